@@ -18,7 +18,7 @@ enum { READ_WRITE = RIGHT_READ | RIGHT_WRITE, WARM_UP = 1, TABLE_PAGES = 512 };
 enum { SETTLED = 80 }; /* calls of each core after its last invocation that is not one of these: a core then has its bias */
 #define MAPPINGS   (WINDOW + TABLE_PAGES * 4096ull)
 #define PAGE_THERE 0x500000ull /* a worker's page, in its address space */
-/* MARK(1): a call comes. MARK(2): it has returned. As in deploy/bench/unmap.py. */
+/* MARK(1): a call comes. MARK(2): it has returned. As in deploy/bench/dynamic/unmap.py. */
 
 struct worker {
 	_Atomic uint64_t rounds;

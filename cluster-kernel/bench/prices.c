@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What things cost on these processors, as far as a program can see: for the machine file of a modelled machine
- * (deploy/modelled/calibrate.py). Without the kernel. All times are cycles of the time-stamp counter.
+ * (deploy/bench/validate/calibrate.py). Without the kernel. All times are cycles of the time-stamp counter.
  *
  *     bench-prices cpus=0[,1] [rounds=SAMPLES] [lines=BYTES] [section=BYTES] [delay=BYTES]
  *

@@ -126,10 +126,10 @@ class Output:
         if self.json_to == "-":
             sys.stdout.write(text)
             return
-        from deploy import beside  # few commands come by here
+        from deploy.results import export  # few commands come by here
 
         path = Path(self.json_to)
-        others = beside.files(path, data) if path.is_file() or not path.exists() else ()  # not beside a pipe
+        others = export.files(path, data) if path.is_file() or not path.exists() else ()  # not beside a pipe
         for where, content in [(path, text), *others]:
             write_text(where, content)
 

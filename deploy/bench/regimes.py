@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Which lock regimes an experiment runs under."""
 
-from deploy.modules import REGIMES
+from deploy.deployment.modules import REGIMES
 from topology.errors import InputError
 
 BASELINE = "none"

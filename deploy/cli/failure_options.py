@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
+from deploy.bench.failure.scene import cluster_of, servers
 from deploy.cli.completion import words
-from deploy.expand import Plan
-from deploy.failure.scene import cluster_of, servers
-from deploy.modelled.machine import chosen
-from deploy.modules import REGIMES
+from deploy.deployment.modules import REGIMES
+from deploy.deployment.planner import Plan
+from deploy.emulator.machine_file import chosen
 from topology.errors import InputError
 
 MODELLED = (

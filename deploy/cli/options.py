@@ -15,10 +15,10 @@ from deploy import deployment as deployments
 from deploy.cli.completion import explained, files, words
 from deploy.deployment import Deployment, Metrics
 from deploy.deployment.model import ONE_SWITCH, SWITCHES
-from deploy.expand import Plan, is_map, plan, plan_map
-from deploy.modelled.machine import chosen, names as machine_names
-from deploy.modules import REGIMES
-from deploy.switches import with_switch
+from deploy.deployment.modules import REGIMES
+from deploy.deployment.planner import Plan, is_map, plan, plan_map
+from deploy.deployment.switches import with_switch
+from deploy.emulator.machine_file import chosen, names as machine_names
 from topology.errors import InputError
 from topology.grouping import EXPLAINED, SENTENCES, is_layout_name
 from topology.irregular import machine_of

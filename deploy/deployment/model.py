@@ -5,11 +5,10 @@ from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
-from deploy import modules
-from deploy.deployment import keys
+from deploy.deployment import keys, modules
+from deploy.deployment.file_tree import FileTree, Mapped
 from deploy.deployment.keys import Whole, Words, key
 from deploy.deployment.places import Places
-from deploy.file_tree import FileTree, Mapped
 from topology import drivers
 from topology.clustermap import NEVER, RESTARTS
 from topology.limits import (

@@ -11,14 +11,13 @@ from typing import Any
 import tomli
 from pydantic import ValidationError
 
-from deploy import file_tree, modules
 from deploy.base import elf
 from deploy.base.paths import ROOT
-from deploy.deployment import places as positions, problems
+from deploy.deployment import file_tree, modules, places as positions, problems
+from deploy.deployment.file_tree import FileTree
 from deploy.deployment.model import Deployment, Load, Metrics, Program, Redis, Subnet
 from deploy.deployment.places import Places, title
 from deploy.deployment.schema import Clusters, File, Machine, ProgramTable, is_name, is_program_name
-from deploy.file_tree import FileTree
 from topology import foreign
 from topology.errors import InputError, Place
 from topology.grouping import NAMES, WORDS, is_layout_name

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
-from deploy.addresses import LAST, REDIS_FIRST
 from deploy.deployment import redis_memory
+from deploy.deployment.addresses import LAST, REDIS_FIRST
 from deploy.deployment.keys import Key
 from deploy.deployment.model import SWITCHES, Deployment, Load, Metrics, Program, Redis, Subnet
 from deploy.deployment.values import (

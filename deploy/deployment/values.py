@@ -8,12 +8,11 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, WithJsonSchema
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from deploy import modules
-from deploy.addresses import REDIS_FIRST
-from deploy.deployment import keys
+from deploy.deployment import keys, modules
+from deploy.deployment.addresses import REDIS_FIRST
+from deploy.deployment.file_tree import LONGEST_NAME, Mapped
 from deploy.deployment.keys import Kind, Named, Whole, Words
 from deploy.deployment.model import Port as ForwardedPort
-from deploy.file_tree import LONGEST_NAME, Mapped
 from topology.errors import InputError
 from topology.limits import NAME_SIZE
 from topology.units import LARGE_PAGE, format_size, parse_size

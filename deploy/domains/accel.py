@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from deploy import kvm, qemu
 from deploy.base.errors import Failure
 from deploy.domains.connection import Connection
+from deploy.machine import kvm, qemu
 
 
 def choose(host: Connection, wanted: str, cores: int) -> qemu.Accel:

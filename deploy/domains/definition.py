@@ -11,7 +11,7 @@ from deploy.domains.machines import Machines
 from deploy.domains.record import Record, fingerprint
 from deploy.domains.shared import shared_name
 from deploy.domains.storage import EVENTS
-from deploy.qemu import user_network
+from deploy.machine.qemu import user_network
 from topology import drivers
 from topology.clustermap import ClusterMap
 from topology.libvirt_domain import machine_elements

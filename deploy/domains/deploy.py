@@ -10,12 +10,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from deploy import image, modules
 from deploy.base.errors import Failure
 from deploy.base.terminal import version
 from deploy.base.timeouts import Patience, Watch
-from deploy.boot import POWER_ON_ATTEMPTS, choose_ports
-from deploy.deaths import death, is_started_again, status_text
+from deploy.deployment import modules
+from deploy.deployment.planner import Plan
 from deploy.domains import deployed as deployments
 from deploy.domains.connection import Connection, explained, is_failed_start, is_libvirts, one_line
 from deploy.domains.definition import define
@@ -26,10 +25,12 @@ from deploy.domains.placement import on_host
 from deploy.domains.record import Record, deployment_name, fingerprint
 from deploy.domains.shared import remove_shared
 from deploy.domains.storage import Storage, default_folder, require
-from deploy.events import Event, standing
-from deploy.expand import Plan
-from deploy.qemu import Forward
-from deploy.serving import ELSEWHERE, Service, elsewhere, listeners, serves_at, serving
+from deploy.machine import image
+from deploy.machine.crashes import death, is_started_again, status_text
+from deploy.machine.events import Event, standing
+from deploy.machine.listeners import ELSEWHERE, Service, elsewhere, listeners, serves_at, serving
+from deploy.machine.qemu import Forward
+from deploy.machine.run import POWER_ON_ATTEMPTS, choose_ports
 from topology import libvirt_host
 from topology.dts import write_dts
 from topology.errors import InputError

@@ -7,17 +7,17 @@ import time
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from deploy import changes
 from deploy.base.errors import Failure
 from deploy.base.timeouts import Patience
-from deploy.console_lines import lines
-from deploy.deaths import plain
 from deploy.domains.connection import Connection, explained
 from deploy.domains.member import Member, of_domain
 from deploy.domains.record import deployment_name
 from deploy.domains.shared import remove_shared
 from deploy.domains.storage import EVENTS, Storage
-from deploy.events import BAD_LINE, CLUSTER_DOWN, Event, EventStream, cluster_restarts, down_words, lost_words, restarts, standing
+from deploy.machine import changes
+from deploy.machine.console_lines import lines
+from deploy.machine.crashes import plain
+from deploy.machine.events import BAD_LINE, CLUSTER_DOWN, Event, EventStream, cluster_restarts, down_words, lost_words, restarts, standing
 from topology import foreign
 from topology.errors import InputError
 from topology.spans import parse_spans

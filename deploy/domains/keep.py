@@ -11,7 +11,7 @@ from deploy.base.errors import Failure
 from deploy.base.timeouts import slowness
 from deploy.domains.deploy import Deployment, was_one
 from deploy.domains.deployed import GONE, Deployed, State
-from deploy.events import BUTTON, Event
+from deploy.machine.events import BUTTON, Event
 from topology.clustermap import Cluster
 
 POLL = 0.2  # seconds between looks

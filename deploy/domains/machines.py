@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from deploy.expand import Plan
+from deploy.deployment.planner import Plan
 from topology.clustermap import ClusterMap
 from topology.machine import Machine
 from topology.separate import separate

@@ -11,7 +11,7 @@ from typing import Any
 from deploy.domains import record
 from deploy.domains.connection import Connection, explained
 from deploy.domains.record import Record
-from deploy.events import BUTTON, Event
+from deploy.machine.events import BUTTON, Event
 
 
 class Member:

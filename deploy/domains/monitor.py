@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from deploy import debugger
 from deploy.base.errors import Failure
 from deploy.domains.connection import explained
 from deploy.domains.deployed import Deployed
 from deploy.domains.member import Member
+from deploy.machine import gdb_remote
 from topology.errors import InputError
 
 _HMP = 1  # VIR_DOMAIN_QEMU_MONITOR_COMMAND_HMP
@@ -35,4 +35,4 @@ def write_word(one: Deployed, cluster: int, address: int, word: int) -> None:
     if not one.host.is_local:
         raise InputError("--connect", f"{one.host.uri}: memory is written by QEMU's debugger, on the host itself only")
     member = one.member(cluster if one.record.machines > 1 else None)
-    debugger.write_word_by_port(lambda line: human(member, line), address, word)
+    gdb_remote.write_word_by_port(lambda line: human(member, line), address, word)

@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from deploy.qemu import Forward
+from deploy.machine.qemu import Forward
 from topology import foreign
 from topology.errors import InputError
 

@@ -8,15 +8,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from deploy import qemu
 from deploy.base.paths import BUILD
 from deploy.base.timeouts import Patience
-from deploy.comparison import LINUX_PATIENCE, Comparison
-from deploy.events import Event
-from deploy.linux_guest.guest import build_guest, on_host
-from deploy.linux_guest.machine import LinuxRun, Options
-from deploy.linux_guest.result import loaded
-from deploy.plugin import arguments, plugin
+from deploy.emulator.plugin import arguments, plugin
+from deploy.load.linux_guest.guest import build_guest, on_host
+from deploy.load.linux_guest.machine import LinuxRun, Options
+from deploy.load.linux_guest.result import loaded
+from deploy.load.measure import LINUX_PATIENCE, Comparison
+from deploy.machine import qemu
+from deploy.machine.events import Event
 from deploy.profile import blocks
 from deploy.profile.linux_symbols import VDSO, Mapped, mapped, said
 from deploy.profile.tally import Owner, Profile, tally

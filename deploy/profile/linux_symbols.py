@@ -12,7 +12,7 @@ from pathlib import Path
 
 from deploy.base import elf
 from deploy.base.errors import Failure
-from deploy.events import Event
+from deploy.machine.events import Event
 from deploy.profile.blocks import Block
 from deploy.profile.linux_folders import Folders
 from deploy.profile.programs import KERNEL_HALF, UNKNOWN, Function, Program
@@ -107,7 +107,7 @@ def base(path: Path, start: int, offset: int) -> int:
 
 
 def said(path: Path) -> tuple[Kernel, bytes]:
-    """The kernel's functions and its vDSO, as the guest's init wrote them (deploy/linux_guest/symbols.c)."""
+    """The kernel's functions and its vDSO, as the guest's init wrote them (deploy/load/linux_guest/symbols.c)."""
     try:
         lines = path.read_text().splitlines()
     except (OSError, ValueError) as error:

@@ -10,23 +10,23 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol
 
-from deploy import modules, qemu
 from deploy.base.errors import Failure
 from deploy.base.paths import BUILD
 from deploy.base.readiness import PATIENCE as PONG_PATIENCE, first_pong
 from deploy.base.timeouts import Clock, Patience, slowness
-from deploy.boot import Options, boot
-from deploy.comparison import LINUX_PATIENCE
-from deploy.deployment import Deployment
-from deploy.linux_guest.guest import build_guest, on_host
-from deploy.linux_guest.machine import LinuxRun
-from deploy.plugin import arguments, plugin
+from deploy.deployment import Deployment, modules
+from deploy.emulator.plugin import arguments, plugin
+from deploy.load.linux_guest.guest import build_guest, on_host
+from deploy.load.linux_guest.machine import LinuxRun
+from deploy.load.measure import LINUX_PATIENCE
+from deploy.machine import qemu
+from deploy.machine.run import Options, boot
+from deploy.machine.tap import Tap
 from deploy.profile import blocks, linux
 from deploy.profile.linux_symbols import Mapped
 from deploy.profile.programs import Program
 from deploy.profile.starting import deployment, planned
 from deploy.profile.tally import Owner, Profile, tally
-from deploy.tap import Tap
 from topology import demand
 from topology.machine import Machine, Shape
 

@@ -7,17 +7,19 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from deploy import comparison, modules, qemu
 from deploy.base.paths import BUILD
-from deploy.boot import Options, boot
-from deploy.comparison import Comparison
-from deploy.events import Event
-from deploy.expand import plan
-from deploy.plugin import arguments, plugin
+from deploy.deployment import modules
+from deploy.deployment.planner import plan
+from deploy.emulator.plugin import arguments, plugin
+from deploy.load import measure
+from deploy.load.measure import Comparison
+from deploy.machine import qemu
+from deploy.machine.events import Event
+from deploy.machine.run import Options, boot
 from deploy.profile import blocks
 from deploy.profile.programs import Program
 from deploy.profile.tally import Profile, tally
-from deploy.results import Result
+from deploy.results.result import Result
 
 
 def profile(
@@ -32,7 +34,7 @@ def profile(
             extra=arguments(build / plugin("profile"), {"out": str(out)}),
         )
         with boot(what, how) as machine:
-            result = comparison.finish(machine, f"{layout}, workload {workload}")
+            result = measure.finish(machine, f"{layout}, workload {workload}")
         found = blocks.read(out)
     programs = [Program(name, path) for name, path in modules.collect(what.cluster_map, build, what.own).items()]
     return tally(found, programs, round(result.metrics["operations"])), result

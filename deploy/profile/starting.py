@@ -7,15 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from deploy import modules, qemu
 from deploy.base.paths import BUILD
 from deploy.base.readiness import PATIENCE, first_pong
 from deploy.base.timeouts import Patience
-from deploy.boot import Options, boot
-from deploy.deployment import Deployment, Redis
-from deploy.events import Event
-from deploy.expand import Plan, plan
-from deploy.plugin import arguments, plugin
+from deploy.deployment import Deployment, Redis, modules
+from deploy.deployment.planner import Plan, plan
+from deploy.emulator.plugin import arguments, plugin
+from deploy.machine import qemu
+from deploy.machine.events import Event
+from deploy.machine.run import Options, boot
 from deploy.profile import blocks
 from deploy.profile.programs import Program
 from deploy.profile.tally import Profile, tally

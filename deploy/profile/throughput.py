@@ -6,17 +6,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from deploy import qemu
 from deploy.base.timeouts import Patience, processor_seconds
-from deploy.boot import Options, boot
-from deploy.comparison import LINUX_PATIENCE
 from deploy.deployment import Deployment
-from deploy.linux_guest.guest import build_guest
-from deploy.linux_guest.machine import LinuxRun, Options as LinuxOptions
+from deploy.load.linux_guest.guest import build_guest
+from deploy.load.linux_guest.machine import LinuxRun, Options as LinuxOptions
+from deploy.load.measure import LINUX_PATIENCE
+from deploy.machine import qemu
+from deploy.machine.run import Options, boot
+from deploy.machine.tap import Tap
 from deploy.profile import linux
 from deploy.profile.outside import Guest, Requests, load
 from deploy.profile.starting import deployment, planned
-from deploy.tap import Tap
 from topology.machine import Machine, Shape
 
 METRIC = "requests_per_cpu_s"

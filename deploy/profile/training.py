@@ -28,16 +28,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypedDict
 
-from deploy import qemu
 from deploy.base import process
 from deploy.base.errors import Failure
 from deploy.base.host import cpu
 from deploy.base.paths import BUILD, ROOT, THIRD_PARTY
 from deploy.base.terminal import Output
 from deploy.base.timeouts import Patience
-from deploy.boot import Options, Run, boot
 from deploy.deployment import read
-from deploy.expand import Plan, plan
+from deploy.deployment.planner import Plan, plan
+from deploy.machine import qemu
+from deploy.machine.run import Options, Run, boot
 from deploy.profile.outside import Requests, load
 from deploy.setup import needs
 from deploy.setup.build import build_lock, ensure_built

@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from deploy.report.group import Value
 from deploy.report.svg import COLOURS, HATCHES, LINES, MARKERS, drawing
-from deploy.ycsb import percentile
+from deploy.results.ycsb import percentile
 from topology import demand
 from topology.model.fit import Fit
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import mean, stdev
 
-from deploy import kinds
 from deploy.report.load import Entry, Source
+from deploy.results import kinds
 
 
 @dataclass(frozen=True)

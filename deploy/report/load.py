@@ -147,7 +147,7 @@ class Entry(Counted):
     network: str = ""  # that Linux's clients reach its servers over
     redis: str = ""  # its version, where the file says it
     stack: str = ""  # where an instance's TCP/IP is, where a benchmark says it
-    kind: str = ""  # of deploy/kinds.py, where the file says it
+    kind: str = ""  # of deploy/results/kinds.py, where the file says it
     model: str = ""  # of a computed result; nothing was measured
     distorted: list[str] = []  # metrics that are true of no machine, because cores took turns
     clusters: Count = 1

@@ -7,12 +7,12 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from deploy import kinds
 from deploy.base.terminal import version
 from deploy.report import classes, models, sections
 from deploy.report.group import Group, groups
 from deploy.report.load import Source
 from deploy.report.sections import Section
+from deploy.results import kinds
 
 HERE = Path(__file__).parent
 _CONTROLS = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"}

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from markupsafe import Markup
 
 from deploy.base.terminal import version
+from deploy.compare.tables import FIGURES, linux_differences
 from deploy.deployment import WORKLOADS
 from deploy.profile.components import SPLIT
-from deploy.render import FIGURES, linux_differences
 from deploy.report import figures, machine
 from deploy.report.group import Group, Value, ratio
 from deploy.report.load import Entry, Source

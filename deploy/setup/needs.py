@@ -7,20 +7,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deploy import modules
 from deploy.base.paths import BUILD
+from deploy.deployment import modules
 from topology.check import images_of
 from topology.clustermap import ClusterMap
 
 if TYPE_CHECKING:
-    from deploy.comparison import Comparison
+    from deploy.load.measure import Comparison
 
 CHECKER = "lib/cluster-map/cluster-map.so"  # topology/checker.py
-LISTEN = "deploy/listen-backlog.so"         # deploy/qemu.py
+LISTEN = "deploy/listen-backlog.so"         # deploy/machine/qemu.py
 WRAPPER = "apps/libc/skerry-cc"             # which Meson writes; what it links:
 NAMES, LAYER = "apps/libc/syscall-names.h", "net/skerry-layer.o"
 LIBRARIES = (NAMES, LAYER, "net/skerry-layer-internal.o", "apps/libc/skerry-layer-alone.o", "apps/libc/skerry-for-linux.o")
-LINUX = ("deploy/linux_guest/linux-guest-init", "apps/ycsb/ycsb-linux", "apps/redis/redis-server-linux")
+LINUX = ("deploy/load/linux_guest/linux-guest-init", "apps/ycsb/ycsb-linux", "apps/redis/redis-server-linux")
 BOOT = ("qemu", "image", "topology")
 BOOT_GROUPS = frozenset(BOOT)
 
@@ -73,7 +73,7 @@ def kernels(locks: Iterable[str], *programs: str, statistics: bool = False, tran
 
 def plugin(*names: str) -> Needs:
     """Of the emulator, for each version of its interface."""
-    from deploy.plugin import INTERFACES  # which has what it finds made, and so comes by here
+    from deploy.emulator.plugin import INTERFACES  # which has what it finds made, and so comes by here
 
     return _of(f"emulator/{name}-{number}.so" for name in names for number in INTERFACES)
 
@@ -89,7 +89,7 @@ def natively(locks: Iterable[str]) -> Needs:
 
 def of_comparison(job: Comparison) -> Needs:
     """Of its layouts, plain and counting; with what counts the instructions of an operation, and what prices them."""
-    from deploy.expand import plan  # which needs much, and all commands come by here
+    from deploy.deployment.planner import plan  # which needs much, and all commands come by here
 
     what = plan(job.deployment(job.layouts[0], job.workloads[0]))
     locks = dict.fromkeys(job.lock_of(layout) for layout in job.layouts)
@@ -105,7 +105,7 @@ def clocks(modelled: object) -> Needs:
 NOTHING = Needs()
 EVERYTHING = Needs(None, frozenset((*BOOT, "virsh", "libvirt", "plots", "science", "test", "outside", "tap", "fuzz", "sqlite")))
 NAMES_OF_TESTS = _of((CHECKER,))  # a configured build, which has the components' tests
-FUZZ = _of((CHECKER,), "fuzz")  # its own programs are made after it (deploy/fuzz/target.py)
+FUZZ = _of((CHECKER,), "fuzz")  # its own programs are made after it (deploy/tools/fuzz/target.py)
 COMPILER = _of(LIBRARIES)
 EXAMPLES = {"sqlite": COMPILER | _of((), "sqlite")}  # of examples/: those that need more than the compiler
 MODELLED = _of(("emulator/modelled.so", "emulator/modelled-preload.so"))

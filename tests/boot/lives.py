@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import re
 
-from deploy import modules, monitor
 from deploy.base.paths import BUILD
 from deploy.base.symbols import Image
-from deploy.boot import Run
+from deploy.deployment import modules
+from deploy.machine import monitor
+from deploy.machine.run import Run
 
 _SHIFT = 32  # of the life in a word, cluster_control.h
 _WORD = re.compile(r"0x[0-9a-f]+$", re.MULTILINE)

@@ -11,11 +11,11 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from deploy import qemu
 from deploy.base.timeouts import Patience
-from deploy.boot import Options, Run, boot
 from deploy.deployment import Deployment, Program, Redis
-from deploy.expand import Plan, plan
+from deploy.deployment.planner import Plan, plan
+from deploy.machine import qemu
+from deploy.machine.run import Options, Run, boot
 from topology.machine import Shape, default_memory
 from topology.units import MIB
 

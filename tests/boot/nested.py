@@ -19,15 +19,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from deploy import image, modules, qemu
 from deploy.base import process
 from deploy.base.errors import Failure
 from deploy.base.paths import BUILD, LOGS, ROOT
 from deploy.base.timeouts import Patience, Watch
-from deploy.events import EventStream
-from deploy.expand import Plan
-from deploy.linux_guest import kernel
-from deploy.linux_guest.cpio import Archive
+from deploy.deployment import modules
+from deploy.deployment.planner import Plan
+from deploy.load.linux_guest import kernel
+from deploy.load.linux_guest.cpio import Archive
+from deploy.machine import image, qemu
+from deploy.machine.events import EventStream
 
 INIT = "/init.py"
 STDLIB = Path(sysconfig.get_path("stdlib"))
@@ -83,9 +84,9 @@ def _wanted() -> tuple[list[str], list[Path]]:
     code = (
         "import os, pathlib, sys; read = set();"
         "sys.addaudithook(lambda event, of: event == 'open' and not isinstance(of[0], int) and read.add(os.path.abspath(of[0])));"
-        "import deploy.cli.main, deploy.kvm, deploy.monitor, deploy.deployment, deploy.expand, deploy.base.version;"
+        "import deploy.cli.main, deploy.machine.kvm, deploy.machine.monitor, deploy.deployment, deploy.deployment.planner, deploy.base.version;"
         "deploy.cli.main.make_app(); deploy.base.version.version();"
-        "deploy.expand.plan(deploy.deployment.read(pathlib.Path('deploy/deployments/redis.toml')));"
+        "deploy.deployment.planner.plan(deploy.deployment.read(pathlib.Path('deploy/deployments/redis.toml')));"
         "print(*{m.split('.')[0] for m, v in sys.modules.items() if 'site-packages' in (getattr(v, '__file__', 0) or '')});"
         "print(*read, sep='\\n')"
     )

@@ -75,7 +75,7 @@ def ping(address: str) -> bool:
 
 def watch(report: Report) -> None:
     """Beside `run --keep`: pings each instance until SERVES seconds are over, then ends it as Ctrl-C would."""
-    from deploy import boot
+    from deploy.machine import run as boot
 
     machines: list[boot.Run] = []
     enter = boot.Run.__enter__
@@ -102,9 +102,9 @@ def main(root: str, deployment: str) -> None:
     report = Report()
     try:
         report("up", kvm=os.path.exists("/dev/kvm"))
-        from deploy import kvm
         from deploy.cli.commands.machine import run
         from deploy.cli.main import main as skerry
+        from deploy.machine import kvm
 
         run.ensure_built = lambda output, needed: None  # the guest has the programs, and nothing to build them with
         kvm.TIME_LIMIT = PATIENCE

@@ -8,8 +8,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy import monitor
-from deploy.boot import Run
+from deploy.machine import monitor
+from deploy.machine.run import Run
 
 PAGE = 4096
 LARGE_PAGE = 2 << 20  # the only other size that the kernel's own mappings have

@@ -6,9 +6,9 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
-from deploy import monitor
 from deploy.base.paths import ROOT
-from deploy.boot import Run
+from deploy.machine import monitor
+from deploy.machine.run import Run
 
 WIDTH, HEIGHT = 6, 9  # of a character's cell, in dots
 LARGE = 1000          # screens at least that wide have dots of two by two pixels

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy import qemu
 from deploy.base.paths import BUILD, ROOT, THIRD_PARTY
+from deploy.machine import qemu
 
 PAGES = {
     "lock": ["tas.h", "regimes.toml"],
@@ -84,7 +84,7 @@ def test_lock(tree: Path) -> None:
     run(build, build / "cluster-kernel" / "test" / "test-kernel-concurrency-tas")
     result = json.loads(python(tree, "-m", "tests.long.mutations.boot", "1", "2", "tas"))
     assert result["failed"] == []
-    assert "tas" in python(tree, "-c", "from deploy.modules import REGIMES; print(*REGIMES)")
+    assert "tas" in python(tree, "-c", "from deploy.deployment.modules import REGIMES; print(*REGIMES)")
 
 
 ASK = """

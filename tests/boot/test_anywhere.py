@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from deploy import qemu
 from deploy.base.errors import Failure
 from deploy.base.timeouts import Patience
-from deploy.expand import Plan, plan
+from deploy.deployment.planner import Plan, plan
+from deploy.machine import qemu
 from tests.boot import screen
 from tests.boot.machine import assert_no_fault, client, machine, servers, with_redis
 from topology.machine import Shape

@@ -10,12 +10,12 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from deploy import qemu
 from deploy.base.paths import BUILD
 from deploy.base.symbols import Image
 from deploy.base.timeouts import Patience
-from deploy.bench import pingpong
-from deploy.plugin import arguments, plugin
+from deploy.bench.ipc import pingpong
+from deploy.emulator.plugin import arguments, plugin
+from deploy.machine import qemu
 from deploy.profile import blocks
 from deploy.profile.blocks import Block
 from deploy.profile.programs import Program

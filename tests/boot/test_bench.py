@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from deploy import qemu
 from deploy.base.timeouts import Patience
-from deploy.bench import latency
-from deploy.bench.ipc import OPERATIONS, Measured, Spread, measure, metric
-from deploy.bench.reference import FIGURE_RATIOS
-from deploy.modules import REGIMES
+from deploy.bench.ipc import latency
+from deploy.bench.ipc.measure import OPERATIONS, Measured, Spread, measure, metric
+from deploy.bench.ipc.reference import FIGURE_RATIOS
+from deploy.deployment.modules import REGIMES
+from deploy.machine import qemu
 from tests.boot.machine import PATIENCE
 from tests.boot.test_commands import skerry
 from topology.clustermap import COARSE, FINE

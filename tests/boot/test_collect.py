@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from deploy import captured, image, modules
 from deploy.base.paths import ROOT
-from deploy.deployment import Deployment, Load, Redis
-from deploy.expand import plan
+from deploy.deployment import Deployment, Load, Redis, modules
+from deploy.deployment.planner import plan
+from deploy.machine import image
+from deploy.results import serial_log
 from tests.boot.machine import machine
 from topology.machine import Shape, emulated
 from topology.units import GIB, MIB
@@ -33,7 +34,7 @@ def test_collect(tmp_path: Path) -> None:
         text = run.console
         log.write_text(text)
     assert not run.events.events
-    image.make_iso(iso, image.contents(what.cluster_map), modules.loader(), notes=captured.notes(what))
+    image.make_iso(iso, image.contents(what.cluster_map), modules.loader(), notes=serial_log.notes(what))
     command = [sys.executable, "-m", "deploy.cli.main", "collect", str(iso), str(log), "--json", str(results)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

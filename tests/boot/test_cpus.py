@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from deploy import image, qemu
 from deploy.base import elf
 from deploy.base.errors import Failure
 from deploy.base.paths import BUILD
-from deploy.boot import Run
+from deploy.machine import image, qemu
+from deploy.machine.run import Run
 from tests.boot.machine import deployment, machine
 
 LOADER = BUILD / "cluster-manager/loader/loader.elf"

@@ -7,11 +7,11 @@ import os
 
 import pytest
 
-from deploy import kill
-from deploy.boot import Run
+from deploy.bench.failure.scene import end_cluster
 from deploy.cli.main import main
-from deploy.events import Event
-from deploy.failure.scene import end_cluster
+from deploy.live import kill
+from deploy.machine.events import Event
+from deploy.machine.run import Run
 from tests.boot.machine import client, deployment, machine, servers, with_redis
 
 # how, core: the reason, the core that is named, and a part of the sentence

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from deploy import monitor
-from deploy.boot import Run
 from deploy.deployment import Subnet
-from deploy.expand import plan
+from deploy.deployment.planner import plan
+from deploy.machine import monitor
+from deploy.machine.run import Run
 from tests.boot.machine import ANSWER, assert_no_fault, client, machine, servers, with_redis
 from tests.boot.test_switches import waiting_client
 from topology import drivers

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from deploy.base.timeouts import Patience
-from deploy.bench import forkjoin, unmap
-from deploy.bench.dynamic_unmap import ALONE, DOMAIN, EACH, ONE, Guard
-from deploy.bench.forkjoin import Latency
-from deploy.bench.unmap import Calls
-from deploy.modelled.machine import PAPERS, load
+from deploy.bench.dynamic import forkjoin, unmap
+from deploy.bench.dynamic.forkjoin import Latency
+from deploy.bench.dynamic.unmap import Calls
+from deploy.bench.dynamic.unmap_series import ALONE, DOMAIN, EACH, ONE, Guard
+from deploy.emulator.machine_file import PAPERS, load
 from tests.boot.machine import PATIENCE
 from tests.boot.test_commands import skerry
 from tests.boot.test_modelled import needs_new

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from deploy.boot import Run
 from deploy.deployment import Deployment
+from deploy.machine.run import Run
 from tests.boot.machine import client, machine, servers, with_redis
 
 PATIENCE = 90  # seconds: only a peer that hears nothing waits so long

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from deploy import deployment, ycsb
+from deploy import deployment
 from deploy.base.paths import ROOT
-from deploy.expand import Plan, plan
-from deploy.results import check
+from deploy.deployment.planner import Plan, plan
+from deploy.results import ycsb
+from deploy.results.result import check
 from tests.boot.machine import client, machine
 
 LOADED = {

@@ -15,9 +15,9 @@ import pytest
 
 from deploy import deployment
 from deploy.base.paths import ROOT
-from deploy.boot import Run
 from deploy.deployment import Program
-from deploy.expand import plan
+from deploy.deployment.planner import plan
+from deploy.machine.run import Run
 from tests.boot import machine as machines
 from tests.boot.memcached import Memcached
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.bench.failure import FIGURES
-from deploy.failure.scene import Kill, deployment, end_cluster, on_stage
+from deploy.bench.failure.measure import FIGURES
+from deploy.bench.failure.scene import Kill, deployment, end_cluster, on_stage
 from tests.boot.machine import ANSWER, machine
 from tests.boot.test_commands import SKERRY, descendants, skerry, wait_gone
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from deploy import modules, monitor
-from deploy.boot import Run
+from deploy.deployment import modules
+from deploy.machine import monitor
+from deploy.machine.run import Run
 from tests.boot import gdb, pages
 from tests.boot.machine import client, crash, deployment, machine, servers, with_redis
 from tests.ports import reserved_port

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import pytest
 
-from deploy import debugger, monitor
-from deploy.boot import Run
+from deploy.bench.failure.scene import end_cluster
 from deploy.deployment import Load
-from deploy.failure.scene import end_cluster
-from deploy.granularity import check, done, order
-from deploy.lockstat import live
+from deploy.live.granularity import check, done, order
+from deploy.live.lockstat import live
+from deploy.machine import gdb_remote, monitor
+from deploy.machine.run import Run
 from tests.boot.machine import client, machine, servers, with_redis
 from tests.boot.test_lockstat import add_up
 from tests.boot.test_restart_cluster import restarted
@@ -23,7 +23,7 @@ def change(run: Run, granularity: str, number: int) -> None:
     """Orders it of every kernel, and waits until it is so."""
     boots = check(run.events.events, None)
     for boot in boots:
-        order(lambda address, word: debugger.write_word(lambda line: monitor.human(run.command.monitor, line)[0], address, word),
+        order(lambda address, word: gdb_remote.write_word(lambda line: monitor.human(run.command.monitor, line)[0], address, word),
               boot, granularity, number)  # fmt: skip
     for boot in boots:
         cluster = int(boot["cluster"])

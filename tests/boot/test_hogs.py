@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import pytest
 
-from deploy.boot import Run
+from deploy.machine.run import Run
 from tests.boot.machine import assert_no_fault, client, machine, servers, with_redis
 from topology.units import MIB
 

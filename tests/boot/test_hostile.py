@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from deploy import captured
 from deploy.base.timeouts import Patience
-from deploy.console_lines import lines
 from deploy.deployment import Load, Program
+from deploy.machine.console_lines import lines
+from deploy.results import serial_log
 from tests.boot.machine import client, deployment, machine, servers, with_redis
 
 LINES = 2000  # as tests/programs/hostile.c has them
@@ -72,7 +72,7 @@ def test_forger(port: str, tmp_path: Path) -> None:
     if port:
         (tmp_path / "log").write_text(console)
         assert not events.events
-        events = captured.read_events(tmp_path / "log")
+        events = serial_log.read_events(tmp_path / "log")
     assert [event["status"] for event in events.of("exit")] == [0, 0] and events.of("done")[0]["status"] == 0
     assert not events.of("result") and len(events.of("done")) == 1
     assert sum("kernel: thread without fault handler stopped" in line for line in own) >= REPORTS

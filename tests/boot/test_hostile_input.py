@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from deploy import image, qemu
 from deploy.base.paths import BUILD, ROOT
 from deploy.deployment import Deployment, Program
-from deploy.expand import plan
+from deploy.deployment.planner import plan
+from deploy.machine import image, qemu
 from topology.clustermap import Range
 from topology.machine import Shape
 from topology.units import MIB

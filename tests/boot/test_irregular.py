@@ -8,7 +8,7 @@ from pathlib import Path
 
 from deploy.base.paths import ROOT
 from deploy.deployment import read
-from deploy.expand import plan, plan_map
+from deploy.deployment.planner import plan, plan_map
 from tests.boot.machine import assert_no_fault, client, machine
 from tests.ports import reserved_port
 from topology.dts import write_dts

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import pytest
 
-from deploy import qemu
 from deploy.base.errors import Failure
 from deploy.base.timeouts import Patience
-from deploy.boot import Run
-from deploy.expand import Plan, plan
-from deploy.modules import REGIMES
+from deploy.deployment.modules import REGIMES
+from deploy.deployment.planner import Plan, plan
+from deploy.machine import qemu
+from deploy.machine.run import Run
 from tests.boot.machine import deployment, machine
 from topology.machine import Shape, default_memory
 from topology.units import GIB

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from deploy import image, qemu
 from deploy.base.paths import BUILD
 from deploy.deployment import Deployment, Program
-from deploy.expand import plan
+from deploy.deployment.planner import plan
+from deploy.machine import image, qemu
 from tests.boot.machine import ANSWER
 from topology.machine import Shape
 from topology.units import GIB, MIB

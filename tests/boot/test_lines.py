@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from deploy import modules
 from deploy.base.paths import BUILD
 from deploy.base.timeouts import Patience
-from deploy.bench.lines import Lines, measure_lines
-from deploy.bench.scale import Request, measure
-from deploy.modelled import run
-from deploy.modelled.machine import load
+from deploy.bench.lines.measure import Lines, measure_lines
+from deploy.bench.scale.measure import Request, measure
+from deploy.deployment import modules
+from deploy.emulator import run
+from deploy.emulator.machine_file import load
 from tests.boot.machine import PATIENCE
 from tests.boot.test_modelled import needs_new
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from deploy import qemu
 from deploy.base.errors import Failure
 from deploy.base.timeouts import Patience
 from deploy.deployment import Deployment, Load, Redis
-from deploy.image import DirectBoot
-from deploy.linux_guest import Options, build_guest, measure
+from deploy.load.linux_guest import Options, build_guest, measure
+from deploy.machine import qemu
+from deploy.machine.image import DirectBoot
 from topology.machine import Shape
 
 LOAD = Load(clients=2, workload="a", records=200, operations=300)

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from deploy import image, modules, qemu
 from deploy.base.errors import Failure
 from deploy.base.paths import BUILD
 from deploy.base.timeouts import Patience
+from deploy.deployment import modules
+from deploy.machine import image, qemu
 from tests.boot.machine import deployment, machine
 
 LOADER = BUILD / "cluster-manager/loader/test-loader-exception.elf"

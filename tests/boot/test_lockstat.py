@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from deploy.boot import Run
 from deploy.cli.main import main
-from deploy.lockstat import live, source
-from deploy.lockstat.check import checks
-from deploy.lockstat.snapshot import Snapshot
-from deploy.top.sample import between
-from deploy.top.source import Ended, local, of_libvirt
+from deploy.live.lockstat import live, source
+from deploy.live.lockstat.check import checks
+from deploy.live.lockstat.snapshot import Snapshot
+from deploy.live.top.sample import between
+from deploy.live.top.source import Ended, local, of_libvirt
+from deploy.machine.run import Run
 from tests.boot.libvirtd import private_libvirtd
 from tests.boot.machine import client, machine, servers, with_redis
 

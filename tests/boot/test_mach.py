@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from deploy import qemu
 from deploy.base.paths import ROOT
 from deploy.base.timeouts import Patience
-from deploy.bench import in_step
-from deploy.bench.mach import Run, Work, measure
-from deploy.bench.mach_table import tables
-from deploy.modules import REGIMES
+from deploy.bench.mach.measure import Run, Work, measure
+from deploy.bench.mach.table import tables
+from deploy.deployment.modules import REGIMES
+from deploy.emulator import lockstep
+from deploy.machine import qemu
 
 LOCKS = [name for name in REGIMES if name != "none"]
 MESSAGES, MEMORY = Work.messages(5, 40), Work.memory(3, 8, 2, 2)
@@ -24,7 +24,7 @@ MESSAGES, MEMORY = Work.messages(5, 40), Work.memory(3, 8, 2, 2)
 
 def one(lock: str, work: Work, stepped: bool = False) -> Run:
     """measure() fails where anything does not add up."""
-    return measure(lock, 2, work, in_step.mode(2) if stepped else qemu.TCG_TURNS, stepped, Patience(60.0))
+    return measure(lock, 2, work, lockstep.mode(2) if stepped else qemu.TCG_TURNS, stepped, Patience(60.0))
 
 
 @pytest.mark.limit(90)

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from deploy import monitor, qemu
-from deploy.boot import Run
 from deploy.deployment import Load
-from deploy.expand import Plan, plan
+from deploy.deployment.planner import Plan, plan
+from deploy.machine import monitor, qemu
+from deploy.machine.run import Run
 from topology.clustermap import ClusterMap
 from topology.separate import separate
 

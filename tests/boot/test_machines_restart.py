@@ -7,8 +7,8 @@ import contextlib
 from dataclasses import replace
 from pathlib import Path
 
-from deploy.boot import Run
-from deploy.expand import Plan, plan
+from deploy.deployment.planner import Plan, plan
+from deploy.machine.run import Run
 from topology.separate import separate
 
 from . import machine as machines

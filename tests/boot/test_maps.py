@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from deploy import image, qemu
 from deploy.base.errors import Failure
-from deploy.expand import Plan, plan
+from deploy.deployment.planner import Plan, plan
+from deploy.machine import image, qemu
 from tests.boot.machine import client, machine, with_redis
 from topology.clustermap import Application, ClusterMap, Range
 from topology.machine import Shape, default_memory, emulated

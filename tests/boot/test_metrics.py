@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from deploy.boot import Run
 from deploy.deployment import Metrics, Port, Program
+from deploy.machine.run import Run
 from tests.boot import gdb
 from tests.boot.machine import PATIENCE, client, machine, order, servers, with_redis
 from tests.ports import reserved_port

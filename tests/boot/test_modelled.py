@@ -17,19 +17,23 @@ from typing import Any
 
 import pytest
 
-from deploy import qemu, sweep
 from deploy.base import parallel
 from deploy.base.timeouts import Patience
-from deploy.bench import caches, ipc, mach, redis
-from deploy.bench.scale import Point, Request, machine as scale_machine, measure
+from deploy.bench.ipc import measure as ipc
+from deploy.bench.mach import measure as mach
+from deploy.bench.redis import measure as redis
+from deploy.bench.scale.measure import Point, Request, machine as scale_machine, measure
+from deploy.bench.validate import caches, validation
 from deploy.cli.main import main
-from deploy.comparison import Comparison, accelerators, measure_once, settled, with_room
+from deploy.compare import runs
+from deploy.compare.crossover import PAUSE_US
 from deploy.deployment import Program
-from deploy.expand import plan
-from deploy.modelled import run, validation
-from deploy.modelled.machine import MACHINES, ModelledMachine, load
-from deploy.results import Result
-from deploy.turning import PAUSE_US
+from deploy.deployment.planner import plan
+from deploy.emulator import run
+from deploy.emulator.machine_file import MACHINES, ModelledMachine, load
+from deploy.load.measure import Comparison, accelerators, measure_once, settled, with_room
+from deploy.machine import qemu
+from deploy.results.result import Result
 from tests.boot.machine import PATIENCE, deployment, machine
 from topology.machine import default_memory
 
@@ -293,7 +297,7 @@ def test_sweep(tmp_path: Path) -> None:
     """modelled machine: runs side by side, on processors of their own, give the digits of runs one after the other"""
     job = small_job(tmp_path)
     accel, _ = accelerators(job, "auto", False)
-    calls = [call for call in sweep.calls(job, accel, quick=True) if call.function is sweep.run_once and not call.arguments[4]]
+    calls = [call for call in runs.calls(job, accel, quick=True) if call.function is runs.run_once and not call.arguments[4]]
     per_socket, spanning, *pausing = parallel.run(calls, 2)
     alone = run_of(job)
     assert (per_socket.metrics, per_socket.per_core, per_socket.modelled) == (alone.metrics, alone.per_core, alone.modelled)

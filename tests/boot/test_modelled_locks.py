@@ -8,9 +8,9 @@ from functools import cache
 import pytest
 
 from deploy.base.timeouts import Patience
-from deploy.bench.lines import Lines, measure_lines
-from deploy.bench.scale import Request
-from deploy.modelled.machine import load
+from deploy.bench.lines.measure import Lines, measure_lines
+from deploy.bench.scale.measure import Request
+from deploy.emulator.machine_file import load
 from tests.boot.machine import PATIENCE
 from tests.boot.test_modelled import needs_new, points
 

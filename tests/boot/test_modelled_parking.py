@@ -7,11 +7,11 @@ import re
 
 import pytest
 
-from deploy import qemu
 from deploy.base.paths import BUILD
 from deploy.deployment import Program
-from deploy.expand import Plan, plan
-from deploy.modelled import run
+from deploy.deployment.planner import Plan, plan
+from deploy.emulator import run
+from deploy.machine import qemu
 from tests.boot.machine import deployment, machine
 from tests.boot.test_modelled import XEON, needs_new, points
 

@@ -6,10 +6,11 @@ from __future__ import annotations
 import pytest
 
 from deploy.base.timeouts import Patience
-from deploy.bench import ipc, stress
-from deploy.bench.in_step import Mark
-from deploy.modelled import run
-from deploy.modelled.machine import load
+from deploy.bench.ipc import measure as ipc
+from deploy.bench.mach import stress
+from deploy.emulator import run
+from deploy.emulator.lockstep import Mark
+from deploy.emulator.machine_file import load
 from tests.boot.machine import PATIENCE
 from tests.boot.test_modelled import needs_new, points
 

@@ -9,16 +9,17 @@ from dataclasses import replace
 
 import pytest
 
-from deploy import changes, cores, granularity
 from deploy.base.errors import Failure
-from deploy.boot import Run
-from deploy.cores import OWNED, Core, cores_of
+from deploy.bench.failure.scene import end_cluster
 from deploy.deployment import Deployment, Redis
-from deploy.expand import plan
-from deploy.failure.scene import end_cluster
-from deploy.lockstat import live
-from deploy.top.sample import between
-from deploy.top.source import Look
+from deploy.deployment.planner import plan
+from deploy.live import cores, granularity
+from deploy.live.cores import OWNED, Core, cores_of
+from deploy.live.lockstat import live
+from deploy.live.top.sample import between
+from deploy.live.top.source import Look
+from deploy.machine import changes
+from deploy.machine.run import Run
 from tests.boot.machine import ANSWER, client, deployment as plain, machine, servers, with_redis
 from tests.boot.test_restart_cluster import restarted, write
 from topology.errors import InputError

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from deploy import memory_moves
 from deploy.base.errors import Failure
-from deploy.boot import Run
+from deploy.bench.failure.scene import end_cluster
 from deploy.cli.main import main
-from deploy.cores import boots_of
 from deploy.deployment import Deployment, Redis
-from deploy.failure.scene import end_cluster
-from deploy.lockstat import live
-from deploy.memory_moves import PIECE, Piece, pieces_of, sums
+from deploy.live import memory_moves
+from deploy.live.cores import boots_of
+from deploy.live.lockstat import live
+from deploy.live.memory_moves import PIECE, Piece, pieces_of, sums
+from deploy.machine.run import Run
 from tests.boot.machine import client, machine, servers, with_redis
 from tests.boot.test_restart_cluster import restarted, write
 from topology.errors import InputError

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deploy import deployment as deployments
-from deploy.expand import plan
+from deploy.deployment.planner import plan
 from tests.boot import nested
 
 DEPLOYMENT = """

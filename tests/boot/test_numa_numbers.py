@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from deploy import qemu
 from deploy.base.errors import Failure
-from deploy.boot import Run
+from deploy.machine import qemu
+from deploy.machine.run import Run
 from tests.boot.machine import deployment, machine
 
 

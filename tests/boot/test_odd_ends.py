@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from deploy import kill, monitor
-from deploy.boot import Run
-from deploy.events import standing
+from deploy.live import kill
+from deploy.machine import monitor
+from deploy.machine.events import standing
+from deploy.machine.run import Run
 from tests.boot import lives
 from tests.boot.machine import client, deployment, machine, servers, with_redis
 from tests.boot.test_detection import boots

@@ -7,10 +7,12 @@ import random
 
 import pytest
 
-from deploy import cores, debugger, kill, memory_moves, modules, monitor
-from deploy.boot import Run
-from deploy.cores import OWNED
-from deploy.lockstat import live
+from deploy.deployment import modules
+from deploy.live import cores, kill, memory_moves
+from deploy.live.cores import OWNED
+from deploy.live.lockstat import live
+from deploy.machine import gdb_remote, monitor
+from deploy.machine.run import Run
 from tests.boot import lives, pages, test_move, test_move_memory
 from tests.boot.machine import client, deployment, machine, servers
 from tests.boot.test_detection import boots
@@ -24,7 +26,7 @@ LIFE_SHIFT, CLAIMER_SHIFT, CLAIMED = 32, 8, 2  # of a control word
 
 def write(run: Run, words: list[tuple[int, int]]) -> None:
     """All in one moment of the machine."""
-    debugger.write_words(lambda line: monitor.human(run.command.monitor, line)[0], words)
+    gdb_remote.write_words(lambda line: monitor.human(run.command.monitor, line)[0], words)
 
 
 def orders(run: Run, *clusters: int, how: str) -> list[tuple[int, int]]:

@@ -14,8 +14,8 @@ from dataclasses import replace
 import pytest
 
 from deploy.base.timeouts import _waits, processor_seconds
-from deploy.boot import Run
 from deploy.deployment import Redis
+from deploy.machine.run import Run
 from tests.boot.machine import ANSWER, assert_no_fault, client, machine, servers, with_redis
 from topology.units import MIB
 

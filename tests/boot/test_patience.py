@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from deploy import qemu
-from deploy.boot import Run
+from deploy.bench.failure.scene import end_cluster
 from deploy.deployment import Deployment
-from deploy.failure.scene import end_cluster
+from deploy.machine import qemu
+from deploy.machine.run import Run
 from tests.boot.machine import deployment, machine
 from tests.boot.test_detection import boots
 from tests.boot.test_restart_cluster import restarted

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from deploy.base.paths import BUILD
-from deploy.boot import Run
 from deploy.deployment import Program
 from deploy.deployment.reader import parse
-from deploy.events import Event
+from deploy.machine.events import Event
+from deploy.machine.run import Run
 from tests.boot.machine import deployment, machine
 from topology.units import MIB
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from deploy import modules
-from deploy.boot import Run
+from deploy.deployment import modules
+from deploy.machine.run import Run
 from tests.boot import gdb, pages
 from tests.boot.machine import deployment, machine
 from tests.boot.pages import DIRECT_BASE, DIRECT_END, IMAGE_BASE, INTERRUPTS, KERNEL_HALF, PAGE, Page

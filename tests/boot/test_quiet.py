@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from deploy import qemu
 from deploy.deployment import Load
-from deploy.stats import between
+from deploy.machine import qemu
+from deploy.results.snapshots import between
 from tests.boot.machine import machine, with_redis
 
 CORES, LOAD = 4, Load(clients=2, records=50, operations=400)

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from deploy.boot import Run
+from deploy.machine.run import Run
 from tests.boot.machine import ANSWER, machine, servers, with_redis
 from topology.units import MIB
 

@@ -11,9 +11,9 @@ import pytest
 import redis
 from redis.cluster import RedisCluster
 
-from deploy.boot import Run
 from deploy.deployment import Redis
-from deploy.redis_cluster import commands, instances
+from deploy.machine.redis_cluster import commands, instances
+from deploy.machine.run import Run
 from tests.boot.machine import ANSWER, assert_no_fault, machine, with_redis
 from topology.units import MIB
 

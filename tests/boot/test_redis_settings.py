@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 import redis
 
-from deploy import file_tree
-from deploy.boot import Run
-from deploy.deployment import Port, Program, Redis
-from deploy.file_tree import Mapped
+from deploy.deployment import Port, Program, Redis, file_tree
+from deploy.deployment.file_tree import Mapped
+from deploy.machine.run import Run
 from tests.boot.machine import assert_no_fault, client, deployment, machine, servers, with_redis
 from topology.units import MIB
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from deploy import qemu
-from deploy.comparison import Comparison, machine, measure
+from deploy.load.measure import Comparison, machine, measure
+from deploy.machine import qemu
 
 RECORDS, OPERATIONS, CLIENTS = 200, 300, 2
 

@@ -7,10 +7,10 @@ import random
 
 import pytest
 
-from deploy import debugger, monitor
-from deploy.boot import Run
-from deploy.failure import scene
-from deploy.failure.scene import end_cluster
+from deploy.bench.failure import scene
+from deploy.bench.failure.scene import end_cluster
+from deploy.machine import gdb_remote, monitor
+from deploy.machine.run import Run
 from tests.boot import lives
 from tests.boot.machine import ANSWER, deployment, machine
 from tests.boot.test_detection import boots
@@ -25,7 +25,7 @@ def restarted(run: Run, cluster: int, times: int) -> bool:
 
 
 def write(run: Run, address: int, word: int) -> None:
-    debugger.write_word(lambda line: monitor.human(run.command.monitor, line)[0], address, word)
+    gdb_remote.write_word(lambda line: monitor.human(run.command.monitor, line)[0], address, word)
 
 
 @pytest.mark.limit(900)

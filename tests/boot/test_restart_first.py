@@ -12,13 +12,14 @@ from functools import partial
 import pytest
 import redis
 
-from deploy import modules, monitor
 from deploy.base.errors import Failure
 from deploy.base.paths import BUILD
 from deploy.base.symbols import Image
-from deploy.boot import Run
-from deploy.expand import plan
-from deploy.failure.scene import WAYS, end_cluster
+from deploy.bench.failure.scene import WAYS, end_cluster
+from deploy.deployment import modules
+from deploy.deployment.planner import plan
+from deploy.machine import monitor
+from deploy.machine.run import Run
 from tests.boot.machine import client, deployment, machine, servers, with_redis
 from tests.boot.test_detection import boots
 from tests.boot.test_restart_cluster import restarted, write

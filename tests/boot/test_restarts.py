@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import pytest
 
-from deploy import monitor, qemu
-from deploy.boot import Run
 from deploy.deployment import Program, Redis
-from deploy.events import Event
+from deploy.machine import monitor, qemu
+from deploy.machine.events import Event
+from deploy.machine.run import Run
 from tests.boot.machine import client, deployment, machine, order, servers, with_redis
 from topology.units import KIB, MIB
 

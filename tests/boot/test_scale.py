@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from deploy import qemu
 from deploy.base.timeouts import Patience
-from deploy.bench import in_step
-from deploy.bench.scale import Point, Request, measure
-from deploy.bench.scale_fit import fits
+from deploy.bench.scale.fit import fits
+from deploy.bench.scale.measure import Point, Request, measure
+from deploy.emulator import lockstep
+from deploy.machine import qemu
 from tests.boot.machine import PATIENCE
 from tests.boot.test_commands import skerry
 
@@ -22,7 +22,7 @@ from tests.boot.test_commands import skerry
 @cache
 def points() -> dict[tuple[int, float], Point]:
     request = Request("clh", [1, 2, 3, 4], [100.0, 2000.0], rounds=256)
-    return {(one.cores, one.delay): one for one in measure(request, in_step.mode(4), True, Patience(PATIENCE))}
+    return {(one.cores, one.delay): one for one in measure(request, lockstep.mode(4), True, Patience(PATIENCE))}
 
 
 @pytest.mark.limit(120)
@@ -60,7 +60,7 @@ def test_statistics() -> None:
     """a counting kernel's acquisitions are its entries, two for each round trip; conflicts come with the second core"""
     request = Request("clh", [1, 3], [100.0], rounds=256, statistics=True)
     for _ in range(5):
-        alone, three = measure(request, in_step.mode(3), True, Patience(PATIENCE))
+        alone, three = measure(request, lockstep.mode(3), True, Patience(PATIENCE))
         met = alone.conflicts * sum(core["acquisitions"] for core in alone.per_core)
         if met < 2.5:  # of some 500: an idle core enters, too, for its beat, at most once in 50 ms of the host
             break
@@ -78,7 +78,7 @@ def test_statistics() -> None:
 def test_clusters() -> None:
     """two kernels of two cores each do more than one of four where cores meet at the lock; each is counted"""
     request = Request("clh", [4], [100.0], rounds=256, layout="per-socket", sockets=2)
-    (apart,) = measure(request, in_step.mode(4), True, Patience(PATIENCE))
+    (apart,) = measure(request, lockstep.mode(4), True, Patience(PATIENCE))
     assert (apart.clusters, apart.cores) == (2, 4)
     assert [(core["cluster"], core["cpu"]) for core in apart.per_core] == [(0, 0), (0, 1), (1, 2), (1, 3)]
     assert apart.throughput > 1.1 * points()[4, 100.0].throughput
@@ -88,7 +88,7 @@ def test_clusters() -> None:
 @pytest.mark.limit(120)
 def test_fine() -> None:
     """under fine-grained locks cores that share nothing do not wait for each other; a core alone pays for it"""
-    alone, four = measure(Request("fine", [1, 4], [100.0], rounds=256), in_step.mode(4), True, Patience(PATIENCE))
+    alone, four = measure(Request("fine", [1, 4], [100.0], rounds=256), lockstep.mode(4), True, Patience(PATIENCE))
     assert four.throughput == pytest.approx(4 * alone.throughput, rel=0.04)
     assert alone.throughput < points()[1, 100.0].throughput
 

@@ -15,7 +15,7 @@ import pytest
 from deploy.base import timeouts
 from deploy.base.errors import Failure
 from deploy.base.timeouts import Patience
-from deploy.boot import Run
+from deploy.machine.run import Run
 from tests.boot.machine import crash, deployment, machine, with_redis
 
 RUNS, STANDS = 0.01, 0.29  # seconds: one part in thirty

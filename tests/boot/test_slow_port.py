@@ -10,7 +10,7 @@ from contextlib import ExitStack, suppress
 
 import pytest
 
-from deploy.boot import Run
+from deploy.machine.run import Run
 from tests.boot.machine import ANSWER, assert_no_fault, client, machine, servers, with_redis
 
 # Redis does nothing else meanwhile, nor does the lwIP inside it.

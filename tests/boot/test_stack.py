@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from deploy.boot import Run
-from deploy.expand import plan
+from deploy.deployment.planner import plan
+from deploy.machine.run import Run
 from tests.boot.machine import ANSWER, assert_no_fault, client, machine, servers, with_redis
 from topology.units import MIB
 

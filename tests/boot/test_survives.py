@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 import redis
 
-from deploy import survival
 from deploy.deployment import Load, Redis
-from deploy.results import check
+from deploy.results import survival
+from deploy.results.result import check
 from tests.boot.machine import client, machine, servers, with_redis
 from topology.units import MIB
 

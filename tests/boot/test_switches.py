@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import pytest
 
-from deploy.boot import Run
 from deploy.deployment import Load
-from deploy.expand import Plan, plan
+from deploy.deployment.planner import Plan, plan
+from deploy.machine.run import Run
 from tests.boot import gdb
 from tests.boot.machine import assert_no_fault, client, machine, servers, with_redis
 from tests.boot.test_ended import PATIENCE, is_over

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from deploy.base.errors import Failure
-from deploy.boot import Run
 from deploy.deployment import Redis
-from deploy.tap import DEVICE, Tap
+from deploy.machine.run import Run
+from deploy.machine.tap import DEVICE, Tap
 from tests.boot.machine import ANSWER, assert_no_fault, machine, servers, with_redis
 
 PACKET = 1514  # bytes of the longest frame that is one packet

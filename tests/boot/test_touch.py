@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from deploy import monitor, qemu
-from deploy.boot import Run
 from deploy.deployment import Program
-from deploy.events import Event
+from deploy.machine import monitor, qemu
+from deploy.machine.events import Event
+from deploy.machine.run import Run
 from tests.boot.machine import deployment, machine
 from topology.machine import default_memory
 from topology.units import MIB

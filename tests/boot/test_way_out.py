@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 import redis
 
-from deploy.boot import Run
 from deploy.deployment import Subnet
+from deploy.machine.run import Run
 from tests.boot.machine import ANSWER, client, machine, servers, with_redis
 from topology.clustermap import Network
 

@@ -3,7 +3,7 @@
 `build/venv/bin/python -m tests.long.cluster_restarts [--kills N] [--seed N] [--sockets N] [--fresh]`.
 
 Who is ended, how and when is drawn from the seed, which is printed; the kill of a number is the same in every run. A client
-of each Redis writes from outside and reads back (deploy/failure/load.py): an acknowledged write on a cluster that goes on is
+of each Redis writes from outside and reads back (deploy/bench/failure/load.py): an acknowledged write on a cluster that goes on is
 there, and nothing of a former life is seen. At the end the control words say how many lives each cluster has had, and the
 first cluster's manager has the memory and the slots that it has after one kill. Some 10 s a kill.
 
@@ -23,14 +23,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from deploy import monitor
 from deploy.base import host, process
 from deploy.base.errors import Failure
 from deploy.base.file_lock import alone
 from deploy.base.paths import BUILD
-from deploy.boot import Run
-from deploy.expand import Plan, plan
-from deploy.failure.scene import Fate, deployment, draw, mortal, on_stage
+from deploy.bench.failure.scene import Fate, deployment, draw, mortal, on_stage
+from deploy.deployment.planner import Plan, plan
+from deploy.machine import monitor
+from deploy.machine.run import Run
 from tests.boot.lives import life
 from tests.boot.machine import machine
 

@@ -19,12 +19,12 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from deploy import qemu
 from deploy.base import process
 from deploy.base.paths import BUILD
-from deploy.boot import Options, boot
 from deploy.deployment import Redis
-from deploy.expand import plan
+from deploy.deployment.planner import plan
+from deploy.machine import qemu
+from deploy.machine.run import Options, boot
 from tests.boot.machine import deployment, servers
 from topology.units import MIB
 

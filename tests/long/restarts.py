@@ -12,9 +12,9 @@ import argparse
 import sys
 from dataclasses import replace
 
-from deploy import monitor
-from deploy.boot import Run
 from deploy.deployment import Program
+from deploy.machine import monitor
+from deploy.machine.run import Run
 from tests.boot.machine import deployment, machine
 from topology.units import KIB, MIB
 

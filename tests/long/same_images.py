@@ -16,10 +16,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from deploy import comparison, fingerprint
 from deploy.base.host import environment
 from deploy.base.paths import BUILD, ROOT, THIRD_PARTY
 from deploy.base.terminal import Output
+from deploy.load import measure
+from deploy.results import fingerprint
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.machine import Shape
@@ -30,7 +31,7 @@ FOLDER = "another/folder with a longer name".replace(" ", "-")
 
 def targets() -> list[str]:
     """Ninja's, of the images of `./skerry compare`, and what a modelled machine is."""
-    needed = needs.of_comparison(comparison.Comparison(shape=Shape(2, 2))) | needs.MODELLED
+    needed = needs.of_comparison(measure.Comparison(shape=Shape(2, 2))) | needs.MODELLED
     return sorted(target for target in needed.targets or () if fingerprint.name_of(Path(target)))
 
 

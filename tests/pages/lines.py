@@ -14,7 +14,7 @@ import typer
 
 from deploy.base.paths import ROOT
 from deploy.cli import main
-from deploy.documents import site
+from deploy.tools.documents import site
 
 PAGES = sorted([*(ROOT / name for name in site.OUTSIDE), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")])
 NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import pytest
 
-from deploy.abi_reference.__main__ import PAGE, generate
-from deploy.abi_reference.comments import markdown, sentence
-from deploy.abi_reference.headers import Constant
-from deploy.abi_reference.page import _split
 from deploy.base.errors import Failure
+from deploy.tools.abi_reference.__main__ import PAGE, generate
+from deploy.tools.abi_reference.comments import markdown, sentence
+from deploy.tools.abi_reference.headers import Constant
+from deploy.tools.abi_reference.page import _split
 
 
 def test_up_to_date() -> None:
@@ -17,7 +17,7 @@ def test_up_to_date() -> None:
     text = generate()
     assert "| `CNODE_REVOKE` |" in text and "`struct thread_registers`: 160 bytes" in text
     assert PAGE.exists() and PAGE.read_text() == text, (
-        "docs/generated/abi.md is out of date: build/venv/bin/python -m deploy.abi_reference writes it anew"
+        "docs/generated/abi.md is out of date: build/venv/bin/python -m deploy.tools.abi_reference writes it anew"
     )
 
 

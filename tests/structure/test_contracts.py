@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from deploy import modules
+from deploy.deployment import modules
 from tests.long.mutations.source import ASSERTIONS, CLOSING, OPENING, lex
 from tests.structure import tree
 

@@ -65,7 +65,7 @@ def test_targets() -> None:
 def test_pages() -> None:
     """every Python module that it runs can be found"""
     modules = {line.split("-m ")[1].split()[0] for line in LINES if "python -m " in line}
-    assert {"pytest", "deploy.abi_reference", "tests.long.mutations"} <= modules
+    assert {"pytest", "deploy.tools.abi_reference", "tests.long.mutations"} <= modules
     for module in modules - {"pytest"}:
         path = ROOT / module.replace(".", "/")
         assert (path / "__main__.py").is_file() or path.with_suffix(".py").is_file(), module
@@ -76,7 +76,7 @@ PLACES = [
     ("dispatch", "cluster-kernel/core/syscall.c"), ("must_write", "cluster-kernel/core/syscall.c"),
     ("enum skerry_syscall", "cluster-kernel/include/skerry/syscall.h"), ("enum skerry_invocation", "cluster-kernel/include/skerry/syscall.h"),
     ("kernel_relax", "cluster-kernel/core/lock.h"), ("model_lock_mistakes", "model/meson.build"),
-    ("PROGRAMS", "deploy/modules.py"), ("skerry_cc", "tests/programs/meson.build"),
+    ("PROGRAMS", "deploy/deployment/modules.py"), ("skerry_cc", "tests/programs/meson.build"),
     ("struct process_device", "lib/include/skerry/process.h"), ("calls[]", "cluster-kernel/test/operation.c"),
 ]  # fmt: skip
 

@@ -14,10 +14,10 @@ from typing import Any
 import click
 import pytest
 
-from deploy import fingerprint
 from deploy.base.errors import Failure
 from deploy.base.paths import ROOT
-from deploy.documents import __main__ as documents, result, site
+from deploy.results import fingerprint
+from deploy.tools.documents import __main__ as documents, result, site
 from tests.pages.lines import ALL, FENCE, NAMES, OWN, PAGES, is_usage, leaf
 from tests.structure.tree import files, read, with_suffix
 

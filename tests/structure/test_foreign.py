@@ -25,11 +25,11 @@ ALLOWED = {
     "deploy/deployment/places.py": "a quoted key of a file that has been read",
     "topology/checker.py": "the answer of lib/cluster-map",
     "topology/drivers.py": OF_THE_TREE, "topology/regimes.py": OF_THE_TREE, "deploy/setup/sources.py": OF_THE_TREE,
-    "deploy/setup/packages.py": OF_THE_TREE, "deploy/profile/training.py": OF_THE_TREE, "deploy/documents/result.py": OF_THE_TREE,
-    "deploy/documents/__main__.py": "results that a maintainer publishes",
-    "deploy/setup/build.py": OF_A_BUILD, "deploy/setup/tab.py": OF_A_BUILD, "deploy/kvm.py": OF_A_BUILD, "deploy/paper/page.py": OF_A_BUILD,
-    "deploy/paper/work.py": OF_A_BUILD, "deploy/bench/figure_sweep.py": OF_A_BUILD, "deploy/bench/native_program.py": OF_A_BUILD,
-    "deploy/bench/lines.py": OF_A_BUILD, "deploy/bench/in_step.py": OF_A_BUILD, "deploy/modelled/entries.py": OF_A_BUILD,
+    "deploy/setup/packages.py": OF_THE_TREE, "deploy/profile/training.py": OF_THE_TREE, "deploy/tools/documents/result.py": OF_THE_TREE,
+    "deploy/tools/documents/__main__.py": "results that a maintainer publishes",
+    "deploy/setup/build.py": OF_A_BUILD, "deploy/setup/tab.py": OF_A_BUILD, "deploy/machine/kvm.py": OF_A_BUILD, "deploy/bench/paper/page.py": OF_A_BUILD,
+    "deploy/bench/paper/work.py": OF_A_BUILD, "deploy/bench/scale/figure_sweep.py": OF_A_BUILD, "deploy/bench/native/program.py": OF_A_BUILD,
+    "deploy/bench/lines/measure.py": OF_A_BUILD, "deploy/emulator/lockstep.py": OF_A_BUILD, "deploy/emulator/entries.py": OF_A_BUILD,
     "deploy/base/parallel.py": "what a child process of this one pickled",
 }  # fmt: skip
 

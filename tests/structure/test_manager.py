@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy import modules
 from deploy.base.paths import ROOT
+from deploy.deployment import modules
 from tests.structure.test_includes import MANAGER, MANAGER_LAYERS
 
 LAYERS = [Path(layer).name for layer in MANAGER_LAYERS]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy import modules
+from deploy.deployment import modules
 from tests.structure import flow, spinning
 from tests.structure.test_transactions import listing
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy import modules
+from deploy.deployment import modules
 from tests.structure import flow
 
 KERNELS = [modules.module_path(f"kernel-rtm{stat}") for stat in ("", "+stat")]

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The files that a program has from the start: a module that the host makes of
- * `files` in a deployment (deploy/file_tree.py), and that every program which
+ * `files` in a deployment (deploy/deployment/file_tree.py), and that every program which
  * names it has mapped read-only at PROCESS_FILES_VADDR, in the same frames.
  *
  * The head is followed by `count` entries. Entry 0 is the root directory; the

@@ -15,7 +15,7 @@ import time
 from deploy.base import process
 from deploy.base.errors import Failure
 from deploy.base.timeouts import Watch, slowness
-from deploy.boot import Run
+from deploy.machine.run import Run
 from tests.boot.machine import machine
 from tests.boot.test_ktest import MSI_DEVICE, ktest
 

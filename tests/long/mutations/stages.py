@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deploy.base.errors import Failure
-from deploy.expand import plan
+from deploy.deployment.planner import plan
 from deploy.setup import needs
 from tests.boot.machine import with_redis
 from tests.long.mutations.catalogue import Mutation

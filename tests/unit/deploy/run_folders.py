@@ -6,7 +6,7 @@ import socket
 from pathlib import Path
 
 from deploy.base.paths import ROOT
-from deploy.run_folder import TREE
+from deploy.machine.run_folder import TREE
 
 
 def run_folder_of(place: Path, pid: int | None = None, tree: str = str(ROOT)) -> Path:

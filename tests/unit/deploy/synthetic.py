@@ -4,9 +4,9 @@
 import json
 from typing import Any
 
-from deploy.events import EventStream
-from deploy.expand import Plan
-from deploy.lockstat.snapshot import COUNTERS
+from deploy.deployment.planner import Plan
+from deploy.live.lockstat.snapshot import COUNTERS
+from deploy.machine.events import EventStream
 
 HZ = 1_000_000_000
 

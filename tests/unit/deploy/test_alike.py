@@ -4,7 +4,7 @@
 import pytest
 
 from deploy.cli.commands.measure.compare import alike
-from deploy.comparison import Comparison, settled
+from deploy.load.measure import Comparison, settled
 from topology.machine import Shape
 from topology.units import GIB
 

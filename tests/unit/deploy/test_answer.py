@@ -9,17 +9,17 @@ from dataclasses import replace
 
 import pytest
 
-from deploy import unpriced
-from deploy.answer import APART, Answer, alone, answers
 from deploy.base.errors import Failure
 from deploy.base.paths import ROOT
 from deploy.cli.main import command_module, main
-from deploy.comparison import Comparison
-from deploy.counting import Counting
-from deploy.modelled import run
-from deploy.modelled.entries import Entries
-from deploy.modelled.machine import load
-from deploy.results import Result
+from deploy.compare import unpriced
+from deploy.compare.verdict import APART, Answer, alone, answers
+from deploy.emulator import run
+from deploy.emulator.entries import Entries
+from deploy.emulator.machine_file import load
+from deploy.load.measure import Comparison
+from deploy.results.counting import Counting
+from deploy.results.result import Result
 
 from .test_results import both
 

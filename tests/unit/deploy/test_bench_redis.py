@@ -7,16 +7,16 @@ from rich.console import Console
 
 from deploy.base.errors import Failure
 from deploy.base.paths import ROOT
-from deploy.bench import redis
-from deploy.bench.in_step import Mark
-from deploy.bench.redis import STEP, TSC, Core, Point, Request
-from deploy.bench.redis_table import instance_table, tables
+from deploy.bench.redis import measure as redis
+from deploy.bench.redis.measure import STEP, TSC, Core, Point, Request
+from deploy.bench.redis.table import instance_table, tables
 from deploy.cli.main import main
-from deploy.comparison import SOCKET_PORT
 from deploy.deployment import Deployment, Load, Redis
-from deploy.expand import plan
-from deploy.results import evaluate
-from deploy.stats import between
+from deploy.deployment.planner import plan
+from deploy.emulator.lockstep import Mark
+from deploy.load.measure import SOCKET_PORT
+from deploy.results.result import evaluate
+from deploy.results.snapshots import between
 from topology.dts import write_dts
 from topology.errors import InputError
 from topology.reader import read_dts

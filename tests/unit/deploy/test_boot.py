@@ -16,14 +16,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from deploy import boot as boots, image, modules, qemu, run_folder
 from deploy.base import elf
 from deploy.base.errors import Failure
 from deploy.base.timeouts import Patience, _stat
-from deploy.boot import Options, boot
-from deploy.deployment import Deployment, Redis
-from deploy.events import Event
-from deploy.expand import plan
+from deploy.deployment import Deployment, Redis, modules
+from deploy.deployment.planner import plan
+from deploy.machine import image, qemu, run as boots, run_folder
+from deploy.machine.events import Event
+from deploy.machine.run import Options, boot
 from tests.unit.deploy.executables import executable
 from topology.errors import InputError
 from topology.machine import Shape

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from deploy.base.errors import Failure
+from deploy.bench.validate import calibrate
+from deploy.bench.validate.calibrate import Cache, Calibration, Figure, Places
 from deploy.cli.main import main
-from deploy.modelled import calibrate
-from deploy.modelled.calibrate import Cache, Calibration, Figure, Places
-from deploy.modelled.machine import load, price_names
+from deploy.emulator.machine_file import load, price_names
 from topology.survey import Processor, Survey
 
 ALONE = {

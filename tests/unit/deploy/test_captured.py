@@ -11,11 +11,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from deploy import captured, image, metal
 from deploy.cli.commands.machine.image import _options, qemu_command, write_command
-from deploy.console_lines import By
-from deploy.deployment import DEFAULT, Deployment, Load, Redis
-from deploy.expand import plan
+from deploy.deployment import DEFAULT, Deployment, Load, Redis, physical_memory
+from deploy.deployment.planner import plan
+from deploy.machine import image
+from deploy.machine.console_lines import By
+from deploy.results import serial_log
 from topology.dts import write_dts
 from topology.errors import InputError
 from topology.fdt import compile_dts
@@ -58,14 +59,14 @@ IOMEM = """\
 
 def test_live_memory() -> None:
     """memory that Linux shows in whole blocks is cut where firmware has nothing, and where the loader's reach ends"""
-    known = metal.firmware_ranges(IOMEM)
-    low = metal.clip(MemoryRange(0, 0x80000000, 0), known)
+    known = physical_memory.firmware_ranges(IOMEM)
+    low = physical_memory.clip(MemoryRange(0, 0x80000000, 0), known)
     assert low == [MemoryRange(0, 0x70800000, 0)]  # the hole below 1 MiB is slack
-    assert metal.clip(MemoryRange(0x100000000, 0x1800000000, 1), known) == [MemoryRange(0x100000000, 0x1740000000, 1)]
-    last = metal.REACH - GIB
-    assert metal.clip(MemoryRange(last, 4 * GIB, 1), []) == [MemoryRange(last, GIB, 1)]
-    assert metal.clip(MemoryRange(metal.REACH + GIB, GIB, 1), known) == []
-    assert metal.firmware_ranges("00000000-00000000 : System RAM\n") == []  # as others than root see it
+    assert physical_memory.clip(MemoryRange(0x100000000, 0x1800000000, 1), known) == [MemoryRange(0x100000000, 0x1740000000, 1)]
+    last = physical_memory.REACH - GIB
+    assert physical_memory.clip(MemoryRange(last, 4 * GIB, 1), []) == [MemoryRange(last, GIB, 1)]
+    assert physical_memory.clip(MemoryRange(physical_memory.REACH + GIB, GIB, 1), known) == []
+    assert physical_memory.firmware_ranges("00000000-00000000 : System RAM\n") == []  # as others than root see it
 
 
 def test_image_knows_its_plan(tmp_path: Path) -> None:
@@ -73,8 +74,8 @@ def test_image_knows_its_plan(tmp_path: Path) -> None:
     wanted = plan(DEPLOYMENT)
     (tmp_path / "loader").write_bytes(b"loader")
     files = {"map": compile_dts(write_dts(wanted.cluster_map))}
-    image.make_iso(tmp_path / "x.iso", files, tmp_path / "loader", "t", "console=0x2f8", captured.notes(wanted))
-    found = captured.read_plan(tmp_path / "x.iso")
+    image.make_iso(tmp_path / "x.iso", files, tmp_path / "loader", "t", "console=0x2f8", serial_log.notes(wanted))
+    found = serial_log.read_plan(tmp_path / "x.iso")
     assert (found.layout, found.lock, found.load) == (wanted.layout, wanted.lock, wanted.load)
     assert [c.cpus for c in found.cluster_map.clusters] == [c.cpus for c in wanted.cluster_map.clusters]
     assert b"multiboot2 /boot/loader console=0x2f8\n" in image.read_iso(tmp_path / "x.iso", "grub/grub.cfg")[0]
@@ -94,7 +95,7 @@ def test_not_an_image(tmp_path: Path) -> None:
     (tmp_path / "x.iso").write_bytes(bytes(100_000))
     for name, why in (("x.iso", "is not an image"), ("y.iso", "no such file")):
         with pytest.raises(InputError, match=f"{name}: {why}"):
-            captured.read_plan(tmp_path / name)
+            serial_log.read_plan(tmp_path / name)
 
 
 def test_events_among_other_lines(tmp_path: Path) -> None:
@@ -104,7 +105,7 @@ def test_events_among_other_lines(tmp_path: Path) -> None:
         "skerry loader: 2 cores", MACHINE, '{"event":"boot","cluster":0,"cores":9}', "skerry loader: again", MACHINE,
         '[redis@2] {"event":"boot"} is what a program may write', '{"event":"boot","cluster":0,"cores":2}',
     )
-    events = captured.read_events(path)
+    events = serial_log.read_events(path)
     assert [event.data["cores"] for event in events.of("boot")] == [2]
 
 
@@ -120,7 +121,7 @@ def test_events_among_other_lines(tmp_path: Path) -> None:
 def test_damage(tmp_path: Path, line: str, why: str) -> None:
     """a damaged report makes the whole worthless, and its line is named"""
     with pytest.raises(InputError, match=why):
-        captured.read_events(log(tmp_path, MACHINE, line))
+        serial_log.read_events(log(tmp_path, MACHINE, line))
 
 
 RESULT = '{"event":"result","app":"ycsb@3","data":{"event":"ycsb","operations":9000000}}'
@@ -134,33 +135,33 @@ RESULT = '{"event":"result","app":"ycsb@3","data":{"event":"ycsb","operations":9
 def test_forged(tmp_path: Path, line: str) -> None:
     """a program's line is no report, whatever stands in it, and does no harm to the others"""
     path = log(tmp_path, MACHINE, line, '{"event":"done","status":0}')
-    assert [event.kind for event in captured.read_events(path).events] == ["machine", "done"]
+    assert [event.kind for event in serial_log.read_events(path).events] == ["machine", "done"]
 
 
 def test_no_beginning(tmp_path: Path) -> None:
     """a log that begins in the middle is refused"""
     with pytest.raises(InputError, match="capture from power-on"):
-        captured.read_events(log(tmp_path, '{"event":"done","status":0}'))
+        serial_log.read_events(log(tmp_path, '{"event":"done","status":0}'))
 
 
 def test_other_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """a log of another image is refused, and one that ends too early"""
-    monkeypatch.setattr(captured, "read_plan", lambda path: plan(DEPLOYMENT))
+    monkeypatch.setattr(serial_log, "read_plan", lambda path: plan(DEPLOYMENT))
     boots = [json.dumps({"event": "boot", "cluster": c, "cores": 1}) for c in (0, 1)]
     with pytest.raises(InputError, match="is not of x.iso"):
-        captured.evaluate_log(Path("x.iso"), log(tmp_path, MACHINE, boots[0]))
+        serial_log.evaluate_log(Path("x.iso"), log(tmp_path, MACHINE, boots[0]))
     with pytest.raises(InputError, match="ends before the run does"):
-        captured.evaluate_log(Path("x.iso"), log(tmp_path, MACHINE, *boots))
+        serial_log.evaluate_log(Path("x.iso"), log(tmp_path, MACHINE, *boots))
 
 
 @pytest.mark.parametrize("signature, said, accel", [("", "on hardware", "hardware"), ("TCGTCGTCGTCG", "under TCG", "tcg"), ("KVMKVMKVM", "under KVM", "kvm")])
 def test_hypervisor(signature: str, said: str, accel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """where a log comes from is said by the name of the hypervisor, not by its signature of CPUID"""
-    monkeypatch.setattr(captured, "read_plan", lambda path: plan(DEPLOYMENT))
-    monkeypatch.setattr(captured, "evaluate", lambda what, events, emulated: SimpleNamespace(emulated=emulated, cores=2))
+    monkeypatch.setattr(serial_log, "read_plan", lambda path: plan(DEPLOYMENT))
+    monkeypatch.setattr(serial_log, "evaluate", lambda what, events, emulated: SimpleNamespace(emulated=emulated, cores=2))
     boots = [json.dumps({"event": "boot", "cluster": c, "cores": len(found.cpus)}) for c, found in enumerate(plan(DEPLOYMENT).cluster_map.clusters)]
     machine = json.dumps({"event": "machine", "cpu": "A processor", "hypervisor": signature})
-    host = captured.evaluate_log(Path("x.iso"), log(tmp_path, machine, *boots, '{"event":"done","status":0}')).host
+    host = serial_log.evaluate_log(Path("x.iso"), log(tmp_path, machine, *boots, '{"event":"done","status":0}')).host
     assert host["mode"].endswith(f", {said}") and host["accel"] == accel
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from deploy import changes
-from deploy.events import Event
-from deploy.top.sample import Sample
-from deploy.top.view import plain
+from deploy.live.top.sample import Sample
+from deploy.live.top.view import plain
+from deploy.machine import changes
+from deploy.machine.events import Event
 from topology.units import MIB
 
 

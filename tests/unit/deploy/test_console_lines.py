@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from deploy import backtrace
 from deploy.base.paths import ROOT
-from deploy.console_lines import By, ConsoleLines, Line, lines, lines_by
-from deploy.deaths import death, lost_reporter, telling
 from deploy.deployment import Deployment, Program, Redis
-from deploy.events import Event
-from deploy.expand import plan
+from deploy.deployment.planner import plan
+from deploy.machine import backtrace
+from deploy.machine.console_lines import By, ConsoleLines, Line, lines, lines_by
+from deploy.machine.crashes import death, lost_reporter, telling
+from deploy.machine.events import Event
 
 GONE = "[manager 0] cluster 0 is gone: forged"
 SOH, STX = By.MANAGER.value, By.KERNEL.value
@@ -37,9 +37,9 @@ FORGED = (
 def test_lines_of_a_long_console(monkeypatch: pytest.MonkeyPatch) -> None:
     """a console is read piece by piece, wherever it is cut, and takes little room beside its text"""
     whole = list(lines(FORGED * 20))
-    monkeypatch.setattr("deploy.console_lines._PIECE", 7)
+    monkeypatch.setattr("deploy.machine.console_lines._PIECE", 7)
     assert list(lines(FORGED * 20)) == whole
-    monkeypatch.setattr("deploy.console_lines._PIECE", 1000)
+    monkeypatch.setattr("deploy.machine.console_lines._PIECE", 1000)
     text = "\n" * 50_000
     tracemalloc.start()
     assert sum(1 for _ in lines(text)) == len(text)

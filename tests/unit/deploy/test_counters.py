@@ -14,8 +14,8 @@ import pytest
 
 from deploy.base.errors import Failure
 from deploy.base.paths import ROOT
-from deploy.lockstat import record, source
-from deploy.lockstat.record import LAYOUT, WORDS, Record
+from deploy.live.lockstat import record, source
+from deploy.live.lockstat.record import LAYOUT, WORDS, Record
 from topology import headers
 
 COPIED = ("cluster-kernel/include", "lib", "topology", "apps/metrics")
@@ -68,10 +68,10 @@ import json, sys
 from pathlib import Path
 from topology import headers
 headers.ROOT = Path(sys.argv[1])
-from deploy.lockstat.record import Record, WORDS
-from deploy.lockstat.snapshot import COUNTERS, Core, Counted, Snapshot
-from deploy.top.sample import between
-from deploy.top.source import Look
+from deploy.live.lockstat.record import Record, WORDS
+from deploy.live.lockstat.snapshot import COUNTERS, Core, Counted, Snapshot
+from deploy.live.top.sample import between
+from deploy.live.top.source import Look
 record = Record.from_words(range(WORDS))
 twice = record.plus(record)
 earlier, later = (

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from deploy.base.symbols import Image
-from deploy.deaths import LAST_LINES, death, is_started_again, telling, unserved
 from deploy.deployment import Deployment, Program, Redis
-from deploy.events import Event, cluster_restarts, restarts, standing
-from deploy.expand import Plan, plan
+from deploy.deployment.planner import Plan, plan
+from deploy.machine.crashes import LAST_LINES, death, is_started_again, telling, unserved
+from deploy.machine.events import Event, cluster_restarts, restarts, standing
 
 CRASH = Program("crash", 1, args=("null",), barrier=False)
 COUNTED = Program("crash", 1, args=("null",), name="counted")

@@ -8,7 +8,7 @@ from deploy import deployment
 from deploy.base.paths import ROOT
 from deploy.cli.options import load_plan
 from deploy.deployment import Deployment, Load, Metrics, Program, Redis, parse
-from deploy.expand import plan, plan_map
+from deploy.deployment.planner import plan, plan_map
 from topology.clustermap import COARSE, FINE
 from topology.dts import write_dts
 from topology.errors import InputError

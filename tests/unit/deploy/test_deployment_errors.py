@@ -7,7 +7,7 @@ import pytest
 
 from deploy.cli.options import adapt
 from deploy.deployment import parse, read
-from deploy.expand import plan
+from deploy.deployment.planner import plan
 from tests.unit.topology.machines import write
 from topology.dts import write_dts
 from topology.errors import InputError

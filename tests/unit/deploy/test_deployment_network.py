@@ -5,12 +5,12 @@ import socket
 
 import pytest
 
-from deploy.addresses import INSIDE, mac
 from deploy.base.errors import Failure
-from deploy.boot import check_ports
 from deploy.deployment import parse
-from deploy.expand import plan
-from deploy.qemu import Forward, user_network
+from deploy.deployment.addresses import INSIDE, mac
+from deploy.deployment.planner import plan
+from deploy.machine.qemu import Forward, user_network
+from deploy.machine.run import check_ports
 from tests.ports import reserved_port
 from topology.clustermap import Network
 from topology.errors import InputError

@@ -11,17 +11,17 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from deploy.addresses import INSIDE
 from deploy.base.errors import Failure
+from deploy.deployment.addresses import INSIDE
+from deploy.deployment.planner import Plan
 from deploy.domains.connection import explained, one_line
 from deploy.domains.definition import QEMU, define
 from deploy.domains.deployed import serving
 from deploy.domains.machines import Machines, arrange
 from deploy.domains.placement import on_host
 from deploy.domains.record import NAMESPACE, Record, parse
-from deploy.events import Event
-from deploy.expand import Plan
-from deploy.qemu import Forward
+from deploy.machine.events import Event
+from deploy.machine.qemu import Forward
 from tests.unit.topology.capabilities import Host
 from tests.unit.topology.machines import MACHINES, write
 from topology import libvirt_host

@@ -11,7 +11,7 @@ import pytest
 from deploy.base.errors import Failure
 from deploy.domains.deployed import State
 from deploy.domains.keep import History, Keeper
-from deploy.events import BUTTON, Event
+from deploy.machine.events import BUTTON, Event
 
 NAMES = ("skerry-t-0", "skerry-t-1", "skerry-t-2")
 

@@ -22,9 +22,9 @@ from deploy.domains.machines import arrange
 from deploy.domains.member import Member
 from deploy.domains.placement import on_host
 from deploy.domains.record import Record, parse
-from deploy.events import Event
-from deploy.lockstat import live
-from deploy.lockstat.record import SIZE
+from deploy.live.lockstat import live
+from deploy.live.lockstat.record import SIZE
+from deploy.machine.events import Event
 from tests.unit.deploy.test_domains import FORWARDS, host, plan
 from topology.errors import InputError
 from topology.machine import Shape, emulated

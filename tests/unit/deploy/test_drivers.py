@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from deploy import qemu
 from deploy.deployment import parse
+from deploy.deployment.planner import plan, plan_map
 from deploy.domains.definition import QEMU, define
 from deploy.domains.machines import arrange
-from deploy.expand import plan, plan_map
-from deploy.image import DirectBoot
+from deploy.machine import qemu
+from deploy.machine.image import DirectBoot
 from tests.unit.deploy.test_domains_per_cluster import FOLDER, RECORD
 from topology import drivers
 from topology.clustermap import Application

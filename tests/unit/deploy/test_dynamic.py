@@ -14,17 +14,19 @@ import pytest
 from rich.console import Console
 
 from deploy.base.errors import Failure
-from deploy.bench import dynamic, forkjoin, ipc, scale
-from deploy.bench.dynamic import FORK_JOIN, INTER, INTRA, IPC, LOAD, UNMAP, ForkJoin, Ipc, Load, Series
-from deploy.bench.dynamic_plot import plot_dynamic
-from deploy.bench.dynamic_table import fork_join_table, ipc_table, load_table, sentences
-from deploy.bench.in_step import Mark
+from deploy.bench.dynamic import forkjoin, measure as dynamic
+from deploy.bench.dynamic.measure import FORK_JOIN, INTER, INTRA, IPC, LOAD, UNMAP, ForkJoin, Ipc, Load, Series
+from deploy.bench.dynamic.plot import plot_dynamic
+from deploy.bench.dynamic.table import fork_join_table, ipc_table, load_table, sentences
+from deploy.bench.ipc import measure as ipc
+from deploy.bench.paper import points as reading
+from deploy.bench.scale import measure as scale
 from deploy.cli import main
 from deploy.cli.commands.bench.dynamic import Found, Wanted
-from deploy.events import Event
-from deploy.modelled.machine import PAPERS, load
-from deploy.modules import REGIMES
-from deploy.paper import points as reading
+from deploy.deployment.modules import REGIMES
+from deploy.emulator.lockstep import Mark
+from deploy.emulator.machine_file import PAPERS, load
+from deploy.machine.events import Event
 from tests.unit.deploy.test_unmap import UNMAPS
 from topology.model.papers import UHLIG_FIGURE_6, UHLIG_FIGURE_7
 

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from deploy.events import Event, EventStream, standing
+from deploy.machine.events import Event, EventStream, standing
 
 
 def line(kind: str, **data: object) -> bytes:

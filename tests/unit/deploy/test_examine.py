@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from deploy import examine, kvm
 from deploy.base.errors import Failure
+from deploy.machine import kvm
+from deploy.tools import doctor
 
 WHY = "the image that TCG boots does not boot under KVM (QEMU ended with status -6)"
 
@@ -15,21 +16,21 @@ WHY = "the image that TCG boots does not boot under KVM (QEMU ended with status 
 def device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     found = tmp_path / "kvm"
     found.touch()
-    monkeypatch.setattr(examine, "Path", lambda _: found)
+    monkeypatch.setattr(doctor, "Path", lambda _: found)
     return found
 
 
 def test_useless(device: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """doctor: a KVM that boots nothing is named with its reason and with advice"""
     monkeypatch.setattr(kvm, "probe_kvm", lambda: (False, WHY))
-    said = examine.kvm()
+    said = doctor.kvm()
     assert WHY in said.found and said.use.startswith("emulation (TCG); ") and "pass VT-x or AMD-V on" in said.use and said.good
 
 
 def test_works(device: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """doctor: a KVM that boots the image is used"""
     monkeypatch.setattr(kvm, "probe_kvm", lambda: (True, "it booted both clusters in 0.4 s"))
-    assert examine.kvm().use == "KVM"
+    assert doctor.kvm().use == "KVM"
 
 
 def test_untried(device: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,6 +39,6 @@ def test_untried(device: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         raise Failure("no image")
 
     monkeypatch.setattr(kvm, "probe_kvm", fails)
-    assert "until ./skerry build has been run" in examine.kvm().use
+    assert "until ./skerry build has been run" in doctor.kvm().use
     device.unlink()
-    assert "load kvm_intel or kvm_amd" in examine.kvm().use
+    assert "load kvm_intel or kvm_amd" in doctor.kvm().use

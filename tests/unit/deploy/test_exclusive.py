@@ -16,7 +16,7 @@ from deploy.base.errors import Failure
 from deploy.base.file_lock import alone
 from deploy.base.paths import BUILD, ROOT
 from deploy.cli.main import main
-from deploy.fuzz.target import Target
+from deploy.tools.fuzz.target import Target
 from tests.pages import verdicts
 
 HOLDER = "import sys, time\nfrom pathlib import Path\nfrom deploy.base.file_lock import alone\nwith alone('a campaign', Path(sys.argv[1])):\n    print(flush=True)\n    time.sleep(600)\n"

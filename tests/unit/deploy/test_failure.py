@@ -13,18 +13,18 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from deploy import qemu
 from deploy.base.timeouts import Patience
-from deploy.bench.failure import FIGURES, USUAL, Job, Measured, goals, kills
-from deploy.bench.failure_cost import Cost, watching
-from deploy.bench.failure_table import failure_table
-from deploy.beside import files
+from deploy.bench.failure.cost import Cost, watching
+from deploy.bench.failure.curve import HEIGHT, WIDTH, Panel, bars, draw as draw_curve
+from deploy.bench.failure.load import Load
+from deploy.bench.failure.measure import FIGURES, USUAL, Job, Measured, goals, kills
+from deploy.bench.failure.scene import WAYS, Fate, Kill, deployment, draw, mortal
+from deploy.bench.failure.table import failure_table
 from deploy.cli.main import main
-from deploy.expand import plan
-from deploy.failure.curve import HEIGHT, WIDTH, Panel, bars, draw as draw_curve
-from deploy.failure.load import Load
-from deploy.failure.scene import WAYS, Fate, Kill, deployment, draw, mortal
+from deploy.deployment.planner import plan
+from deploy.machine import qemu
 from deploy.profile.tally import Line, Profile
+from deploy.results.export import files
 from tests.long import cluster_restarts
 
 CLUSTERS = [(1, 2), (2, 4)]

@@ -13,16 +13,17 @@ from rich.table import Table
 from typer.main import get_command
 
 from deploy.base.parallel import Call
-from deploy.bench import architecture, figure_sweep
-from deploy.bench.figure_sweep import Estimate
-from deploy.bench.figure_table import beside, sentences, tables
-from deploy.bench.figures import FIGURES, KINDS, NOT_MEASURED, figure
-from deploy.bench.redis import Point as RedisPoint
-from deploy.bench.scale import Point, Request, ranges_of
+from deploy.bench.paper.figures import FIGURES, KINDS, NOT_MEASURED, figure
+from deploy.bench.redis import architecture
+from deploy.bench.redis.measure import Point as RedisPoint
+from deploy.bench.scale import figure_sweep
+from deploy.bench.scale.figure_sweep import Estimate
+from deploy.bench.scale.figure_table import beside, sentences, tables
+from deploy.bench.scale.measure import Point, Request, ranges_of
+from deploy.bench.validate import macrobenchmark
 from deploy.cli.commands.bench.scale_figure import locks_of
 from deploy.cli.main import make_app
-from deploy.modelled import macrobenchmark
-from deploy.modelled.machine import load
+from deploy.emulator.machine_file import load
 from tests.unit.deploy.test_validate import redis_point
 from topology.errors import InputError
 from topology.model import papers, published, repairman

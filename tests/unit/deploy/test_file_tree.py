@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from deploy import file_tree, image
 from deploy.base.errors import Failure
 from deploy.base.paths import ROOT
-from deploy.deployment import Program
+from deploy.deployment import Program, file_tree
+from deploy.deployment.planner import plan
 from deploy.deployment.reader import parse
-from deploy.expand import plan
+from deploy.machine import image
 from topology.errors import InputError
 from topology.units import MIB, PAGE
 

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from deploy import fingerprint, kinds, modules
 from deploy.base import host
 from deploy.base.errors import Failure
 from deploy.base.terminal import Output
-from deploy.results import document
+from deploy.deployment import modules
+from deploy.results import fingerprint, kinds
+from deploy.results.result import document
 from deploy.setup import build, needs
 
 

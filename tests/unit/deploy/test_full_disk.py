@@ -13,16 +13,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from deploy import qemu, run_folder
 from deploy.base.atomic_files import write_bytes, write_text
 from deploy.base.errors import Failure
 from deploy.base.file_lock import exclusive
 from deploy.base.terminal import Output
 from deploy.cli.main import main
 from deploy.deployment import Deployment, Redis
-from deploy.image import DirectBoot, make_direct
-from deploy.linux_guest import kernel, machine
-from deploy.lockstat import live
+from deploy.live.lockstat import live
+from deploy.load.linux_guest import kernel, machine
+from deploy.machine import qemu, run_folder
+from deploy.machine.image import DirectBoot, make_direct
 from deploy.setup import bootstrap, build as building, sources
 from topology.machine import Shape
 

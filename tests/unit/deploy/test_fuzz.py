@@ -9,10 +9,10 @@ import pytest
 
 from deploy.base.errors import Failure
 from deploy.base.paths import BUILD
-from deploy.fuzz import seeds
-from deploy.fuzz.minimise import kind_of, shrink, split
-from deploy.fuzz.run import Limits, read_state, reason_of
-from deploy.fuzz.target import KERNEL, NET, Target
+from deploy.tools.fuzz import seeds
+from deploy.tools.fuzz.minimise import kind_of, shrink, split
+from deploy.tools.fuzz.run import Limits, read_state, reason_of
+from deploy.tools.fuzz.target import KERNEL, NET, Target
 from topology import regimes
 
 FIRST = """\

@@ -11,15 +11,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from deploy import debugger, kill
 from deploy.base.errors import Failure
 from deploy.base.paths import ROOT
 from deploy.cli.main import main
-from deploy.console_lines import By, Line
-from deploy.deaths import lost_reporter
 from deploy.domains.monitor import write_word
-from deploy.events import Event
-from deploy.lockstat import live
+from deploy.live import kill
+from deploy.live.lockstat import live
+from deploy.machine import gdb_remote
+from deploy.machine.console_lines import By, Line
+from deploy.machine.crashes import lost_reporter
+from deploy.machine.events import Event
 from topology.errors import InputError
 
 LEDGER = ROOT / "cluster-kernel/include/skerry/ledger.h"
@@ -102,8 +103,8 @@ class _Stub:
                     connection.sendall(f"+${text}#{sum(text.encode()) & 0xFF:02x}".encode())
 
 
-@pytest.mark.parametrize("write", [debugger.write_word, debugger.write_word_by_port], ids=["socket", "port"])
-def test_write(write: Callable[[debugger.Human, int, int], None]) -> None:
+@pytest.mark.parametrize("write", [gdb_remote.write_word, gdb_remote.write_word_by_port], ids=["socket", "port"])
+def test_write(write: Callable[[gdb_remote.Human, int, int], None]) -> None:
     """physical memory, little-endian, and the machine goes on"""
     stub = _Stub({"?": "T05thread:01;"})
     write(stub.human, 0x7080, 0x0102030405060708)
@@ -115,7 +116,7 @@ def test_write_refused() -> None:
     """an answer that is none is a line"""
     stub = _Stub({"?": "S05", "M": "E22"})
     with pytest.raises(Failure, match="answers E22 to M7080,8"):
-        debugger.write_word(stub.human, 0x7080, 0)
+        gdb_remote.write_word(stub.human, 0x7080, 0)
     assert stub.commands[-1] == "gdbserver none"
 
 

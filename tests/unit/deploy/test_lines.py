@@ -3,11 +3,11 @@
 
 import pytest
 
-from deploy import modules
 from deploy.base.symbols import Image
-from deploy.bench.lines import KERNEL_DIRECT_BASE, Names, byte_ranges
-from deploy.bench.lines_table import cores_text
+from deploy.bench.lines.measure import KERNEL_DIRECT_BASE, Names, byte_ranges
+from deploy.bench.lines.table import cores_text
 from deploy.cli.main import main
+from deploy.deployment import modules
 
 KERNEL, PROGRAM = Image(modules.module_path("kernel-clh")), Image(modules.module_path("pingpong"))
 

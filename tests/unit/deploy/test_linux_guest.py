@@ -6,9 +6,9 @@ from __future__ import annotations
 import stat
 
 from deploy.deployment import Deployment, Load, Redis
-from deploy.expand import expand
-from deploy.linux_guest.cpio import Archive
-from deploy.linux_guest.plan import guest_plan
+from deploy.deployment.planner import expand
+from deploy.load.linux_guest.cpio import Archive
+from deploy.load.linux_guest.plan import guest_plan
 from topology.machine import Shape
 
 

@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from deploy import results
 from deploy.base.paths import ROOT
-from deploy.events import EventStream
-from deploy.lockstat import live, record, source
-from deploy.lockstat.check import checks
-from deploy.lockstat.record import CAUSES, CLASSES, WORDS, Record
-from deploy.lockstat.snapshot import COUNTERS, Core, Snapshot
-from deploy.lockstat.table import tables
+from deploy.live.lockstat import live, record, source
+from deploy.live.lockstat.check import checks
+from deploy.live.lockstat.record import CAUSES, CLASSES, WORDS, Record
+from deploy.live.lockstat.snapshot import COUNTERS, Core, Snapshot
+from deploy.live.lockstat.table import tables
+from deploy.machine.events import EventStream
+from deploy.results import result
 from tests.unit.deploy.run_folders import run_folder_of
 from topology import headers
 from topology.errors import InputError
@@ -179,7 +179,7 @@ def test_fallbacks() -> None:
     for kernel, expected in (("rtm+stat", {"fallback_ratio": 0.25}), ("clh+stat", {})):
         counts = dict.fromkeys(COUNTERS, 1) | {"lock_acquisitions": 250, "entries": 1000, "commits": 750}
         core = Core(0, kernel, 1e9, cpu=0, core=0, wall=10**6, counters=counts)
-        found = results._locks([core, core])
+        found = result._locks([core, core])
         assert {name: value for name, value in found.items() if "fallback" in name} == expected
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from deploy.base.errors import Failure
-from deploy.bench.in_step import Marks
+from deploy.emulator.lockstep import Marks
 
 MARK = {"marker": 1, "core": 0, "clock": 1000, "late": 2, "misparked": 0, "executed": [7], "kernel": [3], "instructions": [5]}
 SKIPPED = {"misparked": 12, "core": 3, "pause": "0x401000"}

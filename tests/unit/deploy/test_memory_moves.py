@@ -7,12 +7,12 @@ import re
 
 import pytest
 
-from deploy import memory_moves
 from deploy.base.errors import Failure
 from deploy.base.paths import ROOT
 from deploy.cli.main import main
-from deploy.events import Event
-from deploy.memory_moves import PIECE, Piece, givers, order, parked_for, pieces_of, refusal, runs, size_of, sums
+from deploy.live import memory_moves
+from deploy.live.memory_moves import PIECE, Piece, givers, order, parked_for, pieces_of, refusal, runs, size_of, sums
+from deploy.machine.events import Event
 from topology.errors import InputError
 
 INCLUDE = ROOT / "cluster-kernel/include/skerry"

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from deploy import sweep
-from deploy.bench.scale import MOST_CORES, Point, Request, machine, ranges_of
+from deploy.bench.scale.measure import MOST_CORES, Point, Request, machine, ranges_of
 from deploy.cli.commands.bench.scale import _request, _sizes
 from deploy.cli.main import main
 from deploy.cli.options import load_plan
-from deploy.comparison import Comparison
-from deploy.modelled.machine import ASSUMED, LINE_PRICES, MACHINES, load, names, price_names
-from deploy.qemu import Accel
+from deploy.compare import runs as sweep
+from deploy.emulator.machine_file import ASSUMED, LINE_PRICES, MACHINES, load, names, price_names
+from deploy.load.measure import Comparison
+from deploy.machine.qemu import Accel
 from topology.errors import InputError
 from topology.q35 import q35_memory
 from topology.units import GIB

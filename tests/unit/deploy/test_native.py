@@ -12,11 +12,20 @@ import pytest
 from deploy.base.errors import Failure
 from deploy.base.partial import Parts
 from deploy.base.terminal import Output
-from deploy.bench import native, native_host, native_lock, native_program, native_result, native_runs, native_scale, native_table
-from deploy.bench.native_host import Parallel, Processors
+from deploy.bench.native import (
+    host as native_host,
+    lock as native_lock,
+    measure as native,
+    program as native_program,
+    result as native_result,
+    runs as native_runs,
+    scale as native_scale,
+    table as native_table,
+)
+from deploy.bench.native.host import Parallel, Processors
 from deploy.cli import main
-from deploy.modules import REGIMES
-from deploy.results import document
+from deploy.deployment.modules import REGIMES
+from deploy.results.result import document
 from topology.errors import InputError
 from topology.model import fit, measured, repairman
 from topology.survey import Processor, Survey

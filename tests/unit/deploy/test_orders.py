@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from deploy import cores, granularity, memory_moves
-from deploy.events import Event
-from deploy.orders import Numbering, Read
+from deploy.live import cores, granularity, memory_moves
+from deploy.live.orders import Numbering, Read
+from deploy.machine.events import Event
 from tests.unit.deploy.test_kill import event
 
 LEDGERS = {0: 0x7000, 1: 0x17000}

@@ -10,11 +10,11 @@ import sys
 
 import pytest
 
-from deploy import examine
 from deploy.base.paths import ROOT
 from deploy.cli.commands.machine.run import addresses
-from deploy.modelled.machine import chosen
-from deploy.qemu import Forward
+from deploy.emulator.machine_file import chosen
+from deploy.machine.qemu import Forward
+from deploy.tools import doctor
 from topology.errors import InputError
 
 PROGRAM = """
@@ -64,8 +64,8 @@ def test_addresses() -> None:
 
 def test_in_brief() -> None:
     """an emulator's last words fit a row of doctor, and say where all of them are"""
-    assert examine.in_brief("it booted\n  both clusters") == "it booted both clusters"
-    said = examine.in_brief("qemu: " + 100 * "kvm_init failed ")
+    assert doctor.in_brief("it booted\n  both clusters") == "it booted both clusters"
+    said = doctor.in_brief("qemu: " + 100 * "kvm_init failed ")
     assert len(said.partition(" (all of it: ")[0]) == 120 and "build/log" in said
 
 

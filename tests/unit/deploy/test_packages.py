@@ -11,7 +11,7 @@ import pytest
 from deploy.base.errors import Failure
 from deploy.base.terminal import Output
 from deploy.deployment import DEFAULT
-from deploy.expand import plan
+from deploy.deployment.planner import plan
 from deploy.setup import apt, needs, packages
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deploy.base.paths import ROOT
-from deploy.fuzz.target import Target
+from deploy.tools.fuzz.target import Target
 from tests.pages.reader import CORPUS, cut_off, unchanged
 
 

@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 
 from deploy.base.terminal import Output
-from deploy.bench import figures
-from deploy.bench.figures import MODELLED, NATIVE, Figure
+from deploy.bench.paper import figures, page, points, work
+from deploy.bench.paper.figures import MODELLED, NATIVE, Figure
 from deploy.cli.commands.measure import paper as command
 from deploy.cli.main import main
-from deploy.paper import page, points, work
 from deploy.setup import build
 
 HOST = {"cpu": "a cpu", "cores": 2, "qemu": "10.0", "mode": "modelled"}

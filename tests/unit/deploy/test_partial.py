@@ -13,22 +13,26 @@ from typing import Any
 
 import pytest
 
-from deploy import qemu, sweep
 from deploy.base import parallel
 from deploy.base.errors import Failure
 from deploy.base.parallel import Call
 from deploy.base.partial import MOST_IN_A_ROW, Parts
 from deploy.base.terminal import Output
 from deploy.base.timeouts import Patience
-from deploy.bench import ipc, native_runs, redis, scale
-from deploy.bench.in_step import Mark
-from deploy.bench.native_runs import Job
-from deploy.bench.scale_fit import curves
+from deploy.bench.ipc import measure as ipc
+from deploy.bench.native import runs as native_runs
+from deploy.bench.native.runs import Job
+from deploy.bench.redis import measure as redis
+from deploy.bench.scale import measure as scale
+from deploy.bench.scale.fit import curves
 from deploy.cli import main
-from deploy.comparison import Comparison
-from deploy.events import Event
-from deploy.modelled.machine import PAPERS, RANGE, load, whole_ranges
-from deploy.results import Result
+from deploy.compare import runs
+from deploy.emulator.lockstep import Mark
+from deploy.emulator.machine_file import PAPERS, RANGE, load, whole_ranges
+from deploy.load.measure import Comparison
+from deploy.machine import qemu
+from deploy.machine.events import Event
+from deploy.results.result import Result
 from topology.machine import Shape
 
 from .test_bench_redis import point as redis_point
@@ -101,7 +105,7 @@ def test_starved(tmp_path: Path) -> None:
     assert points[1].to_json()["starved"] == [1] and "starved" not in points[0].to_json()
     (curve,) = curves(points)
     assert [cores for cores, _ in curve.points] == [1, 4]
-    from deploy.results import document
+    from deploy.results.result import document
 
     Output(quiet=True, json_to=str(tmp_path / "x.json")).results(document("bench scale", {}, [], [one.to_json() for one in points]))
     rows = list(csv.DictReader((tmp_path / "x.csv").open()))
@@ -200,7 +204,7 @@ def test_commands(
     of_scale.error = KeyboardInterrupt() if interrupted else Failure("it hung")  # type: ignore[attr-defined]
     monkeypatch.setattr(module, "ensure_built", lambda output, needed: None)
     monkeypatch.setattr(module.experiment, "measure", measure)
-    monkeypatch.setattr("deploy.bench.in_step.plugin", lambda name: name)
+    monkeypatch.setattr("deploy.emulator.lockstep.plugin", lambda name: name)
     results = tmp_path / "x.json"
     status = main.main([*words, "--json", str(results), "--plot", str(tmp_path / "x.svg"), "--quiet"])
     out, err = capsys.readouterr()
@@ -247,7 +251,7 @@ def test_side_by_side() -> None:
 
 
 JOB = Comparison(Shape(2, 2), modelled=load(PAPERS))
-COMPARED = sweep.calls(JOB, qemu.TCG_COUNTED, False)
+COMPARED = runs.calls(JOB, qemu.TCG_COUNTED, False)
 
 
 @pytest.mark.parametrize(
@@ -269,16 +273,16 @@ def test_comparison(lost: str | None, factors: set[float], layouts: list[str], m
         made: list[Any] = []
         for call in every:
             layout = call.name.partition(",")[0]
-            made.append({} if call.function is sweep.instructions else Result(layout, "clh", "c", 1, 28, True, {"ops_per_s": 1.0}, []))
+            made.append({} if call.function is runs.instructions else Result(layout, "clh", "c", 1, 28, True, {"ops_per_s": 1.0}, []))
             if call.name == lost:
                 parts.record(call.name, Failure("it broke"))
                 made[-1] = None
         return made
 
-    monkeypatch.setattr(sweep, "run_all", run_all)
-    monkeypatch.setattr(sweep, "with_counts", lambda plain, counting: plain)
+    monkeypatch.setattr(runs, "run_all", run_all)
+    monkeypatch.setattr(runs, "with_counts", lambda plain, counting: plain)
     parts = Parts(QUIET)
-    found = sweep.measure(JOB, qemu.TCG_COUNTED, False, parts, lambda *rest: lambda event: None, 1)
+    found = runs.measure(JOB, qemu.TCG_COUNTED, False, parts, lambda *rest: lambda event: None, 1)
     assert found.keys() == factors and all([one.layout for one in results] == layouts for results in found.values())
     assert all(one.calm for results in found.values() for one in results)
     assert parts.complete == (lost is None)
@@ -290,8 +294,8 @@ def test_comparison_without_anything(monkeypatch: pytest.MonkeyPatch) -> None:
         parts.interrupt()
         return [None] * len(every)
 
-    monkeypatch.setattr(sweep, "run_all", run_all)
+    monkeypatch.setattr(runs, "run_all", run_all)
     parts = Parts(QUIET)
-    assert sweep.measure(JOB, qemu.TCG_COUNTED, False, parts, lambda *rest: lambda event: None, 1)[1.0] == []
+    assert runs.measure(JOB, qemu.TCG_COUNTED, False, parts, lambda *rest: lambda event: None, 1)[1.0] == []
     with pytest.raises(KeyboardInterrupt):
         parts.require([])

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from deploy import plot
-from deploy.results import DISTORTED, Result
+from deploy.compare import plot
+from deploy.results.result import DISTORTED, Result
 from topology import demand
 
 demand.module("matplotlib", "plots")

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from deploy.base.errors import Failure
-from deploy.modules import module_path
+from deploy.deployment.modules import module_path
 from deploy.profile import blocks
 from deploy.profile.blocks import Block
 from deploy.profile.components import GROUPS, component, group
@@ -19,7 +19,7 @@ from deploy.profile.flame import boxes, svg
 from deploy.profile.programs import UNKNOWN, Function, Program
 from deploy.profile.tally import OTHER, Line, Profile, tally
 from deploy.report.load import Entry
-from deploy.results import nested
+from deploy.results.result import nested
 
 
 def written(path: Path, *lines: str) -> Path:

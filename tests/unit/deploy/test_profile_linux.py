@@ -13,7 +13,7 @@ import pytest
 from deploy.base.errors import Failure
 from deploy.base.paths import BUILD
 from deploy.base.symbols import Image
-from deploy.events import Event
+from deploy.machine.events import Event
 from deploy.profile.blocks import Block
 from deploy.profile.components import component, group
 from deploy.profile.linux_symbols import Kernel, Mapped, base, executable, kernel, mapped, said

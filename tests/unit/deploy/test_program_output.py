@@ -11,8 +11,8 @@ import pytest
 from deploy.base.terminal import Output
 from deploy.cli.commands.domains import logs
 from deploy.deployment import Deployment, Program, Redis
-from deploy.expand import Plan, plan
-from deploy.program_output import ConsoleText, ProgramOutput
+from deploy.deployment.planner import Plan, plan
+from deploy.machine.console import ConsoleText, ProgramOutput
 
 CONSOLE = """\
 skerry loader: 4 cores up, leaving

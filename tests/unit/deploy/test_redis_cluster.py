@@ -8,9 +8,9 @@ import re
 import pytest
 
 from deploy.deployment import Deployment, Redis
-from deploy.expand import plan
-from deploy.qemu import INSIDE, Forward
-from deploy.redis_cluster import SLOTS, commands, instances
+from deploy.deployment.planner import plan
+from deploy.machine.qemu import INSIDE, Forward
+from deploy.machine.redis_cluster import SLOTS, commands, instances
 from topology.machine import Shape
 
 YES = ("--cluster-enabled", "yes")

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from deploy.comparison import Comparison
 from deploy.deployment import Deployment, Redis, parse
+from deploy.deployment.planner import plan
 from deploy.deployment.redis_memory import limits, maxmemory
-from deploy.expand import plan
+from deploy.load.measure import Comparison
 from topology.errors import InputError
 from topology.machine import Shape
 from topology.units import MIB

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from deploy import image, release
 from deploy.base.paths import ROOT
 from deploy.cli.commands.project import release as command
 from deploy.cli.main import main
+from deploy.machine import image
+from deploy.tools import release
 
 
 @pytest.fixture

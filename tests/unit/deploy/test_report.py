@@ -15,10 +15,10 @@ import pytest
 
 from deploy.cli.main import main
 from deploy.deployment import Deployment, Load, Redis
-from deploy.expand import plan
+from deploy.deployment.planner import plan
 from deploy.report import load, page
-from deploy.results import document, evaluate
-from deploy.ycsb import percentile
+from deploy.results.result import document, evaluate
+from deploy.results.ycsb import percentile
 from topology.model.regimes import ClosedForm
 
 from .synthetic import good_run, stream

@@ -10,22 +10,24 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from deploy import beside, qemu, render, results
 from deploy.base import host
 from deploy.base.errors import Failure
 from deploy.base.terminal import Output
 from deploy.cli.commands.bench.common import RESULTS, places
-from deploy.counting import Counting, with_counts
+from deploy.compare import tables as render
+from deploy.compare.plot import plot
+from deploy.compare.tables import layout_table
 from deploy.deployment import Deployment, Load, Redis
-from deploy.events import BAD_LINE, EventStream, parse_line
-from deploy.expand import Plan, plan
-from deploy.lockstat.snapshot import Core
-from deploy.plot import plot
-from deploy.render import layout_table
+from deploy.deployment.planner import Plan, plan
+from deploy.live.lockstat.snapshot import Core
+from deploy.machine import qemu
+from deploy.machine.events import BAD_LINE, EventStream, parse_line
 from deploy.report import sections
 from deploy.report.load import Entry
-from deploy.results import document, evaluate, host_description
-from deploy.ycsb import percentile
+from deploy.results import export, result as results
+from deploy.results.counting import Counting, with_counts
+from deploy.results.result import document, evaluate, host_description
+from deploy.results.ycsb import percentile
 
 from .synthetic import HZ, good_run, snapshot, stream
 
@@ -347,7 +349,7 @@ def test_turns(tmp_path: Path) -> None:
     assert rows and not [line for line in rows if "CPU" in line or "conflicts" in line or "p99" in line] and "distorts latencies, CPU utilisation" in text
     told = first.to_json()
     assert set(told["distorted"]) == set(results.DISTORTED) <= set(told["metrics"]) and "p99_us" in told["distorted"]
-    assert not [name for name, _ in beside.files(tmp_path / "x.json", {"results": [told]}) if name.suffix == ".hgrm"]
+    assert not [name for name, _ in export.files(tmp_path / "x.json", {"results": [told]}) if name.suffix == ".hgrm"]
     assert "distorted" not in both()[0].to_json() and "CPU" in printed(render.layout_table(both()[0]))
     plot([first, second], "mode", tmp_path / "x.png")
 

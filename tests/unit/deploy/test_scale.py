@@ -9,12 +9,12 @@ import pytest
 from rich.console import Console
 
 from deploy.base.paths import ROOT
-from deploy.bench import scale
-from deploy.bench.scale_fit import fits, models
-from deploy.bench.scale_plot import plot_scale
-from deploy.bench.scale_table import tables
+from deploy.bench.scale import measure as scale
+from deploy.bench.scale.fit import fits, models
+from deploy.bench.scale.plot import plot_scale
+from deploy.bench.scale.table import tables
 from deploy.cli import main
-from deploy.results import document
+from deploy.results.result import document
 from topology.model import measured, repairman
 
 SERVICE, OUTSIDE, TIME = 80.0, 90.0, 1_000_000_000

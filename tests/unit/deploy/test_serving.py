@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from deploy import serving as module
 from deploy.base.errors import Failure
 from deploy.base.timeouts import Patience
 from deploy.domains import deploy as domains
 from deploy.domains.deployed import State
-from deploy.events import Event
-from deploy.qemu import INSIDE, Forward
-from deploy.serving import Announcer, Listener, Service, serves_at, serving
+from deploy.machine import listeners as module
+from deploy.machine.events import Event
+from deploy.machine.listeners import Announcer, Listener, Service, serves_at, serving
+from deploy.machine.qemu import INSIDE, Forward
 
 WEB = Forward("web@3", "10.0.2.151", 8080, 41001)
 

@@ -16,12 +16,11 @@ from typing import Any
 
 import pytest
 
-from deploy import modules
 from deploy.base.paths import BUILD, ROOT
 from deploy.base.terminal import Output
 from deploy.cli import main
-from deploy.deployment import read
-from deploy.expand import plan
+from deploy.deployment import modules, read
+from deploy.deployment.planner import plan
 from deploy.setup import bootstrap, build, extensions, needs, packages
 from deploy.setup.needs import Needs
 from topology import demand
@@ -104,7 +103,7 @@ def test_command_needs(line: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     name = line.split()[0]
     monkeypatch.chdir(ROOT)
     main.command_module(name)
-    from deploy.bench import native  # that of commands which load it late
+    from deploy.bench.native import measure as native  # that of commands which load it late
 
     assert native
     original = build.ensure_built
@@ -216,7 +215,7 @@ def test_configured_anew(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
 # ---- Python's packages ----
 
 NAMES = {"libclang": "clang", "prometheus-client": "prometheus_client", "libvirt-python": "libvirt"}  # of their modules
-USERS = {"deploy/abi_reference/headers.py"}  # makes docs/generated/abi.md; only tests and writers of docs call it
+USERS = {"deploy/tools/abi_reference/headers.py"}  # makes docs/generated/abi.md; only tests and writers of docs call it
 
 
 def later() -> dict[str, str]:

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from deploy import sweep
 from deploy.base.errors import Failure
 from deploy.base.parallel import Call, processors, run
 from deploy.base.paths import ROOT
-from deploy.comparison import Comparison, settled, with_room
-from deploy.modelled.machine import load
+from deploy.compare import runs
+from deploy.emulator.machine_file import load
+from deploy.load.measure import Comparison, settled, with_room
 from topology.errors import InputError
 from topology.machine import default_memory
 from topology.units import GIB
@@ -168,8 +168,8 @@ def test_room(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = load("xeon-e5-2683v3")
     shape = with_room(machine.shape(machine.cores, default_memory(machine.cores_per_socket)), None, 50, 2)
     job = settled(Comparison(shape=shape, records=50, operations=10, modelled=machine))
-    monkeypatch.setattr(sweep, "_available", lambda: 10 * GIB)  # less than one of the machines has
-    monkeypatch.setattr(sweep.side_by_side, "processors", lambda: list(range(8)))
-    assert sweep.at_once(job) == 2
-    monkeypatch.setattr(sweep, "_available", lambda: 1 * GIB)
-    assert sweep.at_once(job) == 1
+    monkeypatch.setattr(runs, "_available", lambda: 10 * GIB)  # less than one of the machines has
+    monkeypatch.setattr(runs.side_by_side, "processors", lambda: list(range(8)))
+    assert runs.at_once(job) == 2
+    monkeypatch.setattr(runs, "_available", lambda: 1 * GIB)
+    assert runs.at_once(job) == 1

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from deploy import survival
 from deploy.base.errors import Failure
-from deploy.events import Event, EventStream
+from deploy.machine.events import Event, EventStream
+from deploy.results import survival
 
 SLOT = 10_000_000
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from deploy import comparison
 from deploy.cli.options import load_plan
 from deploy.deployment import Deployment, Redis, parse
-from deploy.expand import Plan, plan
-from deploy.linux_guest.plan import guest_plan
+from deploy.deployment.planner import Plan, plan
+from deploy.load import measure
+from deploy.load.linux_guest.plan import guest_plan
 from topology.errors import InputError
 from topology.machine import Shape, default_memory
 from topology.separate import separate
@@ -95,8 +95,8 @@ def test_comparison() -> None:
     """all layouts, and Linux, have the same kind of switch and so the same instances"""
     shape = Shape(2, 4, default_memory(4))
     for layouts, servers in ((("per-socket", "spanning"), 6), (("per-socket", "size=2"), 7)):
-        job = comparison.settled(comparison.Comparison(shape, layouts))
-        assert comparison.servers(job) == servers
+        job = measure.settled(measure.Comparison(shape, layouts))
+        assert measure.servers(job) == servers
         for layout in layouts:
             assert sum(a.program == "redis-server" for a in plan(job.deployment(layout, "c")).cluster_map.applications) == servers
         assert len(guest_plan(job.deployment("spanning", "c")).ports) == servers

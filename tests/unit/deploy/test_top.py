@@ -19,15 +19,15 @@ from typing import Any
 import pytest
 
 from deploy.cli.main import main
-from deploy.events import Event
-from deploy.lockstat.record import LOCK, WORDS, Record
-from deploy.lockstat.snapshot import COUNTERS, Core, Snapshot
-from deploy.top import source
-from deploy.top.instances import Served
-from deploy.top.keys import decode, press
-from deploy.top.sample import Sample, between
-from deploy.top.source import Ended, Look, ended
-from deploy.top.view import COLUMNS, HELP, INTERVALS, VIEWS, State, plain, screen
+from deploy.live.lockstat.record import LOCK, WORDS, Record
+from deploy.live.lockstat.snapshot import COUNTERS, Core, Snapshot
+from deploy.live.top import source
+from deploy.live.top.instances import Served
+from deploy.live.top.keys import decode, press
+from deploy.live.top.sample import Sample, between
+from deploy.live.top.source import Ended, Look, ended
+from deploy.live.top.view import COLUMNS, HELP, INTERVALS, VIEWS, State, plain, screen
+from deploy.machine.events import Event
 from tests.unit.deploy.run_folders import run_folder_of
 from topology.errors import InputError
 
@@ -291,7 +291,7 @@ def test_bad_options(words: list[str], capsys: pytest.CaptureFixture[str]) -> No
 
 def test_no_machine(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """no machine is one line, and failure"""
-    monkeypatch.setattr("deploy.lockstat.live.running", lambda: [])
+    monkeypatch.setattr("deploy.live.lockstat.live.running", lambda: [])
     assert main(["top"]) == 1
     assert capsys.readouterr().err == "skerry: no machine runs here; skerry run DEPLOYMENT --keep starts one\n"
 
@@ -310,7 +310,7 @@ def in_terminal(machine: MadeUp, act: Callable[[int, int], None]) -> tuple[int, 
             import sys
 
             sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")
-            from deploy.top import terminal, watch
+            from deploy.live.top import terminal, watch
 
             status = 9
             try:
@@ -378,7 +378,7 @@ def test_which_of_several(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
 
 def test_bad_run() -> None:
     """a process that runs no machine is named"""
-    from deploy.lockstat import live
+    from deploy.live.lockstat import live
 
     with pytest.raises(InputError, match="no machine runs here for process 1"):
         live.find("1", "top")

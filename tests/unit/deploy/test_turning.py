@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from deploy import turning
-from deploy.modelled.entries import Entries
-from deploy.results import Result
-from deploy.turning import PAUSE_US, Curve, Point, Station, Turn
+from deploy.compare import crossover
+from deploy.compare.crossover import PAUSE_US, Curve, Point, Station, Turn
+from deploy.emulator.entries import Entries
+from deploy.results.result import Result
 
 CLIENTS, CORES = 20, 12
 
@@ -38,11 +38,11 @@ def test_station() -> None:
 def test_neither() -> None:
     """a layout that wins at both measured rates: those two are named, and nothing is said of the rates in between"""
     found = turn((7.0, 40.0), (7.0, 42.0))
-    assert (found.outcome, found.loser, found.pause_us, found.rate) == (turning.NEITHER, "spanning", None, None)
-    said, = turning.sentences(found, {})
+    assert (found.outcome, found.loser, found.pause_us, found.rate) == (crossover.NEITHER, "spanning", None, None)
+    said, = crossover.sentences(found, {})
     assert said.startswith("per-socket is not slower at either of the two rates that were measured") and "of this was not measured" in said
     assert "no rate" not in said and f"{found.first.busy.rate:,.0f} kernel entries a second" in said
-    said, = turning.sentences(found, {0.5: found, 2.0: found})
+    said, = crossover.sentences(found, {0.5: found, 2.0: found})
     assert said.endswith("the same holds when lines that move between cores cost half or double.")
     assert f"and {found.first.calm.rate:,.0f}, where clients pause for 10 ms" in said and f"{found.second.calm.mean_us:,.1f} µs under spanning" in said
 
@@ -50,7 +50,7 @@ def test_neither() -> None:
 def test_turn() -> None:
     """a layout that waits less, but needs more without waiting, loses where little is waited for: both do as many operations at the rate that is named"""
     found = turn((7.0, 60.0), (7.0, 40.0))
-    assert (found.outcome, found.busy_winner, found.calm_winner, found.loser) == (turning.AT, "per-socket", "spanning", "spanning")
+    assert (found.outcome, found.busy_winner, found.calm_winner, found.loser) == (crossover.AT, "per-socket", "spanning", "spanning")
     assert found.pause_us and found.rate
     assert found.first.at(found.pause_us).ops_per_s == pytest.approx(found.second.at(found.pause_us).ops_per_s)
     assert found.first.calm.rate < found.rate < found.first.busy.rate
@@ -58,18 +58,18 @@ def test_turn() -> None:
     assert found.first.at(0).entries_per_op == pytest.approx(5) and found.first.at(PAUSE_US).entries_per_op == pytest.approx(15)
     dearer = turn((7.0, 70.0), (7.0, 40.0))
     assert dearer.rate and dearer.rate > found.rate
-    said, checked = turning.sentences(found, {0.5: found, 2.0: dearer}, (80.0, 81.0))
+    said, checked = crossover.sentences(found, {0.5: found, 2.0: dearer}, (80.0, 81.0))
     assert f"spanning wins below {found.rate:,.0f} kernel entries a second" in said
     assert said.endswith(f"; {found.rate:,.0f} to {dearer.rate:,.0f} when lines that move between cores cost half and double.")
     assert "80.0 µs" in checked and "81.0 under spanning" in checked
-    data = turning.to_json(found, {0.5: found, 2.0: dearer}, (80.0, 81.0))
+    data = crossover.to_json(found, {0.5: found, 2.0: dearer}, (80.0, 81.0))
     assert data["range"] == [found.rate, dearer.rate] and data["verified_mean_us"] == {"per-socket": 80.0, "spanning": 81.0}
     assert [point["pause_us"] for point in data["points"]["spanning"]] == [0, PAUSE_US]
 
 
 def test_range_that_disagrees() -> None:
     """line costs at which another layout wins, or none, are named one by one"""
-    said, = turning.sentences(turn((7.0, 60.0), (7.0, 40.0)), {0.5: turn((7.0, 40.0), (7.0, 42.0)), 2.0: turn((7.0, 60.0), (7.0, 40.0))})
+    said, = crossover.sentences(turn((7.0, 60.0), (7.0, 40.0)), {0.5: turn((7.0, 40.0), (7.0, 42.0)), 2.0: turn((7.0, 60.0), (7.0, 40.0))})
     assert "at line costs x 0.5, spanning wins at neither measured rate; at line costs x 2, spanning wins below" in said
 
 
@@ -77,10 +77,10 @@ def test_no_queue() -> None:
     """an operation that takes no longer without pauses is no queue: the rate is somewhere in between, and no figure is made up"""
     quick = Curve(Point("per-socket", 0, 40, CLIENTS, 5, CORES, 2), Point("per-socket", PAUSE_US, 50, CLIENTS, 9, CORES, 2))
     found = Turn(quick, curve("spanning", 7.0, 40.0))
-    assert (found.outcome, found.rate) == (turning.BETWEEN, None)
-    said, = turning.sentences(found, {})
+    assert (found.outcome, found.rate) == (crossover.BETWEEN, None)
+    said, = crossover.sentences(found, {})
     assert "between" in said and "the model does not say where" in said
-    assert "kernel_entries_per_s_per_core" not in turning.to_json(found, {}, None)
+    assert "kernel_entries_per_s_per_core" not in crossover.to_json(found, {}, None)
 
 
 def test_point_of_a_result() -> None:
@@ -89,7 +89,7 @@ def test_point_of_a_result() -> None:
     metrics = {"ops_per_s": 10_000.0, "mean_us": 150.0}
     result = Result("per-socket", "clh", "c", 2, 4, True, metrics, [], machine={"applications": apps})
     result.observed = Entries(operations=100, entries=700, acquisitions=700, conflicts=70, wait=7000, hold=70_000, moves=1400)
-    busy, calm = turning.point(result, 0), turning.point(result, PAUSE_US)
+    busy, calm = crossover.point(result, 0), crossover.point(result, PAUSE_US)
     assert (busy.mean_us, calm.mean_us, busy.clients, busy.stations, busy.entries_per_op) == (200.0, 150.0, 2, 2, 7.0)
     assert busy.rate == pytest.approx(10_000 * 7 / 4)
     assert result.observed.to_json() == {

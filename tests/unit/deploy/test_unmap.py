@@ -10,14 +10,14 @@ import pytest
 from rich.console import Console
 
 from deploy.base.errors import Failure
-from deploy.bench import dynamic_unmap, unmap
-from deploy.bench.dynamic_unmap import DOMAIN, EACH, GUARDS, ONE, Guard, Unmap, one_core, sentences, trends
-from deploy.bench.dynamic_unmap_table import unmap_tables
-from deploy.bench.in_step import Mark
-from deploy.bench.unmap import Calls
-from deploy.events import Event
-from deploy.modelled.machine import PAPERS, load
-from deploy.paper import points as reading
+from deploy.bench.dynamic import unmap, unmap_series as dynamic_unmap
+from deploy.bench.dynamic.unmap import Calls
+from deploy.bench.dynamic.unmap_series import DOMAIN, EACH, GUARDS, ONE, Guard, Unmap, one_core, sentences, trends
+from deploy.bench.dynamic.unmap_table import unmap_tables
+from deploy.bench.paper import points as reading
+from deploy.emulator.lockstep import Mark
+from deploy.emulator.machine_file import PAPERS, load
+from deploy.machine.events import Event
 
 XEON = load(PAPERS)
 FACTORS = (1.0, 0.5, 2.0)

@@ -11,17 +11,16 @@ from dataclasses import replace
 import pytest
 
 from deploy.base.errors import Failure
-from deploy.bench import caches
-from deploy.bench.caches import Latency
-from deploy.bench.redis import Core, Point as RedisPoint
-from deploy.bench.scale import Point, Request, machine
+from deploy.bench.redis.measure import Core, Point as RedisPoint
+from deploy.bench.scale.measure import Point, Request, machine
+from deploy.bench.validate import caches, line_costs, macrobenchmark, microbenchmarks, table1, validation
+from deploy.bench.validate.caches import Latency
+from deploy.bench.validate.validation import HOST_DELAYS, HOST_LOCKS, NOT_HOSTED, Native, Row, spanning_delay
 from deploy.cli.commands.bench.validate import closing, table
 from deploy.cli.main import main
-from deploy.events import Event
-from deploy.modelled import line_costs, macrobenchmark, microbenchmarks, table1, validation
-from deploy.modelled.machine import ModelledMachine, load
-from deploy.modelled.validation import HOST_DELAYS, HOST_LOCKS, NOT_HOSTED, Native, Row, spanning_delay
-from deploy.results import Result
+from deploy.emulator.machine_file import ModelledMachine, load
+from deploy.machine.events import Event
+from deploy.results.result import Result
 from topology.errors import InputError
 from topology.model import repairman, ticket
 from topology.model.papers import TABLE_1
@@ -328,7 +327,7 @@ def test_no_build(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 
     command = sys.modules[table.__module__]
     monkeypatch.setattr(command, "ensure_built", build)
-    monkeypatch.setattr("deploy.modelled.run.check_installed", build)
+    monkeypatch.setattr("deploy.emulator.run.check_installed", build)
     assert main(["bench", "validate", "--rows", "lines", "--json", "-"]) == 0
     out, err = capsys.readouterr()
     assert "2 x 16 Xeon Gold 6242" in err and "2 x 24 EPYC 7402" in err and "E5-2683" not in err

@@ -11,7 +11,7 @@ import pytest
 from deploy.cli import main
 from deploy.cli.options import adapt
 from deploy.deployment import Deployment, Redis
-from deploy.expand import plan
+from deploy.deployment.planner import plan
 from tests.unit.topology.capabilities import Host
 from tests.unit.topology.machines import write
 from topology.check import check_map

@@ -12,7 +12,7 @@ import pytest
 from deploy.base.errors import Failure
 from deploy.base.paths import ROOT
 from deploy.deployment import parse
-from deploy.expand import plan
+from deploy.deployment.planner import plan
 from topology.errors import InputError, Place
 
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from deploy import qemu
 from deploy.cli import main
 from deploy.cli.options import load_plan
-from deploy.comparison import Comparison, steps, with_room
 from deploy.deployment import Deployment, Redis
-from deploy.expand import plan, plan_map
+from deploy.deployment.planner import plan, plan_map
+from deploy.load.measure import Comparison, steps, with_room
+from deploy.machine import qemu
 from tests.unit.topology.machines import MACHINES, write
 from tests.unit.topology.test_qemu import ask, processors
 from topology.check import check_map

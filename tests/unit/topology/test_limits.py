@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy import file_tree
 from deploy.base.paths import ROOT
+from deploy.deployment import file_tree
 from topology import headers
 
 FILES = "lib/include/skerry/file_tree.h"

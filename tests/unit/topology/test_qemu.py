@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from deploy.qemu import BINARY, version
+from deploy.machine.qemu import BINARY, version
 from tests.unit.topology.machines import write
 from topology.errors import InputError
 from topology.machine import MemoryRange, Shape, emulated

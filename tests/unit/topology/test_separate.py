@@ -7,7 +7,7 @@ import pytest
 
 from deploy.base.paths import ROOT
 from deploy.cli.options import load_plan
-from deploy.expand import Plan, plan_map
+from deploy.deployment.planner import Plan, plan_map
 from tests.unit.topology.machines import MACHINES, write
 from topology.check import check_map
 from topology.clustermap import ClusterMap, Range

@@ -11,10 +11,10 @@ from deploy.base import process
 from deploy.base.atomic_files import write_text
 from deploy.base.paths import BUILD, ROOT
 from deploy.base.terminal import Json, Output, Quiet
-from deploy.bench import native_host
-from deploy.modelled import calibrate as calibration
-from deploy.modelled.machine import ModelledMachine, load
-from deploy.results import document
+from deploy.bench.native import host as native_host
+from deploy.bench.validate import calibrate as calibration
+from deploy.emulator.machine_file import ModelledMachine, load
+from deploy.results.result import document
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError

@@ -9,7 +9,7 @@ import typer
 
 from deploy.base.paths import BUILD
 from deploy.base.terminal import Plot as Plot, check_plot
-from deploy.modules import REGIMES
+from deploy.deployment.modules import REGIMES
 
 RESULTS = BUILD / "results"
 

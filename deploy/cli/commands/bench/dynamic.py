@@ -10,21 +10,24 @@ from typing import Annotated, Any
 
 import typer
 
-from deploy import beside, qemu
 from deploy.base import process
 from deploy.base.atomic_files import write_text
 from deploy.base.terminal import Json, Output, Quiet, check_target
 from deploy.base.timeouts import Patience
-from deploy.bench import dynamic as experiment, dynamic_unmap, forkjoin, in_step, ipc, scale, unmap
-from deploy.bench.dynamic import FORK_JOIN, IPC, LOAD, TITLES, UNMAP, ForkJoin, Ipc, Load
-from deploy.bench.dynamic_table import fork_join_table, ipc_table, load_table, sentences
-from deploy.bench.dynamic_unmap import GUARDS, Guard, Unmap
-from deploy.bench.dynamic_unmap_table import unmap_tables
+from deploy.bench.dynamic import forkjoin, measure as experiment, unmap, unmap_series as dynamic_unmap
+from deploy.bench.dynamic.measure import FORK_JOIN, IPC, LOAD, TITLES, UNMAP, ForkJoin, Ipc, Load
+from deploy.bench.dynamic.table import fork_join_table, ipc_table, load_table, sentences
+from deploy.bench.dynamic.unmap_series import GUARDS, Guard, Unmap
+from deploy.bench.dynamic.unmap_table import unmap_tables
+from deploy.bench.ipc import measure as ipc
+from deploy.bench.scale import measure as scale
 from deploy.cli import options
 from deploy.cli.commands.bench.common import Plot, places
-from deploy.modelled import run
-from deploy.modelled.machine import PAPERS, RANGE, ModelledMachine, chosen, load
-from deploy.results import document, host_description
+from deploy.emulator import lockstep, run
+from deploy.emulator.machine_file import PAPERS, RANGE, ModelledMachine, chosen, load
+from deploy.machine import qemu
+from deploy.results import export
+from deploy.results.result import document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.clustermap import COARSE
@@ -107,7 +110,7 @@ def dynamic(
     of the two. Figures 7 and 8 and 'load' are cycles of the modelled machine, by default the 2 x 14 Xeon, with their range
     under half and double line costs. Of Figure 8 one core is counted in instructions, too.
     """
-    from deploy.bench.dynamic_plot import plot_dynamic  # matplotlib takes long to load
+    from deploy.bench.dynamic.plot import plot_dynamic  # matplotlib takes long to load
 
     process.heed_signals()
     wanted = _wanted(figure, cores, machine, quick, icount)
@@ -128,7 +131,7 @@ def dynamic(
     found.add_to(data)
     output.results(data)
     if csv:
-        write_text(csv, beside.table(data["results"]))
+        write_text(csv, export.table(data["results"]))
     plot_dynamic(found.ipc, found.joins, found.loads, found.unmaps, ". ".join(mode.description for mode in modes), picture)
     output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
 
@@ -145,7 +148,7 @@ def _check_csv(csv: Path | None, json: str | None) -> None:
 
 def _modes(wanted: Wanted) -> list[qemu.Accel]:
     found = [qemu.tcg_for(1, counted=True)] if wanted.counts and IPC in wanted.figures else []
-    found += [in_step.mode(1)] if wanted.counts and UNMAP in wanted.figures else []
+    found += [lockstep.mode(1)] if wanted.counts and UNMAP in wanted.figures else []
     return found + ([run.mode(wanted.machine)] if wanted.machine else [])
 
 

@@ -6,24 +6,24 @@ from typing import Annotated
 
 import typer
 
-from deploy import comparison, kvm, qemu
 from deploy.base import process
 from deploy.base.terminal import Json, Output, Quiet
 from deploy.base.timeouts import Patience
-from deploy.bench import failure as kills, failure_cost
-from deploy.bench.failure import QUICK_REPEATS, REPEATS, USUAL, Job
-from deploy.bench.failure_cost import Cost
-from deploy.bench.failure_table import failure_table
+from deploy.bench.failure import cost as failure_cost, measure as kills, scene
+from deploy.bench.failure.cost import Cost
+from deploy.bench.failure.measure import QUICK_REPEATS, REPEATS, USUAL, Job
+from deploy.bench.failure.table import failure_table
 from deploy.cli import options
 from deploy.cli.commands.bench.common import places
 from deploy.cli.commands.measure.compare import prepared
 from deploy.cli.completion import words
 from deploy.cli.failure_options import Lock, Seed, check_lock, check_machine, check_survivors
-from deploy.comparison import Comparison
-from deploy.events import Event
-from deploy.expand import plan
-from deploy.failure import scene
-from deploy.results import document, host_description
+from deploy.deployment.planner import plan
+from deploy.load import measure
+from deploy.load.measure import Comparison
+from deploy.machine import kvm, qemu
+from deploy.machine.events import Event
+from deploy.results.result import document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
@@ -108,13 +108,13 @@ def _ways(how: str) -> list[str]:
 def _counted(job: Job) -> Comparison:
     """The load of `compare` on the same machine, as far as its memory goes."""
     return failure_cost.job_of(prepared(
-        Shape(job.sockets, job.cores), None, failure_cost.LAYOUT, failure_cost.WORKLOAD, None, comparison.PROFILED_RECORDS, None,
+        Shape(job.sockets, job.cores), None, failure_cost.LAYOUT, failure_cost.WORKLOAD, None, measure.PROFILED_RECORDS, None,
         lock=job.lock, patience=Patience(COST_SILENCE, job.patience.limit),
     ))  # fmt: skip
 
 
 def _cost(job: Comparison, output: Output) -> Cost:
-    steps = 2 * (2 + comparison.servers(job) * (2 + 2 * job.clients))
+    steps = 2 * (2 + measure.servers(job) * (2 + 2 * job.clients))
     with output.progress("Counting instructions without a failure", total=steps) as update:
         seen = 0
 

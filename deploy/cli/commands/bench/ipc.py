@@ -6,20 +6,22 @@ from typing import Annotated
 
 import typer
 
-from deploy import kvm, qemu
 from deploy.base import process
 from deploy.base.partial import Parts
 from deploy.base.terminal import Json, Output, Quiet
 from deploy.base.timeouts import Patience
-from deploy.bench import ipc as experiment, native as natively, native_ipc, regimes as of_bench
-from deploy.bench.ipc_table import ipc_table, published_table
+from deploy.bench import regimes as of_bench
+from deploy.bench.ipc import measure as experiment
+from deploy.bench.ipc.table import ipc_table, published_table
+from deploy.bench.native import ipc as native_ipc, measure as natively
 from deploy.cli import options
 from deploy.cli.commands.bench.common import Locks, Native, Plot, Runs, places
 from deploy.cli.commands.live.granularity import Granularity
 from deploy.cli.completion import words
-from deploy.modelled import run as modelled_run
-from deploy.modelled.machine import chosen
-from deploy.results import document, host_description
+from deploy.emulator import run as modelled_run
+from deploy.emulator.machine_file import chosen
+from deploy.machine import kvm, qemu
+from deploy.results.result import document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology import regimes
@@ -72,7 +74,7 @@ def ipc(
     With --icount in exact instructions of the kernel, else in TSC cycles; with --native on a real core in any case.
     With --machine in cycles of one core of that modelled machine.
     """
-    from deploy.bench.ipc_plot import plot_ipc  # matplotlib takes long to load
+    from deploy.bench.ipc.plot import plot_ipc  # matplotlib takes long to load
 
     process.heed_signals()
     modelled = chosen(machine, False, {"--icount": icount, "--native": native, "--accel": accel != "auto"})

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`skerry bench latency`."""
 
-from deploy import qemu
 from deploy.base import process
 from deploy.base.terminal import Json, Output, Quiet
 from deploy.base.timeouts import Patience
-from deploy.bench import latency as stretches, regimes
+from deploy.bench import regimes
+from deploy.bench.ipc import latency as stretches
 from deploy.cli import options
 from deploy.cli.commands.bench.common import Locks, places
-from deploy.results import document, host_description
+from deploy.machine import qemu
+from deploy.results.result import document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 

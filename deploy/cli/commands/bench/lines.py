@@ -5,20 +5,21 @@ from typing import Annotated
 
 import typer
 
-from deploy import qemu
 from deploy.base import process
 from deploy.base.partial import Parts
 from deploy.base.terminal import Json, Output, Quiet
 from deploy.base.timeouts import Patience
-from deploy.bench import regimes, scale as experiment
-from deploy.bench.lines import PROTOCOLS, measure_lines
-from deploy.bench.lines_table import lines_table, lock_tables
+from deploy.bench import regimes
+from deploy.bench.lines.measure import PROTOCOLS, measure_lines
+from deploy.bench.lines.table import lines_table, lock_tables
 from deploy.bench.regimes import BASELINE
+from deploy.bench.scale import measure as experiment
 from deploy.cli import options
 from deploy.cli.commands.bench.common import Locks, places
-from deploy.modelled import run
-from deploy.modelled.machine import PAPERS, load
-from deploy.results import document, host_description
+from deploy.emulator import run
+from deploy.emulator.machine_file import PAPERS, load
+from deploy.machine import qemu
+from deploy.results.result import document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError

@@ -7,20 +7,20 @@ from typing import Annotated, Any
 
 import typer
 
-from deploy import kvm, qemu
 from deploy.base import host, process
 from deploy.base.partial import Parts
 from deploy.base.terminal import Json, Output, Quiet
 from deploy.base.timeouts import Patience
-from deploy.bench import in_step, regimes
-from deploy.bench.mach import ClassRanges, Ranges, Run, Work, class_ranges_of, measure, ranges_of
-from deploy.bench.mach_table import tables
+from deploy.bench import regimes
+from deploy.bench.mach.measure import ClassRanges, Ranges, Run, Work, class_ranges_of, measure, ranges_of
+from deploy.bench.mach.table import tables
 from deploy.bench.regimes import BASELINE
 from deploy.cli import options
 from deploy.cli.commands.bench.common import Locks, Plot, places
-from deploy.modelled import run as modelled_run
-from deploy.modelled.machine import RANGE, chosen
-from deploy.results import document, host_description
+from deploy.emulator import lockstep, run as modelled_run
+from deploy.emulator.machine_file import RANGE, chosen
+from deploy.machine import kvm, qemu
+from deploy.results.result import document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
@@ -108,7 +108,7 @@ def mach(
         output.line(f"The host was so busy that cores got out of step {sum(run.late for run in runs)} times.")
     entries = [run.to_json() | _range(run, ranged, classes) for run in runs]
     output.results(document("bench mach", host_description(mode, qemu.BINARY), [], entries) | parts.to_json())
-    from deploy.bench.mach_plot import plot_mach  # matplotlib takes long to load
+    from deploy.bench.mach.plot import plot_mach  # matplotlib takes long to load
 
     plot_mach(runs, mode.description, picture)
     output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
@@ -128,4 +128,4 @@ def _mode(accel: str, most: int) -> tuple[qemu.Accel, bool]:
         if most > host.cpu().cores:
             raise InputError("--cores", f"{most} virtual cores do not run in parallel on {host.cpu().cores}")
         return mode, False
-    return in_step.mode(most), True
+    return lockstep.mode(most), True

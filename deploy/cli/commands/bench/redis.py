@@ -9,22 +9,24 @@ from typing import Annotated, Any
 
 import typer
 
-from deploy import comparison, kvm, qemu
 from deploy.base import host, process
 from deploy.base.partial import Parts
 from deploy.base.terminal import Json, Output, Quiet
 from deploy.base.timeouts import Patience
-from deploy.bench import architecture, in_step, redis as experiment, regimes
-from deploy.bench.redis_table import instance_table, tables
+from deploy.bench import regimes
+from deploy.bench.redis import architecture, measure as experiment
+from deploy.bench.redis.table import instance_table, tables
 from deploy.cli import options
 from deploy.cli.commands.bench.common import Locks, Plot, places
-from deploy.comparison import Comparison
+from deploy.compare.tables import linux_table
 from deploy.deployment import WORKLOADS
-from deploy.expand import plan
-from deploy.modelled import run
-from deploy.modelled.machine import RANGE, chosen
-from deploy.render import linux_table
-from deploy.results import document, host_description
+from deploy.deployment.planner import plan
+from deploy.emulator import lockstep, run
+from deploy.emulator.machine_file import RANGE, chosen
+from deploy.load import measure
+from deploy.load.measure import Comparison
+from deploy.machine import kvm, qemu
+from deploy.results.result import document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
@@ -130,7 +132,7 @@ def redis(
         output.line(f"The host was so busy that cores got out of step {sum(point.late for point in points)} times.")
     entries = [*(point.to_json() | _range(point, ranged) for point in points), *linux]
     output.results(document("bench redis", host_description(load, qemu.BINARY), [], entries) | parts.to_json())
-    from deploy.bench.redis_plot import plot_redis  # matplotlib takes long to load
+    from deploy.bench.redis.plot import plot_redis  # matplotlib takes long to load
 
     plot_redis(points, load.description, picture)
     output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
@@ -175,13 +177,13 @@ def _modes(
     job: Comparison, accel: str, icount: bool, beside: bool, most: int
 ) -> tuple[qemu.Accel, qemu.Accel, bool]:
     """How the load runs, how what is timed from outside does, and whether cores go in step."""
-    load, outside = comparison.accelerators(job, accel, icount)
+    load, outside = measure.accelerators(job, accel, icount)
     if job.modelled:
         return load, outside, True
     if not load.emulated and most > host.cpu().cores:
         raise InputError("--cores", f"{most} virtual cores do not run in parallel on {host.cpu().cores}")
     if load.emulated and not icount and not beside:
-        return in_step.mode(most), outside, True
+        return lockstep.mode(most), outside, True
     return load, outside, False
 
 
@@ -205,7 +207,7 @@ def _pongs(
     for point in parts.of({point.stack: point for point in points}.values()):
         name = f"stack {point.stack}: from power-on to the first +PONG"
         with parts.output.progress(name), parts.part(name):
-            point.result.metrics["boot_to_pong_s"] = comparison.boot_to_pong(of_point[point.key], experiment.LAYOUT, outside)
+            point.result.metrics["boot_to_pong_s"] = measure.boot_to_pong(of_point[point.key], experiment.LAYOUT, outside)
 
 
 def _linux(
@@ -215,5 +217,5 @@ def _linux(
     for cores in parts.of(request.cores):
         job = request.job(request.locks[0], cores, request.stacks[0])
         with parts.output.progress(f"Linux, {cores} cores"), parts.part(f"Linux, {cores} cores"):
-            found.append(comparison.linux(job, request.workload, load, outside))
+            found.append(measure.linux(job, request.workload, load, outside))
     return found

@@ -9,25 +9,27 @@ from typing import Annotated, Any
 
 import typer
 
-from deploy import kvm, qemu
 from deploy.base import host, process
 from deploy.base.partial import Parts
 from deploy.base.terminal import Json, Output, Quiet
 from deploy.base.timeouts import Patience
-from deploy.bench import in_step, native_host, regimes, scale as experiment
+from deploy.bench import regimes
+from deploy.bench.native import host as native_host
 from deploy.bench.regimes import BASELINE
-from deploy.bench.scale import Key, key_of, ranges_of
-from deploy.bench.scale_fit import fits
-from deploy.bench.scale_table import tables
+from deploy.bench.scale import measure as experiment
+from deploy.bench.scale.fit import fits
+from deploy.bench.scale.measure import Key, key_of, ranges_of
+from deploy.bench.scale.table import tables
 from deploy.cli import options
 from deploy.cli.commands.bench.common import Locks, Plot, places
 from deploy.cli.commands.bench.ipc import Local, OfKernel, check_granularity
 from deploy.cli.commands.bench.scale_figure import scale_figure
 from deploy.cli.commands.live.granularity import Granularity
-from deploy.modelled import run
-from deploy.modelled.machine import RANGE, ModelledMachine, chosen
-from deploy.modules import REGIMES
-from deploy.results import document, host_description
+from deploy.deployment.modules import REGIMES
+from deploy.emulator import lockstep, run
+from deploy.emulator.machine_file import RANGE, ModelledMachine, chosen
+from deploy.machine import kvm, qemu
+from deploy.results.result import document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology import regimes as list_of_regimes
@@ -199,7 +201,7 @@ def _show(
     for point in (point for point in points if point.starved):
         output.line(f"{point.lock}, {point.cores} cores, delay {point.delay:g}: {experiment.starved_words(point)}.")
     output.results(document("bench scale", host_description(mode, qemu.BINARY), [], entries) | parts.to_json())
-    from deploy.bench.scale_plot import plot_scale  # matplotlib takes long to load
+    from deploy.bench.scale.plot import plot_scale  # matplotlib takes long to load
 
     plot_scale(points, found, mode.description, picture)
     output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
@@ -257,7 +259,7 @@ def _request(request: experiment.Request) -> experiment.Request:
 def _run_native(
     wanted: Mapping[str, Sequence[float]], cores: str | None, rounds: int, to: tuple[str, Path], quiet: bool
 ) -> None:
-    from deploy.bench import native
+    from deploy.bench.native import measure as native
 
     json, picture = to
     output = Output(quiet, json)
@@ -288,4 +290,4 @@ def _mode(accel: str, most: int, icount: bool) -> tuple[qemu.Accel, bool]:
         if most > host.cpu().cores:
             raise InputError("--cores", f"{most} virtual cores do not run in parallel on {host.cpu().cores}")
         return mode, False
-    return in_step.mode(most), True
+    return lockstep.mode(most), True

@@ -5,18 +5,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from deploy import qemu
 from deploy.base.terminal import Output
-from deploy.bench import figure_sweep
-from deploy.bench.figure_sweep import published_point
-from deploy.bench.figure_table import sentences, tables
-from deploy.bench.scale import Point, key_of, ranges_of
-from deploy.bench.scale_fit import fits
+from deploy.bench.scale import figure_sweep
+from deploy.bench.scale.figure_sweep import published_point
+from deploy.bench.scale.figure_table import sentences, tables
+from deploy.bench.scale.fit import fits
+from deploy.bench.scale.measure import Point, key_of, ranges_of
 from deploy.cli.commands.bench.common import places
-from deploy.modelled import run
-from deploy.modelled.machine import PAPERS, RANGE, load
-from deploy.modules import REGIMES
-from deploy.results import document, host_description
+from deploy.deployment.modules import REGIMES
+from deploy.emulator import run
+from deploy.emulator.machine_file import PAPERS, RANGE, load
+from deploy.machine import qemu
+from deploy.results.result import document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
@@ -65,7 +65,7 @@ def scale_figure(
     _report(points, figure, output)
     entries = [_entry(point, ranges_of(points), modelled.to_json(), figure) for point in points if point.line_factor == 1]
     output.results(document("bench scale", host_description(mode, qemu.BINARY), [], entries))
-    from deploy.bench.scale_plot import plot_scale  # matplotlib takes long to load
+    from deploy.bench.scale.plot import plot_scale  # matplotlib takes long to load
 
     own = [point for point in points if point.line_factor == 1]
     plot_scale(own, fits(own), mode.description, picture)

@@ -7,20 +7,22 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from deploy import modules, qemu
 from deploy.base import process
 from deploy.base.errors import Failure
 from deploy.base.partial import Parts
 from deploy.base.terminal import Json, Output, Quiet
-from deploy.bench import native_host, native_scale
+from deploy.bench.native import host as native_host, scale as native_scale
+from deploy.bench.validate import line_costs, macrobenchmark, microbenchmarks, table1, validation
+from deploy.bench.validate.validation import Row, ranged
 from deploy.cli.commands.bench.calibrate import DEFAULT, measured
 from deploy.cli.commands.bench.common import RESULTS
 from deploy.cli.completion import files
 from deploy.cli.options import Quick
-from deploy.modelled import line_costs, macrobenchmark, microbenchmarks, run, table1, validation
-from deploy.modelled.machine import PAPERS, RANGE, ModelledMachine, load
-from deploy.modelled.validation import Row, ranged
-from deploy.results import document, host_description, without_machine
+from deploy.deployment import modules
+from deploy.emulator import run
+from deploy.emulator.machine_file import PAPERS, RANGE, ModelledMachine, load
+from deploy.machine import qemu
+from deploy.results.result import document, host_description, without_machine
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError

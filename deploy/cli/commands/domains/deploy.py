@@ -7,18 +7,18 @@ from typing import Annotated
 
 import typer
 
-from deploy import kvm
-from deploy.addresses import shown
 from deploy.base import process
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.base.timeouts import Patience
 from deploy.cli import options
+from deploy.deployment.addresses import shown
+from deploy.deployment.planner import Plan
 from deploy.domains import accel as accelerators, keep as watch
 from deploy.domains.connection import Connection
 from deploy.domains.deploy import Deployment, Done, Wanted, wait_ready
 from deploy.domains.machines import arrange
 from deploy.domains.options import URI, Connect
-from deploy.expand import Plan
+from deploy.machine import kvm
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError

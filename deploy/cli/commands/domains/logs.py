@@ -15,8 +15,8 @@ from deploy.domains.connection import Connection
 from deploy.domains.deployed import Deployed
 from deploy.domains.options import URI, Cluster, Connect, OptionalName
 from deploy.domains.storage import EVENTS, require
-from deploy.events import EventStream
-from deploy.program_output import ConsoleText
+from deploy.machine.console import ConsoleText
+from deploy.machine.events import EventStream
 from topology.errors import InputError
 
 Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on until the machine ends, or Ctrl-C.")]

@@ -3,8 +3,8 @@
 
 from rich.table import Table
 
-from deploy.addresses import shown
 from deploy.base.terminal import Json, Output, Quiet, version
+from deploy.deployment.addresses import shown
 from deploy.domains import deployed
 from deploy.domains.connection import Connection
 from deploy.domains.deployed import Deployed, State

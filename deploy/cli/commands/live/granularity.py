@@ -12,7 +12,7 @@ import typer
 from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.cli.commands.live.kill import local_machine
-from deploy.granularity import NUMBERING, check, done, order
+from deploy.live.granularity import NUMBERING, check, done, order
 from topology.clustermap import GRANULARITIES
 
 PATIENCE = 20.0  # seconds: ticks of a manager are 50 ms of the machine's time

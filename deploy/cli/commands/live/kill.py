@@ -14,14 +14,14 @@ from typing import Annotated
 
 import typer
 
-from deploy import debugger, monitor
 from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.base.timeouts import Clock, children_of, slowness
 from deploy.domains.options import RunsUnder
-from deploy.events import Event
-from deploy.kill import DESTROY, DONE, Write, check, loss, order
-from deploy.lockstat import live
+from deploy.live.kill import DESTROY, DONE, Write, check, loss, order
+from deploy.live.lockstat import live
+from deploy.machine import gdb_remote, monitor
+from deploy.machine.events import Event
 from topology.errors import InputError
 
 PATIENCE = 20.0  # seconds of given time for the others to notice: several times the longest silence that they wait for
@@ -112,7 +112,7 @@ def local_machine(what: str | None, command: str, changes: bool = True) -> Itera
     folder = live.find(what, command, changes=changes)
 
     def write(_cluster: int) -> Write:
-        return lambda address, word: debugger.write_word(lambda line: _human(folder, line), address, word)
+        return lambda address, word: gdb_remote.write_word(lambda line: _human(folder, line), address, word)
 
     owner = int(folder.name.split("-")[2])
     yield Target(lambda: list(live.read_events(folder).events), write, live.monitor_memory(folder), Clock(lambda: children_of(owner)))

@@ -10,10 +10,10 @@ import typer
 from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.domains.options import RunsUnder
-from deploy.lockstat import live, source
-from deploy.lockstat.check import Check, checks
-from deploy.lockstat.snapshot import Snapshot
-from deploy.lockstat.table import tables
+from deploy.live.lockstat import live, source
+from deploy.live.lockstat.check import Check, checks
+from deploy.live.lockstat.snapshot import Snapshot
+from deploy.live.lockstat.table import tables
 from topology.errors import InputError
 
 

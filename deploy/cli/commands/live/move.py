@@ -13,10 +13,10 @@ from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.base.timeouts import slowness
 from deploy.cli.commands.live.kill import Target, local_machine, of_libvirt
 from deploy.cli.commands.live.move_memory import move_memory
-from deploy.cores import LEFT, NUMBERING, OWNED, PARKED, Core, answer, check, cores_of, order, refusal
 from deploy.domains.options import RunsUnder
-from deploy.events import Event
-from deploy.memory_moves import size_of
+from deploy.live.cores import LEFT, NUMBERING, OWNED, PARKED, Core, answer, check, cores_of, order, refusal
+from deploy.live.memory_moves import size_of
+from deploy.machine.events import Event
 from topology.errors import InputError
 from topology.units import format_size
 

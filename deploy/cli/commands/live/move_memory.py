@@ -8,10 +8,9 @@ import time
 from deploy.base.errors import Failure
 from deploy.base.timeouts import slowness
 from deploy.cli.commands.live.kill import Target
-from deploy.cores import boots_of
-from deploy.events import Event
-from deploy.kill import loss
-from deploy.memory_moves import (
+from deploy.live.cores import boots_of
+from deploy.live.kill import loss
+from deploy.live.memory_moves import (
     ADOPTED,
     GIVEN,
     NUMBERING,
@@ -26,6 +25,7 @@ from deploy.memory_moves import (
     pieces_of,
     refusal,
 )
+from deploy.machine.events import Event
 from topology.units import format_size
 
 PATIENCE = 40.0  # seconds of given time: for 20 of them the giver waits for the other cluster to take it

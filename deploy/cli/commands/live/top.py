@@ -10,10 +10,10 @@ from deploy.base import process
 from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.domains.options import RunsUnder
-from deploy.top import source, terminal
-from deploy.top.sample import Sample
-from deploy.top.view import plain
-from deploy.top.watch import Watch, samples
+from deploy.live.top import source, terminal
+from deploy.live.top.sample import Sample
+from deploy.live.top.view import plain
+from deploy.live.top.watch import Watch, samples
 from topology.errors import InputError
 
 SHORTEST, LONGEST = 0.1, 3600.0  # seconds

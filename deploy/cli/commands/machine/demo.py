@@ -9,18 +9,20 @@ from typing import Annotated
 
 import typer
 
-from deploy import kill, kvm, qemu, survival
 from deploy.base import process
 from deploy.base.terminal import Json, Output, Quiet, check_plot
 from deploy.base.timeouts import Patience
-from deploy.boot import Options, boot
+from deploy.bench.failure import scene, show
 from deploy.cli import options
 from deploy.cli.commands.bench.common import RESULTS
 from deploy.cli.commands.live.kill import How
 from deploy.cli.failure_options import Lock, check_lock, check_survivors
-from deploy.expand import plan
-from deploy.failure import scene, show
-from deploy.results import document, host_description
+from deploy.deployment.planner import plan
+from deploy.live import kill
+from deploy.machine import kvm, qemu
+from deploy.machine.run import Options, boot
+from deploy.results import survival
+from deploy.results.result import document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError

@@ -8,12 +8,14 @@ from typing import Annotated
 
 import typer
 
-from deploy import captured, deployment as deployments, image as images, metal, modules
+from deploy import deployment as deployments
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.cli.options import Cores, Layout, Lock, Memory, Smt, Sockets, Topology, adapt, load_plan, threads
-from deploy.deployment import DEFAULT
-from deploy.expand import Plan, is_map, plan, plan_map
-from deploy.qemu import BINARY, user_network
+from deploy.deployment import DEFAULT, modules, physical_memory
+from deploy.deployment.planner import Plan, is_map, plan, plan_map
+from deploy.machine import image as images
+from deploy.machine.qemu import BINARY, user_network
+from deploy.results import serial_log
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
@@ -69,7 +71,7 @@ def image(
         ensure_built(output, needs.of_map(what.cluster_map, what.own))
     files = images.contents(what.cluster_map, own=what.own)
     with output.progress(f"Writing an image with {', '.join(files)}"):
-        images.make_iso(output_file, files, modules.loader(), what.name, options, captured.notes(what))
+        images.make_iso(output_file, files, modules.loader(), what.name, options, serial_log.notes(what))
     output.line(f"{output_file}: {output_file.stat().st_size / MIB:.1f} MiB, for {what.machine.name}.")
     output.line(f"To a stick, whose contents are lost: {write_command(output_file)}" if live else f"To boot it: {qemu_command(what, output_file)}")
     output.results({
@@ -105,7 +107,7 @@ def _options(**ports: str | None) -> str:
 
 def _live(file: Path | None, layout: str | None, lock: str | None, smt: str | None) -> Plan:
     """On this machine's own cores and memory. Its network card is driven only if the file says what with."""
-    machine = metal.read(threads(smt, True))
+    machine = physical_memory.read(threads(smt, True))
     if file and is_map(file):
         if layout or lock:
             raise InputError(str(file), "is a cluster map: it says layout and lock itself")

@@ -12,26 +12,27 @@ from typing import Annotated, Any
 
 import typer
 
-from deploy import fingerprint, kvm, qemu, redis_cluster, survival
-from deploy.addresses import shown
 from deploy.base import process
 from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, check_plot, version
 from deploy.base.timeouts import FOREVER, Patience
-from deploy.boot import Options, Run, boot
 from deploy.cli import options
-from deploy.counting import without_counts
-from deploy.deaths import UNSERVED, Death, death, is_started_again, status_text, unserved
-from deploy.events import BAD_LINE, Event
-from deploy.expand import Plan
-from deploy.modelled import run as modelled_run
-from deploy.modelled.machine import ModelledMachine, chosen
-from deploy.modules import module_path
-from deploy.program_output import ConsoleText, ProgramOutput
-from deploy.qemu import Forward
-from deploy.render import layout_table
-from deploy.results import Result, evaluate, host_description
-from deploy.serving import ELSEWHERE, Announcer
+from deploy.compare.tables import layout_table
+from deploy.deployment.addresses import shown
+from deploy.deployment.modules import module_path
+from deploy.deployment.planner import Plan
+from deploy.emulator import run as modelled_run
+from deploy.emulator.machine_file import ModelledMachine, chosen
+from deploy.machine import kvm, qemu, redis_cluster
+from deploy.machine.console import ConsoleText, ProgramOutput
+from deploy.machine.crashes import UNSERVED, Death, death, is_started_again, status_text, unserved
+from deploy.machine.events import BAD_LINE, Event
+from deploy.machine.listeners import ELSEWHERE, Announcer
+from deploy.machine.qemu import Forward
+from deploy.machine.run import Options, Run, boot
+from deploy.results import fingerprint, survival
+from deploy.results.counting import without_counts
+from deploy.results.result import Result, evaluate, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError

@@ -11,7 +11,7 @@ import typer
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.cli.completion import files, words
 from deploy.cli.options import LAYOUTS, Cores, Lock, Memory, Smt, Sockets, threads
-from deploy.modules import are_built, collect
+from deploy.deployment.modules import are_built, collect
 from topology.check import check_map
 from topology.clustermap import ClusterMap
 from topology.draw import draw, to_json

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from deploy import captured
 from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet
-from deploy.render import comparison_table, layout_table, pairs, ratio_json
-from deploy.results import document
+from deploy.compare.tables import comparison_table, layout_table, pairs, ratio_json
+from deploy.results import serial_log
+from deploy.results.result import document
 from topology.errors import InputError
 
 
@@ -34,7 +34,7 @@ def collect(
     found = []
     for image, log in zip(files[::2], files[1::2]):
         with output.progress(f"Reading {image} and {log}"):
-            one = captured.evaluate_log(image, log)
+            one = serial_log.evaluate_log(image, log)
         if one.result.problems:
             raise Failure(f"{log}: {one.result.problems[0]}")
         output.table(layout_table(one.result))

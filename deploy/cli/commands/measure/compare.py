@@ -10,8 +10,6 @@ from typing import Annotated, Any
 
 import typer
 
-from deploy import comparison, kvm, sweep, unpriced
-from deploy.answer import Answer, alone, answers
 from deploy.base import process
 from deploy.base.errors import Failure
 from deploy.base.partial import Parts
@@ -20,19 +18,23 @@ from deploy.base.terminal import Json, Output, Plot, Quiet, check_plot
 from deploy.base.timeouts import Patience
 from deploy.cli import options
 from deploy.cli.completion import words
-from deploy.comparison import Comparison
+from deploy.compare import runs, unpriced
+from deploy.compare.tables import comparison_table, layout_table, linux_table, pairs, ratio_json
+from deploy.compare.verdict import Answer, alone, answers
 from deploy.deployment import WORKLOADS, Deployment
-from deploy.events import Event
-from deploy.expand import plan
-from deploy.modelled import run as modelled_run
-from deploy.modelled.machine import PAPERS, ModelledMachine, chosen as chosen_machine
+from deploy.deployment.planner import plan
+from deploy.deployment.switches import with_switch
+from deploy.emulator import run as modelled_run
+from deploy.emulator.machine_file import PAPERS, ModelledMachine, chosen as chosen_machine
+from deploy.load import measure
+from deploy.load.measure import Comparison
+from deploy.machine import kvm
+from deploy.machine.events import Event
+from deploy.machine.qemu import Accel
 from deploy.profile.run import profile
-from deploy.qemu import Accel
-from deploy.render import comparison_table, layout_table, linux_table, pairs, ratio_json
-from deploy.results import Result, document, host_description
+from deploy.results.result import Result, document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
-from deploy.switches import with_switch
 from topology.dts import write_dts
 from topology.errors import InputError
 from topology.grouping import NAMED, check_named
@@ -52,7 +54,7 @@ Records = Annotated[int | None, typer.Option(
     help=f"Records of 1 kB in each Redis ({RECORDS:,}; {MODELLED_RECORDS} on a modelled machine).")]
 Operations = Annotated[int | None, typer.Option(
     "--operations", metavar="N", min=1,
-    help=f"Operations of each client ({comparison.OPERATIONS:,}; {MODELLED_OPERATIONS} on a modelled machine).")]
+    help=f"Operations of each client ({measure.OPERATIONS:,}; {MODELLED_OPERATIONS} on a modelled machine).")]
 CLIENTS = 2
 Clients = Annotated[int | None, typer.Option(
     "--clients", metavar="N", min=1, max=16, help=f"Clients of each Redis, on its core ({CLIENTS}; 1 on a machine with too many cores for 2).")]
@@ -64,7 +66,7 @@ Baseline = Annotated[str | None, typer.Option("--baseline", metavar="linux", hel
 
 def compare(
     workload: Workload = "c",
-    layout: Layouts = ",".join(comparison.LAYOUTS),
+    layout: Layouts = ",".join(measure.LAYOUTS),
     lock: options.Lock = "clh",
     switch: options.Switch = None,
     machine: options.ModelledMachine = None,
@@ -102,7 +104,7 @@ def compare(
     }
     modelled = _modelled(machine, quick, verify, fixed)
     records = records or (MODELLED_RECORDS if modelled else RECORDS)
-    operations = operations or (MODELLED_OPERATIONS if modelled else comparison.OPERATIONS)
+    operations = operations or (MODELLED_OPERATIONS if modelled else measure.OPERATIONS)
     started = time.strftime("%Y%m%d-%H%M%S")
     check_plot(plot)
     if json is None:
@@ -119,7 +121,7 @@ def compare(
     if modelled:
         modelled_run.check_installed()
     ensure_built(output, needs.of_comparison(job) | (needs.BESIDE_LINUX if baseline else needs.NOTHING))
-    load, outside = comparison.accelerators(job, accel, icount)
+    load, outside = measure.accelerators(job, accel, icount)
     _say_mode(job, load, outside, output)
     parts = Parts(output)
     results, found = _run_modelled(job, modelled, load, parts, quick, verify) if modelled else (_run(job, load, outside, parts), [])
@@ -180,8 +182,8 @@ def prepared(
     wanted, layouts = clients or CLIENTS, split("--layout", layout, None)
     for name in layouts:
         check_named(name)
-    job = comparison.settled(Comparison(
-        shape=comparison.with_room(shape, given, records, wanted),
+    job = measure.settled(Comparison(
+        shape=measure.with_room(shape, given, records, wanted),
         layouts=layouts,
         workloads=split("--workload", workload.lower(), WORKLOADS),
         switch=with_switch(Deployment(), switch).switch,
@@ -197,25 +199,25 @@ def prepared(
 
 def fitting_clients(job: Comparison) -> int:
     """Of each Redis, at most, for the network's ports; 0: not even one."""
-    return (MAX_PORTS - _other_ports(job)) // comparison.servers(job) - 1
+    return (MAX_PORTS - _other_ports(job)) // measure.servers(job) - 1
 
 
 def _other_ports(job: Comparison) -> int:
     """Lower switches, and the network card."""
-    return comparison.lower_switches(job) + 1
+    return measure.lower_switches(job) + 1
 
 
 def check(job: Comparison) -> None:
     """Everything that can be wrong with the request, before anything is built or booted."""
-    servers, others = comparison.servers(job), _other_ports(job)
+    servers, others = measure.servers(job), _other_ports(job)
     if servers * (1 + job.clients) + others > MAX_PORTS:
         fitting = fitting_clients(job)
         what = f"{servers} instances with {job.clients} each need {servers * (1 + job.clients) + others} network ports of {MAX_PORTS}"
         if fitting:
             raise InputError("--clients", f"{what}; --clients {fitting} fits")
-        cores = (MAX_PORTS - others) // 2 + comparison.lower_switches(job) + 1
+        cores = (MAX_PORTS - others) // 2 + measure.lower_switches(job) + 1
         raise InputError("--machine" if job.modelled else "--cores", f"{what}; a machine of {cores} cores in all fits, with --clients 1")
-    for layout, workload in comparison.steps(job):
+    for layout, workload in measure.steps(job):
         try:
             plan(job.deployment(layout, workload))
         except InputError as error:
@@ -247,18 +249,18 @@ def _run(job: Comparison, load: Accel, outside: Accel, parts: Parts) -> list[Res
     results = []
     pongs: dict[str, float] = {}
     output = parts.output
-    for layout, workload in parts.of(comparison.steps(job)):
+    for layout, workload in parts.of(measure.steps(job)):
         name = f"{layout}, workload {workload.upper()}"
         with parts.part(name):
             with output.progress(f"{name}: booting", total=_milestones(job)) as update:
-                result = comparison.measure(job, load, layout, workload, _follow(name, update))
+                result = measure.measure(job, load, layout, workload, _follow(name, update))
             if layout not in pongs:  # the host measures it
                 with output.progress(f"{layout}: from power-on to the first +PONG"):
-                    pongs[layout] = comparison.boot_to_pong(job, layout, outside)
+                    pongs[layout] = measure.boot_to_pong(job, layout, outside)
             result.metrics["boot_to_pong_s"] = pongs[layout]
             if load.icount:
                 with output.progress(f"{name}: counting instructions", total=_milestones(job) // 2) as update:
-                    counted, _ = profile(comparison.profiled(job), layout, workload, False, _follow(name, update))
+                    counted, _ = profile(measure.profiled(job), layout, workload, False, _follow(name, update))
                 result.metrics |= counted.metrics()
             output.table(layout_table(result))
             results.append(result)
@@ -271,13 +273,13 @@ def _run_modelled(
     """The results at the machine's own line costs, and what they and those at other costs say."""
     output = parts.output
     output.line("The instructions of each part of an operation are of a run without prices.")
-    found = sweep.measure(job, accel, quick, parts, _follow, _milestones(job) // 2)
+    found = runs.measure(job, accel, quick, parts, _follow, _milestones(job) // 2)
     for result in found[1.0]:
         output.table(layout_table(result))
     said = answers(machine, {factor: pairs(results) for factor, results in found.items()})
     if not verify or not parts.complete:
         return found[1.0], said
-    return found[1.0], [sweep.verified(job, accel, answer, output, _follow, _milestones(job) // 2) for answer in said]
+    return found[1.0], [runs.verified(job, accel, answer, output, _follow, _milestones(job) // 2) for answer in said]
 
 
 def _linux(job: Comparison, workload: str, load: Accel, outside: Accel, parts: Parts) -> dict[str, Any]:
@@ -285,13 +287,13 @@ def _linux(job: Comparison, workload: str, load: Accel, outside: Accel, parts: P
     found: dict[str, Any] = {}
     name = f"Linux, workload {workload.upper()}"
     with parts.output.progress(name), parts.part(name):
-        found = comparison.linux(job, workload, load, outside)
+        found = measure.linux(job, workload, load, outside)
     return found
 
 
 def _milestones(job: Comparison) -> int:
     """Events of the two runs, timing and counting: starts, serving instances, results."""
-    servers = comparison.servers(job)
+    servers = measure.servers(job)
     return 2 * (2 + servers * (2 + 2 * job.clients))
 
 
@@ -311,7 +313,7 @@ def _follow(name: str, update: Callable[..., None]) -> Callable[[Event], None]:
 def _publish(
     results: list[Result], linux: list[dict[str, Any]], found: list[Answer], on: dict[str, Any], parts: Parts, picture: Path
 ) -> None:
-    from deploy import plot  # matplotlib takes long to load, and other commands load this module
+    from deploy.compare import plot  # matplotlib takes long to load, and other commands load this module
 
     output = parts.output
     beside = pairs(results)

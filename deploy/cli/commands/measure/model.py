@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from deploy import model_results, model_tables
 from deploy.base.terminal import Json, Output, Quiet, check_plot
 from deploy.cli.commands.measure.model_simulate import simulate
+from deploy.report import model_results, model_tables
 from topology.errors import InputError
 from topology.model import fit as fitting, measured, published, ranges
 from topology.model.regimes import ClosedForm
@@ -72,7 +72,7 @@ def predict(
     between = _bounds(bounds, service)
     output.table(model_tables.predictions(form, pauses, sizes, between))
     if plot:
-        from deploy.model_plot import plot_predictions  # matplotlib takes long to load
+        from deploy.report.model_plot import plot_predictions  # matplotlib takes long to load
 
         plot_predictions(form, pauses, sizes, between, plot)
         output.step(f"Plot: {plot}")
@@ -119,7 +119,7 @@ def fit(
             if parameter.is_loose:
                 output.line(f"{item.curve.name}: these core counts do not determine the {name} time.")
     if plot:
-        from deploy.model_plot import plot_fits
+        from deploy.report.model_plot import plot_fits
 
         plot_fits(found, plot)
         output.step(f"Plot: {plot}")

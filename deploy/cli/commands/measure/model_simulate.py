@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from deploy import model_results, model_tables
 from deploy.base.terminal import Json, Output, Quiet
+from deploy.report import model_results, model_tables
 from topology.errors import InputError
 from topology.model import published, ranges, regimes, repairman
 from topology.model.regimes import ClosedForm

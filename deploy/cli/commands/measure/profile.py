@@ -16,7 +16,7 @@ from deploy.cli.commands.measure.compare import Clients, prepared
 from deploy.cli.commands.measure.profile_runs import Shown, profile_load, profile_outside, profile_start
 from deploy.cli.completion import words
 from deploy.deployment import Deployment
-from deploy.plugin import plugin
+from deploy.emulator.plugin import plugin
 from deploy.profile.outside import Requests
 from topology.errors import InputError
 

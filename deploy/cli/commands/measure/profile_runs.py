@@ -9,20 +9,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from deploy import comparison, qemu
 from deploy.base.atomic_files import write_text
 from deploy.base.terminal import Output
-from deploy.comparison import Comparison
-from deploy.events import Event
+from deploy.load import measure as comparison
+from deploy.load.measure import Comparison
+from deploy.machine import qemu
+from deploy.machine.events import Event
+from deploy.machine.tap import Tap
 from deploy.profile import linux, outside, starting, throughput
 from deploy.profile.flame import svg
 from deploy.profile.run import profile as measure
 from deploy.profile.table import SPEED, beside, components, functions
 from deploy.profile.tally import Profile
-from deploy.results import Result, document, host_description, nested
+from deploy.results.result import Result, document, host_description, nested
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
-from deploy.tap import Tap
 
 LINUX = "Linux"
 

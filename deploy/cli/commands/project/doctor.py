@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from deploy import examine
 from deploy.base import host
 from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, version
+from deploy.tools import doctor as examine
 
 
 def doctor(quiet: Quiet = False, json: Json = None) -> None:

@@ -15,12 +15,12 @@ from deploy.base.errors import Failure
 from deploy.base.file_lock import LOCK, alone, exclusive
 from deploy.base.process import heed_signals
 from deploy.base.terminal import Json, Output, Quiet, version
-from deploy.fuzz import corpus as corpora, minimise as minimising, seeds
-from deploy.fuzz.run import Limits, State, fuzz as run_fuzzers
-from deploy.fuzz.target import KERNEL, NAMES, NET, Target, build
-from deploy.modules import REGIMES
+from deploy.deployment.modules import REGIMES
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
+from deploy.tools.fuzz import corpus as corpora, minimise as minimising, seeds
+from deploy.tools.fuzz.run import Limits, State, fuzz as run_fuzzers
+from deploy.tools.fuzz.target import KERNEL, NAMES, NET, Target, build
 from topology.errors import InputError
 
 SECONDS = 60  # without --time and --runs

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""How long a coordinator's signals take to workers on other cores (Uhlig 2007, Figure 7), by apps/pingpong on a modelled machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD
+from deploy.base.timeouts import Patience
+from deploy.bench.ipc import pingpong
+from deploy.emulator import run
+from deploy.emulator.lockstep import Mark
+from deploy.emulator.machine_file import ModelledMachine
+from deploy.machine.events import Event
+from topology.machine import default_memory
+
+FIRST_SIGNAL, WORKER_RUNS, LAST_SIGNAL = 1, 2, 3  # marks of apps/pingpong/forkjoin.c
+ROUNDS, MOST_ROUNDS = 16, 10_000
+FEWEST_CORES = 2  # a coordinator and a worker
+EVENT = "forkjoin"
+
+
+@dataclass(frozen=True)
+class Round:
+    """Cycles from the moment before the first signal."""
+
+    running: int  # to the moment when the last worker runs
+    signalled: int  # to the moment when the coordinator has made all signals
+
+
+@dataclass(frozen=True)
+class Latency:
+    """All rounds on so many cores, at one line cost."""
+
+    cores: int
+    line_factor: float
+    rounds: tuple[Round, ...]
+
+    @property
+    def running(self) -> float:
+        return median(one.running for one in self.rounds)
+
+    @property
+    def signalled(self) -> float:
+        return median(one.signalled for one in self.rounds)
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """Of the rounds: the least and the most time until all run."""
+        return min(one.running for one in self.rounds), max(one.running for one in self.rounds)
+
+
+def measure(
+    kernel: str, granularity: str | None, cores: Sequence[int], rounds: int, machine: ModelledMachine, line_factor: float, patience: Patience,
+    build: Path = BUILD, local: bool = False,
+) -> list[Latency]:
+    """`granularity`: of a kernel that has a choice. `local`: each notification is at home on the core of the thread that waits."""
+    shape = machine.shape(max(cores), default_memory(machine.cores_per_socket))
+    target = pingpong.machine(kernel, "forkjoin", str(rounds), ",".join(map(str, cores)), *pingpong.AT_HOME[local], granularity=granularity, shape=shape)
+    with run.marks(machine, target, line_factor, build, priced=run.POINTS) as marks:
+        events = pingpong.events(target, run.mode(machine), patience, build, marks.arguments)
+        moments = marks.read()
+    return latencies(cores, rounds, line_factor, [event for event in events if event.kind == EVENT], moments)
+
+
+def latencies(cores: Sequence[int], rounds: int, line_factor: float, events: Sequence[Event], moments: Sequence[Mark]) -> list[Latency]:
+    if [(event["cores"], event["rounds"]) for event in events] != [(n, rounds) for n in cores]:
+        raise Failure("fork and join: the results do not have the requested numbers of cores and rounds")
+    found, of = [], _rounds(moments)
+    for event in events:
+        made = [_round(next(of, []), event["cores"] - 1) for _ in range(event["warm_up"] + rounds)]
+        found.append(Latency(event["cores"], line_factor, tuple(made[event["warm_up"] :])))
+    if next(of, None) is not None:
+        raise Failure("fork and join: the emulator saw more rounds than the program made")
+    return found
+
+
+def _rounds(moments: Sequence[Mark]) -> Iterator[list[Mark]]:
+    """Each from its first signal to the next one's."""
+    made: list[Mark] = []
+    for moment in moments:
+        if moment.number == FIRST_SIGNAL and made:
+            yield made
+            made = []
+        made.append(moment)
+    if made:
+        yield made
+
+
+def _round(moments: Sequence[Mark], workers: int) -> Round:
+    if sorted(moment.number for moment in moments) != [FIRST_SIGNAL, *[WORKER_RUNS] * workers, LAST_SIGNAL]:
+        raise Failure(f"fork and join: the emulator did not see the signals and {workers} workers of each round")
+    begin = moments[0].clock
+    running = max(moment.clock for moment in moments if moment.number == WORKER_RUNS) - begin
+    (signalled,) = (moment.clock - begin for moment in moments if moment.number == LAST_SIGNAL)
+    if moments[0].number != FIRST_SIGNAL or running <= 0 or signalled <= 0:
+        raise Failure("fork and join: a moment comes before the first signal")
+    return Round(running, signalled)

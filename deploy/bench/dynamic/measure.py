@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Uhlig's figures (2007, "The Mechanics of In-Kernel Synchronization"): which series each has, and what is measured of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from deploy.bench.dynamic import forkjoin
+from deploy.bench.ipc import measure as ipc
+from deploy.bench.regimes import BASELINE
+from deploy.bench.scale import measure as scale
+from deploy.bench.scale.measure import Point
+from deploy.emulator.machine_file import ModelledMachine
+from deploy.results.result import Result
+from topology.clustermap import COARSE, FINE
+from topology.errors import InputError
+from topology.model.papers import UHLIG_FIGURE_6, UHLIG_FIGURE_7
+
+IPC, FORK_JOIN, UNMAP, LOAD = "6", "7", "8", "load"
+TITLES = {
+    IPC: "Figure 6: IPC on one core",
+    FORK_JOIN: "Figure 7: fork and join",
+    UNMAP: "Figure 8: unmapping by several cores at once",
+    LOAD: "Beyond the paper: granularity under load",
+}
+UNIPROCESSOR, MESSAGES, LOCKS = "UP", "msg", "lock"  # the paper's series
+
+
+@dataclass(frozen=True)
+class Series:
+    name: str  # in tables, plots and results
+    kernel: str  # a lock regime
+    granularity: str | None  # that the root task has its kernel take before anything is measured, where there is a choice
+    paper: str  # what stands there; nothing: not in the paper
+    figures: Sequence[str]
+    local: bool = False  # objects are at home on the core of their threads, so that calls of others travel
+
+
+SERIES = (
+    Series("none", BASELINE, None, UNIPROCESSOR, (IPC,)),
+    Series("messages", "dynamic", FINE, MESSAGES, (IPC, FORK_JOIN, LOAD), local=True),
+    Series("dynamic coarse", "dynamic", COARSE, "", (IPC, FORK_JOIN, LOAD)),
+    Series("dynamic fine", "dynamic", FINE, LOCKS, (IPC, FORK_JOIN, LOAD)),
+    Series("clh", "clh", None, "", (IPC, LOAD)),
+    Series("fine", "fine", None, "", (IPC, LOAD)),
+)
+
+
+def of(figure: str) -> list[Series]:
+    """The first of Figure 6 is the one beside which the others stand."""
+    return [one for one in SERIES if figure in one.figures]
+
+
+def figures(text: str | None) -> list[str]:
+    """Those of --figure, or all."""
+    if text is None:
+        return list(TITLES)
+    wanted = [word.strip() for word in text.split(",")]
+    for word in wanted:
+        if word not in TITLES:
+            raise InputError("--figure", f"'{word}' is not one of {', '.join(TITLES)}")
+    return [figure for figure in TITLES if figure in wanted]
+
+
+# ---- Figure 6 ----
+
+INTER, INTRA = "inter", "intra"  # address spaces
+WAYS = {INTER: ("call", "reply_recv"), INTRA: ("call_same_vspace", "reply_recv_same_vspace")}
+SPACES = {INTER: "between two address spaces", INTRA: "within one address space"}
+
+
+@dataclass(frozen=True)
+class Ipc:
+    series: Series
+    measured: ipc.Measured
+
+    @property
+    def unit(self) -> str:
+        return self.measured.unit
+
+    def one_way(self, spaces: str) -> float:
+        """The mean of Call and ReplyRecv without words."""
+        return sum(self.measured.spread[name].median for name in WAYS[spaces]) / len(WAYS[spaces])
+
+    def over(self, base: Ipc, spaces: str) -> float:
+        return self.one_way(spaces) / base.one_way(spaces)
+
+    def to_json(self) -> dict[str, Any]:
+        found = self.measured.to_json() | names(IPC, self.series)
+        return found | {"metrics": found["metrics"] | {ipc.metric(where, self.unit): self.one_way(where) for where in WAYS}}
+
+
+def published_ipc(series: Series, spaces: str) -> float | None:
+    """The paper's time over that of its kernel for one processor."""
+    given = UHLIG_FIGURE_6.get((spaces, series.paper))
+    return given.value if given else None
+
+
+def bases(rows: Iterable[Ipc]) -> dict[str, Ipc]:
+    """By unit: the kernel for one core."""
+    return {row.unit: row for row in rows if row.series.kernel == BASELINE}
+
+
+def ipc_ratios(rows: Sequence[Ipc]) -> list[dict[str, Any]]:
+    found = []
+    for row in rows:
+        if (base := bases(rows)[row.unit]) is row:
+            continue
+        metrics = {ipc.metric(where, row.unit): row.over(base, where) for where in WAYS}
+        published = {ipc.metric(where, row.unit): given for where in WAYS if (given := published_ipc(row.series, where))}
+        found.append({
+            "of": row.series.name, "to": base.series.name, "workload": "ipc", "figure": IPC, "metrics": metrics, "emulated": row.measured.emulated,
+        } | ({"published": published} if published else {}))
+    return found
+
+
+# ---- Figure 7 ----
+
+@dataclass(frozen=True)
+class ForkJoin:
+    """One series on so many cores: its latency, and the least and the most at other line costs."""
+
+    series: Series
+    latency: forkjoin.Latency
+    machine: ModelledMachine
+    range: tuple[float, float] | None = None
+
+    @property
+    def cores(self) -> int:
+        return self.latency.cores
+
+    def to_json(self) -> dict[str, Any]:
+        metrics = {
+            "signal_to_last_cycles": self.latency.running, "signals_made_cycles": self.latency.signalled, "rounds": len(self.latency.rounds),
+        }
+        entry = Result(
+            layout="spanning", lock=self.series.name, workload="forkjoin", clusters=1, cores=self.cores, emulated=True, metrics=metrics, per_core=[],
+        ).to_json()
+        entry |= names(FORK_JOIN, self.series) | {"modelled": self.machine.to_json(), "min_max": {"signal_to_last_cycles": list(self.latency.extent)}}
+        return entry | ({"range": {"signal_to_last_cycles": list(self.range)}} if self.range else {})
+
+
+class Priced(Protocol):
+    """What was measured of one point at one price of moving lines."""
+
+    @property
+    def line_factor(self) -> float: ...
+
+
+P = TypeVar("P", bound=Priced)
+
+
+def at_plain_costs(found: Iterable[P], key: Callable[[P], Any], cycles: Callable[[P], float]) -> Iterator[tuple[P, tuple[float, float] | None]]:
+    """Of each point the one at plain line costs, and its range where there are others."""
+    by_key: dict[Any, list[P]] = {}
+    for one in found:
+        by_key.setdefault(key(one), []).append(one)
+    for all_costs in by_key.values():
+        values = [cycles(one) for one in all_costs]
+        plain = next(one for one in all_costs if one.line_factor == 1)
+        yield plain, (min(values), max(values)) if len(values) > 1 else None
+
+
+def fork_joins(series: Series, machine: ModelledMachine, found: Iterable[forkjoin.Latency]) -> list[ForkJoin]:
+    """One for each number of cores."""
+    by_cores = at_plain_costs(found, lambda one: one.cores, lambda one: one.running)
+    return [ForkJoin(series, plain, machine, extent) for plain, extent in by_cores]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Messages and locks on so many cores: how many times longer messages take, here and in the paper."""
+
+    messages: ForkJoin
+    locks: ForkJoin
+
+    @property
+    def ours(self) -> float:
+        return self.messages.latency.running / self.locks.latency.running
+
+    @property
+    def published(self) -> float | None:
+        given = UHLIG_FIGURE_7.get(self.locks.cores)
+        return given.value if given else None
+
+    def to_json(self) -> dict[str, Any]:
+        metric = "signal_to_last_cycles"
+        found = {
+            "of": f"{self.messages.series.name}, {self.messages.cores} cores", "to": self.locks.series.name, "workload": "forkjoin", "figure": FORK_JOIN,
+            "cores": self.locks.cores, "metrics": {metric: self.ours}, "emulated": True,
+        }
+        return found | ({"published": {metric: self.published}} if self.published else {})
+
+
+def beside(rows: Iterable[ForkJoin]) -> list[Beside]:
+    """By cores; empty where one of the two was not measured."""
+    by = {(row.series.paper, row.cores): row for row in rows}
+    return [Beside(by[MESSAGES, row.cores], row) for (paper, _), row in by.items() if paper == LOCKS and (MESSAGES, row.cores) in by]
+
+
+# ---- granularity under load ----
+
+DELAY = 500.0  # cycles: the shortest of Elphinstone's Figure 4, where cores meet most often
+
+
+@dataclass(frozen=True)
+class Load:
+    """One series on so many cores."""
+
+    series: Series
+    point: Point
+    machine: ModelledMachine
+    range: tuple[float, float] | None = None  # of entries in a cycle
+
+    def to_json(self) -> dict[str, Any]:
+        entry = self.point.to_json() | names(LOAD, self.series) | {"modelled": self.machine.to_json()}
+        return entry | ({"range": {"throughput_per_cycle": list(self.range)}} if self.range else {})
+
+
+def request(series: Series, cores: Sequence[int], rounds: int, machine: ModelledMachine, line_factor: float) -> scale.Request:
+    return scale.Request(
+        series.kernel, cores, [DELAY], rounds, modelled=machine, line_factor=line_factor, granularity=series.granularity, local=series.local,
+    )
+
+
+def loads(series: Series, machine: ModelledMachine, points: Sequence[Point]) -> list[Load]:
+    ranged: Mapping[scale.Key, tuple[float, float]] = scale.ranges_of(points)
+    return [Load(series, point, machine, ranged.get(scale.key_of(point))) for point in points if point.line_factor == 1]
+
+
+def crossing(rows: Iterable[Load], first: str, second: str) -> int | None:
+    """The fewest cores at which the series `second` does more than `first`; None: at none that was measured."""
+    by = {(row.series.name, row.point.cores): row.point.throughput for row in rows}
+    found = [cores for name, cores in by if name == second and by[second, cores] > by.get((first, cores), float("inf"))]
+    return min(found, default=None)
+
+
+def names(figure: str, series: Series) -> dict[str, Any]:
+    """Where an entry of the results belongs. Its lock is the series: kernel and granularity say of what."""
+    found: dict[str, Any] = {"figure": figure, "lock": series.name, "kernel": series.kernel}
+    return found | ({"granularity": series.granularity} if series.granularity else {}) | ({"local": True} if series.local else {})

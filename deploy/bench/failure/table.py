@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Kills as a table: each figure of each way of failing, its goals beside."""
+
+from __future__ import annotations
+
+from statistics import median
+
+from rich.table import Table
+
+from deploy.bench.failure.cost import Cost
+from deploy.bench.failure.measure import COUNTED, FIGURES, HOST, SAID, TICKS, Figure, Measured, goals
+
+_NOTE = (
+    f"Clock: {HOST}, seen from outside, up to 100 ms of it before the cluster obeys; {TICKS}, the machine's as its managers\n"
+    "report it, in ticks of at most 50 ms. Stall: the longest answer from the order to the PONG, less the longest of the calm\n"
+    "seconds before it, which are fewer: rather too long than too short. Goals: emulated on an idle host; KVM and metal."
+)
+
+
+def _ms(value: float) -> str:
+    return f"{value:,.0f} ms" if value >= 1 or value == 0 else f"{value:.2f} ms"
+
+
+def _row(found: Measured, how: str, figure: Figure) -> tuple[str, ...]:
+    values, (emulated, metal) = found.values(how, figure), goals(figure, how, found.job.first, found.job.silence)
+    goal = emulated if found.job.accel.emulated else metal
+    if figure.clock == COUNTED:
+        total = sum(values)
+        return figure.said, figure.clock, f"{total:,.0f}", "", f"{emulated:g}", f"{metal:g}", _met(total <= goal)
+    if not values:
+        return figure.said, figure.clock, "-", "-", _ms(emulated), _ms(metal), ""
+    return (
+        figure.said, figure.clock, _ms(median(values)), _ms(max(values)), _ms(emulated), _ms(metal),
+        _met(median(values) <= goal),
+    )  # fmt: skip
+
+
+def _met(met: bool) -> str:
+    return "met" if met else "no"
+
+
+def failure_table(found: Measured, cost: Cost | None) -> Table:
+    emulated = "  (emulated)" if found.job.accel.emulated else ""
+    ended = "The first cluster" if found.job.first else "A cluster"
+    table = Table(
+        title=f"{ended} fails: median and worst of {found.job.repeats}{emulated}", title_justify="left", title_style="bold",
+        caption=_NOTE, caption_justify="left",
+    )  # fmt: skip
+    table.add_column("figure")
+    table.add_column("clock", style="dim")
+    for name in ("median", "worst", "goal", "KVM, metal"):
+        table.add_column(name, justify="right", style="dim" if name in ("goal", "KVM, metal") else "")
+    table.add_column("met")
+    for how in found.job.ways:
+        if not found.of(how):
+            continue
+        table.add_section()
+        table.add_row(SAID[how], style="bold")
+        for figure in FIGURES:
+            table.add_row(*_row(found, how, figure))
+    table.add_section()
+    table.add_row("all", style="bold")
+    table.add_row(
+        f"false alarms, in {found.seconds / 60:.1f} min of this", COUNTED, f"{found.false_alarms}", "", "0 an hour", "0 an hour",
+        _met(not found.false_alarms),
+    )  # fmt: skip
+    for name, count in found.calm.items():
+        row = f"false alarms, in {found.job.calm / 60:.1f} min {name}", COUNTED, f"{count}", "", "0 an hour", "0 an hour", _met(not count)
+        table.add_row(*row)
+    if cost:
+        table.add_row(
+            "instructions/operation to be ready", COUNTED, f"{100 * cost.more:+.2f} %", "",
+            f"{100 * cost.GOAL:+g} %", "", _met(cost.more <= cost.GOAL),
+        )  # fmt: skip
+        table.add_row("of all, in functions that watch", COUNTED, f"{100 * cost.watching:.3f} %", "", "", "", "")
+    return table

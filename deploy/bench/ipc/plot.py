@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Figure 3: one-way IPC under each lock."""
+
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+
+from topology import demand
+
+demand.module("matplotlib", "plots")
+import matplotlib  # noqa: E402
+
+matplotlib.use("Agg")
+
+from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
+
+from deploy.base.figure import save  # noqa: E402
+from deploy.bench.ipc import reference  # noqa: E402
+from deploy.bench.ipc.measure import ONE_WAY, Measured  # noqa: E402
+
+_PARTS = (("call", "Call", "#1b6ca8"), ("reply_recv", "ReplyRecv", "#d97925"), (ONE_WAY, "mean", "#5a9e4b"))
+
+
+def plot_ipc(measured: Sequence[Measured], mode: str, output: Path) -> None:
+    first = measured[0]
+    figure, axes = pyplot.subplots(figsize=(3.0 + 1.6 * len(measured), 4.4))
+    width = 0.26
+    for number, (name, label, colour) in enumerate(_PARTS):
+        places = [x + (number - 1) * width for x in range(len(measured))]
+        heights = [one.spread[name].median for one in measured]
+        bars = axes.bar(places, heights, width, label=label, color=colour)
+        base = first.spread[name].median
+        axes.bar_label(bars, [f"{h:,g}\n×{h / base:.2f}" if base > 0 else f"{h:,g}" for h in heights], size=7)
+    names = []
+    for one in measured:
+        paper = reference.FIGURE_RATIOS.get(one.lock)
+        names.append(f"{one.lock}\n(paper: ×{paper:.2f})" if paper else one.title)
+    axes.set_xticks(range(len(measured)), names)
+    axes.set_ylabel(f"kernel {first.unit}, one way")
+    axes.margins(y=0.15)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
+    figure.suptitle("One-way IPC without words, one core", x=0.01, ha="left", weight="bold")
+    note = "Elphinstone et al., Figure 3 (there in cycles of a real machine)"
+    emulated = "emulated: compare ratios only\n" if first.emulated and first.unit != "instructions" else ""  # counted ones are exact
+    wrapped = textwrap.fill(mode, width=int(22 * figure.get_figwidth()))
+    figure.text(0.01, 0.01, f"{note}\n{emulated}{wrapped}", size=6, color="#555555")
+    figure.tight_layout(rect=(0, 0.12, 1, 0.97))
+    save(figure, output)

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Which cache lines move between the cores of a modelled machine in the scaling benchmark, and by which instructions."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD, ROOT
+from deploy.base.symbols import Image
+from deploy.base.timeouts import Patience
+from deploy.bench.scale.measure import Point, Request, measure
+from deploy.deployment import modules
+from deploy.emulator import run as modelled
+from topology import regimes
+
+LINE = 64
+KERNEL_DIRECT_BASE = 0xFFFF_8000_0000_0000  # cluster-kernel/include/skerry/boot.h
+KERNEL_IMAGE_BASE = 0xFFFF_FFFF_8000_0000
+BOOT_MAX_CPUS = 60  # there; elements of core_local[]
+PROGRAM = "pingpong"
+FEWEST_FETCHES = 4  # of which something is said
+
+
+# As plugins/modelled/locks.h recognises them.
+PROTOCOLS = {name: regime.protocol for name, regime in regimes.every().items()}
+KIND_VECTOR, KIND_UNKNOWN = 256, 511  # there
+SYSCALLS = ROOT / "cluster-kernel" / "include" / "skerry" / "syscall.h"
+
+
+@cache
+def _syscalls() -> dict[int, str]:
+    body = re.search(r"enum skerry_syscall \{(.*?)\};", SYSCALLS.read_text(), re.DOTALL)
+    assert body
+    code = re.sub(r"/\*.*?\*/", "", body[1], flags=re.DOTALL)
+    found: dict[int, str] = {}
+    number = -1
+    for name, value in re.findall(r"\bSYS_(\w+)(?:\s*=\s*(\w+))?", code):
+        number = int(value, 0) if value else number + 1
+        found[number] = name
+    return found
+
+
+def kind_name(kind: int) -> str:
+    """Of a kernel entry."""
+    if kind == KIND_UNKNOWN:
+        return "other"
+    return f"vector {kind - KIND_VECTOR}" if kind >= KIND_VECTOR else _syscalls().get(kind, f"system call {kind}")
+
+
+@dataclass(frozen=True)
+class Mover:
+    """An instruction that moved a line."""
+
+    at: str  # function+offset
+    source: str  # file:line and the function that was inlined from there; empty where the image does not say
+    moves: int
+    wait: int  # cycles, of all of them
+
+    def __str__(self) -> str:
+        return f"{self.at} ({self.source})" if self.source else self.at
+
+
+@dataclass(frozen=True)
+class User:
+    """A core, and the bytes of the line that it read and wrote."""
+
+    core: int
+    read: int
+    written: int
+
+
+@dataclass(frozen=True)
+class Line:
+    physical: int
+    address: int
+    name: str
+    reads: int  # fetched to read
+    writes: int  # fetched to write
+    upgrades: int  # was there to read, is written
+    wait: int  # cycles
+    fetches: int
+    useless: int  # fetches after which the core touched nothing that others had written
+    users: Sequence[User]
+    movers: Sequence[Mover]
+
+    @property
+    def moves(self) -> int:
+        return self.reads + self.writes + self.upgrades
+
+    @property
+    def false_sharing(self) -> bool:
+        """Most fetches were for nothing: the cores share the line, but not its bytes."""
+        return self.fetches >= FEWEST_FETCHES and 2 * self.useless >= self.fetches
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name, "physical": self.physical, "address": self.address, "moves": self.moves, "reads": self.reads,
+            "writes": self.writes, "upgrades": self.upgrades, "wait_cycles": self.wait, "fetches": self.fetches,
+            "useless_fetches": self.useless, "false_sharing": self.false_sharing,
+            "cores": [{"core": u.core, "read": byte_ranges(u.read), "written": byte_ranges(u.written)} for u in self.users],
+            "instructions": [vars(mover) for mover in self.movers],
+        }
+
+
+@dataclass(frozen=True)
+class LockUse:
+    """Of a lock, or of all locks that a kind of kernel entry takes. Times are cycles, of all acquisitions."""
+
+    name: str
+    acquisitions: int
+    conflicts: int  # acquisitions that found it taken
+    handovers: int  # acquisitions behind another core's
+    wait: int  # from wanting it to having it
+    wait_max: int
+    hold: int
+    hold_max: int
+    lock_moves: int  # of the lock's own lines
+    inside_moves: int  # of others while it was held
+    entries: int = 0  # of a kind
+    moves: int = 0  # of lines, in all of these entries
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Of one point of the benchmark."""
+
+    point: Point
+    moves: int
+    count: int  # lines that moved
+    hottest: Sequence[Line]
+    locks: Sequence[LockUse]
+    kinds: Sequence[LockUse]
+
+    @property
+    def moves_per_entry(self) -> float:
+        return self.moves / self.point.entries
+
+    def to_json(self) -> dict[str, Any]:
+        entry = self.point.to_json()
+        entry["metrics"] |= {"line_moves": self.moves, "lines": self.count, "line_moves_per_entry": self.moves_per_entry}
+        return entry | {
+            "lines": [line.to_json() for line in self.hottest],
+            "locks": [{name: value for name, value in vars(lock).items() if name not in ("entries", "moves")} for lock in self.locks],
+            "entry_kinds": [vars(kind) for kind in self.kinds],
+        }
+
+
+def byte_ranges(mask: int) -> list[list[int]]:
+    """Of a mask of bytes: first and last of each stretch."""
+    found: list[list[int]] = []
+    for byte in range(LINE):
+        if mask >> byte & 1:
+            if found and found[-1][1] == byte - 1:
+                found[-1][1] = byte
+            else:
+                found.append([byte, byte])
+    return found
+
+
+class Names:
+    """Addresses of the kernel and of the benchmark's program in words."""
+
+    def __init__(self, kernel: Image, program: Image, cpus: Sequence[int]) -> None:
+        self.kernel, self.program = kernel, program
+        self.cpus = sorted((address, core) for core, address in enumerate(cpus) if address)
+
+    def _of_cpu(self, address: int) -> str | None:
+        """The last struct cpu's end is not known: it is as large as the space between two."""
+        gaps = [b - a for (a, _), (b, _) in zip(self.cpus, self.cpus[1:])]
+        for base, core in self.cpus:
+            if gaps and base <= address < base + min(gaps):
+                return f"core {core}'s struct cpu+{address - base:#x}"
+        return None
+
+    def line(self, address: int) -> str:
+        image = self.kernel if address >= KERNEL_IMAGE_BASE else self.program
+        if KERNEL_DIRECT_BASE <= address < KERNEL_IMAGE_BASE:
+            return self._of_cpu(address) or f"memory {address - KERNEL_DIRECT_BASE:#x}"
+        if found := image.name(address):
+            return found
+        if inside := image.touched(address, LINE):
+            return ", ".join(inside)
+        return f"program {address:#x}" if image is self.program else f"kernel {address:#x}"
+
+    def movers(self, found: Sequence[dict[str, int]]) -> dict[int, tuple[str, str]]:
+        """Each instruction's function+offset, and its source."""
+        told = {}
+        for image, inside in ((self.kernel, True), (self.program, False)):
+            mine = [one["pc"] for one in found if (one["pc"] >= KERNEL_IMAGE_BASE) == inside]
+            for pc, place in image.places(mine).items():
+                at = image.name(pc) or hex(pc)
+                inlined = f" {place.function}" if place.source and place.function != at.split("+")[0] else ""
+                told[pc] = (at, place.source + inlined)
+        return told
+
+
+def measure_lines(request: Request, patience: Patience, build: Path = BUILD) -> list[Lines]:
+    """Of each point of the request, which is of a modelled machine."""
+    assert request.modelled
+    counting = "+stat" if request.statistics else ""
+    kernel = modules.MODELLED_RTM if request.lock == modelled.RTM and not counting else request.lock + counting
+    image, program = (Image(modules.module_path(name, build)) for name in (f"kernel-{kernel}", PROGRAM))
+    local, entries = image.symbol("core_local"), [image.symbol(name).address for name in ("entry_syscall", "entry_interrupt")]
+    with TemporaryDirectory(prefix="skerry-lines-") as name:
+        file, locks = Path(name) / "lines", Path(name) / "locks"
+        options = {
+            "lines": str(file), "core_local": f"{local.address:#x}:{local.size // BOOT_MAX_CPUS}", "locks": str(locks),
+            "protocol": PROTOCOLS[request.lock], "tail": f"{image.symbol('kernel').address:#x}", "entry": ":".join(map(hex, entries)),
+        }
+        watched = replace(request, plugin={**request.plugin, **options})
+        points = measure(watched, modelled.mode(request.modelled), True, patience, build=build)
+        told = [
+            json.loads(of_lines) | json.loads(of_locks)
+            for of_lines, of_locks in zip(file.read_text().splitlines(), locks.read_text().splitlines(), strict=True)
+        ]
+    if len(told) != len(points):
+        raise Failure(f"{len(told)} points with lines, of {len(points)}")
+    return [_lines(point, one, image, program) for point, one in zip(points, told)]
+
+
+def _lines(point: Point, told: dict[str, Any], kernel: Image, program: Image) -> Lines:
+    names = Names(kernel, program, told["cpus"])
+    movers = names.movers([mover for line in told["hottest"] for mover in line["instructions"]])
+    hottest = [
+        Line(
+            physical=line["physical"], address=line["address"], name=names.line(line["address"]), reads=line["reads"],
+            writes=line["writes"], upgrades=line["upgrades"], wait=line["wait"], fetches=line["fetches"], useless=line["useless"],
+            users=[User(**user) for user in line["users"]],
+            movers=[Mover(*movers[mover["pc"]], mover["moves"], mover["wait"]) for mover in line["instructions"]],
+        )
+        for line in told["hottest"]
+    ]
+    locks = [LockUse(names.line(lock.pop("address")), **{k: v for k, v in lock.items() if k != "physical"}) for lock in told["locks"]]
+    kinds = [LockUse(kind_name(kind.pop("kind")), **kind) for kind in told["kinds"]]
+    return Lines(point, told["moves"], told["lines"], hottest, locks, kinds)

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The Mach study's experiment (Uemura et al., section 3), for the locks that this kernel has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD
+from deploy.base.timeouts import Patience
+from deploy.bench.mach import stress
+from deploy.emulator import lockstep
+from deploy.emulator.machine_file import ModelledMachine, whole_ranges
+from deploy.emulator.run import clocks
+from deploy.live.lockstat import source
+from deploy.live.lockstat.check import Check, checks
+from deploy.live.lockstat.record import ratio
+from deploy.live.lockstat.snapshot import Snapshot
+from deploy.machine.events import EventStream
+from deploy.machine.qemu import Accel
+from deploy.results.result import Result
+from topology.model.papers import MACH_TOTAL
+
+STUDY = "Uemura et al., 'An Empirical Investigation of Multiprocessor Synchronization Mechanisms in the MACH Kernel'"
+Ranges = Mapping[tuple[str, str, int], tuple[float, float]]  # of a run's key: operations in a million cycles
+NO_RANGES: Ranges = {}
+BEGIN, END = "begin", "end"  # the program's snapshots
+
+
+@dataclass(frozen=True)
+class Work:
+    """One of the two programs and how much it does."""
+
+    program: str
+    tasks: int  # clients, or tasks that write
+    numbers: tuple[int, ...]  # further arguments of the program
+
+    @staticmethod
+    def messages(clients: int, requests: int) -> Work:
+        return Work(stress.MESSAGES, clients, (clients, requests))
+
+    @staticmethod
+    def memory(tasks: int, pages: int, rounds: int, pagers: int) -> Work:
+        return Work(stress.MEMORY, tasks, (tasks, pages, rounds, pagers))
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one boot counted, from the program's begin to its end."""
+
+    lock: str
+    cores: int
+    work: Work
+    servers: int
+    operations: int  # requests answered, or faults served
+    time: int  # cycles; steps where the cores go in step
+    clock: str  # step, modelled or tsc
+    snapshot: Snapshot
+    times: list[dict[str, int]]  # of each core: wall, idle, busy cycles since it started; that asking for them took
+    emulated: bool
+    late: int = 0
+    modelled: ModelledMachine | None = None
+    line_factor: float = 1.0
+
+    @property
+    def checks(self) -> list[Check]:
+        """Idleness is what the kernel's record says, business what the threads say that they ran."""
+        found = checks(self.snapshot)
+        for core in self.times:
+            both, wall = core["idle"] + core["busy"], core["wall"]
+            found.append(Check(f"core {core['core']}: idle + busy = wall", both, wall, wall // 50 + core["taken"]))
+        return found
+
+    @property
+    def conflict_ratio(self) -> float:
+        """Of all simple locks, as in the last lines of Tables 1 and 2."""
+        locks = self.snapshot.total.simple.values()
+        return ratio(sum(lock.conflicts for lock in locks), sum(lock.acquisitions for lock in locks))
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        total = self.snapshot.total
+        return {
+            "operations": self.operations,
+            "cycles": self.time,
+            "operations_per_million_cycles": ratio(1e6 * self.operations, self.time),
+            "kernel_entries": total.entries,
+            "acquisitions": sum(lock.acquisitions for lock in total.simple.values()),
+            "conflicts": sum(lock.conflicts for lock in total.simple.values()),
+            "lock_conflict_ratio": self.conflict_ratio,
+            "fallback_ratio": ratio(total.transactions.fallbacks, total.entries),
+        }
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        return self.lock, self.work.program, self.cores
+
+    def to_json(self) -> dict[str, Any]:
+        per_core = [
+            {"cluster": 0, "core": core.cpu, "cpu_utilisation": core.utilisation, "kernel_entries": core.entries}
+            for core in self.snapshot.cores
+        ]
+        entry = Result(
+            layout="spanning", lock=self.lock, workload=f"mach-{self.work.program}", clusters=1, cores=self.cores,
+            emulated=self.emulated, metrics=self.metrics, per_core=per_core,
+        ).to_json()
+        counted = {"statistics": self.snapshot.to_json(), "checks": [check.to_json() for check in self.checks]}
+        told = {"tasks": self.work.tasks, "servers": self.servers, "arguments": list(self.work.numbers), "clock": self.clock}
+        model = {"modelled": self.modelled.to_json(), "line_factor": self.line_factor} if self.modelled else {}
+        return entry | told | counted | model | ({"steps_late": self.late} if self.late else {})
+
+
+def measure(
+    lock: str, cores: int, work: Work, accel: Accel, stepped: bool, patience: Patience, build: Path = BUILD,
+    modelled: ModelledMachine | None = None, line_factor: float = 1.0,
+) -> Run:
+    """`stepped`: the emulator's cores go in step (in_step); else they run as they come, and the clock is the TSC."""
+    target = stress.machine(f"{lock}+stat", cores, work.program, *work.numbers, modelled=modelled)
+    with clocks(modelled, stepped, target, line_factor, build) as marks:
+        events = stress.events(target, accel, patience, build, marks.arguments if marks else ())
+        moments = marks.read() if marks else []
+    if marks and [mark.number for mark in moments] != [1, 2]:
+        raise Failure(f"kernel {lock}, {work.program}: the emulator did not see begin and end")
+    run = _run(lock, cores, work, accel, events, moments)
+    return replace(run, clock="modelled", modelled=modelled, line_factor=line_factor) if modelled else run
+
+
+def ranges_of(runs: Iterable[Run]) -> Ranges:
+    """Of runs that were made at all line costs of RANGE."""
+    found: dict[tuple[str, str, int], dict[float, float]] = {}
+    for run in runs:
+        found.setdefault(run.key, {})[run.line_factor] = run.metrics["operations_per_million_cycles"]
+    return whole_ranges(found)
+
+
+ClassRanges = Mapping[tuple[str, str, int, str], tuple[float, float]]  # of a run's key and a lock class, or all: conflicts of an acquisition
+NO_CLASS_RANGES: ClassRanges = {}
+
+
+def class_ranges_of(runs: Iterable[Run]) -> ClassRanges:
+    """The same of each class of locks."""
+    found: dict[tuple[str, str, int, str], dict[float, float]] = {}
+    for run in runs:
+        ratios = {name: lock.conflict_ratio for name, lock in run.snapshot.total.simple.items()} | {MACH_TOTAL: run.conflict_ratio}
+        for name, value in ratios.items():
+            found.setdefault((*run.key, name), {})[run.line_factor] = value
+    return whole_ranges(found)
+
+
+def _run(
+    lock: str, cores: int, work: Work, accel: Accel, events: EventStream, moments: Sequence[lockstep.Mark]
+) -> Run:
+    ends = events.of("stress")
+    if len(ends) != 1 or ends[0]["program"] != work.program:
+        raise Failure(f"kernel {lock}, {work.program}: the program did not end")
+    end = ends[0]
+    (snapshot,) = source.between(events, BEGIN, END)
+    times = [{name: core[name] for name in ("core", "wall", "idle", "busy", "taken")} for core in events.of("stress-core")]
+    time, late = (moments[1].clock - moments[0].clock, moments[1].late - moments[0].late) if moments else (end["cycles"], 0)
+    run = Run(
+        lock, cores, work, end["servers"], end["operations"], time, "step" if moments else "tsc", snapshot, times,
+        accel.emulated, late,
+    )
+    wrong = [check for check in run.checks if not check.holds]
+    if wrong:
+        raise Failure(f"kernel {lock}, {work.program}: the statistics do not add up: {wrong[0]}")
+    return run

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry bench redis` as tables: throughput over cores for each lock, and what each boot was made of."""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.table import Table
+
+from deploy.bench.redis.measure import COUNTED, MODELLED, NO_RANGES, PER, STEP, TSC, Point, Ranges
+from deploy.results.kinds import bracketed
+
+FIGURES = (
+    "Stands for Figures 6 and 7 of Elphinstone et al., 'An Evaluation of Coarse-Grained Locking for Multicore "
+    "Microkernels' (2016): a virtual network processor on core 0, on every other core a Redis and two clients, each "
+    "with an lwIP process of its own; there the lock keeps up to 5 cores, and delays are 800 cycles on core 0 and 1,600 "
+    "on the others. And for Figures 3 and 4 of Peters et al., 'For a Microkernel, a Big Lock Is Fine' (2015): "
+    "throughput over cores, and throughput over utilisation (Xput), which there hardly depends on the lock."
+)
+NOTES = {
+    STEP: "Emulated: every core executes one instruction a cycle and all cores go in step (emulator), programs "
+    "between two kernel entries as far ahead as they like. So this shows cores that queue for the lock by the "
+    "instructions for which it is held, by kernels that count and so hold it longer; not what moving cache lines "
+    "costs. Timers go by the host's time: the slower it emulates, the more of their interrupts fall on an operation. "
+    "Compare figures of one run with each other. Operations/s are the host's pace.",
+    MODELLED: "Modelled: every core has a clock in cycles of the machine file, and lines that move cost what it says. Kernels "
+    "count here, so that they read the clock while they hold the lock. Compare figures of one run with each other.",
+    COUNTED: "Emulated: one clock counts the instructions of all cores, which run in turns; a core that waits for its "
+    "turn counts as busy. Instructions for an operation are exact; throughput over cores is not shown by this.",
+    TSC: "Cycles of the TSC. Under an emulator they are the host's time: then only ratios of one run mean something.",
+}
+FALLS_BACK = "Regime rtm runs as clh where the processor has no usable transactions, as no emulator's has."
+
+
+def tables(points: Sequence[Point], ranged: Ranges = NO_RANGES) -> list[Table]:
+    found = [_throughput([p for p in points if p.stack == stack], ranged) for stack in dict.fromkeys(p.stack for p in points)]
+    found.append(_details(points))
+    notes = [NOTES[points[0].clock], *([FALLS_BACK] if any(p.lock == "rtm" for p in points) else []), FIGURES]
+    found[-1].caption = "\n".join(textwrap.fill(note, 112) for note in notes)
+    found[-1].caption_justify = "left"
+    return found
+
+
+def _title(text: str, points: Sequence[Point]) -> str:
+    result = points[0].result
+    return text + bracketed(result.emulated, result.modelled["machine"] if result.modelled else None)
+
+
+def _throughput(points: Sequence[Point], ranged: Ranges) -> Table:
+    locks = list(dict.fromkeys(point.lock for point in points))
+    at = {(point.size, point.lock): point for point in points}
+    title = _title(f"lwIP {_where(points[0].stack)}: operations in {PER:,} cycles, all cores together", points)
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for column in ("cores", *locks):
+        table.add_column(column, justify="right")
+    for size in sorted({point.size for point in points}):
+        found = [at.get((size, lock)) for lock in locks]
+        table.add_row(str(size), *[_with_range(point, ranged) if point else "-" for point in found])
+    return table
+
+
+def _with_range(point: Point, ranged: Ranges) -> str:
+    """In brackets: under half and double line costs."""
+    least, most = ranged.get(point.key, (0.0, 0.0))
+    return f"{point.throughput:.2f}" + (f" [{least:.2f}..{most:.2f}]" if most else "")
+
+
+def _where(stack: str) -> str:
+    return "in a process of its own" if stack == "process" else "inside each process"
+
+
+def _details(points: Sequence[Point]) -> Table:
+    table = Table(title=_title("Each boot", points), title_justify="left", title_style="bold")
+    for column in ("stack", "cores", "lock"):
+        table.add_column(column, justify="right" if column == "cores" else "left")
+    for column in ("idle", "delay, core 0", "delay, others", "kernel/entry", "entries/op", "interrupts/op", "conflicts", "Xput", "instr/op"):
+        table.add_column(column, justify="right")
+    for point in points:
+        m = point.metrics
+        table.add_row(
+            point.stack, str(point.size), point.lock, f"{m['idle_ratio']:.1%}", f"{m['delay_core0_cycles']:,.0f}",
+            f"{m['delay_cycles']:,.0f}" if "delay_cycles" in m else "-", f"{m['kernel_cycles_per_entry']:,.0f}",
+            f"{m['kernel_entries_per_op']:.1f}", f"{m['interrupts_per_op']:.1f}", f"{m['lock_conflict_ratio']:.1%}", f"{point.normalised:.2f}",
+            f"{m['instructions_per_op']:,.0f}" if "instructions_per_op" in m else "-",
+        )
+    return table
+
+
+def instance_table(points: Sequence[Point], linux: Sequence[Mapping[str, Any]]) -> Table:
+    """What an instance costs, in each set-up: issues of size rather than of locks."""
+    title = "An instance: memory resident, given to its stack process; power-on to the first +PONG"
+    table = Table(title=_title(title, points), title_justify="left", title_style="bold")
+    for column in ("system", "cores", "operations/s", "instr/op", "resident MiB", "stack MiB", "+PONG s"):
+        table.add_column(column, justify="left" if column == "system" else "right")
+    last = {point.stack: point for point in points}  # of each, the largest machine's
+    entries = [(f"skerry, {_where(stack)}", point.size, point.metrics) for stack, point in last.items()]
+    entries += [("linux", int(entry["cores"]), entry["metrics"]) for entry in linux]
+    for name, cores, m in entries:
+        table.add_row(name, str(cores), *[_cell(m, key, per, form) for key, per, form in _CELLS])
+    return table
+
+
+_CELLS = (
+    ("ops_per_s", 1, ",.0f"),
+    ("instructions_per_op", 1, ",.0f"),
+    ("memory_per_instance", 1 << 20, ".1f"),
+    ("memory_of_stack", 1 << 20, ".1f"),
+    ("boot_to_pong_s", 1, ".2f"),
+)
+
+
+def _cell(metrics: Mapping[str, float], key: str, per: int, form: str) -> str:
+    return f"{metrics[key] / per:{form}}" if key in metrics else "-"

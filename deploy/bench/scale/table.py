@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry bench scale` as tables: all delays under one lock (Figure 4), all locks at one delay (Figure 5)."""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+
+from rich.table import Table
+
+from deploy.bench.scale.fit import Model, models
+from deploy.bench.scale.measure import FIGURE_4, FIGURE_5, Key, Point, figure_5_delays, key_of
+from deploy.emulator import lockstep
+from deploy.results import kinds
+from topology.model import repairman
+from topology.model.fit import Fit, Parameter
+
+UNIT = 1000  # cycles
+Fits = Mapping[tuple[str, float], Fit]
+Ranges = Mapping[Key, tuple[float, float]]
+
+NOTES = {
+    "step": (
+        f"Emulated: every core executes one instruction a cycle, in the kernel none more than {lockstep.QUANTUM} ahead of\n"
+        "another. So this shows cores that queue for the lock, by the instructions for which it is held. It does not\n"
+        "show what moving cache lines costs: no collapse of a ticket lock, no second socket, no transactions.\n"
+        "Compare figures of one run with each other, and with no real machine's."
+    ),
+    "modelled": "Cycles of the modelled machine. What the model leaves out: docs/modelled.md.",
+    "tsc": "Cycles of the TSC; one virtual core on each of the host's.",
+}
+STARVED = (
+    "starved: so many cores came through no round trip while the others did. The figure is the others' throughput; fits leave it out."
+)
+RANGED = "Below a figure, in brackets: its range when what lines cost that move between cores is halved and doubled."
+
+
+def tables(points: Sequence[Point], fits: Fits, ranged: Ranges | None = None) -> list[Table]:
+    """Those for which there are points."""
+    locks = list(dict.fromkeys(point.lock for point in points))
+    delays = sorted({point.delay for point in points})
+    found = []
+    for lock in locks:
+        mine = [point for point in points if point.lock == lock]
+        if len(delays) == 1 and len(locks) > 1 or {point.delay for point in mine} != set(delays):
+            continue
+        found.append(_delays(mine, fits, ranged or {}))
+    for delay in shared_delays(points):
+        found.append(_locks([point for point in points if point.delay == delay], fits, ranged or {}))
+    notes = [*([RANGED] if ranged else []), *([STARVED] if any(point.starved for point in points) else [])]
+    found[-1].caption = "\n".join([NOTES[points[0].clock], *notes, _figures(points)])
+    found[-1].caption_justify = "left"
+    return found
+
+
+def shared_delays(points: Sequence[Point]) -> list[float]:
+    """Figure 5's, of those that all locks have; none where there is but one lock."""
+    locks = {point.lock for point in points}
+    shared = (d for d in {p.delay for p in points} if {p.lock for p in points if p.delay == d} == locks)
+    return figure_5_delays(shared) if len(locks) > 1 else []
+
+
+def _figures(points: Sequence[Point]) -> str:
+    text = f"Stands for {FIGURE_4}" + (f" {FIGURE_5}" if shared_delays(points) else "")
+    return textwrap.fill(text, 112)
+
+
+def _table(points: Sequence[Point], title: str, columns: Sequence[str]) -> Table:
+    emulated = kinds.of_clock(points[0].clock, points[0].emulated)
+    layout = points[0].layout if points[0].clusters == 1 else f"{points[0].layout}, {points[0].clusters} clusters"
+    table = Table(title=f"{title}: kernel entries in {UNIT:,} cycles, all cores together; {layout}{emulated}", title_justify="left", title_style="bold")
+    for column in ("cores", *columns):
+        table.add_column(column, justify="right")
+    return table
+
+
+def _cell(point: Point | None, ranged: Ranges) -> str:
+    if point is None:
+        return "-"
+    value = f"{UNIT * point.throughput:.3f}" + (f"  starved: {len(point.starved)}" if point.starved else "")
+    if found := ranged.get(key_of(point)):
+        value += f"\n({UNIT * found[0]:.3f} to {UNIT * found[1]:.3f})"
+    return f"{value}  {point.conflicts:.1%} conflicts" if point.counted else value
+
+
+def _delays(points: Sequence[Point], fits: Fits, ranged: Ranges) -> Table:
+    lock = points[0].lock
+    delays = sorted({point.delay for point in points})
+    at = {(point.cores, point.delay): point for point in points}
+    table = _table(points, lock, [f"delay {delay:g}" for delay in delays])
+    for cores in sorted({point.cores for point in points}):
+        table.add_row(str(cores), *[_cell(at.get((cores, delay)), ranged) for delay in delays])
+    found = [fits.get((lock, delay)) for delay in delays]
+    _fit_rows(table, found)
+    _model_rows(table, found, models(fits).get(lock))
+    return table
+
+
+def _locks(points: Sequence[Point], fits: Fits, ranged: Ranges) -> Table:
+    delay = points[0].delay
+    locks = list(dict.fromkeys(point.lock for point in points))
+    at = {(point.cores, point.lock): point for point in points}
+    table = _table(points, f"Delay {delay:g}", locks)
+    for cores in sorted({point.cores for point in points}):
+        table.add_row(str(cores), *[_cell(at.get((cores, lock)), ranged) for lock in locks])
+    _fit_rows(table, [fits.get((lock, delay)) for lock in locks])
+    return table
+
+
+def _fit_rows(table: Table, found: Sequence[Fit | None]) -> None:
+    """Each curve fitted by itself."""
+    if not any(found):
+        return
+    table.add_section()
+    table.add_row("service fitted", *[_parameter(fit.service if fit else None) for fit in found], style="dim")
+    table.add_row("delay fitted", *[_parameter(fit.delay if fit else None) for fit in found], style="dim")
+    table.add_row("R²", *[f"{fit.r_squared:.4f}" if fit else "-" for fit in found], style="dim")
+
+
+def _model_rows(table: Table, found: Sequence[Fit | None], model: Model | None) -> None:
+    """All curves of a lock with one service time, as the paper predicts all from that of 2,000 cycles."""
+    if model is None:
+        return
+    delays = [(fit.curve.nominal_delay or 0.0) + model.outside if fit else None for fit in found]
+    knees = [repairman.knee(model.form.service, delay) if delay is not None else None for delay in delays]
+    title = f"with service {model.form.service:,.0f}, of delay {model.fitted_at:g}"
+    table.add_section()
+    table.add_row(f"{title}: worst point", *[f"{model.worst(f.curve):.1%}" if f else "-" for f in found], style="dim")
+    table.add_row("knee, cores of a kernel", *[f"{knee:.1f}" if knee is not None else "-" for knee in knees], style="dim")
+
+
+def _parameter(parameter: Parameter | None) -> str:
+    if parameter is None:
+        return "-"
+    return "not determined" if parameter.is_loose else f"{parameter.value:,.0f} ± {parameter.error:,.0f}"

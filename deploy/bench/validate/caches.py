@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""How long a load takes from each cache of a modelled machine and from memory, by apps/pingpong: Table 1 of Elphinstone 2016."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD
+from deploy.base.timeouts import Patience
+from deploy.deployment import Deployment, Program
+from deploy.deployment.planner import Plan, plan
+from deploy.emulator import run
+from deploy.emulator.machine_file import LINE_PRICES, ModelledMachine
+from deploy.machine.events import Event
+from deploy.machine.run import Options, boot
+from topology.errors import InputError
+from topology.machine import default_memory
+from topology.model.papers import LEVELS
+from topology.units import MIB
+
+LINES_OF_PAGE = 64
+FEWEST_PAGES = 4  # in which lines are read and timed: CACHES_TIMED in apps/pingpong/shared.h
+EVENT = "latency-of-line"
+LOCAL, INTRA, OTHER_L3, INTER = "local", "intra-socket", "intra-socket, other L3", "inter-socket"
+# What the machine file asks for a load beyond the base CPI; an L1 hit costs nothing beyond it.
+PRICES: Mapping[tuple[str, str], str] = {
+    ("L2", LOCAL): "l2", ("L3", LOCAL): "l3", ("memory", LOCAL): "dram_near",
+    ("L1", INTRA): "transfer_cluster", ("L2", INTRA): "transfer_cluster", ("L3", INTRA): "l3", ("memory", INTRA): "dram_near",
+    ("L1", OTHER_L3): "transfer_socket", ("L2", OTHER_L3): "transfer_socket", ("L3", OTHER_L3): "l3_socket", ("memory", OTHER_L3): "dram_near",
+    ("L1", INTER): "transfer_machine", ("L2", INTER): "transfer_machine", ("L3", INTER): "l3_machine", ("memory", INTER): "dram_far",
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One measurement: `writer` writes the lines of so many pages, which leaves the first in `level`; `reader` loads those."""
+
+    level: str
+    where: str
+    writer: int
+    reader: int
+    pages: int
+
+    def price(self, machine: ModelledMachine, line_factor: float = 1.0) -> float:
+        """Cycles of such a load by the machine file: its price, and the instruction's."""
+        name = PRICES.get((self.level, self.where))
+        factor = line_factor if name in LINE_PRICES else 1.0
+        return machine.prices["cpi_user"].cycles + (machine.prices[name].cycles * factor if name else 0.0)
+
+
+@dataclass(frozen=True)
+class Latency:
+    cell: Cell
+    cycles: float  # of one load
+
+
+def pages(machine: ModelledMachine) -> dict[str, int]:
+    """How many pages a core has to write so that the first of them are no nearer than the cache of the name."""
+    l1, l2, l3 = (sets * ways // LINES_OF_PAGE for sets, ways in (machine.caches[name] for name in ("l1", "l2", "l3")))
+    found = {"L1": FEWEST_PAGES, "L2": l2 // 2, "L3": 2 * l2, "memory": l2 + l3 + l3 // 4}
+    if not (2 * FEWEST_PAGES <= l1 < found["L2"] and found["L3"] < l3):
+        raise InputError(str(machine.path), "its caches are too small, or too alike, for a table of their latencies")
+    return found
+
+
+def cells(machine: ModelledMachine) -> list[Cell]:
+    """Table 1's, row by row. Memory is the first socket's: a core of another socket reads it."""
+    others = {LOCAL: 0}
+    if machine.cores_per_cluster > 1:
+        others[INTRA] = 1
+    if machine.clusters_per_socket > 1:
+        others[OTHER_L3] = machine.cores_per_cluster
+    if machine.sockets > 1:
+        others[INTER] = machine.cores_per_socket
+    sizes = pages(machine)
+    found = []
+    for level in LEVELS:
+        for where, other in others.items():
+            writer, reader = (0, other) if level == "memory" and where == INTER else (other, 0)
+            found.append(Cell(level, where, writer, reader, sizes[level]))
+    return found
+
+
+def plan_for(machine: ModelledMachine, wanted: Sequence[Cell]) -> Plan:
+    target = plan(Deployment(
+        name="bench-caches", shape=machine.shape(machine.cores, default_memory(machine.cores_per_socket)), layout="spanning",
+        network=False, shutdown="never", programs=(Program("pingpong", barrier=False),),
+    ))
+    target.cluster_map.clusters[0].root = "pingpong"
+    end = max(part.end for part in target.machine.memory if part.node == 0)
+    lists = ([cell.writer + 1 for cell in wanted], [cell.reader + 1 for cell in wanted], [cell.pages for cell in wanted])
+    target.cluster_map.applications[0].args = ["caches", str(end // MIB), *(",".join(map(str, one)) for one in lists)]
+    return target
+
+
+def measure(machine: ModelledMachine, patience: Patience, line_factor: float = 1.0, build: Path = BUILD) -> list[Latency]:
+    wanted = cells(machine)
+    target = plan_for(machine, wanted)
+    with run.marks(machine, target, line_factor, build, priced=run.POINTS) as marks:
+        options = Options(run.mode(machine), patience=patience, medium="kernel", build=build, extra=marks.arguments)
+        with boot(target, options) as booted:
+            booted.wait_done()
+            return latencies(wanted, booted.events.of(EVENT))
+
+
+def latencies(wanted: Sequence[Cell], events: Sequence[Event]) -> list[Latency]:
+    told = [(event["writer"], event["reader"], event["pages"]) for event in events]
+    if told != [(cell.writer, cell.reader, cell.pages) for cell in wanted]:
+        raise Failure("the results do not have the requested measurements")
+    return [Latency(cell, event["cycles"] / event["loads"]) for cell, event in zip(wanted, events)]

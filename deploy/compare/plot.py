@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A comparison as a picture that can be printed: bars that differ in grey, too, and the range of the ratio as a whisker."""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from topology import demand
+
+demand.module("matplotlib", "plots")
+import matplotlib  # noqa: E402
+
+matplotlib.use("Agg")
+
+from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
+
+from deploy.base.figure import save  # noqa: E402
+from deploy.compare.tables import pairs, ratios  # noqa: E402
+from deploy.results.kinds import bracketed  # noqa: E402
+from deploy.results.result import DISTORTED, Result  # noqa: E402
+
+# By layout, in the order of the results. The first two are far apart in grey; hatches tell the others apart.
+COLOURS = ("#1f4e79", "#f2b27a", "#7a9a56", "#b9a3c9")
+HATCHES = ("", "//", "..", "xx")
+_PANELS = (
+    ("p99_us", "p99 latency", 1.0, "µs"),
+    ("kernel_entries_per_op", "kernel entries", 1.0, "an operation"),
+    ("lock_conflict_ratio", "lock found taken", 100.0, "% of acquisitions"),
+    ("instructions_per_op", "instructions", 1e-3, "thousand an operation"),
+)
+Bounds = Mapping[str, tuple[float, float]]  # of a ratio, by metric
+
+
+def number(value: float) -> str:
+    """Whole from a hundred on, else with three digits; never with an exponent."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _values(results: Sequence[Result], metric: str, counting: bool = True) -> list[float] | None:
+    """None: a result has no such figure, or not one that is true of a machine."""
+    found = [(r.observed.to_json() if r.observed and counting else {}).get(metric, r.metrics.get(metric)) for r in results]
+    if any(value is None for value in found) or metric in DISTORTED and any(r.turns for r in results):
+        return None
+    return [float(value) for value in found if value is not None]
+
+
+def _bars(axes: Any, results: Sequence[Result], values: Sequence[float], title: str, unit: str) -> None:
+    layouts = list(dict.fromkeys(r.layout for r in results))
+    for x, (result, value) in enumerate(zip(results, values)):
+        place = layouts.index(result.layout) % len(COLOURS)
+        axes.bar(x, value, width=0.62, color=COLOURS[place], hatch=HATCHES[place], edgecolor="black", linewidth=0.6)
+        axes.annotate(number(value), (x, value), (0, 2), textcoords="offset points", ha="center", va="bottom", size=8)
+    axes.set_title(title, size=9)
+    axes.set_ylabel(unit, size=8)
+    axes.set_ylim(0, 1.15 * (max(values) or 1))
+
+
+def _cores(axes: Any, results: Sequence[Result], scale: float, unit: str) -> None:
+    """A dot for each core with clients: whether all do their part."""
+    most = 1.0
+    for x, result in enumerate(results):
+        values = [core["ops_per_s"] * scale for core in result.per_core if core["ops_per_s"]]
+        spread = [x + 0.3 * (2 * (n + 0.5) / len(values) - 1) for n in range(len(values))]
+        axes.plot(spread, values, "o", markersize=2.5, mfc="none", mec="black", mew=0.6)
+        most = max(most, *values)
+    axes.set_title("of each core", size=9)
+    axes.set_ylabel(unit, size=8)
+    axes.set_ylim(0, 1.15 * most)
+
+
+def _ratios(axes: Any, beside: Sequence[tuple[Result, Result]], bounds: Sequence[Bounds]) -> None:
+    """The ratio of operations per second, with its range where that was measured."""
+    for y, (first, second) in enumerate(beside):
+        ratio = ratios(first, second)["ops_per_s"]
+        low, high = (bounds[y] if y < len(bounds) else {}).get("ops_per_s", (ratio, ratio))
+        low, high = min(low, ratio), max(high, ratio)
+        axes.errorbar(ratio, y, xerr=[[ratio - low], [high - ratio]] if high > low else None, fmt="o", color="black", capsize=4, linewidth=1.2)
+        said = f"{ratio:.2f}" + (f" ({low:.2f} to {high:.2f})" if high > low else "")
+        axes.annotate(said, (ratio, y), (0, 6), textcoords="offset points", ha="center", size=8)
+    axes.axvline(1, color="black", linewidth=0.7, linestyle=":")
+    names = [f"{a.layout} ÷\n{b.layout}" + (f", {a.workload.upper()}" if len({r.workload for pair in beside for r in pair}) > 1 else "") for a, b in beside]
+    axes.set_yticks(range(len(beside)), names, size=8)
+    axes.set_ylim(-0.6, len(beside) - 0.4)
+    axes.invert_yaxis()
+    axes.margins(x=0.35)
+    axes.set_title("operations per second, ratio", size=9)
+
+
+def plot(results: Sequence[Result], mode: str, output: Path, bounds: Sequence[Bounds] = ()) -> None:
+    """`bounds`: ranges of the ratios of pairs(results), where there are some."""
+    most = max(r.metrics["ops_per_s"] for r in results)
+    scale, unit = (1e-6, "million/s") if most >= 1e6 else (1e-3, "thousand/s") if most >= 1e4 else (1.0, "1/s")
+    known = [(values, title, by, unit_of) for metric, title, by, unit_of in _PANELS if (values := _values(results, metric))]
+    beside = pairs(results)
+    widths = [*([2.6] if beside else []), *[0.9 + 0.55 * len(results)] * (2 + len(known))]
+    figure, panels = pyplot.subplots(1, len(widths), figsize=(0.5 + sum(widths), 3.4), gridspec_kw={"width_ratios": widths})
+    named = iter(panels)
+    if beside:
+        _ratios(next(named), beside, bounds)
+    upright = list(named)
+    _bars(upright[0], results, [r.metrics["ops_per_s"] * scale for r in results], "operations", unit)
+    _cores(upright[1], results, 1e-3, "thousand/s")
+    for axes, (values, title, by, unit_of) in zip(upright[2:], known):
+        _bars(axes, results, [value * by for value in values], title, unit_of)
+    several = len({r.workload for r in results}) > 1
+    names = [r.layout.replace("-", "-\n") + (f"\n{r.workload.upper()}" if several else "") for r in results]
+    for axes in upright:
+        axes.set_xticks(range(len(names)), names, size=7)
+        axes.set_xlim(-0.6, len(names) - 0.4)
+    for axes in panels:
+        axes.tick_params(axis="both", labelsize=7)
+        axes.spines[["top", "right"]].set_visible(False)
+    first = results[0]
+    kind = bracketed(first.emulated, first.modelled["machine"] if first.modelled else None, " ")
+    locks = " and ".join(dict.fromkeys(r.lock for r in results))
+    figure.suptitle(f"Redis under YCSB {first.workload.upper() if not several else ''}, {first.cores} cores, lock {locks}{kind}".replace(" ,", ","),
+                    x=0.01, ha="left", weight="bold", size=10)  # fmt: skip
+    ranged = "Whisker: half and double line costs. " if any("ops_per_s" in one for one in bounds) else ""
+    figure.text(0.01, 0.01, textwrap.fill(f"{ranged}{mode}", int(20 * figure.get_figwidth())), size=6, color="#444444")
+    figure.tight_layout(rect=(0, 0.07, 1, 0.97), w_pad=0.6)
+    save(figure, output)

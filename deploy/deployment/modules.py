@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Multiboot modules: their names in the map, and the files that the build makes of them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from deploy.base import elf
+from deploy.base.paths import BUILD
+from deploy.deployment.file_tree import FileTree
+from topology import drivers, regimes
+from topology.check import images_of
+from topology.clustermap import ClusterMap
+from topology.errors import InputError
+
+LOADER = Path("cluster-manager/loader/loader.elf")
+KERNELS = Path("cluster-kernel")
+REGIMES = regimes.names()
+VARIANTS = ("", "+stat", "+debug")  # of each regime's kernel: plain, counting, counting and with assertions
+MODELLED_RTM = "rtm+model"  # rtm with transactions that a modelled machine executes; of no use elsewhere
+PROGRAMS = {
+    "root": Path("cluster-manager/root/root.elf"),
+    "switch": Path("net/switch"),
+    **{name: Path("net") / name for name in drivers.every()},
+    "stack": Path("net/stack.elf"),
+    "redis-server": Path("apps/redis/redis-server"),
+    "ycsb": Path("apps/ycsb/ycsb.elf"),
+    "metrics": Path("apps/metrics/metrics.elf"),
+    "posixtest": Path("apps/libc/posixtest.elf"),
+    "ktest": Path("apps/ktest/ktest.elf"),
+    "pingpong": Path("apps/pingpong/pingpong.elf"),
+    "stress": Path("apps/stress/stress.elf"),
+    "crash": Path("tests/programs/crash.elf"),
+    "hostile": Path("tests/programs/hostile.elf"),
+    "sleep": Path("tests/programs/sleep.elf"),
+    "touch": Path("tests/programs/touch.elf"),
+    "guard": Path("tests/programs/guard.elf"),
+}
+
+RESERVED = {"map", "loader", *PROGRAMS, *(f"kernel-{regime}{stat}" for regime in REGIMES for stat in VARIANTS)}
+Own = Mapping[str, Path | FileTree]  # modules that no build makes: their names, and the user's executables and files
+NOT_OWN: Own = {}
+
+
+def module_path(name: str, build: Path = BUILD) -> Path:
+    if name.startswith("kernel-"):
+        regime = name.removeprefix("kernel-")
+        if regime != MODELLED_RTM and regime not in (f"{name}{variant}" for name in REGIMES for variant in VARIANTS):
+            raise InputError(name, f"no such kernel; the lock regimes are {', '.join(REGIMES)}")
+        return build / KERNELS / f"{name}.elf"
+    if name in PROGRAMS:
+        return build / PROGRAMS[name]
+    raise InputError(name, f"no such module; there are kernel-..., {', '.join(PROGRAMS)}")
+
+
+def _check_elf(name: str, path: Path) -> None:
+    try:
+        data = path.read_bytes()
+    except OSError:
+        raise InputError(name, f"its image {path} is missing; ./skerry build makes it") from None
+    elf.check(name, str(path), data)
+
+
+def check_names(cluster_map: ClusterMap, own: Own = NOT_OWN) -> None:
+    """Refuses modules that no build makes, before there is one."""
+    for cluster in cluster_map.clusters:
+        for name in (f"kernel-{cluster.kernel}", cluster.root, *cluster.modules):
+            try:
+                if name == f"kernel-{MODELLED_RTM}":
+                    raise InputError(name, "a modelled machine puts it in the place of kernel rtm; nothing else executes its transactions")
+                own.get(name) or module_path(name)
+            except InputError as error:
+                of = "kernel" if name.startswith("kernel-") else "modules"
+                raise InputError(cluster.name, str(error), at=(cluster.name, of)) from None
+        if cluster.root not in PROGRAMS:
+            raise InputError(cluster.name, f"root {cluster.root} is not a program")
+
+
+def collect(cluster_map: ClusterMap, build: Path = BUILD, own: Own = NOT_OWN) -> dict[str, Path]:
+    """Images of every module that the map needs and that has one; an unknown or missing one is refused with its user's name."""
+    users: dict[str, str] = {}
+    for cluster in cluster_map.clusters:
+        for name in (f"kernel-{cluster.kernel}", cluster.root, *cluster.modules):
+            users.setdefault(name, cluster.name)
+    found = {}
+    for name in images_of(cluster_map):
+        module = own.get(name)
+        if isinstance(module, FileTree):
+            continue
+        try:
+            found[name] = module or module_path(name, build)
+            _check_elf(name, found[name])
+        except InputError as error:
+            raise InputError(users[name], str(error)) from None
+    return found
+
+
+def are_built(cluster_map: ClusterMap, build: Path = BUILD, own: Own = NOT_OWN) -> bool:
+    """The loader and all that the map needs, though it may be old."""
+    needed = [own.get(name) or module_path(name, build) for name in images_of(cluster_map)]
+    return all(path.exists() for path in (build / LOADER, *needed) if isinstance(path, Path))
+
+
+def loader(build: Path = BUILD) -> Path:
+    path = build / LOADER
+    if not path.exists():
+        raise InputError("loader", f"its image {path} is missing; ./skerry build makes it")
+    return path

@@ -1,0 +1,373 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A deployment and a machine become a cluster map: which program runs on which core, with which address."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from deploy.deployment import EVERY_CORE, Deployment, Load, Metrics, Program, Redis, modules, redis_memory
+from deploy.deployment.addresses import Addresses, Key, forwards, host_ports, mac, network
+from deploy.deployment.blame import blamed, traced
+from deploy.deployment.file_tree import FileTree
+from deploy.deployment.physical_memory import REACH
+from deploy.deployment.switches import Switches, switches
+from topology import drivers, regimes
+from topology.check import check_map
+from topology.clustermap import FINE, NEVER, Application, ClusterMap, switch_of
+from topology.errors import InputError
+from topology.grouping import is_layout_name
+from topology.irregular import machine_of
+from topology.layouts import is_homed
+from topology.limits import MAX_THREADS
+from topology.machine import Machine, Shape, emulated
+from topology.mapmaker import make_map
+from topology.reader import read_file
+from topology.units import LARGE_PAGE, MIB, align_up, format_size
+
+SYSTEM_HEAP = 2 * MIB
+SERVER_STACK_HEAP, CLIENT_STACK_HEAP = 32 * MIB, 8 * MIB  # of stack processes
+MIXED = "mixed"  # clusters under different locks
+SERVERS = {"redis-server": Redis.port, "metrics": Metrics.port}  # and their ports unless their arguments say another
+
+
+@dataclass
+class Plan:
+    """What is to be booted: the map, the machine for it, and the ports that the host is to reach."""
+
+    name: str
+    cluster_map: ClusterMap
+    machine: Machine
+    forwards: list[Key] = field(default_factory=list)  # application name, TCP port
+    host_ports: dict[Key, int] = field(default_factory=dict)  # that lead there, where it may not be any (addresses.py)
+    load: Load | None = None  # what every YCSB client does; None without clients
+    layout: str = "map"
+    lock: str = "clh"
+    own: modules.Own = field(default_factory=dict)  # modules that the build does not make
+    outside: bool = False  # whether programs may connect to the host and its network
+
+    def application(self, name: str) -> Application:
+        return next(a for a in self.cluster_map.applications if a.name == name)
+
+
+def redis_cores(deployment: Deployment, count: int, taken: Sequence[int] = (0,)) -> list[int]:
+    """Cores that get a Redis: not the network's, unless there is no other."""
+    if deployment.redis is None:
+        return []
+    free = [cpu for cpu in range(count) if cpu not in taken] or list(range(1, count)) or [0]
+    if deployment.redis.cpus:
+        if beyond := [cpu for cpu in deployment.redis.cpus if cpu >= count]:
+            raise InputError("redis cpus", f"cpu {beyond[0]} is not on a machine of {count} cores, which begin at 0", at=("redis", "cpus"))
+        return list(deployment.redis.cpus)
+    wanted = deployment.redis.instances
+    if wanted == EVERY_CORE:
+        return free
+    if int(wanted) > len(free):
+        raise InputError(
+            "redis instances",
+            f"{wanted} are too many for a machine of {count} core{'s' * (count > 1)}, which has room for {len(free)} beside the network; "
+            "'cpus' puts several on one core",
+            at=("redis", "instances"),
+        )
+    return free[: int(wanted)]
+
+
+def _others(deployment: Deployment) -> list[int]:
+    """Cores of what has an address, beside Redis and its clients."""
+    return [p.cpu for p in deployment.programs if p.network] + ([deployment.metrics.cpu] if deployment.metrics else [])
+
+
+def client_args(load: Load, host: str, port: int, server: str, index: int) -> list[str]:
+    """One client of a Redis: loads its share of the records, then waits for all others, then runs."""
+    first = load.records * index // load.clients
+    count = load.records * (index + 1) // load.clients - first
+    options = {
+        "host": host,
+        "port": port,
+        "workload": load.workload,
+        "records": load.records,
+        "operations": load.operations,
+        "value-size": load.value_size,
+        "pipeline": load.pipeline,
+        **({"think": load.think} if load.think else {}),
+        **({"survive": load.survive} if load.survive else {}),
+        "load-first": first,
+        "load-count": count,
+        "expect": load.records,
+        "writer": index + 1,
+        "await": server,
+    }
+    return [word for key, value in options.items() for word in (f"--{key}", str(value))]
+
+
+def expand(deployment: Deployment, cores: int, nic: bool = True, network: Switches | None = None) -> list[Application]:
+    """All programs of a deployment on a machine of so many cores; the network's are on core 0, unless `network` says more.
+
+    Without `nic` instances and clients in the machine reach each other, and nobody else.
+    """
+    made = _Applications(deployment, cores, network or Switches.one(cores))
+    if deployment.network:
+        made.add_network(nic)
+    for cpu in made.servers:
+        made.add_redis(cpu)
+    if deployment.metrics:
+        made.add_metrics(deployment.metrics)
+    trees = _trees(deployment)
+    for number, program in enumerate(deployment.programs):
+        made.add_program(program, number, trees)
+    return made.apps
+
+
+class _Applications:
+    """The list as it grows."""
+
+    def __init__(self, deployment: Deployment, cores: int, network: Switches) -> None:
+        self.deployment, self.cores, self.network = deployment, cores, network
+        self.servers = redis_cores(deployment, cores, network.cores)
+        self.apps: list[Application] = []
+        self._addresses = Addresses(deployment.subnet, len(self.servers))
+        self._lowers: dict[int, str] = {}  # lower switches, by their cores
+
+    def _add(self, base_name: str, program: str, cpu: int, heap: int, *origin: str | int) -> Application:
+        app = Application(len(self.apps), base_name, program, cpu, heap, origin=origin)
+        self.apps.append(app)
+        return app
+
+    def _settle(self, app: Application, address: str) -> None:
+        app.ipv4, app.mac, app.switch = address, mac(address), self._lowers.get(self.network.of[app.cpu])
+
+    def _give_stack(self, app: Application, heap: int) -> None:
+        """A stack process, on its core."""
+        stack = self._add("stack", "stack", app.cpu, heap, "redis", "stack")
+        app.stack, stack.restart = stack.name, app.restart
+
+    def _on_machine(self, name: str, cpu: int, *at: str | int) -> None:
+        if cpu >= self.cores:
+            raise InputError(name, f"cpu {cpu} is not on a machine of {self.cores} cores, which begin at 0", at=at)
+
+    def add_network(self, nic: bool) -> None:
+        self._add("switch", "switch", 0, SYSTEM_HEAP, "network").role = "switch"
+        if nic:
+            card = drivers.every()[self.deployment.subnet.driver or drivers.usual().name]
+            driver = self._add(card.name, card.name, 0, SYSTEM_HEAP, "network", "driver")
+            driver.role, driver.pci_ids = "nic", card.ids
+        used = {self.network.of[cpu] for cpu in [*self.servers, *_others(self.deployment)] if cpu < self.cores}
+        for cpu in self.network.cores[1:]:
+            if cpu in used:
+                lower = self._add("switch", "switch", cpu, SYSTEM_HEAP, "network")
+                lower.role, lower.switch = "switch", self.apps[0].name
+                self._lowers[cpu] = lower.name
+
+    def add_redis(self, cpu: int) -> None:
+        """An instance, with its clients."""
+        what, load = self.deployment.redis, self.deployment.load
+        assert what
+        redis = self._add("redis", "redis-server", cpu, what.heap, "redis")
+        redis.restart = what.restart
+        self._settle(redis, self._addresses.redis())
+        redis.args = ["--port", str(what.port), *redis_memory.limits(what.heap, what.args), *what.args]
+        if what.stack == "process":
+            self._give_stack(redis, SERVER_STACK_HEAP)
+        for index in range(load.clients):
+            client = self._add("ycsb", "ycsb", cpu, load.heap, "ycsb")
+            self._settle(client, self._addresses.other())
+            client.awaits, client.barrier = [redis.name], True
+            client.cables = [redis.name] if load.cables else []
+            assert redis.ipv4
+            client.args = client_args(load, redis.ipv4, what.port, redis.name, index)
+            if what.stack == "process":
+                self._give_stack(client, CLIENT_STACK_HEAP)
+
+    def add_metrics(self, what: Metrics) -> None:
+        self._on_machine("metrics cpu", what.cpu, "metrics", "cpu")
+        metrics = self._add("metrics", "metrics", what.cpu, what.heap, "metrics")
+        self._settle(metrics, self._addresses.other())
+        metrics.statistics = True
+        metrics.args = ["--port", str(what.port)]
+        if self.deployment.redis:
+            metrics.args += ["--redis-port", str(self.deployment.redis.port)]
+
+    def add_program(self, program: Program, number: int, trees: dict[FileTree, str]) -> None:
+        self._on_machine(program.program, program.cpu, "program", number, "cpu")
+        app = self._add(program.name or program.program, program.program, program.cpu, program.heap, "program", number)
+        app.args, app.barrier = list(program.args), program.barrier
+        app.env, app.cwd = list(program.env), program.cwd if program.cwd != "/" else None
+        app.restart, app.restart_limit, app.restart_delay = program.restart, program.restart_limit, program.restart_delay
+        app.user, app.threads = (program.uid, program.gid), program.threads if program.threads != MAX_THREADS else None
+        app.storage = program.storage or (program.heap // 2 if program.elf else 0)
+        if program.tree:
+            app.files = trees[program.tree]
+        if program.network:
+            self._settle(app, self._addresses.other())
+
+
+def plan(deployment: Deployment, metal: Machine | None = None) -> Plan:
+    """The deployment on the emulated machine that it names, or on real hardware, with a network card if it names the driver.
+
+    What a file is to blame for names its line.
+    """
+    try:
+        return _plan(deployment, metal)
+    except InputError as error:
+        raise blamed(error, deployment) from None
+
+
+def _plan(deployment: Deployment, metal: Machine | None) -> Plan:
+    if not is_layout_name(deployment.layout) and Path(deployment.layout).is_file():
+        return plan_map(Path(deployment.layout), deployment.shape, metal)
+    machine = metal or emulated(deployment.shape)
+    apps = expand(deployment, len(machine.cores), nic=metal is None or deployment.subnet.driver is not None, network=switches(deployment, machine))
+    joined = [(app.cpu, switch.cpu) for app in apps if (switch := switch_of(apps, app))]
+    cluster_map = make_map(
+        machine, deployment.layout, deployment.kernel, lambda cores: sum((a in cores) != (b in cores) for a, b in joined)
+    )
+    if deployment.locks:
+        _each_its_lock(deployment, cluster_map)
+    if deployment.granularity:
+        _set_granularity(deployment.granularity, cluster_map)
+    if is_homed(deployment.layout):
+        _set_homes(deployment.granularity or FINE, cluster_map)
+    for cluster in cluster_map.clusters:
+        mine = [a for a in apps if a.cpu in cluster.cpus]
+        cluster.restart = deployment.restart != NEVER
+        cluster.restart_limit, cluster.restart_delay = deployment.restart_limit, deployment.restart_delay
+        cluster.spare_cores = deployment.spare_cores and cluster.kernel.partition("+")[0] not in regimes.names(regimes.UNLOCKED)
+        cluster.modules = list(dict.fromkeys([*(a.program for a in mine), *(a.files for a in mine if a.files)]))
+    if deployment.metrics:
+        _check_metrics(deployment.metrics, cluster_map)
+    _lay_cables(deployment, cluster_map, apps)
+    cluster_map.network = network(deployment.subnet) if deployment.network else None
+    cluster_map.applications = apps
+    cluster_map.patience = deployment.patience
+    if any(a.ends_the_run for a in apps) and deployment.shutdown == "when-done":
+        cluster_map.shutdown = "when-done"
+    own: dict[str, Path | FileTree] = {program.program: program.elf for program in deployment.programs if program.elf}
+    own |= {name: tree for tree, name in _trees(deployment).items()}
+    try:
+        check_map(cluster_map, machine)
+        _check_reach(machine)
+        modules.check_names(cluster_map, own)
+        _check_room(cluster_map, own)
+    except InputError as error:
+        raise traced(error, cluster_map) from None
+    return Plan(
+        name=deployment.name,
+        cluster_map=cluster_map,
+        machine=machine,
+        forwards=forwards(deployment, apps),
+        host_ports=host_ports(deployment, apps),
+        load=deployment.load if deployment.load.clients else None,
+        layout=deployment.layout,
+        lock=deployment.lock if len(set(deployment.locks)) < 2 else MIXED,
+        own=own,
+        outside=deployment.subnet.outside,
+    )
+
+
+def _trees(deployment: Deployment) -> dict[FileTree, str]:
+    """Modules of programs' files: the same files are one module. '+' is in no program's name."""
+    found = dict.fromkeys(program.tree for program in deployment.programs if program.tree)
+    return {tree: f"files+{number}" for number, tree in enumerate(found)}
+
+
+def _check_room(cluster_map: ClusterMap, own: modules.Own) -> None:
+    """Files are in a cluster's memory beside the heaps of its programs."""
+    for cluster in cluster_map.clusters:
+        mine = [app for app in cluster_map.applications if app.cpu in cluster.cpus]
+        sizes = {app.files: tree.size for app in mine if app.files and isinstance(tree := own.get(app.files), FileTree)}
+        files, heaps = sum(align_up(size, LARGE_PAGE) for size in sizes.values()), sum(app.heap for app in mine)
+        memory = sum(r.size for r in cluster.memory)
+        if sizes and files + heaps >= memory:
+            app = max((app for app in mine if app.files in sizes), key=lambda app: sizes[str(app.files)])
+            needed = f"files of {files // MIB} MiB and heaps of {heaps // MIB} MiB do not fit into the {memory // MIB} MiB of {cluster.name}"
+            raise InputError(app.name, needed, at=(app.name, "files"))
+
+
+def _check_metrics(metrics: Metrics, cluster_map: ClusterMap) -> None:
+    cluster = cluster_map.cluster_of(metrics.cpu)
+    if cluster and not cluster.devices:
+        owner = next(c for c in cluster_map.clusters if c.devices)
+        where = ", ".join(str(cpu) for cpu in owner.cpus)
+        raise InputError("metrics cpu", f"{metrics.cpu} is not of {owner.name}, which collects the statistics of all (cpu {where})", at=("metrics", "cpu"))
+
+
+def _lay_cables(deployment: Deployment, cluster_map: ClusterMap, apps: list[Application]) -> None:
+    """Those that programs name: to each application of that name in their cluster."""
+    for app in apps:
+        if app.origin[:1] != ("program",):
+            continue
+        number = app.origin[1]
+        assert isinstance(number, int)
+        for index, name in enumerate(deployment.programs[number].cables):
+            at = ("program", number, "cables", index)
+            named = [other for other in apps if other.base_name == name and other.ipv4 and other is not app]
+            if not named:
+                raise InputError(app.base_name, f"there is no other program '{name}' with an address", at=at)
+            home = cluster_map.cluster_of(app.cpu)
+            near = [other for other in named if cluster_map.cluster_of(other.cpu) is home]
+            if not near:
+                raise InputError(app.base_name, f"'{name}' is in another cluster, and cables join programs of one", at=at)
+            app.cables += [other.name for other in near if app.name not in other.cables and other.name not in app.cables]
+
+
+def _check_reach(machine: Machine) -> None:
+    if (end := max(range_.end for range_ in machine.memory)) > REACH:
+        has = f"memory that ends at {format_size(end)}, and the loader reaches {format_size(REACH)}"
+        raise InputError("--memory", f"the machine has {has}; give each node less", at=("memory",))
+
+
+def _each_its_lock(deployment: Deployment, cluster_map: ClusterMap) -> None:
+    locks, clusters = deployment.locks, cluster_map.clusters
+    if len(locks) != len(clusters):
+        which = f"{len(clusters)} cluster{'s' * (len(clusters) != 1)}"
+        raise InputError("clusters lock", f"the list has {len(locks)}, and layout {deployment.layout} makes {which}", at=("clusters", "lock"))
+    for cluster, lock in zip(clusters, locks):
+        cluster.kernel = deployment.kernel_of(lock)
+
+
+def _set_granularity(granularity: str, cluster_map: ClusterMap) -> None:
+    locks = [cluster.kernel.partition("+")[0] for cluster in cluster_map.clusters]
+    able = [cluster for cluster, lock in zip(cluster_map.clusters, locks) if lock in regimes.names(regimes.SWITCHED)]
+    if not able:
+        problem = f"'{granularity}' is for lock {' and '.join(regimes.names(regimes.SWITCHED))}, and the lock is {' and '.join(dict.fromkeys(locks))}"
+        raise InputError("clusters granularity", problem, at=("clusters", "granularity"))
+    for cluster in able:
+        cluster.granularity = granularity
+
+
+def _set_homes(granularity: str, cluster_map: ClusterMap) -> None:
+    """Localities are of kernels with a lock for each object."""
+    for cluster in cluster_map.clusters:
+        lock = cluster.kernel.partition("+")[0]
+        if lock not in regimes.names(regimes.SWITCHED):
+            raise InputError("clusters lock", f"layout homed is for lock {' and '.join(regimes.names(regimes.SWITCHED))}, not {lock}", at=("clusters", "lock"))
+        cluster.homed, cluster.granularity = True, granularity
+
+
+def plan_map(path: Path, shape: Shape | Machine | None = None, metal: Machine | None = None) -> Plan:
+    """A map that somebody wrote, on `metal`, `shape`, the machine that it names, or else two sockets of two cores.
+
+    Every redis-server is forwarded, and the endpoint for Prometheus.
+    """
+    cluster_map = read_file(path)
+    machine = metal or (emulated(shape) if shape else machine_of(cluster_map))
+    check_map(cluster_map, machine)
+    try:
+        _check_reach(machine)
+    except InputError as error:
+        if shape or metal:
+            raise
+        raise InputError(str(path), f"{error.problem}: skerry topology --memory SIZE writes such a map") from None
+    modules.check_names(cluster_map)
+    locks = {c.kernel.partition("+")[0] for c in cluster_map.clusters}
+    found = []
+    for app in cluster_map.applications:
+        if app.ipv4 and app.program in SERVERS:
+            port = app.args[app.args.index("--port") + 1] if "--port" in app.args[:-1] else str(SERVERS[app.program])
+            if not port.isdecimal() or not 0 < int(port) < 65536:
+                raise InputError(app.name, f"'{port}' is not a port")
+            found.append((app.name, int(port)))
+    return Plan(path.stem, cluster_map, machine, found, lock=locks.pop() if len(locks) == 1 else MIXED)
+
+
+def is_map(path: Path) -> bool:
+    return path.suffix in (".dts", ".dtb")

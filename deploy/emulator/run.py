@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The emulator as a modelled machine: its arguments, and what its plugin says at the guest's marks."""
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from deploy.base.atomic_files import write_text
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD
+from deploy.deployment.modules import MODELLED_RTM
+from deploy.deployment.planner import Plan
+from deploy.emulator import lockstep
+from deploy.emulator.lockstep import Marks
+from deploy.emulator.machine_file import MOST_CORES, ModelledMachine
+from deploy.machine import qemu
+
+SINCE = (9, 2)
+# The guest's marks between which all is priced; outside, instructions have their prices and memory costs nothing.
+POINTS = "0"  # of apps/pingpong: from the first point's preparation on
+LOAD = "1-2"  # of a load (cluster-manager/root/run/orders.c)
+RTM = "rtm"
+OF_NO_KERNEL = MOST_CORES - 1  # as a kernel's number: there are no more kernels than cores
+PLUGIN = Path("emulator/modelled.so")
+PRELOAD = BUILD / "emulator" / "modelled-preload.so"
+# The same processor as where instructions are counted. What QEMU takes from the host else is fixed.
+ARGUMENTS = (
+    "-S", "-accel", "tcg,thread=multi", "-cpu", "max,-x2apic", "-rtc", "clock=vm,base=2026-01-01", "-seed", "1",
+)
+
+
+def mode(machine: ModelledMachine) -> qemu.Accel:
+    check_version()
+    return qemu.Accel("tcg", ARGUMENTS, machine.header, preload=(PRELOAD,))
+
+
+def check_installed() -> None:
+    """Before a build, which takes minutes. Where there is no QEMU, the set-up installs one that comes with the build."""
+    if shutil.which(qemu.BINARY):
+        check_version()
+
+
+def check_version() -> None:
+    if (found := qemu.version()) < SINCE:
+        raise Failure(
+            f"QEMU {'.'.join(map(str, found))} cannot run a modelled machine; {'.'.join(map(str, SINCE))} and later can "
+            "(Debian 12 has it in bookworm-backports). --icount counts instructions instead, and prices nothing"
+        )
+
+
+def with_transactions(target: Plan) -> dict[str, str]:
+    """Gives its kernels of regime rtm transactions that the plugin executes, and returns what the plugin is to be told."""
+    clusters = [cluster for cluster in target.cluster_map.clusters if cluster.kernel in (RTM, MODELLED_RTM)]
+    if not clusters:
+        return {}
+    kernels = [OF_NO_KERNEL] * len(target.cluster_map.cpus)
+    for number, cluster in enumerate(clusters):
+        cluster.kernel = MODELLED_RTM
+        for cpu in cluster.cpus:
+            kernels[cpu] = number
+    return {"transactions": ":".join(map(str, kernels))}
+
+
+@contextmanager
+def marks(
+    machine: ModelledMachine, target: Plan, line_factor: float = 1.0, build: Path = BUILD, options: Mapping[str, str] = {},
+    priced: str | None = None,
+) -> Iterator[Marks]:
+    """For one run of the emulator with `target`'s machine, which is to be started with `arguments`, after this.
+
+    Kernels of regime rtm become ones with transactions that the plugin executes. Fails at its end if parking was no spinning.
+    `priced`: between which marks; None is all. `options` of the plugin: how it computes, not what things cost; without
+    value: none such.
+    """
+    with TemporaryDirectory(prefix="skerry-modelled-") as name:
+        directory = Path(name)
+        prices = directory / "machine"
+        write_text(prices, machine.plugin_text(target.machine.memory, line_factor))
+        given = {"machine": str(prices), "priced": priced or ""} | with_transactions(target) | dict(options)
+        found = Marks(directory, build / PLUGIN, {name: value for name, value in given.items() if value})
+        yield found
+        found.check_parking()
+
+
+def clocks(
+    machine: ModelledMachine | None, stepped: bool, target: Plan, line_factor: float = 1.0, build: Path = BUILD,
+    options: Mapping[str, str] = {}, priced: str | None = None,
+) -> AbstractContextManager[Marks | None]:
+    """The plugin for one run of the emulator: the modelled machine's, the one that keeps cores in step, or none."""
+    if machine:
+        return marks(machine, target, line_factor, build, options, priced)
+    return lockstep.marks(build) if stepped else nullcontext()

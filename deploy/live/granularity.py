@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Changes the locks of a running cluster's kernel, by its ledger (cluster-kernel/include/skerry/ledger.h)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from deploy.base.errors import Failure
+from deploy.live.orders import Numbering, Write
+from deploy.machine.events import Event
+from topology import regimes
+from topology.clustermap import GRANULARITIES
+from topology.errors import InputError
+
+MAGIC = 0x6772616E << 32  # LEDGER_GRANULARITY_MAGIC
+OFFSET = 136  # of `granularity` in struct ledger_kernel
+NUMBERING = Numbering("granularity", OFFSET, shift=8, bits=24)
+
+
+def check(events: Sequence[Event], cluster: int | None) -> list[Event]:
+    """The boot reports of the cluster, or of all whose kernels can change; InputError or Failure where there is none."""
+    boots = {int(event["cluster"]): event for event in events if event.kind == "boot"}
+    if not boots:
+        raise Failure("no cluster has started yet")
+    if cluster is not None and cluster not in boots:
+        raise InputError(f"--cluster {cluster}", f"is not one that has started: {', '.join(map(str, sorted(boots)))}")
+    able = [boot for boot in boots.values() if str(boot["kernel"]).partition("+")[0] in regimes.names(regimes.SWITCHED)]
+    found = able if cluster is None else [boot for boot in able if int(boot["cluster"]) == cluster]
+    if not found:
+        what = "no cluster's kernel" if cluster is None else f"cluster {cluster}'s kernel, {boots[cluster]['kernel']},"
+        raise Failure(f"{what} can change its locks: that is for --lock {' and '.join(regimes.names(regimes.SWITCHED))}")
+    if any(not boot.get("ledger") for boot in found):
+        raise Failure("there is no ledger: the image was made by an older Skerry")
+    return found
+
+
+def order(write: Write, boot: Event, granularity: str, number: int) -> None:
+    """The kernel of this boot report changes, at its manager's next tick."""
+    write(int(boot["ledger"]) + OFFSET, MAGIC | NUMBERING.place(number) | GRANULARITIES.index(granularity))
+
+
+def done(events: Sequence[Event], cluster: int, number: int) -> Event | None:
+    """What the manager says of the order; None: nothing yet."""
+    return next((event for event in reversed(events)
+                 if event.kind == "granularity" and event["cluster"] == cluster and event["number"] == number), None)  # fmt: skip

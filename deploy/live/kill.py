@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Has a cluster of a running machine end in one way or another, by its ledger (cluster-kernel/include/skerry/ledger.h)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from deploy.base.errors import Failure
+from deploy.machine.events import Event
+from topology.errors import InputError
+
+# enum ledger_order, and what happens
+ORDERS = {"panic": 1, "hang": 2, "hang-core": 3, "init": 4, "manager": 5, "garbage": 6}
+DESTROY = "destroy"  # the emulator of its domain is ended; nothing in the machine takes part
+DONE = {
+    "panic": "its kernel panics", "hang": "its cores loop, interrupts off", "hang-core": "one of its cores loops, interrupts off",
+    "init": "its cores are reset", "manager": "its manager stops", "garbage": "its manager overwrites what it shares",
+    DESTROY: "its domain is destroyed",
+}  # fmt: skip
+OF_A_CORE = ("panic", "hang-core")
+MAGIC = 0x6B696C6C << 32  # LEDGER_ORDER_MAGIC
+ORDER_OFFSET = 128  # of `order` in struct ledger_kernel
+
+Write = Callable[[int, int], object]  # physical address, word
+
+
+def loss(events: Iterable[Event], cluster: int) -> Event | None:
+    """Why a cluster is lost; None: it is not, or has started again."""
+    found: Event | None = None
+    for event in events:
+        if event.kind == "cluster-lost" and event["cluster"] == cluster:
+            found = event
+        elif event.kind == "boot" and event["cluster"] == cluster:
+            found = None
+    return found
+
+
+def check(events: Sequence[Event], cluster: int, how: str, core: int | None = None) -> Event:
+    """The boot report of a cluster that lives; InputError or Failure where it cannot be killed so."""
+    boots = {int(event["cluster"]): event for event in events if event.kind == "boot"}
+    if how not in DONE:
+        raise InputError(f"--how {how}", f"is not one of {', '.join(DONE)}")
+    if core is not None and how not in OF_A_CORE:
+        raise InputError(f"--core {core}", f"is for --how {' and --how '.join(OF_A_CORE)}")
+    if not boots:
+        raise Failure("no cluster has started yet")
+    if cluster not in boots:
+        raise InputError(f"--cluster {cluster}", f"is not one that has started: {', '.join(map(str, sorted(boots)))}")
+    cores = int(boots[cluster]["cores"])
+    if not 0 <= (core or 0) < cores:
+        raise InputError(f"--core {core}", f"is not one of cluster {cluster}'s, 0 to {cores - 1}")
+    if lost := loss(events, cluster):
+        raise Failure(f"cluster {cluster} is lost already: {lost.get('why')}")
+    if how in ORDERS and not boots[cluster].get("ledger"):
+        raise Failure(f"cluster {cluster} has no ledger: its image was made by an older Skerry")
+    return boots[cluster]
+
+
+def order(write: Write, boot: Event, how: str, core: int | None = None) -> None:
+    """The cluster of this boot report ends so, within a beat of its cores or a tick of its manager."""
+    write(int(boot["ledger"]) + ORDER_OFFSET, MAGIC | (core or 0) << 8 | ORDERS[how])

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Which cluster of a running machine has which memory now, and orders to move some (skerry/memory_control.h, ledger.h)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from deploy.base.errors import Failure
+from deploy.live.cores import boots_of
+from deploy.live.kill import loss
+from deploy.live.orders import Numbering, Read, Write
+from deploy.machine.events import Event
+from topology.errors import InputError
+from topology.units import LARGE_PAGE, format_size, parse_size
+
+PIECE = LARGE_PAGE  # 1 << MEMORY_PIECE_BITS
+HEADER = 64  # of struct memory_control
+PAGE = 4096
+NONE, OWNED, PARKED = range(3)  # enum memory_state
+MAGIC = 0x6D65 << 48  # LEDGER_MEMORY_MAGIC
+OFFSET = 152  # of `memory` in struct ledger_kernel
+NUMBERING = Numbering("memory-moved", OFFSET, shift=36, bits=12)
+MOST = 1 << 28  # pieces in an order, exclusive
+GIVEN, ADOPTED, RETURNED, TOO_LITTLE, DOWN, REFUSED = "given", "adopted", "returned", "too-little", "down", "refused"
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A run of pieces of one cluster that had one cluster at boot. `parked`: it is for the cluster, which has not taken it yet."""
+
+    base: int
+    size: int
+    cluster: int
+    home: int
+    parked: bool = False
+
+
+def pieces_of(events: Sequence[Event], read: Read) -> list[Piece]:
+    """The map in force; nothing where no memory moves. Pieces that hold what clusters were booted from never move, and are left out."""
+    boots = boots_of(events)
+    address = next((int(boot["memory_words"]) for boot in boots.values() if boot.get("memory_words")), 0)
+    if not address:
+        return []
+    of = min(boots)
+    count = int.from_bytes(read(of, address + 8, 8), "little")
+    if not 0 < count < MOST:
+        raise Failure(f"the table of the machine's memory has {count} pieces: its memory is spoilt, or another Skerry's")
+    size = (HEADER + count + PAGE - 1) // PAGE * PAGE
+    return runs(read(of, address + HEADER, count), read(of, address + size, count))
+
+
+def runs(words: bytes, homes: bytes) -> list[Piece]:
+    found, number = [], 0
+    for (word, home), group in groupby(zip(words, homes, strict=True)):
+        length = len(list(group))
+        state, cluster = word >> 6, word & 63
+        if home and state not in (OWNED, PARKED):
+            raise Failure(f"memory at {number * PIECE:#x}: its word {word:#x} is none: the machine's memory is spoilt, or another Skerry's")
+        if home:
+            found.append(Piece(number * PIECE, length * PIECE, cluster, home - 1, state == PARKED))
+        number += length
+    return found
+
+
+def sums(pieces: Sequence[Piece]) -> dict[int, dict[str, int]]:
+    """For each cluster: bytes that it has, of them what others had at boot, what is parked for it, and what it had at boot and has not now."""
+    result: dict[int, dict[str, int]] = {}
+
+    def add(cluster: int, what: str, size: int) -> None:
+        result.setdefault(cluster, dict.fromkeys(("has", "gained", "parked", "given"), 0))[what] += size
+
+    for piece in pieces:
+        add(piece.cluster, "parked" if piece.parked else "has", piece.size)
+        if not piece.parked and piece.cluster != piece.home:
+            add(piece.cluster, "gained", piece.size)
+        if piece.parked or piece.cluster != piece.home:
+            add(piece.home, "given", piece.size)
+    return dict(sorted(result.items()))
+
+
+def size_of(text: str) -> int:
+    """In pieces. InputError where it is none, or no multiple of 2 MiB."""
+    size = parse_size(text, "--memory")
+    if size % PIECE or size // PIECE >= MOST:
+        raise InputError(f"--memory {text}", f"is not a multiple of {format_size(PIECE)}, less than {format_size(MOST * PIECE)}")
+    return size // PIECE
+
+
+def givers(events: Sequence[Event], pieces: Sequence[Piece], to: int, named: int | None) -> list[int]:
+    """The clusters to be asked, in that order: the one that is named, or all others that live, that with the most memory first."""
+    boots = boots_of(events)
+    for option, cluster in (("--to", to), ("--from", named)):
+        if cluster is not None and cluster not in boots:
+            raise InputError(f"{option} {cluster}", f"is not a cluster that has started: {', '.join(map(str, boots))}")
+    if named == to:
+        raise InputError(f"--from {named}", "is the cluster that is to get it")
+    if lost := loss(events, to):
+        raise Failure(f"cluster {to} is down: {lost.get('why')}")
+    for cluster in (to, named):
+        if cluster is not None and not boots[cluster].get("memory_words"):
+            raise Failure(f"memory does not move to or from cluster {cluster}: that is for clusters of one machine "
+                          "with restart = \"on-failure\" under [clusters]")  # fmt: skip
+    if named is not None:
+        return [named]
+    has = sums(pieces)
+    others = [one for one, boot in boots.items() if one != to and boot.get("memory_words") and not loss(events, one)]
+    if not others:
+        raise Failure("no other cluster lives; --from CLUSTER takes what is parked for one that is down")
+    return sorted(others, key=lambda one: (-has.get(one, {}).get("has", 0), one))
+
+
+def order(write: Write, boot: Event, pieces: int, to: int, number: int) -> None:
+    """The manager of this boot report gives them, or where it is the one to get them takes what is parked, at its next tick."""
+    if not 0 < pieces < MOST or not 0 <= to < 256:
+        raise ValueError(f"an order of {pieces} pieces for cluster {to}")
+    write(int(boot["ledger"]) + OFFSET, MAGIC | NUMBERING.place(number) | pieces << 8 | to)
+
+
+def answer(events: Sequence[Event], cluster: int, number: int) -> Event | None:
+    """The last that this cluster's manager says of the order; None: nothing yet."""
+    said = (e for e in reversed(events) if e.kind == "memory-moved" and e["cluster"] == cluster and e["number"] == number and e["what"] != "taken")
+    return next(said, None)
+
+
+def parked_for(pieces: Sequence[Piece], cluster: int) -> int:
+    """In pieces."""
+    return sum(piece.size for piece in pieces if piece.parked and piece.cluster == cluster) // PIECE
+
+
+def refusal(giver: int, pieces: int, said: Event) -> str:
+    """Why nothing moves, in a line."""
+    if said["what"] == TOO_LITTLE:
+        return f"cluster {giver} has {format_size(int(said['free']) * PIECE)} free in pieces of 2 MiB, not {format_size(pieces * PIECE)}"
+    if said["what"] == DOWN:
+        return f"cluster {said['to']} is down, says cluster {giver}"
+    if said["what"] == RETURNED:
+        return f"cluster {said['to']} has not taken the memory, and cluster {giver} has taken it back (error {said['error']})"
+    return f"cluster {giver} gives nothing (error {said['error']})"

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""One measurement of the Linux guest, in the shape that every result file has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from deploy.base.errors import Failure
+from deploy.base.readiness import first_pong
+from deploy.deployment import Deployment
+from deploy.load.linux_guest.guest import build_guest, redis_version
+from deploy.load.linux_guest.machine import LinuxRun, Options
+from deploy.machine.events import EventStream
+from deploy.machine.image import DirectBoot
+from deploy.results import ycsb
+from deploy.results.snapshots import mean, ratio
+
+
+def measure(
+    deployment: Deployment, options: Options, guest: DirectBoot | None = None, pong: bool = False
+) -> dict[str, Any]:
+    """Boots, loads, runs, checks; one entry of "results". With `pong` also the time to the first +PONG outside."""
+    with LinuxRun(guest or build_guest(), deployment, options) as run:
+        metrics: dict[str, float] = {}
+        if pong:
+            first = next(iter(run.plan.ports))
+            run.wait_for(lambda: bool(run.events.of("serving", app=first)), f"'serving' of {first}")
+            metrics["boot_to_pong_s"] = first_pong(run.address(first), run.pid) - run.started
+        if deployment.load.clients:
+            run.wait_done()
+            return loaded(run, metrics)
+        run.wait_serving()
+        return _idle(run, metrics)
+
+
+def _idle(run: LinuxRun, metrics: dict[str, float]) -> dict[str, Any]:
+    """What can be said without load."""
+    events, accel = run.events, run.options.accel
+    boot = events.of("boot")[0]
+    metrics["boot_to_serving_s"] = max(e["ns"] for e in events.of("serving")) / 1e9  # from the kernel's start
+    return {
+        "system": "linux",
+        "layout": "spanning",
+        "clusters": 1,
+        "cores": run.deployment.shape.cpus,
+        "emulated": accel.emulated,
+        "mode": accel.description,
+        "kernel": boot["kernel"],
+        "clocksource": boot["clocksource"],
+        "redis": redis_version(),
+        "network": "loopback",
+        "metrics": metrics,
+        "memory": _memory(events),
+    }
+
+
+def loaded(run: LinuxRun, metrics: dict[str, float]) -> dict[str, Any]:
+    """Of a run that is done, checked."""
+    clients = ycsb.collect(run.events)
+    _check(run, clients)
+    seconds = (max(c.number("end_ns") for c in clients) - min(c.number("start_ns") for c in clients)) / 1e9
+    utilisation = _utilisation(run.events)
+    metrics |= _figures(clients, seconds)
+    metrics["cpu_utilisation"] = sum(utilisation.values()) / len(utilisation)
+    metrics["memory_per_instance"] = mean(ycsb.resident(clients).values())
+    if run.options.accel.icount:  # one clock of 1 ns an instruction for all cores
+        metrics["instructions_per_op"] = ratio(seconds * 1e9, metrics["operations"])
+    found = _idle(run, metrics)
+    found["workload"] = run.deployment.load.workload
+    found["latency_us"] = ycsb.merged(clients)
+    found["per_core"] = [
+        {
+            "cluster": 0,
+            "core": core,
+            **_figures([client for client in clients if client.cpu == core], seconds),
+            "cpu_utilisation": busy,
+        }
+        for core, busy in utilisation.items()
+    ]
+    return found
+
+
+def _check(run: LinuxRun, clients: Sequence[ycsb.Client]) -> None:
+    """A run that loses an operation or gets a wrong value back is worth nothing."""
+    shares = run.plan.shares
+    found = [p for c in clients for p in ycsb.problems(c, run.deployment.load, shares.get(c.app, 0))]
+    found += [f"{name}: no result" for name in shares.keys() - {client.app for client in clients}]
+    found += [f"{e['app']}: ended with status {e['status']}" for e in run.events.of("exit") if e["status"]]
+    if found:
+        raise Failure(f"the Linux guest: {found[0]}")
+
+
+def _figures(clients: Sequence[ycsb.Client], seconds: float) -> dict[str, float]:
+    histogram = ycsb.merged(clients)
+    operations = sum(client.number("operations") for client in clients)
+    latency = sum(client.number("mean_us") * client.number("operations") for client in clients)
+    return {
+        "ops_per_s": ratio(operations, seconds),
+        "operations": operations,
+        "seconds": seconds,
+        "mean_us": ratio(latency, operations),
+        "p50_us": ycsb.percentile(histogram, 50),
+        "p99_us": ycsb.percentile(histogram, 99),
+        "p999_us": ycsb.percentile(histogram, 99.9),
+        "max_us": max((client.number("max_us") for client in clients), default=0.0),
+        "errors": sum(client.number("errors") + client.number("wrong") for client in clients),
+    }
+
+
+def _memory(events: EventStream) -> dict[str, Any]:
+    """Bytes: of each Redis ("resident", of which "shared" with files), and of the whole guest, at each point."""
+    found: dict[str, Any] = {}
+    for event in events.of("memory"):
+        at = found.setdefault(event["when"], {"redis": {}})
+        if "app" in event.data:
+            at["redis"][event["app"]] = {"resident": event["resident"], "shared": event["shared"]}
+        else:
+            at |= {"total": event["total"], "available": event["available"]}
+    return found
+
+
+def _utilisation(events: EventStream) -> dict[int, float]:
+    """Of each core, between the barriers of the clients; Linux counts in ticks of 10 ms."""
+    before = {e["cpu"]: e for e in events.of("stats", when="barrier-1")}
+    found = {}
+    for event in events.of("stats", when="barrier-2"):
+        busy = event["busy_ticks"] - before[event["cpu"]]["busy_ticks"]
+        idle = event["idle_ticks"] - before[event["cpu"]]["idle_ticks"]
+        found[event["cpu"]] = ratio(busy, busy + idle)
+    if not found:
+        raise Failure("the Linux guest counted no ticks")
+    return found

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""SHA-256 of what a command booted: kernels, managers, programs, the loader, and the plugin that is a modelled machine.
+
+Of files without symbols and debug information, which name folders. Two trees of one commit have the same, with the same
+compiler (docs/testing.md).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD
+from deploy.deployment import modules
+
+MODEL = Path("emulator/modelled.so")
+TOOLS = ("gcc", "ld")
+_NAMES = {path: name for name, path in modules.PROGRAMS.items()}
+
+
+def name_of(target: Path) -> str | None:
+    """The image that a file of the build folder is; None: it is none."""
+    if target in _NAMES:
+        return _NAMES[target]
+    if target == modules.LOADER:
+        return "loader"
+    if target == MODEL:
+        return "model"
+    return target.stem if target.parent == modules.KERNELS and target.suffix == ".elf" else None
+
+
+@cache
+def digest(path: Path) -> str:
+    """Without symbols. Raises Failure for what is no executable: nothing else is an image."""
+    with tempfile.TemporaryDirectory(prefix="skerry-strip-") as folder:
+        stripped = Path(folder, "image")
+        done = subprocess.run(
+            ["strip", "--strip-all", "--remove-section=.note.gnu.build-id", "-o", str(stripped), str(path)], capture_output=True, text=True
+        )
+        if done.returncode:
+            raise Failure(f"{path}: cannot be stripped: {done.stderr.strip()}")
+        return hashlib.sha256(stripped.read_bytes()).hexdigest()
+
+
+def of_targets(targets: Iterable[str], build: Path = BUILD) -> dict[str, str]:
+    """By the image's name; of targets that are images and are there."""
+    found = {name: build / target for target in targets if (name := name_of(Path(target))) and (build / target).is_file()}
+    return {name: digest(path) for name, path in sorted(found.items())}
+
+
+def target_of(name: str) -> Path | None:
+    """The file of the build folder that an image is; None: there is no image of this name."""
+    others = {"loader": modules.LOADER, "model": MODEL} | modules.PROGRAMS
+    if name in others:
+        return others[name]
+    return modules.KERNELS / f"{name}.elf" if name.startswith("kernel-") else None
+
+
+def of_names(names: Iterable[str], build: Path = BUILD) -> dict[str, str]:
+    """Of those that are there."""
+    return of_targets((str(target) for name in names if (target := target_of(name))), build)
+
+
+def together(images: dict[str, str]) -> str:
+    """One for all."""
+    return hashlib.sha256("".join(f"{name} {images[name]}\n" for name in sorted(images)).encode()).hexdigest()
+
+
+@cache
+def toolchain() -> dict[str, str]:
+    """What decides about an image's code beside its sources: the first line that each program says of its version."""
+    found = {name: subprocess.run([name, "--version"], capture_output=True, text=True).stdout for name in TOOLS if shutil.which(name)}
+    return {name: text.splitlines()[0] for name, text in found.items() if text}
+
+
+def used() -> dict[str, Any]:
+    """What a results file says of the images that its command had built; nothing where it needed none."""
+    from deploy.setup import build  # which needs much of this package
+
+    targets = [target for needed, _ in build.made() for target in needed.targets or ()]
+    images = of_targets(targets)
+    return {"images": images, "images_sha256": together(images), "toolchain": toolchain()} if images else {}

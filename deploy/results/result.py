@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A finished YCSB run as figures, in the shape that every result file has; and whether to believe it."""
+
+import platform
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from deploy.base import host
+from deploy.base.terminal import version as skerry_version
+from deploy.deployment.planner import Plan
+from deploy.live.lockstat.snapshot import Core
+from deploy.machine.crashes import is_started_again
+from deploy.machine.events import BAD_LINE, CLUSTER_DOWN, EventStream, lost_words
+from deploy.machine.qemu import Accel, version
+from deploy.results import fingerprint, kinds, snapshots, survival, ycsb
+from topology.clustermap import NEVER
+from topology.draw import to_json
+
+if TYPE_CHECKING:
+    from deploy.emulator.entries import Entries
+    from deploy.results.counting import Counting
+
+# Where cores take turns, one that waits for its turn counts as busy, a lock is held while its holder has none, and a request
+# waits until its server's core has its turn.
+LATENCIES = ("mean_us", "p50_us", "p99_us", "p999_us", "max_us")
+DISTORTED = ("cpu_utilisation", "lock_conflict_ratio", "lock_mean_wait_cycles", "lock_mean_hold_cycles", *LATENCIES)
+# Not known of a machine of which a cluster was started again within the interval: its first life's counters are lost.
+UNKNOWN = (
+    "cpu_utilisation", "kernel_entries_per_s", "kernel_entries_per_op", "lock_conflict_ratio", "lock_mean_wait_cycles", "lock_mean_hold_cycles",
+    "fallback_ratio",
+)  # fmt: skip
+BAD_EVENTS = ("fault", "failed", "cluster-lost", *CLUSTER_DOWN, "too-long", BAD_LINE)
+
+
+@dataclass
+class Result:
+    layout: str
+    lock: str
+    workload: str
+    clusters: int
+    cores: int
+    emulated: bool
+    metrics: dict[str, float]
+    per_core: list[dict[str, Any]]
+    problems: list[str] = field(default_factory=list)
+    turns: bool = False  # cores took turns: see DISTORTED
+    system: str = "skerry"
+    latency_us: list[tuple[float, int]] | None = None  # of all operations: microseconds, how many
+    counting: "Counting | None" = None  # the run that the kernel's counts are of, where it is not this one
+    modelled: dict[str, Any] | None = None  # the modelled machine, where it is one
+    observed: "Entries | None" = None  # there: kernel entries of this very run
+    calm: "Result | None" = None  # there: the same with clients that pause (turning.py)
+    started_again: list[int] = field(default_factory=list)  # cores whose cluster was, within the interval: their counts are lost
+    machine: dict[str, Any] | None = None  # which core was where, in which cluster, and what ran there
+
+    def to_json(self) -> dict[str, Any]:
+        optional = {"latency_us", "machine", "modelled", "observed"}
+        found = {key: value for key, value in vars(self).items() if key not in optional or value is not None}
+        del found["calm"]  # stands with the ratios
+        if not self.started_again:
+            del found["started_again"]
+        if found.pop("turns"):
+            found["distorted"] = list(DISTORTED)
+        if self.observed:
+            found["observed"] = self.observed.to_json()
+        if (counting := found.pop("counting")) is not None:
+            found["counting"] = counting.to_json()
+        if not self.emulated:
+            del found["emulated"]
+        return found | {"metrics": nested(self.metrics)}
+
+
+def nested(metrics: Mapping[str, float]) -> dict[str, Any]:
+    """As files have them: {"a.b": 1} is {"a": {"b": 1}}."""
+    found: dict[str, Any] = {}
+    for name, value in metrics.items():
+        outer, _, inner = name.partition(".")
+        if inner:
+            found.setdefault(outer, {})[inner] = value
+        else:
+            found[name] = value
+    return found
+
+
+def check(plan: Plan, events: EventStream) -> list[str]:
+    """Everything that makes a run worthless: faults, failed programs, operations lost or wrong."""
+    assert plan.load
+    survives = plan.load.survive > 0
+    found = [lost_words(e) for e in events.of("cluster-lost") if not (survives and is_started_again(e, plan))]
+    found += [
+        f"{e.kind}: {e.get('app', '')} {e}" for e in events.events
+        if e.kind in BAD_EVENTS and e.kind != "cluster-lost" and not (survives and is_started_again(e, plan))
+    ]  # fmt: skip
+    unanswered = {one.client: one.reads + one.updates for one in survival.collect(events)}
+    expected = [a for a in plan.cluster_map.applications if a.program == "ycsb"]
+    clients = {c.app: c for c in ycsb.collect(events)}
+    exits = {e.get("app"): e.get("status") for e in events.of("exit")}
+    for app in expected:
+        if app.name in exits and exits[app.name] != 0:
+            found.append(f"{app.name}: ended with status {exits[app.name]}")
+        if app.name not in clients:
+            found.append(f"{app.name}: no result")
+            continue
+        share = int(app.args[app.args.index("--load-count") + 1])
+        found += ycsb.problems(clients[app.name], plan.load, share, unanswered.get(app.name, 0))
+    names = {a.name for a in expected}
+    found += [f"{name}: a result of a client that was not started" for name in clients if name not in names]
+    again = {app.name for app in plan.cluster_map.applications if app.restart != NEVER} if survives else set()
+    found += [f"{app}: ended before its clients" for app in exits if app and app not in names | again]
+    return found
+
+
+def evaluate(plan: Plan, events: EventStream, emulated: bool) -> Result:
+    """Figures of the interval in which all clients ran: all have loaded .. the last has finished."""
+    assert plan.load
+    bad = check(plan, events)
+    clients = ycsb.collect(events)
+    cores = [core for cluster in plan.cluster_map.clusters for core in snapshots.between(events, cluster.number)]
+    bad += [problem for core in cores for problem in core.problems()]
+    again = {cpu: cluster.number for cluster in plan.cluster_map.clusters for cpu in snapshots.started_again(events, cluster.number)}
+    missing = set(range(len(plan.cluster_map.cpus))) ^ {core.cpu for core in cores} ^ set(again)
+    reserved, committed = (_told(plan, events, what) for what in ("per_app", "committed"))
+    bad += [f"{name}: no report of the memory that it was given" for name, given in reserved.items() if not given]
+    bad += [f"cpu {cpu}: no counters, or counters of a core that is not there" for cpu in sorted(missing)]
+    seconds = max((core.seconds for core in cores), default=0.0) or snapshots.seconds(events)
+    metrics = _metrics(clients, cores, seconds)
+    metrics |= _unknown(metrics) if again else {}
+    return Result(
+        layout=plan.layout,
+        lock=plan.lock,
+        workload=plan.load.workload,
+        clusters=len(plan.cluster_map.clusters),
+        cores=len(plan.cluster_map.cpus),
+        emulated=emulated,
+        metrics=metrics | _memory(clients, committed, reserved) | {"channel_hops_per_op": plan.cluster_map.hops_per_operation()},
+        per_core=sorted(
+            [_core(core, clients, seconds) for core in cores]
+            + [_uncounted(cpu, cluster, clients, seconds) for cpu, cluster in again.items()],
+            key=lambda core: int(core["core"]),
+        ),
+        started_again=sorted(again),
+        problems=bad,
+        latency_us=ycsb.merged(clients),
+        machine=_machine(plan),
+    )
+
+
+def _machine(plan: Plan) -> dict[str, Any]:
+    """The parts of the map that say what was measured."""
+    whole = to_json(plan.cluster_map, plan.machine)
+    clusters = [{key: cluster[key] for key in ("cluster", "kernel", "cpus")} for cluster in whole["clusters"]]
+    applications = [{key: app[key] for key in ("application", "program", "cpu")} for app in whole["applications"]]
+    channels = [channel["ends"] for channel in whole["channels"]]
+    return {
+        "name": plan.machine.name,
+        "cpus": whole["cpus"],
+        "clusters": clusters,
+        "channels": channels,
+        "applications": applications,
+    }
+
+
+def _sum(cores: Iterable[Core], counter: str) -> int:
+    return sum(core.counters[counter] for core in cores)
+
+
+def _locks(cores: Sequence[Core]) -> dict[str, float]:
+    """Of the locks of kernels as a whole. Mean wait: from wanting the lock to having it, over all acquisitions."""
+    acquisitions, conflicts, wait = (_sum(cores, f"lock_{name}") for name in ("acquisitions", "conflicts", "wait"))
+    return {
+        "lock_conflict_ratio": snapshots.ratio(conflicts, acquisitions),
+        "lock_mean_wait_cycles": snapshots.ratio(wait, acquisitions),
+        "lock_mean_hold_cycles": snapshots.ratio(_sum(cores, "lock_hold"), acquisitions),
+        **_transactions([core for core in cores if core.regime == "rtm"]),
+    }
+
+
+def _transactions(cores: Sequence[Core]) -> dict[str, float]:
+    """Entries that took the lock instead. All of them, where a machine has no transactions."""
+    return {"fallback_ratio": snapshots.ratio(_sum(cores, "lock_acquisitions"), _sum(cores, "entries"))} if cores else {}
+
+
+def _metrics(clients: Sequence[ycsb.Client], cores: Sequence[Core], seconds: float) -> dict[str, float]:
+    histogram = ycsb.merged(clients)
+    operations = sum(client.number("operations") for client in clients)
+    latency = sum(client.number("mean_us") * client.number("operations") for client in clients)
+    return {
+        "ops_per_s": snapshots.ratio(operations, seconds),
+        "operations": operations,
+        "seconds": seconds,
+        "mean_us": snapshots.ratio(latency, operations),
+        "p50_us": ycsb.percentile(histogram, 50),
+        "p99_us": ycsb.percentile(histogram, 99),
+        "p999_us": ycsb.percentile(histogram, 99.9),
+        "max_us": max((client.number("max_us") for client in clients), default=0.0),
+        "errors": sum(client.number("errors") + client.number("wrong") for client in clients),
+        "cpu_utilisation": snapshots.ratio(sum(core.utilisation for core in cores), len(cores)),
+        "kernel_entries_per_s": snapshots.ratio(_sum(cores, "entries"), seconds),
+        "kernel_entries_per_op": snapshots.ratio(_sum(cores, "entries"), operations),
+        **_locks(cores),
+    }
+
+
+def _told(plan: Plan, events: EventStream, what: str) -> dict[str, int]:
+    """Bytes that its manager reserved for each Redis, most of them its heap (per_app), or has given it (committed); 0: not said."""
+    given = {name: size for event in events.of("memory") for name, size in event[what].items()}
+    return {a.name: given.get(a.name, 0) for a in plan.cluster_map.applications if a.program == "redis-server"}
+
+
+def _memory(clients: Sequence[ycsb.Client], committed: Mapping[str, int], reserved: Mapping[str, int]) -> dict[str, float]:
+    """Bytes, the mean of all instances."""
+    return {
+        "memory_per_instance": snapshots.mean(ycsb.resident(clients).values()),
+        "memory_committed": snapshots.mean(committed.values()),
+        "memory_reserved": snapshots.mean(reserved.values()),
+    }
+
+
+def _load(cpu: int, cluster: int, clients: Sequence[ycsb.Client], seconds: float) -> dict[str, Any]:
+    """A core's figures that its clients measured."""
+    mine = [client for client in clients if client.cpu == cpu]
+    return {
+        "cluster": cluster,
+        "core": cpu,
+        "ops_per_s": snapshots.ratio(sum(client.number("operations") for client in mine), seconds),
+        "p50_us": ycsb.percentile(ycsb.merged(mine), 50),
+        "p99_us": ycsb.percentile(ycsb.merged(mine), 99),
+    }
+
+
+def _core(core: Core, clients: Sequence[ycsb.Client], seconds: float) -> dict[str, Any]:
+    return _load(core.cpu, core.cluster, clients, seconds) | {
+        "cpu_utilisation": core.utilisation,
+        "kernel_entries_per_s": core.entries / core.seconds,
+        **_locks([core]),
+    }
+
+
+def _uncounted(cpu: int, cluster: int, clients: Sequence[ycsb.Client], seconds: float) -> dict[str, Any]:
+    """A core of which a part of the interval is not counted."""
+    found = _load(cpu, cluster, clients, seconds) | _locks([])
+    return found | {"cpu_utilisation": None, "kernel_entries_per_s": None} | _unknown(found)
+
+
+def _unknown(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: None for name in UNKNOWN if name in metrics}
+
+
+def host_description(accel: Accel, binary: str) -> dict[str, Any]:
+    major, minor = version(binary)
+    return {
+        "cpu": host.cpu().model,
+        "cores": host.cpu().cores,
+        "kernel": platform.release(),
+        "accel": accel.kind,
+        "mode": accel.description,
+        **({"counts_instructions": True} if accel.icount else {}),
+        "qemu": f"{major}.{minor}",
+        "environment": host.environment(),
+    }
+
+
+def without_machine(mode: str) -> dict[str, Any]:
+    """Of results that no emulator and no processor has measured."""
+    return {"cpu": host.cpu().model, "cores": host.cpu().cores, "mode": mode}
+
+
+def document(
+    command: str, on: dict[str, Any], results: Iterable[Result], others: Iterable[dict[str, Any]] = ()
+) -> dict[str, Any]:
+    """The results file; `others` are results of other systems. Each entry says of what kind it is, the file which images ran."""
+    entries: list[dict[str, Any]] = [*(r.to_json() for r in results), *others]
+    entries = [entry | {"kind": kinds.kind(entry, on)} if "metrics" in entry else entry for entry in entries]
+    images = fingerprint.used()
+    words = {"arguments": sys.argv[1:]} if Path(sys.argv[0]).name == "cli.py" else {}  # what the user typed
+    return {"skerry": skerry_version(), "command": command, **words, "host": on, **images, "results": entries}

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the YCSB clients report: counts, and latencies as a histogram in several parts (apps/ycsb/report.c)."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from deploy.base.errors import Failure
+from deploy.deployment import Load
+from deploy.machine.events import EventStream
+
+
+@dataclass(frozen=True)
+class Client:
+    """One client's result. `histogram`: (latency in microseconds, number of operations)."""
+
+    app: str
+    cpu: int
+    data: Mapping[str, Any]
+    histogram: tuple[tuple[float, int], ...]
+
+    def number(self, key: str) -> float:
+        value = self.data.get(key)
+        if not isinstance(value, int | float):
+            raise Failure(f"{self.app}: its result has no '{key}'")
+        return float(value)
+
+
+def collect(events: EventStream) -> list[Client]:
+    """Clients by name, each with its whole histogram."""
+    summaries: dict[str, tuple[int, Mapping[str, Any]]] = {}
+    parts: dict[str, dict[int, list[float]]] = {}
+    for event in events.of("result"):
+        app, data = event["app"], event["data"]
+        if data.get("event") == "histogram":
+            mine = parts.setdefault(app, {})
+            if data["part"] in mine:
+                raise Failure(f"{app}: part {data['part']} of its histogram came twice")
+            mine[data["part"]] = data["pairs"]
+        elif data.get("event") == "ycsb":
+            if app in summaries:
+                raise Failure(f"{app}: its result came twice")
+            summaries[app] = (event["cpu"], data)
+    found = []
+    for app, (cpu, data) in sorted(summaries.items()):
+        mine, wanted = parts.get(app, {}), data.get("histogram_parts", 0)
+        if sorted(mine) != list(range(1, wanted + 1)):
+            raise Failure(f"{app}: of {wanted} parts of its histogram {len(mine)} arrived")
+        flat = [value for part in range(1, wanted + 1) for value in mine[part]]
+        pairs = tuple((flat[i], int(flat[i + 1])) for i in range(0, len(flat), 2))
+        found.append(Client(app, cpu, data, pairs))
+    return found
+
+
+def merged(clients: Iterable[Client]) -> list[tuple[float, int]]:
+    total: Counter[float] = Counter()
+    for client in clients:
+        for value, count in client.histogram:
+            total[value] += count
+    return sorted(total.items())
+
+
+def percentile(histogram: Sequence[tuple[float, int]], percent: float) -> float:
+    """The latency that `percent` of the operations do not exceed; 0 without operations."""
+    total = sum(count for _, count in histogram)
+    seen = 0
+    for value, count in histogram:
+        seen += count
+        if seen * 100 >= total * percent:
+            return value
+    return 0.0
+
+
+def resident(clients: Iterable[Client]) -> dict[str, int]:
+    """Bytes of memory that each server held when its clients were done, by its address; see apps/libc/posix/proc.c."""
+    found: dict[str, int] = {}
+    for client in clients:
+        server, memory = client.data.get("server"), client.data.get("memory", {}).get("resident")
+        if not isinstance(server, str) or not isinstance(memory, int) or memory <= 0:
+            raise Failure(f"{client.app}: its result does not say how much memory its server uses")
+        found[server] = max(memory, found.get(server, 0))
+    return found
+
+
+def problems(client: Client, load: Load, first_load: int, unanswered: int = 0) -> list[str]:
+    """What is wrong with one client's counts; `first_load` is how many records it had to write.
+
+    `unanswered`: operations whose answers were lost with the server, by a client that survives that.
+    """
+    number, found = client.number, []
+    if number("errors"):
+        found.append(f"{client.app}: {number('errors'):.0f} operations failed")
+    if number("wrong"):
+        found.append(f"{client.app}: {number('wrong'):.0f} answers were wrong")
+    if number("operations") + unanswered != load.operations:
+        found.append(f"{client.app}: did {number('operations'):.0f} of {load.operations} operations")
+    parts = number("reads") + number("updates")
+    if parts < number("operations") or (load.workload != "f" and parts != number("operations")):
+        found.append(f"{client.app}: reads and updates do not add up to its operations")
+    if load.workload == "c" and number("updates"):
+        found.append(f"{client.app}: workload c has no updates")
+    counted = sum(count for _, count in client.histogram)
+    if counted != number("operations"):
+        found.append(f"{client.app}: its histogram holds {counted} of {number('operations'):.0f} operations")
+    loaded = client.data.get("load", {}).get("records")
+    if loaded != first_load:
+        found.append(f"{client.app}: wrote {loaded} of {first_load} records")
+    return found

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The headers as one page of markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from deploy.base.errors import Failure
+from deploy.tools.abi_reference.comments import cell, escape, markdown, sentence
+from deploy.tools.abi_reference.headers import Constant, Declaration, Header
+
+SECTION = re.compile(r"^-+ (.*?) -+$")
+# The object that an invocation is made on, by the first word of its name.
+OBJECTS = {"UNTYPED": "Untyped", "CNODE": "CNode", "TCB": "TCB", "FRAME": "Frame", "PAGE_TABLE": "Page table",
+           "IRQ_GET": "IRQ control", "IRQ": "IRQ handler", "IO_PORT": "I/O port", "CHANNEL": "Channel", "CLUSTER": "Cluster control"}
+
+
+def page(groups: dict[str, list[Header]]) -> str:
+    errors = {c.name for headers in groups.values() for h in headers for d in h.declarations if d.kind == "list" for c in d.constants}
+    out = ["<!-- SPDX-License-Identifier: BSD-2-Clause -->", "# ABI reference", "",
+           "Generated from the public headers by `build/venv/bin/python -m deploy.tools.abi_reference`; do not edit."]
+    for title, headers in groups.items():
+        out += ["", f"# {title}"]
+        for header in headers:
+            out += ["", f"## `{header.name}`", "", *markdown(header.comment)]
+            for same in _runs(header.declarations):
+                out += _section(same, errors)
+    text = "\n".join(out).rstrip("\n") + "\n"
+    return re.sub(r"\n{3,}", "\n\n", text)
+
+
+def _runs(declarations: list[Declaration]) -> Iterator[list[Declaration]]:
+    """Macros and functions that stand together are one table."""
+    run: list[Declaration] = []
+    for declaration in declarations:
+        joins = run and declaration.kind == run[-1].kind and declaration.kind in ("macro", "function")
+        if run and not (joins and not SECTION.match(sentence(declaration.comment))):
+            yield run
+            run = []
+        run.append(declaration)
+    if run:
+        yield run
+
+
+def _section(same: list[Declaration], errors: set[str]) -> Iterator[str]:
+    first = same[0]
+    if first.kind == "function":
+        yield from _functions(same)
+    elif first.kind == "macro":
+        yield from _table(("constant", "value", ""), [_constant(d.constants[0]) for d in same])
+    elif first.kind == "list":
+        yield from ("", "### Errors")
+        yield from _table(("code", "error", "meaning"), [(c.value, f"`{c.name}`", cell(c.comment)) for c in first.constants])
+    elif first.kind == "struct":
+        yield from ("", f"### `struct {first.name}`: {first.size} bytes", "", *markdown(first.comment))
+        rows = [(str(f.offset), str(f.size), f"`{f.type}`", f"`{f.name}`", cell(sentence(f.comment))) for f in first.fields]
+        yield from _table(("offset", "size", "type", "field", ""), rows)
+    elif all(c.comment == "" for c in first.constants) and any(c.name.startswith("SKERRY_") for c in first.constants):
+        return  # enum skerry_error: the list macro said it all
+    else:
+        yield from _enum(first, errors)
+
+
+def _enum(declaration: Declaration, errors: set[str]) -> Iterator[str]:
+    if declaration.name:
+        yield from ("", f"### `enum {declaration.name}`")
+    yield from ("", *markdown(declaration.comment))
+    said = [_split(c, errors) for c in declaration.constants]
+    if not any(wrong for _, wrong in said):
+        yield from _table(("constant", "value", ""), [_constant(c) for c in declaration.constants])
+        return
+    groups: dict[str, list[tuple[str, ...]]] = {}
+    for constant, (meaning, wrong) in zip(declaration.constants, said):
+        prefix = max((p for p in OBJECTS if constant.name.startswith(p + "_")), key=len, default="")
+        groups.setdefault(OBJECTS.get(prefix, ""), []).append((f"`{constant.name}`", constant.value, cell(meaning), cell(wrong)))
+    for title, rows in groups.items():
+        if title:
+            yield from ("", f"#### {title}")
+        yield from _table(("name", "number", "", "errors"), rows)
+
+
+def _split(constant: Constant, errors: set[str]) -> tuple[str, str]:
+    """What a comment says, and the errors it names."""
+    meaning, marked, rest = sentence(constant.comment).partition("Errors: ")
+    wrong, _, after = rest.partition(". ")
+    wrong = wrong.rstrip(".")
+    for name in re.findall(r"\b[A-Z]{2,}(?:_[A-Z]+)*\b", re.sub(r"\([^)]*\)", "", wrong)):
+        if name not in errors:
+            raise Failure(f"{constant.name}: its comment names the error {name}, which errors.h does not have")
+    if marked and not wrong:
+        raise Failure(f"{constant.name}: its comment names no error after 'Errors:'")
+    return " ".join(part for part in (meaning.strip(), after.strip()) if part), wrong
+
+
+def _functions(same: list[Declaration]) -> Iterator[str]:
+    heading = SECTION.match(sentence(same[0].comment))
+    if heading:
+        yield from ("", f"### {heading[1].capitalize()}")
+    yield ""
+    for function in same:
+        said = sentence(function.comment)
+        yield f"- `{function.signature}`" + ("" if SECTION.match(said) or not said else f"  \n  {escape(said)}")
+    yield ""
+
+
+def _constant(constant: Constant) -> tuple[str, str, str]:
+    return f"`{constant.name}`", f"`{constant.value}`", cell(sentence(constant.comment))
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    yield from ("", "| " + " | ".join(head) + " |", "|" + "---|" * len(head))
+    for row in rows:
+        yield "| " + " | ".join(row) + " |"
+    yield ""

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Writes the pages and pictures that are made from the command line and from recorded results."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import typer
+
+from deploy.base.errors import Failure
+from deploy.base.paths import ROOT
+from deploy.cli.main import make_app
+from deploy.tools.documents import cli_page, pictures, result
+
+DOCS = ROOT / "docs"
+COMMAND = "build/venv/bin/python -m deploy.tools.documents"
+
+
+def made() -> dict[Path, Callable[[], str]]:
+    """What makes each file."""
+    found: dict[Path, Callable[[], str]] = {
+        DOCS / "generated" / "cli.md": lambda: cli_page.page(typer.main.get_command(make_app())),
+    }
+    for name, draw in pictures.PICTURES.items():
+        found[DOCS / "pictures" / f"{name}.svg"] = draw
+    return found | {page: partial(result.filled, page) for page in result.pages()}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m deploy.tools.documents", description="Writes docs/generated/cli.md, docs/pictures/, and the published result where pages have it."
+    )
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--record", metavar="FILE.json", type=Path, help="publish these results of ./skerry compare")
+    where.add_argument("--measure", action="store_true", help="run ./skerry compare, some minutes, and publish its results")
+    given = parser.parse_args()
+    if given.record or given.measure:
+        result.store(result.measure() if given.measure else json.loads(given.record.read_text()))
+    for path, make in made().items():
+        path.write_text(make(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Failure as failure:
+        sys.exit(f"documents: {failure}")

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The reference of the command line, made from the help texts of all commands."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+from deploy.cli.help_texts import EXAMPLES
+from deploy.cli.man import STATUSES, commands
+
+HEAD = """<!-- SPDX-License-Identifier: BSD-2-Clause -->
+# The command line
+
+Made from the help texts by `build/venv/bin/python -m deploy.tools.documents`; do not edit. `./skerry COMMAND --help` and `./skerry man` say the same.
+"""
+
+
+def page(top: click.Command) -> str:
+    """Every command with its arguments, options and examples."""
+    found = list(commands(top))
+    parts = [HEAD, "| command | does |\n|---|---|"]
+    parts[-1] += "".join(f"\n| [`{name}`](#{_anchor(name)}) | {_cell(_summary(command))} |" for name, command in found)
+    parts += [_section(name, command) for name, command in found]
+    parts += ["## Exit status\n", "| status | means |\n|---|---|" + "".join(f"\n| {code} | {_cell(said)} |" for code, said in STATUSES)]
+    return "\n".join(part if part.endswith("\n") else part + "\n" for part in parts)
+
+
+def _anchor(name: str) -> str:
+    """As GitHub and Python-Markdown make them of "skerry NAME"."""
+    return f"skerry-{name.replace(' ', '-')}"
+
+
+def _summary(command: click.Command) -> str:
+    return command.short_help or " ".join((command.help or "").split("\n\n")[0].split())
+
+
+def _section(name: str, command: click.Command) -> str:
+    context = click.Context(command, info_name=f"./skerry {name}")
+    usage = " ".join([f"./skerry {name}", *command.collect_usage_pieces(context)])
+    lines = [f"## skerry {name}", "", f"`{usage}`", "", *_paragraphs(command.help or "")]
+    rows = []
+    for parameter in command.get_params(context):
+        record = parameter.get_help_record(context)
+        if record and "--help" not in parameter.opts:
+            rows.append(f"| `{_bar(record[0])}` | {_cell(record[1])} |")
+    if rows:
+        lines += ["| option or argument | |", "|---|---|", *rows, ""]
+    if examples := EXAMPLES.get(name):
+        lines += ["```sh", *(f"./skerry {line}" for line in examples), "```", ""]
+    return "\n".join(lines)
+
+
+def _paragraphs(text: str) -> list[str]:
+    """A help text; a paragraph that begins with \\b keeps its lines."""
+    lines: list[str] = []
+    for paragraph in re.split(r"\n\s*\n", text.strip()):
+        body = paragraph.replace("\b", "").strip("\n")
+        if paragraph.lstrip().startswith("\b"):
+            lines += ["```", *(line.strip() for line in body.splitlines()), "```", ""]
+        else:
+            lines += [_escaped(" ".join(body.split())), ""]
+    return lines
+
+
+def _escaped(text: str) -> str:
+    """Outside of code: a reader's software takes <...> for a tag, and * and _ for emphasis."""
+    parts = re.split(r"(`[^`]*`)", text)
+    return "".join(part if part.startswith("`") else re.sub(r"([<>*_])", r"\\\1", part) for part in parts)
+
+
+def _bar(text: str) -> str:
+    return " ".join(text.split()).replace("|", r"\|")
+
+
+def _cell(text: str) -> str:
+    return _escaped(_bar(text))

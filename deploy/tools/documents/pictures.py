@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The pictures of docs/: the machine, the way of a request, the comparison's result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from deploy.tools.documents import result
+from deploy.tools.documents.drawing import Drawing
+
+
+def machine() -> str:
+    """Two clusters of one machine."""
+    width, height = 760, 330
+    made = Drawing(width, height, "The machine", "Two clusters, one on each socket. Each has its own kernel under its own lock, a "
+                   "manager, a switch and programs on its cores. Only declared message channels with doorbells join them.")  # fmt: skip
+    for place, kind in enumerate(("first", "second")):
+        x = 10 + place * 420
+        made.box(x, 10, 320, 310, kind)
+        made.text(x + 14, 34, f"cluster {place}", "head")
+        made.text(x + 306 - 120, 34, f"socket {place}, shared L3", "small faint")
+        for column in range(3):
+            left = x + 14 + column * 99
+            made.box(left, 46, 93, 112)
+            core = column + 3 * place
+            programs = ("switch", "driver" if place == 0 else "", "") if column == 0 else ("Redis", "lwIP", "client")
+            made.text(left + 46, 66, f"core {core}", "head small", middle=True)
+            for line, name in enumerate(filter(None, programs)):
+                made.text(left + 46, 90 + 22 * line, name, "small", middle=True)
+        made.box(x + 14, 168, 292, 40)
+        made.text(x + 160, 193, "manager: the first task", "small", middle=True)
+        made.box(x + 14, 218, 292, 46)
+        made.text(x + 160, 238, "cluster-kernel", "head small", middle=True)
+        made.text(x + 160, 256, "one lock: clh, mcs, ticket, rtm or fine", "small", middle=True)
+        made.text(x + 160, 290, "memory of its own", "small", middle=True)
+    made.line((334, 188), (426, 188), both=True)
+    made.text(380, 166, "channels", "small", middle=True)
+    made.text(380, 180, "of messages", "small", middle=True)
+    made.line((334, 241), (426, 241), both=True)
+    made.text(380, 231, "doorbells", "small", middle=True)
+    made.text(380, 272, "nothing else", "small faint", middle=True)
+    made.text(380, 287, "is shared", "small faint", middle=True)
+    return made.svg()
+
+
+STEPS = (
+    ("YCSB client", "write()"),
+    ("its lwIP", "a frame into its port's ring"),
+    ("switch", "finds the port by MAC"),
+    ("server's lwIP", "TCP, into the socket"),
+    ("Redis", "epoll_wait, read, write"),
+)
+
+
+def request() -> str:
+    """From a client to Redis and back."""
+    width, height = 760, 218
+    made = Drawing(width, height, "The way of a request", "A client writes; its lwIP puts a frame into a ring; the switch passes it on, over a "
+                   "channel where the server is in another cluster; the server's lwIP gives the bytes to Redis. The answer goes the same way back. "
+                   "Frames lie in shared memory; only wake-ups enter a kernel.")  # fmt: skip
+    for place, (name, does) in enumerate(STEPS):
+        x = 8 + place * 151
+        made.box(x, 44, 128, 62, "box")
+        made.text(x + 64, 68, name, "head", middle=True)
+        if len(does) <= 20:
+            made.text(x + 64, 90, does, "small", middle=True)
+        else:
+            half = does.rfind(" ", 0, 17)
+            made.text(x + 64, 86, does[:half], "small", middle=True)
+            made.text(x + 64, 100, does[half + 1 :], "small", middle=True)
+        if place:
+            made.line((x - 22, 66), (x - 2, 66))
+            made.line((x - 2, 86), (x - 22, 86))
+    made.text(8, 24, "request →", "small faint")
+    made.text(680, 24, "← answer", "small faint")
+    made.box(8, 128, 732, 30, "first")
+    made.text(374, 148, "rings in shared memory: frames are read where they lie, checked, never trusted", "small", middle=True)
+    made.box(8, 168, 732, 40, "second")
+    made.text(374, 185, "kernel: wakes the thread that sleeps at the other end. Same kernel: a notification.", "small", middle=True)
+    made.text(374, 201, "Another kernel: a doorbell, and an interrupt to one of its cores.", "small", middle=True)
+    return made.svg()
+
+
+PANELS = (
+    ("ops_per_s", "operations per second", "{:,.0f}"),
+    ("p99_us", "p99 latency, µs", "{:,.0f}"),
+    ("lock_conflict_ratio", "entries that find the lock taken", "{:.0%}"),
+)
+
+
+def comparison() -> str:
+    """The result, from the recorded run. Bars of two colours that differ in grey; the ratio's range is in the heading."""
+    document = result.known()
+    results, (ratio,) = document["results"], document["ratios"]
+    said = [f"{r['layout']}: " + ", ".join(f"{name} {form.format(result.figure(r, key))}" for key, name, form in PANELS) for r in results]
+    made = Drawing(760, 214, "One kernel per socket beside one for the machine", "; ".join(said))
+    low, high = ratio["range"]["ops_per_s"]
+    reach = f" ({low:.2f} to {high:.2f} at half and double line costs)"
+    made.text(8, 22, f"{ratio['of']} does {ratio['metrics']['ops_per_s']:.2f} times the operations of {ratio['to']}{reach}", "head")
+    made.text(8, 42, f"Redis under YCSB C, lock {results[0]['lock']}; modelled {ratio['modelled']['machine']}", "small faint")
+    for place, (key, name, form) in enumerate(PANELS):
+        values = [result.figure(r, key) for r in results]
+        x, most = 8 + place * 254, max(values)
+        made.text(x, 76, name, "head small")
+        for row, (of, value) in enumerate(zip(results, values)):
+            y, length = 88 + 58 * row, 232 * value / most if most else 0.0
+            made.text(x, y + 14, f"{of['layout']}: {form.format(value)}", "small")
+            made.bar(x, y + 20, max(length, 1), 22, "first-bar" if row == 0 else "second-bar")
+    return made.svg()
+
+
+PICTURES: dict[str, Callable[[], str]] = {"machine": machine, "request": request, "comparison": comparison}

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""README's result and what other pages say of it, made from docs/data/comparison.json: what `./skerry compare` wrote.
+
+A page has a block for each text: between `<!-- result: NAME -->` and `<!-- end of result -->`, which this file fills.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from deploy.base.atomic_files import write_text
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD, ROOT
+
+RECORD = ROOT / "docs" / "data" / "comparison.json"
+MEASURED = BUILD / "results" / "readme.json"
+COMMAND = "build/venv/bin/python -m deploy.tools.documents --measure"
+MOST_WORDS = 80  # of README's result
+KEPT = ("skerry", "command", "host", "images", "images_sha256", "toolchain", "results", "ratios")  # of the file
+NOT_KEPT = ("per_core", "latency_us", "machine")  # of each result: large, and no page needs them
+HOST_KEPT = ("mode", "qemu")
+BLOCK = re.compile(r"(<!-- result: ([a-z]+) -->\n)(.*?)(<!-- end of result -->)", re.DOTALL)
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+
+
+def record(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What is kept of a results file. Refuses one that cannot be cited: in part, of changed files, or without a range."""
+    if document.get("incomplete"):
+        raise Failure("these results are incomplete: a part failed or was interrupted")
+    if len(document.get("ratios", ())) != 1 or len(document["results"]) != 2:
+        raise Failure("the picture and the table are of two layouts: give the results of `./skerry compare`")
+    commit = document["host"].get("environment", {}).get("commit")
+    if not commit or commit.endswith("+"):
+        raise Failure("the results are of files that differ from a commit: commit them, build, and measure again")
+    if not document.get("images"):
+        raise Failure("the results do not say which images ran: measure again")
+    if "ops_per_s" not in document["ratios"][0].get("range", {}):
+        raise Failure("the ratio has no range: measure without --quick")
+    found = {key: document[key] for key in KEPT if key in document}
+    found["host"] = {key: document["host"][key] for key in HOST_KEPT} | {"environment": {"commit": commit}}
+    found["results"] = [{key: value for key, value in result.items() if key not in NOT_KEPT} | {"programs": programs(result)} for result in document["results"]]
+    return found
+
+
+def programs(result: Mapping[str, Any]) -> dict[str, int]:
+    """How many of each ran."""
+    names = [app["program"] for app in result["machine"]["applications"]]
+    return {name: names.count(name) for name in dict.fromkeys(names)}
+
+
+def measure() -> dict[str, Any]:
+    """Runs the comparison, which takes some minutes."""
+    MEASURED.parent.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run([sys.executable, "-m", "deploy.cli.main", "compare", "--json", str(MEASURED)], cwd=ROOT)
+    if done.returncode:
+        raise Failure(f"./skerry compare ended with status {done.returncode}")
+    return dict(json.loads(MEASURED.read_text()))
+
+
+def store(document: Mapping[str, Any]) -> None:
+    write_text(RECORD, json.dumps(record(document), indent=1, ensure_ascii=False) + "\n")
+    known.cache_clear()
+
+
+@cache
+def known() -> dict[str, Any]:
+    return dict(json.loads(RECORD.read_text()))
+
+
+def _kernels(result: Mapping[str, Any]) -> str:
+    return "one kernel" if result["clusters"] == 1 else f"{_count(result['clusters'])} kernels"
+
+
+def _count(number: int) -> str:
+    return {2: "two", 3: "three", 4: "four"}.get(number, str(number))
+
+
+def headline() -> str:
+    """The ratio with its range: one sentence."""
+    (ratio,), (first, second) = known()["ratios"], known()["results"]
+    value, (low, high) = ratio["metrics"]["ops_per_s"], ratio["range"]["ops_per_s"]
+    said = (
+        f"{_kernels(first).capitalize()} do{'es' * (first['clusters'] == 1)} {value:.2f} times the operations per second of {_kernels(second)} "
+        f"({low:.2f} to {high:.2f} when moving a line costs half and double)"
+    )
+    return f"{said}; the range includes 1, so nothing is decided" if low <= 1 <= high else said
+
+
+def depends() -> str:
+    """On what it was measured, and when it would be otherwise."""
+    document = known()
+    (ratio,), (first, _) = document["ratios"], document["results"]
+    modelled, there = ratio["modelled"], first["programs"]
+    text = (
+        f"Lock `{first['lock']}`, {there['redis-server']} Redis, {there['ycsb']} clients, on the modelled {modelled['machine'].replace(' x ', ' × ')} "
+        f"with {modelled['assumed']} assumed prices. It depends on how long the lock is held, the time between entries, and cores; "
+        "addresses of functions move it by some percent."
+    )
+    turning = ratio.get("turning")
+    if turning and turning["outcome"] == "neither":
+        calm = [points[1] for points in turning["points"].values()]
+        times = dict.fromkeys(f"{point['mean_us']:.1f}" for point in calm)
+        both = f"both take {next(iter(times))} µs" if len(times) == 1 else f"they take {' and '.join(times)} µs"
+        text += f" With pauses of {calm[0]['pause_us'] / 1000:g} ms {both} an operation."
+    return text
+
+
+def readme() -> str:
+    """README's result: sentence, what it depends on, table and picture."""
+    return f"**{headline()}.** {depends()}\n\n{table()}\n![One kernel per socket beside one for the machine](docs/pictures/comparison.svg)\n"
+
+
+def sentence() -> str:
+    """The result in other pages; the commit says of which code."""
+    commit = known()["host"]["environment"]["commit"]
+    return f"{headline()}: commit {commit[:8]}, lock `{known()['results'][0]['lock']}`, made from [comparison.json]({{data}}).\n"
+
+
+FIGURES = (
+    ("ops_per_s", "operations per second", "{:,.0f}"),
+    ("p50_us", "p50 latency, µs", "{:,.1f}"),
+    ("p99_us", "p99 latency, µs", "{:,.1f}"),
+    ("lock_conflict_ratio", "entries that find the lock taken", "{:.0%}"),
+)
+
+
+def figure(result: Mapping[str, Any], metric: str) -> float:
+    """Of the timed run, where that has it."""
+    return float({**result["metrics"], **(result.get("observed") or {})}[metric])
+
+
+def table() -> str:
+    results = known()["results"]
+    heads = [f"{r['layout']}: {r['clusters']} kernel{'s' * (r['clusters'] > 1)}" for r in results]
+    lines = [f"| | {' | '.join(heads)} |", "|---" + "|---:" * len(results) + "|"]
+    lines += [f"| {name} | {' | '.join(form.format(figure(r, key)) for r in results)} |" for key, name, form in FIGURES]
+    return "\n".join(lines) + "\n"
+
+
+TEXTS: dict[str, Callable[[], str]] = {"readme": readme, "sentence": sentence}
+
+
+def filled(page: Path) -> str:
+    """A page's text with its blocks as they should be."""
+    def fill(block: re.Match[str]) -> str:
+        if block[2] not in TEXTS:
+            raise Failure(f"{page.relative_to(ROOT)}: no result is called '{block[2]}'; there are {', '.join(TEXTS)}")
+        data = "data/comparison.json" if page.parent.name == "docs" else "docs/data/comparison.json"
+        return f"{block[1]}{TEXTS[block[2]]().replace('{data}', data)}{block[4]}"
+
+    return BLOCK.sub(fill, page.read_text())
+
+
+def pages() -> Iterator[Path]:
+    """Those that have a block."""
+    return (page for page in PAGES if BLOCK.search(page.read_text()))
+
+
+def older() -> str | None:
+    """Why the record is not of the images in the build folder, in a sentence; None: it is."""
+    from deploy.results import fingerprint
+
+    kept, now = known()["images"], fingerprint.of_names(known()["images"])
+    if missing := sorted(kept.keys() - now.keys()):
+        return f"not built: {', '.join(missing)}; ./skerry build makes them"
+    if changed := sorted(name for name in kept if kept[name] != now[name]):
+        return f"the published result is of other images than these ({', '.join(changed)} differ{'s' * (len(changed) == 1)}): {COMMAND} measures anew"
+    return None
+
+
+def same_toolchain() -> bool:
+    """Whether images can be compared at all: another compiler makes other ones."""
+    from deploy.results import fingerprint
+
+    return bool(known()["toolchain"] == fingerprint.toolchain())
