@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from topology.errors import ListError
 
 if TYPE_CHECKING:  # the build reads this list with a Python that has only its own library
-    from topology.clustermap import Application
+    from topology.maps.clustermap import Application
 
 FOLDER = Path(__file__).resolve().parents[1] / "net"
 FILE = FOLDER / "drivers.toml"

@@ -6,7 +6,7 @@ from collections import Counter
 
 from topology.errors import InputError
 from topology.layouts import AT, EVERY, HERE, Clusters, Layout, is_homed
-from topology.machine import Machine
+from topology.machines.machine import Machine
 
 WORDS = tuple(found.name for found in EVERY.values() if not found.has_number)
 NAMED = " or ".join(filter(None, (", ".join(list(EVERY)[:-1]), list(EVERY)[-1])))

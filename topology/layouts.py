@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import accumulate, groupby
 
 from topology.errors import InputError
-from topology.machine import Core, Machine
+from topology.machines.machine import Core, Machine
 from topology.spans import format_spans
 
 AT = ("layout",)  # the parameter, of an error

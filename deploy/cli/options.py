@@ -21,10 +21,10 @@ from deploy.deployment.switches import with_switch
 from deploy.emulator.machine_file import chosen, names as machine_names
 from topology.errors import InputError
 from topology.grouping import EXPLAINED, SENTENCES, is_layout_name
-from topology.irregular import machine_of
-from topology.machine import Shape, default_memory, like
-from topology.reader import read_file
-from topology.sources import read_machine
+from topology.machines.irregular import machine_of
+from topology.machines.machine import Shape, default_memory, like
+from topology.machines.sources import read_machine
+from topology.maps.reader import read_file
 from topology.units import GIB, parse_size
 
 

@@ -4,9 +4,9 @@
 from collections.abc import Sequence
 
 from deploy.deployment.model import Deployment, Program, Subnet
-from topology.clustermap import Application, Network
 from topology.errors import InputError, KeyPath
 from topology.limits import MAX_PORTS
+from topology.maps.clustermap import Application, Network
 
 REDIS_FIRST, CLIENT_FIRST, LAST = 101, 151, 254  # host parts of addresses
 INSIDE = -1  # in place of a host's port: there is none

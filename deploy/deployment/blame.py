@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from deploy.deployment.model import Deployment
 from deploy.deployment.places import Places, title
-from topology.clustermap import ClusterMap
 from topology.errors import InputError, KeyPath
+from topology.maps.clustermap import ClusterMap
 
 LAYOUT, LOCK, MACHINE = ("clusters", "layout"), ("clusters", "lock"), ("machine",)
 # Parameters of what plans, which are options of the command line, too, and the keys that say them.

@@ -10,7 +10,6 @@ from deploy.deployment.file_tree import FileTree, Mapped
 from deploy.deployment.keys import Whole, Words, key
 from deploy.deployment.places import Places
 from topology import drivers
-from topology.clustermap import NEVER, RESTARTS
 from topology.limits import (
     MAX_RESTART_DELAY,
     MAX_RESTART_LIMIT,
@@ -20,7 +19,8 @@ from topology.limits import (
     RESTART_DELAY,
     RESTART_LIMIT,
 )
-from topology.machine import Machine, Shape, default_memory, one_thread_per_core, with_memory
+from topology.machines.machine import Machine, Shape, default_memory, one_thread_per_core, with_memory
+from topology.maps.clustermap import NEVER, RESTARTS
 from topology.units import GIB, MIB
 
 EVERY_CORE = "every-core"

@@ -8,9 +8,9 @@ from deploy.base import elf
 from deploy.base.paths import BUILD
 from deploy.deployment.file_tree import FileTree
 from topology import drivers, regimes
-from topology.check import images_of
-from topology.clustermap import ClusterMap
 from topology.errors import InputError
+from topology.maps.check import images_of
+from topology.maps.clustermap import ClusterMap
 
 LOADER = Path("cluster-manager/loader/loader.elf")
 KERNELS = Path("cluster-kernel")

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from topology import linux
-from topology.clustermap import Range
 from topology.errors import InputError
-from topology.machine import Machine, MemoryRange
-from topology.sources import LIVE, read_machine
+from topology.machines import linux
+from topology.machines.machine import Machine, MemoryRange
+from topology.machines.sources import LIVE, read_machine
+from topology.maps.clustermap import Range
 from topology.units import LARGE_PAGE
 
 REACH = 31 << 40     # of the loader's page tables for RAM (memory.c)

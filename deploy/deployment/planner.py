@@ -12,16 +12,16 @@ from deploy.deployment.file_tree import FileTree
 from deploy.deployment.physical_memory import REACH
 from deploy.deployment.switches import Switches, switches
 from topology import drivers, regimes
-from topology.check import check_map
-from topology.clustermap import FINE, NEVER, Application, ClusterMap, switch_of
 from topology.errors import InputError
 from topology.grouping import is_layout_name
-from topology.irregular import machine_of
 from topology.layouts import is_homed
 from topology.limits import MAX_THREADS
-from topology.machine import Machine, Shape, emulated
-from topology.mapmaker import make_map
-from topology.reader import read_file
+from topology.machines.irregular import machine_of
+from topology.machines.machine import Machine, Shape, emulated
+from topology.maps.check import check_map
+from topology.maps.clustermap import FINE, NEVER, Application, ClusterMap, switch_of
+from topology.maps.mapmaker import make_map
+from topology.maps.reader import read_file
 from topology.units import LARGE_PAGE, MIB, align_up, format_size
 
 SYSTEM_HEAP = 2 * MIB

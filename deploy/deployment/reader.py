@@ -21,10 +21,10 @@ from deploy.deployment.schema import Clusters, File, Machine, ProgramTable, is_n
 from topology import foreign
 from topology.errors import InputError, Place
 from topology.grouping import NAMES, WORDS, is_layout_name
-from topology.irregular import machine_of
-from topology.machine import Machine as Topology, Shape, default_memory, like
-from topology.reader import read_file
-from topology.sources import LIVE, is_uri, read_machine
+from topology.machines.irregular import machine_of
+from topology.machines.machine import Machine as Topology, Shape, default_memory, like
+from topology.machines.sources import LIVE, is_uri, read_machine
+from topology.maps.reader import read_file
 from topology.units import GIB
 
 EXAMPLES = ROOT / "deploy/deployments"

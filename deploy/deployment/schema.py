@@ -29,11 +29,11 @@ from deploy.deployment.values import (
     wrong,
 )
 from topology import regimes
-from topology.clustermap import GRANULARITIES, NEVER, ON_FAILURE
 from topology.grouping import NAMES, WORDS
 from topology.layouts import EVERY
 from topology.limits import MAX_PATIENCE, MAX_RESTART_DELAY, MAX_RESTART_LIMIT, MIN_PATIENCE
-from topology.machine import Shape
+from topology.machines.machine import Shape
+from topology.maps.clustermap import GRANULARITIES, NEVER, ON_FAILURE
 
 
 class Table(BaseModel):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from deploy.deployment.model import ONE_SWITCH, SWITCH_OF_SOCKET, Deployment
 from topology.errors import InputError
 from topology.grouping import group
-from topology.machine import Machine
+from topology.machines.machine import Machine
 
 SMALLEST = 3  # cores of a socket from which on it has a switch of its own, unless somebody says otherwise
 

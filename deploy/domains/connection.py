@@ -12,7 +12,7 @@ from typing import Any
 from deploy.base.errors import Failure
 from topology import demand
 from topology.errors import InputError
-from topology.libvirt_host import check_uri, split_uri
+from topology.machines.libvirt_host import check_uri, split_uri
 
 
 def library() -> Any:

@@ -13,8 +13,8 @@ from deploy.domains.shared import shared_name
 from deploy.domains.storage import EVENTS
 from deploy.machine.qemu import user_network
 from topology import drivers
-from topology.clustermap import ClusterMap
-from topology.libvirt_domain import machine_elements
+from topology.machines.libvirt_domain import machine_elements
+from topology.maps.clustermap import ClusterMap
 from topology.units import MIB
 
 QEMU = "http://libvirt.org/schemas/domain/qemu/1.0"

@@ -31,10 +31,10 @@ from deploy.machine.events import Event, standing
 from deploy.machine.listeners import ELSEWHERE, Service, elsewhere, listeners, serves_at, serving
 from deploy.machine.qemu import Forward
 from deploy.machine.run import POWER_ON_ATTEMPTS, choose_ports
-from topology import libvirt_host
-from topology.dts import write_dts
 from topology.errors import InputError
-from topology.machine import Machine
+from topology.machines import libvirt_host
+from topology.machines.machine import Machine
+from topology.maps.dts import write_dts
 
 POLL = 0.2  # seconds between looks at what the machine reports
 PORTS = range(20000, 30000)  # of another host's loopback, where nobody can look first

@@ -12,7 +12,7 @@ from deploy.base.timeouts import slowness
 from deploy.domains.deploy import Deployment, was_one
 from deploy.domains.deployed import GONE, Deployed, State
 from deploy.machine.events import BUTTON, Event
-from topology.clustermap import Cluster
+from topology.maps.clustermap import Cluster
 
 POLL = 0.2  # seconds between looks
 WINDOW, DELAY_MOST = 60.0, 5.0  # seconds; as cluster-manager/root/run/restart.h has them

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from deploy.deployment.planner import Plan
-from topology.clustermap import ClusterMap
-from topology.machine import Machine
-from topology.separate import separate
+from topology.machines.machine import Machine
+from topology.maps.clustermap import ClusterMap
+from topology.maps.separate import separate
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import replace
 
-from topology.machine import Machine
+from topology.machines.machine import Machine
 
 
 def on_host(machine: Machine, host: Machine, taken: Collection[int] = ()) -> tuple[Machine | None, str]:

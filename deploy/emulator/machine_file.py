@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from deploy.base.paths import ROOT
 from topology import foreign
 from topology.errors import InputError
-from topology.parts import MemoryRange, Shape
+from topology.machines.parts import MemoryRange, Shape
 
 PAPERS = "xeon-e5-2683v3"  # the machine of the papers: its figures are published, and it is the default
 MACHINES = ROOT / "emulator" / "machines"

@@ -9,8 +9,8 @@ from deploy.base.errors import Failure
 from deploy.live.orders import Numbering, Write
 from deploy.machine.events import Event
 from topology import regimes
-from topology.clustermap import GRANULARITIES
 from topology.errors import InputError
+from topology.maps.clustermap import GRANULARITIES
 
 MAGIC = 0x6772616E << 32  # LEDGER_GRANULARITY_MAGIC
 OFFSET = 136  # of `granularity` in struct ledger_kernel

@@ -25,10 +25,10 @@ from deploy.machine.events import Event
 from deploy.machine.run import Options, Run, boot
 from deploy.results.counting import with_counts
 from deploy.results.result import Result, evaluate
-from topology.clustermap import NEVER
 from topology.grouping import is_layout_name
 from topology.layouts import is_homed
-from topology.machine import Machine, Shape, default_memory, emulated, with_memory
+from topology.machines.machine import Machine, Shape, default_memory, emulated, with_memory
+from topology.maps.clustermap import NEVER
 from topology.units import MIB
 
 LAYOUTS = ("per-socket", "spanning")

@@ -12,7 +12,7 @@ from deploy.base.symbols import Image
 from deploy.deployment.planner import Plan
 from deploy.machine.console_lines import By, Line, lines, lines_by
 from deploy.machine.events import BAD_LINE, CLUSTER_DOWN, ENDS, Event, down_words, lost_words
-from topology.clustermap import ALWAYS, NEVER, Application
+from topology.maps.clustermap import ALWAYS, NEVER, Application
 
 LAST_LINES = 8
 UNSERVED = ", before it served"

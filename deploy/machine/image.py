@@ -21,10 +21,10 @@ from deploy.deployment.file_tree import FileTree
 from deploy.setup import needs
 from deploy.setup.build import require
 from topology import foreign
-from topology.clustermap import ClusterMap
-from topology.dts import write_dts
 from topology.errors import InputError
-from topology.fdt import compile_dts
+from topology.maps.clustermap import ClusterMap
+from topology.maps.dts import write_dts
+from topology.maps.fdt import compile_dts
 from topology.units import MIB
 
 # What GRUB itself needs; the rest of its modules would double the image. Those of partition tables are what

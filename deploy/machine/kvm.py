@@ -15,7 +15,7 @@ from deploy.deployment import Deployment
 from deploy.deployment.planner import plan
 from deploy.machine import qemu, run as boot
 from topology.errors import InputError
-from topology.machine import Shape
+from topology.machines.machine import Shape
 from topology.units import MIB
 
 TIME_LIMIT = 20.0  # seconds without a sign of life, for a boot that takes well under two where KVM is KVM

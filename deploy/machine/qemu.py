@@ -18,11 +18,11 @@ from deploy.deployment.addresses import INSIDE
 from deploy.machine.image import DirectBoot
 from deploy.machine.tap import Tap
 from topology import demand, drivers
-from topology.clustermap import Network
 from topology.errors import InputError
-from topology.machine import Machine, Shape, emulated
-from topology.q35 import grid
-from topology.qemu import address_bits, arguments
+from topology.machines.machine import Machine, Shape, emulated
+from topology.machines.q35 import grid
+from topology.machines.qemu import address_bits, arguments
+from topology.maps.clustermap import Network
 
 BINARY = os.environ.get("SKERRY_QEMU", "qemu-system-x86_64")
 

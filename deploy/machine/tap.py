@@ -15,7 +15,7 @@ from types import TracebackType
 
 from deploy.base.errors import Failure
 from topology import demand
-from topology.clustermap import Network
+from topology.maps.clustermap import Network
 
 DEVICE = "skerry0"
 _READY = "ready"

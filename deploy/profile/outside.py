@@ -28,7 +28,7 @@ from deploy.profile.programs import Program
 from deploy.profile.starting import deployment, planned
 from deploy.profile.tally import Owner, Profile, tally
 from topology import demand
-from topology.machine import Machine, Shape
+from topology.machines.machine import Machine, Shape
 
 BENCHMARK = "redis-benchmark"
 COMMAND = "getCommand"  # of Redis: each GET begins there

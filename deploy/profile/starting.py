@@ -19,7 +19,7 @@ from deploy.machine.run import Options, boot
 from deploy.profile import blocks
 from deploy.profile.programs import Program
 from deploy.profile.tally import Profile, tally
-from topology.machine import Machine, Shape
+from topology.machines.machine import Machine, Shape
 from topology.units import MIB
 
 COMMAND = "processCommand"  # of Redis: each command begins there

@@ -17,7 +17,7 @@ from deploy.machine.tap import Tap
 from deploy.profile import linux
 from deploy.profile.outside import Guest, Requests, load
 from deploy.profile.starting import deployment, planned
-from topology.machine import Machine, Shape
+from topology.machines.machine import Machine, Shape
 
 METRIC = "requests_per_cpu_s"
 ENOUGH = 20_000  # requests: more than a second of Linux's

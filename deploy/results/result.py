@@ -16,8 +16,8 @@ from deploy.machine.crashes import is_started_again
 from deploy.machine.events import BAD_LINE, CLUSTER_DOWN, EventStream, lost_words
 from deploy.machine.qemu import Accel, version
 from deploy.results import fingerprint, kinds, snapshots, survival, ycsb
-from topology.clustermap import NEVER
-from topology.draw import to_json
+from topology.maps.clustermap import NEVER
+from topology.maps.draw import to_json
 
 if TYPE_CHECKING:
     from deploy.emulator.entries import Entries

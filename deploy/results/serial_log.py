@@ -18,8 +18,8 @@ from deploy.machine.events import CANCEL, Event, EventStream
 from deploy.results.result import Result, evaluate
 from topology import foreign
 from topology.errors import InputError
-from topology.parts import Machine
-from topology.reader import read_blob
+from topology.machines.parts import Machine
+from topology.maps.reader import read_blob
 
 NOTES = "plan.json"  # lies on each image
 _EVENT = re.compile(r'\{"event":.*')

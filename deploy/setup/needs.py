@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from deploy.base.paths import BUILD
 from deploy.deployment import modules
-from topology.check import images_of
-from topology.clustermap import ClusterMap
+from topology.maps.check import images_of
+from topology.maps.clustermap import ClusterMap
 
 if TYPE_CHECKING:
     from deploy.load.measure import Comparison
 
-CHECKER = "lib/cluster-map/cluster-map.so"  # topology/checker.py
+CHECKER = "lib/cluster-map/cluster-map.so"  # topology/maps/checker.py
 LISTEN = "deploy/listen-backlog.so"         # deploy/machine/qemu.py
 WRAPPER = "apps/libc/skerry-cc"             # which Meson writes; what it links:
 NAMES, LAYER = "apps/libc/syscall-names.h", "net/skerry-layer.o"

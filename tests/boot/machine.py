@@ -16,7 +16,7 @@ from deploy.deployment import Deployment, Program, Redis
 from deploy.deployment.planner import Plan, plan
 from deploy.machine import qemu
 from deploy.machine.run import Options, Run, boot
-from topology.machine import Shape, default_memory
+from topology.machines.machine import Shape, default_memory
 from topology.units import MIB
 
 PATIENCE = 60.0  # seconds in which something must move: tens of times what a boot takes

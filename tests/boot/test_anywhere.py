@@ -15,7 +15,7 @@ from deploy.deployment.planner import Plan, plan
 from deploy.machine import qemu
 from tests.boot import screen
 from tests.boot.machine import assert_no_fault, client, machine, servers, with_redis
-from topology.machine import Shape
+from topology.machines.machine import Shape
 from topology.units import GIB
 
 

@@ -21,7 +21,7 @@ from deploy.profile.blocks import Block
 from deploy.profile.programs import Program
 from tests.boot.machine import PATIENCE
 from tests.boot.test_bench import counted
-from topology.clustermap import FINE
+from topology.maps.clustermap import FINE
 
 ROUNDS, BEFORE, COUNTED = 500, 300, 100  # of Call and ReplyRecv between two address spaces, the first operation of `bench ipc`
 KERNEL_HALF = 1 << 63

@@ -17,7 +17,7 @@ from deploy.deployment.modules import REGIMES
 from deploy.machine import qemu
 from tests.boot.machine import PATIENCE
 from tests.boot.test_commands import skerry
-from topology.clustermap import COARSE, FINE
+from topology.maps.clustermap import COARSE, FINE
 
 CONTRACT = [metric(name, "instructions") for name in ("call", "reply_recv", "slow_call", "signal", "yield")]
 

@@ -16,7 +16,7 @@ from deploy.deployment.planner import plan
 from deploy.machine import image
 from deploy.results import serial_log
 from tests.boot.machine import machine
-from topology.machine import Shape, emulated
+from topology.machines.machine import Shape, emulated
 from topology.units import GIB, MIB
 
 SHAPE = Shape(2, 1, GIB)

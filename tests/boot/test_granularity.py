@@ -14,7 +14,7 @@ from deploy.machine.run import Run
 from tests.boot.machine import client, machine, servers, with_redis
 from tests.boot.test_lockstat import add_up
 from tests.boot.test_restart_cluster import restarted
-from topology.clustermap import COARSE, FINE, GRANULARITIES
+from topology.maps.clustermap import COARSE, FINE, GRANULARITIES
 
 CHANGES, OPERATIONS = 24, 30000  # of each client, which take two to three times as long as the changes
 

@@ -8,7 +8,7 @@ import pytest
 from deploy.deployment import Load
 from tests.boot.machine import client, machine, servers, with_redis
 from tests.boot.test_granularity import taken
-from topology.clustermap import FINE
+from topology.maps.clustermap import FINE
 
 OPERATIONS = 1500  # of each client
 

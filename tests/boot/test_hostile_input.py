@@ -13,8 +13,8 @@ from deploy.base.paths import BUILD, ROOT
 from deploy.deployment import Deployment, Program
 from deploy.deployment.planner import plan
 from deploy.machine import image, qemu
-from topology.clustermap import Range
-from topology.machine import Shape
+from topology.machines.machine import Shape
+from topology.maps.clustermap import Range
 from topology.units import MIB
 
 LOADER = BUILD / "cluster-manager/loader/loader.elf"

@@ -11,8 +11,8 @@ from deploy.deployment import read
 from deploy.deployment.planner import plan, plan_map
 from tests.boot.machine import assert_no_fault, client, machine
 from tests.ports import reserved_port
-from topology.dts import write_dts
-from topology.parts import Board
+from topology.machines.parts import Board
+from topology.maps.dts import write_dts
 
 
 def test_irregular_machine(tmp_path: Path) -> None:

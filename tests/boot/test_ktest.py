@@ -12,7 +12,7 @@ from deploy.deployment.planner import Plan, plan
 from deploy.machine import qemu
 from deploy.machine.run import Run
 from tests.boot.machine import deployment, machine
-from topology.machine import Shape, default_memory
+from topology.machines.machine import Shape, default_memory
 from topology.units import GIB
 
 MINIMUM = {1: 440, 2: 470}  # tests of a cluster of one core, and of more, at least

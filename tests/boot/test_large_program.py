@@ -18,7 +18,7 @@ from deploy.deployment import Deployment, Program
 from deploy.deployment.planner import plan
 from deploy.machine import image, qemu
 from tests.boot.machine import ANSWER
-from topology.machine import Shape
+from topology.machines.machine import Shape
 from topology.units import GIB, MIB
 
 LOADER = BUILD / "cluster-manager/loader/loader.elf"

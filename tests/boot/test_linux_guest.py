@@ -14,7 +14,7 @@ from deploy.deployment import Deployment, Load, Redis
 from deploy.load.linux_guest import Options, build_guest, measure
 from deploy.machine import qemu
 from deploy.machine.image import DirectBoot
-from topology.machine import Shape
+from topology.machines.machine import Shape
 
 LOAD = Load(clients=2, workload="a", records=200, operations=300)
 DEPLOYMENT = Deployment(name="linux", redis=Redis(), shape=Shape(1, 2), load=LOAD)

@@ -12,8 +12,8 @@ from deploy.deployment import Load
 from deploy.deployment.planner import Plan, plan
 from deploy.machine import monitor, qemu
 from deploy.machine.run import Run
-from topology.clustermap import ClusterMap
-from topology.separate import separate
+from topology.maps.clustermap import ClusterMap
+from topology.maps.separate import separate
 
 from . import machine as machines
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from deploy.deployment.planner import Plan, plan
 from deploy.machine.run import Run
-from topology.separate import separate
+from topology.maps.separate import separate
 
 from . import machine as machines
 from .test_machines import devices, exchange, loader_line

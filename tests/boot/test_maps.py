@@ -12,8 +12,8 @@ from deploy.base.errors import Failure
 from deploy.deployment.planner import Plan, plan
 from deploy.machine import image, qemu
 from tests.boot.machine import client, machine, with_redis
-from topology.clustermap import Application, ClusterMap, Range
-from topology.machine import Shape, default_memory, emulated
+from topology.machines.machine import Shape, default_memory, emulated
+from topology.maps.clustermap import Application, ClusterMap, Range
 from topology.units import GIB, MIB
 
 

@@ -35,7 +35,7 @@ from deploy.load.measure import Comparison, accelerators, measure_once, settled,
 from deploy.machine import qemu
 from deploy.results.result import Result
 from tests.boot.machine import PATIENCE, deployment, machine
-from topology.machine import default_memory
+from topology.machines.machine import default_memory
 
 needs_new = pytest.mark.skipif(qemu.version() < run.SINCE, reason="QEMU before 9.2")
 XEON = load("xeon-e5-2683v3")

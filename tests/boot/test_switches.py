@@ -17,7 +17,7 @@ from tests.boot import gdb
 from tests.boot.machine import assert_no_fault, client, machine, servers, with_redis
 from tests.boot.test_ended import PATIENCE, is_over
 from tests.ports import reserved_port
-from topology.clustermap import Application
+from topology.maps.clustermap import Application
 
 LAYOUTS = ["per-socket", "spanning"]
 

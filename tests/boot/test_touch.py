@@ -13,7 +13,7 @@ from deploy.machine import monitor, qemu
 from deploy.machine.events import Event
 from deploy.machine.run import Run
 from tests.boot.machine import deployment, machine
-from topology.machine import default_memory
+from topology.machines.machine import default_memory
 from topology.units import MIB
 
 HEAP = 64 * MIB

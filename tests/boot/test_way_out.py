@@ -10,7 +10,7 @@ import redis
 from deploy.deployment import Subnet
 from deploy.machine.run import Run
 from tests.boot.machine import ANSWER, client, machine, servers, with_redis
-from topology.clustermap import Network
+from topology.maps.clustermap import Network
 
 TIMEOUT = 5000  # ms that MIGRATE waits for its target
 BEYOND = [Network().gateway, "10.0.2.3", "127.0.0.1", "192.0.2.1"]  # the host's loopback, its name server, the machine's own, anybody

@@ -23,7 +23,7 @@ from deploy.load import measure
 from deploy.results import fingerprint
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
-from topology.machine import Shape
+from topology.machines.machine import Shape
 
 OTHERWISE = {"CCACHE_DISABLE": "1", "TZ": "Asia/Tokyo", "LC_ALL": "C.UTF-8", "USER": "somebody", "HOME": "/nonexistent"}
 FOLDER = "another/folder with a longer name".replace(" ", "-")

@@ -23,7 +23,7 @@ ALLOWED = {
     "topology/foreign.py": "bounds",
     "deploy/deployment/reader.py": "foreign.check_toml() has been called, and only tomli says where a mistake is",
     "deploy/deployment/places.py": "a quoted key of a file that has been read",
-    "topology/checker.py": "the answer of lib/cluster-map",
+    "topology/maps/checker.py": "the answer of lib/cluster-map",
     "topology/drivers.py": OF_THE_TREE, "topology/regimes.py": OF_THE_TREE, "deploy/setup/sources.py": OF_THE_TREE,
     "deploy/setup/packages.py": OF_THE_TREE, "deploy/profile/training.py": OF_THE_TREE, "deploy/tools/documents/result.py": OF_THE_TREE,
     "deploy/tools/documents/__main__.py": "results that a maintainer publishes",

@@ -8,7 +8,7 @@ from itertools import takewhile
 from topology.errors import InputError
 from topology.grouping import WORDS, group
 from topology.limits import MAX_CLUSTERS, MAX_CPUS
-from topology.machine import Machine
+from topology.machines.machine import Machine
 from topology.model.cluster import Throughput
 
 LAYOUTS = ("spanning", "per-socket", "per-numa", "per-l3")  # largest clusters first, as machines are built

@@ -16,7 +16,7 @@ from deploy.emulator import run
 from deploy.emulator.lockstep import Mark
 from deploy.emulator.machine_file import ModelledMachine
 from deploy.machine.events import Event
-from topology.machine import default_memory
+from topology.machines.machine import default_memory
 
 FIRST_SIGNAL, WORKER_RUNS, LAST_SIGNAL = 1, 2, 3  # marks of apps/pingpong/forkjoin.c
 ROUNDS, MOST_ROUNDS = 16, 10_000

@@ -14,8 +14,8 @@ from deploy.bench.scale import measure as scale
 from deploy.bench.scale.measure import Point
 from deploy.emulator.machine_file import ModelledMachine
 from deploy.results.result import Result
-from topology.clustermap import COARSE, FINE
 from topology.errors import InputError
+from topology.maps.clustermap import COARSE, FINE
 from topology.model.papers import UHLIG_FIGURE_6, UHLIG_FIGURE_7
 
 IPC, FORK_JOIN, UNMAP, LOAD = "6", "7", "8", "load"

@@ -19,7 +19,7 @@ from deploy.emulator import lockstep, run
 from deploy.emulator.lockstep import Mark, Marks
 from deploy.emulator.machine_file import ModelledMachine
 from deploy.machine.events import Event
-from topology.machine import Shape, default_memory
+from topology.machines.machine import Shape, default_memory
 
 CALL, RETURNED = 1, 2  # marks of apps/pingpong/unmap.c
 ROUNDS = 4

@@ -13,7 +13,7 @@ from deploy.bench.dynamic import unmap
 from deploy.bench.dynamic.measure import UNMAP, at_plain_costs
 from deploy.emulator.machine_file import ModelledMachine
 from deploy.results.result import Result
-from topology.clustermap import COARSE, FINE
+from topology.maps.clustermap import COARSE, FINE
 from topology.model.papers import UHLIG_MAPPING_GROWTH, UHLIG_SPLIT_NODE_BYTES, UHLIG_UNMAP_MORE, UHLIG_UNMAP_OVERHEAD
 
 KERNEL = "dynamic"

@@ -15,7 +15,7 @@ from deploy.machine.events import Event
 from deploy.profile.programs import UNKNOWN, Program
 from deploy.profile.run import profile
 from deploy.profile.tally import Profile
-from topology.clustermap import NEVER, ON_FAILURE
+from topology.maps.clustermap import NEVER, ON_FAILURE
 
 # Source files of what every cluster does so that the others can see that it lives, and to see whether they do.
 WATCHING = ("cluster-kernel/core/beat.c", "cluster-manager/root/link/watch.c", "cluster-manager/root/base/signs.c", "cluster-manager/root/run/rescue.c")

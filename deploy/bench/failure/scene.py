@@ -23,7 +23,7 @@ from deploy.machine import gdb_remote, monitor
 from deploy.machine.console_lines import By
 from deploy.machine.events import CLUSTER_DOWN, Event, lost_words
 from deploy.machine.run import Run
-from topology.machine import Shape, default_memory
+from topology.machines.machine import Shape, default_memory
 from topology.units import MIB
 
 WAYS = tuple(kill.ORDERS)

@@ -14,7 +14,7 @@ from deploy.machine.qemu import Accel
 from deploy.results import kinds
 from deploy.results.result import Result
 from topology import regimes
-from topology.clustermap import COARSE
+from topology.maps.clustermap import COARSE
 
 ROUNDS_MAX = 200_000  # the program has room for
 EMPTY = "empty"  # the readings of the clock alone

@@ -11,7 +11,7 @@ from deploy.deployment.planner import Plan, plan
 from deploy.machine.events import Event
 from deploy.machine.qemu import Accel
 from deploy.machine.run import Options, boot
-from topology.machine import Shape, default_memory
+from topology.machines.machine import Shape, default_memory
 
 AT_HOME = {True: ("local",), False: ()}  # its last word, where objects are at home on the core of their threads
 

@@ -14,7 +14,7 @@ from deploy.emulator.machine_file import ModelledMachine
 from deploy.machine.events import EventStream
 from deploy.machine.qemu import Accel
 from deploy.machine.run import Options, boot
-from topology.machine import Shape, default_memory
+from topology.machines.machine import Shape, default_memory
 
 MESSAGES, MEMORY = "messages", "memory"
 

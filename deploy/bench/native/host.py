@@ -11,8 +11,8 @@ from typing import Any
 from deploy.base import host
 from deploy.bench.native import program
 from topology.errors import InputError
-from topology.hwloc import survey_live
 from topology.limits import MAX_CPUS
+from topology.machines.hwloc import survey_live
 
 WINDOW = 100_000_000  # cycles of one look at whether they run together
 GLANCE = 10_000_000  # of one between runs

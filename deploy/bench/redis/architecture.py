@@ -12,7 +12,7 @@ from rich.table import Table
 
 from deploy.bench.redis import measure as redis
 from deploy.deployment.planner import plan
-from topology.clustermap import Application
+from topology.maps.clustermap import Application
 from topology.model.papers import ELPHINSTONE, REDIS_CORES
 
 SOURCE = f"{ELPHINSTONE}, 5.2.1, Figure 6"

@@ -25,7 +25,7 @@ from deploy.machine.run import Options, Run, boot
 from deploy.results.result import Result
 from deploy.results.snapshots import between, mean, ratio
 from topology.errors import InputError
-from topology.machine import Shape, default_memory
+from topology.machines.machine import Shape, default_memory
 
 LAYOUT = "spanning"
 RECORDS, OPERATIONS, CLIENTS, CORES = 1000, 1000, 2, "1,2,4"

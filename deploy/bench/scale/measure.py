@@ -23,7 +23,7 @@ from deploy.results.result import Result
 from deploy.results.snapshots import ratio
 from topology.errors import InputError
 from topology.grouping import check_named
-from topology.machine import Shape, default_memory
+from topology.machines.machine import Shape, default_memory
 from topology.spans import format_spans
 
 DELAYS = "125..32000"  # Figure 4 starts at 500; but a lock that is held for a fifth of the time bends at a fifth

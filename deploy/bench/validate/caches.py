@@ -15,7 +15,7 @@ from deploy.emulator.machine_file import LINE_PRICES, ModelledMachine
 from deploy.machine.events import Event
 from deploy.machine.run import Options, boot
 from topology.errors import InputError
-from topology.machine import default_memory
+from topology.machines.machine import default_memory
 from topology.model.papers import LEVELS
 from topology.units import MIB
 

@@ -13,7 +13,7 @@ from deploy.base import host
 from deploy.base.errors import Failure
 from deploy.bench.native import program
 from deploy.emulator.machine_file import ASSUMED, MOST_CORES, price_names
-from topology.hwloc import survey_live
+from topology.machines.hwloc import survey_live
 
 PROGRAM = "bench-prices"
 RUNS, ROUNDS = 5, 300  # of the program, and samples of each figure in one

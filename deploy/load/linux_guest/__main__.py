@@ -17,7 +17,7 @@ from deploy.load.linux_guest.machine import COMMAND_LINE, Options
 from deploy.load.linux_guest.result import measure
 from deploy.machine import qemu
 from topology.errors import InputError
-from topology.machine import Shape, default_memory
+from topology.machines.machine import Shape, default_memory
 
 MODES = {"parallel": qemu.TCG_PARALLEL, "turns": qemu.TCG_TURNS, "icount": qemu.TCG_COUNTED, "kvm": qemu.KVM}
 

@@ -16,8 +16,8 @@ from deploy.deployment.planner import expand
 from deploy.deployment.switches import switches
 from deploy.load.linux_guest.cpio import Archive
 from deploy.machine.image import DirectBoot
-from topology.clustermap import Application
-from topology.machine import emulated
+from topology.machines.machine import emulated
+from topology.maps.clustermap import Application
 
 RENDEZVOUS = "/tmp/meet"
 

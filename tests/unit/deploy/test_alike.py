@@ -5,7 +5,7 @@ import pytest
 
 from deploy.cli.commands.measure.compare import alike
 from deploy.load.measure import Comparison, settled
-from topology.machine import Shape
+from topology.machines.machine import Shape
 from topology.units import GIB
 
 

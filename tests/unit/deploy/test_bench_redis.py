@@ -17,9 +17,9 @@ from deploy.emulator.lockstep import Mark
 from deploy.load.measure import SOCKET_PORT
 from deploy.results.result import evaluate
 from deploy.results.snapshots import between
-from topology.dts import write_dts
 from topology.errors import InputError
-from topology.reader import read_dts
+from topology.maps.dts import write_dts
+from topology.maps.reader import read_dts
 from topology.units import MIB
 
 from .synthetic import HZ, good_run, stream

@@ -26,7 +26,7 @@ from deploy.machine.events import Event
 from deploy.machine.run import Options, boot
 from tests.unit.deploy.executables import executable
 from topology.errors import InputError
-from topology.machine import Shape
+from topology.machines.machine import Shape
 from topology.units import GIB
 
 ELF = executable()

@@ -13,7 +13,7 @@ from deploy.bench.validate import calibrate
 from deploy.bench.validate.calibrate import Cache, Calibration, Figure, Places
 from deploy.cli.main import main
 from deploy.emulator.machine_file import load, price_names
-from topology.survey import Processor, Survey
+from topology.machines.survey import Processor, Survey
 
 ALONE = {
     "cpi": 0.5, "l1": 4.0, "l2": 14.0, "l3": 42.0, "dram": 200.0, "nothing": 5.0, "atomic": 25.0, "fence": 40.0, "pause": 45.0,

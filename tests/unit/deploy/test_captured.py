@@ -17,10 +17,10 @@ from deploy.deployment.planner import plan
 from deploy.machine import image
 from deploy.machine.console_lines import By
 from deploy.results import serial_log
-from topology.dts import write_dts
 from topology.errors import InputError
-from topology.fdt import compile_dts
-from topology.machine import MemoryRange, Shape, emulated
+from topology.machines.machine import MemoryRange, Shape, emulated
+from topology.maps.dts import write_dts
+from topology.maps.fdt import compile_dts
 from topology.units import GIB
 
 MACHINE = '{"event":"machine","cpu":"A processor","hypervisor":""}'

@@ -9,11 +9,11 @@ from deploy.base.paths import ROOT
 from deploy.cli.options import load_plan
 from deploy.deployment import Deployment, Load, Metrics, Program, Redis, parse
 from deploy.deployment.planner import plan, plan_map
-from topology.clustermap import COARSE, FINE
-from topology.dts import write_dts
 from topology.errors import InputError
-from topology.machine import Shape
-from topology.reader import read_dts
+from topology.machines.machine import Shape
+from topology.maps.clustermap import COARSE, FINE
+from topology.maps.dts import write_dts
+from topology.maps.reader import read_dts
 from topology.units import GIB, MIB
 
 EXAMPLES = sorted((ROOT / "deploy/deployments").glob("*.toml"))

@@ -9,8 +9,8 @@ from deploy.cli.options import adapt
 from deploy.deployment import parse, read
 from deploy.deployment.planner import plan
 from tests.unit.topology.machines import write
-from topology.dts import write_dts
 from topology.errors import InputError
+from topology.maps.dts import write_dts
 
 # What the file says, and what the line about it begins with and contains.
 REFUSED = [

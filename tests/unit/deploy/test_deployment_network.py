@@ -12,8 +12,8 @@ from deploy.deployment.planner import plan
 from deploy.machine.qemu import Forward, user_network
 from deploy.machine.run import check_ports
 from tests.ports import reserved_port
-from topology.clustermap import Network
 from topology.errors import InputError
+from topology.maps.clustermap import Network
 
 PROGRAM = "[[program]]\nprogram = 'posixtest'\nnetwork = true\n"
 

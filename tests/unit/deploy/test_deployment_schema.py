@@ -7,7 +7,7 @@ from dataclasses import fields
 
 from deploy.base.paths import ROOT
 from deploy.deployment import Deployment, Load, Metrics, Program, Redis, parse, places, reference, schema
-from topology.machine import Shape
+from topology.machines.machine import Shape
 
 AGAIN = "is out of date: build/venv/bin/python -m deploy.deployment writes it anew"
 

@@ -24,12 +24,12 @@ from deploy.machine.events import Event
 from deploy.machine.qemu import Forward
 from tests.unit.topology.capabilities import Host
 from tests.unit.topology.machines import MACHINES, write
-from topology import libvirt_host
-from topology.clustermap import ClusterMap, Network
 from topology.errors import InputError
-from topology.machine import Machine, Shape, emulated
-from topology.mapmaker import make_map
-from topology.sources import read_machine
+from topology.machines import libvirt_host
+from topology.machines.machine import Machine, Shape, emulated
+from topology.machines.sources import read_machine
+from topology.maps.clustermap import ClusterMap, Network
+from topology.maps.mapmaker import make_map
 from topology.spans import parse_spans
 from topology.units import GIB, KIB
 

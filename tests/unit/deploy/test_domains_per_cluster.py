@@ -27,7 +27,7 @@ from deploy.live.lockstat.record import SIZE
 from deploy.machine.events import Event
 from tests.unit.deploy.test_domains import FORWARDS, host, plan
 from topology.errors import InputError
-from topology.machine import Shape, emulated
+from topology.machines.machine import Shape, emulated
 from topology.units import GIB, KIB
 
 RECORD = Record("test", "1.0", "per-socket", "clh", 2, 4, "tcg", "skerry-test", forwards=FORWARDS, machines=2)

@@ -17,10 +17,10 @@ from deploy.machine import qemu
 from deploy.machine.image import DirectBoot
 from tests.unit.deploy.test_domains_per_cluster import FOLDER, RECORD
 from topology import drivers
-from topology.clustermap import Application
-from topology.dts import write_dts
 from topology.errors import InputError
-from topology.machine import emulated
+from topology.machines.machine import emulated
+from topology.maps.clustermap import Application
+from topology.maps.dts import write_dts
 
 NAMES = list(drivers.every())
 

@@ -24,7 +24,7 @@ from deploy.load.linux_guest import kernel, machine
 from deploy.machine import qemu, run_folder
 from deploy.machine.image import DirectBoot, make_direct
 from deploy.setup import bootstrap, build as building, sources
-from topology.machine import Shape
+from topology.machines.machine import Shape
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from deploy.deployment import Deployment, Load, Redis
 from deploy.deployment.planner import expand
 from deploy.load.linux_guest.cpio import Archive
 from deploy.load.linux_guest.plan import guest_plan
-from topology.machine import Shape
+from topology.machines.machine import Shape
 
 
 def unpack(data: bytes) -> dict[str, tuple[int, bytes]]:

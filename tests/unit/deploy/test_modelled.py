@@ -16,7 +16,7 @@ from deploy.emulator.machine_file import ASSUMED, LINE_PRICES, MACHINES, load, n
 from deploy.load.measure import Comparison
 from deploy.machine.qemu import Accel
 from topology.errors import InputError
-from topology.q35 import q35_memory
+from topology.machines.q35 import q35_memory
 from topology.units import GIB
 
 XEON = MACHINES / "xeon-e5-2683v3.toml"

@@ -27,8 +27,8 @@ from deploy.cli import main
 from deploy.deployment.modules import REGIMES
 from deploy.results.result import document
 from topology.errors import InputError
+from topology.machines.survey import Processor, Survey
 from topology.model import fit, measured, repairman
-from topology.survey import Processor, Survey
 
 SHORT = 10_000_000  # cycles of a window
 CPUS = sorted(os.sched_getaffinity(0))

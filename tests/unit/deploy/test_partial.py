@@ -33,7 +33,7 @@ from deploy.load.measure import Comparison
 from deploy.machine import qemu
 from deploy.machine.events import Event
 from deploy.results.result import Result
-from topology.machine import Shape
+from topology.machines.machine import Shape
 
 from .test_bench_redis import point as redis_point
 from .test_scale import point as scale_point, text_of

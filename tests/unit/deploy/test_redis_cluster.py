@@ -11,7 +11,7 @@ from deploy.deployment import Deployment, Redis
 from deploy.deployment.planner import plan
 from deploy.machine.qemu import INSIDE, Forward
 from deploy.machine.redis_cluster import SLOTS, commands, instances
-from topology.machine import Shape
+from topology.machines.machine import Shape
 
 YES = ("--cluster-enabled", "yes")
 

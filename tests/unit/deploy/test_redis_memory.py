@@ -10,7 +10,7 @@ from deploy.deployment.planner import plan
 from deploy.deployment.redis_memory import limits, maxmemory
 from deploy.load.measure import Comparison
 from topology.errors import InputError
-from topology.machine import Shape
+from topology.machines.machine import Shape
 from topology.units import MIB
 
 

@@ -24,7 +24,7 @@ from deploy.deployment.planner import plan
 from deploy.setup import bootstrap, build, extensions, needs, packages
 from deploy.setup.needs import Needs
 from topology import demand
-from topology.check import images_of
+from topology.maps.check import images_of
 
 DEPLOYMENTS = sorted((ROOT / "deploy/deployments").glob("*.toml"))
 NOT_FOR_RUNNING = re.compile(r"(^|/)(test|tests|model|bench|fuzz|replay)[-/]|kernel-(bench|fuzz|replay|model)|sanitized|\bclang\b|posix-host")

@@ -22,7 +22,7 @@ from deploy.compare import runs
 from deploy.emulator.machine_file import load
 from deploy.load.measure import Comparison, settled, with_room
 from topology.errors import InputError
-from topology.machine import default_memory
+from topology.machines.machine import default_memory
 from topology.units import GIB
 
 Report = Callable[[object], None]

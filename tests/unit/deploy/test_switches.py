@@ -11,8 +11,8 @@ from deploy.deployment.planner import Plan, plan
 from deploy.load import measure
 from deploy.load.linux_guest.plan import guest_plan
 from topology.errors import InputError
-from topology.machine import Shape, default_memory
-from topology.separate import separate
+from topology.machines.machine import Shape, default_memory
+from topology.maps.separate import separate
 
 REDIS = Path("deploy/deployments/redis.toml")
 

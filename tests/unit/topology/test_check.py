@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from topology import checker
-from topology.check import check_map
-from topology.checker import refused
-from topology.clustermap import Application
-from topology.dts import write_dts
 from topology.errors import InputError
-from topology.fdt import compile_dts
-from topology.machine import Shape, emulated
-from topology.reader import read_blob, read_dts, read_file
+from topology.machines.machine import Shape, emulated
+from topology.maps import checker
+from topology.maps.check import check_map
+from topology.maps.checker import refused
+from topology.maps.clustermap import Application
+from topology.maps.dts import write_dts
+from topology.maps.fdt import compile_dts
+from topology.maps.reader import read_blob, read_dts, read_file
 from topology.units import LARGE_PAGE
 
 MACHINE = emulated(Shape())

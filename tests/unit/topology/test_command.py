@@ -14,11 +14,11 @@ from deploy.deployment import Deployment, Redis
 from deploy.deployment.planner import plan
 from tests.unit.topology.capabilities import Host
 from tests.unit.topology.machines import write
-from topology.check import check_map
 from topology.errors import InputError
-from topology.machine import Machine, Shape, emulated
-from topology.reader import read_dts
-from topology.sources import read_machine
+from topology.machines.machine import Machine, Shape, emulated
+from topology.machines.sources import read_machine
+from topology.maps.check import check_map
+from topology.maps.reader import read_dts
 from topology.units import GIB
 
 

@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.unit.steps import steps
-from topology import fdt, foreign, hwloc
+from topology import foreign
 from topology.errors import InputError
-from topology.fdt import check_source, compile_dts
-from topology.sources import read_machine
+from topology.machines import hwloc
+from topology.machines.sources import read_machine
+from topology.maps import fdt
+from topology.maps.fdt import check_source, compile_dts
 from topology.spans import parse_spans
 
 

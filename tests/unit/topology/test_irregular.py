@@ -13,17 +13,17 @@ from deploy.load.measure import Comparison, steps, with_room
 from deploy.machine import qemu
 from tests.unit.topology.machines import MACHINES, write
 from tests.unit.topology.test_qemu import ask, processors
-from topology.check import check_map
-from topology.dts import write_dts
 from topology.errors import InputError
-from topology.irregular import machine_of
-from topology.libvirt_domain import machine_elements
-from topology.machine import Machine, Shape, emulated, like, one_thread_per_core, with_memory, with_shape
-from topology.mapmaker import make_map
-from topology.parts import Board, Core
-from topology.qemu import MAX_CPUS, arguments
-from topology.reader import read_dts
-from topology.sources import read_machine
+from topology.machines.irregular import machine_of
+from topology.machines.libvirt_domain import machine_elements
+from topology.machines.machine import Machine, Shape, emulated, like, one_thread_per_core, with_memory, with_shape
+from topology.machines.parts import Board, Core
+from topology.machines.qemu import MAX_CPUS, arguments
+from topology.machines.sources import read_machine
+from topology.maps.check import check_map
+from topology.maps.dts import write_dts
+from topology.maps.mapmaker import make_map
+from topology.maps.reader import read_dts
 from topology.units import GIB, MIB
 
 IRREGULAR = {

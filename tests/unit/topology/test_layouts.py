@@ -6,16 +6,16 @@ from dataclasses import replace
 import pytest
 
 from topology import layouts
-from topology.check import check_map
-from topology.clustermap import Range
-from topology.dts import write_dts
 from topology.errors import InputError
 from topology.grouping import group
 from topology.layouts import Clusters, possible_sizes
-from topology.machine import Machine, MemoryRange, Shape, emulated, uniform_distances
-from topology.mapmaker import make_map
-from topology.memory import carve, channel_size
-from topology.reader import read_dts
+from topology.machines.machine import Machine, MemoryRange, Shape, emulated, uniform_distances
+from topology.maps.check import check_map
+from topology.maps.clustermap import Range
+from topology.maps.dts import write_dts
+from topology.maps.mapmaker import make_map
+from topology.maps.memory import carve, channel_size
+from topology.maps.reader import read_dts
 from topology.units import GIB, LARGE_PAGE, MIB
 
 

@@ -9,12 +9,12 @@ import pytest
 
 from tests.unit.topology.capabilities import Host
 from tests.unit.topology.machines import MACHINES, write
-from topology.clustermap import ClusterMap
 from topology.errors import InputError
-from topology.libvirt_domain import domain
-from topology.machine import Shape, emulated
-from topology.mapmaker import make_map
-from topology.sources import read_machine
+from topology.machines.libvirt_domain import domain
+from topology.machines.machine import Shape, emulated
+from topology.machines.sources import read_machine
+from topology.maps.clustermap import ClusterMap
+from topology.maps.mapmaker import make_map
 from topology.spans import parse_spans
 from topology.units import GIB, KIB
 

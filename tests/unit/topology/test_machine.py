@@ -4,8 +4,8 @@ from dataclasses import replace
 import pytest
 
 from topology.errors import InputError
-from topology.machine import MemoryRange, Shape, emulated, shape_of, with_shape
-from topology.q35 import q35_memory
+from topology.machines.machine import MemoryRange, Shape, emulated, shape_of, with_shape
+from topology.machines.q35 import q35_memory
 from topology.units import GIB, MIB, format_size, parse_size
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from topology.limits import MAX_CLUSTERS, MAX_CPUS
-from topology.machine import Machine, Shape, emulated
+from topology.machines.machine import Machine, Shape, emulated
 from topology.model.plan import Advice, Planner
 from topology.model.regimes import ClosedForm
 from topology.model.ticket import steady

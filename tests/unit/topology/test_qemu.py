@@ -11,9 +11,9 @@ import pytest
 from deploy.machine.qemu import BINARY, version
 from tests.unit.topology.machines import write
 from topology.errors import InputError
-from topology.machine import MemoryRange, Shape, emulated
-from topology.qemu import arguments, cpu_argument
-from topology.sources import read_machine
+from topology.machines.machine import MemoryRange, Shape, emulated
+from topology.machines.qemu import arguments, cpu_argument
+from topology.machines.sources import read_machine
 from topology.units import GIB, MIB
 
 

@@ -9,16 +9,16 @@ from deploy.base.paths import ROOT
 from deploy.cli.options import load_plan
 from deploy.deployment.planner import Plan, plan_map
 from tests.unit.topology.machines import MACHINES, write
-from topology.check import check_map
-from topology.clustermap import ClusterMap, Range
-from topology.dts import write_dts
 from topology.errors import InputError
-from topology.machine import Machine, Shape, emulated
-from topology.mapmaker import make_map
-from topology.q35 import place
-from topology.reader import read_dts
-from topology.separate import separate
-from topology.sources import read_machine
+from topology.machines.machine import Machine, Shape, emulated
+from topology.machines.q35 import place
+from topology.machines.sources import read_machine
+from topology.maps.check import check_map
+from topology.maps.clustermap import ClusterMap, Range
+from topology.maps.dts import write_dts
+from topology.maps.mapmaker import make_map
+from topology.maps.reader import read_dts
+from topology.maps.separate import separate
 from topology.units import GIB, LARGE_PAGE, MIB
 
 REDIS = ROOT / "deploy/deployments/redis.toml"

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from topology.check import check_map
-from topology.clustermap import ClusterMap
-from topology.dts import write_dts
 from topology.errors import InputError
 from topology.limits import CHANNEL_PORTS, PORT_SIZE
-from topology.machine import Shape, emulated
-from topology.reader import read_dts
+from topology.machines.machine import Shape, emulated
+from topology.maps.check import check_map
+from topology.maps.clustermap import ClusterMap
+from topology.maps.dts import write_dts
+from topology.maps.reader import read_dts
 
 MACHINE = emulated(Shape(2, 2))
 GOOD = (

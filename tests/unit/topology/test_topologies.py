@@ -14,16 +14,16 @@ from pathlib import Path
 import pytest
 
 from tests.unit.topology.machines import MACHINES, from_set, lstopo, write, xml_of
-from topology.check import check_map
-from topology.clustermap import Cluster, ClusterMap
-from topology.dts import write_dts
 from topology.errors import InputError
 from topology.limits import MAX_CLUSTERS, MAX_CPUS
-from topology.machine import Machine
-from topology.mapmaker import make_map
-from topology.q35 import place
-from topology.reader import read_dts
-from topology.sources import read_machine
+from topology.machines.machine import Machine
+from topology.machines.q35 import place
+from topology.machines.sources import read_machine
+from topology.maps.check import check_map
+from topology.maps.clustermap import Cluster, ClusterMap
+from topology.maps.dts import write_dts
+from topology.maps.mapmaker import make_map
+from topology.maps.reader import read_dts
 from topology.units import LARGE_PAGE
 
 NAMED = {"per-socket": "package", "per-l3": "l3cache", "per-numa": "numanode", "spanning": "machine"}

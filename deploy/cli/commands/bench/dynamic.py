@@ -30,8 +30,8 @@ from deploy.results import export
 from deploy.results.result import document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
-from topology.clustermap import COARSE
 from topology.errors import InputError
+from topology.maps.clustermap import COARSE
 from topology.model import ranges
 
 COUNTED = (IPC, UNMAP)  # figures of which one core is counted

@@ -28,7 +28,7 @@ from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
 from topology.limits import MAX_PATIENCE, MIN_PATIENCE
-from topology.machine import Shape
+from topology.machines.machine import Shape
 
 COST_SILENCE = 300.0  # seconds: the plugin makes the emulator slower
 

@@ -25,8 +25,8 @@ from deploy.results.result import document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology import regimes
-from topology.clustermap import COARSE, FINE, GRANULARITIES
 from topology.errors import InputError
+from topology.maps.clustermap import COARSE, FINE, GRANULARITIES
 
 SILENCE = 300.0  # seconds in which a measurement must come to its end
 

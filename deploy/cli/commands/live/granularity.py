@@ -13,7 +13,7 @@ from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.cli.commands.live.kill import local_machine
 from deploy.live.granularity import NUMBERING, check, done, order
-from topology.clustermap import GRANULARITIES
+from topology.maps.clustermap import GRANULARITIES
 
 PATIENCE = 20.0  # seconds: ticks of a manager are 50 ms of the machine's time
 _POLL = 0.02

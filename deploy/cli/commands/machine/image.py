@@ -19,7 +19,7 @@ from deploy.results import serial_log
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
-from topology.qemu import arguments, cpu_argument
+from topology.machines.qemu import arguments, cpu_argument
 from topology.units import MIB
 
 PORT = re.compile(r"none|(mmio:)?(0x[0-9a-f]+|[0-9]+)(,[0-9]+(,[124])?)?")

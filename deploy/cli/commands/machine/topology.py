@@ -12,19 +12,19 @@ from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.cli.completion import files, words
 from deploy.cli.options import LAYOUTS, Cores, Lock, Memory, Smt, Sockets, threads
 from deploy.deployment.modules import are_built, collect
-from topology.check import check_map
-from topology.clustermap import ClusterMap
-from topology.draw import draw, to_json
-from topology.dts import write_dts
 from topology.errors import InputError
 from topology.grouping import EXPLAINED, is_layout_name
-from topology.irregular import machine_of
-from topology.libvirt_domain import domain
-from topology.machine import Machine, Shape, default_memory, emulated, with_shape
-from topology.mapmaker import make_map
-from topology.qemu import arguments, cpu_argument
-from topology.reader import read_file
-from topology.sources import LIVE, read_machine
+from topology.machines.irregular import machine_of
+from topology.machines.libvirt_domain import domain
+from topology.machines.machine import Machine, Shape, default_memory, emulated, with_shape
+from topology.machines.qemu import arguments, cpu_argument
+from topology.machines.sources import LIVE, read_machine
+from topology.maps.check import check_map
+from topology.maps.clustermap import ClusterMap
+from topology.maps.draw import draw, to_json
+from topology.maps.dts import write_dts
+from topology.maps.mapmaker import make_map
+from topology.maps.reader import read_file
 from topology.units import LARGE_PAGE, format_size, parse_size
 
 FORMATS = ("draw", "dts", "json", "svg", "qemu", "libvirt")

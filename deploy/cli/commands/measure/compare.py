@@ -35,11 +35,11 @@ from deploy.profile.run import profile
 from deploy.results.result import Result, document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
-from topology.dts import write_dts
 from topology.errors import InputError
 from topology.grouping import NAMED, check_named
 from topology.limits import MAX_PORTS
-from topology.machine import Machine, Shape, default_memory
+from topology.machines.machine import Machine, Shape, default_memory
+from topology.maps.dts import write_dts
 from topology.units import parse_size
 
 RESULTS = BUILD / "results"

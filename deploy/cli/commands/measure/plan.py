@@ -15,11 +15,11 @@ from deploy.cli.options import Cores, Sockets
 from deploy.report import model_results, model_tables
 from topology.errors import InputError
 from topology.limits import MAX_CPUS
-from topology.machine import Machine, Shape, emulated
+from topology.machines.machine import Machine, Shape, emulated
+from topology.machines.sources import LIVE, read_machine
 from topology.model import cluster, published, ranges, regimes
 from topology.model.plan import Advice, Planner
 from topology.model.regimes import ClosedForm
-from topology.sources import LIVE, read_machine
 
 Service = Annotated[
     float,

@@ -8,13 +8,13 @@ files, the nodes that describe the machine's memory, and a machine to compare wi
 import re
 from collections.abc import Iterable, Mapping
 
-from topology.checker import can_check, read_map
-from topology.clustermap import ClusterMap, Range
-from topology.dts import write_dts
 from topology.errors import InputError
-from topology.fdt import compile_dts
 from topology.limits import NAME_SIZE
-from topology.machine import Machine, MemoryRange
+from topology.machines.machine import Machine, MemoryRange
+from topology.maps.checker import can_check, read_map
+from topology.maps.clustermap import ClusterMap, Range
+from topology.maps.dts import write_dts
+from topology.maps.fdt import compile_dts
 from topology.units import PAGE
 
 

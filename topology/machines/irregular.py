@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The machine that a map was made for, where it is emulated: its shape says it, or a board and the map's cores."""
 
-from topology.clustermap import ClusterMap
 from topology.errors import InputError
-from topology.machine import emulated, uniform_distances
-from topology.parts import Board, Core, Machine, Shape
-from topology.q35 import Place, place
+from topology.machines.machine import emulated, uniform_distances
+from topology.machines.parts import Board, Core, Machine, Shape
+from topology.machines.q35 import Place, place
+from topology.maps.clustermap import ClusterMap
 
 
 def machine_of(cluster_map: ClusterMap) -> Machine:
@@ -45,7 +45,7 @@ def _irregular(cluster_map: ClusterMap, board: Board) -> Machine:
 
 
 def _place(board: Board, apic: int) -> Place:
-    """As topology.q35.Grid makes APIC ids: each part has as many bits as its largest number needs."""
+    """As topology.machines.q35.Grid makes APIC ids: each part has as many bits as its largest number needs."""
     found, rest = [], apic
     for width in (board.threads, board.cores, max(1, board.caches)):
         bits = (width - 1).bit_length()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from topology.errors import KeyPath
 from topology.limits import RESTART_DELAY, RESTART_LIMIT
-from topology.machine import Board, MemoryRange, Shape
+from topology.machines.machine import Board, MemoryRange, Shape
 
 COMPATIBLE = "skerry,cluster-map-v1"
 

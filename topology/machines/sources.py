@@ -4,11 +4,11 @@
 import re
 from pathlib import Path
 
-from topology import hwloc, libvirt_host, linux
 from topology.errors import InputError
-from topology.machine import Machine
-from topology.survey import Survey
-from topology.xml_file import read_root
+from topology.machines import hwloc, libvirt_host, linux
+from topology.machines.machine import Machine
+from topology.machines.survey import Survey
+from topology.machines.xml_file import read_root
 
 LIVE = "live"
 

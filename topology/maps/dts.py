@@ -3,9 +3,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from topology.clustermap import COARSE, COMPATIBLE, NEVER, Application, Channel, Cluster, ClusterMap, Network, Range
 from topology.limits import RESTART_DELAY, RESTART_LIMIT
-from topology.machine import Board
+from topology.machines.machine import Board
+from topology.maps.clustermap import COARSE, COMPATIBLE, NEVER, Application, Channel, Cluster, ClusterMap, Network, Range
 
 
 def cells64(*values: int) -> str:

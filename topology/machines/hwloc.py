@@ -12,13 +12,14 @@ import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from topology import demand, foreign, linux
+from topology import demand, foreign
 from topology.errors import InputError
 from topology.foreign import NUMBERS
-from topology.parts import Machine
+from topology.machines import linux
+from topology.machines.parts import Machine
+from topology.machines.survey import Processor, Survey
+from topology.machines.xml_file import read_root
 from topology.spans import format_spans
-from topology.survey import Processor, Survey
-from topology.xml_file import read_root
 
 TIMEOUT = 60  # seconds; the largest machines take one
 X86 = ("x86_64", "i686", "i386")

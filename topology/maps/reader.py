@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from topology.checker import read_map
-from topology.clustermap import Application, Channel, Cluster, ClusterMap, Cpu, Network, Range
 from topology.errors import InputError
-from topology.fdt import compile_dts, load
-from topology.machine import Board, MemoryRange, Shape
+from topology.machines.machine import Board, MemoryRange, Shape
+from topology.maps.checker import read_map
+from topology.maps.clustermap import Application, Channel, Cluster, ClusterMap, Cpu, Network, Range
+from topology.maps.fdt import compile_dts, load
 
 _SHAPE = {"sockets": "sockets", "l3-caches-per-socket": "caches", "threads-per-core": "threads"}
 BOARD = {**_SHAPE, "cores-per-l3-cache": "cores"}  # of an irregular machine

@@ -5,11 +5,11 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from dataclasses import replace
 
-from topology.clustermap import ClusterMap
 from topology.errors import InputError
-from topology.machine import Machine
-from topology.q35 import Grid, Place, grid, place
-from topology.qemu import address_bits, nodes_of_places
+from topology.machines.machine import Machine
+from topology.machines.q35 import Grid, Place, grid, place
+from topology.machines.qemu import address_bits, nodes_of_places
+from topology.maps.clustermap import ClusterMap
 from topology.spans import format_spans
 from topology.units import KIB
 

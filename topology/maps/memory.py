@@ -3,10 +3,10 @@
 
 from collections.abc import Sequence
 
-from topology.clustermap import Range
 from topology.errors import InputError
 from topology.limits import CHANNEL_PORTS, PORT_SIZE
-from topology.machine import Machine, MemoryRange
+from topology.machines.machine import Machine, MemoryRange
+from topology.maps.clustermap import Range
 from topology.spans import format_spans
 from topology.units import LARGE_PAGE, MIB, align_down, align_up, format_size
 

@@ -2,8 +2,8 @@
 """QEMU's arguments for a machine: -smp, -numa and memory. What it then emulates is q35.place(machine)."""
 
 from topology.errors import InputError
-from topology.machine import Machine
-from topology.q35 import Grid, Place, grid, place
+from topology.machines.machine import Machine
+from topology.machines.q35 import Grid, Place, grid, place
 from topology.units import MIB
 
 MAX_CPUS = 1024  # of the loader's tables too

@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass, replace
 
-from topology.parts import Core, Machine, MemoryRange
+from topology.machines.parts import Core, Machine, MemoryRange
 from topology.units import GIB, LARGE_PAGE, align_down
 
 FOUR_GIB = 4 * GIB

@@ -14,7 +14,7 @@ from typing import Any, cast
 from topology import demand
 from topology.errors import InputError
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 FOLDER = "lib/cluster-map"
 SHARED = ("lib/freestanding/format.c", "lib/freestanding/error_message.c")
 LIBRARY = ROOT / "build" / FOLDER / "cluster-map.so"

@@ -4,13 +4,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from topology.clustermap import Channel, Cluster, ClusterMap, Cpu
 from topology.errors import InputError
 from topology.grouping import WORDS, group
 from topology.layouts import AT, cores_of_sockets, possible_sizes
 from topology.limits import MAX_CLUSTERS, MAX_CPUS
-from topology.machine import Machine
-from topology.memory import carve, channel_size, shares
+from topology.machines.machine import Machine
+from topology.maps.clustermap import Channel, Cluster, ClusterMap, Cpu
+from topology.maps.memory import carve, channel_size, shares
 
 
 def make_map(

@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from topology.machine import MemoryRange
+from topology.machines.machine import MemoryRange
 
 PROC = Path("/proc")
 DEVICES = Path("/sys/devices/system")
