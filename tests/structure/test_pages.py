@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.pages import names, verdicts
+from deploy.tools.testing import names
+from tests.pages import verdicts
 from tests.pages.ways import FOLLOWED, NOT_RUN, SUITE, commands, not_run, of_campaign, of_suite, selecting
 
 CAMPAIGN = "build/venv/bin/python -m tests.long.pages --only WORD"

@@ -12,8 +12,8 @@ import pytest
 
 from deploy.base.file_lock import alone
 from deploy.cli.main import main
-from tests import meson_tests
-from tests.meson_tests import MesonTest
+from deploy.tools.testing import meson_tests
+from deploy.tools.testing.meson_tests import MesonTest
 
 command = importlib.import_module("deploy.cli.commands.project.prove")
 CASES = "echo 'ok: one: 12 executions, 3 redundant, 40 states, at most 7 choices in one, 0.0 s'; echo 'ok: two: 30 executions, 0 redundant, 2 states, 0.1 s'"

@@ -9,9 +9,8 @@ import pytest
 
 from deploy.base.terminal import Output
 from deploy.setup import needs
-from tests import words
-from tests.meson_tests import MesonTest, run_one
-from tests.pages import names
+from deploy.tools.testing import names, words
+from deploy.tools.testing.meson_tests import MesonTest, run_one
 from topology.errors import InputError
 
 command = importlib.import_module("deploy.cli.commands.project.test")

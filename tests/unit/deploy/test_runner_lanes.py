@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests import lanes
-from tests.meson_tests import MesonTest
+from deploy.tools.testing import lanes
+from deploy.tools.testing.meson_tests import MesonTest
 
 MEETING = """
 import sys, time

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from deploy.cli.commands.project import test as command
-from tests import meson_tests, pytest_tests
-from tests.meson_tests import MesonTest
-from tests.result import Result
+from deploy.tools.testing import meson_tests, pytest_tests
+from deploy.tools.testing.meson_tests import MesonTest
+from deploy.tools.testing.result import Result
 
 PYTHON = """
 import os, signal, subprocess, sys, time

@@ -23,8 +23,8 @@ from deploy.base.paths import LOGS
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
-from tests import meson_tests
-from tests.meson_tests import MesonTest
+from deploy.tools.testing import meson_tests
+from deploy.tools.testing.meson_tests import MesonTest
 from topology.errors import InputError
 
 SUITE = "model: "

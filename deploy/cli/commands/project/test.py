@@ -17,8 +17,8 @@ from deploy.base.paths import ROOT
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
-from tests import lanes, meson_tests, words
-from tests.result import Result
+from deploy.tools.testing import lanes, meson_tests, words
+from deploy.tools.testing.result import Result
 from topology.errors import InputError
 
 Only = Annotated[str | None, typer.Option("--only", metavar="WORD", help="Only tests with WORD in their name.")]
@@ -72,7 +72,7 @@ def _needed(output: Output, word: str, werror: bool) -> needs.Needs:
     if not word or word in BUILD_TEST:
         return needs.EVERYTHING
     ensure_built(output, replace(needs.EVERYTHING, targets=frozenset({needs.CHECKER})), werror)  # what can say the names
-    from tests.pages import names  # needs pytest, which is there now
+    from deploy.tools.testing import names  # needs pytest, which is there now
 
     try:
         if any(word in name for name in names.of_python()):

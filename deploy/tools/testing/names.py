@@ -11,13 +11,13 @@ import pytest
 
 from deploy.base.errors import Failure
 from deploy.base.paths import ROOT
-from tests import meson_tests
+from deploy.tools.testing import meson_tests
 
 MARK = "name of a test: "
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    from tests.pytest_report import name_of  # wants a place for its report
+    from deploy.tools.testing.pytest_report import name_of  # wants a place for its report
 
     for item in session.items:
         print(f"{MARK}{name_of(item)} | {item.nodeid}".replace("\n", " "))
@@ -25,7 +25,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 def of_python() -> list[str]:
     """Of Python's tests, in small letters."""
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-p", "tests.pytest_report", "-p", "tests.pages.names", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-p", "deploy.tools.testing.pytest_report", "-p", "deploy.tools.testing.names", "-p", "no:cacheprovider"]
     command += ["--quiet", "--import-mode=importlib", "--rootdir", str(ROOT), "-c", os.devnull, *(str(ROOT / "tests" / part) for part in ("structure", "unit", "boot"))]
     with open(os.devnull, "w") as nowhere:
         words = {"SKERRY_TEST_REPORT": str(nowhere.fileno()), "SKERRY_TEST_ONLY": "", "SKERRY_TEST_DONE": "0"}  # not those of a test that asks

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from deploy.base.process import end_with, heed_signals
-from tests import meson_tests, pytest_tests
-from tests.result import Result
+from deploy.tools.testing import meson_tests, pytest_tests
+from deploy.tools.testing.result import Result
 
 report, master, nice = (int(word) for word in sys.argv[1:4])
 only, *folders = sys.argv[4:]

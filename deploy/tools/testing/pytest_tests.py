@@ -14,7 +14,7 @@ from pathlib import Path
 
 from deploy.base.paths import LOGS, ROOT
 from deploy.base.timeouts import Clock, children_of, slowness
-from tests.result import Result
+from deploy.tools.testing.result import Result
 
 GRACE = 30.0  # seconds of given time for a test that is past its own limit to come to an end
 COLLECTING = 120.0
@@ -46,7 +46,7 @@ class _Pytest:
         self.lost = False  # the last of them ended it
         self._started, self._log = started, log
         self._read, write = os.pipe()
-        command = [sys.executable, "-m", "pytest", "-p", "tests.pytest_report", "-p", "no:cacheprovider", "--quiet"]
+        command = [sys.executable, "-m", "pytest", "-p", "deploy.tools.testing.pytest_report", "-p", "no:cacheprovider", "--quiet"]
         command += ["--import-mode=importlib", "--rootdir", str(ROOT), "-c", os.devnull, *paths]
         words = {"SKERRY_TEST_REPORT": str(write), "SKERRY_TEST_ONLY": only, "SKERRY_TEST_DONE": str(done)}
         with log.open("a" if done else "w") as file:

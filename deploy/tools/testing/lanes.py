@@ -23,8 +23,8 @@ from typing import IO, Any
 
 from deploy.base.paths import LOGS, ROOT
 from deploy.base.timeouts import children_of
-from tests.meson_tests import MesonTest
-from tests.result import Result
+from deploy.tools.testing.meson_tests import MesonTest
+from deploy.tools.testing.result import Result
 
 BOOTING = 2   # lanes that take the files of boot tests first
 PARCEL = 4    # of these files that a lane gets at a time, at most: one start of pytest for them
@@ -105,7 +105,7 @@ class _Lane:
         self._rest = b""
         words = [str(write), str(os.getpid()), str(0 if self._booting else PRIORITY), only, *map(str, folders)]
         with self._log.open("w") as file:
-            self._process = subprocess.Popen([sys.executable, "-m", "tests.lane", *words], cwd=ROOT, pass_fds=[write],
+            self._process = subprocess.Popen([sys.executable, "-m", "deploy.tools.testing.lane", *words], cwd=ROOT, pass_fds=[write],
                                              stdin=subprocess.PIPE, stdout=file, stderr=file, start_new_session=True)
         os.close(write)
         assert self._process.stdin

@@ -16,8 +16,8 @@ from typing import Any
 from deploy.base.errors import Failure
 from deploy.base.paths import BUILD
 from deploy.base.timeouts import Clock, children_of, slowness
-from tests.descendants import Descendants
-from tests.result import Result
+from deploy.tools.testing.descendants import Descendants
+from deploy.tools.testing.result import Result
 
 SKIPPED = 77   # the exit status that says so, as Meson has it
 PATIENCE = 2   # times the limit in meson.build; a limit is given time (deploy/base/timeouts.py) of a host that is not slow
