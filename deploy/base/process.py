@@ -53,7 +53,7 @@ def start(command: Sequence[str], log: Path, preload: Sequence[Path] = ()) -> su
 
 
 def run_within(command: Sequence[str], seconds: float) -> subprocess.CompletedProcess[str]:
-    """As subprocess.run(), with its output. TimeoutExpired after so many seconds of given time (patience.py), not of the
+    """As subprocess.run(), with its output. TimeoutExpired after so many seconds of given time (timeouts.py), not of the
     clock's: a busy host is no reason to end it."""
     with subprocess.Popen(
         list(command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"

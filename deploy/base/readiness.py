@@ -10,7 +10,7 @@ import time
 from deploy.base.errors import Failure
 from deploy.base.timeouts import Clock, Patience, slowness
 
-PATIENCE = 30.0  # seconds of given time (patience.py)
+PATIENCE = 30.0  # seconds of given time (timeouts.py)
 _FIRST_TRY = 2.0  # seconds until a connection is given up for a new one; the next has twice as long
 
 

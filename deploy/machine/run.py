@@ -31,7 +31,6 @@ from topology import drivers
 
 INSTANCES = "instances.json"  # in a run's folder: its name, and where each application is reached
 POWER_ON_ATTEMPTS = 3  # each with other ports, where nobody has named them
-
 _POLL = 0.02  # seconds between looks at what the machine wrote
 _QEMU_START = 0.7  # seconds in which QEMU is ready to start the machine
 _OPERATION = 0.002  # seconds for each of a load's, of which nobody hears until the last: ten times what one takes

@@ -52,7 +52,7 @@ class Result:
     counting: "Counting | None" = None  # the run that the kernel's counts are of, where it is not this one
     modelled: dict[str, Any] | None = None  # the modelled machine, where it is one
     observed: "Entries | None" = None  # there: kernel entries of this very run
-    calm: "Result | None" = None  # there: the same with clients that pause (turning.py)
+    calm: "Result | None" = None  # there: the same with clients that pause (crossover.py)
     started_again: list[int] = field(default_factory=list)  # cores whose cluster was, within the interval: their counts are lost
     machine: dict[str, Any] | None = None  # which core was where, in which cluster, and what ran there
 

@@ -30,6 +30,7 @@ ALLOWED = {
     "deploy/setup/build.py": OF_A_BUILD, "deploy/setup/tab.py": OF_A_BUILD, "deploy/machine/kvm.py": OF_A_BUILD, "deploy/bench/paper/page.py": OF_A_BUILD,
     "deploy/bench/paper/work.py": OF_A_BUILD, "deploy/bench/scale/figure_sweep.py": OF_A_BUILD, "deploy/bench/native/program.py": OF_A_BUILD,
     "deploy/bench/lines/measure.py": OF_A_BUILD, "deploy/emulator/lockstep.py": OF_A_BUILD, "deploy/emulator/entries.py": OF_A_BUILD,
+    **{f"deploy/tools/testing/{name}.py": OF_A_BUILD for name in ("lane", "lanes", "meson_tests", "pytest_tests")},
     "deploy/base/parallel.py": "what a child process of this one pickled",
 }  # fmt: skip
 

@@ -66,7 +66,8 @@ def resolve(includer: Path, name: str) -> Path | None:
     if (ROOT / beside).is_file():
         return beside
     candidates = _headers_by_end().get(name, [])
-    return max(candidates, key=lambda path: shared_folders(path, includer), default=None)
+    near = Path("cluster-kernel", includer) if includer.parts[0] == "model" else includer  # the explorer has the kernel's include path
+    return max(candidates, key=lambda path: (shared_folders(path, includer), shared_folders(path, near)), default=None)
 
 
 def _normal(parts: tuple[str, ...]) -> list[str]:

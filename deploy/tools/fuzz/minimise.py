@@ -17,7 +17,7 @@ from deploy.base.timeouts import Clock, children_of, slowness
 from deploy.tools.fuzz.run import HANG, Find, reason_of
 from deploy.tools.fuzz.target import Target
 
-PATIENCE = 60.0  # seconds of given time (patience.py) for the whole of it
+PATIENCE = 60.0  # seconds of given time (timeouts.py) for the whole of it
 
 
 def kind_of(reason: str) -> str:
