@@ -110,7 +110,7 @@ static void entered_by(struct context *context, bool syscall, bool trap)
 	context->trap = trap;
 }
 
-static void interrupt(struct hosted_core *core, unsigned vector)
+static void handle_interrupt(struct hosted_core *core, unsigned vector)
 {
 	struct cpu *cpu = core->cpu;
 	entered_by(&current(cpu)->context, false, false);
@@ -228,10 +228,10 @@ static bool enter(struct hosted_core *core)
 	if (core->away)
 		return is_on_the_way(core) && in_loader(core);
 	if (has_vector(core)) {
-		interrupt(core, take_vector(core));
+		handle_interrupt(core, take_vector(core));
 	} else if (hosted_timer_due(core)) {
 		core->timer = 0;
-		interrupt(core, HOSTED_VECTOR_TIMER);
+		handle_interrupt(core, HOSTED_VECTOR_TIMER);
 	} else if (again(core)) {
 		if (current(core->cpu)->context.raise)
 			raise_trap(core->cpu);

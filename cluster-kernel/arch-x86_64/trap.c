@@ -29,7 +29,7 @@ _Static_assert(VECTOR_REST < VECTOR_IRQ, "what a budget leaves of deadlines come
 _Static_assert(VECTOR_IRQ + KERNEL_IRQS <= VECTOR_RESCHEDULE, "the devices' vectors are below the cores'");
 _Static_assert(VECTOR_RESCHEDULE < VECTOR_TIMER && VECTOR_DOORBELL < VECTOR_TIMER, "nobody's interrupts keep the timer's");
 
-static void interrupt(struct cpu *cpu, unsigned vector)
+static void handle_interrupt(struct cpu *cpu, unsigned vector)
 {
 	if (vector == VECTOR_SPURIOUS)
 		return;
@@ -51,7 +51,7 @@ _Noreturn void trap_user(struct cpu *cpu, const struct context *context)
 	kernel_assert((context->cs & 3) == 3 && context == &cpu->shared.current->context);
 	unsigned vector = context->vector;
 	if (vector >= EXCEPTIONS) {
-		interrupt(cpu, vector);
+		handle_interrupt(cpu, vector);
 	} else if (vector == EXCEPTION_PAGE_FAULT) {
 		uint64_t words[4] = { context->rip, context->rsp, read_cr2(), context->error };
 		kernel_fault(cpu, FAULT_PAGE, 4, words);
@@ -73,7 +73,7 @@ _Noreturn void trap_kernel(const struct context *frame)
 	struct cpu *cpu = this_core()->cpu;
 	if (frame->vector < EXCEPTIONS || cpu->shared.current != &cpu->shared.idle)
 		panic_exception(frame);
-	interrupt(cpu, frame->vector);
+	handle_interrupt(cpu, frame->vector);
 	trap_leave(cpu);
 }
 

@@ -77,8 +77,8 @@ struct cpu_private {
 	struct trace trace;
 	bool doubts;        /* this entry, of a reader, has relied on what others may still have to flush, tlb.h */
 	uint32_t home;      /* KERNEL_AWAY: the core that makes the call */
-	bool signal_away;   /* the signal that this core makes finds an object away, visit.h; false between signals */
-	bool writer_wanted; /* work of this entry is left until it has the kernel for itself, visit.h; false between entries */
+	bool signal_deferred; /* the signal that this core makes finds an object away, visit.h; false between signals */
+	bool writer_wanted;   /* work of this entry is left until it has the kernel for itself, visit.h; false between entries */
 	HELD_RECORD held; /* debug and hosted builds: assert.h */
 };
 

@@ -66,12 +66,12 @@ uint64_t endpoint_send(struct cpu *cpu, struct thread *sender, const struct cap 
 	struct endpoint *endpoint = (struct endpoint *)cap->object;
 	uint64_t result = kind == SEND_CALL ? KERNEL_WAITS : SKERRY_OK;
 	if (!object_here(cpu, &endpoint->lock))
-		return object_away(cpu, &endpoint->lock);
+		return defer_to_owner(cpu, &endpoint->lock);
 	object_lock(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT);
 	kernel_assert(!endpoint->senders.head || !endpoint->receivers.head);
 	struct thread *receiver = endpoint->receivers.head;
 	if (receiver && receiver->reply && !object_here(cpu, &receiver->reply->lock)) {
-		result = object_away(cpu, &receiver->reply->lock);
+		result = defer_to_owner(cpu, &receiver->reply->lock);
 	} else if (receiver) {
 		kernel_assert(thread_is(receiver, THREAD_RECEIVING) && thread_endpoint(receiver) == endpoint);
 		struct reply *reply = receiver->reply;
@@ -150,7 +150,7 @@ uint64_t endpoint_receive(struct cpu *cpu, struct thread *receiver, const struct
 	struct endpoint *endpoint = (struct endpoint *)cap->object;
 	const struct object_lock *away = endpoint_away_to_receive(cpu, receiver, endpoint, reply);
 	if (away)
-		return object_away(cpu, away);
+		return defer_to_owner(cpu, away);
 	endpoint_lock_to_receive(cpu, receiver, endpoint, reply);
 	uint64_t result = receive(cpu, endpoint, receiver, reply, cap->rights, block);
 	endpoint_unlock_to_receive(cpu, receiver, endpoint, reply);
@@ -180,12 +180,12 @@ bool endpoint_interrupt(struct cpu *cpu, struct thread *thread)
 		return false;
 	struct endpoint *endpoint = thread_endpoint(thread);
 	if (!object_here(cpu, &endpoint->lock))
-		return signal_away(cpu, &endpoint->lock);
+		return signal_defer(cpu, &endpoint->lock);
 	object_lock(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT);
 	/* a message may have come before */
 	bool receives = thread_state(thread) == THREAD_RECEIVING && thread_endpoint(thread) == endpoint;
 	if (receives && thread->reply && !object_here(cpu, &thread->reply->lock)) {
-		signal_away(cpu, &thread->reply->lock);
+		signal_defer(cpu, &thread->reply->lock);
 	} else if (receives) {
 		endpoint_cancel(cpu, thread);
 		notification_take(thread->bound, thread);

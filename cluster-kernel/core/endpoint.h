@@ -70,7 +70,7 @@ NO_LOCK_ANALYSIS static inline __attribute__((always_inline)) void endpoint_unlo
 void endpoint_cancel(struct cpu *cpu, struct thread *thread);
 /*
  * Delivers the bound notification to the thread if it receives; returns false if it does not. Caller holds the lock of
- * the notification, which has been signalled. Also returns true, with cpu->own.signal_away set and nothing done, where
+ * the notification, which has been signalled. Also returns true, with cpu->own.signal_deferred set and nothing done, where
  * the endpoint or the reply object is away.
  */
 bool endpoint_interrupt(struct cpu *cpu, struct thread *thread);

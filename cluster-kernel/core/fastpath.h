@@ -106,7 +106,7 @@ INLINE bool may_switch(const struct cpu *cpu, const struct thread *current, cons
 }
 
 /* Switches to `next`, which has received the message. Caller holds both threads' locks. */
-INLINE void switch_to(struct cpu *cpu, struct thread *from, struct thread *next, uint64_t info, uint64_t badge)
+INLINE void fast_switch(struct cpu *cpu, struct thread *from, struct thread *next, uint64_t info, uint64_t badge)
 {
 	assert_held(&from->lock);
 	assert_held(&next->lock);
@@ -172,7 +172,7 @@ INLINE const struct context *call_entered(struct cpu *cpu, struct thread *caller
 	reply->thread = caller;
 	caller->reply = reply;
 	thread_become(caller, THREAD_REPLY);
-	switch_to(cpu, caller, receiver, info, cap->badge);
+	fast_switch(cpu, caller, receiver, info, cap->badge);
 	fast_release_threads(cpu, caller, receiver, guard);
 	fast_release(cpu, &reply->lock, LOCK_CLASS_TCB, guard);
 	fast_release(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT, guard);
@@ -207,7 +207,7 @@ INLINE const struct context *fastpath_call(struct cpu *cpu, uint64_t cptr, uint6
  * caller of this holds the locks of the endpoint, the reply object and the
  * notification bound to the server, so that no sender and no signal comes between.
  */
-INLINE struct thread *find_caller(struct cpu *cpu, const struct thread *server, const struct endpoint *endpoint,
+INLINE struct thread *fast_caller(struct cpu *cpu, const struct thread *server, const struct endpoint *endpoint,
                                   const struct reply *reply, struct vspace **vspace)
 {
 	assert_held(&endpoint->lock);
@@ -273,7 +273,7 @@ INLINE const struct context *reply_receive_entered(struct cpu *cpu, struct threa
 		return 0;
 	}
 	fast_take_to_receive(cpu, server, endpoint, reply, guard);
-	struct thread *caller = find_caller(cpu, server, endpoint, reply, &vspace);
+	struct thread *caller = fast_caller(cpu, server, endpoint, reply, &vspace);
 	if (caller) {
 		kernel_assert(thread_is(caller, THREAD_REPLY) && caller->reply == reply);
 		fast_take_threads(cpu, server, caller, guard);
@@ -284,7 +284,7 @@ INLINE const struct context *reply_receive_entered(struct cpu *cpu, struct threa
 		server->reply = reply;
 		thread_waits_at(server, endpoint, THREAD_RECEIVING);
 		thread_queue_append(&endpoint->receivers, server);
-		switch_to(cpu, server, caller, info, 0);
+		fast_switch(cpu, server, caller, info, 0);
 		fast_release_threads(cpu, server, caller, guard);
 	}
 	fast_release_to_receive(cpu, server, endpoint, reply, guard);

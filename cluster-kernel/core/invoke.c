@@ -39,7 +39,7 @@ static uint64_t invoke_object(struct cpu *cpu, struct slot *slot, uint64_t info)
 	}
 }
 
-uint64_t invoke(struct cpu *cpu, struct slot *slot, uint64_t info)
+uint64_t invoke_as_writer(struct cpu *cpu, struct slot *slot, uint64_t info)
 {
 	uint64_t result = invoke_object(cpu, slot, info);
 	tlb_flush_pending(cpu);

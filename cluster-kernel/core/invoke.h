@@ -11,5 +11,5 @@ struct slot;
  * KERNEL_EXCLUSIVE for everything else, and where this needs the writer.
  */
 uint64_t invoke_as_reader(struct cpu *cpu, struct slot *slot, uint64_t info);
-/* CALL on an object that is not an endpoint: 0 or an error. */
-uint64_t invoke(struct cpu *cpu, struct slot *slot, uint64_t info);
+/* CALL on an object that is not an endpoint, from an exclusive entry: 0 or an error. */
+uint64_t invoke_as_writer(struct cpu *cpu, struct slot *slot, uint64_t info);

@@ -30,7 +30,7 @@ void notification_signal(struct cpu *cpu, struct notification *notification, uin
 {
 	assert_entered();
 	if (!object_here(cpu, &notification->lock)) {
-		signal_away(cpu, &notification->lock);
+		signal_defer(cpu, &notification->lock);
 		return;
 	}
 	object_lock(cpu, &notification->lock, LOCK_CLASS_NOTIFICATION);
@@ -47,7 +47,7 @@ void notification_signal(struct cpu *cpu, struct notification *notification, uin
 		deliver(notification, waiter, 0);
 		schedule_wake(cpu, waiter);
 	}
-	if (objects_have_homes() && cpu->own.signal_away)
+	if (objects_have_homes() && cpu->own.signal_deferred)
 		notification->word = before;
 	object_unlock(cpu, &notification->lock, LOCK_CLASS_NOTIFICATION);
 }
@@ -58,7 +58,7 @@ uint64_t notification_wait(struct cpu *cpu, struct thread *thread, struct notifi
 	kernel_assert(thread_calls(thread) && !thread->in_timers);
 	uint64_t result = SKERRY_OK;
 	if (!object_here(cpu, &notification->lock) || (deadline && !kernel_exclusive(cpu) && visits(cpu, thread)))
-		return deadline ? KERNEL_EXCLUSIVE : object_away(cpu, &notification->lock);
+		return deadline ? KERNEL_EXCLUSIVE : defer_to_owner(cpu, &notification->lock);
 	object_lock(cpu, &notification->lock, LOCK_CLASS_NOTIFICATION);
 	if (notification->word) {
 		deliver(notification, thread, 0);
@@ -79,7 +79,7 @@ uint64_t notification_wait(struct cpu *cpu, struct thread *thread, struct notifi
 uint64_t notification_poll(struct cpu *cpu, struct thread *thread, struct notification *notification)
 {
 	if (!object_here(cpu, &notification->lock))
-		return object_away(cpu, &notification->lock);
+		return defer_to_owner(cpu, &notification->lock);
 	object_lock(cpu, &notification->lock, LOCK_CLASS_NOTIFICATION);
 	deliver(notification, thread, 0);
 	object_unlock(cpu, &notification->lock, LOCK_CLASS_NOTIFICATION);
@@ -117,7 +117,7 @@ void notification_signal_cap(struct cpu *cpu, const struct cap *cap)
 	if (cap->type != OBJECT_NOTIFICATION)
 		return;
 	notification_signal(cpu, (struct notification *)cap->object, cap->badge);
-	if (signal_was_away(cpu))
+	if (take_signal_deferred(cpu))
 		cpu->own.writer_wanted = true;
 }
 

@@ -20,7 +20,7 @@ struct notification {
 };
 _Static_assert(sizeof(struct notification) <= 1u << NOTIFICATION_BITS, "the ABI's notification size");
 
-/* An unbadged capability (badge 0) signals bit 0. Where signal_was_away() (visit.h), nothing was done. */
+/* An unbadged capability (badge 0) signals bit 0. Where it sets signal_deferred (visit.h), nothing was done. */
 void notification_signal(struct cpu *cpu, struct notification *notification, uint64_t badge);
 /* `thread`, which makes a call, waits; `deadline` in TSC cycles, 0: none. Returns OK, TIMED_OUT,
  * KERNEL_WAITS, KERNEL_AWAY, or KERNEL_EXCLUSIVE (a deadline, of a notification that is away). */
@@ -38,7 +38,7 @@ static inline bool notification_pending(const struct notification *notification)
 void notification_take(struct notification *notification, struct thread *thread) NEEDS(notification->lock);
 /* Takes a waiting thread out of the notification's queue. Caller holds the notification's lock. */
 void notification_cancel(struct thread *thread);
-/* Signals for an interrupt or a doorbell; the capability may be null. If it sets writer_wanted(), nothing was done. */
+/* Signals for an interrupt or a doorbell; the capability may be null. If it sets writer_wanted, nothing was done. */
 void notification_signal_cap(struct cpu *cpu, const struct cap *cap);
 /* Wakes all waiting threads. Returns false when the budget is spent first. */
 bool notification_destroy(struct cpu *cpu, struct notification *notification);

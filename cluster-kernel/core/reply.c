@@ -43,7 +43,7 @@ uint64_t reply_send(struct cpu *cpu, struct thread *sender, struct reply *reply,
 {
 	assert_entered();
 	if (!object_here(cpu, &reply->lock))
-		return object_away(cpu, &reply->lock);
+		return defer_to_owner(cpu, &reply->lock);
 	object_lock(cpu, &reply->lock, LOCK_CLASS_TCB);
 	struct thread *caller = reply_caller(reply);
 	if (caller)

@@ -75,7 +75,7 @@ static uint64_t do_receive(struct cpu *cpu, struct thread *thread, const struct 
 }
 
 /* Finds the reply object through which a caller is answered. */
-static inline uint64_t find_caller(const struct thread *thread, struct reply **reply)
+static inline uint64_t find_caller_reply(const struct thread *thread, struct reply **reply)
 {
 	uint64_t error = find_reply(thread, reply);
 	return error || *reply ? error : SKERRY_BAD_CAP;
@@ -84,7 +84,7 @@ static inline uint64_t find_caller(const struct thread *thread, struct reply **r
 static uint64_t do_reply(struct cpu *cpu, struct thread *thread, uint64_t info)
 {
 	struct reply *reply;
-	uint64_t error = find_caller(thread, &reply);
+	uint64_t error = find_caller_reply(thread, &reply);
 	return error ? error : reply_send(cpu, thread, reply, info);
 }
 
@@ -93,7 +93,7 @@ static uint64_t do_reply_receive(struct cpu *cpu, struct thread *thread, const s
 	struct reply *reply;
 	uint64_t error = check_receive(slot);
 	if (!error)
-		error = find_caller(thread, &reply);
+		error = find_caller_reply(thread, &reply);
 	if (!error)
 		error = reply_send(cpu, thread, reply, info);
 	if (error)
@@ -107,7 +107,7 @@ static inline __attribute__((always_inline)) uint64_t do_signal(struct cpu *cpu,
 {
 	if (is(slot, OBJECT_NOTIFICATION, RIGHT_WRITE)) {
 		notification_signal(cpu, (struct notification *)slot->cap.object, slot->cap.badge);
-		return signal_was_away(cpu) ? KERNEL_AWAY : SKERRY_OK;
+		return take_signal_deferred(cpu) ? KERNEL_AWAY : SKERRY_OK;
 	}
 	if (!is(slot, OBJECT_DOORBELL, RIGHT_WRITE))
 		return slot && (slot->cap.type == OBJECT_NOTIFICATION || slot->cap.type == OBJECT_DOORBELL)
@@ -196,7 +196,7 @@ static inline __attribute__((always_inline)) uint64_t dispatch(struct cpu *cpu, 
 			return SKERRY_BAD_CAP;
 		if (slot->cap.type == OBJECT_ENDPOINT)
 			return do_call(cpu, thread, slot, info);
-		return kernel_exclusive(cpu) ? invoke(cpu, slot, info) : call_as_reader(cpu, thread, slot, info);
+		return kernel_exclusive(cpu) ? invoke_as_writer(cpu, slot, info) : call_as_reader(cpu, thread, slot, info);
 	case SYS_SEND: return do_send(cpu, thread, slot, info, SEND_WAIT);
 	case SYS_NB_SEND: return do_send(cpu, thread, slot, info, SEND_POLL);
 	case SYS_RECV: return do_receive(cpu, thread, slot, true);
@@ -241,7 +241,7 @@ static inline bool enter_alone(struct cpu *cpu)
 /* Returns whether work that this entry has left (visit.h) must be done again; the entry is exclusive then. */
 static inline bool alone_again(struct cpu *cpu)
 {
-	if (!writer_wanted(cpu))
+	if (!take_writer_wanted(cpu))
 		return false;
 	enter_alone(cpu);
 	return true;

@@ -60,7 +60,7 @@ void timer_requeue(struct cpu *cpu, struct thread *thread);
 void timer_ask(struct cpu *cpu, struct cpu *home, uint64_t time) NEEDS(home->shared.ready.lock);
 /*
  * Wakes the threads of this core whose deadline has passed and whose priority is not below the current thread's, the
- * highest first, within the entry's work budget. Sets writer_wanted() where the next one waits for a notification that is
+ * highest first, within the entry's work budget. Sets writer_wanted where the next one waits for a notification that is
  * away.
  */
 void timer_expire(struct cpu *cpu);

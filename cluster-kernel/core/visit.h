@@ -11,7 +11,7 @@
  * itself then and may touch everything. So no call travels twice in vain.
  *
  * What the kernel itself does at an object that is away (interrupts, doorbells, faults, deadlines) needs the kernel for
- * itself, too: writer_wanted().
+ * itself, too: writer_wanted.
  *
  * Hazard: a thread whose core has not left it yet. After the push its core does nothing with the thread but leave it. The
  * home may finish the call before that, as with any thread that begins to wait (schedule.h).
@@ -36,8 +36,8 @@ static inline bool visits(struct cpu *cpu, const struct thread *thread)
 	return objects_have_homes() && thread != cpu->shared.current;
 }
 
-/* For a call that finds the object away. */
-static inline uint64_t object_away(struct cpu *cpu, const struct object_lock *lock)
+/* For a call that finds the object away: names the core that makes it, the first of the locality. Returns KERNEL_AWAY. */
+static inline uint64_t defer_to_owner(struct cpu *cpu, const struct object_lock *lock)
 {
 	kernel_assert(objects_have_homes() && !object_here(cpu, lock));
 	cpu->own.home = (uint32_t)mask_least(object_locality(lock));
@@ -45,29 +45,29 @@ static inline uint64_t object_away(struct cpu *cpu, const struct object_lock *lo
 }
 
 /* Records that a signal finds the object, or the object of the receive that it would end, away. Returns true. */
-static inline bool signal_away(struct cpu *cpu, const struct object_lock *lock)
+static inline bool signal_defer(struct cpu *cpu, const struct object_lock *lock)
 {
-	object_away(cpu, lock);
-	return cpu->own.signal_away = true;
+	defer_to_owner(cpu, lock);
+	return cpu->own.signal_deferred = true;
 }
 
 /*
- * Returns whether the last notification_signal() did nothing, because an object was away: KERNEL_AWAY. (That function has
- * no other result, so it returns nothing.)
+ * Returns whether the last notification_signal() did nothing, because an object was away (KERNEL_AWAY), and clears the record.
+ * That function has no other result, so it returns nothing.
  */
-static inline bool signal_was_away(struct cpu *cpu)
+static inline bool take_signal_deferred(struct cpu *cpu)
 {
-	if (!objects_have_homes() || !cpu->own.signal_away)
+	if (!objects_have_homes() || !cpu->own.signal_deferred)
 		return false;
-	cpu->own.signal_away = false;
+	cpu->own.signal_deferred = false;
 	return true;
 }
 
 /*
- * Returns whether this entry has left work because an object is away. The caller then makes the entry exclusive and does
- * the work again.
+ * Returns whether this entry has left work because an object is away, and clears the record. The caller then makes the entry
+ * exclusive and does the work again.
  */
-static inline bool writer_wanted(struct cpu *cpu)
+static inline bool take_writer_wanted(struct cpu *cpu)
 {
 	if (!objects_have_homes() || !cpu->own.writer_wanted)
 		return false;

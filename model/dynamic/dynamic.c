@@ -22,7 +22,7 @@ static uint32_t threads;
 
 void kernel_relax(struct cpu *waiter) { explore_relax(); }
 
-static void interrupt(unsigned core)
+static void send_interrupt(unsigned core)
 {
 	explore_raise(&line[core]);
 	interrupted[core] = true;
@@ -40,7 +40,7 @@ static void interrupt_others(unsigned self, bool began)
 {
 	for (unsigned i = 0; began && i < threads; i++)
 		if (i != self)
-			interrupt(i);
+			send_interrupt(i);
 }
 
 static void enter(unsigned self) { interrupt_others(self, epoch_pass(&epochs, &place[self].epoch)); }
