@@ -37,6 +37,8 @@ bool check_blob(const void *blob, uint64_t size, struct error_message *err);
 const char *node_name(const struct draft *d, int node);
 /* Returns whether the node has a property of this name. */
 bool has_property(const struct draft *d, int node, const char *property);
+/* Reads every child of /`parent`; the parent itself may be missing unless `required`. */
+bool read_children(struct draft *d, const char *parent, bool required, bool (*read)(struct draft *, int node));
 /*
  * Reads one 32-bit number into *out. Like all that follow: returns false where the property is missing or has not this
  * shape; d->why says so then.
@@ -61,8 +63,6 @@ struct map_list pool_add(struct draft *d, const void *bytes, uint32_t size);
 
 /* --- read.c, read_cluster.c, read_application.c: shapes and sizes, and what each name refers to --- */
 
-/* Reads every child of /`parent`; the parent itself may be missing unless `required`. */
-bool read_children(struct draft *d, const char *parent, bool required, bool (*read)(struct draft *, int node));
 bool read_clusters(struct draft *d); /* with their cores and channels */
 bool read_applications(struct draft *d);
 

@@ -15,6 +15,18 @@ bool has_property(const struct draft *d, int node, const char *property)
 	return fdt_getprop(d->fdt, node, property, NULL) != NULL;
 }
 
+bool read_children(struct draft *d, const char *parent, bool required, bool (*read)(struct draft *, int node))
+{
+	int top = fdt_subnode_offset(d->fdt, 0, parent), node;
+
+	if (top < 0)
+		return required ? error_set(d->err, "map: there is no node /%s", parent) : true;
+	fdt_for_each_subnode(node, d->fdt, top)
+		if (!read(d, node))
+			return false;
+	return true;
+}
+
 bool read_flag(struct draft *d, int node, const char *property, bool *out)
 {
 	int size = 0;

@@ -5,18 +5,6 @@
 
 #include "draft.h"
 
-bool read_children(struct draft *d, const char *parent, bool required, bool (*read)(struct draft *, int node))
-{
-	int top = fdt_subnode_offset(d->fdt, 0, parent), node;
-
-	if (top < 0)
-		return required ? error_set(d->err, "map: there is no node /%s", parent) : true;
-	fdt_for_each_subnode(node, d->fdt, top)
-		if (!read(d, node))
-			return false;
-	return true;
-}
-
 static bool read_network(struct draft *d)
 {
 	struct map_network *network = &d->map->network;
