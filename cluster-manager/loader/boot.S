@@ -131,17 +131,6 @@ start:	/* edi: multiboot2's magic or 0 for PVH; ebx: its information */
 1:	hlt
 	jmp 1b
 
-/* enter_kernel(cr3, entry, boot_info, index): the last thing that the first core does here */
-	.globl enter_kernel
-enter_kernel:
-	mov %rdi, %cr3
-	mov %rsi, %rax
-	mov %rdx, %rdi
-	mov %ecx, %esi
-	xor %ebp, %ebp
-	cld
-	jmp *%rax
-
 	.section .rodata
 no_long_mode:
 	.asciz "skerry loader: refused: this CPU has no 64-bit mode; choose a CPU model that has it: -cpu max in QEMU, -cpu host under KVM\r\n"
@@ -157,20 +146,13 @@ uart_settings: /* COM1: no interrupts, 115200 baud, 8N1, FIFOs */
 	setting 0x3fb, 3
 	setting 0x3fa, 7
 uart_settings_end:
-	.balign 8
-	.globl boot_gdt
-boot_gdt:
-	.quad 0, 0x00af9b000000ffff, 0x00cf93000000ffff
+	.balign 4
 boot_gdt_pointer:
 	.short 23
 	.long boot_gdt
 
 	.bss
-	.balign 4096
-	.globl boot_pml4
-boot_pml4: .skip 4096
-boot_pdpt: .skip 4096
-boot_pd:   .skip 4 * 4096
+	.balign 16
 boot_stack: .skip 64 * 1024
 boot_stack_top:
 

@@ -139,5 +139,5 @@ void cluster_load(struct cluster *c, const struct cluster_map *map, const struct
 
 /* smp.c: starts every core; this one last */
 uint64_t trampoline_page(const struct machine *m); /* where they start; the same at each call */
-_Noreturn void enter_kernel(uint64_t cr3, uint64_t entry, uint64_t boot_info, uint32_t index); /* boot.S */
+_Noreturn void enter_kernel(uint64_t cr3, uint64_t entry, uint64_t boot_info, uint32_t index); /* boot_tables.S */
 _Noreturn void clusters_start(struct cluster *clusters, uint32_t count, const struct cluster_map *map, const struct machine *m);
