@@ -9,18 +9,6 @@
 
 static size_t whole_pages(size_t size) { return (size + PAGE - 1) & -(size_t)PAGE; }
 
-static bool overlaps(uintptr_t address, size_t size, uintptr_t low, uintptr_t high) { return address < high && low < address + size; }
-
-bool memory_is_fixed(uintptr_t address, size_t size)
-{
-	extern const char __executable_start[], _end[];
-	const uintptr_t files = (uintptr_t)platform_files();
-
-	return overlaps(address, size, (uintptr_t)__executable_start & -(uintptr_t)PAGE, (uintptr_t)_end) ||
-	       overlaps(address, size, PROCESS_STACK_TOP - PROCESS_STACK_SIZE, PROCESS_STACK_TOP) ||
-	       overlaps(address, size, files, files + platform_info()->files_size);
-}
-
 /* Whether all of these pages are there. */
 static bool is_there(uintptr_t address, size_t size)
 {

@@ -3,7 +3,6 @@
  * Where every system call of musl arrives (musl/syscall_arch.h), from the
  * first one on, which comes before thread-local storage exists.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include "layer.h"
@@ -16,8 +15,6 @@ typedef long syscall_handler(const long *args);
 UNLOCKED_CALLS(PROTOTYPE)
 LOCKED_CALLS(PROTOTYPE)
 
-enum { CALLS_MAX = 512 };
-
 static const struct {
 	syscall_handler *handler;
 	bool locked;
@@ -27,25 +24,6 @@ static const struct {
 	UNLOCKED_CALLS(UNLOCKED_ENTRY)
 	LOCKED_CALLS(LOCKED_ENTRY)
 };
-
-static const char *const call_names[CALLS_MAX] = {
-#include "syscall-names.h"
-};
-
-/* A stub that answers 0 would hide real gaps: each call we lack is named once. */
-long call_not_provided(unsigned long number)
-{
-	static bool told[CALLS_MAX];
-
-	if (number >= CALLS_MAX)
-		console_log("posix: no system call has the number %lu", number);
-	else if (!told[number]) {
-		told[number] = true;
-		console_log("posix: system call %s (%lu) is not provided",
-		            call_names[number] ? call_names[number] : "?", number);
-	}
-	return -ENOSYS;
-}
 
 /* As on a terminal: what a program has written before it dies stands on the console. */
 static void end_lines_at_once(void) { setvbuf(stdout, NULL, _IOLBF, 0); }

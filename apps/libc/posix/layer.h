@@ -33,9 +33,6 @@ bool memory_is_mapped(uintptr_t address, size_t size); /* all of these pages, by
 bool memory_in_break(uintptr_t address);               /* of the pages that brk() has given */
 bool memory_in_files(uintptr_t address, size_t size);  /* of the deployment's files, which nobody changes */
 
-/* advise.c: whether any page of a range is one that the manager has mapped for good: of image, stack or deployment's files. */
-bool memory_is_fixed(uintptr_t address, size_t size);
-
 /* protect.c: pages of heap and stack that may not be both read and written. */
 extern struct page_rights protected_pages;
 long protection_rights(long prot); /* RIGHT_* for PROT_*, or an error */
@@ -43,6 +40,8 @@ long protection_set(uintptr_t address, size_t pages, unsigned rights); /* 0 or a
 unsigned protection_of(uintptr_t address);
 bool memory_in_stack(uintptr_t address, size_t size); /* the first thread's */
 bool memory_in_image(uintptr_t address, size_t size); /* the program's, which the manager has mapped and nobody may change */
+/* Whether any page of a range is one that the manager has mapped for good: of image, stack or deployment's files. */
+bool memory_is_fixed(uintptr_t address, size_t size);
 static inline bool protection_drop(uintptr_t address, size_t pages) /* they can be read and written; false: no room for that */
 {
 	return !protected_pages.count || !protection_set(address, pages, PAGE_RIGHTS_DEFAULT);
@@ -90,7 +89,7 @@ void thread_signal(struct thread *);
 bool thread_cancelled(const struct thread *);
 /* event_wait() in a cancellation point: 0: look again; -EAGAIN: `deadline` has passed; -EINTR: give up. */
 int event_sleep(uint64_t deadline);
-/* Where musl keeps `cancel`, from what %fs:0 reads; 0 until a thread has been in a cancellation point. */
+/* Where musl keeps `cancel`, from what %fs:0 reads (musl-assembly.c writes it); 0 until a thread has been in a cancellation point. */
 extern intptr_t cancel_offset;
 
 /* Wakes the thread wherever it sleeps: it looks again whether it has been cancelled. 0 or -ESRCH. */
@@ -100,7 +99,7 @@ long thread_interrupt(int tid);
 void signal_thread_start(const struct thread *, const struct thread *parent);
 void signal_thread_end(const struct thread *);
 
-/* dispatch.c: -ENOSYS; the first time the console names the call. */
+/* not-provided.c: -ENOSYS; the first time the console names the call. */
 long call_not_provided(unsigned long number);
 
 /* futex.c */

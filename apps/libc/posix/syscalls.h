@@ -6,6 +6,8 @@
  */
 #pragma once
 
+enum { CALLS_MAX = 512 }; /* numbers of system calls are less */
+
 #define UNLOCKED_CALLS(X) \
 	X(clock_gettime) X(clock_getres) X(gettimeofday) X(time) X(getpid) X(getppid) X(gettid) \
 	X(getpgid) X(getsid) X(setsid) X(uname) X(getrusage) X(times) \

@@ -59,12 +59,31 @@ long sys_arch_prctl(const long *a)
 	return a[0] == ARCH_SET_FS ? __set_thread_area((void *)a[1]) : -EINVAL;
 }
 
+/* The lock stays held until the stack, which others may free now, is no longer needed. */
+static _Noreturn void end(struct thread *self)
+{
+	int *clear = self->clear_tid;
+
+	event_leave();
+	if (clear) {
+		__atomic_store_n(clear, 0, __ATOMIC_RELEASE);
+		futex_wake((uint32_t *)clear, 1);
+	}
+	if (self->index == 0) /* the first thread's place is never used again: it only waits */
+		for (;;)
+			thread_sleep(self, 0);
+	signal_thread_end(self);
+	self->tid = 0;
+	self->tls = 0;
+	platform_thread_end(self->index, &layer_held);
+}
+
+/* What the function returns is nobody's: a thread's result is in musl's struct. */
 static void thread_start(void *function, void *argument)
 {
-	long skerry_syscall(long, long, long, long, long, long, long);
-	int status = ((int (*)(void *))function)(argument);
-
-	skerry_syscall(60 /* SYS_exit */, status, 0, 0, 0, 0, 0);
+	((int (*)(void *))function)(argument);
+	layer_lock();
+	end(thread_self());
 }
 
 static int create(void *function, void *stack, int flags, void *argument, int *parent_tid, uintptr_t tls, int *clear)
@@ -107,25 +126,6 @@ int __clone(int (*function)(void *), void *stack, int flags, void *argument, int
 	int result = create((void *)function, stack, flags, argument, parent_tid, (uintptr_t)tls, clear);
 	layer_unlock();
 	return result;
-}
-
-/* The lock stays held until the stack, which others may free now, is no longer needed. */
-static _Noreturn void end(struct thread *self)
-{
-	int *clear = self->clear_tid;
-
-	event_leave();
-	if (clear) {
-		__atomic_store_n(clear, 0, __ATOMIC_RELEASE);
-		futex_wake((uint32_t *)clear, 1);
-	}
-	if (self->index == 0) /* the first thread's place is never used again: it only waits */
-		for (;;)
-			thread_sleep(self, 0);
-	signal_thread_end(self);
-	self->tid = 0;
-	self->tls = 0;
-	platform_thread_end(self->index, &layer_held);
 }
 
 long sys_exit(const long *a)
