@@ -70,6 +70,24 @@ static struct socket *queue_take(struct socket *listener)
 	return connection;
 }
 
+/* The socket of a connection that lwIP has made for the listener, whose operations it has. Null without memory. */
+static struct socket *socket_of_connection(const struct socket *listener, struct tcp_pcb *pcb)
+{
+	struct socket *socket = socket_make(listener->file.ops, pcb);
+
+	if (!socket)
+		return NULL;
+	socket_options_inherit(socket, listener);
+	socket->state = SOCKET_CONNECTED;
+	socket->connect_told = true;
+	socket->local = (struct socket_address){ .ipv4 = ip_2_ip4(&pcb->local_ip)->addr, .port = pcb->local_port };
+	socket->remote = (struct socket_address){ .ipv4 = ip_2_ip4(&pcb->remote_ip)->addr, .port = pcb->remote_port };
+	stream_attach(socket);
+	share_window_begin(socket);
+	socket_update(socket);
+	return socket;
+}
+
 enum { DELAYED_MAX = 0xff }; /* lwIP counts them in a byte, and drops SYNs while there are so many */
 
 /*
@@ -83,10 +101,9 @@ static err_t on_accept(void *argument, struct tcp_pcb *pcb, err_t error)
 
 	if (error != ERR_OK || !pcb)
 		return ERR_VAL;
-	connection = socket_of_connection(pcb);
+	connection = socket_of_connection(listener, pcb);
 	if (!connection)
 		return ERR_MEM; /* lwIP resets it */
-	socket_options_inherit(connection, listener);
 	connections_opened(pcb);
 	connection->backlog_held = listener->queued >= listener->backlog && pcb->listener->accepts_pending < DELAYED_MAX;
 	if (connection->backlog_held)

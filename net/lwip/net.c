@@ -19,22 +19,6 @@
 #include "memory.h"
 #include "share.h"
 
-u32_t sys_now(void) { return (u32_t)clock_milliseconds(); }
-
-uint32_t net_random(void)
-{
-	uint32_t number;
-
-	random_bytes(&number, sizeof(number));
-	return number;
-}
-
-_Noreturn void net_assertion(const char *text, const char *file, int line)
-{
-	console_log("lwIP: %s (%s:%d)\n", text, file, line);
-	__builtin_trap();
-}
-
 static int start(void)
 {
 	const struct process_info *info = process_info();

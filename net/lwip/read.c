@@ -6,24 +6,6 @@
 #include "received.h"
 #include "share.h"
 
-static void drop_first(struct socket *socket)
-{
-	struct pbuf *first = socket->first;
-
-	socket->first = first->next;
-	socket->offset = 0;
-	first->next = NULL;
-	first->tot_len = first->len;
-	pbuf_free(first);
-}
-
-void stream_discard(struct socket *socket)
-{
-	while (socket->first)
-		drop_first(socket);
-	socket->unread = 0;
-}
-
 static __attribute__((noinline)) size_t read_several(struct socket *socket, char *bytes, size_t size, bool truncate)
 {
 	size_t done = 0;
@@ -38,7 +20,7 @@ static __attribute__((noinline)) size_t read_several(struct socket *socket, char
 		done += part;
 		socket->offset += (uint32_t)part;
 		if (socket->offset == socket->first->len)
-			drop_first(socket);
+			socket_drop_first(socket);
 	}
 	return done;
 }

@@ -4,7 +4,6 @@
 #include <sys/epoll.h>
 #include <lwip/priv/tcp_priv.h>
 #include "budget.h"
-#include "connections.h"
 #include "share.h"
 
 bool socket_readiness_changed;
@@ -29,6 +28,14 @@ int socket_error_of(err_t error)
 	}
 }
 
+enum { WRITE_LOW = TCP_SND_BUF / 4 }; /* writable with this much room */
+
+static bool is_writable(const struct socket *socket)
+{
+	return socket->pcb && !socket->starved && socket->pcb->snd_buf >= WRITE_LOW &&
+	       tcp_sndqueuelen(socket->pcb) < TCP_SND_QUEUELEN / 2 && share_writable(socket->pcb);
+}
+
 static uint32_t readiness(const struct socket *socket)
 {
 	uint32_t ready = 0;
@@ -49,7 +56,7 @@ static uint32_t readiness(const struct socket *socket)
 		ready |= EPOLLIN;
 	if (socket->peer_closed || socket->read_shut)
 		ready |= EPOLLRDHUP;
-	if (socket->write_shut || stream_writable(socket))
+	if (socket->write_shut || is_writable(socket))
 		ready |= EPOLLOUT;
 	if ((socket->peer_closed || socket->read_shut) && socket->write_shut)
 		ready |= EPOLLHUP;
@@ -97,7 +104,7 @@ void socket_update_writable(struct socket *socket)
 	if (socket->state != SOCKET_CONNECTED)
 		socket_update(socket);
 	else if (!socket->write_shut)
-		set_ready(socket, stream_writable(socket) ? ready | EPOLLOUT : ready & ~(uint32_t)EPOLLOUT, 0);
+		set_ready(socket, is_writable(socket) ? ready | EPOLLOUT : ready & ~(uint32_t)EPOLLOUT, 0);
 }
 
 int socket_take_error(struct socket *socket)
@@ -116,7 +123,7 @@ void socket_detach(struct socket *socket)
 
 	if (!pcb)
 		return;
-	stream_forget(socket);
+	unsent_remove(socket);
 	socket->pcb = NULL;
 	tcp_arg(pcb, NULL);
 	if (socket->state == SOCKET_LISTENING) {
@@ -129,103 +136,39 @@ void socket_detach(struct socket *socket)
 	tcp_poll(pcb, NULL, 0);
 }
 
+void socket_drop_first(struct socket *socket)
+{
+	struct pbuf *first = socket->first;
+
+	socket->first = first->next;
+	socket->offset = 0;
+	first->next = NULL;
+	first->tot_len = first->len;
+	pbuf_free(first);
+}
+
+void socket_discard(struct socket *socket)
+{
+	while (socket->first)
+		socket_drop_first(socket);
+	socket->unread = 0;
+}
+
 void socket_free(struct socket *socket)
 {
-	stream_discard(socket);
+	socket_discard(socket);
 	share_window_end(socket);
 	layer_free(socket);
 }
 
-/*
- * The last descriptor is closed. What was written is delivered; unread data
- * makes it a reset (RFC 2525, 2.17), behind what may still be sent: a server's
- * last word on a request that it does not want to read.
- */
-static void close_socket(struct file *file)
-{
-	struct socket *socket = socket_of(file);
-	struct tcp_pcb *pcb = socket->pcb;
-	const bool reset = socket->options.linger.l_onoff && !socket->options.linger.l_linger && socket->state != SOCKET_LISTENING;
-
-	socket_drop_queue(socket);
-	share_window_end(socket);
-	socket_detach(socket);
-	if (socket->ending && reset && socket->ending->state != TIME_WAIT)
-		tcp_abort(socket->ending);
-	else if (socket->ending)
-		share_orphan(socket->ending, stream_patience(socket, socket->ending));
-	if (pcb) {
-		if (socket->state != SOCKET_LISTENING)
-			share_orphan(pcb, stream_patience(socket, pcb));
-		if (socket->state == SOCKET_CONNECTED) {
-			connections_restore_order(pcb);
-			tcp_output(pcb);
-		}
-		if (reset)
-			tcp_abort(pcb);
-		else if (tcp_close(pcb) != ERR_OK)
-			tcp_abort(pcb);
-	}
-	socket_free(socket);
-}
-
-static const struct file_operations socket_operations = {
-	.name = "socket",
-	.read = stream_read,
-	.write = stream_write,
-	.close = close_socket,
-	.bind = socket_bind,
-	.listen = socket_listen,
-	.accept = socket_accept,
-	.connect = socket_connect,
-	.getsockname = socket_getsockname,
-	.getpeername = socket_getpeername,
-	.setsockopt = socket_setsockopt,
-	.getsockopt = socket_getsockopt,
-	.shutdown = stream_shutdown,
-	.sendmsg = stream_send,
-	.recvmsg = stream_receive,
-};
-
-static struct socket *socket_with(struct tcp_pcb *pcb)
+struct socket *socket_make(const struct file_operations *operations, struct tcp_pcb *pcb)
 {
 	struct socket *socket = layer_allocate(sizeof(*socket));
 
 	if (!socket)
 		return NULL;
-	file_init(&socket->file, &socket_operations, O_RDWR);
+	file_init(&socket->file, operations, O_RDWR);
 	socket->pcb = pcb;
-	socket_options_init(socket);
 	tcp_arg(pcb, socket);
-	return socket;
-}
-
-struct socket *socket_new(void)
-{
-	struct tcp_pcb *pcb = connections_room() ? tcp_new() : NULL;
-	struct socket *socket = pcb ? socket_with(pcb) : NULL;
-
-	if (pcb && !socket)
-		tcp_abort(pcb);
-	if (!socket)
-		return NULL;
-	stream_attach(socket);
-	socket_update(socket);
-	return socket;
-}
-
-struct socket *socket_of_connection(struct tcp_pcb *pcb)
-{
-	struct socket *socket = socket_with(pcb);
-
-	if (!socket)
-		return NULL;
-	socket->state = SOCKET_CONNECTED;
-	socket->connect_told = true;
-	socket->local = (struct socket_address){ .ipv4 = ip_2_ip4(&pcb->local_ip)->addr, .port = pcb->local_port };
-	socket->remote = (struct socket_address){ .ipv4 = ip_2_ip4(&pcb->remote_ip)->addr, .port = pcb->remote_port };
-	stream_attach(socket);
-	share_window_begin(socket);
-	socket_update(socket);
 	return socket;
 }

@@ -62,13 +62,13 @@ extern bool socket_readiness_changed;
 
 static inline struct socket *socket_of(struct file *file) { return (struct socket *)file; }
 
-/* A new socket with a pcb, or null without memory. */
-struct socket *socket_new(void);
-/* The socket of a connection that lwIP made. */
-struct socket *socket_of_connection(struct tcp_pcb *pcb);
+/* A socket of this pcb, of which lwIP tells it nothing yet (stream_attach()). Null without memory. */
+struct socket *socket_make(const struct file_operations *, struct tcp_pcb *pcb);
 /* Forget the pcb: lwIP no longer calls back, and finishes the connection by itself. */
 void socket_detach(struct socket *socket);
 void socket_free(struct socket *socket);
+void socket_drop_first(struct socket *socket); /* the first pbuf of received data, which there is */
+void socket_discard(struct socket *socket);    /* received data that nobody will read */
 #define SOCKET_ALL UINT32_MAX
 
 /* Tell the POSIX layer what the socket is ready for now. */
@@ -85,6 +85,14 @@ void socket_update_writable(struct socket *socket);
 int socket_take_error(struct socket *socket);
 int socket_error_of(err_t error); /* negative errno */
 
+/* operations.c: a new socket with a pcb, or null without memory */
+struct socket *socket_new(void);
+
+/* unsent.c: Appends the socket, if it is not in the list; removes it, if it is; removes and returns the first, or null. */
+void unsent_put(struct socket *socket);
+void unsent_remove(struct socket *socket);
+struct socket *unsent_take(void);
+
 /* stream.c, read.c: the data of a connection */
 ssize_t stream_read(struct file *file, void *buffer, size_t size);
 ssize_t stream_write(struct file *file, const void *buffer, size_t size);
@@ -92,10 +100,7 @@ ssize_t stream_send(struct file *file, const struct msghdr *message, int flags);
 ssize_t stream_receive(struct file *file, struct msghdr *message, int flags);
 int stream_shutdown(struct file *file, int how);
 void stream_attach(struct socket *socket);  /* data callbacks of a connection */
-void stream_discard(struct socket *socket); /* received data that nobody will read */
-void stream_forget(struct socket *socket);  /* no longer unsent */
 void stream_flush(void);                    /* send what was written since the last time */
-bool stream_writable(const struct socket *socket);
 /* ms: how long its peer may take nothing when the socket is closed; TCP_USER_TIMEOUT goes on, up to BUDGET_PATIENCE. */
 uint32_t stream_patience(struct socket *socket, const struct tcp_pcb *pcb);
 

@@ -10,7 +10,6 @@
 #include "share.h"
 
 enum {
-	WRITE_LOW = TCP_SND_BUF / 4,  /* writable with this much room */
 	WRITE_MAX = 32 * TCP_MSS,     /* one call of tcp_write: its length has 16 bits */
 	FLUSH_BYTES = 16 * TCP_MSS,   /* a large write does not wait for stream_flush() */
 	POLL_INTERVAL = 2,            /* of TCP_SLOW_INTERVAL: 1 s */
@@ -18,39 +17,7 @@ enum {
 	SMALL = COLLECTOR / 2,        /* a segment of at most so many bytes is copied behind others */
 };
 
-static struct socket *unsent_first, **unsent_end = &unsent_first;
-
 /* --- writing --- */
-
-bool stream_writable(const struct socket *socket)
-{
-	return socket->pcb && !socket->starved && socket->pcb->snd_buf >= WRITE_LOW &&
-	       tcp_sndqueuelen(socket->pcb) < TCP_SND_QUEUELEN / 2 && share_writable(socket->pcb);
-}
-
-static void mark_unsent(struct socket *socket)
-{
-	if (socket->unsent)
-		return;
-	socket->unsent = true;
-	socket->next_unsent = NULL;
-	*unsent_end = socket; /* in order: the first may have its data in the ring's next slot already */
-	unsent_end = &socket->next_unsent;
-}
-
-void stream_forget(struct socket *socket)
-{
-	struct socket **link = &unsent_first;
-
-	if (!socket->unsent)
-		return;
-	while (*link != socket)
-		link = &(*link)->next_unsent;
-	*link = socket->next_unsent;
-	if (!*link)
-		unsent_end = link;
-	socket->unsent = false;
-}
 
 static bool short_in_flight(const struct tcp_pcb *pcb)
 {
@@ -79,15 +46,10 @@ static void output(struct tcp_pcb *pcb)
 
 void stream_flush(void)
 {
-	while (unsent_first) {
-		struct socket *socket = unsent_first;
+	struct socket *socket;
 
-		unsent_first = socket->next_unsent;
-		if (!unsent_first)
-			unsent_end = &unsent_first;
-		socket->unsent = false;
+	while ((socket = unsent_take()))
 		output(socket->pcb);
-	}
 }
 
 /* What speaks against writing now: 0 or negative. */
@@ -124,7 +86,7 @@ static ssize_t write_bytes(void *connection, const char *bytes, size_t size, boo
 	err_t error = ERR_OK;
 
 	if (!more && write_segment(pcb, bytes, size)) {
-		mark_unsent(socket);
+		unsent_put(socket);
 		return (ssize_t)size;
 	}
 	connections_restore_order(pcb);
@@ -149,7 +111,7 @@ static ssize_t write_bytes(void *connection, const char *bytes, size_t size, boo
 	if (done >= FLUSH_BYTES || error != ERR_OK)
 		output(pcb);
 	else if (done)
-		mark_unsent(socket);
+		unsent_put(socket);
 	socket_update_writable(socket);
 	return done || !size ? (ssize_t)done : -EAGAIN;
 }
@@ -197,7 +159,7 @@ int stream_shutdown(struct file *file, int how)
 		size_t unread = socket->unread;
 
 		socket->read_shut = true;
-		stream_discard(socket);
+		socket_discard(socket);
 		share_window_read(socket, unread);
 	}
 	if (how != SHUT_RD && !socket->write_shut) {
@@ -285,7 +247,7 @@ static err_t on_sent(void *argument, struct tcp_pcb *pcb, u16_t size)
 
 	(void)size;
 	if (pcb->unsent && !tcp_nagle_disabled(pcb)) /* lwIP goes on by itself, but with the end by its own rule */
-		mark_unsent(socket);
+		unsent_put(socket);
 	socket->starved = false;
 	socket_update_writable(socket);
 	return ERR_OK;
@@ -332,7 +294,7 @@ static void on_error(void *argument, err_t error)
 {
 	struct socket *socket = argument;
 
-	stream_forget(socket);
+	unsent_remove(socket);
 	socket->pcb = NULL;
 	if (error == ERR_CLSD) { /* both sides have closed */
 		socket->peer_closed = socket->write_shut = true;
