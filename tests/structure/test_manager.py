@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from functools import cache
 from pathlib import Path
 
@@ -11,34 +10,21 @@ import pytest
 
 from deploy.base.paths import ROOT
 from deploy.deployment import modules
+from tests.structure.call_graph import Symbols, calls, circles, symbols_of
 from tests.structure.test_includes import MANAGER, MANAGER_LAYERS
 
 LAYERS = [Path(layer).name for layer in MANAGER_LAYERS]
-
-Symbols = dict[str, tuple[set[str], set[str]]]  # of each source: what it defines, what it needs
 
 
 @cache
 def symbols() -> Symbols:
     """Of the manager as it is linked, by "folder/file.c"; start.S and main.c are in no folder."""
-    found: Symbols = {}
+    objects: dict[str, Path] = {}
     for item in sorted(modules.module_path("root").with_suffix(".elf.p").glob("*.o")):
         source = next((f"{layer}/{name}" for layer in LAYERS if (name := item.stem.removeprefix(f"{layer}_")) != item.stem), item.stem)
         assert (ROOT / MANAGER / source).is_file(), source
-        listed = subprocess.run(["nm", item], check=True, capture_output=True, text=True).stdout
-        rows = [line.split()[-2:] for line in listed.splitlines()]
-        found[source] = {name for kind, name in rows if kind in "TDBRCVW"}, {name for kind, name in rows if kind == "U"}
-    return found
-
-
-def calls(of: Symbols) -> dict[str, dict[str, list[str]]]:
-    """Of each source: the sources that define what it needs, and the names."""
-    home = {name: source for source, (defined, _) in of.items() for name in defined}
-    found: dict[str, dict[str, list[str]]] = {source: {} for source in of}
-    for source, (_, needed) in of.items():
-        for name in sorted(needed & home.keys()):
-            found[source].setdefault(home[name], []).append(name)
-    return found
+        objects[source] = item
+    return symbols_of(objects)
 
 
 def level(source: str) -> int:
@@ -51,19 +37,6 @@ def upward(of: Symbols) -> list[str]:
             for user, others in calls(of).items() for other, names in others.items() if level(other) > level(user)]  # fmt: skip
 
 
-def circles(of: Symbols) -> list[str]:
-    """What remains when files that use nothing that remains are taken away, one after another, and files that nothing uses."""
-    uses = {source: set(others) for source, others in calls(of).items()}
-    while True:
-        used = set().union(*uses.values())
-        kept = {source for source, others in uses.items() if others and source in used}
-        if len(kept) == len(uses):
-            return sorted(kept)
-        uses = {source: uses[source] & kept for source in kept}
-        if not uses:
-            return []
-
-
 def test_calls() -> None:
     """no file uses a name of a layer above its own"""
     assert not upward(symbols()), "\n".join(upward(symbols()))
@@ -71,7 +44,7 @@ def test_calls() -> None:
 
 def test_circles() -> None:
     """no files of the manager use each other in a circle"""
-    assert not circles(symbols())
+    assert not circles(calls(symbols()))
 
 
 def test_something_was_read() -> None:
@@ -89,4 +62,4 @@ def test_something_was_read() -> None:
 def test_mistakes(needs: dict[str, str], wrong: int, circle: int) -> None:
     """a call upward and a circle are seen"""
     made = {source: ({Path(source).stem}, set(needed.split())) for source, needed in needs.items()}
-    assert (len(upward(made)), len(circles(made))) == (wrong, circle)
+    assert (len(upward(made)), sum(map(len, circles(calls(made))))) == (wrong, circle)
