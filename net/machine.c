@@ -15,7 +15,7 @@ static const uint64_t PAST = 1; /* a deadline */
  * While a signal is held, the caller is about to sleep. A peer that rang after another one has woken this process leaves a
  * signal pending, which would end that sleep at once: an entry into the kernel for nothing. It is taken here.
  */
-static void wake(uint64_t slot)
+static void wake_slot(uint64_t slot)
 {
 	const uint64_t now = held_signal_add(&held, slot);
 
@@ -34,15 +34,15 @@ uint64_t net_held_signal(void) { return held_signal_take(&held); }
 struct bell *own_bell(void) { return bell_at(PROCESS_BELL_OWN); }
 
 void *interface_memory(void) { return (void *)PROCESS_PORT_VADDR; }
-void interface_wake_peer(void) { wake(PROCESS_SLOT_PEER); }
+void interface_wake_peer(void) { wake_slot(PROCESS_SLOT_PEER); }
 const struct bell *interface_bell(void)
 {
 	return process_info()->network.remote ? 0 : bell_at(PROCESS_BELL_PORT);
 }
 
 void *cable_memory(unsigned cable) { return (char *)PROCESS_CABLES_VADDR + (uint64_t)cable * CABLE_SIZE; }
-void cable_wake_peer(unsigned cable) { wake(PROCESS_SLOT_CABLE_WAKE + cable); }
+void cable_wake_peer(unsigned cable) { wake_slot(PROCESS_SLOT_CABLE_WAKE + cable); }
 const struct bell *cable_bell(unsigned cable) { return bell_at(PROCESS_BELL_PORTS + cable); }
 
 void *socket_port_memory(void) { return (void *)PROCESS_SOCKETS_VADDR; }
-void socket_port_wake_peer(void) { wake(PROCESS_SLOT_SOCKETS); }
+void socket_port_wake_peer(void) { wake_slot(PROCESS_SLOT_SOCKETS); }

@@ -10,7 +10,7 @@
 static const struct net_backend *net; /* null until the first socket */
 
 /* A stack process has both: the port to the switch, and the sockets of its program. */
-static int start(void)
+static int net_start(void)
 {
 	const struct process_info *info = process_info();
 	const struct net_backend *chosen = info && info->sockets && !info->network.present ? &remote_backend : &lwip_backend;
@@ -28,12 +28,12 @@ int socket_create(int domain, int type, int protocol, struct file **out)
 	if (domain != AF_INET)
 		return -EAFNOSUPPORT;
 	if (type == SOCK_DGRAM && (!protocol || protocol == IPPROTO_UDP))
-		return start() || !net->datagram ? datagram_create(out) : net->datagram(out);
+		return net_start() || !net->datagram ? datagram_create(out) : net->datagram(out);
 	if (type != SOCK_STREAM)
 		return type == SOCK_DGRAM ? -EPROTONOSUPPORT : -ESOCKTNOSUPPORT;
 	if (protocol && protocol != IPPROTO_TCP)
 		return -EPROTONOSUPPORT;
-	error = start();
+	error = net_start();
 	return error ? error : net->socket(out);
 }
 

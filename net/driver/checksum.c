@@ -22,7 +22,7 @@ static uint16_t load_raw16(const uint8_t *p)
 }
 
 /* Both halves of a number, the carry of their sum with them, end in the upper one. */
-static inline uint16_t fold(uint64_t sum)
+static inline uint16_t checksum_fold(uint64_t sum)
 {
 	sum += sum << 32 | sum >> 32;
 	const uint32_t half = (uint32_t)(sum >> 32), whole = half + (half << 16 | half >> 16);
@@ -77,7 +77,7 @@ static inline __attribute__((always_inline)) uint16_t sum_of(const uint8_t *data
 	}
 	if (size & 1)
 		word += *data;
-	return fold(add_one(word, sum));
+	return checksum_fold(add_one(word, sum));
 }
 
 uint16_t checksum_sum(const uint8_t *data, uint32_t size, uint64_t start) { return sum_of(data, size, start); }
@@ -87,7 +87,7 @@ static inline uint16_t header_sum(const uint8_t *ip, uint32_t size)
 {
 	if (size != IP_HEADER)
 		return checksum_sum(ip, size, 0);
-	return fold((uint64_t)load_raw32(ip) + load_raw32(ip + 4) + load_raw32(ip + 8) + load_raw32(ip + 12) + load_raw32(ip + 16));
+	return checksum_fold((uint64_t)load_raw32(ip) + load_raw32(ip + 4) + load_raw32(ip + 8) + load_raw32(ip + 12) + load_raw32(ip + 16));
 }
 
 /* Of the addresses, the protocol, and the length of what the IPv4 packet carries. */
@@ -166,7 +166,7 @@ static inline void make_transport_sum(uint8_t *frame, const struct transport *t)
 }
 
 /* In line, with what is known of the transport. */
-static inline __attribute__((always_inline)) void make(uint8_t *frame, const struct transport *t)
+static inline __attribute__((always_inline)) void transport_make(uint8_t *frame, const struct transport *t)
 {
 	make_header_sum(frame, t->start - IP);
 	if (t->field)
@@ -178,7 +178,7 @@ static UNUSUAL void make_of_any(uint8_t *frame, uint32_t length)
 	const struct transport t = transport_of(frame, length);
 
 	if (t.start)
-		make(frame, &t);
+		transport_make(frame, &t);
 }
 
 void checksum_make(uint8_t *frame, uint32_t length)
@@ -188,13 +188,13 @@ void checksum_make(uint8_t *frame, uint32_t length)
 	if (size) {
 		const struct transport t = transport_of_plain_tcp(frame, size);
 
-		make(frame, &t);
+		transport_make(frame, &t);
 	} else {
 		make_of_any(frame, length);
 	}
 }
 
-static inline __attribute__((always_inline)) struct checksum_left prepare(uint8_t *frame, uint32_t length, const struct transport *t)
+static inline __attribute__((always_inline)) struct checksum_left transport_prepare(uint8_t *frame, uint32_t length, const struct transport *t)
 {
 	make_header_sum(frame, t->start - IP);
 	if (!t->field)
@@ -203,7 +203,7 @@ static inline __attribute__((always_inline)) struct checksum_left prepare(uint8_
 		make_transport_sum(frame, t);
 		return (struct checksum_left){ 0 };
 	}
-	store_raw16(frame + t->field, fold(t->pseudo));
+	store_raw16(frame + t->field, checksum_fold(t->pseudo));
 	return (struct checksum_left){ .start = (uint16_t)t->start, .field = (uint16_t)(t->field - t->start) };
 }
 
@@ -211,7 +211,7 @@ static UNUSUAL struct checksum_left prepare_any(uint8_t *frame, uint32_t length)
 {
 	const struct transport t = transport_of(frame, length);
 
-	return t.start ? prepare(frame, length, &t) : (struct checksum_left){ 0 };
+	return t.start ? transport_prepare(frame, length, &t) : (struct checksum_left){ 0 };
 }
 
 struct checksum_left checksum_prepare(uint8_t *frame, uint32_t length)
@@ -221,7 +221,7 @@ struct checksum_left checksum_prepare(uint8_t *frame, uint32_t length)
 	if (size) {
 		const struct transport t = transport_of_plain_tcp(frame, size);
 
-		return prepare(frame, length, &t);
+		return transport_prepare(frame, length, &t);
 	}
 	return prepare_any(frame, length);
 }
@@ -231,11 +231,12 @@ struct checksum_left checksum_prepare_segments(uint8_t *frame, uint32_t length)
 	const uint16_t start = IP + IP_HEADER;
 
 	make_header_sum(frame, IP_HEADER);
-	store_raw16(frame + start + TCP_SUM, fold(pseudo_sum(frame, PROTOCOL_TCP, length - start)));
+	store_raw16(frame + start + TCP_SUM, checksum_fold(pseudo_sum(frame, PROTOCOL_TCP, length - start)));
 	return (struct checksum_left){ .start = start, .field = TCP_SUM };
 }
 
-static inline __attribute__((always_inline)) bool verify(const uint8_t *frame, const struct transport *t, bool summed)
+static inline __attribute__((always_inline)) bool
+transport_verify(const uint8_t *frame, const struct transport *t, bool summed)
 {
 	if (header_sum(frame + IP, t->start - IP) != 0xffff)
 		return false;
@@ -251,7 +252,7 @@ static UNUSUAL bool verify_any(const uint8_t *frame, uint32_t length, bool summe
 
 	if (!t.start) /* a broken IPv4 packet is as bad as one with a wrong sum */
 		return length < ETHERTYPE_OFFSET + 2 || load_be16(frame + ETHERTYPE_OFFSET) != ETHERTYPE_IPV4;
-	return verify(frame, &t, summed);
+	return transport_verify(frame, &t, summed);
 }
 
 bool checksum_verify(const uint8_t *frame, uint32_t length, bool summed)
@@ -261,7 +262,7 @@ bool checksum_verify(const uint8_t *frame, uint32_t length, bool summed)
 	if (size) {
 		const struct transport t = transport_of_plain_tcp(frame, size);
 
-		return verify(frame, &t, summed);
+		return transport_verify(frame, &t, summed);
 	}
 	return verify_any(frame, length, summed);
 }

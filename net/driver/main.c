@@ -35,7 +35,7 @@ static void *room_in_port(struct driver *driver, bool arm)
 }
 
 /* Frames from the card to the port. */
-static bool receive(struct driver *driver, bool arm)
+static bool driver_receive(struct driver *driver, bool arm)
 {
 	unsigned frames = 0;
 	struct card_frame frame = { 0 };
@@ -63,7 +63,7 @@ static bool receive(struct driver *driver, bool arm)
 }
 
 /* Frames from the port to the card. */
-static bool transmit(struct driver *driver, bool arm)
+static bool driver_transmit(struct driver *driver, bool arm)
 {
 	unsigned frames = 0;
 	uint32_t length;
@@ -87,13 +87,13 @@ static bool transmit(struct driver *driver, bool arm)
 	return frames != 0;
 }
 
-static bool pass(struct driver *driver, bool arm)
+static bool driver_pass(struct driver *driver, bool arm)
 {
 	if (port_look(&driver->port))
 		notification_signal(PROCESS_SLOT_PEER);
-	bool received = receive(driver, arm);
+	bool received = driver_receive(driver, arm);
 
-	return transmit(driver, arm) || received;
+	return driver_transmit(driver, arm) || received;
 }
 
 /* A pass that leaves the driver ready to sleep, if it moved nothing. */
@@ -102,7 +102,7 @@ static bool last_pass(struct driver *driver)
 	card_arm(&driver->card);
 	bell_arm(driver->bell);
 	port_arm(&driver->port);
-	return pass(driver, true);
+	return driver_pass(driver, true);
 }
 
 _Noreturn void program_main(const struct process_info *info)
@@ -122,7 +122,7 @@ _Noreturn void program_main(const struct process_info *info)
 		program_fail(wrong, 0);
 	card_disarm(&driver.card);
 	for (;;) {
-		while (pass(&driver, false))
+		while (driver_pass(&driver, false))
 			;
 		if (!last_pass(&driver))
 			program_wait();

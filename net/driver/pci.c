@@ -83,7 +83,7 @@ volatile void *pci_bar(const struct process_device *device, unsigned bar, uint64
  * From D3hot a function wakes with its configuration lost, unless it says
  * otherwise (PCI Power Management 1.2, section 5.4.1), and needs 10 ms.
  */
-static void wake(const struct process_device *device, uint64_t tsc_hz)
+static void pci_power_on(const struct process_device *device, uint64_t tsc_hz)
 {
 	unsigned power = pci_capability(device, PCI_CAPABILITY_POWER, 0);
 	uint32_t bar[PCI_BARS], control;
@@ -111,7 +111,7 @@ void pci_pause(uint64_t ticks)
 
 void pci_enable(const struct process_device *device, uint64_t tsc_hz)
 {
-	wake(device, tsc_hz);
+	pci_power_on(device, tsc_hz);
 	pci_write(device, PCI_COMMAND, 2,
 		  (pci_read(device, PCI_COMMAND, 2) & ~(uint32_t)PCI_COMMAND_MASTER) | PCI_COMMAND_MEMORY | PCI_COMMAND_NO_INTX);
 }

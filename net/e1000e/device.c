@@ -12,7 +12,7 @@ enum {
 };
 
 /* Wait until these bits of a register are as wanted. */
-static bool settles(const struct e1000e *e, uint32_t offset, uint32_t bits, uint32_t wanted, unsigned patience)
+static bool register_settles(const struct e1000e *e, uint32_t offset, uint32_t bits, uint32_t wanted, unsigned patience)
 {
 	while ((register_read(e, offset) & bits) != wanted) {
 		if (!patience--)
@@ -23,20 +23,20 @@ static bool settles(const struct e1000e *e, uint32_t offset, uint32_t bits, uint
 }
 
 /* Whatever the firmware, or this driver before, has left running ends here. */
-static const char *reset(const struct e1000e *e)
+static const char *device_reset(const struct e1000e *e)
 {
 	register_write(e, REGISTER_IMC, (uint32_t)CAUSES_ALL);
 	register_write(e, REGISTER_RCTL, 0);
 	register_write(e, REGISTER_TCTL, 0);
 	register_write(e, REGISTER_CTRL, register_read(e, REGISTER_CTRL) | CTRL_MASTER_DISABLE);
 	/* a reset in the middle of a transfer can hang the bus; past its patience there is no better choice (section 3.1.3.10) */
-	settles(e, REGISTER_STATUS, STATUS_MASTER_ENABLED, 0, MASTER_PATIENCE);
+	register_settles(e, REGISTER_STATUS, STATUS_MASTER_ENABLED, 0, MASTER_PATIENCE);
 	register_write(e, REGISTER_CTRL, register_read(e, REGISTER_CTRL) | CTRL_RESET);
 	register_pause(e, RESET_TIME);
 	if (register_read(e, REGISTER_STATUS) == REGISTER_GONE)
 		return "the card does not answer";
-	if (!settles(e, REGISTER_CTRL, CTRL_RESET, 0, RESET_PATIENCE) ||
-	    !settles(e, REGISTER_EEPROM, EEPROM_READ, EEPROM_READ, RESET_PATIENCE))
+	if (!register_settles(e, REGISTER_CTRL, CTRL_RESET, 0, RESET_PATIENCE) ||
+	    !register_settles(e, REGISTER_EEPROM, EEPROM_READ, EEPROM_READ, RESET_PATIENCE))
 		return "the card does not end its reset";
 	register_write(e, REGISTER_IMC, (uint32_t)CAUSES_ALL);
 	register_write(e, REGISTER_ICR, (uint32_t)CAUSES_ALL);
@@ -119,7 +119,7 @@ const char *e1000e_start(struct e1000e *e, const struct process_info *info)
 	e->registers = pci_bar(device, 0, 0, REGISTERS_SIZE);
 	if (!e->registers)
 		return "the card's registers are not mapped";
-	wrong = reset(e);
+	wrong = device_reset(e);
 	if (wrong)
 		return wrong;
 	pci_enable_dma(device);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "budget.h"
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
-static size_t most(size_t a, size_t b) { return a > b ? a : b; }
+static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
+static size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
 
 struct budget budget_of(size_t memory)
 {
@@ -18,7 +18,7 @@ static size_t free_of(size_t pool, size_t used) { return used < pool ? pool - us
 
 size_t budget_send_limit(const struct budget *budget, size_t used)
 {
-	return most(BUDGET_SEND_MIN, free_of(budget->send_pool, used) / BUDGET_SHARE);
+	return max_size(BUDGET_SEND_MIN, free_of(budget->send_pool, used) / BUDGET_SHARE);
 }
 
 size_t budget_send_bytes(size_t limit, size_t held, size_t segment)
@@ -31,7 +31,8 @@ size_t budget_send_bytes(size_t limit, size_t held, size_t segment)
 
 size_t budget_first_window(const struct budget *budget, size_t promised, size_t max)
 {
-	return least(max, most(BUDGET_WINDOW_MIN, free_of(budget->receive_pool, promised) / BUDGET_FIRST_WINDOW_SHARE));
+	return min_size(max, max_size(BUDGET_WINDOW_MIN,
+				      free_of(budget->receive_pool, promised) / BUDGET_FIRST_WINDOW_SHARE));
 }
 
 size_t budget_credit(const struct budget *budget, size_t promised, size_t credit, size_t unread, size_t size, size_t max)
@@ -40,9 +41,9 @@ size_t budget_credit(const struct budget *budget, size_t promised, size_t credit
 
 	if (unread < credit / 4 && credit >= BUDGET_WINDOW_MIN && credit <= pool && credit <= max)
 		return credit; /* as below: nearly every time */
-	const size_t limit = most(BUDGET_WINDOW_MIN, pool);
+	const size_t limit = max_size(BUDGET_WINDOW_MIN, pool);
 	size_t wanted = unread >= credit / 4 ? credit + size : credit;
 
-	wanted = most(BUDGET_WINDOW_MIN, wanted);
-	return most(free_of(credit, size), least(least(wanted, limit), max));
+	wanted = max_size(BUDGET_WINDOW_MIN, wanted);
+	return max_size(free_of(credit, size), min_size(min_size(wanted, limit), max));
 }

@@ -5,7 +5,7 @@
  * links in both directions. lwIP takes connections out of its list without a
  * word (TIME_WAIT), so what the copy says is checked: the connection before is
  * the one whose `next` is this one. No other pcb has such a `next`, for those
- * that lwIP takes out have none, and those that it frees are told to destroyed().
+ * that lwIP takes out have none, and those that it frees are told to on_destroyed().
  */
 #include <stdbool.h>
 #include <string.h>
@@ -84,7 +84,7 @@ static void order_remove(struct connection *c)
 	c->ordered = false;
 }
 
-static void destroyed(u8_t slot, void *data)
+static void on_destroyed(u8_t slot, void *data)
 {
 	struct connection *c = data, **link;
 
@@ -101,7 +101,7 @@ static void destroyed(u8_t slot, void *data)
 	net_free(c);
 }
 
-static const struct tcp_ext_arg_callbacks connection_callbacks = { .destroy = destroyed };
+static const struct tcp_ext_arg_callbacks connection_callbacks = { .destroy = on_destroyed };
 
 void connections_add(struct tcp_pcb *pcb)
 {
@@ -118,7 +118,7 @@ void connections_add(struct tcp_pcb *pcb)
 	tcp_ext_arg_set_callbacks(pcb, table.slot, &connection_callbacks);
 }
 
-static err_t opened(u8_t slot, struct tcp_pcb_listen *listener, struct tcp_pcb *pcb)
+static err_t on_opened(u8_t slot, struct tcp_pcb_listen *listener, struct tcp_pcb *pcb)
 {
 	struct connection *c;
 
@@ -131,7 +131,7 @@ static err_t opened(u8_t slot, struct tcp_pcb_listen *listener, struct tcp_pcb *
 	return ERR_OK;
 }
 
-static const struct tcp_ext_arg_callbacks listener_callbacks = { .passive_open = opened };
+static const struct tcp_ext_arg_callbacks listener_callbacks = { .passive_open = on_opened };
 
 void connections_opened(struct tcp_pcb *pcb)
 {
@@ -151,14 +151,14 @@ void connections_start(void)
 	opening_start();
 }
 
-static bool listed(const struct tcp_pcb *pcb) { return pcb->state != CLOSED && pcb->state != TIME_WAIT; }
+static bool is_listed(const struct tcp_pcb *pcb) { return pcb->state != CLOSED && pcb->state != TIME_WAIT; }
 
 /* The one whose `next` is the connection; null: it is the first, or not in the list. */
-static struct tcp_pcb *predecessor(const struct connection *c)
+static struct tcp_pcb *connection_before(const struct connection *c)
 {
 	struct tcp_pcb *pcb;
 
-	while (c->before && !listed(c->before->pcb))
+	while (c->before && !is_listed(c->before->pcb))
 		order_remove(c->before);
 	if (c->before && c->before->pcb->next == c->pcb)
 		return c->before->pcb;
@@ -171,7 +171,7 @@ static void to_front(struct connection *c)
 {
 	struct tcp_pcb *pcb = c->pcb, *before;
 
-	if (pcb == tcp_active_pcbs || !listed(pcb) || !(before = predecessor(c)))
+	if (pcb == tcp_active_pcbs || !is_listed(pcb) || !(before = connection_before(c)))
 		return;
 	before->next = pcb->next;
 	pcb->next = tcp_active_pcbs;
@@ -180,7 +180,7 @@ static void to_front(struct connection *c)
 	order_first(c);
 }
 
-static bool belongs(const struct connection *c, uint64_t addresses, uint32_t ports)
+static bool connection_matches(const struct connection *c, uint64_t addresses, uint32_t ports)
 {
 	return c->addresses == addresses && c->ports == ports;
 }
@@ -192,9 +192,10 @@ static struct connection *connection_of(const struct ip_hdr *ip, uint32_t ports)
 	uint64_t addresses;
 
 	memcpy(&addresses, &ip->src, sizeof(addresses));
-	if (c && belongs(c, addresses, ports))
+	if (c && connection_matches(c, addresses, ports))
 		return c;
-	for (c = table.bucket[bucket_of(ip->src.addr, ports)]; c && !belongs(c, addresses, ports); c = c->chain) {
+	for (c = table.bucket[bucket_of(ip->src.addr, ports)]; c && !connection_matches(c, addresses, ports);
+	     c = c->chain) {
 	}
 	if (c)
 		table.last = c;
@@ -346,7 +347,7 @@ static bool asks_again(const struct tcp_pcb *pcb)
 }
 
 /* As for a reset that has come; lwIP's own tells of an end by its own decision. */
-static void reset(struct tcp_pcb *pcb)
+static void reset_connection(struct tcp_pcb *pcb)
 {
 	const tcp_err_fn tell = pcb->errf;
 	void *argument = pcb->callback_arg;
@@ -370,7 +371,7 @@ void connections_ended(uint32_t ipv4)
 			connections_restore_order(pcb);
 			tcp_rexmit_rto(pcb);
 		} else {
-			reset(pcb);
+			reset_connection(pcb);
 		}
 	}
 }

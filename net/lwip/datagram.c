@@ -39,7 +39,7 @@ struct datagram_socket {
 
 static struct datagram_socket *socket_in(struct file *file) { return (struct datagram_socket *)file; }
 
-static void update(struct datagram_socket *socket, uint32_t again)
+static void datagram_update(struct datagram_socket *socket, uint32_t again)
 {
 	uint32_t ready = EPOLLOUT;
 
@@ -89,7 +89,7 @@ static void on_datagram(void *argument, struct udp_pcb *pcb, struct pbuf *data, 
 		socket->first = datagram;
 	socket->last = datagram;
 	socket->waiting += data->tot_len + OVERHEAD;
-	update(socket, EPOLLIN);
+	datagram_update(socket, EPOLLIN);
 }
 
 static size_t copy_out(const struct pbuf *data, const struct msghdr *message)
@@ -129,7 +129,7 @@ static ssize_t datagram_receive(struct file *file, struct msghdr *message, int f
 	address_give(&datagram->from, message->msg_name, &message->msg_namelen);
 	if (!(flags & MSG_PEEK)) {
 		drop_first(socket);
-		update(socket, 0);
+		datagram_update(socket, 0);
 	}
 	return (ssize_t)(flags & MSG_TRUNC ? size : copied);
 }
@@ -165,7 +165,7 @@ static err_t send_to(struct datagram_socket *socket, struct pbuf *data, const st
 	return udp_sendto(socket->pcb, data, &ip, to->port);
 }
 
-static struct pbuf *gathered(const struct iovec *iov, size_t count, size_t size)
+static struct pbuf *gather_packet(const struct iovec *iov, size_t count, size_t size)
 {
 	struct pbuf *data;
 	size_t done = 0;
@@ -196,7 +196,7 @@ static ssize_t send_parts(struct datagram_socket *socket, const struct iovec *io
 		return -EDESTADDRREQ;
 	if (to && !to->port)
 		return -EINVAL;
-	data = interface_is_congested(to ? to->ipv4 : ip_2_ip4(&socket->pcb->remote_ip)->addr) ? NULL : gathered(iov, count, size);
+	data = interface_is_congested(to ? to->ipv4 : ip_2_ip4(&socket->pcb->remote_ip)->addr) ? NULL : gather_packet(iov, count, size);
 	if (!data)
 		return -ENOBUFS;
 	error = send_to(socket, data, to);
@@ -347,7 +347,7 @@ static int datagram_shutdown(struct file *file, int how)
 		return -ENOTCONN;
 	socket->read_shut |= how != SHUT_WR;
 	socket->write_shut |= how != SHUT_RD;
-	update(socket, SOCKET_ALL);
+	datagram_update(socket, SOCKET_ALL);
 	return 0;
 }
 

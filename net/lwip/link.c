@@ -43,7 +43,7 @@ static __attribute__((noinline, cold)) void make_room(struct sent *before, struc
 	sent_own(frame);
 }
 
-static void publish(struct link *link, struct pbuf *frame, char *buffer)
+static void link_publish(struct link *link, struct pbuf *frame, char *buffer)
 {
 	struct sent *sent = link->slot ? cable_slot(link)->sent : NULL;
 	uint32_t length = 0;
@@ -63,7 +63,7 @@ static void publish(struct link *link, struct pbuf *frame, char *buffer)
 	link->published++;
 }
 
-static err_t hold(struct link *link, struct pbuf *frame)
+static err_t link_hold(struct link *link, struct pbuf *frame)
 {
 	const uint16_t place = places.first;
 
@@ -83,7 +83,7 @@ static err_t hold(struct link *link, struct pbuf *frame)
 }
 
 /* The oldest of the frames that wait, of which there is one; the caller frees it. */
-static struct pbuf *take(struct link *link)
+static struct pbuf *link_take(struct link *link)
 {
 	const uint16_t place = link->first;
 
@@ -100,9 +100,9 @@ static void send_waiting(struct link *link)
 	char *buffer;
 
 	while (link->waiting && (buffer = port_reserve(&link->port))) {
-		struct pbuf *frame = take(link);
+		struct pbuf *frame = link_take(link);
 
-		publish(link, frame, buffer);
+		link_publish(link, frame, buffer);
 		pbuf_free(frame);
 	}
 }
@@ -115,8 +115,8 @@ err_t link_send(struct link *link, struct pbuf *frame)
 		send_waiting(link);
 	buffer = link->waiting ? NULL : port_reserve(&link->port);
 	if (!buffer)
-		return hold(link, frame);
-	publish(link, frame, buffer);
+		return link_hold(link, frame);
+	link_publish(link, frame, buffer);
 	return ERR_OK;
 }
 
@@ -145,7 +145,7 @@ void link_own(struct link *link)
 void link_drop(struct link *link)
 {
 	while (link->waiting)
-		pbuf_free(take(link));
+		pbuf_free(link_take(link));
 }
 
 bool link_arm(struct link *link)

@@ -44,7 +44,7 @@ static size_t class_of(size_t whole)
 	return last ? 64 - (size_t)__builtin_clzll(last) : 0;
 }
 
-static void put(struct block **list, struct block *block)
+static void block_put(struct block **list, struct block *block)
 {
 	block->next = *list;
 	*list = block;
@@ -59,7 +59,7 @@ bool net_memory_start(void)
 			if (!block)
 				return false;
 			block->class = (uint32_t)class;
-			put(&reserve[class], block);
+			block_put(&reserve[class], block);
 		}
 	return true;
 }
@@ -69,7 +69,7 @@ void net_memory_sending(bool on) { sending = on ? UINT32_MAX : 0; }
 size_t net_memory_sent(void) { return send_bytes; }
 
 /* Where none is kept. */
-static __attribute__((noinline)) struct block *make(size_t class)
+static __attribute__((noinline)) struct block *block_make(size_t class)
 {
 	struct block *block = layer_allocate(class_bytes[class] - LAYER_HEADER);
 
@@ -106,7 +106,7 @@ void *net_allocate(size_t size)
 	if (block) {
 		kept[class] = block->next;
 		kept_bytes -= class_bytes[class];
-	} else if (!(block = make(class))) {
+	} else if (!(block = block_make(class))) {
 		return NULL;
 	}
 	block->to_send = class_bytes[class] & sending;
@@ -121,10 +121,10 @@ bool net_memory_has(size_t size)
 
 	if (kept[class] || (!sending && reserve[class]))
 		return true;
-	block = make(class);
+	block = block_make(class);
 	if (!block)
 		return false;
-	put(&kept[class], block);
+	block_put(&kept[class], block);
 	kept_bytes += class_bytes[class];
 	return true;
 }
@@ -162,11 +162,11 @@ void net_free(void *memory)
 	send_bytes -= block->to_send;
 	if (missing[block->class]) {
 		missing[block->class]--;
-		put(&reserve[block->class], block);
+		block_put(&reserve[block->class], block);
 	} else if (kept_bytes >= KEPT_MAX) {
 		layer_free(block);
 	} else {
 		kept_bytes += class_bytes[block->class];
-		put(&kept[block->class], block);
+		block_put(&kept[block->class], block);
 	}
 }

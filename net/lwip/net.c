@@ -19,7 +19,7 @@
 #include "memory.h"
 #include "share.h"
 
-static int start(void)
+static int backend_start(void)
 {
 	const struct process_info *info = process_info();
 
@@ -35,7 +35,7 @@ static int start(void)
 	return 0;
 }
 
-static int create(struct file **out)
+static int backend_socket(struct file **out)
 {
 	struct socket *socket = socket_new();
 
@@ -86,7 +86,7 @@ static void check_timers(void)
 	interface_forget_neighbour();
 }
 
-static bool poll(void)
+static bool backend_poll(void)
 {
 	socket_readiness_changed = false;
 	check_timers();
@@ -98,7 +98,7 @@ static bool poll(void)
 	return socket_readiness_changed;
 }
 
-static uint64_t deadline(void)
+static uint64_t backend_deadline(void)
 {
 	if (!is_known())
 		find_timer();
@@ -111,5 +111,6 @@ static bool prepare_sleep(void)
 }
 
 const struct net_backend lwip_backend = {
-	.start = start, .socket = create, .datagram = datagram_open, .poll = poll, .deadline = deadline, .prepare_sleep = prepare_sleep,
+	.start = backend_start, .socket = backend_socket, .datagram = datagram_open,
+	.poll = backend_poll, .deadline = backend_deadline, .prepare_sleep = prepare_sleep,
 };

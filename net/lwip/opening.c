@@ -19,12 +19,12 @@ static struct {
 	} replaced;
 } opening;
 
-static uint64_t random64(void) { return (uint64_t)LWIP_RAND() << 32 | LWIP_RAND(); }
+static uint64_t random_64(void) { return (uint64_t)LWIP_RAND() << 32 | LWIP_RAND(); }
 
 void opening_start(void)
 {
-	opening.key[0] = random64();
-	opening.key[1] = random64();
+	opening.key[0] = random_64();
+	opening.key[1] = random_64();
 }
 
 /* --- sequence numbers and ports --- */
@@ -98,7 +98,7 @@ static bool has_listener(const struct tcp_pcb *pcb)
 	return listener && listener->accepts_pending < listener->backlog;
 }
 
-static void replace(struct tcp_pcb *pcb, uint32_t sequence)
+static void replace_waiting(struct tcp_pcb *pcb, uint32_t sequence)
 {
 	if (TCP_SEQ_LT(sequence, pcb->rcv_nxt) || !has_listener(pcb))
 		return;
@@ -121,7 +121,7 @@ static const struct tcp_hdr *header_in(const struct pbuf *packet)
 	return (const void *)((const char *)packet->payload + IPH_HL_BYTES(ip));
 }
 
-static int drop(struct pbuf *packet)
+static int drop_packet(struct pbuf *packet)
 {
 	pbuf_free(packet);
 	return 1;
@@ -138,12 +138,12 @@ int opening_seen(struct pbuf *packet, struct tcp_pcb *waiting)
 
 	LWIP_ASSERT("TIME_WAIT", !waiting || waiting->state == TIME_WAIT);
 	if ((flags & (TCP_SYN | TCP_ACK)) == TCP_SYN && !has_room())
-		return drop(packet);
+		return drop_packet(packet);
 	if (waiting && flags == TCP_SYN) {
-		replace(waiting, lwip_ntohl(header->seqno));
+		replace_waiting(waiting, lwip_ntohl(header->seqno));
 	} else if (waiting && flags & TCP_RST && lwip_ntohl(header->seqno) == waiting->rcv_nxt) {
 		tcp_abort(waiting);
-		return drop(packet);
+		return drop_packet(packet);
 	}
 	return 0;
 }

@@ -45,7 +45,7 @@ static int set_socket(struct socket *socket, int option, const void *value, sock
 }
 
 /* lwIP's listeners have no such fields, and hand none on to their connections. */
-static void apply(struct socket *socket)
+static void apply_options(struct socket *socket)
 {
 	struct tcp_pcb *pcb = socket->state == SOCKET_LISTENING ? NULL : socket->pcb;
 
@@ -68,7 +68,7 @@ void socket_options_init(struct socket *socket)
 void socket_options_inherit(struct socket *connection, const struct socket *listener)
 {
 	connection->options = listener->options;
-	apply(connection);
+	apply_options(connection);
 }
 
 static int set_tcp(struct socket *socket, int option, int number)
@@ -100,7 +100,7 @@ static int set_tcp(struct socket *socket, int option, int number)
 	default:
 		return -ENOPROTOOPT;
 	}
-	apply(socket);
+	apply_options(socket);
 	return 0;
 }
 

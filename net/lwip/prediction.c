@@ -72,7 +72,7 @@ static void update_window(struct tcp_pcb *pcb, const struct segment *s)
 	pcb->snd_wl2 = s->acknowledges;
 }
 
-static tcpwnd_size_t add(tcpwnd_size_t window, tcpwnd_size_t more)
+static tcpwnd_size_t window_add(tcpwnd_size_t window, tcpwnd_size_t more)
 {
 	return (tcpwnd_size_t)(window + more) >= window ? (tcpwnd_size_t)(window + more) : (tcpwnd_size_t)-1;
 }
@@ -82,13 +82,13 @@ static void open_congestion_window(struct tcp_pcb *pcb, tcpwnd_size_t acknowledg
 	const tcpwnd_size_t most = 2 * (tcpwnd_size_t)pcb->mss;
 
 	if (pcb->cwnd < pcb->ssthresh) {
-		pcb->cwnd = add(pcb->cwnd, acknowledged < most ? acknowledged : most);
+		pcb->cwnd = window_add(pcb->cwnd, acknowledged < most ? acknowledged : most);
 		return;
 	}
-	pcb->bytes_acked = add(pcb->bytes_acked, acknowledged);
+	pcb->bytes_acked = window_add(pcb->bytes_acked, acknowledged);
 	if (pcb->bytes_acked >= pcb->cwnd) {
 		pcb->bytes_acked -= pcb->cwnd;
-		pcb->cwnd = add(pcb->cwnd, pcb->mss);
+		pcb->cwnd = window_add(pcb->cwnd, pcb->mss);
 	}
 }
 
@@ -130,7 +130,7 @@ static bool is_whole_answer(const struct tcp_pcb *pcb, u32_t to)
 }
 
 /* Returns the bytes of data that the program had written and that have arrived. */
-static tcpwnd_size_t acknowledge(struct tcp_pcb *pcb, u32_t to)
+static tcpwnd_size_t segments_acknowledge(struct tcp_pcb *pcb, u32_t to)
 {
 	const tcpwnd_size_t acknowledged = (tcpwnd_size_t)(to - pcb->lastack);
 	tcpwnd_size_t bytes = 0;
@@ -196,7 +196,7 @@ static __attribute__((noinline)) err_t tell_sent(struct tcp_pcb *pcb, tcpwnd_siz
 }
 
 /* Tells the program. Returns false if it has aborted the connection. */
-static bool tell(struct tcp_pcb *pcb, struct pbuf *data, tcpwnd_size_t sent)
+static bool deliver_data(struct tcp_pcb *pcb, struct pbuf *data, tcpwnd_size_t sent)
 {
 	err_t error = ERR_OK;
 
@@ -235,14 +235,14 @@ bool prediction_take(struct tcp_pcb *pcb, struct pbuf *packet, const struct neti
 	update_window(pcb, &s);
 	pcb->dupacks = 0;
 	if (s.acknowledges != pcb->lastack)
-		sent = acknowledge(pcb, s.acknowledges);
+		sent = segments_acknowledge(pcb, s.acknowledges);
 	estimate_round_trip(pcb, s.acknowledges);
 	if (s.length)
 		receive_data(pcb, packet, &s, data);
 	else
 		pbuf_free(packet);
 	tcp_input_pcb = pcb; /* what the program sends now waits for tcp_output() below */
-	alive = tell(pcb, s.length ? packet : NULL, sent);
+	alive = deliver_data(pcb, s.length ? packet : NULL, sent);
 	tcp_input_pcb = NULL;
 	if (alive && (pcb->unsent || pcb->flags & (TF_ACK_NOW | TF_NAGLEMEMERR)))
 		tcp_output(pcb);
@@ -298,7 +298,7 @@ bool prediction_write(struct tcp_pcb *pcb, const void *bytes, size_t size)
 }
 
 /* Where ip4_route() would find it first, or null: nothing that is known here. */
-static struct netif *route(const struct tcp_pcb *pcb)
+static struct netif *route_of(const struct tcp_pcb *pcb)
 {
 	struct netif *first = netif_list;
 
@@ -340,7 +340,7 @@ bool prediction_send(struct tcp_pcb *pcb)
 	u32_t sequence;
 	err_t error;
 
-	if (!goes_at_once(pcb, segment) || !(netif = route(pcb)))
+	if (!goes_at_once(pcb, segment) || !(netif = route_of(pcb)))
 		return false;
 	sequence = lwip_ntohl(segment->tcphdr->seqno);
 	pcb->persist_backoff = 0;

@@ -40,7 +40,7 @@ static inline uint8_t *frame_of(struct place *place) { return (uint8_t *)(place 
 /* --- slots --- */
 
 /* The position of the oldest slot that is lent, of which there is one. */
-static uint64_t oldest(const struct lender *lender)
+static uint64_t oldest_lent(const struct lender *lender)
 {
 	const uint64_t position = lender->port->receive.position;
 	const unsigned first = position % CABLE_SLOTS;
@@ -58,7 +58,7 @@ static void give_back(struct place *place)
 	place->lender = NULL;
 	if (!first)
 		return;
-	lender->oldest = lender->lent ? oldest(lender) : lender->port->receive.position;
+	lender->oldest = lender->lent ? oldest_lent(lender) : lender->port->receive.position;
 	LWIP_ASSERT("slots go back in order", lender->port->receive.position - lender->oldest <= CABLE_SLOTS);
 	ring_return(&lender->port->receive, lender->oldest);
 	interface_returned(lender);
@@ -70,7 +70,7 @@ static const char *slot_of(const struct place *place)
 }
 
 /* Copies what is lent. Out of line, with the long copy in it: seldom. */
-static __attribute__((noinline, cold)) void own(struct place *place)
+static __attribute__((noinline, cold)) void place_own(struct place *place)
 {
 	const char *lent = slot_of(place), *payload = place->custom.pbuf.payload;
 
@@ -90,14 +90,14 @@ bool lender_release(struct lender *lender)
 	}
 	ring->position++;
 	while (lender->lent && ring->position - lender->oldest >= HALF)
-		own(lender->place[lender->oldest % CABLE_SLOTS]);
+		place_own(lender->place[lender->oldest % CABLE_SLOTS]);
 	return false;
 }
 
 void lender_end(struct lender *lender)
 {
 	while (lender->lent)
-		own(lender->place[__builtin_ctzll(lender->lent)]);
+		place_own(lender->place[__builtin_ctzll(lender->lent)]);
 }
 
 /* --- places --- */
@@ -207,5 +207,5 @@ void received_own(struct pbuf *pbuf)
 	struct place *place = (struct place *)pbuf;
 
 	if (pbuf->flags & PBUF_FLAG_IS_CUSTOM && place->custom.custom_free_function == free_place && place->lender)
-		own(place);
+		place_own(place);
 }

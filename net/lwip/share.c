@@ -28,21 +28,21 @@ static size_t segment_bytes(const struct tcp_pcb *pcb)
 }
 
 /* Memory of its send queue, about; net_memory_sent() is exact. */
-static size_t held(const struct tcp_pcb *pcb)
+static size_t send_queue_size(const struct tcp_pcb *pcb)
 {
 	return TCP_SND_BUF - pcb->snd_buf + (size_t)pcb->snd_queuelen * BUDGET_SEGMENT_OVERHEAD;
 }
 
 size_t share_send_bytes(const struct tcp_pcb *pcb)
 {
-	size_t bytes = budget_send_bytes(budget_send_limit(&share.budget, net_memory_sent()), held(pcb), segment_bytes(pcb));
+	size_t bytes = budget_send_bytes(budget_send_limit(&share.budget, net_memory_sent()), send_queue_size(pcb), segment_bytes(pcb));
 
 	return bytes < pcb->snd_buf ? bytes : pcb->snd_buf;
 }
 
 bool share_writable(const struct tcp_pcb *pcb)
 {
-	const size_t holds = held(pcb);
+	const size_t holds = send_queue_size(pcb);
 	size_t limit;
 
 	if (holds <= BUDGET_SEND_MIN - BUDGET_SEND_MIN / 4) /* no limit is lower */
@@ -110,7 +110,7 @@ static void outgoing_destroyed(u8_t slot, void *data)
 		socket->ending = NULL;
 }
 
-static void destroyed(u8_t slot, void *data)
+static void on_destroyed(u8_t slot, void *data)
 {
 	share.connections--;
 	outgoing_destroyed(slot, data);
@@ -128,13 +128,13 @@ static void end_time_wait(void)
 		tcp_abort(oldest);
 }
 
-static const struct tcp_ext_arg_callbacks connection_callbacks = { .destroy = destroyed }, outgoing_callbacks = { .destroy = outgoing_destroyed };
+static const struct tcp_ext_arg_callbacks connection_callbacks = { .destroy = on_destroyed }, outgoing_callbacks = { .destroy = outgoing_destroyed };
 
 /* Half-open connections, which strangers can make, drive away no others: not those in TIME_WAIT while they have a part of the places. */
 static bool is_flooded(void) { return opening_count() > share.budget.connections_max / 4; }
 
 /* lwIP has got a SYN, and answers it if this says so. */
-static err_t opened(u8_t slot, struct tcp_pcb_listen *listener, struct tcp_pcb *pcb)
+static err_t on_opened(u8_t slot, struct tcp_pcb_listen *listener, struct tcp_pcb *pcb)
 {
 	(void)listener;
 	tcp_ext_arg_set_callbacks(pcb, slot, &connection_callbacks);
@@ -151,7 +151,7 @@ static err_t opened(u8_t slot, struct tcp_pcb_listen *listener, struct tcp_pcb *
 	return ERR_OK;
 }
 
-static const struct tcp_ext_arg_callbacks listener_callbacks = { .passive_open = opened };
+static const struct tcp_ext_arg_callbacks listener_callbacks = { .passive_open = on_opened };
 
 void share_listen(struct tcp_pcb *listener) { tcp_ext_arg_set_callbacks(listener, share.slot, &listener_callbacks); }
 

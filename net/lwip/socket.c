@@ -36,7 +36,7 @@ static bool is_writable(const struct socket *socket)
 	       tcp_sndqueuelen(socket->pcb) < TCP_SND_QUEUELEN / 2 && share_writable(socket->pcb);
 }
 
-static uint32_t readiness(const struct socket *socket)
+static uint32_t socket_readiness(const struct socket *socket)
 {
 	uint32_t ready = 0;
 
@@ -73,12 +73,12 @@ static inline __attribute__((always_inline)) void set_ready(struct socket *socke
 	file_ready_again(&socket->file, ready, again);
 }
 
-void socket_update(struct socket *socket) { set_ready(socket, readiness(socket), 0); }
+void socket_update(struct socket *socket) { set_ready(socket, socket_readiness(socket), 0); }
 
 void socket_update_again(struct socket *socket, uint32_t again)
 {
 	socket_readiness_changed = true;
-	file_ready_again(&socket->file, readiness(socket), again);
+	file_ready_again(&socket->file, socket_readiness(socket), again);
 }
 
 void socket_update_received(struct socket *socket)

@@ -32,7 +32,7 @@ static bool short_in_flight(const struct tcp_pcb *pcb)
  * of another short one, but not of full ones. lwIP lets it wait for these, too, and its peer delays the
  * acknowledgement of an odd one for a quarter of a second: with the end of each longer text.
  */
-static void output(struct tcp_pcb *pcb)
+static void stream_output(struct tcp_pcb *pcb)
 {
 	if (prediction_send(pcb))
 		return;
@@ -49,7 +49,7 @@ void stream_flush(void)
 	struct socket *socket;
 
 	while ((socket = unsent_take()))
-		output(socket->pcb);
+		stream_output(socket->pcb);
 }
 
 /* What speaks against writing now: 0 or negative. */
@@ -109,7 +109,7 @@ static ssize_t write_bytes(void *connection, const char *bytes, size_t size, boo
 	if (error != ERR_OK)
 		socket->starved = true;
 	if (done >= FLUSH_BYTES || error != ERR_OK)
-		output(pcb);
+		stream_output(pcb);
 	else if (done)
 		unsent_put(socket);
 	socket_update_writable(socket);
@@ -177,7 +177,7 @@ int stream_shutdown(struct file *file, int how)
 /* --- what lwIP tells --- */
 
 /* A new pbuf behind the last, for a full frame's worth of small segments. */
-static struct pbuf *collector(struct socket *socket)
+static struct pbuf *add_collector(struct socket *socket)
 {
 	struct pbuf *pbuf = pbuf_alloc(PBUF_RAW, COLLECTOR, PBUF_RAM);
 
@@ -195,7 +195,7 @@ static struct pbuf *collector(struct socket *socket)
  * each has a frame's overhead, and a window full of them would take many
  * times its length.
  */
-static void keep(struct socket *socket, struct pbuf *data)
+static void keep_received(struct socket *socket, struct pbuf *data)
 {
 	struct pbuf *last = socket->last;
 	size_t size = data->tot_len;
@@ -203,7 +203,7 @@ static void keep(struct socket *socket, struct pbuf *data)
 	socket->unread += size;
 	if (socket->first && size <= SMALL) {
 		if (!socket->collects || last->len + size > COLLECTOR)
-			last = collector(socket);
+			last = add_collector(socket);
 		if (last) {
 			pbuf_copy_partial(data, (char *)last->payload + last->len, (u16_t)size, 0);
 			last->len += (u16_t)size;
@@ -235,7 +235,7 @@ static err_t on_received(void *argument, struct tcp_pcb *pcb, struct pbuf *data,
 		share_window_read(socket, data->tot_len);
 		pbuf_free(data);
 	} else {
-		keep(socket, data);
+		keep_received(socket, data);
 		socket_update_received(socket);
 	}
 	return ERR_OK;
@@ -257,7 +257,7 @@ static err_t on_sent(void *argument, struct tcp_pcb *pcb, u16_t size)
  * For how many ms, at least, the peer has taken nothing of what it has been sent. What is under way may have been written just now: the
  * time begins with the first look at it, for a look at nothing remembers another number than has been acknowledged.
  */
-static u64_t waited(struct socket *socket, const struct tcp_pcb *pcb)
+static u64_t waited_ms(struct socket *socket, const struct tcp_pcb *pcb)
 {
 	const bool idle = !pcb->unsent && !pcb->unacked;
 
@@ -270,7 +270,7 @@ static u64_t waited(struct socket *socket, const struct tcp_pcb *pcb)
 
 uint32_t stream_patience(struct socket *socket, const struct tcp_pcb *pcb)
 {
-	const u64_t limit = socket->options.user_timeout, used = waited(socket, pcb);
+	const u64_t limit = socket->options.user_timeout, used = waited_ms(socket, pcb);
 
 	if (!limit || limit > used + BUDGET_PATIENCE)
 		return BUDGET_PATIENCE;
@@ -280,7 +280,7 @@ uint32_t stream_patience(struct socket *socket, const struct tcp_pcb *pcb)
 static err_t on_poll(void *argument, struct tcp_pcb *pcb)
 {
 	struct socket *socket = argument;
-	const u64_t used = waited(socket, pcb);
+	const u64_t used = waited_ms(socket, pcb);
 
 	if (socket->options.user_timeout && used > socket->options.user_timeout && connections_segment_room()) {
 		tcp_abort(pcb);

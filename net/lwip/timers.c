@@ -27,22 +27,22 @@ static struct {
 static bool is_before(u32_t a, u32_t b) { return a - b > INT32_MAX; }
 static bool has_connections(void) { return tcp_active_pcbs || tcp_tw_pcbs; }
 
-static void start(int number)
+static void timer_start(int number)
 {
 	timer[number].due = sys_now() + timer[number].period;
 	timer[number].runs = true;
 }
 
-void sys_timeouts_init(void) { start(ARP_TIMER); }
+void sys_timeouts_init(void) { timer_start(ARP_TIMER); }
 
 void tcp_timer_needed(void)
 {
 	if (!timer[TCP_TIMER].runs && has_connections())
-		start(TCP_TIMER);
+		timer_start(TCP_TIMER);
 }
 
 /* The timer that is due first; TIMERS: none runs. */
-static int first(void)
+static int timer_first(void)
 {
 	int found = TIMERS;
 
@@ -52,16 +52,16 @@ static int first(void)
 	return found;
 }
 
-static void run(int number)
+static void timer_run(int number)
 {
 	const u32_t next = timer[number].due + timer[number].period;
 
 	timer[number].handler();
 	if (number == TCP_TIMER) {
-		start(number);
+		timer_start(number);
 		timer[number].runs = has_connections();
 	} else if (is_before(next, sys_now())) { /* periods were missed */
-		start(number);
+		timer_start(number);
 	} else {
 		timer[number].due = next;
 	}
@@ -71,13 +71,13 @@ void sys_check_timeouts(void)
 {
 	const u32_t now = sys_now();
 
-	for (int i; (i = first()) < TIMERS && !is_before(now, timer[i].due);)
-		run(i);
+	for (int i; (i = timer_first()) < TIMERS && !is_before(now, timer[i].due);)
+		timer_run(i);
 }
 
 u32_t sys_timeouts_sleeptime(void)
 {
-	const int i = first();
+	const int i = timer_first();
 	const u32_t now = sys_now();
 
 	if (i == TIMERS)

@@ -72,7 +72,7 @@ void remote_changed(struct remote_socket *socket)
 
 /* --- the end --- */
 
-static void lose(const char *reason)
+static void port_lose(const char *reason)
 {
 	if (port.gone)
 		return;
@@ -97,7 +97,8 @@ static bool has_ended(void)
 
 /* --- requests --- */
 
-static void publish(struct socket_request *to, const struct remote_socket *socket, const struct socket_request *request)
+static void port_publish_request(struct socket_request *to, const struct remote_socket *socket,
+				 const struct socket_request *request)
 {
 	*to = *request;
 	to->socket = socket->number;
@@ -125,17 +126,17 @@ static bool tell_changes(void)
 			port.last = &port.first;
 		socket->changed = false;
 		socket->read_told = socket->read;
-		publish(to, socket, &request);
+		port_publish_request(to, socket, &request);
 	}
 	return !port.first;
 }
 
-static bool ask(const struct remote_socket *socket, const struct socket_request *request)
+static bool port_ask(const struct remote_socket *socket, const struct socket_request *request)
 {
 	struct socket_request *to = tell_changes() ? ring_reserve(&port.requests) : NULL;
 
 	if (to)
-		publish(to, socket, request);
+		port_publish_request(to, socket, request);
 	return to;
 }
 
@@ -152,7 +153,7 @@ int remote_call(struct remote_socket *socket, struct socket_request *request, st
 	}
 	port.calling = true;
 	port.answered = false;
-	while (!port.gone && !ask(socket, request)) {
+	while (!port.gone && !port_ask(socket, request)) {
 		port.asked = true;
 		event_wait(0);
 	}
@@ -171,13 +172,13 @@ int remote_call(struct remote_socket *socket, struct socket_request *request, st
 /* --- events --- */
 
 /* The positions that it names lie where they can. */
-static bool plausible(const struct remote_socket *socket, const struct socket_event *event)
+static bool is_plausible(const struct remote_socket *socket, const struct socket_event *event)
 {
 	return event->taken - socket->taken <= socket->written - socket->taken &&
 	       event->arrived - socket->arrived <= SOCKET_PORT_BUFFER - (socket->arrived - socket->read);
 }
 
-static void take(const struct socket_event *event)
+static void take_event(const struct socket_event *event)
 {
 	struct remote_socket *socket = event->socket < SOCKET_PORT_SOCKETS ? port.socket[event->socket] : NULL;
 
@@ -187,11 +188,11 @@ static void take(const struct socket_event *event)
 		call_goes_on();
 		return;
 	}
-	if (event->kind != SOCKET_CHANGED || !socket || !plausible(socket, event))
-		return lose("it broke the protocol");
+	if (event->kind != SOCKET_CHANGED || !socket || !is_plausible(socket, event))
+		return port_lose("it broke the protocol");
 	if (event->flags & SOCKET_CLOSED) {
 		if (!socket->closing || socket->changed)
-			return lose("it closed what is open");
+			return port_lose("it closed what is open");
 		return remote_free(socket);
 	}
 	remote_apply(socket, event);
@@ -207,15 +208,15 @@ static void receive_events(void)
 		memcpy(&event, slot, sizeof(event));
 		ring_release(&port.events);
 		port.released = true;
-		take(&event);
+		take_event(&event);
 	}
 	if (has_ended())
-		lose("its process has ended");
+		port_lose("its process has ended");
 }
 
 /* --- backend.h --- */
 
-static int start(void)
+static int backend_start(void)
 {
 	port.memory = socket_port_memory();
 	port.requests = ring_producer(socket_port_ring(port.memory, SOCKET_SIDE_PROGRAM), SOCKET_PORT_SLOTS);
@@ -238,7 +239,7 @@ static void wake_stack(void)
 		socket_port_wake_peer();
 }
 
-static bool poll(void)
+static bool backend_poll(void)
 {
 	bool happened;
 
@@ -255,7 +256,7 @@ static bool poll(void)
 	return happened;
 }
 
-static uint64_t deadline(void) { return 0; }
+static uint64_t backend_deadline(void) { return 0; }
 
 static bool prepare_sleep(void)
 {
@@ -271,5 +272,6 @@ static bool prepare_sleep(void)
 }
 
 const struct net_backend remote_backend = {
-	.start = start, .socket = remote_create, .poll = poll, .deadline = deadline, .prepare_sleep = prepare_sleep,
+	.start = backend_start, .socket = remote_create,
+	.poll = backend_poll, .deadline = backend_deadline, .prepare_sleep = prepare_sleep,
 };

@@ -6,7 +6,7 @@
 #include <sys/epoll.h>
 #include "remote.h"
 
-static uint32_t readiness(const struct remote_socket *socket)
+static uint32_t remote_readiness(const struct remote_socket *socket)
 {
 	bool ended = socket->peer_closed || socket->read_shut;
 	uint32_t ready = 0;
@@ -38,7 +38,7 @@ static uint32_t readiness(const struct remote_socket *socket)
 
 void remote_update_again(struct remote_socket *socket, uint32_t again)
 {
-	uint32_t ready = readiness(socket);
+	uint32_t ready = remote_readiness(socket);
 
 	if (ready == socket->file.ready && !(again && socket->file.edge_triggered))
 		return;

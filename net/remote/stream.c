@@ -11,12 +11,12 @@ enum {
 	READ_TOLD = SOCKET_PORT_BUFFER / 2, /* the stack hears of this much room at once */
 };
 
-static uint32_t room(const struct remote_socket *socket)
+static uint32_t send_room(const struct remote_socket *socket)
 {
 	return SOCKET_PORT_BUFFER - (socket->written - socket->taken);
 }
 
-bool remote_writable(const struct remote_socket *socket) { return room(socket) >= WRITE_LOW; }
+bool remote_writable(const struct remote_socket *socket) { return send_room(socket) >= WRITE_LOW; }
 
 /* --- writing --- */
 
@@ -38,7 +38,7 @@ static ssize_t write_bytes(void *connection, const char *bytes, size_t size, boo
 {
 	struct remote_socket *socket = connection;
 	char *buffer = remote_buffer(socket, SOCKET_SIDE_PROGRAM);
-	size_t done = size < room(socket) ? size : room(socket);
+	size_t done = size < send_room(socket) ? size : send_room(socket);
 	size_t at = socket->written & MASK, first = SOCKET_PORT_BUFFER - at;
 
 	(void)more;
@@ -92,7 +92,7 @@ static size_t copy_out(const struct remote_socket *socket, char *bytes, size_t s
 	return size;
 }
 
-static void consume(struct remote_socket *socket, size_t size)
+static void consume_received(struct remote_socket *socket, size_t size)
 {
 	socket->read += (uint32_t)size;
 	if (socket->read - socket->read_told >= READ_TOLD)
@@ -101,7 +101,7 @@ static void consume(struct remote_socket *socket, size_t size)
 		remote_update(socket);
 }
 
-void remote_discard(struct remote_socket *socket) { consume(socket, socket->arrived - socket->read); }
+void remote_discard(struct remote_socket *socket) { consume_received(socket, socket->arrived - socket->read); }
 
 /* The answer to a read where no data is: 0 at the end, or negative. */
 static int nothing_to_read(struct remote_socket *socket)
@@ -123,7 +123,7 @@ ssize_t remote_read(struct file *file, void *buffer, size_t size)
 	if (socket->arrived == socket->read)
 		return nothing_to_read(socket);
 	done = copy_out(socket, buffer, size, 0);
-	consume(socket, done);
+	consume_received(socket, done);
 	return (ssize_t)done;
 }
 
@@ -143,7 +143,7 @@ ssize_t remote_receive(struct file *file, struct msghdr *message, int flags)
 		total += copy_out(socket, flags & MSG_TRUNC ? NULL : iov->iov_base, iov->iov_len, total);
 	}
 	if (!(flags & MSG_PEEK))
-		consume(socket, total);
+		consume_received(socket, total);
 	return (ssize_t)total;
 }
 

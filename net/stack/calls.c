@@ -15,7 +15,7 @@ static void on_ready(struct file *file)
 	served_pending(s);
 }
 
-static void begin(struct served *s, struct file *file)
+static void served_begin(struct served *s, struct file *file)
 {
 	/* it may still stand in a queue from before */
 	*s = (struct served){ .file = file, .pending = s->pending, .changed = s->changed };
@@ -23,7 +23,7 @@ static void begin(struct served *s, struct file *file)
 	file->on_ready = on_ready;
 }
 
-static void names(struct file *file, struct socket_event *answer)
+static void answer_names(struct file *file, struct socket_event *answer)
 {
 	struct sockaddr name;
 	socklen_t length = sizeof(name);
@@ -41,7 +41,7 @@ static int open_socket(struct served *s)
 	int error = socket_create(AF_INET, SOCK_STREAM, 0, &file);
 
 	if (!error)
-		begin(s, file);
+		served_begin(s, file);
 	return error;
 }
 
@@ -53,9 +53,9 @@ static int accept_socket(struct served *listener, struct served *s, struct socke
 	served_pending(listener); /* whether more wait */
 	if (error)
 		return error;
-	begin(s, file);
+	served_begin(s, file);
 	s->flags = SOCKET_CONNECTED;
-	names(file, answer);
+	answer_names(file, answer);
 	served_pending(s); /* its first bytes may be there already */
 	return 0;
 }
@@ -66,7 +66,7 @@ static int connect_socket(struct served *s, const struct sockaddr *address, sock
 
 	if (error == -EINPROGRESS) {
 		s->connecting = true;
-		names(s->file, answer);
+		answer_names(s->file, answer);
 		served_pending(s);
 	}
 	return error;
@@ -101,11 +101,11 @@ static int call_on(struct served *s, const struct socket_request *r, struct sock
 	switch (r->kind) {
 	case SOCKET_BIND:
 		error = file->ops->bind(file, &address, length);
-		names(file, answer);
+		answer_names(file, answer);
 		return error;
 	case SOCKET_LISTEN:
 		error = listen_socket(s, r->value);
-		names(file, answer);
+		answer_names(file, answer);
 		return error;
 	case SOCKET_CONNECT:
 		return connect_socket(s, &address, length, answer);

@@ -10,7 +10,7 @@
 
 enum { MASK = SOCKET_PORT_BUFFER - 1, TAKEN_TOLD = SOCKET_PORT_BUFFER / 2 };
 
-static void broken(struct served *s, ssize_t error)
+static void served_broken(struct served *s, ssize_t error)
 {
 	s->flags |= SOCKET_BROKEN;
 	s->value = error == -EPIPE ? 0 : (int32_t)error; /* to a writer only, which gets it without being told */
@@ -19,7 +19,7 @@ static void broken(struct served *s, ssize_t error)
 }
 
 /* Bytes from `position` on that lie in one piece, at most `size`. */
-static size_t piece(uint32_t position, uint32_t size)
+static size_t piece_size(uint32_t position, uint32_t size)
 {
 	uint32_t first = SOCKET_PORT_BUFFER - (position & MASK);
 
@@ -31,12 +31,12 @@ static void pump_out(struct served *s)
 	const char *buffer = served_buffer(s, SOCKET_SIDE_PROGRAM);
 
 	while (s->taken != s->written && !(s->flags & SOCKET_BROKEN)) {
-		ssize_t n = s->file->ops->write(s->file, buffer + (s->taken & MASK), piece(s->taken, s->written - s->taken));
+		ssize_t n = s->file->ops->write(s->file, buffer + (s->taken & MASK), piece_size(s->taken, s->written - s->taken));
 
 		if (n == -EAGAIN)
 			break;
 		if (n < 0)
-			return broken(s, n);
+			return served_broken(s, n);
 		s->taken += (uint32_t)n;
 	}
 	if (s->taken - s->taken_told >= TAKEN_TOLD)
@@ -53,12 +53,12 @@ static void pump_in(struct served *s)
 	uint32_t room;
 
 	while (!(s->flags & (SOCKET_ENDED | SOCKET_BROKEN)) && (room = SOCKET_PORT_BUFFER - (s->arrived - s->read))) {
-		ssize_t n = s->file->ops->read(s->file, buffer + (s->arrived & MASK), piece(s->arrived, room));
+		ssize_t n = s->file->ops->read(s->file, buffer + (s->arrived & MASK), piece_size(s->arrived, room));
 
 		if (n == -EAGAIN)
 			return;
 		if (n < 0)
-			return broken(s, n);
+			return served_broken(s, n);
 		s->arrived += (uint32_t)n;
 		if (!n)
 			s->flags |= SOCKET_ENDED;
@@ -75,7 +75,7 @@ static int pending_error(struct file *file)
 	return -error;
 }
 
-static void connected(struct served *s)
+static void served_connected(struct served *s)
 {
 	struct sockaddr name;
 	socklen_t length = sizeof(name);
@@ -84,14 +84,14 @@ static void connected(struct served *s)
 		return;
 	s->connecting = false;
 	if (s->file->ready & (EPOLLERR | EPOLLHUP))
-		return broken(s, pending_error(s->file));
+		return served_broken(s, pending_error(s->file));
 	s->file->ops->getsockname(s->file, &name, &length);
 	address_take(&name, length, &s->local);
 	s->flags |= SOCKET_CONNECTED;
 	served_changed(s);
 }
 
-static void end(struct served *s)
+static void served_end(struct served *s)
 {
 	const struct linger reset = { .l_onoff = 1 };
 	struct file *file = s->file;
@@ -104,7 +104,7 @@ static void end(struct served *s)
 	file->ops->close(file);
 }
 
-void pump(struct served *s)
+void served_pump(struct served *s)
 {
 	uint32_t acceptable;
 
@@ -116,7 +116,7 @@ void pump(struct served *s)
 			served_changed(s);
 		s->flags = acceptable;
 	} else if (s->connecting) {
-		connected(s);
+		served_connected(s);
 	}
 	if (s->flags & SOCKET_CONNECTED) {
 		pump_out(s);
@@ -124,5 +124,5 @@ void pump(struct served *s)
 			pump_in(s);
 	}
 	if (s->closing && (s->taken == s->written || !(s->flags & SOCKET_CONNECTED || s->connecting)))
-		end(s); /* nobody takes what a program has written to a listener */
+		served_end(s); /* nobody takes what a program has written to a listener */
 }

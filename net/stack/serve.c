@@ -77,7 +77,7 @@ static void limit_patience(struct file *file)
 }
 
 /* A close with SO_LINGER and no time waits for nothing. */
-static bool resets(struct file *file)
+static bool close_resets(struct file *file)
 {
 	struct linger linger = { 0 };
 	socklen_t size = sizeof(linger);
@@ -91,7 +91,7 @@ static void begin_closing(struct served *s)
 {
 	s->closing = true;
 	limit_patience(s->file);
-	if (resets(s->file))
+	if (close_resets(s->file))
 		s->taken = s->written;
 	served_pending(s);
 }
@@ -99,7 +99,7 @@ static void begin_closing(struct served *s)
 /* --- the program's end --- */
 
 /* Without its program, what was written is still sent; all connections end. */
-static void lose(void)
+static void lose_program(void)
 {
 	if (stack.gone)
 		return;
@@ -119,7 +119,7 @@ static bool has_ended(void)
 
 /* --- requests --- */
 
-static bool update(const struct socket_request *r)
+static bool take_update(const struct socket_request *r)
 {
 	struct served *s = served_socket(r->socket);
 
@@ -138,10 +138,10 @@ static bool update(const struct socket_request *r)
 	return true;
 }
 
-static bool take(const struct socket_request *request)
+static bool take_request(const struct socket_request *request)
 {
 	if (request->kind == SOCKET_UPDATE)
-		return update(request);
+		return take_update(request);
 	if (stack.answering) /* one call at a time */
 		return false;
 	stack.answer = (struct socket_event){ .kind = SOCKET_ANSWER, .socket = request->socket };
@@ -149,7 +149,7 @@ static bool take(const struct socket_request *request)
 	return stack.answering;
 }
 
-static bool receive(void)
+static bool receive_requests(void)
 {
 	const struct socket_request *slot;
 	unsigned n = 0;
@@ -160,19 +160,19 @@ static bool receive(void)
 		memcpy(&request, slot, sizeof(request));
 		ring_release(&stack.requests);
 		stack.released = true;
-		if (!take(&request)) {
+		if (!take_request(&request)) {
 			console_log("the program broke the socket protocol; all its connections end");
-			lose();
+			lose_program();
 		}
 	}
 	if (has_ended())
-		lose();
+		lose_program();
 	return n;
 }
 
 /* --- events --- */
 
-static void describe(struct served *s, struct socket_event *event)
+static void event_describe(struct served *s, struct socket_event *event)
 {
 	*event = (struct socket_event){
 		.kind = SOCKET_CHANGED,
@@ -189,7 +189,7 @@ static void describe(struct served *s, struct socket_event *event)
 }
 
 /* Publishes pending updates before the answer: the client never sees an answer ahead of the state that it depends on. */
-static bool publish(void)
+static bool publish_events(void)
 {
 	unsigned before = stack.changed.count;
 	struct socket_event *to;
@@ -197,7 +197,7 @@ static bool publish(void)
 	if (stack.gone)
 		return false;
 	while (stack.changed.count && (to = ring_reserve(&stack.events))) {
-		describe(queue_take(&stack.changed), to);
+		event_describe(queue_take(&stack.changed), to);
 		ring_publish(&stack.events);
 		stack.published = true;
 	}
@@ -231,7 +231,7 @@ static bool pump_pending(void)
 		struct served *s = queue_take(&stack.pending);
 
 		s->pending = false;
-		pump(s);
+		served_pump(s);
 	}
 	return n;
 }
@@ -246,12 +246,12 @@ void serve_start(void)
 /* What the program wrote goes to lwIP before lwIP sends, so that an answer carries its request's acknowledgement. */
 bool serve_pass(void)
 {
-	bool moved = receive();
+	bool moved = receive_requests();
 
 	moved |= pump_pending();
 	moved |= net_poll();
 	moved |= pump_pending();
-	moved |= publish();
+	moved |= publish_events();
 	wake_program();
 	return moved;
 }

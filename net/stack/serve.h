@@ -52,4 +52,4 @@ bool call_make(const struct socket_request *request, struct socket_event *answer
 /* --- pump.c --- */
 
 /* Moves what can be moved, and ends what is over. */
-void pump(struct served *);
+void served_pump(struct served *);

@@ -8,7 +8,7 @@
  * The station at the port, or behind the lower switch there, that a frame is for or, if `sent`, from. One that is no
  * station's there has address 0, for which reset.h answers nothing.
  */
-static struct reset_port station(const struct forward *forward, unsigned port, const void *frame, uint32_t length, bool sent)
+static struct reset_port station_of(const struct forward *forward, unsigned port, const void *frame, uint32_t length, bool sent)
 {
 	const struct forward_station *found;
 	uint8_t header[ARP_FRAME] = { 0 };
@@ -22,7 +22,7 @@ static struct reset_port station(const struct forward *forward, unsigned port, c
 
 void answer_for_ended(struct forward *forward, unsigned number, const void *frame, uint32_t length, uint64_t now)
 {
-	const struct reset_port dead = station(forward, number, frame, length, false);
+	const struct reset_port dead = station_of(forward, number, frame, length, false);
 	uint8_t reply[RESET_FRAME];
 	uint32_t size = dead.ipv4 ? reset_answer(&dead, frame, length, reply) : 0;
 
@@ -47,7 +47,7 @@ static void collect_resets(struct forward *forward, unsigned number, enum port_d
 		unsigned k = 0;
 
 		if (length <= PORT_FRAME_MAX) {
-			const struct reset_port dead = station(forward, number, frame, length, sent);
+			const struct reset_port dead = station_of(forward, number, frame, length, sent);
 
 			if (dead.ipv4)
 				size = sent ? reset_after_sent(&dead, frame, length, reset)
@@ -120,7 +120,7 @@ static bool send_resets(struct forward *forward, uint64_t now, bool last)
 	return kept < count;
 }
 
-static void renew(struct forward *forward, struct forward_port *port)
+static void renew_port(struct forward *forward, struct forward_port *port)
 {
 	port_renew(&port->end);
 	port->ended = port->told = false;
@@ -136,12 +136,12 @@ static void look_at(struct forward *forward, unsigned number)
 
 	if (!port->ended && port_changed(&port->end)) {
 		if (port->upper || (open && (!port->end.seen || port_is_given_up(&port->end))))
-			return renew(forward, port);
+			return renew_port(forward, port);
 		port->ended = true;
 		telling->waiting++;
 		drop_backlog(forward, number);
 	} else if (port->ended && port->told && open && (!telling->count || telling->port != number)) {
-		renew(forward, port);
+		renew_port(forward, port);
 	}
 	port_met(&port->end);
 }

@@ -37,7 +37,7 @@ void forward_init(struct forward *forward, const struct process_port *port, unsi
 }
 
 /* Put a copy of the frame into the port's ring. False if that is full. */
-static inline __attribute__((always_inline)) bool put(struct forward_port *to, const void *frame, uint32_t length)
+static inline __attribute__((always_inline)) bool port_put(struct forward_port *to, const void *frame, uint32_t length)
 {
 	void *buffer = port_reserve(&to->end);
 
@@ -51,15 +51,15 @@ static inline __attribute__((always_inline)) bool put(struct forward_port *to, c
 }
 
 /* The same behind the frames that wait for the port already. */
-static bool deliver(struct forward *forward, unsigned to, const void *frame, uint32_t length)
+static bool port_deliver(struct forward *forward, unsigned to, const void *frame, uint32_t length)
 {
-	return !backlog_count(&forward->backlog, to) && put(&forward->port[to], frame, length);
+	return !backlog_count(&forward->backlog, to) && port_put(&forward->port[to], frame, length);
 }
 
-static void flood(struct forward *forward, unsigned source, const void *frame, uint32_t length)
+static void forward_flood(struct forward *forward, unsigned source, const void *frame, uint32_t length)
 {
 	for (unsigned i = 0; i < forward->count; i++)
-		if (i != source && !deliver(forward, i, frame, length))
+		if (i != source && !port_deliver(forward, i, frame, length))
 			forward->port[i].missed++;
 }
 
@@ -96,7 +96,7 @@ static uint64_t stall_left(struct forward_stall *stall, uint64_t now, uint64_t p
 	return stall->used < limit ? limit - stall->used : 0;
 }
 
-static void drop(struct forward *forward, unsigned to)
+static void backlog_drop(struct forward *forward, unsigned to)
 {
 	forward->port[to].dropped++;
 	forward->dropped++;
@@ -120,7 +120,7 @@ static bool half_empty(const struct forward_port *port)
 }
 
 /* The ring of a port that is behind stays full, so the frames delivered to it count the room that it has made. */
-static void judge(struct forward *forward, unsigned number, uint64_t now)
+static void port_judge(struct forward *forward, unsigned number, uint64_t now)
 {
 	struct forward_port *port = &forward->port[number];
 	uint64_t took = port->delivered - port->behind_from;
@@ -130,7 +130,7 @@ static void judge(struct forward *forward, unsigned number, uint64_t now)
 	port->late |= took < FORWARD_KEEPS_UP;
 	while (!took && backlog_count(&forward->backlog, number)) {
 		backlog_release(&forward->backlog, number);
-		drop(forward, number);
+		backlog_drop(forward, number);
 	}
 	if (took) {
 		port->behind_since = now;
@@ -139,13 +139,13 @@ static void judge(struct forward *forward, unsigned number, uint64_t now)
 }
 
 /* Whether the port takes nothing at all. */
-static bool dead(const struct forward *forward, const struct forward_port *port, uint64_t now)
+static bool port_is_dead(const struct forward *forward, const struct forward_port *port, uint64_t now)
 {
 	return port->delivered == port->behind_from && now - port->behind_since >= forward->patience;
 }
 
 /* Deliver of the port's backlog what there is room for. Returns whether any moved. */
-static bool drain(struct forward *forward, unsigned number)
+static bool backlog_drain(struct forward *forward, unsigned number)
 {
 	struct backlog *backlog = &forward->backlog;
 	bool moved = false;
@@ -154,7 +154,7 @@ static bool drain(struct forward *forward, unsigned number)
 		uint32_t length;
 		const void *frame = backlog_first(backlog, number, &length);
 
-		if (!put(&forward->port[number], frame, length))
+		if (!port_put(&forward->port[number], frame, length))
 			break;
 		backlog_release(backlog, number);
 		moved = true;
@@ -174,10 +174,10 @@ static bool serve_backlogs(struct forward *forward, struct pass *pass)
 		stall_end(&port->of_source, pass->now);
 		if (!port->behind_since)
 			continue;
-		moved |= drain(forward, i);
+		moved |= backlog_drain(forward, i);
 		if (pass->last && backlog_count(&forward->backlog, i)) {
 			ring_arm_room(&port->end.transmit);
-			moved |= drain(forward, i);
+			moved |= backlog_drain(forward, i);
 		}
 		if (!backlog_count(&forward->backlog, i) && half_empty(port)) {
 			port->behind_since = 0;
@@ -207,7 +207,7 @@ static bool delays_others(const struct forward *forward, struct forward_port *fr
 		frame = port_peek(&ahead, &length);
 		if (!frame)
 			break;
-		other = length ? destination(forward, source, frame, length) : TO_NOBODY;
+		other = length ? frame_destination(forward, source, frame, length) : TO_NOBODY;
 		if (other != TO_NOBODY && other != (int)to)
 			break;
 		other = TO_NOBODY;
@@ -246,15 +246,15 @@ static bool deliver_behind(struct forward *forward, unsigned source, unsigned nu
 	if (!to->behind_since && pass->next == FORWARD_NONE)
 		pass->next = source; /* others have filled the ring before it */
 	fall_behind(forward, to, pass->now);
-	judge(forward, number, pass->now);
-	if (pass->last && !dead(forward, to, pass->now)) {
+	port_judge(forward, number, pass->now);
+	if (pass->last && !port_is_dead(forward, to, pass->now)) {
 		ring_arm_room(&to->end.transmit);
-		if (deliver(forward, number, frame, length))
+		if (port_deliver(forward, number, frame, length))
 			return true;
 	}
 	if (!to->late && !delays_others(forward, from, source, number))
 		return wait_until(forward, to->behind_since + forward->patience);
-	if (!dead(forward, to, pass->now) && backlog_hold(&forward->backlog, source, number, frame, length))
+	if (!port_is_dead(forward, to, pass->now) && backlog_hold(&forward->backlog, source, number, frame, length))
 		return true;
 	left = delay_left(forward, from, to, pass->now);
 	if (left) {
@@ -262,24 +262,24 @@ static bool deliver_behind(struct forward *forward, unsigned source, unsigned nu
 		stall_begin(&from->of_source, pass->now);
 		return wait_until(forward, pass->now + left);
 	}
-	drop(forward, number);
+	backlog_drop(forward, number);
 	return true;
 }
 
 bool forward_make(struct forward *forward, unsigned source, const void *frame, uint32_t length, uint64_t now, bool last)
 {
-	int number = destination(forward, source, frame, length);
+	int number = frame_destination(forward, source, frame, length);
 	struct forward_port *to = &forward->port[number < 0 ? 0 : number];
 
-	if (number < 0 || has_ended(to) || is_cut_off(to) || deliver(forward, (unsigned)number, frame, length))
+	if (number < 0 || has_ended(to) || is_cut_off(to) || port_deliver(forward, (unsigned)number, frame, length))
 		return true;
 	fall_behind(forward, to, now);
 	if (last) {
 		ring_arm_room(&to->end.transmit);
-		if (deliver(forward, (unsigned)number, frame, length))
+		if (port_deliver(forward, (unsigned)number, frame, length))
 			return true;
 	}
-	return !dead(forward, to, now) && backlog_hold(&forward->backlog, source, (unsigned)number, frame, length);
+	return !port_is_dead(forward, to, now) && backlog_hold(&forward->backlog, source, (unsigned)number, frame, length);
 }
 
 /* --- passes --- */
@@ -299,21 +299,21 @@ static inline bool put_at_once(struct forward *forward, int number, const uint8_
 
 	__asm__("" : "+r"(to)); /* else it is computed anew, by a multiplication, at each of its uses */
 	require(!backlog_count(&forward->backlog, (unsigned)number));
-	return is_as_before(to) && put(to, frame, length);
+	return is_as_before(to) && port_put(to, frame, length);
 }
 
 /* Passes on a frame that put_at_once() has not put. False if it must wait. Not in line: the loop over frames needs the registers. */
 static __attribute__((noinline)) bool pass_on(struct forward *forward, unsigned source, int to, const uint8_t *frame, uint32_t length, struct pass *pass)
 {
 	if (to == TO_ALL)
-		flood(forward, source, frame, length);
+		forward_flood(forward, source, frame, length);
 	else if (to == TO_NOBODY)
 		forward->port[source].strays++;
 	else if (is_cut_off(&forward->port[to]))
 		forward->port[to].missed++;
 	else if (has_ended(&forward->port[to]))
 		answer_for_ended(forward, (unsigned)to, frame, length, pass->now);
-	else if (!deliver(forward, (unsigned)to, frame, length) &&
+	else if (!port_deliver(forward, (unsigned)to, frame, length) &&
 		 !deliver_behind(forward, source, (unsigned)to, frame, length, pass))
 		return false;
 	else if (forward->behind && forward->port[to].behind_since && pass->next == FORWARD_NONE)
@@ -333,7 +333,7 @@ static inline bool forward_one(struct forward *forward, unsigned source, struct 
 	if (!length) {
 		from->bad++;
 	} else {
-		int to = destination(forward, source, frame, length);
+		int to = frame_destination(forward, source, frame, length);
 
 		if (!put_at_once(forward, to, frame, length) && !pass_on(forward, source, to, frame, length, pass))
 			return false;
@@ -345,7 +345,7 @@ static inline bool forward_one(struct forward *forward, unsigned source, struct 
 }
 
 /* Sources that compete for room take turns: the next pass begins behind the one that got it first, or with the first that finds a ring full again. */
-static bool move(struct forward *forward, struct pass *pass)
+static bool sources_serve(struct forward *forward, struct pass *pass)
 {
 	bool moved = forward->behind && serve_backlogs(forward, pass);
 	unsigned source = forward->first;
@@ -372,7 +372,7 @@ static bool move(struct forward *forward, struct pass *pass)
 bool forward_pass(struct forward *forward, uint64_t now)
 {
 	bell_awake(forward->bell);
-	return move(forward, &(struct pass){ .now = now, .next = FORWARD_NONE });
+	return sources_serve(forward, &(struct pass){ .now = now, .next = FORWARD_NONE });
 }
 
 bool forward_last_pass(struct forward *forward, uint64_t now)
@@ -381,7 +381,7 @@ bool forward_last_pass(struct forward *forward, uint64_t now)
 	for (unsigned i = 0; i < forward->count; i++)
 		port_arm(&forward->port[i].end);
 	forward->deadline = 0;
-	return move(forward, &(struct pass){ .now = now, .last = true, .next = FORWARD_NONE });
+	return sources_serve(forward, &(struct pass){ .now = now, .last = true, .next = FORWARD_NONE });
 }
 
 void forward_signal(struct forward *forward, void (*wake)(void *context, unsigned port), void *context)

@@ -57,14 +57,14 @@ static void report_drops(void)
 	}
 }
 
-static void wake(void *context, unsigned port)
+static void wake_port(void *context, unsigned port)
 {
 	(void)context;
 	notification_signal(PROCESS_SLOT_PORT_WAKE + port);
 }
 
 /* A cluster-manager wakes the switch, too, when a program with a port has ended, and one that starts. */
-static void wait(void)
+static void wait_for_frames(void)
 {
 	notification_wait(PROCESS_SLOT_WAKE, forward.deadline, 0);
 }
@@ -81,11 +81,11 @@ _Noreturn void program_main(const struct process_info *info)
 	forward_routes(&forward, info->route, info->route_count);
 	for (;;) {
 		while (forward_pass(&forward, read_tsc()))
-			forward_signal(&forward, wake, 0);
+			forward_signal(&forward, wake_port, 0);
 		report_drops();
 		if (forward_last_pass(&forward, read_tsc()))
-			forward_signal(&forward, wake, 0);
+			forward_signal(&forward, wake_port, 0);
 		else
-			wait();
+			wait_for_frames();
 	}
 }

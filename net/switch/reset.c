@@ -25,7 +25,7 @@ static void store_mac(uint8_t *p, uint64_t mac)
 }
 
 /* False for what is no whole TCP segment between two hosts. */
-static int parse(const void *frame, uint32_t length, struct segment *s)
+static int segment_parse(const void *frame, uint32_t length, struct segment *s)
 {
 	uint8_t h[HEADERS] = { 0 };
 	uint32_t ip, tcp, total;
@@ -51,7 +51,7 @@ static int parse(const void *frame, uint32_t length, struct segment *s)
 	return s->from && s->from != s->to && h[IP_FROM] < 224 && h[IP_TO] < 224 && h[IP_FROM] != 127 && h[IP_TO] != 127;
 }
 
-static uint32_t make(const struct reset_port *port, const uint8_t peer_mac[6], uint32_t peer, uint16_t own_port,
+static uint32_t reset_make(const struct reset_port *port, const uint8_t peer_mac[6], uint32_t peer, uint16_t own_port,
 		     uint16_t peer_port, uint8_t to[RESET_FRAME])
 {
 	for (unsigned i = 0; i < RESET_FRAME; i++)
@@ -98,11 +98,11 @@ uint32_t reset_answer(const struct reset_port *port, const void *frame, uint32_t
 {
 	struct segment s;
 
-	if (!parse(frame, length, &s))
+	if (!segment_parse(frame, length, &s))
 		return answer_arp(port, frame, length, to);
 	if (s.flags & RST || s.to != port->ipv4 || mac_number(s.to_mac) != port->mac)
 		return 0;
-	make(port, s.from_mac, s.from, s.to_port, s.from_port, to);
+	reset_make(port, s.from_mac, s.from, s.to_port, s.from_port, to);
 	if (s.flags & ACK) {
 		store_be32(to + TCP + 4, s.ack);
 	} else {
@@ -116,9 +116,10 @@ uint32_t reset_after_sent(const struct reset_port *port, const void *frame, uint
 {
 	struct segment s;
 
-	if (!parse(frame, length, &s) || s.flags & RST || s.from != port->ipv4 || mac_number(s.from_mac) != port->mac)
+	if (!segment_parse(frame, length, &s) || s.flags & RST || s.from != port->ipv4 ||
+	    mac_number(s.from_mac) != port->mac)
 		return 0;
-	make(port, s.to_mac, s.to, s.from_port, s.to_port, to);
+	reset_make(port, s.to_mac, s.to, s.from_port, s.to_port, to);
 	store_be32(to + TCP + 4, s.seq + s.length);
 	if (s.flags & ACK) {
 		store_be32(to + TCP + 8, s.ack);

@@ -71,14 +71,14 @@ static volatile void *find_region(const struct process_device *device, unsigned 
 	return 0;
 }
 
-static bool has(uint64_t features, unsigned bit) { return features >> bit & 1; }
+static bool has_feature(uint64_t features, unsigned bit) { return features >> bit & 1; }
 
 /*
  * Takes VERSION_1 and, where offered, EVENT_IDX and what saves checksums and
  * frames. Without a control queue the device stays promiscuous, as the stacks'
  * many addresses need it.
  */
-static const char *agree(volatile struct common_configuration *common, uint64_t *agreed)
+static const char *agree_features(volatile struct common_configuration *common, uint64_t *agreed)
 {
 	uint64_t offered = 0, wanted = 1ull << FEATURE_VERSION_1;
 
@@ -89,7 +89,7 @@ static const char *agree(volatile struct common_configuration *common, uint64_t 
 	if (!(offered & wanted))
 		return "the device is older than virtio 1.0";
 	wanted |= offered & (1ull << FEATURE_EVENT_INDEX | 1ull << FEATURE_SUMS | 1ull << FEATURE_RECEIVES_SUMMED);
-	if (has(wanted, FEATURE_SUMS)) /* segments need sums: section 5.1.3.1 */
+	if (has_feature(wanted, FEATURE_SUMS)) /* segments need sums: section 5.1.3.1 */
 		wanted |= offered & 1ull << FEATURE_SEGMENTS;
 	*agreed = wanted;
 	for (uint32_t half = 0; half < 2; half++) {
@@ -100,14 +100,14 @@ static const char *agree(volatile struct common_configuration *common, uint64_t 
 	return common->status & STATUS_FEATURES_OK ? 0 : "the device refuses the features it offered";
 }
 
-static void write64(volatile uint32_t *field, uint64_t value)
+static void write_64(volatile uint32_t *field, uint64_t value)
 {
 	field[0] = (uint32_t)value;
 	field[1] = (uint32_t)(value >> 32);
 }
 
 /* Tell the device of a queue whose memory is laid out. */
-static const char *enable(volatile struct common_configuration *common, struct virtqueue *queue, uint16_t number,
+static const char *queue_announce(volatile struct common_configuration *common, struct virtqueue *queue, uint16_t number,
 			  volatile void *notify, uint32_t notify_size, uint32_t multiplier)
 {
 	uint64_t offset;
@@ -122,9 +122,9 @@ static const char *enable(volatile struct common_configuration *common, struct v
 		return "the device's notification area is too small";
 	queue->number = number;
 	queue->doorbell = (volatile uint16_t *)((volatile char *)notify + offset);
-	write64(common->queue_descriptors, queue->paddr);
-	write64(common->queue_available, virtqueue_available_paddr(queue));
-	write64(common->queue_used, virtqueue_used_paddr(queue));
+	write_64(common->queue_descriptors, queue->paddr);
+	write_64(common->queue_available, virtqueue_available_paddr(queue));
+	write_64(common->queue_used, virtqueue_used_paddr(queue));
 	common->queue_enable = 1;
 	return 0;
 }
@@ -186,19 +186,19 @@ const char *virtio_net_start(struct virtio_net *net, const struct process_info *
 	pci_enable_dma(device);
 	common->status = STATUS_ACKNOWLEDGE;
 	common->status |= STATUS_DRIVER;
-	wrong = agree(common, &agreed);
+	wrong = agree_features(common, &agreed);
 	if (!wrong)
 		wrong = lay_out(common, device, net);
 	if (wrong)
 		return wrong;
-	net->receive.event_index = net->transmit.queue.event_index = has(agreed, FEATURE_EVENT_INDEX);
-	net->receives_summed = has(agreed, FEATURE_RECEIVES_SUMMED);
-	net->transmit.sums = has(agreed, FEATURE_SUMS);
-	net->transmit.segments = has(agreed, FEATURE_SEGMENTS);
+	net->receive.event_index = net->transmit.queue.event_index = has_feature(agreed, FEATURE_EVENT_INDEX);
+	net->receives_summed = has_feature(agreed, FEATURE_RECEIVES_SUMMED);
+	net->transmit.sums = has_feature(agreed, FEATURE_SUMS);
+	net->transmit.segments = has_feature(agreed, FEATURE_SEGMENTS);
 	common->msix_config = NO_VECTOR;
-	wrong = enable(common, &net->receive, QUEUE_RECEIVE, notify, notify_size, multiplier);
+	wrong = queue_announce(common, &net->receive, QUEUE_RECEIVE, notify, notify_size, multiplier);
 	if (!wrong)
-		wrong = enable(common, &net->transmit.queue, QUEUE_TRANSMIT, notify, notify_size, multiplier);
+		wrong = queue_announce(common, &net->transmit.queue, QUEUE_TRANSMIT, notify, notify_size, multiplier);
 	if (wrong)
 		return wrong;
 	common->status |= STATUS_DRIVER_OK;

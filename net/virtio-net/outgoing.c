@@ -51,7 +51,7 @@ void outgoing_reclaim(struct outgoing *o)
 static uint8_t *frame_in(const struct outgoing *o, uint16_t id) { return virtqueue_buffer(&o->queue, id) + VIRTIO_NET_HEADER; }
 
 /* Compares the bytes of two frames from offset `from` to `to`. */
-static bool same(const uint8_t *a, const uint8_t *b, uint32_t from, uint32_t to)
+static bool same_bytes(const uint8_t *a, const uint8_t *b, uint32_t from, uint32_t to)
 {
 	return !__builtin_memcmp(a + from, b + from, to - from);
 }
@@ -70,20 +70,22 @@ static uint32_t headers_of(const uint8_t *frame, uint32_t size)
 }
 
 /* Whether this segment goes on where the growing frame ends, with the headers that the device would give it. */
-static bool follows(const struct growing *g, const uint8_t *first, const uint8_t *frame, uint32_t size)
+static bool growing_follows(const struct growing *g, const uint8_t *first, const uint8_t *frame, uint32_t size)
 {
 	const uint32_t headers = headers_of(frame, size);
 
 	return headers == g->headers && size - headers <= g->segment && !(frame[TCP_FLAGS] & ~(FIN | PSH) & ~ACK) &&
 	       frame[TCP_FLAGS] & ACK && load_be32(frame + TCP_SEQUENCE) == g->sequence && load_be16(frame + IP_NUMBER) == g->number &&
-	       g->headers - IP + g->data + size - headers <= PACKET_MAX && same(first, frame, 0, IP_LENGTH) &&
-	       same(first, frame, IP_FRAGMENT, IP_PROTOCOL + 1) && same(first, frame, IP_FROM, TCP_SEQUENCE) &&
-	       same(first, frame, TCP_ACKNOWLEDGED, TCP_FLAGS) && same(first, frame, TCP_WINDOW, TCP_WINDOW + 2) &&
-	       same(first, frame, TCP_URGENT, headers);
+	       g->headers - IP + g->data + size - headers <= PACKET_MAX && same_bytes(first, frame, 0, IP_LENGTH) &&
+	       same_bytes(first, frame, IP_FRAGMENT, IP_PROTOCOL + 1) &&
+	       same_bytes(first, frame, IP_FROM, TCP_SEQUENCE) &&
+	       same_bytes(first, frame, TCP_ACKNOWLEDGED, TCP_FLAGS) &&
+	       same_bytes(first, frame, TCP_WINDOW, TCP_WINDOW + 2) &&
+	       same_bytes(first, frame, TCP_URGENT, headers);
 }
 
 /* Posts the frame that begins in this buffer. */
-static void post(struct outgoing *o, uint16_t id, uint32_t size, unsigned buffers)
+static void frame_post(struct outgoing *o, uint16_t id, uint32_t size, unsigned buffers)
 {
 	o->held[id] = (uint16_t)buffers;
 	virtqueue_post(&o->queue, id, VIRTIO_NET_HEADER + size);
@@ -103,7 +105,7 @@ static void send_alone(struct outgoing *o, uint16_t id, uint32_t size)
 		*header_in(o, id) = header_of(checksum_prepare(frame_in(o, id), size));
 	else
 		checksum_make(frame_in(o, id), size);
-	post(o, id, size, 1);
+	frame_post(o, id, size, 1);
 }
 
 /* The device can write what it will read: lengths are those that were noted here, not what the headers say by now. */
@@ -117,10 +119,10 @@ static void send_segments(struct outgoing *o, const struct growing *g)
 	header->segmentation = VIRTIO_NET_TCPV4;
 	header->header_size = (uint16_t)g->headers;
 	header->segment_size = (uint16_t)g->segment;
-	post(o, g->head, g->headers + g->segment, g->frames);
+	frame_post(o, g->head, g->headers + g->segment, g->frames);
 }
 
-static void finish(struct outgoing *o)
+static void growing_finish(struct outgoing *o)
 {
 	struct growing *g = &o->growing;
 
@@ -131,7 +133,7 @@ static void finish(struct outgoing *o)
 	g->frames = 0;
 }
 
-static void append(struct outgoing *o, uint16_t id, uint32_t size)
+static void growing_append(struct outgoing *o, uint16_t id, uint32_t size)
 {
 	struct growing *g = &o->growing;
 	const uint8_t *frame = frame_in(o, id);
@@ -147,11 +149,11 @@ static void append(struct outgoing *o, uint16_t id, uint32_t size)
 	g->number++;
 	frame_in(o, g->head)[TCP_FLAGS] |= flags; /* which the device gives to the last segment only */
 	if (data < g->segment || flags != ACK)
-		finish(o);
+		growing_finish(o);
 }
 
 /* Whether the frame may become the first of several. */
-static bool begin(struct outgoing *o, uint16_t id, uint32_t size)
+static bool growing_begin(struct outgoing *o, uint16_t id, uint32_t size)
 {
 	const uint8_t *frame = frame_in(o, id);
 	uint32_t headers;
@@ -171,18 +173,18 @@ void outgoing_send(struct outgoing *o, uint32_t size)
 
 	driver_assert(o->idle_count < o->queue.size && !o->held[id] && size <= VIRTQUEUE_BUFFER - VIRTIO_NET_HEADER);
 	if (o->growing.frames) {
-		if (follows(&o->growing, frame_in(o, o->growing.head), frame_in(o, id), size)) {
-			append(o, id, size);
+		if (growing_follows(&o->growing, frame_in(o, o->growing.head), frame_in(o, id), size)) {
+			growing_append(o, id, size);
 			return;
 		}
-		finish(o);
+		growing_finish(o);
 	}
-	if (!o->segments || !begin(o, id, size))
+	if (!o->segments || !growing_begin(o, id, size))
 		send_alone(o, id, size);
 }
 
 void outgoing_flush(struct outgoing *o)
 {
-	finish(o);
+	growing_finish(o);
 	virtqueue_kick(&o->queue);
 }

@@ -83,7 +83,7 @@ void virtqueue_unchain(struct virtqueue *queue, uint16_t id)
  * QEMU with one thread for all processors (-accel tcg,thread=single): it becomes a plain load and store there, while the
  * device runs on another thread.
  */
-static inline void fence(void) { __asm__ volatile("mfence" ::: "memory"); }
+static inline void memory_fence(void) { __asm__ volatile("mfence" ::: "memory"); }
 
 static uint16_t *used_event(struct virtqueue *queue) { return &queue->available->ring[queue->size]; }
 static uint16_t *available_event(struct virtqueue *queue) { return (uint16_t *)&queue->used->ring[queue->size]; }
@@ -97,7 +97,7 @@ void virtqueue_kick(struct virtqueue *queue)
 		return;
 	queue->published = queue->posted;
 	__atomic_store_n(&queue->available->index, queue->posted, __ATOMIC_RELEASE);
-	fence(); /* the publication is there before the look at what the device wants */
+	memory_fence(); /* the publication is there before the look at what the device wants */
 	if (queue->event_index) {
 		uint16_t event = __atomic_load_n(available_event(queue), __ATOMIC_RELAXED);
 
@@ -127,7 +127,7 @@ void virtqueue_arm(struct virtqueue *queue)
 		__atomic_store_n(used_event(queue), queue->taken, __ATOMIC_RELAXED);
 	else
 		__atomic_store_n(&queue->available->flags, 0, __ATOMIC_RELAXED);
-	fence(); /* the wish is there before the last look for a buffer */
+	memory_fence(); /* the wish is there before the last look for a buffer */
 }
 
 void virtqueue_disarm(struct virtqueue *queue)
