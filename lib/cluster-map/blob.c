@@ -26,12 +26,12 @@ struct walk {
 	struct error_message *err;
 };
 
-static uint32_t cell(const char *blob, uint32_t offset)
+static uint32_t cell_at(const char *blob, uint32_t offset)
 {
 	return fdt32_ld((const fdt32_t *)(const void *)(blob + offset));
 }
 
-static const char *current(const struct walk *w)
+static const char *node_of(const struct walk *w)
 {
 	return w->depth <= 1 ? "/" : w->node[w->depth - 1];
 }
@@ -61,11 +61,11 @@ static bool open_node(struct walk *w)
 	uint32_t room = w->end - w->at, length = (uint32_t)strnlen(name, room);
 
 	if (length == room)
-		return error_set(w->err, "map: the name of a node of %s runs over the end, at byte %u", current(w), w->at);
+		return error_set(w->err, "map: the name of a node of %s runs over the end, at byte %u", node_of(w), w->at);
 	if (w->depth == 0 && length != 0)
 		return error_set(w->err, "map: the root node has a name, %s", name);
 	if (w->depth != 0 && length == 0)
-		return error_set(w->err, "map: a node of %s has no name, at byte %u", current(w), w->at);
+		return error_set(w->err, "map: a node of %s has no name, at byte %u", node_of(w), w->at);
 	if (w->depth == NODES_DEEP)
 		return error_set_at(w->err, name, NULL, "map: %s: nodes are nested more than %u deep", name, NODES_DEEP);
 	if (length > NODE_NAME)
@@ -87,31 +87,31 @@ static bool read_property(struct walk *w)
 	const char *name;
 
 	if (w->end - w->at < PROPERTY)
-		return error_set_at(w->err, current(w), NULL, "map: %s: a property is cut short at byte %u", current(w), w->at);
-	length = cell(w->blob, w->at);
-	offset = cell(w->blob, w->at + 4);
+		return error_set_at(w->err, node_of(w), NULL, "map: %s: a property is cut short at byte %u", node_of(w), w->at);
+	length = cell_at(w->blob, w->at);
+	offset = cell_at(w->blob, w->at + 4);
 	room = w->end - w->at - PROPERTY;
 	name = w->blob + w->strings + offset;
 	if (offset >= w->strings_size || strnlen(name, w->strings_size - offset) == w->strings_size - offset)
-		return error_set_at(w->err, current(w), NULL, "map: %s: the property at byte %u has no name", current(w),
+		return error_set_at(w->err, node_of(w), NULL, "map: %s: the property at byte %u has no name", node_of(w),
 				 w->at);
 	if (length > room)
-		return error_set_at(w->err, current(w), name, "map: %s: %s of %u bytes runs over the end, %u are left",
-				 current(w), name, length, room);
+		return error_set_at(w->err, node_of(w), name, "map: %s: %s of %u bytes runs over the end, %u are left",
+				 node_of(w), name, length, room);
 	if (w->had_child)
-		return error_set_at(w->err, current(w), name, "map: %s: %s comes after a node", current(w), name);
+		return error_set_at(w->err, node_of(w), name, "map: %s: %s comes after a node", node_of(w), name);
 	if (w->properties == PROPERTIES)
-		return error_set_at(w->err, current(w), NULL, "map: %s has more than %u properties", current(w), PROPERTIES);
+		return error_set_at(w->err, node_of(w), NULL, "map: %s has more than %u properties", node_of(w), PROPERTIES);
 	for (uint32_t i = 0; i < w->properties; i++)
 		if (strcmp(w->property[i], name) == 0)
-			return error_set_at(w->err, current(w), name, "map: %s: there are two properties %s", current(w), name);
+			return error_set_at(w->err, node_of(w), name, "map: %s: there are two properties %s", node_of(w), name);
 	w->property[w->properties++] = name;
 	w->at += PROPERTY + ((length + 3) & ~3u);
 	return true;
 }
 
 /* Checks one tag and its data; all but the root's BEGIN_NODE are inside a node. */
-static bool step(struct walk *w, uint32_t tag)
+static bool walk_step(struct walk *w, uint32_t tag)
 {
 	switch (tag) {
 	case FDT_NOP:
@@ -125,8 +125,8 @@ static bool step(struct walk *w, uint32_t tag)
 		w->had_child = true;
 		return true;
 	default:
-		return error_set_at(w->err, current(w), NULL, "map: %s: 0x%x at byte %u is no tag of a devicetree",
-				 current(w), tag, w->at - 4);
+		return error_set_at(w->err, node_of(w), NULL, "map: %s: 0x%x at byte %u is no tag of a devicetree",
+				 node_of(w), tag, w->at - 4);
 	}
 }
 
@@ -136,18 +136,18 @@ static bool check_structure(struct walk *w)
 	bool done = false;
 
 	while (w->at <= w->end && w->end - w->at >= 4) {
-		uint32_t tag = cell(w->blob, w->at);
+		uint32_t tag = cell_at(w->blob, w->at);
 
 		if (done && tag == FDT_END)
 			return true;
 		w->at += 4;
 		if (w->depth == 0 && tag != FDT_NOP && (done || tag != FDT_BEGIN_NODE))
 			return error_set(w->err, "map: 0x%x at byte %u is outside the root node", tag, w->at - 4);
-		if (!step(w, tag))
+		if (!walk_step(w, tag))
 			return false;
 		done |= w->depth == 0 && tag == FDT_END_NODE;
 	}
-	return error_set_at(w->err, current(w), NULL, "map: %s: the devicetree ends early, at byte %u", current(w), w->end);
+	return error_set_at(w->err, node_of(w), NULL, "map: %s: the devicetree ends early, at byte %u", node_of(w), w->end);
 }
 
 bool check_blob(const void *blob, uint64_t size, struct error_message *err)

@@ -11,7 +11,7 @@ struct grant {
 	struct boot_range range;
 };
 
-static bool overlap(const struct boot_range *a, const struct boot_range *b)
+static bool ranges_overlap(const struct boot_range *a, const struct boot_range *b)
 {
 	return a->base < b->base + b->size && b->base < a->base + a->size;
 }
@@ -35,7 +35,7 @@ static bool check_disjoint(const struct grant *grant, uint32_t count, struct err
 {
 	for (uint32_t i = 1; i < count; i++)
 		for (uint32_t j = 0; j < i; j++)
-			if (grant[i].machine == grant[j].machine && overlap(&grant[i].range, &grant[j].range))
+			if (grant[i].machine == grant[j].machine && ranges_overlap(&grant[i].range, &grant[j].range))
 				return error_set_at(err, grant[i].to, "memory",
 						 "map: memory 0x%lx .. 0x%lx of %s overlaps 0x%lx .. 0x%lx of %s",
 						 grant[j].range.base, grant[j].range.base + grant[j].range.size - 1,

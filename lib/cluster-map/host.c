@@ -27,7 +27,7 @@ __attribute__((format(printf, 2, 3))) static void put(struct text *out, const ch
 }
 
 /* Ends an object or a list. */
-static void end(struct text *out, const char *bracket)
+static void text_close(struct text *out, const char *bracket)
 {
 	text_bytes(out, bracket, 1);
 }
@@ -47,7 +47,7 @@ static void put_text(struct text *out, const char *name, const char *string)
 	text_json_string(out, string);
 }
 
-static const char *truth(bool value)
+static const char *truth_of(bool value)
 {
 	return value ? "true" : "false";
 }
@@ -57,13 +57,13 @@ static void put_strings(struct text *out, const struct cluster_map *map, const c
 	put(out, "\"%s\":[", name);
 	for (const char *s = NULL; (s = map_next_string(map, list, s)) != NULL;)
 		put_string(out, s);
-	end(out, "]");
+	text_close(out, "]");
 }
 
 static void put_cluster(struct text *out, const struct map_cluster *cluster)
 {
-	put(out, "{\"number\":%u,\"devices\":%s,\"restart\":%s", cluster->number, truth(cluster->devices), truth(cluster->restart));
-	put(out, "\"spare_cores\":%s,\"homed\":%s", truth(cluster->spare_cores), truth(cluster->homed));
+	put(out, "{\"number\":%u,\"devices\":%s,\"restart\":%s", cluster->number, truth_of(cluster->devices), truth_of(cluster->restart));
+	put(out, "\"spare_cores\":%s,\"homed\":%s", truth_of(cluster->spare_cores), truth_of(cluster->homed));
 	put(out, "\"restart_limit\":%u,\"restart_delay\":%u", cluster->restart_limit, cluster->restart_delay);
 	put_text(out, "granularity", cluster->granularity == GRANULARITY_FINE ? "fine" : "coarse");
 	put_text(out, "kernel", cluster->kernel);
@@ -71,16 +71,16 @@ static void put_cluster(struct text *out, const struct map_cluster *cluster)
 	put(out, "\"cpus\":[");
 	for (uint32_t i = 0; i < cluster->cpu_count; i++)
 		put(out, "%u", cluster->cpu[i]);
-	end(out, "]");
+	text_close(out, "]");
 	put(out, "\"memory\":[");
 	for (uint32_t i = 0; i < cluster->memory_count; i++)
 		put(out, "[%lu,%lu]", cluster->memory[i].base, cluster->memory[i].size);
-	end(out, "]");
+	text_close(out, "]");
 	put(out, "\"modules\":[");
 	for (uint32_t i = 0; i < cluster->module_count; i++)
 		put_string(out, cluster->module[i]);
-	end(out, "]");
-	end(out, "}");
+	text_close(out, "]");
+	text_close(out, "}");
 }
 
 static void put_channel(struct text *out, const struct map_channel *channel)
@@ -89,7 +89,7 @@ static void put_channel(struct text *out, const struct map_channel *channel)
 	    channel->memory.base, channel->memory.size + (channel->remote ? MAP_KERNELS_PART : 0));
 	if (channel->remote)
 		put(out, "\"ivshmem\":[%u,%u]", channel->device[0], channel->device[1]);
-	end(out, "}");
+	text_close(out, "}");
 }
 
 /* The switch that it names; one whose port is of the root switch need not. */
@@ -106,7 +106,7 @@ static void put_named(struct text *out, const struct cluster_map *map, const cha
 	put(out, "\"%s\":[", name);
 	for (uint32_t i = 0; i < map_named_count(list); i++)
 		put_string(out, map->application[map_named(map, list, i)].name);
-	end(out, "]");
+	text_close(out, "]");
 }
 
 static void put_lists(struct text *out, const struct cluster_map *map, const struct map_application *a)
@@ -116,7 +116,7 @@ static void put_lists(struct text *out, const struct cluster_map *map, const str
 	put(out, "\"pci_ids\":[");
 	for (uint32_t i = 0; i < a->pci_id.size / 8; i++)
 		put(out, "[%u,%u]", fdt32_ld(&id[2 * i]), fdt32_ld(&id[2 * i + 1]));
-	end(out, "]");
+	text_close(out, "]");
 	put_named(out, map, "awaits", &a->await);
 	put_named(out, map, "cables", &a->cables);
 	put_strings(out, map, "args", &a->args);
@@ -129,7 +129,7 @@ static void put_application(struct text *out, const struct cluster_map *map, con
 	const uint8_t *mac = a->mac;
 
 	put(out, "{\"cpu\":%u,\"heap\":%lu,\"storage\":%lu,\"user\":[%u,%u]", a->cpu, a->heap, a->storage, a->uid, a->gid);
-	put(out, "\"barrier\":%s,\"statistics\":%s", truth(a->barrier), truth(a->statistics));
+	put(out, "\"barrier\":%s,\"statistics\":%s", truth_of(a->barrier), truth_of(a->statistics));
 	put(out, "\"restart_limit\":%u,\"restart_delay\":%u", a->restart_limit, a->restart_delay);
 	put_text(out, "name", a->name);
 	put_text(out, "program", a->program);
@@ -146,7 +146,7 @@ static void put_application(struct text *out, const struct cluster_map *map, con
 	if (a->has_mac)
 		put(out, "\"mac\":\"%02x%02x%02x%02x%02x%02x\"", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
 	put_lists(out, map, a);
-	end(out, "}");
+	text_close(out, "}");
 }
 
 /* Ranges with their NUMA node. Here and in what follows the devicetree's nodes have their form: check_form(). */
@@ -164,7 +164,7 @@ static void put_memory(struct text *out, const void *fdt)
 			put(out, "[%lu,%lu,%u]", (unsigned long)fdt64_ld(&cell[2 * i]), (unsigned long)fdt64_ld(&cell[2 * i + 1]),
 			    fdt32_ld(numa));
 	}
-	end(out, "]");
+	text_close(out, "]");
 }
 
 static void put_distances(struct text *out, const void *fdt)
@@ -175,7 +175,7 @@ static void put_distances(struct text *out, const void *fdt)
 	put(out, "\"distances\":[");
 	for (int i = 0; cell != NULL && i < size / 4; i += 3)
 		put(out, "[%u,%u,%u]", fdt32_ld(&cell[i]), fdt32_ld(&cell[i + 1]), fdt32_ld(&cell[i + 2]));
-	end(out, "]");
+	text_close(out, "]");
 }
 
 /* The properties of /machine by name, but for what dtc adds: one number each. */
@@ -193,33 +193,33 @@ static void put_machine(struct text *out, const void *fdt)
 		if (strstr(name, "phandle") == NULL)
 			put(out, "\"%s\":%lu", name, size == 4 ? fdt32_ld(value) : (unsigned long)fdt64_ld(value));
 	}
-	end(out, "}");
+	text_close(out, "}");
 }
 
 static void put_map(struct text *out, const struct cluster_map *map, const void *fdt)
 {
-	put(out, "\"shutdown\":%s,\"patience\":%u,\"cpus\":[", truth(map->shutdown_when_done), map->patience);
+	put(out, "\"shutdown\":%s,\"patience\":%u,\"cpus\":[", truth_of(map->shutdown_when_done), map->patience);
 	for (uint32_t i = 0; i < map->cpu_count; i++)
 		put(out, "[%u,%u,%u]", map->cpu[i].apic, map->cpu[i].node, map->cpu[i].machine);
-	end(out, "]");
+	text_close(out, "]");
 	put_memory(out, fdt);
 	put_distances(out, fdt);
 	put_machine(out, fdt);
 	put(out, "\"clusters\":[");
 	for (uint32_t i = 0; i < map->cluster_count; i++)
 		put_cluster(out, &map->cluster[i]);
-	end(out, "]");
+	text_close(out, "]");
 	put(out, "\"channels\":[");
 	for (uint32_t i = 0; i < map->channel_count; i++)
 		put_channel(out, &map->channel[i]);
-	end(out, "]");
+	text_close(out, "]");
 	if (map->network.present)
 		put(out, "\"network\":{\"netmask\":\"%u.%u.%u.%u\",\"gateway\":\"%u.%u.%u.%u\",\"mtu\":%u}",
 		    MAP_IPV4(map->network.netmask), MAP_IPV4(map->network.gateway), map->network.mtu);
 	put(out, "\"applications\":[");
 	for (uint32_t i = 0; i < map->application_count; i++)
 		put_application(out, map, &map->application[i]);
-	end(out, "]");
+	text_close(out, "]");
 }
 
 static void put_error(struct text *out, const struct error_message *err)
@@ -230,7 +230,7 @@ static void put_error(struct text *out, const struct error_message *err)
 	put_text(out, "property", err->property);
 	put_text(out, "cause", err->cause);
 	put_text(out, "cause_property", err->cause_property);
-	end(out, "}");
+	text_close(out, "}");
 }
 
 const char *cluster_map_json(const void *blob, uint64_t size)
@@ -247,7 +247,7 @@ const char *cluster_map_json(const void *blob, uint64_t size)
 		put_map(&out, &map, copy);
 	else
 		put_error(&out, &err);
-	end(&out, "}");
+	text_close(&out, "}");
 	if (out.truncated)
 		__builtin_trap();
 	json[out.length] = '\0';

@@ -19,7 +19,8 @@ void format_line(char *out, size_t size, const char *format, va_list args)
 	write_text(out, size, size, format, args);
 }
 
-static bool note(struct error_message *err, const char *node, const char *property, const char *format, va_list args)
+static bool error_note(struct error_message *err, const char *node, const char *property, const char *format,
+		       va_list args)
 {
 	write_text(err->text, sizeof err->text, WORD_LONGEST, format, args);
 	err->node = err->cause = node;
@@ -32,7 +33,7 @@ bool error_set(struct error_message *err, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	note(err, NULL, NULL, format, args);
+	error_note(err, NULL, NULL, format, args);
 	va_end(args);
 	return false;
 }
@@ -42,7 +43,7 @@ bool error_set_at(struct error_message *err, const char *node, const char *prope
 	va_list args;
 
 	va_start(args, format);
-	note(err, node, property, format, args);
+	error_note(err, node, property, format, args);
 	va_end(args);
 	return false;
 }

@@ -32,15 +32,18 @@ void text_format(struct text *text, const char *format, ...)
 	va_end(arguments);
 }
 
-static void put(const struct format_sink *sink, const char *bytes, size_t size) { sink->put(sink->to, bytes, size); }
+static void sink_put(const struct format_sink *sink, const char *bytes, size_t size)
+{
+	sink->put(sink->to, bytes, size);
+}
 
 /* What others wrote: nothing in it may end the line or move a cursor, where the sink says so. */
 static void put_foreign(const struct format_sink *sink, const char *bytes, size_t size)
 {
 	for (size_t i = 0; sink->printable && i < size; i++)
-		put(sink, bytes[i] < ' ' || bytes[i] > '~' ? "?" : &bytes[i], 1);
+		sink_put(sink, bytes[i] < ' ' || bytes[i] > '~' ? "?" : &bytes[i], 1);
 	if (!sink->printable)
-		put(sink, bytes, size);
+		sink_put(sink, bytes, size);
 }
 
 static void put_string(const struct format_sink *sink, const char *string)
@@ -51,7 +54,7 @@ static void put_string(const struct format_sink *sink, const char *string)
 		return;
 	}
 	put_foreign(sink, string, sink->longest < 2 ? 0 : sink->longest - 2);
-	put(sink, "..", 2);
+	sink_put(sink, "..", 2);
 }
 
 static void put_number(const struct format_sink *sink, uint64_t value, unsigned base, unsigned width, bool negative)
@@ -66,7 +69,7 @@ static void put_number(const struct format_sink *sink, uint64_t value, unsigned 
 		text[--at] = '0';
 	if (negative)
 		text[--at] = '-';
-	put(sink, text + at, sizeof(text) - at);
+	sink_put(sink, text + at, sizeof(text) - at);
 }
 
 void format_to(const struct format_sink *sink, const char *format, va_list arguments)
@@ -77,7 +80,7 @@ void format_to(const struct format_sink *sink, const char *format, va_list argum
 		while (f[plain] && f[plain] != '%')
 			plain++;
 		if (plain) {
-			put(sink, f, plain);
+			sink_put(sink, f, plain);
 			f += plain - 1;
 			continue;
 		}
@@ -97,7 +100,7 @@ void format_to(const struct format_sink *sink, const char *format, va_list argum
 			uint64_t value = wide ? va_arg(arguments, unsigned long) : va_arg(arguments, unsigned);
 			put_number(sink, value, *f == 'x' ? 16 : 10, width, false);
 		} else if (*f == '%') {
-			put(sink, f, 1);
+			sink_put(sink, f, 1);
 		} else {
 			return;
 		}

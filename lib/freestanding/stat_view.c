@@ -3,7 +3,7 @@
 #include <skerry/stat_view.h>
 #include "stat_fields.h"
 
-static void add(void *to, const void *from, const struct stat_field *field, unsigned fields)
+static void fields_add(void *to, const void *from, const struct stat_field *field, unsigned fields)
 {
 	for (; fields; field++, fields--)
 		for (unsigned i = field->word; i < field->word + (unsigned)field->count; i++) {
@@ -15,7 +15,7 @@ static void add(void *to, const void *from, const struct stat_field *field, unsi
 		}
 }
 
-#define ADD(to, from, kind) add(to, from, stat_##kind##_fields, STAT_LENGTH(stat_##kind##_fields))
+#define ADD(to, from, kind) fields_add(to, from, stat_##kind##_fields, STAT_LENGTH(stat_##kind##_fields))
 
 void stat_add(struct core_stat *sum, const struct core_stat *of)
 {
