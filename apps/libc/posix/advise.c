@@ -59,7 +59,7 @@ long sys_madvise(const long *a)
 	return memory_is_fixed(address, size) ? -EINVAL : dont_need(address, size);
 }
 
-static long lock(const long *a)
+static long lock_pages(const long *a)
 {
 	const uintptr_t address = (uintptr_t)a[0] & -(uintptr_t)PAGE;
 	const size_t size = whole_pages((size_t)a[1] + (uintptr_t)a[0] % PAGE); /* may wrap, as Linux's does */
@@ -69,7 +69,7 @@ static long lock(const long *a)
 	return !size || is_there(address, size) ? 0 : -ENOMEM;
 }
 
-long sys_mlock(const long *a) { return lock(a); }
-long sys_munlock(const long *a) { return lock(a); }
+long sys_mlock(const long *a) { return lock_pages(a); }
+long sys_munlock(const long *a) { return lock_pages(a); }
 long sys_mlockall(const long *a) { (void)a; return 0; }
 long sys_munlockall(const long *a) { (void)a; return 0; }

@@ -24,7 +24,7 @@ static unsigned size_class(size_t size)
 	return class;
 }
 
-static bool refill(unsigned class)
+static bool class_refill(unsigned class)
 {
 	size_t size = (size_t)1 << (SMALLEST_SHIFT + class);
 	char *page = heap_map(1);
@@ -55,7 +55,7 @@ void *layer_allocate(size_t size)
 		return h + 1;
 	}
 	unsigned class = size_class(whole);
-	if (!free_list[class] && !refill(class))
+	if (!free_list[class] && !class_refill(class))
 		return 0;
 	h = free_list[class];
 	free_list[class] = h->next;

@@ -40,7 +40,7 @@ void file_put(struct file *file)
 }
 
 /* More may be ready than before, and edge-triggered watchers are told of more of the same, too. Not in line, for most calls end before it. */
-static __attribute__((noinline)) void tell(struct file *file, uint32_t ready, uint32_t fresh)
+static __attribute__((noinline)) void notify_watchers(struct file *file, uint32_t ready, uint32_t fresh)
 {
 	if (file->watches)
 		watch_changed(file->watches, ready, fresh);
@@ -57,7 +57,7 @@ void file_ready_changed(struct file *file, uint32_t ready)
 
 	file->ready = ready;
 	if (fresh || file->edge_triggered)
-		tell(file, ready, fresh);
+		notify_watchers(file, ready, fresh);
 }
 
 void file_ready_again(struct file *file, uint32_t ready, uint32_t again)
@@ -67,7 +67,7 @@ void file_ready_again(struct file *file, uint32_t ready, uint32_t again)
 	file->ready = ready;
 	again &= ready;
 	if (fresh || (again && (file->edge_triggered || file->on_ready)))
-		tell(file, fresh | again, fresh);
+		notify_watchers(file, fresh | again, fresh);
 }
 
 struct file *descriptor_file(int fd)

@@ -7,7 +7,7 @@
 #include "layer.h"
 
 static ssize_t null_read(struct file *f, void *b, size_t n) { (void)f, (void)b, (void)n; return 0; }
-static ssize_t swallow(struct file *f, const void *b, size_t n) { (void)f, (void)b; return (ssize_t)n; }
+static ssize_t null_write(struct file *f, const void *b, size_t n) { (void)f, (void)b; return (ssize_t)n; }
 static ssize_t zero_read(struct file *f, void *b, size_t n) { (void)f; memset(b, 0, n); return (ssize_t)n; }
 static ssize_t random_read(struct file *f, void *b, size_t n) { (void)f; random_bytes(b, n); return (ssize_t)n; }
 static off_t no_seek(struct file *f, off_t offset, int whence) { (void)f, (void)offset, (void)whence; return 0; }
@@ -21,13 +21,13 @@ static int device_stat(struct file *file, struct stat *st)
 }
 
 static const struct file_operations null_ops = {
-	.name = "null", .read = null_read, .write = swallow, .seek = no_seek, .stat = device_stat,
+	.name = "null", .read = null_read, .write = null_write, .seek = no_seek, .stat = device_stat,
 };
 static const struct file_operations zero_ops = {
-	.name = "zero", .read = zero_read, .write = swallow, .seek = no_seek, .stat = device_stat,
+	.name = "zero", .read = zero_read, .write = null_write, .seek = no_seek, .stat = device_stat,
 };
 static const struct file_operations random_ops = {
-	.name = "random", .read = random_read, .write = swallow, .seek = no_seek, .stat = device_stat,
+	.name = "random", .read = random_read, .write = null_write, .seek = no_seek, .stat = device_stat,
 };
 
 static const struct {

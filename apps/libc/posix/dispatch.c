@@ -28,7 +28,7 @@ static const struct {
 /* As on a terminal: what a program has written before it dies stands on the console. */
 static void end_lines_at_once(void) { setvbuf(stdout, NULL, _IOLBF, 0); }
 
-static void start(void)
+static void layer_start(void)
 {
 	end_lines_at_once();
 	platform_start();
@@ -47,7 +47,7 @@ long skerry_syscall(long number, long a, long b, long c, long d, long e, long f)
 
 	if (__builtin_expect(!started, 0)) { /* one thread is all there is by now */
 		started = true;
-		start();
+		layer_start();
 	}
 	if ((unsigned long)number >= CALLS_MAX || !table[number].handler)
 		return call_not_provided((unsigned long)number);

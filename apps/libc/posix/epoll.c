@@ -24,7 +24,7 @@ struct epoll {
 	struct list ready, all;
 };
 
-static uint32_t wanted(const struct watch *w)
+static uint32_t wanted_events(const struct watch *w)
 {
 	return w->events & ~(EPOLLET | EPOLLONESHOT) ? w->events | EPOLLERR | EPOLLHUP : 0;
 }
@@ -41,11 +41,11 @@ static void mark_ready(struct watch *w)
 void watch_changed(struct watch *first, uint32_t ready, uint32_t fresh)
 {
 	for (struct watch *w = first; w; w = w->of_file)
-		if ((w->events & EPOLLET ? ready : fresh) & wanted(w))
+		if ((w->events & EPOLLET ? ready : fresh) & wanted_events(w))
 			mark_ready(w);
 }
 
-static void drop(struct watch *w)
+static void watch_drop(struct watch *w)
 {
 	struct watch **link = &w->file->watches;
 
@@ -61,7 +61,7 @@ static void drop(struct watch *w)
 void watch_drop_all(struct file *file)
 {
 	while (file->watches)
-		drop(file->watches);
+		watch_drop(file->watches);
 }
 
 static void epoll_close(struct file *file)
@@ -69,7 +69,7 @@ static void epoll_close(struct file *file)
 	struct epoll *e = (struct epoll *)file;
 
 	while (!list_is_empty(&e->all))
-		drop(LIST_OF(e->all.next, struct watch, all));
+		watch_drop(LIST_OF(e->all.next, struct watch, all));
 	layer_free(e);
 }
 
@@ -97,7 +97,7 @@ long sys_epoll_create1(const long *a)
 
 long sys_epoll_create(const long *a) { return a[0] > 0 ? sys_epoll_create1(a) : -EINVAL; }
 
-static struct watch *find(struct epoll *e, struct file *file, int fd)
+static struct watch *watch_find(struct epoll *e, struct file *file, int fd)
 {
 	struct watch *w = file->watches;
 
@@ -113,7 +113,7 @@ static void set_events(struct watch *w, const struct epoll_event *event)
 	w->file->edge_triggered |= (event->events & EPOLLET) != 0;
 }
 
-static int add(struct epoll *e, struct file *file, int fd, const struct epoll_event *event)
+static int watch_add(struct epoll *e, struct file *file, int fd, const struct epoll_event *event)
 {
 	struct watch *w = layer_allocate(sizeof(*w));
 
@@ -126,7 +126,7 @@ static int add(struct epoll *e, struct file *file, int fd, const struct epoll_ev
 	w->of_file = file->watches;
 	file->watches = w;
 	list_append(&e->all, &w->all);
-	if (file->ready & wanted(w))
+	if (file->ready & wanted_events(w))
 		mark_ready(w);
 	return 0;
 }
@@ -141,21 +141,21 @@ long sys_epoll_ctl(const long *a)
 		return -EBADF;
 	if (!e || file == &e->file)
 		return -EINVAL;
-	struct watch *w = find(e, file, (int)a[2]);
+	struct watch *w = watch_find(e, file, (int)a[2]);
 	switch (a[1]) {
 	case EPOLL_CTL_ADD:
-		return w ? -EEXIST : add(e, file, (int)a[2], event);
+		return w ? -EEXIST : watch_add(e, file, (int)a[2], event);
 	case EPOLL_CTL_MOD:
 		if (!w)
 			return -ENOENT;
 		set_events(w, event);
-		if (file->ready & wanted(w))
+		if (file->ready & wanted_events(w))
 			mark_ready(w);
 		return 0;
 	case EPOLL_CTL_DEL:
 		if (!w)
 			return -ENOENT;
-		drop(w);
+		watch_drop(w);
 		return 0;
 	default:
 		return -EINVAL;
@@ -178,14 +178,14 @@ static void rotate_to(struct list *head, struct list *first)
 }
 
 /* Watches leave the list when found idle. Level-triggered ones stay, and are looked at again behind those that found no room. */
-static int harvest(struct epoll *e, struct epoll_event *out, int room)
+static int epoll_harvest(struct epoll *e, struct epoll_event *out, int room)
 {
 	struct list *link = e->ready.next;
 	int count = 0;
 
 	while (link != &e->ready && count < room) {
 		struct watch *w = LIST_OF(link, struct watch, ready);
-		uint32_t events = w->file->ready & wanted(w);
+		uint32_t events = w->file->ready & wanted_events(w);
 
 		link = link->next;
 		if (events)
@@ -208,7 +208,7 @@ static bool any_ready(struct epoll *e)
 	while (!list_is_empty(&e->ready)) {
 		struct watch *w = LIST_OF(e->ready.next, struct watch, ready);
 
-		if (w->file->ready & wanted(w))
+		if (w->file->ready & wanted_events(w))
 			return true;
 		list_remove(&w->ready);
 	}
@@ -230,15 +230,15 @@ long sys_epoll_pwait(const long *a)
 		return -EINVAL;
 	if (!timeout || any_ready(e))
 		net_poll();
-	int count = harvest(e, out, room);
+	int count = epoll_harvest(e, out, room);
 	if (count || !timeout)
 		return count;
 	uint64_t deadline = timeout > 0 ? deadline_after_milliseconds((uint64_t)timeout) : 0;
 	file_hold(&e->file);
 	while (!count && !(error = event_sleep(deadline)))
-		count = harvest(e, out, room);
+		count = epoll_harvest(e, out, room);
 	if (!count && error == -EAGAIN) /* too late, but what came with the last poll counts */
-		count = harvest(e, out, room);
+		count = epoll_harvest(e, out, room);
 	file_put(&e->file);
 	return !count && error == -EINTR ? -EINTR : count;
 }

@@ -41,7 +41,7 @@ __attribute__((weak)) void net_hold_signal(void) {}
 __attribute__((weak)) bool net_took_wake(void) { return false; }
 __attribute__((weak)) uint64_t net_held_signal(void) { return 0; }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
+static uint64_t earlier_deadline(uint64_t a, uint64_t b)
 {
 	return !a ? b : !b || a < b ? a : b;
 }
@@ -59,7 +59,7 @@ static void pass_on(const struct thread *self)
 /* Makes the sleeping poller wake by `deadline`, when the network's next timer is due. 0: there is no timer. */
 static void hurry_poller(uint64_t deadline)
 {
-	if (earlier(poller_until, deadline) == poller_until)
+	if (earlier_deadline(poller_until, deadline) == poller_until)
 		return;
 	poller_until = deadline;
 	platform_signal(PLATFORM_NET);
@@ -111,7 +111,7 @@ bool event_wait(uint64_t deadline)
 		self->event_waiter = false;
 		waiters--;
 	} else {
-		uint64_t until = poller_until = earlier(deadline, net_deadline());
+		uint64_t until = poller_until = earlier_deadline(deadline, net_deadline());
 		uint64_t peer = net_held_signal();
 		poller = self;
 		layer_unlock();

@@ -16,12 +16,12 @@ struct eventfd {
 	bool full;      /* a write found no room: nobody else is to try before the next read */
 };
 
-static void update(struct eventfd *e)
+static void eventfd_update(struct eventfd *e)
 {
 	file_ready_changed(&e->file, (e->count ? EPOLLIN : 0) | (e->count < COUNT_MAX && !e->full ? EPOLLOUT : 0));
 }
 
-static ssize_t take(struct file *file, void *buffer, size_t size)
+static ssize_t counter_take(struct file *file, void *buffer, size_t size)
 {
 	struct eventfd *e = (struct eventfd *)file;
 	uint64_t taken = e->semaphore ? 1 : e->count;
@@ -33,11 +33,11 @@ static ssize_t take(struct file *file, void *buffer, size_t size)
 	memcpy(buffer, &taken, sizeof(taken));
 	e->count -= taken;
 	e->full = false;
-	update(e);
+	eventfd_update(e);
 	return sizeof(taken);
 }
 
-static ssize_t add(struct file *file, const void *buffer, size_t size)
+static ssize_t counter_add(struct file *file, const void *buffer, size_t size)
 {
 	struct eventfd *e = (struct eventfd *)file;
 	uint64_t added;
@@ -50,7 +50,7 @@ static ssize_t add(struct file *file, const void *buffer, size_t size)
 	e->full = added > COUNT_MAX - e->count;
 	if (!e->full)
 		e->count += added;
-	update(e);
+	eventfd_update(e);
 	return e->full ? -EAGAIN : (ssize_t)sizeof(added);
 }
 
@@ -63,7 +63,7 @@ static int stat_of(struct file *file, struct stat *st)
 }
 
 static const struct file_operations eventfd_ops = {
-	.name = "eventfd", .write_most = sizeof(uint64_t), .read = take, .write = add, .stat = stat_of,
+	.name = "eventfd", .write_most = sizeof(uint64_t), .read = counter_take, .write = counter_add, .stat = stat_of,
 };
 
 long sys_eventfd2(const long *a)
@@ -80,7 +80,7 @@ long sys_eventfd2(const long *a)
 	e->count = (unsigned)a[0];
 	e->semaphore = flags & EFD_SEMAPHORE;
 	e->full = false;
-	update(e);
+	eventfd_update(e);
 	return descriptor_open(&e->file, 0);
 }
 

@@ -37,7 +37,7 @@ int futex_wake(const uint32_t *address, int count)
 	return woken;
 }
 
-static int requeue(const uint32_t *from, const uint32_t *to, int count)
+static int futex_requeue(const uint32_t *from, const uint32_t *to, int count)
 {
 	struct thread *t;
 	int moved = 0;
@@ -50,7 +50,7 @@ static int requeue(const uint32_t *from, const uint32_t *to, int count)
 	return moved;
 }
 
-static int wait(const uint32_t *address, uint32_t expected, uint64_t deadline)
+static int futex_wait(const uint32_t *address, uint32_t expected, uint64_t deadline)
 {
 	struct thread *self = thread_self();
 
@@ -96,11 +96,11 @@ long sys_futex(const long *a)
 	case FUTEX_WAIT:
 		if (time && !timespec_valid(time))
 			return -EINVAL;
-		return wait(address, (uint32_t)a[2], deadline_after_timespec(time));
+		return futex_wait(address, (uint32_t)a[2], deadline_after_timespec(time));
 	case FUTEX_WAIT_BITSET:
 		if (time && !timespec_valid(time))
 			return -EINVAL;
-		return wait(address, (uint32_t)a[2], absolute_deadline(time, a[1] & FUTEX_CLOCK_REALTIME));
+		return futex_wait(address, (uint32_t)a[2], absolute_deadline(time, a[1] & FUTEX_CLOCK_REALTIME));
 	case FUTEX_WAKE:
 	case FUTEX_WAKE_BITSET:
 		return futex_wake(address, count);
@@ -110,7 +110,7 @@ long sys_futex(const long *a)
 		/* fall through */
 	case FUTEX_REQUEUE:
 		woken = futex_wake(address, count);
-		return woken + requeue(address, (const uint32_t *)a[4], (int)a[3]);
+		return woken + futex_requeue(address, (const uint32_t *)a[4], (int)a[3]);
 	default:
 		return -ENOSYS; /* priority inheritance; musl asks and does without */
 	}

@@ -46,7 +46,7 @@ static size_t find_first(size_t count)
 }
 
 /* These pages are free from now on: runs that they make long enough begin where all that is free around them begins. */
-static void widen(size_t first, size_t count)
+static void runs_widen(size_t first, size_t count)
 {
 	enum { FAR = 16 }; /* a run of so many is long enough, whatever was looked for */
 	size_t low = first, high = first + count;
@@ -82,7 +82,7 @@ static size_t find_run_down(size_t count)
 	return NO_RUN;
 }
 
-static void zero(size_t first, size_t count)
+static void pages_zero(size_t first, size_t count)
 {
 	for (size_t page = first; page < first + count; page++)
 		if (bit_get(heap.dirty, page) && platform_is_touched((uintptr_t)page_address(page)))
@@ -90,7 +90,7 @@ static void zero(size_t first, size_t count)
 }
 
 /* The pages keep what they hold; the caller zeroes them first if their user expects zeroes. */
-static void take(size_t first, size_t count)
+static void pages_take(size_t first, size_t count)
 {
 	bits_fill(heap.used, first, count, true);
 	bits_fill(heap.dirty, first, count, true);
@@ -110,7 +110,7 @@ static bool give_back(size_t first, size_t count)
 	bits_fill(heap.used, first, count, false);
 	if (first < heap.lowest)
 		heap.lowest = first;
-	widen(first, count);
+	runs_widen(first, count);
 	return true;
 }
 
@@ -134,27 +134,27 @@ void memory_start(void)
 	resident_start((uintptr_t)page_address(0), heap.dirty + map_bytes / 8, heap.pages);
 }
 
-static void *map(size_t pages, bool zeroed)
+static void *pages_map(size_t pages, bool zeroed)
 {
 	size_t first = pages ? find_first(pages) : NO_RUN;
 
 	if (first == NO_RUN)
 		return 0;
 	if (zeroed)
-		zero(first, pages);
-	take(first, pages);
+		pages_zero(first, pages);
+	pages_take(first, pages);
 	return page_address(first);
 }
 
-void *heap_map(size_t pages) { return map(pages, true); }
-void *heap_map_used(size_t pages) { return map(pages, false); }
+void *heap_map(size_t pages) { return pages_map(pages, true); }
+void *heap_map_used(size_t pages) { return pages_map(pages, false); }
 
 void heap_unmap(void *address, size_t pages)
 {
 	give_back(((uintptr_t)address - PROCESS_HEAP_VADDR) / PAGE, pages);
 }
 
-void heap_zero(void *address, size_t pages) { zero(((uintptr_t)address - PROCESS_HEAP_VADDR) / PAGE, pages); }
+void heap_zero(void *address, size_t pages) { pages_zero(((uintptr_t)address - PROCESS_HEAP_VADDR) / PAGE, pages); }
 
 void heap_usage(size_t *total, size_t *used)
 {
@@ -262,8 +262,8 @@ long sys_mmap(const long *a)
 		if (first == NO_RUN)
 			return -ENOMEM;
 	}
-	zero(first, count);
-	take(first, count);
+	pages_zero(first, count);
+	pages_take(first, count);
 	resident_unseen(first, count);
 	if (rights == PAGE_RIGHTS_DEFAULT || !protection_set((uintptr_t)page_address(first), count, (unsigned)rights))
 		return (long)page_address(first);
@@ -329,8 +329,8 @@ long sys_mremap(const long *a)
 	if (!is_unprotected(first, old))
 		return -EFAULT; /* as Linux answers where pages have several rights; here also where all are protected alike */
 	if (run_is_free(first + old, new - old)) {
-		zero(first + old, new - old);
-		take(first + old, new - old);
+		pages_zero(first + old, new - old);
+		pages_take(first + old, new - old);
 		return a[0];
 	}
 	if (!(a[3] & MREMAP_MAYMOVE))

@@ -36,7 +36,7 @@ static struct ramfs_node *working_directory(void)
 }
 
 /* One step from a directory; *node is null where it has no such entry. */
-static int step(struct ramfs_node *directory, const char *name, size_t length, struct ramfs_node **node)
+static int path_step(struct ramfs_node *directory, const char *name, size_t length, struct ramfs_node **node)
 {
 	if (!S_ISDIR(directory->mode))
 		return -ENOTDIR;
@@ -66,7 +66,7 @@ int path_walk(struct ramfs_node *from, const char *path, struct place *out)
 			out->node = length == 1 ? directory : directory->parent;
 			continue;
 		}
-		int error = step(directory, path, length, &out->node);
+		int error = path_step(directory, path, length, &out->node);
 		if (error)
 			return error;
 		out->directory = directory;

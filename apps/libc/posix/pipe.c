@@ -16,7 +16,7 @@ struct pipe {
 	struct byte_ring bytes;
 };
 
-static void update(struct pipe *p)
+static void pipe_update(struct pipe *p)
 {
 	if (p->reader)
 		file_ready_changed(&p->reader->file, (byte_ring_held(&p->bytes) ? EPOLLIN : 0) | (p->writer ? 0 : EPOLLHUP));
@@ -32,7 +32,7 @@ static ssize_t pipe_read(struct file *file, void *buffer, size_t size)
 	if (!byte_ring_held(&p->bytes))
 		return p->writer ? -EAGAIN : 0;
 	size = byte_ring_read(&p->bytes, buffer, size);
-	update(p);
+	pipe_update(p);
 	return (ssize_t)size;
 }
 
@@ -47,7 +47,7 @@ static ssize_t pipe_write(struct file *file, const void *buffer, size_t size)
 	if (!room || (size <= BYTE_RING_ATOMIC && size > room))
 		return -EAGAIN;
 	size = byte_ring_write(&p->bytes, buffer, size);
-	update(p);
+	pipe_update(p);
 	return (ssize_t)size;
 }
 
@@ -79,7 +79,7 @@ static void pipe_close(struct file *file)
 		p->writer = 0;
 	layer_free(end);
 	if (p->reader || p->writer)
-		update(p);
+		pipe_update(p);
 	else
 		layer_free(p);
 }
@@ -117,7 +117,7 @@ long sys_pipe2(const long *a)
 		layer_free(p);
 		return -ENOMEM;
 	}
-	update(p);
+	pipe_update(p);
 	int in = descriptor_open(reader, 0);
 	if (in < 0) {
 		file_put(writer);

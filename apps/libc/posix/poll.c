@@ -13,7 +13,7 @@ static short poll_bits(uint32_t ready)
 	return (short)(ready | (ready & EPOLLIN ? POLLRDNORM : 0) | (ready & EPOLLOUT ? POLLWRNORM : 0));
 }
 
-static int look(struct pollfd *fds, unsigned count)
+static int poll_once(struct pollfd *fds, unsigned count)
 {
 	int found = 0;
 
@@ -33,10 +33,10 @@ static long poll_until(struct pollfd *fds, unsigned count, bool wait, uint64_t d
 	if (count > (unsigned)descriptor_count_max())
 		return -EINVAL;
 	net_poll();
-	int found = look(fds, count);
+	int found = poll_once(fds, count);
 	int error = 0;
 	while (!found && wait && !(error = event_sleep(deadline)))
-		found = look(fds, count);
+		found = poll_once(fds, count);
 	return error == -EINTR ? -EINTR : found;
 }
 

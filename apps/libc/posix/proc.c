@@ -67,7 +67,7 @@ static struct usage usage_now(void)
 	return u;
 }
 
-static size_t print(char *to, size_t room, const char *format, ...)
+static size_t print_text(char *to, size_t room, const char *format, ...)
 {
 	struct text text = { .data = to, .size = room };
 	va_list args;
@@ -91,7 +91,7 @@ static size_t make_stat(char *text, size_t room)
 		}
 	/* pid comm state ppid pgrp session tty tpgid flags, page faults (4), utime stime and of children (2), priority
 	 * nice threads timer start, bytes of memory, pages resident, their limit; no addresses, no signals. */
-	return print(text, room, "1 (%s) R 0 1 1 0 -1 0 0 0 0 0 %lu 0 0 0 20 0 %u 0 0 %lu %lu %lu"
+	return print_text(text, room, "1 (%s) R 0 1 1 0 -1 0 0 0 0 0 %lu 0 0 0 20 0 %u 0 0 %lu %lu %lu"
 	             " 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
 	             platform_info()->name, cycles / (clock_cycles_per_second() / TICKS_PER_SECOND), count, u.size * PAGE,
 	             u.resident, ~0ul);
@@ -102,7 +102,8 @@ static size_t make_statm(char *text, size_t room)
 	const struct usage u = usage_now();
 
 	/* size resident shared text lib data dirty */
-	return print(text, room, "%lu %lu %lu %lu 0 %lu 0\n", u.size, u.resident, u.shared, u.text, u.size - u.shared);
+	return print_text(text, room, "%lu %lu %lu %lu 0 %lu 0\n", u.size, u.resident, u.shared, u.text,
+			  u.size - u.shared);
 }
 
 static ssize_t proc_read(struct file *file, void *buffer, size_t size)

@@ -79,16 +79,16 @@ bool memory_in_image(uintptr_t address, size_t size)
 	return address >= image && address < end && size <= end - address;
 }
 
-static bool overlaps(uintptr_t address, size_t size, uintptr_t low, uintptr_t high) { return address < high && low < address + size; }
+static bool ranges_overlap(uintptr_t address, size_t size, uintptr_t low, uintptr_t high) { return address < high && low < address + size; }
 
 bool memory_is_fixed(uintptr_t address, size_t size)
 {
 	extern const char __executable_start[], _end[];
 	const uintptr_t files = (uintptr_t)platform_files();
 
-	return overlaps(address, size, (uintptr_t)__executable_start & -(uintptr_t)PAGE, (uintptr_t)_end) ||
-	       overlaps(address, size, PROCESS_STACK_TOP - PROCESS_STACK_SIZE, PROCESS_STACK_TOP) ||
-	       overlaps(address, size, files, files + platform_info()->files_size);
+	return ranges_overlap(address, size, (uintptr_t)__executable_start & -(uintptr_t)PAGE, (uintptr_t)_end) ||
+	       ranges_overlap(address, size, PROCESS_STACK_TOP - PROCESS_STACK_SIZE, PROCESS_STACK_TOP) ||
+	       ranges_overlap(address, size, files, files + platform_info()->files_size);
 }
 
 long sys_mprotect(const long *a)

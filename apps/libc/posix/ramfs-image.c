@@ -24,7 +24,7 @@ bool ramfs_image_holds(const void *address)
 	return (uintptr_t)address - (uintptr_t)TREE < platform_info()->files_size;
 }
 
-static struct ramfs_node *make(const struct file_tree_entry *e)
+static struct ramfs_node *node_make(const struct file_tree_entry *e)
 {
 	const bool directory = e->mode & FILE_TREE_DIRECTORY;
 	struct ramfs_node *node =
@@ -52,7 +52,7 @@ int ramfs_image_fill(struct ramfs_node *directory)
 
 		if (!file_tree_entry_is_valid(TREE, number) || TREE->entry[number].size > UINT32_MAX)
 			continue;
-		struct ramfs_node *node = make(&TREE->entry[number]);
+		struct ramfs_node *node = node_make(&TREE->entry[number]);
 		if (!node)
 			return -ENOMEM;
 		ramfs_link(node, directory);
@@ -61,7 +61,7 @@ int ramfs_image_fill(struct ramfs_node *directory)
 }
 
 /* All of `path`, an absolute one, with what is missing of it; null where a file is in the way or no name can be had. */
-static struct ramfs_node *add(const char *path, uint32_t mode)
+static struct ramfs_node *node_add(const char *path, uint32_t mode)
 {
 	struct ramfs_node *node = ramfs_root();
 
@@ -82,7 +82,7 @@ static struct ramfs_node *add(const char *path, uint32_t mode)
 
 static void add_text(const char *path, const char *text, size_t size)
 {
-	struct ramfs_node *node = add(path, S_IFREG | 0644);
+	struct ramfs_node *node = node_add(path, S_IFREG | 0644);
 
 	if (node && S_ISREG(node->mode) && !node->file.image && !node->size) {
 		node->file.image = text;
@@ -126,13 +126,13 @@ void ramfs_image_start(struct ramfs_node *root)
 		root->directory.entry = (uint32_t)TREE->entry[0].data;
 		root->directory.entries = (uint32_t)TREE->entry[0].size;
 	}
-	add("/tmp", S_IFDIR | 0777);
+	node_add("/tmp", S_IFDIR | 0777);
 	for (unsigned number = 1; (path = device_path(number, &mode)); number++) {
-		struct ramfs_node *node = is_missing(path) ? add(path, mode) : 0;
+		struct ramfs_node *node = is_missing(path) ? node_add(path, mode) : 0;
 		if (node)
 			node->special = (uint16_t)number;
 	}
 	add_texts();
 	if (info->cwd)
-		add((const char *)info->cwd, S_IFDIR | 0755);
+		node_add((const char *)info->cwd, S_IFDIR | 0755);
 }

@@ -19,7 +19,7 @@ static struct mapping *mappings;
 
 static size_t whole_pages(size_t size) { return (size + PAGE - 1) & -(size_t)PAGE; }
 
-static bool overlaps(const struct mapping *m, uintptr_t address, size_t size)
+static bool mapping_overlaps(const struct mapping *m, uintptr_t address, size_t size)
 {
 	return address < m->address + m->size && m->address < address + size;
 }
@@ -27,7 +27,7 @@ static bool overlaps(const struct mapping *m, uintptr_t address, size_t size)
 bool ramfs_map_overlaps(uintptr_t address, size_t size)
 {
 	for (const struct mapping *m = mappings; m; m = m->next)
-		if (overlaps(m, address, size))
+		if (mapping_overlaps(m, address, size))
 			return true;
 	return false;
 }
@@ -41,7 +41,7 @@ static bool is_pinned(const struct ramfs_node *node, size_t first, size_t last)
 	return false;
 }
 
-static int add(struct ramfs_node *node, uintptr_t address, size_t offset, size_t size)
+static int mapping_add(struct ramfs_node *node, uintptr_t address, size_t offset, size_t size)
 {
 	struct mapping *m = layer_allocate(sizeof(*m));
 
@@ -68,11 +68,11 @@ long ramfs_map(struct file *file, size_t offset, size_t size)
 	int error = ramfs_row(node, first, last, !is_pinned(node, first, last), &at);
 	const uintptr_t address = (uintptr_t)at + offset % RAMFS_CHUNK;
 	if (!error)
-		error = add(node, address, offset, size);
+		error = mapping_add(node, address, offset, size);
 	return error ? error : (long)address;
 }
 
-static void drop(struct mapping **link)
+static void mapping_drop(struct mapping **link)
 {
 	struct mapping *m = *link;
 	struct ramfs_node *node = m->node;
@@ -108,10 +108,10 @@ long ramfs_unmap(uintptr_t address, size_t size)
 		return -EINVAL;
 	const size_t before = address - m->address, after = m->size - before - size;
 	if (!before && !after) {
-		drop(link);
+		mapping_drop(link);
 		return 0;
 	}
-	if (before && after && add(m->node, address + size, m->offset + before + size, after))
+	if (before && after && mapping_add(m->node, address + size, m->offset + before + size, after))
 		return -ENOMEM;
 	if (!before) {
 		m->address += size;

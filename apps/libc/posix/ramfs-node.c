@@ -11,7 +11,7 @@ enum { CHUNK_PAGES = RAMFS_CHUNK / PAGE };
 static size_t pages_held; /* of all files */
 
 /* All files together, in pages: they share the heap with the program's data. */
-static size_t limit(void)
+static size_t page_limit(void)
 {
 	const size_t said = platform_info()->storage, least = RAMFS_LEAST / PAGE;
 	size_t total, used;
@@ -24,7 +24,7 @@ static size_t limit(void)
 
 void ramfs_usage(size_t *most, size_t *held)
 {
-	*most = limit();
+	*most = page_limit();
 	*held = pages_held < *most ? pages_held : *most;
 }
 
@@ -72,7 +72,7 @@ static void chunk_free(struct ramfs_node *node, size_t i)
 }
 
 /* What is cut off reads as zero when the file grows again. */
-static void shrink(struct ramfs_node *node, size_t size)
+static void node_shrink(struct ramfs_node *node, size_t size)
 {
 	const size_t keep = size / RAMFS_CHUNK + (size % RAMFS_CHUNK != 0), last = size / RAMFS_CHUNK;
 
@@ -95,13 +95,13 @@ static void shrink(struct ramfs_node *node, size_t size)
 int ramfs_resize(struct ramfs_node *node, size_t size)
 {
 	if (size <= node->size)
-		shrink(node, size);
+		node_shrink(node, size);
 	node->size = size;
 	return 0;
 }
 
 /* Where the content at `offset` is, null for zeroes; *size is cut to what lies there in a row. */
-static const char *content(const struct ramfs_node *node, size_t offset, size_t *size)
+static const char *node_content(const struct ramfs_node *node, size_t offset, size_t *size)
 {
 	const size_t i = offset / RAMFS_CHUNK, at = offset % RAMFS_CHUNK, pages = pages_of(node, i);
 	const char *there = 0;
@@ -128,7 +128,7 @@ ssize_t ramfs_read(const struct ramfs_node *node, void *buffer, size_t size, siz
 		size = node->size - offset;
 	for (size_t done = 0, n; done < size; done += n) {
 		n = size - done;
-		const char *from = content(node, offset + done, &n);
+		const char *from = node_content(node, offset + done, &n);
 		if (from)
 			memcpy((char *)buffer + done, from, n);
 		else
@@ -163,7 +163,7 @@ static char *chunk_for(struct ramfs_node *node, size_t i, size_t end)
 		pages *= 2;
 	if (pages <= have)
 		return node->file.chunk[i];
-	char *chunk = pages_held - have + pages <= limit() ? heap_map(pages) : 0;
+	char *chunk = pages_held - have + pages <= page_limit() ? heap_map(pages) : 0;
 	if (!chunk)
 		return 0;
 	chunk_replace(node, i, chunk, pages);
@@ -174,7 +174,7 @@ int ramfs_row(struct ramfs_node *node, size_t first, size_t last, bool may_move,
 {
 	size_t have = 0, in_row = 0;
 
-	if (last > limit() / CHUNK_PAGES + node->file.image_size / RAMFS_CHUNK || table_grow(node, last + 1))
+	if (last > page_limit() / CHUNK_PAGES + node->file.image_size / RAMFS_CHUNK || table_grow(node, last + 1))
 		return -ENOMEM;
 	const size_t pages = (last - first + 1) * CHUNK_PAGES;
 	for (size_t i = first; i <= last; i++) {
@@ -182,7 +182,7 @@ int ramfs_row(struct ramfs_node *node, size_t first, size_t last, bool may_move,
 		in_row += pages_of(node, i) == CHUNK_PAGES && node->file.chunk[i] == node->file.chunk[first] + (i - first) * RAMFS_CHUNK;
 	}
 	if (in_row * CHUNK_PAGES < pages) {
-		char *row = may_move && pages_held - have + pages <= limit() ? heap_map(pages) : 0;
+		char *row = may_move && pages_held - have + pages <= page_limit() ? heap_map(pages) : 0;
 		if (!row)
 			return -ENOMEM;
 		for (size_t i = first; i <= last; i++)
@@ -194,7 +194,7 @@ int ramfs_row(struct ramfs_node *node, size_t first, size_t last, bool may_move,
 
 ssize_t ramfs_write(struct ramfs_node *node, const void *buffer, size_t size, size_t offset)
 {
-	const size_t most = limit() * PAGE + node->file.image_size;
+	const size_t most = page_limit() * PAGE + node->file.image_size;
 	size_t done = 0;
 
 	if (!size)
@@ -221,9 +221,9 @@ ssize_t ramfs_write(struct ramfs_node *node, const void *buffer, size_t size, si
 
 static struct timespec timespec_of(uint64_t ns) { return (struct timespec){ (time_t)(ns / 1000000000), (long)(ns % 1000000000) }; }
 
-static struct timespec accessed(const struct ramfs_node *node) { return node->times ? node->times->accessed : timespec_of(node->changed); }
+static struct timespec time_accessed(const struct ramfs_node *node) { return node->times ? node->times->accessed : timespec_of(node->changed); }
 
-static struct timespec modified(const struct ramfs_node *node)
+static struct timespec time_modified(const struct ramfs_node *node)
 {
 	return node->times && node->times->set == node->changed ? node->times->modified : timespec_of(node->changed);
 }
@@ -233,7 +233,7 @@ static bool is_time(const struct timespec *t)
 	return t->tv_nsec == UTIME_NOW || t->tv_nsec == UTIME_OMIT || (t->tv_nsec >= 0 && t->tv_nsec < 1000000000);
 }
 
-static struct timespec chosen(const struct timespec *wanted, struct timespec before, struct timespec now)
+static struct timespec chosen_time(const struct timespec *wanted, struct timespec before, struct timespec now)
 {
 	return wanted->tv_nsec == UTIME_OMIT ? before : wanted->tv_nsec == UTIME_NOW ? now : *wanted;
 }
@@ -241,7 +241,7 @@ static struct timespec chosen(const struct timespec *wanted, struct timespec bef
 int ramfs_set_times(struct ramfs_node *node, const struct timespec *times)
 {
 	static const struct timespec both_now[2] = { { .tv_nsec = UTIME_NOW }, { .tv_nsec = UTIME_NOW } };
-	struct ramfs_times set = { accessed(node), modified(node), 0 };
+	struct ramfs_times set = { time_accessed(node), time_modified(node), 0 };
 
 	if (!times)
 		times = both_now;
@@ -252,8 +252,8 @@ int ramfs_set_times(struct ramfs_node *node, const struct timespec *times)
 	if (!node->times && !(node->times = layer_allocate(sizeof(*node->times))))
 		return -ENOSPC;
 	ramfs_touch(node);
-	set.accessed = chosen(&times[0], set.accessed, timespec_of(node->changed));
-	set.modified = chosen(&times[1], set.modified, timespec_of(node->changed));
+	set.accessed = chosen_time(&times[0], set.accessed, timespec_of(node->changed));
+	set.modified = chosen_time(&times[1], set.modified, timespec_of(node->changed));
 	set.set = node->changed;
 	*node->times = set;
 	return 0;
@@ -269,7 +269,7 @@ void ramfs_stat(const struct ramfs_node *node, struct stat *st)
 	st->st_size = (off_t)node->size;
 	st->st_blksize = PAGE;
 	st->st_blocks = (blkcnt_t)(node->size / 512 + (node->size % 512 != 0));
-	st->st_atim = accessed(node);
-	st->st_mtim = modified(node);
+	st->st_atim = time_accessed(node);
+	st->st_mtim = time_modified(node);
 	st->st_ctim = timespec_of(node->changed);
 }

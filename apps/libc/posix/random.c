@@ -11,17 +11,17 @@
 
 static uint32_t key[8];
 
-static inline uint32_t rotate(uint32_t x, int n) { return x << n | x >> (32 - n); }
+static inline uint32_t rotate_left(uint32_t x, int n) { return x << n | x >> (32 - n); }
 
 static inline void quarter_round(uint32_t *x, int a, int b, int c, int d)
 {
-	x[a] += x[b]; x[d] = rotate(x[d] ^ x[a], 16);
-	x[c] += x[d]; x[b] = rotate(x[b] ^ x[c], 12);
-	x[a] += x[b]; x[d] = rotate(x[d] ^ x[a], 8);
-	x[c] += x[d]; x[b] = rotate(x[b] ^ x[c], 7);
+	x[a] += x[b]; x[d] = rotate_left(x[d] ^ x[a], 16);
+	x[c] += x[d]; x[b] = rotate_left(x[b] ^ x[c], 12);
+	x[a] += x[b]; x[d] = rotate_left(x[d] ^ x[a], 8);
+	x[c] += x[d]; x[b] = rotate_left(x[b] ^ x[c], 7);
 }
 
-static void block(uint32_t out[16])
+static void chacha_block(uint32_t out[16])
 {
 	uint64_t now = clock_cycles();
 	uint32_t in[16] = { 0x61707865, 0x3320646e, 0x79622d32, 0x6b206574 };
@@ -56,7 +56,7 @@ void random_bytes(void *buffer, size_t size)
 	}
 	while (size) {
 		size_t n = size < 32 ? size : 32;
-		block(out);
+		chacha_block(out);
 		memcpy(key, out, sizeof(key));
 		memcpy(to, out + 8, n);
 		to += n;

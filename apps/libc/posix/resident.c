@@ -54,7 +54,7 @@ void resident_gone(size_t first, size_t count)
 	}
 }
 
-static bool holds(uintptr_t address)
+static bool stack_holds(uintptr_t address)
 {
 	const uint64_t *page = (const uint64_t *)address;
 
@@ -70,7 +70,7 @@ static bool holds(uintptr_t address)
  * Downwards, as stacks grow, and behind the lowest page from the top again: at most once around. Counts the empty
  * pages on from `empty`, and returns the sum.
  */
-static size_t look(struct region *r, size_t empty)
+static size_t region_scan(struct region *r, size_t empty)
 {
 	for (size_t left = r->words + 1; left && r->count && empty < LOOK_PAGES; left--) {
 		uint64_t *word = &r->unseen[r->next / WORD_PAGES];
@@ -79,7 +79,7 @@ static size_t look(struct region *r, size_t empty)
 			const size_t bit = WORD_PAGES - 1 - (size_t)__builtin_clzll(bits);
 			r->next = r->next / WORD_PAGES * WORD_PAGES + bit;
 			bits &= ~(1ull << bit);
-			if (!holds(r->base + r->next * PAGE)) {
+			if (!stack_holds(r->base + r->next * PAGE)) {
 				empty++;
 				continue;
 			}
@@ -96,6 +96,6 @@ static size_t look(struct region *r, size_t empty)
 
 size_t resident_untouched(void)
 {
-	look(&heap, look(&stack, LOOK_PAGES / 2) - LOOK_PAGES / 2);
+	region_scan(&heap, region_scan(&stack, LOOK_PAGES / 2) - LOOK_PAGES / 2);
 	return heap.count + stack.count;
 }

@@ -90,7 +90,7 @@ static int wait_for_signal(struct signal_state *s, uint64_t deadline)
 }
 
 /* Until a handler has run that this mask lets through, or the thread is cancelled. */
-static long suspend(const uint64_t *mask)
+static long signal_suspend(const uint64_t *mask)
 {
 	int error = 0;
 
@@ -107,8 +107,11 @@ static long suspend(const uint64_t *mask)
 	return signal_leave(-EINTR);
 }
 
-long sys_rt_sigsuspend(const long *a) { return a[1] == SIGNAL_MASK_BYTES ? suspend((const uint64_t *)a[0]) : -EINVAL; }
-long sys_pause(const long *a) { (void)a; return suspend(0); }
+long sys_rt_sigsuspend(const long *a)
+{
+	return a[1] == SIGNAL_MASK_BYTES ? signal_suspend((const uint64_t *)a[0]) : -EINVAL;
+}
+long sys_pause(const long *a) { (void)a; return signal_suspend(0); }
 
 /* Whether one is pending of which a handler runs. */
 static bool is_interrupted(const struct signal_state *s)

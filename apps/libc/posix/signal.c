@@ -77,7 +77,8 @@ static void call_on(uintptr_t top, const struct signal_action *action, int numbe
 }
 
 /* The context's registers are those of the caller, roughly; what the handler writes there goes nowhere. */
-static void call(const struct signal_state *s, const struct signal_action *action, siginfo_t *info, ucontext_t *context)
+static void call_handler(const struct signal_state *s, const struct signal_action *action, siginfo_t *info,
+			 ucontext_t *context)
 {
 	const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 
@@ -90,7 +91,7 @@ static void call(const struct signal_state *s, const struct signal_action *actio
 }
 
 /* Afterwards the thread blocks `after`, unless the handler has changed that in its context. */
-static void run(struct thread *self, const struct pending_signal *p, uint64_t after)
+static void run_handler(struct thread *self, const struct pending_signal *p, uint64_t after)
 {
 	struct signal_state *s = signal_state_of(self);
 	const volatile int *cancel = self->cancel;
@@ -111,7 +112,7 @@ static void run(struct thread *self, const struct pending_signal *p, uint64_t af
 	self->cancel = 0;                 /* the handler is in no cancellation point */
 	/* Without event_settle(): signals come while the thread sleeps, and beside a poller it has not run the network since then. */
 	layer_unlock();
-	call(s, &action, &info, &context);
+	call_handler(s, &action, &info, &context);
 	layer_lock();
 	self->cancel = cancel;
 	memcpy(&s->blocked, &context.uc_sigmask, sizeof(s->blocked));
@@ -129,7 +130,7 @@ bool signal_deliver(struct thread *self, uint64_t after)
 			continue;
 		if (!has_handler(p.number))
 			end_by(p.number);
-		run(self, &p, after);
+		run_handler(self, &p, after);
 		ran = true;
 	}
 	return ran;

@@ -264,7 +264,7 @@ long sys_recvfrom(const long *a)
 }
 
 /* Of a stream the bytes that have arrived, of datagrams those of the first one: what MSG_PEEK would show in a large buffer. */
-static ssize_t arrived(struct file *file)
+static ssize_t bytes_arrived(struct file *file)
 {
 	enum { PIECES = 64, PIECE = 8192 }; /* more than any socket's window */
 	char piece[PIECE];
@@ -288,7 +288,7 @@ long socket_ioctl(struct file *file, unsigned long request, void *argument)
 		return -EINVAL;
 	net_poll(); /* a program that polls by asking, until there is enough, makes the network progress */
 	if (file->ready & EPOLLIN && !(file->ready & EPOLLERR)) /* an error is for the next read */
-		n = arrived(file);
+		n = bytes_arrived(file);
 	*(int *)argument = n > 0 ? (int)n : 0;
 	return 0;
 }

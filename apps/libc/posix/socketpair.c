@@ -30,27 +30,27 @@ struct pair {
 static struct pair_end *end_of(struct file *file) { return (struct pair_end *)file; }
 
 /* Whether no more will come than `in` holds. */
-static bool ended(const struct pair_end *e) { return e->read_shut || !e->peer || e->peer->write_shut; }
+static bool read_ended(const struct pair_end *e) { return e->read_shut || !e->peer || e->peer->write_shut; }
 
 /* Whether whatever is written is refused. */
-static bool refused(const struct pair_end *e) { return e->write_shut || !e->peer || e->peer->read_shut; }
+static bool write_refused(const struct pair_end *e) { return e->write_shut || !e->peer || e->peer->read_shut; }
 
 static void update_one(struct pair_end *e)
 {
 	uint32_t ready = 0;
 
-	if (byte_ring_held(e->in) || ended(e))
+	if (byte_ring_held(e->in) || read_ended(e))
 		ready |= EPOLLIN;
-	if (ended(e))
+	if (read_ended(e))
 		ready |= EPOLLRDHUP;
-	if (refused(e) || byte_ring_room(e->out) >= BYTE_RING_ATOMIC)
+	if (write_refused(e) || byte_ring_room(e->out) >= BYTE_RING_ATOMIC)
 		ready |= EPOLLOUT;
-	if (ended(e) && refused(e))
+	if (read_ended(e) && write_refused(e))
 		ready |= EPOLLHUP;
 	file_ready_changed(&e->file, ready);
 }
 
-static void update(struct pair *p)
+static void pair_update(struct pair *p)
 {
 	for (unsigned i = 0; i < 2; i++)
 		if (p->end[i].file.references)
@@ -64,9 +64,9 @@ static ssize_t pair_read(struct file *file, void *buffer, size_t size)
 	if (e->read_shut)
 		return 0;
 	if (!byte_ring_held(e->in))
-		return ended(e) ? 0 : -EAGAIN;
+		return read_ended(e) ? 0 : -EAGAIN;
 	size = byte_ring_read(e->in, buffer, size);
-	update(e->pair);
+	pair_update(e->pair);
 	return (ssize_t)size;
 }
 
@@ -74,12 +74,12 @@ static ssize_t pair_write(struct file *file, const void *buffer, size_t size)
 {
 	struct pair_end *e = end_of(file);
 
-	if (refused(e))
+	if (write_refused(e))
 		return -EPIPE;
 	if (!size)
 		return 0;
 	size = byte_ring_write(e->out, buffer, size);
-	update(e->pair);
+	pair_update(e->pair);
 	return size ? (ssize_t)size : -EAGAIN;
 }
 
@@ -112,13 +112,13 @@ static ssize_t pair_receive(struct file *file, struct msghdr *m, int flags)
 		return -EOPNOTSUPP;
 	for (size_t i = 0; i < (size_t)m->msg_iovlen; i++)
 		wanted += m->msg_iov[i].iov_len;
-	if (wanted && !e->read_shut && !byte_ring_held(e->in) && !ended(e))
+	if (wanted && !e->read_shut && !byte_ring_held(e->in) && !read_ended(e))
 		return -EAGAIN;
 	for (size_t i = 0; i < (size_t)m->msg_iovlen && !e->read_shut; i++)
 		total += byte_ring_peek(e->in, total, m->msg_iov[i].iov_base, m->msg_iov[i].iov_len);
 	if (!(flags & MSG_PEEK)) {
 		e->in->tail += total;
-		update(e->pair);
+		pair_update(e->pair);
 	}
 	m->msg_namelen = 0;
 	m->msg_controllen = 0;
@@ -134,7 +134,7 @@ static int pair_shutdown(struct file *file, int how)
 		return -EINVAL;
 	e->read_shut |= how != SHUT_WR;
 	e->write_shut |= how != SHUT_RD;
-	update(e->pair);
+	pair_update(e->pair);
 	return 0;
 }
 
@@ -282,7 +282,7 @@ long sys_socketpair(const long *a)
 		e->in = &p->ring[i];
 		e->out = &p->ring[1 - i];
 	}
-	update(p);
+	pair_update(p);
 	int first = descriptor_open(&p->end[0].file, 0);
 	if (first < 0) {
 		file_put(&p->end[1].file);

@@ -7,7 +7,7 @@
 
 enum { TMPFS_MAGIC = 0x01021994, NAME_LENGTH = 255 };
 
-static long fill(struct statfs *s)
+static long statfs_fill(struct statfs *s)
 {
 	size_t most, held;
 
@@ -17,12 +17,12 @@ static long fill(struct statfs *s)
 	return 0;
 }
 
-long sys_fstatfs(const long *a) { return descriptor_file((int)a[0]) ? fill((struct statfs *)a[1]) : -EBADF; }
+long sys_fstatfs(const long *a) { return descriptor_file((int)a[0]) ? statfs_fill((struct statfs *)a[1]) : -EBADF; }
 
 long sys_statfs(const long *a)
 {
 	struct ramfs_node *node;
 	const int error = path_node(AT_FDCWD, (const char *)a[0], &node);
 
-	return error ? error : fill((struct statfs *)a[1]);
+	return error ? error : statfs_fill((struct statfs *)a[1]);
 }

@@ -60,7 +60,7 @@ long sys_arch_prctl(const long *a)
 }
 
 /* The lock stays held until the stack, which others may free now, is no longer needed. */
-static _Noreturn void end(struct thread *self)
+static _Noreturn void thread_end(struct thread *self)
 {
 	int *clear = self->clear_tid;
 
@@ -83,10 +83,11 @@ static void thread_start(void *function, void *argument)
 {
 	((int (*)(void *))function)(argument);
 	layer_lock();
-	end(thread_self());
+	thread_end(thread_self());
 }
 
-static int create(void *function, void *stack, int flags, void *argument, int *parent_tid, uintptr_t tls, int *clear)
+static int thread_create(void *function, void *stack, int flags, void *argument, int *parent_tid, uintptr_t tls,
+			 int *clear)
 {
 	const int needed = CLONE_VM | CLONE_THREAD | CLONE_SETTLS;
 	const unsigned most = platform_info()->threads;
@@ -123,7 +124,7 @@ static int create(void *function, void *stack, int flags, void *argument, int *p
 int __clone(int (*function)(void *), void *stack, int flags, void *argument, int *parent_tid, void *tls, int *clear)
 {
 	layer_lock();
-	int result = create((void *)function, stack, flags, argument, parent_tid, (uintptr_t)tls, clear);
+	int result = thread_create((void *)function, stack, flags, argument, parent_tid, (uintptr_t)tls, clear);
 	layer_unlock();
 	return result;
 }
@@ -131,7 +132,7 @@ int __clone(int (*function)(void *), void *stack, int flags, void *argument, int
 long sys_exit(const long *a)
 {
 	(void)a;
-	end(thread_self());
+	thread_end(thread_self());
 }
 
 /* musl's: a detached thread frees the stack that it runs on. */
@@ -141,7 +142,7 @@ _Noreturn void __unmapself(void *base, size_t size)
 
 	layer_lock();
 	sys_munmap((const long[]){ (long)base, (long)size });
-	end(thread_self());
+	thread_end(thread_self());
 }
 
 /* What was written is still sent, and the peers of open connections are told that they end. */

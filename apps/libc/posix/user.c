@@ -39,7 +39,7 @@ static bool is_any_of(const struct identity *of, int id)
 }
 
 /* UNCHANGED leaves an id as it is. A program that is not root may only set ids that it has. */
-static long change(struct identity *of, int real, int effective, int saved)
+static long identity_change(struct identity *of, int real, int effective, int saved)
 {
 	if (user.effective && !(is_any_of(of, real) && is_any_of(of, effective) && is_any_of(of, saved)))
 		return -EPERM;
@@ -53,11 +53,11 @@ static long change(struct identity *of, int real, int effective, int saved)
 }
 
 /* setuid() and setgid(): root changes all three for good, others the effective one. */
-static long become(struct identity *of, int id)
+static long identity_become(struct identity *of, int id)
 {
 	if (id < 0)
 		return -EINVAL;
-	return user.effective ? change(of, UNCHANGED, id, UNCHANGED) : change(of, id, id, id);
+	return user.effective ? identity_change(of, UNCHANGED, id, UNCHANGED) : identity_change(of, id, id, id);
 }
 
 /* setreuid() and setregid(): the saved one follows the effective one where the real one is set. */
@@ -65,17 +65,17 @@ static long change_both(struct identity *of, int real, int effective)
 {
 	int next = effective == UNCHANGED ? of->effective : effective;
 
-	return change(of, real, effective, real == UNCHANGED && next == of->real ? UNCHANGED : next);
+	return identity_change(of, real, effective, real == UNCHANGED && next == of->real ? UNCHANGED : next);
 }
 
-long sys_setuid(const long *a) { return become(&user, (int)a[0]); }
-long sys_setgid(const long *a) { return become(&group, (int)a[0]); }
+long sys_setuid(const long *a) { return identity_become(&user, (int)a[0]); }
+long sys_setgid(const long *a) { return identity_become(&group, (int)a[0]); }
 long sys_setreuid(const long *a) { return change_both(&user, (int)a[0], (int)a[1]); }
 long sys_setregid(const long *a) { return change_both(&group, (int)a[0], (int)a[1]); }
-long sys_setresuid(const long *a) { return change(&user, (int)a[0], (int)a[1], (int)a[2]); }
-long sys_setresgid(const long *a) { return change(&group, (int)a[0], (int)a[1], (int)a[2]); }
+long sys_setresuid(const long *a) { return identity_change(&user, (int)a[0], (int)a[1], (int)a[2]); }
+long sys_setresgid(const long *a) { return identity_change(&group, (int)a[0], (int)a[1], (int)a[2]); }
 
-static long tell(const struct identity *of, const long *a)
+static long identity_copy(const struct identity *of, const long *a)
 {
 	*(int *)a[0] = of->real;
 	*(int *)a[1] = of->effective;
@@ -83,8 +83,8 @@ static long tell(const struct identity *of, const long *a)
 	return 0;
 }
 
-long sys_getresuid(const long *a) { return tell(&user, a); }
-long sys_getresgid(const long *a) { return tell(&group, a); }
+long sys_getresuid(const long *a) { return identity_copy(&user, a); }
+long sys_getresgid(const long *a) { return identity_copy(&group, a); }
 
 /* There are no supplementary groups; root may drop them. */
 long sys_getgroups(const long *a) { return a[0] < 0 ? -EINVAL : 0; }
