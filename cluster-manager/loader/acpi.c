@@ -31,7 +31,7 @@ static bool is_rsdp(const void *at)
 	return memcmp(at, "RSD PTR ", 8) == 0 && sums_to_zero(at, RSDP_OLD_SIZE);
 }
 
-static uint64_t scan(uint64_t from, uint64_t size)
+static uint64_t rsdp_scan(uint64_t from, uint64_t size)
 {
 	const char *memory = acpi_memory(from, size);
 
@@ -46,9 +46,9 @@ static uint64_t find_rsdp(void)
 {
 	const uint8_t *bda = acpi_memory(0x40e, 2);
 	uint64_t ebda = bda == NULL ? 0 : (uint64_t)(bda[0] | bda[1] << 8) << 4;
-	uint64_t found = ebda >= 0x80000 && ebda < RESERVED_FIRST ? scan(ebda, 1024) : 0;
+	uint64_t found = ebda >= 0x80000 && ebda < RESERVED_FIRST ? rsdp_scan(ebda, 1024) : 0;
 
-	return found != 0 ? found : scan(0xe0000, 0x20000);
+	return found != 0 ? found : rsdp_scan(0xe0000, 0x20000);
 }
 
 /* A whole and sound table of this signature, or NULL. */

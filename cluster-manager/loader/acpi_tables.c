@@ -10,9 +10,9 @@
 #include "loader.h"
 
 /* Fields are read at offsets of the specification; nothing in the tables is aligned. */
-static uint16_t u16(const uint8_t *p) { uint16_t v; memcpy(&v, p, 2); return v; }
-static uint32_t u32(const uint8_t *p) { uint32_t v; memcpy(&v, p, 4); return v; }
-static uint64_t u64(const uint8_t *p) { uint64_t v; memcpy(&v, p, 8); return v; }
+static uint16_t read_u16(const uint8_t *p) { uint16_t v; memcpy(&v, p, 2); return v; }
+static uint32_t read_u32(const uint8_t *p) { uint32_t v; memcpy(&v, p, 4); return v; }
+static uint64_t read_u64(const uint8_t *p) { uint64_t v; memcpy(&v, p, 8); return v; }
 
 enum { PAGE = 4096, PORTS = 0x10000 };
 enum { ADDRESS_MEMORY = 0, ADDRESS_PORT = 1 }; /* of generic address structures */
@@ -43,25 +43,25 @@ static void read_madt_entry(struct machine *m, const uint8_t *e)
 	switch (e[0]) {
 	case 0: /* local APIC; id 255 stands for none */
 		if (e[3] != 0xff)
-			add_cpu(m, e[3], u32(e + 4));
+			add_cpu(m, e[3], read_u32(e + 4));
 		break;
 	case 1:
-		if (m->ioapic_count < BOOT_MAX_IOAPICS && u32(e + 4) != 0)
+		if (m->ioapic_count < BOOT_MAX_IOAPICS && read_u32(e + 4) != 0)
 			m->ioapic[m->ioapic_count++] =
-				(struct boot_ioapic){ .base = u32(e + 4), .id = e[2], .gsi_base = u32(e + 8) };
+				(struct boot_ioapic){ .base = read_u32(e + 4), .id = e[2], .gsi_base = read_u32(e + 8) };
 		break;
 	case 2: /* ISA interrupt override */
 		if (e[3] < 16) {
-			m->isa_gsi[e[3]] = u32(e + 4);
+			m->isa_gsi[e[3]] = read_u32(e + 4);
 			m->isa_flags[e[3]] = (uint32_t)e[8] | (uint32_t)e[9] << 8;
 		}
 		break;
 	case 5:
-		m->lapic_base = u64(e + 4) & ~(uint64_t)(PAGE - 1);
+		m->lapic_base = read_u64(e + 4) & ~(uint64_t)(PAGE - 1);
 		break;
 	case 9: /* local x2APIC */
-		if (u32(e + 4) != UINT32_MAX) /* all cores */
-			add_cpu(m, u32(e + 4), u32(e + 8));
+		if (read_u32(e + 4) != UINT32_MAX) /* all cores */
+			add_cpu(m, read_u32(e + 4), read_u32(e + 8));
 		break;
 	}
 }
@@ -96,14 +96,14 @@ static void read_srat_entry(struct machine *m, const uint8_t *e)
 	m->has_srat = true;
 	switch (e[0]) {
 	case 0: /* local APIC: the domain is one byte and three more */
-		set_node(m, e[3], domain_of(m, e[2] | (u32(e + 8) & 0xffffff00)), u32(e + 4));
+		set_node(m, e[3], domain_of(m, e[2] | (read_u32(e + 8) & 0xffffff00)), read_u32(e + 4));
 		break;
 	case 1:
-		if (u32(e + 28) & 1)
-			add_node_range(m, u64(e + 8), u64(e + 16), domain_of(m, u32(e + 2)));
+		if (read_u32(e + 28) & 1)
+			add_node_range(m, read_u64(e + 8), read_u64(e + 16), domain_of(m, read_u32(e + 2)));
 		break;
 	case 2: /* local x2APIC */
-		set_node(m, u32(e + 8), u32(e + 4), u32(e + 12));
+		set_node(m, read_u32(e + 8), read_u32(e + 4), read_u32(e + 12));
 		break;
 	}
 }
@@ -126,11 +126,11 @@ void acpi_read_madt(struct machine *m, const uint8_t *table, uint32_t length)
 {
 	if (length < 44)
 		return;
-	m->lapic_base = u32(table + 36) & ~(uint32_t)(PAGE - 1);
-	m->has_pic = u32(table + 40) & 1;
+	m->lapic_base = read_u32(table + 36) & ~(uint32_t)(PAGE - 1);
+	m->has_pic = read_u32(table + 40) & 1;
 	each_entry(m, table, length, 44, madt_least, read_madt_entry);
 	if (!in_reach(m, m->lapic_base, "MADT: the local APIC's registers"))
-		m->lapic_base = u32(table + 36) & ~(uint32_t)(PAGE - 1);
+		m->lapic_base = read_u32(table + 36) & ~(uint32_t)(PAGE - 1);
 }
 
 void acpi_read_srat(struct machine *m, const uint8_t *table, uint32_t length)
@@ -142,11 +142,11 @@ void acpi_read_srat(struct machine *m, const uint8_t *table, uint32_t length)
 /* PM1a_EVT_BLK: the status register in its first half, the enable register in the second. */
 static void read_pm_events(struct machine *m, const uint8_t *table, uint32_t length)
 {
-	uint64_t block = u32(table + 56);
+	uint64_t block = read_u32(table + 56);
 	uint32_t size = table[88];
 
-	if (length >= 160 && table[148] == ADDRESS_PORT && u64(table + 152) != 0) /* X_PM1a_EVT_BLK */
-		block = u64(table + 152);
+	if (length >= 160 && table[148] == ADDRESS_PORT && read_u64(table + 152) != 0) /* X_PM1a_EVT_BLK */
+		block = read_u64(table + 152);
 	if (block == 0 || size < 4 || block > PORTS - size)
 		return;
 	m->pm_status = (uint32_t)block;
@@ -163,17 +163,17 @@ void acpi_read_fadt(struct machine *m, const uint8_t *table, uint32_t length)
 	if (length < 116)
 		return;
 	revision = table[8];
-	flags = u32(table + 112);
+	flags = read_u32(table + 112);
 	if (revision >= 2) {
-		m->no_rtc = u16(table + 109) & BOOT_NO_RTC;
-		m->no_vga = u16(table + 109) & BOOT_NO_VGA;
+		m->no_rtc = read_u16(table + 109) & BOOT_NO_RTC;
+		m->no_vga = read_u16(table + 109) & BOOT_NO_VGA;
 	}
 	if (revision >= 5 && (flags & HARDWARE_REDUCED)) /* then what it says of the timer means nothing */
 		return;
-	timer = u32(table + 76);
+	timer = read_u32(table + 76);
 	m->pm_timer_32 = flags & TIMER_IS_32_BIT;
-	if (length >= 220 && table[208] == ADDRESS_PORT && u64(table + 212) != 0) /* X_PM_TMR_BLK */
-		timer = u64(table + 212);
+	if (length >= 220 && table[208] == ADDRESS_PORT && read_u64(table + 212) != 0) /* X_PM_TMR_BLK */
+		timer = read_u64(table + 212);
 	m->pm_timer = timer > PORTS - 4 ? 0 : (uint32_t)timer;
 	read_pm_events(m, table, length);
 }
@@ -194,7 +194,7 @@ void acpi_read_spcr(struct machine *m, const uint8_t *table, uint32_t length)
 
 	if (length < 80 || (table[36] != UART_16550 && table[36] != UART_16550_SUBSET && table[36] != UART_16550_GENERIC))
 		return;
-	address = u64(gas + 4);
+	address = read_u64(gas + 4);
 	width = access_size(gas);
 	stride = gas[1] / 8u;
 	if (stride != 2 && stride != 4)
@@ -212,6 +212,6 @@ void acpi_read_spcr(struct machine *m, const uint8_t *table, uint32_t length)
 
 void acpi_read_hpet(struct machine *m, const uint8_t *table, uint32_t length)
 {
-	if (length >= 56 && table[40] == ADDRESS_MEMORY && u64(table + 44) % 8 == 0)
-		m->hpet = in_reach(m, u64(table + 44), "HPET: its registers") ? u64(table + 44) : 0;
+	if (length >= 56 && table[40] == ADDRESS_MEMORY && read_u64(table + 44) % 8 == 0)
+		m->hpet = in_reach(m, read_u64(table + 44), "HPET: its registers") ? read_u64(table + 44) : 0;
 }

@@ -25,7 +25,7 @@ enum { PROGRAM_PAGES = 1 << 11 }; /* that an application's slots are enough for;
 /* bytes that a kernel takes for itself at most, beside that CNode: the root task's other objects, a core's, a channel's */
 enum { ROOT_STATE = 256 << 10, CORE_STATE = 32 << 10, CHANNEL_STATE = 32 << 10 };
 
-static uint64_t take(struct cluster *c, uint64_t size, uint64_t align, const char *what)
+static uint64_t memory_take(struct cluster *c, uint64_t size, uint64_t align, const char *what)
 {
 	uint64_t base;
 
@@ -75,7 +75,7 @@ static void place_kernel(struct cluster *c, const struct machine *m)
 		if (end < c->kernel.segment[i].vaddr + c->kernel.segment[i].memory_size)
 			end = c->kernel.segment[i].vaddr + c->kernel.segment[i].memory_size;
 	c->info->image.size = round_up(end - KERNEL_IMAGE_BASE, PAGE_SIZE);
-	c->info->image.base = take(c, c->info->image.size, PAGE_SIZE, "kernel");
+	c->info->image.base = memory_take(c, c->info->image.size, PAGE_SIZE, "kernel");
 	ranges_remove(&c->ram, c->info->image.base, c->info->image.size); /* its code is writable nowhere */
 	c->entry = c->kernel.entry;
 }
@@ -94,7 +94,7 @@ static void place_root(struct cluster *c, const struct machine *m)
 		to->vaddr = s->vaddr & ~(PAGE_SIZE - 1ul);
 		to->size = round_up(s->vaddr + s->memory_size, PAGE_SIZE) - to->vaddr;
 		to->rights = s->rights; /* ELF_READ is BOOT_READ and so on */
-		to->paddr = take(c, to->size, PAGE_SIZE, "root task");
+		to->paddr = memory_take(c, to->size, PAGE_SIZE, "root task");
 	}
 	c->info->segment_count = c->root.count;
 	c->info->root_entry = c->root.entry;
@@ -107,7 +107,7 @@ static void place_resident(struct cluster *c, const struct cluster_map *map, con
 {
 	if (!resident_wanted(c, map, m))
 		return;
-	c->resident = take(c, resident_size(c), PAGE_SIZE, "copy for starting it again");
+	c->resident = memory_take(c, resident_size(c), PAGE_SIZE, "copy for starting it again");
 	ranges_remove(&c->ram, c->resident, resident_size(c));
 }
 
@@ -141,7 +141,7 @@ static void place_modules(struct cluster *c, const struct cluster_map *map, cons
 	}
 	info->module_count = c->map->module_count + 1;
 	info->modules.size = round_up(at, LARGE_PAGE_SIZE);
-	info->modules.base = take(c, info->modules.size, LARGE_PAGE_SIZE, "modules");
+	info->modules.base = memory_take(c, info->modules.size, LARGE_PAGE_SIZE, "modules");
 }
 
 /* Whole pages of 2 MiB at the start of a channel's memory that are RAM; the firmware may keep its end. */
@@ -197,7 +197,7 @@ static void place_channel(struct cluster *const end[2], const struct cluster_map
 
 	for (uint32_t side = 0; side < 2; side++) {
 		record[side] = add_channel(end[side], map, channel, side, memory);
-		record[side]->rx = take(end[side], PAGE_SIZE, PAGE_SIZE, "doorbells"); /* near the cores that receive them */
+		record[side]->rx = memory_take(end[side], PAGE_SIZE, PAGE_SIZE, "doorbells"); /* near the cores that receive them */
 	}
 	for (uint32_t side = 0; side < 2; side++)
 		record[side]->ring = record[!side]->rx;
@@ -234,7 +234,7 @@ static void place_channels(struct cluster *clusters, uint32_t count, const struc
 enum { BEAT_MAX_MS = 100, BEATS_OF_PATIENCE = 10 };
 
 /* Emulated cores take turns, and wait for a processor of the host besides. */
-static uint32_t patience(const struct cluster_map *map)
+static uint32_t forward_timeout(const struct cluster_map *map)
 {
 	if (map->patience != 0)
 		return map->patience;
@@ -244,12 +244,12 @@ static uint32_t patience(const struct cluster_map *map)
 /* The ledgers of this machine's clusters; each cluster has its own first. */
 static void place_ledgers(struct cluster *clusters, uint32_t count, const struct cluster_map *map)
 {
-	uint32_t patience_ms = patience(map), beat_ms = patience_ms / BEATS_OF_PATIENCE;
+	uint32_t patience_ms = forward_timeout(map), beat_ms = patience_ms / BEATS_OF_PATIENCE;
 	struct boot_ledger ledger[BOOT_MAX_CLUSTERS];
 
 	for (uint32_t i = 0; i < count; i++)
 		ledger[i] = (struct boot_ledger){ .cluster = clusters[i].map->number,
-			.base = take(&clusters[i], sizeof(struct ledger), PAGE_SIZE, "ledger") };
+			.base = memory_take(&clusters[i], sizeof(struct ledger), PAGE_SIZE, "ledger") };
 	for (uint32_t i = 0; i < count; i++) {
 		struct boot_info *info = clusters[i].info;
 
@@ -339,7 +339,7 @@ uint32_t clusters_place(struct cluster *clusters, const struct cluster_map *map,
 		uint64_t info;
 
 		own_ram(c, map, m);
-		info = take(c, round_up(sizeof(struct boot_info), PAGE_SIZE), PAGE_SIZE, "boot information");
+		info = memory_take(c, round_up(sizeof(struct boot_info), PAGE_SIZE), PAGE_SIZE, "boot information");
 		c->info = memset((void *)info, 0, round_up(sizeof(struct boot_info), PAGE_SIZE));
 		place_modules(c, map, m);
 		place_kernel(c, m);
@@ -356,7 +356,7 @@ uint32_t clusters_place(struct cluster *clusters, const struct cluster_map *map,
 		console_share(c->info, i, count);
 		pages = tables_bound(&c->ram, c->info->image.size, c->info->channel_count + 4, screen_size(c->info)); /* 4: control */
 		pages += moves_tables_bound(c, m);
-		c->info->tables.base = take(c, pages * PAGE_SIZE, PAGE_SIZE, "page tables");
+		c->info->tables.base = memory_take(c, pages * PAGE_SIZE, PAGE_SIZE, "page tables");
 		c->info->tables.size = pages * PAGE_SIZE;
 		size_root_cnode(c, map, m);
 	}

@@ -4,7 +4,7 @@
 
 #define MIB (1ul << 20)
 
-static bool overlap(const struct boot_range *a, const struct boot_range *b)
+static bool ranges_overlap(const struct boot_range *a, const struct boot_range *b)
 {
 	return a->base < b->base + b->size && b->base < a->base + a->size;
 }
@@ -68,7 +68,7 @@ static bool check_near(const struct cluster_map *map, const struct map_cluster *
 	for (uint32_t i = 0; i < machine->node_range_count; i++) {
 		const struct machine_node_range *n = &machine->node_range[i];
 
-		if (overlap(r, &n->range) && !has_node(map, cluster, machine, n->node) && has_cores(map, machine, n->node))
+		if (ranges_overlap(r, &n->range) && !has_node(map, cluster, machine, n->node) && has_cores(map, machine, n->node))
 			return error_set(err, "map: %s: memory 0x%lx .. 0x%lx is in the firmware's NUMA domain %u, its cores are not",
 				      cluster->name, r->base, r->base + r->size - 1, n->node);
 	}

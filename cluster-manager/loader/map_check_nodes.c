@@ -26,7 +26,7 @@ static void look_up(const struct cluster_map *map, const struct machine *machine
 enum relation { SAME_NODE, SAME_DOMAIN, SAME_BOTH };
 
 /* Returns the first of `count` cores that has the same label as core `place` and another domain, or the reverse, or both; or `count`. */
-static uint32_t find(const struct cluster_map *map, uint32_t place, enum relation relation, uint32_t count)
+static uint32_t find_relative(const struct cluster_map *map, uint32_t place, enum relation relation, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		bool node = map->cpu[i].node == map->cpu[place].node, domain = core[i].domain == core[place].domain;
@@ -40,14 +40,14 @@ static uint32_t find(const struct cluster_map *map, uint32_t place, enum relatio
 /* Whether no core before this one has its label and its domain. */
 static bool is_first(const struct cluster_map *map, uint32_t place)
 {
-	return core[place].known && find(map, place, SAME_BOTH, place) == place;
+	return core[place].known && find_relative(map, place, SAME_BOTH, place) == place;
 }
 
 bool map_check_nodes(const struct cluster_map *map, const struct machine *machine, struct error_message *err)
 {
 	look_up(map, machine);
 	for (uint32_t i = 0; i < map->cpu_count; i++) {
-		uint32_t joined = find(map, i, SAME_NODE, map->cpu_count), separated = find(map, i, SAME_DOMAIN, map->cpu_count);
+		uint32_t joined = find_relative(map, i, SAME_NODE, map->cpu_count), separated = find_relative(map, i, SAME_DOMAIN, map->cpu_count);
 
 		if (is_first(map, i) && joined < map->cpu_count && separated < map->cpu_count)
 			return error_set(err, "map: %s and %s have one numa-node-id, %u; the firmware has %s in a domain with %s (%u), "
@@ -62,7 +62,7 @@ void map_say_nodes(const struct cluster_map *map, const struct machine *machine,
 {
 	look_up(map, machine);
 	for (uint32_t i = 0; i < map->cpu_count; i++) {
-		uint32_t joined = find(map, i, SAME_NODE, map->cpu_count), separated = find(map, i, SAME_DOMAIN, map->cpu_count);
+		uint32_t joined = find_relative(map, i, SAME_NODE, map->cpu_count), separated = find_relative(map, i, SAME_DOMAIN, map->cpu_count);
 
 		if (!is_first(map, i))
 			continue;

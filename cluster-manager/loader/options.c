@@ -6,7 +6,7 @@
 enum { WORD_MAX = 80 };
 
 /* A decimal number, or a hexadecimal one after 0x; what follows it is at *end. */
-static bool number(const char *text, uint64_t *value, const char **end)
+static bool parse_number(const char *text, uint64_t *value, const char **end)
 {
 	uint32_t base = text[0] == '0' && text[1] == 'x' ? 16 : 10;
 	const char *p = text + (base == 16 ? 2 : 0), *first = p;
@@ -26,11 +26,11 @@ static bool number(const char *text, uint64_t *value, const char **end)
 }
 
 /* ",N", when there is one */
-static bool more(const char **at, uint64_t *value)
+static bool parse_more(const char **at, uint64_t *value)
 {
 	if (**at != ',')
 		return true;
-	return number(*at + 1, value, at);
+	return parse_number(*at + 1, value, at);
 }
 
 static bool parse_port(const char *text, struct boot_serial *port, uint32_t *baud)
@@ -42,7 +42,8 @@ static bool parse_port(const char *text, struct boot_serial *port, uint32_t *bau
 	*baud = 0;
 	if (strcmp(text, "none") == 0)
 		return true;
-	if (!number(text + (memory ? 5 : 0), &base, &text) || !more(&text, &rate) || !more(&text, &stride) ||
+	if (!parse_number(text + (memory ? 5 : 0), &base, &text) || !parse_more(&text, &rate) ||
+	    !parse_more(&text, &stride) ||
 	    *text != '\0' || base == 0 || (!memory && base > 0xffff - 7 * 4) || rate > 115200 ||
 	    (rate != 0 && 115200 % rate != 0) || (stride != 1 && stride != 2 && stride != 4))
 		return false;
@@ -72,7 +73,7 @@ static bool parse_machine(const char *text, uint32_t *machine)
 {
 	uint64_t value;
 
-	if (!number(text, &value, &text) || *text != '\0' || value >= BOOT_MAX_CLUSTERS)
+	if (!parse_number(text, &value, &text) || *text != '\0' || value >= BOOT_MAX_CLUSTERS)
 		return false;
 	*machine = (uint32_t)value;
 	return true;

@@ -21,7 +21,7 @@ void pci_write(uint32_t bdf, uint32_t reg, uint32_t value)
 }
 
 /* The command is read back: what the function had sent before has arrived by then (PCI 3.0, 3.2.5). */
-static void quiet(uint32_t bdf)
+static void function_quiet(uint32_t bdf)
 {
 	uint32_t command = pci_read(bdf, PCI_COMMAND) & COMMAND_WORD; /* status bits are cleared by writing 1 */
 
@@ -35,7 +35,7 @@ void pci_quiet(void)
 		bool absent = (pci_read(bdf, PCI_ID) & NOBODY) == NOBODY;
 
 		if (!absent && pci_read(bdf, PCI_CLASS) >> 24 != CLASS_BRIDGE)
-			quiet(bdf);
+			function_quiet(bdf);
 		/* no function 0, or one that says it is alone: on to the next device */
 		if (bdf % FUNCTIONS_OF_DEVICE == 0 && (absent || !(pci_read(bdf, PCI_HEADER) & HEADER_MANY)))
 			bdf += FUNCTIONS_OF_DEVICE - 1;

@@ -37,7 +37,7 @@ static uint32_t hex_digit(char c)
 }
 
 /* The field of eight digits at `digits` of the header at byte `at`. */
-static uint64_t hex(const char digits[8], uint64_t at, const char *field)
+static uint64_t parse_hex(const char digits[8], uint64_t at, const char *field)
 {
 	uint64_t value = 0;
 
@@ -58,8 +58,8 @@ static uint64_t read_file(struct machine *m, const char *archive, uint64_t size,
 
 	if (memcmp(h->magic, "070701", 6) != 0)
 		panic("the initrd is no cpio archive of format newc at byte %lu", at);
-	name_size = hex(h->name_size, at, "name size");
-	file_size = hex(h->size, at, "file size");
+	name_size = parse_hex(h->name_size, at, "name size");
+	file_size = parse_hex(h->size, at, "file size");
 	if (name_size == 0 || name_size > left)
 		panic("the initrd's header at byte %lu: a name of %lu bytes, %lu are left", at, name_size, left);
 	if (name[name_size - 1] != '\0')
@@ -73,7 +73,7 @@ static uint64_t read_file(struct machine *m, const char *archive, uint64_t size,
 		name += 2;
 		name_size -= 2;
 	}
-	if ((hex(h->mode, at, "mode") & 0170000) == 0100000) { /* regular file */
+	if ((parse_hex(h->mode, at, "mode") & 0170000) == 0100000) { /* regular file */
 		if (name[0] == '\0' || name[0] == ' ') /* module_add() takes a name as GRUB would, to the first space */
 			panic("the initrd has a file without a name at byte %lu", at);
 		module_add(m, name, name_size, archive + data, file_size);
@@ -92,7 +92,7 @@ void archive_read(struct machine *m, const char *archive, uint64_t size)
 	} while (at != 0);
 }
 
-static const void *reach(uint64_t address, uint64_t size, const char *what)
+static const void *reach_memory(uint64_t address, uint64_t size, const char *what)
 {
 	const void *memory = acpi_memory(address, size);
 
@@ -104,11 +104,11 @@ static const void *reach(uint64_t address, uint64_t size, const char *what)
 static void read_modules(struct machine *m, const struct pvh_info *info)
 {
 	const struct pvh_module *module =
-		reach(info->modules, (uint64_t)info->module_count * sizeof *module, "list of modules");
+		reach_memory(info->modules, (uint64_t)info->module_count * sizeof *module, "list of modules");
 
 	for (uint32_t i = 0; i < info->module_count; i++) {
 		uint64_t base = module[i].base & ~(PAGE_SIZE - 1ul);
-		const char *archive = reach(module[i].base, module[i].size, "initrd");
+		const char *archive = reach_memory(module[i].base, module[i].size, "initrd");
 
 		ranges_add(&memory_busy, base, round_up(module[i].base + module[i].size, PAGE_SIZE) - base);
 		archive_read(m, archive, module[i].size);
@@ -124,9 +124,9 @@ void pvh_read(struct machine *m, const void *start)
 		panic("started by neither multiboot2 nor PVH");
 	if (info->version < 1)
 		panic("PVH start information of version 0 has no memory map");
-	memory = reach(info->memory, (uint64_t)info->memory_count * sizeof *memory, "memory map");
+	memory = reach_memory(info->memory, (uint64_t)info->memory_count * sizeof *memory, "memory map");
 	m->rsdp = info->rsdp;
-	m->command_line = info->command_line == 0 ? NULL : reach(info->command_line, 1, "command line");
+	m->command_line = info->command_line == 0 ? NULL : reach_memory(info->command_line, 1, "command line");
 	for (uint32_t i = 0; i < info->memory_count; i++) {
 		uint32_t type = memory[i].type; /* as in E820 */
 		memory_note(m, memory[i].base, memory[i].size, type == 1, type == 1 || type == 3 || type == 4);

@@ -85,7 +85,7 @@ static bool is_restarted(const struct map_cluster *c, const struct cluster_map *
 }
 
 /* The whole pages that hold a module; none where no cluster that is started again has it. */
-static struct boot_range kept(const struct cluster_map *of, const struct machine_module *module)
+static struct boot_range kept_pages(const struct cluster_map *of, const struct machine_module *module)
 {
 	uint64_t base = (uint64_t)module->data & ~(PAGE_SIZE - 1ul);
 
@@ -98,7 +98,7 @@ static struct boot_range kept(const struct cluster_map *of, const struct machine
 void resident_keep_modules(struct ranges *ram, const struct cluster_map *of, const struct machine *m)
 {
 	for (uint32_t i = 0; i < m->module_count; i++) {
-		struct boot_range range = kept(of, &m->module[i]);
+		struct boot_range range = kept_pages(of, &m->module[i]);
 
 		ranges_remove(ram, range.base, range.size);
 	}
@@ -210,7 +210,7 @@ static void load_again(struct cluster *c, uint32_t life)
 	cluster_load(c, map, machine);
 }
 
-static _Noreturn void enter(const struct cluster *c, uint32_t index)
+static _Noreturn void enter_cluster(const struct cluster *c, uint32_t index)
 {
 	if (apic_is_boot_processor())
 		apic_drain();
@@ -236,11 +236,11 @@ static _Noreturn void wait_for_life(struct cluster *c, uint32_t index)
 		uint64_t word = control_read(own);
 
 		if (control_may_enter(word, life))
-			enter(c, index);
+			enter_cluster(c, index);
 		if (control_state(word) == CONTROL_DOWN)
 			cpu_stop(); /* INIT ends this, too */
 		if (index == 0 && control_state(word) == CONTROL_LOADING && load_next(c, own, word))
-			enter(c, index);
+			enter_cluster(c, index);
 		cpu_pause();
 	}
 }
@@ -253,7 +253,7 @@ static struct cluster *find_cluster(uint32_t number)
 	return NULL;
 }
 
-static _Noreturn void join(const struct cluster *c, uint32_t index)
+static _Noreturn void join_cluster(const struct cluster *c, uint32_t index)
 {
 	__typeof__(&resident_join) mapped = (__typeof__(&resident_join))(KERNEL_DIRECT_BASE + (uint64_t)resident_join);
 
@@ -277,7 +277,7 @@ _Noreturn void resident_main(const struct resident_core *core)
 			core_parked(own, word);
 		} else if (core_state(word) == CORE_JOINING && index != MAP_NONE) {
 			if (core_may_join(word, &control[c->map->number]))
-				join(c, (uint32_t)index);
+				join_cluster(c, (uint32_t)index);
 		} else if (core_is_of(word, core_owner(word)) && index != MAP_NONE) {
 			wait_for_life(c, (uint32_t)index);
 		}

@@ -28,7 +28,7 @@
 _Noreturn void root_main(void);
 
 /* One of the badges of the main thread's bound notification, in a slot of its own. */
-static int badged(int notification, uint64_t badge)
+static int badged_notification(int notification, uint64_t badge)
 {
 	int slot = slots_take(1);
 	int error = slot < 0 ? slot : cnode_mint(IPC, ROOT_SLOT_CNODE, (uint64_t)slot, ROOT_SLOT_CNODE,
@@ -62,12 +62,12 @@ _Noreturn void root_main(void)
 	if (notification < 0 || tcb_bind(IPC, ROOT_SLOT_TCB, (uint64_t)notification))
 		manager_panic("no notification");
 	service_init(notification);
-	output_start(badged(notification, WAKE_OUTPUT), watch_console_is_taken);
+	output_start(badged_notification(notification, WAKE_OUTPUT), watch_console_is_taken);
 	device_init();
 	power_init();
-	channels_init(badged(notification, WAKE_CHANNEL));
+	channels_init(badged_notification(notification, WAKE_CHANNEL));
 	watch_init();
-	timer_init(badged(notification, WAKE_TIMER));
+	timer_init(badged_notification(notification, WAKE_TIMER));
 	ports_init();
 	cables_init();
 	memory_moves_begin();

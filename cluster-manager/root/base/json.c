@@ -7,7 +7,7 @@ struct scan {
 	const char *at, *end;
 };
 
-static bool accept(struct scan *s, char wanted)
+static bool scan_accept(struct scan *s, char wanted)
 {
 	if (s->at == s->end || *s->at != wanted)
 		return false;
@@ -26,19 +26,19 @@ static bool in_range(struct scan *s, unsigned char low, unsigned char high)
 /* A line of results has no line ends within it, so a space or a tab is all that may stand between tokens. */
 static void skip_space(struct scan *s)
 {
-	while (accept(s, ' ') || accept(s, '\t'))
+	while (scan_accept(s, ' ') || scan_accept(s, '\t'))
 		;
 }
 
-static bool word(struct scan *s, const char *letters)
+static bool scan_word(struct scan *s, const char *letters)
 {
 	while (*letters)
-		if (!accept(s, *letters++))
+		if (!scan_accept(s, *letters++))
 			return false;
 	return true;
 }
 
-static bool digits(struct scan *s)
+static bool scan_digits(struct scan *s)
 {
 	bool any = false;
 	while (in_range(s, '0', '9'))
@@ -46,18 +46,18 @@ static bool digits(struct scan *s)
 	return any;
 }
 
-static bool number(struct scan *s)
+static bool scan_number(struct scan *s)
 {
-	accept(s, '-');
-	if (!accept(s, '0') && !digits(s))
+	scan_accept(s, '-');
+	if (!scan_accept(s, '0') && !scan_digits(s))
 		return false;
-	if (accept(s, '.') && !digits(s))
+	if (scan_accept(s, '.') && !scan_digits(s))
 		return false;
-	if (!accept(s, 'e') && !accept(s, 'E'))
+	if (!scan_accept(s, 'e') && !scan_accept(s, 'E'))
 		return true;
-	if (!accept(s, '+'))
-		accept(s, '-');
-	return digits(s);
+	if (!scan_accept(s, '+'))
+		scan_accept(s, '-');
+	return scan_digits(s);
 }
 
 static int hex_digit(struct scan *s)
@@ -83,19 +83,19 @@ static int32_t code_unit(struct scan *s)
 }
 
 /* Behind the backslash. Half of a surrogate pair is no character. */
-static bool escape(struct scan *s)
+static bool scan_escape(struct scan *s)
 {
-	if (!accept(s, 'u'))
-		return accept(s, '"') || accept(s, '\\') || accept(s, '/') || accept(s, 'b') || accept(s, 'f') ||
-		       accept(s, 'n') || accept(s, 'r') || accept(s, 't');
+	if (!scan_accept(s, 'u'))
+		return scan_accept(s, '"') || scan_accept(s, '\\') || scan_accept(s, '/') || scan_accept(s, 'b') ||
+		       scan_accept(s, 'f') || scan_accept(s, 'n') || scan_accept(s, 'r') || scan_accept(s, 't');
 	int32_t first = code_unit(s);
 	if (first < 0xd800 || first > 0xdfff)
 		return first >= 0;
-	int32_t second = first < 0xdc00 && word(s, "\\u") ? code_unit(s) : -1;
+	int32_t second = first < 0xdc00 && scan_word(s, "\\u") ? code_unit(s) : -1;
 	return second >= 0xdc00 && second <= 0xdfff;
 }
 
-static bool continuation(struct scan *s, unsigned count)
+static bool scan_continuation(struct scan *s, unsigned count)
 {
 	while (count--)
 		if (!in_range(s, 0x80, 0xbf))
@@ -107,64 +107,64 @@ static bool continuation(struct scan *s, unsigned count)
 static bool wide_character(struct scan *s)
 {
 	if (in_range(s, 0xc2, 0xdf))
-		return continuation(s, 1);
-	if (accept(s, (char)0xe0))
-		return in_range(s, 0xa0, 0xbf) && continuation(s, 1);
-	if (accept(s, (char)0xed))
-		return in_range(s, 0x80, 0x9f) && continuation(s, 1);
+		return scan_continuation(s, 1);
+	if (scan_accept(s, (char)0xe0))
+		return in_range(s, 0xa0, 0xbf) && scan_continuation(s, 1);
+	if (scan_accept(s, (char)0xed))
+		return in_range(s, 0x80, 0x9f) && scan_continuation(s, 1);
 	if (in_range(s, 0xe1, 0xef))
-		return continuation(s, 2);
-	if (accept(s, (char)0xf0))
-		return in_range(s, 0x90, 0xbf) && continuation(s, 2);
-	if (accept(s, (char)0xf4))
-		return in_range(s, 0x80, 0x8f) && continuation(s, 2);
-	return in_range(s, 0xf1, 0xf3) && continuation(s, 3);
+		return scan_continuation(s, 2);
+	if (scan_accept(s, (char)0xf0))
+		return in_range(s, 0x90, 0xbf) && scan_continuation(s, 2);
+	if (scan_accept(s, (char)0xf4))
+		return in_range(s, 0x80, 0x8f) && scan_continuation(s, 2);
+	return in_range(s, 0xf1, 0xf3) && scan_continuation(s, 3);
 }
 
 static bool string(struct scan *s)
 {
-	if (!accept(s, '"'))
+	if (!scan_accept(s, '"'))
 		return false;
-	while (!accept(s, '"')) {
-		bool good = accept(s, '\\') ? escape(s) : in_range(s, 0x20, 0x7f) || wide_character(s);
+	while (!scan_accept(s, '"')) {
+		bool good = scan_accept(s, '\\') ? scan_escape(s) : in_range(s, 0x20, 0x7f) || wide_character(s);
 		if (!good)
 			return false;
 	}
 	return true;
 }
 
-static bool value(struct scan *s, unsigned depth);
+static bool scan_value(struct scan *s, unsigned depth);
 
-static bool object(struct scan *s, unsigned depth)
+static bool scan_object(struct scan *s, unsigned depth)
 {
 	skip_space(s);
-	if (accept(s, '}'))
+	if (scan_accept(s, '}'))
 		return true;
 	do {
 		skip_space(s);
 		if (!string(s))
 			return false;
 		skip_space(s);
-		if (!accept(s, ':') || !value(s, depth))
+		if (!scan_accept(s, ':') || !scan_value(s, depth))
 			return false;
-	} while (accept(s, ','));
-	return accept(s, '}');
+	} while (scan_accept(s, ','));
+	return scan_accept(s, '}');
 }
 
-static bool array(struct scan *s, unsigned depth)
+static bool scan_array(struct scan *s, unsigned depth)
 {
 	skip_space(s);
-	if (accept(s, ']'))
+	if (scan_accept(s, ']'))
 		return true;
 	do {
-		if (!value(s, depth))
+		if (!scan_value(s, depth))
 			return false;
-	} while (accept(s, ','));
-	return accept(s, ']');
+	} while (scan_accept(s, ','));
+	return scan_accept(s, ']');
 }
 
 /* With the space around it. `depth`: how many objects and arrays more may be open. */
-static bool value(struct scan *s, unsigned depth)
+static bool scan_value(struct scan *s, unsigned depth)
 {
 	bool good;
 	skip_space(s);
@@ -173,22 +173,23 @@ static bool value(struct scan *s, unsigned depth)
 	switch (*s->at) {
 	case '{':
 	case '[':
-		good = depth != 0 && (accept(s, '{') ? object(s, depth - 1) : accept(s, '[') && array(s, depth - 1));
+		good = depth != 0 && (scan_accept(s, '{') ? scan_object(s, depth - 1)
+							  : scan_accept(s, '[') && scan_array(s, depth - 1));
 		break;
 	case '"':
 		good = string(s);
 		break;
 	case 't':
-		good = word(s, "true");
+		good = scan_word(s, "true");
 		break;
 	case 'f':
-		good = word(s, "false");
+		good = scan_word(s, "false");
 		break;
 	case 'n':
-		good = word(s, "null");
+		good = scan_word(s, "null");
 		break;
 	default:
-		good = number(s);
+		good = scan_number(s);
 	}
 	skip_space(s);
 	return good;
@@ -197,5 +198,5 @@ static bool value(struct scan *s, unsigned depth)
 bool json_is_object(const char *text, size_t length)
 {
 	struct scan s = { text, text + length };
-	return accept(&s, '{') && object(&s, JSON_DEPTH_MAX - 1) && s.at == s.end;
+	return scan_accept(&s, '{') && scan_object(&s, JSON_DEPTH_MAX - 1) && s.at == s.end;
 }

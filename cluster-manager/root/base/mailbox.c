@@ -17,7 +17,7 @@ static uint32_t head, tail; /* free-running */
 static uint32_t lost;
 static bool lost_harmful;
 
-static size_t padded(size_t size) { return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
+static size_t padded_size(size_t size) { return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
 
 static size_t free_bytes(void) { return MAILBOX_SIZE - (tail - head); }
 
@@ -28,7 +28,7 @@ static void copy_in(const void *from, size_t size)
 		memcpy(bytes + offset, from, part);
 	if (size > part)
 		memcpy(bytes, (const uint8_t *)from + part, size - part);
-	tail += (uint32_t)padded(size);
+	tail += (uint32_t)padded_size(size);
 }
 
 static void copy_out(void *to, size_t size)
@@ -36,7 +36,7 @@ static void copy_out(void *to, size_t size)
 	size_t offset = head % MAILBOX_SIZE, part = size < MAILBOX_SIZE - offset ? size : MAILBOX_SIZE - offset;
 	memcpy(to, bytes + offset, part);
 	memcpy((uint8_t *)to + part, bytes, size - part);
-	head += (uint32_t)padded(size);
+	head += (uint32_t)padded_size(size);
 }
 
 int mailbox_put(const struct mail *mail)
@@ -44,7 +44,7 @@ int mailbox_put(const struct mail *mail)
 	const bool harmful = mail->kind == MAIL_OWN || mail->kind == MAIL_PEER_LOST;
 	const size_t kept = harmful ? 0 : MAILBOX_KEPT;
 	int error = mail->size > MESSAGE_SIZE_MAX ? -SKERRY_BAD_ARGUMENT :
-		    sizeof(struct header) + padded(mail->size) + kept > free_bytes() ? -SKERRY_NO_RESOURCE : 0;
+		    sizeof(struct header) + padded_size(mail->size) + kept > free_bytes() ? -SKERRY_NO_RESOURCE : 0;
 	if (error) {
 		lost++;
 		lost_harmful |= harmful;

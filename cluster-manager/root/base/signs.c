@@ -17,7 +17,7 @@ void signs_begin(void)
 bool signs_are_spoilt(void) { return page && atomic_load_explicit(&page->magic, memory_order_relaxed) != LEDGER_MAGIC; }
 
 /* Each has one author. */
-static void grow(_Atomic uint64_t *counter)
+static void counter_grow(_Atomic uint64_t *counter)
 {
 	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1, memory_order_relaxed);
 }
@@ -25,12 +25,12 @@ static void grow(_Atomic uint64_t *counter)
 void sign_pass(void)
 {
 	if (page)
-		grow(&page->passes);
+		counter_grow(&page->passes);
 }
 
 void sign_tick(void)
 {
 	struct ledger_manager *own = __atomic_load_n(&page, __ATOMIC_ACQUIRE);
 	if (own)
-		grow(&own->ticks);
+		counter_grow(&own->ticks);
 }

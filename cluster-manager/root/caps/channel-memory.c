@@ -18,7 +18,7 @@ int channel_to(uint32_t cluster)
 static uint64_t carved[BOOT_MAX_CHANNELS];
 
 /* Makes `count` frames in a row of the memory that is left of channel `index`. */
-static int carve(uint32_t index, enum skerry_object type, uint64_t frame_size, uint32_t count)
+static int carve_frames(uint32_t index, enum skerry_object type, uint64_t frame_size, uint32_t count)
 {
 	int first = slots_take(count);
 	uint64_t piece_start = 0;
@@ -44,7 +44,7 @@ static int carve(uint32_t index, enum skerry_object type, uint64_t frame_size, u
 void *channel_memory_map(uint32_t index)
 {
 	uint64_t address = CHANNEL_VADDR + index * CHANNEL_STRIDE;
-	int frame = carve(index, OBJECT_FRAME_2M, SIZE_2M, 1);
+	int frame = carve_frames(index, OBJECT_FRAME_2M, SIZE_2M, 1);
 	if (frame < 0 || vspace_map(ROOT_SLOT_VSPACE, frame, address, RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK))
 		return NULL;
 	return (void *)address;
@@ -54,7 +54,7 @@ int channel_memory_port(uint32_t index)
 {
 	if (ROOT->channel[index].memory.size < carved[index] + PORT_SIZE)
 		return -SKERRY_NO_MEMORY;
-	return carve(index, OBJECT_FRAME_4K, SIZE_4K, PORT_SIZE / SIZE_4K);
+	return carve_frames(index, OBJECT_FRAME_4K, SIZE_4K, PORT_SIZE / SIZE_4K);
 }
 
 _Static_assert(CHANNEL_PORTS == 0x200000, "the first port follows the first frame");

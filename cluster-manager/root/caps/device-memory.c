@@ -24,7 +24,7 @@ void device_memory_init(void)
 							       ROOT_SLOT_UNTYPED + (int)i };
 }
 
-static struct piece *find(uint64_t paddr, unsigned bits)
+static struct piece *piece_find(uint64_t paddr, unsigned bits)
 {
 	for (uint32_t i = 0; i < piece_count; i++)
 		if (piece[i].bits >= bits && paddr >= piece[i].paddr && paddr - piece[i].paddr < 1ull << piece[i].bits)
@@ -35,7 +35,7 @@ static struct piece *find(uint64_t paddr, unsigned bits)
 /* The slot of a frame of 1 << bits bytes at `paddr`, or an error. */
 static int make_frame(uint64_t paddr, enum skerry_object type, unsigned bits)
 {
-	struct piece *p = find(paddr, bits);
+	struct piece *p = piece_find(paddr, bits);
 	if (!p)
 		return -SKERRY_NOT_FOUND;
 	while (p->bits > bits) {

@@ -54,12 +54,12 @@ static void slot_put(uint32_t slot)
 }
 
 /* Deletes all untypeds that a block was made of: their halves derive from nothing then, and are not joined any more. */
-static int uproot(uint32_t i)
+static int block_uproot(uint32_t i)
 {
 	uint32_t above = block_at(i)->parent;
 	if (!above)
 		return 0;
-	int error = uproot(above); /* as deep as there are sizes */
+	int error = block_uproot(above); /* as deep as there are sizes */
 	if (!error)
 		error = cnode_delete(ROOT_SLOT_CNODE, block_at(above)->slot);
 	if (error)
@@ -74,7 +74,7 @@ static int give_block(uint32_t i, uint32_t cluster)
 {
 	unsigned bits = block_at(i)->bits;
 	uint32_t slot = block_at(i)->slot;
-	int error = uproot(i);
+	int error = block_uproot(i);
 	if (!error)
 		error = memory_give_to(IPC, ROOT_SLOT_CLUSTER_CONTROL, slot, cluster);
 	if (error) {
@@ -97,7 +97,7 @@ uint32_t memory_free_pieces(void)
 }
 
 /* The size of the next block for that many pieces: no larger than one call moves. */
-static unsigned largest(uint32_t pieces)
+static unsigned largest_block(uint32_t pieces)
 {
 	unsigned bits = MEMORY_PIECE_BITS + 31u - (unsigned)__builtin_clz(pieces);
 	return bits < MEMORY_MOVE_BITS_MAX ? bits : MEMORY_MOVE_BITS_MAX;
@@ -108,8 +108,8 @@ uint32_t memory_part_with(uint32_t pieces, uint32_t cluster, int *error)
 	uint32_t given = 0, before = owner_set(OWNER_MANAGER);
 	*error = 0;
 	for (unsigned bits = MEMORY_MOVE_BITS_MAX; given < pieces;) {
-		if (bits > largest(pieces - given))
-			bits = largest(pieces - given);
+		if (bits > largest_block(pieces - given))
+			bits = largest_block(pieces - given);
 		uint32_t i = block_take(bits, error);
 		if (!i && bits > MEMORY_PIECE_BITS) {
 			bits--;

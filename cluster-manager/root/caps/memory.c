@@ -41,7 +41,7 @@ void block_push(uint32_t i)
 	free_bytes += 1ull << b->bits;
 }
 
-static void unlink(uint32_t i)
+static void block_unlink(uint32_t i)
 {
 	const struct block *b = block_at(i);
 	if (b->previous)
@@ -104,7 +104,7 @@ uint64_t memory_total(void) { return total_bytes; }
 uint64_t memory_free(void) { return free_bytes; }
 
 /* Halves a block, which is in no list. Returns its first half, or 0; the second half is free. */
-static uint32_t split(uint32_t i, int *error)
+static uint32_t block_split(uint32_t i, int *error)
 {
 	struct block *b = block_at(i);
 	uint32_t before = owner_set(OWNER_MANAGER);
@@ -134,14 +134,14 @@ void block_release(uint32_t i)
 			return;
 		}
 		uint32_t low = i & ~1u, parent = b->parent;
-		unlink(i ^ 1);
+		block_unlink(i ^ 1);
 		slots_give((int)block_at(low)->slot, 2);
 		block_pair_put(low);
 		i = parent;
 	}
 }
 
-static void hold(uint32_t i)
+static void block_hold(uint32_t i)
 {
 	uint32_t owner = owner_now();
 	block_at(i)->state = BLOCK_TAKEN;
@@ -166,10 +166,10 @@ uint32_t block_take(unsigned bits, int *error)
 	if (from > BITS_MAX)
 		return 0;
 	uint32_t i = free_list[from];
-	unlink(i);
+	block_unlink(i);
 	block_at(i)->state = BLOCK_TAKEN;
 	for (; from > bits; from--) {
-		uint32_t half = split(i, error);
+		uint32_t half = block_split(i, error);
 		if (!half) {
 			block_release(i);
 			return 0;
@@ -177,7 +177,7 @@ uint32_t block_take(unsigned bits, int *error)
 		i = half;
 		block_at(i)->state = BLOCK_TAKEN;
 	}
-	hold(i);
+	block_hold(i);
 	return i;
 }
 
@@ -233,7 +233,7 @@ static unsigned object_bits(enum skerry_object type, unsigned size_bits)
 }
 
 /* Fills `count` slots from `first` with objects out of `untyped`, which has room for them. */
-static int retype(int untyped, enum skerry_object type, unsigned size_bits, int first, uint32_t count)
+static int block_retype(int untyped, enum skerry_object type, unsigned size_bits, int first, uint32_t count)
 {
 	uint32_t most = RETYPE_BYTES >> object_bits(type, size_bits);
 	if (most > RETYPE_BATCH)
@@ -252,7 +252,7 @@ static int retype(int untyped, enum skerry_object type, unsigned size_bits, int 
 	return 0;
 }
 
-int memory_retype(int untyped, enum skerry_object type, int first, uint32_t count) { return retype(untyped, type, 0, first, count); }
+int memory_retype(int untyped, enum skerry_object type, int first, uint32_t count) { return block_retype(untyped, type, 0, first, count); }
 
 int memory_object(enum skerry_object type, unsigned size_bits)
 {
@@ -260,7 +260,7 @@ int memory_object(enum skerry_object type, unsigned size_bits)
 	int untyped = slot < 0 ? slot : memory_untyped(object_bits(type, size_bits));
 	if (untyped < 0)
 		return untyped;
-	int error = retype(untyped, type, size_bits, slot, 1);
+	int error = block_retype(untyped, type, size_bits, slot, 1);
 	return error ? error : slot;
 }
 
@@ -270,7 +270,7 @@ int memory_contiguous(enum skerry_object type, unsigned count_bits)
 	int untyped = first < 0 ? first : memory_untyped(object_bits(type, 0) + count_bits);
 	if (untyped < 0)
 		return untyped;
-	int error = retype(untyped, type, 0, first, 1u << count_bits);
+	int error = block_retype(untyped, type, 0, first, 1u << count_bits);
 	return error ? error : first;
 }
 
@@ -296,7 +296,7 @@ int memory_reserve(struct memory_reserve *reserve, enum skerry_object type, unsi
 			continue;
 		}
 		if (last)
-			block_at(last)->next = i; /* as hold() has it, but for the manager's */
+			block_at(last)->next = i; /* as block_hold() has it, but for the manager's */
 		else
 			reserve->block = i;
 		last = i;
@@ -320,7 +320,7 @@ int memory_commit(struct memory_reserve *reserve, int first, uint32_t count)
 			reserve->used = 0;
 			continue;
 		}
-		int error = retype((int)b->slot, reserve->type, reserve->size_bits, first, now);
+		int error = block_retype((int)b->slot, reserve->type, reserve->size_bits, first, now);
 		if (error)
 			return error;
 		reserve->used += (uint64_t)now << bits;

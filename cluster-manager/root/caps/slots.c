@@ -51,7 +51,7 @@ void slots_table(void *zeroed)
 uint32_t slots_free(void) { return free_count; }
 
 /* The first of `count` free slots in a row; slot_count: there are none. The first that fit, so that free ones stay together. */
-static uint32_t find(uint32_t count)
+static uint32_t slots_find(uint32_t count)
 {
 	if (!table)
 		return count <= slot_count - lowest ? lowest : slot_count;
@@ -80,9 +80,9 @@ static void link_slot(uint32_t slot, uint32_t flag)
 	list[owner].last = slot;
 }
 
-static int take(uint32_t count, uint32_t flag)
+static int slots_mark(uint32_t count, uint32_t flag)
 {
-	uint32_t first = count && count <= free_count ? find(count) : slot_count;
+	uint32_t first = count && count <= free_count ? slots_find(count) : slot_count;
 	if (count == 0)
 		return (int)lowest;
 	if (first == slot_count)
@@ -95,8 +95,8 @@ static int take(uint32_t count, uint32_t flag)
 	return (int)first;
 }
 
-int slots_take(uint32_t count) { return take(count, 0); }
-int slots_take_for_objects(uint32_t count) { return take(count, OBJECT); }
+int slots_take(uint32_t count) { return slots_mark(count, 0); }
+int slots_take_for_objects(uint32_t count) { return slots_mark(count, OBJECT); }
 
 static uint32_t owner_of(uint32_t slot)
 {

@@ -36,7 +36,7 @@ static void start_rings(struct channel *c)
 }
 
 /* All of our half of the header, the acknowledgement withdrawn. */
-static void announce(struct channel *c)
+static void channel_announce(struct channel *c)
 {
 	atomic_store_explicit(&c->mine->acknowledged, 0, memory_order_relaxed);
 	atomic_store_explicit(&c->mine->heartbeat, read_tsc(), memory_order_relaxed);
@@ -73,7 +73,7 @@ static void channel_open(uint32_t index, int notification)
 		manager_panic("channel %u: no doorbell (error %d)", info->id, -error);
 
 	c->generation = own_generation(c, header, info);
-	announce(c);
+	channel_announce(c);
 	notification_signal((uint64_t)c->doorbell);
 }
 
@@ -92,7 +92,7 @@ bool channel_alive(uint32_t cluster)
 }
 
 /* `kept`: pieces for which there must be room behind it. */
-static int enqueue(struct channel *c, uint16_t type, const void *body, size_t size, uint32_t kept)
+static int channel_enqueue(struct channel *c, uint16_t type, const void *body, size_t size, uint32_t kept)
 {
 	uint32_t pieces = fragment_count(size);
 	if (c->state == LINK_DEAD)
@@ -133,7 +133,7 @@ static int send_keeping(uint32_t cluster, uint16_t type, const void *body, size_
 	int index = channel_to(cluster);
 	if (index < 0)
 		return -SKERRY_NOT_FOUND;
-	int error = enqueue(&channel[index], type, body, size, kept);
+	int error = channel_enqueue(&channel[index], type, body, size, kept);
 	if (!error)
 		send_queue(&channel[index]);
 	return error;
@@ -152,7 +152,7 @@ int channel_send_line(uint32_t cluster, uint16_t type, const void *body, size_t 
 void channel_broadcast(uint16_t type, const void *body, size_t size)
 {
 	for (uint32_t i = 0; i < channel_count; i++)
-		if (!enqueue(&channel[i], type, body, size, 0))
+		if (!channel_enqueue(&channel[i], type, body, size, 0))
 			send_queue(&channel[i]);
 }
 
@@ -170,7 +170,7 @@ static bool may_say(struct channel *c)
 	return true;
 }
 
-static void complain(struct channel *c, const char *what)
+static void log_complaint(struct channel *c, const char *what)
 {
 	if (may_say(c))
 		console_print("cluster %u %s: a message is dropped", c->peer, what);
@@ -182,11 +182,11 @@ void channel_complain(uint32_t cluster, const char *what)
 {
 	int index = channel_to(cluster);
 	if (index >= 0)
-		complain(&channel[index], what);
+		log_complaint(&channel[index], what);
 }
 
-/* What complain() kept back, once it may speak again; what was lost, once the line is not lost itself. */
-static void summarise(struct channel *c)
+/* What log_complaint() kept back, once it may speak again; what was lost, once the line is not lost itself. */
+static void channel_summarise(struct channel *c)
 {
 	if (c->dropped && c->queue_head == c->queue_tail && may_say(c)) {
 		console_print("%u messages to cluster %u were lost: the queue was full", c->dropped, c->peer);
@@ -198,7 +198,7 @@ static void summarise(struct channel *c)
 	}
 }
 
-static void lose(struct channel *c, const char *text)
+static void link_lose(struct channel *c, const char *text)
 {
 	c->state = LINK_DEAD;
 	c->queue_head = c->queue_tail;
@@ -224,7 +224,7 @@ bool channel_lose(uint32_t cluster, const char *text)
 	int index = channel_to(cluster);
 	if (index < 0 || channel[index].state == LINK_DEAD)
 		return false;
-	lose(&channel[index], text);
+	link_lose(&channel[index], text);
 	return true;
 }
 
@@ -240,7 +240,7 @@ static void put_in_mailbox(const struct channel *c)
  * was empty and is armed, so that the peer's next piece rings our doorbell.
  * The mailbox has room for what they complete.
  */
-static uint32_t receive(struct channel *c, uint32_t most)
+static uint32_t channel_drain(struct channel *c, uint32_t most)
 {
 	uint32_t taken = 0;
 	while (taken < most && c->state == LINK_UP) {
@@ -259,7 +259,7 @@ static uint32_t receive(struct channel *c, uint32_t most)
 		if (state == ASSEMBLY_WHOLE)
 			put_in_mailbox(c);
 		else if (state == ASSEMBLY_BROKEN)
-			complain(c, "broke the channel protocol");
+			log_complaint(c, "broke the channel protocol");
 	}
 	if (taken && ring_room_wanted(&c->in))
 		notification_signal((uint64_t)c->doorbell);
@@ -274,9 +274,9 @@ static void look_at_loader(struct channel *c)
 	if (c->state != LINK_DEAD) {
 		if (!may_say(c))
 			return; /* it starts over and over: the timer has us look again */
-		lose(c, "it started again");
+		link_lose(c, "it started again");
 	}
-	announce(c); /* the peer's former life may have overwritten this */
+	channel_announce(c); /* the peer's former life may have overwritten this */
 	meeting_grant(&c->meeting);
 }
 
@@ -295,14 +295,14 @@ static void look_at_peer(struct channel *c)
 		if (c->seen && c->state != LINK_DEAD) {
 			if (!may_say(c))
 				return; /* as above */
-			lose(c, "it started again");
+			link_lose(c, "it started again");
 		}
 		bool is_later = c->seen || ((c->life || c->meeting.theirs) && generation > 1); /* than its first */
 		c->state = LINK_STARTING;
 		c->seen = generation;
 		start_rings(c);
 		if (c->life || c->meeting.theirs)
-			announce(c); /* its former life may have overwritten this */
+			channel_announce(c); /* its former life may have overwritten this */
 		c->alive_at = read_tsc();
 		c->silent_ticks = 0;
 		atomic_store_explicit(&c->mine->acknowledged, generation, memory_order_release);
@@ -332,7 +332,7 @@ static void check_alive(struct channel *c)
 		c->silent_ticks = 0;
 	} else if (c->state != LINK_DEAD && ++c->silent_ticks > patience / timer_ms() &&
 		   now - c->alive_at > milliseconds(patience)) {
-		lose(c, c->seen ? "its heartbeat stopped" : "it never started");
+		link_lose(c, c->seen ? "its heartbeat stopped" : "it never started");
 	}
 }
 
@@ -341,7 +341,7 @@ static void check_header(struct channel *c)
 {
 	if (c->state == LINK_UP && (atomic_load_explicit(&c->theirs->magic, memory_order_relaxed) != CHANNEL_MAGIC ||
 				    meeting_meddled(&c->meeting)))
-		lose(c, "it overwrote what it shares with us");
+		link_lose(c, "it overwrote what it shares with us");
 }
 
 void channels_tick(void)
@@ -349,7 +349,7 @@ void channels_tick(void)
 	for (uint32_t i = 0; i < channel_count; i++) {
 		check_alive(&channel[i]);
 		check_header(&channel[i]);
-		summarise(&channel[i]);
+		channel_summarise(&channel[i]);
 	}
 }
 
@@ -369,7 +369,7 @@ bool channels_work(void)
 	while (budget && empty < channel_count && mailbox_has_room(WORK_ROOM, WORK_SHARE)) {
 		struct channel *c = &channel[next_channel];
 		uint32_t share = budget < WORK_SHARE ? budget : WORK_SHARE;
-		uint32_t taken = receive(c, share);
+		uint32_t taken = channel_drain(c, share);
 		send_queue(c);
 		next_channel = (next_channel + 1) % channel_count;
 		budget -= taken;

@@ -67,7 +67,7 @@ void watch_init(void)
 	}
 }
 
-static void count(struct counter *c, const _Atomic uint64_t *word, uint64_t now)
+static void counter_check(struct counter *c, const _Atomic uint64_t *word, uint64_t now)
 {
 	uint64_t value = atomic_load_explicit(word, memory_order_relaxed);
 	if (value != c->value || !c->since) {
@@ -82,7 +82,7 @@ static bool is_silent(const struct counter *c, uint64_t now, uint32_t ms)
 	return c->ticks > ms / timer_ms() && now - c->since > milliseconds(ms);
 }
 
-static void conclude(struct watched *w, enum watch_reason reason, uint32_t core, uint64_t silence)
+static void watch_conclude(struct watched *w, enum watch_reason reason, uint32_t core, uint64_t silence)
 {
 	struct watch_verdict *v = &w->verdict;
 	v->reason = reason;
@@ -91,12 +91,12 @@ static void conclude(struct watched *w, enum watch_reason reason, uint32_t core,
 }
 
 /* The kernel's last words: what they say is printed, and used for nothing else. */
-static void panicked(struct watched *w, const struct ledger_words *words, uint64_t now)
+static void watch_panicked(struct watched *w, const struct ledger_words *words, uint64_t now)
 {
 	struct text t = TEXT(w->verdict.text);
 	uint64_t ago = now - atomic_load_explicit(&w->ledger->kernel.said_at, memory_order_relaxed);
 	uint64_t longest = milliseconds(watch_core_ms());
-	conclude(w, WATCH_PANIC, words->core, ago < longest ? ago : longest);
+	watch_conclude(w, WATCH_PANIC, words->core, ago < longest ? ago : longest);
 	text_format(&t, "its kernel panicked");
 	if (words->core != LEDGER_NO_CORE)
 		text_format(&t, " on core %u", words->core);
@@ -120,16 +120,16 @@ static void fell_silent(struct watched *w, uint64_t now)
 	}
 	if (silent) {
 		bool is_whole = silent == cores;
-		conclude(w, is_whole ? WATCH_STOPPED : WATCH_CORE, first, longest);
+		watch_conclude(w, is_whole ? WATCH_STOPPED : WATCH_CORE, first, longest);
 		if (is_whole)
 			text_format(&t, "its cores have stopped: no beat of any");
 		else
 			text_format(&t, "its core %u hangs: no beat", first);
 	} else if (is_silent(&w->timer, now, watch_core_ms())) {
-		conclude(w, WATCH_TIMER, WATCH_NO_CORE, now - w->timer.since);
+		watch_conclude(w, WATCH_TIMER, WATCH_NO_CORE, now - w->timer.since);
 		text_format(&t, "its manager's timer has stopped: no tick");
 	} else {
-		conclude(w, WATCH_MANAGER, WATCH_NO_CORE, now - w->manager.since);
+		watch_conclude(w, WATCH_MANAGER, WATCH_NO_CORE, now - w->manager.since);
 		text_format(&t, "its manager hangs or has stopped: no pass of its main loop");
 	}
 	text_format(&t, " for %u ms", w->verdict.silent_ms);
@@ -169,7 +169,7 @@ static void look_at_cores(struct watched *w)
 }
 
 /* True when it is lost. */
-static bool look(struct watched *w, uint64_t now)
+static bool watch_check(struct watched *w, uint64_t now)
 {
 	const struct ledger *l = w->ledger;
 	struct ledger_words words;
@@ -178,17 +178,17 @@ static bool look(struct watched *w, uint64_t now)
 		return false; /* how long it may take is the channel's to judge */
 	look_at_cores(w);
 	if (ledger_read_words(&l->kernel, 64 - (uint32_t)__builtin_clzll(w->present), &words)) {
-		panicked(w, &words, now);
+		watch_panicked(w, &words, now);
 		return true;
 	}
 	for (uint32_t i = 0; i < BOOT_MAX_CPUS; i++)
 		if (w->present >> i & 1)
-			count(&w->core[i], &l->kernel.cores[i].beats, now);
+			counter_check(&w->core[i], &l->kernel.cores[i].beats, now);
 		else
 			w->core[i] = (struct counter){ 0 };
 	w->manager_started |= atomic_load_explicit(&l->manager.magic, memory_order_relaxed) == LEDGER_MAGIC;
-	count(&w->timer, &l->manager.ticks, now);
-	count(&w->manager, &l->manager.passes, now);
+	counter_check(&w->timer, &l->manager.ticks, now);
+	counter_check(&w->manager, &l->manager.passes, now);
 	if (!is_any_silent(w, now))
 		return false;
 	fell_silent(w, now);
@@ -200,7 +200,7 @@ void watch_tick(void)
 	uint64_t now = read_tsc();
 	for (uint32_t i = 0; i < watched_count; i++) {
 		look_at_life(&watched[i]);
-		if (!watched[i].is_lost && look(&watched[i], now)) {
+		if (!watched[i].is_lost && watch_check(&watched[i], now)) {
 			watched[i].lost_at = now;
 			__atomic_store_n(&watched[i].is_lost, true, __ATOMIC_RELEASE);
 		}
@@ -258,7 +258,7 @@ const struct watch_verdict *watch_verdict(uint32_t cluster)
 	return NULL;
 }
 
-static struct watched *find(uint32_t cluster)
+static struct watched *watch_find(uint32_t cluster)
 {
 	for (uint32_t i = 0; i < watched_count; i++)
 		if (watched[i].cluster == cluster)
@@ -268,20 +268,20 @@ static struct watched *find(uint32_t cluster)
 
 uint32_t watch_life(uint32_t cluster)
 {
-	const struct watched *w = find(cluster);
+	const struct watched *w = watch_find(cluster);
 	return w ? atomic_load_explicit(&w->next_life, memory_order_relaxed) : 0;
 }
 
 void watch_again(uint32_t cluster, uint32_t life)
 {
-	struct watched *w = find(cluster);
+	struct watched *w = watch_find(cluster);
 	if (w)
 		atomic_store_explicit(&w->next_life, life, memory_order_release);
 }
 
 bool watch_is_back(uint32_t cluster)
 {
-	const struct watched *w = find(cluster);
+	const struct watched *w = watch_find(cluster);
 	return w && is_settled(w) && !__atomic_load_n(&w->is_lost, __ATOMIC_ACQUIRE) &&
 	       atomic_load_explicit(&w->ledger->kernel.life, memory_order_relaxed) == w->life &&
 	       atomic_load_explicit(&w->ledger->manager.magic, memory_order_relaxed) == LEDGER_MAGIC;
@@ -289,7 +289,7 @@ bool watch_is_back(uint32_t cluster)
 
 bool watch_is_another(uint32_t cluster)
 {
-	const struct watched *w = find(cluster);
+	const struct watched *w = watch_find(cluster);
 	uint32_t life = w ? atomic_load_explicit(&w->ledger->kernel.life, memory_order_relaxed) : 0;
 	return life && life != atomic_load_explicit(&w->next_life, memory_order_relaxed);
 }

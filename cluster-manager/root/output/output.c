@@ -36,8 +36,8 @@ static uint32_t lane_waiting(const struct lane *lane)
 	return atomic_load_explicit(&lane->put, memory_order_acquire) - atomic_load_explicit(&lane->left, memory_order_acquire);
 }
 
-static bool never(void) { return false; }
-static bool (*is_console_taken)(void) = never;
+static bool never_full(void) { return false; }
+static bool (*is_console_taken)(void) = never_full;
 
 size_t output_waiting(void) { return (size_t)lane_waiting(&lanes[0]) + lane_waiting(&lanes[1]); }
 
@@ -72,7 +72,7 @@ static bool write_some(struct lane *lane)
 	return true;
 }
 
-static void tell(void)
+static void wake_thread(void)
 {
 	uint32_t limit = atomic_load_explicit(&wanted, memory_order_seq_cst);
 	if (limit && output_waiting() < limit && atomic_exchange_explicit(&wanted, 0, memory_order_seq_cst))
@@ -84,7 +84,7 @@ static void output_main(void)
 	for (;;) {
 		bool some = !is_console_taken() && write_some(&lanes[OUTPUT_CONSOLE]);
 		some |= write_some(&lanes[OUTPUT_RESULTS]);
-		tell();
+		wake_thread();
 		if (!some && output_waiting())
 			notification_wait(pause, read_tsc() + milliseconds(BUSY_MS), NULL);
 		else if (!some)
@@ -131,7 +131,7 @@ static void let_it_work(void)
 }
 
 /* Ahead of the programs while the main thread waits for it. */
-static void prioritise(unsigned priority)
+static void output_prioritise(unsigned priority)
 {
 	if (thread >= 0)
 		tcb_schedule(IPC, (uint64_t)thread, ROOT_SLOT_TCB, priority, 0);
@@ -149,7 +149,7 @@ void output_put(enum output_lane which, const char *bytes, size_t length)
 			part = LANE_SIZE - offset;
 		if (!part) {
 			if (!waited)
-				prioritise(MANAGER_PRIORITY);
+				output_prioritise(MANAGER_PRIORITY);
 			waited = true;
 			let_it_work();
 			continue;
@@ -160,7 +160,7 @@ void output_put(enum output_lane which, const char *bytes, size_t length)
 		length -= part;
 	}
 	if (waited)
-		prioritise(PROCESS_PRIORITY);
+		output_prioritise(PROCESS_PRIORITY);
 	if (thread >= 0)
 		notification_signal(work);
 }
@@ -179,11 +179,11 @@ uint64_t output_deadline(void) { return read_tsc() + milliseconds(PATIENCE_MS + 
 void output_drain(void)
 {
 	uint64_t deadline = output_deadline();
-	prioritise(MANAGER_PRIORITY);
+	output_prioritise(MANAGER_PRIORITY);
 	while (output_waiting() && read_tsc() < deadline)
 		let_it_work();
 	for (unsigned i = 0; i < OUTPUT_LANES; i++)
 		if (lanes[i].port)
 			serial_drain(lanes[i].port);
-	prioritise(PROCESS_PRIORITY);
+	output_prioritise(PROCESS_PRIORITY);
 }

@@ -47,7 +47,7 @@ void results_application(struct text *t, uint32_t application)
 }
 
 /* A cut-off object is no object: better a line that says so. */
-static void finish(struct text *t)
+static void text_finish(struct text *t)
 {
 	if (t->truncated)
 		t = results_begin("too-long");
@@ -57,13 +57,13 @@ static void finish(struct text *t)
 
 void results_end(struct text *t)
 {
-	finish(t);
+	text_finish(t);
 	output_put(OUTPUT_RESULTS, t->data, t->length);
 }
 
 void results_keep(struct text *t)
 {
-	finish(t);
+	text_finish(t);
 	if (t->length > sizeof(kept) - kept_length)
 		results_flush();
 	memcpy(kept + kept_length, t->data, t->length);

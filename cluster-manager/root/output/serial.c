@@ -9,14 +9,14 @@ enum {
 	PATIENCE = 1000000, /* turns of the waiting loop: a port that is stuck must not stop the cluster */
 };
 
-static uint8_t status(uint16_t base)
+static uint8_t line_status(uint16_t base)
 {
 	uint32_t value;
 	io_port_in(ROOT_SLOT_IO_PORT, base + LINE_STATUS, 1, &value);
 	return (uint8_t)value;
 }
 
-bool serial_ready(uint16_t base) { return status(base) & STATUS_ROOM; }
+bool serial_ready(uint16_t base) { return line_status(base) & STATUS_ROOM; }
 
 void serial_put(uint16_t base, char byte)
 {
@@ -25,6 +25,6 @@ void serial_put(uint16_t base, char byte)
 
 void serial_drain(uint16_t base)
 {
-	for (unsigned i = 0; i < PATIENCE && !(status(base) & STATUS_IDLE); i++)
+	for (unsigned i = 0; i < PATIENCE && !(line_status(base) & STATUS_IDLE); i++)
 		;
 }

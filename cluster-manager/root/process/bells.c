@@ -16,7 +16,7 @@ void bell_make(uint32_t application)
 }
 
 /* The capability is this life's: it goes when the program ends, and the mapping with it. */
-static int give(uint32_t of, struct process *process, unsigned page, unsigned rights)
+static int bell_map(uint32_t of, struct process *process, unsigned page, unsigned rights)
 {
 	if (!frame[of])
 		manager_panic("%s has no bell word", map->application[of].name);
@@ -28,7 +28,10 @@ static int give(uint32_t of, struct process *process, unsigned page, unsigned ri
 int bell_give_own(uint32_t application, struct process *process)
 {
 	process->memory += BELL_SIZE;
-	return give(application, process, PROCESS_BELL_OWN, RIGHT_READ | RIGHT_WRITE);
+	return bell_map(application, process, PROCESS_BELL_OWN, RIGHT_READ | RIGHT_WRITE);
 }
 
-int bell_give(uint32_t peer, struct process *process, unsigned page) { return give(peer, process, page, RIGHT_READ); }
+int bell_give(uint32_t peer, struct process *process, unsigned page)
+{
+	return bell_map(peer, process, page, RIGHT_READ);
+}

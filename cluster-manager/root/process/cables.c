@@ -43,7 +43,7 @@ void cables_init(void)
 	}
 }
 
-static int attach(struct cable *c, unsigned end, struct process *process, struct process_info *info)
+static int cable_attach(struct cable *c, unsigned end, struct process *process, struct process_info *info)
 {
 	const struct map_application *peer = &map->application[c->end[!end]];
 	uint32_t number = info->port_count++;
@@ -66,7 +66,7 @@ int cables_attach(uint32_t application, struct process *process, struct process_
 	for (uint32_t i = 0; !error && i < cables; i++)
 		for (unsigned end = 0; !error && end < 2; end++)
 			if ((int)cable[i].end[end] == owner)
-				error = attach(&cable[i], end, process, info);
+				error = cable_attach(&cable[i], end, process, info);
 	return error;
 }
 

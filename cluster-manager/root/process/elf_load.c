@@ -20,7 +20,7 @@ static struct shared {
 static uint32_t shared_count;
 
 /* Fills frames with what the file has of a segment that begins at `skip` in its first page. */
-static int fill(int frames, uint32_t count, uint64_t skip, const char *data, uint64_t size)
+static int frames_fill(int frames, uint32_t count, uint64_t skip, const char *data, uint64_t size)
 {
 	for (uint32_t done = 0; done < count && size; done += WINDOW_FRAMES) {
 		uint32_t pages = count - done < WINDOW_FRAMES ? count - done : WINDOW_FRAMES;
@@ -80,7 +80,8 @@ static int make_frames(const struct module *m, const struct elf_segment *s, uint
 {
 	uint32_t owner = share ? OWNER_SHARED + shared_count : owner_now(), before = owner_set(owner);
 	int frames = memory_frames(OBJECT_FRAME_4K, count);
-	int error = frames < 0 ? frames : fill(frames, count, skip, (const char *)m->data + s->offset, s->file_size);
+	int error = frames < 0 ? frames : frames_fill(frames, count, skip, (const char *)m->data + s->offset,
+						      s->file_size);
 	owner_set(before);
 	if (error && share)
 		memory_return(owner);

@@ -37,7 +37,7 @@ static const char *exception_name(uint64_t vector)
 }
 
 /* "page fault at 0x10, write" */
-static void describe(const struct report_fault *f, struct text *t)
+static void fault_describe(const struct report_fault *f, struct text *t)
 {
 	switch (f->fault) {
 	case FAULT_PAGE:
@@ -79,7 +79,7 @@ void fault_publish(const struct report_fault *f)
 	struct text what = { .data = cause, .size = sizeof(cause) - 1 };
 	struct text line = TEXT(buffer);
 	uint32_t cluster = map->application[f->application].cluster;
-	describe(f, &what);
+	fault_describe(f, &what);
 	cause[what.length] = 0;
 	text_format(&line, "killed: %s, rip 0x%lx, rsp 0x%lx", cause, f->word[0], f->word[1]);
 	console_line(cluster, f->application, buffer, line.length);

@@ -14,7 +14,7 @@ enum {
 static uint32_t given[GIVEN_MAX];
 static unsigned given_count;
 
-static void select(uint32_t bdf, unsigned reg)
+static void pci_select(uint32_t bdf, unsigned reg)
 {
 	io_port_out(ROOT_SLOT_IO_PORT, CONFIG_ADDRESS, 4, 0x80000000u | bdf << 8 | reg);
 }
@@ -22,13 +22,13 @@ static void select(uint32_t bdf, unsigned reg)
 static uint32_t config_read(uint32_t bdf, unsigned reg)
 {
 	uint32_t value;
-	select(bdf, reg);
+	pci_select(bdf, reg);
 	return io_port_in(ROOT_SLOT_IO_PORT, CONFIG_DATA, 4, &value) ? 0xffffffff : value;
 }
 
 static void config_write(uint32_t bdf, unsigned reg, uint32_t value)
 {
-	select(bdf, reg);
+	pci_select(bdf, reg);
 	io_port_out(ROOT_SLOT_IO_PORT, CONFIG_DATA, 4, value);
 }
 
@@ -37,7 +37,7 @@ static uint32_t big_endian(const uint8_t *byte)
 	return (uint32_t)byte[0] << 24 | (uint32_t)byte[1] << 16 | (uint32_t)byte[2] << 8 | byte[3];
 }
 
-static bool wanted(uint32_t bdf, uint32_t id, const uint8_t *ids, unsigned count)
+static bool is_wanted(uint32_t bdf, uint32_t id, const uint8_t *ids, unsigned count)
 {
 	for (unsigned i = 0; i < given_count; i++)
 		if (given[i] == bdf)
@@ -52,7 +52,7 @@ bool pci_find(const void *ids, unsigned count, struct pci_function *function)
 {
 	for (uint32_t bdf = 0; bdf < 0x10000 && given_count < GIVEN_MAX; bdf++) {
 		uint32_t id = config_read(bdf, REG_ID);
-		if ((id & 0xffff) != 0xffff && wanted(bdf, id, ids, count)) {
+		if ((id & 0xffff) != 0xffff && is_wanted(bdf, id, ids, count)) {
 			*function = (struct pci_function){ bdf, (uint16_t)id, (uint16_t)(id >> 16) };
 			given[given_count++] = bdf;
 			return true;

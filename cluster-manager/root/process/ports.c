@@ -39,24 +39,24 @@ static uint64_t switch_badge(const struct port *p) { return 1ull << p->index % 6
 int ports_wake(uint32_t application) { return wake[application]; }
 
 /* The process that has the port of an application with an address: its stack, where that is a process of its own. */
-static uint32_t holder(uint32_t application)
+static uint32_t port_holder(uint32_t application)
 {
 	int stack = map->application[application].stack;
 	return stack >= 0 ? (uint32_t)stack : application;
 }
 
-int ports_wake_of_holder(uint32_t application) { return wake[holder(application)]; }
+int ports_wake_of_holder(uint32_t application) { return wake[port_holder(application)]; }
 
 int ports_bell_of_holder(uint32_t application, struct process *process, unsigned page)
 {
-	return bell_give(holder(application), process, page);
+	return bell_give(port_holder(application), process, page);
 }
 
 int ports_owner(uint32_t application)
 {
 	int served = map->application[application].stack_of;
 	uint32_t owner = served >= 0 ? (uint32_t)served : application;
-	return holder(owner) == application ? (int)owner : MAP_NONE;
+	return port_holder(owner) == application ? (int)owner : MAP_NONE;
 }
 
 /* Whether the program has ends of network ports, in any of its lives. */
@@ -80,7 +80,7 @@ static uint32_t ports_of(int of, uint32_t before)
 }
 
 /* As the port lies between the clusters `a` and `b`, whichever has the switch. */
-static bool joins(uint32_t application, uint32_t a, uint32_t b)
+static bool port_joins(uint32_t application, uint32_t a, uint32_t b)
 {
 	uint32_t user = map->application[application].cluster, of = switch_of(application)->cluster;
 	return (user == a && of == b) || (user == b && of == a);
@@ -92,7 +92,7 @@ static uint32_t number_of(uint32_t application)
 	uint32_t number = 0;
 	for (uint32_t i = 0; i < application; i++)
 		number += map_has_port(&map->application[i]) &&
-			  joins(i, map->application[application].cluster, switch_of(application)->cluster);
+			  port_joins(i, map->application[application].cluster, switch_of(application)->cluster);
 	return number;
 }
 
@@ -157,7 +157,7 @@ void ports_init(void)
 }
 
 /* Doorbell `bell` of the port's channel shall signal a notification with this badge, in all lives of its holder. */
-static int listen(struct port *p, unsigned bell, unsigned core, int notification, uint64_t badge)
+static int port_listen(struct port *p, unsigned bell, unsigned core, int notification, uint64_t badge)
 {
 	if (p->listens)
 		return 0;
@@ -203,8 +203,8 @@ static int attach_stack(uint32_t application, struct process *process, struct pr
 		return error ? error : process_give_badged(process, PROCESS_SLOT_PEER, wake[a->port_of], RIGHT_WRITE, switch_badge(p));
 	}
 	info->network.remote = 1;
-	uint32_t by = holder(application);
-	error = listen(p, bell_of_stack(p), map->application[by].core, wake[by], PORT_BADGE);
+	uint32_t by = port_holder(application);
+	error = port_listen(p, bell_of_stack(p), map->application[by].core, wake[by], PORT_BADGE);
 	return error ? error : give_doorbell(process, PROCESS_SLOT_PEER, p, bell_of_switch(p));
 }
 
@@ -222,10 +222,10 @@ static int attach_port_to_switch(uint32_t application, struct process *process, 
 	if (error)
 		return error;
 	if (p->channel < 0) {
-		error = bell_give(holder(application), process, PROCESS_BELL_PORTS + p->index);
-		return error ? error : process_give_badged(process, slot, wake[holder(application)], RIGHT_WRITE, PORT_BADGE);
+		error = bell_give(port_holder(application), process, PROCESS_BELL_PORTS + p->index);
+		return error ? error : process_give_badged(process, slot, wake[port_holder(application)], RIGHT_WRITE, PORT_BADGE);
 	}
-	error = listen(p, bell_of_switch(p), switch_of(application)->core, wake[a->port_of], switch_badge(p));
+	error = port_listen(p, bell_of_switch(p), switch_of(application)->core, wake[a->port_of], switch_badge(p));
 	return error ? error : give_doorbell(process, slot, p, bell_of_stack(p));
 }
 
@@ -246,7 +246,7 @@ static int attach_upper(uint32_t application, struct process *process, struct pr
 		error = bell_give((uint32_t)a->port_of, process, PROCESS_BELL_PORTS + index);
 		return error ? error : process_give_badged(process, slot, wake[a->port_of], RIGHT_WRITE, switch_badge(p));
 	}
-	error = listen(p, bell_of_stack(p), a->core, wake[application], 1ull << index % 64);
+	error = port_listen(p, bell_of_stack(p), a->core, wake[application], 1ull << index % 64);
 	return error ? error : give_doorbell(process, slot, p, bell_of_switch(p));
 }
 
@@ -269,7 +269,7 @@ static uint64_t wakes_end(uint32_t application, enum port_direction out)
 	bool here = out == PORT_TO_SWITCH ? map->application[application].cluster == ROOT->cluster : switch_is_here(application);
 	if (!here)
 		return (uint64_t)port[application].bell;
-	return (uint64_t)wake[out == PORT_TO_SWITCH ? holder(application) : (uint32_t)map->application[application].port_of];
+	return (uint64_t)wake[out == PORT_TO_SWITCH ? port_holder(application) : (uint32_t)map->application[application].port_of];
 }
 
 void port_end_close(int epochs, enum port_direction side)
@@ -297,7 +297,7 @@ static void close_all(uint32_t application, bool running)
 	for (uint32_t i = 0; i < map->application_count; i++) {
 		if (!port[i].exists)
 			continue;
-		if (holder(i) == application && (running || !port[i].open[PORT_TO_SWITCH]))
+		if (port_holder(i) == application && (running || !port[i].open[PORT_TO_SWITCH]))
 			close_end(i, PORT_TO_SWITCH);
 		if (map->application[i].port_of == (int)application && (running || !port[i].open[PORT_FROM_SWITCH]))
 			close_end(i, PORT_FROM_SWITCH);

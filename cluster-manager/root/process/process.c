@@ -127,7 +127,7 @@ static int give_slots(struct process *p, uint32_t application, uint32_t core)
 	return error;
 }
 
-static void describe(const struct map_application *a, struct gained_core core, struct process_info *info)
+static void process_describe(const struct map_application *a, struct gained_core core, struct process_info *info)
 {
 	memset(info, 0, sizeof(*info));
 	info->magic = PROCESS_INFO_MAGIC;
@@ -171,7 +171,7 @@ static int map_info(const struct process_info *info, int vspace)
 }
 
 /* What it has beside its image and stack, and where: `info` says it. */
-static int attach(struct process *p, uint32_t application, struct process_info *info, const char **step)
+static int process_attach(struct process *p, uint32_t application, struct process_info *info, const char **step)
 {
 	const struct map_application *a = &map->application[application];
 	*step = "its files";
@@ -197,7 +197,7 @@ static int attach(struct process *p, uint32_t application, struct process_info *
 }
 
 /* Everything but letting it run. */
-static int build(struct process *p, uint32_t application, struct thread_registers *registers, const char **step)
+static int process_build(struct process *p, uint32_t application, struct thread_registers *registers, const char **step)
 {
 	static struct process_info info;
 	const struct map_application *a = &map->application[application];
@@ -222,7 +222,7 @@ static int build(struct process *p, uint32_t application, struct thread_register
 	if (error)
 		return error;
 	core_use(application, core.index);
-	describe(a, core, &info);
+	process_describe(a, core, &info);
 	uint64_t random[2] = { random_word(), random_word() };
 	*step = "its stack";
 	error = promise_table_make(&p->touched, p->vspace, a->heap);
@@ -230,7 +230,7 @@ static int build(struct process *p, uint32_t application, struct thread_register
 		error = stack_make(a, &image, p, random, &registers->rsp, &info.cwd);
 	if (error)
 		return error;
-	error = attach(p, application, &info, step);
+	error = process_attach(p, application, &info, step);
 	if (error)
 		return error;
 	*step = "its information page";
@@ -307,7 +307,7 @@ int process_start(uint32_t application)
 	uint64_t before = memory_free();
 	*p = (struct process){ 0 };
 	owner_set(owner_application(application));
-	int error = build(p, application, &registers, &step);
+	int error = process_build(p, application, &registers, &step);
 	owner_set(OWNER_MANAGER);
 	p->memory += before - memory_free();
 	if (!error)

@@ -10,7 +10,7 @@ enum { FRAMES_SHARE = STEP_PAGES, SPLIT_WORK = STEP_PAGES / 2, STEPS_SHARE = 64 
 enum { STACK_NEAR = 64 * SIZE_4K };
 
 /* Frames are made later: BAD_CAP says that this one is not there yet. */
-static int change(const struct process *p, int frame, uint64_t page, unsigned from, unsigned to)
+static int page_protect(const struct process *p, int frame, uint64_t page, unsigned from, unsigned to)
 {
 	int error = 0;
 	if (from == to)
@@ -30,7 +30,7 @@ static int change_pages(const struct process *p, int frame, uint64_t page, uint6
 	uint64_t unused;
 	int error = 0;
 	for (; page < end && !error; page++, frame++)
-		error = change(p, frame, page, page_rights_of(&p->shield->rights, page, end, &unused), rights);
+		error = page_protect(p, frame, page, page_rights_of(&p->shield->rights, page, end, &unused), rights);
 	return error;
 }
 
@@ -44,7 +44,7 @@ static int protect_step(struct process *p, uint32_t step, uint64_t page, uint64_
 	int error = 0;
 	if (!s && page_rights_even(next, first, STEP_PAGES)) {
 		*work += 1;
-		return change(p, p->heap.first + (int)step, first, page_rights_of(&p->shield->rights, first, end, &unused), rights);
+		return page_protect(p, p->heap.first + (int)step, first, page_rights_of(&p->shield->rights, first, end, &unused), rights);
 	}
 	if (!s && !(s = split_make(p, step, &error)))
 		return error;

@@ -4,7 +4,7 @@
 #include <skerry/stubs.h>
 #include "random.h"
 
-static bool rdrand(uint64_t *word)
+static bool rdrand_word(uint64_t *word)
 {
 	unsigned a, b, c, d;
 	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_RDRND))
@@ -24,7 +24,7 @@ uint64_t random_word(void)
 	static uint64_t state;
 	uint64_t word = 0;
 	state += 0x9e3779b97f4a7c15ull ^ read_tsc();
-	rdrand(&word);
+	rdrand_word(&word);
 	word ^= state;
 	word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9ull;
 	word = (word ^ word >> 27) * 0x94d049bb133111ebull;

@@ -34,7 +34,7 @@ static void give_back(uint32_t program)
 	port[program] = (struct socket_port){ 0 };
 }
 
-static int make(struct socket_port *p)
+static int socket_port_make(struct socket_port *p)
 {
 	int error = 0;
 
@@ -49,7 +49,7 @@ static int make(struct socket_port *p)
 	return error < 0 ? error : 0;
 }
 
-static int open(uint32_t program)
+static int socket_port_open(uint32_t program)
 {
 	struct socket_port *p = &port[program];
 	uint32_t before;
@@ -58,7 +58,7 @@ static int open(uint32_t program)
 	if (p->exists)
 		return 0;
 	before = owner_set(owner_sockets(program));
-	error = make(p);
+	error = socket_port_make(p);
 	owner_set(before);
 	if (error)
 		give_back(program);
@@ -88,7 +88,7 @@ int sockets_attach(uint32_t application, struct process *process, struct process
 		return 0;
 	if (sockets_used(application) && port[program].state[!side] != SIDE_ATTACHED)
 		give_back((uint32_t)program);
-	error = sockets_used(application) ? -SKERRY_BUSY : open((uint32_t)program);
+	error = sockets_used(application) ? -SKERRY_BUSY : socket_port_open((uint32_t)program);
 	if (!error)
 		error = vspace_map_range(process->vspace, port[program].head[side], HEAD_FRAMES, SIZE_4K,
 					 PROCESS_SOCKETS_VADDR, RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK);
@@ -118,7 +118,7 @@ void sockets_ended(uint32_t application)
 	enum socket_side side = side_of(application);
 	struct socket_port_header *header;
 
-	if (program < 0 || open((uint32_t)program)) /* a peer that starts later shall see it, too */
+	if (program < 0 || socket_port_open((uint32_t)program)) /* a peer that starts later shall see it, too */
 		return;
 	port[program].state[side] = SIDE_ENDED;
 	if (port[program].state[!side] == SIDE_ENDED) {

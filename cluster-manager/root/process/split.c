@@ -40,7 +40,7 @@ int split_map(const struct process *p, int first, uint64_t page, uint32_t count)
 }
 
 /* Makes the frames of a part, without mapping them. */
-static int make(struct process *p, struct split *s, unsigned part)
+static int part_make(struct process *p, struct split *s, unsigned part)
 {
 	int error = memory_retype(p->heap.unit + (int)s->step, OBJECT_FRAME_4K, s->first + (int)part * PART_PAGES, PART_PAGES);
 	if (error)
@@ -64,7 +64,7 @@ int split_keep(struct process *p, struct split *s, unsigned part)
 	require(part < PARTS);
 	if (s->made >> part & 1)
 		return 0; /* another thread touched it, too */
-	int error = make(p, s, part);
+	int error = part_make(p, s, part);
 	return error ? error : map_part(p, s, part);
 }
 
@@ -105,7 +105,7 @@ static int give_content(struct process *p, struct split *s, const uint64_t *cont
 			any |= content[i];
 		if (!any)
 			continue;
-		error = make(p, s, part);
+		error = part_make(p, s, part);
 		void *window = error ? NULL : window_open(s->first + (int)part * PART_PAGES, PART_PAGES);
 		if (!window)
 			return error ? error : -SKERRY_NO_MEMORY;
@@ -128,7 +128,7 @@ static int take_unit(struct process *p, uint32_t step, const uint64_t **content)
 	return error;
 }
 
-static int build(struct process *p, struct split *s, const uint64_t *content)
+static int split_build(struct process *p, struct split *s, const uint64_t *content)
 {
 	const uint32_t number = p->shield->split_count;
 	const uint64_t word = (PROCESS_TOUCHED_SPLITS + 128 * (uint64_t)number) / 64;
@@ -156,7 +156,7 @@ struct split *split_make(struct process *p, uint32_t step, int *error)
 	*s = (struct split){ .step = step, .first = first };
 	*error = take_unit(p, step, &content);
 	if (!*error)
-		*error = build(p, s, content);
+		*error = split_build(p, s, content);
 	else if (!content)
 		slots_give(first, STEP_PAGES);
 	if (content)

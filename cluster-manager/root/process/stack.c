@@ -27,7 +27,7 @@ struct builder {
 static uint64_t address_of(const struct builder *b) { return PROCESS_STACK_TOP - ARGUMENT_BYTES + b->top; }
 
 /* The address in the program, or 0 when there is no room. */
-static uint64_t push(struct builder *b, const void *bytes, uint64_t size)
+static uint64_t stack_push(struct builder *b, const void *bytes, uint64_t size)
 {
 	if (size > b->top)
 		return 0;
@@ -40,7 +40,7 @@ static uint64_t push(struct builder *b, const void *bytes, uint64_t size)
 static bool push_strings(struct builder *b, const struct map_list *list, uint64_t *table, uint64_t *count, uint64_t most)
 {
 	for (const char *s = map_next_string(map, list, NULL); s; s = map_next_string(map, list, s)) {
-		if (*count == most || !(table[*count] = push(b, s, strlen(s) + 1)))
+		if (*count == most || !(table[*count] = stack_push(b, s, strlen(s) + 1)))
 			return false;
 		++*count;
 	}
@@ -48,19 +48,19 @@ static bool push_strings(struct builder *b, const struct map_list *list, uint64_
 	return true;
 }
 
-static int build(struct builder *b, const struct map_application *a, const struct elf_image *image,
+static int stack_build(struct builder *b, const struct map_application *a, const struct elf_image *image,
 		 const uint64_t random[2], uint64_t *cwd)
 {
 	uint64_t argv[MAP_MAX_ARGUMENTS + 1], envp[MAP_MAX_VARIABLES + 1];
 	uint64_t argc = 1, variables = 0;
-	argv[0] = push(b, a->program, strlen(a->program) + 1);
+	argv[0] = stack_push(b, a->program, strlen(a->program) + 1);
 	if (!argv[0] || !push_strings(b, &a->args, argv, &argc, MAP_MAX_ARGUMENTS) ||
 	    !push_strings(b, &a->env, envp, &variables, MAP_MAX_VARIABLES))
 		return -SKERRY_BAD_ARGUMENT;
 	*cwd = 0;
-	if (a->cwd.size && !(*cwd = push(b, map_bytes(map, &a->cwd), a->cwd.size)))
+	if (a->cwd.size && !(*cwd = stack_push(b, map_bytes(map, &a->cwd), a->cwd.size)))
 		return -SKERRY_BAD_ARGUMENT;
-	uint64_t random_address = push(b, random, 16);
+	uint64_t random_address = stack_push(b, random, 16);
 
 	uint64_t auxv[][2] = {
 		{ AT_PHDR, elf_headers(image) }, { AT_PHENT, image->header_size }, { AT_PHNUM, image->header_count },
@@ -73,10 +73,10 @@ static int build(struct builder *b, const struct map_application *a, const struc
 	if (!random_address || size + 16 > b->top)
 		return -SKERRY_BAD_ARGUMENT;
 	b->top = ((b->top - size) & ~15ull) + size;
-	push(b, auxv, sizeof(auxv));
-	push(b, envp, (variables + 1) * 8);
-	push(b, argv, (argc + 1) * 8);
-	push(b, &argc, 8);
+	stack_push(b, auxv, sizeof(auxv));
+	stack_push(b, envp, (variables + 1) * 8);
+	stack_push(b, argv, (argc + 1) * 8);
+	stack_push(b, &argc, 8);
 	return 0;
 }
 
@@ -91,7 +91,7 @@ int stack_make(const struct map_application *a, const struct elf_image *image, s
 	struct builder b = { window_open(p->stack.first + FRAMES - ARGUMENT_FRAMES, ARGUMENT_FRAMES), ARGUMENT_BYTES };
 	if (!b.memory)
 		return -SKERRY_NO_MEMORY;
-	error = build(&b, a, image, random, cwd);
+	error = stack_build(&b, a, image, random, cwd);
 	window_close();
 	*stack_pointer = address_of(&b);
 	return error ? error : promise_map(&p->stack, p->vspace, &p->touched, FRAMES / STEP - 1, RIGHT_READ | RIGHT_WRITE);

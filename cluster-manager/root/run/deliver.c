@@ -53,7 +53,7 @@ static bool has_room(uint32_t cluster, uint16_t type, size_t size)
 }
 
 /* Orders come from the primary only, reports come to the primary only. Null, or what the sender did wrong. */
-static const char *take(const struct mail *mail)
+static const char *mail_take(const struct mail *mail)
 {
 	enum message_type type = (enum message_type)mail->type;
 	bool is_report = type >= REPORT_BOOT;
@@ -83,7 +83,7 @@ static void peer_lost(uint32_t cluster, const char *text)
 		mail_then_power_off(1); /* nobody else is left to order it */
 }
 
-static void deliver(const struct mail *mail)
+static void deliver_one(const struct mail *mail)
 {
 	switch (mail->kind) {
 	case MAIL_PEER_LOST:
@@ -94,7 +94,7 @@ static void deliver(const struct mail *mail)
 			recount();
 		break;
 	case MAIL_PEER: {
-		const char *wrong = take(mail);
+		const char *wrong = mail_take(mail);
 		if (wrong)
 			channel_complain(mail->cluster, wrong);
 		break;
@@ -103,7 +103,7 @@ static void deliver(const struct mail *mail)
 		if (mail->type == REPORT_CONSOLE) /* a line of this manager's own (console.h) */
 			text_pass(REPORT_CONSOLE, ABOUT_MANAGER, mail->body, mail->size);
 		else
-			take(mail); /* what makes no sense by now, such as a report of a program that is gone, has no effect */
+			mail_take(mail); /* what makes no sense by now, such as a report of a program that is gone, has no effect */
 	}
 }
 
@@ -130,7 +130,7 @@ bool mail_deliver(void)
 			is_last = false;
 			return false;
 		}
-		deliver(&mail);
+		deliver_one(&mail);
 	}
 	return true;
 }

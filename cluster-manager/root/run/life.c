@@ -14,7 +14,7 @@
 static struct report_life life[MAP_MAX_APPLICATIONS]; /* `serving`: that was told */
 static struct listeners told[MAP_MAX_APPLICATIONS]; /* a program that listens at more cannot fill the mailbox */
 
-static bool start(uint32_t application)
+static bool life_begin(uint32_t application)
 {
 	int error = process_start(application);
 	life[application] = (struct report_life){ .state = error ? LIFE_FAILED : LIFE_RUNS, .value = (uint32_t)-error };
@@ -34,8 +34,8 @@ bool life_start(uint32_t application)
 	int peer = sockets_used(application) ? sockets_peer(application) : -1;
 	if (peer >= 0 && process_started((uint32_t)peer))
 		life_end((uint32_t)peer); /* what it knows of the sockets is the former life's */
-	if (start(application) && peer >= 0)
-		start((uint32_t)peer);
+	if (life_begin(application) && peer >= 0)
+		life_begin((uint32_t)peer);
 	return true;
 }
 

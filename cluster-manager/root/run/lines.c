@@ -11,7 +11,7 @@ struct line {
 
 static struct line unfinished[MAP_MAX_APPLICATIONS];
 
-static void pass(uint32_t application, struct line *line)
+static void line_pass(uint32_t application, struct line *line)
 {
 	text_pass(REPORT_CONSOLE, application, line->bytes, line->length);
 	line->length = 0;
@@ -21,7 +21,7 @@ void line_flush(uint32_t application)
 {
 	struct line *line = &unfinished[application];
 	if (line->length)
-		pass(application, line);
+		line_pass(application, line);
 }
 
 void line_write(uint32_t application, const char *bytes, size_t length)
@@ -29,10 +29,10 @@ void line_write(uint32_t application, const char *bytes, size_t length)
 	struct line *line = &unfinished[application];
 	for (size_t i = 0; i < length; i++) {
 		if (bytes[i] == '\n') {
-			pass(application, line);
+			line_pass(application, line);
 		} else if (bytes[i] != '\r') {
 			if (line->length == CONSOLE_LINE_MAX)
-				pass(application, line);
+				line_pass(application, line);
 			line->bytes[line->length++] = bytes[i];
 		}
 	}

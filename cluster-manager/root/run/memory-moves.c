@@ -23,17 +23,17 @@ static struct {
 static uint64_t seen;   /* changes, when parked memory was last looked for */
 static uint32_t again;  /* ticks until it is looked for in any case; 0: it is not */
 
-static const struct memory_control *control(void) { return (const struct memory_control *)ROOT_MEMORY_VADDR; }
+static const struct memory_control *control_words(void) { return (const struct memory_control *)ROOT_MEMORY_VADDR; }
 static uint64_t piece_count(void) { return ROOT->memory_size - sizeof(struct memory_control); } /* those behind the last are none */
 
-static void tell(enum memory_event what, uint32_t pieces, uint32_t cluster, int error)
+static void report_event(enum memory_event what, uint32_t pieces, uint32_t cluster, int error)
 {
 	const struct report_moved body = { .number = order_now.number, .what = what, .pieces = pieces, .cluster = cluster,
 		                           .free = memory_free_pieces(), .error = (uint32_t)-error };
 	report(REPORT_MOVED, &body, sizeof(body));
 }
 
-static bool is_parked_for(uint64_t piece, uint32_t cluster) { return memory_read(control(), piece) == memory_byte(MEMORY_PARKED, cluster); }
+static bool is_parked_for(uint64_t piece, uint32_t cluster) { return memory_read(control_words(), piece) == memory_byte(MEMORY_PARKED, cluster); }
 
 /* log2 of the bytes of the largest aligned block of at most `most` pieces that begins there and is parked for the cluster. */
 static unsigned block_at_piece(uint64_t piece, uint32_t cluster, uint64_t most)
@@ -67,13 +67,13 @@ static uint32_t take_parked(uint32_t cluster, uint64_t most, int *error)
 }
 
 /* Of clusters that have not taken it, this one excepted: on an order from outside. */
-static void adopt(uint32_t pieces)
+static void adopt_pieces(uint32_t pieces)
 {
 	uint32_t taken = 0;
 	int error = 0;
 	for (uint32_t i = 0; i < ROOT->controlled_count && taken < pieces; i++)
 		taken += take_parked(ROOT->controlled[i], pieces - taken, &error);
-	tell(MEMORY_ADOPTED, taken, ROOT->cluster, error);
+	report_event(MEMORY_ADOPTED, taken, ROOT->cluster, error);
 }
 
 static void give_up(uint32_t pieces)
@@ -81,19 +81,19 @@ static void give_up(uint32_t pieces)
 	uint32_t to = order_now.to, given = 0;
 	int error = 0;
 	if (!map_cluster(map, to))
-		return tell(MEMORY_REFUSED, 0, ROOT->cluster, -SKERRY_BAD_ARGUMENT);
+		return report_event(MEMORY_REFUSED, 0, ROOT->cluster, -SKERRY_BAD_ARGUMENT);
 	if (watch_verdict(to))
-		return tell(MEMORY_IS_DOWN, 0, to, 0);
+		return report_event(MEMORY_IS_DOWN, 0, to, 0);
 	if (memory_free_pieces() < pieces)
-		return tell(MEMORY_TOO_LITTLE, 0, to, 0);
+		return report_event(MEMORY_TOO_LITTLE, 0, to, 0);
 	given = memory_part_with(pieces, to, &error);
 	order_now.ticks = given ? TAKE_BACK : 0;
 	if (given)
 		console_print("%u MiB are for cluster %u now", given << (MEMORY_PIECE_BITS - 20), to);
-	tell(given ? MEMORY_GIVEN : MEMORY_REFUSED, given, to, error);
+	report_event(given ? MEMORY_GIVEN : MEMORY_REFUSED, given, to, error);
 }
 
-static void obey(uint64_t word)
+static void order_obey(uint64_t word)
 {
 	if (!ledger_memory_is(word) || word == order_now.obeyed)
 		return;
@@ -102,7 +102,7 @@ static void obey(uint64_t word)
 	order_now.to = ledger_memory_to(word);
 	order_now.ticks = 0;
 	if (order_now.to == ROOT->cluster)
-		adopt(ledger_memory_pieces(word));
+		adopt_pieces(ledger_memory_pieces(word));
 	else
 		give_up(ledger_memory_pieces(word));
 }
@@ -115,13 +115,13 @@ static void take_back(void)
 		return;
 	uint32_t pieces = take_parked(order_now.to, UINT64_MAX, &error);
 	if (pieces)
-		tell(MEMORY_RETURNED, pieces, order_now.to, error);
+		report_event(MEMORY_RETURNED, pieces, order_now.to, error);
 }
 
 static uint32_t take_own(void)
 {
 	int error;
-	seen = atomic_load_explicit(&control()->changes, memory_order_acquire);
+	seen = atomic_load_explicit(&control_words()->changes, memory_order_acquire);
 	uint32_t pieces = take_parked(ROOT->cluster, UINT64_MAX, &error);
 	again = error ? AGAIN : 0;
 	if (pieces)
@@ -129,13 +129,13 @@ static uint32_t take_own(void)
 	return pieces;
 }
 
-static void look(void)
+static void orders_poll(void)
 {
-	if (atomic_load_explicit(&control()->changes, memory_order_acquire) == seen && (!again || --again))
+	if (atomic_load_explicit(&control_words()->changes, memory_order_acquire) == seen && (!again || --again))
 		return;
 	uint32_t pieces = take_own();
 	if (pieces)
-		tell(MEMORY_TAKEN, pieces, ROOT->cluster, 0);
+		report_event(MEMORY_TAKEN, pieces, ROOT->cluster, 0);
 }
 
 void memory_moves_begin(void)
@@ -148,7 +148,7 @@ void memory_moves_tick(void)
 {
 	if (!ROOT->memory_control || !ROOT->ledger_count)
 		return;
-	obey(atomic_load_explicit(&((const struct ledger *)ROOT_LEDGER_VADDR)->kernel.memory, memory_order_relaxed));
+	order_obey(atomic_load_explicit(&((const struct ledger *)ROOT_LEDGER_VADDR)->kernel.memory, memory_order_relaxed));
 	take_back();
-	look();
+	orders_poll();
 }

@@ -27,14 +27,14 @@ static uint64_t read_core(uint32_t cpu, uint32_t *index)
 	return word;
 }
 
-static void tell(enum core_event what, uint32_t cpu, uint32_t to, int error)
+static void report_event(enum core_event what, uint32_t cpu, uint32_t to, int error)
 {
 	const struct report_core body = { .number = order_now.number, .what = what, .cpu = cpu, .to = to, .error = (uint32_t)-error };
 	report(REPORT_CORE, &body, sizeof(body));
 }
 
 /* Why a core is not given up; CORE_LEFT: nothing speaks against it here, the kernel has the last word. */
-static enum core_event refusal(uint32_t index)
+static enum core_event core_refusal(uint32_t index)
 {
 	if (index == 0)
 		return CORE_IS_FIRST;
@@ -56,17 +56,17 @@ static void give_up(void)
 {
 	uint32_t index = 0;
 	uint64_t word = read_core(order_now.cpu, &index);
-	enum core_event why = refusal(index);
+	enum core_event why = core_refusal(index);
 	order_now.is_leaving = false;
 	if (core_state(word) != CORE_OWNED || core_owner(word) != ROOT->cluster)
-		return tell(CORE_IS_NOT_OURS, order_now.cpu, order_now.to, 0);
+		return report_event(CORE_IS_NOT_OURS, order_now.cpu, order_now.to, 0);
 	if (why != CORE_LEFT)
-		return tell(why, order_now.cpu, order_now.to, 0);
+		return report_event(why, order_now.cpu, order_now.to, 0);
 	core_given_up(index); /* no program is placed on it any more */
 	int error = core_leave_for(ROOT_SLOT_CLUSTER_CONTROL, order_now.cpu, order_now.to);
 	if (!error) {
 		is_joined[index] = false;
-		return tell(CORE_LEFT, order_now.cpu, order_now.to, 0);
+		return report_event(CORE_LEFT, order_now.cpu, order_now.to, 0);
 	}
 	if (error == -SKERRY_BUSY && order_now.tries++ < TRIES) {
 		order_now.is_leaving = true; /* again at the next tick */
@@ -74,10 +74,10 @@ static void give_up(void)
 	}
 	if (is_joined[index])
 		core_gained(index, order_now.cpu);
-	tell(CORE_REFUSED, order_now.cpu, order_now.to, error);
+	report_event(CORE_REFUSED, order_now.cpu, order_now.to, error);
 }
 
-static void obey(uint64_t word)
+static void order_obey(uint64_t word)
 {
 	if (!ledger_move_is(word) || word == order_now.obeyed)
 		return;
@@ -92,7 +92,7 @@ static void obey(uint64_t word)
 	}
 	int error = core_control_take(ROOT_SLOT_CLUSTER_CONTROL, order_now.cpu);
 	if (error)
-		tell(CORE_REFUSED, order_now.cpu, order_now.to, error);
+		report_event(CORE_REFUSED, order_now.cpu, order_now.to, error);
 }
 
 /* Parked for us, or on the way to us, or here. */
@@ -108,12 +108,12 @@ static void look_at(uint32_t cpu)
 		if (index >= ROOT->cpu_count)
 			core_gained(index, cpu);
 		console_print("core %s is this cluster's now", map->cpu[cpu].name);
-		tell(CORE_JOINED, cpu, ROOT->cluster, 0);
+		report_event(CORE_JOINED, cpu, ROOT->cluster, 0);
 	}
 }
 
 /* What the map gives us and was not moved is no news. */
-static void begin(void)
+static void moves_begin(void)
 {
 	for (uint32_t i = 0; i < ROOT->cpu_count; i++) {
 		uint32_t index = 0;
@@ -129,9 +129,9 @@ void moves_tick(void)
 	if (!ROOT->core_control || !ROOT->ledger_count || !own->spare_cores)
 		return;
 	if (!has_begun)
-		begin();
+		moves_begin();
 	has_begun = true;
-	obey(atomic_load_explicit(&((const struct ledger *)ROOT_LEDGER_VADDR)->kernel.move, memory_order_relaxed));
+	order_obey(atomic_load_explicit(&((const struct ledger *)ROOT_LEDGER_VADDR)->kernel.move, memory_order_relaxed));
 	if (order_now.is_leaving)
 		give_up();
 	for (uint32_t i = 0; map_core_cpu(map, own, i) != MAP_NONE; i++)

@@ -8,7 +8,7 @@
 #include "root.h"
 
 /* Random numbers (Marsaglia, Xorshift RNGs, 2003) over what other clusters read of this one's words. */
-static void spoil(uint64_t *memory, size_t bytes)
+static void memory_spoil(uint64_t *memory, size_t bytes)
 {
 	static uint64_t x = 88172645463325252ull;
 	for (size_t i = 0; i < bytes / sizeof(*memory); i++) {
@@ -22,8 +22,8 @@ static void spoil(uint64_t *memory, size_t bytes)
 static void spoil_all(void)
 {
 	for (uint32_t i = 0; i < ROOT->channel_count; i++)
-		spoil((uint64_t *)(CHANNEL_VADDR + i * CHANNEL_STRIDE), CHANNEL_RINGS + 2 * CHANNEL_RING);
-	spoil((uint64_t *)&((struct ledger *)ROOT_LEDGER_VADDR)->manager, sizeof(struct ledger_manager));
+		memory_spoil((uint64_t *)(CHANNEL_VADDR + i * CHANNEL_STRIDE), CHANNEL_RINGS + 2 * CHANNEL_RING);
+	memory_spoil((uint64_t *)&((struct ledger *)ROOT_LEDGER_VADDR)->manager, sizeof(struct ledger_manager));
 }
 
 static void report_granularity(uint32_t number, enum granularity wanted, int error)

@@ -22,7 +22,7 @@ uint32_t barrier_released(void) { return released; }
 bool run_is_over(void) { return is_over; }
 
 /* Statistics are taken first and sent last, so that all waiters go on at once. Between the first two barriers a load runs. */
-static void release(uint32_t barrier)
+static void barrier_release(uint32_t barrier)
 {
 	stats_take(barrier);
 	if (is_primary() && barrier == 1)
@@ -34,7 +34,7 @@ static void release(uint32_t barrier)
 	stats_report();
 }
 
-static void finish(void)
+static void run_finish(void)
 {
 	is_over = true;
 	stats_take(STATS_END);
@@ -81,7 +81,7 @@ bool order_execute(enum message_type type, const void *body, size_t size)
 		if (size != sizeof(barrier))
 			return false;
 		memcpy(&barrier, body, sizeof(barrier));
-		release(barrier);
+		barrier_release(barrier);
 		return true;
 	case ORDER_RELEASED:
 		if (size != sizeof(released))
@@ -107,7 +107,7 @@ bool order_execute(enum message_type type, const void *body, size_t size)
 	case ORDER_FINISH:
 		if (size != 0)
 			return false;
-		finish();
+		run_finish();
 		return true;
 	case ORDER_POWER_OFF:
 		if (size != sizeof(status))

@@ -16,7 +16,7 @@
 #include "texts.h"
 
 /* A cluster speaks for its own applications only. */
-static bool owns(uint32_t cluster, uint32_t application)
+static bool cluster_owns(uint32_t cluster, uint32_t application)
 {
 	return application < map->application_count && map->application[application].cluster == cluster;
 }
@@ -27,7 +27,7 @@ static bool owns(uint32_t cluster, uint32_t application)
  */
 static const char AGAIN[] = ",\"again\":true";
 
-static void event(const char *name, uint32_t application, const char *field, uint64_t value, const char *more)
+static void print_event(const char *name, uint32_t application, const char *field, uint64_t value, const char *more)
 {
 	struct text *t = results_begin(name);
 	results_application(t, application);
@@ -37,7 +37,7 @@ static void event(const char *name, uint32_t application, const char *field, uin
 	results_end(t);
 }
 
-static bool boot(uint32_t cluster, const struct report_boot *b, size_t size)
+static bool boot_reported(uint32_t cluster, const struct report_boot *b, size_t size)
 {
 	int place = cluster_place(cluster);
 	if (size != sizeof(*b) || place < 0)
@@ -55,32 +55,32 @@ static bool boot(uint32_t cluster, const struct report_boot *b, size_t size)
 	return true;
 }
 
-static bool started(uint32_t i, uint32_t kib)
+static bool application_started(uint32_t i, uint32_t kib)
 {
 	if (!published_start(i))
 		return true;
-	event("started", i, "memory", (uint64_t)kib * 1024, "");
+	print_event("started", i, "memory", (uint64_t)kib * 1024, "");
 	sample_memory(i, (uint64_t)kib * 1024);
 	return true;
 }
 
-static bool about(uint32_t cluster, enum message_type type, const struct about_application *a)
+static bool application_reported(uint32_t cluster, enum message_type type, const struct about_application *a)
 {
 	uint32_t i = a->application;
-	if (!owns(cluster, i) || !run_may_happen(RUN_EVENT_STARTED, i))
+	if (!cluster_owns(cluster, i) || !run_may_happen(RUN_EVENT_STARTED, i))
 		return false;
 	switch (type) {
 	case REPORT_STARTED:
-		return started(i, a->value);
+		return application_started(i, a->value);
 	case REPORT_FAILED:
-		event("failed", i, "error", a->value, "");
+		print_event("failed", i, "error", a->value, "");
 		run_happened(RUN_EVENT_FAILED, i, 0);
 		return true;
 	case REPORT_ARRIVED:
 		run_happened(RUN_EVENT_ARRIVED, i, a->value);
 		return true;
 	case REPORT_EXITED:
-		event("exit", i, "status", a->value, "");
+		print_event("exit", i, "status", a->value, "");
 		run_happened(RUN_EVENT_EXITED, i, a->value);
 		return true;
 	default:
@@ -89,10 +89,10 @@ static bool about(uint32_t cluster, enum message_type type, const struct about_a
 }
 
 /* A listener on the program's own loopback interface is an event, and no more: no other program reaches it. */
-static bool serving(uint32_t cluster, const struct report_serving *s)
+static bool serving_reported(uint32_t cluster, const struct report_serving *s)
 {
 	uint32_t i = s->application, ip = s->address;
-	if (!owns(cluster, i) || !run_may_happen(RUN_EVENT_STARTED, i) || s->port > UINT16_MAX)
+	if (!cluster_owns(cluster, i) || !run_may_happen(RUN_EVENT_STARTED, i) || s->port > UINT16_MAX)
 		return false;
 	if (published_listener(i, (struct listener){ ip, (uint16_t)s->port })) {
 		struct text *t = results_begin("listening");
@@ -102,14 +102,14 @@ static bool serving(uint32_t cluster, const struct report_serving *s)
 	}
 	if (ipv4_is_loopback(ip) || run_application(i)->serving)
 		return true;
-	event("serving", i, "tsc", read_tsc(), "");
+	print_event("serving", i, "tsc", read_tsc(), "");
 	run_happened(RUN_EVENT_SERVING, i, 0);
 	return true;
 }
 
-static bool fault(uint32_t cluster, const struct report_fault *f, size_t size)
+static bool fault_reported(uint32_t cluster, const struct report_fault *f, size_t size)
 {
-	if (size != sizeof(*f) || !owns(cluster, f->application) ||
+	if (size != sizeof(*f) || !cluster_owns(cluster, f->application) ||
 	    !run_may_happen(RUN_EVENT_KILLED, f->application))
 		return false;
 	fault_publish(f);
@@ -118,30 +118,30 @@ static bool fault(uint32_t cluster, const struct report_fault *f, size_t size)
 }
 
 /* Counters that are not as they may be are told of by what is wrong with them. */
-static bool told(uint32_t cluster, const char *wrong)
+static bool counters_invalid(uint32_t cluster, const char *wrong)
 {
 	if (wrong)
 		channel_complain(cluster, wrong);
 	return true;
 }
 
-static bool counters(uint32_t cluster, enum message_type type, const struct report_record *r, size_t size)
+static bool counters_reported(uint32_t cluster, enum message_type type, const struct report_record *r, size_t size)
 {
 	const size_t head = offsetof(struct report_record, word);
 	int place = cluster_place(cluster);
 	if (size < head || place < 0)
 		return false;
 	if (type == REPORT_STATS_CORE)
-		return told(cluster, stats_core_came((uint32_t)place, r, size));
+		return counters_invalid(cluster, stats_core_came((uint32_t)place, r, size));
 	if (type == REPORT_SAMPLE_CORE)
-		return told(cluster, sample_core_came((uint32_t)place, r, size));
-	return size % 8 == 0 && told(cluster, locks_publish((uint32_t)place, r, (size - head) / 8));
+		return counters_invalid(cluster, sample_core_came((uint32_t)place, r, size));
+	return size % 8 == 0 && counters_invalid(cluster, locks_publish((uint32_t)place, r, (size - head) / 8));
 }
 
-static bool stats(uint32_t cluster, const struct report_stats *s, size_t size)
+static bool stats_reported(uint32_t cluster, const struct report_stats *s, size_t size)
 {
 	int place = cluster_place(cluster);
-	return size == sizeof(*s) && place >= 0 && told(cluster, stats_publish((uint32_t)place, s));
+	return size == sizeof(*s) && place >= 0 && counters_invalid(cluster, stats_publish((uint32_t)place, s));
 }
 
 static bool memory(uint32_t cluster, const struct report_memory *m, size_t size)
@@ -152,14 +152,14 @@ static bool memory(uint32_t cluster, const struct report_memory *m, size_t size)
 	    size != head + m->count * sizeof(m->each[0]))
 		return false;
 	for (uint32_t i = 0; i < m->count; i++)
-		if (!owns(cluster, m->each[i].application))
+		if (!cluster_owns(cluster, m->each[i].application))
 			return false;
 	memory_publish(cluster, m);
 	run_happened(RUN_EVENT_FINISHED, (uint32_t)place, 0); /* the last thing a cluster says of a run */
 	return true;
 }
 
-static bool sample(uint32_t cluster, const struct report_sample *s, size_t size)
+static bool sample_reported(uint32_t cluster, const struct report_sample *s, size_t size)
 {
 	int place = cluster_place(cluster);
 	if (size != sizeof(*s) || place < 0 || !s->tsc_hz || s->memory_free > s->memory_total)
@@ -168,7 +168,7 @@ static bool sample(uint32_t cluster, const struct report_sample *s, size_t size)
 	return true;
 }
 
-static bool granularity(uint32_t cluster, const struct report_granularity *g, size_t size)
+static bool granularity_reported(uint32_t cluster, const struct report_granularity *g, size_t size)
 {
 	if (size != sizeof(*g) || g->fine > GRANULARITY_FINE)
 		return false;
@@ -179,11 +179,11 @@ static bool granularity(uint32_t cluster, const struct report_granularity *g, si
 	return true;
 }
 
-static bool core(uint32_t cluster, const struct report_core *c, size_t size)
+static bool core_reported(uint32_t cluster, const struct report_core *c, size_t size)
 {
 	static const char *const names[CORE_EVENTS] = { "left", "joined", "first", "programs", "elsewhere", "busy", "program" };
 	if (size != sizeof(*c) || c->what >= CORE_EVENTS || c->cpu >= map->cpu_count || !map_cluster(map, c->to) ||
-	    (c->what == CORE_RUNS && !owns(cluster, c->application)))
+	    (c->what == CORE_RUNS && !cluster_owns(cluster, c->application)))
 		return false;
 	struct text *t = results_begin("core");
 	text_format(t, ",\"cluster\":%u,\"number\":%u,\"what\":\"%s\",\"cpu\":%u,\"to\":%u,\"error\":%u", cluster, c->number,
@@ -196,7 +196,7 @@ static bool core(uint32_t cluster, const struct report_core *c, size_t size)
 	return true;
 }
 
-static bool moved(uint32_t cluster, const struct report_moved *m, size_t size)
+static bool memory_reported(uint32_t cluster, const struct report_moved *m, size_t size)
 {
 	static const char *const names[MEMORY_EVENTS] = { "given", "taken", "adopted", "returned", "too-little", "down", "refused" };
 	if (size != sizeof(*m) || m->what >= MEMORY_EVENTS || !map_cluster(map, m->cluster))
@@ -209,7 +209,7 @@ static bool moved(uint32_t cluster, const struct report_moved *m, size_t size)
 }
 
 /* A note of this manager to itself. */
-static bool unsent(uint32_t cluster, const struct about_application *a)
+static bool unsent_reported(uint32_t cluster, const struct about_application *a)
 {
 	if (cluster != ROOT->cluster || !run_may_happen(RUN_EVENT_UNSENT, a->application))
 		return false;
@@ -231,18 +231,18 @@ static bool note_cluster(uint32_t cluster, enum message_type type, const void *b
 }
 
 /* Of this cluster's own programs any manager may say that they are gone: this one was lost, and cannot know. */
-static bool life(uint32_t cluster, const struct report_life *l, size_t size)
+static bool life_reported(uint32_t cluster, const struct report_life *l, size_t size)
 {
 	if (size != sizeof(*l) || l->state == LIFE_NONE || l->state > LIFE_GONE || l->arrived > UINT32_MAX / 2 ||
-	    !(owns(cluster, l->application) || (owns(ROOT->cluster, l->application) && l->state == LIFE_GONE)))
+	    !(cluster_owns(cluster, l->application) || (cluster_owns(ROOT->cluster, l->application) && l->state == LIFE_GONE)))
 		return false;
 	if (l->state == LIFE_RUNS && l->serving && run_may_happen(RUN_EVENT_RUNS, l->application))
-		event("serving", l->application, "tsc", read_tsc(), AGAIN);
+		print_event("serving", l->application, "tsc", read_tsc(), AGAIN);
 	run_life(l);
 	return true;
 }
 
-static bool recounted(uint32_t cluster, const struct report_recounted *r, size_t size)
+static bool recount_reported(uint32_t cluster, const struct report_recounted *r, size_t size)
 {
 	if (size != sizeof(*r) || cluster_place(cluster) < 0 || memchr(r->text, 0, sizeof(r->text)) == NULL)
 		return false;
@@ -254,7 +254,7 @@ bool report_take(uint32_t cluster, enum message_type type, const void *body, siz
 {
 	switch (type) {
 	case REPORT_BOOT:
-		return boot(cluster, body, size);
+		return boot_reported(cluster, body, size);
 	case REPORT_CONSOLE:
 	case REPORT_RESULT: {
 		const struct about_application *a = body;
@@ -265,36 +265,36 @@ bool report_take(uint32_t cluster, enum message_type type, const void *body, siz
 	case REPORT_FAILED:
 	case REPORT_ARRIVED:
 	case REPORT_EXITED:
-		return size == sizeof(struct about_application) && about(cluster, type, body);
+		return size == sizeof(struct about_application) && application_reported(cluster, type, body);
 	case REPORT_SERVING:
-		return size == sizeof(struct report_serving) && serving(cluster, body);
+		return size == sizeof(struct report_serving) && serving_reported(cluster, body);
 	case NOTE_UNSENT:
-		return size == sizeof(struct about_application) && unsent(cluster, body);
+		return size == sizeof(struct about_application) && unsent_reported(cluster, body);
 	case NOTE_LOADED:
 	case NOTE_DOWN:
 		return note_cluster(cluster, type, body, size);
 	case REPORT_FAULTED:
-		return fault(cluster, body, size);
+		return fault_reported(cluster, body, size);
 	case REPORT_STATS:
-		return stats(cluster, body, size);
+		return stats_reported(cluster, body, size);
 	case REPORT_STATS_CORE:
 	case REPORT_LOCKS:
 	case REPORT_SAMPLE_CORE:
-		return counters(cluster, type, body, size);
+		return counters_reported(cluster, type, body, size);
 	case REPORT_MEMORY:
 		return memory(cluster, body, size);
 	case REPORT_SAMPLE:
-		return sample(cluster, body, size);
+		return sample_reported(cluster, body, size);
 	case REPORT_LIFE:
-		return life(cluster, body, size);
+		return life_reported(cluster, body, size);
 	case REPORT_RECOUNTED:
-		return recounted(cluster, body, size);
+		return recount_reported(cluster, body, size);
 	case REPORT_GRANULARITY:
-		return granularity(cluster, body, size);
+		return granularity_reported(cluster, body, size);
 	case REPORT_CORE:
-		return core(cluster, body, size);
+		return core_reported(cluster, body, size);
 	case REPORT_MOVED:
-		return moved(cluster, body, size);
+		return memory_reported(cluster, body, size);
 	default:
 		return false;
 	}

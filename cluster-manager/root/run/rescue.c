@@ -43,7 +43,7 @@ static struct rescue rescue[BOOT_MAX_CLUSTERS]; /* in the order of ROOT->control
 
 static uint32_t number_of(const struct rescue *r) { return ROOT->controlled[r - rescue]; }
 
-static struct rescue *find(uint32_t cluster)
+static struct rescue *rescue_find(uint32_t cluster)
 {
 	for (uint32_t i = 0; i < ROOT->controlled_count && i < BOOT_MAX_CLUSTERS; i++)
 		if (ROOT->controlled[i] == cluster)
@@ -59,7 +59,7 @@ static uint64_t read_word(const struct rescue *r)
 	return cluster_read(ROOT_SLOT_CLUSTER_CONTROL, number_of(r), &word) ? 0 : word;
 }
 
-static int step(const struct rescue *r, enum skerry_invocation what)
+static int rescue_step(const struct rescue *r, enum skerry_invocation what)
 {
 	return cluster_step(ROOT_SLOT_CLUSTER_CONTROL, what, number_of(r));
 }
@@ -77,14 +77,14 @@ static void restart_wait(struct rescue *r)
 }
 
 /* The next look is to come soon, not at the next tick. */
-static void hasten(const struct rescue *r)
+static void rescue_hasten(const struct rescue *r)
 {
 	if (read_tsc() - r->since < milliseconds(HASTE_MS))
 		timer_soon();
 }
 
 /* The life that we watched is lost; `word`: what has become of it. */
-static void begin(struct rescue *r, uint64_t word)
+static void rescue_begin(struct rescue *r, uint64_t word)
 {
 	const struct map_cluster *c = map_cluster(map, number_of(r));
 	struct restart_history history = r->history;
@@ -111,7 +111,7 @@ static void give_up(struct rescue *r, bool stuck, const char *text)
 }
 
 /* Null, or why nobody can start a cluster again that has this control word. */
-static const char *refusal(uint64_t word)
+static const char *restart_refusal(uint64_t word)
 {
 	if (control_state(word) == CONTROL_NONE || control_state(word) > CONTROL_DOWN)
 		return "its control word was overwritten";
@@ -120,15 +120,15 @@ static const char *refusal(uint64_t word)
 
 void rescue_lost(uint32_t cluster)
 {
-	struct rescue *r = find(cluster);
+	struct rescue *r = rescue_find(cluster);
 	uint64_t word = r ? read_word(r) : 0;
 	if (!r || !map_cluster(map, cluster))
 		return;
-	if (refusal(word) && !r->is_down)
-		give_up(r, true, refusal(word));
-	else if (!refusal(word) && (!r->is_lost || watch_life(cluster) != r->life))
-		begin(r, word);
-	hasten(r);
+	if (restart_refusal(word) && !r->is_down)
+		give_up(r, true, restart_refusal(word));
+	else if (!restart_refusal(word) && (!r->is_lost || watch_life(cluster) != r->life))
+		rescue_begin(r, word);
+	rescue_hasten(r);
 }
 
 /*
@@ -147,7 +147,7 @@ static bool may_return(const struct map_cluster *c)
 
 bool rescue_is_coming(uint32_t cluster)
 {
-	const struct rescue *r = find(cluster);
+	const struct rescue *r = rescue_find(cluster);
 	const struct map_cluster *c = map_cluster(map, cluster);
 	return (r && r->is_lost) || (c && may_return(c));
 }
@@ -164,7 +164,7 @@ static void note_loaded(const struct rescue *r)
 }
 
 /* Living clusters with lower numbers claim before us. */
-static uint32_t turn(const struct rescue *r)
+static uint32_t rescue_turn(const struct rescue *r)
 {
 	uint32_t before = 0;
 	for (uint32_t i = 1; i < ROOT->ledger_count; i++) {
@@ -174,7 +174,7 @@ static uint32_t turn(const struct rescue *r)
 	return before;
 }
 
-static void claim(struct rescue *r, uint64_t word)
+static void rescue_claim(struct rescue *r, uint64_t word)
 {
 	if (cluster_claim(ROOT_SLOT_CLUSTER_CONTROL, number_of(r), word))
 		return; /* somebody was faster */
@@ -184,15 +184,15 @@ static void claim(struct rescue *r, uint64_t word)
 		char text[64];
 		struct text t = TEXT(text);
 		text_format(&t, "it was started again %u times in %u s", map_cluster(map, number_of(r))->restart_limit, RESTART_WINDOW_MS / 1000);
-		if (!step(r, CLUSTER_GIVE_UP))
+		if (!rescue_step(r, CLUSTER_GIVE_UP))
 			give_up(r, false, text);
 		return;
 	}
 	console_print("cluster %u is fenced and loaded again", number_of(r));
-	step(r, CLUSTER_FENCE);
+	rescue_step(r, CLUSTER_FENCE);
 	r->fences++;
 	restart_wait(r);
-	hasten(r);
+	rescue_hasten(r);
 }
 
 /* Nobody's claim, or another cluster's. */
@@ -201,20 +201,20 @@ static void look_at_claim(struct rescue *r, uint64_t word)
 	uint32_t claimer = control_claimer(word);
 	if (signs_are_spoilt())
 		return; /* words that only this cluster writes were overwritten: this cluster failed, and the other one sees that, too */
-	hasten(r);
-	if (watch_console_is_taken() || read_tsc() < r->due || !has_waited(r, turn(r) * TURN_MS))
+	rescue_hasten(r);
+	if (watch_console_is_taken() || read_tsc() < r->due || !has_waited(r, rescue_turn(r) * TURN_MS))
 		return;
 	if (!control_is_claimed(word) || watch_verdict(claimer) || has_waited(r, STEP_MS))
-		claim(r, word);
+		rescue_claim(r, word);
 }
 
 static void fence_again(struct rescue *r, const char *text)
 {
 	if (r->fences < FENCES) {
-		step(r, CLUSTER_FENCE);
+		rescue_step(r, CLUSTER_FENCE);
 		r->fences++;
 		restart_wait(r);
-	} else if (!step(r, CLUSTER_GIVE_UP)) {
+	} else if (!rescue_step(r, CLUSTER_GIVE_UP)) {
 		give_up(r, true, text);
 	}
 }
@@ -224,7 +224,7 @@ static void go_on(struct rescue *r, uint64_t word)
 {
 	switch (control_state(word)) {
 	case CONTROL_FENCED:
-		if (!step(r, CLUSTER_START))
+		if (!rescue_step(r, CLUSTER_START))
 			r->parked_at = read_tsc();
 		else if (has_waited(r, PARK_MS))
 			fence_again(r, "not all its cores come to the loader");
@@ -234,11 +234,11 @@ static void go_on(struct rescue *r, uint64_t word)
 			fence_again(r, "its first core does not load it");
 		break;
 	default: /* CLAIMED: it has claimed us, too */
-		if (step(r, CLUSTER_FENCE) && has_waited(r, STEP_MS))
+		if (rescue_step(r, CLUSTER_FENCE) && has_waited(r, STEP_MS))
 			fence_again(r, "it cannot be fenced");
 		break;
 	}
-	hasten(r);
+	rescue_hasten(r);
 }
 
 /* Its next life has begun: do its kernel and its manager say so, too? */
@@ -254,11 +254,11 @@ static void await_boot(struct rescue *r, uint64_t word)
 		r->is_lost = false;
 	} else if (has_waited(r, BOOT_MS)) {
 		console_print("cluster %u was loaded and did not start", number_of(r));
-		begin(r, word);
+		rescue_begin(r, word);
 	}
 }
 
-static void look(struct rescue *r)
+static void rescue_poll(struct rescue *r)
 {
 	uint64_t word = read_word(r);
 	r->ticks++;
@@ -269,8 +269,8 @@ static void look(struct rescue *r)
 		await_boot(r, word);
 	else if (control_state(word) == CONTROL_DOWN)
 		give_up(r, true, "another cluster has given it up");
-	else if (refusal(word))
-		give_up(r, true, refusal(word));
+	else if (restart_refusal(word))
+		give_up(r, true, restart_refusal(word));
 	else if (control_is_claimed(word) && control_claimer(word) == ROOT->cluster && r->claimed_at)
 		go_on(r, word);
 	else
@@ -293,6 +293,6 @@ void rescue_tick(void)
 		if (!rescue[i].is_lost && watch_is_another(ROOT->controlled[i]))
 			look_whether_missed(&rescue[i]);
 		if (rescue[i].is_lost)
-			look(&rescue[i]);
+			rescue_poll(&rescue[i]);
 	}
 }

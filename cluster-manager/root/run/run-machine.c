@@ -10,7 +10,7 @@ struct step {
 	struct run_actions *actions;
 };
 
-static void act(const struct step *s, enum run_action_kind kind, uint32_t value)
+static void step_act(const struct step *s, enum run_action_kind kind, uint32_t value)
 {
 	if (s->actions->count < RUN_MAX_ACTIONS)
 		s->actions->action[s->actions->count++] = (struct run_action){ kind, value };
@@ -18,24 +18,24 @@ static void act(const struct step *s, enum run_action_kind kind, uint32_t value)
 
 /* --- the end --- */
 
-static void gone(const struct step *s, uint32_t i, uint32_t status)
+static void application_gone(const struct step *s, uint32_t i, uint32_t status)
 {
 	s->run->application[i].state = APPLICATION_ENDED;
 	s->run->application[i].status = status;
-	act(s, RUN_GONE, i);
+	step_act(s, RUN_GONE, i);
 }
 
-static void finish(const struct step *s, uint32_t status, const char *text)
+static void step_finish(const struct step *s, uint32_t status, const char *text)
 {
 	if (s->run->phase != RUN_GOING)
 		return;
 	s->run->phase = RUN_FINISHING;
 	s->run->status = status;
 	s->run->text = text;
-	act(s, RUN_FINISH, 0);
+	step_act(s, RUN_FINISH, 0);
 	for (uint32_t i = 0; i < s->map->application_count; i++)
 		if (s->run->application[i].state == APPLICATION_PAUSED || s->run->application[i].state == APPLICATION_LOST) /* it is not started again */
-			gone(s, i, s->run->application[i].status);
+			application_gone(s, i, s->run->application[i].status);
 }
 
 static bool all_finished(const struct step *s)
@@ -46,14 +46,14 @@ static bool all_finished(const struct step *s)
 	return true;
 }
 
-static void end(const struct step *s)
+static void step_end(const struct step *s)
 {
 	if (s->run->phase != RUN_FINISHING)
 		return;
 	s->run->phase = RUN_OVER;
-	act(s, RUN_DONE, 0);
+	step_act(s, RUN_DONE, 0);
 	if (s->map->shutdown_when_done || s->run->switch_off)
-		act(s, RUN_POWER_OFF, 0);
+		step_act(s, RUN_POWER_OFF, 0);
 }
 
 /* The run lasts until it has ended. One that is always started again never ends by itself. */
@@ -67,14 +67,14 @@ static bool is_unfinished(const struct step *s)
 	return false;
 }
 
-static void button(const struct step *s)
+static void power_button(const struct step *s)
 {
 	bool early = s->map->shutdown_when_done && is_unfinished(s);
 	s->run->switch_off = true;
 	if (s->run->phase == RUN_OVER)
-		act(s, RUN_POWER_OFF, 0);
+		step_act(s, RUN_POWER_OFF, 0);
 	else
-		finish(s, early, "the power button was pressed");
+		step_finish(s, early, "the power button was pressed");
 }
 
 /* --- barriers --- */
@@ -101,14 +101,14 @@ static void check_barrier(const struct step *s)
 		return;
 	if (lowest >= next) {
 		s->run->released = next;
-		act(s, RUN_RELEASE, next);
+		step_act(s, RUN_RELEASE, next);
 		return;
 	}
 	for (uint32_t i = 0; i < s->map->application_count; i++)
 		ended_early |= s->map->application[i].barrier && application[i].arrived < next &&
 			       application[i].state == APPLICATION_ENDED;
 	if (ended_early)
-		finish(s, 1, "an application ended before the barrier that others wait at");
+		step_finish(s, 1, "an application ended before the barrier that others wait at");
 }
 
 /* --- applications --- */
@@ -125,19 +125,19 @@ static void check_all_ended(const struct step *s)
 		count++;
 	}
 	if (count)
-		finish(s, status != 0, status ? "an application exited with an error" : NULL);
+		step_finish(s, status != 0, status ? "an application exited with an error" : NULL);
 }
 
 /* It did not end by itself. */
-static void fail(const struct step *s, uint32_t i, const char *text)
+static void step_fail(const struct step *s, uint32_t i, const char *text)
 {
-	gone(s, i, 1);
+	application_gone(s, i, 1);
 	if (s->map->application[i].barrier)
-		finish(s, 1, text);
+		step_finish(s, 1, text);
 }
 
 /* An application has ended, with a failure or without: by its policy it is started again. False: it is not. */
-static bool restart(const struct step *s, struct run_event event, bool failed)
+static bool step_restart(const struct step *s, struct run_event event, bool failed)
 {
 	struct run_application *a = &s->run->application[event.subject];
 	enum map_restart policy = s->map->application[event.subject].restart;
@@ -145,7 +145,7 @@ static bool restart(const struct step *s, struct run_event event, bool failed)
 		return false;
 	if (event.spent) {
 		a->down = true;
-		act(s, RUN_STAY_DOWN, event.subject);
+		step_act(s, RUN_STAY_DOWN, event.subject);
 		return false;
 	}
 	a->state = APPLICATION_PAUSED;
@@ -153,19 +153,19 @@ static bool restart(const struct step *s, struct run_event event, bool failed)
 	a->serving = false;
 	a->arrived = 0; /* it comes to each barrier again; those that are open let it pass */
 	a->restarts++;
-	act(s, RUN_RESTART, event.subject);
+	step_act(s, RUN_RESTART, event.subject);
 	return true;
 }
 
-static void exited(const struct step *s, struct run_event event)
+static void on_exited(const struct step *s, struct run_event event)
 {
-	if (restart(s, event, event.value != 0))
+	if (step_restart(s, event, event.value != 0))
 		return;
 	if (s->run->application[event.subject].down) {
-		fail(s, event.subject, TOO_OFTEN);
+		step_fail(s, event.subject, TOO_OFTEN);
 		return;
 	}
-	gone(s, event.subject, event.value);
+	application_gone(s, event.subject, event.value);
 	check_all_ended(s);
 	check_barrier(s);
 }
@@ -203,10 +203,10 @@ static void start_more(const struct step *s)
 				continue;
 			if (may_start(s, i, &never)) {
 				s->run->application[i].state = APPLICATION_STARTED;
-				act(s, RUN_START, i);
+				step_act(s, RUN_START, i);
 			} else if (never) {
-				act(s, RUN_GIVE_UP, i);
-				fail(s, i, "an application awaits one that ended");
+				step_act(s, RUN_GIVE_UP, i);
+				step_fail(s, i, "an application awaits one that ended");
 				again = true; /* others may await it */
 			}
 		}
@@ -219,7 +219,7 @@ static bool is_in(const struct step *s, uint32_t i, uint32_t place)
 }
 
 /* Its cluster is lost and will start again: so will its programs, whatever their own policies are. */
-static void away(const struct step *s, uint32_t place)
+static void on_away(const struct step *s, uint32_t place)
 {
 	s->run->cluster[place].absent = s->run->cluster[place].away = true;
 	for (uint32_t i = 0; i < s->map->application_count; i++) {
@@ -230,29 +230,29 @@ static void away(const struct step *s, uint32_t place)
 		a->status = 1;
 		a->serving = false;
 		a->arrived = 0;
-		act(s, RUN_AWAY, i);
+		step_act(s, RUN_AWAY, i);
 	}
 }
 
-static void booted(const struct step *s, uint32_t place)
+static void on_booted(const struct step *s, uint32_t place)
 {
 	s->run->cluster[place].absent = false;
 	if (!s->run->cluster[place].away)
 		return;
 	s->run->cluster[place].away = false;
-	act(s, RUN_CATCH_UP, place);
+	step_act(s, RUN_CATCH_UP, place);
 	for (uint32_t i = 0; i < s->map->application_count; i++)
 		if (is_in(s, i, place) && s->run->application[i].state == APPLICATION_LOST)
 			s->run->application[i].state = APPLICATION_WAITING;
 }
 
-static void lost(const struct step *s, uint32_t place)
+static void on_lost(const struct step *s, uint32_t place)
 {
 	s->run->cluster[place].absent = true;
 	s->run->cluster[place].away = false;
 	for (uint32_t i = 0; i < s->map->application_count; i++)
 		if (is_in(s, i, place) && s->run->application[i].state != APPLICATION_ENDED)
-			fail(s, i, "a cluster is gone");
+			step_fail(s, i, "a cluster is gone");
 }
 
 static bool is_of_application(enum run_event_kind kind) { return kind >= RUN_EVENT_STARTED && kind <= RUN_EVENT_KILLED; }
@@ -262,28 +262,28 @@ static bool is_of_cluster(enum run_event_kind kind) { return kind >= RUN_EVENT_B
 /* --- a primary that was lost --- */
 
 /* Nothing is started before it is known what runs. */
-static void resume(const struct step *s)
+static void step_resume(const struct step *s)
 {
 	s->run->phase = RUN_GOING;
 	for (uint32_t i = 0; i < s->map->cluster_count; i++)
 		s->run->cluster[i].absent = s->run->cluster[i].away = true;
 }
 
-static void recounted(const struct step *s, uint32_t place, uint32_t released)
+static void on_recounted(const struct step *s, uint32_t place, uint32_t released)
 {
 	if (!s->run->cluster[place].away)
 		return; /* it has started anew since */
 	if (released > s->run->released)
 		s->run->released = released;
-	booted(s, place);
+	on_booted(s, place);
 	for (uint32_t i = 0; i < s->map->cluster_count; i++) /* what this one has told may be news to others */
 		if (i != place && !s->run->cluster[i].away)
-			act(s, RUN_CATCH_UP, i);
+			step_act(s, RUN_CATCH_UP, i);
 	check_all_ended(s);
 	check_barrier(s);
 }
 
-static void recalled(const struct step *s, struct run_event event)
+static void on_recalled(const struct step *s, struct run_event event)
 {
 	struct run_application *a = &s->run->application[event.subject];
 	bool runs = event.kind == RUN_EVENT_RUNS;
@@ -297,18 +297,18 @@ static void application_event(const struct step *s, struct run_event event)
 	struct run_application *a = &s->run->application[event.subject];
 	switch (event.kind) {
 	case RUN_EVENT_FAILED:
-		if (restart(s, event, true))
+		if (step_restart(s, event, true))
 			break;
-		fail(s, event.subject, "an application could not be started");
+		step_fail(s, event.subject, "an application could not be started");
 		if (s->map->shutdown_when_done)
-			finish(s, 1, "an application could not be started");
+			step_finish(s, 1, "an application could not be started");
 		break;
 	case RUN_EVENT_UNSENT:
-		fail(s, event.subject, "an application cannot be started: its cluster is gone");
+		step_fail(s, event.subject, "an application cannot be started: its cluster is gone");
 		break;
 	case RUN_EVENT_SERVING:
 		if (!a->serving)
-			act(s, RUN_SERVING, event.subject);
+			step_act(s, RUN_SERVING, event.subject);
 		a->serving = true;
 		break;
 	case RUN_EVENT_ARRIVED:
@@ -317,11 +317,11 @@ static void application_event(const struct step *s, struct run_event event)
 		check_barrier(s);
 		break;
 	case RUN_EVENT_EXITED:
-		exited(s, event);
+		on_exited(s, event);
 		break;
 	case RUN_EVENT_KILLED:
-		if (!restart(s, event, true))
-			fail(s, event.subject, a->down ? TOO_OFTEN : "an application was killed");
+		if (!step_restart(s, event, true))
+			step_fail(s, event.subject, a->down ? TOO_OFTEN : "an application was killed");
 		break;
 	default:
 		break;
@@ -355,39 +355,39 @@ void run_step(struct run *run, const struct cluster_map *map, struct run_event e
 		run->phase = RUN_GOING;
 		break;
 	case RUN_EVENT_RESUME:
-		resume(&s);
+		step_resume(&s);
 		break;
 	case RUN_EVENT_RECOUNTED:
-		recounted(&s, event.subject, event.value);
+		on_recounted(&s, event.subject, event.value);
 		break;
 	case RUN_EVENT_RUNS:
 	case RUN_EVENT_OVER:
-		recalled(&s, event);
+		on_recalled(&s, event);
 		break;
 	case RUN_EVENT_ENDED_BEFORE:
-		finish(&s, map->shutdown_when_done, "the run had come to its end when its first cluster was lost");
+		step_finish(&s, map->shutdown_when_done, "the run had come to its end when its first cluster was lost");
 		break;
 	case RUN_EVENT_DUE:
 		run->application[event.subject].state = APPLICATION_STARTED;
-		act(&s, RUN_START, event.subject);
+		step_act(&s, RUN_START, event.subject);
 		break;
 	case RUN_EVENT_BOOTED:
-		booted(&s, event.subject);
+		on_booted(&s, event.subject);
 		break;
 	case RUN_EVENT_LOST:
 		if (event.value && run->phase == RUN_GOING)
-			away(&s, event.subject);
+			on_away(&s, event.subject);
 		else
-			lost(&s, event.subject);
+			on_lost(&s, event.subject);
 		break;
 	case RUN_EVENT_FINISHED:
 		run->cluster[event.subject].finished = true;
 		break;
 	case RUN_EVENT_BUTTON:
-		button(&s);
+		power_button(&s);
 		break;
 	case RUN_EVENT_MAIL_LOST:
-		finish(&s, 1, "an order or report of the primary to itself was lost");
+		step_finish(&s, 1, "an order or report of the primary to itself was lost");
 		break;
 	default:
 		break;
@@ -395,5 +395,5 @@ void run_step(struct run *run, const struct cluster_map *map, struct run_event e
 	if (run->phase != RUN_BEFORE)
 		start_more(&s);
 	if (event.kind == RUN_EVENT_DEADLINE || all_finished(&s))
-		end(&s);
+		step_end(&s);
 }

@@ -43,7 +43,7 @@ bool run_may_happen(enum run_event_kind kind, uint32_t subject)
 
 /* --- actions --- */
 
-static void start(uint32_t application)
+static void application_start(uint32_t application)
 {
 	const struct about_application body = { application, 0 };
 	published_new_life(application);
@@ -113,7 +113,7 @@ static void catch_up(uint32_t cluster)
 		order(cluster, ORDER_RELEASED, &run.released, sizeof(run.released));
 }
 
-static void done(void)
+static void run_done(void)
 {
 	results_flush();
 	struct text *t = results_begin("done");
@@ -153,11 +153,11 @@ static void prepare_barrier(uint32_t barrier)
 	open_barrier_when_quiet();
 }
 
-static void perform(const struct run_action *action)
+static void action_perform(const struct run_action *action)
 {
 	switch (action->kind) {
 	case RUN_START:
-		start(action->value);
+		application_start(action->value);
 		break;
 	case RUN_GIVE_UP:
 		console_print("%s is not started: it awaits one that ended", map->application[action->value].name);
@@ -188,7 +188,7 @@ static void perform(const struct run_action *action)
 		order_all(ORDER_FINISH, NULL, 0);
 		break;
 	case RUN_DONE:
-		done();
+		run_done();
 		break;
 	case RUN_POWER_OFF:
 		order_all(ORDER_POWER_OFF, &run.status, sizeof(run.status));
@@ -206,7 +206,7 @@ void run_happened(enum run_event_kind kind, uint32_t subject, uint32_t value)
 		     restart_spent(&history[subject], map->application[subject].restart_limit, now_ms());
 	run_step(&run, map, (struct run_event){ kind, subject, value, spent }, &actions);
 	for (uint32_t i = 0; i < actions.count; i++)
-		perform(&actions.action[i]);
+		action_perform(&actions.action[i]);
 }
 
 void run_start(void)
@@ -232,7 +232,7 @@ static void publish_loss(uint32_t cluster, const char *text, const struct watch_
 }
 
 /* Another cluster has told all, or is lost. With the last of them this one's own programs are started. */
-static void told(uint32_t place)
+static void cluster_told(uint32_t place)
 {
 	bool all = true;
 	if (!resuming)
@@ -252,7 +252,7 @@ void run_resume(void)
 	run_happened(RUN_EVENT_RESUME, 0, 0);
 	for (uint32_t i = 0; i < map->cluster_count; i++)
 		if (map->cluster[i].number != ROOT->cluster && !channel_alive(map->cluster[i].number))
-			told(i);
+			cluster_told(i);
 }
 
 void run_life(const struct report_life *l)
@@ -293,7 +293,7 @@ void run_recounted(uint32_t cluster, const struct report_recounted *r)
 	run_happened(RUN_EVENT_RECOUNTED, place, r->released);
 	if (r->is_over)
 		run_happened(RUN_EVENT_ENDED_BEFORE, 0, 0);
-	told(place);
+	cluster_told(place);
 }
 
 static void start_due(void)
@@ -323,7 +323,7 @@ void run_cluster_lost(uint32_t cluster, const char *text)
 		return;
 	lost_at[place] = read_tsc();
 	run_happened(RUN_EVENT_LOST, (uint32_t)place, rescue_is_coming(cluster));
-	told((uint32_t)place);
+	cluster_told((uint32_t)place);
 }
 
 /* 1: its first. */

@@ -49,20 +49,20 @@ void sample_report(uint32_t number)
 /* --- the primary collects --- */
 
 /* Reports of an order that is no longer waited for are late, not wrong. */
-static bool awaited(uint32_t place, uint32_t number)
+static bool is_awaited(uint32_t place, uint32_t number)
 {
 	return sample.going && number == sample.number && sample.cluster[place].answered != number;
 }
 
 const char *sample_core_came(uint32_t place, const struct report_record *report, size_t size)
 {
-	return records_take(&sample.cluster[place].records, awaited(place, report->number), place, report, size);
+	return records_take(&sample.cluster[place].records, is_awaited(place, report->number), place, report, size);
 }
 
 /* Where a core's report was lost, the cluster has not answered. */
 void sample_came(uint32_t place, const struct report_sample *report)
 {
-	if (!awaited(place, report->number) || !records_complete(&sample.cluster[place].records, place))
+	if (!is_awaited(place, report->number) || !records_complete(&sample.cluster[place].records, place))
 		return;
 	sample.cluster[place].answered = report->number;
 	sample.cluster[place].tsc_hz = report->tsc_hz;

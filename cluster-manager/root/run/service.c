@@ -97,7 +97,7 @@ static int write_result(struct request *r)
 	return write(r, MANAGER_RESULT);
 }
 
-static int barrier(struct request *r)
+static int request_barrier(struct request *r)
 {
 	uint64_t number = r->m.word[0];
 	if (message_words(r->m.info) < 1 || number == 0 || number > 1000000 ||
@@ -113,7 +113,7 @@ static int barrier(struct request *r)
 	return 0;
 }
 
-static int await(struct request *r)
+static int request_await(struct request *r)
 {
 	int wanted = map_find(map, r->text, r->length);
 	if (wanted < 0)
@@ -128,7 +128,7 @@ static int await(struct request *r)
 	}
 }
 
-static int sample(struct request *r)
+static int request_sample(struct request *r)
 {
 	int error = sample_ask();
 	return error > 0 ? wait_for(r, WAIT_SAMPLE, 0) : error;
@@ -171,7 +171,7 @@ static bool is_touch(uint32_t application, const struct message *m)
 	       process_touches(application, m->word[2], needed);
 }
 
-static void fault(uint32_t application, const struct message *m)
+static void handle_fault(uint32_t application, const struct message *m)
 {
 	const struct report_fault body = fault_of(application, m);
 	life_end(application);
@@ -179,7 +179,7 @@ static void fault(uint32_t application, const struct message *m)
 	report(REPORT_FAULTED, &body, sizeof(body));
 }
 
-static void end(struct request *r)
+static void request_end(struct request *r)
 {
 	life_end(r->application);
 	life_ended(r->application, LIFE_EXITED, (uint32_t)r->m.word[0]);
@@ -187,7 +187,7 @@ static void end(struct request *r)
 	report_about(REPORT_EXITED, r->application, (uint32_t)r->m.word[0]);
 }
 
-static int handle(struct request *r, struct message *answer)
+static int request_handle(struct request *r, struct message *answer)
 {
 	uint64_t label = message_label(r->m.info);
 	if ((label == MANAGER_WRITE || label == MANAGER_RESULT || label == MANAGER_LOOKUP || label == MANAGER_AWAIT) &&
@@ -197,12 +197,12 @@ static int handle(struct request *r, struct message *answer)
 	case MANAGER_WRITE:
 		return write(r, MANAGER_WRITE);
 	case MANAGER_EXIT:
-		end(r);
+		request_end(r);
 		return 0;
 	case MANAGER_RESULT:
 		return write_result(r);
 	case MANAGER_BARRIER:
-		return barrier(r);
+		return request_barrier(r);
 	case MANAGER_LOOKUP: {
 		int found = map_find(map, r->text, r->length);
 		if (found < 0)
@@ -215,14 +215,14 @@ static int handle(struct request *r, struct message *answer)
 		life_serving(r->application, (uint16_t)r->m.word[0], (uint32_t)(r->m.word[0] >> 32));
 		return 0;
 	case MANAGER_AWAIT:
-		return await(r);
+		return request_await(r);
 	case MANAGER_PROTECT:
 		return change_rights(r, answer);
 	case MANAGER_SAMPLE:
 	case MANAGER_SAMPLE_READ:
 		if (!map->application[r->application].statistics || !is_primary())
 			return -SKERRY_NO_RIGHTS;
-		return label == MANAGER_SAMPLE ? sample(r) : read_sample(r, answer);
+		return label == MANAGER_SAMPLE ? request_sample(r) : read_sample(r, answer);
 	default:
 		return -SKERRY_BAD_LABEL;
 	}
@@ -239,7 +239,7 @@ static void power_button(void)
 }
 
 /* A call or a fault of a program of ours. */
-static void serve(const struct message *m)
+static void message_serve(const struct message *m)
 {
 	uint64_t number = m->badge & ~BADGE_FAULT;
 	if (number == 0 || number > map->application_count || !process_started((uint32_t)number - 1))
@@ -251,12 +251,12 @@ static void serve(const struct message *m)
 		return;
 	}
 	if (m->badge & BADGE_FAULT) {
-		fault(r.application, m);
+		handle_fault(r.application, m);
 		return; /* the thread is suspended, nobody holds the reply object */
 	}
 	if (!reply_holds(reply))
 		return; /* sent, not called: nobody waits, so nothing is kept for an answer */
-	int error = handle(&r, &answer);
+	int error = request_handle(&r, &answer);
 	if (r.answered)
 		return;
 	if (error)
@@ -326,7 +326,7 @@ static void serve_programs(void)
 		struct message m = { 0 };
 		if (ipc_nb_receive((uint64_t)service_endpoint, (uint64_t)reply, &m))
 			break;
-		serve(&m);
+		message_serve(&m);
 	}
 	if (tcb_bind(IPC, ROOT_SLOT_TCB, (uint64_t)notification))
 		manager_panic("the notification cannot be bound again");
@@ -352,7 +352,7 @@ _Noreturn void service_loop(void)
 			more = serve_wake_up(m.badge);
 			serve_programs();
 		} else {
-			serve(&m);
+			message_serve(&m);
 			if (more)
 				more = serve_peers();
 		}

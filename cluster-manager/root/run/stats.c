@@ -44,7 +44,7 @@ void stats_report(void)
 	}
 }
 
-static struct text *begin(const char *event, uint32_t when)
+static struct text *record_begin(const char *event, uint32_t when)
 {
 	struct text *t = results_begin(event);
 	if (when == STATS_START)
@@ -57,7 +57,7 @@ static struct text *begin(const char *event, uint32_t when)
 }
 
 /* A barrier's release starts what is being measured. */
-static void end(struct text *t, uint32_t when)
+static void record_end(struct text *t, uint32_t when)
 {
 	if (when == STATS_START || when == STATS_END)
 		results_end(t);
@@ -79,7 +79,7 @@ const char *stats_publish(uint32_t place, const struct report_stats *s)
 	if (!records_complete(&records[place], place))
 		return "sent counters of some of its cores only";
 	records[place].came = 0;
-	struct text *t = begin("stats", s->when);
+	struct text *t = record_begin("stats", s->when);
 	text_format(t, ",\"tsc\":%lu,\"cluster\":%u,\"kernel\":", s->tsc, cluster->number);
 	text_json_string(t, cluster_kernel(cluster->number));
 	text_format(t, ",\"tsc_hz\":%lu,\"cores\":[", ROOT->tsc_hz);
@@ -90,7 +90,7 @@ const char *stats_publish(uint32_t place, const struct report_stats *s)
 		stat_json_core(t, kept->cpu, i, &core);
 	}
 	text_format(t, "]");
-	end(t, s->when);
+	record_end(t, s->when);
 	return NULL;
 }
 
@@ -100,11 +100,11 @@ const char *locks_publish(uint32_t place, const struct report_record *report, si
 	const char *wrong = stat_unpack(&sum, report->word, words, false);
 	if (wrong)
 		return wrong;
-	struct text *t = begin("locks", report->number);
+	struct text *t = record_begin("locks", report->number);
 	text_format(t, ",\"cluster\":%u,\"kernel\":", map->cluster[place].number);
 	text_json_string(t, cluster_kernel(map->cluster[place].number));
 	stat_json_words(t, &sum);
-	end(t, report->number);
+	record_end(t, report->number);
 	return NULL;
 }
 

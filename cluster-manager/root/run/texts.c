@@ -48,7 +48,7 @@ void text_pass(enum message_type type, uint32_t application, const char *text, s
 }
 
 /* A cluster speaks for its own applications only. */
-static bool owns(uint32_t cluster, uint32_t application)
+static bool cluster_owns(uint32_t cluster, uint32_t application)
 {
 	return application < map->application_count && map->application[application].cluster == cluster;
 }
@@ -57,12 +57,12 @@ bool text_publish(uint32_t cluster, enum message_type type, const struct about_a
 		  size_t length)
 {
 	if (type == REPORT_CONSOLE) {
-		if (about->application != ABOUT_MANAGER && !owns(cluster, about->application))
+		if (about->application != ABOUT_MANAGER && !cluster_owns(cluster, about->application))
 			return false;
 		console_line(cluster, about->application, text, length);
 		return true;
 	}
-	if (!owns(cluster, about->application) || !json_is_object(text, length))
+	if (!cluster_owns(cluster, about->application) || !json_is_object(text, length))
 		return false;
 	struct text *t = results_begin("result");
 	results_application(t, about->application);

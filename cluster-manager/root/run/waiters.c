@@ -57,7 +57,7 @@ uint64_t waiters_woken(void)
 /* A caller that another thread of its program stopped is gone from its reply object. */
 static bool is_gone(const struct waiter *w) { return w->kind != WAIT_NOTHING && !reply_holds(w->reply); }
 
-static void forget(struct waiter *w)
+static void waiter_forget(struct waiter *w)
 {
 	reply_put(w->reply);
 	w->kind = WAIT_NOTHING;
@@ -71,7 +71,7 @@ static struct waiter *find_free(uint32_t application)
 			return &each[i];
 	for (uint32_t i = 0; i < WAITERS_EACH; i++)
 		if (is_gone(&each[i])) {
-			forget(&each[i]);
+			waiter_forget(&each[i]);
 			return &each[i];
 		}
 	return NULL;
@@ -93,7 +93,7 @@ void waiters_wake(enum wait_kind kind, uint32_t key, uint64_t error)
 			if (waiter[a][i].kind == kind && waiter[a][i].key == key) {
 				struct message answer = { .info = message_info(error, 0, 0) };
 				ipc_reply((uint64_t)waiter[a][i].reply, &answer);
-				forget(&waiter[a][i]);
+				waiter_forget(&waiter[a][i]);
 			}
 }
 
@@ -101,5 +101,5 @@ void waiters_forget(uint32_t application)
 {
 	for (uint32_t i = 0; i < WAITERS_EACH; i++)
 		if (waiter[application][i].kind != WAIT_NOTHING)
-			forget(&waiter[application][i]);
+			waiter_forget(&waiter[application][i]);
 }
