@@ -11,7 +11,7 @@ bool has_devices(void)
 	return io_port_in(ROOT_SLOT_IO_PORT, 0x80, 1, &value) == 0;
 }
 
-static void put(uint16_t port, uint32_t value) { io_port_out(ROOT_SLOT_IO_PORT, port, 1, value); }
+static void port_write(uint16_t port, uint32_t value) { io_port_out(ROOT_SLOT_IO_PORT, port, 1, value); }
 
 static void wait_for(uint16_t base, uint32_t status)
 {
@@ -24,12 +24,12 @@ void output_init(void)
 {
 	if (!has_devices())
 		return;
-	put(COM2 + 1, 0);
-	put(COM2 + LINE_CONTROL, 0x80); /* divisor 1, then 8N1 */
-	put(COM2, 1);
-	put(COM2 + 1, 0);
-	put(COM2 + LINE_CONTROL, 3);
-	put(COM2 + 2, 7);
+	port_write(COM2 + 1, 0);
+	port_write(COM2 + LINE_CONTROL, 0x80); /* divisor 1, then 8N1 */
+	port_write(COM2, 1);
+	port_write(COM2 + 1, 0);
+	port_write(COM2 + LINE_CONTROL, 3);
+	port_write(COM2 + 2, 7);
 }
 
 void output_console(const struct text *line)
@@ -43,7 +43,7 @@ void output_results(const struct text *line)
 	for (size_t i = 0; i < line->length; i++) {
 		if (i % 16 == 0)
 			wait_for(COM2, STATUS_ROOM);
-		put(COM2, (uint8_t)line->data[i]);
+		port_write(COM2, (uint8_t)line->data[i]);
 	}
 }
 
@@ -51,7 +51,7 @@ _Noreturn void output_exit(unsigned status)
 {
 	wait_for(COM1, STATUS_IDLE);
 	wait_for(COM2, STATUS_IDLE);
-	put(EXIT_PORT, status);
+	port_write(EXIT_PORT, status);
 	for (;;)
 		thread_yield();
 }

@@ -15,7 +15,7 @@
 
 enum { DRAIN_MAX = 256 << 10 }; /* bytes that a client may go on sending */
 
-static void enter(struct connection *c, enum connection_state state, uint64_t patience)
+static void connection_enter(struct connection *c, enum connection_state state, uint64_t patience)
 {
 	c->state = state;
 	c->deadline = now() + patience;
@@ -27,10 +27,10 @@ void connection_begin(struct connection *c, int fd)
 	c->since = now();
 	c->received = c->sent = 0;
 	c->body = NULL;
-	enter(c, CONNECTION_READING, REQUEST_MS);
+	connection_enter(c, CONNECTION_READING, REQUEST_MS);
 }
 
-static void release(struct body *body)
+static void body_release(struct body *body)
 {
 	if (!body || --body->users)
 		return;
@@ -41,18 +41,19 @@ static void release(struct body *body)
 void connection_end(struct connection *c)
 {
 	close(c->fd);
-	release(c->body);
+	body_release(c->body);
 	c->body = NULL;
 	c->state = CONNECTION_FREE;
 }
 
-static void answer(struct connection *c, enum http_status status, const char *type, const char *text, size_t length)
+static void connection_reply(struct connection *c, enum http_status status, const char *type, const char *text,
+			     size_t length)
 {
 	c->head_length = http_head(c->head, status, type, length);
 	c->text = text;
 	c->body_length = c->wants.head ? 0 : length;
 	c->took = now();
-	enter(c, CONNECTION_WRITING, ANSWER_MS);
+	connection_enter(c, CONNECTION_WRITING, ANSWER_MS);
 }
 
 void connection_answer(struct connection *c, enum http_status status)
@@ -75,17 +76,17 @@ void connection_answer(struct connection *c, enum http_status status)
 	for (unsigned i = 0; i < sizeof(said) / sizeof(said[0]); i++)
 		if (said[i].status == status)
 			text = said[i].text;
-	answer(c, status, PLAIN, text, strlen(text));
+	connection_reply(c, status, PLAIN, text, strlen(text));
 }
 
 void connection_answer_scrape(struct connection *c, struct body *body)
 {
 	c->body = body;
 	body->users++;
-	answer(c, HTTP_OK, EXPOSITION_TYPE, body->data, body->length);
+	connection_reply(c, HTTP_OK, EXPOSITION_TYPE, body->data, body->length);
 }
 
-static void receive(struct connection *c)
+static void connection_receive(struct connection *c)
 {
 	const ssize_t got = recv(c->fd, c->request + c->received, sizeof(c->request) - c->received, 0);
 
@@ -117,7 +118,7 @@ static bool send_part(struct connection *c, const char *bytes, size_t length)
 	return sent == (ssize_t)length;
 }
 
-static void transmit(struct connection *c)
+static void connection_transmit(struct connection *c)
 {
 	if (c->sent < c->head_length && !send_part(c, c->head + c->sent, c->head_length - c->sent))
 		return;
@@ -126,10 +127,10 @@ static void transmit(struct connection *c)
 		return;
 	shutdown(c->fd, SHUT_WR);
 	c->received = 0;
-	enter(c, CONNECTION_DRAINING, DRAIN_MS);
+	connection_enter(c, CONNECTION_DRAINING, DRAIN_MS);
 }
 
-static void drain(struct connection *c)
+static void connection_drain(struct connection *c)
 {
 	const ssize_t got = recv(c->fd, c->request, sizeof(c->request), 0);
 
@@ -156,11 +157,11 @@ short connection_events(const struct connection *c)
 void connection_go_on(struct connection *c)
 {
 	if (c->state == CONNECTION_READING)
-		receive(c);
+		connection_receive(c);
 	else if (c->state == CONNECTION_DRAINING)
-		drain(c);
+		connection_drain(c);
 	if (c->state == CONNECTION_WRITING)
-		transmit(c);
+		connection_transmit(c);
 }
 
 void connection_too_late(struct connection *c)

@@ -29,7 +29,7 @@ static const struct {
 	[REDIS_EVICTED] = { "skerry_redis_evicted_keys_total", "counter", "Keys evicted for want of memory." },
 };
 
-static void family(struct text *t, const char *name, const char *type, const char *help)
+static void add_family(struct text *t, const char *name, const char *type, const char *help)
 {
 	text_add(t, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
@@ -50,32 +50,32 @@ static void counter_name(char name[FAMILY_MAX], const char *prefix, const struct
 		 field->kind == STAT_KIND_CYCLES ? "_seconds" : "");
 }
 
-static void seconds(struct text *t, uint64_t cycles, uint64_t hz) { text_add(t, " %.9f\n", (double)cycles / (double)hz); }
+static void add_seconds(struct text *t, uint64_t cycles, uint64_t hz) { text_add(t, " %.9f\n", (double)cycles / (double)hz); }
 
-static void value(struct text *t, const struct stat_field *field, const void *record, uint64_t hz)
+static void add_value(struct text *t, const struct stat_field *field, const void *record, uint64_t hz)
 {
 	const uint64_t count = ((const uint64_t *)record)[field->word];
 
 	if (field->kind == STAT_KIND_CYCLES)
-		seconds(t, count, hz);
+		add_seconds(t, count, hz);
 	else
 		text_add(t, " %llu\n", (unsigned long long)count);
 }
 
 /* --- clusters --- */
 
-static void clusters(struct text *t, const struct snapshot *s)
+static void add_clusters(struct text *t, const struct snapshot *s)
 {
-	family(t, "skerry_cluster_info", "gauge", "1, and which kernel the cluster runs.");
+	add_family(t, "skerry_cluster_info", "gauge", "1, and which kernel the cluster runs.");
 	for (unsigned i = 0; i < s->clusters; i++) {
 		text_add(t, "skerry_cluster_info{cluster=\"%u\",", s->cluster[i].about.number);
 		text_label(t, "kernel", s->cluster[i].about.kernel);
 		text_add(t, "} 1\n");
 	}
-	family(t, "skerry_cluster_up", "gauge", "1 if the cluster answered, 0 if it is gone or did not.");
+	add_family(t, "skerry_cluster_up", "gauge", "1 if the cluster answered, 0 if it is gone or did not.");
 	for (unsigned i = 0; i < s->clusters; i++)
 		text_add(t, "skerry_cluster_up{cluster=\"%u\"} %u\n", s->cluster[i].about.number, s->cluster[i].about.up);
-	family(t, "skerry_cluster_cores", "gauge", "Cores of the cluster.");
+	add_family(t, "skerry_cluster_cores", "gauge", "Cores of the cluster.");
 	for (unsigned i = 0; i < s->clusters; i++)
 		text_add(t, "skerry_cluster_cores{cluster=\"%u\"} %u\n", s->cluster[i].about.number, s->cluster[i].cores);
 }
@@ -86,13 +86,13 @@ static const char *const loss[SAMPLE_LOSSES] = {
 	[SAMPLE_LOSS_TIMER] = "timer", [SAMPLE_LOSS_MANAGER] = "manager", [SAMPLE_LOSS_CHANNEL] = "channel",
 };
 
-static void losses(struct text *t, const struct snapshot *s)
+static void add_losses(struct text *t, const struct snapshot *s)
 {
-	family(t, "skerry_cluster_restarts_total", "counter", "How often the cluster was started again after it was lost.");
+	add_family(t, "skerry_cluster_restarts_total", "counter", "How often the cluster was started again after it was lost.");
 	for (const struct snapshot_cluster *c = s->cluster; c < s->cluster + s->clusters; c++)
 		if (c->about.life)
 			text_add(t, "skerry_cluster_restarts_total{cluster=\"%u\"} %u\n", c->about.number, c->about.life - 1);
-	family(t, "skerry_cluster_lost", "gauge", "1 while the cluster is lost, and why.");
+	add_family(t, "skerry_cluster_lost", "gauge", "1 while the cluster is lost, and why.");
 	for (const struct snapshot_cluster *c = s->cluster; c < s->cluster + s->clusters; c++) {
 		if (c->about.lost == SAMPLE_LOSS_NONE)
 			continue;
@@ -102,7 +102,7 @@ static void losses(struct text *t, const struct snapshot *s)
 	}
 }
 
-static void memory(struct text *t, const struct snapshot *s)
+static void add_memory(struct text *t, const struct snapshot *s)
 {
 	static const struct {
 		const char *name, *help;
@@ -115,7 +115,7 @@ static void memory(struct text *t, const struct snapshot *s)
 	};
 
 	for (unsigned p = 0; p < LENGTH(part); p++) {
-		family(t, part[p].name, "gauge", part[p].help);
+		add_family(t, part[p].name, "gauge", part[p].help);
 		for (unsigned i = 0; i < s->clusters; i++) {
 			const struct sample_cluster *c = &s->cluster[i].about;
 			if (c->up)
@@ -128,7 +128,7 @@ static void memory(struct text *t, const struct snapshot *s)
 /* --- cores --- */
 
 /* What a cluster that is gone counted last is not told: it would look as if it stood still. */
-static bool counts(const struct snapshot_cluster *c)
+static bool is_counted(const struct snapshot_cluster *c)
 {
 	bool counted = false;
 
@@ -145,7 +145,7 @@ static bool has_transactions(const struct snapshot_cluster *c)
 
 	for (unsigned i = 0; i < c->cores; i++)
 		all |= c->core[i].stat.transactions.begun | c->core[i].stat.transactions.fallbacks;
-	return counts(c) && all;
+	return is_counted(c) && all;
 }
 
 static void core_name(struct text *t, const char *name, const struct snapshot_cluster *c, const struct snapshot_core *core)
@@ -154,17 +154,17 @@ static void core_name(struct text *t, const char *name, const struct snapshot_cl
 }
 
 /* Time since the core started. */
-static void elapsed(struct text *t, const struct snapshot *s)
+static void add_elapsed(struct text *t, const struct snapshot *s)
 {
 	static const char name[] = "skerry_core_seconds_total";
 
-	family(t, name, "counter", "Time since the core started.");
+	add_family(t, name, "counter", "Time since the core started.");
 	for (const struct snapshot_cluster *c = s->cluster; c < s->cluster + s->clusters; c++)
 		for (unsigned i = 0; i < c->cores && is_up(c); i++) {
 			const struct core_stat *stat = &c->core[i].stat;
 			core_name(t, name, c, &c->core[i]);
 			text_add(t, "}");
-			seconds(t, stat->started ? stat->updated - stat->started : 0, c->about.tsc_hz);
+			add_seconds(t, stat->started ? stat->updated - stat->started : 0, c->about.tsc_hz);
 		}
 }
 
@@ -178,21 +178,21 @@ static void core_families(struct text *t, const struct snapshot *s, const char *
 		if (!is_counter(field))
 			continue;
 		counter_name(name, prefix, field);
-		family(t, name, "counter", field->help);
+		add_family(t, name, "counter", field->help);
 		for (const struct snapshot_cluster *c = s->cluster; c < s->cluster + s->clusters; c++)
 			for (unsigned i = 0; i < c->cores && has(c); i++) {
 				core_name(t, name, c, &c->core[i]);
 				text_add(t, "}");
-				value(t, field, (const char *)&c->core[i].stat + offset, c->about.tsc_hz);
+				add_value(t, field, (const char *)&c->core[i].stat + offset, c->about.tsc_hz);
 			}
 	}
 }
 
-static void aborts(struct text *t, const struct snapshot *s)
+static void add_aborts(struct text *t, const struct snapshot *s)
 {
 	static const char name[] = "skerry_transactions_aborted_total";
 
-	family(t, name, "counter", "Hardware transactions aborted, by cause.");
+	add_family(t, name, "counter", "Hardware transactions aborted, by cause.");
 	for (const struct snapshot_cluster *c = s->cluster; c < s->cluster + s->clusters; c++)
 		for (unsigned i = 0; i < c->cores && has_transactions(c); i++)
 			for (unsigned cause = 0; cause < ABORT_CAUSES; cause++) {
@@ -204,7 +204,7 @@ static void aborts(struct text *t, const struct snapshot *s)
 
 /* --- locks --- */
 
-static int64_t instances(const struct snapshot_cluster *c, unsigned class)
+static int64_t lock_instances(const struct snapshot_cluster *c, unsigned class)
 {
 	uint64_t sum = 0;
 
@@ -216,11 +216,11 @@ static int64_t instances(const struct snapshot_cluster *c, unsigned class)
 /* Does the kernel's regime have locks of this class? */
 static bool has_lock(const struct snapshot_cluster *c, unsigned class)
 {
-	bool found = instances(c, class) > 0;
+	bool found = lock_instances(c, class) > 0;
 
 	for (unsigned i = 0; i < c->cores; i++)
 		found |= c->core[i].stat.lock[class].acquisitions != 0;
-	return counts(c) && found;
+	return is_counted(c) && found;
 }
 
 /* The label, with its comma: ,class="run-queue" */
@@ -237,26 +237,26 @@ static void lock_family(struct text *t, const struct snapshot *s, const struct s
 	char name[FAMILY_MAX];
 
 	counter_name(name, "lock", field);
-	family(t, name, "counter", field->help);
+	add_family(t, name, "counter", field->help);
 	for (const struct snapshot_cluster *c = s->cluster; c < s->cluster + s->clusters; c++)
 		for (unsigned class = 0; class < LOCK_CLASSES; class++)
 			for (unsigned i = 0; i < c->cores && has_lock(c, class); i++) {
 				core_name(t, name, c, &c->core[i]);
 				class_label(t, class);
 				text_add(t, "}");
-				value(t, field, &c->core[i].stat.lock[class], c->about.tsc_hz);
+				add_value(t, field, &c->core[i].stat.lock[class], c->about.tsc_hz);
 			}
 }
 
-static void locks(struct text *t, const struct snapshot *s)
+static void add_locks(struct text *t, const struct snapshot *s)
 {
-	family(t, "skerry_locks", "gauge", "Locks of the class that there are.");
+	add_family(t, "skerry_locks", "gauge", "Locks of the class that there are.");
 	for (const struct snapshot_cluster *c = s->cluster; c < s->cluster + s->clusters; c++)
 		for (unsigned class = 0; class < LOCK_CLASSES; class++)
 			if (has_lock(c, class)) {
 				text_add(t, "skerry_locks{cluster=\"%u\"", c->about.number);
 				class_label(t, class);
-				text_add(t, "} %lld\n", (long long)instances(c, class));
+				text_add(t, "} %lld\n", (long long)lock_instances(c, class));
 			}
 	for (const struct stat_field *field = stat_lock_fields; field < stat_lock_fields + LENGTH(stat_lock_fields); field++)
 		if (is_counter(field))
@@ -274,26 +274,28 @@ static void application_name(struct text *t, const char *name, const struct samp
 	text_add(t, ",cluster=\"%u\",cpu=\"%u\"} ", a->cluster, a->cpu);
 }
 
-static void applications(struct text *t, const struct snapshot *s)
+static void add_applications(struct text *t, const struct snapshot *s)
 {
 	const struct sample_application *end = s->application + s->applications;
 
-	family(t, "skerry_application_up", "gauge", "1 from the application's start to its end.");
+	add_family(t, "skerry_application_up", "gauge", "1 from the application's start to its end.");
 	for (const struct sample_application *a = s->application; a < end; a++) {
 		application_name(t, "skerry_application_up", a);
 		text_add(t, "%d\n", a->state == SAMPLE_STARTED || a->state == SAMPLE_SERVING);
 	}
-	family(t, "skerry_application_serving", "gauge", "1 when the application has said that it serves, to its end.");
+	add_family(t, "skerry_application_serving", "gauge",
+		   "1 when the application has said that it serves, to its end.");
 	for (const struct sample_application *a = s->application; a < end; a++) {
 		application_name(t, "skerry_application_serving", a);
 		text_add(t, "%d\n", a->state == SAMPLE_SERVING);
 	}
-	family(t, "skerry_application_restarts_total", "counter", "How often the application was started again after its end.");
+	add_family(t, "skerry_application_restarts_total", "counter", "How often the application was started again after its end.");
 	for (const struct sample_application *a = s->application; a < end; a++) {
 		application_name(t, "skerry_application_restarts_total", a);
 		text_add(t, "%llu\n", (unsigned long long)a->restarts);
 	}
-	family(t, "skerry_application_memory_bytes", "gauge", "Memory that the application was given when it started.");
+	add_family(t, "skerry_application_memory_bytes", "gauge",
+		   "Memory that the application was given when it started.");
 	for (const struct sample_application *a = s->application; a < end; a++)
 		if (a->memory) {
 			application_name(t, "skerry_application_memory_bytes", a);
@@ -301,16 +303,16 @@ static void applications(struct text *t, const struct snapshot *s)
 		}
 }
 
-static void redis(struct text *t, const struct snapshot *s)
+static void add_redis(struct text *t, const struct snapshot *s)
 {
-	family(t, "skerry_redis_up", "gauge", "1 if the Redis instance answered.");
+	add_family(t, "skerry_redis_up", "gauge", "1 if the Redis instance answered.");
 	for (unsigned i = 0; i < s->applications; i++)
 		if (s->redis[i].asked) {
 			application_name(t, "skerry_redis_up", &s->application[i]);
 			text_add(t, "%d\n", s->redis[i].up);
 		}
 	for (unsigned field = 0; field < REDIS_FIELDS; field++) {
-		family(t, of_redis[field].name, of_redis[field].type, of_redis[field].help);
+		add_family(t, of_redis[field].name, of_redis[field].type, of_redis[field].help);
 		for (unsigned i = 0; i < s->applications; i++)
 			if (s->redis[i].up && s->redis[i].known >> field & 1) {
 				application_name(t, of_redis[field].name, &s->application[i]);
@@ -321,20 +323,20 @@ static void redis(struct text *t, const struct snapshot *s)
 
 void exposition(struct text *t, const struct snapshot *s)
 {
-	family(t, "skerry_build_info", "gauge", "1, and the release of this endpoint.");
+	add_family(t, "skerry_build_info", "gauge", "1, and the release of this endpoint.");
 	text_add(t, "skerry_build_info{version=\"" SKERRY_RELEASE "\"} 1\n");
-	clusters(t, s);
-	losses(t, s);
-	memory(t, s);
-	elapsed(t, s);
+	add_clusters(t, s);
+	add_losses(t, s);
+	add_memory(t, s);
+	add_elapsed(t, s);
 	core_families(t, s, "core", 0, stat_core_fields, 1, is_up); /* idle time, which all kernels count */
-	core_families(t, s, "core", 0, stat_core_fields + 1, LENGTH(stat_core_fields) - 1, counts);
+	core_families(t, s, "core", 0, stat_core_fields + 1, LENGTH(stat_core_fields) - 1, is_counted);
 	core_families(t, s, "transactions", offsetof(struct core_stat, transactions), stat_transaction_fields,
 		      LENGTH(stat_transaction_fields), has_transactions);
-	aborts(t, s);
-	locks(t, s);
-	applications(t, s);
-	redis(t, s);
-	family(t, "skerry_scrape_duration_seconds", "gauge", "Time that it took to ask all clusters and Redis instances.");
+	add_aborts(t, s);
+	add_locks(t, s);
+	add_applications(t, s);
+	add_redis(t, s);
+	add_family(t, "skerry_scrape_duration_seconds", "gauge", "Time that it took to ask all clusters and Redis instances.");
 	text_add(t, "skerry_scrape_duration_seconds %.6f\n", s->seconds);
 }

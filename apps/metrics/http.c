@@ -11,7 +11,10 @@ struct span {
 	size_t length;
 };
 
-static bool is(struct span s, const char *text) { return s.length == strlen(text) && !memcmp(s.at, text, s.length); }
+static bool span_is(struct span s, const char *text)
+{
+	return s.length == strlen(text) && !memcmp(s.at, text, s.length);
+}
 static bool is_any_case(struct span s, const char *text)
 {
 	return s.length == strlen(text) && !strncasecmp(s.at, text, s.length);
@@ -40,7 +43,7 @@ static bool is_text(struct span s)
 }
 
 /* What stands before the first `c`, which goes, too; everything where there is none. */
-static struct span cut(struct span *from, char c)
+static struct span span_cut(struct span *from, char c)
 {
 	const char *end = memchr(from->at, c, from->length);
 	const struct span part = { from->at, end ? (size_t)(end - from->at) : from->length };
@@ -55,13 +58,13 @@ static bool next_line(struct span *rest, struct span *line)
 {
 	if (!memchr(rest->at, '\n', rest->length))
 		return false;
-	*line = cut(rest, '\n');
+	*line = span_cut(rest, '\n');
 	if (line->length && line->at[line->length - 1] == '\r')
 		line->length--;
 	return true;
 }
 
-static enum http_status find(struct span target, enum http_resource *resource)
+static enum http_status find_resource(struct span target, enum http_resource *resource)
 {
 	if (target.length > 7 && !strncasecmp(target.at, "http://", 7)) { /* as proxies ask: the path follows the authority */
 		const char *path = memchr(target.at + 7, '/', target.length - 7);
@@ -69,15 +72,15 @@ static enum http_status find(struct span target, enum http_resource *resource)
 	}
 	if (!target.length || target.at[0] != '/')
 		return HTTP_BAD_REQUEST;
-	const struct span path = cut(&target, '?');
-	*resource = is(path, "/metrics") ? HTTP_METRICS : HTTP_ROOT;
-	return *resource == HTTP_METRICS || is(path, "/") ? HTTP_OK : HTTP_NOT_FOUND;
+	const struct span path = span_cut(&target, '?');
+	*resource = span_is(path, "/metrics") ? HTTP_METRICS : HTTP_ROOT;
+	return *resource == HTTP_METRICS || span_is(path, "/") ? HTTP_OK : HTTP_NOT_FOUND;
 }
 
 /* "GET /metrics HTTP/1.1". *minor: of the version. */
 static enum http_status request_line(struct span line, struct http_request *request, unsigned *minor)
 {
-	const struct span method = cut(&line, ' '), target = cut(&line, ' '), version = line;
+	const struct span method = span_cut(&line, ' '), target = span_cut(&line, ' '), version = line;
 
 	if (!is_token(method) || !target.length || !is_text(target) || memchr(target.at, '\t', target.length))
 		return HTTP_BAD_REQUEST;
@@ -87,9 +90,9 @@ static enum http_status request_line(struct span line, struct http_request *requ
 	if (version.at[5] != '1')
 		return HTTP_VERSION;
 	*minor = (unsigned)(version.at[7] - '0');
-	request->head = is(method, "HEAD");
-	const enum http_status found = find(target, &request->resource);
-	return found == HTTP_OK && !request->head && !is(method, "GET") ? HTTP_METHOD_NOT_ALLOWED : found;
+	request->head = span_is(method, "HEAD");
+	const enum http_status found = find_resource(target, &request->resource);
+	return found == HTTP_OK && !request->head && !span_is(method, "GET") ? HTTP_METHOD_NOT_ALLOWED : found;
 }
 
 /* "Name: value". Counts Host, of which there is one. */
@@ -97,12 +100,12 @@ static bool header_field(struct span line, unsigned *hosts)
 {
 	if (!memchr(line.at, ':', line.length))
 		return false;
-	const struct span name = cut(&line, ':');
+	const struct span name = span_cut(&line, ':');
 	*hosts += is_any_case(name, "Host");
 	return is_token(name) && is_text(line);
 }
 
-static enum http_status headers(struct span rest, unsigned minor)
+static enum http_status read_headers(struct span rest, unsigned minor)
 {
 	struct span line;
 	unsigned hosts = 0;
@@ -117,12 +120,12 @@ static enum http_status headers(struct span rest, unsigned minor)
 }
 
 /* A line that cannot become good any more is refused before its end has come. */
-static bool hopeless(struct span rest)
+static bool is_hopeless(struct span rest)
 {
 	struct span line = rest;
 	const bool line_end = rest.length == 1 && rest.at[0] == '\r';
 
-	return rest.length && !line_end && !is_token(cut(&line, ' '));
+	return rest.length && !line_end && !is_token(span_cut(&line, ' '));
 }
 
 enum http_status http_parse(const char *bytes, size_t length, struct http_request *request)
@@ -135,14 +138,14 @@ enum http_status http_parse(const char *bytes, size_t length, struct http_reques
 	rest.length = most;
 	for (unsigned empty = 0; !line.length && empty < 2; empty++) /* one empty line before the request is forgiven */
 		if (!next_line(&rest, &line)) {
-			if (hopeless(rest))
+			if (is_hopeless(rest))
 				return HTTP_BAD_REQUEST;
 			return length >= HTTP_REQUEST_MAX ? HTTP_TOO_LARGE : HTTP_MORE;
 		}
 	const enum http_status first = request_line(line, request, &minor);
 	if (first == HTTP_BAD_REQUEST || first == HTTP_VERSION)
 		return first;
-	const enum http_status fields = headers(rest, minor);
+	const enum http_status fields = read_headers(rest, minor);
 	if (fields == HTTP_MORE)
 		return length >= HTTP_REQUEST_MAX ? HTTP_TOO_LARGE : HTTP_MORE;
 	return fields == HTTP_OK ? first : fields;

@@ -38,7 +38,7 @@ static void *refuse_array(const redisReadTask *task, size_t elements)
 unsigned redis_waiting(void) { return waiting; }
 
 /* The last one takes its place. */
-static void forget(unsigned i)
+static void target_forget(unsigned i)
 {
 	redisFree(question[i].context);
 	question[i] = question[--waiting];
@@ -47,7 +47,7 @@ static void forget(unsigned i)
 void redis_give_up(void)
 {
 	while (waiting)
-		forget(waiting - 1);
+		target_forget(waiting - 1);
 }
 
 void redis_ask(struct redis_told *told, uint32_t ipv4, unsigned port)
@@ -70,7 +70,7 @@ void redis_ask(struct redis_told *told, uint32_t ipv4, unsigned port)
 		redisAppendCommand(context, "INFO clients memory stats");
 	}
 	if (context->err)
-		forget(waiting - 1);
+		target_forget(waiting - 1);
 }
 
 unsigned redis_poll_set(struct pollfd *fds)
@@ -125,5 +125,5 @@ void redis_polled(const struct pollfd *fds, unsigned count)
 {
 	for (unsigned i = count; i-- > 0;) /* from the end: forgetting moves later ones */
 		if (fds[i].revents && !go_on(&question[i]))
-			forget(i);
+			target_forget(i);
 }

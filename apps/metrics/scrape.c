@@ -28,7 +28,7 @@ uint64_t now(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-static void forget(void)
+static void scrape_forget(void)
 {
 	for (unsigned i = 0; i < snapshot.clusters; i++)
 		free(snapshot.cluster[i].core);
@@ -134,7 +134,7 @@ static void ask_redis(unsigned port)
 }
 
 /* Once, however often it is asked in vain. */
-static void complain(int error)
+static void log_once(int error)
 {
 	static int told;
 
@@ -154,8 +154,8 @@ bool scrape_begin(unsigned redis_port)
 	if (!error)
 		error = read_applications();
 	if (error) {
-		complain(error);
-		forget();
+		log_once(error);
+		scrape_forget();
 		return false;
 	}
 	asked = now();
@@ -179,10 +179,10 @@ struct text scrape_end(void)
 	redis_give_up();
 	snapshot.seconds = (double)(now() - begun) / 1000;
 	exposition(&text, &snapshot);
-	forget();
+	scrape_forget();
 	if (!text.failed)
 		return text;
-	complain(-SKERRY_NO_MEMORY);
+	log_once(-SKERRY_NO_MEMORY);
 	free(text.data);
 	return (struct text){ .failed = true };
 }

@@ -55,7 +55,7 @@ static uint64_t slow_since(const struct connection *c)
 }
 
 /* The one whose place may be given away first. */
-static struct connection *slowest(void)
+static struct connection *slowest_connection(void)
 {
 	struct connection *found = connection;
 
@@ -66,9 +66,9 @@ static struct connection *slowest(void)
 }
 
 /* A free place, or null; *when: at which there may be one. */
-static struct connection *place(uint64_t *when)
+static struct connection *free_place(uint64_t *when)
 {
-	struct connection *slow = slowest();
+	struct connection *slow = slowest_connection();
 
 	for (struct connection *c = connection; c < connection + CONNECTIONS; c++)
 		if (c->state == CONNECTION_FREE)
@@ -86,7 +86,7 @@ static void take_in(int listener)
 	uint64_t ignored;
 	struct connection *c;
 
-	while ((c = place(&ignored))) {
+	while ((c = free_place(&ignored))) {
 		const int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd < 0)
 			return;
@@ -158,7 +158,7 @@ static void cut_off(void)
 			connection_too_late(c);
 }
 
-static int patience(uint64_t until)
+static int poll_timeout(uint64_t until)
 {
 	for (unsigned i = 0; i < CONNECTIONS; i++)
 		if (connection_events(&connection[i]) && connection[i].deadline < until)
@@ -176,13 +176,13 @@ _Noreturn void server_run(int listener, unsigned redis_port)
 
 	for (;;) {
 		uint64_t until = UINT64_MAX;
-		fds[0] = (struct pollfd){ .fd = place(&until) ? listener : -1, .events = POLLIN };
+		fds[0] = (struct pollfd){ .fd = free_place(&until) ? listener : -1, .events = POLLIN };
 		for (unsigned i = 0; i < CONNECTIONS; i++) {
 			const short events = connection_events(&connection[i]);
 			of_connections[i] = (struct pollfd){ .fd = events ? connection[i].fd : -1, .events = events };
 		}
 		const unsigned scraped = scraping ? scrape_poll_set(of_scrape) : 0;
-		poll(fds, 1 + CONNECTIONS + scraped, patience(until));
+		poll(fds, 1 + CONNECTIONS + scraped, poll_timeout(until));
 
 		for (unsigned i = 0; i < CONNECTIONS; i++)
 			if (of_connections[i].revents)

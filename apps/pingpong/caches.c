@@ -100,7 +100,7 @@ static uint64_t agent_run(unsigned core, unsigned writes, unsigned reads)
 	return agent->cycles;
 }
 
-static void measure(unsigned writer, unsigned reader, unsigned pages)
+static void measure_pair(unsigned writer, unsigned reader, unsigned pages)
 {
 	uint64_t empty = agent_run(reader, 0, 1), cycles;
 	if (writer == reader) { /* nothing else runs in between */
@@ -131,5 +131,5 @@ void caches_measure(const struct caches *caches)
 	chain_make(most, caches->end_mib << 20, vspace);
 	MARK(0);
 	for (unsigned i = 0; caches->pages[i]; i++)
-		measure(caches->writers[i] - 1, caches->readers[i] - 1, caches->pages[i]);
+		measure_pair(caches->writers[i] - 1, caches->readers[i] - 1, caches->pages[i]);
 }

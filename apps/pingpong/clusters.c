@@ -12,7 +12,7 @@ enum { DOORBELL = 0 };
 static uint64_t doorbell[BOOT_MAX_CHANNELS]; /* the first cluster's; of another the notification that it raises */
 static uint64_t frame[BOOT_MAX_CHANNELS];
 
-static void *there(unsigned channel) { return (char *)FRAMES + ((uint64_t)channel << 21); }
+static void *ring_address(unsigned channel) { return (char *)FRAMES + ((uint64_t)channel << 21); }
 
 static uint64_t memory_of(unsigned channel)
 {
@@ -28,7 +28,7 @@ void clusters_init(void)
 	for (unsigned i = 0; i < ROOT->channel_count; i++) {
 		frame[i] = slot();
 		check_ok(untyped_retype(IPC, memory_of(i), OBJECT_FRAME_2M, 0, ROOT_SLOT_CNODE, frame[i], 1));
-		check_ok(frame_map(IPC, frame[i], ROOT_SLOT_VSPACE, (uint64_t)there(i), RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK));
+		check_ok(frame_map(IPC, frame[i], ROOT_SLOT_VSPACE, (uint64_t)ring_address(i), RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK));
 		if (ROOT->cluster) {
 			doorbell[i] = object(OBJECT_NOTIFICATION, 0);
 			check_ok(channel_listen(IPC, ROOT_SLOT_CHANNEL + i, DOORBELL, 0, doorbell[i]));
@@ -42,12 +42,12 @@ void clusters_init(void)
 
 unsigned clusters(void) { return ROOT->channel_count + 1; }
 
-void *cluster_frame(unsigned cluster) { return cluster ? there(cluster - 1) : shared; }
+void *cluster_frame(unsigned cluster) { return cluster ? ring_address(cluster - 1) : shared; }
 
 void others_start(const struct order *order)
 {
 	for (unsigned i = 0; i < ROOT->channel_count; i++) {
-		struct order *told = order_in(there(i));
+		struct order *told = order_in(ring_address(i));
 		told->cores = order->cores;
 		told->delay = order->delay;
 		told->in_cycles = order->in_cycles;
@@ -60,7 +60,7 @@ void others_start(const struct order *order)
 bool others_have_started(const struct order *order)
 {
 	for (unsigned i = 0; i < ROOT->channel_count; i++)
-		if (order_in(there(i))->running != order->number)
+		if (order_in(ring_address(i))->running != order->number)
 			return false;
 	return true;
 }
@@ -68,7 +68,7 @@ bool others_have_started(const struct order *order)
 void others_stop(const struct order *order)
 {
 	for (unsigned i = 0; i < ROOT->channel_count; i++) {
-		order_in(there(i))->stop = order->number;
+		order_in(ring_address(i))->stop = order->number;
 		check_ok(notification_signal(doorbell[i]));
 	}
 }
@@ -76,18 +76,18 @@ void others_stop(const struct order *order)
 void others_wait_stopped(const struct order *order)
 {
 	for (unsigned i = 0; i < ROOT->channel_count; i++)
-		while (order_in(there(i))->stopped != order->number)
+		while (order_in(ring_address(i))->stopped != order->number)
 			others_run();
 }
 
 /* It sleeps until it is told something: while pairs are measured nothing else runs here. */
 _Noreturn void cluster_obey(void)
 {
-	struct order *order = order_in(there(0));
+	struct order *order = order_in(ring_address(0));
 	for (uint32_t number = 1;; number++) {
 		while (order->number != number)
 			check_ok(notification_wait(doorbell[0], 0, 0));
-		shared_use(frame[0], there(0));
+		shared_use(frame[0], ring_address(0));
 		pairs_start(order);
 		while (!pairs_run())
 			others_run();

@@ -32,13 +32,13 @@ static uint64_t first_parts(uint64_t k)
 	return (k << POINT) + (uint64_t)((unsigned __int128)fall * k * LN_2 >> POINT);
 }
 
-static uint64_t scaled(uint64_t parts, uint32_t mean)
+static uint64_t scaled_mean(uint64_t parts, uint32_t mean)
 {
 	return (uint64_t)(((unsigned __int128)parts * mean + (1ull << (POINT - 1))) >> POINT);
 }
 
 /* Knuth's linear congruential generator (MMIX); its upper bits are good. */
-static uint64_t next(uint64_t *state)
+static uint64_t next_number(uint64_t *state)
 {
 	*state = *state * 6364136223846793005ull + 1442695040888963407ull;
 	return *state >> 32;
@@ -48,13 +48,13 @@ void exponential_fill(uint32_t delays[EXPONENTIAL_COUNT], uint32_t mean, uint64_
 {
 	uint64_t before = 0, state = seed;
 	for (unsigned k = 0; k < EXPONENTIAL_COUNT; k++) {
-		uint64_t sum = scaled(first_parts(k + 1), mean); /* the sums are rounded, so that no error adds up */
+		uint64_t sum = scaled_mean(first_parts(k + 1), mean); /* the sums are rounded, so that no error adds up */
 		delays[k] = (uint32_t)(sum - before);
 		before = sum;
 	}
-	next(&state);
+	next_number(&state);
 	for (unsigned left = EXPONENTIAL_COUNT; left > 1; left--) {
-		unsigned chosen = (unsigned)(next(&state) * left >> 32);
+		unsigned chosen = (unsigned)(next_number(&state) * left >> 32);
 		uint32_t last = delays[left - 1];
 		delays[left - 1] = delays[chosen];
 		delays[chosen] = last;

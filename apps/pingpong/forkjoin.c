@@ -18,7 +18,7 @@ static uint64_t thread[BOOT_MAX_CPUS], wake[BOOT_MAX_CPUS], joined; /* by core; 
 static uint32_t workers;
 static _Alignas(64) _Atomic uint32_t running; /* workers of this round that run */
 
-static _Noreturn void work(uint64_t woken)
+static _Noreturn void worker_main(uint64_t woken)
 {
 	for (;;) {
 		check_ok(notification_wait(woken, 0, 0));
@@ -28,12 +28,12 @@ static _Noreturn void work(uint64_t woken)
 	}
 }
 
-static void start(unsigned core)
+static void worker_start(unsigned core)
 {
 	wake[core] = badged(object_of(core, OBJECT_NOTIFICATION), 1, RIGHT_ALL);
 	thread[core] = object(OBJECT_TCB, 0);
 	struct thread_registers registers = {
-		.rip = (uint64_t)work, .rsp = (uint64_t)stack[core] + STACK_SIZE - 8, .rdi = wake[core], /* as after a call */
+		.rip = (uint64_t)worker_main, .rsp = (uint64_t)stack[core] + STACK_SIZE - 8, .rdi = wake[core], /* as after a call */
 	};
 	check_ok(tcb_configure(IPC, thread[core], ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, 0, 0, 0));
 	check_ok(tcb_schedule(IPC, thread[core], ROOT_SLOT_TCB, WORKER_PRIORITY, core));
@@ -41,17 +41,17 @@ static void start(unsigned core)
 }
 
 /* Registers can be read of a thread that waits. */
-static bool waits(unsigned core)
+static bool worker_waits(unsigned core)
 {
 	struct thread_registers registers;
 	return tcb_read_registers(IPC, thread[core], &registers) == 0;
 }
 
 /* Returns when all workers wait, and their cores have had the time to halt. */
-static void rest(void)
+static void workers_rest(void)
 {
 	for (unsigned core = 1; core <= workers; core++)
-		while (!waits(core))
+		while (!worker_waits(core))
 			others_run();
 	others_run();
 }
@@ -67,18 +67,18 @@ static void fork_and_join(void)
 	check_eq(running, workers);
 }
 
-static void measure(unsigned cores, unsigned rounds)
+static void measure_rounds(unsigned cores, unsigned rounds)
 {
 	MARK(0);
 	workers = cores - 1;
 	joined = badged(object_of(0, OBJECT_NOTIFICATION), 1, RIGHT_ALL);
 	for (unsigned core = 1; core <= workers; core++)
-		start(core);
+		worker_start(core);
 	for (unsigned i = 0; i < WARM_UP + rounds; i++) {
-		rest();
+		workers_rest();
 		fork_and_join();
 	}
-	rest();
+	workers_rest();
 	for (unsigned core = 1; core <= workers; core++)
 		check_ok(tcb_suspend(thread[core]));
 	struct text line = LINE;
@@ -91,6 +91,6 @@ void forkjoin_measure(unsigned rounds, const uint32_t *cores)
 {
 	for (; *cores; cores++) {
 		check(*cores >= 2 && *cores <= ROOT->cpu_count);
-		measure(*cores, rounds);
+		measure_rounds(*cores, rounds);
 	}
 }

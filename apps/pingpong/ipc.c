@@ -13,38 +13,38 @@ struct measure {
 	unsigned spaces;     /* IPC: 2, or 1 where client and server share theirs */
 };
 
-static uint64_t notification(void) { return badged(object_of(0, OBJECT_NOTIFICATION), 1, RIGHT_ALL); }
+static uint64_t new_notification(void) { return badged(object_of(0, OBJECT_NOTIFICATION), 1, RIGHT_ALL); }
 
-static void alone(const char *entry, uint64_t call, uint64_t cap, uint64_t info)
+static void run_alone(const char *entry, uint64_t call, uint64_t cap, uint64_t info)
 {
 	struct thread_registers registers = { .r13 = call, .r15 = cap, .rbp = info };
 	check_ok(tcb_resume(thread_new(space_new(), 0, entry, registers)));
 }
 
-static void run_empty(const struct measure *m) { alone(thread_empty, 0, 0, 0); }
-static void run_yield(const struct measure *m) { alone(thread_single, m->call, 0, 0); }
-static void run_notification(const struct measure *m) { alone(thread_single, m->call, notification(), 0); }
+static void run_empty(const struct measure *m) { run_alone(thread_empty, 0, 0, 0); }
+static void run_yield(const struct measure *m) { run_alone(thread_single, m->call, 0, 0); }
+static void run_notification(const struct measure *m) { run_alone(thread_single, m->call, new_notification(), 0); }
 static void run_endpoint(const struct measure *m)
 {
-	alone(thread_single, m->call, object_of(0, OBJECT_ENDPOINT), m->info);
+	run_alone(thread_single, m->call, object_of(0, OBJECT_ENDPOINT), m->info);
 }
 
 /* The word is empty before each Signal: a Poll has taken it. */
 static void run_signal(const struct measure *m)
 {
-	uint64_t cap = notification();
+	uint64_t cap = new_notification();
 	shared->prepare_call = SYS_POLL;
 	shared->prepare_cap = cap;
-	alone(thread_prepared, m->call, cap, 0);
+	run_alone(thread_prepared, m->call, cap, 0);
 }
 
 /* The word is set before each Wait: a Signal has. */
 static void run_wait(const struct measure *m)
 {
-	uint64_t cap = notification();
+	uint64_t cap = new_notification();
 	shared->prepare_call = SYS_SIGNAL;
 	shared->prepare_cap = cap;
-	alone(thread_prepared, m->call, cap, 0);
+	run_alone(thread_prepared, m->call, cap, 0);
 }
 
 static void run_yield_switch(const struct measure *m)
@@ -59,7 +59,7 @@ static void run_yield_switch(const struct measure *m)
 /* Each wakes the other and sleeps. */
 static void run_signal_wait(const struct measure *m)
 {
-	uint64_t one = notification(), other = notification();
+	uint64_t one = new_notification(), other = new_notification();
 	struct thread_registers waits = { .r13 = m->call, .r15 = other, .r12 = one, .rax = SYS_WAIT, .rdi = other };
 	struct thread_registers begins = { .r13 = m->call, .r15 = one, .r12 = other };
 	check_ok(tcb_resume(thread_new(space_new(), 0, thread_switch_begun, waits)));
@@ -104,7 +104,7 @@ static const struct measure measures[] = {
 	{ { "signal_wait" }, .run = run_signal_wait, .call = SYS_SIGNAL_WAIT },
 };
 
-static void sort(uint32_t *a, unsigned count)
+static void sort_log(uint32_t *a, unsigned count)
 {
 	for (unsigned gap = count / 2; gap; gap /= 2)
 		for (unsigned i = gap; i < count; i++)
@@ -115,10 +115,10 @@ static void sort(uint32_t *a, unsigned count)
 			}
 }
 
-static void report(const char *name, uint32_t *log, unsigned count)
+static void report_log(const char *name, uint32_t *log, unsigned count)
 {
 	struct text line = LINE;
-	sort(log, count);
+	sort_log(log, count);
 	text_format(&line, "{\"event\":\"pingpong\",\"name\":");
 	text_json_string(&line, name);
 	text_format(&line, ",\"rounds\":%u,\"min\":%u,\"median\":%u,\"max\":%u}\n", count, log[0], log[count / 2],
@@ -126,20 +126,20 @@ static void report(const char *name, uint32_t *log, unsigned count)
 	output_results(&line);
 }
 
-static void measure(const struct measure *m, unsigned rounds)
+static void measure_one(const struct measure *m, unsigned rounds)
 {
 	shared_make(WARM_UP + rounds);
 	m->run(m);
 	shared_wait();
 	check_eq(shared->errors, 0);
-	report(m->name[0], (uint32_t *)((char *)shared + SHARED_LOG_A) + WARM_UP, rounds);
+	report_log(m->name[0], (uint32_t *)((char *)shared + SHARED_LOG_A) + WARM_UP, rounds);
 	if (m->name[1])
-		report(m->name[1], (uint32_t *)((char *)shared + SHARED_LOG_B) + WARM_UP, rounds);
+		report_log(m->name[1], (uint32_t *)((char *)shared + SHARED_LOG_B) + WARM_UP, rounds);
 	memory_reset();
 }
 
 void ipc_measure(unsigned rounds)
 {
 	for (unsigned i = 0; i < sizeof(measures) / sizeof(measures[0]); i++)
-		measure(&measures[i], rounds);
+		measure_one(&measures[i], rounds);
 }

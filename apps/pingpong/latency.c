@@ -2,7 +2,7 @@
 #include "latency.h"
 #include "output.h"
 
-static void report(const char *name, const struct stretch *s)
+static void report_stretch(const char *name, const struct stretch *s)
 {
 	struct text line = LINE;
 	text_format(&line, "{\"event\":\"latency\",\"name\":");
@@ -28,7 +28,7 @@ void latency_measure(void)
 		watch_init();
 		operations[i].prepare();
 		struct stretch s = watch_run(operations[i].run);
-		report(operations[i].name, &s);
+		report_stretch(operations[i].name, &s);
 		memory_reset();
 	}
 	/* a +stat kernel's own opinion, of everything up to now */

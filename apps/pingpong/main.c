@@ -9,7 +9,7 @@ enum { ROUNDS = 1000 };
 
 const char program_name[] = "pingpong";
 
-static void scale(const struct cluster_map *map)
+static void run_scale(const struct cluster_map *map)
 {
 	static struct scale told;
 	if (ROOT->cluster)
@@ -23,7 +23,7 @@ static void scale(const struct cluster_map *map)
 	scale_measure(&told);
 }
 
-static void caches(const struct cluster_map *map)
+static void run_caches(const struct cluster_map *map)
 {
 	static struct caches told;
 	told.end_mib = argument_number(map, 1, 0);
@@ -33,14 +33,14 @@ static void caches(const struct cluster_map *map)
 	caches_measure(&told);
 }
 
-static void forkjoin(const struct cluster_map *map)
+static void run_forkjoin(const struct cluster_map *map)
 {
 	static uint32_t cores[64];
 	check(argument_list(map, 2, cores, 63));
 	forkjoin_measure((unsigned)argument_number(map, 1, ROUNDS), cores);
 }
 
-static void unmap(const struct cluster_map *map)
+static void run_unmap(const struct cluster_map *map)
 {
 	static const char *const guards[] = { "kernel", "domain", "mapping" }; /* as enum frame_guard */
 	static uint32_t cores[64], pages[64];
@@ -82,13 +82,13 @@ _Noreturn void bare_main(void)
 	else if (!strcmp(what, "latency"))
 		latency_measure();
 	else if (!strcmp(what, "scale"))
-		scale(map);
+		run_scale(map);
 	else if (!strcmp(what, "forkjoin"))
-		forkjoin(map);
+		run_forkjoin(map);
 	else if (!strcmp(what, "unmap"))
-		unmap(map);
+		run_unmap(map);
 	else if (!strcmp(what, "caches"))
-		caches(map);
+		run_caches(map);
 	else
 		fail(__FILE_NAME__, __LINE__, what);
 	output_exit(EXIT_GOOD);

@@ -26,14 +26,14 @@ static uint64_t crowd_member(uint64_t call, uint64_t cap, uint64_t word, uint64_
 	return member(&registers, CROWD_PRIORITY, frame, buffer);
 }
 
-static void crowd(uint64_t call, uint64_t cap, uint64_t word)
+static void start_crowd(uint64_t call, uint64_t cap, uint64_t word)
 {
 	for (unsigned i = 0; i < CROWD; i++)
 		crowd_member(call, cap, word, 0, 0);
 	others_run();
 }
 
-static void nothing(void) { }
+static void do_nothing(void) { }
 
 static void run_delete(void) { check_ok(cnode_delete(ROOT_SLOT_CNODE, target)); }
 static void run_revoke(void) { check_ok(cnode_revoke(ROOT_SLOT_CNODE, target)); }
@@ -53,7 +53,7 @@ static void prepare_chain(void)
 		last = copy_of(last, RIGHT_ALL);
 }
 
-static void fill(enum skerry_object type, unsigned size_bits, unsigned count)
+static void fill_memory(enum skerry_object type, unsigned size_bits, unsigned count)
 {
 	check_ok(untyped_retype(IPC, target, type, size_bits, ROOT_SLOT_CNODE, slots(count), count));
 }
@@ -61,13 +61,13 @@ static void fill(enum skerry_object type, unsigned size_bits, unsigned count)
 static void prepare_objects(void)
 {
 	target = object(OBJECT_UNTYPED, 24);
-	fill(OBJECT_TCB, 0, 256);
-	fill(OBJECT_ENDPOINT, 0, 256);
-	fill(OBJECT_NOTIFICATION, 0, 256);
-	fill(OBJECT_CNODE, 4, 256);
-	fill(OBJECT_PAGE_TABLE, 0, 256);
-	fill(OBJECT_FRAME_4K, 0, 256);
-	fill(OBJECT_VSPACE, 0, 64);
+	fill_memory(OBJECT_TCB, 0, 256);
+	fill_memory(OBJECT_ENDPOINT, 0, 256);
+	fill_memory(OBJECT_NOTIFICATION, 0, 256);
+	fill_memory(OBJECT_CNODE, 4, 256);
+	fill_memory(OBJECT_PAGE_TABLE, 0, 256);
+	fill_memory(OBJECT_FRAME_4K, 0, 256);
+	fill_memory(OBJECT_VSPACE, 0, 64);
 }
 
 static void prepare_cnode(void)
@@ -91,23 +91,23 @@ static void prepare_nested(void)
 static void prepare_receivers(void)
 {
 	target = object(OBJECT_ENDPOINT, 0);
-	crowd(SYS_RECV, target, 0);
+	start_crowd(SYS_RECV, target, 0);
 }
 
 static void prepare_senders(void)
 {
 	target = object(OBJECT_ENDPOINT, 0);
-	crowd(SYS_CALL, target, 0);
+	start_crowd(SYS_CALL, target, 0);
 }
 
 static void prepare_waiters(void)
 {
 	target = object(OBJECT_NOTIFICATION, 0);
-	crowd(SYS_WAIT, target, read_tsc() + ROOT->tsc_hz * 100); /* in the list of deadlines, too */
+	start_crowd(SYS_WAIT, target, read_tsc() + ROOT->tsc_hz * 100); /* in the list of deadlines, too */
 }
 
 /* Threads whose deadlines pass together; each waits again, for nothing, once it runs. */
-static void deadlines(unsigned priority)
+static void start_deadlines(unsigned priority)
 {
 	uint64_t note = object(OBJECT_NOTIFICATION, 0);
 	room = read_tsc() + ROOT->tsc_hz / 20;
@@ -122,8 +122,8 @@ static void deadlines(unsigned priority)
 		;
 }
 
-static void prepare_deadlines_above(void) { deadlines(MAIN_PRIORITY + 5); }
-static void prepare_deadlines_below(void) { deadlines(CROWD_PRIORITY); }
+static void prepare_deadlines_above(void) { start_deadlines(MAIN_PRIORITY + 5); }
+static void prepare_deadlines_below(void) { start_deadlines(CROWD_PRIORITY); }
 
 static void run_deadlines(void)
 {
@@ -217,7 +217,7 @@ static void prepare_empty_cnode(void) { target = object(OBJECT_CNODE, 16); }
 static uint64_t helper;
 static void prepare_behind(void)
 {
-	crowd(SYS_WAIT, object(OBJECT_NOTIFICATION, 0), read_tsc() + ROOT->tsc_hz * 100);
+	start_crowd(SYS_WAIT, object(OBJECT_NOTIFICATION, 0), read_tsc() + ROOT->tsc_hz * 100);
 	target = badged(object(OBJECT_NOTIFICATION, 0), 1, RIGHT_ALL);
 	helper = crowd_member(SYS_SIGNAL, target, 0, 0, 0);
 	check_ok(tcb_suspend(helper));
@@ -238,7 +238,7 @@ static void prepare_thread(void)
 static void run_suspend(void) { check_ok(tcb_suspend(target)); }
 
 const struct operation operations[] = {
-	{ "nothing", nothing, nothing },
+	{ "nothing", do_nothing, do_nothing },
 	{ "revoke: 2000 copies", prepare_copies, run_revoke },
 	{ "revoke: a chain of 2000 copies", prepare_chain, run_revoke },
 	{ "revoke: memory with 1600 objects", prepare_objects, run_revoke },

@@ -28,7 +28,7 @@ static struct block *block_of(const struct order *order, unsigned core)
 }
 
 /* Core 0 stands still meanwhile, for this thread runs there. */
-static void look(struct snapshot *now, const struct order *order)
+static void take_snapshot(struct snapshot *now, const struct order *order)
 {
 	now->time = read_tsc();
 	for (unsigned i = 0; i < order->cores * clusters(); i++) {
@@ -53,40 +53,40 @@ static void wait_rounds(uint64_t rounds)
 	shared_wait();
 }
 
-static void number(struct text *line, const char *name, uint64_t value)
+static void add_number(struct text *line, const char *name, uint64_t value)
 {
 	text_format(line, ",\"%s\":%lu", name, value);
 }
 
-static void report(const struct order *order)
+static void report_order(const struct order *order)
 {
 	for (unsigned i = 0; i < order->cores * clusters(); i++) {
 		const struct counts *a = &before.core[i], *b = &after.core[i];
 		struct text line = LINE;
 		text_format(&line, "{\"event\":\"scale-core\"");
-		number(&line, "cluster", block_of(order, i)->cluster);
-		number(&line, "cpu", block_of(order, i)->cpu);
-		number(&line, "rounds", b->rounds - a->rounds);
-		number(&line, "drawn", (b->drawn - a->drawn) * (order->in_cycles ? 1 : SCALE_UNIT));
-		number(&line, "idle", b->idle - a->idle);
-		number(&line, "entries", b->entries - a->entries);
-		number(&line, "acquisitions", b->acquisitions - a->acquisitions);
-		number(&line, "conflicts", b->conflicts - a->conflicts);
-		number(&line, "fallbacks", b->fallbacks - a->fallbacks);
+		add_number(&line, "cluster", block_of(order, i)->cluster);
+		add_number(&line, "cpu", block_of(order, i)->cpu);
+		add_number(&line, "rounds", b->rounds - a->rounds);
+		add_number(&line, "drawn", (b->drawn - a->drawn) * (order->in_cycles ? 1 : SCALE_UNIT));
+		add_number(&line, "idle", b->idle - a->idle);
+		add_number(&line, "entries", b->entries - a->entries);
+		add_number(&line, "acquisitions", b->acquisitions - a->acquisitions);
+		add_number(&line, "conflicts", b->conflicts - a->conflicts);
+		add_number(&line, "fallbacks", b->fallbacks - a->fallbacks);
 		text_format(&line, "}\n");
 		output_results(&line);
 	}
 	struct text line = LINE;
 	text_format(&line, "{\"event\":\"scale\"");
-	number(&line, "cores", order->cores * clusters());
-	number(&line, "delay", order->delay);
-	number(&line, "cycles", after.time - before.time);
+	add_number(&line, "cores", order->cores * clusters());
+	add_number(&line, "delay", order->delay);
+	add_number(&line, "cycles", after.time - before.time);
 	text_format(&line, "}\n");
 	output_results(&line);
 }
 
 /* `rounds` are those of all pairs; each goes through all of its delays as often as the others, and at least once. */
-static void measure(const struct order *order, unsigned rounds)
+static void measure_order(const struct order *order, unsigned rounds)
 {
 	unsigned cores = order->cores * clusters(), each = (rounds + cores - 1) / cores;
 	check(cores <= MOST_CORES);
@@ -98,14 +98,14 @@ static void measure(const struct order *order, unsigned rounds)
 	while (!pairs_run() || !others_have_started(order))
 		wait_rounds(1);
 	MARK(1);
-	look(&before, order);
+	take_snapshot(&before, order);
 	wait_rounds((each + SCALE_COUNT - 1) / SCALE_COUNT * SCALE_COUNT);
 	MARK(2);
-	look(&after, order);
+	take_snapshot(&after, order);
 	others_stop(order);
 	pairs_stop();
 	others_wait_stopped(order);
-	report(order);
+	report_order(order);
 	memory_reset();
 }
 
@@ -120,7 +120,7 @@ void scale_measure(const struct scale *scale)
 			order.number++;
 			order.cores = *cores;
 			order.delay = *delay;
-			measure(&order, scale->rounds);
+			measure_order(&order, scale->rounds);
 		}
 	}
 }

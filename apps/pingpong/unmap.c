@@ -88,7 +88,7 @@ static void worker_make(unsigned core, uint64_t frame)
 }
 
 /* Returns when all workers run, and neither they nor this thread have lately made anything but calls to protect. */
-static void settle(unsigned cores, uint64_t frame)
+static void workers_settle(unsigned cores, uint64_t frame)
 {
 	for (unsigned core = 1; core < cores; core++)
 		check_ok(tcb_resume(worker_tcb[core]));
@@ -99,7 +99,7 @@ static void settle(unsigned cores, uint64_t frame)
 		check_ok(frame_protect(frame, RIGHT_READ));
 }
 
-static void run(unsigned cores, const uint64_t *root, unsigned count)
+static void run_workers(unsigned cores, const uint64_t *root, unsigned count)
 {
 	static uint64_t before[BOOT_MAX_CPUS];
 	for (unsigned core = 1; core < cores; core++)
@@ -114,7 +114,7 @@ static void run(unsigned cores, const uint64_t *root, unsigned count)
 		check(atomic_load_explicit(&worker_of(core)->rounds, memory_order_relaxed) > before[core]);
 }
 
-static void measure(unsigned rounds, unsigned cores, unsigned pages, enum frame_guard guard)
+static void measure_pages(unsigned rounds, unsigned cores, unsigned pages, enum frame_guard guard)
 {
 	static uint64_t root[UNMAP_MOST_ROUNDS + WARM_UP];
 	MARK(0);
@@ -123,8 +123,8 @@ static void measure(unsigned rounds, unsigned cores, unsigned pages, enum frame_
 	for (unsigned core = 1; core < cores; core++)
 		worker_make(core, frame_new(guard, common));
 	trees_make(root, WARM_UP + rounds, frame, pages); /* last, so that as much of them is in this core's caches with few workers as with many */
-	settle(cores, frame_new(guard, common));
-	run(cores, root, WARM_UP + rounds);
+	workers_settle(cores, frame_new(guard, common));
+	run_workers(cores, root, WARM_UP + rounds);
 	for (unsigned core = 1; core < cores; core++) {
 		check_ok(tcb_suspend(worker_tcb[core]));
 		check_eq(worker_of(core)->errors, 0);
@@ -142,7 +142,7 @@ void unmap_measure(unsigned rounds, const uint32_t *cores, const uint32_t *pages
 		check(*cores <= ROOT->cpu_count);
 		for (const uint32_t *p = pages; *p; p++) {
 			check(*p <= UNMAP_MOST_PAGES);
-			measure(rounds, *cores, *p, guard);
+			measure_pages(rounds, *cores, *p, guard);
 		}
 	}
 }

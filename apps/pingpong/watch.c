@@ -28,7 +28,7 @@ static void next_wake(void)
 		;
 }
 
-static void begin(uint64_t delay)
+static void watch_begin(uint64_t delay)
 {
 	watch.delay = delay;
 	watch.longest = 0;
@@ -38,7 +38,7 @@ static void begin(uint64_t delay)
 	watch.active = 1;
 }
 
-static void end(void)
+static void watch_end(void)
 {
 	next_wake(); /* for what is pending */
 	watch.active = 0;
@@ -50,10 +50,10 @@ static void end(void)
  * another's, the core beats): with a delay that is shorter than the longest, the watching thread would leave it no
  * instruction for ever.
  */
-static void calibrate(void)
+static void watch_calibrate(void)
 {
 	enum { LONG = 20000, WAKES = 16 };
-	begin(LONG);
+	watch_begin(LONG);
 	next_wake();
 	away = 0;
 	for (unsigned i = 0; i < WAKES; i++) {
@@ -64,7 +64,7 @@ static void calibrate(void)
 		if (now - watch.before > away)
 			away = now - watch.before;
 	}
-	end();
+	watch_end();
 	back = watch.longest - LONG;
 	check(away < LONG / 2 && back < LONG);
 }
@@ -78,14 +78,14 @@ void watch_init(void)
 	check_ok(tcb_configure(IPC, watcher, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, 0, 0, 0));
 	check_ok(tcb_schedule(IPC, watcher, ROOT_SLOT_TCB, WATCH_PRIORITY, 0));
 	check_ok(tcb_write_registers(IPC, watcher, 0, &registers));
-	calibrate();
+	watch_calibrate();
 }
 
 struct stretch watch_run(void (*run)(void))
 {
-	begin(away + MARGIN);
+	watch_begin(away + MARGIN);
 	run();
-	end();
+	watch_end();
 	return (struct stretch){
 		.delay = watch.longest > away + back ? watch.longest - away - back : 0,
 		.response = watch.longest > away ? watch.longest - away : 0,

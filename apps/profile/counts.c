@@ -25,7 +25,7 @@ static struct {
 	uint32_t low, high; /* of the Adler-32 */
 } file;
 
-static void say(const char *text)
+static void write_line(const char *text)
 {
 	ssize_t size = (ssize_t)strlen(text);
 
@@ -38,7 +38,7 @@ static void end_line(void)
 	if (!file.used)
 		return;
 	strcpy(file.line + file.used, "\n");
-	say(file.line);
+	write_line(file.line);
 	file.used = 0;
 }
 
@@ -49,13 +49,13 @@ static void begin_file(const char *name, void *argument)
 	(void)argument;
 	if (snprintf(text, sizeof(text), "counts = %s\n", name) >= (int)sizeof(text))
 		_exit(1);
-	say(text);
+	write_line(text);
 	file.bytes = 0;
 	file.low = 1;
 	file.high = 0;
 }
 
-static void add(const void *data, unsigned size, void *argument)
+static void add_bytes(const void *data, unsigned size, void *argument)
 {
 	const unsigned char *bytes = data;
 
@@ -77,7 +77,7 @@ static void end_file(void)
 
 	end_line();
 	snprintf(text, sizeof(text), "counts . %u %08x\n", file.bytes, file.high << 16 | file.low);
-	say(text);
+	write_line(text);
 }
 
 /* For counts of values, of which there are none (-fno-profile-values). */
@@ -99,9 +99,9 @@ __attribute__((destructor)) static void say_counts(void)
 	char text[64];
 
 	for (; object < __stop_layer_counts; object++) {
-		__gcov_info_to_gcda(*object, begin_file, add, no_memory, 0);
+		__gcov_info_to_gcda(*object, begin_file, add_bytes, no_memory, 0);
 		end_file();
 	}
 	snprintf(text, sizeof(text), "counts ; %td\n", object - __start_layer_counts);
-	say(text);
+	write_line(text);
 }

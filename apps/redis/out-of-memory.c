@@ -12,7 +12,7 @@ void __wrap_zmalloc_set_oom_handler(void (*)(size_t));
 
 static void (*report)(size_t);
 
-static void once(size_t size)
+static void report_once(size_t size)
 {
 	static int reporting;
 
@@ -24,5 +24,5 @@ static void once(size_t size)
 void __wrap_zmalloc_set_oom_handler(void (*handler)(size_t))
 {
 	report = handler;
-	__real_zmalloc_set_oom_handler(once);
+	__real_zmalloc_set_oom_handler(report_once);
 }

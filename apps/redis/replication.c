@@ -18,7 +18,7 @@ static const char own_loopback[] =
 	"CLUSTER MEET needs an address within the machine: 127.0.0.1 is this instance itself, whatever port of the host leads here; "
 	"'skerry run --keep' prints the commands that create a cluster";
 
-static int is(const client *c, int argument, const char *word)
+static int argument_is(const client *c, int argument, const char *word)
 {
 	return c->argc > argument && !strcasecmp(c->argv[argument]->ptr, word);
 }
@@ -26,7 +26,7 @@ static int is(const client *c, int argument, const char *word)
 /* NO ONE is what every instance is. */
 void __wrap_replicaofCommand(client *c)
 {
-	if (is(c, 1, "no") && is(c, 2, "one"))
+	if (argument_is(c, 1, "no") && argument_is(c, 2, "one"))
 		__real_replicaofCommand(c);
 	else
 		addReplyError(c, reason);
@@ -34,9 +34,9 @@ void __wrap_replicaofCommand(client *c)
 
 void __wrap_clusterCommand(client *c)
 {
-	if (is(c, 1, "replicate"))
+	if (argument_is(c, 1, "replicate"))
 		addReplyError(c, reason);
-	else if (is(c, 1, "meet") && c->argc > 2 && !strncmp(c->argv[2]->ptr, "127.", 4))
+	else if (argument_is(c, 1, "meet") && c->argc > 2 && !strncmp(c->argv[2]->ptr, "127.", 4))
 		addReplyError(c, own_loopback);
 	else
 		__real_clusterCommand(c);

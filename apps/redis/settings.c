@@ -20,7 +20,7 @@ void __wrap_configRewriteCommand(client *c);
 void __wrap_appendServerSaveParams(time_t seconds, int changes) { (void)seconds, (void)changes; }
 
 /* One line, to where the deployment's reader looks: a log file of Redis's would go with this process. */
-static void refuse(const char *setting, const char *why, const char *instead)
+static void refuse_setting(const char *setting, const char *why, const char *instead)
 {
 	fprintf(stderr, "'%s' is refused: %s; %s\n", setting, why, instead);
 	exit(1);
@@ -31,7 +31,7 @@ static void refuse_save(void)
 	char setting[64];
 
 	snprintf(setting, sizeof(setting), "save %jd %d", (intmax_t)server.saveparams[0].seconds, server.saveparams[0].changes);
-	refuse(setting, NO_DISK, "leave it out, or write: save \"\"");
+	refuse_setting(setting, NO_DISK, "leave it out, or write: save \"\"");
 }
 
 static void check_settings(void)
@@ -39,11 +39,11 @@ static void check_settings(void)
 	if (server.saveparamslen)
 		refuse_save();
 	if (server.aof_enabled)
-		refuse("appendonly yes", NO_DISK, "write: appendonly no");
+		refuse_setting("appendonly yes", NO_DISK, "write: appendonly no");
 	if (server.daemonize)
-		refuse("daemonize yes", NO_PROCESS ", and it would end before it serves", "write: daemonize no");
+		refuse_setting("daemonize yes", NO_PROCESS ", and it would end before it serves", "write: daemonize no");
 	if (server.masterhost)
-		refuse("replicaof", "replication is not available, for " NO_PROCESS, "leave it out");
+		refuse_setting("replicaof", "replication is not available, for " NO_PROCESS, "leave it out");
 	if (server.io_threads_num > 1)
 		fprintf(stderr, "Warning: 'io-threads %d' makes this instance many times slower: all threads of a program run on one core, "
 		                "and these spin for each other; write: io-threads 1\n", server.io_threads_num);

@@ -11,7 +11,7 @@ static bool is_element(const redisReadTask *task)
 	return task->parent && !task->parent->parent;
 }
 
-static void *element(const redisReadTask *task, const char *text, size_t length)
+static void *make_element(const redisReadTask *task, const char *text, size_t length)
 {
 	struct answer *answer = task->privdata;
 
@@ -25,7 +25,7 @@ static void *on_string(const redisReadTask *task, char *text, size_t length)
 	struct answer *answer = task->privdata;
 
 	if (task->parent)
-		return element(task, task->type == REDIS_REPLY_STRING ? text : NULL, length);
+		return make_element(task, task->type == REDIS_REPLY_STRING ? text : NULL, length);
 	if (task->type == REDIS_REPLY_ERROR) {
 		if (length >= sizeof(answer->error))
 			length = sizeof(answer->error) - 1;
@@ -45,7 +45,7 @@ static void *on_array(const redisReadTask *task, size_t elements)
 	struct answer *answer = task->privdata;
 
 	if (task->parent)
-		return element(task, NULL, 0);
+		return make_element(task, NULL, 0);
 	if (task->type == REDIS_REPLY_ARRAY)
 		answer->kind = ANSWER_ARRAY;
 	answer->number = (int64_t)elements;
@@ -57,13 +57,13 @@ static void *on_integer(const redisReadTask *task, long long value)
 	struct answer *answer = task->privdata;
 
 	if (task->parent)
-		return element(task, NULL, 0);
+		return make_element(task, NULL, 0);
 	answer->kind = ANSWER_INTEGER;
 	answer->number = value;
 	return answer;
 }
 
-static void *on_nil(const redisReadTask *task) { return element(task, NULL, 0); }
+static void *on_nil(const redisReadTask *task) { return make_element(task, NULL, 0); }
 static void *on_bool(const redisReadTask *task, int value) { return (void)value, on_nil(task); }
 
 static void *on_double(const redisReadTask *task, double value, char *text, size_t length)

@@ -41,7 +41,7 @@ __attribute__((format(printf, 2, 3))) static bool ask(struct client *c, const ch
 }
 
 /* Asks the server for its run_id and for the number of this connection. */
-static bool identify(struct client *c)
+static bool identify_server(struct client *c)
 {
 	memset(c->life.run_id, 0, RUN_ID_SIZE);
 	c->answer.string = take_run_id;
@@ -62,7 +62,7 @@ bool client_survive(struct client *c)
 {
 	if (c->lost)
 		return false;
-	c->life.survives = limit_waits(c) && identify(c);
+	c->life.survives = limit_waits(c) && identify_server(c);
 	if (!c->life.survives) {
 		c->errors++;
 		fprintf(stderr, "ycsb: %s: %s:%u: does not say its run_id and the number of the connection\n", c->options->name,
@@ -73,7 +73,7 @@ bool client_survive(struct client *c)
 
 static bool try_return(struct client *c, const struct life *before, uint64_t next)
 {
-	if (!client_connect(c, ANSWER_S) || !limit_waits(c) || !identify(c))
+	if (!client_connect(c, ANSWER_S) || !limit_waits(c) || !identify_server(c))
 		return false;
 	if (!memcmp(c->life.run_id, before->run_id, RUN_ID_SIZE))
 		return ask(c, "CLIENT KILL ID %llu", (unsigned long long)before->connection);

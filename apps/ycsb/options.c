@@ -71,7 +71,7 @@ __attribute__((noreturn, format(printf, 1, 2))) static void bad(const char *form
 	exit(2);
 }
 
-static void help(void)
+static void print_help(void)
 {
 	puts("Usage: ycsb [OPTION]...\nLoad a Redis server as YCSB does, check every value, report latencies as JSON.\n");
 	for (int i = 0; i < OPTIONS; i++) {
@@ -82,7 +82,7 @@ static void help(void)
 	exit(0);
 }
 
-static uint64_t number(const char *name, const char *text, uint64_t low, uint64_t high)
+static uint64_t parse_number(const char *name, const char *text, uint64_t low, uint64_t high)
 {
 	char *end;
 
@@ -126,40 +126,40 @@ static void set_name(struct options *o, const char *text)
 	memcpy(o->name, text, length + 1);
 }
 
-static void set(struct options *o, enum option_id id, const char *name, const char *text, uint64_t *value_size)
+static void set_option(struct options *o, enum option_id id, const char *name, const char *text, uint64_t *value_size)
 {
 	switch (id) {
 	case OPTION_HOST: o->host = text; break;
-	case OPTION_PORT: o->port = number(name, text, 1, 65535); break;
+	case OPTION_PORT: o->port = parse_number(name, text, 1, 65535); break;
 	case OPTION_NAME: set_name(o, text); break;
-	case OPTION_WRITER: o->writer = number(name, text, 1, MAX_WRITER); break;
+	case OPTION_WRITER: o->writer = parse_number(name, text, 1, MAX_WRITER); break;
 	case OPTION_WORKLOAD: o->workload = find_workload(text); break;
 	case OPTION_DISTRIBUTION: o->distribution = find_distribution(text); break;
-	case OPTION_RECORDS: o->records = number(name, text, 1, 1u << 28); break;
-	case OPTION_OPERATIONS: o->operations = number(name, text, 0, 1ull << 40); break;
-	case OPTION_FIELDS: o->fields = number(name, text, 1, MAX_FIELDS); break;
-	case OPTION_FIELD_LENGTH: o->field_length = number(name, text, 24, MAX_FIELD_LENGTH); break;
-	case OPTION_VALUE_SIZE: *value_size = number(name, text, 24, (uint64_t)MAX_FIELDS * MAX_FIELD_LENGTH); break;
-	case OPTION_SEED: o->seed = number(name, text, 1, UINT64_MAX); break;
-	case OPTION_PIPELINE: o->pipeline = number(name, text, 1, MAX_PIPELINE); break;
-	case OPTION_THINK: o->think = number(name, text, 0, MAX_THINK); break;
+	case OPTION_RECORDS: o->records = parse_number(name, text, 1, 1u << 28); break;
+	case OPTION_OPERATIONS: o->operations = parse_number(name, text, 0, 1ull << 40); break;
+	case OPTION_FIELDS: o->fields = parse_number(name, text, 1, MAX_FIELDS); break;
+	case OPTION_FIELD_LENGTH: o->field_length = parse_number(name, text, 24, MAX_FIELD_LENGTH); break;
+	case OPTION_VALUE_SIZE: *value_size = parse_number(name, text, 24, (uint64_t)MAX_FIELDS * MAX_FIELD_LENGTH); break;
+	case OPTION_SEED: o->seed = parse_number(name, text, 1, UINT64_MAX); break;
+	case OPTION_PIPELINE: o->pipeline = parse_number(name, text, 1, MAX_PIPELINE); break;
+	case OPTION_THINK: o->think = parse_number(name, text, 0, MAX_THINK); break;
 	case OPTION_LOAD: o->load = true; break;
-	case OPTION_LOAD_FIRST: o->load = true; o->load_first = number(name, text, 0, 1u << 28); break;
-	case OPTION_LOAD_COUNT: o->load = true; o->load_count = number(name, text, 0, 1u << 28); break;
-	case OPTION_LOAD_PIPELINE: o->load_pipeline = number(name, text, 1, MAX_PIPELINE); break;
-	case OPTION_EXPECT: o->have_expect = true; o->expect = number(name, text, 0, INT64_MAX); break;
+	case OPTION_LOAD_FIRST: o->load = true; o->load_first = parse_number(name, text, 0, 1u << 28); break;
+	case OPTION_LOAD_COUNT: o->load = true; o->load_count = parse_number(name, text, 0, 1u << 28); break;
+	case OPTION_LOAD_PIPELINE: o->load_pipeline = parse_number(name, text, 1, MAX_PIPELINE); break;
+	case OPTION_EXPECT: o->have_expect = true; o->expect = parse_number(name, text, 0, INT64_MAX); break;
 	case OPTION_AWAIT: o->await = text; break;
 	case OPTION_RENDEZVOUS: o->rendezvous = text; break;
-	case OPTION_PARTIES: o->parties = number(name, text, 1, 4096); break;
+	case OPTION_PARTIES: o->parties = parse_number(name, text, 1, 4096); break;
 	case OPTION_ALONE: o->alone = true; break;
-	case OPTION_CONNECT_TIMEOUT: o->connect_timeout = number(name, text, 0, 3600); break;
-	case OPTION_SURVIVE: o->survive = number(name, text, 0, 3600); break;
-	case OPTION_HELP: help();
+	case OPTION_CONNECT_TIMEOUT: o->connect_timeout = parse_number(name, text, 0, 3600); break;
+	case OPTION_SURVIVE: o->survive = parse_number(name, text, 0, 3600); break;
+	case OPTION_HELP: print_help();
 	}
 }
 
 /* What only makes sense, or only can be filled in, when all options are known. */
-static void complete(struct options *o, uint64_t value_size)
+static void complete_options(struct options *o, uint64_t value_size)
 {
 	if (value_size && value_size % o->fields)
 		bad("--value-size: %llu does not divide into %u fields", (unsigned long long)value_size, o->fields);
@@ -200,9 +200,9 @@ void options_parse(struct options *o, int argc, char **argv)
 			bad("%s needs an argument", argv[optind - 1]);
 		if (id == '?')
 			bad("unknown option %s; --help lists them", argv[optind - 1]);
-		set(o, id, longs[at].name, optarg, &value_size);
+		set_option(o, id, longs[at].name, optarg, &value_size);
 	}
 	if (optind < argc)
 		bad("unexpected argument \"%s\"", argv[optind]);
-	complete(o, value_size);
+	complete_options(o, value_size);
 }

@@ -78,7 +78,7 @@ static void source_init(struct source *s, const struct options *o)
 	scrambled_init(&s->zipfian);
 }
 
-static void draw(struct source *s, struct operation *op)
+static void draw_operation(struct source *s, struct operation *op)
 {
 	const struct options *o = s->options;
 	const double u = random_unit(&s->random);
@@ -99,7 +99,7 @@ static void draw(struct source *s, struct operation *op)
 	}
 }
 
-static void think(struct source *s)
+static void think_time(struct source *s)
 {
 	if (s->options->think == 0)
 		return;
@@ -168,7 +168,7 @@ void phase_warm(struct client *c, struct measurement *m)
 
 	source_init(&source, o);
 	for (uint64_t i = 0; i < WARM && i < o->load_count; i++) {
-		draw(&source, &op);
+		draw_operation(&source, &op);
 		op.parts = OPERATION_READ;
 		op.record = o->load_first + i;
 		op.start_ns = now_ns(CLOCK_MONOTONIC);
@@ -193,8 +193,8 @@ void phase_run(struct client *c, struct measurement *m)
 	while (done < o->operations && !c->lost) {
 		for (; sent < o->operations && sent - done < o->pipeline; sent++) {
 			struct operation *op = &ring[sent % MAX_PIPELINE];
-			draw(&source, op);
-			think(&source);
+			draw_operation(&source, op);
+			think_time(&source);
 			op->start_ns = now_ns(CLOCK_MONOTONIC);
 			if (!client_send(c, op))
 				break;

@@ -28,7 +28,7 @@ int platform_await(const struct options *o)
 	return -1;
 }
 
-static int fail(const char *path, const char *what)
+static int fail_file(const char *path, const char *what)
 {
 	fprintf(stderr, "ycsb: %s: %s\n", path, what);
 	return -1;
@@ -46,16 +46,16 @@ int platform_barrier(const struct options *o, unsigned number)
 		return 0;
 	int fd = open(o->rendezvous, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return fail(o->rendezvous, strerror(errno));
+		return fail_file(o->rendezvous, strerror(errno));
 	if (write(fd, "+", 1) != 1) {
 		close(fd);
-		return fail(o->rendezvous, strerror(errno));
+		return fail_file(o->rendezvous, strerror(errno));
 	}
 	const off_t all = (off_t)number * o->parties;
 	for (long waited = 0; fstat(fd, &st) == 0 && st.st_size < all; waited++) {
 		if (waited > PATIENCE_S * (1000000000l / POLL_NS)) {
 			close(fd);
-			return fail(o->rendezvous, "somebody never came");
+			return fail_file(o->rendezvous, "somebody never came");
 		}
 		nanosleep(&(struct timespec){ .tv_nsec = POLL_NS }, NULL);
 	}
@@ -71,5 +71,5 @@ int platform_result(const char *json)
 {
 	if (puts(json) >= 0 && fflush(stdout) == 0)
 		return 0;
-	return fail("standard output", strerror(errno));
+	return fail_file("standard output", strerror(errno));
 }

@@ -23,7 +23,7 @@ void platform_identify(struct options *o)
 		o->writer = at ? strtoul(at + 1, NULL, 16) % MAX_WRITER + 1 : 1;
 }
 
-static int answer(const char *what, int error)
+static int check_answer(const char *what, int error)
 {
 	if (error == 0)
 		return 0;
@@ -33,7 +33,7 @@ static int answer(const char *what, int error)
 
 int platform_await(const struct options *o)
 {
-	return o->await ? answer(o->await, manager_await(o->await)) : 0;
+	return o->await ? check_answer(o->await, manager_await(o->await)) : 0;
 }
 
 int platform_barrier(const struct options *o, unsigned number)
@@ -42,10 +42,10 @@ int platform_barrier(const struct options *o, unsigned number)
 		fputs("ycsb: --rendezvous: clients meet at the cluster-manager here\n", stderr);
 		return -1;
 	}
-	return o->alone ? 0 : answer("barrier", manager_barrier(number));
+	return o->alone ? 0 : check_answer("barrier", manager_barrier(number));
 }
 
 int platform_result(const char *json)
 {
-	return answer("result", manager_result(json));
+	return check_answer("result", manager_result(json));
 }

@@ -40,12 +40,12 @@ size_t record_key(char key[KEY_SIZE], uint64_t record)
 	return length;
 }
 
-/* The characters behind the stamp are made of 64-bit numbers, eight of each. The numbers are this far apart; stream() gives the first. */
+/* The characters behind the stamp are made of 64-bit numbers, eight of each. The numbers are this far apart; stream_start() gives the first. */
 static const uint64_t DISTANCE = 0x9e3779b97f4a7c15ull; /* odd, near 2^64 divided by the golden ratio (Knuth) */
 
 typedef uint64_t pair __attribute__((vector_size(16)));
 
-static uint64_t stream(uint64_t record, unsigned field, uint64_t stamp)
+static uint64_t stream_start(uint64_t record, unsigned field, uint64_t stamp)
 {
 	return random_mix(random_mix(random_mix(record + 1) + field) ^ stamp);
 }
@@ -53,7 +53,7 @@ static uint64_t stream(uint64_t record, unsigned field, uint64_t stamp)
 static inline uint64_t stream_next(uint64_t *state) { return *state += DISTANCE; }
 
 /* Each from '0' to 'o'. */
-static inline uint64_t printable(uint64_t word)
+static inline uint64_t printable_word(uint64_t word)
 {
 	return (word & 0x3f3f3f3f3f3f3f3full) + 0x3030303030303030ull;
 }
@@ -63,7 +63,7 @@ static inline pair printable_pair(pair words)
 	return (words & 0x3f3f3f3f3f3f3f3full) + 0x3030303030303030ull;
 }
 
-static inline uint64_t load(const char *from)
+static inline uint64_t load_word(const char *from)
 {
 	uint64_t word;
 
@@ -81,12 +81,12 @@ static inline pair load_pair(const char *from)
 
 void record_value(char *value, size_t length, uint64_t record, unsigned field, uint64_t stamp)
 {
-	uint64_t state = stream(record, field, stamp);
+	uint64_t state = stream_start(record, field, stamp);
 
 	for (int i = 0; i < STAMP_DIGITS; i++)
 		value[i] = "0123456789abcdef"[stamp >> (60 - 4 * i) & 15];
 	for (size_t at = STAMP_DIGITS; at < length; at += 8) {
-		uint64_t word = printable(stream_next(&state));
+		uint64_t word = printable_word(stream_next(&state));
 		memcpy(value + at, &word, length - at < 8 ? length - at : 8);
 	}
 }
@@ -115,7 +115,7 @@ static inline bool parse_digits(uint64_t digits, uint64_t *number)
 static bool parse_stamp(const char *value, uint64_t *stamp)
 {
 	static uint64_t last_high = UINT64_MAX, last_low, last_stamp; /* at first no text of a stamp */
-	const uint64_t high = load(value), low = load(value + 8);
+	const uint64_t high = load_word(value), low = load_word(value + 8);
 
 	if (high != last_high || low != last_low) {
 		*stamp = 0;
@@ -135,7 +135,7 @@ bool record_check(const char *value, size_t length, size_t expected_length, uint
 {
 	if (length != expected_length || length < STAMP_DIGITS + 8 || !parse_stamp(value, stamp))
 		return false;
-	uint64_t state = stream(record, field, *stamp), difference;
+	uint64_t state = stream_start(record, field, *stamp), difference;
 	const char *at = value + STAMP_DIGITS, *end = value + length;
 	pair states = { state + DISTANCE, state + 2 * DISTANCE }, differences = { 0 };
 
@@ -143,12 +143,12 @@ bool record_check(const char *value, size_t length, size_t expected_length, uint
 		differences |= load_pair(at) ^ printable_pair(states);
 	difference = differences[0] | differences[1];
 	if (end - at >= 8) {
-		difference |= load(at) ^ printable(stream_next(&state));
+		difference |= load_word(at) ^ printable_word(stream_next(&state));
 		at += 8;
 	}
 	if (at < end) {
 		unsigned missing = 8 * (unsigned)(8 - (end - at));
-		difference |= (load(end - 8) >> missing ^ printable(stream_next(&state))) << missing;
+		difference |= (load_word(end - 8) >> missing ^ printable_word(stream_next(&state))) << missing;
 	}
 	return !difference;
 }

@@ -21,7 +21,7 @@ enum { HEAD_BYTES = 96, FIELD_BYTES = 64 };
 static char field_heads[MAX_FIELDS][FIELD_BYTES];
 static size_t field_head_lengths[MAX_FIELDS];
 
-static bool lose(struct client *c, const char *reason)
+static bool lose_server(struct client *c, const char *reason)
 {
 	if (!c->lost && !c->life.survives)
 		fprintf(stderr, "ycsb: %s: %s:%u: %s\n", c->options->name, c->options->host, c->options->port, reason);
@@ -31,16 +31,16 @@ static bool lose(struct client *c, const char *reason)
 }
 
 /* The first few, so that a broken server does not flood the console. */
-static void complain(const struct client *c, uint64_t record, const char *what, const char *detail)
+static void log_complaint(const struct client *c, uint64_t record, const char *what, const char *detail)
 {
 	if (c->errors + c->wrong <= COMPLAINTS)
 		fprintf(stderr, "ycsb: %s: record %llu: %s%s\n", c->options->name, (unsigned long long)record, what, detail);
 }
 
-static void wrong(struct client *c, uint64_t record, const char *what, const char *detail)
+static void wrong_answer(struct client *c, uint64_t record, const char *what, const char *detail)
 {
 	c->wrong++;
-	complain(c, record, what, detail);
+	log_complaint(c, record, what, detail);
 }
 
 bool client_connect(struct client *c, unsigned seconds)
@@ -60,7 +60,7 @@ static bool connect_until(struct client *c, time_t patience_s)
 
 	while (!client_connect(c, TRY_S)) {
 		if (!c->context || time(NULL) >= deadline)
-			return lose(c, c->context ? c->context->errstr : "no memory");
+			return lose_server(c, c->context ? c->context->errstr : "no memory");
 		nanosleep(&(struct timespec){ .tv_nsec = RETRY_NS }, NULL);
 	}
 	return true;
@@ -85,7 +85,7 @@ bool client_open(struct client *c, const struct options *o)
 	c->request = malloc(HEAD_BYTES + o->fields * (size_t)(o->field_length + FIELD_BYTES));
 	c->seen = malloc(stamps * sizeof(c->seen[0]));
 	if (!c->request || !c->seen)
-		return lose(c, "not enough memory for --records, --fields and --field-length");
+		return lose_server(c, "not enough memory for --records, --fields and --field-length");
 	client_forget(c);
 	return connect_until(c, (time_t)o->connect_timeout);
 }
@@ -98,19 +98,19 @@ void client_close(struct client *c)
 	free(c->seen);
 }
 
-static bool queue(struct client *c, size_t length)
+static bool queue_bytes(struct client *c, size_t length)
 {
 	if (redisAppendFormattedCommand(c->context, c->request, length) == REDIS_OK)
 		return true;
-	return lose(c, c->context->errstr);
+	return lose_server(c, c->context->errstr);
 }
 
-static char *put(char *at, const char *bytes, size_t length)
+static char *put_bytes(char *at, const char *bytes, size_t length)
 {
 	memcpy(at, bytes, length);
 	return at + length;
 }
-#define PUT(at, literal) put(at, literal, sizeof(literal) - 1)
+#define PUT(at, literal) put_bytes(at, literal, sizeof(literal) - 1)
 
 /* "$23\r\nuser6284781860667377211\r\n" */
 static char *put_key(char *at, uint64_t record)
@@ -121,7 +121,7 @@ static char *put_key(char *at, uint64_t record)
 	at = PUT(at, "$");
 	at += decimal(at, length);
 	at = PUT(at, "\r\n");
-	at = put(at, key, length);
+	at = put_bytes(at, key, length);
 	return PUT(at, "\r\n");
 }
 
@@ -135,11 +135,11 @@ static bool queue_hset(struct client *c, const struct operation *op, unsigned fi
 	at = PUT(at, "\r\n$4\r\nHSET\r\n");
 	at = put_key(at, op->record);
 	for (unsigned field = first; field < first + count; field++) {
-		at = put(at, field_heads[field], field_head_lengths[field]);
+		at = put_bytes(at, field_heads[field], field_head_lengths[field]);
 		record_value(at, length, op->record, field, op->stamp);
 		at = PUT(at + length, "\r\n");
 	}
-	return queue(c, (size_t)(at - c->request));
+	return queue_bytes(c, (size_t)(at - c->request));
 }
 
 static bool queue_hgetall(struct client *c, uint64_t record)
@@ -147,7 +147,7 @@ static bool queue_hgetall(struct client *c, uint64_t record)
 	char *at = PUT(c->request, "*2\r\n$7\r\nHGETALL\r\n");
 
 	at = put_key(at, record);
-	return queue(c, (size_t)(at - c->request));
+	return queue_bytes(c, (size_t)(at - c->request));
 }
 
 bool client_send(struct client *c, const struct operation *op)
@@ -164,11 +164,11 @@ bool client_send(struct client *c, const struct operation *op)
 static bool next_answer(struct client *c, uint64_t record)
 {
 	if (!answer_read(&c->answer, c->context))
-		return lose(c, c->context->errstr);
+		return lose_server(c, c->context->errstr);
 	if (c->answer.kind != ANSWER_ERROR)
 		return true;
 	c->errors++;
-	complain(c, record, "the server says: ", c->answer.error);
+	log_complaint(c, record, "the server says: ", c->answer.error);
 	return false;
 }
 
@@ -201,7 +201,7 @@ static void check_value(struct client *c, uint64_t record, unsigned field, const
 		return;
 	}
 	snprintf(name, sizeof(name), "field%u", field);
-	wrong(c, record, buried ? "a value of the server's former life in " : genuine ? "an outdated value in " :
+	wrong_answer(c, record, buried ? "a value of the server's former life in " : genuine ? "an outdated value in " :
 	      "a value that nobody wrote in ", name);
 }
 
@@ -241,7 +241,7 @@ static void check_element(struct answer *answer, size_t index, const char *text,
 		return;
 	}
 	r->field = MAX_FIELDS;
-	wrong(c, r->record, "has a field that it should not have", "");
+	wrong_answer(c, r->record, "has a field that it should not have", "");
 }
 
 static void finish_read(struct client *c, uint64_t record)
@@ -252,7 +252,7 @@ static void finish_read(struct client *c, uint64_t record)
 		if (is_part(c))
 			c->life.forgotten++;
 		else
-			wrong(c, record, "is missing or has not all its fields", "");
+			wrong_answer(c, record, "is missing or has not all its fields", "");
 	}
 	c->answer.element = NULL;
 }
@@ -268,7 +268,7 @@ static void finish_write(struct client *c, const struct operation *op)
 	if (!next_answer(c, op->record))
 		return;
 	if (c->answer.kind != ANSWER_INTEGER || c->answer.number < 0 || c->answer.number > most) {
-		wrong(c, op->record, "was not there when a field was written", "");
+		wrong_answer(c, op->record, "was not there when a field was written", "");
 		return;
 	}
 	if (op->parts & OPERATION_UPDATE)
@@ -289,7 +289,7 @@ bool client_count_keys(struct client *c, uint64_t *keys)
 	if (c->lost)
 		return false;
 	char *end = PUT(c->request, "*1\r\n$6\r\nDBSIZE\r\n");
-	if (!queue(c, (size_t)(end - c->request)) || !next_answer(c, 0) || c->answer.kind != ANSWER_INTEGER)
+	if (!queue_bytes(c, (size_t)(end - c->request)) || !next_answer(c, 0) || c->answer.kind != ANSWER_INTEGER)
 		return false;
 	*keys = (uint64_t)c->answer.number;
 	return true;
@@ -321,7 +321,7 @@ bool client_ask_memory(struct client *c)
 		return false;
 	char *end = PUT(c->request, "*2\r\n$4\r\nINFO\r\n$6\r\nmemory\r\n");
 	c->answer.string = take_memory;
-	const bool answered = queue(c, (size_t)(end - c->request)) && next_answer(c, 0);
+	const bool answered = queue_bytes(c, (size_t)(end - c->request)) && next_answer(c, 0);
 	c->answer.string = NULL;
 	return answered && c->memory.used && c->memory.resident;
 }

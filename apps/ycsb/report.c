@@ -25,7 +25,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct line *line, const c
 	line->length += (size_t)n;
 }
 
-static int send(struct line *line)
+static int send_report(struct line *line)
 {
 	if (line->length < sizeof(line->text))
 		return platform_result(line->text);
@@ -33,7 +33,7 @@ static int send(struct line *line)
 	return -1;
 }
 
-static double us(int64_t ticks)
+static double to_microseconds(int64_t ticks)
 {
 	return (double)ticks * TICK_NS / 1000;
 }
@@ -52,16 +52,16 @@ static int report_histogram(const struct client *c, const struct hdr_histogram *
 			    ++*parts);
 		else
 			add(&line, ",");
-		add(&line, "%.1f,%lld", us(iter.highest_equivalent_value), (long long)iter.count);
+		add(&line, "%.1f,%lld", to_microseconds(iter.highest_equivalent_value), (long long)iter.count);
 		if (line.length + PAIR_BYTES > RESULT_BYTES) {
 			add(&line, "]}");
-			status |= send(&line);
+			status |= send_report(&line);
 			line.length = 0;
 		}
 	}
 	if (line.length) {
 		add(&line, "]}");
-		status |= send(&line);
+		status |= send_report(&line);
 	}
 	return status;
 }
@@ -73,7 +73,7 @@ int report_gap(const struct client *c, const struct measurement *m, uint64_t end
 	add(&line, "{\"event\":\"gap\",\"client\":\"%s\",\"server\":\"%s:%u\",\"start_ns\":%llu,\"end_ns\":%llu,\"lives\":%u}",
 	    c->options->name, c->options->host, c->options->port, (unsigned long long)m->gaps.since_ns,
 	    (unsigned long long)end_ns, c->life.number + 1);
-	return send(&line);
+	return send_report(&line);
 }
 
 static int report_timeline(const struct client *c, const struct timeline *t, unsigned *parts)
@@ -90,7 +90,7 @@ static int report_timeline(const struct client *c, const struct timeline *t, uns
 			add(&line, ",%u", t->count[i]);
 		if (line.length + PAIR_BYTES > RESULT_BYTES || i + 1 == t->used) {
 			add(&line, "]}");
-			status |= send(&line);
+			status |= send_report(&line);
 			line.length = 0;
 		}
 	}
@@ -111,7 +111,7 @@ static int report_survival(const struct client *c, const struct measurement *m)
 	add(&line, "\"lives\":%u,\"forgotten\":%llu,\"start_ns\":%llu,\"slot_ns\":%llu,\"timeline_parts\":%u}", c->life.number + 1,
 	    (unsigned long long)c->life.forgotten, (unsigned long long)m->timeline.start_ns,
 	    (unsigned long long)m->timeline.slot_ns, parts);
-	return status | send(&line);
+	return status | send_report(&line);
 }
 
 int report(const struct client *c, const struct measurement *m)
@@ -139,7 +139,7 @@ int report(const struct client *c, const struct measurement *m)
 	add(&line, "\"seconds\":%.6f,\"ops_per_s\":%.1f,", seconds, seconds > 0 ? (double)m->operations / seconds : 0);
 	for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++)
 		add(&line, "\"%s\":%.1f,", quantiles[i].name,
-		    us(m->operations ? hdr_value_at_percentile(m->latency, quantiles[i].percentile) : 0));
+		    to_microseconds(m->operations ? hdr_value_at_percentile(m->latency, quantiles[i].percentile) : 0));
 	add(&line, "\"max_us\":%.1f,\"mean_us\":%.1f,", (double)m->max_ns / 1e3,
 	    m->operations ? (double)m->sum_ns / (double)m->operations / 1e3 : 0);
 	add(&line, "\"start_ns\":%llu,\"end_ns\":%llu,", (unsigned long long)m->start_ns, (unsigned long long)m->end_ns);
@@ -147,5 +147,5 @@ int report(const struct client *c, const struct measurement *m)
 	    (unsigned long long)c->memory.resident);
 	add(&line, "\"load\":{\"records\":%llu,\"seconds\":%.6f},\"histogram_parts\":%u}",
 	    (unsigned long long)m->load_records, (double)m->load_ns / 1e9, parts);
-	return status | send(&line);
+	return status | send_report(&line);
 }

@@ -6,7 +6,7 @@ void timeline_init(struct timeline *t, uint64_t start_ns)
 	*t = (struct timeline){ .start_ns = start_ns, .slot_ns = TIMELINE_SLOT_NS };
 }
 
-static void halve(struct timeline *t)
+static void timeline_halve(struct timeline *t)
 {
 	for (unsigned i = 0; i < TIMELINE_SLOTS; i++) {
 		const uint32_t both = i < TIMELINE_SLOTS / 2 ? t->count[2 * i] + t->count[2 * i + 1] : 0;
@@ -21,7 +21,7 @@ void timeline_add(struct timeline *t, uint64_t now_ns)
 	uint64_t slot;
 
 	while ((slot = (now_ns - t->start_ns) / t->slot_ns) >= TIMELINE_SLOTS)
-		halve(t);
+		timeline_halve(t);
 	t->count[slot]++;
 	t->used = (unsigned)slot + 1;
 }
