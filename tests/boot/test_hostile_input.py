@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.base.paths import BUILD, ROOT
+from deploy.base.paths import BUILD
 from deploy.deployment import Deployment, Program
 from deploy.deployment.planner import plan
 from deploy.machine import image, qemu
@@ -18,7 +18,7 @@ from topology.maps.clustermap import Range
 from topology.units import MIB
 
 LOADER = BUILD / "cluster-manager/loader/loader.elf"
-CORPUS = ROOT / "cluster-manager/fuzz/corpus"
+INPUTS = BUILD / "cluster-manager/fuzz"
 PREFIX = "skerry loader: "
 
 
@@ -38,8 +38,8 @@ def lines(initrd: bytes, folder: Path, *extra: str) -> list[str]:
     return [line.removeprefix(PREFIX) for line in said]
 
 
-def seed(name: str) -> bytes:
-    return (CORPUS / name).read_bytes()
+def seed(target: str, name: str) -> bytes:
+    return (INPUTS / f"{target}.inputs" / name).read_bytes()
 
 
 MAPS = [
@@ -52,7 +52,7 @@ MAPS = [
 @pytest.mark.parametrize("name,line", MAPS, ids=[name for name, _ in MAPS])
 def test_map(name: str, line: str, tmp_path: Path) -> None:
     """a map whose devicetree is broken inside is refused, and does not hang the loader"""
-    said = lines(image.cpio({"map": seed(f"map/{name}")[1:]}), tmp_path)
+    said = lines(image.cpio({"map": seed("map", name)[1:]}), tmp_path)
     assert len(said) == 2 and said[0].startswith("1 cores, "), said
     assert said[1].startswith(f"refused: {line}"), said
 
@@ -67,7 +67,7 @@ ARCHIVES = [
 @pytest.mark.parametrize("name,line", ARCHIVES, ids=[name for name, _ in ARCHIVES])
 def test_archive(name: str, line: str, tmp_path: Path) -> None:
     """an archive with a broken header is refused by its place, and does not hang the loader"""
-    said = lines(seed(f"cpio/{name}"), tmp_path)
+    said = lines(seed("cpio", name), tmp_path)
     assert len(said) == 1 and said[0].startswith(line), said
 
 

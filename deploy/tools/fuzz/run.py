@@ -93,7 +93,7 @@ def fuzz(
     finds = target.folder / "finds"
     for folder in (corpus, finds):
         folder.mkdir(parents=True, exist_ok=True)
-    common = [f"-artifact_prefix={finds}/", "-print_final_stats=1", str(corpus), str(target.corpus)]
+    common = [f"-artifact_prefix={finds}/", "-print_final_stats=1", str(corpus), str(target.inputs)]
     commands = [
         [str(target.fuzzer), *options(target), *limits.options(jobs), f"-seed={seed + number}", *common] for number in range(jobs)
     ]

@@ -56,7 +56,7 @@ class Target:
         """What is to be built for it."""
         if self.seeded:
             return self.fuzzer, self.fuzzer.with_name("fuzz-net-stack.so")
-        return self.fuzzer, self.replay
+        return self.fuzzer, self.replay, self.inputs
 
     @property
     def folder(self) -> Path:
@@ -65,8 +65,13 @@ class Target:
 
     @property
     def corpus(self) -> Path:
-        """The repository's."""
-        return ROOT / (f"{KERNEL_FOLDER}/corpus" if self.regime else f"{FOLDER}/corpus/{self.name}")
+        """The repository's: one file, an input a line."""
+        return ROOT / (f"{KERNEL_FOLDER}/{KERNEL}.corpus" if self.regime else f"{FOLDER}/{self.name}.corpus")
+
+    @property
+    def inputs(self) -> Path:
+        """The folder with the inputs of `corpus`, which the build unpacks."""
+        return BUILD / self.corpus.relative_to(ROOT).with_suffix(".inputs")
 
     @property
     def length(self) -> int:
