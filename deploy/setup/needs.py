@@ -113,6 +113,6 @@ BESIDE_LINUX = _of(LINUX)
 OUTSIDE = _of((), "outside")
 TAP = _of((), "tap")
 PLOTS = _of((), "plots")
-DOCS = _of((), "docs") | PLOTS
+DOCS = _of((), "docs", "test") | PLOTS  # "test" has libclang, which reads the headers for a page
 DEPLOY = _of((), "libvirt")
 PRICES = native("bench-prices", "bench-cores")

@@ -14,9 +14,11 @@ import typer
 
 from deploy.base.paths import ROOT
 from deploy.cli import main
-from deploy.tools.documents import site
+from deploy.tools.documents import generated, site
 
-PAGES = sorted([*(ROOT / name for name in site.OUTSIDE), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")])
+GENERATED = generated.FOLDER / "cli.md"  # the page that is not in git and has commands
+generated.write(GENERATED.parent, GENERATED.stem)
+PAGES = sorted([GENERATED, *(ROOT / name for name in site.OUTSIDE), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")])
 NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
 TOP = typer.main.get_command(main.make_app())
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)

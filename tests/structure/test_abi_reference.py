@@ -1,24 +1,21 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""docs/generated/abi.md says what the public headers say."""
+"""The reference of the ABI says what the public headers say."""
 
 from __future__ import annotations
 
 import pytest
 
 from deploy.base.errors import Failure
-from deploy.tools.abi_reference.__main__ import PAGE, generate
 from deploy.tools.abi_reference.comments import markdown, sentence
 from deploy.tools.abi_reference.headers import Constant
 from deploy.tools.abi_reference.page import _split
+from deploy.tools.abi_reference.reference import generate
 
 
-def test_up_to_date() -> None:
-    """docs/generated/abi.md is what the public headers give"""
+def test_page() -> None:
+    """every public header is in the reference, with its calls and structures"""
     text = generate()
     assert "| `CNODE_REVOKE` |" in text and "`struct thread_registers`: 160 bytes" in text
-    assert PAGE.exists() and PAGE.read_text() == text, (
-        "docs/generated/abi.md is out of date: build/venv/bin/python -m deploy.tools.abi_reference writes it anew"
-    )
 
 
 def test_comments() -> None:

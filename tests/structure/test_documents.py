@@ -17,7 +17,7 @@ import pytest
 from deploy.base.errors import Failure
 from deploy.base.paths import ROOT
 from deploy.results import fingerprint
-from deploy.tools.documents import __main__ as documents, result, site
+from deploy.tools.documents import __main__ as documents, generated, result, site
 from tests.pages.lines import ALL, FENCE, NAMES, OWN, PAGES, is_usage, leaf
 from tests.structure.tree import files, read, with_suffix
 
@@ -170,6 +170,15 @@ def test_other_images_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.older() is None
 
 
+def test_generated() -> None:
+    """the page that names generated pages names each of them once, with the command that writes them"""
+    text = (ROOT / "docs/generated.md").read_text()
+    assert site.NAMED.findall(text) == [f"{site.GENERATED}/{name}.md" for name in generated.PAGES]
+    assert f"`{documents.COMMAND}`" in text and "`./skerry docs`" in text
+    kept = [name for name in generated.PAGES if (ROOT / "docs" / site.GENERATED / f"{name}.md").exists()]
+    assert not kept, f"generated pages are not kept in docs/: {kept}"
+
+
 def test_index() -> None:
     """the index has every page of docs/ once, README and its kin, by what a reader wants"""
     groups = site.structure((ROOT / "docs/index.md").read_text())
@@ -183,7 +192,8 @@ def test_index() -> None:
 def test_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """what the site is made of has no link that leads out of it, and loads nothing from the network"""
     monkeypatch.setattr(site, "STAGE", tmp_path)
-    assert site.stage() == len([page for page in PAGES if not page.is_relative_to(ROOT / "examples")])
+    of_tree = {page for page in PAGES if not page.is_relative_to(ROOT / "examples") and page.parent != generated.FOLDER}
+    assert site.stage() == len(of_tree) + len(generated.PAGES)
     config = site._config(tmp_path / "site")
     listed = [to for group in config["nav"][1:] for pages in group.values() for page in pages for to in page.values()]
     assert all((tmp_path / "docs" / to).is_file() for to in listed)

@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from clang.cindex import Cursor, CursorKind, Index, TokenKind, TranslationUnit, TypeKind
-
 from deploy.base.errors import Failure
+from topology import demand
+
+demand.module("clang", "test")
+from clang.cindex import Cursor, CursorKind, Index, TokenKind, TranslationUnit, TypeKind  # noqa: E402
 
 # Bodies are not the interface, and gcc's <stdatomic.h> is not for clang.
 OPTIONS = TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD | TranslationUnit.PARSE_SKIP_FUNCTION_BODIES

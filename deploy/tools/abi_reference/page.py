@@ -19,7 +19,7 @@ OBJECTS = {"UNTYPED": "Untyped", "CNODE": "CNode", "TCB": "TCB", "FRAME": "Frame
 def page(groups: dict[str, list[Header]]) -> str:
     errors = {c.name for headers in groups.values() for h in headers for d in h.declarations if d.kind == "list" for c in d.constants}
     out = ["<!-- SPDX-License-Identifier: BSD-2-Clause -->", "# ABI reference", "",
-           "Generated from the public headers by `build/venv/bin/python -m deploy.tools.abi_reference`; do not edit."]
+           "Generated from the public headers (`deploy/tools/abi_reference/`); do not edit."]
     for title, headers in groups.items():
         out += ["", f"# {title}"]
         for header in headers:

@@ -10,30 +10,23 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-import typer
-
 from deploy.base.errors import Failure
 from deploy.base.paths import ROOT
-from deploy.cli.main import make_app
-from deploy.tools.documents import cli_page, pictures, result
+from deploy.tools.documents import generated, pictures, result
 
 DOCS = ROOT / "docs"
 COMMAND = "build/venv/bin/python -m deploy.tools.documents"
 
 
 def made() -> dict[Path, Callable[[], str]]:
-    """What makes each file."""
-    found: dict[Path, Callable[[], str]] = {
-        DOCS / "generated" / "cli.md": lambda: cli_page.page(typer.main.get_command(make_app())),
-    }
-    for name, draw in pictures.PICTURES.items():
-        found[DOCS / "pictures" / f"{name}.svg"] = draw
+    """What makes each file of the tree."""
+    found: dict[Path, Callable[[], str]] = {DOCS / "pictures" / f"{name}.svg": draw for name, draw in pictures.PICTURES.items()}
     return found | {page: partial(result.filled, page) for page in result.pages()}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m deploy.tools.documents", description="Writes docs/generated/cli.md, docs/pictures/, and the published result where pages have it."
+        prog="python -m deploy.tools.documents", description="Writes the generated pages into build/docs/, docs/pictures/, and the published result where pages have it.",
     )
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--record", metavar="FILE.json", type=Path, help="publish these results of ./skerry compare")
@@ -43,6 +36,7 @@ def main() -> int:
         result.store(result.measure() if given.measure else json.loads(given.record.read_text()))
     for path, make in made().items():
         path.write_text(make(), encoding="utf-8")
+    generated.write(generated.FOLDER)
     return 0
 
 

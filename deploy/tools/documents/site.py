@@ -13,10 +13,13 @@ from typing import Any
 
 from deploy.base.errors import Failure
 from deploy.base.paths import BUILD, LOGS, ROOT
+from deploy.tools.documents import generated
 
 HERE = Path(__file__).parent
 SHIM, STYLE = "scripts/iframe-worker.js", "styles/site.css"
 STAGE = BUILD / "site-source"
+GENERATED = "generated"  # the folder of pages that are not in git; docs/generated.md names them for readers
+NAMED = re.compile(rf"`({GENERATED}/[\w-]+\.md)`")
 OUTSIDE = {  # pages not in docs/
     "README.md": "readme.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "vulnerabilities.md", "CHANGELOG.md": "changelog.md",
 }  # fmt: skip
@@ -79,6 +82,7 @@ def stage() -> int:
     shutil.rmtree(STAGE, ignore_errors=True)
     target = STAGE / "docs"
     shutil.copytree(ROOT / "docs", target)
+    generated.write(target / GENERATED)
     for own in (SHIM, STYLE):
         (target / own).parent.mkdir()
         shutil.copy(HERE / Path(own).name, target / own)
@@ -89,6 +93,8 @@ def stage() -> int:
         source = next((ROOT / name for name, copy in OUTSIDE.items() if copy == page.name and page.parent == target), None)
         source = source or ROOT / "docs" / page.relative_to(target)
         page.write_text(_linked(page.read_text(), source))
+    listed = target / f"{GENERATED}.md"
+    listed.write_text(NAMED.sub(r"[\1](\1)", listed.read_text()))
     return len(pages)
 
 
@@ -111,11 +117,18 @@ def _linked(text: str, source: Path) -> str:
     return "".join(part if part.startswith("```") else LINK.sub(link, part) for part in parts)
 
 
+def _title(page: Path) -> str:
+    return next(line.removeprefix("# ") for line in page.read_text().splitlines() if line.startswith("# "))
+
+
 def _config(folder: Path) -> dict[str, Any]:
     groups = structure((ROOT / "docs" / "index.md").read_text())
     nav: list[dict[str, Any]] = [{"All documents": "index.md"}]
     for heading, pages in groups.items():
         nav.append({heading: [{title: OUTSIDE.get(to.removeprefix("../"), to)} for title, to in pages]})
+        if any(to == f"{GENERATED}.md" for _, to in pages):
+            made = (f"{GENERATED}/{name}.md" for name in generated.PAGES)
+            nav[-1][heading] += [{_title(STAGE / "docs" / page): page} for page in made]
     return {
         "site_name": "Skerry",
         "site_dir": str(folder),

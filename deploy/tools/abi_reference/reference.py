@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-from __future__ import annotations
+"""Which headers the reference has, and in which order."""
 
-import argparse
-import sys
+from __future__ import annotations
 
 from deploy.base.errors import Failure
 from deploy.base.paths import ROOT
@@ -11,7 +10,6 @@ from deploy.tools.abi_reference.page import page
 
 KERNEL = ROOT / "cluster-kernel" / "include"
 LIBRARY = ROOT / "lib" / "include"
-PAGE = ROOT / "docs" / "generated" / "abi.md"
 GROUPS = {
     "The kernel's interface": (KERNEL, ["syscall", "errors", "root_info", "console", "stat", "doorbell", "ledger", "cluster_control", "core_control",
                                         "memory_control", "cluster_mask", "tsc"]),
@@ -35,24 +33,3 @@ def generate() -> str:
         raise Failure(f"{', '.join(sorted(p.name for p in listed ^ there))}: not both a header and in the reference's list")
     return page({title: [read(folder / "skerry" / f"{name}.h", [KERNEL, LIBRARY]) for name in names]
                  for title, (folder, names) in GROUPS.items()})
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m deploy.tools.abi_reference", description="Writes docs/generated/abi.md.")
-    parser.add_argument("--check", action="store_true", help="only say whether docs/generated/abi.md is up to date")
-    check = parser.parse_args().check
-    text = generate()
-    if check:
-        if not PAGE.exists() or PAGE.read_text() != text:
-            raise Failure("docs/generated/abi.md is out of date: build/venv/bin/python -m deploy.tools.abi_reference writes it anew")
-        return 0
-    PAGE.write_text(text)
-    return 0
-
-
-if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except Failure as failure:
-        print(f"abi_reference: {failure}", file=sys.stderr)
-        sys.exit(1)
