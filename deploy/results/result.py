@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deploy.base import host
+from deploy.base.paths import ROOT
 from deploy.base.terminal import version as skerry_version
 from deploy.deployment.planner import Plan
 from deploy.live.lockstat.snapshot import Core
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from deploy.emulator.entries import Entries
     from deploy.results.counting import Counting
 
+LAUNCHED = ROOT / "deploy/cli/main.py"  # what ./skerry runs
 # Where cores take turns, one that waits for its turn counts as busy, a lock is held while its holder has none, and a request
 # waits until its server's core has its turn.
 LATENCIES = ("mean_us", "p50_us", "p99_us", "p999_us", "max_us")
@@ -275,5 +277,5 @@ def document(
     entries: list[dict[str, Any]] = [*(r.to_json() for r in results), *others]
     entries = [entry | {"kind": kinds.kind(entry, on)} if "metrics" in entry else entry for entry in entries]
     images = fingerprint.used()
-    words = {"arguments": sys.argv[1:]} if Path(sys.argv[0]).name == "cli.py" else {}  # what the user typed
+    words = {"arguments": sys.argv[1:]} if Path(sys.argv[0]) == LAUNCHED else {}  # what the user typed
     return {"skerry": skerry_version(), "command": command, **words, "host": on, **images, "results": entries}

@@ -3,6 +3,7 @@ import csv
 import io
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -389,3 +390,11 @@ def test_places(tmp_path: Path) -> None:
     assert places("ipc", str(tmp_path / "a.json"), tmp_path / "b.svg")[1] == tmp_path / "b.svg"
     for nowhere in ("-", "/dev/null", None):
         assert places("ipc", nowhere, None)[1].parent == RESULTS
+
+
+def test_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """a results file says what the user typed, where the launcher was called"""
+    monkeypatch.setattr("sys.argv", [str(find_spec("deploy.cli.main").origin), "compare", "--quick"])  # type: ignore[union-attr]
+    assert document("compare", {}, [])["arguments"] == ["compare", "--quick"]
+    monkeypatch.setattr("sys.argv", ["/elsewhere/main.py", "compare"])
+    assert "arguments" not in document("compare", {}, [])
