@@ -11,26 +11,26 @@
 
 uint64_t hosted_direct_base;
 
-static _Noreturn void fail(const char *what)
+static _Noreturn void arena_fail(const char *what)
 {
 	perror(what);
 	abort();
 }
 
-static void reserve(void)
+static void arena_reserve(void)
 {
 	void *start = mmap(0, ARENA_SIZE + ARENA_ALIGN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (start == MAP_FAILED)
-		fail("reserving the arena");
+		arena_fail("reserving the arena");
 	hosted_direct_base = ((uint64_t)start + ARENA_ALIGN - 1) & -ARENA_ALIGN;
 }
 
-static void map(uint64_t base, uint64_t size, int protection)
+static void arena_map(uint64_t base, uint64_t size, int protection)
 {
 	void *address = (void *)(hosted_direct_base + base);
 	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
 	if (mmap(address, size, protection, flags, -1, 0) == MAP_FAILED)
-		fail("mapping physical memory");
+		arena_fail("mapping physical memory");
 	if (protection != PROT_NONE)
 		madvise(address, size, MADV_HUGEPAGE); /* cheaper to fill; as well if it is not to be had */
 }
@@ -38,8 +38,8 @@ static void map(uint64_t base, uint64_t size, int protection)
 void arena_take(uint64_t base, uint64_t size)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	pthread_once(&once, reserve);
-	map(base, size, PROT_READ | PROT_WRITE);
+	pthread_once(&once, arena_reserve);
+	arena_map(base, size, PROT_READ | PROT_WRITE);
 }
 
-void arena_drop(uint64_t base, uint64_t size) { map(base, size, PROT_NONE); }
+void arena_drop(uint64_t base, uint64_t size) { arena_map(base, size, PROT_NONE); }

@@ -58,13 +58,13 @@ struct hosted_core *hosted_end_turn(struct hosted *machine)
 }
 
 /* The current thread is about to make its system call or raise its trap once more (context_restart()). */
-static bool again(const struct hosted_core *core)
+static bool core_restarts(const struct hosted_core *core)
 {
 	const struct context *context = &current(core->cpu)->context;
 	return context->again || context->raise;
 }
 
-static bool programmed(const struct hosted_core *core)
+static bool core_is_programmed(const struct hosted_core *core)
 {
 	return core->machine->config.program && !core->quiet && current(core->cpu) != &core->cpu->shared.idle;
 }
@@ -82,8 +82,9 @@ bool hosted_core_busy(const struct hosted_core *core)
 {
 	if (core->away)
 		return core->inside || is_on_the_way(core);
-	return core->inside || core->order != ORDER_NONE || has_vector(core) || hosted_timer_due(core) || again(core) ||
-	       programmed(core);
+	return core->inside || core->order != ORDER_NONE || has_vector(core) || hosted_timer_due(core) ||
+	       core_restarts(core) ||
+	       core_is_programmed(core);
 }
 
 void hosted_interrupt(struct hosted_core *core, unsigned vector)
@@ -172,7 +173,7 @@ static void raise_trap(struct cpu *cpu)
 	kernel_fault(cpu, FAULT_EXCEPTION, 5, words);
 }
 
-static bool obey(struct hosted_core *core)
+static bool core_obey(struct hosted_core *core)
 {
 	struct cpu *cpu = core->cpu;
 	enum hosted_order order = core->order;
@@ -201,7 +202,7 @@ static bool obey(struct hosted_core *core)
 static bool ask_program(struct hosted_core *core)
 {
 	const struct hosted_config *config = &core->machine->config;
-	if (!programmed(core))
+	if (!core_is_programmed(core))
 		return false;
 	core->quiet = !config->program(config->program_argument, core->machine, core - core->machine->core);
 	return !core->quiet && core->order != ORDER_NONE;
@@ -223,7 +224,7 @@ static bool in_loader(struct hosted_core *core)
 	return true;
 }
 
-static bool enter(struct hosted_core *core)
+static bool core_enter(struct hosted_core *core)
 {
 	if (core->away)
 		return is_on_the_way(core) && in_loader(core);
@@ -232,13 +233,13 @@ static bool enter(struct hosted_core *core)
 	} else if (hosted_timer_due(core)) {
 		core->timer = 0;
 		handle_interrupt(core, HOSTED_VECTOR_TIMER);
-	} else if (again(core)) {
+	} else if (core_restarts(core)) {
 		if (current(core->cpu)->context.raise)
 			raise_trap(core->cpu);
 		else
 			hosted_system_call(core);
 	} else if (core->order != ORDER_NONE || ask_program(core)) {
-		return obey(core);
+		return core_obey(core);
 	} else {
 		return false;
 	}
@@ -253,7 +254,7 @@ void hosted_core_enter(struct hosted_core *core)
 	core->inside = true;
 	core->fast = false;
 	core->spins = 0;
-	bool entered = enter(core);
+	bool entered = core_enter(core);
 	if (entered) {
 		core->quiet = false;
 		hosted_pause(); /* others may get the lock before the hardware work is done */
@@ -325,7 +326,7 @@ void hosted_run_all(struct hosted *const *machines, unsigned count)
 
 void hosted_run(struct hosted *machine) { hosted_run_all(&machine, 1); }
 
-static struct hosted_core *post(struct hosted *machine, unsigned index, enum hosted_order order)
+static struct hosted_core *core_post(struct hosted *machine, unsigned index, enum hosted_order order)
 {
 	struct hosted_core *core = &machine->core[index];
 	if (core->order != ORDER_NONE || core->cpu->shared.current == &core->cpu->shared.idle) {
@@ -342,21 +343,21 @@ void hosted_post_call(struct hosted *machine, unsigned index, const struct hoste
 {
 	const uint64_t words[] = { call->number, call->cptr, call->info, call->word[0], call->word[1], call->word[2],
 		                   call->word[3], call->reply };
-	struct hosted_core *core = post(machine, index, ORDER_CALL);
+	struct hosted_core *core = core_post(machine, index, ORDER_CALL);
 	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		core->words[i] = words[i];
 }
 
 void hosted_post_fault(struct hosted *machine, unsigned index, unsigned fault, unsigned count, const uint64_t *words)
 {
-	struct hosted_core *core = post(machine, index, ORDER_FAULT);
+	struct hosted_core *core = core_post(machine, index, ORDER_FAULT);
 	core->fault = fault;
 	core->fault_count = count;
 	for (unsigned i = 0; i < sizeof(core->words) / sizeof(core->words[0]); i++)
 		core->words[i] = i < count ? words[i] : 0;
 }
 
-void hosted_post_trap(struct hosted *machine, unsigned index) { post(machine, index, ORDER_TRAP); }
+void hosted_post_trap(struct hosted *machine, unsigned index) { core_post(machine, index, ORDER_TRAP); }
 
 bool hosted_done(const struct hosted *machine, unsigned core) { return machine->core[core].done; }
 

@@ -14,7 +14,7 @@ static struct hosted *machine_of(const struct kernel *kernel)
 bool arch_gsi_exists(const struct kernel *kernel, uint64_t gsi) { return gsi < machine_of(kernel)->config.gsis; }
 
 /* Level-triggered: what is raised while masked arrives when it is unmasked. */
-static void deliver(struct hosted *machine, struct hosted_pin *pin)
+static void pin_deliver(struct hosted *machine, struct hosted_pin *pin)
 {
 	if (!pin->routed || pin->masked || !pin->raised)
 		return;
@@ -29,7 +29,7 @@ void arch_gsi_route(struct kernel *kernel, uint64_t gsi, uint32_t core, unsigned
 	struct hosted_pin *pin = &machine->pin[gsi];
 	pthread_mutex_lock(&machine->pins);
 	*pin = (struct hosted_pin){ .core = core, .number = number, .routed = true, .raised = pin->raised };
-	deliver(machine, pin);
+	pin_deliver(machine, pin);
 	pthread_mutex_unlock(&machine->pins);
 }
 
@@ -40,7 +40,7 @@ void arch_gsi_mask(struct kernel *kernel, uint64_t gsi, bool masked)
 		return;
 	pthread_mutex_lock(&machine->pins);
 	machine->pin[gsi].masked = masked;
-	deliver(machine, &machine->pin[gsi]);
+	pin_deliver(machine, &machine->pin[gsi]);
 	pthread_mutex_unlock(&machine->pins);
 }
 
@@ -48,7 +48,7 @@ void hosted_raise_pin(struct hosted *machine, unsigned gsi)
 {
 	pthread_mutex_lock(&machine->pins);
 	machine->pin[gsi].raised = true;
-	deliver(machine, &machine->pin[gsi]);
+	pin_deliver(machine, &machine->pin[gsi]);
 	pthread_mutex_unlock(&machine->pins);
 }
 
@@ -105,7 +105,7 @@ static void show_console(const struct hosted *machine)
 		fputc(machine->console[i % HOSTED_CONSOLE], stderr);
 }
 
-static _Noreturn void end(const char *reason)
+static _Noreturn void machine_end(const char *reason)
 {
 	if (hosted_self) {
 		show_console(hosted_self->machine);
@@ -120,8 +120,8 @@ _Noreturn void arch_panic(const char *reason)
 	struct ledger_kernel *ledger = hosted_self ? hosted_self->machine->kernel.ledger : 0;
 	if (ledger)
 		ledger_last_words(ledger, LEDGER_PANIC, this_index(), reason);
-	end(reason);
+	machine_end(reason);
 }
 
-_Noreturn void arch_hang(void) { end("told to hang"); }
-_Noreturn void arch_init_self(void) { end("told to reset itself"); }
+_Noreturn void arch_hang(void) { machine_end("told to hang"); }
+_Noreturn void arch_init_self(void) { machine_end("told to reset itself"); }

@@ -60,7 +60,7 @@ void fiber_init(struct fiber *fiber, void (*run)(void *), void *argument)
 
 void fiber_free(struct fiber *fiber) { free(fiber->stack); }
 
-static void resume(struct fiber *fiber)
+static void fiber_swap(struct fiber *fiber)
 {
 	__sanitizer_start_switch_fiber(&fiber->caller_fake_stack, fiber->stack, fiber->size);
 	if (fiber->at)
@@ -71,7 +71,7 @@ static void resume(struct fiber *fiber)
 }
 
 /* From outside: what is on the stack now, and where. */
-static void take(struct fiber *fiber)
+static void fiber_capture(struct fiber *fiber)
 {
 	struct fiber_mark *mark = fiber->mark;
 	if (!mark->stack)
@@ -95,9 +95,9 @@ static void go_back(struct fiber *fiber)
 
 void fiber_resume(struct fiber *fiber)
 {
-	for (resume(fiber); fiber->mark || fiber->back; resume(fiber)) {
+	for (fiber_swap(fiber); fiber->mark || fiber->back; fiber_swap(fiber)) {
 		if (fiber->mark)
-			take(fiber);
+			fiber_capture(fiber);
 		else
 			go_back(fiber);
 	}

@@ -43,7 +43,7 @@ void interrupts_send(const struct hosted_core *sender, uint64_t cores, bool with
 	}
 }
 
-static void observe(const struct hosted_core *core, struct hosted_view *view)
+static void view_core(const struct hosted_core *core, struct hosted_view *view)
 {
 	const struct cpu *cpu = core->cpu;
 	memset(view, 0, sizeof(*view));
@@ -67,7 +67,7 @@ void interrupts_serve(struct hosted_core *core)
 	core->observed = core->interrupted_by && core->interrupted_by + 1 == core->entry;
 	core->interrupted_by = 0;
 	if (core->observed)
-		observe(core, &core->before);
+		view_core(core, &core->before);
 }
 
 void interrupts_leave(struct hosted_core *core)
@@ -76,7 +76,7 @@ void interrupts_leave(struct hosted_core *core)
 	if (!core->observed)
 		return;
 	core->observed = false;
-	observe(core, &after);
+	view_core(core, &after);
 	if (core->machine->entered != core->entry || memcmp(&after, &core->before, sizeof(after)))
 		return;
 	fprintf(stderr, "hosted machine: core %u was interrupted and did nothing else than before (seed %llu)\n", core->cpu->own.index,

@@ -20,7 +20,7 @@ uint64_t arch_vspace_init(uint64_t *root, uint64_t id)
 #define NO_SANITIZE_THREAD __attribute__((no_sanitize("thread")))
 
 /* The entry that maps the address and the level it is at, 0 where there is none. */
-NO_SANITIZE_THREAD static uint64_t walk(const struct vspace *vspace, uint64_t vaddr, unsigned *at)
+NO_SANITIZE_THREAD static uint64_t page_walk(const struct vspace *vspace, uint64_t vaddr, unsigned *at)
 {
 	const volatile uint64_t *table = vspace->root;
 	for (unsigned level = LEVEL_ROOT;; level--) {
@@ -35,7 +35,7 @@ NO_SANITIZE_THREAD static uint64_t walk(const struct vspace *vspace, uint64_t va
 }
 
 /* What the core's TLB says, filled where it says nothing; null where nothing is mapped. */
-static const struct hosted_translation *translate(struct hosted_core *core, uint64_t vaddr)
+static const struct hosted_translation *tlb_translate(struct hosted_core *core, uint64_t vaddr)
 {
 	const struct vspace *vspace = core->cpu->own.loaded_vspace;
 	struct hosted_translation new = { .tag = vspace ? vspace->loads : 0, .vaddr = vaddr & ~4095ull };
@@ -44,7 +44,7 @@ static const struct hosted_translation *translate(struct hosted_core *core, uint
 	for (unsigned i = 0; i < HOSTED_TLB; i++)
 		if (core->tlb[i].tag == new.tag && core->tlb[i].vaddr == new.vaddr)
 			return &core->tlb[i];
-	new.entry = walk(vspace, new.vaddr, &new.level);
+	new.entry = page_walk(vspace, new.vaddr, &new.level);
 	if (!new.entry)
 		return 0;
 	core->tlb[core->tlb_next % HOSTED_TLB] = new;
@@ -53,14 +53,14 @@ static const struct hosted_translation *translate(struct hosted_core *core, uint
 
 uint64_t hosted_touch(struct hosted *machine, unsigned core, uint64_t vaddr)
 {
-	const struct hosted_translation *translation = translate(&machine->core[core], vaddr);
+	const struct hosted_translation *translation = tlb_translate(&machine->core[core], vaddr);
 	return translation ? translation->entry : 0;
 }
 
 /* The memory that a program may use so, null where it would fault or it is not memory. */
 static volatile uint64_t *user_word(struct hosted *machine, unsigned core, uint64_t vaddr, unsigned right)
 {
-	const struct hosted_translation *t = translate(&machine->core[core], vaddr);
+	const struct hosted_translation *t = tlb_translate(&machine->core[core], vaddr);
 	if (!t || vaddr % 8 || !(t->entry >> PTE_RIGHTS & right))
 		return 0;
 	uint64_t size = 1ull << (12 + 9 * t->level);
@@ -105,7 +105,7 @@ void hosted_flush_kernel(void)
 }
 
 /* The live address space with this tag that the core may use without a flush, null when there is none. */
-static const struct vspace *usable(const struct hosted_core *core, uint64_t tag)
+static const struct vspace *usable_vspace(const struct hosted_core *core, uint64_t tag)
 {
 	const struct vspace *vspace = tag ? core->machine->kernel.vspace[tag - 1] : 0;
 	return vspace && vspace_tlb_is_valid(vspace, core->cpu->own.index) ? vspace : 0;
@@ -126,8 +126,8 @@ bool hosted_tlb_stale(const struct hosted *machine)
 	for (unsigned c = 0; c < machine->config.cores; c++) {
 		const struct hosted_core *core = &machine->core[c];
 		for (unsigned i = 0; i < HOSTED_TLB; i++) {
-			const struct vspace *vspace = usable(core, core->tlb[i].tag);
-			if (vspace && walk(vspace, core->tlb[i].vaddr, &level) != core->tlb[i].entry)
+			const struct vspace *vspace = usable_vspace(core, core->tlb[i].tag);
+			if (vspace && page_walk(vspace, core->tlb[i].vaddr, &level) != core->tlb[i].entry)
 				return true;
 		}
 	}

@@ -65,7 +65,7 @@ static void futex_wait(_Atomic uint32_t *word, uint32_t value, const struct time
 }
 
 /* True if the core slept. */
-static bool mark(struct hosted_core *core)
+static bool core_mark_busy(struct hosted_core *core)
 {
 	if (atomic_fetch_or_explicit(&core->sleep, ARRIVED, memory_order_release) != ASLEEP)
 		return false; /* it will look before it sleeps, or somebody else has woken it */
@@ -74,7 +74,7 @@ static bool mark(struct hosted_core *core)
 }
 
 /* True if no core counts as busy now: the caller ends the run, and sees all that the others did before they slept. */
-static bool rest(struct hosted_threads *run)
+static bool core_rest(struct hosted_threads *run)
 {
 	return atomic_fetch_sub_explicit(&run->busy, 1, memory_order_acq_rel) == 1;
 }
@@ -94,18 +94,18 @@ static bool tell_awake(struct hosted_core *core)
  * The core counts as busy before it can go on. Were it counted after that, it could be done and asleep again before: none
  * would be busy, and the run over, while its waker still works. True if no core counts as busy now.
  */
-static bool arrive(struct hosted_core *core, struct hosted_threads *run)
+static bool core_arrive(struct hosted_core *core, struct hosted_threads *run)
 {
 	if (tell_awake(core))
 		return false;
 	atomic_fetch_add_explicit(&run->busy, 1, memory_order_relaxed);
-	return !mark(core) && rest(run);
+	return !core_mark_busy(core) && core_rest(run);
 }
 
 void threads_wake(struct hosted_core *core)
 {
 	if (core->machine->threads)
-		arrive(core, core->machine->threads); /* the caller itself is busy */
+		core_arrive(core, core->machine->threads); /* the caller itself is busy */
 }
 
 /* A core that is not in its kernel looks at its word by itself, which nobody interrupts it for. */
@@ -128,20 +128,20 @@ static struct hosted_core *find_due(const struct hosted_threads *run)
  * All sleep, so time stands still: a core goes on that has a timer that is due, or is in the loader and is to come. If there
  * is none, the run is over.
  */
-static void end(struct hosted_threads *run)
+static void run_end(struct hosted_threads *run)
 {
 	struct hosted_core *due;
 	while ((due = find_due(run)))
-		if (!arrive(due, run))
+		if (!core_arrive(due, run))
 			return;
 	atomic_store_explicit(&run->over, true, memory_order_relaxed);
 	for (unsigned m = 0; m < run->count; m++)
 		for (unsigned c = 0; c < run->machine[m]->config.cores; c++)
-			mark(&run->machine[m]->core[c]); /* none counts as busy, so none rouses itself any more */
+			core_mark_busy(&run->machine[m]->core[c]); /* none counts as busy, so none rouses itself any more */
 }
 
 /* A core whose timer has gone off counts as busy again, unless the run is over. */
-static bool rouse(struct hosted_core *core, struct hosted_threads *run)
+static bool core_rouse(struct hosted_core *core, struct hosted_threads *run)
 {
 	uint32_t busy = atomic_load_explicit(&run->busy, memory_order_relaxed), asleep = ASLEEP;
 	do {
@@ -162,11 +162,11 @@ static bool sleep_until_something(struct hosted_core *core, struct hosted_thread
 	uint32_t awake = AWAKE;
 	if (atomic_compare_exchange_strong_explicit(&core->sleep, &awake, ASLEEP, memory_order_relaxed,
 	                                            memory_order_relaxed)) {
-		if (rest(run))
-			end(run);
+		if (core_rest(run))
+			run_end(run);
 		while (atomic_load_explicit(&core->sleep, memory_order_relaxed) == ASLEEP) {
 			futex_wait(&core->sleep, ASLEEP, core->timer ? &doze : 0);
-			if (hosted_timer_due(core) && rouse(core, run))
+			if (hosted_timer_due(core) && core_rouse(core, run))
 				break;
 		}
 	}

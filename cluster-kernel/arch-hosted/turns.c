@@ -23,7 +23,7 @@ void turns_pause(struct hosted_core *core)
 		fiber_yield(&core->fiber);
 }
 
-static unsigned choose(struct hosted *machine, unsigned count)
+static unsigned choose_core(struct hosted *machine, unsigned count)
 {
 	if (count == 1)
 		return 0;
@@ -35,7 +35,7 @@ static unsigned choose(struct hosted *machine, unsigned count)
 	return (machine->random >> 33) % count;
 }
 
-static bool step(struct hosted *machine)
+static bool machine_step(struct hosted *machine)
 {
 	struct hosted_core *candidate[BOOT_MAX_CPUS];
 	unsigned count = 0;
@@ -44,7 +44,7 @@ static bool step(struct hosted *machine)
 			candidate[count++] = &machine->core[i];
 	if (!count)
 		return hosted_end_turn(machine);
-	hosted_self = candidate[choose(machine, count)];
+	hosted_self = candidate[choose_core(machine, count)];
 	fiber_resume(&hosted_self->fiber);
 	hosted_self = 0;
 	return true;
@@ -56,7 +56,7 @@ void turns_run(struct hosted *const *list, unsigned count)
 	for (bool any = true; any;) {
 		any = false;
 		for (unsigned i = 0; i < count; i++)
-			any |= step(list[i]);
+			any |= machine_step(list[i]);
 		if (++steps > STEPS_MAX) {
 			fprintf(stderr, "hosted machine: no end in sight (seed %llu)\n",
 			        (unsigned long long)list[0]->config.seed);

@@ -10,7 +10,7 @@
 
 enum { INIT_US = 200 }; /* from INIT to the start-up interrupt; the loader waits half as long at boot */
 
-static void wait(const struct kernel *kernel, uint64_t microseconds)
+static void wait_us(const struct kernel *kernel, uint64_t microseconds)
 {
 	uint64_t start = arch_time();
 	while (arch_time() - start < kernel->tsc_hz / 1000000 * microseconds)
@@ -26,7 +26,7 @@ void arch_fence_cores(struct kernel *kernel, const struct boot_controlled *targe
 			local_apic_send_init(target->apic[i]);
 		else if (cores >> i & 1)
 			local_apic_send_nmi(target->apic[i]);
-	wait(kernel, INIT_US);
+	wait_us(kernel, INIT_US);
 	for (unsigned i = 0; i < target->cpu_count; i++)
 		if (cores >> i & 1 && i != target->boot_core)
 			local_apic_send_start(target->apic[i], (uint8_t)kernel->boot->start_vector);

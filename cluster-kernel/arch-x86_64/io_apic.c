@@ -40,7 +40,7 @@ void io_apic_init(const struct boot_info *info)
 	}
 }
 
-static const struct io_apic *find(uint64_t gsi)
+static const struct io_apic *io_apic_of(uint64_t gsi)
 {
 	for (unsigned i = 0; i < io_apic_count; i++)
 		if (gsi >= io_apic[i].first && gsi - io_apic[i].first < io_apic[i].count)
@@ -51,14 +51,14 @@ static const struct io_apic *find(uint64_t gsi)
 bool arch_gsi_exists(const struct kernel *kernel, uint64_t gsi)
 {
 	(void)kernel;
-	return find(gsi) != 0;
+	return io_apic_of(gsi) != 0;
 }
 
 /*
  * Interrupts of devices name a core in eight bits, 255 stands for all (SDM 3, 11.11.1). A core whose id is larger is
  * served by another of its cluster: the loader has seen to it that there is one.
  */
-static uint32_t destination(const struct kernel *kernel, uint32_t core)
+static uint32_t irq_destination(const struct kernel *kernel, uint32_t core)
 {
 	kernel_assert(core < kernel->cpu_count);
 	for (unsigned i = 0; kernel->boot->apic[core] > BOOT_MAX_DEVICE_APIC && i < kernel->cpu_count; i++)
@@ -69,16 +69,16 @@ static uint32_t destination(const struct kernel *kernel, uint32_t core)
 
 void arch_gsi_route(struct kernel *kernel, uint64_t gsi, uint32_t core, unsigned number, bool level, bool low)
 {
-	const struct io_apic *a = find(gsi);
+	const struct io_apic *a = io_apic_of(gsi);
 	kernel_assert(a && number < KERNEL_IRQS);
 	unsigned reg = REG_REDIRECTION + 2 * (gsi - a->first);
-	write(a, reg + 1, destination(kernel, core) << 24);
+	write(a, reg + 1, irq_destination(kernel, core) << 24);
 	write(a, reg, (VECTOR_IRQ + number) | (low ? REDIRECT_LOW : 0) | (level ? REDIRECT_LEVEL : 0));
 }
 
 void arch_gsi_mask(struct kernel *kernel, uint64_t gsi, bool masked)
 {
-	const struct io_apic *a = find(gsi);
+	const struct io_apic *a = io_apic_of(gsi);
 	(void)kernel;
 	if (!a)
 		return;
@@ -90,6 +90,6 @@ void arch_msi_message(const struct kernel *kernel, uint32_t core, unsigned numbe
 {
 	kernel_assert(number < KERNEL_IRQS);
 	/* fixed delivery, edge, physical destination (SDM 3, 11.11) */
-	*address = 0xfee00000ull | (uint64_t)destination(kernel, core) << 12;
+	*address = 0xfee00000ull | (uint64_t)irq_destination(kernel, core) << 12;
 	*data = VECTOR_IRQ + number;
 }

@@ -32,7 +32,7 @@ static uint32_t apic_read(unsigned reg)
 }
 
 /* Makes all earlier stores visible before the WRMSR that follows. */
-static void fence(void) { asm volatile("mfence; lfence" ::: "memory"); }
+static void store_fence(void) { asm volatile("mfence; lfence" ::: "memory"); }
 
 void local_apic_setup(bool x2apic, uint64_t hz)
 {
@@ -52,7 +52,7 @@ void local_apic_init(void)
 	apic_write(REG_LVT_ERROR, LVT_MASKED);
 	apic_write(REG_TIMER_DIVIDE, DIVIDE_BY_1);
 	apic_write(REG_LVT_TIMER, VECTOR_TIMER | (apic.deadline ? LVT_TSC_DEADLINE : 0));
-	fence(); /* xAPIC: the mode must have arrived before the first deadline does (SDM 3, 11.5.4.1) */
+	store_fence(); /* xAPIC: the mode must have arrived before the first deadline does (SDM 3, 11.5.4.1) */
 }
 
 uint32_t local_apic_id(void)
@@ -66,7 +66,7 @@ void local_apic_end_of_interrupt(void) { apic_write(REG_EOI, 0); }
 static void send(uint32_t apic_id, uint32_t command)
 {
 	if (!apic.registers) {
-		fence(); /* these writes do not wait for earlier stores by themselves (SDM 3, 11.12.3) */
+		store_fence(); /* these writes do not wait for earlier stores by themselves (SDM 3, 11.12.3) */
 		write_msr(MSR_X2APIC + REG_ICR, (uint64_t)apic_id << 32 | command);
 		return;
 	}

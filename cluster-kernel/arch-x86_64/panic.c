@@ -32,7 +32,7 @@ _Noreturn void arch_init_self(void)
  * Stops this core for good, except for the NMI that fences this cluster: that must reach a core which stops in an NMI
  * handler, too.
  */
-static _Noreturn void stop(void)
+static _Noreturn void stop_core(void)
 {
 	cpu_unblock_nmi(SELECTOR_KERNEL_CODE, SELECTOR_KERNEL_DATA);
 	cpu_stop();
@@ -40,7 +40,7 @@ static _Noreturn void stop(void)
 
 static bool is_kernel_address(uint64_t address) { return address >= KERNEL_IMAGE_BASE; }
 
-static void backtrace(uint64_t rip, uint64_t rbp)
+static void print_backtrace(uint64_t rip, uint64_t rbp)
 {
 	print("  backtrace: %p", rip);
 	for (unsigned i = 0; i < BACKTRACE_DEPTH && is_kernel_address(rbp) && rbp % 8 == 0; i++) {
@@ -77,7 +77,7 @@ static void report_cores(const struct kernel *kernel)
 }
 
 /* Writes the last words and rings every core that listens to this cluster, so that its watchers need not wait for a tick. */
-static void say(struct kernel *kernel, enum ledger_reason kind, uint32_t core, const char *reason)
+static void ledger_say(struct kernel *kernel, enum ledger_reason kind, uint32_t core, const char *reason)
 {
 	if (!kernel->ledger)
 		return;
@@ -91,14 +91,14 @@ static void say(struct kernel *kernel, enum ledger_reason kind, uint32_t core, c
 }
 
 /* Returns false if another core of this cluster reports already. */
-static void begin(enum ledger_reason kind, const char *reason)
+static void panic_begin(enum ledger_reason kind, const char *reason)
 {
 	struct core_local *local = this_core();
 	if (atomic_flag_test_and_set(&panicking))
-		stop();
+		stop_core();
 	struct kernel *kernel = local->cpu ? kernel_of(local->cpu) : 0;
 	if (kernel)
-		say(kernel, kind, local->index, reason);
+		ledger_say(kernel, kind, local->index, reason);
 	for (unsigned i = 0; kernel && i < kernel->cpu_count; i++)
 		if (i != local->index && kernel_has_core(kernel, i))
 			nmi_send(i, kernel->boot->apic[i], NMI_PARK);
@@ -107,36 +107,36 @@ static void begin(enum ledger_reason kind, const char *reason)
 	report_cores(kernel);
 }
 
-static _Noreturn void end(void)
+static _Noreturn void panic_end(void)
 {
 	const struct core_local *local = this_core();
 	const struct kernel *kernel = local->cpu ? kernel_of(local->cpu) : 0;
 	if (kernel && kernel->ledger)
 		ledger_report_ended(kernel->ledger);
-	stop();
+	stop_core();
 }
 
 _Noreturn void arch_panic(const char *reason)
 {
-	begin(LEDGER_PANIC, reason);
-	backtrace((uint64_t)__builtin_return_address(0), (uint64_t)__builtin_frame_address(0));
-	end();
+	panic_begin(LEDGER_PANIC, reason);
+	print_backtrace((uint64_t)__builtin_return_address(0), (uint64_t)__builtin_frame_address(0));
+	panic_end();
 }
 
-static _Noreturn void report(const struct context *f, enum ledger_reason kind, const char *reason)
+static _Noreturn void panic_report(const struct context *f, enum ledger_reason kind, const char *reason)
 {
-	begin(kind, reason);
+	panic_begin(kind, reason);
 	print("  vector %u error %p cr2 %p\n", (unsigned)f->vector, f->error, read_cr2());
 	print("  rip %p rsp %p rflags %p\n", f->rip, f->rsp, f->rflags);
 	print("  rax %p rbx %p rcx %p rdx %p\n", f->rax, f->rbx, f->rcx, f->rdx);
 	print("  rsi %p rdi %p rbp %p r8  %p\n", f->rsi, f->rdi, f->rbp, f->r8);
 	print("  r9  %p r10 %p r11 %p r12 %p\n", f->r9, f->r10, f->r11, f->r12);
 	print("  r13 %p r14 %p r15 %p cr3 %p\n", f->r13, f->r14, f->r15, read_cr3());
-	backtrace(f->rip, f->rbp);
-	end();
+	print_backtrace(f->rip, f->rbp);
+	panic_end();
 }
 
-_Noreturn void panic_exception(const struct context *frame) { report(frame, LEDGER_EXCEPTION, "exception in the kernel"); }
+_Noreturn void panic_exception(const struct context *frame) { panic_report(frame, LEDGER_EXCEPTION, "exception in the kernel"); }
 
 void nmi_send(unsigned core, uint32_t apic_id, enum nmi_reason reason)
 {
@@ -150,8 +150,8 @@ static _Noreturn void take_nmi(struct core_local *local, const struct context *f
 {
 	fence_obey();
 	if (atomic_load_explicit(&local->nmi_reason, memory_order_acquire) == NMI_PARK)
-		stop();
-	report(frame, LEDGER_NMI, "NMI that no core sent");
+		stop_core();
+	panic_report(frame, LEDGER_NMI, "NMI that no core sent");
 }
 
 /*

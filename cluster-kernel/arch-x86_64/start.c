@@ -108,7 +108,7 @@ static uint32_t count_cores(const struct boot_info *info)
 	return count;
 }
 
-static void build(const struct boot_info *info)
+static void build_kernel(const struct boot_info *info)
 {
 	fence_init(info);
 	paging_use_tags(tags_usable());
@@ -127,7 +127,7 @@ _Noreturn void start(const struct boot_info *info, uint64_t index)
 {
 	init_core(info, index);
 	if (index == 0)
-		build(info);
+		build_kernel(info);
 	else
 		wait_for(&kernel_built, 1);
 	core_local[index].cpu = kernel.cpu[index];

@@ -42,7 +42,7 @@ static void put_pixel(const struct screen *s, uint32_t x, uint32_t y, uint8_t gr
 		at[0] = at[1] = at[2] = grey;
 }
 
-static void draw(const struct screen *s, uint32_t column, uint32_t row, char c)
+static void draw_glyph(const struct screen *s, uint32_t column, uint32_t row, char c)
 {
 	uint32_t x0 = column * FONT_WIDTH * s->scale, y0 = (s->is.first_row + row) * FONT_HEIGHT * s->scale;
 
@@ -65,7 +65,7 @@ static void draw(const struct screen *s, uint32_t column, uint32_t row, char c)
 static void blank_row(const struct screen *s, uint32_t row)
 {
 	for (uint32_t column = 0; column < s->columns; column++)
-		draw(s, column, row, ' ');
+		draw_glyph(s, column, row, ' ');
 }
 
 void screen_clear(struct screen *s)
@@ -98,5 +98,5 @@ void screen_put(struct screen *s, char c)
 		for (s->column++; s->column % TAB != 0 && s->column < s->columns; s->column++)
 			;
 	else
-		draw(s, s->column++, s->row, c < FONT_FIRST || c > FONT_LAST ? '?' : c);
+		draw_glyph(s, s->column++, s->row, c < FONT_FIRST || c > FONT_LAST ? '?' : c);
 }

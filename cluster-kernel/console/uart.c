@@ -22,7 +22,7 @@ static void out(uint16_t port, unsigned width, uint32_t v)
 		out32(port, v);
 }
 
-static uint8_t get(const struct uart *u, unsigned reg)
+static uint8_t uart_read(const struct uart *u, unsigned reg)
 {
 	volatile uint8_t *at = (volatile uint8_t *)u->registers + reg * u->stride;
 
@@ -31,7 +31,7 @@ static uint8_t get(const struct uart *u, unsigned reg)
 	return u->width == 1 ? *at : (uint8_t)(u->width == 2 ? *(volatile uint16_t *)at : *(volatile uint32_t *)at);
 }
 
-static void set(const struct uart *u, unsigned reg, uint8_t value)
+static void uart_write(const struct uart *u, unsigned reg, uint8_t value)
 {
 	volatile uint8_t *at = (volatile uint8_t *)u->registers + reg * u->stride;
 
@@ -55,32 +55,32 @@ bool uart_answers(const struct uart *u)
 {
 	if (u->kind == BOOT_SERIAL_NONE)
 		return false;
-	set(u, SCRATCH, 0x5a);
-	if (get(u, SCRATCH) != 0x5a)
+	uart_write(u, SCRATCH, 0x5a);
+	if (uart_read(u, SCRATCH) != 0x5a)
 		return false;
-	set(u, SCRATCH, 0xa5);
-	return get(u, SCRATCH) == 0xa5;
+	uart_write(u, SCRATCH, 0xa5);
+	return uart_read(u, SCRATCH) == 0xa5;
 }
 
 void uart_init(const struct uart *u, uint32_t baud)
 {
 	if (u->kind == BOOT_SERIAL_NONE)
 		return;
-	set(u, INTERRUPT_ENABLE, 0);
+	uart_write(u, INTERRUPT_ENABLE, 0);
 	if (baud != 0) {
-		set(u, LINE_CONTROL, LINE_DIVISOR | LINE_8N1);
-		set(u, DATA, (uint8_t)(DIVISOR_BASE / baud));
-		set(u, INTERRUPT_ENABLE, (uint8_t)(DIVISOR_BASE / baud >> 8));
+		uart_write(u, LINE_CONTROL, LINE_DIVISOR | LINE_8N1);
+		uart_write(u, DATA, (uint8_t)(DIVISOR_BASE / baud));
+		uart_write(u, INTERRUPT_ENABLE, (uint8_t)(DIVISOR_BASE / baud >> 8));
 	}
-	set(u, LINE_CONTROL, LINE_8N1);
-	set(u, FIFO_CONTROL, FIFO_ON_AND_EMPTY);
-	set(u, MODEM_CONTROL, MODEM_READY);
+	uart_write(u, LINE_CONTROL, LINE_8N1);
+	uart_write(u, FIFO_CONTROL, FIFO_ON_AND_EMPTY);
+	uart_write(u, MODEM_CONTROL, MODEM_READY);
 }
 
 static bool wait_for(const struct uart *u, uint8_t status, uint32_t timeout)
 {
 	for (uint32_t i = 0; i < timeout; i++) {
-		uint8_t now = get(u, LINE_STATUS);
+		uint8_t now = uart_read(u, LINE_STATUS);
 
 		if (now == STATUS_ABSENT)
 			return false;
@@ -99,12 +99,12 @@ void uart_put(struct uart *u, char c)
 		uart_put(u, '\r');
 	u->stuck = !wait_for(u, STATUS_ROOM, u->stuck ? 1 : PATIENCE);
 	if (!u->stuck)
-		set(u, DATA, (uint8_t)c);
+		uart_write(u, DATA, (uint8_t)c);
 }
 
 bool uart_ready(struct uart *u)
 {
-	bool room = u->kind == BOOT_SERIAL_NONE || (get(u, LINE_STATUS) & STATUS_ROOM);
+	bool room = u->kind == BOOT_SERIAL_NONE || (uart_read(u, LINE_STATUS) & STATUS_ROOM);
 
 	u->refused = room ? 0 : u->refused + 1;
 	if (u->refused >= PATIENCE)

@@ -24,7 +24,7 @@ void beats_init(struct kernel *kernel)
 }
 
 /* What a debugger wants of this core. */
-static void obey(struct cpu *cpu, uint64_t word)
+static void obey_order(struct cpu *cpu, uint64_t word)
 {
 	bool is_meant = ledger_order_core(word) == cpu->own.index;
 	switch (ledger_order(word)) {
@@ -57,7 +57,7 @@ void beat(struct cpu *cpu)
 	timer_housekeeping(cpu);
 	uint64_t word = atomic_load_explicit(&ledger->order, memory_order_relaxed);
 	if (word)
-		obey(cpu, word);
+		obey_order(cpu, word);
 }
 
 void beat_arm(struct cpu *cpu)

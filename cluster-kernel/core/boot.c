@@ -156,7 +156,7 @@ static uint16_t port_of(const struct boot_serial *serial)
 	return serial->kind == BOOT_SERIAL_PORT && serial->stride == 1 ? serial->base : 0;
 }
 
-static void describe(struct kernel *kernel, struct root_info *root)
+static void describe_root(struct kernel *kernel, struct root_info *root)
 {
 	kernel_assert(kernel->boot->module_count <= BOOT_MAX_MODULES);
 	const struct boot_info *info = kernel->boot;
@@ -292,7 +292,7 @@ void boot_root_task(struct kernel *kernel)
 
 	put_special(kernel, cnode, ipc_buffer);
 	struct thread *thread = make_root_thread(kernel, cnode, vspace, ipc_buffer);
-	describe(kernel, root);
+	describe_root(kernel, root);
 	put_untypeds(kernel, root, cnode); /* last: takes all that is left */
 	schedule_wake(kernel->cpu[0], thread);
 }

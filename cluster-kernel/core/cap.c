@@ -99,7 +99,7 @@ void slot_remove(struct slot *slot)
  * The long part of deletion runs while the capability is still in its slot. The last capability loses its rights first,
  * so no new thread can wait for the object.
  */
-static bool finalise(struct cpu *cpu, struct cap *cap, bool last)
+static bool cap_finalise(struct cpu *cpu, struct cap *cap, bool last)
 {
 	kernel_assert(!last || *cap_references(cap) == 1);
 	if (cap->type == OBJECT_IRQ_HANDLER)
@@ -112,7 +112,7 @@ static bool finalise(struct cpu *cpu, struct cap *cap, bool last)
 }
 
 /* The last capability to an object is gone. */
-static void destroy(struct cpu *cpu, const struct cap *cap)
+static void object_destroy(struct cpu *cpu, const struct cap *cap)
 {
 	kernel_assert(cap_references(cap) && *cap_references(cap) == 0);
 	object_locks_change(cpu, (enum skerry_object)cap->type, -1);
@@ -134,7 +134,7 @@ bool slot_delete(struct cpu *cpu, struct slot *slot)
 	bool last = references && *references == 1;
 	kernel_assert(slot->cap.type != CAP_ZOMBIE);
 	kernel_assert(!references || *references > 0);
-	if (!finalise(cpu, &slot->cap, last))
+	if (!cap_finalise(cpu, &slot->cap, last))
 		return false;
 	work_done(cpu, WORK_DELETE);
 	if (slot->cap.type == OBJECT_CNODE && last) {
@@ -150,7 +150,7 @@ bool slot_delete(struct cpu *cpu, struct slot *slot)
 	if ((cap.flags & CAP_THREAD) && cap.type == OBJECT_VSPACE)
 		thread_leave_vspace(cpu, slot, (struct vspace *)cap.object);
 	if (references && --*references == 0)
-		destroy(cpu, &cap);
+		object_destroy(cpu, &cap);
 	return true;
 }
 

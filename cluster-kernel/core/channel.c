@@ -133,7 +133,7 @@ static uint64_t signal_received(struct cpu *cpu, struct channel_end *end, unsign
  * others. Hazard: starvation. Where the budget runs out, the next call begins after that channel (`next_channel`), so that
  * a peer that rings without end cannot starve the others. Returns false if work remains.
  */
-static bool drain(struct cpu *cpu, bool remote)
+static bool doorbells_drain(struct cpu *cpu, bool remote)
 {
 	assert_entered();
 	struct kernel *kernel = kernel_of(cpu);
@@ -164,7 +164,7 @@ static bool drain(struct cpu *cpu, bool remote)
 void doorbell_receive(struct cpu *cpu)
 {
 	kernel_assert(!(cpu->own.pending & PENDING_DOORBELL));
-	if (drain(cpu, false) || (objects_have_homes() && cpu->own.writer_wanted))
+	if (doorbells_drain(cpu, false) || (objects_have_homes() && cpu->own.writer_wanted))
 		return;
 	cpu->own.doorbell_apic = kernel_of(cpu)->boot->apic[cpu->own.index];
 	cpu->own.pending |= PENDING_DOORBELL;
@@ -188,6 +188,6 @@ bool doorbells_due(const struct cpu *cpu) { return cpu->own.poll_at && cpu->own.
 void doorbells_poll(struct cpu *cpu)
 {
 	kernel_assert(cpu->own.poll_at);
-	drain(cpu, true); /* what exceeds the budget is received at the next poll */
+	doorbells_drain(cpu, true); /* what exceeds the budget is received at the next poll */
 	poll_later(cpu);
 }

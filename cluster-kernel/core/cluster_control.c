@@ -52,7 +52,7 @@ static uint64_t hold_cores(const struct kernel *kernel, const struct boot_contro
 	return cores;
 }
 
-static uint64_t start(const struct kernel *kernel, struct cluster_control *control, const struct boot_controlled *target)
+static uint64_t cluster_start(const struct kernel *kernel, struct cluster_control *control, const struct boot_controlled *target)
 {
 	if (!control_start(control, kernel->boot->cluster, target_cores(kernel, target)))
 		return SKERRY_BUSY;
@@ -65,7 +65,8 @@ static uint64_t start(const struct kernel *kernel, struct cluster_control *contr
  * may no longer fence. That is harmless: those cores go to the loader, which starts them only together with their
  * cluster.
  */
-static uint64_t fence(struct kernel *kernel, struct cluster_control *control, const struct boot_controlled *target)
+static uint64_t cluster_fence(struct kernel *kernel, struct cluster_control *control,
+			      const struct boot_controlled *target)
 {
 	kernel_assert(target->cluster != kernel->boot->cluster && target->cpu_count <= BOOT_MAX_CPUS);
 	if (!control_fence_begin(control, kernel->boot->cluster))
@@ -107,8 +108,8 @@ uint64_t invoke_cluster_control(struct cpu *cpu, struct slot *slot, uint64_t inf
 		message_set_word(thread, 0, control_read(control));
 		return SKERRY_OK;
 	case CLUSTER_CLAIM: return control_claim(control, expected, own) ? SKERRY_OK : SKERRY_BUSY;
-	case CLUSTER_FENCE: return fence(kernel, control, target);
-	case CLUSTER_START: return start(kernel, control, target);
+	case CLUSTER_FENCE: return cluster_fence(kernel, control, target);
+	case CLUSTER_START: return cluster_start(kernel, control, target);
 	default: return control_give_up(control, own) ? SKERRY_OK : SKERRY_BUSY;
 	}
 }

@@ -10,7 +10,8 @@
 #include LOCKING_HEADER
 
 /* Sets what the sender waits for, now that its message was received with `reply` (may be null). */
-static inline __attribute__((always_inline)) void sent(struct thread *sender, struct reply *reply, bool calling)
+static inline __attribute__((always_inline)) void
+sender_complete(struct thread *sender, struct reply *reply, bool calling)
 {
 	kernel_assert(thread_calls(sender) || thread_is(sender, THREAD_SENDING));
 	if (reply)
@@ -29,8 +30,9 @@ static inline __attribute__((always_inline)) void sent(struct thread *sender, st
 }
 
 /* Transfers the message. The caller decides which of the two threads runs next. */
-static inline __attribute__((always_inline)) void pass(struct cpu *cpu, struct thread *sender, struct thread *receiver,
-                                                       uint64_t info, uint64_t badge, bool grant)
+static inline __attribute__((always_inline)) void
+endpoint_transfer(struct cpu *cpu, struct thread *sender, struct thread *receiver, uint64_t info,
+		  uint64_t badge, bool grant)
 {
 	kernel_assert(sender != receiver);
 	object_lock_pair(cpu, &sender->lock, &receiver->lock, LOCK_CLASS_TCB);
@@ -40,9 +42,9 @@ static inline __attribute__((always_inline)) void pass(struct cpu *cpu, struct t
 
 static void wait_for_receiver(struct endpoint *endpoint, struct thread *sender, const struct cap *cap, uint64_t info, bool calling)
 	NEEDS(endpoint->lock);
-static uint64_t accept(struct cpu *cpu, struct endpoint *endpoint, struct thread *receiver, struct reply *reply) NEEDS(endpoint->lock);
+static uint64_t receive_from_queue(struct cpu *cpu, struct endpoint *endpoint, struct thread *receiver, struct reply *reply) NEEDS(endpoint->lock);
 static uint64_t wait_for_sender(struct endpoint *endpoint, struct thread *receiver, struct reply *reply) NEEDS(endpoint->lock);
-static uint64_t receive(struct cpu *cpu, struct endpoint *endpoint, struct thread *receiver, struct reply *reply, uint8_t rights,
+static uint64_t receive_or_wait(struct cpu *cpu, struct endpoint *endpoint, struct thread *receiver, struct reply *reply, uint8_t rights,
                         bool block) NEEDS(endpoint->lock);
 
 static void wait_for_receiver(struct endpoint *endpoint, struct thread *sender, const struct cap *cap, uint64_t info,
@@ -78,8 +80,8 @@ uint64_t endpoint_send(struct cpu *cpu, struct thread *sender, const struct cap 
 		thread_queue_remove(&endpoint->receivers, receiver);
 		reply_lock(cpu, reply);
 		kernel_assert(!reply || reply->thread == receiver);
-		pass(cpu, sender, receiver, info, cap->badge, cap->rights & RIGHT_GRANT);
-		sent(sender, reply, kind == SEND_CALL);
+		endpoint_transfer(cpu, sender, receiver, info, cap->badge, cap->rights & RIGHT_GRANT);
+		sender_complete(sender, reply, kind == SEND_CALL);
 		reply_unlock(cpu, reply);
 		schedule_wake(cpu, receiver);
 	} else if (kind != SEND_POLL) {
@@ -91,8 +93,8 @@ uint64_t endpoint_send(struct cpu *cpu, struct thread *sender, const struct cap 
 }
 
 /* Receives from the first sender in the queue. Out of line: servers mostly find none. */
-static __attribute__((noinline)) uint64_t accept(struct cpu *cpu, struct endpoint *endpoint, struct thread *receiver,
-                                                 struct reply *reply)
+static __attribute__((noinline)) uint64_t
+receive_from_queue(struct cpu *cpu, struct endpoint *endpoint, struct thread *receiver, struct reply *reply)
 {
 	struct thread *sender = endpoint->senders.head;
 	assert_held(&endpoint->lock);
@@ -100,11 +102,11 @@ static __attribute__((noinline)) uint64_t accept(struct cpu *cpu, struct endpoin
 	if (sender->grant && message_caps(sender->info) && !kernel_exclusive(cpu))
 		return KERNEL_EXCLUSIVE;
 	thread_queue_take(&endpoint->senders, sender);
-	pass(cpu, sender, receiver, sender->info, sender->badge, sender->grant);
+	endpoint_transfer(cpu, sender, receiver, sender->info, sender->badge, sender->grant);
 	bool calling = sender->calling;
 	if (!calling)
 		thread_result(sender, SKERRY_OK);
-	sent(sender, reply, calling);
+	sender_complete(sender, reply, calling);
 	if (!calling)
 		schedule_wake(cpu, sender);
 	return SKERRY_OK;
@@ -124,7 +126,7 @@ static uint64_t wait_for_sender(struct endpoint *endpoint, struct thread *receiv
 }
 
 /* With all that is concerned locked. */
-static uint64_t receive(struct cpu *cpu, struct endpoint *endpoint, struct thread *receiver, struct reply *reply, uint8_t rights,
+static uint64_t receive_or_wait(struct cpu *cpu, struct endpoint *endpoint, struct thread *receiver, struct reply *reply, uint8_t rights,
                         bool block)
 {
 	assert_held(&endpoint->lock);
@@ -139,7 +141,7 @@ static uint64_t receive(struct cpu *cpu, struct endpoint *endpoint, struct threa
 		return SKERRY_OK;
 	}
 	if (endpoint->senders.head)
-		return accept(cpu, endpoint, receiver, reply);
+		return receive_from_queue(cpu, endpoint, receiver, reply);
 	return block ? wait_for_sender(endpoint, receiver, reply) : SKERRY_WOULD_BLOCK;
 }
 
@@ -152,7 +154,7 @@ uint64_t endpoint_receive(struct cpu *cpu, struct thread *receiver, const struct
 	if (away)
 		return defer_to_owner(cpu, away);
 	endpoint_lock_to_receive(cpu, receiver, endpoint, reply);
-	uint64_t result = receive(cpu, endpoint, receiver, reply, cap->rights, block);
+	uint64_t result = receive_or_wait(cpu, endpoint, receiver, reply, cap->rights, block);
 	endpoint_unlock_to_receive(cpu, receiver, endpoint, reply);
 	return result;
 }

@@ -125,8 +125,9 @@ INLINE void fast_switch(struct cpu *cpu, struct thread *from, struct thread *nex
 	count_switch(cpu, next);
 }
 
-INLINE const struct context *leave(struct cpu *cpu, struct thread *from, struct thread *next, struct vspace *vspace,
-                                   const enum fast_guard guard)
+INLINE const struct context *
+fast_leave(struct cpu *cpu, struct thread *from, struct thread *next, struct vspace *vspace,
+	   const enum fast_guard guard)
 {
 	kernel_assert(!cpu->own.pending && !cpu->own.handoff && kernel_locks_objects(cpu) == (guard != FAST_KERNEL));
 	if (guard == FAST_HOME)
@@ -176,7 +177,7 @@ INLINE const struct context *call_entered(struct cpu *cpu, struct thread *caller
 	fast_release_threads(cpu, caller, receiver, guard);
 	fast_release(cpu, &reply->lock, LOCK_CLASS_TCB, guard);
 	fast_release(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT, guard);
-	return leave(cpu, caller, receiver, vspace, guard);
+	return fast_leave(cpu, caller, receiver, vspace, guard);
 decline:
 	fast_release(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT, guard);
 	return 0;
@@ -288,7 +289,7 @@ INLINE const struct context *reply_receive_entered(struct cpu *cpu, struct threa
 		fast_release_threads(cpu, server, caller, guard);
 	}
 	fast_release_to_receive(cpu, server, endpoint, reply, guard);
-	return caller ? leave(cpu, server, caller, vspace, guard) : 0;
+	return caller ? fast_leave(cpu, server, caller, vspace, guard) : 0;
 }
 
 /* ReplyRecv in the same way: replies through `reply_cptr`, then receives through `cptr`. */

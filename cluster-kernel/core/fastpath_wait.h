@@ -231,7 +231,7 @@ INLINE const struct context *signal_wait_entered(struct cpu *cpu, struct thread 
 	}
 	wait_for_own(cpu, thread, &wait, guard);
 	run_next(cpu, thread, &wait, guard);
-	return leave(cpu, thread, wait.next, wait.vspace, guard);
+	return fast_leave(cpu, thread, wait.next, wait.vspace, guard);
 }
 
 /*

@@ -37,7 +37,7 @@ static void report_missed(struct kernel *kernel)
 	kernel->reports_missed = 0;
 }
 
-static void miss(struct cpu *cpu)
+static void count_miss(struct cpu *cpu)
 {
 	assert_exclusive();
 	if (kernel_of(cpu)->reports_missed++)
@@ -48,11 +48,11 @@ static void miss(struct cpu *cpu)
 }
 
 /* With the kernel for itself. */
-static void report(struct cpu *cpu, unsigned fault, const uint64_t *words)
+static void fault_report(struct cpu *cpu, unsigned fault, const uint64_t *words)
 {
 	assert_exclusive();
 	if (!may_report(kernel_of(cpu))) {
-		miss(cpu);
+		count_miss(cpu);
 		return;
 	}
 	report_missed(kernel_of(cpu));
@@ -90,7 +90,7 @@ bool fault_raise(struct cpu *cpu, struct thread *thread, unsigned fault, unsigne
 		if (!kernel_exclusive(cpu))
 			return false;
 		kernel_irrevocable(cpu);
-		report(cpu, fault, words);
+		fault_report(cpu, fault, words);
 		thread_become(thread, THREAD_INACTIVE);
 		return true;
 	}

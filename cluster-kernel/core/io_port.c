@@ -5,15 +5,15 @@
 #include "message.h"
 #include LOCKING_HEADER
 
-static uint64_t first(uint64_t badge) { return badge & 0xffff; }
-static uint64_t last(uint64_t badge) { return badge >> 16 & 0xffff; }
+static uint64_t first_port(uint64_t badge) { return badge & 0xffff; }
+static uint64_t last_port(uint64_t badge) { return badge >> 16 & 0xffff; }
 
 uint64_t io_port_narrow(struct cap *cap, uint64_t badge)
 {
-	kernel_assert(cap->type == OBJECT_IO_PORT && first(cap->badge) <= last(cap->badge));
-	if (badge >> 32 || first(badge) > last(badge))
+	kernel_assert(cap->type == OBJECT_IO_PORT && first_port(cap->badge) <= last_port(cap->badge));
+	if (badge >> 32 || first_port(badge) > last_port(badge))
 		return SKERRY_BAD_ARGUMENT;
-	if (first(badge) < first(cap->badge) || last(badge) > last(cap->badge))
+	if (first_port(badge) < first_port(cap->badge) || last_port(badge) > last_port(cap->badge))
 		return SKERRY_NO_RIGHTS;
 	cap->badge = badge;
 	return SKERRY_OK;
@@ -33,7 +33,8 @@ uint64_t invoke_io_port(struct cpu *cpu, struct slot *slot, uint64_t info)
 	uint64_t port = message_word(thread, 0), size = message_word(thread, 1);
 	if (size != 1 && size != 2 && size != 4)
 		return SKERRY_BAD_ARGUMENT;
-	if (port < first(slot->cap.badge) || port > last(slot->cap.badge) || size - 1 > last(slot->cap.badge) - port)
+	if (port < first_port(slot->cap.badge) || port > last_port(slot->cap.badge) ||
+	    size - 1 > last_port(slot->cap.badge) - port)
 		return SKERRY_NO_RIGHTS;
 	kernel_assert(port + size - 1 <= 0xffff);
 	kernel_irrevocable(cpu);

@@ -19,7 +19,7 @@ struct move {
 };
 
 /* Returns false if the block is too large, not aligned, or holds memory that does not move. */
-static bool decode(const struct kernel *kernel, uint64_t base, uint64_t size_bits, struct move *m)
+static bool decode_move(const struct kernel *kernel, uint64_t base, uint64_t size_bits, struct move *m)
 {
 	const struct boot_info *boot = kernel->boot;
 	if (!boot->memory_control || size_bits < MEMORY_PIECE_BITS || size_bits > MEMORY_MOVE_BITS_MAX || base & ((1ull << size_bits) - 1))
@@ -62,7 +62,7 @@ static bool is_root(const struct slot *slot)
 	return !before;
 }
 
-static uint64_t give(struct cpu *cpu, uint64_t info)
+static uint64_t give_memory(struct cpu *cpu, uint64_t info)
 {
 	struct kernel *kernel = kernel_of(cpu);
 	uint32_t own = kernel->boot->cluster;
@@ -73,7 +73,7 @@ static uint64_t give(struct cpu *cpu, uint64_t info)
 		return SKERRY_BAD_ARGUMENT;
 	if (!slot)
 		return SKERRY_BAD_CAP;
-	if ((slot->cap.flags & CAP_DEVICE) || !decode(kernel, slot->cap.object, slot->cap.size_bits, &m))
+	if ((slot->cap.flags & CAP_DEVICE) || !decode_move(kernel, slot->cap.object, slot->cap.size_bits, &m))
 		return SKERRY_BAD_ARGUMENT;
 	if (slot_has_children(slot) || !is_root(slot) || !all_are_owned(&m, own) ||
 	    arch_direct_count(kernel, m.base, m.count) != m.count)
@@ -88,14 +88,14 @@ static uint64_t give(struct cpu *cpu, uint64_t info)
 	return SKERRY_OK;
 }
 
-static uint64_t take(struct cpu *cpu, uint64_t info)
+static uint64_t take_memory(struct cpu *cpu, uint64_t info)
 {
 	struct kernel *kernel = kernel_of(cpu);
 	const struct thread *thread = current(cpu);
 	uint64_t size_bits = message_word(thread, 1), index = message_word(thread, 2);
 	const struct slot *node = message_cap_of(cpu, info, 0, OBJECT_CNODE);
 	struct move m;
-	if (!decode(kernel, message_word(thread, 0), size_bits, &m))
+	if (!decode_move(kernel, message_word(thread, 0), size_bits, &m))
 		return SKERRY_BAD_ARGUMENT;
 	if (!node)
 		return SKERRY_BAD_CAP;
@@ -127,5 +127,5 @@ uint64_t invoke_memory_control(struct cpu *cpu, const struct slot *slot, uint64_
 		return SKERRY_TRUNCATED;
 	if (!(slot->cap.rights & RIGHT_WRITE))
 		return SKERRY_NO_RIGHTS;
-	return label == MEMORY_GIVE ? give(cpu, info) : take(cpu, info);
+	return label == MEMORY_GIVE ? give_memory(cpu, info) : take_memory(cpu, info);
 }

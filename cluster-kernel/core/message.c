@@ -4,7 +4,7 @@
 #include "derive.h"
 #include "kernel.h"
 
-static unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
+static unsigned min_words(unsigned a, unsigned b) { return a < b ? a : b; }
 
 /*
  * Copies the capabilities that the sender names to the receiver's slots. Returns how many were copied; the first that
@@ -44,7 +44,7 @@ static unsigned transfer_words(const struct thread *from, struct thread *to, uns
 	context_copy_words(&to->context, &from->context, MESSAGE_REGISTERS);
 	if (!buffer || !source)
 		return MESSAGE_REGISTERS;
-	words = min(words, MESSAGE_WORDS_MAX);
+	words = min_words(words, MESSAGE_WORDS_MAX);
 	for (unsigned i = MESSAGE_REGISTERS; i < words; i++)
 		buffer->words[i] = source->words[i];
 	return words;
@@ -54,7 +54,7 @@ static __attribute__((noinline)) unsigned transfer_fault(const struct thread *fr
 {
 	kernel_assert(from->faulting && words <= sizeof(from->fault_words) / sizeof(from->fault_words[0]));
 	struct ipc_buffer *buffer = thread_ipc_buffer(to);
-	words = buffer ? words : min(words, MESSAGE_REGISTERS);
+	words = buffer ? words : min_words(words, MESSAGE_REGISTERS);
 	for (unsigned i = 0; i < words; i++)
 		if (i < MESSAGE_REGISTERS)
 			context_set_word(&to->context, i, from->fault_words[i]);

@@ -10,8 +10,8 @@
 #include "work.h"
 #include LOCKING_HEADER
 
-static void deliver(struct notification *notification, struct thread *thread, uint64_t info) NEEDS(notification->lock);
-static void deliver(struct notification *notification, struct thread *thread, uint64_t info)
+static void signals_take(struct notification *notification, struct thread *thread, uint64_t info) NEEDS(notification->lock);
+static void signals_take(struct notification *notification, struct thread *thread, uint64_t info)
 {
 	assert_held(&notification->lock);
 	context_set_badge(&thread->context, notification->word);
@@ -23,7 +23,7 @@ static void deliver(struct notification *notification, struct thread *thread, ui
 void notification_take(struct notification *notification, struct thread *thread)
 {
 	kernel_assert(notification->bound == thread && notification->word);
-	deliver(notification, thread, message_info(RECV_NOTIFICATION, 0, 0));
+	signals_take(notification, thread, message_info(RECV_NOTIFICATION, 0, 0));
 }
 
 void notification_signal(struct cpu *cpu, struct notification *notification, uint64_t badge)
@@ -44,7 +44,7 @@ void notification_signal(struct cpu *cpu, struct notification *notification, uin
 	if ((!bound || !endpoint_interrupt(cpu, bound)) && waiter) {
 		timer_cancel(cpu, waiter);
 		notification_cancel(waiter);
-		deliver(notification, waiter, 0);
+		signals_take(notification, waiter, 0);
 		schedule_wake(cpu, waiter);
 	}
 	if (objects_have_homes() && cpu->own.signal_deferred)
@@ -61,7 +61,7 @@ uint64_t notification_wait(struct cpu *cpu, struct thread *thread, struct notifi
 		return deadline ? KERNEL_EXCLUSIVE : defer_to_owner(cpu, &notification->lock);
 	object_lock(cpu, &notification->lock, LOCK_CLASS_NOTIFICATION);
 	if (notification->word) {
-		deliver(notification, thread, 0);
+		signals_take(notification, thread, 0);
 	} else if (deadline && deadline <= arch_time()) {
 		result = SKERRY_TIMED_OUT;
 	} else {
@@ -81,7 +81,7 @@ uint64_t notification_poll(struct cpu *cpu, struct thread *thread, struct notifi
 	if (!object_here(cpu, &notification->lock))
 		return defer_to_owner(cpu, &notification->lock);
 	object_lock(cpu, &notification->lock, LOCK_CLASS_NOTIFICATION);
-	deliver(notification, thread, 0);
+	signals_take(notification, thread, 0);
 	object_unlock(cpu, &notification->lock, LOCK_CLASS_NOTIFICATION);
 	return SKERRY_OK;
 }

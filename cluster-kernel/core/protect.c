@@ -83,7 +83,7 @@ static struct link *protect_guarded(struct cpu *cpu, struct guard *guard, struct
 	return done;
 }
 
-static void note(struct cpu *cpu, struct slot *frame, struct link *done, unsigned rights)
+static void note_frame(struct cpu *cpu, struct slot *frame, struct link *done, unsigned rights)
 {
 	cpu->shared.protection = (struct protection){ frame, done, rights };
 	cap_set_flag(cpu, &frame->cap, CAP_NOTED);
@@ -113,7 +113,7 @@ static uint64_t protect_descendants(struct cpu *cpu, struct guard *guard, struct
 		if (!done)
 			return KERNEL_EXCLUSIVE;
 		if (work_over(cpu) && done->previous != &frame->open) {
-			note(cpu, frame, done, rights);
+			note_frame(cpu, frame, done, rights);
 			return KERNEL_AGAIN;
 		}
 	}

@@ -11,7 +11,7 @@
  * Leaves the current thread: saves its state and loads the kernel's address space. The core idles until it next
  * schedules. The asking core decides what becomes of the thread.
  */
-static void stall(struct cpu *cpu)
+static void stall_here(struct cpu *cpu)
 {
 	arch_unload(cpu);
 	context_restart(&current(cpu)->context);
@@ -27,7 +27,7 @@ static void begin_leaving(struct cpu *cpu)
 	cpu->own.pending |= PENDING_LEAVE;
 }
 
-static void forget(struct cpu *cpu, const struct tlb_spaces *spaces, unsigned request)
+static void flush_here(struct cpu *cpu, const struct tlb_spaces *spaces, unsigned request)
 {
 	for (uint32_t i = 0; i < spaces->count; i++)
 		vspace_flush_here(cpu, spaces->vspace[i], request);
@@ -41,7 +41,7 @@ static void serve_flushes(struct cpu *cpu)
 	uint64_t askers = atomic_exchange_explicit(&cpu->shared.flush_askers, 0, memory_order_acquire);
 	for (; askers; askers &= askers - 1) {
 		struct cpu *asker = kernel_of(cpu)->cpu[__builtin_ctzll(askers)];
-		forget(cpu, &asker->shared.owed, REQUEST_FLUSH);
+		flush_here(cpu, &asker->shared.owed, REQUEST_FLUSH);
 		atomic_fetch_and_explicit(&asker->shared.flush_unanswered, ~cpu->own.bit, memory_order_release);
 	}
 }
@@ -55,13 +55,13 @@ void remote_serve(struct cpu *cpu)
 		return;
 	kernel_assert(request <= REQUEST_FLUSH_KERNEL);
 	if (request == REQUEST_DESCHEDULE)
-		stall(cpu);
+		stall_here(cpu);
 	else if (request == REQUEST_LEAVE)
 		begin_leaving(cpu);
 	else if (request == REQUEST_FLUSH_KERNEL)
 		arch_flush_kernel();
 	else
-		forget(cpu, cpu->shared.request_spaces, request);
+		flush_here(cpu, cpu->shared.request_spaces, request);
 	atomic_store_explicit(&cpu->shared.request, 0, memory_order_release);
 }
 
@@ -88,7 +88,7 @@ void remote_request(struct cpu *cpu, uint64_t cores, unsigned request, const str
 	if ((cores & self) && request == REQUEST_FLUSH_KERNEL)
 		arch_flush_kernel();
 	else if ((cores & self) && request != REQUEST_DESCHEDULE)
-		forget(cpu, spaces, request);
+		flush_here(cpu, spaces, request);
 	for (unsigned i = 0; i < kernel->cpu_count; i++)
 		while ((others >> i & 1) && atomic_load_explicit(&kernel->cpu[i]->shared.request, memory_order_acquire))
 			arch_relax();
@@ -112,7 +112,7 @@ void remote_flush(struct cpu *cpu, uint64_t cores)
 	if (interrupts)
 		arch_interrupt_cores(cpu, interrupts);
 	if (cores & cpu->own.bit)
-		forget(cpu, &cpu->shared.owed, REQUEST_FLUSH);
+		flush_here(cpu, &cpu->shared.owed, REQUEST_FLUSH);
 	while (atomic_load_explicit(&cpu->shared.flush_unanswered, memory_order_acquire))
 		kernel_relax(cpu);
 }

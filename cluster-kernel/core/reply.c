@@ -22,8 +22,10 @@ static __attribute__((noinline)) void end_fault(struct cpu *cpu, struct thread *
 		schedule_wake(cpu, thread);
 }
 
-static void answer(struct cpu *cpu, struct thread *sender, struct reply *reply, struct thread *caller, uint64_t info) NEEDS(reply->lock);
-static void answer(struct cpu *cpu, struct thread *sender, struct reply *reply, struct thread *caller, uint64_t info)
+static void reply_transfer(struct cpu *cpu, struct thread *sender, struct reply *reply, struct thread *caller,
+			   uint64_t info) NEEDS(reply->lock);
+static void reply_transfer(struct cpu *cpu, struct thread *sender, struct reply *reply, struct thread *caller,
+			   uint64_t info)
 {
 	assert_held(&reply->lock);
 	kernel_assert(thread_is(caller, THREAD_REPLY) && caller->reply == reply);
@@ -47,7 +49,7 @@ uint64_t reply_send(struct cpu *cpu, struct thread *sender, struct reply *reply,
 	object_lock(cpu, &reply->lock, LOCK_CLASS_TCB);
 	struct thread *caller = reply_caller(reply);
 	if (caller)
-		answer(cpu, sender, reply, caller, info);
+		reply_transfer(cpu, sender, reply, caller, info);
 	object_unlock(cpu, &reply->lock, LOCK_CLASS_TCB);
 	return caller ? SKERRY_OK : SKERRY_NO_REPLY;
 }

@@ -4,7 +4,7 @@
 #include "thread.h"
 
 /* For assertions: walks the threads of one priority. */
-static inline bool holds(const struct run_queue *queue, const struct thread *thread)
+static inline bool queue_holds(const struct run_queue *queue, const struct thread *thread)
 {
 	const struct thread *one = queue->level[thread->priority].head;
 	while (one && one != thread)
@@ -23,14 +23,14 @@ static inline bool highest_is_right(const struct run_queue *queue)
 
 void run_queue_init(struct run_queue *queue) { queue->highest = -1; }
 
-static void mark(struct run_queue *queue, int priority)
+static void priority_mark(struct run_queue *queue, int priority)
 {
 	queue->bitmap[priority / 64] |= 1ull << priority % 64;
 	if (priority > queue->highest)
 		queue->highest = priority;
 }
 
-static void unmark(struct run_queue *queue, int priority)
+static void priority_unmark(struct run_queue *queue, int priority)
 {
 	queue->bitmap[priority / 64] &= ~(1ull << priority % 64);
 	if (priority < queue->highest)
@@ -47,7 +47,7 @@ void run_queue_append(struct run_queue *queue, struct thread *thread)
 	kernel_assert(!thread->queued && thread_is(thread, THREAD_READY));
 	unsigned p = thread->priority;
 	kernel_assert(!queue->level[p].tail || !queue->level[p].tail->next);
-	kernel_assert_deep(!holds(queue, thread));
+	kernel_assert_deep(!queue_holds(queue, thread));
 	thread->next = 0;
 	thread->previous = queue->level[p].tail;
 	if (thread->previous)
@@ -55,7 +55,7 @@ void run_queue_append(struct run_queue *queue, struct thread *thread)
 	else
 		queue->level[p].head = thread;
 	queue->level[p].tail = thread;
-	mark(queue, p);
+	priority_mark(queue, p);
 	kernel_assert_deep(highest_is_right(queue));
 }
 
@@ -65,7 +65,7 @@ void run_queue_prepend(struct run_queue *queue, struct thread *thread)
 	kernel_assert(!thread->queued && thread_is(thread, THREAD_READY));
 	unsigned p = thread->priority;
 	kernel_assert(!queue->level[p].head || !queue->level[p].head->previous);
-	kernel_assert_deep(!holds(queue, thread));
+	kernel_assert_deep(!queue_holds(queue, thread));
 	thread->previous = 0;
 	thread->next = queue->level[p].head;
 	if (thread->next)
@@ -73,7 +73,7 @@ void run_queue_prepend(struct run_queue *queue, struct thread *thread)
 	else
 		queue->level[p].tail = thread;
 	queue->level[p].head = thread;
-	mark(queue, p);
+	priority_mark(queue, p);
 }
 
 void run_queue_remove(struct run_queue *queue, struct thread *thread)
@@ -83,7 +83,7 @@ void run_queue_remove(struct run_queue *queue, struct thread *thread)
 	unsigned p = thread->priority;
 	kernel_assert(thread->previous ? thread->previous->next == thread : queue->level[p].head == thread);
 	kernel_assert(thread->next ? thread->next->previous == thread : queue->level[p].tail == thread);
-	kernel_assert_deep(holds(queue, thread));
+	kernel_assert_deep(queue_holds(queue, thread));
 	if (thread->previous)
 		thread->previous->next = thread->next;
 	else
@@ -93,7 +93,7 @@ void run_queue_remove(struct run_queue *queue, struct thread *thread)
 	else
 		queue->level[p].tail = thread->previous;
 	if (!queue->level[p].head)
-		unmark(queue, p);
+		priority_unmark(queue, p);
 	thread->next = thread->previous = 0;
 	kernel_assert_deep(highest_is_right(queue));
 }
@@ -111,7 +111,7 @@ struct thread *run_queue_exchange(struct run_queue *queue, struct thread *thread
 {
 	assert_held(&queue->lock);
 	kernel_assert(!thread->queued && thread_is(thread, THREAD_READY) && queue->highest == (int)thread->priority);
-	kernel_assert_deep(!holds(queue, thread));
+	kernel_assert_deep(!queue_holds(queue, thread));
 	struct thread *first = queue->level[thread->priority].head, *second = first->next;
 	struct thread *last = second ? queue->level[thread->priority].tail : 0;
 	kernel_assert(first->queued && !first->previous);

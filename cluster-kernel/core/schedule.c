@@ -20,30 +20,30 @@ static struct cpu *core_of(struct cpu *cpu, const struct thread *thread)
 	return kernel_of(cpu)->cpu[thread->core];
 }
 
-static void lock(struct cpu *cpu, struct cpu *home) TAKES(home->shared.ready.lock);
-static void unlock(struct cpu *cpu, struct cpu *home) RELEASES(home->shared.ready.lock);
+static void queue_lock(struct cpu *cpu, struct cpu *home) TAKES(home->shared.ready.lock);
+static void queue_unlock(struct cpu *cpu, struct cpu *home) RELEASES(home->shared.ready.lock);
 
 static void switch_to(struct cpu *cpu, struct thread *next) NEEDS(cpu->shared.ready.lock);
 static struct thread *take_queued(struct cpu *cpu) NEEDS(cpu->shared.ready.lock);
 static void run_best(struct cpu *cpu) NEEDS(cpu->shared.ready.lock);
-static bool preempted(struct cpu *cpu, struct thread *thread) NEEDS(cpu->shared.ready.lock);
+static bool is_preempted(struct cpu *cpu, struct thread *thread) NEEDS(cpu->shared.ready.lock);
 static void publish_running(struct cpu *cpu, struct thread *thread) NEEDS(cpu->shared.ready.lock);
-static struct thread *choose(struct cpu *cpu) NEEDS(cpu->shared.ready.lock);
+static struct thread *pick_next(struct cpu *cpu) NEEDS(cpu->shared.ready.lock);
 static void set_timer(struct cpu *cpu) NEEDS(cpu->shared.ready.lock);
 
-NO_LOCK_ANALYSIS static void lock(struct cpu *cpu, struct cpu *home)
+NO_LOCK_ANALYSIS static void queue_lock(struct cpu *cpu, struct cpu *home)
 {
 	kernel_assert(home == cpu || !cores_own_queues() || kernel_exclusive(cpu));
 	object_lock(cpu, &home->shared.ready.lock, LOCK_CLASS_RUN_QUEUE);
 }
-NO_LOCK_ANALYSIS static void unlock(struct cpu *cpu, struct cpu *home) { object_unlock(cpu, &home->shared.ready.lock, LOCK_CLASS_RUN_QUEUE); }
+NO_LOCK_ANALYSIS static void queue_unlock(struct cpu *cpu, struct cpu *home) { object_unlock(cpu, &home->shared.ready.lock, LOCK_CLASS_RUN_QUEUE); }
 
 /*
  * The caller holds the run-queue lock of the thread's core. That core selects its next thread, and publishes its
  * priority in `running`, under the same lock. So either it finds this thread in the queue, or preempt() reads
  * what it has published and the core is interrupted: no wake-up is lost. The lock orders both, `running` is relaxed.
  */
-static void append(struct cpu *cpu, struct thread *thread)
+static void queue_append(struct cpu *cpu, struct thread *thread)
 {
 	struct cpu *home = core_of(cpu, thread);
 	assert_held(&home->shared.ready.lock);
@@ -55,7 +55,7 @@ static void append(struct cpu *cpu, struct thread *thread)
 }
 
 /* Hands a THREAD_REQUEUED thread to its core. From the push on, only that core may touch it. */
-static void requeue(struct cpu *cpu, struct thread *thread)
+static void remote_requeue(struct cpu *cpu, struct thread *thread)
 {
 	struct cpu *home = core_of(cpu, thread);
 	unsigned core = thread->core;
@@ -64,17 +64,17 @@ static void requeue(struct cpu *cpu, struct thread *thread)
 		cpu_interrupt(cpu, core);
 }
 
-static void enqueue(struct cpu *cpu, struct thread *thread)
+static void queue_enqueue(struct cpu *cpu, struct thread *thread)
 {
 	struct cpu *home = core_of(cpu, thread);
 	if (schedule_foreign(cpu, thread)) {
 		thread->queued = THREAD_REQUEUED;
-		requeue(cpu, thread);
+		remote_requeue(cpu, thread);
 		return;
 	}
-	lock(cpu, home);
-	append(cpu, thread);
-	unlock(cpu, home);
+	queue_lock(cpu, home);
+	queue_append(cpu, thread);
+	queue_unlock(cpu, home);
 }
 
 /* Returns the thread of the handoff, which now needs a place; may be null. */
@@ -89,13 +89,13 @@ void schedule_flush_wakeups(struct cpu *cpu)
 {
 	struct thread *handoff = take_handoff(cpu);
 	if (handoff)
-		enqueue(cpu, handoff);
+		queue_enqueue(cpu, handoff);
 }
 
 void schedule_queue(struct cpu *cpu, struct thread *thread)
 {
 	schedule_flush_wakeups(cpu);
-	enqueue(cpu, thread);
+	queue_enqueue(cpu, thread);
 }
 
 void schedule_wake_remote(struct cpu *cpu, struct thread *thread)
@@ -110,16 +110,16 @@ void schedule_wake_remote(struct cpu *cpu, struct thread *thread)
 		 */
 		thread->queued = THREAD_REQUEUED;
 		thread_become(thread, THREAD_READY);
-		requeue(cpu, thread);
+		remote_requeue(cpu, thread);
 		return;
 	}
-	lock(cpu, last);
+	queue_lock(cpu, last);
 	bool stays = thread->core == thread->next_core;
 	thread->core = thread->next_core;
 	thread_become(thread, THREAD_READY);
 	if (stays)
-		append(cpu, thread);
-	unlock(cpu, last);
+		queue_append(cpu, thread);
+	queue_unlock(cpu, last);
 	if (stays)
 		return;
 	if (!cpu->own.handoff && thread->core == cpu->own.index)
@@ -144,17 +144,17 @@ void schedule_unready(struct cpu *cpu, struct thread *thread)
 		timer_drop(cpu, thread);
 		return;
 	}
-	lock(cpu, home);
+	queue_lock(cpu, home);
 	run_queue_remove(&home->shared.ready, thread);
 	thread->queued = 0;
 	preempt_withdraw(cpu, home);
-	unlock(cpu, home);
+	queue_unlock(cpu, home);
 }
 
 /*
  * Places the threads that other cores have woken: in this core's queue, or in another core's requeue list. Hazard: a
  * thread on two cores. A thread that this core has not left yet is not passed on, since the other core could run it at
- * once; choose() finds that it still runs.
+ * once; pick_next() finds that it still runs.
  */
 static void take_requeued(struct cpu *cpu)
 {
@@ -167,7 +167,7 @@ static void take_requeued(struct cpu *cpu)
 		if (thread == current(cpu))
 			continue;
 		thread->core = thread->next_core;
-		enqueue(cpu, thread);
+		queue_enqueue(cpu, thread);
 	}
 }
 
@@ -185,7 +185,7 @@ __attribute__((cold, noinline)) static uint64_t account_idle(struct core_stat *s
  * of the clock: with two, the time between them would be counted twice, and a host may stop the core there for
  * milliseconds.
  */
-static void account(struct cpu *cpu, struct thread *previous, struct thread *next)
+static void account_switch(struct cpu *cpu, struct thread *previous, struct thread *next)
 {
 	uint64_t now;
 	if (next == &cpu->shared.idle)
@@ -207,7 +207,7 @@ static void switch_to(struct cpu *cpu, struct thread *next)
 		return;
 	kernel_assert(next == &cpu->shared.idle || (thread_is(next, THREAD_READY) && next->core == cpu->own.index));
 	kernel_assert(!next->queued && !next->in_timers);
-	account(cpu, previous, next);
+	account_switch(cpu, previous, next);
 	if (next != &cpu->shared.idle) {
 		cpu->own.vspace_wanted = thread_vspace(next);
 		/* from now on a core that destroys the space asks this core to unload it */
@@ -225,7 +225,7 @@ void schedule_idle(struct cpu *cpu)
 	struct thread *idle = &cpu->shared.idle;
 	if (current(cpu) == idle)
 		return;
-	account(cpu, current(cpu), idle);
+	account_switch(cpu, current(cpu), idle);
 	cpu->shared.current = idle;
 }
 
@@ -235,7 +235,7 @@ static __attribute__((noinline)) struct thread *take_queued(struct cpu *cpu)
 	assert_held(&cpu->shared.ready.lock);
 	struct thread *handoff = take_handoff(cpu);
 	if (handoff)
-		append(cpu, handoff);
+		queue_append(cpu, handoff);
 	if (cpu->shared.ready.highest < 0)
 		return &cpu->shared.idle;
 	struct thread *next = run_queue_take(&cpu->shared.ready);
@@ -257,7 +257,7 @@ static void run_best(struct cpu *cpu)
 }
 
 /* Returns whether the current thread, which could go on, is preempted; it has been requeued then. */
-static bool preempted(struct cpu *cpu, struct thread *thread)
+static bool is_preempted(struct cpu *cpu, struct thread *thread)
 {
 	assert_held(&cpu->shared.ready.lock);
 	kernel_assert(thread == current(cpu) && thread != &cpu->shared.idle);
@@ -277,7 +277,7 @@ static bool preempted(struct cpu *cpu, struct thread *thread)
 	} else {
 		struct thread *longer = take_handoff(cpu); /* waits for longer */
 		if (longer)
-			append(cpu, longer);
+			queue_append(cpu, longer);
 		run_queue_append(&cpu->shared.ready, thread);
 	}
 	thread->queued = THREAD_QUEUED;
@@ -305,7 +305,7 @@ static void publish_running(struct cpu *cpu, struct thread *thread)
 }
 
 /* Selects the next thread. The caller holds the core's run-queue lock. Returns a thread that moves to another core now, or null. */
-static struct thread *choose(struct cpu *cpu)
+static struct thread *pick_next(struct cpu *cpu)
 {
 	assert_held(&cpu->shared.ready.lock);
 	struct thread *thread = current(cpu), *moves = 0;
@@ -316,19 +316,19 @@ static struct thread *choose(struct cpu *cpu)
 		thread->core = thread->next_core;
 		moves = thread;
 	}
-	if (!runs || moves || preempted(cpu, thread)) {
+	if (!runs || moves || is_preempted(cpu, thread)) {
 		run_best(cpu);
 	} else {
 		struct thread *handoff = take_handoff(cpu);
 		if (handoff)
-			append(cpu, handoff);
+			queue_append(cpu, handoff);
 	}
 	publish_running(cpu, current(cpu));
 	return moves;
 }
 
 /* The timer is to be set for `time`; 0: never. */
-static inline bool sooner(const struct cpu *cpu, uint64_t time)
+static inline bool timer_before(const struct cpu *cpu, uint64_t time)
 {
 	return time && (!cpu->own.timer_armed || time < cpu->own.timer_armed);
 }
@@ -337,7 +337,7 @@ static __attribute__((noinline)) void set_timer(struct cpu *cpu)
 {
 	assert_held(&cpu->shared.ready.lock);
 	uint64_t next = timer_next(cpu);
-	if (!sooner(cpu, next))
+	if (!timer_before(cpu, next))
 		return;
 	cpu->own.timer_wanted = next;
 	cpu->own.pending |= PENDING_TIMER;
@@ -349,38 +349,38 @@ void schedule(struct cpu *cpu)
 	kernel_assert(!cpu->shared.owed.count);
 	if (cores_own_queues())
 		take_requeued(cpu);
-	lock(cpu, cpu);
-	struct thread *moves = choose(cpu);
+	queue_lock(cpu, cpu);
+	struct thread *moves = pick_next(cpu);
 	/*
 	 * Setting the timer is expensive, and most deadlines are cancelled long before
 	 * they pass: a timer that is set too early is left alone. It fires once
 	 * for nothing and is then set anew.
 	 */
-	if (sooner(cpu, timer_bound(cpu)))
+	if (timer_before(cpu, timer_bound(cpu)))
 		set_timer(cpu);
-	unlock(cpu, cpu);
+	queue_unlock(cpu, cpu);
 	if (moves)
-		enqueue(cpu, moves);
+		queue_enqueue(cpu, moves);
 }
 
 void schedule_interrupted(struct cpu *cpu)
 {
 	schedule(cpu);
-	lock(cpu, cpu);
+	queue_lock(cpu, cpu);
 	if (cpu->shared.slice_asked && !cpu->own.slice_end && current(cpu) != &cpu->shared.idle) {
 		begin_slice(cpu, current(cpu));
 		set_timer(cpu);
 	}
 	cpu->shared.slice_asked = false;
-	unlock(cpu, cpu);
+	queue_unlock(cpu, cpu);
 }
 
 void schedule_yield(struct cpu *cpu)
 {
 	assert_entered();
 	kernel_assert(current(cpu) != &cpu->shared.idle);
-	lock(cpu, cpu);
+	queue_lock(cpu, cpu);
 	if (cpu->shared.ready.highest == (int)current(cpu)->priority)
 		cpu->own.slice_end = 1; /* long over */
-	unlock(cpu, cpu);
+	queue_unlock(cpu, cpu);
 }

@@ -22,7 +22,7 @@
 /* Names in the trace for interrupts that come from no device. */
 enum { INTERRUPT_TIMER = 1000, INTERRUPT_DOORBELL, INTERRUPT_RESCHEDULE };
 
-static bool is(const struct slot *slot, unsigned type, unsigned rights)
+static bool slot_is(const struct slot *slot, unsigned type, unsigned rights)
 {
 	kernel_assert(type != CAP_NULL && type != CAP_ZOMBIE);
 	return slot && slot->cap.type == type && (slot->cap.rights & rights) == rights;
@@ -37,7 +37,7 @@ static uint64_t do_call(struct cpu *cpu, struct thread *thread, const struct slo
 
 static uint64_t do_send(struct cpu *cpu, struct thread *thread, const struct slot *slot, uint64_t info, enum send_kind kind)
 {
-	if (!is(slot, OBJECT_ENDPOINT, 0))
+	if (!slot_is(slot, OBJECT_ENDPOINT, 0))
 		return SKERRY_BAD_CAP;
 	if (!(slot->cap.rights & RIGHT_WRITE))
 		return SKERRY_NO_RIGHTS;
@@ -52,7 +52,7 @@ static inline uint64_t find_reply(const struct thread *thread, struct reply **re
 	if (!cptr)
 		return SKERRY_OK;
 	struct slot *slot = cspace_lookup(thread, cptr);
-	if (!is(slot, OBJECT_REPLY, 0))
+	if (!slot_is(slot, OBJECT_REPLY, 0))
 		return SKERRY_BAD_CAP;
 	*reply = (struct reply *)slot->cap.object;
 	return SKERRY_OK;
@@ -60,7 +60,7 @@ static inline uint64_t find_reply(const struct thread *thread, struct reply **re
 
 static uint64_t check_receive(const struct slot *slot)
 {
-	if (!is(slot, OBJECT_ENDPOINT, 0))
+	if (!slot_is(slot, OBJECT_ENDPOINT, 0))
 		return SKERRY_BAD_CAP;
 	return slot->cap.rights & RIGHT_READ ? SKERRY_OK : SKERRY_NO_RIGHTS;
 }
@@ -105,11 +105,11 @@ static uint64_t do_reply_receive(struct cpu *cpu, struct thread *thread, const s
 static inline __attribute__((always_inline)) uint64_t do_signal(struct cpu *cpu, const struct thread *thread,
                                                                       const struct slot *slot)
 {
-	if (is(slot, OBJECT_NOTIFICATION, RIGHT_WRITE)) {
+	if (slot_is(slot, OBJECT_NOTIFICATION, RIGHT_WRITE)) {
 		notification_signal(cpu, (struct notification *)slot->cap.object, slot->cap.badge);
 		return take_signal_deferred(cpu) ? KERNEL_AWAY : SKERRY_OK;
 	}
-	if (!is(slot, OBJECT_DOORBELL, RIGHT_WRITE))
+	if (!slot_is(slot, OBJECT_DOORBELL, RIGHT_WRITE))
 		return slot && (slot->cap.type == OBJECT_NOTIFICATION || slot->cap.type == OBJECT_DOORBELL)
 		               ? SKERRY_NO_RIGHTS : SKERRY_BAD_CAP;
 	if (visits(cpu, thread)) /* an entry can ring one doorbell only, and may make the calls of many visitors */
@@ -120,7 +120,7 @@ static inline __attribute__((always_inline)) uint64_t do_signal(struct cpu *cpu,
 
 static uint64_t check_wait(const struct slot *slot)
 {
-	if (!is(slot, OBJECT_NOTIFICATION, 0))
+	if (!slot_is(slot, OBJECT_NOTIFICATION, 0))
 		return SKERRY_BAD_CAP;
 	if (!(slot->cap.rights & RIGHT_READ))
 		return SKERRY_NO_RIGHTS;
@@ -153,7 +153,7 @@ static uint64_t do_signal_wait(struct cpu *cpu, struct thread *thread, const str
 /* The kernel never waits for the console with the lock held: the thread makes the call again until there is room. */
 static uint64_t do_debug_put(struct cpu *cpu, const struct thread *thread, const struct slot *slot)
 {
-	if (!is(slot, OBJECT_CONTROL, 0))
+	if (!slot_is(slot, OBJECT_CONTROL, 0))
 		return SKERRY_BAD_CAP;
 	kernel_irrevocable(cpu);
 	if (!arch_console_ready())
@@ -183,7 +183,7 @@ static inline uint64_t call_as_reader(struct cpu *cpu, struct thread *thread, st
 }
 
 /* Makes a system call of `thread`. Returns its result, or one of outcome.h. Inline in both its callers. */
-static inline __attribute__((always_inline)) uint64_t dispatch(struct cpu *cpu, struct thread *thread, uint64_t number, uint64_t cptr, uint64_t info)
+static inline __attribute__((always_inline)) uint64_t dispatch_call(struct cpu *cpu, struct thread *thread, uint64_t number, uint64_t cptr, uint64_t info)
 {
 	assert_entered();
 	kernel_assert(thread_is(thread, visits(cpu, thread) ? THREAD_AWAY : THREAD_READY) && thread != &cpu->shared.idle);
@@ -218,7 +218,7 @@ uint64_t syscall_make(struct cpu *cpu, struct thread *thread)
 	const struct context *context = &thread->context;
 	if (!objects_have_homes())
 		return KERNEL_EXCLUSIVE;
-	return dispatch(cpu, thread, context_syscall(context), context_cptr(context), context_info(context));
+	return dispatch_call(cpu, thread, context_syscall(context), context_cptr(context), context_info(context));
 }
 
 /*
@@ -277,7 +277,7 @@ static inline bool may_begin(struct cpu *cpu, struct thread *thread)
  * The thread's registers keep their values until the call ends, because it may be restarted: after a preemption point
  * (KERNEL_AGAIN), or after a suspension while it waited.
  */
-static inline __attribute__((always_inline)) void serve(struct cpu *cpu, struct thread *thread)
+static inline __attribute__((always_inline)) void serve_call(struct cpu *cpu, struct thread *thread)
 {
 	kernel_assert(thread == current(cpu));
 	struct context *context = &thread->context;
@@ -287,7 +287,7 @@ static inline __attribute__((always_inline)) void serve(struct cpu *cpu, struct 
 	if (!may_begin(cpu, thread))
 		return;
 	do /* on retry the number may differ: a ReplyRecv whose reply was delivered restarts as Recv */
-		result = dispatch(cpu, current(cpu), context_syscall(context), context_cptr(context), context_info(context));
+		result = dispatch_call(cpu, current(cpu), context_syscall(context), context_cptr(context), context_info(context));
 	while (!kernel_exclusive(cpu) && result == KERNEL_EXCLUSIVE && enter_alone(cpu));
 	if (result == KERNEL_AGAIN)
 		context_restart(context);
@@ -311,7 +311,7 @@ __attribute__((noinline)) void kernel_syscall_entered(struct cpu *cpu)
 	assert_entered();
 	struct thread *thread = current(cpu);
 	if (thread != &cpu->shared.idle) /* else a remote call descheduled the thread while this core waited for the lock */
-		serve(cpu, thread);
+		serve_call(cpu, thread);
 	schedule(cpu);
 	kernel_exit(cpu);
 }

@@ -116,7 +116,7 @@ static uint64_t tcb_set_cores(struct cpu *cpu, struct thread *thread, uint64_t i
 }
 
 /* Makes the thread run on `core` from its next switch or wait on; at once if its present core holds no state of it. */
-static void place(struct cpu *cpu, struct thread *thread, uint32_t core)
+static void place_thread(struct cpu *cpu, struct thread *thread, uint32_t core)
 {
 	struct kernel *kernel = kernel_of(cpu);
 	kernel_assert(!thread->next_core || kernel->placed[thread->next_core]);
@@ -149,7 +149,7 @@ static uint64_t tcb_schedule(struct cpu *cpu, struct thread *thread, uint64_t in
 	kernel_assert(!thread->queued && thread != cpu->own.handoff);
 	thread->priority = priority;
 	thread->scheduled = 1;
-	place(cpu, thread, core);
+	place_thread(cpu, thread, core);
 	if (thread->in_timers)
 		timer_requeue(cpu, thread);
 	if (queued)

@@ -9,19 +9,19 @@
 #include LOCKING_HEADER
 
 /* Returns the length of the right spine, which is the shortest path to a missing child. */
-static unsigned rank(const struct thread *thread) { return thread ? thread->timer.rank : 0; }
+static unsigned heap_rank(const struct thread *thread) { return thread ? thread->timer.rank : 0; }
 
 /* Restores the leftist order of the children; returns whether the rank changed. */
 static bool order_children(struct thread *thread)
 {
 	struct timer_node *node = &thread->timer;
 	unsigned before = node->rank;
-	if (rank(node->left) < rank(node->right)) {
+	if (heap_rank(node->left) < heap_rank(node->right)) {
 		struct thread *right = node->right;
 		node->right = node->left;
 		node->left = right;
 	}
-	node->rank = rank(node->right) + 1;
+	node->rank = heap_rank(node->right) + 1;
 	return node->rank != before;
 }
 
@@ -29,7 +29,7 @@ static bool order_children(struct thread *thread)
 static inline bool has_place(const struct thread *thread) { return !thread->in_timers == thread->timer.kept; }
 
 /* Down the right spines only: no deeper than twice the logarithm of the number of threads. */
-static struct thread *merge(struct thread *a, struct thread *b)
+static struct thread *heap_merge(struct thread *a, struct thread *b)
 {
 	if (!a || !b)
 		return a ? a : b;
@@ -40,7 +40,7 @@ static struct thread *merge(struct thread *a, struct thread *b)
 		b = later;
 	}
 	kernel_assert(!a->timer.right || a->timer.right->deadline >= a->deadline);
-	a->timer.right = merge(a->timer.right, b);
+	a->timer.right = heap_merge(a->timer.right, b);
 	a->timer.right->timer.parent = a;
 	order_children(a);
 	return a;
@@ -55,7 +55,7 @@ static inline bool in_order(const struct thread *parent, const struct thread *ch
 
 static void set_first(struct cpu *home, unsigned level, uint64_t first) NEEDS(home->shared.ready.lock);
 static void set_root(struct cpu *home, unsigned level, struct thread *root) NEEDS(home->shared.ready.lock);
-static void insert(struct cpu *home, struct thread *thread) NEEDS(home->shared.ready.lock);
+static void heap_insert(struct cpu *home, struct thread *thread) NEEDS(home->shared.ready.lock);
 static void take_out(struct cpu *home, struct thread *thread) NEEDS(home->shared.ready.lock);
 
 /* Sets a priority's deadline in the tree, and updates the path above it. */
@@ -83,13 +83,13 @@ static void set_root(struct cpu *home, unsigned level, struct thread *root)
 		set_first(home, level, root->deadline);
 }
 
-static void insert(struct cpu *home, struct thread *thread)
+static void heap_insert(struct cpu *home, struct thread *thread)
 {
 	assert_held(&home->shared.ready.lock);
 	kernel_assert(thread->in_timers && thread->deadline);
 	unsigned level = thread->core == thread->next_core ? thread->priority : PRIORITIES - 1;
 	thread->timer = (struct timer_node){ .rank = 1, .level = (uint16_t)level };
-	set_root(home, level, merge(home->shared.timers.heap[level], thread));
+	set_root(home, level, heap_merge(home->shared.timers.heap[level], thread));
 	kernel_assert_deep(in_order(home->shared.timers.heap[level], home->shared.timers.heap[level]->timer.left));
 	kernel_assert_deep(in_order(home->shared.timers.heap[level], home->shared.timers.heap[level]->timer.right));
 }
@@ -108,7 +108,7 @@ void timer_add(struct cpu *cpu, struct thread *thread, uint64_t deadline)
 		take_out(cpu, thread);
 	thread->deadline = deadline;
 	thread->in_timers = 1;
-	insert(cpu, thread);
+	heap_insert(cpu, thread);
 	object_unlock(cpu, heap_lock(cpu), LOCK_CLASS_RUN_QUEUE);
 }
 
@@ -117,7 +117,7 @@ static void take_out(struct cpu *home, struct thread *thread)
 {
 	assert_held(&home->shared.ready.lock);
 	kernel_assert(has_place(thread) && thread->timer.level < PRIORITIES);
-	struct thread *parent = thread->timer.parent, *rest = merge(thread->timer.left, thread->timer.right);
+	struct thread *parent = thread->timer.parent, *rest = heap_merge(thread->timer.left, thread->timer.right);
 	kernel_assert(!parent || parent->timer.left == thread || parent->timer.right == thread);
 	kernel_assert(parent || home->shared.timers.heap[thread->timer.level] == thread);
 	if (!parent) {
@@ -134,7 +134,7 @@ static void take_out(struct cpu *home, struct thread *thread)
 		parent = parent->timer.parent;
 }
 
-static void drop(struct cpu *cpu, struct thread *thread)
+static void heap_drop(struct cpu *cpu, struct thread *thread)
 {
 	kernel_assert(!schedule_foreign(cpu, thread));
 	struct cpu *home = kernel_of(cpu)->cpu[thread->core];
@@ -150,20 +150,20 @@ void timer_cancel(struct cpu *cpu, struct thread *thread)
 	if (schedule_foreign(cpu, thread) || !thread->in_timers)
 		return;
 	assert_held(&thread_notification(thread)->lock);
-	drop(cpu, thread);
+	heap_drop(cpu, thread);
 }
 
 void timer_drop(struct cpu *cpu, struct thread *thread)
 {
 	if (thread->in_timers)
-		drop(cpu, thread);
+		heap_drop(cpu, thread);
 }
 
 void timer_forget(struct cpu *cpu, struct thread *thread)
 {
 	assert_exclusive();
 	if (thread->timer.kept)
-		drop(cpu, thread);
+		heap_drop(cpu, thread);
 }
 
 void timer_ask(struct cpu *cpu, struct cpu *home, uint64_t time)
@@ -188,7 +188,7 @@ void timer_requeue(struct cpu *cpu, struct thread *thread)
 {
 	assert_exclusive();
 	kernel_assert(thread->in_timers && thread_is(thread, THREAD_WAITING));
-	drop(cpu, thread);
+	heap_drop(cpu, thread);
 	thread_move_waiting(cpu, thread);
 	if (thread->deadline <= arch_time()) {
 		end_wait(cpu, thread);
@@ -197,7 +197,7 @@ void timer_requeue(struct cpu *cpu, struct thread *thread)
 	struct cpu *home = kernel_of(cpu)->cpu[thread->core];
 	object_lock(cpu, heap_lock(home), LOCK_CLASS_RUN_QUEUE);
 	thread->in_timers = 1;
-	insert(home, thread);
+	heap_insert(home, thread);
 	if (thread->timer.level >= timer_lowest(home))
 		timer_ask(cpu, home, thread->deadline);
 	object_unlock(cpu, heap_lock(home), LOCK_CLASS_RUN_QUEUE);
@@ -226,7 +226,7 @@ uint64_t timer_next(const struct cpu *cpu)
 }
 
 /* Returns the leaf of the highest priority of which a deadline has passed; 0: there is none, or it is below `lowest`. */
-static unsigned highest(const struct timers *timers, unsigned lowest, uint64_t now)
+static unsigned highest_due(const struct timers *timers, unsigned lowest, uint64_t now)
 {
 	unsigned i = 1;
 	if (!timers->first[1] || timers->first[1] > now)
@@ -242,13 +242,13 @@ static unsigned highest(const struct timers *timers, unsigned lowest, uint64_t n
  * Returns what it costs to serve a deadline that concerns the core and has passed; 0: there is none. Sets the thread and its
  * notification; both are null where the wait was cancelled, and heap and tree are corrected then.
  */
-static unsigned overdue(struct cpu *cpu, struct thread **thread, struct notification **notification)
+static unsigned overdue_deadline(struct cpu *cpu, struct thread **thread, struct notification **notification)
 {
 	unsigned cost = WORK_WAKE_TIMED;
 	const struct timers *timers = &cpu->shared.timers;
 	object_lock(cpu, heap_lock(cpu), LOCK_CLASS_RUN_QUEUE);
 	const uint64_t now = arch_time();
-	unsigned leaf = highest(timers, timer_lowest(cpu), now);
+	unsigned leaf = highest_due(timers, timer_lowest(cpu), now);
 	struct thread *root = leaf ? timers->heap[leaf - PRIORITIES] : 0;
 	if (root && root->timer.kept && root->deadline <= now) {
 		take_out(cpu, root);
@@ -265,7 +265,7 @@ static unsigned overdue(struct cpu *cpu, struct thread **thread, struct notifica
 }
 
 /* Returns whether only the writer may end the thread's wait. */
-static bool away(struct cpu *cpu, const struct notification *notification)
+static bool is_away(struct cpu *cpu, const struct notification *notification)
 {
 	return notification && !object_here(cpu, &notification->lock);
 }
@@ -274,7 +274,7 @@ static bool away(struct cpu *cpu, const struct notification *notification)
  * Returns whether the thread's wait has ended. A thread that another core has woken is in this core's requeue list, or
  * will be pushed there.
  */
-static bool expire(struct cpu *cpu, struct notification *notification, struct thread *thread)
+static bool expire_wait(struct cpu *cpu, struct notification *notification, struct thread *thread)
 {
 	if (!cores_own_queues())
 		return notification_time_out(cpu, notification, thread);
@@ -289,13 +289,13 @@ void timer_expire(struct cpu *cpu)
 	struct notification *notification;
 	struct thread *thread;
 	unsigned cost;
-	while (!work_over(cpu) && (cost = overdue(cpu, &thread, &notification))) {
+	while (!work_over(cpu) && (cost = overdue_deadline(cpu, &thread, &notification))) {
 		if (!thread)
 			work_done(cpu, cost);
-		else if (away(cpu, notification)) {
+		else if (is_away(cpu, notification)) {
 			cpu->own.writer_wanted = true;
 			return;
-		} else if (expire(cpu, notification, thread))
+		} else if (expire_wait(cpu, notification, thread))
 			work_done(cpu, cost);
 	}
 }

@@ -153,7 +153,7 @@ static void make_object(struct cpu *cpu, const struct retype *r)
 }
 
 /* Returns how many objects the rest of the budget allows: at least one, for progress. */
-static uint64_t batch(const struct cpu *cpu, const struct retype *r)
+static uint64_t batch_size(const struct cpu *cpu, const struct retype *r)
 {
 	kernel_assert(r->count > 0);
 	int cost = WORK_OBJECT + (r->object == OBJECT_VSPACE ? WORK_VSPACE : 0) + (r->resumed ? WORK_EMPTY_SLOT : 0);
@@ -161,7 +161,7 @@ static uint64_t batch(const struct cpu *cpu, const struct retype *r)
 	return count < r->count ? count : r->count;
 }
 
-static uint64_t retype(struct cpu *cpu, struct retype *r)
+static uint64_t retype_batch(struct cpu *cpu, struct retype *r)
 {
 	struct cap *cap = &r->untyped->cap;
 	if (!slot_has_children(r->untyped) && cap->used)
@@ -172,7 +172,7 @@ static uint64_t retype(struct cpu *cpu, struct retype *r)
 	 * Another thread may have filled a slot since the earlier entry. The slots that this entry fills are looked at
 	 * again, not the rest: the cost of the whole call stays linear in its count.
 	 */
-	uint64_t count = batch(cpu, r);
+	uint64_t count = batch_size(cpu, r);
 	if (r->resumed && !slots_empty(cpu, r, count))
 		return SKERRY_SLOT_FULL;
 	for (; count; count--) {
@@ -200,7 +200,7 @@ uint64_t invoke_untyped(struct cpu *cpu, struct slot *untyped, uint64_t info)
 		return SKERRY_TRUNCATED;
 	uint64_t result = decode_retype(cpu, untyped, info, &r);
 	if (!result)
-		result = retype(cpu, &r);
+		result = retype_batch(cpu, &r);
 	thread->retype_left = result == KERNEL_AGAIN ? slots_left(&r) : 0;
 	return result;
 }

@@ -73,7 +73,7 @@ def test_pages() -> None:
 
 # What the text says stands in a file: (words in the text, the file).
 PLACES = [
-    ("dispatch", "cluster-kernel/core/syscall.c"), ("must_write", "cluster-kernel/core/syscall.c"),
+    ("dispatch_call", "cluster-kernel/core/syscall.c"), ("must_write", "cluster-kernel/core/syscall.c"),
     ("enum skerry_syscall", "cluster-kernel/include/skerry/syscall.h"), ("enum skerry_invocation", "cluster-kernel/include/skerry/syscall.h"),
     ("kernel_relax", "cluster-kernel/core/lock.h"), ("model_lock_mistakes", "model/meson.build"),
     ("PROGRAMS", "deploy/deployment/modules.py"), ("skerry_cc", "tests/programs/meson.build"),
