@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 
 import click
 from typer.core import TyperCommand
@@ -23,25 +23,8 @@ def group_of(parameter: click.Parameter) -> str:
     return next((group for group, names in GROUPS.items() if not {*parameter.opts}.isdisjoint(names)), FIRST)
 
 
-def _renamed(args: Sequence[str], own: Collection[str]) -> Iterator[str]:
-    """The arguments, former names replaced up to `--`."""
-    for number, word in enumerate(args):
-        name, equals, value = word.partition("=")
-        former = name in FORMER and name not in own and FORMER[name] in own and "--" not in args[:number]
-        yield f"{FORMER[name]}{equals}{value}" if former else word
-
-
-# Names of the version before, which are still taken and no longer shown.
-FORMER = {"--patience": "--failure-timeout", "--pong": "--readiness", "--no-pong": "--no-readiness"}
-
-
 class GroupedCommand(TyperCommand):
     """A command, its options under headings."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Takes former names of options, where this command has the option."""
-        own = {name for parameter in self.params for name in (*parameter.opts, *parameter.secondary_opts)}
-        return super().parse_args(ctx, list(_renamed(args, own)))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         found: dict[str, list[tuple[str, str]]] = {"Arguments": [], FIRST: [], **{group: [] for group in GROUPS}}

@@ -35,20 +35,33 @@ PROGRAMS = {
     "touch": Path("tests/programs/touch.elf"),
     "guard": Path("tests/programs/guard.elf"),
 }
+# Programs that the build makes a second time, with assertions (lib/include/skerry/require.h): where every kernel is a
+# debug image, these and the loader are, too.
+DEBUG = "+debug"
+DEBUGGED = {"root", "switch", *drivers.every(), "stack", "posixtest", "ycsb"}
 
 RESERVED = {"map", "loader", *PROGRAMS, *(f"kernel-{regime}{stat}" for regime in REGIMES for stat in VARIANTS)}
 Own = Mapping[str, Path | FileTree]  # modules that no build makes: their names, and the user's executables and files
 NOT_OWN: Own = {}
 
 
-def module_path(name: str, build: Path = BUILD) -> Path:
+def is_debug(cluster_map: ClusterMap) -> bool:
+    """Whether every kernel is a debug image."""
+    return all(cluster.kernel.endswith(DEBUG) for cluster in cluster_map.clusters)
+
+
+def _variant(path: Path, debug: bool) -> Path:
+    return path.with_name(f"{path.stem}{DEBUG}{path.suffix}") if debug else path
+
+
+def module_path(name: str, build: Path = BUILD, debug: bool = False) -> Path:
     if name.startswith("kernel-"):
         regime = name.removeprefix("kernel-")
         if regime != MODELLED_RTM and regime not in (f"{name}{variant}" for name in REGIMES for variant in VARIANTS):
             raise InputError(name, f"no such kernel; the lock regimes are {', '.join(REGIMES)}")
         return build / KERNELS / f"{name}.elf"
     if name in PROGRAMS:
-        return build / PROGRAMS[name]
+        return build / _variant(PROGRAMS[name], debug and name in DEBUGGED)
     raise InputError(name, f"no such module; there are kernel-..., {', '.join(PROGRAMS)}")
 
 
@@ -78,6 +91,7 @@ def check_names(cluster_map: ClusterMap, own: Own = NOT_OWN) -> None:
 def collect(cluster_map: ClusterMap, build: Path = BUILD, own: Own = NOT_OWN) -> dict[str, Path]:
     """Images of every module that the map needs and that has one; an unknown or missing one is refused with its user's name."""
     users: dict[str, str] = {}
+    debug = is_debug(cluster_map)
     for cluster in cluster_map.clusters:
         for name in (f"kernel-{cluster.kernel}", cluster.root, *cluster.modules):
             users.setdefault(name, cluster.name)
@@ -87,7 +101,7 @@ def collect(cluster_map: ClusterMap, build: Path = BUILD, own: Own = NOT_OWN) ->
         if isinstance(module, FileTree):
             continue
         try:
-            found[name] = module or module_path(name, build)
+            found[name] = module or module_path(name, build, debug)
             _check_elf(name, found[name])
         except InputError as error:
             raise InputError(users[name], str(error)) from None
@@ -96,12 +110,17 @@ def collect(cluster_map: ClusterMap, build: Path = BUILD, own: Own = NOT_OWN) ->
 
 def are_built(cluster_map: ClusterMap, build: Path = BUILD, own: Own = NOT_OWN) -> bool:
     """The loader and all that the map needs, though it may be old."""
-    needed = [own.get(name) or module_path(name, build) for name in images_of(cluster_map)]
-    return all(path.exists() for path in (build / LOADER, *needed) if isinstance(path, Path))
+    debug = is_debug(cluster_map)
+    needed = [own.get(name) or module_path(name, build, debug) for name in images_of(cluster_map)]
+    return all(path.exists() for path in (loader_path(build, debug), *needed) if isinstance(path, Path))
 
 
-def loader(build: Path = BUILD) -> Path:
-    path = build / LOADER
+def loader_path(build: Path = BUILD, debug: bool = False) -> Path:
+    return build / _variant(LOADER, debug)
+
+
+def loader(build: Path = BUILD, debug: bool = False) -> Path:
+    path = loader_path(build, debug)
     if not path.exists():
         raise InputError("loader", f"its image {path} is missing; ./skerry build makes it")
     return path

@@ -221,7 +221,7 @@ class Deployment:
             "domains": str(of.machines),
             "machine": fingerprint("".join(texts)),
             "map": fingerprint(write_dts(self.plain.cluster_map)),
-            "image of loader": fingerprint(modules.loader().read_bytes()),
+            "image of loader": fingerprint(modules.loader(debug=modules.is_debug(self.plain.cluster_map)).read_bytes()),
             **images,
         }
 
@@ -231,11 +231,12 @@ class Deployment:
         storage.make(self.wanted.folder)
         try:
             storage.clear()
+            loader = modules.loader(debug=modules.is_debug(self.plain.cluster_map))
             with tempfile.TemporaryDirectory(prefix="skerry-deploy-") as folder:
                 for record in self.record.each():
                     iso = Path(folder) / record.image
                     options = f"machine={record.machine}" if record.machines > 1 else ""
-                    image.make_iso(iso, self.files, modules.loader(), self.wanted.what.name, options)
+                    image.make_iso(iso, self.files, loader, self.wanted.what.name, options)
                     storage.upload(iso, record.image)
             self._choose_ports()
             self._define(storage)

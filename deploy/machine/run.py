@@ -80,7 +80,7 @@ class Run:
     def _command(self) -> qemu.Command:
         qemu.check_size(self.plan.machine, self.options.binary)
         files = image.contents(self.plan.cluster_map, self.options.build, self.plan.own)
-        loader = modules.loader(self.options.build)
+        loader = modules.loader(self.options.build, modules.is_debug(self.plan.cluster_map))
         boot: Path | image.DirectBoot
         if self.options.medium == "kernel":
             boot = image.make_direct(self.directory, files, loader)

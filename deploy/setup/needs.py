@@ -47,18 +47,19 @@ def _of(targets: Iterable[str], *groups: str) -> Needs:
     return Needs(frozenset(targets), frozenset(groups))
 
 
-def target(name: str) -> str:
+def target(name: str, debug: bool = False) -> str:
     """Ninja's, of a module."""
-    return str(modules.module_path(name).relative_to(BUILD))
+    return str(modules.module_path(name, debug=debug).relative_to(BUILD))
 
 
-def images(names: Iterable[str], own: modules.Own = modules.NOT_OWN) -> Needs:
+def images(names: Iterable[str], own: modules.Own = modules.NOT_OWN, debug: bool = False) -> Needs:
     """Modules of these names, and what boots them."""
-    return _of([*(target(name) for name in names if name not in own), str(modules.LOADER), CHECKER, LISTEN], *BOOT)
+    made = [*(target(name, debug) for name in names if name not in own), str(modules.loader_path(BUILD, debug).relative_to(BUILD))]
+    return _of([*made, CHECKER, LISTEN], *BOOT)
 
 
 def of_map(cluster_map: ClusterMap, own: modules.Own = modules.NOT_OWN) -> Needs:
-    return images(images_of(cluster_map), own)
+    return images(images_of(cluster_map), own, modules.is_debug(cluster_map))
 
 
 def kernels(locks: Iterable[str], *programs: str, statistics: bool = False, transactions: bool = False) -> Needs:

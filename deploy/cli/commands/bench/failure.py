@@ -35,13 +35,13 @@ COST_SILENCE = 300.0  # seconds: the plugin makes the emulator slower
 Repeats = Annotated[int, typer.Option("--repeats", metavar="N", min=1, max=1000, help="Kills in each way; medians and worst are shown.")]
 Ways = Annotated[str, typer.Option(
     "--how", metavar="LIST", help=f"Ways of failing, of {', '.join(scene.WAYS)}.", autocompletion=words(*scene.WAYS))]
-First = Annotated[bool, typer.Option("--first", help="End the first cluster, which has the network card and the switch.")]
+First = Annotated[bool, typer.Option("--first", help="End the first cluster, which has the network card and the switch, not another.")]
 Calm = Annotated[float, typer.Option(
-    "--calm", metavar="MIN", min=0.0, max=1440.0, help="Minutes without a kill under load, and as many idle, to count false alarms.")]
+    "--calm", metavar="MIN", min=0.0, max=1440.0, help="Minutes under load without a kill, and as many idle: for false alarms.")]
 Silence = Annotated[int | None, typer.Option(
-    "--failure-timeout", metavar="MS", min=MIN_PATIENCE, max=MAX_PATIENCE,
+    "--patience", metavar="MS", min=MIN_PATIENCE, max=MAX_PATIENCE,
     help="Milliseconds of silence after which a cluster counts as lost. Default: as the machine has it.")]
-Quick = Annotated[bool, typer.Option("--quick", help=f"{QUICK_REPEATS} kills in each way; do not count what readiness costs.")]
+Quick = Annotated[bool, typer.Option("--quick", help=f"{QUICK_REPEATS} kills in each way, and no count of what readiness costs.")]
 
 
 def failure(
@@ -53,7 +53,7 @@ def failure(
     sockets: options.Sockets = 2,
     cores: options.Cores = 2,
     lock: Lock = "clh",
-    failure_timeout: Silence = None,
+    patience: Silence = None,
     machine: options.ModelledMachine = None,
     quick: Quick = False,
     accel: options.Accel = "auto",
@@ -61,7 +61,7 @@ def failure(
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:
-    """Measure how soon the end of a cluster is detected and repaired, and what the others see of it.
+    """Measure how soon the end of a cluster is noticed and mended, and what the others feel of it.
 
     A machine serves Redis to clients on this host. One of its clusters, but not the first without --first, is ended in
     each way again and again, and starts again. Detection, fence, reload, the next PONG, and the survivors' errors,
@@ -73,7 +73,7 @@ def failure(
     check_machine(machine)
     seed = random.SystemRandom().randrange(1 << 32) if seed is None else seed
     job = Job(_ways(how), repeats, seed, qemu.TCG_TURNS, Patience(limit=timeout), sockets or 2, cores or 2, check_lock(lock), calm=60 * calm,
-              first=first, silence=failure_timeout)
+              first=first, silence=patience)
     job = kills.quick(job) if quick else job
     what = plan(job.deployment)
     if not scene.mortal(what):

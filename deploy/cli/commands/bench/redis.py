@@ -49,13 +49,13 @@ Operations = Annotated[int | None, typer.Option(
     help=f"Operations of each client ({experiment.OPERATIONS:,}; {MODELLED_OPERATIONS} on a modelled machine).")]
 Clients = Annotated[int, typer.Option("--clients", metavar="N", min=1, max=16, help="Clients of each Redis, on its core.")]
 Baseline = Annotated[
-    str | None, typer.Option("--baseline", metavar="linux", help="Also run Linux; both are then measured in the host's time.")
+    str | None, typer.Option("--baseline", metavar="linux", help="The same on Linux, too; both then in the host's time.")
 ]
 Figure = Annotated[
-    str | None, typer.Option("--figure", metavar="6", help="Print what runs on which core, here and in Elphinstone's Figure 6.")
+    str | None, typer.Option("--figure", metavar="6", help="Elphinstone's Figure 6: what runs on which core, here and there.")
 ]
 Pong = Annotated[bool | None, typer.Option(
-    "--readiness/--no-readiness", help="Also measure the time from power-on to the first +PONG (default, but not of a modelled machine).")]
+    "--pong/--no-pong", help="Time from power-on to the first +PONG, too: the default, but not of a modelled machine.")]
 
 
 def redis(
@@ -67,7 +67,7 @@ def redis(
     operations: Operations = None,
     clients: Clients = experiment.CLIENTS,
     baseline: Baseline = None,
-    readiness: Pong = None,
+    pong: Pong = None,
     figure: Figure = None,
     machine: options.ModelledMachine = None,
     quick: options.Quick = False,
@@ -89,7 +89,7 @@ def redis(
         _architecture(figure, json, quiet)
         return
     modelled = chosen(machine, quick, {
-        "--icount": icount, "--baseline": baseline, "--accel": accel != "auto", "--readiness": readiness,
+        "--icount": icount, "--baseline": baseline, "--accel": accel != "auto", "--pong": pong,
     })
     request = experiment.Request(
         _names(lock), _sizes(cores), experiment.stacks(stack), _workload(workload),
@@ -119,7 +119,7 @@ def redis(
     ranged = experiment.ranges_of(points)
     points = [point for point in points if point.line_factor == 1]
     parts.require(points)
-    if readiness is not False and not modelled:
+    if pong is not False and not modelled:
         _pongs(points, jobs, outside, parts)
     linux = _linux(request, load, outside, parts) if baseline else []
     for table in tables(points, ranged):

@@ -71,7 +71,7 @@ def image(
         ensure_built(output, needs.of_map(what.cluster_map, what.own))
     files = images.contents(what.cluster_map, own=what.own)
     with output.progress(f"Writing an image with {', '.join(files)}"):
-        images.make_iso(output_file, files, modules.loader(), what.name, options, serial_log.notes(what))
+        images.make_iso(output_file, files, modules.loader(debug=modules.is_debug(what.cluster_map)), what.name, options, serial_log.notes(what))
     output.line(f"{output_file}: {output_file.stat().st_size / MIB:.1f} MiB, for {what.machine.name}.")
     output.line(f"To a stick, whose contents are lost: {write_command(output_file)}" if live else f"To boot it: {qemu_command(what, output_file)}")
     output.results({
