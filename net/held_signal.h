@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <skerry/require.h>
 
 struct held_signal {
 	bool holding;
@@ -27,6 +28,7 @@ static inline uint64_t held_signal_add(struct held_signal *held, uint64_t slot)
 
 static inline void held_signal_begin(struct held_signal *held)
 {
+	require(!held->slot);
 	held->holding = true;
 	held->took_wake = false;
 }
@@ -44,6 +46,7 @@ static inline uint64_t held_signal_take(struct held_signal *held)
 {
 	uint64_t slot = held->slot;
 
+	require(held->holding || !slot);
 	*held = (struct held_signal){ 0 };
 	return slot;
 }

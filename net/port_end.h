@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <skerry/bell.h>
 #include <skerry/port.h>
+#include <skerry/require.h>
 
 enum { ETHERNET_HEADER = 14 };
 
@@ -59,6 +60,7 @@ static inline void port_start_rings(struct port_end *end, uint64_t epoch)
 	uint64_t position = port_position(end->own, epoch), carried = 0;
 	struct ring *ring = port_ring(end->memory, end->out);
 
+	require(slots && !(slots & (slots - 1)) && port_is_open(end->own));
 	if (end->may_send && !end->up)
 		carried = port_count(&end->transmit);
 	if (carried > slots) /* somebody made room for more */
@@ -168,6 +170,7 @@ static inline bool port_look(struct port_end *end)
 
 	if (changed)
 		port_renew(end);
+	require(!end->up || (end->may_send && port_is_open(end->seen)));
 	if (!end->up)
 		port_met(end);
 	return changed;
@@ -188,6 +191,7 @@ static inline void port_publish(struct port_end *end, uint32_t length)
 	struct ring_slot *slot = &end->transmit.ring->slot[position & end->transmit.mask];
 	struct port_descriptor *descriptor = (void *)slot->payload;
 
+	require(end->may_send);
 	__atomic_store_n(&descriptor->length, length, __ATOMIC_RELAXED);
 	__atomic_store_n(&descriptor->flags, 0, __ATOMIC_RELAXED);
 	ring_publish_slot(&end->transmit, slot, position);
@@ -214,7 +218,11 @@ static inline void *port_peek(struct port_end *end, uint32_t *length)
 	return end->received + slot * PORT_BUFFER;
 }
 
-static inline void port_release(struct port_end *end) { ring_release(&end->receive); }
+static inline void port_release(struct port_end *end)
+{
+	require(end->up);
+	ring_release(&end->receive);
+}
 
 /* After port_publish(): whether the far end is to be signalled. */
 static inline bool port_rings(struct port_end *end)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <skerry/require.h>
 #include "pci.h"
 #include "../program/program.h"
 
@@ -24,6 +25,7 @@ static unsigned select_data_port(const struct process_device *device, unsigned o
 
 uint32_t pci_read(const struct process_device *device, unsigned offset, unsigned size)
 {
+	require((size == 1 || size == 2 || size == 4) && offset % size == 0);
 	uint64_t address = device->config_vaddr + offset;
 	uint32_t value;
 
@@ -41,6 +43,7 @@ uint32_t pci_read(const struct process_device *device, unsigned offset, unsigned
 
 void pci_write(const struct process_device *device, unsigned offset, unsigned size, uint32_t value)
 {
+	require((size == 1 || size == 2 || size == 4) && offset % size == 0);
 	uint64_t address = device->config_vaddr + offset;
 
 	if (!device->config_vaddr) {

@@ -30,6 +30,7 @@ static inline void card_release(struct card *card, const struct card_frame *fram
 {
 	struct e1000e_queue *queue = &card->e.receive;
 
+	require(queue->given - queue->taken == E1000E_SLOTS - 1);
 	card->e.in_part = frame->id;
 	e1000e_slot(queue, queue->taken)->word = 0; /* before the card gets it again: what it said of this frame is not read twice */
 	queue->taken++;
@@ -39,12 +40,14 @@ static inline void card_release(struct card *card, const struct card_frame *fram
 /* The card has many more. Each time costs an exit where the card is emulated. */
 static inline void card_refill(struct card *card)
 {
+	require(card->e.receive.given - card->e.receive.told < E1000E_SLOTS);
 	if (card->e.receive.given - card->e.receive.told >= E1000E_REFILL)
 		e1000e_tell_receive(&card->e);
 }
 
 static inline bool e1000e_reclaim(struct e1000e_queue *queue)
 {
+	require(queue->given - queue->taken < E1000E_SLOTS);
 	while (queue->taken != queue->given && e1000e_word(queue, queue->taken) & E1000E_DONE)
 		queue->taken++;
 	return queue->given - queue->taken < E1000E_SLOTS - 1;
@@ -73,10 +76,10 @@ static inline void card_send(struct card *card, uint8_t *buffer, uint32_t size)
 {
 	struct e1000e_queue *queue = &card->e.transmit;
 
-	driver_assert(size <= PORT_FRAME_MAX && buffer == e1000e_buffer(queue, queue->given));
+	require(size <= PORT_FRAME_MAX && buffer == e1000e_buffer(queue, queue->given));
 	if (!card->e.link)
 		return;
-	driver_assert(queue->given - queue->taken < E1000E_SLOTS - 1);
+	require(queue->given - queue->taken < E1000E_SLOTS - 1);
 	checksum_make(buffer, size);
 	while (size < E1000E_SHORTEST)
 		buffer[size++] = 0;

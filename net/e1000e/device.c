@@ -46,6 +46,7 @@ static const char *device_reset(const struct e1000e *e)
 /* Descriptors and buffers of a queue, at `offset` of the DMA memory. */
 static void lay_out(struct e1000e *e, struct e1000e_queue *queue, uint64_t offset)
 {
+	require(offset % 4096 == 0 && offset < E1000E_MEMORY);
 	uint64_t paddr = e->info->device.dma_paddr + offset + E1000E_SLOTS * sizeof(struct e1000e_descriptor);
 
 	*queue = (struct e1000e_queue){
@@ -136,14 +137,14 @@ const char *e1000e_start(struct e1000e *e, const struct process_info *info)
 
 void e1000e_tell_receive(struct e1000e *e)
 {
-	driver_assert(e->receive.given - e->receive.taken < E1000E_SLOTS);
+	require(e->receive.given - e->receive.taken < E1000E_SLOTS);
 	register_write(e, REGISTER_RDT, e->receive.given % E1000E_SLOTS);
 	e->receive.told = e->receive.given;
 }
 
 void e1000e_tell_transmit(struct e1000e *e)
 {
-	driver_assert(e->transmit.given - e->transmit.taken < E1000E_SLOTS);
+	require(e->transmit.given - e->transmit.taken < E1000E_SLOTS);
 	register_write(e, REGISTER_TDT, e->transmit.given % E1000E_SLOTS);
 	e->transmit.told = e->transmit.given;
 }

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <skerry/port.h>
 #include <skerry/process.h>
-#include "../driver/assert.h"
+#include <skerry/require.h>
 
 enum {
 	E1000E_SLOTS = 256,    /* descriptors of a queue, a power of two */

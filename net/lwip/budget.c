@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <skerry/require.h>
 #include "budget.h"
 
 static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
@@ -6,6 +7,7 @@ static size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
 
 struct budget budget_of(size_t memory)
 {
+	require(memory);
 	return (struct budget){
 		.send_pool = memory / 4,
 		/* a frame of a full segment takes 2048 bytes */
@@ -23,6 +25,7 @@ size_t budget_send_limit(const struct budget *budget, size_t used)
 
 size_t budget_send_bytes(size_t limit, size_t held, size_t segment)
 {
+	require(segment);
 	size_t room = free_of(limit, held), cost = segment + BUDGET_SEGMENT_OVERHEAD;
 	size_t rest = room % cost;
 

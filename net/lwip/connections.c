@@ -13,6 +13,7 @@
 #include <lwip/prot/ethernet.h>
 #include <lwip/prot/ip4.h>
 #include <lwip/prot/tcp.h>
+#include <skerry/require.h>
 #include "connections.h"
 #include "memory.h"
 #include "prediction.h"
@@ -45,6 +46,7 @@ static struct {
 /* Addresses and ports as they are in packets. */
 static unsigned bucket_of(uint32_t remote, uint32_t ports)
 {
+	require(table.secret & 1);
 	const uint64_t key = ((uint64_t)remote << 32 | ports) * table.secret;
 
 	return (unsigned)((key ^ key >> 32) * table.secret >> (64 - BUCKETS_SHIFT));
@@ -66,6 +68,7 @@ static uint64_t addresses_of(const struct tcp_pcb *pcb)
 
 static void order_first(struct connection *c)
 {
+	require(!c->ordered);
 	c->before = NULL;
 	c->after = table.order;
 	if (c->after)
@@ -78,6 +81,8 @@ static void order_remove(struct connection *c)
 {
 	if (!c->ordered)
 		return;
+	require(c->before ? c->before->after == c : table.order == c);
+	require(!c->after || c->after->before == c);
 	*(c->before ? &c->before->after : &table.order) = c->after;
 	if (c->after)
 		c->after->before = c->before;
@@ -93,8 +98,8 @@ static void on_destroyed(u8_t slot, void *data)
 		return;
 	order_remove(c);
 	opening_remove(&c->half_open);
-	for (link = &table.bucket[c->bucket]; *link != c; link = &(*link)->chain) {
-	}
+	for (link = &table.bucket[c->bucket]; *link != c; link = &(*link)->chain)
+		require(*link);
 	*link = c->chain;
 	if (table.last == c)
 		table.last = NULL;
@@ -109,6 +114,7 @@ void connections_add(struct tcp_pcb *pcb)
 
 	if (!c)
 		return;
+	require(!tcp_ext_arg_get(pcb, table.slot));
 	*c = (struct connection){ .pcb = pcb, .addresses = addresses_of(pcb), .ports = ports_of(pcb) };
 	c->bucket = (uint16_t)bucket_of(ip_2_ip4(&pcb->remote_ip)->addr, c->ports);
 	c->chain = table.bucket[c->bucket];
@@ -137,7 +143,7 @@ void connections_opened(struct tcp_pcb *pcb)
 {
 	struct connection *c = tcp_ext_arg_get(pcb, table.slot);
 
-	LWIP_ASSERT("its handshake is done", pcb->state != SYN_RCVD);
+	require(pcb->state != SYN_RCVD);
 	if (c)
 		opening_remove(&c->half_open);
 }
@@ -173,6 +179,7 @@ static void to_front(struct connection *c)
 
 	if (pcb == tcp_active_pcbs || !is_listed(pcb) || !(before = connection_before(c)))
 		return;
+	require(before->next == pcb);
 	before->next = pcb->next;
 	pcb->next = tcp_active_pcbs;
 	tcp_active_pcbs = pcb;
@@ -230,6 +237,7 @@ int connections_seen(struct pbuf *packet, struct netif *netif)
 {
 	struct connection *c = connection_with(packet);
 
+	require(!c || tcp_ext_arg_get(c->pcb, table.slot) == c);
 	if (!c || c->pcb->state == TIME_WAIT)
 		return opening_seen(packet, c ? c->pcb : NULL);
 	if (prediction_is_plain(packet, netif) && prediction_take(c->pcb, packet, netif, NULL))
@@ -249,6 +257,7 @@ static inline struct connection *connection_of_plain(const struct pbuf *packet)
 
 static void move_start(struct pbuf *packet, int bytes)
 {
+	require(bytes <= packet->len);
 	packet->payload = (char *)packet->payload + bytes;
 	packet->len = (u16_t)(packet->len - bytes);
 	packet->tot_len = (u16_t)(packet->tot_len - bytes);

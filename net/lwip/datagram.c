@@ -11,6 +11,7 @@
 #include <sys/epoll.h>
 #include <lwip/netif.h>
 #include <lwip/udp.h>
+#include <skerry/require.h>
 #include "interface.h"
 #include "memory.h"
 #include "opening.h"
@@ -60,6 +61,7 @@ static void drop_first(struct datagram_socket *socket)
 {
 	struct datagram *datagram = socket->first;
 
+	require(socket->waiting >= datagram->data->tot_len + (size_t)OVERHEAD && (datagram->next || socket->last == datagram));
 	socket->first = datagram->next;
 	socket->waiting -= datagram->data->tot_len + OVERHEAD;
 	pbuf_free(datagram->data);
@@ -89,6 +91,7 @@ static void on_datagram(void *argument, struct udp_pcb *pcb, struct pbuf *data, 
 		socket->first = datagram;
 	socket->last = datagram;
 	socket->waiting += data->tot_len + OVERHEAD;
+	require(socket->waiting <= QUEUE_BYTES);
 	datagram_update(socket, EPOLLIN);
 }
 
@@ -96,6 +99,7 @@ static size_t copy_out(const struct pbuf *data, const struct msghdr *message)
 {
 	size_t done = 0;
 
+	require(message->msg_iovlen >= 0);
 	for (size_t i = 0; i < (size_t)message->msg_iovlen && done < data->tot_len; i++) {
 		const struct iovec *iov = &message->msg_iov[i];
 		size_t size = iov->iov_len < data->tot_len - done ? iov->iov_len : data->tot_len - done;
@@ -170,6 +174,7 @@ static struct pbuf *gather_packet(const struct iovec *iov, size_t count, size_t 
 	struct pbuf *data;
 	size_t done = 0;
 
+	require(size <= UINT16_MAX);
 	net_memory_sending(true);
 	data = pbuf_alloc(PBUF_TRANSPORT, (u16_t)size, PBUF_RAM);
 	net_memory_sending(false);
@@ -365,6 +370,7 @@ static void datagram_close(struct file *file)
 	udp_remove(socket->pcb);
 	while (socket->first)
 		drop_first(socket);
+	require(!socket->waiting);
 	layer_free(socket);
 }
 

@@ -12,6 +12,7 @@
 #include <lwip/init.h>
 #include <lwip/netif.h>
 #include <netif/ethernet.h>
+#include <skerry/require.h>
 #include "../mac.h"
 #include "../machine.h"
 #include "connections.h"
@@ -62,6 +63,7 @@ static void mark_used(struct cable *cable)
 {
 	if (cable->used)
 		return;
+	require(cable >= interface.cable && cable < interface.behind);
 	cable->used = true;
 	cable->next_used = interface.used;
 	interface.used = cable;
@@ -187,13 +189,14 @@ static void start_cables(const struct process_info *info)
 		const enum port_direction out = to->upper ? PORT_TO_SWITCH : PORT_FROM_SWITCH;
 		struct cable *cable = &interface.cable[interface.cables];
 
+		require(interface.cables < PROCESS_MAX_CABLES && to->ipv4);
 		cable->number = interface.cables++;
 		interface.behind = cable + 1;
 		link_start(&cable->link, cable_open(cable_memory(i), out, info->life), cable_bell(i), slots[cable->number]);
 		cable->lender.port = &cable->link.port;
 		cable->mac = mac_number(to->mac);
 		cable->ipv4 = to->ipv4;
-		LWIP_ASSERT("a cable leads to another station", cable->ipv4 != info->network.ipv4);
+		require(cable->ipv4 != info->network.ipv4);
 		set_header(&cable->header, to->mac, info->network.mac);
 		mark_used(cable); /* the far end must be told of this life */
 	}
@@ -208,6 +211,7 @@ void interface_start(const struct process_info *info)
 	interface.behind = interface.cable;
 	link_start(&interface.to_switch, port_open(interface_memory(), PORT_TO_SWITCH, info->life), interface_bell(), NULL);
 	start_cables(info);
+	require(network->present && network->mtu + ETHERNET_HEADER <= (int)PORT_FRAME_MAX);
 	netif_add(&interface.netif, &ipv4, &netmask, &gateway, (void *)network, set_up, ethernet_input);
 	netif_set_default(&interface.netif);
 	netif_set_up(&interface.netif);
@@ -281,6 +285,7 @@ void interface_returned(struct lender *lender)
 {
 	struct cable *cable = (struct cable *)((char *)lender - offsetof(struct cable, lender));
 
+	require(lender == &cable->lender);
 	cable->link.released = true;
 	mark_used(cable);
 }
@@ -301,7 +306,7 @@ static void renew_cable(struct cable *cable)
 		connections_ended(cable->ipv4);
 	}
 	link_own(link);
-	LWIP_ASSERT("nothing is lent", !cable->lender.lent);
+	require(!cable->lender.lent);
 	port_renew(&link->port);
 	link->told = true;
 	mark_used(cable);
@@ -348,6 +353,7 @@ void interface_flush(void)
 
 	for (interface.used = NULL; cable; cable = next) {
 		next = cable->next_used;
+		require(cable->used);
 		cable->used = false;
 		if (link_flush(&cable->link))
 			cable_wake_peer(cable->number);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <lwip/pbuf.h>
+#include <skerry/require.h>
 #include "../copy.h"
 #include "link.h"
 
@@ -29,6 +30,7 @@ void links_arm(void) { bell_arm(bell); }
 
 void link_start(struct link *link, struct port_end port, const struct bell *bell, struct sent_slot *slot)
 {
+	require(!slot || port_slots(&port) == CABLE_SLOTS);
 	port.bell = bell;
 	*link = (struct link){ .port = port, .slot = slot, .first = NOWHERE, .last = NOWHERE, .told = true };
 	for (unsigned i = 0; slot && i < CABLE_SLOTS; i++)
@@ -58,7 +60,6 @@ static void link_publish(struct link *link, struct pbuf *frame, char *buffer)
 	/* lwIP counts lengths in 16 bits. Should a chain be longer than a frame all the same, the far end drops what is cut here. */
 	for (; frame && frame->len <= PORT_FRAME_MAX - length; length += frame->len, frame = frame->next)
 		copy_bytes(buffer + length, frame->payload, frame->len);
-	LWIP_ASSERT("tot_len is the sum", !frame);
 	port_publish(&link->port, length);
 	link->published++;
 }
@@ -69,6 +70,7 @@ static err_t link_hold(struct link *link, struct pbuf *frame)
 
 	if (!places.free || (link->slot && link->waiting >= places.free))
 		return ERR_MEM;
+	require(place < PLACES && places.free <= PLACES);
 	places.first = places.next[place];
 	places.free--;
 	pbuf_ref(frame);
@@ -87,6 +89,7 @@ static struct pbuf *link_take(struct link *link)
 {
 	const uint16_t place = link->first;
 
+	require(link->waiting && place < PLACES && places.free < PLACES);
 	link->first = places.next[place];
 	link->waiting--;
 	places.next[place] = places.first;
@@ -111,6 +114,7 @@ err_t link_send(struct link *link, struct pbuf *frame)
 {
 	char *buffer;
 
+	require(frame->tot_len <= PORT_FRAME_MAX);
 	if (link->waiting)
 		send_waiting(link);
 	buffer = link->waiting ? NULL : port_reserve(&link->port);
@@ -137,6 +141,7 @@ bool link_flush(struct link *link)
 
 void link_own(struct link *link)
 {
+	require(link->slot);
 	for (unsigned i = 0; i < CABLE_SLOTS; i++)
 		if (link->slot[i].sent)
 			sent_take(link->slot[i].sent);
@@ -146,6 +151,7 @@ void link_drop(struct link *link)
 {
 	while (link->waiting)
 		pbuf_free(link_take(link));
+	require(link->first == NOWHERE);
 }
 
 bool link_arm(struct link *link)

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <lwip/pbuf.h>
+#include <skerry/require.h>
 #include "../port_end.h"
 #include "sent.h"
 
@@ -38,7 +39,7 @@ void links_awake(void);
 /* Before it does, and before link_arm() of each link. */
 void links_arm(void);
 
-/* The frame is at most PORT_FRAME_MAX bytes long. ERR_MEM: too many wait. */
+/* ERR_MEM: too many frames wait. */
 err_t link_send(struct link *, struct pbuf *frame);
 
 /* link_flush() would do nothing. */
@@ -59,7 +60,7 @@ void link_drop(struct link *);
  */
 static inline void *link_lend(struct link *link, struct pbuf *packet)
 {
-	LWIP_ASSERT("a cable", link->slot);
+	require(link->slot);
 	struct sent_slot *slot = cable_slot(link);
 
 	return !slot->sent && link->port.may_send && ring_has_room(&link->port.transmit) ? sent_lend(packet, slot) : packet->payload;

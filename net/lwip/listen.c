@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <sys/epoll.h>
 #include <lwip/priv/tcp_priv.h>
+#include <skerry/require.h>
 #include "connections.h"
 #include "share.h"
 
@@ -51,6 +52,7 @@ int socket_bind(struct file *file, const struct sockaddr *address, socklen_t len
 
 static void queue_put(struct socket *listener, struct socket *connection)
 {
+	require(!connection->queue_next && !listener->queue_first == !listener->queued);
 	if (listener->queue_first)
 		listener->queue_last->queue_next = connection;
 	else
@@ -64,6 +66,7 @@ static struct socket *queue_take(struct socket *listener)
 	struct socket *connection = listener->queue_first;
 
 	if (connection) {
+		require(listener->queued);
 		listener->queue_first = connection->queue_next;
 		listener->queued--;
 	}
@@ -101,6 +104,7 @@ static err_t on_accept(void *argument, struct tcp_pcb *pcb, err_t error)
 
 	if (error != ERR_OK || !pcb)
 		return ERR_VAL;
+	require(listener->state == SOCKET_LISTENING);
 	connection = socket_of_connection(listener, pcb);
 	if (!connection)
 		return ERR_MEM; /* lwIP resets it */
@@ -135,6 +139,7 @@ int socket_listen(struct file *file, int backlog)
 	socket->pcb = pcb; /* a smaller one; lwIP freed the other */
 	socket->local.port = pcb->local_port;
 	socket->state = SOCKET_LISTENING;
+	require(pcb->local_port && pcb->callback_arg == socket);
 	tcp_accept(pcb, on_accept);
 	share_listen(pcb);
 	connections_listen(pcb);
@@ -151,6 +156,7 @@ int socket_accept(struct file *file, struct file **out, struct sockaddr *address
 	connection = queue_take(listener);
 	if (!connection)
 		return -EAGAIN;
+	require(connection->connect_told && connection->state != SOCKET_LISTENING);
 	if (connection->backlog_held && connection->pcb)
 		tcp_backlog_accepted(connection->pcb);
 	address_give(&connection->remote, address, length);
@@ -181,6 +187,7 @@ static err_t on_connected(void *argument, struct tcp_pcb *pcb, err_t error)
 	struct socket *socket = argument;
 
 	(void)pcb, (void)error; /* failures come as errors */
+	require(socket->state == SOCKET_CONNECTING && socket->pcb);
 	socket->state = SOCKET_CONNECTED;
 	share_window_connected(socket);
 	socket_update(socket);
@@ -225,6 +232,7 @@ int socket_connect(struct file *file, const struct sockaddr *address, socklen_t 
 	error = socket_error_of(tcp_connect(socket->pcb, &ip, to.port, on_connected));
 	if (error)
 		return error;
+	require(socket->pcb->state == SYN_SENT && !socket->connect_told);
 	connections_add(socket->pcb);
 	socket->local = (struct socket_address){ .ipv4 = ip_2_ip4(&socket->pcb->local_ip)->addr, .port = socket->pcb->local_port };
 	socket->remote = (struct socket_address){ .ipv4 = ip_2_ip4(&ip)->addr, .port = to.port };

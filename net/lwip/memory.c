@@ -10,6 +10,7 @@
  */
 #include <string.h>
 #include <skerry/posix.h>
+#include <skerry/require.h>
 #include "arch/cc.h"
 #include "memory.h"
 
@@ -64,7 +65,11 @@ bool net_memory_start(void)
 	return true;
 }
 
-void net_memory_sending(bool on) { sending = on ? UINT32_MAX : 0; }
+void net_memory_sending(bool on)
+{
+	require(on == !sending);
+	sending = on ? UINT32_MAX : 0;
+}
 
 size_t net_memory_sent(void) { return send_bytes; }
 
@@ -76,6 +81,7 @@ static __attribute__((noinline)) struct block *block_make(size_t class)
 	if (block) {
 		block->class = (uint32_t)class;
 	} else if (!sending && reserve[class]) {
+		require(reserve[class]->class == class);
 		block = reserve[class];
 		reserve[class] = block->next;
 		missing[class]++;
@@ -104,6 +110,7 @@ void *net_allocate(size_t size)
 		return allocate_large(whole);
 	block = kept[class];
 	if (block) {
+		require(block->class == class && kept_bytes >= class_bytes[class]);
 		kept[class] = block->next;
 		kept_bytes -= class_bytes[class];
 	} else if (!(block = block_make(class))) {
@@ -119,6 +126,7 @@ bool net_memory_has(size_t size)
 	const size_t class = class_of(size + sizeof(struct block));
 	struct block *block;
 
+	require(class < CLASSES);
 	if (kept[class] || (!sending && reserve[class]))
 		return true;
 	block = block_make(class);
@@ -159,6 +167,7 @@ void net_free(void *memory)
 		layer_free(block);
 		return;
 	}
+	require(send_bytes >= block->to_send && (!block->to_send || block->to_send == class_bytes[block->class]));
 	send_bytes -= block->to_send;
 	if (missing[block->class]) {
 		missing[block->class]--;

@@ -8,7 +8,7 @@
 /* Fills the reserve. False without memory. Before lwip_init(). */
 bool net_memory_start(void);
 
-/* Whether one block of this size is there, for the next net_allocate() if nothing else comes before. At most 2 KiB. */
+/* Whether one block of this size is there, for the next net_allocate() if nothing else comes before. */
 bool net_memory_has(size_t size);
 
 /* Whether layer_allocate() would give this: beyond lwIP's memory. */

@@ -3,6 +3,7 @@
 #include <lwip/prot/ip4.h>
 #include <lwip/prot/tcp.h>
 #include <lwip/sys.h>
+#include <skerry/require.h>
 #include "connections.h"
 #include "siphash.h"
 
@@ -50,7 +51,7 @@ uint16_t opening_port(void) { return (uint16_t)(PORT_FIRST + LWIP_RAND() % (UINT
 
 void opening_put(struct half_open *h, struct tcp_pcb *pcb)
 {
-	LWIP_ASSERT("a new connection", pcb->state == SYN_RCVD && !h->pcb);
+	require(pcb->state == SYN_RCVD && !h->pcb);
 	tcp_backlog_accepted(pcb);
 	*h = (struct half_open){ .pcb = pcb, .older = opening.newest };
 	*(h->older ? &h->older->newer : &opening.oldest) = h;
@@ -63,11 +64,14 @@ void opening_remove(struct half_open *h)
 {
 	if (!h->pcb)
 		return;
-	LWIP_ASSERT("it counts", opening.half_open > 0);
+	require(opening.half_open > 0);
+	require(h->older ? h->older->newer == h : opening.oldest == h);
+	require(h->newer ? h->newer->older == h : opening.newest == h);
 	*(h->older ? &h->older->newer : &opening.oldest) = h->newer;
 	*(h->newer ? &h->newer->older : &opening.newest) = h->older;
 	h->pcb = NULL;
 	opening.half_open--;
+	require(!opening.half_open == !opening.oldest);
 }
 
 bool opening_drop(const struct tcp_pcb *except)
@@ -100,6 +104,7 @@ static bool has_listener(const struct tcp_pcb *pcb)
 
 static void replace_waiting(struct tcp_pcb *pcb, uint32_t sequence)
 {
+	require(pcb->state == TIME_WAIT);
 	if (TCP_SEQ_LT(sequence, pcb->rcv_nxt) || !has_listener(pcb))
 		return;
 	opening.replaced.addresses = both_addresses(ip_2_ip4(&pcb->local_ip)->addr, ip_2_ip4(&pcb->remote_ip)->addr);
@@ -136,7 +141,7 @@ int opening_seen(struct pbuf *packet, struct tcp_pcb *waiting)
 	const struct tcp_hdr *header = header_in(packet);
 	const unsigned flags = header ? TCPH_FLAGS(header) & (TCP_SYN | TCP_ACK | TCP_RST) : 0;
 
-	LWIP_ASSERT("TIME_WAIT", !waiting || waiting->state == TIME_WAIT);
+	require(!waiting || waiting->state == TIME_WAIT);
 	if ((flags & (TCP_SYN | TCP_ACK)) == TCP_SYN && !has_room())
 		return drop_packet(packet);
 	if (waiting && flags == TCP_SYN) {

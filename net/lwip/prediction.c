@@ -7,6 +7,7 @@
 #include <lwip/priv/tcp_priv.h>
 #include <lwip/prot/ip4.h>
 #include <lwip/prot/tcp.h>
+#include <skerry/require.h>
 #include "../copy.h"
 #include "interface.h"
 #include "prediction.h"
@@ -223,7 +224,7 @@ bool prediction_take(struct tcp_pcb *pcb, struct pbuf *packet, const struct neti
 	tcpwnd_size_t sent = 0;
 	bool alive;
 
-	LWIP_ASSERT("a plain packet", prediction_is_plain(packet, netif));
+	require(prediction_is_plain(packet, netif));
 	(void)netif;
 	if (!is_steady(pcb))
 		return false;

@@ -2,6 +2,7 @@
 /* A connection's data: reading what has been received. */
 #include <errno.h>
 #include <lwip/tcp.h>
+#include <skerry/require.h>
 #include "../message.h"
 #include "received.h"
 #include "share.h"
@@ -13,6 +14,7 @@ static __attribute__((noinline)) size_t read_several(struct socket *socket, char
 	while (done < size && socket->first) {
 		size_t part = socket->first->len - socket->offset;
 
+		require(socket->offset < socket->first->len);
 		if (part > size - done)
 			part = size - done;
 		if (!truncate)
@@ -31,6 +33,7 @@ static inline size_t read_bytes(struct socket *socket, char *bytes, size_t size)
 	struct pbuf *packet = socket->first;
 	const size_t length = packet->len - socket->offset;
 
+	require(socket->offset < packet->len);
 	if (packet->next || length > size)
 		return read_several(socket, bytes, size, false);
 	copy_bytes(bytes, (char *)packet->payload + socket->offset, length);
@@ -73,7 +76,9 @@ static int nothing_to_read(struct socket *socket)
 
 static void after_read(struct socket *socket, size_t size)
 {
+	require(socket->unread >= size);
 	socket->unread -= size;
+	require(!socket->unread == !socket->first);
 	share_window_read(socket, size);
 	if (!socket->first)
 		socket_update_drained(socket);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <lwip/debug.h>
+#include <skerry/require.h>
 #include "../copy.h"
 #include "headers.h"
 #include "interface.h"
@@ -42,6 +43,7 @@ static inline uint8_t *frame_of(struct place *place) { return (uint8_t *)(place 
 /* The position of the oldest slot that is lent, of which there is one. */
 static uint64_t oldest_lent(const struct lender *lender)
 {
+	require(lender->lent);
 	const uint64_t position = lender->port->receive.position;
 	const unsigned first = position % CABLE_SLOTS;
 	const uint64_t in_order = lender->lent >> first | lender->lent << (-first % CABLE_SLOTS);
@@ -54,18 +56,20 @@ static void give_back(struct place *place)
 	struct lender *lender = place->lender;
 	const bool first = lender->oldest % CABLE_SLOTS == place->slot;
 
+	require(lender->lent >> place->slot & 1 && lender->place[place->slot] == place);
 	lender->lent &= ~(1ull << place->slot);
 	place->lender = NULL;
 	if (!first)
 		return;
 	lender->oldest = lender->lent ? oldest_lent(lender) : lender->port->receive.position;
-	LWIP_ASSERT("slots go back in order", lender->port->receive.position - lender->oldest <= CABLE_SLOTS);
+	require(lender->port->receive.position - lender->oldest <= CABLE_SLOTS);
 	ring_return(&lender->port->receive, lender->oldest);
 	interface_returned(lender);
 }
 
 static const char *slot_of(const struct place *place)
 {
+	require(place->lender && place->slot < CABLE_SLOTS);
 	return place->lender->port->received + place->slot * PORT_BUFFER;
 }
 
@@ -74,6 +78,7 @@ static __attribute__((noinline, cold)) void place_own(struct place *place)
 {
 	const char *lent = slot_of(place), *payload = place->custom.pbuf.payload;
 
+	require(place->length >= LENT_MIN && place->length <= PORT_FRAME_MAX);
 	copy_bytes(frame_of(place) + LENT_HEADERS, lent + LENT_HEADERS, place->length - LENT_HEADERS);
 	if (payload >= lent && payload < lent + PORT_BUFFER)
 		place->custom.pbuf.payload = frame_of(place) + (payload - lent);
@@ -88,6 +93,7 @@ bool lender_release(struct lender *lender)
 		ring_release(ring);
 		return true;
 	}
+	require(ring->position - lender->oldest < CABLE_SLOTS);
 	ring->position++;
 	while (lender->lent && ring->position - lender->oldest >= HALF)
 		place_own(lender->place[lender->oldest % CABLE_SLOTS]);
@@ -104,6 +110,7 @@ void lender_end(struct lender *lender)
 
 static inline void put_place(struct pool *pool, struct place *place)
 {
+	require(place != pool->free && pool->used);
 	place->next = pool->free;
 	pool->free = place;
 }
@@ -123,6 +130,7 @@ static __attribute__((noinline, cold)) struct place *new_place(struct pool *pool
 {
 	struct place *place = (struct place *)(small ? short_places[pool->used] : places[pool->used]);
 
+	require(pool->used < (small ? SHORT_PLACES : PLACES));
 	pool->used++;
 	place->custom.custom_free_function = small ? free_short_place : free_place;
 	return place;
@@ -142,6 +150,7 @@ static inline struct place *take_place(struct pool *pool, bool small)
 
 static inline struct pbuf *packet_in(struct place *place, uint32_t length, uint32_t room)
 {
+	require(length <= room);
 	return pbuf_alloced_custom(PBUF_RAW, (u16_t)length, PBUF_REF, &place->custom, frame_of(place), (u16_t)room);
 }
 
@@ -175,6 +184,7 @@ static __attribute__((noinline, cold)) struct pbuf *copy_headers(const void *fra
 
 struct pbuf *received_copy(const void *frame, uint32_t length)
 {
+	require(length <= PORT_FRAME_MAX);
 	struct pbuf *copy = memory_for(length);
 
 	if (!copy)
@@ -187,13 +197,13 @@ struct pbuf *received_headers(struct lender *lender, const void *frame, uint32_t
 {
 	struct place *place = take_place(&received.large, false);
 
-	LWIP_ASSERT("a long frame", length >= LENT_MIN && length <= PORT_FRAME_MAX);
+	require(length >= LENT_MIN && length <= PORT_FRAME_MAX);
 	if (!place)
 		return NULL;
 	place->lender = lender;
 	place->slot = lender->port->receive.position % CABLE_SLOTS;
 	place->length = length;
-	LWIP_ASSERT("the next slot", frame == slot_of(place) && !(lender->lent >> place->slot & 1));
+	require(frame == slot_of(place) && !(lender->lent >> place->slot & 1));
 	if (!lender->lent)
 		lender->oldest = lender->port->receive.position;
 	lender->lent |= 1ull << place->slot;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <lwip/debug.h>
 #include <lwip/mem.h>
+#include <skerry/require.h>
 #include "../copy.h"
 #include "sent.h"
 
@@ -10,7 +11,7 @@ __attribute__((noinline, cold)) void sent_take(struct sent *packet)
 	const struct pbuf *pbuf = &packet->custom.pbuf;
 	char *room = (char *)packet + SENT_BEFORE;
 
-	LWIP_ASSERT("in its slot", packet->slot->sent == packet);
+	require(packet->slot->sent == packet);
 	copy_bytes(room, packet->slot->data, (size_t)((char *)pbuf->payload + pbuf->len - room));
 	packet->slot->sent = NULL;
 	packet->slot = NULL;

@@ -19,6 +19,7 @@
 #include <lwip/debug.h>
 #include <lwip/mem.h>
 #include <lwip/pbuf.h>
+#include <skerry/require.h>
 #include "../port_end.h"
 
 struct sent;
@@ -50,7 +51,7 @@ static inline void *sent_lend(struct pbuf *packet, struct sent_slot *slot)
 {
 	struct sent *sent = (struct sent *)packet;
 
-	LWIP_ASSERT("a free slot, and a new packet", !slot->sent && !(packet->flags & PBUF_FLAG_IS_CUSTOM));
+	require(!slot->sent && !(packet->flags & PBUF_FLAG_IS_CUSTOM));
 	packet->flags = PBUF_FLAG_IS_CUSTOM;
 	sent->custom.custom_free_function = sent_free;
 	sent->slot = slot;
@@ -61,7 +62,7 @@ static inline void *sent_lend(struct pbuf *packet, struct sent_slot *slot)
 /* The packet has no data any more. */
 static inline void sent_leave(struct sent *packet)
 {
-	LWIP_ASSERT("in its slot", !packet->slot || packet->slot->sent == packet);
+	require(!packet->slot || packet->slot->sent == packet);
 	if (packet->slot)
 		packet->slot->sent = NULL;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <lwip/priv/tcp_priv.h>
+#include <skerry/require.h>
 #include "budget.h"
 #include "connections.h"
 #include "memory.h"
@@ -30,6 +31,7 @@ static size_t segment_bytes(const struct tcp_pcb *pcb)
 /* Memory of its send queue, about; net_memory_sent() is exact. */
 static size_t send_queue_size(const struct tcp_pcb *pcb)
 {
+	require(pcb->snd_buf <= TCP_SND_BUF);
 	return TCP_SND_BUF - pcb->snd_buf + (size_t)pcb->snd_queuelen * BUDGET_SEGMENT_OVERHEAD;
 }
 
@@ -55,6 +57,7 @@ bool share_writable(const struct tcp_pcb *pcb)
 
 static void set_credit(struct socket *socket, size_t credit)
 {
+	require(share.promised >= socket->credit);
 	share.promised = share.promised - socket->credit + credit;
 	socket->credit = credit;
 }
@@ -87,6 +90,7 @@ void share_window_read(struct socket *socket, size_t size)
 	if (!pcb || !size)
 		return;
 	credit = budget_credit(&share.budget, share.promised, socket->credit, socket->unread + size, size, TCP_WND_MAX(pcb));
+	require(credit + size >= socket->credit);
 	pcb->rcv_wnd += (tcpwnd_size_t)(credit + size - socket->credit);
 	set_credit(socket, credit);
 	if (socket->peer_closed) /* it sends no more, and may have forgotten the connection: then it answers with a reset */
@@ -112,6 +116,7 @@ static void outgoing_destroyed(u8_t slot, void *data)
 
 static void on_destroyed(u8_t slot, void *data)
 {
+	require(share.connections);
 	share.connections--;
 	outgoing_destroyed(slot, data);
 }
@@ -157,6 +162,7 @@ void share_listen(struct tcp_pcb *listener) { tcp_ext_arg_set_callbacks(listener
 
 void share_ending(struct socket *socket, struct tcp_pcb *pcb)
 {
+	require(!socket->pcb && !socket->ending);
 	socket->ending = pcb;
 	tcp_ext_arg_set(pcb, share.slot, socket);
 	if (!pcb->ext_args[share.slot].callbacks)
@@ -190,8 +196,8 @@ static err_t look_at_orphan(void *argument, struct tcp_pcb *pcb)
 
 void share_orphan(struct tcp_pcb *pcb, uint32_t patience)
 {
-	LWIP_ASSERT("no socket has it", !pcb->recv && !pcb->sent && !pcb->errf);
-	LWIP_ASSERT("not more than others get", patience <= BUDGET_PATIENCE);
+	require(!pcb->recv && !pcb->sent && !pcb->errf);
+	require(patience <= BUDGET_PATIENCE);
 	tcp_ext_arg_set(pcb, share.slot, NULL);
 	set_orphan(pcb, tcp_ticks - (BUDGET_PATIENCE - patience) / TCP_SLOW_INTERVAL);
 	if (pcb->state != TIME_WAIT)

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <lwip/priv/tcp_priv.h>
+#include <skerry/require.h>
 #include "budget.h"
 #include "share.h"
 
@@ -111,6 +112,7 @@ int socket_take_error(struct socket *socket)
 {
 	int error = socket->error;
 
+	require(error >= 0);
 	socket->error = 0;
 	if (error)
 		socket_update(socket);
@@ -123,6 +125,7 @@ void socket_detach(struct socket *socket)
 
 	if (!pcb)
 		return;
+	require(pcb->callback_arg == socket);
 	unsent_remove(socket);
 	socket->pcb = NULL;
 	tcp_arg(pcb, NULL);
@@ -140,6 +143,7 @@ void socket_drop_first(struct socket *socket)
 {
 	struct pbuf *first = socket->first;
 
+	require(first->ref == 1 && socket->offset <= first->len);
 	socket->first = first->next;
 	socket->offset = 0;
 	first->next = NULL;
@@ -156,6 +160,7 @@ void socket_discard(struct socket *socket)
 
 void socket_free(struct socket *socket)
 {
+	require(!socket->pcb && !socket->unsent && !socket->queue_first);
 	socket_discard(socket);
 	share_window_end(socket);
 	layer_free(socket);

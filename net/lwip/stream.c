@@ -2,6 +2,7 @@
 /* A connection's data: writing, ends, and what lwIP tells about both directions; reading is in read.c. */
 #include <errno.h>
 #include <lwip/priv/tcp_priv.h>
+#include <skerry/require.h>
 #include "../message.h"
 #include "budget.h"
 #include "connections.h"
@@ -72,6 +73,7 @@ static bool write_segment(struct tcp_pcb *pcb, const char *bytes, size_t size)
 {
 	bool written;
 
+	require(pcb && pcb->state != LISTEN);
 	net_memory_sending(true);
 	written = prediction_write(pcb, bytes, size);
 	net_memory_sending(false);
@@ -143,6 +145,7 @@ static void detach_if_over(struct socket *socket)
 
 	if (!pcb || !socket->peer_closed || !socket->write_shut)
 		return;
+	require(socket->state == SOCKET_CONNECTED);
 	socket_detach(socket);
 	share_ending(socket, pcb);
 }
@@ -183,6 +186,7 @@ static struct pbuf *add_collector(struct socket *socket)
 
 	if (!pbuf)
 		return NULL;
+	require(socket->first && !socket->last->next);
 	pbuf->len = pbuf->tot_len = 0;
 	socket->last->next = pbuf;
 	socket->last = pbuf;
@@ -200,6 +204,7 @@ static void keep_received(struct socket *socket, struct pbuf *data)
 	struct pbuf *last = socket->last;
 	size_t size = data->tot_len;
 
+	require(!socket->read_shut && !socket->first == !socket->unread);
 	socket->unread += size;
 	if (socket->first && size <= SMALL) {
 		if (!socket->collects || last->len + size > COLLECTOR)
@@ -227,6 +232,7 @@ static err_t on_received(void *argument, struct tcp_pcb *pcb, struct pbuf *data,
 
 	(void)pcb;
 	(void)error;
+	require(socket->pcb == pcb);
 	if (!data) {
 		socket->peer_closed = true;
 		detach_if_over(socket);
@@ -246,6 +252,7 @@ static err_t on_sent(void *argument, struct tcp_pcb *pcb, u16_t size)
 	struct socket *socket = argument;
 
 	(void)size;
+	require(socket->pcb == pcb);
 	if (pcb->unsent && !tcp_nagle_disabled(pcb)) /* lwIP goes on by itself, but with the end by its own rule */
 		unsent_put(socket);
 	socket->starved = false;
@@ -294,6 +301,7 @@ static void on_error(void *argument, err_t error)
 {
 	struct socket *socket = argument;
 
+	require(error != ERR_OK && socket->state != SOCKET_LISTENING);
 	unsent_remove(socket);
 	socket->pcb = NULL;
 	if (error == ERR_CLSD) { /* both sides have closed */

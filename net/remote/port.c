@@ -2,6 +2,7 @@
 /* The program's end of the socket port. */
 #include <errno.h>
 #include <string.h>
+#include <skerry/require.h>
 #include "../backend.h"
 #include "../machine.h"
 #include "remote.h"
@@ -25,6 +26,7 @@ void remote_happened(void) { port.happened = true; }
 
 void *remote_buffer(const struct remote_socket *socket, enum socket_side producer)
 {
+	require(port.memory && socket->number < SOCKET_PORT_SOCKETS);
 	return socket_port_buffer(port.memory, socket->number, producer);
 }
 
@@ -44,6 +46,7 @@ struct remote_socket *remote_new(void)
 	if (!socket)
 		return NULL;
 	socket->number = port.free[--port.free_count];
+	require(!port.socket[socket->number]);
 	port.socket[socket->number] = socket;
 	return socket;
 }
@@ -52,6 +55,7 @@ bool remote_has_room(void) { return port.free_count; }
 
 void remote_free(struct remote_socket *socket)
 {
+	require(port.socket[socket->number] == socket && !socket->changed && port.free_count < SOCKET_PORT_SOCKETS);
 	port.socket[socket->number] = NULL;
 	port.free[port.free_count++] = socket->number;
 	layer_free(socket);
@@ -64,6 +68,7 @@ void remote_changed(struct remote_socket *socket)
 {
 	if (socket->changed || port.gone)
 		return;
+	require(!*port.last);
 	socket->changed = true;
 	socket->next_changed = NULL;
 	*port.last = socket;
@@ -100,6 +105,7 @@ static bool has_ended(void)
 static void port_publish_request(struct socket_request *to, const struct remote_socket *socket,
 				 const struct socket_request *request)
 {
+	require(port.socket[socket->number] == socket);
 	*to = *request;
 	to->socket = socket->number;
 	to->written = socket->written;
@@ -124,6 +130,7 @@ static bool tell_changes(void)
 		port.first = socket->next_changed;
 		if (!port.first)
 			port.last = &port.first;
+		require(socket->changed);
 		socket->changed = false;
 		socket->read_told = socket->read;
 		port_publish_request(to, socket, &request);
@@ -160,6 +167,7 @@ int remote_call(struct remote_socket *socket, struct socket_request *request, st
 	port.asked = false;
 	while (!port.gone && !port.answered)
 		event_wait(0);
+	require(port.calling);
 	port.calling = false;
 	call_goes_on(); /* others may be waiting for their turn */
 	error = port.answered ? port.answer.value : -ENETDOWN;
@@ -174,6 +182,7 @@ int remote_call(struct remote_socket *socket, struct socket_request *request, st
 /* The positions that it names lie where they can. */
 static bool is_plausible(const struct remote_socket *socket, const struct socket_event *event)
 {
+	require(socket->written - socket->taken <= SOCKET_PORT_BUFFER && socket->arrived - socket->read <= SOCKET_PORT_BUFFER);
 	return event->taken - socket->taken <= socket->written - socket->taken &&
 	       event->arrived - socket->arrived <= SOCKET_PORT_BUFFER - (socket->arrived - socket->read);
 }

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <skerry/require.h>
 #include "remote.h"
 
 static uint32_t remote_readiness(const struct remote_socket *socket)
@@ -53,6 +54,7 @@ int remote_take_error(struct remote_socket *socket)
 {
 	int error = socket->error;
 
+	require(error >= 0);
 	socket->error = 0;
 	if (error)
 		remote_update(socket);
@@ -112,6 +114,7 @@ static void close_socket(struct file *file)
 {
 	struct remote_socket *socket = remote_of(file);
 
+	require(!socket->closing);
 	socket->unread = socket->state == REMOTE_CONNECTED && socket->arrived != socket->read;
 	socket->closing = true;
 	if (remote_gone())

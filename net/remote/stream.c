@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A connection's data, in the two buffers that the stack sees as well. */
 #include <errno.h>
+#include <skerry/require.h>
 #include "../copy.h"
 #include "../message.h"
 #include "remote.h"
@@ -13,6 +14,7 @@ enum {
 
 static uint32_t send_room(const struct remote_socket *socket)
 {
+	require(socket->written - socket->taken <= SOCKET_PORT_BUFFER);
 	return SOCKET_PORT_BUFFER - (socket->written - socket->taken);
 }
 
@@ -47,6 +49,7 @@ static ssize_t write_bytes(void *connection, const char *bytes, size_t size, boo
 	copy_bytes(buffer + at, bytes, first);
 	copy_bytes(buffer, bytes + first, done - first);
 	socket->written += (uint32_t)done;
+	require(socket->written - socket->taken <= SOCKET_PORT_BUFFER);
 	if (done)
 		remote_changed(socket);
 	remote_update(socket);
@@ -94,6 +97,7 @@ static size_t copy_out(const struct remote_socket *socket, char *bytes, size_t s
 
 static void consume_received(struct remote_socket *socket, size_t size)
 {
+	require(size <= socket->arrived - socket->read);
 	socket->read += (uint32_t)size;
 	if (socket->read - socket->read_told >= READ_TOLD)
 		remote_changed(socket);

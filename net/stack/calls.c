@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <skerry/require.h>
 #include "serve.h"
 
 static void on_ready(struct file *file)
@@ -17,6 +18,7 @@ static void on_ready(struct file *file)
 
 static void served_begin(struct served *s, struct file *file)
 {
+	require(!s->file && file->ops);
 	/* it may still stand in a queue from before */
 	*s = (struct served){ .file = file, .pending = s->pending, .changed = s->changed };
 	file->number = served_number(s);
@@ -98,6 +100,7 @@ static int call_on(struct served *s, const struct socket_request *r, struct sock
 	int error;
 
 	address_give(&r->address, &address, &length);
+	require(file && !s->closing);
 	switch (r->kind) {
 	case SOCKET_BIND:
 		error = file->ops->bind(file, &address, length);

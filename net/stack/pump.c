@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <sys/epoll.h>
+#include <skerry/require.h>
 #include "serve.h"
 
 enum { MASK = SOCKET_PORT_BUFFER - 1, TAKEN_TOLD = SOCKET_PORT_BUFFER / 2 };
@@ -23,6 +24,7 @@ static size_t piece_size(uint32_t position, uint32_t size)
 {
 	uint32_t first = SOCKET_PORT_BUFFER - (position & MASK);
 
+	require(size && size <= SOCKET_PORT_BUFFER);
 	return size < first ? size : first;
 }
 
@@ -38,6 +40,7 @@ static void pump_out(struct served *s)
 		if (n < 0)
 			return served_broken(s, n);
 		s->taken += (uint32_t)n;
+		require(s->written - s->taken <= SOCKET_PORT_BUFFER);
 	}
 	if (s->taken - s->taken_told >= TAKEN_TOLD)
 		served_changed(s);
@@ -60,6 +63,7 @@ static void pump_in(struct served *s)
 		if (n < 0)
 			return served_broken(s, n);
 		s->arrived += (uint32_t)n;
+		require(s->arrived - s->read <= SOCKET_PORT_BUFFER);
 		if (!n)
 			s->flags |= SOCKET_ENDED;
 		served_changed(s);
@@ -82,6 +86,7 @@ static void served_connected(struct served *s)
 
 	if (!(s->file->ready & (EPOLLOUT | EPOLLERR | EPOLLHUP)))
 		return;
+	require(s->connecting);
 	s->connecting = false;
 	if (s->file->ready & (EPOLLERR | EPOLLHUP))
 		return served_broken(s, pending_error(s->file));
@@ -98,6 +103,7 @@ static void served_end(struct served *s)
 
 	if (s->unread)
 		file->ops->setsockopt(file, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	require(s->closing && !(s->flags & SOCKET_CLOSED));
 	s->file = NULL;
 	s->flags |= SOCKET_CLOSED;
 	served_changed(s);

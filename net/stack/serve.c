@@ -3,6 +3,7 @@
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <skerry/require.h>
 #include "../lwip/budget.h"
 #include "../machine.h"
 #include "serve.h"
@@ -29,7 +30,11 @@ struct served *served_socket(unsigned number)
 	return number < SOCKET_PORT_SOCKETS ? &stack.served[number] : NULL;
 }
 
-unsigned served_number(const struct served *s) { return (unsigned)(s - stack.served); }
+unsigned served_number(const struct served *s)
+{
+	require(s >= stack.served && s < stack.served + SOCKET_PORT_SOCKETS);
+	return (unsigned)(s - stack.served);
+}
 
 void *served_buffer(const struct served *s, enum socket_side producer)
 {
@@ -38,6 +43,7 @@ void *served_buffer(const struct served *s, enum socket_side producer)
 
 static void queue_put(struct queue *queue, unsigned number)
 {
+	require(number < SOCKET_PORT_SOCKETS && queue->count < SOCKET_PORT_SOCKETS);
 	queue->number[(queue->first + queue->count++) % SOCKET_PORT_SOCKETS] = (uint16_t)number;
 }
 
@@ -45,6 +51,7 @@ static struct served *queue_take(struct queue *queue)
 {
 	struct served *s = &stack.served[queue->number[queue->first]];
 
+	require(queue->count && queue->first < SOCKET_PORT_SOCKETS);
 	queue->first = (queue->first + 1) % SOCKET_PORT_SOCKETS;
 	queue->count--;
 	return s;
@@ -89,6 +96,7 @@ static bool close_resets(struct file *file)
 /* The program closes the socket: what it wrote comes first, while the peer takes some of it now and then. */
 static void begin_closing(struct served *s)
 {
+	require(s->file);
 	s->closing = true;
 	limit_patience(s->file);
 	if (close_resets(s->file))
@@ -174,6 +182,7 @@ static bool receive_requests(void)
 
 static void event_describe(struct served *s, struct socket_event *event)
 {
+	require(s->changed);
 	*event = (struct socket_event){
 		.kind = SOCKET_CHANGED,
 		.socket = (uint16_t)served_number(s),
@@ -230,6 +239,7 @@ static bool pump_pending(void)
 	for (unsigned i = 0; i < n; i++) {
 		struct served *s = queue_take(&stack.pending);
 
+		require(s->pending);
 		s->pending = false;
 		served_pump(s);
 	}

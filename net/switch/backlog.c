@@ -22,9 +22,12 @@ bool backlog_hold(struct backlog *backlog, unsigned source, unsigned destination
 	uint16_t number = backlog->free_first;
 	struct backlog_frame *held = &backlog->frame[number];
 
+	require(source < PROCESS_MAX_PORTS && destination < PROCESS_MAX_PORTS && backlog->free <= BACKLOG_FRAMES);
 	require(length <= PORT_FRAME_MAX);
 	if (backlog->held[source][destination] >= backlog->free / 2)
 		return false;
+	require(number < BACKLOG_FRAMES);
+	require(queue->count ? queue->last < BACKLOG_FRAMES : queue->first == BACKLOG_NONE);
 	backlog->free_first = held->next;
 	backlog->free--;
 	*held = (struct backlog_frame){ .next = BACKLOG_NONE, .length = (uint16_t)length, .source = (uint8_t)source };
@@ -43,6 +46,7 @@ const void *backlog_first(const struct backlog *backlog, unsigned destination, u
 	require(backlog_count(backlog, destination));
 	uint16_t number = backlog->queue[destination].first;
 
+	require(number < BACKLOG_FRAMES && backlog->frame[number].length <= PORT_FRAME_MAX);
 	*length = backlog->frame[number].length;
 	return backlog->buffer[number];
 }
@@ -55,6 +59,7 @@ void backlog_release(struct backlog *backlog, unsigned destination)
 	uint16_t number = queue->first;
 	struct backlog_frame *held = &backlog->frame[number];
 
+	require(backlog->free < BACKLOG_FRAMES && backlog->held[held->source][destination]);
 	queue->first = held->next;
 	queue->count--;
 	backlog->held[held->source][destination]--;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <skerry/require.h>
 #include "ended.h"
 #include "stations.h"
 #include "../copy.h"
@@ -55,6 +56,7 @@ static void collect_resets(struct forward *forward, unsigned number, enum port_d
 		}
 		if (size != RESET_FRAME) /* no TCP */
 			continue;
+		require(telling->count < sizeof(telling->reset) / sizeof(telling->reset[0]));
 		while (k < telling->count && !reset_same(telling->reset[k], reset))
 			k++;
 		if (k == telling->count)
@@ -71,6 +73,7 @@ static void drop_backlog(struct forward *forward, unsigned number)
 		port->dropped++;
 		forward->dropped++;
 	}
+	require(!port->behind_since || forward->behind);
 	if (port->behind_since)
 		forward->behind--;
 	port->behind_since = 0;
@@ -83,6 +86,7 @@ static bool begin_telling(struct forward *forward, uint64_t now)
 	struct telling *telling = &forward->telling;
 	const unsigned first = telling->next; /* the loop moves it */
 
+	require(!telling->count && telling->waiting && telling->waiting <= forward->count);
 	for (unsigned i = 0; i < forward->count; i++) {
 		unsigned number = (first + i) % forward->count;
 		struct forward_port *port = &forward->port[number];
@@ -91,6 +95,7 @@ static bool begin_telling(struct forward *forward, uint64_t now)
 		if (!port->ended || port->told || port_peek(&port->end, &length))
 			continue;
 		port->told = true;
+		require(telling->waiting && !port->upper);
 		telling->waiting--;
 		telling->port = number;
 		telling->next = number + 1;
@@ -109,6 +114,7 @@ static bool send_resets(struct forward *forward, uint64_t now, bool last)
 	struct telling *telling = &forward->telling;
 	unsigned kept = 0, count = telling->count;
 
+	require(count <= 2 * PORT_SLOTS && telling->port < forward->count);
 	for (unsigned i = 0; i < count; i++) {
 		if (forward_make(forward, telling->port, telling->reset[i], RESET_FRAME, now, last))
 			continue;
@@ -122,6 +128,7 @@ static bool send_resets(struct forward *forward, uint64_t now, bool last)
 
 static void renew_port(struct forward *forward, struct forward_port *port)
 {
+	require(port->ended || !port->told);
 	port_renew(&port->end);
 	port->ended = port->told = false;
 	port->news = forward->news = true;
@@ -155,6 +162,7 @@ static void look_for_ended(struct forward *forward, bool last)
 		unsigned number = telling->look;
 		const struct forward_port *port = &forward->port[number];
 
+		require(number < forward->count);
 		telling->look = number + 1 < forward->count ? number + 1 : 0;
 		if (port->ended || !port->end.up || port_changed(&port->end)) /* of others there is nothing to say */
 			look_at(forward, number);

@@ -8,6 +8,7 @@
 
 void forward_init(struct forward *forward, const struct process_port *port, unsigned count, void *memory, uint64_t patience, uint64_t life)
 {
+	require(count <= PROCESS_MAX_PORTS && port_is_open(life));
 	forward->count = count;
 	forward->patience = patience;
 	forward->uplink = FORWARD_NONE;
@@ -29,6 +30,7 @@ void forward_init(struct forward *forward, const struct process_port *port, unsi
 			.upper = port[i].upper,
 			.lower = port[i].lower,
 		};
+		require(!forward->port[i].uplink || forward->uplink == FORWARD_NONE);
 		if (forward->port[i].uplink)
 			forward->uplink = i; /* everything unknown goes there, its own address too */
 		else if (!port[i].lower)
@@ -43,6 +45,7 @@ static inline __attribute__((always_inline)) bool port_put(struct forward_port *
 
 	if (!buffer)
 		return false;
+	require(length >= ETHERNET_HEADER && length <= PORT_FRAME_MAX);
 	copy_bytes(buffer, frame, length);
 	port_publish(&to->end, length);
 	to->wake_receiver = true;
@@ -53,11 +56,13 @@ static inline __attribute__((always_inline)) bool port_put(struct forward_port *
 /* The same behind the frames that wait for the port already. */
 static bool port_deliver(struct forward *forward, unsigned to, const void *frame, uint32_t length)
 {
+	require(to < forward->count);
 	return !backlog_count(&forward->backlog, to) && port_put(&forward->port[to], frame, length);
 }
 
 static void forward_flood(struct forward *forward, unsigned source, const void *frame, uint32_t length)
 {
+	require(source < forward->count);
 	for (unsigned i = 0; i < forward->count; i++)
 		if (i != source && !port_deliver(forward, i, frame, length))
 			forward->port[i].missed++;
@@ -81,6 +86,7 @@ static void stall_begin(struct forward_stall *stall, uint64_t now)
 /* Each pass ends all stalls, then begins those that go on. */
 static void stall_end(struct forward_stall *stall, uint64_t now)
 {
+	require(now >= stall->since);
 	if (stall->since)
 		stall->used += now - stall->since;
 	stall->since = 0;
@@ -89,6 +95,7 @@ static void stall_end(struct forward_stall *stall, uint64_t now)
 /* How much longer it may last. Between stall_end() and stall_begin(). */
 static uint64_t stall_left(struct forward_stall *stall, uint64_t now, uint64_t patience, uint64_t limit)
 {
+	require(now >= stall->period);
 	if (!stall->period || now - stall->period >= patience) {
 		stall->period = now;
 		stall->used = 0;
@@ -107,6 +114,7 @@ static void fall_behind(struct forward *forward, struct forward_port *port, uint
 {
 	if (port->behind_since)
 		return;
+	require(now && forward->behind < forward->count);
 	port->behind_since = now;
 	port->behind_from = port->delivered;
 	forward->behind++;
@@ -125,6 +133,7 @@ static void port_judge(struct forward *forward, unsigned number, uint64_t now)
 	struct forward_port *port = &forward->port[number];
 	uint64_t took = port->delivered - port->behind_from;
 
+	require(port->behind_since && now >= port->behind_since && port->delivered >= port->behind_from);
 	if (now - port->behind_since < forward->patience)
 		return;
 	port->late |= took < FORWARD_KEEPS_UP;
@@ -172,6 +181,7 @@ static bool serve_backlogs(struct forward *forward, struct pass *pass)
 
 		stall_end(&port->by_receiver, pass->now);
 		stall_end(&port->of_source, pass->now);
+		require(port->behind_since || !backlog_count(&forward->backlog, i));
 		if (!port->behind_since)
 			continue;
 		moved |= backlog_drain(forward, i);
@@ -180,6 +190,7 @@ static bool serve_backlogs(struct forward *forward, struct pass *pass)
 			moved |= backlog_drain(forward, i);
 		}
 		if (!backlog_count(&forward->backlog, i) && half_empty(port)) {
+			require(forward->behind);
 			port->behind_since = 0;
 			port->late = false;
 			forward->behind--;
@@ -201,6 +212,7 @@ static bool delays_others(const struct forward *forward, struct forward_port *fr
 	uint32_t length;
 	int other = TO_NOBODY;
 
+	require(source != to && to < forward->count);
 	if (from->ahead - head > PORT_SLOTS)
 		from->ahead = head;
 	for (ahead.receive.position = from->ahead; ahead.receive.position != end; ahead.receive.position++) {
@@ -219,6 +231,7 @@ static bool delays_others(const struct forward *forward, struct forward_port *fr
 /* Let the source wait until `end`. */
 static bool wait_until(struct forward *forward, uint64_t end)
 {
+	require(end);
 	if (!forward->deadline || end < forward->deadline)
 		forward->deadline = end;
 	return false;
@@ -243,6 +256,7 @@ static bool deliver_behind(struct forward *forward, unsigned source, unsigned nu
 	struct forward_port *from = &forward->port[source], *to = &forward->port[number];
 	uint64_t left;
 
+	require(source != number && length);
 	if (!to->behind_since && pass->next == FORWARD_NONE)
 		pass->next = source; /* others have filled the ring before it */
 	fall_behind(forward, to, pass->now);
@@ -271,6 +285,7 @@ bool forward_make(struct forward *forward, unsigned source, const void *frame, u
 	int number = frame_destination(forward, source, frame, length);
 	struct forward_port *to = &forward->port[number < 0 ? 0 : number];
 
+	require(source < forward->count && length <= PORT_FRAME_MAX);
 	if (number < 0 || has_ended(to) || is_cut_off(to) || port_deliver(forward, (unsigned)number, frame, length))
 		return true;
 	fall_behind(forward, to, now);
@@ -350,6 +365,7 @@ static bool sources_serve(struct forward *forward, struct pass *pass)
 	bool moved = forward->behind && serve_backlogs(forward, pass);
 	unsigned source = forward->first;
 
+	require(pass->now && (source < forward->count || !forward->count));
 	moved |= tell_ended(forward, pass->now, pass->last);
 	moved |= forward->news;
 	forward->news = false;

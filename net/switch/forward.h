@@ -124,7 +124,7 @@ struct forward {
 	struct telling telling;
 };
 
-/* Port i's memory is at `memory` + i * PORT_SIZE. `count` is at most PROCESS_MAX_PORTS. `life`: the epoch of its ends. */
+/* Port i's memory is at `memory` + i * PORT_SIZE. `life`: the epoch of its ends. */
 void forward_init(struct forward *forward, const struct process_port *port, unsigned count, void *memory,
 		  uint64_t patience, uint64_t life);
 
@@ -139,10 +139,10 @@ static inline void forward_bells(struct forward *forward, const struct process_p
 		forward->port[i].end.bell = port[i].remote ? NULL : (const struct bell *)((const char *)far + (uint64_t)i * BELL_SIZE);
 }
 
-/* After forward_init(): the stations behind ports of lower switches. `count` is at most PROCESS_MAX_PORTS. */
+/* After forward_init(): the stations behind ports of lower switches. */
 void forward_routes(struct forward *forward, const struct process_route *route, unsigned count);
 
-/* Move up to FORWARD_BATCH frames from each port. Returns whether any moved. `now` is not 0. */
+/* Move up to FORWARD_BATCH frames from each port. Returns whether any moved. */
 bool forward_pass(struct forward *forward, uint64_t now);
 
 /*

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <skerry/require.h>
 #include "reset.h"
 #include "../copy.h"
 #include "../ethernet.h"
@@ -54,6 +55,7 @@ static int segment_parse(const void *frame, uint32_t length, struct segment *s)
 static uint32_t reset_make(const struct reset_port *port, const uint8_t peer_mac[6], uint32_t peer, uint16_t own_port,
 		     uint16_t peer_port, uint8_t to[RESET_FRAME])
 {
+	require(port->ipv4 && peer);
 	for (unsigned i = 0; i < RESET_FRAME; i++)
 		to[i] = 0;
 	copy_bytes(to, peer_mac, 6);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <skerry/require.h>
 #include "stations.h"
 #include "../ethernet.h"
 
@@ -21,6 +22,8 @@ void station_add(struct forward *forward, const uint8_t mac[6], uint32_t ipv4, u
 {
 	unsigned h = station_hash(mac_number(mac));
 
+	require(forward->stations < FORWARD_STATIONS && port < forward->count);
+	require(!station_by_mac(forward, mac_number(mac)));
 	forward->station[forward->stations] = (struct forward_station){ .mac = mac_number(mac), .ipv4 = ipv4, .port = port };
 	while (forward->by_mac[h] != FORWARD_NONE)
 		h = (h + 1) & (FORWARD_TABLE - 1);
@@ -37,6 +40,7 @@ int group_destination(const struct forward *forward, unsigned source, const uint
 {
 	const struct forward_station *station;
 
+	require(source < forward->count && length >= ETHERNET_HEADER);
 	if (length < ARP_FRAME || load_be16(frame + ETHERTYPE_OFFSET) != ETHERTYPE_ARP ||
 	    load_be16(frame + ARP_OPERATION_OFFSET) != ARP_REQUEST)
 		return TO_ALL;

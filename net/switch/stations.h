@@ -3,12 +3,13 @@
 #pragma once
 
 #include <stddef.h>
+#include <skerry/require.h>
 #include "forward.h"
 #include "../mac.h"
 
 void stations_init(struct forward *forward);
 
-/* No other station has this MAC; there are fewer than FORWARD_STATIONS. */
+/* A further station; no other has its MAC. */
 void station_add(struct forward *forward, const uint8_t mac[6], uint32_t ipv4, unsigned port);
 
 static inline unsigned station_hash(uint64_t mac)
@@ -37,6 +38,7 @@ static inline int port_of(const struct forward *forward, const struct forward_st
 {
 	unsigned port = station ? station->port : forward->uplink;
 
+	require(port < forward->count || port == FORWARD_NONE);
 	return port == FORWARD_NONE || port == source ? TO_NOBODY : (int)port;
 }
 

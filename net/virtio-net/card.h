@@ -3,7 +3,7 @@
 #pragma once
 
 #include "../driver/card.h"
-#include "../driver/assert.h"
+#include <skerry/require.h>
 #include "device.h"
 
 struct card {
@@ -42,6 +42,8 @@ static inline bool card_peek(struct card *card, struct card_frame *frame)
 
 static inline void card_release(struct card *card, const struct card_frame *frame)
 {
+	require(frame->id < card->net.receive.size);
+	require((uint16_t)(card->net.receive.posted - card->net.receive.taken) == card->net.receive.size);
 	virtqueue_take(&card->net.receive);
 	virtqueue_post_again(&card->net.receive, (uint16_t)frame->id);
 }
@@ -52,6 +54,7 @@ static inline bool card_has_room(struct card *card, bool arm)
 {
 	struct outgoing *transmit = &card->net.transmit;
 
+	require(transmit->idle_count <= transmit->queue.size);
 	if (!transmit->idle_count)
 		outgoing_reclaim(transmit);
 	if (!transmit->idle_count && arm) {
@@ -63,13 +66,12 @@ static inline bool card_has_room(struct card *card, bool arm)
 
 static inline uint8_t *card_reserve(struct card *card)
 {
-	driver_assert(card->net.transmit.idle_count);
 	return outgoing_reserve(&card->net.transmit);
 }
 
 static inline void card_send(struct card *card, uint8_t *buffer, uint32_t size)
 {
-	driver_assert(buffer == outgoing_reserve(&card->net.transmit));
+	require(buffer == outgoing_reserve(&card->net.transmit));
 	(void)buffer;
 	outgoing_send(&card->net.transmit, size);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "outgoing.h"
-#include "../driver/assert.h"
+#include <skerry/require.h>
 #include "../driver/checksum.h"
 #include "../ethernet.h"
 
@@ -23,6 +23,7 @@ enum { /* offsets in a frame whose IPv4 header has no options */
 
 void outgoing_start(struct outgoing *o)
 {
+	require(!o->idle_count && o->queue.size <= VIRTQUEUE_MAX && (o->sums || !o->segments));
 	for (uint16_t i = 0; i < o->queue.size; i++)
 		o->idle[o->idle_count++] = i;
 }
@@ -40,6 +41,7 @@ void outgoing_reclaim(struct outgoing *o)
 		if (buffers > 1)
 			virtqueue_unchain(&o->queue, id);
 		while (buffers) {
+			require(o->idle_count < o->queue.size && id < o->queue.size);
 			o->idle[o->idle_count++] = id;
 			id = o->next[id];
 			if (--buffers)
@@ -87,6 +89,7 @@ static bool growing_follows(const struct growing *g, const uint8_t *first, const
 /* Posts the frame that begins in this buffer. */
 static void frame_post(struct outgoing *o, uint16_t id, uint32_t size, unsigned buffers)
 {
+	require(!o->held[id] && buffers && buffers <= o->queue.size);
 	o->held[id] = (uint16_t)buffers;
 	virtqueue_post(&o->queue, id, VIRTIO_NET_HEADER + size);
 }
@@ -114,6 +117,7 @@ static void send_segments(struct outgoing *o, const struct growing *g)
 	uint8_t *frame = frame_in(o, g->head);
 	struct virtio_net_header *header = header_in(o, g->head);
 
+	require(o->segments && g->frames > 1 && g->headers - IP + g->data <= PACKET_MAX);
 	store_be16(frame + IP_LENGTH, (uint16_t)(g->headers - IP + g->data));
 	*header = header_of(checksum_prepare_segments(frame, g->headers + g->data));
 	header->segmentation = VIRTIO_NET_TCPV4;
@@ -140,6 +144,7 @@ static void growing_append(struct outgoing *o, uint16_t id, uint32_t size)
 	const uint32_t data = size - g->headers;
 	const uint8_t flags = frame[TCP_FLAGS];
 
+	require(g->frames && data && data <= g->segment);
 	virtqueue_chain(&o->queue, g->last, id, VIRTIO_NET_HEADER + g->headers, data);
 	o->next[g->last] = id;
 	g->last = id;
@@ -158,6 +163,7 @@ static bool growing_begin(struct outgoing *o, uint16_t id, uint32_t size)
 	const uint8_t *frame = frame_in(o, id);
 	uint32_t headers;
 
+	require(!o->growing.frames);
 	if (frame[TCP_FLAGS] != ACK || !(headers = headers_of(frame, size)))
 		return false;
 	o->growing = (struct growing){
@@ -171,7 +177,7 @@ void outgoing_send(struct outgoing *o, uint32_t size)
 {
 	uint16_t id = o->idle[--o->idle_count];
 
-	driver_assert(o->idle_count < o->queue.size && !o->held[id] && size <= VIRTQUEUE_BUFFER - VIRTIO_NET_HEADER);
+	require(o->idle_count < o->queue.size && !o->held[id] && size <= VIRTQUEUE_BUFFER - VIRTIO_NET_HEADER);
 	if (o->growing.frames) {
 		if (growing_follows(&o->growing, frame_in(o, o->growing.head), frame_in(o, id), size)) {
 			growing_append(o, id, size);

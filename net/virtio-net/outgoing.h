@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include <skerry/require.h>
 #include "virtqueue.h"
 
 /* In front of every frame; little endian. */
@@ -53,9 +54,10 @@ void outgoing_start(struct outgoing *);
 /* Takes back what the device is done with. It is not trusted: a buffer that it does not hold is passed over. */
 void outgoing_reclaim(struct outgoing *);
 
-/* There is an idle buffer. */
+/* The buffer that is used next. */
 static inline uint8_t *outgoing_reserve(const struct outgoing *o)
 {
+	require(o->idle_count && o->idle_count <= o->queue.size);
 	return virtqueue_buffer(&o->queue, o->idle[o->idle_count - 1]) + VIRTIO_NET_HEADER;
 }
 

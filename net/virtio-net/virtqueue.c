@@ -42,6 +42,7 @@ void virtqueue_init(struct virtqueue *queue, void *memory, uint64_t paddr, uint1
 {
 	uint8_t *base = memory;
 
+	require(size && !(size & (size - 1)) && size <= VIRTQUEUE_MAX && !(paddr & 4095));
 	*queue = (struct virtqueue){
 		.size = size,
 		.descriptor = memory,
@@ -60,12 +61,14 @@ void virtqueue_init(struct virtqueue *queue, void *memory, uint64_t paddr, uint1
 
 void virtqueue_post(struct virtqueue *queue, uint16_t id, uint32_t length)
 {
+	require(id < queue->size && length && length <= VIRTQUEUE_BUFFER);
 	queue->descriptor[id].length = length;
 	virtqueue_post_again(queue, id);
 }
 
 void virtqueue_chain(struct virtqueue *queue, uint16_t last, uint16_t id, uint32_t offset, uint32_t length)
 {
+	require(id < queue->size && last < queue->size && id != last && length && offset + length <= VIRTQUEUE_BUFFER);
 	queue->descriptor[id].address = buffer_paddr(queue, id) + offset;
 	queue->descriptor[id].length = length;
 	queue->descriptor[last].next = id;
@@ -74,6 +77,7 @@ void virtqueue_chain(struct virtqueue *queue, uint16_t last, uint16_t id, uint32
 
 void virtqueue_unchain(struct virtqueue *queue, uint16_t id)
 {
+	require(id < queue->size);
 	queue->descriptor[id].address = buffer_paddr(queue, id);
 	queue->descriptor[id].flags = 0;
 }

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <skerry/require.h>
 
 enum { VIRTQUEUE_BUFFER = 2048, VIRTQUEUE_MAX = 256, VIRTQUEUE_MIN = 16 };
 
@@ -50,7 +51,7 @@ struct virtqueue {
 /* Bytes of DMA memory for a queue of `size` buffers; a multiple of 4 KiB. */
 uint64_t virtqueue_bytes(uint16_t size);
 
-/* `memory` (physical `paddr`) is zero and 4 KiB aligned. `device_writes`: its buffers are for receiving. */
+/* `memory` (physical `paddr`) is zero. `device_writes`: its buffers are for receiving. */
 void virtqueue_init(struct virtqueue *queue, void *memory, uint64_t paddr, uint16_t size, bool device_writes);
 
 /* Physical addresses of the available and used rings. */
@@ -59,6 +60,7 @@ uint64_t virtqueue_used_paddr(const struct virtqueue *queue);
 
 static inline uint8_t *virtqueue_buffer(const struct virtqueue *queue, uint16_t id)
 {
+	require(id < queue->size);
 	return queue->buffers + (uint32_t)id * VIRTQUEUE_BUFFER;
 }
 
@@ -67,6 +69,7 @@ void virtqueue_post(struct virtqueue *queue, uint16_t id, uint32_t length);
 /* The same of a buffer that was posted before, with its length. */
 static inline void virtqueue_post_again(struct virtqueue *queue, uint16_t id)
 {
+	require(id < queue->size);
 	queue->available->ring[queue->posted++ & (queue->size - 1)] = id;
 }
 void virtqueue_kick(struct virtqueue *queue);
