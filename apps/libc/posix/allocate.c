@@ -19,6 +19,7 @@ static struct header *free_list[CLASSES];
 static unsigned size_class(size_t size)
 {
 	unsigned class = 0;
+	require(size && size <= PAGE / 2);
 	while ((size_t)1 << (SMALLEST_SHIFT + class) < size)
 		class++;
 	return class;
@@ -58,6 +59,7 @@ void *layer_allocate(size_t size)
 	if (!free_list[class] && !class_refill(class))
 		return 0;
 	h = free_list[class];
+	require(h->size == (size_t)1 << (SMALLEST_SHIFT + class));
 	free_list[class] = h->next;
 	memset(h + 1, 0, h->size - sizeof(*h));
 	return h + 1;
@@ -68,6 +70,7 @@ void layer_free(void *block)
 	if (!block)
 		return;
 	struct header *h = (struct header *)block - 1;
+	require(h->size > PAGE / 2 ? h->size % PAGE == 0 : h->size && !(h->size & (h->size - 1)));
 	if (h->size > PAGE / 2) {
 		heap_unmap(h, h->size / PAGE);
 		return;

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <skerry/require.h>
 
 static inline bool bit_get(const uint64_t *map, size_t i) { return map[i / 64] >> (i % 64) & 1; }
 
@@ -25,6 +26,7 @@ static const size_t NO_RUN = ~(size_t)0;
 /* The first `count` clear bits in a row from `from` on, in a map of `bits`; or NO_RUN. */
 static inline size_t bits_find_run(const uint64_t *map, size_t from, size_t bits, size_t count)
 {
+	require(count);
 	size_t start = from, length = 0;
 
 	for (size_t bit = from; bit < bits;) {

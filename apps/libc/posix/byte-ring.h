@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <skerry/require.h>
 
 enum { BYTE_RING_SIZE = 16384, BYTE_RING_ATOMIC = 4096 /* room for so many makes it writable (PIPE_BUF) */ };
 
@@ -13,7 +14,11 @@ struct byte_ring {
 	char buffer[BYTE_RING_SIZE];
 };
 
-static inline size_t byte_ring_held(const struct byte_ring *r) { return r->head - r->tail; }
+static inline size_t byte_ring_held(const struct byte_ring *r)
+{
+	require(r->head - r->tail <= BYTE_RING_SIZE);
+	return r->head - r->tail;
+}
 static inline size_t byte_ring_room(const struct byte_ring *r) { return BYTE_RING_SIZE - byte_ring_held(r); }
 
 /* Copies up to `size` bytes from `offset` behind the oldest one, and leaves them there. Returns how many. */
@@ -48,6 +53,7 @@ static inline size_t byte_ring_write(struct byte_ring *r, const void *from, size
 		size = byte_ring_room(r);
 	if (first > size)
 		first = size;
+	require(at + first <= BYTE_RING_SIZE && size - first <= at);
 	memcpy(r->buffer + at, from, first);
 	memcpy(r->buffer, (const char *)from + first, size - first);
 	r->head += size;

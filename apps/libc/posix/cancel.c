@@ -23,6 +23,7 @@ int event_sleep(uint64_t deadline)
 
 long thread_interrupt(int tid)
 {
+	require(layer_is_locked() && tid > 0);
 	for (struct thread *t = threads; t < threads + thread_places; t++)
 		if (t->tid == tid) {
 			if (t->futex)

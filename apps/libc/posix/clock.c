@@ -22,7 +22,11 @@ static struct {
 	uint64_t offset; /* what the real-time clock is ahead of the monotonic one, in nanoseconds; modulo 2^64 */
 } factor;
 
-static uint64_t nanoseconds_of(uint64_t cycles) { return (uint64_t)((unsigned __int128)cycles * factor.scale >> SHIFT); }
+static uint64_t nanoseconds_of(uint64_t cycles)
+{
+	require(factor.scale);
+	return (uint64_t)((unsigned __int128)cycles * factor.scale >> SHIFT);
+}
 
 void clock_start(void)
 {
@@ -50,6 +54,7 @@ uint64_t deadline_after(uint64_t nanoseconds)
 	unsigned __int128 cycles = (unsigned __int128)nanoseconds * clock_cycles_per_second() / SECOND + 1;
 	unsigned __int128 deadline = clock_cycles() + cycles;
 
+	require(deadline > 0);
 	return deadline > INT64_MAX ? INT64_MAX : (uint64_t)deadline;
 }
 
@@ -114,6 +119,7 @@ static struct timeval to_timeval(uint64_t ns)
 		second = ns / SECOND;
 		atomic_store_explicit(&last, second, memory_order_relaxed);
 	}
+	require(ns - second * SECOND < SECOND);
 	const uint32_t rest = (uint32_t)(ns - second * SECOND);
 
 	return (struct timeval){ .tv_sec = (time_t)second, .tv_usec = (long)(rest / 1000) };

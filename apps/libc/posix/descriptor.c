@@ -17,6 +17,7 @@ int descriptor_count_max(void) { return DESCRIPTORS; }
 
 void file_init(struct file *file, const struct file_operations *ops, uint32_t flags)
 {
+	require(ops && !file->references);
 	file->ops = ops;
 	file->references = 1;
 	file->flags = flags;
@@ -24,12 +25,14 @@ void file_init(struct file *file, const struct file_operations *ops, uint32_t fl
 
 struct file *file_hold(struct file *file)
 {
+	require(file->references && file->references < UINT32_MAX);
 	file->references++;
 	return file;
 }
 
 void file_put(struct file *file)
 {
+	require(file->references);
 	if (--file->references)
 		return;
 	watch_drop_all(file);
@@ -53,6 +56,7 @@ static __attribute__((noinline)) void notify_watchers(struct file *file, uint32_
 /* After each read that leaves nothing a file is less ready than before, which nearly nobody has to know. */
 void file_ready_changed(struct file *file, uint32_t ready)
 {
+	require(file->references);
 	uint32_t fresh = ready & ~file->ready;
 
 	file->ready = ready;
@@ -62,6 +66,7 @@ void file_ready_changed(struct file *file, uint32_t ready)
 
 void file_ready_again(struct file *file, uint32_t ready, uint32_t again)
 {
+	require(file->references);
 	uint32_t fresh = ready & ~file->ready;
 
 	file->ready = ready;
@@ -89,6 +94,7 @@ static int lowest_free(unsigned from)
 
 static void put_at(int fd, struct file *file)
 {
+	require((unsigned)fd < DESCRIPTORS && !table[fd] && !(taken[fd / 64] >> (fd % 64) & 1));
 	table[fd] = file;
 	taken[fd / 64] |= 1ull << (fd % 64);
 }
@@ -97,6 +103,7 @@ static void clear_at(int fd)
 {
 	struct file *file = table[fd];
 
+	require(file && taken[fd / 64] >> (fd % 64) & 1);
 	table[fd] = 0;
 	taken[fd / 64] &= ~(1ull << (fd % 64));
 	file_put(file);
@@ -104,6 +111,7 @@ static void clear_at(int fd)
 
 int descriptor_open(struct file *file, int lowest)
 {
+	require(lowest >= 0 && file->references);
 	int fd = lowest_free((unsigned)lowest);
 
 	if (fd < 0)

@@ -59,6 +59,7 @@ static inline bool enter(void)
 
 static inline long leave(long result)
 {
+	require(layer_is_locked());
 	event_settle();
 	layer_unlock();
 	return result;
@@ -69,6 +70,7 @@ static long sleep_in(long (*call)(const long *), const long *arguments)
 {
 	struct thread *self = thread_self();
 
+	require(!self->cancel && cancel_offset);
 	self->cancel = (const volatile int *)(self->tls + (uintptr_t)cancel_offset);
 	long result = call(arguments);
 	self->cancel = 0;
@@ -166,6 +168,7 @@ ssize_t recv(int fd, void *buffer, size_t size, int flags)
  */
 static long finish_write(int fd, const char *bytes, size_t done, size_t size)
 {
+	require(done && done < size);
 	int state;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
@@ -177,6 +180,7 @@ static long finish_write(int fd, const char *bytes, size_t done, size_t size)
 /* Behind the first `n` bytes, if the file blocks. */
 static __attribute__((noinline)) long write_rest(int fd, const char *bytes, long n, size_t size)
 {
+	require(n < (long)size);
 	if (descriptor_file(fd)->flags & O_NONBLOCK || (n < 0 && n != -EAGAIN))
 		return n;
 	const size_t done = n > 0 ? (size_t)n : 0;

@@ -31,6 +31,7 @@ static uint32_t wanted_events(const struct watch *w)
 
 static void mark_ready(struct watch *w)
 {
+	require(list_is_linked(&w->all));
 	if (list_is_linked(&w->ready))
 		return;
 	list_append(&w->epoll->ready, &w->ready);
@@ -49,8 +50,10 @@ static void watch_drop(struct watch *w)
 {
 	struct watch **link = &w->file->watches;
 
-	while (*link != w)
+	while (*link != w) {
+		require(*link);
 		link = &(*link)->of_file;
+	}
 	*link = w->of_file;
 	if (list_is_linked(&w->ready))
 		list_remove(&w->ready);
@@ -169,6 +172,7 @@ static void rotate_to(struct list *head, struct list *first)
 
 	if (skipped == first)
 		return;
+	require(first != head);
 	head->next = first;
 	first->previous = head;
 	skipped->previous = head->previous;
@@ -183,6 +187,7 @@ static int epoll_harvest(struct epoll *e, struct epoll_event *out, int room)
 	struct list *link = e->ready.next;
 	int count = 0;
 
+	require(room > 0);
 	while (link != &e->ready && count < room) {
 		struct watch *w = LIST_OF(link, struct watch, ready);
 		uint32_t events = w->file->ready & wanted_events(w);

@@ -59,6 +59,7 @@ static void pass_on(const struct thread *self)
 /* Makes the sleeping poller wake by `deadline`, when the network's next timer is due. 0: there is no timer. */
 static void hurry_poller(uint64_t deadline)
 {
+	require(poller);
 	if (earlier_deadline(poller_until, deadline) == poller_until)
 		return;
 	poller_until = deadline;
@@ -67,6 +68,7 @@ static void hurry_poller(uint64_t deadline)
 
 void event_settle(void)
 {
+	require(layer_is_locked());
 	if (!poller)
 		return;
 	if (net_prepare_sleep())
@@ -94,6 +96,7 @@ bool event_wait(uint64_t deadline)
 {
 	struct thread *self = thread_self();
 
+	require(layer_is_locked() && !self->event_waiter && poller != self);
 	if (!poller) /* else PLATFORM_NET is not this thread's */
 		net_hold_signal();
 	bool happened = net_poll(), late = deadline && clock_cycles() >= deadline;
@@ -108,6 +111,7 @@ bool event_wait(uint64_t deadline)
 		self->event_waiter = true;
 		waiters++;
 		thread_sleep(self, deadline);
+		require(waiters && self->event_waiter);
 		self->event_waiter = false;
 		waiters--;
 	} else {
@@ -117,6 +121,7 @@ bool event_wait(uint64_t deadline)
 		layer_unlock();
 		platform_signal_wait(peer, PLATFORM_NET, until);
 		layer_lock();
+		require(poller == self);
 		poller = 0;
 		net_poll(); /* takes what has ended the sleep, nearly always */
 	}
@@ -126,6 +131,7 @@ bool event_wait(uint64_t deadline)
 
 void event_notify(void)
 {
+	require(waiters < THREADS_MAX);
 	if (!poller && !waiters) /* nobody sleeps here: nearly always */
 		return;
 	struct thread *self = thread_self();

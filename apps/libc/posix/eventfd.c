@@ -31,6 +31,7 @@ static ssize_t counter_take(struct file *file, void *buffer, size_t size)
 	if (!e->count)
 		return -EAGAIN;
 	memcpy(buffer, &taken, sizeof(taken));
+	require(taken && taken <= e->count && e->count <= COUNT_MAX);
 	e->count -= taken;
 	e->full = false;
 	eventfd_update(e);

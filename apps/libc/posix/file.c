@@ -12,6 +12,7 @@
 
 int file_wait(struct file *file, uint32_t events, uint64_t deadline)
 {
+	require(events && file->references);
 	events |= EPOLLERR | EPOLLHUP;
 	while (!(file->ready & events)) {
 		int error = event_sleep(deadline);
@@ -43,6 +44,7 @@ static ssize_t read_once(struct file *file, const struct iovec *iov, int count)
 		ssize_t n = file->ops->read(file, iov[i].iov_base, iov[i].iov_len);
 		if (n < 0)
 			return total ? total : n;
+		require((size_t)n <= iov[i].iov_len);
 		total += n;
 		if ((size_t)n < iov[i].iov_len)
 			break;
@@ -69,6 +71,7 @@ static ssize_t write_once(struct file *file, const struct iovec *iov, int count,
 		skip = 0;
 		if (n < 0)
 			return total ? total : n;
+		require((size_t)n <= size);
 		total += n;
 		if ((size_t)n < size)
 			break;
@@ -138,6 +141,7 @@ ssize_t file_writev(struct file *file, const struct iovec *iov, int count, bool 
 				break;
 		}
 	}
+	require(done <= (size_t)size);
 	file_put(file);
 	return done ? (ssize_t)done : result;
 }

@@ -30,6 +30,7 @@ int futex_wake(const uint32_t *address, int count)
 	int woken = 0;
 
 	while (woken < count && (t = longest_waiter(address))) {
+		require(t != thread_self());
 		t->futex = 0;
 		thread_signal(t);
 		woken++;
@@ -56,6 +57,7 @@ static int futex_wait(const uint32_t *address, uint32_t expected, uint64_t deadl
 
 	if (__atomic_load_n(address, __ATOMIC_RELAXED) != expected)
 		return -EAGAIN;
+	require(layer_is_locked() && !self->futex && !self->event_waiter);
 	event_leave();
 	self->futex = address;
 	self->futex_order = ++order;

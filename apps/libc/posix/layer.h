@@ -9,6 +9,7 @@
 #include <skerry/format.h>
 #include <skerry/page_rights.h>
 #include <skerry/process.h>
+#include <skerry/require.h>
 #include <stdatomic.h>
 #include <time.h>
 
@@ -19,6 +20,7 @@ enum { PAGE = 4096, THREADS_MAX = PROCESS_THREADS };
 extern _Atomic int layer_held;
 void layer_lock(void);
 void layer_unlock(void);
+static inline bool layer_is_locked(void) { return atomic_load_explicit(&layer_held, memory_order_relaxed); }
 
 void malloc_start(void); /* before the first malloc() */
 

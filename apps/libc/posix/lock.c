@@ -12,5 +12,6 @@ void layer_lock(void)
 
 void layer_unlock(void)
 {
+	require(layer_is_locked());
 	atomic_store_explicit(&layer_held, 0, memory_order_release);
 }

@@ -74,6 +74,7 @@ uintptr_t malloc_page_entries;     /* 0: there is no table */
 
 static unsigned class_of(size_t size) /* up to CLASS_MAX */
 {
+	require(size <= CLASS_MAX);
 	if (size <= STEPPED)
 		return size > STEP ? (unsigned)(((size + malloc_alignment - 1) & -malloc_alignment) / STEP - 1) : 0;
 	unsigned doubling = 63 - (unsigned)__builtin_clzll(size - 1); /* 2^doubling < size <= 2^(doubling + 1) */
@@ -82,6 +83,7 @@ static unsigned class_of(size_t size) /* up to CLASS_MAX */
 
 static uint32_t size_of(unsigned class)
 {
+	require(class < CLASSES);
 	if (class < STEPPED_CLASSES)
 		return (class + 1) * STEP;
 	class -= STEPPED_CLASSES;
@@ -137,6 +139,7 @@ static struct span *span_structure(void)
 
 static void span_unmap(struct span *s)
 {
+	require(s->pages && (s->class == LARGE || !s->used));
 	heap_unmap(s->base, s->pages);
 	list_prepend(&unused, &s->link);
 }
@@ -174,6 +177,7 @@ static void *map_pages(size_t pages, bool zeroed) { return zeroed ? heap_map(pag
 /* Pages that were used before keep their content unless the caller wants them zeroed. */
 static struct span *span_make(size_t pages, bool zeroed)
 {
+	require(pages && layer_is_locked());
 	if (!malloc_page_entries && !make_page_table())
 		return NULL;
 	struct span *s = take_spare(pages);
@@ -208,6 +212,7 @@ static void span_release(struct span *s)
 			spare[i] = s;
 			return;
 		}
+	require(spare_turn < SPARE_SPANS);
 	struct span *gone = spare[spare_turn];
 	spare[spare_turn] = s;
 	spare_turn = (spare_turn + 1) % SPARE_SPANS;
@@ -236,11 +241,13 @@ static void *take_small(unsigned class)
 	if (list_is_empty(&room[class]) && !refill(class))
 		return NULL;
 	struct span *s = LIST_OF(room[class].next, struct span, link);
+	require(s->class == class && s->used < s->capacity);
 	void *block = s->free;
 	if (block)
 		s->free = *(void **)block;
 	else
 		block = s->base + s->span.size * s->touched++;
+	require(s->touched <= s->capacity);
 	if (++s->used == s->capacity)
 		list_remove(&s->link);
 	return block;
@@ -249,6 +256,7 @@ static void *take_small(unsigned class)
 /* `align` is a power of two. */
 static void *take_large(size_t size, size_t align, bool zeroed)
 {
+	require(align && !(align & (align - 1)));
 	size_t slack = align > PAGE ? align - PAGE : 0;
 	struct span *s = size + slack < PTRDIFF_MAX ? span_make((size + slack + PAGE - 1) / PAGE, zeroed) : NULL;
 
@@ -264,6 +272,7 @@ static void give_back(void *block)
 {
 	struct span *s = *page_entry(block);
 
+	require(s && s->class <= LARGE && (s->class == LARGE || (s->used && s->used <= s->capacity)));
 	if (s->class == LARGE) {
 		span_release(s);
 		return;
@@ -294,6 +303,7 @@ static inline void *take_kept(size_t size)
 	const unsigned class = class_of_kept[size];
 	void *block = kept[class].first;
 	if (block) {
+		require(kept[class].room < KEPT_SHORT_BLOCKS);
 		kept[class].first = *(void **)block;
 		kept[class].room++;
 	}

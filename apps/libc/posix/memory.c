@@ -36,6 +36,7 @@ static void *page_address(size_t page) { return (void *)(PROCESS_HEAP_VADDR + pa
 /* The first ones of all. A program that takes some pages again and again does not look at all holes below each time. */
 static size_t find_first(size_t count)
 {
+	require(count && heap.lowest <= heap.pages);
 	const unsigned class = 63 - (unsigned)__builtin_clzll(count);
 	const bool known = count >= heap.behind[class].count && heap.behind[class].page > heap.lowest;
 	const size_t first = bits_find_run(heap.used, known ? heap.behind[class].page : heap.lowest, heap.pages, count);
@@ -84,6 +85,7 @@ static size_t find_run_down(size_t count)
 
 static void pages_zero(size_t first, size_t count)
 {
+	require(first + count <= heap.pages);
 	for (size_t page = first; page < first + count; page++)
 		if (bit_get(heap.dirty, page) && platform_is_touched((uintptr_t)page_address(page)))
 			memset(page_address(page), 0, PAGE);
@@ -92,6 +94,8 @@ static void pages_zero(size_t first, size_t count)
 /* The pages keep what they hold; the caller zeroes them first if their user expects zeroes. */
 static void pages_take(size_t first, size_t count)
 {
+	require(first >= heap.break_limit && count && first + count <= heap.pages);
+	require(!bit_get(heap.used, first) && !bit_get(heap.used, first + count - 1));
 	bits_fill(heap.used, first, count, true);
 	bits_fill(heap.dirty, first, count, true);
 	heap.used_count += count;
@@ -102,10 +106,12 @@ static void pages_take(size_t first, size_t count)
 /* False: some are protected, and there is no room to change that: they stay in use. */
 static bool give_back(size_t first, size_t count)
 {
+	require(first >= heap.break_limit && count && first + count <= heap.pages);
 	if (!protection_drop((uintptr_t)page_address(first), count))
 		return false;
 	for (size_t page = first; page < first + count; page++)
 		heap.used_count -= bit_get(heap.used, page);
+	require(heap.used_count <= heap.pages);
 	resident_gone(first, count);
 	bits_fill(heap.used, first, count, false);
 	if (first < heap.lowest)
@@ -129,6 +135,7 @@ void memory_start(void)
 	heap.break_limit = reserved + heap.pages / 32;
 	heap.break_address = (uintptr_t)page_address(reserved);
 	heap.lowest = heap.break_limit;
+	require(heap.break_limit < heap.pages);
 	bits_fill(heap.used, 0, heap.break_limit, true);
 	heap.used_count = reserved;
 	resident_start((uintptr_t)page_address(0), heap.dirty + map_bytes / 8, heap.pages);
@@ -151,6 +158,7 @@ void *heap_map_used(size_t pages) { return pages_map(pages, false); }
 
 void heap_unmap(void *address, size_t pages)
 {
+	require((uintptr_t)address >= PROCESS_HEAP_VADDR && (uintptr_t)address % PAGE == 0);
 	give_back(((uintptr_t)address - PROCESS_HEAP_VADDR) / PAGE, pages);
 }
 
@@ -319,6 +327,7 @@ long sys_mremap(const long *a)
 		return -ENOMEM; /* no room behind it: musl measures the first thread's stack by this answer */
 	if (!to_pages((uintptr_t)a[0], (size_t)a[1], &first, &old) || !memory_is_mapped((uintptr_t)a[0], new <= old ? PAGE : old * PAGE))
 		return -EFAULT;
+	require(first >= heap.break_limit && first + old <= heap.pages);
 	const bool of_file = ramfs_map_overlaps((uintptr_t)a[0], old * PAGE);
 	if (new < old && of_file)
 		return ramfs_unmap((uintptr_t)a[0] + new * PAGE, (old - new) * PAGE) ? -EINVAL : a[0];
@@ -364,6 +373,7 @@ long sys_brk(const long *a)
 	if (wanted < heap.break_address && !shrink_break(wanted)) /* grown again, it must read as zero */
 		return (long)heap.break_address;
 	size_t page = (wanted - PROCESS_HEAP_VADDR + PAGE - 1) / PAGE;
+	require(page >= heap.break_first && page <= heap.break_limit);
 	heap.used_count += page - heap.break_page;
 	heap.break_page = page;
 	return (long)(heap.break_address = wanted);

@@ -27,6 +27,7 @@ long __syscall_cp_asm(volatile int *cancelled, long n, long a, long b, long c, l
 
 	if (*cancelled)
 		return __cancel();
+	require(!self->cancel);
 	self->cancel = cancelled;
 	if (!cancel_offset)
 		learn_offset(cancelled);

@@ -73,6 +73,7 @@ static void pipe_close(struct file *file)
 	struct pipe_end *end = (struct pipe_end *)file;
 	struct pipe *p = end->pipe;
 
+	require(p->reader == end || p->writer == end);
 	if (p->reader == end)
 		p->reader = 0;
 	else

@@ -51,12 +51,17 @@ bool platform_is_touched(uintptr_t address)
 
 const void *platform_files(void) { return (const void *)PROCESS_FILES_VADDR; }
 
-static struct ipc_buffer *buffer_of(unsigned index) { return (struct ipc_buffer *)PROCESS_IPC_VADDR + index; }
+static struct ipc_buffer *buffer_of(unsigned index)
+{
+	require(index < THREADS_MAX);
+	return (struct ipc_buffer *)PROCESS_IPC_VADDR + index;
+}
 
 static uint64_t tcb_of(unsigned index) { return index ? SLOT_TCB + index : PROCESS_SLOT_TCB; }
 
 static uint64_t slot_of(unsigned notification)
 {
+	require(notification < THREADS_MAX || notification == PLATFORM_NET);
 	return notification == PLATFORM_NET ? PROCESS_SLOT_WAKE : SLOT_NOTIFICATION + notification;
 }
 
@@ -116,6 +121,7 @@ static int make_ipc_frame(struct ipc_buffer *ipc, unsigned index)
 	const unsigned frame = index / PROCESS_IPC_BUFFERS;
 	int error;
 
+	require(frame < IPC_FRAMES);
 	if (made[frame])
 		return 0;
 	error = untyped_retype(ipc, PROCESS_SLOT_UNTYPED, OBJECT_FRAME_4K, 0, PROCESS_SLOT_CNODE, ipc_frame_of(index), 1);
@@ -147,6 +153,7 @@ int platform_thread_start(unsigned index, uintptr_t stack, uintptr_t tls,
 	struct ipc_buffer *ipc = buffer_of(thread_self()->index);
 	int error = 0;
 
+	require(index && index < THREADS_MAX && stack % 16 == 0);
 	if (made[index])
 		error = tcb_suspend(tcb_of(index)); /* it may be about to do so itself */
 	else if (!(error = make_tcb(ipc, index)))
@@ -186,6 +193,7 @@ static int manager_call(enum manager_request request, const char *text, size_t s
 	const size_t head = sizeof(words) - sizeof(words[0]);
 	size_t first = size < head ? size : head;
 
+	require(size <= MANAGER_BYTES);
 	memcpy(words + 1, text, first);
 	memcpy(ipc->words + MESSAGE_REGISTERS, text + first, size - first);
 	struct message m = { .info = message_info(request, 0, 1 + (unsigned)(size + 7) / 8) };

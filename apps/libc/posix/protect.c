@@ -25,6 +25,7 @@ long protection_rights(long prot)
 static long change_some(uint64_t page, uint64_t end, unsigned rights)
 {
 	while (page < end) {
+		require(page < end && end - page <= UINT32_MAX);
 		layer_unlock();
 		const int64_t done = platform_protect(page * PAGE, (end - page) * PAGE, rights);
 		layer_lock();
@@ -44,6 +45,7 @@ long protection_set(uintptr_t address, size_t pages, unsigned rights)
 	uint64_t next;
 	long error = 0;
 
+	require(address % PAGE == 0 && pages && layer_is_locked());
 	while (busy) {
 		layer_unlock();
 		platform_yield();

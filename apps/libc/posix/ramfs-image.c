@@ -47,6 +47,7 @@ static struct ramfs_node *node_make(const struct file_tree_entry *e)
 
 int ramfs_image_fill(struct ramfs_node *directory)
 {
+	require(S_ISDIR(directory->mode));
 	for (; directory->directory.entries; directory->directory.entry++, directory->directory.entries--) {
 		const uint32_t number = directory->directory.entry;
 

@@ -43,6 +43,7 @@ static bool is_pinned(const struct ramfs_node *node, size_t first, size_t last)
 
 static int mapping_add(struct ramfs_node *node, uintptr_t address, size_t offset, size_t size)
 {
+	require(address % PAGE == 0 && offset % PAGE == 0 && size && size % PAGE == 0);
 	struct mapping *m = layer_allocate(sizeof(*m));
 
 	if (!m)
@@ -77,6 +78,7 @@ static void mapping_drop(struct mapping **link)
 	struct mapping *m = *link;
 	struct ramfs_node *node = m->node;
 
+	require(node->mapped && node->opened);
 	*link = m->next;
 	layer_free(m);
 	node->mapped = is_pinned(node, 0, SIZE_MAX);
@@ -107,6 +109,7 @@ long ramfs_unmap(uintptr_t address, size_t size)
 	if (!m)
 		return -EINVAL;
 	const size_t before = address - m->address, after = m->size - before - size;
+	require(before + size <= m->size);
 	if (!before && !after) {
 		mapping_drop(link);
 		return 0;

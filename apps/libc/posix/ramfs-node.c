@@ -57,6 +57,7 @@ static int table_grow(struct ramfs_node *node, size_t needed)
 	layer_free(node->file.chunk);
 	node->file.chunk = table;
 	node->file.chunks = (uint32_t)count;
+	require(node->file.chunks >= needed);
 	return 0;
 }
 
@@ -66,6 +67,7 @@ static void chunk_free(struct ramfs_node *node, size_t i)
 
 	if (!pages)
 		return;
+	require(pages_held >= pages);
 	heap_unmap(node->file.chunk[i], pages);
 	node->file.chunk[i] = 0;
 	pages_held -= pages;
@@ -74,6 +76,7 @@ static void chunk_free(struct ramfs_node *node, size_t i)
 /* What is cut off reads as zero when the file grows again. */
 static void node_shrink(struct ramfs_node *node, size_t size)
 {
+	require(size <= node->size);
 	const size_t keep = size / RAMFS_CHUNK + (size % RAMFS_CHUNK != 0), last = size / RAMFS_CHUNK;
 
 	for (size_t i = keep; i < node->file.chunks; i++)
@@ -94,6 +97,7 @@ static void node_shrink(struct ramfs_node *node, size_t size)
 
 int ramfs_resize(struct ramfs_node *node, size_t size)
 {
+	require(S_ISREG(node->mode));
 	if (size <= node->size)
 		node_shrink(node, size);
 	node->size = size;
@@ -122,6 +126,7 @@ static const char *node_content(const struct ramfs_node *node, size_t offset, si
 
 ssize_t ramfs_read(const struct ramfs_node *node, void *buffer, size_t size, size_t offset)
 {
+	require(S_ISREG(node->mode));
 	if (offset >= node->size)
 		return 0;
 	if (size > node->size - offset)
@@ -142,6 +147,7 @@ static void chunk_replace(struct ramfs_node *node, size_t i, char *memory, size_
 {
 	const size_t begin = i * RAMFS_CHUNK, have = pages_of(node, i), image = node->file.image_size;
 
+	require(i < node->file.chunks && pages && pages >= have && pages <= CHUNK_PAGES);
 	if (have)
 		memcpy(memory, node->file.chunk[i], have * PAGE);
 	else if (begin < image)
@@ -159,6 +165,7 @@ static char *chunk_for(struct ramfs_node *node, size_t i, size_t end)
 	const size_t have = pages_of(node, i);
 	size_t pages = i || node->file.image_size ? CHUNK_PAGES : have ? have : 1;
 
+	require(end && end <= RAMFS_CHUNK);
 	while (pages * PAGE < end)
 		pages *= 2;
 	if (pages <= have)
@@ -174,6 +181,7 @@ int ramfs_row(struct ramfs_node *node, size_t first, size_t last, bool may_move,
 {
 	size_t have = 0, in_row = 0;
 
+	require(first <= last && S_ISREG(node->mode) && !node->read_only);
 	if (last > page_limit() / CHUNK_PAGES + node->file.image_size / RAMFS_CHUNK || table_grow(node, last + 1))
 		return -ENOMEM;
 	const size_t pages = (last - first + 1) * CHUNK_PAGES;
@@ -197,6 +205,7 @@ ssize_t ramfs_write(struct ramfs_node *node, const void *buffer, size_t size, si
 	const size_t most = page_limit() * PAGE + node->file.image_size;
 	size_t done = 0;
 
+	require(S_ISREG(node->mode) && !node->read_only);
 	if (!size)
 		return 0;
 	if (offset >= most)

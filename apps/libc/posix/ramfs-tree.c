@@ -44,6 +44,7 @@ static struct ramfs_node **bucket_of(const struct ramfs_node *directory, const c
 
 static void table_put(struct ramfs_node *node)
 {
+	require(node->parent && node != &root);
 	struct ramfs_node **at = bucket_of(node->parent, node->name, strlen(node->name));
 
 	node->same_hash = *at;
@@ -72,6 +73,7 @@ static void table_grow(void)
 
 void ramfs_link(struct ramfs_node *node, struct ramfs_node *directory)
 {
+	require(S_ISDIR(directory->mode) && !node->parent);
 	if (++linked > buckets)
 		table_grow();
 	node->parent = directory;
@@ -85,8 +87,11 @@ static void unlink_from_parent(struct ramfs_node *node)
 	struct ramfs_node *directory = node->parent;
 	struct ramfs_node **at = bucket_of(directory, node->name, strlen(node->name));
 
-	while (*at != node)
+	require(directory && node != &root && linked);
+	while (*at != node) {
+		require(*at);
 		at = &(*at)->same_hash;
+	}
 	*at = node->same_hash;
 	linked--;
 	list_remove(&node->in_directory);
@@ -95,6 +100,7 @@ static void unlink_from_parent(struct ramfs_node *node)
 
 int ramfs_child(struct ramfs_node *directory, const char *name, size_t length, struct ramfs_node **out)
 {
+	require(S_ISDIR(directory->mode));
 	int error = ramfs_image_fill(directory);
 
 	if (error)
@@ -153,6 +159,7 @@ static void free_name(const struct ramfs_node *node)
 
 int ramfs_create(struct ramfs_node *directory, const char *name, size_t length, uint32_t mode, struct ramfs_node **out)
 {
+	require(length && S_ISDIR(directory->mode));
 	char *own = copy_name(name, length);
 	struct ramfs_node *node = own ? ramfs_node_make(own, mode) : 0;
 
@@ -169,6 +176,7 @@ int ramfs_create(struct ramfs_node *directory, const char *name, size_t length, 
 
 int ramfs_move(struct ramfs_node *node, struct ramfs_node *directory, const char *name, size_t length)
 {
+	require(length && node->parent && !node->read_only);
 	char *own = copy_name(name, length);
 
 	if (!own)
@@ -195,6 +203,7 @@ static void destroy_unused(struct ramfs_node *node)
 
 void ramfs_unlink(struct ramfs_node *node)
 {
+	require(!S_ISDIR(node->mode) || list_is_empty(&node->directory.nodes));
 	ramfs_touch(node->parent);
 	unlink_from_parent(node);
 	destroy_unused(node);
@@ -202,6 +211,7 @@ void ramfs_unlink(struct ramfs_node *node)
 
 void ramfs_release(struct ramfs_node *node)
 {
+	require(node->opened);
 	node->opened--;
 	destroy_unused(node);
 }

@@ -78,6 +78,7 @@ static size_t put_entry(char *at, size_t room, const char *name, const struct ra
 
 	if (length > room)
 		return 0;
+	require(name_length && name_length < sizeof(entry->d_name));
 	memset(at, 0, length);
 	entry->d_ino = node->inode;
 	entry->d_off = (off_t)order;
@@ -174,6 +175,7 @@ int ramfs_open(struct ramfs_node *node, int flags, struct file **out)
 	file_init(&f->file, &ramfs_ops, (uint32_t)flags & (O_ACCMODE | O_APPEND | O_NONBLOCK));
 	f->file.ready = ALWAYS_READY;
 	f->node = node;
+	require(node->opened < UINT32_MAX && !node->special);
 	node->opened++;
 	if (flags & O_TRUNC && (flags & O_ACCMODE) != O_RDONLY)
 		truncate_file(&f->file, 0);

@@ -40,6 +40,7 @@ void resident_start(uintptr_t heap_base, uint64_t *unseen, size_t pages)
 
 void resident_unseen(size_t first, size_t count)
 {
+	require(first + count <= heap.words * WORD_PAGES);
 	for (size_t page = first; page < first + count; page++) {
 		heap.count += !(heap.unseen[page / WORD_PAGES] >> page % WORD_PAGES & 1);
 		heap.unseen[page / WORD_PAGES] |= 1ull << page % WORD_PAGES;
@@ -48,6 +49,7 @@ void resident_unseen(size_t first, size_t count)
 
 void resident_gone(size_t first, size_t count)
 {
+	require(first + count <= heap.words * WORD_PAGES && heap.count <= heap.words * WORD_PAGES);
 	for (size_t page = first; heap.count && page < first + count; page++) {
 		heap.count -= heap.unseen[page / WORD_PAGES] >> page % WORD_PAGES & 1;
 		heap.unseen[page / WORD_PAGES] &= ~(1ull << page % WORD_PAGES);
@@ -73,6 +75,7 @@ static bool stack_holds(uintptr_t address)
 static size_t region_scan(struct region *r, size_t empty)
 {
 	for (size_t left = r->words + 1; left && r->count && empty < LOOK_PAGES; left--) {
+		require(r->next / WORD_PAGES < r->words);
 		uint64_t *word = &r->unseen[r->next / WORD_PAGES];
 		uint64_t bits = *word & ~0ull >> (WORD_PAGES - 1 - r->next % WORD_PAGES);
 		while (bits && empty < LOOK_PAGES) {

@@ -83,6 +83,7 @@ long sys_sigaltstack(const long *a)
 
 static int wait_for_signal(struct signal_state *s, uint64_t deadline)
 {
+	require(!s->waits);
 	s->waits = true;
 	const int error = event_sleep(deadline);
 	s->waits = false;

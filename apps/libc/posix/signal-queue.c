@@ -11,6 +11,7 @@ static unsigned queued;
 
 static void remove_at(unsigned i)
 {
+	require(i < queued && queued <= QUEUE);
 	queued--;
 	memmove(&queue[i], &queue[i + 1], (queued - i) * sizeof(queue[0]));
 }
@@ -48,6 +49,7 @@ long signal_put(const struct pending_signal *p)
 			return 0;
 	if (queued == QUEUE)
 		return -EAGAIN;
+	require(p->number >= 1 && p->number <= SIGNALS && queued < QUEUE);
 	queue[queued++] = *p;
 	return 0;
 }

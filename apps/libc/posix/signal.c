@@ -22,7 +22,11 @@ long sys_getuid(const long *);
 struct signal_action signal_actions[SIGNALS + 1];
 static struct signal_state states[THREADS_MAX];
 
-struct signal_state *signal_state_of(const struct thread *thread) { return &states[thread->index]; }
+struct signal_state *signal_state_of(const struct thread *thread)
+{
+	require(thread->index < THREADS_MAX);
+	return &states[thread->index];
+}
 
 void signal_thread_start(const struct thread *thread, const struct thread *parent)
 {
@@ -53,6 +57,7 @@ static _Noreturn void end_by(int number)
 
 void signal_fill(siginfo_t *info, const struct pending_signal *p)
 {
+	require(p->number >= 1 && p->number <= SIGNALS);
 	memset(info, 0, sizeof(*info));
 	info->si_signo = p->number;
 	info->si_code = p->code;
@@ -66,6 +71,7 @@ bool signal_is_on_alternate(const struct signal_state *s, uintptr_t address) { r
 /* On another stack; `top` is aligned as before a call. */
 static void call_on(uintptr_t top, const struct signal_action *action, int number, siginfo_t *info, void *context)
 {
+	require(top % 16 == 0);
 	__asm__ volatile("mov %%rsp, %%rbx\n\t"
 	                 "mov %3, %%rsp\n\t"
 	                 "call *%4\n\t"
@@ -99,6 +105,7 @@ static void run_handler(struct thread *self, const struct pending_signal *p, uin
 	ucontext_t context;
 	siginfo_t info;
 
+	require(layer_is_locked() && has_handler(p->number) && !(s->blocked & SIGNAL_BIT(p->number)));
 	signal_fill(&info, p);
 	memset(&context, 0, sizeof(context));
 	context.uc_stack.ss_flags = s->alternate_size ? 0 : SS_DISABLE;
@@ -140,6 +147,7 @@ long signal_leave(long result)
 {
 	struct thread *self = thread_self();
 
+	require(layer_is_locked());
 	signal_deliver(self, signal_state_of(self)->blocked);
 	event_settle();
 	layer_unlock();
@@ -170,6 +178,7 @@ static long send_signal(const struct pending_signal *p)
 		end_by(p->number);
 	if (other && ((!blocked && !p->to->waits) || p->number == SIGTIMER || p->number == SIGSYNCCALL))
 		return -ENOSYS;
+	require(p->number >= 1 && p->number <= SIGNALS);
 	const long error = signal_put(p);
 	if (!error && (other || own->blocked & SIGNAL_BIT(p->number)))
 		event_notify();

@@ -117,6 +117,7 @@ static ssize_t pair_receive(struct file *file, struct msghdr *m, int flags)
 	for (size_t i = 0; i < (size_t)m->msg_iovlen && !e->read_shut; i++)
 		total += byte_ring_peek(e->in, total, m->msg_iov[i].iov_base, m->msg_iov[i].iov_len);
 	if (!(flags & MSG_PEEK)) {
+		require(total <= byte_ring_held(e->in));
 		e->in->tail += total;
 		pair_update(e->pair);
 	}
@@ -235,6 +236,7 @@ static void pair_close(struct file *file)
 		layer_free(p);
 		return;
 	}
+	require(p->open == 1 && e->peer && e->peer->peer == e);
 	e->peer->peer = 0;
 	update_one(e->peer);
 }

@@ -35,6 +35,7 @@ struct thread *thread_self(void)
 
 void thread_sleep(struct thread *self, uint64_t deadline)
 {
+	require(layer_is_locked() && self->index < thread_places);
 	layer_unlock();
 	platform_wait(self->index, deadline);
 	layer_lock();
@@ -64,6 +65,7 @@ static _Noreturn void thread_end(struct thread *self)
 {
 	int *clear = self->clear_tid;
 
+	require(layer_is_locked() && self->tid && !self->futex && !self->event_waiter);
 	event_leave();
 	if (clear) {
 		__atomic_store_n(clear, 0, __ATOMIC_RELEASE);
@@ -104,6 +106,7 @@ static int thread_create(void *function, void *stack, int flags, void *argument,
 		if (++t == threads + THREADS_MAX)
 			return -EAGAIN;
 	unsigned index = (unsigned)(t - threads);
+	require(layer_is_locked() && index <= thread_places);
 	if (index == thread_places)
 		thread_places++;
 	*t = (struct thread){ .tid = ++last_tid, .index = index, .tls = tls };

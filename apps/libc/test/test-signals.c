@@ -24,7 +24,8 @@ long sys_getuid(const long *);
 struct thread threads[THREADS_MAX] = { { .tid = 1, .index = 0 }, { .tid = 7, .index = 1 }, { .tid = 0, .index = 2 } };
 unsigned thread_places = 3;
 static struct thread *current = threads;
-static bool held, unsettled; /* unsettled: the network has run since event_settle(), or since the last sleep began */
+_Atomic int layer_held;
+static bool unsettled; /* unsettled: the network has run since event_settle(), or since the last sleep began */
 static int notified, interrupted, sleeps;
 static int (*on_sleep)(void);
 static jmp_buf ended;
@@ -32,7 +33,7 @@ static jmp_buf ended;
 struct thread *thread_self(void) { return current; }
 void event_settle(void)
 {
-	CHECK(held);
+	CHECK(layer_held);
 	unsettled = false;
 }
 
@@ -46,27 +47,27 @@ bool timespec_valid(const struct timespec *t) { return t->tv_nsec >= 0; }
 
 void layer_lock(void)
 {
-	CHECK(!held);
-	held = true;
+	CHECK(!layer_held);
+	layer_held = true;
 }
 
 void layer_unlock(void)
 {
-	CHECK(held && !unsettled);
-	held = false;
+	CHECK(layer_held && !unsettled);
+	layer_held = false;
 }
 
 _Noreturn long sys_exit_group(const long *a)
 {
-	CHECK(held);
-	held = false;
+	CHECK(layer_held);
+	layer_held = false;
 	longjmp(ended, (int)a[0]);
 }
 
 /* With the lock, as the real one; what the others do meanwhile is on_sleep()'s. */
 int event_sleep(uint64_t deadline)
 {
-	CHECK(held && ++sleeps < 10);
+	CHECK(layer_held && ++sleeps < 10);
 	layer_unlock();
 	const int error = on_sleep ? on_sleep() : 0;
 	layer_lock();
@@ -92,7 +93,7 @@ static uint64_t mask(void)
 
 static void note(int number, siginfo_t *info, void *context)
 {
-	CHECK(!held && number == info->si_signo);
+	CHECK(!layer_held && number == info->si_signo);
 	order[count++] = number;
 	seen = *info;
 	context_seen = context;
@@ -160,7 +161,7 @@ static void at_once(void)
 
 	start();
 	current->cancel = &word;
-	CHECK(install(SIGUSR1, SA_SIGINFO, B(SIGHUP) | B(SIGKILL)) == 0 && CALL(tkill, 1, SIGUSR1) == 0 && count == 1 && !held);
+	CHECK(install(SIGUSR1, SA_SIGINFO, B(SIGHUP) | B(SIGKILL)) == 0 && CALL(tkill, 1, SIGUSR1) == 0 && count == 1 && !layer_held);
 	CHECK(blocked == (B(SIGUSR1) | B(SIGHUP)) && of_context == 0 && mask() == 0 && !cancel_seen && current->cancel == &word);
 	CHECK(seen.si_code == SI_TKILL && seen.si_pid == 1 && seen.si_uid == 1000);
 	CHECK(CALL(kill, 1, SIGUSR1) == 0 && CALL(kill, 0, SIGUSR1) == 0 && CALL(kill, -1, SIGUSR1) == 0 && count == 4 && seen.si_code == SI_USER);

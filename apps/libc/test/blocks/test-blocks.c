@@ -41,21 +41,21 @@ static char *const heap = (char *)PROCESS_HEAP_VADDR;
 static uint32_t mapped[HEAP_PAGES]; /* how many pages the mapping has that begins here */
 static bool taken[HEAP_PAGES];      /* by a mapping, or by the page behind one */
 static unsigned locks, maps, unmaps, pages_mapped, pages_most = HEAP_PAGES;
-static bool locked;
+_Atomic int layer_held;
 
 const struct process_info *platform_info(void) { return &info; }
 
 void layer_lock(void)
 {
-	CHECK(!locked);
-	locked = true;
+	CHECK(!layer_held);
+	layer_held = true;
 	locks++;
 }
 
 void layer_unlock(void)
 {
-	CHECK(locked);
-	locked = false;
+	CHECK(layer_held);
+	layer_held = false;
 }
 
 static bool protection_fails;
@@ -72,7 +72,7 @@ static void *map(size_t pages, int byte)
 {
 	size_t first = 0, free = 0;
 
-	CHECK(locked && pages);
+	CHECK(layer_held && pages);
 	if (pages > HEAP_PAGES || pages_mapped + pages > pages_most)
 		return NULL;
 	for (size_t i = 0; i < HEAP_PAGES && free <= pages; i++) {
@@ -98,7 +98,7 @@ void heap_unmap(void *address, size_t pages)
 {
 	const size_t first = (size_t)((char *)address - heap) / PAGE;
 
-	CHECK(locked && mapped[first] == pages);
+	CHECK(layer_held && mapped[first] == pages);
 	mapped[first] = 0;
 	memset(taken + first, false, pages + 1);
 	pages_mapped -= (unsigned)pages;
@@ -361,6 +361,6 @@ int main(void)
 	aligned_blocks();
 	be_first(true);
 	aligned_blocks();
-	CHECK(!locked);
+	CHECK(!layer_held);
 	return 0;
 }
