@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
 #include <skerry/errors.h>
+#include <skerry/require.h>
 #include "mailbox.h"
 
 struct header {
@@ -19,11 +20,16 @@ static bool lost_harmful;
 
 static size_t padded_size(size_t size) { return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
 
-static size_t free_bytes(void) { return MAILBOX_SIZE - (tail - head); }
+static size_t free_bytes(void)
+{
+	require(tail - head <= MAILBOX_SIZE);
+	return MAILBOX_SIZE - (tail - head);
+}
 
 static void copy_in(const void *from, size_t size)
 {
 	size_t offset = tail % MAILBOX_SIZE, part = size < MAILBOX_SIZE - offset ? size : MAILBOX_SIZE - offset;
+	require(padded(size) <= free_bytes());
 	if (part)
 		memcpy(bytes + offset, from, part);
 	if (size > part)
@@ -34,6 +40,7 @@ static void copy_in(const void *from, size_t size)
 static void copy_out(void *to, size_t size)
 {
 	size_t offset = head % MAILBOX_SIZE, part = size < MAILBOX_SIZE - offset ? size : MAILBOX_SIZE - offset;
+	require(padded(size) <= tail - head);
 	memcpy(to, bytes + offset, part);
 	memcpy((uint8_t *)to + part, bytes, size - part);
 	head += (uint32_t)padded_size(size);
@@ -52,6 +59,7 @@ int mailbox_put(const struct mail *mail)
 	}
 	const struct header header = { .kind = (uint16_t)mail->kind, .type = mail->type, .cluster = mail->cluster,
 				       .size = (uint32_t)mail->size };
+	require(!mail->size || mail->body);
 	copy_in(&header, sizeof(header));
 	copy_in(mail->body, mail->size);
 	return 0;
@@ -64,6 +72,7 @@ bool mailbox_take(struct mail *mail)
 	if (head == tail)
 		return false;
 	copy_out(&header, sizeof(header));
+	require(header.size <= MESSAGE_SIZE_MAX);
 	copy_out(body, header.size);
 	*mail = (struct mail){ .kind = (enum mail_kind)header.kind, .type = header.type, .cluster = header.cluster,
 			       .body = body, .size = header.size };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <skerry/memory_control.h>
 #include <skerry/core_stubs.h>
+#include <skerry/require.h>
 #include "blocks.h"
 #include "memory.h"
 #include "memory-move.h"
@@ -22,8 +23,10 @@ static void record_put(uint32_t i)
 		return;
 	}
 	uint32_t *link = &single_records;
-	while (*link != (i ^ 1))
+	while (*link != (i ^ 1)) {
+		require(*link);
 		link = &block_at(*link)->next;
+	}
 	*link = block_at(i ^ 1)->next;
 	block_at(i)->state = block_at(i ^ 1)->state = BLOCK_FREE;
 	block_pair_put(i & ~1u);
@@ -34,6 +37,7 @@ static uint32_t record_take(void)
 {
 	uint32_t i = single_records;
 	if (i) {
+		require(i >= BLOCK_PAIRS && block_at(i)->state == BLOCK_NONE);
 		single_records = block_at(i)->next;
 		block_at(i)->state = BLOCK_TAKEN;
 		return i;
@@ -73,6 +77,7 @@ static int block_uproot(uint32_t i)
 static int give_block(uint32_t i, uint32_t cluster)
 {
 	unsigned bits = block_at(i)->bits;
+	require(bits >= MEMORY_PIECE_BITS && block_at(i)->state == BLOCK_TAKEN);
 	uint32_t slot = block_at(i)->slot;
 	int error = block_uproot(i);
 	if (!error)
@@ -99,6 +104,7 @@ uint32_t memory_free_pieces(void)
 /* The size of the next block for that many pieces: no larger than one call moves. */
 static unsigned largest_block(uint32_t pieces)
 {
+	require(pieces);
 	unsigned bits = MEMORY_PIECE_BITS + 31u - (unsigned)__builtin_clz(pieces);
 	return bits < MEMORY_MOVE_BITS_MAX ? bits : MEMORY_MOVE_BITS_MAX;
 }

@@ -26,12 +26,14 @@ static uint64_t total_bytes, free_bytes;
 
 struct block *block_at(uint32_t i)
 {
+	require(i < FIRST_RECORDS + chunk_count * CHUNK);
 	return i < FIRST_RECORDS ? &first_records[i] : &chunk[(i - FIRST_RECORDS) / CHUNK][(i - FIRST_RECORDS) % CHUNK];
 }
 
 void block_push(uint32_t i)
 {
 	struct block *b = block_at(i);
+	require(i && b->bits >= BITS_MIN && b->bits <= BITS_MAX);
 	b->state = BLOCK_FREE;
 	b->previous = 0;
 	b->next = free_list[b->bits];
@@ -44,6 +46,8 @@ void block_push(uint32_t i)
 static void block_unlink(uint32_t i)
 {
 	const struct block *b = block_at(i);
+	require(b->state == BLOCK_FREE && free_bytes >= 1ull << b->bits);
+	require(b->previous ? block_at(b->previous)->next == i : free_list[b->bits] == i);
 	if (b->previous)
 		block_at(b->previous)->next = b->next;
 	else
@@ -55,6 +59,7 @@ static void block_unlink(uint32_t i)
 
 void block_pair_put(uint32_t i)
 {
+	require(i >= PAIRS && i % 2 == 0);
 	block_at(i)->next = spare_pair;
 	spare_pair = i;
 	spare_count++;
@@ -65,6 +70,7 @@ uint32_t block_pair_take(void)
 	uint32_t i = spare_pair;
 	if (!i)
 		return 0;
+	require(spare_count);
 	spare_pair = block_at(i)->next;
 	spare_count--;
 	return i;
@@ -91,14 +97,23 @@ void memory_give_records(void *memory)
 {
 	if (chunk_count == CHUNKS_MAX)
 		return;
+	require(memory);
 	uint32_t first = FIRST_RECORDS + chunk_count * (uint32_t)CHUNK;
 	chunk[chunk_count++] = memory;
 	for (uint32_t i = 0; i < CHUNK; i += 2)
 		block_pair_put(first + i);
 }
 
-uint32_t block_free(unsigned bits) { return free_list[bits]; }
-void memory_total_change(int64_t bytes) { total_bytes += (uint64_t)bytes; }
+uint32_t block_free(unsigned bits)
+{
+	require(bits <= BITS_MAX);
+	return free_list[bits];
+}
+void memory_total_change(int64_t bytes)
+{
+	require(bytes >= 0 || total_bytes >= (uint64_t)-bytes);
+	total_bytes += (uint64_t)bytes;
+}
 
 uint64_t memory_total(void) { return total_bytes; }
 uint64_t memory_free(void) { return free_bytes; }
@@ -107,6 +122,7 @@ uint64_t memory_free(void) { return free_bytes; }
 static uint32_t block_split(uint32_t i, int *error)
 {
 	struct block *b = block_at(i);
+	require(b->state == BLOCK_TAKEN && b->bits > BITS_MIN);
 	uint32_t before = owner_set(OWNER_MANAGER);
 	int halves = spare_pair ? slots_take_for_objects(2) : -SKERRY_NO_RESOURCE;
 	owner_set(before);
@@ -129,6 +145,7 @@ void block_release(uint32_t i)
 {
 	for (;;) {
 		const struct block *b = block_at(i), *other = block_at(i ^ 1);
+		require(b->state != BLOCK_FREE && b->state != BLOCK_NONE);
 		if (!b->parent || other->state != BLOCK_FREE || cnode_revoke(ROOT_SLOT_CNODE, block_at(b->parent)->slot)) {
 			block_push(i);
 			return;
@@ -148,6 +165,7 @@ static void block_hold(uint32_t i)
 	block_at(i)->next = 0;
 	if (owner == OWNER_MANAGER)
 		return;
+	require(owner < OWNERS);
 	if (held[owner].first)
 		block_at(held[owner].last)->next = i;
 	else
@@ -193,6 +211,7 @@ static void return_blocks(uint32_t owner)
 {
 	uint32_t next;
 	for (uint32_t i = held[owner].first; i; i = next) {
+		require(block_at(i)->state == BLOCK_TAKEN);
 		next = block_at(i)->next;
 		int error = cnode_revoke(ROOT_SLOT_CNODE, block_at(i)->slot);
 		if (error)
@@ -204,6 +223,7 @@ static void return_blocks(uint32_t owner)
 
 void memory_return(uint32_t owner)
 {
+	require(owner != OWNER_MANAGER && owner < OWNERS && owner != owner_now());
 	return_blocks(owner);
 	slots_return(owner);
 }
@@ -235,6 +255,7 @@ static unsigned object_bits(enum skerry_object type, unsigned size_bits)
 /* Fills `count` slots from `first` with objects out of `untyped`, which has room for them. */
 static int block_retype(int untyped, enum skerry_object type, unsigned size_bits, int first, uint32_t count)
 {
+	require(untyped > 0 && first > 0);
 	uint32_t most = RETYPE_BYTES >> object_bits(type, size_bits);
 	if (most > RETYPE_BATCH)
 		most = RETYPE_BATCH;
@@ -313,6 +334,7 @@ int memory_commit(struct memory_reserve *reserve, int first, uint32_t count)
 	while (count) {
 		require(reserve->block);
 		const struct block *b = block_at(reserve->block);
+		require(b->state == BLOCK_TAKEN && reserve->used <= 1ull << b->bits);
 		uint64_t left = ((1ull << b->bits) - reserve->used) >> bits;
 		uint32_t now = left < count ? (uint32_t)left : count;
 		if (!now) {

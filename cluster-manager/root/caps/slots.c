@@ -21,6 +21,7 @@ static uint64_t steps;
 
 uint32_t owner_set(uint32_t next)
 {
+	require(next < OWNERS);
 	uint32_t before = owner;
 	owner = next;
 	return before;
@@ -32,6 +33,7 @@ void slots_init(void)
 {
 	lowest = ROOT->first_free_slot;
 	slot_count = 1u << ROOT->cnode_bits;
+	require(lowest > NO_SLOT && lowest < slot_count);
 	free_count = slot_count - lowest;
 }
 
@@ -53,6 +55,7 @@ uint32_t slots_free(void) { return free_count; }
 /* The first of `count` free slots in a row; slot_count: there are none. The first that fit, so that free ones stay together. */
 static uint32_t slots_find(uint32_t count)
 {
+	require(count && lowest <= slot_count);
 	if (!table)
 		return count <= slot_count - lowest ? lowest : slot_count;
 	while (lowest < slot_count && table[lowest] != NOBODY)
@@ -89,6 +92,7 @@ static int slots_mark(uint32_t count, uint32_t flag)
 		return -SKERRY_NO_RESOURCE;
 	for (uint32_t i = 0; table && i < count; i++)
 		link_slot(first + i, flag);
+	require(first + count <= slot_count && count <= free_count);
 	if (first == lowest)
 		lowest += count;
 	free_count -= count;
@@ -116,6 +120,7 @@ static void set_free(uint32_t slot)
 /* Takes an owner's slots from `first` up to `end` out of its list. */
 static void unlink_slots(uint32_t of, uint32_t first, uint32_t end)
 {
+	require(of != OWNER_MANAGER && of < OWNERS && first < end);
 	uint32_t before = NO_SLOT;
 	for (uint32_t i = list[of].first; i != NO_SLOT; i = following[i]) {
 		steps++;
@@ -135,6 +140,7 @@ void slots_give(int first, uint32_t count)
 {
 	if (!table)
 		return; /* halves that were joined before the table was there: they stay the manager's */
+	require(first > NO_SLOT && (uint32_t)first + count <= slot_count);
 	for (uint32_t i = (uint32_t)first; i < (uint32_t)first + count; i++) {
 		uint32_t of = owner_of(i);
 		if (of != OWNER_MANAGER && (i == (uint32_t)first || owner_of(i - 1) != of))

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <skerry/require.h>
 #include "memory.h"
 #include "root.h"
 #include "signs.h"
@@ -16,6 +17,7 @@ static int make_table(int vspace)
 
 int vspace_map(int vspace, int frame, uint64_t address, unsigned rights, unsigned attributes)
 {
+	require(frame > 0 && address % SIZE_4K == 0);
 	for (;;) {
 		int error = frame_map(IPC, (uint64_t)frame, (uint64_t)vspace, address, rights, attributes);
 		if (error != -SKERRY_MISSING_TABLE)
@@ -32,6 +34,7 @@ int vspace_map(int vspace, int frame, uint64_t address, unsigned rights, unsigne
 int vspace_map_range(int vspace, int first_frame, uint32_t count, uint64_t frame_size, uint64_t address,
 		     unsigned rights, unsigned attributes)
 {
+	require(frame_size == SIZE_4K || frame_size % SIZE_2M == 0);
 	for (uint32_t i = 0; i < count; i++) {
 		int error = vspace_map(vspace, first_frame + (int)i, address + i * frame_size, rights, attributes);
 		if (error)
@@ -69,12 +72,14 @@ void *window_open(int first_frame, uint32_t count)
 
 void window_close(void)
 {
+	require(window.count && window.count <= WINDOW_FRAMES);
 	vspace_unmap_range(window.first_frame, window.count);
 	window.count = 0;
 }
 
 void *window_large(int frame, unsigned place)
 {
+	require(place < 2);
 	const uint64_t address = WINDOW_VADDR + (1 + place) * (uint64_t)SIZE_2M; /* behind the other window */
 	return vspace_map(ROOT_SLOT_VSPACE, frame, address, RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK) ? NULL : (void *)address;
 }
@@ -83,6 +88,7 @@ void *own_memory(uint64_t size)
 {
 	static uint64_t next = OWN_VADDR;
 	uint32_t count = (uint32_t)((size + SIZE_4K - 1) / SIZE_4K);
+	require(size && size <= (uint64_t)UINT32_MAX * SIZE_4K);
 	uint64_t address = next;
 	uint32_t before = owner_set(OWNER_MANAGER);
 	int frames = memory_frames(OBJECT_FRAME_4K, count);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
+#include <skerry/require.h>
 #include "channel.h"
 #include "channel-state.h"
 #include "channel-memory.h"
@@ -29,6 +30,7 @@ static uint32_t next_channel;  /* the one whose turn to be received from it is *
 /* With the peer of generation c->seen. */
 static void start_rings(struct channel *c)
 {
+	require(c->seen && c->generation);
 	uint64_t position = channel_position(c->generation, c->seen);
 	c->out = ring_producer_at(c->ring_out, CHANNEL_SLOTS, position);
 	c->in = ring_consumer_at(c->ring_in, CHANNEL_SLOTS, position);
@@ -99,6 +101,7 @@ static int channel_enqueue(struct channel *c, uint16_t type, const void *body, s
 		return -SKERRY_PEER_DOWN;
 	if (size > MESSAGE_SIZE_MAX)
 		return -SKERRY_BAD_ARGUMENT;
+	require(c->queue_tail - c->queue_head <= QUEUE && kept < QUEUE);
 	if (pieces + kept > QUEUE - (c->queue_tail - c->queue_head)) {
 		if (!c->dropped++)
 			console_print("the queue to cluster %u is full: messages are lost", c->peer);
@@ -112,6 +115,7 @@ static int channel_enqueue(struct channel *c, uint16_t type, const void *body, s
 static void send_queue(struct channel *c)
 {
 	bool sent = false;
+	require(c->queue_tail - c->queue_head <= QUEUE);
 	while (c->state == LINK_UP && c->queue_head != c->queue_tail) {
 		void *slot = ring_reserve(&c->out);
 		if (!slot) {
@@ -164,6 +168,7 @@ static bool may_say(struct channel *c)
 		c->said_since = now;
 		c->said = 0;
 	}
+	require(c->said <= SAY_LINES);
 	if (c->said == SAY_LINES)
 		return false;
 	c->said++;
@@ -200,6 +205,7 @@ static void channel_summarise(struct channel *c)
 
 static void link_lose(struct channel *c, const char *text)
 {
+	require(c->state != LINK_DEAD);
 	c->state = LINK_DEAD;
 	c->queue_head = c->queue_tail;
 	const struct mail mail = { .kind = MAIL_PEER_LOST, .cluster = c->peer, .body = text, .size = strlen(text) + 1 };
@@ -231,6 +237,7 @@ bool channel_lose(uint32_t cluster, const char *text)
 static void put_in_mailbox(const struct channel *c)
 {
 	const struct assembly *a = c->assembly;
+	require(a->total <= MESSAGE_SIZE_MAX);
 	const struct mail mail = { .kind = MAIL_PEER, .type = a->type, .cluster = c->peer, .body = a->body, .size = a->total };
 	mailbox_put(&mail);
 }
@@ -369,7 +376,9 @@ bool channels_work(void)
 	while (budget && empty < channel_count && mailbox_has_room(WORK_ROOM, WORK_SHARE)) {
 		struct channel *c = &channel[next_channel];
 		uint32_t share = budget < WORK_SHARE ? budget : WORK_SHARE;
+		require(next_channel < channel_count && share <= WORK_SHARE);
 		uint32_t taken = channel_drain(c, share);
+		require(taken <= share);
 		send_queue(c);
 		next_channel = (next_channel + 1) % channel_count;
 		budget -= taken;

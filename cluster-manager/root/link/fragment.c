@@ -5,6 +5,7 @@
 
 static size_t piece_size(size_t total, size_t offset)
 {
+	require(offset <= total && total <= MESSAGE_SIZE_MAX);
 	size_t left = total - offset;
 	return left < FRAGMENT_DATA ? left : FRAGMENT_DATA;
 }
@@ -30,6 +31,7 @@ enum assembly_state fragment_join(struct assembly *a, const struct fragment *f)
 	}
 	size_t size = piece_size(a->total, f->offset);
 	memcpy(a->body + f->offset, f->data, size);
+	require(f->offset + size <= sizeof(a->body));
 	a->received = (uint16_t)(a->received + size);
 	if (a->received < a->total)
 		return ASSEMBLY_MORE;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdatomic.h>
+#include <skerry/require.h>
 #include "channel.h"
 #include "memory.h"
 #include "root.h"
@@ -44,6 +45,7 @@ void timer_init(int wake_with_timer_badge)
 		manager_panic("no memory for the timer thread");
 	quiet = (uint64_t)notification;
 	wake = (uint64_t)wake_with_timer_badge;
+	require(quiet && wake && quiet != wake);
 	/*
 	 * Above the main thread. At the same priority the heartbeat would take turns with it: while the main thread
 	 * starts programs, each of its kernel entries waits for the lock, and on a busy host the heartbeat would come too

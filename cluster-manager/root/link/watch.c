@@ -3,6 +3,7 @@
 #include <skerry/cluster_control.h>
 #include <skerry/format.h>
 #include <skerry/ledger_read.h>
+#include <skerry/require.h>
 #include "channel.h"
 #include "mailbox.h"
 #include "map.h"
@@ -58,6 +59,7 @@ void watch_init(void)
 		const struct map_cluster *c = map_cluster(map, ROOT->ledger[i].cluster);
 		if (!c)
 			continue;
+		require(watched_count < count - 1);
 		struct watched *w = &watched[watched_count++];
 		w->ledger = &ledger[i];
 		w->cluster = c->number;
@@ -84,6 +86,7 @@ static bool is_silent(const struct counter *c, uint64_t now, uint32_t ms)
 
 static void watch_conclude(struct watched *w, enum watch_reason reason, uint32_t core, uint64_t silence)
 {
+	require(reason != WATCH_ALIVE && (core == WATCH_NO_CORE || reason == WATCH_PANIC || core < BOOT_MAX_CPUS));
 	struct watch_verdict *v = &w->verdict;
 	v->reason = reason;
 	v->core = core;
@@ -189,6 +192,7 @@ static bool watch_check(struct watched *w, uint64_t now)
 	w->manager_started |= atomic_load_explicit(&l->manager.magic, memory_order_relaxed) == LEDGER_MAGIC;
 	counter_check(&w->timer, &l->manager.ticks, now);
 	counter_check(&w->manager, &l->manager.passes, now);
+	require(!w->is_lost && w->present);
 	if (!is_any_silent(w, now))
 		return false;
 	fell_silent(w, now);

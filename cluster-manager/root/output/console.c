@@ -3,6 +3,7 @@
 #include <string.h>
 #include <skerry/console.h>
 #include <skerry/format.h>
+#include <skerry/require.h>
 #include "console.h"
 #include "map.h"
 #include "message.h"
@@ -53,6 +54,7 @@ void console_line(uint32_t cluster, uint32_t application, const char *line, size
 	else
 		text_format(&t, "%c[manager %u] ", CONSOLE_MANAGER, cluster);
 	put_printable(&t, line, length);
+	require(t.length < sizeof(buffer));
 	buffer[t.length++] = '\n';
 	output_put(OUTPUT_CONSOLE, buffer, t.length);
 }

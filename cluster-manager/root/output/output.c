@@ -2,6 +2,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <skerry/process.h>
+#include <skerry/require.h>
 #include "memory.h"
 #include "output.h"
 #include "root.h"
@@ -56,6 +57,7 @@ static bool write_some(struct lane *lane)
 	uint32_t count = lane_waiting(lane);
 	if (!count)
 		return false;
+	require(count <= LANE_SIZE);
 	if (lane->port && !serial_ready(lane->port) && lane->busy++ < STUCK)
 		return false;
 	lane->busy = 0;
@@ -110,6 +112,7 @@ static uint64_t make_notification(void)
 
 void output_start(int wake_slot, bool (*is_taken)(void))
 {
+	require(thread < 0 && wake_slot > 0);
 	is_console_taken = is_taken;
 	work = make_notification();
 	pause = make_notification();
@@ -140,10 +143,12 @@ static void output_prioritise(unsigned priority)
 void output_put(enum output_lane which, const char *bytes, size_t length)
 {
 	struct lane *lane = &lanes[which == OUTPUT_RESULTS && !lanes[which].port ? OUTPUT_CONSOLE : which];
+	require(which < OUTPUT_LANES);
 	bool waited = false;
 	while (length) {
 		uint32_t put = atomic_load_explicit(&lane->put, memory_order_relaxed);
 		size_t room = LANE_SIZE - lane_waiting(lane), offset = put % LANE_SIZE;
+		require(room <= LANE_SIZE);
 		size_t part = length < room ? length : room;
 		if (part > LANE_SIZE - offset)
 			part = LANE_SIZE - offset;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
 #include <skerry/console.h>
+#include <skerry/require.h>
 #include "console.h"
 #include "map.h"
 #include "output.h"
@@ -40,6 +41,7 @@ struct text *results_begin(const char *event)
 
 void results_application(struct text *t, uint32_t application)
 {
+	require(application < map->application_count);
 	const struct map_application *a = &map->application[application];
 	text_format(t, ",\"app\":");
 	text_json_string(t, a->name);
@@ -51,6 +53,7 @@ static void text_finish(struct text *t)
 {
 	if (t->truncated)
 		t = results_begin("too-long");
+	require(t->length + 2 <= sizeof(line));
 	t->data[t->length++] = '}';
 	t->data[t->length++] = '\n';
 }
@@ -66,6 +69,7 @@ void results_keep(struct text *t)
 	text_finish(t);
 	if (t->length > sizeof(kept) - kept_length)
 		results_flush();
+	require(t->length <= sizeof(kept) - kept_length);
 	memcpy(kept + kept_length, t->data, t->length);
 	kept_length += t->length;
 }

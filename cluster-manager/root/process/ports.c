@@ -2,6 +2,7 @@
 #include <string.h>
 #include <skerry/channel.h>
 #include <skerry/port.h>
+#include <skerry/require.h>
 #include "bells.h"
 #include "channel-memory.h"
 #include "homes.h"
@@ -159,6 +160,7 @@ void ports_init(void)
 /* Doorbell `bell` of the port's channel shall signal a notification with this badge, in all lives of its holder. */
 static int port_listen(struct port *p, unsigned bell, unsigned core, int notification, uint64_t badge)
 {
+	require(p->exists && p->channel >= 0 && bell && bell < 256);
 	if (p->listens)
 		return 0;
 	uint32_t before = owner_set(OWNER_MANAGER);
@@ -175,6 +177,7 @@ static int port_listen(struct port *p, unsigned bell, unsigned core, int notific
 /* This end's frames, from `address` on in its program. */
 static int map_end(struct port *p, enum port_direction out, int vspace, uint64_t address)
 {
+	require(p->exists && !p->open[out]);
 	p->open[out] = true;
 	return vspace_map_range(vspace, out == PORT_TO_SWITCH ? p->frames : p->switch_frames, PORT_FRAMES, SIZE_4K, address,
 				RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK);
@@ -257,6 +260,7 @@ static void describe_routes(uint32_t application, struct process_info *info)
 		const struct map_application *a = &map->application[i];
 		if (!a->ipv4 || !map_has_port(a) || switch_of(i)->port_of != (int)application)
 			continue;
+		require(info->route_count < PROCESS_MAX_PORTS);
 		struct process_route *route = &info->route[info->route_count++];
 		*route = (struct process_route){ .port = (uint16_t)port[a->port_of].index, .ipv4 = a->ipv4 };
 		memcpy(route->mac, a->mac, sizeof(a->mac));
@@ -284,6 +288,7 @@ void port_end_close(int epochs, enum port_direction side)
 static void close_end(uint32_t application, enum port_direction out)
 {
 	struct port *p = &port[application];
+	require(p->exists && p->epochs > 0);
 	if (p->open[out])
 		vspace_unmap_range(out == PORT_TO_SWITCH ? p->frames : p->switch_frames, PORT_FRAMES);
 	p->open[out] = false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
 #include <skerry/core_set_stubs.h>
+#include <skerry/require.h>
 #include "cables.h"
 #include "console.h"
 #include "cores.h"
@@ -38,6 +39,7 @@ uint64_t process_committed(uint32_t application)
 	const struct process *p = &process[application];
 	uint64_t promised = (uint64_t)p->stack.count * p->stack.frame_size + (uint64_t)p->heap.count * p->heap.frame_size +
 			    (uint64_t)p->table_count * SIZE_4K;
+	require(application < map->application_count);
 	uint64_t kept = p->stack.kept + p->heap.kept + (p->shield ? (uint64_t)p->shield->split_count * SIZE_4K : 0);
 	return p->memory - (p->memory ? promised - kept : 0);
 }
@@ -48,6 +50,7 @@ bool process_touches(uint32_t application, uint64_t address, unsigned needed)
 	struct promise *promised = promise_has(&p->heap, address) ? &p->heap : promise_has(&p->stack, address) ? &p->stack : NULL;
 	if (!promised)
 		return false;
+	require(p->started && owner_now() == OWNER_MANAGER);
 	uint32_t before = owner_set(owner_application(application));
 	bool may = !(needed & RIGHT_EXECUTE);
 	int error = 0;
@@ -302,6 +305,7 @@ int process_start(uint32_t application)
 	struct process *p = &process[application];
 	struct thread_registers registers = { 0 };
 	const char *step = "";
+	require(application < map->application_count && !p->started && owner_now() == OWNER_MANAGER);
 	reserve_records(&map->application[application]);
 	const uint32_t kept = elf_kept();
 	uint64_t before = memory_free();
@@ -325,6 +329,7 @@ int process_start(uint32_t application)
 void process_kill(uint32_t application)
 {
 	struct process *p = &process[application];
+	require(p->started && p->tcb > 0);
 	tcb_suspend((uint64_t)p->tcb);
 	cnode_revoke(ROOT_SLOT_CNODE, (uint64_t)p->own_memory); /* threads that it made itself */
 	give_back(application);

@@ -22,6 +22,7 @@ int promise_table_make(struct promise_table *t, int vspace, uint64_t heap)
 
 int promise_note(const struct promise_table *t, uint64_t bit)
 {
+	require(t->pages > 0);
 	uint64_t *page = window_open(t->pages + (int)(bit / PAGE_BITS), 1);
 	if (!page)
 		return -SKERRY_NO_MEMORY;
@@ -68,6 +69,7 @@ int promise_commit(struct promise *p, uint32_t group)
 
 int promise_map(const struct promise *p, int vspace, const struct promise_table *t, uint32_t group, unsigned rights)
 {
+	require(group < p->count / p->step);
 	uint32_t frame = group * p->step;
 	int error = vspace_map_range(vspace, p->first + (int)frame, p->step, p->frame_size, p->address + frame * p->frame_size,
 				     rights, CACHE_WRITE_BACK);
@@ -76,6 +78,7 @@ int promise_map(const struct promise *p, int vspace, const struct promise_table 
 
 int promise_tables(struct promise *p, int vspace, const struct promise_table *t)
 {
+	require(p->count && !p->kept);
 	uint64_t size = (uint64_t)p->count * p->frame_size;
 	int error = promise_commit(p, 0);
 	for (uint64_t at = size > TABLE_REACH ? (size - 1) & -TABLE_REACH : 0; !error && at; at -= TABLE_REACH) {

@@ -45,6 +45,7 @@ static int part_make(struct process *p, struct split *s, unsigned part)
 	int error = memory_retype(p->heap.unit + (int)s->step, OBJECT_FRAME_4K, s->first + (int)part * PART_PAGES, PART_PAGES);
 	if (error)
 		return error;
+	require(!(s->made >> part & 1));
 	s->made |= 1ull << part;
 	p->heap.kept += PROCESS_STACK_STEP;
 	return 0;
@@ -89,6 +90,7 @@ static const uint64_t *take_content(struct process *p, uint32_t step, int *error
 	if (content)
 		memcpy(copy, content, SIZE_2M);
 	*error = content ? cnode_revoke(ROOT_SLOT_CNODE, (uint64_t)(p->heap.unit + (int)step)) : -SKERRY_NO_MEMORY;
+	require(p->heap.kept >= SIZE_2M);
 	p->heap.kept -= SIZE_2M;
 	sign_pass();
 	return copy;
@@ -131,6 +133,7 @@ static int take_unit(struct process *p, uint32_t step, const uint64_t **content)
 static int split_build(struct process *p, struct split *s, const uint64_t *content)
 {
 	const uint32_t number = p->shield->split_count;
+	require(number < p->table_count && number < PROCESS_SPLITS);
 	const uint64_t word = (PROCESS_TOUCHED_SPLITS + 128 * (uint64_t)number) / 64;
 	int error = memory_commit(&p->tables, p->table + (int)number, 1);
 	if (!error)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <elf.h>
 #include <string.h>
+#include <skerry/require.h>
 #include "map.h"
 #include "memory.h"
 #include "root.h"
@@ -29,6 +30,7 @@ static uint64_t address_of(const struct builder *b) { return PROCESS_STACK_TOP -
 /* The address in the program, or 0 when there is no room. */
 static uint64_t stack_push(struct builder *b, const void *bytes, uint64_t size)
 {
+	require(b->top <= ARGUMENT_BYTES);
 	if (size > b->top)
 		return 0;
 	b->top -= size;
@@ -72,6 +74,7 @@ static int stack_build(struct builder *b, const struct map_application *a, const
 	uint64_t size = 8 + (argc + 1) * 8 + (variables + 1) * 8 + sizeof(auxv);
 	if (!random_address || size + 16 > b->top)
 		return -SKERRY_BAD_ARGUMENT;
+	require(argc && argc <= MAP_MAX_ARGUMENTS && variables <= MAP_MAX_VARIABLES);
 	b->top = ((b->top - size) & ~15ull) + size;
 	stack_push(b, auxv, sizeof(auxv));
 	stack_push(b, envp, (variables + 1) * 8);

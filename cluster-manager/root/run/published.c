@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <skerry/require.h>
 #include "listeners.h"
 #include "map.h"
 #include "published.h"
@@ -11,6 +12,7 @@ static struct published {
 
 void published_new_life(uint32_t application)
 {
+	require(application < MAP_MAX_APPLICATIONS);
 	const int peer = sockets_peer(application);
 	published[application] = (struct published){ 0 };
 	if (peer >= 0)

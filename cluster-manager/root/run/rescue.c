@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <skerry/cluster_control.h>
 #include <skerry/format.h>
+#include <skerry/require.h>
 #include "channel.h"
 #include "console.h"
 #include "loss.h"
@@ -41,7 +42,11 @@ struct rescue {
 
 static struct rescue rescue[BOOT_MAX_CLUSTERS]; /* in the order of ROOT->controlled */
 
-static uint32_t number_of(const struct rescue *r) { return ROOT->controlled[r - rescue]; }
+static uint32_t number_of(const struct rescue *r)
+{
+	require(r >= rescue && r - rescue < (long)ROOT->controlled_count);
+	return ROOT->controlled[r - rescue];
+}
 
 static struct rescue *rescue_find(uint32_t cluster)
 {
@@ -103,6 +108,7 @@ static void give_up(struct rescue *r, bool stuck, const char *text)
 	struct note_down note = { .cluster = number_of(r), .is_stuck = stuck };
 	struct text t = TEXT(note.text);
 	text_format(&t, "%s", text);
+	require(!r->is_down || r->is_lost);
 	r->is_lost = false;
 	r->is_down = true;
 	console_print("cluster %u stays down: %s", number_of(r), text);
@@ -210,6 +216,7 @@ static void look_at_claim(struct rescue *r, uint64_t word)
 
 static void fence_again(struct rescue *r, const char *text)
 {
+	require(r->fences <= FENCES && r->claimed_at);
 	if (r->fences < FENCES) {
 		rescue_step(r, CLUSTER_FENCE);
 		r->fences++;
@@ -261,6 +268,7 @@ static void await_boot(struct rescue *r, uint64_t word)
 static void rescue_poll(struct rescue *r)
 {
 	uint64_t word = read_word(r);
+	require(r->is_lost);
 	r->ticks++;
 	if (word != r->word)
 		restart_wait(r);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <skerry/require.h>
 #include "run-machine.h"
 
 static const char TOO_OFTEN[] = "an application ended too often and stays down";
@@ -12,6 +13,7 @@ struct step {
 
 static void step_act(const struct step *s, enum run_action_kind kind, uint32_t value)
 {
+	require(s->actions->count < RUN_MAX_ACTIONS);
 	if (s->actions->count < RUN_MAX_ACTIONS)
 		s->actions->action[s->actions->count++] = (struct run_action){ kind, value };
 }
@@ -20,6 +22,7 @@ static void step_act(const struct step *s, enum run_action_kind kind, uint32_t v
 
 static void application_gone(const struct step *s, uint32_t i, uint32_t status)
 {
+	require(i < s->map->application_count && s->run->application[i].state != APPLICATION_ENDED);
 	s->run->application[i].state = APPLICATION_ENDED;
 	s->run->application[i].status = status;
 	step_act(s, RUN_GONE, i);
@@ -100,6 +103,7 @@ static void check_barrier(const struct step *s)
 	if (next == UINT32_MAX)
 		return;
 	if (lowest >= next) {
+		require(next > s->run->released);
 		s->run->released = next;
 		step_act(s, RUN_RELEASE, next);
 		return;
@@ -141,6 +145,7 @@ static bool step_restart(const struct step *s, struct run_event event, bool fail
 {
 	struct run_application *a = &s->run->application[event.subject];
 	enum map_restart policy = s->map->application[event.subject].restart;
+	require(a->state == APPLICATION_STARTED);
 	if (s->run->phase != RUN_GOING || policy == MAP_RESTART_NEVER || (policy == MAP_RESTART_ON_FAILURE && !failed))
 		return false;
 	if (event.spent) {
@@ -186,6 +191,7 @@ static bool may_start(const struct step *s, uint32_t i, bool *never)
 /* Its cluster is lost: it waits until that has started again. */
 static bool is_away(const struct run *run, const struct cluster_map *map, uint32_t i)
 {
+	require(i < map->application_count);
 	for (uint32_t c = 0; c < map->cluster_count; c++)
 		if (map->cluster[c].number == map->application[i].cluster)
 			return run->cluster[c].away;
@@ -236,6 +242,7 @@ static void on_away(const struct step *s, uint32_t place)
 
 static void on_booted(const struct step *s, uint32_t place)
 {
+	require(place < s->map->cluster_count);
 	s->run->cluster[place].absent = false;
 	if (!s->run->cluster[place].away)
 		return;
@@ -248,6 +255,7 @@ static void on_booted(const struct step *s, uint32_t place)
 
 static void on_lost(const struct step *s, uint32_t place)
 {
+	require(place < s->map->cluster_count);
 	s->run->cluster[place].absent = true;
 	s->run->cluster[place].away = false;
 	for (uint32_t i = 0; i < s->map->application_count; i++)
@@ -286,6 +294,7 @@ static void on_recounted(const struct step *s, uint32_t place, uint32_t released
 static void on_recalled(const struct step *s, struct run_event event)
 {
 	struct run_application *a = &s->run->application[event.subject];
+	require(a->state == APPLICATION_WAITING && is_away(s->run, s->map, event.subject));
 	bool runs = event.kind == RUN_EVENT_RUNS;
 	*a = (struct run_application){ .state = APPLICATION_ENDED, .status = event.value };
 	if (runs)

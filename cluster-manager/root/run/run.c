@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <skerry/require.h>
 #include "channel.h"
 #include "clusters.h"
 #include "console.h"
@@ -62,6 +63,7 @@ static uint64_t now_ms(void) { return read_tsc() / (ROOT->tsc_hz / 1000); }
 static void start_again(uint32_t application)
 {
 	const struct map_application *a = &map->application[application];
+	require(!due[application] && due_count < MAP_MAX_APPLICATIONS);
 	uint64_t delay = restart_note(&history[application], a->restart_delay, now_ms());
 	struct text *t = results_begin("restart");
 	results_application(t, application);
@@ -130,6 +132,7 @@ static void run_done(void)
 static void open_barrier(void)
 {
 	const uint32_t barrier = opening.barrier;
+	require(barrier);
 	opening.barrier = 0;
 	order_all(ORDER_RELEASE, &barrier, sizeof(barrier));
 }
@@ -237,6 +240,7 @@ static void cluster_told(uint32_t place)
 	bool all = true;
 	if (!resuming)
 		return;
+	require(place < map->cluster_count);
 	has_told[place] = true;
 	for (uint32_t i = 0; i < map->cluster_count; i++)
 		all &= has_told[i] || map->cluster[i].number == ROOT->cluster;

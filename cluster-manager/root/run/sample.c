@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
+#include <skerry/require.h>
 #include <skerry/sample.h>
 #include "channel.h"
 #include "clusters.h"
@@ -51,6 +52,7 @@ void sample_report(uint32_t number)
 /* Reports of an order that is no longer waited for are late, not wrong. */
 static bool is_awaited(uint32_t place, uint32_t number)
 {
+	require(place < map->cluster_count);
 	return sample.going && number == sample.number && sample.cluster[place].answered != number;
 }
 
@@ -71,7 +73,11 @@ void sample_came(uint32_t place, const struct report_sample *report)
 	sample_tick();
 }
 
-void sample_memory(uint32_t application, uint64_t bytes) { sample.memory[application] = bytes; }
+void sample_memory(uint32_t application, uint64_t bytes)
+{
+	require(application < MAP_MAX_APPLICATIONS);
+	sample.memory[application] = bytes;
+}
 
 static bool all_answered(void)
 {
@@ -87,6 +93,7 @@ void sample_tick(void)
 {
 	if (!sample.going || (!all_answered() && read_tsc() < sample.deadline))
 		return;
+	require(sample.number);
 	sample.going = false;
 	sample.last = sample.number;
 	sample.ended = read_tsc();
@@ -133,6 +140,7 @@ static uint32_t loss_of(uint32_t cluster)
 
 static void describe_cluster(uint32_t place, struct sample_cluster *to)
 {
+	require(place < map->cluster_count && sample.last);
 	uint32_t number = map->cluster[place].number;
 	const char *kernel = cluster_kernel(number);
 	uint32_t answered = sample.cluster[place].answered;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What programs ask of their manager (process.h), and the loop that answers. */
 #include <string.h>
+#include <skerry/require.h>
 #include "channel.h"
 #include "console.h"
 #include "deliver.h"
@@ -71,6 +72,7 @@ static int wait_for(struct request *r, enum wait_kind kind, uint32_t key)
 			reply_put(next);
 		return error;
 	}
+	require(next > 0 && next != reply && !r->answered);
 	reply = next;
 	r->answered = true;
 	return 0;
@@ -144,6 +146,7 @@ static int read_sample(const struct request *r, struct message *answer)
 	int error = sample_read(r->m.word[0], r->m.word[1], r->m.word[2], &record, &size);
 	if (error)
 		return error;
+	require(size <= sizeof(IPC->words) && size >= sizeof(answer->word) && size % 8 == 0);
 	memcpy(IPC->words, record, size);
 	memcpy(answer->word, record, sizeof(answer->word));
 	answer->info = message_info(0, 0, (unsigned)(size / 8));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
+#include <skerry/require.h>
 #include "channel.h"
 #include "console.h"
 #include "json.h"
@@ -26,6 +27,7 @@ static void send(enum message_type type, uint32_t application, const char *text,
 		struct about_application about;
 		char text[1024];
 	} body = { .about = { application, 0 } };
+	require(!is_primary() && (type == REPORT_CONSOLE || type == REPORT_RESULT));
 	if (length > sizeof(body.text))
 		length = sizeof(body.text);
 	memcpy(body.text, text, length);

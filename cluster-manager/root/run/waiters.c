@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <skerry/require.h>
 #include "map.h"
 #include "memory.h"
 #include "root.h"
@@ -33,6 +34,7 @@ int reply_take(void)
 /* No more reply objects than waiters and the one in use exist. */
 void reply_put(int reply)
 {
+	require(reply > 0);
 	if (spare_count < WAITERS_ALL)
 		spare[spare_count++] = reply;
 }
@@ -59,6 +61,7 @@ static bool is_gone(const struct waiter *w) { return w->kind != WAIT_NOTHING && 
 
 static void waiter_forget(struct waiter *w)
 {
+	require(w->kind != WAIT_NOTHING);
 	reply_put(w->reply);
 	w->kind = WAIT_NOTHING;
 }
@@ -79,6 +82,7 @@ static struct waiter *find_free(uint32_t application)
 
 int waiter_add(enum wait_kind kind, uint32_t key, uint32_t application, int reply)
 {
+	require(kind != WAIT_NOTHING && application < MAP_MAX_APPLICATIONS && reply > 0);
 	struct waiter *w = find_free(application);
 	if (!w)
 		return -SKERRY_NO_RESOURCE;
@@ -88,6 +92,7 @@ int waiter_add(enum wait_kind kind, uint32_t key, uint32_t application, int repl
 
 void waiters_wake(enum wait_kind kind, uint32_t key, uint64_t error)
 {
+	require(kind != WAIT_NOTHING);
 	for (uint32_t a = 0; a < map->application_count; a++)
 		for (uint32_t i = 0; i < WAITERS_EACH; i++)
 			if (waiter[a][i].kind == kind && waiter[a][i].key == key) {

@@ -44,6 +44,7 @@ static bool has_room(void)
 static bool pass_line(uint32_t application, struct record *r)
 {
 	const char *from = r->text + r->done;
+	require(r->done <= r->length && r->length <= sizeof(r->text));
 	size_t left = (size_t)(r->length - r->done);
 	if (r->label == MANAGER_RESULT) {
 		text_pass(REPORT_RESULT, application, from, left);
@@ -60,6 +61,7 @@ static bool pass_line(uint32_t application, struct record *r)
 static void forget_first(uint32_t application)
 {
 	struct writer *w = &writer[application];
+	require(w->count && w->count <= WAITERS_EACH && kept >= w->count);
 	w->first = (w->first + 1) % WAITERS_EACH;
 	w->count--;
 	kept--;
@@ -71,6 +73,7 @@ int writers_add(uint32_t application, enum manager_request label, const char *te
 {
 	static struct record now;
 	struct writer *w = &writer[application];
+	require(length <= sizeof(now.text));
 	now = (struct record){ .label = (uint16_t)label, .length = (uint16_t)length };
 	memcpy(now.text, text, length);
 	bool all = length == 0;
@@ -125,6 +128,7 @@ static bool any_owed(void)
 static void pass_lines(void)
 {
 	while (kept && has_room()) {
+		require(next_writer < map->application_count);
 		uint32_t i = next_writer;
 		next_writer = (next_writer + 1) % map->application_count;
 		if (writer[i].count && pass_line(i, &writer[i].record[writer[i].first]))
