@@ -34,6 +34,7 @@ static void add_cpu(struct machine *m, uint32_t apic, uint32_t flags)
 		m->cpu[known - m->cpu].enabled |= flags & 1;
 		return;
 	}
+	require(m->cpu_count <= MACHINE_MAX_CPUS);
 	if (m->cpu_count < MACHINE_MAX_CPUS)
 		m->cpu[m->cpu_count++] = (struct machine_cpu){ .apic = apic, .enabled = flags & 1 };
 }
@@ -83,6 +84,7 @@ static void add_node_range(struct machine *m, uint64_t base, uint64_t size, uint
 		size = UINT64_MAX - base;
 	if (size == 0)
 		return;
+	require(m->node_range_count <= MACHINE_MAX_NODE_RANGES);
 	if (m->node_range_count == MACHINE_MAX_NODE_RANGES)
 		panic("ACPI SRAT: more than %u ranges of memory, the next is at 0x%lx", MACHINE_MAX_NODE_RANGES, base);
 	m->node_range[m->node_range_count++] = (struct machine_node_range){ { base, size }, node };

@@ -14,11 +14,13 @@ static bool x2;
 
 static uint32_t read_register(uint32_t offset)
 {
+	require((x2 || registers) && offset % 16 == 0);
 	return x2 ? (uint32_t)read_msr(MSR_X2APIC + offset / 16) : registers[offset / 4];
 }
 
 static void write_register(uint32_t offset, uint32_t value)
 {
+	require((x2 || registers) && offset % 16 == 0);
 	if (x2)
 		write_msr(MSR_X2APIC + offset / 16, value);
 	else

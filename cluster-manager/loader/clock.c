@@ -83,6 +83,7 @@ static bool measure(const struct reference *r, bool counted)
 	const uint64_t us = counted ? COUNTED_WINDOW_US : CALIBRATION_WINDOW_US;
 	uint32_t window = (uint32_t)(r->hz * us / 1000000), ticks;
 
+	require(r->hz && r->mask);
 	apic_timer_start();
 	if (counted)
 		await_edge(r);
@@ -180,6 +181,7 @@ void clock_calibrate(const struct machine *m, enum clock_source wanted)
 
 void delay(uint64_t microseconds)
 {
+	require(machine_clock.tsc_hz);
 	uint64_t start = read_tsc_in_order(), cycles = machine_clock.tsc_hz / 1000 * microseconds / 1000;
 
 	while (read_tsc_in_order() - start < cycles)

@@ -31,6 +31,7 @@ static uint64_t memory_take(struct cluster *c, uint64_t size, uint64_t align, co
 
 	if (!ranges_find(&c->free, &memory_busy, size, align, &base))
 		panic("%s: no room for its %s (%lu KiB in one piece)", c->map->name, what, size / 1024);
+	require(base % align == 0 && ranges_common(&c->ram, base, size) == size);
 	ranges_remove(&c->free, base, size);
 	return base;
 }
@@ -91,6 +92,7 @@ static void place_root(struct cluster *c, const struct machine *m)
 		const struct elf_segment *s = &c->root.segment[i];
 		struct boot_segment *to = &c->info->segment[i];
 
+		require(s->memory_size && i < BOOT_MAX_SEGMENTS);
 		to->vaddr = s->vaddr & ~(PAGE_SIZE - 1ul);
 		to->size = round_up(s->vaddr + s->memory_size, PAGE_SIZE) - to->vaddr;
 		to->rights = s->rights; /* ELF_READ is BOOT_READ and so on */
@@ -211,6 +213,7 @@ static void place_remote_channel(struct cluster *end, const struct cluster_map *
 	uint64_t pages = memory.base + memory.size;
 	struct boot_channel *r = add_channel(end, map, channel, side, memory);
 
+	require(pages % PAGE_SIZE == 0 && side < 2);
 	r->rx = pages + side * PAGE_SIZE;
 	r->ring = pages + !side * PAGE_SIZE;
 }
@@ -324,6 +327,7 @@ static void size_root_cnode(struct cluster *c, const struct cluster_map *map, co
 	while (bits < ROOT_CNODE_BITS_MAX && 1ull << bits < slots && 2ull << (bits + SLOT_BITS) <= memory / 32 &&
 	       has_piece(&c->free, state_size(c, map, bits + 1)))
 		bits++;
+	require(bits <= ROOT_CNODE_BITS_MAX);
 	c->info->root_cnode_bits = bits;
 }
 

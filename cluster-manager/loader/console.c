@@ -155,6 +155,7 @@ void console_share(struct boot_info *info, uint32_t index, uint32_t count)
 	info->results = serial[1];
 	if (screen.rows == 0)
 		return;
+	require(index < count && first <= screen_rows(&screen.is));
 	each = all / count;
 	info->screen = screen.is;
 	info->screen.first_row = first + index * each;
@@ -169,6 +170,7 @@ void console_leave(void)
 
 static void keep(const char *text)
 {
+	require(!chosen && early_size < sizeof early);
 	for (; *text != '\0' && early_size < sizeof early - 1; text++)
 		early[early_size++] = *text;
 }

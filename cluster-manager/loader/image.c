@@ -14,6 +14,7 @@ enum { DEVICE_ALIGN = 16 << 20, IOAPIC_FIRST = 0xfec00000 };
 
 static void copy_segment(const struct elf_image *elf, const struct elf_segment *s, uint64_t to)
 {
+	require(s->file_size <= s->memory_size && to);
 	memcpy((void *)to, elf->file + s->offset, s->file_size);
 }
 
@@ -27,6 +28,7 @@ static void load_kernel(struct cluster *c)
 		uint64_t page = s->vaddr & ~(PAGE_SIZE - 1ul);
 		uint64_t paddr = image.base + (page - KERNEL_IMAGE_BASE);
 
+		require(s->vaddr >= KERNEL_IMAGE_BASE && s->vaddr - KERNEL_IMAGE_BASE + s->memory_size <= image.size);
 		copy_segment(&c->kernel, s, image.base + (s->vaddr - KERNEL_IMAGE_BASE));
 		tables_map(&c->tables, page, paddr, round_up(s->vaddr + s->memory_size, PAGE_SIZE) - page,
 			   (s->rights & ELF_WRITE ? MAP_WRITE : 0) |
@@ -39,6 +41,7 @@ static void load_root(struct cluster *c)
 	for (uint32_t i = 0; i < c->root.count; i++) {
 		const struct boot_segment *to = &c->info->segment[i];
 
+		require(c->root.segment[i].vaddr >= to->vaddr && c->root.segment[i].vaddr - to->vaddr + c->root.segment[i].memory_size <= to->size);
 		memset((void *)to->paddr, 0, to->size);
 		copy_segment(&c->root, &c->root.segment[i], to->paddr + (c->root.segment[i].vaddr - to->vaddr));
 	}
@@ -53,6 +56,7 @@ static void load_modules(struct cluster *c, const struct cluster_map *map, const
 		const struct boot_module *module = &info->module[i];
 
 		/* the gap before it: other people's old memory must not show */
+		require(module->offset >= filled && module->offset + module->size <= info->modules.size);
 		memset((void *)(info->modules.base + filled), 0, module->offset - filled);
 		memcpy((void *)(info->modules.base + module->offset),
 		       i == 0 ? (const void *)map : machine_module(m, module->name)->data, module->size);
@@ -63,6 +67,7 @@ static void load_modules(struct cluster *c, const struct cluster_map *map, const
 
 void doorbells_clear(uint64_t address)
 {
+	require(address && address % PAGE_SIZE == 0);
 	struct doorbell_page *page = memset((void *)address, 0, PAGE_SIZE);
 
 	memset((void *)&page->route, DOORBELL_UNBOUND, sizeof page->route);
@@ -105,6 +110,7 @@ static void map_control(struct cluster *c)
 
 	if (c->info->control == 0)
 		return;
+	require(base % PAGE_SIZE == 0 && park);
 	tables_map(&c->tables, KERNEL_DIRECT_BASE + base, base, size, MAP_WRITE);
 	base = resident_core_control(&size);
 	tables_map(&c->tables, KERNEL_DIRECT_BASE + base, base, size, MAP_WRITE);
@@ -146,6 +152,7 @@ static void list_devices(struct boot_info *info, const struct machine *m)
 	}
 	ranges_keep_largest(&device, BOOT_MAX_RANGES);
 
+	require(device.count <= BOOT_MAX_RANGES && m->ioapic_count <= BOOT_MAX_IOAPICS);
 	info->device_count = device.count;
 	memcpy(info->device, device.at, device.count * sizeof *info->device);
 	info->ioapic_count = m->ioapic_count;
@@ -174,6 +181,7 @@ static void fill_info(struct cluster *c, const struct cluster_map *map, const st
 		info->apic[i] = map->cpu[info->cpu_number[i]].apic;
 	}
 	ranges_keep_largest(&c->free, BOOT_MAX_RANGES);
+	require(info->cpu_count <= BOOT_MAX_CPUS && c->free.count <= BOOT_MAX_RANGES);
 	info->memory_count = c->free.count;
 	memcpy(info->memory, c->free.at, c->free.count * sizeof *info->memory);
 	strcpy(info->kernel_name, c->map->kernel);
@@ -187,6 +195,7 @@ static void fill_info(struct cluster *c, const struct cluster_map *map, const st
 
 void cluster_load(struct cluster *c, const struct cluster_map *map, const struct machine *m)
 {
+	require(c->info->tables.base % PAGE_SIZE == 0 && c->info->tables.size >= PAGE_SIZE);
 	tables_init(&c->tables, c->info->tables.base, c->info->tables.size / PAGE_SIZE);
 	tables_map(&c->tables, 0, 0, 4 * GIB, MAP_WRITE | MAP_EXECUTE);
 	for (uint32_t i = 0; i < c->ram.count; i++)

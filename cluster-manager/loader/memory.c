@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The firmware's memory map, and the loader's own view of memory. */
+#include <skerry/require.h>
 #include "acpi.h"
 #include "cpu.h"
 #include "loader.h"
@@ -29,6 +30,7 @@ static uint64_t *table_of(uint64_t *entry)
 			return NULL;
 		*entry = (uint64_t)pool[pool_used++] | PRESENT_WRITE;
 	}
+	require(*entry & PRESENT_WRITE && pool_used <= POOL);
 	return (uint64_t *)(*entry & ~(uint64_t)(PAGE_SIZE - 1));
 }
 
@@ -90,6 +92,7 @@ static void note_reserved(uint64_t base, uint64_t size)
 		last->size += size;
 		return;
 	}
+	require(size && base <= UINT64_MAX - size && reserved_count <= RESERVED_MAX);
 	if (reserved_count == RESERVED_MAX)
 		panic("the firmware's memory map: more than %u reserved ranges, the next is at 0x%lx", RESERVED_MAX, base);
 	reserved[reserved_count++] = (struct boot_range){ base, size };
@@ -105,6 +108,7 @@ void memory_note(struct machine *m, uint64_t base, uint64_t size, bool usable, b
 		size = base < ADDRESSES_END ? ADDRESSES_END - base : 0;
 	end = base + size;
 	ranges_add(&m->known, base, size);
+	require(end >= base && end <= ADDRESSES_END);
 	if (usable)
 		ranges_add(&m->ram, base, size);
 	else if (size > 0)
@@ -119,6 +123,7 @@ void memory_settle(struct machine *m)
 
 	for (uint32_t i = 0; i < reserved_count; i++)
 		ranges_remove(&m->ram, reserved[i].base, reserved[i].size);
+	require(reach <= MAPPABLE_END);
 	beyond = ranges_common(&m->ram, reach, ADDRESSES_END - reach);
 	if (beyond > 0)
 		print("%lu MiB of RAM at 0x%lx and above are out of this CPU's reach, and left out", beyond >> 20, reach);

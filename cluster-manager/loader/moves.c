@@ -37,6 +37,7 @@ void moves_place(struct cluster *clusters, uint32_t count, const struct machine 
 		}
 		ranges_remove(&c->free, base, 2 * control_size);
 		ranges_remove(&c->ram, base, 2 * control_size);
+		require(pieces && base % PAGE_SIZE == 0);
 		memory_words = memset((void *)base, 0, 2 * control_size);
 		memory_words->count = pieces;
 	}
@@ -51,7 +52,11 @@ uint64_t moves_tables_bound(const struct cluster *c, const struct machine *m)
 	return has_words(c) ? tables_bound(&m->ram, 0, 2, 0) + large : 0;
 }
 
-static uint8_t *home_of(uint64_t piece) { return (uint8_t *)memory_words + control_size + piece; }
+static uint8_t *home_of(uint64_t piece)
+{
+	require(memory_words && piece < pieces && piece < control_size);
+	return (uint8_t *)memory_words + control_size + piece;
+}
 
 void moves_begin(struct cluster *clusters, uint32_t count)
 {
@@ -77,6 +82,7 @@ void moves_begin(struct cluster *clusters, uint32_t count)
 
 static bool is_owned(const struct cluster *c, uint64_t piece)
 {
+	require(memory_words && piece < pieces);
 	return memory_read(memory_words, piece) == memory_byte(MEMORY_OWNED, c->map->number);
 }
 

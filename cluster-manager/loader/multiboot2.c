@@ -45,6 +45,7 @@ void module_add(struct machine *m, const char *name, uint64_t name_size, const v
 		panic("more than %u modules were loaded", MACHINE_MAX_MODULES);
 	while (n < name_size && n < MODULE_NAME_MAX - 1 && name[n] != '\0' && name[n] != ' ')
 		n++;
+	require(n < MODULE_NAME_MAX);
 	memcpy(module->name, name, n);
 	module->name[n] = '\0';
 	module->data = data;

@@ -56,6 +56,7 @@ static uint64_t read_file(struct machine *m, const char *archive, uint64_t size,
 	const char *name = archive + at + sizeof *h;
 	uint64_t left = size - at - sizeof *h, name_size, file_size, data;
 
+	require(at <= size && size - at >= sizeof *h);
 	if (memcmp(h->magic, "070701", 6) != 0)
 		panic("the initrd is no cpio archive of format newc at byte %lu", at);
 	name_size = parse_hex(h->name_size, at, "name size");

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <skerry/require.h>
 #include "ranges.h"
 
 static uint64_t end_of(const struct boot_range *r)
@@ -8,6 +9,7 @@ static uint64_t end_of(const struct boot_range *r)
 
 static void delete_at(struct ranges *set, uint32_t i)
 {
+	require(i < set->count && set->count <= RANGES_MAX);
 	set->count--;
 	for (; i < set->count; i++)
 		set->at[i] = set->at[i + 1];
@@ -17,6 +19,9 @@ static bool insert_at(struct ranges *set, uint32_t i, uint64_t base, uint64_t si
 {
 	if (set->count == RANGES_MAX)
 		return false;
+	require(size && i <= set->count && base <= UINT64_MAX - size);
+	require(!i || end_of(&set->at[i - 1]) < base);
+	require(i == set->count || base + size < set->at[i].base);
 	for (uint32_t j = set->count; j > i; j--)
 		set->at[j] = set->at[j - 1];
 	set->at[i] = (struct boot_range){ base, size };
@@ -83,6 +88,7 @@ uint64_t ranges_common(const struct ranges *set, uint64_t base, uint64_t size)
 
 void ranges_trim(struct ranges *set, uint64_t align)
 {
+	require(align && !(align & (align - 1)));
 	for (uint32_t i = 0; i < set->count;) {
 		uint64_t low = (set->at[i].base + align - 1) & ~(align - 1);
 		uint64_t high = end_of(&set->at[i]) & ~(align - 1);
@@ -97,6 +103,7 @@ void ranges_trim(struct ranges *set, uint64_t align)
 bool ranges_find(const struct ranges *set, const struct ranges *avoid, uint64_t size, uint64_t align,
 		 uint64_t *base)
 {
+	require(size && align && !(align & (align - 1)));
 	for (uint32_t i = set->count; i-- > 0;) {
 		uint64_t top = end_of(&set->at[i]);
 

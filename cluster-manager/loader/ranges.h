@@ -23,7 +23,7 @@ void ranges_remove(struct ranges *set, uint64_t base, uint64_t size);
 /* How many bytes of base .. base + size - 1 are in the set. */
 uint64_t ranges_common(const struct ranges *set, uint64_t base, uint64_t size);
 
-/* Shrinks every range to whole multiples of `align`, a power of two. */
+/* Shrinks every range to whole multiples of `align`. */
 void ranges_trim(struct ranges *set, uint64_t align);
 
 /*

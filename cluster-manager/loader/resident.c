@@ -141,6 +141,7 @@ bool resident_wanted(const struct cluster *c, const struct cluster_map *of, cons
 
 static void add_controlled(struct boot_info *info, const struct cluster *c)
 {
+	require(info->controlled_count < BOOT_MAX_CLUSTERS);
 	struct boot_controlled *to = &info->controlled[info->controlled_count++];
 
 	to->cluster = c->map->number;
@@ -159,6 +160,7 @@ static void add_cores(struct cluster *c)
 	for (uint32_t i = 0; i < c->map->cpu_count; i++) {
 		uint32_t cpu = c->map->cpu[i], number = c->map->number;
 
+		require(resident_core_count < MAP_MAX_CPUS && c->resident % PAGE_SIZE == 0);
 		resident_core[resident_core_count++] =
 			(struct resident_core){ .apic = map->cpu[cpu].apic, .cpu = cpu, .stack_top = stack + (i + 1ul) * STACK_SIZE };
 		atomic_store_explicit(&core_words[cpu].word, core_word(0, number, number, CORE_OWNED), memory_order_relaxed);
@@ -204,6 +206,7 @@ static void load_again(struct cluster *c, uint32_t life)
 		pci_quiet();
 		io_apics_mask(machine);
 	}
+	require(c->resident);
 	memcpy(c->info, (const void *)c->resident, sizeof *c->info);
 	c->info->life = life;
 	moves_again(c);
@@ -214,12 +217,14 @@ static _Noreturn void enter_cluster(const struct cluster *c, uint32_t index)
 {
 	if (apic_is_boot_processor())
 		apic_drain();
+	require(index < BOOT_MAX_CPUS && c->entry);
 	enter_kernel(c->tables.base, c->entry, KERNEL_DIRECT_BASE + (uint64_t)c->info, index);
 }
 
 /* Its cores start with its next life, none later. Its kernel does not run now, so none leaves it meanwhile. */
 static bool load_next(struct cluster *c, struct cluster_control *own, uint64_t word)
 {
+	require(control_state(word) == CONTROL_LOADING);
 	load_again(c, control_life(word) + 1);
 	for (uint32_t cpu = 0; cpu < map->cpu_count; cpu++)
 		core_loaded(&core_words[cpu], c->map->number);

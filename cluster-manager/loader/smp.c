@@ -59,6 +59,7 @@ static struct trampoline *trampoline_place(const struct machine *m)
 {
 	uint64_t page = trampoline_page(m);
 	struct trampoline *t = (void *)(page + TRAMPOLINE_FIELDS);
+	require(page % PAGE_SIZE == 0 && page < LOW_MEMORY_END);
 
 	if (trampoline_end - trampoline_start > TRAMPOLINE_FIELDS)
 		panic("the trampoline has outgrown its page");
@@ -75,6 +76,7 @@ static struct trampoline *trampoline_place(const struct machine *m)
 
 static bool wait_for(struct trampoline *t, uint64_t microseconds)
 {
+	require(machine_clock.tsc_hz);
 	uint64_t start = read_tsc_in_order(), cycles = machine_clock.tsc_hz / 1000000 * microseconds;
 
 	while (!t->arrived) {
@@ -90,6 +92,7 @@ static void start_core(struct trampoline *t, const struct cluster *c, uint32_t i
 {
 	uint32_t vector = (uint32_t)((uint64_t)t >> 12);
 
+	require(vector && vector < 0x100 && c->tables.base % PAGE_SIZE == 0);
 	t->boot_info = KERNEL_DIRECT_BASE + (uint64_t)c->info;
 	t->cr3 = c->tables.base;
 	t->entry = c->entry;

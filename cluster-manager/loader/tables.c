@@ -14,6 +14,7 @@
 
 uint64_t tables_bound(const struct ranges *direct, uint64_t image_size, uint32_t doorbells, uint64_t screen)
 {
+	require(image_size % PAGE_SIZE == 0 && screen % PAGE_SIZE == 0);
 	uint64_t pages = 1 + 1 + 4;                          /* PML4; the first 4 GiB */
 	pages += 1 + 2 + image_size / LARGE_PAGE_SIZE + 2;   /* the image: PDPT, page directories, page tables */
 	pages += 3ul * doorbells;
@@ -33,6 +34,7 @@ static uint64_t *new_table(struct tables *t)
 {
 	uint64_t *table;
 
+	require(t->used <= t->limit);
 	if (t->used == t->limit)
 		panic("out of room for page tables"); /* tables_bound was wrong */
 	table = (uint64_t *)(t->base + t->used++ * PAGE_SIZE);
@@ -42,6 +44,7 @@ static uint64_t *new_table(struct tables *t)
 
 void tables_init(struct tables *t, uint64_t base, uint64_t pages)
 {
+	require(base % PAGE_SIZE == 0 && pages);
 	*t = (struct tables){ base, 0, pages };
 	new_table(t);
 }
@@ -56,6 +59,7 @@ static uint64_t *entry_for(struct tables *t, uint64_t vaddr, unsigned level)
 
 		if (l == level)
 			return entry;
+		require(!(*entry & LARGE));
 		if (!(*entry & PRESENT))
 			*entry = (uint64_t)new_table(t) | PRESENT | WRITE;
 		table = (uint64_t *)(*entry & ADDRESS);
@@ -64,6 +68,7 @@ static uint64_t *entry_for(struct tables *t, uint64_t vaddr, unsigned level)
 
 void tables_reach(struct tables *t, uint64_t vaddr, uint64_t size)
 {
+	require(vaddr <= UINT64_MAX - size);
 	const uint64_t directory = LARGE_PAGE_SIZE * 512ul;
 
 	for (uint64_t at = vaddr & ~(directory - 1); at < vaddr + size; at += directory)
@@ -74,6 +79,7 @@ void tables_forget(struct tables *t, uint64_t vaddr) { *entry_for(t, vaddr, 2) =
 
 void tables_map(struct tables *t, uint64_t vaddr, uint64_t paddr, uint64_t size, uint32_t rights)
 {
+	require(((vaddr | paddr | size) & (PAGE_SIZE - 1)) == 0);
 	uint64_t bits = PRESENT | (rights & MAP_WRITE ? WRITE : 0) | (rights & MAP_EXECUTE ? 0 : NO_EXECUTE);
 
 	while (size > 0) {
