@@ -2,6 +2,7 @@
 #include "access.h"
 #include <stdlib.h>
 #include <string.h>
+#include <skerry/require.h>
 #include "fetch.h"
 
 struct machine machine;
@@ -56,6 +57,7 @@ void access_remapped(unsigned i, void *data)
 
 static uint64_t page_key(const struct translations *of, uint64_t address)
 {
+	require(of->epoch < EPOCHS - 1);
 	return address >> PAGE_BITS | (of->epoch + 1) << (64 - PAGE_BITS);
 }
 
@@ -88,6 +90,7 @@ static bool find_memory(unsigned i, plugin_meminfo info, uint64_t address, uint6
 
 static void look_at(struct looks *l, uint64_t line, uint64_t now)
 {
+	require(l->count <= MOST_LOOKS + 1);
 	l->last = now;
 	if (l->count && l->count <= MOST_LOOKS && l->look[l->count - 1].line == line)
 		l->look[l->count - 1].at = now;
@@ -137,6 +140,7 @@ static void access_memory(unsigned i, uint64_t address, uint64_t physical, enum 
 	}
 	if (!kernel)
 		end += memory_translate(&memory, i, address);
+	require(end >= now || access == ATOMIC);
 	if (end > now) {
 		looks[i].waited += end - now;
 		charge(runner, end - now);
@@ -214,6 +218,7 @@ const struct watch locked_accesses = { locked_access, locked_access };
 static unsigned repeat_in_line(unsigned i, uint64_t at, unsigned most, unsigned step, bool store)
 {
 	uint64_t physical;
+	require(step && step <= 64);
 	unsigned count = (unsigned)((63 - (at & 63)) / step);
 	if (count > most)
 		count = most;
@@ -238,6 +243,7 @@ static void access_unreported(unsigned i, uint64_t address, bool store)
 
 void access_row(unsigned i, uint64_t first, unsigned count, unsigned step, bool store)
 {
+	require(i < MOST_CORES && agenda.core[i].count);
 	for (unsigned k = 0; k < count; k++) {
 		access_unreported(i, first + k * step, store);
 		k += repeat_in_line(i, first + k * step, count - k - 1, step, store);

@@ -6,6 +6,7 @@ enum { LONGEST_STRETCH = 4000 * UNIT };
 
 void agenda_limit(struct runner *core, uint64_t limit)
 {
+	require(core->count);
 	uint64_t now = clock_of(core), allow = limit > now ? limit - now : 0;
 	if (allow > LONGEST_STRETCH)
 		allow = LONGEST_STRETCH;
@@ -22,6 +23,7 @@ _Static_assert(MOST_CORES <= 1 << NUMBER_BITS, "a place has a core's number");
 void agenda_moved(struct agenda *agenda, unsigned core)
 {
 	const struct runner *c = &agenda->core[core];
+	require(core < MOST_CORES && (!has_turns(c) || clock_of(c) >> (64 - NUMBER_BITS) == 0));
 	agenda->place[core] = has_turns(c) ? clock_of(c) << NUMBER_BITS | core : NEVER;
 }
 
@@ -32,6 +34,7 @@ static uint64_t clock_until(unsigned core, uint64_t place)
 
 uint64_t agenda_until(const struct agenda *agenda, unsigned core, unsigned other)
 {
+	require(core < MOST_CORES && other < MOST_CORES && core != other);
 	uint64_t until = clock_until(core, agenda->place[other]);
 	return until == NEVER ? NEVER : until + agenda->quantum;
 }
@@ -41,6 +44,7 @@ void agenda_unpark(struct agenda *agenda, unsigned core, uint64_t when, uint64_t
 	struct runner *c = &agenda->core[core];
 	if (!agenda_waits(agenda, core))
 		return;
+	require(c->count && c->period);
 	if (c->state == PARKED)
 		c->since = clock_of(c);
 	uint64_t looks = c->since + ahead, go = c->since;
@@ -120,6 +124,7 @@ int agenda_next(struct agenda *agenda, uint64_t *limit)
 	if (place.first == NEVER)
 		return NOBODY;
 	unsigned found = (unsigned)(place.first & (MOST_CORES - 1));
+	require(found < agenda->count && has_turns(&agenda->core[found]) && place.first <= place.second);
 	*limit = place.second == NEVER ? NEVER : clock_until(found, place.second) + agenda->quantum;
 	if (*limit > events)
 		*limit = events;
@@ -142,6 +147,7 @@ static void pass_idle(struct runner *core, uint64_t when)
 void agenda_add(struct agenda *agenda, unsigned core, struct count *count)
 {
 	struct runner *c = &agenda->core[core];
+	require(core < MOST_CORES && count);
 	*c = (struct runner){ .state = HALTED, .count = count, .from = count->used };
 	agenda_limit(c, 0);
 	if (!agenda->count)
@@ -153,6 +159,7 @@ void agenda_add(struct agenda *agenda, unsigned core, struct count *count)
 
 void agenda_halt(struct agenda *agenda, unsigned core)
 {
+	require(core < agenda->count);
 	agenda->core[core].state = HALTED;
 	agenda_moved(agenda, core);
 }
@@ -180,6 +187,7 @@ bool agenda_expect(struct agenda *agenda, unsigned core, uint64_t when)
 void agenda_park(struct agenda *agenda, unsigned core, uint64_t period, uint64_t ahead, uint64_t most)
 {
 	struct runner *c = &agenda->core[core];
+	require(core < agenda->count && c->state == RUNS);
 	c->period = period ? period : UNIT;
 	c->ahead = ahead;
 	c->most = most;

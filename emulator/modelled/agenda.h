@@ -23,6 +23,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <skerry/require.h>
 #include "prices.h"
 
 #define LIMIT (1ull << 40)
@@ -63,7 +64,11 @@ struct agenda {
 
 static inline uint64_t clock_of(const struct runner *core) { return core->base + core->count->used - core->from; }
 /* The core's clock advances. */
-static inline void charge(struct runner *core, uint64_t cost) { core->count->used += cost; }
+static inline void charge(struct runner *core, uint64_t cost)
+{
+	require(core->count && cost <= NEVER - core->count->used);
+	core->count->used += cost;
+}
 
 /* The place of the core that is running, or of one that goes ahead by mistake, is where its clock is now. */
 void agenda_moved(struct agenda *agenda, unsigned core);

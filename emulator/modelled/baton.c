@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include <skerry/require.h>
 #include "fiber.h"
 
 struct baton baton;
@@ -31,6 +32,7 @@ int baton_self(void) { return self; }
 
 void baton_join(unsigned party)
 {
+	require(self == NOBODY && party <= EVENTS);
 	self = (int)party;
 	if (party == EVENTS)
 		events_thread = (pid_t)syscall(SYS_gettid);
@@ -69,6 +71,7 @@ static void pass_on(void)
 		baton_wake_events();
 		return;
 	}
+	require((unsigned)next < agenda.count);
 	agenda_limit(&agenda.core[next], limit);
 	if (was == next)
 		return;
@@ -165,6 +168,7 @@ static void went_ahead(unsigned core)
 
 void baton_step(unsigned core)
 {
+	require(core < MOST_CORES);
 	if (keeps[core])
 		return;
 	pthread_mutex_lock(&mutex);
@@ -182,6 +186,7 @@ void baton_step(unsigned core)
 void baton_block(uint64_t until)
 {
 	pthread_mutex_lock(&mutex);
+	require(self != NOBODY);
 	if (self == EVENTS)
 		agenda.events = until;
 	else
@@ -197,6 +202,7 @@ static void hold_back(uint64_t when)
 	if (self == NOBODY || self == EVENTS || holder != self)
 		return;
 	struct runner *core = &agenda.core[holder];
+	require(core->count);
 	uint64_t left = core->count->used < LIMIT ? LIMIT - core->count->used : 0;
 	if (when < clock_of(core) + left)
 		agenda_limit(core, when);
@@ -218,6 +224,7 @@ void baton_wake(unsigned party, uint64_t latency)
 {
 	pthread_mutex_lock(&mutex);
 	uint64_t now = clock_here();
+	require(party <= EVENTS);
 	if (party == EVENTS) {
 		agenda.started |= self != NOBODY;
 		if (now < agenda.events)

@@ -5,6 +5,7 @@
 
 void cache_make(struct cache *cache, const struct cache_shape *shape)
 {
+	require(shape->sets && shape->ways);
 	cache->sets = shape->sets;
 	cache->mask = shape->sets & (shape->sets - 1) ? 0 : shape->sets - 1;
 	cache->ways = (unsigned)shape->ways;
@@ -17,6 +18,7 @@ void cache_free(struct cache *cache) { free(cache->entry); }
 
 static void close_gap(const struct cache *cache, entry_t *set, unsigned way)
 {
+	require(way < cache->ways);
 	memmove(&set[way], &set[way + 1], (cache->ways - 1 - way) * sizeof(*set));
 	set[cache->ways - 1] = 0;
 }

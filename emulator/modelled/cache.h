@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <skerry/require.h>
 #include "prices.h"
 
 /* line << 1 | writable; 0: empty. Line 0 of memory is therefore never cached. */
@@ -24,6 +25,7 @@ void cache_free(struct cache *cache);
 
 static inline entry_t *cache_set(const struct cache *cache, uint64_t line)
 {
+	require(cache->entry && cache->sets && cache->ways);
 	return cache->entry + (cache->mask ? line & cache->mask : line % cache->sets) * cache->ways;
 }
 /* Returns the line's entry, which becomes the most recently used of its set; 0 if it is not there. */

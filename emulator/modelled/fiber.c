@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <skerry/require.h>
 #include "prices.h"
 
 enum { STACK = 65536, HWCAP2_WRFSBASE = 2 };
@@ -90,6 +91,7 @@ static struct fiber *publish(struct carrier *carrier)
 	carrier->left = NULL;
 	if (!left)
 		return NULL;
+	require(!left->saved);
 	left->saved = true;
 	return left->go && claim(left) ? left : NULL;
 }
@@ -109,6 +111,7 @@ static struct fiber *await_work(struct carrier *carrier)
 	while ((work = carrier->work) == IDLE)
 		futex_wait(&carrier->work, IDLE);
 	carrier->work = BUSY;
+	require(work >= FIRST && work - FIRST < MOST_CORES);
 	return &fibers[work - FIRST];
 }
 
@@ -118,6 +121,7 @@ static __attribute__((noreturn)) void carry(struct carrier *carrier)
 		struct fiber *fiber = publish(carrier);
 		if (!fiber)
 			fiber = await_work(carrier);
+		require(fiber->stack && !fiber->saved);
 		fiber->carrier = carrier;
 		fiber_switch(&carrier->stack, fiber->stack, fiber->storage, by_instruction);
 	}
@@ -146,6 +150,7 @@ void fiber_join(unsigned party)
 	uintptr_t storage;
 	__asm__("mov %%fs:0, %0" : "=r"(storage)); /* System V ABI for thread-local storage */
 	by_instruction = getauxval(AT_HWCAP2) & HWCAP2_WRFSBASE;
+	require(party < MOST_CORES && !fibers[party].carrier);
 	carrier->storage = storage;
 	carrier->id = (pid_t)syscall(SYS_gettid);
 	make_loop(carrier);
@@ -155,6 +160,7 @@ void fiber_join(unsigned party)
 
 void fiber_go(unsigned party)
 {
+	require(party < MOST_CORES);
 	fibers[party].go = true;
 	if (claim(&fibers[party])) /* else it runs, or sees it as soon as it is saved */
 		start(&fibers[party]);
@@ -162,6 +168,7 @@ void fiber_go(unsigned party)
 
 void fiber_go_after(unsigned from, unsigned party)
 {
+	require(from != party && fibers[from].carrier && !fibers[from].carrier->next);
 	fibers[party].go = true;
 	if (claim(&fibers[party]))
 		fibers[from].carrier->next = &fibers[party];
@@ -192,4 +199,8 @@ void fiber_await(unsigned party)
 	}
 }
 
-pid_t fiber_thread(unsigned party) { return fibers[party].carrier->id; }
+pid_t fiber_thread(unsigned party)
+{
+	require(party < MOST_CORES && fibers[party].carrier);
+	return fibers[party].carrier->id;
+}

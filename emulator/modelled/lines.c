@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "lines.h"
 #include <stdlib.h>
+#include <skerry/require.h>
 #include "table.h"
 
 /* An instruction that moved a line. */
@@ -32,6 +33,7 @@ static unsigned core_count;
 
 void lines_make(unsigned cores)
 {
+	require(cores && cores <= MOST_CORES);
 	core_count = cores;
 	table_make(&lines);
 }
@@ -72,6 +74,7 @@ void lines_moved(const struct movement *movement, const struct touch *touch)
 {
 	struct followed *f = follow(movement->line);
 	struct user *u = &f->user[movement->core];
+	require(movement->core < core_count && movement->core == touch->core);
 	f->address = touch->address & ~63ull;
 	f->cores |= 1ull << movement->core | movement->others;
 	f->wait += movement->wait;
@@ -92,6 +95,7 @@ void lines_moved(const struct movement *movement, const struct touch *touch)
 
 static uint64_t bytes_of(const struct touch *touch)
 {
+	require(touch->offset < 64 && touch->size);
 	unsigned size = touch->offset + touch->size > 64 ? 64 - touch->offset : touch->size;
 	return (size == 64 ? ~0ull : (1ull << size) - 1) << touch->offset;
 }
@@ -103,6 +107,7 @@ void lines_touched(const struct touch *touch)
 		return;
 	uint64_t bytes = bytes_of(touch);
 	struct user *u = &f->user[touch->core];
+	require(touch->core < core_count);
 	u->touched |= bytes;
 	if (!touch->store) {
 		u->read |= bytes;

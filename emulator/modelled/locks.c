@@ -2,6 +2,7 @@
 #include "locks.h"
 #include <stdlib.h>
 #include <string.h>
+#include <skerry/require.h>
 #include "table.h"
 
 enum { MOST_HELD = 96, NODE_SIZE = 64 };
@@ -73,12 +74,14 @@ void locks_free(void) { table_free(&locks, NULL); }
 
 static void drop(struct watched *core, struct acquisition *acquisition)
 {
+	require(acquisition >= core->acquisition && acquisition < core->acquisition + core->acquisitions);
 	memmove(acquisition, acquisition + 1, (size_t)(&core->acquisition[core->acquisitions] - (acquisition + 1)) * sizeof(*acquisition));
 	core->acquisitions--;
 }
 
 static struct acquisition *want(struct watched *core, const struct lock_access *a, enum phase phase)
 {
+	require(core->acquisitions <= MOST_HELD && core->kind < LOCK_KINDS);
 	if (core->acquisitions == MOST_HELD)
 		drop(core, &core->acquisition[0]); /* it is none */
 	struct acquisition *acquisition = &core->acquisition[core->acquisitions++];
@@ -100,6 +103,7 @@ static void add_wait(struct sums *to, const struct acquisition *acquisition, boo
 static void acquire(unsigned core, struct acquisition *acquisition, uint64_t now)
 {
 	struct lock *lock = acquisition->lock;
+	require(acquisition->phase != HOLDS && acquisition->kind < LOCK_KINDS);
 	bool handover = lock->last_holder && lock->last_holder != core + 1;
 	acquisition->phase = HOLDS;
 	acquisition->acquired = now;
@@ -117,6 +121,7 @@ static void add_hold(struct sums *to, uint64_t hold)
 
 static void release(struct watched *core, struct acquisition *acquisition, uint64_t now)
 {
+	require(acquisition->phase == HOLDS && acquisition->lock);
 	add_hold(&acquisition->lock->sums, now - acquisition->acquired);
 	add_hold(&kinds[acquisition->kind].sums, now - acquisition->acquired);
 	drop(core, acquisition);

@@ -2,12 +2,14 @@
 #include "memory.h"
 #include <stddef.h>
 #include <stdlib.h>
+#include <skerry/require.h>
 #include "directory.h"
 #include "geometry.h"
 
 void memory_make(struct memory *memory, const struct machine *machine)
 {
 	*memory = (struct memory){ .machine = machine };
+	require(machine->cores && machine->cores <= MOST_CORES && machine->clusters && machine->store_buffer <= STORES_MOST);
 	for (unsigned i = 0; i < machine->cores; i++) {
 		cache_make(&memory->core[i].l1, &machine->l1);
 		cache_make(&memory->core[i].l1i, &machine->l1i);
@@ -45,6 +47,7 @@ void memory_warm(struct memory *memory)
 
 static void retire(struct core_memory *core, uint64_t now)
 {
+	require(core->store_first < STORES_MOST && core->store_count <= STORES_MOST);
 	while (core->store_count && core->store[core->store_first] <= now) {
 		core->store_first = (core->store_first + 1) % STORES_MOST;
 		core->store_count--;
@@ -63,6 +66,9 @@ static uint64_t buffer_store(struct memory *memory, struct core_memory *core, ui
 	if (core->stores_done < arrival)
 		core->stores_done = arrival;
 	if (core->stores_done > now) {
+		require(core->store_count < memory->machine->store_buffer);
+		require(!core->store_count ||
+			core->store[(core->store_first + core->store_count - 1) % STORES_MOST] <= core->stores_done);
 		core->store[(core->store_first + core->store_count) % STORES_MOST] = core->stores_done;
 		core->store_count++;
 	}
@@ -94,6 +100,7 @@ static void drop_from_l1(struct core_memory *core, uint64_t line)
 static void lose(struct memory *memory, unsigned core, uint64_t line, uint64_t when)
 {
 	struct core_memory *c = &memory->core[core];
+	require(core < memory->machine->cores);
 	drop_from_l1(c, line);
 	cache_drop(&c->l2, line);
 	c->taken++;
@@ -110,6 +117,7 @@ static void lose_all(struct memory *memory, uint64_t cores, uint64_t line, uint6
 /* The line is in the cluster's L3 from now on; what has to leave for it leaves. */
 static void fill_l3(struct memory *memory, unsigned cluster, uint64_t line, uint64_t now)
 {
+	require(cluster < memory->machine->clusters);
 	entry_t victim = cache_fill(&memory->l3[cluster], entry_of(line, false));
 	directory_line(memory, line)->l3 |= 1ull << cluster;
 	if (!victim)
@@ -173,6 +181,7 @@ static uint64_t take_owned(struct memory *memory, unsigned core, uint64_t number
 	unsigned owner = line->owner - 1u;
 	enum distance far = distance(m, core, owner);
 	uint64_t latency = by_distance(&m->price.transfer_cluster, far);
+	require(line->owner && owner != core && owner < m->cores);
 	memory->core[core].traffic.transfer[far]++;
 	if (store) {
 		line->l3 = 0;
@@ -205,6 +214,7 @@ static uint64_t take_shared(struct memory *memory, unsigned core, uint64_t numbe
 {
 	const struct machine *m = memory->machine;
 	uint64_t others = line->sharers & ~(1ull << core), latency;
+	require(line->sharers && (!line->owner || line->owner == core + 1u));
 	if (others) {
 		enum distance far = farthest(m, core, others);
 		latency = by_distance(&m->price.upgrade_cluster, far);
@@ -226,6 +236,7 @@ static uint64_t load_shared(struct memory *memory, unsigned core, struct line *l
 	const struct machine *m = memory->machine;
 	enum distance far = nearest_l3(m, core, line->l3 | clusters_of(m, line->sharers));
 	uint64_t latency = by_distance(&m->price.l3, far);
+	require(line->l3 || line->sharers);
 	memory->core[core].traffic.l3[far]++;
 	line->busy = start + (store ? latency : m->price.reader_gap);
 	if (store)
@@ -253,6 +264,7 @@ static void tell_moved(const struct memory *memory, unsigned core, uint64_t numb
                        uint64_t start, uint64_t arrival)
 {
 	uint64_t others = before->sharers & ~(1ull << core);
+	require(arrival >= now);
 	if (others)
 		memory->moved(&(struct movement){ .core = core, .line = number, .store = store, .upgrade = before->sharers >> core & 1,
 		                                  .others = others, .when = now, .queued = start > now ? start - now : 0, .wait = arrival - now });
@@ -286,6 +298,7 @@ static __attribute__((noinline)) uint64_t miss(struct memory *memory, unsigned c
 	}
 	line->sharers |= 1ull << core;
 	line->owner = alone ? (uint8_t)(core + 1) : 0;
+	require(line->sharers >> core & 1 && (!line->owner || line->sharers == 1ull << core));
 	if (memory->machine->l3_inclusive)
 		fill_l3(memory, cluster_of(memory->machine, core), number, start);
 	fill(memory, core, entry_of(number, alone), access, start);
@@ -300,6 +313,7 @@ uint64_t memory_access(struct memory *memory, unsigned core, uint64_t line, enum
 	const struct prices *price = &memory->machine->price;
 	bool store = access != LOAD;
 	uint64_t arrival = now;
+	require(core < memory->machine->cores && access != FETCH);
 	c->traffic.accesses++;
 	if (line >= MEMORY_LINES)
 		return now + price->dram_far;
@@ -330,6 +344,7 @@ uint64_t memory_fetch(struct memory *memory, unsigned core, uint64_t line, uint6
 	uint64_t arrival = now;
 	if (line >= MEMORY_LINES)
 		return now + memory->machine->price.dram_far;
+	require(core < memory->machine->cores);
 	if (!cache_has(&c->l1i, line)) {
 		c->traffic.fetches++;
 		if (cache_find(&c->l2, line)) {
@@ -351,6 +366,7 @@ uint64_t memory_approach(struct memory *memory, unsigned core, uint64_t line, ui
 	*half = 0;
 	if (line >= MEMORY_LINES)
 		return 0;
+	require(core < m->cores);
 	const struct line *l = directory_line(memory, line);
 	uint64_t latency, others = l->sharers & ~(1ull << core);
 	if (l->owner == core + 1u)

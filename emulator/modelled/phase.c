@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "phase.h"
 #include <stdio.h>
+#include <skerry/require.h>
 
 enum { NO_MARK = 65536 }; /* marks are 16 bits */
 
@@ -41,6 +42,7 @@ bool phase_priced(void) { return priced; }
 /* No core executes, and nothing is translated. */
 static void change(plugin_id id)
 {
+	require(changes && id == self);
 	priced = !priced;
 	changes = false;
 	set_callbacks(id);

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <skerry/require.h>
 
 /* Clocks and prices count sixteenths of a cycle. */
 enum { UNIT = 16 };
@@ -41,10 +42,12 @@ struct machine {
 
 static inline unsigned cluster_of(const struct machine *m, unsigned core)
 {
+	require(core < m->cores && m->clusters);
 	return core / (unsigned)(m->cores / m->clusters);
 }
 static inline unsigned socket_of(const struct machine *m, unsigned core)
 {
+	require(core < m->cores && m->sockets);
 	return core / (unsigned)(m->cores / m->sockets);
 }
 static inline enum distance distance(const struct machine *m, unsigned a, unsigned b)

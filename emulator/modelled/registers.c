@@ -3,6 +3,7 @@
 #include "registers.h"
 #include <dlfcn.h>
 #include <stdio.h>
+#include <skerry/require.h>
 
 enum { VECTORS = 16, STACK = 8 };
 _Static_assert(2 * (VECTORS + STACK) == SPIN_WIDE, "two words each");
@@ -43,6 +44,7 @@ const char *registers_take(void)
 
 static struct plugin_bytes *emptied(unsigned core)
 {
+	require(core < MOST_CORES && make_bytes && resize_bytes);
 	if (!buffer[core])
 		buffer[core] = make_bytes();
 	else

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "table.h"
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <skerry/require.h>
 
 enum { FIRST_SLOTS = 1 << 12 };
 
@@ -47,7 +47,7 @@ static void grow(struct table *table)
 
 void *table_add(struct table *table, uint64_t number, size_t size)
 {
-	assert(size >= sizeof(number));
+	require(size >= sizeof(number));
 	void *found = table_find(table, number);
 	if (found)
 		return found;
@@ -66,7 +66,7 @@ void **table_sorted(const struct table *table, int (*compare)(const void *, cons
 	for (uint64_t i = 0; i < table->slots; i++)
 		if (table->slot[i])
 			sorted[count++] = table->slot[i];
-	assert(count == table->used);
+	require(count == table->used);
 	qsort(sorted, count, sizeof(*sorted), compare);
 	return sorted;
 }

@@ -2,6 +2,7 @@
 #include "transactions.h"
 #include <stdlib.h>
 #include <string.h>
+#include <skerry/require.h>
 
 enum { READERS = 2 };
 
@@ -36,7 +37,11 @@ static struct record *record_of(struct transactions *all, uint64_t line)
 
 /* ---- aborts ---- */
 
-static struct span *lock_of(struct transactions *all, unsigned core) { return &all->lock[all->kernel[core]]; }
+static struct span *lock_of(struct transactions *all, unsigned core)
+{
+	require(core < MOST_CORES && all->kernel[core] < MOST_CORES);
+	return &all->lock[all->kernel[core]];
+}
 
 static void count_abort(struct transaction *t, enum abort_reason reason, uint64_t lost)
 {
@@ -68,6 +73,7 @@ static uint64_t take_lock(struct transactions *all, unsigned core, uint64_t when
 	struct span *lock = lock_of(all, core);
 	struct transaction *t = &all->core[core];
 	uint64_t start = when > lock->until ? when : lock->until;
+	require(!t->locked && start >= when);
 	t->counts.lost += start - when;
 	t->counts.fallbacks++;
 	t->locked = true;
@@ -82,6 +88,7 @@ static uint64_t abort_at(struct transactions *all, unsigned core, enum abort_rea
 {
 	const struct prices *price = &all->machine->price;
 	struct transaction *t = &all->core[core];
+	require(t->runs && !t->locked);
 	count_abort(t, reason, when - t->began + price->transaction_abort);
 	when += price->transaction_abort;
 	t->attempts = reason == BY_CAPACITY || !t->attempts ? 0 : t->attempts - 1;
@@ -141,6 +148,7 @@ uint64_t transaction_touch(struct transactions *all, unsigned core, uint64_t lin
 {
 	struct transaction *t = &all->core[core];
 	uint64_t at = hash(line) % SET_SLOTS;
+	require(t->runs && t->members <= MOST_SET);
 	while (t->slot[at] && t->member[t->slot[at] - 1].line != line)
 		at = (at + 1) % SET_SLOTS;
 	if (!t->slot[at]) {
@@ -203,6 +211,7 @@ static void add_toucher(struct record *record, const struct toucher *added, bool
 		if (to->core != added->core && (record->reader[1].core == added->core || record->reader[1].span.until < to->span.until))
 			to = &record->reader[1];
 	}
+	require(added->core < MOST_CORES && added->span.from <= added->span.until);
 	if (to->span.until <= added->span.until || to->core == added->core)
 		*to = *added;
 }
@@ -233,6 +242,7 @@ uint64_t transaction_commit(struct transactions *all, unsigned core, uint64_t no
 	else
 		t->counts.committed++;
 	t->locked = false;
+	require(end >= now);
 	return end - now;
 }
 
