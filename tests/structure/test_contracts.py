@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Assertions of the kernel (cluster-kernel/core/assert.h): enough, without effect, none in a release image."""
+"""Assertions of the kernel (cluster-kernel/core/assert.h) and of the rest (lib/include/skerry/require.h): enough, without
+effect, none in a release image."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from deploy.deployment import modules
 from tests.long.mutations.source import ASSERTIONS, CLOSING, OPENING, lex
@@ -17,13 +21,21 @@ PORTS = ("arch-x86_64", "core", "lock")
 MINIMUM = 250
 EFFECTS = {"=", "++", "--", "+=", "-=", "|=", "&=", "^=", "<<=", ">>=", "*=", "/=", "%=", "arch_time", "asm"}
 RELEASE = ("", "+stat")
+LEAST = 10  # assertions in 1,000 lines of each of these parts, of all lines of its C sources and headers but the tests'
+PARTS = {
+    "the manager": "cluster-manager/root",
+    "the loader": "cluster-manager/loader",
+    "the network": "net",
+    "the POSIX layer": "apps/libc",
+    "the emulator's plugins": "emulator",
+}
 
 
-def assertions(path: Path) -> Iterator[tuple[str, list[str]]]:
+def assertions(path: Path, names: set[str] = ASSERTIONS) -> Iterator[tuple[str, list[str]]]:
     """Each one's name and the tokens between its brackets."""
     tokens = lex(tree.read(path))
     for i, token in enumerate(tokens):
-        if token.text not in ASSERTIONS or token.directive or tokens[i + 1].text != "(":
+        if token.text not in names or token.directive or tokens[i + 1].text != "(":
             continue
         depth, end = 1, i + 2
         while depth:
@@ -50,3 +62,30 @@ def test_release_images() -> None:
         found = {stat: modules.module_path(f"kernel-{regime}{stat}").read_bytes() for stat in modules.VARIANTS}
         assert b"assertion failed" in found["+debug"] and b"held_take" in found["+debug"], regime
         assert not [stat for stat in RELEASE if b"assertion failed" in found[stat] or b"held_take" in found[stat]], regime
+
+
+def sources_of(part: str) -> list[Path]:
+    """Its C sources and headers, without those of its tests."""
+    under = [path for path in tree.with_suffix(".c", ".h") if path.is_relative_to(part)]
+    return [path for path in under if "test" not in path.parts and not path.name.startswith("test-")]
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_parts(name: str) -> None:
+    """so many require() stand in 1,000 lines of each part outside the kernel, and none of them changes anything"""
+    sources = sources_of(PARTS[name])
+    lines = sum(tree.read(path).count("\n") for path in sources)
+    found = [(path, words) for path in sources for _, words in assertions(path, {"require"})]
+    assert len(found) * 1000 >= LEAST * lines, f"{len(found)} in {lines} lines"
+    wrong = [f"{path}: {' '.join(words)}" for path, words in found if EFFECTS & set(words)]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("name", ["loader", *sorted(modules.DEBUGGED)])
+def test_release_programs(name: str) -> None:
+    """release images of loader, manager and programs have no assertion in them, debug images name file, line and expression"""
+    paths = {debug: modules.loader_path(debug=debug) if name == "loader" else modules.module_path(name, debug=debug) for debug in (False, True)}
+    assert b": assertion failed: " not in paths[False].read_bytes()
+    said = re.findall(rb"([-\w./]+\.[ch]:\d+): assertion failed: [^\0]+", paths[True].read_bytes())
+    assert len(said) >= 20, said
+    assert not [place for place in said if place.startswith((b"/", b".."))], "the place depends on where it was built"

@@ -8,14 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
-import click.testing
 import pytest
 import typer
 
 from deploy.base import terminal
 from deploy.base.paths import ROOT
 from deploy.cli import main
-from deploy.cli.grouped_help import FIRST, FORMER, GROUPS, _renamed
+from deploy.cli.grouped_help import FIRST, GROUPS
 from deploy.cli.help_texts import EXAMPLES, SUMMARIES
 from topology.errors import InputError
 
@@ -147,27 +146,3 @@ def test_targets(target: str, said: str, tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "loop").symlink_to("loop")
     with pytest.raises(InputError, match=f"--json.*{said}"):
         terminal.Output(json_to=target)
-
-
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        (["bench", "failure", "--patience", "5"], "--failure-timeout"),
-        (["bench", "failure", "--patience=5"], "--failure-timeout"),
-        (["bench", "failure", "--failure-timeout", "5"], "--failure-timeout"),
-    ],
-)
-def test_former_names(words: list[str], named: str) -> None:
-    """the former name of an option is still taken, and help shows only the present one"""
-    with pytest.raises(click.BadParameter) as refused:
-        TOP.main(words, standalone_mode=False)
-    assert named in refused.value.format_message()
-    help_text = click.testing.CliRunner().invoke(TOP, [*words[:2], "--help"]).output
-    assert named in help_text and not any(f"{former} " in help_text for former in FORMER)
-
-
-def test_former_names_only_where_they_are_options() -> None:
-    """a command without the option, and words behind `--`, keep a former name as it is"""
-    assert list(_renamed(["--patience", "5"], {"--cores"})) == ["--patience", "5"]
-    assert list(_renamed(["--", "--patience"], {"--failure-timeout"})) == ["--", "--patience"]
-    assert list(_renamed(["--no-pong"], {"--readiness", "--no-readiness"})) == ["--no-readiness"]

@@ -177,7 +177,7 @@ MAP = "tests/unit/topology/good.dts"
     (["bench", "redis", "--cores", "2,16"], "--cores: 16 cores; of 2 x 14 Xeon"),
     (["bench", "redis", "--cores", "29"], "--cores: 29 cores; 2 x 14 Xeon"),
     (["bench", "redis", "--baseline", "linux"], "--baseline: is not for a modelled machine"),
-    (["bench", "redis", "--readiness"], "--readiness: is not for a modelled machine"),
+    (["bench", "redis", "--pong"], "--pong: is not for a modelled machine"),
     (["bench", "redis", "--icount"], "--icount: is not for a modelled machine"),
     (["run", REDIS, "--cores", "2"], "--cores: is not for a modelled machine"),
     (["run", REDIS, "--topology", "live"], "--topology: is not for a modelled machine"),
