@@ -32,7 +32,7 @@ PAGE_WIDTH = 150  # columns of a table that goes to a file
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress; results and errors only.")]
 Json = Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write results as JSON; - for stdout.", shell_complete=files())]
-Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw it: .png, .svg or .pdf.")]
+Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Write a plot: .png, .svg or .pdf.")]
 
 
 def make_console(stderr: bool = False) -> Console:

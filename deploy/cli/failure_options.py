@@ -19,7 +19,7 @@ MODELLED = (
     "its clock moves only as its cores do, and neither the order to fail nor a client's next answer are theirs but the host's: "
     "measure it emulated, or under KVM"
 )
-Seed = Annotated[int | None, typer.Option("--seed", metavar="N", min=0, help="What kills are drawn from; it is printed. Default: a new one.")]
+Seed = Annotated[int | None, typer.Option("--seed", metavar="N", min=0, help="Seed of the drawn kills; it is printed (default: random).")]
 Lock = Annotated[str, typer.Option("--lock", metavar="REGIME", help="Lock regime of the kernels.", autocompletion=words(*REGIMES))]
 
 

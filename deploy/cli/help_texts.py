@@ -45,15 +45,15 @@ INNER = {  # of commands that have some of their own
     "bench lock": "The locks alone, on this machine's own cores.",
     "bench mach": "The Mach study's programs, and its Tables 1 to 4.",
     "bench dynamic": "Coarse and fine in one kernel, beside Uhlig 2007.",
-    "bench failure": "How soon a dead cluster is noticed and mended.",
+    "bench failure": "Detection and recovery time of a lost cluster.",
     "bench latency": "How long the kernel's operations delay an interrupt.",
     "bench lines": "Which cache lines move between which cores.",
     "bench calibrate": "The prices of this machine's cores, as a file.",
     "bench validate": "The model beside published and measured values.",
     "demo failure": "A cluster dies under load, and comes back.",
     "model fit": "Fit a model to measured throughput.",
-    "model predict": "What a model says of locks, delays and cores.",
-    "model simulate": "The same by simulation, aborts included.",
+    "model predict": "Predicted throughput over locks, delays and cores.",
+    "model simulate": "Simulated throughput, aborts included.",
 }
 EXAMPLE_WIDTH = 74  # a terminal's 80 less what a manual page indents
 EXAMPLES: dict[str, tuple[str, ...]] = {

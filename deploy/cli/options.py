@@ -53,7 +53,7 @@ Topology = Annotated[
 ]
 Smt = Annotated[
     str | None,
-    typer.Option("--smt", metavar="on|off", help="All threads of each core (on), or one.", autocompletion=words("on", "off")),
+    typer.Option("--smt", metavar="on|off", help="Use all threads of each core (on), or one.", autocompletion=words("on", "off")),
 ]
 Layout = Annotated[str | None, typer.Option("--layout", metavar="LAYOUT", help=f"{_CLUSTERS}; or a map file.", autocompletion=explained(SENTENCES))]
 NamedLayout = Annotated[str | None, typer.Option("--layout", metavar="LAYOUT", help=f"{_CLUSTERS}.", autocompletion=explained(SENTENCES))]
@@ -71,7 +71,7 @@ ModelledMachine = Annotated[
         help="A modelled machine: one of emulator/machines, or a file like those.",
     ),
 ]
-Quick = Annotated[bool, typer.Option("--quick", help="A modelled machine at its own line costs only, without the range.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Run a modelled machine at its own line costs only, without the range.")]
 Timeout = Annotated[
     float | None,
     typer.Option(

@@ -41,7 +41,7 @@ FORK_JOIN_CORES, UNMAP_MOST_CORES = "2..16", 16  # as there
 
 Figure = Annotated[
     str | None,
-    typer.Option("--figure", metavar="LIST", help=f"Some of {','.join(TITLES)}; else all. 'load' is not in the paper."),
+    typer.Option("--figure", metavar="LIST", help=f"Figures to measure, of {','.join(TITLES)} (default: all). 'load' is not in the paper."),
 ]
 Cores = Annotated[
     str | None, typer.Option("--cores", metavar="LIST", help=f"Numbers of cores of Figures 7 ({FORK_JOIN_CORES}) and 8, and of 'load': 8; 1,2,4; 2..16.")

@@ -37,13 +37,13 @@ OfKernel = Annotated[
     Granularity | None,
     typer.Option(
         "--granularity", metavar="|".join(GRANULARITIES), autocompletion=words(*GRANULARITIES),
-        help=f"Of kernels that have a choice, --lock {','.join(regimes.names(regimes.SWITCHED))}, from their start on (coarse).",
+        help=f"Granularity of --lock {','.join(regimes.names(regimes.SWITCHED))} kernels from their start (coarse).",
     ),
 ]
 
 
 Local = Annotated[
-    bool, typer.Option("--local", help="Of a kernel with --granularity fine: all objects are at home on the core that uses them.")
+    bool, typer.Option("--local", help="With --granularity fine: all objects have their home on the core that uses them.")
 ]
 
 

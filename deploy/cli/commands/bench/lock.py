@@ -20,9 +20,9 @@ Delay = Annotated[
     str, typer.Option("--delay", metavar="LIST", help="Mean cycles outside: 4000; 0,2000; 500..32000 doubles.")
 ]
 Section = Annotated[int, typer.Option("--section", metavar="CYCLES", min=0, max=10_000_000, help="Time with the lock.")]
-Lines = Annotated[int, typer.Option("--lines", metavar="N", min=0, max=100_000, help="Shared cache lines written there.")]
+Lines = Annotated[int, typer.Option("--lines", metavar="N", min=0, max=100_000, help="Shared cache lines written under the lock.")]
 Entries = Annotated[
-    int, typer.Option("--entries", metavar="N", min=1, max=10**10, help="Counted behind each lock, to prove exclusion.")
+    int, typer.Option("--entries", metavar="N", min=1, max=10**10, help="Entries to count under each lock, to check exclusion.")
 ]
 
 

@@ -32,12 +32,12 @@ SILENCE = 300.0  # seconds in which a measurement must come to its end
 TASKS_MAX = constant(Path("apps/stress/stress.h"), "TASKS_MAX")
 
 Cores = Annotated[str, typer.Option("--cores", metavar="LIST", help="Numbers of cores: 4; 2..4 is each of them; the tables are of the most.")]
-Clients = Annotated[int | None, typer.Option("--clients", metavar="N", min=1, max=TASKS_MAX, help="Clients of the one server; else 2 a core.")]
-Requests = Annotated[int, typer.Option("--requests", metavar="N", min=1, max=1_000_000, help="Of each client.")]
-Tasks = Annotated[int | None, typer.Option("--tasks", metavar="N", min=1, max=TASKS_MAX, help="That write into shared memory; else 1 a core.")]
-Pages = Annotated[int, typer.Option("--pages", metavar="N", min=1, max=256, help="That they share copy-on-write.")]
-Rounds = Annotated[int, typer.Option("--rounds", metavar="N", min=1, max=100_000, help="How often all is shared anew.")]
-Pagers = Annotated[int | None, typer.Option("--pagers", metavar="N", min=1, max=60, help="That serve the faults; else 1 a core.")]
+Clients = Annotated[int | None, typer.Option("--clients", metavar="N", min=1, max=TASKS_MAX, help="Clients of the one server (default: 2 a core).")]
+Requests = Annotated[int, typer.Option("--requests", metavar="N", min=1, max=1_000_000, help="Requests of each client.")]
+Tasks = Annotated[int | None, typer.Option("--tasks", metavar="N", min=1, max=TASKS_MAX, help="Tasks that write into shared memory (default: 1 a core).")]
+Pages = Annotated[int, typer.Option("--pages", metavar="N", min=1, max=256, help="Pages that the tasks share copy-on-write.")]
+Rounds = Annotated[int, typer.Option("--rounds", metavar="N", min=1, max=100_000, help="Rounds of sharing.")]
+Pagers = Annotated[int | None, typer.Option("--pagers", metavar="N", min=1, max=60, help="Pagers that serve the faults (default: 1 a core).")]
 
 
 def mach(

@@ -57,16 +57,16 @@ Rounds = Annotated[
         help=f"Round trips of a point, all pairs together ({ROUNDS:,}; {MODELLED_ROUNDS:,} on a modelled machine).",
     ),
 ]
-Sockets = Annotated[int, typer.Option("--sockets", metavar="N", min=1, help="Sockets that have these cores.")]
+Sockets = Annotated[int, typer.Option("--sockets", metavar="N", min=1, help="Sockets with these cores.")]
 Native = Annotated[bool, typer.Option("--native", help="On this machine's own cores, by the hosted port.")]
 Figure = Annotated[
     str | None,
     typer.Option(
         "--figure", metavar="4|5",
-        help="All of Elphinstone's Figure 4 or 5 on the papers' Xeon, beside the paper. Goes on where it was ended.",
+        help="All of Elphinstone's Figure 4 or 5 on the papers' Xeon, beside the paper. Resumes an interrupted run.",
     ),
 ]
-Statistics = Annotated[bool, typer.Option("--stat", help="Counting kernels: conflicts, too; they hold the lock longer.")]
+Statistics = Annotated[bool, typer.Option("--stat", help="Use kernels with statistics; also prints lock conflicts. Counting lengthens the critical section.")]
 
 
 def scale(

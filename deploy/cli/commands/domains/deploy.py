@@ -23,7 +23,7 @@ from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
 
-Name = Annotated[str | None, typer.Option("--name", metavar="NAME", help="Another name than the deployment's own.")]
+Name = Annotated[str | None, typer.Option("--name", metavar="NAME", help="Name of the deployment (default: its file's).")]
 Bridge = Annotated[
     str | None,
     typer.Option("--bridge", metavar="NAME", help="A bridge of the host, in place of ports forwarded to its loopback."),
@@ -35,12 +35,12 @@ Storage = Annotated[
 PerCluster = Annotated[
     bool, typer.Option("--per-cluster", help="A domain for each cluster; channels are memory that two of them share.")
 ]
-PrintXml = Annotated[bool, typer.Option("--print-xml", help="Print the domain, or all of them, and leave the host as it is.")]
+PrintXml = Annotated[bool, typer.Option("--print-xml", help="Print the domains' XML and change nothing.")]
 Keep = Annotated[
     bool,
     typer.Option("--keep", help="With --per-cluster: stay, and start a domain that is lost again, by [clusters] restart, until Ctrl-C."),
 ]
-Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Until all of it serves, or only until it is started.")]
+Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until all of it serves, or only until it is started.")]
 
 
 @options.of_plan

@@ -28,7 +28,7 @@ def granularity(
         typer.Argument(metavar="RUN", help="The process id of a skerry that runs a machine; default: the running one."),
     ] = None,
     cluster: Annotated[
-        int | None, typer.Option("--cluster", metavar="N", min=0, help="Of this cluster; default: of each whose kernel can change.")
+        int | None, typer.Option("--cluster", metavar="N", min=0, help="Cluster to change (default: each with a dynamic kernel).")
     ] = None,
     quiet: Quiet = False,
     json: Json = None,

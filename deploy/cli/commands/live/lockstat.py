@@ -23,9 +23,9 @@ def lockstat(
         typer.Argument(metavar="RUN", help="Results of a run, its events or its log; or the process id of a skerry that runs one. Default: the running one."),
     ] = None,
     connect: RunsUnder = None,
-    since: Annotated[str | None, typer.Option("--since", metavar="WHEN", help="Of a run that is over: from this snapshot on, as barrier-1.")] = None,
-    until: Annotated[str | None, typer.Option("--until", metavar="WHEN", help="And to this one; else to the last.")] = None,
-    histogram: Annotated[bool, typer.Option("--histogram", help="Also how long locks were waited for and held.")] = False,
+    since: Annotated[str | None, typer.Option("--since", metavar="WHEN", help="First snapshot of a finished run, as barrier-1.")] = None,
+    until: Annotated[str | None, typer.Option("--until", metavar="WHEN", help="Last snapshot (default: the run's last).")] = None,
+    histogram: Annotated[bool, typer.Option("--histogram", help="Also print histograms of wait and hold times.")] = False,
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:

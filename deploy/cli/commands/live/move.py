@@ -30,12 +30,12 @@ def move(
         typer.Argument(metavar="RUN", help="The process id of a skerry that runs a machine, or with --connect a deployment's name; default: the only one."),
     ] = None,
     connect: RunsUnder = None,
-    core: Annotated[int | None, typer.Option("--core", metavar="N", min=0, help="The core, numbered in the whole machine.")] = None,
-    memory: Annotated[str | None, typer.Option("--memory", metavar="SIZE", help="So much memory: 64M, 1G; a multiple of 2 MiB.")] = None,
-    to: Annotated[int, typer.Option("--to", metavar="CLUSTER", min=0, help="The cluster that gets it.")] = ...,  # type: ignore[assignment]
+    core: Annotated[int | None, typer.Option("--core", metavar="N", min=0, help="Core to move, numbered in the whole machine.")] = None,
+    memory: Annotated[str | None, typer.Option("--memory", metavar="SIZE", help="Amount of memory to move: 64M, 1G; a multiple of 2 MiB.")] = None,
+    to: Annotated[int, typer.Option("--to", metavar="CLUSTER", min=0, help="Cluster that receives it.")] = ...,  # type: ignore[assignment]
     giver: Annotated[
         int | None,
-        typer.Option("--from", metavar="CLUSTER", min=0, help="The cluster that gives the memory; default: that with the most, of those that have it free."),
+        typer.Option("--from", metavar="CLUSTER", min=0, help="Cluster that gives the memory (default: the largest that has it free)."),
     ] = None,
     quiet: Quiet = False,
     json: Json = None,

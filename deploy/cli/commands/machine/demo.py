@@ -29,11 +29,11 @@ from topology.errors import InputError
 
 demo = typer.Typer(help="What Skerry does, to be looked at: failure.", no_args_is_help=True, rich_markup_mode=None)
 
-Cluster = Annotated[int, typer.Option("--cluster", metavar="N", min=0, help="The cluster that ends; not 0, through which all report.")]
-Ending = Annotated[How, typer.Option("--how", help="In which way.")]
-Core = Annotated[int | None, typer.Option("--core", metavar="N", min=0, help="Of the cluster: that panics or hangs; default: its first.")]
-Seconds = Annotated[float, typer.Option("--seconds", metavar="S", min=1.0, max=600.0, help="Of load before the end, and after all is well again.")]
-Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Where the curve goes: .png, .svg or .pdf.")]
+Cluster = Annotated[int, typer.Option("--cluster", metavar="N", min=0, help="Cluster to end; not 0, which reports the events.")]
+Ending = Annotated[How, typer.Option("--how", help="How the cluster ends.")]
+Core = Annotated[int | None, typer.Option("--core", metavar="N", min=0, help="Core to crash with --how panic or hang-core (default: the cluster's first).")]
+Seconds = Annotated[float, typer.Option("--seconds", metavar="S", min=1.0, max=600.0, help="Seconds of load before the kill and after recovery.")]
+Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="File for the plot: .png, .svg or .pdf.")]
 
 
 @demo.callback()

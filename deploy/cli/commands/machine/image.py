@@ -25,13 +25,13 @@ from topology.units import MIB
 PORT = re.compile(r"none|(mmio:)?(0x[0-9a-f]+|[0-9]+)(,[0-9]+(,[124])?)?")
 
 Live = Annotated[
-    bool, typer.Option("--live", help="For this machine itself, to be booted on it, and not for an emulated one.")
+    bool, typer.Option("--live", help="Make the image for this machine instead of an emulated one.")
 ]
 Console = Annotated[
     str | None,
     typer.Option("--console", metavar="PORT", help="Serial port: none, 0x3f8, 0x3f8,115200, mmio:ADDRESS,BAUD,STRIDE."),
 ]
-Results = Annotated[str | None, typer.Option("--results", metavar="PORT", help="The port for results, named the same.")]
+Results = Annotated[str | None, typer.Option("--results", metavar="PORT", help="Serial port for results, in the same form.")]
 
 
 def image(

@@ -53,7 +53,7 @@ def run(
     medium: options.Boot = "iso",
     uefi: options.Uefi = False,
     timeout: options.Timeout = None,
-    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw answers over time, with [ycsb] survive: .png, .svg or .pdf.")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Plot answers over time, with [ycsb] survive: .png, .svg or .pdf.")] = None,
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:

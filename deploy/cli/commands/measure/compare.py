@@ -44,7 +44,7 @@ from topology.units import parse_size
 
 RESULTS = BUILD / "results"
 
-Workload = Annotated[str, typer.Option("--workload", metavar="A,C", help="YCSB core workloads, of a, b, c, f.")]
+Workload = Annotated[str, typer.Option("--workload", metavar="A,C", help="YCSB core workloads: a, b, c, f.")]
 Layouts = Annotated[str, typer.Option("--layout", metavar="L1,L2", help="The layouts to compare.", autocompletion=words(*options.LAYOUTS))]
 RECORDS, MODELLED_RECORDS = 10_000, 50
 MODELLED_OPERATIONS = 100
@@ -60,8 +60,8 @@ Clients = Annotated[int | None, typer.Option(
     "--clients", metavar="N", min=1, max=16, help=f"Clients of each Redis, on its core ({CLIENTS}; 1 on a machine with too many cores for 2).")]
 
 Verify = Annotated[bool, typer.Option(
-    "--verify", help="A modelled machine: run both layouts at the rate of kernel entries at which the answer turns.")]
-Baseline = Annotated[str | None, typer.Option("--baseline", metavar="linux", help="Run the same on Linux as well.", autocompletion=words("linux"))]
+    "--verify", help="On a modelled machine: run both layouts at the crossover rate of kernel entries.")]
+Baseline = Annotated[str | None, typer.Option("--baseline", metavar="linux", help="Also run the same load on Linux.", autocompletion=words("linux"))]
 
 
 def compare(

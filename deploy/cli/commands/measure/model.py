@@ -38,7 +38,7 @@ Bounds = Annotated[
         help="Service times of two sockets, to draw between (323,613 where the service time lies within).",
     ),
 ]
-Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw it: .png, .svg or .pdf.")]
+Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Write a plot: .png, .svg or .pdf.")]
 Results = Annotated[Path, typer.Argument(metavar="RESULTS.json", help="A results file of any command.")]
 Metric = Annotated[
     str | None, typer.Option("--metric", metavar="NAME", help=f"The throughput to fit ({measured.METRIC}).")

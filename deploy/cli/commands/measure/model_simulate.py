@@ -24,21 +24,21 @@ PerSocket = Annotated[
 ]
 Hold = Annotated[float, typer.Option("--hold", metavar="CYCLES", help="Time under the lock when no cache line moves.")]
 Lines = Annotated[float, typer.Option("--lines", metavar="N", help="Lines that each hand-over moves.")]
-Near = Annotated[float, typer.Option("--same-socket", metavar="CYCLES", help="To move a line in a socket.")]
-Far = Annotated[float, typer.Option("--other-socket", metavar="CYCLES", help="To move a line between sockets.")]
-Reload = Annotated[float, typer.Option("--transfer", metavar="CYCLES", help="ticket: one waiter's reload.")]
+Near = Annotated[float, typer.Option("--same-socket", metavar="CYCLES", help="Cost of moving a line within a socket.")]
+Far = Annotated[float, typer.Option("--other-socket", metavar="CYCLES", help="Cost of moving a line between sockets.")]
+Reload = Annotated[float, typer.Option("--transfer", metavar="CYCLES", help="ticket: cost of one waiter's reload.")]
 Conflict = Annotated[
     float,
     typer.Option("--conflict", metavar="P", help="rtm: chance that two overlapping entries conflict."),
 ]
 Attempts = Annotated[
-    int, typer.Option("--attempts", metavar="N", min=1, max=100, help="rtm: conflicts until the lock is taken.")
+    int, typer.Option("--attempts", metavar="N", min=1, max=100, help="rtm: conflicts before an entry takes the lock.")
 ]
-Overhead = Annotated[float, typer.Option("--overhead", metavar="CYCLES", help="rtm: to begin and commit.")]
-Check = Annotated[bool, typer.Option("--markov", help="Simulate what the closed form assumes, to check it.")]
+Overhead = Annotated[float, typer.Option("--overhead", metavar="CYCLES", help="rtm: cost of begin and commit.")]
+Check = Annotated[bool, typer.Option("--markov", help="Simulate the closed form's own assumptions.")]
 Service = Annotated[float, typer.Option("--service", metavar="CYCLES", help="With --markov: mean service time.")]
 Entries = Annotated[int, typer.Option("--entries", metavar="N", min=1000, max=10_000_000, help="Kernel entries of each point.")]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", help="The same seed gives the same figures.")]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the simulation.")]
 
 
 def simulate(

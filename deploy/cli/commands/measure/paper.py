@@ -22,9 +22,9 @@ FOLDER = BUILD / "paper"
 
 Which = Annotated[list[str] | None, typer.Argument(metavar="FIGURE...", help="Some figures, by their names; else all.")]
 Into = Annotated[Path | None, typer.Option("--into", metavar="FOLDER", help="Where results and report go (build/paper).", shell_complete=files())]
-Repeats = Annotated[int, typer.Option("--repeats", metavar="N", min=1, max=100, help="Runs of figures whose runs differ.")]
-List = Annotated[bool, typer.Option("--list", help="Only say which figures there are, and what is done.")]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Run again what is done.")]
+Repeats = Annotated[int, typer.Option("--repeats", metavar="N", min=1, max=100, help="Repeats of figures whose runs differ.")]
+List = Annotated[bool, typer.Option("--list", help="List the figures, and which are done.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Repeat finished figures.")]
 
 
 def paper(
@@ -39,7 +39,7 @@ def paper(
     """Run every figure of the papers and put ours beside the published points, in one report.
 
     Each figure has its results file in the folder, with CSV beside it. What is there of the same sources, arguments and
-    host is not run again: an interrupted run goes on. Figures on modelled machines and counts are the same in each run
+    host is not run again: an interrupted run resumes. Figures on modelled machines and counts are the same in each run
     and run once; those of this host's own cores are repeated and get error bars. All figures take more than an hour.
     """
     process.heed_signals()

@@ -29,19 +29,19 @@ Service = Annotated[
 ]
 Remote = Annotated[
     float | None,
-    typer.Option("--remote-service", metavar="CYCLES", help="The same in a larger cluster (--service times 613/358)."),
+    typer.Option("--remote-service", metavar="CYCLES", help="Service time in a larger cluster (--service times 613/358)."),
 ]
 Rate = Annotated[float | None, typer.Option("--rate", metavar="N", help="Kernel entries per second of one core.")]
 Ghz = Annotated[float | None, typer.Option("--ghz", metavar="GHZ", help="Clock, with --rate (live: this machine's).")]
 Delay = Annotated[
-    float | None, typer.Option("--delay", metavar="CYCLES", help="In place of --rate: between two entries.")
+    float | None, typer.Option("--delay", metavar="CYCLES", help="Cycles between two entries, instead of --rate.")
 ]
 Loss = Annotated[float, typer.Option("--loss", metavar="P", help="Per cent of the work that the lock may cost.")]
 Conflict = Annotated[
     float | None,
     typer.Option("--conflict", metavar="P", help="rtm: chance that two overlapping entries conflict."),
 ]
-Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw the curve: .png, .svg or .pdf.")]
+Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Write a plot of the curve: .png, .svg or .pdf.")]
 
 REMOTE = published.BOUNDS[1] / published.SERVICE
 

@@ -29,14 +29,14 @@ MOST_IN_FLIGHT = 1000
 Operations = Annotated[int | None, typer.Option(
     "--operations", metavar="N", min=1, help=f"Operations of each client ({OPERATIONS:,}); requests from outside ({REQUESTS:,}).")]
 Baseline = Annotated[str | None, typer.Option(
-    "--baseline", metavar="linux", help="The same of the Linux guest, beside it.", autocompletion=words("linux"))]
-Outside = Annotated[bool, typer.Option("--outside", help="Of GETs from outside: redis-benchmark, in place of YCSB.")]
-OverTap = Annotated[bool, typer.Option("--tap", help="With --outside, over a tap device in a network namespace (root), not QEMU's user network.")]
+    "--baseline", metavar="linux", help="Also profile the Linux guest under the same load.", autocompletion=words("linux"))]
+Outside = Annotated[bool, typer.Option("--outside", help="Profile GETs from outside by redis-benchmark, not YCSB.")]
+OverTap = Annotated[bool, typer.Option("--tap", help="With --outside: use a tap device in a network namespace (root), not QEMU's user network.")]
 Connections = Annotated[int, typer.Option("--connections", metavar="N", min=1, max=500, help="Connections from outside.")]
 Pipeline = Annotated[str, typer.Option("--pipeline", metavar="LIST", help="Requests in flight on each connection from outside.")]
 Functions = Annotated[int, typer.Option("--functions", metavar="N", min=0, help="Number of functions to show for each layout.")]
-Stat = Annotated[bool, typer.Option("--stat", help="With kernels that count, which are slower.")]
-Start = Annotated[bool, typer.Option("--start", help="From the loader's first instruction to the first command that a Redis serves.")]
+Stat = Annotated[bool, typer.Option("--stat", help="Use kernels with statistics, which are slower.")]
+Start = Annotated[bool, typer.Option("--start", help="Profile from the loader's first instruction to the first command that a Redis serves.")]
 Flame = Annotated[Path | None, typer.Option("--flame", metavar="FILE.svg", help="The flame graph of the first layout.")]
 
 

@@ -32,11 +32,11 @@ Regime = Annotated[str | None, typer.Option("--regime", metavar="REGIME", help=f
 Time = Annotated[int | None, typer.Option("--time", metavar="S", min=1, help=f"Seconds ({SECONDS}).")]
 Runs = Annotated[int | None, typer.Option("--runs", metavar="N", min=1, help="Runs of all jobs, in place of a time.")]
 Jobs = Annotated[int, typer.Option("--jobs", metavar="N", min=1, help="Parallel processes that share a corpus (1).")]
-Seed = Annotated[int | None, typer.Option("--seed", metavar="N", min=1, max=2**31 - 1, help="Of the mutations, or the first of the seeds; else any.")]
+Seed = Annotated[int | None, typer.Option("--seed", metavar="N", min=1, max=2**31 - 1, help="Seed of the mutations, or the first seed of target net (default: random).")]
 Corpus = Annotated[
-    Path | None, typer.Option("--corpus", metavar="DIR", help="Where inputs that reach something new are kept.")
+    Path | None, typer.Option("--corpus", metavar="DIR", help="Folder for inputs with new coverage.")
 ]
-Merge = Annotated[bool, typer.Option("--merge", help="Take what was learned into the repository's corpus, minimised.")]
+Merge = Annotated[bool, typer.Option("--merge", help="Merge new inputs into the repository's corpus, minimised.")]
 
 
 def fuzz(

@@ -34,7 +34,7 @@ _LOOK = 0.05  # seconds between looks at what runs
 
 Only = Annotated[str | None, typer.Option("--only", metavar="WORD", help="Only proofs with WORD in their name.")]
 Mistakes = Annotated[bool, typer.Option("--mistakes", help="Also plant known mistakes, each of which must be found.")]
-List = Annotated[bool, typer.Option("--list", help="Only say which proofs there are.")]
+List = Annotated[bool, typer.Option("--list", help="List the proofs.")]
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from topology.errors import InputError
 
 Only = Annotated[str | None, typer.Option("--only", metavar="WORD", help="Only tests with WORD in their name.")]
 Werror = Annotated[bool, typer.Option(
-    "--werror", help="Compilers' warnings fail the build, from now on. A build that was configured otherwise is compiled anew."
+    "--werror", help="Make compiler warnings errors, in later builds of this folder, too."
 )]  # fmt: skip
 BUILD_TEST = "build: set-up and build"
 NO_TEST = "no test has this in its name"
