@@ -1,27 +1,37 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The sentences that a comparison on a modelled machine ends with."""
+"""What a comparison says: the answer, its crossover, layouts that are alike, the plot."""
 
 from __future__ import annotations
 
 import importlib
 import subprocess
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
+from matplotlib import colors  # noqa: E402
 
 from deploy.base.errors import Failure
 from deploy.base.paths import ROOT
+from deploy.cli.commands.measure.compare import alike
 from deploy.cli.main import command_module, main
-from deploy.compare import unpriced
+from deploy.compare import crossover, plot, unpriced
+from deploy.compare.crossover import PAUSE_US, Curve, Point, Station, Turn
 from deploy.compare.verdict import APART, Answer, alone, answers
 from deploy.emulator import run
 from deploy.emulator.entries import Entries
 from deploy.emulator.machine_file import load
-from deploy.load.measure import Comparison
+from deploy.load.measure import Comparison, settled
 from deploy.results.counting import Counting
-from deploy.results.result import Result
+from deploy.results.result import DISTORTED, Result
+from topology import demand
+from topology.machines.machine import Shape
+from topology.units import GIB
 
 from .test_results import both
+
+# ---- The sentences that a comparison on a modelled machine ends with ----
 
 MACHINE = load("xeon-e5-2683v3")
 
@@ -199,3 +209,186 @@ def test_default(words: list[str], machine: str | None, monkeypatch: pytest.Monk
     job = asked_for(words, monkeypatch)
     assert (job.modelled and job.modelled.name) == machine
     assert job.records == (10_000 if machine is None else 50)
+
+
+# ---- From which rate of kernel entries on another layout does more ----
+
+CLIENTS, CORES = 20, 12
+
+
+def curve(layout: str, service: float, delay: float, stations: int = 1, entries: tuple[float, float] = (5.0, 15.0)) -> Curve:
+    """What a station as the model has it would be measured to do."""
+    station = Station(service, delay, CLIENTS // stations)
+
+    def point(pause: float, each: float) -> Point:
+        return Point(layout, pause, station.mean_us(pause), CLIENTS, each, CORES, stations)
+
+    return Curve(point(0, entries[0]), point(PAUSE_US, entries[1]))
+
+
+def turn(first: tuple[float, float], second: tuple[float, float]) -> Turn:
+    return Turn(curve("per-socket", *first, stations=2), curve("spanning", *second))
+
+
+def test_station() -> None:
+    """the model goes through both measured points"""
+    found = curve("spanning", 7.0, 40.0).station
+    assert found and (found.service, found.delay) == (pytest.approx(7, rel=1e-6), pytest.approx(40, rel=1e-6))
+    assert found.mean_us(0) == pytest.approx(20 * 7, rel=0.02)  # saturated: every client waits for all others
+    assert found.mean_us(1e6) == pytest.approx(47, rel=0.01)  # alone
+
+
+def test_neither() -> None:
+    """a layout that wins at both measured rates: those two are named, and nothing is said of the rates in between"""
+    found = turn((7.0, 40.0), (7.0, 42.0))
+    assert (found.outcome, found.loser, found.pause_us, found.rate) == (crossover.NEITHER, "spanning", None, None)
+    said, = crossover.sentences(found, {})
+    assert said.startswith("per-socket is not slower at either of the two rates that were measured") and "of this was not measured" in said
+    assert "no rate" not in said and f"{found.first.busy.rate:,.0f} kernel entries a second" in said
+    said, = crossover.sentences(found, {0.5: found, 2.0: found})
+    assert said.endswith("the same holds when lines that move between cores cost half or double.")
+    assert f"and {found.first.calm.rate:,.0f}, where clients pause for 10 ms" in said and f"{found.second.calm.mean_us:,.1f} µs under spanning" in said
+
+
+def test_turn() -> None:
+    """a layout that waits less, but needs more without waiting, loses where little is waited for: both do as many operations at the rate that is named"""
+    found = turn((7.0, 60.0), (7.0, 40.0))
+    assert (found.outcome, found.busy_winner, found.calm_winner, found.loser) == (crossover.AT, "per-socket", "spanning", "spanning")
+    assert found.pause_us and found.rate
+    assert found.first.at(found.pause_us).ops_per_s == pytest.approx(found.second.at(found.pause_us).ops_per_s)
+    assert found.first.calm.rate < found.rate < found.first.busy.rate
+    assert 5 < found.first.at(found.pause_us).entries_per_op < 15
+    assert found.first.at(0).entries_per_op == pytest.approx(5) and found.first.at(PAUSE_US).entries_per_op == pytest.approx(15)
+    dearer = turn((7.0, 70.0), (7.0, 40.0))
+    assert dearer.rate and dearer.rate > found.rate
+    said, checked = crossover.sentences(found, {0.5: found, 2.0: dearer}, (80.0, 81.0))
+    assert f"spanning wins below {found.rate:,.0f} kernel entries a second" in said
+    assert said.endswith(f"; {found.rate:,.0f} to {dearer.rate:,.0f} when lines that move between cores cost half and double.")
+    assert "80.0 µs" in checked and "81.0 under spanning" in checked
+    data = crossover.to_json(found, {0.5: found, 2.0: dearer}, (80.0, 81.0))
+    assert data["range"] == [found.rate, dearer.rate] and data["verified_mean_us"] == {"per-socket": 80.0, "spanning": 81.0}
+    assert [point["pause_us"] for point in data["points"]["spanning"]] == [0, PAUSE_US]
+
+
+def test_range_that_disagrees() -> None:
+    """line costs at which another layout wins, or none, are named one by one"""
+    said, = crossover.sentences(turn((7.0, 60.0), (7.0, 40.0)), {0.5: turn((7.0, 40.0), (7.0, 42.0)), 2.0: turn((7.0, 60.0), (7.0, 40.0))})
+    assert "at line costs x 0.5, spanning wins at neither measured rate; at line costs x 2, spanning wins below" in said
+
+
+def test_no_queue() -> None:
+    """an operation that takes no longer without pauses is no queue: the rate is somewhere in between, and no figure is made up"""
+    quick = Curve(Point("per-socket", 0, 40, CLIENTS, 5, CORES, 2), Point("per-socket", PAUSE_US, 50, CLIENTS, 9, CORES, 2))
+    found = Turn(quick, curve("spanning", 7.0, 40.0))
+    assert (found.outcome, found.rate) == (crossover.BETWEEN, None)
+    said, = crossover.sentences(found, {})
+    assert "between" in said and "the model does not say where" in said
+    assert "kernel_entries_per_s_per_core" not in crossover.to_json(found, {}, None)
+
+
+def test_point_of_a_result() -> None:
+    """without a pause an operation takes what the operations per second come to; with one, what the clients measured"""
+    apps = [{"program": name} for name in ("switch", "switch", "redis-server", "ycsb", "ycsb")]
+    metrics = {"ops_per_s": 10_000.0, "mean_us": 150.0}
+    result = Result("per-socket", "clh", "c", 2, 4, True, metrics, [], machine={"applications": apps})
+    result.observed = Entries(operations=100, entries=700, acquisitions=700, conflicts=70, wait=7000, hold=70_000, moves=1400)
+    busy, calm = crossover.point(result, 0), crossover.point(result, PAUSE_US)
+    assert (busy.mean_us, calm.mean_us, busy.clients, busy.stations, busy.entries_per_op) == (200.0, 150.0, 2, 2, 7.0)
+    assert busy.rate == pytest.approx(10_000 * 7 / 4)
+    assert result.observed.to_json() == {
+        "kernel_entries_per_op": 7.0, "line_moves_per_entry": 2.0, "lock_conflict_ratio": 0.1, "lock_mean_wait_cycles": 10.0,
+        "lock_mean_hold_cycles": 100.0,
+    }
+    assert Turn.of(result, result) is None
+
+
+# ---- Layouts that a machine divides alike: `compare` says so before it runs anything ----
+
+@pytest.mark.parametrize(("shape", "layouts", "expected"), [
+    (Shape(2, 2, 4 * GIB), ("per-socket", "spanning"), []),
+    (Shape(2, 2, 4 * GIB), ("per-socket", "size=2", "spanning"), [["per-socket", "size=2"]]),
+    (Shape(1, 4, 4 * GIB), ("per-socket", "size=2", "spanning"), [["per-socket", "spanning"]]),
+    (Shape(2, 2, 4 * GIB), ("per-numa", "spanning", "per-l3", "size=4"), [["per-numa", "per-l3"], ["spanning", "size=4"]]),
+    (Shape(2, 2, 4 * GIB), ("homed", "spanning"), []),
+])  # fmt: skip
+def test_alike(shape: Shape, layouts: tuple[str, ...], expected: list[list[str]]) -> None:
+    assert alike(settled(Comparison(shape, layouts))) == expected
+
+
+# ---- The picture of a comparison: readable with 28 cores, in print, and in grey ----
+
+demand.module("matplotlib", "plots")
+
+CORES_PLOT = 28
+MODELLED = {"machine": "2 x 14 Xeon E5-2683 v3"}
+
+
+def result_plot(layout: str, ops: float, modelled: bool = True, turns: bool = False) -> Result:
+    cores = [{"core": core, "ops_per_s": 0.0 if core % 14 == 0 else ops / 26 * (1 + core / 1000)} for core in range(CORES_PLOT)]
+    metrics = {"ops_per_s": ops, "p99_us": 40.0, "lock_conflict_ratio": 0.5, "kernel_entries_per_op": 2.06, "instructions_per_op": 22_440.0}
+    return Result(layout, "clh", "c", 2, CORES_PLOT, True, metrics, cores, turns=turns, modelled=MODELLED if modelled else None)
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The figures, in place of files."""
+    found: list[Any] = []
+    monkeypatch.setattr(plot, "save", lambda figure, output: found.append(figure))
+    return found
+
+
+def words(figure: Any) -> list[Any]:
+    """All that is written, with where it is."""
+    figure.canvas.draw()
+    texts = [text for axes in figure.axes for text in (*axes.texts, axes.title, *axes.get_xticklabels(), *axes.get_yticklabels())]
+    return [text for text in texts if text.get_text()]
+
+
+@pytest.mark.parametrize("layouts", [("per-socket", "spanning"), ("per-socket", "homed", "spanning")])
+def test_nothing_overlaps(layouts: tuple[str, ...], drawn: list[Any]) -> None:
+    """no two texts of a picture of 28 cores overlap, and none has an exponent"""
+    results = [result_plot(layout, 1_273_292.0 - 100_000 * n) for n, layout in enumerate(layouts)]
+    plot.plot(results, "a mode", Path("x.svg"), [{"ops_per_s": (1.16, 1.64)}] * (len(layouts) - 1))
+    texts = words(drawn[0])
+    boxes = [(text.get_text(), text.get_window_extent()) for text in texts]
+    over = [(a, b) for n, (a, one) in enumerate(boxes) for b, other in boxes[n + 1 :] if one.overlaps(other)]
+    assert not over, over
+    assert not [text for text, _ in boxes if "e+" in text or "core 12" in text]
+
+
+def test_range(drawn: list[Any]) -> None:
+    """the ratio has a whisker as long as its range, and the range in words; without one there is neither"""
+    both = [result_plot("per-socket", 1_273_292.0), result_plot("spanning", 977_591.0)]
+    plot.plot(both, "a mode", Path("x.svg"), [{"ops_per_s": (1.16, 1.64)}])
+    plot.plot(both, "a mode", Path("x.svg"))
+    (ranged, plain) = (figure.axes[0] for figure in drawn)
+    ends = [segment[:, 0] for lines in ranged.collections for segment in lines.get_segments()]
+    assert [pytest.approx([1.16, 1.64])] == [list(end) for end in ends]
+    assert "1.30 (1.16 to 1.64)" in [text.get_text() for text in ranged.texts] and "1.30" in [text.get_text() for text in plain.texts]
+
+
+def test_grey() -> None:
+    """the colours of the two layouts are far apart without colour, and a hatch tells others apart"""
+    def grey(colour: str) -> float:
+        return sum(share * part for share, part in zip((0.299, 0.587, 0.114), colors.to_rgb(colour)))
+
+    assert abs(grey(plot.COLOURS[0]) - grey(plot.COLOURS[1])) > 0.4
+    assert len(set(plot.HATCHES)) == len(plot.HATCHES) >= len(plot.COLOURS)
+
+
+def test_what_it_is_of(drawn: list[Any]) -> None:
+    """a picture of modelled figures says so, and not that they are emulated; what turns distort is on none"""
+    plot.plot([result_plot("per-socket", 2e6), result_plot("spanning", 1e6)], "a mode", Path("x.svg"))
+    plot.plot([result_plot("per-socket", 2e4, False, True), result_plot("spanning", 1e4, False, True)], "a mode", Path("x.svg"))
+    modelled, counted = (figure._suptitle.get_text() for figure in drawn)
+    assert modelled.endswith("(modelled: 2 x 14 Xeon E5-2683 v3)") and counted.endswith("(emulated)")
+    titles = [axes.get_title() for axes in drawn[1].axes]
+    assert "instructions" in titles and not {"p99 latency", "lock found taken"} & {*titles} and "p99_us" in DISTORTED
+
+
+@pytest.mark.parametrize("suffix", [".svg", ".pdf", ".png"])
+def test_formats(suffix: str, tmp_path: Path) -> None:
+    """the file's name tells the format"""
+    path = tmp_path / f"x{suffix}"
+    plot.plot([result_plot("per-socket", 2e6), result_plot("spanning", 1e6)], "a mode", path)
+    assert path.read_bytes().startswith({".svg": b"<?xml", ".pdf": b"%PDF", ".png": b"\x89PNG"}[suffix])

@@ -1,16 +1,25 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`skerry build examples/NAME`: what is built anew, and what is kept."""
+"""Examples, and pages that are followed."""
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 
 import pytest
+import typer
 
 from deploy.base.errors import Failure
+from deploy.base.paths import ROOT
 from deploy.base.terminal import Output
+from deploy.cli.main import make_app
 from deploy.setup import examples, sources
+from deploy.tools.fuzz.target import Target
+from tests.pages.reader import CORPUS, cut_off, unchanged
 from topology.errors import InputError
+
+# ---- `skerry build examples/NAME`: what is built anew, and what is kept ----
 
 SCRIPT = "#!/bin/sh\necho run >>runs\n[ -e object ] || echo compiled >>compilations\ntouch object\ncat runs >\"$OUTPUT/one.elf\"\n"
 
@@ -71,3 +80,48 @@ def test_sources() -> None:
     assert {source.name for source in sources.wanted()} == {"redis", "lwip", "musl"}
     for name in ("lua", "sqlite", "memcached", "nginx"):
         assert name in examples.names() and sources.wanted(name)
+
+
+# ---- docs/libvirt.md shows commands that exist, with options that they have ----
+
+PAGE = (ROOT / "docs/libvirt.md").read_text()
+
+
+def test_commands() -> None:
+    """every command of the page can be parsed, and names files that are there"""
+    app = typer.main.get_command(make_app())
+    shown = re.findall(r"^\./skerry (.*)$", PAGE, re.MULTILINE)
+    assert len(shown) >= 6
+    for line in shown:
+        name, *words = shlex.split(line)
+        command = app.commands[name]  # type: ignore[attr-defined]
+        command.make_context(name, list(words))
+        for path in re.findall(r"\S+\.toml", line):
+            assert (ROOT / path).is_file(), path
+
+
+def test_options() -> None:
+    """every option that the page speaks of belongs to one of its commands"""
+    app = typer.main.get_command(make_app())
+    commands = [app.commands[n] for n in ("deploy", "status", "logs", "console", "kill", "stop", "undeploy")]  # type: ignore[attr-defined]
+    known = {option for command in commands for parameter in command.params for option in parameter.opts + parameter.secondary_opts}
+    assert set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", re.sub(r"```.*?```", "", PAGE, flags=re.DOTALL))) <= known
+
+
+# ---- What runs the commands of pages as a reader would (tests/pages/reader.py) ----
+
+def test_cut_off() -> None:
+    """what was cut off in a table is seen, with a terminal and without"""
+    assert cut_off("│ 1.5 [1.4..… │\n│ whole │\nand so on …\n", None) == ["│ 1.5 [1.4..… │"]
+    assert cut_off(f"│ {'x' * 90} │", None) == [] and cut_off(f"│ {'x' * 90} │", 80)
+
+
+def test_unchanged(tmp_path: Path) -> None:
+    """what a command changes in a file of the tree is put back, also when it fails"""
+    file = tmp_path / "kernel.corpus"
+    file.write_text("a YQ==\n")
+    with pytest.raises(ZeroDivisionError), unchanged(file):
+        file.write_text("b Yg==\n")
+        raise ZeroDivisionError
+    assert file.read_text() == "a YQ==\n"
+    assert Target("kernel", "clh").corpus == ROOT / CORPUS

@@ -35,7 +35,7 @@ from deploy.machine.events import Event
 from deploy.results.result import Result
 from topology.machines.machine import Shape
 
-from .test_bench_redis import point as redis_point
+from .test_redis import point as redis_point
 from .test_scale import point as scale_point, text_of
 
 QUIET = Output(quiet=True)

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Given time: what a slow or a busy host takes from a process does not count against it."""
+"""Patience by given time, and the readiness of programs."""
 
 from __future__ import annotations
 
+import errno
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -14,10 +17,14 @@ from contextlib import contextmanager
 
 import pytest
 
-from deploy.base import timeouts
+from deploy.base import readiness, timeouts
 from deploy.base.errors import Failure
 from deploy.base.process import run_within
 from deploy.base.timeouts import Clock, Patience, Watch
+from deploy.machine.events import Event, EventStream, standing
+from tests.ports import reserved_port
+
+# ---- Given time: what a slow or a busy host takes from a process does not count against it ----
 
 BUSY = "import os, sys\nos.sched_setaffinity(0, {int(sys.argv[1])})\nprint(flush=True)\nwhile True: pass"
 SPINNERS = 8
@@ -171,3 +178,123 @@ def test_processor_seconds() -> None:
         process.kill()
     with pytest.raises(Failure, match=f"process {pid} has ended"):
         timeouts.processor_seconds(pid)
+
+
+# ---- The first +PONG, of a server that takes its time ----
+
+SLOW = 0.3  # seconds until an answer
+
+
+def serve(listener: socket.socket) -> None:
+    def answer(connection: socket.socket) -> None:
+        with connection:
+            time.sleep(SLOW)
+            try:
+                connection.sendall(b"+PONG\r\n")
+            except OSError:
+                pass  # given up
+
+    try:
+        while True:
+            threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
+    except OSError:
+        pass  # the test is over
+
+
+def test_slow_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """each try has twice the time of the one before, so that an answer comes that takes longer than the first tries"""
+    monkeypatch.setattr(readiness, "_FIRST_TRY", SLOW / 30)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, args=(listener,), daemon=True).start()
+        began = time.monotonic()
+        assert readiness.first_pong(listener.getsockname()) >= began + SLOW
+
+
+def test_starved_pong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """time in which the emulator has no processor does not count: an answer may come long after the limit"""
+    monkeypatch.setattr(readiness, "_FIRST_TRY", 0.05)
+    emulator = subprocess.Popen(["sleep", "100"])
+    os.kill(emulator.pid, signal.SIGSTOP)
+    while timeouts._stat(emulator.pid)[0] != "T":  # type: ignore[index]
+        time.sleep(0.01)
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            late = threading.Timer(5 * SLOW, serve, (listener,))
+            late.daemon = True
+            late.start()
+            began = time.monotonic()
+            assert readiness.first_pong(listener.getsockname(), emulator.pid, SLOW) >= began + 5 * SLOW
+    finally:
+        emulator.kill()
+        emulator.wait()
+
+
+def test_none() -> None:
+    """nobody there: what was waited for, and for how long"""
+    address = ("127.0.0.1", reserved_port())
+    with pytest.raises(Failure, match=f"no .PONG from 127.0.0.1:{address[1]} within [0-9.]+ s"):
+        readiness.first_pong(address, os.getpid(), 0.1)
+
+
+def test_no_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """a host without its loopback interface, as `unshare -n` makes one, is told so at once"""
+
+    def unreachable(*_: object) -> None:
+        raise OSError(errno.ENETUNREACH, "Network is unreachable")
+
+    monkeypatch.setattr(socket, "create_connection", unreachable)
+    with pytest.raises(Failure, match="loopback interface down"):
+        readiness.first_pong(("127.0.0.1", 1))
+
+
+# ---- Events after the first cluster was started again: the others tell all once more ----
+
+def line(kind: str, **data: object) -> bytes:
+    return json.dumps({"event": kind, **data}, separators=(",", ":")).encode() + b"\n"
+
+
+BOOT = line("boot", cluster=1)
+LOST = line("cluster-lost", cluster=1, why="its kernel panicked")
+SERVING = line("serving", app="redis@3", cluster=1)
+BOOT_AGAIN = line("boot", cluster=1, again=True)
+SERVING_AGAIN = line("serving", app="redis@3", cluster=1, again=True)
+
+
+def told(*lines: bytes) -> list[str]:
+    """The kinds of events that a reader gets, as they arrive and all in one piece."""
+    one, whole = EventStream(), EventStream()
+    fresh = [event for each in lines for event in one.feed(each)]
+    assert fresh == one.events == whole.feed(b"".join(lines)) == whole.events
+    return [event.kind for event in fresh]
+
+
+@pytest.mark.parametrize("known", [(BOOT, SERVING), (BOOT, LOST, BOOT, SERVING), (BOOT, SERVING, line("cluster-lost", cluster=0))])
+def test_known(known: tuple[bytes, ...]) -> None:
+    """what goes on as it was told is not told twice"""
+    assert told(*known, BOOT_AGAIN, SERVING_AGAIN) == told(*known)
+
+
+@pytest.mark.parametrize(
+    ("before", "again"),
+    [
+        ((), (BOOT_AGAIN, SERVING_AGAIN)),  # into a new file
+        ((BOOT, SERVING, LOST), (BOOT_AGAIN, SERVING_AGAIN)),  # started again with nobody to tell
+        ((BOOT, SERVING, LOST, BOOT), (SERVING_AGAIN,)),
+        ((BOOT, SERVING, line("fault", app="redis@3")), (SERVING_AGAIN,)),
+        ((BOOT, SERVING, line("exit", app="redis@3", status=0)), (SERVING_AGAIN,)),
+        ((BOOT, line("serving", app="redis@4", cluster=1)), (SERVING_AGAIN,)),
+    ],
+)
+def test_news(before: tuple[bytes, ...], again: tuple[bytes, ...]) -> None:
+    """what the first cluster's former life did not tell is told, once"""
+    assert len(told(*before, *again)) == len(before) + len(again)
+    assert told(*before, *again, *again) == told(*before, *again)
+
+
+def test_back_without_a_word() -> None:
+    """a cluster whose boot is told is not lost, though nobody has said that it was started again"""
+    lost = Event("cluster-lost", {"event": "cluster-lost", "cluster": 1})
+    other = Event("cluster-lost", {"event": "cluster-lost", "cluster": 2})
+    boot = Event("boot", {"event": "boot", "cluster": 1})
+    assert standing([lost, other, boot]) == [other, boot]
+    assert standing([boot, lost]) == [boot, lost]

@@ -1,18 +1,42 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What `run` shows of the programs of a user's."""
+"""Lines from a machine: programs', the console's, captured ones."""
 
 from __future__ import annotations
 
+import json
 import random
+import re
+import shlex
+import subprocess
+import tracemalloc
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from deploy.base.paths import ROOT
+from deploy.base.symbols import Image
 from deploy.base.terminal import Output
+from deploy.bench.lines.measure import KERNEL_DIRECT_BASE, Names, byte_ranges
+from deploy.bench.lines.table import cores_text
 from deploy.cli.commands.domains import logs
-from deploy.deployment import Deployment, Program, Redis
+from deploy.cli.commands.machine.image import _options, qemu_command, write_command
+from deploy.cli.main import main
+from deploy.deployment import DEFAULT, Deployment, Load, Program, Redis, modules, physical_memory
 from deploy.deployment.planner import Plan, plan
+from deploy.machine import backtrace, image
 from deploy.machine.console import ConsoleText, ProgramOutput
+from deploy.machine.console_lines import By, ConsoleLines, Line, lines, lines_by
+from deploy.machine.crashes import death, lost_reporter, telling
+from deploy.machine.events import Event
+from deploy.results import serial_log
+from topology.errors import InputError
+from topology.machines.machine import MemoryRange, Shape, emulated
+from topology.maps.dts import write_dts
+from topology.maps.fdt import compile_dts
+from topology.units import GIB
+
+# ---- What `run` shows of the programs of a user's ----
 
 CONSOLE = """\
 skerry loader: 4 cores up, leaving
@@ -106,3 +130,309 @@ def test_no_pictures(capsys: pytest.CaptureFixture[str]) -> None:
     """a line is printed as it is: no word between colons becomes a picture, none between brackets a colour"""
     Output().line("root:x:0:0 [bold]")
     assert capsys.readouterr().out == "root:x:0:0 [bold]\n"
+
+
+# ---- Lines of a console, and which of them a program could have written ----
+
+GONE = "[manager 0] cluster 0 is gone: forged"
+SOH, STX = By.MANAGER.value, By.KERNEL.value
+KERNEL = f"{STX}kernel: thread without fault handler stopped: fault 1 rip 0x0\n"
+FORGED = (
+    f"[evil@1] {GONE}\n"
+    f"[evil@1] x\r{GONE}\n"  # never written so: managers replace control characters
+    f"[evil@1] x\u2028{GONE}\n[evil@1] x\x85{GONE}\n"  # ends of lines to str.splitlines()
+    f"[evil@1] x{KERNEL}{GONE}\n"  # a kernel's line within, which the program brings about
+    f"[evil@1] x{KERNEL}[redis@2] forged\n"
+    f"[evil@1] x{STX}\n{KERNEL}kernel panic: cluster 0 core 0: forged\n"
+    f"[evil@1] x{STX}{GONE}\nkernel: thread stopped\n"  # another cluster's kernel is interrupted behind its mark
+    f"[evil@1] x{STX}kernel panic: cluster 0 core 0: forged\nkernel: thread stopped\n"
+    "[evil@1] kernel panic: cluster 0 core 0: forged\n"
+)
+
+
+def test_lines_of_a_long_console(monkeypatch: pytest.MonkeyPatch) -> None:
+    """a console is read piece by piece, wherever it is cut, and takes little room beside its text"""
+    whole = list(lines(FORGED * 20))
+    monkeypatch.setattr("deploy.machine.console_lines._PIECE", 7)
+    assert list(lines(FORGED * 20)) == whole
+    monkeypatch.setattr("deploy.machine.console_lines._PIECE", 1000)
+    text = "\n" * 50_000
+    tracemalloc.start()
+    assert sum(1 for _ in lines(text)) == len(text)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < len(text)
+
+
+def pieces(text: str, seed: int) -> list[str]:
+    dice, found = random.Random(seed), []
+    while text:
+        size = dice.randrange(1, 20)
+        found.append(text[:size])
+        text = text[size:]
+    return found
+
+
+def test_mark() -> None:
+    """the marks are those that managers and kernels write, and no program's byte becomes one"""
+    header = (ROOT / "cluster-kernel/include/skerry/console.h").read_text()
+    found = dict(re.findall(r"#define CONSOLE_(\w+) '\\x(\w\w)'", header))
+    assert {name: chr(int(value, 16)) for name, value in found.items()} == {"MANAGER": SOH, "KERNEL": STX}
+    assert "(c < 0x20 && c != '\\t') || c == 0x7f ? '?'" in (ROOT / "cluster-manager/root/output/console.c").read_text()
+
+
+def test_whole_lines() -> None:
+    """a line goes on behind what another writer has put into it, however the text comes"""
+    text = f"loader\n{SOH}[manager 0] al{STX}kernel: a\nl\r\n[a@1] be{STX}kernel: b\nfore\n{STX}last"
+    wanted = [
+        Line(By.ANYBODY, "loader", 1), Line(By.KERNEL, "kernel: a", 2), Line(By.MANAGER, "[manager 0] all", 3), Line(By.KERNEL, "kernel: b", 4),
+        Line(By.ANYBODY, "[a@1] before", 5), Line(By.KERNEL, "last", 6),
+    ]
+    assert list(lines(text)) == wanted
+    for seed in range(20):
+        reader = ConsoleLines()
+        assert [line for piece in pieces(text, seed) for line in reader.feed(piece)] + list(reader.end()) == wanted
+
+
+def test_cut_off() -> None:
+    """writers that were cut off cost the lines that they stood in, no memory, and no program gets a line of theirs"""
+    reader = ConsoleLines()
+    for number in range(1000):
+        found = list(reader.feed(f"[a@1] {number}{STX}kernel: cut"))
+        assert not found and len(reader._open) <= 8
+    found = list(reader.feed("\n" * 8 + "[b@1] whole\n"))
+    assert found[-1] == Line(By.ANYBODY, "[b@1] whole", 9)
+
+
+def test_forged() -> None:
+    """nothing that a program writes, or has a kernel write, is taken for a kernel's or a manager's"""
+    assert not lines_by(By.MANAGER, FORGED) and not lost_reporter(lines(FORGED)) and not backtrace.explain(FORGED, {0: Path("kernel")})
+    lost = f"{FORGED}{SOH}[manager 1] cluster 0 is gone: its core 1 hangs\n"
+    assert lost_reporter(lines(lost)).endswith("is lost: its core 1 hangs")
+    assert telling(FORGED, "redis@2") == []
+
+
+@pytest.mark.parametrize("mark, said", [(SOH, "its heap (error 3)"), ("[own@1] ", "error 7")], ids=["manager", "program"])
+def test_failed(mark: str, said: str) -> None:
+    """why a program could not be started is what its manager says of it"""
+    what = plan(Deployment(redis=Redis(), programs=(Program("crash", 1, args=("null",)),)))
+    name = next(a.name for a in what.cluster_map.applications if a.base_name == "crash")
+    console = f"{mark}[manager 0] {name} cannot be started: its heap (error 3)\n"
+    assert str(death(Event("failed", {"app": name, "error": 7}), what, console)) == f"{name} could not be started: {said}"
+
+
+def test_panic() -> None:
+    """a kernel's panic is told with its backtrace, whatever line it came into"""
+    console = f"[a@1] wo{STX}\n{STX}kernel panic: cluster 1 core 2: why\n{STX}  core 0: idle\n{STX}  backtrace: 0x{1:016x}\nrd\n"
+    assert backtrace.explain(console, {1: Path("none")}) == ["kernel panic in cluster 1, core 2: why"]
+    assert list(lines(console))[-1] == Line(By.ANYBODY, "[a@1] word", 5)
+
+
+# ---- Lines that move between cores, in words ----
+
+KERNEL_LINES, PROGRAM = Image(modules.module_path("kernel-clh")), Image(modules.module_path("pingpong"))
+
+
+def test_bytes() -> None:
+    """bench lines: bytes of a line as stretches, cores likewise"""
+    assert byte_ranges(0) == []
+    assert byte_ranges(0xFF00_0000_0000_000F) == [[0, 3], [56, 63]]
+    assert byte_ranges((1 << 64) - 1) == [[0, 63]]
+    assert cores_text([0, 1, 2, 5, 7, 8]) == "0..2, 5, 7..8"
+
+
+def test_names() -> None:
+    """bench lines: a line is named by the variable in it, or by the core whose struct cpu it is in"""
+    at = KERNEL_DIRECT_BASE + 0x100000
+    names = Names(KERNEL_LINES, PROGRAM, [at + 0x4000, at, 0])
+    kernel = KERNEL_LINES.symbol("kernel")
+    assert names.line(kernel.address + 0x40) == "kernel+0x40"
+    assert names.line(kernel.address + kernel.size + 0x100000) == f"kernel {kernel.address + kernel.size + 0x100000:#x}"
+    assert names.line(at + 0x4040) == "core 0's struct cpu+0x40"
+    assert names.line(at + 0x3FC0) == "core 1's struct cpu+0x3fc0"
+    assert names.line(at + 0x8000) == "memory 0x108000"
+    assert names.line(0x7F00_0000_0000) == "program 0x7f0000000000"
+
+
+def test_sources() -> None:
+    """bench lines: an instruction that was inlined has the line of the function that it is from, not of the file that is compiled"""
+    entry = min(s.address for s in KERNEL_LINES.symbols if s.name == "kernel_enter")
+    sources = {place.source.split(":")[0] for place in KERNEL_LINES.places(range(entry, entry + 0x20)).values()}
+    assert sources == {"clh_lock.h", "kernel.h"}  # the lock's, and where the kernel has it
+
+
+@pytest.mark.parametrize("words,says", [
+    (["--lock", "none", "--cores", "2"], "--lock none"),
+    (["--machine", "pdp11"], "--machine pdp11"),
+    (["--cores", "29"], "--cores: 29 cores; 2 x 14 Xeon"),
+    (["--layout", "homed", "--lock", "dynamic"], "--layout: 'homed' is for programs that managers start"),
+])
+def test_refused(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """bench lines: what cannot be is refused before anything is built"""
+    assert main(["bench", "lines", *words]) != 0
+    assert says in capsys.readouterr().err
+
+
+# ---- Images for this machine, and results from what a machine wrote on its serial port ----
+
+MACHINE = '{"event":"machine","cpu":"A processor","hypervisor":""}'
+DEPLOYMENT = Deployment(redis=Redis(), load=Load(clients=1), shape=Shape(2, 1, GIB))
+
+
+def log(folder: Path, *lines: str) -> Path:
+    """Reports come from managers."""
+    path = folder / "log"
+    marked = (By.MANAGER.value + line if line.startswith('{"event":') else line for line in lines)
+    path.write_bytes(b"\0\0" + "\r\n".join(marked).encode() + b"\r\n")
+    return path
+
+
+def test_metal_has_no_network_card() -> None:
+    """on real hardware there is a switch and no driver, and no host that forwards ports to it"""
+    machine = emulated(Shape(2, 1, GIB))
+    programs = [app.program for app in plan(DEPLOYMENT, metal=machine).cluster_map.applications]
+    assert "switch" in programs and "virtio-net" not in programs
+    assert "virtio-net" in [app.program for app in plan(DEPLOYMENT).cluster_map.applications]
+
+
+IOMEM = """\
+00000000-00000fff : Reserved
+00001000-0009ffff : System RAM
+000f0000-000fffff : Reserved
+00100000-6fffffff : System RAM
+  01000000-01ffffff : Kernel code
+70000000-707fffff : ACPI Tables
+74000000-7fffffff : RAM buffer
+80000000-febfffff : PCI Bus 0000:00
+  e0000000-efffffff : Reserved
+100000000-183fffffff : System RAM
+"""
+
+
+def test_live_memory() -> None:
+    """memory that Linux shows in whole blocks is cut where firmware has nothing, and where the loader's reach ends"""
+    known = physical_memory.firmware_ranges(IOMEM)
+    low = physical_memory.clip(MemoryRange(0, 0x80000000, 0), known)
+    assert low == [MemoryRange(0, 0x70800000, 0)]  # the hole below 1 MiB is slack
+    assert physical_memory.clip(MemoryRange(0x100000000, 0x1800000000, 1), known) == [MemoryRange(0x100000000, 0x1740000000, 1)]
+    last = physical_memory.REACH - GIB
+    assert physical_memory.clip(MemoryRange(last, 4 * GIB, 1), []) == [MemoryRange(last, GIB, 1)]
+    assert physical_memory.clip(MemoryRange(physical_memory.REACH + GIB, GIB, 1), known) == []
+    assert physical_memory.firmware_ranges("00000000-00000000 : System RAM\n") == []  # as others than root see it
+
+
+def test_image_knows_its_plan(tmp_path: Path) -> None:
+    """an image tells its map, layout, lock and load again"""
+    wanted = plan(DEPLOYMENT)
+    (tmp_path / "loader").write_bytes(b"loader")
+    files = {"map": compile_dts(write_dts(wanted.cluster_map))}
+    image.make_iso(tmp_path / "x.iso", files, tmp_path / "loader", "t", "console=0x2f8", serial_log.notes(wanted))
+    found = serial_log.read_plan(tmp_path / "x.iso")
+    assert (found.layout, found.lock, found.load) == (wanted.layout, wanted.lock, wanted.load)
+    assert [c.cpus for c in found.cluster_map.clusters] == [c.cpus for c in wanted.cluster_map.clusters]
+    assert b"multiboot2 /boot/loader console=0x2f8\n" in image.read_iso(tmp_path / "x.iso", "grub/grub.cfg")[0]
+
+
+def test_links_of_an_image(tmp_path: Path) -> None:
+    """a link in an image leads to no file of this host"""
+    (tmp_path / "tree" / "boot").mkdir(parents=True)
+    (tmp_path / "tree" / "boot" / "map").symlink_to(Path(__file__))
+    subprocess.run(["xorriso", "-as", "mkisofs", "-R", "-quiet", "-o", tmp_path / "x.iso", tmp_path / "tree"], check=True, capture_output=True)
+    with pytest.raises(InputError, match="x.iso: is not an image that skerry image has written"):
+        image.read_iso(tmp_path / "x.iso", "map")
+
+
+def test_not_an_image(tmp_path: Path) -> None:
+    """a file that is no image of ours is refused by name"""
+    (tmp_path / "x.iso").write_bytes(bytes(100_000))
+    for name, why in (("x.iso", "is not an image"), ("y.iso", "no such file")):
+        with pytest.raises(InputError, match=f"{name}: {why}"):
+            serial_log.read_plan(tmp_path / name)
+
+
+def test_events_among_other_lines(tmp_path: Path) -> None:
+    """reports are found among the loader's, the kernels' and the programs' lines; the last run counts"""
+    path = log(
+        tmp_path,
+        "skerry loader: 2 cores", MACHINE, '{"event":"boot","cluster":0,"cores":9}', "skerry loader: again", MACHINE,
+        '[redis@2] {"event":"boot"} is what a program may write', '{"event":"boot","cluster":0,"cores":2}',
+    )
+    events = serial_log.read_events(path)
+    assert [event.data["cores"] for event in events.of("boot")] == [2]
+
+
+@pytest.mark.parametrize(
+    "line,why",
+    [
+        ('{"event":"result","data":{"ev', r"log:2: a report is damaged"),
+        (By.MANAGER.value + '{"even{"event":"boot"}', r"log:2: a report begins in the middle"),
+        ("\0" + '{"event":"boot","cluster":0,"cores":2}', r"log:2: a report lacks its mark, a byte 1"),
+    ],
+    ids=["cut short", "mixed", "without its mark"],
+)
+def test_damage(tmp_path: Path, line: str, why: str) -> None:
+    """a damaged report makes the whole worthless, and its line is named"""
+    with pytest.raises(InputError, match=why):
+        serial_log.read_events(log(tmp_path, MACHINE, line))
+
+
+RESULT = '{"event":"result","app":"ycsb@3","data":{"event":"ycsb","operations":9000000}}'
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["[evil@5] " + RESULT, f"[evil@5] x\u2028{RESULT}", f"[evil@5] x{By.KERNEL.value}kernel: thread stopped\r\n{RESULT}", '[evil@5] {"event":"result","da'],
+    ids=["named", "another end of line", "within it a kernel's line", "damaged"],
+)
+def test_forged_captured(tmp_path: Path, line: str) -> None:
+    """a program's line is no report, whatever stands in it, and does no harm to the others"""
+    path = log(tmp_path, MACHINE, line, '{"event":"done","status":0}')
+    assert [event.kind for event in serial_log.read_events(path).events] == ["machine", "done"]
+
+
+def test_no_beginning(tmp_path: Path) -> None:
+    """a log that begins in the middle is refused"""
+    with pytest.raises(InputError, match="capture from power-on"):
+        serial_log.read_events(log(tmp_path, '{"event":"done","status":0}'))
+
+
+def test_other_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """a log of another image is refused, and one that ends too early"""
+    monkeypatch.setattr(serial_log, "read_plan", lambda path: plan(DEPLOYMENT))
+    boots = [json.dumps({"event": "boot", "cluster": c, "cores": 1}) for c in (0, 1)]
+    with pytest.raises(InputError, match="is not of x.iso"):
+        serial_log.evaluate_log(Path("x.iso"), log(tmp_path, MACHINE, boots[0]))
+    with pytest.raises(InputError, match="ends before the run does"):
+        serial_log.evaluate_log(Path("x.iso"), log(tmp_path, MACHINE, *boots))
+
+
+@pytest.mark.parametrize("signature, said, accel", [("", "on hardware", "hardware"), ("TCGTCGTCGTCG", "under TCG", "tcg"), ("KVMKVMKVM", "under KVM", "kvm")])
+def test_hypervisor(signature: str, said: str, accel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """where a log comes from is said by the name of the hypervisor, not by its signature of CPUID"""
+    monkeypatch.setattr(serial_log, "read_plan", lambda path: plan(DEPLOYMENT))
+    monkeypatch.setattr(serial_log, "evaluate", lambda what, events, emulated: SimpleNamespace(emulated=emulated, cores=2))
+    boots = [json.dumps({"event": "boot", "cluster": c, "cores": len(found.cpus)}) for c, found in enumerate(plan(DEPLOYMENT).cluster_map.clusters)]
+    machine = json.dumps({"event": "machine", "cpu": "A processor", "hypervisor": signature})
+    host = serial_log.evaluate_log(Path("x.iso"), log(tmp_path, machine, *boots, '{"event":"done","status":0}')).host
+    assert host["mode"].endswith(f", {said}") and host["accel"] == accel
+
+
+def test_ports() -> None:
+    """serial ports of the command line become the loader's words; others are refused"""
+    assert _options(console="mmio:0xfe034000,115200,4", results=None) == "console=mmio:0xfe034000,115200,4"
+    assert _options(console="0x3f8", results="none") == "console=0x3f8 results=none"
+    for wrong in ("COM1", "0x3f8,", "0x3f8 quiet", "0x3f8,9600,3", ""):
+        with pytest.raises(InputError, match="--console"):
+            _options(console=wrong, results=None)
+
+
+def test_qemu_command() -> None:
+    """an image of an emulated machine comes with the line that boots it: that machine, a card that the driver knows, both ports' words"""
+    words = shlex.split(qemu_command(plan(DEFAULT), Path("my image.iso")))
+    assert words[0] == "qemu-system-x86_64" and words[words.index("-cdrom") + 1] == "my image.iso" and "-nodefaults" in words
+    assert "cpus=4,sockets=2,cores=2,threads=1" in words and any(word.startswith("virtio-net-pci,netdev=net") for word in words)
+
+
+def test_write_command() -> None:
+    """the line to copy survives a name with a space"""
+    assert "if='my image.iso' of=/dev/sdX" in write_command(Path("my image.iso"))

@@ -1,6 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
+"""Results: documents and metrics."""
+
+from __future__ import annotations
+
 import csv
 import io
+import subprocess
+import time
+import urllib.request
 from collections.abc import Callable
 from dataclasses import replace
 from importlib.util import find_spec
@@ -9,10 +16,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Console
 
 from deploy.base import host
 from deploy.base.errors import Failure
+from deploy.base.paths import BUILD
 from deploy.base.terminal import Output
 from deploy.cli.commands.bench.common import RESULTS, places
 from deploy.compare import tables as render
@@ -29,8 +38,11 @@ from deploy.results import export, result as results
 from deploy.results.counting import Counting, with_counts
 from deploy.results.result import document, evaluate, host_description
 from deploy.results.ycsb import percentile
+from tests.ports import reserved_port
 
 from .synthetic import HZ, good_run, snapshot, stream
+
+# ----  ----
 
 OPERATIONS = 1000
 
@@ -398,3 +410,33 @@ def test_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
     assert document("compare", {}, [])["arguments"] == ["compare", "--quick"]
     monkeypatch.setattr("sys.argv", ["/elsewhere/main.py", "compare"])
     assert "arguments" not in document("compare", {}, [])
+
+
+# ---- What the endpoint tells of clusters that were lost, by Prometheus' own parser; over the made-up ----
+
+HOST = BUILD / "apps/metrics/metrics-host"
+
+
+def scraped() -> str:
+    port = reserved_port()
+    server = subprocess.Popen([HOST, "--port", str(port)])
+    try:
+        while server.poll() is None:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+                    return str(answer.read().decode())
+            except OSError:
+                time.sleep(0.02)
+        raise AssertionError(f"the endpoint ended with status {server.returncode}")
+    finally:
+        server.kill()
+        server.wait()
+
+
+def test_losses() -> None:
+    """restarts are a counter, where they are known; a loss has its reason"""
+    families = {family.name: family for family in text_string_to_metric_families(scraped())}
+    restarts, lost = families["skerry_cluster_restarts"], families["skerry_cluster_lost"]
+    assert (restarts.type, lost.type) == ("counter", "gauge") and restarts.documentation and lost.documentation
+    assert {sample.labels["cluster"]: sample.value for sample in restarts.samples} == {"0": 0, "1": 2}
+    assert {(sample.labels["cluster"], sample.labels["reason"]): sample.value for sample in lost.samples} == {("1", "manager"): 1, ("2", "unknown"): 1}

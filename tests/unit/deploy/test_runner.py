@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The test runner ends a test that stands still, and says which it was and what it did last; what it builds for a word."""
+"""The test runner: what it runs, and side by side."""
 
 from __future__ import annotations
 
 import importlib
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from deploy.base.terminal import Output
 from deploy.setup import needs
-from deploy.tools.testing import names, words
+from deploy.tools.testing import lanes, names, words
 from deploy.tools.testing.meson_tests import MesonTest, run_one
 from topology.errors import InputError
+
+# ---- The test runner ends a test that stands still, and says which it was and what it did last; what it ----
 
 command = importlib.import_module("deploy.cli.commands.project.test")
 
@@ -70,3 +77,109 @@ def test_words_of_names() -> None:
     """no test's name has letters of which it is said that they are in none"""
     every = " ".join(names.every())
     assert words.may_name_a_test(every) and len(every) > 100_000
+
+
+# ---- The runner's lanes: tests side by side, each once; one that takes its lane with it is named; none ----
+
+MEETING = """
+import sys, time
+from pathlib import Path
+Path(sys.argv[1]).touch()
+while not Path(sys.argv[2]).exists():
+    time.sleep(0.01)
+"""
+
+
+@pytest.fixture(autouse=True)
+def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lanes, "LOGS", tmp_path / "log")
+
+
+def component(name: str, code: str, *words: str) -> MesonTest:
+    return MesonTest(name, [sys.executable, "-c", code, *words], {}, None, 30)
+
+
+def python(folder: Path, code: str) -> list[Path]:
+    folder.mkdir()
+    (folder / "test_it.py").write_text(code)
+    return [folder]
+
+
+def outcomes(folders: list[list[Path]], components: list[MesonTest], files: Sequence[Path] = ()) -> list[tuple[str, str]]:
+    return sorted((result.name, result.outcome) for result in lanes.run(folders, files, components, "", lambda name: None))
+
+
+def test_side_by_side(tmp_path: Path) -> None:
+    """folders run beside each other, and components' tests, too; each test once"""
+    one, two = str(tmp_path / "one"), str(tmp_path / "two")
+    met = "import sys\nsys.argv = ['', {!r}, {!r}]\ndef test_meets():\n    exec({!r})\n"
+    folders = [python(tmp_path / "first", met.format(one, two, MEETING)), python(tmp_path / "second", met.format(two, one, MEETING))]
+    three, four = str(tmp_path / "three"), str(tmp_path / "four")
+    components = [component("a", MEETING, three, four), component("b", MEETING, four, three)]
+    components += [component(f"c{i}", f"raise SystemExit({i})") for i in range(5)]
+    assert outcomes(folders, components) == [
+        ("a", "passed"), ("b", "passed"), ("c0", "passed"), *((f"c{i}", "failed") for i in range(1, 5)),
+        ("first: meets", "passed"), ("second: meets", "passed"),
+    ]  # fmt: skip
+
+
+@pytest.mark.limit(120)
+def test_shared_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """the first lanes share files of Python tests, each run once, two beside each other; a component's test waits for none"""
+    monkeypatch.setattr(lanes, "PARCEL", 2)
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    one, two, three = (str(tmp_path / name) for name in ("one", "two", "three"))
+    met = "import sys\nsys.argv = ['', {!r}, {!r}]\ndef test_{}():\n    exec({!r})\n"
+    texts = {name: f"def test_{name}():\n    pass\n" for name in "abcde"}
+    texts["a"], texts["c"] = met.format(one, two, "a", MEETING), met.format(two, three, "c", MEETING)  # of two parcels
+    for name, text in texts.items():
+        (folder / f"test_{name}.py").write_text(text)
+    held = component("held", MEETING, three, one)
+    assert lanes.BOOTING == 2
+    assert outcomes([[], [], []], [held], sorted(folder.iterdir())) == [
+        ("held", "passed"), *((f"shared: {name}", "passed") for name in "abcde"),
+    ]  # fmt: skip
+
+
+@pytest.mark.limit(120)
+def test_all_lanes_to_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """when the components' tests have been given, the other lanes take files, too"""
+    monkeypatch.setattr(lanes, "PARCEL", 1)
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    met = "import sys\nsys.argv = ['', {!r}, {!r}]\ndef test_{}():\n    exec({!r})\n"
+    for name, other in ("ab", "bc", "ca"):
+        (folder / f"test_{name}.py").write_text(met.format(str(tmp_path / name), str(tmp_path / other), name, MEETING))
+    assert lanes.BOOTING == 2
+    assert outcomes([[], [], []], [component("first", "")], sorted(folder.iterdir())) == [
+        ("first", "passed"), *((f"shared: {name}", "passed") for name in "abc"),
+    ]  # fmt: skip
+
+
+def test_death() -> None:
+    """a test that takes its lane with it fails, and those behind it run; where no lane is left, they fail"""
+    fatal = "import os, signal; os.kill(os.getppid(), signal.SIGKILL)"
+    components = [component("a", fatal), *(component(name, "") for name in "bc")]
+    assert outcomes([[], []], components) == [("a", "failed"), ("b", "passed"), ("c", "passed")]
+    assert outcomes([[]], components) == [("a", "failed"), ("b", "failed"), ("c", "failed")]
+
+
+def test_end(tmp_path: Path) -> None:
+    """a runner that is interrupted leaves no process behind"""
+    said = tmp_path / "said"
+    code = f"import os, time\nwith open({str(said)!r}, 'a') as file: print(os.getpid(), os.getppid(), file=file)\ntime.sleep(1000)"
+    folders = [python(tmp_path / "made", f"def test_long():\n    exec({code!r})\n"), []]
+
+    def begun(name: str) -> None:
+        if len(names := [*names_seen, name]) == 2:
+            while not said.exists() or len(said.read_text().splitlines()) < 2:
+                time.sleep(0.01)
+            raise KeyboardInterrupt
+        names_seen[:] = names
+
+    names_seen: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        list(lanes.run(folders, [], [component("a", code)], "", begun))
+    left = [pid for pid in said.read_text().split() if int(pid) != os.getpid() and Path(f"/proc/{pid}").exists()]
+    assert not left

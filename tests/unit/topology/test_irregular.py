@@ -12,7 +12,7 @@ from deploy.deployment.planner import plan, plan_map
 from deploy.load.measure import Comparison, steps, with_room
 from deploy.machine import qemu
 from tests.unit.topology.machines import MACHINES, write
-from tests.unit.topology.test_qemu import ask, processors
+from tests.unit.topology.test_machine import ask, processors
 from topology.errors import InputError
 from topology.machines.irregular import machine_of
 from topology.machines.libvirt_domain import machine_elements

@@ -1,4 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
+"""Redis: the benchmark, its cluster and its memory."""
+
+from __future__ import annotations
+
 import json
 import re
 
@@ -11,18 +15,24 @@ from deploy.bench.redis import measure as redis
 from deploy.bench.redis.measure import STEP, TSC, Core, Point, Request
 from deploy.bench.redis.table import instance_table, tables
 from deploy.cli.main import main
-from deploy.deployment import Deployment, Load, Redis
+from deploy.deployment import Deployment, Load, Redis, parse
 from deploy.deployment.planner import plan
+from deploy.deployment.redis_memory import limits, maxmemory
 from deploy.emulator.lockstep import Mark
-from deploy.load.measure import SOCKET_PORT
+from deploy.load.measure import SOCKET_PORT, Comparison
+from deploy.machine.qemu import INSIDE, Forward
+from deploy.machine.redis_cluster import SLOTS, commands, instances
 from deploy.results.result import evaluate
 from deploy.results.snapshots import between
 from topology.errors import InputError
+from topology.machines.machine import Shape
 from topology.maps.dts import write_dts
 from topology.maps.reader import read_dts
 from topology.units import MIB
 
 from .synthetic import HZ, good_run, stream
+
+# ----  ----
 
 REQUEST = Request(["none", "clh", "mcs"], [1, 2, 3], ["process", "inproc"], operations=100)
 
@@ -137,3 +147,84 @@ def test_refusals(option: str, value: str, capsys: pytest.CaptureFixture[str]) -
     assert main(["bench", "redis", option, value]) == 2
     said = capsys.readouterr().err
     assert len(said.splitlines()) == 1 and value in said, said
+
+
+# ---- The commands that `run` prints for a Redis Cluster ----
+
+YES = ("--cluster-enabled", "yes")
+
+
+def found(args: tuple[str, ...], first: int = 17001, count: int = 3) -> list[Forward]:
+    what = plan(Deployment(redis=Redis(instances=count, args=args), shape=Shape(1, 5, 4 << 30)))
+    forwards = []
+    for number, (name, port) in enumerate(what.forwards):
+        address = what.application(name).ipv4
+        assert address
+        forwards.append(Forward(name, address, port, first + number if first != INSIDE else INSIDE))
+    return instances(what, forwards)
+
+
+@pytest.mark.parametrize("args, count", [(YES, 3), ((*YES, "--cluster-enabled", "no"), 0), (("--cluster-enabled", "no", *YES), 3), ((), 0)])
+def test_instances(args: tuple[str, ...], count: int) -> None:
+    """only where several instances are in cluster mode, and the host reaches them"""
+    assert len(found(args)) == count and not found(YES, INSIDE) and not found(YES, count=1)
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_commands(count: int) -> None:
+    """all slots are given once; each instance announces its port of the host and its own bus; the others meet the first within the machine"""
+    lines = commands(found(YES, count=count))
+    ranges = [tuple(map(int, match)) for line in lines for match in re.findall(r"addslotsrange (\d+) (\d+)$", line)]
+    assert [slot for first, last in ranges for slot in range(first, last + 1)] == list(range(SLOTS)) and len(ranges) == count
+    assert [re.findall(r"announce-port (\d+) cluster-announce-bus-port 16379$", line) for line in lines[: 2 * count : 2]] == [[str(17001 + i)] for i in range(count)]
+    assert lines[2 * count :] == [f"redis-cli -p 17001 cluster meet 10.0.2.{101 + i} 6379" for i in range(1, count)]
+
+
+# ---- What a deployment lets a Redis take of its heap ----
+
+def arguments(redis: Redis) -> list[str]:
+    return plan(Deployment(redis=redis)).application("redis@2").args
+
+
+def value(args: list[str], option: str) -> str:
+    """The one that holds: the last."""
+    return args[len(args) - args[::-1].index(option)]
+
+
+def test_follow_from_the_heap() -> None:
+    args = arguments(Redis())
+    assert args[:2] == ["--port", "6379"]
+    assert value(args, "--maxmemory") == str(120 * MIB)
+    assert value(args, "--maxmemory-clients") == str(32 * MIB)
+    assert value(args, "--proto-max-bulk-len") == str(16 * MIB)
+    at = args.index("--client-output-buffer-limit")
+    assert args[at + 1 : at + 9] == ["normal", str(16 * MIB), "0", "0", "pubsub", str(16 * MIB), str(4 * MIB), "60"]
+
+
+@pytest.mark.parametrize("heap", [2, 16, 20, 32, 64, 256, 4096, 1 << 20])
+def test_leave_room(heap: int) -> None:
+    """data, a reply and an argument beyond it fit together, and no option is one that Redis refuses"""
+    size = heap * MIB
+    args = limits(size, ())
+    assert 0 < maxmemory(size) <= size // 2
+    assert maxmemory(size) + int(value(args, "--maxmemory-clients")) + 2 * (size // 16) <= size * 3 // 4
+    assert int(value(args, "--proto-max-bulk-len")) >= MIB <= int(value(args, "--client-query-buffer-limit"))
+
+
+def test_own_arguments_hold() -> None:
+    assert value(arguments(Redis(args=("--maxmemory-clients", "0"))), "--maxmemory-clients") == "0"
+    own = ("--maxmemory", "1gb", "--save", "")
+    assert arguments(Redis(args=own))[2:] == list(own)
+
+
+def test_a_load_must_fit() -> None:
+    text = "[redis]\nheap = '64M'\n{}[ycsb]\nclients = 1\nrecords = 30000"
+    with pytest.raises(InputError, match="30000 records of 1000 bytes do not fit into a heap of 64M .* Redis may fill 24M"):
+        parse(text.format(""))
+    assert parse(text.format("args = ['--maxmemory', '0']\n")).load.records == 30000
+
+
+def test_comparisons_have_no_limits() -> None:
+    made = plan(Comparison(Shape(2, 2)).deployment("per-socket", "c"))
+    args = made.application("redis@2").args
+    assert args.count("--maxmemory") == 1 and value(args, "--maxmemory") == "0" and "--maxmemory-clients" not in args

@@ -1,0 +1,450 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Queueing models: closed networks, fits, plans and ranges."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy
+import pytest
+
+from topology.errors import InputError
+from topology.limits import MAX_CLUSTERS, MAX_CPUS
+from topology.machines.machine import Machine, Shape, emulated
+from topology.model import measured, published, ranges, repairman, ticket
+from topology.model.closed import Steady
+from topology.model.fit import can_fit, fit
+from topology.model.measured import Curve, read
+from topology.model.plan import Advice, Planner
+from topology.model.regimes import NAMES, WHY_NOT, ClosedForm
+from topology.model.ticket import steady
+
+# ---- The closed forms: against other ways to the same figures, at their limits, and against the papers ----
+
+PAIRS = [(358.0, 500.0), (358.0, 4000.0), (323.0, 4000.0), (613.0, 16000.0), (164.0, 32000.0), (1000.0, 10.0)]
+
+
+def mean_value_analysis(service: float, delay: float, cores: int) -> tuple[float, float]:
+    """Throughput and queue length by the arrival theorem, without any state's probability."""
+    throughput = queue = 0.0
+    for n in range(1, cores + 1):
+        response = service * (1 + queue)
+        throughput = n / (delay + response)
+        queue = throughput * response
+    return throughput, queue
+
+
+@pytest.mark.parametrize("service, delay", PAIRS)
+@pytest.mark.parametrize("cores", [1, 2, 5, 14, 28, 200])
+def test_repairman_is_what_mean_value_analysis_finds(service: float, delay: float, cores: int) -> None:
+    found = repairman.steady(service, delay, cores)
+    assert (found.throughput, found.queue_length) == pytest.approx(mean_value_analysis(service, delay, cores), rel=1e-9)
+
+
+def generator(service: float, transfer: float, delay: float, cores: int) -> Steady:
+    """The ticket lock's chain as a matrix, solved as linear equations."""
+    rates = numpy.zeros((cores + 1, cores + 1))
+    for k in range(cores):
+        rates[k, k + 1] = (cores - k) / delay
+        rates[k + 1, k] = 1 / (service + transfer * k / 2)
+    rates -= numpy.diag(rates.sum(axis=1))
+    system = numpy.vstack([rates.T, numpy.ones(cores + 1)])
+    solved = numpy.linalg.lstsq(system, numpy.append(numpy.zeros(cores + 1), 1.0), rcond=None)[0]
+    throughput = sum(solved[k + 1] * rates[k + 1, k] for k in range(cores))
+    return Steady(tuple(solved), float(throughput))
+
+
+@pytest.mark.parametrize(
+    "service, transfer, delay, cores", [(100, 115, 4000, 20), (358, 44, 500, 8), (358, 115, 16000, 48)]
+)
+def test_ticket_is_what_its_generator_matrix_says(service: float, transfer: float, delay: float, cores: int) -> None:
+    found, expected = ticket.steady(service, transfer, delay, cores), generator(service, transfer, delay, cores)
+    assert found.throughput == pytest.approx(expected.throughput, rel=1e-6)
+    assert found.probabilities == pytest.approx(expected.probabilities, abs=1e-9)
+
+
+@pytest.mark.parametrize("lock", NAMES)
+@pytest.mark.parametrize("service, delay", PAIRS)
+def test_one_core_never_waits(lock: str, service: float, delay: float) -> None:
+    found = ClosedForm(lock, service).steady(delay, 1)
+    assert found.throughput == pytest.approx(1 / (service + delay))
+    assert found.wait == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("lock", NAMES)
+def test_limits(lock: str) -> None:
+    form = ClosedForm(lock, 358.0)
+    waiting = 27 if lock == "ticket" else 0
+    saturated = 1 / (358.0 + form.transfer * waiting / 2)
+    assert form.steady(0.0, 28).throughput == pytest.approx(saturated)
+    assert form.steady(1e-6, 28).throughput == pytest.approx(saturated, rel=1e-6)
+    assert form.steady(math.inf, 28).throughput == 0
+    assert form.steady(1e9, 28).throughput == pytest.approx(28 / 1e9, rel=1e-4)
+    assert form.steady(1000.0, 1024).throughput <= 1 / 358.0 * (1 + 1e-12)
+
+
+def test_extremes_do_not_overflow() -> None:
+    for service, delay in ((1e-6, 1e12), (1e12, 1e-300), (1e12, 1e12), (1e-6, 1e-300)):
+        for lock in NAMES:
+            found = ClosedForm(lock, service).steady(delay, 1024)
+            assert 0 < found.throughput <= 1.000001 / service and 0 <= found.wait < math.inf
+
+
+@pytest.mark.parametrize("lock", NAMES)
+def test_rates_balance_and_cores_are_all_somewhere(lock: str) -> None:
+    found = ClosedForm(lock, 358.0).steady(2000.0, 14)
+    assert sum(found.probabilities) == pytest.approx(1)
+    assert found.speedup / 2000.0 == pytest.approx(found.throughput)  # a core that works asks for the lock
+    response = found.queue_length / found.throughput
+    assert 14 / (2000.0 + response) == pytest.approx(found.throughput)
+
+
+def test_a_ticket_lock_without_transfers_is_a_machine_repairman() -> None:
+    assert ticket.steady(358, 0, 2000, 14) == repairman.steady(358, 2000, 14)
+
+
+def test_a_scalable_lock_never_does_less_with_more_cores() -> None:
+    for service, delay in PAIRS:
+        done = [repairman.steady(service, delay, n).throughput for n in range(1, 100)]
+        assert all(b >= a * (1 - 1e-12) for a, b in zip(done, done[1:]))
+        assert done[-1] == pytest.approx(min(1 / service, done[-1]))
+
+
+def test_knees_are_where_the_paper_sees_them() -> None:
+    """knees are where Elphinstone 5.1.3 sees them: 14 cores at 4,000 cycles, 28 at 16,000."""
+    within, across = published.BOUNDS
+    assert math.ceil(repairman.knee(within, 4000)) == 14
+    assert math.ceil(repairman.knee(across, 16000)) == 28
+    assert repairman.knee(across, 8000) < 28 * 0.6
+    assert repairman.knee(within, 2000) < 14 * 0.6
+
+
+def test_the_paper_s_curve_at_2000_cycles() -> None:
+    """the curve at 2,000 cycles: two by hand from equation 3, and saturated before the socket ends."""
+    ratio = published.SERVICE / 2000
+    idle = 1 / (1 + 2 * ratio + 2 * ratio**2)
+    assert repairman.steady(published.SERVICE, 2000, 2).throughput == pytest.approx((1 - idle) / published.SERVICE)
+    assert 0.99 < published.SERVICE * repairman.steady(published.SERVICE, 2000, 14).throughput < 1
+
+
+def test_a_ticket_lock_collapses_where_its_sections_are_short() -> None:
+    """a ticket lock's collapse: with 2 % of the time in the section if that is short, not if it is long."""
+    peaks = {s: ticket.collapse(s, 115, 49 * s, 48) for s in (50, 100, 400, 1600, 100_000)}
+    cores = [peak.cores if peak else 48 for peak in peaks.values()]
+    assert cores == sorted(cores) and cores[0] < 15 and cores[2] < 30
+    assert peaks[100_000] is None
+    short = peaks[100]
+    assert short and ticket.steady(100, 115, 4900, 48).throughput < 0.4 * short.throughput
+
+
+def test_the_collapse_is_sudden() -> None:
+    """a few cores more than the best number, and most of a ticket lock's throughput is gone"""
+    peak = ticket.collapse(100, 115, 16000, 100)
+    assert peak
+    after = ticket.steady(100, 115, 16000, peak.cores + 8).throughput
+    assert after < 0.6 * peak.throughput
+    assert repairman.steady(100, 16000, peak.cores + 8).throughput > peak.throughput
+
+
+def test_a_collapse_beyond_the_range_is_none() -> None:
+    assert ticket.collapse(358, 115, 4000, 5) is None
+    assert ticket.collapse(358, 115, 4000, 1) is None
+
+
+@pytest.mark.parametrize("lock", [*WHY_NOT, "nonsense", ""])
+def test_locks_that_do_not_queue_are_refused(lock: str) -> None:
+    with pytest.raises(InputError, match="--lock"):
+        ClosedForm(lock, 358)
+
+
+# ---- A fit finds what the data were made with, says how sure it is, and refuses what tells it nothing ----
+
+def curve(
+    service: float, delay: float, cores: range, noise: float = 0.0, lock: str = "clh", transfer: float = 0.0
+) -> Curve:
+    random = Random(7)
+    points = [(n, ticket.steady(service, transfer, delay, n).throughput * random.gauss(1, noise)) for n in cores]
+    return Curve(lock, None, points=points)
+
+
+@pytest.mark.parametrize("service, delay", [(358, 500), (358, 2000), (358, 32000), (164, 4000), (2000, 10), (1e6, 1e7)])
+def test_recovers_exact_data(service: float, delay: float) -> None:
+    found = fit(curve(service, delay, range(1, 15)))
+    assert found.service.value == pytest.approx(service, rel=1e-4)
+    assert found.delay.value == pytest.approx(delay, rel=1e-3)
+    assert found.r_squared == pytest.approx(1) and found.worst < 1e-6
+
+
+def test_recovers_noisy_data_within_its_own_errors() -> None:
+    """a fit recovers noisy data within its own errors: delay 2,000, one socket's 14 cores"""
+    found = fit(curve(358, 2000, range(1, 15), noise=0.01))
+    assert abs(found.service.value - 358) < 4 * found.service.error < 20
+    assert abs(found.delay.value - 2000) < 4 * found.delay.error < 150
+    assert found.r_squared > 0.995 and 0 < found.worst < 0.05
+
+
+def test_recovers_a_ticket_lock() -> None:
+    found = fit(curve(358, 4000, range(1, 25), noise=0.005, lock="ticket", transfer=115))
+    assert found.transfer
+    assert found.service.value == pytest.approx(358, rel=0.15)
+    assert found.transfer.value == pytest.approx(115, rel=0.15)
+    assert found.delay.value == pytest.approx(4000, rel=0.05)
+
+
+def test_says_when_the_lock_is_never_busy_enough() -> None:
+    """a fit says that cores that hardly meet tell the sum of service and delay, not each"""
+    found = fit(curve(358, 500_000, range(1, 4), noise=0.01))
+    assert found.service.is_loose and not found.delay.is_loose
+    assert found.delay.value + found.service.value == pytest.approx(500_358, rel=0.03)
+
+
+def test_a_model_that_does_not_fit_shows() -> None:
+    """a collapse fitted as a scalable lock shows in R²"""
+    bad = curve(100, 4000, range(1, 29), transfer=115)
+    found = fit(bad)
+    assert found.r_squared < 0.8 and found.worst > 0.3
+
+
+def test_saturated_everywhere() -> None:
+    found = fit(Curve("clh", None, points=[(n, 1 / 358) for n in (20, 24, 28)]))
+    assert found.service.value == pytest.approx(358, rel=1e-3)
+    assert math.isnan(found.r_squared)
+
+
+def test_needs_different_core_counts() -> None:
+    assert not can_fit(Curve("clh", None, points=[(1, 0.001), (2, 0.002), (2, 0.002), (2, 0.0021)]))
+    with pytest.raises(InputError, match="3 are needed"):
+        fit(Curve("clh", None, points=[(1, 0.001), (2, 0.002)]))
+    with pytest.raises(InputError, match="4 are needed"):
+        fit(Curve("ticket", None, points=[(1, 0.001), (2, 0.002), (3, 0.0025)]))
+    with pytest.raises(InputError, match="transactions do not queue"):
+        fit(Curve("rtm", None, points=[(n, n / 4000) for n in range(1, 9)]))
+
+
+def result(n: int, **change: Any) -> dict[str, Any]:
+    metrics = {"throughput_per_cycle": repairman.steady(358, 2000, n).throughput}
+    return {
+        "layout": "spanning",
+        "lock": "clh",
+        "system": "skerry",
+        "clusters": 1,
+        "cores": n,
+        "metrics": metrics,
+    } | change
+
+
+def write(folder: Path, data: Any) -> Path:
+    path = folder / "results.json"
+    path.write_text(data if isinstance(data, str) else json.dumps(data))
+    return path
+
+
+def test_reads_results_by_lock_and_delay(tmp_path: Path) -> None:
+    metrics = [{"throughput_per_cycle": 0.001 * n, "delay_cycles": d} for d in (500, 4000) for n in (1, 2, 3)]
+    results = [result(1 + i % 3, metrics=m) for i, m in enumerate(metrics)]
+    results += [result(4, lock="ticket"), result(2, system="linux", metrics={}), result(2, metrics={"ops_per_s": 3.0})]
+    found = read(write(tmp_path, {"results": results}))
+    assert [(c.lock, c.nominal_delay, c.sizes) for c in found] == [
+        ("clh", 500, 3),
+        ("clh", 4000, 3),
+        ("ticket", None, 1),
+    ]
+    assert [c.sizes for c in read(write(tmp_path, {"results": results}), most=2)] == [2, 2]
+
+
+def test_clusters_are_taken_one_by_one(tmp_path: Path) -> None:
+    halves = [
+        result(2 * n, clusters=2, metrics={measured.METRIC: 2 * repairman.steady(358, 2000, n).throughput})
+        for n in range(1, 9)
+    ]
+    found = fit(read(write(tmp_path, {"results": halves}))[0])
+    assert found.service.value == pytest.approx(358, rel=1e-4)
+
+
+def test_throughput_per_second(tmp_path: Path) -> None:
+    results = [
+        result(n, metrics={"entries_per_s": 2e9 * repairman.steady(358, 2000, n).throughput}) for n in range(1, 9)
+    ]
+    path = write(tmp_path, {"results": results})
+    assert fit(read(path, "entries_per_s", ghz=2.0)[0]).service.value == pytest.approx(358, rel=1e-4)
+    with pytest.raises(InputError, match="--ghz"):
+        read(path, "entries_per_s")
+    told = write(tmp_path, {"host": {"tsc_hz": 2e9}, "results": results})
+    assert fit(read(told, "entries_per_s")[0]).delay.value == pytest.approx(2000, rel=1e-3)
+
+
+def test_emulated_results_stay_so(tmp_path: Path) -> None:
+    found = read(write(tmp_path, {"results": [result(n, emulated=True) for n in (1, 2, 3)]}))
+    assert fit(found[0]).curve.emulated
+
+
+BROKEN: dict[str, tuple[Any, str]] = {
+    "not JSON": ("{", "not JSON"),
+    "a list": ([1], "no list 'results'"),
+    "no results": ({"results": []}, "no list 'results'"),
+    "results are numbers": ({"results": [3]}, "result 1 has no 'metrics'"),
+    "another metric": ({"results": [result(1, metrics={"ops_per_s": 1.0})]}, "they have ops_per_s"),
+    "no metric at all": ({"results": [result(1, metrics={})]}, "they have no metrics"),
+    "no cores": ({"results": [result(1, cores=None)]}, "result 1: 'cores'"),
+    "true cores": ({"results": [result(1, cores=True)]}, "result 1: 'cores'"),
+    "uneven clusters": ({"results": [result(3, clusters=2)]}, "clusters of one size"),
+    "text": ({"results": [result(1, metrics={measured.METRIC: "fast"})]}, "is not a number"),
+    "nan": ('{"results": [{"cores": 1, "metrics": {"throughput_per_cycle": NaN}}]}', "is not a number"),
+    "nothing done": ({"results": [result(1, metrics={measured.METRIC: 0})]}, "is not above 0"),
+    "a negative delay": ({"results": [result(1, metrics={measured.METRIC: 1, "delay_cycles": -1})]}, "delay_cycles"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_bad_files_are_refused(tmp_path: Path, name: str) -> None:
+    data, expected = BROKEN[name]
+    with pytest.raises(InputError, match=expected) as error:
+        read(write(tmp_path, data))
+    assert "results.json" in str(error.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="none.json: no such file"):
+        read(tmp_path / "none.json")
+
+
+def test_a_latency_is_no_throughput(tmp_path: Path) -> None:
+    path = write(tmp_path, {"results": [result(1, metrics={"p50_us": 1.0})]})
+    with pytest.raises(InputError, match="neither per cycle nor per second"):
+        read(path, "p50_us")
+
+
+# ---- Advice on cluster sizes: on machines whose caches are sockets, parts of sockets, or not there ----
+
+def advise(
+    machine: Machine, delay: float, limit: float, near: float = 358.0, far: float = 613.0, lock: str = "clh"
+) -> Advice:
+    forms = ClosedForm(lock, near), ClosedForm(lock, far)
+    return Planner(machine, delay + near, lambda n, crosses: forms[crosses].steady(delay, n).throughput).advise(limit)
+
+
+XEON = emulated(Shape(2, 14))
+EPYC = emulated(Shape(2, 24, caches=3))
+
+
+@pytest.mark.parametrize(
+    "machine, delay, layout",
+    [
+        (XEON, 1e6, "spanning"),
+        (XEON, 16000, "per-socket"),
+        (XEON, 4000, "size=7"),
+        (XEON, 100, "size=1"),
+        (EPYC, 1e6, "spanning"),
+        (EPYC, 18000, "per-socket"),
+        (EPYC, 6000, "per-l3"),
+        (EPYC, 3000, "size=4"),
+        (emulated(Shape(1, 1)), 0, "spanning"),
+    ],
+)
+def test_the_layout_follows_the_rate_of_entries(machine: Machine, delay: float, layout: str) -> None:
+    assert advise(machine, delay, 0.10).layout == layout
+
+
+def test_advice_keeps_its_promise() -> None:
+    for delay in (500, 2000, 4000, 9000, 20000):
+        found = advise(XEON, delay, 0.05)
+        assert found.loss <= 0.05 or found.layout == "size=1"
+        assert sum(found.sizes) == 28
+        assert found.curve[found.largest - 1].loss <= 0.05
+        assert found.largest == 28 or found.curve[found.largest].loss > 0.05
+
+
+def test_threads_of_a_core_stay_together() -> None:
+    """the smallest cluster is one core, and its two threads meet at the lock"""
+    found = advise(emulated(Shape(2, 4, threads=2)), 100, 0.01)
+    assert (found.layout, found.sizes, found.largest) == ("size=1", (2,) * 8, 1)
+    assert found.loss > 0.01
+
+
+def test_no_larger_than_a_kernel_can_be() -> None:
+    found = advise(emulated(Shape(2, 64)), 1e7, 0.05)
+    assert len(found.curve) == found.largest == MAX_CPUS
+    assert (found.layout, found.sizes) == ("size=32", (32,) * 4)
+    assert max(len(advise(emulated(Shape(2, 64)), 10, 0.05).sizes), MAX_CLUSTERS) == MAX_CLUSTERS
+
+
+def test_losses_grow_with_cores_and_with_entries() -> None:
+    busy, idle = advise(XEON, 2000, 0.1), advise(XEON, 8000, 0.1)
+    for found in (busy, idle):
+        losses = [point.loss for point in found.curve]
+        assert losses[0] == 0 and losses == sorted(losses)
+    assert all(b.loss >= i.loss for b, i in zip(busy.curve, idle.curve))
+    assert busy.largest < idle.largest
+
+
+def test_loss_is_what_the_closed_form_leaves_of_the_ideal() -> None:
+    point = advise(XEON, 4000, 0.1).curve[9]
+    assert (point.cores, point.crosses) == (10, False)
+    assert 1 - point.loss == pytest.approx(steady(358, 0, 4000, 10).speedup / (10 * 4000 / 4358))
+
+
+def test_a_cluster_beyond_a_cache_pays_for_it() -> None:
+    curve = advise(XEON, 16000, 0.1).curve
+    assert [point.crosses for point in curve] == [False] * 14 + [True] * 14
+    assert curve[14].loss - curve[13].loss > 3 * (curve[13].loss - curve[12].loss)
+    without = replace(XEON, cores=tuple(replace(core, l3=None) for core in XEON.cores))
+    assert [point.crosses for point in advise(without, 16000, 0.1).curve] == [False] + [True] * 27
+
+
+def test_a_curve_may_end_early_and_the_advice_stays() -> None:
+    form = ClosedForm("clh", 358)
+    planners = [Planner(XEON, 2358, lambda n, crosses: form.steady(2000, n).throughput, end) for end in (1.0, 0.3)]
+    whole, short = (planner.advise(0.1) for planner in planners)
+    assert len(short.curve) < len(whole.curve) == 28 and short.curve == whole.curve[: len(short.curve)]
+    assert (short.layout, short.sizes, short.largest) == (whole.layout, whole.sizes, whole.largest)
+
+
+def test_a_ticket_lock_wants_smaller_clusters() -> None:
+    assert advise(XEON, 16000, 0.05, lock="ticket").largest < advise(XEON, 16000, 0.05).largest
+
+
+# ----  ----
+
+def test_delays_double() -> None:
+    assert ranges.delays("500..32000") == [500, 1000, 2000, 4000, 8000, 16000, 32000]
+    assert ranges.delays("4000") == ranges.delays("4000..4000") == [4000]
+    assert ranges.delays("0,500") == [0, 500]
+
+
+def test_the_upper_end_belongs_to_the_range() -> None:
+    assert ranges.delays("500..3000") == [500, 1000, 2000, 3000]
+
+
+def test_cores_are_counted() -> None:
+    assert ranges.cores("1..4") == [1, 2, 3, 4]
+    assert ranges.cores("28, 14,1..2,2") == [1, 2, 14, 28]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "1..", "..2", "0..100", "900..500", "-1", "nan", "inf", "1,,2", "1e-9..1e12"]
+)
+def test_bad_delays_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match="--delay"):
+        ranges.delays(text)
+
+
+@pytest.mark.parametrize("text", ["", "0", "x", "1.5", "4..2", "1..2..3", "1,", "-3", "99999", "1..999999999999"])
+def test_bad_cores_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match="--cores"):
+        ranges.cores(text)
+
+
+def test_bounds() -> None:
+    assert ranges.bounds("323,613") == (323, 613)
+    assert ranges.bounds("none") is None
+
+
+@pytest.mark.parametrize("text", ["", "323", "613,323", "0,5", "a,b", "1,2,3", "nan,5"])
+def test_bad_bounds_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match="--bounds"):
+        ranges.bounds(text)
