@@ -1,12 +1,23 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""From power-on to Redis that answers: on 2, 4 and 8 cores, in 1, 2 and 4 clusters, by every way in."""
+"""Boots: each image, quiet ones, and the way out."""
 
 from __future__ import annotations
 
+import socket
+from dataclasses import replace
+
 import pytest
+import redis
 
 from deploy.base.timeouts import Patience
-from tests.boot.machine import assert_no_fault, client, machine, servers, with_redis
+from deploy.deployment import Load, Subnet
+from deploy.machine import qemu
+from deploy.machine.run import Run
+from deploy.results.snapshots import between
+from tests.boot.machine import ANSWER, assert_no_fault, client, machine, servers, with_redis
+from topology.maps.clustermap import Network
+
+# ---- From power-on to Redis that answers: on 2, 4 and 8 cores, in 1, 2 and 4 clusters, by every way in ----
 
 SHAPES = [
     (1, 2, "spanning"),
@@ -65,3 +76,66 @@ def test_regimes(lock: str, statistics: bool) -> None:
         answers(run)
         kernels = {event["kernel"] for event in run.events.of("boot")}
         assert kernels == {lock + ("+stat" if statistics else "")}
+
+
+# ---- A core whose programs have nothing to do sleeps, while others are measured ----
+
+CORES, LOAD = 4, Load(clients=2, records=50, operations=400)
+NETWORK = 0  # the core of the manager, the switch and the driver
+FEW = 8      # times fewer entries than a core with a Redis and its clients makes
+
+
+@pytest.mark.limit(300)
+def test_network_core() -> None:
+    """lines printed before a load has begun are written before, and frames that go by cable wake no switch"""
+    what = with_redis(1, CORES, "spanning", statistics=True, shutdown="when-done", load=LOAD)
+    with machine(what, accel=qemu.tcg_for(CORES, counted=True)) as run:
+        run.wait_done()
+        assert run.events.of("done")[0]["status"] == 0
+        entries = [core.entries for core in between(run.events, 0)]
+    assert len(entries) == CORES and min(entries[1:]) > LOAD.clients * LOAD.operations, entries
+    assert entries[NETWORK] * FEW < min(entries[1:]), entries
+
+
+# ---- What leaves the machine through QEMU's user network: nothing, unless the deployment asks for a way out ----
+
+TIMEOUT = 5000  # ms that MIGRATE waits for its target
+BEYOND = [Network().gateway, "10.0.2.3", "127.0.0.1", "192.0.2.1"]  # the host's loopback, its name server, the machine's own, anybody
+
+
+def migrate(run: Run, target: str, port: int) -> str:
+    """Has a client's Redis connect to the target and write a value there; returns what Redis answers."""
+    with client(run, servers(run)[0]) as server:
+        server.set("key", "sent by a client of this Redis")
+        try:
+            return str(server.execute_command("MIGRATE", target, port, "key", 0, TIMEOUT, "COPY"))
+        except redis.ResponseError as error:
+            return str(error)
+
+
+@pytest.mark.parametrize("outside", [False, True])
+def test_a_client_does_not_reach_the_hosts_loopback(outside: bool) -> None:
+    """services of the host's 127.0.0.1 hear nothing of a client's MIGRATE, and everything with `outside = true`"""
+    what = replace(with_redis(1, 2), subnet=Subnet(outside=outside))
+    with socket.create_server(("127.0.0.1", 0)) as service, machine(what) as run:
+        run.wait_serving()
+        port = service.getsockname()[1]
+        if outside:
+            service.settimeout(ANSWER)
+            answer = migrate(run, BEYOND[0], port)
+            caller, _ = service.accept()
+            with caller:
+                caller.settimeout(ANSWER)
+                received = b""
+                while b"sent by a client" not in received:
+                    assert (more := caller.recv(4096)), received
+                    received += more
+            assert "IOERR" in answer, answer  # the service is no Redis
+            return
+        for target in BEYOND:
+            assert "IOERR" in migrate(run, target, port)
+        service.settimeout(0)
+        with pytest.raises(BlockingIOError):  # the answers have come: what was to come has come
+            service.accept()
+        with client(run, servers(run)[0]) as server:
+            assert server.ping()  # forwarded ports lead in all the same

@@ -1,22 +1,33 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The example deployments that no other test boots."""
+"""Examples, and the programs in them."""
 
 from __future__ import annotations
 
+import http.client
 import os
+import random
 import socket
 import subprocess
 import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from deploy import deployment
 from deploy.base.paths import ROOT
+from deploy.deployment import Program
 from deploy.deployment.planner import Plan, plan
+from deploy.machine.run import Run
 from deploy.results import ycsb
 from deploy.results.result import check
+from tests.boot import machine as machines
 from tests.boot.machine import client, machine
+from tests.boot.memcached import Memcached
+
+# ---- The example deployments that no other test boots ----
 
 LOADED = {
     "minimal": {0: "none"},
@@ -75,3 +86,177 @@ def test_own_program(tmp_path: Path) -> None:
                 writer.join()
             assert heard == said
         assert run.console.count("echo: listens at port 7") == 2
+
+
+# ---- The programs of examples/, built from Debian's sources, and run together on one machine of two kernels ----
+
+CPUS = {"lua": 1, "speedtest1": 1, "sqlite3": 1, "load": 1, "memcached": 3, "nginx": 3}
+CONTENT = {"small.txt": random.Random(3).randbytes(1 << 10), "large.bin": random.Random(4).randbytes(8 << 20)}
+VERIFIED = "Verification Hash: 244592 28e6676ac610b0067f7b48634a7665a3ccf4f1ef8d7fd374"  # what speedtest1 prints on Linux
+
+
+@cache
+def built(name: str) -> Path:
+    """An example's folder, whose programs are up to date."""
+    done = subprocess.run([ROOT / "skerry", "build", f"examples/{name}", "--quiet"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return ROOT / "examples" / name
+
+
+@pytest.mark.limit(600)
+@pytest.mark.parametrize("name", ["lua", "sqlite", "memcached", "nginx"])
+def test_build(name: str) -> None:
+    """an example is built from Debian's sources, and its deployment file is in order"""
+    folder = built(name)
+    plan(deployment.read(folder / f"{name}.toml"))
+
+
+def programs(name: str, folder: Path) -> Iterator[Program]:
+    """Those of an example's file, or of a copy in another folder, on the core that they have here."""
+    for program in deployment.read(folder / f"{name}.toml").programs:
+        ports = tuple(replace(port, outside=None) for port in program.ports)  # any that are free
+        yield replace(program, cpu=CPUS[program.program], ports=ports)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    site = tmp_path_factory.mktemp("nginx")
+    for file in built("nginx").iterdir():
+        (site / file.name).symlink_to(file)
+    (site / "site").unlink()
+    (site / "site").mkdir()
+    for name, content in CONTENT.items():
+        (site / "site" / name).write_bytes(content)
+    everything = [program for name in ("memcached", "lua", "sqlite") for program in programs(name, built(name))]
+    everything.append(next(programs("nginx", site)))
+    with machines.machine(machines.deployment(programs=tuple(everything))) as running:
+        yield running
+
+
+def ended(run: Run, program: str) -> str:
+    """What a program that ends well has written, without its name in front."""
+
+    def over() -> bool:
+        return any(event["app"].startswith(f"{program}@") for event in run.events.of("exit"))
+
+    run.wait_for(over, f"the end of {program}")
+    event = next(event for event in run.events.of("exit") if event["app"].startswith(f"{program}@"))
+    mark = f"[{event['app']}] "
+    lines = [line.removeprefix(mark) for line in run.console.splitlines() if line.startswith(mark)]
+    assert event["status"] == 0, lines
+    return "\n".join(lines)
+
+
+@pytest.mark.limit(120)
+def test_lua(run: Run) -> None:
+    """Lua runs the script of its example: recursion, strings, coroutines, files"""
+    assert ended(run, "lua").splitlines() == [
+        "Lua 5.4, 8 queens: 92 solutions",
+        "letters of this script: e n o",
+        "sum of the numbers in a file: 5050",
+    ]
+
+
+@pytest.mark.limit(120)
+def test_sqlite(run: Run) -> None:
+    """SQLite's own benchmark reads what it wrote, and its shell runs SQL on a database in a file"""
+    said = ended(run, "speedtest1")
+    assert VERIFIED in said and "TOTAL" in said
+    table = ended(run, "sqlite3")
+    assert "│ integrity_check │" in table and "│ ok " in table and table.count("│ 19") == 9
+
+
+@pytest.mark.limit(120)
+def test_memcached_inside(run: Run) -> None:
+    """memcached answers a client on another kernel, every operation as it should"""
+    assert "load: 384 operations over 16 connections, all answers right" in ended(run, "load")
+
+
+@pytest.fixture
+def memcached(run: Run) -> Iterator[Memcached]:
+    run.wait_serving()
+    name = next(name for name, _ in run.plan.forwards if name.startswith("memcached@"))
+    with Memcached(run.address(name)) as client:
+        yield client
+
+
+@pytest.mark.limit(120)
+def test_memcached_operations(memcached: Memcached) -> None:
+    """memcached stores, counts, compares and swaps, appends, expires, deletes and refuses for a client of the host"""
+    memcached.flush()
+    assert memcached.set("name", b"skerry") == b"STORED" and memcached.get("name") == {"name": b"skerry"}
+    assert memcached.call(b"add name 0 0 1\r\nx") == b"NOT_STORED"
+    assert memcached.call(b"append name 0 0 2\r\n!!") == b"STORED" and memcached.get("name") == {"name": b"skerry!!"}
+    memcached.set("number", b"41")
+    assert memcached.call(b"incr number 1") == b"42" and memcached.call(b"decr number 50") == b"0"
+    unique = memcached.gets("name")
+    assert memcached.call(b"cas name 0 0 1 %d\r\ny" % unique) == b"STORED"
+    assert memcached.call(b"cas name 0 0 1 %d\r\nz" % unique) == b"EXISTS"
+    assert memcached.call(b"delete name") == b"DELETED" and memcached.get("name") == {}
+    large = random.Random(1).randbytes(1000 * 1000)
+    assert memcached.set("large", large) == b"STORED" and memcached.get("large") == {"large": large}
+    assert memcached.set("too-large", bytes(1 << 20)) == b"SERVER_ERROR object too large for cache"
+    assert memcached.set("gone", b"soon", expires=-1) == b"STORED" and memcached.get("gone") == {}
+    assert memcached.stats()["threads"] == "4"
+
+
+@pytest.mark.limit(120)
+def test_memcached_connections(run: Run, memcached: Memcached) -> None:
+    """sixty connections at once write and read memcached, in random order, and see each other's values"""
+    dice = random.Random(2)
+    others = [Memcached(memcached.address) for _ in range(60)]
+    values: dict[str, bytes] = {}
+    for turn in range(200):
+        client, key = dice.choice(others), f"key-{dice.randrange(80)}"
+        if dice.random() < 0.4:
+            values[key] = dice.randbytes(dice.randrange(1, 1400))
+            assert client.set(key, values[key]) == b"STORED"
+        else:
+            keys = dice.sample([f"key-{n}" for n in range(80)], dice.randrange(1, 6))
+            assert client.get(*keys) == {key: values[key] for key in keys if key in values}, turn
+    assert int(memcached.stats()["curr_connections"]) > 60
+    for client in others:
+        client.close()
+    assert not run.events.of("fault")
+
+
+def connect(run: Run) -> http.client.HTTPConnection:
+    run.wait_serving()
+    name = next(name for name, _ in run.plan.forwards if name.startswith("nginx@"))
+    return http.client.HTTPConnection(*run.address(name), timeout=machines.ANSWER)
+
+
+def fetch(connection: http.client.HTTPConnection, path: str, method: str = "GET", **headers: str) -> tuple[int, bytes]:
+    connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+    answer = connection.getresponse()
+    return answer.status, answer.read()
+
+
+@pytest.mark.limit(120)
+def test_nginx(run: Run) -> None:
+    """nginx serves files of the host: 1 KiB and 8 MiB, parts, and what there is not, over one connection"""
+    connection = connect(run)
+    connection.connect()
+    before = connection.sock
+    assert fetch(connection, "/small.txt") == (200, CONTENT["small.txt"])
+    assert fetch(connection, "/large.bin") == (200, CONTENT["large.bin"])
+    assert fetch(connection, "/large.bin", Range="bytes=5000000-5000999") == (206, CONTENT["large.bin"][5000000:5001000])
+    assert fetch(connection, "/none")[0] == 404 and fetch(connection, "/large.bin", "HEAD") == (200, b"")
+    assert fetch(connection, "/small.txt", "POST")[0] == 405
+    assert connection.sock is before, "the connection was kept"
+    connection.close()
+
+
+@pytest.mark.limit(120)
+def test_nginx_connections(run: Run) -> None:
+    """nginx keeps fifty connections alive and answers each, in any order"""
+    connections = [connect(run) for _ in range(50)]
+    for turn in range(3):
+        random.Random(turn).shuffle(connections)
+        for connection in connections:
+            connection.request("GET", "/small.txt")
+        for connection in connections:
+            assert connection.getresponse().read() == CONTENT["small.txt"]
+    for connection in connections:
+        connection.close()
+    assert not run.events.of("fault")

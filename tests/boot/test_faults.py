@@ -1,18 +1,27 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What breaks takes nothing else with it: a program its process, a kernel its cluster."""
+"""Faults of programs and of the loader, and guards."""
 
 from __future__ import annotations
 
+import re
+import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from deploy.deployment import modules
-from deploy.machine import monitor
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD
+from deploy.base.timeouts import Patience
+from deploy.deployment import Program, modules
+from deploy.machine import image, monitor, qemu
 from deploy.machine.run import Run
 from tests.boot import gdb, pages
 from tests.boot.machine import client, crash, deployment, machine, servers, with_redis
 from tests.ports import reserved_port
+from topology.units import MIB
+
+# ---- What breaks takes nothing else with it: a program its process, a kernel its cluster ----
 
 WAYS = {
     "null": "page fault", "unmapped": "page fault", "kernel": "page fault", "direct-map": "page fault",
@@ -92,3 +101,90 @@ def test_nmi_in_the_kernel() -> None:
         debugger.go_on()
         report_of_nmi(run)
         debugger.close()
+
+
+# ---- An exception in the loader: one line that says which and where, and the loader's exit status ----
+
+LOADER = BUILD / "cluster-manager/loader/test-loader-exception.elf"
+LINE = re.compile(r"skerry loader: refused: exception (\d+) at RIP 0x([0-9a-f]+): error code 0x([0-9a-f]+), CR2 0x([0-9a-f]+)")
+LOADED = range(0x10_0000, 0x20_0000)  # where the loader's code is, cluster-manager/loader/loader.ld
+
+EXCEPTIONS = [
+    ("divide", 0, 0, None), ("undefined", 6, 0, None), ("protection", 13, 0, None), ("page", 14, 2, 1 << 45),
+]  # CR2 says something of a page fault only
+
+
+@pytest.mark.parametrize("name,vector,error,address", EXCEPTIONS, ids=[name for name, *_ in EXCEPTIONS])
+def test_exception(name: str, vector: int, error: int, address: int | None, tmp_path: Path) -> None:
+    """a loader that faults says which exception it was, and where, and ends"""
+    initrd = tmp_path / "initrd"
+    initrd.write_bytes(image.cpio({"map": bytes(8)}))  # which it does not come to
+    machine = ("-M", "q35", "-accel", "tcg", "-cpu", "max", "-m", "256", "-display", "none", "-no-reboot", "-nic", "none")
+    done = subprocess.run(
+        [qemu.BINARY, *machine, "-device", "isa-debug-exit,iobase=0xf4,iosize=4", "-serial", "stdio", "-kernel", str(LOADER),
+         "-initrd", str(initrd), "-append", name],
+        stdin=subprocess.DEVNULL, capture_output=True,
+    )
+    said = done.stdout.decode(errors="replace").splitlines()
+    assert done.returncode == qemu.EXIT_REFUSED, (done.returncode, said)
+    found = LINE.fullmatch(said[-1])
+    assert found and len(said) == 1, said
+    assert int(found[1]) == vector and int(found[3], 16) == error
+    assert address is None or int(found[4], 16) == address
+    assert int(found[2], 16) in LOADED
+
+
+@pytest.mark.limit(180)
+@pytest.mark.parametrize("uefi", [False, True], ids=["BIOS", "UEFI"])
+def test_grub(uefi: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """a loader that faults when GRUB has started it says so, too"""
+    monkeypatch.setattr(modules, "LOADER", LOADER.relative_to(BUILD))
+    with machine(deployment(), medium="iso", uefi=uefi, patience=Patience(120)) as run:
+        with pytest.raises(Failure, match=f"exception 14 at RIP 0x1[0-9a-f]{{5}}: error code 0x2, CR2 0x{1 << 45:x}"):
+            run.wait_done()
+
+
+# ---- Pages that a program protects are protected, guard pages of stacks guard, and nothing but the ----
+
+FAULTS = {  # the way, and what its report says
+    "thread": ("write", "guard page of a stack"), "first": ("write", "guard page of a stack"),
+    "read-only": ("write (not allowed there)", "protected"), "none": ("read", "protected"), "reserved": ("write", "protected"),
+    "untouched": ("write", "protected"), "in-stack": ("write (not allowed there)", "protected"),
+    "code": ("execute (not allowed there)", ""), "layer": ("", ""), "bell": ("write (not allowed there)", ""),
+}  # fmt: skip
+ENDS = ("arguments", "storm", "splits")
+
+
+def guard(way: str, cpu: int) -> Program:
+    heap = (256 if way == "splits" else 32) * MIB
+    return Program("guard", cpu, heap=heap, args=(way,), network=way == "bell", barrier=False, name=f"guard-{way}")
+
+
+def way(app: object) -> str:
+    return str(app).partition("@")[0].removeprefix("guard-")
+
+
+@pytest.mark.limit(200)
+def test_guard() -> None:
+    """a touch of a protected page, or of a guard page, ends its program with a report, and Redis beside it serves on"""
+    with machine(replace(with_redis(), programs=tuple(guard(way, 1) for way in FAULTS))) as run:
+        run.wait_serving()
+        run.wait_for(lambda: len(run.events.of("fault")) == len(FAULTS), "a fault of each")
+        for event in run.events.of("fault"):
+            access, place = FAULTS[way(event["app"])]
+            assert access in str(event["cause"]) and str(event["cause"]).endswith(place), event
+            expected = re.search(rf"\[{event['app']}\] expected at 0x([0-9a-f]+)", run.console)
+            assert not expected or int(expected[1], 16) == event["address"], event
+        assert not run.events.of("exit") and "not reached" not in run.console
+        for name in servers(run):
+            with client(run, name) as server:
+                assert server.ping()
+
+
+@pytest.mark.limit(300)
+def test_hostile_requests() -> None:
+    """ranges that are not the program's are refused, limits hold, and 60 threads that protect at once see their own content"""
+    with machine(deployment(network=False, programs=tuple(guard(way, 1) for way in ENDS), shutdown="when-done")) as run:
+        run.wait_for(lambda: len(run.events.of("exit")) + len(run.events.of("fault")) == len(ENDS), "the end of each")
+        assert not run.events.of("fault")
+        assert {way(event["app"]): event["status"] for event in run.events.of("exit")} == dict.fromkeys(ENDS, 0)

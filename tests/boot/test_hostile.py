@@ -1,19 +1,29 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs that ask too much of their manager hold nobody up, and what they write arrives."""
+"""Hostile programs, and hostile input."""
 
 from __future__ import annotations
 
 import re
+import struct
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from deploy.base.paths import BUILD
 from deploy.base.timeouts import Patience
-from deploy.deployment import Load, Program
+from deploy.deployment import Deployment, Load, Program
+from deploy.deployment.planner import plan
+from deploy.machine import image, qemu
 from deploy.machine.console_lines import lines
 from deploy.results import serial_log
 from tests.boot.machine import client, deployment, machine, servers, with_redis
+from topology.machines.machine import Shape
+from topology.maps.clustermap import Range
+from topology.units import MIB
+
+# ---- Programs that ask too much of their manager hold nobody up, and what they write arrives ----
 
 LINES = 2000  # as tests/programs/hostile.c has them
 NEWLINES = 40 * 952
@@ -90,3 +100,114 @@ def test_spreader(lock: str) -> None:
     with machine(deployment(2, 2, redis=None, network=False, lock=lock, programs=programs, shutdown="when-done")) as run:
         run.wait_done()
         assert [event["status"] for event in run.events.of("exit")] == [0] * len(programs)
+
+
+# ---- What the loader gets from outside is broken: one line that says where, the first about it, and the ----
+
+LOADER = BUILD / "cluster-manager/loader/loader.elf"
+INPUTS = BUILD / "cluster-manager/fuzz"
+PREFIX = "skerry loader: "
+
+
+def lines_hostile_input(initrd: bytes, folder: Path, *extra: str) -> list[str]:
+    """All that the loader says before it refuses."""
+    path = folder / "initrd"
+    path.write_bytes(initrd)
+    machine = ("-M", "q35", "-accel", "tcg", "-cpu", "max,phys-bits=40", "-m", "256", "-display", "none", "-no-reboot", "-nic", "none")
+    command = [qemu.BINARY, *machine, "-device", "isa-debug-exit,iobase=0xf4,iosize=4", "-serial", "stdio"]
+    done = subprocess.run(
+        [*command, "-kernel", str(LOADER), "-initrd", str(path), *extra],
+        stdin=subprocess.DEVNULL, capture_output=True,
+    )
+    said = done.stdout.decode(errors="replace").splitlines()
+    assert done.returncode == qemu.EXIT_REFUSED, (done.returncode, said)
+    assert all(line.startswith(PREFIX) for line in said), said
+    return [line.removeprefix(PREFIX) for line in said]
+
+
+def seed(target: str, name: str) -> bytes:
+    return (INPUTS / f"{target}.inputs" / name).read_bytes()
+
+
+MAPS = [
+    ("length-that-leads-back-to-itself", "map: cluster@1: modules of 4294967284 bytes runs over the end, 752 are left"),
+    ("negative-length", "map: cluster@1: "),
+    ("version-without-root-name", "map: not a sound devicetree: its version 11 is not 17"),
+]
+
+
+@pytest.mark.parametrize("name,line", MAPS, ids=[name for name, _ in MAPS])
+def test_map(name: str, line: str, tmp_path: Path) -> None:
+    """a map whose devicetree is broken inside is refused, and does not hang the loader"""
+    said = lines_hostile_input(image.cpio({"map": seed("map", name)[1:]}), tmp_path)
+    assert len(said) == 2 and said[0].startswith("1 cores, "), said
+    assert said[1].startswith(f"refused: {line}"), said
+
+
+ARCHIVES = [
+    ("name-size-of-minus-one", "refused: the initrd's header at byte 0: its name size is no hexadecimal number"),
+    ("name-past-the-end", "refused: the initrd's header at byte 0: "),
+    ("dot-slash-past-the-end", "refused: the initrd's header at byte 0: its name does not end"),
+]
+
+
+@pytest.mark.parametrize("name,line", ARCHIVES, ids=[name for name, _ in ARCHIVES])
+def test_archive(name: str, line: str, tmp_path: Path) -> None:
+    """an archive with a broken header is refused by its place, and does not hang the loader"""
+    said = lines_hostile_input(seed("cpio", name), tmp_path)
+    assert len(said) == 1 and said[0].startswith(line), said
+
+
+def test_cut_archive(tmp_path: Path) -> None:
+    """an archive that is cut short is refused by the file that is not whole"""
+    whole = image.cpio({"map": bytes(1000)})
+    assert lines_hostile_input(whole[:600], tmp_path) == ["refused: the initrd is cut short: map at byte 0 has 1000 bytes"]
+    assert lines_hostile_input(whole[:1116], tmp_path) == [
+        "refused: the initrd is cut short: no file and no trailer begins at byte 1116 of 1116"
+    ]
+
+
+BEYOND = 1 << 45  # of a CPU with 40 address bits
+
+
+def _table(folder: Path, signature: str, body: bytes) -> tuple[str, str]:
+    path = folder / signature
+    path.write_bytes(body)
+    return ("-acpitable", f"sig={signature},rev=2,data={path}")
+
+
+def test_tables_out_of_reach(tmp_path: Path) -> None:
+    """a console, a timer and an option at addresses that the CPU has not are left out with a line each"""
+    spcr = struct.pack("<B3xBBBBQ", 0, 0, 8, 0, 1, BEYOND)
+    hpet = struct.pack("<IBBBBQ", 0, 0, 64, 0, 0, BEYOND)
+    extra = (*_table(tmp_path, "SPCR", spcr + bytes(80 - 36 - len(spcr))), *_table(tmp_path, "HPET", hpet + bytes(20)))
+    said = lines_hostile_input(image.cpio({}), tmp_path, *extra, "-machine", "hpet=off", "-append", f"console=mmio:{BEYOND:#x}")
+    assert said[:3] == [
+        f"ACPI SPCR: the console's registers at {BEYOND:#x} are out of this CPU's reach, and left out",
+        f"ACPI HPET: its registers at {BEYOND:#x} are out of this CPU's reach, and left out",
+        f"console=: {BEYOND:#x} is out of this CPU's reach",
+    ], said
+    assert said[-1] == "refused: there is no module map"
+
+
+def test_early_refusal_elsewhere(tmp_path: Path) -> None:
+    """what is refused before the console is known is said on the one that the command line names"""
+    other = tmp_path / "other"
+    port = ("-chardev", f"file,id=other,path={other}", "-device", "isa-serial,iobase=0x3e8,irq=10,chardev=other")
+    said = lines_hostile_input(image.cpio({}), tmp_path, *port, "-append", "console=0x3e8,115200 clock=sundial")
+    assert said == [], said
+    assert other.read_text().splitlines() == [f"{PREFIX}refused: command line: clock=sundial is not understood"]
+
+
+def test_no_room(tmp_path: Path) -> None:
+    """a cluster whose memory has no room for the kernel's own state is refused, and the kernel does not panic"""
+    program = Program("sleep", heap=2 * MIB, args=("1", "1"))
+    small = plan(Deployment(shape=Shape(1, 1, 256 * MIB), programs=(program,), network=False)).cluster_map
+    said = ""
+    for size in range(5, 40, 3):  # less than what is asked for, so that one of them has room for all else
+        small.clusters[0].memory = [Range(0, size * MIB)]
+        said = lines_hostile_input(image.cpio(image.contents(small)), tmp_path)[-1]
+        assert said.startswith("refused: cluster@0: no room for its "), said
+        if "kernel's own state" in said:
+            return
+    raise AssertionError(said)

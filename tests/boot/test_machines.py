@@ -1,22 +1,34 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A deployment on two machines, each with a cluster and with memory that both have: an ivshmem device each."""
+"""Machines of several kinds, and how clusters lie in them."""
 
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from deploy.deployment import Load
-from deploy.deployment.planner import Plan, plan
+import pytest
+
+from deploy.base.errors import Failure
+from deploy.base.paths import ROOT
+from deploy.deployment import Load, read
+from deploy.deployment.planner import Plan, plan, plan_map
 from deploy.machine import monitor, qemu
 from deploy.machine.run import Run
-from topology.maps.clustermap import ClusterMap
+from tests.boot.machine import assert_no_fault, client, deployment, machine, servers, with_redis
+from tests.boot.test_granularity import taken
+from tests.ports import reserved_port
+from topology.machines.parts import Board
+from topology.maps.clustermap import FINE, ClusterMap
+from topology.maps.dts import write_dts
 from topology.maps.separate import separate
 
 from . import machine as machines
 
+# ---- A deployment on two machines, each with a cluster and with memory that both have: an ivshmem device each ----
 
 def devices(cluster_map: ClusterMap, number: int, folder: Path) -> Iterator[str]:
     """QEMU's arguments for the channels of machine `number`."""
@@ -118,3 +130,85 @@ def test_the_power_button_ends_a_run_in_order(tmp_path: Path) -> None:
         assert (done.data["status"], done.data["why"]) == (0, "the power button was pressed")
         last = [event.data["cluster"] for event in first.events.of("stats") if event.data["when"] == "end"]
         assert sorted(last) == [0, 1]
+
+
+# ---- Layout `homed`: one kernel for two nodes, each program's objects at home on its node, under load ----
+
+OPERATIONS = 1500  # of each client
+
+
+@pytest.mark.limit(400)
+def test_under_load() -> None:
+    """calls that travel between the nodes of a homed kernel lose no operation of YCSB, and each Redis answers the host"""
+    load = Load(clients=1, workload="a", records=100, operations=OPERATIONS)
+    with machine(with_redis(2, 2, "homed", lock="dynamic", statistics=True, shutdown="never", load=load)) as run:
+        (cluster,) = run.plan.cluster_map.clusters
+        assert cluster.homed and cluster.granularity == FINE and len(cluster.cpus) == 4
+        run.wait_for(lambda: run.events.of("done"), "the load")
+        assert run.events.of("done")[0]["status"] == 0
+        results = [e["data"] for e in run.events.of("result") if e["data"].get("event") == "ycsb"]
+        assert len(results) == sum(app.program == "ycsb" for app in run.plan.cluster_map.applications) > 1
+        assert all((one["operations"], one["errors"], one["wrong"]) == (OPERATIONS, 0, 0) for one in results)
+        assert len(servers(run)) > 1
+        for name in servers(run):
+            assert client(run, name).set("here", name) and client(run, name).get("here") == name.encode()
+        coarse, fine = taken(run, 0)  # the boot's entries are left out: it waits for the console, so their number is the host's
+        assert coarse == 0 and fine > 100, (coarse, fine)
+        assert not run.events.of("fault") and not run.events.of("failed")
+
+
+# ---- A machine on which hardly anything is alike, from hwloc's XML to a map to a boot: the loader finds ----
+
+def test_irregular_machine(tmp_path: Path) -> None:
+    """sockets of three and two threads, a node without memory, one without cores: it serves, where the file says"""
+    given = plan(read(ROOT / "deploy/deployments/uneven.toml"))
+    assert given.host_ports == {("redis@2", 6379): 16379}
+    (tmp_path / "map.dts").write_text(write_dts(given.cluster_map))
+    port = reserved_port()
+    what = replace(plan_map(tmp_path / "map.dts"), host_ports={("redis@2", 6379): port})  # the host's are in no map
+    assert isinstance(what.machine.shape, Board) and what.cluster_map == given.cluster_map
+    assert [len(cluster.cpus) for cluster in what.cluster_map.clusters] == [3, 2]
+    assert {cpu.node for cpu in what.cluster_map.cpus} == {0, 1, 2} and {r.node for r in what.cluster_map.memory} == {0, 2, 3}
+    with machine(what) as run:
+        run.wait_serving()
+        assert {event["cluster"]: event["cores"] for event in run.events.of("boot")} == {0: 3, 1: 2}
+        assert run.address("redis@2") == ("127.0.0.1", port) and what.application("redis@2").ipv4 == "10.77.0.101"
+        assert client(run, "redis@2").ping()
+        assert_no_fault(run)
+
+
+# ---- Firmware that numbers its NUMA domains as it likes: a map's nodes are labels, and belong to what ----
+
+def renumber(monkeypatch: pytest.MonkeyPatch, numbers: dict[int, int], *more: str) -> None:
+    """QEMU's nodes get these numbers; the map keeps its own. `more`: arguments of another node, then of its distances."""
+    whole = qemu.topology_arguments
+
+    def renumbered(*given: Any) -> list[str]:
+        fresh = [re.sub(r"\b(nodeid|node-id|src|dst)=(\d+)", lambda m: f"{m[1]}={numbers[int(m[2])]}", word) for word in whole(*given)]
+        return [*more[:2], *fresh, *more[2:]]
+
+    monkeypatch.setattr(qemu, "topology_arguments", renumbered)
+
+
+def booted_numa_numbers(run: Run) -> bool:
+    return len(run.events.of("boot")) == len(run.plan.cluster_map.clusters)
+
+
+@pytest.mark.limit(240)
+def test_empty_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    """a machine whose node 0 has neither cores nor memory, so that its domains are 1 and 2, runs the map of nodes 0 and 1"""
+    renumber(monkeypatch, {0: 1, 1: 2}, "-numa", "node,nodeid=0", "-numa", "dist,src=0,dst=1,val=20", "-numa", "dist,src=0,dst=2,val=20")
+    with machine(deployment(network=False)) as run:
+        run.wait_for(lambda: booted_numa_numbers(run), "both clusters")
+        assert "numa-node-id" not in run.console, run.console
+
+
+@pytest.mark.limit(240)
+def test_other_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """domains in the other order are those of the map, too; the memory of each is near other cores then, and refused"""
+    renumber(monkeypatch, {0: 1, 1: 0})
+    with machine(deployment(network=False)) as run:
+        with pytest.raises(Failure):
+            run.wait_done()
+        assert run.status == qemu.EXIT_REFUSED
+        assert re.search(r"refused: map: cluster@0: memory 0x\w+ \.\. 0x\w+ is in the firmware's NUMA domain 0, its cores are not", run.console)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The emulator with a price list, against the points that the papers publish. Small runs; docs/modelled.md has larger ones."""
+"""Modelled machines: figures, locks, parked loops and transactions."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,11 @@ from typing import Any
 import pytest
 
 from deploy.base import parallel
+from deploy.base.paths import BUILD
 from deploy.base.timeouts import Patience
 from deploy.bench.ipc import measure as ipc
-from deploy.bench.mach import measure as mach
+from deploy.bench.lines.measure import Lines, measure_lines
+from deploy.bench.mach import measure as mach, stress
 from deploy.bench.redis import measure as redis
 from deploy.bench.scale.measure import Point, Request, machine as scale_machine, measure
 from deploy.bench.validate import caches, validation
@@ -28,14 +31,17 @@ from deploy.cli.main import main
 from deploy.compare import runs
 from deploy.compare.crossover import PAUSE_US
 from deploy.deployment import Program
-from deploy.deployment.planner import plan
+from deploy.deployment.planner import Plan, plan
 from deploy.emulator import run
+from deploy.emulator.lockstep import Mark
 from deploy.emulator.machine_file import MACHINES, ModelledMachine, load
 from deploy.load.measure import Comparison, accelerators, measure_once, settled, with_room
 from deploy.machine import qemu
 from deploy.results.result import Result
 from tests.boot.machine import PATIENCE, deployment, machine
 from topology.machines.machine import default_memory
+
+# ---- The emulator with a price list, against the points that the papers publish. Small runs; ----
 
 needs_new = pytest.mark.skipif(qemu.version() < run.SINCE, reason="QEMU before 9.2")
 XEON = load("xeon-e5-2683v3")
@@ -345,3 +351,179 @@ def test_fetches() -> None:
     assert before == 0
     assert 30 < first < 300  # of L1's 512 lines: the pair, and the kernel's fast path from and to both
     assert first <= again <= second <= first + 2  # what leads to the second stretch's own ends is new
+
+
+# ---- Lock statistics of the modelled machine, beside those of kernels that count for themselves ----
+
+
+
+@cache
+def watched(lock: str, cores: int, statistics: bool = False) -> Lines:
+    request = Request(lock, [cores], [500.0], 256, statistics=statistics, modelled=XEON)
+    found, = measure_lines(request, Patience(PATIENCE))
+    return found
+
+
+@needs_new
+@pytest.mark.limit(300)
+def test_unreported() -> None:
+    """lock statistics, modelled: a point is the same to the digit where accesses of XSAVE are reported one by one, and made by the plugin"""
+    assert points("clh", [4], 500.0, rounds=256) == [watched("clh", 4).point]
+
+
+@needs_new
+@pytest.mark.limit(300)
+@pytest.mark.parametrize("lock", ["clh", "mcs", "ticket"])
+def test_beside_counting(lock: str) -> None:
+    """lock statistics, modelled: acquisitions are what a counting kernel counts, conflicts but for waits without a turn; counting prolongs the hold"""
+    counting, plain = watched(lock, 4, statistics=True), watched(lock, 4)
+    big, = counting.locks
+    # The program reads the kernel's counters of each core a little before and after the marks.
+    assert big.acquisitions == pytest.approx(counting.point.total("acquisitions"), abs=12)
+    counted = counting.point.total("conflicts")  # those that took a turn of the waiting loop
+    assert counted - 12 <= big.conflicts <= 1.05 * counted + 12
+    bare, = plain.locks
+    assert bare.name == "kernel"
+    assert bare.acquisitions == pytest.approx(plain.point.entries, rel=0.03)
+    assert bare.hold / bare.acquisitions < big.hold / big.acquisitions
+    assert bare.handovers <= bare.acquisitions and bare.conflicts > 0.2 * bare.acquisitions
+
+
+@needs_new
+@pytest.mark.limit(300)
+def test_hold() -> None:
+    """lock statistics, modelled: how long one core holds the lock, by kind of entry"""
+    lock, = watched("clh", 1).locks
+    assert lock.hold / lock.acquisitions == pytest.approx(180, rel=0.03)
+    assert lock.conflicts == lock.handovers == lock.lock_moves == 0
+    kinds = {kind.name: kind for kind in watched("clh", 1).kinds}
+    assert {"CALL", "REPLY_RECV"} <= kinds.keys()
+    assert kinds["CALL"].hold / kinds["CALL"].acquisitions == pytest.approx(161, rel=0.03)
+    assert kinds["CALL"].entries == pytest.approx(kinds["REPLY_RECV"].entries, abs=2)
+    assert sum(kind.acquisitions for kind in kinds.values()) == lock.acquisitions
+
+
+@needs_new
+@pytest.mark.limit(300)
+def test_fine() -> None:
+    """lock statistics, modelled: an entry under fine takes five locks, its core's side among them, and meets nobody"""
+    found = watched("fine", 4)
+    call = next(kind for kind in found.kinds if kind.name == "CALL")
+    assert call.acquisitions == pytest.approx(5 * call.entries, abs=20)  # some have begun before the mark
+    assert call.conflicts == 0
+    sides = [lock for lock in found.locks if "struct cpu" in lock.name]
+    assert len(sides) >= 4
+
+
+# ---- Modelled machines: cores that wait are parked, which is the same as spinning ----
+
+@needs_new
+@pytest.mark.limit(300)
+@pytest.mark.parametrize("lock,cores", [("clh", 8), ("ticket", 12)])
+def test_parking(lock: str, cores: int) -> None:
+    """modelled machine: cores that wait do so as if they went on spinning, to the cycle"""
+    parked, spinning = (points(lock, [cores], 500.0, park=park)[0] for park in ("on", "off"))
+    assert parked.time == spinning.time
+    # Programs count their own round trips, and may be 2,000 cycles apart.
+    assert abs(parked.total("rounds") - spinning.total("rounds")) <= cores
+    assert sum(core["instructions"] for core in parked.per_core) < sum(core["instructions"] for core in spinning.per_core)
+
+
+WAITS = BUILD / "tests/programs/waits.elf"
+WAYS = ["semaphore", "mutex", "barrier", "register", "vector", "stored", "time", "places"]
+MESSAGE_NS = 2000
+BEGIN, END = 800_000_000, 900_000_000  # ns: the boot is over, and what is measured, too
+
+
+def waits(cpu: int, what: str, *args: int, barrier: bool = True) -> Program:
+    return Program(f"waits-{cpu}", cpu, elf=WAITS, args=(what, *map(str, args)), barrier=barrier)
+
+
+def waited(target: Plan, **plugin: str) -> dict[str, int]:
+    """Nanoseconds that the measuring program has waited in each way."""
+    with run.marks(XEON, target, options=plugin) as marks, machine(target, accel=run.mode(XEON), extra=marks.arguments) as booted:
+        booted.wait_done()
+        assert booted.status == qemu.EXIT_SUCCESS, booted.console
+        found = {way: int(ns) for way, ns in re.findall(r"waited: (\w+) (\d+) ns", booted.console)}
+    assert list(found) == WAYS
+    return found
+
+
+@needs_new
+@pytest.mark.limit(600)
+def test_parking_counted() -> None:
+    """modelled machine: a program whose loops go on by a count waits beside a core that executes as long as if it were not parked"""
+    target = plan(deployment(1, 2, network=False, shutdown="when-done", programs=(
+        waits(0, "works", BEGIN, END), waits(1, "measure", 20, BEGIN, END),
+    )))
+    assert waited(target, park="on") == waited(target, park="off")
+
+
+@needs_new
+@pytest.mark.limit(900)
+def test_clusters_apart() -> None:
+    """modelled machine: what a cluster measures is the same to the digit whether a program of another one executes or sleeps; one that ends costs a message"""
+    moment = BEGIN + 200_000  # while the other cluster measures
+    works, exits, rests = (
+        waited(plan(deployment(2, 2, network=False, shutdown="when-done", programs=(
+            waits(1, what, moment, END), waits(3, "measure", 100, BEGIN, END),
+        )))) for what in ("works", "exits", "rests")
+    )
+    assert sum(works.values()) > 2_000_000  # so long that most of it is after the moment
+    assert works == rests
+    # An end is told to the other cluster's manager: its core works for that once, and the one that measures may wait for the kernel.
+    assert sum(abs(exits[way] - works[way]) for way in WAYS) < MESSAGE_NS and sum(exits[way] != works[way] for way in WAYS) < 5
+
+
+# ---- Regime rtm on a modelled machine: transactions that the emulator's plugin executes ----
+
+
+
+def ended(program: str, *numbers: int) -> dict[str, int]:
+    """How the transactions of the Mach study's program ended, on 4 cores."""
+    target = stress.machine("rtm", 4, program, *numbers, modelled=XEON)
+    with run.marks(XEON, target) as marks:
+        assert stress.events(target, run.mode(XEON), Patience(PATIENCE), extra=marks.arguments).of("stress")
+        _, end = marks.read()
+    assert isinstance(end, Mark) and end.transactions and end.late == 0
+    counts = end.transactions
+    assert counts["begun"] == counts["committed"] + sum(n for name, n in counts.items() if name.startswith("aborted_"))
+    return counts
+
+
+@needs_new
+@pytest.mark.limit(300)
+def test_scales() -> None:
+    """rtm, modelled: pairs that have nothing in common scale to all cores, several points in one boot"""
+    one, eight, all_ = points("rtm", [1, 8, 28], 4000.0)
+    assert eight.throughput == pytest.approx(8 * one.throughput, rel=0.02)
+    assert all_.throughput == pytest.approx(28 * one.throughput, rel=0.02)
+    assert all_.metrics["abort_ratio"] < 0.01 and all_.metrics["fallback_ratio"] < 0.01
+    assert all_.late == 0
+
+
+@needs_new
+@pytest.mark.limit(300)
+def test_same_digits_modelled_transactions() -> None:
+    """rtm, modelled: two runs agree in every digit, conflicts included"""
+    first, second = ended("messages", 3, 50), ended("messages", 3, 50)
+    assert first == second
+    assert first["aborted_conflict"] > 10
+    assert first["lost"] > first["aborted_conflict"] * XEON.prices["transaction_abort"].cycles
+
+
+@needs_new
+@pytest.mark.limit(300)
+def test_fallback() -> None:
+    """rtm, modelled: what cannot be taken back takes the lock, and others are aborted by it"""
+    counts = ended("memory", 4, 16, 4, 4)
+    assert counts["fallbacks"] >= counts["aborted_irrevocable"] > 100
+    assert counts["aborted_lock"] > 100
+
+
+@needs_new
+@pytest.mark.limit(300)
+def test_one_core_modelled_transactions() -> None:
+    """rtm, modelled: on one core a message costs within 8 points of the papers' 17 % more than without a lock"""
+    none, rtm = (ipc.measure(lock, run.mode(XEON), 10, Patience(PATIENCE), XEON).to_json()["metrics"] for lock in ("none", "rtm"))
+    assert 1.09 < rtm["one_way_kernel_cycles"] / none["one_way_kernel_cycles"] < 1.25

@@ -1,19 +1,37 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Ends at odd moments: of a cluster that is being started again, of the first one meanwhile, of one that comes back to life; spoilt control words."""
+"""Programs that end in odd ways, in other ways, and by themselves."""
 
 from __future__ import annotations
 
-import pytest
+import os
+import random
+import re
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import IO
 
-from deploy.live import kill
-from deploy.machine import monitor
+import pytest
+import redis
+
+from deploy.base.paths import ROOT
+from deploy.deployment import Deployment, Redis, modules
+from deploy.live import cores, kill, memory_moves
+from deploy.live.cores import OWNED
+from deploy.live.lockstat import live
+from deploy.machine import gdb_remote, monitor
 from deploy.machine.events import standing
 from deploy.machine.run import Run
-from tests.boot import lives
-from tests.boot.machine import client, deployment, machine, servers, with_redis
+from tests.boot import lives, pages, test_move, test_move_memory
+from tests.boot.machine import client, deployment, machine, order, servers, with_redis
 from tests.boot.test_detection import boots
-from tests.boot.test_other_ends import LIFE_SHIFT, LOOP, orders, physical, write
-from tests.boot.test_restart_cluster import restarted
+from tests.boot.test_restart_cluster import STATES, restarted
+from topology.units import MIB
+
+# ---- Ends at odd moments: of a cluster that is being started again, of the first one meanwhile, of one ----
 
 RUNNING, DOWN = 1, 5  # enum control_state of cluster_control.h
 LATER = 5000          # ms of a restart's delay: the longest there is
@@ -136,3 +154,326 @@ def test_wild_life() -> None:
         write(run, [(lives.control(1), 77 << LIFE_SHIFT | RUNNING), *orders(run, 1, how="panic")])
         run.wait_for(lambda: restarted(run, 1, 1), "cluster 1 again")
         assert lives.life(run, 1) == 78
+
+
+# ---- Ends that nobody can order: spoilt code, wild writes into what others read, several clusters in one ----
+
+BREAKPOINTS, LOOP = 0xCCCCCCCCCCCCCCCC, 0xFEEB  # INT3 again and again; a jump to itself
+DYING = 2  # LEDGER_DYING
+STATE, TEXT, ORDER, LIFE, KERNEL_PAGE = 8, 64, 128, 192, 4096  # of struct ledger_kernel
+LIFE_SHIFT, CLAIMER_SHIFT, CLAIMED = 32, 8, 2  # of a control word
+
+
+def write(run: Run, words: list[tuple[int, int]]) -> None:
+    """All in one moment of the machine."""
+    gdb_remote.write_words(lambda line: monitor.human(run.command.monitor, line)[0], words)
+
+
+def orders(run: Run, *clusters: int, how: str) -> list[tuple[int, int]]:
+    """What ends these clusters, to be written."""
+    run.poll()
+    found: list[tuple[int, int]] = []
+    for cluster in clusters:
+        boot = kill.check(run.events.events, cluster, how)
+        kill.order(lambda address, word: found.append((address, word)), boot, how)
+    return found
+
+
+def physical(run: Run, core: int, function: str) -> int:
+    """Where a function of the manager is that runs on this core of the machine."""
+    vaddr, _ = pages.symbol(modules.module_path("root"), function)
+    found: list[int] = []
+
+    def look() -> bool:
+        found[:] = [page.paddr + vaddr - page.vaddr for page in pages.of_core(run, core) if page.vaddr <= vaddr < page.vaddr + page.size]
+        return bool(found)
+
+    run.wait_for(look, f"the manager of core {core}")
+    return found[0]
+
+
+@pytest.mark.limit(150)
+@pytest.mark.parametrize("function,code,reason", [("sign_tick", BREAKPOINTS, "timer"), ("moves_tick", LOOP, "manager")], ids=["timer", "main loop"])
+def test_spoilt_manager(function: str, code: int, reason: str) -> None:
+    """the manager's timer thread stops, or its main thread loops: the others say which, and it comes back with whole code"""
+    with machine(deployment(network=False, restart="on-failure")) as run:
+        run.wait_for(lambda: boots(run), "both clusters")
+        first = run.plan.cluster_map.clusters[1].cpus[0]
+        write(run, [(physical(run, first, function), code)])
+        assert run.wait_event("cluster-lost", cluster=1)["reason"] == reason
+        run.wait_for(lambda: restarted(run, 1, 1), "cluster 1 again")
+        assert lives.life(run, 1) == 2 and len(run.events.of("boot", cluster=0)) == 1
+
+
+@pytest.mark.limit(300)
+def test_wild_writes_into_the_ledger() -> None:
+    """random words where others read a cluster's signs of life, and last words that it never said: at worst that cluster starts again"""
+    seed = random.SystemRandom().randrange(1 << 32)
+    print(f"seed {seed}")
+    drawn = random.Random(seed)
+    with machine(test_move.deployment()) as run:
+        run.wait_serving()
+        here, there = servers(run)
+        with client(run, here) as server:
+            for times in range(1, 4):
+                ledger = int(cores.boots_of(run.events.events)[1]["ledger"])
+                places = [at for at in range(0, KERNEL_PAGE, 8) if not ORDER <= at < LIFE]
+                words = [(ledger + at, drawn.randrange(1 << 64)) for at in drawn.sample(places, 40)]
+                said = [(ledger + TEXT + 8 * i, drawn.randrange(1 << 64)) for i in range(8)]
+                write(run, [*words, *said, (ledger + STATE, drawn.randrange(1 << 32) << 32 | DYING)])
+                run.wait_for(lambda times=times: restarted(run, 1, times), "cluster 1 again")
+                run.wait_for(lambda times=times: len(run.events.of("serving", app=there)) == times + 1, "its Redis")
+                assert server.set("key", str(times)) and server.get("key") == str(times).encode()
+            assert server.ping()
+        with client(run, there) as server:
+            assert server.ping()
+        assert lives.life(run, 1) == 4 and not run.events.of("cluster-lost", cluster=0) and not run.events.of("bad-line")
+
+
+@pytest.mark.limit(200)
+def test_claim_of_nobody() -> None:
+    """a cluster's control word says that a cluster claims it that is not there: it goes on, and comes back when it is lost"""
+    with machine(deployment(3, 1, network=False, restart="on-failure")) as run:
+        run.wait_for(lambda: boots(run), "three clusters")
+        write(run, [(lives.control(1), 1 << LIFE_SHIFT | 7 << CLAIMER_SHIFT | CLAIMED)])
+        write(run, orders(run, 1, how="hang"))
+        run.wait_for(lambda: restarted(run, 1, 1), "cluster 1 again")
+        assert lives.life(run, 1) == 2
+
+
+@pytest.mark.limit(200)
+@pytest.mark.parametrize("how", ["panic", "hang"])
+def test_two_in_one_moment(how: str) -> None:
+    """two clusters are ended between two instructions of a third, the first one among them: it starts both again"""
+    with machine(deployment(3, 2, network=False, restart="on-failure")) as run:
+        run.wait_for(lambda: boots(run), "three clusters")
+        write(run, orders(run, 0, 1, how=how))
+        run.wait_for(lambda: restarted(run, 0, 1), "the first cluster, and its report")
+        run.wait_for(lambda: [lives.life(run, cluster) for cluster in range(3)] == [2, 2, 1], "the lives")
+        run.wait_for(lambda: run.own_console.count("cluster 1: kernel") == 2, "the second one")
+
+
+@pytest.mark.limit(300)
+@pytest.mark.parametrize("state", STATES)
+def test_claimer_of_the_first_dies(state: str) -> None:
+    """the cluster that fences the first one (the boot processor, by NMI) and starts it again is lost half-way, in each of its states"""
+    with machine(deployment(3, 1, network=False, restart="on-failure")) as run:
+        run.wait_for(lambda: boots(run), "three clusters")
+        write(run, [*orders(run, 0, 1, how="hang"), (lives.control(0), 1 << LIFE_SHIFT | 1 << CLAIMER_SHIFT | STATES[state])])
+        run.wait_for(lambda: restarted(run, 0, 1), "the first cluster, and its report")
+        run.wait_for(lambda: [lives.life(run, cluster) for cluster in range(3)] == [2, 2, 1], "the lives")
+
+
+@pytest.mark.limit(300)
+@pytest.mark.parametrize("how", ["panic", "init"])
+def test_both_sides_of_a_move_die(how: str) -> None:
+    """giver and taker of a core, and of memory, end in the moment of the order: a third cluster starts both again, and nothing is lost"""
+    with machine(deployment(3, 2, network=False, restart="on-failure", restart_delay=0, restart_limit=0, spare_cores=True)) as run:
+        run.wait_for(lambda: boots(run), "three clusters")
+        total = sum(test_move_memory.has(run).values())
+        for times in range(1, 4):
+            words = orders(run, 1, 2, how=how)
+            here = {core.number: core.cluster for core in test_move.in_force(run)}
+            to = 3 - here[5]
+            boot, memory = cores.boots_of(run.events.events)[here[5]], live.monitor_memory(run.directory)
+
+            def collect(address: int, word: int, words: list[tuple[int, int]] = words) -> None:
+                words.append((address, word))
+
+            cores.order(collect, boot, 5, to, cores.NUMBERING.unused(run.events.events, memory))
+            memory_moves.order(collect, boot, 20, to, memory_moves.NUMBERING.unused(run.events.events, memory))
+            write(run, words)
+            run.wait_for(lambda times=times: restarted(run, 1, times) and restarted(run, 2, times), "both again")
+            run.wait_for(lambda: all(core.state == OWNED for core in test_move.in_force(run)), "an owner for each core")
+            run.wait_for(lambda: sum(test_move_memory.has(run).values()) == total and not test_move_memory.parked(run), "an owner for each piece")
+        assert len(run.events.of("boot", cluster=0)) == 1
+
+
+# ---- Clients of an instance that faults learn of it, and those of others do not; its successor serves new ones ----
+
+PATIENCE = 90  # seconds: only a peer that hears nothing waits so long
+
+
+def deployed(restart: str = "never") -> Deployment:
+    """Two clusters: the network and a Redis in the first, two in the second."""
+    what = with_redis()
+    assert what.redis
+    args = (*what.redis.args, "--enable-debug-command", "yes")
+    return replace(what, redis=replace(what.redis, args=args, restart=restart))
+
+
+@pytest.fixture(scope="module")
+def run() -> Iterator[Run]:
+    with machine(deployed()) as running:
+        running.wait_serving()
+        yield running
+
+
+def is_over(connection: socket.socket) -> bool:
+    """Whether the connection ends, in place of silence."""
+    connection.settimeout(PATIENCE)
+    try:
+        return connection.recv(1) == b""
+    except ConnectionError:
+        return True
+
+
+@pytest.mark.parametrize("place", [0, -1], ids=["switch's cluster", "other cluster"])
+def test_ended(run: Run, place: int) -> None:
+    """a waiting client and new ones of an ended instance are reset; another instance serves on"""
+    name = servers(run)[place]
+    other = servers(run)[1]
+    with socket.create_connection(run.address(name), PATIENCE) as waiting:
+        waiting.sendall(b"BLPOP nothing 0\r\n")
+        with client(run, name) as server:
+            while not server.info("clients")["blocked_clients"]:
+                pass
+        with socket.create_connection(run.address(name), PATIENCE) as last:
+            last.sendall(b"DEBUG SEGFAULT\r\n")
+            run.wait_event("fault", app=name)
+            assert is_over(waiting), "the client still waits for its answer"
+            assert is_over(last)
+    for _ in range(3):
+        try:
+            connection = socket.create_connection(run.address(name), PATIENCE)
+        except ConnectionError:
+            continue
+        with connection:
+            assert is_over(connection), "a new client hears nothing"
+    with client(run, other) as server:
+        assert server.ping()
+
+
+def test_successors() -> None:
+    """an instance that faults again and again is started again, and serves at the same port; another one serves on"""
+    with machine(deployed("always")) as run:
+        run.wait_serving()
+        names = servers(run)[0], servers(run)[-1]
+        with client(run, servers(run)[1]) as other:
+            for life in (2, 3):
+                for name in names:
+                    with socket.create_connection(run.address(name), PATIENCE) as last:
+                        last.sendall(b"DEBUG SEGFAULT\r\n")
+                        assert is_over(last)
+                    run.wait_for(lambda name=name, life=life: len(run.events.of("serving", app=name)) == life, "it serves again")
+                    with client(run, name) as server:
+                        assert server.set("life", life) and server.get("life") == str(life).encode()
+                        assert server.info("clients")["connected_clients"] == 1
+                    assert other.ping()
+
+
+# ---- A Redis that gives up ends, and says so ----
+
+ABORTED = 128 + 6  # as a shell has it
+SKERRY = (str(ROOT / "skerry"),)
+DEBUGGED = Redis(heap=64 * MIB, args=(*Redis.args, "--enable-debug-command", "yes"))
+
+
+@pytest.mark.limit(150)
+@pytest.mark.parametrize("how", ["ASSERT", "PANIC"])
+def test_aborts(how: str) -> None:
+    """a Redis that aborts ends its background threads, then itself, and nothing else"""
+    with machine(replace(with_redis(), redis=DEBUGGED)) as run:
+        run.wait_serving()
+        first, *_, last = servers(run)
+        with client(run, last, retry=None) as server, pytest.raises(redis.RedisError):
+            server.execute_command("DEBUG", how)
+        assert run.wait_event("exit", app=last)["status"] == ABORTED
+        for number in range(3):
+            assert f"Bio thread for job type #{number} terminated" in run.console
+        assert "BUG REPORT END" in run.console
+        with client(run, first) as server:
+            assert server.ping()
+        assert not run.events.of("fault") and run.running
+
+
+@pytest.mark.limit(150)
+def test_faults() -> None:
+    """a Redis that writes where it must not is killed"""
+    with machine(replace(with_redis(), redis=DEBUGGED)) as run:
+        run.wait_serving()
+        first, *_, last = servers(run)
+        order(run, last, "DEBUG SEGFAULT")
+        assert "page fault" in str(run.wait_event("fault", app=last)["cause"]).lower()
+        with client(run, first) as server:
+            assert server.ping()
+        assert not run.events.of("exit") and run.running
+
+
+@pytest.mark.limit(150)
+def test_nothing_left() -> None:
+    """a Redis whose heap has not even room for the report says so once and ends"""
+    unlimited = Redis(heap=32 * MIB, args=(*Redis.args, "--maxmemory", "0"))
+    with machine(replace(with_redis(cores=1), redis=unlimited)) as run:
+        run.wait_serving()
+        name = servers(run)[0]
+        with client(run, name, retry=None) as server, pytest.raises(redis.RedisError):
+            for number in range(200):
+                server.mset({f"{number}:{each}": b"x" * 1000 for each in range(200)})
+        assert run.wait_event("exit", app=name)["status"] == ABORTED
+        assert run.console.count("Out Of Memory allocating") <= 2  # Redis prints one, its report another
+        assert not run.events.of("fault")
+
+
+DEPLOYMENT = """
+shutdown = "never"
+
+[redis]
+heap = "64M"
+args = ["--save", "", "--protected-mode", "no", "--bind", "0.0.0.0", "--enable-debug-command", "yes"]
+
+[[program]]
+program = "crash"
+args = ["null"]
+barrier = false
+"""
+
+
+@pytest.mark.limit(200)
+@pytest.mark.parametrize("how", ["ASSERT", "SHUTDOWN"])
+def test_run_says_so(how: str, tmp_path: Path) -> None:
+    """run --keep tells of a Redis that dies, with its last lines, and its exit status does after Ctrl-C"""
+    (tmp_path / "dies.toml").write_text(DEPLOYMENT)
+    command = [*SKERRY, "run", "dies.toml", "--keep", "--accel", "tcg", "--boot", "kernel"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        assert process.stdout
+        printed = read_until(process, "Ctrl-C")
+        fault = "was killed: page fault at 0x0, write"
+        if fault not in printed:  # the crash and the servers' start are in no order
+            printed += read_until(process, fault)
+        assert re.search(rf"crash@\w+ {fault}", printed)
+        name, port = re.findall(r"(redis@\w+) serves at 127\.0\.0\.1:(\d+)", printed)[-1]
+        words = ["SHUTDOWN", "NOSAVE"] if how == "SHUTDOWN" else ["DEBUG", how]
+        subprocess.run(["redis-cli", "-p", port, *words], capture_output=True)
+        if how == "ASSERT":
+            read_until(process, f"{name} ended by signal 6 (SIGABRT); its last lines:")
+            told = read_until(process, "posix: ends by signal 6")
+            assert "is not true" in told and all(line.startswith("    ") for line in told.splitlines()), told
+        else:
+            read_until(process, "bye bye...")
+            assert process.stderr and f"{name} ended with status 0" in read_until(process, name, process.stderr)
+        os.kill(process.pid, signal.SIGINT)
+        _, error = process.communicate()
+        if how == "ASSERT":
+            assert process.returncode == 1
+            assert error.splitlines()[-1].startswith(f"skerry: {name} ended by signal 6 (SIGABRT) (log: "), error
+        else:
+            assert process.returncode == 0, error
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
+def read_until(process: subprocess.Popen[str], text: str, stream: IO[str] | None = None) -> str:
+    """What it prints until a line holds the text; the test's time limit ends a wait that is in vain."""
+    stream = stream or process.stdout
+    assert stream
+    printed = ""
+    for line in stream:
+        printed += line
+        if text in line:
+            return printed
+    raise AssertionError(f"no {text!r} in {printed}")

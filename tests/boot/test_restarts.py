@@ -1,21 +1,41 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs that end: what they had is free again, and their policy says whether they are started again."""
+"""Clusters and machines that are started again."""
 
 from __future__ import annotations
 
+import contextlib
+import re
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import pytest
+import redis
 
-from deploy.deployment import Program, Redis
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD
+from deploy.base.symbols import Image
+from deploy.bench.failure.scene import WAYS, end_cluster
+from deploy.deployment import Program, Redis, modules
+from deploy.deployment.planner import Plan, plan
 from deploy.machine import monitor, qemu
 from deploy.machine.events import Event
 from deploy.machine.run import Run
 from tests.boot.machine import client, deployment, machine, order, servers, with_redis
+from tests.boot.test_detection import boots
+from tests.boot.test_restart_cluster import restarted, write
+from topology.maps.separate import separate
 from topology.units import KIB, MIB
+
+from . import machine as machines
+from .test_machines import devices, exchange, loader_line
+
+# ---- Programs that end: what they had is free again, and their policy says whether they are started again ----
 
 OFTEN = 16  # restarts in 60 s: as many as a limit can be
 
@@ -158,3 +178,233 @@ def test_redis(stack: str) -> None:
             with client(run, name) as server:
                 assert server.get("who") == name.encode()
         assert not run.events.of("failed") and not run.events.of("cluster-lost") and run.running
+
+
+# ---- The first cluster, which has the devices, the switch and the boot processor, is lost and starts again ----
+
+_STOPS = 0xFDEBF4FA  # cli; 1: hlt; jmp 1b
+_MASTER = 4  # of a PCI function's command, at offset 4
+_WRITTEN = re.compile(r"pci_cfg_write (\S+) \S+ @0x4 <- 0x([0-9a-f]+)")
+
+
+class _Survivor(threading.Thread):
+    """Writes numbers to a Redis, and reads each back."""
+
+    def __init__(self, run: Run, name: str) -> None:
+        super().__init__(daemon=True)
+        self.run_, self.server, self.writes, self.wrong = run, name, 0, list[str]()
+        self.over = threading.Event()
+
+    def run(self) -> None:
+        with client(self.run_, self.server) as server:
+            while not self.over.is_set():
+                try:
+                    server.set("number", self.writes)
+                    if (found := server.get("number")) != str(self.writes).encode():
+                        self.wrong.append(f"{found!r} in place of {self.writes}")
+                    self.writes += 1
+                except redis.RedisError as error:
+                    self.wrong.append(str(error))
+                    return
+
+    def wrote_since(self, writes: int) -> bool:
+        """Or will not any more."""
+        return self.writes > writes or bool(self.wrong)
+
+
+@contextmanager
+def surviving(run: Run, name: str) -> Iterator[_Survivor]:
+    found = _Survivor(run, name)
+    found.start()
+    try:
+        yield found
+    finally:
+        found.over.set()
+        found.join()
+
+
+def serves_anew(run: Run, name: str) -> bool:
+    """A Redis answers from outside, and keeps what it is given."""
+    try:
+        with client(run, name, socket_timeout=2, socket_connect_timeout=2) as server:
+            return server.get("before") is None and server.set("after", "1") and server.get("after") == b"1"
+    except redis.RedisError:
+        return False
+
+
+def split(run: Run) -> tuple[list[str], list[str]]:
+    """Servers of the first cluster, and of the second."""
+    first = run.plan.cluster_map.clusters[0].cpus
+    here = [name for name in servers(run) if run.plan.application(name).cpu in first]
+    return here, [name for name in servers(run) if name not in here]
+
+
+@pytest.mark.limit(900)
+def test_ways() -> None:
+    """ended in each way, it serves again each time; one connection from outside to the other cluster's Redis lasts"""
+    with machine(with_redis(restart="on-failure", restart_limit=0)) as run:
+        run.wait_serving()
+        here, there = split(run)
+        with client(run, there[1]) as other, surviving(run, there[0]) as survivor:
+            other.set("number", "before")
+            for number, how in enumerate(WAYS, 1):
+                for name in here:
+                    with client(run, name) as server:
+                        server.set("before", how)
+                end_cluster(run, 0, how, 1 if how in ("panic", "hang-core") else None)
+                run.wait_for(partial(restarted, run, 0, number), f"cluster 0 again after {how}")
+                for name in here:
+                    run.wait_for(partial(serves_anew, run, name), f"{name} again after {how}")
+                run.wait_for(partial(survivor.wrote_since, survivor.writes), f"the connection that lasts, after {how}")
+                assert not survivor.wrong, survivor.wrong
+                assert other.get("number") == b"before"
+        assert [e["restarts"] for e in run.events.of("cluster-restarted")] == list(range(1, len(WAYS) + 1))
+        assert [e["cluster"] for e in run.events.of("cluster-lost")] == [0] * len(WAYS) and not run.events.of("cluster-stuck")
+        assert len(run.events.of("boot", cluster=1)) == 1 and not run.events.of("bad-line")
+        assert all(len(run.events.of("started", app=name)) == 1 for name in there)
+
+
+@pytest.mark.limit(300)
+@pytest.mark.parametrize("how,core", [("panic", 0), ("panic", 1), ("hang-core", 0), ("hang", None)])
+def test_boot_processor(how: str, core: int | None) -> None:
+    """a cluster without devices that has the boot processor, whose core an NMI fences, wherever it stands"""
+    what = plan(deployment(network=False, restart="on-failure", restart_limit=0))
+    first, second = what.cluster_map.clusters
+    first.cpus, second.cpus = second.cpus, first.cpus
+    first.memory, second.memory = second.memory, first.memory
+    with machine(what) as run:
+        run.wait_for(lambda: boots(run), "both clusters")
+        for number in (1, 2):
+            end_cluster(run, 1, how, core)
+            run.wait_for(partial(restarted, run, 1, number), f"cluster 1 again after {how}")
+        assert run.running and len(run.events.of("boot", cluster=0)) == 1
+
+
+@pytest.mark.limit(150)
+def test_devices_are_quiet() -> None:
+    """all functions are no bus masters any more before the cluster is loaded; the card is one again when it is reset"""
+    with machine(with_redis(restart="on-failure")) as run:
+        run.wait_serving()
+        here, _ = split(run)
+        monitor.human(run.command.monitor, "trace-event pci_cfg_write on")
+        before = len(run.command.log.read_text(errors="replace"))
+        end_cluster(run, 0, "hang")
+        run.wait_for(lambda: restarted(run, 0, 1), "cluster 0 again")
+        run.wait_for(lambda: all(serves_anew(run, name) for name in here), "its Redis")
+        written = _WRITTEN.findall(run.command.log.read_text(errors="replace")[before:])
+    commands = {name: [int(value, 16) for function, value in written if function == name] for name, _ in written}
+    card = next(commands[name] for name in commands if name.startswith("virtio-net"))
+    others = {name: values for name, values in commands.items() if not name.startswith("virtio-net")}
+    assert not card[0] & _MASTER and card[-1] & _MASTER and sum(bool(value & _MASTER) for value in card) == 1, card
+    assert others and all(len(values) == 1 and not values[0] & _MASTER for values in others.values()), others  # only the loader does that
+
+
+@pytest.mark.limit(150)
+def test_is_told() -> None:
+    """a later life of the first cluster goes on with the run: what serves is not started again, what ended stays so"""
+    with machine(deployment(3, 1, network=False, restart="on-failure")) as run:
+        run.wait_for(lambda: boots(run), "three clusters")
+        for number in (1, 2):
+            end_cluster(run, 0, "panic")
+            run.wait_for(partial(restarted, run, 0, number), "cluster 0 again")
+        end_cluster(run, 2, "panic")  # whose rescue is the new life's
+        run.wait_for(lambda: restarted(run, 2, 1), "cluster 2 again")
+        assert run.running and len(run.events.of("boot", cluster=1)) == 1
+
+
+@pytest.mark.limit(150)
+def test_stuck() -> None:
+    """a boot processor that does not come to the loader: nothing is loaded, and the others say so"""
+    with machine(deployment(network=False, restart="on-failure")) as run:
+        run.wait_for(lambda: boots(run), "both clusters")
+        write(run, Image(BUILD / modules.LOADER).symbol("resident_park").address, _STOPS)
+        end_cluster(run, 0, "hang")
+        run.wait_for(lambda: "cluster 0 stays down: not all its cores come to the loader" in run.own_console, "the end of three tries")
+        assert run.running and run.own_console.count("cluster 0: kernel") == 1 and run.own_console.count("cluster 0 is fenced") == 1
+        with pytest.raises(Failure, match="cluster 0, which reports for all, is lost: not all its cores"):
+            run.wait_done()
+
+
+# ---- Of two machines with a cluster each, one is ended and switched on again: it joins the other, which goes on ----
+
+class Machines(contextlib.ExitStack):
+    """Those of a deployment, each of which can be switched on as often as one likes."""
+
+    def __init__(self, what: Plan, folder: Path) -> None:
+        super().__init__()
+        self.what, self.folder = what, folder
+        self.map, self.parts = separate(what.cluster_map, what.machine)
+
+    def start(self, number: int) -> Run:
+        own = replace(
+            self.what, cluster_map=self.map, machine=self.parts[number], forwards=[] if number else self.what.forwards
+        )
+        extra = (*devices(self.map, number, self.folder), "-append", f"machine={number}")
+        return self.enter_context(machines.machine(own, extra=extra))
+
+    def names(self, cluster: int) -> list[str]:
+        found = self.what.cluster_map
+        return [a.name for a in found.applications if a.program == "redis-server" and found.cluster_of(a.cpu).number == cluster]
+
+
+def serving(first: Run, name: str, times: int) -> None:
+    first.wait_for(lambda: len(first.events.of("serving", app=name)) >= times, f"{name} serves for the {times}th time")
+
+
+def test_a_machine_that_is_started_again_joins_the_other(tmp_path: Path) -> None:
+    """Ended under load, twice in a row, then while it boots. The other's connection lasts through all of it."""
+    with Machines(plan(machines.with_redis()), tmp_path) as all_of:
+        first, second = all_of.start(0), all_of.start(1)
+        first.wait_serving()
+        here, there = all_of.names(0)[0], all_of.names(1)[0]
+        steady = machines.client(first, here)
+        steady.set("kept", "all the time")
+        identity = steady.client_id()
+        for life in (2, 3):
+            machines.client(first, there).set("of", f"life {life - 1}")
+            second.stop()
+            second = all_of.start(1)
+            if life == 3:  # it has said hello, and dies before its kernel says anything
+                loader_line(second, "joins cluster 0")
+                second.stop()
+                second = all_of.start(1)
+            serving(first, there, life)
+            assert machines.client(first, there).get("of") is None
+            exchange(first, there)
+        assert steady.get("kept") == b"all the time" and steady.client_id() == identity
+        restarted = [(event["cluster"], event["restarts"]) for event in first.events.of("cluster-restarted")]
+        assert restarted[0] == (1, 1) and len(restarted) == 2 and restarted[1][1] in (2, 3)
+
+
+def test_the_machine_with_the_devices_joins_the_other(tmp_path: Path) -> None:
+    """The other's Redis keeps what it has; events tell of all that runs, since the new one's reader has seen none."""
+    with Machines(plan(machines.with_redis()), tmp_path) as all_of:
+        first, second = all_of.start(0), all_of.start(1)
+        first.wait_serving()
+        here, there = all_of.names(0)[0], all_of.names(1)[0]
+        for name in (here, there):
+            machines.client(first, name).set("written", "before")
+        first.stop()
+        first = all_of.start(0)
+        first.wait_serving()
+        assert machines.client(first, there).get("written") == b"before"
+        assert machines.client(first, here).get("written") is None
+        exchange(first, here)
+        second.poll()
+        assert second.running
+        assert {event["cluster"] for event in first.events.of("boot")} == {0, 1}
+
+
+def test_machines_that_are_ended_while_they_meet(tmp_path: Path) -> None:
+    """Each waits for the other, is ended, and comes back; they meet once, and nobody joins anybody."""
+    with Machines(plan(machines.with_redis()), tmp_path) as all_of:
+        for number in (1, 0):
+            waiting = all_of.start(number)
+            loader_line(waiting, f"waiting for the machine of cluster {1 - number}")
+            waiting.stop()
+        second, first = all_of.start(1), all_of.start(0)
+        first.wait_serving()
+        for name in machines.servers(first):
+            exchange(first, name)
+        machines.assert_no_fault(first)
+        assert "joins" not in first.console + second.console

@@ -1,23 +1,29 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A switch on each socket: everybody reaches everybody, and one that ends takes only its own users with it."""
+"""Switches between programs, and what ends at their edges."""
 
 from __future__ import annotations
 
 import socket
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from deploy.base.paths import BUILD
 from deploy.deployment import Load
 from deploy.deployment.planner import Plan, plan
+from deploy.deployment.reader import parse
 from deploy.machine.run import Run
 from tests.boot import gdb
 from tests.boot.machine import assert_no_fault, client, machine, servers, with_redis
-from tests.boot.test_ended import PATIENCE, is_over
+from tests.boot.test_odd_ends import PATIENCE, is_over
 from tests.ports import reserved_port
 from topology.maps.clustermap import Application
+
+# ---- A switch on each socket: everybody reaches everybody, and one that ends takes only its own users with it ----
 
 LAYOUTS = ["per-socket", "spanning"]
 
@@ -149,3 +155,36 @@ def test_the_cluster_of_a_lower_switch_is_lost() -> None:
                 with client(run, name) as server:
                     assert server.set("key", b"value" * 10_000) and server.rpush("nothing", "something")
             assert patient.recv(100).startswith(b"*2")
+
+
+# ---- Edge-triggered epoll of sockets: the same program in the machine and on this host's Linux ----
+
+EDGES = BUILD / "tests" / "programs" / "edges"
+DEPLOYMENT = f"""
+shutdown = "when-done"
+[machine]
+sockets = 1
+cores = 2
+[[program]]
+elf = "{EDGES}.elf"
+name = "edges"
+cpu = 1
+network = true
+heap = "64M"
+"""
+
+
+def said(console: str, name: str) -> list[str]:
+    """The lines of a program."""
+    mark = f"[{name}@"
+    return [line.split("] ", 1)[1].strip() for line in console.splitlines() if line.startswith(mark)]
+
+
+@pytest.mark.limit(150)
+def test_edges(tmp_path: Path) -> None:
+    """an edge-triggered epoll tells of sockets what Linux tells: more data, connections, room and ends"""
+    linux = subprocess.run([f"{EDGES}-linux"], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+    with machine(parse(DEPLOYMENT, "edges.toml", tmp_path)) as run:
+        run.wait_done()
+        assert said(run.console, "edges") == linux
+        assert all(end["status"] == 0 for end in run.events.of("exit"))

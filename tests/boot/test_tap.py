@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A Redis behind a tap device, where the card makes checksums and cuts up segments as far as it offers to."""
+"""A tap device, and connections that come again."""
 
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,9 @@ from deploy.deployment import Redis
 from deploy.machine.run import Run
 from deploy.machine.tap import DEVICE, Tap
 from tests.boot.machine import ANSWER, assert_no_fault, machine, servers, with_redis
+from topology.units import MIB
+
+# ---- A Redis behind a tap device, where the card makes checksums and cuts up segments as far as it offers to ----
 
 PACKET = 1514  # bytes of the longest frame that is one packet
 
@@ -96,3 +100,52 @@ def test_gone(tap: Tap) -> None:
     """a machine's tap device is where its namespace is, and gone with it"""
     inside = subprocess.run(tap.inside(["ip", "-br", "link"]), check=True, capture_output=True, text=True).stdout
     assert DEVICE in inside and DEVICE not in subprocess.run(["ip", "-br", "link"], check=True, capture_output=True, text=True).stdout
+
+
+# ---- A client that comes again from the port of a connection that its server has just ended: TIME_WAIT ----
+
+TRIES = 12
+WAIT = 0.5  # seconds of the machine: a SYN that is not answered at once is sent again after one, at the earliest
+
+
+def from_port(run: Run, port: int) -> socket.socket:
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    connection.settimeout(ANSWER)
+    connection.bind(("127.0.0.1", port))
+    connection.connect(run.address(servers(run)[0]))
+    return connection
+
+
+def time_of(connection: socket.socket) -> float:
+    """The machine's clock, as Redis tells it."""
+    connection.sendall(b"TIME\r\n")
+    answer = b""
+    while answer.count(b"\r\n") < 5:
+        part = connection.recv(100)
+        assert part, "the connection was reset"
+        answer += part
+    lines = answer.split(b"\r\n")
+    return int(lines[2]) + int(lines[4]) / 1e6
+
+
+@pytest.mark.limit(150)
+@pytest.mark.parametrize("stack", ["inproc", "process"])
+def test_reconnect(stack: str) -> None:
+    """a SYN for a connection in TIME_WAIT opens a new one at once"""
+    what = with_redis(1, 2, "spanning")
+    assert what.redis
+    took = []
+    with machine(replace(what, redis=replace(what.redis, cpus=(1,), stack=stack, heap=256 * MIB))) as run:
+        run.wait_serving()
+        connection = from_port(run, 0)
+        port = connection.getsockname()[1]
+        for _ in range(TRIES):
+            before = time_of(connection)
+            connection.sendall(b"QUIT\r\n")
+            assert connection.recv(100) == b"+OK\r\n" and connection.recv(1) == b""
+            connection.close()
+            connection = from_port(run, port)
+            took.append(time_of(connection) - before)
+        connection.close()
+    assert min(took) < WAIT, took

@@ -31,7 +31,7 @@ NAMED = {
     "a core that lacks a feature": "tests/boot/test_cpus.py::test_one_core_lacks",
 }
 OF_CLUSTERS = {  # lost clusters, and programs that ended
-    "devices are quiet": "tests/boot/test_restart_first.py::test_devices_are_quiet",
+    "devices are quiet": "tests/boot/test_restarts.py::test_devices_are_quiet",
     "what ended is free": "tests/boot/test_restarts.py::test_what_an_ended_program_had_is_free_again",
     "a report is lost": "tests/boot/test_odd_ends.py::test_report_is_lost",
 }
