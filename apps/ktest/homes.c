@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "homes.h"
 #include <skerry/cluster_mask.h>
-#include <skerry/locality_stubs.h>
+#include <skerry/stubs.h>
 
 enum { SWITCHED = 12, OBJECTS = 4 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "peer.h"
 #include "ktest.h"
-#include <skerry/core_stubs.h>
+#include <skerry/stubs.h>
 
 #define MEETING_VADDR (LARGE_WINDOW + 0x3fe00000ull) /* the window's last large page */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sets of cores: where a thread may put threads, itself included. */
-#include <skerry/core_set_stubs.h>
+#include <skerry/stubs.h>
 #include "ktest.h"
 
 static int schedule(uint64_t tcb, uint64_t authority, unsigned core) { return tcb_schedule(IPC, tcb, authority, 0, core); }

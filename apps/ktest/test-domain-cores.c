@@ -3,7 +3,7 @@
  * Mapping domains under load: cores that map, unmap and protect side by side, what is each one's own and what they share.
  * The results are every regime's; where the regime has readers, and is fine, these calls are theirs.
  */
-#include <skerry/domain_stubs.h>
+#include <skerry/stubs.h>
 #include "homes.h"
 #include "ktest.h"
 

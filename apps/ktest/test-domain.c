@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Mapping domains: FRAME_SPLIT and DOMAIN_GRANULARITY, what inherits a domain, and what is left when it goes. */
-#include <skerry/domain_stubs.h>
+#include <skerry/stubs.h>
 #include "ktest.h"
 #include "transfer.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* CNODE_LOCALITY and CNODE_LOCALITY_OF: what they set, tell and refuse. */
 #include <skerry/cluster_mask.h>
-#include <skerry/locality_stubs.h>
+#include <skerry/stubs.h>
 #include "homes.h"
 #include "ktest.h"
 

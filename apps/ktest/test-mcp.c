@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The maximum controlled priority: which priorities a thread may give. */
-#include <skerry/core_set_stubs.h>
+#include <skerry/stubs.h>
 #include "ktest.h"
 
 static int schedule(uint64_t tcb, uint64_t authority, unsigned priority) { return tcb_schedule(IPC, tcb, authority, priority, 0); }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory that leaves a cluster and comes to another (MEMORY_GIVE, MEMORY_TAKE). Each test leaves the memory where it was. */
 #include "ktest.h"
-#include <skerry/core_stubs.h>
 #include <skerry/memory_control.h>
+#include <skerry/stubs.h>
 
 enum { CONTROL = ROOT_SLOT_CLUSTER_CONTROL, PIECE = 1 << MEMORY_PIECE_BITS, FIRST_WORD = sizeof(struct memory_control) };
 

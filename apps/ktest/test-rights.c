@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What each right of a capability is for: every operation with it and without it. */
-#include <skerry/core_set_stubs.h>
+#include <skerry/stubs.h>
 #include "ktest.h"
 
 #define NODE ROOT_SLOT_CNODE

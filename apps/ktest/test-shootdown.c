@@ -4,7 +4,7 @@
  * a page without pause; after the invocation that takes the page away has
  * returned, no write of it may arrive.
  */
-#include <skerry/domain_stubs.h>
+#include <skerry/stubs.h>
 #include "homes.h"
 #include "ktest.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <skerry/locality_stubs.h>
+#include <skerry/stubs.h>
 #include "pingpong.h"
 
 enum { THREAD_PRIORITY = MAIN_PRIORITY - 10 };

@@ -9,8 +9,8 @@
  * calls are measured nobody makes or deletes a capability. An emulator's plugin sees when they begin and end (MARK).
  */
 #include <stdatomic.h>
-#include <skerry/domain_stubs.h>
 #include <skerry/mark.h>
+#include <skerry/stubs.h>
 #include "output.h"
 #include "pingpong.h"
 

@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <skerry/core_set_stubs.h>
 #include <skerry/manager.h>
 #include <skerry/process.h>
 #include <skerry/stubs.h>

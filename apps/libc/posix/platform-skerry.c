@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <skerry/locality_stubs.h>
 #include <skerry/process.h>
 #include <skerry/stubs.h>
 #include "layer.h"

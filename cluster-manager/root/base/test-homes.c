@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which cores a program's objects are at home on, by the nodes of the map. */
 #include <skerry/cluster_mask.h>
-#include <skerry/locality_stubs.h>
+#include <skerry/stubs.h>
 #include "root.h"
 #include "test-check.h"
 

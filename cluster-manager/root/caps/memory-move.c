@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <skerry/memory_control.h>
-#include <skerry/core_stubs.h>
 #include <skerry/require.h>
+#include <skerry/stubs.h>
 #include "blocks.h"
 #include "memory.h"
 #include "memory-move.h"

@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <skerry/core_stubs.h>
 #include <skerry/memory_control.h>
+#include <skerry/stubs.h>
 #include "root.h"
 #include "test-check.h"
 #include "test-place.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Slots that belong to owners: what giving them back costs, counted in slots that are looked at, and what it leaves. */
 #include <stdlib.h>
-#include <skerry/core_stubs.h>
+#include <skerry/stubs.h>
 #include "root.h"
 #include "test-check.h"
 #include "test-place.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
-#include <skerry/core_set_stubs.h>
 #include <skerry/require.h>
+#include <skerry/stubs.h>
 #include "cables.h"
 #include "console.h"
 #include "cores.h"

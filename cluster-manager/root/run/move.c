@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <skerry/core_control.h>
-#include <skerry/core_stubs.h>
 #include <skerry/ledger.h>
+#include <skerry/stubs.h>
 #include "console.h"
 #include "cores.h"
 #include "map.h"

@@ -16,7 +16,7 @@ GROUPS = {
     "The loader's interface to the kernel": (KERNEL, ["boot"]),
     "The library of user-level programs": (
         LIBRARY,
-        ["message", "system_call", "stubs", "locality_stubs", "domain_stubs", "core_stubs", "core_set_stubs", "process", "file_tree",
+        ["message", "system_call", "stubs", "process", "file_tree",
          "sample", "channel", "meeting", "ring", "ledger_read", "stat_read", "stat_pack", "mark", "map_limits", "cluster_map"],
     ),
     "The network": (LIBRARY, ["port", "bell", "socket_port", "socket_address", "posix"]),

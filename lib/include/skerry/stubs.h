@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <skerry/cluster_mask.h>
 #include <skerry/message.h>
 #include <skerry/syscall.h>
 #include <skerry/system_call.h>
@@ -397,4 +398,110 @@ static inline int control_granularity_wait(uint64_t control, enum granularity wa
 		error = control_granularity(control, wanted, &under_way);
 	while (under_way);
 	return error;
+}
+
+/* --- the cores that may use an endpoint, a notification or a reply object themselves (CNODE_LOCALITY) --- */
+
+static inline int cnode_set_locality(uint64_t cnode, uint64_t slot, uint64_t mask)
+{
+	struct message m = { .word = { slot, mask } };
+	return invoke(cnode, CNODE_LOCALITY, 0, 2, &m);
+}
+
+static inline int cnode_locality(uint64_t cnode, uint64_t slot, uint32_t *mask, unsigned *home)
+{
+	struct message m = { .word = { slot } };
+	int error = invoke(cnode, CNODE_LOCALITY_OF, 0, 1, &m);
+	*mask = error ? MASK_NONE : (uint32_t)m.word[0];
+	*home = error ? 0 : (unsigned)m.word[1];
+	return error;
+}
+
+/* --- mapping domains (OBJECT_DOMAIN): the frames in them and what guards their mappings --- */
+
+/* `domain` 0: the kernel's own. */
+static inline int frame_split(struct ipc_buffer *ipc, uint64_t frame, uint64_t domain)
+{
+	struct message m = { 0 };
+	ipc->caps[0] = domain;
+	return invoke(frame, FRAME_SPLIT, domain ? 1 : 0, 0, &m);
+}
+
+static inline int frame_guard(uint64_t frame, enum frame_guard *guard)
+{
+	uint64_t word;
+	int error = invoke_word(frame, FRAME_GUARD, &word);
+	*guard = (enum frame_guard)word; /* FRAME_GUARD_KERNEL where it fails */
+	return error;
+}
+
+/* `before` may be null. */
+static inline int domain_granularity(uint64_t domain, enum granularity wanted, enum granularity *before)
+{
+	struct message m = { .word = { wanted } };
+	int error = invoke(domain, DOMAIN_GRANULARITY, 0, 1, &m);
+	if (before)
+		*before = error ? GRANULARITY_COARSE : (enum granularity)m.word[0];
+	return error;
+}
+
+/* --- cores and memory that move: invocations of the cluster control object --- */
+
+/* `index`: of the core in this cluster. */
+static inline int core_control_read(uint64_t control, uint32_t cpu, uint64_t *word, uint64_t *index)
+{
+	struct message m = { .word = { cpu } };
+	int error = invoke(control, CORE_READ, 0, 1, &m);
+	*word = error ? 0 : m.word[0];
+	*index = error ? 0 : m.word[1];
+	return error;
+}
+
+static inline int core_leave_for(uint64_t control, uint32_t cpu, uint32_t cluster)
+{
+	struct message m = { .word = { cpu, cluster } };
+	return invoke(control, CORE_LEAVE, 0, 2, &m);
+}
+
+static inline int core_control_take(uint64_t control, uint32_t cpu)
+{
+	struct message m = { .word = { cpu } };
+	return invoke(control, CORE_TAKE, 0, 1, &m);
+}
+
+static inline int memory_give_to(struct ipc_buffer *ipc, uint64_t control, uint64_t untyped, uint32_t cluster)
+{
+	struct message m = { .word = { cluster } };
+	ipc->caps[0] = untyped;
+	return invoke(control, MEMORY_GIVE, 1, 1, &m);
+}
+
+static inline int memory_take_parked(struct ipc_buffer *ipc, uint64_t control, uint64_t base, unsigned size_bits, uint64_t cnode, uint64_t slot)
+{
+	struct message m = { .word = { base, size_bits, slot } };
+	ipc->caps[0] = cnode;
+	return invoke(control, MEMORY_TAKE, 1, 3, &m);
+}
+
+/* --- sets of cores --- */
+
+/* `set`: bit i of word w is core 64 w + i. */
+static inline int tcb_set_cores(struct ipc_buffer *ipc, uint64_t tcb, uint64_t authority, const uint64_t *set, unsigned words)
+{
+	struct message m = { 0 };
+	for (unsigned i = 0; i < words; i++)
+		*(i < MESSAGE_REGISTERS ? &m.word[i] : &ipc->words[i]) = set[i];
+	ipc->caps[0] = authority;
+	return invoke(tcb, TCB_SET_CORES, 1, words, &m);
+}
+
+/* The set is that one core. */
+static inline int tcb_set_core(struct ipc_buffer *ipc, uint64_t tcb, uint64_t authority, unsigned core)
+{
+	struct message m = { 0 };
+	for (unsigned i = MESSAGE_REGISTERS; i < core / 64; i++)
+		ipc->words[i] = 0;
+	*(core / 64 < MESSAGE_REGISTERS ? &m.word[core / 64] : &ipc->words[core / 64]) = 1ull << core % 64;
+	ipc->caps[0] = authority;
+	return invoke(tcb, TCB_SET_CORES, 1, core / 64 + 1, &m);
 }
