@@ -54,7 +54,7 @@ static FILE *out;
 int qemu_plugin_version = PLUGIN_VERSION;
 
 /* Moves the limit if all that run have come to it. */
-static void advance(void)
+static void limit_advance(void)
 {
 	uint64_t least = UINT64_MAX;
 	for (unsigned i = 0; i < core_count; i++)
@@ -69,7 +69,7 @@ static void advance(void)
 static void wait_for_others(struct core *this)
 {
 	pthread_mutex_lock(&mutex);
-	advance();
+	limit_advance();
 	if (this->clock >= limit) {
 		struct timespec until;
 		clock_gettime(CLOCK_REALTIME, &until);
@@ -102,11 +102,11 @@ static void begin_to_run(unsigned vcpu)
 static void come_up(void)
 {
 	pthread_mutex_lock(&mutex);
-	advance();
+	limit_advance();
 	pthread_mutex_unlock(&mutex);
 }
 
-static inline void count(unsigned vcpu, uint64_t instructions, bool kernel)
+static inline void count_block(unsigned vcpu, uint64_t instructions, bool kernel)
 {
 	struct core *this = &core[vcpu];
 	if (!this->runs)
@@ -127,19 +127,19 @@ static inline void count(unsigned vcpu, uint64_t instructions, bool kernel)
 		come_up();
 }
 
-static void run_user(unsigned vcpu, void *instructions) { count(vcpu, (uintptr_t)instructions, false); }
-static void run_kernel(unsigned vcpu, void *instructions) { count(vcpu, (uintptr_t)instructions, true); }
+static void run_user(unsigned vcpu, void *instructions) { count_block(vcpu, (uintptr_t)instructions, false); }
+static void run_kernel(unsigned vcpu, void *instructions) { count_block(vcpu, (uintptr_t)instructions, true); }
 
-static void halt(plugin_id id, unsigned vcpu)
+static void halt_core(plugin_id id, unsigned vcpu)
 {
 	(void)id;
 	pthread_mutex_lock(&mutex);
 	core[vcpu].runs = false;
-	advance();
+	limit_advance();
 	pthread_mutex_unlock(&mutex);
 }
 
-static void mark(unsigned vcpu, void *number)
+static void mark_reached(unsigned vcpu, void *number)
 {
 	if (core[vcpu].clock >= limit)
 		wait_for_others(&core[vcpu]);
@@ -156,7 +156,7 @@ static void mark(unsigned vcpu, void *number)
 	pthread_mutex_unlock(&mutex);
 }
 
-static void translate(plugin_id id, struct qemu_plugin_tb *block)
+static void translate_block(plugin_id id, struct qemu_plugin_tb *block)
 {
 	(void)id;
 	size_t count = qemu_plugin_tb_n_insns(block);
@@ -171,7 +171,7 @@ static void translate(plugin_id id, struct qemu_plugin_tb *block)
 		plugin_read(instruction, bytes, size);
 		int number = mark_number(bytes, size);
 		if (number > 0) /* 0 is for modelled.so */
-			qemu_plugin_register_vcpu_insn_exec_cb(instruction, mark, PLUGIN_NO_REGISTERS, (void *)(uintptr_t)number);
+			qemu_plugin_register_vcpu_insn_exec_cb(instruction, mark_reached, PLUGIN_NO_REGISTERS, (void *)(uintptr_t)number);
 	}
 }
 
@@ -188,7 +188,7 @@ int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int argc, ch
 		fputs("lockstep: out=FILE must be given, and quantum not be 0\n", stderr);
 		return -1;
 	}
-	qemu_plugin_register_vcpu_tb_trans_cb(id, translate);
-	qemu_plugin_register_vcpu_idle_cb(id, halt);
+	qemu_plugin_register_vcpu_tb_trans_cb(id, translate_block);
+	qemu_plugin_register_vcpu_idle_cb(id, halt_core);
 	return 0;
 }

@@ -55,7 +55,7 @@ static size_t to_size;
 
 int qemu_plugin_version = PLUGIN_VERSION;
 
-static void executed(unsigned vcpu, void *data)
+static void block_executed(unsigned vcpu, void *data)
 {
 	(void)vcpu;
 	if (counting)
@@ -73,7 +73,7 @@ static void write_block(const struct block *block)
 	fputc('\n', out);
 }
 
-static void finish(void)
+static void interval_finish(void)
 {
 	counting = false;
 	pthread_mutex_lock(&mutex);
@@ -86,27 +86,27 @@ static void finish(void)
 	pthread_mutex_unlock(&mutex);
 }
 
-static void mark(unsigned vcpu, void *number)
+static void mark_reached(unsigned vcpu, void *number)
 {
 	(void)vcpu;
 	if ((uintptr_t)number == begin_mark)
 		counting = true;
 	else if (counting)
-		finish();
+		interval_finish();
 }
 
-static void arrived(unsigned vcpu, void *at_end)
+static void end_arrived(unsigned vcpu, void *at_end)
 {
 	static _Atomic bool begun;
 	(void)vcpu;
 	if (at_end && counting)
-		finish();
+		interval_finish();
 	else if (!at_end && !atomic_exchange(&begun, true))
 		counting = true;
 }
 
 /* The code that is counted is about to be executed once more. */
-static void again(unsigned vcpu, void *unused)
+static void begin_again(unsigned vcpu, void *unused)
 {
 	static _Atomic uint64_t times;
 	(void)vcpu, (void)unused;
@@ -114,17 +114,18 @@ static void again(unsigned vcpu, void *unused)
 	if (before == skip)
 		counting = true;
 	else if (before == skip + count && counting)
-		finish();
+		interval_finish();
 }
 
 /* Registers what begins and ends the interval, where marks do not. The block's bytes end at `end`. */
-static void watch(struct qemu_plugin_insn *instruction, const uint8_t *bytes, const uint8_t *end, uint64_t address)
+static void watch_instruction(struct qemu_plugin_insn *instruction, const uint8_t *bytes, const uint8_t *end,
+			      uint64_t address)
 {
 	size_t size = (size_t)(end - bytes) < to_size ? (size_t)(end - bytes) : to_size;
 	if (address >= from_first && address < from_behind)
-		qemu_plugin_register_vcpu_insn_exec_cb(instruction, arrived, PLUGIN_NO_REGISTERS, NULL);
+		qemu_plugin_register_vcpu_insn_exec_cb(instruction, end_arrived, PLUGIN_NO_REGISTERS, NULL);
 	if (address == to_address && !memcmp(bytes, to_bytes, size))
-		qemu_plugin_register_vcpu_insn_exec_cb(instruction, count ? again : arrived, PLUGIN_NO_REGISTERS, &counting);
+		qemu_plugin_register_vcpu_insn_exec_cb(instruction, count ? begin_again : end_arrived, PLUGIN_NO_REGISTERS, &counting);
 }
 
 static uint64_t hash_of(uint64_t address, const uint8_t *bytes, size_t size)
@@ -136,7 +137,7 @@ static uint64_t hash_of(uint64_t address, const uint8_t *bytes, size_t size)
 }
 
 /* The block with this content that was translated before, or this one from now on. */
-static struct block *kept(struct block *fresh)
+static struct block *block_kept(struct block *fresh)
 {
 	size_t length = fresh->instructions + fresh->size;
 	struct block **first = &table[(fresh->hash ^ fresh->hash >> 32) % TABLE];
@@ -155,7 +156,7 @@ static struct block *kept(struct block *fresh)
 	return found;
 }
 
-static void translate(plugin_id id, struct qemu_plugin_tb *translated)
+static void translate_block(plugin_id id, struct qemu_plugin_tb *translated)
 {
 	(void)id;
 	size_t length = qemu_plugin_tb_n_insns(translated);
@@ -175,12 +176,13 @@ static void translate(plugin_id id, struct qemu_plugin_tb *translated)
 		int number = mark_number(bytes + block->size, size);
 		block->size += size;
 		if (!to_address && (number == (int)begin_mark || number == (int)end_mark))
-			qemu_plugin_register_vcpu_insn_exec_cb(instruction, mark, PLUGIN_NO_REGISTERS, (void *)(uintptr_t)number);
+			qemu_plugin_register_vcpu_insn_exec_cb(instruction, mark_reached, PLUGIN_NO_REGISTERS, (void *)(uintptr_t)number);
 	}
 	for (size_t i = 0, at = 0; to_address && i < length; at += block->content[i++])
-		watch(qemu_plugin_tb_get_insn(translated, i), bytes + at, bytes + block->size, block->address + at);
+		watch_instruction(qemu_plugin_tb_get_insn(translated, i), bytes + at, bytes + block->size,
+				  block->address + at);
 	block->hash = hash_of(block->address, bytes, block->size);
-	qemu_plugin_register_vcpu_tb_exec_cb(translated, executed, PLUGIN_NO_REGISTERS, kept(block));
+	qemu_plugin_register_vcpu_tb_exec_cb(translated, block_executed, PLUGIN_NO_REGISTERS, block_kept(block));
 }
 
 static bool read_range(const char *text)
@@ -231,6 +233,6 @@ int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int argc, ch
 		      "to=ADDRESS:BYTES\n", stderr);
 		return -1;
 	}
-	qemu_plugin_register_vcpu_tb_trans_cb(id, translate);
+	qemu_plugin_register_vcpu_tb_trans_cb(id, translate_block);
 	return 0;
 }

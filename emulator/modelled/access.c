@@ -118,7 +118,7 @@ void line_lost(unsigned i, uint64_t line, uint64_t when)
 }
 
 /* Whether the access costs nothing: most do. It is made then. */
-static inline bool repeats(unsigned i, uint64_t line, bool store, uint64_t now)
+static inline bool access_repeats(unsigned i, uint64_t line, bool store, uint64_t now)
 {
 	if (!memory_repeats(&memory, i, line, store, now))
 		return false;
@@ -134,7 +134,7 @@ static void access_memory(unsigned i, uint64_t address, uint64_t physical, enum 
 		begin -= half[i];
 		half[i] = 0;
 	}
-	if (access == ATOMIC || !repeats(i, physical >> 6, access == STORE, now)) {
+	if (access == ATOMIC || !access_repeats(i, physical >> 6, access == STORE, now)) {
 		look_at(&looks[i], physical >> 6, now);
 		end = memory_access(&memory, i, physical >> 6, access, begin);
 	}
@@ -143,11 +143,11 @@ static void access_memory(unsigned i, uint64_t address, uint64_t physical, enum 
 	require(end >= now || access == ATOMIC);
 	if (end > now) {
 		looks[i].waited += end - now;
-		charge(runner, end - now);
+		core_charge(runner, end - now);
 	}
 }
 
-static void touch(unsigned i, plugin_meminfo info, uint64_t address, enum access access, bool kernel)
+static void access_make(unsigned i, plugin_meminfo info, uint64_t address, enum access access, bool kernel)
 {
 	uint64_t physical;
 	if (!agenda.core[i].count)
@@ -155,7 +155,7 @@ static void touch(unsigned i, plugin_meminfo info, uint64_t address, enum access
 	if (!kernel && access != LOAD)
 		looks[i].did |= SPIN_STORED;
 	if (!find_memory(i, info, address, &physical)) {
-		charge(&agenda.core[i], machine.price.mmio);
+		core_charge(&agenda.core[i], machine.price.mmio);
 		looks[i].did |= SPIN_LOOKED;
 	} else {
 		access_memory(i, address, physical, access, kernel);
@@ -168,8 +168,8 @@ static inline void touch_kernel(unsigned i, plugin_meminfo info, uint64_t addres
 	struct runner *runner = &agenda.core[i];
 	if (!runner->count)
 		return;
-	if (!known_page(i, address, &physical) || !repeats(i, physical >> 6, access == STORE, clock_of(runner)))
-		touch(i, info, address, access, true);
+	if (!known_page(i, address, &physical) || !access_repeats(i, physical >> 6, access == STORE, clock_of(runner)))
+		access_make(i, info, address, access, true);
 	if (!access_keeps_turn)
 		let_others(i);
 }
@@ -189,12 +189,12 @@ const struct watch kernel_accesses = { kernel_load, kernel_store };
 static void program_load(unsigned i, plugin_meminfo info, uint64_t address, void *data)
 {
 	(void)data;
-	touch(i, info, address, LOAD, false);
+	access_make(i, info, address, LOAD, false);
 }
 static void program_store(unsigned i, plugin_meminfo info, uint64_t address, void *data)
 {
 	(void)data;
-	touch(i, info, address, STORE, false);
+	access_make(i, info, address, STORE, false);
 }
 
 const struct watch program_accesses = { program_load, program_store };
@@ -207,7 +207,7 @@ static void locked_access(unsigned i, plugin_meminfo info, uint64_t address, voi
 		return;
 	if (find_memory(i, info, address, &physical)) /* called for its load and for its store; the second finds the line in L1 */
 		locked->last[i] = locked->any = physical >> 6;
-	touch(i, info, address, ATOMIC, locked->kernel);
+	access_make(i, info, address, ATOMIC, locked->kernel);
 	/* Not between its load and its store. */
 	if (locked->kernel && !access_keeps_turn && qemu_plugin_mem_is_store(info))
 		let_others(i);
@@ -222,7 +222,8 @@ static unsigned repeat_in_line(unsigned i, uint64_t at, unsigned most, unsigned 
 	unsigned count = (unsigned)((63 - (at & 63)) / step);
 	if (count > most)
 		count = most;
-	if (!count || !known_page(i, at, &physical) || !repeats(i, physical >> 6, store, clock_of(&agenda.core[i])))
+	if (!count || !known_page(i, at, &physical) ||
+	    !access_repeats(i, physical >> 6, store, clock_of(&agenda.core[i])))
 		return 0;
 	memory.core[i].traffic.accesses += count - 1;
 	return count;
@@ -255,23 +256,23 @@ void before_locked(unsigned i, void *data)
 	struct locked *locked = data;
 	struct runner *runner = &agenda.core[i];
 	half[i] = 0;
-	if (!runs(&agenda, i))
+	if (!core_runs(&agenda, i))
 		return;
 	uint64_t line = locked->last[i] ? locked->last[i] : locked->any;
 	uint64_t ahead = line ? memory_approach(&memory, i, line, clock_of(runner), &half[i]) : 0;
 	if (!ahead)
 		return;
-	charge(runner, ahead);
+	core_charge(runner, ahead);
 	let_others(i);
 }
 
-void drain(unsigned i, void *flush)
+void drain_accesses(unsigned i, void *flush)
 {
 	struct runner *runner = &agenda.core[i];
 	if (!runner->count)
 		return;
 	uint64_t now = clock_of(runner);
-	charge(runner, memory_drain(&memory, i, now) - now);
+	core_charge(runner, memory_drain(&memory, i, now) - now);
 	if (flush) {
 		memory_flush(&memory, i);
 		access_remapped(i, NULL);

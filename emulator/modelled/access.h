@@ -12,7 +12,7 @@ extern struct machine machine;
 extern struct memory memory;
 
 /* Whether the core runs as the agenda knows: not before it is on the agenda, nor when it goes ahead without the baton. */
-static inline bool runs(const struct agenda *agenda, unsigned core)
+static inline bool core_runs(const struct agenda *agenda, unsigned core)
 {
 	return agenda->core[core].count && agenda->core[core].state == RUNS;
 }
@@ -20,7 +20,7 @@ static inline bool runs(const struct agenda *agenda, unsigned core)
 /* A core that has passed its limit lets the others act first. What it does next it does when it precedes all others. */
 static inline void let_others(unsigned core)
 {
-	if (agenda.core[core].count->used >= LIMIT && runs(&agenda, core))
+	if (agenda.core[core].count->used >= LIMIT && core_runs(&agenda, core))
 		baton_step(core);
 }
 

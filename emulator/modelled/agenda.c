@@ -69,7 +69,7 @@ static void take_place(struct least *least, uint64_t place)
 }
 
 /* The two least places. Those of even and of odd cores apart: the processor need not wait for the one to find the other. */
-static struct least least(struct agenda *agenda)
+static struct least least_places(struct agenda *agenda)
 {
 	struct least even = { NEVER, NEVER }, odd = even;
 	unsigned i = 0;
@@ -111,9 +111,9 @@ static bool unpark_patient(struct agenda *agenda, bool any_runs, uint64_t now)
 int agenda_next(struct agenda *agenda, uint64_t *limit)
 {
 	uint64_t events = agenda->started ? agenda->events : NEVER;
-	struct least place = least(agenda);
+	struct least place = least_places(agenda);
 	if (unpark_patient(agenda, place.first != NEVER, place.first >> NUMBER_BITS))
-		place = least(agenda);
+		place = least_places(agenda);
 	agenda->running = NOBODY;
 	if (events != NEVER && (place.first == NEVER || events <= place.first >> NUMBER_BITS)) {
 		if (agenda->events_clock < events)
@@ -199,7 +199,7 @@ void agenda_park(struct agenda *agenda, unsigned core, uint64_t period, uint64_t
 
 uint64_t agenda_now(struct agenda *agenda)
 {
-	uint64_t first = least(agenda).first, latest = agenda->events_clock;
+	uint64_t first = least_places(agenda).first, latest = agenda->events_clock;
 	if (first != NEVER)
 		return first >> NUMBER_BITS;
 	for (unsigned i = 0; i < agenda->count; i++)

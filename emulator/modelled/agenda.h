@@ -64,7 +64,7 @@ struct agenda {
 
 static inline uint64_t clock_of(const struct runner *core) { return core->base + core->count->used - core->from; }
 /* The core's clock advances. */
-static inline void charge(struct runner *core, uint64_t cost)
+static inline void core_charge(struct runner *core, uint64_t cost)
 {
 	require(core->count && cost <= NEVER - core->count->used);
 	core->count->used += cost;

@@ -82,7 +82,7 @@ static void pass_on(void)
 }
 
 /* Whether the thread waits for something, rather than for a processor of the host. */
-static bool sleeps(pid_t id)
+static bool thread_sleeps(pid_t id)
 {
 	char path[64], text[512];
 	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", id);
@@ -112,7 +112,7 @@ static void let_ahead(void)
 }
 
 /* A thread of its own, which looks at nothing but the host. */
-static __attribute__((noreturn)) void *watch(void *nothing)
+static __attribute__((noreturn)) void *watch_host(void *nothing)
 {
 	const struct timespec pause = { 0, LOOK_NS };
 	int seen = NOBODY;
@@ -122,7 +122,7 @@ static __attribute__((noreturn)) void *watch(void *nothing)
 		pthread_mutex_lock(&mutex);
 		int now = holder;
 		bool still = now != NOBODY && now == seen && clock_of_holder(now) == clock &&
-		             sleeps(now == EVENTS ? events_thread : fiber_thread((unsigned)now));
+		             thread_sleeps(now == EVENTS ? events_thread : fiber_thread((unsigned)now));
 		looks = still ? looks + 1 : 0;
 		if (looks >= STILL_LOOKS) {
 			let_ahead();
@@ -141,7 +141,7 @@ void baton_open(void)
 	open_now = true;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	if (pthread_create(&thread, NULL, watch, NULL))
+	if (pthread_create(&thread, NULL, watch_host, NULL))
 		abort();
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

@@ -27,7 +27,7 @@ bool fetch_page(uint64_t page, uint64_t *physical)
 	return *physical != UINT64_MAX;
 }
 
-static void fetch(unsigned i, void *line)
+static void fetch_line(unsigned i, void *line)
 {
 	struct runner *runner = &agenda.core[i];
 	if (!runner->count)
@@ -35,14 +35,14 @@ static void fetch(unsigned i, void *line)
 	uint64_t now = clock_of(runner);
 	uint64_t cost = memory_fetch(&memory, i, (uintptr_t)line, now) - now;
 	looks[i].waited += cost;
-	charge(runner, cost);
+	core_charge(runner, cost);
 	let_others(i);
 }
 
 static void watch_line(struct qemu_plugin_insn *instruction, uint64_t line, qemu_plugin_u64 slots)
 {
 	slots.offset += code_slot(line) * sizeof(uint64_t);
-	qemu_plugin_register_vcpu_insn_exec_cond_cb(instruction, fetch, PLUGIN_NO_REGISTERS, PLUGIN_NE, slots, line, (void *)(uintptr_t)line);
+	qemu_plugin_register_vcpu_insn_exec_cond_cb(instruction, fetch_line, PLUGIN_NO_REGISTERS, PLUGIN_NE, slots, line, (void *)(uintptr_t)line);
 }
 
 void fetch_watch(const struct qemu_plugin_tb *block, size_t count, qemu_plugin_u64 slots)

@@ -62,14 +62,14 @@ __asm__(".pushsection .text\n"
         ".size fiber_begin, . - fiber_begin\n"
         ".popsection\n");
 
-static bool claim(struct fiber *fiber)
+static bool fiber_claim(struct fiber *fiber)
 {
 	bool saved = true;
 	return atomic_compare_exchange_strong(&fiber->saved, &saved, false);
 }
 
 /* A carrier that is idle runs the fiber, which the caller has claimed. */
-static void start(const struct fiber *fiber)
+static void carrier_start(const struct fiber *fiber)
 {
 	for (unsigned at = recent;; at++) {
 		struct carrier *c = &carriers[at % MOST_CORES];
@@ -85,7 +85,7 @@ static void start(const struct fiber *fiber)
 }
 
 /* The registers of the fiber that the carrier ran are saved. Returns it, claimed, if it may go on meanwhile. */
-static struct fiber *publish(struct carrier *carrier)
+static struct fiber *fiber_publish(struct carrier *carrier)
 {
 	struct fiber *left = carrier->left;
 	carrier->left = NULL;
@@ -93,7 +93,7 @@ static struct fiber *publish(struct carrier *carrier)
 		return NULL;
 	require(!left->saved);
 	left->saved = true;
-	return left->go && claim(left) ? left : NULL;
+	return left->go && fiber_claim(left) ? left : NULL;
 }
 
 /* Without the C library, whose thread-local storage another carrier may be using. */
@@ -115,10 +115,10 @@ static struct fiber *await_work(struct carrier *carrier)
 	return &fibers[work - FIRST];
 }
 
-static __attribute__((noreturn)) void carry(struct carrier *carrier)
+static __attribute__((noreturn)) void carrier_run(struct carrier *carrier)
 {
 	for (;;) {
-		struct fiber *fiber = publish(carrier);
+		struct fiber *fiber = fiber_publish(carrier);
 		if (!fiber)
 			fiber = await_work(carrier);
 		require(fiber->stack && !fiber->saved);
@@ -139,7 +139,8 @@ static void make_loop(struct carrier *carrier)
 	if (stack == MAP_FAILED)
 		abort();
 	struct frame *frame = (struct frame *)(void *)(stack + STACK - sizeof(*frame) - 8);
-	*frame = (struct frame){ .r12 = (uintptr_t)carrier, .r13 = (uintptr_t)carry, .rip = (uintptr_t)fiber_begin };
+	*frame = (struct frame){ .r12 = (uintptr_t)carrier, .r13 = (uintptr_t)carrier_run,
+				   .rip = (uintptr_t)fiber_begin };
 	__asm__ volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(frame->mxcsr), "=m"(frame->fcw));
 	carrier->stack = frame;
 }
@@ -162,15 +163,15 @@ void fiber_go(unsigned party)
 {
 	require(party < MOST_CORES);
 	fibers[party].go = true;
-	if (claim(&fibers[party])) /* else it runs, or sees it as soon as it is saved */
-		start(&fibers[party]);
+	if (fiber_claim(&fibers[party])) /* else it runs, or sees it as soon as it is saved */
+		carrier_start(&fibers[party]);
 }
 
 void fiber_go_after(unsigned from, unsigned party)
 {
 	require(from != party && fibers[from].carrier && !fibers[from].carrier->next);
 	fibers[party].go = true;
-	if (claim(&fibers[party]))
+	if (fiber_claim(&fibers[party]))
 		fibers[from].carrier->next = &fibers[party];
 }
 
@@ -181,7 +182,7 @@ void fiber_await(unsigned party)
 	struct fiber *self = &fibers[party], *next = self->carrier->next;
 	self->carrier->next = NULL;
 	if (self->go && next)
-		start(next);
+		carrier_start(next);
 	while (!self->go) {
 		struct carrier *carrier = self->carrier;
 		carrier->left = self;
@@ -191,9 +192,9 @@ void fiber_await(unsigned party)
 		} else {
 			fiber_switch(&self->stack, carrier->stack, carrier->storage, by_instruction);
 		}
-		next = publish(self->carrier);
+		next = fiber_publish(self->carrier);
 		if (next && self->go) {
-			start(next);
+			carrier_start(next);
 			next = NULL;
 		}
 	}

@@ -10,7 +10,7 @@ static inline uint64_t cores_of_cluster(const struct machine *m, unsigned cluste
 	return (each == 64 ? ~0ull : (1ull << each) - 1) << cluster * each;
 }
 
-static inline enum distance farthest(const struct machine *m, unsigned core, uint64_t cores)
+static inline enum distance farthest_core(const struct machine *m, unsigned core, uint64_t cores)
 {
 	enum distance found = SAME_CLUSTER;
 	for (; cores && found < OTHER_SOCKET; cores &= cores - 1) {

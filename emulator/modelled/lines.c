@@ -38,11 +38,11 @@ void lines_make(unsigned cores)
 	table_make(&lines);
 }
 
-static void drop(void *followed) { free(((struct followed *)followed)->mover); }
-void lines_reset(void) { table_clear(&lines, drop); }
-void lines_free(void) { table_free(&lines, drop); }
+static void drop_followed(void *followed) { free(((struct followed *)followed)->mover); }
+void lines_reset(void) { table_clear(&lines, drop_followed); }
+void lines_free(void) { table_free(&lines, drop_followed); }
 
-static struct followed *follow(uint64_t line)
+static struct followed *follow_line(uint64_t line)
 {
 	struct followed *f = table_find(&lines, line);
 	if (!f) {
@@ -72,7 +72,7 @@ static bool is_useless(const struct user *u) { return !(u->touched & u->fetched)
 
 void lines_moved(const struct movement *movement, const struct touch *touch)
 {
-	struct followed *f = follow(movement->line);
+	struct followed *f = follow_line(movement->line);
 	struct user *u = &f->user[movement->core];
 	require(movement->core < core_count && movement->core == touch->core);
 	f->address = touch->address & ~63ull;

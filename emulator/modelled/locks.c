@@ -72,18 +72,18 @@ void locks_free(void) { table_free(&locks, NULL); }
 
 /* ---- what happens to a lock ---- */
 
-static void drop(struct watched *core, struct acquisition *acquisition)
+static void acquisition_drop(struct watched *core, struct acquisition *acquisition)
 {
 	require(acquisition >= core->acquisition && acquisition < core->acquisition + core->acquisitions);
 	memmove(acquisition, acquisition + 1, (size_t)(&core->acquisition[core->acquisitions] - (acquisition + 1)) * sizeof(*acquisition));
 	core->acquisitions--;
 }
 
-static struct acquisition *want(struct watched *core, const struct lock_access *a, enum phase phase)
+static struct acquisition *acquisition_want(struct watched *core, const struct lock_access *a, enum phase phase)
 {
 	require(core->acquisitions <= MOST_HELD && core->kind < LOCK_KINDS);
 	if (core->acquisitions == MOST_HELD)
-		drop(core, &core->acquisition[0]); /* it is none */
+		acquisition_drop(core, &core->acquisition[0]); /* it is none */
 	struct acquisition *acquisition = &core->acquisition[core->acquisitions++];
 	*acquisition = (struct acquisition){ .lock = NULL, .phase = phase, .kind = core->kind, .wanted = a->before };
 	return acquisition;
@@ -100,7 +100,7 @@ static void add_wait(struct sums *to, const struct acquisition *acquisition, boo
 		to->wait_max = wait;
 }
 
-static void acquire(unsigned core, struct acquisition *acquisition, uint64_t now)
+static void lock_acquired(unsigned core, struct acquisition *acquisition, uint64_t now)
 {
 	struct lock *lock = acquisition->lock;
 	require(acquisition->phase != HOLDS && acquisition->kind < LOCK_KINDS);
@@ -119,12 +119,12 @@ static void add_hold(struct sums *to, uint64_t hold)
 		to->hold_max = hold;
 }
 
-static void release(struct watched *core, struct acquisition *acquisition, uint64_t now)
+static void lock_released(struct watched *core, struct acquisition *acquisition, uint64_t now)
 {
 	require(acquisition->phase == HOLDS && acquisition->lock);
 	add_hold(&acquisition->lock->sums, now - acquisition->acquired);
 	add_hold(&kinds[acquisition->kind].sums, now - acquisition->acquired);
-	drop(core, acquisition);
+	acquisition_drop(core, acquisition);
 }
 
 /* ---- protocols ---- */
@@ -132,7 +132,7 @@ static void release(struct watched *core, struct acquisition *acquisition, uint6
 static void ticket_access(struct watched *core, const struct lock_access *a)
 {
 	if (a->atomic && !a->store && a->size == 4) {
-		struct acquisition *acquisition = want(core, a, TENTATIVE);
+		struct acquisition *acquisition = acquisition_want(core, a, TENTATIVE);
 		acquisition->lock = lock_at(a);
 		acquisition->ticket = a->value;
 		return;
@@ -143,14 +143,14 @@ static void ticket_access(struct watched *core, const struct lock_access *a)
 		if (acquisition->phase == TENTATIVE && a->physical == acquisition->lock->physical && a->store)
 			return; /* the addition's own */
 		if (acquisition->phase == TENTATIVE && (!serving || a->store)) {
-			drop(core, acquisition);
+			acquisition_drop(core, acquisition);
 		} else if (serving && acquisition->phase == HOLDS && a->store) {
-			release(core, acquisition, a->before);
+			lock_released(core, acquisition, a->before);
 			return;
 		} else if (serving && acquisition->phase != HOLDS && !a->store) {
 			acquisition->phase = WAITS;
 			if (a->value == acquisition->ticket)
-				acquire(a->core, acquisition, a->after);
+				lock_acquired(a->core, acquisition, a->after);
 			else
 				acquisition->conflict = true;
 			return;
@@ -161,7 +161,7 @@ static void ticket_access(struct watched *core, const struct lock_access *a)
 static bool is_in_node(uint64_t address, uint64_t node) { return node && address - node < NODE_SIZE; }
 
 /* The exchange with the tail; true if that is what the access is. */
-static bool exchange(struct watched *core, const struct lock_access *a)
+static bool tail_exchange(struct watched *core, const struct lock_access *a)
 {
 	if (!a->atomic || a->address != tail || a->size != 8)
 		return false;
@@ -172,22 +172,22 @@ static bool exchange(struct watched *core, const struct lock_access *a)
 	struct acquisition *acquisition = core->acquisitions ? &core->acquisition[0] : NULL;
 	if (acquisition && acquisition->phase == HOLDS) { /* of mcs: CMPXCHG, which gives the lock up if the tail was its own */
 		if (core->exchanged == acquisition->mine)
-			release(core, acquisition, a->before);
+			lock_released(core, acquisition, a->before);
 		return true;
 	}
 	core->acquisitions = 0;
-	acquisition = want(core, a, WAITS);
+	acquisition = acquisition_want(core, a, WAITS);
 	acquisition->lock = lock_at(a);
 	acquisition->mine = a->value;
 	acquisition->before = core->exchanged;
 	if (protocol == PROTOCOL_MCS && !acquisition->before)
-		acquire(a->core, acquisition, a->after);
+		lock_acquired(a->core, acquisition, a->after);
 	return true;
 }
 
 static void queue_access(struct watched *core, const struct lock_access *a)
 {
-	if (exchange(core, a) || !core->acquisitions)
+	if (tail_exchange(core, a) || !core->acquisitions)
 		return;
 	struct acquisition *acquisition = &core->acquisition[0];
 	bool clh = protocol == PROTOCOL_CLH, own = is_in_node(a->address, acquisition->mine), other = is_in_node(a->address, acquisition->before);
@@ -195,9 +195,9 @@ static void queue_access(struct watched *core, const struct lock_access *a)
 		if (a->value)
 			acquisition->conflict = true;
 		else
-			acquire(a->core, acquisition, a->after);
+			lock_acquired(a->core, acquisition, a->after);
 	} else if (acquisition->phase == HOLDS && a->size == 4 && a->store && !a->value && (clh ? own : other)) {
-		release(core, acquisition, a->before);
+		lock_released(core, acquisition, a->before);
 	} else if (acquisition->phase == HOLDS && !clh && own && a->size == 8 && !a->store && a->value) {
 		acquisition->before = a->value; /* mcs: its successor */
 	}
@@ -249,7 +249,7 @@ void locks_reset(void)
 
 /* ---- the result ---- */
 
-static int hotter(const void *a, const void *b)
+static int compare_heat(const void *a, const void *b)
 {
 	const struct lock *x = *(struct lock *const *)a, *y = *(struct lock *const *)b;
 	uint64_t of_x = x->sums.acquisitions, of_y = y->sums.acquisitions;
@@ -268,7 +268,7 @@ static void write_sums(FILE *out, const struct sums *s)
 
 void locks_write(FILE *out)
 {
-	void **sorted = table_sorted(&locks, hotter);
+	void **sorted = table_sorted(&locks, compare_heat);
 	const struct lock *lock;
 	fputs("\"locks\":[", out);
 	for (uint64_t i = 0; (lock = sorted[i]) && lock->sums.acquisitions; i++) {

@@ -45,7 +45,7 @@ void memory_warm(struct memory *memory)
 
 /* ---- stores under way ---- */
 
-static void retire(struct core_memory *core, uint64_t now)
+static void misses_retire(struct core_memory *core, uint64_t now)
 {
 	require(core->store_first < STORES_MOST && core->store_count <= STORES_MOST);
 	while (core->store_count && core->store[core->store_first] <= now) {
@@ -57,11 +57,11 @@ static void retire(struct core_memory *core, uint64_t now)
 /* The store whose line arrives at `arrival`. Returns when the buffer has taken it. */
 static uint64_t buffer_store(struct memory *memory, struct core_memory *core, uint64_t now, uint64_t arrival)
 {
-	retire(core, now);
+	misses_retire(core, now);
 	if (core->store_count == memory->machine->store_buffer) {
 		now = core->store[core->store_first];
 		core->traffic.stalls++;
-		retire(core, now);
+		misses_retire(core, now);
 	}
 	if (core->stores_done < arrival)
 		core->stores_done = arrival;
@@ -97,7 +97,7 @@ static void drop_from_l1(struct core_memory *core, uint64_t line)
 		tell_fetches(core, line);
 }
 
-static void lose(struct memory *memory, unsigned core, uint64_t line, uint64_t when)
+static void line_lose(struct memory *memory, unsigned core, uint64_t line, uint64_t when)
 {
 	struct core_memory *c = &memory->core[core];
 	require(core < memory->machine->cores);
@@ -111,7 +111,7 @@ static void lose(struct memory *memory, unsigned core, uint64_t line, uint64_t w
 static void lose_all(struct memory *memory, uint64_t cores, uint64_t line, uint64_t when)
 {
 	for (; cores; cores &= cores - 1)
-		lose(memory, (unsigned)__builtin_ctzll(cores), line, when);
+		line_lose(memory, (unsigned)__builtin_ctzll(cores), line, when);
 }
 
 /* The line is in the cluster's L3 from now on; what has to leave for it leaves. */
@@ -134,7 +134,7 @@ static void fill_l3(struct memory *memory, unsigned cluster, uint64_t line, uint
 }
 
 /* The entry has left the core's L2 to make room. */
-static void evicted(struct memory *memory, unsigned core, entry_t entry, uint64_t now)
+static void line_evicted(struct memory *memory, unsigned core, entry_t entry, uint64_t now)
 {
 	struct line *line = directory_line(memory, entry_line(entry));
 	drop_from_l1(&memory->core[core], entry_line(entry));
@@ -152,14 +152,14 @@ static void fill_l1i(struct core_memory *core, uint64_t line)
 		tell_fetches(core, entry_line(victim));
 }
 
-static void fill(struct memory *memory, unsigned core, entry_t entry, enum access access, uint64_t now)
+static void line_fill(struct memory *memory, unsigned core, entry_t entry, enum access access, uint64_t now)
 {
 	struct core_memory *c = &memory->core[core];
 	if (access != FETCH)
 		cache_fill(&c->l1, entry);
 	entry_t victim = cache_fill(&c->l2, entry);
 	if (victim)
-		evicted(memory, core, victim, now);
+		line_evicted(memory, core, victim, now);
 }
 
 /* ---- an access that no cache of the core serves ---- */
@@ -185,7 +185,7 @@ static uint64_t take_owned(struct memory *memory, unsigned core, uint64_t number
 	memory->core[core].traffic.transfer[far]++;
 	if (store) {
 		line->l3 = 0;
-		lose(memory, owner, number, start + latency / 2);
+		line_lose(memory, owner, number, start + latency / 2);
 	} else {
 		cache_downgrade(&memory->core[owner].l1, number);
 		cache_downgrade(&memory->core[owner].l2, number);
@@ -200,7 +200,7 @@ static uint64_t take_owned(struct memory *memory, unsigned core, uint64_t number
  * How much sooner a reader has a line that another core upgrades when it asks: its request is under way meanwhile. The more
  * of the upgrade is over, the less it saves.
  */
-static uint64_t overlapped(const struct memory *memory, unsigned core, const struct line *line, uint64_t now)
+static uint64_t miss_overlapped(const struct memory *memory, unsigned core, const struct line *line, uint64_t now)
 {
 	const struct machine *m = memory->machine;
 	if (!line->upgrade || !line->owner || line->owner == core + 1u || line->busy <= now)
@@ -216,7 +216,7 @@ static uint64_t take_shared(struct memory *memory, unsigned core, uint64_t numbe
 	uint64_t others = line->sharers & ~(1ull << core), latency;
 	require(line->sharers && (!line->owner || line->owner == core + 1u));
 	if (others) {
-		enum distance far = farthest(m, core, others);
+		enum distance far = farthest_core(m, core, others);
 		latency = by_distance(&m->price.upgrade_cluster, far);
 		line->upgrade = (uint32_t)latency;
 		memory->core[core].traffic.upgrade[far]++;
@@ -271,7 +271,7 @@ static void tell_moved(const struct memory *memory, unsigned core, uint64_t numb
 }
 
 /* Returns when the line is there. */
-static __attribute__((noinline)) uint64_t miss(struct memory *memory, unsigned core, uint64_t number, enum access access, uint64_t now)
+static __attribute__((noinline)) uint64_t miss_time(struct memory *memory, unsigned core, uint64_t number, enum access access, uint64_t now)
 {
 	struct core_memory *c = &memory->core[core];
 	struct line *line = directory_line(memory, number), before = *line;
@@ -282,7 +282,7 @@ static __attribute__((noinline)) uint64_t miss(struct memory *memory, unsigned c
 		c->traffic.wait_time += start - now;
 	}
 	if (!store)
-		start -= overlapped(memory, core, line, now);
+		start -= miss_overlapped(memory, core, line, now);
 	line->upgrade = 0;
 	bool alone = store;
 	if (line->owner && line->owner != core + 1u) {
@@ -301,7 +301,7 @@ static __attribute__((noinline)) uint64_t miss(struct memory *memory, unsigned c
 	require(line->sharers >> core & 1 && (!line->owner || line->sharers == 1ull << core));
 	if (memory->machine->l3_inclusive)
 		fill_l3(memory, cluster_of(memory->machine, core), number, start);
-	fill(memory, core, entry_of(number, alone), access, start);
+	line_fill(memory, core, entry_of(number, alone), access, start);
 	if (memory->moved && access != FETCH)
 		tell_moved(memory, core, number, &before, store, now, start, start + latency);
 	return start + latency;
@@ -326,7 +326,7 @@ uint64_t memory_access(struct memory *memory, unsigned core, uint64_t line, enum
 			c->traffic.l2++;
 			arrival = now + price->l2;
 		} else {
-			arrival = miss(memory, core, line, access, now);
+			arrival = miss_time(memory, core, line, access, now);
 		}
 	}
 	if (access == LOAD)
@@ -351,7 +351,7 @@ uint64_t memory_fetch(struct memory *memory, unsigned core, uint64_t line, uint6
 			c->traffic.l2++;
 			arrival = now + memory->machine->price.l2;
 		} else {
-			arrival = miss(memory, core, line, FETCH, now);
+			arrival = miss_time(memory, core, line, FETCH, now);
 		}
 		fill_l1i(c, line);
 	}
@@ -374,7 +374,7 @@ uint64_t memory_approach(struct memory *memory, unsigned core, uint64_t line, ui
 	if (l->owner)
 		latency = by_distance(&m->price.transfer_cluster, distance(m, core, l->owner - 1u));
 	else if (others)
-		latency = by_distance(&m->price.upgrade_cluster, farthest(m, core, others));
+		latency = by_distance(&m->price.upgrade_cluster, farthest_core(m, core, others));
 	else
 		return 0;
 	*half = latency / 2;

@@ -88,14 +88,14 @@ bool observe_option(const char *option)
 	return !*end && core_local_stride;
 }
 
-static void moved(const struct movement *movement)
+static void line_moved(const struct movement *movement)
 {
 	if (counting && lines_out)
 		lines_moved(movement, &current);
 	if (counting && locks_out && current.pc >> 63)
 		locks_moved(movement->core, movement->line, current.address);
 	if (has_transactions)
-		charge(&agenda.core[movement->core], transaction_moved(&transactions, movement));
+		core_charge(&agenda.core[movement->core], transaction_moved(&transactions, movement));
 }
 
 bool observe_any(void) { return lines_out || locks_out || has_transactions; }
@@ -109,7 +109,7 @@ void observe_begin(struct memory *memory)
 	if (locks_out)
 		locks_make(protocol, tail);
 	if (observe_any())
-		memory->moved = moved;
+		memory->moved = line_moved;
 }
 
 /* Each entry into the kernel loads the address of the core's struct cpu: the first member of its element of core_local[]. */
@@ -144,13 +144,13 @@ static void watch_locks(const struct site *site, plugin_meminfo info, const stru
 }
 
 /* What the access was, which has been made; at `before` it began. */
-static void tell(const struct site *site, plugin_meminfo info, const struct touch *touch, uint64_t before)
+static void report_access(const struct site *site, plugin_meminfo info, const struct touch *touch, uint64_t before)
 {
 	if (locks_out && site->kernel)
 		watch_locks(site, info, touch, before);
 	if (has_transactions && transaction_runs(&transactions, touch->core)) {
 		struct runner *runner = &agenda.core[touch->core];
-		charge(runner, transaction_touch(&transactions, touch->core, touch->line, touch->store, clock_of(runner)));
+		core_charge(runner, transaction_touch(&transactions, touch->core, touch->line, touch->store, clock_of(runner)));
 	}
 	if (site->kernel)
 		look_for_cpu(touch->core, info, touch->address);
@@ -158,7 +158,7 @@ static void tell(const struct site *site, plugin_meminfo info, const struct touc
 		lines_touched(touch);
 }
 
-static void observed(unsigned core, plugin_meminfo info, uint64_t address, void *data)
+static void access_observed(unsigned core, plugin_meminfo info, uint64_t address, void *data)
 {
 	const struct site *site = data;
 	bool transaction = has_transactions && transaction_runs(&transactions, core);
@@ -178,7 +178,7 @@ static void observed(unsigned core, plugin_meminfo info, uint64_t address, void 
 	(touch.store ? site->usual->store : site->usual->load)(core, info, address, site->data);
 	access_keeps_turn = false;
 	if (physical)
-		tell(site, info, &touch, before);
+		report_access(site, info, &touch, before);
 	if (site->kernel && (!site->atomic || touch.store))
 		let_others(core);
 }
@@ -209,7 +209,8 @@ void observe_accesses(struct qemu_plugin_insn *instruction, const struct watch *
 	*site = (struct site){ .pc = qemu_plugin_insn_vaddr(instruction), .kernel = kernel, .atomic = data != NULL, .ahead = paid_ahead,
 		               .usual = usual, .data = data };
 	look_at(site, instruction);
-	qemu_plugin_register_vcpu_mem_cb(instruction, observed, PLUGIN_NO_REGISTERS, PLUGIN_READS_AND_WRITES, site);
+	qemu_plugin_register_vcpu_mem_cb(instruction, access_observed, PLUGIN_NO_REGISTERS,
+					 PLUGIN_READS_AND_WRITES, site);
 }
 
 static void write_cpus(FILE *out)
@@ -274,7 +275,7 @@ static void at_transaction(unsigned core, void *mark)
 		baton_keep(core, true);
 	}
 	uint64_t now = clock_of(runner);
-	charge(runner, kind == MODEL_BEGIN    ? transaction_begin(&transactions, core, argument, now)
+	core_charge(runner, kind == MODEL_BEGIN    ? transaction_begin(&transactions, core, argument, now)
 	               : kind == MODEL_COMMIT ? transaction_commit(&transactions, core, now)
 	               : kind == MODEL_LOCK_HELD ? transaction_lock_held(&transactions, core, now)
 	               : kind == MODEL_IRREVOCABLE ? transaction_irrevocable(&transactions, core, now) : 0);

@@ -47,7 +47,7 @@ static uint64_t not_back(uint64_t *last, uint64_t value)
 	return *last;
 }
 
-static bool monotonic(struct timespec *time)
+static bool read_monotonic(struct timespec *time)
 {
 	if (baton_self() == NOBODY)
 		return false;
@@ -57,7 +57,7 @@ static bool monotonic(struct timespec *time)
 	return true;
 }
 
-static bool counter(uint64_t *value)
+static bool read_counter(uint64_t *value)
 {
 	if (baton_self() == NOBODY)
 		return false;
@@ -164,7 +164,7 @@ static void wake_events(void)
 }
 
 /* A core that writes to a file that the event loop waits for (an eventfd: a timer or a bottom half of QEMU's) wakes it now. */
-static void wrote(int file, size_t size)
+static void file_written(int file, size_t size)
 {
 	int party = baton_self();
 	bool wakes = false;
@@ -263,13 +263,13 @@ static bool take_counter(bool traps)
 	struct ticks *ticks = (struct ticks *)dlsym(RTLD_DEFAULT, "timers_state");
 	int64_t (*get)(void) = (int64_t(*)(void))dlsym(RTLD_DEFAULT, "cpu_get_ticks");
 	sets_ticks = !traps && ticks_take(ticks, get);
-	return sets_ticks || trap_counter(counter);
+	return sets_ticks || trap_counter(read_counter);
 }
 
 const char *outside_take(const struct machine *machine, unsigned cores, bool traps, void (*open)(void))
 {
 	static const struct hooks hooks = {
-		.monotonic = monotonic, .poll = poll_files, .cond_wait = cond_wait, .cond_wake = cond_wake, .write = wrote,
+		.monotonic = read_monotonic, .poll = poll_files, .cond_wait = cond_wait, .cond_wake = cond_wake, .write = file_written,
 	};
 	preload_take_fn take = (preload_take_fn)dlsym(RTLD_DEFAULT, PRELOAD_TAKE);
 	if (!take)

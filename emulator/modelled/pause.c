@@ -38,7 +38,7 @@ void pause_disturbed(void)
 		looks[i].did |= SPIN_DISTURBED;
 }
 
-static void report(unsigned i)
+static void report_pause(unsigned i)
 {
 	static bool reported[MOST_CORES];
 	const struct spin *spin = &lasts[i].spin;
@@ -50,7 +50,7 @@ static void report(unsigned i)
 }
 
 /* Returns how many turns of its loop later the core goes on. */
-static uint64_t park(unsigned i, uint64_t period, uint64_t most)
+static uint64_t core_park(unsigned i, uint64_t period, uint64_t most)
 {
 	uint64_t begin = looks[i].from, now = clock_of(&agenda.core[i]);
 	baton_park(i, period, looks[i].last > begin ? looks[i].last - begin : 0, most);
@@ -70,7 +70,7 @@ static uint64_t period_of(unsigned i, bool *steady)
 	return pause_parks && *steady && agenda.count > 1 && period < LONGEST_LOOP ? period : NEVER;
 }
 
-static void keep(unsigned i)
+static void core_keep(unsigned i)
 {
 	struct last *last = &lasts[i];
 	last->clock = clock_of(&agenda.core[i]);
@@ -87,13 +87,13 @@ static void pause_of_kernel(unsigned i, void *data)
 {
 	bool steady;
 	(void)data;
-	if (!runs(&agenda, i))
+	if (!core_runs(&agenda, i))
 		return;
 	observe_pause(i);
 	uint64_t period = period_of(i, &steady);
 	if (period != NEVER && !(looks[i].did & SPIN_LOOKED))
-		park(i, period, KERNEL_PATIENCE);
-	keep(i);
+		core_park(i, period, KERNEL_PATIENCE);
+	core_keep(i);
 	looks[i].did = SPIN_DISTURBED;
 }
 
@@ -102,16 +102,16 @@ static void pause_of_program(unsigned i, void *address)
 	static const struct spin_source registers = { registers_general, registers_wide };
 	struct spin *spin = &lasts[i].spin;
 	bool steady;
-	if (!runs(&agenda, i))
+	if (!core_runs(&agenda, i))
 		return;
 	observe_pause(i);
 	uint64_t period = period_of(i, &steady);
 	uint64_t taken = memory.core[i].taken;
 	bool same = spin_turn(spin, &registers, i, (uintptr_t)address, looks[i].did | (steady ? 0 : SPIN_TAKEN));
 	if (period != NEVER && same)
-		spin_skipped(spin, park(i, period, PROGRAM_PATIENCE), same);
-	report(i);
-	keep(i);
+		spin_skipped(spin, core_park(i, period, PROGRAM_PATIENCE), same);
+	report_pause(i);
+	core_keep(i);
 	looks[i].did = memory.core[i].taken == taken ? 0 : SPIN_TAKEN;
 }
 

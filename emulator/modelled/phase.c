@@ -40,7 +40,7 @@ void phase_install(plugin_id id, plugin_vcpu_fn init, plugin_translate_fn transl
 bool phase_priced(void) { return priced; }
 
 /* No core executes, and nothing is translated. */
-static void change(plugin_id id)
+static void change_phase(plugin_id id)
 {
 	require(changes && id == self);
 	priced = !priced;
@@ -53,6 +53,6 @@ bool phase_mark(unsigned number)
 	if (changes || number != (priced ? to : from))
 		return false;
 	changes = true;
-	qemu_plugin_reset(self, change);
+	qemu_plugin_reset(self, change_phase);
 	return true;
 }

@@ -126,15 +126,15 @@ static uint64_t kernel_of(unsigned i)
 static uint64_t instructions_of(unsigned i) { return agenda.core[i].count ? agenda.core[i].count->instructions : 0; }
 static uint64_t accesses_of(unsigned i) { return memory.core[i].traffic.accesses; }
 static uint64_t fetches_of(unsigned i) { return memory.core[i].traffic.fetches; }
-static uint64_t sum(const uint64_t *by) { return by[SAME_CLUSTER] + by[SAME_SOCKET] + by[OTHER_SOCKET]; }
-static uint64_t moved_of(unsigned i) { return sum(memory.core[i].traffic.transfer) + sum(memory.core[i].traffic.upgrade); }
+static uint64_t sum_remote(const uint64_t *by) { return by[SAME_CLUSTER] + by[SAME_SOCKET] + by[OTHER_SOCKET]; }
+static uint64_t moved_of(unsigned i) { return sum_remote(memory.core[i].traffic.transfer) + sum_remote(memory.core[i].traffic.upgrade); }
 static uint64_t far_of(unsigned i)
 {
 	return memory.core[i].traffic.transfer[OTHER_SOCKET] + memory.core[i].traffic.upgrade[OTHER_SOCKET];
 }
 static uint64_t wait_of(unsigned i) { return memory.core[i].traffic.wait_time / UNIT; }
 
-static void mark(unsigned i, void *number)
+static void mark_reached(unsigned i, void *number)
 {
 	if (!agenda.core[i].count)
 		return;
@@ -169,7 +169,7 @@ static void mark(unsigned i, void *number)
 static void watch_moments(struct qemu_plugin_insn *instruction, const struct decoded *d)
 {
 	if (d->is & IS_MARK && !observe_transaction(instruction, d->mark))
-		qemu_plugin_register_vcpu_insn_exec_cb(instruction, mark, PLUGIN_NO_REGISTERS, (void *)(uintptr_t)d->mark);
+		qemu_plugin_register_vcpu_insn_exec_cb(instruction, mark_reached, PLUGIN_NO_REGISTERS, (void *)(uintptr_t)d->mark);
 	if (d->is & IS_KERNEL_ENTRY)
 		qemu_plugin_register_vcpu_insn_exec_cb(instruction, enter_kernel, PLUGIN_NO_REGISTERS, NULL);
 	if (d->is & IS_KERNEL_EXIT)
@@ -249,7 +249,7 @@ static uint64_t price_block(const struct qemu_plugin_tb *block, size_t count, bo
 	return cost;
 }
 
-static void translate(plugin_id id, struct qemu_plugin_tb *block)
+static void translate_block(plugin_id id, struct qemu_plugin_tb *block)
 {
 	(void)id;
 	uint64_t address = qemu_plugin_tb_vaddr(block);
@@ -274,7 +274,7 @@ static void stay_on_one_processor(void)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-static void init(plugin_id id, unsigned vcpu)
+static void init_core(plugin_id id, unsigned vcpu)
 {
 	(void)id;
 	if (vcpu >= MOST_CORES)
@@ -359,6 +359,6 @@ int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int argc, ch
 	used = (qemu_plugin_u64){ board, offsetof(struct part, count.used) };
 	instructions = (qemu_plugin_u64){ board, offsetof(struct part, count.instructions) };
 	code = (qemu_plugin_u64){ board, offsetof(struct part, code) };
-	phase_install(id, init, translate);
+	phase_install(id, init_core, translate_block);
 	return 0;
 }

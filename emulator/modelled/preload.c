@@ -17,7 +17,7 @@ static struct originals original;
 static int (*host_clock)(clockid_t id, struct timespec *time);
 
 /* Of several versions of a function the one that programs of today are linked with. */
-static void *find(const char *name, const char *version)
+static void *find_symbol(const char *name, const char *version)
 {
 	void *found = dlvsym(RTLD_NEXT, name, version);
 	return found ? found : dlsym(RTLD_NEXT, name);
@@ -27,12 +27,12 @@ static __attribute__((constructor)) void find_originals(void)
 {
 	if (original.poll)
 		return;
-	original.write = (ssize_t(*)(int, const void *, size_t))find("write", "GLIBC_2.2.5");
-	original.cond_wait = (cond_wait_fn)find("pthread_cond_wait", "GLIBC_2.3.2");
-	original.cond_signal = (int (*)(pthread_cond_t *))find("pthread_cond_signal", "GLIBC_2.3.2");
-	original.cond_broadcast = (int (*)(pthread_cond_t *))find("pthread_cond_broadcast", "GLIBC_2.3.2");
-	original.poll = (poll_fn)find("ppoll", "GLIBC_2.4");
-	host_clock = (int (*)(clockid_t, struct timespec *))find("clock_gettime", "GLIBC_2.17");
+	original.write = (ssize_t(*)(int, const void *, size_t))find_symbol("write", "GLIBC_2.2.5");
+	original.cond_wait = (cond_wait_fn)find_symbol("pthread_cond_wait", "GLIBC_2.3.2");
+	original.cond_signal = (int (*)(pthread_cond_t *))find_symbol("pthread_cond_signal", "GLIBC_2.3.2");
+	original.cond_broadcast = (int (*)(pthread_cond_t *))find_symbol("pthread_cond_broadcast", "GLIBC_2.3.2");
+	original.poll = (poll_fn)find_symbol("ppoll", "GLIBC_2.4");
+	host_clock = (int (*)(clockid_t, struct timespec *))find_symbol("clock_gettime", "GLIBC_2.17");
 	if (!host_clock || !original.write || !original.cond_wait || !original.cond_signal || !original.cond_broadcast || !original.poll)
 		abort();
 }

@@ -40,7 +40,7 @@ unsigned home_of(const struct machine *m, uint64_t line)
 	return socket;
 }
 
-static const char *take(struct machine *m, bool *seen, char *text)
+static const char *take_price(struct machine *m, bool *seen, char *text)
 {
 	char *name = strtok(text, " \t\n"), *first = strtok(NULL, " \t\n"), *second = strtok(NULL, " \t\n"), *end;
 	if (!name)
@@ -71,7 +71,7 @@ static const char *take(struct machine *m, bool *seen, char *text)
 	return "is no price or property of a machine";
 }
 
-static const char *check(const struct machine *m)
+static const char *check_prices(const struct machine *m)
 {
 	if (!m->cores || m->cores > MOST_CORES)
 		return "cores: from 1 to 64";
@@ -103,7 +103,7 @@ const char *machine_read(const char *path, struct machine *machine, unsigned *li
 		return strerror(errno);
 	while (!wrong && fgets(text, sizeof(text), file)) {
 		++*line_number;
-		wrong = take(machine, seen, text);
+		wrong = take_price(machine, seen, text);
 	}
 	fclose(file);
 	if (wrong)
@@ -112,5 +112,5 @@ const char *machine_read(const char *path, struct machine *machine, unsigned *li
 	for (unsigned i = 0; i < NAMES; i++)
 		if (!seen[i])
 			return names[i].name;
-	return check(machine);
+	return check_prices(machine);
 }

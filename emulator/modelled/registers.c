@@ -13,7 +13,7 @@ static struct plugin_bytes *buffer[MOST_CORES]; /* of each core */
 static struct plugin_bytes *(*make_bytes)(void);
 static struct plugin_bytes *(*resize_bytes)(struct plugin_bytes *bytes, unsigned size);
 
-static struct qemu_plugin_register *find(const struct plugin_array *all, const char *name)
+static struct qemu_plugin_register *find_register(const struct plugin_array *all, const char *name)
 {
 	const struct plugin_register *each = (const void *)all->data;
 	for (unsigned i = 0; i < all->count; i++)
@@ -29,11 +29,11 @@ const char *registers_take(void)
 	const struct plugin_array *all = qemu_plugin_get_registers();
 	bool missing = false;
 	for (unsigned i = 0; i < SPIN_GENERAL; i++)
-		missing |= !(general[i] = find(all, names[i]));
+		missing |= !(general[i] = find_register(all, names[i]));
 	for (unsigned i = 0; i < VECTORS + STACK; i++) {
 		char name[8];
 		snprintf(name, sizeof(name), i < VECTORS ? "xmm%u" : "st%u", i < VECTORS ? i : i - VECTORS);
-		missing |= !(wide[i] = find(all, name));
+		missing |= !(wide[i] = find_register(all, name));
 	}
 	if (missing)
 		return "this QEMU does not say what a core's registers hold";
@@ -42,7 +42,7 @@ const char *registers_take(void)
 	return make_bytes && resize_bytes ? NULL : "this QEMU comes without GLib's byte arrays";
 }
 
-static struct plugin_bytes *emptied(unsigned core)
+static struct plugin_bytes *emptied_bytes(unsigned core)
 {
 	require(core < MOST_CORES && make_bytes && resize_bytes);
 	if (!buffer[core])
@@ -52,7 +52,7 @@ static struct plugin_bytes *emptied(unsigned core)
 	return buffer[core];
 }
 
-static void copy(const struct plugin_bytes *bytes, void *to, size_t size)
+static void copy_bytes_to(const struct plugin_bytes *bytes, void *to, size_t size)
 {
 	memset(to, 0, size);
 	memcpy(to, bytes->data, bytes->size < size ? bytes->size : size);
@@ -61,23 +61,23 @@ static void copy(const struct plugin_bytes *bytes, void *to, size_t size)
 uint64_t registers_general(unsigned core, unsigned number)
 {
 	uint64_t value;
-	qemu_plugin_read_register(general[number], emptied(core));
-	copy(buffer[core], &value, sizeof(value));
+	qemu_plugin_read_register(general[number], emptied_bytes(core));
+	copy_bytes_to(buffer[core], &value, sizeof(value));
 	return value;
 }
 
 void registers_wide(unsigned core, uint64_t to[SPIN_WIDE])
 {
 	for (unsigned i = 0; i < VECTORS + STACK; i++) {
-		qemu_plugin_read_register(wide[i], emptied(core));
-		copy(buffer[core], to + 2 * i, 2 * sizeof(*to));
+		qemu_plugin_read_register(wide[i], emptied_bytes(core));
+		copy_bytes_to(buffer[core], to + 2 * i, 2 * sizeof(*to));
 	}
 }
 
 uint64_t registers_memory(unsigned core, uint64_t address)
 {
 	uint64_t value = 0;
-	if (qemu_plugin_read_memory_vaddr(address, emptied(core), sizeof(value)))
-		copy(buffer[core], &value, sizeof(value));
+	if (qemu_plugin_read_memory_vaddr(address, emptied_bytes(core), sizeof(value)))
+		copy_bytes_to(buffer[core], &value, sizeof(value));
 	return value;
 }

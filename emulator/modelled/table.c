@@ -19,7 +19,7 @@ void *allocate(size_t size)
 static uint64_t number_of(const void *record) { return *(const uint64_t *)record; }
 
 /* Where the record is, or belongs. */
-static void **place(const struct table *table, uint64_t number)
+static void **record_place(const struct table *table, uint64_t number)
 {
 	uint64_t at = (number * 0x9e3779b97f4a7c15) >> 20 & (table->slots - 1);
 	while (table->slot[at] && number_of(table->slot[at]) != number)
@@ -32,16 +32,16 @@ void table_make(struct table *table)
 	*table = (struct table){ .slots = FIRST_SLOTS, .slot = allocate(FIRST_SLOTS * sizeof(*table->slot)) };
 }
 
-void *table_find(const struct table *table, uint64_t number) { return *place(table, number); }
+void *table_find(const struct table *table, uint64_t number) { return *record_place(table, number); }
 
-static void grow(struct table *table)
+static void table_grow(struct table *table)
 {
 	const struct table old = *table;
 	table->slots *= 2;
 	table->slot = allocate(table->slots * sizeof(*table->slot));
 	for (uint64_t i = 0; i < old.slots; i++)
 		if (old.slot[i])
-			*place(table, number_of(old.slot[i])) = old.slot[i];
+			*record_place(table, number_of(old.slot[i])) = old.slot[i];
 	free(old.slot);
 }
 
@@ -52,11 +52,11 @@ void *table_add(struct table *table, uint64_t number, size_t size)
 	if (found)
 		return found;
 	if (table->used * 2 >= table->slots)
-		grow(table);
+		table_grow(table);
 	uint64_t *fresh = allocate(size);
 	*fresh = number;
 	table->used++;
-	return *place(table, number) = fresh;
+	return *record_place(table, number) = fresh;
 }
 
 void **table_sorted(const struct table *table, int (*compare)(const void *, const void *))

@@ -33,7 +33,7 @@ static int run(uint64_t *limit)
 	struct runner *core = &agenda.core[next];
 	agenda_limit(core, *limit);
 	while (core->count->used < LIMIT)
-		charge(core, 3 + (unsigned)next);
+		core_charge(core, 3 + (unsigned)next);
 	return next;
 }
 
@@ -68,7 +68,7 @@ static void exact_order(void)
 		int next = agenda_next(&agenda, &limit);
 		struct runner *core = &agenda.core[next];
 		agenda_limit(core, limit);
-		for (; core->count->used < LIMIT; charge(core, 2), steps++) {
+		for (; core->count->used < LIMIT; core_charge(core, 2), steps++) {
 			EXPECT(clock_of(core) < clock || (clock_of(core) == clock && (unsigned)next < number), 0);
 			clock = clock_of(core);
 			number = (unsigned)next;
@@ -139,7 +139,7 @@ static void parked(void)
 	uint64_t limit;
 	begin(2);
 	while (clock_of(&agenda.core[1]) < 70)
-		charge(&agenda.core[1], 7);
+		core_charge(&agenda.core[1], 7);
 	agenda_park(&agenda, 1, 8, 0, 1000);
 	EXPECT(run(&limit), 0);
 	agenda_unpark(&agenda, 1, 100, 0); /* it goes on where its loop would look next: 70 + 4 * 8 */

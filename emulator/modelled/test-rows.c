@@ -79,7 +79,7 @@ static void play(bool whole, struct outcome *outcome)
 				access_row(0, first + i * step, 1, step, store);
 		outcome->clock[row] = clock_of(&agenda.core[0]);
 		if (!draw(4)) /* what it has stored arrives */
-			charge(&agenda.core[0], 400 * UNIT);
+			core_charge(&agenda.core[0], 400 * UNIT);
 		if (!draw(8))
 			looks[0].count = 0;
 	}

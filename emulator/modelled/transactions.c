@@ -18,7 +18,7 @@ struct record {
 	struct toucher writer, reader[READERS];
 };
 
-static uint64_t hash(uint64_t line) { return (line * 0x9e3779b97f4a7c15) >> 20; }
+static uint64_t hash_line(uint64_t line) { return (line * 0x9e3779b97f4a7c15) >> 20; }
 
 void transactions_make(struct transactions *all, const struct machine *machine, const uint8_t kernel[MOST_CORES])
 {
@@ -50,7 +50,7 @@ static void count_abort(struct transaction *t, enum abort_reason reason, uint64_
 }
 
 /* The core's transaction, which is over, was aborted at `when` after all, and made again. */
-static void owe(const struct transactions *all, struct transaction *t, enum abort_reason reason, uint64_t when)
+static void owe_abort(const struct transactions *all, struct transaction *t, enum abort_reason reason, uint64_t when)
 {
 	uint64_t lost = (when > t->last.from ? when - t->last.from : 0) + all->machine->price.transaction_abort;
 	t->owed += lost;
@@ -64,7 +64,7 @@ static void abort_others(struct transactions *all, unsigned core, uint64_t when)
 {
 	for (unsigned i = 0; i < MOST_CORES; i++)
 		if (i != core && all->kernel[i] == all->kernel[core] && all->core[i].last.from < when && when < all->core[i].last.until)
-			owe(all, &all->core[i], BY_LOCK, when);
+			owe_abort(all, &all->core[i], BY_LOCK, when);
 }
 
 /* Falls back to the lock at `when`. Returns when the entry begins with it: the lock's line comes from another core. */
@@ -119,7 +119,7 @@ uint64_t transaction_begin(struct transactions *all, unsigned core, unsigned att
 	t->attempts = attempts;
 	t->began = begin;
 	for (unsigned i = 0; i < t->members; i++) {
-		uint64_t at = hash(t->member[i].line) % SET_SLOTS;
+		uint64_t at = hash_line(t->member[i].line) % SET_SLOTS;
 		while (t->slot[at]) {
 			t->slot[at] = 0;
 			at = (at + 1) % SET_SLOTS;
@@ -132,7 +132,7 @@ uint64_t transaction_begin(struct transactions *all, unsigned core, unsigned att
 /* ---- what it touches ---- */
 
 /* More than the caches hold back: L1 what it wrote, L2 all of it. */
-static bool overflows(const struct transactions *all, const struct transaction *t, const struct member *added)
+static bool set_overflows(const struct transactions *all, const struct transaction *t, const struct member *added)
 {
 	const struct cache_shape *l1 = &all->machine->l1, *l2 = &all->machine->l2;
 	unsigned written = 0, touched = 0;
@@ -147,7 +147,7 @@ static bool overflows(const struct transactions *all, const struct transaction *
 uint64_t transaction_touch(struct transactions *all, unsigned core, uint64_t line, bool store, uint64_t now)
 {
 	struct transaction *t = &all->core[core];
-	uint64_t at = hash(line) % SET_SLOTS;
+	uint64_t at = hash_line(line) % SET_SLOTS;
 	require(t->runs && t->members <= MOST_SET);
 	while (t->slot[at] && t->member[t->slot[at] - 1].line != line)
 		at = (at + 1) % SET_SLOTS;
@@ -161,14 +161,14 @@ uint64_t transaction_touch(struct transactions *all, unsigned core, uint64_t lin
 	}
 	struct member *m = &t->member[t->slot[at] - 1];
 	m->wrote |= store;
-	if (t->locked || !overflows(all, t, m))
+	if (t->locked || !set_overflows(all, t, m))
 		return 0;
 	uint64_t done = now - t->began;
 	return abort_at(all, core, BY_CAPACITY, now) + done - now;
 }
 
 /* The transaction reaches a line at `when` that `other` has until its end. Returns when it reaches it afterwards. */
-static uint64_t meet(struct transactions *all, unsigned core, const struct toucher *other, uint64_t when)
+static uint64_t toucher_meet(struct transactions *all, unsigned core, const struct toucher *other, uint64_t when)
 {
 	struct transaction *t = &all->core[core];
 	uint64_t after = when - t->began, both = other->span.from;
@@ -179,7 +179,7 @@ static uint64_t meet(struct transactions *all, unsigned core, const struct touch
 	return when;
 }
 
-static bool meets(const struct toucher *other, unsigned core, uint64_t when) { return other->core != core && when < other->span.until; }
+static bool toucher_meets(const struct toucher *other, unsigned core, uint64_t when) { return other->core != core && when < other->span.until; }
 
 uint64_t transaction_moved(struct transactions *all, const struct movement *movement)
 {
@@ -190,12 +190,12 @@ uint64_t transaction_moved(struct transactions *all, const struct movement *move
 	uint64_t when = movement->when;
 	struct toucher *other[1 + READERS] = { &record->writer, &record->reader[0], &record->reader[1] };
 	for (unsigned i = 0; i < (movement->store ? 1 + READERS : 1); i++) {
-		if (!meets(other[i], movement->core, when))
+		if (!toucher_meets(other[i], movement->core, when))
 			continue;
 		if (t->runs)
-			when = meet(all, movement->core, other[i], when);
+			when = toucher_meet(all, movement->core, other[i], when);
 		else if (all->core[other[i]->core].last.until == other[i]->span.until)
-			owe(all, &all->core[other[i]->core], BY_CONFLICT, when);
+			owe_abort(all, &all->core[other[i]->core], BY_CONFLICT, when);
 	}
 	uint64_t later = when - movement->when; /* the line is under way to nobody by then */
 	return later > movement->queued ? later - movement->queued : 0;

@@ -14,7 +14,7 @@ static uintptr_t vdso, vdso_end;
 
 static const uint8_t RDTSC[] = { 0x0f, 0x31 }, RDTSCP[] = { 0x0f, 0x01, 0xf9 };
 
-static void trap(bool on) { prctl(PR_SET_TSC, on ? PR_TSC_SIGSEGV : PR_TSC_ENABLE, 0, 0, 0); }
+static void trap_tsc(bool on) { prctl(PR_SET_TSC, on ? PR_TSC_SIGSEGV : PR_TSC_ENABLE, 0, 0, 0); }
 
 /* The kernel's code in our address space computes the host's time from the host's counter. */
 static void find_vdso(void)
@@ -32,9 +32,9 @@ static void find_vdso(void)
 static uint64_t host_counter(uint32_t *processor)
 {
 	uint32_t low, high;
-	trap(false);
+	trap_tsc(false);
 	__asm__ volatile("rdtscp" : "=a"(low), "=d"(high), "=c"(*processor));
-	trap(true);
+	trap_tsc(true);
 	return (uint64_t)high << 32 | low;
 }
 
