@@ -43,7 +43,7 @@ struct thrower {
 	double *wait, wait_max;
 };
 
-static inline void chain(uint64_t turns)
+static inline void run_chain(uint64_t turns)
 {
 	uint64_t x = turns;
 	for (; turns; turns--) {
@@ -52,20 +52,20 @@ static inline void chain(uint64_t turns)
 	}
 }
 
-static inline void critical(const struct section *section, struct cpu *cpu)
+static inline void run_section(const struct section *section, struct cpu *cpu)
 {
 	uint64_t seen = shared.counter;
 	if (__builtin_expect(section->irrevocable, 0))
 		kernel_irrevocable(cpu);
 	for (uint64_t i = 0; i < section->lines; i++)
 		shared.line[i].word++;
-	chain(section->turns);
+	run_chain(section->turns);
 	if (__builtin_expect(section->nap, 0))
 		usleep(section->nap);
 	shared.counter = seen + 1;
 }
 
-static void keep(struct thrower *self, double wait)
+static void keep_wait(struct thrower *self, double wait)
 {
 	uint64_t place = self->entries++;
 	if (wait > self->wait_max)
@@ -78,25 +78,25 @@ static void keep(struct thrower *self, double wait)
 }
 
 /* All of an entry; returns when it had the lock. */
-static inline uint64_t enter(struct cpu *cpu, const struct section *section, bool exclusively)
+static inline uint64_t enter_section(struct cpu *cpu, const struct section *section, bool exclusively)
 {
 	uint64_t had;
 	if (__builtin_expect(exclusively, 0)) {
 		regime_enter_alone(cpu);
 		had = cycles_end();
-		critical(section, cpu);
+		run_section(section, cpu);
 	} else {
 		kernel_enter(cpu);
 		regime_lock(cpu, section->object);
 		had = cycles_end();
-		critical(section, cpu);
+		run_section(section, cpu);
 		regime_unlock(cpu, section->object);
 	}
 	kernel_exit(cpu);
 	return had;
 }
 
-static void run(struct member *member)
+static void thrower_run(struct member *member)
 {
 	struct thrower *self = member->state;
 	const struct team *team = member->team;
@@ -108,10 +108,10 @@ static void run(struct member *member)
 		if (wanted >= team->end)
 			return;
 		self->pair.core->spins = 0;
-		uint64_t had = enter(self->pair.cpu, self->section, exclusive && self->all % exclusive == 0);
+		uint64_t had = enter_section(self->pair.cpu, self->section, exclusive && self->all % exclusive == 0);
 		self->all++;
 		if (wanted >= team->start)
-			keep(self, (double)(had - wanted));
+			keep_wait(self, (double)(had - wanted));
 	}
 }
 
@@ -122,7 +122,7 @@ static double cycles_of(const struct section *section, uint64_t repeats)
 	for (unsigned try = 0; try < TRIES; try++) {
 		uint64_t from = cycles_begin();
 		for (uint64_t i = 0; i < repeats; i++)
-			critical(section, 0);
+			run_section(section, 0);
 		double one = (double)(cycles_end() - from) / (double)repeats;
 		least = try == 0 || one < least ? one : least;
 	}
@@ -130,7 +130,7 @@ static double cycles_of(const struct section *section, uint64_t repeats)
 }
 
 /* Chooses the turns of the chain, and says how long the section is on a core that has all lines. */
-static double calibrate(struct section *section, uint64_t cycles)
+static double section_calibrate(struct section *section, uint64_t cycles)
 {
 	struct section awake = { .lines = section->lines };
 	double fixed = cycles_of(&awake, 1 + CALIBRATION / 10 / (1 + section->lines));
@@ -141,7 +141,7 @@ static double calibrate(struct section *section, uint64_t cycles)
 }
 
 /* Of all threads, sorted. Returns how many. */
-static uint64_t gather(const struct thrower *throwers, unsigned cores, double **wait)
+static uint64_t gather_waits(const struct thrower *throwers, unsigned cores, double **wait)
 {
 	uint64_t count = 0;
 	for (unsigned i = 0; i < cores; i++)
@@ -153,11 +153,11 @@ static uint64_t gather(const struct thrower *throwers, unsigned cores, double **
 	return count;
 }
 
-static void report(const struct options *options, const struct team *team, const struct thrower *throwers, double section,
+static void report_waits(const struct options *options, const struct team *team, const struct thrower *throwers, double section,
                    const struct counted *counted)
 {
 	double *wait, most = 0;
-	uint64_t kept = gather(throwers, options->cores, &wait), all = 0, entries = 0;
+	uint64_t kept = gather_waits(throwers, options->cores, &wait), all = 0, entries = 0;
 	for (unsigned i = 0; i < options->cores; i++) {
 		all += throwers[i].all, entries += throwers[i].entries;
 		most = throwers[i].wait_max > most ? throwers[i].wait_max : most;
@@ -181,7 +181,7 @@ int bench_contended(struct options *options)
 	struct section section = { .lines = options->lines, .exclusive = options->exclusive, .nap = (unsigned)options->nap,
 	                           .irrevocable = options->irrevocable };
 	shared.line = bench_array(options->lines, sizeof(struct line));
-	double cycles = calibrate(&section, options->section);
+	double cycles = section_calibrate(&section, options->section);
 	shared.counter = 0;
 	pairs_make(0, options->cores, pairs);
 	section.object = regime_object(pairs[0].cpu);
@@ -191,9 +191,9 @@ int bench_contended(struct options *options)
 			.wait = bench_array(SAMPLES, sizeof(double)),
 		};
 	counted_read(&counted.before, pairs, sizeof(pairs[0]), options->cores);
-	team_run(&team, options, run, throwers, sizeof(throwers[0]));
+	team_run(&team, options, thrower_run, throwers, sizeof(throwers[0]));
 	counted_read(&counted.after, pairs, sizeof(pairs[0]), options->cores);
-	report(options, &team, throwers, cycles, &counted);
+	report_waits(options, &team, throwers, cycles, &counted);
 	uint64_t all = 0;
 	for (unsigned i = 0; i < options->cores; i++)
 		all += throwers[i].all;

@@ -26,7 +26,7 @@ struct presence {
 	uint8_t ran[SLOTS_MAX];
 };
 
-static void watch(struct member *self)
+static void watch_counter(struct member *self)
 {
 	struct presence *presence = self->state;
 	uint64_t start = self->team->start, last = cycles_until(start), now, whole = start;
@@ -43,7 +43,7 @@ static void watch(struct member *self)
 static bool privileged; /* the host runs them before all others */
 
 /* The part of the window in which all ran. */
-static double overlap(const struct options *options)
+static double window_overlap(const struct options *options)
 {
 	static struct team team;
 	struct options longer = *options;
@@ -55,7 +55,7 @@ static double overlap(const struct options *options)
 		fprintf(stderr, "window: too short, or no memory\n");
 		exit(2);
 	}
-	team_run(&team, &longer, watch, presence, sizeof(*presence));
+	team_run(&team, &longer, watch_counter, presence, sizeof(*presence));
 	privileged = team.privileged == team.count;
 	for (unsigned s = 0; s < slots; s++) {
 		bool all = true;
@@ -76,7 +76,7 @@ static struct ball {
 	double one_way[BATCHES_MAX]; /* cycles, mean of a batch */
 } ball;
 
-static bool serve(uint64_t *number)
+static bool ball_serve(uint64_t *number)
 {
 	for (unsigned i = 0; i < TRIPS; i++) {
 		atomic_store_explicit(&ball.there, ++*number, memory_order_release);
@@ -87,7 +87,7 @@ static bool serve(uint64_t *number)
 	return true;
 }
 
-static void toss(struct member *self)
+static void ball_toss(struct member *self)
 {
 	uint64_t number = 0;
 	if (self->index) { /* gives back what comes */
@@ -100,14 +100,14 @@ static void toss(struct member *self)
 	}
 	while (ball.batches < BATCHES_MAX && __builtin_ia32_rdtsc() < self->team->end) {
 		uint64_t from = cycles_begin();
-		if (serve(&number))
+		if (ball_serve(&number))
 			ball.one_way[ball.batches++] = (double)(cycles_end() - from) / (2 * TRIPS);
 	}
 	atomic_store(&ball.over, true);
 }
 
 /* Prints what it costs from the first processor to each of the others. */
-static void transfers(const struct options *options)
+static void print_transfers(const struct options *options)
 {
 	static struct team team;
 	for (unsigned i = 1; i < options->cores; i++) {
@@ -118,7 +118,7 @@ static void transfers(const struct options *options)
 		atomic_store(&ball.there, 0);
 		atomic_store(&ball.back, 0);
 		atomic_store(&ball.over, false);
-		team_run(&team, &two, toss, 0, 0);
+		team_run(&team, &two, ball_toss, 0, 0);
 		quantile_sort(ball.one_way, ball.batches);
 		printf("%s{\"from\":%u,\"to\":%u,\"batches\":%u,\"median\":%.1f,\"p10\":%.1f,\"p90\":%.1f}", i > 1 ? "," : "",
 		       options->cpu[0], options->cpu[i], ball.batches, quantile(ball.one_way, ball.batches, 0.5),
@@ -130,10 +130,10 @@ int main(int argc, char **argv)
 {
 	struct options options;
 	options_read(&options, argc, argv, 1);
-	double together = overlap(&options);
+	double together = window_overlap(&options);
 	printf("{\"tsc_hz\":%.0f,\"overlap\":%.4f,\"privileged\":%s,\"transfer\":[", cycles_per_second(), together,
 	       privileged ? "true" : "false");
-	transfers(&options);
+	print_transfers(&options);
 	printf("]}\n");
 	return 0;
 }

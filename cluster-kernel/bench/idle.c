@@ -37,7 +37,7 @@ struct idle {
 		(double)(cycles_end() - from_) / BATCH;    \
 	})
 
-static double batch(struct idle *idle, enum idle_kind kind)
+static double run_batch(struct idle *idle, enum idle_kind kind)
 {
 	struct cpu *cpu = idle->pair.cpu;
 	struct bare_node *mine = idle->mine, *before;
@@ -55,7 +55,7 @@ static double batch(struct idle *idle, enum idle_kind kind)
 	}
 }
 
-static void measure(struct member *self)
+static void measure_idle(struct member *self)
 {
 	struct idle *idle = self->state;
 	pair_take(&idle->pair);
@@ -63,7 +63,7 @@ static void measure(struct member *self)
 	for (uint64_t r = 0; r < idle->rounds; r++)
 		for (unsigned kind = 0; kind < KINDS; kind++)
 			if (kind != BARE_RTM || idle->rtm)
-				idle->cycles[kind][r] = batch(idle, kind);
+				idle->cycles[kind][r] = run_batch(idle, kind);
 }
 
 int bench_idle(struct options *options)
@@ -76,7 +76,7 @@ int bench_idle(struct options *options)
 	for (unsigned kind = 0; kind < KINDS; kind++)
 		idle.cycles[kind] = bench_array(idle.rounds, sizeof(double));
 	pairs_make(0, 1, &idle.pair);
-	team_run(&team, options, measure, &idle, 0);
+	team_run(&team, options, measure_idle, &idle, 0);
 
 	bench_begin(&team);
 	printf(",\"batches\":%llu,\"batch\":%d,\"cycles\":{", (unsigned long long)idle.rounds, BATCH);

@@ -48,7 +48,7 @@ static void timed_trip(struct ipc *ipc, uint64_t round, enum operation call, uns
 }
 
 /* Half of a round trip. What is constant here is none of the loop's work. */
-static inline __attribute__((always_inline)) double trips(const struct pair *pair, bool fenced, bool empty)
+static inline __attribute__((always_inline)) double round_trips(const struct pair *pair, bool fenced, bool empty)
 {
 	uint64_t from = cycles_begin();
 	for (unsigned i = 0; i < TRIPS; i++) {
@@ -67,13 +67,13 @@ static inline __attribute__((always_inline)) double trips(const struct pair *pai
 static void timed_trips(struct ipc *ipc, uint64_t round)
 {
 	const struct pair *pair = &ipc->pair;
-	ipc->cycles[EMPTY_TRIPS][round] = trips(pair, true, true);
-	ipc->cycles[ONE_WAY][round] = trips(pair, true, false);
-	ipc->cycles[OVERLAPPED][round] = trips(pair, false, false);
+	ipc->cycles[EMPTY_TRIPS][round] = round_trips(pair, true, true);
+	ipc->cycles[ONE_WAY][round] = round_trips(pair, true, false);
+	ipc->cycles[OVERLAPPED][round] = round_trips(pair, false, false);
 	pair_expect(current(pair->cpu) == pair->client && pair_label(pair->client) == TRIPS, "an answer was lost");
 }
 
-static void measure(struct member *self)
+static void measure_pair(struct member *self)
 {
 	struct ipc *ipc = self->state;
 	const struct pair *pair = &ipc->pair;
@@ -103,7 +103,7 @@ int bench_ipc(struct options *options)
 	for (unsigned kind = 0; kind < KINDS; kind++)
 		ipc.cycles[kind] = bench_array(ipc.rounds, sizeof(double));
 	pairs_make(0, 1, &ipc.pair);
-	team_run(&team, options, measure, &ipc, 0);
+	team_run(&team, options, measure_pair, &ipc, 0);
 
 	bench_begin(&team);
 	printf(",\"rounds\":%llu,\"cycles\":{", (unsigned long long)ipc.rounds);

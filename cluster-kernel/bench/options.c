@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static _Noreturn void refuse(const char *argument, const char *reason)
+static _Noreturn void refuse_argument(const char *argument, const char *reason)
 {
 	fprintf(stderr, "%s: %s\n", argument, reason);
 	exit(2);
@@ -16,14 +16,14 @@ static void read_cpus(struct options *options, const char *argument, const char 
 	for (char *end; *list; list = *end ? end + 1 : end) {
 		unsigned long cpu = strtoul(list, &end, 10);
 		if (end == list || (*end && *end != ',') || options->cores == TEAM_MAX)
-			refuse(argument, "not a list of up to 60 processors");
+			refuse_argument(argument, "not a list of up to 60 processors");
 		for (unsigned i = 0; i < options->cores; i++)
 			if (options->cpu[i] == cpu)
-				refuse(argument, "one processor twice"); /* they would wait for each other */
+				refuse_argument(argument, "one processor twice"); /* they would wait for each other */
 		options->cpu[options->cores++] = (unsigned)cpu;
 	}
 	if (!options->cores)
-		refuse(argument, "no processors");
+		refuse_argument(argument, "no processors");
 }
 
 void options_read(struct options *o, int argc, char **argv, int first)
@@ -47,11 +47,11 @@ void options_read(struct options *o, int argc, char **argv, int first)
 		while (k < sizeof(known) / sizeof(known[0]) && strncmp(argv[i], known[k].name, strlen(known[k].name)))
 			k++;
 		if (k == sizeof(known) / sizeof(known[0]))
-			refuse(argv[i], "no such option");
+			refuse_argument(argv[i], "no such option");
 		*known[k].value = strtoull(argv[i] + strlen(known[k].name), &end, 10);
 		if (*end || end == argv[i] + strlen(known[k].name))
-			refuse(argv[i], "not a number");
+			refuse_argument(argv[i], "not a number");
 	}
 	if (!o->rounds || !o->window)
-		refuse(o->rounds ? "window=0" : "rounds=0", "nothing to measure");
+		refuse_argument(o->rounds ? "window=0" : "rounds=0", "nothing to measure");
 }

@@ -16,7 +16,7 @@ void pair_fail(const char *what)
 }
 
 /* The root task's call on core 0. */
-static void call(struct hosted *machine, uint64_t cptr, uint64_t label, const uint64_t *word, unsigned words,
+static void root_call(struct hosted *machine, uint64_t cptr, uint64_t label, const uint64_t *word, unsigned words,
                  const uint64_t *cap, unsigned caps)
 {
 	struct hosted_call order = { .number = SYS_CALL, .cptr = cptr, .info = message_info(label, caps, words) };
@@ -31,31 +31,31 @@ static void call(struct hosted *machine, uint64_t cptr, uint64_t label, const ui
 }
 #define W(...) (const uint64_t[]){ __VA_ARGS__ }, sizeof((const uint64_t[]){ __VA_ARGS__ }) / 8
 
-static void make(struct hosted *machine, uint64_t object, uint64_t slot)
+static void make_object(struct hosted *machine, uint64_t object, uint64_t slot)
 {
 	uint64_t untyped = ROOT_SLOT_UNTYPED;
 	while (machine->root_cnode[untyped].cap.size_bits < UNTYPED_BITS) /* the pieces before are small */
 		untyped++;
-	call(machine, untyped, UNTYPED_RETYPE, W(object, 0, slot, 1), W(ROOT_SLOT_CNODE));
+	root_call(machine, untyped, UNTYPED_RETYPE, W(object, 0, slot, 1), W(ROOT_SLOT_CNODE));
 }
 
 static struct thread *make_thread(struct hosted *machine, uint64_t slot, uint64_t vspace, unsigned core)
 {
-	make(machine, OBJECT_VSPACE, vspace);
-	make(machine, OBJECT_TCB, slot);
-	make(machine, OBJECT_FRAME_4K, slot + 1);
-	call(machine, slot, TCB_CONFIGURE, W(BUFFER, 0), W(ROOT_SLOT_CNODE, vspace, slot + 1));
-	call(machine, slot, TCB_SCHEDULE, W(PRIORITY, core), W(ROOT_SLOT_TCB));
-	call(machine, slot, TCB_RESUME, 0, 0, 0, 0);
+	make_object(machine, OBJECT_VSPACE, vspace);
+	make_object(machine, OBJECT_TCB, slot);
+	make_object(machine, OBJECT_FRAME_4K, slot + 1);
+	root_call(machine, slot, TCB_CONFIGURE, W(BUFFER, 0), W(ROOT_SLOT_CNODE, vspace, slot + 1));
+	root_call(machine, slot, TCB_SCHEDULE, W(PRIORITY, core), W(ROOT_SLOT_TCB));
+	root_call(machine, slot, TCB_RESUME, 0, 0, 0, 0);
 	return (struct thread *)machine->root_cnode[slot].cap.object;
 }
 
 static void make_server(struct hosted *machine, unsigned core, struct pair *pair)
 {
 	uint64_t slot = FIRST + core * SLOTS;
-	make(machine, OBJECT_ENDPOINT, slot + ENDPOINT);
-	make(machine, OBJECT_REPLY, slot + REPLY);
-	make(machine, OBJECT_NOTIFICATION, slot + NOTIFICATION);
+	make_object(machine, OBJECT_ENDPOINT, slot + ENDPOINT);
+	make_object(machine, OBJECT_REPLY, slot + REPLY);
+	make_object(machine, OBJECT_NOTIFICATION, slot + NOTIFICATION);
 	*pair = (struct pair){
 		.core = &machine->core[core], .cpu = machine->kernel.cpu[core],
 		.endpoint = slot + ENDPOINT, .reply = slot + REPLY, .notification = slot + NOTIFICATION,
@@ -78,7 +78,7 @@ struct hosted *pairs_make(unsigned cluster, unsigned cores, struct pair *pairs)
 {
 	const struct hosted_config config = { .cluster = cluster, .cores = cores, .threads = true, .tsc = true, .pinned = true };
 	struct hosted *machine = hosted_create(&config);
-	call(machine, ROOT_SLOT_TCB, TCB_SCHEDULE, W(ROOT_PRIORITY, 0), W(ROOT_SLOT_TCB)); /* threads that can run, do */
+	root_call(machine, ROOT_SLOT_TCB, TCB_SCHEDULE, W(ROOT_PRIORITY, 0), W(ROOT_SLOT_TCB)); /* threads that can run, do */
 	for (unsigned i = 0; i < cores; i++)
 		make_server(machine, i, &pairs[i]);
 	for (unsigned i = cores; i-- > 0;) /* the client on core 0 leaves the root task no time */

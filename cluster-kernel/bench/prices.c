@@ -25,13 +25,13 @@ static double sample[SAMPLES_MAX];
 static bool first = true;
 static uint64_t state = 1;
 
-static uint64_t draw(void) /* xorshift64: Marsaglia 2003 */
+static uint64_t draw_number(void) /* xorshift64: Marsaglia 2003 */
 {
 	state ^= state << 13, state ^= state >> 7, state ^= state << 17;
 	return state;
 }
 
-static void print(const char *name, unsigned count)
+static void print_samples(const char *name, unsigned count)
 {
 	quantile_sort(sample, count);
 	printf("%s\"%s\":{\"median\":%.3f,\"p10\":%.3f,\"p90\":%.3f,\"count\":%u}", first ? "" : ",", name, quantile(sample, count, 0.5),
@@ -42,7 +42,7 @@ static void print(const char *name, unsigned count)
 /* ---- one processor: latencies of loads that wait for each other ---- */
 
 /* A cycle through `count` lines that are `stride` bytes apart, in random order (Sattolo's algorithm). */
-static void **tangle(char *base, size_t count, size_t stride)
+static void **tangle_lines(char *base, size_t count, size_t stride)
 {
 	size_t *order = malloc(count * sizeof(*order));
 	if (!order)
@@ -50,7 +50,7 @@ static void **tangle(char *base, size_t count, size_t stride)
 	for (size_t i = 0; i < count; i++)
 		order[i] = i;
 	for (size_t i = count - 1; i > 0; i--) {
-		size_t j = draw() % i, kept = order[i];
+		size_t j = draw_number() % i, kept = order[i];
 		order[i] = order[j];
 		order[j] = kept;
 	}
@@ -60,7 +60,7 @@ static void **tangle(char *base, size_t count, size_t stride)
 	return (void **)base;
 }
 
-static void **chase(void **at, unsigned steps)
+static void **chase_lines(void **at, unsigned steps)
 {
 	for (unsigned i = 0; i < steps; i += 8)
 		at = (void **)*(void **)*(void **)*(void **)*(void **)*(void **)*(void **)*at;
@@ -68,7 +68,7 @@ static void **chase(void **at, unsigned steps)
 }
 
 /* Latency of a load in memory of so many bytes, in pages as large as the host gives. */
-static void loads(const char *name, size_t bytes, unsigned samples)
+static void measure_loads(const char *name, size_t bytes, unsigned samples)
 {
 	size_t room = (bytes + HUGE - 1) / HUGE * HUGE + HUGE;
 	char *mapped = mmap(0, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -78,27 +78,27 @@ static void loads(const char *name, size_t bytes, unsigned samples)
 	}
 	char *base = (char *)(((uintptr_t)mapped + HUGE - 1) / HUGE * HUGE);
 	madvise(base, room - HUGE, MADV_HUGEPAGE);
-	void **at = tangle(base, bytes / LINE, LINE);
-	at = chase(at, bytes / LINE < 1 << 20 ? (unsigned)(bytes / LINE / 8 * 8) : 1 << 20);
+	void **at = tangle_lines(base, bytes / LINE, LINE);
+	at = chase_lines(at, bytes / LINE < 1 << 20 ? (unsigned)(bytes / LINE / 8 * 8) : 1 << 20);
 	for (unsigned i = 0; i < samples; i++) {
 		uint64_t from = cycles_begin();
-		at = chase(at, STEPS);
+		at = chase_lines(at, STEPS);
 		__asm__ volatile("" : "+r"(at));
 		sample[i] = (double)(cycles_end() - from) / STEPS;
 	}
 	munmap(mapped, room);
-	print(name, samples);
+	print_samples(name, samples);
 }
 
 /* ---- one processor: instructions ---- */
 
-static void nothing(void) {}
+static void do_nothing(void) {}
 static _Alignas(128) _Atomic uint64_t counter;
-static void locked(void) { atomic_fetch_add_explicit(&counter, 1, memory_order_relaxed); }
-static void fence(void) { __asm__ volatile("mfence" ::: "memory"); }
-static void spin(void) { __builtin_ia32_pause(); }
+static void do_locked(void) { atomic_fetch_add_explicit(&counter, 1, memory_order_relaxed); }
+static void do_fence(void) { __asm__ volatile("mfence" ::: "memory"); }
+static void do_pause(void) { __builtin_ia32_pause(); }
 static void clock_read(void) { __builtin_ia32_rdtsc(); }
-static void divide(void)
+static void do_divide(void)
 {
 	uint64_t low = 0x123456789abcdef, high = 1, by = 0x1234567;
 	__asm__ volatile("div %2" : "+a"(low), "+d"(high) : "r"(by * 0x100) : "cc");
@@ -120,7 +120,7 @@ static void save_state(void)
 	uint32_t low = 3, high = 0; /* x87 and SSE, as the kernel's */
 	__asm__ volatile("xsave %0; xrstor %0" : "+m"(saved) : "a"(low), "d"(high));
 }
-static void copy(void)
+static void do_copy(void)
 {
 	static _Alignas(64) uint64_t from[64], to[64];
 	uint64_t *source = from, *target = to, count = 64;
@@ -128,7 +128,7 @@ static void copy(void)
 }
 
 /* Cycles of one of `what`, the loop around it and its call included; `nothing` says what those are. */
-static void instructions(const char *name, void (*what)(void), unsigned samples)
+static void measure_instructions(const char *name, void (*what)(void), unsigned samples)
 {
 	void (*volatile hidden)(void) = what;
 	for (unsigned i = 0; i < samples; i++) {
@@ -138,14 +138,14 @@ static void instructions(const char *name, void (*what)(void), unsigned samples)
 			call();
 		sample[i] = (double)(cycles_end() - from) / REPEATS;
 	}
-	print(name, samples);
+	print_samples(name, samples);
 }
 
 /*
  * A mix as compilers make of a kernel's C, with what it waits for in L1: of 24 instructions 6 loads (a chain of two
  * pointers and four fields), 3 stores, 4 branches that are predicted, a call with its return. Cycles for each.
  */
-static __attribute__((noinline)) uint64_t *step(uint64_t *object, uint64_t key)
+static __attribute__((noinline)) uint64_t *heap_step(uint64_t *object, uint64_t key)
 {
 	__asm__ volatile("mov (%0), %%rax; mov 8(%0), %%rcx; mov (%%rax), %%rdx; add %1, %%rcx; test %%rcx, %%rcx; js 1f;"
 	                 "mov 16(%%rdx), %%rsi; and $0xfff, %%rsi; cmp %%rsi, %%rcx; je 1f; mov %%rcx, 24(%%rdx); mov 32(%%rax), %%rdi;"
@@ -158,7 +158,7 @@ static __attribute__((noinline)) uint64_t *step(uint64_t *object, uint64_t key)
 }
 enum { MIX = 24 }; /* 20 above, the call, its argument, the return and the loop's share */
 
-static void mix(unsigned samples)
+static void measure_mix(unsigned samples)
 {
 	static _Alignas(4096) uint64_t object[8][512];
 	for (unsigned i = 0; i < 8; i++) {
@@ -168,35 +168,35 @@ static void mix(unsigned samples)
 	for (unsigned i = 0; i < samples; i++) {
 		uint64_t *at = object[0], from = cycles_begin();
 		for (unsigned j = 0; j < REPEATS; j++)
-			at = step(at, j + 1);
+			at = heap_step(at, j + 1);
 		__asm__ volatile("" : "+r"(at));
 		sample[i] = (double)(cycles_end() - from) / (REPEATS * MIX);
 	}
-	print("cpi", samples);
+	print_samples("cpi", samples);
 }
 
 static const struct options *given;
 
-static void alone(struct member *self)
+static void measure_alone(struct member *self)
 {
 	(void)self;
 	unsigned samples = (unsigned)given->rounds;
-	mix(samples);
-	loads("l1", 16 << 10, samples);
-	loads("l2", given->lines, samples);
-	loads("l3", given->section, samples);
-	loads("dram", given->delay, samples);
-	instructions("nothing", nothing, samples);
-	instructions("atomic", locked, samples);
-	instructions("fence", fence, samples);
-	instructions("pause", spin, samples);
-	instructions("rdtsc", clock_read, samples);
-	instructions("divide", divide, samples);
-	instructions("copy_64", copy, samples);
-	instructions("xsave_pair", save_state, samples);
-	instructions("system_call", call_nothing, samples);
+	measure_mix(samples);
+	measure_loads("l1", 16 << 10, samples);
+	measure_loads("l2", given->lines, samples);
+	measure_loads("l3", given->section, samples);
+	measure_loads("dram", given->delay, samples);
+	measure_instructions("nothing", do_nothing, samples);
+	measure_instructions("atomic", do_locked, samples);
+	measure_instructions("fence", do_fence, samples);
+	measure_instructions("pause", do_pause, samples);
+	measure_instructions("rdtsc", clock_read, samples);
+	measure_instructions("divide", do_divide, samples);
+	measure_instructions("copy_64", do_copy, samples);
+	measure_instructions("xsave_pair", save_state, samples);
+	measure_instructions("system_call", call_nothing, samples);
 	if (getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE)
-		instructions("segment_base_pair", segment_base, samples);
+		measure_instructions("segment_base_pair", segment_base, samples);
 }
 
 /* ---- two processors: lines that move ---- */
@@ -207,7 +207,7 @@ static _Alignas(2 * LINE) _Atomic unsigned turn;
 static enum { READ, WRITE, UPGRADE } how;
 
 /* Each line is loaded, or written by a locked instruction, when the one before it has come. */
-static double take(bool write)
+static double take_lines(bool write)
 {
 	void **at = (void **)court;
 	uint64_t from = cycles_begin();
@@ -229,18 +229,18 @@ static void end_turn(unsigned number) { atomic_store_explicit(&turn, number + 1,
  * measured. Only an upgrade has the two in the middle: a processor may hand over a line that another wrote and one reads
  * as that one's own, so that it is shared only when the writer has read it again.
  */
-static void meet(struct member *self)
+static void cores_meet(struct member *self)
 {
 	unsigned samples = (unsigned)given->rounds;
 	for (unsigned i = 0; i < samples; i++) {
 		for (unsigned part = self->index ? 0 : 1; part < 4; part += 2) {
 			wait_turn(4 * i + part);
 			if (part == 0)
-				take(true);
+				take_lines(true);
 			else if (part == 3)
-				sample[i] = take(how != READ);
+				sample[i] = take_lines(how != READ);
 			else if (how == UPGRADE)
-				take(false);
+				take_lines(false);
 			end_turn(4 * i + part);
 		}
 	}
@@ -265,24 +265,24 @@ static void hand_over(struct member *self)
 	}
 }
 
-static void together(const struct options *options)
+static void measure_together(const struct options *options)
 {
 	static const char *const names[] = { "read", "write", "upgrade" };
 	static struct team team;
-	tangle(court, BALLS, APART);
+	tangle_lines(court, BALLS, APART);
 	for (how = READ; how <= UPGRADE; how++) {
 		atomic_store(&turn, 0);
-		team_run(&team, options, meet, 0, 0);
-		print(names[how], (unsigned)options->rounds);
+		team_run(&team, options, cores_meet, 0, 0);
+		print_samples(names[how], (unsigned)options->rounds);
 	}
 	atomic_store(&turn, 0);
 	team_run(&team, options, hand_over, 0, 0);
-	print("hand_over", (unsigned)options->rounds);
+	print_samples("hand_over", (unsigned)options->rounds);
 	/* The same by one processor to itself: what the loop and a locked instruction cost where no line moves. */
 	for (unsigned write = 0; write < 2; write++) {
 		for (unsigned i = 0; i < options->rounds; i++)
-			sample[i] = take(write);
-		print(write ? "write_own" : "read_own", (unsigned)options->rounds);
+			sample[i] = take_lines(write);
+		print_samples(write ? "write_own" : "read_own", (unsigned)options->rounds);
 	}
 }
 
@@ -302,9 +302,9 @@ int main(int argc, char **argv)
 	given = &options;
 	printf("{\"tsc_hz\":%.0f,", cycles_per_second());
 	if (options.cores == 1)
-		team_run(&team, &options, alone, 0, 0);
+		team_run(&team, &options, measure_alone, 0, 0);
 	else
-		together(&options);
+		measure_together(&options);
 	printf("}\n");
 	return 0;
 }

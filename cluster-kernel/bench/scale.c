@@ -27,7 +27,7 @@ struct player {
  * One entry after a while; returns when it ended. Fences keep it apart from what is before and after it, as a change of
  * mode does: else the processor would begin the wait for the next while this one still waits for a line.
  */
-static inline uint64_t play(struct player *player, const struct team *team, uint64_t left, uint64_t number, uint64_t info)
+static inline uint64_t player_play(struct player *player, const struct team *team, uint64_t left, uint64_t number, uint64_t info)
 {
 	const struct pair *pair = &player->pair;
 	uint64_t entered = cycles_until(left + draw_exponential(&player->random, (double)player->mean));
@@ -43,7 +43,7 @@ static inline uint64_t play(struct player *player, const struct team *team, uint
 	return now;
 }
 
-static void run(struct member *self)
+static void player_run(struct member *self)
 {
 	struct player *player = self->state;
 	const struct pair *pair = &player->pair;
@@ -51,14 +51,14 @@ static void run(struct member *self)
 	pair_take(pair);
 	while (now < self->team->end) {
 		label = (label + 1) & 0xffff;
-		now = play(player, self->team, now, SYS_CALL, message_info(label, 0, 0));
+		now = player_play(player, self->team, now, SYS_CALL, message_info(label, 0, 0));
 		pair_expect(pair_label(pair->server) == label, "a call went astray");
-		now = play(player, self->team, now, SYS_REPLY_RECV, message_info(label + 1, 0, 0));
+		now = player_play(player, self->team, now, SYS_REPLY_RECV, message_info(label + 1, 0, 0));
 		pair_expect(pair_label(pair->client) == label + 1, "an answer went astray");
 	}
 }
 
-static void make(struct player *players, unsigned cores, bool one_kernel)
+static void players_make(struct player *players, unsigned cores, bool one_kernel)
 {
 	struct pair pairs[TEAM_MAX];
 	if (one_kernel)
@@ -77,13 +77,13 @@ int bench_scale(struct options *options)
 	static struct counted counted;
 	struct player sum = { 0 };
 	bool one_kernel = regime_excludes() || options->unlocked;
-	make(players, options->cores, one_kernel);
+	players_make(players, options->cores, one_kernel);
 	for (unsigned i = 0; i < options->cores; i++) {
 		players[i].random = draw_seed(options->seed, i);
 		players[i].mean = options->delay;
 	}
 	counted_read(&counted.before, &players[0].pair, sizeof(players[0]), options->cores);
-	team_run(&team, options, run, players, sizeof(players[0]));
+	team_run(&team, options, player_run, players, sizeof(players[0]));
 	counted_read(&counted.after, &players[0].pair, sizeof(players[0]), options->cores);
 
 	bench_begin(&team);

@@ -25,7 +25,7 @@ void team_pin(unsigned cpu)
 	CPU_FREE(set);
 }
 
-static double seconds(clockid_t clock)
+static double clock_seconds(clockid_t clock)
 {
 	struct timespec now;
 	clock_gettime(clock, &now);
@@ -33,7 +33,7 @@ static double seconds(clockid_t clock)
 }
 
 /* All begin at once, released by the last that arrives. They sleep first: a spinning thread of high priority would keep others from arriving. */
-static void assemble(struct team *team, pthread_barrier_t *gate, uint64_t window)
+static void team_assemble(struct team *team, pthread_barrier_t *gate, uint64_t window)
 {
 	const struct sched_param lowest = { .sched_priority = sched_get_priority_min(SCHED_FIFO) };
 	pthread_barrier_wait(gate);
@@ -54,15 +54,15 @@ struct entrance {
 	uint64_t window;
 };
 
-static void *enter(void *argument)
+static void *team_enter(void *argument)
 {
 	struct entrance *entrance = argument;
 	struct member *self = entrance->member;
 	team_pin(self->cpu);
-	assemble(self->team, entrance->gate, entrance->window);
-	double wall = seconds(CLOCK_MONOTONIC), own = seconds(CLOCK_THREAD_CPUTIME_ID);
+	team_assemble(self->team, entrance->gate, entrance->window);
+	double wall = clock_seconds(CLOCK_MONOTONIC), own = clock_seconds(CLOCK_THREAD_CPUTIME_ID);
 	self->team->run(self);
-	own = seconds(CLOCK_THREAD_CPUTIME_ID) - own, wall = seconds(CLOCK_MONOTONIC) - wall;
+	own = clock_seconds(CLOCK_THREAD_CPUTIME_ID) - own, wall = clock_seconds(CLOCK_MONOTONIC) - wall;
 	self->share = own < wall ? own / wall : 1;
 	return 0;
 }
@@ -77,7 +77,7 @@ void team_run(struct team *team, const struct options *options, void (*run)(stru
 	for (unsigned i = 0; i < team->count; i++) {
 		team->member[i] = (struct member){ team, i, options->cpu[i], (char *)states + i * size, 0 };
 		entrance[i] = (struct entrance){ &team->member[i], &gate, options->window };
-		errno = pthread_create(&thread[i], 0, enter, &entrance[i]);
+		errno = pthread_create(&thread[i], 0, team_enter, &entrance[i]);
 		if (errno) {
 			perror("starting a thread");
 			exit(1);
