@@ -107,8 +107,8 @@ void visits_serve(struct cpu *cpu)
 		return;
 	}
 	const bool left = serve_visitors(cpu);
-	const uint64_t end = arch_time();
-	cpu->own.visits_until = end + 2 * (end - begin) + kernel_of(cpu)->visit_turn;
+	const uint64_t end = arch_time(), twice = 2 * (end - begin), slice = kernel_of(cpu)->slice;
+	cpu->own.visits_until = end + (twice < slice ? twice : slice) + kernel_of(cpu)->visit_turn;
 	if (left && idles)
 		cpu_interrupt(cpu, cpu->own.index);
 	else if (left)

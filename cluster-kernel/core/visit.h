@@ -18,8 +18,8 @@
  *
  * Hazard: priority inversion. Visitors' calls are made at interrupt level, whatever the threads' priorities. Each entry
  * makes as many calls as its budget allows (work.h). Then the core's own threads have a turn (`visits_until`): twice as long
- * as the calls took, and kernel->visit_turn, which is more than the entries themselves take. A visitor that comes
- * meanwhile interrupts the core once; the core sets its timer for the end of the turn (`visits_at`). So however many
+ * as the calls took, but no longer than a time slice, since a host may have stolen that time; and kernel->visit_turn, which
+ * is more than the entries themselves take. A visitor that comes meanwhile interrupts the core once; the core sets its timer for the end of the turn (`visits_at`). So however many
  * visitors come, own threads have more than half of their core. A core that idles makes calls at once.
  */
 #pragma once

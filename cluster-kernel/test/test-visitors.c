@@ -210,6 +210,24 @@ static void a_search_is_charged(void)
 	end();
 }
 
+/* A turn of own threads is no longer than a time slice, however long a host has stopped the core among visitors' calls. */
+static void a_turn_has_an_end(void)
+{
+	if (!objects_have_homes())
+		return;
+	begin(3, THREADS);
+	struct thread *victim = make_thread(VICTIM, 255, HOME);
+	EXPECT(running(HOME), victim);
+	all_go_away(1);
+	const struct cpu *home = machine->kernel.cpu[HOME];
+	for (step(HOME); machine->core[HOME].inside; step(HOME))
+		hosted_advance(machine, 10 * machine->kernel.slice);
+	EXPECT(away(), 0);
+	EXPECT(home->own.visits_until > hosted_now(machine) - 20 * machine->kernel.slice, true);
+	EXPECT(home->own.visits_until <= hosted_now(machine) + machine->kernel.slice + machine->kernel.visit_turn, true);
+	end();
+}
+
 static bool goes_back(unsigned i) { return thread[i]->state == THREAD_READY && thread[i]->context.again; }
 
 /* Of those whose calls have been made, so that those run that must make theirs again: these are of lower priority. */
@@ -343,6 +361,7 @@ const struct test tests[] = {
 	{ "calls that go back are made", calls_that_go_back_are_made, 3 | TEST_ONCE },
 	{ "a search for a visitor is charged", a_search_is_charged, 3 | TEST_ONCE },
 	{ "a search for a woken thread is charged", a_search_for_the_woken_is_charged, 3 | TEST_ONCE },
+	{ "a turn has an end", a_turn_has_an_end, 3 | TEST_ONCE },
 	{ "no turn for nobody", no_turn_for_nobody, 3 | TEST_ONCE },
 	{ "deadlines take no turn", deadlines_take_no_turn, 3 | TEST_ONCE },
 	{ 0 },
