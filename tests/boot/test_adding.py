@@ -82,7 +82,7 @@ def test_lock(tree: Path) -> None:
     build = tree / "build"
     run(build, build / "model" / "model-lock-tas", *(word for case in without for word in ("--without", case)))
     run(build, build / "cluster-kernel" / "test" / "test-kernel-concurrency-tas")
-    result = json.loads(python(tree, "-m", "tests.long.mutations.boot", "1", "2", "tas"))
+    result = json.loads(python(tree, "-m", "tests.mistakes.boot", "1", "2", "tas"))
     assert result["failed"] == []
     assert "tas" in python(tree, "-c", "from deploy.deployment.modules import REGIMES; print(*REGIMES)")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from deploy.deployment import modules
-from tests.long.mutations.source import ASSERTIONS, CLOSING, OPENING, lex
+from tests.mistakes.source import ASSERTIONS, CLOSING, OPENING, lex
 from tests.structure import tree
 
 CHECKS = Path("cluster-kernel/core/check")  # where they are defined

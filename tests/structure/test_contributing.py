@@ -12,7 +12,7 @@ import typer
 
 from deploy.base.paths import BUILD, ROOT
 from deploy.cli.main import make_app
-from tests.long.mutations.catalogue import OPTIONAL, REQUIRED
+from tests.mistakes.catalogue import BECOMES, SEEN, UNIT, UNSEEN
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()
 CODE = re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", TEXT, flags=re.DOTALL))
@@ -65,7 +65,7 @@ def test_targets() -> None:
 def test_pages() -> None:
     """every Python module that it runs can be found"""
     modules = {line.split("-m ")[1].split()[0] for line in LINES if "python -m " in line}
-    assert {"pytest", "deploy.tools.documents", "tests.long.mutations"} <= modules
+    assert {"pytest", "deploy.tools.documents", "tests.mistakes"} <= modules
     for module in modules - {"pytest"}:
         path = ROOT / module.replace(".", "/")
         assert (path / "__main__.py").is_file() or path.with_suffix(".py").is_file(), module
@@ -75,7 +75,7 @@ def test_pages() -> None:
 PLACES = [
     ("dispatch_call", "cluster-kernel/core/syscall.c"), ("must_write", "cluster-kernel/core/syscall.c"),
     ("enum skerry_syscall", "cluster-kernel/include/skerry/syscall.h"), ("enum skerry_invocation", "cluster-kernel/include/skerry/syscall.h"),
-    ("kernel_relax", "cluster-kernel/core/lock.h"), ("model_lock_mistakes", "model/meson.build"),
+    ("kernel_relax", "cluster-kernel/core/lock.h"),
     ("PROGRAMS", "deploy/deployment/modules.py"), ("skerry_cc", "tests/programs/meson.build"),
     ("struct process_device", "lib/include/skerry/process.h"), ("calls[]", "cluster-kernel/test/operation.c"),
 ]  # fmt: skip
@@ -87,7 +87,7 @@ def test_names(word: str, path: str) -> None:
     assert word in TEXT and word in (ROOT / path).read_text()
 
 
-def test_mutation_keys() -> None:
-    """the keys of a mutation are those of the list"""
-    (paragraph,) = re.findall(r"## Add a mutation\n\n(.*?)\n\n", TEXT, re.DOTALL)
-    assert set(re.findall(r"`([a-z_]+)`", paragraph)) == REQUIRED | OPTIONAL
+def test_mistake_form() -> None:
+    """the words of an entry are those of the catalogue"""
+    (section,) = re.findall(r"## Add a mistake\n\n(.*?)\n## ", TEXT, re.DOTALL)
+    assert all(word.strip() in section for word in (UNIT, BECOMES, SEEN, UNSEEN))

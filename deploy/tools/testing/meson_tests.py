@@ -61,6 +61,14 @@ def collect(only: str) -> list[MesonTest]:
     return [test for test in tests if only in test.name.lower()]
 
 
+def by_name() -> tuple[dict[str, MesonTest], dict[str, list[str]]]:
+    """All tests by the names that meson.build gives them, and the files that must be built for each."""
+    files = {target["id"]: target["filename"] for target in _introspect("--targets")}
+    entries = _introspect("--tests")
+    return ({entry["name"]: _parse(entry) for entry in entries},
+            {entry["name"]: [file for target in entry["depends"] for file in files[target]] for entry in entries})
+
+
 def targets(tests: Iterable[MesonTest]) -> frozenset[str]:
     """Ninja's, of all that these tests need."""
     files = {target["id"]: target["filename"] for target in _introspect("--targets")}

@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -59,7 +60,10 @@ def test_untried(device: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 command = importlib.import_module("deploy.cli.commands.project.prove")
 CASES = "echo 'ok: one: 12 executions, 3 redundant, 40 states, at most 7 choices in one, 0.0 s'; echo 'ok: two: 30 executions, 0 redundant, 2 states, 0.1 s'"
-PROGRAMS = {"lock, clh": CASES, "ring": f"{CASES}; exit 1", "ring, the explorer finds no order": "exit 0"}
+PROGRAMS = {"lock, clh": CASES, "ring": f"{CASES}; exit 1"}
+FINDS = "ring, the explorer finds no order"
+TRIED = {"name": FINDS, "verdict": "caught", "by": "ring: finds it", "seconds": 1.0}
+PLANTING = "import sys; print(sys.argv[2:3] == ['--list'] and sys.argv[1] in {0!r} and {0!r} or sys.argv[2:3] == ['--jobs'] and {1!r} or '')"
 
 
 @pytest.fixture(autouse=True)
@@ -68,6 +72,7 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(meson_tests, "collect", lambda word: [test for test in tests if word in test.name])
     monkeypatch.setattr(command, "ensure_built", lambda output, needed: None)
     monkeypatch.setattr(command, "LOGS", tmp_path)
+    monkeypatch.setattr(command, "MISTAKES", [sys.executable, "-c", PLANTING.format(FINDS, json.dumps(TRIED))])
 
 
 def proved(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, list[dict[str, object]], str]:
@@ -95,7 +100,7 @@ def test_not_proved(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 def test_chosen(capsys: pytest.CaptureFixture[str]) -> None:
     """the list runs nothing; a word of no proof is refused"""
     status, results, _ = proved(capsys, "--list", "--mistakes")
-    assert status == 0 and results == [{"name": name} for name in PROGRAMS]
+    assert status == 0 and results == [{"name": name} for name in (*PROGRAMS, FINDS)]
     assert proved(capsys, "--only", "no order")[0] == 2, "mistakes are planted only where it is asked for"
     assert proved(capsys, "--only", "xyz")[2] == "skerry: --only xyz: no proof has this in its name"
 

@@ -152,7 +152,7 @@ def test_paper(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 LONG = {
-    "mutations": ("tests.long.mutations.__main__", ROOT / "tests/long/mutations/verdicts.json"),
+    "mistakes": ("tests.mistakes.__main__", ROOT / "tests/mistakes/verdicts.txt"),
     "cluster-restarts": ("tests.long.cluster_restarts", ROOT / "tests/long/cluster_restarts.json"),
     "pages": ("tests.long.pages", verdicts.FILE),
 }

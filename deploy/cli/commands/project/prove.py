@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import json as documents
 import os
 import re
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,7 +22,7 @@ from rich.table import Table
 from deploy.base import host, process
 from deploy.base.errors import Failure
 from deploy.base.file_lock import alone
-from deploy.base.paths import LOGS
+from deploy.base.paths import LOGS, ROOT
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
@@ -28,7 +31,7 @@ from deploy.tools.testing.meson_tests import MesonTest
 from topology.errors import InputError
 
 SUITE = "model: "
-FINDS = ", the explorer finds "
+MISTAKES = [sys.executable, "-m", "tests.mistakes", "--explored"]
 CASE = re.compile(r"^ok: .*: (\d+) executions, (\d+) redundant, (\d+) states", re.MULTILINE)
 _LOOK = 0.05  # seconds between looks at what runs
 
@@ -59,28 +62,31 @@ def prove(only: Only = None, mistakes: Mistakes = False, only_list: List = False
 
     These are proofs within bounds: the sources are those that ship, under the C11 memory model, and each case has few
     threads and steps (docs/kernel-tests.md has them). The exit status is 1 where a case fails; its log shows the execution.
-    `skerry test --only "model:"` is the same with all mistakes, as tests.
+    `skerry test --only "model:"` is the same without mistakes, as tests.
     """
     process.heed_signals()
     output = Output(quiet, json)
     ensure_built(output, needs.NAMES_OF_TESTS)
     word = (only or "").lower()
-    chosen = [test for test in meson_tests.collect(SUITE) if word in test.name.lower() and (mistakes or FINDS not in test.name)]
-    if not chosen:
+    chosen = [test for test in meson_tests.collect(SUITE) if word in test.name.lower()]
+    planted = _planted(word) if mistakes else []
+    if not chosen and not planted:
         raise InputError(f"--only {only}", "no proof has this in its name")
     if only_list:
         for test in chosen:
             output.line(_name(test))
+        for name in planted:
+            output.line(name)
     else:
         ensure_built(output, needs.Needs(meson_tests.targets(chosen)))
-    proofs = [] if only_list else _prove(output, chosen)
+    proofs = [] if only_list else _prove(output, chosen, planted, word)
     if proofs:
         output.table(_table(proofs))
     output.results({
         "skerry": version(),
         "command": "prove",
         "host": {"cpu": host.cpu().model, "cores": host.cpu().cores},
-        "results": [{"name": _name(test)} for test in chosen] if only_list else [proof.to_json() for proof in proofs],
+        "results": [{"name": name} for name in (*map(_name, chosen), *planted)] if only_list else [proof.to_json() for proof in proofs],
     })
     if failed := [f"{proof.name} (log: {proof.log})" for proof in proofs if not proof.passed]:
         raise Failure(f"not proved: {'; '.join(failed)}")
@@ -90,15 +96,42 @@ def _name(test: MesonTest) -> str:
     return test.name.removeprefix(SUITE)
 
 
-def _prove(output: Output, chosen: list[MesonTest]) -> list[Proof]:
-    found: list[Proof] = []
-    with output.progress(f"Exploring {len(chosen)} programs", total=len(chosen)) as update:
-        for proof in _run(chosen, len(os.sched_getaffinity(0))):
-            found.append(proof)
-            update(completed=len(found))
+def _prove(output: Output, chosen: list[MesonTest], planted: list[str], word: str) -> list[Proof]:
+    proofs: list[Proof] = []
+    width, names = len(os.sched_getaffinity(0)), [*map(_name, chosen), *planted]
+    with output.progress(f"Exploring {len(names)} programs", total=len(names)) as update:
+        for proof in chain(_run(chosen, width), _find(word, width) if planted else ()):
+            proofs.append(proof)
+            update(completed=len(proofs))
             if not proof.passed:
                 output.line(f"not proved: {proof.name}")
-    return sorted(found, key=lambda proof: [_name(test) for test in chosen].index(proof.name))
+    return sorted(proofs, key=lambda proof: names.index(proof.name))
+
+
+def _planted(word: str) -> list[str]:
+    """The mistakes that the explorer must find, by name."""
+    done = subprocess.run([*MISTAKES, word, "--list"], cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        raise Failure((done.stderr.strip() or "tests.mistakes: no output").splitlines()[-1])
+    return done.stdout.splitlines()
+
+
+def _find(word: str, width: int) -> Iterator[Proof]:
+    """Plants them, each of which the explorer must find; results as they come."""
+    with subprocess.Popen([*MISTAKES, word, "--jobs", str(width)], cwd=ROOT, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout
+        for line in running.stdout:
+            tried = documents.loads(line)
+            log = _log(tried["name"])
+            log.parent.mkdir(parents=True, exist_ok=True)
+            log.write_text(f"{tried['verdict']} {tried['by']}\n")
+            yield Proof(tried["name"], tried["verdict"] == "caught", tried["seconds"], 0, 0, 0, log)
+    if running.returncode not in (0, 1):  # 1: one was not found
+        raise Failure(f"python -m tests.mistakes ended with status {running.returncode}")
+
+
+def _log(name: str) -> Path:
+    return LOGS / "prove" / (re.sub(r"[^A-Za-z0-9.+-]+", "-", name)[:120] + ".log")
 
 
 def _run(tests: list[MesonTest], width: int, start: Callable[..., subprocess.Popen[bytes]] = process.start) -> Iterator[Proof]:
@@ -110,7 +143,7 @@ def _run(tests: list[MesonTest], width: int, start: Callable[..., subprocess.Pop
         while waiting or running:
             while waiting and len(running) < width:
                 test = waiting.pop(0)
-                log = folder / (re.sub(r"[^A-Za-z0-9.+-]+", "-", _name(test))[:120] + ".log")
+                log = _log(_name(test))
                 one = start(test.command, log)
                 stack.callback(process.stop, one)
                 running.append((test, log, time.monotonic(), one))

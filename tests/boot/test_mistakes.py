@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Planted mistakes: a drawn sample of the catalogue, each of which its test must see."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from deploy.base.paths import ROOT
+
+SECONDS = 60  # of processor time
+
+
+@pytest.mark.limit(1200)
+def test_drawn() -> None:
+    """planted mistakes: each of a drawn sample is seen by the test that is meant to see it"""
+    command = [sys.executable, "-m", "tests.mistakes", "--sample", str(SECONDS)]
+    done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    print(done.stdout)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("caught: ") >= 3

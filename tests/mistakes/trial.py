@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Tries a mistake against the component's tests that are meant to see it, in a mirror of the tree."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+from deploy.base.errors import Failure
+from deploy.tools.testing import meson_tests
+from deploy.tools.testing.meson_tests import MesonTest
+from deploy.tools.testing.result import Result
+from tests.mistakes.catalogue import CatalogueError, Mistake, Placed, Seen, sources
+from tests.mistakes.graph import Graph
+from tests.mistakes.mirror import BuildFailure, Mirror
+from tests.mistakes.verdicts import CAUGHT, SURVIVED, UNFIT, Verdict
+
+SHORTEST = 20.0  # seconds of given time that a test has with a mistake, at least
+SLACK = 8        # times as long as without one
+
+
+class Bench:
+    """A mirror, and the tests that run in it."""
+
+    def __init__(self, folder: Path, graph: Graph, tests: dict[str, MesonTest], targets: dict[str, list[str]]) -> None:
+        self._mirror = Mirror(folder, graph, threading.Event())
+        self._tests, self._targets = tests, targets
+        self._took: dict[tuple[str, ...], float] = {}  # by command: seconds without a mistake
+
+    def knows(self, seen: Seen) -> bool:
+        return seen.test in self._tests
+
+    def attempt(self, mistake: Mistake, seen_by: tuple[Seen, ...]) -> Verdict:
+        """By the first of the tests that fails."""
+        try:
+            placed = mistake.place(sources())
+            for seen in seen_by:
+                if why := self._sees(placed, seen):
+                    return Verdict(placed.digest, CAUGHT, f"{seen.test}: {why}")
+        except (CatalogueError, BuildFailure) as error:
+            return Verdict(placed.digest if isinstance(error, BuildFailure) else mistake.digest, UNFIT, str(error))
+        return Verdict(placed.digest, SURVIVED, "")
+
+    def _sees(self, placed: Placed, seen: Seen) -> str:
+        """How the test tells that there is a mistake; empty: it does not."""
+        own = self._tests[seen.test]
+        test = replace(own, command=seen.command(own.command))
+        try:
+            made = self._mirror.make(placed.texts, self._targets[seen.test])
+            if not made and not any(str(file) in word for file in placed.texts for word in test.command):
+                raise CatalogueError(f"{seen.test}: does not use {', '.join(map(str, placed.texts))}")
+            limit = max(SHORTEST, SLACK * self._sound(own, seen))
+            result = meson_tests.run_one(self._moved(test, limit))
+        finally:
+            self._mirror.restore()
+        if seen.finds is not None:
+            return f"finds '{seen.finds}' in '{seen.words}'" if result.outcome == "passed" else ""
+        return reason(result) if result.outcome == "failed" else ""
+
+    def _moved(self, test: MesonTest, limit: float) -> MesonTest:
+        return replace(test, command=[self._mirror.text(word) for word in test.command], limit=limit,
+                       folder=self._mirror.text(test.folder) if test.folder else str(self._mirror.build))
+
+    def _sound(self, test: MesonTest, seen: Seen) -> float:
+        """How long it takes without a mistake. A failure, where it does not pass then."""
+        command = seen.sound(test.command)
+        if (key := tuple(command)) not in self._took:
+            result = meson_tests.run_one(replace(test, command=command))
+            if result.outcome == "failed":
+                raise Failure(f"{seen}: fails without a mistake: {reason(result)}")
+            self._took[key] = result.seconds
+        return self._took[key]
+
+
+def bench(folder: Path, graph: Graph) -> Bench:
+    tests, targets = meson_tests.by_name()
+    return Bench(folder, graph, tests, {name: sorted(graph.relative(path) for path in paths) for name, paths in targets.items()})
+
+
+def reason(result: Result) -> str:
+    """The line of its output that tells why it failed."""
+    lines = [line.strip() for line in result.detail.splitlines() if line.strip() and "WARNING" not in line]
+    telling = [line for line in lines if "ERROR" in line or "runtime error" in line] or lines
+    return telling[0] if telling else "failed"
