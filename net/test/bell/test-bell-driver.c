@@ -165,7 +165,7 @@ static void sleep_of_driver(void)
 	signals = 0;
 }
 
-#include DRIVER_LOOP
+#include "driver/main.c"
 
 void program_say(const char *text, uint64_t number) { fprintf(stderr, "%s %lu\n", text, number); }
 

@@ -4,7 +4,7 @@
  * beside them is read (AddressSanitizer) or written. COPY_HEADER: ../../copy.h, or one with a mistake in it.
  */
 #include <stdlib.h>
-#include COPY_HEADER
+#include "../../copy.h"
 #include "../test.h"
 
 enum { MOST = 700 };
