@@ -6,7 +6,7 @@
 #include "explore.h"
 #define STAT_PAUSE() explore_relax()
 #include <skerry/stat_read.h>
-#include IDLE_HEADER
+#include "idle.h"
 
 enum { READS = 2 };
 

@@ -6,7 +6,7 @@
 
 /* arch-x86_64/arch_switch.h makes it inline; the hosted port's fast path calls it. */
 #define arch_switch x86_switch
-#include X86_SWITCH_HEADER
+#include "x86-arch_switch.h"
 #undef arch_switch
 
 void arch_switch(struct cpu *cpu, struct thread *from, struct thread *to, struct vspace *vspace);

@@ -8,7 +8,7 @@
 #include <setjmp.h>
 #include <string.h>
 #include "explore.h"
-#include CONTROL_HEADER
+#include <skerry/cluster_control.h>
 
 enum { LOST_LIFE = 7, WORST = 12 };
 

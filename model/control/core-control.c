@@ -10,7 +10,7 @@
 #include <setjmp.h>
 #include <string.h>
 #include "explore.h"
-#include CONTROL_HEADER
+#include <skerry/core_control.h>
 
 enum { A = 1, B = 2, CLAIMER = 3, LIFE = 7 };
 

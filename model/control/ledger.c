@@ -8,7 +8,7 @@
 #include <setjmp.h>
 #include <string.h>
 #include "explore.h"
-#include LEDGER_READ_HEADER
+#include <skerry/ledger_read.h>
 
 enum { LOOKS = 2, CORE = 1, CORES = 2, STORES = LEDGER_TEXT_WORDS + 3, AFTER = STORES + 1 };
 enum { SILENT, SPOKE };

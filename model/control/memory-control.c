@@ -10,7 +10,7 @@
 #include <string.h>
 #include "explore.h"
 #include <skerry/ledger.h>
-#include CONTROL_HEADER
+#include <skerry/memory_control.h>
 
 enum { A = 1, B = 2, C = 3, PIECES = 2, ORDER = 5 };
 

@@ -5,8 +5,8 @@
  */
 #include <stdatomic.h>
 #include "explore.h"
-#include EPOCH_HEADER
-#include DYNAMIC_HEADER
+#include "epoch.h"
+#include "dynamic_lock.h"
 
 enum { CORES = 3 };
 

@@ -15,4 +15,4 @@
 #define channel_lose          JOIN(channel_lose, INSTANCE)
 #define channel_peer_life     JOIN(channel_peer_life, INSTANCE)
 
-#include CHANNEL_C
+#include "manager-channel.h"

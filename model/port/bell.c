@@ -5,11 +5,7 @@
  */
 #include <stdatomic.h>
 #include "explore.h"
-#ifdef BELL_HEADER
-#include BELL_HEADER
-#else
 #include <skerry/bell.h>
-#endif
 #include <skerry/ring.h>
 
 enum { SLOTS = 4, PRODUCERS = 2 };

@@ -20,7 +20,7 @@ static void die_here(void);
 #define atomic_store_explicit(object, value, order) (die_here(), __atomic_store_n(object, value, order))
 #define atomic_fetch_or_explicit(object, value, order) (die_here(), __atomic_fetch_or(object, value, order))
 #define atomic_exchange_explicit(object, value, order) (die_here(), __atomic_exchange_n(object, value, order))
-#include PORT_END_H
+#include "port_end.h"
 
 enum { ENDS = 2, FIRST_LIFE = 2, LENGTH = 64 };
 

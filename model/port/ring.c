@@ -6,11 +6,7 @@
  */
 #include <stdatomic.h>
 #include "explore.h"
-#ifdef RING_HEADER
-#include RING_HEADER
-#else
 #include <skerry/ring.h>
-#endif
 
 enum { SLOTS_MAX = 4, LEGS = 2 };
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 from deploy.base.paths import ROOT
 from deploy.tools.testing import meson_tests
 from tests.mistakes.catalogue import load, problems
@@ -33,3 +35,10 @@ def test_tests() -> None:
     tests = {line.split("\t")[2] for line in FILE.read_text().splitlines()[1:]} - {""}
     assert tests <= known, f"try these again with --fresh: {tests - known}"
     assert not [m.key for m in every if not m.tests and not m.unseen and Verdicts(every).of(m)]
+
+
+def test_not_in_meson() -> None:
+    """no meson.build plants a mistake: that is a matter of the catalogue"""
+    loops = [str(path) for path in ROOT.rglob("meson.build") if "build" not in path.relative_to(ROOT).parts
+             and re.search(r"^\s*foreach mistake", path.read_text(), re.MULTILINE)]
+    assert not loops
