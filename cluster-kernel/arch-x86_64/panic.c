@@ -42,15 +42,16 @@ static bool is_kernel_address(uint64_t address) { return address >= KERNEL_IMAGE
 
 static void print_backtrace(uint64_t rip, uint64_t rbp)
 {
-	print("  backtrace: %p", rip);
+	struct print_line line;
+	print_begin(&line, "  backtrace: %p", rip);
 	for (unsigned i = 0; i < BACKTRACE_DEPTH && is_kernel_address(rbp) && rbp % 8 == 0; i++) {
 		const uint64_t *frame = (const uint64_t *)rbp;
-		print_more(" %p", frame[1]);
+		print_more(&line, " %p", frame[1]);
 		if (frame[0] <= rbp)
 			break;
 		rbp = frame[0];
 	}
-	print_more("\n");
+	print_end(&line);
 }
 
 static void report_trace(const struct trace *trace)
@@ -58,7 +59,7 @@ static void report_trace(const struct trace *trace)
 	uint64_t first = trace->count > TRACE_EVENTS ? trace->count - TRACE_EVENTS : 0;
 	for (uint64_t i = first; i < trace->count; i++) {
 		const struct trace_event *event = &trace->event[i % TRACE_EVENTS];
-		print("    %p %s %u %p\n", event->time, trace_name(event->kind), event->number, event->argument);
+		print("    %p %s %u %p", event->time, trace_name(event->kind), event->number, event->argument);
 	}
 }
 
@@ -70,7 +71,7 @@ static void report_cores(const struct kernel *kernel)
 		const struct cpu *cpu = kernel->cpu[i];
 		const struct thread *thread = cpu->shared.current;
 		bool idle = thread == &cpu->shared.idle;
-		print("  core %u: %s thread %p rip %p pending %u request %u\n", i, idle ? "idle" : "runs", (uint64_t)thread,
+		print("  core %u: %s thread %p rip %p pending %u request %u", i, idle ? "idle" : "runs", (uint64_t)thread,
 		      idle ? 0ull : thread->context.rip, cpu->own.pending, (unsigned)cpu->shared.request);
 		report_trace(&cpu->own.trace);
 	}
@@ -102,8 +103,8 @@ static void panic_begin(enum ledger_reason kind, const char *reason)
 	for (unsigned i = 0; kernel && i < kernel->cpu_count; i++)
 		if (i != local->index && kernel_has_core(kernel, i))
 			nmi_send(i, kernel->boot->apic[i], NMI_PARK);
-	print("\n"); /* another writer's line may have begun */
-	print("kernel panic: cluster %u core %u: %s\n", panic_cluster, local->index, reason);
+	print(""); /* for human readers: another writer's line may have begun */
+	print("kernel panic: cluster %u core %u: %s", panic_cluster, local->index, reason);
 	report_cores(kernel);
 }
 
@@ -126,12 +127,12 @@ _Noreturn void arch_panic(const char *reason)
 static _Noreturn void panic_report(const struct context *f, enum ledger_reason kind, const char *reason)
 {
 	panic_begin(kind, reason);
-	print("  vector %u error %p cr2 %p\n", (unsigned)f->vector, f->error, read_cr2());
-	print("  rip %p rsp %p rflags %p\n", f->rip, f->rsp, f->rflags);
-	print("  rax %p rbx %p rcx %p rdx %p\n", f->rax, f->rbx, f->rcx, f->rdx);
-	print("  rsi %p rdi %p rbp %p r8  %p\n", f->rsi, f->rdi, f->rbp, f->r8);
-	print("  r9  %p r10 %p r11 %p r12 %p\n", f->r9, f->r10, f->r11, f->r12);
-	print("  r13 %p r14 %p r15 %p cr3 %p\n", f->r13, f->r14, f->r15, read_cr3());
+	print("  vector %u error %p cr2 %p", (unsigned)f->vector, f->error, read_cr2());
+	print("  rip %p rsp %p rflags %p", f->rip, f->rsp, f->rflags);
+	print("  rax %p rbx %p rcx %p rdx %p", f->rax, f->rbx, f->rcx, f->rdx);
+	print("  rsi %p rdi %p rbp %p r8  %p", f->rsi, f->rdi, f->rbp, f->r8);
+	print("  r9  %p r10 %p r11 %p r12 %p", f->r9, f->r10, f->r11, f->r12);
+	print("  r13 %p r14 %p r15 %p cr3 %p", f->r13, f->r14, f->r15, read_cr3());
 	print_backtrace(f->rip, f->rbp);
 	panic_end();
 }

@@ -118,7 +118,7 @@ static void build_kernel(const struct boot_info *info)
 		io_apic_init(info);
 	boot_root_task(&kernel);
 	await_turn(info);
-	print("cluster %u: kernel %s, Skerry " SKERRY_VERSION ", %u cores, %u MHz\n", info->cluster, info->kernel_name,
+	print("cluster %u: kernel %s, Skerry " SKERRY_VERSION ", %u cores, %u MHz", info->cluster, info->kernel_name,
 	      count_cores(info), (unsigned)(info->tsc_hz / 1000000));
 	atomic_store_explicit(&kernel_built, 1, memory_order_release);
 }

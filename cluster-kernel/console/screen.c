@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "screen.h"
-#include <skerry/console.h>
+#include <stdbool.h>
 
 enum { LARGE_WIDTH = 1000, CELL_GREY = 0x07, TAB = 8, INK = 0xc0 };
 
@@ -86,7 +86,8 @@ static void new_line(struct screen *s)
 
 void screen_put(struct screen *s, char c)
 {
-	if (s->rows == 0 || c == '\r' || c == CONSOLE_MANAGER || c == CONSOLE_KERNEL)
+	const bool for_readers = (unsigned char)c < FONT_FIRST && c != '\n' && c != '\t'; /* marks and seals (skerry/console.h) */
+	if (s->rows == 0 || for_readers)
 		return;
 	if (c == '\n') {
 		new_line(s);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <skerry/seal.h>
 #include "screen.h"
 #include "uart.h"
 
@@ -91,8 +92,8 @@ static void text(void)
 	struct screen s = screen_at(&is, memory);
 
 	screen_clear(&s);
-	print(&s, "\001one\n\002two"); /* the marks of their writers are for readers of the serial port */
-	CHECK(memory[20 * 160] == 'o' && memory[21 * 160 + 4] == 'o' && memory[21 * 160 + 6] == ' ');
+	print(&s, "\001one" SEAL_LETTERS "\n\002two"); /* marks and seals are for readers of the serial port */
+	CHECK(memory[20 * 160] == 'o' && memory[20 * 160 + 6] == ' ' && memory[21 * 160 + 4] == 'o' && memory[21 * 160 + 6] == ' ');
 	for (int i = 0; i < CHARACTERS; i++)
 		screen_put(&s, (char)i);
 	CHECK(memory[19 * 160 + 158] == 0);

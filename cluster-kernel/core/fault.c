@@ -33,7 +33,7 @@ static void report_missed(struct kernel *kernel)
 {
 	assert_exclusive();
 	if (kernel->reports_missed)
-		print("kernel: %u more threads without fault handler stopped\n", kernel->reports_missed);
+		print("kernel: %u more threads without fault handler stopped", kernel->reports_missed);
 	kernel->reports_missed = 0;
 }
 
@@ -56,7 +56,7 @@ static void fault_report(struct cpu *cpu, unsigned fault, const uint64_t *words)
 		return;
 	}
 	report_missed(kernel_of(cpu));
-	print("kernel: thread without fault handler stopped: fault %u rip %p sp %p %p %p\n", fault, words[0], words[1],
+	print("kernel: thread without fault handler stopped: fault %u rip %p sp %p %p %p", fault, words[0], words[1],
 	      words[2], words[3]);
 }
 

@@ -6,13 +6,20 @@
 #include "arch.h"
 #include "assert.h"
 
-static void put_string(const char *s)
+static void put(struct print_line *line, char c)
 {
-	while (*s)
-		arch_console_put(*s++);
+	kernel_assert(c != '\n');
+	arch_console_put(c);
+	seal_add(&line->seal, c);
 }
 
-static void put_number(uint64_t value, unsigned base, unsigned digits)
+static void put_string(struct print_line *line, const char *s)
+{
+	while (*s)
+		put(line, *s++);
+}
+
+static void put_number(struct print_line *line, uint64_t value, unsigned base, unsigned digits)
 {
 	kernel_assert(base >= 10 && digits <= 20);
 	char text[20];
@@ -21,41 +28,66 @@ static void put_number(uint64_t value, unsigned base, unsigned digits)
 		text[n++] = "0123456789abcdef"[value % base];
 	while ((value /= base) || n < digits);
 	while (n)
-		arch_console_put(text[--n]);
+		put(line, text[--n]);
 }
 
-static void put_all(const char *format, va_list list)
+static void put_all(struct print_line *line, const char *format, va_list list)
 {
 	for (; *format; format++) {
 		if (*format != '%') {
-			arch_console_put(*format);
+			put(line, *format);
 			continue;
 		}
 		switch (*++format) {
-		case 's': put_string(va_arg(list, const char *)); break;
-		case 'u': put_number(va_arg(list, unsigned), 10, 1); break;
+		case 's': put_string(line, va_arg(list, const char *)); break;
+		case 'u': put_number(line, va_arg(list, unsigned), 10, 1); break;
 		case 'p':
-			put_string("0x");
-			put_number(va_arg(list, uint64_t), 16, 16);
+			put_string(line, "0x");
+			put_number(line, va_arg(list, uint64_t), 16, 16);
 			break;
-		default: arch_console_put(*format); break;
+		default: put(line, *format); break;
 		}
 	}
 }
 
-void print(const char *format, ...)
+static void begin(struct print_line *line, const char *format, va_list list)
+{
+	arch_console_put(CONSOLE_KERNEL);
+	seal_begin(&line->seal, CONSOLE_KERNEL);
+	put_all(line, format, list);
+}
+
+void print_begin(struct print_line *line, const char *format, ...)
 {
 	va_list list;
 	va_start(list, format);
-	arch_console_put(CONSOLE_KERNEL);
-	put_all(format, list);
+	begin(line, format, list);
 	va_end(list);
 }
 
-void print_more(const char *format, ...)
+void print_more(struct print_line *line, const char *format, ...)
 {
 	va_list list;
 	va_start(list, format);
-	put_all(format, list);
+	put_all(line, format, list);
 	va_end(list);
+}
+
+void print_end(struct print_line *line)
+{
+	char letters[SEAL_SIZE];
+	seal_end(&line->seal, letters);
+	for (unsigned i = 0; i < SEAL_SIZE; i++)
+		arch_console_put(letters[i]);
+	arch_console_put('\n');
+}
+
+void print(const char *format, ...)
+{
+	struct print_line line;
+	va_list list;
+	va_start(list, format);
+	begin(&line, format, list);
+	va_end(list);
+	print_end(&line);
 }

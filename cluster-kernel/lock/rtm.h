@@ -63,7 +63,7 @@ static inline void lock_kernel_init(struct kernel *kernel)
 	const char *reason = arch_no_transactions();
 	clh_lock_init(&lock_of(kernel)->queue);
 	if (reason)
-		print("cluster %u: kernel rtm runs as clh: %s\n", kernel_cluster(kernel), reason);
+		print("cluster %u: kernel rtm runs as clh: %s", kernel_cluster(kernel), reason);
 	else
 		lock_of(kernel)->retry_budget = (struct rtm_retry_budget){ RTM_ATTEMPTS /* the build's option */, RTM_TURNS };
 }

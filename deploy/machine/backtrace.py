@@ -27,9 +27,8 @@ def explain(console: str, kernels: Mapping[int, Path]) -> list[str]:
     """Every panic of a kernel in the console's text with its backtrace in words. `kernels`: the image of each cluster."""
     told = []
     cluster: int | None = None
-    kernel_lines = lines_by(By.KERNEL, console)
-    for before, line in zip(kernel_lines, kernel_lines[1:]):
-        if not before and (panic := _PANIC.match(line)):  # a kernel begins a report with an empty line
+    for line in lines_by(By.KERNEL, console):
+        if panic := _PANIC.match(line):
             cluster = int(panic[1])
             told.append(f"kernel panic in cluster {cluster}, core {panic[2]}: {panic[3].strip()}")
         elif (trace := _BACKTRACE.match(line)) and cluster is not None and cluster in kernels:

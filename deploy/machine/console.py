@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from deploy.deployment.planner import Plan
-from deploy.machine.console_lines import MARKS, By, ConsoleLines, Line
+from deploy.machine.console_lines import MARKS, SEAL_LETTERS, By, ConsoleLines, Line
 from deploy.machine.crashes import plain
 
 _LINE = re.compile(r"\[([^\]\s]{1,31})\] (.*)")
-CONTROL = re.compile(rf"\x1b\[[0-?]*[ -/]*[@-~]|[{MARKS}]")  # ECMA-48, 5.4; and what marks lines for readers
+CONTROL = re.compile(rf"\x1b\[[0-?]*[ -/]*[@-~]|[{MARKS}{SEAL_LETTERS}]")  # ECMA-48, 5.4; marks and seals of lines
 _BEGUN = re.compile(r"\x1b(\[[0-?]*[ -/]*)?\Z")
 _LONGEST = 32  # a control sequence that is longer is none
 

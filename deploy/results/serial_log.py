@@ -23,6 +23,7 @@ from topology.maps.reader import read_blob
 
 NOTES = "plan.json"  # lies on each image
 _EVENT = re.compile(r'\{"event":.*')
+_UNSEALED = "what captured it removes control characters, or it is cut short, or two wrote at the same time"
 _HYPERVISORS = {"TCGTCGTCGTCG": "TCG", "KVMKVMKVM": "KVM", "Microsoft Hv": "Hyper-V", "VMwareVMware": "VMware", "XenVMMXenVMM": "Xen"}  # by CPUID
 
 
@@ -70,11 +71,11 @@ def read_events(path: Path) -> EventStream:
         line, number = each.text.strip("\r\0 "), each.number
         if each.by != By.MANAGER:
             if line.startswith('{"event":'):  # programs cannot: their lines begin with their names
-                raise InputError(f"{path}:{number}", "a report lacks its mark, a byte 1: what captured it removes control characters")
+                raise InputError(f"{path}:{number}", f"a report has no valid seal: {_UNSEALED}")
+            if _EVENT.search(line) and not line.startswith("["):  # as managers' other lines do
+                raise InputError(f"{path}:{number}", "a report begins in the middle of a line: two wrote at the same time")
             continue
         if not line.startswith('{"event":'):
-            if _EVENT.search(line) and not line.startswith("["):  # as managers' other lines do
-                raise InputError(f"{path}:{number}", "a report begins in the middle of a line: two managers wrote at the same time")
             continue
         try:
             data = foreign.json(line, str(path))

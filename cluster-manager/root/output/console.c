@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdarg.h>
 #include <string.h>
-#include <skerry/console.h>
 #include <skerry/format.h>
 #include <skerry/require.h>
 #include "console.h"
 #include "map.h"
 #include "message.h"
 #include "output.h"
+#include "own-line.h"
 #include "root.h"
 
 enum { ESCAPE = 0x1b };
@@ -47,15 +47,19 @@ static void put_printable(struct text *t, const char *line, size_t length)
 
 void console_line(uint32_t cluster, uint32_t application, const char *line, size_t length)
 {
-	char buffer[CONSOLE_LINE_MAX + PROCESS_NAME + 16];
-	struct text t = { .data = buffer, .size = sizeof(buffer) - 1 };
-	if (application < map->application_count)
-		text_format(&t, "[%s] ", map->application[application].name);
+	char buffer[CONSOLE_LINE_MAX + PROCESS_NAME + 16 + OWN_LINE_END];
+	const bool is_own = application >= map->application_count;
+	struct text t = is_own ? own_line_begin(buffer, sizeof(buffer)) : (struct text){ .data = buffer, .size = sizeof(buffer) - 1 };
+	if (is_own)
+		text_format(&t, "[manager %u] ", cluster);
 	else
-		text_format(&t, "%c[manager %u] ", CONSOLE_MANAGER, cluster);
+		text_format(&t, "[%s] ", map->application[application].name);
 	put_printable(&t, line, length);
-	require(t.length < sizeof(buffer));
-	buffer[t.length++] = '\n';
+	require(t.length + (is_own ? OWN_LINE_END : 1) <= sizeof(buffer));
+	if (is_own)
+		own_line_end(&t);
+	else
+		buffer[t.length++] = '\n';
 	output_put(OUTPUT_CONSOLE, buffer, t.length);
 }
 

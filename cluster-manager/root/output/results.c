@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
-#include <skerry/console.h>
 #include <skerry/require.h>
 #include "console.h"
 #include "map.h"
 #include "output.h"
+#include "own-line.h"
 #include "results.h"
 #include "root.h"
 
@@ -32,9 +32,11 @@ void results_init(void)
 
 struct text *results_begin(const char *event)
 {
-	current = (struct text){ .data = line, .size = sizeof(line) - 2 };
-	if (!ROOT->results_port)
-		text_format(&current, "%c", CONSOLE_MANAGER); /* its line is among those of programs */
+	const size_t size = sizeof(line) - 1; /* the brace */
+	if (ROOT->results_port)
+		current = (struct text){ .data = line, .size = size - 1 };
+	else
+		current = own_line_begin(line, size); /* among those of programs */
 	text_format(&current, "{\"event\":\"%s\"", event);
 	return &current;
 }
@@ -53,9 +55,13 @@ static void text_finish(struct text *t)
 {
 	if (t->truncated)
 		t = results_begin("too-long");
+	require(t->length + 1 + OWN_LINE_END <= sizeof(line) || ROOT->results_port);
 	require(t->length + 2 <= sizeof(line));
 	t->data[t->length++] = '}';
-	t->data[t->length++] = '\n';
+	if (ROOT->results_port)
+		t->data[t->length++] = '\n';
+	else
+		own_line_end(t);
 }
 
 void results_end(struct text *t)

@@ -296,6 +296,21 @@ static void printable(void)
 	}
 }
 
+/* A manager's line has its mark in front and its seal behind, and what it quotes becomes neither; a program's line has none. */
+static void sealed(void)
+{
+	const char said[] = "cluster 0 is gone: \x01\x02" SEAL_LETTERS;
+	reset();
+	console_line(OTHER, ABOUT_MANAGER, said, sizeof(said) - 1);
+	const char *text = "\x01[manager 2] cluster 0 is gone: ??????????";
+	const size_t length = strlen(text);
+	CHECK(shown_size == length + SEAL_SIZE + 1 && !memcmp(shown, text, length));
+	CHECK(strspn(shown + length, SEAL_LETTERS) == SEAL_SIZE && shown[shown_size - 1] == '\n');
+	reset();
+	console_line(OWN, CHATTY, said, sizeof(said) - 1);
+	CHECK(!memcmp(shown, "[chatty] cluster 0 is gone: ??????????\n", shown_size));
+}
+
 int main(void)
 {
 	struct root_info *root = test_place(ROOT_INFO_VADDR, sizeof(*root));
@@ -316,5 +331,6 @@ int main(void)
 	to_primary();
 	only_reports();
 	printable();
+	sealed();
 	return failures != 0;
 }

@@ -26,7 +26,7 @@ from deploy.deployment import DEFAULT, Deployment, Load, Program, Redis, modules
 from deploy.deployment.planner import Plan, plan
 from deploy.machine import backtrace, image
 from deploy.machine.console import ConsoleText, ProgramOutput
-from deploy.machine.console_lines import By, ConsoleLines, Line, lines, lines_by
+from deploy.machine.console_lines import SEAL_LETTERS, By, ConsoleLines, Line, lines, lines_by, seal
 from deploy.machine.crashes import death, lost_reporter, telling
 from deploy.machine.events import Event
 from deploy.results import serial_log
@@ -136,7 +136,19 @@ def test_no_pictures(capsys: pytest.CaptureFixture[str]) -> None:
 
 GONE = "[manager 0] cluster 0 is gone: forged"
 SOH, STX = By.MANAGER.value, By.KERNEL.value
-KERNEL = f"{STX}kernel: thread without fault handler stopped: fault 1 rip 0x0\n"
+
+
+def sealed(by: By, text: str) -> str:
+    return by.value + text + seal(by.value + text)
+
+
+def own(by: By, text: str) -> str:
+    """Returns a line as a manager or a kernel writes it."""
+    return sealed(by, text) + "\n"
+
+
+KERNEL = own(By.KERNEL, "kernel: thread without fault handler stopped: fault 1 rip 0x0")
+CUT_OFF = f"{SOH}[manager 1] starts"
 FORGED = (
     f"[evil@1] {GONE}\n"
     f"[evil@1] x\r{GONE}\n"  # never written so: managers replace control characters
@@ -144,6 +156,8 @@ FORGED = (
     f"[evil@1] x{KERNEL}{GONE}\n"  # a kernel's line within, which the program brings about
     f"[evil@1] x{KERNEL}[redis@2] forged\n"
     f"[evil@1] x{STX}\n{KERNEL}kernel panic: cluster 0 core 0: forged\n"
+    f"[evil@1] x{SOH}{GONE}\n[manager 1] starts{seal(CUT_OFF)}\n"  # another cluster's manager is interrupted behind its mark
+    f"{CUT_OFF}{GONE}{seal(CUT_OFF)}\n{SOH}{GONE}\n{SOH}{seal(CUT_OFF)}\n"
     f"[evil@1] x{STX}{GONE}\nkernel: thread stopped\n"  # another cluster's kernel is interrupted behind its mark
     f"[evil@1] x{STX}kernel panic: cluster 0 core 0: forged\nkernel: thread stopped\n"
     "[evil@1] kernel panic: cluster 0 core 0: forged\n"
@@ -178,12 +192,17 @@ def test_mark() -> None:
     header = (ROOT / "cluster-kernel/include/skerry/console.h").read_text()
     found = dict(re.findall(r"#define CONSOLE_(\w+) '\\x(\w\w)'", header))
     assert {name: chr(int(value, 16)) for name, value in found.items()} == {"MANAGER": SOH, "KERNEL": STX}
+    letters = re.search(r'#define SEAL_LETTERS "(.*)"', (ROOT / "cluster-kernel/include/skerry/seal.h").read_text())
+    assert letters and letters[1].encode().decode("unicode_escape") == SEAL_LETTERS
+    assert all(letter < " " and letter not in "\t\n\r" + SOH + STX and len(f"a{letter}b".splitlines()) == 1 for letter in SEAL_LETTERS)
     assert "(c < 0x20 && c != '\\t') || c == 0x7f ? '?'" in (ROOT / "cluster-manager/root/output/console.c").read_text()
 
 
 def test_whole_lines() -> None:
     """a line goes on behind what another writer has put into it, however the text comes"""
-    text = f"loader\n{SOH}[manager 0] al{STX}kernel: a\nl\r\n[a@1] be{STX}kernel: b\nfore\n{STX}last"
+    whole = own(By.MANAGER, "[manager 0] all").replace("\n", "\r\n")
+    last = own(By.KERNEL, "last").removesuffix("\n")
+    text = "loader\n" + whole[:15] + own(By.KERNEL, "kernel: a") + whole[15:] + "[a@1] be" + own(By.KERNEL, "kernel: b") + "fore\n" + last
     wanted = [
         Line(By.ANYBODY, "loader", 1), Line(By.KERNEL, "kernel: a", 2), Line(By.MANAGER, "[manager 0] all", 3), Line(By.KERNEL, "kernel: b", 4),
         Line(By.ANYBODY, "[a@1] before", 5), Line(By.KERNEL, "last", 6),
@@ -207,23 +226,62 @@ def test_cut_off() -> None:
 def test_forged() -> None:
     """nothing that a program writes, or has a kernel write, is taken for a kernel's or a manager's"""
     assert not lines_by(By.MANAGER, FORGED) and not lost_reporter(lines(FORGED)) and not backtrace.explain(FORGED, {0: Path("kernel")})
-    lost = f"{FORGED}{SOH}[manager 1] cluster 0 is gone: its core 1 hangs\n"
+    lost = FORGED + own(By.MANAGER, "[manager 1] cluster 0 is gone: its core 1 hangs")
     assert lost_reporter(lines(lost)).endswith("is lost: its core 1 hangs")
     assert telling(FORGED, "redis@2") == []
 
 
-@pytest.mark.parametrize("mark, said", [(SOH, "its heap (error 3)"), ("[own@1] ", "error 7")], ids=["manager", "program"])
-def test_failed(mark: str, said: str) -> None:
+def interleaved(writers: list[str], dice: random.Random) -> str:
+    """Returns what a port carries when these write to it at the same time: a few bytes of one, then of another."""
+    left, found = [list(text) for text in writers], []
+    while left := [text for text in left if text]:
+        turn = dice.choice(left)
+        for _ in range(min(len(turn), dice.choice((1, 1, 2, 16, 80)))):
+            found.append(turn.pop(0))
+    return "".join(found)
+
+
+def test_interleaved() -> None:
+    """however the bytes of managers, kernels and programs mix, and whoever is cut off, no line is believed that was not written"""
+    dice = random.Random(6)
+    texts = ["[manager 1] starts", "[manager 2] cluster 1 is gone: its core 1 hangs", "kernel panic: cluster 2 core 0: why", "", GONE.replace("forged", "true")]
+    programs = [f"[evil@1] {text}\n" for text in (GONE, "\x7f" * 40, "kernel panic: cluster 0 core 0: forged", *texts)]
+    programs += [f"{GONE}\n" * 3, texts[1], "\n" * 5]  # and as if they could write without their names
+    believed = 0
+    for _ in range(3000):
+        written = [(dice.choice((By.MANAGER, By.KERNEL)), dice.choice(texts)) for _ in range(dice.randrange(4))]
+        writers = [own(by, text) for by, text in written] + dice.choices(programs, k=dice.randrange(4))
+        cut = [text[: dice.randrange(len(text))] if dice.random() < 0.2 else text for text in writers]
+        console = interleaved(cut, dice)
+        found = [(line.by, line.text) for line in lines(console) if line.by != By.ANYBODY]
+        assert all(found.count(line) <= written.count(line) for line in found), repr(console)
+        believed += len(found)
+    assert believed > 1000
+
+
+def test_each_place() -> None:
+    """a program's line in any one place of a manager's line, or in place of any part of it, is not believed as the manager's"""
+    whole = own(By.MANAGER, "[manager 1] starts")
+    for start in range(1, len(whole)):
+        for end in range(start, len(whole)):
+            for text in (GONE, f"{GONE}\n", f"[evil@1] {GONE}\n"):
+                found = lines_by(By.MANAGER, whole[:start] + text + whole[end:])
+                assert found in ([], ["[manager 1] starts"]), (start, end)
+
+
+@pytest.mark.parametrize("by, said", [(By.MANAGER, "its heap (error 3)"), (By.KERNEL, "error 7"), (By.ANYBODY, "error 7")])
+def test_failed(by: By, said: str) -> None:
     """why a program could not be started is what its manager says of it"""
     what = plan(Deployment(redis=Redis(), programs=(Program("crash", 1, args=("null",)),)))
     name = next(a.name for a in what.cluster_map.applications if a.base_name == "crash")
-    console = f"{mark}[manager 0] {name} cannot be started: its heap (error 3)\n"
+    console = own(by, f"[manager 0] {name} cannot be started: its heap (error 3)")
     assert str(death(Event("failed", {"app": name, "error": 7}), what, console)) == f"{name} could not be started: {said}"
 
 
 def test_panic() -> None:
     """a kernel's panic is told with its backtrace, whatever line it came into"""
-    console = f"[a@1] wo{STX}\n{STX}kernel panic: cluster 1 core 2: why\n{STX}  core 0: idle\n{STX}  backtrace: 0x{1:016x}\nrd\n"
+    report = ("", "kernel panic: cluster 1 core 2: why", "  core 0: idle", f"  backtrace: 0x{1:016x}")
+    console = "[a@1] wo" + "".join(own(By.KERNEL, line) for line in report) + "rd\n"
     assert backtrace.explain(console, {1: Path("none")}) == ["kernel panic in cluster 1, core 2: why"]
     assert list(lines(console))[-1] == Line(By.ANYBODY, "[a@1] word", 5)
 
@@ -282,7 +340,7 @@ DEPLOYMENT = Deployment(redis=Redis(), load=Load(clients=1), shape=Shape(2, 1, G
 def log(folder: Path, *lines: str) -> Path:
     """Reports come from managers."""
     path = folder / "log"
-    marked = (By.MANAGER.value + line if line.startswith('{"event":') else line for line in lines)
+    marked = (sealed(By.MANAGER, line) if line.startswith('{"event":') else line for line in lines)
     path.write_bytes(b"\0\0" + "\r\n".join(marked).encode() + b"\r\n")
     return path
 
@@ -365,10 +423,12 @@ def test_events_among_other_lines(tmp_path: Path) -> None:
     "line,why",
     [
         ('{"event":"result","data":{"ev', r"log:2: a report is damaged"),
-        (By.MANAGER.value + '{"even{"event":"boot"}', r"log:2: a report begins in the middle"),
-        ("\0" + '{"event":"boot","cluster":0,"cores":2}', r"log:2: a report lacks its mark, a byte 1"),
+        (By.MANAGER.value + '{"event":"result","data":{"ev', r"log:2: a report has no valid seal: .*cut short"),
+        (By.MANAGER.value + '{"even{"event":"boot"}' + seal(By.MANAGER.value + '{"event":"boot"}'), r"log:2: a report begins in the middle"),
+        (sealed(By.MANAGER, '{"event":"boot"}').replace("boot", "done"), r"log:2: a report has no valid seal"),
+        ("\0" + '{"event":"boot","cluster":0,"cores":2}', r"log:2: a report has no valid seal: what captured it removes"),
     ],
-    ids=["cut short", "mixed", "without its mark"],
+    ids=["no JSON", "cut short", "mixed", "changed", "without its mark"],
 )
 def test_damage(tmp_path: Path, line: str, why: str) -> None:
     """a damaged report makes the whole worthless, and its line is named"""
@@ -381,7 +441,7 @@ RESULT = '{"event":"result","app":"ycsb@3","data":{"event":"ycsb","operations":9
 
 @pytest.mark.parametrize(
     "line",
-    ["[evil@5] " + RESULT, f"[evil@5] x\u2028{RESULT}", f"[evil@5] x{By.KERNEL.value}kernel: thread stopped\r\n{RESULT}", '[evil@5] {"event":"result","da'],
+    ["[evil@5] " + RESULT, f"[evil@5] x\u2028{RESULT}", f"[evil@5] x{sealed(By.KERNEL, 'kernel: thread stopped')}\r\n{RESULT}", '[evil@5] {"event":"result","da'],
     ids=["named", "another end of line", "within it a kernel's line", "damaged"],
 )
 def test_forged_captured(tmp_path: Path, line: str) -> None:
