@@ -113,9 +113,10 @@ class Output:
         """A paragraph of the result, wrapped between words where there is a terminal."""
         self._results.print(text, markup=False, soft_wrap=not self.out.is_terminal)
 
-    def table(self, renderable: Any) -> None:
-        """A rich table or other renderable that is part of the result; a table that is too wide in parts."""
-        for part in parts(renderable, self.out) if isinstance(renderable, Table) else (renderable,):
+    def table(self, renderable: Any, columns: int = PAGE_WIDTH) -> None:
+        """A rich table or other renderable that is part of the result; a table of more columns, or wider than a terminal, in parts."""
+        room = self.out if self.out.width <= columns or self.out.is_terminal else Console(width=columns)
+        for part in parts(renderable, room) if isinstance(renderable, Table) else (renderable,):
             self._results.print(part)
 
     def results(self, data: dict[str, Any]) -> None:

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -24,6 +26,11 @@ def library() -> Any:
         raise Failure("libvirt's Python library is missing; ./skerry build installs it") from None
     libvirt.registerErrorHandler(lambda context, error: None, None)
     return libvirt
+
+
+def has_library() -> bool:
+    """Returns whether library() finds it without setting anything up."""
+    return "libvirt" in sys.modules or importlib.util.find_spec("libvirt") is not None
 
 
 def is_libvirts(error: BaseException | None) -> bool:
@@ -67,7 +74,7 @@ def explained(what: str) -> Iterator[None]:
 
 
 class Connection:
-    """Use as `with Connection(uri) as host:`."""
+    """Use as `with Connection(uri) as host:`. Before that it knows its URI alone, which is all that a preview needs."""
 
     def __init__(self, uri: str) -> None:
         parts = split_uri(uri)
@@ -77,11 +84,12 @@ class Connection:
             raise InputError("--connect", f"'{uri}': Skerry's domains are QEMU's, as qemu:///system or qemu+ssh://HOST/system")
         check_uri(uri)
         self.uri = uri
-        self.lib = library()
+        self.lib: Any = None
         self.raw: Any = None
         self._parts = parts
 
     def __enter__(self) -> Connection:
+        self.lib = library()
         self.lib.virEventRegisterDefaultImpl()  # for consoles; must come before the connection
         try:
             self.raw = self.lib.open(self.uri)
@@ -101,6 +109,11 @@ class Connection:
             pass  # the other side has gone already
         if isinstance(error, Exception) and is_libvirts(error):
             raise Failure(f"{self.uri}: {one_line(error)}") from None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the host can be asked."""
+        return self.raw is not None
 
     @property
     def is_local(self) -> bool:

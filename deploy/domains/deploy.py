@@ -66,19 +66,20 @@ class Done:
 
 
 class Deployment:
-    """One call of deploy: what is wanted, beside what is there."""
+    """One call of deploy: what is wanted, beside what is there. Of a host that is not connected nothing is there: only preview() works."""
 
     def __init__(self, host: Connection, wanted: Wanted) -> None:
         self.host = host
         self.wanted = wanted
-        self.there = deployments.find(host, wanted.name)
+        self.there = deployments.find(host, wanted.name) if host.is_open else None
         self.plain = arrange(wanted.what, None, wanted.per_cluster)
         self.files = image.contents(self.plain.cluster_map, own=wanted.what.own)
         placed, placement = self._place()
         self.machines = arrange(wanted.what, placed, wanted.per_cluster)
         self.record = self._record(placement)
-        check_names(host, wanted.name, [record.domain for record in self.record.each()])
-        self._check_bridge()
+        if host.is_open:
+            check_names(host, wanted.name, [record.domain for record in self.record.each()])
+            self._check_bridge()
 
     def converge(self) -> Done:
         """Raises Failure where that would end a machine which runs, unless it was asked for."""
@@ -168,6 +169,8 @@ class Deployment:
                 raise Failure(f"{min(map(str, common))} on {self.wanted.bridge} is the address of deployment {other.name}")
 
     def _place(self) -> tuple[Machine | None, str]:
+        if not self.host.is_open:
+            return None, "not pinned: libvirt was not asked"
         try:
             with explained(self.host.uri):
                 host = libvirt_host.parse(self.host.raw.getCapabilities(), self.host.uri).machine()
@@ -283,7 +286,8 @@ class Deployment:
         if self.host.is_local:
             choose_ports(fresh)
             return
-        taken = {forward.host_port for one in deployments.all_of(self.host) for forward in one.record.forwards}
+        there = deployments.all_of(self.host) if self.host.is_open else []
+        taken = {forward.host_port for one in there for forward in one.record.forwards}
         for forward, port in zip(fresh, random.sample([p for p in PORTS if p not in taken], len(fresh))):
             forward.host_port = port
 

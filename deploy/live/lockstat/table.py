@@ -16,6 +16,7 @@ NAMES = {
     **{"kernel": "kernel (big lock)", "read": "kernel, to read", "write": "kernel, to write", "tcb": "TCB"},
     **{"endpoint": "endpoint", "notification": "notification", "run_queue": "run queue"},
 }
+COLUMNS = 100  # of the widest table, where no terminal is narrower
 _BAR = 40  # characters
 
 

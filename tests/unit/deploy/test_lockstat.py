@@ -15,11 +15,12 @@ import pytest
 from rich.console import Console
 
 from deploy.base.paths import ROOT
+from deploy.base.terminal import Output
 from deploy.live.lockstat import live, record, source
 from deploy.live.lockstat.check import checks
 from deploy.live.lockstat.record import CAUSES, CLASSES, WORDS, Record
 from deploy.live.lockstat.snapshot import COUNTERS, Core, Snapshot
-from deploy.live.lockstat.table import tables
+from deploy.live.lockstat.table import COLUMNS, tables
 from deploy.machine.events import EventStream
 from deploy.results import result
 from tests.unit.deploy.run_folders import run_folder_of
@@ -181,6 +182,21 @@ def test_fallbacks() -> None:
         core = Core(0, kernel, 1e9, cpu=0, core=0, wall=10**6, counters=counts)
         found = result._locks([core, core])
         assert {name: value for name, value in found.items() if "fallback" in name} == expected
+
+
+@pytest.mark.parametrize("digits", [3, 6, 9, 12])
+@pytest.mark.parametrize("regime", ["clh", "fine", "rtm"])
+def test_width(regime: str, digits: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """tables that go to a file have at most a hundred columns, however large the figures, and every figure is whole"""
+    made = [10**digits + number for number in range(WORDS)]
+    for part in tables(snapshot(regime, made)):
+        if not isinstance(part, str):
+            Output().table(part, COLUMNS)
+    printed = capsys.readouterr().out
+    assert max(map(len, map(str.rstrip, printed.splitlines()))) <= 100
+    s = snapshot(regime, made)
+    shown = [lock.acquisitions for lock in s.total.active.values()] + [lock.hold_max for lock in s.total.active.values()]
+    assert all(f" {number:,} " in printed for number in [*shown, s.total.transactions.begun, *s.total.transactions.aborted])
 
 
 @pytest.mark.parametrize("text", ["{}", '{"events": [1]}', "no events at all", '{"event": "half'])

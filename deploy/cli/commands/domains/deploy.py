@@ -2,19 +2,21 @@
 """`skerry deploy`."""
 
 import re
+from contextlib import ExitStack
 from pathlib import PurePosixPath
 from typing import Annotated
 
 import typer
 
 from deploy.base import process
+from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.base.timeouts import Patience
 from deploy.cli import options
 from deploy.deployment.addresses import shown
 from deploy.deployment.planner import Plan
 from deploy.domains import accel as accelerators, keep as watch
-from deploy.domains.connection import Connection
+from deploy.domains.connection import Connection, has_library
 from deploy.domains.deploy import Deployment, Done, Wanted, wait_ready
 from deploy.domains.machines import arrange
 from deploy.domains.options import URI, Connect
@@ -73,9 +75,14 @@ def deploy(
     if keep and (not per_cluster or len(what.cluster_map.clusters) < 2):
         raise InputError("--keep", "is for a deployment with a domain for each cluster: --per-cluster")
     arrange(what, per_cluster=per_cluster)  # refuses what cannot be, before anything is asked or built
-    needed = needs.of_map(what.cluster_map, what.own) | needs.DEPLOY
+    needed = needs.of_map(what.cluster_map, what.own) | (needs.NOTHING if print_xml else needs.DEPLOY)
     ensure_built(output, needed)  # first: it also compiles libvirt's library, and libvirtd drops a connection that is silent for long
-    with Connection(connect) as host:
+    host = Connection(connect)
+    with ExitStack() as stack:
+        if print_xml:
+            _enter_if_it_answers(output, stack, host)
+        else:
+            stack.enter_context(host)
         mode = accelerators.choose(host, accel, len(what.machine.cores))
         folder = PurePosixPath(storage) if storage else None
         wanted = Wanted(what, name or what.name, mode.kind, bridge, uefi, folder, replace, per_cluster)
@@ -104,6 +111,18 @@ def deploy(
         })
         if keep:
             _keep(output, deployment)
+
+
+def _enter_if_it_answers(output: Output, stack: ExitStack, host: Connection) -> None:
+    """A domain's XML needs no host: one that does not answer is not known, and nothing is set up to ask it."""
+    why = "libvirt's Python library is missing"
+    try:
+        if has_library():
+            stack.enter_context(host)
+            return
+    except Failure as error:
+        why = str(error)
+    output.step(f"Without the host: {why}. The cores are not pinned, and nothing is known of what is there.")
 
 
 def _keep(output: Output, deployment: Deployment) -> None:

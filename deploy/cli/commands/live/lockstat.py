@@ -13,7 +13,7 @@ from deploy.domains.options import RunsUnder
 from deploy.live.lockstat import live, source
 from deploy.live.lockstat.check import Check, checks
 from deploy.live.lockstat.snapshot import Snapshot
-from deploy.live.lockstat.table import tables
+from deploy.live.lockstat.table import COLUMNS, tables
 from topology.errors import InputError
 
 
@@ -43,7 +43,7 @@ def lockstat(
             if isinstance(part, str):
                 output.line(part)
             else:
-                output.table(part)
+                output.table(part, COLUMNS)
         made = checks(snapshot)
         wrong += [check for check in made if not check.holds]
         told.append(snapshot.to_json() | {"emulated": emulated, "checks": [check.to_json() for check in made]})
