@@ -10,6 +10,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -111,21 +112,22 @@ def make_iso(
     contents = {**files, **(notes or {})}
     needed = sum(len(content) for content in contents.values()) + loader.stat().st_size + GRUB_SIZE
     fresh = not output.exists()
-    with tempfile.TemporaryDirectory(prefix=SCRATCH) as directory:
-        work = Path(directory)
-        try:
-            _lay_out(work / "files", contents, loader, grub_config(files, title, options))
-            done = _mkrescue(work, output)
-        except BaseException as error:
-            if fresh:
-                output.unlink(missing_ok=True)
-            if isinstance(error, OSError) and error.errno in NO_SPACE:
+    try:
+        with tempfile.TemporaryDirectory(prefix=SCRATCH) as directory:
+            work = Path(directory)
+            try:
+                _lay_out(work / "files", contents, loader, grub_config(files, title, options))
+                done = _mkrescue(work, output)
+            except OSError as error:
+                if error.errno not in NO_SPACE:
+                    raise
                 raise Failure(f"{output} cannot be made: {_free(work)}; {_size(needed)} are needed there") from None
-            raise
-        if done.returncode or not output.exists():
-            if fresh:
-                output.unlink(missing_ok=True)
-            raise Failure(_why_not(done.stderr, output, work, needed))
+            if done.returncode or not output.exists():
+                raise Failure(_why_not(done.stderr, output, work, needed))
+    except BaseException:
+        if fresh:
+            output.unlink(missing_ok=True)
+        raise
 
 
 def _lay_out(folder: Path, contents: Mapping[str, bytes], loader: Path, config: str) -> None:
@@ -138,23 +140,34 @@ def _lay_out(folder: Path, contents: Mapping[str, bytes], loader: Path, config: 
 
 
 def _mkrescue(work: Path, output: Path) -> subprocess.CompletedProcess[str]:
-    """In a group of its own, which ends with us; what it leaves behind lies in `work`."""
+    """In a group of its own, which ends with us; what it leaves behind lies in `work`.
+
+    Hazard: a process of the group that has been killed can still be in the system call that creates `output`, and an
+    interrupt can come before the group is known. All of them hold a pipe: at its end nobody is left that could write.
+    """
     (work / "scratch").mkdir()
     command = ["grub-mkrescue", f"--install-modules={GRUB_MODULES}", "--fonts=", "--locales=", "--themes="]
     command += ["-o", str(output), str(work / "files"), "--", "-volid", "SKERRY"]
-    try:
-        process = subprocess.Popen(
-            command, env=os.environ | {"TMPDIR": str(work / "scratch"), "LC_ALL": "C"}, stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace", process_group=0,
-        )
-    except FileNotFoundError:
-        raise Failure("grub-mkrescue not found; install grub-common, grub-pc-bin, grub-efi-amd64-bin") from None
-    try:
-        said = process.communicate()[1]
-    except BaseException:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        raise
+    process: subprocess.Popen[str] | None = None
+    ended, held = (os.fdopen(end, mode, buffering=0) for end, mode in zip(os.pipe(), ("rb", "wb")))
+    with ended:
+        try:
+            with held:
+                process = subprocess.Popen(
+                    command, env=os.environ | {"TMPDIR": str(work / "scratch"), "LC_ALL": "C"}, stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace", process_group=0,
+                    pass_fds=[held.fileno()],
+                )
+            said = process.communicate()[1]
+        except FileNotFoundError:
+            raise Failure("grub-mkrescue not found; install grub-common, grub-pc-bin, grub-efi-amd64-bin") from None
+        except BaseException:
+            if process:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            ended.read()
+            raise
     return subprocess.CompletedProcess(command, process.returncode, stderr=said)
 
 

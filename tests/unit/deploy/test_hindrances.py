@@ -11,10 +11,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from deploy.base.paths import BUILD, ROOT
+from deploy.machine import image
 
 SKERRY = str(ROOT / "skerry")
 NOBODY = 65534
@@ -90,6 +92,53 @@ def test_readonly_tree() -> None:
         lines = done.stderr.strip().splitlines()
         assert done.returncode == 1 and "read-only file system" in lines[-1] and "Traceback" not in done.stderr, done.stderr
         assert lines[-1].startswith("skerry: ")
+
+
+# In place of grub-mkrescue: an image that comes late, from a process that a signal to the group does not end at once.
+SLOW = """#!/bin/sh
+for word; do case $previous in -o) output=$word;; esac; previous=$word; done
+setsid sh -c 'sleep 0.4; echo image > "$0"' "$output" &
+touch "$(dirname "$output")/begun"
+wait
+"""
+
+
+@pytest.mark.parametrize("when", ["at work", "as it starts", "as it ends"])
+def test_late_image(when: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """an image whose making was interrupted is not there afterwards, and does not come later; one that was there stays"""
+    tool, output = tmp_path / "bin" / "grub-mkrescue", tmp_path / "x.iso"
+    tool.parent.mkdir()
+    tool.write_text(SLOW)
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
+    popen = subprocess.Popen
+
+    class Starting(popen):  # type: ignore[type-arg, valid-type, misc]
+        def __init__(self, *words: Any, **rest: Any) -> None:
+            super().__init__(*words, **rest)
+            raise KeyboardInterrupt
+
+    class Working(popen):  # type: ignore[type-arg, valid-type, misc]
+        def communicate(self, *words: Any, **rest: Any) -> Any:
+            while not (tmp_path / "begun").exists():
+                time.sleep(0.01)
+            raise KeyboardInterrupt
+
+    class Ending(popen):  # type: ignore[type-arg, valid-type, misc]
+        def communicate(self, *words: Any, **rest: Any) -> Any:
+            super().communicate(*words, **rest)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess, "Popen", {"at work": Working, "as it starts": Starting, "as it ends": Ending}[when])
+    with pytest.raises(KeyboardInterrupt):
+        image.make_iso(output, {"map": b"map"}, loader(tmp_path))
+    assert not output.exists()
+    time.sleep(0.6)
+    assert not output.exists()
+    output.write_text("before")
+    with pytest.raises(KeyboardInterrupt):
+        image.make_iso(output, {"map": b"map"}, loader(tmp_path))
+    assert output.exists()
 
 
 def interrupted(command: list[str], after: float, folder: Path) -> tuple[int, str]:
