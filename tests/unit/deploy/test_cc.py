@@ -75,6 +75,35 @@ def test_stops_early(folder: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["linked.o", "main.txt", "part.c"]
 
 
+CPLUSPLUS = [
+    ("a.cc",), ("-c", "-O2", "a.cpp"), ("-E", "a.cxx"), ("-S", "part.c", "a.C"), ("-x", "c++", "part.c"), ("-xc++", "-"), ("-fsyntax-only", "a.hpp"),
+    ("@words",), ("--without-net", "-o", "out", "a.cc"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", CPLUSPLUS, ids=" ".join)
+def test_cplusplus(folder: Path, words: tuple[str, ...]) -> None:
+    """skerry cc: C++ is refused in one sentence that names what is C++"""
+    for name in ("a.cc", "a.cpp", "a.cxx", "a.C", "a.hpp"):
+        (folder / name).write_text("#include <vector>\nint main() { return 0; }\n")
+    (folder / "words").write_text("-O2 a.cc\n")
+    before = sorted(folder.iterdir())
+    done = cc(folder, *words, check=False, text="")
+    named = next(word for word in words if "a." in word or "c++" in word or word[0] == "@")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"skerry-cc: {named}: is C++, and this compiler is for C: there is no C++ library for programs that run on Skerry\n"
+    assert sorted(folder.iterdir()) == before
+
+
+def test_names_of_cplusplus(folder: Path) -> None:
+    """skerry cc: what only looks like C++ by its name is compiled"""
+    (folder / "words").write_text("-O2 -c part.c\n")
+    (folder / "a.cc").write_text("int class;\n")
+    cc(folder, "-c", "-x", "c", "a.cc", "-o", "c++.o")
+    cc(folder, "-c", "part.c", "-o", "part.cc")
+    cc(folder, "@words")
+
+
 def test_answers(folder: Path) -> None:
     """skerry cc: -dumpmachine names the C library, -print-file-name finds musl's, --version is gcc's"""
     assert cc(folder, "-dumpmachine").stdout == "x86_64-linux-musl\n"
