@@ -42,11 +42,11 @@ void file_put(struct file *file)
 		layer_free(file);
 }
 
-/* More may be ready than before, and edge-triggered watchers are told of more of the same, too. Not in line, for most calls end before it. */
-static __attribute__((noinline)) void notify_watchers(struct file *file, uint32_t ready, uint32_t fresh)
+/* `edges`: what is ready now and was not, or is ready again, which edge-triggered watchers are told of. Not in line, for most calls end before it. */
+static __attribute__((noinline)) void notify_watchers(struct file *file, uint32_t edges, uint32_t fresh)
 {
 	if (file->watches)
-		watch_changed(file->watches, ready, fresh);
+		watch_changed(file->watches, edges, fresh);
 	if (file->on_ready)
 		file->on_ready(file);
 	if (fresh)
@@ -60,8 +60,8 @@ void file_ready_changed(struct file *file, uint32_t ready)
 	uint32_t fresh = ready & ~file->ready;
 
 	file->ready = ready;
-	if (fresh || file->edge_triggered)
-		notify_watchers(file, ready, fresh);
+	if (fresh)
+		notify_watchers(file, fresh, fresh);
 }
 
 void file_ready_again(struct file *file, uint32_t ready, uint32_t again)

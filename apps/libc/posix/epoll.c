@@ -39,10 +39,10 @@ static void mark_ready(struct watch *w)
 		file_ready_changed(&w->epoll->file, EPOLLIN); /* an epoll can be watched itself */
 }
 
-void watch_changed(struct watch *first, uint32_t ready, uint32_t fresh)
+void watch_changed(struct watch *first, uint32_t edges, uint32_t fresh)
 {
 	for (struct watch *w = first; w; w = w->of_file)
-		if ((w->events & EPOLLET ? ready : fresh) & wanted_events(w))
+		if ((w->events & EPOLLET ? edges : fresh) & wanted_events(w))
 			mark_ready(w);
 }
 

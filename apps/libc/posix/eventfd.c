@@ -16,9 +16,10 @@ struct eventfd {
 	bool full;      /* a write found no room: nobody else is to try before the next read */
 };
 
-static void eventfd_update(struct eventfd *e)
+/* `again`: what is an edge of epoll though it was so before. */
+static void eventfd_update(struct eventfd *e, uint32_t again)
 {
-	file_ready_changed(&e->file, (e->count ? EPOLLIN : 0) | (e->count < COUNT_MAX && !e->full ? EPOLLOUT : 0));
+	file_ready_again(&e->file, (e->count ? EPOLLIN : 0) | (e->count < COUNT_MAX && !e->full ? EPOLLOUT : 0), again);
 }
 
 static ssize_t counter_take(struct file *file, void *buffer, size_t size)
@@ -34,7 +35,7 @@ static ssize_t counter_take(struct file *file, void *buffer, size_t size)
 	require(taken && taken <= e->count && e->count <= COUNT_MAX);
 	e->count -= taken;
 	e->full = false;
-	eventfd_update(e);
+	eventfd_update(e, EPOLLOUT);
 	return sizeof(taken);
 }
 
@@ -51,7 +52,7 @@ static ssize_t counter_add(struct file *file, const void *buffer, size_t size)
 	e->full = added > COUNT_MAX - e->count;
 	if (!e->full)
 		e->count += added;
-	eventfd_update(e);
+	eventfd_update(e, e->full ? 0 : EPOLLIN);
 	return e->full ? -EAGAIN : (ssize_t)sizeof(added);
 }
 
@@ -81,7 +82,7 @@ long sys_eventfd2(const long *a)
 	e->count = (unsigned)a[0];
 	e->semaphore = flags & EFD_SEMAPHORE;
 	e->full = false;
-	eventfd_update(e);
+	eventfd_update(e, 0);
 	return descriptor_open(&e->file, 0);
 }
 

@@ -140,7 +140,7 @@ int file_wait(struct file *, uint32_t events, uint64_t deadline);
 bool file_again(struct file *, uint32_t events, uint64_t deadline, ssize_t *result);
 
 /* epoll.c */
-void watch_changed(struct watch *, uint32_t ready, uint32_t fresh);
+void watch_changed(struct watch *, uint32_t edges, uint32_t fresh);
 void watch_drop_all(struct file *);
 
 /* device.c, proc.c: special files by number, devices from 1 on and what is in /proc behind them: path, or null, and mode. */

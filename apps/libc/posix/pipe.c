@@ -16,13 +16,16 @@ struct pipe {
 	struct byte_ring bytes;
 };
 
-static void pipe_update(struct pipe *p)
+enum { ALL = -1 }; /* events */
+
+/* `again`: what the reader, or the writer where there is none, is told of though it was so before: an edge of epoll. */
+static void pipe_update(struct pipe *p, uint32_t again)
 {
 	if (p->reader)
-		file_ready_changed(&p->reader->file, (byte_ring_held(&p->bytes) ? EPOLLIN : 0) | (p->writer ? 0 : EPOLLHUP));
+		file_ready_again(&p->reader->file, (byte_ring_held(&p->bytes) ? EPOLLIN : 0) | (p->writer ? 0 : EPOLLHUP), again);
 	if (p->writer)
-		file_ready_changed(&p->writer->file,
-		                   (byte_ring_room(&p->bytes) >= BYTE_RING_ATOMIC ? EPOLLOUT : 0) | (p->reader ? 0 : EPOLLERR));
+		file_ready_again(&p->writer->file,
+		                 (byte_ring_room(&p->bytes) >= BYTE_RING_ATOMIC ? EPOLLOUT : 0) | (p->reader ? 0 : EPOLLERR), p->reader ? 0 : again);
 }
 
 static ssize_t pipe_read(struct file *file, void *buffer, size_t size)
@@ -32,7 +35,7 @@ static ssize_t pipe_read(struct file *file, void *buffer, size_t size)
 	if (!byte_ring_held(&p->bytes))
 		return p->writer ? -EAGAIN : 0;
 	size = byte_ring_read(&p->bytes, buffer, size);
-	pipe_update(p);
+	pipe_update(p, 0);
 	return (ssize_t)size;
 }
 
@@ -47,7 +50,7 @@ static ssize_t pipe_write(struct file *file, const void *buffer, size_t size)
 	if (!room || (size <= BYTE_RING_ATOMIC && size > room))
 		return -EAGAIN;
 	size = byte_ring_write(&p->bytes, buffer, size);
-	pipe_update(p);
+	pipe_update(p, EPOLLIN);
 	return (ssize_t)size;
 }
 
@@ -80,7 +83,7 @@ static void pipe_close(struct file *file)
 		p->writer = 0;
 	layer_free(end);
 	if (p->reader || p->writer)
-		pipe_update(p);
+		pipe_update(p, (uint32_t)ALL);
 	else
 		layer_free(p);
 }
@@ -118,7 +121,7 @@ long sys_pipe2(const long *a)
 		layer_free(p);
 		return -ENOMEM;
 	}
-	pipe_update(p);
+	pipe_update(p, 0);
 	int in = descriptor_open(reader, 0);
 	if (in < 0) {
 		file_put(writer);

@@ -35,9 +35,15 @@ static bool read_ended(const struct pair_end *e) { return e->read_shut || !e->pe
 /* Whether whatever is written is refused. */
 static bool write_refused(const struct pair_end *e) { return e->write_shut || !e->peer || e->peer->read_shut; }
 
-static void update_one(struct pair_end *e)
+enum { ALL = -1 }; /* events */
+
+/* `again`: what it is told of though it was so before: an edge of epoll. */
+static void update_one(struct pair_end *e, uint32_t again)
 {
 	uint32_t ready = 0;
+
+	if (!e->file.references)
+		return; /* it is closed */
 
 	if (byte_ring_held(e->in) || read_ended(e))
 		ready |= EPOLLIN;
@@ -47,14 +53,14 @@ static void update_one(struct pair_end *e)
 		ready |= EPOLLOUT;
 	if (read_ended(e) && write_refused(e))
 		ready |= EPOLLHUP;
-	file_ready_changed(&e->file, ready);
+	file_ready_again(&e->file, ready, again);
 }
 
-static void pair_update(struct pair *p)
+/* The peer may write again: it is told where nothing of what it wrote is left, as Linux does when it frees a message. */
+static void bytes_taken(struct pair_end *e)
 {
-	for (unsigned i = 0; i < 2; i++)
-		if (p->end[i].file.references)
-			update_one(&p->end[i]);
+	update_one(e, 0);
+	update_one(&e->pair->end[e == e->pair->end], byte_ring_held(e->in) ? 0 : EPOLLOUT);
 }
 
 static ssize_t pair_read(struct file *file, void *buffer, size_t size)
@@ -66,7 +72,7 @@ static ssize_t pair_read(struct file *file, void *buffer, size_t size)
 	if (!byte_ring_held(e->in))
 		return read_ended(e) ? 0 : -EAGAIN;
 	size = byte_ring_read(e->in, buffer, size);
-	pair_update(e->pair);
+	bytes_taken(e);
 	return (ssize_t)size;
 }
 
@@ -79,7 +85,8 @@ static ssize_t pair_write(struct file *file, const void *buffer, size_t size)
 	if (!size)
 		return 0;
 	size = byte_ring_write(e->out, buffer, size);
-	pair_update(e->pair);
+	update_one(e, 0);
+	update_one(e->peer, size ? EPOLLIN : 0);
 	return size ? (ssize_t)size : -EAGAIN;
 }
 
@@ -119,7 +126,7 @@ static ssize_t pair_receive(struct file *file, struct msghdr *m, int flags)
 	if (!(flags & MSG_PEEK)) {
 		require(total <= byte_ring_held(e->in));
 		e->in->tail += total;
-		pair_update(e->pair);
+		bytes_taken(e);
 	}
 	m->msg_namelen = 0;
 	m->msg_controllen = 0;
@@ -135,7 +142,8 @@ static int pair_shutdown(struct file *file, int how)
 		return -EINVAL;
 	e->read_shut |= how != SHUT_WR;
 	e->write_shut |= how != SHUT_RD;
-	pair_update(e->pair);
+	for (unsigned i = 0; i < 2; i++)
+		update_one(&e->pair->end[i], (uint32_t)ALL);
 	return 0;
 }
 
@@ -238,7 +246,7 @@ static void pair_close(struct file *file)
 	}
 	require(p->open == 1 && e->peer && e->peer->peer == e);
 	e->peer->peer = 0;
-	update_one(e->peer);
+	update_one(e->peer, (uint32_t)ALL);
 }
 
 static const struct file_operations pair_ops = {
@@ -284,7 +292,8 @@ long sys_socketpair(const long *a)
 		e->in = &p->ring[i];
 		e->out = &p->ring[1 - i];
 	}
-	pair_update(p);
+	for (unsigned i = 0; i < 2; i++)
+		update_one(&p->end[i], 0);
 	int first = descriptor_open(&p->end[0].file, 0);
 	if (first < 0) {
 		file_put(&p->end[1].file);

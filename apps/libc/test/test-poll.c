@@ -159,6 +159,132 @@ static bool epoll_levels_and_edges(void)
 	return true;
 }
 
+/* Each end of a channel has an epoll that watches it for all events, edge-triggered. */
+static int watch_edges(int fd, uint32_t events)
+{
+	struct epoll_event event = { .events = events | EPOLLET };
+	int e = epoll_create1(0);
+	return e >= 0 && epoll_ctl(e, EPOLL_CTL_ADD, fd, &event) == 0 ? e : -1;
+}
+
+/* Returns the events of an edge since the last call, or 0. */
+static uint32_t edge(int e)
+{
+	struct epoll_event out = { 0 };
+	return epoll_wait(e, &out, 1, 0) == 1 ? out.events : 0;
+}
+
+/* Writes until there is no room, and reads all; the other end does not wait. */
+static bool fill(int fd)
+{
+	static char block[4096];
+	while (write(fd, block, sizeof(block)) > 0)
+		;
+	return errno == EAGAIN;
+}
+
+static bool drain(int fd)
+{
+	static char block[4096];
+	while (read(fd, block, sizeof(block)) > 0)
+		;
+	return errno == EAGAIN;
+}
+
+enum { ALL_EVENTS = EPOLLIN | EPOLLOUT | EPOLLRDHUP };
+
+/* An end has an edge when the other one writes, makes room in what was full, or closes; and none of what it does itself. */
+static bool edges_of_a_pipe(void)
+{
+	char c[4];
+	int fds[2];
+	CHECK(pipe2(fds, O_NONBLOCK) == 0);
+	int reader = watch_edges(fds[0], ALL_EVENTS), writer = watch_edges(fds[1], ALL_EVENTS);
+	CHECK(edge(reader) == 0 && edge(writer) == EPOLLOUT);
+	for (int i = 0; i < 3; i++) {
+		CHECK(write(fds[1], "ab", 2) == 2);
+		CHECK(edge(reader) == EPOLLIN && edge(writer) == 0);
+	}
+	CHECK(read(fds[0], c, 1) == 1);
+	CHECK(edge(reader) == 0 && edge(writer) == 0);
+	CHECK(drain(fds[0]));
+	CHECK(edge(reader) == 0 && edge(writer) == 0);
+	CHECK(fill(fds[1]));
+	CHECK(edge(reader) == EPOLLIN && edge(writer) == 0);
+	CHECK(drain(fds[0]));
+	CHECK(edge(reader) == 0 && edge(writer) == EPOLLOUT);
+	CHECK(write(fds[1], "a", 1) == 1);
+	CHECK(edge(reader) == EPOLLIN && edge(writer) == 0);
+	close(fds[1]);
+	CHECK(edge(reader) == (EPOLLIN | EPOLLHUP) && edge(reader) == 0);
+	close(fds[0]), close(reader), close(writer);
+	CHECK(pipe2(fds, O_NONBLOCK) == 0);
+	writer = watch_edges(fds[1], ALL_EVENTS);
+	CHECK(edge(writer) == EPOLLOUT);
+	close(fds[0]);
+	CHECK(edge(writer) == (EPOLLOUT | EPOLLERR) && edge(writer) == 0);
+	close(fds[1]), close(writer);
+	return true;
+}
+
+/* The same of sockets, which are told of room by each read that leaves nothing. */
+static bool edges_of_a_pair(void)
+{
+	char c[4];
+	int fds[2];
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds) == 0);
+	int reader = watch_edges(fds[0], ALL_EVENTS), writer = watch_edges(fds[1], ALL_EVENTS), in = watch_edges(fds[0], EPOLLIN);
+	CHECK(edge(reader) == EPOLLOUT && edge(writer) == EPOLLOUT && edge(in) == 0);
+	for (int i = 0; i < 3; i++) {
+		CHECK(write(fds[1], "ab", 2) == 2);
+		CHECK(edge(reader) == (EPOLLIN | EPOLLOUT) && edge(writer) == 0 && edge(in) == EPOLLIN);
+	}
+	CHECK(read(fds[0], c, 1) == 1);
+	CHECK(edge(reader) == 0 && edge(writer) == 0 && edge(in) == 0);
+	CHECK(recv(fds[0], c, 1, MSG_PEEK) == 1);
+	CHECK(edge(reader) == 0 && edge(writer) == 0 && edge(in) == 0);
+	CHECK(drain(fds[0]));
+	CHECK(edge(reader) == 0 && edge(writer) == EPOLLOUT && edge(in) == 0);
+	CHECK(drain(fds[0]) && edge(writer) == 0);
+	CHECK(fill(fds[1]));
+	CHECK(edge(reader) == (EPOLLIN | EPOLLOUT) && edge(writer) == 0 && edge(in) == EPOLLIN);
+	CHECK(drain(fds[0]));
+	CHECK(edge(reader) == 0 && edge(writer) == EPOLLOUT && edge(in) == 0);
+	CHECK(write(fds[0], "a", 1) == 1);
+	CHECK(edge(reader) == 0 && edge(writer) == (EPOLLIN | EPOLLOUT) && edge(in) == 0);
+	CHECK(shutdown(fds[1], SHUT_WR) == 0);
+	CHECK(edge(reader) == (EPOLLIN | EPOLLOUT | EPOLLRDHUP) && edge(writer) == (EPOLLIN | EPOLLOUT) && edge(in) == EPOLLIN);
+	close(fds[1]);
+	CHECK(edge(reader) & EPOLLHUP && edge(reader) == 0 && edge(in) & EPOLLHUP);
+	close(fds[0]), close(reader), close(writer), close(in);
+	return true;
+}
+
+/* Each write is an edge to read, each read one to write. */
+static bool edges_of_an_eventfd(void)
+{
+	const uint64_t one = 1;
+	uint64_t taken;
+	int fd = eventfd(0, EFD_NONBLOCK | EFD_SEMAPHORE), both = watch_edges(fd, EPOLLIN | EPOLLOUT), in = watch_edges(fd, EPOLLIN);
+	CHECK(edge(both) == EPOLLOUT && edge(in) == 0);
+	for (int i = 0; i < 3; i++) {
+		CHECK(write(fd, &one, sizeof(one)) == sizeof(one));
+		CHECK(edge(both) == (EPOLLIN | EPOLLOUT) && edge(in) == EPOLLIN);
+	}
+	CHECK(read(fd, &taken, sizeof(taken)) == sizeof(taken) && taken == 1);
+	CHECK(edge(both) == (EPOLLIN | EPOLLOUT) && edge(both) == 0 && edge(in) == 0);
+	CHECK(read(fd, &taken, sizeof(taken)) == sizeof(taken) && read(fd, &taken, sizeof(taken)) == sizeof(taken));
+	CHECK(edge(both) == EPOLLOUT && edge(in) == 0);
+	CHECK(read(fd, &taken, sizeof(taken)) == -1 && errno == EAGAIN);
+	CHECK(edge(both) == 0 && edge(in) == 0);
+	const uint64_t most = UINT64_MAX - 1;
+	CHECK(write(fd, &most, sizeof(most)) == sizeof(most) && edge(both) == EPOLLIN && edge(in) == EPOLLIN);
+	CHECK(write(fd, &one, sizeof(one)) == -1 && errno == EAGAIN);
+	CHECK(edge(both) == 0 && edge(in) == 0);
+	close(fd), close(both), close(in);
+	return true;
+}
+
 static bool epoll_forgets_closed_files(void)
 {
 	struct epoll_event event = { .events = EPOLLIN }, out[4];
@@ -319,6 +445,9 @@ const struct test poll_tests[] = {
 	{ "eventfd waits for a reader and a writer", eventfd_waits },
 	{ "poll and select", poll_and_select },
 	{ "epoll: levels and edges", epoll_levels_and_edges },
+	{ "epoll: edges of a pipe", edges_of_a_pipe },
+	{ "epoll: edges of a socket pair", edges_of_a_pair },
+	{ "epoll: edges of an eventfd", edges_of_an_eventfd },
 	{ "epoll forgets closed files", epoll_forgets_closed_files },
 	{ "epoll is fair", epoll_is_fair },
 	{ "epoll wakes for a thread", epoll_wakes_for_a_thread },
