@@ -38,6 +38,7 @@ DEPTH = 64          # of nested lists, tables, elements
 KEY_PARTS = 8       # of a dotted key, which some parsers take time for by the square
 ELEMENTS = 1 << 17  # of XML
 VALUES = 1 << 22    # of JSON: what holds others, and what follows a comma; each takes some hundred bytes when it is read
+OBJECTS = 1 << 17   # of JSON that is read into models: each takes some thousand bytes
 NUMBERS = 4096      # of processors or nodes in a set, and the first number that none has
 
 TOOL_MEMORY, TOOL_SECONDS = 4 * GIB, 60  # of a program that parses for us; the seconds are its own, not the clock's
@@ -59,10 +60,13 @@ def read(path: Path, kind: Kind) -> bytes:
     return content
 
 
-def json(content: str | bytes, name: str) -> Any:
+def json(content: str | bytes, name: str, objects: int = VALUES) -> Any:
+    """`objects`: how many it may have."""
     values = sum(map(content.count, ",[{")) if isinstance(content, str) else sum(map(content.count, (b",", b"[", b"{")))
     if values > VALUES:
         raise InputError(name, f"not JSON that anybody means: has more than {VALUES} values")
+    if (content.count("{") if isinstance(content, str) else content.count(b"{")) > objects:
+        raise InputError(name, f"not JSON that anybody means: has more than {objects} objects")
     try:
         data = json_format.loads(content)
     except json_format.JSONDecodeError as error:

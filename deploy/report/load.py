@@ -241,7 +241,7 @@ def read(path: Path) -> Source:
     content = foreign.read(path, foreign.RESULTS)
     if not content.strip():
         raise InputError(str(path), "is empty: not a results file")
-    raw = foreign.json(content, str(path))
+    raw = foreign.json(content, str(path), foreign.OBJECTS)
     if not isinstance(raw, dict) or "results" not in raw:
         raise InputError(str(path), "not a results file: it has no list 'results'")
     try:

@@ -404,6 +404,10 @@ WRONG: dict[str, tuple[Any, str]] = {
     "half of a pair": (GOOD | {"results": [{"metrics": {}, "latency_us": [[1.0]]}]}, "bad.json: results[0].latency_us[0]: "),
     "no command": ({"skerry": "0", "results": GOOD["results"]}, "bad.json: the file has no 'command'"),
     "cores that are none": (GOOD | {"results": [{"metrics": {}, "cores": -1}]}, "bad.json: results[0].cores: "),
+    "too many results": (GOOD | {"results": [{}] * (1 << 17)}, "bad.json: not JSON that anybody means: has more than 131072 objects"),
+    "too many cores": (
+        GOOD | {"results": [{"metrics": {}, "per_core": [{}] * (1 << 17)}]}, "bad.json: not JSON that anybody means: has more than 131072 objects",
+    ),
     "too deep": ("[" * 100_000, "bad.json: not JSON"),
     "a throughput below 0": (
         GOOD | {"results": [{"metrics": {"throughput_per_cycle": -1.0}, "cores": n} for n in (1, 2, 3)]}, "cannot be fitted",

@@ -312,6 +312,18 @@ def test_counts_stand_beside_times_of_plain_kernels(what: Plan) -> None:
     assert sections._counted("ops_per_s", groups) == ""
 
 
+def test_counts_that_are_not_known(what: Plan) -> None:
+    """what the counting run could not count, as its cluster was started again, is not known of the result; the rest is"""
+    plain = evaluate(what, stream(*good_run(what, seconds=1.0)), emulated=True)
+    counting = evaluate(what, stream(*good_run(what, seconds=2.0)), emulated=True)
+    nothing = {"kernel_entries_per_s": None, "kernel_entries_per_op": None, "lock_conflict_ratio": None}
+    core = counting.per_core[1] | {name: None for name in nothing if name in counting.per_core[1]}
+    both = with_counts(plain, replace(counting, metrics=counting.metrics | nothing, per_core=[counting.per_core[0], core, *counting.per_core[2:]]))
+    assert both.metrics["kernel_entries_per_s"] is None and both.per_core[1]["kernel_entries_per_s"] is None
+    assert both.metrics["ops_per_s"] == plain.metrics["ops_per_s"] and both.per_core[0]["kernel_entries_per_s"] > 0
+    assert "kernel entries/s" in " ".join(printed(render.comparison_table(both, both)).split())
+
+
 def printed(*tables: Any, width: int = 150) -> str:
     console = Console(width=width, file=io.StringIO())
     console.print(*tables)
