@@ -156,7 +156,7 @@ class Reader:
         """Its output; raises Wrong. `also`: options of ours behind the page's."""
         words = less([_own(*pair) for pair in zip(("", *command.words), command.words)])
         self._supply(words)
-        if words[0] in ("top", "lockstat", "kill") and not {"--connect", "results.json"} & set(words):
+        if words[0] in ("top", "lockstat", "kill") and "--connect" not in words and not any(word.endswith("results.json") for word in words):
             return self._look(words)
         if words[0] in ONLY:
             return self._at_only(words)
@@ -197,9 +197,9 @@ class Reader:
         """An image of the layout of its name, and the log of a machine that booted it, by the line that `image` ends with."""
         if (self.work / name).exists():
             return
-        stem = name.removesuffix(".iso")
+        stem = Path(name).stem
         said = self.skerry(["image", "loaded.toml", "--layout", stem, "-o", name])
-        log = self.work / f"{stem}.log"
+        log = (self.work / name).with_suffix(".log")
         with log.open("wb") as file:
             process = self._started([*shlex.split(said.partition("To boot it: ")[2]), *TURNS], file.fileno())
         try:

@@ -22,6 +22,8 @@ SUITE = [
 ]  # fmt: skip
 SELECTS = r"test( |$)"  # the suite itself, or some of its tests
 FOLLOWED = r".*\btas\b|.*interleaved"  # a lock and a layout of the reader's: in a copy of the tree that has them
+RESULTS = "build/"  # where pages put what commands write: it is not part of the tree
+WRITES = ("--json", "--plot", "--flame", "-o")  # options whose value is such a file
 LIBVIRT = r"(deploy|status|console|logs|stop|undeploy)( |$)|.*--connect |.*qemu:///"
 
 # What nothing runs.
@@ -43,13 +45,13 @@ class Command:
 
     @property
     def work(self) -> str:
-        """`--json FILE` and `--quiet` change what is written, not what is run: the text without them."""
+        """The text without `--json FILE`, `--quiet` and the folder of results: they change what is written, not what is run."""
         kept, rest = [], iter(self.words)
         for word in rest:
             if word == "--json":
                 next(rest, None)
             elif word != "--quiet":
-                kept.append(word)
+                kept.append(word.removeprefix(RESULTS))
         return Command(tuple(kept), ()).text
 
     def fits(self, pattern: str) -> bool:

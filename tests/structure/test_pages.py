@@ -7,7 +7,7 @@ import pytest
 
 from deploy.tools.testing import names
 from tests.pages import verdicts
-from tests.pages.ways import FOLLOWED, NOT_RUN, SUITE, commands, not_run, of_campaign, of_suite, selecting
+from tests.pages.ways import FOLLOWED, NOT_RUN, RESULTS, SUITE, WRITES, commands, not_run, of_campaign, of_suite, selecting
 
 CAMPAIGN = "build/venv/bin/python -m tests.long.pages --only WORD"
 
@@ -30,6 +30,17 @@ def test_verdicts() -> None:
     assert not set(known) - wanted, f"no page has these any more; take their lines out of {verdicts.FILE}: {sorted(set(known) - wanted)}"
     failed = [text for text, verdict in known.items() if not verdict.passed and not (verdict.verdict == verdicts.NOT_RUN and verdict.why)]
     assert not failed, f"these failed when they ran last; {CAMPAIGN} runs them again: {failed}"
+
+
+def test_nothing_is_left() -> None:
+    """what a page's command writes lies in the build folder, beside which a clone has nothing new; programs are ignored by git"""
+    generated = "docs/generated/"
+    for command in commands():
+        if all(page.startswith(generated) for page in command.pages):
+            continue
+        written = [word for before, word in zip(command.words, command.words[1:]) if before in WRITES]
+        outside = [word for word in written if not word.startswith(RESULTS) and word != "-" and not word.endswith(".elf")]
+        assert not outside, f"{command.text} on {command.pages} writes {outside}: name a file in {RESULTS}"
 
 
 @pytest.mark.limit(120)
