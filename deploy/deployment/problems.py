@@ -19,6 +19,9 @@ SYNONYMS = {  # what others call a key
 }  # fmt: skip
 
 
+FORMER = {"patience": "failure-timeout"}  # names of the version before, which files may still have
+
+
 @cache
 def schema() -> dict[str, Any]:
     return File.model_json_schema(by_alias=True)
@@ -173,7 +176,7 @@ def form(path: Path) -> Mapping[str, Any]:
         if type(step) is int:
             here = next((b["items"] for b in (here, *here.get("anyOf", ())) if "items" in b), {})
         else:
-            here = table_of(here).get("properties", {}).get(step, {})
+            here = table_of(here).get("properties", {}).get(FORMER.get(str(step), step), {})
         here = _resolve(here)
     return here
 

@@ -10,7 +10,7 @@ from functools import reduce
 from operator import or_
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, create_model, model_validator
 
 from deploy.deployment import redis_memory
 from deploy.deployment.addresses import LAST, REDIS_FIRST
@@ -128,10 +128,11 @@ class Clusters(Table):
     restart_delay: Annotated[int, between(0, MAX_RESTART_DELAY)] = Field(
         Deployment.restart_delay, description="Milliseconds before it is started again; twice as many each time that it is lost within 60 s, up to 5 s."
     )
-    patience: Annotated[int, between(MIN_PATIENCE, MAX_PATIENCE)] | None = Field(
+    failure_timeout: Annotated[int, between(MIN_PATIENCE, MAX_PATIENCE)] | None = Field(
         Deployment.patience,
-        description="Milliseconds of silence after which the others count a cluster as lost; of its manager two thirds more. "
-        "Default: 100, in QEMU's emulator, whose cores take turns, 3000.",
+        validation_alias=AliasChoices("failure-timeout", "patience"),  # problems.py: FORMER
+        description="Milliseconds of silence after which a cluster counts as lost; for its manager two thirds more. "
+        "Default: 100; in QEMU's emulator 3000.",
     )  # fmt: skip
     spare_cores: bool = Field(
         Deployment.spare_cores, description="Each kernel has room for the machine's other cores, which `skerry move` can give it. "

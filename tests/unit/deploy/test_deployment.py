@@ -46,12 +46,13 @@ def test_defaults() -> None:
     assert made.redis and made.redis.heap == 256 * MIB and "--save" in made.redis.args
 
 
+@pytest.mark.parametrize("key", ["failure-timeout", "patience"])
 @pytest.mark.parametrize("milliseconds,fits", [(100, True), (60000, True), (99, False), (60001, False), (0, False)])
-def test_patience(milliseconds: int, fits: bool) -> None:
-    """how long a cluster may be silent reaches the map, and survives its text; without the key the loader chooses"""
-    text = f"[redis]\n[clusters]\npatience = {milliseconds}"
+def test_failure_timeout(milliseconds: int, fits: bool, key: str) -> None:
+    """how long a cluster may be silent reaches the map, by the key's present and former name; without it the loader chooses"""
+    text = f"[redis]\n[clusters]\n{key} = {milliseconds}"
     if not fits:
-        with pytest.raises(InputError, match="patience.*100 to 60000"):
+        with pytest.raises(InputError, match=f"{key}.*100 to 60000"):
             parse(text)
         return
     made = plan(parse(text)).cluster_map
