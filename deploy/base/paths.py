@@ -7,3 +7,4 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"          # Meson's build directory, and everything else that is made
 THIRD_PARTY = BUILD / "third-party"
 LOGS = BUILD / "log"
+RESULTS = BUILD / "results"

@@ -11,6 +11,7 @@ import json
 import math
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,11 +22,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from deploy.base import export
 from deploy.base.atomic_files import free, write_text
+from deploy.base.choices import files
 from deploy.base.errors import Failure
+from deploy.base.paths import RESULTS
 from deploy.base.table_layout import parts
 from deploy.base.version import version as version
-from deploy.cli.completion import files
 from topology.errors import InputError
 
 PAGE_WIDTH = 150  # columns of a table that goes to a file
@@ -59,6 +62,17 @@ def check_plot(plot: Path | None) -> None:
         raise InputError(f"--plot {plot}", "no such folder")
     if plot and plot.suffix not in PLOTS:
         raise InputError(f"--plot {plot}", f"is none of {', '.join(PLOTS)}")
+
+
+def places(kind: str, json: str | None, plot: Path | None) -> tuple[str, Path]:
+    """Where results and plot go: the plot beside the results, both in build/results by default."""
+    check_plot(plot)
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    base = RESULTS / f"bench-{kind}-{time.strftime('%Y%m%d-%H%M%S')}"
+    beside = Path(json).with_suffix(".png") if json not in (None, "-") and Path(json).suffix != ".png" else base.with_suffix(".png")
+    if beside.parent.is_dir() and beside.parent.is_relative_to("/dev"):  # /dev/null, /dev/stdout
+        beside = base.with_suffix(".png")
+    return json or str(base.with_suffix(".json")), plot or beside
 
 
 def check_target(path: Path, option: str = "--json") -> None:
@@ -127,8 +141,6 @@ class Output:
         if self.json_to == "-":
             sys.stdout.write(text)
             return
-        from deploy.results import export  # few commands come by here
-
         path = Path(self.json_to)
         others = export.files(path, data) if path.is_file() or not path.exists() else ()  # not beside a pipe
         for where, content in [(path, text), *others]:

@@ -8,13 +8,11 @@ import os
 import re
 import shlex
 import tempfile
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem, get_completion_class, shell_complete
-from typer.main import get_command
+from click.shell_completion import get_completion_class, shell_complete
 from typer.models import TyperPath
 
 from deploy.base.paths import ROOT
@@ -76,14 +74,6 @@ def write(command: click.Command, called: str) -> None:
         pass
 
 
-def write_all() -> None:
-    from deploy.cli.main import COMMANDS, make_app  # which has this module's completions
-
-    app = get_command(make_app())
-    for called in (*COMMANDS, ""):  # the last one says that all are there
-        write(app, called)
-
-
 def answer(command: click.Command, called: str | None = None) -> int:
     """To a script that asks; the exit status."""
     if called is not None:
@@ -101,36 +91,3 @@ def script(command: click.Command, shell: str) -> str:
     made, count = re.subn(rf"({VARIABLE}={shell}_complete(?: COMP_\w+=\([^)]*\))*) (?:\$1|{NAME})\b", rf"\1 {launcher}", text)
     assert count == 1, "click's script has changed"
     return made.strip() + "\n"
-
-
-def words(*choices: str) -> Callable[[str], list[str]]:
-    """For an option's `autocompletion`: those that begin as what is typed."""
-
-    def complete(incomplete: str) -> list[str]:
-        return [choice for choice in choices if choice.startswith(incomplete)]
-
-    return complete
-
-
-def explained(choices: Mapping[str, str]) -> Callable[[str], list[tuple[str, str]]]:
-    """The same of choices with a sentence each, which shells show that can."""
-
-    def complete(incomplete: str) -> list[tuple[str, str]]:
-        return [(choice, sentence) for choice, sentence in choices.items() if choice.startswith(incomplete)]
-
-    return complete
-
-
-def files(*choices: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
-    """For an option's `shell_complete`: these choices, and else the shell's own files."""
-
-    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        found = [CompletionItem(choice) for choice in choices if incomplete and choice.startswith(incomplete)]
-        return found or [CompletionItem(incomplete, type="file")]
-
-    complete.choices = choices  # type: ignore[attr-defined]  # for those who do not ask it
-    return complete
-
-
-if __name__ == "__main__":
-    write_all()

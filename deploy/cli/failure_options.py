@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from deploy.base.choices import words
 from deploy.bench.failure.scene import cluster_of, servers
-from deploy.cli.completion import words
 from deploy.deployment.modules import REGIMES
 from deploy.deployment.planner import Plan
 from deploy.emulator.machine_file import chosen

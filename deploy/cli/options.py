@@ -12,18 +12,19 @@ from typing import Annotated, Any
 import typer
 
 from deploy import deployment as deployments
-from deploy.cli.completion import explained, files, words
+from deploy.base.choices import explained, files, words
 from deploy.deployment import Deployment, Metrics
 from deploy.deployment.model import ONE_SWITCH, SWITCHES
 from deploy.deployment.modules import REGIMES
 from deploy.deployment.planner import Plan, is_map, plan, plan_map
 from deploy.deployment.switches import with_switch
 from deploy.emulator.machine_file import chosen, names as machine_names
+from deploy.load.request import CLIENTS
 from topology.errors import InputError
 from topology.grouping import EXPLAINED, SENTENCES, is_layout_name
 from topology.machines.irregular import machine_of
 from topology.machines.machine import Shape, default_memory, like
-from topology.machines.sources import read_machine
+from topology.machines.sources import LIVE, read_machine
 from topology.maps.reader import read_file
 from topology.units import GIB, parse_size
 
@@ -49,6 +50,17 @@ Topology = Annotated[
     typer.Option(
         "--topology", "--from", metavar="live|FILE|URI", shell_complete=files("live"),
         help="A machine like this one, like that of a file of hwloc's or libvirt's XML, or like a libvirt host.",
+    ),
+]
+Clients = Annotated[int | None, typer.Option(
+    "--clients", metavar="N", min=1, max=16, help=f"Clients of each Redis, on its core ({CLIENTS}; 1 on a machine with too many cores for 2).")]
+From = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="live|FILE|URI",
+        shell_complete=files(LIVE),
+        help="A machine: this one, a file of hwloc's XML or of a libvirt host's capabilities, a libvirt connection.",
     ),
 ]
 Smt = Annotated[

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from deploy.load.comparison import PAUSE_US
 from deploy.results.result import Result
 from topology.model import repairman
 
-PAUSE_US = 10_000  # hundreds of times what an operation takes without waiting: little is left to wait for
 _STEPS = 60  # of a bisection
 
 NEITHER, AT, BETWEEN = "neither", "at", "between"  # the rates at which the other layout wins: neither of the measured ones, ...

@@ -6,19 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from topology import demand
-
-demand.module("matplotlib", "plots")
-import matplotlib  # noqa: E402
-
-matplotlib.use("Agg")
-
-from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
-
-from deploy.base.figure import save  # noqa: E402
-from deploy.compare.tables import pairs, ratios  # noqa: E402
-from deploy.results.kinds import bracketed  # noqa: E402
-from deploy.results.result import DISTORTED, Result  # noqa: E402
+from deploy.compare.tables import pairs, ratios
+from deploy.results.figure import save, subplots
+from deploy.results.kinds import bracketed
+from deploy.results.result import DISTORTED, Result
 
 # By layout, in the order of the results. The first two are far apart in grey; hatches tell the others apart.
 COLOURS = ("#1f4e79", "#f2b27a", "#7a9a56", "#b9a3c9")
@@ -94,7 +85,7 @@ def plot(results: Sequence[Result], mode: str, output: Path, bounds: Sequence[Bo
     known = [(values, title, by, unit_of) for metric, title, by, unit_of in _PANELS if (values := _values(results, metric))]
     beside = pairs(results)
     widths = [*([2.6] if beside else []), *[0.9 + 0.55 * len(results)] * (2 + len(known))]
-    figure, panels = pyplot.subplots(1, len(widths), figsize=(0.5 + sum(widths), 3.4), gridspec_kw={"width_ratios": widths})
+    figure, panels = subplots(1, len(widths), figsize=(0.5 + sum(widths), 3.4), gridspec_kw={"width_ratios": widths})
     named = iter(panels)
     if beside:
         _ratios(next(named), beside, bounds)

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Any
 
 from deploy.base import parallel
@@ -12,10 +13,9 @@ from deploy.base.parallel import Call
 from deploy.base.partial import Parts
 from deploy.base.terminal import Output
 from deploy.compare.verdict import Answer
-from deploy.deployment.planner import plan
 from deploy.emulator.machine_file import RANGE
-from deploy.load import measure as comparison
-from deploy.load.measure import Comparison
+from deploy.load import measure as load
+from deploy.load.case import Case
 from deploy.machine.events import Event
 from deploy.machine.qemu import Accel
 from deploy.profile.run import profile
@@ -26,61 +26,71 @@ from topology.units import MIB
 BESIDE = 768 * MIB  # what a run takes beside its programs: the emulator, kernels, ports
 
 Follow = Callable[[str, Callable[..., None]], Callable[[Event], None]]
+What = Enum("What", ["COUNTED", "INSTRUCTIONS", "TIMED", "PAUSING"])
+Key = tuple[What, float, str, str]  # the factor of the line costs, layout, workload
 
 
-def run_once(job: Comparison, accel: Accel, layout: str, workload: str, counting: bool, on_event: Callable[[Event], None]) -> Result:
-    return comparison.measure_once(job, accel, layout, workload, on_event, counting=counting)
+@dataclass(frozen=True)
+class Follower:
+    """How a run's progress is shown: `follow` makes of its name and of its bar what is called at its events."""
+
+    output: Output
+    follow: Follow
+    milestones: int
 
 
-def instructions(job: Comparison, layout: str, workload: str, on_event: Callable[[Event], None]) -> dict[str, float]:
-    found, _ = profile(comparison.profiled(job), layout, workload, False, on_event)
+def run_once(case: Case, accel: Accel, on_event: Callable[[Event], None]) -> Result:
+    return load.measure_once(case, accel, on_event)
+
+
+def instructions(case: Case, on_event: Callable[[Event], None]) -> dict[str, float]:
+    found, _ = profile(case, on_event)
     return found.metrics()
 
 
-def factors(job: Comparison, quick: bool) -> list[float]:
+def factors(cases: Sequence[Case], quick: bool) -> list[float]:
     """Of what lines cost that move, the machine's own first. One layout has no ratio, and so no range of it."""
-    return [1.0] if quick or len(job.layouts) == 1 else [1.0, *(factor for factor in RANGE if factor != 1)]
+    return [1.0] if quick or not _several(cases) else [1.0, *(factor for factor in RANGE if factor != 1)]
 
 
-def calls(job: Comparison, accel: Accel, quick: bool) -> list[Call]:
-    """Of each layout and workload, what is counted or timed without prices; then, for each factor, a plain run."""
-    steps = list(comparison.steps(job))
-    found = [
-        Call(f"{layout}, workload {workload.upper()}, counting", run_once, (comparison.counted(job), accel, layout, workload, True))
-        for layout, workload in steps
-    ]
-    found += [
-        Call(f"{layout}, workload {workload.upper()}, counting instructions", instructions, (job, layout, workload)) for layout, workload in steps
-    ]
-    for factor in factors(job, quick):
-        costs = "" if factor == 1 else f", line costs x {factor:g}"
-        found += [
-            Call(f"{layout}, workload {workload.upper()}{costs}", run_once, (replace(job, line_factor=factor), accel, layout, workload, False))
-            for layout, workload in steps
-        ]
-    if len(job.layouts) > 1:
-        for factor in factors(job, quick):
-            found += pausing(job, accel, factor, comparison.PAUSE_US)
-    return found
+def _several(cases: Sequence[Case]) -> bool:
+    return len({case.layout for case in cases}) > 1
 
 
-def pausing(job: Comparison, accel: Accel, factor: float, pause_us: int) -> list[Call]:
-    """Plain runs of clients that pause: of each layout and workload."""
-    costs = "" if factor == 1 else f", line costs x {factor:g}"
-    calm = replace(comparison.calm(job, pause_us), line_factor=factor)
-    return [
-        Call(f"{layout}, workload {workload.upper()}, pauses{costs}", run_once, (calm, accel, layout, workload, False))
-        for layout, workload in comparison.steps(job)
-    ]
+def calls(cases: Sequence[Case], accel: Accel, quick: bool) -> dict[Key, Call]:
+    """Of each case, what is counted or timed without prices; then, for each factor, a plain run, and one of clients that pause."""
+    made: dict[Key, Call] = {}
+    for case in cases:
+        made[What.COUNTED, 1.0, *case.key] = Call(f"{case.name}, counting", run_once, (case.counted(), accel))
+    for case in cases:
+        made[What.INSTRUCTIONS, 1.0, *case.key] = Call(f"{case.name}, counting instructions", instructions, (case.profiled(),))
+    for factor in factors(cases, quick):
+        for case in cases:
+            made[What.TIMED, factor, *case.key] = Call(f"{case.name}{_costs(factor)}", run_once, (case.at_costs(factor), accel))
+    if _several(cases):
+        pausing = [case.pausing() for case in cases]
+        for factor in factors(cases, quick):
+            made |= _pausing(pausing, accel, factor)
+    return made
 
 
-def at_once(job: Comparison) -> int:
+def _pausing(cases: Sequence[Case], accel: Accel, factor: float = 1.0) -> dict[Key, Call]:
+    """Plain runs of cases with clients that pause."""
+    return {
+        (What.PAUSING, factor, *case.key): Call(f"{case.name}, pauses{_costs(factor)}", run_once, (case.at_costs(factor), accel)) for case in cases
+    }
+
+
+def _costs(factor: float) -> str:
+    return "" if factor == 1 else f", line costs x {factor:g}"
+
+
+def at_once(case: Case) -> int:
     """How many runs the host has room for: a processor for each, and the memory that its programs reserve.
 
     The rest of a machine's memory is never touched, and takes none of the host's.
     """
-    programs = plan(job.deployment(job.layouts[0], job.workloads[0])).cluster_map.applications
-    needed = BESIDE + sum(program.heap for program in programs)
+    needed = BESIDE + sum(program.heap for program in case.plan.cluster_map.applications)
     return max(1, min(len(parallel.processors()), _available() // max(1, needed)))
 
 
@@ -92,60 +102,61 @@ def _available() -> int:
     return 1024 * MIB
 
 
-def run_all(
-    job: Comparison, every: Sequence[Call], output: Output, follow: Follow, milestones: int, parts: Parts | None = None
-) -> list[Any]:
-    """Each on a processor of the host. `parts`: see side_by_side.run()."""
+def run_all(most: int, every: Mapping[Key, Call], shown: Follower, parts: Parts | None = None) -> dict[Key, Any]:
+    """Each on a processor of the host, `most` at once. `parts`: see parallel.run(); what failed has no key."""
     following: dict[int, Callable[[Event], None]] = {}
-    with output.several(milestones) as start:
+    listed = list(every.values())
+    with shown.output.several(shown.milestones) as start:
 
         def begin(place: int) -> None:
-            name = every[place].name
-            following[place] = follow(name, start(f"{name}: booting"))
+            name = listed[place].name
+            following[place] = shown.follow(name, start(f"{name}: booting"))
 
-        return parallel.run(every, at_once(job), begin, lambda place, event: following[place](event), parts)
+        done = parallel.run(listed, most, begin, lambda place, event: following[place](event), parts)
+    return {key: result for key, result in zip(every, done) if result is not None}
 
 
-def measure(job: Comparison, accel: Accel, quick: bool, parts: Parts, follow: Follow, milestones: int) -> dict[float, list[Result]]:
+def measure(cases: Sequence[Case], accel: Accel, quick: bool, parts: Parts, shown: Follower) -> dict[float, list[Result]]:
     """The results at each factor of the line costs, those at factor 1 with what the counting runs counted.
 
     Of a layout and workload that a run has failed of there is none. Other factors are there if all of their runs are.
-    `follow` makes of a run's name and of its bar on the terminal what is called at the run's events.
     """
-    every = calls(job, accel, quick)
-    done = run_all(job, every, parts.output, follow, milestones, parts)
-    count = len(list(comparison.steps(job)))
-    groups: list[Sequence[Any]] = [done[at : at + count] for at in range(0, len(done), count)]
-    counting, by_part, *timed = groups
-    costs = factors(job, quick)
-    plain, calm = timed[: len(costs)], timed[len(costs) :]  # of each factor, the machine's own first
-    own = [counting, by_part, *plain[:1], *calm[:1]]
-    kept = [place for place in range(count) if all(group[place] is not None for group in own)]
+    every = calls(cases, accel, quick)
+    done = run_all(at_once(cases[0]), every, shown, parts)
+    own = [key for key in every if key[1] == 1]
+    kept = [case for case in cases if all(key in done for key in own if key[2:] == case.key)]
     found: dict[float, list[Result]] = {}
-    for at, factor in enumerate(costs):
-        with_pauses = calm[at] if calm else [None] * count
-        results = [with_pause(plain[at][place], with_pauses[place]) for place in kept if plain[at][place] and (with_pauses[place] or not calm)]
+    for factor in factors(cases, quick):
+        results = [result for case in kept if (result := _timed(done, every, factor, case))]
         if len(results) == len(kept):
             found[factor] = results
-    if len(found) < len(costs):  # a range has all factors, or there is none
+    if len(found) < len(factors(cases, quick)):  # a range has all factors, or there is none
         found = {1.0: found[1.0]}
-    found[1.0] = [with_counts(result, counting[place]) for place, result in zip(kept, found[1.0])]
-    for place, result in zip(kept, found[1.0]):
-        result.metrics |= by_part[place]
+    found[1.0] = [_with_counts(done, case, result) for case, result in zip(kept, found[1.0])]
     return found
 
 
-def with_pause(result: Result, paused: Result | None) -> Result:
-    result.calm = paused
-    return result
+def _timed(done: Mapping[Key, Any], every: Mapping[Key, Call], factor: float, case: Case) -> Result | None:
+    """The timed run, with that of clients that pause where there is to be one."""
+    timed, pausing = (What.TIMED, factor, *case.key), (What.PAUSING, factor, *case.key)
+    if timed not in done or (pausing in every and pausing not in done):
+        return None
+    result: Result = done[timed]
+    return replace(result, calm=done.get(pausing))
 
 
-def verified(job: Comparison, accel: Accel, answer: Answer, output: Output, follow: Follow, milestones: int) -> Answer:
+def _with_counts(done: Mapping[Key, Any], case: Case, result: Result) -> Result:
+    counted = with_counts(result, done[What.COUNTED, 1.0, *case.key])
+    return replace(counted, metrics=counted.metrics | done[What.INSTRUCTIONS, 1.0, *case.key])
+
+
+def verified(cases: Sequence[Case], accel: Accel, answer: Answer, shown: Follower) -> Answer:
     """With runs of both layouts at the pause with which they should do as many operations, if there is one."""
     pause = answer.turn and answer.turn.pause_us
     if not pause:
         return answer
-    layouts = (answer.first.layout, answer.second.layout)
-    wanted = replace(job, layouts=layouts, workloads=(answer.first.workload,))
-    first, second = run_all(job, pausing(wanted, accel, 1.0, max(1, round(pause))), output, follow, milestones)
+    pair = [next(case for case in cases if case.key == (one.layout, one.workload)) for one in (answer.first, answer.second)]
+    calm = [case.pausing(max(1, round(pause))) for case in pair]
+    done = run_all(at_once(calm[0]), _pausing(calm, accel), shown)
+    first, second = (done[What.PAUSING, 1.0, *case.key] for case in calm)
     return replace(answer, verified=(first.metrics["mean_us"], second.metrics["mean_us"]))

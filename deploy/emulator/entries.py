@@ -16,9 +16,11 @@ from tempfile import TemporaryDirectory
 from deploy.base.errors import Failure
 from deploy.base.paths import BUILD
 from deploy.base.symbols import Image
-from deploy.bench.lines.measure import PROTOCOLS
 from deploy.deployment import modules
 from deploy.emulator.run import RTM
+from topology import regimes
+
+PROTOCOLS = {name: regime.protocol for name, regime in regimes.every().items()}  # of its lock, as the plugin knows them
 
 
 @dataclass(frozen=True)

@@ -25,14 +25,14 @@ LINE_PRICES = frozenset({
     *("upgrade_cluster", "upgrade_socket", "upgrade_machine", "overlap_cluster", "overlap_socket", "overlap_machine", "reader_gap"),
 })
 RANGE = (0.5, 1.0, 2.0)
-MOST_CORES = 64  # plugins/modelled/prices.h
+MOST_CORES = 64  # emulator/modelled/prices.h
 _Key = TypeVar("_Key")
 _CACHES = ("l1", "l1i", "l2", "l3")
 
 
 @dataclass(frozen=True)
 class Number:
-    """What a field may be: within what the plugin takes (plugins/modelled/prices.c), at double line costs, too."""
+    """What a field may be: within what the plugin takes (emulator/modelled/prices.c), at double line costs, too."""
 
     low: float
     high: float
@@ -149,7 +149,7 @@ class ModelledMachine:
         return found
 
     def plugin_text(self, memory: Sequence[MemoryRange], line_factor: float = 1.0) -> str:
-        """The machine as the plugin reads it (plugins/modelled/prices.h); node N's memory is socket N's."""
+        """The machine as the plugin reads it (emulator/modelled/prices.h); node N's memory is socket N's."""
         lines = [
             f"khz {self.ghz * 1e6:.0f}", f"cores {self.cores}", f"clusters {self.sockets * self.clusters_per_socket}", f"sockets {self.sockets}",
             f"l3_inclusive {self.l3_inclusive:d}", f"store_buffer {self.store_buffer}",

@@ -8,13 +8,10 @@ from deploy.machine import qemu
 from deploy.setup import needs
 from deploy.setup.build import require
 
-# The interface for plugins that versions of QEMU have, from .. before; each has its plugins in the build folder.
-INTERFACES = {1: ((7, 2), (9, 0)), 4: ((9, 2), (99, 0))}
-
 
 def plugin(name: str) -> Path:
     """Its place in the build folder, for the QEMU that is here; it is made if the command did not say that it needs it."""
-    found = [number for number, (first, end) in INTERFACES.items() if first <= qemu.version() < end]
+    found = [number for number, (first, end) in needs.INTERFACES.items() if first <= qemu.version() < end]
     if not found:
         version = ".".join(map(str, qemu.version()))
         raise Failure(f"there is no plugin '{name}' for QEMU {version}; for Debian 12's 7.2 there is, and for 9.2 and later")

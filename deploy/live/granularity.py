@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 
 from deploy.base.errors import Failure
 from deploy.live.orders import Numbering, Write
@@ -14,6 +15,7 @@ from topology.maps.clustermap import GRANULARITIES
 
 MAGIC = 0x6772616E << 32  # LEDGER_GRANULARITY_MAGIC
 OFFSET = 136  # of `granularity` in struct ledger_kernel
+Granularity = Enum("Granularity", {name: name for name in GRANULARITIES}, type=str)  # type: ignore[misc]
 NUMBERING = Numbering("granularity", OFFSET, shift=8, bits=24)
 
 

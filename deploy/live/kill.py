@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
 
 from deploy.base.errors import Failure
 from deploy.machine.events import Event
@@ -17,6 +18,7 @@ DONE = {
     "init": "its cores are reset", "manager": "its manager stops", "garbage": "its manager overwrites what it shares",
     DESTROY: "its domain is destroyed",
 }  # fmt: skip
+How = Enum("How", {name.replace("-", "_"): name for name in DONE}, type=str)  # type: ignore[misc]
 OF_A_CORE = ("panic", "hang-core")
 MAGIC = 0x6B696C6C << 32  # LEDGER_ORDER_MAGIC
 ORDER_OFFSET = 128  # of `order` in struct ledger_kernel

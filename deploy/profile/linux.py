@@ -11,10 +11,11 @@ from typing import Any
 from deploy.base.paths import BUILD
 from deploy.base.timeouts import Patience
 from deploy.emulator.plugin import arguments, plugin
+from deploy.load.comparison import Comparison
 from deploy.load.linux_guest.guest import build_guest, on_host
 from deploy.load.linux_guest.machine import LinuxRun, Options
 from deploy.load.linux_guest.result import loaded
-from deploy.load.measure import LINUX_PATIENCE, Comparison
+from deploy.load.measure import LINUX_PATIENCE
 from deploy.machine import qemu
 from deploy.machine.events import Event
 from deploy.profile import blocks

@@ -9,10 +9,9 @@ from tempfile import TemporaryDirectory
 
 from deploy.base.paths import BUILD
 from deploy.deployment import modules
-from deploy.deployment.planner import plan
 from deploy.emulator.plugin import arguments, plugin
 from deploy.load import measure
-from deploy.load.measure import Comparison
+from deploy.load.case import Case
 from deploy.machine import qemu
 from deploy.machine.events import Event
 from deploy.machine.run import Options, boot
@@ -22,11 +21,9 @@ from deploy.profile.tally import Profile, tally
 from deploy.results.result import Result
 
 
-def profile(
-    job: Comparison, layout: str, workload: str, counting: bool, on_event: Callable[[Event], None], build: Path = BUILD
-) -> tuple[Profile, Result]:
-    """Of the interval in which all clients run. `counting`: with kernels that count, which are slower."""
-    what = plan(job.deployment(layout, workload, counting))
+def profile(case: Case, on_event: Callable[[Event], None], build: Path = BUILD) -> tuple[Profile, Result]:
+    """Of the interval in which all clients run."""
+    job, what = case.job, case.plan
     with TemporaryDirectory(prefix="skerry-profile-") as folder:
         out = Path(folder) / "blocks"
         how = Options(
@@ -34,7 +31,7 @@ def profile(
             extra=arguments(build / plugin("profile"), {"out": str(out)}),
         )
         with boot(what, how) as machine:
-            result = measure.finish(machine, f"{layout}, workload {workload}")
+            result = measure.finish(machine, f"{case.layout}, workload {case.workload}")
         found = blocks.read(out)
     programs = [Program(name, path) for name, path in modules.collect(what.cluster_map, build, what.own).items()]
     return tally(found, programs, round(result.metrics["operations"])), result

@@ -7,12 +7,9 @@ from markupsafe import Markup
 
 from deploy.report.group import Value
 from deploy.report.svg import COLOURS, HATCHES, LINES, MARKERS, drawing
+from deploy.results.figure import ticker
 from deploy.results.ycsb import percentile
-from topology import demand
 from topology.model.fit import Fit
-
-demand.module("matplotlib", "plots")
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator  # noqa: E402
 
 LONGEST = 34  # characters of a name beside a bar
 PERCENTILES = (0, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 99.999)
@@ -65,8 +62,8 @@ def bars(
         axes.margins(x=0.22)
         axes.set_xlim(left=min(0.0, *(value.mean for value in values)))
         axes.set_xlabel(unit)
-        axes.xaxis.set_major_locator(MaxNLocator(4))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: number(x)))
+        axes.xaxis.set_major_locator(ticker().MaxNLocator(4))
+        axes.xaxis.set_major_formatter(ticker().FuncFormatter(lambda x, _: number(x)))
     return made.svg
 
 
@@ -84,8 +81,8 @@ def over_cores(name: str, title: str, unit: str, of: Mapping[str, Mapping[int, V
         axes.set_xlabel("cores")
         axes.set_ylabel(unit)
         axes.set_ylim(bottom=0)
-        axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: number(y)))
+        axes.xaxis.set_major_locator(ticker().MaxNLocator(8, integer=True))
+        axes.yaxis.set_major_formatter(ticker().FuncFormatter(lambda y, _: number(y)))
         axes.grid(True)
         made.figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=1)
     return made.svg
@@ -116,12 +113,12 @@ def latencies(name: str, title: str, of: Mapping[str, Sequence[tuple[float, int]
         axes.set_xscale("log")
         axes.set_yscale("log")
         ticks = [p for p in (0, 50, 90, 99, 99.9, 99.99, 99.999) if p in shown]
-        axes.xaxis.set_major_locator(FixedLocator([100 / (100 - p) for p in ticks]))
-        axes.xaxis.set_minor_locator(FixedLocator([]))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{100 - 100 / x:g}"))
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: number(y)))
-        axes.yaxis.set_minor_formatter(FuncFormatter(lambda y, _: ""))
+        axes.xaxis.set_major_locator(ticker().FixedLocator([100 / (100 - p) for p in ticks]))
+        axes.xaxis.set_minor_locator(ticker().FixedLocator([]))
+        axes.xaxis.set_major_formatter(ticker().FuncFormatter(lambda x, _: f"{100 - 100 / x:g}"))
+        axes.yaxis.set_major_locator(ticker().LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter(ticker().FuncFormatter(lambda y, _: number(y)))
+        axes.yaxis.set_minor_formatter(ticker().FuncFormatter(lambda y, _: ""))
         axes.grid(True, which="major")
         axes.set_xlabel("percentile of operations")
         axes.set_ylabel("latency, µs")
@@ -143,9 +140,9 @@ def powers(name: str, title: str, unit: str, of: Mapping[str, Sequence[float]]) 
             )  # fmt: skip
         axes.set_yscale("symlog", linthresh=1)
         axes.set_ylim(bottom=0)
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: number(y)))
-        axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: number(2.0**x) if x >= 0 else ""))
+        axes.yaxis.set_major_formatter(ticker().FuncFormatter(lambda y, _: number(y)))
+        axes.xaxis.set_major_locator(ticker().MaxNLocator(8, integer=True))
+        axes.xaxis.set_major_formatter(ticker().FuncFormatter(lambda x, _: number(2.0**x) if x >= 0 else ""))
         axes.tick_params(axis="x", labelsize=7)
         axes.grid(True)
         axes.set_xlabel(f"{unit}, from this on")
@@ -185,7 +182,7 @@ def fits(name: str, title: str, found: Sequence[Fit]) -> Markup:
         axes.set_xlabel("cores of one kernel")
         axes.set_ylabel("kernel entries in 1,000 cycles")
         axes.set_ylim(bottom=0)
-        axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+        axes.xaxis.set_major_locator(ticker().MaxNLocator(8, integer=True))
         axes.grid(True)
         made.figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=1)
     return made.svg

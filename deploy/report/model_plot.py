@@ -5,20 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from topology import demand
-
-demand.module("matplotlib", "plots")
-import matplotlib  # noqa: E402
-
-matplotlib.use("Agg")
-
-from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
-
-from deploy.base.figure import save  # noqa: E402
-from deploy.report.model_results import Bounds  # noqa: E402
-from topology.model.fit import Fit  # noqa: E402
-from topology.model.plan import Advice  # noqa: E402
-from topology.model.regimes import ClosedForm  # noqa: E402
+from deploy.report.model_results import Bounds
+from deploy.results.figure import save, subplots
+from topology.model.fit import Fit
+from topology.model.plan import Advice
+from topology.model.regimes import ClosedForm
 
 UNIT = 1000
 BOUNDED = (500.0, 4000.0)  # the delays of Elphinstone's Figure 4(b)
@@ -44,7 +35,7 @@ def plot_predictions(
     form: ClosedForm, delays: Sequence[float], cores: Sequence[int], bounds: Bounds, output: Path
 ) -> None:
     """Elphinstone's Figure 4: the curves, and beside them the bounds of two sockets."""
-    figure, grid = pyplot.subplots(1, 2 if bounds else 1, figsize=(14 if bounds else 7, 4.6), squeeze=False)
+    figure, grid = subplots(1, 2 if bounds else 1, figsize=(14 if bounds else 7, 4.6), squeeze=False)
     panels = list(grid[0])
     for delay in delays:
         panels[0].plot(
@@ -64,7 +55,7 @@ def plot_predictions(
 
 def plot_fits(fits: Sequence[Fit], output: Path) -> None:
     """Points are measured, lines are the model."""
-    figure, axes = pyplot.subplots(figsize=(8, 4.6))
+    figure, axes = subplots(figsize=(8, 4.6))
     for number, fit in enumerate(fits):
         sizes, measured = zip(*sorted(fit.curve.points))
         cores = range(1, max(sizes) + 1)
@@ -76,7 +67,7 @@ def plot_fits(fits: Sequence[Fit], output: Path) -> None:
 
 
 def plot_plan(advice: Advice, limit: float, title: str, output: Path) -> None:
-    figure, axes = pyplot.subplots(figsize=(8, 4.6))
+    figure, axes = subplots(figsize=(8, 4.6))
     sizes = [point.cores for point in advice.curve]
     axes.plot(sizes, [UNIT * p.throughput for p in advice.curve], marker=".", label="with the lock")
     ideal = [UNIT * p.throughput / (1 - p.loss) for p in advice.curve]

@@ -9,17 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from topology import demand
+from markupsafe import Markup, escape
 
-demand.module("matplotlib", "plots")
-import matplotlib  # noqa: E402
-
-matplotlib.use("Agg")
-
-from markupsafe import Markup, escape  # noqa: E402
-from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
-from matplotlib.axes import Axes  # noqa: E402
-from matplotlib.figure import Figure  # noqa: E402
+from deploy.results.figure import pyplot
 
 WIDTH = 4.6  # inches: a phone shows it whole, a desk shows several side by side
 _INK = "#010203"  # becomes currentColor
@@ -50,17 +42,18 @@ _STYLE: dict[Any, Any] = {  # matplotlib's type lists each key that it knows
 
 @dataclass
 class Drawing:
-    figure: Figure
-    axes: Axes
+    figure: Any
+    axes: Any
     svg: Markup = Markup()
 
 
 @contextmanager
 def drawing(name: str, title: str, description: str, height: float) -> Iterator[Drawing]:
     """`name` is unique on the page. On leaving, `svg` is the figure; a reader's software says title and description."""
-    with matplotlib.rc_context(_STYLE | {"svg.hashsalt": name}), warnings.catch_warnings():
+    drawn_by = pyplot()
+    with drawn_by.rc_context(_STYLE | {"svg.hashsalt": name}), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of letters that its font has not: the reader's has them
-        figure, axes = pyplot.subplots(figsize=(WIDTH, height), layout="constrained")
+        figure, axes = drawn_by.subplots(figsize=(WIDTH, height), layout="constrained")
         made = Drawing(figure, axes)
         try:
             yield made
@@ -68,7 +61,7 @@ def drawing(name: str, title: str, description: str, height: float) -> Iterator[
             figure.savefig(buffer, format="svg", transparent=True, metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
             made.svg = _inline(buffer.getvalue(), name, title, description)
         finally:
-            pyplot.close(figure)
+            drawn_by.close(figure)
 
 
 def _inline(text: str, name: str, title: str, description: str) -> Markup:

@@ -19,6 +19,7 @@ from typing import Any
 from deploy.base.errors import Failure
 from deploy.base.paths import BUILD
 from deploy.deployment import modules
+from deploy.setup import build
 
 MODEL = Path("emulator/modelled.so")
 TOOLS = ("gcc", "ld")
@@ -82,8 +83,6 @@ def toolchain() -> dict[str, str]:
 
 def used() -> dict[str, Any]:
     """What a results file says of the images that its command had built; nothing where it needed none."""
-    from deploy.setup import build  # which needs much of this package
-
     targets = [target for needed, _ in build.made() for target in needed.targets or ()]
     images = of_targets(targets)
     return {"images": images, "images_sha256": together(images), "toolchain": toolchain()} if images else {}

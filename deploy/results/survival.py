@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from deploy.base.errors import Failure
-from deploy.base.figure import save
 from deploy.machine.events import Event, EventStream
-from topology import demand
+from deploy.results.figure import save, subplots
 
 COLUMNS = 60  # of a line of text
 _LEVELS = " ▁▂▃▄▅▆▇█"
@@ -111,14 +110,8 @@ def lines(survivors: Sequence[Survivor]) -> list[str]:
 
 def plot(survivors: Sequence[Survivor], output: Path, clock: str = "the machine's clock") -> None:
     """Operations a second over time, a panel for each client, gaps shaded. `clock`: whose time they tell."""
-    demand.module("matplotlib", "plots")
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
     start = min(s.start_ns for s in survivors)
-    figure, panels = pyplot.subplots(len(survivors), 1, figsize=(8, 1 + 1.6 * len(survivors)), sharex=True, squeeze=False)
+    figure, panels = subplots(len(survivors), 1, figsize=(8, 1 + 1.6 * len(survivors)), sharex=True, squeeze=False)
     for axes, one, colour in zip(panels[:, 0], survivors, _COLOURS * len(survivors)):
         times = [(one.start_ns - start + i * one.slot_ns) / 1e9 for i in range(len(one.counts) + 1)]
         axes.stairs([count / one.slot_ns * 1e9 for count in one.counts], times, fill=True, color=colour)

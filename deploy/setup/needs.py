@@ -5,15 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from deploy.base.paths import BUILD
 from deploy.deployment import modules
 from topology.maps.check import images_of
 from topology.maps.clustermap import ClusterMap
-
-if TYPE_CHECKING:
-    from deploy.load.measure import Comparison
 
 CHECKER = "lib/cluster-map/cluster-map.so"  # topology/maps/checker.py
 LISTEN = "deploy/listen-backlog.so"         # deploy/machine/qemu.py
@@ -21,6 +17,8 @@ WRAPPER = "apps/libc/skerry-cc"             # which Meson writes; what it links:
 NAMES, LAYER = "apps/libc/syscall-names.h", "net/skerry-layer.o"
 LIBRARIES = (NAMES, LAYER, "net/skerry-layer-internal.o", "apps/libc/skerry-layer-alone.o", "apps/libc/skerry-for-linux.o")
 LINUX = ("deploy/load/linux_guest/linux-guest-init", "apps/ycsb/ycsb-linux", "apps/redis/redis-server-linux")
+# The interface for plugins that versions of QEMU have, from .. before; each has its plugins in the build folder.
+INTERFACES = {1: ((7, 2), (9, 0)), 4: ((9, 2), (99, 0))}
 BOOT = ("qemu", "image", "topology")
 BOOT_GROUPS = frozenset(BOOT)
 
@@ -74,8 +72,6 @@ def kernels(locks: Iterable[str], *programs: str, statistics: bool = False, tran
 
 def plugin(*names: str) -> Needs:
     """Of the emulator, for each version of its interface."""
-    from deploy.emulator.plugin import INTERFACES  # which has what it finds made, and so comes by here
-
     return _of(f"emulator/{name}-{number}.so" for name in names for number in INTERFACES)
 
 
@@ -86,16 +82,6 @@ def native(*names: str) -> Needs:
 
 def natively(locks: Iterable[str]) -> Needs:
     return native("bench-cores", *(f"kernel-bench-{lock}{stat}" for lock in locks for stat in ("", "+stat"))) | PLOTS
-
-
-def of_comparison(job: Comparison) -> Needs:
-    """Of its layouts, plain and counting; with what counts the instructions of an operation, and what prices them."""
-    from deploy.deployment.planner import plan  # which needs much, and all commands come by here
-
-    what = plan(job.deployment(job.layouts[0], job.workloads[0]))
-    locks = dict.fromkeys(job.lock_of(layout) for layout in job.layouts)
-    found = of_map(what.cluster_map) | kernels(locks, statistics=True, transactions=job.modelled is not None)
-    return found | plugin("profile") | PLOTS | (MODELLED if job.modelled else NOTHING)
 
 
 def clocks(modelled: object) -> Needs:

@@ -35,7 +35,9 @@ from deploy.deployment.planner import Plan, plan
 from deploy.emulator import run
 from deploy.emulator.lockstep import Mark
 from deploy.emulator.machine_file import MACHINES, ModelledMachine, load
-from deploy.load.measure import Comparison, accelerators, measure_once, settled, with_room
+from deploy.load.case import case, cases
+from deploy.load.comparison import Comparison, settled, with_room
+from deploy.load.measure import accelerators, measure_once
 from deploy.machine import qemu
 from deploy.results.result import Result
 from tests.boot.machine import PATIENCE, deployment, machine
@@ -280,7 +282,7 @@ def small_job(tmp_path: Path, **given: Any) -> Comparison:
 
 def run_of(job: Comparison) -> Result:
     accel, _ = accelerators(job, "auto", False)
-    return measure_once(job, accel, "per-socket", "c", lambda event: None)
+    return measure_once(case(job, "per-socket", "c"), accel, lambda event: None)
 
 
 @needs_new
@@ -303,7 +305,7 @@ def test_sweep(tmp_path: Path) -> None:
     """modelled machine: runs side by side, on processors of their own, give the digits of runs one after the other"""
     job = small_job(tmp_path)
     accel, _ = accelerators(job, "auto", False)
-    calls = [call for call in runs.calls(job, accel, quick=True) if call.function is runs.run_once and not call.arguments[4]]
+    calls = [call for key, call in runs.calls(cases(job), accel, quick=True).items() if key[0] in (runs.What.TIMED, runs.What.PAUSING)]
     per_socket, spanning, *pausing = parallel.run(calls, 2)
     alone = run_of(job)
     assert (per_socket.metrics, per_socket.per_core, per_socket.modelled) == (alone.metrics, alone.per_core, alone.modelled)

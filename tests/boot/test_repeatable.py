@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from deploy.load.measure import Comparison, machine, measure
+from deploy.load.case import case
+from deploy.load.comparison import Comparison, machine
+from deploy.load.measure import measure
 from deploy.machine import qemu
 
 RECORDS, OPERATIONS, CLIENTS = 200, 300, 2
@@ -18,6 +20,6 @@ def test_counted(layout: str) -> None:
     job = Comparison(
         shape=machine(2, 2, None, RECORDS, CLIENTS), records=RECORDS, operations=OPERATIONS, clients=CLIENTS
     )
-    first, second = (measure(job, qemu.tcg_for(4, counted=True), layout, "a", lambda event: None) for _ in range(2))
+    first, second = (measure(case(job, layout, "a"), qemu.tcg_for(4, counted=True), lambda event: None) for _ in range(2))
     assert first.metrics == second.metrics
     assert first.metrics["ops_per_s"] > 0

@@ -19,7 +19,8 @@ from pathlib import Path
 from deploy.base.host import environment
 from deploy.base.paths import BUILD, ROOT, THIRD_PARTY
 from deploy.base.terminal import Output
-from deploy.load import measure
+from deploy.load.case import cases, needed
+from deploy.load.comparison import Comparison
 from deploy.results import fingerprint
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
@@ -31,8 +32,8 @@ FOLDER = "another/folder with a longer name".replace(" ", "-")
 
 def targets() -> list[str]:
     """Ninja's, of the images of `./skerry compare`, and what a modelled machine is."""
-    needed = needs.of_comparison(measure.Comparison(shape=Shape(2, 2))) | needs.MODELLED
-    return sorted(target for target in needed.targets or () if fingerprint.name_of(Path(target)))
+    images = needed(cases(Comparison(shape=Shape(2, 2)))) | needs.MODELLED
+    return sorted(target for target in images.targets or () if fingerprint.name_of(Path(target)))
 
 
 def clone(folder: Path) -> None:

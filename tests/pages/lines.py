@@ -14,7 +14,7 @@ import typer
 
 from deploy.base.paths import ROOT
 from deploy.cli import main
-from deploy.tools.documents import generated, site
+from deploy.cli.documents import generated, site
 
 GENERATED = generated.FOLDER / "cli.md"  # the page that is not in git and has commands
 generated.write(GENERATED.parent, GENERATED.stem)

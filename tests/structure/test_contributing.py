@@ -65,7 +65,7 @@ def test_targets() -> None:
 def test_pages() -> None:
     """every Python module that it runs can be found"""
     modules = {line.split("-m ")[1].split()[0] for line in LINES if "python -m " in line}
-    assert {"pytest", "deploy.tools.documents", "tests.mistakes"} <= modules
+    assert {"pytest", "deploy.cli.documents", "tests.mistakes"} <= modules
     for module in modules - {"pytest"}:
         path = ROOT / module.replace(".", "/")
         assert (path / "__main__.py").is_file() or path.with_suffix(".py").is_file(), module

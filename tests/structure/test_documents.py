@@ -16,8 +16,8 @@ import pytest
 
 from deploy.base.errors import Failure
 from deploy.base.paths import ROOT
+from deploy.cli.documents import __main__ as documents, generated, result, site
 from deploy.results import fingerprint
-from deploy.tools.documents import __main__ as documents, generated, result, site
 from tests.pages.lines import ALL, FENCE, NAMES, OWN, PAGES, is_usage, leaf
 from tests.structure.tree import files, read, with_suffix
 

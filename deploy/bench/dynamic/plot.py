@@ -9,21 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from topology import demand
-
-demand.module("matplotlib", "plots")
-import matplotlib  # noqa: E402
-
-matplotlib.use("Agg")
-
-from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
-
-from deploy.base.figure import save  # noqa: E402
-from deploy.bench.dynamic.measure import FORK_JOIN, IPC, LOAD, SPACES, TITLES, UNMAP, ForkJoin, Ipc, Load, bases, published_ipc  # noqa: E402
-from deploy.bench.dynamic.table import UNIT  # noqa: E402
-from deploy.bench.dynamic.unmap_series import Unmap  # noqa: E402
-from deploy.bench.dynamic.unmap_table import title_of  # noqa: E402
-from topology.model.papers import UHLIG  # noqa: E402
+from deploy.bench.dynamic.measure import FORK_JOIN, IPC, LOAD, SPACES, TITLES, UNMAP, ForkJoin, Ipc, Load, bases, published_ipc
+from deploy.bench.dynamic.table import UNIT
+from deploy.bench.dynamic.unmap_series import Unmap
+from deploy.bench.dynamic.unmap_table import title_of
+from deploy.results.figure import save, subplots
+from topology.model.papers import UHLIG
 
 _MARKERS = "osD^vPX*"
 
@@ -42,7 +33,7 @@ def plot_dynamic(
         panels.append((TITLES[LOAD], lambda axes: _loads(axes, loads)))
     across = min(2, len(panels))
     down = -(-len(panels) // across)
-    figure, grid = pyplot.subplots(down, across, figsize=(7.2 * across, 0.6 + 4.4 * down), squeeze=False)
+    figure, grid = subplots(down, across, figsize=(7.2 * across, 0.6 + 4.4 * down), squeeze=False)
     for axes in grid.flat[len(panels) :]:
         axes.set_visible(False)
     for axes, (title, draw) in zip(grid.flat, panels):

@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 from deploy.base.paths import BUILD
 from deploy.deployment import modules
 from deploy.deployment.planner import plan
-from deploy.load.measure import PROFILED_OPERATIONS, PROFILED_RECORDS, Comparison
+from deploy.load.case import case
+from deploy.load.comparison import PROFILED_OPERATIONS, PROFILED_RECORDS, Comparison
 from deploy.machine.events import Event
 from deploy.profile.programs import UNKNOWN, Program
 from deploy.profile.run import profile
@@ -53,8 +54,8 @@ def job_of(comparison: Comparison) -> Comparison:
 
 def measure(job: Comparison, on_event: Callable[[Event], None]) -> Cost:
     """Two boots under the plugin that counts every instruction; both figures are the same in each run."""
-    plain, _ = profile(replace(job, restart=NEVER), LAYOUT, WORKLOAD, False, on_event)
-    ready, _ = profile(replace(job, restart=ON_FAILURE), LAYOUT, WORKLOAD, False, on_event)
+    plain, _ = profile(case(replace(job, restart=NEVER), LAYOUT, WORKLOAD), on_event)
+    ready, _ = profile(case(replace(job, restart=ON_FAILURE), LAYOUT, WORKLOAD), on_event)
     return Cost(plain.instructions / plain.operations, ready.instructions / ready.operations, watching(ready, _functions(job)))
 
 

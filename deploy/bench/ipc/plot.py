@@ -5,25 +5,16 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
-from topology import demand
-
-demand.module("matplotlib", "plots")
-import matplotlib  # noqa: E402
-
-matplotlib.use("Agg")
-
-from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
-
-from deploy.base.figure import save  # noqa: E402
-from deploy.bench.ipc import reference  # noqa: E402
-from deploy.bench.ipc.measure import ONE_WAY, Measured  # noqa: E402
+from deploy.bench.ipc import reference
+from deploy.bench.ipc.measure import ONE_WAY, Measured
+from deploy.results.figure import save, subplots
 
 _PARTS = (("call", "Call", "#1b6ca8"), ("reply_recv", "ReplyRecv", "#d97925"), (ONE_WAY, "mean", "#5a9e4b"))
 
 
 def plot_ipc(measured: Sequence[Measured], mode: str, output: Path) -> None:
     first = measured[0]
-    figure, axes = pyplot.subplots(figsize=(3.0 + 1.6 * len(measured), 4.4))
+    figure, axes = subplots(figsize=(3.0 + 1.6 * len(measured), 4.4))
     width = 0.26
     for number, (name, label, colour) in enumerate(_PARTS):
         places = [x + (number - 1) * width for x in range(len(measured))]

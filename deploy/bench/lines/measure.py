@@ -17,7 +17,7 @@ from deploy.base.timeouts import Patience
 from deploy.bench.scale.measure import Point, Request, measure
 from deploy.deployment import modules
 from deploy.emulator import run as modelled
-from topology import regimes
+from deploy.emulator.entries import PROTOCOLS
 
 LINE = 64
 KERNEL_DIRECT_BASE = 0xFFFF_8000_0000_0000  # cluster-kernel/include/skerry/boot.h
@@ -27,8 +27,7 @@ PROGRAM = "pingpong"
 FEWEST_FETCHES = 4  # of which something is said
 
 
-# As plugins/modelled/locks.h recognises them.
-PROTOCOLS = {name: regime.protocol for name, regime in regimes.every().items()}
+# As emulator/modelled/locks.h recognises them.
 KIND_VECTOR, KIND_UNKNOWN = 256, 511  # there
 SYSCALLS = ROOT / "cluster-kernel" / "include" / "skerry" / "syscall.h"
 

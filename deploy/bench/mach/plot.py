@@ -8,26 +8,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from topology import demand
-
-demand.module("matplotlib", "plots")
-import matplotlib  # noqa: E402
-
-matplotlib.use("Agg")
-
-from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
-
-from deploy.base.figure import save  # noqa: E402
-from deploy.bench.mach.measure import STUDY, Run  # noqa: E402
-from deploy.bench.mach.stress import MEMORY, MESSAGES  # noqa: E402
-from deploy.live.lockstat.table import NAMES  # noqa: E402
-from deploy.results.kinds import bracketed  # noqa: E402
+from deploy.bench.mach.measure import STUDY, Run
+from deploy.bench.mach.stress import MEMORY, MESSAGES
+from deploy.live.lockstat.table import NAMES
+from deploy.results.figure import save, subplots
+from deploy.results.kinds import bracketed
 
 _MARKERS = "osD^vPX*"
 
 
 def plot_mach(runs: Sequence[Run], mode: str, output: Path) -> None:
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(12.0, 4.8))
+    figure, (left, right) = subplots(1, 2, figsize=(12.0, 4.8))
     _over_cores(left, [run for run in runs if run.work.program == MESSAGES])
     most = max(run.cores for run in runs)
     _classes(right, [run for run in runs if run.cores == most])

@@ -11,6 +11,7 @@ from deploy.base.partial import Parts
 from deploy.base.terminal import Output
 from deploy.bench.ipc import reference
 from deploy.bench.ipc.measure import ratios
+from deploy.bench.ipc.plot import plot_ipc
 from deploy.bench.native import (
     host as native_host,
     ipc as native_ipc,
@@ -20,6 +21,7 @@ from deploy.bench.native import (
     table as native_table,
 )
 from deploy.bench.native.host import Parallel, Processors
+from deploy.bench.native.plot import plot_lock, plot_scale
 from deploy.bench.regimes import BASELINE
 from deploy.bench.scale.measure import FIGURE_4, FIGURE_5
 from deploy.results.result import document
@@ -95,8 +97,6 @@ def scale_command(
     runs: int = native_scale.RUNS,
 ) -> Parts:
     """All of `bench scale --native`: table, results, plot. Returns what failed. `wanted` are the delays of each lock."""
-    from deploy.bench.native.plot import plot_scale
-
     session = Session(max(cores), output, wanted)
     entries = native_scale.measure(wanted, cores, rounds, session.parts, runs, session.usable, session.glance)
     session.parts.require(entries)
@@ -116,8 +116,6 @@ def scale_command(
 
 def ipc_command(locks: Sequence[str], rounds: int, runs: int, output: Output, picture: Path) -> Parts:
     """All of `bench ipc --native`. Returns what failed."""
-    from deploy.bench.ipc.plot import plot_ipc
-
     session = Session(1, output, locks)
     measured, entries = native_ipc.measure(locks, rounds, runs, session.parts, session.usable)
     session.parts.require(measured and measured[0].lock == locks[0])  # which all ratios are to
@@ -132,8 +130,6 @@ def lock_command(
     locks: Sequence[str], what: native_lock.Contention, entries: int, runs: int, output: Output, picture: Path
 ) -> Parts:
     """All of `bench lock`. Returns what failed."""
-    from deploy.bench.native.plot import plot_lock
-
     most = max(what.cores)
     if all(lock == BASELINE for lock in locks):
         raise Failure(f"{BASELINE} has no exclusion to measure; name other regimes with --lock")

@@ -6,18 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from topology import demand
-
-demand.module("matplotlib", "plots")
-import matplotlib  # noqa: E402
-
-matplotlib.use("Agg")
-
-from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
-
-from deploy.base.figure import save  # noqa: E402
-from deploy.bench.native.result import name_of  # noqa: E402
-from deploy.bench.native.table import UNIT  # noqa: E402
+from deploy.bench.native.result import name_of
+from deploy.bench.native.table import UNIT
+from deploy.results.figure import save, subplots
 
 _COLOURS = ("#1b6ca8", "#d97925", "#5a9e4b", "#8a5a9e", "#b03a48", "#2a9d9d", "#a08030", "#7a7a7a")
 _LOCKS = dict(zip(("clh", "rtm", "mcs", "ticket", "fine", "dynamic", "", "none"), _COLOURS))
@@ -67,7 +58,7 @@ def _idle(axes: Any, entries: Sequence[Entry]) -> None:
 
 def plot_lock(idle: Sequence[Entry], contended: Sequence[Entry], notes: Sequence[str], output: Path) -> None:
     delays = list(dict.fromkeys(e["metrics"]["delay_cycles"] for e in contended))
-    figure, panels = pyplot.subplots(1, 1 + len(delays), figsize=(2 + 4 * (1 + len(delays)), 4.6))
+    figure, panels = subplots(1, 1 + len(delays), figsize=(2 + 4 * (1 + len(delays)), 4.6))
     _idle(panels[0], idle)
     panels[0].set_title("idle", size=10)
     for axes, delay in zip(panels[1:], delays):
@@ -92,7 +83,7 @@ def plot_scale(entries: Sequence[Entry], notes: Sequence[str], output: Path) -> 
     if not locks and not delays:
         delays = list(by_delay)
     count = len(locks) + len(delays)
-    figure, grid = pyplot.subplots(1, count, figsize=(2 + 4 * count, 4.6), squeeze=False)
+    figure, grid = subplots(1, count, figsize=(2 + 4 * count, 4.6), squeeze=False)
     for axes, lock in zip(grid[0], locks):
         _lines(axes, [e for e in entries if name_of(e) == lock], lambda e: f"delay {_delay(e):g}")
         axes.set_title(str(lock), size=10)

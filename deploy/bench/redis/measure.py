@@ -17,8 +17,8 @@ from deploy.emulator import lockstep
 from deploy.emulator.machine_file import ModelledMachine, whole_ranges
 from deploy.emulator.run import LOAD, clocks
 from deploy.live.lockstat.snapshot import Core as Counts
-from deploy.load import measure as comparison
-from deploy.load.measure import Comparison
+from deploy.load import comparison, measure as load
+from deploy.load.comparison import Comparison
 from deploy.machine.events import Event
 from deploy.machine.qemu import Accel
 from deploy.machine.run import Options, Run, boot
@@ -207,7 +207,7 @@ def measure(
             extra=marks.arguments if marks else (),
         )
         machine = stack.enter_context(boot(what, options))
-        result = comparison.finish(machine, f"{job.lock}, {job.shape.cpus} cores, stack {job.stack}")
+        result = load.finish(machine, f"{job.lock}, {job.shape.cpus} cores, stack {job.stack}")
         result.metrics |= _stack_memory(machine)
         result.modelled = job.modelled.to_json() if job.modelled else None
         cores = [core for cluster in what.cluster_map.clusters for core in between(machine.events, cluster.number)]

@@ -6,19 +6,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from topology import demand
-
-demand.module("matplotlib", "plots")
-import matplotlib  # noqa: E402
-
-matplotlib.use("Agg")
-
-from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
-
-from deploy.base.figure import save  # noqa: E402
-from deploy.bench.redis.measure import PER, Point  # noqa: E402
-from deploy.bench.redis.table import NOTES  # noqa: E402
-from deploy.results.kinds import bracketed  # noqa: E402
+from deploy.bench.redis.measure import PER, Point
+from deploy.bench.redis.table import NOTES
+from deploy.results.figure import save, subplots
+from deploy.results.kinds import bracketed
 
 _MARKERS = "osD^vPX*"
 _LINES = {"process": "-", "inproc": "--"}
@@ -33,7 +24,7 @@ _PANELS: tuple[tuple[str, str, Value], ...] = (
 
 def plot_redis(points: Sequence[Point], mode: str, output: Path) -> None:
     """Panels named after the papers' figures; one curve for each lock and stack."""
-    figure, grid = pyplot.subplots(2, 2, figsize=(11.5, 8.0))
+    figure, grid = subplots(2, 2, figsize=(11.5, 8.0))
     for axes, (title, label, value) in zip(grid.flat, _PANELS):
         axes.set_title(title, size=9)
         _curves(axes, points, value)

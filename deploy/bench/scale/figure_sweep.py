@@ -30,7 +30,7 @@ from deploy.emulator.machine_file import ModelledMachine
 from deploy.machine import qemu
 from deploy.machine.events import Event
 from topology.errors import InputError
-from topology.model import published, ranges
+from topology.model import published, ranges, repairman
 
 KEPT = BUILD / "results" / "figure-points"
 SILENCE = 1200.0  # seconds in which a boot must come to its end
@@ -152,8 +152,6 @@ def measure(
 
 def published_point(point: Point) -> Mapping[str, Any]:
     """What the text has of Figure 4 for this point of one lock: the fit within a socket, the two bounds beyond it."""
-    from topology.model import repairman
-
     slow, fast, fit = (
         repairman.steady(service, point.delay, point.cores).throughput for service in (*reversed(published.BOUNDS), published.SERVICE)
     )

@@ -174,7 +174,7 @@ class Request:
     section: int = 0  # cycles in a ticket lock of the programs' own, which they take in the place of the kernel's; 0: IPC
     granularity: str | None = None  # of a kernel that has a choice
     local: bool = False  # a pair's objects are at home on its core
-    plugin: Mapping[str, str] = field(default_factory=dict)  # options of the modelled machine's (plugins/modelled/plugin.c)
+    plugin: Mapping[str, str] = field(default_factory=dict)  # options of the modelled machine's (emulator/modelled/plugin.c)
 
     @property
     def points(self) -> int:

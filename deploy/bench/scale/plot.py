@@ -6,21 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from topology import demand
-
-demand.module("matplotlib", "plots")
-import matplotlib  # noqa: E402
-
-matplotlib.use("Agg")
-
-from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
-
-from deploy.base.figure import save  # noqa: E402
-from deploy.bench.scale.fit import models  # noqa: E402
-from deploy.bench.scale.measure import Point  # noqa: E402
-from deploy.bench.scale.table import NOTES, UNIT, shared_delays  # noqa: E402
-from deploy.results import kinds  # noqa: E402
-from topology.model.fit import Fit  # noqa: E402
+from deploy.bench.scale.fit import models
+from deploy.bench.scale.measure import Point
+from deploy.bench.scale.table import NOTES, UNIT, shared_delays
+from deploy.results import kinds
+from deploy.results.figure import save, subplots
+from topology.model.fit import Fit
 
 _MARKERS = "osD^vPX*"
 Fits = Mapping[tuple[str, float], Fit]
@@ -38,7 +29,7 @@ def plot_scale(points: Sequence[Point], fits: Fits, mode: str, output: Path) -> 
     for delay in shared_delays(points):
         by_lock = {lock: [p for p in points if p.lock == lock and p.delay == delay] for lock in locks}
         panels.append((f"delay {delay:g}, by lock (Figure 5)", by_lock))
-    figure, grid = pyplot.subplots(1, len(panels), figsize=(6.6 * len(panels), 5.0), squeeze=False)
+    figure, grid = subplots(1, len(panels), figsize=(6.6 * len(panels), 5.0), squeeze=False)
     served = models(fits)
     for axes, (title, series) in zip(grid[0], panels):
         lines = {p.lock for values in series.values() for p in values} & set(served)

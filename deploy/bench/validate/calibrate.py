@@ -10,12 +10,16 @@ from statistics import median
 from typing import Any
 
 from deploy.base import host
+from deploy.base.atomic_files import write_text
 from deploy.base.errors import Failure
-from deploy.bench.native import program
-from deploy.emulator.machine_file import ASSUMED, MOST_CORES, price_names
+from deploy.base.paths import BUILD
+from deploy.base.terminal import Output
+from deploy.bench.native import host as native_host, program
+from deploy.emulator.machine_file import ASSUMED, MOST_CORES, ModelledMachine, load, price_names
 from topology.machines.hwloc import survey_live
 
 PROGRAM = "bench-prices"
+DEFAULT = BUILD / "this-host.toml"
 RUNS, ROUNDS = 5, 300  # of the program, and samples of each figure in one
 NOISY = 0.25  # of the median: what the middle 80 % of samples may be apart
 ALONE = {"atomic", "fence", "pause", "rdtsc", "divide"}  # measured with the call around them
@@ -252,3 +256,13 @@ def machine_file(found: Calibration) -> str:
     lines += ['store_buffer = { value = 56, source = "assumed" }', "", "[price]"]
     lines += [f"{name} = {{ cycles = {cycles:g}, source = {_text(source)} }}" for name, (cycles, source) in prices(found).items()]
     return "\n".join(lines) + "\n"
+
+
+def measured(path: Path, output: Output, runs: int = RUNS) -> tuple[Calibration, ModelledMachine, native_host.Parallel]:
+    """Writes the machine file, and reads it as any other."""
+    usable = native_host.processors()
+    with output.progress("Measuring this machine's cores", total=100) as update:
+        look = native_host.Parallel([native_host.look(usable, 2)], 2)
+        found = measure(lambda done, of: update(completed=100 * done / of), runs)
+    write_text(path, machine_file(found))
+    return found, load(str(path)), look

@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from deploy.base.atomic_files import free
 from deploy.base.errors import Failure
 from deploy.base.paths import ROOT
+from deploy.domains import deployed
+from deploy.domains.connection import Connection, explained
+from deploy.domains.deployed import Deployed
 from deploy.live import cores
 from deploy.live.lockstat.record import SIZE, Record
 from deploy.live.lockstat.snapshot import Core, Counted, Snapshot
@@ -23,9 +25,6 @@ from deploy.machine.run import INSTANCES
 from deploy.machine.run_folder import is_private, tree_of
 from topology import foreign
 from topology.errors import InputError
-
-if TYPE_CHECKING:
-    from deploy.domains.deployed import Deployed
 
 _PEEK = 65536  # bytes that libvirt reads at a time
 _PHYSICAL = 2  # VIR_MEMORY_PHYSICAL
@@ -141,9 +140,6 @@ def local(folder: Path) -> Machine:
 @contextmanager
 def of_libvirt(uri: str, name: str | None) -> Iterator[Machine]:
     """A deployment of a libvirt host, wherever that is."""
-    from deploy.domains import deployed  # whose library is there only where libvirt is
-    from deploy.domains.connection import Connection
-
     with Connection(uri) as host:
         one = deployed.pick(host, name)
         if not one.is_active():
@@ -153,8 +149,6 @@ def of_libvirt(uri: str, name: str | None) -> Iterator[Machine]:
 
 def of_domain(one: Deployed) -> Machine:
     """Of a deployment that runs; with what it has reported up to now."""
-    from deploy.domains.connection import explained
-
     events = EventStream()
     events.events = one.events()
 

@@ -8,10 +8,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from deploy.base.errors import Failure
 from deploy.deployment.addresses import is_endpoint
+from deploy.domains import deployed
+from deploy.domains.connection import Connection
+from deploy.domains.deployed import Deployed
 from deploy.live.lockstat import live
 from deploy.live.lockstat.snapshot import Snapshot
 from deploy.live.top.instances import Instances, Served
@@ -19,9 +22,6 @@ from deploy.machine import monitor
 from deploy.machine.events import BAD_LINE, BUTTON, CLUSTER_DOWN, Event, EventStream, down_words, lost_words, standing
 from deploy.machine.run import INSTANCES
 from topology import foreign
-
-if TYPE_CHECKING:
-    from deploy.domains.deployed import Deployed
 
 TROUBLE = ("fault", "failed", "stays-down", "cluster-lost", *CLUSTER_DOWN, BAD_LINE)
 _GRACE = 2.0  # seconds in which a machine whose monitor falls silent turns out to have ended
@@ -227,9 +227,6 @@ def local(what: str | None) -> Iterator[Local]:
 
 @contextmanager
 def of_libvirt(uri: str, name: str | None) -> Iterator[Domain]:
-    from deploy.domains import deployed  # whose library is there only where libvirt is
-    from deploy.domains.connection import Connection
-
     with Connection(uri) as host:
         one = deployed.pick(host, name)
         if not one.is_active():

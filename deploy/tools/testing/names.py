@@ -6,8 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-
-import pytest
+from typing import Any
 
 from deploy.base.errors import Failure
 from deploy.base.paths import ROOT
@@ -16,7 +15,7 @@ from deploy.tools.testing import meson_tests
 MARK = "name of a test: "
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
+def pytest_collection_finish(session: Any) -> None:
     from deploy.tools.testing.pytest_report import name_of  # wants a place for its report
 
     for item in session.items:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import importlib
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +21,8 @@ from deploy.compare.verdict import APART, Answer, alone, answers
 from deploy.emulator import run
 from deploy.emulator.entries import Entries
 from deploy.emulator.machine_file import load
-from deploy.load.measure import Comparison, settled
+from deploy.load.case import cases
+from deploy.load.comparison import Comparison, settled
 from deploy.results.counting import Counting
 from deploy.results.result import DISTORTED, Result
 from topology import demand
@@ -172,7 +172,7 @@ def asked_for(words: list[str], monkeypatch: pytest.MonkeyPatch) -> Comparison:
         asked.append(job)
         raise Failure("far enough")
 
-    monkeypatch.setattr(importlib.import_module("deploy.cli.commands.measure.compare"), "check", stop)
+    monkeypatch.setattr("deploy.load.request.checked", stop)
     assert main(["compare", *words]) == 1
     return asked[0]
 
@@ -312,7 +312,7 @@ def test_point_of_a_result() -> None:
     (Shape(2, 2, 4 * GIB), ("homed", "spanning"), []),
 ])  # fmt: skip
 def test_alike(shape: Shape, layouts: tuple[str, ...], expected: list[list[str]]) -> None:
-    assert alike(settled(Comparison(shape, layouts))) == expected
+    assert alike(cases(settled(Comparison(shape, layouts)))) == expected
 
 
 # ---- The picture of a comparison: readable with 28 cores, in print, and in grey ----

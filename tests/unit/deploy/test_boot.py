@@ -190,7 +190,7 @@ def test_a_port_that_is_taken_after_it_was_chosen_is_replaced(build: Path, monke
 PARENT = """
 import sys, time
 from pathlib import Path
-from deploy import process
+from deploy.base import process
 child = process.start(["sleep", "60"], Path(sys.argv[1]))
 print(child.pid, flush=True)
 time.sleep(60)

@@ -14,8 +14,9 @@ import typer
 from click.shell_completion import get_completion_class
 
 from deploy.base.paths import ROOT
-from deploy.cli.completion import NAME, SHELLS, VARIABLE, script, write, write_all
+from deploy.cli.completion import NAME, SHELLS, VARIABLE, script, write
 from deploy.cli.main import COMMANDS, main, make_app
+from deploy.cli.write_completion import write_all
 from deploy.setup import bootstrap, tab
 
 LAUNCHER = str(ROOT / "skerry")

@@ -15,6 +15,7 @@ import pytest
 from rich.console import Console
 
 from deploy.base.errors import Failure
+from deploy.base.export import files
 from deploy.base.timeouts import Patience
 from deploy.bench.failure.cost import Cost, watching
 from deploy.bench.failure.curve import HEIGHT, WIDTH, Panel, bars, draw as draw_curve
@@ -28,7 +29,6 @@ from deploy.machine import qemu
 from deploy.machine.events import Event, EventStream
 from deploy.profile.tally import Line, Profile
 from deploy.results import survival
-from deploy.results.export import files
 from tests.long import cluster_restarts
 
 # ---- Ends of clusters under load: what is drawn, what a client finds wrong, figures and goals, the ----

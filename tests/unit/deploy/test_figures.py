@@ -17,11 +17,11 @@ from deploy.bench.paper.figures import FIGURES, KINDS, NOT_MEASURED, figure
 from deploy.bench.redis import architecture
 from deploy.bench.redis.measure import Point as RedisPoint
 from deploy.bench.scale import figure_sweep
+from deploy.bench.scale.figure import locks_of
 from deploy.bench.scale.figure_sweep import Estimate
 from deploy.bench.scale.figure_table import beside, sentences, tables
 from deploy.bench.scale.measure import Point, Request, ranges_of
 from deploy.bench.validate import macrobenchmark
-from deploy.cli.commands.bench.scale_figure import locks_of
 from deploy.cli.main import make_app
 from deploy.emulator.machine_file import load
 from tests.unit.deploy.test_validate import redis_point

@@ -31,7 +31,8 @@ with_mounts = pytest.mark.skipif(
 MAKE = """
 import sys
 from pathlib import Path
-from deploy import cli, image
+from deploy.cli import main as cli
+from deploy.machine import image
 def main():
     image.make_iso(Path(sys.argv[1]), {"map": bytes(int(sys.argv[3]) << 20)}, Path(sys.argv[2]))
     return 0
@@ -187,7 +188,7 @@ def test_interrupt_at_any_moment(words: list[str], times: int, tmp_path: Path) -
 
 DEAF = """
 import os, signal, sys, time
-from deploy import interrupts
+from deploy.base import interrupts
 class Deaf:
     def __del__(self):
         os.kill(os.getpid(), int(sys.argv[1]))
@@ -213,7 +214,7 @@ def test_interrupted_destructor(number: int) -> None:
 IMPORTS = """
 import os, sys, time
 from pathlib import Path
-from deploy import interrupts
+from deploy.base import interrupts
 Path(sys.argv[1], "described.py").write_text('''
 import os, signal, time
 class Field:
@@ -254,8 +255,8 @@ def test_interrupted_import(replaced: bool, tmp_path: Path) -> None:
 COMPILATION = """
 import os, signal, sys, time
 from pathlib import Path
-from deploy import cli
-from deploy.cli.commands import cc
+from deploy.cli import main as cli
+from deploy.cli.commands.project import cc
 class Deaf:
     def __del__(self):
         os.kill(os.getpid(), signal.SIGINT)
@@ -277,7 +278,7 @@ def test_interrupted_compilation() -> None:
 INSTALLATION = """
 import os, signal, sys, time
 from pathlib import Path
-from deploy import cli
+from deploy.cli import main as cli
 from deploy.setup import build
 Path(sys.argv[1], "drawing.py").write_text('from topology import demand; demand.module("no_such_module_of_skerry", "plots")')
 sys.path.insert(0, sys.argv[1])

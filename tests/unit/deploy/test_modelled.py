@@ -19,7 +19,8 @@ from deploy.cli.main import main
 from deploy.cli.options import load_plan
 from deploy.compare import runs as sweep
 from deploy.emulator.machine_file import ASSUMED, LINE_PRICES, MACHINES, load, names, price_names
-from deploy.load.measure import Comparison
+from deploy.load.case import cases
+from deploy.load.comparison import Comparison
 from deploy.machine.qemu import Accel
 from topology.errors import InputError
 from topology.machines.q35 import q35_memory
@@ -238,12 +239,12 @@ def test_alone() -> None:
     """modelled machine: a layout without another is not run at other line costs, for it has no ratio"""
     two = Comparison(shape=load("xeon-e5-2683v3").shape(4, GIB), modelled=load("xeon-e5-2683v3"))
     for job, quick, factors in ((replace(two, layouts=["spanning"]), False, [1.0]), (two, True, [1.0]), (two, False, [1.0, 0.5, 2.0])):
-        found = sweep.calls(job, Accel("tcg", (), ""), quick)
-        runs = [call.arguments for call in found if call.function is sweep.run_once]
-        assert [(of.line_factor, layout, counting) for of, _, layout, _, counting in runs if not of.think] == [
+        found = sweep.calls(cases(job), Accel("tcg", (), ""), quick)
+        runs = [call.arguments[0] for call in found.values() if call.function is sweep.run_once]
+        assert [(case.job.line_factor, case.layout, case.counting) for case in runs if not case.job.think] == [
             *((1.0, layout, True) for layout in job.layouts), *((factor, layout, False) for factor in factors for layout in job.layouts)
         ]
-        pauses = [(of.line_factor, layout, counting) for of, _, layout, _, counting in runs if of.think]
+        pauses = [(case.job.line_factor, case.layout, case.counting) for case in runs if case.job.think]
         assert pauses == [(factor, layout, False) for factor in factors for layout in job.layouts if len(job.layouts) > 1]
 
 

@@ -29,7 +29,8 @@ from deploy.cli import main
 from deploy.compare import runs
 from deploy.emulator.lockstep import Mark
 from deploy.emulator.machine_file import PAPERS, RANGE, load, whole_ranges
-from deploy.load.measure import Comparison
+from deploy.load.case import cases
+from deploy.load.comparison import Comparison
 from deploy.machine import qemu
 from deploy.machine.events import Event
 from deploy.results.result import Result
@@ -250,8 +251,9 @@ def test_side_by_side() -> None:
     assert parts.failed == {"call 1": "it broke"}
 
 
-JOB = Comparison(Shape(2, 2), modelled=load(PAPERS))
-COMPARED = runs.calls(JOB, qemu.TCG_COUNTED, False)
+CASES = cases(Comparison(Shape(2, 2), modelled=load(PAPERS)))
+COMPARED = list(runs.calls(CASES, qemu.TCG_COUNTED, False).values())
+SHOWN = runs.Follower(QUIET, lambda *rest: lambda event: None, 1)
 
 
 @pytest.mark.parametrize(
@@ -269,20 +271,19 @@ def test_comparison(lost: str | None, factors: set[float], layouts: list[str], m
     """a run that fails costs its layout, or, at other line costs, the range; a range never has some of its line costs only"""
     assert lost is None or lost in [call.name for call in COMPARED]
 
-    def run_all(job: Any, every: list[Call], output: Any, follow: Any, milestones: int, parts: Parts) -> list[Any]:
-        made: list[Any] = []
-        for call in every:
-            layout = call.name.partition(",")[0]
-            made.append({} if call.function is runs.instructions else Result(layout, "clh", "c", 1, 28, True, {"ops_per_s": 1.0}, []))
+    def run_all(most: int, every: dict[runs.Key, Call], shown: runs.Follower, parts: Parts) -> dict[runs.Key, Any]:
+        made: dict[runs.Key, Any] = {}
+        for key, call in every.items():
             if call.name == lost:
                 parts.record(call.name, Failure("it broke"))
-                made[-1] = None
+            else:
+                made[key] = {} if call.function is runs.instructions else Result(key[2], "clh", "c", 1, 28, True, {"ops_per_s": 1.0}, [])
         return made
 
     monkeypatch.setattr(runs, "run_all", run_all)
     monkeypatch.setattr(runs, "with_counts", lambda plain, counting: plain)
     parts = Parts(QUIET)
-    found = runs.measure(JOB, qemu.TCG_COUNTED, False, parts, lambda *rest: lambda event: None, 1)
+    found = runs.measure(CASES, qemu.TCG_COUNTED, False, parts, SHOWN)
     assert found.keys() == factors and all([one.layout for one in results] == layouts for results in found.values())
     assert all(one.calm for results in found.values() for one in results)
     assert parts.complete == (lost is None)
@@ -290,12 +291,12 @@ def test_comparison(lost: str | None, factors: set[float], layouts: list[str], m
 
 def test_comparison_without_anything(monkeypatch: pytest.MonkeyPatch) -> None:
     """where every run was interrupted there is no result, and the command was interrupted"""
-    def run_all(job: Any, every: list[Call], output: Any, follow: Any, milestones: int, parts: Parts) -> list[Any]:
+    def run_all(most: int, every: dict[runs.Key, Call], shown: runs.Follower, parts: Parts) -> dict[runs.Key, Any]:
         parts.interrupt()
-        return [None] * len(every)
+        return {}
 
     monkeypatch.setattr(runs, "run_all", run_all)
     parts = Parts(QUIET)
-    assert runs.measure(JOB, qemu.TCG_COUNTED, False, parts, lambda *rest: lambda event: None, 1)[1.0] == []
+    assert runs.measure(CASES, qemu.TCG_COUNTED, False, parts, SHOWN)[1.0] == []
     with pytest.raises(KeyboardInterrupt):
         parts.require([])

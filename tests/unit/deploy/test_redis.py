@@ -19,7 +19,7 @@ from deploy.deployment import Deployment, Load, Redis, parse
 from deploy.deployment.planner import plan
 from deploy.deployment.redis_memory import limits, maxmemory
 from deploy.emulator.lockstep import Mark
-from deploy.load.measure import SOCKET_PORT, Comparison
+from deploy.load.comparison import SOCKET_PORT, Comparison
 from deploy.machine.qemu import INSIDE, Forward
 from deploy.machine.redis_cluster import SLOTS, commands, instances
 from deploy.results.result import evaluate

@@ -19,11 +19,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Console
 
-from deploy.base import host
+from deploy.base import export, host
 from deploy.base.errors import Failure
-from deploy.base.paths import BUILD
-from deploy.base.terminal import Output
-from deploy.cli.commands.bench.common import RESULTS, places
+from deploy.base.paths import BUILD, RESULTS
+from deploy.base.terminal import Output, places
 from deploy.compare import tables as render
 from deploy.compare.plot import plot
 from deploy.compare.tables import layout_table
@@ -34,7 +33,7 @@ from deploy.machine import qemu
 from deploy.machine.events import BAD_LINE, EventStream, parse_line
 from deploy.report import sections
 from deploy.report.load import Entry
-from deploy.results import export, result as results
+from deploy.results import result as results
 from deploy.results.counting import Counting, with_counts
 from deploy.results.result import document, evaluate, host_description
 from deploy.results.ycsb import percentile

@@ -20,7 +20,8 @@ from deploy.base.parallel import Call, processors, run
 from deploy.base.paths import ROOT
 from deploy.compare import runs
 from deploy.emulator.machine_file import load
-from deploy.load.measure import Comparison, settled, with_room
+from deploy.load.case import cases
+from deploy.load.comparison import Comparison, settled, with_room
 from topology.errors import InputError
 from topology.machines.machine import default_memory
 from topology.units import GIB
@@ -118,7 +119,7 @@ def test_failure(function: Callable[..., None], arguments: tuple[object, ...], s
 
 INTERRUPTED = """
 import sys
-from deploy import process
+from deploy.base import process
 from deploy.base.parallel import Call, run
 from tests.unit.deploy.test_side_by_side import wait
 process.heed_signals()
@@ -169,7 +170,7 @@ def test_room(monkeypatch: pytest.MonkeyPatch) -> None:
     shape = with_room(machine.shape(machine.cores, default_memory(machine.cores_per_socket)), None, 50, 2)
     job = settled(Comparison(shape=shape, records=50, operations=10, modelled=machine))
     monkeypatch.setattr(runs, "_available", lambda: 10 * GIB)  # less than one of the machines has
-    monkeypatch.setattr(runs.side_by_side, "processors", lambda: list(range(8)))
-    assert runs.at_once(job) == 2
+    monkeypatch.setattr(runs.parallel, "processors", lambda: list(range(8)))
+    assert runs.at_once(cases(job)[0]) == 2
     monkeypatch.setattr(runs, "_available", lambda: 1 * GIB)
-    assert runs.at_once(job) == 1
+    assert runs.at_once(cases(job)[0]) == 1

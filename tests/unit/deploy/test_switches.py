@@ -14,7 +14,7 @@ from deploy.deployment import Deployment, Redis, parse
 from deploy.deployment.planner import Plan, plan, plan_map
 from deploy.domains.definition import QEMU, define
 from deploy.domains.machines import arrange
-from deploy.load import measure
+from deploy.load import comparison
 from deploy.load.linux_guest.plan import guest_plan
 from deploy.machine import qemu
 from deploy.machine.image import DirectBoot
@@ -109,8 +109,8 @@ def test_comparison() -> None:
     """all layouts, and Linux, have the same kind of switch and so the same instances"""
     shape = Shape(2, 4, default_memory(4))
     for layouts, servers in ((("per-socket", "spanning"), 6), (("per-socket", "size=2"), 7)):
-        job = measure.settled(measure.Comparison(shape, layouts))
-        assert measure.servers(job) == servers
+        job = comparison.settled(comparison.Comparison(shape, layouts))
+        assert comparison.servers(job) == servers
         for layout in layouts:
             assert sum(a.program == "redis-server" for a in plan(job.deployment(layout, "c")).cluster_map.applications) == servers
         assert len(guest_plan(job.deployment("spanning", "c")).ports) == servers

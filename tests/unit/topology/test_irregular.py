@@ -9,7 +9,7 @@ from deploy.cli import main
 from deploy.cli.options import load_plan
 from deploy.deployment import Deployment, Redis
 from deploy.deployment.planner import plan, plan_map
-from deploy.load.measure import Comparison, steps, with_room
+from deploy.load.comparison import Comparison, steps, with_room
 from deploy.machine import qemu
 from tests.unit.topology.machines import MACHINES, write
 from tests.unit.topology.test_machine import ask, processors

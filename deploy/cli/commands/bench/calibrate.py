@@ -8,27 +8,24 @@ import typer
 from rich.table import Table
 
 from deploy.base import process
-from deploy.base.atomic_files import write_text
-from deploy.base.paths import BUILD, ROOT
+from deploy.base.paths import ROOT
 from deploy.base.terminal import Json, Output, Quiet
 from deploy.bench.native import host as native_host
 from deploy.bench.validate import calibrate as calibration
-from deploy.emulator.machine_file import ModelledMachine, load
+from deploy.emulator.machine_file import ModelledMachine
 from deploy.results.result import document
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
 
-DEFAULT = BUILD / "this-host.toml"
-
 File = Annotated[
     Path,
-    typer.Option("--output", "-o", metavar="FILE.toml", help="Where the machine file goes.", show_default=str(DEFAULT.relative_to(ROOT))),
+    typer.Option("--output", "-o", metavar="FILE.toml", help="Where the machine file goes.", show_default=str(calibration.DEFAULT.relative_to(ROOT))),
 ]
 
 
 def calibrate(
-    output_file: File = DEFAULT,
+    output_file: File = calibration.DEFAULT,
     runs: Annotated[int, typer.Option("--runs", metavar="N", min=1, max=100, help="Repetitions; medians of all are taken.")] = calibration.RUNS,
     quiet: Quiet = False,
     json: Json = None,
@@ -46,7 +43,7 @@ def calibrate(
     output = Output(quiet, json)
     calibration.places()  # what this machine cannot be is said before anything is built
     ensure_built(output, needs.PRICES)
-    found, machine, look = measured(output_file, output, runs)
+    found, machine, look = calibration.measured(output_file, output, runs)
     output.table(price_table(machine))
     output.line(look.verdict)
     if found.noisy:
@@ -54,16 +51,6 @@ def calibrate(
     on = native_host.describe(native_host.processors(), look, None)
     output.results(document("bench calibrate", on, [], [_entry(found, machine)]))
     output.line(f"Machine file: {output_file}. {machine.header.partition('; ')[2].partition('.')[0]}.")
-
-
-def measured(path: Path, output: Output, runs: int = calibration.RUNS) -> tuple[calibration.Calibration, ModelledMachine, native_host.Parallel]:
-    """Writes the machine file, and reads it as any other."""
-    usable = native_host.processors()
-    with output.progress("Measuring this machine's cores", total=100) as update:
-        look = native_host.Parallel([native_host.look(usable, 2)], 2)
-        found = calibration.measure(lambda done, of: update(completed=100 * done / of), runs)
-    write_text(path, calibration.machine_file(found))
-    return found, load(str(path)), look
 
 
 def price_table(machine: ModelledMachine) -> Table:

@@ -10,23 +10,23 @@ from typing import Annotated, Any
 
 import typer
 
-from deploy.base import process
+from deploy.base import export, process
 from deploy.base.atomic_files import write_text
-from deploy.base.terminal import Json, Output, Quiet, check_target
+from deploy.base.terminal import Json, Output, Quiet, check_target, places
 from deploy.base.timeouts import Patience
 from deploy.bench.dynamic import forkjoin, measure as experiment, unmap, unmap_series as dynamic_unmap
 from deploy.bench.dynamic.measure import FORK_JOIN, IPC, LOAD, TITLES, UNMAP, ForkJoin, Ipc, Load
+from deploy.bench.dynamic.plot import plot_dynamic
 from deploy.bench.dynamic.table import fork_join_table, ipc_table, load_table, sentences
 from deploy.bench.dynamic.unmap_series import GUARDS, Guard, Unmap
 from deploy.bench.dynamic.unmap_table import unmap_tables
 from deploy.bench.ipc import measure as ipc
 from deploy.bench.scale import measure as scale
 from deploy.cli import options
-from deploy.cli.commands.bench.common import Plot, places
+from deploy.cli.experiments import Plot
 from deploy.emulator import lockstep, run
 from deploy.emulator.machine_file import PAPERS, RANGE, ModelledMachine, chosen, load
 from deploy.machine import qemu
-from deploy.results import export
 from deploy.results.result import document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
@@ -110,8 +110,6 @@ def dynamic(
     of the two. Figures 7 and 8 and 'load' are cycles of the modelled machine, by default the 2 x 14 Xeon, with their range
     under half and double line costs. Of Figure 8 one core is counted in instructions, too.
     """
-    from deploy.bench.dynamic.plot import plot_dynamic  # matplotlib takes long to load
-
     process.heed_signals()
     wanted = _wanted(figure, cores, machine, quick, icount)
     _check_csv(csv, json)

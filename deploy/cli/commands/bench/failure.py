@@ -7,20 +7,20 @@ from typing import Annotated
 import typer
 
 from deploy.base import process
-from deploy.base.terminal import Json, Output, Quiet
+from deploy.base.choices import words
+from deploy.base.terminal import Json, Output, Quiet, places
 from deploy.base.timeouts import Patience
 from deploy.bench.failure import cost as failure_cost, measure as kills, scene
 from deploy.bench.failure.cost import Cost
 from deploy.bench.failure.measure import QUICK_REPEATS, REPEATS, USUAL, Job
 from deploy.bench.failure.table import failure_table
 from deploy.cli import options
-from deploy.cli.commands.bench.common import places
-from deploy.cli.commands.measure.compare import prepared
-from deploy.cli.completion import words
 from deploy.cli.failure_options import Lock, Seed, check_lock, check_machine, check_survivors
 from deploy.deployment.planner import plan
-from deploy.load import measure
-from deploy.load.measure import Comparison
+from deploy.load import comparison
+from deploy.load.case import cases, needed
+from deploy.load.comparison import Comparison
+from deploy.load.request import prepared
 from deploy.machine import kvm, qemu
 from deploy.machine.events import Event
 from deploy.results.result import document, host_description
@@ -83,8 +83,8 @@ def failure(
     output = Output(quiet, json)
     kvm.check_choice(accel, False)
     counts = None if quick else _counted(job)
-    needed = needs.of_map(what.cluster_map) | (needs.of_comparison(counts) if counts else needs.NOTHING)
-    ensure_built(output, needed | (needs.plugin("profile") if counts else needs.NOTHING))
+    images = needs.of_map(what.cluster_map) | (needed(cases(counts)) if counts else needs.NOTHING)
+    ensure_built(output, images | (needs.plugin("profile") if counts else needs.NOTHING))
     job.accel = kvm.choose(accel, len(what.machine.cores))
     output.line(f"Mode: {job.accel.description}. Seed: {seed}.")
     with output.progress("Booting", total=job.repeats * len(job.ways)) as update:
@@ -107,14 +107,15 @@ def _ways(how: str) -> list[str]:
 
 def _counted(job: Job) -> Comparison:
     """The load of `compare` on the same machine, as far as its memory goes."""
-    return failure_cost.job_of(prepared(
-        Shape(job.sockets, job.cores), None, failure_cost.LAYOUT, failure_cost.WORKLOAD, None, measure.PROFILED_RECORDS, None,
-        lock=job.lock, patience=Patience(COST_SILENCE, job.patience.limit),
-    ))  # fmt: skip
+    made = prepared(
+        Shape(job.sockets, job.cores), failure_cost.LAYOUT, failure_cost.WORKLOAD, records=comparison.PROFILED_RECORDS, lock=job.lock,
+        patience=Patience(COST_SILENCE, job.patience.limit),
+    )
+    return failure_cost.job_of(made[0].job)
 
 
 def _cost(job: Comparison, output: Output) -> Cost:
-    steps = 2 * (2 + measure.servers(job) * (2 + 2 * job.clients))
+    steps = 2 * (2 + comparison.servers(job) * (2 + 2 * job.clients))
     with output.progress("Counting instructions without a failure", total=steps) as update:
         seen = 0
 

@@ -1,57 +1,35 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`skerry bench ipc`."""
 
-from collections.abc import Collection
 from typing import Annotated
 
 import typer
 
 from deploy.base import process
 from deploy.base.partial import Parts
-from deploy.base.terminal import Json, Output, Quiet
+from deploy.base.terminal import Json, Output, Quiet, places
 from deploy.base.timeouts import Patience
 from deploy.bench import regimes as of_bench
 from deploy.bench.ipc import measure as experiment
+from deploy.bench.ipc.plot import plot_ipc
 from deploy.bench.ipc.table import ipc_table, published_table
 from deploy.bench.native import ipc as native_ipc, measure as natively
 from deploy.cli import options
-from deploy.cli.commands.bench.common import Locks, Native, Plot, Runs, places
-from deploy.cli.commands.live.granularity import Granularity
-from deploy.cli.completion import words
+from deploy.cli.experiments import Local, Locks, Native, OfKernel, Plot, Runs, check_granularity
 from deploy.emulator import run as modelled_run
 from deploy.emulator.machine_file import chosen
 from deploy.machine import kvm, qemu
 from deploy.results.result import document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
-from topology import regimes
 from topology.errors import InputError
-from topology.maps.clustermap import COARSE, FINE, GRANULARITIES
+from topology.maps.clustermap import COARSE
 
 SILENCE = 300.0  # seconds in which a measurement must come to its end
 
 Rounds = Annotated[
     int, typer.Option("--rounds", metavar="N", min=1, max=experiment.ROUNDS_MAX, help="Repetitions of each operation.")
 ]
-OfKernel = Annotated[
-    Granularity | None,
-    typer.Option(
-        "--granularity", metavar="|".join(GRANULARITIES), autocompletion=words(*GRANULARITIES),
-        help=f"Granularity of --lock {','.join(regimes.names(regimes.SWITCHED))} kernels from their start (coarse).",
-    ),
-]
-
-
-Local = Annotated[
-    bool, typer.Option("--local", help="With --granularity fine: all objects have their home on the core that uses them.")
-]
-
-
-def check_granularity(granularity: Granularity | None, local: bool, locks: Collection[str]) -> None:
-    if granularity and not set(locks) & set(regimes.names(regimes.SWITCHED)):
-        raise InputError("--granularity", f"is for --lock {','.join(regimes.names(regimes.SWITCHED))}, not for {','.join(locks)}")
-    if local and (granularity is None or granularity.value != FINE):
-        raise InputError("--local", f"needs --granularity {FINE}: otherwise no object has a home")
 
 
 def ipc(
@@ -74,8 +52,6 @@ def ipc(
     With --icount in exact instructions of the kernel, else in TSC cycles; with --native on a real core in any case.
     With --machine in cycles of one core of that modelled machine.
     """
-    from deploy.bench.ipc.plot import plot_ipc  # matplotlib takes long to load
-
     process.heed_signals()
     modelled = chosen(machine, False, {"--icount": icount, "--native": native, "--accel": accel != "auto"})
     json, picture = places("ipc", json, plot)

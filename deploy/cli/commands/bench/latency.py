@@ -2,12 +2,12 @@
 """`skerry bench latency`."""
 
 from deploy.base import process
-from deploy.base.terminal import Json, Output, Quiet
+from deploy.base.terminal import Json, Output, Quiet, places
 from deploy.base.timeouts import Patience
 from deploy.bench import regimes
 from deploy.bench.ipc import latency as stretches
 from deploy.cli import options
-from deploy.cli.commands.bench.common import Locks, places
+from deploy.cli.experiments import Locks
 from deploy.machine import qemu
 from deploy.results.result import document, host_description
 from deploy.setup import needs

@@ -7,7 +7,7 @@ import typer
 
 from deploy.base import process
 from deploy.base.partial import Parts
-from deploy.base.terminal import Json, Output, Quiet
+from deploy.base.terminal import Json, Output, Quiet, places
 from deploy.base.timeouts import Patience
 from deploy.bench import regimes
 from deploy.bench.lines.measure import PROTOCOLS, measure_lines
@@ -15,7 +15,7 @@ from deploy.bench.lines.table import lines_table, lock_tables
 from deploy.bench.regimes import BASELINE
 from deploy.bench.scale import measure as experiment
 from deploy.cli import options
-from deploy.cli.commands.bench.common import Locks, places
+from deploy.cli.experiments import Locks
 from deploy.emulator import run
 from deploy.emulator.machine_file import PAPERS, load
 from deploy.machine import qemu

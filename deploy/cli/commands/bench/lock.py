@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from deploy.base import process
-from deploy.base.terminal import Json, Output, Quiet
+from deploy.base.terminal import Json, Output, Quiet, places
 from deploy.bench import regimes
 from deploy.bench.native import lock as native_lock, measure as native
 from deploy.cli import options
-from deploy.cli.commands.bench.common import Locks, Plot, Runs, places
+from deploy.cli.experiments import Locks, Plot, Runs
 from deploy.emulator.machine_file import chosen
 from topology.errors import InputError
 from topology.model import ranges

@@ -9,14 +9,15 @@ import typer
 
 from deploy.base import host, process
 from deploy.base.partial import Parts
-from deploy.base.terminal import Json, Output, Quiet
+from deploy.base.terminal import Json, Output, Quiet, places
 from deploy.base.timeouts import Patience
 from deploy.bench import regimes
 from deploy.bench.mach.measure import ClassRanges, Ranges, Run, Work, class_ranges_of, measure, ranges_of
+from deploy.bench.mach.plot import plot_mach
 from deploy.bench.mach.table import tables
 from deploy.bench.regimes import BASELINE
 from deploy.cli import options
-from deploy.cli.commands.bench.common import Locks, Plot, places
+from deploy.cli.experiments import Locks, Plot
 from deploy.emulator import lockstep, run as modelled_run
 from deploy.emulator.machine_file import RANGE, chosen
 from deploy.machine import kvm, qemu
@@ -108,8 +109,6 @@ def mach(
         output.line(f"The host was so busy that cores got out of step {sum(run.late for run in runs)} times.")
     entries = [run.to_json() | _range(run, ranged, classes) for run in runs]
     output.results(document("bench mach", host_description(mode, qemu.BINARY), [], entries) | parts.to_json())
-    from deploy.bench.mach.plot import plot_mach  # matplotlib takes long to load
-
     plot_mach(runs, mode.description, picture)
     output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
     parts.finish()

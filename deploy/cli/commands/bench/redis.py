@@ -11,20 +11,22 @@ import typer
 
 from deploy.base import host, process
 from deploy.base.partial import Parts
-from deploy.base.terminal import Json, Output, Quiet
+from deploy.base.terminal import Json, Output, Quiet, places
 from deploy.base.timeouts import Patience
 from deploy.bench import regimes
 from deploy.bench.redis import architecture, measure as experiment
+from deploy.bench.redis.plot import plot_redis
 from deploy.bench.redis.table import instance_table, tables
 from deploy.cli import options
-from deploy.cli.commands.bench.common import Locks, Plot, places
+from deploy.cli.experiments import Locks, Plot
 from deploy.compare.tables import linux_table
 from deploy.deployment import WORKLOADS
 from deploy.deployment.planner import plan
 from deploy.emulator import lockstep, run
 from deploy.emulator.machine_file import RANGE, chosen
 from deploy.load import measure
-from deploy.load.measure import Comparison
+from deploy.load.case import cases, needed as needed_by
+from deploy.load.comparison import Comparison
 from deploy.machine import kvm, qemu
 from deploy.results.result import document, host_description
 from deploy.setup import needs
@@ -110,7 +112,7 @@ def redis(
     kvm.check_choice(accel, icount)
     if modelled:
         run.check_installed()
-    needed = [needs.of_comparison(job) | needs.clocks(modelled) for job in jobs]
+    needed = [needed_by(cases(job)) | needs.clocks(modelled) for job in jobs]
     ensure_built(output, reduce(or_, needed, needs.PLOTS | (needs.BESIDE_LINUX if baseline else needs.NOTHING)))
     load, outside, stepped = _modes(jobs[-1], accel, icount, bool(baseline), max(request.cores))
     output.line(f"Mode: {load.description}.")
@@ -132,8 +134,6 @@ def redis(
         output.line(f"The host was so busy that cores got out of step {sum(point.late for point in points)} times.")
     entries = [*(point.to_json() | _range(point, ranged) for point in points), *linux]
     output.results(document("bench redis", host_description(load, qemu.BINARY), [], entries) | parts.to_json())
-    from deploy.bench.redis.plot import plot_redis  # matplotlib takes long to load
-
     plot_redis(points, load.description, picture)
     output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
     parts.finish()

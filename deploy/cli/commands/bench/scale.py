@@ -11,23 +11,23 @@ import typer
 
 from deploy.base import host, process
 from deploy.base.partial import Parts
-from deploy.base.terminal import Json, Output, Quiet
+from deploy.base.terminal import Json, Output, Quiet, places
 from deploy.base.timeouts import Patience
 from deploy.bench import regimes
-from deploy.bench.native import host as native_host
+from deploy.bench.native import host as native_host, measure as native
 from deploy.bench.regimes import BASELINE
 from deploy.bench.scale import measure as experiment
+from deploy.bench.scale.figure import scale_figure
 from deploy.bench.scale.fit import fits
 from deploy.bench.scale.measure import Key, key_of, ranges_of
+from deploy.bench.scale.plot import plot_scale
 from deploy.bench.scale.table import tables
 from deploy.cli import options
-from deploy.cli.commands.bench.common import Locks, Plot, places
-from deploy.cli.commands.bench.ipc import Local, OfKernel, check_granularity
-from deploy.cli.commands.bench.scale_figure import scale_figure
-from deploy.cli.commands.live.granularity import Granularity
+from deploy.cli.experiments import Local, Locks, OfKernel, Plot, check_granularity
 from deploy.deployment.modules import REGIMES
 from deploy.emulator import lockstep, run
 from deploy.emulator.machine_file import RANGE, ModelledMachine, chosen
+from deploy.live.granularity import Granularity
 from deploy.machine import kvm, qemu
 from deploy.results.result import document, host_description
 from deploy.setup import needs
@@ -201,8 +201,6 @@ def _show(
     for point in (point for point in points if point.starved):
         output.line(f"{point.lock}, {point.cores} cores, delay {point.delay:g}: {experiment.starved_words(point)}.")
     output.results(document("bench scale", host_description(mode, qemu.BINARY), [], entries) | parts.to_json())
-    from deploy.bench.scale.plot import plot_scale  # matplotlib takes long to load
-
     plot_scale(points, found, mode.description, picture)
     output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
 
@@ -259,8 +257,6 @@ def _request(request: experiment.Request) -> experiment.Request:
 def _run_native(
     wanted: Mapping[str, Sequence[float]], cores: str | None, rounds: int, to: tuple[str, Path], quiet: bool
 ) -> None:
-    from deploy.bench.native import measure as native
-
     json, picture = to
     output = Output(quiet, json)
     parts = native.scale_command(wanted, native.sizes(cores), rounds, output, picture)

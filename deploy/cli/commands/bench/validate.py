@@ -8,15 +8,15 @@ import typer
 from rich.table import Table
 
 from deploy.base import process
+from deploy.base.choices import files
 from deploy.base.errors import Failure
 from deploy.base.partial import Parts
+from deploy.base.paths import RESULTS
 from deploy.base.terminal import Json, Output, Quiet
 from deploy.bench.native import host as native_host, scale as native_scale
 from deploy.bench.validate import line_costs, macrobenchmark, microbenchmarks, table1, validation
+from deploy.bench.validate.calibrate import DEFAULT, measured
 from deploy.bench.validate.validation import Row, ranged
-from deploy.cli.commands.bench.calibrate import DEFAULT, measured
-from deploy.cli.commands.bench.common import RESULTS
-from deploy.cli.completion import files
 from deploy.cli.options import Quick
 from deploy.deployment import modules
 from deploy.emulator import run

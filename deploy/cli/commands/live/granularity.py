@@ -4,21 +4,17 @@
 from __future__ import annotations
 
 import time
-from enum import Enum
 from typing import Annotated
 
 import typer
 
 from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, version
-from deploy.cli.commands.live.kill import local_machine
-from deploy.live.granularity import NUMBERING, check, done, order
-from topology.maps.clustermap import GRANULARITIES
+from deploy.live.granularity import NUMBERING, Granularity, check, done, order
+from deploy.live.target import local_machine
 
 PATIENCE = 20.0  # seconds: ticks of a manager are 50 ms of the machine's time
 _POLL = 0.02
-
-Granularity = Enum("Granularity", {name: name for name in GRANULARITIES}, type=str)  # type: ignore[misc]
 
 
 def granularity(

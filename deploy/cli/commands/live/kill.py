@@ -4,40 +4,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from enum import Enum
-from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, version
-from deploy.base.timeouts import Clock, children_of, slowness
+from deploy.base.timeouts import slowness
 from deploy.domains.options import RunsUnder
-from deploy.live.kill import DESTROY, DONE, Write, check, loss, order
-from deploy.live.lockstat import live
-from deploy.machine import gdb_remote, monitor
+from deploy.live.kill import DESTROY, DONE, How, check, loss, order
+from deploy.live.target import Target, local_machine, of_libvirt
 from deploy.machine.events import Event
 from topology.errors import InputError
 
 PATIENCE = 20.0  # seconds of given time for the others to notice: several times the longest silence that they wait for
 _POLL = 0.05
-
-How = Enum("How", {name.replace("-", "_"): name for name in DONE}, type=str)  # type: ignore[misc]
-
-
-@dataclass(frozen=True)
-class Target:
-    events: Callable[[], list[Event]]
-    write: Callable[[int], Write]  # of a cluster's machine
-    read: live.Memory
-    clock: Clock  # of its emulator, where that is ours
-    destroy: Callable[[int], None] | None = None  # a cluster's machine, where each has its own
-
 
 def kill(
     what: Annotated[
@@ -102,38 +83,3 @@ def _wait(target: Target, cluster: int) -> Event | None:
     while not (lost := loss(target.events(), cluster)) and target.clock.look() < most:
         time.sleep(_POLL)
     return lost
-
-
-@contextmanager
-def local_machine(what: str | None, command: str, changes: bool = True) -> Iterator[Target]:
-    """A machine that runs here, for a command that writes its memory, or `changes` nothing."""
-    if not live.running():
-        raise Failure("no machine runs here; skerry run DEPLOYMENT --keep starts one")
-    folder = live.find(what, command, changes=changes)
-
-    def write(_cluster: int) -> Write:
-        return lambda address, word: gdb_remote.write_word(lambda line: _human(folder, line), address, word)
-
-    owner = int(folder.name.split("-")[2])
-    yield Target(lambda: list(live.read_events(folder).events), write, live.monitor_memory(folder), Clock(lambda: children_of(owner)))
-
-
-@contextmanager
-def of_libvirt(uri: str, name: str | None) -> Iterator[Target]:
-    from deploy.domains import deployed, monitor  # whose library is there only where libvirt is
-    from deploy.domains.connection import Connection
-
-    with Connection(uri) as host:
-        one = deployed.pick(host, name)
-        if not one.is_active():
-            raise Failure(f"{uri}: {one.name} does not run ({one.state().word})")
-        destroy = (lambda cluster: one.member(cluster).destroy()) if one.record.machines > 1 else None
-        clock = Clock(lambda: [])  # all time counts: it is another's
-        yield Target(one.events, lambda cluster: partial(monitor.write_word, one, cluster), live.of_domain(one).memory, clock, destroy)
-
-
-def _human(folder: Path, line: str) -> str:
-    try:
-        return monitor.human(folder / "qmp.sock", line)[0]
-    except (OSError, TimeoutError) as error:
-        raise Failure(f"the machine does not answer: {error}") from error

@@ -10,11 +10,11 @@ import typer
 from rich.table import Table
 
 from deploy.base.terminal import Json, Output, Quiet, version
-from deploy.cli.commands.live.kill import local_machine, of_libvirt
 from deploy.domains.options import RunsUnder
 from deploy.live.cores import OWNED, boots_of, cores_of, programs_of
 from deploy.live.kill import loss
 from deploy.live.memory_moves import Piece, pieces_of, sums
+from deploy.live.target import local_machine, of_libvirt
 from topology.units import format_size
 
 

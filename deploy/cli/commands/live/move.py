@@ -11,11 +11,11 @@ import typer
 from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.base.timeouts import slowness
-from deploy.cli.commands.live.kill import Target, local_machine, of_libvirt
-from deploy.cli.commands.live.move_memory import move_memory
 from deploy.domains.options import RunsUnder
 from deploy.live.cores import LEFT, NUMBERING, OWNED, PARKED, Core, answer, check, cores_of, order, refusal
 from deploy.live.memory_moves import size_of
+from deploy.live.move_memory import move_memory
+from deploy.live.target import Target, local_machine, of_libvirt
 from deploy.machine.events import Event
 from topology.errors import InputError
 from topology.units import format_size

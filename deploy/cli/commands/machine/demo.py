@@ -10,15 +10,15 @@ from typing import Annotated
 import typer
 
 from deploy.base import process
+from deploy.base.paths import RESULTS
 from deploy.base.terminal import Json, Output, Quiet, check_plot
 from deploy.base.timeouts import Patience
 from deploy.bench.failure import scene, show
 from deploy.cli import options
-from deploy.cli.commands.bench.common import RESULTS
-from deploy.cli.commands.live.kill import How
 from deploy.cli.failure_options import Lock, check_lock, check_survivors
 from deploy.deployment.planner import plan
 from deploy.live import kill
+from deploy.live.kill import How
 from deploy.machine import kvm, qemu
 from deploy.machine.run import Options, boot
 from deploy.results import survival

@@ -8,10 +8,11 @@ from typing import Annotated
 
 import typer
 
+from deploy.base.choices import files, words
 from deploy.base.terminal import Json, Output, Quiet, version
-from deploy.cli.completion import files, words
-from deploy.cli.options import LAYOUTS, Cores, Lock, Memory, Smt, Sockets, threads
+from deploy.cli.options import LAYOUTS, Cores, From, Lock, Memory, Smt, Sockets, threads
 from deploy.deployment.modules import are_built, collect
+from deploy.report.alone import svg
 from topology.errors import InputError
 from topology.grouping import EXPLAINED, is_layout_name
 from topology.machines.irregular import machine_of
@@ -29,15 +30,6 @@ from topology.units import LARGE_PAGE, format_size, parse_size
 
 FORMATS = ("draw", "dts", "json", "svg", "qemu", "libvirt")
 
-From = Annotated[
-    str | None,
-    typer.Option(
-        "--from",
-        metavar="live|FILE|URI",
-        shell_complete=files(LIVE),
-        help="A machine: this one, a file of hwloc's XML or of a libvirt host's capabilities, a libvirt connection.",
-    ),
-]
 Layout = Annotated[
     str,
     typer.Option(
@@ -121,8 +113,6 @@ def _print(output: Output, cluster_map: ClusterMap, machine: Machine, format: st
     elif format == "json":
         print(json_text.dumps(to_json(cluster_map, machine), indent=2))
     elif format == "svg":
-        from deploy.report.alone import svg  # matplotlib, beside it, takes long to load
-
         print(svg(f"{machine.name}: {len(cluster_map.clusters)} cluster{'s' * (len(cluster_map.clusters) > 1)}", to_json(cluster_map, machine)), end="")
     elif format == "libvirt":
         print(domain(machine, cluster_map), end="")

@@ -3,31 +3,30 @@
 
 import tempfile
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from deploy.base import process
+from deploy.base.choices import words
 from deploy.base.errors import Failure
 from deploy.base.partial import Parts
-from deploy.base.paths import BUILD
+from deploy.base.paths import RESULTS
 from deploy.base.terminal import Json, Output, Plot, Quiet, check_plot
 from deploy.base.timeouts import Patience
 from deploy.cli import options
-from deploy.cli.completion import words
-from deploy.compare import runs, unpriced
+from deploy.compare import plot, runs, unpriced
 from deploy.compare.tables import comparison_table, layout_table, linux_table, pairs, ratio_json
 from deploy.compare.verdict import Answer, alone, answers
-from deploy.deployment import WORKLOADS, Deployment
-from deploy.deployment.planner import plan
-from deploy.deployment.switches import with_switch
+from deploy.deployment import Deployment
 from deploy.emulator import run as modelled_run
 from deploy.emulator.machine_file import PAPERS, ModelledMachine, chosen as chosen_machine
-from deploy.load import measure
-from deploy.load.measure import Comparison
+from deploy.load import comparison, measure
+from deploy.load.case import Case, needed
+from deploy.load.comparison import Comparison
+from deploy.load.request import prepared
 from deploy.machine import kvm
 from deploy.machine.events import Event
 from deploy.machine.qemu import Accel
@@ -36,13 +35,8 @@ from deploy.results.result import Result, document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
-from topology.grouping import NAMED, check_named
-from topology.limits import MAX_PORTS
-from topology.machines.machine import Machine, Shape, default_memory
+from topology.machines.machine import Machine, default_memory
 from topology.maps.dts import write_dts
-from topology.units import parse_size
-
-RESULTS = BUILD / "results"
 
 Workload = Annotated[str, typer.Option("--workload", metavar="A,C", help="YCSB core workloads: a, b, c, f.")]
 Layouts = Annotated[str, typer.Option("--layout", metavar="L1,L2", help="The layouts to compare.", autocompletion=words(*options.LAYOUTS))]
@@ -54,10 +48,7 @@ Records = Annotated[int | None, typer.Option(
     help=f"Records of 1 kB in each Redis ({RECORDS:,}; {MODELLED_RECORDS} on a modelled machine).")]
 Operations = Annotated[int | None, typer.Option(
     "--operations", metavar="N", min=1,
-    help=f"Operations of each client ({measure.OPERATIONS:,}; {MODELLED_OPERATIONS} on a modelled machine).")]
-CLIENTS = 2
-Clients = Annotated[int | None, typer.Option(
-    "--clients", metavar="N", min=1, max=16, help=f"Clients of each Redis, on its core ({CLIENTS}; 1 on a machine with too many cores for 2).")]
+    help=f"Operations of each client ({comparison.OPERATIONS:,}; {MODELLED_OPERATIONS} on a modelled machine).")]
 
 Verify = Annotated[bool, typer.Option(
     "--verify", help="On a modelled machine: run both layouts at the crossover rate of kernel entries.")]
@@ -66,7 +57,7 @@ Baseline = Annotated[str | None, typer.Option("--baseline", metavar="linux", hel
 
 def compare(
     workload: Workload = "c",
-    layout: Layouts = ",".join(measure.LAYOUTS),
+    layout: Layouts = ",".join(comparison.LAYOUTS),
     lock: options.Lock = "clh",
     switch: options.Switch = None,
     machine: options.ModelledMachine = None,
@@ -79,7 +70,7 @@ def compare(
     smt: options.Smt = None,
     records: Records = None,
     operations: Operations = None,
-    clients: Clients = None,
+    clients: options.Clients = None,
     baseline: Baseline = None,
     accel: options.Accel = "auto",
     icount: options.Icount = False,
@@ -104,7 +95,7 @@ def compare(
     }
     modelled = _modelled(machine, quick, verify, fixed)
     records = records or (MODELLED_RECORDS if modelled else RECORDS)
-    operations = operations or (MODELLED_OPERATIONS if modelled else measure.OPERATIONS)
+    operations = operations or (MODELLED_OPERATIONS if modelled else comparison.OPERATIONS)
     started = time.strftime("%Y%m%d-%H%M%S")
     check_plot(plot)
     if json is None:
@@ -114,17 +105,18 @@ def compare(
     shape = modelled.shape(modelled.cores, default_memory(modelled.cores_per_socket)) if modelled else shape
     patience = Patience(MODELLED_SILENCE, timeout) if modelled else Patience(limit=timeout)
     _check_choice(baseline, accel, icount)
-    job = prepared(
-        shape, memory, layout, workload, switch, records, clients,
-        lock=lock or "clh", operations=operations, patience=patience, medium=options.check_boot(medium), modelled=modelled,
+    cases = prepared(
+        shape, layout, workload, memory=memory, switch=switch, clients=clients, records=records, lock=lock or "clh",
+        operations=operations, patience=patience, medium=options.check_boot(medium), modelled=modelled,
     )
+    job = cases[0].job
     if modelled:
         modelled_run.check_installed()
-    ensure_built(output, needs.of_comparison(job) | (needs.BESIDE_LINUX if baseline else needs.NOTHING))
+    ensure_built(output, needed(cases) | (needs.BESIDE_LINUX if baseline else needs.NOTHING))
     load, outside = measure.accelerators(job, accel, icount)
-    _say_mode(job, load, outside, output)
+    _say_mode(cases, load, outside, output)
     parts = Parts(output)
-    results, found = _run_modelled(job, modelled, load, parts, quick, verify) if modelled else (_run(job, load, outside, parts), [])
+    results, found = _run_modelled(cases, load, parts, quick, verify) if modelled else (_run(cases, load, outside, parts), [])
     linux = [one for workload in parts.of(job.workloads) if baseline and (one := _linux(job, workload, load, outside, parts))]
     parts.require(results)
     _publish(results, linux, found, host_description(load, job.binary), parts, _picture(plot, output, started))
@@ -166,120 +158,61 @@ def _check_results() -> None:
         raise Failure(f"cannot write {RESULTS}: {(error.strerror or '').lower()}; --json FILE puts results elsewhere") from None
 
 
-def split(option: str, text: str, allowed: tuple[str, ...] | None) -> list[str]:
-    found = [part.strip() for part in text.split(",")]
-    for part in found:
-        if not part or (allowed and part not in allowed):
-            raise InputError(option, f"'{part}' is not one of {', '.join(allowed) if allowed else NAMED}")
-    return list(dict.fromkeys(found))
-
-
-def prepared(
-    shape: Shape | Machine, memory: str | None, layout: str, workload: str, switch: str | None, records: int, clients: int | None, **more: Any
-) -> Comparison:
-    """What these options ask for, checked. `shape`: the machine, but for its memory. `clients`: None is as many as fit, CLIENTS at most."""
-    given = parse_size(memory, "--memory") if memory else None
-    wanted, layouts = clients or CLIENTS, split("--layout", layout, None)
-    for name in layouts:
-        check_named(name)
-    job = measure.settled(Comparison(
-        shape=measure.with_room(shape, given, records, wanted),
-        layouts=layouts,
-        workloads=split("--workload", workload.lower(), WORKLOADS),
-        switch=with_switch(Deployment(), switch).switch,
-        records=records,
-        clients=wanted,
-        **more,
-    ))  # fmt: skip
-    if clients is None:
-        job = replace(job, clients=max(1, min(CLIENTS, fitting_clients(job))))
-    check(job)
-    return job
-
-
-def fitting_clients(job: Comparison) -> int:
-    """Of each Redis, at most, for the network's ports; 0: not even one."""
-    return (MAX_PORTS - _other_ports(job)) // measure.servers(job) - 1
-
-
-def _other_ports(job: Comparison) -> int:
-    """Lower switches, and the network card."""
-    return measure.lower_switches(job) + 1
-
-
-def check(job: Comparison) -> None:
-    """Everything that can be wrong with the request, before anything is built or booted."""
-    servers, others = measure.servers(job), _other_ports(job)
-    if servers * (1 + job.clients) + others > MAX_PORTS:
-        fitting = fitting_clients(job)
-        what = f"{servers} instances with {job.clients} each need {servers * (1 + job.clients) + others} network ports of {MAX_PORTS}"
-        if fitting:
-            raise InputError("--clients", f"{what}; --clients {fitting} fits")
-        cores = (MAX_PORTS - others) // 2 + measure.lower_switches(job) + 1
-        raise InputError("--machine" if job.modelled else "--cores", f"{what}; a machine of {cores} cores in all fits, with --clients 1")
-    for layout, workload in measure.steps(job):
-        try:
-            plan(job.deployment(layout, workload))
-        except InputError as error:
-            if error.at != ("clusters", "lock"):
-                raise
-            raise InputError(f"--lock {job.lock}", f"{layout}: {error.culprit}: {error.problem}") from None
-
-
-def _say_mode(job: Comparison, load: Accel, outside: Accel, output: Output) -> None:
+def _say_mode(cases: Sequence[Case], load: Accel, outside: Accel, output: Output) -> None:
+    job = cases[0].job
     each = f"{job.clients} client{'s' * (job.clients > 1)} of each Redis"
     output.line(f"Machine: {job.shape}; {each}. Mode: {load.description}.")
     for note in job.shape.notes if isinstance(job.shape, Machine) else ():
         output.line(f"Note: {note}.")
     if outside is not load:
         output.line(f"Power-on to +PONG is timed with: {outside.description}.")
-    for names in alike(job):
+    for names in alike(cases):
         output.line(f"{' and '.join(names)} are the same map on this machine: what differs between them is not the layout.")
 
 
-def alike(job: Comparison) -> list[list[str]]:
+def alike(cases: Sequence[Case]) -> list[list[str]]:
     """The layouts that divide this machine in the same way, under the same locks."""
     maps: dict[str, list[str]] = {}
-    for layout in job.layouts:
-        maps.setdefault(write_dts(plan(job.deployment(layout, job.workloads[0])).cluster_map), []).append(layout)
+    for case in cases:
+        if case.workload == cases[0].workload:
+            maps.setdefault(write_dts(case.plan.cluster_map), []).append(case.layout)
     return [names for names in maps.values() if len(names) > 1]
 
 
-def _run(job: Comparison, load: Accel, outside: Accel, parts: Parts) -> list[Result]:
+def _run(cases: Sequence[Case], load: Accel, outside: Accel, parts: Parts) -> list[Result]:
     results = []
     pongs: dict[str, float] = {}
-    output = parts.output
-    for layout, workload in parts.of(measure.steps(job)):
-        name = f"{layout}, workload {workload.upper()}"
-        with parts.part(name):
-            with output.progress(f"{name}: booting", total=_milestones(job)) as update:
-                result = measure.measure(job, load, layout, workload, _follow(name, update))
-            if layout not in pongs:  # the host measures it
-                with output.progress(f"{layout}: from power-on to the first +PONG"):
-                    pongs[layout] = measure.boot_to_pong(job, layout, outside)
-            result.metrics["boot_to_pong_s"] = pongs[layout]
+    output, milestones = parts.output, _milestones(cases[0].job)
+    for case in parts.of(cases):
+        with parts.part(case.name):
+            with output.progress(f"{case.name}: booting", total=milestones) as update:
+                result = measure.measure(case, load, _follow(case.name, update))
+            if case.layout not in pongs:  # the host measures it
+                with output.progress(f"{case.layout}: from power-on to the first +PONG"):
+                    pongs[case.layout] = measure.boot_to_pong(case.job, case.layout, outside)
+            result.metrics["boot_to_pong_s"] = pongs[case.layout]
             if load.icount:
-                with output.progress(f"{name}: counting instructions", total=_milestones(job) // 2) as update:
-                    counted, _ = profile(measure.profiled(job), layout, workload, False, _follow(name, update))
+                with output.progress(f"{case.name}: counting instructions", total=milestones // 2) as update:
+                    counted, _ = profile(case.profiled(), _follow(case.name, update))
                 result.metrics |= counted.metrics()
             output.table(layout_table(result))
             results.append(result)
     return results
 
 
-def _run_modelled(
-    job: Comparison, machine: ModelledMachine, accel: Accel, parts: Parts, quick: bool, verify: bool
-) -> tuple[list[Result], list[Answer]]:
+def _run_modelled(cases: Sequence[Case], accel: Accel, parts: Parts, quick: bool, verify: bool) -> tuple[list[Result], list[Answer]]:
     """The results at the machine's own line costs, and what they and those at other costs say."""
-    output = parts.output
+    output, machine = parts.output, cases[0].job.modelled
+    assert machine
     output.line("The instructions of each part of an operation are of a run without prices.")
-    found = runs.measure(job, accel, quick, parts, _follow, _milestones(job) // 2)
+    shown = runs.Follower(output, _follow, _milestones(cases[0].job) // 2)
+    found = runs.measure(cases, accel, quick, parts, shown)
     for result in found[1.0]:
         output.table(layout_table(result))
     said = answers(machine, {factor: pairs(results) for factor, results in found.items()})
     if not verify or not parts.complete:
         return found[1.0], said
-    return found[1.0], [runs.verified(job, accel, answer, output, _follow, _milestones(job) // 2) for answer in said]
+    return found[1.0], [runs.verified(cases, accel, answer, shown) for answer in said]
 
 
 def _linux(job: Comparison, workload: str, load: Accel, outside: Accel, parts: Parts) -> dict[str, Any]:
@@ -293,7 +226,7 @@ def _linux(job: Comparison, workload: str, load: Accel, outside: Accel, parts: P
 
 def _milestones(job: Comparison) -> int:
     """Events of the two runs, timing and counting: starts, serving instances, results."""
-    servers = measure.servers(job)
+    servers = comparison.servers(job)
     return 2 * (2 + servers * (2 + 2 * job.clients))
 
 
@@ -313,8 +246,6 @@ def _follow(name: str, update: Callable[..., None]) -> Callable[[Event], None]:
 def _publish(
     results: list[Result], linux: list[dict[str, Any]], found: list[Answer], on: dict[str, Any], parts: Parts, picture: Path
 ) -> None:
-    from deploy.compare import plot  # matplotlib takes long to load, and other commands load this module
-
     output = parts.output
     beside = pairs(results)
     bounds = [answer.ranges() for answer in found] or [{}] * len(beside)

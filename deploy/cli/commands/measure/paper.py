@@ -9,13 +9,13 @@ from typing import Annotated
 import typer
 
 from deploy.base import process
+from deploy.base.choices import files
 from deploy.base.errors import Failure
 from deploy.base.file_lock import alone
 from deploy.base.paths import BUILD
 from deploy.base.terminal import Json, Output, Quiet, version
-from deploy.bench.paper import work
+from deploy.bench.paper import page, work
 from deploy.bench.paper.figures import FIGURES, figure
-from deploy.cli.completion import files
 from topology.errors import InputError
 
 FOLDER = BUILD / "paper"
@@ -60,8 +60,6 @@ def paper(
     report = folder / "report.html"
     done = [task for task in todo if task.is_done]
     if not only_list and done:
-        from deploy.bench.paper import page  # matplotlib takes long to load
-
         page.write(report, done)
         output.line(f"Report: {report}, of {len(done)} of {len(todo)} runs.")
     output.results({

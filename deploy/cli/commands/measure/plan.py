@@ -8,11 +8,10 @@ from typing import Annotated
 import typer
 
 from deploy.base.terminal import Json, Output, Quiet, check_plot
-from deploy.cli.commands.machine.topology import From, Smt
-from deploy.cli.commands.measure.model import Lock, Transfer
-from deploy.cli.commands.measure.model_simulate import Attempts
-from deploy.cli.options import Cores, Sockets
+from deploy.cli.model_options import Attempts, Lock, Transfer
+from deploy.cli.options import Cores, From, Smt, Sockets
 from deploy.report import model_results, model_tables
+from deploy.report.model_plot import plot_plan
 from topology.errors import InputError
 from topology.limits import MAX_CPUS
 from topology.machines.machine import Machine, Shape, emulated
@@ -93,8 +92,6 @@ def plan(
         advice = planner.advise(loss / 100)
     _print(output, machine, lock, near, far, pause, loss, advice)
     if plot:
-        from deploy.report.model_plot import plot_plan
-
         plot_plan(advice, loss / 100, f"{machine.name}: {lock}, delay {pause:,.0f} cycles", plot)
         output.step(f"Plot: {plot}")
     model = "simulation" if lock == "rtm" else regimes.NAMES[lock]

@@ -8,16 +8,16 @@ from typing import Annotated
 import typer
 
 from deploy.base import process
+from deploy.base.choices import words
+from deploy.base.paths import RESULTS
 from deploy.base.terminal import Json, Output, Quiet
 from deploy.base.timeouts import Patience
 from deploy.cli import options
-from deploy.cli.commands.bench.common import RESULTS
-from deploy.cli.commands.measure.compare import Clients, prepared
-from deploy.cli.commands.measure.profile_runs import Shown, profile_load, profile_outside, profile_start
-from deploy.cli.completion import words
 from deploy.deployment import Deployment
 from deploy.emulator.plugin import plugin
+from deploy.load.request import prepared
 from deploy.profile.outside import Requests
+from deploy.profile.show import Shown, profile_load, profile_outside, profile_start
 from topology.errors import InputError
 
 SILENCE = 300.0  # seconds: the plugin makes the emulator slower
@@ -52,7 +52,7 @@ def profile(
     smt: options.Smt = None,
     records: Records = 2000,
     operations: Operations = None,
-    clients: Clients = None,
+    clients: options.Clients = None,
     baseline: Baseline = None,
     outside: Outside = False,
     tap: OverTap = False,
@@ -87,10 +87,11 @@ def profile(
     output = Output(quiet, json or str(base.with_suffix(".json")))
     shape = options.adapt(Deployment(), sockets, cores, memory, topology, None, lock, smt).shape
     picture = flame or base.with_suffix(".svg")
-    job = prepared(
-        shape, memory, layout, workload, switch, records, clients,
-        lock=lock or "clh", operations=operations or (REQUESTS if outside else OPERATIONS), patience=Patience(SILENCE, timeout),
+    cases = prepared(
+        shape, layout, workload, memory=memory, switch=switch, clients=clients, records=records, lock=lock or "clh",
+        operations=operations or (REQUESTS if outside else OPERATIONS), patience=Patience(SILENCE, timeout),
     )
+    job = cases[0].job
     if len(job.workloads) != 1:
         raise InputError("--workload", "one at a time")
     plugin("profile")
@@ -100,7 +101,7 @@ def profile(
     elif outside:
         profile_outside(job, [Requests(connections, depth, job.operations) for depth in _depths(pipeline)], baseline is not None, tap, show)
     else:
-        profile_load(job, stat, baseline is not None, show)
+        profile_load(cases, stat, baseline is not None, show)
 
 
 def _depths(text: str) -> list[int]:

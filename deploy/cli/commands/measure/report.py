@@ -8,6 +8,8 @@ import typer
 
 from deploy.base.atomic_files import write_text
 from deploy.base.terminal import Json, Output, Quiet, version
+from deploy.report import load, models, page
+from deploy.report.group import groups
 from topology.errors import InputError
 
 Results = Annotated[
@@ -29,9 +31,6 @@ def report(
     Results of one command, commit and images on one host are repeats of each other: their means get error bars. The page needs no
     network and no script; every figure names its source, and the command that made it stands there.
     """
-    from deploy.report import load, models, page  # matplotlib takes long to load
-    from deploy.report.group import groups
-
     output = Output(quiet, json)
     _check(output_file, results)
     sources = load.read_all(results)
@@ -55,8 +54,6 @@ def _check(path: Path, results: list[Path]) -> None:
 
 def page_title(sources: list[Any]) -> str:
     """What the main comparison is of."""
-    from deploy.report import page
-
     part = page.chief(groups_of(sources))
     layouts = [group.entry.layout for group in part[:2]]
     alike = len(set(layouts)) < 2 or any(group.entry.system != "skerry" for group in part[:2])
@@ -64,8 +61,6 @@ def page_title(sources: list[Any]) -> str:
 
 
 def groups_of(sources: list[Any]) -> list[Any]:
-    from deploy.report.group import groups
-
     return list(groups(sources))
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from deploy.base.choices import words
 from deploy.base.terminal import Quiet
 from deploy.cli import completion as completions
 from deploy.setup import tab
@@ -15,7 +16,7 @@ from topology.errors import InputError
 
 Shell = Annotated[
     str,
-    typer.Argument(metavar="bash|zsh|fish", help="The shell.", autocompletion=completions.words(*completions.SHELLS)),
+    typer.Argument(metavar="bash|zsh|fish", help="The shell.", autocompletion=words(*completions.SHELLS)),
 ]
 
 

@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 
 from deploy.base import process
+from deploy.base.choices import files
 from deploy.base.paths import BUILD
 from deploy.base.terminal import Json, Output, Quiet, version
-from deploy.cli.completion import files
+from deploy.cli.documents import site
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
-from deploy.tools.documents import site
 from topology.errors import InputError
 
 SITE = BUILD / "site"

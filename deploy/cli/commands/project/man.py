@@ -12,11 +12,12 @@ from typing import Annotated
 import typer
 
 from deploy.base.atomic_files import write_text
+from deploy.base.choices import files
 from deploy.base.errors import Failure
 from deploy.base.paths import BUILD
 from deploy.base.terminal import Quiet
 from deploy.cli import man as manual
-from deploy.cli.completion import files
+from deploy.cli.main import make_app
 from topology.errors import InputError
 
 PAGE = BUILD / "skerry.1"
@@ -36,8 +37,6 @@ def man(
     The page is made from the help texts and kept as build/skerry.1. Where standard output is no terminal the page's
     source is printed.
     """
-    from deploy.cli.main import make_app
-
     found = manual.pages(typer.main.get_command(make_app()))
     name = "-".join(["skerry", *(command or ())]) + ".1"
     if name not in found:

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from deploy.base import process
+from deploy.base.choices import files
 from deploy.base.paths import BUILD
 from deploy.base.terminal import Json, Output, Quiet, version
-from deploy.cli.completion import files
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from deploy.tools import release as releases

@@ -17,7 +17,7 @@ from deploy.base.paths import ROOT
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
-from deploy.tools.testing import lanes, meson_tests, words
+from deploy.tools.testing import lanes, meson_tests, names, words
 from deploy.tools.testing.result import Result
 from topology.errors import InputError
 
@@ -72,8 +72,6 @@ def _needed(output: Output, word: str, werror: bool) -> needs.Needs:
     if not word or word in BUILD_TEST:
         return needs.EVERYTHING
     ensure_built(output, replace(needs.EVERYTHING, targets=frozenset({needs.CHECKER})), werror)  # what can say the names
-    from deploy.tools.testing import names  # needs pytest, which is there now
-
     try:
         if any(word in name for name in names.of_python()):
             return needs.EVERYTHING

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from deploy.base.terminal import Json, Output, Quiet
+from deploy.cli.model_options import Attempts
 from deploy.report import model_results, model_tables
 from topology.errors import InputError
 from topology.model import published, ranges, regimes, repairman
@@ -30,9 +31,6 @@ Reload = Annotated[float, typer.Option("--transfer", metavar="CYCLES", help="tic
 Conflict = Annotated[
     float,
     typer.Option("--conflict", metavar="P", help="rtm: chance that two overlapping entries conflict."),
-]
-Attempts = Annotated[
-    int, typer.Option("--attempts", metavar="N", min=1, max=100, help="rtm: conflicts before an entry takes the lock.")
 ]
 Overhead = Annotated[float, typer.Option("--overhead", metavar="CYCLES", help="rtm: cost of begin and commit.")]
 Check = Annotated[bool, typer.Option("--markov", help="Simulate the closed form's own assumptions.")]

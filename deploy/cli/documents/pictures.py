@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from deploy.tools.documents import result
-from deploy.tools.documents.drawing import Drawing
+from deploy.cli.documents import result
+from deploy.cli.documents.drawing import Drawing
 
 
 def machine() -> str:

@@ -18,10 +18,11 @@ from typing import Any
 from deploy.base.atomic_files import write_text
 from deploy.base.errors import Failure
 from deploy.base.paths import BUILD, ROOT
+from deploy.results import fingerprint
 
 RECORD = ROOT / "docs" / "data" / "comparison.json"
 MEASURED = BUILD / "results" / "readme.json"
-COMMAND = "build/venv/bin/python -m deploy.tools.documents --measure"
+COMMAND = "build/venv/bin/python -m deploy.cli.documents --measure"
 MOST_WORDS = 80  # of README's result
 KEPT = ("skerry", "command", "host", "images", "images_sha256", "toolchain", "results", "ratios")  # of the file
 NOT_KEPT = ("per_core", "latency_us", "machine")  # of each result: large, and no page needs them
@@ -165,8 +166,6 @@ def pages() -> Iterator[Path]:
 
 def older() -> str | None:
     """Why the record is not of the images in the build folder, in a sentence; None: it is."""
-    from deploy.results import fingerprint
-
     kept, now = known()["images"], fingerprint.of_names(known()["images"])
     if missing := sorted(kept.keys() - now.keys()):
         return f"not built: {', '.join(missing)}; ./skerry build makes them"
@@ -177,6 +176,4 @@ def older() -> str | None:
 
 def same_toolchain() -> bool:
     """Whether images can be compared at all: another compiler makes other ones."""
-    from deploy.results import fingerprint
-
     return bool(known()["toolchain"] == fingerprint.toolchain())

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from deploy.base.terminal import Output
+from deploy.base.terminal import Output, places
 from deploy.bench.scale import figure_sweep
 from deploy.bench.scale.figure_sweep import published_point
 from deploy.bench.scale.figure_table import sentences, tables
 from deploy.bench.scale.fit import fits
 from deploy.bench.scale.measure import Point, key_of, ranges_of
-from deploy.cli.commands.bench.common import places
+from deploy.bench.scale.plot import plot_scale
 from deploy.deployment.modules import REGIMES
 from deploy.emulator import run
 from deploy.emulator.machine_file import PAPERS, RANGE, load
@@ -65,8 +65,6 @@ def scale_figure(
     _report(points, figure, output)
     entries = [_entry(point, ranges_of(points), modelled.to_json(), figure) for point in points if point.line_factor == 1]
     output.results(document("bench scale", host_description(mode, qemu.BINARY), [], entries))
-    from deploy.bench.scale.plot import plot_scale  # matplotlib takes long to load
-
     own = [point for point in points if point.line_factor == 1]
     plot_scale(own, fits(own), mode.description, picture)
     output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")

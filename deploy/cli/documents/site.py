@@ -13,7 +13,7 @@ from typing import Any
 
 from deploy.base.errors import Failure
 from deploy.base.paths import BUILD, LOGS, ROOT
-from deploy.tools.documents import generated
+from deploy.cli.documents import generated
 
 HERE = Path(__file__).parent
 SHIM, STYLE = "scripts/iframe-worker.js", "styles/site.css"

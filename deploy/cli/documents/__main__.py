@@ -12,10 +12,10 @@ from pathlib import Path
 
 from deploy.base.errors import Failure
 from deploy.base.paths import ROOT
-from deploy.tools.documents import generated, pictures, result
+from deploy.cli.documents import generated, pictures, result
 
 DOCS = ROOT / "docs"
-COMMAND = "build/venv/bin/python -m deploy.tools.documents"
+COMMAND = "build/venv/bin/python -m deploy.cli.documents"
 
 
 def made() -> dict[Path, Callable[[], str]]:
@@ -26,7 +26,7 @@ def made() -> dict[Path, Callable[[], str]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m deploy.tools.documents", description="Writes the generated pages into build/docs/, docs/pictures/, and the published result where pages have it.",
+        prog="python -m deploy.cli.documents", description="Writes the generated pages into build/docs/, docs/pictures/, and the published result where pages have it.",
     )
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--record", metavar="FILE.json", type=Path, help="publish these results of ./skerry compare")

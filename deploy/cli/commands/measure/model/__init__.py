@@ -7,8 +7,10 @@ from typing import Annotated
 import typer
 
 from deploy.base.terminal import Json, Output, Quiet, check_plot
-from deploy.cli.commands.measure.model_simulate import simulate
+from deploy.cli.commands.measure.model.simulate import simulate
+from deploy.cli.model_options import Lock, Transfer
 from deploy.report import model_results, model_tables
+from deploy.report.model_plot import plot_fits, plot_predictions
 from topology.errors import InputError
 from topology.model import fit as fitting, measured, published, ranges
 from topology.model.regimes import ClosedForm
@@ -24,12 +26,6 @@ Delay = Annotated[
     str, typer.Option("--delay", metavar="LIST", help="Cycles between entries: 4000; 1,2; 500..32000 doubles.")
 ]
 Cores = Annotated[str, typer.Option("--cores", metavar="LIST", help="Cores of one kernel: 8; 1,2,4; 1..28 is each.")]
-Lock = Annotated[
-    str, typer.Option("--lock", metavar="REGIME", help="clh and mcs: machine repairman; ticket: Boyd-Wickizer.")
-]
-Transfer = Annotated[
-    float, typer.Option("--transfer", metavar="CYCLES", help="ticket: until one waiter has reloaded the lock's line.")
-]
 Bounds = Annotated[
     str | None,
     typer.Option(
@@ -72,8 +68,6 @@ def predict(
     between = _bounds(bounds, service)
     output.table(model_tables.predictions(form, pauses, sizes, between))
     if plot:
-        from deploy.report.model_plot import plot_predictions  # matplotlib takes long to load
-
         plot_predictions(form, pauses, sizes, between, plot)
         output.step(f"Plot: {plot}")
     entries = [model_results.prediction(form, d, form.steady(d, n), between) for d in pauses for n in sizes]
@@ -119,8 +113,6 @@ def fit(
             if parameter.is_loose:
                 output.line(f"{item.curve.name}: these core counts do not determine the {name} time.")
     if plot:
-        from deploy.report.model_plot import plot_fits
-
         plot_fits(found, plot)
         output.step(f"Plot: {plot}")
     output.results(model_results.document("model fit", [model_results.fitted(item) for item in found]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`skerry move --memory`."""
+"""Moves memory of a running machine from one cluster to another: the order, its answer, and until the other has taken it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import time
 
 from deploy.base.errors import Failure
 from deploy.base.timeouts import slowness
-from deploy.cli.commands.live.kill import Target
 from deploy.live.cores import boots_of
 from deploy.live.kill import loss
 from deploy.live.memory_moves import (
@@ -25,6 +24,7 @@ from deploy.live.memory_moves import (
     pieces_of,
     refusal,
 )
+from deploy.live.target import Target
 from deploy.machine.events import Event
 from topology.units import format_size
 

@@ -13,7 +13,7 @@ from deploy.cli.man import STATUSES, commands
 HEAD = """<!-- SPDX-License-Identifier: BSD-2-Clause -->
 # The command line
 
-Made from the help texts (`deploy/tools/documents/cli_page.py`); do not edit. `./skerry COMMAND --help` and `./skerry man` say the same.
+Made from the help texts (`deploy/cli/documents/cli_page.py`); do not edit. `./skerry COMMAND --help` and `./skerry man` say the same.
 """
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from deploy.base.atomic_files import write_text
 from deploy.base.terminal import Output
-from deploy.load import measure as comparison
-from deploy.load.measure import Comparison
+from deploy.load import comparison
+from deploy.load.case import Case, case, needed
+from deploy.load.comparison import Comparison
 from deploy.machine import qemu
 from deploy.machine.events import Event
 from deploy.machine.tap import Tap
@@ -58,12 +59,12 @@ def _draw(picture: Path, counted: Profile, title: str) -> None:
     write_text(picture, svg(counted, f"{title}: {counted.instructions / counted.operations:,.0f} instructions/{counted.unit}"))
 
 
-def profile_load(job: Comparison, stat: bool, with_linux: bool, show: Shown) -> None:
+def profile_load(every: Sequence[Case], stat: bool, with_linux: bool, show: Shown) -> None:
     """Under YCSB."""
-    output, workload = show.output, job.workloads[0]
-    ensure_built(output, needs.of_comparison(job) | (needs.BESIDE_LINUX if with_linux else needs.NOTHING))
+    output, job, workload = show.output, every[0].job, every[0].workload
+    ensure_built(output, needed(every) | (needs.BESIDE_LINUX if with_linux else needs.NOTHING))
     _say_mode(job, qemu.TCG_COUNTED, output)
-    found = [_measure(job, name, stat, output) for name in job.layouts]
+    found = [_measure(one if not stat else case(job, *one.key, counting=True), output) for one in every]
     for name, (counted, _) in zip(job.layouts, found):
         show.tables(counted, f"{name}: instructions of an operation")
     first, result = found[0]
@@ -84,7 +85,8 @@ def profile_load(job: Comparison, stat: bool, with_linux: bool, show: Shown) -> 
     show.end(show.picture, *([show.picture_of_linux] if with_linux else []))
 
 
-def _measure(job: Comparison, layout: str, stat: bool, output: Output) -> tuple[Profile, Result]:
+def _measure(case: Case, output: Output) -> tuple[Profile, Result]:
+    job, layout = case.job, case.layout
     servers = comparison.servers(job)
     with output.progress(f"{layout}: booting", total=2 + servers * (2 + 2 * job.clients)) as update:
         seen = 0
@@ -94,7 +96,7 @@ def _measure(job: Comparison, layout: str, stat: bool, output: Output) -> tuple[
             seen += event.kind in ("started", "serving", "result")
             update(completed=seen, description=f"{layout}: loading and counting" if event.kind == "started" else f"{layout}: counting")
 
-        counted, result = measure(replace(job, layouts=(layout,)), layout, job.workloads[0], stat, follow)
+        counted, result = measure(case, follow)
     result.metrics |= {"instructions_per_op": counted.instructions / counted.operations} | counted.metrics()
     return counted, result
 

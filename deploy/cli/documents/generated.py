@@ -9,8 +9,8 @@ import typer
 
 from deploy.base.atomic_files import write_text
 from deploy.base.paths import BUILD
+from deploy.cli.documents import cli_page
 from deploy.cli.main import make_app
-from deploy.tools.documents import cli_page
 
 FOLDER = BUILD / "docs"
 

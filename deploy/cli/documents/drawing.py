@@ -46,7 +46,7 @@ class Drawing:
     def svg(self) -> str:
         return "\n".join([
             "<!-- SPDX-License-Identifier: BSD-2-Clause -->",
-            "<!-- Made by build/venv/bin/python -m deploy.tools.documents; do not edit. -->",
+            "<!-- Made by build/venv/bin/python -m deploy.cli.documents; do not edit. -->",
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width:g} {self.height:g}" width="{self.width:g}" role="img" aria-labelledby="t d">',
             f'<title id="t">{escape(self.title)}</title><desc id="d">{escape(self.words)}</desc>',
             f"<style>{STYLE}</style>",

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Values of options that a shell completes: words, words with a sentence each, and files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import click
+from click.shell_completion import CompletionItem
+
+
+def words(*choices: str) -> Callable[[str], list[str]]:
+    """For an option's `autocompletion`: those that begin as what is typed."""
+
+    def complete(incomplete: str) -> list[str]:
+        return [choice for choice in choices if choice.startswith(incomplete)]
+
+    return complete
+
+
+def explained(choices: Mapping[str, str]) -> Callable[[str], list[tuple[str, str]]]:
+    """The same of choices with a sentence each, which shells show that can."""
+
+    def complete(incomplete: str) -> list[tuple[str, str]]:
+        return [(choice, sentence) for choice, sentence in choices.items() if choice.startswith(incomplete)]
+
+    return complete
+
+
+def files(*choices: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """For an option's `shell_complete`: these choices, and else the shell's own files."""
+
+    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        found = [CompletionItem(choice) for choice in choices if incomplete and choice.startswith(incomplete)]
+        return found or [CompletionItem(incomplete, type="file")]
+
+    complete.choices = choices  # type: ignore[attr-defined]  # for those who do not ask it
+    return complete

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The running machine that an order goes to: one of this host, or a deployment of libvirt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from deploy.base.errors import Failure
+from deploy.base.timeouts import Clock, children_of
+from deploy.domains import deployed, monitor as domain_monitor
+from deploy.domains.connection import Connection
+from deploy.live.lockstat import live
+from deploy.live.orders import Write
+from deploy.machine import gdb_remote, monitor
+from deploy.machine.events import Event
+
+
+@dataclass(frozen=True)
+class Target:
+    events: Callable[[], list[Event]]
+    write: Callable[[int], Write]  # of a cluster's machine
+    read: live.Memory
+    clock: Clock  # of its emulator, where that is ours
+    destroy: Callable[[int], None] | None = None  # a cluster's machine, where each has its own
+
+
+@contextmanager
+def local_machine(what: str | None, command: str, changes: bool = True) -> Iterator[Target]:
+    """A machine that runs here, for a command that writes its memory, or `changes` nothing."""
+    if not live.running():
+        raise Failure("no machine runs here; skerry run DEPLOYMENT --keep starts one")
+    folder = live.find(what, command, changes=changes)
+
+    def write(_cluster: int) -> Write:
+        return lambda address, word: gdb_remote.write_word(lambda line: _human(folder, line), address, word)
+
+    owner = int(folder.name.split("-")[2])
+    yield Target(lambda: list(live.read_events(folder).events), write, live.monitor_memory(folder), Clock(lambda: children_of(owner)))
+
+
+@contextmanager
+def of_libvirt(uri: str, name: str | None) -> Iterator[Target]:
+    with Connection(uri) as host:
+        one = deployed.pick(host, name)
+        if not one.is_active():
+            raise Failure(f"{uri}: {one.name} does not run ({one.state().word})")
+        destroy = (lambda cluster: one.member(cluster).destroy()) if one.record.machines > 1 else None
+        clock = Clock(lambda: [])  # all time counts: it is another's
+        yield Target(one.events, lambda cluster: partial(domain_monitor.write_word, one, cluster), live.of_domain(one).memory, clock, destroy)
+
+
+def _human(folder: Path, line: str) -> str:
+    try:
+        return monitor.human(folder / "qmp.sock", line)[0]
+    except (OSError, TimeoutError) as error:
+        raise Failure(f"the machine does not answer: {error}") from error

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Cases of a comparison: one boot each, with its plan, which is made here and carried to all that reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from deploy.deployment.planner import Plan, plan
+from deploy.load import comparison
+from deploy.load.comparison import Comparison
+from deploy.setup import needs
+from deploy.setup.needs import Needs
+
+Key = tuple[str, str]  # layout, workload
+
+
+@dataclass(frozen=True)
+class Case:
+    """A layout and a workload of a job. `counting`: its kernels count, which makes them slower."""
+
+    job: Comparison
+    layout: str
+    workload: str
+    plan: Plan
+    counting: bool = False
+
+    @property
+    def key(self) -> Key:
+        return self.layout, self.workload
+
+    @property
+    def lock(self) -> str:
+        return self.job.lock_of(self.layout)
+
+    @property
+    def name(self) -> str:
+        return f"{self.layout}, workload {self.workload.upper()}"
+
+    def counted(self) -> Case:
+        """By kernels that count, with fewer operations."""
+        return case(comparison.counted(self.job), self.layout, self.workload, counting=True)
+
+    def profiled(self, counting: bool = False) -> Case:
+        """Short enough for a plugin that counts instructions."""
+        return case(comparison.profiled(self.job), self.layout, self.workload, counting)
+
+    def pausing(self, pause_us: int = comparison.PAUSE_US) -> Case:
+        """With clients that pause."""
+        return case(comparison.calm(self.job, pause_us), self.layout, self.workload)
+
+    def at_costs(self, factor: float) -> Case:
+        """With other costs of lines that move between cores. The machine boots the same."""
+        return replace(self, job=replace(self.job, line_factor=factor))
+
+
+def case(job: Comparison, layout: str, workload: str, counting: bool = False) -> Case:
+    return Case(job, layout, workload, plan(job.deployment(layout, workload, counting)), counting)
+
+
+def cases(job: Comparison) -> list[Case]:
+    """One for each workload and layout, in that order. InputError where one cannot be planned."""
+    return [case(job, layout, workload) for layout, workload in comparison.steps(job)]
+
+
+def needed(every: Sequence[Case]) -> Needs:
+    """Images of a job's layouts, plain and counting; what counts the instructions of an operation, and what prices them."""
+    job = every[0].job
+    images = needs.of_map(every[0].plan.cluster_map)
+    kernels = needs.kernels(dict.fromkeys(one.lock for one in every), statistics=True, transactions=job.modelled is not None)
+    return images | kernels | needs.plugin("profile") | needs.PLOTS | (needs.MODELLED if job.modelled else needs.NOTHING)

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The main job: the same instances and clients under several layouts. What it asks for; nothing runs here."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from deploy.base.timeouts import Patience
+from deploy.deployment import Deployment, Load, Redis, redis_memory
+from deploy.deployment.planner import CLIENT_STACK_HEAP, SERVER_STACK_HEAP, redis_cores
+from deploy.deployment.switches import Switches, same_for, switches
+from deploy.emulator.machine_file import ModelledMachine
+from deploy.machine import qemu
+from topology.grouping import is_layout_name
+from topology.layouts import is_homed
+from topology.machines.machine import Machine, Shape, default_memory, emulated, with_memory
+from topology.maps.clustermap import NEVER
+from topology.units import MIB
+
+LAYOUTS = ("per-socket", "spanning")
+HOMED_LOCK = "dynamic"  # of layout `homed`, whichever the others have
+OPERATIONS = 5000  # of each client
+VALUE_SIZE = 1000
+COUNTED_RECORDS, COUNTED_OPERATIONS = 2000, 1000  # at most, where the kernel counts
+PROFILED_RECORDS, PROFILED_OPERATIONS = 500, 200  # at most, where a plugin counts instructions
+PAUSE_US = 10_000  # of clients that pause: hundreds of times what an operation takes without waiting, so that little is left to wait for
+SOCKET_PORT = 17 * MIB  # lib/include/skerry/socket_port.h: what a program shares with its stack process
+UNLIMITED = (redis_memory.OPTION, "0")  # the load is known and fits; and limits on clients cost some time
+
+
+@dataclass(frozen=True)
+class Comparison:
+    shape: Shape | Machine
+    layouts: Sequence[str] = LAYOUTS
+    workloads: Sequence[str] = ("c",)
+    lock: str = "clh"
+    records: int = 10_000
+    operations: int = OPERATIONS
+    clients: int = 2
+    patience: Patience = Patience()
+    medium: str = "iso"
+    binary: str = qemu.BINARY
+    stack: str = Redis.stack
+    switch: str | None = None  # what suits all layouts
+    think: int = 0  # microseconds, the mean, that a client pauses before an operation
+    modelled: ModelledMachine | None = None  # whose prices the emulator has
+    line_factor: float = 1.0  # of what lines cost that move between its cores
+    restart: str = NEVER  # when a cluster that is lost is started again
+    plugin: Mapping[str, str] = field(default_factory=dict)  # options of its plugin (emulator/modelled/plugin.c)
+
+    def lock_of(self, layout: str) -> str:
+        """Objects have homes under one regime only."""
+        return HOMED_LOCK if is_homed(layout) else self.lock
+
+    def deployment(self, layout: str, workload: str, counting: bool = False) -> Deployment:
+        """Its kernels are plain ones unless they are to count: counting kernels are slower."""
+        return Deployment(
+            name="compare",
+            shape=self.shape,
+            layout=layout,
+            lock=self.lock_of(layout),
+            statistics=counting,
+            switch=self.switch,
+            restart=self.restart,
+            redis=Redis(heap=heap_for(self.records), stack=self.stack, args=(*Redis.args, *UNLIMITED)),
+            load=Load(self.clients, workload, self.records, self.operations, VALUE_SIZE, think=self.think),
+        )
+
+
+def settled(job: Comparison) -> Comparison:
+    """With the same kind of switch under all layouts."""
+    wanted = [job.deployment(layout, job.workloads[0]) for layout in job.layouts if is_layout_name(layout)]
+    return replace(job, switch=same_for(wanted, emulated(job.shape))) if wanted else job
+
+
+def servers(job: Comparison) -> int:
+    """Instances of Redis."""
+    return len(redis_cores(_any(job), len(emulated(job.shape).cores), _network(job).cores))
+
+
+def lower_switches(job: Comparison) -> int:
+    """Switches beside the root."""
+    return len(_network(job).cores) - 1
+
+
+def _any(job: Comparison) -> Deployment:
+    return job.deployment(job.layouts[0], job.workloads[0])
+
+
+def _network(job: Comparison) -> Switches:
+    return switches(_any(job), emulated(job.shape))
+
+
+def heap_for(records: int) -> int:
+    """Room for a Redis with so many records of 1 kB: about 3 kB each in its hash and its buffers, and 64 MiB."""
+    return (64 * MIB + records * 3072 + 2 * MIB - 1) // (2 * MIB) * (2 * MIB)
+
+
+def stacks(stack: str, clients: int) -> int:
+    """What the stack processes of a Redis and its clients take, with the memory that they share with them."""
+    if stack == "inproc":
+        return 0
+    return SERVER_STACK_HEAP + clients * CLIENT_STACK_HEAP + (1 + clients) * SOCKET_PORT
+
+
+def machine(sockets: int, cores: int, memory: int | None, records: int, clients: int) -> Shape | Machine:
+    return with_room(Shape(sockets, cores), memory, records, clients)
+
+
+def with_room(
+    shape: Shape | Machine, memory: int | None, records: int, clients: int, stack: str = Redis.stack
+) -> Shape | Machine:
+    """Enough memory in each node for every core's programs, whatever the layout takes for channels."""
+
+    def needed(cores: int) -> int:
+        wanted = cores * (heap_for(records) + clients * Load.heap + stacks(stack, clients)) + 256 * MIB
+        rounded = (wanted + 256 * MIB - 1) // (256 * MIB) * (256 * MIB)
+        return max(default_memory(cores), rounded)
+
+    return with_memory(shape, memory or needed)
+
+
+def counted(job: Comparison) -> Comparison:
+    """With fewer operations: what is counted is for each of them."""
+    return replace(job, records=min(job.records, COUNTED_RECORDS), operations=min(job.operations, COUNTED_OPERATIONS))
+
+
+def calm(job: Comparison, pause_us: int = PAUSE_US) -> Comparison:
+    """With clients that pause; fewer operations are enough for a mean."""
+    return replace(job, think=pause_us, operations=max(1, job.operations // 2))
+
+
+def profiled(job: Comparison) -> Comparison:
+    """Short enough for a slow emulator."""
+    return replace(job, records=min(job.records, PROFILED_RECORDS), operations=min(job.operations, PROFILED_OPERATIONS))
+
+
+def steps(job: Comparison) -> Iterator[tuple[str, str]]:
+    for workload in job.workloads:
+        for layout in job.layouts:
+            yield layout, workload

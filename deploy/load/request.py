@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A comparison as options ask for it, checked: everything that can be wrong is found before anything is built or booted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from deploy.deployment import WORKLOADS, Deployment
+from deploy.deployment.switches import with_switch
+from deploy.load import comparison
+from deploy.load.case import Case, case
+from deploy.load.comparison import Comparison
+from topology.errors import InputError
+from topology.grouping import NAMED, check_named
+from topology.limits import MAX_PORTS
+from topology.machines.machine import Machine, Shape
+from topology.units import parse_size
+
+CLIENTS = 2  # of each Redis, where they fit
+
+
+def split(option: str, text: str, allowed: tuple[str, ...] | None) -> list[str]:
+    found = [part.strip() for part in text.split(",")]
+    for part in found:
+        if not part or (allowed and part not in allowed):
+            raise InputError(option, f"'{part}' is not one of {', '.join(allowed) if allowed else NAMED}")
+    return list(dict.fromkeys(found))
+
+
+def prepared(
+    shape: Shape | Machine, layout: str, workload: str, *, memory: str | None = None, switch: str | None = None, clients: int | None = None,
+    **more: Any,
+) -> list[Case]:
+    """The cases that these options ask for. `shape`: the machine, but for its memory. `clients`: None is as many as fit, CLIENTS at most."""
+    size = parse_size(memory, "--memory") if memory else None
+    wanted, layouts = clients or CLIENTS, split("--layout", layout, None)
+    for name in layouts:
+        check_named(name)
+    job = comparison.settled(Comparison(
+        shape=comparison.with_room(shape, size, more["records"], wanted),
+        layouts=layouts,
+        workloads=split("--workload", workload.lower(), WORKLOADS),
+        switch=with_switch(Deployment(), switch).switch,
+        clients=wanted,
+        **more,
+    ))  # fmt: skip
+    if clients is None:
+        job = replace(job, clients=max(1, min(CLIENTS, fitting_clients(job))))
+    return checked(job)
+
+
+def fitting_clients(job: Comparison) -> int:
+    """Of each Redis, at most, for the network's ports; 0: not even one."""
+    return (MAX_PORTS - _other_ports(job)) // comparison.servers(job) - 1
+
+
+def _other_ports(job: Comparison) -> int:
+    """Lower switches, and the network card."""
+    return comparison.lower_switches(job) + 1
+
+
+def checked(job: Comparison) -> list[Case]:
+    """The cases of a job that fits its machine; InputError otherwise."""
+    servers, others = comparison.servers(job), _other_ports(job)
+    if servers * (1 + job.clients) + others > MAX_PORTS:
+        fitting = fitting_clients(job)
+        what = f"{servers} instances with {job.clients} each need {servers * (1 + job.clients) + others} network ports of {MAX_PORTS}"
+        if fitting:
+            raise InputError("--clients", f"{what}; --clients {fitting} fits")
+        cores = (MAX_PORTS - others) // 2 + comparison.lower_switches(job) + 1
+        raise InputError("--machine" if job.modelled else "--cores", f"{what}; a machine of {cores} cores in all fits, with --clients 1")
+    made = []
+    for layout, workload in comparison.steps(job):
+        try:
+            made.append(case(job, layout, workload))
+        except InputError as error:
+            if error.at != ("clusters", "lock"):
+                raise
+            raise InputError(f"--lock {job.lock}", f"{layout}: {error.culprit}: {error.problem}") from None
+    return made
