@@ -239,7 +239,7 @@ int connections_seen(struct pbuf *packet, struct netif *netif)
 
 	require(!c || tcp_ext_arg_get(c->pcb, table.slot) == c);
 	if (!c || c->pcb->state == TIME_WAIT)
-		return opening_seen(packet, c ? c->pcb : NULL);
+		return opening_seen(packet, c ? c->pcb : NULL, netif);
 	if (prediction_is_plain(packet, netif) && prediction_take(c->pcb, packet, netif, NULL))
 		return 1;
 	to_front(c);

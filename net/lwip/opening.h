@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct netif;
 struct pbuf;
 struct tcp_pcb;
 
@@ -60,6 +61,9 @@ unsigned opening_count(void);
  * An IPv4 packet that nobody has checked, without a connection (null) or for one in TIME_WAIT, before lwIP sees it. Returns 1 where
  * it has been freed, else 0.
  *
+ *  - In a flood the sequence number that a SYN is answered with is a cookie, by which the connection is made again when its peer
+ *    acknowledges after it was dropped: a keyed hash of addresses, ports and the peer's number (26 bits), and what the SYN said of MSS
+ *    and window scale. It is valid for 33 to 66 s, and only while half-open connections have been dropped as late as that.
  *  - A SYN for which half-open connections do not make room is dropped (connections_room()).
  *  - A SYN with a number behind all of the waiting connection's opens a new connection at once (RFC 1122, 4.2.2.13), where a program
  *    listens: the old one is freed. lwIP would answer with a reset, or with an acknowledgement. RFC 6191 would look at timestamps,
@@ -67,4 +71,4 @@ unsigned opening_count(void);
  *  - A reset with exactly the next number frees the waiting connection, as on Linux. A peer that has forgotten the connection sends it
  *    when an older SYN of its own has been acknowledged; its next SYN opens a new connection.
  */
-int opening_seen(struct pbuf *, struct tcp_pcb *waiting);
+int opening_seen(struct pbuf *, struct tcp_pcb *waiting, struct netif *);

@@ -141,15 +141,17 @@ struct peer *make_peer(struct peer *peer, unsigned number)
 	return peer;
 }
 
-void send_segment(const struct peer *peer, uint32_t sequence, unsigned flags, unsigned data)
+static void send_with(const struct peer *peer, uint32_t sequence, unsigned flags, unsigned data, const uint8_t *options, unsigned size)
 {
-	struct pbuf *packet = pbuf_alloc(PBUF_RAW, (u16_t)(PACKET + data), PBUF_RAM);
+	struct pbuf *packet = pbuf_alloc(PBUF_RAW, (u16_t)(PACKET + size + data), PBUF_RAM);
 	struct ip_hdr *ip = packet->payload;
 	struct tcp_hdr *tcp = (struct tcp_hdr *)((char *)packet->payload + IP_HLEN);
 
-	memset(packet->payload, 0, PACKET + data);
+	memset(packet->payload, 0, PACKET + size + data);
+	if (size)
+		memcpy(tcp + 1, options, size);
 	IPH_VHL_SET(ip, 4, IP_HLEN / 4);
-	IPH_LEN_SET(ip, lwip_htons((u16_t)(PACKET + data)));
+	IPH_LEN_SET(ip, lwip_htons((u16_t)(PACKET + size + data)));
 	IPH_TTL_SET(ip, 64);
 	IPH_PROTO_SET(ip, IP_PROTO_TCP);
 	ip->src.addr = lwip_htonl(peer->address);
@@ -159,10 +161,15 @@ void send_segment(const struct peer *peer, uint32_t sequence, unsigned flags, un
 	tcp->seqno = lwip_htonl(sequence);
 	tcp->ackno = lwip_htonl(flags & TCP_ACK ? peer->received : 0);
 	tcp->wnd = lwip_htons(PEER_WINDOW);
-	TCPH_HDRLEN_FLAGS_SET(tcp, TCP_HLEN / 4, flags);
+	TCPH_HDRLEN_FLAGS_SET(tcp, (TCP_HLEN + size) / 4, flags);
 	answer.count = answer.flags = 0;
 	if (ip_input(packet, &netif) != ERR_OK)
 		pbuf_free(packet);
+}
+
+void send_segment(const struct peer *peer, uint32_t sequence, unsigned flags, unsigned data)
+{
+	send_with(peer, sequence, flags, data, NULL, 0);
 }
 
 bool is_answered(const struct peer *peer, unsigned flags)
@@ -171,9 +178,11 @@ bool is_answered(const struct peer *peer, unsigned flags)
 }
 
 /* Returns whether it was answered. The initial sequence number is answer.sequence. */
-bool send_syn(struct peer *peer)
+bool send_syn(struct peer *peer) { return send_syn_with(peer, NULL, 0); }
+
+bool send_syn_with(struct peer *peer, const uint8_t *options, unsigned size)
 {
-	send_segment(peer, peer->sent, TCP_SYN, 0);
+	send_with(peer, peer->sent, TCP_SYN, 0, options, size);
 	if (!is_answered(peer, TCP_SYN | TCP_ACK) || answer.acknowledged != peer->sent + 1)
 		return false;
 	peer->received = answer.sequence + 1;

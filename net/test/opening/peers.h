@@ -33,6 +33,8 @@ void send_segment(const struct peer *peer, uint32_t sequence, unsigned flags, un
 bool is_answered(const struct peer *peer, unsigned flags);
 /* Returns whether it was answered. The initial sequence number is answer.sequence. */
 bool send_syn(struct peer *peer);
+/* The same with options, a multiple of four bytes. */
+bool send_syn_with(struct peer *peer, const uint8_t *options, unsigned size);
 bool handshake(struct peer *peer);
 /* Returns whether the program answers: the connection is open. */
 bool is_open(struct peer *peer);

@@ -93,6 +93,130 @@ static void flood(void)
 	CHECK(!opening_count() && !count_in(SYN_RCVD) && is_open(&old));
 }
 
+static void syns_of_nobody(unsigned first, unsigned count)
+{
+	for (unsigned i = first; i < first + count; i++) {
+		struct peer none = peer_of(i);
+
+		CHECK(send_syn(&none));
+	}
+}
+
+/* Options of SYNs, and what the connection has that is made again. */
+static const struct {
+	uint8_t bytes[12], size;
+	uint16_t mss;
+	uint8_t scale; /* 15: none */
+} said[] = {
+	{ { 0 }, 0, 536, 15 },
+	{ { 2, 4, 5, 0xb4 }, 4, 1460, 15 },
+	{ { 2, 4, 5, 0xb3 }, 4, 1440, 15 },
+	{ { 2, 4, 1, 0, 1, 3, 3, 0 }, 8, 536, 0 },
+	{ { 1, 3, 3, 7, 2, 4, 5, 0xa0 }, 8, 1440, 7 },
+	{ { 2, 4, 4, 0xc4, 4, 2, 1, 3, 3, 14, 0, 0 }, 12, 1220, 14 },
+	{ { 1, 3, 3, 200, 8, 40, 0, 0 }, 8, 536, 14 }, /* an option that is longer than the header */
+	{ { 0, 0, 0, 0, 2, 4, 5, 0xb4 }, 8, 536, 15 }, /* behind the end */
+};
+enum { SAID = sizeof(said) / sizeof(*said) };
+
+/* Clients that acknowledge when their connections were dropped long ago have them all the same, as they asked for them. */
+static void slow_clients(void)
+{
+	enum { CLIENTS = 64 };
+	struct peer client[CLIENTS];
+
+	start(false);
+	syns_of_nobody(0, 2 * HALF_OPEN_MAX);
+	for (unsigned i = 0; i < CLIENTS; i++)
+		CHECK(send_syn_with(make_peer(&client[i], 800000 + i), said[i % SAID].bytes, said[i % SAID].size));
+	for (unsigned i = 0; i < 4; i++) {
+		syns_of_nobody(10000 + i * 3000, 3000);
+		now += 8000;
+	}
+	for (unsigned i = 0; i < CLIENTS; i++) {
+		const unsigned of = i % SAID;
+
+		send_segment(&client[i], client[i].sent, TCP_ACK, 0);
+		CHECK(is_answered(&client[i], TCP_SYN | TCP_ACK) && answer.sequence + 1 == client[i].received);
+		CHECK(tcp_active_pcbs->state == ESTABLISHED && tcp_active_pcbs->mss == said[of].mss);
+		CHECK(said[of].scale == 15 ? !(tcp_active_pcbs->flags & TF_WND_SCALE) :
+					     tcp_active_pcbs->flags & TF_WND_SCALE && tcp_active_pcbs->snd_scale == said[of].scale);
+		CHECK(is_open(&client[i]) && opening_count() <= HALF_OPEN_MAX);
+	}
+	CHECK(count_in(ESTABLISHED) == CLIENTS);
+}
+
+/* Returns whether an acknowledgement of this number is refused, as of no connection. */
+static bool is_refused(struct peer peer, uint32_t acknowledged, uint32_t sequence)
+{
+	peer.received = acknowledged;
+	send_segment(&peer, sequence, TCP_ACK, 0);
+	return answer.flags & TCP_RST && !count_in(ESTABLISHED);
+}
+
+/* What is no acknowledgement of a cookie makes no connection; nor does one that is too old, or without a flood. */
+static void wrong_cookies(void)
+{
+	struct tcp_pcb *listener = start(false);
+	struct peer before = peer_of(700000), client = peer_of(800000), late = peer_of(800001), other;
+
+	CHECK(send_syn(&before)); /* no cookie, as there was no flood: it is lost */
+	syns_of_nobody(50000, HALF_OPEN_MAX / 2 + 1);
+	CHECK(send_syn(&client));
+	pass(30000);
+	CHECK(!opening_count() && is_refused(client, client.received, client.sent)); /* too late, and nothing was dropped */
+	client.sent--;
+	syns_of_nobody(0, 2 * HALF_OPEN_MAX);
+	CHECK(is_refused(before, before.received, before.sent));
+	CHECK(send_syn(&client));
+	syns_of_nobody(10000, 2 * HALF_OPEN_MAX);
+	for (unsigned bit = 0; bit < 32; bit++) {
+		CHECK(is_refused(client, client.received ^ 1u << bit, client.sent));
+		CHECK(is_refused(client, client.received, client.sent ^ 1u << bit));
+	}
+	other = client;
+	other.port++;
+	CHECK(is_refused(other, client.received, client.sent));
+	other = client;
+	other.address++;
+	CHECK(is_refused(other, client.received, client.sent));
+	other = client;
+	other.to++;
+	CHECK(is_refused(other, client.received, client.sent));
+	now += 66000;
+	CHECK(is_refused(client, client.received, client.sent)); /* nothing was dropped for so long */
+	syns_of_nobody(20000, 2 * HALF_OPEN_MAX);
+	CHECK(is_refused(client, client.received, client.sent)); /* too old */
+	CHECK(send_syn(&late));
+	syns_of_nobody(30000, 2 * HALF_OPEN_MAX);
+	tcp_close(listener);
+	CHECK(is_refused(late, late.received, late.sent));
+}
+
+/* A cookie for which there is no memory is not answered, so that its peer tries again; numbers of own connections are no cookies. */
+static void cookies_without_memory(void)
+{
+	struct peer client = peer_of(800000), open = peer_of(900000), none;
+
+	start(false);
+	CHECK(handshake(&open) && is_open(&open));
+	none = peer_of(0);
+	CHECK(send_syn(&none));
+	memory = allocations;
+	none = peer_of(1);
+	CHECK(send_syn(&none) && send_syn(&client));
+	none = peer_of(2);
+	CHECK(send_syn(&none) && opening_count() == 1);
+	memory = 0;
+	send_segment(&none, none.sent, TCP_ACK, 0);
+	CHECK(!opening_count());
+	send_segment(&client, client.sent, TCP_ACK, 0);
+	CHECK(!answer.count && is_open(&open));
+	memory = ~0u;
+	send_segment(&client, client.sent, TCP_ACK, 0);
+	CHECK(is_open(&client) && is_open(&open));
+}
+
 /* Without memory for one more connection a half-open one makes room; without half-open ones the SYN is dropped. */
 static void flood_without_memory(void)
 {
@@ -154,11 +278,13 @@ static void flood_of_places(void)
 }
 
 /* A new SYN for a connection in TIME_WAIT is answered at once, beyond the old numbers. */
-static void time_wait(void)
+static void time_wait_among(bool in_flood)
 {
 	static const unsigned gap[] = { 0, 1, 4711, PEER_WINDOW, 300000, 0x7fffffff };
 
 	start(false);
+	if (in_flood)
+		syns_of_nobody(500000, 2 * HALF_OPEN_MAX);
 	for (unsigned i = 0; i < 2 * sizeof(gap) / sizeof(*gap); i++) {
 		struct peer peer = peer_of(i);
 		uint32_t last;
@@ -172,6 +298,9 @@ static void time_wait(void)
 		pass(50);
 	}
 }
+
+static void time_wait(void) { time_wait_among(false); }
+static void time_wait_in_flood(void) { time_wait_among(true); }
 
 /* What does not open a new connection leaves the old one alone. */
 static void time_wait_stays(void)
@@ -227,9 +356,13 @@ int main(void)
 {
 	run(sequence_numbers, "sequence numbers");
 	run(flood, "a flood");
+	run(slow_clients, "slow clients");
+	run(wrong_cookies, "wrong cookies");
+	run(cookies_without_memory, "cookies without memory");
 	run(flood_without_memory, "a flood without memory");
 	run(flood_of_places, "a flood of places");
 	run(time_wait, "TIME_WAIT");
+	run(time_wait_in_flood, "TIME_WAIT in a flood");
 	run(time_wait_stays, "TIME_WAIT that stays");
 	return 0;
 }
