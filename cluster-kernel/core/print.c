@@ -6,20 +6,20 @@
 #include "arch.h"
 #include "assert.h"
 
-static void put(struct print_line *line, char c)
+static void line_put(struct print_line *line, char c)
 {
 	kernel_assert(c != '\n');
 	arch_console_put(c);
 	seal_add(&line->seal, c);
 }
 
-static void put_string(struct print_line *line, const char *s)
+static void line_put_string(struct print_line *line, const char *s)
 {
 	while (*s)
-		put(line, *s++);
+		line_put(line, *s++);
 }
 
-static void put_number(struct print_line *line, uint64_t value, unsigned base, unsigned digits)
+static void line_put_number(struct print_line *line, uint64_t value, unsigned base, unsigned digits)
 {
 	kernel_assert(base >= 10 && digits <= 20);
 	char text[20];
@@ -28,40 +28,40 @@ static void put_number(struct print_line *line, uint64_t value, unsigned base, u
 		text[n++] = "0123456789abcdef"[value % base];
 	while ((value /= base) || n < digits);
 	while (n)
-		put(line, text[--n]);
+		line_put(line, text[--n]);
 }
 
-static void put_all(struct print_line *line, const char *format, va_list list)
+static void line_put_all(struct print_line *line, const char *format, va_list list)
 {
 	for (; *format; format++) {
 		if (*format != '%') {
-			put(line, *format);
+			line_put(line, *format);
 			continue;
 		}
 		switch (*++format) {
-		case 's': put_string(line, va_arg(list, const char *)); break;
-		case 'u': put_number(line, va_arg(list, unsigned), 10, 1); break;
+		case 's': line_put_string(line, va_arg(list, const char *)); break;
+		case 'u': line_put_number(line, va_arg(list, unsigned), 10, 1); break;
 		case 'p':
-			put_string(line, "0x");
-			put_number(line, va_arg(list, uint64_t), 16, 16);
+			line_put_string(line, "0x");
+			line_put_number(line, va_arg(list, uint64_t), 16, 16);
 			break;
-		default: put(line, *format); break;
+		default: line_put(line, *format); break;
 		}
 	}
 }
 
-static void begin(struct print_line *line, const char *format, va_list list)
+static void line_begin(struct print_line *line, const char *format, va_list list)
 {
 	arch_console_put(CONSOLE_KERNEL);
 	seal_begin(&line->seal, CONSOLE_KERNEL);
-	put_all(line, format, list);
+	line_put_all(line, format, list);
 }
 
 void print_begin(struct print_line *line, const char *format, ...)
 {
 	va_list list;
 	va_start(list, format);
-	begin(line, format, list);
+	line_begin(line, format, list);
 	va_end(list);
 }
 
@@ -69,7 +69,7 @@ void print_more(struct print_line *line, const char *format, ...)
 {
 	va_list list;
 	va_start(list, format);
-	put_all(line, format, list);
+	line_put_all(line, format, list);
 	va_end(list);
 }
 
@@ -87,7 +87,7 @@ void print(const char *format, ...)
 	struct print_line line;
 	va_list list;
 	va_start(list, format);
-	begin(&line, format, list);
+	line_begin(&line, format, list);
 	va_end(list);
 	print_end(&line);
 }
