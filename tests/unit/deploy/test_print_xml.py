@@ -22,7 +22,7 @@ def nothing_built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "loader").write_bytes(b"loader")
     monkeypatch.setattr(command, "ensure_built", lambda *_: None)
     monkeypatch.setattr("deploy.domains.deploy.image.contents", lambda *_, **__: {"map": b"map", "loader": b"loader"})
-    monkeypatch.setattr("deploy.domains.deploy.modules.loader", lambda *_: tmp_path / "loader")
+    monkeypatch.setattr("deploy.domains.deploy.modules.loader", lambda *_, **__: tmp_path / "loader")
 
 
 class NoDaemon:
