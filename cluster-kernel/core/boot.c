@@ -53,6 +53,8 @@ static void make_channels(struct kernel *kernel, struct boot_memory *memory)
 			.peer_apic = channel->peer_apic,
 			.listener = boot_memory_take(memory, DOORBELL_COUNT * sizeof(struct listener), 4096),
 		};
+		for (unsigned number = 0; number < DOORBELL_COUNT; number++)
+			kernel->channel[i].route[number] = DOORBELL_UNBOUND;
 	}
 }
 

@@ -21,19 +21,45 @@ uint64_t channel_mint_doorbell(struct cap *cap, uint64_t number)
 
 enum { POLL_HZ = 5000 }; /* polls a second, of a core that its peers cannot interrupt */
 
-/* Makes the core poll its doorbells. */
+/* Makes the core poll its doorbells, of which there is one more. */
 static void begin_looking(struct cpu *cpu, struct cpu *core)
 {
 	assert_exclusive();
 	kernel_assert(core->own.index < kernel_of(cpu)->cpu_count);
-	if (core->shared.listens_remote)
+	if (core->shared.remote_bells++)
 		return; /* it polls, or has been interrupted for that */
-	core->shared.listens_remote = true;
+	kernel_of(cpu)->unpolled &= ~core->own.bit;
 	if (core == cpu) {
 		doorbells_watch(cpu);
 		return;
 	}
 	cpu_interrupt(cpu, core->own.index);
+}
+
+/*
+ * The core polls for one doorbell less; for none, it stops at its next poll. Hazard: lost wake-up. A peer that has read the
+ * doorbell's old route may ring there at any later time. So the cores that still poll look there, too (doorbells_drain()).
+ */
+static void end_looking(struct cpu *cpu, struct cpu *core)
+{
+	assert_exclusive();
+	kernel_assert(core->shared.remote_bells > 0);
+	if (!--core->shared.remote_bells)
+		kernel_of(cpu)->unpolled |= core->own.bit;
+}
+
+/* Has `core` poll for the doorbell, in place of the core that did. */
+static void look_at(struct cpu *cpu, struct channel_end *end, uint64_t number, uint64_t core)
+{
+	struct kernel *kernel = kernel_of(cpu);
+	const uint8_t before = end->route[number];
+	kernel_assert(end->remote && (before == DOORBELL_UNBOUND || before < kernel->cpu_count));
+	if (before == core)
+		return;
+	end->route[number] = (uint8_t)core;
+	begin_looking(cpu, kernel->cpu[core]);
+	if (before != DOORBELL_UNBOUND)
+		end_looking(cpu, kernel->cpu[before]);
 }
 
 static uint64_t channel_listen(struct cpu *cpu, struct channel_end *end, uint64_t info)
@@ -70,7 +96,7 @@ static uint64_t channel_listen(struct cpu *cpu, struct channel_end *end, uint64_
 		cpu->own.pending |= PENDING_DOORBELL;
 	}
 	if (end->remote)
-		begin_looking(cpu, kernel_of(cpu)->cpu[core]);
+		look_at(cpu, end, number, core);
 	return SKERRY_OK;
 }
 
@@ -128,9 +154,27 @@ static uint64_t signal_received(struct cpu *cpu, struct channel_end *end, unsign
 	return bits;
 }
 
+/* Signals the notifications of doorbells that were rung at `core`. Returns false if work remains. */
+static bool drain_line(struct cpu *cpu, struct channel_end *end, unsigned core)
+{
+	struct doorbell_line *line = &end->rx->core[core];
+	for (unsigned w = 0; w < DOORBELL_COUNT / 64; w++) {
+		if (!atomic_load_explicit(&line->pending[w], memory_order_relaxed))
+			continue;
+		uint64_t bits = atomic_exchange_explicit(&line->pending[w], 0, memory_order_seq_cst);
+		uint64_t left = signal_received(cpu, end, w * 64, bits);
+		if (!left)
+			continue;
+		/* the rest as if it were rung just now */
+		atomic_fetch_or_explicit(&line->pending[w], left, memory_order_seq_cst);
+		return false;
+	}
+	return true;
+}
+
 /*
  * Signals the notifications of doorbells that were rung: by peers that can interrupt this core or, if `remote`, by the
- * others. Hazard: starvation. Where the budget runs out, the next call begins after that channel (`next_channel`), so that
+ * others, at cores that poll no more, too. Hazard: starvation. Where the budget runs out, the next call begins after that channel (`next_channel`), so that
  * a peer that rings without end cannot starve the others. Returns false if work remains.
  */
 static bool doorbells_drain(struct cpu *cpu, bool remote)
@@ -141,19 +185,13 @@ static bool doorbells_drain(struct cpu *cpu, bool remote)
 	for (unsigned i = 0; i < kernel->channel_count; i++) {
 		unsigned c = (first + i) % kernel->channel_count;
 		struct channel_end *end = &kernel->channel[c];
-		struct doorbell_line *line = &end->rx->core[cpu->own.index];
 		kernel_assert(end->listener && end->rx);
 		if (end->remote != remote)
 			continue;
-		for (unsigned w = 0; w < DOORBELL_COUNT / 64; w++) {
-			if (!atomic_load_explicit(&line->pending[w], memory_order_relaxed))
-				continue;
-			uint64_t bits = atomic_exchange_explicit(&line->pending[w], 0, memory_order_seq_cst);
-			uint64_t left = signal_received(cpu, end, w * 64, bits);
-			if (!left)
-				continue;
-			/* the rest as if it were rung just now */
-			atomic_fetch_or_explicit(&line->pending[w], left, memory_order_seq_cst);
+		bool all = drain_line(cpu, end, cpu->own.index);
+		for (uint64_t cores = remote ? kernel->unpolled : 0; all && cores; cores &= cores - 1)
+			all = drain_line(cpu, end, (unsigned)__builtin_ctzll(cores));
+		if (!all) {
 			cpu->own.next_channel = c + 1;
 			return false;
 		}
@@ -172,14 +210,14 @@ void doorbell_receive(struct cpu *cpu)
 
 static void poll_later(struct cpu *cpu)
 {
-	kernel_assert(cpu->shared.listens_remote);
+	kernel_assert(cpu->shared.remote_bells);
 	cpu->own.poll_at = arch_time() + kernel_of(cpu)->tsc_hz / POLL_HZ;
 	timer_housekeeping(cpu);
 }
 
 void doorbells_watch(struct cpu *cpu)
 {
-	if (cpu->shared.listens_remote && !cpu->own.poll_at)
+	if (cpu->shared.remote_bells && !cpu->own.poll_at)
 		poll_later(cpu);
 }
 
@@ -188,6 +226,11 @@ bool doorbells_due(const struct cpu *cpu) { return cpu->own.poll_at && cpu->own.
 void doorbells_poll(struct cpu *cpu)
 {
 	kernel_assert(cpu->own.poll_at);
+	if (!cpu->shared.remote_bells) {
+		cpu->own.poll_at = 0;
+		timer_housekeeping(cpu);
+		return;
+	}
 	doorbells_drain(cpu, true); /* what exceeds the budget is received at the next poll */
 	poll_later(cpu);
 }

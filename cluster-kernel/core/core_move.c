@@ -41,7 +41,7 @@ static bool has_deadlines(const struct cpu *core)
 	for (unsigned i = 0; i < PRIORITIES; i++)
 		if (core->shared.timers.heap[i])
 			return true;
-	return core->own.cleanup_at || core->shared.listens_remote;
+	return core->own.cleanup_at || core->shared.remote_bells;
 }
 
 /*

@@ -90,7 +90,7 @@ struct cpu_public {
 		uint64_t first[2 * PRIORITIES]; /* TSC; 0: none */
 	} timers; /* threads that wait for a deadline, timer.h; locked as `ready` */
 	bool slice_asked;    /* another core has interrupted this one because of a thread of equal priority; locked as `ready` */
-	bool listens_remote; /* the core must poll for a doorbell of a remote peer */
+	uint32_t remote_bells; /* doorbells of remote peers that are routed here: the core must poll */
 	_Alignas(64) _Atomic uint32_t request; /* enum cpu_request; the asked core clears it when it has served it */
 	const struct tlb_spaces *request_spaces; /* its author's */
 	_Atomic uint64_t flush_askers;     /* bit i: flush what `owed` of core i has, remote.h */

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <skerry/boot.h>
+#include <skerry/doorbell.h>
 #include "arch.h"
 #include "boot_memory.h"
 #include "cpu.h"
@@ -40,6 +41,7 @@ struct channel_end {
 	bool remote; /* none of the two can interrupt the other */
 	const uint32_t *peer_apic;
 	struct listener *listener; /* DOORBELL_COUNT of them */
+	uint8_t route[DOORBELL_COUNT]; /* of a remote peer, which can write rx->route: the core that listens, DOORBELL_UNBOUND */
 };
 
 struct kernel {
@@ -66,6 +68,7 @@ struct kernel {
 	struct ledger_kernel *ledger; /* the cluster's own, skerry/ledger.h; null: there is none */
 	const struct boot_info *boot;
 	struct boot_memory boot_memory; /* until the root task exists */
+	uint64_t unpolled; /* cores that polled the doorbells of remote peers and do no more, channel.h */
 	uint64_t cores;                  /* bit i: core i is here, and takes threads and interrupts; core_move.h */
 	uint32_t placed[BOOT_MAX_CPUS];  /* threads whose next_core is core i; of core 0 it is not counted */
 	uint32_t homes[BOOT_MAX_CPUS];   /* objects that are at home on core i (visit.h) */

@@ -157,6 +157,18 @@ static void check_timers(const struct cpu *cpu)
 		      "the earlier of two deadlines is wrong", i, timers->first[i]);
 }
 
+/* A core polls for those doorbells of other machines that are routed to it. */
+static void check_polling(const struct world *world, const struct cpu *cpu)
+{
+	uint32_t bells = 0;
+	for (unsigned c = 0; c < world->kernel->channel_count; c++)
+		for (unsigned number = 0; number < DOORBELL_COUNT; number++)
+			bells += world->kernel->channel[c].route[number] == cpu->own.index;
+	CHECK(bells == cpu->shared.remote_bells, "a core polls for other doorbells than are routed to it", bells, cpu->shared.remote_bells);
+	CHECK(!bells || (cpu->own.poll_at && !(world->kernel->unpolled & cpu->own.bit)), "a core does not poll for its doorbells", bells,
+	      cpu->own.poll_at);
+}
+
 static void check_core(const struct world *world, const struct cpu *cpu)
 {
 	const struct thread *current = cpu->shared.current, *idle = &cpu->shared.idle;
@@ -184,6 +196,7 @@ static void check_core(const struct world *world, const struct cpu *cpu)
 	CHECK(!cpu->shared.visitors.top && !cpu->shared.visited.top, "a core has not made the calls of others' threads", cpu->own.index,
 	      cpu->shared.visitors.top);
 	check_timers(cpu);
+	check_polling(world, cpu);
 	uint64_t next = timer_next(cpu);
 	CHECK(cpu->own.timer_armed == core->timer, "a timer is not set as the kernel thinks", cpu->own.timer_armed, core->timer);
 	if (kernel_has_core(world->kernel, cpu->own.index))

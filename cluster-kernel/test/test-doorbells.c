@@ -184,6 +184,8 @@ static void a_remote_bell(void)
 		EXPECT(poll_at > 0, true);
 		EXPECT(call(ROOT_SLOT_CHANNEL, CHANNEL_LISTEN, W(NUMBER, core), W(BADGED)), 0);
 		run_both();
+		EXPECT(call(ROOT_SLOT_CHANNEL, CHANNEL_LISTEN, W(NUMBER + 1, core), W(BADGED)), 0);
+		run_both();
 		EXPECT(pair[1]->kernel.cpu[core]->own.poll_at, poll_at); /* whatever comes before: not later */
 		struct thread *waiter = core ? make_thread(1010, 100, core) : pair[1]->root;
 		for (unsigned round = 0; round < 3; round++) {
@@ -203,6 +205,43 @@ static void a_remote_bell(void)
 		EXPECT(pair[1]->kernel.cpu[!core]->own.poll_at, 0);
 		end();
 	}
+}
+
+/*
+ * A remote doorbell goes from core 1 to core 0: core 1 polls no more. What a peer that knew the old route rings there later
+ * is received all the same, and core 1 can have the doorbell back.
+ */
+static void a_remote_bell_that_moves(void)
+{
+	enum { LOOK = 200 * 1000, ROUNDS = 3 };
+	begin_apart(2, true);
+	listen(1);
+	struct hosted *saved = machine;
+	machine = pair[1];
+	run_both();
+	const struct kernel *kernel = &pair[1]->kernel;
+	const struct thread *waiter = pair[1]->root;
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		EXPECT(kernel->cpu[1]->own.poll_at > 0 && !kernel->cpu[0]->own.poll_at, true);
+		EXPECT(call(ROOT_SLOT_CHANNEL, CHANNEL_LISTEN, W(NUMBER, 0), W(BADGED)), 0);
+		hosted_advance(pair[1], LOOK);
+		run_both();
+		EXPECT(kernel->cpu[1]->own.poll_at, 0);
+		EXPECT(kernel->cpu[1]->shared.remote_bells, 0);
+		simple(0, SYS_WAIT, NOTE);
+		EXPECT(waiter->state, THREAD_WAITING);
+		atomic_fetch_or(&kernel->channel[0].rx->core[1].pending[NUMBER / 64], 1ull << NUMBER % 64);
+		hosted_advance(pair[1], LOOK);
+		run_both();
+		EXPECT(waiter->state, THREAD_READY);
+		EXPECT(badge(waiter), 8);
+		EXPECT(kernel->cpu[1]->own.poll_at, 0);
+		EXPECT(call(ROOT_SLOT_CHANNEL, CHANNEL_LISTEN, W(NUMBER, 1), W(BADGED)), 0);
+		hosted_advance(pair[1], LOOK);
+		run_both();
+	}
+	machine = saved;
+	end();
 }
 
 /* A notification that only its listener still names, with many waiters, makes way for another. */
@@ -365,6 +404,7 @@ const struct test tests[] = {
 	{ "a bell is received", a_bell_is_received, 1 },
 	{ "it wakes on the listening core", it_wakes_on_the_listening_core, 2 },
 	{ "a remote bell", a_remote_bell, 2 },
+	{ "a remote bell that moves", a_remote_bell_that_moves, 2 },
 	{ "all bells of a kernel that panics", all_bells_of_a_panic, 2 },
 	{ "a revoked listener receives nothing", a_revoked_listener_receives_nothing, 1 },
 	{ "a hostile peer", a_hostile_peer, 1 },
