@@ -7,11 +7,20 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include "ticket_lock.h"
+
+/* The big-reader lock's use of ticket locks is recorded. */
+static void recorded_release(struct ticket_lock *lock);
+static uint64_t recorded_take(struct ticket_lock *lock, uint32_t *drawn, struct cpu *waiter);
+#define ticket_release_current recorded_release
+#define ticket_take recorded_take
 #include "brlock.h"
+#undef ticket_release_current
+#undef ticket_take
+
 #include "clh_lock.h"
 #include "dynamic_lock.h"
 #include "mcs_lock.h"
-#include "ticket_lock.h"
 
 enum { THREADS = 4, ROUNDS = 4000, DYNAMIC_ROUNDS = 500 };
 
@@ -169,6 +178,54 @@ static int unfair(void)
 	return 0;
 }
 
+/* In which order one writer takes sides, and releases them; recorded while `recording`, which is set before there are threads. */
+static bool recording;
+static unsigned taken[THREADS], released[THREADS], taken_count, released_count;
+
+static void record(const struct ticket_lock *lock, unsigned *order_of, unsigned *count)
+{
+	for (unsigned i = 0; recording && i < THREADS; i++)
+		if (lock == &side[i].lock && *count < THREADS)
+			order_of[(*count)++] = i;
+}
+
+static uint64_t recorded_take(struct ticket_lock *lock, uint32_t *drawn, struct cpu *waiter)
+{
+	record(lock, taken, &taken_count);
+	return ticket_take(lock, drawn, waiter);
+}
+
+static void recorded_release(struct ticket_lock *lock)
+{
+	record(lock, released, &released_count);
+	ticket_release_current(lock);
+}
+
+/*
+ * Checks that each writer releases the sides in the order in which it took them, so that each reader waits as long, and
+ * that each side is the first one of as many writers as any other.
+ */
+static int out_of_order(void)
+{
+	unsigned first = 0;
+	recording = true;
+	for (unsigned round = 0; round < THREADS; round++) {
+		taken_count = released_count = 0;
+		brlock_write(&big_reader, 0);
+		brlock_write_end(&big_reader);
+		for (unsigned i = 0; i < THREADS; i++)
+			if (taken_count != THREADS || released_count != THREADS || taken[i] != released[i])
+				return printf("brlock: of %u sides taken and %u released, %u was taken and %u released at place %u\n", taken_count,
+					      released_count, taken[i], released[i], i);
+		first |= 1u << released[0];
+	}
+	recording = false;
+	if (first != (1u << THREADS) - 1)
+		return printf("brlock: not each side is released first by some writer: %#x\n", first);
+	printf("ok brlock, sides are released in the order in which they were taken\n");
+	return 0;
+}
+
 static int failed(const char *name, void (*entry)(unsigned, unsigned), unsigned count)
 {
 	pthread_t thread[THREADS];
@@ -202,7 +259,7 @@ int main(void)
 		clh_place_init(&place[i]);
 		brlock_join(&big_reader, &side[i].lock);
 	}
-	if (unfair())
+	if (unfair() || out_of_order())
 		return 1;
 	return failed("clh_lock", with_clh, ROUNDS) | failed("mcs_lock", with_mcs, ROUNDS) | failed("ticket_lock", with_ticket, ROUNDS) |
 	       failed("brlock", with_brlock, ROUNDS) | failed("dynamic_lock", with_dynamic, DYNAMIC_ROUNDS);
