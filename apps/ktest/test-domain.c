@@ -199,15 +199,16 @@ TEST(no_use, 1, 0, "domain: BAD_CAP where a message, a signal or a wait goes to 
 
 TEST(limit, 1, 0, "domain: NO_RESOURCE for more than there may be; each that goes makes room")
 {
-	uint64_t memory = object(OBJECT_UNTYPED, 17), first = slots(1024);
+	uint64_t memory = object(OBJECT_UNTYPED, DOMAIN_BITS + 10), more = object(OBJECT_UNTYPED, DOMAIN_BITS + 2), first = slots(1024);
 	for (unsigned i = 0; i < 4; i++)
 		check_ok(untyped_retype(IPC, memory, OBJECT_DOMAIN, 0, NODE, first + 256 * i, 256));
 	uint64_t again = slots(3);
-	check_error(untyped_retype(IPC, memory, OBJECT_DOMAIN, 0, NODE, again, 1), NO_RESOURCE);
+	check_error(untyped_retype(IPC, more, OBJECT_DOMAIN, 0, NODE, again, 1), NO_RESOURCE);
 	check_ok(cnode_delete(NODE, first + 7));
 	check_ok(cnode_delete(NODE, first + 700));
-	check_error(untyped_retype(IPC, memory, OBJECT_DOMAIN, 0, NODE, again, 3), NO_RESOURCE);
-	check_ok(untyped_retype(IPC, memory, OBJECT_DOMAIN, 0, NODE, again, 2));
+	check_error(untyped_retype(IPC, more, OBJECT_DOMAIN, 0, NODE, again, 3), NO_RESOURCE);
+	check_ok(untyped_retype(IPC, more, OBJECT_DOMAIN, 0, NODE, again, 2));
+	check_ok(cnode_revoke(NODE, more));
 	check_ok(cnode_revoke(NODE, memory));
 	check_ok(untyped_retype(IPC, memory, OBJECT_DOMAIN, 0, NODE, again, 3));
 }

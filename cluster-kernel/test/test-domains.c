@@ -76,6 +76,21 @@ static void the_last_capability_ends_it(void)
 	EXPECT(machine->kernel.domains.count, 1);
 }
 
+/*
+ * A program makes as many domains as the memory that a program gets, 256 KiB, pays for: a sixteenth of all.
+ */
+static void one_program_leaves_domains_to_others(void)
+{
+	enum { PROGRAM_BITS = 18, EACH = 64, FIRST = 1300 };
+	make(OBJECT_UNTYPED, PROGRAM_BITS, POOL, 1);
+	for (unsigned i = 0; i < EACH; i++)
+		EXPECT(call(POOL, UNTYPED_RETYPE, W(OBJECT_DOMAIN, 0, FIRST + i, 1), W(CNODE)), 0);
+	EXPECT(call(POOL, UNTYPED_RETYPE, W(OBJECT_DOMAIN, 0, FIRST + EACH, 1), W(CNODE)), SKERRY_NO_MEMORY);
+	EXPECT(machine->kernel.domains.count, EACH);
+	EXPECT(domain_room(&machine->kernel, 15 * EACH), true);
+	make(OBJECT_DOMAIN, 0, D, 1);
+}
+
 /* The next domain at the same place of the table and of memory is another. */
 static void ids_are_not_reused(void)
 {
@@ -200,6 +215,7 @@ static void side_by_side(void)
 const struct test tests[] = {
 	{ "cores map, protect and unmap side by side", side_by_side, 3 | TEST_ONCE },
 	{ "frames name domains by their ids", ids, 1 },
+	{ "one program leaves domains to others", one_program_leaves_domains_to_others, 1 },
 	{ "copies inherit the domain", copies_inherit, 1 },
 	{ "other kinds keep what they have in its place", other_kinds_keep_theirs, 1 },
 	{ "the last capability ends a domain", the_last_capability_ends_it, 1 },
