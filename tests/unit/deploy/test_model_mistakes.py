@@ -28,7 +28,7 @@ MISTAKES = (
     Mistake("an upgrade is free", "memory.c", "latency = by_distance(&m->price.upgrade_cluster, far);", "latency = 0;"),
     Mistake("an upgrade is missed: sharers keep the line", "memory.c", "	lose_all(memory, others, number, start + latency / 2);\n", ""),
     Mistake("an upgrade costs what the nearest sharer does", "geometry.h", "if (d > found)", "if (d < found)"),
-    Mistake("an owner keeps its line", "memory.c", "		lose(memory, owner, number, start + latency / 2);\n", ""),
+    Mistake("an owner keeps its line", "memory.c", "		line_lose(memory, owner, number, start + latency / 2);\n", ""),
     Mistake("an owner may go on writing", "memory.c", "		cache_downgrade(&memory->core[owner].l1, number);\n", ""),
     Mistake("requests for a line do not queue", "memory.c", "start = line->busy > now ? line->busy : now, latency;", "start = now, latency;"),
     Mistake("an owner's line is not busy while it moves", "memory.c", "	line->busy = start + latency;\n	return latency;\n}\n\n/*\n * How much",
