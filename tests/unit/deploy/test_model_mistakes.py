@@ -62,7 +62,8 @@ def turns_red(folder: Path, test: str, changed: dict[str, str]) -> bool:
     """Whether the test fails when the files are as in `changed`. The others are the sources'."""
     for path in [*PLUGIN.glob("*.[ch]"), PLUGIN / "prices.def"]:
         (folder / path.name).write_text(changed.get(path.name, path.read_text()))
-    command = ["gcc", "-std=gnu11", "-O1", "-w", f"-I{folder}", "-o", "test", f"test-{test}.c", *SOURCES[test], "-lm"]
+    include = [f"-I{folder}", f"-I{ROOT / 'lib' / 'include'}"]
+    command = ["gcc", "-std=gnu11", "-O1", "-w", *include, "-o", "test", f"test-{test}.c", *SOURCES[test], "-lm"]
     subprocess.run(command, cwd=folder, check=True)
     try:
         return subprocess.run([folder / "test"], stderr=subprocess.PIPE, timeout=SECONDS, check=False).returncode != 0
