@@ -19,12 +19,12 @@ struct reading {
 	uint32_t reference, lapic; /* lapic counts down */
 };
 
-static uint32_t elapsed(const struct reference *r, uint32_t since)
+static uint32_t reference_elapsed(const struct reference *r, uint32_t since)
 {
 	return (reference_read(r) - since) & r->mask;
 }
 
-static struct reading take(const struct reference *r)
+static struct reading reading_take(const struct reference *r)
 {
 	struct reading best = { 0 };
 	uint64_t best_took = UINT64_MAX;
@@ -45,7 +45,7 @@ static struct reading take(const struct reference *r)
 	return best;
 }
 
-static void spin(uint32_t turns)
+static void spin_turns(uint32_t turns)
 {
 	__asm__ volatile("1: dec %0; jnz 1b" : "+r"(turns)::"cc");
 }
@@ -57,7 +57,7 @@ bool clock_counts_instructions(void)
 	for (int i = 0; i < 5; i++) {
 		uint64_t before = read_tsc_in_order(), took;
 
-		spin(10000);
+		spin_turns(10000);
 		took = read_tsc_in_order() - before;
 		if (i == 1)
 			first = took;
@@ -72,12 +72,12 @@ static void await_edge(const struct reference *r)
 {
 	const uint32_t before = reference_read(r);
 
-	for (uint32_t i = 0; i < 1000000 && !elapsed(r, before); i++)
+	for (uint32_t i = 0; i < 1000000 && !reference_elapsed(r, before); i++)
 		;
 }
 
 /* False when the reference does not run. */
-static bool measure(const struct reference *r, bool counted)
+static bool reference_measure(const struct reference *r, bool counted)
 {
 	struct reading first, last;
 	const uint64_t us = counted ? COUNTED_WINDOW_US : CALIBRATION_WINDOW_US;
@@ -87,15 +87,15 @@ static bool measure(const struct reference *r, bool counted)
 	apic_timer_start();
 	if (counted)
 		await_edge(r);
-	first = take(r);
-	for (uint32_t i = 0; elapsed(r, first.reference) < window; i++) {
-		if (i == 1000 && elapsed(r, first.reference) == 0)
+	first = reading_take(r);
+	for (uint32_t i = 0; reference_elapsed(r, first.reference) < window; i++) {
+		if (i == 1000 && reference_elapsed(r, first.reference) == 0)
 			return false;
-		spin(1000); /* port reads are expensive, above all under an emulator */
+		spin_turns(1000); /* port reads are expensive, above all under an emulator */
 	}
 	if (counted)
 		await_edge(r);
-	last = take(r);
+	last = reading_take(r);
 	ticks = (last.reference - first.reference) & r->mask;
 	machine_clock.tsc_hz = (last.tsc - first.tsc) * r->hz / ticks;
 	machine_clock.lapic_hz = (uint64_t)(first.lapic - last.lapic) * r->hz / ticks;
@@ -103,7 +103,7 @@ static bool measure(const struct reference *r, bool counted)
 }
 
 /* What CPUID says is exact, but may be nonsense under a hypervisor: it must agree with what we saw within 1 %. */
-static void refine(uint64_t hz)
+static void refine_hz(uint64_t hz)
 {
 	uint64_t seen = machine_clock.tsc_hz;
 
@@ -156,7 +156,7 @@ static struct reference find_reference(const struct machine *m, enum clock_sourc
 	struct reference r;
 
 	for (uint32_t i = 0; i < sizeof order / sizeof *order; i++)
-		if ((wanted == CLOCK_ANY || wanted == order[i]) && reference_start(&r, order[i], m) && measure(&r, m->counted))
+		if ((wanted == CLOCK_ANY || wanted == order[i]) && reference_start(&r, order[i], m) && reference_measure(&r, m->counted))
 			return r;
 	if (wanted != CLOCK_ANY)
 		panic("the clock that the command line asks for is not there, or does not run");
@@ -173,7 +173,7 @@ void clock_calibrate(const struct machine *m, enum clock_source wanted)
 		panic("the time stamp counter does not run");
 	cpu_check_timer(cpuid, machine_clock.lapic_hz);
 	if (exact)
-		refine(said);
+		refine_hz(said);
 	read_time(m);
 	print("TSC %lu kHz, APIC timer %lu kHz, by %s; epoch %lu", machine_clock.tsc_hz / 1000,
 	    machine_clock.lapic_hz / 1000, reference_name(&r), machine_clock.epoch);

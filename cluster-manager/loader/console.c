@@ -22,19 +22,19 @@ static bool left; /* the kernels have the console */
 static const struct machine *the_machine;
 static const struct options *the_options;
 
-static const void *registers(const struct boot_serial *port)
+static const void *port_registers(const struct boot_serial *port)
 {
 	return acpi_memory(port->base, (uint64_t)port->stride * REGISTERS);
 }
 
 static bool in_reach(const struct boot_serial *port)
 {
-	return port->kind != BOOT_SERIAL_MEMORY || registers(port) != NULL;
+	return port->kind != BOOT_SERIAL_MEMORY || port_registers(port) != NULL;
 }
 
-static bool use(unsigned which, const struct boot_serial *port, uint32_t baud)
+static bool port_use(unsigned which, const struct boot_serial *port, uint32_t baud)
 {
-	const void *memory = port->kind == BOOT_SERIAL_MEMORY ? registers(port) : NULL;
+	const void *memory = port->kind == BOOT_SERIAL_MEMORY ? port_registers(port) : NULL;
 	struct uart found = uart_at(port, (volatile void *)memory);
 
 	if (port->kind == BOOT_SERIAL_MEMORY && memory == NULL)
@@ -47,21 +47,21 @@ static bool use(unsigned which, const struct boot_serial *port, uint32_t baud)
 	return true;
 }
 
-static struct boot_serial com(uint16_t port)
+static struct boot_serial port_of_com(uint16_t port)
 {
 	return (struct boot_serial){ .kind = BOOT_SERIAL_PORT, .base = port, .stride = 1, .width = 1 };
 }
 
 void console_early(const struct machine *m, const struct options *o)
 {
-	struct boot_serial first = com(COM1);
+	struct boot_serial first = port_of_com(COM1);
 
 	the_machine = m;
 	the_options = o;
-	use(0, &first, BAUD);
+	port_use(0, &first, BAUD);
 }
 
-static bool same(const struct boot_serial *a, const struct boot_serial *b)
+static bool same_port(const struct boot_serial *a, const struct boot_serial *b)
 {
 	return a->kind == b->kind && a->base == b->base;
 }
@@ -76,30 +76,31 @@ static void choose_console(const struct machine *m, const struct options *o)
 			uart[0] = uart_at(&none, NULL);
 		} else if (!in_reach(&o->console)) {
 			print("console=: 0x%lx is out of this CPU's reach", o->console.base);
-		} else if (!use(0, &o->console, o->console_baud)) {
+		} else if (!port_use(0, &o->console, o->console_baud)) {
 			print("console=: no 16550 answers at 0x%lx", o->console.base);
 		}
-	} else if (m->spcr.kind != BOOT_SERIAL_NONE && !same(&m->spcr, &early) && use(0, &m->spcr, m->spcr_baud)) {
+	} else if (m->spcr.kind != BOOT_SERIAL_NONE && !same_port(&m->spcr, &early) &&
+		   port_use(0, &m->spcr, m->spcr_baud)) {
 		print("console at 0x%lx, as the firmware's SPCR says", m->spcr.base);
 	}
 }
 
 static void choose_results(const struct options *o)
 {
-	struct boot_serial port = com(COM2), other = com(COM1);
+	struct boot_serial port = port_of_com(COM2), other = port_of_com(COM1);
 
 	if (o->results_said && o->results.kind == BOOT_SERIAL_NONE)
 		return;
 	if (o->results_said)
 		port = o->results;
-	else if (same(&port, &serial[0]))
+	else if (same_port(&port, &serial[0]))
 		port = other;
-	if (same(&port, &serial[0])) {
+	if (same_port(&port, &serial[0])) {
 		if (o->results_said)
 			print("results=: 0x%lx is the console already, which is where results go then", port.base);
 	} else if (!in_reach(&port)) {
 		print("results=: 0x%lx is out of this CPU's reach", port.base);
-	} else if (!use(1, &port, o->results_said ? o->results_baud : BAUD) && o->results_said) {
+	} else if (!port_use(1, &port, o->results_said ? o->results_baud : BAUD) && o->results_said) {
 		print("results=: no 16550 answers at 0x%lx", port.base);
 	}
 }
@@ -142,7 +143,7 @@ void console_choose(void)
 	choose_screen(the_machine, the_options);
 	choose_console(the_machine, the_options);
 	put_screen(early);
-	if (!same(&before, &serial[0]))
+	if (!same_port(&before, &serial[0]))
 		put_serial(early);
 	choose_results(the_options);
 }
@@ -168,17 +169,17 @@ void console_leave(void)
 	uart_drain(&uart[0]);
 }
 
-static void keep(const char *text)
+static void keep_early(const char *text)
 {
 	require(!chosen && early_size < sizeof early);
 	for (; *text != '\0' && early_size < sizeof early - 1; text++)
 		early[early_size++] = *text;
 }
 
-static void put(const char *text)
+static void put_text(const char *text)
 {
 	if (!chosen)
-		keep(text);
+		keep_early(text);
 	put_serial(text);
 	put_screen(text);
 }
@@ -188,10 +189,10 @@ static void put_line(const char *prefix, const char *format, va_list args)
 	char line[256];
 
 	format_line(line, sizeof line, format, args);
-	put("skerry loader: ");
-	put(prefix);
-	put(line);
-	put("\n");
+	put_text("skerry loader: ");
+	put_text(prefix);
+	put_text(line);
+	put_text("\n");
 }
 
 void print(const char *format, ...)

@@ -5,7 +5,7 @@
 
 enum { NAMES_SIZE = 128 };
 
-static void join(char *names, const char *name)
+static void names_join(char *names, const char *name)
 {
 	size_t used = strlen(names), size = strlen(name);
 
@@ -25,7 +25,7 @@ void cpu_check(cpuid_reader *read, bool tcg)
 
 	for (uint32_t i = 0; i < CPU_NEED_COUNT; i++)
 		if (lacks >> i & 1)
-			join(names, cpu_need_name[i]);
+			names_join(names, cpu_need_name[i]);
 	if (lacks != 0)
 		panic("this CPU lacks %s; choose a CPU model that has it: -cpu max in QEMU, -cpu host under KVM "
 		      "(kvm64, qemu64 and x86-64-v2-AES have no XSAVE)", names);

@@ -24,7 +24,7 @@ static bool rtc_read(uint8_t fields[6])
 }
 
 /* Days since 1970-01-01 of a date of the Gregorian calendar; the year starts in March here. */
-static uint64_t days(uint32_t year, uint32_t month, uint32_t day)
+static uint64_t days_since_1970(uint32_t year, uint32_t month, uint32_t day)
 {
 	uint32_t y = month <= 2 ? year - 1 : year;
 	uint32_t m = (month + 9) % 12;
@@ -55,5 +55,5 @@ uint64_t date_read(uint64_t *when)
 		f[2] = (uint8_t)(f[2] % 12 + (afternoon ? 12 : 0));
 	if (!same || f[4] < 1 || f[4] > 12 || f[3] < 1 || f[3] > 31 || f[2] > 23)
 		return 0;
-	return days(2000u + f[5], f[4], f[3]) * 86400 + f[2] * 3600u + f[1] * 60u + f[0];
+	return days_since_1970(2000u + f[5], f[4], f[3]) * 86400 + f[2] * 3600u + f[1] * 60u + f[0];
 }
