@@ -41,7 +41,8 @@ static void load_root(struct cluster *c)
 	for (uint32_t i = 0; i < c->root.count; i++) {
 		const struct boot_segment *to = &c->info->segment[i];
 
-		require(c->root.segment[i].vaddr >= to->vaddr && c->root.segment[i].vaddr - to->vaddr + c->root.segment[i].memory_size <= to->size);
+		require(c->root.segment[i].vaddr >= to->vaddr);
+		require(c->root.segment[i].vaddr - to->vaddr + c->root.segment[i].memory_size <= to->size);
 		memset((void *)to->paddr, 0, to->size);
 		copy_segment(&c->root, &c->root.segment[i], to->paddr + (c->root.segment[i].vaddr - to->vaddr));
 	}

@@ -9,7 +9,8 @@
 void memory_make(struct memory *memory, const struct machine *machine)
 {
 	*memory = (struct memory){ .machine = machine };
-	require(machine->cores && machine->cores <= MOST_CORES && machine->clusters && machine->store_buffer <= STORES_MOST);
+	require(machine->cores && machine->cores <= MOST_CORES && machine->clusters);
+	require(machine->store_buffer <= STORES_MOST);
 	for (unsigned i = 0; i < machine->cores; i++) {
 		cache_make(&memory->core[i].l1, &machine->l1);
 		cache_make(&memory->core[i].l1i, &machine->l1i);

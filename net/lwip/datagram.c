@@ -61,7 +61,8 @@ static void drop_first(struct datagram_socket *socket)
 {
 	struct datagram *datagram = socket->first;
 
-	require(socket->waiting >= datagram->data->tot_len + (size_t)OVERHEAD && (datagram->next || socket->last == datagram));
+	require(socket->waiting >= datagram->data->tot_len + (size_t)OVERHEAD);
+	require(datagram->next || socket->last == datagram);
 	socket->first = datagram->next;
 	socket->waiting -= datagram->data->tot_len + OVERHEAD;
 	pbuf_free(datagram->data);

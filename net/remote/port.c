@@ -182,7 +182,8 @@ int remote_call(struct remote_socket *socket, struct socket_request *request, st
 /* The positions that it names lie where they can. */
 static bool is_plausible(const struct remote_socket *socket, const struct socket_event *event)
 {
-	require(socket->written - socket->taken <= SOCKET_PORT_BUFFER && socket->arrived - socket->read <= SOCKET_PORT_BUFFER);
+	require(socket->written - socket->taken <= SOCKET_PORT_BUFFER);
+	require(socket->arrived - socket->read <= SOCKET_PORT_BUFFER);
 	return event->taken - socket->taken <= socket->written - socket->taken &&
 	       event->arrived - socket->arrived <= SOCKET_PORT_BUFFER - (socket->arrived - socket->read);
 }

@@ -29,7 +29,7 @@ static size_t free_bytes(void)
 static void copy_in(const void *from, size_t size)
 {
 	size_t offset = tail % MAILBOX_SIZE, part = size < MAILBOX_SIZE - offset ? size : MAILBOX_SIZE - offset;
-	require(padded(size) <= free_bytes());
+	require(padded_size(size) <= free_bytes());
 	if (part)
 		memcpy(bytes + offset, from, part);
 	if (size > part)
@@ -40,7 +40,7 @@ static void copy_in(const void *from, size_t size)
 static void copy_out(void *to, size_t size)
 {
 	size_t offset = head % MAILBOX_SIZE, part = size < MAILBOX_SIZE - offset ? size : MAILBOX_SIZE - offset;
-	require(padded(size) <= tail - head);
+	require(padded_size(size) <= tail - head);
 	memcpy(to, bytes + offset, part);
 	memcpy((uint8_t *)to + part, bytes, size - part);
 	head += (uint32_t)padded_size(size);

@@ -3,8 +3,8 @@
  * Contracts that run, of all that is not the kernel (which has core/assert.h). The build chooses what require(e) is:
  *
  *     release images     nothing: the expression must compile, and the code is the same as without it
- *     debug images       built with SKERRY_DEBUG: an expression that is false calls require_failed(), which each kind of
- *                        program defines: one line with file, line and expression, then the program's end
+ *     debug images       built with SKERRY_DEBUG: an expression that is false calls require_failed(), which each kind
+ *                        of program defines: one line with file, line and expression, then the program's end
  *     hosted tests, fuzzers    assert()
  *
  * An expression takes constant time and has no effect. It may state what the caller or this code promises, never what a
