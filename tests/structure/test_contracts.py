@@ -87,5 +87,5 @@ def test_release_programs(name: str) -> None:
     paths = {debug: modules.loader_path(debug=debug) if name == "loader" else modules.module_path(name, debug=debug) for debug in (False, True)}
     assert b": assertion failed: " not in paths[False].read_bytes()
     said = re.findall(rb"([-\w./]+\.[ch]:\d+): assertion failed: [^\0]+", paths[True].read_bytes())
-    assert len(said) >= 20, said
+    assert len(said) >= 10, said
     assert not [place for place in said if place.startswith((b"/", b".."))], "the place depends on where it was built"
