@@ -40,6 +40,9 @@ static bool is_free(void *argument)
 
 struct thread *thread_self(void) { return &threads[explore_self()]; }
 
+/* For assertions. What the lock guards is plain memory here: whoever touches it without the lock is a data race. */
+_Atomic int layer_held = 1;
+
 void layer_lock(void)
 {
 	explore_rest(&lock_line, is_free, 0);
