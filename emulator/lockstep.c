@@ -144,8 +144,8 @@ static void mark_reached(unsigned vcpu, void *number)
 	if (core[vcpu].clock >= limit)
 		wait_for_others(&core[vcpu]);
 	pthread_mutex_lock(&mutex);
-	fprintf(out, "{\"marker\":%u,\"core\":%u,\"clock\":%llu,\"late\":%llu,\"executed\":[", (unsigned)(uintptr_t)number,
-	        vcpu, (unsigned long long)core[vcpu].clock, (unsigned long long)late);
+	fprintf(out, "{\"marker\":%u,\"core\":%u,\"clock\":%llu,\"late\":%llu,\"executed\":[",
+	        (unsigned)(uintptr_t)number, vcpu, (unsigned long long)core[vcpu].clock, (unsigned long long)late);
 	for (unsigned i = 0; i < core_count; i++)
 		fprintf(out, "%s%llu", i ? "," : "", (unsigned long long)core[i].executed);
 	fputs("],\"kernel\":[", out);
@@ -171,7 +171,8 @@ static void translate_block(plugin_id id, struct qemu_plugin_tb *block)
 		plugin_read(instruction, bytes, size);
 		int number = mark_number(bytes, size);
 		if (number > 0) /* 0 is for modelled.so */
-			qemu_plugin_register_vcpu_insn_exec_cb(instruction, mark_reached, PLUGIN_NO_REGISTERS, (void *)(uintptr_t)number);
+			qemu_plugin_register_vcpu_insn_exec_cb(instruction, mark_reached, PLUGIN_NO_REGISTERS,
+			                                       (void *)(uintptr_t)number);
 	}
 }
 

@@ -125,7 +125,8 @@ static void watch_instruction(struct qemu_plugin_insn *instruction, const uint8_
 	if (address >= from_first && address < from_behind)
 		qemu_plugin_register_vcpu_insn_exec_cb(instruction, end_arrived, PLUGIN_NO_REGISTERS, NULL);
 	if (address == to_address && !memcmp(bytes, to_bytes, size))
-		qemu_plugin_register_vcpu_insn_exec_cb(instruction, count ? begin_again : end_arrived, PLUGIN_NO_REGISTERS, &counting);
+		qemu_plugin_register_vcpu_insn_exec_cb(instruction, count ? begin_again : end_arrived,
+		                                       PLUGIN_NO_REGISTERS, &counting);
 }
 
 static uint64_t hash_of(uint64_t address, const uint8_t *bytes, size_t size)
@@ -143,7 +144,8 @@ static struct block *block_kept(struct block *fresh)
 	struct block **first = &table[(fresh->hash ^ fresh->hash >> 32) % TABLE];
 	pthread_mutex_lock(&mutex);
 	struct block *found = *first;
-	while (found && (found->hash != fresh->hash || found->address != fresh->address || found->instructions != fresh->instructions ||
+	while (found && (found->hash != fresh->hash || found->address != fresh->address ||
+	                 found->instructions != fresh->instructions ||
 	                 found->size != fresh->size || memcmp(found->content, fresh->content, length)))
 		found = found->next;
 	if (found) {
@@ -176,7 +178,8 @@ static void translate_block(plugin_id id, struct qemu_plugin_tb *translated)
 		int number = mark_number(bytes + block->size, size);
 		block->size += size;
 		if (!to_address && (number == (int)begin_mark || number == (int)end_mark))
-			qemu_plugin_register_vcpu_insn_exec_cb(instruction, mark_reached, PLUGIN_NO_REGISTERS, (void *)(uintptr_t)number);
+			qemu_plugin_register_vcpu_insn_exec_cb(instruction, mark_reached, PLUGIN_NO_REGISTERS,
+			                                       (void *)(uintptr_t)number);
 	}
 	for (size_t i = 0, at = 0; to_address && i < length; at += block->content[i++])
 		watch_instruction(qemu_plugin_tb_get_insn(translated, i), bytes + at, bytes + block->size,
@@ -227,9 +230,11 @@ int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int argc, ch
 		else if (!strncmp(argv[i], "to=", 3))
 			to = read_code(argv[i] + 3);
 	}
-	good = out && begin_mark != end_mark && (from_first != from_behind) == from && (to_address != 0) == to && to == (from != (count != 0));
+	good = out && begin_mark != end_mark && (from_first != from_behind) == from && (to_address != 0) == to &&
+	       to == (from != (count != 0));
 	if (!good) {
-		fputs("profile: out=FILE must be given, begin and end be two marks, and one of from=FIRST-BEHIND and count=COUNT beside "
+		fputs("profile: out=FILE must be given, begin and end be two marks, and one of from=FIRST-BEHIND and "
+		      "count=COUNT beside "
 		      "to=ADDRESS:BYTES\n", stderr);
 		return -1;
 	}

@@ -78,7 +78,8 @@ static void both_received(void)
 {
 	received();
 	uint64_t later = ((const struct notification *)peer->root_cnode[NOTE].cap.object)->word;
-	EXPLORE_CHECK((badge(listener) | later) == 3, "a bell is lost: %llu came", (unsigned long long)(badge(listener) | later));
+	EXPLORE_CHECK((badge(listener) | later) == 3, "a bell is lost: %llu came",
+	              (unsigned long long)(badge(listener) | later));
 }
 
 /* The listener is removed while the doorbell is rung. */
@@ -111,7 +112,8 @@ static void two_openers(void)
 static void one_told(void)
 {
 	machine_check();
-	EXPLORE_CHECK(opener[0]->state == THREAD_READY || opener[1]->state == THREAD_READY, "both listen and neither is told");
+	EXPLORE_CHECK(opener[0]->state == THREAD_READY || opener[1]->state == THREAD_READY,
+	              "both listen and neither is told");
 }
 
 static void nothing_left(void)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* In front of instrumented sources: the C library's copies are accesses, too, and what a function requires is checked (skerry/require.h). */
+/* In front of instrumented sources: the C library's copies are accesses, too, and what a function requires is checked
+ * (skerry/require.h). */
 #pragma once
 
 #include <string.h>

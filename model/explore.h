@@ -32,7 +32,8 @@ struct explore_case {
 	void (*begin)(void);
 	void (*end)(void);
 	void (*resume)(unsigned self); /* before a thread goes on; null: nothing */
-	uint64_t outcomes; /* bits of those below 64 that the executions must have, and no other; 0: any (explore_outcome()) */
+	/* bits of those below 64 that the executions must have, and no other; 0: any (explore_outcome()) */
+	uint64_t outcomes;
 };
 
 /* Runs the cases whose names contain argv[1] and says what was seen; main() of each program. */

@@ -129,7 +129,8 @@ static void summon_server(void)
 	summon(B, SYS_CALL, ENDPOINT);
 }
 
-/* The server has begun to wait on core 0, which still saves its registers when it is moved to core 1, and called there. */
+/* The server has begun to wait on core 0, which still saves its registers when it is moved to core 1, and called
+ * there. */
 static void call_what_is_saved(void)
 {
 	machine_make(2);
@@ -223,7 +224,8 @@ static void whole(void)
 static void server_was_told(void)
 {
 	whole();
-	EXPLORE_CHECK(server->state != THREAD_RECEIVING || !server->bound->word, "the server sleeps though it was signalled");
+	EXPLORE_CHECK(server->state != THREAD_RECEIVING || !server->bound->word,
+	              "the server sleeps though it was signalled");
 }
 
 static bool answered(void)
@@ -247,7 +249,8 @@ static void client_moved(void)
 static void server_moved(void)
 {
 	client_was_answered();
-	EXPLORE_CHECK(running(1) == client && server->next_core == 2, "the client has left, or the server forgot where to go");
+	EXPLORE_CHECK(running(1) == client && server->next_core == 2,
+	              "the client has left, or the server forgot where to go");
 }
 
 static void space_is_gone(void)
@@ -258,31 +261,53 @@ static void space_is_gone(void)
 
 #define ON(cores) .threads = cores, .thread = machine_core, .resume = machine_resume, .tear_down = machine_drop
 static const struct explore_case cases[] = {
-	{ .name = "the client is suspended", .set_up = stop_client, .end = whole, .outcomes = NOT_ONLY_ANSWERED, ON(2) },
-	{ .name = "the server is suspended", .set_up = stop_server, .end = whole, .outcomes = NOT_ONLY_ANSWERED, ON(2) },
+	{ .name = "the client is suspended", .set_up = stop_client, .end = whole, .outcomes = NOT_ONLY_ANSWERED,
+	  ON(2) },
+	{ .name = "the server is suspended", .set_up = stop_server, .end = whole, .outcomes = NOT_ONLY_ANSWERED,
+	  ON(2) },
 	{ .name = "the client is resumed", .set_up = resume_client, .end = whole, .outcomes = CALLED | BOTH, ON(2) },
 	{ .name = "the server is resumed", .set_up = resume_server, .end = whole, .outcomes = ANSWERED | BOTH, ON(2) },
-	{ .name = "the client is destroyed", .set_up = destroy_client, .end = whole, .outcomes = NOT_ONLY_ANSWERED, ON(2) },
-	{ .name = "the server is destroyed", .set_up = destroy_server, .end = whole, .outcomes = NOT_ONLY_ANSWERED, ON(2) },
-	{ .name = "the endpoint is deleted", .set_up = delete_endpoint, .end = whole, .outcomes = NOT_ONLY_ANSWERED, ON(2) },
-	{ .name = "the reply object is deleted", .set_up = delete_reply, .end = whole, .outcomes = NOT_ONLY_ANSWERED, ON(2) },
-	{ .name = "the client moves", .set_up = move_client, .end = client_moved, .outcomes = NOT_ONLY_ANSWERED, ON(3) },
-	{ .name = "the server moves", .set_up = move_server, .end = server_moved, .outcomes = NOT_ONLY_ANSWERED, ON(3) },
-	{ .name = "the server has to leave", .set_up = stop_server_by_moving, .end = whole, .outcomes = NEITHER | CALLED, ON(2) },
-	{ .name = "the client runs elsewhere", .set_up = summon_client, .end = whole, .outcomes = NEITHER | CALLED, ON(2) },
-	{ .name = "the server runs elsewhere", .set_up = summon_server, .end = whole, .outcomes = NEITHER | ANSWERED | CALLED | BOTH, ON(2) },
-	{ .name = "the server was elsewhere", .set_up = call_what_is_saved, .end = whole, .outcomes = NEITHER | CALLED, ON(2) },
-	{ .name = "the client's priority is lowered", .set_up = lower_client, .end = whole, .outcomes = NOT_ONLY_ANSWERED, ON(2) },
-	{ .name = "the server's priority is lowered", .set_up = lower_server, .end = whole, .outcomes = NEITHER | CALLED, ON(2) },
-	{ .name = "the client's priority is raised", .set_up = raise_client, .end = client_was_answered, .outcomes = ANSWERED | BOTH, ON(2) },
-	{ .name = "the server's priority is raised", .set_up = raise_server, .end = client_was_answered, .outcomes = CALLED | BOTH, ON(2) },
-	{ .name = "a third thread's priority is raised", .set_up = raise_third, .end = whole, .outcomes = NOT_ONLY_ANSWERED, ON(2) },
-	{ .name = "the server is signalled", .set_up = signal_server, .end = server_was_told, .outcomes = NOT_ONLY_ANSWERED, ON(2) },
+	{ .name = "the client is destroyed", .set_up = destroy_client, .end = whole, .outcomes = NOT_ONLY_ANSWERED,
+	  ON(2) },
+	{ .name = "the server is destroyed", .set_up = destroy_server, .end = whole, .outcomes = NOT_ONLY_ANSWERED,
+	  ON(2) },
+	{ .name = "the endpoint is deleted", .set_up = delete_endpoint, .end = whole, .outcomes = NOT_ONLY_ANSWERED,
+	  ON(2) },
+	{ .name = "the reply object is deleted", .set_up = delete_reply, .end = whole, .outcomes = NOT_ONLY_ANSWERED,
+	  ON(2) },
+	{ .name = "the client moves", .set_up = move_client, .end = client_moved, .outcomes = NOT_ONLY_ANSWERED,
+	  ON(3) },
+	{ .name = "the server moves", .set_up = move_server, .end = server_moved, .outcomes = NOT_ONLY_ANSWERED,
+	  ON(3) },
+	{ .name = "the server has to leave", .set_up = stop_server_by_moving, .end = whole,
+	  .outcomes = NEITHER | CALLED, ON(2) },
+	{ .name = "the client runs elsewhere", .set_up = summon_client, .end = whole, .outcomes = NEITHER | CALLED,
+	  ON(2) },
+	{ .name = "the server runs elsewhere", .set_up = summon_server, .end = whole,
+	  .outcomes = NEITHER | ANSWERED | CALLED | BOTH, ON(2) },
+	{ .name = "the server was elsewhere", .set_up = call_what_is_saved, .end = whole, .outcomes = NEITHER | CALLED,
+	  ON(2) },
+	{ .name = "the client's priority is lowered", .set_up = lower_client, .end = whole,
+	  .outcomes = NOT_ONLY_ANSWERED, ON(2) },
+	{ .name = "the server's priority is lowered", .set_up = lower_server, .end = whole,
+	  .outcomes = NEITHER | CALLED, ON(2) },
+	{ .name = "the client's priority is raised", .set_up = raise_client, .end = client_was_answered,
+	  .outcomes = ANSWERED | BOTH, ON(2) },
+	{ .name = "the server's priority is raised", .set_up = raise_server, .end = client_was_answered,
+	  .outcomes = CALLED | BOTH, ON(2) },
+	{ .name = "a third thread's priority is raised", .set_up = raise_third, .end = whole,
+	  .outcomes = NOT_ONLY_ANSWERED, ON(2) },
+	{ .name = "the server is signalled", .set_up = signal_server, .end = server_was_told,
+	  .outcomes = NOT_ONLY_ANSWERED, ON(2) },
 	{ .name = "another core calls, too", .set_up = call_too, .end = whole, .outcomes = NOT_ONLY_ANSWERED, ON(2) },
-	{ .name = "the client's address space is revoked", .set_up = revoke_space_of_client, .end = space_is_gone, .outcomes = NOT_ONLY_ANSWERED, ON(2) },
-	{ .name = "the server's address space is revoked", .set_up = revoke_space_of_server, .end = space_is_gone, .outcomes = SOME, ON(2) },
-	{ .name = "a frame of the client's is unmapped", .set_up = unmap_frame_of_client, .end = client_was_answered, .outcomes = CALLED | BOTH, ON(2) },
-	{ .name = "a frame of the server's is unmapped", .set_up = unmap_frame_of_server, .end = client_was_answered, .outcomes = ANSWERED | BOTH, ON(2) },
+	{ .name = "the client's address space is revoked", .set_up = revoke_space_of_client, .end = space_is_gone,
+	  .outcomes = NOT_ONLY_ANSWERED, ON(2) },
+	{ .name = "the server's address space is revoked", .set_up = revoke_space_of_server, .end = space_is_gone,
+	  .outcomes = SOME, ON(2) },
+	{ .name = "a frame of the client's is unmapped", .set_up = unmap_frame_of_client, .end = client_was_answered,
+	  .outcomes = CALLED | BOTH, ON(2) },
+	{ .name = "a frame of the server's is unmapped", .set_up = unmap_frame_of_server, .end = client_was_answered,
+	  .outcomes = ANSWERED | BOTH, ON(2) },
 	{ 0 },
 };
 

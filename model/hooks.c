@@ -65,7 +65,8 @@ static struct op make(enum op_kind kind, unsigned size, const volatile void *add
 	}
 
 #define CAS(bits, type, name)                                                                   \
-	int __tsan_atomic##bits##_compare_exchange_##name(volatile type *address, type *expected, type value, int order, \
+	int __tsan_atomic##bits##_compare_exchange_##name(volatile type *address, type *expected, type value, \
+	                                                  int order, \
 	                                                  int failure)                          \
 	{                                                                                       \
 		struct op op = make(OP_CAS, sizeof(type), address, order);                      \
@@ -120,8 +121,8 @@ ATOMIC(8, uint8_t) ATOMIC(16, uint16_t) ATOMIC(32, uint32_t) ATOMIC(64, uint64_t
 
 /*
  * A sequentially consistent fence, where a thread has no other kind, is as strong as an acquiring and releasing
- * read-modify-write of one place that all such fences have in common (Lahav et al., "Taming release-acquire consistency",
- * POPL 2016, section 5).
+ * read-modify-write of one place that all such fences have in common (Lahav et al., "Taming release-acquire
+ * consistency", POPL 2016, section 5).
  */
 void __tsan_atomic_thread_fence(int order)
 {

@@ -11,7 +11,8 @@
 enum { READS = 2 };
 
 static struct core_stat stat;
-static _Atomic uint64_t ticks; /* the clock that all cores share; a core that reads it has executed all that precedes the read */
+/* the clock that all cores share; a core that reads it has executed all that precedes the read */
+static _Atomic uint64_t ticks;
 static uint64_t busy;          /* the core's own account */
 
 static uint64_t look(void) { return atomic_fetch_add_explicit(&ticks, 1, memory_order_acq_rel); }
@@ -40,7 +41,8 @@ static void reader(void)
 		uint64_t idle = told.idle_cycles, now = told.updated;
 		EXPLORE_CHECK(idle >= before, "idle time went back from %llu to %llu", (unsigned long long)before,
 		              (unsigned long long)idle);
-		EXPLORE_CHECK(idle - before <= now - moment, "of %llu cycles the core idled %llu", (unsigned long long)(now - moment),
+		EXPLORE_CHECK(idle - before <= now - moment, "of %llu cycles the core idled %llu",
+		              (unsigned long long)(now - moment),
 		              (unsigned long long)(idle - before));
 		before = idle;
 		moment = now;
@@ -54,7 +56,8 @@ static void end(void)
 {
 	struct core_stat told = { 0 };
 	stat_read(&stat, &told, look);
-	EXPLORE_CHECK(told.idle_cycles + busy == told.updated - told.started, "%llu cycles idle and %llu busy are not %llu",
+	EXPLORE_CHECK(told.idle_cycles + busy == told.updated - told.started,
+	              "%llu cycles idle and %llu busy are not %llu",
 	              (unsigned long long)told.idle_cycles, (unsigned long long)busy,
 	              (unsigned long long)(told.updated - told.started));
 }

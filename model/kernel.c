@@ -133,7 +133,8 @@ static void suspend_and_resume(void)
 static void a_went_on(void)
 {
 	machine_check();
-	EXPLORE_CHECK(running(1) == a && machine_progress(a) == 1 && note_word() == 1, "its system call is lost, or made twice");
+	EXPLORE_CHECK(running(1) == a && machine_progress(a) == 1 && note_word() == 1,
+	              "its system call is lost, or made twice");
 }
 
 /* Suspended and resumed while it executes a breakpoint, whose RIP is behind the instruction: it is reported once. */
@@ -191,7 +192,8 @@ static void suspend_each_other(void)
 static void one_is_stopped(void)
 {
 	machine_check();
-	EXPLORE_CHECK((a->state == THREAD_INACTIVE) != (b->state == THREAD_INACTIVE), "of two that stop each other one runs on");
+	EXPLORE_CHECK((a->state == THREAD_INACTIVE) != (b->state == THREAD_INACTIVE),
+	              "of two that stop each other one runs on");
 }
 
 /* A slice ends while somebody of a higher priority is woken. */
@@ -251,7 +253,8 @@ static void deadline(void)
 static void once(void)
 {
 	machine_check();
-	EXPLORE_CHECK(running(1) == a && (result(a) == SKERRY_TIMED_OUT ? note_word() == 1 : badge(a) == 1 && !note_word()),
+	EXPLORE_CHECK(running(1) == a &&
+	              (result(a) == SKERRY_TIMED_OUT ? note_word() == 1 : badge(a) == 1 && !note_word()),
 	              "a signal is lost in a deadline");
 }
 
@@ -260,15 +263,19 @@ static const struct explore_case cases[] = {
 	{ .name = "a wait meets a signal", .threads = 2, .set_up = signal_and_wait, .end = a_woke, KERNEL },
 	{ .name = "a signal to an idle core", .threads = 2, .set_up = signal_to_idle, .end = a_woke, KERNEL },
 	{ .name = "two signals, two waits", .threads = 2, .set_up = signal_twice, .end = machine_check, KERNEL },
-	{ .name = "a wait and signals from two cores", .threads = 3, .set_up = signalled_by_two, .end = a_woke, KERNEL },
+	{ .name = "a wait and signals from two cores", .threads = 3, .set_up = signalled_by_two, .end = a_woke,
+	  KERNEL },
 	{ .name = "a running thread moves", .threads = 2, .set_up = move, .end = a_moved, KERNEL },
-	{ .name = "a running thread moves to a third core", .threads = 3, .set_up = move_to_third, .end = a_runs_on_third, KERNEL },
-	{ .name = "a running thread moves there and back", .threads = 3, .set_up = move_twice, .end = a_came_back, KERNEL },
+	{ .name = "a running thread moves to a third core", .threads = 3, .set_up = move_to_third,
+	  .end = a_runs_on_third, KERNEL },
+	{ .name = "a running thread moves there and back", .threads = 3, .set_up = move_twice, .end = a_came_back,
+	  KERNEL },
 	{ .name = "a running thread is suspended", .threads = 2, .set_up = suspend, .end = a_is_stopped, KERNEL },
 	{ .name = "suspended and resumed", .threads = 2, .set_up = suspend_and_resume, .end = a_went_on, KERNEL },
 	{ .name = "stopped in a breakpoint", .threads = 2, .set_up = trap, .end = a_is_reported, KERNEL },
 	{ .name = "a running thread is destroyed", .threads = 2, .set_up = destroy, .end = a_is_gone, KERNEL },
-	{ .name = "a waiting thread is destroyed and woken", .threads = 3, .set_up = destroy_while_woken, .end = a_is_gone, KERNEL },
+	{ .name = "a waiting thread is destroyed and woken", .threads = 3, .set_up = destroy_while_woken,
+	  .end = a_is_gone, KERNEL },
 	{ .name = "two suspend each other", .threads = 3, .set_up = suspend_each_other, .end = one_is_stopped, KERNEL },
 	{ .name = "a call across cores", .threads = 2, .set_up = call_across, .end = a_was_answered, KERNEL },
 	{ .name = "a caller is destroyed", .threads = 3, .set_up = call_of_the_dead, .end = a_is_gone, KERNEL },

@@ -219,7 +219,8 @@ int main(void)
 		const struct known *k = &known[i];
 		struct engine_count count;
 		const char *failure = engine_explore(&k->c, &count);
-		bool good = k->executions ? !failure && count.outcomes == k->outcomes && count.executions == k->executions
+		bool good = k->executions ? !failure && count.outcomes == k->outcomes &&
+		            count.executions == k->executions
 		                          : failure != 0;
 		wrong |= !good;
 		printf("%s: %s: %u outcomes, %llu executions, %llu redundant%s%s\n", good ? "ok" : "FAIL", k->c.name,

@@ -42,7 +42,10 @@ void kernel_interrupt_now(struct cpu *c, uint64_t cores)
 {
 	explore_fail("core %u revokes biases (%#llx), and none is on", (unsigned)(c - cpu), (unsigned long long)cores);
 }
-void kernel_interrupt_all(struct cpu *c) { explore_fail("core %u begins an epoch, and nothing changes", (unsigned)(c - cpu)); }
+void kernel_interrupt_all(struct cpu *c)
+{
+	explore_fail("core %u begins an epoch, and nothing changes", (unsigned)(c - cpu));
+}
 
 static void set_up(void)
 {
@@ -51,7 +54,8 @@ static void set_up(void)
 		cpu[i].own.index = i;
 		cpu[i].own.stat = &stat[i];
 		kernel.cpu[i] = &cpu[i];
-		explore_name(&cpu[i].own.lock, sizeof(cpu[i].own.lock), i == 0 ? "core 0's lock" : i == 1 ? "core 1's lock" : "core 2's lock");
+		explore_name(&cpu[i].own.lock, sizeof(cpu[i].own.lock),
+		             i == 0 ? "core 0's lock" : i == 1 ? "core 1's lock" : "core 2's lock");
 	}
 	kernel.cpu_count = CORES;
 	kernel.cores = (1ull << CORES) - 1;
@@ -163,7 +167,8 @@ static const struct explore_case cases[] = {
 	{ .name = "3 cores, 1 entry each", .threads = 3, .thread = enter_once, .end = three, ALWAYS },
 	{ .name = "3 cores, some enter twice", .threads = 3, .thread = enter_often, .end = often, ALWAYS },
 	{ .name = "an exclusive entry beside 2 cores", .threads = 3, .thread = exclusively, ALWAYS },
-	{ .name = "two exclusive entries beside a core", .threads = 3, .thread = exclusively_twice, .end = three, ALWAYS },
+	{ .name = "two exclusive entries beside a core", .threads = 3, .thread = exclusively_twice, .end = three,
+	  ALWAYS },
 	{ .name = "pairs of objects", .threads = 2, .thread = pairs, ALWAYS },
 	{ .name = "first come, first served", .threads = 3, .thread = in_turn, ALWAYS },
 	{ 0 },

@@ -68,8 +68,10 @@ static void name_all(const struct hosted *of)
 static struct hosted *make_one(unsigned of_cores, const struct hosted_link *link, bool gives)
 {
 	const struct hosted_controlled neighbour = { .cluster = MACHINE_NEIGHBOUR, .cores = 1 };
-	struct hosted_config config = { .cluster = CLUSTER + machine_count, .cores = of_cores, .program = next_call, .seed = 1, .any_interrupts = true,
-		                        .channel_count = link ? 1 : 0, .channel = link, .controlled_count = gives, .controlled = &neighbour };
+	struct hosted_config config = { .cluster = CLUSTER + machine_count, .cores = of_cores, .program = next_call,
+	                                .seed = 1, .any_interrupts = true,
+		                        .channel_count = link ? 1 : 0, .channel = link, .controlled_count = gives,
+		                        .controlled = &neighbour };
 	struct hosted *made = hosted_create(&config);
 	/* the kernel is its first member, and no hardware */
 	explore_hardware(&made->info, sizeof(*made) - ((uint8_t *)&made->info - (uint8_t *)made));
@@ -143,7 +145,8 @@ void machine_traps(struct thread *thread) { machine_does(thread, TRAP, 0); }
 
 void machine_give_space(uint64_t tcb, uint64_t slot, uint64_t vaddr)
 {
-	const uint64_t space = slot + MACHINE_SPACE, tables = slot + MACHINE_SPACE_TABLES, frame = slot + MACHINE_SPACE_FRAME;
+	const uint64_t space = slot + MACHINE_SPACE, tables = slot + MACHINE_SPACE_TABLES,
+	               frame = slot + MACHINE_SPACE_FRAME;
 	make(OBJECT_UNTYPED, VSPACE_BITS, slot, 1);
 	EXPECT(call(slot, UNTYPED_RETYPE, W(OBJECT_VSPACE, 0, space, 1), W(CNODE)), 0);
 	make(OBJECT_PAGE_TABLE, 0, tables, 3);
@@ -160,7 +163,8 @@ void machine_give_space(uint64_t tcb, uint64_t slot, uint64_t vaddr)
 
 void machine_touch(uint64_t vaddr) { touched = vaddr; }
 
-void machine_promise(const struct thread *thread, unsigned calls, const struct vspace *vspace, uint64_t vaddr, unsigned rights)
+void machine_promise(const struct thread *thread, unsigned calls, const struct vspace *vspace, uint64_t vaddr,
+                     unsigned rights)
 {
 	promises[promise_count++] = (struct promise){ thread, calls, vspace, vaddr, rights };
 }
@@ -174,7 +178,8 @@ static void check_promises(const struct hosted_core *core)
 			continue; /* a call that gave an error promises nothing */
 		for (unsigned c = 0; c < core->machine->config.cores; c++) {
 			uint64_t entry = hosted_remembered(core->machine, c, p->vspace, p->vaddr);
-			EXPLORE_CHECK(!entry || !(arch_pte_rights(entry) & ~p->rights), "a call is over, and core %u uses what it has taken", c);
+			EXPLORE_CHECK(!entry || !(arch_pte_rights(entry) & ~p->rights),
+			              "a call is over, and core %u uses what it has taken", c);
 		}
 	}
 }
@@ -321,7 +326,7 @@ _Noreturn void __wrap_check_failed(const char *file, int line_number, const char
 _Noreturn void __wrap_check_failed(const char *file, int line_number, const char *sentence, uint64_t a, uint64_t b)
 {
 	if (explore_running())
-		explore_fail("kernel_check: %s (%#llx, %#llx), %s:%d", sentence, (unsigned long long)a, (unsigned long long)b,
-		             file, line_number);
+		explore_fail("kernel_check: %s (%#llx, %#llx), %s:%d", sentence, (unsigned long long)a,
+		             (unsigned long long)b, file, line_number);
 	__real_check_failed(file, line_number, sentence, a, b);
 }

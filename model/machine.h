@@ -48,18 +48,20 @@ void machine_program(struct thread *thread, struct hosted_call call, uint64_t ca
 void machine_does(struct thread *thread, uint64_t number, uint64_t cptr);
 void machine_invokes(struct thread *thread, uint64_t cptr, uint64_t label, uint64_t w0, uint64_t w1, uint64_t cap);
 /*
- * Gives the thread of `tcb`, which runs on core 1, an address space of its own, with a frame at `vaddr`; programs use that
- * address (machine_touch()). Takes slots from `slot` on: the pool of the space's memory, the space, tables, and the frame.
+ * Gives the thread of `tcb`, which runs on core 1, an address space of its own, with a frame at `vaddr`; programs use
+ * that address (machine_touch()). Takes slots from `slot` on: the pool of the space's memory, the space, tables, and
+ * the frame.
  */
 enum { MACHINE_SPACE = 1, MACHINE_SPACE_TABLES, MACHINE_SPACE_FRAME = MACHINE_SPACE_TABLES + 3 };
 void machine_give_space(uint64_t tcb, uint64_t slot, uint64_t vaddr);
 /* Programs use this address before and after each system call (0: none), so that TLBs fill. */
 void machine_touch(uint64_t vaddr);
 /*
- * Once the thread has made `calls` calls, the last with success, no core may use `vaddr` of the space by what its TLB remembers with more than
- * `rights`. Two at most.
+ * Once the thread has made `calls` calls, the last with success, no core may use `vaddr` of the space by what its TLB
+ * remembers with more than `rights`. Two at most.
  */
-void machine_promise(const struct thread *thread, unsigned calls, const struct vspace *vspace, uint64_t vaddr, unsigned rights);
+void machine_promise(const struct thread *thread, unsigned calls, const struct vspace *vspace, uint64_t vaddr,
+                     unsigned rights);
 /* Adds a breakpoint, which counts as a call. */
 void machine_traps(struct thread *thread);
 /* How many calls of its program the thread has begun (and not been sent back to). */

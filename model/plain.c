@@ -78,7 +78,8 @@ static void access_word(unsigned thread, uint64_t address, uint8_t bytes, bool w
 		if (access_count == ACCESSES)
 			explore_fail("too many accesses for the explorer");
 		own = &accesses[access_count++];
-		*own = (struct access){ .next = w->accesses, .thread = thread, .bytes = bytes, .write = write, .atomic = atomic };
+		*own = (struct access){ .next = w->accesses, .thread = thread, .bytes = bytes, .write = write,
+		                        .atomic = atomic };
 		w->accesses = own;
 	}
 	own->clock = memory_clock(thread);

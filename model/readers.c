@@ -29,7 +29,10 @@ static void on(unsigned core, uint64_t number, uint64_t cptr, uint64_t reply)
 }
 
 static uint64_t word_of(uint64_t slot) { return ((struct notification *)slot_of(slot)->cap.object)->word; }
-static bool signalled(const struct thread *thread) { return message_label(context_info(&thread->context)) == RECV_NOTIFICATION; }
+static bool signalled(const struct thread *thread)
+{
+	return message_label(context_info(&thread->context)) == RECV_NOTIFICATION;
+}
 
 /* A is told to leave its core, and waits before it does; the core it goes to wakes it, before it has left. */
 static void leaves_and_woken(unsigned root_at)
@@ -47,7 +50,8 @@ static void leaves_and_runs(void) { leaves_and_woken(100); }
 static void a_is_here(void)
 {
 	machine_check();
-	EXPLORE_CHECK(a->core == 0 && a->state == THREAD_READY && running(1) == 0, "the thread is not where it was told to go");
+	EXPLORE_CHECK(a->core == 0 && a->state == THREAD_READY && running(1) == 0,
+	              "the thread is not where it was told to go");
 	EXPLORE_CHECK(machine_progress(a) == 1 ? badge(a) == 1 : word_of(NOTE) == 1, "the signal is lost");
 }
 
@@ -63,7 +67,8 @@ static void woken_and_waits(void)
 static void a_waits(void)
 {
 	machine_check();
-	EXPLORE_CHECK(a->state == THREAD_WAITING && machine_progress(a) == 2 && running(1) == 0, "the thread does not wait");
+	EXPLORE_CHECK(a->state == THREAD_WAITING && machine_progress(a) == 2 && running(1) == 0,
+	              "the thread does not wait");
 }
 
 /* Suspended while its core waits to be the writer: its call was made, or its registers are as it made it. */
@@ -149,7 +154,8 @@ static void signal_to_bound(void)
 static void bound_was_told(void)
 {
 	machine_check();
-	EXPLORE_CHECK(a->state == THREAD_READY && signalled(a) && badge(a) == 1 && !word_of(NOTE), "the signal did not end the receive");
+	EXPLORE_CHECK(a->state == THREAD_READY && signalled(a) && badge(a) == 1 && !word_of(NOTE),
+	              "the signal did not end the receive");
 }
 
 /* The same, of a server that answers. */
@@ -180,8 +186,8 @@ static void one_of_the_two(void)
 {
 	machine_check();
 	EXPLORE_CHECK(a->state == THREAD_READY, "the receiver sleeps");
-	EXPLORE_CHECK(signalled(a) ? !word_of(NOTE) && b->state == THREAD_SENDING : word_of(NOTE) == 1 && b->state == THREAD_REPLY,
-	              "a message or a signal is lost");
+	EXPLORE_CHECK(signalled(a) ? !word_of(NOTE) && b->state == THREAD_SENDING : word_of(NOTE) == 1 &&
+	              b->state == THREAD_REPLY, "a message or a signal is lost");
 }
 
 /* Two call one receiver: one is answered, the other sends. */
@@ -198,7 +204,8 @@ static void one_is_received(void)
 {
 	machine_check();
 	EXPLORE_CHECK(a->state == THREAD_READY && (root->state == THREAD_REPLY) != (b->state == THREAD_REPLY) &&
-	              (root->state == THREAD_SENDING) != (b->state == THREAD_SENDING), "of two messages not one was received");
+	              (root->state == THREAD_SENDING) != (b->state == THREAD_SENDING),
+	              "of two messages not one was received");
 }
 
 /* Two answer one caller. */
@@ -215,7 +222,8 @@ static void two_answers(void)
 static void one_answers(void)
 {
 	kernel_check(machine);
-	EXPLORE_CHECK(running(1) == a && (result(root) == SKERRY_OK) != (result(b) == SKERRY_OK), "a caller was not answered once");
+	EXPLORE_CHECK(running(1) == a && (result(root) == SKERRY_OK) != (result(b) == SKERRY_OK),
+	              "a caller was not answered once");
 }
 
 /* Somebody answers while the call is being made. */
@@ -238,7 +246,8 @@ static void answered_or_waits(void)
 	              "a caller was answered and waits, or the other way round");
 }
 
-/* A server answers and then must be the writer, to receive a capability; the answered caller is suspended in between. */
+/* A server answers and then must be the writer, to receive a capability; the answered caller is suspended in
+ * between. */
 static void suspended_in_between(void)
 {
 	make_a_on(2, 1);
@@ -282,22 +291,33 @@ static void waits_again(void)
 
 #define KERNEL .thread = machine_core, .resume = machine_resume, .tear_down = machine_drop
 static const struct explore_case cases[] = {
-	{ .name = "a thread leaves, waits and is queued", .threads = 2, .set_up = leaves_and_queued, .end = a_is_here, KERNEL },
-	{ .name = "a thread leaves, waits and runs", .threads = 2, .set_up = leaves_and_runs, .end = a_is_here, KERNEL },
-	{ .name = "a thread is woken and waits again", .threads = 2, .set_up = woken_and_waits, .end = a_waits, KERNEL },
-	{ .name = "suspended before it writes", .threads = 2, .set_up = suspended_before_it_writes, .end = made_or_not, KERNEL },
+	{ .name = "a thread leaves, waits and is queued", .threads = 2, .set_up = leaves_and_queued, .end = a_is_here,
+	  KERNEL },
+	{ .name = "a thread leaves, waits and runs", .threads = 2, .set_up = leaves_and_runs, .end = a_is_here,
+	  KERNEL },
+	{ .name = "a thread is woken and waits again", .threads = 2, .set_up = woken_and_waits, .end = a_waits,
+	  KERNEL },
+	{ .name = "suspended before it writes", .threads = 2, .set_up = suspended_before_it_writes, .end = made_or_not,
+	  KERNEL },
 	{ .name = "each wakes a thread of the other", .threads = 2, .set_up = cross, .end = both_woke, KERNEL },
 	{ .name = "each signals the other and waits", .threads = 2, .set_up = in_turn, .end = both_went_on, KERNEL },
 	{ .name = "two wake threads of a third", .threads = 3, .set_up = two_for_one, .end = a_and_b_woke, KERNEL },
-	{ .name = "a signal meets a bound receive", .threads = 2, .set_up = signal_to_bound, .end = bound_was_told, KERNEL },
-	{ .name = "a signal meets a bound server's answer", .threads = 2, .set_up = signal_to_server, .end = bound_was_told, KERNEL },
-	{ .name = "a signal and a message for one receiver", .threads = 3, .set_up = signal_and_message, .end = one_of_the_two, KERNEL },
+	{ .name = "a signal meets a bound receive", .threads = 2, .set_up = signal_to_bound, .end = bound_was_told,
+	  KERNEL },
+	{ .name = "a signal meets a bound server's answer", .threads = 2, .set_up = signal_to_server,
+	  .end = bound_was_told, KERNEL },
+	{ .name = "a signal and a message for one receiver", .threads = 3, .set_up = signal_and_message,
+	  .end = one_of_the_two, KERNEL },
 	{ .name = "two callers of one receiver", .threads = 3, .set_up = two_callers, .end = one_is_received, KERNEL },
 	{ .name = "two answers to one caller", .threads = 3, .set_up = two_answers, .end = one_answers, KERNEL },
-	{ .name = "an answer meets a fast call", .threads = 2, .set_up = answer_and_fast_call, .end = answered_or_waits, KERNEL },
-	{ .name = "an answer meets a slow call", .threads = 2, .set_up = answer_and_slow_call, .end = answered_or_waits, KERNEL },
-	{ .name = "suspended between answer and receive", .threads = 2, .set_up = suspended_in_between, .end = b_is_stopped, KERNEL },
-	{ .name = "a deadline passes and it waits again", .threads = 2, .set_up = deadline_and_again, .end = waits_again, KERNEL },
+	{ .name = "an answer meets a fast call", .threads = 2, .set_up = answer_and_fast_call, .end = answered_or_waits,
+	  KERNEL },
+	{ .name = "an answer meets a slow call", .threads = 2, .set_up = answer_and_slow_call, .end = answered_or_waits,
+	  KERNEL },
+	{ .name = "suspended between answer and receive", .threads = 2, .set_up = suspended_in_between,
+	  .end = b_is_stopped, KERNEL },
+	{ .name = "a deadline passes and it waits again", .threads = 2, .set_up = deadline_and_again,
+	  .end = waits_again, KERNEL },
 	{ 0 },
 };
 

@@ -58,7 +58,8 @@ const char *report_code(const void *code)
 {
 	char *text = next_text(), command[128];
 	snprintf(text, TEXT, "%p", code);
-	snprintf(command, sizeof(command), "addr2line -s -f -p -e /proc/%d/exe %p 2>&1", (int)getpid(), (const char *)code - 1);
+	snprintf(command, sizeof(command), "addr2line -s -f -p -e /proc/%d/exe %p 2>&1", (int)getpid(),
+	         (const char *)code - 1);
 	FILE *pipe = popen(command, "r");
 	if (pipe) {
 		if (fgets(text, TEXT, pipe))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * SIGNAL_WAIT by the fast path on core 1, in both directions between two threads, while root on core 0 takes away or
- * changes what they use. In each case root's call meets both at every place: before, between and after them, and inside.
+ * changes what they use. In each case root's call meets both at every place: before, between and after them, and
+ * inside.
  */
 #include "check.h"
 #include "machine.h"
@@ -103,8 +104,8 @@ static void begin_with_third(void)
 }
 
 /*
- * A third thread of the same priority, in an address space of its own, is ready on core 1 and never waits: the first goes
- * to it, and leaves the second, which it wakes, in its place of the run queue.
+ * A third thread of the same priority, in an address space of its own, is ready on core 1 and never waits: the first
+ * goes to it, and leaves the second, which it wakes, in its place of the run queue.
  */
 static void pass_to_third(unsigned cores)
 {
@@ -183,7 +184,8 @@ static void wake_elsewhere(void)
 	machine_does(root, SYS_SIGNAL, THEIRS);
 }
 
-/* The second has begun to wait on core 0, which still saves its registers when it is moved to core 1, and woken there. */
+/* The second has begun to wait on core 0, which still saves its registers when it is moved to core 1, and woken
+ * there. */
 static void wake_what_is_saved(void)
 {
 	machine_make(2);
@@ -231,7 +233,8 @@ static void third_went(void)
 {
 	kernel_check(machine);
 	explore_outcome(machine_went_fast(third) ? 4 : machine_went_fast(second) * 2 + machine_went_fast(first));
-	EXPLORE_CHECK(first->state == THREAD_READY && second->state == THREAD_WAITING, "the second had no turn, or no signal arrived");
+	EXPLORE_CHECK(first->state == THREAD_READY && second->state == THREAD_WAITING,
+	              "the second had no turn, or no signal arrived");
 }
 
 static void third_moved(void)
@@ -245,7 +248,8 @@ static void third_stays(void)
 {
 	kernel_check(machine);
 	explore_outcome(machine_went_fast(third) ? 4 : machine_went_fast(second) * 2 + machine_went_fast(first));
-	EXPLORE_CHECK(running(1) == third && first->state == THREAD_WAITING && second->queued, "the third thread does not run in its turn");
+	EXPLORE_CHECK(running(1) == third && first->state == THREAD_WAITING && second->queued,
+	              "the third thread does not run in its turn");
 }
 
 /* A signal for each, and one more from root if it has signalled. */
@@ -254,7 +258,8 @@ static void nothing_is_lost(void)
 	whole();
 	EXPLORE_CHECK(first->state == THREAD_READY && machine_progress(first) == 1 && result(first) == SKERRY_OK,
 	              "the first thread sleeps though it was signalled");
-	EXPLORE_CHECK(machine_progress(second) == 1 || second->state == THREAD_READY, "the second thread sleeps though it was signalled");
+	EXPLORE_CHECK(machine_progress(second) == 1 || second->state == THREAD_READY,
+	              "the second thread sleeps though it was signalled");
 }
 
 /* Root signals the second once more. */
@@ -279,7 +284,8 @@ static void first_moved(void)
 static void second_moved(void)
 {
 	nothing_is_lost();
-	EXPLORE_CHECK(running(1) == first && second->next_core == 2, "the first has left, or the second forgot where to go");
+	EXPLORE_CHECK(running(1) == first && second->next_core == 2,
+	              "the first has left, or the second forgot where to go");
 }
 
 static void space_is_gone(void)
@@ -290,35 +296,59 @@ static void space_is_gone(void)
 
 #define ON(cores) .threads = cores, .thread = machine_core, .resume = machine_resume, .tear_down = machine_drop
 static const struct explore_case cases[] = {
-	{ .name = "the first is suspended", .set_up = stop_first, .end = whole, .outcomes = NEITHER | TO_SECOND | BOTH, ON(2) },
-	{ .name = "the second is suspended", .set_up = stop_second, .end = whole, .outcomes = NEITHER | TO_SECOND | BOTH, ON(2) },
-	{ .name = "the first is resumed", .set_up = resume_first, .end = signalled_once, .outcomes = TO_SECOND | BOTH, ON(2) },
-	{ .name = "the second is resumed", .set_up = resume_second, .end = nothing_is_lost, .outcomes = TO_FIRST | BOTH, ON(2) },
-	{ .name = "the first is destroyed", .set_up = destroy_first, .end = whole, .outcomes = NEITHER | TO_SECOND | BOTH, ON(2) },
-	{ .name = "the second is destroyed", .set_up = destroy_second, .end = whole, .outcomes = NEITHER | TO_SECOND | BOTH, ON(2) },
-	{ .name = "our notification is deleted", .set_up = delete_ours, .end = whole, .outcomes = NEITHER | TO_SECOND | BOTH, ON(2) },
-	{ .name = "their notification is deleted", .set_up = delete_theirs, .end = whole, .outcomes = NEITHER | TO_SECOND | BOTH, ON(2) },
-	{ .name = "the first moves", .set_up = move_first, .end = first_moved, .outcomes = NEITHER | TO_SECOND | BOTH, ON(3) },
-	{ .name = "the second moves", .set_up = move_second, .end = second_moved, .outcomes = NEITHER | TO_SECOND | BOTH, ON(3) },
-	{ .name = "the second's priority is lowered", .set_up = lower_second, .end = whole, .outcomes = NEITHER | TO_SECOND | BOTH, ON(2) },
-	{ .name = "the first's priority is raised", .set_up = raise_first, .end = nothing_is_lost, .outcomes = BOTH, ON(2) },
-	{ .name = "the second's priority is raised", .set_up = raise_second, .end = nothing_is_lost, .outcomes = BOTH, ON(2) },
-	{ .name = "the third is suspended", .set_up = stop_third, .end = third_went, .outcomes = BOTH | TO_THIRD, ON(2) },
-	{ .name = "the third is destroyed", .set_up = destroy_third, .end = third_went, .outcomes = BOTH | TO_THIRD, ON(2) },
+	{ .name = "the first is suspended", .set_up = stop_first, .end = whole, .outcomes = NEITHER | TO_SECOND | BOTH,
+	  ON(2) },
+	{ .name = "the second is suspended", .set_up = stop_second, .end = whole,
+	  .outcomes = NEITHER | TO_SECOND | BOTH, ON(2) },
+	{ .name = "the first is resumed", .set_up = resume_first, .end = signalled_once, .outcomes = TO_SECOND | BOTH,
+	  ON(2) },
+	{ .name = "the second is resumed", .set_up = resume_second, .end = nothing_is_lost, .outcomes = TO_FIRST | BOTH,
+	  ON(2) },
+	{ .name = "the first is destroyed", .set_up = destroy_first, .end = whole,
+	  .outcomes = NEITHER | TO_SECOND | BOTH, ON(2) },
+	{ .name = "the second is destroyed", .set_up = destroy_second, .end = whole,
+	  .outcomes = NEITHER | TO_SECOND | BOTH, ON(2) },
+	{ .name = "our notification is deleted", .set_up = delete_ours, .end = whole,
+	  .outcomes = NEITHER | TO_SECOND | BOTH, ON(2) },
+	{ .name = "their notification is deleted", .set_up = delete_theirs, .end = whole,
+	  .outcomes = NEITHER | TO_SECOND | BOTH, ON(2) },
+	{ .name = "the first moves", .set_up = move_first, .end = first_moved, .outcomes = NEITHER | TO_SECOND | BOTH,
+	  ON(3) },
+	{ .name = "the second moves", .set_up = move_second, .end = second_moved,
+	  .outcomes = NEITHER | TO_SECOND | BOTH, ON(3) },
+	{ .name = "the second's priority is lowered", .set_up = lower_second, .end = whole,
+	  .outcomes = NEITHER | TO_SECOND | BOTH, ON(2) },
+	{ .name = "the first's priority is raised", .set_up = raise_first, .end = nothing_is_lost, .outcomes = BOTH,
+	  ON(2) },
+	{ .name = "the second's priority is raised", .set_up = raise_second, .end = nothing_is_lost, .outcomes = BOTH,
+	  ON(2) },
+	{ .name = "the third is suspended", .set_up = stop_third, .end = third_went, .outcomes = BOTH | TO_THIRD,
+	  ON(2) },
+	{ .name = "the third is destroyed", .set_up = destroy_third, .end = third_went, .outcomes = BOTH | TO_THIRD,
+	  ON(2) },
 	{ .name = "the third moves", .set_up = move_third, .end = third_moved, .outcomes = BOTH | TO_THIRD, ON(3) },
-	{ .name = "the third's address space is revoked", .set_up = revoke_space_of_third, .end = third_stays, .outcomes = NEITHER | TO_THIRD, ON(2) },
-	{ .name = "a frame of the third's is unmapped", .set_up = unmap_frame_of_third, .end = third_stays, .outcomes = NEITHER | TO_THIRD, ON(2) },
-	{ .name = "a third thread's priority is raised", .set_up = raise_third, .end = whole, .outcomes = NEITHER | TO_SECOND | BOTH, ON(2) },
-	{ .name = "the first is signalled", .set_up = signal_first, .end = nothing_is_lost, .outcomes = NEITHER | BOTH, ON(2) },
-	{ .name = "the second is signalled", .set_up = signal_second, .end = second_goes_on, .outcomes = TO_SECOND | BOTH, ON(2) },
-	{ .name = "the second is elsewhere", .set_up = wake_elsewhere, .end = nothing_is_lost, .outcomes = NEITHER, ON(3) },
-	{ .name = "the second was elsewhere", .set_up = wake_what_is_saved, .end = whole, .outcomes = NEITHER | TO_SECOND, ON(2) },
+	{ .name = "the third's address space is revoked", .set_up = revoke_space_of_third, .end = third_stays,
+	  .outcomes = NEITHER | TO_THIRD, ON(2) },
+	{ .name = "a frame of the third's is unmapped", .set_up = unmap_frame_of_third, .end = third_stays,
+	  .outcomes = NEITHER | TO_THIRD, ON(2) },
+	{ .name = "a third thread's priority is raised", .set_up = raise_third, .end = whole,
+	  .outcomes = NEITHER | TO_SECOND | BOTH, ON(2) },
+	{ .name = "the first is signalled", .set_up = signal_first, .end = nothing_is_lost, .outcomes = NEITHER | BOTH,
+	  ON(2) },
+	{ .name = "the second is signalled", .set_up = signal_second, .end = second_goes_on,
+	  .outcomes = TO_SECOND | BOTH, ON(2) },
+	{ .name = "the second is elsewhere", .set_up = wake_elsewhere, .end = nothing_is_lost, .outcomes = NEITHER,
+	  ON(3) },
+	{ .name = "the second was elsewhere", .set_up = wake_what_is_saved, .end = whole,
+	  .outcomes = NEITHER | TO_SECOND, ON(2) },
 	{ .name = "the first's address space is revoked", .set_up = revoke_space_of_first, .end = space_is_gone,
 	  .outcomes = NEITHER | TO_SECOND | BOTH, ON(2) },
 	{ .name = "the second's address space is revoked", .set_up = revoke_space_of_second, .end = space_is_gone,
 	  .outcomes = TO_FIRST | TO_SECOND | BOTH, ON(2) },
-	{ .name = "a frame of the first's is unmapped", .set_up = unmap_frame_of_first, .end = nothing_is_lost, .outcomes = TO_SECOND | BOTH, ON(2) },
-	{ .name = "a frame of the second's is unmapped", .set_up = unmap_frame_of_second, .end = nothing_is_lost, .outcomes = TO_FIRST | BOTH, ON(2) },
+	{ .name = "a frame of the first's is unmapped", .set_up = unmap_frame_of_first, .end = nothing_is_lost,
+	  .outcomes = TO_SECOND | BOTH, ON(2) },
+	{ .name = "a frame of the second's is unmapped", .set_up = unmap_frame_of_second, .end = nothing_is_lost,
+	  .outcomes = TO_FIRST | BOTH, ON(2) },
 	{ 0 },
 };
 

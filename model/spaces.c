@@ -4,7 +4,8 @@
 #include "message.h"
 #include "vspace.h"
 
-enum { A = 1000, B = 1010, SPACE_POOL = 1050, SPACE = SPACE_POOL + MACHINE_SPACE, FRAME = SPACE_POOL + MACHINE_SPACE_FRAME, NOTE = 1080,
+enum { A = 1000, B = 1010, SPACE_POOL = 1050, SPACE = SPACE_POOL + MACHINE_SPACE,
+       FRAME = SPACE_POOL + MACHINE_SPACE_FRAME, NOTE = 1080,
        THREAD_POOL, C };
 #define AT 0x8000000000ull
 
@@ -117,7 +118,8 @@ static void a_reads(void)
 {
 	a_runs();
 	EXPLORE_CHECK(rights_of(COPY) == RIGHT_READ, "a copy of the frame has kept a right");
-	EXPLORE_CHECK(hosted_touch(machine, 1, AT) && !hosted_store(machine, 1, AT, 2), "a frame can be written, or not be read");
+	EXPLORE_CHECK(hosted_touch(machine, 1, AT) && !hosted_store(machine, 1, AT, 2),
+	              "a frame can be written, or not be read");
 }
 
 /* ... while A unmaps it. */
@@ -141,16 +143,20 @@ static void protect_and_map(void)
 	map_a_copy(2);
 	copy(SECOND_COPY, COPY, RIGHT_ALL, 0);
 	machine_invokes(root, FRAME, FRAME_PROTECT, RIGHT_READ, 0, 0);
-	machine_program(a, (struct hosted_call){ .number = SYS_CALL, .cptr = SECOND_COPY, .word = { AT + 4096, RIGHT_ALL, 0 },
+	machine_program(a, (struct hosted_call){ .number = SYS_CALL, .cptr = SECOND_COPY,
+	                                         .word = { AT + 4096, RIGHT_ALL, 0 },
 	                                         .info = message_info(FRAME_MAP, 1, 3) }, SPACE);
 }
 
 static void both_read(void)
 {
 	machine_check();
-	EXPLORE_CHECK(rights_of(COPY) == RIGHT_READ && rights_of(SECOND_COPY) == RIGHT_READ, "a copy of the frame has kept a right");
-	EXPLORE_CHECK(hosted_touch(machine, 1, AT) && !hosted_store(machine, 1, AT, 2), "a frame can be written, or not be read");
-	EXPLORE_CHECK(hosted_touch(machine, 1, AT + 4096) && !hosted_store(machine, 1, AT + 4096, 2), "the second can be written, or not be read");
+	EXPLORE_CHECK(rights_of(COPY) == RIGHT_READ && rights_of(SECOND_COPY) == RIGHT_READ,
+	              "a copy of the frame has kept a right");
+	EXPLORE_CHECK(hosted_touch(machine, 1, AT) && !hosted_store(machine, 1, AT, 2),
+	              "a frame can be written, or not be read");
+	EXPLORE_CHECK(hosted_touch(machine, 1, AT + 4096) && !hosted_store(machine, 1, AT + 4096, 2),
+	              "the second can be written, or not be read");
 }
 
 /* ... while A makes another copy, of one that the call has done or not. */
@@ -160,7 +166,8 @@ static void protect_and_copy(void)
 	copy(SECOND_COPY, COPY, RIGHT_ALL, 0);
 	machine->kernel.work_budget = 1;
 	machine_invokes(root, FRAME, FRAME_PROTECT, RIGHT_READ, 0, 0);
-	machine_program(a, (struct hosted_call){ .number = SYS_CALL, .cptr = CNODE, .word = { FRAME + 3, COPY, RIGHT_ALL },
+	machine_program(a, (struct hosted_call){ .number = SYS_CALL, .cptr = CNODE,
+	                                         .word = { FRAME + 3, COPY, RIGHT_ALL },
 	                                         .info = message_info(CNODE_COPY, 1, 3) }, CNODE);
 }
 
@@ -184,7 +191,8 @@ static void protect_and_delete(void)
 static void the_other_reads(void)
 {
 	machine_check();
-	EXPLORE_CHECK(rights_of(COPY) == RIGHT_READ && slot_empty(slot_of(SECOND_COPY)), "a copy of the frame has kept a right");
+	EXPLORE_CHECK(rights_of(COPY) == RIGHT_READ && slot_empty(slot_of(SECOND_COPY)),
+	              "a copy of the frame has kept a right");
 	EXPLORE_CHECK(!hosted_store(machine, 1, AT, 2), "a frame can be written");
 }
 
@@ -318,7 +326,8 @@ static void reuse(void)
 	EXPECT(running(1) != a, true);
 	machine_invokes(root, C, TCB_SCHEDULE, 50, 2, ROOT_SLOT_TCB);
 	machine_invokes(root, CNODE, CNODE_REVOKE, THREAD_POOL, 0, 0);
-	machine_program(root, (struct hosted_call){ .number = SYS_CALL, .cptr = THREAD_POOL, .word = { OBJECT_TCB, 0, C, 1 },
+	machine_program(root, (struct hosted_call){ .number = SYS_CALL, .cptr = THREAD_POOL,
+	                                            .word = { OBJECT_TCB, 0, C, 1 },
 	                                            .info = message_info(UNTYPED_RETYPE, 1, 4) }, CNODE);
 }
 
@@ -331,22 +340,37 @@ static void a_new_one(void)
 #define KERNEL .thread = machine_core, .resume = machine_resume, .tear_down = machine_drop
 static const struct explore_case cases[] = {
 	{ .name = "a frame is unmapped under a running thread", .threads = 2, .set_up = unmap, .end = a_runs, KERNEL },
-	{ .name = "a frame is unmapped in a space that was left", .threads = 2, .set_up = unmap_elsewhere, .end = a_woke, KERNEL },
-	{ .name = "a page goes from two spaces", .threads = 3, .set_up = revoke_from_two, .end = gone_in_one_round, KERNEL },
-	{ .name = "a frame is protected under a running thread", .threads = 2, .set_up = protect, .end = a_reads, KERNEL },
-	{ .name = "a frame is protected and unmapped", .threads = 2, .set_up = protect_and_unmap, .end = unmapped_and_protected, KERNEL },
-	{ .name = "a frame is protected and mapped", .threads = 2, .set_up = protect_and_map, .end = both_read, KERNEL },
-	{ .name = "a frame is protected and copied", .threads = 2, .set_up = protect_and_copy, .end = none_writes, KERNEL },
-	{ .name = "a frame is protected and deleted", .threads = 2, .set_up = protect_and_delete, .end = the_other_reads, KERNEL },
-	{ .name = "a space goes under a running thread", .threads = 2, .set_up = delete_space, .end = the_space_is_gone, KERNEL },
-	{ .name = "a space goes under a caller", .threads = 2, .set_up = delete_space_of_caller, .end = the_server_runs, KERNEL },
-	{ .name = "a space goes that two cores hold", .threads = 3, .set_up = delete_space_of_two, .end = the_space_is_gone, KERNEL },
-	{ .name = "a space goes that an idle core has loaded", .threads = 3, .set_up = delete_space_of_idle, .end = the_space_is_gone, KERNEL },
-	{ .name = "a space goes and its thread is woken", .threads = 3, .set_up = delete_space_and_wake, .end = the_space_is_gone, KERNEL },
+	{ .name = "a frame is unmapped in a space that was left", .threads = 2, .set_up = unmap_elsewhere,
+	  .end = a_woke, KERNEL },
+	{ .name = "a page goes from two spaces", .threads = 3, .set_up = revoke_from_two, .end = gone_in_one_round,
+	  KERNEL },
+	{ .name = "a frame is protected under a running thread", .threads = 2, .set_up = protect, .end = a_reads,
+	  KERNEL },
+	{ .name = "a frame is protected and unmapped", .threads = 2, .set_up = protect_and_unmap,
+	  .end = unmapped_and_protected, KERNEL },
+	{ .name = "a frame is protected and mapped", .threads = 2, .set_up = protect_and_map, .end = both_read,
+	  KERNEL },
+	{ .name = "a frame is protected and copied", .threads = 2, .set_up = protect_and_copy, .end = none_writes,
+	  KERNEL },
+	{ .name = "a frame is protected and deleted", .threads = 2, .set_up = protect_and_delete,
+	  .end = the_other_reads, KERNEL },
+	{ .name = "a space goes under a running thread", .threads = 2, .set_up = delete_space, .end = the_space_is_gone,
+	  KERNEL },
+	{ .name = "a space goes under a caller", .threads = 2, .set_up = delete_space_of_caller, .end = the_server_runs,
+	  KERNEL },
+	{ .name = "a space goes that two cores hold", .threads = 3, .set_up = delete_space_of_two,
+	  .end = the_space_is_gone, KERNEL },
+	{ .name = "a space goes that an idle core has loaded", .threads = 3, .set_up = delete_space_of_idle,
+	  .end = the_space_is_gone, KERNEL },
+	{ .name = "a space goes and its thread is woken", .threads = 3, .set_up = delete_space_and_wake,
+	  .end = the_space_is_gone, KERNEL },
 	{ .name = "registers go from core to core", .threads = 3, .set_up = hand_over, .end = both_run, KERNEL },
-	{ .name = "a thread is suspended while it moves", .threads = 3, .set_up = stop_in_flight, .end = nobody_runs, KERNEL },
-	{ .name = "a thread is destroyed while it moves", .threads = 3, .set_up = destroy_in_flight, .end = a_is_gone, KERNEL },
-	{ .name = "a thread's memory is used again while it moves", .threads = 3, .set_up = reuse, .end = a_new_one, KERNEL },
+	{ .name = "a thread is suspended while it moves", .threads = 3, .set_up = stop_in_flight, .end = nobody_runs,
+	  KERNEL },
+	{ .name = "a thread is destroyed while it moves", .threads = 3, .set_up = destroy_in_flight, .end = a_is_gone,
+	  KERNEL },
+	{ .name = "a thread's memory is used again while it moves", .threads = 3, .set_up = reuse, .end = a_new_one,
+	  KERNEL },
 	{ 0 },
 };
 

@@ -3,7 +3,8 @@
 
 void turn_note(struct turn *turn, unsigned thread, const struct op *op)
 {
-	if (op->kind == OP_STORE || op->kind == OP_RMW || (op->kind == OP_CAS && op->exchanged) || turn->count == READS) {
+	if (op->kind == OP_STORE || op->kind == OP_RMW || (op->kind == OP_CAS && op->exchanged) ||
+	    turn->count == READS) {
 		turn->wrote = true;
 		return;
 	}

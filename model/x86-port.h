@@ -9,7 +9,8 @@
 #include <stdint.h>
 #include "hosted.h"
 
-enum { VECTOR_REST = HOSTED_VECTOR_REST, VECTOR_RESCHEDULE = HOSTED_VECTOR_RESCHEDULE, VECTOR_DOORBELL = HOSTED_VECTOR_DOORBELL };
+enum { VECTOR_REST = HOSTED_VECTOR_REST, VECTOR_RESCHEDULE = HOSTED_VECTOR_RESCHEDULE,
+       VECTOR_DOORBELL = HOSTED_VECTOR_DOORBELL };
 enum { MSR_FS_BASE, MSR_KERNEL_GS_BASE };
 /* Without it, what is written to CR3 is 0: drop what the TLB has under the space's tag. */
 #define CR3_KEEP (~0ull)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A UDP socket of a program that has no network or a stack process: it can do what needs no packet. musl's getaddrinfo()
- * makes and connects one to learn whether there is IPv4 (AI_ADDRCONFIG), and programs do so to learn their own address.
- * What would send or receive is refused, and said once on the console: musl's resolver fails at its bind() then, at once
- * and not after a timeout.
+ * A UDP socket of a program that has no network or a stack process: it can do what needs no packet. musl's
+ * getaddrinfo() makes and connects one to learn whether there is IPv4 (AI_ADDRCONFIG), and programs do so to learn
+ * their own address. What would send or receive is refused, and said once on the console: musl's resolver fails at its
+ * bind() then, at once and not after a timeout.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -120,9 +120,10 @@ static int datagram_stat(struct file *file, struct stat *st)
 }
 
 static const struct file_operations datagram_operations = {
-	.name = "datagram socket", .read = datagram_read, .write = datagram_write, .bind = datagram_bind, .connect = datagram_connect,
-	.getsockname = datagram_name, .getpeername = datagram_peer_name, .setsockopt = datagram_setsockopt,
-	.getsockopt = datagram_getsockopt, .shutdown = datagram_shutdown, .sendmsg = datagram_send, .recvmsg = datagram_receive,
+	.name = "datagram socket", .read = datagram_read, .write = datagram_write, .bind = datagram_bind,
+	.connect = datagram_connect, .getsockname = datagram_name, .getpeername = datagram_peer_name,
+	.setsockopt = datagram_setsockopt, .getsockopt = datagram_getsockopt, .shutdown = datagram_shutdown,
+	.sendmsg = datagram_send, .recvmsg = datagram_receive,
 	.stat = datagram_stat,
 };
 

@@ -30,7 +30,8 @@ enum {
 	PROTOCOL_UDP = 17,
 };
 
-/* For a value loaded from memory that a device or a peer can write: the compiler keeps it in a register and does not load it again. */
+/* For a value loaded from memory that a device or a peer can write: the compiler keeps it in a register and does not
+ * load it again. */
 static inline uint32_t loaded_once(uint32_t value)
 {
 	__asm__("" : "+r"(value));

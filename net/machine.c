@@ -12,8 +12,8 @@ static struct held_signal held;
 static const uint64_t PAST = 1; /* a deadline */
 
 /*
- * While a signal is held, the caller is about to sleep. A peer that rang after another one has woken this process leaves a
- * signal pending, which would end that sleep at once: an entry into the kernel for nothing. It is taken here.
+ * While a signal is held, the caller is about to sleep. A peer that rang after another one has woken this process
+ * leaves a signal pending, which would end that sleep at once: an entry into the kernel for nothing. It is taken here.
  */
 static void wake_slot(uint64_t slot)
 {

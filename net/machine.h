@@ -7,7 +7,8 @@ struct bell;
 /* This program's bell word (bell.h). */
 struct bell *own_bell(void);
 
-/* The network port's shared memory (port.h), how to wake its far end, and whether that sleeps; null: it is in another cluster. */
+/* The network port's shared memory (port.h), how to wake its far end, and whether that sleeps; null: it is in another
+ * cluster. */
 void *interface_memory(void);
 void interface_wake_peer(void);
 const struct bell *interface_bell(void);

@@ -13,7 +13,8 @@ static const struct net_backend *net; /* null until the first socket */
 static int net_start(void)
 {
 	const struct process_info *info = process_info();
-	const struct net_backend *chosen = info && info->sockets && !info->network.present ? &remote_backend : &lwip_backend;
+	const struct net_backend *chosen = info && info->sockets &&
+	                                   !info->network.present ? &remote_backend : &lwip_backend;
 	int error = net ? 0 : chosen->start();
 
 	if (!error)

@@ -29,7 +29,8 @@ struct port_end {
 	uint64_t seen; /* the other side's epoch that was acknowledged last; 0: none */
 	struct ring_end transmit;
 	struct ring_end receive;
-	const struct bell *bell; /* of the far end's process; null: it is in another cluster, and the rings have flags instead */
+	/* of the far end's process; null: it is in another cluster, and the rings have flags instead */
+	const struct bell *bell;
 	uint64_t rung;               /* bell.h */
 };
 
@@ -66,7 +67,8 @@ static inline void port_start_rings(struct port_end *end, uint64_t epoch)
 	if (carried > slots) /* somebody made room for more */
 		carried = 0;
 	for (uint64_t i = 0; i < slots; i++)
-		atomic_store_explicit(&ring->slot[i].sequence, i < carried ? position + i + 1 : 0, memory_order_relaxed);
+		atomic_store_explicit(&ring->slot[i].sequence, i < carried ? position + i + 1 : 0,
+		                      memory_order_relaxed);
 	end->transmit = ring_producer_at(ring, slots, position);
 	end->transmit.position += carried;
 	end->receive = ring_consumer_at(port_ring(end->memory, port_in(end)), slots, position);
@@ -123,7 +125,8 @@ static inline bool port_meddled(const struct port_end *end)
 	       atomic_load_explicit(&mine->acknowledged, memory_order_relaxed) != end->seen;
 }
 
-/* The other cluster's manager has closed this side: it counts this program's cluster as lost, though the program still runs. */
+/* The other cluster's manager has closed this side: it counts this program's cluster as lost, though the program still
+ * runs. */
 static inline bool port_is_given_up(const struct port_end *end)
 {
 	return atomic_load_explicit(&port_mine(end)->epoch, memory_order_relaxed) == (end->own | 1);

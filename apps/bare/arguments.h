@@ -17,5 +17,6 @@ const struct cluster_map *experiment_begin(void);
 /* Null when there is none of this number. */
 const char *argument(const struct cluster_map *map, unsigned number);
 uint64_t argument_number(const struct cluster_map *map, unsigned number, uint64_t otherwise);
-/* Reads numbers separated by commas into `values`, followed by a 0. Returns false unless there are 1 to `most`, none of them 0. */
+/* Reads numbers separated by commas into `values`, followed by a 0. Returns false unless there are 1 to `most`, none of
+ * them 0. */
 bool argument_list(const struct cluster_map *map, unsigned number, uint32_t *values, unsigned most);

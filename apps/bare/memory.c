@@ -33,7 +33,8 @@ void memory_init(void)
 	own_memory = slot();
 	pool = slot();
 	check_ok(untyped_retype(IPC, source_untyped(), OBJECT_UNTYPED, TEST_MEMORY_BITS, ROOT_SLOT_CNODE, pool, 1));
-	check_ok(untyped_retype(IPC, source_untyped(), OBJECT_UNTYPED, OWN_MEMORY_BITS, ROOT_SLOT_CNODE, own_memory, 1));
+	check_ok(untyped_retype(IPC, source_untyped(), OBJECT_UNTYPED, OWN_MEMORY_BITS, ROOT_SLOT_CNODE, own_memory,
+	                        1));
 	add_table(WINDOW); /* below the table that leads to the program's image, too */
 	add_table(WINDOW);
 	add_table(LARGE_WINDOW);

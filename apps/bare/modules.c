@@ -19,7 +19,8 @@ const void *modules_map(const char *name)
 	for (unsigned i = 0; i < ROOT->untyped_count; i++) {
 		const struct root_untyped *u = &ROOT->untyped[i];
 		if (u->kind == ROOT_UNTYPED_MODULES)
-			map_piece(ROOT_SLOT_UNTYPED + i, MODULES + (u->paddr - ROOT->modules.base), 1ull << u->size_bits);
+			map_piece(ROOT_SLOT_UNTYPED + i, MODULES + (u->paddr - ROOT->modules.base),
+			          1ull << u->size_bits);
 	}
 	for (unsigned i = 0; i < ROOT->module_count; i++)
 		if (!strcmp(ROOT->module[i].name, name))

@@ -13,7 +13,8 @@ void gigabyte_init(void)
 	uint64_t cap = slot();
 	for (unsigned i = 0; i < ROOT->untyped_count && !gigabyte; i++)
 		if (ROOT->untyped[i].kind == ROOT_UNTYPED_ORDINARY &&
-		    untyped_retype(IPC, ROOT_SLOT_UNTYPED + i, OBJECT_UNTYPED, GIGABYTE_BITS, ROOT_SLOT_CNODE, cap, 1) == 0)
+		    untyped_retype(IPC, ROOT_SLOT_UNTYPED + i, OBJECT_UNTYPED, GIGABYTE_BITS, ROOT_SLOT_CNODE, cap,
+		                   1) == 0)
 			gigabyte = cap;
 }
 

@@ -48,7 +48,8 @@ void step(const struct homes *at)
 	set_some(at, false);
 	bool under_way;
 	if (kernel_is("dynamic") && draw() % 8 == 0)
-		check_ok(control_granularity(ROOT_SLOT_CONTROL, draw() % 4 ? GRANULARITY_FINE : GRANULARITY_COARSE, &under_way));
+		check_ok(control_granularity(ROOT_SLOT_CONTROL, draw() % 4 ? GRANULARITY_FINE : GRANULARITY_COARSE,
+		                             &under_way));
 }
 
 /* Endpoint, reply object, notifications; the first row is that of kernels without localities. */

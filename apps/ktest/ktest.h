@@ -43,7 +43,8 @@ bool kernel_is(const char *regime);
 void test_pause(void); /* ends the test if a worker has failed */
 void test_progress(void); /* the test gets on, or looks with patience: the watchdog waits a minute for the next time */
 bool has_processor(void);
-/* Whether the clock counts instructions: of the emulator, if the test that boots it says so (tests/boot/test_ktest.py). */
+/* Whether the clock counts instructions: of the emulator, if the test that boots it says so
+ * (tests/boot/test_ktest.py). */
 bool clock_counts_instructions(void);
 
 /* The checks of bare.h, in a worker, too: the test then fails and the worker stops. */

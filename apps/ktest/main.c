@@ -22,8 +22,8 @@ static _Noreturn void first(void)
 		tally.skipped += meeting->second.skipped;
 	}
 	struct text line = LINE;
-	text_format(&line, "{\"event\":\"ktest\",\"passed\":%u,\"failed\":%u,\"skipped\":%u,\"counted\":%u}\n", tally.passed,
-	            tally.failed, tally.skipped, clock_counts_instructions());
+	text_format(&line, "{\"event\":\"ktest\",\"passed\":%u,\"failed\":%u,\"skipped\":%u,\"counted\":%u}\n",
+	            tally.passed, tally.failed, tally.skipped, clock_counts_instructions());
 	output_results(&line);
 	output_exit(tally.failed ? EXIT_BAD : EXIT_GOOD);
 }

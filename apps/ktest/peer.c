@@ -43,7 +43,8 @@ static int gain(uint64_t base, unsigned size_bits, uint64_t frame)
 	if (!error)
 		error = untyped_retype(IPC, gained, OBJECT_FRAME_2M, 0, ROOT_SLOT_CNODE, frame, 1);
 	if (!error)
-		error = frame_map(IPC, frame, ROOT_SLOT_VSPACE, LARGE_WINDOW, RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK);
+		error = frame_map(IPC, frame, ROOT_SLOT_VSPACE, LARGE_WINDOW, RIGHT_READ | RIGHT_WRITE,
+		                  CACHE_WRITE_BACK);
 	if (!error)
 		memset((void *)LARGE_WINDOW, 0xa5, 1 << 21);
 	return error;
@@ -56,7 +57,8 @@ static uint64_t serve(uint32_t request, uint64_t argument, uint64_t argument2)
 	int error = 0;
 	switch (request) {
 	case PEER_RING: /* argument2 times */
-		error = cnode_mint(IPC, ROOT_SLOT_CNODE, cap, ROOT_SLOT_CNODE, ROOT_SLOT_CHANNEL, RIGHT_WRITE, argument);
+		error = cnode_mint(IPC, ROOT_SLOT_CNODE, cap, ROOT_SLOT_CNODE, ROOT_SLOT_CHANNEL, RIGHT_WRITE,
+		                   argument);
 		for (uint64_t i = 0; !error && i < argument2; i++)
 			error = notification_signal(cap);
 		break;
@@ -69,7 +71,8 @@ static uint64_t serve(uint32_t request, uint64_t argument, uint64_t argument2)
 		notification_wait(received, deadline_ms((unsigned)argument), &word);
 		break;
 	case PEER_TAKE: error = gain(argument, (unsigned)argument2, cap); break; /* an address, log2 of the size */
-	case PEER_GIVE: error = memory_give_to(IPC, ROOT_SLOT_CLUSTER_CONTROL, gained, (uint32_t)argument); break; /* to that cluster */
+	/* to that cluster */
+	case PEER_GIVE: error = memory_give_to(IPC, ROOT_SLOT_CLUSTER_CONTROL, gained, (uint32_t)argument); break;
 	}
 	cnode_delete(ROOT_SLOT_CNODE, cap);
 	return error ? (uint64_t)(int64_t)error : word;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ktest.h"
 
-enum { SPACES = 32, SPACE_PAGES = 128 }; /* pages of the window from here on hold their data pages and, once, the code */
+/* pages of the window from here on hold their data pages and, once, the code */
+enum { SPACES = 32, SPACE_PAGES = 128 };
 
 void space_add_tables(uint64_t vspace, uint64_t address)
 {

@@ -3,7 +3,8 @@
 #include "ktest.h"
 
 enum { DB = 1, BP = 3, UD = 6, SS = 12, GP = 13, MF = 16 };
-enum { TF = 1 << 8, IOPL = 3 << 12, NT = 1 << 14, RF = 1 << 16, VM = 1 << 17, AC = 1 << 18, VIF = 1 << 19, VIP = 1 << 20 };
+enum { TF = 1 << 8, IOPL = 3 << 12, NT = 1 << 14, RF = 1 << 16, VM = 1 << 17, AC = 1 << 18, VIF = 1 << 19,
+       VIP = 1 << 20 };
 #define USER_END 0x7ffffffff000ull /* the last page of the user half is never mapped */
 
 static void nothing(struct worker *self) { self->count++; }
@@ -48,7 +49,8 @@ CODE(set_stack_call, "mov %rax, %rsp; mov %rbx, %rax; syscall; int3")
 
 TEST(wild_stack, 1, 0, "abuse: a stack pointer that is no address serves faults, system calls and interrupts")
 {
-	static const uint64_t stack[] = { 0x8000000000000000, 0x800000000000, 0xffff800000000000, 0xffffffff80000000, ~0ull };
+	static const uint64_t stack[] = { 0x8000000000000000, 0x800000000000, 0xffff800000000000, 0xffffffff80000000,
+	                                  ~0ull };
 	uint64_t notification = object(OBJECT_NOTIFICATION, 0);
 	for (unsigned core = 0; core < cores(); core++) {
 		struct trial t = trial_make(nothing, 50, core);
@@ -57,7 +59,8 @@ TEST(wild_stack, 1, 0, "abuse: a stack pointer that is no address serves faults,
 			struct message m = trial_run(&t, &r);
 			check_eq(m.word[3], UD);
 			check_eq(m.word[1], stack[i]);
-			r = (struct thread_registers){ .rip = (uint64_t)set_stack_call, .rax = stack[i], .rbx = SYS_SIGNAL, .rdi = notification };
+			r = (struct thread_registers){ .rip = (uint64_t)set_stack_call, .rax = stack[i],
+			                               .rbx = SYS_SIGNAL, .rdi = notification };
 			m = trial_run(&t, &r);
 			check_eq(m.word[3], BP);
 			check_eq(m.word[1], stack[i]);
@@ -119,7 +122,8 @@ TEST(step, 1, 0, "abuse: a single step over SYSCALL is one system call and one e
 	struct trial t = trial_make(nothing, 50, last_core());
 	for (uint64_t number = SYS_SIGNAL; number <= SYS_YIELD; number++) {
 		/* POPF leaves RAX as it is: flags 0x102 | number are those of the number's bits, and TF */
-		struct thread_registers r = { .rip = (uint64_t)step_call, .rsp = WINDOW + 2048, .rax = number, .rdi = notification };
+		struct thread_registers r = { .rip = (uint64_t)step_call, .rsp = WINDOW + 2048, .rax = number,
+		                              .rdi = notification };
 		((uint64_t *)r.rsp)[-1] = 0;
 		r.rip += 1; /* behind PUSH: the flags are on the stack already */
 		r.rsp -= 8;
@@ -148,12 +152,14 @@ TEST(lost_registers, 1, 0, "abuse: what is in RCX and R11 after a system call te
 	uint64_t notification = object(OBJECT_NOTIFICATION, 0), frame = object(OBJECT_FRAME_4K, 0);
 	struct trial t = trial_make(nothing, 50, last_core());
 	struct { uint64_t number, cap, info; } call[] = {
-		{ SYS_SIGNAL, notification, 0 }, { SYS_POLL, notification, 0 }, { SYS_WAIT, notification, 0 }, { SYS_YIELD, 0, 0 },
+		{ SYS_SIGNAL, notification, 0 }, { SYS_POLL, notification, 0 }, { SYS_WAIT, notification, 0 },
+		{ SYS_YIELD, 0, 0 },
 		{ SYS_CALL, frame, message_info(FRAME_ADDRESS, 0, 0) }, { SYS_SEND, 0, 0 },
 		{ SYS_CALL, ROOT_SLOT_CNODE, message_info(CNODE_REVOKE, 0, 1) },
 	};
 	for (unsigned i = 0; i < sizeof(call) / sizeof(call[0]); i++) {
-		struct thread_registers r = { .rip = (uint64_t)call_and_break, .rax = call[i].number, .rdi = call[i].cap,
+		struct thread_registers r = { .rip = (uint64_t)call_and_break, .rax = call[i].number,
+		                              .rdi = call[i].cap,
 			                      .rsi = call[i].info, .rcx = 0x1111, .r11 = 0x2222 };
 		if (call[i].number == SYS_WAIT)
 			worker_start(signal_later, 50, 0, notification, 0);
@@ -166,8 +172,10 @@ TEST(lost_registers, 1, 0, "abuse: what is in RCX and R11 after a system call te
 	}
 }
 
-static const uint64_t kernel_address[] = { 0xffff800000000000, 0xffff800000100000, 0xffff8000ffffffff, 0xffffffff80000000,
-	                                   0xffffffff80007000, 0xffffffffffe00000, 0xfffffffffffff000, 0xffffffffffffffff };
+static const uint64_t kernel_address[] = { 0xffff800000000000, 0xffff800000100000, 0xffff8000ffffffff,
+                                           0xffffffff80000000,
+	                                   0xffffffff80007000, 0xffffffffffe00000, 0xfffffffffffff000,
+	                                   0xffffffffffffffff };
 static const uint64_t no_address[] = { 0x800000000000, 0x8000000000000000, 0xffff7fffffffffff, 0x7fffffffffffffff };
 
 TEST(kernel_memory, 1, 0, "abuse: no kernel address is read, written, jumped to, called or returned to")
@@ -178,7 +186,8 @@ TEST(kernel_memory, 1, 0, "abuse: no kernel address is read, written, jumped to,
 		struct trial t = trial_make(nothing, 50, core);
 		for (unsigned i = 0; i < sizeof(kernel_address) / 8; i++) {
 			for (unsigned j = 0; j < 5; j++) {
-				struct thread_registers r = { .rip = (uint64_t)code[j], .rsp = WINDOW + 2048, .rax = kernel_address[i] };
+				struct thread_registers r = { .rip = (uint64_t)code[j], .rsp = WINDOW + 2048,
+				                              .rax = kernel_address[i] };
 				struct message m = trial_run(&t, &r);
 				check_eq(message_label(m.info), FAULT_PAGE);
 				check(m.word[3] & 4);
@@ -195,7 +204,8 @@ TEST(no_memory, 1, 0, "abuse: no access, jump, call or return leads out of the a
 	struct trial t = trial_make(nothing, 50, last_core());
 	for (unsigned i = 0; i < sizeof(no_address) / 8; i++) {
 		for (unsigned j = 0; j < 5; j++) {
-			struct thread_registers r = { .rip = (uint64_t)code[j], .rsp = WINDOW + 2048, .rax = no_address[i] };
+			struct thread_registers r = { .rip = (uint64_t)code[j], .rsp = WINDOW + 2048,
+			                              .rax = no_address[i] };
 			struct message m = trial_run(&t, &r);
 			check_eq(message_label(m.info), FAULT_EXCEPTION);
 			check_eq(m.word[3], GP);

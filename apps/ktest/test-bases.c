@@ -62,12 +62,14 @@ static void look_always(struct worker *self)
 	}
 }
 
-TEST(unseen_beside, 1, 0, "bases: what a program set itself is not seen by those that it wakes, nor by those that it lets run")
+TEST(unseen_beside, 1, 0,
+     "bases: what a program set itself is not seen by those that it wakes, nor by those that it lets run")
 {
 	if (!has_base_instructions())
 		return;
 	const uint64_t ours = object(OBJECT_NOTIFICATION, 0), theirs = object(OBJECT_NOTIFICATION, 0);
-	struct worker *a = worker_start(set_and_sleep, 50, 0, ours, theirs), *b = worker_start(look_and_sleep, 50, 0, theirs, ours);
+	struct worker *a = worker_start(set_and_sleep, 50, 0, ours, theirs),
+	              *b = worker_start(look_and_sleep, 50, 0, theirs, ours);
 	struct worker *c = worker_start(look_always, 50, 0, 0, 0);
 	until(a->count > 20 && b->count > 20 && c->count > 20);
 	check_eq(b->out[0] | c->out[0], 0);
@@ -91,7 +93,8 @@ TEST(kept, 1, NEEDS_PROCESSOR, "bases: a program that need not wait keeps its ow
 {
 	if (!has_base_instructions())
 		return;
-	struct worker *w = worker_start(set_and_go_on, 50, 0, object(OBJECT_NOTIFICATION, 0), object(OBJECT_NOTIFICATION, 0));
+	struct worker *w = worker_start(set_and_go_on, 50, 0, object(OBJECT_NOTIFICATION, 0),
+	                                object(OBJECT_NOTIFICATION, 0));
 	until(w->done);
 	check(w->out[0] > CALLS / 2);
 }

@@ -53,7 +53,8 @@ TEST(mint_others, 1, 0, "cnode: BAD_ARGUMENT for a badge on what has none")
 
 TEST(one_owner, 1, 0, "cnode: BAD_ARGUMENT for a copy of what has one owner")
 {
-	static const struct { enum skerry_object type; unsigned bits; } owned[] = { { OBJECT_UNTYPED, 12 }, { OBJECT_PAGE_TABLE, 0 } };
+	static const struct { enum skerry_object type; unsigned bits; } owned[] = { { OBJECT_UNTYPED, 12 },
+		{ OBJECT_PAGE_TABLE, 0 } };
 	for (unsigned i = 0; i < 2; i++) {
 		uint64_t cap = object(owned[i].type, owned[i].bits), to = slot();
 		check_error(cnode_copy(IPC, NODE, to, NODE, cap, RIGHT_ALL), BAD_ARGUMENT);
@@ -79,7 +80,8 @@ TEST(rights_and, 1, 0, "cnode: rights only diminish")
 
 TEST(move, 1, 0, "cnode: move empties the source and keeps badge and rights")
 {
-	uint64_t notification = object(OBJECT_NOTIFICATION, 0), from = badged(notification, 9, RIGHT_WRITE), to = slot(), word;
+	uint64_t notification = object(OBJECT_NOTIFICATION, 0), from = badged(notification, 9, RIGHT_WRITE),
+	         to = slot(), word;
 	check_ok(cnode_move(IPC, NODE, to, NODE, from));
 	check(is_empty(from));
 	check_ok(notification_signal(to));
@@ -160,7 +162,8 @@ TEST(short_message, 1, 0, "cnode: TRUNCATED for a message that is too short")
 	uint64_t endpoint = object(OBJECT_ENDPOINT, 0);
 	for (unsigned i = 0; i < 5; i++)
 		for (unsigned words = 0; words < need[i]; words++)
-			check_error(raw(NODE, (enum skerry_invocation)(CNODE_COPY + i), 1, words, slot(), NODE, endpoint), TRUNCATED);
+			check_error(raw(NODE, (enum skerry_invocation)(CNODE_COPY + i), 1, words, slot(), NODE,
+			                endpoint), TRUNCATED);
 	check(!is_empty(endpoint));
 }
 
@@ -216,7 +219,8 @@ TEST(content, 1, 0, "cnode: the end of a CNode is the end of what it holds")
 
 TEST(alive, 1, 0, "cnode: a CNode lives as long as one capability to it")
 {
-	uint64_t node = object(OBJECT_CNODE, 4), other = copy_of(node, RIGHT_ALL), notification = object(OBJECT_NOTIFICATION, 0);
+	uint64_t node = object(OBJECT_CNODE, 4), other = copy_of(node, RIGHT_ALL),
+	         notification = object(OBJECT_NOTIFICATION, 0);
 	check_ok(cnode_copy(IPC, node, 3, NODE, notification, RIGHT_ALL));
 	check_ok(cnode_delete(NODE, node));
 	check_ok(cnode_move(IPC, NODE, slot(), other, 3));

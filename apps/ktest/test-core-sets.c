@@ -3,8 +3,14 @@
 #include <skerry/stubs.h>
 #include "ktest.h"
 
-static int schedule(uint64_t tcb, uint64_t authority, unsigned core) { return tcb_schedule(IPC, tcb, authority, 0, core); }
-static int set_cores(uint64_t tcb, uint64_t authority, uint64_t set) { return tcb_set_cores(IPC, tcb, authority, &set, 1); }
+static int schedule(uint64_t tcb, uint64_t authority, unsigned core)
+{
+	return tcb_schedule(IPC, tcb, authority, 0, core);
+}
+static int set_cores(uint64_t tcb, uint64_t authority, uint64_t set)
+{
+	return tcb_set_cores(IPC, tcb, authority, &set, 1);
+}
 
 TEST(fresh, 1, 0, "core sets: a new TCB puts no thread on any core, and gives none")
 {

@@ -31,7 +31,8 @@ TEST(placed, 2, 0, "cores: a thread runs on the core that it was given")
 
 TEST(moved, 2, 0, "cores: a running thread moves when it is told to")
 {
-	struct worker *still = worker_start(tell_core, 50, last_core(), 0, 0), *w = worker_start(tell_core, 50, 0, 0, 0);
+	struct worker *still = worker_start(tell_core, 50, last_core(), 0, 0),
+	              *w = worker_start(tell_core, 50, 0, 0, 0);
 	uint64_t first = program_core(), last = core_of(still);
 	check_ok(tcb_suspend(still->tcb));
 	for (unsigned i = 0; i < 20; i++) {
@@ -67,7 +68,8 @@ static void waiter(struct worker *self)
 TEST(preempted, 2, 0, "cores: a wake-up from another core preempts a lower priority")
 {
 	uint64_t notification = object(OBJECT_NOTIFICATION, 0);
-	struct worker *low = worker_start(spinner, 40, last_core(), 0, 0), *high = worker_start(waiter, 60, last_core(), notification, 0);
+	struct worker *low = worker_start(spinner, 40, last_core(), 0, 0),
+	              *high = worker_start(waiter, 60, last_core(), notification, 0);
 	until(low->count);
 	for (unsigned i = 1; i <= 50; i++) {
 		check_ok(notification_signal(notification));
@@ -103,7 +105,8 @@ TEST(equal_slice, 2, 0, "cores: a wake-up of an equal from another core gets its
 
 TEST(raised, 2, 0, "cores: priorities that change on another core count at once")
 {
-	struct worker *a = worker_start(spinner, 50, last_core(), 0, 0), *b = worker_start(spinner, 40, last_core(), 0, 0);
+	struct worker *a = worker_start(spinner, 50, last_core(), 0, 0),
+	              *b = worker_start(spinner, 40, last_core(), 0, 0);
 	until(a->count);
 	for (unsigned i = 0; i < 10; i++) {
 		uint64_t count = b->count;

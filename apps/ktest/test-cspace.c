@@ -230,10 +230,12 @@ TEST(guard_errors, 1, 0, "cspace: BAD_ARGUMENT for guards that are too wide or d
 {
 	uint64_t node = object(OBJECT_CNODE, 8), to = slot();
 	static const struct { uint64_t guard, bits; } bad[] = {
-		{ 0, 57 }, { 0, 64 }, { 0, 65 }, { 0, ~0u }, { 1, 0 }, { 2, 1 }, { 0x100, 8 }, { 1ull << 56, 56 }, { ~0ull, 56 },
+		{ 0, 57 }, { 0, 64 }, { 0, 65 }, { 0, ~0u }, { 1, 0 }, { 2, 1 }, { 0x100, 8 }, { 1ull << 56, 56 },
+		{ ~0ull, 56 },
 	};
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		check_error(cnode_mint_guard(IPC, NODE, to, NODE, node, RIGHT_ALL, bad[i].guard, (unsigned)bad[i].bits), BAD_ARGUMENT);
+		check_error(cnode_mint_guard(IPC, NODE, to, NODE, node, RIGHT_ALL, bad[i].guard, (unsigned)bad[i].bits),
+		            BAD_ARGUMENT);
 	struct message m = { .word = { to, node, RIGHT_ALL, 0 } };
 	IPC->caps[0] = NODE;
 	IPC->words[4] = 1ull << 32; /* more than an unsigned's bits */
@@ -274,7 +276,8 @@ TEST(guard_kept, 1, 0, "cspace: COPY and MOVE keep the guard, MINT sets it anew"
 
 TEST(guard_mutated, 1, 0, "cspace: MUTATE changes the guard of the capability itself, and of no copy")
 {
-	uint64_t notification = object(OBJECT_NOTIFICATION, 0), node = object(OBJECT_CNODE, 8), copy = copy_of(node, RIGHT_ALL);
+	uint64_t notification = object(OBJECT_NOTIFICATION, 0), node = object(OBJECT_CNODE, 8),
+	         copy = copy_of(node, RIGHT_ALL);
 	uint64_t to = slot();
 	check_ok(cnode_copy(IPC, node, 3, NODE, notification, RIGHT_ALL));
 	struct message m = { .word = { to, node, RIGHT_READ, 0xbeef } };

@@ -42,11 +42,14 @@ static void timed(struct worker *self)
 
 TEST(in_order, 1, 0, "deadline: many on one core end in their order, not that of their beginning")
 {
-	enum { COUNT = 8, STEP = 2, SLICE = 5, PATIENCE = 20000 }; /* milliseconds; SLICE: of time slices (core/boot.c) */
-	uint64_t notification = object(OBJECT_NOTIFICATION, 0), cycles = ROOT->tsc_hz / 1000, patience = deadline_ms(PATIENCE);
+	/* milliseconds; SLICE: of time slices (core/boot.c) */
+	enum { COUNT = 8, STEP = 2, SLICE = 5, PATIENCE = 20000 };
+	uint64_t notification = object(OBJECT_NOTIFICATION, 0), cycles = ROOT->tsc_hz / 1000,
+	         patience = deadline_ms(PATIENCE);
 	struct worker *w[COUNT];
 	bool ordered = false;
-	/* again where deadlines passed before all waited, as in waiter(), or a slice may have ended between wake-up and turn */
+	/* again where deadlines passed before all waited, as in waiter(), or a slice may have ended between wake-up and
+	 * turn */
 	for (unsigned ms = 40; !ordered && !passed(patience); ms *= 2) {
 		workers_drop();
 		uint64_t base = deadline_ms(ms);
@@ -79,7 +82,8 @@ TEST(preempts, 1, 0, "deadline: its end preempts a lower priority")
 {
 	struct worker *low = worker_start(spinner, 10, 0, 0, 0);
 	until(low->count);
-	check_error(notification_wait(object(OBJECT_NOTIFICATION, 0), deadline_ms(3), 0), TIMED_OUT); /* or the watchdog comes */
+	/* or the watchdog comes */
+	check_error(notification_wait(object(OBJECT_NOTIFICATION, 0), deadline_ms(3), 0), TIMED_OUT);
 }
 
 /* A waiter with a deadline a while away, which ends or moves before that. Where the host makes it late: again. */

@@ -8,7 +8,8 @@ static void copy_to(uint64_t to, uint64_t from) { check_ok(cnode_copy(IPC, NODE,
 
 TEST(descendants, 1, 0, "derivation: revoke takes all descendants and leaves the capability itself")
 {
-	uint64_t a = object(OBJECT_ENDPOINT, 0), b = copy_of(a, RIGHT_ALL), c = copy_of(b, RIGHT_ALL), d = copy_of(c, RIGHT_ALL);
+	uint64_t a = object(OBJECT_ENDPOINT, 0), b = copy_of(a, RIGHT_ALL), c = copy_of(b, RIGHT_ALL),
+	         d = copy_of(c, RIGHT_ALL);
 	check_ok(cnode_revoke(NODE, a));
 	check(!is_empty(a));
 	check(is_empty(b) && is_empty(c) && is_empty(d));
@@ -16,7 +17,8 @@ TEST(descendants, 1, 0, "derivation: revoke takes all descendants and leaves the
 
 TEST(siblings, 1, 0, "derivation: revoke leaves siblings and ancestors")
 {
-	uint64_t a = object(OBJECT_ENDPOINT, 0), b = copy_of(a, RIGHT_ALL), c = copy_of(a, RIGHT_ALL), d = copy_of(c, RIGHT_ALL);
+	uint64_t a = object(OBJECT_ENDPOINT, 0), b = copy_of(a, RIGHT_ALL), c = copy_of(a, RIGHT_ALL),
+	         d = copy_of(c, RIGHT_ALL);
 	uint64_t e = copy_of(b, RIGHT_ALL);
 	check_ok(cnode_revoke(NODE, c));
 	check(!is_empty(a) && !is_empty(b) && !is_empty(c) && !is_empty(e));
@@ -25,7 +27,8 @@ TEST(siblings, 1, 0, "derivation: revoke leaves siblings and ancestors")
 
 TEST(orphans, 1, 0, "derivation: children of a deleted capability belong to its parent")
 {
-	uint64_t a = object(OBJECT_ENDPOINT, 0), b = copy_of(a, RIGHT_ALL), c = copy_of(b, RIGHT_ALL), d = copy_of(a, RIGHT_ALL);
+	uint64_t a = object(OBJECT_ENDPOINT, 0), b = copy_of(a, RIGHT_ALL), c = copy_of(b, RIGHT_ALL),
+	         d = copy_of(a, RIGHT_ALL);
 	check_ok(cnode_delete(NODE, b));
 	check(!is_empty(c));
 	check_ok(cnode_revoke(NODE, d));

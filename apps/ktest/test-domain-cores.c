@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Mapping domains under load: cores that map, unmap and protect side by side, what is each one's own and what they share.
- * The results are every regime's; where the regime has readers, and is fine, these calls are theirs.
+ * Mapping domains under load: cores that map, unmap and protect side by side, what is each one's own and what they
+ * share. The results are every regime's; where the regime has readers, and is fine, these calls are theirs.
  */
 #include <skerry/stubs.h>
 #include "homes.h"
@@ -25,8 +25,8 @@ static unsigned workers(void) { return cores() < CORES ? cores() : CORES; }
 static bool fine_or(int result, int error) { return result == 0 || result == -error; }
 
 /*
- * arg: a copy of its own, a copy that all share, the page of the own one, rounds. Whatever the others do, the own page is
- * as this thread has left it.
+ * arg: a copy of its own, a copy that all share, the page of the own one, rounds. Whatever the others do, the own page
+ * is as this thread has left it.
  */
 static void own_and_shared(struct worker *self)
 {
@@ -39,7 +39,8 @@ static void own_and_shared(struct worker *self)
 		check_eq(*at(page), i);
 		check_ok(frame_protect_in(self->ipc, own, VSPACE, READ_WRITE));
 		*at(page) += 1;
-		check(fine_or(frame_map(self->ipc, shared, VSPACE, address_of_page(SHARED_PAGE), READ_WRITE, 0), SKERRY_MAPPED));
+		check(fine_or(frame_map(self->ipc, shared, VSPACE, address_of_page(SHARED_PAGE), READ_WRITE, 0),
+		              SKERRY_MAPPED));
 		check_ok(frame_protect(shared, RIGHT_READ));
 		check(fine_or(frame_unmap(shared), SKERRY_NOT_MAPPED));
 		check_eq(*at(page), i + 1);
@@ -105,7 +106,10 @@ static void side_by_side(enum granularity granularity, void (*change)(uint64_t d
 	homes_end();
 }
 
-static void switch_grain(uint64_t d, unsigned round) { check_ok(domain_granularity(d, (enum granularity)(round % 2), 0)); }
+static void switch_grain(uint64_t d, unsigned round)
+{
+	check_ok(domain_granularity(d, (enum granularity)(round % 2), 0));
+}
 
 static void end_domain(uint64_t d, unsigned round)
 {
@@ -113,7 +117,13 @@ static void end_domain(uint64_t d, unsigned round)
 		check_ok(cnode_delete(NODE, d));
 }
 
-TEST(fine, 1, 0, "domain: cores map, protect and unmap side by side in a fine domain") { side_by_side(GRANULARITY_FINE, 0); }
+TEST(fine, 1, 0, "domain: cores map, protect and unmap side by side in a fine domain")
+{
+	side_by_side(GRANULARITY_FINE, 0);
+}
 TEST(coarse, 1, 0, "domain: the same in a coarse one") { side_by_side(GRANULARITY_COARSE, 0); }
-TEST(switched, 1, 0, "domain: the same while its granularity changes") { side_by_side(GRANULARITY_COARSE, switch_grain); }
+TEST(switched, 1, 0, "domain: the same while its granularity changes")
+{
+	side_by_side(GRANULARITY_COARSE, switch_grain);
+}
 TEST(ended, 1, 0, "domain: the same while it is deleted") { side_by_side(GRANULARITY_FINE, end_domain); }

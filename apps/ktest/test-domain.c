@@ -26,7 +26,8 @@ static uint64_t domain(enum granularity granularity)
 
 static int map(uint64_t frame, uint64_t address) { return frame_map(IPC, frame, VSPACE, address, READ_WRITE, 0); }
 
-TEST(granularity, 1, 0, "domain: coarse at first, then what was ordered, for all frames in it; the answer says what was")
+TEST(granularity, 1, 0,
+     "domain: coarse at first, then what was ordered, for all frames in it; the answer says what was")
 {
 	uint64_t d = object(OBJECT_DOMAIN, 0), frame = object(OBJECT_FRAME_4K, 0), large = object(OBJECT_FRAME_2M, 0);
 	enum granularity before;
@@ -66,7 +67,8 @@ TEST(inherited, 1, 0, "domain: copies inherit it, also when they are minted, mov
 
 TEST(nested, 1, 0, "domain: what derives from a frame may be in a domain of its own, and keeps it")
 {
-	uint64_t outer = domain(GRANULARITY_COARSE), inner = domain(GRANULARITY_FINE), frame = object(OBJECT_FRAME_4K, 0);
+	uint64_t outer = domain(GRANULARITY_COARSE), inner = domain(GRANULARITY_FINE),
+	         frame = object(OBJECT_FRAME_4K, 0);
 	check_ok(frame_split(IPC, frame, outer));
 	uint64_t child = copy_of(frame, RIGHT_ALL);
 	check_ok(frame_split(IPC, child, inner));
@@ -82,7 +84,8 @@ TEST(nested, 1, 0, "domain: what derives from a frame may be in a domain of its 
 	check_eq(guard(frame), FRAME_GUARD_MAPPING);
 }
 
-TEST(gone, 1, 0, "domain: frames of one that is gone are in the kernel's own, and stay there when another takes its memory")
+TEST(gone, 1, 0,
+     "domain: frames of one that is gone are in the kernel's own, and stay there when another takes its memory")
 {
 	uint64_t memory = object(OBJECT_UNTYPED, 12), d = slot(), frame = object(OBJECT_FRAME_4K, 0);
 	check_ok(untyped_retype(IPC, memory, OBJECT_DOMAIN, 0, NODE, d, 1));
@@ -135,7 +138,8 @@ TEST(same_results, 1, 0, "domain: map, protect and unmap do the same under every
 
 TEST(refused, 1, 0, "domain: FRAME_SPLIT: BAD_CAP, NO_RIGHTS, MAPPED, BUSY, and nothing happens")
 {
-	static const enum skerry_object others[] = { OBJECT_UNTYPED, OBJECT_TCB, OBJECT_ENDPOINT, OBJECT_NOTIFICATION, OBJECT_REPLY,
+	static const enum skerry_object others[] = { OBJECT_UNTYPED, OBJECT_TCB, OBJECT_ENDPOINT, OBJECT_NOTIFICATION,
+	                                             OBJECT_REPLY,
 		                                     OBJECT_CNODE, OBJECT_VSPACE, OBJECT_PAGE_TABLE, OBJECT_FRAME_4K };
 	static const uint8_t bits[] = { 12, 0, 0, 0, 0, 4, 0, 0, 0 };
 	uint64_t frame = object(OBJECT_FRAME_4K, 0), d = domain(GRANULARITY_FINE), again = domain(GRANULARITY_COARSE);
@@ -169,9 +173,11 @@ TEST(buffer, 1, 0, "domain: a thread's IPC buffer counts as derived, and is in t
 	check_ok(frame_split(IPC, frame, 0));
 }
 
-TEST(orders_refused, 1, 0, "domain: DOMAIN_GRANULARITY: BAD_LABEL, TRUNCATED, NO_RIGHTS, BAD_ARGUMENT, and nothing changes")
+TEST(orders_refused, 1, 0,
+     "domain: DOMAIN_GRANULARITY: BAD_LABEL, TRUNCATED, NO_RIGHTS, BAD_ARGUMENT, and nothing changes")
 {
-	uint64_t d = object(OBJECT_DOMAIN, 0), reader = copy_of(d, RIGHT_ALL & ~RIGHT_WRITE), frame = object(OBJECT_FRAME_4K, 0);
+	uint64_t d = object(OBJECT_DOMAIN, 0), reader = copy_of(d, RIGHT_ALL & ~RIGHT_WRITE),
+	         frame = object(OBJECT_FRAME_4K, 0);
 	const uint64_t bad[] = { GRANULARITY_FINE + 1, 1ull << 32 | GRANULARITY_FINE, ~0ull };
 	check_ok(frame_split(IPC, frame, d));
 	check_error(domain_granularity(reader, GRANULARITY_FINE, 0), NO_RIGHTS);

@@ -19,7 +19,8 @@ static uint64_t received(uint64_t notification)
 	return word;
 }
 
-TEST(received_on_every_core, 1, NEEDS_PEER, "doorbell: the other cluster's ring signals our notification, on every core")
+TEST(received_on_every_core, 1, NEEDS_PEER,
+     "doorbell: the other cluster's ring signals our notification, on every core")
 {
 	uint64_t notification = object(OBJECT_NOTIFICATION, 0);
 	for (unsigned core = 0; core < cores(); core++) {

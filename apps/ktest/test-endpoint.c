@@ -219,7 +219,8 @@ TEST(no_read, 1, 0, "endpoint: NO_RIGHTS for receiving without READ")
 
 TEST(not_endpoint, 1, 0, "endpoint: BAD_CAP for messages through what is no endpoint")
 {
-	uint64_t cap[] = { object(OBJECT_NOTIFICATION, 0), object(OBJECT_TCB, 0), object(OBJECT_REPLY, 0), slot(), 0, ~0ull };
+	uint64_t cap[] = { object(OBJECT_NOTIFICATION, 0), object(OBJECT_TCB, 0), object(OBJECT_REPLY, 0), slot(), 0,
+	                   ~0ull };
 	for (unsigned i = 0; i < sizeof(cap) / sizeof(cap[0]); i++) {
 		struct message m = { 0 };
 		check_error(ipc_send(cap[i], &m), BAD_CAP);

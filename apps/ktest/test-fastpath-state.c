@@ -13,7 +13,8 @@ static inline void load_vectors(uint64_t value)
 static inline uint64_t vectors_differ(uint64_t value)
 {
 	uint64_t a, b, c, d;
-	__asm__ volatile("movq %%xmm0, %0; movq %%xmm3, %1; movq %%xmm8, %2; movq %%xmm15, %3" : "=r"(a), "=r"(b), "=r"(c), "=r"(d));
+	__asm__ volatile("movq %%xmm0, %0; movq %%xmm3, %1; movq %%xmm8, %2; movq %%xmm15, %3" : "=r"(a), "=r"(b),
+	                 "=r"(c), "=r"(d));
 	return (a ^ value) | (b ^ value) | (c ^ value) | (d ^ value);
 }
 
@@ -99,8 +100,8 @@ static void base_server(struct worker *self)
 	}
 }
 
-static struct worker *with_bases(void (*run)(struct worker *), unsigned priority, uint64_t fs, uint64_t gs, uint64_t arg0,
-                                 uint64_t arg1)
+static struct worker *with_bases(void (*run)(struct worker *), unsigned priority, uint64_t fs, uint64_t gs,
+                                 uint64_t arg0, uint64_t arg1)
 {
 	struct worker *w = worker_make(run, priority, 0);
 	struct thread_registers r;
@@ -115,7 +116,8 @@ TEST(bases, 1, 0, "fast path: FS and GS bases of both sides survive hundreds of 
 {
 	for (unsigned priority = CLIENT - 10; has_base_instructions() && priority <= CLIENT + 10; priority += 10) {
 		uint64_t endpoint = object(OBJECT_ENDPOINT, 0);
-		struct worker *s = with_bases(base_server, priority, 0x111000, 0x222000, endpoint, object(OBJECT_REPLY, 0));
+		struct worker *s = with_bases(base_server, priority, 0x111000, 0x222000, endpoint,
+		                              object(OBJECT_REPLY, 0));
 		until(waits(s));
 		struct worker *c = with_bases(base_client, CLIENT, 0x333000, 0x7fffffffe000, endpoint, 0);
 		until(c->done);

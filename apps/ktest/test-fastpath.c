@@ -58,7 +58,8 @@ static void converse(unsigned priority, unsigned core, unsigned clients)
 	struct worker *s = serve(endpoint, priority, core), *c[4];
 	for (unsigned i = 0; i < clients; i++) {
 		uint64_t badge = 0x100 * (i + 1);
-		c[i] = worker_start(client, CLIENT, clients > 1 ? i % cores() : 0, badged(endpoint, badge, RIGHT_WRITE), badge);
+		c[i] = worker_start(client, CLIENT, clients > 1 ? i % cores() : 0, badged(endpoint, badge, RIGHT_WRITE),
+		                    badge);
 	}
 	for (unsigned i = 0; i < clients; i++)
 		until(c[i]->done);
@@ -196,10 +197,12 @@ TEST(rights, 1, 0, "fast path: a Call without WRITE and a ReplyRecv without READ
 	}
 }
 
-TEST(types, 1, 0, "fast path: ReplyRecv through what is no reply object, or no endpoint, is BAD_CAP with the caller still held")
+TEST(types, 1, 0,
+     "fast path: ReplyRecv through what is no reply object, or no endpoint, is BAD_CAP with the caller still held")
 {
 	uint64_t endpoint = object(OBJECT_ENDPOINT, 0), reply = object(OBJECT_REPLY, 0);
-	uint64_t bad[] = { object(OBJECT_NOTIFICATION, 0), object(OBJECT_TCB, 0), endpoint, slot(), 0, 1ull << ROOT_CNODE_BITS };
+	uint64_t bad[] = { object(OBJECT_NOTIFICATION, 0), object(OBJECT_TCB, 0), endpoint, slot(), 0,
+	                   1ull << ROOT_CNODE_BITS };
 	struct worker *c = worker_start(call_once, MAIN_PRIORITY, 0, endpoint, 1);
 	struct message m = { 0 };
 	until(waits(c));
@@ -231,7 +234,8 @@ TEST(bound, 1, 0, "fast path: a pending bound notification does not keep the ans
 	for (unsigned i = 0; i < 3; i++) {
 		uint64_t endpoint = object(OBJECT_ENDPOINT, 0), notification = object(OBJECT_NOTIFICATION, 0);
 		struct worker *s = worker_make(signal_itself, CLIENT - 10 + 10 * i, 0);
-		s->arg[0] = endpoint, s->arg[1] = object(OBJECT_REPLY, 0), s->arg[2] = badged(notification, 0x3c, RIGHT_WRITE);
+		s->arg[0] = endpoint, s->arg[1] = object(OBJECT_REPLY, 0),
+		            s->arg[2] = badged(notification, 0x3c, RIGHT_WRITE);
 		check_ok(tcb_bind(IPC, s->tcb, notification));
 		check_ok(tcb_resume(s->tcb));
 		until(waits(s));
@@ -280,9 +284,11 @@ static void call_and_tell(struct worker *self)
 	self->out[1] = program_core();
 }
 
-TEST(client_moved, 2, 0, "fast path: a client that is told to move while it waits for the answer goes on on its new core")
+TEST(client_moved, 2, 0,
+     "fast path: a client that is told to move while it waits for the answer goes on on its new core")
 {
-	uint64_t endpoint = object(OBJECT_ENDPOINT, 0), reply = object(OBJECT_REPLY, 0), never = object(OBJECT_ENDPOINT, 0);
+	uint64_t endpoint = object(OBJECT_ENDPOINT, 0), reply = object(OBJECT_REPLY, 0),
+	         never = object(OBJECT_ENDPOINT, 0);
 	for (unsigned i = 0; i < 10; i++) {
 		struct worker *c = worker_start(call_and_tell, MAIN_PRIORITY, 0, endpoint, 0);
 		struct message m = { 0 };
@@ -376,7 +382,8 @@ TEST(faults, 1, 0, "fast path: a handler answers faults and receives the next, o
 	}
 }
 
-TEST(space_gone, 1, NEEDS_PROCESSOR, "fast path: a server that lost its address space while it waited faults when it is called")
+TEST(space_gone, 1, NEEDS_PROCESSOR,
+     "fast path: a server that lost its address space while it waited faults when it is called")
 {
 	for (unsigned priority = CLIENT - 10; priority <= CLIENT + 10; priority += 10) {
 		uint64_t endpoint = object(OBJECT_ENDPOINT, 0), faults = object(OBJECT_ENDPOINT, 0);

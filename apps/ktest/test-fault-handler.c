@@ -7,7 +7,8 @@ static void undefined(struct worker *self) { program_undefined(); }
 TEST(no_endpoint, 1, 0, "fault handler: what is no endpoint, or may not be sent to, is none: the thread stops")
 {
 	uint64_t endpoint = object(OBJECT_ENDPOINT, 0);
-	const uint64_t handler[] = { object(OBJECT_NOTIFICATION, 0), object(OBJECT_REPLY, 0), ROOT_SLOT_CNODE, ROOT_SLOT_TCB,
+	const uint64_t handler[] = { object(OBJECT_NOTIFICATION, 0), object(OBJECT_REPLY, 0), ROOT_SLOT_CNODE,
+	                             ROOT_SLOT_TCB,
 		                     copy_of(endpoint, RIGHT_ALL & ~RIGHT_WRITE), slot(), 0 };
 	struct worker *w = worker_make(undefined, 50, last_core());
 	for (unsigned i = 0; i < sizeof(handler) / sizeof(handler[0]); i++) {
@@ -53,7 +54,8 @@ TEST(no_buffer, 1, 0, "fault handler: one without IPC buffer receives four words
 	check_eq(handled_without_buffer(object(OBJECT_REPLY, 0)), 0);
 }
 
-TEST(no_buffer_or_reply, 1, 0, "fault handler: one without IPC buffer and reply object receives four words, and cannot answer")
+TEST(no_buffer_or_reply, 1, 0,
+     "fault handler: one without IPC buffer and reply object receives four words, and cannot answer")
 {
 	check_eq(handled_without_buffer(0), SKERRY_BAD_CAP);
 }

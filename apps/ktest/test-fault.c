@@ -43,9 +43,15 @@ TEST(de, 1, NEEDS_PROCESSOR, "fault: a division by zero is exception 0") { check
 TEST(gp, 1, NEEDS_PROCESSOR, "fault: a privileged instruction is exception 13") { check_exception(privileged, 13, 0); }
 TEST(bp, 1, 0, "fault: a breakpoint is exception 3") { check_exception(breakpoint, 3, 0); }
 TEST(db, 1, NEEDS_PROCESSOR, "fault: a single step is exception 1") { check_exception(step, 1, 0); }
-TEST(soft, 1, NEEDS_PROCESSOR, "fault: a software interrupt is exception 13 with its vector") { check_exception(software_interrupt, 13, 0x80 * 8 + 2); }
+TEST(soft, 1, NEEDS_PROCESSOR, "fault: a software interrupt is exception 13 with its vector")
+{
+	check_exception(software_interrupt, 13, 0x80 * 8 + 2);
+}
 TEST(io, 1, NEEDS_PROCESSOR, "fault: a port instruction is exception 13") { check_exception(port, 13, 0); }
-TEST(wild, 1, NEEDS_PROCESSOR, "fault: a non-canonical address is exception 13") { check_exception(non_canonical, 13, 0); }
+TEST(wild, 1, NEEDS_PROCESSOR, "fault: a non-canonical address is exception 13")
+{
+	check_exception(non_canonical, 13, 0);
+}
 
 TEST(page, 1, 0, "fault: a page fault tells instruction, stack, address and error code")
 {
@@ -144,11 +150,15 @@ TEST(stops_in_traps, 2, 0, "fault: of breakpoints in a thread that is suspended 
 
 static __attribute__((naked)) void all_registers(struct worker *self)
 {
-	__asm__ volatile("mov $1, %eax; mov $2, %ebx; mov $3, %ecx; mov $4, %edx; mov $5, %esi; mov $6, %ebp; mov $8, %r8d\n\t"
-			 "mov $9, %r9d; mov $10, %r10d; mov $11, %r11d; mov $12, %r12d; mov $13, %r13d; mov $14, %r14d\n\t"
+	__asm__ volatile("mov $1, %eax; mov $2, %ebx; mov $3, %ecx; mov $4, %edx; mov $5, %esi; mov $6, %ebp; mov $8, "
+	                 "%r8d\n\t"
+			 "mov $9, %r9d; mov $10, %r10d; mov $11, %r11d; mov $12, %r12d; mov $13, %r13d; mov $14, "
+			 "%r14d\n\t"
 			 "mov $15, %r15d; int3\n\t"
-			 "xor %r15, %r14; xor %r13, %r12; xor %r11, %r10; xor %r9, %r8; xor %rsi, %rbp; xor %rdx, %rcx; xor %rbx, %rax\n\t"
-			 "mov %rax, %fs:0; mov %rcx, %fs:8; mov %rbp, %fs:16; mov %r8, %fs:24; mov %r10, %fs:32; mov %r12, %fs:40\n\t"
+			 "xor %r15, %r14; xor %r13, %r12; xor %r11, %r10; xor %r9, %r8; xor %rsi, %rbp; xor %rdx, "
+			 "%rcx; xor %rbx, %rax\n\t"
+			 "mov %rax, %fs:0; mov %rcx, %fs:8; mov %rbp, %fs:16; mov %r8, %fs:24; mov %r10, %fs:32; mov "
+			 "%r12, %fs:40\n\t"
 			 "mov %r14, %fs:48; 1: pause; jmp 1b");
 }
 
@@ -197,7 +207,8 @@ static void unknown_call(struct worker *self)
 
 TEST(unknown, 1, 0, "fault: an unknown system call is a fault with its whole number")
 {
-	static const uint64_t number[] = { 0, SYS_SIGNAL_WAIT + 1, 255, 1ull << 31, 1ull << 32, ~0ull, 1ull << 32 | SYS_SIGNAL };
+	static const uint64_t number[] = { 0, SYS_SIGNAL_WAIT + 1, 255, 1ull << 31, 1ull << 32, ~0ull,
+	                                   1ull << 32 | SYS_SIGNAL };
 	for (unsigned i = 0; i < 7; i++) {
 		struct trial p = trial_make(unknown_call, 50, 0);
 		p.worker->arg[0] = number[i];
@@ -297,7 +308,8 @@ static void change_handler(struct trial *p)
 	worker_fault_to(p->worker, badged(p->endpoint, TRIAL_BADGE, RIGHT_WRITE));
 }
 
-TEST(endpoint_gone, 1, 0, "fault: the end of the endpoint where a fault waits suspends the thread; resumed, it raises the fault again, and is sane")
+TEST(endpoint_gone, 1, 0, "fault: the end of the endpoint where a fault waits suspends the thread; resumed, it raises "
+                          "the fault again, and is sane")
 {
 	struct trial p = trial_make(then_call, 50, 0);
 	p.worker->arg[0] = object(OBJECT_ENDPOINT, 0);
@@ -308,7 +320,8 @@ TEST(endpoint_gone, 1, 0, "fault: the end of the endpoint where a fault waits su
 	check_sane(&p);
 }
 
-TEST(stopped_unknown, 1, 0, "fault: an unknown system call that nobody has received is made again, a received one is not")
+TEST(stopped_unknown, 1, 0,
+     "fault: an unknown system call that nobody has received is made again, a received one is not")
 {
 	struct trial p = trial_make(unknown_call, 50, last_core());
 	p.worker->arg[0] = 4711;
@@ -325,7 +338,8 @@ TEST(stopped_unknown, 1, 0, "fault: an unknown system call that nobody has recei
 	check_eq(p.worker->count, 1);
 }
 
-TEST(unknown_endpoint_gone, 1, 0, "fault: the end of the endpoint where an unknown system call waits suspends the thread; resumed, it makes the call again")
+TEST(unknown_endpoint_gone, 1, 0, "fault: the end of the endpoint where an unknown system call waits suspends the "
+                                  "thread; resumed, it makes the call again")
 {
 	struct trial p = trial_make(unknown_call, 50, last_core());
 	p.worker->arg[0] = 4711;

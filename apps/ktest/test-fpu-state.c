@@ -110,7 +110,8 @@ static void poison(struct worker *self)
 {
 	uint32_t mxcsr = 0xffbf & ~0x40;
 	uint16_t control = 0x0f40;
-	__asm__ volatile("ldmxcsr %0; fldcw %1; fld1; fld1; fld1; fld1; fld1; fld1; fld1; fld1" ::"m"(mxcsr), "m"(control));
+	__asm__ volatile("ldmxcsr %0; fldcw %1; fld1; fld1; fld1; fld1; fld1; fld1; fld1; fld1" ::"m"(mxcsr),
+	                 "m"(control));
 	for (unsigned i = 0; i < 50; i++)
 		thread_yield();
 	self->count++;
@@ -177,7 +178,8 @@ static bool has_avx(void)
 TEST(wide, 1, 0, "fpu state: the upper halves of vector registers are switched, too")
 {
 	for (unsigned core = 0; has_avx() && core < cores(); core++) {
-		struct worker *a = worker_start(wide_state, 50, core, 1, 0), *b = worker_start(wide_zero, 50, core, 0, 0);
+		struct worker *a = worker_start(wide_state, 50, core, 1, 0),
+		              *b = worker_start(wide_zero, 50, core, 0, 0);
 		until(a->done && b->done);
 		check_eq(a->out[0], 0);
 		check_eq(b->out[0], 0);

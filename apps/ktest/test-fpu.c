@@ -10,7 +10,8 @@ static inline void load_vectors(uint64_t value)
 static inline uint64_t difference(uint64_t value)
 {
 	uint64_t a, b, c, d;
-	__asm__ volatile("movq %%xmm0, %0; movq %%xmm5, %1; movq %%xmm10, %2; movq %%xmm15, %3" : "=r"(a), "=r"(b), "=r"(c), "=r"(d));
+	__asm__ volatile("movq %%xmm0, %0; movq %%xmm5, %1; movq %%xmm10, %2; movq %%xmm15, %3" : "=r"(a), "=r"(b),
+	                 "=r"(c), "=r"(d));
 	return (a ^ value) | (b ^ value) | (c ^ value) | (d ^ value);
 }
 

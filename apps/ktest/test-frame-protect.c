@@ -114,12 +114,14 @@ TEST(buffer, 1, 0, "protect: a thread loses an IPC buffer that it could not writ
 	check_ok(frame_protect(frame, READ_WRITE));
 	check_ok(frame_protect(frame, RIGHT_READ));
 	check_ok(cnode_revoke(ROOT_SLOT_CNODE, frame));
-	check_error(tcb_configure(IPC, t.worker->tcb, ROOT_SLOT_CNODE, VSPACE, copy_of(frame, RIGHT_READ), WINDOW, 0), NO_RIGHTS);
+	check_error(tcb_configure(IPC, t.worker->tcb, ROOT_SLOT_CNODE, VSPACE, copy_of(frame, RIGHT_READ), WINDOW, 0),
+	            NO_RIGHTS);
 }
 
 TEST(refused, 1, 0, "protect: TRUNCATED, BAD_CAP, NO_RIGHTS, NOT_MAPPED, BAD_ARGUMENT, and nothing happens")
 {
-	uint64_t frame = map_page(0, READ_WRITE), unmapped = object(OBJECT_FRAME_4K, 0), other = object(OBJECT_VSPACE, 0);
+	uint64_t frame = map_page(0, READ_WRITE), unmapped = object(OBJECT_FRAME_4K, 0),
+	         other = object(OBJECT_VSPACE, 0);
 	check_error(invoke_only(frame, FRAME_PROTECT), TRUNCATED);
 	check_error(frame_protect_in(IPC, frame, unmapped, 0), BAD_CAP);
 	check_error(frame_protect_in(IPC, frame, copy_of(VSPACE, RIGHT_READ), 0), NO_RIGHTS);

@@ -158,7 +158,8 @@ TEST(alignment, 1, 0, "frame: ALIGNMENT for an address that is not")
 
 TEST(bad_address, 1, 0, "frame: BAD_ARGUMENT for the kernel's half and the last page of the user's")
 {
-	static const uint64_t bad[] = { 0x7ffffffff000, 0x800000000000, 0xffff800000000000, 0xffffffff80000000, 0xfffffffffffff000 };
+	static const uint64_t bad[] = { 0x7ffffffff000, 0x800000000000, 0xffff800000000000, 0xffffffff80000000,
+	                                0xfffffffffffff000 };
 	uint64_t frame = object(OBJECT_FRAME_4K, 0), large = object(OBJECT_FRAME_2M, 0);
 	for (unsigned i = 0; i < 5; i++)
 		check_error(map(frame, bad[i]), BAD_ARGUMENT);

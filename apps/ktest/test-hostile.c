@@ -21,7 +21,8 @@ static void invoke_at_random(struct worker *self)
 	uint64_t seed = self->arg[0] * 0x9e3779b97f4a7c15 + 1, end = self->arg[1];
 	for (;;) {
 		uint64_t number = 1 + random_next(&seed) % SYS_YIELD, cap = word(&seed, end);
-		struct message m = { .info = message_info(word(&seed, 100), random_next(&seed) % 4, random_next(&seed) % 128) };
+		struct message m = { .info = message_info(word(&seed, 100), random_next(&seed) % 4,
+		                                          random_next(&seed) % 128) };
 		if (random_next(&seed) % 2)
 			number = SYS_CALL;
 		for (unsigned i = 0; i < MESSAGE_REGISTERS; i++)
@@ -40,9 +41,11 @@ enum { ENDPOINT_A = 4, ENDPOINT_B = 5 }; /* their slots there */
 /* A CSpace with one of every kind, all of it the prey's own. */
 static uint64_t playground(uint64_t memory)
 {
-	static const enum skerry_object kind[] = { OBJECT_TCB, OBJECT_TCB, OBJECT_ENDPOINT, OBJECT_ENDPOINT, OBJECT_NOTIFICATION,
+	static const enum skerry_object kind[] = { OBJECT_TCB, OBJECT_TCB, OBJECT_ENDPOINT, OBJECT_ENDPOINT,
+	                                           OBJECT_NOTIFICATION,
 		                                   OBJECT_NOTIFICATION, OBJECT_REPLY, OBJECT_REPLY, OBJECT_VSPACE,
-		                                   OBJECT_PAGE_TABLE, OBJECT_PAGE_TABLE, OBJECT_FRAME_4K, OBJECT_FRAME_4K };
+		                                   OBJECT_PAGE_TABLE, OBJECT_PAGE_TABLE, OBJECT_FRAME_4K,
+		                                   OBJECT_FRAME_4K };
 	uint64_t node = slot(), s = 2;
 	check_ok(untyped_retype(IPC, memory, OBJECT_CNODE, 6, ROOT_SLOT_CNODE, node, 1));
 	check_ok(cnode_copy(IPC, node, 1, ROOT_SLOT_CNODE, node, RIGHT_ALL));
@@ -71,7 +74,8 @@ static void attack(unsigned together, bool shared)
 		struct worker *w[4];
 		for (unsigned i = 0; i < together; i++) {
 			w[i] = worker_make(invoke_at_random, 50, i % cores());
-			check_ok(tcb_configure(IPC, w[i]->tcb, node, ROOT_SLOT_VSPACE, w[i]->frame, (uint64_t)w[i]->ipc, 0));
+			check_ok(tcb_configure(IPC, w[i]->tcb, node, ROOT_SLOT_VSPACE, w[i]->frame, (uint64_t)w[i]->ipc,
+			                       0));
 			w[i]->arg[0] = turn * 16 + i + ROOT->cluster * 7777;
 			w[i]->arg[1] = 24;
 			check_ok(tcb_resume(w[i]->tcb));
@@ -98,7 +102,10 @@ static void attack(unsigned together, bool shared)
 }
 
 TEST(random_calls, 1, 0, "hostile: random system calls on objects of its own") { attack(1, false); }
-TEST(random_calls_together, 1, 0, "hostile: random system calls of four threads on the same objects") { attack(4, true); }
+TEST(random_calls_together, 1, 0, "hostile: random system calls of four threads on the same objects")
+{
+	attack(4, true);
+}
 
 TEST(every_label, 1, 0, "hostile: every label on every kind of capability, with words at random")
 {
@@ -106,7 +113,8 @@ TEST(every_label, 1, 0, "hostile: every label on every kind of capability, with 
 	for (uint64_t label = 0; label < 100; label++) {
 		for (uint64_t s = 2; s < 17; s++) {
 			uint64_t cap = slot();
-			if (s == ENDPOINT_A || s == ENDPOINT_B || cnode_copy(IPC, ROOT_SLOT_CNODE, cap, node, s, RIGHT_ALL))
+			if (s == ENDPOINT_A || s == ENDPOINT_B ||
+			    cnode_copy(IPC, ROOT_SLOT_CNODE, cap, node, s, RIGHT_ALL))
 				continue; /* a Call that nobody answers; or it cannot be copied */
 			for (unsigned i = 0; i < MESSAGE_CAPS_MAX; i++)
 				IPC->caps[i] = random_next(&seed) % 200;
@@ -131,7 +139,8 @@ static void bad_stack(struct worker *self)
 
 TEST(stack_pointer, 1, NEEDS_PROCESSOR, "hostile: the kernel does not care where the stack pointer points")
 {
-	static const uint64_t stack[] = { 0, 8, 0xffffffff80000000, 0xffff800000000000, 0x8000000000000000, ~0ull, 0x7ffffffffff8 };
+	static const uint64_t stack[] = { 0, 8, 0xffffffff80000000, 0xffff800000000000, 0x8000000000000000, ~0ull,
+	                                  0x7ffffffffff8 };
 	uint64_t notification = object(OBJECT_NOTIFICATION, 0), w_count;
 	for (unsigned i = 0; i < sizeof(stack) / sizeof(stack[0]); i++) {
 		struct worker *w = worker_start(bad_stack, 50, last_core(), notification, stack[i]);
@@ -166,7 +175,8 @@ TEST(flags, 1, NEEDS_PROCESSOR, "hostile: SYSCALL with direction, alignment chec
 	}
 }
 
-TEST(debug_put, 1, 0, "hostile: DEBUG_PUT takes the kernel's control object alone, and no byte comes by another capability")
+TEST(debug_put, 1, 0,
+     "hostile: DEBUG_PUT takes the kernel's control object alone, and no byte comes by another capability")
 {
 	for (uint64_t cap = 0; cap < 4096; cap++)
 		if (cap != ROOT_SLOT_CONTROL)

@@ -43,10 +43,14 @@ TEST(narrowed, 1, NEEDS_DEVICES, "I/O port: a narrowed capability reaches its po
 TEST(only_narrower, 1, NEEDS_DEVICES, "I/O port: a capability only becomes narrower")
 {
 	uint64_t ports = range(0x100, 0x1ff), to = slot();
-	check_error(cnode_mint(IPC, ROOT_SLOT_CNODE, to, ROOT_SLOT_CNODE, ports, RIGHT_ALL, 0xff | 0x1ff << 16), NO_RIGHTS);
-	check_error(cnode_mint(IPC, ROOT_SLOT_CNODE, to, ROOT_SLOT_CNODE, ports, RIGHT_ALL, 0x100 | 0x200 << 16), NO_RIGHTS);
-	check_error(cnode_mint(IPC, ROOT_SLOT_CNODE, to, ROOT_SLOT_CNODE, ports, RIGHT_ALL, 0x180 | 0x17f << 16), BAD_ARGUMENT);
-	check_error(cnode_mint(IPC, ROOT_SLOT_CNODE, to, ROOT_SLOT_CNODE, ports, RIGHT_ALL, 1ull << 32 | 0x180 | 0x181 << 16),
+	check_error(cnode_mint(IPC, ROOT_SLOT_CNODE, to, ROOT_SLOT_CNODE, ports, RIGHT_ALL, 0xff | 0x1ff << 16),
+	            NO_RIGHTS);
+	check_error(cnode_mint(IPC, ROOT_SLOT_CNODE, to, ROOT_SLOT_CNODE, ports, RIGHT_ALL, 0x100 | 0x200 << 16),
+	            NO_RIGHTS);
+	check_error(cnode_mint(IPC, ROOT_SLOT_CNODE, to, ROOT_SLOT_CNODE, ports, RIGHT_ALL, 0x180 | 0x17f << 16),
+	            BAD_ARGUMENT);
+	check_error(cnode_mint(IPC, ROOT_SLOT_CNODE, to, ROOT_SLOT_CNODE, ports, RIGHT_ALL,
+	                       1ull << 32 | 0x180 | 0x181 << 16),
 	            BAD_ARGUMENT);
 	check_ok(cnode_mint(IPC, ROOT_SLOT_CNODE, to, ROOT_SLOT_CNODE, ports, RIGHT_ALL, 0x180 | 0x181 << 16));
 }

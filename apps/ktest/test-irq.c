@@ -59,8 +59,14 @@ static void delivered(unsigned core)
 	quiet();
 }
 
-TEST(arrives_here, 1, NEEDS_DEVICES | NEEDS_PROCESSOR, "interrupt: signals its notification, with the badge") { delivered(0); }
-TEST(arrives_there, 2, NEEDS_DEVICES | NEEDS_PROCESSOR, "interrupt: arrives on another core, too") { delivered(last_core()); }
+TEST(arrives_here, 1, NEEDS_DEVICES | NEEDS_PROCESSOR, "interrupt: signals its notification, with the badge")
+{
+	delivered(0);
+}
+TEST(arrives_there, 2, NEEDS_DEVICES | NEEDS_PROCESSOR, "interrupt: arrives on another core, too")
+{
+	delivered(last_core());
+}
 
 TEST(level, 1, NEEDS_DEVICES | NEEDS_PROCESSOR, "interrupt: a level-triggered one stays masked until IRQ_ACK")
 {
@@ -90,12 +96,14 @@ TEST(released, 1, NEEDS_DEVICES | NEEDS_PROCESSOR, "interrupt: after the handler
 	quiet();
 }
 
-TEST(released_pending, 1, NEEDS_DEVICES | NEEDS_PROCESSOR, "interrupt: one that waits for IRQ_ACK when its handler ends reaches the next handler")
+TEST(released_pending, 1, NEEDS_DEVICES | NEEDS_PROCESSOR,
+     "interrupt: one that waits for IRQ_ACK when its handler ends reaches the next handler")
 {
 	uint64_t irq = handler(last_core(), IRQ_LEVEL_TRIGGERED), n = objects(OBJECT_NOTIFICATION, 0, 2);
 	for (unsigned i = 0; i < 4; i++) {
 		check_ok(irq_set_notification(IPC, irq, n));
-		/* the other core may have taken the last handler's second interrupt after its last IRQ_ACK, and masked it again */
+		/* the other core may have taken the last handler's second interrupt after its last IRQ_ACK, and masked
+		 * it again */
 		check_ok(irq_ack(irq));
 		raise();
 		check_eq(arrives(n), 1);
@@ -142,9 +150,11 @@ TEST(revoked, 1, NEEDS_DEVICES | NEEDS_PROCESSOR, "interrupt: it writes no memor
 	quiet();
 }
 
-TEST(kept, 1, NEEDS_DEVICES | NEEDS_PROCESSOR, "interrupt: it goes on when the capability that was named for it is deleted")
+TEST(kept, 1, NEEDS_DEVICES | NEEDS_PROCESSOR,
+     "interrupt: it goes on when the capability that was named for it is deleted")
 {
-	uint64_t irq = handler(0, 0), notification = object(OBJECT_NOTIFICATION, 0), cap = badged(notification, 4, RIGHT_WRITE);
+	uint64_t irq = handler(0, 0), notification = object(OBJECT_NOTIFICATION, 0),
+	         cap = badged(notification, 4, RIGHT_WRITE);
 	check_ok(irq_set_notification(IPC, irq, cap));
 	check_ok(cnode_delete(NODE, cap));
 	raise();

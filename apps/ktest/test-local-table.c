@@ -19,7 +19,8 @@ static void check_none(void)
 		for (unsigned selector = 4; selector < 24; selector += 8) {
 			pointer[0] = (uint64_t)nothing, pointer[1] = selector;
 			for (unsigned i = 0; i < 3; i++) {
-				struct thread_registers r = { .rip = (uint64_t)code[i], .rsp = WINDOW + 2048, .rdi = WINDOW, .rax = selector };
+				struct thread_registers r = { .rip = (uint64_t)code[i], .rsp = WINDOW + 2048,
+				                              .rdi = WINDOW, .rax = selector };
 				struct message m = trial_run(&t, &r);
 				check_eq(message_label(m.info), FAULT_EXCEPTION);
 				check_eq(m.word[3], GP);
@@ -34,7 +35,8 @@ TEST(none, 1, 0, "local table: selectors of one are exception 13") { check_none(
 
 TEST(own, 1, 0, "local table: none is at address 0, whatever a program maps there")
 {
-	uint64_t frame = object(OBJECT_FRAME_4K, 0), here = copy_of(frame, RIGHT_ALL), table = objects(OBJECT_PAGE_TABLE, 0, 3);
+	uint64_t frame = object(OBJECT_FRAME_4K, 0), here = copy_of(frame, RIGHT_ALL),
+	         table = objects(OBJECT_PAGE_TABLE, 0, 3);
 	check_ok(frame_map(IPC, here, ROOT_SLOT_VSPACE, WINDOW + 4096, RIGHT_READ | RIGHT_WRITE, 0));
 	for (unsigned i = 0; i < 3; i++)
 		page_table_map(IPC, table + i, ROOT_SLOT_VSPACE, 0); /* those that are missing */

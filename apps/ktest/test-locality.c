@@ -69,7 +69,8 @@ static int raw(uint64_t node, enum skerry_invocation label, unsigned words, uint
 
 TEST(wrong_slot, 1, 0, "locality: EMPTY_SLOT, BAD_CAP and BAD_ARGUMENT for slots without such an object")
 {
-	static const enum skerry_object others[] = { OBJECT_UNTYPED, OBJECT_TCB, OBJECT_CNODE, OBJECT_VSPACE, OBJECT_PAGE_TABLE, OBJECT_FRAME_4K };
+	static const enum skerry_object others[] = { OBJECT_UNTYPED, OBJECT_TCB, OBJECT_CNODE, OBJECT_VSPACE,
+	                                             OBJECT_PAGE_TABLE, OBJECT_FRAME_4K };
 	static const uint8_t bits[] = { 12, 0, 4, 0, 0, 0 };
 	uint64_t node = object(OBJECT_CNODE, 4), empty = slot();
 	for (enum skerry_invocation label = CNODE_LOCALITY; label <= CNODE_LOCALITY_OF; label++) {
@@ -83,10 +84,12 @@ TEST(wrong_slot, 1, 0, "locality: EMPTY_SLOT, BAD_CAP and BAD_ARGUMENT for slots
 	}
 }
 
-TEST(rights, 1, 0, "locality: NO_RIGHTS for an endpoint or a notification that may not be read; a reply object needs none")
+TEST(rights, 1, 0,
+     "locality: NO_RIGHTS for an endpoint or a notification that may not be read; a reply object needs none")
 {
 	for (unsigned i = 0; i < TYPES; i++) {
-		uint64_t made = object(types[i], 0), writer = copy_of(made, RIGHT_ALL & ~RIGHT_READ), reader = copy_of(made, RIGHT_READ);
+		uint64_t made = object(types[i], 0), writer = copy_of(made, RIGHT_ALL & ~RIGHT_READ),
+		         reader = copy_of(made, RIGHT_READ);
 		int wanted = types[i] == OBJECT_REPLY ? 0 : -SKERRY_NO_RIGHTS;
 		for (enum skerry_invocation label = CNODE_LOCALITY; label <= CNODE_LOCALITY_OF; label++) {
 			check_eq(raw(NODE, label, 2, writer, 0), wanted);
@@ -119,7 +122,8 @@ TEST(short_message, 1, 0, "locality: TRUNCATED for a message that is too short")
 TEST(no_cores, 1, 0, "locality: BAD_ARGUMENT for a mask without a core of this kernel, which changes nothing")
 {
 	uint64_t notification = object(OBJECT_NOTIFICATION, 0);
-	const uint64_t bad[] = { MASK_NONE, mask_of(cores()), mask_make(0, 200, 0xffff), mask_make(255, 255, 1), 1ull << 32,
+	const uint64_t bad[] = { MASK_NONE, mask_of(cores()), mask_make(0, 200, 0xffff), mask_make(255, 255, 1),
+	                         1ull << 32,
 		                 1ull << 32 | mask_of(0), ~0ull };
 	check_ok(cnode_set_locality(NODE, notification, mask_of(last_core())));
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

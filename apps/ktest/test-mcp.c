@@ -3,7 +3,10 @@
 #include <skerry/stubs.h>
 #include "ktest.h"
 
-static int schedule(uint64_t tcb, uint64_t authority, unsigned priority) { return tcb_schedule(IPC, tcb, authority, priority, 0); }
+static int schedule(uint64_t tcb, uint64_t authority, unsigned priority)
+{
+	return tcb_schedule(IPC, tcb, authority, priority, 0);
+}
 static int set_mcp(uint64_t tcb, uint64_t authority, unsigned mcp) { return tcb_set_mcp(IPC, tcb, authority, mcp); }
 
 /* A TCB with this maximum. */

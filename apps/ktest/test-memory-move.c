@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory that leaves a cluster and comes to another (MEMORY_GIVE, MEMORY_TAKE). Each test leaves the memory where it was. */
+/* Memory that leaves a cluster and comes to another (MEMORY_GIVE, MEMORY_TAKE). Each test leaves the memory where it
+ * was. */
 #include "ktest.h"
 #include <skerry/memory_control.h>
 #include <skerry/stubs.h>
 
-enum { CONTROL = ROOT_SLOT_CLUSTER_CONTROL, PIECE = 1 << MEMORY_PIECE_BITS, FIRST_WORD = sizeof(struct memory_control) };
+enum { CONTROL = ROOT_SLOT_CLUSTER_CONTROL, PIECE = 1 << MEMORY_PIECE_BITS,
+       FIRST_WORD = sizeof(struct memory_control) };
 
 static uint64_t piece_count(void) { return ROOT->memory_size - FIRST_WORD; }
-static uint8_t byte_at(uint64_t offset) { return *((const uint8_t *)place(ROOT_MEMORY_VADDR + (offset & ~4095ull)) + (offset & 4095)); }
+static uint8_t byte_at(uint64_t offset)
+{
+	return *((const uint8_t *)place(ROOT_MEMORY_VADDR + (offset & ~4095ull)) + (offset & 4095));
+}
 static uint8_t word_of(uint64_t paddr) { return byte_at(FIRST_WORD + (paddr >> MEMORY_PIECE_BITS)); }
 static uint8_t home_of(uint64_t piece) { return byte_at(ROOT->memory_size + piece); }
 static uint32_t neighbour(void) { return ROOT->controlled[0]; }
@@ -77,7 +82,8 @@ TEST(comes_back, 1, NEEDS_NEIGHBOUR, "memory move: an untyped leaves and comes b
 	}
 }
 
-TEST(goes_to_peer, 1, NEEDS_NEIGHBOUR | NEEDS_PEER, "memory move: the other cluster takes it, writes it and gives it back")
+TEST(goes_to_peer, 1, NEEDS_NEIGHBOUR | NEEDS_PEER,
+     "memory move: the other cluster takes it, writes it and gives it back")
 {
 	const struct root_untyped *u = block();
 	for (unsigned times = 0; times < 3; times++) {
@@ -123,7 +129,8 @@ TEST(move_twice, 1, NEEDS_NEIGHBOUR, "memory move: nothing is given twice, or ta
 	check_unmoved(u);
 }
 
-TEST(move_in_use, 1, NEEDS_NEIGHBOUR, "memory move: BUSY while something is made of the untyped, or the untyped of another")
+TEST(move_in_use, 1, NEEDS_NEIGHBOUR,
+     "memory move: BUSY while something is made of the untyped, or the untyped of another")
 {
 	const struct root_untyped *u = block();
 	uint64_t made = slot();
@@ -143,13 +150,15 @@ TEST(move_in_use, 1, NEEDS_NEIGHBOUR, "memory move: BUSY while something is made
 
 TEST(move_kinds, 1, NEEDS_NEIGHBOUR, "memory move: BAD_CAP or BAD_ARGUMENT for what is no memory that moves")
 {
-	const uint64_t none[] = { 0, slot(), ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, ROOT_SLOT_TCB, CONTROL, object(OBJECT_FRAME_2M, 0),
+	const uint64_t none[] = { 0, slot(), ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, ROOT_SLOT_TCB, CONTROL,
+	                          object(OBJECT_FRAME_2M, 0),
 		                  object(OBJECT_ENDPOINT, 0), ~0ull };
 	for (unsigned i = 0; i < sizeof(none) / sizeof(none[0]); i++)
 		check_error(give(none[i], neighbour()), BAD_CAP);
 	for (unsigned i = 0; i < ROOT->untyped_count; i++) {
 		const struct root_untyped *u = &ROOT->untyped[i];
-		if (u->kind != ROOT_UNTYPED_ORDINARY || u->size_bits < MEMORY_PIECE_BITS || u->size_bits > MEMORY_MOVE_BITS_MAX)
+		if (u->kind != ROOT_UNTYPED_ORDINARY || u->size_bits < MEMORY_PIECE_BITS ||
+		    u->size_bits > MEMORY_MOVE_BITS_MAX)
 			check_error(give(ROOT_SLOT_UNTYPED + i, neighbour()), BAD_ARGUMENT);
 	}
 	check_error(give(object(OBJECT_UNTYPED, MEMORY_PIECE_BITS - 1), neighbour()), BAD_ARGUMENT);
@@ -158,7 +167,8 @@ TEST(move_kinds, 1, NEEDS_NEIGHBOUR, "memory move: BAD_CAP or BAD_ARGUMENT for w
 TEST(move_clusters, 1, NEEDS_NEIGHBOUR, "memory move: BAD_ARGUMENT for a cluster that is not there, or is this one")
 {
 	const struct root_untyped *u = block();
-	const uint64_t none[] = { ROOT->cluster, BOOT_MAX_CLUSTERS - 1, BOOT_MAX_CLUSTERS, 255, 1ull << 32 | neighbour(), ~0ull };
+	const uint64_t none[] = { ROOT->cluster, BOOT_MAX_CLUSTERS - 1, BOOT_MAX_CLUSTERS, 255,
+	                          1ull << 32 | neighbour(), ~0ull };
 	for (unsigned i = 0; i < sizeof(none) / sizeof(none[0]); i++)
 		check_error(give(slot_of(u), none[i]), BAD_ARGUMENT);
 	check_unmoved(u);
@@ -168,8 +178,10 @@ TEST(move_ranges, 1, NEEDS_NEIGHBOUR, "memory move: BAD_ARGUMENT for addresses a
 {
 	const struct root_untyped *u = block();
 	uint64_t to = slot(), end = piece_count() << MEMORY_PIECE_BITS;
-	static const uint64_t bits[] = { 0, 12, MEMORY_PIECE_BITS - 1, MEMORY_MOVE_BITS_MAX + 1, 63, 64, 255, 1ull << 32 | MEMORY_PIECE_BITS, ~0ull };
-	const uint64_t base[] = { u->paddr + 1, u->paddr + 4096, u->paddr + PIECE / 2, u->paddr | 1ull << 52, u->paddr | 1ull << 63,
+	static const uint64_t bits[] = { 0, 12, MEMORY_PIECE_BITS - 1, MEMORY_MOVE_BITS_MAX + 1, 63, 64, 255,
+	                                 1ull << 32 | MEMORY_PIECE_BITS, ~0ull };
+	const uint64_t base[] = { u->paddr + 1, u->paddr + 4096, u->paddr + PIECE / 2, u->paddr | 1ull << 52,
+	                          u->paddr | 1ull << 63,
 		                  end, end + PIECE, -1ull << MEMORY_PIECE_BITS, ~0ull };
 	check_ok(give(slot_of(u), neighbour()));
 	for (unsigned i = 0; i < sizeof(bits) / sizeof(bits[0]); i++)
@@ -185,7 +197,8 @@ TEST(move_of_others, 1, NEEDS_NEIGHBOUR, "memory move: no piece of the machine t
 {
 	uint64_t to = slot();
 	for (uint64_t piece = 0; piece < piece_count(); piece++)
-		check_eq(-take(piece << MEMORY_PIECE_BITS, MEMORY_PIECE_BITS, to), home_of(piece) ? SKERRY_BUSY : SKERRY_BAD_ARGUMENT);
+		check_eq(-take(piece << MEMORY_PIECE_BITS, MEMORY_PIECE_BITS, to),
+		         home_of(piece) ? SKERRY_BUSY : SKERRY_BAD_ARGUMENT);
 	check(is_empty(to));
 }
 
@@ -208,7 +221,8 @@ TEST(move_slots, 1, NEEDS_NEIGHBOUR, "memory move: SLOT_FULL, BAD_ARGUMENT and B
 	check_ok(take(u->paddr, u->size_bits, slot_of(u)));
 }
 
-TEST(move_rights, 1, NEEDS_NEIGHBOUR, "memory move: NO_RIGHTS without the right to write, of the control or of the CNode")
+TEST(move_rights, 1, NEEDS_NEIGHBOUR,
+     "memory move: NO_RIGHTS without the right to write, of the control or of the CNode")
 {
 	const struct root_untyped *u = block();
 	uint64_t readable = copy_of(CONTROL, RIGHT_READ), node = copy_of(ROOT_SLOT_CNODE, RIGHT_READ), to = slot();

@@ -47,7 +47,10 @@ static void all_lengths(unsigned core)
 }
 
 TEST(lengths, 1, 0, "message: every length from 0 to 120 words, there and back") { all_lengths(0); }
-TEST(remote_lengths, 2, 0, "message: every length from 0 to 120 words, to another core and back") { all_lengths(last_core()); }
+TEST(remote_lengths, 2, 0, "message: every length from 0 to 120 words, to another core and back")
+{
+	all_lengths(last_core());
+}
 
 /* Sends one message and keeps its buffer as it is. */
 static void send_once(struct worker *self)
@@ -131,7 +134,8 @@ static uint64_t registers_of;
 static void invoke_without_buffer(struct worker *self)
 {
 	struct thread_registers r = { .rip = 0x1234 };
-	check_error(cnode_copy(self->ipc, ROOT_SLOT_CNODE, self->arg[1], ROOT_SLOT_CNODE, self->arg[0], RIGHT_ALL), BAD_CAP);
+	check_error(cnode_copy(self->ipc, ROOT_SLOT_CNODE, self->arg[1], ROOT_SLOT_CNODE, self->arg[0], RIGHT_ALL),
+	            BAD_CAP);
 	check_ok(tcb_write_registers(self->ipc, registers_of, 0, &r));
 	r = (struct thread_registers){ 0 };
 	check_ok(tcb_read_registers(self->ipc, registers_of, &r));
@@ -192,12 +196,15 @@ TEST(registers_kept, 1, NEEDS_PROCESSOR, "message: a system call changes no regi
 	uint64_t notification = object(OBJECT_NOTIFICATION, 0), bad = 0;
 	__asm__ volatile("push %%rbp\n\t"
 			 "mov $0x1111, %%rbx; mov $0x2222, %%rbp; mov $0x3333, %%r12; mov $0x4444, %%r13\n\t"
-			 "mov $0x5555, %%r14; mov $0x6666, %%r15; mov $0x77, %%rdx; mov $0x88, %%r10; mov $0x99, %%r8; mov $0xaa, %%r9\n\t"
+			 "mov $0x5555, %%r14; mov $0x6666, %%r15; mov $0x77, %%rdx; mov $0x88, %%r10; mov $0x99, %%r8; "
+			 "mov $0xaa, %%r9\n\t"
 			 "mov $8, %%eax\n\t" /* SYS_SIGNAL */
 			 "syscall\n\t"
 			 "sub $0x1111, %%rbx; sub $0x2222, %%rbp; sub $0x3333, %%r12; sub $0x4444, %%r13\n\t"
-			 "sub $0x5555, %%r14; sub $0x6666, %%r15; sub $0x77, %%rdx; sub $0x88, %%r10; sub $0x99, %%r8; sub $0xaa, %%r9\n\t"
-			 "or %%rbx, %%rax; or %%rbp, %%rax; or %%r12, %%rax; or %%r13, %%rax; or %%r14, %%rax; or %%r15, %%rax\n\t"
+			 "sub $0x5555, %%r14; sub $0x6666, %%r15; sub $0x77, %%rdx; sub $0x88, %%r10; sub $0x99, %%r8; "
+			 "sub $0xaa, %%r9\n\t"
+			 "or %%rbx, %%rax; or %%rbp, %%rax; or %%r12, %%rax; or %%r13, %%rax; or %%r14, %%rax; or "
+			 "%%r15, %%rax\n\t"
 			 "or %%rdx, %%rax; or %%r10, %%rax; or %%r8, %%rax; or %%r9, %%rax\n\t"
 			 "pop %%rbp"
 			 : "=a"(bad)

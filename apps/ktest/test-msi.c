@@ -174,7 +174,8 @@ static void raise_often(struct worker *self)
 	}
 }
 
-TEST(deleted_pending, 1, NEEDS_MSI, "msi: a handler that is deleted while messages come in signals no more when that is done")
+TEST(deleted_pending, 1, NEEDS_MSI,
+     "msi: a handler that is deleted while messages come in signals no more when that is done")
 {
 	device_init();
 	struct worker *w = worker_make(raise_often, 50, last_core());
@@ -252,7 +253,8 @@ asm("	.text\n"
 static void wait_at(uint64_t notification, uint64_t deadline, unsigned priority)
 {
 	uint64_t tcb = object(OBJECT_TCB, 0);
-	struct thread_registers r = { .rip = (uint64_t)wait_twice, .rax = SYS_WAIT, .rdi = notification, .rdx = deadline,
+	struct thread_registers r = { .rip = (uint64_t)wait_twice, .rax = SYS_WAIT, .rdi = notification,
+	                              .rdx = deadline,
 		                      .r12 = notification, .r13 = SYS_WAIT };
 	check_ok(tcb_configure(IPC, tcb, NODE, ROOT_SLOT_VSPACE, 0, 0, 0));
 	check_ok(tcb_schedule(IPC, tcb, ROOT_SLOT_TCB, priority, 0));

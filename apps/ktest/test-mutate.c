@@ -23,7 +23,8 @@ static const enum skerry_invocation moves[] = { CNODE_MOVE, CNODE_MUTATE };
 
 TEST(badge, 1, 0, "mutate: gives an unbadged capability its badge and empties the source")
 {
-	uint64_t notification = object(OBJECT_NOTIFICATION, 0), copy = copy_of(notification, RIGHT_ALL), to = slot(), word;
+	uint64_t notification = object(OBJECT_NOTIFICATION, 0), copy = copy_of(notification, RIGHT_ALL), to = slot(),
+	         word;
 	check_ok(mutate(to, copy, RIGHT_ALL, 0x1234567890abcdef));
 	check(is_empty(copy));
 	check_ok(notification_signal(to));
@@ -80,7 +81,8 @@ TEST(badge_twice, 1, 0, "mutate: BAD_ARGUMENT for a second badge")
 TEST(no_badge, 1, 0, "mutate: BAD_ARGUMENT for what has no badge")
 {
 	static const struct { enum skerry_object type; unsigned bits; } kind[] = {
-		{ OBJECT_TCB, 0 }, { OBJECT_REPLY, 0 }, { OBJECT_VSPACE, 0 }, { OBJECT_UNTYPED, 12 }, { OBJECT_PAGE_TABLE, 0 },
+		{ OBJECT_TCB, 0 }, { OBJECT_REPLY, 0 }, { OBJECT_VSPACE, 0 }, { OBJECT_UNTYPED, 12 },
+		{ OBJECT_PAGE_TABLE, 0 },
 	};
 	for (unsigned i = 0; i < sizeof(kind) / sizeof(kind[0]); i++) {
 		uint64_t cap = object(kind[i].type, kind[i].bits);

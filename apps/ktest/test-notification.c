@@ -152,7 +152,10 @@ static void ping_pong(void (*a_main)(struct worker *), void (*b_main)(struct wor
 	until(a->done && b->done);
 }
 
-TEST(back_and_forth, 1, 0, "notification: two thousand wake-ups there and back on one core") { ping_pong(ping, pong, 0, 2000); }
+TEST(back_and_forth, 1, 0, "notification: two thousand wake-ups there and back on one core")
+{
+	ping_pong(ping, pong, 0, 2000);
+}
 TEST(remote_back_and_forth, 2, 0, "notification: two hundred wake-ups there and back between cores")
 {
 	ping_pong(ping, pong, last_core(), 200);

@@ -9,7 +9,8 @@ static int map_frame(uint64_t frame, uint64_t address) { return frame_map(IPC, f
 
 TEST(levels, 1, 0, "page table: three of them lead to a page of 4 KiB, two to one of 2 MiB")
 {
-	uint64_t table = objects(OBJECT_PAGE_TABLE, 0, 4), small = object(OBJECT_FRAME_4K, 0), large = object(OBJECT_FRAME_2M, 0);
+	uint64_t table = objects(OBJECT_PAGE_TABLE, 0, 4), small = object(OBJECT_FRAME_4K, 0),
+	         large = object(OBJECT_FRAME_2M, 0);
 	for (unsigned i = 0; i < 2; i++) {
 		check_error(map_frame(large, NO_TABLES + (2 << 20)), MISSING_TABLE);
 		check_ok(map(table + i, NO_TABLES));

@@ -134,7 +134,8 @@ TEST(revoker_deleted, 1, 0, "preempt: a thread that is deleted while it revokes 
 {
 	for (unsigned core = 0; core < cores(); core += last_core() ? last_core() : 1) {
 		for (unsigned turn = 0; turn < 3; turn++) {
-			uint64_t memory = object(OBJECT_UNTYPED, 20), node = slot(), endpoint = object(OBJECT_ENDPOINT, 0);
+			uint64_t memory = object(OBJECT_UNTYPED, 20), node = slot(),
+			         endpoint = object(OBJECT_ENDPOINT, 0);
 			check_ok(untyped_retype(IPC, memory, OBJECT_CNODE, 12, NODE, node, 1));
 			for (unsigned i = 1; i < 4096; i++)
 				check_ok(cnode_copy(IPC, node, i, NODE, endpoint, RIGHT_ALL));
@@ -178,7 +179,8 @@ static void revoke_all(struct worker *self)
 TEST(own_thread, 1, 0, "preempt: a thread that revokes the memory it is made of ends, and all of it is free")
 {
 	for (unsigned core = 0; core < cores(); core++) {
-		uint64_t memory = object(OBJECT_UNTYPED, 20), tcb = slot(), node = slot(), endpoint = object(OBJECT_ENDPOINT, 0);
+		uint64_t memory = object(OBJECT_UNTYPED, 20), tcb = slot(), node = slot(),
+		         endpoint = object(OBJECT_ENDPOINT, 0);
 		struct worker *stand_in = worker_make(revoke_all, 50, core);
 		struct thread_registers r;
 		check_ok(tcb_read_registers(IPC, stand_in->tcb, &r));
@@ -233,7 +235,8 @@ TEST(own_cspace, 1, 0, "preempt: a thread that deletes the last capabilities to 
 static void zeroer(struct worker *self)
 {
 	self->count++;
-	self->out[0] = (uint64_t)-(int64_t)untyped_retype(self->ipc, self->arg[0], OBJECT_FRAME_2M, 0, NODE, self->arg[1], self->arg[2]);
+	self->out[0] = (uint64_t)-(int64_t)untyped_retype(self->ipc, self->arg[0], OBJECT_FRAME_2M, 0, NODE,
+	                                                  self->arg[1], self->arg[2]);
 	self->out[1] = 1;
 }
 
@@ -261,8 +264,10 @@ TEST(zeroing_stopped, 1, 0, "preempt: a retype that is stopped half-way is finis
 		check_ok(cnode_revoke(NODE, memory));
 		check_ok(untyped_retype(IPC, memory, OBJECT_FRAME_2M, 0, NODE, first + 4, 4));
 		for (unsigned i = 0; i < 4; i++) {
-			check_ok(frame_map(IPC, first + 4 + i, ROOT_SLOT_VSPACE, LARGE_WINDOW, RIGHT_READ | RIGHT_WRITE, 0));
-			for (uint64_t *word = place(LARGE_WINDOW), *end = word + (2 << 20) / 8; word < end; word += 64) {
+			check_ok(frame_map(IPC, first + 4 + i, ROOT_SLOT_VSPACE, LARGE_WINDOW, RIGHT_READ | RIGHT_WRITE,
+			                   0));
+			for (uint64_t *word = place(LARGE_WINDOW), *end = word + (2 << 20) / 8; word < end;
+			     word += 64) {
 				sum |= *word;
 				*word = ~0ull;
 			}
@@ -298,14 +303,16 @@ TEST(waiters, 1, 0, "preempt: the end of a notification with many waiters wakes 
 static void fight(struct worker *self)
 {
 	uint64_t seed = self->arg[1];
-	static const enum skerry_object kind[] = { OBJECT_TCB, OBJECT_ENDPOINT, OBJECT_FRAME_4K, OBJECT_VSPACE, OBJECT_PAGE_TABLE };
+	static const enum skerry_object kind[] = { OBJECT_TCB, OBJECT_ENDPOINT, OBJECT_FRAME_4K, OBJECT_VSPACE,
+	                                           OBJECT_PAGE_TABLE };
 	for (unsigned i = 0; i < 150; i++) {
 		uint64_t at = self->arg[2] + random_next(&seed) % 16;
 		switch (random_next(&seed) % 4) {
 		case 0: cnode_revoke(NODE, self->arg[0]); break;
 		case 1: cnode_copy(self->ipc, NODE, at, NODE, self->arg[2] + random_next(&seed) % 16, RIGHT_ALL); break;
 		case 2: cnode_delete(NODE, at); break;
-		default: untyped_retype(self->ipc, self->arg[0], kind[random_next(&seed) % 5], 0, NODE, at, 1 + random_next(&seed) % 3);
+		default: untyped_retype(self->ipc, self->arg[0], kind[random_next(&seed) % 5], 0, NODE, at,
+		                        1 + random_next(&seed) % 3);
 		}
 		self->count++;
 	}

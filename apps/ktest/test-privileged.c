@@ -29,7 +29,8 @@ struct attack {
 
 static struct message run(const struct trial *t, uint64_t rip, uint64_t rax, uint64_t rcx)
 {
-	struct thread_registers r = { .rip = rip, .rsp = STACK, .rdi = OPERAND, .rsi = OPERAND, .rax = rax, .rcx = rcx };
+	struct thread_registers r = { .rip = rip, .rsp = STACK, .rdi = OPERAND, .rsi = OPERAND, .rax = rax,
+	                              .rcx = rcx };
 	return trial_run(t, &r);
 }
 
@@ -45,7 +46,8 @@ static void attack(const struct attack *list, unsigned count)
 			uint64_t error = m.word[3] == a->other ? 0 : a->error;
 			uint64_t vector = m.word[3] == a->other ? a->other : a->vector;
 			check_equal(__FILE_NAME__, __LINE__, a->what, message_label(m.info), FAULT_EXCEPTION);
-			check_equal(__FILE_NAME__, __LINE__, a->what, m.word[3] << 16 | IPC->words[4], vector << 16 | error);
+			check_equal(__FILE_NAME__, __LINE__, a->what, m.word[3] << 16 | IPC->words[4],
+			            vector << 16 | error);
 			check_equal(__FILE_NAME__, __LINE__, a->what, m.word[0], (uint64_t)a->code);
 			check_eq(m.word[1], STACK);
 			check_eq(m.word[2] & 0x3000, 0); /* no privilege for ports */
@@ -58,7 +60,8 @@ static void attack(const struct attack *list, unsigned count)
 
 ATTACK(cli, "cli") ATTACK(sti, "sti") ATTACK(hlt, "hlt") ATTACK(clts, "clts")
 ATTACK(invlpg, "invlpg (%rdi)") ATTACK(lgdt, "lgdt (%rdi)") ATTACK(lidt, "lidt (%rdi)") ATTACK(lldt, "lldt %ax")
-ATTACK(ltr, "ltr %ax") ATTACK(lmsw, "lmsw %ax") ATTACK(swapgs, "swapgs") ATTACK(sysret, "sysretq") ATTACK(sysret32, "sysretl")
+ATTACK(ltr, "ltr %ax") ATTACK(lmsw, "lmsw %ax") ATTACK(swapgs, "swapgs") ATTACK(sysret, "sysretq") ATTACK(sysret32,
+	"sysretl")
 ATTACK(sysexit, ".byte 0x48, 0x0f, 0x35") ATTACK(sysenter, "sysenter") ATTACK(xsetbv, "xsetbv") ATTACK(rsm, "rsm")
 ATTACK(stac, "stac") ATTACK(clac, "clac") ATTACK(rdpmc, "rdpmc") ATTACK(monitor, "monitor") ATTACK(mwait, "mwait")
 ATTACK(invpcid, "invpcid (%rdi), %rax") ATTACK(rdpkru, "rdpkru") ATTACK(getsec, ".byte 0x0f, 0x37")
@@ -66,14 +69,21 @@ ATTACK(invpcid, "invpcid (%rdi), %rax") ATTACK(rdpkru, "rdpkru") ATTACK(getsec, 
 TEST(system, 1, 0, "privileged: instructions that run the machine")
 {
 	static const struct attack list[] = {
-		{ "cli", cli, GP, NO_OTHER, 0, 0, 0 }, { "sti", sti, GP, NO_OTHER, 0, 0, 0 }, { "hlt", hlt, GP, NO_OTHER, 0, 0, 0 },
+		{ "cli", cli, GP, NO_OTHER, 0, 0, 0 }, { "sti", sti, GP, NO_OTHER, 0, 0, 0 },
+		{ "hlt", hlt, GP, NO_OTHER, 0, 0, 0 },
 		{ "clts", clts, GP, NO_OTHER, 0, 0, 0 },
-		{ "invlpg", invlpg, GP, NO_OTHER, 0, 0, 0 }, { "lgdt", lgdt, GP, NO_OTHER, 0, 0, 0 }, { "lidt", lidt, GP, NO_OTHER, 0, 0, 0 },
-		{ "lldt", lldt, GP, NO_OTHER, 0, 0, 0 }, { "ltr", ltr, GP, NO_OTHER, 0, 0, 0 }, { "lmsw", lmsw, GP, NO_OTHER, 0, 0, 0 },
-		{ "swapgs", swapgs, GP, NO_OTHER, 0, 0, 0 }, { "sysret", sysret, GP, NO_OTHER, 0, 0, 0 }, { "sysret32", sysret32, GP, NO_OTHER, 0, 0, 0 },
-		{ "sysexit", sysexit, GP, UD, 0, 0, 0 }, { "sysenter", sysenter, GP, UD, 0, 0, 0 }, { "xsetbv", xsetbv, GP, NO_OTHER, 0, 0, 0 },
-		{ "rsm", rsm, UD, NO_OTHER, 0, 0, 0 }, { "stac", stac, UD, NO_OTHER, 0, 0, 0 }, { "clac", clac, UD, NO_OTHER, 0, 0, 0 },
-		{ "rdpmc", rdpmc, GP, NO_OTHER, 0, 0, 0 }, { "monitor", monitor, UD, GP, 0, 0, 0 }, { "mwait", mwait, UD, GP, 0, 0, 0 },
+		{ "invlpg", invlpg, GP, NO_OTHER, 0, 0, 0 }, { "lgdt", lgdt, GP, NO_OTHER, 0, 0, 0 },
+		{ "lidt", lidt, GP, NO_OTHER, 0, 0, 0 },
+		{ "lldt", lldt, GP, NO_OTHER, 0, 0, 0 }, { "ltr", ltr, GP, NO_OTHER, 0, 0, 0 },
+		{ "lmsw", lmsw, GP, NO_OTHER, 0, 0, 0 },
+		{ "swapgs", swapgs, GP, NO_OTHER, 0, 0, 0 }, { "sysret", sysret, GP, NO_OTHER, 0, 0, 0 },
+		{ "sysret32", sysret32, GP, NO_OTHER, 0, 0, 0 },
+		{ "sysexit", sysexit, GP, UD, 0, 0, 0 }, { "sysenter", sysenter, GP, UD, 0, 0, 0 },
+		{ "xsetbv", xsetbv, GP, NO_OTHER, 0, 0, 0 },
+		{ "rsm", rsm, UD, NO_OTHER, 0, 0, 0 }, { "stac", stac, UD, NO_OTHER, 0, 0, 0 },
+		{ "clac", clac, UD, NO_OTHER, 0, 0, 0 },
+		{ "rdpmc", rdpmc, GP, NO_OTHER, 0, 0, 0 }, { "monitor", monitor, UD, GP, 0, 0, 0 },
+		{ "mwait", mwait, UD, GP, 0, 0, 0 },
 		{ "invpcid", invpcid, GP, UD, 0, 0, 0 }, { "rdpkru", rdpkru, UD, NO_OTHER, 0, 0, 0 },
 		{ "getsec", getsec, UD, GP, 0, 0, 0 },
 	};
@@ -85,7 +95,8 @@ ATTACK(rdmsr, "rdmsr") ATTACK(wrmsr, "wrmsr")
 TEST(msr, 1, 0, "privileged: model-specific registers")
 {
 	/* EFER, LSTAR, FMASK, FS and GS bases, APIC base, PAT, SYSENTER_CS, one that no processor has */
-	static const uint32_t msr[] = { 0xc0000080, 0xc0000082, 0xc0000084, 0xc0000100, 0xc0000101, 0xc0000102, 0x1b, 0x277, 0x174,
+	static const uint32_t msr[] = { 0xc0000080, 0xc0000082, 0xc0000084, 0xc0000100, 0xc0000101, 0xc0000102, 0x1b,
+	                                0x277, 0x174,
 		                        0xdeadbeef };
 	struct attack list[2 * COUNT(msr)];
 	for (unsigned i = 0; i < COUNT(msr); i++) {
@@ -97,7 +108,8 @@ TEST(msr, 1, 0, "privileged: model-specific registers")
 
 ATTACK(from_cr0, "mov %cr0, %rax") ATTACK(from_cr2, "mov %cr2, %rax") ATTACK(from_cr3, "mov %cr3, %rax")
 ATTACK(from_cr4, "mov %cr4, %rax") ATTACK(from_cr8, "mov %cr8, %rax") ATTACK(to_cr0, "mov %rax, %cr0")
-ATTACK(to_cr2, "mov %rax, %cr2") ATTACK(to_cr3, "mov %rax, %cr3") ATTACK(to_cr4, "mov %rax, %cr4") ATTACK(to_cr8, "mov %rax, %cr8")
+ATTACK(to_cr2, "mov %rax, %cr2") ATTACK(to_cr3, "mov %rax, %cr3") ATTACK(to_cr4, "mov %rax, %cr4") ATTACK(to_cr8,
+	"mov %rax, %cr8")
 ATTACK(from_dr0, "mov %db0, %rax") ATTACK(from_dr6, "mov %db6, %rax") ATTACK(from_dr7, "mov %db7, %rax")
 ATTACK(to_dr0, "mov %rax, %db0") ATTACK(to_dr6, "mov %rax, %db6") ATTACK(to_dr7, "mov %rax, %db7")
 
@@ -106,10 +118,14 @@ TEST(control, 1, 0, "privileged: control and debug registers")
 	static const struct attack list[] = {
 		{ "from cr0", from_cr0, GP, NO_OTHER, 0, 0, 0 }, { "from cr2", from_cr2, GP, NO_OTHER, 0, 0, 0 },
 		{ "from cr3", from_cr3, GP, NO_OTHER, 0, 0, 0 },
-		{ "from cr4", from_cr4, GP, NO_OTHER, 0, 0, 0 }, { "from cr8", from_cr8, GP, NO_OTHER, 0, 0, 0 }, { "to cr0", to_cr0, GP, NO_OTHER, 0, 0, 0 },
-		{ "to cr2", to_cr2, GP, NO_OTHER, 0, 0, 0 }, { "to cr3", to_cr3, GP, NO_OTHER, 0, 0, 0 }, { "to cr4", to_cr4, GP, NO_OTHER, 0, 0, 0 },
-		{ "to cr8", to_cr8, GP, NO_OTHER, 0, 0, 0 }, { "from dr0", from_dr0, GP, NO_OTHER, 0, 0, 0 }, { "from dr6", from_dr6, GP, NO_OTHER, 0, 0, 0 },
-		{ "from dr7", from_dr7, GP, NO_OTHER, 0, 0, 0 }, { "to dr0", to_dr0, GP, NO_OTHER, 0, 0, 0 }, { "to dr6", to_dr6, GP, NO_OTHER, 0, 0, 0 },
+		{ "from cr4", from_cr4, GP, NO_OTHER, 0, 0, 0 }, { "from cr8", from_cr8, GP, NO_OTHER, 0, 0, 0 },
+		{ "to cr0", to_cr0, GP, NO_OTHER, 0, 0, 0 },
+		{ "to cr2", to_cr2, GP, NO_OTHER, 0, 0, 0 }, { "to cr3", to_cr3, GP, NO_OTHER, 0, 0, 0 },
+		{ "to cr4", to_cr4, GP, NO_OTHER, 0, 0, 0 },
+		{ "to cr8", to_cr8, GP, NO_OTHER, 0, 0, 0 }, { "from dr0", from_dr0, GP, NO_OTHER, 0, 0, 0 },
+		{ "from dr6", from_dr6, GP, NO_OTHER, 0, 0, 0 },
+		{ "from dr7", from_dr7, GP, NO_OTHER, 0, 0, 0 }, { "to dr0", to_dr0, GP, NO_OTHER, 0, 0, 0 },
+		{ "to dr6", to_dr6, GP, NO_OTHER, 0, 0, 0 },
 		{ "to dr7", to_dr7, GP, NO_OTHER, 0, 0, 0 },
 	};
 	attack(list, COUNT(list));
@@ -125,12 +141,14 @@ TEST(ports, 1, 0, "privileged: port instructions of every size")
 		{ "in8", read_port_8, GP, NO_OTHER, 0, 0, 0 }, { "in16", read_port_16, GP, NO_OTHER, 0, 0, 0 },
 		{ "in32", read_port_32, GP, NO_OTHER, 0, 0, 0 }, { "out8", write_port_8, GP, NO_OTHER, 0, 0, 0 },
 		{ "out16", write_port_16, GP, NO_OTHER, 0, 0, 0 }, { "out32", write_port_32, GP, NO_OTHER, 0, 0, 0 },
-		{ "ins", ins, GP, NO_OTHER, 0, 0, 0 }, { "outs", outs, GP, NO_OTHER, 0, 0, 0 }, { "rep outs", rep_outs, GP, NO_OTHER, 0, 5, 0 },
+		{ "ins", ins, GP, NO_OTHER, 0, 0, 0 }, { "outs", outs, GP, NO_OTHER, 0, 0, 0 },
+		{ "rep outs", rep_outs, GP, NO_OTHER, 0, 5, 0 },
 	};
 	attack(list, COUNT(list));
 }
 
-ATTACK(sgdt, "sgdt (%rdi)") ATTACK(sidt, "sidt (%rdi)") ATTACK(sldt, "sldt %rax") ATTACK(str, "str %rax") ATTACK(smsw, "smsw %rax")
+ATTACK(sgdt, "sgdt (%rdi)") ATTACK(sidt, "sidt (%rdi)") ATTACK(sldt, "sldt %rax") ATTACK(str, "str %rax") ATTACK(smsw,
+	"smsw %rax")
 ATTACK(sldt_memory, "sldt (%rdi)") ATTACK(str_memory, "str (%rdi)") ATTACK(smsw_memory, "smsw (%rdi)")
 
 static bool has_umip(void) { return cpuid(7, 0).ecx >> 2 & 1; }
@@ -138,22 +156,26 @@ static bool has_umip(void) { return cpuid(7, 0).ecx >> 2 & 1; }
 TEST(descriptors, 1, 0, "privileged: SGDT, SIDT, SLDT, STR, SMSW tell no kernel address where the processor has UMIP")
 {
 	static const struct attack list[] = {
-		{ "sgdt", sgdt, GP, NO_OTHER, 0, 0, 0 }, { "sidt", sidt, GP, NO_OTHER, 0, 0, 0 }, { "sldt", sldt, GP, NO_OTHER, 0, 0, 0 },
-		{ "str", str, GP, NO_OTHER, 0, 0, 0 }, { "smsw", smsw, GP, NO_OTHER, 0, 0, 0 }, { "sldt m", sldt_memory, GP, NO_OTHER, 0, 0, 0 },
+		{ "sgdt", sgdt, GP, NO_OTHER, 0, 0, 0 }, { "sidt", sidt, GP, NO_OTHER, 0, 0, 0 },
+		{ "sldt", sldt, GP, NO_OTHER, 0, 0, 0 },
+		{ "str", str, GP, NO_OTHER, 0, 0, 0 }, { "smsw", smsw, GP, NO_OTHER, 0, 0, 0 },
+		{ "sldt m", sldt_memory, GP, NO_OTHER, 0, 0, 0 },
 		{ "str m", str_memory, GP, NO_OTHER, 0, 0, 0 }, { "smsw m", smsw_memory, GP, NO_OTHER, 0, 0, 0 },
 	};
 	if (has_umip())
 		attack(list, COUNT(list));
 }
 
-ATTACK(vmcall, "vmcall") ATTACK(vmmcall, "vmmcall") ATTACK(vmrun, ".byte 0x0f, 0x01, 0xd8") ATTACK(vmload, ".byte 0x0f, 0x01, 0xda")
+ATTACK(vmcall, "vmcall") ATTACK(vmmcall, "vmmcall") ATTACK(vmrun, ".byte 0x0f, 0x01, 0xd8") ATTACK(vmload,
+	".byte 0x0f, 0x01, 0xda")
 ATTACK(vmsave, ".byte 0x0f, 0x01, 0xdb") ATTACK(stgi, ".byte 0x0f, 0x01, 0xdc") ATTACK(clgi, ".byte 0x0f, 0x01, 0xdd")
 ATTACK(vmlaunch, "vmlaunch")
 
 TEST(virtual, 1, 0, "privileged: instructions of virtual machines")
 {
 	static const struct attack list[] = {
-		{ "vmcall", vmcall, UD, NO_OTHER, 0, 0, 0 }, { "vmmcall", vmmcall, UD, NO_OTHER, 0, 0, 0 }, { "vmrun", vmrun, UD, GP, 0, 0, 0 },
+		{ "vmcall", vmcall, UD, NO_OTHER, 0, 0, 0 }, { "vmmcall", vmmcall, UD, NO_OTHER, 0, 0, 0 },
+		{ "vmrun", vmrun, UD, GP, 0, 0, 0 },
 		{ "vmload", vmload, UD, GP, 0, 0, 0 }, { "vmsave", vmsave, UD, GP, 0, 0, 0 },
 		{ "stgi", stgi, UD, GP, 0, 0, 0 }, { "clgi", clgi, UD, GP, 0, 0, 0 },
 		{ "vmlaunch", vmlaunch, UD, GP, 0, 0, 0 },
@@ -173,7 +195,8 @@ TEST(segments, 1, 0, "privileged: segment registers take no selector but the use
 	unsigned n = 0;
 	for (unsigned i = 0; i < COUNT(selector); i++)
 		for (unsigned j = 0; j < COUNT(code); j++)
-			list[n++] = (struct attack){ "segment", code[j], GP, NO_OTHER, selector[i] & ~3, 0, selector[i] };
+			list[n++] = (struct attack){ "segment", code[j], GP, NO_OTHER, selector[i] & ~3, 0,
+			                             selector[i] };
 	list[n++] = (struct attack){ "null to ss", to_ss, GP, NO_OTHER, 0, 0, 0 };
 	attack(list, n);
 }
@@ -193,7 +216,8 @@ TEST(own_segments, 1, 0, "privileged: null and user selectors are a program's ow
 	}
 }
 
-ATTACK(iret, "iretq") ATTACK(far_return, "lretq") ATTACK(far_jump, "rex.w ljmp *(%rdi)") ATTACK(far_call, "rex.w lcall *(%rdi)")
+ATTACK(iret, "iretq") ATTACK(far_return, "lretq") ATTACK(far_jump, "rex.w ljmp *(%rdi)") ATTACK(far_call,
+	"rex.w lcall *(%rdi)")
 
 TEST(gates, 1, 0, "privileged: no return, jump or call leads to another level")
 {
@@ -225,7 +249,8 @@ TEST(iret_flags, 1, 0, "privileged: IRET gains no flag")
 	map_page(0, RIGHT_READ | RIGHT_WRITE);
 	struct trial t = trial_make(nothing, 50, last_core());
 	uint64_t *frame = (uint64_t *)STACK;
-	frame[0] = (uint64_t)look_at_flags, frame[1] = 35, frame[2] = 0x3f7ed7 & ~0x100ull, frame[3] = STACK, frame[4] = 27;
+	frame[0] = (uint64_t)look_at_flags, frame[1] = 35, frame[2] = 0x3f7ed7 & ~0x100ull, frame[3] = STACK,
+	           frame[4] = 27;
 	struct message m = run(&t, (uint64_t)iret, 0, 0);
 	check_eq(m.word[3], GP); /* CLI */
 	check_eq(m.word[0], (uint64_t)look_at_flags + 2);
@@ -257,7 +282,8 @@ ATTACK(ud1, ".byte 0x0f, 0xb9, 0xc0") ATTACK(push_cs, ".byte 0x0e")
 TEST(undefined, 1, 0, "privileged: what is no instruction")
 {
 	static const struct attack list[] = {
-		{ "too long", too_long, GP, UD, 0, 0, 0 }, { "lock nop", lock, UD, NO_OTHER, 0, 0, 0 }, { "ud0", ud0, UD, NO_OTHER, 0, 0, 0 },
+		{ "too long", too_long, GP, UD, 0, 0, 0 }, { "lock nop", lock, UD, NO_OTHER, 0, 0, 0 },
+		{ "ud0", ud0, UD, NO_OTHER, 0, 0, 0 },
 		{ "ud1", ud1, UD, NO_OTHER, 0, 0, 0 }, { "push cs", push_cs, UD, NO_OTHER, 0, 0, 0 },
 	};
 	attack(list, COUNT(list));

@@ -139,7 +139,8 @@ TEST(table_gone, 1, 0, "protection: the pages of an unmapped page table are gone
 
 TEST(kernel, 1, 0, "protection: kernel addresses are neither read nor written nor executed")
 {
-	static const uint64_t address[] = { 0xffffffff80000000, 0xffff800000000000, 0xffffffffffe00000, 0xfffffffffffff000 };
+	static const uint64_t address[] = { 0xffffffff80000000, 0xffff800000000000, 0xffffffffffe00000,
+	                                    0xfffffffffffff000 };
 	for (unsigned i = 0; i < 4; i++) {
 		check(result(address[i], READ) & USER);
 		check(result(address[i], WRITE) & USER);

@@ -54,9 +54,11 @@ static void wild_calls(struct worker *self)
 	uint64_t seed = self->arg[0];
 	for (;;) {
 		struct registers r = {
-			.rax = self->arg[1] ? self->arg[1] : 1 + wild(&seed) % SYS_POLL, .rdi = wild(&seed), .rsi = wild(&seed),
-			.rdx = wild(&seed), .r10 = wild(&seed), .r8 = wild(&seed), .r9 = wild(&seed), .r12 = wild(&seed),
-			.rbx = 0xb0b0, .rbp = 0xb1b1, .r13 = 0xd0d0, .r14 = 0xe0e0, .r15 = 0xf0f0, .rflags = wild(&seed) & 0xcd5,
+			.rax = self->arg[1] ? self->arg[1] : 1 + wild(&seed) % SYS_POLL, .rdi = wild(&seed),
+			.rsi = wild(&seed), .rdx = wild(&seed), .r10 = wild(&seed), .r8 = wild(&seed),
+			.r9 = wild(&seed), .r12 = wild(&seed),
+			.rbx = 0xb0b0, .rbp = 0xb1b1, .r13 = 0xd0d0, .r14 = 0xe0e0, .r15 = 0xf0f0,
+			.rflags = wild(&seed) & 0xcd5,
 		};
 		for (unsigned i = 0; i < MESSAGE_WORDS_MAX + 5; i++) /* words, capabilities, where to receive */
 			((uint64_t *)self->ipc)[i] = wild(&seed);
@@ -69,7 +71,8 @@ static void wild_calls(struct worker *self)
 
 static uint64_t prison(uint64_t memory)
 {
-	static const enum skerry_object kind[] = { OBJECT_TCB, OBJECT_ENDPOINT, OBJECT_NOTIFICATION, OBJECT_REPLY, OBJECT_VSPACE,
+	static const enum skerry_object kind[] = { OBJECT_TCB, OBJECT_ENDPOINT, OBJECT_NOTIFICATION, OBJECT_REPLY,
+	                                           OBJECT_VSPACE,
 		                                   OBJECT_PAGE_TABLE, OBJECT_FRAME_4K };
 	uint64_t node = slot();
 	check_ok(untyped_retype(IPC, memory, OBJECT_CNODE, 6, NODE, node, 1));
@@ -101,7 +104,8 @@ static void unleash(uint64_t number, unsigned ms)
 		w[i]->arg[1] = number;
 		check_ok(tcb_resume(w[i]->tcb));
 	}
-	for (unsigned turn = 0; turn < ms || calls_of(w, count) <= 50; turn++) { /* a busy host may let none of them run */
+	/* a busy host may let none of them run */
+	for (unsigned turn = 0; turn < ms || calls_of(w, count) <= 50; turn++) {
 		check(!("random calls are made in time" && patience_over(&patience)));
 		sleep_ms(1);
 		for (unsigned i = 0; i < count; i++) {
@@ -165,7 +169,8 @@ TEST(every_number, 1, 0, "random: every other number is a fault with that number
 static unsigned zoo(uint64_t *first)
 {
 	static const struct { enum skerry_object type; unsigned bits; } kind[] = {
-		{ OBJECT_TCB, 0 }, { OBJECT_NOTIFICATION, 0 }, { OBJECT_REPLY, 0 }, { OBJECT_CNODE, 5 }, { OBJECT_VSPACE, 0 },
+		{ OBJECT_TCB, 0 }, { OBJECT_NOTIFICATION, 0 }, { OBJECT_REPLY, 0 }, { OBJECT_CNODE, 5 },
+		{ OBJECT_VSPACE, 0 },
 		{ OBJECT_PAGE_TABLE, 0 }, { OBJECT_FRAME_4K, 0 }, { OBJECT_FRAME_2M, 0 }, { OBJECT_UNTYPED, 13 },
 	};
 	enum { COUNT = sizeof(kind) / sizeof(kind[0]) };
@@ -210,7 +215,8 @@ TEST(devices, 1, NEEDS_DEVICES, "random: interrupt control, handlers, ports and 
 	for (uint64_t label = 0; label < 100; label++) {
 		for (unsigned i = 0; i < 4; i++) {
 			for (unsigned turn = 0; turn < 50; turn++) {
-				struct message m = { .info = message_info(label, random_next(&seed) % 4, random_next(&seed) % 128) };
+				struct message m = { .info = message_info(label, random_next(&seed) % 4,
+				                                          random_next(&seed) % 128) };
 				for (unsigned j = 0; j < MESSAGE_CAPS_MAX; j++)
 					IPC->caps[j] = first + random_next(&seed) % count;
 				for (unsigned j = 0; j < MESSAGE_REGISTERS; j++)
@@ -244,13 +250,16 @@ TEST(every_info, 1, 0, "random: message infos with every length, three capabilit
 		for (unsigned length = 0; length < 128; length++) {
 			for (unsigned caps = 0; caps < 4; caps++) {
 				uint64_t label = random_next(&seed) >> 12;
-				struct message m = { .info = message_info(label, caps, length) | (random_next(&seed) & 0xe00) };
+				struct message m = { .info = message_info(label, caps, length) |
+				                     (random_next(&seed) & 0xe00) };
 				for (unsigned i = 0; i < MESSAGE_CAPS_MAX; i++)
 					IPC->caps[i] = wild(&seed);
 				check_ok(ipc_send(copy_of(endpoint, RIGHT_WRITE), &m));
 				sent++;
 				until(w->count == sent);
-				check_eq(w->out[0], message_info(label, 0, length < MESSAGE_WORDS_MAX ? length : MESSAGE_WORDS_MAX));
+				check_eq(w->out[0],
+				         message_info(label, 0,
+				                      length < MESSAGE_WORDS_MAX ? length : MESSAGE_WORDS_MAX));
 			}
 		}
 	}

@@ -7,7 +7,8 @@ static struct thread_registers pattern(void)
 	return (struct thread_registers){
 		.rip = (uint64_t)program_stay, .rsp = 0x7000, .rflags = 0x8d5,
 		.rax = 1, .rbx = 2, .rcx = 3, .rdx = 4, .rsi = 5, .rdi = 6, .rbp = 7, .r8 = 8, .r9 = 9, .r10 = 10,
-		.r11 = ~11ull, .r12 = 12, .r13 = 13, .r14 = 14, .r15 = 1ull << 63, .fs_base = 0x12340, .gs_base = 0x56780,
+		.r11 = ~11ull, .r12 = 12, .r13 = 13, .r14 = 14, .r15 = 1ull << 63, .fs_base = 0x12340,
+		.gs_base = 0x56780,
 	};
 }
 
@@ -35,13 +36,20 @@ static void round_trip(struct worker *w)
 	check(in.rip - out.rip < 8);
 }
 
-TEST(kept, 1, 0, "registers: all of them survive running and being interrupted") { round_trip(worker_make(spinner, 50, 0)); }
-TEST(kept_remote, 2, 0, "registers: all of them survive running on another core") { round_trip(worker_make(spinner, 50, last_core())); }
+TEST(kept, 1, 0, "registers: all of them survive running and being interrupted")
+{
+	round_trip(worker_make(spinner, 50, 0));
+}
+TEST(kept_remote, 2, 0, "registers: all of them survive running on another core")
+{
+	round_trip(worker_make(spinner, 50, last_core()));
+}
 
 static void waiter(struct worker *self) { check_ok(notification_wait(self->arg[0], 0, 0)); }
 
 /* A system call ends with RIP in RCX and RFLAGS in R11. */
-TEST(written_in_a_call, 1, 0, "registers: RCX and R11 written into a thread that made a system call are not that call's")
+TEST(written_in_a_call, 1, 0,
+     "registers: RCX and R11 written into a thread that made a system call are not that call's")
 {
 	struct worker *w = worker_start(waiter, 50, 0, object(OBJECT_NOTIFICATION, 0), 0);
 	until(waits(w));
@@ -182,14 +190,16 @@ static void converse(struct worker *self)
 		check_ok(notification_signal_wait(self->arg[0], self->arg[1], 0, 0));
 }
 
-/* It is interrupted at the end of its slice. The two others then sleep one after the other, and it is the next to run. */
+/* It is interrupted at the end of its slice. The two others then sleep one after the other, and it is the next to
+ * run. */
 static void survive_conversations(unsigned core)
 {
 	const uint64_t ours = object(OBJECT_NOTIFICATION, 0), theirs = object(OBJECT_NOTIFICATION, 0);
 	struct worker *w = worker_make(spinner, 50, core);
 	struct thread_registers out = pattern(), in;
 	check_ok(tcb_write_registers(IPC, w->tcb, 1, &out));
-	struct worker *a = worker_start(converse, 50, core, ours, theirs), *b = worker_start(converse, 50, core, theirs, ours);
+	struct worker *a = worker_start(converse, 50, core, ours, theirs),
+	              *b = worker_start(converse, 50, core, theirs, ours);
 	until(a->count > 20 && b->count > 20);
 	check_ok(tcb_suspend(w->tcb));
 	check_ok(tcb_read_registers(IPC, w->tcb, &in));
@@ -197,7 +207,10 @@ static void survive_conversations(unsigned core)
 	check(in.rip - out.rip < 8);
 }
 
-TEST(kept_beside, 1, 0, "registers: all of them survive equals that signal and wait in turn") { survive_conversations(0); }
+TEST(kept_beside, 1, 0, "registers: all of them survive equals that signal and wait in turn")
+{
+	survive_conversations(0);
+}
 TEST(kept_beside_remote, 2, 0, "registers: all of them survive equals that signal and wait in turn on another core")
 {
 	survive_conversations(last_core());

@@ -193,7 +193,8 @@ TEST(reply_receive_refused, 1, 0, "reply: a REPLY_RECV that is refused has answe
 
 TEST(passed_on, 1, 0, "reply: a copy of the reply object answers, too")
 {
-	uint64_t endpoint = object(OBJECT_ENDPOINT, 0), reply = object(OBJECT_REPLY, 0), copy = copy_of(reply, RIGHT_ALL);
+	uint64_t endpoint = object(OBJECT_ENDPOINT, 0), reply = object(OBJECT_REPLY, 0),
+	         copy = copy_of(reply, RIGHT_ALL);
 	struct worker *c = call(endpoint, 1);
 	check_ok(take(endpoint, reply));
 	check_ok(cnode_delete(ROOT_SLOT_CNODE, reply));
@@ -205,7 +206,8 @@ TEST(passed_on, 1, 0, "reply: a copy of the reply object answers, too")
 /* A thread that was answered through a reply object sends and is suspended: the object holds another caller by then. */
 TEST(next_caller, 1, 0, "reply: the suspension of a thread that was answered takes nothing from the next caller")
 {
-	uint64_t endpoint = object(OBJECT_ENDPOINT, 0), other = object(OBJECT_ENDPOINT, 0), reply = object(OBJECT_REPLY, 0);
+	uint64_t endpoint = object(OBJECT_ENDPOINT, 0), other = object(OBJECT_ENDPOINT, 0),
+	         reply = object(OBJECT_REPLY, 0);
 	struct worker *first = worker_start(call_twice, 50, 0, endpoint, 1);
 	first->arg[2] = other;
 	until(waits(first));

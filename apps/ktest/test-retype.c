@@ -10,7 +10,8 @@ static int retype(uint64_t untyped, enum skerry_object type, unsigned size_bits,
 	return untyped_retype(IPC, untyped, type, size_bits, NODE, first, count);
 }
 
-static const enum skerry_object fixed[] = { OBJECT_TCB, OBJECT_ENDPOINT, OBJECT_NOTIFICATION, OBJECT_REPLY, OBJECT_VSPACE,
+static const enum skerry_object fixed[] = { OBJECT_TCB, OBJECT_ENDPOINT, OBJECT_NOTIFICATION, OBJECT_REPLY,
+                                            OBJECT_VSPACE,
 	                                    OBJECT_PAGE_TABLE, OBJECT_FRAME_4K, OBJECT_FRAME_2M, OBJECT_FRAME_1G };
 enum { FIXED = sizeof(fixed) / sizeof(fixed[0]) };
 
@@ -74,7 +75,8 @@ static void dirty(uint64_t memory, unsigned bits)
 	if (bits >= 21) {
 		for (uint64_t i = 0; i < pages >> 9; i++) {
 			check_ok(retype(memory, OBJECT_FRAME_2M, 0, frame + i, 1));
-			check_ok(frame_map(IPC, frame + i, ROOT_SLOT_VSPACE, LARGE_WINDOW, RIGHT_READ | RIGHT_WRITE, 0));
+			check_ok(frame_map(IPC, frame + i, ROOT_SLOT_VSPACE, LARGE_WINDOW, RIGHT_READ | RIGHT_WRITE,
+			                   0));
 			for (uint64_t *word = place(LARGE_WINDOW), *end = word + (2 << 20) / 8; word < end; word += 8)
 				*word = ~0ull;
 			check_ok(frame_unmap(frame + i));
@@ -136,7 +138,8 @@ TEST(fresh_objects, 1, 0, "retype: objects of memory that was written full are a
 
 TEST(fresh_spaces, 1, 0, "retype: page tables and address spaces of memory that was written full map nothing")
 {
-	uint64_t memory = object(OBJECT_UNTYPED, 16), vspace = slot(), table = slots(3), frame = object(OBJECT_FRAME_4K, 0);
+	uint64_t memory = object(OBJECT_UNTYPED, 16), vspace = slot(), table = slots(3),
+	         frame = object(OBJECT_FRAME_4K, 0);
 	dirty(memory, 16);
 	check_ok(retype(memory, OBJECT_VSPACE, 0, vspace, 1));
 	check_ok(retype(memory, OBJECT_PAGE_TABLE, 0, table, 3));
@@ -189,13 +192,15 @@ TEST(zeroed_between, 1, 0, "retype: small frames are zero, however those before 
  * more. Frames are the ones whose places can be seen; an untyped's place is
  * that of a frame made of it, and revoked.
  */
-TEST(filled, 1, 0, "retype: an untyped filled with mixed sizes holds no two in the same place, and wastes no more than alignment asks")
+TEST(filled, 1, 0, "retype: an untyped filled with mixed sizes holds no two in the same place, and wastes no more than "
+                   "alignment asks")
 {
 	enum { BITS = 20, MOST = 256 };
 	static struct { uint64_t base, size; } made[MOST];
 	static uint8_t taken[1 << (BITS - 12)];
 	for (uint64_t seed = 1; seed < 6; seed++) {
-		uint64_t memory = object(OBJECT_UNTYPED, BITS), random = seed * 0x9e3779b97f4a7c15, first = slots(MOST), base = 0, probe = slot();
+		uint64_t memory = object(OBJECT_UNTYPED, BITS), random = seed * 0x9e3779b97f4a7c15, first = slots(MOST),
+		         base = 0, probe = slot();
 		unsigned count = 0;
 		for (unsigned i = 0; i < sizeof(taken); i++)
 			taken[i] = 0;
@@ -231,7 +236,8 @@ TEST(filled, 1, 0, "retype: an untyped filled with mixed sizes holds no two in t
 /* Kernel objects have no address that can be seen: if two of them shared memory, one's life would show in another. */
 TEST(apart, 1, 0, "retype: a page of small objects of all kinds live side by side")
 {
-	uint64_t memory = object(OBJECT_UNTYPED, 12), endpoint = slots(16), notification = slots(16), reply = slots(16), word;
+	uint64_t memory = object(OBJECT_UNTYPED, 12), endpoint = slots(16), notification = slots(16), reply = slots(16),
+	         word;
 	for (unsigned i = 0; i < 16; i++) {
 		check_ok(retype(memory, OBJECT_ENDPOINT, 0, endpoint + i, 1));
 		check_ok(retype(memory, OBJECT_NOTIFICATION, 0, notification + i, 1));
@@ -277,7 +283,8 @@ TEST(all_memory, 1, 0, "retype: all memory of the test can be used up to the las
 			check_ok(retype(test_memory(), OBJECT_FRAME_4K, 0, page, RETYPE_COUNT_MAX));
 			page = slots(RETYPE_COUNT_MAX);
 		}
-		static const enum skerry_object any[] = { OBJECT_ENDPOINT, OBJECT_TCB, OBJECT_FRAME_4K, OBJECT_VSPACE, OBJECT_FRAME_2M };
+		static const enum skerry_object any[] = { OBJECT_ENDPOINT, OBJECT_TCB, OBJECT_FRAME_4K, OBJECT_VSPACE,
+		                                          OBJECT_FRAME_2M };
 		for (unsigned i = 0; i < 5; i++)
 			check_error(retype(test_memory(), any[i], 0, page, 1), NO_MEMORY);
 		check_error(retype(test_memory(), OBJECT_UNTYPED, 4, page, 1), NO_MEMORY);

@@ -118,7 +118,8 @@ static void sends_long(struct worker *self)
 
 TEST(buffer, 1, 0, "reuse: the frame of an IPC buffer whose thread receives long messages")
 {
-	uint64_t memory = object(OBJECT_UNTYPED, 12), endpoint = object(OBJECT_ENDPOINT, 0), frame = make(memory, OBJECT_FRAME_4K);
+	uint64_t memory = object(OBJECT_UNTYPED, 12), endpoint = object(OBJECT_ENDPOINT, 0),
+	         frame = make(memory, OBJECT_FRAME_4K);
 	struct worker *r = worker_make(receives, 60, 0), *s = worker_make(sends_long, 50, last_core());
 	check_ok(tcb_configure(IPC, r->tcb, NODE, ROOT_SLOT_VSPACE, frame, WINDOW + 0x10000, 0));
 	r->arg[0] = s->arg[0] = endpoint;

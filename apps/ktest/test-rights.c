@@ -81,7 +81,8 @@ TEST(tcb_label, 1, 0, "rights: a TCB without any right still says BAD_LABEL for 
 
 TEST(cnode_write, 1, 0, "rights: a CNode without WRITE keeps its slots as they are")
 {
-	uint64_t node = object(OBJECT_CNODE, 4), weak = copy_of(node, ALL_BUT_WRITE), endpoint = object(OBJECT_ENDPOINT, 0);
+	uint64_t node = object(OBJECT_CNODE, 4), weak = copy_of(node, ALL_BUT_WRITE),
+	         endpoint = object(OBJECT_ENDPOINT, 0);
 	uint64_t child = slot(), back = slot();
 	check_ok(cnode_copy(IPC, node, 1, NODE, endpoint, RIGHT_ALL));
 	check_ok(cnode_copy(IPC, NODE, child, node, 1, RIGHT_ALL));
@@ -134,7 +135,8 @@ TEST(cnode_cspace, 1, 0, "rights: a CSpace needs no right of its CNode")
 
 TEST(vspace, 1, 0, "rights: into a VSpace without WRITE nothing is mapped")
 {
-	uint64_t vspace = object(OBJECT_VSPACE, 0), weak = copy_of(vspace, ALL_BUT_WRITE), writer = copy_of(vspace, RIGHT_WRITE);
+	uint64_t vspace = object(OBJECT_VSPACE, 0), weak = copy_of(vspace, ALL_BUT_WRITE),
+	         writer = copy_of(vspace, RIGHT_WRITE);
 	uint64_t table = objects(OBJECT_PAGE_TABLE, 0, 3), frame = object(OBJECT_FRAME_4K, 0);
 	check_error(page_table_map(IPC, table, weak, FOREIGN_CODE), NO_RIGHTS);
 	for (unsigned i = 0; i < 3; i++)

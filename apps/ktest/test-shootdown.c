@@ -98,7 +98,10 @@ static void by_protect(uint64_t frame, uint64_t target)
 }
 
 TEST(unmap, 2, 0, "shootdown: no write of another core arrives after UNMAP") { rounds(last_core(), by_unmap); }
-TEST(delete, 2, 0, "shootdown: no write of another core arrives after the capability's end") { rounds(last_core(), by_delete); }
+TEST(delete, 2, 0, "shootdown: no write of another core arrives after the capability's end")
+{
+	rounds(last_core(), by_delete);
+}
 TEST(protect, 2, 0, "shootdown: no write of another core arrives after PROTECT") { rounds(last_core(), by_protect); }
 /* By a reader, where the regime has readers. */
 static void rounds_of_reader(enum granularity granularity, void (*take)(uint64_t frame, uint64_t target))
@@ -110,9 +113,18 @@ static void rounds_of_reader(enum granularity granularity, void (*take)(uint64_t
 	homes_end();
 }
 
-TEST(unmap_fine, 2, 0, "shootdown: the same after UNMAP in a fine domain") { rounds_of_reader(GRANULARITY_FINE, by_unmap); }
-TEST(protect_fine, 2, 0, "shootdown: the same after PROTECT in a fine domain") { rounds_of_reader(GRANULARITY_FINE, by_protect); }
-TEST(protect_coarse, 2, 0, "shootdown: the same after PROTECT in a coarse domain") { rounds_of_reader(GRANULARITY_COARSE, by_protect); }
+TEST(unmap_fine, 2, 0, "shootdown: the same after UNMAP in a fine domain")
+{
+	rounds_of_reader(GRANULARITY_FINE, by_unmap);
+}
+TEST(protect_fine, 2, 0, "shootdown: the same after PROTECT in a fine domain")
+{
+	rounds_of_reader(GRANULARITY_FINE, by_protect);
+}
+TEST(protect_coarse, 2, 0, "shootdown: the same after PROTECT in a coarse domain")
+{
+	rounds_of_reader(GRANULARITY_COARSE, by_protect);
+}
 TEST(local, 1, 0, "shootdown: no write of another thread of this core arrives after UNMAP") { rounds(0, by_unmap); }
 
 /* Each new frame at the same address: a translation that stayed would lead to the old one. */
@@ -129,7 +141,8 @@ TEST(replaced, 1, 0, "shootdown: a new frame at an old address is the one that i
 
 TEST(tables, 2, 0, "shootdown: no write of another core arrives after a page table is unmapped")
 {
-	uint64_t table = objects(OBJECT_PAGE_TABLE, 0, 3), frame = object(OBJECT_FRAME_4K, 0), window = copy_of(frame, RIGHT_ALL);
+	uint64_t table = objects(OBJECT_PAGE_TABLE, 0, 3), frame = object(OBJECT_FRAME_4K, 0),
+	         window = copy_of(frame, RIGHT_ALL);
 	for (unsigned i = 0; i < 3; i++)
 		check_ok(page_table_map(IPC, table + i, ROOT_SLOT_VSPACE, NO_TABLES));
 	check_ok(frame_map(IPC, window, ROOT_SLOT_VSPACE, WINDOW, RIGHT_READ, 0));

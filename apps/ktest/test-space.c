@@ -14,7 +14,8 @@ struct guest {
 
 static struct guest guest(const void *entry, unsigned core, uint64_t arg0, uint64_t arg1)
 {
-	struct guest g = { space_make(entry, 50, core, arg0, arg1), object(OBJECT_ENDPOINT, 0), object(OBJECT_REPLY, 0) };
+	struct guest g = { space_make(entry, 50, core, arg0, arg1), object(OBJECT_ENDPOINT, 0),
+	                   object(OBJECT_REPLY, 0) };
 	check_ok(tcb_configure(IPC, g.space.tcb, NODE, g.space.vspace, 0, 0, g.endpoint));
 	return g;
 }
@@ -105,10 +106,12 @@ TEST(many, 1, 0, "space: twelve spaces take turns on a core, each with its own p
 }
 
 /* A guest in a space all of whose tables are made of `memory` (32 KiB), with `value` at TARGET; it is started. */
-static struct guest guest_in(uint64_t memory, const void *entry, unsigned core, uint64_t arg0, uint64_t arg1, uint64_t value)
+static struct guest guest_in(uint64_t memory, const void *entry, unsigned core, uint64_t arg0, uint64_t arg1,
+                             uint64_t value)
 {
 	struct guest g = guest(entry, core, arg0, arg1);
-	uint64_t table = slots(3), frame = show(&g, value), text = object(OBJECT_FRAME_4K, 0), text_here = copy_of(text, RIGHT_ALL);
+	uint64_t table = slots(3), frame = show(&g, value), text = object(OBJECT_FRAME_4K, 0),
+	         text_here = copy_of(text, RIGHT_ALL);
 	g.space.vspace = slot();
 	check_ok(untyped_retype(IPC, memory, OBJECT_VSPACE, 0, NODE, g.space.vspace, 1));
 	check_ok(untyped_retype(IPC, memory, OBJECT_PAGE_TABLE, 0, NODE, table, 3));
@@ -146,14 +149,16 @@ TEST(reborn, 1, 0, "space: spaces that come and go in the same memory never see 
 
 static void come_and_go(struct worker *self) { self->out[0] = *(volatile uint64_t *)self->arg[0]; }
 
-/* A core that idles keeps its address space; the memory of its tables, the kernel's half among them, is written full. */
+/* A core that idles keeps its address space; the memory of its tables, the kernel's half among them, is written
+ * full. */
 TEST(idle_in_it, 1, 0, "space: memory of a space that is deleted while a core idles in it can be used for anything")
 {
 	for (unsigned core = 0; core < cores(); core++) {
 		for (unsigned turn = 1; turn < 4; turn++) {
 			uint64_t memory = object(OBJECT_UNTYPED, 15), frame = slots(8);
 			struct thread_registers r;
-			struct guest g = guest_in(memory, foreign_reply, core, object(OBJECT_ENDPOINT, 0), object(OBJECT_REPLY, 0), turn);
+			struct guest g = guest_in(memory, foreign_reply, core, object(OBJECT_ENDPOINT, 0),
+			                          object(OBJECT_REPLY, 0), turn);
 			until(tcb_read_registers(IPC, g.space.tcb, &r) == 0); /* it receives */
 			check_ok(cnode_revoke(NODE, memory));
 			check_ok(untyped_retype(IPC, memory, OBJECT_FRAME_4K, 0, NODE, frame, 8));
@@ -174,7 +179,8 @@ TEST(idle_in_it, 1, 0, "space: memory of a space that is deleted while a core id
 	}
 }
 
-TEST(deleted_everywhere, 1, 0, "space: one that is deleted while threads run in it on all cores: each faults, none gets on")
+TEST(deleted_everywhere, 1, 0,
+     "space: one that is deleted while threads run in it on all cores: each faults, none gets on")
 {
 	for (unsigned turn = 0; turn < 4; turn++) {
 		uint64_t endpoint = object(OBJECT_ENDPOINT, 0), tcb[8], before[8];
@@ -192,7 +198,8 @@ TEST(deleted_everywhere, 1, 0, "space: one that is deleted while threads run in 
 		for (unsigned i = 0; i < count; i++)
 			until(s.data[8 * i] > 100);
 		if (turn % 2) {
-			check_ok(cnode_revoke(NODE, s.vspace)); /* the threads' capabilities; the space is still there */
+			/* the threads' capabilities; the space is still there */
+			check_ok(cnode_revoke(NODE, s.vspace));
 		} else {
 			for (unsigned i = 0; i < count; i++) /* copies of it keep nothing alive */
 				copy_of(s.vspace, 0);
@@ -217,7 +224,8 @@ TEST(deleted_everywhere, 1, 0, "space: one that is deleted while threads run in 
 	}
 }
 
-TEST(given_back, 1, 0, "space: a thread whose VSpace capability was revoked goes on where it was when it gets one again")
+TEST(given_back, 1, 0,
+     "space: a thread whose VSpace capability was revoked goes on where it was when it gets one again")
 {
 	for (unsigned core = 0; core < cores(); core++) {
 		struct guest g = guest(foreign_count, core, 0, 0);
@@ -313,7 +321,8 @@ TEST(gigabyte, 1, NEEDS_GIGABYTE, "space: a frame of 1 GiB is zero, written and 
 	check_ok(page_table_map(IPC, table, ROOT_SLOT_VSPACE, NO_TABLES));
 	check_ok(frame_map(IPC, frame, ROOT_SLOT_VSPACE, NO_TABLES, READ_WRITE, 0));
 	check_error(page_table_map(IPC, table + 1, ROOT_SLOT_VSPACE, NO_TABLES), MAPPED);
-	check_error(frame_map(IPC, object(OBJECT_FRAME_2M, 0), ROOT_SLOT_VSPACE, NO_TABLES, READ_WRITE, 0), MISSING_TABLE);
+	check_error(frame_map(IPC, object(OBJECT_FRAME_2M, 0), ROOT_SLOT_VSPACE, NO_TABLES, READ_WRITE, 0),
+	            MISSING_TABLE);
 	for (uint64_t offset = 0; offset < GIGABYTE; offset += 4096 + 8) {
 		volatile uint64_t *at = (volatile uint64_t *)(NO_TABLES + offset);
 		check_eq(*at, 0);
@@ -329,7 +338,8 @@ TEST(gigabyte, 1, NEEDS_GIGABYTE, "space: a frame of 1 GiB is zero, written and 
 
 static void touch(struct worker *self) { self->out[0] = *(volatile uint64_t *)(NO_TABLES + self->arg[0]); }
 
-TEST(gigabyte_gone, 1, NEEDS_GIGABYTE, "space: an unmapped frame of 1 GiB is gone on every core, and its memory can be cut up")
+TEST(gigabyte_gone, 1, NEEDS_GIGABYTE,
+     "space: an unmapped frame of 1 GiB is gone on every core, and its memory can be cut up")
 {
 	uint64_t memory = gigabyte_memory(), frame = slot(), table = object(OBJECT_PAGE_TABLE, 0), small = slots(2);
 	check_ok(untyped_retype(IPC, memory, OBJECT_FRAME_1G, 0, NODE, frame, 1));

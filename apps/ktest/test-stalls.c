@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Threads that make system calls without pause while another core stops them, reads and writes their registers and lets them
- * go on; that go with their CSpaces and address spaces while another core runs them; that move themselves.
+ * Threads that make system calls without pause while another core stops them, reads and writes their registers and lets
+ * them go on; that go with their CSpaces and address spaces while another core runs them; that move themselves.
  */
 #include "ktest.h"
 
@@ -11,7 +11,8 @@ enum { ROUNDS = 300, MOVES = 300, LIVES = 30, NODE_BITS = 4, IN_NODE = 3 };
 
 static _Atomic bool stop;
 
-/* arg: endpoint, frame, address. Sends its numbers, and maps and unmaps a page, which fails if one call is lost or made twice. */
+/* arg: endpoint, frame, address. Sends its numbers, and maps and unmaps a page, which fails if one call is lost or made
+ * twice. */
 static void busy(struct worker *self)
 {
 	for (uint64_t n = 0; !stop; n++) {
@@ -75,7 +76,8 @@ static uint64_t node_of(uint64_t inner)
 /* A life: the thread calls, or counts; then all it has goes, in that order, revoked from above. */
 static void live_and_die(unsigned life, uint64_t endpoint)
 {
-	static const uint8_t order[6][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 }, { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
+	static const uint8_t order[6][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 }, { 1, 2, 0 }, { 2, 0, 1 },
+	                                     { 2, 1, 0 } };
 	const bool calls = life % 2;
 	uint64_t inner = object(OBJECT_CNODE, NODE_BITS);
 	struct space s = space_make(calls ? foreign_call : foreign_count, 50, life % cores(), IN_NODE, 0);

@@ -88,7 +88,8 @@ TEST(reply_receive_left, 1, NEEDS_PROCESSOR, "standstill: ReplyRecv to a caller 
 	check_error(ipc_reply_receive(endpoint, reply, &m), NO_REPLY);
 }
 
-TEST(write_faulted, 1, 0, "standstill: registers are written while the thread waits for its handler, which then resumes it there")
+TEST(write_faulted, 1, 0,
+     "standstill: registers are written while the thread waits for its handler, which then resumes it there")
 {
 	struct trial t = trial_make(breaker, 50, last_core()), other = trial_make(breaker, 50, last_core());
 	struct thread_registers r;
@@ -133,7 +134,8 @@ TEST(write_waiting, 1, 0, "standstill: registers of a thread that waits are read
 {
 	void (*const run[])(struct worker *) = { waiter, receiver, caller };
 	for (unsigned i = 0; i < 3; i++) {
-		uint64_t object_of[] = { object(OBJECT_NOTIFICATION, 0), object(OBJECT_ENDPOINT, 0), object(OBJECT_ENDPOINT, 0) };
+		uint64_t object_of[] = { object(OBJECT_NOTIFICATION, 0), object(OBJECT_ENDPOINT, 0),
+		                         object(OBJECT_ENDPOINT, 0) };
 		struct worker *w = worker_start(run[i], 50, last_core(), object_of[i], 0);
 		struct thread_registers r;
 		until(waits(w));

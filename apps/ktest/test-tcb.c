@@ -109,7 +109,8 @@ TEST(configure_device, 1, 0, "tcb: CONFIGURE is BAD_ARGUMENT for a buffer in mem
 	check_error(configure(tcb, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, copy_of(frame, RIGHT_ALL), WINDOW), BAD_ARGUMENT);
 }
 
-/* In slots 1 to 3 of the CNode whose last holder it is, named by its CSpace: two levels, the first of one slot's width. */
+/* In slots 1 to 3 of the CNode whose last holder it is, named by its CSpace: two levels, the first of one slot's
+ * width. */
 static void configure_with_what_goes(struct worker *self)
 {
 	uint64_t at = 1ull << 60;
@@ -122,7 +123,8 @@ static void configure_with_what_goes(struct worker *self)
 
 TEST(configure_old_space, 1, 0, "tcb: CONFIGURE with a CSpace and a VSpace that end with the thread's old CSpace")
 {
-	uint64_t old = object(OBJECT_CNODE, 4), inner = object(OBJECT_CNODE, 4), outer = object(OBJECT_CNODE, 4), root = slot();
+	uint64_t old = object(OBJECT_CNODE, 4), inner = object(OBJECT_CNODE, 4), outer = object(OBJECT_CNODE, 4),
+	         root = slot();
 	uint64_t tcb = object(OBJECT_TCB, 0), node = ROOT_SLOT_CNODE;
 	check_ok(configure_by(IPC, tcb, old, ROOT_SLOT_VSPACE));
 	check_ok(cnode_move(IPC, old, 1, node, inner));

@@ -54,7 +54,10 @@ static void end(void (*state)(struct worker *), enum skerry_object type, uint64_
 }
 
 TEST(running, 1, 0, "thread's end: while it runs") { end(spinner, OBJECT_NOTIFICATION, 0); }
-TEST(calling_kernel, 1, 0, "thread's end: while it makes system calls") { end(in_system_calls, OBJECT_NOTIFICATION, 0); }
+TEST(calling_kernel, 1, 0, "thread's end: while it makes system calls")
+{
+	end(in_system_calls, OBJECT_NOTIFICATION, 0);
+}
 TEST(waiting, 1, 0, "thread's end: while it waits for a notification") { end(wait_for, OBJECT_NOTIFICATION, 0); }
 TEST(receiving, 1, 0, "thread's end: while it receives") { end(receives, OBJECT_ENDPOINT, 0); }
 TEST(receiving_reply, 1, 0, "thread's end: while it receives with a reply object")
@@ -146,7 +149,8 @@ static void space_ends(unsigned core)
 }
 
 TEST(space, 1, NEEDS_PROCESSOR, "thread's end: it faults when its address space ends") { space_ends(0); }
-TEST(space_remote, 2, NEEDS_PROCESSOR, "thread's end: it faults when its address space ends while it runs on another core")
+TEST(space_remote, 2, NEEDS_PROCESSOR,
+     "thread's end: it faults when its address space ends while it runs on another core")
 {
 	space_ends(last_core());
 }
@@ -155,10 +159,12 @@ TEST(space_remote, 2, NEEDS_PROCESSOR, "thread's end: it faults when its address
 TEST(buffer, 1, 0, "thread's end: the frame of its IPC buffer stays mapped, and when it gets another")
 {
 	for (unsigned i = 0; i < 2; i++) {
-		uint64_t frame = map_page(i, RIGHT_READ | RIGHT_WRITE), address = WINDOW + i * 4096, tcb = object(OBJECT_TCB, 0);
+		uint64_t frame = map_page(i, RIGHT_READ | RIGHT_WRITE), address = WINDOW + i * 4096,
+		         tcb = object(OBJECT_TCB, 0);
 		check_ok(tcb_configure(IPC, tcb, NODE, ROOT_SLOT_VSPACE, frame, address, 0));
 		check_ok(i ? tcb_configure(IPC, tcb, NODE, ROOT_SLOT_VSPACE, 0, 0, 0) : cnode_delete(NODE, tcb));
-		check_error(frame_map(IPC, object(OBJECT_FRAME_4K, 0), ROOT_SLOT_VSPACE, address, RIGHT_READ, 0), MAPPED);
+		check_error(frame_map(IPC, object(OBJECT_FRAME_4K, 0), ROOT_SLOT_VSPACE, address, RIGHT_READ, 0),
+		            MAPPED);
 	}
 }
 

@@ -25,7 +25,8 @@ TEST(no_grant, 1, 0, "transfer: nothing travels through an endpoint capability w
 TEST(receiver_grant, 1, 0, "transfer: GRANT of the receiver's capability is not asked for")
 {
 	uint64_t endpoint = object(OBJECT_ENDPOINT, 0), notification = object(OBJECT_NOTIFICATION, 0);
-	struct worker *w = transfer_send(0, SYS_SEND, copy_of(endpoint, RIGHT_WRITE | RIGHT_GRANT), 0, 1, notification, 0, 0);
+	struct worker *w = transfer_send(0, SYS_SEND, copy_of(endpoint, RIGHT_WRITE | RIGHT_GRANT), 0, 1, notification,
+	                                 0, 0);
 	uint64_t to = transfer_wanted();
 	check_eq(transfer_receive(copy_of(endpoint, RIGHT_READ), w), 1);
 	check(!is_empty(to));
@@ -65,7 +66,8 @@ TEST(bad_slot, 1, 0, "transfer: slots outside the CNode, and slot 0, receive not
 
 TEST(no_write, 1, 0, "transfer: into a CNode without WRITE nothing is received")
 {
-	uint64_t endpoint = object(OBJECT_ENDPOINT, 0), notification = object(OBJECT_NOTIFICATION, 0), node = object(OBJECT_CNODE, 4);
+	uint64_t endpoint = object(OBJECT_ENDPOINT, 0), notification = object(OBJECT_NOTIFICATION, 0),
+	         node = object(OBJECT_CNODE, 4);
 	struct worker *w = transfer_send(0, SYS_SEND, endpoint, 0, 1, notification, 0, 0);
 	transfer_wanted();
 	IPC->receive_cnode = copy_of(node, RIGHT_ALL & ~RIGHT_WRITE);
@@ -100,7 +102,8 @@ TEST(no_copy, 1, 0, "transfer: what cannot be copied, or is not there, ends it")
 	uint64_t bad[] = { object(OBJECT_UNTYPED, 12), object(OBJECT_PAGE_TABLE, 0), slot(), 0, ~0ull };
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		for (unsigned place = 0; place < 3; place++) {
-			uint64_t endpoint = object(OBJECT_ENDPOINT, 0), cap[] = { notification, notification, notification };
+			uint64_t endpoint = object(OBJECT_ENDPOINT, 0),
+			         cap[] = { notification, notification, notification };
 			cap[place] = bad[i];
 			struct worker *w = transfer_send(0, SYS_SEND, endpoint, 0, 3, cap[0], cap[1], cap[2]);
 			uint64_t to = transfer_wanted();

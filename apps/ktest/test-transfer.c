@@ -30,7 +30,8 @@ static void to_waiting(uint64_t call, unsigned core)
 	uint64_t endpoint = object(OBJECT_ENDPOINT, 0), notification = object(OBJECT_NOTIFICATION, 0), to = slots(3);
 	uint64_t reply = object(OBJECT_REPLY, 0);
 	struct worker *r = transfer_receiver_start(endpoint, reply, to, core);
-	struct worker *s = transfer_send(0, call, endpoint, 0, 2, badged(notification, 4, RIGHT_ALL), badged(notification, 8, RIGHT_ALL), 0);
+	struct worker *s = transfer_send(0, call, endpoint, 0, 2, badged(notification, 4, RIGHT_ALL),
+	                                 badged(notification, 8, RIGHT_ALL), 0);
 	until(r->done);
 	check_eq(r->out[0], 0);
 	check_eq(r->out[1], message_info(0x51, 2, 2));
@@ -61,7 +62,8 @@ TEST(queued, 1, 0, "transfer: by Send and Call that wait for a receiver")
 	for (unsigned core = 0; core < cores(); core++) {
 		for (unsigned i = 0; i < 2; i++) {
 			uint64_t endpoint = object(OBJECT_ENDPOINT, 0), notification = object(OBJECT_NOTIFICATION, 0);
-			struct worker *w = transfer_send(0, i ? SYS_CALL : SYS_SEND, endpoint, core, 1, badged(notification, 4, RIGHT_ALL), 0, 0);
+			struct worker *w = transfer_send(0, i ? SYS_CALL : SYS_SEND, endpoint, core, 1,
+			                                 badged(notification, 4, RIGHT_ALL), 0, 0);
 			uint64_t to = transfer_wanted();
 			check_eq(transfer_receive(endpoint, w), 1);
 			check_signals(to, notification, 4);
@@ -77,7 +79,8 @@ static void server(struct worker *self)
 	self->ipc->caps[0] = self->arg[2];
 	m.info = message_info(0x77, 1, 1);
 	m.word[0] = 42;
-	self->out[0] = (uint64_t)-(int64_t)system_call((enum skerry_syscall)self->arg[3], self->arg[0], self->arg[1], &m);
+	self->out[0] = (uint64_t)-(int64_t)system_call((enum skerry_syscall)self->arg[3], self->arg[0], self->arg[1],
+	                                               &m);
 }
 
 /* The caller's count of capabilities when the server received through `through`. */
@@ -128,7 +131,8 @@ TEST(remote_reply, 2, 0, "transfer: by Reply and ReplyRecv from another core")
 TEST(queued_reply, 1, 0, "transfer: an answer to a Call that had waited goes by the right it was received with")
 {
 	uint64_t endpoint = object(OBJECT_ENDPOINT, 0), notification = object(OBJECT_NOTIFICATION, 0);
-	uint64_t reply = object(OBJECT_REPLY, 0), to = slots(6), through[] = { endpoint, copy_of(endpoint, RIGHT_READ) };
+	uint64_t reply = object(OBJECT_REPLY, 0), to = slots(6),
+	         through[] = { endpoint, copy_of(endpoint, RIGHT_READ) };
 	for (unsigned i = 0; i < 2; i++) {
 		parcels[1] = (struct parcel){ SYS_CALL, endpoint, { 0 }, 0, 0 };
 		struct worker *c = worker_make(transfer_sender, 50, last_core());
@@ -176,7 +180,8 @@ TEST(revoked, 1, 0, "transfer: what was received derives from the sender's copy 
 TEST(rights, 1, 0, "transfer: rights and badge arrive as they were")
 {
 	uint64_t endpoint = object(OBJECT_ENDPOINT, 0), notification = object(OBJECT_NOTIFICATION, 0), word;
-	struct worker *w = transfer_send(0, SYS_SEND, endpoint, 0, 2, badged(notification, 0x99, RIGHT_WRITE), copy_of(notification, RIGHT_READ), 0);
+	struct worker *w = transfer_send(0, SYS_SEND, endpoint, 0, 2, badged(notification, 0x99, RIGHT_WRITE),
+	                                 copy_of(notification, RIGHT_READ), 0);
 	uint64_t to = transfer_wanted();
 	check_eq(transfer_receive(endpoint, w), 2);
 	check_signals(to, notification, 0x99);
@@ -202,7 +207,8 @@ TEST(frame, 1, 0, "transfer: a mapped frame arrives as a copy that is not mapped
 TEST(every_kind, 1, 0, "transfer: every kind that can be copied travels")
 {
 	static const struct { enum skerry_object type; unsigned bits; } kind[] = {
-		{ OBJECT_TCB, 0 }, { OBJECT_ENDPOINT, 0 }, { OBJECT_NOTIFICATION, 0 }, { OBJECT_REPLY, 0 }, { OBJECT_CNODE, 4 },
+		{ OBJECT_TCB, 0 }, { OBJECT_ENDPOINT, 0 }, { OBJECT_NOTIFICATION, 0 }, { OBJECT_REPLY, 0 },
+		{ OBJECT_CNODE, 4 },
 		{ OBJECT_VSPACE, 0 }, { OBJECT_FRAME_4K, 0 }, { OBJECT_FRAME_2M, 0 },
 	};
 	uint64_t endpoint = object(OBJECT_ENDPOINT, 0);

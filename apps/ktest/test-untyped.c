@@ -65,7 +65,8 @@ TEST(disjoint, 1, 0, "untyped: objects of different sizes never overlap")
 		made[i].size = 1ull << bits;
 		check_eq(made[i].base & (made[i].size - 1), 0);
 		for (unsigned j = 0; j < i; j++)
-			check(made[i].base + made[i].size <= made[j].base || made[j].base + made[j].size <= made[i].base);
+			check(made[i].base + made[i].size <= made[j].base ||
+			      made[j].base + made[j].size <= made[i].base);
 	}
 }
 
@@ -91,7 +92,8 @@ TEST(zeroed, 1, 0, "untyped: memory is zeroed when it is used again")
 	for (unsigned turn = 0; turn < 3; turn++) {
 		check_ok(retype(child, OBJECT_FRAME_4K, 0, frame, 4));
 		for (unsigned i = 0; i < 4; i++) {
-			check_ok(frame_map(IPC, frame + i, ROOT_SLOT_VSPACE, WINDOW + i * 4096, RIGHT_READ | RIGHT_WRITE, 0));
+			check_ok(frame_map(IPC, frame + i, ROOT_SLOT_VSPACE, WINDOW + i * 4096,
+			                   RIGHT_READ | RIGHT_WRITE, 0));
 			uint64_t *page = place(WINDOW + i * 4096);
 			for (unsigned w = 0; w < 512; w++) {
 				check_eq(page[w], 0);
@@ -173,7 +175,8 @@ TEST(nested_revoke, 1, 0, "untyped: revoke reaches through untypeds within untyp
 
 TEST(bad_object, 1, 0, "untyped: BAD_ARGUMENT for what cannot be made of memory")
 {
-	static const uint64_t type[] = { 0, OBJECT_IRQ_HANDLER, OBJECT_IRQ_CONTROL, OBJECT_IO_PORT, OBJECT_CHANNEL, OBJECT_CLUSTER_CONTROL,
+	static const uint64_t type[] = { 0, OBJECT_IRQ_HANDLER, OBJECT_IRQ_CONTROL, OBJECT_IO_PORT, OBJECT_CHANNEL,
+	                                 OBJECT_CLUSTER_CONTROL,
 		                         OBJECT_DOORBELL, OBJECT_CONTROL, OBJECT_DOMAIN + 1, 255, 256 + OBJECT_TCB };
 	for (unsigned i = 0; i < sizeof(type) / sizeof(type[0]); i++)
 		check_error(retype(test_memory(), type[i], 12, slot(), 1), BAD_ARGUMENT);
@@ -266,7 +269,8 @@ static uint64_t special(enum root_untyped_kind kind)
 TEST(modules_only_frames, 1, 0, "untyped: memory with content makes nothing but frames and untypeds")
 {
 	uint64_t memory = special(ROOT_UNTYPED_MODULES);
-	static const enum skerry_object kernel_object[] = { OBJECT_TCB, OBJECT_ENDPOINT, OBJECT_NOTIFICATION, OBJECT_REPLY,
+	static const enum skerry_object kernel_object[] = { OBJECT_TCB, OBJECT_ENDPOINT, OBJECT_NOTIFICATION,
+	                                                    OBJECT_REPLY,
 		                                            OBJECT_VSPACE, OBJECT_PAGE_TABLE };
 	check(memory);
 	for (unsigned i = 0; i < sizeof(kernel_object) / sizeof(kernel_object[0]); i++)

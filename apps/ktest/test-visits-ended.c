@@ -90,7 +90,8 @@ static void threads_end(struct homes *at)
 	struct message m = { 0 };
 	uint64_t word;
 	for (unsigned i = 0; i < 4; i++) {
-		struct worker *w = worker_start(states[i], 50, last_core(), i ? at->endpoint : at->notification, at->reply);
+		struct worker *w = worker_start(states[i], 50, last_core(), i ? at->endpoint : at->notification,
+		                                at->reply);
 		until(waits(w));
 		if (states[i] == calls)
 			check_ok(ipc_nb_receive(at->endpoint, at->reply, &m));
@@ -166,7 +167,8 @@ static void waiters(struct worker *self)
 	self->out[0] = (uint64_t)-error;
 }
 
-/* Each thread of a storm has ended as one does that finds its object, or its capability, gone; or without rights, while it goes. */
+/* Each thread of a storm has ended as one does that finds its object, or its capability, gone; or without rights, while
+ * it goes. */
 static void check_ended(struct worker *w)
 {
 	until(w->done);
@@ -183,7 +185,8 @@ static void storm(bool revokes)
 	struct worker *s = worker_start(traffic_server, 60, last_core(), slot[0], slot[1]), *c[CLIENTS];
 	for (unsigned i = 0; i < CLIENTS; i++)
 		c[i] = worker_start(callers, 50, i % cores(), cap, 0);
-	struct worker *a = worker_start(signallers, 40, draw() % cores(), bell, 0), *b = worker_start(waiters, 50, draw() % cores(), bell, 0);
+	struct worker *a = worker_start(signallers, 40, draw() % cores(), bell, 0),
+	              *b = worker_start(waiters, 50, draw() % cores(), bell, 0);
 	until(c[draw() % CLIENTS]->count > draw() % 8);
 	draw_homes(slot, 3);
 	if (revokes) {

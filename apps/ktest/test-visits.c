@@ -140,7 +140,8 @@ static void partner(struct worker *self)
 static void signal_waits(struct homes *at)
 {
 	uint64_t word, cap = badged(at->notification, 0x200, RIGHT_WRITE);
-	struct worker *p = worker_start(partner, 50, last_core(), at->notification, badged(at->other, 0x100, RIGHT_WRITE));
+	struct worker *p = worker_start(partner, 50, last_core(), at->notification,
+	                                badged(at->other, 0x100, RIGHT_WRITE));
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		if (i != 4)
 			until(waits(p));
@@ -164,7 +165,10 @@ static void signal_waits(struct homes *at)
 	check_eq(word, 0);
 }
 
-TEST(signal_wait, 1, 0, "visits: SignalWait between two cores signals once, whatever comes of the wait") { at_each_home(signal_waits); }
+TEST(signal_wait, 1, 0, "visits: SignalWait between two cores signals once, whatever comes of the wait")
+{
+	at_each_home(signal_waits);
+}
 
 /* Waits for a moment, for ever so long, and for a moment that is over. */
 static void sleeper(struct worker *self)
@@ -238,7 +242,8 @@ static void refuses(struct homes *at)
 {
 	struct message m = { 0 };
 	uint64_t word, reader = copy_of(at->endpoint, RIGHT_READ), writer = copy_of(at->endpoint, RIGHT_WRITE);
-	uint64_t waits_only = copy_of(at->notification, RIGHT_READ), signals_only = copy_of(at->notification, RIGHT_WRITE);
+	uint64_t waits_only = copy_of(at->notification, RIGHT_READ),
+	         signals_only = copy_of(at->notification, RIGHT_WRITE);
 	check_error(ipc_call(reader, &m), NO_RIGHTS);
 	check_error(ipc_send(reader, &m), NO_RIGHTS);
 	check_error(ipc_nb_send(reader, &m), NO_RIGHTS);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The processor's state that is not in general registers, over SIGNAL_WAIT. Two threads wake each other and sleep; a third
- * of their priority never enters the kernel. It is interrupted, and is the first of the run queue when one of the two
- * sleeps.
+ * The processor's state that is not in general registers, over SIGNAL_WAIT. Two threads wake each other and sleep; a
+ * third of their priority never enters the kernel. It is interrupted, and is the first of the run queue when one of the
+ * two sleeps.
  */
 #include <skerry/x86.h>
 #include "ktest.h"
@@ -25,7 +25,8 @@ static NO_VECTORS void load_state(uint64_t value, bool wide)
 	uint32_t mxcsr = 0x1f80 | (uint32_t)(value & 3) << 13;
 	uint16_t control = (uint16_t)(0x37f | (value & 3) << 10);
 	const uint64_t words[4] = { value, ~value, value + 1, ~value - 1 };
-	__asm__ volatile("ldmxcsr %0; fldcw %1; movq %2, %%xmm0; movq %2, %%xmm15" ::"m"(mxcsr), "m"(control), "r"(value));
+	__asm__ volatile("ldmxcsr %0; fldcw %1; movq %2, %%xmm0; movq %2, %%xmm15" ::"m"(mxcsr), "m"(control),
+	                 "r"(value));
 	if (wide)
 		__asm__ volatile("vmovdqu %0, %%ymm7; vmovdqu %0, %%ymm12" ::"m"(words));
 }
@@ -35,10 +36,12 @@ static NO_VECTORS uint64_t state_differs(uint64_t value, bool wide)
 	uint64_t a, b, seen[4] = { value, ~value, value + 1, ~value - 1 };
 	uint32_t mxcsr;
 	uint16_t control;
-	__asm__ volatile("movq %%xmm0, %0; movq %%xmm15, %1; stmxcsr %2; fnstcw %3" : "=r"(a), "=r"(b), "=m"(mxcsr), "=m"(control));
+	__asm__ volatile("movq %%xmm0, %0; movq %%xmm15, %1; stmxcsr %2; fnstcw %3" : "=r"(a), "=r"(b), "=m"(mxcsr),
+	                 "=m"(control));
 	if (wide)
 		__asm__ volatile("vmovdqu %%ymm12, %0" : "=m"(seen));
-	return (a ^ value) | (b ^ value) | (seen[0] ^ value) | (seen[1] ^ ~value) | (seen[2] ^ (value + 1)) | (seen[3] ^ (~value - 1)) |
+	return (a ^ value) | (b ^ value) | (seen[0] ^ value) | (seen[1] ^ ~value) | (seen[2] ^ (value + 1)) |
+	       (seen[3] ^ (~value - 1)) |
 	       (mxcsr ^ (0x1f80 | (uint32_t)(value & 3) << 13)) | (control ^ (0x37f | (value & 3) << 10));
 }
 
@@ -82,7 +85,8 @@ static void keep_vectors(unsigned core)
 	workers_drop();
 }
 
-TEST(vectors, 1, 0, "wait state: vector registers and rounding of threads that signal and wait, and of one beside them, survive")
+TEST(vectors, 1, 0,
+     "wait state: vector registers and rounding of threads that signal and wait, and of one beside them, survive")
 {
 	for (unsigned core = 0; core < cores(); core++)
 		keep_vectors(core);
@@ -95,8 +99,8 @@ static void break_once(struct worker *self)
 }
 
 /*
- * A trap that was not received when its thread was stopped is raised again when that thread runs: also where a talker that
- * sleeps lets it run.
+ * A trap that was not received when its thread was stopped is raised again when that thread runs: also where a talker
+ * that sleeps lets it run.
  */
 static void raise_again(unsigned core)
 {
@@ -120,7 +124,8 @@ static void raise_again(unsigned core)
 	workers_drop();
 }
 
-TEST(raised_again, 1, 0, "wait state: a breakpoint is raised again in a thread that runs when another signals and waits")
+TEST(raised_again, 1, 0,
+     "wait state: a breakpoint is raised again in a thread that runs when another signals and waits")
 {
 	for (unsigned core = 0; core < cores(); core++)
 		raise_again(core);

@@ -26,11 +26,15 @@ static void prepare(unsigned index, uint64_t number, uint64_t cap, uint64_t info
 	uint64_t tag = (index + 1) * 0x1010000000000000;
 	calls[index].before = (struct registers){
 		.rax = number, .rbx = tag | 1, .rdx = tag | 2, .rsi = info, .rdi = cap, .rbp = tag | 3, .r8 = tag | 4,
-		.r9 = tag | 5, .r10 = tag | 6, .r12 = reply, .r13 = tag | 7, .r14 = tag | 8, .r15 = tag | 9, .rflags = FLAGS,
+		.r9 = tag | 5, .r10 = tag | 6, .r12 = reply, .r13 = tag | 7, .r14 = tag | 8, .r15 = tag | 9,
+		.rflags = FLAGS,
 	};
 }
 
-static uint64_t word(const struct registers *r, unsigned i) { return i == 0 ? r->rdx : i == 1 ? r->r10 : i == 2 ? r->r8 : r->r9; }
+static uint64_t word(const struct registers *r, unsigned i)
+{
+	return i == 0 ? r->rdx : i == 1 ? r->r10 : i == 2 ? r->r8 : r->r9;
+}
 
 /* Nothing but RAX, RDI, RSI and words below `length` may differ. */
 static void check_kept(unsigned index, unsigned length)
@@ -119,9 +123,18 @@ static void all_ways(uint64_t send, unsigned core)
 	}
 }
 
-TEST(send, 1, 0, "words: Send changes the receiver's registers within its length and no other") { all_ways(SYS_SEND, 0); }
-TEST(nb_send, 1, 0, "words: NBSend changes the receiver's registers within its length and no other") { all_ways(SYS_NB_SEND, 0); }
-TEST(call, 1, 0, "words: Call changes the receiver's registers within its length and no other") { all_ways(SYS_CALL, 0); }
+TEST(send, 1, 0, "words: Send changes the receiver's registers within its length and no other")
+{
+	all_ways(SYS_SEND, 0);
+}
+TEST(nb_send, 1, 0, "words: NBSend changes the receiver's registers within its length and no other")
+{
+	all_ways(SYS_NB_SEND, 0);
+}
+TEST(call, 1, 0, "words: Call changes the receiver's registers within its length and no other")
+{
+	all_ways(SYS_CALL, 0);
+}
 TEST(remote, 2, 0, "words: the same for messages to another core")
 {
 	all_ways(SYS_SEND, last_core());
@@ -173,8 +186,14 @@ static void all_answers(uint64_t number, unsigned core)
 	answered(number, 40, core);
 }
 
-TEST(reply, 1, 0, "words: Reply changes the caller's registers within its length and no other") { all_answers(SYS_REPLY, 0); }
-TEST(reply_receive, 1, 0, "words: ReplyRecv changes the caller's, and then its own, and no other") { all_answers(SYS_REPLY_RECV, 0); }
+TEST(reply, 1, 0, "words: Reply changes the caller's registers within its length and no other")
+{
+	all_answers(SYS_REPLY, 0);
+}
+TEST(reply_receive, 1, 0, "words: ReplyRecv changes the caller's, and then its own, and no other")
+{
+	all_answers(SYS_REPLY_RECV, 0);
+}
 TEST(remote_reply, 2, 0, "words: the same for answers from another core")
 {
 	all_answers(SYS_REPLY, last_core());

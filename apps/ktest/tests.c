@@ -24,7 +24,8 @@ static bool has_neighbour(void) { return ROOT->memory_control && ROOT->controlle
 
 bool test_possible(const struct test *test)
 {
-	static bool (*const has[])(void) = { has_devices, has_peer, has_gigabyte, has_msi, has_processor, has_neighbour };
+	static bool (*const has[])(void) = { has_devices, has_peer, has_gigabyte, has_msi, has_processor,
+	                                     has_neighbour };
 	for (unsigned i = 0; i < sizeof(has) / sizeof(has[0]); i++)
 		if ((test->needs >> i & 1) && !has[i]())
 			return false;
@@ -36,7 +37,8 @@ bool kernel_is(const char *regime)
 	const char *kernel = ROOT->kernel_name;
 	while (*regime && *kernel == *regime)
 		kernel++, regime++;
-	return !*regime && (!*kernel || *kernel == '+' || *kernel == '.'); /* "fine+stat"; in the hosted port, "fine.h" */
+	/* "fine+stat"; in the hosted port, "fine.h" */
+	return !*regime && (!*kernel || *kernel == '+' || *kernel == '.');
 }
 
 bool passed(uint64_t deadline) { return read_tsc() >= deadline; }

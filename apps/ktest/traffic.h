@@ -15,8 +15,8 @@ struct traffic {
 /* Answers each number with the next one: arg[0] is an endpoint, arg[1] a reply object. Never returns. */
 void traffic_server(struct worker *self);
 /*
- * Calls endpoint arg[0], and exchanges signals with itself by notification arg[1], until out[0] is set. Every fourth wait
- * has a deadline.
+ * Calls endpoint arg[0], and exchanges signals with itself by notification arg[1], until out[0] is set. Every fourth
+ * wait has a deadline.
  */
 void traffic_client(struct worker *self);
 void traffic_begin(struct traffic *traffic);

@@ -18,7 +18,8 @@ void transfer_sender(struct worker *self)
 	self->out[1] = m.info;
 }
 
-struct worker *transfer_send(unsigned index, uint64_t call, uint64_t endpoint, unsigned core, unsigned count, uint64_t a,
+struct worker *transfer_send(unsigned index, uint64_t call, uint64_t endpoint, unsigned core, unsigned count,
+                             uint64_t a,
                            uint64_t b, uint64_t c)
 {
 	parcels[index] = (struct parcel){ call, endpoint, { a, b, c }, count, 2 };

@@ -16,8 +16,8 @@ extern struct parcel parcels[2];
 /* Sends parcel arg[0], its own received ones to slot arg[2] of CNode arg[1]; out: error, info of the answer. */
 void transfer_sender(struct worker *self);
 /* A thread that does so, started on `core`: `count` of the capabilities with two words, label 0x51. */
-struct worker *transfer_send(unsigned index, uint64_t call, uint64_t endpoint, unsigned core, unsigned count, uint64_t a,
-                             uint64_t b, uint64_t c);
+struct worker *transfer_send(unsigned index, uint64_t call, uint64_t endpoint, unsigned core, unsigned count,
+                             uint64_t a, uint64_t b, uint64_t c);
 /* The main thread wants received capabilities in three new slots, the first of them; or none. */
 uint64_t transfer_wanted(void);
 void transfer_nothing_wanted(void);

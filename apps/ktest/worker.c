@@ -80,8 +80,8 @@ bool waits(const struct worker *worker)
 
 void worker_fault_to(struct worker *worker, uint64_t endpoint)
 {
-	check_ok(tcb_configure(IPC, worker->tcb, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, worker->frame, (uint64_t)worker->ipc,
-	                       endpoint));
+	check_ok(tcb_configure(IPC, worker->tcb, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, worker->frame,
+	                       (uint64_t)worker->ipc, endpoint));
 }
 
 void worker_restart(struct worker *worker, bool resume)

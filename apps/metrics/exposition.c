@@ -50,7 +50,10 @@ static void counter_name(char name[FAMILY_MAX], const char *prefix, const struct
 		 field->kind == STAT_KIND_CYCLES ? "_seconds" : "");
 }
 
-static void add_seconds(struct text *t, uint64_t cycles, uint64_t hz) { text_add(t, " %.9f\n", (double)cycles / (double)hz); }
+static void add_seconds(struct text *t, uint64_t cycles, uint64_t hz)
+{
+	text_add(t, " %.9f\n", (double)cycles / (double)hz);
+}
 
 static void add_value(struct text *t, const struct stat_field *field, const void *record, uint64_t hz)
 {
@@ -74,10 +77,12 @@ static void add_clusters(struct text *t, const struct snapshot *s)
 	}
 	add_family(t, "skerry_cluster_up", "gauge", "1 if the cluster answered, 0 if it is gone or did not.");
 	for (unsigned i = 0; i < s->clusters; i++)
-		text_add(t, "skerry_cluster_up{cluster=\"%u\"} %u\n", s->cluster[i].about.number, s->cluster[i].about.up);
+		text_add(t, "skerry_cluster_up{cluster=\"%u\"} %u\n", s->cluster[i].about.number,
+		         s->cluster[i].about.up);
 	add_family(t, "skerry_cluster_cores", "gauge", "Cores of the cluster.");
 	for (unsigned i = 0; i < s->clusters; i++)
-		text_add(t, "skerry_cluster_cores{cluster=\"%u\"} %u\n", s->cluster[i].about.number, s->cluster[i].cores);
+		text_add(t, "skerry_cluster_cores{cluster=\"%u\"} %u\n", s->cluster[i].about.number,
+		         s->cluster[i].cores);
 }
 
 /* What the run's events call it. */
@@ -88,10 +93,12 @@ static const char *const loss[SAMPLE_LOSSES] = {
 
 static void add_losses(struct text *t, const struct snapshot *s)
 {
-	add_family(t, "skerry_cluster_restarts_total", "counter", "How often the cluster was started again after it was lost.");
+	add_family(t, "skerry_cluster_restarts_total", "counter",
+	           "How often the cluster was started again after it was lost.");
 	for (const struct snapshot_cluster *c = s->cluster; c < s->cluster + s->clusters; c++)
 		if (c->about.life)
-			text_add(t, "skerry_cluster_restarts_total{cluster=\"%u\"} %u\n", c->about.number, c->about.life - 1);
+			text_add(t, "skerry_cluster_restarts_total{cluster=\"%u\"} %u\n", c->about.number,
+			         c->about.life - 1);
 	add_family(t, "skerry_cluster_lost", "gauge", "1 while the cluster is lost, and why.");
 	for (const struct snapshot_cluster *c = s->cluster; c < s->cluster + s->clusters; c++) {
 		if (c->about.lost == SAMPLE_LOSS_NONE)
@@ -148,7 +155,8 @@ static bool has_transactions(const struct snapshot_cluster *c)
 	return is_counted(c) && all;
 }
 
-static void core_name(struct text *t, const char *name, const struct snapshot_cluster *c, const struct snapshot_core *core)
+static void core_name(struct text *t, const char *name, const struct snapshot_cluster *c,
+                      const struct snapshot_core *core)
 {
 	text_add(t, "%s{cluster=\"%u\",cpu=\"%u\"", name, c->about.number, core->cpu);
 }
@@ -258,7 +266,8 @@ static void add_locks(struct text *t, const struct snapshot *s)
 				class_label(t, class);
 				text_add(t, "} %lld\n", (long long)lock_instances(c, class));
 			}
-	for (const struct stat_field *field = stat_lock_fields; field < stat_lock_fields + LENGTH(stat_lock_fields); field++)
+	for (const struct stat_field *field = stat_lock_fields; field < stat_lock_fields + LENGTH(stat_lock_fields);
+	     field++)
 		if (is_counter(field))
 			lock_family(t, s, field);
 }
@@ -289,7 +298,8 @@ static void add_applications(struct text *t, const struct snapshot *s)
 		application_name(t, "skerry_application_serving", a);
 		text_add(t, "%d\n", a->state == SAMPLE_SERVING);
 	}
-	add_family(t, "skerry_application_restarts_total", "counter", "How often the application was started again after its end.");
+	add_family(t, "skerry_application_restarts_total", "counter",
+	           "How often the application was started again after its end.");
 	for (const struct sample_application *a = s->application; a < end; a++) {
 		application_name(t, "skerry_application_restarts_total", a);
 		text_add(t, "%llu\n", (unsigned long long)a->restarts);
@@ -337,6 +347,7 @@ void exposition(struct text *t, const struct snapshot *s)
 	add_locks(t, s);
 	add_applications(t, s);
 	add_redis(t, s);
-	add_family(t, "skerry_scrape_duration_seconds", "gauge", "Time that it took to ask all clusters and Redis instances.");
+	add_family(t, "skerry_scrape_duration_seconds", "gauge",
+	           "Time that it took to ask all clusters and Redis instances.");
 	text_add(t, "skerry_scrape_duration_seconds %.6f\n", s->seconds);
 }

@@ -66,9 +66,11 @@ static bool next_line(struct span *rest, struct span *line)
 
 static enum http_status find_resource(struct span target, enum http_resource *resource)
 {
-	if (target.length > 7 && !strncasecmp(target.at, "http://", 7)) { /* as proxies ask: the path follows the authority */
+	/* as proxies ask: the path follows the authority */
+	if (target.length > 7 && !strncasecmp(target.at, "http://", 7)) {
 		const char *path = memchr(target.at + 7, '/', target.length - 7);
-		target = path ? (struct span){ path, (size_t)(target.at + target.length - path) } : (struct span){ "/", 1 };
+		target = path ? (struct span){ path, (size_t)(target.at + target.length - path) }
+		         : (struct span){ "/", 1 };
 	}
 	if (!target.length || target.at[0] != '/')
 		return HTTP_BAD_REQUEST;
@@ -170,7 +172,8 @@ const char *http_reason(enum http_status status)
 size_t http_head(char *to, enum http_status status, const char *type, size_t length)
 {
 	const int size = snprintf(to, HTTP_HEAD_MAX,
-				  "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%sCache-Control: no-store\r\n"
+				  "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%sCache-Control: "
+				  "no-store\r\n"
 				  "Connection: close\r\n\r\n",
 				  (int)status, http_reason(status), type, length,
 				  status == HTTP_METHOD_NOT_ALLOWED ? "Allow: GET, HEAD\r\n" : "");

@@ -76,7 +76,8 @@ void redis_ask(struct redis_told *told, uint32_t ipv4, unsigned port)
 unsigned redis_poll_set(struct pollfd *fds)
 {
 	for (unsigned i = 0; i < waiting; i++)
-		fds[i] = (struct pollfd){ .fd = question[i].context->fd, .events = question[i].sent ? POLLIN : POLLOUT };
+		fds[i] = (struct pollfd){ .fd = question[i].context->fd,
+		                          .events = question[i].sent ? POLLIN : POLLOUT };
 	return waiting;
 }
 

@@ -66,7 +66,8 @@ static void *read_all(unsigned kind, unsigned index, size_t size, int *count)
 	return records;
 }
 
-/* Records of a cluster's cores, unpacked. Returns an error, or 0; what another version packed is as if it had counted nothing. */
+/* Records of a cluster's cores, unpacked. Returns an error, or 0; what another version packed is as if it had counted
+ * nothing. */
 static int read_cores(struct snapshot_cluster *c, unsigned index)
 {
 	int count;

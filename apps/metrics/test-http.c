@@ -21,7 +21,8 @@ static const struct {
 	{ "GET /metrics HTTP/1.9\r\nHost: a\r\n\r\nbody", HTTP_OK, HTTP_METRICS, false },
 	{ "GET /metric HTTP/1.1\r\nHost: a\r\n\r\n", HTTP_NOT_FOUND, HTTP_ROOT, false },
 	{ "POST /other HTTP/1.1\r\nHost: a\r\n\r\n", HTTP_NOT_FOUND, HTTP_ROOT, false },
-	{ "POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n", HTTP_METHOD_NOT_ALLOWED, HTTP_METRICS, false },
+	{ "POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n", HTTP_METHOD_NOT_ALLOWED, HTTP_METRICS,
+	  false },
 	{ "get /metrics HTTP/1.1\r\nHost: a\r\n\r\n", HTTP_METHOD_NOT_ALLOWED, HTTP_METRICS, false },
 	{ "GET /metrics HTTP/2.0\r\nHost: a\r\n\r\n", HTTP_VERSION, HTTP_METRICS, false },
 	{ "GET /metrics HTTP/1.1\r\n\r\n", HTTP_BAD_REQUEST, HTTP_METRICS, false },
@@ -59,7 +60,8 @@ static void check_whole(void)
 		const enum http_status status = parse(whole[i].request, strlen(whole[i].request), &request);
 		CHECK(status == whole[i].status, "%d for %s", status, whole[i].request);
 		if (status == HTTP_OK)
-			CHECK(request.resource == whole[i].resource && request.head == whole[i].head, "%s", whole[i].request);
+			CHECK(request.resource == whole[i].resource && request.head == whole[i].head, "%s",
+			      whole[i].request);
 	}
 }
 
@@ -72,10 +74,11 @@ static void check_pieces(void)
 			struct http_request request;
 			const enum http_status status = parse(whole[i].request, length, &request);
 			if (whole[i].status == HTTP_OK && end && whole[i].request + length < end + 3)
-				CHECK(status == HTTP_MORE, "%d after %zu bytes of %s", status, length, whole[i].request);
-			else
-				CHECK(status == HTTP_MORE || status == whole[i].status, "%d after %zu bytes of %s", status, length,
+				CHECK(status == HTTP_MORE, "%d after %zu bytes of %s", status, length,
 				      whole[i].request);
+			else
+				CHECK(status == HTTP_MORE || status == whole[i].status, "%d after %zu bytes of %s",
+				      status, length, whole[i].request);
 		}
 	}
 }
@@ -116,7 +119,8 @@ static void check_head(void)
 	char head[HTTP_HEAD_MAX];
 
 	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		CHECK(http_head(head, all[i], "text/plain; version=0.0.4; charset=utf-8", 8 << 20), "%d has no room", all[i]);
+		CHECK(http_head(head, all[i], "text/plain; version=0.0.4; charset=utf-8", 8 << 20), "%d has no room",
+		      all[i]);
 }
 
 int main(void)

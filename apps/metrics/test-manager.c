@@ -26,10 +26,12 @@ static void make_core(unsigned cluster, unsigned core, struct sample_core *to)
 
 	stat = (struct core_stat){
 		.started = 5, .updated = 5 + 2000 * samples, .idle_cycles = 1000 * samples,
-		.entries = UINT64_MAX, .syscalls = samples, .transactions = { .begun = 3, .committed = 2, .aborted = { 1 } },
+		.entries = UINT64_MAX, .syscalls = samples,
+		.transactions = { .begun = 3, .committed = 2, .aborted = { 1 } },
 	};
 	stat.lock[LOCK_CLASS_KERNEL] = (struct lock_stat){
-		.instances = core ? -1 : 2, .acquisitions = 10 * samples, .conflicts = 1, .wait = 500 * samples, .hold = 7,
+		.instances = core ? -1 : 2, .acquisitions = 10 * samples, .conflicts = 1, .wait = 500 * samples,
+		.hold = 7,
 	};
 	*to = (struct sample_core){ .cpu = 2 * cluster + core };
 	to->words = stat_pack(to->word, &stat, true);

@@ -11,7 +11,8 @@
 #define LARGE        (2ull << 20)
 #define CHAIN_THERE  (SHARED_THERE + LARGE) /* in the agents' address space: below the same table as the shared frame */
 #define CHAIN_HERE   (LARGE_WINDOW + LARGE)
-#define AGENTS       0x10000ull          /* in the shared frame; shares no place in a TLB with the chain's first pages */
+/* in the shared frame; shares no place in a TLB with the chain's first pages */
+#define AGENTS       0x10000ull
 enum { FRAMES_MOST = 500 };
 
 /* A thread on one core. */
@@ -42,7 +43,8 @@ static uint64_t chain_untyped(uint64_t size, uint64_t end)
 	const struct root_untyped *best = 0;
 	for (unsigned i = 0; i < ROOT->untyped_count; i++) {
 		const struct root_untyped *u = &ROOT->untyped[i];
-		if (u->kind == ROOT_UNTYPED_ORDINARY && u->paddr + (1ull << u->size_bits) <= end && (!best || u->size_bits > best->size_bits))
+		if (u->kind == ROOT_UNTYPED_ORDINARY && u->paddr + (1ull << u->size_bits) <= end &&
+		    (!best || u->size_bits > best->size_bits))
 			best = u;
 	}
 	check(best && 1ull << best->size_bits >= 2 * size);
@@ -66,11 +68,14 @@ static void chain_make(unsigned pages, uint64_t end, uint64_t vspace)
 	unsigned frames = (unsigned)((pages * 4096ull + LARGE - 1) / LARGE);
 	check(frames <= FRAMES_MOST);
 	uint64_t first = slots(frames);
-	check_ok(untyped_retype(IPC, chain_untyped(frames * LARGE, end), OBJECT_FRAME_2M, 0, ROOT_SLOT_CNODE, first, frames));
+	check_ok(untyped_retype(IPC, chain_untyped(frames * LARGE, end), OBJECT_FRAME_2M, 0, ROOT_SLOT_CNODE, first,
+	                        frames));
 	for (unsigned i = 0; i < frames; i++) {
 		uint64_t at = i * LARGE;
-		check_ok(frame_map(IPC, copy_of(first + i, RIGHT_ALL), vspace, CHAIN_THERE + at, RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK));
-		check_ok(frame_map(IPC, first + i, ROOT_SLOT_VSPACE, CHAIN_HERE + at, RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK));
+		check_ok(frame_map(IPC, copy_of(first + i, RIGHT_ALL), vspace, CHAIN_THERE + at,
+		                   RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK));
+		check_ok(frame_map(IPC, first + i, ROOT_SLOT_VSPACE, CHAIN_HERE + at, RIGHT_READ | RIGHT_WRITE,
+		                   CACHE_WRITE_BACK));
 	}
 	chain_link(pages);
 }
@@ -111,8 +116,8 @@ static void measure_pair(unsigned writer, unsigned reader, unsigned pages)
 	}
 	check(cycles >= empty);
 	struct text line = LINE;
-	text_format(&line, "{\"event\":\"latency-of-line\",\"writer\":%u,\"reader\":%u,\"pages\":%u,\"loads\":%u", writer, reader, pages,
-	            (unsigned)(CACHES_TIMED * CACHES_LINES));
+	text_format(&line, "{\"event\":\"latency-of-line\",\"writer\":%u,\"reader\":%u,\"pages\":%u,\"loads\":%u",
+	            writer, reader, pages, (unsigned)(CACHES_TIMED * CACHES_LINES));
 	text_format(&line, ",\"memory\":%lu,\"cycles\":%lu}\n", memory, cycles - empty);
 	output_results(&line);
 }

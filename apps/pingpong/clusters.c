@@ -28,14 +28,15 @@ void clusters_init(void)
 	for (unsigned i = 0; i < ROOT->channel_count; i++) {
 		frame[i] = slot();
 		check_ok(untyped_retype(IPC, memory_of(i), OBJECT_FRAME_2M, 0, ROOT_SLOT_CNODE, frame[i], 1));
-		check_ok(frame_map(IPC, frame[i], ROOT_SLOT_VSPACE, (uint64_t)ring_address(i), RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK));
+		check_ok(frame_map(IPC, frame[i], ROOT_SLOT_VSPACE, (uint64_t)ring_address(i), RIGHT_READ | RIGHT_WRITE,
+		                   CACHE_WRITE_BACK));
 		if (ROOT->cluster) {
 			doorbell[i] = object(OBJECT_NOTIFICATION, 0);
 			check_ok(channel_listen(IPC, ROOT_SLOT_CHANNEL + i, DOORBELL, 0, doorbell[i]));
 		} else {
 			doorbell[i] = slot();
-			check_ok(cnode_mint(IPC, ROOT_SLOT_CNODE, doorbell[i], ROOT_SLOT_CNODE, ROOT_SLOT_CHANNEL + i, RIGHT_WRITE,
-			                    DOORBELL));
+			check_ok(cnode_mint(IPC, ROOT_SLOT_CNODE, doorbell[i], ROOT_SLOT_CNODE, ROOT_SLOT_CHANNEL + i,
+			                    RIGHT_WRITE, DOORBELL));
 		}
 	}
 }

@@ -48,7 +48,8 @@ void exponential_fill(uint32_t delays[EXPONENTIAL_COUNT], uint32_t mean, uint64_
 {
 	uint64_t before = 0, state = seed;
 	for (unsigned k = 0; k < EXPONENTIAL_COUNT; k++) {
-		uint64_t sum = scaled_mean(first_parts(k + 1), mean); /* the sums are rounded, so that no error adds up */
+		/* the sums are rounded, so that no error adds up */
+		uint64_t sum = scaled_mean(first_parts(k + 1), mean);
 		delays[k] = (uint32_t)(sum - before);
 		before = sum;
 	}

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fork and join (Uhlig 2007, section 4.1, Figure 7): the main thread, on core 0, signals a worker on each other core; the
- * last one that runs signals back. While they wait all other cores are halted, so that each signal is a wake-up on
- * another core. An emulator's plugin sees the moments (MARK): no clock of the guest is read in between. Where each worker's
- * notification is at home on its core, a signal is a message: the coordinator's call travels there and comes back.
+ * Fork and join (Uhlig 2007, section 4.1, Figure 7): the main thread, on core 0, signals a worker on each other core;
+ * the last one that runs signals back. While they wait all other cores are halted, so that each signal is a wake-up on
+ * another core. An emulator's plugin sees the moments (MARK): no clock of the guest is read in between. Where each
+ * worker's notification is at home on its core, a signal is a message: the coordinator's call travels there and comes
+ * back.
  */
 #include <stdatomic.h>
 #include <skerry/mark.h>
@@ -11,7 +12,8 @@
 #include "pingpong.h"
 
 enum { WARM_UP = 2, STACK_SIZE = 4096, WORKER_PRIORITY = MAIN_PRIORITY - 10 };
-/* MARK(1): the first signal comes. MARK(2): a worker runs. MARK(3): all have been signalled. As in deploy/bench/dynamic/forkjoin.py. */
+/* MARK(1): the first signal comes. MARK(2): a worker runs. MARK(3): all have been signalled. As in
+ * deploy/bench/dynamic/forkjoin.py. */
 
 static uint8_t stack[BOOT_MAX_CPUS][STACK_SIZE] __attribute__((aligned(4096)));
 static uint64_t thread[BOOT_MAX_CPUS], wake[BOOT_MAX_CPUS], joined; /* by core; notifications */
@@ -33,7 +35,8 @@ static void worker_start(unsigned core)
 	wake[core] = badged(object_of(core, OBJECT_NOTIFICATION), 1, RIGHT_ALL);
 	thread[core] = object(OBJECT_TCB, 0);
 	struct thread_registers registers = {
-		.rip = (uint64_t)worker_main, .rsp = (uint64_t)stack[core] + STACK_SIZE - 8, .rdi = wake[core], /* as after a call */
+		/* as after a call */
+		.rip = (uint64_t)worker_main, .rsp = (uint64_t)stack[core] + STACK_SIZE - 8, .rdi = wake[core],
 	};
 	check_ok(tcb_configure(IPC, thread[core], ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, 0, 0, 0));
 	check_ok(tcb_schedule(IPC, thread[core], ROOT_SLOT_TCB, WORKER_PRIORITY, core));
@@ -82,7 +85,8 @@ static void measure_rounds(unsigned cores, unsigned rounds)
 	for (unsigned core = 1; core <= workers; core++)
 		check_ok(tcb_suspend(thread[core]));
 	struct text line = LINE;
-	text_format(&line, "{\"event\":\"forkjoin\",\"cores\":%u,\"warm_up\":%u,\"rounds\":%u}\n", cores, WARM_UP, rounds);
+	text_format(&line, "{\"event\":\"forkjoin\",\"cores\":%u,\"warm_up\":%u,\"rounds\":%u}\n", cores, WARM_UP,
+	            rounds);
 	output_results(&line);
 	memory_reset();
 }

@@ -7,8 +7,8 @@ static void report_stretch(const char *name, const struct stretch *s)
 	struct text line = LINE;
 	text_format(&line, "{\"event\":\"latency\",\"name\":");
 	text_json_string(&line, name);
-	text_format(&line, ",\"delay\":%lu,\"response\":%lu,\"entries\":%lu}\n", (uint64_t)s->delay, (uint64_t)s->response,
-	            (uint64_t)s->wakes);
+	text_format(&line, ",\"delay\":%lu,\"response\":%lu,\"entries\":%lu}\n", (uint64_t)s->delay,
+	            (uint64_t)s->response, (uint64_t)s->wakes);
 	output_results(&line);
 }
 

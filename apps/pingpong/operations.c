@@ -112,7 +112,8 @@ static void start_deadlines(unsigned priority)
 	uint64_t note = object(OBJECT_NOTIFICATION, 0);
 	room = read_tsc() + ROOT->tsc_hz / 20;
 	for (unsigned i = 0; i < CROWD; i++) {
-		struct thread_registers registers = { .rip = (uint64_t)waiting_thread, .rax = SYS_WAIT, .rdi = note, .rdx = room,
+		struct thread_registers registers = { .rip = (uint64_t)waiting_thread, .rax = SYS_WAIT, .rdi = note,
+		                                      .rdx = room,
 			                              .r12 = note, .r13 = SYS_WAIT };
 		member(&registers, priority, 0, 0);
 	}
@@ -141,7 +142,8 @@ static void prepare_mappings(void)
 	for (unsigned i = 0; i < PAGES; i += 256) {
 		uint64_t frames = objects(OBJECT_FRAME_4K, 0, 256);
 		for (unsigned j = 0; j < 256; j++)
-			check_ok(frame_map(IPC, frames + j, vspace, MAPPED_AT + (i + j) * 4096ull, RIGHT_ALL, CACHE_WRITE_BACK));
+			check_ok(frame_map(IPC, frames + j, vspace, MAPPED_AT + (i + j) * 4096ull, RIGHT_ALL,
+			                   CACHE_WRITE_BACK));
 		if (!i)
 			room = frames;
 	}
@@ -157,7 +159,8 @@ static void prepare_running_mappings(void)
 		page_table_map(IPC, tables + i, ROOT_SLOT_VSPACE, MAPPED_AT); /* what of them is there already stays */
 	target = object(OBJECT_FRAME_4K, 0);
 	for (unsigned i = 0; i < PAGES; i++)
-		check_ok(frame_map(IPC, copy_of(target, RIGHT_ALL), ROOT_SLOT_VSPACE, MAPPED_AT + i * 4096ull, RIGHT_ALL, CACHE_WRITE_BACK));
+		check_ok(frame_map(IPC, copy_of(target, RIGHT_ALL), ROOT_SLOT_VSPACE, MAPPED_AT + i * 4096ull,
+		                   RIGHT_ALL, CACHE_WRITE_BACK));
 }
 
 static void run_unmap_table(void) { check_ok(page_table_unmap(table + 2)); }

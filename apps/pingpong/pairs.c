@@ -35,7 +35,8 @@ static void block_make(unsigned core, uint32_t delay, bool in_cycles)
 
 static void section_make(unsigned core, uint32_t section)
 {
-	struct thread_registers registers = { .rbx = SHARED_THERE + core * SCALE_BLOCK, .r12 = SHARED_THERE + (BOOT_MAX_CPUS + 1) * SCALE_BLOCK,
+	struct thread_registers registers = { .rbx = SHARED_THERE + core * SCALE_BLOCK,
+	                                      .r12 = SHARED_THERE + (BOOT_MAX_CPUS + 1) * SCALE_BLOCK,
 	                                      .r15 = (section + SCALE_UNIT / 2) / SCALE_UNIT };
 	add_thread(core, scale_section, registers);
 }

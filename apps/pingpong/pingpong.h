@@ -32,7 +32,8 @@ extern struct shared *shared;
 
 /* The shared frame, mapped here, zeroed but for what says how to end after `rounds`. */
 void shared_make(uint64_t rounds);
-/* Whether objects are at home on the core of the threads that use them (CNODE_LOCALITY): the program's last word is `local`. */
+/* Whether objects are at home on the core of the threads that use them (CNODE_LOCALITY): the program's last word is
+ * `local`. */
 extern bool at_home;
 /* A new one for threads of this core. */
 uint64_t object_of(unsigned core, enum skerry_object type);
@@ -95,6 +96,7 @@ void unmap_measure(unsigned rounds, const uint32_t *cores, const uint32_t *pages
 /* What `caches` is told, a measurement at each place; the lists end with 0. Cores count from 1. */
 struct caches {
 	uint64_t end_mib; /* the lines are in memory below this address, in MiB */
-	uint32_t writers[64], readers[64], pages[64]; /* one core writes the lines of so many pages, one reads the first of them */
+	/* one core writes the lines of so many pages, one reads the first of them */
+	uint32_t writers[64], readers[64], pages[64];
 };
 void caches_measure(const struct caches *caches);

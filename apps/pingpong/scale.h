@@ -20,14 +20,17 @@ struct block {
 	char page_rest[4096 - 4 * SCALE_COUNT];
 	uint32_t server_delays[SCALE_COUNT];
 };
-_Static_assert(offsetof(struct block, signal_at) == SCALE_SIGNAL_AT && offsetof(struct block, signal_call) == SCALE_SIGNAL &&
+_Static_assert(offsetof(struct block, signal_at) == SCALE_SIGNAL_AT &&
+               offsetof(struct block, signal_call) == SCALE_SIGNAL &&
                offsetof(struct block, drawn) == SCALE_DRAWN && offsetof(struct block, errors) == SCALE_ERRORS &&
                offsetof(struct block, server_drawn) == SCALE_SERVER_DRAWN &&
                offsetof(struct block, server_errors) == SCALE_SERVER_ERRORS &&
-               offsetof(struct block, delays) == SCALE_DELAYS && offsetof(struct block, server_delays) == SCALE_SERVER_DELAYS &&
+               offsetof(struct block, delays) == SCALE_DELAYS &&
+               offsetof(struct block, server_delays) == SCALE_SERVER_DELAYS &&
                sizeof(struct block) <= SCALE_BLOCK,
                "as scale.S has it");
-_Static_assert((BOOT_MAX_CPUS + 2) * SCALE_BLOCK <= 1 << 21, "a large page has a block for each core, one for orders and one for a lock");
+_Static_assert((BOOT_MAX_CPUS + 2) * SCALE_BLOCK <= 1 << 21,
+               "a large page has a block for each core, one for orders and one for a lock");
 
 /* What all pairs of a cluster are to do. */
 struct order {

@@ -29,7 +29,8 @@ void shared_make(uint64_t rounds)
 {
 	check(rounds <= SHARED_CAPACITY);
 	shared_frame = object(OBJECT_FRAME_2M, 0);
-	check_ok(frame_map(IPC, shared_frame, ROOT_SLOT_VSPACE, LARGE_WINDOW, RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK));
+	check_ok(frame_map(IPC, shared_frame, ROOT_SLOT_VSPACE, LARGE_WINDOW, RIGHT_READ | RIGHT_WRITE,
+	                   CACHE_WRITE_BACK));
 	shared_use(shared_frame, (void *)LARGE_WINDOW);
 	*shared = (struct shared){ .rounds = rounds, .done_call = SYS_SIGNAL, .done_cap = done };
 }

@@ -40,7 +40,8 @@ static void quantiles(uint32_t mean)
 	exponential_fill(delays, mean, 7);
 	qsort(delays, N, sizeof(delays[0]), compare);
 	for (unsigned i = 0; i < N; i++) { /* each part's mean lies within it */
-		double least = -log(1 - i / (double)N) * mean, most = i + 1 < N ? -log(1 - (i + 1) / (double)N) * mean : INFINITY;
+		double least = -log(1 - i / (double)N) * mean,
+		       most = i + 1 < N ? -log(1 - (i + 1) / (double)N) * mean : INFINITY;
 		CHECK(delays[i] >= least - 1 && delays[i] <= most + 1);
 	}
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Unmapping on several cores at the same time (Uhlig 2007, section 4.2, Figure 8). One call of the main thread, on core 0,
- * takes the right to write from many mappings: a frame's own and those of copies of it. A thread on each other core
- * meanwhile does so with one page, and gives the right back, without end. Each core's frame is mapped in an address space
- * that no other core runs, so that cores share nothing but what guards the frames (enum frame_guard).
+ * Unmapping on several cores at the same time (Uhlig 2007, section 4.2, Figure 8). One call of the main thread, on core
+ * 0, takes the right to write from many mappings: a frame's own and those of copies of it. A thread on each other core
+ * meanwhile does so with one page, and gives the right back, without end. Each core's frame is mapped in an address
+ * space that no other core runs, so that cores share nothing but what guards the frames (enum frame_guard).
  *
  * A right that was taken from a copy does not come back, so the copies for all calls are made before the first: while
  * calls are measured nobody makes or deletes a capability. An emulator's plugin sees when they begin and end (MARK).
@@ -15,7 +15,8 @@
 #include "pingpong.h"
 
 enum { READ_WRITE = RIGHT_READ | RIGHT_WRITE, WARM_UP = 1, TABLE_PAGES = 512 };
-enum { SETTLED = 80 }; /* calls of each core after its last invocation that is not one of these: a core then has its bias */
+/* calls of each core after its last invocation that is not one of these: a core then has its bias */
+enum { SETTLED = 80 };
 #define MAPPINGS   (WINDOW + TABLE_PAGES * 4096ull)
 #define PAGE_THERE 0x500000ull /* a worker's page, in its address space */
 /* MARK(1): a call comes. MARK(2): it has returned. As in deploy/bench/dynamic/unmap.py. */
@@ -24,7 +25,8 @@ struct worker {
 	_Atomic uint64_t rounds;
 	uint64_t errors;
 };
-_Static_assert(offsetof(struct worker, rounds) == UNMAP_ROUNDS && offsetof(struct worker, errors) == UNMAP_ERRORS, "as unmap.S has it");
+_Static_assert(offsetof(struct worker, rounds) == UNMAP_ROUNDS && offsetof(struct worker, errors) == UNMAP_ERRORS,
+               "as unmap.S has it");
 _Static_assert(offsetof(struct ipc_buffer, caps) == UNMAP_CAPS, "as unmap.S has it");
 
 _Static_assert(UNMAP_READ == RIGHT_READ && UNMAP_READ_WRITE == READ_WRITE, "as unmap.S has it");
@@ -33,7 +35,10 @@ extern const char unmap_start[], unmap_end[], unmap_worker[];
 static const struct code code = { unmap_start, unmap_end };
 static uint64_t worker_tcb[BOOT_MAX_CPUS];
 
-static struct worker *worker_of(unsigned core) { return (struct worker *)((char *)shared + UNMAP_WORKERS + core * 4096ull); }
+static struct worker *worker_of(unsigned core)
+{
+	return (struct worker *)((char *)shared + UNMAP_WORKERS + core * 4096ull);
+}
 
 static uint64_t domain_new(enum frame_guard guard)
 {
@@ -60,7 +65,8 @@ static uint64_t tree_new(uint64_t frame, uint64_t address, unsigned pages)
 	uint64_t root = copy_of(frame, READ_WRITE);
 	check_ok(frame_map(IPC, root, ROOT_SLOT_VSPACE, address, READ_WRITE, CACHE_WRITE_BACK));
 	for (unsigned i = 1; i < pages; i++)
-		check_ok(frame_map(IPC, copy_of(root, READ_WRITE), ROOT_SLOT_VSPACE, address + i * 4096ull, READ_WRITE, CACHE_WRITE_BACK));
+		check_ok(frame_map(IPC, copy_of(root, READ_WRITE), ROOT_SLOT_VSPACE, address + i * 4096ull, READ_WRITE,
+		                   CACHE_WRITE_BACK));
 	return root;
 }
 
@@ -122,7 +128,8 @@ static void measure_pages(unsigned rounds, unsigned cores, unsigned pages, enum 
 	uint64_t common = guard == FRAME_GUARD_DOMAIN ? domain_new(guard) : 0, frame = frame_new(guard, common);
 	for (unsigned core = 1; core < cores; core++)
 		worker_make(core, frame_new(guard, common));
-	trees_make(root, WARM_UP + rounds, frame, pages); /* last, so that as much of them is in this core's caches with few workers as with many */
+	/* last, so that as much of them is in this core's caches with few workers as with many */
+	trees_make(root, WARM_UP + rounds, frame, pages);
 	workers_settle(cores, frame_new(guard, common));
 	run_workers(cores, root, WARM_UP + rounds);
 	for (unsigned core = 1; core < cores; core++) {
@@ -130,7 +137,8 @@ static void measure_pages(unsigned rounds, unsigned cores, unsigned pages, enum 
 		check_eq(worker_of(core)->errors, 0);
 	}
 	struct text line = LINE;
-	text_format(&line, "{\"event\":\"unmap\",\"cores\":%u,\"pages\":%u,\"warm_up\":%u,\"rounds\":%u}\n", cores, pages, WARM_UP, rounds);
+	text_format(&line, "{\"event\":\"unmap\",\"cores\":%u,\"pages\":%u,\"warm_up\":%u,\"rounds\":%u}\n", cores,
+	            pages, WARM_UP, rounds);
 	output_results(&line);
 	memory_reset();
 }

@@ -46,8 +46,8 @@ static void watch_end(void)
 }
 
 /*
- * While the main thread only reads the clock. The way back to it is not always as long (a time slice ends, a deadline is
- * another's, the core beats): with a delay that is shorter than the longest, the watching thread would leave it no
+ * While the main thread only reads the clock. The way back to it is not always as long (a time slice ends, a deadline
+ * is another's, the core beats): with a delay that is shorter than the longest, the watching thread would leave it no
  * instruction for ever.
  */
 static void watch_calibrate(void)
@@ -72,7 +72,8 @@ static void watch_calibrate(void)
 void watch_init(void)
 {
 	struct thread_registers registers = {
-		.rip = (uint64_t)watch_thread, .rbx = (uint64_t)&watch, .r13 = SYS_WAIT, .r15 = object(OBJECT_NOTIFICATION, 0),
+		.rip = (uint64_t)watch_thread, .rbx = (uint64_t)&watch, .r13 = SYS_WAIT,
+		.r15 = object(OBJECT_NOTIFICATION, 0),
 	};
 	watcher = object(OBJECT_TCB, 0);
 	check_ok(tcb_configure(IPC, watcher, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, 0, 0, 0));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Replication needs a master that forks to send its data, and no program here can. A Redis Cluster meets only at addresses
- * within the machine. Redis would answer OK and try again for ever: these refuse at once. The linker puts them in place
- * of Redis's own (--wrap in build-redis.sh).
+ * Replication needs a master that forks to send its data, and no program here can. A Redis Cluster meets only at
+ * addresses within the machine. Redis would answer OK and try again for ever: these refuse at once. The linker puts
+ * them in place of Redis's own (--wrap in build-redis.sh).
  */
 #include "server.h"
 
@@ -12,10 +12,12 @@ void __wrap_replicaofCommand(client *c);
 void __wrap_clusterCommand(client *c);
 void __wrap_syncCommand(client *c);
 
-static const char reason[] = "Replication is not available here: a master sends its data from a second process, and no program here can fork";
+static const char reason[] = "Replication is not available here: a master sends its data from a second process, and no "
+                             "program here can fork";
 
 static const char own_loopback[] =
-	"CLUSTER MEET needs an address within the machine: 127.0.0.1 is this instance itself, whatever port of the host leads here; "
+	"CLUSTER MEET needs an address within the machine: 127.0.0.1 is this instance itself, whatever port of the "
+	"host leads here; "
 	"'skerry run --keep' prints the commands that create a cluster";
 
 static int argument_is(const client *c, int argument, const char *word)

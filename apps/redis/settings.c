@@ -30,7 +30,8 @@ static void refuse_save(void)
 {
 	char setting[64];
 
-	snprintf(setting, sizeof(setting), "save %jd %d", (intmax_t)server.saveparams[0].seconds, server.saveparams[0].changes);
+	snprintf(setting, sizeof(setting), "save %jd %d", (intmax_t)server.saveparams[0].seconds,
+	         server.saveparams[0].changes);
 	refuse_setting(setting, NO_DISK, "leave it out, or write: save \"\"");
 }
 
@@ -41,11 +42,13 @@ static void check_settings(void)
 	if (server.aof_enabled)
 		refuse_setting("appendonly yes", NO_DISK, "write: appendonly no");
 	if (server.daemonize)
-		refuse_setting("daemonize yes", NO_PROCESS ", and it would end before it serves", "write: daemonize no");
+		refuse_setting("daemonize yes", NO_PROCESS ", and it would end before it serves",
+		               "write: daemonize no");
 	if (server.masterhost)
 		refuse_setting("replicaof", "replication is not available, for " NO_PROCESS, "leave it out");
 	if (server.io_threads_num > 1)
-		fprintf(stderr, "Warning: 'io-threads %d' makes this instance many times slower: all threads of a program run on one core, "
+		fprintf(stderr, "Warning: 'io-threads %d' makes this instance many times slower: all threads of a "
+		                "program run on one core, "
 		                "and these spin for each other; write: io-threads 1\n", server.io_threads_num);
 }
 
@@ -68,7 +71,8 @@ static int asks_for_disk(const char *name, const char *value)
 /* Nothing is set then. Values may be secrets, and leave the command as Redis's own would have them leave it. */
 static void refuse_command(client *c, int asked)
 {
-	addReplyErrorFormat(c, "CONFIG SET failed (possibly related to argument '%s') - %s", (char *)c->argv[asked]->ptr, NO_DISK);
+	addReplyErrorFormat(c, "CONFIG SET failed (possibly related to argument '%s') - %s",
+	                    (char *)c->argv[asked]->ptr, NO_DISK);
 	for (int i = 3; i < c->argc; i += 2)
 		redactClientCommandArgument(c, i);
 }
@@ -83,5 +87,6 @@ void __wrap_configSetCommand(client *c)
 
 void __wrap_configRewriteCommand(client *c)
 {
-	addReplyError(c, "CONFIG REWRITE failed - this instance has no disk to write to: its settings are those of the deployment");
+	addReplyError(c, "CONFIG REWRITE failed - this instance has no disk to write to: its settings are those of the "
+	                 "deployment");
 }

@@ -2,9 +2,9 @@
 /*
  * In front of each source of Redis.
  *
- * The functions that no-disk.c, settings.c, replication.c and out-of-memory.c take the place of (--wrap in build-redis.sh), declared in
- * front of Redis's own declarations: optimised at link time they would be inlined where they are called, and what is
- * inlined is not replaced.
+ * The functions that no-disk.c, settings.c, replication.c and out-of-memory.c take the place of (--wrap in
+ * build-redis.sh), declared in front of Redis's own declarations: optimised at link time they would be inlined where
+ * they are called, and what is inlined is not replaced.
  */
 #ifndef WRAPPED_H
 #define WRAPPED_H
@@ -31,8 +31,9 @@ __attribute__((noipa)) void syncCommand(struct client *);
 __attribute__((noipa)) void zmalloc_set_oom_handler(void (*)(size_t));
 
 /*
- * In line, as zmalloc.h asks for it: never of a null pointer. A program that is trained runs on Linux, with musl's malloc().
- * GCC takes a function's counts only if its control flow is the same: a call of a pure function does not change that.
+ * In line, as zmalloc.h asks for it: never of a null pointer. A program that is trained runs on Linux, with musl's
+ * malloc(). GCC takes a function's counts only if its control flow is the same: a call of a pure function does not
+ * change that.
  */
 #ifdef TRAINING
 __attribute__((pure)) size_t malloc_usable_size(void *);

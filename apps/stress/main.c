@@ -21,7 +21,8 @@ _Noreturn void bare_main(void)
 	if (what && !strcmp(what, "messages"))
 		messages_measure(number(map, 1, TASKS_MAX), number(map, 2, 100000000));
 	else if (what && !strcmp(what, "memory"))
-		memory_measure(number(map, 1, TASKS_MAX), number(map, 2, 256), number(map, 3, 1000000), number(map, 4, BOOT_MAX_CPUS));
+		memory_measure(number(map, 1, TASKS_MAX), number(map, 2, 256), number(map, 3, 1000000),
+		               number(map, 4, BOOT_MAX_CPUS));
 	else
 		fail(__FILE_NAME__, __LINE__, what ? what : "no arguments");
 	output_exit(EXIT_GOOD);

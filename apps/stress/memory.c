@@ -35,10 +35,12 @@ static void serve_fault(struct pager *p, const struct message *m)
 	check_ok(frame_unmap(task[of].shared + page));
 	check_ok(untyped_retype(p->ipc, p->pool, OBJECT_FRAME_4K, 0, ROOT_SLOT_CNODE, copy, 1));
 	check_ok(cnode_copy(p->ipc, ROOT_SLOT_CNODE, p->temporary, ROOT_SLOT_CNODE, copy, RIGHT_ALL));
-	check_ok(frame_map(p->ipc, p->temporary, ROOT_SLOT_VSPACE, p->window, RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK));
+	check_ok(frame_map(p->ipc, p->temporary, ROOT_SLOT_VSPACE, p->window, RIGHT_READ | RIGHT_WRITE,
+	                   CACHE_WRITE_BACK));
 	memcpy((void *)p->window, original + page * 512, 4096);
 	check_ok(cnode_delete(ROOT_SLOT_CNODE, p->temporary));
-	check_ok(frame_map(p->ipc, copy, task[of].vspace, REGION + page * 4096, RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK));
+	check_ok(frame_map(p->ipc, copy, task[of].vspace, REGION + page * 4096, RIGHT_READ | RIGHT_WRITE,
+	                   CACHE_WRITE_BACK));
 	p->faults++;
 }
 
@@ -70,7 +72,8 @@ static void make_pagers(unsigned pool_bits)
 static void share(unsigned i)
 {
 	for (unsigned page = 0; page < page_count; page++)
-		check_ok(frame_map(IPC, task[i].shared + page, task[i].vspace, REGION + page * 4096ull, RIGHT_READ, CACHE_WRITE_BACK));
+		check_ok(frame_map(IPC, task[i].shared + page, task[i].vspace, REGION + page * 4096ull, RIGHT_READ,
+		                   CACHE_WRITE_BACK));
 }
 
 static void make_task(unsigned i, unsigned rounds, uint64_t frames, uint64_t done)
@@ -80,11 +83,13 @@ static void make_task(unsigned i, unsigned rounds, uint64_t frames, uint64_t don
 	task[i].shared = slots(page_count);
 	task[i].copies = slots(page_count);
 	for (unsigned page = 0; page < page_count; page++)
-		check_ok(cnode_copy(IPC, ROOT_SLOT_CNODE, task[i].shared + page, ROOT_SLOT_CNODE, frames + page, RIGHT_READ));
+		check_ok(cnode_copy(IPC, ROOT_SLOT_CNODE, task[i].shared + page, ROOT_SLOT_CNODE, frames + page,
+		                    RIGHT_READ));
 	share(i);
 	struct thread_registers writes = { .r14 = rounds, .r15 = page_count, .r12 = REGION, .r13 = i + 1,
 	                                   .rbx = badged(done, 1ull << i, RIGHT_WRITE), .rbp = task[i].go };
-	task_new(task[i].vspace, i % ROOT->cpu_count, task_writer, writes, badged(pager[i % pager_count].endpoint, i + 1, RIGHT_ALL));
+	task_new(task[i].vspace, i % ROOT->cpu_count, task_writer, writes,
+	         badged(pager[i % pager_count].endpoint, i + 1, RIGHT_ALL));
 }
 
 static uint64_t make_region(void)
@@ -95,7 +100,8 @@ static uint64_t make_region(void)
 		uint64_t *words = (uint64_t *)(WINDOW + at * 4096ull);
 		if (page == 0)
 			original = words;
-		check_ok(frame_map(IPC, frames + page, ROOT_SLOT_VSPACE, (uint64_t)words, RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK));
+		check_ok(frame_map(IPC, frames + page, ROOT_SLOT_VSPACE, (uint64_t)words, RIGHT_READ | RIGHT_WRITE,
+		                   CACHE_WRITE_BACK));
 		words[1] = page;
 	}
 	return frames;

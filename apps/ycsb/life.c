@@ -65,7 +65,8 @@ bool client_survive(struct client *c)
 	c->life.survives = limit_waits(c) && identify_server(c);
 	if (!c->life.survives) {
 		c->errors++;
-		fprintf(stderr, "ycsb: %s: %s:%u: does not say its run_id and the number of the connection\n", c->options->name,
+		fprintf(stderr, "ycsb: %s: %s:%u: does not say its run_id and the number of the connection\n",
+		        c->options->name,
 			c->options->host, c->options->port);
 	}
 	return c->life.survives;
@@ -93,7 +94,8 @@ bool client_return(struct client *c, uint64_t next)
 		if (time(NULL) >= deadline) {
 			c->life.survives = false;
 			c->errors++;
-			fprintf(stderr, "ycsb: %s: %s:%u: not reached again within %u s\n", c->options->name, c->options->host,
+			fprintf(stderr, "ycsb: %s: %s:%u: not reached again within %u s\n", c->options->name,
+			        c->options->host,
 				c->options->port, c->options->survive);
 			return false;
 		}

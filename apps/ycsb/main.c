@@ -42,7 +42,8 @@ int main(int argc, char **argv)
 	phase_expect(&client);
 	phase_memory(&client);
 	status |= report(&client, &measurement);
-	if (measurement.operations + measurement.gaps.reads + measurement.gaps.updates != options.operations || client.errors || client.wrong)
+	if (measurement.operations + measurement.gaps.reads + measurement.gaps.updates != options.operations ||
+	    client.errors || client.wrong)
 		status = 1;
 	client_close(&client);
 	return status ? 1 : 0;

@@ -20,8 +20,9 @@ static const struct workload workloads[] = {
 enum option_id {
 	OPTION_HOST = 256, OPTION_PORT, OPTION_NAME, OPTION_WRITER, OPTION_WORKLOAD, OPTION_DISTRIBUTION,
 	OPTION_RECORDS, OPTION_OPERATIONS, OPTION_FIELDS, OPTION_FIELD_LENGTH, OPTION_VALUE_SIZE, OPTION_SEED,
-	OPTION_PIPELINE, OPTION_THINK, OPTION_LOAD, OPTION_LOAD_FIRST, OPTION_LOAD_COUNT, OPTION_LOAD_PIPELINE, OPTION_EXPECT,
-	OPTION_AWAIT, OPTION_RENDEZVOUS, OPTION_PARTIES, OPTION_ALONE, OPTION_CONNECT_TIMEOUT, OPTION_SURVIVE, OPTION_HELP,
+	OPTION_PIPELINE, OPTION_THINK, OPTION_LOAD, OPTION_LOAD_FIRST, OPTION_LOAD_COUNT, OPTION_LOAD_PIPELINE,
+	OPTION_EXPECT, OPTION_AWAIT, OPTION_RENDEZVOUS, OPTION_PARTIES, OPTION_ALONE, OPTION_CONNECT_TIMEOUT,
+	OPTION_SURVIVE, OPTION_HELP,
 };
 
 static const struct {
@@ -40,7 +41,8 @@ static const struct {
 	{ "field-length", OPTION_FIELD_LENGTH, "BYTES", "length of a field, at least 24 (100)" },
 	{ "value-size", OPTION_VALUE_SIZE, "BYTES", "length of all fields of a record together" },
 	{ "pipeline", OPTION_PIPELINE, "N", "operations under way at once (1)" },
-	{ "think", OPTION_THINK, "US", "pause before each operation, exponential with this mean (0); not with --pipeline" },
+	{ "think", OPTION_THINK, "US",
+	  "pause before each operation, exponential with this mean (0); not with --pipeline" },
 	{ "load", OPTION_LOAD, NULL, "write the records first" },
 	{ "load-first", OPTION_LOAD_FIRST, "N", "first record that this client writes (0); implies --load" },
 	{ "load-count", OPTION_LOAD_COUNT, "N", "how many it writes (all from the first on); implies --load" },
@@ -54,7 +56,8 @@ static const struct {
 	{ "parties", OPTION_PARTIES, "N", "how many meet at --rendezvous" },
 	{ "alone", OPTION_ALONE, NULL, "wait for no other client" },
 	{ "connect-timeout", OPTION_CONNECT_TIMEOUT, "S", "try to connect for so many seconds (30)" },
-	{ "survive", OPTION_SURVIVE, "S", "when the server is lost during the run, try for so many seconds to reach it again (0)" },
+	{ "survive", OPTION_SURVIVE, "S",
+	  "when the server is lost during the run, try for so many seconds to reach it again (0)" },
 	{ "help", OPTION_HELP, NULL, "this text" },
 };
 enum { OPTIONS = sizeof(table) / sizeof(table[0]) };
@@ -73,7 +76,8 @@ __attribute__((noreturn, format(printf, 1, 2))) static void bad(const char *form
 
 static void print_help(void)
 {
-	puts("Usage: ycsb [OPTION]...\nLoad a Redis server as YCSB does, check every value, report latencies as JSON.\n");
+	puts("Usage: ycsb [OPTION]...\nLoad a Redis server as YCSB does, check every value, report latencies as "
+	     "JSON.\n");
 	for (int i = 0; i < OPTIONS; i++) {
 		char left[64];
 		snprintf(left, sizeof(left), "--%s %s", table[i].name, table[i].argument ? table[i].argument : "");
@@ -139,7 +143,8 @@ static void set_option(struct options *o, enum option_id id, const char *name, c
 	case OPTION_OPERATIONS: o->operations = parse_number(name, text, 0, 1ull << 40); break;
 	case OPTION_FIELDS: o->fields = parse_number(name, text, 1, MAX_FIELDS); break;
 	case OPTION_FIELD_LENGTH: o->field_length = parse_number(name, text, 24, MAX_FIELD_LENGTH); break;
-	case OPTION_VALUE_SIZE: *value_size = parse_number(name, text, 24, (uint64_t)MAX_FIELDS * MAX_FIELD_LENGTH); break;
+	case OPTION_VALUE_SIZE: *value_size = parse_number(name, text, 24, (uint64_t)MAX_FIELDS * MAX_FIELD_LENGTH);
+		break;
 	case OPTION_SEED: o->seed = parse_number(name, text, 1, UINT64_MAX); break;
 	case OPTION_PIPELINE: o->pipeline = parse_number(name, text, 1, MAX_PIPELINE); break;
 	case OPTION_THINK: o->think = parse_number(name, text, 0, MAX_THINK); break;

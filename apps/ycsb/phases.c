@@ -141,8 +141,10 @@ static void record_answer(const struct client *c, struct measurement *m)
 		end_gap(c, m, m->answered_ns);
 }
 
-/* The server is lost, and with it the answers to `sent` - `done` operations of the ring. Whether it was reached again. */
-static bool go_on(struct client *c, struct measurement *m, const struct source *s, const struct operation *ring, uint64_t done,
+/* The server is lost, and with it the answers to `sent` - `done` operations of the ring. Whether it was reached
+ * again. */
+static bool go_on(struct client *c, struct measurement *m, const struct source *s, const struct operation *ring,
+                  uint64_t done,
 		  uint64_t sent)
 {
 	if (!c->life.survives)
@@ -158,7 +160,8 @@ static bool go_on(struct client *c, struct measurement *m, const struct source *
 	return client_return(c, stamp_make(c->options->writer, s->sequence + 1));
 }
 
-/* Of records that this client has loaded: others may not be there yet. It does what phase_run() does, so that the same code runs. */
+/* Of records that this client has loaded: others may not be there yet. It does what phase_run() does, so that the same
+ * code runs. */
 void phase_warm(struct client *c, struct measurement *m)
 {
 	enum { WARM = 8 };

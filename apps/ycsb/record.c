@@ -40,7 +40,8 @@ size_t record_key(char key[KEY_SIZE], uint64_t record)
 	return length;
 }
 
-/* The characters behind the stamp are made of 64-bit numbers, eight of each. The numbers are this far apart; stream_start() gives the first. */
+/* The characters behind the stamp are made of 64-bit numbers, eight of each. The numbers are this far apart;
+ * stream_start() gives the first. */
 static const uint64_t DISTANCE = 0x9e3779b97f4a7c15ull; /* odd, near 2^64 divided by the golden ratio (Knuth) */
 
 typedef uint64_t pair __attribute__((vector_size(16)));

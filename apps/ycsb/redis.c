@@ -34,7 +34,8 @@ static bool lose_server(struct client *c, const char *reason)
 static void log_complaint(const struct client *c, uint64_t record, const char *what, const char *detail)
 {
 	if (c->errors + c->wrong <= COMPLAINTS)
-		fprintf(stderr, "ycsb: %s: record %llu: %s%s\n", c->options->name, (unsigned long long)record, what, detail);
+		fprintf(stderr, "ycsb: %s: record %llu: %s%s\n", c->options->name, (unsigned long long)record, what,
+		        detail);
 }
 
 static void wrong_answer(struct client *c, uint64_t record, const char *what, const char *detail)
@@ -47,7 +48,8 @@ bool client_connect(struct client *c, unsigned seconds)
 {
 	if (c->context)
 		redisFree(c->context);
-	c->context = redisConnectWithTimeout(c->options->host, (int)c->options->port, (struct timeval){ .tv_sec = seconds });
+	c->context = redisConnectWithTimeout(c->options->host, (int)c->options->port,
+	                                     (struct timeval){ .tv_sec = seconds });
 	if (!c->context || c->context->err)
 		return false;
 	answer_attach(&c->answer, c->context);
@@ -215,7 +217,8 @@ static bool is_part(const struct client *c)
 {
 	const int64_t n = c->answer.number;
 
-	return c->life.number && c->answer.kind == ANSWER_ARRAY && n >= 0 && n % 2 == 0 && n < 2 * (int64_t)c->options->fields;
+	return c->life.number && c->answer.kind == ANSWER_ARRAY && n >= 0 && n % 2 == 0 &&
+	       n < 2 * (int64_t)c->options->fields;
 }
 
 struct client *client_of(struct answer *answer)

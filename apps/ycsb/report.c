@@ -48,8 +48,8 @@ static int report_histogram(const struct client *c, const struct hdr_histogram *
 	hdr_iter_recorded_init(&iter, latency);
 	while (hdr_iter_next(&iter)) {
 		if (line.length == 0)
-			add(&line, "{\"event\":\"histogram\",\"client\":\"%s\",\"part\":%u,\"pairs\":[", c->options->name,
-			    ++*parts);
+			add(&line, "{\"event\":\"histogram\",\"client\":\"%s\",\"part\":%u,\"pairs\":[",
+			    c->options->name, ++*parts);
 		else
 			add(&line, ",");
 		add(&line, "%.1f,%lld", to_microseconds(iter.highest_equivalent_value), (long long)iter.count);
@@ -70,7 +70,8 @@ int report_gap(const struct client *c, const struct measurement *m, uint64_t end
 {
 	struct line line = { 0 };
 
-	add(&line, "{\"event\":\"gap\",\"client\":\"%s\",\"server\":\"%s:%u\",\"start_ns\":%llu,\"end_ns\":%llu,\"lives\":%u}",
+	add(&line,
+	    "{\"event\":\"gap\",\"client\":\"%s\",\"server\":\"%s:%u\",\"start_ns\":%llu,\"end_ns\":%llu,\"lives\":%u}",
 	    c->options->name, c->options->host, c->options->port, (unsigned long long)m->gaps.since_ns,
 	    (unsigned long long)end_ns, c->life.number + 1);
 	return send_report(&line);
@@ -84,8 +85,8 @@ static int report_timeline(const struct client *c, const struct timeline *t, uns
 	*parts = 0;
 	for (unsigned i = 0; i < t->used; i++) {
 		if (line.length == 0)
-			add(&line, "{\"event\":\"timeline\",\"client\":\"%s\",\"part\":%u,\"counts\":[%u", c->options->name, ++*parts,
-			    t->count[i]);
+			add(&line, "{\"event\":\"timeline\",\"client\":\"%s\",\"part\":%u,\"counts\":[%u",
+			    c->options->name, ++*parts, t->count[i]);
 		else
 			add(&line, ",%u", t->count[i]);
 		if (line.length + PAIR_BYTES > RESULT_BYTES || i + 1 == t->used) {
@@ -105,11 +106,12 @@ static int report_survival(const struct client *c, const struct measurement *m)
 	unsigned parts;
 	int status = report_timeline(c, &m->timeline, &parts);
 
-	add(&line, "{\"event\":\"survival\",\"client\":\"%s\",\"gaps\":%u,\"longest_ns\":%llu,\"reads\":%llu,\"updates\":%llu,",
+	add(&line,
+	    "{\"event\":\"survival\",\"client\":\"%s\",\"gaps\":%u,\"longest_ns\":%llu,\"reads\":%llu,\"updates\":%llu,",
 	    c->options->name, g->count, (unsigned long long)g->longest_ns, (unsigned long long)g->reads,
 	    (unsigned long long)g->updates);
-	add(&line, "\"lives\":%u,\"forgotten\":%llu,\"start_ns\":%llu,\"slot_ns\":%llu,\"timeline_parts\":%u}", c->life.number + 1,
-	    (unsigned long long)c->life.forgotten, (unsigned long long)m->timeline.start_ns,
+	add(&line, "\"lives\":%u,\"forgotten\":%llu,\"start_ns\":%llu,\"slot_ns\":%llu,\"timeline_parts\":%u}",
+	    c->life.number + 1, (unsigned long long)c->life.forgotten, (unsigned long long)m->timeline.start_ns,
 	    (unsigned long long)m->timeline.slot_ns, parts);
 	return status | send_report(&line);
 }
@@ -128,7 +130,8 @@ int report(const struct client *c, const struct measurement *m)
 	if (o->survive)
 		status |= report_survival(c, m);
 
-	add(&line, "{\"event\":\"ycsb\",\"client\":\"%s\",\"server\":\"%s:%u\",\"workload\":\"%s\",\"distribution\":\"%s\",",
+	add(&line,
+	    "{\"event\":\"ycsb\",\"client\":\"%s\",\"server\":\"%s:%u\",\"workload\":\"%s\",\"distribution\":\"%s\",",
 	    o->name, o->host, o->port, o->workload->name,
 	    o->distribution == DISTRIBUTION_ZIPFIAN ? "zipfian" : "uniform");
 	add(&line, "\"records\":%llu,\"value_size\":%llu,\"pipeline\":%u,", (unsigned long long)o->records,
@@ -142,7 +145,8 @@ int report(const struct client *c, const struct measurement *m)
 		    to_microseconds(m->operations ? hdr_value_at_percentile(m->latency, quantiles[i].percentile) : 0));
 	add(&line, "\"max_us\":%.1f,\"mean_us\":%.1f,", (double)m->max_ns / 1e3,
 	    m->operations ? (double)m->sum_ns / (double)m->operations / 1e3 : 0);
-	add(&line, "\"start_ns\":%llu,\"end_ns\":%llu,", (unsigned long long)m->start_ns, (unsigned long long)m->end_ns);
+	add(&line, "\"start_ns\":%llu,\"end_ns\":%llu,", (unsigned long long)m->start_ns,
+	    (unsigned long long)m->end_ns);
 	add(&line, "\"memory\":{\"used\":%llu,\"resident\":%llu},", (unsigned long long)c->memory.used,
 	    (unsigned long long)c->memory.resident);
 	add(&line, "\"load\":{\"records\":%llu,\"seconds\":%.6f},\"histogram_parts\":%u}",

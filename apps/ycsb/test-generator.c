@@ -55,7 +55,8 @@ static void test_exponential(void)
 static void test_zetan(void)
 {
 	const double n = 1e6, m = 1e10, theta = SCRAMBLED_THETA;
-	const double tail = (pow(m, 1 - theta) - pow(n, 1 - theta)) / (1 - theta) + (pow(m, -theta) - pow(n, -theta)) / 2;
+	const double tail = (pow(m, 1 - theta) - pow(n, 1 - theta)) / (1 - theta) +
+	             (pow(m, -theta) - pow(n, -theta)) / 2;
 	const double zetan = zipfian_zeta(1000000, theta) + tail;
 
 	CHECK(fabs(zetan - SCRAMBLED_ZETAN) < 1e-8, "%.12f", zetan);
@@ -80,7 +81,8 @@ static void test_zipfian(uint64_t items, double theta)
 		const double p = pow((double)(i + 1), -theta) / zetan;
 		const double sigma = sqrt(DRAWS * p * (1 - p));
 		if (i < 2)
-			CHECK(fabs(count[i] - DRAWS * p) < 5 * sigma, "rank %d: %u, expected %g", (int)i, count[i], DRAWS * p);
+			CHECK(fabs(count[i] - DRAWS * p) < 5 * sigma, "rank %d: %u, expected %g", (int)i, count[i],
+			      DRAWS * p);
 		theory += p;
 		seen += (double)count[i] / DRAWS;
 		farthest = fmax(farthest, fabs(theory - seen));
@@ -107,7 +109,8 @@ static void test_scrambled(void)
 		const double p = (rank ? pow(0.5, SCRAMBLED_THETA) : 1) / SCRAMBLED_ZETAN + 0.6 / RECORDS;
 		const double sigma = sqrt(DRAWS * p * (1 - p));
 		const unsigned n = count[ycsb_hash((uint64_t)rank) % RECORDS];
-		CHECK(fabs(n - DRAWS * p) < 5 * sigma + DRAWS * 0.4 / RECORDS, "rank %d: %u, expected %g", rank, n, DRAWS * p);
+		CHECK(fabs(n - DRAWS * p) < 5 * sigma + DRAWS * 0.4 / RECORDS, "rank %d: %u, expected %g", rank, n,
+		      DRAWS * p);
 	}
 	for (int i = 0; i < RECORDS; i++)
 		touched += count[i] > 0;

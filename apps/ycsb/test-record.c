@@ -25,7 +25,8 @@ static void test_round_trip(size_t length)
 			value[length] = '#';
 			record_value(value, length, record, field, written);
 			CHECK(value[length] == '#', "written beyond %zu bytes", length);
-			CHECK(record_check(value, length, length, record, field, &stamp) && stamp == written, "%zu", length);
+			CHECK(record_check(value, length, length, record, field, &stamp) && stamp == written, "%zu",
+			      length);
 			CHECK(!record_check(value, length, length, record + 1, field, &stamp), "foreign record");
 			CHECK(!record_check(value, length, length, record, field + 1, &stamp), "foreign field");
 			CHECK(!record_check(value, length - 1, length, record, field, &stamp), "shortened");

@@ -37,7 +37,8 @@ static void test_longer(void)
 		timeline_add(&t, START + i * TIMELINE_SLOT_NS);
 		CHECK(sum(&t) == i + 1, "%llu", (unsigned long long)i);
 	}
-	CHECK(t.slot_ns == 128ull * TIMELINE_SLOT_NS && t.used == (first_slots + 127) / 128, "%llu %u", (unsigned long long)t.slot_ns, t.used);
+	CHECK(t.slot_ns == 128ull * TIMELINE_SLOT_NS && t.used == (first_slots + 127) / 128, "%llu %u",
+	      (unsigned long long)t.slot_ns, t.used);
 	for (unsigned i = 0; i < t.used - 1; i++)
 		CHECK(t.count[i] == 128, "%u: %u", i, t.count[i]);
 }

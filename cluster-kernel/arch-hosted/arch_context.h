@@ -72,7 +72,10 @@ static inline bool context_canonical(uint64_t address) { return address < 1ull <
 /* As on x86-64: interrupts are on in user mode; a program sets the arithmetic flags, DF, OF and ID. */
 enum { RFLAGS_FIXED = 0x202, RFLAGS_USER = 0x200cd5 };
 
-static inline void context_init(struct context *context) { *context = (struct context){ .registers.rflags = RFLAGS_FIXED }; }
+static inline void context_init(struct context *context)
+{
+	*context = (struct context){ .registers.rflags = RFLAGS_FIXED };
+}
 static inline bool context_acceptable(const struct thread_registers *r)
 {
 	return context_canonical(r->rip) && context_canonical(r->rsp) && context_canonical(r->fs_base) &&

@@ -47,7 +47,8 @@ static inline uint64_t arch_pte_table(uint64_t paddr) { return paddr | PTE_PRESE
 static inline uint64_t arch_pte_frame(uint64_t paddr, unsigned level, unsigned rights, unsigned attributes)
 {
 	(void)level;
-	return paddr | PTE_PRESENT | (uint64_t)(rights & RIGHT_ALL) << PTE_RIGHTS | (uint64_t)attributes << PTE_ATTRIBUTES;
+	return paddr | PTE_PRESENT | (uint64_t)(rights & RIGHT_ALL) << PTE_RIGHTS |
+	       (uint64_t)attributes << PTE_ATTRIBUTES;
 }
 static inline unsigned arch_pte_rights(uint64_t entry) { return entry >> PTE_RIGHTS & RIGHT_ALL; }
 static inline uint64_t arch_pte_protect(uint64_t entry, unsigned rights)

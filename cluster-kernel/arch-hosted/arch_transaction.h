@@ -21,6 +21,9 @@ static inline const char *arch_no_transactions(void)
 	return rtm_unusable();
 #endif
 }
-static inline __attribute__((always_inline)) bool arch_transaction_begin(uint32_t *status) { return rtm_xbegin(status); }
+static inline __attribute__((always_inline)) bool arch_transaction_begin(uint32_t *status)
+{
+	return rtm_xbegin(status);
+}
 static inline __attribute__((always_inline)) void arch_transaction_end(void) { rtm_xend(); }
 #define arch_transaction_abort(code) rtm_xabort(code)

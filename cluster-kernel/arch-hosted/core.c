@@ -139,7 +139,8 @@ static bool serve_call(struct hosted_core *core, const struct context *context)
 	switch (number == SYS_SIGNAL_WAIT && core->machine->slow_wait ? 0 : number) {
 	case SYS_CALL: fast = fastpath_call(cpu, context_cptr(context), context_info(context)); break;
 	case SYS_REPLY_RECV:
-		fast = fastpath_reply_receive(cpu, context_cptr(context), context_info(context), context_reply_cptr(context));
+		fast = fastpath_reply_receive(cpu, context_cptr(context), context_info(context),
+		                              context_reply_cptr(context));
 		break;
 	case SYS_SIGNAL_WAIT:
 		fast = fastpath_signal_wait(cpu, context_cptr(context), context_reply_cptr(context), &goes_on);
@@ -211,7 +212,8 @@ static bool ask_program(struct hosted_core *core)
 /* As resident.c has it. */
 static bool in_loader(struct hosted_core *core)
 {
-	struct core_control *control = hosted_core_control(core->machine->kernel.boot->cpu_number[core->cpu->own.index]);
+	struct core_control *control =
+		hosted_core_control(core->machine->kernel.boot->cpu_number[core->cpu->own.index]);
 	for (unsigned i = 0; i < HOSTED_VECTORS / 64; i++)
 		atomic_store(&core->vectors[i], 0);
 	if (core_parked(control, core_read(control)))

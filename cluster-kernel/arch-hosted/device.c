@@ -70,7 +70,8 @@ uint64_t arch_port_in(uint16_t port, unsigned size)
 {
 	uint64_t value = 0;
 	for (unsigned i = 0; i < size; i++)
-		value |= (uint64_t)atomic_load_explicit(&hosted_self->machine->port[port + i], memory_order_relaxed) << 8 * i;
+		value |= (uint64_t)atomic_load_explicit(&hosted_self->machine->port[port + i],
+		                                        memory_order_relaxed) << 8 * i;
 	return value;
 }
 
@@ -109,7 +110,8 @@ static _Noreturn void machine_end(const char *reason)
 {
 	if (hosted_self) {
 		show_console(hosted_self->machine);
-		fprintf(stderr, "kernel panic: cluster %u core %u: %s (seed %llu)\n", hosted_self->machine->config.cluster,
+		fprintf(stderr, "kernel panic: cluster %u core %u: %s (seed %llu)\n",
+		        hosted_self->machine->config.cluster,
 		        this_index(), reason, (unsigned long long)hosted_self->machine->config.seed);
 	}
 	abort();

@@ -24,8 +24,8 @@ static void __sanitizer_finish_switch_fiber(void *fake_stack, const void **botto
 enum { STACK_SIZE = 256 << 10 };
 
 /*
- * The registers that a function keeps are on the stack while another fiber runs. Not swapcontext(): it asks the host for
- * the signal mask each time, which took two thirds of the time of what switches as often as the explorer does.
+ * The registers that a function keeps are on the stack while another fiber runs. Not swapcontext(): it asks the host
+ * for the signal mask each time, which took two thirds of the time of what switches as often as the explorer does.
  */
 void fiber_switch(void **from, void *to) __attribute__((visibility("hidden")));
 void fiber_start(void **from, void *top, struct fiber *fiber) __attribute__((visibility("hidden")));

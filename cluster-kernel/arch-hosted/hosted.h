@@ -26,7 +26,8 @@ struct hosted_config {
 	bool threads;     /* cores are threads of the host */
 	bool tsc;         /* of threads: time is the host's time-stamp counter, and no core dawdles to meet others */
 	bool pinned;      /* of threads: each has a processor of the host to itself, and keeps it while it waits */
-	bool any_interrupts; /* not checked: whether each interrupt from core to core changes something (interrupts.c) */
+	/* not checked: whether each interrupt from core to core changes something (interrupts.c) */
+	bool any_interrupts;
 	unsigned gsis;    /* pins of the interrupt controller; 0: none, and no devices */
 	unsigned beat_ms; /* between beats of a core, in the machine's ledger; 0: it has none */
 	unsigned channel_count;
@@ -58,7 +59,8 @@ struct hosted_link {
 };
 enum { HOSTED_CHANNELS = 16 };
 
-/* A cluster that need not exist: what is known of it are its cores, which come to the loader as soon as they are sent there. */
+/* A cluster that need not exist: what is known of it are its cores, which come to the loader as soon as they are sent
+ * there. */
 struct hosted_controlled {
 	unsigned cluster, cores;
 	unsigned boot_core; /* its core that is the boot processor, counted from 1; 0: none */
@@ -72,7 +74,8 @@ struct core_control *hosted_core_control(unsigned cpu);
 /* Which cluster has which memory, as the loader would have it; all machines that control others share it. */
 struct memory_control *hosted_memory_control(void);
 uint64_t hosted_memory_size(void); /* as in boot_info */
-/* Its words, which all machines share; it lives its first life, in none before a machine that controls others is created. */
+/* Its words, which all machines share; it lives its first life, in none before a machine that controls others is
+ * created. */
 struct cluster_control *hosted_control(unsigned cluster);
 /* The cores of its machine that are sent to the loader do not arrive, or do again. */
 void hosted_lose_starts(unsigned cluster, bool lose);
@@ -98,7 +101,8 @@ struct hosted {
 	} pin[HOSTED_PINS];
 	pthread_mutex_t pins;
 	_Atomic uint64_t fenced; /* cores of other clusters that this one has reset */
-	_Atomic uint32_t direct_losses; /* so often memory was taken out of the direct map; a core's TLB may hold it until it flushes */
+	/* so often memory was taken out of the direct map; a core's TLB may hold it until it flushes */
+	_Atomic uint32_t direct_losses;
 	_Atomic uint8_t port[65536 + 3]; /* what was last written to each I/O port */
 	_Atomic char console[HOSTED_CONSOLE];
 	_Atomic uint32_t console_busy; /* so often it is found without room */

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The invariant: an interrupt is sent only where it changes what the core does. Otherwise a program could take a core from
- * threads of higher priority there, by system calls that interrupt it.
+ * The invariant: an interrupt is sent only where it changes what the core does. Otherwise a program could take a core
+ * from threads of higher priority there, by system calls that interrupt it.
  *
  * A core that serves an interrupt of another one must run another thread then, begin or end a time slice, set its timer
- * anew, publish another priority, or serve a remote call, a requeue list, or visitors. An interrupt that changes none of
- * these ends the test. Checked are cores that take turns, and those of their interrupts whose reason cannot have gone
+ * anew, publish another priority, or serve a remote call, a requeue list, or visitors. An interrupt that changes none
+ * of these ends the test. Checked are cores that take turns, and those of their interrupts whose reason cannot have
+ * gone
  * meanwhile: no other core was in the kernel when the sender entered it, and none has entered it since. Not checked are
- * interrupts of the lock regime (kernel_interrupt_all()), about a state that only the regime knows, and those that are sent
- * in the middle of an entry, for a remote call or a bias.
+ * interrupts of the lock regime (kernel_interrupt_all()), about a state that only the regime knows, and those that are
+ * sent in the middle of an entry, for a remote call or a bias.
  */
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +29,8 @@ void interrupts_enter(struct hosted_core *core)
 
 static bool is_pending(const struct hosted_core *core)
 {
-	return atomic_load_explicit(&core->vectors[HOSTED_VECTOR_RESCHEDULE / 64], memory_order_relaxed) >> HOSTED_VECTOR_RESCHEDULE % 64 & 1;
+	return atomic_load_explicit(&core->vectors[HOSTED_VECTOR_RESCHEDULE / 64],
+	                            memory_order_relaxed) >> HOSTED_VECTOR_RESCHEDULE % 64 & 1;
 }
 
 void interrupts_send(const struct hosted_core *sender, uint64_t cores, bool with_reason)
@@ -38,7 +40,8 @@ void interrupts_send(const struct hosted_core *sender, uint64_t cores, bool with
 	for (; cores; cores &= cores - 1) {
 		struct hosted_core *core = &machine->core[__builtin_ctzll(cores)];
 		if (machine->checks_interrupts)
-			core->interrupted_by = checked && (!is_pending(core) || core->interrupted_by) ? sender->entry : 0;
+			core->interrupted_by = checked &&
+			                       (!is_pending(core) || core->interrupted_by) ? sender->entry : 0;
 		hosted_interrupt(core, HOSTED_VECTOR_RESCHEDULE);
 	}
 }
@@ -79,7 +82,7 @@ void interrupts_leave(struct hosted_core *core)
 	view_core(core, &after);
 	if (core->machine->entered != core->entry || memcmp(&after, &core->before, sizeof(after)))
 		return;
-	fprintf(stderr, "hosted machine: core %u was interrupted and did nothing else than before (seed %llu)\n", core->cpu->own.index,
-	        (unsigned long long)core->machine->config.seed);
+	fprintf(stderr, "hosted machine: core %u was interrupted and did nothing else than before (seed %llu)\n",
+	        core->cpu->own.index, (unsigned long long)core->machine->config.seed);
 	arch_panic("an interrupt to a core changes nothing");
 }

@@ -12,7 +12,8 @@
 #include "direct.h"
 #include "hosted.h"
 
-/* Offsets into a cluster's part of the arena. Only RAM, IMAGE and LEDGER exist: what is not the kernel's to touch faults. */
+/* Offsets into a cluster's part of the arena. Only RAM, IMAGE and LEDGER exist: what is not the kernel's to touch
+ * faults. */
 #define RAM_OFFSET     0x0000000ull
 #define RAM_DEFAULT    0x1000000ull
 #define IMAGE_OFFSET   0x8000000ull
@@ -53,7 +54,8 @@ static void make_channel(struct boot_info *info, const struct hosted_link *link)
 
 /* The clusters' control words, behind the channels; there as long as a machine that controls others is. */
 #define CONTROL_BASE 0x8000000ull
-enum { CONTROL_SIZE = BOOT_MAX_CLUSTERS * sizeof(struct cluster_control), CORES_SIZE = HOSTED_CPUS * sizeof(struct core_control) };
+enum { CONTROL_SIZE = BOOT_MAX_CLUSTERS * sizeof(struct cluster_control),
+       CORES_SIZE = HOSTED_CPUS * sizeof(struct core_control) };
 #define CORES_BASE (CONTROL_BASE + CONTROL_SIZE)
 #define WORDS_SIZE (CONTROL_SIZE + CORES_SIZE)
 static unsigned controllers;
@@ -124,7 +126,8 @@ static void make_controlled(struct boot_info *info, const struct hosted_config *
 	}
 }
 
-/* The loader has them at once, where their interrupts arrive; the boot processor, if its handler finds that it must go there. */
+/* The loader has them at once, where their interrupts arrive; the boot processor, if its handler finds that it must go
+ * there. */
 void arch_fence_cores(struct kernel *kernel, const struct boot_controlled *target, uint64_t cores)
 {
 	struct hosted *machine = (struct hosted *)((char *)kernel - __builtin_offsetof(struct hosted, kernel));
@@ -133,7 +136,8 @@ void arch_fence_cores(struct kernel *kernel, const struct boot_controlled *targe
 		if (!(cores >> i & 1))
 			continue;
 		atomic_fetch_add(&machine->fenced, 1);
-		if (!(atomic_load(&lost_starts) >> target->cluster & 1) && (i != target->boot_core || control_must_park(control)))
+		if (!(atomic_load(&lost_starts) >> target->cluster & 1) &&
+		    (i != target->boot_core || control_must_park(control)))
 			control_arrive(control, i);
 	}
 }
@@ -142,8 +146,9 @@ static void make_info(struct boot_info *info, const struct hosted_config *config
 {
 	uint64_t part = arena_part(config->cluster);
 	*info = (struct boot_info){
-		.magic = BOOT_INFO_MAGIC, .size = sizeof(*info), .cluster = config->cluster, .cluster_count = ARENA_CLUSTERS,
-		.tsc_hz = 1000000000, .lapic_hz = 1000000000, .cpu_count = config->cores, .own_count = config->cores, .boot_core = BOOT_NO_CORE,
+		.magic = BOOT_INFO_MAGIC, .size = sizeof(*info), .cluster = config->cluster,
+		.cluster_count = ARENA_CLUSTERS, .tsc_hz = 1000000000, .lapic_hz = 1000000000,
+		.cpu_count = config->cores, .own_count = config->cores, .boot_core = BOOT_NO_CORE,
 		.cores = ~0ull >> (64 - config->cores) & ~config->absent,
 		.root_cnode_bits = ROOT_CNODE_BITS,
 		.memory_count = 1, .memory = { { part + RAM_OFFSET, config->memory } },

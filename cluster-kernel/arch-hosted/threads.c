@@ -91,8 +91,8 @@ static bool tell_awake(struct hosted_core *core)
 }
 
 /*
- * The core counts as busy before it can go on. Were it counted after that, it could be done and asleep again before: none
- * would be busy, and the run over, while its waker still works. True if no core counts as busy now.
+ * The core counts as busy before it can go on. Were it counted after that, it could be done and asleep again before:
+ * none would be busy, and the run over, while its waker still works. True if no core counts as busy now.
  */
 static bool core_arrive(struct hosted_core *core, struct hosted_threads *run)
 {
@@ -109,7 +109,10 @@ void threads_wake(struct hosted_core *core)
 }
 
 /* A core that is not in its kernel looks at its word by itself, which nobody interrupts it for. */
-static bool is_due(const struct hosted_core *core) { return hosted_timer_due(core) || (core->away && hosted_core_busy(core)); }
+static bool is_due(const struct hosted_core *core)
+{
+	return hosted_timer_due(core) || (core->away && hosted_core_busy(core));
+}
 
 static struct hosted_core *find_due(const struct hosted_threads *run)
 {
@@ -125,8 +128,8 @@ static struct hosted_core *find_due(const struct hosted_threads *run)
 }
 
 /*
- * All sleep, so time stands still: a core goes on that has a timer that is due, or is in the loader and is to come. If there
- * is none, the run is over.
+ * All sleep, so time stands still: a core goes on that has a timer that is due, or is in the loader and is to come. If
+ * there is none, the run is over.
  */
 static void run_end(struct hosted_threads *run)
 {
@@ -151,7 +154,8 @@ static bool core_rouse(struct hosted_core *core, struct hosted_threads *run)
 	                                                memory_order_relaxed));
 	if (!atomic_compare_exchange_strong_explicit(&core->sleep, &asleep, AWAKE, memory_order_acquire,
 	                                             memory_order_relaxed))
-		atomic_fetch_sub_explicit(&run->busy, 1, memory_order_relaxed); /* the core that woke it has counted it, too */
+		atomic_fetch_sub_explicit(&run->busy, 1,
+		                          memory_order_relaxed); /* the core that woke it has counted it, too */
 	return true;
 }
 
@@ -247,7 +251,8 @@ static void wait_watching(struct hosted_core *core, const struct hosted_threads 
 		looks = all_asleep(run, &entries) ? looks + 1 : 0;
 		if (looks <= LOOKS_MAX)
 			continue;
-		fprintf(stderr, "hosted machine: all cores sleep, %u count as busy, and the run is not over (seed %llu)\n",
+		fprintf(stderr,
+		        "hosted machine: all cores sleep, %u count as busy, and the run is not over (seed %llu)\n",
 		        atomic_load_explicit(&run->busy, memory_order_relaxed),
 		        (unsigned long long)core->machine->config.seed);
 		abort();
@@ -259,7 +264,8 @@ static void check_rest(const struct hosted *machine)
 {
 	for (unsigned c = 0; c < machine->config.cores && !machine->config.tsc; c++)
 		if (hosted_core_busy(&machine->core[c])) {
-			fprintf(stderr, "hosted machine: the run is over, and core %u has something to do (seed %llu)\n", c,
+			fprintf(stderr,
+			        "hosted machine: the run is over, and core %u has something to do (seed %llu)\n", c,
 			        (unsigned long long)machine->config.seed);
 			abort();
 		}

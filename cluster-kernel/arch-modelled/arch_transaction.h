@@ -18,7 +18,8 @@ enum { MODEL_BEGIN = 1, MODEL_COMMIT, MODEL_LOCK_HELD, MODEL_IRREVOCABLE, MODEL_
 
 /* As MARK() of skerry/mark.h. The kind is the upper half of its number. */
 #define MODEL_MARK(kind, argument) \
-	asm volatile(".byte 0x0f, 0x1f, 0x84, 0x00, %c0, %c1, 0x4b, 0x53" ::"i"((argument) & 0xff), "i"(kind) : "memory")
+	asm volatile(".byte 0x0f, 0x1f, 0x84, 0x00, %c0, %c1, 0x4b, 0x53" ::"i"((argument) & 0xff), \
+	             "i"(kind) : "memory")
 
 /* Of attempts the plugin is told as many as a byte holds. */
 enum { MODEL_ATTEMPTS = RTM_ATTEMPTS < 255 ? RTM_ATTEMPTS : 255 };

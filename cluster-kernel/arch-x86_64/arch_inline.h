@@ -62,5 +62,6 @@ static inline unsigned arch_pte_rights(uint64_t entry)
 }
 static inline uint64_t arch_pte_protect(uint64_t entry, unsigned rights)
 {
-	return (entry & ~(PTE_WRITE | PTE_NX)) | (rights & RIGHT_WRITE ? PTE_WRITE : 0) | (rights & RIGHT_EXECUTE ? 0 : PTE_NX);
+	return (entry & ~(PTE_WRITE | PTE_NX)) | (rights & RIGHT_WRITE ? PTE_WRITE : 0) |
+	       (rights & RIGHT_EXECUTE ? 0 : PTE_NX);
 }

@@ -24,7 +24,8 @@ static inline __attribute__((always_inline)) void set_entry_context(struct threa
  * Switches the hardware from `from`, which runs on this core, to `to`, whose state no core holds. `vspace` is `to`'s;
  * this core has not flushed it since it last loaded it. Nothing is pending (cpu_decline_fast()).
  */
-static inline __attribute__((always_inline)) void arch_switch(struct cpu *cpu, struct thread *from, struct thread *to, struct vspace *vspace)
+static inline __attribute__((always_inline)) void arch_switch(struct cpu *cpu, struct thread *from, struct thread *to,
+                                                              struct vspace *vspace)
 {
 	kernel_assert(from == cpu->own.loaded_thread && from != to);
 	kernel_assert(!atomic_load_explicit(&to->loaded, memory_order_relaxed));

@@ -47,7 +47,8 @@ extern uint8_t core_fault_stack[BOOT_MAX_CPUS][FAULT_STACKS][FAULT_STACK_SIZE];
 
 /* Sets a 64-bit field of this core's. */
 #define this_core_write(field, value) \
-	asm volatile("mov %0, %%gs:%c1" ::"r"((uint64_t)(value)), "i"(__builtin_offsetof(struct core_local, field)) : "memory")
+	asm volatile("mov %0, %%gs:%c1" ::"r"((uint64_t)(value)), \
+	             "i"(__builtin_offsetof(struct core_local, field)) : "memory")
 
 #define this_core_read32(field)                                                                               \
 	({                                                                                                    \

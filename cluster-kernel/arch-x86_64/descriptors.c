@@ -62,8 +62,10 @@ void descriptors_init(struct core_local *local)
 	local->tss.io_map = sizeof(struct tss); /* no port for user mode */
 
 	asm volatile("lgdt %0" ::"m"(gdtr));
-	asm volatile("push %0; lea 1f(%%rip), %%rax; push %%rax; lretq; 1:" ::"i"(SELECTOR_KERNEL_CODE) : "rax", "memory");
-	asm volatile("mov %0, %%ds; mov %0, %%es; mov %0, %%ss; mov %1, %%fs; mov %1, %%gs" ::"r"(SELECTOR_KERNEL_DATA), "r"(0));
+	asm volatile("push %0; lea 1f(%%rip), %%rax; push %%rax; lretq; 1:" ::"i"(SELECTOR_KERNEL_CODE) : "rax",
+	             "memory");
+	asm volatile("mov %0, %%ds; mov %0, %%es; mov %0, %%ss; mov %1, %%fs; mov %1, %%gs" ::"r"(SELECTOR_KERNEL_DATA),
+	             "r"(0));
 	asm volatile("lidt %0" ::"m"(idtr));
 	asm volatile("ltr %w0" ::"r"(SELECTOR_TSS));
 	asm volatile("lldt %w0" ::"r"(0)); /* after a reset there is one, at address 0 */

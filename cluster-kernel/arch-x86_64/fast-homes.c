@@ -61,7 +61,8 @@ FAST void trap_reply_receive_locked(uint64_t cptr, uint64_t info, uint64_t reply
 FAST void trap_reply_receive_home(uint64_t cptr, uint64_t info, uint64_t reply, struct cpu *cpu)
 {
 	bool unguarded = false;
-	const struct context *context = reply_receive_entered(cpu, current(cpu), cptr, info, reply, FAST_HOME, &unguarded);
+	const struct context *context = reply_receive_entered(cpu, current(cpu), cptr, info, reply, FAST_HOME,
+	                                                      &unguarded);
 	if (!unguarded)
 		leave_fast(context);
 	JUMP(trap_reply_receive_locked);

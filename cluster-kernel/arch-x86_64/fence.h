@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* This cluster's side of a fence (skerry/cluster_control.h): the boot processor obeys, the other cores are not asked. */
+/* This cluster's side of a fence (skerry/cluster_control.h): the boot processor obeys, the other cores are not
+ * asked. */
 #pragma once
 
 #include <skerry/boot.h>

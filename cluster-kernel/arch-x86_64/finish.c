@@ -68,8 +68,8 @@ static void send_interrupts(struct cpu *cpu)
 }
 
 /*
- * `rest`: the timer's last entry has left overdue deadlines. One pending interrupt is taken before them: the timer counts
- * as not set, so the entry of that interrupt sets it.
+ * `rest`: the timer's last entry has left overdue deadlines. One pending interrupt is taken before them: the timer
+ * counts as not set, so the entry of that interrupt sets it.
  */
 static void set_timer(struct cpu *cpu, bool rest)
 {

@@ -15,7 +15,8 @@ uint32_t fpu_components;
 void fpu_enable(void)
 {
 	kernel_assert(!cpu_lacks(cpuid));
-	asm volatile("mov %%cr0, %%rax; and $~0xc, %%rax; or $2, %%rax; mov %%rax, %%cr0" ::: "rax"); /* no EM, TS; MP */
+	/* no EM, TS; MP */
+	asm volatile("mov %%cr0, %%rax; and $~0xc, %%rax; or $2, %%rax; mov %%rax, %%cr0" ::: "rax");
 	write_cr4(read_cr4() | CR4_OSXSAVE | CR4_OSFXSR | CR4_OSXMMEXCPT);
 	fpu_components = (STATE_X87 | STATE_SSE | STATE_AVX) & cpuid(CPU_STATE_LEAF, 0).eax;
 	asm volatile("xsetbv" ::"c"(0), "a"(fpu_components), "d"(0));

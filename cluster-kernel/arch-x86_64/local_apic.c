@@ -9,7 +9,8 @@ enum { REG_ID = 0x02, REG_TPR = 0x08, REG_EOI = 0x0b, REG_SPURIOUS = 0x0f, REG_I
        REG_LVT_TIMER = 0x32, REG_LVT_LINT0 = 0x35, REG_LVT_LINT1 = 0x36, REG_LVT_ERROR = 0x37,
        REG_TIMER_INITIAL = 0x38, REG_TIMER_DIVIDE = 0x3e };
 enum { LVT_MASKED = 1 << 16, LVT_TSC_DEADLINE = 2 << 17, APIC_ENABLE = 1 << 8, ICR_PENDING = 1 << 12,
-       ICR_ASSERT = 1 << 14, ICR_NMI = 4 << 8, ICR_INIT = 5 << 8, ICR_START = 6 << 8, LVT_NMI = 4 << 8, APIC_BASE_BOOT = 1 << 8, DIVIDE_BY_1 = 0xb };
+       ICR_ASSERT = 1 << 14, ICR_NMI = 4 << 8, ICR_INIT = 5 << 8, ICR_START = 6 << 8, LVT_NMI = 4 << 8,
+       APIC_BASE_BOOT = 1 << 8, DIVIDE_BY_1 = 0xb };
 #define APIC_BASE_ADDRESS 0xffffff000ull
 
 static struct {
@@ -44,7 +45,8 @@ void local_apic_setup(bool x2apic, uint64_t hz)
 
 void local_apic_init(void)
 {
-	apic_write(REG_SPURIOUS, APIC_ENABLE | VECTOR_SPURIOUS); /* first: a disabled APIC keeps its LVT masked (SDM 3, 11.4.7.2) */
+	/* first: a disabled APIC keeps its LVT masked (SDM 3, 11.4.7.2) */
+	apic_write(REG_SPURIOUS, APIC_ENABLE | VECTOR_SPURIOUS);
 	apic_write(REG_TPR, 0);
 	apic_write(REG_LVT_LINT0, LVT_MASKED);
 	/* the machine's NMIs come to every core that has the pin open: one of them is enough to report them */

@@ -32,7 +32,8 @@ void local_apic_send_nmi(uint32_t apic_id);
 void local_apic_send_init(uint32_t apic_id);
 /* The start-up interrupt: it begins at this page of the first MiB. */
 void local_apic_send_start(uint32_t apic_id, uint8_t page);
-/* To this core itself: it waits for a start-up interrupt then. Nothing happens on the boot processor, which would start the firmware. */
+/* To this core itself: it waits for a start-up interrupt then. Nothing happens on the boot processor, which would start
+ * the firmware. */
 void local_apic_init_self(void);
 /* One interrupt VECTOR_TIMER at TSC `deadline` or soon after; 0: none. */
 void local_apic_set_timer(uint64_t deadline, uint64_t tsc_hz);

@@ -71,13 +71,15 @@ static void report_cores(const struct kernel *kernel)
 		const struct cpu *cpu = kernel->cpu[i];
 		const struct thread *thread = cpu->shared.current;
 		bool idle = thread == &cpu->shared.idle;
-		print("  core %u: %s thread %p rip %p pending %u request %u", i, idle ? "idle" : "runs", (uint64_t)thread,
-		      idle ? 0ull : thread->context.rip, cpu->own.pending, (unsigned)cpu->shared.request);
+		print("  core %u: %s thread %p rip %p pending %u request %u", i, idle ? "idle" : "runs",
+		      (uint64_t)thread, idle ? 0ull : thread->context.rip, cpu->own.pending,
+		      (unsigned)cpu->shared.request);
 		report_trace(&cpu->own.trace);
 	}
 }
 
-/* Writes the last words and rings every core that listens to this cluster, so that its watchers need not wait for a tick. */
+/* Writes the last words and rings every core that listens to this cluster, so that its watchers need not wait for a
+ * tick. */
 static void ledger_say(struct kernel *kernel, enum ledger_reason kind, uint32_t core, const char *reason)
 {
 	if (!kernel->ledger)
@@ -137,7 +139,10 @@ static _Noreturn void panic_report(const struct context *f, enum ledger_reason k
 	panic_end();
 }
 
-_Noreturn void panic_exception(const struct context *frame) { panic_report(frame, LEDGER_EXCEPTION, "exception in the kernel"); }
+_Noreturn void panic_exception(const struct context *frame)
+{
+	panic_report(frame, LEDGER_EXCEPTION, "exception in the kernel");
+}
 
 void nmi_send(unsigned core, uint32_t apic_id, enum nmi_reason reason)
 {

@@ -52,7 +52,8 @@ static void wait_for(_Atomic uint32_t *counter, uint32_t value)
 		arch_relax();
 }
 
-/* Core 0 alone. A loader of another version was refused by the words in front of the entry: nothing could be printed here. */
+/* Core 0 alone. A loader of another version was refused by the words in front of the entry: nothing could be printed
+ * here. */
 static void find_console(const struct boot_info *info)
 {
 	if (info->magic != BOOT_INFO_MAGIC || info->size != sizeof(*info))
@@ -139,7 +140,8 @@ _Noreturn void start(const struct boot_info *info, uint64_t index)
 	if (!kernel.cpu[index]->own.stat->started) /* a core that joins again idles since it left */
 		idle_start(kernel.cpu[index]->own.stat, arch_time());
 
-	/* a core that joins a kernel that runs, and may have been there before; not by the identity mapping, which may be gone */
+	/* a core that joins a kernel that runs, and may have been there before; not by the identity mapping, which may
+	 * be gone */
 	bool joins = !(info->cores >> index & 1) || atomic_load_explicit(&all_entered, memory_order_acquire);
 	if (!joins)
 		atomic_fetch_add_explicit(&cores_entered, 1, memory_order_acq_rel);

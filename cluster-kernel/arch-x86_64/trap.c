@@ -27,7 +27,8 @@ _Noreturn void trap_leave(struct cpu *cpu)
 
 _Static_assert(VECTOR_REST < VECTOR_IRQ, "what a budget leaves of deadlines comes below the devices");
 _Static_assert(VECTOR_IRQ + KERNEL_IRQS <= VECTOR_RESCHEDULE, "the devices' vectors are below the cores'");
-_Static_assert(VECTOR_RESCHEDULE < VECTOR_TIMER && VECTOR_DOORBELL < VECTOR_TIMER, "nobody's interrupts keep the timer's");
+_Static_assert(VECTOR_RESCHEDULE < VECTOR_TIMER && VECTOR_DOORBELL < VECTOR_TIMER,
+               "nobody's interrupts keep the timer's");
 
 static void handle_interrupt(struct cpu *cpu, unsigned vector)
 {
@@ -64,7 +65,8 @@ _Noreturn void trap_user(struct cpu *cpu, const struct context *context)
 
 _Noreturn void trap_again(struct cpu *cpu, struct context *context)
 {
-	context->vector &= ~(uint64_t)VECTOR_AGAIN; /* context_restart() sets it anew where the thread is stopped again */
+	/* context_restart() sets it anew where the thread is stopped again */
+	context->vector &= ~(uint64_t)VECTOR_AGAIN;
 	trap_user(cpu, context);
 }
 

@@ -20,8 +20,8 @@ enum {
 };
 
 enum {
-	CR4_MCE = 1 << 6, CR4_PGE = 1 << 7, CR4_OSFXSR = 1 << 9, CR4_OSXMMEXCPT = 1 << 10, CR4_UMIP = 1 << 11, CR4_FSGSBASE = 1 << 16,
-	CR4_PCIDE = 1 << 17, CR4_OSXSAVE = 1 << 18, CR4_SMEP = 1 << 20, CR4_SMAP = 1 << 21,
+	CR4_MCE = 1 << 6, CR4_PGE = 1 << 7, CR4_OSFXSR = 1 << 9, CR4_OSXMMEXCPT = 1 << 10, CR4_UMIP = 1 << 11,
+	CR4_FSGSBASE = 1 << 16, CR4_PCIDE = 1 << 17, CR4_OSXSAVE = 1 << 18, CR4_SMEP = 1 << 20, CR4_SMAP = 1 << 21,
 };
 
 /* Loading CR3 leaves the translations of the tag it names (SDM 3, 4.10.4.1). */

@@ -153,7 +153,8 @@ static uint64_t gather_waits(const struct thrower *throwers, unsigned cores, dou
 	return count;
 }
 
-static void report_waits(const struct options *options, const struct team *team, const struct thrower *throwers, double section,
+static void report_waits(const struct options *options, const struct team *team, const struct thrower *throwers,
+                         double section,
                    const struct counted *counted)
 {
 	double *wait, most = 0;
@@ -166,8 +167,8 @@ static void report_waits(const struct options *options, const struct team *team,
 	printf(",\"section\":%.1f,\"window\":%llu,\"entries\":%llu,\"all_entries\":%llu,\"counter\":%llu", section,
 	       (unsigned long long)options->window, (unsigned long long)entries, (unsigned long long)all,
 	       (unsigned long long)shared.counter);
-	printf(",\"wait\":{\"p50\":%.0f,\"p99\":%.0f,\"max\":%.0f}", quantile(wait, kept, 0.5), quantile(wait, kept, 0.99),
-	       most);
+	printf(",\"wait\":{\"p50\":%.0f,\"p99\":%.0f,\"max\":%.0f}", quantile(wait, kept, 0.5),
+	       quantile(wait, kept, 0.99), most);
 	counted_print(counted);
 	printf("}\n");
 }
@@ -178,7 +179,8 @@ int bench_contended(struct options *options)
 	static struct team team;
 	static struct counted counted;
 	struct pair pairs[TEAM_MAX];
-	struct section section = { .lines = options->lines, .exclusive = options->exclusive, .nap = (unsigned)options->nap,
+	struct section section = { .lines = options->lines, .exclusive = options->exclusive,
+	                           .nap = (unsigned)options->nap,
 	                           .irrevocable = options->irrevocable };
 	shared.line = bench_array(options->lines, sizeof(struct line));
 	double cycles = section_calibrate(&section, options->section);
@@ -187,7 +189,8 @@ int bench_contended(struct options *options)
 	section.object = regime_object(pairs[0].cpu);
 	for (unsigned i = 0; i < options->cores; i++)
 		throwers[i] = (struct thrower){
-			.pair = pairs[i], .section = &section, .random = draw_seed(options->seed, i), .delay = options->delay,
+			.pair = pairs[i], .section = &section, .random = draw_seed(options->seed, i),
+			.delay = options->delay,
 			.wait = bench_array(SAMPLES, sizeof(double)),
 		};
 	counted_read(&counted.before, pairs, sizeof(pairs[0]), options->cores);

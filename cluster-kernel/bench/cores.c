@@ -120,8 +120,9 @@ static void print_transfers(const struct options *options)
 		atomic_store(&ball.over, false);
 		team_run(&team, &two, ball_toss, 0, 0);
 		quantile_sort(ball.one_way, ball.batches);
-		printf("%s{\"from\":%u,\"to\":%u,\"batches\":%u,\"median\":%.1f,\"p10\":%.1f,\"p90\":%.1f}", i > 1 ? "," : "",
-		       options->cpu[0], options->cpu[i], ball.batches, quantile(ball.one_way, ball.batches, 0.5),
+		printf("%s{\"from\":%u,\"to\":%u,\"batches\":%u,\"median\":%.1f,\"p10\":%.1f,\"p90\":%.1f}",
+		       i > 1 ? "," : "", options->cpu[0], options->cpu[i], ball.batches,
+		       quantile(ball.one_way, ball.batches, 0.5),
 		       quantile(ball.one_way, ball.batches, 0.1), quantile(ball.one_way, ball.batches, 0.9));
 	}
 }

@@ -71,7 +71,8 @@ int bench_idle(struct options *options)
 	static struct idle idle;
 	static struct team team;
 	options->cores = 1;
-	idle = (struct idle){ .rounds = (options->rounds + BATCH - 1) / BATCH, .rtm = !rtm_unusable(), .mine = &idle.own };
+	idle = (struct idle){ .rounds = (options->rounds + BATCH - 1) / BATCH, .rtm = !rtm_unusable(),
+	                      .mine = &idle.own };
 	atomic_store(&idle.lock.tail, &idle.first);
 	for (unsigned kind = 0; kind < KINDS; kind++)
 		idle.cycles[kind] = bench_array(idle.rounds, sizeof(double));

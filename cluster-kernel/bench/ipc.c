@@ -3,9 +3,9 @@
  * Elphinstone's Figure 3: one-way IPC on one core. From the entry of a system call to its exit, as the port contract
  * has it: what the hosted port does instead of loading CR3 and FPU state is in it, mode switches are not.
  *
- * `one_way`, the figure to compare, is half of a round trip, of many in a row; before each entry all instructions before
- * it have to end, as they must where programs enter kernels. Without that it is `overlapped`: entries run into each
- * other. The others are timed one by one, less what reading the clock takes.
+ * `one_way`, the figure to compare, is half of a round trip, of many in a row; before each entry all instructions
+ * before it have to end, as they must where programs enter kernels. Without that it is `overlapped`: entries run into
+ * each other. The others are timed one by one, less what reading the clock takes.
  */
 #include <stdio.h>
 #include "bench.h"
@@ -16,12 +16,14 @@
 
 enum { TRIPS = 100, LONG = MESSAGE_REGISTERS + 1 };
 enum operation {
-	EMPTY, CALL, REPLY_RECV, CALL_4, REPLY_RECV_4, SLOW_CALL, SLOW_REPLY_RECV, SIGNAL, POLL, YIELD, /* each by itself */
+	/* each by itself */
+	EMPTY, CALL, REPLY_RECV, CALL_4, REPLY_RECV_4, SLOW_CALL, SLOW_REPLY_RECV, SIGNAL, POLL, YIELD,
 	EMPTY_TRIPS, ONE_WAY, OVERLAPPED, /* many in a row */
 	KINDS,
 };
 static const char *const names[] = { "empty", "call", "reply_recv", "call_4", "reply_recv_4", "slow_call",
-	                             "slow_reply_recv", "signal", "poll", "yield", "empty_trips", "one_way", "overlapped" };
+	                             "slow_reply_recv", "signal", "poll", "yield", "empty_trips", "one_way",
+	                             "overlapped" };
 
 struct ipc {
 	struct pair pair;
@@ -44,7 +46,8 @@ static void timed_trip(struct ipc *ipc, uint64_t round, enum operation call, uns
 	ipc->cycles[call][round] = TIMED(pair_call(pair, message_info(label, 0, words)));
 	pair_expect(current(pair->cpu) == pair->server && pair_label(pair->server) == label, "a call went astray");
 	ipc->cycles[call + 1][round] = TIMED(pair_reply_receive(pair, message_info(label + 1, 0, words)));
-	pair_expect(current(pair->cpu) == pair->client && pair_label(pair->client) == label + 1, "an answer went astray");
+	pair_expect(current(pair->cpu) == pair->client && pair_label(pair->client) == label + 1,
+	            "an answer went astray");
 }
 
 /* Half of a round trip. What is constant here is none of the loop's work. */
@@ -113,7 +116,8 @@ int bench_ipc(struct options *options)
 		double cycles = quantile_mean(ipc.cycles[kind], ipc.rounds);
 		if (kind == EMPTY || kind == EMPTY_TRIPS)
 			less = cycles;
-		printf("%s\"%s\":%.2f", kind ? "," : "", names[kind], cycles == less || kind == OVERLAPPED ? cycles : cycles - less);
+		printf("%s\"%s\":%.2f", kind ? "," : "", names[kind], cycles == less ||
+		       kind == OVERLAPPED ? cycles : cycles - less);
 	}
 	printf("}}\n");
 	return 0;

@@ -37,7 +37,8 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		int (*run)(struct options *);
-	} benches[] = { { "idle", bench_idle }, { "contended", bench_contended }, { "ipc", bench_ipc }, { "scale", bench_scale } };
+	} benches[] = { { "idle", bench_idle }, { "contended", bench_contended }, { "ipc", bench_ipc },
+	                { "scale", bench_scale } };
 	struct options options;
 	for (unsigned i = 0; argc > 1 && i < sizeof(benches) / sizeof(benches[0]); i++)
 		if (!strcmp(argv[1], benches[i].name)) {

@@ -32,11 +32,13 @@ void options_read(struct options *o, int argc, char **argv, int first)
 		const char *name;
 		uint64_t *value;
 	} known[] = {
-		{ "rounds=", &o->rounds }, { "window=", &o->window }, { "delay=", &o->delay }, { "section=", &o->section },
+		{ "rounds=", &o->rounds }, { "window=", &o->window }, { "delay=", &o->delay },
+		{ "section=", &o->section },
 		{ "lines=", &o->lines }, { "nap=", &o->nap }, { "exclusive=", &o->exclusive },
 		{ "unlocked=", &o->unlocked }, { "irrevocable=", &o->irrevocable }, { "seed=", &o->seed },
 	};
-	*o = (struct options){ .cores = 1, .rounds = 100000, .window = 50000000, .delay = 4000, .section = 300, .lines = 4 };
+	*o = (struct options){ .cores = 1, .rounds = 100000, .window = 50000000, .delay = 4000, .section = 300,
+	                       .lines = 4 };
 	for (int i = first; i < argc; i++) {
 		char *end;
 		unsigned k = 0;

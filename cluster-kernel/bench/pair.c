@@ -76,9 +76,11 @@ static void make_client(struct hosted *machine, unsigned core, struct pair *pair
 
 struct hosted *pairs_make(unsigned cluster, unsigned cores, struct pair *pairs)
 {
-	const struct hosted_config config = { .cluster = cluster, .cores = cores, .threads = true, .tsc = true, .pinned = true };
+	const struct hosted_config config = { .cluster = cluster, .cores = cores, .threads = true, .tsc = true,
+	                                      .pinned = true };
 	struct hosted *machine = hosted_create(&config);
-	root_call(machine, ROOT_SLOT_TCB, TCB_SCHEDULE, W(ROOT_PRIORITY, 0), W(ROOT_SLOT_TCB)); /* threads that can run, do */
+	/* threads that can run, do */
+	root_call(machine, ROOT_SLOT_TCB, TCB_SCHEDULE, W(ROOT_PRIORITY, 0), W(ROOT_SLOT_TCB));
 	for (unsigned i = 0; i < cores; i++)
 		make_server(machine, i, &pairs[i]);
 	for (unsigned i = cores; i-- > 0;) /* the client on core 0 leaves the root task no time */

@@ -34,8 +34,8 @@ static uint64_t draw_number(void) /* xorshift64: Marsaglia 2003 */
 static void print_samples(const char *name, unsigned count)
 {
 	quantile_sort(sample, count);
-	printf("%s\"%s\":{\"median\":%.3f,\"p10\":%.3f,\"p90\":%.3f,\"count\":%u}", first ? "" : ",", name, quantile(sample, count, 0.5),
-	       quantile(sample, count, 0.1), quantile(sample, count, 0.9), count);
+	printf("%s\"%s\":{\"median\":%.3f,\"p10\":%.3f,\"p90\":%.3f,\"count\":%u}", first ? "" : ",", name,
+	       quantile(sample, count, 0.5), quantile(sample, count, 0.1), quantile(sample, count, 0.9), count);
 	first = false;
 }
 
@@ -147,9 +147,12 @@ static void measure_instructions(const char *name, void (*what)(void), unsigned 
  */
 static __attribute__((noinline)) uint64_t *heap_step(uint64_t *object, uint64_t key)
 {
-	__asm__ volatile("mov (%0), %%rax; mov 8(%0), %%rcx; mov (%%rax), %%rdx; add %1, %%rcx; test %%rcx, %%rcx; js 1f;"
-	                 "mov 16(%%rdx), %%rsi; and $0xfff, %%rsi; cmp %%rsi, %%rcx; je 1f; mov %%rcx, 24(%%rdx); mov 32(%%rax), %%rdi;"
-	                 "lea 1(%%rdi), %%rdi; mov %%rdi, 32(%%rax); shr $3, %%rsi; or %%rsi, %%rdi; test %%rdi, %%rdi; je 1f;"
+	__asm__ volatile("mov (%0), %%rax; mov 8(%0), %%rcx; mov (%%rax), %%rdx; add %1, %%rcx; test %%rcx, %%rcx; "
+	                 "js 1f;"
+	                 "mov 16(%%rdx), %%rsi; and $0xfff, %%rsi; cmp %%rsi, %%rcx; je 1f; mov %%rcx, 24(%%rdx); mov "
+	                 "32(%%rax), %%rdi;"
+	                 "lea 1(%%rdi), %%rdi; mov %%rdi, 32(%%rax); shr $3, %%rsi; or %%rsi, %%rdi; test %%rdi, "
+	                 "%%rdi; je 1f;"
 	                 "mov %%rcx, 40(%0); mov 48(%%rdx), %0; 1:"
 	                 : "+r"(object)
 	                 : "r"(key)
@@ -212,7 +215,8 @@ static double take_lines(bool write)
 	void **at = (void **)court;
 	uint64_t from = cycles_begin();
 	for (unsigned i = 0; i < BALLS; i++)
-		at = write ? (void **)atomic_fetch_add_explicit((_Atomic uintptr_t *)at, 0, memory_order_relaxed) : (void **)*(void *volatile *)at;
+		at = write ? (void **)atomic_fetch_add_explicit((_Atomic uintptr_t *)at, 0, memory_order_relaxed)
+		     : (void **)*(void *volatile *)at;
 	__asm__ volatile("" : "+r"(at));
 	return (double)(cycles_end() - from) / BALLS;
 }
@@ -226,8 +230,8 @@ static void end_turn(unsigned number) { atomic_store_explicit(&turn, number + 1,
 
 /*
  * Four turns a sample: the second processor writes all lines; the first reads them; the second does, too; the first is
- * measured. Only an upgrade has the two in the middle: a processor may hand over a line that another wrote and one reads
- * as that one's own, so that it is shared only when the writer has read it again.
+ * measured. Only an upgrade has the two in the middle: a processor may hand over a line that another wrote and one
+ * reads as that one's own, so that it is shared only when the writer has read it again.
  */
 static void cores_meet(struct member *self)
 {
@@ -247,8 +251,8 @@ static void cores_meet(struct member *self)
 }
 
 /*
- * A flag that both wait for in turn: what a waiter sees of a hand-over. The writer's line is shared, so that it is upgraded;
- * the waiter asks for it while that is under way. A sample is the mean of one way.
+ * A flag that both wait for in turn: what a waiter sees of a hand-over. The writer's line is shared, so that it is
+ * upgraded; the waiter asks for it while that is under way. A sample is the mean of one way.
  */
 static void hand_over(struct member *self)
 {

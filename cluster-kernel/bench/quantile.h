@@ -11,7 +11,10 @@ static inline int quantile_order(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static inline void quantile_sort(double *values, size_t count) { qsort(values, count, sizeof(*values), quantile_order); }
+static inline void quantile_sort(double *values, size_t count)
+{
+	qsort(values, count, sizeof(*values), quantile_order);
+}
 
 /*
  * Of sorted values: the mean of all but the hundredth that interrupts made long. Finer than a median where the clock's

@@ -28,5 +28,11 @@ static inline void regime_enter_alone(struct cpu *cpu)
 
 /* One object's lock, for threads that enter side by side: a thread's. */
 static inline struct object_lock *regime_object(struct cpu *cpu) { return &cpu->shared.idle.lock; }
-static inline void regime_lock(struct cpu *cpu, struct object_lock *object) { object_lock(cpu, object, LOCK_CLASS_TCB); }
-static inline void regime_unlock(struct cpu *cpu, struct object_lock *object) { object_unlock(cpu, object, LOCK_CLASS_TCB); }
+static inline void regime_lock(struct cpu *cpu, struct object_lock *object)
+{
+	object_lock(cpu, object, LOCK_CLASS_TCB);
+}
+static inline void regime_unlock(struct cpu *cpu, struct object_lock *object)
+{
+	object_unlock(cpu, object, LOCK_CLASS_TCB);
+}

@@ -3,8 +3,9 @@
  * Elphinstone's Figures 4 and 5: on each core a client and a server of its own call and answer; before each entry
  * the core works outside the kernel for an exponentially distributed time. The cores share nothing but the kernel.
  *
- * Under `none` each core has a kernel of its own: what no lock can surpass. With unlocked=1 all have one, which is sound
- * only because these pairs have nothing in common; if it is slower than many kernels, the kernel's own lines collide.
+ * Under `none` each core has a kernel of its own: what no lock can surpass. With unlocked=1 all have one, which is
+ * sound only because these pairs have nothing in common; if it is slower than many kernels, the kernel's own lines
+ * collide.
  */
 #include <stdio.h>
 #include "bench.h"
@@ -27,7 +28,8 @@ struct player {
  * One entry after a while; returns when it ended. Fences keep it apart from what is before and after it, as a change of
  * mode does: else the processor would begin the wait for the next while this one still waits for a line.
  */
-static inline uint64_t player_play(struct player *player, const struct team *team, uint64_t left, uint64_t number, uint64_t info)
+static inline uint64_t player_play(struct player *player, const struct team *team, uint64_t left, uint64_t number,
+                                   uint64_t info)
 {
 	const struct pair *pair = &player->pair;
 	uint64_t entered = cycles_until(left + draw_exponential(&player->random, (double)player->mean));
@@ -92,11 +94,13 @@ int bench_scale(struct options *options)
 	for (unsigned i = 0; i < options->cores; i++) {
 		const struct player *p = &players[i];
 		sum.entries += p->entries, sum.outside += p->outside, sum.inside += p->inside, sum.all += p->all;
-		printf("%s{\"cpu\":%u,\"entries\":%llu}", i ? "," : "", options->cpu[i], (unsigned long long)p->entries);
+		printf("%s{\"cpu\":%u,\"entries\":%llu}", i ? "," : "", options->cpu[i],
+		       (unsigned long long)p->entries);
 	}
 	double entries = sum.entries ? (double)sum.entries : 1;
-	printf("],\"entries\":%llu,\"all_entries\":%llu,\"outside\":%.1f,\"inside\":%.1f", (unsigned long long)sum.entries,
-	       (unsigned long long)sum.all, (double)sum.outside / entries, (double)sum.inside / entries);
+	printf("],\"entries\":%llu,\"all_entries\":%llu,\"outside\":%.1f,\"inside\":%.1f",
+	       (unsigned long long)sum.entries, (unsigned long long)sum.all, (double)sum.outside / entries,
+	       (double)sum.inside / entries);
 	counted_print(&counted);
 	printf("}\n");
 	return 0;

@@ -32,7 +32,8 @@ static double clock_seconds(clockid_t clock)
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* All begin at once, released by the last that arrives. They sleep first: a spinning thread of high priority would keep others from arriving. */
+/* All begin at once, released by the last that arrives. They sleep first: a spinning thread of high priority would keep
+ * others from arriving. */
 static void team_assemble(struct team *team, pthread_barrier_t *gate, uint64_t window)
 {
 	const struct sched_param lowest = { .sched_priority = sched_get_priority_min(SCHED_FIFO) };
@@ -67,7 +68,8 @@ static void *team_enter(void *argument)
 	return 0;
 }
 
-void team_run(struct team *team, const struct options *options, void (*run)(struct member *), void *states, uint64_t size)
+void team_run(struct team *team, const struct options *options, void (*run)(struct member *), void *states,
+              uint64_t size)
 {
 	pthread_t thread[TEAM_MAX];
 	struct entrance entrance[TEAM_MAX];

@@ -27,7 +27,8 @@ struct team {
  * At real-time priority where the host allows it: other work would stop a core for milliseconds in the middle.
  * Each state is one of `count`, `size` bytes apart. A processor that is not there ends the program with status 2.
  */
-void team_run(struct team *team, const struct options *options, void (*run)(struct member *), void *states, uint64_t size);
+void team_run(struct team *team, const struct options *options, void (*run)(struct member *), void *states,
+              uint64_t size);
 /* The least share that anybody had. */
 double team_share(const struct team *team);
 /* This thread runs there from now on. */

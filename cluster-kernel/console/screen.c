@@ -86,7 +86,8 @@ static void new_line(struct screen *s)
 
 void screen_put(struct screen *s, char c)
 {
-	const bool for_readers = (unsigned char)c < FONT_FIRST && c != '\n' && c != '\t'; /* marks and seals (skerry/console.h) */
+	/* marks and seals (skerry/console.h) */
+	const bool for_readers = (unsigned char)c < FONT_FIRST && c != '\n' && c != '\t';
 	if (s->rows == 0 || for_readers)
 		return;
 	if (c == '\n') {

@@ -57,7 +57,8 @@ static void print(struct screen *s, const char *text)
 
 static void pixels(uint32_t width, uint32_t height, uint32_t pixel_size)
 {
-	struct boot_screen is = { .base = 1, .kind = BOOT_SCREEN_PIXELS, .pitch = width * pixel_size + 4, .width = width,
+	struct boot_screen is = { .base = 1, .kind = BOOT_SCREEN_PIXELS, .pitch = width * pixel_size + 4,
+	                          .width = width,
 				  .height = height, .pixel_size = pixel_size };
 	size_t size = (size_t)is.pitch * height - 4;
 	uint8_t *memory = malloc(size);
@@ -93,7 +94,8 @@ static void text(void)
 
 	screen_clear(&s);
 	print(&s, "\001one" SEAL_LETTERS "\n\002two"); /* marks and seals are for readers of the serial port */
-	CHECK(memory[20 * 160] == 'o' && memory[20 * 160 + 6] == ' ' && memory[21 * 160 + 4] == 'o' && memory[21 * 160 + 6] == ' ');
+	CHECK(memory[20 * 160] == 'o' && memory[20 * 160 + 6] == ' ' && memory[21 * 160 + 4] == 'o' &&
+	      memory[21 * 160 + 6] == ' ');
 	for (int i = 0; i < CHARACTERS; i++)
 		screen_put(&s, (char)i);
 	CHECK(memory[19 * 160 + 158] == 0);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The port contract: all that core/ asks of the machine. Two ports fulfil it, arch-x86_64 (the machine) and arch-hosted
- * (a process, memory an arena). The port also provides arch_context.h (struct context and its accessors, ARCH_FPU_SIZE);
- * context_restart() there makes a thread whose system call has not been decoded yet make that call again when it next
- * runs. Where it has entered by a trap (an exception whose RIP is behind the instruction, so that going on would not
- * raise it again), that is raised again, once; the thread's new registers (context_write()) end it.
+ * (a process, memory an arena). The port also provides arch_context.h (struct context and its accessors,
+ * ARCH_FPU_SIZE); context_restart() there makes a thread whose system call has not been decoded yet make that call
+ * again when it next runs. Where it has entered by a trap (an exception whose RIP is behind the instruction, so that
+ * going on would not raise it again), that is raised again, once; the thread's new registers (context_write()) end it.
  * context_restart_call() does the first only.
  *
  * "This core" is the calling core. Interrupts are off in all of these.
@@ -44,9 +44,10 @@ uint64_t arch_vspace_init(uint64_t *root, uint64_t id);
 void arch_fpu_init(uint8_t *fpu);
 
 /*
- * The work recorded in cpu->own.pending, after the lock: loads the current thread's address space, FPU state and segment
- * bases (waiting until another core has saved them, if one still does), sets the timer to timer_wanted, interrupts other
- * cores and other clusters. With PENDING_REST, one pending interrupt is taken before a timer that is due already.
+ * The work recorded in cpu->own.pending, after the lock: loads the current thread's address space, FPU state and
+ * segment bases (waiting until another core has saved them, if one still does), sets the timer to timer_wanted,
+ * interrupts other cores and other clusters. With PENDING_REST, one pending interrupt is taken before a timer that is
+ * due already.
  */
 void arch_finish(struct cpu *cpu);
 
@@ -59,8 +60,8 @@ void arch_unload_vspace(struct cpu *cpu);
 void arch_interrupt_cores(struct cpu *cpu, uint64_t cores);
 
 /*
- * Resets the cores of another cluster (a bit for each) and sends them to the loader. Does not wait for their arrival. The
- * boot processor goes only while its cluster's control word says that it is claimed.
+ * Resets the cores of another cluster (a bit for each) and sends them to the loader. Does not wait for their arrival.
+ * The boot processor goes only while its cluster's control word says that it is claimed.
  */
 void arch_fence_cores(struct kernel *kernel, const struct boot_controlled *target, uint64_t cores);
 
@@ -71,14 +72,14 @@ void arch_fence_cores(struct kernel *kernel, const struct boot_controlled *targe
 void arch_leave_kernel(struct cpu *cpu);
 
 /*
- * The direct map, in pieces of 2 MiB, `base` a multiple of that. Returns how many of them it has in one entry each; ARCH_NO_TABLE
- * where memory there cannot come into it.
+ * The direct map, in pieces of 2 MiB, `base` a multiple of that. Returns how many of them it has in one entry each;
+ * ARCH_NO_TABLE where memory there cannot come into it.
  */
 enum { ARCH_NO_TABLE = UINT32_MAX };
 uint32_t arch_direct_count(const struct kernel *kernel, uint64_t base, uint32_t pieces);
 /*
- * Maps or unmaps these pieces in the direct map. The caller flushes the TLBs. Caller holds the kernel alone; either none
- * or all of the pieces are mapped.
+ * Maps or unmaps these pieces in the direct map. The caller flushes the TLBs. Caller holds the kernel alone; either
+ * none or all of the pieces are mapped.
  */
 void arch_direct_set(struct kernel *kernel, uint64_t base, uint32_t pieces, bool mapped);
 

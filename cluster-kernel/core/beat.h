@@ -3,8 +3,8 @@
  * Each core's heartbeat in the cluster's ledger (skerry/ledger.h). The timer interrupt writes it, also on an idle core.
  *
  * The timer is always set, for the next beat if for nothing sooner, so schedule() need not know of beats and other
- * entries pay nothing. Beating takes no lock, but a core that waits for the kernel's lock has interrupts off and does not
- * beat.
+ * entries pay nothing. Beating takes no lock, but a core that waits for the kernel's lock has interrupts off and does
+ * not beat.
  */
 #pragma once
 

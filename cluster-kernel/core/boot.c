@@ -112,7 +112,8 @@ static void map_ledgers(struct kernel *kernel, struct vspace *vspace)
 	for (unsigned i = 0; i < info->ledger_count; i++) {
 		uint64_t vaddr = ROOT_LEDGER_VADDR + i * sizeof(struct ledger), base = info->ledger[i].base;
 		map_page(memory, vspace, vaddr, base, RIGHT_READ);
-		map_page(memory, vspace, vaddr + offsetof(struct ledger, manager), base + offsetof(struct ledger, manager),
+		map_page(memory, vspace, vaddr + offsetof(struct ledger, manager),
+		         base + offsetof(struct ledger, manager),
 		         i ? RIGHT_READ : RIGHT_READ | RIGHT_WRITE);
 	}
 }
@@ -122,7 +123,8 @@ static void map_memory_control(struct kernel *kernel, struct vspace *vspace)
 {
 	const struct boot_info *info = kernel->boot;
 	if (info->memory_control)
-		map_range(&kernel->boot_memory, vspace, ROOT_MEMORY_VADDR, direct(info->memory_control), 2 * info->memory_size, RIGHT_READ);
+		map_range(&kernel->boot_memory, vspace, ROOT_MEMORY_VADDR, direct(info->memory_control),
+		          2 * info->memory_size, RIGHT_READ);
 }
 
 static void put_cap(struct slot *cnode, unsigned index, struct cap cap)
@@ -144,7 +146,8 @@ static void put_untyped(struct root_info *root, struct slot *cnode, const struct
 		if (bits > 47)
 			bits = 47;
 		unsigned i = root->untyped_count++;
-		root->untyped[i] = (struct root_untyped){ .paddr = base, .size_bits = bits, .kind = kind, .channel = channel };
+		root->untyped[i] = (struct root_untyped){ .paddr = base, .size_bits = bits, .kind = kind,
+		                                          .channel = channel };
 		put_cap(cnode, ROOT_SLOT_UNTYPED + i,
 		        (struct cap){ .type = OBJECT_UNTYPED, .size_bits = bits, .object = base,
 		                      .flags = kind == ROOT_UNTYPED_ORDINARY ? 0 : CAP_DEVICE });
@@ -185,7 +188,8 @@ static void describe_root(struct kernel *kernel, struct root_info *root)
 		root->module[i] = info->module[i];
 	for (unsigned i = 0; i < info->channel_count; i++)
 		root->channel[i] = (struct root_channel){ .id = info->channel[i].id, .peer = info->channel[i].peer,
-			                                  .side = info->channel[i].side, .remote = info->channel[i].remote,
+			                                  .side = info->channel[i].side,
+			                                  .remote = info->channel[i].remote,
 			                                  .memory = info->channel[i].memory };
 	for (unsigned i = 0; i < BOOT_NAME_SIZE; i++)
 		root->kernel_name[i] = info->kernel_name[i];
@@ -256,7 +260,8 @@ static struct thread *make_root_thread(struct kernel *kernel, struct slot *cnode
 		core_set_add(&thread->cores, i); /* those that are not here yet, too */
 	put_cap(cnode, ROOT_SLOT_TCB, (struct cap){ .type = OBJECT_TCB, .object = (uint64_t)thread });
 	put_cap(cnode, ROOT_SLOT_CNODE,
-	        (struct cap){ .type = OBJECT_CNODE, .object = (uint64_t)cnode, .size_bits = bits, .guard_bits = 64 - bits,
+	        (struct cap){ .type = OBJECT_CNODE, .object = (uint64_t)cnode, .size_bits = bits,
+	                      .guard_bits = 64 - bits,
 	                      .limit = 1ull << bits });
 	put_cap(cnode, ROOT_SLOT_VSPACE, (struct cap){ .type = OBJECT_VSPACE, .object = (uint64_t)vspace });
 	thread_set_slot(thread, THREAD_CSPACE, &cnode[ROOT_SLOT_CNODE]);

@@ -3,8 +3,8 @@
  * Capabilities, the slots that hold them, and the derivation tree.
  *
  * The tree is written as brackets: each capability has an opening and a closing one in a doubly linked list, and the
- * capabilities between the two were derived from it. So deletion is O(1): the children implicitly become children of the
- * parent. Each root has a list of its own.
+ * capabilities between the two were derived from it. So deletion is O(1): the children implicitly become children of
+ * the parent. Each root has a list of its own.
  */
 #pragma once
 
@@ -21,7 +21,8 @@ enum {
 	CAP_DEVICE = 1, /* untyped, frame: content is kept, the kernel never touches it */
 	CAP_MAPPED = 2, /* frame, page table: `vaddr` and `vspace` are valid */
 	CAP_THREAD = 4, /* held in a slot of a TCB: CSpace, VSpace or IPC buffer of a thread */
-	CAP_LOCKED = 16, /* frame in a fine domain: a reader has its slot to itself (guard.h); never where a writer is inside */
+	/* frame in a fine domain: a reader has its slot to itself (guard.h); never where a writer is inside */
+	CAP_LOCKED = 16,
 	CAP_NOTED = 8,  /* frame: some core's struct protection may name its slot (protect.h) */
 };
 
@@ -74,8 +75,9 @@ static inline bool slot_has_children(const struct slot *slot)
 }
 
 /*
- * Programs may copy the capabilities of an object until it has this many. What is left of the count is for copies that the
- * kernel makes: in the slots of a thread, of a listener, of an interrupt. A machine has no memory for so many of these.
+ * Programs may copy the capabilities of an object until it has this many. What is left of the count is for copies that
+ * the kernel makes: in the slots of a thread, of a listener, of an interrupt. A machine has no memory for so many of
+ * these.
  */
 enum { CAP_COPIES_LEFT = 1 << 28 };
 /* Returns whether one more copy may be counted. */

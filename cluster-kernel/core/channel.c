@@ -91,7 +91,8 @@ static uint64_t channel_listen(struct cpu *cpu, struct channel_end *end, uint64_
 	 * Hazard: lost wake-up. A peer that read the previous life's route just before it was cleared set its bit here,
 	 * but its interrupt went to a core that was being started. So this core interrupts the receiver in its place.
 	 */
-	if (!end->remote && atomic_load_explicit(&end->rx->core[core].pending[number / 64], memory_order_seq_cst) >> number % 64 & 1) {
+	if (!end->remote && atomic_load_explicit(&end->rx->core[core].pending[number / 64],
+	                                         memory_order_seq_cst) >> number % 64 & 1) {
 		cpu->own.doorbell_apic = kernel_of(cpu)->boot->apic[core];
 		cpu->own.pending |= PENDING_DOORBELL;
 	}
@@ -134,14 +135,15 @@ uint64_t doorbells_ring_all(const struct channel_end *end)
 		unsigned core = atomic_load_explicit(&end->ring->route[number], memory_order_seq_cst);
 		if (core >= end->peer_cpu_count || core >= BOOT_MAX_CPUS)
 			continue;
-		atomic_fetch_or_explicit(&end->ring->core[core].pending[number / 64], 1ull << number % 64, memory_order_seq_cst);
+		atomic_fetch_or_explicit(&end->ring->core[core].pending[number / 64], 1ull << number % 64,
+		                         memory_order_seq_cst);
 		cores |= 1ull << core;
 	}
 	return end->remote ? 0 : cores;
 }
 
-/* Signals the notifications of `bits`, of which the lowest is doorbell `first`. Returns those for which the budget was too
- * small, or that wait for the writer (visit.h). */
+/* Signals the notifications of `bits`, of which the lowest is doorbell `first`. Returns those for which the budget was
+ * too small, or that wait for the writer (visit.h). */
 static uint64_t signal_received(struct cpu *cpu, struct channel_end *end, unsigned first, uint64_t bits)
 {
 	kernel_assert(first % 64 == 0 && first < DOORBELL_COUNT);

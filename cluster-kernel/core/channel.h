@@ -16,7 +16,8 @@ struct channel_end;
 uint64_t doorbells_ring_all(const struct channel_end *end);
 /* Rings a doorbell: the peer's kernel signals the notification that is bound to it. */
 void doorbell_ring(struct cpu *cpu, const struct cap *cap);
-/* After an interrupt from another cluster: signals the notifications of rung doorbells within the entry's work budget. */
+/* After an interrupt from another cluster: signals the notifications of rung doorbells within the entry's work
+ * budget. */
 void doorbell_receive(struct cpu *cpu);
 
 /*

@@ -26,7 +26,8 @@ static struct cluster_control *own_control(const struct kernel *kernel)
 	return (struct cluster_control *)direct(kernel->boot->control) + kernel->boot->cluster;
 }
 
-static struct core_control *target_core(const struct kernel *kernel, const struct boot_controlled *target, uint32_t index)
+static struct core_control *target_core(const struct kernel *kernel, const struct boot_controlled *target,
+                                        uint32_t index)
 {
 	return (struct core_control *)direct(kernel->boot->core_control) + target->cpu_number[index];
 }
@@ -52,7 +53,8 @@ static uint64_t hold_cores(const struct kernel *kernel, const struct boot_contro
 	return cores;
 }
 
-static uint64_t cluster_start(const struct kernel *kernel, struct cluster_control *control, const struct boot_controlled *target)
+static uint64_t cluster_start(const struct kernel *kernel, struct cluster_control *control,
+                              const struct boot_controlled *target)
 {
 	if (!control_start(control, kernel->boot->cluster, target_cores(kernel, target)))
 		return SKERRY_BUSY;

@@ -66,7 +66,8 @@ bool kernel_cores_move(struct cpu *cpu)
 	const struct kernel *kernel = kernel_of(cpu);
 	for (unsigned i = 0; kernel->boot->core_control && i < kernel->cpu_count; i++) {
 		uint64_t word = core_read(core_control_of(kernel, i));
-		if (core_owner(word) == kernel->boot->cluster && (core_state(word) == CORE_LEAVING || core_state(word) == CORE_JOINING))
+		if (core_owner(word) == kernel->boot->cluster &&
+		    (core_state(word) == CORE_LEAVING || core_state(word) == CORE_JOINING))
 			return true;
 	}
 	return false;
@@ -150,7 +151,8 @@ uint64_t invoke_core_control(struct cpu *cpu, const struct slot *slot, uint64_t 
 		return SKERRY_NO_RIGHTS;
 	uint32_t index = core_index_of(kernel, message_word(thread, 0));
 	uint64_t to = label == CORE_LEAVE ? message_word(thread, 1) : 0;
-	if (!kernel->boot->core_control || index == kernel->cpu_count || (label == CORE_LEAVE && !is_neighbour(kernel, to)))
+	if (!kernel->boot->core_control || index == kernel->cpu_count ||
+	    (label == CORE_LEAVE && !is_neighbour(kernel, to)))
 		return SKERRY_BAD_ARGUMENT;
 
 	kernel_irrevocable(cpu);
@@ -165,7 +167,8 @@ uint64_t invoke_core_control(struct cpu *cpu, const struct slot *slot, uint64_t 
 
 void core_forget(struct cpu *cpu)
 {
-	kernel_assert(current(cpu) == &cpu->shared.idle && !cpu->own.handoff && !cpu->own.loaded_vspace && !cpu->own.loaded_thread);
+	kernel_assert(current(cpu) == &cpu->shared.idle && !cpu->own.handoff && !cpu->own.loaded_vspace &&
+	              !cpu->own.loaded_thread);
 	kernel_assert(!cpu->own.visits_at);
 	cpu->own.pending = 0;
 	cpu->own.interrupt_cores = cpu->own.preempt_cores = 0;
@@ -184,11 +187,13 @@ bool core_arrive(struct cpu *cpu)
 	assert_exclusive();
 	kernel_irrevocable(cpu);
 	arch_flush_kernel(); /* it was not asked to while it was away */
-	kernel_assert(cpu->own.index < kernel->cpu_count && !kernel_has_core(kernel, cpu->own.index) && !kernel->placed[cpu->own.index]);
+	kernel_assert(cpu->own.index < kernel->cpu_count && !kernel_has_core(kernel, cpu->own.index) &&
+	              !kernel->placed[cpu->own.index]);
 	bool joins = core_joined(core_control_of(kernel, cpu->own.index), kernel->boot->cluster);
 	if (joins) {
 		kernel->cores |= cpu->own.bit;
-		cpu->own.beat_at = cpu->own.housekeeping_at = kernel->ledger ? arch_time() : 0; /* so that schedule() sets the timer */
+		/* so that schedule() sets the timer */
+		cpu->own.beat_at = cpu->own.housekeeping_at = kernel->ledger ? arch_time() : 0;
 		tell_ledger(kernel);
 	} else {
 		kernel_count_core(cpu, cpu, false);

@@ -2,11 +2,11 @@
 /*
  * Cores that leave this kernel and join it (skerry/core_control.h).
  *
- * A core may leave when nothing can make it run a thread any more: it idles, no thread is placed on it (kernel->placed),
- * and it has no deadline, interrupt or doorbell. The caller clears its bit in kernel->cores, so that it gets none of
- * these again, and asks it to leave (REQUEST_LEAVE). The core unloads its address space. At the end of that entry, after
- * releasing the lock as usual, it goes to the loader. Once it has answered, no active_mask has its bit, so no shootdown
- * waits for it.
+ * A core may leave when nothing can make it run a thread any more: it idles, no thread is placed on it
+ * (kernel->placed), and it has no deadline, interrupt or doorbell. The caller clears its bit in kernel->cores, so that
+ * it gets none of these again, and asks it to leave (REQUEST_LEAVE). The core unloads its address space. At the end of
+ * that entry, after releasing the lock as usual, it goes to the loader. Once it has answered, no active_mask has its
+ * bit, so no shootdown waits for it.
  *
  * A core that joins finds its struct cpu as it left it, idle, or as boot made it.
  */

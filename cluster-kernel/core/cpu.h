@@ -33,7 +33,8 @@ enum cpu_pending {
 	PENDING_INTERRUPT = 4, /* cores in `interrupt_cores` */
 	PENDING_DOORBELL = 8,  /* the foreign core `doorbell_apic`; one entry rings at most one */
 	PENDING_FAST = 16,     /* the fast path declines until then: cpu_decline_fast() */
-	PENDING_REST = 32,     /* the timer was served: where it is due again already, one pending interrupt comes first */
+	/* the timer was served: where it is due again already, one pending interrupt comes first */
+	PENDING_REST = 32,
 	PENDING_LEAVE = 64,    /* the core leaves the kernel: core_move.h */
 };
 
@@ -41,8 +42,10 @@ enum cpu_pending {
 enum cpu_request {
 	REQUEST_DESCHEDULE = 1, /* unload the current thread and its address space */
 	REQUEST_FLUSH,          /* flush the translations of `request_spaces` */
-	REQUEST_FLUSH_AND_UNLOAD, /* flush and unload: the spaces are being destroyed; the current thread may run in another one */
-	REQUEST_LEAVE, /* the core idles and will stay idle: unload the address space; leave this kernel at the end of the entry */
+	/* flush and unload: the spaces are being destroyed; the current thread may run in another one */
+	REQUEST_FLUSH_AND_UNLOAD,
+	/* the core idles and will stay idle: unload the address space; leave this kernel at the end of the entry */
+	REQUEST_LEAVE,
 	REQUEST_FLUSH_KERNEL, /* flush the translations of the direct map */
 };
 
@@ -50,7 +53,8 @@ struct cpu_private {
 	struct kernel *kernel;
 	struct thread *handoff; /* became ready in this entry and is in no queue yet; null between entries */
 	struct vspace *loaded_vspace; /* null: the kernel's own */
-	struct vspace *vspace_wanted; /* PENDING_SWITCH: of the current thread; other cores may change the thread's own after the lock */
+	/* PENDING_SWITCH: of the current thread; other cores may change the thread's own after the lock */
+	struct vspace *vspace_wanted;
 	struct thread *loaded_thread; /* whose FPU state and segment bases the core holds, or null */
 	uint32_t index;
 	uint64_t bit;      /* 1 << index, as in vspace->tlb_valid_mask */
@@ -58,13 +62,15 @@ struct cpu_private {
 	uint64_t awaits;   /* blocked_state_word(index, THREAD_REPLY); likewise */
 	uint32_t pending;
 	uint64_t interrupt_cores;
-	uint64_t preempt_cores; /* those of `interrupt_cores` that need it only because a thread became ready there; others: stale */
+	/* those of `interrupt_cores` that need it only because a thread became ready there; others: stale */
+	uint64_t preempt_cores;
 	uint32_t doorbell_apic;
 	uint32_t next_channel; /* channel whose doorbells are received first, channel.c */
 	int32_t work_left; /* of this entry's budget, work.h */
 	uint64_t slice_end;      /* TSC */
 	uint64_t timer_armed;    /* TSC for which the timer is set; 0 none */
-	uint64_t timer_wanted;   /* TSC for which it is set, or will be at the end of the entry; 0 none. Other cores read it, inside */
+	/* TSC for which it is set, or will be at the end of the entry; 0 none. Other cores read it, inside */
+	uint64_t timer_wanted;
 	uint64_t cleanup_at;     /* TSC at which this core goes on with the reap list, zombie.h; 0 none */
 	uint64_t poll_at;        /* TSC at which this core polls the doorbells of remote clusters, channel.h; 0 none */
 	uint64_t report_at;      /* TSC at which this core reports how many faults it did not report, fault.h; 0 none */
@@ -78,13 +84,16 @@ struct cpu_private {
 	bool doubts;        /* this entry, of a reader, has relied on what others may still have to flush, tlb.h */
 	uint32_t home;      /* KERNEL_AWAY: the core that makes the call */
 	bool signal_deferred; /* the signal that this core makes finds an object away, visit.h; false between signals */
-	bool writer_wanted;   /* work of this entry is left until it has the kernel for itself, visit.h; false between entries */
+	/* work of this entry is left until it has the kernel for itself, visit.h; false between entries */
+	bool writer_wanted;
 	HELD_RECORD held; /* debug and hosted builds: assert.h */
 };
 
 struct cpu_public {
 	_Alignas(64) struct thread *current; /* never null: `idle` when there is nothing to run */
-	_Atomic int running; /* lower bound of the running priority, -1 when idle; the fast path, which never lowers it, does not update it */
+	/* lower bound of the running priority, -1 when idle; the fast path, which never lowers it, does not update
+	 * it */
+	_Atomic int running;
 	struct timers {
 		struct thread *heap[PRIORITIES];
 		uint64_t first[2 * PRIORITIES]; /* TSC; 0: none */
@@ -95,14 +104,17 @@ struct cpu_public {
 	const struct tlb_spaces *request_spaces; /* its author's */
 	_Atomic uint64_t flush_askers;     /* bit i: flush what `owed` of core i has, remote.h */
 	_Atomic uint64_t flush_unanswered; /* cores that have not flushed this one's `owed` */
-	_Atomic uint64_t debts; /* odd while this core, as a reader, has changed entries and not all cores have flushed them; tlb.h */
-	struct thread_stack requeue; /* threads of this core that other cores have woken, schedule.h; empty unless cores own their queues */
+	/* odd while this core, as a reader, has changed entries and not all cores have flushed them; tlb.h */
+	_Atomic uint64_t debts;
+	/* threads of this core that other cores have woken, schedule.h; empty unless cores own their queues */
+	struct thread_stack requeue;
 	struct thread_stack visitors; /* threads of other cores whose calls this one makes: visit.h */
 	struct thread_stack visited;  /* threads taken from `visitors`, in order of arrival */
 	struct tlb_spaces owed; /* spaces that the current entry must flush; empty between entries */
 	struct run_queue ready;
 	struct thread idle;
-	struct protection protection; /* a FRAME_PROTECT that was preempted on this core; guarded by the exclusive writer */
+	/* a FRAME_PROTECT that was preempted on this core; guarded by the exclusive writer */
+	struct protection protection;
 };
 
 struct cpu {
@@ -116,10 +128,10 @@ INLINE_LATER struct core_stat *core_statistics(struct cpu *cpu) { return cpu->ow
 INLINE_LATER struct trace *core_trace(struct cpu *cpu) { return &cpu->own.trace; }
 
 /*
- * Makes the fast path decline until arch_finish() calls cpu_allow_fast(). Hazard: while the fast path waits for the lock,
- * a remote call may make this core leave the current thread's address space (kernel_relax). A switch is pending then, and
- * the fast path would make a different one. The fast path compares its partner's state word with these patterns anyway,
- * and no waiting thread has the state word 0, so this costs it no instruction.
+ * Makes the fast path decline until arch_finish() calls cpu_allow_fast(). Hazard: while the fast path waits for the
+ * lock, a remote call may make this core leave the current thread's address space (kernel_relax). A switch is pending
+ * then, and the fast path would make a different one. The fast path compares its partner's state word with these
+ * patterns anyway, and no waiting thread has the state word 0, so this costs it no instruction.
  */
 static inline void cpu_decline_fast(struct cpu *cpu)
 {

@@ -52,7 +52,8 @@ struct domain *domain_of(const struct kernel *kernel, const struct cap *frame)
 unsigned domain_guard(const struct kernel *kernel, const struct cap *frame)
 {
 	const struct domain *domain = domain_of(kernel, frame);
-	return !domain ? FRAME_GUARD_KERNEL : domain->granularity == GRANULARITY_FINE ? FRAME_GUARD_MAPPING : FRAME_GUARD_DOMAIN;
+	return !domain ? FRAME_GUARD_KERNEL : domain->granularity == GRANULARITY_FINE ? FRAME_GUARD_MAPPING
+	       : FRAME_GUARD_DOMAIN;
 }
 
 uint64_t frame_split(struct cpu *cpu, struct slot *frame, uint64_t info)

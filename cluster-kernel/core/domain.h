@@ -26,7 +26,8 @@ struct domain {
 	uint32_t references;
 	uint32_t id; /* not 0 */
 	uint32_t granularity; /* enum granularity; coarse at first */
-	struct ticket_lock lock; /* while it is coarse, of a reader: guard.h. Fair, for any number of cores may want it at once */
+	/* while it is coarse, of a reader: guard.h. Fair, for any number of cores may want it at once */
+	struct ticket_lock lock;
 };
 _Static_assert(sizeof(struct domain) <= 1u << DOMAIN_BITS, "the ABI's domain size");
 

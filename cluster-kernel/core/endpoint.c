@@ -40,11 +40,15 @@ endpoint_transfer(struct cpu *cpu, struct thread *sender, struct thread *receive
 	object_unlock_pair(cpu, &sender->lock, &receiver->lock, LOCK_CLASS_TCB);
 }
 
-static void wait_for_receiver(struct endpoint *endpoint, struct thread *sender, const struct cap *cap, uint64_t info, bool calling)
+static void wait_for_receiver(struct endpoint *endpoint, struct thread *sender, const struct cap *cap, uint64_t info,
+                              bool calling)
 	NEEDS(endpoint->lock);
-static uint64_t receive_from_queue(struct cpu *cpu, struct endpoint *endpoint, struct thread *receiver, struct reply *reply) NEEDS(endpoint->lock);
-static uint64_t wait_for_sender(struct endpoint *endpoint, struct thread *receiver, struct reply *reply) NEEDS(endpoint->lock);
-static uint64_t receive_or_wait(struct cpu *cpu, struct endpoint *endpoint, struct thread *receiver, struct reply *reply, uint8_t rights,
+static uint64_t receive_from_queue(struct cpu *cpu, struct endpoint *endpoint, struct thread *receiver,
+                                   struct reply *reply) NEEDS(endpoint->lock);
+static uint64_t wait_for_sender(struct endpoint *endpoint, struct thread *receiver,
+                                struct reply *reply) NEEDS(endpoint->lock);
+static uint64_t receive_or_wait(struct cpu *cpu, struct endpoint *endpoint, struct thread *receiver,
+                                struct reply *reply, uint8_t rights,
                         bool block) NEEDS(endpoint->lock);
 
 static void wait_for_receiver(struct endpoint *endpoint, struct thread *sender, const struct cap *cap, uint64_t info,
@@ -60,7 +64,8 @@ static void wait_for_receiver(struct endpoint *endpoint, struct thread *sender, 
 	thread_queue_append(&endpoint->senders, sender);
 }
 
-uint64_t endpoint_send(struct cpu *cpu, struct thread *sender, const struct cap *cap, uint64_t info, enum send_kind kind)
+uint64_t endpoint_send(struct cpu *cpu, struct thread *sender, const struct cap *cap, uint64_t info,
+                       enum send_kind kind)
 {
 	assert_entered();
 	kernel_assert(cap->type == OBJECT_ENDPOINT && (cap->rights & RIGHT_WRITE));
@@ -126,7 +131,8 @@ static uint64_t wait_for_sender(struct endpoint *endpoint, struct thread *receiv
 }
 
 /* With all that is concerned locked. */
-static uint64_t receive_or_wait(struct cpu *cpu, struct endpoint *endpoint, struct thread *receiver, struct reply *reply, uint8_t rights,
+static uint64_t receive_or_wait(struct cpu *cpu, struct endpoint *endpoint, struct thread *receiver,
+                                struct reply *reply, uint8_t rights,
                         bool block)
 {
 	assert_held(&endpoint->lock);
@@ -145,7 +151,8 @@ static uint64_t receive_or_wait(struct cpu *cpu, struct endpoint *endpoint, stru
 	return block ? wait_for_sender(endpoint, receiver, reply) : SKERRY_WOULD_BLOCK;
 }
 
-uint64_t endpoint_receive(struct cpu *cpu, struct thread *receiver, const struct cap *cap, struct reply *reply, bool block)
+uint64_t endpoint_receive(struct cpu *cpu, struct thread *receiver, const struct cap *cap, struct reply *reply,
+                          bool block)
 {
 	assert_entered();
 	kernel_assert(cap->type == OBJECT_ENDPOINT && (cap->rights & RIGHT_READ));

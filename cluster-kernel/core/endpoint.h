@@ -24,13 +24,15 @@ _Static_assert(sizeof(struct endpoint) <= 1u << ENDPOINT_BITS, "the ABI's endpoi
 enum send_kind { SEND_WAIT, SEND_POLL, SEND_CALL };
 
 /* `sender`, which makes a call, sends through `cap`; cannot fail. Returns OK, KERNEL_WAITS or KERNEL_AWAY. */
-uint64_t endpoint_send(struct cpu *cpu, struct thread *sender, const struct cap *cap, uint64_t info, enum send_kind kind);
+uint64_t endpoint_send(struct cpu *cpu, struct thread *sender, const struct cap *cap, uint64_t info,
+                       enum send_kind kind);
 /*
  * `receiver`, which makes a call, receives through `cap`; `reply` (may be null) will hold a caller.
- * Returns OK, BUSY (the reply object), WOULD_BLOCK, KERNEL_WAITS, KERNEL_AWAY, or KERNEL_EXCLUSIVE (for capabilities that
- * are sent).
+ * Returns OK, BUSY (the reply object), WOULD_BLOCK, KERNEL_WAITS, KERNEL_AWAY, or KERNEL_EXCLUSIVE (for capabilities
+ * that are sent).
  */
-uint64_t endpoint_receive(struct cpu *cpu, struct thread *receiver, const struct cap *cap, struct reply *reply, bool block);
+uint64_t endpoint_receive(struct cpu *cpu, struct thread *receiver, const struct cap *cap, struct reply *reply,
+                          bool block);
 /* Returns the first object that decides a receive and is away (visit.h); null if none is. */
 static inline __attribute__((always_inline)) const struct object_lock *endpoint_away_to_receive(struct cpu *cpu,
 	const struct thread *receiver, const struct endpoint *endpoint, const struct reply *reply)
@@ -49,8 +51,10 @@ static inline void endpoint_lock_to_receive(struct cpu *cpu, const struct thread
                                             struct reply *reply) TAKES(endpoint->lock, reply->lock);
 static inline void endpoint_unlock_to_receive(struct cpu *cpu, const struct thread *receiver, struct endpoint *endpoint,
                                               struct reply *reply) RELEASES(endpoint->lock, reply->lock);
-NO_LOCK_ANALYSIS static inline __attribute__((always_inline)) void endpoint_lock_to_receive(struct cpu *cpu, const struct thread *receiver,
-                                                                           struct endpoint *endpoint, struct reply *reply)
+NO_LOCK_ANALYSIS static inline __attribute__((always_inline)) void endpoint_lock_to_receive(struct cpu *cpu,
+	const struct thread *receiver,
+                                                                           struct endpoint *endpoint,
+                                                                           struct reply *reply)
 {
 	kernel_assert(!receiver->bound || receiver->bound->bound == receiver);
 	if (receiver->bound)
@@ -58,8 +62,10 @@ NO_LOCK_ANALYSIS static inline __attribute__((always_inline)) void endpoint_lock
 	object_lock(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT);
 	reply_lock(cpu, reply);
 }
-NO_LOCK_ANALYSIS static inline __attribute__((always_inline)) void endpoint_unlock_to_receive(struct cpu *cpu, const struct thread *receiver,
-                                                                             struct endpoint *endpoint, struct reply *reply)
+NO_LOCK_ANALYSIS static inline __attribute__((always_inline)) void endpoint_unlock_to_receive(struct cpu *cpu,
+	const struct thread *receiver,
+                                                                             struct endpoint *endpoint,
+                                                                             struct reply *reply)
 {
 	reply_unlock(cpu, reply);
 	object_unlock(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT);
@@ -70,8 +76,8 @@ NO_LOCK_ANALYSIS static inline __attribute__((always_inline)) void endpoint_unlo
 void endpoint_cancel(struct cpu *cpu, struct thread *thread);
 /*
  * Delivers the bound notification to the thread if it receives; returns false if it does not. Caller holds the lock of
- * the notification, which has been signalled. Also returns true, with cpu->own.signal_deferred set and nothing done, where
- * the endpoint or the reply object is away.
+ * the notification, which has been signalled. Also returns true, with cpu->own.signal_deferred set and nothing done,
+ * where the endpoint or the reply object is away.
  */
 bool endpoint_interrupt(struct cpu *cpu, struct thread *thread);
 /* Wakes all waiting threads. Returns false when the budget is spent first. */

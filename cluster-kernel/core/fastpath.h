@@ -14,11 +14,11 @@
  * at once; on the slow path it would be queued behind the ready threads of its
  * priority. These wait until the time slice ends, which the receiver continues.
  *
- * Locks are taken in the order notification, endpoint, reply, then both threads by address (object_lock_pair()). Nothing
- * is written before the threads are locked, so declining means only unlocking.
+ * Locks are taken in the order notification, endpoint, reply, then both threads by address (object_lock_pair()).
+ * Nothing is written before the threads are locked, so declining means only unlocking.
  *
- * Inline, because each port puts it between its own way in and its way out. Each function's `guard` is a constant, so how
- * objects are protected is decided once an entry and not at each lock.
+ * Inline, because each port puts it between its own way in and its way out. Each function's `guard` is a constant, so
+ * how objects are protected is decided once an entry and not at each lock.
  */
 #pragma once
 
@@ -200,7 +200,8 @@ INLINE const struct context *fastpath_call(struct cpu *cpu, uint64_t cptr, uint6
 		return call_entered(cpu, caller, cptr, info, FAST_KERNEL, &unguarded);
 	if (kernel_biased(cpu))
 		context = call_entered(cpu, caller, cptr, info, FAST_HOME, &unguarded);
-	return kernel_biased(cpu) && !unguarded ? context : call_entered(cpu, caller, cptr, info, FAST_LOCKS, &unguarded);
+	return kernel_biased(cpu) && !unguarded ? context
+	       : call_entered(cpu, caller, cptr, info, FAST_LOCKS, &unguarded);
 }
 
 /*
@@ -221,7 +222,8 @@ INLINE struct thread *fast_caller(struct cpu *cpu, const struct thread *server, 
 }
 
 /* fast_unguarded() for each object that decides a receive (endpoint.h). */
-INLINE bool fast_unguarded_to_receive(struct cpu *cpu, const struct thread *server, const struct endpoint *endpoint, const struct reply *reply,
+INLINE bool fast_unguarded_to_receive(struct cpu *cpu, const struct thread *server, const struct endpoint *endpoint,
+                                      const struct reply *reply,
                                    const enum fast_guard guard)
 {
 	if (guard == FAST_LOCKS)
@@ -230,7 +232,8 @@ INLINE bool fast_unguarded_to_receive(struct cpu *cpu, const struct thread *serv
 	                               (server->bound && !object_alone(cpu, &server->bound->lock)));
 }
 
-INLINE void fast_take_to_receive(struct cpu *cpu, const struct thread *server, struct endpoint *endpoint, struct reply *reply,
+INLINE void fast_take_to_receive(struct cpu *cpu, const struct thread *server, struct endpoint *endpoint,
+                                 struct reply *reply,
                                   const enum fast_guard guard)
 {
 	if (guard == FAST_LOCKS) {
@@ -243,7 +246,8 @@ INLINE void fast_take_to_receive(struct cpu *cpu, const struct thread *server, s
 	}
 }
 
-INLINE void fast_release_to_receive(struct cpu *cpu, const struct thread *server, struct endpoint *endpoint, struct reply *reply,
+INLINE void fast_release_to_receive(struct cpu *cpu, const struct thread *server, struct endpoint *endpoint,
+                                    struct reply *reply,
                                      const enum fast_guard guard)
 {
 	if (guard == FAST_LOCKS) {
@@ -267,7 +271,8 @@ INLINE const struct context *reply_receive_entered(struct cpu *cpu, struct threa
 	struct endpoint *endpoint = (struct endpoint *)cap->object;
 	struct reply *reply = (struct reply *)reply_cap->object;
 	struct vspace *vspace;
-	if (!reply) /* a reply capability always has an object: the compiler may drop the tests for a receive without one */
+	/* a reply capability always has an object: the compiler may drop the tests for a receive without one */
+	if (!reply)
 		__builtin_unreachable();
 	if (fast_unguarded_to_receive(cpu, server, endpoint, reply, guard)) {
 		*unguarded = true;
@@ -304,7 +309,8 @@ INLINE const struct context *fastpath_reply_receive(struct cpu *cpu, uint64_t cp
 		return reply_receive_entered(cpu, server, cptr, info, reply_cptr, FAST_KERNEL, &unguarded);
 	if (kernel_biased(cpu))
 		context = reply_receive_entered(cpu, server, cptr, info, reply_cptr, FAST_HOME, &unguarded);
-	return kernel_biased(cpu) && !unguarded ? context : reply_receive_entered(cpu, server, cptr, info, reply_cptr, FAST_LOCKS, &unguarded);
+	return kernel_biased(cpu) && !unguarded ? context
+	       : reply_receive_entered(cpu, server, cptr, info, reply_cptr, FAST_LOCKS, &unguarded);
 }
 
 #undef INLINE

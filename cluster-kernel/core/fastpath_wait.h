@@ -46,7 +46,8 @@ INLINE bool find_notifications(const struct thread *thread, uint64_t cptr, uint6
 {
 	const struct cap *cap, *signal;
 	if (!flat_lookup(thread, cptr, &cap) || cap->type != OBJECT_NOTIFICATION || !(cap->rights & RIGHT_READ) ||
-	    !flat_lookup(thread, signal_cptr, &signal) || signal->type != OBJECT_NOTIFICATION || !(signal->rights & RIGHT_WRITE))
+	    !flat_lookup(thread, signal_cptr, &signal) || signal->type != OBJECT_NOTIFICATION ||
+	    !(signal->rights & RIGHT_WRITE))
 		return false;
 	wait->own = (struct notification *)cap->object;
 	wait->other = (struct notification *)signal->object;
@@ -66,14 +67,16 @@ INLINE uint64_t new_slice(struct cpu *cpu, const struct thread *thread, uint64_t
 	return now + (thread->slice_left ? thread->slice_left : kernel_of(cpu)->slice);
 }
 
-/* The current thread need not wait. Returns whether it goes on, as preempted() and publish_running() have it (schedule.c). */
+/* The current thread need not wait. Returns whether it goes on, as preempted() and publish_running() have it
+ * (schedule.c). */
 INLINE bool may_go_on(struct cpu *cpu, const struct thread *thread, struct fast_wait *wait)
 {
 	const int priority = thread->priority, woken = wait->woken ? wait->woken->priority : -1;
 	const int highest = cpu->shared.ready.highest;
 	const bool equals = woken == priority || highest == priority;
 	const uint64_t end = cpu->own.slice_end;
-	if (woken > priority || highest > priority || (equals && end && wait->now >= end) || thread->core != thread->next_core)
+	if (woken > priority || highest > priority || (equals && end && wait->now >= end) ||
+	    thread->core != thread->next_core)
 		return false;
 	wait->new_slice = equals && !end;
 	wait->slice_end = !equals ? 0 : end ? end : new_slice(cpu, thread, wait->now);
@@ -94,13 +97,15 @@ INLINE bool find_next(struct cpu *cpu, struct fast_wait *wait)
 			return false;
 		wait->next = ready->level[highest].head;
 		equals = wait->next->next || woken == highest;
-		if (atomic_load_explicit(&wait->next->loaded, memory_order_acquire)) /* by the core that it comes from */
+		/* by the core that it comes from */
+		if (atomic_load_explicit(&wait->next->loaded, memory_order_acquire))
 			return false;
 	}
 	wait->new_slice = equals;
 	wait->slice_end = equals ? new_slice(cpu, wait->next, wait->now) : 0;
 	wait->vspace = thread_vspace(wait->next);
-	return wait->vspace && (atomic_load_explicit(&wait->vspace->tlb_valid_mask, memory_order_relaxed) & cpu->own.bit);
+	return wait->vspace &&
+	       (atomic_load_explicit(&wait->vspace->tlb_valid_mask, memory_order_relaxed) & cpu->own.bit);
 }
 
 /* Of two times that may be 0: never. */
@@ -110,7 +115,8 @@ INLINE bool no_earlier(uint64_t time, uint64_t than) { return time - 1 >= than -
 INLINE bool keeps_timer(const struct cpu *cpu, uint64_t slice_end, uint64_t deadline)
 {
 	const uint64_t armed = cpu->own.timer_armed;
-	return no_earlier(slice_end, armed) && no_earlier(deadline, armed) && no_earlier(cpu->shared.timers.first[1], armed) &&
+	return no_earlier(slice_end, armed) && no_earlier(deadline, armed) &&
+	       no_earlier(cpu->shared.timers.first[1], armed) &&
 	       no_earlier(cpu->own.housekeeping_at, armed);
 }
 
@@ -203,7 +209,8 @@ INLINE void run_next(struct cpu *cpu, struct thread *thread, struct fast_wait *w
 }
 
 /* fastpath_signal_wait() with the lock held. */
-INLINE const struct context *signal_wait_entered(struct cpu *cpu, struct thread *thread, uint64_t cptr, uint64_t signal_cptr,
+INLINE const struct context *signal_wait_entered(struct cpu *cpu, struct thread *thread, uint64_t cptr,
+                                                 uint64_t signal_cptr,
                                                  const enum fast_guard guard, bool *goes_on)
 {
 	struct fast_wait wait = { .deadline = context_word(&thread->context, 0) };
@@ -245,8 +252,10 @@ INLINE const struct context *fastpath_signal_wait(struct cpu *cpu, uint64_t cptr
 	kernel_enter(cpu);
 	if (!kernel_exclusive(cpu))
 		return 0;
-	return kernel_locks_objects(cpu) ? signal_wait_entered(cpu, current(cpu), cptr, signal_cptr, FAST_LOCKS, goes_on)
-	                                 : signal_wait_entered(cpu, current(cpu), cptr, signal_cptr, FAST_KERNEL, goes_on);
+	return kernel_locks_objects(cpu)
+	       ? signal_wait_entered(cpu, current(cpu), cptr, signal_cptr, FAST_LOCKS, goes_on)
+	                                 : signal_wait_entered(cpu, current(cpu), cptr, signal_cptr, FAST_KERNEL,
+	                                                       goes_on);
 }
 
 #undef INLINE

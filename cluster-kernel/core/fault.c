@@ -60,7 +60,8 @@ static void fault_report(struct cpu *cpu, unsigned fault, const uint64_t *words)
 	      words[2], words[3]);
 }
 
-/* Another core may have printed the number and counted more since; that core's timer prints those. One line a second. */
+/* Another core may have printed the number and counted more since; that core's timer prints those. One line a
+ * second. */
 void faults_timer(struct cpu *cpu)
 {
 	cpu->own.report_at = 0;

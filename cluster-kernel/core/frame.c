@@ -17,7 +17,8 @@ static uint64_t frame_map(struct cpu *cpu, struct cap *cap, uint64_t info)
 	uint64_t error = mapping_check(cpu, cap, info, 3, &vspace);
 	if (error)
 		return error;
-	uint64_t vaddr = message_word(thread, 0), rights = message_word(thread, 1), attributes = message_word(thread, 2);
+	uint64_t vaddr = message_word(thread, 0), rights = message_word(thread, 1),
+	         attributes = message_word(thread, 2);
 	uint64_t size = 1ull << frame_bits(cap->type);
 	kernel_assert(!(cap->object & (size - 1)));
 	if (vaddr & (size - 1))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What keeps readers apart that map, unmap or protect frames at the same time. The derivation tree stands still while
- * readers are inside: they change what slots of frames say (rights, CAP_MAPPED, `vaddr`, `vspace`) and page-table entries
- * of frames, and nothing else.
+ * readers are inside: they change what slots of frames say (rights, CAP_MAPPED, `vaddr`, `vspace`) and page-table
+ * entries of frames, and nothing else.
  *
  *     a frame                     its slot is guarded by
  *     in the kernel's own domain  the kernel: readers leave it to a writer
@@ -27,8 +27,8 @@ struct guard {
 };
 
 /*
- * Takes the guard of the slot of the frame `cap`. Returns false if the entry is a reader and the frame is in the kernel's
- * own domain.
+ * Takes the guard of the slot of the frame `cap`. Returns false if the entry is a reader and the frame is in the
+ * kernel's own domain.
  */
 bool guard_take(struct cpu *cpu, struct guard *guard, struct cap *cap);
 void guard_drop(struct cpu *cpu, struct cap *cap);
@@ -36,8 +36,8 @@ void guard_drop(struct cpu *cpu, struct cap *cap);
 void guard_end(struct cpu *cpu, struct guard *guard);
 
 /*
- * Sets or clears a flag of a slot whose guard the caller holds. Hazard: lost update. Another reader may set CAP_NOTED in
- * a slot that it does not guard, and all flags share a byte, so readers change flags atomically.
+ * Sets or clears a flag of a slot whose guard the caller holds. Hazard: lost update. Another reader may set CAP_NOTED
+ * in a slot that it does not guard, and all flags share a byte, so readers change flags atomically.
  */
 static inline void cap_set_flag(struct cpu *cpu, struct cap *cap, uint8_t flag)
 {

@@ -55,6 +55,7 @@ uint64_t invoke_as_reader(struct cpu *cpu, struct slot *slot, uint64_t info)
 	if (!domain_of(kernel_of(cpu), &slot->cap))
 		return KERNEL_EXCLUSIVE;
 	uint64_t result = invoke_frame(cpu, slot, info);
-	tlb_flush_pending(cpu); /* on errors and preemption, too: part of the change may be done, and the next entry relies on it */
+	/* on errors and preemption, too: part of the change may be done, and the next entry relies on it */
+	tlb_flush_pending(cpu);
 	return result;
 }

@@ -8,8 +8,8 @@
 uint64_t invoke_irq_control(struct cpu *cpu, struct slot *slot, uint64_t info);
 uint64_t invoke_irq_handler(struct cpu *cpu, struct slot *slot, uint64_t info);
 /*
- * Returns whether the interrupt is level-triggered: its line stays asserted until the device is served, so the interrupt
- * controller masks it until then.
+ * Returns whether the interrupt is level-triggered: its line stays asserted until the device is served, so the
+ * interrupt controller masks it until then.
  */
 bool irq_is_level(const struct cpu *cpu, unsigned number);
 /* Device interrupt `number` (0 .. KERNEL_IRQS-1) has arrived on this core. */

@@ -22,7 +22,8 @@ enum {
 };
 
 struct irq {
-	struct slot notification; /* holds a capability of its own, so revoking the notification ends the listener, too */
+	/* holds a capability of its own, so revoking the notification ends the listener, too */
+	struct slot notification;
 	uint32_t core;
 	uint32_t gsi;  /* IRQ_MSI: message-signalled */
 	uint8_t used;
@@ -80,7 +81,10 @@ INLINE_LATER struct lock_kernel *lock_shared(struct cpu *cpu) { return &cpu->own
 INLINE_LATER uint32_t kernel_cluster(const struct kernel *kernel) { return kernel->boot->cluster; }
 
 static inline struct kernel *kernel_of(struct cpu *cpu) { return cpu->own.kernel; }
-static inline bool kernel_has_core(const struct kernel *kernel, uint64_t core) { return core < kernel->cpu_count && kernel->cores >> core & 1; }
+static inline bool kernel_has_core(const struct kernel *kernel, uint64_t core)
+{
+	return core < kernel->cpu_count && kernel->cores >> core & 1;
+}
 INLINE_LATER bool core_is_present(struct cpu *cpu) { return (cpu->own.kernel->cores & cpu->own.bit) != 0; }
 static inline struct thread *current(struct cpu *cpu) { return cpu->shared.current; }
 

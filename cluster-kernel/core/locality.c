@@ -80,7 +80,8 @@ uint64_t invoke_locality(struct cpu *cpu, struct slot *node, uint64_t info)
 	if (error)
 		return error;
 	if (set)
-		return locality_set(kernel_of(cpu), &slot->cap, message_word(thread, 1)) ? SKERRY_OK : SKERRY_BAD_ARGUMENT;
+		return locality_set(kernel_of(cpu), &slot->cap, message_word(thread, 1)) ? SKERRY_OK
+		       : SKERRY_BAD_ARGUMENT;
 	uint32_t mask = object_locality(lock_of_cap(&slot->cap));
 	message_set_word(thread, 0, mask);
 	message_set_word(thread, 1, mask_least(mask));

@@ -11,8 +11,9 @@ struct kernel;
 struct slot;
 
 /*
- * Sets the cores, as a cluster mask, that may touch the object of an endpoint, notification or reply capability. The caller
- * has the kernel for itself. False: none of them is of this kernel, or the first, its home, is not here (core_move.h).
+ * Sets the cores, as a cluster mask, that may touch the object of an endpoint, notification or reply capability. The
+ * caller has the kernel for itself. False: none of them is of this kernel, or the first, its home, is not here
+ * (core_move.h).
  */
 bool locality_set(struct kernel *kernel, const struct cap *cap, uint64_t mask);
 /* The object is destroyed. */

@@ -22,10 +22,13 @@ struct move {
 static bool decode_move(const struct kernel *kernel, uint64_t base, uint64_t size_bits, struct move *m)
 {
 	const struct boot_info *boot = kernel->boot;
-	if (!boot->memory_control || size_bits < MEMORY_PIECE_BITS || size_bits > MEMORY_MOVE_BITS_MAX || base & ((1ull << size_bits) - 1))
+	if (!boot->memory_control || size_bits < MEMORY_PIECE_BITS || size_bits > MEMORY_MOVE_BITS_MAX ||
+	    base & ((1ull << size_bits) - 1))
 		return false;
-	*m = (struct move){ direct(boot->memory_control), base, base >> MEMORY_PIECE_BITS, 1u << (size_bits - MEMORY_PIECE_BITS) };
-	uint64_t pieces = boot->memory_size - sizeof(struct memory_control); /* not the table's own count: other clusters can write that */
+	*m = (struct move){ direct(boot->memory_control), base, base >> MEMORY_PIECE_BITS,
+	                    1u << (size_bits - MEMORY_PIECE_BITS) };
+	/* not the table's own count: other clusters can write that */
+	uint64_t pieces = boot->memory_size - sizeof(struct memory_control);
 	if (m->piece >= pieces || m->count > pieces - m->piece)
 		return false;
 	for (uint32_t i = 0; i < m->count; i++)
@@ -112,7 +115,8 @@ static uint64_t take_memory(struct cpu *cpu, uint64_t info)
 	if (!memory_take_all(m.control, m.piece, m.count, kernel->boot->cluster))
 		return SKERRY_BUSY;
 	arch_direct_set(kernel, m.base, m.count, true);
-	const struct cap untyped = { .type = OBJECT_UNTYPED, .rights = RIGHT_ALL, .size_bits = (uint8_t)size_bits, .object = m.base };
+	const struct cap untyped = { .type = OBJECT_UNTYPED, .rights = RIGHT_ALL, .size_bits = (uint8_t)size_bits,
+	                             .object = m.base };
 	slot_insert(cnode_slot(&node->cap, index), &untyped, 0);
 	memory_changed(m.control);
 	return SKERRY_OK;

@@ -25,7 +25,8 @@ static __attribute__((noinline)) unsigned transfer_caps(const struct thread *fro
 	for (unsigned i = 0; i < count; i++) {
 		struct slot *source = cspace_lookup(from, sent->caps[i]), *slot = cnode_slot(&node->cap, first + i);
 		struct cap copy;
-		if (!source || slot_empty(source) || !slot || !slot_empty(slot) || cap_copy(&source->cap, RIGHT_ALL, &copy))
+		if (!source || slot_empty(source) || !slot || !slot_empty(slot) ||
+		    cap_copy(&source->cap, RIGHT_ALL, &copy))
 			return i;
 		slot_insert(slot, &copy, source);
 	}
@@ -64,7 +65,8 @@ static __attribute__((noinline)) unsigned transfer_fault(const struct thread *fr
 }
 
 /* Transfers a message that has capabilities or is a fault's. Returns the message info that the receiver gets. */
-static __attribute__((noinline)) uint64_t transfer_rare(const struct thread *from, struct thread *to, uint64_t info, bool grant)
+static __attribute__((noinline)) uint64_t transfer_rare(const struct thread *from, struct thread *to, uint64_t info,
+                                                        bool grant)
 {
 	unsigned caps = grant ? message_caps(info) : 0, words = message_words(info);
 	words = from->faulting ? transfer_fault(from, to, words) : transfer_words(from, to, words);

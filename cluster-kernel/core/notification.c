@@ -10,7 +10,8 @@
 #include "work.h"
 #include LOCKING_HEADER
 
-static void signals_take(struct notification *notification, struct thread *thread, uint64_t info) NEEDS(notification->lock);
+static void signals_take(struct notification *notification, struct thread *thread,
+                         uint64_t info) NEEDS(notification->lock);
 static void signals_take(struct notification *notification, struct thread *thread, uint64_t info)
 {
 	assert_held(&notification->lock);

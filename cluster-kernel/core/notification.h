@@ -24,10 +24,12 @@ _Static_assert(sizeof(struct notification) <= 1u << NOTIFICATION_BITS, "the ABI'
 void notification_signal(struct cpu *cpu, struct notification *notification, uint64_t badge);
 /* `thread`, which makes a call, waits; `deadline` in TSC cycles, 0: none. Returns OK, TIMED_OUT,
  * KERNEL_WAITS, KERNEL_AWAY, or KERNEL_EXCLUSIVE (a deadline, of a notification that is away). */
-uint64_t notification_wait(struct cpu *cpu, struct thread *thread, struct notification *notification, uint64_t deadline);
+uint64_t notification_wait(struct cpu *cpu, struct thread *thread, struct notification *notification,
+                           uint64_t deadline);
 /* Takes the word for a Poll of `thread`. Returns OK or KERNEL_AWAY. */
 uint64_t notification_poll(struct cpu *cpu, struct thread *thread, struct notification *notification);
-/* Ends the wait of a thread of this core whose deadline has passed. Returns false if the thread was no longer waiting. */
+/* Ends the wait of a thread of this core whose deadline has passed. Returns false if the thread was no longer
+ * waiting. */
 bool notification_time_out(struct cpu *cpu, struct notification *notification, struct thread *thread);
 /* There is a word to take; null is allowed. */
 static inline bool notification_pending(const struct notification *notification)

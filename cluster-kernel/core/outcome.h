@@ -6,5 +6,6 @@
 
 #define KERNEL_AGAIN     (~0ull)       /* the work budget is spent (work.h): the thread makes the call again */
 #define KERNEL_WAITS     (~0ull - 1)   /* the thread waits: its waker gives it its result, maybe has already */
-#define KERNEL_AWAY      (~0ull - 3)   /* nothing was done: only other cores may touch the object; core cpu->own.home will make the call (visit.h) */
+/* nothing was done: only other cores may touch the object; core cpu->own.home will make the call (visit.h) */
+#define KERNEL_AWAY      (~0ull - 3)
 #define KERNEL_EXCLUSIVE (~0ull - 2)   /* nothing was done: the call needs an exclusive entry (lock.h) */

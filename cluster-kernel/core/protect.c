@@ -9,7 +9,8 @@
 #include "vspace.h"
 #include "work.h"
 
-/* Checks that only a caller with the mapping's address space may give the mapping rights. Returns an error, or SKERRY_OK. */
+/* Checks that only a caller with the mapping's address space may give the mapping rights. Returns an error, or
+ * SKERRY_OK. */
 static uint64_t check_gain(struct cpu *cpu, const struct cap *cap, uint64_t info)
 {
 	if (!message_caps(info))
@@ -91,9 +92,11 @@ static void note_frame(struct cpu *cpu, struct slot *frame, struct link *done, u
 }
 
 /*
- * Returns an error of check_gain(), KERNEL_AGAIN when the budget is spent first, KERNEL_EXCLUSIVE if a writer must continue.
+ * Returns an error of check_gain(), KERNEL_AGAIN when the budget is spent first, KERNEL_EXCLUSIVE if a writer must
+ * continue.
  */
-static uint64_t protect_descendants(struct cpu *cpu, struct guard *guard, struct slot *frame, uint64_t info, unsigned rights)
+static uint64_t protect_descendants(struct cpu *cpu, struct guard *guard, struct slot *frame, uint64_t info,
+                                    unsigned rights)
 {
 	struct protection *noted = &cpu->shared.protection;
 	if (!guard_take(cpu, guard, &frame->cap))

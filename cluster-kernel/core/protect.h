@@ -3,14 +3,14 @@
  * FRAME_PROTECT: takes rights from all capabilities that derive from a frame's,
  * and from what they map.
  *
- * The descendants are visited backwards, from the closing bracket of the frame to its opening one, so a capability comes
- * after its own descendants and never has fewer rights than they. A copy that is made meanwhile is inserted directly
- * behind its source's opening bracket, so it is visited before its source is: no copy escapes the walk.
+ * The descendants are visited backwards, from the closing bracket of the frame to its opening one, so a capability
+ * comes after its own descendants and never has fewer rights than they. A copy that is made meanwhile is inserted
+ * directly behind its source's opening bracket, so it is visited before its source is: no copy escapes the walk.
  *
  * Where the work budget ends, the core notes how far it has come. The note stays true whichever thread made it, as long
- * as the frame's slot is not emptied: rights are never given back, and slot_delete() and MOVE adjust the note. A call for
- * the same frame and rights on the same core goes on from there; any other call begins at the closing bracket, and skips
- * what has no more rights than it may keep.
+ * as the frame's slot is not emptied: rights are never given back, and slot_delete() and MOVE adjust the note. A call
+ * for the same frame and rights on the same core goes on from there; any other call begins at the closing bracket, and
+ * skips what has no more rights than it may keep.
  */
 #pragma once
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The part of the kernel that a lock regime (../lock/) may use. A regime's types are members of the kernel's structures,
- * so its header comes before them: struct cpu and struct kernel are incomplete there. The functions below lead from them
- * to the regime's own state. They are inline: cpu.h and kernel.h, which define the structures, define them, too.
+ * The part of the kernel that a lock regime (../lock/) may use. A regime's types are members of the kernel's
+ * structures, so its header comes before them: struct cpu and struct kernel are incomplete there. The functions below
+ * lead from them to the regime's own state. They are inline: cpu.h and kernel.h, which define the structures, define
+ * them, too.
  */
 #pragma once
 
@@ -29,7 +30,8 @@ struct core_stat *core_statistics(struct cpu *cpu);
 struct trace *core_trace(struct cpu *cpu);
 
 /*
- * One turn of a waiting loop. Serves remote calls of the lock's holder to this core (remote.h); with null it serves none.
+ * One turn of a waiting loop. Serves remote calls of the lock's holder to this core (remote.h); with null it serves
+ * none.
  */
 void kernel_relax(struct cpu *cpu);
 /* Returns whether a core is on its way out of this kernel, or into it (core_move.h). */

@@ -69,7 +69,8 @@ void remote_request(struct cpu *cpu, uint64_t cores, unsigned request, const str
 {
 	assert_exclusive();
 	kernel_assert(request >= REQUEST_DESCHEDULE && request <= REQUEST_FLUSH_KERNEL);
-	kernel_assert((spaces && spaces->count > 0) || (request != REQUEST_FLUSH && request != REQUEST_FLUSH_AND_UNLOAD));
+	kernel_assert((spaces && spaces->count > 0) ||
+	              (request != REQUEST_FLUSH && request != REQUEST_FLUSH_AND_UNLOAD));
 	struct kernel *kernel = kernel_of(cpu);
 	uint64_t self = 1ull << cpu->own.index, others = cores & ~self;
 	kernel_assert(kernel->cpu_count == 64 || !(cores >> kernel->cpu_count));
@@ -99,12 +100,14 @@ void remote_flush(struct cpu *cpu, uint64_t cores)
 	const struct kernel *kernel = kernel_of(cpu);
 	uint64_t others = cores & ~cpu->own.bit, interrupts = 0;
 	assert_entered();
-	kernel_assert(!kernel_exclusive(cpu) && !atomic_load_explicit(&cpu->shared.flush_unanswered, memory_order_relaxed));
+	kernel_assert(!kernel_exclusive(cpu) &&
+	              !atomic_load_explicit(&cpu->shared.flush_unanswered, memory_order_relaxed));
 	atomic_store_explicit(&cpu->shared.flush_unanswered, others, memory_order_relaxed);
 	for (uint64_t left = others; left; left &= left - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(left);
 		/*
-		 * release: publishes `owed` and `flush_unanswered` to the asked core; only the first asker interrupts it
+		 * release: publishes `owed` and `flush_unanswered` to the asked core; only the first asker interrupts
+		 * it
 		 */
 		if (!atomic_fetch_or_explicit(&kernel->cpu[i]->shared.flush_askers, cpu->own.bit, memory_order_release))
 			interrupts |= 1ull << i;

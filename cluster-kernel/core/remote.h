@@ -13,11 +13,11 @@
  * release. The asking core waits for that 0 with acquire, so that all that the
  * asked core did is visible to it, and it may reuse `spaces`.
  *
- * Readers (lock.h) that run side by side may each ask for a flush. The asking core sets its bit in `flush_askers` of each
- * asked core, with release, and waits until they have taken their bits out of its own `flush_unanswered`. While it waits
- * it serves the flushes that others ask of it. Hazard: deadlock of two readers that ask each other. Hazard: time of
- * check, time of use. The fast path checks that a space's translations are valid and then waits for an object's lock. So
- * a core serves nothing while it waits for an object's lock, and no holder of such a lock may ask.
+ * Readers (lock.h) that run side by side may each ask for a flush. The asking core sets its bit in `flush_askers` of
+ * each asked core, with release, and waits until they have taken their bits out of its own `flush_unanswered`. While it
+ * waits it serves the flushes that others ask of it. Hazard: deadlock of two readers that ask each other. Hazard: time
+ * of check, time of use. The fast path checks that a space's translations are valid and then waits for an object's
+ * lock. So a core serves nothing while it waits for an object's lock, and no holder of such a lock may ask.
  */
 #pragma once
 

@@ -18,7 +18,8 @@ static inline bool highest_is_right(const struct run_queue *queue)
 	for (int p = PRIORITIES - 1; p > queue->highest; p--)
 		if (queue->level[p].head || queue->bitmap[p / 64] >> p % 64 & 1)
 			return false;
-	return queue->highest < 0 || (queue->level[queue->highest].head && queue->bitmap[queue->highest / 64] >> queue->highest % 64 & 1);
+	return queue->highest < 0 ||
+	       (queue->level[queue->highest].head && queue->bitmap[queue->highest / 64] >> queue->highest % 64 & 1);
 }
 
 void run_queue_init(struct run_queue *queue) { queue->highest = -1; }

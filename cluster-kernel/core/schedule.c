@@ -36,7 +36,10 @@ NO_LOCK_ANALYSIS static void queue_lock(struct cpu *cpu, struct cpu *home)
 	kernel_assert(home == cpu || !cores_own_queues() || kernel_exclusive(cpu));
 	object_lock(cpu, &home->shared.ready.lock, LOCK_CLASS_RUN_QUEUE);
 }
-NO_LOCK_ANALYSIS static void queue_unlock(struct cpu *cpu, struct cpu *home) { object_unlock(cpu, &home->shared.ready.lock, LOCK_CLASS_RUN_QUEUE); }
+NO_LOCK_ANALYSIS static void queue_unlock(struct cpu *cpu, struct cpu *home)
+{
+	object_unlock(cpu, &home->shared.ready.lock, LOCK_CLASS_RUN_QUEUE);
+}
 
 /*
  * The caller holds the run-queue lock of the thread's core. That core selects its next thread, and publishes its
@@ -105,8 +108,8 @@ void schedule_wake_remote(struct cpu *cpu, struct thread *thread)
 	struct cpu *last = core_of(cpu, thread);
 	if (cores_own_queues()) {
 		/*
-		 * before it becomes ready: else its core, if it has not left the thread yet, could run it while it is in
-		 * the list
+		 * before it becomes ready: else its core, if it has not left the thread yet, could run it while it is
+		 * in the list
 		 */
 		thread->queued = THREAD_REQUEUED;
 		thread_become(thread, THREAD_READY);
@@ -304,7 +307,8 @@ static void publish_running(struct cpu *cpu, struct thread *thread)
 	}
 }
 
-/* Selects the next thread. The caller holds the core's run-queue lock. Returns a thread that moves to another core now, or null. */
+/* Selects the next thread. The caller holds the core's run-queue lock. Returns a thread that moves to another core now,
+ * or null. */
 static struct thread *pick_next(struct cpu *cpu)
 {
 	assert_held(&cpu->shared.ready.lock);

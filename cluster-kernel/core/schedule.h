@@ -3,10 +3,11 @@
  * Selection of the thread that a core runs: priorities, round robin, idle accounting.
  *
  * Where cores own their queues (cores_own_queues()) and entries run side by side, only a thread's core changes
- * the thread's place: its run queue, its deadline and `core`. Another core that wakes the thread pushes it on the requeue
- * list of that core, which it interrupts if the list was empty. That core takes the whole list before it selects what it
- * runs next: it cancels the thread's deadline, and puts the thread into its own run queue or passes it on to the core that
- * the thread is to move to. (Uhlig 2007, section 3.1.) Elsewhere, cores lock each other's run queues.
+ * the thread's place: its run queue, its deadline and `core`. Another core that wakes the thread pushes it on the
+ * requeue list of that core, which it interrupts if the list was empty. That core takes the whole list before it
+ * selects what it runs next: it cancels the thread's deadline, and puts the thread into its own run queue or passes it
+ * on to the core that the thread is to move to. (Uhlig 2007, section 3.1.) Elsewhere, cores lock each other's run
+ * queues.
  */
 #pragma once
 
@@ -38,8 +39,8 @@ void schedule_flush_wakeups(struct cpu *cpu);
  */
 void schedule_wake_remote(struct cpu *cpu, struct thread *thread);
 /*
- * Makes a thread ready that waits for nothing any more. The first one woken in an entry becomes the handoff: most likely
- * this core runs it next.
+ * Makes a thread ready that waits for nothing any more. The first one woken in an entry becomes the handoff: most
+ * likely this core runs it next.
  */
 static inline void schedule_wake(struct cpu *cpu, struct thread *thread)
 {

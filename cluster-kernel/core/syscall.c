@@ -35,7 +35,8 @@ static uint64_t do_call(struct cpu *cpu, struct thread *thread, const struct slo
 	return endpoint_send(cpu, thread, &slot->cap, info, SEND_CALL);
 }
 
-static uint64_t do_send(struct cpu *cpu, struct thread *thread, const struct slot *slot, uint64_t info, enum send_kind kind)
+static uint64_t do_send(struct cpu *cpu, struct thread *thread, const struct slot *slot, uint64_t info,
+                        enum send_kind kind)
 {
 	if (!slot_is(slot, OBJECT_ENDPOINT, 0))
 		return SKERRY_BAD_CAP;
@@ -162,7 +163,8 @@ static uint64_t do_debug_put(struct cpu *cpu, const struct thread *thread, const
 	return SKERRY_OK;
 }
 
-/* Returns whether the call needs the writer: it passes capabilities, or writes to the console, where lines would mix. */
+/* Returns whether the call needs the writer: it passes capabilities, or writes to the console, where lines would
+ * mix. */
 static bool must_write(uint64_t number, uint64_t info)
 {
 	switch (number) {
@@ -183,10 +185,12 @@ static inline uint64_t call_as_reader(struct cpu *cpu, struct thread *thread, st
 }
 
 /* Makes a system call of `thread`. Returns its result, or one of outcome.h. Inline in both its callers. */
-static inline __attribute__((always_inline)) uint64_t dispatch_call(struct cpu *cpu, struct thread *thread, uint64_t number, uint64_t cptr, uint64_t info)
+static inline __attribute__((always_inline)) uint64_t dispatch_call(struct cpu *cpu, struct thread *thread,
+                                                                    uint64_t number, uint64_t cptr, uint64_t info)
 {
 	assert_entered();
-	kernel_assert(thread_is(thread, visits(cpu, thread) ? THREAD_AWAY : THREAD_READY) && thread != &cpu->shared.idle);
+	kernel_assert(thread_is(thread, visits(cpu, thread) ? THREAD_AWAY : THREAD_READY) &&
+	              thread != &cpu->shared.idle);
 	struct slot *slot = cspace_lookup(thread, cptr);
 	if (!kernel_exclusive(cpu) && must_write(number, info))
 		return number == SYS_CALL ? call_as_reader(cpu, thread, slot, info) : KERNEL_EXCLUSIVE;
@@ -196,7 +200,8 @@ static inline __attribute__((always_inline)) uint64_t dispatch_call(struct cpu *
 			return SKERRY_BAD_CAP;
 		if (slot->cap.type == OBJECT_ENDPOINT)
 			return do_call(cpu, thread, slot, info);
-		return kernel_exclusive(cpu) ? invoke_as_writer(cpu, slot, info) : call_as_reader(cpu, thread, slot, info);
+		return kernel_exclusive(cpu) ? invoke_as_writer(cpu, slot, info)
+		       : call_as_reader(cpu, thread, slot, info);
 	case SYS_SEND: return do_send(cpu, thread, slot, info, SEND_WAIT);
 	case SYS_NB_SEND: return do_send(cpu, thread, slot, info, SEND_POLL);
 	case SYS_RECV: return do_receive(cpu, thread, slot, true);
@@ -247,7 +252,8 @@ static inline bool alone_again(struct cpu *cpu)
 	return true;
 }
 
-static __attribute__((noinline)) void raise_fault(struct cpu *cpu, unsigned fault, unsigned count, const uint64_t *words)
+static __attribute__((noinline)) void raise_fault(struct cpu *cpu, unsigned fault, unsigned count,
+                                                  const uint64_t *words)
 {
 	assert_entered();
 	count_fault(cpu, fault, words[0]);
@@ -287,7 +293,8 @@ static inline __attribute__((always_inline)) void serve_call(struct cpu *cpu, st
 	if (!may_begin(cpu, thread))
 		return;
 	do /* on retry the number may differ: a ReplyRecv whose reply was delivered restarts as Recv */
-		result = dispatch_call(cpu, current(cpu), context_syscall(context), context_cptr(context), context_info(context));
+		result = dispatch_call(cpu, current(cpu), context_syscall(context), context_cptr(context),
+		                       context_info(context));
 	while (!kernel_exclusive(cpu) && result == KERNEL_EXCLUSIVE && enter_alone(cpu));
 	if (result == KERNEL_AGAIN)
 		context_restart(context);
@@ -310,7 +317,8 @@ __attribute__((noinline)) void kernel_syscall_entered(struct cpu *cpu)
 {
 	assert_entered();
 	struct thread *thread = current(cpu);
-	if (thread != &cpu->shared.idle) /* else a remote call descheduled the thread while this core waited for the lock */
+	/* else a remote call descheduled the thread while this core waited for the lock */
+	if (thread != &cpu->shared.idle)
 		serve_call(cpu, thread);
 	schedule(cpu);
 	kernel_exit(cpu);

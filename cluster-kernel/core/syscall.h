@@ -11,7 +11,8 @@ struct thread;
 void kernel_syscall(struct cpu *cpu);
 /* The same after the fast path (fastpath.h) has taken the lock and declined. */
 void kernel_syscall_entered(struct cpu *cpu);
-/* Makes the system call that the registers of `thread` say, its own core's or a visitor's (visit.h). Returns its result, or one of outcome.h. */
+/* Makes the system call that the registers of `thread` say, its own core's or a visitor's (visit.h). Returns its
+ * result, or one of outcome.h. */
 uint64_t syscall_make(struct cpu *cpu, struct thread *thread);
 /* The current thread raised an exception. */
 void kernel_fault(struct cpu *cpu, unsigned fault, unsigned count, const uint64_t *words);

@@ -36,8 +36,8 @@ static uint64_t tcb_configure(struct cpu *cpu, struct thread *thread, uint64_t i
 	if (thread->state != THREAD_INACTIVE)
 		return SKERRY_BUSY;
 	/*
-	 * Deletes the old capabilities first. Hazard: use after free. That may delete the new capabilities, the caller's,
-	 * and this thread, so everything is looked up again afterwards.
+	 * Deletes the old capabilities first. Hazard: use after free. That may delete the new capabilities, the
+	 * caller's, and this thread, so everything is looked up again afterwards.
 	 */
 	if (thread_has_slots(thread)) {
 		thread_clear_slots(cpu, thread);
@@ -159,7 +159,8 @@ static uint64_t tcb_schedule(struct cpu *cpu, struct thread *thread, uint64_t in
 	return SKERRY_OK;
 }
 
-/* It is configured, and somebody who may has given it a core: nobody's threads run on a core that was not given to them. */
+/* It is configured, and somebody who may has given it a core: nobody's threads run on a core that was not given to
+ * them. */
 static bool may_run(const struct thread *thread)
 {
 	kernel_assert(thread->scheduled || (!thread->core && !thread->next_core));

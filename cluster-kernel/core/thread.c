@@ -146,7 +146,9 @@ void thread_leave_vspace(struct cpu *cpu, struct slot *slot, struct vspace *vspa
 {
 	assert_exclusive();
 	kernel_assert(vspace && slot_empty(slot));
-	struct thread *thread = (struct thread *)((uint8_t *)slot - __builtin_offsetof(struct thread, slot[THREAD_VSPACE]));
+	struct thread *thread = (struct thread *)((uint8_t *)slot - __builtin_offsetof(struct thread,
+		slot[THREAD_VSPACE]));
 	if (kernel_of(cpu)->cpu[thread->core]->shared.current == thread)
-		remote_request(cpu, 1ull << thread->core, REQUEST_FLUSH_AND_UNLOAD, &(const struct tlb_spaces){ 1, { vspace } });
+		remote_request(cpu, 1ull << thread->core, REQUEST_FLUSH_AND_UNLOAD,
+		               &(const struct tlb_spaces){ 1, { vspace } });
 }

@@ -30,7 +30,8 @@ enum thread_state {
 
 /* Where a ready thread is that does not run: `queued`. */
 enum { THREAD_QUEUED = 1, /* in its core's run queue */
-       THREAD_REQUEUED }; /* woken by another core; in its core's requeue list, or about to be pushed there (schedule.h) */
+       /* woken by another core; in its core's requeue list, or about to be pushed there (schedule.h) */
+       THREAD_REQUEUED };
 
 /* The thread's own slots: capabilities that it cannot run without. */
 enum { THREAD_CSPACE, THREAD_VSPACE, THREAD_IPC_BUFFER, THREAD_SLOTS };
@@ -77,9 +78,11 @@ struct thread {
 	uint64_t fault_words[5];
 	uint64_t fault_cptr;
 	uint8_t away_at; /* AWAY: the core */
-	uint8_t stays;   /* its next call needs an exclusive entry, since it came back from another core undone (visit.h) */
+	/* its next call needs an exclusive entry, since it came back from another core undone (visit.h) */
+	uint8_t stays;
 	uint8_t scheduled; /* TCB_SCHEDULE has given it a core: it may run */
-	struct core_set cores; /* those on which threads may be put by this TCB's authority, as `mcp` is for priorities */
+	/* those on which threads may be put by this TCB's authority, as `mcp` is for priorities */
+	struct core_set cores;
 	struct ipc_buffer *ipc_buffer_address; /* in the direct map; use thread_ipc_buffer() */
 	struct slot slot[THREAD_SLOTS];
 	_Alignas(64) uint8_t fpu[ARCH_FPU_SIZE];
@@ -125,16 +128,17 @@ static inline uint64_t blocked_state_word(uint64_t core, enum thread_state state
 	return core | core << 8 | (uint64_t)state << 16;
 }
 /* The part of a state word that tells of a deadline. */
-#define STATE_IN_TIMERS (1ull << 8 * (__builtin_offsetof(struct thread, in_timers) - __builtin_offsetof(struct thread, state_word)))
+#define STATE_IN_TIMERS (1ull << 8 * (__builtin_offsetof(struct thread, in_timers) - __builtin_offsetof(struct thread, \
+	state_word)))
 static inline uint64_t thread_state_word(const struct thread *thread)
 {
 	return atomic_load_explicit(&thread->state_word, memory_order_acquire);
 }
 
 /*
- * The state is written under the lock of the object that the thread waits for or is about to wait for. A core may read it
- * without that lock, to learn which lock to take, and must read it again under the lock. Acquire and release: a reader
- * that sees a state also sees the object pointer that was written before it (`endpoint`, `notification`).
+ * The state is written under the lock of the object that the thread waits for or is about to wait for. A core may read
+ * it without that lock, to learn which lock to take, and must read it again under the lock. Acquire and release: a
+ * reader that sees a state also sees the object pointer that was written before it (`endpoint`, `notification`).
  */
 static inline enum thread_state thread_state(const struct thread *thread)
 {
@@ -190,8 +194,8 @@ void thread_suspend(struct cpu *cpu, struct thread *thread);
 /* Ends the thread's placement on a core other than the first (kernel->placed). */
 void thread_unplace(struct kernel *kernel, struct thread *thread);
 /*
- * Moves a thread that waits, and is in no heap of deadlines, to its next core at once, so that no state of it is left on the
- * old one. Not if this core holds its registers.
+ * Moves a thread that waits, and is in no heap of deadlines, to its next core at once, so that no state of it is left
+ * on the old one. Not if this core holds its registers.
  */
 void thread_move_waiting(struct cpu *cpu, struct thread *thread);
 /* Makes an INACTIVE thread ready. */

@@ -5,8 +5,8 @@
  * single thread. All zeroes: empty.
  *
  * Memory order: a push is a release of all that its core did with the thread. A take is one acquire exchange, and
- * synchronises with every push: each later push is a read-modify-write, so it continues the release sequence of the push
- * before it.
+ * synchronises with every push: each later push is a read-modify-write, so it continues the release sequence of the
+ * push before it.
  */
 #pragma once
 
@@ -25,7 +25,8 @@ static inline bool thread_stack_push(struct thread_stack *stack, struct thread *
 	struct thread *top = atomic_load_explicit(&stack->top, memory_order_relaxed);
 	do
 		thread->next = top;
-	while (!atomic_compare_exchange_weak_explicit(&stack->top, &top, thread, memory_order_release, memory_order_relaxed));
+	while (!atomic_compare_exchange_weak_explicit(&stack->top, &top, thread, memory_order_release,
+	                                              memory_order_relaxed));
 	return !top;
 }
 
@@ -44,8 +45,8 @@ static inline struct thread *thread_stack_take(struct thread_stack *stack)
 }
 
 /*
- * Takes out a thread. Caller's entry is exclusive. Returns whether the thread was in the stack; adds to *looked how many
- * threads it has looked at.
+ * Takes out a thread. Caller's entry is exclusive. Returns whether the thread was in the stack; adds to *looked how
+ * many threads it has looked at.
  */
 static inline bool thread_stack_remove(struct thread_stack *stack, const struct thread *thread, unsigned *looked)
 {

@@ -49,7 +49,8 @@ static struct thread *heap_merge(struct thread *a, struct thread *b)
 /* For assertions: children have no earlier deadline than their parent, and name it. */
 static inline bool in_order(const struct thread *parent, const struct thread *child)
 {
-	return !child || (child->deadline >= parent->deadline && child->timer.parent == parent && in_order(child, child->timer.left) &&
+	return !child || (child->deadline >= parent->deadline && child->timer.parent == parent &&
+	                  in_order(child, child->timer.left) &&
 	                  in_order(child, child->timer.right));
 }
 
@@ -211,7 +212,8 @@ uint64_t timer_first(const struct cpu *cpu)
 	uint64_t next = 0;
 	if (!lowest)
 		return timers->first[1];
-	/* Begins at the leaf before `lowest`: the right siblings on the way up cover all priorities from `lowest` on. */
+	/* Begins at the leaf before `lowest`: the right siblings on the way up cover all priorities from `lowest`
+	 * on. */
 	for (unsigned i = PRIORITIES - 1 + lowest; i; i /= 2)
 		if (!(i & 1))
 			next = timer_earlier(next, timers->first[i + 1]);
@@ -225,7 +227,8 @@ uint64_t timer_next(const struct cpu *cpu)
 	return timer_earlier(next, timer_first(cpu));
 }
 
-/* Returns the leaf of the highest priority of which a deadline has passed; 0: there is none, or it is below `lowest`. */
+/* Returns the leaf of the highest priority of which a deadline has passed; 0: there is none, or it is below
+ * `lowest`. */
 static unsigned highest_due(const struct timers *timers, unsigned lowest, uint64_t now)
 {
 	unsigned i = 1;
@@ -239,8 +242,8 @@ static unsigned highest_due(const struct timers *timers, unsigned lowest, uint64
 }
 
 /*
- * Returns what it costs to serve a deadline that concerns the core and has passed; 0: there is none. Sets the thread and its
- * notification; both are null where the wait was cancelled, and heap and tree are corrected then.
+ * Returns what it costs to serve a deadline that concerns the core and has passed; 0: there is none. Sets the thread
+ * and its notification; both are null where the wait was cancelled, and heap and tree are corrected then.
  */
 static unsigned overdue_deadline(struct cpu *cpu, struct thread **thread, struct notification **notification)
 {
@@ -259,7 +262,8 @@ static unsigned overdue_deadline(struct cpu *cpu, struct thread **thread, struct
 	*thread = root && root->deadline <= now ? root : 0;
 	*notification = *thread ? thread_notification(*thread) : 0;
 	if (leaf && !*thread)
-		set_first(cpu, leaf - PRIORITIES, timers->heap[leaf - PRIORITIES] ? timers->heap[leaf - PRIORITIES]->deadline : 0);
+		set_first(cpu, leaf - PRIORITIES,
+		          timers->heap[leaf - PRIORITIES] ? timers->heap[leaf - PRIORITIES]->deadline : 0);
 	object_unlock(cpu, heap_lock(cpu), LOCK_CLASS_RUN_QUEUE);
 	return leaf ? cost : 0;
 }

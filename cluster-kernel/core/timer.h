@@ -6,15 +6,16 @@
  * first[PRIORITIES + p] is no later than the earliest deadline of priority p,
  * first[i] the earlier of first[2i] and first[2i + 1].
  *
- * A program that waits for requests is woken long before its deadline, and often waits for the same deadline again. So a
- * cancelled deadline stays in the tree: first[] may hold one that no thread waits for. The fast path of SIGNAL_WAIT leaves
- * the thread in the heap, too: it is *kept* until it waits with a deadline again, is suspended or destroyed, or gets another
- * priority or core. When such a deadline passes, the core enters once for nothing and corrects heap and tree.
+ * A program that waits for requests is woken long before its deadline, and often waits for the same deadline again. So
+ * a cancelled deadline stays in the tree: first[] may hold one that no thread waits for. The fast path of SIGNAL_WAIT
+ * leaves the thread in the heap, too: it is *kept* until it waits with a deadline again, is suspended or destroyed, or
+ * gets another priority or core. When such a deadline passes, the core enters once for nothing and corrects heap and
+ * tree.
  *
  * Threads are woken in the order of their priority, and none below the running priority. So however many deadlines pass
  * together, a thread of higher priority waits for one work budget at most, and then runs. The rest are due when the
- * running priority falls to theirs; schedule() sets the timer then. A thread that is to leave for another core counts as
- * of the highest priority: its priority says nothing about what runs here.
+ * running priority falls to theirs; schedule() sets the timer then. A thread that is to leave for another core counts
+ * as of the highest priority: its priority says nothing about what runs here.
  */
 #pragma once
 
@@ -22,7 +23,8 @@
 
 /* Adds the thread's deadline (TSC): its wait ends with TIMED_OUT then. */
 void timer_add(struct cpu *cpu, struct thread *thread, uint64_t deadline);
-/* The notification is locked, if the thread waits there. The deadline of a schedule_foreign() thread is left to its core. */
+/* The notification is locked, if the thread waits there. The deadline of a schedule_foreign() thread is left to its
+ * core. */
 void timer_cancel(struct cpu *cpu, struct thread *thread);
 /* The same for a thread that another core has woken, so that it waits for no notification any more. */
 void timer_drop(struct cpu *cpu, struct thread *thread);
@@ -30,11 +32,13 @@ void timer_drop(struct cpu *cpu, struct thread *thread);
 static inline void timer_keep(const struct cpu *cpu, struct thread *thread)
 {
 	assert_exclusive();
-	kernel_assert(!(thread->timer.kept && thread->in_timers) && thread->core == cpu->own.index && thread->core == thread->next_core);
+	kernel_assert(!(thread->timer.kept && thread->in_timers) && thread->core == cpu->own.index &&
+	              thread->core == thread->next_core);
 	thread->timer.kept |= thread->in_timers;
 	thread->in_timers = 0;
 }
-/* Returns whether a thread that was kept waits for the same deadline again; nothing else has to be done then. Likewise. */
+/* Returns whether a thread that was kept waits for the same deadline again; nothing else has to be done then.
+ * Likewise. */
 static inline bool timer_again(struct thread *thread, uint64_t deadline)
 {
 	if (!thread->timer.kept || thread->deadline != deadline)
@@ -47,15 +51,15 @@ static inline bool timer_again(struct thread *thread, uint64_t deadline)
 /* Takes the thread out of the heap if it was kept: before its priority or core change, and before it is suspended. */
 void timer_forget(struct cpu *cpu, struct thread *thread);
 /*
- * For a thread with a deadline whose priority or next core has changed. Moves it to its next core, unless this core holds
- * its registers. Its wait ends at once if the deadline has passed.
+ * For a thread with a deadline whose priority or next core has changed. Moves it to its next core, unless this core
+ * holds its registers. Its wait ends at once if the deadline has passed.
  */
 void timer_requeue(struct cpu *cpu, struct thread *thread);
 /*
- * Interrupts `home` to set its timer for `time` (0: never), unless the timer is set for then or an earlier time. Hazard:
- * denial of service. The thread with that deadline may be lowered or moved before the core is interrupted, and raised
- * again, without end. So the deadline stays in the tree, and the core sets its timer for it: no deadline interrupts a core
- * twice.
+ * Interrupts `home` to set its timer for `time` (0: never), unless the timer is set for then or an earlier time.
+ * Hazard: denial of service. The thread with that deadline may be lowered or moved before the core is interrupted, and
+ * raised again, without end. So the deadline stays in the tree, and the core sets its timer for it: no deadline
+ * interrupts a core twice.
  */
 void timer_ask(struct cpu *cpu, struct cpu *home, uint64_t time) NEEDS(home->shared.ready.lock);
 /*

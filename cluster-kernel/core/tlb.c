@@ -70,7 +70,9 @@ void tlb_debt(struct cpu *cpu)
 	uint64_t debts = atomic_load_explicit(&cpu->shared.debts, memory_order_relaxed);
 	assert_entered();
 	if (!(debts & 1))
-		atomic_store_explicit(&cpu->shared.debts, debts + 1, memory_order_relaxed); /* ordered before the change of the entry, which is seq_cst */
+		atomic_store_explicit(&cpu->shared.debts, debts + 1,
+		                      /* ordered before the change of the entry, which is seq_cst */
+		                      memory_order_relaxed);
 }
 
 void tlb_doubt(struct cpu *cpu)
@@ -89,7 +91,8 @@ void tlb_owe(struct cpu *cpu, struct vspace *vspace)
 	kernel_assert(owed->count <= TLB_SPACES);
 	if (vspace->owed_in == kernel_of(cpu)->tlb_round || !atomic_load(&vspace->active_mask))
 		return;
-	kernel_irrevocable(cpu); /* early: if the transaction fell back only at the flush, the whole entry would be done twice */
+	/* early: if the transaction fell back only at the flush, the whole entry would be done twice */
+	kernel_irrevocable(cpu);
 	if (owed->count == TLB_SPACES)
 		tlb_flush_pending(cpu);
 	vspace->owed_in = kernel_of(cpu)->tlb_round;

@@ -12,12 +12,12 @@
  * Rounds are numbered. `owed_in` of a recorded space is the number of the next
  * round.
  *
- * Readers (guard.h) make rounds side by side: each records spaces in its own core's `owed` alone, and asks the cores that
- * hold translations (remote_flush). Hazard: a stale translation behind a finished call. Reader B finds that reader A has
- * emptied an entry, or taken a right, and returns while A's round is still under way. So A makes its core's `debts` odd
- * before it changes an entry, and even again after its round. B, which relies on a change that it did not make
- * (tlb_doubt), first makes its own round and then waits until no core that had odd `debts` still has that value. Writers
- * find no debts, since no reader is inside.
+ * Readers (guard.h) make rounds side by side: each records spaces in its own core's `owed` alone, and asks the cores
+ * that hold translations (remote_flush). Hazard: a stale translation behind a finished call. Reader B finds that reader
+ * A has emptied an entry, or taken a right, and returns while A's round is still under way. So A makes its core's
+ * `debts` odd before it changes an entry, and even again after its round. B, which relies on a change that it did not
+ * make (tlb_doubt), first makes its own round and then waits until no core that had odd `debts` still has that value.
+ * Writers find no debts, since no reader is inside.
  */
 #pragma once
 

@@ -71,7 +71,8 @@ static uint64_t decode_retype(struct cpu *cpu, struct slot *untyped, uint64_t in
 	kernel_assert(untyped->cap.type == OBJECT_UNTYPED);
 	const struct thread *thread = current(cpu);
 	const struct cap *cap = &untyped->cap;
-	*r = (struct retype){ .untyped = untyped, .object = message_word(thread, 0), .size_bits = message_word(thread, 1),
+	*r = (struct retype){ .untyped = untyped, .object = message_word(thread, 0),
+	                      .size_bits = message_word(thread, 1),
 		              .first = message_word(thread, 2), .count = message_word(thread, 3) };
 	r->bits = object_bits(r->object, r->size_bits);
 	r->node = message_cap_of(cpu, info, 0, OBJECT_CNODE);

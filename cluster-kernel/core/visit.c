@@ -24,7 +24,8 @@ void visit_begin(struct cpu *cpu, struct thread *thread)
 /*
  * Makes the thread restart its call on its own core: exclusively, unless a part of the call has been made. Hazard:
  * starvation. This entry may be exclusive because of other work, also in a kernel that is fine (kernel_timer()); a call
- * that went away again could meet such an entry each time. Where the kernel is coarse now, each entry is exclusive anyway.
+ * that went away again could meet such an entry each time. Where the kernel is coarse now, each entry is exclusive
+ * anyway.
  */
 static void send_back(struct thread *thread, uint64_t number)
 {
@@ -49,8 +50,8 @@ static void serve_visitor(struct cpu *cpu, struct thread *thread)
 }
 
 /*
- * Leaves visitors until `time`. The core's own idle thread stands in the list meanwhile, so that the list is not empty and
- * those who push interrupt nobody.
+ * Leaves visitors until `time`. The core's own idle thread stands in the list meanwhile, so that the list is not empty
+ * and those who push interrupt nobody.
  */
 static void leave_until(struct cpu *cpu, uint64_t time)
 {
@@ -75,7 +76,8 @@ static struct thread *take_visitors(struct cpu *cpu)
 	return first;
 }
 
-/* Makes calls of visitors within the work budget; those that an earlier entry has left come first. Returns whether some are left. */
+/* Makes calls of visitors within the work budget; those that an earlier entry has left come first. Returns whether some
+ * are left. */
 static bool serve_visitors(struct cpu *cpu)
 {
 	struct thread_stack *visited = &cpu->shared.visited;
@@ -121,7 +123,8 @@ void visit_cancel(struct cpu *cpu, struct thread *thread)
 	kernel_assert(thread_is(thread, THREAD_AWAY) && thread->away_at < kernel_of(cpu)->cpu_count);
 	struct cpu_public *home = &kernel_of(cpu)->cpu[thread->away_at]->shared;
 	unsigned looked = 0;
-	bool removed = thread_stack_remove(&home->visited, thread, &looked) || thread_stack_remove(&home->visitors, thread, &looked);
+	bool removed = thread_stack_remove(&home->visited, thread, &looked) ||
+	     thread_stack_remove(&home->visitors, thread, &looked);
 	kernel_assert(removed);
 	(void)removed;
 	work_done(cpu, (int)looked * WORK_LOOK);

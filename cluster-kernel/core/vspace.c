@@ -123,8 +123,8 @@ static uint64_t *entry_of_frame(struct vspace *vspace, const struct cap *cap, ui
 }
 
 /*
- * Writes the entry. Returns false, to a reader only, if the entry is not `found` any more: another reader has changed it,
- * or a processor has (accessed, dirty).
+ * Writes the entry. Returns false, to a reader only, if the entry is not `found` any more: another reader has changed
+ * it, or a processor has (accessed, dirty).
  */
 static bool set_entry(struct cpu *cpu, struct vspace *vspace, uint64_t *entry, uint64_t found, uint64_t value)
 {

@@ -15,8 +15,10 @@ struct vspace {
 	uint64_t root[512];
 	uint64_t id;
 	uint64_t loads; /* what the port's root register gets: root table and, where TLBs have them, tag */
-	_Atomic uint64_t active_mask; /* cores that may hold translations of it: only these are interrupted when it changes */
-	_Atomic uint64_t tlb_valid_mask; /* cores of active_mask whose tagged translations are valid; each core writes its own bit */
+	/* cores that may hold translations of it: only these are interrupted when it changes */
+	_Atomic uint64_t active_mask;
+	/* cores of active_mask whose tagged translations are valid; each core writes its own bit */
+	_Atomic uint64_t tlb_valid_mask;
 	uint64_t owed_in; /* the TLB round of the last unmapping from the space, tlb.h */
 	uint32_t references;
 	uint8_t reserved[4096 - 44];
@@ -27,14 +29,14 @@ _Static_assert(sizeof(struct vspace) == 1u << VSPACE_BITS, "the ABI's VSpace siz
 #define USER_TOP 0x00007ffffffff000ull
 
 /*
- * `active_mask` has the bit of each core whose TLB may hold translations of the space, tagged. A core's bit is set under
- * the lock before the core loads the space, so that a flush that begins later asks this core; it is cleared by the core
- * itself, when it is asked to flush a space that it does not use. `tlb_valid_mask` has the bit of each core whose tagged
- * translations are valid: only the core itself writes it, and where it was clear, loading drops what is under the tag.
- * Against exclusive entries the lock orders `active_mask`. Against readers it is seq_cst. Hazard: store buffering. The
- * core sets its bit and then walks the tables; a reader changes an entry and then reads the mask. Either the walk sees
- * the new entry, or the reader sees the bit. `tlb_valid_mask` is relaxed: it is ordered by the request and its answer
- * (remote.h).
+ * `active_mask` has the bit of each core whose TLB may hold translations of the space, tagged. A core's bit is set
+ * under the lock before the core loads the space, so that a flush that begins later asks this core; it is cleared by
+ * the core itself, when it is asked to flush a space that it does not use. `tlb_valid_mask` has the bit of each core
+ * whose tagged translations are valid: only the core itself writes it, and where it was clear, loading drops what is
+ * under the tag. Against exclusive entries the lock orders `active_mask`. Against readers it is seq_cst. Hazard: store
+ * buffering. The core sets its bit and then walks the tables; a reader changes an entry and then reads the mask. Either
+ * the walk sees the new entry, or the reader sees the bit. `tlb_valid_mask` is relaxed: it is ordered by the request
+ * and its answer (remote.h).
  */
 static inline void vspace_retain_core(struct vspace *vspace, unsigned core)
 {
@@ -70,8 +72,8 @@ uint64_t *vspace_entry(struct vspace *vspace, uint64_t vaddr, unsigned level, un
 /* Removes the mapping of a mapped frame or page table capability. Cores may use it until tlb_flush_pending(). */
 void vspace_unmap_cap(struct cpu *cpu, const struct cap *cap);
 /*
- * Checks the invocation that maps `cap`, a frame or a page table, with `words` words. Returns SKERRY_OK, with the address
- * space that the message names in *vspace, or an error.
+ * Checks the invocation that maps `cap`, a frame or a page table, with `words` words. Returns SKERRY_OK, with the
+ * address space that the message names in *vspace, or an error.
  */
 uint64_t mapping_check(struct cpu *cpu, const struct cap *cap, uint64_t info, unsigned words, struct vspace **vspace);
 /* `cap` is mapped at `vaddr` from now on. */

@@ -7,7 +7,8 @@
 #include "work.h"
 
 /*
- * Parts of a second: how long a core waits before it cleans up for threads that did not, and between two budgets of that.
+ * Parts of a second: how long a core waits before it cleans up for threads that did not, and between two budgets of
+ * that.
  */
 enum { WATCH = 1000, BUDGETS = 10000 };
 

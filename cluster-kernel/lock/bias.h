@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The bias of a big-reader lock (brlock.h) towards a core that reads. A biased core does not take its side: at the begin
- * of an entry it only compares a word of its own. A writer takes all sides, revokes the bias, interrupts the core, and
- * waits until the core has given the bias up.
+ * The bias of a big-reader lock (brlock.h) towards a core that reads. A biased core does not take its side: at the
+ * begin of an entry it only compares a word of its own. A writer takes all sides, revokes the bias, interrupts the
+ * core, and waits until the core has given the bias up.
  *
  *     the core      OFF to ON           in an entry that has its side
  *                   ON, REVOKED to OFF  as an entry begins, before it takes its side
  *     a writer      ON to REVOKED       with all sides taken
  *
- * Exclusion: a core is inside without its side only if its entry found ON. The word cannot become ON while a writer holds
- * the core's side. When the writer finds OFF, the core has begun another entry since the last one that found ON, so none
- * of those is inside any more, and the new entry takes its side. Store buffering is harmless here: if an entry misses
- * REVOKED, the writer still waits for OFF, which the core stores in a later entry. So neither side needs a fence.
+ * Exclusion: a core is inside without its side only if its entry found ON. The word cannot become ON while a writer
+ * holds the core's side. When the writer finds OFF, the core has begun another entry since the last one that found ON,
+ * so none of those is inside any more, and the new entry takes its side. Store buffering is harmless here: if an entry
+ * misses REVOKED, the writer still waits for OFF, which the core stores in a later entry. So neither side needs a
+ * fence.
  *
  * Memory order: the core's store of OFF releases what it did without its side; the writer's load of OFF acquires it. In
- * the other direction, the core acquired what writers had done when it took its side, before it stored ON, and no writer
- * has been inside since.
+ * the other direction, the core acquired what writers had done when it took its side, before it stored ON, and no
+ * writer has been inside since.
  *
- * Hazard: a core that begins no entry never gives its bias up, so the caller interrupts each core whose bias it revokes.
- * Hazard: deadlock of two writers. A core gives up its own bias before it waits as a writer.
+ * Hazard: a core that begins no entry never gives its bias up, so the caller interrupts each core whose bias it
+ * revokes. Hazard: deadlock of two writers. A core gives up its own bias before it waits as a writer.
  *
  * Usable alone, as ticket_lock.h. All zeroes: OFF.
  */
@@ -54,11 +55,14 @@ static inline __attribute__((always_inline)) bool bias_is_on(const struct bias *
 }
 
 /* Caller's entry has its core's side, or all sides. */
-static inline void bias_turn_on(struct bias *bias) { atomic_store_explicit(&bias->word, BIAS_ON, memory_order_relaxed); }
+static inline void bias_turn_on(struct bias *bias)
+{
+	atomic_store_explicit(&bias->word, BIAS_ON, memory_order_relaxed);
+}
 
 /*
- * Gives the bias up. Called when an entry begins that takes its core's side, or all. Returns whether the bias was on and
- * not revoked.
+ * Gives the bias up. Called when an entry begins that takes its core's side, or all. Returns whether the bias was on
+ * and not revoked.
  */
 static inline bool bias_give_up(struct bias *bias)
 {
@@ -71,8 +75,8 @@ static inline bool bias_give_up(struct bias *bias)
 }
 
 /*
- * Counts an entry, and may turn the bias on. Caller's entry has its core's side. `may`: the core will begin another entry
- * when it is interrupted.
+ * Counts an entry, and may turn the bias on. Caller's entry has its core's side. `may`: the core will begin another
+ * entry when it is interrupted.
  */
 static inline void bias_count(struct bias *bias, bool may)
 {
@@ -85,9 +89,11 @@ static inline void bias_count(struct bias *bias, bool may)
 /* Revokes the bias. Caller holds all sides. Returns whether it must interrupt the core and wait for it. */
 static inline bool bias_revoke(struct bias *bias)
 {
-	/* Acquire on failure, too: the core may have stored OFF since it last held its side; what it did before is seen. */
+	/* Acquire on failure, too: the core may have stored OFF since it last held its side; what it did before is
+	 * seen. */
 	uint32_t on = BIAS_ON;
-	return atomic_compare_exchange_strong_explicit(&bias->word, &on, BIAS_REVOKED, memory_order_acquire, memory_order_acquire);
+	return atomic_compare_exchange_strong_explicit(&bias->word, &on, BIAS_REVOKED, memory_order_acquire,
+	                                               memory_order_acquire);
 }
 
 /* Returns the spin count. */

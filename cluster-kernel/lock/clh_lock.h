@@ -39,7 +39,10 @@ struct clh_place {
 	struct clh_node *waited_on; /* the predecessor's node, which becomes this core's on release */
 };
 
-static inline void clh_lock_init(struct clh_lock *lock) { atomic_store_explicit(&lock->tail, &lock->first, memory_order_relaxed); }
+static inline void clh_lock_init(struct clh_lock *lock)
+{
+	atomic_store_explicit(&lock->tail, &lock->first, memory_order_relaxed);
+}
 static inline void clh_place_init(struct clh_place *place) { place->mine = &place->node; }
 
 /* Out of line, so that the uncontended path spills no registers. Returns the spin count. */
@@ -53,8 +56,10 @@ static __attribute__((noinline, cold, unused)) uint64_t clh_wait(struct cpu *wai
 	return spins;
 }
 
-/* Takes the lock. Returns the spin count. From then on no other core uses the node `waited_on`: its owner has left it. */
-static inline __attribute__((always_inline)) uint64_t clh_take(struct clh_lock *lock, struct clh_place *place, struct cpu *waiter)
+/* Takes the lock. Returns the spin count. From then on no other core uses the node `waited_on`: its owner has left
+ * it. */
+static inline __attribute__((always_inline)) uint64_t clh_take(struct clh_lock *lock, struct clh_place *place,
+                                                               struct cpu *waiter)
 {
 	atomic_store_explicit(&place->mine->held, 1, memory_order_relaxed);
 	place->waited_on = atomic_exchange_explicit(&lock->tail, place->mine, memory_order_acq_rel);
@@ -64,8 +69,8 @@ static inline __attribute__((always_inline)) uint64_t clh_take(struct clh_lock *
 }
 
 /*
- * Hazard: use after hand-over. After the store the released node belongs to the successor, or to the next core that takes
- * the lock, so it is not touched again.
+ * Hazard: use after hand-over. After the store the released node belongs to the successor, or to the next core that
+ * takes the lock, so it is not touched again.
  */
 static inline __attribute__((always_inline)) void clh_release(struct clh_place *place)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Regime `dynamic`: one big lock (coarse, as regime `clh`) or a big-reader lock and object locks (fine, as regime `fine`),
- * changed by order of the root task while the kernel runs (grain.h; Uhlig 2007, section 2.3.2). An entry keeps the grain
- * with which it began:
+ * Regime `dynamic`: one big lock (coarse, as regime `clh`) or a big-reader lock and object locks (fine, as regime
+ * `fine`), changed by order of the root task while the kernel runs (grain.h; Uhlig 2007, section 2.3.2). An entry keeps
+ * the grain with which it began:
  *
  *                           coarse          while it changes           fine
  *     kernel_enter()        queue lock      queue lock, own side       own side
@@ -12,16 +12,17 @@
  *
  * While the kernel is fine, a core that enters often stops taking its side until a writer revokes its bias (bias.h). A
  * bias is on only while the kernel is fine and does not change, for two reasons. The core that orders a change has
- * revoked all biases. An entry turns its bias on only after it has read the grain while it holds its side, and the grain
- * cannot change meanwhile. So an entry that finds its bias on passes no epoch and reads no grain.
+ * revoked all biases. An entry turns its bias on only after it has read the grain while it holds its side, and the
+ * grain cannot change meanwhile. So an entry that finds its bias on passes no epoch and reads no grain.
  *
  * An object with a locality (localities.h) may be touched by some cores only; the others have its home make their calls
  * (core/visit.h).
  *
- * Run queues and TCBs have no lock, even where the entry is a reader: only its core gives a thread a place (core/schedule.h).
+ * Run queues and TCBs have no lock, even where the entry is a reader: only its core gives a thread a place
+ * (core/schedule.h).
  *
- * Locks are taken in the order queue lock, sides, object locks, so that entries of different grains cannot wait for each
- * other in a circle.
+ * Locks are taken in the order queue lock, sides, object locks, so that entries of different grains cannot wait for
+ * each other in a circle.
  */
 #pragma once
 
@@ -45,8 +46,8 @@ struct lock_kernel {
 };
 
 /*
- * The locks that this core holds; 0: the queue lock alone. Between entries it is 0, or ENTRY_BIASED while the core's bias
- * is on, so that the begin and the end of a biased entry need not write it.
+ * The locks that this core holds; 0: the queue lock alone. Between entries it is 0, or ENTRY_BIASED while the core's
+ * bias is on, so that the begin and the end of a biased entry need not write it.
  */
 enum entry { ENTRY_QUEUE = 1, ENTRY_SIDE = 2, ENTRY_ALL_SIDES = 4, ENTRY_BIASED = ENTRY_SIDE | 8 };
 
@@ -91,7 +92,10 @@ INLINE bool cores_own_queues(void) { return true; }
 static inline bool kernel_exclusive(struct cpu *cpu) { return !kernel_locks_objects(cpu); }
 
 /* Returns whether only this core may touch the object. Exclusive entries take no object locks anyway. */
-INLINE bool object_alone(struct cpu *cpu, const struct object_lock *lock) { return lock->locality.mask == lock_own(cpu)->locality; }
+INLINE bool object_alone(struct cpu *cpu, const struct object_lock *lock)
+{
+	return lock->locality.mask == lock_own(cpu)->locality;
+}
 static inline uint32_t object_locality(const struct object_lock *lock) { return lock->locality.mask; }
 static inline void object_set_locality(struct object_lock *lock, uint32_t mask) { lock->locality.mask = mask; }
 
@@ -156,8 +160,8 @@ static inline void dynamic_take_all_sides(struct cpu *cpu)
 }
 
 /*
- * Begins an entry of a core without a bias in a kernel that was not coarse when the core looked. `alone`: the entry will
- * be exclusive.
+ * Begins an entry of a core without a bias in a kernel that was not coarse when the core looked. `alone`: the entry
+ * will be exclusive.
  */
 RARE void dynamic_enter(struct cpu *cpu, bool alone)
 {
@@ -187,7 +191,8 @@ RARE void dynamic_exit(struct cpu *cpu)
 {
 	struct lock_cpu *own = lock_own(cpu);
 	uint32_t entry = own->entry;
-	own->entry = bias_is_on(&own->bias) ? ENTRY_BIASED : 0; /* no writer can revoke it before the side is released */
+	/* no writer can revoke it before the side is released */
+	own->entry = bias_is_on(&own->bias) ? ENTRY_BIASED : 0;
 	if (entry & ENTRY_SIDE) {
 		count_released(cpu, LOCK_CLASS_READ, own->side.acquired);
 		brlock_read_end(&own->side.ticket);
@@ -266,9 +271,9 @@ INLINE bool kernel_biased(struct cpu *cpu) { return lock_own(cpu)->entry == ENTR
 INLINE void kernel_exit_biased(struct cpu *cpu) { dynamic_exit_biased(cpu); }
 
 /*
- * A core that moves between kernels passes no epochs meanwhile. So kernel_granularity() begins none until it has arrived,
- * and a core leaves or is taken only when all counted cores have passed the last epoch. Cores of a coarse kernel pass
- * epochs only when they are asked to.
+ * A core that moves between kernels passes no epochs meanwhile. So kernel_granularity() begins none until it has
+ * arrived, and a core leaves or is taken only when all counted cores have passed the last epoch. Cores of a coarse
+ * kernel pass epochs only when they are asked to.
  */
 static inline bool kernel_count_core(struct cpu *cpu, struct cpu *core, bool here)
 {

@@ -47,7 +47,10 @@ static inline uint32_t dynamic_tag(enum dynamic_state state, uint32_t home, uint
 {
 	return (uint32_t)state << DYNAMIC_STATE_SHIFT | home << DYNAMIC_HOME_SHIFT | mark;
 }
-static inline enum dynamic_state dynamic_state(uint32_t tag) { return (enum dynamic_state)(tag >> DYNAMIC_STATE_SHIFT); }
+static inline enum dynamic_state dynamic_state(uint32_t tag)
+{
+	return (enum dynamic_state)(tag >> DYNAMIC_STATE_SHIFT);
+}
 static inline uint32_t dynamic_home(uint32_t tag) { return tag >> DYNAMIC_HOME_SHIFT & DYNAMIC_HOME; }
 
 /* `core`: up to 254. */
@@ -64,7 +67,8 @@ static inline void dynamic_place_init(struct dynamic_place *place, uint32_t core
  */
 static inline bool dynamic_change(struct dynamic_lock *lock, uint32_t *tag, uint32_t next)
 {
-	return atomic_compare_exchange_strong_explicit(&lock->tag, tag, next, memory_order_release, memory_order_relaxed);
+	return atomic_compare_exchange_strong_explicit(&lock->tag, tag, next, memory_order_release,
+	                                               memory_order_relaxed);
 }
 
 /*
@@ -93,8 +97,8 @@ static __attribute__((noinline, cold, unused)) enum dynamic_hold dynamic_take_sw
 }
 
 /* Acquire: if the home has just enabled the lock, this core sees what the home did without it. */
-static inline __attribute__((always_inline)) enum dynamic_hold dynamic_take(struct dynamic_lock *lock, const struct dynamic_place *own,
-	struct cpu *waiter)
+static inline __attribute__((always_inline)) enum dynamic_hold dynamic_take(struct dynamic_lock *lock,
+	const struct dynamic_place *own, struct cpu *waiter)
 {
 	uint32_t ticket, tag = atomic_load_explicit(&lock->tag, memory_order_acquire);
 	if (tag == own->alone)
@@ -113,10 +117,11 @@ static inline __attribute__((always_inline)) void dynamic_release(struct dynamic
 }
 
 /*
- * Begins to disable the lock, with `home` as its home. Returns false if it is not enabled. Sets *began if the caller must
- * interrupt all cores, as epoch_want(). The caller may hold the lock.
+ * Begins to disable the lock, with `home` as its home. Returns false if it is not enabled. Sets *began if the caller
+ * must interrupt all cores, as epoch_want(). The caller may hold the lock.
  */
-static inline bool dynamic_demote(struct dynamic_lock *lock, struct epochs *epochs, const struct dynamic_place *own, uint32_t home,
+static inline bool dynamic_demote(struct dynamic_lock *lock, struct epochs *epochs, const struct dynamic_place *own,
+                                  uint32_t home,
 	bool *began)
 {
 	uint32_t tag = 0;
@@ -128,7 +133,8 @@ static inline bool dynamic_demote(struct dynamic_lock *lock, struct epochs *epoc
 }
 
 /* Enables the lock, or begins to. *began as in dynamic_demote(). The caller must not be inside without the lock. */
-static inline void dynamic_promote(struct dynamic_lock *lock, struct epochs *epochs, const struct dynamic_place *own, bool *began)
+static inline void dynamic_promote(struct dynamic_lock *lock, struct epochs *epochs, const struct dynamic_place *own,
+                                   bool *began)
 {
 	uint32_t tag = atomic_load_explicit(&lock->tag, memory_order_acquire), next;
 	*began = false;

@@ -2,15 +2,15 @@
 /*
  * Regime `fine`: a big-reader lock (brlock.h) and ticket locks (Elphinstone 2016, section 3.3). Messages, signals,
  * interrupts, scheduling and mappings in domains are readers, which run side by side. Only the locks of the TCBs, reply
- * objects, endpoints, notifications and run queues that they touch order them. An entry that makes, moves or destroys an
- * object or a capability is a writer, and alone. So an object that a reader has found cannot be destroyed under it.
+ * objects, endpoints, notifications and run queues that they touch order them. An entry that makes, moves or destroys
+ * an object or a capability is a writer, and alone. So an object that a reader has found cannot be destroyed under it.
  *
  *     to read     the core's own side, whose line no other core touches
  *                 unless there is a writer
  *     to write    the lock of the writers, then every core's side
  *
- * An entry begins as a reader. If it must write, it releases its side before it has changed anything, and begins anew as
- * the writer (core/syscall.c).
+ * An entry begins as a reader. If it must write, it releases its side before it has changed anything, and begins anew
+ * as the writer (core/syscall.c).
  */
 #pragma once
 
@@ -49,7 +49,11 @@ static inline void lock_cpu_init(struct cpu *cpu)
 static inline bool kernel_exclusive(struct cpu *cpu) { return lock_own(cpu)->exclusive; }
 INLINE bool kernel_locks_objects(struct cpu *cpu) { (void)cpu; return true; }
 INLINE bool cores_own_queues(void) { return false; }
-static inline bool kernel_count_core(struct cpu *cpu, struct cpu *core, bool here) { (void)cpu, (void)core, (void)here; return true; }
+static inline bool kernel_count_core(struct cpu *cpu, struct cpu *core, bool here)
+{
+	(void)cpu, (void)core, (void)here;
+	return true;
+}
 static inline bool kernel_granularity(struct cpu *cpu, enum granularity wanted, bool *under_way)
 {
 	(void)cpu;

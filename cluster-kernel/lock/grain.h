@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which locks a kernel takes, chosen while it runs (Uhlig 2007, section 2.3.2: cascaded locks). Coarse, an entry takes the
- * one lock of the kernel. Fine, it takes the locks of what it touches. While the kernel changes from one to the other an
- * entry takes both, the coarse lock first:
+ * Which locks a kernel takes, chosen while it runs (Uhlig 2007, section 2.3.2: cascaded locks). Coarse, an entry takes
+ * the one lock of the kernel. Fine, it takes the locks of what it touches. While the kernel changes from one to the
+ * other an entry takes both, the coarse lock first:
  *
  *                      the coarse lock    the fine locks
  *     coarse           taken
@@ -11,9 +11,9 @@
  *     to coarse        taken              taken
  *
  * So an entry that has seen the change and one that has not still exclude each other: they have a lock in common. The
- * change is final when all entries that have not seen it are over (epoch.h). The first core that finds this out ends the
- * change. An entry keeps the grain with which it began. Coarse entries and fine entries never meet: at least three epochs
- * lie between them.
+ * change is final when all entries that have not seen it are over (epoch.h). The first core that finds this out ends
+ * the change. An entry keeps the grain with which it began. Coarse entries and fine entries never meet: at least three
+ * epochs lie between them.
  *
  * A change that is taken back before it is final is final at once: every entry so far has taken the lock of before the
  * change, the entries since as one of two.
@@ -27,8 +27,8 @@
 
 enum grain { GRAIN_COARSE, GRAIN_TO_FINE, GRAIN_FINE, GRAIN_TO_COARSE };
 
-/* The word: the epoch mark of a change that is not final in bits 0 to 15, enum grain above. Coarse, the mark says no more
- * than whether entries are to pass their epochs (grain_pass_all()). */
+/* The word: the epoch mark of a change that is not final in bits 0 to 15, enum grain above. Coarse, the mark says no
+ * more than whether entries are to pass their epochs (grain_pass_all()). */
 enum { GRAIN_SHIFT = 16 };
 
 struct grains {
@@ -37,11 +37,14 @@ struct grains {
 
 static inline uint32_t grain_word(enum grain grain, uint32_t mark) { return (uint32_t)grain << GRAIN_SHIFT | mark; }
 static inline enum grain grain_of(uint32_t word) { return (enum grain)(word >> GRAIN_SHIFT); }
-static inline bool grain_changes(uint32_t word) { return grain_of(word) == GRAIN_TO_FINE || grain_of(word) == GRAIN_TO_COARSE; }
+static inline bool grain_changes(uint32_t word)
+{
+	return grain_of(word) == GRAIN_TO_FINE || grain_of(word) == GRAIN_TO_COARSE;
+}
 
 /*
- * Returns whether the entry is coarse, the usual case: no change is under way, so it need not pass epochs. Otherwise the
- * caller passes its epochs and calls grain_sample(). Acquire: this core sees what earlier fine entries have done.
+ * Returns whether the entry is coarse, the usual case: no change is under way, so it need not pass epochs. Otherwise
+ * the caller passes its epochs and calls grain_sample(). Acquire: this core sees what earlier fine entries have done.
  */
 static inline __attribute__((always_inline)) bool grain_coarse(struct grains *grains)
 {
@@ -73,10 +76,11 @@ static inline enum grain grain_sample(struct grains *grains, const struct epoch_
 	while (grain_changes(word) && epoch_over(own, word & EPOCH_NUMBER)) {
 		uint32_t final = grain_word(grain_of(word) == GRAIN_TO_FINE ? GRAIN_FINE : GRAIN_COARSE, 0);
 		/*
-		 * release: a core that sees the final grain also sees what this core acquired by its epochs, the work of
-		 * all entries of before
+		 * release: a core that sees the final grain also sees what this core acquired by its epochs, the work
+		 * of all entries of before
 		 */
-		if (atomic_compare_exchange_strong_explicit(&grains->word, &word, final, memory_order_acq_rel, memory_order_acquire))
+		if (atomic_compare_exchange_strong_explicit(&grains->word, &word, final, memory_order_acq_rel,
+		                                            memory_order_acquire))
 			word = final;
 	}
 	return grain_of(word);
@@ -100,12 +104,14 @@ static inline uint32_t grain_ordered(uint32_t word, bool fine, uint32_t mark)
  * *under_way if the change is not final. Returns whether this call has begun it: the caller then interrupts all cores,
  * its own included, even those interrupted for an earlier epoch, since coarse entries do not pass epochs.
  */
-static inline bool grain_order(struct grains *grains, struct epochs *epochs, const struct epoch_place *own, bool fine, bool *under_way)
+static inline bool grain_order(struct grains *grains, struct epochs *epochs, const struct epoch_place *own, bool fine,
+                               bool *under_way)
 {
 	uint32_t word = atomic_load_explicit(&grains->word, memory_order_acquire), next;
 	do {
 		next = grain_ordered(word, fine, epoch_mark(own));
-	} while (next != word && !atomic_compare_exchange_strong_explicit(&grains->word, &word, next, memory_order_acq_rel,
+	} while (next != word && !atomic_compare_exchange_strong_explicit(&grains->word, &word, next,
+	                                                                  memory_order_acq_rel,
 	                                                                  memory_order_acquire));
 	*under_way = grain_changes(next);
 	if (next == word || !*under_way)

@@ -13,7 +13,11 @@ struct lock_locality {
 };
 
 static inline bool objects_have_homes(void) { return false; }
-static inline bool object_alone(struct cpu *cpu, const struct object_lock *lock) { (void)cpu, (void)lock; return false; }
+static inline bool object_alone(struct cpu *cpu, const struct object_lock *lock)
+{
+	(void)cpu, (void)lock;
+	return false;
+}
 static inline bool object_here(struct cpu *cpu, const struct object_lock *lock) { (void)cpu, (void)lock; return true; }
 static inline bool kernel_enter_biased(struct cpu *cpu) { (void)cpu; return false; }
 static inline void kernel_enter_unbiased(struct cpu *cpu) { (void)cpu; __builtin_unreachable(); }

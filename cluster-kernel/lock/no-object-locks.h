@@ -16,7 +16,11 @@ static inline bool kernel_exclusive(struct cpu *cpu) { (void)cpu; return true; }
 static inline bool kernel_locks_objects(struct cpu *cpu) { (void)cpu; return true; } /* with locks that are none */
 static inline bool kernel_has_readers(void) { return false; }
 static inline bool cores_own_queues(void) { return false; }
-static inline bool kernel_count_core(struct cpu *cpu, struct cpu *core, bool here) { (void)cpu, (void)core, (void)here; return true; }
+static inline bool kernel_count_core(struct cpu *cpu, struct cpu *core, bool here)
+{
+	(void)cpu, (void)core, (void)here;
+	return true;
+}
 static inline bool kernel_granularity(struct cpu *cpu, enum granularity wanted, bool *under_way)
 {
 	(void)cpu;
@@ -45,11 +49,13 @@ static inline void object_unlock_alone(struct cpu *cpu, struct object_lock *lock
 {
 	(void)cpu, (void)lock, (void)class;
 }
-static inline void object_lock_pair(struct cpu *cpu, struct object_lock *a, struct object_lock *b, enum lock_class class)
+static inline void object_lock_pair(struct cpu *cpu, struct object_lock *a, struct object_lock *b,
+                                    enum lock_class class)
 {
 	(void)cpu, (void)a, (void)b, (void)class;
 }
-static inline void object_unlock_pair(struct cpu *cpu, struct object_lock *a, struct object_lock *b, enum lock_class class)
+static inline void object_unlock_pair(struct cpu *cpu, struct object_lock *a, struct object_lock *b,
+                                      enum lock_class class)
 {
 	(void)cpu, (void)a, (void)b, (void)class;
 }

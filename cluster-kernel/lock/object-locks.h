@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A ticket lock for each object, of the regimes whose entries run side by side. Object locks are taken in this order, two
- * of one kind in the order of their addresses:
+ * A ticket lock for each object, of the regimes whose entries run side by side. Object locks are taken in this order,
+ * two of one kind in the order of their addresses:
  *
  *     notification, endpoint, reply object, run queue, TCB
  *
- * The regime defines kernel_locks_objects(), and includes localities.h before this header if its objects have localities.
- * Where kernel_locks_objects() is false the entry has the kernel for itself, and these functions do nothing. It does not
- * change between object_lock() and object_unlock().
+ * The regime defines kernel_locks_objects(), and includes localities.h before this header if its objects have
+ * localities. Where kernel_locks_objects() is false the entry has the kernel for itself, and these functions do
+ * nothing. It does not change between object_lock() and object_unlock().
  *
  * Where cores_own_queues(), which is a constant, run queues and TCBs have no locks. A run queue is its core's. A TCB's
  * lock guards only its run time: a core that leaves a thread may still be charging it when another core has woken the
@@ -50,8 +50,10 @@ INLINE bool object_locks_class(struct cpu *cpu, enum lock_class class)
 
 INLINE void object_lock(struct cpu *cpu, struct object_lock *lock, enum lock_class class) TAKES(lock);
 INLINE void object_unlock(struct cpu *cpu, struct object_lock *lock, enum lock_class class) RELEASES(lock);
-INLINE void object_lock_pair(struct cpu *cpu, struct object_lock *a, struct object_lock *b, enum lock_class class) TAKES(a, b);
-INLINE void object_unlock_pair(struct cpu *cpu, struct object_lock *a, struct object_lock *b, enum lock_class class) RELEASES(a, b);
+INLINE void object_lock_pair(struct cpu *cpu, struct object_lock *a, struct object_lock *b,
+                             enum lock_class class) TAKES(a, b);
+INLINE void object_unlock_pair(struct cpu *cpu, struct object_lock *a, struct object_lock *b,
+                               enum lock_class class) RELEASES(a, b);
 
 NO_LOCK_ANALYSIS INLINE void object_lock(struct cpu *cpu, struct object_lock *lock, enum lock_class class)
 {
@@ -90,7 +92,8 @@ NO_LOCK_ANALYSIS INLINE void object_unlock_alone(struct cpu *cpu, struct object_
 	(void)cpu, (void)lock, (void)class;
 }
 
-NO_LOCK_ANALYSIS INLINE void object_lock_pair(struct cpu *cpu, struct object_lock *a, struct object_lock *b, enum lock_class class)
+NO_LOCK_ANALYSIS INLINE void object_lock_pair(struct cpu *cpu, struct object_lock *a, struct object_lock *b,
+                                              enum lock_class class)
 {
 	if (cores_own_queues())
 		return;
@@ -99,7 +102,8 @@ NO_LOCK_ANALYSIS INLINE void object_lock_pair(struct cpu *cpu, struct object_loc
 	object_lock(cpu, second, class);
 }
 
-NO_LOCK_ANALYSIS INLINE void object_unlock_pair(struct cpu *cpu, struct object_lock *a, struct object_lock *b, enum lock_class class)
+NO_LOCK_ANALYSIS INLINE void object_unlock_pair(struct cpu *cpu, struct object_lock *a, struct object_lock *b,
+                                                enum lock_class class)
 {
 	if (cores_own_queues())
 		return;

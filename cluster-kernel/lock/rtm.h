@@ -33,7 +33,8 @@
 
 /* The retry budget of one kernel entry before it takes the lock. */
 struct rtm_retry_budget {
-	uint32_t attempts; /* transactions that may abort, not counting those that the lock aborts; 0: take the lock at once */
+	/* transactions that may abort, not counting those that the lock aborts; 0: take the lock at once */
+	uint32_t attempts;
 	uint32_t turns;    /* of waiting for a lock that is held */
 };
 
@@ -56,7 +57,8 @@ enum { RTM_TURNS = 1 << 14 }; /* far longer than a few entries take */
 enum { RTM_LOCK_HELD = 1, RTM_IRREVOCABLE = 2 };
 
 /* The abort status (SDM volume 1, table 16-1); all clear: an interrupt, a fault, an instruction that aborts. */
-enum { RTM_EXPLICIT = 1, RTM_RETRY = 2, RTM_CONFLICT = 4, RTM_CAPACITY = 8, RTM_DEBUG = 16, RTM_NESTED = 32, RTM_CODE_SHIFT = 24 };
+enum { RTM_EXPLICIT = 1, RTM_RETRY = 2, RTM_CONFLICT = 4, RTM_CAPACITY = 8, RTM_DEBUG = 16, RTM_NESTED = 32,
+       RTM_CODE_SHIFT = 24 };
 
 static inline void lock_kernel_init(struct kernel *kernel)
 {
@@ -65,7 +67,8 @@ static inline void lock_kernel_init(struct kernel *kernel)
 	if (reason)
 		print("cluster %u: kernel rtm runs as clh: %s", kernel_cluster(kernel), reason);
 	else
-		lock_of(kernel)->retry_budget = (struct rtm_retry_budget){ RTM_ATTEMPTS /* the build's option */, RTM_TURNS };
+		lock_of(kernel)->retry_budget = (struct rtm_retry_budget){ RTM_ATTEMPTS /* the build's option */,
+		                                                           RTM_TURNS };
 }
 
 static inline void lock_cpu_init(struct cpu *cpu)
@@ -90,7 +93,8 @@ static inline enum abort_cause rtm_cause(uint32_t status)
 }
 
 /* A transaction has failed. Returns the retry budget that is left. */
-static __attribute__((noinline, unused)) struct rtm_retry_budget rtm_aborted(struct cpu *cpu, struct rtm_retry_budget left)
+static __attribute__((noinline, unused)) struct rtm_retry_budget rtm_aborted(struct cpu *cpu,
+	struct rtm_retry_budget left)
 {
 	count_aborted(cpu, rtm_cause(lock_own(cpu)->status));
 	uint32_t status = lock_own(cpu)->status, code = status & RTM_EXPLICIT ? status >> RTM_CODE_SHIFT : 0;
@@ -137,7 +141,8 @@ static inline __attribute__((always_inline)) void kernel_enter(struct cpu *cpu)
 
 static inline void kernel_enter_exclusive(struct cpu *cpu) { kernel_enter(cpu); }
 
-/* Out of line, as kernel_irrevocable(), so that tests/structure/flow.py recognises in the image where a transaction has ended. */
+/* Out of line, as kernel_irrevocable(), so that tests/structure/flow.py recognises in the image where a transaction has
+ * ended. */
 static __attribute__((noinline, unused)) void rtm_unlock(struct cpu *cpu)
 {
 	lock_own(cpu)->locked = false;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Regime `ticket`: one big lock, a ticket lock (ticket_lock.h). Fair, and small. But all waiters spin on one line. Each
- * release invalidates it in all of them, and they fetch it again one after the other; on average the next holder's fetch
- * is in the middle. So the more cores wait, the longer a hand-over takes, and the more cores wait: beyond some number of
- * cores throughput collapses (Boyd-Wickizer et al. 2012). The waiting loop does not back off, since this regime exists to
- * show the collapse.
+ * release invalidates it in all of them, and they fetch it again one after the other; on average the next holder's
+ * fetch is in the middle. So the more cores wait, the longer a hand-over takes, and the more cores wait: beyond some
+ * number of cores throughput collapses (Boyd-Wickizer et al. 2012). The waiting loop does not back off, since this
+ * regime exists to show the collapse.
  */
 #pragma once
 

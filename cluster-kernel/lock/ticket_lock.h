@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A ticket lock (Reed and Kanodia 1979; Mellor-Crummey and Scott 1991, section 2.2): fair, and two counters. All zeroes:
- * free. Usable alone: whoever uses it defines kernel_relax(), which a waiting core calls in each turn with the `waiter`
- * that it was given.
+ * A ticket lock (Reed and Kanodia 1979; Mellor-Crummey and Scott 1991, section 2.2): fair, and two counters. All
+ * zeroes: free. Usable alone: whoever uses it defines kernel_relax(), which a waiting core calls in each turn with the
+ * `waiter` that it was given.
  *
  * Memory order: drawing a ticket only decides the order, so it is relaxed. What the lock protects is published by
  * `serving`: the holder's release store pairs with the next holder's acquire load.
@@ -28,7 +28,8 @@ static inline void ticket_lock_init(struct ticket_lock *lock)
 }
 
 /* Out of line, so that the uncontended path spills no registers. Returns the spin count. */
-static __attribute__((noinline, cold, unused)) uint64_t ticket_wait(struct cpu *waiter, const struct ticket_lock *lock, uint32_t ticket)
+static __attribute__((noinline, cold, unused)) uint64_t ticket_wait(struct cpu *waiter, const struct ticket_lock *lock,
+                                                                    uint32_t ticket)
 {
 	uint64_t spins = 0;
 	while (atomic_load_explicit(&lock->serving, memory_order_acquire) != ticket) {
@@ -39,7 +40,8 @@ static __attribute__((noinline, cold, unused)) uint64_t ticket_wait(struct cpu *
 }
 
 /* Takes the lock; *drawn is the holder's ticket. Returns the spin count. */
-static inline __attribute__((always_inline)) uint64_t ticket_take(struct ticket_lock *lock, uint32_t *drawn, struct cpu *waiter)
+static inline __attribute__((always_inline)) uint64_t ticket_take(struct ticket_lock *lock, uint32_t *drawn,
+                                                                  struct cpu *waiter)
 {
 	uint32_t ticket = atomic_fetch_add_explicit(&lock->next, 1, memory_order_relaxed);
 	uint64_t spins = 0;

@@ -15,13 +15,14 @@ static inline unsigned draw(unsigned count)
 	return (unsigned)(seed >> 33) % count;
 }
 
-/* In units since the start; 0 stays 0. Deadlines are in the middle of a unit, slices end where one begins, or a little beside. */
+/* In units since the start; 0 stays 0. Deadlines are in the middle of a unit, slices end where one begins, or a little
+ * beside. */
 static inline uint64_t units(uint64_t time) { return time ? 1 + (time - begun + UNIT / 4) / UNIT : 0; }
 static inline uint64_t length(uint64_t time) { return (time + UNIT / 2) / UNIT; }
 
 /*
- * Whether the core's timer is set for no later than what it must enter for. Both paths may set it for an earlier time, and not
- * for the same: deadlines stay that nobody waits for any more (timer.h).
+ * Whether the core's timer is set for no later than what it must enter for. Both paths may set it for an earlier time,
+ * and not for the same: deadlines stay that nobody waits for any more (timer.h).
  */
 static inline bool timer_is_set(const struct cpu *cpu, struct thread *const *threads, unsigned count)
 {
@@ -30,7 +31,8 @@ static inline bool timer_is_set(const struct cpu *cpu, struct thread *const *thr
 	for (unsigned i = 0; i < count; i++) {
 		const struct thread *thread = threads[i];
 		const bool leaves = thread->core != thread->next_core;
-		if (thread->in_timers && thread->core == cpu->own.index && (leaves || thread->priority >= timer_lowest(cpu)))
+		if (thread->in_timers && thread->core == cpu->own.index &&
+		    (leaves || thread->priority >= timer_lowest(cpu)))
 			needed = timer_earlier(needed, thread->deadline);
 	}
 	return !needed || (armed && armed <= needed);

@@ -58,7 +58,8 @@ static bool may_derive(const struct cap *parent, const struct cap *child)
 {
 	if (parent->type == OBJECT_UNTYPED) {
 		uint64_t size = size_of(child);
-		return size && base_of(child) >= parent->object && base_of(child) + size <= parent->object + parent->used &&
+		return size && base_of(child) >= parent->object &&
+		       base_of(child) + size <= parent->object + parent->used &&
 		       (child->flags & CAP_DEVICE) == (parent->flags & CAP_DEVICE);
 	}
 	if (parent->type == OBJECT_IRQ_CONTROL)
@@ -71,7 +72,8 @@ static bool may_derive(const struct cap *parent, const struct cap *child)
 		return false;
 	if (parent->type == OBJECT_IO_PORT)
 		return (child->badge & 0xffff) >= (parent->badge & 0xffff) && child->badge >> 16 <= parent->badge >> 16;
-	return is_frame(parent->type) || parent->type == OBJECT_CNODE || !parent->badge || parent->badge == child->badge;
+	return is_frame(parent->type) || parent->type == OBJECT_CNODE || !parent->badge ||
+	       parent->badge == child->badge;
 }
 
 /* By address; of two that begin at the same, the one that can hold the other first. */
@@ -96,14 +98,16 @@ static void visit(struct world *world, const struct slot *const *above, size_t d
 {
 	CHECK(!slot_empty(slot), "the derivation tree leads to an empty slot", slot, depth);
 	if (depth)
-		CHECK(may_derive(&above[depth - 1]->cap, &slot->cap), "a capability has more than the one it derives from",
+		CHECK(may_derive(&above[depth - 1]->cap, &slot->cap),
+		      "a capability has more than the one it derives from",
 		      above[depth - 1]->cap.type, slot->cap.type);
 	if (!size_of(&slot->cap))
 		return;
 	const struct slot *untyped = 0;
 	for (size_t d = depth; d-- && !untyped;)
 		untyped = above[d]->cap.type == OBJECT_UNTYPED ? above[d] : 0;
-	world->found[world->founds++] = (struct found){ .slot = slot, .untyped = untyped, .references = 1, .depth = depth,
+	world->found[world->founds++] = (struct found){ .slot = slot, .untyped = untyped, .references = 1,
+	                                                .depth = depth,
 		                                        .base = base_of(&slot->cap), .size = size_of(&slot->cap) };
 }
 
@@ -116,7 +120,8 @@ static size_t walk_list(struct world *world, const struct link *head)
 		const struct slot *slot = link_slot(link);
 		CHECK(link->previous == previous, "the derivation list is not doubly linked", link, previous);
 		if (!link_opens(link)) {
-			CHECK(depth && above[depth - 1] == slot, "the brackets of the derivation tree are not balanced", slot, depth);
+			CHECK(depth && above[depth - 1] == slot, "the brackets of the derivation tree are not balanced",
+			      slot, depth);
 			depth--;
 			continue;
 		}
@@ -145,7 +150,8 @@ static void check_slot(const struct slot *slot)
 	if (cap->type == OBJECT_UNTYPED && (slot_has_children(slot) || !cap->used)) {
 		CHECK(!(cap->flags & CAP_DEVICE) || !cap->zeroed, "device memory was zeroed", slot, cap->zeroed);
 		for (uint64_t at = (cap->used + 7) & ~7ull; at < cap->zeroed && at < cap->used + ZEROED_MAX; at += 8)
-			CHECK(!*(uint64_t *)direct(cap->object + at), "memory is not zero that should be", cap->object + at, slot);
+			CHECK(!*(uint64_t *)direct(cap->object + at), "memory is not zero that should be",
+			      cap->object + at, slot);
 	}
 }
 
@@ -157,9 +163,11 @@ static void check_zombies(const struct world *world)
 		zombies += world->slot[i]->cap.type == CAP_ZOMBIE;
 	for (const struct slot *grave = world->kernel->reap_list; grave; grave = grave->cap.next) {
 		const struct cap *zombie = &grave->cap;
-		CHECK(zombie->type == CAP_ZOMBIE && zombie->object == (uint64_t)grave, "a doomed CNode is none", grave, zombie->type);
+		CHECK(zombie->type == CAP_ZOMBIE && zombie->object == (uint64_t)grave, "a doomed CNode is none", grave,
+		      zombie->type);
 		CHECK(!slot_has_children(grave), "something derives from a zombie", grave, grave->open.next);
-		CHECK(zombie->cursor >= 1 && zombie->cursor <= 1ull << zombie->size_bits, "a zombie's cursor is out of range", grave,
+		CHECK(zombie->cursor >= 1 && zombie->cursor <= 1ull << zombie->size_bits,
+		      "a zombie's cursor is out of range", grave,
 		      zombie->cursor);
 		for (uint64_t i = 1; i < zombie->cursor; i++)
 			CHECK(slot_empty(&grave[i]), "a zombie left a slot behind that is not empty", grave, i);
@@ -180,8 +188,8 @@ static void merge(struct world *world)
 	for (size_t i = 0; i < world->founds; i++) {
 		struct found *last = n ? &world->found[n - 1] : 0, *next = &world->found[i];
 		if (last && same_object(&last->slot->cap, &next->slot->cap)) {
-			CHECK(last->untyped == next->untyped, "capabilities to one object derive from different memory", last->base,
-			      next->slot->cap.type);
+			CHECK(last->untyped == next->untyped, "capabilities to one object derive from different memory",
+			      last->base, next->slot->cap.type);
 			last->references++;
 		} else {
 			world->found[n++] = *next;
@@ -200,9 +208,12 @@ static void check_memory(const struct world *world)
 		while (depth && around[depth - 1]->base + around[depth - 1]->size <= f->base)
 			depth--;
 		const struct found *outer = depth ? around[depth - 1] : 0;
-		CHECK(!outer || f->base + f->size <= outer->base + outer->size, "two objects overlap", f->base, outer->base);
-		CHECK(!outer || outer->slot->cap.type == OBJECT_UNTYPED, "an object lies in another's memory", f->base, outer->base);
-		CHECK(f->untyped == (outer ? outer->slot : 0), "an object lies in memory it was not made of", f->base, f->slot);
+		CHECK(!outer || f->base + f->size <= outer->base + outer->size, "two objects overlap", f->base,
+		      outer->base);
+		CHECK(!outer || outer->slot->cap.type == OBJECT_UNTYPED, "an object lies in another's memory", f->base,
+		      outer->base);
+		CHECK(f->untyped == (outer ? outer->slot : 0), "an object lies in memory it was not made of", f->base,
+		      f->slot);
 		CHECK(f->base % f->size == 0 || !f->untyped, "an object is not aligned",
 		      f->base, f->size);
 		around[depth++] = f;
@@ -224,15 +235,19 @@ static void check_protection(const struct world *world, const struct protection 
 	const struct link *link = noted->done;
 	if (!noted->frame)
 		return;
-	CHECK(is_slot(world, noted->frame) && is_slot(world, link_slot(link)), "a core has noted a slot that is none", noted->frame, link);
-	CHECK(noted->frame->cap.flags & link_slot(link)->cap.flags & CAP_NOTED, "a slot does not know that a core has noted it", noted->frame, link);
+	CHECK(is_slot(world, noted->frame) && is_slot(world, link_slot(link)), "a core has noted a slot that is none",
+	      noted->frame, link);
+	CHECK(noted->frame->cap.flags & link_slot(link)->cap.flags & CAP_NOTED,
+	      "a slot does not know that a core has noted it", noted->frame, link);
 	for (; link && link != &noted->frame->close; link = link->next)
-		CHECK(!link_opens(link) || !(link_slot(link)->cap.rights & ~noted->rights), "a capability has kept what was taken from it",
+		CHECK(!link_opens(link) || !(link_slot(link)->cap.rights & ~noted->rights),
+		      "a capability has kept what was taken from it",
 		      link, link_slot(link)->cap.rights);
 	CHECK(link, "a core has noted a slot that does not derive from the frame", noted->frame, noted->done);
 }
 
-/* The kernel's table has the live ones and no other, each in the place that its id names; what a frame names was given once. */
+/* The kernel's table has the live ones and no other, each in the place that its id names; what a frame names was given
+ * once. */
 static void check_domains(const struct world *world)
 {
 	const struct domains *domains = &world->kernel->domains;
@@ -245,17 +260,23 @@ static void check_domains(const struct world *world)
 		const struct domain *domain = (const struct domain *)world->found[i].slot->cap.object;
 		if (world->found[i].slot->cap.type != OBJECT_DOMAIN)
 			continue;
-		CHECK(domains->at[domain->id % KERNEL_DOMAINS] == domain, "a domain is not in the kernel's table", domain->id, domain);
-		CHECK(domain->lock.next == domain->lock.serving, "a domain is locked though no core is inside", domain->id, domain->lock.next);
-		CHECK(domain->granularity <= GRANULARITY_FINE, "a domain has no granularity", domain->id, domain->granularity);
+		CHECK(domains->at[domain->id % KERNEL_DOMAINS] == domain, "a domain is not in the kernel's table",
+		      domain->id, domain);
+		CHECK(domain->lock.next == domain->lock.serving, "a domain is locked though no core is inside",
+		      domain->id, domain->lock.next);
+		CHECK(domain->granularity <= GRANULARITY_FINE, "a domain has no granularity", domain->id,
+		      domain->granularity);
 		live++;
 	}
-	CHECK(known == live && domains->count == live + used_up, "the kernel's table of domains holds dead ones", known, live);
+	CHECK(known == live && domains->count == live + used_up, "the kernel's table of domains holds dead ones", known,
+	      live);
 	for (size_t i = 0; i < world->slots; i++) {
 		const struct cap *cap = &world->slot[i]->cap;
-		CHECK(!is_frame(cap->type) || !(cap->flags & CAP_LOCKED), "a slot is locked though no core is inside", world->slot[i], cap->flags);
+		CHECK(!is_frame(cap->type) || !(cap->flags & CAP_LOCKED), "a slot is locked though no core is inside",
+		      world->slot[i], cap->flags);
 		if (is_frame(cap->type) && cap->domain)
-			CHECK(!domains->next[cap->domain % KERNEL_DOMAINS] || cap->domain <= domains->next[cap->domain % KERNEL_DOMAINS],
+			CHECK(!domains->next[cap->domain % KERNEL_DOMAINS] ||
+			      cap->domain <= domains->next[cap->domain % KERNEL_DOMAINS],
 			      "a frame names a domain that has not been", cap->domain, world->slot[i]);
 	}
 }
@@ -280,8 +301,8 @@ void check_caps(struct world *world)
 	for (size_t i = 0; i < world->founds; i++) {
 		uint32_t references = 0;
 		if (counts(&world->found[i].slot->cap, &references))
-			CHECK(references == world->found[i].references, "an object's reference count is wrong", references,
-			      world->found[i].references);
+			CHECK(references == world->found[i].references, "an object's reference count is wrong",
+			      references, world->found[i].references);
 	}
 }
 

@@ -66,13 +66,14 @@ static void check_table(const struct world *world, const struct vspace *vspace, 
 		}
 	}
 	for (unsigned i = count; i < ENTRIES; i++)
-		CHECK(table[i] == ((uint64_t)i << 12 | PTE_KERNEL), "the kernel's half of an address space has changed", i,
-		      table[i]);
+		CHECK(table[i] == ((uint64_t)i << 12 | PTE_KERNEL), "the kernel's half of an address space has changed",
+		      i, table[i]);
 }
 
 static void check_vspace(const struct world *world, const struct vspace *vspace)
 {
-	CHECK(world->kernel->vspace[vspace->id % KERNEL_VSPACES] == vspace, "an address space is not in the kernel's table",
+	CHECK(world->kernel->vspace[vspace->id % KERNEL_VSPACES] == vspace,
+	      "an address space is not in the kernel's table",
 	      vspace->id, vspace);
 	check_table(world, vspace, vspace->root, LEVEL_ROOT, 0);
 }
@@ -92,13 +93,17 @@ void check_vspaces(const struct world *world)
 	for (unsigned c = 0; c < kernel->cpu_count; c++) {
 		const struct cpu *cpu = kernel->cpu[c];
 		const struct vspace *loaded = cpu->own.loaded_vspace;
-		CHECK(!loaded || world_find(world, OBJECT_VSPACE, (uint64_t)loaded), "a core has loaded a dead address space", c,
+		CHECK(!loaded || world_find(world, OBJECT_VSPACE, (uint64_t)loaded),
+		      "a core has loaded a dead address space", c,
 		      loaded);
-		CHECK(!loaded || (loaded->active_mask & loaded->tlb_valid_mask) >> c & 1, "an address space does not know a core that has loaded it",
+		CHECK(!loaded || (loaded->active_mask & loaded->tlb_valid_mask) >> c & 1,
+		      "an address space does not know a core that has loaded it",
 		      c, loaded->active_mask);
-		CHECK(!(cpu->shared.debts & 1) && !cpu->own.doubts && !cpu->shared.flush_askers && !cpu->shared.flush_unanswered,
-		      "a core owes flushes, or is owed them, though it is in no entry", c, cpu->shared.debts);
-		CHECK(!cpu->shared.owed.count, "a core owes flushes though it is in no entry", c, cpu->shared.owed.count);
+		CHECK(!(cpu->shared.debts & 1) && !cpu->own.doubts && !cpu->shared.flush_askers &&
+		      !cpu->shared.flush_unanswered, "a core owes flushes, or is owed them, though it is in no entry",
+		      c, cpu->shared.debts);
+		CHECK(!cpu->shared.owed.count, "a core owes flushes though it is in no entry", c,
+		      cpu->shared.owed.count);
 		const struct thread *thread = cpu->shared.current;
 		CHECK(thread == &cpu->shared.idle || loaded == thread_vspace(thread),
 		      "a core runs a thread in a foreign address space", c, loaded);

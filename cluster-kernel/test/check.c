@@ -29,7 +29,8 @@ enum { NEIGHBOUR_BITS = 4 };
 static size_t place_of(const struct slot *slot)
 {
 	uint64_t at = (uint64_t)slot >> SLOT_BITS, block = at >> NEIGHBOUR_BITS;
-	size_t i = ((block * 0x9e3779b97f4a7c15ull >> 32 << NEIGHBOUR_BITS) + (at & ((1 << NEIGHBOUR_BITS) - 1))) & (set.room - 1);
+	size_t i = ((block * 0x9e3779b97f4a7c15ull >> 32 << NEIGHBOUR_BITS) +
+	            (at & ((1 << NEIGHBOUR_BITS) - 1))) & (set.room - 1);
 	while (set.table[i] && set.table[i] != slot)
 		i = (i + 1) & (set.room - 1);
 	return i;
@@ -69,7 +70,8 @@ static void add_thread(const struct thread *thread)
 {
 	for (unsigned i = 0; thread && i < THREAD_SLOTS; i++) {
 		const struct slot *slot = &thread->slot[i];
-		CHECK(slot_empty(slot) || (slot->cap.flags & CAP_THREAD), "a thread's capability does not know that it is one",
+		CHECK(slot_empty(slot) || (slot->cap.flags & CAP_THREAD),
+		      "a thread's capability does not know that it is one",
 		      slot, slot->cap.type);
 		add(slot);
 	}
@@ -125,7 +127,8 @@ static void find_slots(struct world *world)
 	world->slots = set.count;
 }
 
-/* A core that is here has flushed all that the direct map has lost; one that is not has nothing that others would wait for. */
+/* A core that is here has flushed all that the direct map has lost; one that is not has nothing that others would wait
+ * for. */
 static void check_presence(const struct world *world)
 {
 	const struct kernel *kernel = world->kernel;
@@ -134,15 +137,20 @@ static void check_presence(const struct world *world)
 		const struct hosted_core *core = &world->machine->core[c];
 		const struct cpu *cpu = kernel->cpu[c];
 		if (kernel_has_core(kernel, c)) {
-			CHECK(core->direct_seen == world->machine->direct_losses, "a core's TLB may hold memory of another kernel", c, core->direct_seen);
+			CHECK(core->direct_seen == world->machine->direct_losses,
+			      "a core's TLB may hold memory of another kernel", c, core->direct_seen);
 			cleaners += cpu->own.cleanup_at != 0;
 			continue;
 		}
-		CHECK(!kernel->placed[c] && !kernel->homes[c], "a thread or an object is at home on a core that is not here", c, kernel->homes[c]);
-		CHECK(cpu->shared.current == &cpu->shared.idle && !cpu->own.loaded_vspace, "a core that is not here runs something", c, 0);
-		CHECK(!cpu->own.cleanup_at && !cpu->own.housekeeping_at, "work is left on a core that is not here", c, cpu->own.cleanup_at);
+		CHECK(!kernel->placed[c] && !kernel->homes[c],
+		      "a thread or an object is at home on a core that is not here", c, kernel->homes[c]);
+		CHECK(cpu->shared.current == &cpu->shared.idle && !cpu->own.loaded_vspace,
+		      "a core that is not here runs something", c, 0);
+		CHECK(!cpu->own.cleanup_at && !cpu->own.housekeeping_at, "work is left on a core that is not here", c,
+		      cpu->own.cleanup_at);
 		for (unsigned i = 0; i < KERNEL_VSPACES; i++)
-			CHECK(!kernel->vspace[i] || !((kernel->vspace[i]->active_mask | kernel->vspace[i]->tlb_valid_mask) >> c & 1),
+			CHECK(!kernel->vspace[i] ||
+			      !((kernel->vspace[i]->active_mask | kernel->vspace[i]->tlb_valid_mask) >> c & 1),
 			      "an address space counts on a core that is not here", i, c);
 	}
 	CHECK(!kernel->reap_list || cleaners, "CNodes are to be emptied, and no core will do it", kernel->reap_list, 0);

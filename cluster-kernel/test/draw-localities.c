@@ -14,7 +14,8 @@ void draw_localities(struct hosted *machine, uint64_t *seed)
 		*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
 		unsigned drawn = *seed >> 48;
 		if (drawn & 1)
-			locality_set(&machine->kernel, cap, (drawn & 6) == 0 ? MASK_ALL : (drawn & 6) == 2 ? mask_make(0, 0, drawn >> 3)
+			locality_set(&machine->kernel, cap,
+			             (drawn & 6) == 0 ? MASK_ALL : (drawn & 6) == 2 ? mask_make(0, 0, drawn >> 3)
 			                                                             : mask_of((drawn >> 3) % machine->config.cores));
 	}
 }

@@ -23,8 +23,8 @@ void check_every(unsigned number)
 
 void expect_failed(const char *file, int line, const char *expression, uint64_t got, uint64_t expected)
 {
-	fprintf(stderr, "%s: %s:%d: %s is %#llx, expected %#llx\n", name, file, line, expression, (unsigned long long)got,
-	        (unsigned long long)expected);
+	fprintf(stderr, "%s: %s:%d: %s is %#llx, expected %#llx\n", name, file, line, expression,
+	        (unsigned long long)got, (unsigned long long)expected);
 	abort();
 }
 
@@ -35,7 +35,8 @@ bool order_granularity(enum granularity wanted)
 	EXPECT(kernel_granularity(cpu, wanted, &under_way), true);
 	if (!cpu->own.pending)
 		return under_way;
-	EXPECT(cpu->own.pending, PENDING_INTERRUPT | PENDING_FAST); /* arch_finish() for a core that is not in the kernel */
+	/* arch_finish() for a core that is not in the kernel */
+	EXPECT(cpu->own.pending, PENDING_INTERRUPT | PENDING_FAST);
 	cpu->own.pending = cpu->own.interrupt_cores = 0;
 	cpu_allow_fast(cpu);
 	for (unsigned i = 0; i < machine->config.cores; i++)
@@ -110,7 +111,10 @@ uint64_t call(uint64_t cptr, uint64_t label, const uint64_t *words, unsigned wor
 	return syscall_on(0, SYS_CALL, cptr, label, words, word_count, caps, cap_count, 0);
 }
 
-uint64_t simple(unsigned core, unsigned number, uint64_t cptr) { return syscall_on(core, number, cptr, 0, W(0), NONE, 0); }
+uint64_t simple(unsigned core, unsigned number, uint64_t cptr)
+{
+	return syscall_on(core, number, cptr, 0, W(0), NONE, 0);
+}
 
 void make(uint64_t object, uint64_t size_bits, uint64_t slot, uint64_t count)
 {
@@ -148,8 +152,8 @@ static char where[200];
 static const char *tell(void) { return where; }
 
 /*
- * [--threads] [--changes] [WORD]: cores as threads of the host, tests of several; the kernel's granularity changes all the
- * time, at random, and which cores may touch an object; only tests with the word in their name.
+ * [--threads] [--changes] [WORD]: cores as threads of the host, tests of several; the kernel's granularity changes all
+ * the time, at random, and which cores may touch an object; only tests with the word in their name.
  */
 int main(int argc, char **argv)
 {
@@ -160,7 +164,8 @@ int main(int argc, char **argv)
 	watch(tell);
 	for (const struct test *test = tests; test->name; test++) {
 		unsigned cores = test->cores & ~TEST_ONCE;
-		unsigned repeats = test->cores & TEST_ONCE ? 1 : cores == 1 ? 2 : threads ? 5 : 20; /* other interleavings */
+		/* other interleavings */
+		unsigned repeats = test->cores & TEST_ONCE ? 1 : cores == 1 ? 2 : threads ? 5 : 20;
 		struct hosted_config config = { .cores = cores, .gsis = HOSTED_PINS, .threads = threads };
 		if (cores > cores_max || (threads && cores == 1) || !strstr(test->name, word))
 			continue;

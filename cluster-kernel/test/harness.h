@@ -46,8 +46,8 @@ struct thread *running(unsigned core); /* null when the core idles */
 /* Lets everything run, then checks. */
 void settle(void);
 /*
- * Orders it of the machine's kernel, which must have the choice, as core 0 and outside of the kernel, and interrupts the
- * cores. Returns whether the kernel still changes: that ends when the cores have run.
+ * Orders it of the machine's kernel, which must have the choice, as core 0 and outside of the kernel, and interrupts
+ * the cores. Returns whether the kernel still changes: that ends when the cores have run.
  */
 bool order_granularity(enum granularity wanted);
 /*

@@ -72,7 +72,8 @@ static uint64_t slot_of_type(unsigned type)
 
 static uint64_t any_word(void)
 {
-	static const uint64_t odd[] = { 0, 1, 2, 4096, 1 << 21, 1 << 30, 1ull << 39, 1ull << 47, USER_TOP - 4096, ~0ull, 1ull << 63, -1ull << 47 };
+	static const uint64_t odd[] = { 0, 1, 2, 4096, 1 << 21, 1 << 30, 1ull << 39, 1ull << 47, USER_TOP - 4096, ~0ull,
+	                                1ull << 63, -1ull << 47 };
 	unsigned which = pick(96);
 	if (which < sizeof(odd) / sizeof(odd[0]))
 		return odd[which];
@@ -82,6 +83,7 @@ static uint64_t any_word(void)
 static uint64_t any_vaddr(void)
 {
 	unsigned which = pick(128);
-	uint64_t vaddr = (which & 3ull) << 39 | (which >> 2 & 1ull) << 30 | (which >> 3 & 3ull) << 21 | (which >> 5) * 4096ull;
+	uint64_t vaddr = (which & 3ull) << 39 | (which >> 2 & 1ull) << 30 | (which >> 3 & 3ull) << 21 |
+	                 (which >> 5) * 4096ull;
 	return which == 127 ? any_word() : which >= 80 ? PLAY_BUFFERS + which % 16 * 4096 : vaddr;
 }

@@ -59,14 +59,16 @@ static void retype(struct step *s)
 	uint64_t bits = object == OBJECT_CNODE ? 1 + pick(5) : object == OBJECT_UNTYPED ? 10 + pick(10) : 0;
 	s->call.cptr = one_in(10) ? ROOT_SLOT_UNTYPED + pick(24) : slot_of_type(OBJECT_UNTYPED);
 	s->label = UNTYPED_RETYPE;
-	WORDS(s, object, one_in(30) ? any_word() : bits, PLAY_FIRST + pick(PLAY_SLOTS), one_in(20) ? any_word() : 1 + pick(3));
+	WORDS(s, object, one_in(30) ? any_word() : bits, PLAY_FIRST + pick(PLAY_SLOTS),
+	      one_in(20) ? any_word() : 1 + pick(3));
 	set_caps(s, 1, root_cnode(), 0, 0);
 }
 
 /* Revocation and deletion are rarer than what makes capabilities. */
 static void cnode(struct step *s)
 {
-	static const uint8_t labels[] = { CNODE_COPY, CNODE_COPY, CNODE_COPY, CNODE_MINT, CNODE_MINT, CNODE_MINT, CNODE_MOVE,
+	static const uint8_t labels[] = { CNODE_COPY, CNODE_COPY, CNODE_COPY, CNODE_MINT, CNODE_MINT, CNODE_MINT,
+	                                  CNODE_MOVE,
 		                          CNODE_MUTATE, CNODE_DELETE, CNODE_REVOKE };
 	s->label = labels[pick(sizeof(labels))];
 	s->call.cptr = root_cnode();
@@ -85,7 +87,8 @@ static void tcb(struct step *s)
 	s->call.cptr = one_in(50) ? ROOT_SLOT_TCB : slot_of_type(OBJECT_TCB);
 	switch (s->label) {
 	case TCB_CONFIGURE:
-		WORDS(s, pick(2) ? PLAY_BUFFERS + ((uint64_t)pick(9) << 10) : 0, pick(2) ? slot_of_type(OBJECT_ENDPOINT) : 0);
+		WORDS(s, pick(2) ? PLAY_BUFFERS + ((uint64_t)pick(9) << 10) : 0,
+		      pick(2) ? slot_of_type(OBJECT_ENDPOINT) : 0);
 		set_caps(s, 2 + pick(2), root_cnode(), pick(2) ? ROOT_SLOT_VSPACE : slot_of_type(OBJECT_VSPACE),
 		         slot_of_type(OBJECT_FRAME_4K));
 		break;
@@ -95,7 +98,8 @@ static void tcb(struct step *s)
 		set_caps(s, 1, one_in(10) ? slot_of_type(OBJECT_TCB) : ROOT_SLOT_TCB, 0, 0);
 		break;
 	case TCB_SET_CORES: /* root keeps all, or nobody would move threads after a while */
-		WORDS(s, s->call.cptr == ROOT_SLOT_TCB || one_in(4) ? (1ull << draw.machine->config.cores) - 1 : one_in(16) ? any_word() : 1ull << any_core(),
+		WORDS(s, s->call.cptr == ROOT_SLOT_TCB || one_in(4) ? (1ull << draw.machine->config.cores) - 1
+		      : one_in(16) ? any_word() : 1ull << any_core(),
 		      one_in(16));
 		s->words = 1 + one_in(8);
 		set_caps(s, 1, one_in(10) ? slot_of_type(OBJECT_TCB) : ROOT_SLOT_TCB, 0, 0);
@@ -160,9 +164,11 @@ static void control_move(struct step *s)
 		WORDS(s, one_in(16) ? any_word() : any_core() % draw.machine->config.cores, 5 + pick(2));
 	} else if (s->label == MEMORY_GIVE) {
 		WORDS(s, one_in(16) ? any_word() : 5 + pick(2));
-		set_caps(s, 1, one_in(4) ? any_slot() : one_in(2) ? slot_of_type(OBJECT_UNTYPED) : ROOT_SLOT_UNTYPED + pick(8), 0, 0);
+		set_caps(s, 1, one_in(4) ? any_slot() : one_in(2) ? slot_of_type(OBJECT_UNTYPED)
+		         : ROOT_SLOT_UNTYPED + pick(8), 0, 0);
 	} else {
-		WORDS(s, one_in(16) ? any_word() : piece, one_in(16) ? any_word() : MEMORY_PIECE_BITS + pick(3), PLAY_FIRST + pick(PLAY_SLOTS));
+		WORDS(s, one_in(16) ? any_word() : piece, one_in(16) ? any_word() : MEMORY_PIECE_BITS + pick(3),
+		      PLAY_FIRST + pick(PLAY_SLOTS));
 		set_caps(s, 1, root_cnode(), 0, 0);
 	}
 }
@@ -219,7 +225,8 @@ static void signal_or_wait(struct step *s)
 /* What wakes others and never waits. */
 static void nudge(struct step *s)
 {
-	static const uint8_t numbers[] = { SYS_SIGNAL, SYS_SIGNAL, SYS_NB_SEND, SYS_NB_SEND, SYS_NB_RECV, SYS_REPLY, SYS_POLL };
+	static const uint8_t numbers[] = { SYS_SIGNAL, SYS_SIGNAL, SYS_NB_SEND, SYS_NB_SEND, SYS_NB_RECV, SYS_REPLY,
+	                                   SYS_POLL };
 	s->call.number = numbers[pick(sizeof(numbers))];
 	s->call.cptr = slot_of_type(s->call.number >= SYS_SIGNAL ? OBJECT_NOTIFICATION : OBJECT_ENDPOINT);
 	s->call.reply = slot_of_type(OBJECT_REPLY);
@@ -269,12 +276,15 @@ static void write_buffer(struct hosted *machine, unsigned core, const struct thr
 static void tell(unsigned core, const struct thread *thread, const struct step *s)
 {
 	const uint64_t *word = s->word, *cap = s->cap;
-	fprintf(stderr, "core %u thread %p: system call %" PRIu64 " on %" PRIu64 ", label %" PRIu64 ", words %#" PRIx64 " %#" PRIx64 " %#"
-	        PRIx64 " %#" PRIx64 ", caps %" PRIu64 " %" PRIu64 " %" PRIu64 ", reply %" PRIu64 "\n", core, (const void *)thread,
-	        s->call.number, s->call.cptr, s->label, word[0], word[1], word[2], word[3], cap[0], cap[1], cap[2], s->call.reply);
+	fprintf(stderr, "core %u thread %p: system call %" PRIu64 " on %" PRIu64 ", label %" PRIu64 ", words %#"
+	        PRIx64 " %#" PRIx64 " %#"
+	        PRIx64 " %#" PRIx64 ", caps %" PRIu64 " %" PRIu64 " %" PRIu64 ", reply %" PRIu64 "\n", core,
+	        (const void *)thread, s->call.number, s->call.cptr, s->label, word[0], word[1], word[2], word[3],
+	        cap[0], cap[1], cap[2], s->call.reply);
 }
 
-/* The root task seldom does what it may not return from, or what nobody could do after it: the others need it to wake them. */
+/* The root task seldom does what it may not return from, or what nobody could do after it: the others need it to wake
+ * them. */
 static void be_careful(struct step *s)
 {
 	bool playing = s->call.cptr >= PLAY_FIRST && s->call.cptr < PLAY_FIRST + PLAY_SLOTS;
@@ -288,8 +298,10 @@ static void be_careful(struct step *s)
 
 enum { CAREFUL_KINDS = 9 };
 static void (*const calls[])(struct step *s) = { retype, cnode, cnode, tcb, tcb, memory, device, nudge, nudge, message,
-	                                         message, message, message, signal_or_wait, signal_or_wait, nonsense, signal_or_wait, protect, domain };
-enum { CALL_KINDS = sizeof(calls) / sizeof(calls[0]) - 3 }; /* the last are kinds of their own: signal and wait, protect, domain */
+	                                         message, message, message, signal_or_wait, signal_or_wait, nonsense,
+	                                         signal_or_wait, protect, domain };
+/* the last are kinds of their own: signal and wait, protect, domain */
+enum { CALL_KINDS = sizeof(calls) / sizeof(calls[0]) - 3 };
 
 static bool system_call(struct hosted *machine, unsigned core, unsigned kind)
 {
@@ -300,7 +312,8 @@ static bool system_call(struct hosted *machine, unsigned core, unsigned kind)
 	calls[careful && kind <= CALL_KINDS ? kind % CAREFUL_KINDS : kind](&s);
 	if (kind == CALL_KINDS && !careful) {
 		s.call.number = SYS_SIGNAL_WAIT;
-		s.call.reply = one_in(16) ? any_slot() : slot_of_type(one_in(8) ? OBJECT_DOORBELL : OBJECT_NOTIFICATION);
+		s.call.reply = one_in(16) ? any_slot()
+		               : slot_of_type(one_in(8) ? OBJECT_DOORBELL : OBJECT_NOTIFICATION);
 	}
 	if (careful)
 		be_careful(&s);
@@ -330,13 +343,16 @@ static bool fault(struct hosted *machine, unsigned core)
 
 static void invoke_on(struct hosted *machine, unsigned core, uint64_t cptr, uint64_t label, uint64_t m0, uint64_t m1)
 {
-	hosted_post_call(machine, core, &(struct hosted_call){ .number = SYS_CALL, .cptr = cptr, .info = message_info(label, 0, 2), .word = { m0, m1 } });
+	hosted_post_call(machine, core, &(struct hosted_call){ .number = SYS_CALL, .cptr = cptr,
+	                                                       .info = message_info(label, 0, 2), .word = { m0, m1 } });
 }
 
 static void order_locality(struct hosted *machine, unsigned core)
 {
-	uint64_t slot = one_in(16) ? any_slot() : slot_of_type(OBJECT_ENDPOINT + pick(3)), home = mask_of((uint32_t)any_core());
-	invoke_on(machine, core, root_cnode(), CNODE_LOCALITY + one_in(8), slot, one_in(3) ? mask_make(0, 0, pick(8)) : one_in(16) ? any_word() : home);
+	uint64_t slot = one_in(16) ? any_slot() : slot_of_type(OBJECT_ENDPOINT + pick(3)),
+	         home = mask_of((uint32_t)any_core());
+	invoke_on(machine, core, root_cnode(), CNODE_LOCALITY + one_in(8), slot,
+	          one_in(3) ? mask_make(0, 0, pick(8)) : one_in(16) ? any_word() : home);
 }
 
 /* The neighbours give back what they were given: a core, and memory of the first pieces. */
@@ -358,7 +374,8 @@ static void use_memory(struct hosted *machine, unsigned core)
 
 bool operation_do(struct hosted *machine, unsigned core, const uint8_t record[RECORD_SIZE])
 {
-	enum { YIELD = 2 * CALL_KINDS, FAULT, MEMORY, MEMORY_TOO, PIN, MSI, TIME, TIME_TOO, GRANULARITY, SIGNAL_WAIT, PROTECT, LOCALITY, DOMAIN, KINDS };
+	enum { YIELD = 2 * CALL_KINDS, FAULT, MEMORY, MEMORY_TOO, PIN, MSI, TIME, TIME_TOO, GRANULARITY, SIGNAL_WAIT,
+	       PROTECT, LOCALITY, DOMAIN, KINDS };
 	unsigned kind = record[0] % KINDS;
 	begin(machine, record);
 	switch (kind) {
@@ -373,7 +390,8 @@ bool operation_do(struct hosted *machine, unsigned core, const uint8_t record[RE
 	case FAULT: return fault(machine, core);
 	case MEMORY: case MEMORY_TOO: use_memory(machine, core); return false;
 	case YIELD: hosted_post_call(machine, core, &(struct hosted_call){ .number = SYS_YIELD }); return true;
-	case GRANULARITY: invoke_on(machine, core, ROOT_SLOT_CONTROL, CONTROL_GRANULARITY, pick(2 + one_in(16)), 0); return true;
+	case GRANULARITY: invoke_on(machine, core, ROOT_SLOT_CONTROL, CONTROL_GRANULARITY, pick(2 + one_in(16)), 0);
+		return true;
 	case LOCALITY: order_locality(machine, core); return true;
 	case DOMAIN: return system_call(machine, core, CALL_KINDS + 2);
 	case SIGNAL_WAIT: case PROTECT: return system_call(machine, core, CALL_KINDS + kind - SIGNAL_WAIT);

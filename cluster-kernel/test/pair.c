@@ -31,8 +31,10 @@ void pair_of_movers(uint64_t memory)
 	for (unsigned i = 0; i < 2; i++) {
 		const struct hosted_controlled controlled[] = { { PAIR_FIRST + 1 - i, PAIR_CORES, 0 } };
 		const struct hosted_foreign foreign[] = { { PAIR_CORES, pair_cpu(1 - i, 1) } };
-		struct hosted_config config = { .cluster = PAIR_FIRST + i, .cores = PAIR_CORES + 1, .absent = 1 << PAIR_CORES, .memory = memory,
-			                        .seed = machine->config.seed, .controlled_count = 1, .controlled = controlled,
+		struct hosted_config config = { .cluster = PAIR_FIRST + i, .cores = PAIR_CORES + 1,
+		                                .absent = 1 << PAIR_CORES, .memory = memory,
+			                        .seed = machine->config.seed, .controlled_count = 1,
+			                        .controlled = controlled,
 			                        .foreign_count = 1, .foreign = foreign };
 		pair[i] = hosted_create(&config);
 	}
@@ -81,7 +83,8 @@ bool pair_changes(unsigned which, enum granularity wanted)
 uint64_t large_untyped(unsigned bits)
 {
 	uint64_t slot = U;
-	while (slot_of(slot)->cap.type != OBJECT_UNTYPED || slot_of(slot)->cap.size_bits < bits || slot_of(slot)->cap.flags)
+	while (slot_of(slot)->cap.type != OBJECT_UNTYPED || slot_of(slot)->cap.size_bits < bits ||
+	       slot_of(slot)->cap.flags)
 		slot++;
 	return slot;
 }

@@ -17,15 +17,16 @@ void be_oneself(void);
 void pair_end(void);
 
 /*
- * Makes machines of PAIR_CORES cores, with room for one more, that give cores and memory to each other. `memory` of each,
- * in bytes; 0: little.
+ * Makes machines of PAIR_CORES cores, with room for one more, that give cores and memory to each other. `memory` of
+ * each, in bytes; 0: little.
  */
 void pair_of_movers(uint64_t memory);
 /* The number by which all kernels know core `index` of a machine. */
 unsigned pair_cpu(unsigned which, unsigned index);
 /* An invocation of that machine's cluster control, by its root task. */
 uint64_t by(unsigned which, uint64_t label, uint64_t number, uint64_t to);
-/* The same, twice if it is BUSY and the kernel has the choice of its locks: its cores may have an epoch to pass first. */
+/* The same, twice if it is BUSY and the kernel has the choice of its locks: its cores may have an epoch to pass
+ * first. */
 uint64_t tried(unsigned which, uint64_t label, uint64_t number, uint64_t to);
 /* The word by which the core moves (skerry/core_control.h). */
 uint64_t word_of(unsigned number);

@@ -5,8 +5,8 @@
 #include "message.h"
 
 /* By the root task. */
-static void call(struct hosted *machine, uint64_t cptr, uint64_t label, unsigned words, const uint64_t *word, uint64_t cap0,
-                 uint64_t cap1, uint64_t cap2)
+static void call(struct hosted *machine, uint64_t cptr, uint64_t label, unsigned words, const uint64_t *word,
+                 uint64_t cap0, uint64_t cap1, uint64_t cap2)
 {
 	struct hosted_call c = { .number = SYS_CALL, .cptr = cptr, .info = message_info(label, 3, words) };
 	struct ipc_buffer *buffer = thread_ipc_buffer(machine->root);
@@ -19,7 +19,8 @@ static void call(struct hosted *machine, uint64_t cptr, uint64_t label, unsigned
 	CHECK(result == 0, "a call of the preparation failed", result, label);
 }
 #define CALL(cptr, label, cap0, cap1, cap2, ...) \
-	call(machine, cptr, label, sizeof((uint64_t[]){ __VA_ARGS__ }) / 8, (uint64_t[]){ __VA_ARGS__ }, cap0, cap1, cap2)
+	call(machine, cptr, label, sizeof((uint64_t[]){ __VA_ARGS__ }) / 8, (uint64_t[]){ __VA_ARGS__ }, cap0, cap1, \
+	     cap2)
 
 static uint64_t buffer_of(unsigned player) { return PLAY_BUFFERS + player * 4096ull; }
 
@@ -29,15 +30,18 @@ static void make_thread(struct hosted *machine, unsigned player, uint64_t slot)
 	CALL(PLAY_FIRST, UNTYPED_RETYPE, ROOT_SLOT_CNODE, 0, 0, OBJECT_FRAME_4K, 0, slot + 1, 1);
 	CALL(slot + 1, FRAME_MAP, ROOT_SLOT_VSPACE, 0, 0, buffer_of(player), RIGHT_ALL, 0);
 	CALL(slot, TCB_CONFIGURE, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, slot + 1, buffer_of(player), 0);
-	const unsigned cores = machine->config.cores, spare = machine->config.seed % 2 && cores > 1; /* a core without threads */
+	/* a core without threads */
+	const unsigned cores = machine->config.cores, spare = machine->config.seed % 2 && cores > 1;
 	CALL(slot, TCB_SCHEDULE, ROOT_SLOT_TCB, 0, 0, 100 + player % 2, player % (cores - spare));
 	CALL(slot, TCB_RESUME, 0, 0, 0, 0);
 }
 
 void players_make(struct hosted *machine)
 {
-	static const uint8_t objects[] = { OBJECT_ENDPOINT, OBJECT_NOTIFICATION, OBJECT_REPLY, OBJECT_REPLY, OBJECT_CNODE,
-		                           OBJECT_VSPACE, OBJECT_PAGE_TABLE, OBJECT_PAGE_TABLE, OBJECT_PAGE_TABLE, OBJECT_DOMAIN };
+	static const uint8_t objects[] = { OBJECT_ENDPOINT, OBJECT_NOTIFICATION, OBJECT_REPLY, OBJECT_REPLY,
+	                                   OBJECT_CNODE,
+		                           OBJECT_VSPACE, OBJECT_PAGE_TABLE, OBJECT_PAGE_TABLE, OBJECT_PAGE_TABLE,
+		                           OBJECT_DOMAIN };
 	uint64_t untyped = ROOT_SLOT_UNTYPED, slot = PLAY_FIRST;
 	while (machine->root_cnode[untyped].cap.size_bits < 22)
 		untyped++;
@@ -45,7 +49,8 @@ void players_make(struct hosted *machine)
 	for (unsigned i = 0; i < PLAY_THREADS; i++, slot += 2)
 		make_thread(machine, i, slot);
 	for (unsigned i = 0; i < sizeof(objects); i++)
-		CALL(PLAY_FIRST, UNTYPED_RETYPE, ROOT_SLOT_CNODE, 0, 0, objects[i], objects[i] == OBJECT_CNODE ? 4 : 0, slot++, 1);
+		CALL(PLAY_FIRST, UNTYPED_RETYPE, ROOT_SLOT_CNODE, 0, 0, objects[i], objects[i] == OBJECT_CNODE ? 4 : 0,
+		     slot++, 1);
 	CALL(ROOT_SLOT_TCB, TCB_SCHEDULE, ROOT_SLOT_TCB, 0, 0, 100, 0);
 }
 

@@ -11,7 +11,10 @@ enum { MACHINES_MAX = 2, STALLS_MAX = 4 };
 static struct program *list;
 static unsigned list_count;
 
-static struct hosted *machine_of(const struct program *program) { return program->machine ? program->machine : machine; }
+static struct hosted *machine_of(const struct program *program)
+{
+	return program->machine ? program->machine : machine;
+}
 
 /* A program that has done its rounds gives the core to others: it faults, without a handler. */
 static bool go_on(struct program *program, struct hosted *on, unsigned core)
@@ -117,13 +120,15 @@ bool post(struct program *self, unsigned core, unsigned number, uint64_t cptr, u
 bool invoke_on(struct program *self, unsigned core, uint64_t cptr, uint64_t label, const uint64_t *words,
                unsigned word_count, const uint64_t *caps, unsigned cap_count)
 {
-	struct hosted_call order = { .number = SYS_CALL, .cptr = cptr, .info = message_info(label, cap_count, word_count) };
+	struct hosted_call order = { .number = SYS_CALL, .cptr = cptr,
+	                             .info = message_info(label, cap_count, word_count) };
 	for (unsigned i = 0; i < word_count && i < MESSAGE_REGISTERS; i++)
 		order.word[i] = words[i];
 	for (unsigned i = MESSAGE_REGISTERS; i < word_count; i++)
 		EXPECT(hosted_store(machine_of(self), core, self->vaddr + 8 * i, words[i]), true);
 	for (unsigned i = 0; i < cap_count; i++)
-		EXPECT(hosted_store(machine_of(self), core, self->vaddr + offsetof(struct ipc_buffer, caps) + 8 * i, caps[i]),
+		EXPECT(hosted_store(machine_of(self), core, self->vaddr + offsetof(struct ipc_buffer, caps) + 8 * i,
+		                    caps[i]),
 		       true);
 	hosted_post_call(machine_of(self), core, &order);
 	return true;

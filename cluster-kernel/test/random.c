@@ -73,7 +73,8 @@ static bool alive(const struct hosted *machine)
 static struct hosted *create(struct hosted_config config)
 {
 	const struct hosted_link link = { .id = 0, .side = 0, .peer = 0, .peer_cores = config.cores };
-	static const struct hosted_controlled controlled[] = { { .cluster = 5, .cores = 2 }, { .cluster = 6, .cores = 60 } };
+	static const struct hosted_controlled controlled[] = { { .cluster = 5, .cores = 2 },
+	                                                       { .cluster = 6, .cores = 60 } };
 	config.gsis = 4;
 	config.controlled_count = 2;
 	config.controlled = controlled;

@@ -198,8 +198,10 @@ static void orders_are_obeyed(void)
 		return; /* a child of a process with threads has one */
 	begin();
 	settle();
-	expect_end(order_word(LEDGER_ORDER_PANIC, 0), "core 0: ordered from outside", "reason 1 core 0: ordered from outside the machine\n");
-	expect_end(order_word(LEDGER_ORDER_PANIC, 1), "core 1: ordered from outside", "reason 1 core 1: ordered from outside the machine\n");
+	expect_end(order_word(LEDGER_ORDER_PANIC, 0), "core 0: ordered from outside",
+	           "reason 1 core 0: ordered from outside the machine\n");
+	expect_end(order_word(LEDGER_ORDER_PANIC, 1), "core 1: ordered from outside",
+	           "reason 1 core 1: ordered from outside the machine\n");
 	expect_end(order_word(LEDGER_ORDER_HANG_CORE, 0), "core 0: told to hang", "no last words\n");
 	expect_end(order_word(LEDGER_ORDER_HANG_CORE, 1), "core 1: told to hang", "no last words\n");
 	expect_end(order_word(LEDGER_ORDER_HANG, 7), "told to hang", "no last words\n");
@@ -210,9 +212,10 @@ static void orders_are_obeyed(void)
 static void other_words_are_not(void)
 {
 	const uint64_t words[] = {
-		order_word(LEDGER_ORDER_PANIC, 2), order_word(LEDGER_ORDER_HANG_CORE, 2), order_word(LEDGER_ORDER_MANAGER, 0),
-		order_word(LEDGER_ORDER_GARBAGE, 0), order_word(LEDGER_ORDERS, 0), order_word(LEDGER_ORDER_NONE, 0),
-		LEDGER_ORDER_PANIC, LEDGER_ORDER_HANG, LEDGER_ORDER_INIT, (~LEDGER_ORDER_MAGIC & ~0xffffull) | LEDGER_ORDER_HANG,
+		order_word(LEDGER_ORDER_PANIC, 2), order_word(LEDGER_ORDER_HANG_CORE, 2),
+		order_word(LEDGER_ORDER_MANAGER, 0), order_word(LEDGER_ORDER_GARBAGE, 0), order_word(LEDGER_ORDERS, 0),
+		order_word(LEDGER_ORDER_NONE, 0), LEDGER_ORDER_PANIC, LEDGER_ORDER_HANG, LEDGER_ORDER_INIT,
+		(~LEDGER_ORDER_MAGIC & ~0xffffull) | LEDGER_ORDER_HANG,
 	};
 	begin();
 	settle();

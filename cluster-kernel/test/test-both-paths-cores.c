@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * As test-both-paths.c, on two cores: beside SIGNAL_WAIT the threads move, call each other, are stopped, destroyed and made
- * anew, lose their address spaces and notifications, and fault. Where the regime has the choice, the kernel's granularity
- * and the objects' localities change, too.
+ * As test-both-paths.c, on two cores: beside SIGNAL_WAIT the threads move, call each other, are stopped, destroyed and
+ * made anew, lose their address spaces and notifications, and fault. Where the regime has the choice, the kernel's
+ * granularity and the objects' localities change, too.
  *
- * A core that is in the kernel goes on until it leaves or waits, so that the order of events is that of the steps, however
- * long a path is.
+ * A core that is in the kernel goes on until it leaves or waits, so that the order of events is that of the steps,
+ * however long a path is.
  */
 #include <string.h>
 #include "both-paths.h"
@@ -17,8 +17,8 @@
 
 enum { CORES = 2, THREADS = 8, NOTES = 4, STEPS = 700, AT = 1 << 30, ROOT = 1, RUN_WHILE = 256 };
 /* Slots. */
-enum { NOTE = 1000, READ_ONLY = 1005, WRITE_ONLY, BADGED, EMPTY, EP, BOUND_EP, REPLY = 1012, A = 1020, SPACE_POOL = 1110, OF_SPACE = 10,
-       SPACE = 1, TABLES = 2, FRAME = 5, TCB_WORDS = 21 };
+enum { NOTE = 1000, READ_ONLY = 1005, WRITE_ONLY, BADGED, EMPTY, EP, BOUND_EP, REPLY = 1012, A = 1020,
+       SPACE_POOL = 1110, OF_SPACE = 10, SPACE = 1, TABLES = 2, FRAME = 5, TCB_WORDS = 21 };
 enum { THREAD_WORDS = 19, CORE_WORDS = 5 };
 
 /* What is compared. */
@@ -51,8 +51,10 @@ static void look_at_thread(const struct thread *thread, uint64_t *words)
 	const bool in_queue = thread->queued || (thread_waits(thread) && thread->state != THREAD_REPLY);
 	const uint64_t run = thread->time + (running(0) == thread || running(1) == thread ? machine->time : 0);
 	const uint64_t all[] = { thread->state, r->rax, r->rdi, r->rsi, r->rip, r->r12, thread->in_timers,
-		                 thread->in_timers ? units(thread->deadline) : 0, thread->queued, length(thread->slice_left),
-		                 thread->priority, in_queue ? index_of(thread->next) : 0, in_queue ? index_of(thread->previous) : 0,
+		                 thread->in_timers ? units(thread->deadline) : 0, thread->queued,
+		                 length(thread->slice_left),
+		                 thread->priority, in_queue ? index_of(thread->next) : 0,
+		                 in_queue ? index_of(thread->previous) : 0,
 		                 length(run), thread->core, thread->next_core, thread->loaded, thread->bound != 0,
 		                 r->fs_base };
 	_Static_assert(sizeof(all) == sizeof(seen[0].thread[0]), "all that is compared");
@@ -64,7 +66,8 @@ static void look_at_core(unsigned core, uint64_t *words, uint64_t *queue)
 	const struct cpu *cpu = machine->kernel.cpu[core];
 	const struct thread *thread = running(core);
 	const uint64_t all[] = { index_of(thread), units(cpu->own.slice_end), (uint64_t)cpu->shared.running,
-		                 units(cpu->own.housekeeping_at), thread && cpu->own.loaded_vspace == thread_vspace(thread) };
+		                 units(cpu->own.housekeeping_at),
+		                 thread && cpu->own.loaded_vspace == thread_vspace(thread) };
 	EXPECT(timer_is_set(cpu, threads, THREADS), true);
 	_Static_assert(sizeof(all) == sizeof(seen[0].core[0]), "all that is compared");
 	memcpy(words, all, sizeof(all));
@@ -100,7 +103,8 @@ static uint64_t draw_deadline(uint64_t time)
 
 static uint64_t draw_cap(void)
 {
-	static const uint64_t odd[] = { READ_ONLY, WRITE_ONLY, BADGED, BADGED, BADGED, EP, REPLY, EMPTY, CNODE, A, ~0ull };
+	static const uint64_t odd[] = { READ_ONLY, WRITE_ONLY, BADGED, BADGED, BADGED, EP, REPLY, EMPTY, CNODE, A,
+	                                ~0ull };
 	return draw(12) ? NOTE + draw(NOTES) : odd[draw(sizeof(odd) / sizeof(odd[0]))];
 }
 
@@ -135,7 +139,8 @@ static void start(unsigned i, unsigned core)
 {
 	const uint64_t space = SPACE_POOL + OF_SPACE * i + SPACE, first[TCB_WORDS] = { 1, 0x1000 * i, 0x2000 * i };
 	EXPECT(call(tcb(i), TCB_SUSPEND, NONE, NONE), 0);
-	EXPECT(call(tcb(i), TCB_CONFIGURE, W(1024, 0), W(CNODE, slot_empty(slot_of(space)) ? VSPACE : space, tcb(i) + 1)), 0);
+	EXPECT(call(tcb(i), TCB_CONFIGURE, W(1024, 0),
+	            W(CNODE, slot_empty(slot_of(space)) ? VSPACE : space, tcb(i) + 1)), 0);
 	EXPECT(call(tcb(i), TCB_SCHEDULE, W(draw_priority(), core), W(ROOT_SLOT_TCB)), 0);
 	EXPECT(call(tcb(i), TCB_WRITE_REGISTERS, first, TCB_WORDS, NONE), 0);
 }
@@ -180,7 +185,8 @@ static void change(unsigned i)
 	else if (drawn == 18)
 		revoke(NOTE + note), delete(NOTE + note), make_note(note);
 	else
-		call(CNODE, CNODE_COPY, W(draw(2) ? READ_ONLY : WRITE_ONLY, NOTE + note, draw(2) ? RIGHT_READ : RIGHT_WRITE, 0), W(CNODE));
+		call(CNODE, CNODE_COPY, W(draw(2) ? READ_ONLY : WRITE_ONLY, NOTE + note,
+		                          draw(2) ? RIGHT_READ : RIGHT_WRITE, 0), W(CNODE));
 }
 
 /* By the thread that runs on the core, which is not the root task. */

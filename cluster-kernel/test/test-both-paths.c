@@ -38,7 +38,8 @@ static void look_at_thread(const struct thread *thread, uint64_t *words)
 	const bool in_queue = thread->queued || thread->state == THREAD_WAITING;
 	const uint64_t run = thread->time + (thread == running(0) ? machine->time : 0);
 	const uint64_t all[] = { thread->state, r->rax, r->rdi, r->rsi, thread->in_timers,
-		                 thread->in_timers ? units(thread->deadline) : 0, thread->queued, length(thread->slice_left),
+		                 thread->in_timers ? units(thread->deadline) : 0, thread->queued,
+		                 length(thread->slice_left),
 		                 thread->priority, in_queue ? index_of(thread->next) : 0, length(run) };
 	_Static_assert(sizeof(all) == sizeof(seen[0].thread[0]), "all that is compared");
 	memcpy(words, all, sizeof(all));

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ORDERS = 4, OFFSETS = 64, CORES = OFFSETS + (MASK_BITS << (ORDERS - 1)), WORDS = (CORES + 63) / 64, PAIRS = 100000 };
+enum { ORDERS = 4, OFFSETS = 64, CORES = OFFSETS + (MASK_BITS << (ORDERS - 1)), WORDS = (CORES + 63) / 64,
+       PAIRS = 100000 };
 
 struct set {
 	uint64_t word[WORDS];
@@ -23,12 +24,16 @@ static void check(bool right, const char *what, uint32_t a, uint32_t b)
 	exit(1);
 }
 
-static bool set_has(const struct set *set, uint32_t core) { return core < CORES && set->word[core / 64] >> core % 64 & 1; }
+static bool set_has(const struct set *set, uint32_t core)
+{
+	return core < CORES && set->word[core / 64] >> core % 64 & 1;
+}
 static unsigned set_count(const struct set *set, unsigned cores)
 {
 	unsigned count = 0;
 	for (unsigned i = 0; i < WORDS && i * 64 < cores; i++)
-		count += (unsigned)__builtin_popcountll(cores - i * 64 < 64 ? set->word[i] & ((1ull << cores % 64) - 1) : set->word[i]);
+		count += (unsigned)__builtin_popcountll(cores - i * 64 < 64 ? set->word[i] & ((1ull << cores % 64) - 1)
+		                                        : set->word[i]);
 	return count;
 }
 
@@ -48,13 +53,16 @@ static void check_mask(uint32_t mask, const struct set *set, unsigned order, uns
 {
 	for (unsigned core = offset; core < offset + (MASK_BITS << order); core += 1u << order) {
 		check(mask_has(mask, core) == set_has(set, core), "mask_has", mask, core);
-		check(mask_has(mask, core + (1u << order) - 1) == set_has(set, core + (1u << order) - 1), "mask_has", mask, core);
+		check(mask_has(mask, core + (1u << order) - 1) == set_has(set, core + (1u << order) - 1), "mask_has",
+		      mask, core);
 	}
-	check(!mask_has(mask, offset + (MASK_BITS << order)) && (!offset || !mask_has(mask, offset - 1)), "mask_has outside", mask, 0);
+	check(!mask_has(mask, offset + (MASK_BITS << order)) && (!offset || !mask_has(mask, offset - 1)),
+	      "mask_has outside", mask, 0);
 	unsigned cores = offset + mask_bitmap(mask) % (MASK_BITS << order), all = set_count(set, CORES);
 	check(mask_count(mask, cores) == set_count(set, cores), "mask_count", mask, cores);
 	check(mask_count(mask, 1ull << 32) == all, "mask_count of all cores", mask, 0);
-	check(mask_least(mask) == (all ? offset + ((unsigned)__builtin_ctz(mask_bitmap(mask)) << order) : 1ull << 32), "mask_least", mask, 0);
+	check(mask_least(mask) == (all ? offset + ((unsigned)__builtin_ctz(mask_bitmap(mask)) << order) : 1ull << 32),
+	      "mask_least", mask, 0);
 	if (all && all < 3) {
 		unsigned first = offset + ((unsigned)__builtin_ctz(mask_bitmap(mask)) << order);
 		check(mask_only(mask, first) == (all == 1) && !mask_only(mask, first + 1), "mask_only", mask, first);
@@ -136,7 +144,8 @@ static void pairs(void)
 		uint32_t a = draw_mask(), b = draw_mask(), both = mask_join(a, b);
 		check(covers(both, a) && covers(both, b), "mask_join is no superset", a, b);
 		check(mask_covers(both, a) && mask_covers(both, b), "mask_covers of a join", a, b);
-		check(mask_join(both, a) == both && mask_join(both, b) == both && mask_join(a, a) == a, "mask_join is not idempotent", a, b);
+		check(mask_join(both, a) == both && mask_join(both, b) == both && mask_join(a, a) == a,
+		      "mask_join is not idempotent", a, b);
 		check(mask_covers(both, mask_join(b, both)), "mask_join grows without need", a, b);
 		check(!mask_covers(a, b) || covers(a, b), "mask_covers what it does not", a, b);
 		if (mask_order(a) <= 4 && mask_order(b) <= 4) /* all of their cores are below 1,024 */
@@ -145,7 +154,8 @@ static void pairs(void)
 	printf("ok pairs\n");
 }
 
-/* Cores within 16 of each other: a join is exact. With a distance it has the least order, and no core before the first. */
+/* Cores within 16 of each other: a join is exact. With a distance it has the least order, and no core before the
+ * first. */
 static void joins_of_cores(void)
 {
 	for (uint32_t a = 0; a < MASK_OFFSET_MAX; a++)
@@ -155,7 +165,8 @@ static void joins_of_cores(void)
 				continue;
 			while ((b - a) >> order >= MASK_BITS)
 				order++;
-			check(mask_order(both) == order && mask_count(both, 1ull << 32) == (a == b ? 1u : 2u << order), "the order of a join", a, b);
+			check(mask_order(both) == order && mask_count(both, 1ull << 32) == (a == b ? 1u : 2u << order),
+			      "the order of a join", a, b);
 			check(!mask_count(both, a) && mask_has(both, a) && mask_has(both, b), "a join of cores", a, b);
 		}
 	uint32_t some = mask_join(mask_join(mask_of(9), mask_of(2)), mask_of(17));
@@ -174,13 +185,17 @@ static void borders(void)
 	check(mask_has(mask_of(UINT32_MAX), UINT32_MAX), "the last core", 0, 0);
 	for (unsigned order = 0; order < 256; order++) { /* all that is behind the offset, from the 28th order on */
 		uint32_t mask = mask_make(order, 255, 0xffff);
-		check(mask_has(mask, UINT32_MAX) == (order >= MASK_ORDER_ALL) && !mask_has(mask, 254), "a large order", mask, 0);
+		check(mask_has(mask, UINT32_MAX) == (order >= MASK_ORDER_ALL) && !mask_has(mask, 254), "a large order",
+		      mask, 0);
 		check(mask_covers(MASK_ALL, mask) && !mask_covers(mask, MASK_ALL), "all cover a large order", mask, 0);
 	}
-	check(mask_covers(mask_make(255, 0, 1), MASK_ALL) && mask_covers(mask_make(28, 0, 0xffff), MASK_ALL), "all, as a window", 0, 0);
-	check(mask_count(MASK_ALL, 60) == 60 && mask_count(MASK_ALL, 1ull << 32) == 1ull << 32, "the number of all", 0, 0);
+	check(mask_covers(mask_make(255, 0, 1), MASK_ALL) && mask_covers(mask_make(28, 0, 0xffff), MASK_ALL),
+	      "all, as a window", 0, 0);
+	check(mask_count(MASK_ALL, 60) == 60 && mask_count(MASK_ALL, 1ull << 32) == 1ull << 32, "the number of all", 0,
+	      0);
 	check(!mask_count(MASK_NONE, 1ull << 32) && !mask_has(MASK_NONE, 1), "the empty set", 0, 0);
-	check(mask_join(MASK_NONE, mask_of(7)) == mask_of(7) && mask_join(MASK_NONE, MASK_NONE) == MASK_NONE, "joins of the empty set", 0, 0);
+	check(mask_join(MASK_NONE, mask_of(7)) == mask_of(7) && mask_join(MASK_NONE, MASK_NONE) == MASK_NONE,
+	      "joins of the empty set", 0, 0);
 	check(!mask_count(mask_make(255, 3, 2), 1ull << 32), "a granule beyond all cores", 0, 0);
 	printf("ok borders\n");
 }

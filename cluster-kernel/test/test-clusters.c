@@ -12,9 +12,11 @@ static struct hosted *pair[2]; /* clusters 10 and 11 */
 static void begin(void)
 {
 	for (unsigned i = 0; i < 2; i++) {
-		const struct hosted_controlled controlled[] = { { LOST, LOST_CORES, 0 }, { OTHER, BOOT_MAX_CPUS, 1 }, { 11 - i, 1, 0 }, { 10 + i, 1, 0 } };
+		const struct hosted_controlled controlled[] = { { LOST, LOST_CORES, 0 }, { OTHER, BOOT_MAX_CPUS, 1 },
+		                                                { 11 - i, 1, 0 }, { 10 + i, 1, 0 } };
 		struct hosted_config config = { .cluster = 10 + i, .cores = 1, .seed = machine->config.seed,
-			                        .threads = machine->config.threads, .controlled_count = 4, .controlled = controlled };
+			                        .threads = machine->config.threads, .controlled_count = 4,
+			                        .controlled = controlled };
 		pair[i] = hosted_create(&config);
 	}
 }

@@ -17,7 +17,8 @@ enum { LONG = 8 };
 
 static bool send_long(struct program *self, unsigned core, unsigned number, uint64_t seed)
 {
-	struct hosted_call order = { .number = number, .cptr = self->slot, .reply = REPLY, .info = message_info(7, 0, LONG) };
+	struct hosted_call order = { .number = number, .cptr = self->slot, .reply = REPLY,
+	                             .info = message_info(7, 0, LONG) };
 	for (unsigned i = 0; i < MESSAGE_REGISTERS; i++)
 		order.word[i] = seed + i;
 	for (unsigned i = MESSAGE_REGISTERS; i < LONG; i++)
@@ -100,7 +101,8 @@ static void wake_ups_cross_cores(void)
 	struct program p[RING];
 	make(OBJECT_NOTIFICATION, 0, NOTE, RING);
 	for (unsigned i = 0; i < RING; i++)
-		p[i] = (struct program){ .thread = spawn(WORKER + 10 * i, 100 + i % 2, i % 3), .next = relay_next, .index = i,
+		p[i] = (struct program){ .thread = spawn(WORKER + 10 * i, 100 + i % 2, i % 3), .next = relay_next,
+		                         .index = i,
 			                 .left = ROUNDS, .value = RING };
 	EXPECT(simple(0, SYS_SIGNAL, NOTE), 0);
 	EXPECT(call(ROOT_SLOT_TCB, TCB_SCHEDULE, W(1, 0), W(ROOT_SLOT_TCB)), 0);
@@ -143,7 +145,8 @@ static void signals_gather(void)
 	struct program p[4] = { { .thread = spawn(SERVER, 100, 0), .next = collector_next } };
 	for (unsigned i = 1; i < 4; i++) {
 		copy(NOTE + 8 + i, NOTE, RIGHT_WRITE, 1ull << i);
-		p[i] = (struct program){ .thread = spawn(WORKER + 10 * i, 100, i % 3), .next = signaller_next, .index = i,
+		p[i] = (struct program){ .thread = spawn(WORKER + 10 * i, 100, i % 3), .next = signaller_next,
+		                         .index = i,
 			                 .left = ROUNDS };
 	}
 	EXPECT(call(ROOT_SLOT_TCB, TCB_SCHEDULE, W(1, 0), W(ROOT_SLOT_TCB)), 0);
@@ -169,7 +172,8 @@ static void deadlines_pass(void)
 	struct program p[3];
 	make(OBJECT_NOTIFICATION, 0, NOTE, 3);
 	for (unsigned i = 0; i < 3; i++)
-		p[i] = (struct program){ .thread = spawn(WORKER + 10 * i, 100, i), .next = hasty_next, .index = i, .left = ROUNDS };
+		p[i] = (struct program){ .thread = spawn(WORKER + 10 * i, 100, i), .next = hasty_next, .index = i,
+		                         .left = ROUNDS };
 	EXPECT(call(ROOT_SLOT_TCB, TCB_SCHEDULE, W(1, 0), W(ROOT_SLOT_TCB)), 0);
 	run_programs(p, 3, 100);
 }
@@ -237,8 +241,8 @@ static bool stopper_next(struct program *self, unsigned core)
 {
 	if (makes_way(self, core))
 		return self->left;
-	return invoke_on(self, core, WORKER + 10 * (self->step % 3), self->value++ % 4 < 2 ? TCB_SUSPEND : TCB_RESUME, NONE,
-	                 NONE);
+	return invoke_on(self, core, WORKER + 10 * (self->step % 3), self->value++ % 4 < 2 ? TCB_SUSPEND : TCB_RESUME,
+	                 NONE, NONE);
 }
 
 static void threads_are_stopped(void) { run_workers(stopper_next); }
@@ -294,7 +298,8 @@ static void doorbells_ring(void)
 	for (unsigned side = 0; side < 2; side++) {
 		const struct hosted_link link = { .id = 1, .side = side, .peer = 11 - side, .peer_cores = 2 };
 		struct hosted_config config = { .cluster = 10 + side, .cores = 2, .seed = saved->config.seed,
-			                        .threads = saved->config.threads, .channel_count = 1, .channel = &link };
+			                        .threads = saved->config.threads, .channel_count = 1,
+			                        .channel = &link };
 		machine = pair[side] = hosted_create(&config);
 		make(OBJECT_NOTIFICATION, 0, NOTE, 1);
 		EXPECT(call(ROOT_SLOT_CHANNEL, CHANNEL_LISTEN, W(9, 1), W(NOTE)), 0);

@@ -56,7 +56,8 @@ static void reports_of_faults_are_limited(void)
 	hosted_advance(machine, 1000 * machine->kernel.tsc_hz); /* the boot is long ago */
 	const char *line = "kernel: thread without fault handler stopped: fault", *more = "kernel: 92 more threads";
 	fault_without_handler(client, 1);
-	EXPECT(lines("kernel: thread without fault handler stopped: fault 1 rip 0x0000000000001234 sp 0x0000000000000002 "
+	EXPECT(lines("kernel: thread without fault handler stopped: fault 1 rip 0x0000000000001234 sp "
+	             "0x0000000000000002 "
 	             "0x0000000000000003 0x0000000000000004"), 1);
 	fault_without_handler(client, MANY - 1);
 	EXPECT(lines(line), BURST);
@@ -118,7 +119,8 @@ static void a_copy_of_the_control_object_will_do(void)
 {
 	const uint32_t before = machine->console_size;
 	EXPECT(call(ROOT_SLOT_CNODE, CNODE_COPY, W(COPY, ROOT_SLOT_CONTROL, 0), W(ROOT_SLOT_CNODE)), 0);
-	hosted_post_call(machine, 0, &(struct hosted_call){ .number = SYS_DEBUG_PUT, .cptr = COPY, .word = { 0x100 | 'y' } });
+	hosted_post_call(machine, 0, &(struct hosted_call){ .number = SYS_DEBUG_PUT, .cptr = COPY,
+	                                                    .word = { 0x100 | 'y' } });
 	enter_once();
 	EXPECT(result(running(0)), 0);
 	EXPECT(machine->console_size, before + 1);

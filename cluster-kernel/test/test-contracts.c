@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Mistakes that builds with assertions must report (core/assert.h), each made in a process of its own, which ends by it. */
+/* Mistakes that builds with assertions must report (core/assert.h), each made in a process of its own, which ends by
+ * it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Cores that leave and come back, memory that is given away meanwhile, and locks that change, while threads call, signal and
- * wait without pause, mostly by the fast paths: whatever begins in the entry of a fast path, its work is done.
+ * Cores that leave and come back, memory that is given away meanwhile, and locks that change, while threads call,
+ * signal and wait without pause, mostly by the fast paths: whatever begins in the entry of a fast path, its work is
+ * done.
  */
 #include <skerry/cluster_mask.h>
 #include "neighbour.h"
@@ -23,7 +24,8 @@ static unsigned draw(unsigned count)
 
 static uint64_t worker_slot(unsigned i) { return WORKER + 10 * i; }
 
-/* Moves the workers, one after the other, away from the last core, and asks that to leave, which it does once it idles. */
+/* Moves the workers, one after the other, away from the last core, and asks that to leave, which it does once it
+ * idles. */
 static bool make_room(struct program *self, unsigned core)
 {
 	enum { TRIES = 8 };
@@ -49,7 +51,8 @@ static bool root_next(struct program *self, unsigned core)
 	}
 	const unsigned drawn = draw(32);
 	if (drawn < 6) /* coarse mostly: the fast wait is not a reader's */
-		return invoke_on(self, core, ROOT_SLOT_CONTROL, CONTROL_GRANULARITY, W(drawn < 2 ? GRANULARITY_FINE : GRANULARITY_COARSE), NONE);
+		return invoke_on(self, core, ROOT_SLOT_CONTROL, CONTROL_GRANULARITY,
+		                 W(drawn < 2 ? GRANULARITY_FINE : GRANULARITY_COARSE), NONE);
 	if (drawn < 8)
 		return make_room(self, core);
 	if (drawn < 11) {
@@ -57,10 +60,12 @@ static bool root_next(struct program *self, unsigned core)
 		return invoke_on(self, core, CONTROL, CORE_TAKE, W(CORES - 1), NONE);
 	}
 	if (drawn < 14)
-		return invoke_on(self, core, worker_slot(draw(WORKERS)), TCB_SCHEDULE, W(99 + draw(3), draw(CORES)), W(ROOT_SLOT_TCB));
+		return invoke_on(self, core, worker_slot(draw(WORKERS)), TCB_SCHEDULE, W(99 + draw(3), draw(CORES)),
+		                 W(ROOT_SLOT_TCB));
 	if (drawn < 16)
 		return invoke_on(self, core, CNODE, CNODE_LOCALITY,
-		                 W(draw(2) ? ENDPOINT : NOTE + draw(4), draw(3) ? MASK_ALL : mask_of(draw(CORES - 1))), NONE);
+		                 W(draw(2) ? ENDPOINT : NOTE + draw(4), draw(3) ? MASK_ALL : mask_of(draw(CORES - 1))),
+		                 NONE);
 	hosted_advance(machine, SLICE / 4);
 	return post(self, core, SYS_YIELD, 0, 0, 0);
 }
@@ -68,7 +73,8 @@ static bool root_next(struct program *self, unsigned core)
 /* Two and two wake each other, and each waits for the other. */
 static bool waiter_next(struct program *self, unsigned core)
 {
-	struct hosted_call signal_wait = { .number = SYS_SIGNAL_WAIT, .cptr = NOTE + self->index, .reply = NOTE + (self->index ^ 1) };
+	struct hosted_call signal_wait = { .number = SYS_SIGNAL_WAIT, .cptr = NOTE + self->index,
+	                                   .reply = NOTE + (self->index ^ 1) };
 	if (self->step++)
 		EXPECT(last(self), 0);
 	if (atomic_load_explicit(&finished, memory_order_relaxed))

@@ -99,7 +99,8 @@ static unsigned until_a_zombie(void *argument, unsigned count)
 	return pair[0]->kernel.reap_list && ++*turns % 4 ? 0 : count - 1;
 }
 
-/* A core comes back with its timer set for nothing, whatever that was set for when the core left: a sleeper that is sent there wakes. */
+/* A core comes back with its timer set for nothing, whatever that was set for when the core left: a sleeper that is
+ * sent there wakes. */
 static void timer_is_set_anew(void)
 {
 	const unsigned core = pair_cpu(0, 1);
@@ -110,7 +111,8 @@ static void timer_is_set_anew(void)
 	make_thread(THREAD + 2, 5, 1);
 	EXPECT(machine->kernel.cpu[1]->own.timer_wanted != 0, true);
 	for (unsigned i = 0; i < 2; i++)
-		EXPECT(call(THREAD + 2 * i, TCB_SUSPEND, NONE, NONE) || call(THREAD + 2 * i, TCB_SCHEDULE, W(250, 0), W(ROOT_SLOT_TCB)), 0);
+		EXPECT(call(THREAD + 2 * i, TCB_SUSPEND, NONE, NONE) ||
+		       call(THREAD + 2 * i, TCB_SCHEDULE, W(250, 0), W(ROOT_SLOT_TCB)), 0);
 	be_oneself();
 	moves(0, core, 1);
 	moves(1, core, 2);
@@ -142,8 +144,10 @@ static void clean_up_is_due(void)
 	make_thread(THREAD, 5, 1);
 	make(OBJECT_CNODE, NODE_BITS, NODE, 1);
 	machine->kernel.work_budget = 1;
-	const struct hosted_call delete_it = { .number = SYS_CALL, .cptr = CNODE, .info = message_info(CNODE_DELETE, 0, 1), .word = { NODE } };
-	const struct hosted_call suspend = { .number = SYS_CALL, .cptr = THREAD, .info = message_info(TCB_SUSPEND, 0, 0) };
+	const struct hosted_call delete_it = { .number = SYS_CALL, .cptr = CNODE,
+	                                       .info = message_info(CNODE_DELETE, 0, 1), .word = { NODE } };
+	const struct hosted_call suspend = { .number = SYS_CALL, .cptr = THREAD,
+	                                     .info = message_info(TCB_SUSPEND, 0, 0) };
 	machine->config.choose = until_a_zombie;
 	machine->config.choose_argument = &turns;
 	hosted_post_call(machine, 1, &delete_it);
@@ -190,7 +194,8 @@ static void be_giver(bool remote)
 	make(OBJECT_NOTIFICATION, 0, NOTE, 2);
 }
 
-/* A core stays while something would arrive at it: an interrupt of a device or of a peer, or a peer that it must poll. */
+/* A core stays while something would arrive at it: an interrupt of a device or of a peer, or a peer that it must
+ * poll. */
 static void interrupts_keep_it(void)
 {
 	for (unsigned remote = 0; remote < 2; remote++) {
@@ -222,7 +227,8 @@ static unsigned order_locks(void *argument, unsigned count)
 {
 	(void)argument;
 	for (; is_leaving() && !machine->core[0].inside && orders < ORDERS; orders++)
-		EXPECT(order_granularity(orders % 2 ? GRANULARITY_COARSE : GRANULARITY_FINE), true); /* none begins: the opposite would take it back */
+		EXPECT(order_granularity(orders % 2 ? GRANULARITY_COARSE : GRANULARITY_FINE),
+		       true); /* none begins: the opposite would take it back */
 	return ++turns % count;
 }
 
@@ -244,7 +250,8 @@ static void locks_stay(void)
 	make_thread(THREAD, 5, CORE + 1);
 	machine->config.choose = order_locks;
 	machine->config.program = yields;
-	const struct hosted_call leave_it = { .number = SYS_CALL, .cptr = ROOT_SLOT_CLUSTER_CONTROL, .info = message_info(CORE_LEAVE, 0, 2),
+	const struct hosted_call leave_it = { .number = SYS_CALL, .cptr = ROOT_SLOT_CLUSTER_CONTROL,
+	                                      .info = message_info(CORE_LEAVE, 0, 2),
 		                              .word = { CORE, NEIGHBOUR } };
 	hosted_post_call(machine, 0, &leave_it);
 	machine->core[CORE + 1].quiet = false;

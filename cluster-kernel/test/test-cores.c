@@ -157,7 +157,8 @@ static void one_at_a_time(void)
 	EXPECT(core_state(word_of(cpu(0, 1))), CORE_JOINING);
 	be(1);
 	for (unsigned i = 0; i < 3; i++) {
-		EXPECT(call(ROOT_SLOT_CONTROL, CONTROL_GRANULARITY, W(i % 2 ? GRANULARITY_FINE : GRANULARITY_COARSE), NONE), 0);
+		EXPECT(call(ROOT_SLOT_CONTROL, CONTROL_GRANULARITY, W(i % 2 ? GRANULARITY_FINE : GRANULARITY_COARSE),
+		            NONE), 0);
 		EXPECT(word(machine->root, 0), 1); /* neither has begun: the opposite would take it back */
 	}
 	be_oneself();

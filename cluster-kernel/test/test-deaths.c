@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A TCB, its CSpace and its address space are destroyed in every order, while another core runs the thread, waits for the
- * lock with it, takes an interrupt, or leaves it for another thread.
+ * A TCB, its CSpace and its address space are destroyed in every order, while another core runs the thread, waits for
+ * the lock with it, takes an interrupt, or leaves it for another thread.
  */
 #include "programs.h"
 #include "thread.h"
@@ -52,7 +52,8 @@ static bool reaper_next(struct program *self, unsigned core)
 	if (self->step)
 		EXPECT(last(self), 0);
 	unsigned at = (unsigned)self->value++;
-	if (at > deaths && at <= end && orders[self->left % ORDERS][(at - 1 - deaths) / 2] == SPACE && (at - deaths) % 2)
+	if (at > deaths && at <= end && orders[self->left % ORDERS][(at - 1 - deaths) / 2] == SPACE &&
+	    (at - deaths) % 2)
 		atomic_store_explicit(&space_gone, true, memory_order_relaxed);
 	else if (at == 0)
 		atomic_store_explicit(&space_gone, false, memory_order_relaxed);
@@ -61,7 +62,8 @@ static bool reaper_next(struct program *self, unsigned core)
 		return go(self, core, &life[at]);
 	if (at < deaths) {
 		if (self->left % 5 == 0)
-			hosted_raise_pin(machine, PIN); /* the core takes an interrupt, of a device or for its time slice */
+			hosted_raise_pin(machine,
+			                 PIN); /* the core takes an interrupt, of a device or for its time slice */
 		else if (self->left % 5 == 1)
 			hosted_advance(machine, machine->kernel.slice);
 		return post(self, core, SYS_YIELD, 0, 0, 0);
@@ -80,7 +82,8 @@ static bool reaper_next(struct program *self, unsigned core)
 static bool victim_next(struct program *self, unsigned core)
 {
 	static const uint8_t numbers[] = { SYS_SIGNAL, SYS_YIELD, SYS_SIGNAL, SYS_POLL, SYS_CALL };
-	EXPECT(!atomic_load_explicit(&space_gone, memory_order_relaxed) || !machine->kernel.cpu[core]->own.loaded_vspace, true);
+	EXPECT(!atomic_load_explicit(&space_gone, memory_order_relaxed) ||
+	       !machine->kernel.cpu[core]->own.loaded_vspace, true);
 	hosted_touch(machine, core, 0x1000);
 	return post(self, core, numbers[self->step++ % sizeof(numbers)], IN_NODE, 0, 0);
 }
@@ -96,7 +99,8 @@ static bool bystander_next(struct program *self, unsigned core)
 
 static void dies(void)
 {
-	struct program p[4] = { { .thread = machine->root, .next = reaper_next, .left = ROUNDS, .vaddr = ROOT_IPC_BUFFER_VADDR } };
+	struct program p[4] = { { .thread = machine->root, .next = reaper_next, .left = ROUNDS,
+	                          .vaddr = ROOT_IPC_BUFFER_VADDR } };
 	make(OBJECT_UNTYPED, 16, POOL, 1);
 	make(OBJECT_NOTIFICATION, 0, NOTE, 1);
 	make(OBJECT_NOTIFICATION, 0, IRQ_NOTE, 1);

@@ -202,7 +202,8 @@ static void the_deleter_deletes_itself(void)
 	EXPECT(call(NODE, CNODE_MOVE, W(7, STOPPED_WORKER), W(CNODE)), 0); /* its TCB, the only capability */
 	stopped_wait(0);
 	EXPECT(running(0), worker);
-	struct hosted_call order = { .number = SYS_CALL, .cptr = CNODE, .info = message_info(CNODE_DELETE, 0, 1), .word = { NODE } };
+	struct hosted_call order = { .number = SYS_CALL, .cptr = CNODE, .info = message_info(CNODE_DELETE, 0, 1),
+	                             .word = { NODE } };
 	hosted_post_call(machine, 0, &order);
 	settle();
 	EXPECT(running(0) != 0 && running(0) != worker, true);
@@ -216,7 +217,8 @@ static void both(uint64_t label0, uint64_t slot0, uint64_t label1, uint64_t slot
 {
 	uint64_t labels[2] = { label0, label1 }, slots[2] = { slot0, slot1 };
 	for (unsigned core = 0; core < 2; core++) {
-		struct hosted_call order = { .number = SYS_CALL, .cptr = CNODE, .info = message_info(labels[core], 0, 1),
+		struct hosted_call order = { .number = SYS_CALL, .cptr = CNODE,
+		                             .info = message_info(labels[core], 0, 1),
 			                     .word = { slots[core] } };
 		hosted_post_call(machine, core, &order);
 	}

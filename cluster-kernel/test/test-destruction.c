@@ -4,7 +4,8 @@
 #include "thread.h"
 
 enum { ROUNDS = 1500 };
-enum { POOL = 1000, ENDPOINT = 1001, NOTE = 1002, REPLY = 1003, SPACE = 1010, PAGE = 1020, VICTIM = 1030, TABLE = 1040 };
+enum { POOL = 1000, ENDPOINT = 1001, NOTE = 1002, REPLY = 1003, SPACE = 1010, PAGE = 1020, VICTIM = 1030,
+       TABLE = 1040 };
 enum { WORKER = 1100 };
 
 /* An address with a page table to itself. */
@@ -15,7 +16,8 @@ static _Atomic bool finished;
 
 static struct program root_program(bool (*next)(struct program *, unsigned))
 {
-	return (struct program){ .thread = machine->root, .next = next, .left = ROUNDS, .vaddr = ROOT_IPC_BUFFER_VADDR };
+	return (struct program){ .thread = machine->root, .next = next, .left = ROUNDS,
+	                         .vaddr = ROOT_IPC_BUFFER_VADDR };
 }
 
 /* The last call must have given `expected`; true when the root task may stop. */
@@ -57,7 +59,8 @@ static bool user_next(struct program *self, unsigned core)
 {
 	static const struct {
 		uint8_t number, slot;
-	} moves[] = { { SYS_SEND, 1 }, { SYS_RECV, 1 }, { SYS_CALL, 1 }, { SYS_REPLY_RECV, 1 }, { SYS_SIGNAL, 2 }, { SYS_NB_SEND, 1 },
+	} moves[] = { { SYS_SEND, 1 }, { SYS_RECV, 1 }, { SYS_CALL, 1 }, { SYS_REPLY_RECV, 1 }, { SYS_SIGNAL, 2 },
+	              { SYS_NB_SEND, 1 },
 		      { SYS_SIGNAL, 2 }, { SYS_WAIT, 2 } };
 	uint64_t error = self->step ? last(self) : 0;
 	EXPECT(error == 0 || error == SKERRY_BAD_CAP || error == SKERRY_DELETED || error == SKERRY_NO_REPLY ||
@@ -73,7 +76,8 @@ static void objects_go(void)
 	struct program p[5] = { root_program(revoker_next) };
 	make(OBJECT_UNTYPED, 14, POOL, 1);
 	for (unsigned i = 0; i < 4; i++)
-		p[1 + i] = (struct program){ .thread = spawn(WORKER + 10 * i, 100, 1 + i % 2), .next = user_next, .index = i };
+		p[1 + i] = (struct program){ .thread = spawn(WORKER + 10 * i, 100, 1 + i % 2), .next = user_next,
+		                             .index = i };
 	run(p, 5);
 }
 
@@ -106,7 +110,8 @@ static bool unmapper_next(struct program *self, unsigned core)
 	}
 	if (self->step == 1)
 		return post(self, core, SYS_YIELD, 0, 0, 0);
-	return tables ? invoke_on(self, core, TABLE, PAGE_TABLE_UNMAP, NONE, NONE) : invoke_on(self, core, PAGE, FRAME_UNMAP, NONE, NONE);
+	return tables ? invoke_on(self, core, TABLE, PAGE_TABLE_UNMAP, NONE, NONE)
+	       : invoke_on(self, core, PAGE, FRAME_UNMAP, NONE, NONE);
 }
 
 static bool writer_next(struct program *self, unsigned core)
@@ -115,7 +120,8 @@ static bool writer_next(struct program *self, unsigned core)
 		return false;
 	for (unsigned i = 0; i < 64; i++) {
 		self->step++;
-		if (hosted_store(machine, core, TARGET + self->step * (2 * self->index + 1) % TARGET_WORDS * 8, self->step))
+		if (hosted_store(machine, core, TARGET + self->step * (2 * self->index + 1) % TARGET_WORDS * 8,
+		                 self->step))
 			self->value++;
 	}
 	return post(self, core, SYS_YIELD, 0, 0, 0);
@@ -132,7 +138,8 @@ static void page_goes(void)
 	copy(PAGE + 1, PAGE, RIGHT_ALL, 0);
 	EXPECT(call(PAGE + 1, FRAME_MAP, W(buffer_at(PAGE + 1), RIGHT_READ, 0), W(VSPACE)), 0);
 	for (unsigned i = 0; i < 3; i++)
-		p[1 + i] = (struct program){ .thread = spawn(WORKER + 10 * i, 100, 1 + i % 2), .next = writer_next, .index = i };
+		p[1 + i] = (struct program){ .thread = spawn(WORKER + 10 * i, 100, 1 + i % 2), .next = writer_next,
+		                             .index = i };
 	run(p, 4);
 	EXPECT(p[1].value + p[2].value + p[3].value > 0, true);
 }
@@ -180,9 +187,11 @@ static bool killer_next(struct program *self, unsigned core)
 	switch (self->step % 6) {
 	case 1: return invoke_on(self, core, POOL, UNTYPED_RETYPE, W(OBJECT_TCB, 0, VICTIM, 1), W(CNODE));
 	case 2: return invoke_on(self, core, VICTIM, TCB_CONFIGURE, W(0, 0), W(CNODE, VSPACE));
-	case 3: return invoke_on(self, core, VICTIM, TCB_SCHEDULE, W(99 + self->left % 3, 1 + self->left % 2), W(ROOT_SLOT_TCB));
+	case 3: return invoke_on(self, core, VICTIM, TCB_SCHEDULE, W(99 + self->left % 3, 1 + self->left % 2),
+	                         W(ROOT_SLOT_TCB));
 	case 4: return invoke_on(self, core, VICTIM, TCB_RESUME, NONE, NONE);
-	case 5: return invoke_on(self, core, VICTIM, TCB_SCHEDULE, W(99 + self->left % 3, 1 + self->left / 2 % 2), W(ROOT_SLOT_TCB));
+	case 5: return invoke_on(self, core, VICTIM, TCB_SCHEDULE, W(99 + self->left % 3, 1 + self->left / 2 % 2),
+	                         W(ROOT_SLOT_TCB));
 	default: return invoke_on(self, core, CNODE, CNODE_REVOKE, W(POOL), NONE);
 	}
 }

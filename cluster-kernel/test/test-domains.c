@@ -169,13 +169,16 @@ static bool mapper_next(struct program *self, unsigned core)
 		EXPECT(hosted_store(machine, core, page, 0), false);
 		EXPECT(hosted_load(machine, core, page, &self->value) && self->value == self->left, true);
 		return invoke_on(self, core, SHARED, FRAME_MAP, W(buffer_at(PAGES), RW, 0), W(VSPACE));
-	case 3: EXPECT(is_or(self, SKERRY_MAPPED), true); return invoke_on(self, core, SHARED, FRAME_PROTECT, W(RIGHT_READ), NONE);
+	case 3: EXPECT(is_or(self, SKERRY_MAPPED), true);
+		return invoke_on(self, core, SHARED, FRAME_PROTECT, W(RIGHT_READ), NONE);
 	case 4: EXPECT(last(self), 0); return invoke_on(self, core, SHARED, FRAME_UNMAP, NONE, NONE);
-	default: EXPECT(is_or(self, SKERRY_NOT_MAPPED), true); return invoke_on(self, core, own, FRAME_UNMAP, NONE, NONE);
+	default: EXPECT(is_or(self, SKERRY_NOT_MAPPED), true);
+		return invoke_on(self, core, own, FRAME_UNMAP, NONE, NONE);
 	}
 }
 
-/* The others' domains become fine and coarse; all that derives from the shared frame loses WRITE, and is mapped again. */
+/* The others' domains become fine and coarse; all that derives from the shared frame loses WRITE, and is mapped
+ * again. */
 static bool changer_next(struct program *self, unsigned core)
 {
 	EXPECT(self->step == 0 || last(self) == 0 || self->step % 4 == 3, true);
@@ -192,13 +195,15 @@ static bool changer_next(struct program *self, unsigned core)
 
 static void side_by_side(void)
 {
-	struct program p[5] = { { .thread = machine->root, .next = changer_next, .left = ROUNDS, .vaddr = ROOT_IPC_BUFFER_VADDR } };
+	struct program p[5] = { { .thread = machine->root, .next = changer_next, .left = ROUNDS,
+	                          .vaddr = ROOT_IPC_BUFFER_VADDR } };
 	begin();
 	EXPECT(call(D, DOMAIN_GRANULARITY, W(GRANULARITY_FINE), NONE), 0);
 	copy(SHARED, F, RW, 0);
 	copy(SHARED + 1, F, RW, 0);
 	for (unsigned i = 1; i < 5; i++) {
-		struct thread *thread = spawn(WORKER + 10 * i, 255, i % 3); /* root's priority: it takes turns with them */
+		/* root's priority: it takes turns with them */
+		struct thread *thread = spawn(WORKER + 10 * i, 255, i % 3);
 		make(OBJECT_FRAME_4K, 0, OWN + 2 * i, 1);
 		EXPECT(split(OWN + 2 * i, D), 0);
 		copy(OWN + 2 * i + 1, OWN + 2 * i, RW, 0);

@@ -16,7 +16,8 @@ static void begin_apart(unsigned cores, bool remote)
 		const struct hosted_link link = { .id = 1, .side = side, .peer = 11 - side, .peer_cores = cores,
 			                          .remote = remote };
 		struct hosted_config config = { .cluster = 10 + side, .cores = cores, .seed = machine->config.seed,
-			                        .threads = machine->config.threads, .channel_count = 1, .channel = &link };
+			                        .threads = machine->config.threads, .channel_count = 1,
+			                        .channel = &link };
 		pair[side] = hosted_create(&config);
 	}
 }
@@ -49,10 +50,12 @@ static void listen(unsigned core)
 	EXPECT(call(ROOT_SLOT_CHANNEL, CHANNEL_LISTEN, W(NUMBER, core), NONE), SKERRY_BAD_CAP);
 	EXPECT(call(ROOT_SLOT_CHANNEL, CHANNEL_LISTEN, W(NUMBER, core), W(BADGED)), 0);
 	machine = pair[0];
-	EXPECT(call(CNODE, CNODE_MINT, W(BELL, ROOT_SLOT_CHANNEL, RIGHT_ALL, DOORBELL_COUNT), W(CNODE)), SKERRY_BAD_ARGUMENT);
+	EXPECT(call(CNODE, CNODE_MINT, W(BELL, ROOT_SLOT_CHANNEL, RIGHT_ALL, DOORBELL_COUNT), W(CNODE)),
+	       SKERRY_BAD_ARGUMENT);
 	EXPECT(call(CNODE, CNODE_MINT, W(BELL, ROOT_SLOT_CHANNEL, RIGHT_ALL, NUMBER), W(CNODE)), 0);
 	copy(BELL + 1, BELL, RIGHT_READ, 0);
-	EXPECT(call(CNODE, CNODE_MUTATE, W(BELL + 2, ROOT_SLOT_CHANNEL, RIGHT_ALL, 0), W(CNODE)), SKERRY_BUSY); /* derived from */
+	/* derived from */
+	EXPECT(call(CNODE, CNODE_MUTATE, W(BELL + 2, ROOT_SLOT_CHANNEL, RIGHT_ALL, 0), W(CNODE)), SKERRY_BUSY);
 	machine = saved;
 }
 
@@ -116,7 +119,8 @@ static void all_bells_of_a_panic(void)
 	hosted_interrupt(&pair[1]->core[1], HOSTED_VECTOR_DOORBELL);
 	run_both();
 	EXPECT(received(), 8);
-	atomic_store(&ends[0]->ring->route[NUMBER + 1], (uint8_t)ends[0]->peer_cpu_count); /* what no core of the peer is */
+	/* what no core of the peer is */
+	atomic_store(&ends[0]->ring->route[NUMBER + 1], (uint8_t)ends[0]->peer_cpu_count);
 	EXPECT(doorbells_ring_all(ends[0]), 2);
 	end();
 	begin_apart(2, true);
@@ -195,7 +199,8 @@ static void a_remote_bell(void)
 			EXPECT(waiter->state, THREAD_WAITING);
 			uint32_t entries = pair[1]->core[0].entries + pair[1]->core[1].entries;
 			EXPECT(ring(BELL), 0);
-			EXPECT(pair[1]->core[0].entries + pair[1]->core[1].entries, entries); /* no core with such a number here is interrupted */
+			/* no core with such a number here is interrupted */
+			EXPECT(pair[1]->core[0].entries + pair[1]->core[1].entries, entries);
 			EXPECT(waiter->state, THREAD_WAITING);
 			hosted_advance(pair[1], LOOK);
 			run_both();
@@ -344,7 +349,8 @@ static void more_bells_than_a_budget(void)
 	end();
 }
 
-/* Of two channels one peer rings all its bells before each entry: the other is received in its turn, local or remote. */
+/* Of two channels one peer rings all its bells before each entry: the other is received in its turn, local or
+ * remote. */
 static void receive_beside_a_flood(bool remote)
 {
 	enum { LOOK = 200 * 1000, ENTRIES = 4 };
@@ -381,7 +387,8 @@ static void a_flood_drowns_no_other(void)
 	receive_beside_a_flood(true);
 }
 
-/* Of another machine each look receives as many as it has time for: a peer that rings without end gets no more of the core. */
+/* Of another machine each look receives as many as it has time for: a peer that rings without end gets no more of the
+ * core. */
 static void more_remote_bells_than_a_budget(void)
 {
 	enum { LOOK = 200 * 1000 }; /* ticks of a clock of 1 GHz */

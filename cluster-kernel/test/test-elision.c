@@ -16,7 +16,8 @@
 #include "kernel.h"
 
 enum { CORES = 2, ALONE = 1000000, LARGE = 16 << 20 };
-enum { ABORTING = 5000, ENTRIES = 1000000, ENTRIES_LOCKED = 50000 }; /* the lock's order costs dearly where the host has other work */
+/* the lock's order costs dearly where the host has other work */
+enum { ABORTING = 5000, ENTRIES = 1000000, ENTRIES_LOCKED = 50000 };
 
 static struct kernel kernel;
 static struct boot_info info;
@@ -161,7 +162,8 @@ static void apart(void)
 		EXPECT(!elides || stats[i].transactions.fallbacks < ALONE / 100);
 	}
 	printf("apart: core 0 began %llu transactions for %u entries, %llu fallbacks\n",
-	       (unsigned long long)stats[0].transactions.begun, ALONE, (unsigned long long)stats[0].transactions.fallbacks);
+	       (unsigned long long)stats[0].transactions.begun, ALONE,
+	       (unsigned long long)stats[0].transactions.fallbacks);
 }
 
 /* Each cause that can be provoked at will. What a body does is done once, whatever it took. */
@@ -256,7 +258,8 @@ static void every_transaction_aborts(void)
 		EXPECT(aborted(i) >= (uint64_t)RTM_ATTEMPTS * ABORTING); /* more: the lock was held */
 		EXPECT(aborted(i) == stats[i].transactions.begun);
 	}
-	printf("every transaction aborts: %llu begun for %u entries\n", (unsigned long long)stats[0].transactions.begun, ABORTING);
+	printf("every transaction aborts: %llu begun for %u entries\n", (unsigned long long)stats[0].transactions.begun,
+	       ABORTING);
 }
 
 int main(void)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Denial of service by interrupts: a program's threads on one core make system calls about threads of their own on another
- * core, without end. That core runs a thread of the highest priority, which computes. It is interrupted only where what it
- * does changes: never for threads of lower priority, and for those of equal priority once in a time slice. (That each
- * single interrupt changes something is checked in all hosted tests: arch-hosted/interrupts.c.)
+ * Denial of service by interrupts: a program's threads on one core make system calls about threads of their own on
+ * another core, without end. That core runs a thread of the highest priority, which computes. It is interrupted only
+ * where what it does changes: never for threads of lower priority, and for those of equal priority once in a time
+ * slice. (That each single interrupt changes something is checked in all hosted tests: arch-hosted/interrupts.c.)
  */
 #include "fiber.h"
 #include "harness.h"
@@ -14,11 +14,14 @@ static struct thread *other;
 
 static uint32_t entries(void) { return machine->core[1].entries; }
 
-static void schedule_other(unsigned priority, unsigned core) { EXPECT(call(OTHER, TCB_SCHEDULE, W(priority, core), W(ROOT_SLOT_TCB)), 0); }
+static void schedule_other(unsigned priority, unsigned core)
+{
+	EXPECT(call(OTHER, TCB_SCHEDULE, W(priority, core), W(ROOT_SLOT_TCB)), 0);
+}
 
 /*
- * Core 1 runs the victim. Another thread there is suspended, or waits for a notification that never comes until `deadline`,
- * at the lowest priority: it has begun to wait on core 2, so that the timer of core 1 is not set for that.
+ * Core 1 runs the victim. Another thread there is suspended, or waits for a notification that never comes until
+ * `deadline`, at the lowest priority: it has begun to wait on core 2, so that the timer of core 1 is not set for that.
  */
 static void begin(uint64_t deadline)
 {
@@ -42,7 +45,8 @@ static void begin(uint64_t deadline)
 /* One call of core 0, before any other core has a turn. */
 static void quickly(uint64_t cptr, uint64_t label, const uint64_t *words, unsigned word_count, uint64_t cap)
 {
-	struct hosted_call order = { .number = SYS_CALL, .cptr = cptr, .info = message_info(label, cap != 0, word_count) };
+	struct hosted_call order = { .number = SYS_CALL, .cptr = cptr,
+	                             .info = message_info(label, cap != 0, word_count) };
 	for (unsigned i = 0; i < word_count; i++)
 		order.word[i] = words[i];
 	thread_ipc_buffer(running(0))->caps[0] = cap;

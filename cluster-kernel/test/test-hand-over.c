@@ -44,8 +44,8 @@ static void describe_machine(bool devices, unsigned skipped)
 		.module = { { "map", 0, 100 }, { "other", 0x1000, 200 } }, .channel_count = CHANNELS,
 		.channel = { { .id = 4, .peer = 6, .side = 1, .memory = { 0x80000000, 0x200000 }, .ring = 0x1000,
 		               .rx = 0x2000, .peer_cpu_count = 2, .peer_apic = { 8, 9 } },
-		             { .id = 3, .peer = 2, .side = 0, .remote = 1, .memory = { 0x90000000, 0x400000 }, .ring = 0x3000,
-		               .rx = 0x4000, .peer_cpu_count = 1 } },
+		             { .id = 3, .peer = 2, .side = 0, .remote = 1, .memory = { 0x90000000, 0x400000 },
+		               .ring = 0x3000, .rx = 0x4000, .peer_cpu_count = 1 } },
 		.kernel_name = "hand-over", .console = { 0x3f8, BOOT_SERIAL_PORT, 1, 1 },
 		.results = { 0xfe001000, BOOT_SERIAL_MEMORY, 1, 1 }, .power_status = 0x600, .power_enable = 0x602,
 	};
@@ -262,7 +262,8 @@ static void words(void)
 static void take(uint64_t paddr, uint64_t size)
 {
 	for (uint64_t page = 0; page < size; page += PAGE) {
-		EXPECT(paddr + page >= info.memory[0].base && paddr + page < info.memory[0].base + info.memory[0].size, true);
+		EXPECT(paddr + page >= info.memory[0].base && paddr + page < info.memory[0].base + info.memory[0].size,
+		       true);
 		EXPECT(owner[(paddr + page - spare()) / PAGE]++, 0);
 	}
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Threads that the fast path of SIGNAL_WAIT wakes stay in the heap of deadlines (timer.h). kernel_check() looks at it after each step. */
+/* Threads that the fast path of SIGNAL_WAIT wakes stay in the heap of deadlines (timer.h). kernel_check() looks at it
+ * after each step. */
 #include "harness.h"
 
 enum { NOTE = 1000, PING = 1010, PONG = 1012, APART = 10000 };
@@ -23,7 +24,8 @@ static void expect_kept(const struct thread *thread, bool kept)
 	EXPECT(thread->in_timers, thread->state == THREAD_WAITING && !kept);
 }
 
-/* `ping` runs and is kept for its deadline, moment 6; `pong` waits until moment 8. False: the regime has no such path. */
+/* `ping` runs and is kept for its deadline, moment 6; `pong` waits until moment 8. False: the regime has no such
+ * path. */
 static bool begin_kept(void)
 {
 	if (kernel_has_readers() && !objects_have_homes())

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A deadline passed below what its core ran: it is due as soon as the core comes down, whatever ends the higher thread. */
+/* A deadline passed below what its core ran: it is due as soon as the core comes down, whatever ends the higher
+ * thread. */
 #include "harness.h"
 #include "message.h"
 

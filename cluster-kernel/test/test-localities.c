@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Localities of objects (CNODE_LOCALITY): setting and reading them; each call to an object that is away against the same
- * call to one that is not; threads that are on their way while they, or what they go to, are changed. In regimes without
- * localities the same holds: nothing is away.
+ * Localities of objects (CNODE_LOCALITY): setting and reading them; each call to an object that is away against the
+ * same call to one that is not; threads that are on their way while they, or what they go to, are changed. In regimes
+ * without localities the same holds: nothing is away.
  */
 #include <stdio.h>
 #include <skerry/cluster_mask.h>
@@ -10,7 +10,8 @@
 #include "lock.h"
 #include "thread.h"
 
-enum { NOTE = 1000, ENDPOINT = 1001, REPLY = 1002, READ_ONLY = 1010, NO_READ, SMALL_NODE = 1020, OTHER = 1030, A = 1100, B = 1120, C = 1140 };
+enum { NOTE = 1000, ENDPOINT = 1001, REPLY = 1002, READ_ONLY = 1010, NO_READ, SMALL_NODE = 1020, OTHER = 1030, A = 1100,
+       B = 1120, C = 1140 };
 enum { CORES = 3, HOME = 2, VALUES = 80 };
 
 static void be_fine(void)
@@ -162,7 +163,10 @@ static uint64_t on_home(unsigned number, uint64_t cptr, uint64_t reply)
 {
 	return syscall_on(HOME, number, cptr, 5, W(66, 77, 88, 99, 111), NONE, reply);
 }
-static uint64_t wait_on(unsigned core, uint64_t cptr, uint64_t deadline) { return syscall_on(core, SYS_WAIT, cptr, 0, W(deadline), NONE, 0); }
+static uint64_t wait_on(unsigned core, uint64_t cptr, uint64_t deadline)
+{
+	return syscall_on(core, SYS_WAIT, cptr, 0, W(deadline), NONE, 0);
+}
 
 static void signals(struct outcome *o)
 {
@@ -316,7 +320,8 @@ static void suspended(struct outcome *o)
 
 /* The homes of notification, endpoint and reply object in one run; CORES: no locality. The first run is the measure. */
 static const unsigned homes[][3] = {
-	{ CORES, CORES, CORES }, { HOME, HOME, HOME }, { HOME, CORES, CORES }, { CORES, HOME, CORES }, { CORES, CORES, HOME },
+	{ CORES, CORES, CORES }, { HOME, HOME, HOME }, { HOME, CORES, CORES }, { CORES, HOME, CORES },
+	{ CORES, CORES, HOME },
 	{ 1, 1, 1 }, { 0, 0, 0 }, { 0, 1, 2 }, { 2, 0, 1 }, { 1, 2, 0 }, { 1, 2, 2 }, { 2, 1, 2 },
 };
 

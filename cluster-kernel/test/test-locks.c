@@ -109,7 +109,8 @@ static void pass_to_the_end(unsigned self)
 		kernel_relax(0);
 	}
 }
-/* A core to which the lock is away makes it enabled, and comes again: no addition is lost, in whichever state the lock is. */
+/* A core to which the lock is away makes it enabled, and comes again: no addition is lost, in whichever state the lock
+ * is. */
 static void with_dynamic(unsigned self, unsigned round)
 {
 	enum dynamic_hold hold;
@@ -167,11 +168,13 @@ static int unfair(void)
 			seen_at |= 1u << taken_before;
 			brlock_write_end(&big_reader);
 			if (conflict.writer || conflict.readers != 1 || !conflict.spins)
-				return printf("brlock: waited for %s and %llu readers, not for one reader\n", conflict.writer ? "a writer" : "no writer",
+				return printf("brlock: waited for %s and %llu readers, not for one reader\n",
+				              conflict.writer ? "a writer" : "no writer",
 					      (unsigned long long)conflict.readers);
 		}
 		if (seen_at != (1u << THREADS) - 1)
-			return printf("brlock: side %u is taken after %u, %u, %u and %u others\n", reader, order[0], order[1], order[2], order[3]);
+			return printf("brlock: side %u is taken after %u, %u, %u and %u others\n", reader, order[0],
+			              order[1], order[2], order[3]);
 	}
 	when_waiting = 0;
 	printf("ok brlock, no side is always first\n");
@@ -243,7 +246,8 @@ static int failed(const char *name, void (*entry)(unsigned, unsigned), unsigned 
 		printf("ok %s\n", name);
 		return 0;
 	}
-	printf("%s: %llu of %u additions%s\n", name, (unsigned long long)guarded, THREADS * rounds, odd ? ", a reader met a writer" : "");
+	printf("%s: %llu of %u additions%s\n", name, (unsigned long long)guarded, THREADS * rounds,
+	       odd ? ", a reader met a writer" : "");
 	return 1;
 }
 
@@ -261,6 +265,7 @@ int main(void)
 	}
 	if (unfair() || out_of_order())
 		return 1;
-	return failed("clh_lock", with_clh, ROUNDS) | failed("mcs_lock", with_mcs, ROUNDS) | failed("ticket_lock", with_ticket, ROUNDS) |
+	return failed("clh_lock", with_clh, ROUNDS) | failed("mcs_lock", with_mcs, ROUNDS) | failed("ticket_lock",
+		with_ticket, ROUNDS) |
 	       failed("brlock", with_brlock, ROUNDS) | failed("dynamic_lock", with_dynamic, DYNAMIC_ROUNDS);
 }

@@ -7,13 +7,15 @@
 #include "harness.h"
 #include "pair.h"
 
-enum { CONTROL = ROOT_SLOT_CLUSTER_CONTROL, FIRST = PAIR_FIRST, CORES = 2, FREE = 2000, COPY = 1000, NODE = 1001, BITS = 22, PIECES = 2 };
+enum { CONTROL = ROOT_SLOT_CLUSTER_CONTROL, FIRST = PAIR_FIRST, CORES = 2, FREE = 2000, COPY = 1000, NODE = 1001,
+       BITS = 22, PIECES = 2 };
 
 static void begin(void)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		const struct hosted_controlled controlled[] = { { FIRST + 1 - i, CORES, 0 } };
-		struct hosted_config config = { .cluster = FIRST + i, .cores = CORES, .memory = 96 << 20, .seed = machine->config.seed,
+		struct hosted_config config = { .cluster = FIRST + i, .cores = CORES, .memory = 96 << 20,
+		                                .seed = machine->config.seed,
 			                        .controlled_count = 1, .controlled = controlled };
 		pair[i] = hosted_create(&config);
 	}
@@ -22,12 +24,16 @@ static void begin(void)
 static uint64_t address(uint64_t slot) { return slot_of(slot)->cap.object; }
 static uint8_t byte_of(uint64_t paddr) { return memory_read(hosted_memory_control(), paddr >> MEMORY_PIECE_BITS); }
 static uint64_t give(uint64_t slot, uint64_t to) { return call(CONTROL, MEMORY_GIVE, W(to), W(slot)); }
-static uint64_t take(uint64_t base, uint64_t bits, uint64_t slot) { return call(CONTROL, MEMORY_TAKE, W(base, bits, slot), W(CNODE)); }
+static uint64_t take(uint64_t base, uint64_t bits, uint64_t slot)
+{
+	return call(CONTROL, MEMORY_TAKE, W(base, bits, slot), W(CNODE));
+}
 
 /* A kernel gone wild writes the word of a piece: it is cluster 11's, or for it. False: it was another. */
 static bool spoil(uint64_t base, enum memory_state from, uint32_t cluster, enum memory_state to)
 {
-	return memory_change(hosted_memory_control(), base >> MEMORY_PIECE_BITS, memory_byte(from, cluster), memory_byte(to, FIRST + 1));
+	return memory_change(hosted_memory_control(), base >> MEMORY_PIECE_BITS, memory_byte(from, cluster),
+	                     memory_byte(to, FIRST + 1));
 }
 
 static void expect_bytes(uint64_t base, unsigned bits, enum memory_state state, uint32_t cluster)
@@ -85,7 +91,8 @@ static void in_parts(void)
 	EXPECT(take(base, BITS, FREE + 1), SKERRY_BUSY); /* one half of it is taken: nothing changes */
 	expect_bytes(base, MEMORY_PIECE_BITS, MEMORY_PARKED, FIRST + 1);
 	be(0);
-	EXPECT(take(base, BITS, FREE), SKERRY_BUSY); /* the same for the giver: the other half stays meant for cluster 1 */
+	/* the same for the giver: the other half stays meant for cluster 1 */
+	EXPECT(take(base, BITS, FREE), SKERRY_BUSY);
 	expect_bytes(base, MEMORY_PIECE_BITS, MEMORY_PARKED, FIRST + 1);
 	EXPECT(take(base, MEMORY_PIECE_BITS, FREE), 0); /* taken back */
 	be(1);
@@ -104,7 +111,8 @@ static void not_free(void)
 	uint64_t base = address(FREE);
 	EXPECT(give(FREE, FIRST + 1), SKERRY_BUSY);
 	EXPECT(give(FREE + 1, FIRST + 1), SKERRY_BUSY);
-	EXPECT(give(large, FIRST + 1), slot_of(large)->cap.size_bits > MEMORY_MOVE_BITS_MAX ? SKERRY_BAD_ARGUMENT : SKERRY_BUSY);
+	EXPECT(give(large, FIRST + 1), slot_of(large)->cap.size_bits > MEMORY_MOVE_BITS_MAX ? SKERRY_BAD_ARGUMENT
+	       : SKERRY_BUSY);
 	delete(large);
 	EXPECT(call(FREE, UNTYPED_RETYPE, W(OBJECT_ENDPOINT, 0, FREE + 2, 1), W(CNODE)), 0);
 	EXPECT(give(FREE, FIRST + 1), SKERRY_BUSY);
@@ -200,7 +208,9 @@ static void one_of_many(void)
 	uint64_t large = large_untyped(BITS + 2);
 	EXPECT(call(large, UNTYPED_RETYPE, W(OBJECT_UNTYPED, BITS, FREE, 1), W(CNODE)), 0);
 	for (unsigned i = 0; i < SMALL_TIMES; i++)
-		EXPECT(call(large, UNTYPED_RETYPE, W(OBJECT_UNTYPED, SMALL_BITS, FIRST_SMALL + i * RETYPE_COUNT_MAX, RETYPE_COUNT_MAX), W(CNODE)), 0);
+		EXPECT(call(large, UNTYPED_RETYPE,
+		            W(OBJECT_UNTYPED, SMALL_BITS, FIRST_SMALL + i * RETYPE_COUNT_MAX, RETYPE_COUNT_MAX),
+		            W(CNODE)), 0);
 	EXPECT(call(large, UNTYPED_RETYPE, W(OBJECT_UNTYPED, BITS, LAST, 1), W(CNODE)), 0);
 	_Static_assert(SMALL_TIMES * RETYPE_COUNT_MAX > 512, "more than the kernel visits");
 	EXPECT(give(FREE, FIRST + 1), SKERRY_BUSY);

@@ -33,7 +33,8 @@ static void begin_received(void)
 /* All that a conversation leaves behind, but for the length of its messages and what time it took. */
 struct snapshot {
 	const void *running, *receivers, *last_receiver, *senders, *held, *reply[2], *endpoint, *loaded;
-	uint64_t reply_rights, state[2], core[2], queued[2], in_timers[2], badge[2], label[2], result[2], word[2], rip[2];
+	uint64_t reply_rights, state[2], core[2], queued[2], in_timers[2], badge[2], label[2], result[2], word[2],
+	         rip[2];
 	uint64_t references[3], highest, slice_runs;
 };
 
@@ -51,7 +52,8 @@ static void look(struct snapshot *s)
 	s->endpoint = server->endpoint;
 	s->loaded = cpu->own.loaded_thread;
 	s->highest = cpu->shared.ready.highest, s->slice_runs = cpu->own.slice_end != 0;
-	s->references[0] = endpoint->references, s->references[1] = reply->references, s->references[2] = client->references;
+	s->references[0] = endpoint->references, s->references[1] = reply->references,
+	                   s->references[2] = client->references;
 	for (unsigned i = 0; i < 2; i++) {
 		const struct thread *t = thread[i];
 		/* a thread that waits has the registers of its call, but for the message's length */
@@ -73,7 +75,8 @@ static void converse(uint64_t first_cptr, uint64_t second_cptr, unsigned words, 
 		if (step % 2 == 0)
 			syscall_on(0, SYS_CALL, step ? EP : first_cptr, 30 + step, call_words, words, NONE, 0);
 		else
-			syscall_on(0, SYS_REPLY_RECV, step == 1 ? second_cptr : EP, 30 + step, answer_words, words, NONE, REPLY);
+			syscall_on(0, SYS_REPLY_RECV, step == 1 ? second_cptr : EP, 30 + step, answer_words, words,
+			           NONE, REPLY);
 		look(&s[step]);
 		s[step].rip[0] -= rip, s[step].rip[1] -= server_rip;
 	}

@@ -31,7 +31,8 @@ static unsigned rights_of(uint64_t slot) { return slot_of(slot)->cap.rights; }
 static unsigned mapped(uint64_t space, unsigned page)
 {
 	unsigned missing;
-	const uint64_t *entry = vspace_entry((struct vspace *)slot_of(space)->cap.object, AT + page * 4096ull, LEVEL_4K, &missing);
+	const uint64_t *entry = vspace_entry((struct vspace *)slot_of(space)->cap.object, AT + page * 4096ull, LEVEL_4K,
+	                                     &missing);
 	return entry && arch_pte_present(*entry) ? arch_pte_rights(*entry) : 0;
 }
 
@@ -267,7 +268,8 @@ static void changed_between_budgets(void)
 		EXPECT(noted->frame == slot_of(F), true);
 		EXPECT(with_more_than(RIGHT_READ) > 0, true);
 		state = state * 6364136223846793005ull + 1442695040888963407ull;
-		disturb(state >> 61, link_slot(noted->done) - slot_of(0), link_slot(noted->done->previous) - slot_of(0), MANY + COUNT + steps);
+		disturb(state >> 61, link_slot(noted->done) - slot_of(0), link_slot(noted->done->previous) - slot_of(0),
+		        MANY + COUNT + steps);
 		kernel_check(machine);
 		stopped_wait(machine->time + 10);
 		while (running(0) != high) { /* the call has ended */
@@ -349,7 +351,8 @@ static void another_frame_and_other_rights(void)
 	stopped_call(3, F, FRAME_PROTECT, W(RIGHT_READ), NONE);
 	EXPECT(protect(SECOND, RIGHT_READ), 0);
 	EXPECT(rights_of(SECOND + 1), RIGHT_READ);
-	for (unsigned ticks = 1; machine->kernel.cpu[0]->shared.protection.frame != slot_of(F); ticks++) /* too few: it does not run */
+	/* too few: it does not run */
+	for (unsigned ticks = 1; machine->kernel.cpu[0]->shared.protection.frame != slot_of(F); ticks++)
 		EXPECT((stopped_wait(machine->time + ticks), ticks < 100), true);
 	EXPECT(protect(F, RIGHT_WRITE), 0);
 	EXPECT(with_more_than(RIGHT_WRITE), 0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test-random [seconds [seed [cores]]]: a given seed is run once, and told step by step.
- * test-random --threads [calls [seed [cores]]]: so many system calls, by cores that are threads; a given seed is run once.
+ * test-random --threads [calls [seed [cores]]]: so many system calls, by cores that are threads; a given seed is run
+ * once.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +68,8 @@ static void threads(uint64_t calls, unsigned cores_max)
 	for (; done < calls; runs++) {
 		uint64_t made = run_threads(seed + runs, cores_max > 1 ? 2 + runs % (cores_max - 1) : 1);
 		if (!made) {
-			fprintf(stderr, "seed %llu: a fresh machine makes no calls\n", (unsigned long long)(seed + runs));
+			fprintf(stderr, "seed %llu: a fresh machine makes no calls\n",
+			        (unsigned long long)(seed + runs));
 			abort();
 		}
 		done += made;

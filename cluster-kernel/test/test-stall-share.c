@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * By how much a program that stops and resumes a thread of its own without pause, from another core, slows the other programs of
- * the thread's core. Printed is one run of the hosted port, in which each core has a clock of its own: it grows by the cycles of
- * the host that the core was in the kernel, and for each entry by what a processor takes for an interrupt or a system call. What
- * sending an interrupt takes is not in it, how long it is on its way is. Checked is what needs no clock: how often the core is interrupted.
+ * By how much a program that stops and resumes a thread of its own without pause, from another core, slows the other
+ * programs of the thread's core. Printed is one run of the hosted port, in which each core has a clock of its own: it
+ * grows by the cycles of the host that the core was in the kernel, and for each entry by what a processor takes for an
+ * interrupt or a system call. What sending an interrupt takes is not in it, how long it is on its way is. Checked is
+ * what needs no clock: how often the core is interrupted.
  */
 #include <stdio.h>
 #include <x86intrin.h>
@@ -12,7 +13,8 @@
 #include "thread.h"
 
 enum { CORES = 2, STALLED = 1000, CALLER = 1010, VICTIM = 1020, CALLS = 20000, WARM = 2000 };
-enum { INTERRUPT = 400, ARRIVAL = 800 /* of an interrupt at another core */, SYSCALL = 100, ODD = 4000 /* the host did something else meanwhile */ };
+enum { INTERRUPT = 400, ARRIVAL = 800 /* of an interrupt at another core */, SYSCALL = 100,
+       ODD = 4000 /* the host did something else meanwhile */ };
 
 static uint64_t calls;
 static bool may_call;
@@ -26,7 +28,8 @@ static bool program(void *argument, struct hosted *of, unsigned core)
 	if (calls)
 		EXPECT(result(running(1)), 0);
 	const uint64_t label = calls++ % 2 ? TCB_RESUME : TCB_SUSPEND;
-	hosted_post_call(of, 1, &(struct hosted_call){ .number = SYS_CALL, .cptr = STALLED, .info = message_info(label, 0, 0) });
+	hosted_post_call(of, 1, &(struct hosted_call){ .number = SYS_CALL, .cptr = STALLED,
+	                                               .info = message_info(label, 0, 0) });
 	return true;
 }
 
@@ -78,10 +81,11 @@ static void share(unsigned stalled_priority, const char *how)
 	make_thread(CALLER, 100, 1);
 	root_priority(1);
 	struct figures f = run();
-	printf("%s, a thread of %s priority is stalled: its core is in the kernel for %.0f %% of the time, %.2f entries for each suspend and resume\n",
-	       REGIME_HEADER, how, 100 * f.lost, f.entries);
+	printf("%s, a thread of %s priority is stalled: its core is in the kernel for %.0f %% of the time, %.2f "
+	       "entries for each suspend and resume\n", REGIME_HEADER, how, 100 * f.lost, f.entries);
 	EXPECT(f.entries < 2.1, true); /* one by which it is stopped, one by which it is let go on */
-	EXPECT(stalled_priority > 100 || f.entries < 0.1, true); /* what does not run is not stopped, nor does it begin at once */
+	/* what does not run is not stopped, nor does it begin at once */
+	EXPECT(stalled_priority > 100 || f.entries < 0.1, true);
 	hosted_destroy(machine);
 	machine = saved;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A thread that makes system calls without pause, while the root task, on another core, stops it, reads and writes its
- * registers and lets it go on: no call is lost, and none is made twice. And threads that move themselves from core to core.
+ * registers and lets it go on: no call is lost, and none is made twice. And threads that move themselves from core to
+ * core.
  */
 #include <stddef.h>
 #include "programs.h"
@@ -11,18 +12,23 @@
  * Stalls and moves of a test: enough that rare orders of two cores occur. Cores that are threads yield to the host's
  * scheduler some ten times a stall, and on a busy host each of these takes milliseconds.
  */
-enum { STALLS = 100000, STALLS_BRIEFLY = 10000, STALLS_THREADS = 800, OF_A_RUN = 400, MOVES = 5000, MOVES_THREADS = 800, CORES = 3 };
-enum { ENDPOINT = 1000, NOTE = 1001, PAGE = 1010, WORKER = 1100, RECEIVER = 1110, REGISTERS = sizeof(struct thread_registers) / 8 };
+enum { STALLS = 100000, STALLS_BRIEFLY = 10000, STALLS_THREADS = 800, OF_A_RUN = 400, MOVES = 5000, MOVES_THREADS = 800,
+       CORES = 3 };
+enum { ENDPOINT = 1000, NOTE = 1001, PAGE = 1010, WORKER = 1100, RECEIVER = 1110,
+       REGISTERS = sizeof(struct thread_registers) / 8 };
 #define TARGET (0x500000ull + 200 * 4096) /* of the 2 MiB with buffer_at() */
 
 static _Atomic bool resting; /* the worker makes no more calls for the time being */
 
 /* How many calls the thread has made, of those that RIP counts. */
-static uint64_t made(const struct program *self) { return (self->thread->context.registers.rip - self->value) / SYSCALL_SIZE; }
+static uint64_t made(const struct program *self)
+{
+	return (self->thread->context.registers.rip - self->value) / SYSCALL_SIZE;
+}
 
 /*
- * Call n is made again until RIP is behind it, as by a program: a number that the receiver gets once, in order; a page that
- * becomes mapped and unmapped, which fails if the call before was lost or made twice; a signal; a turn for others.
+ * Call n is made again until RIP is behind it, as by a program: a number that the receiver gets once, in order; a page
+ * that becomes mapped and unmapped, which fails if the call before was lost or made twice; a signal; a turn for others.
  */
 static bool worker_next(struct program *self, unsigned core)
 {
@@ -67,15 +73,16 @@ static bool write_back(struct program *self, unsigned core, bool resume)
 }
 
 /*
- * A round: suspend, read, write, resume; in every second one WRITE_REGISTERS resumes. After some all come to rest, so that the
- * kernel is checked.
+ * A round: suspend, read, write, resume; in every second one WRITE_REGISTERS resumes. After some all come to rest, so
+ * that the kernel is checked.
  */
 static bool meddler_next(struct program *self, unsigned core)
 {
 	if (self->step)
 		EXPECT(last(self), 0);
 	switch (self->step++ % 5) {
-	case 0: atomic_store_explicit(&resting, false, memory_order_relaxed); return invoke_on(self, core, WORKER, TCB_SUSPEND, NONE, NONE);
+	case 0: atomic_store_explicit(&resting, false, memory_order_relaxed);
+		return invoke_on(self, core, WORKER, TCB_SUSPEND, NONE, NONE);
 	case 1: return invoke_on(self, core, WORKER, TCB_READ_REGISTERS, NONE, NONE);
 	case 2: return write_back(self, core, self->left % 2);
 	case 3: return invoke_on(self, core, WORKER, TCB_RESUME, NONE, NONE);
@@ -90,11 +97,13 @@ static bool meddler_next(struct program *self, unsigned core)
 static void stalled(unsigned worker_core, unsigned receiver_core, unsigned stalls)
 {
 	stalls = machine->config.threads ? STALLS_THREADS : stalls;
-	struct program p[3] = { { .thread = machine->root, .next = meddler_next, .left = stalls, .vaddr = ROOT_IPC_BUFFER_VADDR } };
+	struct program p[3] = { { .thread = machine->root, .next = meddler_next, .left = stalls,
+	                          .vaddr = ROOT_IPC_BUFFER_VADDR } };
 	make(OBJECT_ENDPOINT, 0, ENDPOINT, 1);
 	make(OBJECT_NOTIFICATION, 0, NOTE, 1);
 	make(OBJECT_FRAME_4K, 0, PAGE, 1);
-	p[1] = (struct program){ .thread = spawn(WORKER, 100, worker_core), .next = worker_next, .vaddr = buffer_at(WORKER) };
+	p[1] = (struct program){ .thread = spawn(WORKER, 100, worker_core), .next = worker_next,
+	                         .vaddr = buffer_at(WORKER) };
 	p[1].value = p[1].thread->context.registers.rip;
 	p[2] = (struct program){ .thread = spawn(RECEIVER, 100, receiver_core), .next = receiver_next };
 	EXPECT(call(ROOT_SLOT_TCB, TCB_SCHEDULE, W(100, 0), W(ROOT_SLOT_TCB)), 0);
@@ -120,7 +129,8 @@ static bool nomad_next(struct program *self, unsigned core)
 	}
 	self->step++;
 	self->slot = (core + 1 + self->step % (CORES - 1)) % CORES;
-	return invoke_on(self, core, self->index == 2 ? WORKER : WORKER + 10 * self->index, TCB_SCHEDULE, W(99 + self->step % 3, self->slot),
+	return invoke_on(self, core, self->index == 2 ? WORKER : WORKER + 10 * self->index, TCB_SCHEDULE,
+	                 W(99 + self->step % 3, self->slot),
 	                 W(ROOT_SLOT_TCB));
 }
 
@@ -130,7 +140,8 @@ static void nomads(bool moved)
 	struct program p[2];
 	for (unsigned i = 0; i < 2; i++) {
 		const uint64_t slot = WORKER + (moved ? 20 : 10) * i;
-		p[i] = (struct program){ .thread = spawn(slot, 100, i), .next = nomad_next, .index = moved ? 2 : i, .vaddr = buffer_at(slot) };
+		p[i] = (struct program){ .thread = spawn(slot, 100, i), .next = nomad_next, .index = moved ? 2 : i,
+		                         .vaddr = buffer_at(slot) };
 		p[i].left = machine->config.threads ? MOVES_THREADS : MOVES;
 		p[i].value = p[i].thread->context.registers.rip;
 	}

@@ -86,8 +86,14 @@ static void capabilities_are_counted_to_an_end(void)
 /* The TCBs of the following tests: nobody's authority but what it is given. */
 enum { BY = 1050, OTHER = 1051 };
 
-static uint64_t set_cores(uint64_t tcb, uint64_t authority, uint64_t word) { return call(tcb, TCB_SET_CORES, W(word), W(authority)); }
-static uint64_t schedule(uint64_t tcb, uint64_t authority, uint64_t core) { return call(tcb, TCB_SCHEDULE, W(0, core), W(authority)); }
+static uint64_t set_cores(uint64_t tcb, uint64_t authority, uint64_t word)
+{
+	return call(tcb, TCB_SET_CORES, W(word), W(authority));
+}
+static uint64_t schedule(uint64_t tcb, uint64_t authority, uint64_t core)
+{
+	return call(tcb, TCB_SCHEDULE, W(0, core), W(authority));
+}
 
 /* A new TCB's authority puts no thread anywhere, its own included, and gives nobody a core: whoever has made it. */
 static void a_new_tcb_has_no_cores(void)
@@ -129,7 +135,8 @@ static void sets_within_sets(void)
 	EXPECT(schedule(OTHER, ROOT_SLOT_TCB, cores), SKERRY_BAD_ARGUMENT);
 }
 
-/* Words of any number; those beyond the kernel's cores name cores that nobody has. Without a word, or without a TCB, nothing. */
+/* Words of any number; those beyond the kernel's cores name cores that nobody has. Without a word, or without a TCB,
+ * nothing. */
 static void words_of_a_set(void)
 {
 	uint64_t words[MESSAGE_WORDS_MAX] = { 1 };

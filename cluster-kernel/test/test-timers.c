@@ -113,7 +113,8 @@ static void a_deadline_that_has_passed_is_not_waited_for(void)
 	root_priority(50);
 	while (running(0) != machine->root)
 		simple(0, SYS_YIELD, 0);
-	hosted_post_call(machine, 0, &(struct hosted_call){ .number = SYS_WAIT, .cptr = NOTE, .word = { machine->time } });
+	hosted_post_call(machine, 0, &(struct hosted_call){ .number = SYS_WAIT, .cptr = NOTE,
+	                                                    .word = { machine->time } });
 	enter_once();
 	EXPECT(running(0), machine->root);
 	EXPECT(result(machine->root), SKERRY_TIMED_OUT);
@@ -143,7 +144,8 @@ static void cancelled_by_suspension(void)
 		EXPECT(waiter[i]->state, cancelled[i] ? THREAD_INACTIVE : THREAD_READY);
 }
 
-/* However many deadlines have passed: the first entry wakes the highest thread, whose deadline came last, and it runs. */
+/* However many deadlines have passed: the first entry wakes the highest thread, whose deadline came last, and it
+ * runs. */
 static void the_highest_priority_first(void)
 {
 	begin();

@@ -30,7 +30,8 @@ static void make_all(void)
 /* False when the thread was stopped before its trap. */
 static bool stopped_in_a_trap(void)
 {
-	const struct hosted_call order = { .number = SYS_CALL, .cptr = THREAD, .info = message_info(TCB_SUSPEND, 0, 0) };
+	const struct hosted_call order = { .number = SYS_CALL, .cptr = THREAD,
+	                                   .info = message_info(TCB_SUSPEND, 0, 0) };
 	make_all();
 	resume();
 	settle();
@@ -145,7 +146,8 @@ static void then_deleted(void)
 /* Again and again while it raises the trap; in the end it is reported once. */
 static void then_stopped_again(void)
 {
-	const struct hosted_call order = { .number = SYS_CALL, .cptr = THREAD, .info = message_info(TCB_SUSPEND, 0, 0) };
+	const struct hosted_call order = { .number = SYS_CALL, .cptr = THREAD,
+	                                   .info = message_info(TCB_SUSPEND, 0, 0) };
 	if (!stopped_in_a_trap())
 		return;
 	for (unsigned i = 0; i < 5; i++) {
@@ -174,7 +176,8 @@ static void while_a_handler_waits(void)
 	settle();
 	EXPECT(running(1), thread);
 	rip = thread->context.registers.rip + TRAP_SIZE;
-	const struct hosted_call order = { .number = SYS_CALL, .cptr = THREAD, .info = message_info(TCB_SUSPEND, 0, 0) };
+	const struct hosted_call order = { .number = SYS_CALL, .cptr = THREAD,
+	                                   .info = message_info(TCB_SUSPEND, 0, 0) };
 	hosted_post_call(machine, 0, &order);
 	hosted_post_trap(machine, 1);
 	settle();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Threads whose calls another core makes (core/visit.h), while the slots that the calls name are replaced: each call has the
- * outcome of one that begins after the replacement, and the home's own thread is as it was. All cores but the thread's wait
- * until the thread is away; the home waits until the root task has replaced the slot.
+ * Threads whose calls another core makes (core/visit.h), while the slots that the calls name are replaced: each call
+ * has the outcome of one that begins after the replacement, and the home's own thread is as it was. All cores but the
+ * thread's wait until the thread is away; the home waits until the root task has replaced the slot.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,8 +17,8 @@
 
 enum { CORES = TRAVEL_CORES, AT = TRAVEL_AT, HOME = TRAVEL_HOME };
 /* Slots: objects at home on core HOME, what the travelling call names, what comes in its place, and the rest. */
-enum { NOTE = 1000, ENDPOINT, REPLY, FIRST_SLOT = 1010, SECOND_SLOT, THINGS = 1020, A = 1100, B = 1110, C = 1120, DOMAIN = 1130, COARSE,
-       TABLES = 1140, BELL = 1150, HEARD = 1160, MANY = 1200, MANY_FRAMES = 1300 };
+enum { NOTE = 1000, ENDPOINT, REPLY, FIRST_SLOT = 1010, SECOND_SLOT, THINGS = 1020, A = 1100, B = 1110, C = 1120,
+       DOMAIN = 1130, COARSE, TABLES = 1140, BELL = 1150, HEARD = 1160, MANY = 1200, MANY_FRAMES = 1300 };
 #define VADDR 0x40000000ull
 
 static struct thread *a, *b, *c;
@@ -113,7 +113,8 @@ struct seen {
 static struct seen look(uint64_t slot)
 {
 	const struct cap *cap = &slot_of(slot)->cap;
-	struct seen seen = { .state = a->state, .result = result(a), .badge = badge(a), .info = a->context.registers.rsi, .type = cap->type };
+	struct seen seen = { .state = a->state, .result = result(a), .badge = badge(a),
+	                     .info = a->context.registers.rsi, .type = cap->type };
 	for (unsigned i = 0; i < 5; i++)
 		seen.word[i] = word(a, i);
 	if (cap->type >= OBJECT_FRAME_4K && cap->type <= OBJECT_FRAME_1G) {
@@ -144,7 +145,8 @@ static void begin_again(unsigned thing)
 /* The slots of the call name these objects first. */
 static void name(const struct travel_call *m)
 {
-	const bool notes = m->number == SYS_SIGNAL || m->number == SYS_WAIT || m->number == SYS_POLL || m->number == SYS_SIGNAL_WAIT;
+	const bool notes = m->number == SYS_SIGNAL || m->number == SYS_WAIT || m->number == SYS_POLL ||
+	                   m->number == SYS_SIGNAL_WAIT;
 	copy(FIRST_SLOT, notes ? NOTE : ENDPOINT, RIGHT_ALL, 0);
 	copy(SECOND_SLOT, notes ? NOTE : REPLY, RIGHT_ALL, 0);
 }
@@ -177,8 +179,8 @@ static bool try_one(const struct travel_call *m, uint64_t slot, unsigned thing)
 	settle();
 	struct seen expected = look(slot);
 	if (memcmp(&seen, &expected, sizeof(seen))) {
-		fprintf(stderr, "system call %llu, label %llu, '%s' in slot %llu\n", (unsigned long long)m->number, (unsigned long long)m->label,
-		        things[thing].name, (unsigned long long)slot);
+		fprintf(stderr, "system call %llu, label %llu, '%s' in slot %llu\n", (unsigned long long)m->number,
+		        (unsigned long long)m->label, things[thing].name, (unsigned long long)slot);
 		for (unsigned i = 0; i < sizeof(seen) / 8; i++)
 			EXPECT(((uint64_t *)&seen)[i], ((uint64_t *)&expected)[i]);
 	}
@@ -186,10 +188,14 @@ static bool try_one(const struct travel_call *m, uint64_t slot, unsigned thing)
 }
 
 static const struct travel_call calls[] = {
-	{ SYS_CALL, FRAME_MAP, FIRST_SLOT, 0 },        { SYS_CALL, FRAME_UNMAP, FIRST_SLOT, 0 },      { SYS_CALL, FRAME_PROTECT, FIRST_SLOT, 0 },
-	{ SYS_CALL, 1, FIRST_SLOT, 0 },                { SYS_SEND, 3, FIRST_SLOT, 0 },                { SYS_NB_SEND, 3, FIRST_SLOT, 0 },
-	{ SYS_RECV, 0, FIRST_SLOT, SECOND_SLOT },      { SYS_NB_RECV, 0, FIRST_SLOT, SECOND_SLOT },   { SYS_REPLY, 2, 0, SECOND_SLOT },
-	{ SYS_REPLY_RECV, 2, FIRST_SLOT, SECOND_SLOT }, { SYS_SIGNAL, 0, FIRST_SLOT, 0 },             { SYS_WAIT, 0, FIRST_SLOT, 0 },
+	{ SYS_CALL, FRAME_MAP, FIRST_SLOT, 0 },        { SYS_CALL, FRAME_UNMAP, FIRST_SLOT, 0 },
+	{ SYS_CALL, FRAME_PROTECT, FIRST_SLOT, 0 },
+	{ SYS_CALL, 1, FIRST_SLOT, 0 },                { SYS_SEND, 3, FIRST_SLOT, 0 },
+	{ SYS_NB_SEND, 3, FIRST_SLOT, 0 },
+	{ SYS_RECV, 0, FIRST_SLOT, SECOND_SLOT },      { SYS_NB_RECV, 0, FIRST_SLOT, SECOND_SLOT },
+	{ SYS_REPLY, 2, 0, SECOND_SLOT },
+	{ SYS_REPLY_RECV, 2, FIRST_SLOT, SECOND_SLOT }, { SYS_SIGNAL, 0, FIRST_SLOT, 0 },
+	{ SYS_WAIT, 0, FIRST_SLOT, 0 },
 	{ SYS_POLL, 0, FIRST_SLOT, 0 },                { SYS_SIGNAL_WAIT, 0, FIRST_SLOT, SECOND_SLOT },
 };
 
@@ -211,13 +217,15 @@ static void slots_change(void)
 	EXPECT(travelled * 10 > tried * 9, true);
 }
 
-/* The machine's place is taken by one that can ring the cores of another, which hears two doorbells, each on a core of its own. */
+/* The machine's place is taken by one that can ring the cores of another, which hears two doorbells, each on a core of
+ * its own. */
 static struct hosted *make_peer(void)
 {
 	enum { PEER = 10, PEER_CORES = 2 };
 	const struct hosted_link link = { .id = 3, .side = 0, .peer = PEER, .peer_cores = PEER_CORES };
 	const struct hosted_link other = { .id = 3, .side = 1, .peer = 0, .peer_cores = CORES };
-	struct hosted_config config = machine->config, of_peer = { .cluster = PEER, .cores = PEER_CORES, .channel_count = 1, .channel = &other };
+	struct hosted_config config = machine->config,
+	                     of_peer = { .cluster = PEER, .cores = PEER_CORES, .channel_count = 1, .channel = &other };
 	config.channel_count = 1;
 	config.channel = &link;
 	hosted_destroy(machine);
@@ -260,7 +268,8 @@ static void both_ring(void)
 		order = (struct travel){ .traveller = { a, b }, .call[1] = second, .steps = 4 };
 		for (unsigned i = 0; i < 2; i++) {
 			order.step[2 * i] = (struct travel_step){ CNODE_DELETE, { FIRST_SLOT + i }, 0 };
-			order.step[2 * i + 1] = (struct travel_step){ CNODE_COPY, { FIRST_SLOT + i, BELL + i, RIGHT_ALL }, 0 };
+			order.step[2 * i + 1] = (struct travel_step){ CNODE_COPY,
+			                                              { FIRST_SLOT + i, BELL + i, RIGHT_ALL }, 0 };
 		}
 		EXPECT(running(AT), a);
 		travel_post(AT, &first);
@@ -307,7 +316,8 @@ static void threads_change(void)
 			struct travel_step *step = &order.step[order.steps];
 			*step = tried[i].step[order.steps];
 			if (step->label == CNODE_LOCALITY && step->word[1] != MASK_ALL)
-				step->word[1] = mask_of((uint32_t)step->word[1]); /* to another core, and home to the thread's */
+				step->word[1] =
+					mask_of((uint32_t)step->word[1]); /* to another core, and home to the thread's */
 		}
 		travel_post(AT, &call_made);
 		EXPECT(travel_run(&order), true);
@@ -324,8 +334,8 @@ static void threads_change(void)
 }
 
 /*
- * Many travel, and are served one in an entry, while their slots become frames and the kernel becomes coarse: those who are
- * served after that have made their calls on their own core.
+ * Many travel, and are served one in an entry, while their slots become frames and the kernel becomes coarse: those who
+ * are served after that have made their calls on their own core.
  */
 static void becomes_coarse(void)
 {
@@ -347,7 +357,8 @@ static void becomes_coarse(void)
 		order.step[2 * i] = (struct travel_step){ CNODE_DELETE, { FIRST_SLOT + i }, 0 };
 		order.step[2 * i + 1] = (struct travel_step){ CNODE_MOVE, { FIRST_SLOT + i, MANY_FRAMES + i }, 0 };
 	}
-	order.step[2 * TRAVELLERS] = (struct travel_step){ CONTROL_GRANULARITY, { GRANULARITY_COARSE }, ROOT_SLOT_CONTROL };
+	order.step[2 * TRAVELLERS] = (struct travel_step){ CONTROL_GRANULARITY, { GRANULARITY_COARSE },
+	                                                   ROOT_SLOT_CONTROL };
 	order.steps = 2 * TRAVELLERS + 1;
 	EXPECT(call(B, TCB_SUSPEND, NONE, NONE), 0);
 	EXPECT(running(AT), a);

@@ -173,7 +173,8 @@ static void entries_grow_with_the_number_of_objects(void)
 	}
 }
 
-/* A slot that another thread fills while the call is at a preemption point: the rest is not made, words 2 and 3 say what. */
+/* A slot that another thread fills while the call is at a preemption point: the rest is not made, words 2 and 3 say
+ * what. */
 static void a_slot_filled_meanwhile_stops_the_retype(void)
 {
 	make(OBJECT_UNTYPED, 16, 1000, 1);
@@ -200,7 +201,8 @@ static void a_slot_filled_meanwhile_stops_the_retype(void)
 	EXPECT(retype(1000, OBJECT_UNTYPED, 4, first, 3256 - first), 0);
 }
 
-/* The next slot but not the last: the call ends with most of its slots empty. The call for what is left is a new one. */
+/* The next slot but not the last: the call ends with most of its slots empty. The call for what is left is a new
+ * one. */
 static void a_call_for_what_is_left_looks_at_all_slots(void)
 {
 	make(OBJECT_UNTYPED, 16, 1000, 1);
@@ -229,6 +231,7 @@ const struct test tests[] = {
 	{ "a slot filled meanwhile stops the retype", a_slot_filled_meanwhile_stops_the_retype, 1 },
 	{ "a call for what is left looks at all slots", a_call_for_what_is_left_looks_at_all_slots, 1 },
 	{ "device memory is not touched", device_memory_is_not_touched, 1 },
-	{ "memory of a notification that an interrupt signals", memory_of_a_signalled_notification_comes_back_clean, 1 },
+	{ "memory of a notification that an interrupt signals", memory_of_a_signalled_notification_comes_back_clean,
+	  1 },
 	{ 0 },
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Visitors, threads whose calls another core makes (core/visit.h), where they come in numbers: the core's own threads have
- * their turns, the core does not leave before all calls are made, and a visitor that is suspended is not searched for free.
+ * Visitors, threads whose calls another core makes (core/visit.h), where they come in numbers: the core's own threads
+ * have their turns, the core does not leave before all calls are made, and a visitor that is suspended is not searched
+ * for free.
  */
 #include <skerry/cluster_mask.h>
 #include <skerry/core_control.h>
@@ -22,7 +23,8 @@ static struct thread *thread[THREADS];
 static void begin(unsigned cores, unsigned count)
 {
 	const struct hosted_controlled controlled = { FIRST + 1, cores, 0 };
-	struct hosted_config config = { .cluster = FIRST, .cores = cores, .seed = machine->config.seed, .controlled_count = 1, .controlled = &controlled };
+	struct hosted_config config = { .cluster = FIRST, .cores = cores, .seed = machine->config.seed,
+	                                .controlled_count = 1, .controlled = &controlled };
 	pair[0] = hosted_create(&config);
 	be(0);
 	check_every(1u << 30);
@@ -173,7 +175,8 @@ static void own_threads_keep_their_core(void)
 	end();
 }
 
-/* The first budget has been made, the rest has been taken from the list of those that came; the object has no home any more. */
+/* The first budget has been made, the rest has been taken from the list of those that came; the object has no home any
+ * more. */
 static void a_core_does_not_leave_its_visitors(void)
 {
 	const uint64_t leaves = (FIRST * BOOT_MAX_CPUS) + HOME;
@@ -187,7 +190,8 @@ static void a_core_does_not_leave_its_visitors(void)
 			enter_home();
 		EXPECT(away() > 0, true);
 		locality_set(&machine->kernel, &slot_of(NOTE)->cap, MASK_ALL);
-		const struct hosted_call leave = { .number = SYS_CALL, .cptr = ROOT_SLOT_CLUSTER_CONTROL, .info = message_info(CORE_LEAVE, 0, 2),
+		const struct hosted_call leave = { .number = SYS_CALL, .cptr = ROOT_SLOT_CLUSTER_CONTROL,
+		                                   .info = message_info(CORE_LEAVE, 0, 2),
 		                                   .word = { leaves, FIRST + 1 } };
 		hosted_post_call(machine, 0, &leave);
 		settle();
@@ -204,7 +208,8 @@ static void a_search_is_charged(void)
 		return;
 	begin(3, THREADS);
 	all_go_away(THREADS);
-	const struct hosted_call suspend = { .number = SYS_CALL, .cptr = THREAD, .info = message_info(TCB_SUSPEND, 0, 0) };
+	const struct hosted_call suspend = { .number = SYS_CALL, .cptr = THREAD,
+	                                     .info = message_info(TCB_SUSPEND, 0, 0) };
 	hosted_post_call(machine, 0, &suspend);
 	run_all_but_home();
 	EXPECT(thread[0]->state, THREAD_INACTIVE);
@@ -253,7 +258,8 @@ static bool goes_back(unsigned i) { return thread[i]->state == THREAD_READY && t
 static void suspend_served(unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
-		const struct hosted_call suspend = { .number = SYS_CALL, .cptr = THREAD + 2 * i, .info = message_info(TCB_SUSPEND, 0, 0) };
+		const struct hosted_call suspend = { .number = SYS_CALL, .cptr = THREAD + 2 * i,
+		                                     .info = message_info(TCB_SUSPEND, 0, 0) };
 		hosted_post_call(machine, 0, &suspend);
 		run_all_but_home();
 		EXPECT(thread[i]->state, THREAD_INACTIVE);
@@ -262,7 +268,8 @@ static void suspend_served(unsigned count)
 
 /*
  * The timer's entry at the end of a turn may have the kernel for itself, because of other work that is due. It makes no
- * visitor's call then. Each goes back, and its own core makes the call: it does not travel again, to the next such entry.
+ * visitor's call then. Each goes back, and its own core makes the call: it does not travel again, to the next such
+ * entry.
  */
 static void calls_that_go_back_are_made(void)
 {
@@ -278,7 +285,8 @@ static void calls_that_go_back_are_made(void)
 		enter_home();
 	unsigned before = away();
 	EXPECT(before > 0 && home->own.visits_until > hosted_now(machine), true);
-	home->own.report_at = home->own.visits_at; /* another thing that is due then, for which the entry must be exclusive */
+	/* another thing that is due then, for which the entry must be exclusive */
+	home->own.report_at = home->own.visits_at;
 	hosted_advance(machine, home->own.visits_at - hosted_now(machine));
 	enter_home();
 	EXPECT(home->own.report_at, 0);
@@ -360,12 +368,14 @@ static void a_search_for_the_woken_is_charged(void)
 			step(0);
 		EXPECT(thread[i]->queued, THREAD_REQUEUED);
 	}
-	const struct hosted_call suspend = { .number = SYS_CALL, .cptr = THREAD, .info = message_info(TCB_SUSPEND, 0, 0) };
+	const struct hosted_call suspend = { .number = SYS_CALL, .cptr = THREAD,
+	                                     .info = message_info(TCB_SUSPEND, 0, 0) };
 	hosted_post_call(machine, 0, &suspend);
 	unsigned rounds = 0;
 	while ((!hosted_done(machine, 0) || machine->core[0].inside) && rounds++ < PATIENCE)
 		step(0);
-	const bool waits = machine->core[0].inside; /* for a core that has a bias, and places its threads when it gives that up */
+	/* for a core that has a bias, and places its threads when it gives that up */
+	const bool waits = machine->core[0].inside;
 	const int32_t left = machine->kernel.cpu[0]->own.work_left;
 	settle();
 	EXPECT(thread[0]->state, THREAD_INACTIVE);

@@ -89,7 +89,8 @@ static void make_client_and_server(struct thread **client, struct thread **serve
 
 static void post_revoke(uint64_t slot)
 {
-	const struct hosted_call revoke = { .number = SYS_CALL, .cptr = CNODE, .info = message_info(CNODE_REVOKE, 0, 1), .word = { slot } };
+	const struct hosted_call revoke = { .number = SYS_CALL, .cptr = CNODE, .info = message_info(CNODE_REVOKE, 0, 1),
+	                                    .word = { slot } };
 	hosted_post_call(machine, 0, &revoke);
 }
 
@@ -115,7 +116,8 @@ static void a_caller_that_loses_its_space_leaves_the_servers_alone(void)
 
 static void a_server_that_loses_its_space_leaves_the_callers_alone(void)
 {
-	const struct hosted_call answer = { .number = SYS_REPLY_RECV, .cptr = ENDPOINT, .info = message_info(0, 0, 0), .reply = REPLY };
+	const struct hosted_call answer = { .number = SYS_REPLY_RECV, .cptr = ENDPOINT, .info = message_info(0, 0, 0),
+	                                    .reply = REPLY };
 	struct thread *client, *server;
 	make_client_and_server(&client, &server);
 	syscall_on(1, SYS_CALL, ENDPOINT, 0, NONE, NONE, 0);
@@ -148,8 +150,10 @@ const struct test tests[] = {
 	{ "a mapping's rights are the capability's", rights_are_the_capabilitys, 1 },
 	{ "a large frame is forgotten", a_large_frame_is_forgotten, 1 },
 	{ "other cores forget", other_cores_forget, 2 },
-	{ "a caller that loses its space leaves the server's alone", a_caller_that_loses_its_space_leaves_the_servers_alone, 2 },
-	{ "a server that loses its space leaves the caller's alone", a_server_that_loses_its_space_leaves_the_callers_alone, 2 },
+	{ "a caller that loses its space leaves the server's alone",
+	  a_caller_that_loses_its_space_leaves_the_servers_alone, 2 },
+	{ "a server that loses its space leaves the caller's alone",
+	  a_server_that_loses_its_space_leaves_the_callers_alone, 2 },
 	{ "a thread loses its space", a_thread_loses_its_space, 2 },
 	{ 0 },
 };

@@ -26,7 +26,8 @@ static unsigned still_waiting(void)
 	unsigned n = 0;
 	for (unsigned i = 0; i < WAITERS; i++) {
 		const struct thread *thread = (const struct thread *)slot_of(WAITER + 2 * i)->cap.object;
-		EXPECT(thread_waits(thread) || (thread->state == THREAD_READY && result(thread) == SKERRY_DELETED), true);
+		EXPECT(thread_waits(thread) || (thread->state == THREAD_READY && result(thread) == SKERRY_DELETED),
+		       true);
 		n += thread_waits(thread);
 	}
 	return n;

@@ -219,7 +219,8 @@ static void the_fast_path_charges_who_ran(void)
 	EXPECT(server->time - server_before >= PART && server->time - server_before < 2 * PART, true);
 }
 
-/* Its deadline passes in the entry in which its equals' slice ends: it is behind the thread that waits, before the one that has run. */
+/* Its deadline passes in the entry in which its equals' slice ends: it is behind the thread that waits, before the one
+ * that has run. */
 static void woken_at_the_end_of_a_slice(void)
 {
 	objects();

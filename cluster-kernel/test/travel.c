@@ -7,7 +7,8 @@
 void travel_post(unsigned core, const struct travel_call *m)
 {
 	static const uint64_t words[] = { 0x40100000, RIGHT_READ, 0, 44, 55 };
-	struct hosted_call posted = { .number = m->number, .cptr = m->cptr, .reply = m->reply, .info = message_info(m->label, 0, 5) };
+	struct hosted_call posted = { .number = m->number, .cptr = m->cptr, .reply = m->reply,
+	                              .info = message_info(m->label, 0, 5) };
 	struct ipc_buffer *buffer = thread_ipc_buffer(running(core));
 	const bool waits = m->number == SYS_WAIT || m->number == SYS_SIGNAL_WAIT;
 	for (unsigned i = 0; i < 4; i++)
@@ -44,7 +45,8 @@ static unsigned choose(void *argument, unsigned count)
 	(void)argument;
 	order->turns++;
 	const bool away = order->done || (all_away() && !machine->core[TRAVEL_AT].inside);
-	unsigned first = place_of(away && order->turns % 2 ? 0 : TRAVEL_AT, count), second = place_of(away && order->turns % 2 ? TRAVEL_AT : 0, count);
+	unsigned first = place_of(away && order->turns % 2 ? 0 : TRAVEL_AT, count),
+	         second = place_of(away && order->turns % 2 ? TRAVEL_AT : 0, count);
 	order->released |= (away && root_is_done()) || order->turns > PATIENCE || (first == count && second == count);
 	if (order->released)
 		return order->turns % count;
@@ -67,7 +69,8 @@ static bool next_step(void *argument, struct hosted *of, unsigned core)
 	if (order->done == order->steps)
 		return false;
 	const struct travel_step *step = &order->step[order->done++];
-	struct hosted_call call = { .number = SYS_CALL, .cptr = step->cptr ? step->cptr : CNODE, .info = message_info(step->label, 2, 21) };
+	struct hosted_call call = { .number = SYS_CALL, .cptr = step->cptr ? step->cptr : CNODE,
+	                            .info = message_info(step->label, 2, 21) };
 	memcpy(call.word, step->word, sizeof(call.word));
 	memset(thread_ipc_buffer(of->root)->words, 0, sizeof(uint64_t) * 24);
 	thread_ipc_buffer(of->root)->caps[0] = step->label == TCB_SCHEDULE ? ROOT_SLOT_TCB : CNODE;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Threads whose calls another core makes (core/visit.h), in an order that a test chooses: they are away, the root task makes
- * its invocations, then their calls are made. Of regime `dynamic`, fine.
+ * Threads whose calls another core makes (core/visit.h), in an order that a test chooses: they are away, the root task
+ * makes its invocations, then their calls are made. Of regime `dynamic`, fine.
  */
 #pragma once
 
 #include "harness.h"
 
 enum { TRAVELLERS = 6, TRAVEL_STEPS = 16 };
-enum { TRAVEL_CORES = 3, TRAVEL_AT = 1, TRAVEL_HOME = 2 }; /* the threads are on core TRAVEL_AT, what they call on TRAVEL_HOME */
+/* the threads are on core TRAVEL_AT, what they call on TRAVEL_HOME */
+enum { TRAVEL_CORES = 3, TRAVEL_AT = 1, TRAVEL_HOME = 2 };
 
 struct travel_call {
 	uint64_t number, label, cptr, reply;
@@ -18,7 +19,8 @@ struct travel_step {
 };
 struct travel {
 	const struct thread *traveller[TRAVELLERS];
-	struct travel_call call[TRAVELLERS]; /* what those do that run when the ones before them are away; number 0: nothing, or posted */
+	/* what those do that run when the ones before them are away; number 0: nothing, or posted */
+	struct travel_call call[TRAVELLERS];
 	struct travel_step step[TRAVEL_STEPS]; /* invocations, by the root task */
 	uint64_t result[TRAVEL_STEPS];
 	unsigned steps;

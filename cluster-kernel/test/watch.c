@@ -15,14 +15,16 @@ static const char *(*what)(void);
 static void say(const char *line) { (void)!write(STDERR_FILENO, line, strlen(line)); }
 
 /* What a core does is read while it does it: a guess, and said as one. */
-__attribute__((no_sanitize("thread"))) static void tell_core(unsigned cluster, unsigned index, const struct hosted_core *core)
+__attribute__((no_sanitize("thread"))) static void tell_core(unsigned cluster, unsigned index,
+                                                             const struct hosted_core *core)
 {
 	const struct thread *thread = core->cpu ? core->cpu->shared.current : 0;
 	bool timers = core->cpu && core->cpu->shared.timers.first[1];
 	char line[200];
 	snprintf(line, sizeof(line), "machine %u core %u: %u entries, %s, %u turns of waiting, %s%s\n", cluster, index,
 	         core->entries, core->inside ? "in the kernel" : "outside the kernel", core->spins,
-	         core->cpu && thread == &core->cpu->shared.idle ? "idle" : "runs a thread", timers ? ", a deadline is set" : "");
+	         core->cpu && thread == &core->cpu->shared.idle ? "idle" : "runs a thread",
+	         timers ? ", a deadline is set" : "");
 	say(line);
 }
 

@@ -21,7 +21,8 @@ static struct machine machine;
 /* What is asked for, and not a byte more. */
 const void *acpi_memory(uint64_t address, uint64_t size)
 {
-	if (address < BASE || address - BASE > memory_size || size > memory_size - (address - BASE) || kept_count == KEPT)
+	if (address < BASE || address - BASE > memory_size || size > memory_size - (address - BASE) ||
+	    kept_count == KEPT)
 		return NULL;
 	return kept[kept_count++] = fuzz_copy(memory + (address - BASE), size);
 }
@@ -65,7 +66,8 @@ static void check(void)
 	MUST(m->spcr.kind != BOOT_SERIAL_MEMORY || m->spcr.base < LIMIT);
 	MUST(m->spcr.kind != BOOT_SERIAL_PORT || m->spcr.base <= 0xfff8);
 	for (uint32_t i = 0; i < m->node_range_count; i++)
-		MUST(m->node_range[i].range.size > 0 && m->node_range[i].range.size <= UINT64_MAX - m->node_range[i].range.base);
+		MUST(m->node_range[i].range.size > 0 &&
+		     m->node_range[i].range.size <= UINT64_MAX - m->node_range[i].range.base);
 	for (uint32_t i = 0; i < m->cpu_count; i++)
 		MUST(m->cpu[i].apic != UINT32_MAX && machine_cpu(m, m->cpu[i].apic) == &m->cpu[i]);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Cluster maps, as the loader and the host's tool read them. The first byte: bit 0 the machine's number, bit 1 whether it has
- * an SRAT; the rest is the devicetree. What is accepted gives nothing away
+ * Cluster maps, as the loader and the host's tool read them. The first byte: bit 0 the machine's number, bit 1 whether
+ * it has an SRAT; the rest is the devicetree. What is accepted gives nothing away
  * twice and nothing that is not there, and all its numbers and lists lie inside it.
  */
 #include <elf.h>
@@ -123,7 +123,8 @@ static uint32_t check_list(const struct cluster_map *map, const struct map_list 
 {
 	uint32_t pool = map->size - (uint32_t)offsetof(struct cluster_map, pool);
 
-	MUST(list->offset % 4 == 0 && list->offset >= from && list->offset <= pool && list->size <= pool - list->offset);
+	MUST(list->offset % 4 == 0 && list->offset >= from && list->offset <= pool &&
+	     list->size <= pool - list->offset);
 	return list->offset + list->size;
 }
 
@@ -135,14 +136,16 @@ static void check_application(const struct cluster_map *map, uint32_t index)
 	int32_t count = (int32_t)map->application_count;
 
 	MUST(strlen(a->name) < sizeof a->name && strlen(a->program) < sizeof a->program && a->name[0] > ' ');
-	MUST(cluster != NULL && a->core < cluster->cpu_count && cluster->cpu[a->core] == a->cpu && a->heap % (2 << 20) == 0);
+	MUST(cluster != NULL && a->core < cluster->cpu_count && cluster->cpu[a->core] == a->cpu &&
+	     a->heap % (2 << 20) == 0);
 	for (uint32_t i = 0; i < map_named_count(&a->cables); i++) {
 		uint32_t to = map_named(map, &a->cables, i);
 
 		MUST((int32_t)to < count && to != index && a->ipv4 && map->application[to].ipv4);
 		MUST(map->application[to].cluster == a->cluster);
 	}
-	MUST(map_await_count(a) <= MAP_MAX_AWAITED && (a->args.size == 0 || map->pool[a->args.offset + a->args.size - 1] == '\0'));
+	MUST(map_await_count(a) <= MAP_MAX_AWAITED &&
+	     (a->args.size == 0 || map->pool[a->args.offset + a->args.size - 1] == '\0'));
 	for (uint32_t i = 0; i < map_await_count(a); i++)
 		MUST((int32_t)map_awaited(map, a, i) < count && map_awaited(map, a, i) != index);
 	MUST(a->stack < count && a->stack_of < count && a->port_of < count && a->port_of != (int32_t)index);

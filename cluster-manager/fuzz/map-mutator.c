@@ -15,9 +15,10 @@ enum { ROOM = 96 * 1024, NODES_MOST = 1024, PROPERTIES_MOST = 64, VALUE_MOST = 2
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 
 static const char *const names[] = {
-	"args", "await", "barrier", "cables", "compatible", "cpu", "cpus", "cwd", "device_type", "devices", "ends", "env", "files", "gateway",
-	"heap", "ipv4", "ivshmem", "kernel", "mac", "memory", "modules", "mtu", "netmask", "numa-node-id", "pci-id", "phandle",
-	"program", "reg", "role", "root", "shutdown", "size", "stack", "statistics", "storage", "switch", "threads", "user",
+	"args", "await", "barrier", "cables", "compatible", "cpu", "cpus", "cwd", "device_type", "devices", "ends",
+	"env", "files", "gateway", "heap", "ipv4", "ivshmem", "kernel", "mac", "memory", "modules", "mtu", "netmask",
+	"numa-node-id", "pci-id", "phandle", "program", "reg", "role", "root", "shutdown", "size", "stack",
+	"statistics", "storage", "switch", "threads", "user",
 	"#address-cells", "#size-cells",
 };
 static const char *const words[] = {

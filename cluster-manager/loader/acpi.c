@@ -126,7 +126,8 @@ static void say_unreachable(const struct root *root)
 		count++;
 	}
 	if (count > 0)
-		print("ACPI: %u table%s out of this CPU's reach, at 0x%lx, left out", count, count == 1 ? "" : "s, the last", last);
+		print("ACPI: %u table%s out of this CPU's reach, at 0x%lx, left out", count,
+		      count == 1 ? "" : "s, the last", last);
 }
 
 static const uint8_t *find_table(const struct root *root, const char *signature, uint32_t *length)

@@ -11,8 +11,8 @@ void acpi_read(struct machine *m);
 const void *acpi_memory(uint64_t address, uint64_t size);
 
 /*
- * acpi_tables.c: each reads one kind of table into *m. `length` is the table's, header included; the caller has checked that
- * so many bytes are mapped and that their sum is right.
+ * acpi_tables.c: each reads one kind of table into *m. `length` is the table's, header included; the caller has checked
+ * that so many bytes are mapped and that their sum is right.
  */
 void acpi_read_madt(struct machine *m, const uint8_t *table, uint32_t length);
 void acpi_read_srat(struct machine *m, const uint8_t *table, uint32_t length);

@@ -49,7 +49,8 @@ static void read_madt_entry(struct machine *m, const uint8_t *e)
 	case 1:
 		if (m->ioapic_count < BOOT_MAX_IOAPICS && read_u32(e + 4) != 0)
 			m->ioapic[m->ioapic_count++] =
-				(struct boot_ioapic){ .base = read_u32(e + 4), .id = e[2], .gsi_base = read_u32(e + 8) };
+				(struct boot_ioapic){ .base = read_u32(e + 4), .id = e[2],
+				                      .gsi_base = read_u32(e + 8) };
 		break;
 	case 2: /* ISA interrupt override */
 		if (e[3] < 16) {
@@ -91,7 +92,10 @@ static void add_node_range(struct machine *m, uint64_t base, uint64_t size, uint
 }
 
 /* A proximity domain has 8 bits in tables of revision 1; what became its other bits in revision 2 is reserved there. */
-static uint32_t domain_of(const struct machine *m, uint32_t domain) { return m->srat_revision < 2 ? domain & 0xff : domain; }
+static uint32_t domain_of(const struct machine *m, uint32_t domain)
+{
+	return m->srat_revision < 2 ? domain & 0xff : domain;
+}
 
 static void read_srat_entry(struct machine *m, const uint8_t *e)
 {
@@ -194,7 +198,8 @@ void acpi_read_spcr(struct machine *m, const uint8_t *table, uint32_t length)
 	uint64_t address;
 	uint32_t width, stride;
 
-	if (length < 80 || (table[36] != UART_16550 && table[36] != UART_16550_SUBSET && table[36] != UART_16550_GENERIC))
+	if (length < 80 ||
+	    (table[36] != UART_16550 && table[36] != UART_16550_SUBSET && table[36] != UART_16550_GENERIC))
 		return;
 	address = read_u64(gas + 4);
 	width = access_size(gas);

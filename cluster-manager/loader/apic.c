@@ -3,9 +3,12 @@
 #include "cpu.h"
 #include "loader.h"
 
-enum { MSR_APIC_BASE = 0x1b, MSR_TSC_DEADLINE = 0x6e0, APIC_BASE_BOOT = 1 << 8, APIC_BASE_ENABLE = 1 << 11, APIC_BASE_X2 = 1 << 10, MSR_X2APIC = 0x800 };
-enum { ID = 0x20, PRIORITY = 0x80, END = 0xb0, IN_SERVICE = 0x100, REQUESTED = 0x200, LINT0 = 0x350, LINT1 = 0x360, ERROR = 0x370 };
-enum { SPURIOUS = 0xf0, ICR = 0x300, ICR_HIGH = 0x310, TIMER = 0x320, COUNT_FROM = 0x380, COUNT = 0x390, DIVIDER = 0x3e0 };
+enum { MSR_APIC_BASE = 0x1b, MSR_TSC_DEADLINE = 0x6e0, APIC_BASE_BOOT = 1 << 8, APIC_BASE_ENABLE = 1 << 11,
+       APIC_BASE_X2 = 1 << 10, MSR_X2APIC = 0x800 };
+enum { ID = 0x20, PRIORITY = 0x80, END = 0xb0, IN_SERVICE = 0x100, REQUESTED = 0x200, LINT0 = 0x350, LINT1 = 0x360,
+       ERROR = 0x370 };
+enum { SPURIOUS = 0xf0, ICR = 0x300, ICR_HIGH = 0x310, TIMER = 0x320, COUNT_FROM = 0x380, COUNT = 0x390,
+       DIVIDER = 0x3e0 };
 enum { ICR_PENDING = 1 << 12, MASKED = 1 << 16, DIVIDE_BY_1 = 0xb, SOFTWARE_ENABLE = 1 << 8 };
 enum { VECTOR_WORDS = 8, DRAIN_TURNS = 1000 };
 
@@ -80,7 +83,8 @@ static bool any_vector(uint32_t first)
 	return false;
 }
 
-/* An interrupt that is requested goes away only by being taken; those of other clusters go on coming, so there is an end. */
+/* An interrupt that is requested goes away only by being taken; those of other clusters go on coming, so there is an
+ * end. */
 void apic_drain(void)
 {
 	write_register(PRIORITY, 0);

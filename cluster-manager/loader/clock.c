@@ -115,7 +115,8 @@ bool is_tcg(void)
 {
 	struct cpuid id = cpuid(0x40000000, 0);
 
-	return (cpuid(1, 0).ecx >> 31 & 1) && id.ebx == 0x54474354 && id.ecx == 0x43544743 && id.edx == 0x47435447; /* TCGTCGTCGTCG */
+	/* TCGTCGTCGTCG */
+	return (cpuid(1, 0).ecx >> 31 & 1) && id.ebx == 0x54474354 && id.ecx == 0x43544743 && id.edx == 0x47435447;
 }
 
 bool is_emulated(void)

@@ -5,7 +5,8 @@
 #include "machine.h"
 #include "options.h"
 
-/* The second: from edge to edge of the reference, where nothing comes between two instructions. As exact as the first. */
+/* The second: from edge to edge of the reference, where nothing comes between two instructions. As exact as the
+ * first. */
 enum { CALIBRATION_WINDOW_US = 15000, COUNTED_WINDOW_US = 1000 };
 
 /* A counter that needs no measuring. It wraps after more than the window. */

@@ -20,9 +20,12 @@ extern char loader_start[], loader_end[];
 
 /* of the root task's CNode; Redis takes some 2,050, a YCSB client 1,100 */
 enum { APPLICATION_SLOTS = 3072 + 4 * 512 /* steps of the heap that are split */, REMOTE_SLOTS = 512 };
-enum { CABLE_CAPABILITIES = 2 * CABLE_SIZE / PAGE_SIZE + 6 }; /* its frames at each end, the manager's page, wake-ups, bell words */
-enum { PROGRAM_PAGES = 1 << 11 }; /* that an application's slots are enough for; what its program has beyond takes more */
-/* bytes that a kernel takes for itself at most, beside that CNode: the root task's other objects, a core's, a channel's */
+/* its frames at each end, the manager's page, wake-ups, bell words */
+enum { CABLE_CAPABILITIES = 2 * CABLE_SIZE / PAGE_SIZE + 6 };
+/* that an application's slots are enough for; what its program has beyond takes more */
+enum { PROGRAM_PAGES = 1 << 11 };
+/* bytes that a kernel takes for itself at most, beside that CNode: the root task's other objects, a core's, a
+ * channel's */
 enum { ROOT_STATE = 256 << 10, CORE_STATE = 32 << 10, CHANNEL_STATE = 32 << 10 };
 
 static uint64_t memory_take(struct cluster *c, uint64_t size, uint64_t align, const char *what)
@@ -165,7 +168,8 @@ static struct boot_range channel_ram(const struct map_channel *channel, const st
 }
 
 /* One end's record; where the doorbells are is still to be said. */
-static struct boot_channel *add_channel(struct cluster *c, const struct cluster_map *map, const struct map_channel *channel,
+static struct boot_channel *add_channel(struct cluster *c, const struct cluster_map *map,
+                                        const struct map_channel *channel,
 					uint32_t side, struct boot_range memory)
 {
 	struct boot_channel *r = &c->info->channel[c->info->channel_count++];
@@ -183,7 +187,8 @@ static struct boot_channel *add_channel(struct cluster *c, const struct cluster_
 }
 
 /* The cluster of this machine at this end of a channel; NULL: it is on another machine. */
-static struct cluster *find_end(struct cluster *clusters, uint32_t count, const struct map_channel *channel, uint32_t side)
+static struct cluster *find_end(struct cluster *clusters, uint32_t count, const struct map_channel *channel,
+                                uint32_t side)
 {
 	for (uint32_t i = 0; i < count; i++)
 		if (clusters[i].map->number == channel->end[side])
@@ -191,7 +196,8 @@ static struct cluster *find_end(struct cluster *clusters, uint32_t count, const 
 	return NULL;
 }
 
-static void place_channel(struct cluster *const end[2], const struct cluster_map *map, const struct map_channel *channel,
+static void place_channel(struct cluster *const end[2], const struct cluster_map *map,
+                          const struct map_channel *channel,
 			  const struct machine *m)
 {
 	struct boot_range memory = channel_ram(channel, m);
@@ -199,7 +205,8 @@ static void place_channel(struct cluster *const end[2], const struct cluster_map
 
 	for (uint32_t side = 0; side < 2; side++) {
 		record[side] = add_channel(end[side], map, channel, side, memory);
-		record[side]->rx = memory_take(end[side], PAGE_SIZE, PAGE_SIZE, "doorbells"); /* near the cores that receive them */
+		/* near the cores that receive them */
+		record[side]->rx = memory_take(end[side], PAGE_SIZE, PAGE_SIZE, "doorbells");
 	}
 	for (uint32_t side = 0; side < 2; side++)
 		record[side]->ring = record[!side]->rx;
@@ -218,7 +225,8 @@ static void place_remote_channel(struct cluster *end, const struct cluster_map *
 	r->ring = pages + !side * PAGE_SIZE;
 }
 
-static void place_channels(struct cluster *clusters, uint32_t count, const struct cluster_map *map, const struct machine *m)
+static void place_channels(struct cluster *clusters, uint32_t count, const struct cluster_map *map,
+                           const struct machine *m)
 {
 	for (uint32_t i = 0; i < map->channel_count; i++) {
 		const struct map_channel *channel = &map->channel[i];
@@ -317,13 +325,15 @@ static void size_root_cnode(struct cluster *c, const struct cluster_map *map, co
 		const struct map_application *a = &map->application[i];
 
 		if (a->cluster == c->map->number)
-			slots += APPLICATION_SLOTS + 2 * (a->heap / LARGE_PAGE_SIZE) + program_slots(a, m) + file_slots(a, m) +
+			slots += APPLICATION_SLOTS + 2 * (a->heap / LARGE_PAGE_SIZE) + program_slots(a, m) +
+			         file_slots(a, m) +
 				 map_named_count(&a->cables) * CABLE_CAPABILITIES;
 		else
 			slots += REMOTE_SLOTS;
 	}
 	if (!has_piece(&c->free, state_size(c, map, bits)))
-		panic("%s: no room for its kernel's own state (%lu KiB in one piece)", c->map->name, state_size(c, map, bits) / 1024);
+		panic("%s: no room for its kernel's own state (%lu KiB in one piece)", c->map->name,
+		      state_size(c, map, bits) / 1024);
 	while (bits < ROOT_CNODE_BITS_MAX && 1ull << bits < slots && 2ull << (bits + SLOT_BITS) <= memory / 32 &&
 	       has_piece(&c->free, state_size(c, map, bits + 1)))
 		bits++;
@@ -358,7 +368,8 @@ uint32_t clusters_place(struct cluster *clusters, const struct cluster_map *map,
 		uint64_t pages;
 
 		console_share(c->info, i, count);
-		pages = tables_bound(&c->ram, c->info->image.size, c->info->channel_count + 4, screen_size(c->info)); /* 4: control */
+		/* 4: control */
+		pages = tables_bound(&c->ram, c->info->image.size, c->info->channel_count + 4, screen_size(c->info));
 		pages += moves_tables_bound(c, m);
 		c->info->tables.base = memory_take(c, pages * PAGE_SIZE, PAGE_SIZE, "page tables");
 		c->info->tables.size = pages * PAGE_SIZE;

@@ -11,7 +11,8 @@
  * `o` are what it will go by, or panic() before it, with what they hold then.
  */
 void console_early(const struct machine *m, const struct options *o);
-/* What the command line says, else the firmware's console (SPCR), else COM1 and COM2; and the screen, if there is one. */
+/* What the command line says, else the firmware's console (SPCR), else COM1 and COM2; and the screen, if there is
+ * one. */
 void console_choose(void);
 /* Console, results and the rows for cluster `index` of `count`, which begin below the loader's last line. */
 void console_share(struct boot_info *info, uint32_t index, uint32_t count);

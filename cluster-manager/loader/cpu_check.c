@@ -29,15 +29,18 @@ void cpu_check(cpuid_reader *read, bool tcg)
 	if (lacks != 0)
 		panic("this CPU lacks %s; choose a CPU model that has it: -cpu max in QEMU, -cpu host under KVM "
 		      "(kvm64, qemu64 and x86-64-v2-AES have no XSAVE)", names);
-	/* QEMU 10 takes CR4.OSXSAVE for reserved where leaf 13.1 is empty, and repeats the instruction that sets it for ever. */
+	/* QEMU 10 takes CR4.OSXSAVE for reserved where leaf 13.1 is empty, and repeats the instruction that sets it for
+	 * ever. */
 	if (tcg && cpu_leaf(read, CPU_STATE_LEAF, 1).eax == 0)
-		panic("this CPU model has XSAVE without XSAVEOPT, which QEMU's emulator lets no kernel use; choose -cpu max, or add "
+		panic("this CPU model has XSAVE without XSAVEOPT, which QEMU's emulator lets no kernel use; choose "
+		      "-cpu max, or add "
 		      "+xsaveopt");
 }
 
 void cpu_check_timer(cpuid_reader *read, uint64_t lapic_hz)
 {
 	if (lapic_hz == 0 && !cpu_has_tsc_deadline(read))
-		panic("the local APIC timer does not run, and this CPU has no TSC deadline: kernels have no timer; choose another "
+		panic("the local APIC timer does not run, and this CPU has no TSC deadline: kernels have no timer; "
+		      "choose another "
 		      "CPU model or machine");
 }

@@ -68,7 +68,8 @@ void exception_taken(const struct exception *e)
 
 	if (!taken) {
 		taken = true;
-		panic("exception %lu at RIP 0x%lx: error code 0x%lx, CR2 0x%lx", e->vector, e->rip, e->error, read_cr2());
+		panic("exception %lu at RIP 0x%lx: error code 0x%lx, CR2 0x%lx", e->vector, e->rip, e->error,
+		      read_cr2());
 	}
 	cpu_stop();
 }

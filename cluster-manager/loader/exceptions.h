@@ -5,7 +5,8 @@
 #define EXCEPTION_COUNT       32
 #define EXCEPTION_NMI         2
 #define EXCEPTION_ENTRY_SIZE  16
-#define EXCEPTIONS_WITH_ERROR 0x60227d00 /* vectors with which the processor pushes an error code: 8, 10-14, 17, 21, 29, 30 */
+/* vectors with which the processor pushes an error code: 8, 10-14, 17, 21, 29, 30 */
+#define EXCEPTIONS_WITH_ERROR 0x60227d00
 
 #ifndef __ASSEMBLER__
 /* On this core. Interrupts stay off; the kernels load tables of their own. */

@@ -104,7 +104,8 @@ static void map_screen(struct cluster *c)
 		tables_map(&c->tables, KERNEL_SCREEN_BASE, base, screen_size(c->info), MAP_WRITE | MAP_COMBINE);
 }
 
-/* Of all clusters: the loader that starts one again writes them (skerry/cluster_control.h). Its own boot processor leaves by the page. */
+/* Of all clusters: the loader that starts one again writes them (skerry/cluster_control.h). Its own boot processor
+ * leaves by the page. */
 static void map_control(struct cluster *c)
 {
 	uint64_t size, base = resident_control(&size), park = c->info->park;

@@ -72,7 +72,8 @@ static uint64_t fresh_number(void)
 static void say_hello(struct party *p, const struct boot_channel *channel)
 {
 	p->channel = channel;
-	p->end = (struct meeting_loader){ .header = (struct channel_header *)channel->memory.base, .size = channel->memory.size,
+	p->end = (struct meeting_loader){ .header = (struct channel_header *)channel->memory.base,
+	                                  .size = channel->memory.size,
 		                          .side = channel->side };
 	doorbells_clear(channel->rx); /* before the peer may ring */
 	meeting_say_hello(&p->end, fresh_number());

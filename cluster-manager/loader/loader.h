@@ -24,13 +24,14 @@ static inline uint64_t round_up(uint64_t value, uint64_t align)
 /* console.c: lines, each after "skerry loader: " */
 void print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /*
- * Prints one line and stops: exit status 99 under QEMU's isa-debug-exit, a halt elsewhere. Where kernels run already, their lines
- * may be torn by this one, and only this core stops.
+ * Prints one line and stops: exit status 99 under QEMU's isa-debug-exit, a halt elsewhere. Where kernels run already,
+ * their lines may be torn by this one, and only this core stops.
  */
 _Noreturn void panic(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* cpu_check.c */
-/* Dies of a CPU that lacks what kernels need (skerry/cpu_needs.h), with all that is missing. `tcg`: QEMU emulates it. */
+/* Dies of a CPU that lacks what kernels need (skerry/cpu_needs.h), with all that is missing. `tcg`: QEMU emulates
+ * it. */
 void cpu_check(cpuid_reader *read, bool tcg);
 /* Dies where kernels would have no timer. */
 void cpu_check_timer(cpuid_reader *read, uint64_t lapic_hz);
@@ -74,7 +75,8 @@ void apic_drain(void);
 struct clock {
 	uint64_t tsc_hz, lapic_hz, epoch, epoch_tsc;
 };
-/* Fills machine_clock from the counter `wanted`, or from the best there is. Dies where the machine has none. Caller has called apic_init(). */
+/* Fills machine_clock from the counter `wanted`, or from the best there is. Dies where the machine has none. Caller has
+ * called apic_init(). */
 void clock_calibrate(const struct machine *m, enum clock_source wanted);
 extern struct clock machine_clock;
 /* Waits, spinning. Caller has called clock_calibrate(). */
@@ -95,7 +97,8 @@ enum { MAP_WRITE = 1 << 1, MAP_COMBINE = 1 << 2, MAP_EXECUTE = 1 << 30 }; /* COM
 uint64_t tables_bound(const struct ranges *direct, uint64_t image_size, uint32_t doorbells, uint64_t screen);
 /* Makes an empty page table in a pool of `pages` pages at `base`. */
 void tables_init(struct tables *t, uint64_t base, uint64_t pages);
-/* Maps `size` bytes, in 2 MiB pages where both addresses allow. Dies where the pool is used up: tables_bound() says how large it must be. */
+/* Maps `size` bytes, in 2 MiB pages where both addresses allow. Dies where the pool is used up: tables_bound() says how
+ * large it must be. */
 void tables_map(struct tables *t, uint64_t vaddr, uint64_t paddr, uint64_t size, uint32_t rights);
 
 /* Makes the tables above the 2 MiB entries, and maps nothing. */
@@ -106,7 +109,8 @@ void tables_forget(struct tables *t, uint64_t vaddr);
 /* cluster.c: where everything of a cluster lies */
 struct cluster {
 	const struct map_cluster *map;
-	struct ranges ram;  /* all that the cluster owns, in its direct map; the kernel image is not, once it is placed */
+	/* all that the cluster owns, in its direct map; the kernel image is not, once it is placed */
+	struct ranges ram;
 	struct ranges free; /* what of it nothing was put into, and has not moved to another cluster when it starts */
 	struct ranges home; /* `free` at boot */
 	struct elf_image kernel, root;
@@ -126,7 +130,8 @@ void moves_place(struct cluster *clusters, uint32_t count, const struct machine 
 uint64_t moves_tables_bound(const struct cluster *c, const struct machine *m);
 /* After all is placed: what is free may move, and is said in boot_info. */
 void moves_begin(struct cluster *clusters, uint32_t count);
-/* Before a cluster's next life is loaded: it has the memory that it has now. What it did not have at boot is parked for it. */
+/* Before a cluster's next life is loaded: it has the memory that it has now. What it did not have at boot is parked for
+ * it. */
 void moves_again(struct cluster *c);
 /* In the cluster's page table: the words, room for what may come, and nothing of what has left. */
 void moves_map(struct cluster *c, const struct machine *m);
@@ -134,7 +139,8 @@ void moves_map(struct cluster *c, const struct machine *m);
 /* ivshmem.c: channels whose other end is in another machine */
 extern struct ranges ivshmem_ranges; /* of the channels of all this machine's clusters, the kernels' parts included */
 struct boot_range ivshmem_memory(const struct map_channel *channel, uint32_t device);
-/* All peers have been met when it returns: no byte of an earlier run or life will be delivered. Caller has called resident_place(). */
+/* All peers have been met when it returns: no byte of an earlier run or life will be delivered. Caller has called
+ * resident_place(). */
 void ivshmem_meet(const struct cluster *clusters, uint32_t count);
 
 /* image.c: fills what clusters_place has placed */
@@ -145,4 +151,5 @@ void cluster_load(struct cluster *c, const struct cluster_map *map, const struct
 /* smp.c: starts every core; this one last */
 uint64_t trampoline_page(const struct machine *m); /* where they start; the same at each call */
 _Noreturn void enter_kernel(uint64_t cr3, uint64_t entry, uint64_t boot_info, uint32_t index); /* boot_tables.S */
-_Noreturn void clusters_start(struct cluster *clusters, uint32_t count, const struct cluster_map *map, const struct machine *m);
+_Noreturn void clusters_start(struct cluster *clusters, uint32_t count, const struct cluster_map *map,
+                              const struct machine *m);

@@ -7,7 +7,8 @@
 #include "machine.h"
 #include <skerry/error_message.h>
 
-/* Returns whether this machine, number map->machine of the map, has what the map says of it; else *err says what it lacks. */
+/* Returns whether this machine, number map->machine of the map, has what the map says of it; else *err says what it
+ * lacks. */
 bool map_check(const struct cluster_map *map, const struct machine *machine, struct error_message *err);
 
 /* The parts of map_check(), in its order. */

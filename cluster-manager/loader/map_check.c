@@ -89,7 +89,8 @@ static bool check_files(const char *name, const struct machine *machine, struct 
 
 	if (valid) {
 		memcpy(&head, module->data, sizeof head); /* an archive aligns nothing to 8 bytes */
-		valid = head.magic == FILE_TREE_MAGIC && head.version == FILE_TREE_VERSION && head.size == module->size &&
+		valid = head.magic == FILE_TREE_MAGIC && head.version == FILE_TREE_VERSION &&
+		        head.size == module->size &&
 			head.size <= FILE_TREE_BYTES;
 	}
 	return valid || error_set(err, "module %s is not a tree of files of version %u", name, FILE_TREE_VERSION);

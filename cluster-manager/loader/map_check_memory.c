@@ -15,7 +15,8 @@ static bool ranges_overlap(const struct boot_range *a, const struct boot_range *
  * all: those are a map for a larger machine. 2 MiB of slack below the top of
  * RAM and the hole below 1 MiB go unremarked.
  */
-static bool check_is_ram(const char *to, const struct boot_range *r, const struct machine *machine, struct error_message *err)
+static bool check_is_ram(const char *to, const struct boot_range *r, const struct machine *machine,
+                         struct error_message *err)
 {
 	uint64_t usable = ranges_common(&machine->ram, r->base, r->size);
 	struct ranges absent = { 0 };
@@ -68,14 +69,18 @@ static bool check_near(const struct cluster_map *map, const struct map_cluster *
 	for (uint32_t i = 0; i < machine->node_range_count; i++) {
 		const struct machine_node_range *n = &machine->node_range[i];
 
-		if (ranges_overlap(r, &n->range) && !has_node(map, cluster, machine, n->node) && has_cores(map, machine, n->node))
-			return error_set(err, "map: %s: memory 0x%lx .. 0x%lx is in the firmware's NUMA domain %u, its cores are not",
+		if (ranges_overlap(r, &n->range) && !has_node(map, cluster, machine, n->node) &&
+		    has_cores(map, machine, n->node))
+			return error_set(err,
+			                 "map: %s: memory 0x%lx .. 0x%lx is in the firmware's NUMA domain %u, its "
+			                 "cores are not",
 				      cluster->name, r->base, r->base + r->size - 1, n->node);
 	}
 	return true;
 }
 
-static bool check_memory_of(const struct cluster_map *map, const struct map_cluster *cluster, const struct machine *machine,
+static bool check_memory_of(const struct cluster_map *map, const struct map_cluster *cluster,
+                            const struct machine *machine,
 			    struct error_message *err)
 {
 	for (uint32_t i = 0; i < cluster->memory_count; i++)
@@ -93,7 +98,8 @@ bool map_check_memory(const struct cluster_map *map, const struct machine *machi
 	for (uint32_t i = 0; i < map->channel_count; i++) {
 		const struct map_channel *channel = &map->channel[i];
 
-		if (channel->remote || !map_is_here(map, map_cluster(map, channel->end[0]))) /* a device's, or elsewhere */
+		/* a device's, or elsewhere */
+		if (channel->remote || !map_is_here(map, map_cluster(map, channel->end[0])))
 			continue;
 		if (!check_is_ram(channel->name, &channel->memory, machine, err))
 			return false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * NUMA nodes. The map's numbers are labels, the firmware's are proximity domains (ACPI 6.5, 5.2.16): they belong together by the
- * cores that they hold, not by their numbers. A label may hold several domains, or a domain several labels; a map that
- * separates what one domain holds and also joins it with another domain contradicts the firmware.
+ * NUMA nodes. The map's numbers are labels, the firmware's are proximity domains (ACPI 6.5, 5.2.16): they belong
+ * together by the cores that they hold, not by their numbers. A label may hold several domains, or a domain several
+ * labels; a map that separates what one domain holds and also joins it with another domain contradicts the firmware.
  */
 #include "map.h"
 
@@ -25,7 +25,8 @@ static void look_up(const struct cluster_map *map, const struct machine *machine
 
 enum relation { SAME_NODE, SAME_DOMAIN, SAME_BOTH };
 
-/* Returns the first of `count` cores that has the same label as core `place` and another domain, or the reverse, or both; or `count`. */
+/* Returns the first of `count` cores that has the same label as core `place` and another domain, or the reverse, or
+ * both; or `count`. */
 static uint32_t find_relative(const struct cluster_map *map, uint32_t place, enum relation relation, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -47,11 +48,15 @@ bool map_check_nodes(const struct cluster_map *map, const struct machine *machin
 {
 	look_up(map, machine);
 	for (uint32_t i = 0; i < map->cpu_count; i++) {
-		uint32_t joined = find_relative(map, i, SAME_NODE, map->cpu_count), separated = find_relative(map, i, SAME_DOMAIN, map->cpu_count);
+		uint32_t joined = find_relative(map, i, SAME_NODE, map->cpu_count),
+		         separated = find_relative(map, i, SAME_DOMAIN, map->cpu_count);
 
 		if (is_first(map, i) && joined < map->cpu_count && separated < map->cpu_count)
-			return error_set(err, "map: %s and %s have one numa-node-id, %u; the firmware has %s in a domain with %s (%u), "
-				      "and %s in another: make a map of this machine", map->cpu[i].name, map->cpu[joined].name,
+			return error_set(err,
+			                 "map: %s and %s have one numa-node-id, %u; the firmware has %s in a domain "
+			                 "with %s (%u), "
+				      "and %s in another: make a map of this machine", map->cpu[i].name,
+				      map->cpu[joined].name,
 				      map->cpu[i].node, map->cpu[i].name, map->cpu[separated].name, core[i].domain,
 				      map->cpu[joined].name);
 	}
@@ -62,15 +67,16 @@ void map_say_nodes(const struct cluster_map *map, const struct machine *machine,
 {
 	look_up(map, machine);
 	for (uint32_t i = 0; i < map->cpu_count; i++) {
-		uint32_t joined = find_relative(map, i, SAME_NODE, map->cpu_count), separated = find_relative(map, i, SAME_DOMAIN, map->cpu_count);
+		uint32_t joined = find_relative(map, i, SAME_NODE, map->cpu_count),
+		         separated = find_relative(map, i, SAME_DOMAIN, map->cpu_count);
 
 		if (!is_first(map, i))
 			continue;
 		if (joined > i && joined < map->cpu_count)
-			print("map: numa-node-id %u holds several domains of the firmware: %u and %u, or more", map->cpu[i].node,
-			      core[i].domain, core[joined].domain);
+			print("map: numa-node-id %u holds several domains of the firmware: %u and %u, or more",
+			      map->cpu[i].node, core[i].domain, core[joined].domain);
 		if (separated > i && separated < map->cpu_count)
-			print("map: the firmware's domain %u is several nodes of the map: %u and %u, or more", core[i].domain,
-			      map->cpu[i].node, map->cpu[separated].node);
+			print("map: the firmware's domain %u is several nodes of the map: %u and %u, or more",
+			      core[i].domain, map->cpu[i].node, map->cpu[separated].node);
 	}
 }

@@ -94,7 +94,8 @@ static void note_reserved(uint64_t base, uint64_t size)
 	}
 	require(size && base <= UINT64_MAX - size && reserved_count <= RESERVED_MAX);
 	if (reserved_count == RESERVED_MAX)
-		panic("the firmware's memory map: more than %u reserved ranges, the next is at 0x%lx", RESERVED_MAX, base);
+		panic("the firmware's memory map: more than %u reserved ranges, the next is at 0x%lx", RESERVED_MAX,
+		      base);
 	reserved[reserved_count++] = (struct boot_range){ base, size };
 }
 
@@ -126,7 +127,8 @@ void memory_settle(struct machine *m)
 	require(reach <= MAPPABLE_END);
 	beyond = ranges_common(&m->ram, reach, ADDRESSES_END - reach);
 	if (beyond > 0)
-		print("%lu MiB of RAM at 0x%lx and above are out of this CPU's reach, and left out", beyond >> 20, reach);
+		print("%lu MiB of RAM at 0x%lx and above are out of this CPU's reach, and left out", beyond >> 20,
+		      reach);
 	ranges_remove(&m->ram, reach, ADDRESSES_END - reach);
 	ranges_trim(&m->ram, PAGE_SIZE);
 	if (m->ram.count == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The loader's part of memory that moves (skerry/memory_control.h): the words, which are in no kernel's own memory; what each
- * cluster has at boot; and what it has when it is loaded again.
+ * The loader's part of memory that moves (skerry/memory_control.h): the words, which are in no kernel's own memory;
+ * what each cluster has at boot; and what it has when it is loaded again.
  *
  * Only memory moves that no cluster used when the clusters were placed, in whole pieces, and only between clusters that
  * can be restarted. So each piece is one entry of its kernel's page table, and nothing that loading writes lies in it.
@@ -32,7 +32,8 @@ void moves_place(struct cluster *clusters, uint32_t count, const struct machine 
 		pieces = (last->base + last->size) / PIECE;
 		control_size = memory_control_size(pieces);
 		if (!ranges_find(&c->free, &memory_busy, 2 * control_size, PAGE_SIZE, &base)) {
-			print("%s: no room for the words by which memory moves (%lu KiB): none does", c->map->name, 2 * control_size / 1024);
+			print("%s: no room for the words by which memory moves (%lu KiB): none does", c->map->name,
+			      2 * control_size / 1024);
 			return;
 		}
 		ranges_remove(&c->free, base, 2 * control_size);
@@ -73,7 +74,8 @@ void moves_begin(struct cluster *clusters, uint32_t count)
 			uint64_t end = c->home.at[j].base + c->home.at[j].size;
 
 			for (uint64_t at = round_up(c->home.at[j].base, PIECE); at + PIECE <= end; at += PIECE) {
-				atomic_store_explicit(&memory_words->piece[at / PIECE], memory_byte(MEMORY_OWNED, c->map->number), memory_order_relaxed);
+				atomic_store_explicit(&memory_words->piece[at / PIECE],
+				                      memory_byte(MEMORY_OWNED, c->map->number), memory_order_relaxed);
 				*home_of(at / PIECE) = (uint8_t)(c->map->number + 1);
 			}
 		}
@@ -87,8 +89,9 @@ static bool is_owned(const struct cluster *c, uint64_t piece)
 }
 
 /*
- * No kernel of the cluster runs, so nobody else changes what it owns. What is parked for it, its manager takes when it runs:
- * that goes through the new kernel's checks, and takes no room in boot_info. What has come back is boot memory again.
+ * No kernel of the cluster runs, so nobody else changes what it owns. What is parked for it, its manager takes when it
+ * runs: that goes through the new kernel's checks, and takes no room in boot_info. What has come back is boot memory
+ * again.
  */
 void moves_again(struct cluster *c)
 {

@@ -4,7 +4,8 @@
 
 #include "loader.h"
 
-enum { TAG_END = 0, TAG_COMMAND_LINE = 1, TAG_MODULE = 3, TAG_MEMORY = 6, TAG_SCREEN = 8, TAG_RSDP_1 = 14, TAG_RSDP_2 = 15, TAG_EFI_MEMORY = 17 };
+enum { TAG_END = 0, TAG_COMMAND_LINE = 1, TAG_MODULE = 3, TAG_MEMORY = 6, TAG_SCREEN = 8, TAG_RSDP_1 = 14,
+       TAG_RSDP_2 = 15, TAG_EFI_MEMORY = 17 };
 enum { MEMORY_USABLE = 1, MEMORY_ACPI = 3, MEMORY_NVS = 4 };
 enum { EFI_LOADER_CODE = 1, EFI_ACPI_NVS = 10 }; /* types between are RAM */
 
@@ -67,13 +68,15 @@ static void read_rsdp(struct machine *m, const struct tag *tag)
 
 static void read_screen(struct machine *m, const struct tag_screen *t)
 {
-	if (t->tag.size < sizeof *t || t->base == 0 || t->width > 1u << 15 || t->height > 1u << 15 || t->pitch > 1u << 18)
+	if (t->tag.size < sizeof *t || t->base == 0 || t->width > 1u << 15 || t->height > 1u << 15 ||
+	    t->pitch > 1u << 18)
 		return;
 	m->screen = (struct boot_screen){ .base = t->base, .pitch = t->pitch, .width = t->width, .height = t->height,
 					  .pixel_size = (t->bits + 7u) / 8 };
 	if (t->type == SCREEN_TEXT)
 		m->screen.kind = BOOT_SCREEN_TEXT;
-	else if (t->type == SCREEN_RGB && t->bits >= 15 && (uint64_t)t->pitch >= (uint64_t)t->width * m->screen.pixel_size)
+	else if (t->type == SCREEN_RGB && t->bits >= 15 &&
+	         (uint64_t)t->pitch >= (uint64_t)t->width * m->screen.pixel_size)
 		m->screen.kind = BOOT_SCREEN_PIXELS;
 }
 
@@ -121,7 +124,8 @@ static void read_module(struct machine *m, const struct tag_module *tag)
 {
 	if (tag->tag.size < sizeof *tag)
 		panic("multiboot2: the tag of module %u has %u bytes", m->module_count, tag->tag.size);
-	module_add(m, tag->name, tag->tag.size - sizeof *tag, (const void *)(uint64_t)tag->start, tag->end - tag->start);
+	module_add(m, tag->name, tag->tag.size - sizeof *tag, (const void *)(uint64_t)tag->start,
+	           tag->end - tag->start);
 	if (tag->end < tag->start)
 		panic("multiboot2: module %s ends at 0x%x, before its start 0x%x", m->module[m->module_count - 1].name,
 		    tag->end, tag->start);

@@ -114,7 +114,8 @@ bool options_parse(struct options *o, const char *line, struct error_message *er
 		while (line[length] != '\0' && line[length] != ' ')
 			length++;
 		if (length >= sizeof word)
-			return error_set(err, "command line: the word %s is longer than %u characters", line, WORD_MAX - 1);
+			return error_set(err, "command line: the word %s is longer than %u characters", line,
+			                 WORD_MAX - 1);
 		memcpy(word, line, length);
 		word[length] = '\0';
 		if (length > 0 && !parse_word(o, word, err))

@@ -9,5 +9,6 @@ enum { PCI_COMMAND_MEMORY = 2, PCI_COMMAND_MASTER = 4, PCI_COMMAND_NO_INTX = 0x4
 
 uint32_t pci_read(uint32_t bdf, uint32_t reg);
 void pci_write(uint32_t bdf, uint32_t reg, uint32_t value);
-/* No function but bridges reads or writes memory any more, or interrupts, when it returns. Drivers switch them on again. */
+/* No function but bridges reads or writes memory any more, or interrupts, when it returns. Drivers switch them on
+ * again. */
 void pci_quiet(void);

@@ -101,8 +101,10 @@ uint64_t cpuid_tsc_hz(bool *exact)
 		if (r.eax != 0 && r.ebx != 0 && r.ecx != 0)
 			return (uint64_t)r.ecx * r.ebx / r.eax;
 	}
-	if ((cpuid(1, 0).ecx >> 31 & 1) && cpuid(0x40000000, 0).eax >= 0x40000010) /* kHz, by convention of hypervisors */
+	/* kHz, by convention of hypervisors */
+	if ((cpuid(1, 0).ecx >> 31 & 1) && cpuid(0x40000000, 0).eax >= 0x40000010)
 		return (uint64_t)cpuid(0x40000010, 0).eax * 1000;
 	*exact = false;
-	return highest >= 0x16 ? (uint64_t)(cpuid(0x16, 0).eax & 0xffff) * 1000000 : 0; /* of the label: the TSC's, about */
+	/* of the label: the TSC's, about */
+	return highest >= 0x16 ? (uint64_t)(cpuid(0x16, 0).eax & 0xffff) * 1000000 : 0;
 }

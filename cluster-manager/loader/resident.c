@@ -22,7 +22,8 @@
 
 enum { STACK_SIZE = 16 << 10, DIRECT_ENTRY = KERNEL_DIRECT_BASE >> 39 & 511 };
 extern uint64_t boot_pml4[512];
-_Static_assert(sizeof(struct resident_core) == RESIDENT_CORE_SIZE && offsetof(struct resident_core, apic) == RESIDENT_APIC &&
+_Static_assert(sizeof(struct resident_core) == RESIDENT_CORE_SIZE &&
+               offsetof(struct resident_core, apic) == RESIDENT_APIC &&
 	       offsetof(struct resident_core, stack_top) == RESIDENT_STACK_TOP, "as trampoline.S sees it");
 
 struct resident_core resident_core[MAP_MAX_CPUS];
@@ -91,7 +92,8 @@ static struct boot_range kept_pages(const struct cluster_map *of, const struct m
 
 	for (uint32_t i = 0; i < of->cluster_count; i++)
 		if (is_restarted(&of->cluster[i], of) && is_of(&of->cluster[i], module))
-			return (struct boot_range){ base, round_up((uint64_t)module->data + module->size, PAGE_SIZE) - base };
+			return (struct boot_range){ base,
+			                            round_up((uint64_t)module->data + module->size, PAGE_SIZE) - base };
 	return (struct boot_range){ 0 };
 }
 
@@ -111,7 +113,8 @@ static bool is_in_channel(const struct machine_module *module)
 		const struct map_channel *channel = &map->channel[i];
 		uint64_t base = (uint64_t)module->data;
 
-		if (!channel->remote && base < channel->memory.base + channel->memory.size && channel->memory.base < base + module->size)
+		if (!channel->remote && base < channel->memory.base + channel->memory.size &&
+		    channel->memory.base < base + module->size)
 			return true;
 	}
 	return false;
@@ -133,7 +136,8 @@ bool resident_wanted(const struct cluster *c, const struct cluster_map *of, cons
 		return false;
 	for (uint32_t i = 0; i < m->module_count; i++)
 		if (is_of(c->map, &m->module[i]) && is_in_channel(&m->module[i])) {
-			print("%s: is not started again when it is lost: its module %s lies in a channel", c->map->name, m->module[i].name);
+			print("%s: is not started again when it is lost: its module %s lies in a channel", c->map->name,
+			      m->module[i].name);
 			return false;
 		}
 	return true;
@@ -162,8 +166,10 @@ static void add_cores(struct cluster *c)
 
 		require(resident_core_count < MAP_MAX_CPUS && c->resident % PAGE_SIZE == 0);
 		resident_core[resident_core_count++] =
-			(struct resident_core){ .apic = map->cpu[cpu].apic, .cpu = cpu, .stack_top = stack + (i + 1ul) * STACK_SIZE };
-		atomic_store_explicit(&core_words[cpu].word, core_word(0, number, number, CORE_OWNED), memory_order_relaxed);
+			(struct resident_core){ .apic = map->cpu[cpu].apic, .cpu = cpu,
+			                        .stack_top = stack + (i + 1ul) * STACK_SIZE };
+		atomic_store_explicit(&core_words[cpu].word, core_word(0, number, number, CORE_OWNED),
+		                      memory_order_relaxed);
 	}
 	atomic_store_explicit(&control[c->map->number].word, control_word(1, 0, CONTROL_RUNNING), memory_order_relaxed);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The data segments of 64-bit code, by the loader's GDT: 0x10 is its data; FS and GS are null. Changes EAX. For assembly. */
+/* The data segments of 64-bit code, by the loader's GDT: 0x10 is its data; FS and GS are null. Changes EAX. For
+ * assembly. */
 #pragma once
 
 #ifdef __ASSEMBLER__

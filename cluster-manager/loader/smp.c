@@ -38,7 +38,8 @@ _Static_assert(AT(far_offset) == TRAMPOLINE_FAR_POINTER && AT(gdt_limit) == TRAM
 	       AT(loader_cr3) == TRAMPOLINE_LOADER_CR3 && AT(x2apic) == TRAMPOLINE_X2APIC &&
 	       AT(boot_info) == TRAMPOLINE_BOOT_INFO && AT(cr3) == TRAMPOLINE_CR3 &&
 	       AT(entry) == TRAMPOLINE_ENTRY && AT(index) == TRAMPOLINE_INDEX &&
-	       AT(arrived) == TRAMPOLINE_ARRIVED && AT(go) == TRAMPOLINE_GO && AT(resident) == TRAMPOLINE_RESIDENT, "as trampoline.S sees it");
+	       AT(arrived) == TRAMPOLINE_ARRIVED && AT(go) == TRAMPOLINE_GO && AT(resident) == TRAMPOLINE_RESIDENT,
+	       "as trampoline.S sees it");
 
 /* A page of usable RAM below 1 MiB; the first holds the BIOS's data. */
 uint64_t trampoline_page(const struct machine *m)
@@ -101,7 +102,8 @@ static void start_core(struct trampoline *t, const struct cluster *c, uint32_t i
 	apic_send(apic, APIC_ICR_STARTUP | vector);
 	if (wait_for(t, STARTUP_WAIT_US))
 		return;
-	apic_send(apic, APIC_ICR_STARTUP | vector); /* the second one, as Intel's manual has it; a running core ignores it */
+	/* the second one, as Intel's manual has it; a running core ignores it */
+	apic_send(apic, APIC_ICR_STARTUP | vector);
 	if (!wait_for(t, CORE_TIMEOUT_US))
 		panic("%s: %s (local APIC id %u) does not start", c->map->name, name, apic);
 }

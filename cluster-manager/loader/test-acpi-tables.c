@@ -14,7 +14,8 @@ const void *acpi_memory(uint64_t address, uint64_t size)
 	for (unsigned i = 0; i < piece_count; i++) {
 		const struct piece *p = &piece[i];
 
-		if (address >= p->address && address - p->address <= p->size && size <= p->size - (address - p->address))
+		if (address >= p->address && address - p->address <= p->size &&
+		    size <= p->size - (address - p->address))
 			return p->bytes + (address - p->address);
 	}
 	return NULL;

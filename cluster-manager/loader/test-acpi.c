@@ -135,7 +135,8 @@ static void out_of_reach(void)
 {
 	make_firmware();
 	rewrite(spcr, 44, 8, 1ul << 46);
-	CHECK(read_all() && machine.spcr.kind == BOOT_SERIAL_NONE && strstr(host_words, "SPCR: the console's registers at 0x4000"));
+	CHECK(read_all() && machine.spcr.kind == BOOT_SERIAL_NONE &&
+	      strstr(host_words, "SPCR: the console's registers at 0x4000"));
 	make_firmware();
 	rewrite(hpet, 44, 8, 1ul << 52);
 	CHECK(read_all() && machine.hpet == 0 && strstr(host_words, "HPET: its registers at 0x1000"));
@@ -154,7 +155,8 @@ static void out_of_reach(void)
 	put(2, 0);
 	put(8, UINT64_MAX);
 	replace(madt);
-	CHECK(read_all() && machine.cpu_count == 1 && machine.lapic_base == 0xfee00000 && strstr(host_words, "local APIC"));
+	CHECK(read_all() && machine.cpu_count == 1 && machine.lapic_base == 0xfee00000 &&
+	      strstr(host_words, "local APIC"));
 }
 
 static void found_by_scan(void)
@@ -217,7 +219,8 @@ static void too_many(void)
 	begin("SRAT", SRAT_FIRST);
 	memory_affinity(1ul << 40, UINT64_MAX, 1); /* past the last address */
 	replace(srat);
-	CHECK(read_all() && machine.node_range_count == 1 && machine.node_range[0].range.size == UINT64_MAX - (1ul << 40));
+	CHECK(read_all() && machine.node_range_count == 1 &&
+	      machine.node_range[0].range.size == UINT64_MAX - (1ul << 40));
 }
 
 /* Tables that end at each of their bytes, lengths and checksums right. */

@@ -20,7 +20,8 @@ static struct cpuid ask(uint32_t leaf, uint32_t subleaf)
 		return model.more;
 	if (leaf > model.basic) /* as Intel's answer: the highest leaf's registers */
 		return (struct cpuid){ UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX };
-	return leaf == 1 ? model.features : leaf == 13 ? subleaf == 2 ? model.avx : subleaf == 1 ? model.saves : model.state : (struct cpuid){ 0 };
+	return leaf == 1 ? model.features : leaf == 13 ? subleaf == 2 ? model.avx : subleaf == 1 ? model.saves
+	       : model.state : (struct cpuid){ 0 };
 }
 
 /* What a SandyBridge has. */
@@ -28,7 +29,8 @@ static void complete(void)
 {
 	model = (struct model){
 		.basic = 13, .extended = 0x80000008,
-		.features = { .ecx = 1u << 26, .edx = 1u << 4 | 1u << 7 | 1u << 9 | 1u << 13 | 1u << 16 | 1u << 24 | 1u << 26 },
+		.features = { .ecx = 1u << 26,
+		              .edx = 1u << 4 | 1u << 7 | 1u << 9 | 1u << 13 | 1u << 16 | 1u << 24 | 1u << 26 },
 		.state = { .eax = 7, .ebx = 832 }, .avx = { .eax = 256, .ebx = 576 },
 		.more = { .edx = 1u << 11 | 1u << 20 },
 	};
@@ -39,7 +41,8 @@ static void check_refused(const char *lacks)
 	CHECK(!HOST_TRY(cpu_check(ask, false)));
 	CHECK(strncmp(host_words, "this CPU lacks ", 15) == 0 && strncmp(host_words + 15, lacks, strlen(lacks)) == 0 &&
 	      host_words[15 + strlen(lacks)] == ';');
-	CHECK(strstr(host_words, "-cpu max in QEMU, -cpu host under KVM") != NULL && strlen(host_words) < sizeof host_words - 1);
+	CHECK(strstr(host_words, "-cpu max in QEMU, -cpu host under KVM") != NULL &&
+	      strlen(host_words) < sizeof host_words - 1);
 }
 
 /* A processor without one of the bits, whichever. */
@@ -89,7 +92,8 @@ int main(void)
 	check_refused("SYSCALL, NX");
 
 	complete();
-	CHECK(!HOST_TRY(cpu_check(ask, true)) && strstr(host_words, "XSAVE without XSAVEOPT") && strstr(host_words, "+xsaveopt"));
+	CHECK(!HOST_TRY(cpu_check(ask, true)) && strstr(host_words, "XSAVE without XSAVEOPT") &&
+	      strstr(host_words, "+xsaveopt"));
 	model.saves.eax = 1;
 	CHECK(HOST_TRY(cpu_check(ask, true)));
 	complete();

@@ -13,7 +13,8 @@ void break_tree(void)
 	BREAK("a devicetree cut short", tree_size = 1000, "not a sound devicetree");
 	BREAK("a devicetree of version 16", fdt_set_version(tree, 16), "version 16");
 	BREAK("a devicetree of two parts", tree_size--, "says 131072 bytes");
-	BREAK("a length that leads back to itself", set_length(C1, "modules", 0xfffffff4), "cluster@1: modules of 4294967284 bytes");
+	BREAK("a length that leads back to itself", set_length(C1, "modules", 0xfffffff4),
+	      "cluster@1: modules of 4294967284 bytes");
 	BREAK("a negative length", set_length_minus_4(C1, "cpus"), "of 4294967292 bytes");
 	BREAK("a length past the end", set_length(YCSB, "await", 1 << 20), "ycsb@3: await of 1048576 bytes");
 	BREAK("a property twice", rename_property(REDIS, "heap", "cpu"), "redis@2: there are two properties cpu");
@@ -23,7 +24,8 @@ void break_tree(void)
 	BREAK("two applications of one name", rename_node(YCSB, "redis@2"), "two applications redis@2");
 	BREAK("a name that moves the cursor", rename_node(C1, "cluster@\033[2J\n"), "node name cluster@?[2J? at byte");
 	BREAK("a name of 200 characters", rename_node(C1, LONG), "has 200 bytes, more than 63");
-	BREAK("a name of 63 characters", (rename_node(C1, LONG + 137), set_cell("/clusters/" LONG_63, "reg", 7)), ".: reg is 7");
+	BREAK("a name of 63 characters", (rename_node(C1, LONG + 137), set_cell("/clusters/" LONG_63, "reg", 7)),
+	      ".: reg is 7");
 	BREAK("another kind of devicetree", set_text("/", "compatible", "linux"), "skerry,cluster-map-v1");
 	BREAK("32-bit addresses", set_cell("/", "#address-cells", 1), "#address-cells");
 }
@@ -34,7 +36,8 @@ void break_cores(void)
 	BREAK("no clusters", must(fdt_del_node(tree, at("/clusters"))), "/clusters");
 	BREAK("an absent core", set_cell("/cpus/cpu@3", "reg", 9), "cpu@3");
 	BREAK("a core twice in /cpus", set_cell("/cpus/cpu@3", "reg", 2), "cpu@3");
-	BREAK("two cores of one phandle", set_cell("/cpus/cpu@3", "phandle", 3), "cpu@2 and cpu@3 have the same phandle");
+	BREAK("two cores of one phandle", set_cell("/cpus/cpu@3", "phandle", 3),
+	      "cpu@2 and cpu@3 have the same phandle");
 	BREAK("a core the firmware disabled", machine.cpu[3].enabled = false, "cpu@3");
 	BREAK("an APIC id beyond xAPIC",
 	      (set_cell("/cpus/cpu@3", "reg", 300), machine.cpu[3].apic = 300, machine.x2apic = false), "x2APIC");
@@ -75,8 +78,10 @@ void accept_nodes(void)
 	ACCEPT("domains in the other order", set_domains(1, 1, 0, 0));
 	ACCEPT("large domains", set_domains(UINT32_MAX, UINT32_MAX, 0x10000, 0x10000));
 	ACCEPT("nodes of any numbers", set_labels(7, 7, 3, 3));
-	ACCEPT("a map that knows of no nodes", (drop("/cpus/cpu@0", "numa-node-id"), drop("/cpus/cpu@2", "numa-node-id")));
-	ACCEPT("a core whose domain the firmware does not say", (set_labels(0, 1, 1, 1), machine.cpu[1].has_node = false));
+	ACCEPT("a map that knows of no nodes",
+	       (drop("/cpus/cpu@0", "numa-node-id"), drop("/cpus/cpu@2", "numa-node-id")));
+	ACCEPT("a core whose domain the firmware does not say",
+	       (set_labels(0, 1, 1, 1), machine.cpu[1].has_node = false));
 	expect_words(2, NULL);
 	ACCEPT("a map of one node", set_labels(0, 0, 0, 0));
 	expect_words(2, "numa-node-id 0 holds several domains of the firmware: 0 and 1, or more");
@@ -90,8 +95,10 @@ void accept_nodes(void)
 void break_nodes(void)
 {
 	BREAK("a core in the wrong node", set_cell("/cpus/cpu@1", "numa-node-id", 1),
-	      "cpu@1 and cpu@2 have one numa-node-id, 1; the firmware has cpu@1 in a domain with cpu@0 (0), and cpu@2 in another");
-	BREAK("a core in the wrong node of domains from 1 on", (set_cell("/cpus/cpu@1", "numa-node-id", 1), set_domains(1, 1, 2, 2)),
+	      "cpu@1 and cpu@2 have one numa-node-id, 1; the firmware has cpu@1 in a domain with cpu@0 (0), and cpu@2 "
+	      "in another");
+	BREAK("a core in the wrong node of domains from 1 on",
+	      (set_cell("/cpus/cpu@1", "numa-node-id", 1), set_domains(1, 1, 2, 2)),
 	      "the firmware has cpu@1 in a domain with cpu@0 (1)");
 	BREAK("nodes across the firmware's", set_labels(0, 1, 0, 1), "cpu@0 and cpu@2 have one numa-node-id, 0");
 	BREAK("a core of another socket", set_domains(1, 2, 2, 2), "cpu@1 and cpu@0 have one numa-node-id, 0");
@@ -117,10 +124,14 @@ void break_clusters(void)
 	BREAK("a kernel cut short", module("kernel-clh+stat")->size = 2000, "kernel-clh+stat");
 	BREAK("a kernel in the lower half", segment_of(kernel_file)->p_vaddr = 0x400000, "kernel-clh+stat");
 	BREAK("a kernel writable and executable", segment_of(kernel_file)->p_flags |= PF_W, "kernel-clh+stat");
-	BREAK("a kernel of another boot_info", kernel_file[elf_of(kernel_file)->e_entry % 4096 - 16] ^= 1, "kernel-clh+stat is of another version");
-	BREAK("a kernel of a larger boot_info", kernel_file[elf_of(kernel_file)->e_entry % 4096 - 8] ^= 1, "kernel-clh+stat is of another version");
-	BREAK("a kernel with nothing in front of its entry", elf_of(kernel_file)->e_entry = KERNEL_IMAGE_BASE + 15, "kernel-clh+stat is of another version");
-	BREAK("a kernel with its entry behind what the file holds", segment_of(kernel_file)->p_filesz = 1000, "kernel-clh+stat is of another version");
+	BREAK("a kernel of another boot_info", kernel_file[elf_of(kernel_file)->e_entry % 4096 - 16] ^= 1,
+	      "kernel-clh+stat is of another version");
+	BREAK("a kernel of a larger boot_info", kernel_file[elf_of(kernel_file)->e_entry % 4096 - 8] ^= 1,
+	      "kernel-clh+stat is of another version");
+	BREAK("a kernel with nothing in front of its entry", elf_of(kernel_file)->e_entry = KERNEL_IMAGE_BASE + 15,
+	      "kernel-clh+stat is of another version");
+	BREAK("a kernel with its entry behind what the file holds", segment_of(kernel_file)->p_filesz = 1000,
+	      "kernel-clh+stat is of another version");
 	BREAK("a root task without its module", set_text(C0, "root", "boot"), "boot");
 	BREAK("a root task of text", memcpy(program_file, "#!/bin/sh", 9), "root");
 	BREAK("a root task without entry", ((Elf64_Ehdr *)(void *)program_file)->e_entry = 4, "entry point 0x4");
@@ -129,12 +140,18 @@ void break_clusters(void)
 	BREAK("a module named twice",
 	      must(fdt_appendprop_string(tree, at(C1), "modules", "ycsb")), "cluster@1: module ycsb is named twice");
 	BREAK("modules that do not end", must(fdt_setprop(tree, at(C1), "modules", "ycsb", 4)), "cluster@1");
-	BREAK("too many restarts of a cluster", must(fdt_setprop_u32(tree, at(C1), "restart-limit", 17)), "cluster@1: restart-limit is up to 16");
-	BREAK("too late a restart", must(fdt_setprop_u32(tree, at(C1), "restart-delay", 5001)), "cluster@1: restart-delay is up to 5000 ms");
-	BREAK("a granularity of a kernel that has no choice", set_text(C1, "granularity", "coarse"), "cluster@1: granularity is for kernel \"dynamic\"");
-	BREAK("homes of a kernel without localities", must(fdt_setprop(tree, at(C1), "homed", "", 0)), "cluster@1: homed is for kernel \"dynamic\"");
-	BREAK("an unknown granularity", set_text(C1, "granularity", "both"), "cluster@1: granularity \"both\" is neither coarse nor fine");
-	BREAK("a granularity that does not end", must(fdt_setprop(tree, at(C1), "granularity", "fine", 4)), "cluster@1: granularity is not one string");
+	BREAK("too many restarts of a cluster", must(fdt_setprop_u32(tree, at(C1), "restart-limit", 17)),
+	      "cluster@1: restart-limit is up to 16");
+	BREAK("too late a restart", must(fdt_setprop_u32(tree, at(C1), "restart-delay", 5001)),
+	      "cluster@1: restart-delay is up to 5000 ms");
+	BREAK("a granularity of a kernel that has no choice", set_text(C1, "granularity", "coarse"),
+	      "cluster@1: granularity is for kernel \"dynamic\"");
+	BREAK("homes of a kernel without localities", must(fdt_setprop(tree, at(C1), "homed", "", 0)),
+	      "cluster@1: homed is for kernel \"dynamic\"");
+	BREAK("an unknown granularity", set_text(C1, "granularity", "both"),
+	      "cluster@1: granularity \"both\" is neither coarse nor fine");
+	BREAK("a granularity that does not end", must(fdt_setprop(tree, at(C1), "granularity", "fine", 4)),
+	      "cluster@1: granularity is not one string");
 	BREAK("no devices", drop(C0, "devices"), "no cluster has devices");
 	BREAK("devices twice", must(fdt_setprop_empty(tree, at(C1), "devices")), "cluster@0 and cluster@1");
 }
@@ -149,7 +166,8 @@ void break_memory(void)
 	BREAK("memory that is mostly a device's", set_memory(C1, 0xafff0000, 0x1000000), "cluster@1");
 	BREAK("memory that is mostly the firmware's",
 	      (must(fdt_del_node(tree, at("/channels"))), must(fdt_del_node(tree, at("/applications"))),
-	      set_memory(C1, 0x7ffd0000, 0x30000)), "cluster@1: of memory 0x7ffd0000 .. 0x7fffffff only 60 of 192 KiB are usable");
+	      set_memory(C1, 0x7ffd0000, 0x30000)),
+	      "cluster@1: of memory 0x7ffd0000 .. 0x7fffffff only 60 of 192 KiB are usable");
 	BREAK("memory past the address space", set_memory(C1, 0xfffffffffffff000, 0x2000), "cluster@1");
 	BREAK("overlapping clusters", set_memory(C1, 0x3f000000, 0x40000000), "cluster@0 overlaps");
 	BREAK("a cluster over a channel", set_memory(C1, 0x40000000, 0x40000000), "channel@0");

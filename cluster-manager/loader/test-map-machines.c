@@ -41,7 +41,8 @@ void break_machines(void)
 	BREAK("a device of two channels", add_machine(), "ivshmem 17 of machine 0 is another channel's already");
 	BREAK("a machine that is not in the map", number = 2, "there is no machine 2");
 	BREAK("machine numbers with a gap",
-	      (set_cells("/cpus/cpu@1,0", "reg", 2, 0), set_cells(MACHINE1_CPU, "reg", 2, 1)), "cluster@1 is on machine 2");
+	      (set_cells("/cpus/cpu@1,0", "reg", 2, 0), set_cells(MACHINE1_CPU, "reg", 2, 1)),
+	      "cluster@1 is on machine 2");
 	BREAK("no machine 0", (set_cells("/cpus/cpu@0,0", "reg", 1, 2), set_cells(MACHINE0_CPU, "reg", 1, 3)),
 	      "no cluster on machine 0");
 	BREAK("a cluster on two machines", set_cells(MACHINE1_CPU, "reg", 0, 2), "cluster@1: cpu@1,0 and cpu@1,1");
@@ -53,14 +54,16 @@ void break_machines(void)
 	BREAK("a machine whose devices nobody has", drop(C1, "devices"), "no cluster on machine 1 has devices");
 	BREAK("memory that this machine lacks", set_memory(C0, 0x100000000, 0x40000000), "cluster@0");
 	BREAK("a channel of memory", (drop(CHANNEL, "ivshmem"), drop(CHANNEL, "size"),
-	      set_memory(CHANNEL, 0x7f000000, 0x1000000)), "channel@0: cluster@0 and cluster@1 are in different machines");
+	      set_memory(CHANNEL, 0x7f000000, 0x1000000)),
+	      "channel@0: cluster@0 and cluster@1 are in different machines");
 	BREAK("a channel of both", set_memory(CHANNEL, 0x7f000000, 0x1000000), "channel@0 has both");
 	BREAK("a channel with one device", set_cell(CHANNEL, "ivshmem", 0x11), "channel@0: ivshmem");
 	BREAK("a channel without a size", drop(CHANNEL, "size"), "channel@0 has no size");
 	BREAK("a channel of 3 MiB", must(fdt_setprop_u64(tree, at(CHANNEL), "size", 3ul << 20)), "channel@0: size");
 	BREAK("a channel for the kernels alone", must(fdt_setprop_u64(tree, at(CHANNEL), "size", 2ul << 20)),
 	      "channel@0: size");
-	BREAK("a channel without room", must(fdt_setprop_u64(tree, at(CHANNEL), "size", 4ul << 20)), "channel@0 has no room");
+	BREAK("a channel without room", must(fdt_setprop_u64(tree, at(CHANNEL), "size", 4ul << 20)),
+	      "channel@0 has no room");
 	BREAK("a device that no bus has", set_cells(CHANNEL, "ivshmem", 0x11, 32), "channel@0: ivshmem 32");
 	BREAK("the host bridge as a device", set_cells(CHANNEL, "ivshmem", 0, 0x11), "channel@0: ivshmem 0");
 	BREAK("a NIC on another machine",

@@ -117,7 +117,8 @@ void break_container(void)
 	BREAK("a root with a name", memcpy(structure(4), "me", 3), "the root node has a name, me");
 	BREAK("a node without a name", *structure(at("/network") + 4) = '\0', "a node of / has no name");
 	BREAK("nodes 17 deep", nest(16), "deeper: nodes are nested more than 16 deep");
-	BREAK("a property of no name", property(REDIS, "heap")->nameoff = cpu_to_fdt32(1u << 30), "redis@2: the property at byte");
+	BREAK("a property of no name", property(REDIS, "heap")->nameoff = cpu_to_fdt32(1u << 30),
+	      "redis@2: the property at byte");
 	BREAK("a property after a node", open_out(REDIS), "applications: reg comes after a node");
 	BREAK("65 properties", add_properties(REDIS, 64), "redis@2 has more than 64 properties");
 	BREAK("no tag", property(REDIS, "heap")->tag = cpu_to_fdt32(7), "redis@2: 0x7 at byte");
@@ -128,21 +129,28 @@ void break_container(void)
 void break_shapes(void)
 {
 	BREAK("a number of two cells", set_cells(C1, "reg", 1, 1), "cluster@1: reg is not one cell");
-	BREAK("a kernel that moves the cursor", set_text(C1, "kernel", "clh\033[2J"), "cluster@1: kernel \"clh?[2J\" is not of printable");
-	BREAK("33 ranges of memory", must(fdt_setprop(tree, at(C1), "memory", sound, 33 * 16)), "cluster@1 has more than 32 memory ranges");
-	BREAK("two ranges of a channel", must(fdt_setprop(tree, at(CHANNEL), "memory", sound, 32)), "channel@0 has more than 1 memory range");
+	BREAK("a kernel that moves the cursor", set_text(C1, "kernel", "clh\033[2J"),
+	      "cluster@1: kernel \"clh?[2J\" is not of printable");
+	BREAK("33 ranges of memory", must(fdt_setprop(tree, at(C1), "memory", sound, 33 * 16)),
+	      "cluster@1 has more than 32 memory ranges");
+	BREAK("two ranges of a channel", must(fdt_setprop(tree, at(CHANNEL), "memory", sound, 32)),
+	      "channel@0 has more than 1 memory range");
 	BREAK("a heap of one cell", set_cell(REDIS, "heap", 1 << 21), "redis@2: heap is not one size of two cells");
 	BREAK("32 modules", (drop(C1, "modules"), add_modules(C1, 32)), "cluster@1 has more than 31 modules");
 	BREAK("a module without a name", set_text(C1, "modules", ""), "cluster@1: module name \"\" is empty");
-	BREAK("a module of 32 bytes", set_text(C1, "modules", "m1234567890123456789012345678901"), "or longer than 31 bytes");
-	BREAK("a module of the map's name", must(fdt_appendprop_string(tree, at(C1), "modules", "map")), "cluster@1: module map is given");
+	BREAK("a module of 32 bytes", set_text(C1, "modules", "m1234567890123456789012345678901"),
+	      "or longer than 31 bytes");
+	BREAK("a module of the map's name", must(fdt_appendprop_string(tree, at(C1), "modules", "map")),
+	      "cluster@1: module map is given");
 	BREAK("1025 cores", add_nodes("/cpus", 1021, "more@", "reg"), "more than 1024 cpus");
 	BREAK("65 clusters", add_clusters(63), "more than 64 clusters");
 	BREAK("257 channels", add_channels(256), "more than 256 channels");
-	BREAK("no cluster at all", (must(fdt_del_node(tree, at(C0))), must(fdt_del_node(tree, at(C1)))), "there is no cluster");
+	BREAK("no cluster at all", (must(fdt_del_node(tree, at(C0))), must(fdt_del_node(tree, at(C1)))),
+	      "there is no cluster");
 	BREAK("two channels of one name", add_channel(1, "channel@0"), "there are two channels channel@0");
 	BREAK("two channels of one number", add_channel(0, "more@1"), "have the same reg 0");
 	BREAK("two channels of one pair", add_channel(1, "more@1"), "join the same two clusters");
 	BREAK("a device's channel within a machine", (drop(CHANNEL, "memory"), set_cells(CHANNEL, "ivshmem", 3, 4),
-	      must(fdt_setprop_u64(tree, at(CHANNEL), "size", 16 << 20))), "channel@0: cluster@0 and cluster@1 are in one machine");
+	      must(fdt_setprop_u64(tree, at(CHANNEL), "size", 16 << 20))),
+	      "channel@0: cluster@0 and cluster@1 are in one machine");
 }

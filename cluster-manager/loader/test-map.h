@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Cluster maps with one thing broken each: the map and the machine that are edited, the ways to edit them, the cases. */
+/* Cluster maps with one thing broken each: the map and the machine that are edited, the ways to edit them, the
+ * cases. */
 #pragma once
 
 #include <elf.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory maps, boot information and archives that are broken: what is reserved never becomes RAM, each error says where. */
+/* Memory maps, boot information and archives that are broken: what is reserved never becomes RAM, each error says
+ * where. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,9 +196,11 @@ static bool read_archive(const char *sizes, const char *name, uint32_t name_size
 static void archives(void)
 {
 	CHECK(read_archive("00000000", "TRAILER!!!", 11, 121));
-	CHECK(!read_archive("0000000)", "root", 5, 200) && strstr(host_words, "byte 0: its file size is no hexadecimal"));
+	CHECK(!read_archive("0000000)", "root", 5, 200) &&
+	      strstr(host_words, "byte 0: its file size is no hexadecimal"));
 	CHECK(!read_archive("00000000", "", 0, 200) && strstr(host_words, "byte 0: a name of 0 bytes"));
-	CHECK(!read_archive("00000000", "root", 0xffffff92, 200) && strstr(host_words, "byte 0: a name of 4294967186 bytes"));
+	CHECK(!read_archive("00000000", "root", 0xffffff92, 200) &&
+	      strstr(host_words, "byte 0: a name of 4294967186 bytes"));
 	CHECK(!read_archive("00000000", "roott", 5, 200) && strstr(host_words, "byte 0: its name does not end"));
 	CHECK(!read_archive("00001000", "root", 5, 200) && strstr(host_words, "root at byte 0 has 4096 bytes"));
 	CHECK(!read_archive("00001000", "r\033[2J\n", 7, 200) && strstr(host_words, ": r?[2J? at byte 0"));

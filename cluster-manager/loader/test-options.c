@@ -39,10 +39,11 @@ static void accepted(void)
 static void refused(void)
 {
 	static const char *const lines[] = {
-		"console=", "console=COM1", "console=0x", "console=0x3f8,", "console=0x3f8,9601", "console=0x3f8,230400",
-		"console=0x3f8,9600,3", "console=0x3f8,9600,1,1", "console=0xffff", "console=0x3f8x", "console=0",
-		"console=mmio:", "console=mmio:0", "console=mmio:0x11111111111111111", "results=maybe", "clock=tsc",
-		"clock=", "machine=", "machine=64", "machine=1,2", "machine=one", "screen=on", "quiet", "=", "console",
+		"console=", "console=COM1", "console=0x", "console=0x3f8,", "console=0x3f8,9601",
+		"console=0x3f8,230400", "console=0x3f8,9600,3", "console=0x3f8,9600,1,1", "console=0xffff",
+		"console=0x3f8x", "console=0", "console=mmio:", "console=mmio:0", "console=mmio:0x11111111111111111",
+		"results=maybe", "clock=tsc", "clock=", "machine=", "machine=64", "machine=1,2", "machine=one",
+		"screen=on", "quiet", "=", "console",
 		"console=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 	};
 

@@ -27,8 +27,8 @@ struct locked *locked_make(bool kernel)
 }
 
 /*
- * Where a core found memory since it last changed what is at its addresses, so that most accesses need no look at QEMU's
- * TLB. The guest flushes a translation before it uses another, as it must for a processor's TLB.
+ * Where a core found memory since it last changed what is at its addresses, so that most accesses need no look at
+ * QEMU's TLB. The guest flushes a translation before it uses another, as it must for a processor's TLB.
  */
 enum { PAGE_BITS = 12, PAGE_SIZE = 1 << PAGE_BITS, PAGES = 64, EPOCHS = 1 << PAGE_BITS };
 static struct translations {
@@ -61,11 +61,15 @@ static uint64_t page_key(const struct translations *of, uint64_t address)
 	return address >> PAGE_BITS | (of->epoch + 1) << (64 - PAGE_BITS);
 }
 
-static struct page *page_slot(struct translations *of, uint64_t address) { return &of->page[(address >> PAGE_BITS) % PAGES]; }
+static struct page *page_slot(struct translations *of, uint64_t address)
+{
+	return &of->page[(address >> PAGE_BITS) % PAGES];
+}
 
 static void keep_page(unsigned i, uint64_t address, uint64_t physical)
 {
-	*page_slot(&translations[i], address) = (struct page){ page_key(&translations[i], address), physical & ~(PAGE_SIZE - 1ull) };
+	*page_slot(&translations[i], address) = (struct page){ page_key(&translations[i], address),
+	                                                       physical & ~(PAGE_SIZE - 1ull) };
 }
 
 static bool known_page(unsigned i, uint64_t address, uint64_t *physical)
@@ -205,7 +209,8 @@ static void locked_access(unsigned i, plugin_meminfo info, uint64_t address, voi
 	uint64_t physical;
 	if (!agenda.core[i].count)
 		return;
-	if (find_memory(i, info, address, &physical)) /* called for its load and for its store; the second finds the line in L1 */
+	/* called for its load and for its store; the second finds the line in L1 */
+	if (find_memory(i, info, address, &physical))
 		locked->last[i] = locked->any = physical >> 6;
 	access_make(i, info, address, ATOMIC, locked->kernel);
 	/* Not between its load and its store. */
@@ -214,7 +219,8 @@ static void locked_access(unsigned i, plugin_meminfo info, uint64_t address, voi
 }
 const struct watch locked_accesses = { locked_access, locked_access };
 
-/* Of at most `most` accesses that follow the one at `at`, `step` apart, makes those in its line, if they cost nothing. Returns how many. */
+/* Of at most `most` accesses that follow the one at `at`, `step` apart, makes those in its line, if they cost nothing.
+ * Returns how many. */
 static unsigned repeat_in_line(unsigned i, uint64_t at, unsigned most, unsigned step, bool store)
 {
 	uint64_t physical;

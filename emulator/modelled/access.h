@@ -11,7 +11,8 @@
 extern struct machine machine;
 extern struct memory memory;
 
-/* Whether the core runs as the agenda knows: not before it is on the agenda, nor when it goes ahead without the baton. */
+/* Whether the core runs as the agenda knows: not before it is on the agenda, nor when it goes ahead without the
+ * baton. */
 static inline bool core_runs(const struct agenda *agenda, unsigned core)
 {
 	return agenda->core[core].count && agenda->core[core].state == RUNS;
@@ -26,8 +27,8 @@ static inline void let_others(unsigned core)
 
 enum { MOST_LOOKS = 8 };
 
-/* Of a core: when it last looked at memory, what it has waited for memory in all, code included, and the lines that it has
- * looked at since its last PAUSE. */
+/* Of a core: when it last looked at memory, what it has waited for memory in all, code included, and the lines that it
+ * has looked at since its last PAUSE. */
 struct looks {
 	uint64_t last, waited;
 	uint64_t from; /* clock at the PAUSE */
@@ -43,7 +44,8 @@ void line_lost(unsigned core, uint64_t line, uint64_t when);
 
 /* The core may find other memory at the addresses that it has accessed; `core` may be MOST_CORES: all may. */
 void access_remapped(unsigned core, void *data);
-/* While it is set an access of the kernel does not let others act: the function that sets it calls let_others() afterwards. */
+/* While it is set an access of the kernel does not let others act: the function that sets it calls let_others()
+ * afterwards. */
 extern bool access_keeps_turn;
 
 /* `count` accesses of the kernel, `step` bytes apart, that QEMU does not report, of a core that is on the agenda. */

@@ -68,7 +68,8 @@ static void take_place(struct least *least, uint64_t place)
 	least->second = more < least->second ? more : least->second;
 }
 
-/* The two least places. Those of even and of odd cores apart: the processor need not wait for the one to find the other. */
+/* The two least places. Those of even and of odd cores apart: the processor need not wait for the one to find the
+ * other. */
 static struct least least_places(struct agenda *agenda)
 {
 	struct least even = { NEVER, NEVER }, odd = even;

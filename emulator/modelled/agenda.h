@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The cores' clocks, and which core goes next: the one whose clock is least, of several the one of the least number. With a
- * quantum of 0 a core acts only while no other core that runs precedes it in that order. No core gets more than `quantum`
- * ahead of another that runs; programs, which share nothing but through the kernel, may get `program_quantum` ahead.
+ * The cores' clocks, and which core goes next: the one whose clock is least, of several the one of the least number.
+ * With a quantum of 0 a core acts only while no other core that runs precedes it in that order. No core gets more than
+ * `quantum` ahead of another that runs; programs, which share nothing but through the kernel, may get `program_quantum`
+ * ahead.
  *
  * A clock advances inline, in code that QEMU generates: `used` grows with each instruction, and a core calls back
  * (baton.c) once `used` reaches LIMIT. So `used` is kept that far below LIMIT as the core may go, and the clock is
  * base + used - from.
  *
- * A core that was halted and to which another sent an interrupt is expected: it has its turn from the moment at which the
- * interrupt arrives, and the others wait for it however late the host lets its thread go on.
+ * A core that was halted and to which another sent an interrupt is expected: it has its turn from the moment at which
+ * the interrupt arrives, and the others wait for it however late the host lets its thread go on.
  *
- * QEMU's event loop, which executes timers, has turns as a core has: at the moment of its next timer, and when a core has
- * changed something that it waits for.
+ * QEMU's event loop, which executes timers, has turns as a core has: at the moment of its next timer, and when a core
+ * has changed something that it waits for.
  *
- * A core that waits in a loop with PAUSE is parked until a line that its loop reads is taken: its loop has a period, and it
- * goes on with the turn in which it would have found that line gone, so that the outcome is that of spinning.
+ * A core that waits in a loop with PAUSE is parked until a line that its loop reads is taken: its loop has a period,
+ * and it goes on with the turn in which it would have found that line gone, so that the outcome is that of spinning.
  *
  * The caller holds the baton's lock where cores are threads.
  */
@@ -44,7 +45,8 @@ struct runner {
 	uint64_t base, from;
 	uint64_t idle;   /* of the clock: passed while it was halted */
 	uint64_t since;  /* EXPECTED: its clock when it halted; `resumes`: when it was parked */
-	bool resumes;    /* it was parked, and has not had a turn since; a line may still be taken from it at an earlier moment */
+	/* it was parked, and has not had a turn since; a line may still be taken from it at an earlier moment */
+	bool resumes;
 	uint64_t period; /* PARKED: of its loop; not 0 */
 	uint64_t ahead;  /* PARKED: from where it is parked to where its loop looks at memory */
 	uint64_t most;   /* PARKED: it looks again after so long, whatever happens */
@@ -54,7 +56,8 @@ struct agenda {
 	struct runner core[MOST_CORES];
 	uint64_t place[MOST_CORES]; /* in the order: its clock and its number in one; NEVER if it has no turns */
 	unsigned count;             /* cores that there are */
-	int running;                /* core whose clock advances by itself, so that its place has to be looked up; NOBODY: none */
+	/* core whose clock advances by itself, so that its place has to be looked up; NOBODY: none */
+	int running;
 	uint64_t patience;          /* no core that is parked looks again before this */
 	uint64_t quantum;
 	uint64_t events;       /* next turn of the event loop, or NEVER */
@@ -77,14 +80,15 @@ uint64_t agenda_until(const struct agenda *agenda, unsigned core, unsigned other
 /* The core calls back when its clock reaches `limit`, or has passed it. */
 void agenda_limit(struct runner *core, uint64_t limit);
 /*
- * Returns what goes next: a core, which then runs, and *limit is where it must stop; EVENTS, whose clock is then that of
- * its turn; or NOBODY. Unparks cores that have waited long enough.
+ * Returns what goes next: a core, which then runs, and *limit is where it must stop; EVENTS, whose clock is then that
+ * of its turn; or NOBODY. Unparks cores that have waited long enough.
  */
 int agenda_next(struct agenda *agenda, uint64_t *limit);
 /* The core is there, halted, its clock at 0. */
 void agenda_add(struct agenda *agenda, unsigned core, struct count *count);
 void agenda_halt(struct agenda *agenda, unsigned core);
-/* An interrupt arrives at the core at `when`. Returns whether it is expected from then on; not if it runs, or comes earlier. */
+/* An interrupt arrives at the core at `when`. Returns whether it is expected from then on; not if it runs, or comes
+ * earlier. */
 bool agenda_expect(struct agenda *agenda, unsigned core, uint64_t when);
 /* The core waits in a loop of `period`, and looks at memory up to `ahead` later. */
 void agenda_park(struct agenda *agenda, unsigned core, uint64_t period, uint64_t ahead, uint64_t most);
@@ -93,8 +97,8 @@ static inline bool agenda_waits(const struct agenda *agenda, unsigned core)
 	return agenda->core[core].state == PARKED || agenda->core[core].resumes;
 }
 /*
- * A line is taken at `when` at which the core's loop looks `ahead` after its begin: if the core is parked it runs from the
- * first turn on in which it looks then or later.
+ * A line is taken at `when` at which the core's loop looks `ahead` after its begin: if the core is parked it runs from
+ * the first turn on in which it looks then or later.
  */
 void agenda_unpark(struct agenda *agenda, unsigned core, uint64_t when, uint64_t ahead);
 /* The least clock of those that run; if none does, the latest moment at which anybody did. */

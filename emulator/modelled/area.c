@@ -55,7 +55,8 @@ static void access_area(unsigned core, void *data)
 		area += registers_general(core, of->at.index) << of->at.scale;
 	uint64_t asked = (registers_general(core, RAX) & 0xffffffff) | registers_general(core, RDX) << 32;
 	if (asked & ~(uint64_t)(X87 | SSE | AVX)) {
-		fprintf(stderr, "modelled: the kernel saves components %#llx; x87, SSE and AVX (7) are modelled\n", (unsigned long long)asked);
+		fprintf(stderr, "modelled: the kernel saves components %#llx; x87, SSE and AVX (7) are modelled\n",
+		        (unsigned long long)asked);
 		exit(1);
 	}
 	if (of->store) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * XSAVE and XRSTOR of the kernel. QEMU makes each from some 90 accesses, and to report one takes longer than to model it. So
- * these are made here, in one callback: the accesses that QEMU would report, in its order. The clocks are the same.
+ * XSAVE and XRSTOR of the kernel. QEMU makes each from some 90 accesses, and to report one takes longer than to model
+ * it. So these are made here, in one callback: the accesses that QEMU would report, in its order. The clocks are the
+ * same.
  */
 #pragma once
 

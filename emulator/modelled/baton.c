@@ -42,7 +42,8 @@ void baton_join(unsigned party)
 
 bool baton_is_open(void) { return open_now; }
 
-/* What goes next: the event loop, if it has asked, before the core that the agenda names, whose turn comes afterwards. */
+/* What goes next: the event loop, if it has asked, before the core that the agenda names, whose turn comes
+ * afterwards. */
 static int next_turn(uint64_t *limit)
 {
 	if (!asked)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Lets one of QEMU's threads run at a time, as the agenda says: a core's, or that of the event loop (EVENTS). The one that
- * runs has the baton. A thread joins as the one that it plays, and calls these functions for itself. Cores' threads are fibers (fiber.h).
+ * Lets one of QEMU's threads run at a time, as the agenda says: a core's, or that of the event loop (EVENTS). The one
+ * that runs has the baton. A thread joins as the one that it plays, and calls these functions for itself. Cores'
+ * threads are fibers (fiber.h).
  */
 #pragma once
 
@@ -9,7 +10,8 @@
 
 struct baton {
 	uint64_t handed; /* times that another went on */
-	uint64_t late;   /* times that a core went ahead without it, because the holder slept: it waits for something that
+	uint64_t late;   /* times that a core went ahead without it,
+	         because the holder slept: it waits for something that
 	                    only this core can do, in a way that outside.c does not know */
 };
 extern struct baton baton;
@@ -41,8 +43,8 @@ extern void (*baton_wake_events)(void);
 /* The caller parks itself (agenda_park), and returns when it goes on. */
 void baton_park(unsigned core, uint64_t period, uint64_t ahead, uint64_t most);
 /*
- * The caller takes a line from `core`, which looks at it `ahead` after each begin of its loop. Were `core` not parked it would
- * find the line gone as soon as the caller has asked for it, and ask in turn: so that is when it is unparked.
+ * The caller takes a line from `core`, which looks at it `ahead` after each begin of its loop. Were `core` not parked
+ * it would find the line gone as soon as the caller has asked for it, and ask in turn: so that is when it is unparked.
  */
 void baton_unpark(unsigned core, uint64_t ahead);
 /* The moment that the caller, which plays a part, sees. */

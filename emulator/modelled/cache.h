@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A set-associative cache of lines with least-recently-used replacement. It holds no data, only which lines are there. */
+/* A set-associative cache of lines with least-recently-used replacement. It holds no data, only which lines are
+ * there. */
 #pragma once
 
 #include <stdbool.h>
@@ -52,7 +53,8 @@ static inline bool cache_has(const struct cache *cache, uint64_t line)
 			return true;
 	return false;
 }
-/* Puts the entry in as the most recently used of its set, in place of what was there of its line. Returns the entry that had to leave, or 0. */
+/* Puts the entry in as the most recently used of its set, in place of what was there of its line. Returns the entry
+ * that had to leave, or 0. */
 entry_t cache_fill(struct cache *cache, entry_t entry);
 /* Removes the line. Returns whether it was there. */
 bool cache_drop(struct cache *cache, uint64_t line);

@@ -92,7 +92,8 @@ static void decode_two_bytes(const struct prices *price, const uint8_t *o, bool 
 	case 0xa2: d->price += price->cpuid, d->is |= IS_DRAIN; break;
 	case 0xae:
 		if (is_memory(modrm) && (reg_of(modrm) == 4 || reg_of(modrm) == 5 || (reg_of(modrm) == 6 && !repeat)))
-			d->price += price->xsave, d->is |= reg_of(modrm) == 4 ? IS_SAVE : reg_of(modrm) == 5 ? IS_RESTORE : 0; /* or XSAVEOPT */
+			d->price += price->xsave,
+			d->is |= reg_of(modrm) == 4 ? IS_SAVE : reg_of(modrm) == 5 ? IS_RESTORE : 0; /* or XSAVEOPT */
 		else if (modrm == 0xf0 && !repeat)
 			d->price += price->fence, d->is |= IS_DRAIN;
 		else if (!is_memory(modrm) && repeat && reg_of(modrm) < 4)

@@ -16,7 +16,8 @@ enum {
 	IS_KERNEL_EXIT = 32,  /* SYSRET, IRET */
 	IS_MARK = 64,         /* a no-op of the guest's that marks a moment (skerry/mark.h) */
 	IS_CLOCK = 128,       /* reads the time-stamp counter */
-	IS_REMAP = 256,       /* changes what is at an address, without IS_FLUSH: INVLPG, INVPCID, a move to CR0 or CR4 */
+	/* changes what is at an address, without IS_FLUSH: INVLPG, INVPCID, a move to CR0 or CR4 */
+	IS_REMAP = 256,
 	IS_SAVE = 512,        /* XSAVE */
 	IS_RESTORE = 1024,    /* XRSTOR */
 	IS_IN = 2048,         /* reads a port */

@@ -6,7 +6,8 @@
 
 enum { LINE_BITS = 6, PAGE = 4096 };
 
-/* QEMU 10.1 and later have the one, of their interface for plugins; earlier ones export what the debugger's stub uses. */
+/* QEMU 10.1 and later have the one, of their interface for plugins; earlier ones export what the debugger's stub
+ * uses. */
 static bool (*translate_address)(uint64_t address, uint64_t *physical);
 static void *(*get_core)(int core);
 static uint64_t (*physical_page)(void *core, uint64_t page);
@@ -16,7 +17,8 @@ const char *fetch_take(void)
 	translate_address = (bool (*)(uint64_t, uint64_t *))dlsym(RTLD_DEFAULT, "qemu_plugin_translate_vaddr");
 	get_core = (void *(*)(int))dlsym(RTLD_DEFAULT, "qemu_get_cpu");
 	physical_page = (uint64_t(*)(void *, uint64_t))dlsym(RTLD_DEFAULT, "cpu_get_phys_page_debug");
-	return translate_address || (get_core && physical_page) ? NULL : "this QEMU does not say where in memory code is";
+	return translate_address || (get_core && physical_page) ? NULL
+	       : "this QEMU does not say where in memory code is";
 }
 
 bool fetch_page(uint64_t page, uint64_t *physical)
@@ -42,7 +44,8 @@ static void fetch_line(unsigned i, void *line)
 static void watch_line(struct qemu_plugin_insn *instruction, uint64_t line, qemu_plugin_u64 slots)
 {
 	slots.offset += code_slot(line) * sizeof(uint64_t);
-	qemu_plugin_register_vcpu_insn_exec_cond_cb(instruction, fetch_line, PLUGIN_NO_REGISTERS, PLUGIN_NE, slots, line, (void *)(uintptr_t)line);
+	qemu_plugin_register_vcpu_insn_exec_cond_cb(instruction, fetch_line, PLUGIN_NO_REGISTERS, PLUGIN_NE, slots,
+	                                            line, (void *)(uintptr_t)line);
 }
 
 void fetch_watch(const struct qemu_plugin_tb *block, size_t count, qemu_plugin_u64 slots)

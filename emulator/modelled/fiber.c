@@ -54,7 +54,8 @@ __asm__(".pushsection .text\n"
         "2:	ldmxcsr (%rsp)\n	fldcw 4(%rsp)\n	add $8, %rsp\n"
         "	pop %r15\n	pop %r14\n	pop %r13\n	pop %r12\n	pop %rbx\n	pop %rbp\n"
         "	ret\n"
-        "1:	mov $158, %eax\n	mov $0x1002, %edi\n	mov %rdx, %rsi\n	syscall\n" /* arch_prctl(ARCH_SET_FS) */
+        "1:	mov $158, %eax\n	mov $0x1002, %edi\n	mov %rdx, "
+        "%rsi\n	syscall\n" /* arch_prctl(ARCH_SET_FS) */
         "	jmp 2b\n"
         ".size fiber_switch, . - fiber_switch\n"
         ".globl fiber_begin\n.hidden fiber_begin\n.type fiber_begin, @function\nfiber_begin:\n"
@@ -101,7 +102,8 @@ static void futex_wait(_Atomic uint32_t *at, uint32_t value)
 {
 	register void *timeout __asm__("r10") = NULL;
 	long result = SYS_futex;
-	__asm__ volatile("syscall" : "+a"(result) : "D"(at), "S"(FUTEX_WAIT_PRIVATE), "d"(value), "r"(timeout) : "rcx", "r11", "memory");
+	__asm__ volatile("syscall" : "+a"(result) : "D"(at), "S"(FUTEX_WAIT_PRIVATE), "d"(value), "r"(timeout) : "rcx",
+	                 "r11", "memory");
 }
 
 static struct fiber *await_work(struct carrier *carrier)

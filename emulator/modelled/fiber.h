@@ -5,15 +5,17 @@
  * threads of the host is a hundred times as dear, and a modelled machine makes one each few dozen instructions.
  *
  * What a thread executes is its fiber. Threads of the host are carriers: each runs its own fiber until that waits, then
- * whichever may go on. To the C library and QEMU a fiber is the thread that it began as, whichever thread carries it. Only the host's
- * kernel sees carriers: by its signal mask and scheduling, in which they must not differ, and its thread id. A fiber does not end.
+ * whichever may go on. To the C library and QEMU a fiber is the thread that it began as, whichever thread carries it.
+ * Only the host's kernel sees carriers: by its signal mask and scheduling, in which they must not differ, and its
+ * thread id. A fiber does not end.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* The calling thread becomes a carrier, and what it executes fiber `party`, below MOST_CORES, which may not go on once it waits. */
+/* The calling thread becomes a carrier, and what it executes fiber `party`, below MOST_CORES, which may not go on once
+ * it waits. */
 void fiber_join(unsigned party);
 /* The fiber may go on: it does, on a carrier that is idle. */
 void fiber_go(unsigned party);

@@ -26,7 +26,8 @@ static inline enum distance nearest_l3(const struct machine *m, unsigned core, u
 {
 	enum distance found = OTHER_SOCKET;
 	for (; clusters; clusters &= clusters - 1) {
-		enum distance d = distance(m, core, (unsigned)((unsigned)__builtin_ctzll(clusters) * (m->cores / m->clusters)));
+		enum distance d = distance(m, core,
+		                           (unsigned)((unsigned)__builtin_ctzll(clusters) * (m->cores / m->clusters)));
 		if (d < found)
 			found = d;
 	}

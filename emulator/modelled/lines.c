@@ -146,15 +146,16 @@ static void write_line(FILE *out, struct followed *f)
 			fetches++;
 			useless += is_useless(&f->user[i]);
 		}
-	fprintf(out, "{\"physical\":%llu,\"address\":%llu,\"reads\":%llu,\"writes\":%llu,\"upgrades\":%llu,\"wait\":%llu,",
+	fprintf(out,
+	        "{\"physical\":%llu,\"address\":%llu,\"reads\":%llu,\"writes\":%llu,\"upgrades\":%llu,\"wait\":%llu,",
 	        NUMBER(f->line << 6), NUMBER(f->address), NUMBER(f->reads), NUMBER(f->writes), NUMBER(f->upgrades),
 	        NUMBER(f->wait / UNIT));
 	fprintf(out, "\"fetches\":%llu,\"useless\":%llu,\"users\":[", NUMBER(fetches), NUMBER(useless));
 	const char *between = "";
 	for (unsigned i = 0; i < core_count; i++)
 		if (f->cores >> i & 1) {
-			fprintf(out, "%s{\"core\":%u,\"read\":%llu,\"written\":%llu}", between, i, NUMBER(f->user[i].read),
-			        NUMBER(f->user[i].written));
+			fprintf(out, "%s{\"core\":%u,\"read\":%llu,\"written\":%llu}", between, i,
+			        NUMBER(f->user[i].read), NUMBER(f->user[i].written));
 			between = ",";
 		}
 	fputs("],\"instructions\":[", out);

@@ -75,7 +75,8 @@ void locks_free(void) { table_free(&locks, NULL); }
 static void acquisition_drop(struct watched *core, struct acquisition *acquisition)
 {
 	require(acquisition >= core->acquisition && acquisition < core->acquisition + core->acquisitions);
-	memmove(acquisition, acquisition + 1, (size_t)(&core->acquisition[core->acquisitions] - (acquisition + 1)) * sizeof(*acquisition));
+	memmove(acquisition, acquisition + 1,
+	        (size_t)(&core->acquisition[core->acquisitions] - (acquisition + 1)) * sizeof(*acquisition));
 	core->acquisitions--;
 }
 
@@ -170,7 +171,8 @@ static bool tail_exchange(struct watched *core, const struct lock_access *a)
 		return true;
 	}
 	struct acquisition *acquisition = core->acquisitions ? &core->acquisition[0] : NULL;
-	if (acquisition && acquisition->phase == HOLDS) { /* of mcs: CMPXCHG, which gives the lock up if the tail was its own */
+	/* of mcs: CMPXCHG, which gives the lock up if the tail was its own */
+	if (acquisition && acquisition->phase == HOLDS) {
 		if (core->exchanged == acquisition->mine)
 			lock_released(core, acquisition, a->before);
 		return true;
@@ -190,7 +192,8 @@ static void queue_access(struct watched *core, const struct lock_access *a)
 	if (tail_exchange(core, a) || !core->acquisitions)
 		return;
 	struct acquisition *acquisition = &core->acquisition[0];
-	bool clh = protocol == PROTOCOL_CLH, own = is_in_node(a->address, acquisition->mine), other = is_in_node(a->address, acquisition->before);
+	bool clh = protocol == PROTOCOL_CLH, own = is_in_node(a->address, acquisition->mine),
+	     other = is_in_node(a->address, acquisition->before);
 	if (acquisition->phase == WAITS && a->size == 4 && !a->store && (clh ? other : own)) {
 		if (a->value)
 			acquisition->conflict = true;
@@ -218,7 +221,8 @@ static bool is_own_line(const struct acquisition *acquisition, uint64_t line, ui
 {
 	uint64_t virtual = address & ~63ull;
 
-	return acquisition->lock->physical >> 6 == line || virtual == (acquisition->mine & ~63ull) || virtual == (acquisition->before & ~63ull);
+	return acquisition->lock->physical >> 6 == line || virtual == (acquisition->mine & ~63ull) ||
+	       virtual == (acquisition->before & ~63ull);
 }
 
 void locks_moved(unsigned number, uint64_t line, uint64_t address)
@@ -260,10 +264,11 @@ static int compare_heat(const void *a, const void *b)
 
 static void write_sums(FILE *out, const struct sums *s)
 {
-	fprintf(out, "\"acquisitions\":%llu,\"conflicts\":%llu,\"handovers\":%llu,\"wait\":%llu,\"wait_max\":%llu,", NUMBER(s->acquisitions),
-	        NUMBER(s->conflicts), NUMBER(s->handovers), NUMBER(s->wait / UNIT), NUMBER(s->wait_max / UNIT));
-	fprintf(out, "\"hold\":%llu,\"hold_max\":%llu,\"lock_moves\":%llu,\"inside_moves\":%llu", NUMBER(s->hold / UNIT),
-	        NUMBER(s->hold_max / UNIT), NUMBER(s->lock_moves), NUMBER(s->inside_moves));
+	fprintf(out, "\"acquisitions\":%llu,\"conflicts\":%llu,\"handovers\":%llu,\"wait\":%llu,\"wait_max\":%llu,",
+	        NUMBER(s->acquisitions), NUMBER(s->conflicts), NUMBER(s->handovers), NUMBER(s->wait / UNIT),
+	        NUMBER(s->wait_max / UNIT));
+	fprintf(out, "\"hold\":%llu,\"hold_max\":%llu,\"lock_moves\":%llu,\"inside_moves\":%llu",
+	        NUMBER(s->hold / UNIT), NUMBER(s->hold_max / UNIT), NUMBER(s->lock_moves), NUMBER(s->inside_moves));
 }
 
 void locks_write(FILE *out)
@@ -272,7 +277,8 @@ void locks_write(FILE *out)
 	const struct lock *lock;
 	fputs("\"locks\":[", out);
 	for (uint64_t i = 0; (lock = sorted[i]) && lock->sums.acquisitions; i++) {
-		fprintf(out, "%s{\"physical\":%llu,\"address\":%llu,", i ? "," : "", NUMBER(lock->physical), NUMBER(lock->address));
+		fprintf(out, "%s{\"physical\":%llu,\"address\":%llu,", i ? "," : "", NUMBER(lock->physical),
+		        NUMBER(lock->address));
 		write_sums(out, &lock->sums);
 		fputs("}", out);
 	}
@@ -280,7 +286,8 @@ void locks_write(FILE *out)
 	const char *between = "";
 	for (unsigned i = 0; i < LOCK_KINDS; i++)
 		if (kinds[i].entries || kinds[i].sums.acquisitions) {
-			fprintf(out, "%s{\"kind\":%u,\"entries\":%llu,\"moves\":%llu,", between, i, NUMBER(kinds[i].entries), NUMBER(kinds[i].moves));
+			fprintf(out, "%s{\"kind\":%u,\"entries\":%llu,\"moves\":%llu,", between, i,
+			        NUMBER(kinds[i].entries), NUMBER(kinds[i].moves));
 			write_sums(out, &kinds[i].sums);
 			fputs("}", out);
 			between = ",";

@@ -6,8 +6,10 @@
  *
  *                   wanted                        has it                                    gives it up
  *     ticket, fine  LOCK XADD of a word: ticket   reads its ticket in the word behind it    writes that word
- *     clh, rtm      XCHG of the tail              reads 0 in the node that it got from it   writes 0 to the node that it put there
- *     mcs           XCHG of the tail              got null; or reads 0 in its node          CMPXCHG of the tail from its node; or
+ *     clh, rtm      XCHG of the tail              reads 0 in the node that it got from it   writes 0 to the node that
+ *     it put there
+ *     mcs           XCHG of the tail              got null; or reads 0 in its node          CMPXCHG of the tail from
+ *     its node; or
  *                                                                                           writes 0 to another's node
  *
  * The tail is the first word of `struct kernel`. Every pair of words that is used as a ticket lock is one.
@@ -18,7 +20,8 @@
 #include "memory.h"
 
 enum lock_protocol { PROTOCOL_TICKET, PROTOCOL_CLH, PROTOCOL_MCS };
-enum { LOCK_KINDS = 512, KIND_VECTOR = 256, KIND_UNKNOWN = LOCK_KINDS - 1 }; /* of kernel entries: system calls, then vectors */
+/* of kernel entries: system calls, then vectors */
+enum { LOCK_KINDS = 512, KIND_VECTOR = 256, KIND_UNKNOWN = LOCK_KINDS - 1 };
 
 struct lock_access {
 	unsigned core;

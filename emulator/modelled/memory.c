@@ -167,7 +167,8 @@ static void line_fill(struct memory *memory, unsigned core, entry_t entry, enum 
 
 /* Prices by distance stand side by side in prices.def. */
 #define CONSECUTIVE(a, b, c)                                                                                     \
-	_Static_assert(offsetof(struct prices, b) == offsetof(struct prices, a) + 8 && offsetof(struct prices, c) == offsetof(struct prices, b) + 8, \
+	_Static_assert(offsetof(struct prices, b) == offsetof(struct prices, a) + 8 && \
+	               offsetof(struct prices, c) == offsetof(struct prices, b) + 8, \
 	               "by distance")
 CONSECUTIVE(l3, l3_socket, l3_machine);
 CONSECUTIVE(transfer_cluster, transfer_socket, transfer_machine);
@@ -176,7 +177,8 @@ CONSECUTIVE(overlap_cluster, overlap_socket, overlap_machine);
 static uint64_t by_distance(const uint64_t *nearest, enum distance far) { return nearest[far]; }
 
 /* Another core owns the line: it gives it away, or shares it. Returns the latency. */
-static uint64_t take_owned(struct memory *memory, unsigned core, uint64_t number, struct line *line, bool store, uint64_t start)
+static uint64_t take_owned(struct memory *memory, unsigned core, uint64_t number, struct line *line, bool store,
+                           uint64_t start)
 {
 	const struct machine *m = memory->machine;
 	unsigned owner = line->owner - 1u;
@@ -198,8 +200,8 @@ static uint64_t take_owned(struct memory *memory, unsigned core, uint64_t number
 }
 
 /*
- * How much sooner a reader has a line that another core upgrades when it asks: its request is under way meanwhile. The more
- * of the upgrade is over, the less it saves.
+ * How much sooner a reader has a line that another core upgrades when it asks: its request is under way meanwhile. The
+ * more of the upgrade is over, the less it saves.
  */
 static uint64_t miss_overlapped(const struct memory *memory, unsigned core, const struct line *line, uint64_t now)
 {
@@ -261,18 +263,21 @@ static uint64_t load_dram(struct memory *memory, unsigned core, uint64_t number,
 	return near ? m->price.dram_near : m->price.dram_far;
 }
 
-static void tell_moved(const struct memory *memory, unsigned core, uint64_t number, const struct line *before, bool store, uint64_t now,
-                       uint64_t start, uint64_t arrival)
+static void tell_moved(const struct memory *memory, unsigned core, uint64_t number, const struct line *before,
+                       bool store, uint64_t now, uint64_t start, uint64_t arrival)
 {
 	uint64_t others = before->sharers & ~(1ull << core);
 	require(arrival >= now);
 	if (others)
-		memory->moved(&(struct movement){ .core = core, .line = number, .store = store, .upgrade = before->sharers >> core & 1,
-		                                  .others = others, .when = now, .queued = start > now ? start - now : 0, .wait = arrival - now });
+		memory->moved(&(struct movement){ .core = core, .line = number, .store = store,
+		                                  .upgrade = before->sharers >> core & 1,
+		                                  .others = others, .when = now,
+		                                  .queued = start > now ? start - now : 0, .wait = arrival - now });
 }
 
 /* Returns when the line is there. */
-static __attribute__((noinline)) uint64_t miss_time(struct memory *memory, unsigned core, uint64_t number, enum access access, uint64_t now)
+static __attribute__((noinline)) uint64_t miss_time(struct memory *memory, unsigned core, uint64_t number,
+                                                    enum access access, uint64_t now)
 {
 	struct core_memory *c = &memory->core[core];
 	struct line *line = directory_line(memory, number), before = *line;
@@ -291,7 +296,8 @@ static __attribute__((noinline)) uint64_t miss_time(struct memory *memory, unsig
 	} else if (store && line->sharers) {
 		latency = take_shared(memory, core, number, line, start);
 	} else if (line->l3 || line->sharers) {
-		alone |= access != FETCH && !line->sharers && !(line->l3 & ~(1ull << cluster_of(memory->machine, core)));
+		alone |= access != FETCH && !line->sharers &&
+		         !(line->l3 & ~(1ull << cluster_of(memory->machine, core)));
 		latency = load_shared(memory, core, line, store, start);
 	} else {
 		alone = access != FETCH;

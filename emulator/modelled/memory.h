@@ -31,7 +31,8 @@ struct traffic {
 
 struct core_memory {
 	struct cache l1, l1i, l2;
-	uint64_t *code; /* CODE_SLOTS: in code_slot(line) a line that L1I has, of which no fetch is to be told; may be null */
+	/* CODE_SLOTS: in code_slot(line) a line that L1I has, of which no fetch is to be told; may be null */
+	uint64_t *code;
 	uint64_t store[STORES_MOST]; /* when each outstanding store is done; a ring, never falling */
 	unsigned store_first, store_count;
 	uint64_t stores_done; /* the last of them; 0: none yet */
@@ -58,7 +59,8 @@ struct memory {
 	struct core_memory core[MOST_CORES];
 	struct cache l3[MOST_CORES]; /* of each cluster */
 	struct line **chunk;
-	uint64_t warm[MOST_CORES]; /* of each cluster: how many lines its L3 is still taken to have that nobody has accessed yet */
+	/* of each cluster: how many lines its L3 is still taken to have that nobody has accessed yet */
+	uint64_t warm[MOST_CORES];
 	/* Called when `core` loses `line`, which another takes: it is without it from `when` on; may be null. */
 	void (*lost)(unsigned core, uint64_t line, uint64_t when);
 	/* Called when a line has moved between cores; may be null. Not for what L2, L3 and memory alone serve. */

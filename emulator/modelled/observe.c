@@ -112,7 +112,8 @@ void observe_begin(struct memory *memory)
 		memory->moved = line_moved;
 }
 
-/* Each entry into the kernel loads the address of the core's struct cpu: the first member of its element of core_local[]. */
+/* Each entry into the kernel loads the address of the core's struct cpu: the first member of its element of
+ * core_local[]. */
 static void look_for_cpu(unsigned core, plugin_meminfo info, uint64_t address)
 {
 	uint64_t offset = address - core_local;
@@ -138,7 +139,8 @@ static void watch_locks(const struct site *site, plugin_meminfo info, const stru
 		locks_entered(touch->core, KIND_VECTOR + pushed[touch->core] % KIND_VECTOR);
 	locks_access(&(struct lock_access){
 		.core = touch->core, .store = touch->store, .atomic = site->atomic, .address = touch->address,
-		.physical = touch->line * 64 + touch->offset, .value = value, .size = touch->size, .before = before - site->ahead,
+		.physical = touch->line * 64 + touch->offset, .value = value, .size = touch->size,
+		.before = before - site->ahead,
 		.after = clock_of(&agenda.core[touch->core]) - site->ahead,
 	});
 }
@@ -150,7 +152,8 @@ static void report_access(const struct site *site, plugin_meminfo info, const st
 		watch_locks(site, info, touch, before);
 	if (has_transactions && transaction_runs(&transactions, touch->core)) {
 		struct runner *runner = &agenda.core[touch->core];
-		core_charge(runner, transaction_touch(&transactions, touch->core, touch->line, touch->store, clock_of(runner)));
+		core_charge(runner, transaction_touch(&transactions, touch->core, touch->line, touch->store,
+		                                      clock_of(runner)));
 	}
 	if (site->kernel)
 		look_for_cpu(touch->core, info, touch->address);
@@ -163,14 +166,15 @@ static void access_observed(unsigned core, plugin_meminfo info, uint64_t address
 	const struct site *site = data;
 	bool transaction = has_transactions && transaction_runs(&transactions, core);
 	if (!(counting && lines_out) && !locks_out && !transaction) {
-		(qemu_plugin_mem_is_store(info) ? site->usual->store : site->usual->load)(core, info, address, site->data);
+		(qemu_plugin_mem_is_store(info) ? site->usual->store : site->usual->load)(core, info, address,
+			site->data);
 		return;
 	}
 	struct qemu_plugin_hwaddr *where = qemu_plugin_get_hwaddr(info, address);
 	uint64_t physical = where && !qemu_plugin_hwaddr_is_io(where) ? qemu_plugin_hwaddr_phys_addr(where) : 0;
 	struct touch touch = {
-		.core = core, .store = qemu_plugin_mem_is_store(info), .pc = site->pc, .address = address, .line = physical >> 6,
-		.offset = physical & 63, .size = 1u << qemu_plugin_mem_size_shift(info),
+		.core = core, .store = qemu_plugin_mem_is_store(info), .pc = site->pc, .address = address,
+		.line = physical >> 6, .offset = physical & 63, .size = 1u << qemu_plugin_mem_size_shift(info),
 	};
 	uint64_t before = clock_of(&agenda.core[core]);
 	current = touch;
@@ -206,7 +210,8 @@ void observe_accesses(struct qemu_plugin_insn *instruction, const struct watch *
 	struct site *site = malloc(sizeof(*site)); /* as long as QEMU keeps the block */
 	if (!site)
 		abort();
-	*site = (struct site){ .pc = qemu_plugin_insn_vaddr(instruction), .kernel = kernel, .atomic = data != NULL, .ahead = paid_ahead,
+	*site = (struct site){ .pc = qemu_plugin_insn_vaddr(instruction), .kernel = kernel, .atomic = data != NULL,
+	                       .ahead = paid_ahead,
 		               .usual = usual, .data = data };
 	look_at(site, instruction);
 	qemu_plugin_register_vcpu_mem_cb(instruction, access_observed, PLUGIN_NO_REGISTERS,
@@ -288,10 +293,12 @@ bool observe_transaction(struct qemu_plugin_insn *instruction, unsigned mark)
 	if (!(mark >> 8))
 		return false;
 	if (!has_transactions) {
-		fputs("modelled: the kernel has transactions, and the option transactions=KERNELS is not given\n", stderr);
+		fputs("modelled: the kernel has transactions, and the option transactions=KERNELS is not given\n",
+		      stderr);
 		exit(1);
 	}
-	qemu_plugin_register_vcpu_insn_exec_cb(instruction, at_transaction, PLUGIN_NO_REGISTERS, (void *)(uintptr_t)mark);
+	qemu_plugin_register_vcpu_insn_exec_cb(instruction, at_transaction, PLUGIN_NO_REGISTERS,
+	                                       (void *)(uintptr_t)mark);
 	return true;
 }
 

@@ -8,7 +8,8 @@
  *     protocol=ticket|clh|mcs, tail=ADDRESS    of the kernels, all of one regime, and
  *     entry=SYSCALL:INTERRUPT    addresses of entry_syscall and entry_interrupt (arch-x86_64/entry.S)
  *     transactions=KERNEL:KERNEL:...    rtm+model runs (transactions.h), each core in the kernel of this number
- *     core_local=ADDRESS:STRIDE    the kernel's core_local[] (arch-x86_64/core_local.h), to learn where each struct cpu is
+ *     core_local=ADDRESS:STRIDE    the kernel's core_local[] (arch-x86_64/core_local.h), to learn where each struct cpu
+ *     is
  *
  * Between the marks 1 and 2 of the guest (skerry/mark.h) they count; at mark 2 each writes a line of JSON to its file.
  */

@@ -129,8 +129,9 @@ static void cond_wake(pthread_cond_t *cond)
 /* ---- the event loop's files ---- */
 
 /*
- * A signal to any thread of the process wakes the threads that poll a signalfd, whatever signals that is for: each RDTSC that
- * is trapped would cost two switches between threads. The event loop looks at its signalfd in its turns only.
+ * A signal to any thread of the process wakes the threads that poll a signalfd, whatever signals that is for: each
+ * RDTSC that is trapped would cost two switches between threads. The event loop looks at its signalfd in its turns
+ * only.
  */
 static bool is_signalfd(int file)
 {
@@ -163,7 +164,8 @@ static void wake_events(void)
 		;
 }
 
-/* A core that writes to a file that the event loop waits for (an eventfd: a timer or a bottom half of QEMU's) wakes it now. */
+/* A core that writes to a file that the event loop waits for (an eventfd: a timer or a bottom half of QEMU's) wakes it
+ * now. */
 static void file_written(int file, size_t size)
 {
 	int party = baton_self();
@@ -239,7 +241,8 @@ static int poll_files(struct pollfd *files, nfds_t count, const struct timespec 
 		return ready;
 	uint64_t until = NEVER;
 	if (timeout) {
-		uint64_t ns = moment_ns(baton_clock(), model.khz) + (uint64_t)timeout->tv_sec * 1000000000 + (uint64_t)timeout->tv_nsec;
+		uint64_t ns = moment_ns(baton_clock(), model.khz) + (uint64_t)timeout->tv_sec * 1000000000 +
+		         (uint64_t)timeout->tv_nsec;
 		until = moment_from_ns(ns, model.khz);
 	}
 	pthread_mutex_lock(&mutex);
@@ -269,7 +272,8 @@ static bool take_counter(bool traps)
 const char *outside_take(const struct machine *machine, unsigned cores, bool traps, void (*open)(void))
 {
 	static const struct hooks hooks = {
-		.monotonic = read_monotonic, .poll = poll_files, .cond_wait = cond_wait, .cond_wake = cond_wake, .write = file_written,
+		.monotonic = read_monotonic, .poll = poll_files, .cond_wait = cond_wait, .cond_wake = cond_wake,
+		.write = file_written,
 	};
 	preload_take_fn take = (preload_take_fn)dlsym(RTLD_DEFAULT, PRELOAD_TAKE);
 	if (!take)

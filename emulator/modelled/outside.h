@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What QEMU does beside executing instructions, in modelled time: its clocks, the guest's time-stamp counter, and how its
- * threads wait. QEMU's event loop, which executes the timers of all devices, polls files until the next timer is due;
- * a core that halts waits on a condition. Both become turns of the agenda (baton.h). preload.c calls this.
+ * What QEMU does beside executing instructions, in modelled time: its clocks, the guest's time-stamp counter, and how
+ * its threads wait. QEMU's event loop, which executes the timers of all devices, polls files until the next timer is
+ * due; a core that halts waits on a condition. Both become turns of the agenda (baton.h). preload.c calls this.
  */
 #pragma once
 
@@ -10,9 +10,9 @@
 #include "prices.h"
 
 /*
- * In the thread of QEMU's event loop, before there are threads of cores. Returns NULL, or what is wrong. `open` is called
- * once, when the threads of all `cores` are there and wait. `traps`: reads of the time-stamp counter are trapped (trap.h),
- * also if this QEMU's answer can be set (ticks.h).
+ * In the thread of QEMU's event loop, before there are threads of cores. Returns NULL, or what is wrong. `open` is
+ * called once, when the threads of all `cores` are there and wait. `traps`: reads of the time-stamp counter are trapped
+ * (trap.h), also if this QEMU's answer can be set (ticks.h).
  */
 const char *outside_take(const struct machine *machine, unsigned cores, bool traps, void (*open)(void));
 /* The core, which runs, reads the time-stamp counter next. */

@@ -4,7 +4,8 @@
 #include "observe.h"
 #include "registers.h"
 
-/* A loop with PAUSE that takes no longer than this waits for a line; it looks again after the other, whatever happens. */
+/* A loop with PAUSE that takes no longer than this waits for a line; it looks again after the other, whatever
+ * happens. */
 enum { LONGEST_LOOP = 200 * UNIT, KERNEL_PATIENCE = 20000 * UNIT, PROGRAM_PATIENCE = 3000 * UNIT };
 
 /* What was at a core's last PAUSE. */
@@ -45,7 +46,8 @@ static void report_pause(unsigned i)
 	if (!spin->wrong || reported[i])
 		return;
 	reported[i] = true;
-	fprintf(out, "{\"misparked\":%llu,\"core\":%u,\"pause\":\"%#llx\"}\n", (unsigned long long)spin->wrong, i, (unsigned long long)spin->place);
+	fprintf(out, "{\"misparked\":%llu,\"core\":%u,\"pause\":\"%#llx\"}\n", (unsigned long long)spin->wrong, i,
+	        (unsigned long long)spin->place);
 	fflush(out);
 }
 
@@ -80,8 +82,8 @@ static void core_keep(unsigned i)
 }
 
 /*
- * A waiting loop of the kernel may count its turns; but none that is parked goes on by the count (tests/structure/test_spinning.py):
- * those that do read a port in each turn.
+ * A waiting loop of the kernel may count its turns; but none that is parked goes on by the count
+ * (tests/structure/test_spinning.py): those that do read a port in each turn.
  */
 static void pause_of_kernel(unsigned i, void *data)
 {

@@ -15,7 +15,8 @@ bool phase_take(const char *text)
 {
 	int end = 0;
 	unsigned first, last = NO_MARK;
-	if (sscanf(text, "%u%n-%u%n", &first, &end, &last, &end) < 1 || text[end] || first >= NO_MARK || last > NO_MARK || first == last)
+	if (sscanf(text, "%u%n-%u%n", &first, &end, &last, &end) < 1 || text[end] || first >= NO_MARK ||
+	    last > NO_MARK || first == last)
 		return false;
 	from = first;
 	to = last;

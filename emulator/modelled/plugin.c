@@ -4,7 +4,8 @@
  * and memory accesses cost what the machine file says (prices.def), and lines move between caches (memory.h). Cores
  * act in the order of their clocks (agenda.h, baton.h), so that neither the host's speed nor its load matters. QEMU's
  * clocks and timers, and the guest's time-stamp counter, go by the same clocks (outside.h).
- * For `-S -accel tcg,thread=multi`, with modelled-preload.so in LD_PRELOAD; QEMU 9.2 and later. docs/modelled.md says what this can and cannot tell.
+ * For `-S -accel tcg,thread=multi`, with modelled-preload.so in LD_PRELOAD; QEMU 9.2 and later. docs/modelled.md says
+ * what this can and cannot tell.
  *
  *     -plugin modelled.so,machine=FILE,out=FILE[,quantum=CYCLES][,program_quantum=CYCLES][,park=off]
  *             [,counter=trap][,priced=FROM[-TO]][,OPTION OF observe.h]
@@ -29,8 +30,8 @@
 #include "registers.h"
 
 enum { QUANTUM = 0, PROGRAM_QUANTUM = 2000 }; /* cycles */
-/* What lies below is always executed functionally (phase.h): all cores spin on a lock of SeaBIOS's, which the first one lets
- * go of for one PAUSE only. */
+/* What lies below is always executed functionally (phase.h): all cores spin on a lock of SeaBIOS's, which the first one
+ * lets go of for one PAUSE only. */
 enum { FIRMWARE_END = 0x100000 };
 /* What the plugin keeps of a core beside its clock and caches. */
 struct core {
@@ -127,7 +128,10 @@ static uint64_t instructions_of(unsigned i) { return agenda.core[i].count ? agen
 static uint64_t accesses_of(unsigned i) { return memory.core[i].traffic.accesses; }
 static uint64_t fetches_of(unsigned i) { return memory.core[i].traffic.fetches; }
 static uint64_t sum_remote(const uint64_t *by) { return by[SAME_CLUSTER] + by[SAME_SOCKET] + by[OTHER_SOCKET]; }
-static uint64_t moved_of(unsigned i) { return sum_remote(memory.core[i].traffic.transfer) + sum_remote(memory.core[i].traffic.upgrade); }
+static uint64_t moved_of(unsigned i)
+{
+	return sum_remote(memory.core[i].traffic.transfer) + sum_remote(memory.core[i].traffic.upgrade);
+}
 static uint64_t far_of(unsigned i)
 {
 	return memory.core[i].traffic.transfer[OTHER_SOCKET] + memory.core[i].traffic.upgrade[OTHER_SOCKET];
@@ -148,8 +152,9 @@ static void mark_reached(unsigned i, void *number)
 		return;
 	observe_mark((unsigned)(uintptr_t)number);
 	fprintf(out, "{\"marker\":%u,\"core\":%u,\"clock\":%llu,\"late\":%llu,\"misparked\":%llu,\"counter\":\"%s\"",
-	        (unsigned)(uintptr_t)number, i, (unsigned long long)(clock_of(&agenda.core[i]) / UNIT), (unsigned long long)baton.late,
-	        (unsigned long long)pause_misparked(), outside_sets_counter() ? "set" : "trapped");
+	        (unsigned)(uintptr_t)number, i, (unsigned long long)(clock_of(&agenda.core[i]) / UNIT),
+	        (unsigned long long)baton.late, (unsigned long long)pause_misparked(),
+	        outside_sets_counter() ? "set" : "trapped");
 	print_each("executed", busy_of);
 	print_each("kernel", kernel_of);
 	print_each("instructions", instructions_of);
@@ -169,7 +174,8 @@ static void mark_reached(unsigned i, void *number)
 static void watch_moments(struct qemu_plugin_insn *instruction, const struct decoded *d)
 {
 	if (d->is & IS_MARK && !observe_transaction(instruction, d->mark))
-		qemu_plugin_register_vcpu_insn_exec_cb(instruction, mark_reached, PLUGIN_NO_REGISTERS, (void *)(uintptr_t)d->mark);
+		qemu_plugin_register_vcpu_insn_exec_cb(instruction, mark_reached, PLUGIN_NO_REGISTERS,
+		                                       (void *)(uintptr_t)d->mark);
 	if (d->is & IS_KERNEL_ENTRY)
 		qemu_plugin_register_vcpu_insn_exec_cb(instruction, enter_kernel, PLUGIN_NO_REGISTERS, NULL);
 	if (d->is & IS_KERNEL_EXIT)
@@ -186,7 +192,8 @@ static void watch_instruction(struct qemu_plugin_insn *instruction, const struct
 		observe_accesses(instruction, kernel ? &kernel_accesses : &program_accesses, NULL, kernel);
 	}
 	if (d->is & IS_DRAIN)
-		qemu_plugin_register_vcpu_insn_exec_cb(instruction, drain, PLUGIN_NO_REGISTERS, (void *)(uintptr_t)(d->is & IS_FLUSH));
+		qemu_plugin_register_vcpu_insn_exec_cb(instruction, drain, PLUGIN_NO_REGISTERS,
+		                                       (void *)(uintptr_t)(d->is & IS_FLUSH));
 	if (d->is & IS_REMAP)
 		qemu_plugin_register_vcpu_insn_exec_cb(instruction, access_remapped, PLUGIN_NO_REGISTERS, NULL);
 	if (d->is & IS_PAUSE)
@@ -197,7 +204,8 @@ static void watch_instruction(struct qemu_plugin_insn *instruction, const struct
 		qemu_plugin_register_vcpu_insn_exec_cb(instruction, at_clock, PLUGIN_NO_REGISTERS, NULL);
 }
 
-static struct decoded decode_at(const struct qemu_plugin_tb *block, size_t place, bool kernel, struct qemu_plugin_insn **instruction)
+static struct decoded decode_at(const struct qemu_plugin_tb *block, size_t place, bool kernel,
+                                struct qemu_plugin_insn **instruction)
 {
 	uint8_t bytes[16] = { 0 };
 	*instruction = qemu_plugin_tb_get_insn(block, place);
@@ -221,7 +229,8 @@ static uint64_t price_functional(const struct qemu_plugin_tb *block, size_t coun
 		if (d.is & IS_PAUSE)
 			charge_at(instruction, FUNCTIONAL_PAUSE);
 		if (d.is & IS_CLOCK)
-			qemu_plugin_register_vcpu_insn_exec_cb(instruction, at_functional_clock, PLUGIN_NO_REGISTERS, NULL);
+			qemu_plugin_register_vcpu_insn_exec_cb(instruction, at_functional_clock, PLUGIN_NO_REGISTERS,
+			                                       NULL);
 		cost += d.price;
 		watch_moments(instruction, &d);
 	}
@@ -234,11 +243,13 @@ static uint64_t price_block(const struct qemu_plugin_tb *block, size_t count, bo
 	for (size_t i = 0; i < count; i++) {
 		struct qemu_plugin_insn *instruction;
 		struct decoded d = decode_at(block, i, kernel, &instruction);
-		/* What has a price of its own is charged at its place: XSAVE behind a lock's release is not inside the lock. */
+		/* What has a price of its own is charged at its place: XSAVE behind a lock's release is not inside the
+		 * lock. */
 		if (d.price > 3 * (kernel ? machine.price.cpi_kernel : machine.price.cpi_user)) {
 			charge_at(instruction, d.price);
 			if (kernel)
-				qemu_plugin_register_vcpu_insn_exec_cond_cb(instruction, at_limit, PLUGIN_NO_REGISTERS, PLUGIN_GE, used, LIMIT, NULL);
+				qemu_plugin_register_vcpu_insn_exec_cond_cb(instruction, at_limit, PLUGIN_NO_REGISTERS,
+				                                            PLUGIN_GE, used, LIMIT, NULL);
 		} else {
 			cost += d.price;
 		}
@@ -259,9 +270,11 @@ static void translate_block(plugin_id id, struct qemu_plugin_tb *block)
 		fetch_watch(block, count, code);
 	uint64_t cost = functional ? price_functional(block, count, kernel) : price_block(block, count, kernel);
 	uint64_t ahead = functional ? FUNCTIONAL_QUANTUM : kernel ? 0 : program_quantum * UNIT;
-	/* All accesses of the block are made at the moment at which it ends, but for what they wait: when that is the least. */
+	/* All accesses of the block are made at the moment at which it ends, but for what they wait: when that is the
+	 * least. */
 	qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(block, PLUGIN_ADD, used, cost);
-	qemu_plugin_register_vcpu_tb_exec_cond_cb(block, at_limit, PLUGIN_NO_REGISTERS, PLUGIN_GE, used, LIMIT + ahead, NULL);
+	qemu_plugin_register_vcpu_tb_exec_cond_cb(block, at_limit, PLUGIN_NO_REGISTERS, PLUGIN_GE, used, LIMIT + ahead,
+	                                          NULL);
 	qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(block, PLUGIN_ADD, instructions, count);
 }
 

@@ -33,7 +33,8 @@ static __attribute__((constructor)) void find_originals(void)
 	original.cond_broadcast = (int (*)(pthread_cond_t *))find_symbol("pthread_cond_broadcast", "GLIBC_2.3.2");
 	original.poll = (poll_fn)find_symbol("ppoll", "GLIBC_2.4");
 	host_clock = (int (*)(clockid_t, struct timespec *))find_symbol("clock_gettime", "GLIBC_2.17");
-	if (!host_clock || !original.write || !original.cond_wait || !original.cond_signal || !original.cond_broadcast || !original.poll)
+	if (!host_clock || !original.write || !original.cond_wait || !original.cond_signal ||
+	    !original.cond_broadcast || !original.poll)
 		abort();
 }
 
@@ -55,8 +56,8 @@ EXPORT int clock_gettime(clockid_t id, struct timespec *time)
 }
 
 /*
- * QEMU asks each time that it empties a TLB, and needs no more than the milliseconds that the coarse clock has. The C library
- * reads that one without a system call and without the time-stamp counter.
+ * QEMU asks each time that it empties a TLB, and needs no more than the milliseconds that the coarse clock has. The C
+ * library reads that one without a system call and without the time-stamp counter.
  */
 EXPORT int gettimeofday(struct timeval *restrict time, void *restrict zone)
 {

@@ -55,7 +55,8 @@ static const char *take_price(struct machine *m, bool *seen, char *text)
 		if (*end || !second)
 			return "is not `node START SOCKET`";
 		node->socket = strtoull(second, &end, 0);
-		return *end ? "is not `node START SOCKET`" : m->nodes > 1 && node[-1].start >= node->start ? "is not sorted by start" : NULL;
+		return *end ? "is not `node START SOCKET`" : m->nodes > 1 &&
+		       node[-1].start >= node->start ? "is not sorted by start" : NULL;
 	}
 	double value = strtod(first, &end);
 	if (*end || second || !(value >= 0) || !(value < 1e9))

@@ -52,13 +52,15 @@ static inline unsigned socket_of(const struct machine *m, unsigned core)
 }
 static inline enum distance distance(const struct machine *m, unsigned a, unsigned b)
 {
-	return cluster_of(m, a) == cluster_of(m, b) ? SAME_CLUSTER : socket_of(m, a) == socket_of(m, b) ? SAME_SOCKET : OTHER_SOCKET;
+	return cluster_of(m, a) == cluster_of(m, b) ? SAME_CLUSTER : socket_of(m, a) == socket_of(m, b) ? SAME_SOCKET
+	       : OTHER_SOCKET;
 }
 unsigned home_of(const struct machine *m, uint64_t line);
 
 /*
- * Reads `path`: a line `NAME VALUE` for each price (cycles, may have a fraction), for each of khz, cores, clusters, sockets,
- * l1_sets, l1_ways, l1i_sets, l1i_ways, l2_sets, l2_ways, l3_sets, l3_ways, l3_inclusive and store_buffer, and `node START SOCKET` lines,
- * sorted. Each must occur once. Returns NULL, or what is wrong; then *line_number says where (0: a name is missing).
+ * Reads `path`: a line `NAME VALUE` for each price (cycles, may have a fraction), for each of khz, cores, clusters,
+ * sockets, l1_sets, l1_ways, l1i_sets, l1i_ways, l2_sets, l2_ways, l3_sets, l3_ways, l3_inclusive and store_buffer, and
+ * `node START SOCKET` lines, sorted. Each must occur once. Returns NULL, or what is wrong; then *line_number says where
+ * (0: a name is missing).
  */
 const char *machine_read(const char *path, struct machine *machine, unsigned *line_number);

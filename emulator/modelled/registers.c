@@ -38,7 +38,8 @@ const char *registers_take(void)
 	if (missing)
 		return "this QEMU does not say what a core's registers hold";
 	make_bytes = (struct plugin_bytes *(*)(void))dlsym(RTLD_DEFAULT, "g_byte_array_new");
-	resize_bytes = (struct plugin_bytes *(*)(struct plugin_bytes *, unsigned))dlsym(RTLD_DEFAULT, "g_byte_array_set_size");
+	resize_bytes = (struct plugin_bytes *(*)(struct plugin_bytes *, unsigned))dlsym(RTLD_DEFAULT,
+		"g_byte_array_set_size");
 	return make_bytes && resize_bytes ? NULL : "this QEMU comes without GLib's byte arrays";
 }
 

@@ -206,7 +206,8 @@ static void events(void)
 	EXPECT(agenda.events_clock, 300);
 }
 
-/* All cores are halted: the next timer's moment is there at once, and the core that it wakes has been idle until then. */
+/* All cores are halted: the next timer's moment is there at once, and the core that it wakes has been idle until
+ * then. */
 static void idle_until_timer(void)
 {
 	uint64_t limit;

@@ -18,7 +18,8 @@
 static inline struct machine small_machine(void)
 {
 	struct machine m = {
-		.cores = 8, .clusters = 4, .sockets = 2, .l1 = { 4, 2 }, .l1i = { 2, 2 }, .l2 = { 8, 4 }, .l3 = { 32, 8 }, .l3_inclusive = 1,
+		.cores = 8, .clusters = 4, .sockets = 2, .l1 = { 4, 2 }, .l1i = { 2, 2 }, .l2 = { 8, 4 },
+		.l3 = { 32, 8 }, .l3_inclusive = 1,
 		.store_buffer = 4, .nodes = 2, .node = { { 0, 0 }, { 1 << 20, 1 } },
 	};
 	struct prices *p = &m.price;

@@ -9,10 +9,11 @@ enum { CPI = 1, ATOMIC_PRICE = 18, FENCE = 33, SYSCALL = 45, SYSRET = 46, IRET =
        WRMSR = 100, RDTSC = 24, CPUID = 101, XSAVE = 80, PAUSE = 9, DIVIDE = 30, IO = 1500 };
 
 static struct prices price = {
-	.cpi_kernel = UNIT, .cpi_user = 2 * UNIT, .atomic = ATOMIC_PRICE * UNIT, .fence = FENCE * UNIT, .syscall = SYSCALL * UNIT,
-	.sysret = SYSRET * UNIT, .iret = IRET * UNIT, .swapgs = SWAPGS * UNIT, .segment_base = BASE * UNIT, .cr3 = CR3 * UNIT,
-	.wrmsr = WRMSR * UNIT, .rdtsc = RDTSC * UNIT, .cpuid = CPUID * UNIT, .xsave = XSAVE * UNIT, .pause = PAUSE * UNIT,
-	.divide = DIVIDE * UNIT, .repeat = UNIT / 2, .io = IO * UNIT,
+	.cpi_kernel = UNIT, .cpi_user = 2 * UNIT, .atomic = ATOMIC_PRICE * UNIT, .fence = FENCE * UNIT,
+	.syscall = SYSCALL * UNIT, .sysret = SYSRET * UNIT, .iret = IRET * UNIT, .swapgs = SWAPGS * UNIT,
+	.segment_base = BASE * UNIT, .cr3 = CR3 * UNIT,
+	.wrmsr = WRMSR * UNIT, .rdtsc = RDTSC * UNIT, .cpuid = CPUID * UNIT, .xsave = XSAVE * UNIT,
+	.pause = PAUSE * UNIT, .divide = DIVIDE * UNIT, .repeat = UNIT / 2, .io = IO * UNIT,
 };
 
 static const struct {
@@ -29,7 +30,8 @@ static const struct {
 	{ "xchg %rax,%rdx", BYTES(0x48, 0x87, 0xc2), CPI, 0 },
 	{ "lock xadd %eax,(%rdi)", BYTES(0xf0, 0x0f, 0xc1, 0x07), CPI + ATOMIC_PRICE, IS_LOCKED },
 	{ "lock cmpxchg16b (%rdi)", BYTES(0xf0, 0x48, 0x0f, 0xc7, 0x0f), CPI + ATOMIC_PRICE, IS_LOCKED },
-	{ "lock incq %gs:0x10", BYTES(0xf0, 0x65, 0x48, 0xff, 0x04, 0x25, 0x10, 0, 0, 0), CPI + ATOMIC_PRICE, IS_LOCKED },
+	{ "lock incq %gs:0x10", BYTES(0xf0, 0x65, 0x48, 0xff, 0x04, 0x25, 0x10, 0, 0, 0), CPI + ATOMIC_PRICE,
+	  IS_LOCKED },
 	{ "mfence", BYTES(0x0f, 0xae, 0xf0), CPI + FENCE, IS_DRAIN },
 	{ "lfence", BYTES(0x0f, 0xae, 0xe8), CPI, 0 },
 	{ "syscall", BYTES(0x0f, 0x05), CPI + SYSCALL, 0 },
@@ -61,7 +63,8 @@ static const struct {
 	{ "out %eax,(%dx)", BYTES(0xef), CPI + IO, IS_DRAIN },
 	{ "out %al,$0xf4", BYTES(0xe6, 0xf4), CPI + IO, IS_DRAIN },
 	{ "jmp, whose displacement looks like syscall", BYTES(0xe9, 0x0f, 0x05, 0, 0), CPI, 0 },
-	{ "fifteen prefixes", BYTES(0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66), CPI, 0 },
+	{ "fifteen prefixes", BYTES(0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66,
+	                            0x66), CPI, 0 },
 };
 
 /* Where XSAVE saves; scale and displacement; NO_REGISTER: none. */
@@ -73,7 +76,8 @@ static const struct {
 } operand_cases[] = {
 	{ "xsave64 0x280(%rcx)", BYTES(0x48, 0x0f, 0xae, 0xa1, 0x80, 2, 0, 0), { true, 1, NO_REGISTER, 0, 0x280 } },
 	{ "xsave64 (%rsi)", BYTES(0x48, 0x0f, 0xae, 0x26), { true, 6, NO_REGISTER, 0, 0 } },
-	{ "xrstor64 0x280(%r12)", BYTES(0x49, 0x0f, 0xae, 0xac, 0x24, 0x80, 2, 0, 0), { true, 12, NO_REGISTER, 0, 0x280 } },
+	{ "xrstor64 0x280(%r12)", BYTES(0x49, 0x0f, 0xae, 0xac, 0x24, 0x80, 2, 0, 0),
+	  { true, 12, NO_REGISTER, 0, 0x280 } },
 	{ "xrstor64 -0x40(%r13)", BYTES(0x49, 0x0f, 0xae, 0x6d, 0xc0), { true, 13, NO_REGISTER, 0, -0x40 } },
 	{ "xsave64 0x8(%rsp)", BYTES(0x48, 0x0f, 0xae, 0x64, 0x24, 8), { true, 4, NO_REGISTER, 0, 8 } },
 	{ "xsave64 0x40(%rax,%r9,8)", BYTES(0x4a, 0x0f, 0xae, 0x64, 0xc8, 0x40), { true, 0, 9, 3, 0x40 } },
@@ -84,10 +88,13 @@ static const struct {
 static void operands(void)
 {
 	for (size_t i = 0; i < sizeof(operand_cases) / sizeof(operand_cases[0]); i++) {
-		struct operand at = decode(&price, operand_cases[i].bytes, operand_cases[i].size, true).operand, expected = operand_cases[i].at;
-		bool same = at.base == expected.base && at.index == expected.index && at.scale == expected.scale && at.displacement == expected.displacement;
+		struct operand at = decode(&price, operand_cases[i].bytes, operand_cases[i].size, true).operand,
+		               expected = operand_cases[i].at;
+		bool same = at.base == expected.base && at.index == expected.index && at.scale == expected.scale &&
+		            at.displacement == expected.displacement;
 		if (at.known != expected.known || (at.known && !same)) {
-			fprintf(stderr, "%s: base %u, index %u << %u, displacement %d\n", operand_cases[i].text, at.base, at.index, at.scale, at.displacement);
+			fprintf(stderr, "%s: base %u, index %u << %u, displacement %d\n", operand_cases[i].text,
+			        at.base, at.index, at.scale, at.displacement);
 			exit(1);
 		}
 	}
@@ -99,7 +106,8 @@ int main(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct decoded d = decode(&price, cases[i].bytes, cases[i].size, true);
 		if (d.price != cases[i].cycles * UNIT || d.is != cases[i].is) {
-			fprintf(stderr, "%s: costs %g cycles and is %#x, not %u and %#x\n", cases[i].text, (double)d.price / UNIT, d.is,
+			fprintf(stderr, "%s: costs %g cycles and is %#x, not %u and %#x\n", cases[i].text,
+			        (double)d.price / UNIT, d.is,
 			        cases[i].cycles, cases[i].is);
 			return 1;
 		}
@@ -110,6 +118,7 @@ int main(void)
 	EXPECT(decode(&price, BYTES(0x0f, 0x1f, 0x84, 0x00, 0, 0, 0, 0), true).is, 0);     /* a no-op of eight bytes */
 	EXPECT(decode(&price, BYTES(0xf3, 0xa4), true).price, UNIT / 2);                   /* rep movsb */
 	EXPECT(decode(&price, BYTES(0x90), false).price, 2 * UNIT);                        /* a program's */
-	EXPECT(decode(&price, BYTES(0x48, 0xcf), false).is, IS_DRAIN);                     /* the loader's IRET leaves no kernel */
+	/* the loader's IRET leaves no kernel */
+	EXPECT(decode(&price, BYTES(0x48, 0xcf), false).is, IS_DRAIN);
 	return 0;
 }

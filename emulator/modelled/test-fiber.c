@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Fibers hand over to each other, and to and from a thread that is none; each keeps its registers, stack and storage. */
+/* Fibers hand over to each other, and to and from a thread that is none; each keeps its registers, stack and
+ * storage. */
 #define _GNU_SOURCE
 #include "fiber.h"
 #include <errno.h>

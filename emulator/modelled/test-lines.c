@@ -25,13 +25,17 @@ static void begin(void)
 static void access_bytes(unsigned core, uint64_t line, unsigned offset, unsigned size, enum access access, uint64_t pc)
 {
 	now += 1000 * UNIT;
-	current = (struct touch){ .core = core, .store = access != LOAD, .pc = pc, .address = line * 64 + offset, .line = line,
+	current = (struct touch){ .core = core, .store = access != LOAD, .pc = pc, .address = line * 64 + offset,
+	                          .line = line,
 		                  .offset = offset, .size = size };
 	memory_access(&memory, core, line, access, now);
 	lines_touched(&current);
 }
 
-static void at(unsigned core, unsigned offset, enum access access) { access_bytes(core, LINE, offset, 8, access, 0x1000 + core); }
+static void at(unsigned core, unsigned offset, enum access access)
+{
+	access_bytes(core, LINE, offset, 8, access, 0x1000 + core);
+}
 
 /* What is said of the lines that moved. */
 static const char *result(unsigned most)

@@ -10,11 +10,19 @@ static char text[1 << 16];
 /* One access at `now`, which takes a cycle. Physical memory is as far as virtual. */
 static void at(unsigned core, uint64_t now, bool store, bool atomic, uint64_t address, unsigned size, uint64_t value)
 {
-	locks_access(&(struct lock_access){ .core = core, .store = store, .atomic = atomic, .address = address, .physical = address,
-	                                    .value = value, .size = size, .before = now * UNIT, .after = (now + 1) * UNIT });
+	locks_access(&(struct lock_access){ .core = core, .store = store, .atomic = atomic, .address = address,
+	                                    .physical = address,
+	                                    .value = value, .size = size, .before = now * UNIT,
+	                                    .after = (now + 1) * UNIT });
 }
-static void load(unsigned core, uint64_t now, uint64_t address, uint64_t value) { at(core, now, false, false, address, 4, value); }
-static void store(unsigned core, uint64_t now, uint64_t address, uint64_t value) { at(core, now, true, false, address, 4, value); }
+static void load(unsigned core, uint64_t now, uint64_t address, uint64_t value)
+{
+	at(core, now, false, false, address, 4, value);
+}
+static void store(unsigned core, uint64_t now, uint64_t address, uint64_t value)
+{
+	at(core, now, true, false, address, 4, value);
+}
 static void exchange(unsigned core, uint64_t now, uint64_t address, unsigned size, uint64_t old, uint64_t value)
 {
 	at(core, now, false, true, address, size, old);

@@ -303,7 +303,8 @@ static void fetches(void)
 	end();
 }
 
-/* A block of three lines, executed twice on two cores: by hand 3 x 181, 3 x 40, then nothing; as data it is exclusive. */
+/* A block of three lines, executed twice on two cores: by hand 3 x 181, 3 x 40, then nothing; as data it is
+ * exclusive. */
 static void code_is_shared(void)
 {
 	uint64_t cost[2][2] = { { 0 } };
@@ -339,7 +340,8 @@ static void invariants(void)
 		for (line = 1; line <= 600; line++) {
 			unsigned writers = 0, holders = 0;
 			for (core = 0; core < 8; core++) {
-				entry_t entry = cache_find(&memory.core[core].l2, line), inner = cache_find(&memory.core[core].l1, line);
+				entry_t entry = cache_find(&memory.core[core].l2, line),
+				        inner = cache_find(&memory.core[core].l1, line);
 				EXPECT(inner && !entry, 0); /* L1 is within L2 */
 				EXPECT(inner && inner != entry, 0);
 				bool has_code = cache_has(&memory.core[core].l1i, line);

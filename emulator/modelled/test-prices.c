@@ -12,13 +12,15 @@ static const char *const names[] = {
 };
 enum { NAMES = sizeof(names) / sizeof(names[0]) };
 #define SHAPE                                                                                                              \
-	"cores 28\nclusters 2\nsockets 2\nl1_sets 64\nl1_ways 8\nl1i_sets 64\nl1i_ways 8\nl2_sets 512\nl2_ways 8\nl3_sets 28672\nl3_ways 20\n"      \
+	"cores 28\nclusters 2\nsockets 2\nl1_sets 64\nl1_ways 8\nl1i_sets 64\nl1i_ways 8\nl2_sets 512\nl2_ways " \
+	"8\nl3_sets 28672\nl3_ways 20\n" \
 	"l3_inclusive 1\nstore_buffer 42\n"
 static const char GEOMETRY[] = "khz 2000000\n" SHAPE, SLOW[] = "khz 2\n" SHAPE;
 static const char NODES[] = "node 0 0\nnode 0x80000000 1\n";
 
 /* Reads all prices but `without` (as 2.5 cycles), then the texts. */
-static const char *read_with(const char *without, const char *geometry, const char *more, struct machine *machine, unsigned *line)
+static const char *read_with(const char *without, const char *geometry, const char *more, struct machine *machine,
+                             unsigned *line)
 {
 	char path[] = "/tmp/test-prices-XXXXXX";
 	int fd = mkstemp(path);
@@ -40,7 +42,8 @@ static void refuses(const char *without, const char *geometry, const char *more,
 	unsigned line;
 	const char *wrong = read_with(without, geometry, more, &machine, &line);
 	if (!wrong || !strstr(wrong, says)) {
-		fprintf(stderr, "%s%s is answered by %s, not %s\n", without ? without : "", more, wrong ? wrong : "nothing", says);
+		fprintf(stderr, "%s%s is answered by %s, not %s\n", without ? without : "", more,
+		        wrong ? wrong : "nothing", says);
 		exit(1);
 	}
 }

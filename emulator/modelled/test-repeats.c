@@ -2,7 +2,8 @@
 #include <string.h>
 #include "test-common.h"
 
-/* An access that is reported as a repetition costs nothing and changes no state: two memories are compared, of which one skips the repetitions. */
+/* An access that is reported as a repetition costs nothing and changes no state: two memories are compared, of which
+ * one skips the repetitions. */
 int main(void)
 {
 	static struct memory memory, other;
@@ -16,12 +17,14 @@ int main(void)
 		uint64_t line = 1 + (seed >> 8) % 3 * 64;
 		enum access access = (enum access)((seed >> 32) % 4);
 		now[core] += UNIT * ((seed >> 40) % 50);
-		uint64_t end = access == FETCH ? memory_fetch(&other, core, line, now[core]) : memory_access(&other, core, line, access, now[core]);
+		uint64_t end = access == FETCH ? memory_fetch(&other, core, line, now[core])
+		         : memory_access(&other, core, line, access, now[core]);
 		if (access <= STORE && memory_repeats(&memory, core, line, access == STORE, now[core])) {
 			EXPECT(end, now[core]);
 			count++;
 		} else {
-			EXPECT(access == FETCH ? memory_fetch(&memory, core, line, now[core]) : memory_access(&memory, core, line, access, now[core]), end);
+			EXPECT(access == FETCH ? memory_fetch(&memory, core, line, now[core])
+			       : memory_access(&memory, core, line, access, now[core]), end);
 		}
 		now[core] = end;
 	}

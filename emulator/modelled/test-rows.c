@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A row of accesses in one call, and one call for each: the same clock, counts and looks, whatever others do where the core waits. */
+/* A row of accesses in one call, and one call for each: the same clock, counts and looks, whatever others do where the
+ * core waits. */
 #include <string.h>
 #include "access.h"
 #include "fetch.h"

@@ -22,7 +22,10 @@ static void make(unsigned kernel_cores)
 }
 
 /* All in cycles. */
-static uint64_t begin(unsigned core, uint64_t now) { return transaction_begin(&all, core, ATTEMPTS, now * UNIT) / UNIT; }
+static uint64_t begin(unsigned core, uint64_t now)
+{
+	return transaction_begin(&all, core, ATTEMPTS, now * UNIT) / UNIT;
+}
 static uint64_t commit(unsigned core, uint64_t now) { return transaction_commit(&all, core, now * UNIT) / UNIT; }
 static uint64_t touch(unsigned core, uint64_t line, bool store, uint64_t now)
 {
@@ -30,7 +33,8 @@ static uint64_t touch(unsigned core, uint64_t line, bool store, uint64_t now)
 }
 static uint64_t moved(unsigned core, uint64_t line, bool store, uint64_t now)
 {
-	return transaction_moved(&all, &(struct movement){ .core = core, .line = line, .store = store, .when = now * UNIT }) / UNIT;
+	return transaction_moved(&all, &(struct movement){ .core = core, .line = line, .store = store,
+	                                                   .when = now * UNIT }) / UNIT;
 }
 /* A transaction of the core from 0 to 1000 that writes the line at 400. */
 static void writes(unsigned core)
@@ -63,13 +67,15 @@ static void alone(void)
 	transactions_free(&all);
 }
 
-/* Two that overlap: the second touches the line before the first has, is aborted when that does, and reaches it later. */
+/* Two that overlap: the second touches the line before the first has, is aborted when that does, and reaches it
+ * later. */
 static void conflict(void)
 {
 	make(8);
 	writes(0);
 	begin(1, 0);
-	/* asks at 100: aborted at 400; again from 550, there at 650: aborted; again from 800, at 900: the third, then the lock */
+	/* asks at 100: aborted at 400; again from 550, there at 650: aborted; again from 800, at 900: the third, then
+	 * the lock */
 	EXPECT(moved(1, LINE, true, 100), 900 + ABORT + LOCK + 100 - 100);
 	EXPECT(commit(1, 2000), 0); /* with the lock there is nothing to commit */
 	counts(1, 3, 0, 1);
@@ -194,7 +200,8 @@ static void the_result(void)
 	FILE *out = fmemopen(text, sizeof(text), "w");
 	transactions_write(out, &all);
 	fclose(out);
-	EXPECT(strcmp(text, "{\"begun\":2,\"committed\":2,\"fallbacks\":0,\"lost\":0,\"aborted_lock\":0,\"aborted_capacity\":0,"
+	EXPECT(strcmp(text,
+	              "{\"begun\":2,\"committed\":2,\"fallbacks\":0,\"lost\":0,\"aborted_lock\":0,\"aborted_capacity\":0,"
 	                    "\"aborted_conflict\":0,\"aborted_irrevocable\":0}"), 0);
 	transactions_free(&all);
 }

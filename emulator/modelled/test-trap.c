@@ -62,7 +62,8 @@ int main(void)
 	EXPECT(rdtsc(), modelled);
 	EXPECT(rdtscp(), modelled);
 	modelled = 1;
-	clock_gettime(CLOCK_REALTIME, &before); /* the kernel's code in user space may read the counter: the host's time stays */
+	/* the kernel's code in user space may read the counter: the host's time stays */
+	clock_gettime(CLOCK_REALTIME, &before);
 	modelled = 1ull << 62;
 	clock_gettime(CLOCK_REALTIME, &after);
 	EXPECT(after.tv_sec - before.tv_sec < 600, 1);

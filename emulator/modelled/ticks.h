@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The guest's time-stamp counter, where QEMU's own count of ticks can be set. QEMU answers an RDTSC with the host's counter
- * and an offset, but never with less than its last answer. So the answer that is wanted is set as its last, and the offset so
- * low that the host's counter does not matter. This costs two stores; to trap the read (trap.h) costs a signal.
+ * The guest's time-stamp counter, where QEMU's own count of ticks can be set. QEMU answers an RDTSC with the host's
+ * counter and an offset, but never with less than its last answer. So the answer that is wanted is set as its last, and
+ * the offset so low that the host's counter does not matter. This costs two stores; to trap the read (trap.h) costs a
+ * signal.
  */
 #pragma once
 
@@ -15,8 +16,8 @@ struct ticks {
 };
 
 /*
- * `state` is QEMU's, or null; `get` its function that answers. Returns whether they are to each other what is said above,
- * which is tried; *state is as before then. To be called before the machine has run.
+ * `state` is QEMU's, or null; `get` its function that answers. Returns whether they are to each other what is said
+ * above, which is tried; *state is as before then. To be called before the machine has run.
  */
 bool ticks_take(struct ticks *state, int64_t (*get)(void));
 /* What the next read gives, if ticks_take() has returned true; nobody may read meanwhile. `value` is less than 2^62. */

@@ -63,7 +63,8 @@ static void owe_abort(const struct transactions *all, struct transaction *t, enu
 static void abort_others(struct transactions *all, unsigned core, uint64_t when)
 {
 	for (unsigned i = 0; i < MOST_CORES; i++)
-		if (i != core && all->kernel[i] == all->kernel[core] && all->core[i].last.from < when && when < all->core[i].last.until)
+		if (i != core && all->kernel[i] == all->kernel[core] && all->core[i].last.from < when &&
+		    when < all->core[i].last.until)
 			owe_abort(all, &all->core[i], BY_LOCK, when);
 }
 
@@ -179,7 +180,10 @@ static uint64_t toucher_meet(struct transactions *all, unsigned core, const stru
 	return when;
 }
 
-static bool toucher_meets(const struct toucher *other, unsigned core, uint64_t when) { return other->core != core && when < other->span.until; }
+static bool toucher_meets(const struct toucher *other, unsigned core, uint64_t when)
+{
+	return other->core != core && when < other->span.until;
+}
 
 uint64_t transaction_moved(struct transactions *all, const struct movement *movement)
 {
@@ -208,7 +212,8 @@ static void add_toucher(struct record *record, const struct toucher *added, bool
 	struct toucher *to = &record->writer;
 	if (!wrote) {
 		to = &record->reader[0];
-		if (to->core != added->core && (record->reader[1].core == added->core || record->reader[1].span.until < to->span.until))
+		if (to->core != added->core &&
+		    (record->reader[1].core == added->core || record->reader[1].span.until < to->span.until))
 			to = &record->reader[1];
 	}
 	require(added->core < MOST_CORES && added->span.from <= added->span.until);
@@ -295,8 +300,9 @@ void transactions_write(FILE *out, const struct transactions *all)
 		for (unsigned reason = 0; reason < ABORT_REASONS; reason++)
 			sum.aborted[reason] += c->aborted[reason];
 	}
-	fprintf(out, "{\"begun\":%llu,\"committed\":%llu,\"fallbacks\":%llu,\"lost\":%llu", (unsigned long long)sum.begun,
-	        (unsigned long long)sum.committed, (unsigned long long)sum.fallbacks, (unsigned long long)(sum.lost / UNIT));
+	fprintf(out, "{\"begun\":%llu,\"committed\":%llu,\"fallbacks\":%llu,\"lost\":%llu",
+	        (unsigned long long)sum.begun, (unsigned long long)sum.committed, (unsigned long long)sum.fallbacks,
+	        (unsigned long long)(sum.lost / UNIT));
 	for (unsigned reason = 0; reason < ABORT_REASONS; reason++)
 		fprintf(out, ",\"aborted_%s\":%llu", names[reason], (unsigned long long)sum.aborted[reason]);
 	fputs("}", out);

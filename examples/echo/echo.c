@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A TCP server that sends back what it is sent: one thread, any number of connections. Plain POSIX, nothing of Skerry's. */
+/* A TCP server that sends back what it is sent: one thread, any number of connections. Plain POSIX, nothing of
+ * Skerry's. */
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
@@ -14,7 +15,8 @@ static int listen_at(int port)
 	struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
 	int listener = socket(AF_INET, SOCK_STREAM, 0);
 
-	if (listener < 0 || bind(listener, (struct sockaddr *)&address, sizeof(address)) || listen(listener, CONNECTIONS)) {
+	if (listener < 0 || bind(listener, (struct sockaddr *)&address, sizeof(address)) ||
+	    listen(listener, CONNECTIONS)) {
 		perror("listen");
 		exit(1);
 	}

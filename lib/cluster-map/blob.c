@@ -61,17 +61,20 @@ static bool open_node(struct walk *w)
 	uint32_t room = w->end - w->at, length = (uint32_t)strnlen(name, room);
 
 	if (length == room)
-		return error_set(w->err, "map: the name of a node of %s runs over the end, at byte %u", node_of(w), w->at);
+		return error_set(w->err, "map: the name of a node of %s runs over the end, at byte %u", node_of(w),
+		                 w->at);
 	if (w->depth == 0 && length != 0)
 		return error_set(w->err, "map: the root node has a name, %s", name);
 	if (w->depth != 0 && length == 0)
 		return error_set(w->err, "map: a node of %s has no name, at byte %u", node_of(w), w->at);
 	if (w->depth == NODES_DEEP)
-		return error_set_at(w->err, name, NULL, "map: %s: nodes are nested more than %u deep", name, NODES_DEEP);
+		return error_set_at(w->err, name, NULL, "map: %s: nodes are nested more than %u deep", name,
+		                    NODES_DEEP);
 	if (length > NODE_NAME)
 		return error_set(w->err, "map: the node name %s has %u bytes, more than %u", name, length, NODE_NAME);
 	if (!is_printable(name))
-		return error_set(w->err, "map: the node name %s at byte %u is not of printable characters", name, w->at);
+		return error_set(w->err, "map: the node name %s at byte %u is not of printable characters", name,
+		                 w->at);
 	if (w->depth == 1 && !note_top(w, name))
 		return false;
 	w->node[w->depth++] = name;
@@ -87,13 +90,15 @@ static bool read_property(struct walk *w)
 	const char *name;
 
 	if (w->end - w->at < PROPERTY)
-		return error_set_at(w->err, node_of(w), NULL, "map: %s: a property is cut short at byte %u", node_of(w), w->at);
+		return error_set_at(w->err, node_of(w), NULL, "map: %s: a property is cut short at byte %u", node_of(w),
+		                    w->at);
 	length = cell_at(w->blob, w->at);
 	offset = cell_at(w->blob, w->at + 4);
 	room = w->end - w->at - PROPERTY;
 	name = w->blob + w->strings + offset;
 	if (offset >= w->strings_size || strnlen(name, w->strings_size - offset) == w->strings_size - offset)
-		return error_set_at(w->err, node_of(w), NULL, "map: %s: the property at byte %u has no name", node_of(w),
+		return error_set_at(w->err, node_of(w), NULL, "map: %s: the property at byte %u has no name",
+		                    node_of(w),
 				 w->at);
 	if (length > room)
 		return error_set_at(w->err, node_of(w), name, "map: %s: %s of %u bytes runs over the end, %u are left",
@@ -101,10 +106,12 @@ static bool read_property(struct walk *w)
 	if (w->had_child)
 		return error_set_at(w->err, node_of(w), name, "map: %s: %s comes after a node", node_of(w), name);
 	if (w->properties == PROPERTIES)
-		return error_set_at(w->err, node_of(w), NULL, "map: %s has more than %u properties", node_of(w), PROPERTIES);
+		return error_set_at(w->err, node_of(w), NULL, "map: %s has more than %u properties", node_of(w),
+		                    PROPERTIES);
 	for (uint32_t i = 0; i < w->properties; i++)
 		if (strcmp(w->property[i], name) == 0)
-			return error_set_at(w->err, node_of(w), name, "map: %s: there are two properties %s", node_of(w), name);
+			return error_set_at(w->err, node_of(w), name, "map: %s: there are two properties %s",
+			                    node_of(w), name);
 	w->property[w->properties++] = name;
 	w->at += PROPERTY + ((length + 3) & ~3u);
 	return true;
@@ -147,7 +154,8 @@ static bool check_structure(struct walk *w)
 			return false;
 		done |= w->depth == 0 && tag == FDT_END_NODE;
 	}
-	return error_set_at(w->err, node_of(w), NULL, "map: %s: the devicetree ends early, at byte %u", node_of(w), w->end);
+	return error_set_at(w->err, node_of(w), NULL, "map: %s: the devicetree ends early, at byte %u", node_of(w),
+	                    w->end);
 }
 
 bool check_blob(const void *blob, uint64_t size, struct error_message *err)
@@ -158,7 +166,8 @@ bool check_blob(const void *blob, uint64_t size, struct error_message *err)
 	if (size < HEADER || fdt_magic(blob) != FDT_MAGIC)
 		return error_set(err, "map: not a sound devicetree: it does not begin as one");
 	if (fdt_version(blob) < VERSION || fdt_last_comp_version(blob) > VERSION)
-		return error_set(err, "map: not a sound devicetree: its version %u is not %u", fdt_version(blob), VERSION);
+		return error_set(err, "map: not a sound devicetree: its version %u is not %u", fdt_version(blob),
+		                 VERSION);
 	total = fdt_totalsize(blob);
 	if (total != size)
 		return error_set(err, "map: not a sound devicetree: it says %u bytes and has %lu", total, size);
@@ -167,7 +176,8 @@ bool check_blob(const void *blob, uint64_t size, struct error_message *err)
 	w = (struct walk){ .blob = blob, .err = err, .strings = fdt_off_dt_strings(blob),
 			   .strings_size = fdt_size_dt_strings(blob) };
 	if (structure % 4 != 0 || structure < HEADER || structure > total || structure_size > total - structure)
-		return error_set(err, "map: not a sound devicetree: its structure block is at byte %u with %u", structure,
+		return error_set(err, "map: not a sound devicetree: its structure block is at byte %u with %u",
+		                 structure,
 			      structure_size);
 	if (w.strings < HEADER || w.strings > total || w.strings_size > total - w.strings)
 		return error_set(err, "map: not a sound devicetree: its strings are at byte %u with %u", w.strings,

@@ -19,7 +19,8 @@ static bool check_place(const struct cluster_map *map, const struct map_applicat
 	const struct map_cluster *cluster = map_cluster(map, a->cluster);
 
 	if (!has_module(cluster, a->program))
-		return error_set_at(err, a->name, "program", "map: %s: program %s is not among the modules of %s", a->name,
+		return error_set_at(err, a->name, "program", "map: %s: program %s is not among the modules of %s",
+		                    a->name,
 				 a->program, cluster->name);
 	if (a->files[0] != '\0' && !has_module(cluster, a->files))
 		return error_set_at(err, a->name, "files", "map: %s: files %s are not among the modules of %s", a->name,
@@ -34,13 +35,15 @@ static bool check_place(const struct cluster_map *map, const struct map_applicat
 static bool check_heap(const struct map_application *a, struct error_message *err)
 {
 	if (a->heap == 0 || a->heap % MAP_HUGE_PAGE != 0)
-		return error_set_at(err, a->name, "heap", "map: %s: heap 0x%lx is not a multiple of 2 MiB", a->name, a->heap);
+		return error_set_at(err, a->name, "heap", "map: %s: heap 0x%lx is not a multiple of 2 MiB", a->name,
+		                    a->heap);
 	if (a->heap > PROCESS_PORT_VADDR - PROCESS_HEAP_VADDR)
 		return error_set_at(err, a->name, "heap",
-				 "map: %s: heap 0x%lx is more than a program has addresses for, 0x%lx", a->name, a->heap,
-				 (uint64_t)(PROCESS_PORT_VADDR - PROCESS_HEAP_VADDR));
+				 "map: %s: heap 0x%lx is more than a program has addresses for, 0x%lx", a->name,
+				 a->heap, (uint64_t)(PROCESS_PORT_VADDR - PROCESS_HEAP_VADDR));
 	if (a->storage > a->heap)
-		return error_set_at(err, a->name, "storage", "map: %s: storage 0x%lx is more than its heap, 0x%lx", a->name,
+		return error_set_at(err, a->name, "storage", "map: %s: storage 0x%lx is more than its heap, 0x%lx",
+		                    a->name,
 				 a->storage, a->heap);
 	return true;
 }
@@ -49,10 +52,12 @@ static bool check_heap(const struct map_application *a, struct error_message *er
 static bool check_start(const struct cluster_map *map, const struct map_application *a, struct error_message *err)
 {
 	if (a->uid > MAP_MAX_USER || a->gid > MAP_MAX_USER)
-		return error_set_at(err, a->name, "user", "map: %s: user %u, group %u: numbers are up to %u", a->name, a->uid,
+		return error_set_at(err, a->name, "user", "map: %s: user %u, group %u: numbers are up to %u", a->name,
+		                    a->uid,
 				 a->gid, MAP_MAX_USER);
 	if (a->threads == 0 || a->threads > PROCESS_THREADS)
-		return error_set_at(err, a->name, "threads", "map: %s: threads are from 1 to %u, not %u", a->name, PROCESS_THREADS,
+		return error_set_at(err, a->name, "threads", "map: %s: threads are from 1 to %u, not %u", a->name,
+		                    PROCESS_THREADS,
 				 a->threads);
 	if (a->cwd.size > 0 && *(const char *)map_bytes(map, &a->cwd) != '/')
 		return error_set_at(err, a->name, "cwd", "map: %s: cwd is not an absolute path", a->name);
@@ -62,12 +67,15 @@ static bool check_start(const struct cluster_map *map, const struct map_applicat
 static bool check_restart(const struct map_application *a, struct error_message *err)
 {
 	if (a->restart != MAP_RESTART_NEVER && a->role != MAP_PROGRAM)
-		return error_set_at(err, a->name, "restart", "map: %s: a switch or a driver is not started again", a->name);
+		return error_set_at(err, a->name, "restart", "map: %s: a switch or a driver is not started again",
+		                    a->name);
 	if (a->restart_limit > MAP_RESTART_LIMIT_MAX)
-		return error_set_at(err, a->name, "restart-limit", "map: %s: restart-limit is up to %u, not %u", a->name,
+		return error_set_at(err, a->name, "restart-limit", "map: %s: restart-limit is up to %u, not %u",
+		                    a->name,
 				 MAP_RESTART_LIMIT_MAX, a->restart_limit);
 	if (a->restart_delay > MAP_RESTART_DELAY_MAX)
-		return error_set_at(err, a->name, "restart-delay", "map: %s: restart-delay is up to %u ms, not %u", a->name,
+		return error_set_at(err, a->name, "restart-delay", "map: %s: restart-delay is up to %u ms, not %u",
+		                    a->name,
 				 MAP_RESTART_DELAY_MAX, a->restart_delay);
 	return true;
 }
@@ -101,7 +109,8 @@ static bool check_circles(const struct cluster_map *map, struct error_message *e
 	return true;
 }
 
-static bool check_unique(const struct map_application *a, const struct map_application *other, struct error_message *err)
+static bool check_unique(const struct map_application *a, const struct map_application *other,
+                         struct error_message *err)
 {
 	if (strcmp(a->name, other->name) == 0)
 		return error_set_at(err, a->name, NULL, "map: there are two applications %s", a->name);
@@ -132,7 +141,8 @@ static bool check_heaps(const struct cluster_map *map, const struct map_cluster 
 	}
 	if (largest == NULL || heaps < memory)
 		return true;
-	error_set_at(err, cluster->name, "memory", "map: %s: heaps of %lu MiB do not fit into its %lu MiB (largest: %s)",
+	error_set_at(err, cluster->name, "memory",
+	             "map: %s: heaps of %lu MiB do not fit into its %lu MiB (largest: %s)",
 		  cluster->name, heaps / MAP_MIB, memory / MAP_MIB, largest->name);
 	err->cause = largest->name;
 	err->cause_property = "heap";
@@ -160,7 +170,8 @@ static bool check_arguments(const struct cluster_map *map, const struct map_appl
 				 MAP_MAX_VARIABLES);
 	size = strlen(a->program) + 1 + a->args.size + a->env.size + a->cwd.size + 8 * (count + variables);
 	return size <= room || error_set_at(err, a->name, a->env.size > a->args.size ? "env" : "args",
-					 "map: %s: its arguments and its environment take %lu bytes, and a program has room for %lu", a->name,
+					 "map: %s: its arguments and its environment take %lu bytes, and a program has "
+					 "room for %lu", a->name,
 					 size, room);
 }
 
@@ -174,7 +185,8 @@ bool check_applications(const struct draft *d)
 		for (uint32_t j = 0; j < i; j++)
 			if (!check_unique(a, &map->application[j], d->err))
 				return false;
-		if (!check_heap(a, d->err) || !check_place(map, a, d->err) || !check_start(map, a, d->err) || !check_restart(a, d->err) ||
+		if (!check_heap(a, d->err) || !check_place(map, a, d->err) || !check_start(map, a, d->err) ||
+		    !check_restart(a, d->err) ||
 		    !check_arguments(map, a, d->err))
 			return false;
 	}

@@ -19,7 +19,8 @@ bool runs_regime(const struct map_cluster *cluster, const char *regime)
 {
 	size_t length = strlen(regime);
 
-	return strncmp(cluster->kernel, regime, length) == 0 && (cluster->kernel[length] == '\0' || cluster->kernel[length] == '+');
+	return strncmp(cluster->kernel, regime, length) == 0 &&
+	       (cluster->kernel[length] == '\0' || cluster->kernel[length] == '+');
 }
 
 static bool check_cpus_of(const struct cluster_map *map, uint32_t index, struct error_message *err)
@@ -39,7 +40,8 @@ static bool check_cpus_of(const struct cluster_map *map, uint32_t index, struct 
 							 map->cluster[c].name, cluster->name);
 	}
 	if (cluster->cpu_count > 1 && runs_regime(cluster, "none"))
-		return error_set_at(err, cluster->name, "kernel", "map: %s: kernel \"%s\" runs on one core only, not on %u",
+		return error_set_at(err, cluster->name, "kernel",
+		                    "map: %s: kernel \"%s\" runs on one core only, not on %u",
 				 cluster->name, cluster->kernel, cluster->cpu_count);
 	return true;
 }
@@ -64,7 +66,8 @@ static bool check_channel(const struct cluster_map *map, uint32_t index, struct 
 
 	for (uint32_t side = 0; side < 2; side++)
 		if (map_cluster(map, channel->end[side]) == NULL)
-			return error_set_at(err, channel->name, "ends", "map: %s: there is no cluster %u", channel->name,
+			return error_set_at(err, channel->name, "ends", "map: %s: there is no cluster %u",
+			                    channel->name,
 					 channel->end[side]);
 	if (channel->end[0] == channel->end[1])
 		return error_set_at(err, channel->name, "ends", "map: %s: both ends are cluster %u", channel->name,
@@ -73,7 +76,8 @@ static bool check_channel(const struct cluster_map *map, uint32_t index, struct 
 		const struct map_channel *other = &map->channel[i];
 
 		if (other->number == channel->number)
-			return error_set_at(err, channel->name, "reg", "map: %s and %s have the same reg %u", other->name,
+			return error_set_at(err, channel->name, "reg", "map: %s and %s have the same reg %u",
+			                    other->name,
 					 channel->name, channel->number);
 		if ((other->end[0] == channel->end[0] && other->end[1] == channel->end[1]) ||
 		    (other->end[0] == channel->end[1] && other->end[1] == channel->end[0]))
@@ -86,9 +90,11 @@ static bool check_channel(const struct cluster_map *map, uint32_t index, struct 
 static bool check_spare_cores(const struct map_cluster *cluster, struct error_message *err)
 {
 	if (cluster->spare_cores && !cluster->restart)
-		return error_set_at(err, cluster->name, "spare-cores", "map: %s: spare-cores is for clusters with restart", cluster->name);
+		return error_set_at(err, cluster->name, "spare-cores",
+		                    "map: %s: spare-cores is for clusters with restart", cluster->name);
 	if (cluster->spare_cores && runs_regime(cluster, "none"))
-		return error_set_at(err, cluster->name, "spare-cores", "map: %s: spare-cores is not for kernel \"%s\"", cluster->name,
+		return error_set_at(err, cluster->name, "spare-cores", "map: %s: spare-cores is not for kernel \"%s\"",
+		                    cluster->name,
 				 cluster->kernel);
 	return true;
 }
@@ -96,11 +102,13 @@ static bool check_spare_cores(const struct map_cluster *cluster, struct error_me
 static bool check_homed(const struct cluster_map *map, const struct map_cluster *cluster, struct error_message *err)
 {
 	if (cluster->homed && !runs_regime(cluster, "dynamic"))
-		return error_set_at(err, cluster->name, "homed", "map: %s: homed is for kernel \"dynamic\", not \"%s\"", cluster->name,
+		return error_set_at(err, cluster->name, "homed", "map: %s: homed is for kernel \"dynamic\", not \"%s\"",
+		                    cluster->name,
 				 cluster->kernel);
 	for (uint32_t i = 0; i < cluster->cpu_count && cluster->homed; i++)
 		if (!map->cpu[cluster->cpu[i]].has_node)
-			return error_set_at(err, cluster->name, "homed", "map: %s: homed, and %s has no numa-node-id", cluster->name,
+			return error_set_at(err, cluster->name, "homed", "map: %s: homed, and %s has no numa-node-id",
+			                    cluster->name,
 					 map->cpu[cluster->cpu[i]].name);
 	return true;
 }
@@ -110,10 +118,12 @@ static bool check_restart_of(const struct map_cluster *cluster, struct error_mes
 	if (!check_spare_cores(cluster, err))
 		return false;
 	if (cluster->restart_limit > MAP_RESTART_LIMIT_MAX)
-		return error_set_at(err, cluster->name, "restart-limit", "map: %s: restart-limit is up to %u, not %u", cluster->name,
+		return error_set_at(err, cluster->name, "restart-limit", "map: %s: restart-limit is up to %u, not %u",
+		                    cluster->name,
 				 MAP_RESTART_LIMIT_MAX, cluster->restart_limit);
 	if (cluster->restart_delay > MAP_RESTART_DELAY_MAX)
-		return error_set_at(err, cluster->name, "restart-delay", "map: %s: restart-delay is up to %u ms, not %u", cluster->name,
+		return error_set_at(err, cluster->name, "restart-delay",
+		                    "map: %s: restart-delay is up to %u ms, not %u", cluster->name,
 				 MAP_RESTART_DELAY_MAX, cluster->restart_delay);
 	return true;
 }
@@ -137,7 +147,8 @@ bool check_clusters(const struct draft *d)
 		if (map_cluster(map, cluster->number) != cluster)
 			return error_set_at(d->err, cluster->name, "reg", "map: %s and %s have the same reg %u",
 					 map_cluster(map, cluster->number)->name, cluster->name, cluster->number);
-		if (!check_cpus_of(map, i, d->err) || !check_modules_of(cluster, d->err) || !check_restart_of(cluster, d->err) ||
+		if (!check_cpus_of(map, i, d->err) || !check_modules_of(cluster, d->err) ||
+		    !check_restart_of(cluster, d->err) ||
 		    !check_homed(map, cluster, d->err))
 			return false;
 	}

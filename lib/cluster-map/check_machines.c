@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which clusters share a machine, which of them has its devices, and the channels that join machines. Most maps have one machine. */
+/* Which clusters share a machine, which of them has its devices, and the channels that join machines. Most maps have
+ * one machine. */
 #include "draft.h"
 
 enum { MAX_MACHINES = BOOT_MAX_CLUSTERS }; /* each has a cluster */
@@ -35,12 +36,14 @@ static bool check_machine(const struct cluster_map *map, uint32_t machines, uint
 		if (!cluster->devices)
 			continue;
 		if (owner != NULL)
-			return error_set_at(err, cluster->name, "devices", "map: %s and %s both have devices", owner->name,
+			return error_set_at(err, cluster->name, "devices", "map: %s and %s both have devices",
+			                    owner->name,
 					 cluster->name);
 		owner = cluster;
 	}
 	if (!found)
-		return error_set(err, "map: there is no cluster on machine %u, and machines are numbered without gaps", machine);
+		return error_set(err, "map: there is no cluster on machine %u, and machines are numbered without gaps",
+		                 machine);
 	if (owner == NULL && machines == 1)
 		return error_set(err, "map: no cluster has devices");
 	if (owner == NULL)
@@ -52,15 +55,16 @@ static bool check_machine(const struct cluster_map *map, uint32_t machines, uint
 }
 
 /* Ends are known to exist. */
-static bool check_channel(const struct cluster_map *map, const struct map_channel *channel, uint32_t *taken, struct error_message *err)
+static bool check_channel(const struct cluster_map *map, const struct map_channel *channel, uint32_t *taken,
+                          struct error_message *err)
 {
 	const struct map_cluster *end[2] = { map_cluster(map, channel->end[0]), map_cluster(map, channel->end[1]) };
 
 	if (!channel->remote)
 		return end[0]->machine == end[1]->machine ||
 		       error_set_at(err, channel->name, "ivshmem",
-				 "map: %s: %s and %s are in different machines, which have no memory in common but an ivshmem device",
-				 channel->name, end[0]->name, end[1]->name);
+				 "map: %s: %s and %s are in different machines, which have no memory in common but an "
+				 "ivshmem device", channel->name, end[0]->name, end[1]->name);
 	if (end[0]->machine == end[1]->machine)
 		return error_set_at(err, channel->name, "ivshmem",
 				 "map: %s: %s and %s are in one machine and need no ivshmem device", channel->name,
@@ -74,8 +78,8 @@ static bool check_channel(const struct cluster_map *map, const struct map_channe
 					 MAP_PCI_DEVICES - 1);
 		if (taken[machine] >> device & 1)
 			return error_set_at(err, channel->name, "ivshmem",
-					 "map: %s: ivshmem %u of machine %u is another channel's already", channel->name,
-					 device, machine);
+					 "map: %s: ivshmem %u of machine %u is another channel's already",
+					 channel->name, device, machine);
 		taken[machine] |= 1u << device;
 	}
 	return true;

@@ -23,10 +23,12 @@ static bool check_shape(const struct grant *g, uint64_t align, struct error_mess
 	if (r->size == 0)
 		return error_set_at(err, g->to, "memory", "map: %s: memory at 0x%lx is empty", g->to, r->base);
 	if (r->base + r->size < r->base)
-		return error_set_at(err, g->to, "memory", "map: %s: memory at 0x%lx goes past the end of the address space",
+		return error_set_at(err, g->to, "memory",
+		                    "map: %s: memory at 0x%lx goes past the end of the address space",
 				 g->to, r->base);
 	if ((r->base | r->size) & (align - 1))
-		return error_set_at(err, g->to, "memory", "map: %s: memory 0x%lx, size 0x%lx is not a multiple of %lu KiB",
+		return error_set_at(err, g->to, "memory",
+		                    "map: %s: memory 0x%lx, size 0x%lx is not a multiple of %lu KiB",
 				 g->to, r->base, r->size, align / 1024);
 	return true;
 }
@@ -53,7 +55,8 @@ bool check_memory(const struct draft *d)
 
 	for (uint32_t i = 0; i < map->cluster_count; i++)
 		for (uint32_t j = 0; j < map->cluster[i].memory_count; j++, count++) {
-			grant[count] = (struct grant){ map->cluster[i].name, map->cluster[i].machine, map->cluster[i].memory[j] };
+			grant[count] = (struct grant){ map->cluster[i].name, map->cluster[i].machine,
+			                               map->cluster[i].memory[j] };
 			if (!check_shape(&grant[count], SMALL_PAGE, d->err))
 				return false;
 		}
@@ -62,7 +65,8 @@ bool check_memory(const struct draft *d)
 
 		if (channel->remote) /* a device's memory */
 			continue;
-		grant[count] = (struct grant){ channel->name, map_cluster(map, channel->end[0])->machine, channel->memory };
+		grant[count] = (struct grant){ channel->name, map_cluster(map, channel->end[0])->machine,
+		                               channel->memory };
 		if (!check_shape(&grant[count++], MAP_HUGE_PAGE, d->err))
 			return false;
 	}

@@ -31,9 +31,11 @@ static bool check_mac(const struct map_application *a, struct error_message *err
 static bool check_role(const struct map_application *a, struct error_message *err)
 {
 	if ((a->role == MAP_NIC) != (a->pci_id.size != 0))
-		return error_set_at(err, a->name, "pci-id", "map: %s: a NIC driver has pci-id, and nothing else has", a->name);
+		return error_set_at(err, a->name, "pci-id", "map: %s: a NIC driver has pci-id, and nothing else has",
+		                    a->name);
 	if (a->role != MAP_PROGRAM && a->ipv4 != 0)
-		return error_set_at(err, a->name, "ipv4", "map: %s is the %s and can have no address", a->name, role_name(a));
+		return error_set_at(err, a->name, "ipv4", "map: %s is the %s and can have no address", a->name,
+		                    role_name(a));
 	return true;
 }
 
@@ -66,13 +68,15 @@ static bool check_driver(const struct cluster_map *map, struct error_message *er
 		if (a->role != MAP_NIC)
 			continue;
 		if (driver != NULL)
-			return error_set_at(err, a->name, "role", "map: %s and %s both have role nic", driver->name, a->name);
+			return error_set_at(err, a->name, "role", "map: %s and %s both have role nic", driver->name,
+			                    a->name);
 		driver = a;
 	}
 	if (driver == NULL)
 		return true;
 	if (!home_of(map, driver)->devices)
-		return error_set_at(err, driver->name, "role", "map: %s drives the NIC, but %s has no devices", driver->name,
+		return error_set_at(err, driver->name, "role", "map: %s drives the NIC, but %s has no devices",
+		                    driver->name,
 				 home_of(map, driver)->name);
 	return home_of(map, driver)->machine == 0 ||
 	       error_set_at(err, driver->name, "role", "map: %s drives the NIC, but is not on machine 0", driver->name);
@@ -83,7 +87,8 @@ static bool check_subnet(const struct map_network *network, struct error_message
 	uint32_t netmask = __builtin_bswap32(network->netmask), hosts = ~netmask;
 
 	if (netmask == 0 || (hosts & (hosts + 1)) != 0)
-		return error_set_at(err, "network", "netmask", "map: network: netmask 0x%08x is not ones and then zeros",
+		return error_set_at(err, "network", "netmask",
+		                    "map: network: netmask 0x%08x is not ones and then zeros",
 				 netmask);
 	if (network->mtu < MAP_MTU_MIN || network->mtu > MAP_MTU_MAX)
 		return error_set_at(err, "network", "mtu", "map: network: mtu %u is not in %u .. %u", network->mtu,
@@ -96,9 +101,11 @@ static bool check_address(const struct map_network *network, const struct map_ap
 	uint32_t host = a->ipv4 & ~network->netmask;
 
 	if (!network->present)
-		return error_set_at(err, a->name, "ipv4", "map: %s has an address, but there is no node /network", a->name);
+		return error_set_at(err, a->name, "ipv4", "map: %s has an address, but there is no node /network",
+		                    a->name);
 	if ((a->ipv4 ^ network->gateway) & network->netmask)
-		return error_set_at(err, a->name, "ipv4", "map: %s: its ipv4 %u.%u.%u.%u is outside the gateway's network",
+		return error_set_at(err, a->name, "ipv4",
+		                    "map: %s: its ipv4 %u.%u.%u.%u is outside the gateway's network",
 				 a->name, MAP_IPV4(a->ipv4));
 	if (host == 0 || host == ~network->netmask || a->ipv4 == network->gateway)
 		return error_set_at(err, a->name, "ipv4",
@@ -123,9 +130,11 @@ static bool join_stack(struct draft *d, uint32_t index)
 	if (stack == a || d->application[a->stack].stack != NULL || stack->role != MAP_PROGRAM)
 		return error_set_at(d->err, a->name, "stack", "map: %s: %s can be nobody's stack", a->name, name);
 	if (stack->cluster != a->cluster)
-		return error_set_at(d->err, a->name, "stack", "map: %s: its stack %s is in another cluster", a->name, name);
+		return error_set_at(d->err, a->name, "stack", "map: %s: its stack %s is in another cluster", a->name,
+		                    name);
 	if (a->ipv4 == 0 || stack->ipv4 != 0)
-		return error_set_at(d->err, a->name, "stack", "map: %s: the program has the address, and its stack %s none",
+		return error_set_at(d->err, a->name, "stack",
+		                    "map: %s: the program has the address, and its stack %s none",
 				 a->name, name);
 	if (stack->stack_of != MAP_NONE)
 		return error_set_at(d->err, a->name, "stack", "map: %s and %s have the same stack %s",
@@ -149,21 +158,25 @@ static bool join_switch(struct draft *d, uint32_t index)
 		       error_set_at(d->err, a->name, "switch",
 				 "map: %s has switch %s, and neither an address nor a role for it", a->name, above);
 	if (map->switch_index == MAP_NONE)
-		return error_set_at(d->err, a->name, NULL, "map: %s needs a network, but no application is the switch%s",
+		return error_set_at(d->err, a->name, NULL,
+		                    "map: %s needs a network, but no application is the switch%s",
 				 a->name, above ? " above all others" : "");
 	a->port_of = above == NULL ? map->switch_index : find_application(map, above);
 	if (a->port_of == MAP_NONE)
-		return error_set_at(d->err, a->name, "switch", "map: %s: its switch %s is no application", a->name, above);
+		return error_set_at(d->err, a->name, "switch", "map: %s: its switch %s is no application", a->name,
+		                    above);
 	if (map->application[a->port_of].role != MAP_SWITCH)
 		return error_set_at(d->err, a->name, "switch", "map: %s: %s is no switch", a->name, above);
 	if (a->ipv4 == 0 && a->port_of != map->switch_index)
-		return error_set_at(d->err, a->name, "switch", "map: %s: its switch %s is not %s, which is above all others",
+		return error_set_at(d->err, a->name, "switch",
+		                    "map: %s: its switch %s is not %s, which is above all others",
 				 a->name, above, map->application[map->switch_index].name);
 	return true;
 }
 
 /* The user's port lies in the channel between the switch's cluster and its own. */
-static bool check_reach(const struct cluster_map *map, const struct map_application *user, uint64_t *used, struct error_message *err)
+static bool check_reach(const struct cluster_map *map, const struct map_application *user, uint64_t *used,
+                        struct error_message *err)
 {
 	const struct map_application *of = &map->application[user->port_of];
 	const struct map_cluster *from = home_of(map, of), *to = home_of(map, user);
@@ -172,14 +185,16 @@ static bool check_reach(const struct cluster_map *map, const struct map_applicat
 		const struct map_channel *c = &map->channel[i];
 
 		if (i == map->channel_count)
-			return error_set_at(err, user->name, NULL, "map: %s: no channel joins %s to %s of %s", user->name,
+			return error_set_at(err, user->name, NULL, "map: %s: no channel joins %s to %s of %s",
+			                    user->name,
 					 to->name, from->name, of->name);
 		if (!(c->end[0] == from->number && c->end[1] == to->number) &&
 		    !(c->end[0] == to->number && c->end[1] == from->number))
 			continue;
 		used[i] += PORT_SIZE;
 		if (CHANNEL_PORTS + used[i] > c->memory.size)
-			return error_set_at(err, c->name, NULL, "map: %s has no room for the network port of %s", c->name,
+			return error_set_at(err, c->name, NULL, "map: %s has no room for the network port of %s",
+			                    c->name,
 					 user->name);
 		break;
 	}
@@ -200,13 +215,16 @@ static bool check_cable(const struct cluster_map *map, uint32_t from, uint32_t t
 	const struct map_application *a = &map->application[from], *other = &map->application[to];
 
 	if (a->ipv4 == 0 || other->ipv4 == 0)
-		return error_set_at(err, a->name, "cables", "map: %s has a cable to %s, and %s has no address", a->name, other->name,
+		return error_set_at(err, a->name, "cables", "map: %s has a cable to %s, and %s has no address", a->name,
+		                    other->name,
 				 a->ipv4 == 0 ? a->name : other->name);
 	if (a->cluster != other->cluster)
-		return error_set_at(err, a->name, "cables", "map: %s has a cable to %s, which is in another cluster", a->name,
+		return error_set_at(err, a->name, "cables", "map: %s has a cable to %s, which is in another cluster",
+		                    a->name,
 				 other->name);
 	return !names_cable(map, other, from) ||
-	       error_set_at(err, a->name, "cables", "map: %s and %s both have a cable to the other", a->name, other->name);
+	       error_set_at(err, a->name, "cables", "map: %s and %s both have a cable to the other", a->name,
+	                    other->name);
 }
 
 static bool check_cables(const struct cluster_map *map, struct error_message *err)
@@ -224,7 +242,8 @@ static bool check_cables(const struct cluster_map *map, struct error_message *er
 			if (!check_cable(map, i, to, err))
 				return false;
 			if (ends[i] == PROCESS_MAX_CABLES || ends[to] == PROCESS_MAX_CABLES)
-				return error_set_at(err, a->name, "cables", "map: %s: its cable to %s is one too many for %s: there may be %u",
+				return error_set_at(err, a->name, "cables",
+				                    "map: %s: its cable to %s is one too many for %s: there may be %u",
 						 a->name, map->application[to].name, full->name, PROCESS_MAX_CABLES);
 			ends[i]++;
 			ends[to]++;
@@ -240,7 +259,8 @@ bool check_network(struct draft *d)
 	uint32_t ports = 0;
 
 	memset(used, 0, sizeof used);
-	if ((map->network.present && !check_subnet(&map->network, d->err)) || !find_root(d) || !check_driver(map, d->err))
+	if ((map->network.present && !check_subnet(&map->network, d->err)) || !find_root(d) ||
+	    !check_driver(map, d->err))
 		return false;
 	for (uint32_t i = 0; i < map->application_count; i++) {
 		const struct map_application *a = &map->application[i];

@@ -69,7 +69,8 @@ bool read_applications(struct draft *d);
 /* Whether its kernel is the one of this lock regime, or a variant of it ("clh+stat"). */
 bool runs_regime(const struct map_cluster *cluster, const char *regime);
 
-/* --- check_*.c: what it means. Each returns false where the map contradicts itself; d->why says how. The caller has read everything. --- */
+/* --- check_*.c: what it means. Each returns false where the map contradicts itself; d->why says how. The caller has
+ * read everything. --- */
 
 bool check_clusters(const struct draft *d);
 bool check_machines(struct draft *d); /* and says which cluster is the primary one */

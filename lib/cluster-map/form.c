@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What only the host's tool demands of a map: there is no node and no property that docs/cluster-map.md does not name, so
- * that a misspelt one does not pass as absent, and the nodes that describe a machine have their form. The loader reads the
- * real machine instead.
+ * What only the host's tool demands of a map: there is no node and no property that docs/cluster-map.md does not name,
+ * so that a misspelt one does not pass as absent, and the nodes that describe a machine have their form. The loader
+ * reads the real machine instead.
  */
 #include <libfdt.h>
 #include <stdio.h>
@@ -22,17 +22,20 @@ struct form {
 #define CONTAINER "#address-cells #size-cells"
 
 static const struct form forms[] = {
-	{ "machine", "sockets cores-per-socket memory-per-node l3-caches-per-socket nodes-per-socket threads-per-core cores-per-l3-cache",
+	{ "machine", "sockets cores-per-socket memory-per-node l3-caches-per-socket nodes-per-socket threads-per-core "
+	             "cores-per-l3-cache",
 	  NULL, NULL },
 	{ "cpus", CONTAINER, "cpu", "device_type reg numa-node-id" },
 	{ "memory", "device_type reg numa-node-id", NULL, NULL },
 	{ "distance-map", "compatible distance-matrix", NULL, NULL },
-	{ "clusters", CONTAINER, "cluster", "reg kernel root cpus memory modules devices restart restart-limit restart-delay granularity"
+	{ "clusters", CONTAINER, "cluster",
+	  "reg kernel root cpus memory modules devices restart restart-limit restart-delay granularity"
 	  " spare-cores homed" },
 	{ "channels", CONTAINER, "channel", "reg ends memory ivshmem size" },
 	{ "network", "netmask gateway mtu", NULL, NULL },
 	{ "applications", CONTAINER, "",
-	  "reg program cpu heap role pci-id ipv4 mac args env cwd files storage user threads await cables stack switch barrier"
+	  "reg program cpu heap role pci-id ipv4 mac args env cwd files storage user threads await cables stack switch "
+	  "barrier"
 	  " restart restart-limit restart-delay statistics" },
 	{ "run", "shutdown patience", NULL, NULL },
 };
@@ -56,9 +59,11 @@ static bool check_properties(struct draft *d, int node, const char *allowed)
 	int property;
 
 	fdt_for_each_property_offset(property, d->fdt, node) {
-		if (fdt_getprop_by_offset(d->fdt, property, &name, NULL) != NULL && !is_among("phandle linux,phandle", name) &&
+		if (fdt_getprop_by_offset(d->fdt, property, &name, NULL) != NULL &&
+		    !is_among("phandle linux,phandle", name) &&
 		    !is_among(allowed, name))
-			return error_set_at(d->err, node_name(d, node), name, "map: %s: unknown property '%s'", node_name(d, node),
+			return error_set_at(d->err, node_name(d, node), name, "map: %s: unknown property '%s'",
+			                    node_name(d, node),
 					 name);
 	}
 	return true;
@@ -69,7 +74,8 @@ static bool check_childless(struct draft *d, int node)
 	int child = fdt_first_subnode(d->fdt, node);
 
 	return child < 0 ||
-	       error_set_at(d->err, node_name(d, child), NULL, "map: %s: unknown node in %s", node_name(d, child), node_name(d, node));
+	       error_set_at(d->err, node_name(d, child), NULL, "map: %s: unknown node in %s", node_name(d, child),
+	                    node_name(d, node));
 }
 
 /* Whether a node's name is `base`, or begins with `base` and '@'. */
@@ -97,7 +103,8 @@ static bool check_unit(struct draft *d, int node, const char *unit)
 	const char *name = node_name(d, node), *at = strchr(name, '@');
 
 	return (at != NULL && strcmp(at + 1, unit) == 0) ||
-	       error_set_at(d->err, name, "reg", "map: %s: its name says '%s', its reg %s", name, at == NULL ? "" : at + 1, unit);
+	       error_set_at(d->err, name, "reg", "map: %s: its name says '%s', its reg %s", name,
+	                    at == NULL ? "" : at + 1, unit);
 }
 
 /* One or two cells, which no other child of the same node has: *reg. */
@@ -125,7 +132,8 @@ static bool check_device_type(struct draft *d, int node, const char *expected)
 	if (!read_string(d, node, "device_type", &type))
 		return false;
 	return strcmp(type, expected) == 0 || error_set_at(d->err, node_name(d, node), "device_type",
-							"map: %s: device_type is not '%s'", node_name(d, node), expected);
+							"map: %s: device_type is not '%s'", node_name(d, node),
+							expected);
 }
 
 /* One child of cpus, clusters, channels or applications. */
@@ -134,14 +142,17 @@ static bool check_child(struct draft *d, int node, const struct form *form)
 	uint32_t value;
 
 	if (form->child[0] != '\0' && !is_named(node_name(d, node), form->child))
-		return error_set_at(d->err, node_name(d, node), NULL, "map: %s: unknown node in %s", node_name(d, node), form->name);
+		return error_set_at(d->err, node_name(d, node), NULL, "map: %s: unknown node in %s", node_name(d, node),
+		                    form->name);
 	if (!check_childless(d, node) || !check_properties(d, node, form->child_properties))
 		return false;
 	if (strcmp(form->child, "cpu") == 0)
 		return check_device_type(d, node, "cpu") &&
-		       ((d->cpu_cells == 2 && !has_property(d, node, "numa-node-id")) || read_u32(d, node, "numa-node-id", &value));
+		       ((d->cpu_cells == 2 && !has_property(d, node, "numa-node-id")) ||
+		        read_u32(d, node, "numa-node-id", &value));
 	return !has_property(d, node, "size") || has_property(d, node, "ivshmem") ||
-	       error_set_at(d->err, node_name(d, node), "size", "map: %s: size is for a channel with ivshmem", node_name(d, node));
+	       error_set_at(d->err, node_name(d, node), "size", "map: %s: size is for a channel with ivshmem",
+	                    node_name(d, node));
 }
 
 /* A node whose children are told apart by `reg`. */
@@ -158,7 +169,8 @@ static bool check_container(struct draft *d, int parent, const struct form *form
 			return false;
 		for (uint32_t i = 0; i < count; i++)
 			if (reg[i] == reg[count])
-				return error_set_at(d->err, node_name(d, node), "reg", "map: %s: two nodes have this reg",
+				return error_set_at(d->err, node_name(d, node), "reg",
+				                    "map: %s: two nodes have this reg",
 						 node_name(d, node));
 		count++; /* as many as cluster_map_read() has accepted */
 	}
@@ -181,11 +193,13 @@ static bool check_memory_node(struct draft *d, int node)
 		if (bytes == 0)
 			return error_set_at(d->err, name, "reg", "map: %s: memory at 0x%lx is empty", name, base);
 		if (bytes - 1 > UINT64_MAX - base)
-			return error_set_at(d->err, name, "reg", "map: %s: memory at 0x%lx goes past the end of the address space", name,
+			return error_set_at(d->err, name, "reg",
+			                    "map: %s: memory at 0x%lx goes past the end of the address space", name,
 					 base);
 	}
 	snprintf(unit, sizeof unit, "%lx", (unsigned long)fdt64_ld(cell));
-	return check_device_type(d, node, "memory") && read_u32(d, node, "numa-node-id", &numa) && check_unit(d, node, unit);
+	return check_device_type(d, node, "memory") && read_u32(d, node, "numa-node-id", &numa) &&
+	       check_unit(d, node, unit);
 }
 
 static bool check_distances(struct draft *d, int node)
@@ -194,7 +208,8 @@ static bool check_distances(struct draft *d, int node)
 	const fdt32_t *cell = fdt_getprop(d->fdt, node, "distance-matrix", &size);
 
 	if (fdt_node_check_compatible(d->fdt, node, "numa-distance-map-v1") != 0)
-		return error_set_at(d->err, "distance-map", "compatible", "map: distance-map: compatible is not 'numa-distance-map-v1'");
+		return error_set_at(d->err, "distance-map", "compatible",
+		                    "map: distance-map: compatible is not 'numa-distance-map-v1'");
 	if (cell == NULL || size == 0 || size % 12 != 0)
 		return error_set_at(d->err, "distance-map", "distance-matrix",
 				 "map: distance-map: distance-matrix is not made of groups of 3 cells");
@@ -202,7 +217,8 @@ static bool check_distances(struct draft *d, int node)
 		for (int j = 0; j < i; j++)
 			if (cell[3 * i] == cell[3 * j] && cell[3 * i + 1] == cell[3 * j + 1])
 				return error_set_at(d->err, "distance-map", "distance-matrix",
-						 "map: distance-map: says the distance of %u and %u twice", fdt32_ld(cell + 3 * i),
+						 "map: distance-map: says the distance of %u and %u twice",
+						 fdt32_ld(cell + 3 * i),
 						 fdt32_ld(cell + 3 * i + 1));
 	return true;
 }
@@ -210,7 +226,8 @@ static bool check_distances(struct draft *d, int node)
 /* An emulated machine: one that is regular, or one whose cores are where the cpus are. */
 static bool check_machine(struct draft *d, int node)
 {
-	static const char *const irregular[] = { "sockets", "l3-caches-per-socket", "cores-per-l3-cache", "threads-per-core" };
+	static const char *const irregular[] = { "sockets", "l3-caches-per-socket", "cores-per-l3-cache",
+	                                         "threads-per-core" };
 	static const char *const optional[] = { "l3-caches-per-socket", "nodes-per-socket", "threads-per-core" };
 	uint32_t value;
 	int size;
@@ -225,7 +242,8 @@ static bool check_machine(struct draft *d, int node)
 		if (has_property(d, node, optional[i]) && !read_u32(d, node, optional[i], &value))
 			return false;
 	if (fdt_getprop(d->fdt, node, "memory-per-node", &size) == NULL || size != 8)
-		return error_set_at(d->err, "machine", "memory-per-node", "map: machine: memory-per-node is not one size of two cells");
+		return error_set_at(d->err, "machine", "memory-per-node",
+		                    "map: machine: memory-per-node is not one size of two cells");
 	return read_u32(d, node, "sockets", &value) && read_u32(d, node, "cores-per-socket", &value);
 }
 
@@ -233,7 +251,8 @@ static bool check_machine(struct draft *d, int node)
 static const struct form *form_of(const char *name)
 {
 	for (unsigned i = 0; i < sizeof forms / sizeof *forms; i++)
-		if (strcmp(name, forms[i].name) == 0 || (strcmp(forms[i].name, "memory") == 0 && is_named(name, "memory")))
+		if (strcmp(name, forms[i].name) == 0 ||
+		    (strcmp(forms[i].name, "memory") == 0 && is_named(name, "memory")))
 			return &forms[i];
 	return NULL;
 }

@@ -9,7 +9,8 @@
 #include "form.h"
 #include "host.h"
 
-enum { ROOM = 16 * MAP_MAX_SIZE }; /* no property becomes more than 6 times as long, and a node's fixed members are below 512 bytes */
+/* no property becomes more than 6 times as long, and a node's fixed members are below 512 bytes */
+enum { ROOM = 16 * MAP_MAX_SIZE };
 
 static char json[ROOM];
 
@@ -62,7 +63,8 @@ static void put_strings(struct text *out, const struct cluster_map *map, const c
 
 static void put_cluster(struct text *out, const struct map_cluster *cluster)
 {
-	put(out, "{\"number\":%u,\"devices\":%s,\"restart\":%s", cluster->number, truth_of(cluster->devices), truth_of(cluster->restart));
+	put(out, "{\"number\":%u,\"devices\":%s,\"restart\":%s", cluster->number, truth_of(cluster->devices),
+	    truth_of(cluster->restart));
 	put(out, "\"spare_cores\":%s,\"homed\":%s", truth_of(cluster->spare_cores), truth_of(cluster->homed));
 	put(out, "\"restart_limit\":%u,\"restart_delay\":%u", cluster->restart_limit, cluster->restart_delay);
 	put_text(out, "granularity", cluster->granularity == GRANULARITY_FINE ? "fine" : "coarse");
@@ -85,8 +87,8 @@ static void put_cluster(struct text *out, const struct map_cluster *cluster)
 
 static void put_channel(struct text *out, const struct map_channel *channel)
 {
-	put(out, "{\"number\":%u,\"ends\":[%u,%u],\"memory\":[%lu,%lu]", channel->number, channel->end[0], channel->end[1],
-	    channel->memory.base, channel->memory.size + (channel->remote ? MAP_KERNELS_PART : 0));
+	put(out, "{\"number\":%u,\"ends\":[%u,%u],\"memory\":[%lu,%lu]", channel->number, channel->end[0],
+	    channel->end[1], channel->memory.base, channel->memory.size + (channel->remote ? MAP_KERNELS_PART : 0));
 	if (channel->remote)
 		put(out, "\"ivshmem\":[%u,%u]", channel->device[0], channel->device[1]);
 	text_close(out, "}");
@@ -125,10 +127,12 @@ static void put_lists(struct text *out, const struct cluster_map *map, const str
 
 static void put_application(struct text *out, const struct cluster_map *map, const struct map_application *a)
 {
-	static const char *const restart[] = { "never", "on-failure", "always" }, *const role[] = { NULL, "switch", "nic" };
+	static const char *const restart[] = { "never", "on-failure", "always" },
+	                         *const role[] = { NULL, "switch", "nic" };
 	const uint8_t *mac = a->mac;
 
-	put(out, "{\"cpu\":%u,\"heap\":%lu,\"storage\":%lu,\"user\":[%u,%u]", a->cpu, a->heap, a->storage, a->uid, a->gid);
+	put(out, "{\"cpu\":%u,\"heap\":%lu,\"storage\":%lu,\"user\":[%u,%u]", a->cpu, a->heap, a->storage, a->uid,
+	    a->gid);
 	put(out, "\"barrier\":%s,\"statistics\":%s", truth_of(a->barrier), truth_of(a->statistics));
 	put(out, "\"restart_limit\":%u,\"restart_delay\":%u", a->restart_limit, a->restart_delay);
 	put_text(out, "name", a->name);
@@ -161,7 +165,8 @@ static void put_memory(struct text *out, const void *fdt)
 		const fdt32_t *numa = fdt_getprop(fdt, node, "numa-node-id", NULL);
 
 		for (int i = 0; strncmp(name, "memory", 6) == 0 && i < size / 16; i++)
-			put(out, "[%lu,%lu,%u]", (unsigned long)fdt64_ld(&cell[2 * i]), (unsigned long)fdt64_ld(&cell[2 * i + 1]),
+			put(out, "[%lu,%lu,%u]", (unsigned long)fdt64_ld(&cell[2 * i]),
+			    (unsigned long)fdt64_ld(&cell[2 * i + 1]),
 			    fdt32_ld(numa));
 	}
 	text_close(out, "]");

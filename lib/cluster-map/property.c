@@ -33,7 +33,8 @@ bool read_flag(struct draft *d, int node, const char *property, bool *out)
 
 	*out = fdt_getprop(d->fdt, node, property, &size) != NULL;
 	return !*out || size == 0 ||
-	       error_set_at(d->err, node_name(d, node), property, "map: %s: %s takes no value", node_name(d, node), property);
+	       error_set_at(d->err, node_name(d, node), property, "map: %s: %s takes no value", node_name(d, node),
+	                    property);
 }
 
 bool read_u32(struct draft *d, int node, const char *property, uint32_t *out)
@@ -42,9 +43,11 @@ bool read_u32(struct draft *d, int node, const char *property, uint32_t *out)
 	const fdt32_t *cell = fdt_getprop(d->fdt, node, property, &size);
 
 	if (cell == NULL)
-		return error_set_at(d->err, node_name(d, node), property, "map: %s has no %s", node_name(d, node), property);
+		return error_set_at(d->err, node_name(d, node), property, "map: %s has no %s", node_name(d, node),
+		                    property);
 	if (size != 4)
-		return error_set_at(d->err, node_name(d, node), property, "map: %s: %s is not one cell", node_name(d, node),
+		return error_set_at(d->err, node_name(d, node), property, "map: %s: %s is not one cell",
+		                    node_name(d, node),
 				 property);
 	*out = fdt32_ld(cell);
 	return true;
@@ -56,7 +59,8 @@ bool read_string(struct draft *d, int node, const char *property, const char **o
 	const char *text = fdt_getprop(d->fdt, node, property, &size);
 
 	if (text == NULL)
-		return error_set_at(d->err, node_name(d, node), property, "map: %s has no %s", node_name(d, node), property);
+		return error_set_at(d->err, node_name(d, node), property, "map: %s has no %s", node_name(d, node),
+		                    property);
 	if (size < 2 || strnlen(text, (size_t)size) != (size_t)size - 1)
 		return error_set_at(d->err, node_name(d, node), property, "map: %s: %s is not one string", node_name(d,
 				 node), property);
@@ -95,7 +99,8 @@ bool read_strings(struct draft *d, int node, const char *property, const char **
 	*data = fdt_getprop(d->fdt, node, property, &length);
 	*size = *data == NULL ? 0 : (uint32_t)length;
 	return *data == NULL || (length > 0 && (*data)[length - 1] == '\0') ||
-	       error_set_at(d->err, node_name(d, node), property, "map: %s: %s is not a list of strings", node_name(d, node),
+	       error_set_at(d->err, node_name(d, node), property, "map: %s: %s is not a list of strings",
+	                    node_name(d, node),
 			 property);
 }
 
@@ -137,12 +142,14 @@ bool read_ipv4(struct draft *d, int node, const char *property, uint32_t *out)
 			value = value * 10 + (unsigned)(*p - '0');
 		if (digits == 0 || padded || value > 255 || *p != (field < 3 ? '.' : '\0'))
 			return error_set_at(d->err, node_name(d, node), property,
-					 "map: %s: %s \"%s\" is not an IPv4 address", node_name(d, node), property, text);
+					 "map: %s: %s \"%s\" is not an IPv4 address", node_name(d, node), property,
+					 text);
 		address = address << 8 | value;
 		p++;
 	}
 	if (address == 0)
-		return error_set_at(d->err, node_name(d, node), property, "map: %s: %s \"%s\" is no address", node_name(d,
+		return error_set_at(d->err, node_name(d, node), property, "map: %s: %s \"%s\" is no address",
+		                    node_name(d,
 				 node), property, text);
 	*out = __builtin_bswap32(address);
 	return true;

@@ -14,7 +14,8 @@ static bool read_network(struct draft *d)
 	if (node >= 0 && !has_property(d, node, "gateway"))
 		return error_set_at(d->err, "network", "gateway", "map: network has no gateway");
 	return node < 0 || (read_ipv4(d, node, "netmask", &network->netmask) &&
-			    read_ipv4(d, node, "gateway", &network->gateway) && read_u32(d, node, "mtu", &network->mtu));
+			    read_ipv4(d, node, "gateway", &network->gateway) &&
+			    read_u32(d, node, "mtu", &network->mtu));
 }
 
 static bool read_patience(struct draft *d, int node)
@@ -25,7 +26,8 @@ static bool read_patience(struct draft *d, int node)
 		return true;
 	return read_u32(d, node, "patience", patience) &&
 	       ((*patience >= MAP_PATIENCE_MIN && *patience <= MAP_PATIENCE_MAX) ||
-		error_set_at(d->err, "run", "patience", "map: run: patience is %u to %u ms, not %u", MAP_PATIENCE_MIN, MAP_PATIENCE_MAX,
+		error_set_at(d->err, "run", "patience", "map: run: patience is %u to %u ms, not %u", MAP_PATIENCE_MIN,
+		             MAP_PATIENCE_MAX,
 			     *patience));
 }
 
@@ -38,7 +40,8 @@ static bool read_run(struct draft *d)
 		return false;
 	d->map->shutdown_when_done = shutdown != NULL && strcmp(shutdown, "when-done") == 0;
 	return shutdown == NULL || d->map->shutdown_when_done || strcmp(shutdown, "never") == 0 ||
-	       error_set_at(d->err, "run", "shutdown", "map: run: shutdown \"%s\" is neither when-done nor never", shutdown);
+	       error_set_at(d->err, "run", "shutdown", "map: run: shutdown \"%s\" is neither when-done nor never",
+	                    shutdown);
 }
 
 /* The container, and what says that it holds a map. */
@@ -70,7 +73,8 @@ bool cluster_map_read(struct cluster_map *map, const void *blob, uint64_t size, 
 	d->map = map;
 	d->err = err;
 	memset(map, 0, sizeof *map);
-	if (!check_tree(blob, size, err) || !read_clusters(d) || !check_clusters(d) || !check_machines(d) || !check_memory(d) ||
+	if (!check_tree(blob, size, err) || !read_clusters(d) || !check_clusters(d) || !check_machines(d) ||
+	    !check_memory(d) ||
 	    !read_applications(d) || !check_applications(d) || !read_network(d) || !check_network(d) || !read_run(d))
 		return false;
 	map->magic = MAP_MAGIC;

@@ -45,7 +45,8 @@ static bool read_role(struct draft *d, int node, struct map_application *a)
 	if (role == NULL)
 		return true;
 	if (strcmp(role, "switch") != 0 && strcmp(role, "nic") != 0)
-		return error_set_at(d->err, a->name, "role", "map: %s: role \"%s\" is neither switch nor nic", a->name, role);
+		return error_set_at(d->err, a->name, "role", "map: %s: role \"%s\" is neither switch nor nic", a->name,
+		                    role);
 	a->role = role[0] == 's' ? MAP_SWITCH : MAP_NIC;
 	return true;
 }
@@ -67,7 +68,8 @@ static bool read_restart(struct draft *d, int node, struct map_application *a)
 			restart = NULL;
 		}
 	if (restart != NULL)
-		return error_set_at(d->err, a->name, "restart", "map: %s: restart \"%s\" is neither never, on-failure nor always",
+		return error_set_at(d->err, a->name, "restart",
+		                    "map: %s: restart \"%s\" is neither never, on-failure nor always",
 				 a->name, restart);
 	return (!has_property(d, node, "restart-limit") || read_u32(d, node, "restart-limit", &a->restart_limit)) &&
 	       (!has_property(d, node, "restart-delay") || read_u32(d, node, "restart-delay", &a->restart_delay));
@@ -85,7 +87,8 @@ static bool read_values(struct draft *d, int node, struct map_application *a)
 		a->heap = fdt64_ld(p);
 	p = fdt_getprop(d->fdt, node, "storage", &size);
 	if (p != NULL && size != 8)
-		return error_set_at(d->err, a->name, "storage", "map: %s: storage is not one size of two cells", a->name);
+		return error_set_at(d->err, a->name, "storage", "map: %s: storage is not one size of two cells",
+		                    a->name);
 	if (p != NULL)
 		a->storage = fdt64_ld(p);
 	p = fdt_getprop(d->fdt, node, "mac", &size);
@@ -105,7 +108,8 @@ static bool read_limits(struct draft *d, int node, struct map_application *a)
 	const fdt32_t *p = fdt_getprop(d->fdt, node, "user", &size);
 
 	if (p != NULL && size != 8)
-		return error_set_at(d->err, a->name, "user", "map: %s: user is not a uid and a gid, of a cell each", a->name);
+		return error_set_at(d->err, a->name, "user", "map: %s: user is not a uid and a gid, of a cell each",
+		                    a->name);
 	if (p != NULL) {
 		a->uid = fdt32_ld(p);
 		a->gid = fdt32_ld(p + 1);
@@ -136,7 +140,8 @@ static bool read_lists(struct draft *d, int node, struct map_application *a)
 	const void *ids = fdt_getprop(d->fdt, node, "pci-id", &size);
 
 	if (ids != NULL && (size == 0 || size % 8 != 0))
-		return error_set_at(d->err, a->name, "pci-id", "map: %s: pci-id is not pairs of vendor and device", a->name);
+		return error_set_at(d->err, a->name, "pci-id", "map: %s: pci-id is not pairs of vendor and device",
+		                    a->name);
 	if (!read_strings(d, node, "args", &args, &args_size) || !read_strings(d, node, "env", &env, &env_size))
 		return false;
 	a->pci_id = pool_add(d, ids, ids == NULL ? 0 : (uint32_t)size);
@@ -153,16 +158,19 @@ static bool read_application(struct draft *d, int node)
 	const char *name = node_name(d, node);
 
 	if (map->application_count == MAP_MAX_APPLICATIONS)
-		return error_set_at(d->err, name, NULL, "map: %s: more than %u applications", name, MAP_MAX_APPLICATIONS);
+		return error_set_at(d->err, name, NULL, "map: %s: more than %u applications", name,
+		                    MAP_MAX_APPLICATIONS);
 	if (strlen(name) >= PROCESS_NAME)
-		return error_set_at(d->err, name, NULL, "map: the application %s has a name of more than %u bytes", name,
+		return error_set_at(d->err, name, NULL, "map: the application %s has a name of more than %u bytes",
+		                    name,
 				 PROCESS_NAME - 1);
 	strcpy(a->name, name);
 	a->stack = a->stack_of = a->port_of = MAP_NONE;
 	draft->node = node;
 	if (!read_name(d, node, "program", a->program) || !read_place(d, node, a) || !read_role(d, node, a) ||
 	    !read_restart(d, node, a) ||
-	    !read_values(d, node, a) || !read_limits(d, node, a) || !read_paths(d, node, a) || !read_lists(d, node, a) ||
+	    !read_values(d, node, a) || !read_limits(d, node, a) || !read_paths(d, node, a) ||
+	    !read_lists(d, node, a) ||
 	    !read_option(d, node, "stack", &draft->stack) || !read_option(d, node, "switch", &draft->above))
 		return false;
 	map->application_count++;
@@ -172,7 +180,8 @@ static bool read_application(struct draft *d, int node)
 /*
  * Finds the applications that a property of `a` names: each other than `a`, and named once. `does`: verb for the error.
  */
-static bool join_named(struct draft *d, int node, const struct map_application *a, const char *property, const char *does,
+static bool join_named(struct draft *d, int node, const struct map_application *a, const char *property,
+                       const char *does,
 		       struct map_list *out)
 {
 	uint16_t named[MAP_MAX_AWAITED];
@@ -185,15 +194,18 @@ static bool join_named(struct draft *d, int node, const struct map_application *
 		int other = find_application(d->map, names + at);
 
 		if (other == MAP_NONE)
-			return error_set_at(d->err, a->name, property, "map: %s %s %s, which is no application", a->name, does,
+			return error_set_at(d->err, a->name, property, "map: %s %s %s, which is no application",
+			                    a->name, does,
 					 names + at);
 		if (a == &d->map->application[other])
 			return error_set_at(d->err, a->name, property, "map: %s %s itself", a->name, does);
 		for (uint32_t i = 0; i < count; i++)
 			if (named[i] == other)
-				return error_set_at(d->err, a->name, property, "map: %s %s %s twice", a->name, does, names + at);
+				return error_set_at(d->err, a->name, property, "map: %s %s %s twice", a->name, does,
+				                    names + at);
 		if (count == MAP_MAX_AWAITED)
-			return error_set_at(d->err, a->name, property, "map: %s %s more than %u applications", a->name, does,
+			return error_set_at(d->err, a->name, property, "map: %s %s more than %u applications", a->name,
+			                    does,
 					 MAP_MAX_AWAITED);
 		named[count++] = (uint16_t)other;
 	}

@@ -20,7 +20,8 @@ static bool read_cpu_reg(struct draft *d, int node, struct map_cpu *cpu)
 	if (d->cpu_cells != 2)
 		return read_u32(d, node, "reg", &cpu->apic);
 	if (cell == NULL || size != 8)
-		return error_set_at(d->err, cpu->name, "reg", "map: %s: reg is not machine and local APIC id", cpu->name);
+		return error_set_at(d->err, cpu->name, "reg", "map: %s: reg is not machine and local APIC id",
+		                    cpu->name);
 	cpu->machine = fdt32_ld(&cell[0]);
 	cpu->apic = fdt32_ld(&cell[1]);
 	return true;
@@ -75,7 +76,8 @@ static bool read_cluster_cpus(struct draft *d, int node, struct map_cluster *clu
 
 		if (cpu == MAP_NONE)
 			return error_set_at(d->err, cluster->name, "cpus",
-					 "map: %s: entry %u of cpus names no node of /cpus", cluster->name, (unsigned)i);
+					 "map: %s: entry %u of cpus names no node of /cpus", cluster->name,
+					 (unsigned)i);
 		cluster->cpu[cluster->cpu_count++] = (uint32_t)cpu;
 	}
 	cluster->machine = d->map->cpu[cluster->cpu[0]].machine;
@@ -108,8 +110,10 @@ static bool read_restart(struct draft *d, int node, struct map_cluster *cluster)
 {
 	cluster->restart_limit = MAP_RESTART_LIMIT;
 	cluster->restart_delay = MAP_RESTART_DELAY;
-	return read_flag(d, node, "restart", &cluster->restart) && read_flag(d, node, "spare-cores", &cluster->spare_cores) &&
-	       (!has_property(d, node, "restart-limit") || read_u32(d, node, "restart-limit", &cluster->restart_limit)) &&
+	return read_flag(d, node, "restart", &cluster->restart) &&
+	       read_flag(d, node, "spare-cores", &cluster->spare_cores) &&
+	       (!has_property(d, node, "restart-limit") ||
+	        read_u32(d, node, "restart-limit", &cluster->restart_limit)) &&
 	       (!has_property(d, node, "restart-delay") || read_u32(d, node, "restart-delay", &cluster->restart_delay));
 }
 
@@ -119,14 +123,17 @@ static bool read_granularity(struct draft *d, int node, struct map_cluster *clus
 
 	if (!read_option(d, node, "granularity", &granularity))
 		return false;
-	cluster->granularity = granularity != NULL && strcmp(granularity, "fine") == 0 ? GRANULARITY_FINE : GRANULARITY_COARSE;
+	cluster->granularity = granularity != NULL &&
+	                       strcmp(granularity, "fine") == 0 ? GRANULARITY_FINE : GRANULARITY_COARSE;
 	if (granularity == NULL)
 		return true;
 	if (cluster->granularity == GRANULARITY_COARSE && strcmp(granularity, "coarse") != 0)
-		return error_set_at(d->err, cluster->name, "granularity", "map: %s: granularity \"%s\" is neither coarse nor fine",
+		return error_set_at(d->err, cluster->name, "granularity",
+		                    "map: %s: granularity \"%s\" is neither coarse nor fine",
 				 cluster->name, granularity);
 	return runs_regime(cluster, "dynamic") ||
-	       error_set_at(d->err, cluster->name, "granularity", "map: %s: granularity is for kernel \"dynamic\", not \"%s\"",
+	       error_set_at(d->err, cluster->name, "granularity",
+	                    "map: %s: granularity is for kernel \"dynamic\", not \"%s\"",
 			 cluster->name, cluster->kernel);
 }
 
@@ -136,14 +143,17 @@ static bool read_cluster(struct draft *d, int node)
 	struct map_cluster *cluster = &map->cluster[map->cluster_count];
 
 	if (map->cluster_count == BOOT_MAX_CLUSTERS)
-		return error_set_at(d->err, node_name(d, node), NULL, "map: %s: more than %u clusters", node_name(d, node),
+		return error_set_at(d->err, node_name(d, node), NULL, "map: %s: more than %u clusters",
+		                    node_name(d, node),
 				 BOOT_MAX_CLUSTERS);
 	take_name(d, node, cluster->name);
 	for (uint32_t i = 0; i < map->cluster_count; i++)
 		if (strcmp(map->cluster[i].name, cluster->name) == 0)
-			return error_set_at(d->err, cluster->name, NULL, "map: there are two clusters %s", cluster->name);
+			return error_set_at(d->err, cluster->name, NULL, "map: there are two clusters %s",
+			                    cluster->name);
 	if (!read_flag(d, node, "devices", &cluster->devices) || !read_u32(d, node, "reg", &cluster->number) ||
-	    !read_name(d, node, "kernel", cluster->kernel) || !read_name(d, node, "root", cluster->root) || !read_cluster_cpus(d, node, cluster) ||
+	    !read_name(d, node, "kernel", cluster->kernel) || !read_name(d, node, "root", cluster->root) ||
+	    !read_cluster_cpus(d, node, cluster) ||
 	    !read_ranges(d, node, cluster->memory, BOOT_MAX_RANGES, &cluster->memory_count) ||
 	    !read_cluster_modules(d, node, cluster) || !read_restart(d, node, cluster) ||
 	    !read_granularity(d, node, cluster) || !read_flag(d, node, "homed", &cluster->homed))
@@ -160,7 +170,8 @@ static bool read_devices(struct draft *d, int node, struct map_channel *channel)
 	const void *p = fdt_getprop(d->fdt, node, "size", &size);
 
 	if (has_property(d, node, "memory"))
-		return error_set_at(d->err, channel->name, "ivshmem", "map: %s has both ivshmem and memory", channel->name);
+		return error_set_at(d->err, channel->name, "ivshmem", "map: %s has both ivshmem and memory",
+		                    channel->name);
 	if (device_size != 8)
 		return error_set_at(d->err, channel->name, "ivshmem", "map: %s: ivshmem is not two device numbers",
 				 channel->name);
@@ -187,16 +198,19 @@ static bool read_channel(struct draft *d, int node)
 	const fdt32_t *ends = fdt_getprop(d->fdt, node, "ends", &size);
 
 	if (map->channel_count == MAP_MAX_CHANNELS)
-		return error_set_at(d->err, node_name(d, node), NULL, "map: %s: more than %u channels", node_name(d, node),
+		return error_set_at(d->err, node_name(d, node), NULL, "map: %s: more than %u channels",
+		                    node_name(d, node),
 				 MAP_MAX_CHANNELS);
 	take_name(d, node, channel->name);
 	for (uint32_t i = 0; i < map->channel_count; i++)
 		if (strcmp(map->channel[i].name, channel->name) == 0)
-			return error_set_at(d->err, channel->name, NULL, "map: there are two channels %s", channel->name);
+			return error_set_at(d->err, channel->name, NULL, "map: there are two channels %s",
+			                    channel->name);
 	if (!read_u32(d, node, "reg", &channel->number))
 		return false;
 	if (ends == NULL || size != 8)
-		return error_set_at(d->err, channel->name, "ends", "map: %s: ends does not name two clusters", channel->name);
+		return error_set_at(d->err, channel->name, "ends", "map: %s: ends does not name two clusters",
+		                    channel->name);
 	channel->end[0] = fdt32_ld(&ends[0]);
 	channel->end[1] = fdt32_ld(&ends[1]);
 	if (has_property(d, node, "ivshmem") ? !read_devices(d, node, channel)

@@ -68,23 +68,27 @@ static void clusters(void)
 	fresh();
 	CHECK(read_tree());
 	CHECK(map_is_valid(&map, map.size) && !map_is_valid(&map, map.size - 1) && map.size < sizeof map - ROOM / 2);
-	CHECK(map.cpu_count == 3 && map.cpu[1].apic == 4 && map.cpu[1].has_node && map.cpu[1].node == 3 && !map.cpu[0].has_node);
+	CHECK(map.cpu_count == 3 && map.cpu[1].apic == 4 && map.cpu[1].has_node && map.cpu[1].node == 3 &&
+	      !map.cpu[0].has_node);
 	CHECK(map.cluster_count == 2 && map.primary == 0 && map.cluster[0].number == 1);
 	const struct map_cluster *c = map_cluster(&map, 0);
-	CHECK(c == &map.cluster[1] && c->cpu_count == 2 && c->cpu[0] == 1 && c->cpu[1] == 0 && c->devices && !map.cluster[0].devices);
+	CHECK(c == &map.cluster[1] && c->cpu_count == 2 && c->cpu[0] == 1 && c->cpu[1] == 0 && c->devices &&
+	      !map.cluster[0].devices);
 	CHECK(strcmp(c->name, "cluster@0") == 0 && strcmp(c->kernel, "clh+stat") == 0 && strcmp(c->root, "first") == 0);
 	CHECK(c->module_count == 3 && strcmp(c->module[1], "virtio-net") == 0);
 	CHECK(c->memory_count == 2 && c->memory[1].base == 1ull << 32 && c->memory[1].size == 1 << 30);
 	CHECK(!c->restart && c->restart_limit == MAP_RESTART_LIMIT && c->restart_delay == MAP_RESTART_DELAY);
 	CHECK(map_cluster(&map, 2) == NULL);
-	CHECK(map.channel_count == 1 && map.channel[0].number == 5 && map.channel[0].end[0] == 1 && map.channel[0].end[1] == 0);
+	CHECK(map.channel_count == 1 && map.channel[0].number == 5 && map.channel[0].end[0] == 1 &&
+	      map.channel[0].end[1] == 0);
 	CHECK(!map.channel[0].remote && map.channel[0].memory.base == 1 << 30 && map.channel[0].memory.size == 1 << 24);
 	CHECK(map.network.present && map.network.mtu == 1400 && map.shutdown_when_done && !map.patience);
 	must(fdt_setprop_u32(tree, fdt_path_offset(tree, "/run"), "patience", 100));
 	CHECK(read_tree() && map.patience == 100);
 	must(fdt_setprop_u32(tree, fdt_path_offset(tree, "/run"), "patience", 60000));
 	CHECK(read_tree() && map.patience == 60000);
-	CHECK(!memcmp(&map.network.gateway, "\x0a\x00\x02\x02", 4) && !memcmp(&map.network.netmask, "\xff\xff\xff\x00", 4));
+	CHECK(!memcmp(&map.network.gateway, "\x0a\x00\x02\x02", 4) &&
+	      !memcmp(&map.network.netmask, "\xff\xff\xff\x00", 4));
 	must(fdt_del_node(tree, fdt_path_offset(tree, "/run")));
 	CHECK(read_tree() && !map.shutdown_when_done);
 }
@@ -97,7 +101,8 @@ static void applications(void)
 	fresh();
 	CHECK(read_tree() && map.application_count == 4);
 	const struct map_application *nic = find("nic@1"), *redis = find("redis@2"), *ycsb = find("ycsb@3");
-	CHECK(nic->role == MAP_NIC && nic->pci_id.size == 16 && !memcmp(map_bytes(&map, &nic->pci_id), "\0\0\x1a\xf4\0\0\x10\x41", 8));
+	CHECK(nic->role == MAP_NIC && nic->pci_id.size == 16 &&
+	      !memcmp(map_bytes(&map, &nic->pci_id), "\0\0\x1a\xf4\0\0\x10\x41", 8));
 	CHECK(strcmp(redis->program, "redis-server") == 0 && redis->role == MAP_PROGRAM && redis->pci_id.size == 0);
 	CHECK(redis->cluster == 1 && redis->core == 0 && redis->cpu == 2 && redis->heap == 0x110000000);
 	CHECK(!memcmp(&redis->ipv4, "\x0a\x00\x02\x65", 4) && redis->has_mac && redis->mac[5] == 2 && !nic->has_mac);
@@ -109,11 +114,13 @@ static void applications(void)
 	}
 	CHECK(map_next_string(&map, &redis->args, s) == NULL && map_next_string(&map, &ycsb->args, NULL) == NULL);
 	CHECK(map_await_count(ycsb) == 2 && map_await_count(redis) == 0);
-	CHECK((int)map_awaited(&map, ycsb, 0) == place("redis@2") && (int)map_awaited(&map, ycsb, 1) == place("switch@0"));
+	CHECK((int)map_awaited(&map, ycsb, 0) == place("redis@2") &&
+	      (int)map_awaited(&map, ycsb, 1) == place("switch@0"));
 	CHECK(map_named_count(&redis->cables) == 0);
 	CHECK(redis->stack == MAP_NONE && redis->stack_of == MAP_NONE);
 	CHECK(redis->restart == MAP_RESTART_ON_FAILURE && redis->restart_limit == 3 && redis->restart_delay == 0);
-	CHECK(ycsb->restart == MAP_RESTART_NEVER && ycsb->restart_limit == MAP_RESTART_LIMIT && ycsb->restart_delay == MAP_RESTART_DELAY);
+	CHECK(ycsb->restart == MAP_RESTART_NEVER && ycsb->restart_limit == MAP_RESTART_LIMIT &&
+	      ycsb->restart_delay == MAP_RESTART_DELAY);
 }
 
 static void add_application(const char *name, const char *program)
@@ -142,7 +149,8 @@ static void joined(void)
 	add_application("stack@5", "more");
 	set(REDIS, "stack", "stack@5", 8);
 	CHECK(read_tree() && map.application_count == 7);
-	CHECK(map_named_count(&find("near@6")->cables) == 1 && (int)map_named(&map, &find("near@6")->cables, 0) == place("redis@2"));
+	CHECK(map_named_count(&find("near@6")->cables) == 1 &&
+	      (int)map_named(&map, &find("near@6")->cables, 0) == place("redis@2"));
 	CHECK(map.switch_index == place("switch@0") && !map_has_port(find("switch@0")));
 	CHECK(find("redis@2")->port_of == place("below@4") && find("below@4")->port_of == map.switch_index);
 	CHECK(find("ycsb@3")->port_of == map.switch_index && find("nic@1")->port_of == map.switch_index);
@@ -211,7 +219,8 @@ static void machines(void)
 	CHECK(map.primary == 0 && map_cluster(&map, 0)->machine == 0 && map_cluster(&map, 0)->devices);
 	CHECK(map_cluster(&map, 1)->machine == 1 && map_cluster(&map, 1)->devices && find("redis@2")->cluster == 1);
 	const struct map_channel *c = &map.channel[0];
-	CHECK(c->remote && c->device[0] == 0x11 && c->device[1] == 0x12 && c->memory.size == (16 << 20) - MAP_KERNELS_PART);
+	CHECK(c->remote && c->device[0] == 0x11 && c->device[1] == 0x12 &&
+	      c->memory.size == (16 << 20) - MAP_KERNELS_PART);
 }
 
 /* 257, 512 and every other number of applications that may be are read, and 513 are refused. */
@@ -240,7 +249,8 @@ static void full(void)
 		add_application(name, "more");
 		memset(args, 'a', 150);
 		snprintf(args, sizeof args, "%u", have);
-		must(fdt_setprop(tree, fdt_subnode_offset(tree, fdt_path_offset(tree, APPLICATIONS), name), "args", args, 151));
+		must(fdt_setprop(tree, fdt_subnode_offset(tree, fdt_path_offset(tree, APPLICATIONS), name), "args",
+		                 args, 151));
 	}
 	must(fdt_pack(tree));
 	CHECK(read_tree() && map.application_count == MAP_MAX_APPLICATIONS && map.size <= sizeof map);
@@ -248,7 +258,8 @@ static void full(void)
 		snprintf(name, sizeof name, "more@%x", have);
 		const struct map_application *a = find(name);
 		snprintf(name, sizeof name, "%u", have);
-		const char *first = map_next_string(&map, &a->args, NULL), *second = map_next_string(&map, &a->args, first);
+		const char *first = map_next_string(&map, &a->args, NULL),
+		           *second = map_next_string(&map, &a->args, first);
 		CHECK(strcmp(first, name) == 0 && strlen(second) == 149 - strlen(name));
 		CHECK(map_next_string(&map, &a->args, second) == NULL);
 	}

@@ -36,10 +36,12 @@ struct lock_stat stat_kernel_locks(const struct core_stat *stat)
 }
 
 /* Members of an object, each with its comma. */
-static void members(struct text *t, const char *prefix, const void *record, const struct stat_field *field, unsigned fields)
+static void members(struct text *t, const char *prefix, const void *record, const struct stat_field *field,
+                    unsigned fields)
 {
 	for (; fields; field++, fields--) {
-		bool counted = field->kind == STAT_KIND_COUNT || field->kind == STAT_KIND_CYCLES || field->kind == STAT_KIND_MAX;
+		bool counted = field->kind == STAT_KIND_COUNT || field->kind == STAT_KIND_CYCLES ||
+		               field->kind == STAT_KIND_MAX;
 		if (counted && field->count == 1)
 			text_format(t, ",\"%s%s\":%lu", prefix, field->name, ((const uint64_t *)record)[field->word]);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The formatter beside the C library's, and what only it does: strings of others, cuts, formats that it does not know. */
+/* The formatter beside the C library's, and what only it does: strings of others, cuts, formats that it does not
+ * know. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

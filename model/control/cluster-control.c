@@ -63,7 +63,8 @@ static void load(uint64_t word)
 
 static void enter(uint32_t core, uint64_t word)
 {
-	EXPLORE_CHECK(control_life(word) == LOST_LIFE + 1 && memory[core] == LOST_LIFE + 1, "a core enters what was not loaded");
+	EXPLORE_CHECK(control_life(word) == LOST_LIFE + 1 && memory[core] == LOST_LIFE + 1,
+	              "a core enters what was not loaded");
 	__atomic_fetch_add(&entered, 1, __ATOMIC_RELAXED);
 }
 
@@ -101,7 +102,8 @@ static void one_rescues(unsigned self) { self ? core(self - 1) : rescue(1); }
 
 static void started(void)
 {
-	EXPLORE_CHECK(control_read(&control) == control_word(LOST_LIFE + 1, 0, CONTROL_RUNNING), "the cluster does not run");
+	EXPLORE_CHECK(control_read(&control) == control_word(LOST_LIFE + 1, 0, CONTROL_RUNNING),
+	              "the cluster does not run");
 	EXPLORE_CHECK(entered == cores, "a core is missing");
 }
 
@@ -125,7 +127,8 @@ static uint32_t fenced_each;
 static void each_other(unsigned self)
 {
 	struct cluster_control *other = &pair[!self];
-	if (!control_claim(other, control_word(LOST_LIFE, 0, CONTROL_RUNNING), self) || !control_fence_begin(other, self))
+	if (!control_claim(other, control_word(LOST_LIFE, 0, CONTROL_RUNNING), self) ||
+	    !control_fence_begin(other, self))
 		return;
 	if (!control_yields(&pair[self], other, self, !self))
 		__atomic_fetch_add(&fenced_each, 1, __ATOMIC_RELAXED);
@@ -158,7 +161,8 @@ static void machines_nmi(unsigned self)
 		control_claim(&control, control_word(LOST_LIFE, 0, CONTROL_RUNNING), 1);
 		control_give_up(&control, 1);
 	} else if (control_must_park(&control)) {
-		EXPLORE_CHECK(control_state(control_read(&control)) != CONTROL_RUNNING, "a core leaves a cluster that nobody has claimed");
+		EXPLORE_CHECK(control_state(control_read(&control)) != CONTROL_RUNNING,
+		              "a core leaves a cluster that nobody has claimed");
 	}
 }
 
@@ -196,7 +200,8 @@ static void late(unsigned self)
 {
 	if (self == 0) {
 		uint32_t life = control_arrive(&control, 0);
-		EXPLORE_CHECK(life != LOST_LIFE || !control_may_enter(control_read(&control), life), "a core enters the life that it left");
+		EXPLORE_CHECK(life != LOST_LIFE || !control_may_enter(control_read(&control), life),
+		              "a core enters the life that it left");
 	} else {
 		control_loaded(&control, control_word(LOST_LIFE - 1, 1, CONTROL_LOADING));
 	}

@@ -77,13 +77,17 @@ static void fences_by(uint32_t claimer, uint64_t word, uint32_t lost)
 
 static void fences(uint32_t lost) { fences_by(CLAIMER, control_word(LIFE, 0, CONTROL_RUNNING), lost); }
 
-static bool is_one_of(uint64_t word, enum core_state state, uint32_t cluster) { return core_state(word) == state && core_owner(word) == cluster; }
+static bool is_one_of(uint64_t word, enum core_state state, uint32_t cluster)
+{
+	return core_state(word) == state && core_owner(word) == cluster;
+}
 
 static void leaves_while_fenced(unsigned self) { self ? fences(A) : gives_up(); }
 static void held_or_parked(void)
 {
 	uint64_t word = core_read(&core);
-	EXPLORE_CHECK(is_one_of(word, CORE_PARKED, A) || is_one_of(word, CORE_HELD, A), "the core is nobody's, and cannot be taken");
+	EXPLORE_CHECK(is_one_of(word, CORE_PARKED, A) || is_one_of(word, CORE_HELD, A),
+	              "the core is nobody's, and cannot be taken");
 	EXPLORE_CHECK(resets == (core_state(word) == CORE_HELD), "a core is held and not reset, or the reverse");
 }
 
@@ -100,7 +104,8 @@ static void taken_while_fenced(unsigned self)
 static void one_has_it(void)
 {
 	uint64_t word = core_read(&core);
-	EXPLORE_CHECK(is_one_of(word, CORE_PARKED, A) || is_one_of(word, CORE_HELD, A) || is_one_of(word, CORE_OWNED, B) ||
+	EXPLORE_CHECK(is_one_of(word, CORE_PARKED, A) || is_one_of(word, CORE_HELD, A) ||
+	              is_one_of(word, CORE_OWNED, B) ||
 	              is_one_of(word, CORE_JOINING, B), "the core is nobody's, and cannot be taken");
 	EXPLORE_CHECK(!is_one_of(word, CORE_OWNED, B) || !resets, "B has a core that was reset");
 }
@@ -117,7 +122,8 @@ static void taker_is_fenced(unsigned self)
 }
 static void not_left_in_it(void)
 {
-	EXPLORE_CHECK(running != B || core_state(core_read(&core)) == CORE_HELD || !control_is_claimed(control_read(&control[B])) ||
+	EXPLORE_CHECK(running != B || core_state(core_read(&core)) == CORE_HELD ||
+	              !control_is_claimed(control_read(&control[B])) ||
 	              resets, "a core runs in a kernel that is fenced without it");
 }
 
@@ -126,22 +132,25 @@ static uint32_t takes;
 static void both_take(unsigned self) { __atomic_fetch_add(&takes, core_take(&core, A + self), __ATOMIC_RELAXED); }
 static void one_took(void) { EXPLORE_CHECK(takes == 1, "two clusters have one core"); }
 
-/* A is fenced, and loaded when its kernel has stopped: a core that left before is not among those that start with it. */
+/* A is fenced, and loaded when its kernel has stopped: a core that left before is not among those that start with
+ * it. */
 static void life_begins(unsigned self) { self ? (void)core_hold(&core, A) : gives_up(); }
 static void begins_with_it(void)
 {
 	uint64_t word = core_read(&core);
-	EXPLORE_CHECK(core_is_of(word, A) == (core_state(word) == CORE_HELD), "a core starts with a cluster that it has left, or without its own");
+	EXPLORE_CHECK(core_is_of(word, A) == (core_state(word) == CORE_HELD),
+	              "a core starts with a cluster that it has left, or without its own");
 	core_loaded(&core, A);
 	word = core_read(&core);
-	EXPLORE_CHECK(is_one_of(word, CORE_OWNED, A) || is_one_of(word, CORE_PARKED, A), "a core of the next life is not the cluster's");
+	EXPLORE_CHECK(is_one_of(word, CORE_OWNED, A) || is_one_of(word, CORE_PARKED, A),
+	              "a core of the next life is not the cluster's");
 }
 
 static void die(void) { longjmp(dead, 1); }
 
 /*
- * Whoever moves the core dies before its n-th access: then its cluster is fenced, or the core can be taken. The one that
- * takes it dies likewise.
+ * Whoever moves the core dies before its n-th access: then its cluster is fenced, or the core can be taken. The one
+ * that takes it dies likewise.
  */
 static void dies(unsigned step, void (*mover)(void), uint32_t lost)
 {
@@ -153,7 +162,8 @@ static void dies(unsigned step, void (*mover)(void), uint32_t lost)
 	fences(lost);
 	core_take(&core, B);
 	uint64_t word = core_read(&core);
-	EXPLORE_CHECK(core_state(word) == CORE_HELD ? core_owner(word) == lost : core_owner(word) == B, "a core is lost with a move");
+	EXPLORE_CHECK(core_state(word) == CORE_HELD ? core_owner(word) == lost : core_owner(word) == B,
+	              "a core is lost with a move");
 }
 static void takes_over(void)
 {
@@ -193,9 +203,11 @@ DIES(1) DIES(2) DIES(3) DIES(4) DIES(5) DIES(6) DIES(7) DIES(8)
 #define CASE(n) \
 	{ "the giver dies before access " #n, 1, giver_dies_##n, .begin = begin_owned }, \
 	{ "the taker dies before access " #n, 1, taker_dies_##n, .begin = begin_parked }, \
-	{ "a claimer dies before access " #n, 3, claimer_dies_##n, .begin = begin_owned, .end = one_has_it_reset_or_not }
+	{ "a claimer dies before access " #n, 3, claimer_dies_##n, .begin = begin_owned, \
+	  .end = one_has_it_reset_or_not }
 static const struct explore_case cases[] = {
-	{ "a core leaves while its cluster is fenced", 2, leaves_while_fenced, .begin = begin_owned, .end = held_or_parked },
+	{ "a core leaves while its cluster is fenced", 2, leaves_while_fenced, .begin = begin_owned,
+	  .end = held_or_parked },
 	{ "and is taken", 3, taken_while_fenced, .begin = begin_owned, .end = one_has_it },
 	{ "the taker is fenced", 3, taker_is_fenced, .begin = begin_parked, .end = not_left_in_it },
 	{ "both take", 2, both_take, .begin = begin_parked, .end = one_took },

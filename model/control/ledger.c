@@ -43,7 +43,8 @@ static bool look(void)
 	struct ledger_words words;
 	if (!ledger_read_words(&ledger, CORES, &words))
 		return false;
-	EXPLORE_CHECK(words.reason == LEDGER_EXCEPTION && words.core == CORE && !strcmp(words.text, text), "words that were not said");
+	EXPLORE_CHECK(words.reason == LEDGER_EXCEPTION && words.core == CORE && !strcmp(words.text, text),
+	              "words that were not said");
 	return true;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory of two pieces that moves from cluster A to cluster B (skerry/memory_control.h), as both kernels, both managers and
- * the loader do it. `user` is what a kernel writes that has a piece mapped: two at a time are a data race.
+ * Memory of two pieces that moves from cluster A to cluster B (skerry/memory_control.h), as both kernels, both managers
+ * and the loader do it. `user` is what a kernel writes that has a piece mapped: two at a time are a data race.
  *
- * Each dies before each of its accesses. Then it is fenced, so that it does nothing any more, and the loader begins its next
- * life; that dies likewise, and another claimer begins with it once more. The other cluster goes on all the while.
+ * Each dies before each of its accesses. Then it is fenced, so that it does nothing any more, and the loader begins its
+ * next life; that dies likewise, and another claimer begins with it once more. The other cluster goes on all the while.
  */
 #include <setjmp.h>
 #include <string.h>
@@ -42,7 +42,8 @@ static void begin_parked(void) { begin(MEMORY_PARKED, B); }
 static void begin_ordered(void)
 {
 	begin_owned();
-	atomic_store_explicit(&ledger.memory, LEDGER_MEMORY_MAGIC | (uint64_t)ORDER << 36 | PIECES << 8 | B, memory_order_relaxed);
+	atomic_store_explicit(&ledger.memory, LEDGER_MEMORY_MAGIC | (uint64_t)ORDER << 36 | PIECES << 8 | B,
+	                      memory_order_relaxed);
 }
 
 static void use(unsigned piece, uint32_t cluster) { user[piece] = cluster; }
@@ -122,7 +123,8 @@ static void all_there(void)
 {
 	for (unsigned i = 0; i < PIECES; i++) {
 		uint8_t byte = memory_read(control(), i);
-		EXPLORE_CHECK(memory_state(byte) == MEMORY_OWNED || memory_state(byte) == MEMORY_PARKED, "a piece is nobody's");
+		EXPLORE_CHECK(memory_state(byte) == MEMORY_OWNED || memory_state(byte) == MEMORY_PARKED,
+		              "a piece is nobody's");
 		if (memory_state(byte) == MEMORY_PARKED)
 			EXPLORE_CHECK(take(C, i, 1), "a parked piece cannot be had");
 		else
@@ -148,9 +150,11 @@ static void one_has_all(void)
 {
 	EXPLORE_CHECK(takes < 2, "two clusters have one piece");
 	for (unsigned i = 0; takes && i < PIECES; i++)
-		EXPLORE_CHECK(memory_read(control(), i) == memory_read(control(), 0), "one has taken all, and has not got it");
+		EXPLORE_CHECK(memory_read(control(), i) == memory_read(control(), 0),
+		              "one has taken all, and has not got it");
 	for (unsigned i = 0; !takes && i < PIECES; i++)
-		EXPLORE_CHECK(memory_state(memory_read(control(), i)) == MEMORY_PARKED, "a cluster has a piece that its kernel refused");
+		EXPLORE_CHECK(memory_state(memory_read(control(), i)) == MEMORY_PARKED,
+		              "a cluster has a piece that its kernel refused");
 	all_there();
 }
 static void one_by_pieces(unsigned self) { self ? (void)take(A, 0, PIECES) : (void)(take(B, 1, 1) + take(B, 0, 1)); }

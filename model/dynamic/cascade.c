@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Regime `dynamic` while its granularity changes, as the kernel compiles it: what an object's lock guards is plain memory,
- * so that two cores at one object are a data race. A core that has done its part enters again only when it is interrupted.
- * So do the cores with a bias (lock/bias.h): a writer does without their sides.
+ * Regime `dynamic` while its granularity changes, as the kernel compiles it: what an object's lock guards is plain
+ * memory, so that two cores at one object are a data race. A core that has done its part enters again only when it is
+ * interrupted. So do the cores with a bias (lock/bias.h): a writer does without their sides.
  */
 #include <stdatomic.h>
 #include "explore.h"
@@ -54,7 +54,8 @@ static void leave(unsigned self)
 {
 	kernel_exit(&cpu[self]);
 	uint32_t entry = cpu[self].own.lock.entry;
-	EXPLORE_CHECK(!entry || (entry == ENTRY_BIASED && cpu[self].own.lock.bias.word != BIAS_OFF), "a core keeps what it held");
+	EXPLORE_CHECK(!entry || (entry == ENTRY_BIASED && cpu[self].own.lock.bias.word != BIAS_OFF),
+	              "a core keeps what it held");
 	if (interrupts[self])
 		interrupt_all(self);
 	interrupts[self] = false;
@@ -137,8 +138,8 @@ static void coarse(void) { begin_with(2, GRAIN_COARSE); }
 static void fine(void) { begin_with(2, GRAIN_FINE); }
 
 /*
- * A change that bears mark 1 is under way. Core 1 is still in an entry of before, in which it has passed epoch 1 and has
- * not seen the change. Epoch 2 has begun, for which all cores are interrupted.
+ * A change that bears mark 1 is under way. Core 1 is still in an entry of before, in which it has passed epoch 1 and
+ * has not seen the change. Epoch 2 has begun, for which all cores are interrupted.
  */
 static void half_way(unsigned cores, enum grain before, enum grain change, bool alone)
 {
@@ -215,8 +216,8 @@ static void begins_beside_one_alone(unsigned self)
 }
 
 /*
- * Its end: core 1 comes to the end of an entry of before and enters again; once the change is final for core 0, that one
- * uses the object.
+ * Its end: core 1 comes to the end of an entry of before and enters again; once the change is final for core 0, that
+ * one uses the object.
  */
 static void ends(unsigned self)
 {
@@ -317,10 +318,12 @@ static void consistent(void)
 	for (unsigned i = 0; i < threads; i++) {
 		const struct ticket_lock *side = &cpu[i].own.lock.side.ticket;
 		EXPLORE_CHECK(side->next == side->serving, "the side of core %u stays taken", i);
-		EXPLORE_CHECK(cpu[i].own.lock.bias.word == BIAS_OFF || grain_is_fine(&kernel.lock.grains), "core %u has its bias while the kernel changes", i);
+		EXPLORE_CHECK(cpu[i].own.lock.bias.word == BIAS_OFF || grain_is_fine(&kernel.lock.grains),
+		              "core %u has its bias while the kernel changes", i);
 		all += made[i];
 	}
-	EXPLORE_CHECK(guarded == all, "%llu uses left a trace of %llu", (unsigned long long)all, (unsigned long long)guarded);
+	EXPLORE_CHECK(guarded == all, "%llu uses left a trace of %llu", (unsigned long long)all,
+	              (unsigned long long)guarded);
 	EXPLORE_CHECK(!clh_held(&kernel.lock.queue), "the queue lock stays taken");
 	EXPLORE_CHECK(object.ticket.next == object.ticket.serving, "the object stays locked");
 }
@@ -357,7 +360,8 @@ static void set_up(void)
 		cpu[i].own.bit = 1ull << i;
 		cpu[i].own.stat = &stat[i];
 		kernel.cpu[i] = &cpu[i];
-		explore_name(&cpu[i].own.lock, sizeof(cpu[i].own.lock), i == 0 ? "core 0's lock" : i == 1 ? "core 1's lock" : "core 2's lock");
+		explore_name(&cpu[i].own.lock, sizeof(cpu[i].own.lock),
+		             i == 0 ? "core 0's lock" : i == 1 ? "core 1's lock" : "core 2's lock");
 	}
 	explore_name(&kernel.lock, sizeof(kernel.lock), "the kernel's lock");
 	explore_name(&object, sizeof(object), "the object's lock");

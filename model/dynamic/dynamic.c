@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Dynamic locks (lock/dynamic_lock.h) while they are switched: what they guard is plain memory, so that two cores inside
- * are a data race. A core that has done its part passes epochs only when it is interrupted, as an idle core does.
+ * Dynamic locks (lock/dynamic_lock.h) while they are switched: what they guard is plain memory, so that two cores
+ * inside are a data race. A core that has done its part passes epochs only when it is interrupted, as an idle core
+ * does.
  */
 #include <stdatomic.h>
 #include "explore.h"
@@ -230,13 +231,15 @@ static void consistent(void)
 	uint64_t all = 0;
 	for (unsigned i = 0; i < threads; i++)
 		all += inside[i];
-	EXPLORE_CHECK(guarded == all, "%llu entries left a trace of %llu", (unsigned long long)all, (unsigned long long)guarded);
+	EXPLORE_CHECK(guarded == all, "%llu entries left a trace of %llu", (unsigned long long)all,
+	              (unsigned long long)guarded);
 	EXPLORE_CHECK(lock.ticket.next == lock.ticket.serving, "the lock stays taken");
 }
 static void ends_disabled(void)
 {
 	consistent();
-	EXPLORE_CHECK(dynamic_state(lock.tag) == DYNAMIC_DISABLED && dynamic_home(lock.tag) < threads, "the lock is not disabled");
+	EXPLORE_CHECK(dynamic_state(lock.tag) == DYNAMIC_DISABLED && dynamic_home(lock.tag) < threads,
+	              "the lock is not disabled");
 }
 static void ends_enabled(void)
 {

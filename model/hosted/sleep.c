@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Cores that are threads of the host (../arch-hosted/threads.c) sleep and wake each other: a run is over when no core has
- * anything left to do, and not before. What a core does is a list of cores that it interrupts, one in each entry.
+ * Cores that are threads of the host (../arch-hosted/threads.c) sleep and wake each other: a run is over when no core
+ * has anything left to do, and not before. What a core does is a list of cores that it interrupts, one in each entry.
  */
 #include <linux/futex.h>
 #include <pthread.h>
@@ -87,7 +87,8 @@ bool hosted_core_busy(const struct hosted_core *core)
 
 void hosted_core_enter(struct hosted_core *core)
 {
-	unsigned self = core - machine.core, entry = entered[self]++, wakes = entry < ENTRIES ? plan.wakes[self][entry] : 0;
+	unsigned self = core - machine.core, entry = entered[self]++,
+	         wakes = entry < ENTRIES ? plan.wakes[self][entry] : 0;
 	if (hosted_timer_due(core))
 		atomic_store_explicit(&core->timer, 0, memory_order_relaxed);
 	else
@@ -124,7 +125,8 @@ static void thread(unsigned self) { core_main(&machine.core[self]); }
 static void end(void)
 {
 	for (unsigned c = 0; c < CORES; c++)
-		EXPLORE_CHECK(!hosted_core_busy(&machine.core[c]), "the run is over, and core %u has something to do", c);
+		EXPLORE_CHECK(!hosted_core_busy(&machine.core[c]), "the run is over, and core %u has something to do",
+		              c);
 }
 
 static void set_up(void)

@@ -104,7 +104,8 @@ int mailbox_put(const struct mail *mail)
 	}
 	if (mail->kind == MAIL_PEER_BACK) /* for the run's state, which is not here */
 		return 0;
-	EXPLORE_CHECK(mail->cluster == !side_of_self() && mail->type == 9 && mail->size == 1, "a message is not what was sent");
+	EXPLORE_CHECK(mail->cluster == !side_of_self() && mail->type == 9 && mail->size == 1,
+	              "a message is not what was sent");
 	m->received++;
 	m->last = *(const uint8_t *)mail->body;
 	return 0;

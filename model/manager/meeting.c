@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two machines over one channel, each first its loader (skerry/meeting.h), then its manager's channel code: both loaders
- * meet, and a machine that is switched off, and on again, joins the other one, which runs; its loader may be off once more before
- * any of its accesses.
+ * Two machines over one channel, each first its loader (skerry/meeting.h), then its manager's channel code: both
+ * loaders meet, and a machine that is switched off, and on again, joins the other one, which runs; its loader may be
+ * off once more before any of its accesses.
  */
 #include <setjmp.h>
 #include "managers.h"
@@ -52,7 +52,10 @@ static void set_up_remote(void)
 }
 
 /* Nobody is on; an earlier run has left something everywhere. */
-static void nobody(void) { memset(memory, GARBAGE, with_rings ? sizeof(memory) : sizeof(struct channel_header) + SOME); }
+static void nobody(void)
+{
+	memset(memory, GARBAGE, with_rings ? sizeof(memory) : sizeof(struct channel_header) + SOME);
+}
 
 /* Both run, and messages have passed: as many as the ring has slots. */
 static void both_run(void)
@@ -145,10 +148,12 @@ static void has_met(unsigned side)
 {
 	const struct channel_meeting_side *mine = &((struct channel_header *)memory)->meeting.side[side];
 	const struct channel_meeting_side *theirs = &((struct channel_header *)memory)->meeting.side[!side];
-	uint64_t own = atomic_load_explicit(&mine->own, memory_order_relaxed), granted = atomic_load_explicit(&theirs->granted, memory_order_relaxed);
+	uint64_t own = atomic_load_explicit(&mine->own, memory_order_relaxed),
+	         granted = atomic_load_explicit(&theirs->granted, memory_order_relaxed);
 	EXPLORE_CHECK(done[side], "a loader waits for good");
 	EXPLORE_CHECK(atomic_load_explicit(&theirs->joined, memory_order_relaxed) ==
-			      atomic_load_explicit(&mine->hello, memory_order_relaxed) ? own == granted && own > 1 : own == 1,
+			      atomic_load_explicit(&mine->hello, memory_order_relaxed) ? own == granted &&
+			      own > 1 : own == 1,
 		      "a loader leaves with another generation than it was given");
 }
 
@@ -168,14 +173,17 @@ static void both_have_met(void)
 #define THREADS(n) static void joins_##n(unsigned self) { joins_twice(self, n); }
 STEPS(THREADS)
 #define CASES(n)                                                                                                                 \
-	{ .name = "joins, off before access " #n, .threads = 2, .set_up = set_up_remote, .begin = both_run, .thread = joins_##n, \
+	{ .name = "joins, off before access " #n, .threads = 2, .set_up = set_up_remote, .begin = both_run, \
+	  .thread = joins_##n, \
 	  .end = joiner_has_met },
 
 static const struct explore_case cases[] = {
 	{ .name = "one joins", .threads = 2, .set_up = set_up_remote, .begin = both_run, .thread = joins, .end = came },
-	{ .name = "one joins after it overwrote the header", .threads = 2, .set_up = set_up_remote, .begin = wild, .thread = joins,
+	{ .name = "one joins after it overwrote the header", .threads = 2, .set_up = set_up_remote, .begin = wild,
+	  .thread = joins,
 	  .end = came },
-	{ .name = "both on", .threads = 2, .set_up = set_up_remote, .begin = nobody, .thread = meets, .end = both_have_met },
+	{ .name = "both on", .threads = 2, .set_up = set_up_remote, .begin = nobody, .thread = meets,
+	  .end = both_have_met },
 	STEPS(CASES)
 	{ 0 },
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* In front of cluster-manager/root/base/root.h: what channel.c takes from it, for more than one manager in a process. */
+/* In front of cluster-manager/root/base/root.h: what channel.c takes from it, for more than one manager in a
+ * process. */
 #pragma once
 
 #include <skerry/root_info.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One manager's cluster-manager/root/link/channel.c (a copy, so that it finds our root.h), under names with INSTANCE. */
+/* One manager's cluster-manager/root/link/channel.c (a copy, so that it finds our root.h), under names with
+ * INSTANCE. */
 #define JOIN_(name, instance) name##_##instance
 #define JOIN(name, instance)  JOIN_(name, instance)
 #define channels_init         JOIN(channels_init, INSTANCE)

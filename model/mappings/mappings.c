@@ -5,7 +5,8 @@
 #include "message.h"
 #include "vspace.h"
 
-enum { A = 1000, B = 1010, SPACE = 1050, TABLES = 1060, FRAME = 1070, COPY, SECOND, THIRD, NOTE = 1080, DOMAIN = 1090, OTHER, POOL, BUFFER_THREAD = 1100 };
+enum { A = 1000, B = 1010, SPACE = 1050, TABLES = 1060, FRAME = 1070, COPY, SECOND, THIRD, NOTE = 1080, DOMAIN = 1090,
+       OTHER, POOL, BUFFER_THREAD = 1100 };
 enum { READ_WRITE = RIGHT_READ | RIGHT_WRITE };
 #define AT 0x8000000000ull
 
@@ -38,12 +39,16 @@ static void make_space(unsigned cores, enum granularity granularity)
 	explore_name(&space->tlb_valid_mask, sizeof(space->tlb_valid_mask), "the space's valid mask");
 }
 
-static void map(uint64_t frame, unsigned page) { EXPECT(call(frame, FRAME_MAP, W(AT + page * 4096ull, READ_WRITE, 0), W(SPACE)), 0); }
+static void map(uint64_t frame, unsigned page)
+{
+	EXPECT(call(frame, FRAME_MAP, W(AT + page * 4096ull, READ_WRITE, 0), W(SPACE)), 0);
+}
 static unsigned rights_of(uint64_t slot) { return slot_of(slot)->cap.rights; }
 static bool is_mapped(uint64_t slot) { return slot_of(slot)->cap.flags & CAP_MAPPED; }
 static void programs_map(struct thread *thread, uint64_t frame, unsigned page)
 {
-	machine_program(thread, (struct hosted_call){ .number = SYS_CALL, .cptr = frame, .word = { AT + page * 4096ull, READ_WRITE, 0 },
+	machine_program(thread, (struct hosted_call){ .number = SYS_CALL, .cptr = frame,
+	                                              .word = { AT + page * 4096ull, READ_WRITE, 0 },
 	                                              .info = message_info(FRAME_MAP, 1, 3) }, SPACE);
 }
 
@@ -78,8 +83,10 @@ static void protect_twice_coarse(void) { protect_twice_of(GRANULARITY_COARSE); }
 static void it_reads(void)
 {
 	machine_check();
-	EXPLORE_CHECK(rights_of(COPY) == RIGHT_READ && is_mapped(COPY), "a copy of the frame has kept a right, or lost its mapping");
-	EXPLORE_CHECK(hosted_touch(machine, 1, AT) && !hosted_store(machine, 1, AT, 2), "a frame can be written, or not be read");
+	EXPLORE_CHECK(rights_of(COPY) == RIGHT_READ && is_mapped(COPY),
+	              "a copy of the frame has kept a right, or lost its mapping");
+	EXPLORE_CHECK(hosted_touch(machine, 1, AT) && !hosted_store(machine, 1, AT, 2),
+	              "a frame can be written, or not be read");
 }
 
 static void protect_and_unmap_of(enum granularity granularity)
@@ -143,7 +150,8 @@ static void one_is_mapped(void)
 {
 	kernel_check(machine);
 	EXPLORE_CHECK(is_mapped(COPY) != is_mapped(SECOND), "two capabilities map one address, or none does");
-	EXPLORE_CHECK((result(root) == 0) == is_mapped(COPY) && (result(a) == 0) == is_mapped(SECOND), "a call has another result than effect");
+	EXPLORE_CHECK((result(root) == 0) == is_mapped(COPY) && (result(a) == 0) == is_mapped(SECOND),
+	              "a call has another result than effect");
 }
 
 /* COPY and SECOND both name AT, where their page is mapped. */
@@ -188,7 +196,8 @@ static void the_new_one_stays(void)
 {
 	machine_check();
 	uint64_t entry = hosted_touch(machine, 1, AT);
-	EXPLORE_CHECK(arch_pte_address(entry, LEVEL_4K) == slot_of(THIRD)->cap.object, "what was mapped last is not mapped");
+	EXPLORE_CHECK(arch_pte_address(entry, LEVEL_4K) == slot_of(THIRD)->cap.object,
+	              "what was mapped last is not mapped");
 	EXPLORE_CHECK(arch_pte_rights(entry) == READ_WRITE, "what was mapped last has lost a right");
 }
 
@@ -205,7 +214,8 @@ static void unmap_at_one_address(void)
 static void none_is_mapped(void)
 {
 	machine_check();
-	EXPLORE_CHECK(!is_mapped(COPY) && !is_mapped(SECOND) && !hosted_touch(machine, 1, AT), "a frame can be used that is not mapped");
+	EXPLORE_CHECK(!is_mapped(COPY) && !is_mapped(SECOND) && !hosted_touch(machine, 1, AT),
+	              "a frame can be used that is not mapped");
 }
 
 /* The page goes under one that maps another there, as soon as it can: that one never sees what was there before. */
@@ -222,7 +232,8 @@ static void unmap_and_use_again(void)
 static void the_other_or_none(void)
 {
 	kernel_check(machine);
-	EXPLORE_CHECK(!is_mapped(COPY) && (result(b) == 0) == is_mapped(SECOND), "a call has another result than effect");
+	EXPLORE_CHECK(!is_mapped(COPY) && (result(b) == 0) == is_mapped(SECOND),
+	              "a call has another result than effect");
 	EXPLORE_CHECK(is_mapped(SECOND) == !!hosted_touch(machine, 1, AT), "a frame can be used that is not mapped");
 }
 
@@ -246,7 +257,8 @@ static void unmap_each_others(void)
 static void both_are_gone(void)
 {
 	machine_check();
-	EXPLORE_CHECK(!hosted_touch(machine, 0, AT) && !hosted_touch(machine, 1, AT), "a frame can be used that is not mapped");
+	EXPLORE_CHECK(!hosted_touch(machine, 0, AT) && !hosted_touch(machine, 1, AT),
+	              "a frame can be used that is not mapped");
 }
 
 /* The domain dies while A unmaps: as a reader before, as a writer after. */
@@ -261,7 +273,8 @@ static void domain_dies(void)
 static void unmapped(void)
 {
 	machine_check();
-	EXPLORE_CHECK(slot_empty(slot_of(DOMAIN)) && !is_mapped(COPY) && !hosted_touch(machine, 1, AT), "a frame can be used that is not mapped");
+	EXPLORE_CHECK(slot_empty(slot_of(DOMAIN)) && !is_mapped(COPY) && !hosted_touch(machine, 1, AT),
+	              "a frame can be used that is not mapped");
 }
 
 /* ... or becomes coarse, or fine. */
@@ -285,7 +298,8 @@ static void frame_goes(void)
 static void copies_are_gone(void)
 {
 	machine_check();
-	EXPLORE_CHECK(slot_empty(slot_of(COPY)) && slot_empty(slot_of(SECOND)) && !hosted_touch(machine, 1, AT), "a frame can be used that is gone");
+	EXPLORE_CHECK(slot_empty(slot_of(COPY)) && slot_empty(slot_of(SECOND)) && !hosted_touch(machine, 1, AT),
+	              "a frame can be used that is gone");
 }
 
 /* An IPC buffer goes: a reader that meets it goes on as the writer. */
@@ -325,7 +339,8 @@ static void a_woke(void)
 	EXPLORE_CHECK(running(1) == a && !hosted_touch(machine, 1, AT), "a frame can be used that is not mapped");
 }
 
-/* A server's frame is unmapped while the fast path switches to the server and waits for a lock. A third core uses the same reply object. */
+/* A server's frame is unmapped while the fast path switches to the server and waits for a lock. A third core uses the
+ * same reply object. */
 static void server_loses_a_frame(void)
 {
 	enum { ENDPOINT = 1110, REPLY, CALLER = 1120 };
@@ -374,26 +389,40 @@ static void the_lower_lost_all(void)
 #define KERNEL .thread = machine_core, .resume = machine_resume, .tear_down = machine_drop
 static const struct explore_case cases[] = {
 	{ .name = "a frame is protected twice", .threads = 2, .set_up = protect_twice, .end = it_reads, KERNEL },
-	{ .name = "a frame is protected twice, coarse", .threads = 2, .set_up = protect_twice_coarse, .end = it_reads, KERNEL },
-	{ .name = "a frame is protected and unmapped", .threads = 2, .set_up = protect_and_unmap, .end = it_is_gone, KERNEL },
-	{ .name = "a frame is protected and unmapped, coarse", .threads = 2, .set_up = protect_and_unmap_coarse, .end = it_is_gone, KERNEL },
+	{ .name = "a frame is protected twice, coarse", .threads = 2, .set_up = protect_twice_coarse, .end = it_reads,
+	  KERNEL },
+	{ .name = "a frame is protected and unmapped", .threads = 2, .set_up = protect_and_unmap, .end = it_is_gone,
+	  KERNEL },
+	{ .name = "a frame is protected and unmapped, coarse", .threads = 2, .set_up = protect_and_unmap_coarse,
+	  .end = it_is_gone, KERNEL },
 	{ .name = "a frame is protected and mapped", .threads = 2, .set_up = protect_and_map, .end = it_reads, KERNEL },
-	{ .name = "a frame is protected and mapped, coarse", .threads = 2, .set_up = protect_and_map_coarse, .end = it_reads, KERNEL },
-	{ .name = "a frame is protected and mapped, two domains", .threads = 2, .set_up = protect_and_map_across, .end = it_reads, KERNEL },
-	{ .name = "a frame is protected and mapped, two coarse domains", .threads = 2, .set_up = protect_and_map_across_coarse, .end = it_reads, KERNEL },
+	{ .name = "a frame is protected and mapped, coarse", .threads = 2, .set_up = protect_and_map_coarse,
+	  .end = it_reads, KERNEL },
+	{ .name = "a frame is protected and mapped, two domains", .threads = 2, .set_up = protect_and_map_across,
+	  .end = it_reads, KERNEL },
+	{ .name = "a frame is protected and mapped, two coarse domains", .threads = 2,
+	  .set_up = protect_and_map_across_coarse, .end = it_reads, KERNEL },
 	{ .name = "two map at one address", .threads = 2, .set_up = map_at_one_address, .end = one_is_mapped, KERNEL },
-	{ .name = "two protect at one address", .threads = 2, .set_up = protect_at_one_address, .end = both_may_write, KERNEL },
-	{ .name = "one protects what another replaces", .threads = 2, .set_up = protect_what_is_replaced, .end = the_new_one_stays, KERNEL },
-	{ .name = "two unmap at one address", .threads = 2, .set_up = unmap_at_one_address, .end = none_is_mapped, KERNEL },
-	{ .name = "another frame takes an address", .threads = 3, .set_up = unmap_and_use_again, .end = the_other_or_none, KERNEL },
-	{ .name = "each unmaps what the other uses", .threads = 2, .set_up = unmap_each_others, .end = both_are_gone, KERNEL },
+	{ .name = "two protect at one address", .threads = 2, .set_up = protect_at_one_address, .end = both_may_write,
+	  KERNEL },
+	{ .name = "one protects what another replaces", .threads = 2, .set_up = protect_what_is_replaced,
+	  .end = the_new_one_stays, KERNEL },
+	{ .name = "two unmap at one address", .threads = 2, .set_up = unmap_at_one_address, .end = none_is_mapped,
+	  KERNEL },
+	{ .name = "another frame takes an address", .threads = 3, .set_up = unmap_and_use_again,
+	  .end = the_other_or_none, KERNEL },
+	{ .name = "each unmaps what the other uses", .threads = 2, .set_up = unmap_each_others, .end = both_are_gone,
+	  KERNEL },
 	{ .name = "a domain goes", .threads = 2, .set_up = domain_dies, .end = unmapped, KERNEL },
 	{ .name = "a domain's granularity changes", .threads = 2, .set_up = made_coarse, .end = it_is_gone, KERNEL },
 	{ .name = "frames go", .threads = 2, .set_up = frame_goes, .end = copies_are_gone, KERNEL },
 	{ .name = "an IPC buffer goes", .threads = 2, .set_up = buffer_goes, .end = buffer_is_gone, KERNEL },
-	{ .name = "a space is loaded while a frame goes", .threads = 2, .set_up = unmap_and_load, .end = a_woke, KERNEL },
-	{ .name = "a server loses a frame", .threads = 3, .set_up = server_loses_a_frame, .end = the_server_runs, KERNEL },
-	{ .name = "two frames are protected, one of the other", .threads = 2, .set_up = protect_and_protect_below, .end = the_lower_lost_all, KERNEL },
+	{ .name = "a space is loaded while a frame goes", .threads = 2, .set_up = unmap_and_load, .end = a_woke,
+	  KERNEL },
+	{ .name = "a server loses a frame", .threads = 3, .set_up = server_loses_a_frame, .end = the_server_runs,
+	  KERNEL },
+	{ .name = "two frames are protected, one of the other", .threads = 2, .set_up = protect_and_protect_below,
+	  .end = the_lower_lost_all, KERNEL },
 	{ 0 },
 };
 

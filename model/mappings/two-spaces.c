@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Readers that rely on what another has changed in an address space that they change nothing in: their own round of flushes
- * does not reach its TLBs, so only the wait for the other's debts does (core/tlb.h).
+ * Readers that rely on what another has changed in an address space that they change nothing in: their own round of
+ * flushes does not reach its TLBs, so only the wait for the other's debts does (core/tlb.h).
  */
 #include "check.h"
 #include "machine.h"
@@ -51,8 +51,8 @@ static void make_spaces(unsigned cores, enum granularity granularity)
 }
 
 /*
- * Two protect FRAME, which is mapped in a space that no core has loaded. One finds that the copy in A's space has lost the right
- * already, and that FRAME's own mapping has not.
+ * Two protect FRAME, which is mapped in a space that no core has loaded. One finds that the copy in A's space has lost
+ * the right already, and that FRAME's own mapping has not.
  */
 static void protect_of(enum granularity granularity)
 {
@@ -102,9 +102,12 @@ static void the_other_or_none(void)
 #define KERNEL .thread = machine_core, .resume = machine_resume, .tear_down = machine_drop
 static const struct explore_case cases[] = {
 	{ .name = "a frame is protected in two spaces", .threads = 2, .set_up = protect, .end = both_read, KERNEL },
-	{ .name = "a frame is protected in two spaces, coarse", .threads = 2, .set_up = protect_coarse, .end = both_read, KERNEL },
-	{ .name = "a frame takes the place of another", .threads = 3, .set_up = replace, .end = the_other_or_none, KERNEL },
-	{ .name = "a frame takes the place of another, coarse", .threads = 3, .set_up = replace_coarse, .end = the_other_or_none, KERNEL },
+	{ .name = "a frame is protected in two spaces, coarse", .threads = 2, .set_up = protect_coarse,
+	  .end = both_read, KERNEL },
+	{ .name = "a frame takes the place of another", .threads = 3, .set_up = replace, .end = the_other_or_none,
+	  KERNEL },
+	{ .name = "a frame takes the place of another, coarse", .threads = 3, .set_up = replace_coarse,
+	  .end = the_other_or_none, KERNEL },
 	{ 0 },
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The bell word (skerry/bell.h) of a process that reads several rings: no message stays in a ring while it sleeps, and each
- * producer signals at most once for each of its sleeps.
+ * The bell word (skerry/bell.h) of a process that reads several rings: no message stays in a ring while it sleeps, and
+ * each producer signals at most once for each of its sleeps.
  */
 #include <stdatomic.h>
 #include "explore.h"
@@ -134,10 +134,14 @@ static void lying_word(unsigned self)
 }
 
 static const struct explore_case cases[] = {
-	{ .name = "one ring, 1 message", .threads = 2, .begin = one, .thread = one_message, .end = once_for_each_sleep },
-	{ .name = "one ring, 2 messages", .threads = 2, .begin = one, .thread = two_messages, .end = once_for_each_sleep },
-	{ .name = "one ring, 3 messages", .threads = 2, .begin = one, .thread = three_messages, .end = once_for_each_sleep },
-	{ .name = "two rings, 1 message each", .threads = 3, .begin = two, .thread = one_message, .end = once_for_each_sleep },
+	{ .name = "one ring, 1 message", .threads = 2, .begin = one, .thread = one_message,
+	  .end = once_for_each_sleep },
+	{ .name = "one ring, 2 messages", .threads = 2, .begin = one, .thread = two_messages,
+	  .end = once_for_each_sleep },
+	{ .name = "one ring, 3 messages", .threads = 2, .begin = one, .thread = three_messages,
+	  .end = once_for_each_sleep },
+	{ .name = "two rings, 1 message each", .threads = 3, .begin = two, .thread = one_message,
+	  .end = once_for_each_sleep },
 	{ .name = "armed anew, 2 messages", .threads = 2, .begin = one, .thread = armed_anew },
 	{ .name = "a lying word", .threads = 2, .begin = one, .thread = lying_word },
 	{ 0 },

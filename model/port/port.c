@@ -208,7 +208,8 @@ static void both_up(void)
 	for (unsigned i = 0; i < 3 * ENDS; i++)
 		pass(i % ENDS);
 	for (unsigned i = 0; i < ENDS; i++) {
-		EXPLORE_CHECK(life[i].end.up && (i == sender ? life[i].sent : life[i].taken), "the port does not come up");
+		EXPLORE_CHECK(life[i].end.up && (i == sender ? life[i].sent : life[i].taken),
+		              "the port does not come up");
 		life[i].sent = life[i].taken = false; /* another one */
 	}
 	pass(sender); /* which the other one has not taken */
@@ -244,8 +245,8 @@ static void met(void)
 /* --- the cases: one for each place to die --- */
 
 /*
- * It is always the stack that dies: the other end has the same code. A first life that has told of itself is as a second
- * one, and before that it has told nothing, whichever write it dies at.
+ * It is always the stack that dies: the other end has the same code. A first life that has told of itself is as a
+ * second one, and before that it has told nothing, whichever write it dies at.
  */
 enum { FIRST_DEATHS = 1, SECOND_DEATHS = 11, DEATHS = FIRST_DEATHS + SECOND_DEATHS, CASES = 2 * (DEATHS + WILD) };
 
@@ -277,7 +278,8 @@ static void begin(unsigned number)
 #define BEGIN(n) static void begin_##n(void) { begin(n); }
 #define BEGIN_TEN(t) BEGIN(t##0) BEGIN(t##1) BEGIN(t##2) BEGIN(t##3) BEGIN(t##4) BEGIN(t##5) BEGIN(t##6) BEGIN(t##7) BEGIN(t##8) BEGIN(t##9)
 TENS(BEGIN_TEN)
-#define NAME_TEN(t) begin_##t##0, begin_##t##1, begin_##t##2, begin_##t##3, begin_##t##4, begin_##t##5, begin_##t##6, begin_##t##7, begin_##t##8, begin_##t##9,
+#define NAME_TEN(t) begin_##t##0, begin_##t##1, begin_##t##2, begin_##t##3, begin_##t##4, begin_##t##5, begin_##t##6, \
+begin_##t##7, begin_##t##8, begin_##t##9,
 static void (*const begins[])(void) = { TENS(NAME_TEN) };
 _Static_assert(sizeof(begins) / sizeof(begins[0]) >= CASES, "one for each case");
 
@@ -290,8 +292,10 @@ int main(int argc, char **argv)
 		const char *what = i < 2 * FIRST_DEATHS ? "the stack's first life dies before" :
 				   i < 2 * DEATHS	? "the stack's second life dies before" :
 							  "wild";
-		snprintf(name[i], sizeof(name[i]), "%s write %u, a frame of the %s", what, write_in(i), sender_in(i) ? "stack" : "switch");
-		cases[i] = (struct explore_case){ .name = name[i], .threads = ENDS, .begin = begins[i], .thread = run, .end = met };
+		snprintf(name[i], sizeof(name[i]), "%s write %u, a frame of the %s", what, write_in(i),
+		         sender_in(i) ? "stack" : "switch");
+		cases[i] = (struct explore_case){ .name = name[i], .threads = ENDS, .begin = begins[i], .thread = run,
+		                                  .end = met };
 	}
 	return explore_main(argc, argv, cases);
 }

@@ -172,7 +172,8 @@ static void lying_consumer(unsigned self)
 			continue;
 		given++;
 		ring_publish(&sender[0]);
-		EXPLORE_CHECK(sender[0].position == given && sender[0].limit - sender[0].position <= 2, "room that is not there");
+		EXPLORE_CHECK(sender[0].position == given && sender[0].limit - sender[0].position <= 2,
+		              "room that is not there");
 	}
 }
 
@@ -204,8 +205,10 @@ static const struct explore_case cases[] = {
 	{ .name = "sleeping, 1 slot, 3 messages", .threads = 2, .begin = one_slot, .thread = sleeping_three },
 	{ .name = "sleeping, 2 slots, 3 messages", .threads = 2, .begin = two_slots, .thread = sleeping_three },
 	{ .name = "sleeping, 4 slots, 3 messages", .threads = 2, .begin = four_slots, .thread = sleeping_three },
-	{ .name = "forwarding, 1 slot then 2, 2 messages, 3 threads", .threads = 3, .begin = one_slot, .thread = forwarding },
-	{ .name = "forwarding, 2 slots then 1, 2 messages, 3 threads", .threads = 3, .begin = two_slots, .thread = forwarding },
+	{ .name = "forwarding, 1 slot then 2, 2 messages, 3 threads", .threads = 3, .begin = one_slot,
+	  .thread = forwarding },
+	{ .name = "forwarding, 2 slots then 1, 2 messages, 3 threads", .threads = 3, .begin = two_slots,
+	  .thread = forwarding },
 	{ .name = "a lying consumer", .threads = 2, .begin = two_slots, .thread = lying_consumer },
 	{ .name = "a lying producer", .threads = 2, .begin = two_slots, .thread = lying_producer },
 	{ 0 },

@@ -65,7 +65,8 @@ static bool awake(void *argument)
 {
 	unsigned notification = (unsigned)(uintptr_t)argument;
 
-	return machine.rung[notification] || (machine.wakes[notification] && machine.time >= machine.wakes[notification]);
+	return machine.rung[notification] ||
+	       (machine.wakes[notification] && machine.time >= machine.wakes[notification]);
 }
 
 void platform_wait(unsigned notification, uint64_t deadline)

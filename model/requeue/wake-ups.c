@@ -77,7 +77,8 @@ static void woken_and_moved_to_its_waker(void)
 static void a_moved(void)
 {
 	machine_check();
-	EXPLORE_CHECK(a->core == a->next_core && a->state == THREAD_READY && !running(1), "a woken thread is not where it was told to go");
+	EXPLORE_CHECK(a->core == a->next_core && a->state == THREAD_READY && !running(1),
+	              "a woken thread is not where it was told to go");
 	EXPLORE_CHECK(!a->in_timers && signalled_once() && !note_word(), "a signal is lost");
 }
 
@@ -98,7 +99,8 @@ static void moved_and_woken(void)
 static void a_moved_and_waited(void)
 {
 	machine_check();
-	EXPLORE_CHECK(a->core == 0 && a->next_core == 0 && a->state == THREAD_READY && !running(1), "a woken thread is not where it was told to go");
+	EXPLORE_CHECK(a->core == 0 && a->next_core == 0 && a->state == THREAD_READY && !running(1),
+	              "a woken thread is not where it was told to go");
 	EXPLORE_CHECK(note_word() + badge(a) == 1, "a signal is lost");
 }
 
@@ -148,13 +150,17 @@ static void the_other_runs(void)
 #define KERNEL .thread = machine_core, .resume = machine_resume, .tear_down = machine_drop
 static const struct explore_case cases[] = {
 	{ .name = "woken and suspended", .threads = 3, .set_up = woken_and_suspended, .end = a_is_stopped, KERNEL },
-	{ .name = "woken, suspended and resumed", .threads = 3, .set_up = woken_and_resumed, .end = a_runs_or_waits, KERNEL },
+	{ .name = "woken, suspended and resumed", .threads = 3, .set_up = woken_and_resumed, .end = a_runs_or_waits,
+	  KERNEL },
 	{ .name = "woken and told to move", .threads = 3, .set_up = woken_and_moved, .end = a_moved, KERNEL },
-	{ .name = "woken and told to move to its waker", .threads = 3, .set_up = woken_and_moved_to_its_waker, .end = a_moved, KERNEL },
-	{ .name = "told to move, then woken", .threads = 3, .set_up = moved_and_woken, .end = a_moved_and_waited, KERNEL },
+	{ .name = "woken and told to move to its waker", .threads = 3, .set_up = woken_and_moved_to_its_waker,
+	  .end = a_moved, KERNEL },
+	{ .name = "told to move, then woken", .threads = 3, .set_up = moved_and_woken, .end = a_moved_and_waited,
+	  KERNEL },
 	{ .name = "woken and destroyed", .threads = 3, .set_up = woken_and_destroyed, .end = a_is_gone, KERNEL },
 	{ .name = "woken by two", .threads = 3, .set_up = woken_by_two, .end = a_was_woken, KERNEL },
-	{ .name = "two are woken and one is suspended", .threads = 3, .set_up = two_woken_and_one_suspended, .end = the_other_runs, KERNEL },
+	{ .name = "two are woken and one is suspended", .threads = 3, .set_up = two_woken_and_one_suspended,
+	  .end = the_other_runs, KERNEL },
 	{ 0 },
 };
 

@@ -14,8 +14,8 @@ static struct thread *root, *visitor[VISITORS];
 static unsigned visitors;
 
 /*
- * Threads of core 0 have gone to core 1, which makes one call in an entry. The object has just lost its home, so that only
- * they keep that core; root has it leave.
+ * Threads of core 0 have gone to core 1, which makes one call in an entry. The object has just lost its home, so that
+ * only they keep that core; root has it leave.
  */
 static void visitors_gone(unsigned count)
 {
@@ -54,7 +54,8 @@ static void all_are_back(void)
 #define KERNEL .thread = machine_core, .resume = machine_resume, .tear_down = machine_drop
 static const struct explore_case cases[] = {
 	{ .name = "leaves with a visitor", .threads = 2, .set_up = leaves_with_one, .end = all_are_back, KERNEL },
-	{ .name = "leaves with visitors of three budgets", .threads = 2, .set_up = leaves_with_three, .end = all_are_back, KERNEL },
+	{ .name = "leaves with visitors of three budgets", .threads = 2, .set_up = leaves_with_three,
+	  .end = all_are_back, KERNEL },
 	{ 0 },
 };
 

@@ -20,7 +20,10 @@ static void on(unsigned core, uint64_t number, uint64_t cptr, uint64_t reply)
 	settle();
 }
 
-static void go_home(uint64_t slot, unsigned core) { locality_set(&machine->kernel, &slot_of(slot)->cap, mask_of(core)); }
+static void go_home(uint64_t slot, unsigned core)
+{
+	locality_set(&machine->kernel, &slot_of(slot)->cap, mask_of(core));
+}
 
 /* All objects are at home on one core. Where the kernel has one lock nothing is away. */
 static void make_at(unsigned cores, unsigned home)
@@ -100,10 +103,12 @@ static void two_visitors(void)
 static void both_visited(void)
 {
 	machine_check();
-	EXPLORE_CHECK(word_of(NOTE) == 1 && word_of(OTHER) == 1 && running(1) == a && running(2) == b, "a visitor is forgotten");
+	EXPLORE_CHECK(word_of(NOTE) == 1 && word_of(OTHER) == 1 && running(1) == a && running(2) == b,
+	              "a visitor is forgotten");
 }
 
-/* Of three threads of one core: the third may come while the second has been left, and its interrupt be that for the second. */
+/* Of three threads of one core: the third may come while the second has been left, and its interrupt be that for the
+ * second. */
 static void three_visitors(void)
 {
 	make_at(2, 0);
@@ -119,7 +124,8 @@ static void three_visitors(void)
 static void all_visited(void)
 {
 	machine_check();
-	EXPLORE_CHECK(word_of(NOTE) == 1 && running(1) == a && word_of(OTHER) >= machine_progress(b), "a visitor is forgotten");
+	EXPLORE_CHECK(word_of(NOTE) == 1 && running(1) == a && word_of(OTHER) >= machine_progress(b),
+	              "a visitor is forgotten");
 }
 
 static void receives(struct thread *thread)
@@ -192,7 +198,8 @@ static void bound_and_sent_to(void)
 static void signalled_once(void)
 {
 	machine_check();
-	EXPLORE_CHECK(a->state == THREAD_READY && b->state == THREAD_READY && machine_progress(b) == 1, "a thread has not come back");
+	EXPLORE_CHECK(a->state == THREAD_READY && b->state == THREAD_READY && machine_progress(b) == 1,
+	              "a thread has not come back");
 	EXPLORE_CHECK(badge(a) + word_of(NOTE) <= 1, "a signal is made twice");
 }
 
@@ -210,7 +217,8 @@ static void reply_object_elsewhere(void)
 static void replied_or_not(void)
 {
 	kernel_check(machine);
-	EXPLORE_CHECK(running(1) == a && root->state == (result(b) ? THREAD_REPLY : THREAD_READY), "a reply and its result disagree");
+	EXPLORE_CHECK(running(1) == a && root->state == (result(b) ? THREAD_REPLY : THREAD_READY),
+	              "a reply and its result disagree");
 }
 
 static void reply_travels(void)
@@ -224,7 +232,8 @@ static void reply_travels(void)
 static void root_has_the_reply(void)
 {
 	machine_check();
-	EXPLORE_CHECK(running(0) == root && result(root) == 0 && a->state == THREAD_RECEIVING, "a reply that travels is lost");
+	EXPLORE_CHECK(running(0) == root && result(root) == 0 && a->state == THREAD_RECEIVING,
+	              "a reply that travels is lost");
 }
 
 /* The wait is on its way, made, or over when its thread is suspended. */
@@ -238,7 +247,8 @@ static void suspended(void)
 static void a_is_stopped(void)
 {
 	machine_check();
-	EXPLORE_CHECK(a->state == THREAD_INACTIVE && !running(1) && !machine_progress(a), "a suspended thread has gone on");
+	EXPLORE_CHECK(a->state == THREAD_INACTIVE && !running(1) && !machine_progress(a),
+	              "a suspended thread has gone on");
 }
 
 static void signals_and_is_suspended(void)
@@ -290,7 +300,8 @@ static void object_deleted(void)
 static void a_was_told(void)
 {
 	kernel_check(machine);
-	EXPLORE_CHECK(running(1) == a && (result(a) == SKERRY_DELETED || result(a) == SKERRY_BAD_CAP), "a wait ends without an error");
+	EXPLORE_CHECK(running(1) == a && (result(a) == SKERRY_DELETED || result(a) == SKERRY_BAD_CAP),
+	              "a wait ends without an error");
 }
 
 static void moved(void)
@@ -303,7 +314,8 @@ static void moved(void)
 static void a_moved(void)
 {
 	machine_check();
-	EXPLORE_CHECK(a->core == 0 && a->next_core == 0 && a->state == THREAD_READY && !running(1), "a thread is not where it was told to go");
+	EXPLORE_CHECK(a->core == 0 && a->next_core == 0 && a->state == THREAD_READY && !running(1),
+	              "a thread is not where it was told to go");
 	EXPLORE_CHECK(word_of(NOTE) == machine_progress(a), "a call is half made");
 }
 
@@ -323,7 +335,8 @@ static void goes_to_a_third(void) { locality_moves(3, 2); }
 static void all_signalled(void)
 {
 	machine_check();
-	EXPLORE_CHECK(word_of(NOTE) == 1 && running(0) == root && running(1) == a, "a signal is lost where a locality changes");
+	EXPLORE_CHECK(word_of(NOTE) == 1 && running(0) == root && running(1) == a,
+	              "a signal is lost where a locality changes");
 }
 
 /* The home and another core use what has no lock. */
@@ -370,16 +383,20 @@ static const struct explore_case cases[] = {
 	{ .name = "two homes", .threads = 2, .set_up = two_homes, .end = a_has_the_call, KERNEL },
 	{ .name = "bound elsewhere", .threads = 2, .set_up = bound_elsewhere, .end = a_has_its_signal, KERNEL },
 	{ .name = "bound and sent to", .threads = 2, .set_up = bound_and_sent_to, .end = signalled_once, KERNEL },
-	{ .name = "reply object elsewhere", .threads = 2, .set_up = reply_object_elsewhere, .end = replied_or_not, KERNEL },
+	{ .name = "reply object elsewhere", .threads = 2, .set_up = reply_object_elsewhere, .end = replied_or_not,
+	  KERNEL },
 	{ .name = "reply travels", .threads = 2, .set_up = reply_travels, .end = root_has_the_reply, KERNEL },
 	{ .name = "a wait is suspended", .threads = 2, .set_up = suspended, .end = a_is_stopped, KERNEL },
-	{ .name = "a signal is suspended", .threads = 2, .set_up = signals_and_is_suspended, .end = signalled_or_not, KERNEL },
+	{ .name = "a signal is suspended", .threads = 2, .set_up = signals_and_is_suspended, .end = signalled_or_not,
+	  KERNEL },
 	{ .name = "suspended and resumed", .threads = 2, .set_up = suspended_and_resumed, .end = a_signalled, KERNEL },
 	{ .name = "destroyed", .threads = 2, .set_up = destroyed, .end = a_is_gone, KERNEL },
 	{ .name = "what it goes to is deleted", .threads = 2, .set_up = object_deleted, .end = a_was_told, KERNEL },
 	{ .name = "told to move", .threads = 2, .set_up = moved, .end = a_moved, KERNEL },
-	{ .name = "the object comes to its core", .threads = 2, .set_up = comes_to_its_core, .end = all_signalled, KERNEL },
-	{ .name = "the object goes to a third core", .threads = 3, .set_up = goes_to_a_third, .end = all_signalled, KERNEL },
+	{ .name = "the object comes to its core", .threads = 2, .set_up = comes_to_its_core, .end = all_signalled,
+	  KERNEL },
+	{ .name = "the object goes to a third core", .threads = 3, .set_up = goes_to_a_third, .end = all_signalled,
+	  KERNEL },
 	{ .name = "home and away", .threads = 2, .set_up = home_and_away, .end = all_signalled, KERNEL },
 	{ .name = "polls beside its home", .threads = 2, .set_up = polls_beside, .end = nothing_is_lost, KERNEL },
 	{ .name = "becomes local", .threads = 2, .set_up = becomes_local, .end = nothing_is_lost, KERNEL },

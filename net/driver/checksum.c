@@ -31,7 +31,8 @@ static inline uint16_t checksum_fold(uint64_t sum)
 
 typedef uint64_t unaligned __attribute__((aligned(1), may_alias));
 
-/* The sum of so many words and `sum`, with its end-around carry: not all ones with a carry, that takes one into each step. */
+/* The sum of so many words and `sum`, with its end-around carry: not all ones with a carry, that takes one into each
+ * step. */
 static inline uint64_t add_four(const unaligned *word, uint64_t sum)
 {
 	__asm__("addq %1, %0\n\tadcq %2, %0\n\tadcq %3, %0\n\tadcq %4, %0\n\tadcq $0, %0"
@@ -55,7 +56,8 @@ static inline uint64_t add_one(uint64_t word, uint64_t sum)
 
 static inline __attribute__((always_inline)) uint16_t sum_of(const uint8_t *data, uint32_t size, uint64_t start)
 {
-	uint64_t sum = start, word = 0; /* of at most 7 bytes: nothing is lost where two of these lie in one place, for sums add up */
+	/* of at most 7 bytes: nothing is lost where two of these lie in one place, for sums add up */
+	uint64_t sum = start, word = 0;
 
 	for (; size >= 32; size -= 32, data += 32)
 		sum = add_four((const unaligned *)data, sum);
@@ -87,24 +89,28 @@ static inline uint16_t header_sum(const uint8_t *ip, uint32_t size)
 {
 	if (size != IP_HEADER)
 		return checksum_sum(ip, size, 0);
-	return checksum_fold((uint64_t)load_raw32(ip) + load_raw32(ip + 4) + load_raw32(ip + 8) + load_raw32(ip + 12) + load_raw32(ip + 16));
+	return checksum_fold((uint64_t)load_raw32(ip) + load_raw32(ip + 4) + load_raw32(ip + 8) + load_raw32(ip + 12) +
+	                     load_raw32(ip + 16));
 }
 
 /* Of the addresses, the protocol, and the length of what the IPv4 packet carries. */
 static inline uint64_t pseudo_sum(const uint8_t *frame, uint8_t protocol, uint32_t size)
 {
-	const uint32_t rest = (uint32_t)protocol << 8 | (uint32_t)__builtin_bswap16((uint16_t)size) << 16; /* 0, protocol, size */
+	/* 0, protocol, size */
+	const uint32_t rest = (uint32_t)protocol << 8 | (uint32_t)__builtin_bswap16((uint16_t)size) << 16;
 
 	return (uint64_t)load_raw32(frame + IP_FROM) + load_raw32(frame + IP_TO) + rest;
 }
 
-/* Nearly all frames: TCP in a whole IPv4 packet without options. Its transport is known then, but for its size; 0: another frame. */
+/* Nearly all frames: TCP in a whole IPv4 packet without options. Its transport is known then, but for its size; 0:
+ * another frame. */
 static inline uint32_t plain_tcp(const uint8_t *frame, uint32_t length)
 {
 	uint32_t total;
 
 	if (length < IP + IP_HEADER + TCP_HEADER || load_be16(frame + ETHERTYPE_OFFSET) != ETHERTYPE_IPV4 ||
-	    frame[IP] != PLAIN_IP || frame[IP_PROTOCOL] != PROTOCOL_TCP || load_be16(frame + IP_FRAGMENT) & IP_FRAGMENT_BITS)
+	    frame[IP] != PLAIN_IP || frame[IP_PROTOCOL] != PROTOCOL_TCP ||
+	    load_be16(frame + IP_FRAGMENT) & IP_FRAGMENT_BITS)
 		return 0;
 	total = loaded_once(load_be16(frame + IP_LENGTH));
 	return total >= IP_HEADER + TCP_HEADER && total <= length - IP ? total - IP_HEADER : 0;
@@ -194,7 +200,8 @@ void checksum_make(uint8_t *frame, uint32_t length)
 	}
 }
 
-static inline __attribute__((always_inline)) struct checksum_left transport_prepare(uint8_t *frame, uint32_t length, const struct transport *t)
+static inline __attribute__((always_inline)) struct checksum_left transport_prepare(uint8_t *frame, uint32_t length,
+	const struct transport *t)
 {
 	make_header_sum(frame, t->start - IP);
 	if (!t->field)

@@ -21,8 +21,8 @@ struct checksum_left {
 struct checksum_left checksum_prepare(uint8_t *frame, uint32_t length);
 
 /*
- * The same of several segments of TCP in one frame of `length` bytes, of which only the headers, without options of IPv4,
- * are at `frame`. Reads and writes these, whatever they say.
+ * The same of several segments of TCP in one frame of `length` bytes, of which only the headers, without options of
+ * IPv4, are at `frame`. Reads and writes these, whatever they say.
  */
 struct checksum_left checksum_prepare_segments(uint8_t *frame, uint32_t length);
 

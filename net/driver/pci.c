@@ -116,7 +116,8 @@ void pci_enable(const struct process_device *device, uint64_t tsc_hz)
 {
 	pci_power_on(device, tsc_hz);
 	pci_write(device, PCI_COMMAND, 2,
-		  (pci_read(device, PCI_COMMAND, 2) & ~(uint32_t)PCI_COMMAND_MASTER) | PCI_COMMAND_MEMORY | PCI_COMMAND_NO_INTX);
+		  (pci_read(device, PCI_COMMAND, 2) & ~(uint32_t)PCI_COMMAND_MASTER) | PCI_COMMAND_MEMORY |
+		  PCI_COMMAND_NO_INTX);
 }
 
 void pci_enable_dma(const struct process_device *device)

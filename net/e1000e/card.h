@@ -10,7 +10,10 @@ struct card {
 	struct e1000e e;
 };
 
-static const char *card_start(struct card *card, const struct process_info *info) { return e1000e_start(&card->e, info); }
+static const char *card_start(struct card *card, const struct process_info *info)
+{
+	return e1000e_start(&card->e, info);
+}
 
 static inline bool card_peek(struct card *card, struct card_frame *frame)
 {
@@ -21,7 +24,8 @@ static inline bool card_peek(struct card *card, struct card_frame *frame)
 	if (!(word & E1000E_DONE))
 		return false;
 	frame->data = e1000e_buffer(queue, queue->taken);
-	frame->size = whole && !(word & E1000E_ERRORS) ? word & 0xffff : 0; /* larger than a buffer, than a frame: the loop drops it */
+	/* larger than a buffer, than a frame: the loop drops it */
+	frame->size = whole && !(word & E1000E_ERRORS) ? word & 0xffff : 0;
 	frame->id = !(word & E1000E_LAST);
 	return true;
 }
@@ -32,7 +36,8 @@ static inline void card_release(struct card *card, const struct card_frame *fram
 
 	require(queue->given - queue->taken == E1000E_SLOTS - 1);
 	card->e.in_part = frame->id;
-	e1000e_slot(queue, queue->taken)->word = 0; /* before the card gets it again: what it said of this frame is not read twice */
+	/* before the card gets it again: what it said of this frame is not read twice */
+	e1000e_slot(queue, queue->taken)->word = 0;
 	queue->taken++;
 	queue->given++;
 }

@@ -29,7 +29,8 @@ static const char *device_reset(const struct e1000e *e)
 	register_write(e, REGISTER_RCTL, 0);
 	register_write(e, REGISTER_TCTL, 0);
 	register_write(e, REGISTER_CTRL, register_read(e, REGISTER_CTRL) | CTRL_MASTER_DISABLE);
-	/* a reset in the middle of a transfer can hang the bus; past its patience there is no better choice (section 3.1.3.10) */
+	/* a reset in the middle of a transfer can hang the bus; past its patience there is no better choice (section
+	 * 3.1.3.10) */
 	register_settles(e, REGISTER_STATUS, STATUS_MASTER_ENABLED, 0, MASTER_PATIENCE);
 	register_write(e, REGISTER_CTRL, register_read(e, REGISTER_CTRL) | CTRL_RESET);
 	register_pause(e, RESET_TIME);
@@ -96,13 +97,15 @@ static void start_transmit(struct e1000e *e)
 	register_write(e, REGISTER_TCTL, TCTL_ENABLE | TCTL_PAD | TCTL_RETRIES | TCTL_DISTANCE);
 }
 
-/* All causes through MSI-X entry 0; each interrupt clears and masks its cause, so that the next one must be asked for. */
+/* All causes through MSI-X entry 0; each interrupt clears and masks its cause, so that the next one must be asked
+ * for. */
 static void start_interrupts(const struct e1000e *e)
 {
 	register_write(e, REGISTER_CTRL_EXT,
 		       register_read(e, REGISTER_CTRL_EXT) | CTRL_EXT_DRIVER_LOADED | CTRL_EXT_PENDING_CLEAR);
 	register_write(e, REGISTER_IVAR,
-		       IVAR_ENTRY_0 << IVAR_RECEIVE_SHIFT | IVAR_ENTRY_0 << IVAR_TRANSMIT_SHIFT | IVAR_ENTRY_0 << IVAR_OTHER_SHIFT);
+		       IVAR_ENTRY_0 << IVAR_RECEIVE_SHIFT | IVAR_ENTRY_0 << IVAR_TRANSMIT_SHIFT |
+		       IVAR_ENTRY_0 << IVAR_OTHER_SHIFT);
 	register_write(e, REGISTER_EIAC, CAUSE_RECEIVE | CAUSE_TRANSMIT | CAUSE_OTHER);
 	register_write(e, REGISTER_EITR, E1000E_INTERVAL);
 }
@@ -126,7 +129,8 @@ const char *e1000e_start(struct e1000e *e, const struct process_info *info)
 	pci_enable_dma(device);
 	if (pci_interrupt(device))
 		return "the card has no MSI-X table that is mapped";
-	control = register_read(e, REGISTER_CTRL) & ~(uint32_t)(CTRL_MASTER_DISABLE | CTRL_FORCE_SPEED | CTRL_FORCE_DUPLEX);
+	control = register_read(e, REGISTER_CTRL) & ~(uint32_t)(CTRL_MASTER_DISABLE | CTRL_FORCE_SPEED |
+	                                                        CTRL_FORCE_DUPLEX);
 	register_write(e, REGISTER_CTRL, control | CTRL_SET_LINK_UP);
 	start_interrupts(e);
 	start_transmit(e);

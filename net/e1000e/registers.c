@@ -3,7 +3,8 @@
 #include "device.h"
 #include "../driver/pci.h"
 
-/* The driver is optimised as one unit, in which a call is no barrier: the compiler moves no store and no load across this one. */
+/* The driver is optimised as one unit, in which a call is no barrier: the compiler moves no store and no load across
+ * this one. */
 static inline void compiler_barrier(void) { __asm__ volatile("" ::: "memory"); }
 
 uint32_t register_read(const struct e1000e *e, uint32_t offset)

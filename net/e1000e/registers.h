@@ -37,8 +37,8 @@ enum {
 	CAUSES_ALL = -1,
 
 	REGISTER_EIAC = 0x00dc, /* causes that an interrupt clears, in ICR and in the mask */
-	REGISTER_IVAR = 0x00e4, /* which MSI-X entry a cause has: 4 bits each, of which the highest says that it has one */
-	IVAR_ENTRY_0 = 8,
+	/* which MSI-X entry a cause has: 4 bits each, of which the highest says that it has one */
+	REGISTER_IVAR = 0x00e4, IVAR_ENTRY_0 = 8,
 	IVAR_RECEIVE_SHIFT = 0,
 	IVAR_TRANSMIT_SHIFT = 8,
 	IVAR_OTHER_SHIFT = 16,
@@ -49,7 +49,8 @@ enum {
 	RCTL_UNICAST_ALL = 1 << 3,
 	RCTL_MULTICAST_ALL = 1 << 4,
 	RCTL_BROADCAST = 1 << 15,
-	RCTL_STRIP_CRC = 1 << 26, /* bits 16, 17 and 25 are 0: buffers of 2048 bytes; bit 5: frames of 1522 bytes at most */
+	/* bits 16, 17 and 25 are 0: buffers of 2048 bytes; bit 5: frames of 1522 bytes at most */
+	RCTL_STRIP_CRC = 1 << 26,
 
 	REGISTER_TCTL = 0x0400,
 	TCTL_ENABLE = 1 << 1,

@@ -38,7 +38,8 @@ size_t budget_first_window(const struct budget *budget, size_t promised, size_t 
 				      free_of(budget->receive_pool, promised) / BUDGET_FIRST_WINDOW_SHARE));
 }
 
-size_t budget_credit(const struct budget *budget, size_t promised, size_t credit, size_t unread, size_t size, size_t max)
+size_t budget_credit(const struct budget *budget, size_t promised, size_t credit, size_t unread, size_t size,
+                     size_t max)
 {
 	const size_t others = free_of(promised, credit), pool = free_of(budget->receive_pool, others) / BUDGET_SHARE;
 

@@ -19,7 +19,8 @@
 enum {
 	BUDGET_SEGMENT_OVERHEAD = 640,   /* of each segment in a send queue: headers, rounding, its descriptor */
 	BUDGET_SEND_MIN = 4224,          /* memory that each connection may hold to send: two full segments */
-	BUDGET_WINDOW_MIN = 4096,        /* bytes of receive window that each connection has; lwIP announces steps of a segment */
+	/* bytes of receive window that each connection has; lwIP announces steps of a segment */
+	BUDGET_WINDOW_MIN = 4096,
 	BUDGET_CONNECTION = 12288,       /* memory: both of these, and lwIP's and our own state */
 	BUDGET_SHARE = 8,                /* a connection may hold 1/8 of what is free */
 	BUDGET_FIRST_WINDOW_SHARE = 64,  /* and begins with this window */

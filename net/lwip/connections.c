@@ -148,7 +148,10 @@ void connections_opened(struct tcp_pcb *pcb)
 		opening_remove(&c->half_open);
 }
 
-void connections_listen(struct tcp_pcb *listener) { tcp_ext_arg_set_callbacks(listener, table.slot, &listener_callbacks); }
+void connections_listen(struct tcp_pcb *listener)
+{
+	tcp_ext_arg_set_callbacks(listener, table.slot, &listener_callbacks);
+}
 
 void connections_start(void)
 {
@@ -225,12 +228,14 @@ _Static_assert(sizeof(struct tcp_pcb) <= 1024, "more than net_memory_has() answe
 
 bool connections_room(void)
 {
-	return net_memory_has(LWIP_MEM_ALIGN_SIZE(sizeof(struct tcp_pcb))) && net_memory_layer_has(sizeof(struct socket));
+	return net_memory_has(LWIP_MEM_ALIGN_SIZE(sizeof(struct tcp_pcb))) &&
+	       net_memory_layer_has(sizeof(struct socket));
 }
 
 bool connections_segment_room(void)
 {
-	return net_memory_has(LWIP_MEM_ALIGN_SIZE(sizeof(struct pbuf)) + LWIP_MEM_ALIGN_SIZE(PBUF_IP) + LWIP_MEM_ALIGN_SIZE(TCP_HLEN));
+	return net_memory_has(LWIP_MEM_ALIGN_SIZE(sizeof(struct pbuf)) + LWIP_MEM_ALIGN_SIZE(PBUF_IP) +
+	                      LWIP_MEM_ALIGN_SIZE(TCP_HLEN));
 }
 
 int connections_seen(struct pbuf *packet, struct netif *netif)
@@ -271,7 +276,8 @@ bool connections_frame(struct pbuf *frame, struct netif *netif, void *data)
 	if (frame->len < SIZEOF_ETH_HDR || ethernet->dest.addr[0] & 1 || ethernet->type != PP_HTONS(ETHTYPE_IP))
 		return false;
 	move_start(frame, SIZEOF_ETH_HDR);
-	if (prediction_is_plain(frame, netif) && (c = connection_of_plain(frame)) && prediction_take(c->pcb, frame, netif, data))
+	if (prediction_is_plain(frame, netif) && (c = connection_of_plain(frame)) &&
+	    prediction_take(c->pcb, frame, netif, data))
 		return true;
 	move_start(frame, -SIZEOF_ETH_HDR);
 	return false;
@@ -337,7 +343,8 @@ void connections_ask(struct tcp_pcb *pcb)
 	pcb->rto = (s16_t)((pcb->sa >> 3) + pcb->sv);
 }
 
-int connections_options(const struct tcp_pcb *pcb, struct tcp_hdr *header, unsigned size, unsigned here, uint8_t *behind)
+int connections_options(const struct tcp_pcb *pcb, struct tcp_hdr *header, unsigned size, unsigned here,
+                        uint8_t *behind)
 {
 	if (size && pcb->state != LISTEN && pcb->state != SYN_SENT)
 		*(here ? (uint8_t *)(header + 1) : behind) = LWIP_TCP_OPT_EOL;

@@ -69,7 +69,8 @@ static void drop_first(struct datagram_socket *socket)
 	net_free(datagram);
 }
 
-/* Memory as for data to send, which leaves the reserve alone: without any the datagram is dropped and its frame freed. */
+/* Memory as for data to send, which leaves the reserve alone: without any the datagram is dropped and its frame
+ * freed. */
 static void on_datagram(void *argument, struct udp_pcb *pcb, struct pbuf *data, const ip_addr_t *from, u16_t port)
 {
 	struct datagram_socket *socket = argument;
@@ -185,7 +186,8 @@ static struct pbuf *gather_packet(const struct iovec *iov, size_t count, size_t 
 	return data;
 }
 
-static ssize_t send_parts(struct datagram_socket *socket, const struct iovec *iov, size_t count, const struct socket_address *to)
+static ssize_t send_parts(struct datagram_socket *socket, const struct iovec *iov, size_t count,
+                          const struct socket_address *to)
 {
 	size_t size = 0, most = netif_default->mtu - HEADERS;
 	struct pbuf *data;
@@ -202,7 +204,8 @@ static ssize_t send_parts(struct datagram_socket *socket, const struct iovec *io
 		return -EDESTADDRREQ;
 	if (to && !to->port)
 		return -EINVAL;
-	data = interface_is_congested(to ? to->ipv4 : ip_2_ip4(&socket->pcb->remote_ip)->addr) ? NULL : gather_packet(iov, count, size);
+	data = interface_is_congested(to ? to->ipv4 : ip_2_ip4(&socket->pcb->remote_ip)->addr) ? NULL
+	       : gather_packet(iov, count, size);
 	if (!data)
 		return -ENOBUFS;
 	error = send_to(socket, data, to);
@@ -250,7 +253,8 @@ static int datagram_bind(struct file *file, const struct sockaddr *address, sock
 	if (socket->pcb->local_port)
 		return -EINVAL;
 	ip_addr_set_ip4_u32(&ip, to.ipv4);
-	if (to.ipv4 && !ip4_addr_isloopback(ip_2_ip4(&ip)) && !ip4_addr_cmp(ip_2_ip4(&ip), netif_ip4_addr(netif_default)))
+	if (to.ipv4 && !ip4_addr_isloopback(ip_2_ip4(&ip)) &&
+	    !ip4_addr_cmp(ip_2_ip4(&ip), netif_ip4_addr(netif_default)))
 		return -EADDRNOTAVAIL;
 	return socket_error_of(to.port ? udp_bind(socket->pcb, &ip, to.port) : bind_at_random(socket->pcb, &ip));
 }
@@ -285,7 +289,8 @@ static int datagram_name(struct file *file, struct sockaddr *address, socklen_t 
 	uint32_t ipv4 = ip_2_ip4(&socket->pcb->local_ip)->addr;
 
 	if (!ipv4 && socket->connected) /* where its datagrams come from */
-		ipv4 = ip4_addr_isloopback(ip_2_ip4(&socket->pcb->remote_ip)) ? PP_HTONL(IPADDR_LOOPBACK) : netif_ip4_addr(netif_default)->addr;
+		ipv4 = ip4_addr_isloopback(ip_2_ip4(&socket->pcb->remote_ip)) ? PP_HTONL(IPADDR_LOOPBACK)
+		       : netif_ip4_addr(netif_default)->addr;
 	address_give(&(struct socket_address){ .ipv4 = ipv4, .port = socket->pcb->local_port }, address, length);
 	return 0;
 }
@@ -297,7 +302,8 @@ static int datagram_peer_name(struct file *file, struct sockaddr *address, sockl
 
 	if (!socket->connected)
 		return -ENOTCONN;
-	address_give(&(struct socket_address){ .ipv4 = ip_2_ip4(&pcb->remote_ip)->addr, .port = pcb->remote_port }, address, length);
+	address_give(&(struct socket_address){ .ipv4 = ip_2_ip4(&pcb->remote_ip)->addr, .port = pcb->remote_port },
+	             address, length);
 	return 0;
 }
 
@@ -376,10 +382,11 @@ static void datagram_close(struct file *file)
 }
 
 static const struct file_operations datagram_operations = {
-	.name = "datagram socket", .has_messages = true, .read = datagram_read, .write = datagram_write, .writev = datagram_writev,
-	.stat = datagram_stat, .close = datagram_close, .bind = datagram_bind, .connect = datagram_connect,
-	.getsockname = datagram_name, .getpeername = datagram_peer_name, .setsockopt = datagram_setsockopt,
-	.getsockopt = datagram_getsockopt, .shutdown = datagram_shutdown, .sendmsg = datagram_send, .recvmsg = datagram_receive,
+	.name = "datagram socket", .has_messages = true, .read = datagram_read, .write = datagram_write,
+	.writev = datagram_writev, .stat = datagram_stat, .close = datagram_close, .bind = datagram_bind,
+	.connect = datagram_connect, .getsockname = datagram_name, .getpeername = datagram_peer_name,
+	.setsockopt = datagram_setsockopt, .getsockopt = datagram_getsockopt, .shutdown = datagram_shutdown,
+	.sendmsg = datagram_send, .recvmsg = datagram_receive,
 };
 
 int datagram_open(struct file **out)

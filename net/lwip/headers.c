@@ -14,7 +14,8 @@ uint32_t headers_only(uint8_t to[HEADERS_MAX], const uint8_t *frame, uint32_t le
 		memset(to, 0, HEADERS_MAX);
 	copy_bytes(to, frame, length < HEADERS_MAX ? length : HEADERS_MAX); /* the frame may change meanwhile */
 	ip = (to[ETHERNET] & 15) * 4u;
-	if (length < ETHERNET + 40 || load_be16(to + ETHERTYPE_OFFSET) != ETHERTYPE_IPV4 || to[ETHERNET] >> 4 != 4 || ip < 20 ||
+	if (length < ETHERNET + 40 || load_be16(to + ETHERTYPE_OFFSET) != ETHERTYPE_IPV4 || to[ETHERNET] >> 4 != 4 ||
+	    ip < 20 ||
 	    to[ETHERNET + 9] != PROTOCOL_TCP || load_be16(to + ETHERNET + 6) & 0x3fff)
 		return 0;
 	tcp = (to[ETHERNET + ip + 12] >> 4) * 4u;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Frames for a station at the far end of a cable go there, all others to the switch; so do these as long as the cable's ends
- * have not met, which is while the far end's program starts or has ended. The switch then answers for it.
+ * Frames for a station at the far end of a cable go there, all others to the switch; so do these as long as the cable's
+ * ends have not met, which is while the far end's program starts or has ended. The switch then answers for it.
  *
- * What a station sends by a cable and what it sends through the switch may arrive in another order. That happens once in the
- * life of a pair of programs, when the cable's ends have met.
+ * What a station sends by a cable and what it sends through the switch may arrive in another order. That happens once
+ * in the life of a pair of programs, when the cable's ends have met.
  */
 #include <stddef.h>
 #include <string.h>
@@ -124,15 +124,17 @@ static void set_header(struct eth_hdr *header, const uint8_t to[6], const uint8_
 
 void interface_forget_neighbour(void) { interface.neighbour.known = false; }
 
-/* Whether packets to this address, of this station, leave through the switch: not by a cable, and not to the gateway. */
+/* Whether packets to this address, of this station, leave through the switch: not by a cable, and not to the
+ * gateway. */
 static bool is_behind_switch(const struct netif *netif, const ip4_addr_t *to, const struct eth_addr *mac)
 {
 	return ip4_addr_netcmp(to, netif_ip4_addr(netif), netif_ip4_netmask(netif)) && !cable_to(mac->addr);
 }
 
 /*
- * lwIP's ARP decides where the packet goes, and the next ones as long as nothing can have changed its mind. Its table may
- * have an address of another net, too, for which it asks the gateway: whoever claims such an address is not believed.
+ * lwIP's ARP decides where the packet goes, and the next ones as long as nothing can have changed its mind. Its table
+ * may have an address of another net, too, for which it asks the gateway: whoever claims such an address is not
+ * believed.
  */
 static __attribute__((noinline)) err_t send_by_arp(struct netif *netif, struct pbuf *packet, const ip4_addr_t *to)
 {
@@ -141,7 +143,8 @@ static __attribute__((noinline)) err_t send_by_arp(struct netif *netif, struct p
 	struct eth_addr *mac;
 	const ip4_addr_t *found;
 
-	neighbour->known = error == ERR_OK && etharp_find_addr(netif, to, &mac, &found) >= 0 && is_behind_switch(netif, to, mac);
+	neighbour->known = error == ERR_OK && etharp_find_addr(netif, to, &mac, &found) >= 0 &&
+	                   is_behind_switch(netif, to, mac);
 	if (neighbour->known) {
 		neighbour->ipv4 = to->addr;
 		set_header(&neighbour->header, mac->addr, netif->hwaddr);
@@ -192,7 +195,8 @@ static void start_cables(const struct process_info *info)
 		require(interface.cables < PROCESS_MAX_CABLES && to->ipv4);
 		cable->number = interface.cables++;
 		interface.behind = cable + 1;
-		link_start(&cable->link, cable_open(cable_memory(i), out, info->life), cable_bell(i), slots[cable->number]);
+		link_start(&cable->link, cable_open(cable_memory(i), out, info->life), cable_bell(i),
+		           slots[cable->number]);
 		cable->lender.port = &cable->link.port;
 		cable->mac = mac_number(to->mac);
 		cable->ipv4 = to->ipv4;
@@ -209,7 +213,8 @@ void interface_start(const struct process_info *info)
 
 	links_start(own_bell());
 	interface.behind = interface.cable;
-	link_start(&interface.to_switch, port_open(interface_memory(), PORT_TO_SWITCH, info->life), interface_bell(), NULL);
+	link_start(&interface.to_switch, port_open(interface_memory(), PORT_TO_SWITCH, info->life), interface_bell(),
+	           NULL);
 	start_cables(info);
 	require(network->present && network->mtu + ETHERNET_HEADER <= (int)PORT_FRAME_MAX);
 	netif_add(&interface.netif, &ipv4, &netmask, &gateway, (void *)network, set_up, ethernet_input);
@@ -291,8 +296,8 @@ void interface_returned(struct lender *lender)
 }
 
 /*
- * The far end's program has ended, or a successor has opened the cable: the frames that it has sent come first, then its
- * connections end, then the successor is let in, which may write what the ring keeps.
+ * The far end's program has ended, or a successor has opened the cable: the frames that it has sent come first, then
+ * its connections end, then the successor is let in, which may write what the ring keeps.
  */
 static void renew_cable(struct cable *cable)
 {
@@ -302,7 +307,8 @@ static void renew_cable(struct cable *cable)
 		receive_by_cable(cable);
 		lender_end(&cable->lender);
 		link_drop(link);
-		link->port.up = link->port.may_send = false; /* what connections_ended() sends goes through the switch */
+		/* what connections_ended() sends goes through the switch */
+		link->port.up = link->port.may_send = false;
 		connections_ended(cable->ipv4);
 	}
 	link_own(link);

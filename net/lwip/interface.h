@@ -23,7 +23,8 @@ void interface_forget_neighbour(void);
 /* Send what waits for room; wake far ends that sleep and for which something is there. */
 void interface_flush(void);
 
-/* Deliver what this program sent itself: a connection to oneself goes through any interface, whichever has the address. */
+/* Deliver what this program sent itself: a connection to oneself goes through any interface, whichever has the
+ * address. */
 void interface_loop(void);
 /* Whether there is something of that. */
 bool interface_loops(void);
@@ -35,8 +36,8 @@ bool interface_is_congested(uint32_t ipv4);
 bool interface_arm(void);
 
 /*
- * Where the data of the packet is to be put, which nobody has sent yet: into the packet, or into the ring of the cable that
- * leads to this address. The packet begins with room for struct sent (sent.h).
+ * Where the data of the packet is to be put, which nobody has sent yet: into the packet, or into the ring of the cable
+ * that leads to this address. The packet begins with room for struct sent (sent.h).
  */
 void *interface_lend(struct pbuf *packet, uint32_t ipv4);
 

@@ -57,7 +57,8 @@ static void link_publish(struct link *link, struct pbuf *frame, char *buffer)
 	} else if (sent || frame->flags & PBUF_FLAG_IS_CUSTOM) {
 		make_room(sent, frame);
 	}
-	/* lwIP counts lengths in 16 bits. Should a chain be longer than a frame all the same, the far end drops what is cut here. */
+	/* lwIP counts lengths in 16 bits. Should a chain be longer than a frame all the same, the far end drops what is
+	 * cut here. */
 	for (; frame && frame->len <= PORT_FRAME_MAX - length; length += frame->len, frame = frame->next)
 		copy_bytes(buffer + length, frame->payload, frame->len);
 	port_publish(&link->port, length);

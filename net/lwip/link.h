@@ -27,7 +27,10 @@ struct link {
 };
 
 /* Of the next frame. */
-static inline struct sent_slot *cable_slot(struct link *cable) { return &cable->slot[cable->port.transmit.position % CABLE_SLOTS]; }
+static inline struct sent_slot *cable_slot(struct link *cable)
+{
+	return &cable->slot[cable->port.transmit.position % CABLE_SLOTS];
+}
 
 /* Once, before the others, with the process's bell word. */
 void links_start(struct bell *own);
@@ -55,15 +58,17 @@ bool link_flush(struct link *);
 void link_drop(struct link *);
 
 /*
- * Where the data of a new packet is to be put (interface.h): into the buffer of the next frame, or into the packet. A frame that
- * is sent before the packet is takes that slot, and the data is copied out of it first; so it is if the packet goes elsewhere.
+ * Where the data of a new packet is to be put (interface.h): into the buffer of the next frame, or into the packet. A
+ * frame that is sent before the packet is takes that slot, and the data is copied out of it first; so it is if the
+ * packet goes elsewhere.
  */
 static inline void *link_lend(struct link *link, struct pbuf *packet)
 {
 	require(link->slot);
 	struct sent_slot *slot = cable_slot(link);
 
-	return !slot->sent && link->port.may_send && ring_has_room(&link->port.transmit) ? sent_lend(packet, slot) : packet->payload;
+	return !slot->sent && link->port.may_send &&
+	       ring_has_room(&link->port.transmit) ? sent_lend(packet, slot) : packet->payload;
 }
 
 /* Copies all sent data that is still in the ring. Before a successor of the far end may write it. */

@@ -42,7 +42,8 @@ int socket_bind(struct file *file, const struct sockaddr *address, socklen_t len
 	if (socket->state != SOCKET_NEW || socket->local.port)
 		return -EINVAL;
 	ip_addr_set_ip4_u32(&ip, to.ipv4);
-	if (to.ipv4 && !ip4_addr_isloopback(ip_2_ip4(&ip)) && !ip4_addr_cmp(ip_2_ip4(&ip), netif_ip4_addr(netif_default)))
+	if (to.ipv4 && !ip4_addr_isloopback(ip_2_ip4(&ip)) &&
+	    !ip4_addr_cmp(ip_2_ip4(&ip), netif_ip4_addr(netif_default)))
 		return -EADDRNOTAVAIL;
 	error = socket_error_of(tcp_bind(socket->pcb, &ip, to.port));
 	if (!error)
@@ -94,8 +95,8 @@ static struct socket *socket_of_connection(const struct socket *listener, struct
 enum { DELAYED_MAX = 0xff }; /* lwIP counts them in a byte, and drops SYNs while there are so many */
 
 /*
- * A connection whose handshake is done. Beyond the backlog lwIP counts it; of half-open ones, which are not counted, some may
- * still come when no SYN is taken any more.
+ * A connection whose handshake is done. Beyond the backlog lwIP counts it; of half-open ones, which are not counted,
+ * some may still come when no SYN is taken any more.
  */
 static err_t on_accept(void *argument, struct tcp_pcb *pcb, err_t error)
 {
@@ -109,7 +110,8 @@ static err_t on_accept(void *argument, struct tcp_pcb *pcb, err_t error)
 	if (!connection)
 		return ERR_MEM; /* lwIP resets it */
 	connections_opened(pcb);
-	connection->backlog_held = listener->queued >= listener->backlog && pcb->listener->accepts_pending < DELAYED_MAX;
+	connection->backlog_held = listener->queued >= listener->backlog &&
+	                           pcb->listener->accepts_pending < DELAYED_MAX;
 	if (connection->backlog_held)
 		tcp_backlog_delayed(pcb);
 	queue_put(listener, connection);
@@ -234,7 +236,8 @@ int socket_connect(struct file *file, const struct sockaddr *address, socklen_t 
 		return error;
 	require(socket->pcb->state == SYN_SENT && !socket->connect_told);
 	connections_add(socket->pcb);
-	socket->local = (struct socket_address){ .ipv4 = ip_2_ip4(&socket->pcb->local_ip)->addr, .port = socket->pcb->local_port };
+	socket->local = (struct socket_address){ .ipv4 = ip_2_ip4(&socket->pcb->local_ip)->addr,
+	                                         .port = socket->pcb->local_port };
 	socket->remote = (struct socket_address){ .ipv4 = ip_2_ip4(&ip)->addr, .port = to.port };
 	socket->state = SOCKET_CONNECTING;
 	socket_update(socket);

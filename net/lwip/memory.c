@@ -30,7 +30,8 @@ struct block {
 _Static_assert(sizeof(struct block) == 16, "alignment");
 
 static struct block *kept[CLASSES], *reserve[CLASSES]; /* each has its class already */
-/* Blocks that the reserve lacks. Long frames with data have places of their own first (received.c), and acknowledgements are short. */
+/* Blocks that the reserve lacks. Long frames with data have places of their own first (received.c), and
+ * acknowledgements are short. */
 static unsigned missing[CLASSES] = { 64, 64, 64, 64, 16, 16 };
 static const uint32_t class_bytes[CLASSES] = { 64, 128, 256, 512, 1024, 2048 };
 _Static_assert(SMALLEST_SHIFT == 6 && CLASSES == 6, "a size for each class");

@@ -50,8 +50,8 @@ static const uint64_t NEVER = UINT64_MAX;
 /*
  * When lwIP's next timer is due, in cycles. lwIP counts milliseconds, which would cost more to read at each poll than
  * most polls do. The time stays valid until timers have run, or until the first connection, when lwIP starts one more
- * timer, TCP's. It counts from now, not from the machine's start: clock.c rounds its factor down, so its milliseconds fall
- * behind the cycles, and lwIP would not find its timer due. 0: not known.
+ * timer, TCP's. It counts from now, not from the machine's start: clock.c rounds its factor down, so its milliseconds
+ * fall behind the cycles, and lwIP would not find its timer due. 0: not known.
  */
 static struct {
 	uint64_t at;
@@ -60,7 +60,8 @@ static struct {
 
 static bool has_connections(void) { return tcp_active_pcbs || tcp_tw_pcbs; }
 
-/* Of a timer that is due: now. Where connections come and go, it is found again and again, and would always be due soon. */
+/* Of a timer that is due: now. Where connections come and go, it is found again and again, and would always be due
+ * soon. */
 static void find_timer(void)
 {
 	const uint64_t milliseconds = sys_timeouts_sleeptime();
@@ -68,7 +69,8 @@ static void find_timer(void)
 	timer.connections = has_connections();
 	timer.at = milliseconds == SYS_TIMEOUTS_SLEEPTIME_INFINITE
 			   ? NEVER
-			   : clock_cycles() + (milliseconds ? milliseconds + 1 : 0) * clock_cycles_per_second() / 1000; /* the clock rounds down */
+			   : clock_cycles() + (milliseconds ? milliseconds + 1
+			                       : 0) * clock_cycles_per_second() / 1000; /* the clock rounds down */
 }
 
 static bool is_known(void) { return timer.at && timer.connections == has_connections(); }

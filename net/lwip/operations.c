@@ -14,7 +14,8 @@ static void close_socket(struct file *file)
 {
 	struct socket *socket = socket_of(file);
 	struct tcp_pcb *pcb = socket->pcb;
-	const bool reset = socket->options.linger.l_onoff && !socket->options.linger.l_linger && socket->state != SOCKET_LISTENING;
+	const bool reset = socket->options.linger.l_onoff && !socket->options.linger.l_linger &&
+	                   socket->state != SOCKET_LISTENING;
 
 	socket_drop_queue(socket);
 	share_window_end(socket);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Socket options. An option without effect here is accepted if programs work without it, and refused if they rely on it.
+ * Socket options. An option without effect here is accepted if programs work without it, and refused if they rely on
+ * it.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -62,7 +63,8 @@ static void apply_options(struct socket *socket)
 
 void socket_options_init(struct socket *socket)
 {
-	socket->options = (struct socket_options){ .keep_idle = KEEP_IDLE, .keep_interval = KEEP_INTERVAL, .keep_count = KEEP_COUNT };
+	socket->options = (struct socket_options){ .keep_idle = KEEP_IDLE, .keep_interval = KEEP_INTERVAL,
+	                                           .keep_count = KEEP_COUNT };
 }
 
 void socket_options_inherit(struct socket *connection, const struct socket *listener)

@@ -2,7 +2,8 @@
 /*
  * Each step here is one of lwIP 2.1's ip4_input(), tcp_input(), tcp_process() or
  * tcp_receive(), and behind them tcp_write(), tcp_output() and ip4_route(), in their order, with
- * what cannot be left out. RFC numbers and reasons are there. net/test/test-prediction.c compares both, packet by packet.
+ * what cannot be left out. RFC numbers and reasons are there. net/test/test-prediction.c compares both, packet by
+ * packet.
  */
 #include <lwip/priv/tcp_priv.h>
 #include <lwip/prot/ip4.h>
@@ -112,7 +113,8 @@ static u16_t free_segment(struct tcp_seg *segment)
 }
 
 /* Frees segments up to pcb->lastack. Returns the rest; adds the bytes of the data to `bytes`. */
-static __attribute__((noinline)) struct tcp_seg *free_acknowledged(struct tcp_pcb *pcb, struct tcp_seg *segment, tcpwnd_size_t *bytes)
+static __attribute__((noinline)) struct tcp_seg *free_acknowledged(struct tcp_pcb *pcb, struct tcp_seg *segment,
+                                                                   tcpwnd_size_t *bytes)
 {
 	while (segment && TCP_SEQ_LEQ(lwip_ntohl(segment->tcphdr->seqno) + TCP_TCPLEN(segment), pcb->lastack)) {
 		struct tcp_seg *next = segment->next;
@@ -257,7 +259,8 @@ static bool is_one_segment(const struct tcp_pcb *pcb, size_t size)
 	       size <= pcb->snd_wnd_max / 2 && size <= pcb->snd_buf;
 }
 
-/* pbuf_alloc(), with room for the headers in front of the bytes. Short packets, of which there are many, take no more than there. */
+/* pbuf_alloc(), with room for the headers in front of the bytes. Short packets, of which there are many, take no more
+ * than there. */
 static struct pbuf *allocate_packet(size_t size)
 {
 	enum { SHORT_BEFORE = LWIP_MEM_ALIGN_SIZE(sizeof(struct pbuf)) + LWIP_MEM_ALIGN_SIZE(PBUF_TRANSPORT) };
@@ -281,7 +284,8 @@ bool prediction_write(struct tcp_pcb *pcb, const void *bytes, size_t size)
 			pbuf_free(packet);
 		return false;
 	}
-	copy_bytes(size >= SENT_MIN ? interface_lend(packet, ip_2_ip4(&pcb->remote_ip)->addr) : packet->payload, bytes, size);
+	copy_bytes(size >= SENT_MIN ? interface_lend(packet, ip_2_ip4(&pcb->remote_ip)->addr) : packet->payload, bytes,
+	           size);
 	tcp = (struct tcp_hdr *)packet->payload - 1;
 	tcp->src = lwip_htons(pcb->local_port);
 	tcp->dest = lwip_htons(pcb->remote_port);
@@ -305,12 +309,14 @@ static struct netif *route_of(const struct tcp_pcb *pcb)
 
 	return pcb->netif_idx == NETIF_NO_INDEX && first && netif_is_up(first) && netif_is_link_up(first) &&
 			       !ip4_addr_isany(netif_ip4_addr(first)) &&
-			       ip4_addr_netcmp(ip_2_ip4(&pcb->remote_ip), netif_ip4_addr(first), netif_ip4_netmask(first))
+			       ip4_addr_netcmp(ip_2_ip4(&pcb->remote_ip), netif_ip4_addr(first),
+			                       netif_ip4_netmask(first))
 		       ? first
 		       : NULL;
 }
 
-/* The segment is all that there is to send, nothing is under way, and it may go: Nagle's rule holds nothing back then. */
+/* The segment is all that there is to send, nothing is under way, and it may go: Nagle's rule holds nothing back
+ * then. */
 static bool goes_at_once(const struct tcp_pcb *pcb, const struct tcp_seg *segment)
 {
 	return segment && !segment->next && !pcb->unacked && pcb->state == ESTABLISHED && tcp_input_pcb != pcb &&

@@ -15,15 +15,16 @@ struct netif;
 struct pbuf;
 struct tcp_pcb;
 
-/* An IPv4 packet that nobody has checked is whole and to this interface; TCP's; and its headers have no options: 40 bytes. */
+/* An IPv4 packet that nobody has checked is whole and to this interface; TCP's; and its headers have no options: 40
+ * bytes. */
 bool prediction_is_plain(const struct pbuf *packet, const struct netif *);
 
 /*
  * Takes in a plain packet with a segment of this connection, by its addresses and ports, if it is the expected one:
  * in order, within the window, without flags but ACK and PSH, and new as data or as an
- * acknowledgement. The packet has been freed then, or is the program's. Returns false for any other one, and has changed
- * nothing. The connection's callbacks for received and sent data do not close it. `data`: where the bytes behind the headers
- * are, which the packet does not have then; null: behind its headers.
+ * acknowledgement. The packet has been freed then, or is the program's. Returns false for any other one, and has
+ * changed nothing. The connection's callbacks for received and sent data do not close it. `data`: where the bytes
+ * behind the headers are, which the packet does not have then; null: behind its headers.
  */
 bool prediction_take(struct tcp_pcb *, struct pbuf *packet, const struct netif *, void *data);
 

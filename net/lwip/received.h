@@ -41,7 +41,8 @@ struct pbuf *received_headers(struct lender *, const void *frame, uint32_t lengt
 /* Copies what is lent of it, if anything is. */
 void received_own(struct pbuf *);
 
-/* The slot of the frame that port_peek() has given is done with, but for what is lent. Returns whether it was given back. */
+/* The slot of the frame that port_peek() has given is done with, but for what is lent. Returns whether it was given
+ * back. */
 bool lender_release(struct lender *);
 
 /* Nothing is lent any more. */

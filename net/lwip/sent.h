@@ -39,14 +39,16 @@ struct sent {
 enum {
 	SENT_MIN = 512,
 	SENT_HEADERS = ETHERNET_HEADER + 20 + 20,
-	SENT_BEFORE = sizeof(struct sent) + LWIP_MEM_ALIGN_SIZE(PBUF_TRANSPORT) /* from the packet to the room for its data */
+	/* from the packet to the room for its data */
+	SENT_BEFORE = sizeof(struct sent) + LWIP_MEM_ALIGN_SIZE(PBUF_TRANSPORT)
 };
 _Static_assert(LWIP_MEM_ALIGN_SIZE(PBUF_TRANSPORT) >= SENT_HEADERS, "room for the headers");
 
 /* Frees a packet for which sent_is() holds, when its last reference goes. */
 void sent_free(struct pbuf *);
 
-/* The packet has its data in this slot from now on. Returns where. The packet begins with room for struct sent; the slot has no other's data. */
+/* The packet has its data in this slot from now on. Returns where. The packet begins with room for struct sent; the
+ * slot has no other's data. */
 static inline void *sent_lend(struct pbuf *packet, struct sent_slot *slot)
 {
 	struct sent *sent = (struct sent *)packet;

@@ -37,7 +37,8 @@ static size_t send_queue_size(const struct tcp_pcb *pcb)
 
 size_t share_send_bytes(const struct tcp_pcb *pcb)
 {
-	size_t bytes = budget_send_bytes(budget_send_limit(&share.budget, net_memory_sent()), send_queue_size(pcb), segment_bytes(pcb));
+	size_t bytes = budget_send_bytes(budget_send_limit(&share.budget, net_memory_sent()), send_queue_size(pcb),
+	                                 segment_bytes(pcb));
 
 	return bytes < pcb->snd_buf ? bytes : pcb->snd_buf;
 }
@@ -89,11 +90,13 @@ void share_window_read(struct socket *socket, size_t size)
 
 	if (!pcb || !size)
 		return;
-	credit = budget_credit(&share.budget, share.promised, socket->credit, socket->unread + size, size, TCP_WND_MAX(pcb));
+	credit = budget_credit(&share.budget, share.promised, socket->credit, socket->unread + size, size,
+	                       TCP_WND_MAX(pcb));
 	require(credit + size >= socket->credit);
 	pcb->rcv_wnd += (tcpwnd_size_t)(credit + size - socket->credit);
 	set_credit(socket, credit);
-	if (socket->peer_closed) /* it sends no more, and may have forgotten the connection: then it answers with a reset */
+	/* it sends no more, and may have forgotten the connection: then it answers with a reset */
+	if (socket->peer_closed)
 		return;
 	update = credit / 2 < TCP_WND_UPDATE_THRESHOLD ? credit / 2 : TCP_WND_UPDATE_THRESHOLD;
 	if (tcp_update_rcv_ann_wnd(pcb) >= update) {
@@ -133,9 +136,11 @@ static void end_time_wait(void)
 		tcp_abort(oldest);
 }
 
-static const struct tcp_ext_arg_callbacks connection_callbacks = { .destroy = on_destroyed }, outgoing_callbacks = { .destroy = outgoing_destroyed };
+static const struct tcp_ext_arg_callbacks connection_callbacks = { .destroy = on_destroyed },
+outgoing_callbacks = { .destroy = outgoing_destroyed };
 
-/* Half-open connections, which strangers can make, drive away no others: not those in TIME_WAIT while they have a part of the places. */
+/* Half-open connections, which strangers can make, drive away no others: not those in TIME_WAIT while they have a part
+ * of the places. */
 static bool is_flooded(void) { return opening_count() > share.budget.connections_max / 4; }
 
 /* lwIP has got a SYN, and answers it if this says so. */
@@ -151,7 +156,8 @@ static err_t on_opened(u8_t slot, struct tcp_pcb_listen *listener, struct tcp_pc
 		tcp_rst(pcb, 0, pcb->rcv_nxt, &pcb->local_ip, &pcb->remote_ip, pcb->local_port, pcb->remote_port);
 		return ERR_MEM;
 	}
-	pcb->rcv_wnd = (tcpwnd_size_t)budget_first_window(&share.budget, share.promised, TCPWND_MIN16(TCP_WND_MAX(pcb)));
+	pcb->rcv_wnd = (tcpwnd_size_t)budget_first_window(&share.budget, share.promised,
+	                                                  TCPWND_MIN16(TCP_WND_MAX(pcb)));
 	pcb->rcv_ann_wnd = pcb->rcv_wnd;
 	return ERR_OK;
 }
@@ -182,7 +188,8 @@ static err_t look_at_orphan(void *argument, struct tcp_pcb *pcb)
 {
 	const uintptr_t seen = (uintptr_t)argument;
 
-	if (pcb->state == FIN_WAIT_2) /* it has taken all; how long its own end may take lwIP knows, and needs no reset */
+	/* it has taken all; how long its own end may take lwIP knows, and needs no reset */
+	if (pcb->state == FIN_WAIT_2)
 		return ERR_OK;
 	pcb->tmr = tcp_ticks; /* from here on, not from the last segment before the close */
 	if (pcb->lastack != (u32_t)seen) {

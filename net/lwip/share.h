@@ -21,13 +21,16 @@ bool share_writable(const struct tcp_pcb *);
 /* A listening pcb: new connections that exceed the budget are reset, the others begin with a window of their share. */
 void share_listen(struct tcp_pcb *listener);
 
-/* An accepted connection's window counts from now on, or a connected one's; it is opened by what its program has read; it is over. */
+/* An accepted connection's window counts from now on, or a connected one's; it is opened by what its program has read;
+ * it is over. */
 void share_window_begin(struct socket *);
 void share_window_connected(struct socket *);
 void share_window_read(struct socket *, size_t size);
 void share_window_end(struct socket *);
 
-/* A pcb that socket_detach() has left to lwIP while the program holds the socket: `ending` points to it until lwIP frees it. */
+/* A pcb that socket_detach() has left to lwIP while the program holds the socket: `ending` points to it until lwIP
+ * frees it. */
 void share_ending(struct socket *, struct tcp_pcb *);
-/* A pcb that no socket belongs to any more, without callbacks: it is reset if its peer takes nothing for `patience` ms, later for BUDGET_PATIENCE. */
+/* A pcb that no socket belongs to any more, without callbacks: it is reset if its peer takes nothing for `patience` ms,
+ * later for BUDGET_PATIENCE. */
 void share_orphan(struct tcp_pcb *, uint32_t patience);

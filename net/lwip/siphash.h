@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * SipHash-2-4 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012) of a message of 12 bytes: nobody without the
- * key can predict the hash of one message from the hashes of others.
+ * SipHash-2-4 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012) of a message of 12 bytes: nobody
+ * without the key can predict the hash of one message from the hashes of others.
  */
 #pragma once
 

@@ -30,7 +30,8 @@ struct socket_options {
 struct socket {
 	struct file file; /* first: operations get this */
 	struct tcp_pcb *pcb;
-	struct tcp_pcb *ending; /* in place of `pcb`, where both sides have shut and the peer has not taken all: share.h */
+	/* in place of `pcb`, where both sides have shut and the peer has not taken all: share.h */
+	struct tcp_pcb *ending;
 	enum socket_state state;
 	int error;           /* positive, for SO_ERROR and the next read or write */
 	bool peer_closed;
@@ -74,7 +75,8 @@ void socket_discard(struct socket *socket);    /* received data that nobody will
 /* Tell the POSIX layer what the socket is ready for now. */
 void socket_update(struct socket *socket);
 
-/* The same where more has come of the events `again`, or of all that it is ready for (SOCKET_ALL): a connection, an end. */
+/* The same where more has come of the events `again`, or of all that it is ready for (SOCKET_ALL): a connection, an
+ * end. */
 void socket_update_again(struct socket *socket, uint32_t again);
 
 /* The same where data has come; where all data has been read; where only the room to write can have changed since. */
@@ -88,7 +90,8 @@ int socket_error_of(err_t error); /* negative errno */
 /* operations.c: a new socket with a pcb, or null without memory */
 struct socket *socket_new(void);
 
-/* unsent.c: Appends the socket, if it is not in the list; removes it, if it is; removes and returns the first, or null. */
+/* unsent.c: Appends the socket, if it is not in the list; removes it, if it is; removes and returns the first, or
+ * null. */
 void unsent_put(struct socket *socket);
 void unsent_remove(struct socket *socket);
 struct socket *unsent_take(void);

@@ -261,8 +261,9 @@ static err_t on_sent(void *argument, struct tcp_pcb *pcb, u16_t size)
 }
 
 /*
- * For how many ms, at least, the peer has taken nothing of what it has been sent. What is under way may have been written just now: the
- * time begins with the first look at it, for a look at nothing remembers another number than has been acknowledged.
+ * For how many ms, at least, the peer has taken nothing of what it has been sent. What is under way may have been
+ * written just now: the time begins with the first look at it, for a look at nothing remembers another number than has
+ * been acknowledged.
  */
 static u64_t waited_ms(struct socket *socket, const struct tcp_pcb *pcb)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * lwIP's timers, in place of its timeouts.c (LWIP_TIMERS_CUSTOM in opt.h). That allocates memory for each period of each timer;
- * a timer for which there was none never ran again, and without TCP's nothing is sent again. These need no memory. When they
- * are due is as in lwIP.
+ * lwIP's timers, in place of its timeouts.c (LWIP_TIMERS_CUSTOM in opt.h). That allocates memory for each period of
+ * each timer; a timer for which there was none never ran again, and without TCP's nothing is sent again. These need no
+ * memory. When they are due is as in lwIP.
  */
 #include <stdbool.h>
 #include <lwip/etharp.h>

@@ -14,7 +14,8 @@ static struct {
 	uint16_t free[SOCKET_PORT_SOCKETS]; /* numbers */
 	unsigned free_count;
 	struct remote_socket *first, **last; /* those that changed, in order */
-	bool calling, asked, answered;       /* a call is on its way; it sleeps until there is room; its answer is there */
+	/* a call is on its way; it sleeps until there is room; its answer is there */
+	bool calling, asked, answered;
 	struct socket_event answer;
 	bool published, released;            /* since the stack was last asked whether it sleeps */
 	bool happened;                       /* something that a thread may sleep for, since the last poll */

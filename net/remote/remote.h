@@ -62,7 +62,8 @@ void remote_free(struct remote_socket *);
 
 #define REMOTE_ALL UINT32_MAX
 void remote_update(struct remote_socket *); /* what it is ready for */
-/* The same where more has come of the events `again`, or of all that it is ready for (REMOTE_ALL): data, a connection, an end. */
+/* The same where more has come of the events `again`, or of all that it is ready for (REMOTE_ALL): data, a connection,
+ * an end. */
 void remote_update_again(struct remote_socket *, uint32_t again);
 void remote_apply(struct remote_socket *, const struct socket_event *); /* an update by the stack, checked */
 void remote_lost(struct remote_socket *);   /* there is no stack any more */

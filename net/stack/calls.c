@@ -62,7 +62,8 @@ static int accept_socket(struct served *listener, struct served *s, struct socke
 	return 0;
 }
 
-static int connect_socket(struct served *s, const struct sockaddr *address, socklen_t length, struct socket_event *answer)
+static int connect_socket(struct served *s, const struct sockaddr *address, socklen_t length,
+                          struct socket_event *answer)
 {
 	int error = s->file->ops->connect(s->file, address, length);
 

@@ -33,7 +33,8 @@ static void pump_out(struct served *s)
 	const char *buffer = served_buffer(s, SOCKET_SIDE_PROGRAM);
 
 	while (s->taken != s->written && !(s->flags & SOCKET_BROKEN)) {
-		ssize_t n = s->file->ops->write(s->file, buffer + (s->taken & MASK), piece_size(s->taken, s->written - s->taken));
+		ssize_t n = s->file->ops->write(s->file, buffer + (s->taken & MASK),
+		                                piece_size(s->taken, s->written - s->taken));
 
 		if (n == -EAGAIN)
 			break;

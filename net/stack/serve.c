@@ -197,7 +197,8 @@ static void event_describe(struct served *s, struct socket_event *event)
 	s->changed = false;
 }
 
-/* Publishes pending updates before the answer: the client never sees an answer ahead of the state that it depends on. */
+/* Publishes pending updates before the answer: the client never sees an answer ahead of the state that it depends
+ * on. */
 static bool publish_events(void)
 {
 	unsigned before = stack.changed.count;

@@ -9,7 +9,8 @@
  * The station at the port, or behind the lower switch there, that a frame is for or, if `sent`, from. One that is no
  * station's there has address 0, for which reset.h answers nothing.
  */
-static struct reset_port station_of(const struct forward *forward, unsigned port, const void *frame, uint32_t length, bool sent)
+static struct reset_port station_of(const struct forward *forward, unsigned port, const void *frame, uint32_t length,
+                                    bool sent)
 {
 	const struct forward_station *found;
 	uint8_t header[ARP_FRAME] = { 0 };
@@ -18,7 +19,8 @@ static struct reset_port station_of(const struct forward *forward, unsigned port
 	found = station_by_mac(forward, mac_number(sent ? header + 6 : header));
 	if (!found && !sent)
 		found = station_by_ipv4(forward, load_raw32(header + ARP_TARGET_IP_OFFSET));
-	return found && found->port == port ? (struct reset_port){ .mac = found->mac, .ipv4 = found->ipv4 } : (struct reset_port){ 0 };
+	return found && found->port == port ? (struct reset_port){ .mac = found->mac, .ipv4 = found->ipv4 }
+	       : (struct reset_port){ 0 };
 }
 
 void answer_for_ended(struct forward *forward, unsigned number, const void *frame, uint32_t length, uint64_t now)
@@ -27,7 +29,8 @@ void answer_for_ended(struct forward *forward, unsigned number, const void *fram
 	uint8_t reply[RESET_FRAME];
 	uint32_t size = dead.ipv4 ? reset_answer(&dead, frame, length, reply) : 0;
 
-	if (size && !forward_make(forward, number, reply, size, now, false)) /* the switch sleeps after no pass that took a frame */
+	/* the switch sleeps after no pass that took a frame */
+	if (size && !forward_make(forward, number, reply, size, now, false))
 		forward->lost_answers++; /* its peer sends the segment again */
 }
 
@@ -153,7 +156,8 @@ static void look_at(struct forward *forward, unsigned number)
 	port_met(&port->end);
 }
 
-/* All ports in the last pass, which comes after each wake-up; one in each other pass, so that a busy switch learns of them, too. */
+/* All ports in the last pass, which comes after each wake-up; one in each other pass, so that a busy switch learns of
+ * them, too. */
 static void look_for_ended(struct forward *forward, bool last)
 {
 	struct telling *telling = &forward->telling;

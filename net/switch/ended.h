@@ -5,13 +5,14 @@
 #include "forward.h"
 
 /*
- * What a cluster-manager says, or a successor's epoch. A stack that says it itself ends its own port. Of an upper switch
- * nothing is told: the connections through it go on when it has started again. Nor is
+ * What a cluster-manager says, or a successor's epoch. A stack that says it itself ends its own port. Of an upper
+ * switch nothing is told: the connections through it go on when it has started again. Nor is
  * anything told of a port at which another cluster has given this switch up: the program there runs on.
  */
 static inline bool has_ended(const struct forward_port *port)
 {
-	return !port->upper && (port->ended || (port->end.seen && port_changed(&port->end) && !port_is_given_up(&port->end)));
+	return !port->upper && (port->ended ||
+	                        (port->end.seen && port_changed(&port->end) && !port_is_given_up(&port->end)));
 }
 
 /* No upper switch is there. */

@@ -6,7 +6,8 @@
 #include "../copy.h"
 #include "../ethernet.h"
 
-void forward_init(struct forward *forward, const struct process_port *port, unsigned count, void *memory, uint64_t patience, uint64_t life)
+void forward_init(struct forward *forward, const struct process_port *port, unsigned count, void *memory,
+                  uint64_t patience, uint64_t life)
 {
 	require(count <= PROCESS_MAX_PORTS && port_is_open(life));
 	forward->count = count;
@@ -200,9 +201,9 @@ static bool serve_backlogs(struct forward *forward, struct pass *pass)
 }
 
 /*
- * Whether a frame for another port is behind the head of the source's ring, which is for port `to`. Each frame is looked
- * at once: `ahead` remembers. True, too, if the ring of a source that carries many programs' frames is full: frames that
- * did not fit may be for others.
+ * Whether a frame for another port is behind the head of the source's ring, which is for port `to`. Each frame is
+ * looked at once: `ahead` remembers. True, too, if the ring of a source that carries many programs' frames is full:
+ * frames that did not fit may be for others.
  */
 static bool delays_others(const struct forward *forward, struct forward_port *from, unsigned source, unsigned to)
 {
@@ -251,7 +252,8 @@ static uint64_t delay_left(struct forward *forward, struct forward_port *from, s
  * What becomes of a frame without room in the ring of its port. True: it has
  * been delivered, held or dropped. False: it waits at the head of its source.
  */
-static bool deliver_behind(struct forward *forward, unsigned source, unsigned number, const void *frame, uint32_t length, struct pass *pass)
+static bool deliver_behind(struct forward *forward, unsigned source, unsigned number, const void *frame,
+                           uint32_t length, struct pass *pass)
 {
 	struct forward_port *from = &forward->port[source], *to = &forward->port[number];
 	uint64_t left;
@@ -294,7 +296,8 @@ bool forward_make(struct forward *forward, unsigned source, const void *frame, u
 		if (port_deliver(forward, (unsigned)number, frame, length))
 			return true;
 	}
-	return !port_is_dead(forward, to, now) && backlog_hold(&forward->backlog, source, (unsigned)number, frame, length);
+	return !port_is_dead(forward, to, now) &&
+	       backlog_hold(&forward->backlog, source, (unsigned)number, frame, length);
 }
 
 /* --- passes --- */
@@ -305,7 +308,8 @@ static inline bool is_as_before(const struct forward_port *port)
 	return !port->ended && !is_cut_off(port) && !port_epoch_changed(&port->end);
 }
 
-/* Puts the frame into the ring of its port, which succeeds for nearly all frames. Where no port is behind, none has a backlog. */
+/* Puts the frame into the ring of its port, which succeeds for nearly all frames. Where no port is behind, none has a
+ * backlog. */
 static inline bool put_at_once(struct forward *forward, int number, const uint8_t *frame, uint32_t length)
 {
 	if (number < 0 || forward->behind)
@@ -317,8 +321,10 @@ static inline bool put_at_once(struct forward *forward, int number, const uint8_
 	return is_as_before(to) && port_put(to, frame, length);
 }
 
-/* Passes on a frame that put_at_once() has not put. False if it must wait. Not in line: the loop over frames needs the registers. */
-static __attribute__((noinline)) bool pass_on(struct forward *forward, unsigned source, int to, const uint8_t *frame, uint32_t length, struct pass *pass)
+/* Passes on a frame that put_at_once() has not put. False if it must wait. Not in line: the loop over frames needs the
+ * registers. */
+static __attribute__((noinline)) bool pass_on(struct forward *forward, unsigned source, int to, const uint8_t *frame,
+                                              uint32_t length, struct pass *pass)
 {
 	if (to == TO_ALL)
 		forward_flood(forward, source, frame, length);
@@ -359,7 +365,8 @@ static inline bool forward_one(struct forward *forward, unsigned source, struct 
 	return true;
 }
 
-/* Sources that compete for room take turns: the next pass begins behind the one that got it first, or with the first that finds a ring full again. */
+/* Sources that compete for room take turns: the next pass begins behind the one that got it first, or with the first
+ * that finds a ring full again. */
 static bool sources_serve(struct forward *forward, struct pass *pass)
 {
 	bool moved = forward->behind && serve_backlogs(forward, pass);

@@ -52,7 +52,8 @@
 #include "backlog.h"
 #include "reset.h"
 
-enum { FORWARD_TABLE = 512, FORWARD_STATIONS = 2 * PROCESS_MAX_PORTS, FORWARD_NONE = 0xff, FORWARD_BATCH = 64, FORWARD_KEEPS_UP = PORT_SLOTS };
+enum { FORWARD_TABLE = 512, FORWARD_STATIONS = 2 * PROCESS_MAX_PORTS, FORWARD_NONE = 0xff, FORWARD_BATCH = 64,
+       FORWARD_KEEPS_UP = PORT_SLOTS };
 _Static_assert(FORWARD_TABLE >= 2 * FORWARD_STATIONS && FORWARD_STATIONS <= FORWARD_NONE, "short probes");
 
 /* The stations that can be reached, at a port or behind a lower switch. */
@@ -78,19 +79,22 @@ struct forward_port {
 	bool news;             /* to publish: our epoch, or the acknowledgement of the far end's */
 	bool ended;            /* its program has, and its backlog is dropped */
 	bool told;             /* and the resets of its connections have been collected */
-	uint64_t behind_since; /* `now` when its ring was found full, later the last time it was judged; 0: not behind */
+	/* `now` when its ring was found full, later the last time it was judged; 0: not behind */
+	uint64_t behind_since;
 	uint64_t behind_from;  /* `delivered` then */
 	bool late;             /* behind, and not waited for */
 	struct forward_stall by_receiver; /* of sources, because this port takes no frames */
 	struct forward_stall of_source;   /* of this port as a source */
-	uint64_t ahead;        /* receive ring: frames from its head up to here are for the same port as that one, or for nobody */
+	/* receive ring: frames from its head up to here are for the same port as that one, or for nobody */
+	uint64_t ahead;
 	bool wake_receiver; /* frames were put into its ring since the last forward_signal() */
 	bool wake_sender;   /* frames were taken from its ring since then */
 	uint64_t frames;    /* taken from this port and passed on */
 	uint64_t delivered; /* put into this port's ring */
 	uint64_t bad;       /* with a length that cannot be */
 	uint64_t strays;    /* for nobody here, and nowhere else to go */
-	uint64_t missed;    /* copies of broadcasts that its full ring could not take; frames for an upper switch that has ended */
+	/* copies of broadcasts that its full ring could not take; frames for an upper switch that has ended */
+	uint64_t missed;
 	uint64_t dropped;   /* frames for it that were dropped because it was late */
 };
 
@@ -132,11 +136,13 @@ void forward_init(struct forward *forward, const struct process_port *port, unsi
  * After forward_init(): the switch's bell word (bell.h), and those of the far ends of its ports; port i's is at `far` +
  * i * BELL_SIZE, unless that end is in another cluster. Without them the rings' flags serve.
  */
-static inline void forward_bells(struct forward *forward, const struct process_port *port, struct bell *own, const void *far)
+static inline void forward_bells(struct forward *forward, const struct process_port *port, struct bell *own,
+                                 const void *far)
 {
 	forward->bell = own;
 	for (unsigned i = 0; i < forward->count; i++)
-		forward->port[i].end.bell = port[i].remote ? NULL : (const struct bell *)((const char *)far + (uint64_t)i * BELL_SIZE);
+		forward->port[i].end.bell = port[i].remote ? NULL
+		                            : (const struct bell *)((const char *)far + (uint64_t)i * BELL_SIZE);
 }
 
 /* After forward_init(): the stations behind ports of lower switches. */
@@ -157,7 +163,8 @@ bool forward_last_pass(struct forward *forward, uint64_t now);
  * in its destination's backlog. False if there is no room in that either; `last`:
  * ask to be woken by room.
  */
-bool forward_make(struct forward *forward, unsigned source, const void *frame, uint32_t length, uint64_t now, bool last);
+bool forward_make(struct forward *forward, unsigned source, const void *frame, uint32_t length, uint64_t now,
+                  bool last);
 
 /* After one or more passes: call `wake` for each port whose far end asked for it. */
 void forward_signal(struct forward *forward, void (*wake)(void *context, unsigned port), void *context);

@@ -34,7 +34,8 @@ static int segment_parse(const void *frame, uint32_t length, struct segment *s)
 	copy_bytes(h, frame, length < HEADERS ? length : HEADERS);
 	ip = (h[IP] & 15) * 4u;
 	total = load_be16(h + IP_LENGTH);
-	if (load_be16(h + ETHERTYPE_OFFSET) != ETHERTYPE_IPV4 || h[IP] >> 4 != 4 || ip < 20 || h[IP_PROTOCOL] != PROTOCOL_TCP ||
+	if (load_be16(h + ETHERTYPE_OFFSET) != ETHERTYPE_IPV4 || h[IP] >> 4 != 4 || ip < 20 ||
+	    h[IP_PROTOCOL] != PROTOCOL_TCP ||
 	    load_be16(h + IP_FRAGMENT) & 0x3fff || total < ip + 20 || IP + total > length)
 		return 0;
 	tcp = (h[IP + ip + 12] >> 4) * 4u;
@@ -49,7 +50,8 @@ static int segment_parse(const void *frame, uint32_t length, struct segment *s)
 	copy_bytes(s->to_mac, h, 6);
 	copy_bytes(s->from_mac, h + 6, 6);
 	/* neither of no host nor of several */
-	return s->from && s->from != s->to && h[IP_FROM] < 224 && h[IP_TO] < 224 && h[IP_FROM] != 127 && h[IP_TO] != 127;
+	return s->from && s->from != s->to && h[IP_FROM] < 224 && h[IP_TO] < 224 && h[IP_FROM] != 127 &&
+	       h[IP_TO] != 127;
 }
 
 static uint32_t reset_make(const struct reset_port *port, const uint8_t peer_mac[6], uint32_t peer, uint16_t own_port,

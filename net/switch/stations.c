@@ -24,7 +24,8 @@ void station_add(struct forward *forward, const uint8_t mac[6], uint32_t ipv4, u
 
 	require(forward->stations < FORWARD_STATIONS && port < forward->count);
 	require(!station_by_mac(forward, mac_number(mac)));
-	forward->station[forward->stations] = (struct forward_station){ .mac = mac_number(mac), .ipv4 = ipv4, .port = port };
+	forward->station[forward->stations] = (struct forward_station){ .mac = mac_number(mac), .ipv4 = ipv4,
+	                                                                .port = port };
 	while (forward->by_mac[h] != FORWARD_NONE)
 		h = (h + 1) & (FORWARD_TABLE - 1);
 	forward->by_mac[h] = (uint8_t)forward->stations++;
@@ -45,7 +46,8 @@ int group_destination(const struct forward *forward, unsigned source, const uint
 	    load_be16(frame + ARP_OPERATION_OFFSET) != ARP_REQUEST)
 		return TO_ALL;
 	station = station_by_ipv4(forward, load_raw32(frame + ARP_TARGET_IP_OFFSET));
-	if (station ? station->port == source : forward->port[source].upper) /* an announcement: it asks for its own address */
+	/* an announcement: it asks for its own address */
+	if (station ? station->port == source : forward->port[source].upper)
 		return TO_ALL;
 	return port_of(forward, station, source);
 }

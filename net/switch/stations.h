@@ -43,7 +43,8 @@ static inline int port_of(const struct forward *forward, const struct forward_st
 }
 
 /* Where a frame goes: a port, TO_ALL or TO_NOBODY. */
-static inline int frame_destination(const struct forward *forward, unsigned source, const uint8_t *frame, uint32_t length)
+static inline int frame_destination(const struct forward *forward, unsigned source, const uint8_t *frame,
+                                    uint32_t length)
 {
 	uint64_t mac = mac_number(frame);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Forced in front of the switch's sources. The switch looks at a full ring twice, for its reader may make room between both
- * looks. Here a test makes it: before the switch asks to be woken by room, and before it compares how full a ring is.
+ * Forced in front of the switch's sources. The switch looks at a full ring twice, for its reader may make room between
+ * both looks. Here a test makes it: before the switch asks to be woken by room, and before it compares how full a ring
+ * is.
  */
 #pragma once
 

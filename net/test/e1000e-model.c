@@ -162,7 +162,8 @@ static void written(uint32_t offset, uint32_t value)
 	case REGISTER_IMC: model.mask &= ~value; break;
 	case REGISTER_CTRL:
 		if (value & CTRL_RESET) {
-			CHECK(model.resets || !(config[PCI_COMMAND] & PCI_COMMAND_MASTER)); /* its queues are somebody else's */
+			/* its queues are somebody else's */
+			CHECK(model.resets || !(config[PCI_COMMAND] & PCI_COMMAND_MASTER));
 			model_reset();
 		}
 		*reg = value & ~(uint32_t)(model.stuck ? 0 : CTRL_RESET);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A model of the 82574L, in place of net/e1000e/registers.c: registers, queues, interrupts, and what can go wrong with them. */
+/* A model of the 82574L, in place of net/e1000e/registers.c: registers, queues, interrupts, and what can go wrong with
+ * them. */
 #pragma once
 
 #include <stdbool.h>

@@ -15,7 +15,8 @@ static uint32_t chance(void)
 
 static void lie(struct port_end *end, uint8_t server, uint8_t client)
 {
-	static const uint32_t lengths[] = { 0, 13, 14, 33, 54, 60, 1514, 1536, 1537, 0xffff, 0x10000, 0x7fffffff, 0xffffffff };
+	static const uint32_t lengths[] = { 0, 13, 14, 33, 54, 60, 1514, 1536, 1537, 0xffff, 0x10000, 0x7fffffff,
+	                                    0xffffffff };
 	uint8_t *frame;
 
 	port_look(end);
@@ -39,9 +40,11 @@ void hostile_cable(struct network *network, void *cable, unsigned server, unsign
 		if (i < 20000)
 			lie(&end, (uint8_t)server, (uint8_t)client);
 		else if (i % 3)
-			__atomic_store_n(&word[chance() % (CABLE_SIZE / 4)], i % 2 ? chance() : chance() % 2000, __ATOMIC_RELAXED);
+			__atomic_store_n(&word[chance() % (CABLE_SIZE / 4)], i % 2 ? chance() : chance() % 2000,
+			                 __ATOMIC_RELAXED);
 		else /* indices close to what they are */
-			atomic_fetch_add(&position[chance() % (PORT_BUFFERS / 8) & ~7u], (uint64_t)(int64_t)(int32_t)(chance() % 300 - 150));
+			atomic_fetch_add(&position[chance() % (PORT_BUFFERS / 8) & ~7u],
+			                 (uint64_t)(int64_t)(int32_t)(chance() % 300 - 150));
 		if (i % 16 == 0)
 			sem_post(&network->wake[server]);
 	}

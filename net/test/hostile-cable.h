@@ -4,7 +4,7 @@
 #include "layer.h"
 
 /*
- * The far end of a server's cable: frames that lie, in a client's name, then every word of the cable's head and buffers, while
- * the server reads them.
+ * The far end of a server's cable: frames that lie, in a client's name, then every word of the cable's head and
+ * buffers, while the server reads them.
  */
 void hostile_cable(struct network *network, void *cable, unsigned server, unsigned client);

@@ -88,7 +88,10 @@ static void measure_clock(void)
 			    (uint64_t)((b.tv_sec - a.tv_sec) * 1000000000 + b.tv_nsec - a.tv_nsec);
 }
 
-void network_patience(struct network *shared, unsigned seconds) { shared->forward.patience = cycles_per_second * seconds; }
+void network_patience(struct network *shared, unsigned seconds)
+{
+	shared->forward.patience = cycles_per_second * seconds;
+}
 
 struct network *network_start(void)
 {
@@ -161,7 +164,8 @@ void layer_start(struct network *shared, unsigned port)
 
 				own_cable[info.port_count] = i;
 				info.port[info.port_count++] = (struct process_port){
-					.mac = { 2, 0, 0, 0, 0, (uint8_t)peer }, .ipv4 = layer_address(peer), .upper = side == PORT_TO_SWITCH,
+					.mac = { 2, 0, 0, 0, 0, (uint8_t)peer }, .ipv4 = layer_address(peer),
+					.upper = side == PORT_TO_SWITCH,
 				};
 			}
 }

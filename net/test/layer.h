@@ -27,7 +27,8 @@ struct network {
 	unsigned cables;
 	_Alignas(4096) char cable[NETWORK_CABLES][CABLE_SIZE];
 	_Alignas(4096) char port[NETWORK_PORTS][PORT_SIZE];
-	_Alignas(4096) char bell[NETWORK_PORTS + 1][BELL_SIZE]; /* of who has lwIP of the port; the last is the switch's */
+	/* of who has lwIP of the port; the last is the switch's */
+	_Alignas(4096) char bell[NETWORK_PORTS + 1][BELL_SIZE];
 	_Alignas(4096) char sockets[NETWORK_PORTS][SOCKET_PORT_SIZE];
 };
 
@@ -38,7 +39,8 @@ void network_patience(struct network *network, unsigned seconds);
 extern size_t layer_heap; /* what layer_allocate() gives at most, in processes started from now on */
 /* A cable between the stacks of two ports, from their next starts on. */
 void network_cable(struct network *network, unsigned from, unsigned to);
-/* As the cluster-manager does when a port's program, or its stack, has stopped: closes its ends, and wakes the programs at the others. */
+/* As the cluster-manager does when a port's program, or its stack, has stopped: closes its ends, and wakes the programs
+ * at the others. */
 void network_close(unsigned port);
 extern uint64_t layer_life; /* of what is started next */
 extern bool layer_still;    /* lwIP's clock stands still: nothing happens by its timers */
@@ -54,7 +56,8 @@ void network_await_server(struct network *network);
 uint32_t layer_address(unsigned port); /* network byte order */
 size_t layer_allocated(void);          /* bytes that layer_allocate() gave and did not get back */
 
-/* Watches a file as an edge-triggered epoll; returns what that would tell of it since it was last asked, 0: nothing. file.c */
+/* Watches a file as an edge-triggered epoll; returns what that would tell of it since it was last asked, 0: nothing.
+ * file.c */
 void file_watch(struct file *, uint32_t events);
 uint32_t file_watched(const struct file *);
 void file_edge(struct file *, uint32_t events);

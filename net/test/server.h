@@ -14,9 +14,11 @@ struct request {
 enum {
 	REQUEST_ECHO = 1, /* answered by the same bytes */
 	REQUEST_SOURCE,   /* answered by `size` bytes, byte i is (uint8_t)(i * 7) */
-	REQUEST_MEMORY,   /* answered by a uint64_t: what the server's stack has allocated, without what REQUEST_HOLD holds */
+	/* answered by a uint64_t: what the server's stack has allocated, without what REQUEST_HOLD holds */
+	REQUEST_MEMORY,
 	REQUEST_LEAVE,    /* not answered: the server closes at once, with what it has written */
-	/* not answered; at the connection's end the server shuts its direction, and holds it until REQUEST_MEMORY; `size`: then resets it */
+	/* not answered; at the connection's end the server shuts its direction, and holds it until REQUEST_MEMORY;
+	 * `size`: then resets it */
 	REQUEST_HOLD,
 };
 

@@ -100,10 +100,14 @@ static inline void send_arp(unsigned from, uint32_t target, uint16_t operation)
 }
 
 /* As its cluster-manager does it when a port's program has ended. */
-static inline void end(unsigned port) { port_close((struct port_epochs *)(memory + port * PORT_SIZE + PORT_EPOCHS), PORT_TO_SWITCH); }
+static inline void end(unsigned port)
+{
+	port_close((struct port_epochs *)(memory + port * PORT_SIZE + PORT_EPOCHS), PORT_TO_SWITCH);
+}
 
 /* A whole TCP segment; `data` bytes follow it. */
-static inline void send_segment(unsigned from, unsigned to, uint16_t from_port, uint16_t to_port, uint32_t seq, uint32_t ack,
+static inline void send_segment(unsigned from, unsigned to, uint16_t from_port, uint16_t to_port, uint32_t seq,
+                                uint32_t ack,
 				uint8_t flags, uint16_t data)
 {
 	uint8_t *frame = port_reserve(&stack[from]);

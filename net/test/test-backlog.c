@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The switch's backlog against a model: frames held and released at random, in memory that was in use before. Each queue is
- * in order, each frame as it was, and each pair of source and destination gets its share of the pool: neither less nor more.
+ * The switch's backlog against a model: frames held and released at random, in memory that was in use before. Each
+ * queue is in order, each frame as it was, and each pair of source and destination gets its share of the pool: neither
+ * less nor more.
  */
 #include <string.h>
 #include <sys/wait.h>
@@ -88,7 +89,8 @@ static void at_random(void)
 		const unsigned source = (unsigned)rand() % PORTS, destination = (unsigned)rand() % PORTS;
 
 		if ((unsigned)rand() % 8 < (fills ? 7 : 1))
-			hold(source, destination, rand() % 50 ? (uint32_t)rand() % 80 : PORT_FRAME_MAX - (uint32_t)rand() % 3);
+			hold(source, destination,
+			     rand() % 50 ? (uint32_t)rand() % 80 : PORT_FRAME_MAX - (uint32_t)rand() % 3);
 		else if (count[destination])
 			release(destination);
 		check_counts();

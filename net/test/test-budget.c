@@ -86,7 +86,8 @@ static void pieces(void)
 	CHECK(!budget_send_bytes(BUDGET_SEGMENT_OVERHEAD, 0, SEGMENT));
 	CHECK(budget_send_bytes(BUDGET_SEGMENT_OVERHEAD + 1, 0, SEGMENT) == 1);
 	CHECK(budget_send_bytes(COST, 0, SEGMENT) == SEGMENT);
-	CHECK(budget_send_bytes(BUDGET_SEND_MIN, 0, 1) == BUDGET_SEND_MIN / (1 + BUDGET_SEGMENT_OVERHEAD)); /* a peer with an MSS of 1 */
+	/* a peer with an MSS of 1 */
+	CHECK(budget_send_bytes(BUDGET_SEND_MIN, 0, 1) == BUDGET_SEND_MIN / (1 + BUDGET_SEGMENT_OVERHEAD));
 	/* with a quarter free, share.c calls a connection writable */
 	CHECK(budget_send_bytes(BUDGET_SEND_MIN, BUDGET_SEND_MIN - BUDGET_SEND_MIN / 4, 1) > 0);
 }
@@ -196,14 +197,16 @@ static void no_memory_at_all(void)
 
 static void headers(void)
 {
-	uint8_t frame[200] = { [12] = 8, [14] = 0x46, [17] = 186, [23] = 6, [14 + 24 + 12] = 0x80, [14 + 24 + 13] = 0x19 };
+	uint8_t frame[200] = { [12] = 8, [14] = 0x46, [17] = 186, [23] = 6, [14 + 24 + 12] = 0x80,
+	                       [14 + 24 + 13] = 0x19 };
 	uint8_t to[HEADERS_MAX];
 	enum { TCP = 14 + 24, WHOLE = 14 + 24 + 32 };
 
 	CHECK(headers_only(to, frame, sizeof(frame)) == WHOLE);
 	CHECK(to[16] == 0 && to[17] == 24 + 32 && to[TCP + 13] == 0x10); /* an acknowledgement; without its FIN */
 	CHECK(!memcmp(to + 18, frame + 18, TCP + 13 - 18) && frame[TCP + 13] == 0x19);
-	CHECK(headers_only(to, frame, WHOLE) == WHOLE && !headers_only(to, frame, WHOLE - 1) && !headers_only(to, frame, 14));
+	CHECK(headers_only(to, frame, WHOLE) == WHOLE && !headers_only(to, frame, WHOLE - 1) &&
+	      !headers_only(to, frame, 14));
 	frame[TCP + 13] = 4;
 	CHECK(headers_only(to, frame, sizeof(frame)) == WHOLE);
 	frame[TCP + 13] = 0x12; /* with SYN: lwIP would keep it */

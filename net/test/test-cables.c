@@ -67,8 +67,8 @@ static void await(sem_t *sem)
 }
 
 /*
- * Until the switch knows this life of the server: before, it answers connections that do not take the cable with a reset. What
- * it knows of the life before may stand there until then.
+ * Until the switch knows this life of the server: before, it answers connections that do not take the cable with a
+ * reset. What it knows of the life before may stand there until then.
  */
 static pid_t start_server(void)
 {
@@ -81,7 +81,10 @@ static pid_t start_server(void)
 	return server;
 }
 
-static uint64_t by_switch(unsigned port) { return network->forward.port[port].frames + network->forward.port[port].delivered; }
+static uint64_t by_switch(unsigned port)
+{
+	return network->forward.port[port].frames + network->forward.port[port].delivered;
+}
 
 /* --- scenarios --- */
 
@@ -196,7 +199,8 @@ static void death(void)
 /* The server dies with the request to connect in its ring. */
 static void connecting(void)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(SERVER_PORT), .sin_addr.s_addr = layer_address(SERVER) };
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(SERVER_PORT),
+	                          .sin_addr.s_addr = layer_address(SERVER) };
 	struct file *file = connect_server(); /* from now on there is a cable */
 	uint64_t before;
 

@@ -51,7 +51,8 @@ static uint32_t header_of(const uint8_t *frame, uint32_t length)
 /* Whether the frame holds a whole transport with a sum. */
 static bool has_sum(const uint8_t *frame, uint32_t header)
 {
-	return field_of(frame[23]) && load_be16(frame + 16) - header >= least_of(frame[23]) && !(load_be16(frame + 20) & 0x3fff);
+	return field_of(frame[23]) && load_be16(frame + 16) - header >= least_of(frame[23]) &&
+	       !(load_be16(frame + 20) & 0x3fff);
 }
 
 static uint16_t transport_sum(const uint8_t *frame, uint32_t header)
@@ -91,7 +92,8 @@ static bool model_verify(const uint8_t *frame, uint32_t length)
 	       transport_sum(frame, header) == 0xffff;
 }
 
-/* Draws a frame of any sort: options, fragments, lengths that are just long enough or not, and any where nothing fits. */
+/* Draws a frame of any sort: options, fragments, lengths that are just long enough or not, and any where nothing
+ * fits. */
 static uint32_t draw(uint8_t frame[256])
 {
 	uint32_t n = (uint32_t)rand() % 100, options = rand() % 4 ? 0 : 4 * ((uint32_t)rand() % 11);
@@ -174,7 +176,8 @@ static void sums_of_zero(void)
 			store_be16(frame + 34, 0);
 			store_be16(frame + 34, (uint16_t)~transport_sum(frame, 20));
 			checksum_make(frame, length);
-			CHECK(load_be16(field) == (protocols[i] == 17 ? 0xffff : 0) && checksum_verify(frame, length, false));
+			CHECK(load_be16(field) == (protocols[i] == 17 ? 0xffff : 0) &&
+			      checksum_verify(frame, length, false));
 		}
 }
 
@@ -230,7 +233,8 @@ static void round_trip(uint8_t protocol, uint32_t field, uint32_t payload, uint3
 		CHECK(!checksum_verify(frame, padded, false) || at == 23);
 		frame[at] = was;
 	}
-	/* where the NIC answers for the sum of TCP or UDP, the header's is checked and nothing else; ICMP's is nobody's but ours */
+	/* where the NIC answers for the sum of TCP or UDP, the header's is checked and nothing else; ICMP's is nobody's
+	 * but ours */
 	frame[start + payload - 1] ^= 1;
 	CHECK(checksum_verify(frame, padded, true) == (protocol != 1));
 	frame[16] ^= 1;

@@ -148,7 +148,8 @@ static void connect_peer(unsigned number)
 {
 	struct peer *peer = &peers[number];
 
-	*peer = (struct peer){ .port = (uint16_t)(peer->port ? peer->port + 1 : 1024), .sent = net_random(), .open = true };
+	*peer = (struct peer){ .port = (uint16_t)(peer->port ? peer->port + 1 : 1024), .sent = net_random(),
+	                       .open = true };
 	input(number, peer->sent++, TCP_SYN, 0, 0);
 	input(number, peer->sent, TCP_ACK, 0, 0);
 }
@@ -242,7 +243,8 @@ static struct outcome run_apart(unsigned count, bool found)
 
 static err_t connected(void *argument, struct tcp_pcb *pcb, err_t error) { return argument || !pcb ? ERR_VAL : error; }
 
-/* What begins a connection gets no answer. All else does: an answer to a connection that had no memory to be found by, too. */
+/* What begins a connection gets no answer. All else does: an answer to a connection that had no memory to be found by,
+ * too. */
 static void without_memory(void)
 {
 	const ip_addr_t to = { lwip_htonl(PEERS) };
@@ -271,7 +273,8 @@ int main(void)
 	for (unsigned i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
 		const struct outcome found = run_apart(counts[i], true), alone = run_apart(counts[i], false);
 
-		printf("%u connections: %u bytes, %lu steps of searching\n", counts[i], found.delivered, (unsigned long)found.searched);
+		printf("%u connections: %u bytes, %lu steps of searching\n", counts[i], found.delivered,
+		       (unsigned long)found.searched);
 		CHECK(found.answers == alone.answers && found.delivered == alone.delivered && found.delivered > STEPS);
 		CHECK(alone.searched == 0);
 		CHECK(found.searched <= STEPS / 10 * counts[i] / 100); /* alone it would be half of STEPS * count */

@@ -17,7 +17,8 @@ static uint64_t counted(unsigned number, enum counter counter)
 {
 	const struct forward_port *port = &forward.port[number];
 
-	return (uint64_t[]){ port->frames, port->delivered, port->bad, port->strays, port->missed, port->dropped }[counter];
+	return (uint64_t[]){ port->frames, port->delivered, port->bad, port->strays, port->missed,
+	                     port->dropped }[counter];
 }
 
 static void check(void)
@@ -128,7 +129,8 @@ static void dropped(void)
 	CHECK(!forward.backlog.held[3][2] && forward.backlog.free == BACKLOG_FRAMES);
 }
 
-/* The program at port 2 ends while its backlog holds frames; its peer at port 1 has no room for what the switch answers. */
+/* The program at port 2 ends while its backlog holds frames; its peer at port 1 has no room for what the switch
+ * answers. */
 static void ended(void)
 {
 	start();

@@ -34,7 +34,8 @@ static void test_start(void)
 	CHECK(model.resets == 1 && model.mask == 0 && !model.said);
 	memcpy(&bar, model_config() + PCI_BAR, 4);
 	CHECK(bar == 0xfebc0000u);
-	CHECK((model_config()[PCI_COMMAND] & (PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER)) == (PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER));
+	CHECK((model_config()[PCI_COMMAND] & (PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER)) ==
+	      (PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER));
 	CHECK(msix[0] == 0xfee00000 && msix[1] == 1 && msix[2] == 0x41 && msix[3] == 0);
 	CHECK((model.reg[REGISTER_RCTL / 4] & rctl) == rctl);
 	CHECK(model.reg[REGISTER_RDH / 4] == 0 && model.reg[REGISTER_RDT / 4] == E1000E_SLOTS - 1);
@@ -80,7 +81,10 @@ static void fill(uint8_t *frame, uint32_t size, unsigned number)
 		frame[i] = (uint8_t)(number * 31 + i * 7);
 }
 
-static uint32_t size_of(unsigned number) { return ETHERNET_HEADER + number * 97 % (PORT_FRAME_MAX - ETHERNET_HEADER + 1); }
+static uint32_t size_of(unsigned number)
+{
+	return ETHERNET_HEADER + number * 97 % (PORT_FRAME_MAX - ETHERNET_HEADER + 1);
+}
 
 static bool send_one(unsigned number, bool arm)
 {

@@ -65,7 +65,8 @@ static unsigned fill_peer(void)
 	unsigned sent = 0;
 
 	for (unsigned quiet = 0; quiet < 2; quiet = forward_pass(&forward, now) ? 0 : quiet + 1)
-		while (send_to(2, table[1].mac, sent, 60) && send_to(2, table[UPLINK].mac, sent, 60)) { /* one for another behind each */
+		while (send_to(2, table[1].mac, sent, 60) &&
+		       send_to(2, table[UPLINK].mac, sent, 60)) { /* one for another behind each */
 			sent++;
 			received_anything_at(UPLINK);
 		}
@@ -105,7 +106,8 @@ static void ended_peer_is_full(void)
 	CHECK(!forward.telling.count && !forward.behind);
 }
 
-/* A successor that is there before the switch has looked is let in although nobody is to be told and nothing else happens. */
+/* A successor that is there before the switch has looked is let in although nobody is to be told and nothing else
+ * happens. */
 static void succeeded_at_once(void)
 {
 	set_up();

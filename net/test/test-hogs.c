@@ -133,8 +133,8 @@ static bool was_reset(struct file *file)
 }
 
 /*
- * The server has written all; the client reads nothing, and its window stays closed. Where the server has closed, the connection is
- * reset in the end, but not where it has only shut its direction.
+ * The server has written all; the client reads nothing, and its window stays closed. Where the server has closed, the
+ * connection is reset in the end, but not where it has only shut its direction.
  */
 static void orphans(void)
 {
@@ -178,8 +178,10 @@ static void resets(void)
 }
 
 /*
- * The server has closed in the middle of what it wrote, of which the last is still on its way to its stack process. The clients read
- * nothing: the stack process gives up after some 20 s of its time. To see it a client must read, and is no hog any more.
+ * The server has closed in the middle of what it wrote, of which the last is still on its way to its stack process. The
+ * clients read
+ * nothing: the stack process gives up after some 20 s of its time. To see it a client must read, and is no hog any
+ * more.
  */
 static void left(void)
 {

@@ -61,7 +61,8 @@ int main(void)
 	link_start(&a, cable_open(memory, PORT_TO_SWITCH, 2), &of_far, slots[0]);
 	link_start(&b, cable_open(shared(CABLE_SIZE), PORT_TO_SWITCH, 2), &of_far, slots[1]);
 	link_start(&to_switch, port_open(shared(PORT_SIZE), PORT_TO_SWITCH, 2), NULL, NULL);
-	CHECK(fill(&a) == PLACES / 2 && a.published == CABLE_SLOTS); /* no peer is there; the first comer keeps half for others */
+	/* no peer is there; the first comer keeps half for others */
+	CHECK(fill(&a) == PLACES / 2 && a.published == CABLE_SLOTS);
 	CHECK(fill(&b) == PLACES / 4);
 	CHECK(fill(&to_switch) == PLACES / 4);
 	CHECK(references == 1 + PLACES);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The station to which packets leave through the switch: another one where ARP says so, and the right one of several. */
+/* The station to which packets leave through the switch: another one where ARP says so, and the right one of
+ * several. */
 #include <netinet/in.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,7 +9,8 @@
 #include "test.h"
 
 enum { STACK, FIRST, SECOND, CABLED, STATIONS, MESSAGE = 11 }; /* CABLED: also at the far end of a cable */
-enum { ETHERTYPE = 12, IP = 14, IP_TO = 30, DATA = 42, ARP_SENDER = 22, ARP_SENDER_IP = 28, ARP_TARGET = 32, ARP_TARGET_IP = 38, ARP_FRAME = 42 };
+enum { ETHERTYPE = 12, IP = 14, IP_TO = 30, DATA = 42, ARP_SENDER = 22, ARP_SENDER_IP = 28, ARP_TARGET = 32,
+       ARP_TARGET_IP = 38, ARP_FRAME = 42 };
 
 struct netif; /* lwIP's headers have names of ethernet.h for other things */
 extern struct netif *netif_default;
@@ -31,7 +33,10 @@ static struct file *file;
 static const uint32_t wandering = 77, other = 78, gateway = 79, second = 80; /* addresses 10.0.0.(n + 1), of no port */
 static const uint32_t far_away = 1u << 24;                      /* 11.0.0.1 */
 
-static void set_mac(uint8_t mac[6], unsigned port) { memcpy(mac, (const uint8_t[]){ 2, 0, 0, 0, 0, (uint8_t)port }, 6); }
+static void set_mac(uint8_t mac[6], unsigned port)
+{
+	memcpy(mac, (const uint8_t[]){ 2, 0, 0, 0, 0, (uint8_t)port }, 6);
+}
 
 static void run_network(void)
 {
@@ -67,7 +72,8 @@ static void claim(unsigned port, uint32_t address)
 static void send_message(uint32_t address, char mark)
 {
 	char message[MESSAGE] = { mark };
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(7), .sin_addr.s_addr = layer_address(address) };
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(7),
+	                          .sin_addr.s_addr = layer_address(address) };
 	struct iovec iov = { message, sizeof(message) };
 	struct msghdr header = { .msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = &iov, .msg_iovlen = 1 };
 
@@ -75,7 +81,8 @@ static void send_message(uint32_t address, char mark)
 	run_network();
 }
 
-/* Whether this message, to that address, is the next frame there; it begins as a packet of the stack's to this port must. */
+/* Whether this message, to that address, is the next frame there; it begins as a packet of the stack's to this port
+ * must. */
 static bool has_come_by(struct port_end *end, unsigned port, uint32_t address, char mark)
 {
 	uint8_t expected[IP], to[4];
@@ -89,13 +96,17 @@ static bool has_come_by(struct port_end *end, unsigned port, uint32_t address, c
 	set_mac(expected + 6, STACK);
 	memcpy(expected + ETHERTYPE, (const uint8_t[]){ 8, 0 }, 2);
 	memcpy(to, &(uint32_t){ layer_address(address) }, 4);
-	right = length == DATA + MESSAGE && !memcmp(frame, expected, sizeof(expected)) && !memcmp(frame + IP_TO, to, 4) &&
+	right = length == DATA + MESSAGE && !memcmp(frame, expected, sizeof(expected)) &&
+	        !memcmp(frame + IP_TO, to, 4) &&
 		frame[DATA] == (uint8_t)mark;
 	port_release(end);
 	return right;
 }
 
-static bool has_come(unsigned port, uint32_t address, char mark) { return has_come_by(&station[port], port, address, mark); }
+static bool has_come(unsigned port, uint32_t address, char mark)
+{
+	return has_come_by(&station[port], port, address, mark);
+}
 
 /* What has come says nothing here: the stack announces itself at its start. */
 static void drop(unsigned port)
@@ -110,7 +121,8 @@ static bool quiet(void)
 {
 	uint32_t length;
 
-	return !port_peek(&station[FIRST], &length) && !port_peek(&station[SECOND], &length) && !port_peek(&station[CABLED], &length);
+	return !port_peek(&station[FIRST], &length) && !port_peek(&station[SECOND], &length) &&
+	       !port_peek(&station[CABLED], &length);
 }
 
 static void set_up(void)

@@ -44,9 +44,9 @@ void note_state(const struct tcp_pcb *p)
 {
 	const uint64_t fields[] = {
 		p->state, p->flags, p->polltmr, p->tmr, p->rcv_nxt, p->rcv_wnd, p->rcv_ann_wnd, p->rcv_ann_right_edge,
-		(uint64_t)p->rtime, p->mss, p->rttest, p->rtseq, (uint64_t)p->sa, (uint64_t)p->sv, (uint64_t)p->rto, p->nrtx,
-		p->dupacks, p->lastack, p->cwnd, p->ssthresh, p->rto_end, p->snd_nxt, p->snd_wl1, p->snd_wl2, p->snd_lbb,
-		p->snd_wnd, p->snd_wnd_max, p->snd_buf, p->snd_queuelen, p->unsent_oversize, p->bytes_acked,
+		(uint64_t)p->rtime, p->mss, p->rttest, p->rtseq, (uint64_t)p->sa, (uint64_t)p->sv, (uint64_t)p->rto,
+		p->nrtx, p->dupacks, p->lastack, p->cwnd, p->ssthresh, p->rto_end, p->snd_nxt, p->snd_wl1, p->snd_wl2,
+		p->snd_lbb, p->snd_wnd, p->snd_wnd_max, p->snd_buf, p->snd_queuelen, p->unsent_oversize, p->bytes_acked,
 		p->refused_data ? p->refused_data->tot_len : 0, p->persist_cnt, p->persist_backoff, p->persist_probe,
 		p->keep_cnt_sent,
 	};
@@ -172,7 +172,8 @@ static void give(struct pbuf *packet, enum frame_fault fault)
 /* The same bytes in two pieces, cut behind the headers that lwIP wants in one, at times where the padding begins. */
 static struct pbuf *cut(struct pbuf *whole, unsigned headers, unsigned padding)
 {
-	const u16_t at = (u16_t)(padding && below(2) ? whole->tot_len - padding : headers + below(whole->tot_len - headers));
+	const u16_t at = (u16_t)(padding &&
+	                         below(2) ? whole->tot_len - padding : headers + below(whole->tot_len - headers));
 	struct pbuf *first = pbuf_alloc(PBUF_LINK, at, PBUF_RAM);
 	struct pbuf *second = pbuf_alloc(PBUF_LINK, (u16_t)(whole->tot_len - at), PBUF_RAM);
 
@@ -254,6 +255,7 @@ void connect_peer(void)
 		input(&k);
 	}
 	peer.sent = k.sequence + 1;
-	k = (struct packet){ .sequence = peer.sent, .acknowledges = peer.received, .flags = TCP_ACK, .window = small ? peer.window : 0x7fff };
+	k = (struct packet){ .sequence = peer.sent, .acknowledges = peer.received, .flags = TCP_ACK,
+	                     .window = small ? peer.window : 0x7fff };
 	input(&k);
 }

@@ -3,8 +3,8 @@
  * Header prediction against lwIP alone: the same packets and the same calls of
  * a program, drawn at random, twice. After each step the frames sent, what the
  * program was told, every field of the connection's state and the number of
- * blocks of memory must be the same. Data of long segments stays in a ring (sent.h). Most packets are those that are predicted;
- * the others are lost, repeated, overlapping, cut, chained, padded, with options,
+ * blocks of memory must be the same. Data of long segments stays in a ring (sent.h). Most packets are those that are
+ * predicted; the others are lost, repeated, overlapping, cut, chained, padded, with options,
  * of fragments, with flags, beyond windows or broken at random.
  */
 #include <stdbool.h>
@@ -212,7 +212,8 @@ static void peer_repeats(void)
 
 static void peer_sends(void)
 {
-	struct packet k = { .sequence = peer.sent, .acknowledges = peer.received, .flags = below(2) ? TCP_ACK : TCP_ACK | TCP_PSH,
+	struct packet k = { .sequence = peer.sent, .acknowledges = peer.received,
+	                    .flags = below(2) ? TCP_ACK : TCP_ACK | TCP_PSH,
 			    .window = peer.window ? peer.window : 0x4000 + below(4) * 0x1000 };
 
 	k.data = !below(3) ? 0 : below(8) ? below(64) : below(MOST + 1);
@@ -373,8 +374,8 @@ int main(void)
 		run_apart(seed, false, alone);
 		while (i < STEPS && found[i] == alone[i])
 			i++;
-		printf("seed %u: %u of %u steps the same, %u segments predicted, %u written and %u sent at once\n", seed, i, STEPS,
-		       (unsigned)found[STEPS], (unsigned)found[STEPS + 2], (unsigned)found[STEPS + 1]);
+		printf("seed %u: %u of %u steps the same, %u segments predicted, %u written and %u sent at once\n",
+		       seed, i, STEPS, (unsigned)found[STEPS], (unsigned)found[STEPS + 2], (unsigned)found[STEPS + 1]);
 		CHECK(i == STEPS);
 		CHECK(found[STEPS] > STEPS / 8 && alone[STEPS] == 0);
 		CHECK(found[STEPS + 1] > STEPS / 128 && alone[STEPS + 1] == 0);

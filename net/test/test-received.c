@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Received frames whose data the ring lends: drawn at random, a far end sends, packets are taken in, kept, read, copied and
- * freed in any order. Each is as it was sent as long as it is kept, slots go back as soon as nothing before them is lent, the
- * far end is told, and always has half of its ring.
+ * Received frames whose data the ring lends: drawn at random, a far end sends, packets are taken in, kept, read, copied
+ * and freed in any order. Each is as it was sent as long as it is kept, slots go back as soon as nothing before them is
+ * lent, the far end is told, and always has half of its ring.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,13 +30,15 @@ static struct packet {
 
 /* --- lwIP's, as far as it is needed --- */
 
-struct pbuf *pbuf_alloced_custom(pbuf_layer layer, u16_t length, pbuf_type type, struct pbuf_custom *p, void *payload, u16_t room)
+struct pbuf *pbuf_alloced_custom(pbuf_layer layer, u16_t length, pbuf_type type, struct pbuf_custom *p, void *payload,
+                                 u16_t room)
 {
 	(void)layer;
 	(void)type;
 	CHECK(length <= room);
 	offered = room;
-	p->pbuf = (struct pbuf){ .payload = payload, .len = length, .tot_len = length, .flags = PBUF_FLAG_IS_CUSTOM, .ref = 1 };
+	p->pbuf = (struct pbuf){ .payload = payload, .len = length, .tot_len = length, .flags = PBUF_FLAG_IS_CUSTOM,
+	                         .ref = 1 };
 	return &p->pbuf;
 }
 
@@ -107,7 +109,8 @@ static void far_sends(void)
 
 static uint64_t returned(void) { return atomic_load(&near.receive.ring->taken); }
 
-/* A slot goes back at once, or later, and then the far end is told. Nothing is copied before half of the ring is held up. */
+/* A slot goes back at once, or later, and then the far end is told. Nothing is copied before half of the ring is held
+ * up. */
 static void release_slot(void)
 {
 	const uint64_t before = returned();
@@ -169,7 +172,10 @@ static void end_one(struct packet *p)
 	CHECK((returned() == before) == (told == tellings)); /* and only then */
 }
 
-static bool in_ring(const struct packet *p) { return (char *)p->pbuf->payload >= memory && (char *)p->pbuf->payload < memory + CABLE_SIZE; }
+static bool in_ring(const struct packet *p)
+{
+	return (char *)p->pbuf->payload >= memory && (char *)p->pbuf->payload < memory + CABLE_SIZE;
+}
 
 /* Slots are held by what is lent, and by nothing else. */
 static void check_ring(void)
@@ -254,7 +260,8 @@ static void without_memory(void)
 	make_segment(second, 2);
 	no_memory = true;
 	for (; count <= SHORT_PLACES + PLACES; count++) { /* for long frames, for the longest short ones, for others */
-		const uint32_t length = count < PLACES - 1 ? LONGEST : count < PLACES - 1 + SHORT_PLACES ? SHORT_FRAME : SHORT_FRAME - 1;
+		const uint32_t length = count < PLACES - 1 ? LONGEST : count < PLACES - 1 + SHORT_PLACES ? SHORT_FRAME
+		                        : SHORT_FRAME - 1;
 
 		memset(noise, (int)count + 1, sizeof(noise));
 		if (!(place[count] = received_copy(noise, length)))
@@ -270,7 +277,8 @@ static void without_memory(void)
 	CHECK((p = received_copy(second, LONGEST)) && is_segment(p, second));
 	release(p);
 	no_memory = false;
-	for (unsigned tries = 0; (!(p = received_copy(second, 600)) || p->flags & PBUF_FLAG_IS_CUSTOM); tries++) { /* it fails at random */
+	/* it fails at random */
+	for (unsigned tries = 0; (!(p = received_copy(second, 600)) || p->flags & PBUF_FLAG_IS_CUSTOM); tries++) {
 		CHECK(tries < 100);
 		if (p)
 			release(p);

@@ -12,7 +12,10 @@ static const uint8_t dead_ip[4] = { 10, 0, 2, 101 }, peer_ip[4] = { 10, 0, 2, 2 
 static uint8_t frame[MAX], answer[RESET_FRAME];
 static struct reset_port port;
 
-static uint32_t be32(const uint8_t *p) { return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3]; }
+static uint32_t be32(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
 
 /* A segment of the peer for the dead port, or the other way. */
 static uint32_t segment(int to_dead, uint8_t flags, uint32_t data, unsigned ip_options, unsigned tcp_options)
@@ -95,7 +98,8 @@ static void nonsense(void)
 
 static void sent(void)
 {
-	check_reset(reset_after_sent(&port, frame, segment(0, ACK | PSH, 100, 0, 0), answer), 0x54, 0x12345678, RST | ACK);
+	check_reset(reset_after_sent(&port, frame, segment(0, ACK | PSH, 100, 0, 0), answer), 0x54, 0x12345678,
+	            RST | ACK);
 	check_reset(reset_after_sent(&port, frame, segment(0, SYN, 0, 0, 4), answer), 0xfffffff1, 0, RST);
 	CHECK(!reset_after_sent(&port, frame, segment(0, RST, 0, 0, 0), answer));
 	CHECK(!reset_after_sent(&port, frame, segment(1, ACK, 0, 0, 0), answer));

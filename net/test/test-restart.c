@@ -159,13 +159,15 @@ static void before_the_first_life(void)
 	check_traffic(PORT);
 }
 
-/* Every word of the port with every value that means something somewhere, from either side: as if its author had started again. */
+/* Every word of the port with every value that means something somewhere, from either side: as if its author had
+ * started again. */
 static void wild_words(void)
 {
 	set_up();
 	for (unsigned word = 0; word < 4; word++) {
 		struct port_side *side = &epochs(PORT)->side[word / 2];
-		const uint64_t values[] = { 0, 1, 2, 3, life, life + 1, life + 2, ~0ull, ~1ull, stack[PORT].own, forward.port[PORT].end.own };
+		const uint64_t values[] = { 0, 1, 2, 3, life, life + 1, life + 2, ~0ull, ~1ull, stack[PORT].own,
+		                            forward.port[PORT].end.own };
 
 		for (unsigned i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
 			CHECK(send_to(PEER, table[PORT].mac, 7, 60));

@@ -5,7 +5,8 @@
  */
 #include "slow-ports.h"
 
-/* Two frames for each port behind the uplink; those for the first `slow` may be lost. How many there were for the others. */
+/* Two frames for each port behind the uplink; those for the first `slow` may be lost. How many there were for the
+ * others. */
 static unsigned offer(unsigned count, unsigned slow)
 {
 	unsigned offered = 0;

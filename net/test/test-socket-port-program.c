@@ -189,7 +189,8 @@ void hostile_program(void)
 		for (unsigned i = 0; i < NUMBERS; i++) {
 			struct served *s = served_socket(i);
 
-			CHECK(s->written - s->taken <= SOCKET_PORT_BUFFER && s->arrived - s->read <= SOCKET_PORT_BUFFER);
+			CHECK(s->written - s->taken <= SOCKET_PORT_BUFFER &&
+			      s->arrived - s->read <= SOCKET_PORT_BUFFER);
 			if (s->file && !chance(10))
 				file_ready_again(s->file, EPOLLIN | EPOLLOUT, 0);
 		}

@@ -24,7 +24,8 @@ static struct socket_event proper(const struct socket_request *r)
 	if (r->kind != SOCKET_UPDATE)
 		return e;
 	e.kind = SOCKET_CHANGED;
-	e.flags = r->flags & SOCKET_CLOSE ? SOCKET_CLOSED : SOCKET_CONNECTED | SOCKET_ACCEPTABLE | (chance(50) ? 0 : SOCKET_ENDED);
+	e.flags = r->flags & SOCKET_CLOSE ? SOCKET_CLOSED
+	          : SOCKET_CONNECTED | SOCKET_ACCEPTABLE | (chance(50) ? 0 : SOCKET_ENDED);
 	arrived[r->socket] += chance(SOCKET_PORT_BUFFER - (arrived[r->socket] - r->read) + 1);
 	e.arrived = arrived[r->socket];
 	return e;

@@ -65,7 +65,8 @@ static struct outcome run(void (*trial)(void))
 
 		if (!pid) {
 			seed = i * 7919 + 1;
-			port = mmap(NULL, SOCKET_PORT_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+			port = mmap(NULL, SOCKET_PORT_SIZE, PROT_READ | PROT_WRITE,
+			            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 			CHECK(port != MAP_FAILED);
 			trial();
 			shared->moved += moved;
@@ -80,8 +81,8 @@ static struct outcome run(void (*trial)(void))
 	}
 	total = *shared;
 	munmap(shared, sizeof(*shared));
-	printf("%u messages, %u moves of bytes, %u of %u trials ended the connection\n", total.sent, total.moved, total.said,
-	       TRIALS);
+	printf("%u messages, %u moves of bytes, %u of %u trials ended the connection\n", total.sent, total.moved,
+	       total.said, TRIALS);
 	return total;
 }
 

@@ -40,7 +40,8 @@ static int connect_to_peer(struct file *file, uint32_t ipv4, uint16_t port)
 static ssize_t send_at(struct file *file, const void *bytes, size_t size, struct sockaddr_in *to)
 {
 	struct iovec iov = { (void *)bytes, size };
-	struct msghdr message = { .msg_name = to, .msg_namelen = to ? sizeof(*to) : 0, .msg_iov = &iov, .msg_iovlen = 1 };
+	struct msghdr message = { .msg_name = to, .msg_namelen = to ? sizeof(*to) : 0, .msg_iov = &iov,
+	                          .msg_iovlen = 1 };
 
 	return file->ops->sendmsg(file, &message, 0);
 }
@@ -49,7 +50,8 @@ static ssize_t send_at(struct file *file, const void *bytes, size_t size, struct
 static ssize_t receive(struct file *file, void *bytes, size_t size, struct sockaddr_in *from, int flags)
 {
 	struct iovec iov = { bytes, size };
-	struct msghdr message = { .msg_name = from, .msg_namelen = from ? sizeof(*from) : 0, .msg_iov = &iov, .msg_iovlen = 1 };
+	struct msghdr message = { .msg_name = from, .msg_namelen = from ? sizeof(*from) : 0, .msg_iov = &iov,
+	                          .msg_iovlen = 1 };
 	ssize_t n;
 
 	while ((n = file->ops->recvmsg(file, &message, flags)) == -EAGAIN)
@@ -182,7 +184,8 @@ static void ports(void)
 			CHECK(connect_to_peer(file, layer_address(DATAGRAM_PEER), 1) == 0);
 		else
 			CHECK(send_at(file, "x", 1, &to) == 1);
-		CHECK(!file->ops->getsockname(file, (struct sockaddr *)&name, &length) && ntohs(name.sin_port) >= 49152);
+		CHECK(!file->ops->getsockname(file, (struct sockaddr *)&name, &length) &&
+		      ntohs(name.sin_port) >= 49152);
 		next += (uint16_t)(ntohs(name.sin_port) - last) < 16;
 		last = ntohs(name.sin_port);
 		close_file(file);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an edge-triggered epoll is told of sockets: of more data, connections and ends, also where the socket is ready already. */
+/* What an edge-triggered epoll is told of sockets: of more data, connections and ends, also where the socket is ready
+ * already. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
@@ -103,7 +104,8 @@ static void room(void)
 	request(file, REQUEST_ECHO, UINT32_MAX);
 	file_watch(file, ALL);
 	CHECK(comes(file) == EPOLLOUT);
-	for (unsigned rounds = 0; rounds < 3; written += n > 0 ? (size_t)n : 0) { /* until neither end's buffers, nor the echo's, take more */
+	/* until neither end's buffers, nor the echo's, take more */
+	for (unsigned rounds = 0; rounds < 3; written += n > 0 ? (size_t)n : 0) {
 		n = file->ops->write(file, bytes, sizeof(bytes));
 		if (n > 0)
 			continue;
@@ -125,7 +127,8 @@ static void listening(void)
 	int error;
 
 	CHECK(!socket_create(AF_INET, SOCK_STREAM, 0, &listener));
-	CHECK(!listener->ops->bind(listener, (struct sockaddr *)&at, sizeof(at)) && !listener->ops->listen(listener, 8));
+	CHECK(!listener->ops->bind(listener, (struct sockaddr *)&at, sizeof(at)) &&
+	      !listener->ops->listen(listener, 8));
 	file_watch(listener, EPOLLIN);
 	CHECK(nothing(listener));
 	for (unsigned i = 0; i < 3; i++) {
@@ -148,7 +151,8 @@ static void listening(void)
 
 static void connecting(void)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(SERVER_PORT), .sin_addr.s_addr = layer_address(0) };
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(SERVER_PORT),
+	                          .sin_addr.s_addr = layer_address(0) };
 	struct file *file;
 
 	for (unsigned i = 0; i < 2; i++) {
@@ -175,11 +179,13 @@ void edges(void)
 
 void datagram_edges(void)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(PORT), .sin_addr.s_addr = layer_address(own_port) };
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(PORT),
+	                          .sin_addr.s_addr = layer_address(own_port) };
 	struct file *file;
 	char bytes[8] = { 0 };
 
-	CHECK(!socket_create(AF_INET, SOCK_DGRAM, 0, &file) && !file->ops->bind(file, (struct sockaddr *)&to, sizeof(to)));
+	CHECK(!socket_create(AF_INET, SOCK_DGRAM, 0, &file) &&
+	      !file->ops->bind(file, (struct sockaddr *)&to, sizeof(to)));
 	CHECK(!file->ops->connect(file, (struct sockaddr *)&to, sizeof(to)));
 	file_watch(file, ALL);
 	CHECK(comes(file) == EPOLLOUT && nothing(file));

@@ -29,7 +29,8 @@ static void first_connection(void)
 /* A connection with a name of its own from the beginning, and the peer's when there is one. */
 static struct file *named(void)
 {
-	const struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(SERVER_PORT), .sin_addr.s_addr = layer_address(0) };
+	const struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(SERVER_PORT),
+	                                .sin_addr.s_addr = layer_address(0) };
 	struct sockaddr_in own, name;
 	socklen_t length = sizeof(own);
 	struct file *file;
@@ -208,7 +209,8 @@ void within_one_stack(void)
 			layer_wait(0);
 		CHECK(listener->ops->accept(listener, &server, NULL, NULL) == 0);
 		CHECK(listener->ops->accept(listener, &server, NULL, NULL) == -EAGAIN);
-		CHECK(write_all(client, "hello", 5) == 5 && read_all(server, bytes, 5) == 5 && !memcmp(bytes, "hello", 5));
+		CHECK(write_all(client, "hello", 5) == 5 && read_all(server, bytes, 5) == 5 &&
+		      !memcmp(bytes, "hello", 5));
 		if (i) {
 			CHECK(client->ops->setsockopt(client, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard)) == 0);
 			close_file(client);
@@ -266,7 +268,8 @@ void others_while_one_vanishes(void)
 	struct file *file = connect_server();
 	uint64_t slowest = 0;
 
-	for (unsigned beyond = 0; beyond < 1000; beyond += *(volatile uint64_t *)&network->forward.port[VANISHING].dropped != 0) {
+	for (unsigned beyond = 0; beyond < 1000;
+	     beyond += *(volatile uint64_t *)&network->forward.port[VANISHING].dropped != 0) {
 		uint64_t start = clock_cycles();
 
 		echo(file, 100, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The switch's table of stations: addresses whose probes collide, a full table, memory that was in use before; and where
- * a frame for a group goes, of which nothing is read behind its end.
+ * The switch's table of stations: addresses whose probes collide, a full table, memory that was in use before; and
+ * where a frame for a group goes, of which nothing is read behind its end.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -64,7 +64,8 @@ static void lookups(unsigned places)
 		const struct process_route route = { .port = (uint16_t)(i % PORTS), .ipv4 = ipv4_of(i) };
 
 		CHECK(!station_by_mac(&forward, mac_number(address[i])) && !station_by_ipv4(&forward, ipv4_of(i)));
-		CHECK(destination(&forward, SOURCE, address[i], 60) == UPLINK && destination(&forward, UPLINK, address[i], 60) == TO_NOBODY);
+		CHECK(destination(&forward, SOURCE, address[i], 60) == UPLINK &&
+		      destination(&forward, UPLINK, address[i], 60) == TO_NOBODY);
 		if (i % 2) {
 			station_add(&forward, address[i], ipv4_of(i), i % PORTS);
 		} else {

@@ -175,7 +175,8 @@ static void *run_stack(void *argument)
 			CHECK(mark == (int64_t)got);
 			released = moved = true;
 		}
-		if ((published && ring_wanted(&stack[self].transmit)) | (released && ring_room_wanted(&stack[self].receive)))
+		if ((published && ring_wanted(&stack[self].transmit)) |
+		    (released && ring_room_wanted(&stack[self].receive)))
 			sem_post(&switch_wake);
 		if (moved)
 			continue;

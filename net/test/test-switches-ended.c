@@ -39,7 +39,8 @@ static void take_reset(unsigned at, unsigned from, uint16_t to_port)
 	uint8_t *frame = port_peek(&station[at], &length);
 
 	address(from, mac, &ipv4);
-	CHECK(frame && length == 54 && !memcmp(frame + 6, mac, 6) && load_raw32(frame + 26) == ipv4 && frame[47] & RESET);
+	CHECK(frame && length == 54 && !memcmp(frame + 6, mac, 6) && load_raw32(frame + 26) == ipv4 &&
+	      frame[47] & RESET);
 	CHECK(load_be16(frame + 34) == REDIS && load_be16(frame + 36) == to_port);
 	port_release(&station[at]);
 }
@@ -111,7 +112,8 @@ void its_own_end(void)
 	CHECK(take(A) == 7 && take(B) == 8);
 }
 
-/* The switch's cluster counts as lost at the other end of a port, while it still runs: it resets nobody, and goes on. */
+/* The switch's cluster counts as lost at the other end of a port, while it still runs: it resets nobody, and goes
+ * on. */
 void given_up(void)
 {
 	send_segment(A, B, 1000, REDIS, PUSH | ACK);
@@ -147,7 +149,8 @@ void cut_off(void)
 		CHECK(!forward_last_pass(&lower[0], now) && !lower[0].deadline);
 		CHECK(take(C) == i && upper->missed == missed + i);
 	}
-	CHECK(upper->delivered == delivered && !upper->dropped && !lower[0].dropped && !lower[0].behind && !upper->strays);
+	CHECK(upper->delivered == delivered && !upper->dropped && !lower[0].dropped && !lower[0].behind &&
+	      !upper->strays);
 	run();
 	run(); /* the root has opened the port again */
 	CHECK(!waiting(A) && send_to(B, A, 7) && send_to(A, B, 8));

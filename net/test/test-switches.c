@@ -136,8 +136,8 @@ static void alone(void)
 int main(void)
 {
 	void (*const test[])(void) = {
-		unicast, groups, questions, a_wrong_route, back_pressure, stops, alone, an_end, an_end_of_all, its_own_end, given_up, cut_off,
-		an_end_while_cut_off,
+		unicast, groups, questions, a_wrong_route, back_pressure, stops, alone, an_end, an_end_of_all,
+		its_own_end, given_up, cut_off, an_end_while_cut_off,
 	};
 
 	for (unsigned i = 0; i < sizeof(test) / sizeof(test[0]); i++) {

@@ -44,7 +44,8 @@ static void ended_while_late(void)
 	CHECK(!forward_last_pass(&forward, now) && forward.deadline == now + PATIENCE && forward.behind == 1);
 }
 
-/* Of several resets those leave for which there is room; the others stay, in their order. No other port is told of meanwhile. */
+/* Of several resets those leave for which there is room; the others stay, in their order. No other port is told of
+ * meanwhile. */
 static void resets_that_wait(void)
 {
 	set_up();
@@ -66,7 +67,8 @@ static void resets_that_wait(void)
 	CHECK(!forward_pass(&forward, now) && !ring_room_wanted(&stack[1].receive));
 	CHECK(!forward_last_pass(&forward, now) && ring_room_wanted(&stack[1].receive));
 	end(3);
-	stack[3] = port_open(memory + 3 * PORT_SIZE, PORT_TO_SWITCH, 100); /* a successor waits until all of it is told */
+	/* a successor waits until all of it is told */
+	stack[3] = port_open(memory + 3 * PORT_SIZE, PORT_TO_SWITCH, 100);
 	for (unsigned i = 0; i < 2; i++)
 		CHECK(!forward_last_pass(&forward, now) && forward.telling.port == 2 && forward.telling.waiting == 1);
 	for (unsigned i = 0; i < 3; i++) {
@@ -99,7 +101,8 @@ static void ended_peer_is_dead(void)
 	pass_until_quiet();
 	CHECK(forward.telling.count == 1);
 	now += 5;
-	CHECK(!forward_last_pass(&forward, now) && forward.deadline == now - 5 + PATIENCE); /* it is woken by room, or then */
+	/* it is woken by room, or then */
+	CHECK(!forward_last_pass(&forward, now) && forward.deadline == now - 5 + PATIENCE);
 	now += PATIENCE - 5;
 	CHECK(forward_last_pass(&forward, now)); /* it may be another port's turn */
 	CHECK(!forward_last_pass(&forward, now));
@@ -187,7 +190,8 @@ static void nothing_to_tell(void)
 	set_up();
 	position = stack[2].transmit.position;
 	send_segment(2, 1, 6379, 1000, 700, 120, 0x18, 30); /* with a length that cannot be */
-	((struct port_descriptor *)stack[2].transmit.ring->slot[position & stack[2].transmit.mask].payload)->length = PORT_FRAME_MAX + 1;
+	((struct port_descriptor *)stack[2].transmit.ring->slot[position & stack[2].transmit.mask].payload)->length =
+		PORT_FRAME_MAX + 1;
 	frame = port_reserve(&stack[1]);
 	send_arp(1, table[2].ipv4, ARP_REQUEST); /* whole, but no connection's */
 	memcpy(frame + 14, (const uint8_t[]){ 0, 1, 8, 0, 6, 4 }, 6);
@@ -248,7 +252,8 @@ static void first_life(void)
 	CHECK(take(2, NULL) != -1 && take(2, NULL) != -1 && !received_anything());
 }
 
-/* Between its end and the switch's next look at it a port is given nothing, nor is one that counts as ended by mistake. */
+/* Between its end and the switch's next look at it a port is given nothing, nor is one that counts as ended by
+ * mistake. */
 static void ended_unseen(void)
 {
 	_Atomic uint64_t *own;
@@ -282,7 +287,8 @@ static void ended_unseen(void)
 	CHECK(take(2, NULL) == 7);
 }
 
-/* Somebody writes the switch's own word at a port: its cluster counts as lost there, which ends nobody, or anything else. */
+/* Somebody writes the switch's own word at a port: its cluster counts as lost there, which ends nobody, or anything
+ * else. */
 static void words_of_its_own(bool lost)
 {
 	_Atomic uint64_t *own;

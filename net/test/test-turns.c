@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sources that compete for the room of one slow port take turns: each gets its share, however many they are, at whichever
- * ports, and whenever they begin; a source that sends little waits for one turn of each other one at most.
+ * Sources that compete for the room of one slow port take turns: each gets its share, however many they are, at
+ * whichever ports, and whenever they begin; a source that sends little waits for one turn of each other one at most.
  */
 #include "slow-ports.h"
 
@@ -9,7 +9,8 @@ enum { TICKS = 2000 };
 
 static bool sends(unsigned sources, unsigned port) { return sources >> port & 1; }
 
-/* How many frames of this source's the switch has passed on, and between the source with most of those and that with fewest. */
+/* How many frames of this source's the switch has passed on, and between the source with most of those and that with
+ * fewest. */
 static uint64_t passed[PORTS];
 static uint64_t spread(unsigned sources)
 {
@@ -43,7 +44,8 @@ static void fill(unsigned sources, unsigned to)
 	}
 }
 
-/* For a while, as port `to` takes `rate` frames in each tick, up to all that its ring has. No turn is longer than the room for those. */
+/* For a while, as port `to` takes `rate` frames in each tick, up to all that its ring has. No turn is longer than the
+ * room for those. */
 static void compete(unsigned sources, unsigned to, unsigned rate)
 {
 	const unsigned count = (unsigned)__builtin_popcount(sources);
@@ -125,10 +127,12 @@ static void floods_of_two(unsigned others, unsigned rate)
 	uint64_t b = received[B][A], c = received[C][A], all = 5ull * SECOND * rate;
 
 	if (!others)
-		CHECK(!forward.port[A].dropped && b + c >= all * 99 / 100 && b >= all * 49 / 100 && c >= all * 49 / 100);
+		CHECK(!forward.port[A].dropped && b + c >= all * 99 / 100 && b >= all * 49 / 100 &&
+		      c >= all * 49 / 100);
 }
 
-/* Of those that get room in one pass the first has had its turn: the next one is behind it, whatever others have got. */
+/* Of those that get room in one pass the first has had its turn: the next one is behind it, whatever others have
+ * got. */
 static void room_for_two(void)
 {
 	set_up(PORTS);
@@ -153,7 +157,8 @@ int main(void)
 		for (unsigned one = B; one < 7; one++)
 			little(0x7c & ~(1u << one), one, rate);
 	}
-	for (unsigned rate = FORWARD_BATCH; rate <= PORT_SLOTS; rate += 16) /* the port is not behind while it is given the first of these */
+	/* the port is not behind while it is given the first of these */
+	for (unsigned rate = FORWARD_BATCH; rate <= PORT_SLOTS; rate += 16)
 		many(rate);
 	begin_and_end();
 	floods_of_two(1, 10);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Frames that a driver sends through a model of a device, which sums and cuts up segments as the specification says: they
- * arrive as they were, byte for byte, with the checksums that the driver itself would have made, whatever the device takes
- * on. Runs of segments that belong together, and such that differ in one header field, are drawn at random. A device that
- * returns what it does not hold, or the same twice, gets no buffer twice.
+ * Frames that a driver sends through a model of a device, which sums and cuts up segments as the specification says:
+ * they arrive as they were, byte for byte, with the checksums that the driver itself would have made, whatever the
+ * device takes on. Runs of segments that belong together, and such that differ in one header field, are drawn at
+ * random. A device that returns what it does not hold, or the same twice, gets no buffer twice.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,8 @@ static void complete(uint8_t *bytes, uint32_t size, const struct virtio_net_head
 	memcpy(field, &sum, 2);
 }
 
-/* The device's: a frame of several segments, each as TCP would have sent it (RFC 9293) with the pseudo header's sum made anew. */
+/* The device's: a frame of several segments, each as TCP would have sent it (RFC 9293) with the pseudo header's sum
+ * made anew. */
 static void cut(uint8_t *bytes, uint32_t size, const struct virtio_net_header *header)
 {
 	const uint32_t headers = (uint32_t)TCP + (bytes[TCP + 12] >> 4) * 4u, segment = header->segment_size;
@@ -204,8 +205,9 @@ static uint32_t next_segment(uint8_t *frame)
 static uint32_t spoil(uint8_t *frame, uint32_t size)
 {
 	static const uint8_t fields[] = {
-		0, 5, 6, 11, IP + 1, IP + 4, IP + 5, IP + 6, IP + 8, IP + 12, IP + 19, TCP, TCP + 1, TCP + 2, TCP + 3, TCP + 4, TCP + 6,
-		TCP + 7, TCP + 8, TCP + 11, TCP + 12, TCP + 13, TCP + 14, TCP + 15, TCP + 18, TCP + 19,
+		0, 5, 6, 11, IP + 1, IP + 4, IP + 5, IP + 6, IP + 8, IP + 12, IP + 19, TCP, TCP + 1, TCP + 2, TCP + 3,
+		TCP + 4, TCP + 6, TCP + 7, TCP + 8, TCP + 11, TCP + 12, TCP + 13, TCP + 14, TCP + 15, TCP + 18,
+		TCP + 19,
 	};
 
 	switch (rand() % 12) {
@@ -319,7 +321,9 @@ static void lies(void)
 			outgoing_send(&out, size);
 		}
 		for (unsigned i = (unsigned)rand() % 200; i; i--) /* what it has not been given yet */
-			virtqueue_buffer(&out.queue, (uint16_t)((unsigned)rand() % QUEUE))[(unsigned)rand() % (VIRTIO_NET_HEADER + HEADERS)] = (uint8_t)rand();
+			virtqueue_buffer(&out.queue,
+			                 (uint16_t)((unsigned)rand() % QUEUE))[(unsigned)rand() % (VIRTIO_NET_HEADER +
+				HEADERS)] = (uint8_t)rand();
 		if (out.growing.frames > 1 && rand() % 2) /* a protocol that the driver sums itself */
 			virtqueue_buffer(&out.queue, out.growing.head)[VIRTIO_NET_HEADER + IP_PROTOCOL] = PROTOCOL_ICMP;
 		outgoing_flush(&out);

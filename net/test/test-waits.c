@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How long the switch waits for a port, to the tick; how many frames a port must take not to be late; what is behind a frame
- * that waits; and which side wakes the other, though a reader makes room between two looks of the switch (between-looks.h).
+ * How long the switch waits for a port, to the tick; how many frames a port must take not to be late; what is behind a
+ * frame that waits; and which side wakes the other, though a reader makes room between two looks of the switch
+ * (between-looks.h).
  */
 #include "switch-ports.h"
 
@@ -123,7 +124,8 @@ static int makes(unsigned to, bool last)
 static void made_frames(void)
 {
 	set_up();
-	CHECK(makes(2, false) == 1 && makes(1, false) == -1 && !forward.behind); /* none goes back to where it comes from */
+	/* none goes back to where it comes from */
+	CHECK(makes(2, false) == 1 && makes(1, false) == -1 && !forward.behind);
 	received_anything();
 	fill(1, 2);
 	CHECK(makes(2, false) == 2 && forward.behind == 1 && forward.backlog.held[1][2] == 1 && !asks(2));
@@ -177,7 +179,8 @@ static void keeps_up(void)
 	takes_in_a_period(FORWARD_KEEPS_UP);
 	CHECK(!port->late && forward.deadline == now + PATIENCE);
 	takes_in_a_period(FORWARD_KEEPS_UP - 1);
-	CHECK(port->late && held(2) == 3 && !forward.deadline); /* the first one's, and one of each period: nobody waits for them */
+	/* the first one's, and one of each period: nobody waits for them */
+	CHECK(port->late && held(2) == 3 && !forward.deadline);
 	takes_in_a_period(FORWARD_KEEPS_UP);
 	CHECK(port->late && !port->dropped && held(2) == 4); /* until its ring is half empty */
 	takes_in_a_period(1);
@@ -202,7 +205,8 @@ static void begin_without_a_pool(unsigned from, unsigned last)
 	forward.backlog.free = 0;
 }
 
-/* One source waits for three ports, one after the other: LIMIT for each, and twice that in all, in each period of PATIENCE. */
+/* One source waits for three ports, one after the other: LIMIT for each, and twice that in all, in each period of
+ * PATIENCE. */
 static void limits(uint64_t start)
 {
 	now = start;

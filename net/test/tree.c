@@ -37,7 +37,8 @@ struct process_route route_to(unsigned who, uint16_t port)
 
 static void *map_port(void *at, int file, unsigned number)
 {
-	void *memory = mmap(at, PORT_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | (at ? MAP_FIXED : 0), file, (off_t)number * PORT_SIZE);
+	void *memory = mmap(at, PORT_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | (at ? MAP_FIXED : 0), file,
+	                    (off_t)number * PORT_SIZE);
 
 	CHECK(memory != MAP_FAILED);
 	return memory;
@@ -46,7 +47,8 @@ static void *map_port(void *at, int file, unsigned number)
 /* The last port of a lower switch is the memory of its port at the root. */
 void set_up(void)
 {
-	const struct process_port of_root[ROOT_PORTS] = { { .uplink = 1 }, port_of(A), { .lower = 1 }, { .lower = 1, .remote = 1 } };
+	const struct process_port of_root[ROOT_PORTS] = { { .uplink = 1 }, port_of(A), { .lower = 1 },
+	                                                  { .lower = 1, .remote = 1 } };
 	const struct process_route routes[] = { route_to(B, 2), route_to(C, 2), route_to(D, 3), route_to(E, 3) };
 	int file = memfd_create("ports", 0);
 
@@ -58,11 +60,13 @@ void set_up(void)
 	station[OUTSIDE] = port_open(root_memory, PORT_TO_SWITCH, 2);
 	station[A] = port_open(root_memory + PORT_SIZE, PORT_TO_SWITCH, 2);
 	for (unsigned i = 0; i < LOWERS; i++) {
-		const struct process_port ports[LOWER_PORTS] = { port_of(B + 2 * i), port_of(C + 2 * i), { .upper = 1 } };
+		const struct process_port ports[LOWER_PORTS] = { port_of(B + 2 * i), port_of(C + 2 * i),
+		                                                 { .upper = 1 } };
 
 		lower_memory[i] = mmap(NULL, LOWER_PORTS * PORT_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		for (unsigned k = 0; k < LOWER_PORTS; k++)
-			map_port(lower_memory[i] + k * PORT_SIZE, file, k == UPPER ? 2 + i : ROOT_PORTS + LOWER_PORTS * i + k);
+			map_port(lower_memory[i] + k * PORT_SIZE, file,
+			         k == UPPER ? 2 + i : ROOT_PORTS + LOWER_PORTS * i + k);
 		forward_init(&lower[i], ports, LOWER_PORTS, lower_memory[i], PATIENCE, 2);
 		station[B + 2 * i] = port_open(lower_memory[i], PORT_TO_SWITCH, 2);
 		station[C + 2 * i] = port_open(lower_memory[i] + PORT_SIZE, PORT_TO_SWITCH, 2);

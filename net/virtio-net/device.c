@@ -55,7 +55,8 @@ static volatile void *find_region(const struct process_device *device, unsigned 
 	unsigned at = 0;
 
 	/* a device whose capabilities point at each other has no more than this all the same */
-	for (unsigned seen = 0; seen < CAPABILITIES_MAX && (at = pci_capability(device, PCI_CAPABILITY_VENDOR, at)); seen++) {
+	for (unsigned seen = 0; seen < CAPABILITIES_MAX && (at = pci_capability(device, PCI_CAPABILITY_VENDOR, at));
+	     seen++) {
 		volatile void *region;
 
 		if (pci_read(device, at + CAPABILITY_TYPE, 1) != type)
@@ -107,7 +108,8 @@ static void write_64(volatile uint32_t *field, uint64_t value)
 }
 
 /* Tell the device of a queue whose memory is laid out. */
-static const char *queue_announce(volatile struct common_configuration *common, struct virtqueue *queue, uint16_t number,
+static const char *queue_announce(volatile struct common_configuration *common, struct virtqueue *queue,
+                                  uint16_t number,
 			  volatile void *notify, uint32_t notify_size, uint32_t multiplier)
 {
 	uint64_t offset;

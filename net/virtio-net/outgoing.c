@@ -50,7 +50,10 @@ void outgoing_reclaim(struct outgoing *o)
 	}
 }
 
-static uint8_t *frame_in(const struct outgoing *o, uint16_t id) { return virtqueue_buffer(&o->queue, id) + VIRTIO_NET_HEADER; }
+static uint8_t *frame_in(const struct outgoing *o, uint16_t id)
+{
+	return virtqueue_buffer(&o->queue, id) + VIRTIO_NET_HEADER;
+}
 
 /* Compares the bytes of two frames from offset `from` to `to`. */
 static bool same_bytes(const uint8_t *a, const uint8_t *b, uint32_t from, uint32_t to)
@@ -63,7 +66,8 @@ static uint32_t headers_of(const uint8_t *frame, uint32_t size)
 {
 	uint32_t headers;
 
-	if (size <= TCP_OPTIONS || load_be16(frame + ETHERTYPE_OFFSET) != ETHERTYPE_IPV4 || frame[IP] != IPV4_WITHOUT_OPTIONS ||
+	if (size <= TCP_OPTIONS || load_be16(frame + ETHERTYPE_OFFSET) != ETHERTYPE_IPV4 ||
+	    frame[IP] != IPV4_WITHOUT_OPTIONS ||
 	    frame[IP_PROTOCOL] != PROTOCOL_TCP || load_be16(frame + IP_FRAGMENT) & IP_FRAGMENT_BITS ||
 	    load_be16(frame + IP_LENGTH) != size - IP)
 		return 0;
@@ -77,7 +81,8 @@ static bool growing_follows(const struct growing *g, const uint8_t *first, const
 	const uint32_t headers = headers_of(frame, size);
 
 	return headers == g->headers && size - headers <= g->segment && !(frame[TCP_FLAGS] & ~(FIN | PSH) & ~ACK) &&
-	       frame[TCP_FLAGS] & ACK && load_be32(frame + TCP_SEQUENCE) == g->sequence && load_be16(frame + IP_NUMBER) == g->number &&
+	       frame[TCP_FLAGS] & ACK && load_be32(frame + TCP_SEQUENCE) == g->sequence &&
+	       load_be16(frame + IP_NUMBER) == g->number &&
 	       g->headers - IP + g->data + size - headers <= PACKET_MAX && same_bytes(first, frame, 0, IP_LENGTH) &&
 	       same_bytes(first, frame, IP_FRAGMENT, IP_PROTOCOL + 1) &&
 	       same_bytes(first, frame, IP_FROM, TCP_SEQUENCE) &&
@@ -96,10 +101,14 @@ static void frame_post(struct outgoing *o, uint16_t id, uint32_t size, unsigned 
 
 static struct virtio_net_header header_of(struct checksum_left left)
 {
-	return (struct virtio_net_header){ .flags = left.start ? VIRTIO_NET_SUM : 0, .sum_start = left.start, .sum_field = left.field };
+	return (struct virtio_net_header){ .flags = left.start ? VIRTIO_NET_SUM : 0, .sum_start = left.start,
+	                                   .sum_field = left.field };
 }
 
-static struct virtio_net_header *header_in(const struct outgoing *o, uint16_t id) { return (void *)virtqueue_buffer(&o->queue, id); }
+static struct virtio_net_header *header_in(const struct outgoing *o, uint16_t id)
+{
+	return (void *)virtqueue_buffer(&o->queue, id);
+}
 
 /* Headers for a device that makes no sums are zero, as the queue's memory was. */
 static void send_alone(struct outgoing *o, uint16_t id, uint32_t size)
@@ -167,8 +176,9 @@ static bool growing_begin(struct outgoing *o, uint16_t id, uint32_t size)
 	if (frame[TCP_FLAGS] != ACK || !(headers = headers_of(frame, size)))
 		return false;
 	o->growing = (struct growing){
-		.frames = 1, .head = id, .last = id, .headers = headers, .segment = size - headers, .data = size - headers,
-		.sequence = load_be32(frame + TCP_SEQUENCE) + size - headers, .number = (uint16_t)(load_be16(frame + IP_NUMBER) + 1),
+		.frames = 1, .head = id, .last = id, .headers = headers, .segment = size - headers,
+		.data = size - headers, .sequence = load_be32(frame + TCP_SEQUENCE) + size - headers,
+		.number = (uint16_t)(load_be16(frame + IP_NUMBER) + 1),
 	};
 	return true;
 }

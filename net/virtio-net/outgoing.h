@@ -22,7 +22,8 @@ _Static_assert(sizeof(struct virtio_net_header) == 12, "section 5.1.6");
 
 enum {
 	VIRTIO_NET_HEADER = sizeof(struct virtio_net_header),
-	VIRTIO_NET_SUM = 1,    /* flags: the sum from `sum_start` on is to be made, and written `sum_field` bytes behind that */
+	/* flags: the sum from `sum_start` on is to be made, and written `sum_field` bytes behind that */
+	VIRTIO_NET_SUM = 1,
 	VIRTIO_NET_SUMMED = 2, /* flags: the device has found the sum of TCP or UDP right */
 	VIRTIO_NET_TCPV4 = 1,  /* segmentation: of `segment_size` bytes each but the last */
 };
@@ -45,7 +46,8 @@ struct outgoing {
 	unsigned idle_count;
 	uint16_t idle[VIRTQUEUE_MAX]; /* buffers that the device does not hold */
 	uint16_t next[VIRTQUEUE_MAX]; /* of the buffers of one frame */
-	uint16_t held[VIRTQUEUE_MAX]; /* buffers of the frame that begins in this one, while the device holds it; else 0 */
+	/* buffers of the frame that begins in this one, while the device holds it; else 0 */
+	uint16_t held[VIRTQUEUE_MAX];
 };
 
 /* The queue has been laid out; the device holds none of its buffers. */

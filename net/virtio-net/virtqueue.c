@@ -84,8 +84,8 @@ void virtqueue_unchain(struct virtqueue *queue, uint16_t id)
 
 /*
  * The device sees the stores before the fence before the loads after it are done. A locked instruction is no fence in
- * QEMU with one thread for all processors (-accel tcg,thread=single): it becomes a plain load and store there, while the
- * device runs on another thread.
+ * QEMU with one thread for all processors (-accel tcg,thread=single): it becomes a plain load and store there, while
+ * the device runs on another thread.
  */
 static inline void memory_fence(void) { __asm__ volatile("mfence" ::: "memory"); }
 

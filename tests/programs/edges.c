@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What an edge-triggered epoll tells of sockets of loopback: a line for each step, the same on Linux. A step in which something
- * must come waits for it; a step in which nothing must come waits for a moment only.
+ * What an edge-triggered epoll tells of sockets of loopback: a line for each step, the same on Linux. A step in which
+ * something must come waits for it; a step in which nothing must come waits for a moment only.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -39,7 +39,8 @@ static void print(const char *step, uint32_t events)
 	static const struct {
 		uint32_t bit;
 		const char *name;
-	} names[] = { { EPOLLIN, " in" }, { EPOLLOUT, " out" }, { EPOLLRDHUP, " rdhup" }, { EPOLLHUP, " hup" }, { EPOLLERR, " err" } };
+	} names[] = { { EPOLLIN, " in" }, { EPOLLOUT, " out" }, { EPOLLRDHUP, " rdhup" }, { EPOLLHUP, " hup" },
+	              { EPOLLERR, " err" } };
 
 	printf("%s:", step);
 	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++)
@@ -241,7 +242,8 @@ static void datagrams(void)
 		return;
 	}
 	begin();
-	must(!bind(fd, (struct sockaddr *)&to, sizeof(to)) && !getsockname(fd, (struct sockaddr *)&to, &length), "bind");
+	must(!bind(fd, (struct sockaddr *)&to, sizeof(to)) && !getsockname(fd, (struct sockaddr *)&to, &length),
+	     "bind");
 	must(!connect(from, (struct sockaddr *)&to, length), "connect");
 	watch(fd, EPOLLIN);
 	nothing("added");

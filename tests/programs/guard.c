@@ -187,12 +187,15 @@ static int arguments(void)
 	const uint64_t stack = PROCESS_STACK_TOP - PROCESS_STACK_SIZE;
 	struct message cut = { .info = message_info(MANAGER_PROTECT, 0, 2), .word = { end - PAGE, PAGE } };
 	const uint64_t bad[][2] = {
-		{ heap + 1, PAGE }, { heap, PAGE + 1 }, { heap, 0 }, { heap - PAGE, PAGE }, { heap - PAGE, 2 * PAGE }, { end, PAGE },
-		{ end - PAGE, 2 * PAGE }, { heap, -heap }, { heap, ~0ull & -(uint64_t)PAGE }, { -(uint64_t)PAGE, PAGE }, { -(uint64_t)PAGE, 2 * PAGE },
+		{ heap + 1, PAGE }, { heap, PAGE + 1 }, { heap, 0 }, { heap - PAGE, PAGE }, { heap - PAGE, 2 * PAGE },
+		{ end, PAGE },
+		{ end - PAGE, 2 * PAGE }, { heap, -heap }, { heap, ~0ull & -(uint64_t)PAGE }, { -(uint64_t)PAGE, PAGE },
+		{ -(uint64_t)PAGE, 2 * PAGE },
 		{ 0, PAGE }, { 0, -(uint64_t)PAGE }, { heap, 1ull << 63 }, { heap, (1ull << 44) + PAGE },
 		{ PROCESS_INFO_VADDR, PAGE }, { PROCESS_TOUCHED_VADDR, PAGE }, { PROCESS_IPC_VADDR, PAGE },
 		{ stack - PAGE, PAGE }, { stack - PAGE, 2 * PAGE }, { PROCESS_STACK_TOP, PAGE },
-		{ PROCESS_STACK_TOP - PAGE, 2 * PAGE }, { (uint64_t)(uintptr_t)arguments & -(uint64_t)PAGE, PAGE }, { end, stack - end },
+		{ PROCESS_STACK_TOP - PAGE, 2 * PAGE }, { (uint64_t)(uintptr_t)arguments & -(uint64_t)PAGE, PAGE },
+		{ end, stack - end },
 	};
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		if (refusal(bad[i][0], bad[i][1], all) != SKERRY_BAD_ARGUMENT) {
@@ -201,7 +204,8 @@ static int arguments(void)
 		}
 	for (uint64_t rights = 0; rights < 64; rights++)
 		if (rights != 0 && rights != RIGHT_READ && rights != all && rights != (RIGHT_READ | RIGHT_EXECUTE) &&
-		    (refusal(end - PAGE, PAGE, rights) != SKERRY_NO_RIGHTS || refusal(end - PAGE, PAGE, rights << 32 | RIGHT_READ) != SKERRY_NO_RIGHTS))
+		    (refusal(end - PAGE, PAGE, rights) != SKERRY_NO_RIGHTS ||
+		     refusal(end - PAGE, PAGE, rights << 32 | RIGHT_READ) != SKERRY_NO_RIGHTS))
 			return 1;
 	return ipc_call(PROCESS_SLOT_MANAGER, &cut) || message_label(cut.info) != SKERRY_TRUNCATED;
 }
@@ -276,7 +280,8 @@ static const struct {
 	const char *name;
 	int (*run)(void);
 } ways[] = {
-	{ "thread", thread }, { "first", first }, { "read-only", read_only }, { "none", none }, { "reserved", reserved },
+	{ "thread", thread }, { "first", first }, { "read-only", read_only }, { "none", none },
+	{ "reserved", reserved },
 	{ "untouched", untouched }, { "in-stack", in_stack }, { "code", code }, { "layer", layer }, { "bell", bell },
 	{ "arguments", arguments },
 	{ "storm", storm }, { "splits", splits },

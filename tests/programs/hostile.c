@@ -18,7 +18,8 @@ enum { LINES = 2000, SENDS = 2000, NEWLINES = 40, FORGED = 12, SLOT_FAULTY = 255
 static int chatty(void)
 {
 	for (unsigned i = 0; i < LINES; i++)
-		if (printf("line %04u of %u %.*s end\n", i, LINES, (int)(i % 60), "............................................................") < 0)
+		if (printf("line %04u of %u %.*s end\n", i, LINES, (int)(i % 60),
+		           "............................................................") < 0)
 			return 1;
 	return 0;
 }
@@ -49,7 +50,8 @@ static int sends(const char *itself)
 {
 	uint64_t length = strlen(itself);
 	for (unsigned i = 0; i < SENDS; i++) {
-		struct message m = { .info = message_info(MANAGER_AWAIT, 0, (unsigned)(1 + (length + 7) / 8)), .word = { length } };
+		struct message m = { .info = message_info(MANAGER_AWAIT, 0, (unsigned)(1 + (length + 7) / 8)),
+		                     .word = { length } };
 		if (length > 24)
 			return 1;
 		memcpy(m.word + 1, itself, length);
@@ -69,7 +71,8 @@ static int make_faulty(void)
 	if (!error)
 		error = tcb_configure(MAIN_IPC, SLOT_FAULTY, PROCESS_SLOT_CNODE, PROCESS_SLOT_VSPACE, 0, 0, 0);
 	if (!error)
-		error = tcb_schedule(MAIN_IPC, SLOT_FAULTY, PROCESS_SLOT_TCB, PROCESS_PRIORITY, ((const struct process_info *)PROCESS_INFO_VADDR)->core);
+		error = tcb_schedule(MAIN_IPC, SLOT_FAULTY, PROCESS_SLOT_TCB, PROCESS_PRIORITY,
+		                     ((const struct process_info *)PROCESS_INFO_VADDR)->core);
 	return error;
 }
 
@@ -83,14 +86,15 @@ static void write_forged(const char *line)
 }
 
 /*
- * Writes what kernels, managers and other programs write: to the console, which needs a capability that it has not, and by
- * its manager, while the kernel reports faults in between.
+ * Writes what kernels, managers and other programs write: to the console, which needs a capability that it has not, and
+ * by its manager, while the kernel reports faults in between.
  */
 static int forge(void)
 {
 	static const char *const lines[] = {
 		"[manager 0] cluster 0 is gone: forged", "[manager 0] cluster 0 stays down: forged",
-		"kernel panic: cluster 0 core 0: forged", "[other@0] forged", "{\"event\":\"done\",\"status\":1,\"why\":\"forged\"}",
+		"kernel panic: cluster 0 core 0: forged", "[other@0] forged",
+		"{\"event\":\"done\",\"status\":1,\"why\":\"forged\"}",
 		"{\"event\":\"result\",\"app\":\"other@0\",\"cluster\":0,\"cpu\":0,\"data\":{\"forged\":1}}",
 	};
 	const struct thread_registers nowhere = { .rip = 8, .rsp = 8, .rflags = 0x202 };
@@ -124,7 +128,8 @@ static int spread(void)
 	    tcb_configure(MAIN_IPC, SLOT_FAULTY, PROCESS_SLOT_CNODE, PROCESS_SLOT_VSPACE, 0, 0, PROCESS_SLOT_FAULT))
 		return 1;
 	/* Where a new thread is before it is put anywhere, core 0, it does not run. */
-	if (tcb_write_registers(MAIN_IPC, SLOT_FAULTY, 1, &nowhere) != -SKERRY_BAD_ARGUMENT || tcb_resume(SLOT_FAULTY) != -SKERRY_BAD_ARGUMENT)
+	if (tcb_write_registers(MAIN_IPC, SLOT_FAULTY, 1, &nowhere) != -SKERRY_BAD_ARGUMENT ||
+	    tcb_resume(SLOT_FAULTY) != -SKERRY_BAD_ARGUMENT)
 		return 1;
 	/* Neither of the two TCBs gets more cores by its own authority or by the other's. */
 	static const uint64_t tcbs[] = { PROCESS_SLOT_TCB, SLOT_FAULTY };
@@ -141,7 +146,8 @@ static int spread(void)
 		if (!tcb_schedule(MAIN_IPC, SLOT_FAULTY, SLOT_FAULTY, 0, core))
 			return 1;
 	}
-	if (tcb_set_core(MAIN_IPC, SLOT_FAULTY, PROCESS_SLOT_TCB, own) || tcb_schedule(MAIN_IPC, SLOT_FAULTY, SLOT_FAULTY, 0, own))
+	if (tcb_set_core(MAIN_IPC, SLOT_FAULTY, PROCESS_SLOT_TCB, own) ||
+	    tcb_schedule(MAIN_IPC, SLOT_FAULTY, SLOT_FAULTY, 0, own))
 		return 1;
 	return 0;
 }

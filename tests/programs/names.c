@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Finds names of the deployment: NAME=ADDRESS[,ADDRESS...] each, with and without asking for configured addresses alone.
- * And looks at UDP and TCP sockets. Exit status: how much is not as it should be. With --serve it is a name server.
+ * Finds names of the deployment: NAME=ADDRESS[,ADDRESS...] each, with and without asking for configured addresses
+ * alone. And looks at UDP and TCP sockets. Exit status: how much is not as it should be. With --serve it is a name
+ * server.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -41,7 +42,8 @@ static int readable(int fd)
 static int look_at_streams(void)
 {
 	static char text[6000]; /* fits into the first window */
-	struct sockaddr_in own = { .sin_family = AF_INET, .sin_port = htons(7007), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in own = { .sin_family = AF_INET, .sin_port = htons(7007),
+	                           .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct sockaddr *const name = (struct sockaddr *)(void *)&own;
 	const int listener = socket(AF_INET, SOCK_STREAM, 0), out = socket(AF_INET, SOCK_STREAM, 0);
 	int wrong = bind(listener, name, sizeof(own)) || listen(listener, 1) || connect(out, name, sizeof(own));
@@ -63,12 +65,14 @@ static int look_at_streams(void)
 /* A UDP socket tells its own address, and reaches itself there. */
 static int look_at_datagrams(void)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(53), .sin_addr.s_addr = htonl(0x0a000001) }, own = { 0 };
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(53), .sin_addr.s_addr = htonl(0x0a000001) },
+	                   own = { 0 };
 	struct sockaddr *const name = (struct sockaddr *)(void *)&own;
 	socklen_t size = sizeof(own);
 	const int fd = socket(AF_INET, SOCK_DGRAM, 0), other = socket(AF_INET, SOCK_DGRAM, 0);
 	char bytes[8] = "";
-	int wrong = fd < 0 || connect(fd, (struct sockaddr *)(void *)&to, sizeof(to)) || getsockname(fd, name, &size) || !own.sin_addr.s_addr;
+	int wrong = fd < 0 || connect(fd, (struct sockaddr *)(void *)&to, sizeof(to)) || getsockname(fd, name, &size) ||
+	    !own.sin_addr.s_addr;
 
 	own.sin_port = htons(5353);
 	wrong += bind(other, name, sizeof(own)) || sendto(fd, "itself", 6, 0, name, sizeof(own)) != 6;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sleeps so many times for so many microseconds, and says how long that was by its clock and by the time-stamp counter. */
+/* Sleeps so many times for so many microseconds, and says how long that was by its clock and by the time-stamp
+ * counter. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -136,7 +136,8 @@ static int ask_for(uint64_t at)
 	return ipc_call(PROCESS_SLOT_FAULT, &m);
 }
 
-/* Messages about memory that is there already, of the heap and of the stack, when nothing of either is left to be made. */
+/* Messages about memory that is there already, of the heap and of the stack, when nothing of either is left to be
+ * made. */
 static int again(void)
 {
 	const uint64_t stack = PROCESS_STACK_TOP - PROCESS_STACK_SIZE;
@@ -154,7 +155,8 @@ static int again(void)
 /* A message that is shorter than the kernel's ends the program. */
 static int cut(void)
 {
-	struct message m = { .info = message_info(FAULT_PAGE, 0, 1), .word = { PROCESS_HEAP_VADDR, 0, PROCESS_HEAP_VADDR } };
+	struct message m = { .info = message_info(FAULT_PAGE, 0, 1),
+	                     .word = { PROCESS_HEAP_VADDR, 0, PROCESS_HEAP_VADDR } };
 	ipc_call(PROCESS_SLOT_FAULT, &m);
 	return 1;
 }
@@ -179,8 +181,10 @@ static int drop(void)
 int main(int argc, char **argv)
 {
 	const char *way = argc > 1 ? argv[1] : "";
-	int status = !strcmp(way, "all") ? all() : !strcmp(way, "late") && argc > 2 ? late(argv[2]) : !strcmp(way, "beyond") ? beyond() :
-		     !strcmp(way, "execute") ? execute() : !strcmp(way, "forge") ? forge() : !strcmp(way, "cut") ? cut() :
+	int status = !strcmp(way, "all") ? all() : !strcmp(way, "late") &&
+	    argc > 2 ? late(argv[2]) : !strcmp(way, "beyond") ? beyond() :
+		     !strcmp(way, "execute") ? execute() : !strcmp(way, "forge") ? forge() : !strcmp(way, "cut") ? cut()
+		     :
 		     !strcmp(way, "drop") ? drop() : !strcmp(way, "again") ? again() : 2;
 	printf("%s: %d\n", way, status);
 	return status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Waits in all the ways in which a loop with PAUSE goes on by a count, and says how long each of them took; or is the program
- * beside it. Moments are nanoseconds of CLOCK_MONOTONIC.
+ * Waits in all the ways in which a loop with PAUSE goes on by a count, and says how long each of them took; or is the
+ * program beside it. Moments are nanoseconds of CLOCK_MONOTONIC.
  *
  *     waits measure TURNS BEGIN END    begins to wait at BEGIN, says how long it took at END
  *     waits works BEGIN END            executes from BEGIN to END
@@ -38,7 +38,8 @@ static void sleep_until(uint64_t when)
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
 }
 
-/* ---- those of the C library, with a second thread on the same core: it spins until its count is over, and calls the kernel ---- */
+/* ---- those of the C library, with a second thread on the same core: it spins until its count is over, and calls the
+ * kernel ---- */
 
 static void *second(void *nothing)
 {
@@ -82,7 +83,8 @@ static void wait_barrier(void)
 		pthread_barrier_wait(&barrier);
 }
 
-/* ---- loops of a program's own: their state is in a register, in a vector register, in memory, in the time, in the place ---- */
+/* ---- loops of a program's own: their state is in a register, in a vector register, in memory, in the time, in the
+ * place ---- */
 
 static void wait_register(void)
 {
@@ -123,7 +125,8 @@ static const struct {
 	const char *name;
 	void (*wait)(void);
 } ways[] = {
-	{ "semaphore", wait_semaphore }, { "mutex", wait_mutex }, { "barrier", wait_barrier }, { "register", wait_register },
+	{ "semaphore", wait_semaphore }, { "mutex", wait_mutex }, { "barrier", wait_barrier },
+	{ "register", wait_register },
 	{ "vector", wait_vector }, { "stored", wait_stored }, { "time", wait_time }, { "places", wait_places },
 };
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };

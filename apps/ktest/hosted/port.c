@@ -50,7 +50,11 @@ void test_progress(void) { }
 
 bool has_devices(void) { return true; }
 bool has_peer(void) { return false; }
-uint64_t peer_ask(enum peer_request request, uint64_t argument, uint64_t argument2) { abort(); } /* its tests are left out */
+/* its tests are left out */
+uint64_t peer_ask(enum peer_request request, uint64_t argument, uint64_t argument2)
+{
+	abort();
+}
 bool has_msi(void) { return false; }
 bool has_processor(void) { return false; }
 bool clock_counts_instructions(void) { return true; } /* it moves on with calls and turns alone */

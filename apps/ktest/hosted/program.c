@@ -72,7 +72,8 @@ void program_call(uint64_t *r)
 void program_call_all(uint64_t *r)
 {
 	struct thread_registers *own = registers();
-	uint64_t *const place[] = { &own->rax, &own->rbx, &own->rdx, &own->rsi, &own->rdi, &own->rbp, &own->r8, &own->r9,
+	uint64_t *const place[] = { &own->rax, &own->rbx, &own->rdx, &own->rsi, &own->rdi, &own->rbp, &own->r8,
+	                            &own->r9,
 		                    &own->r10, &own->r12, &own->r13, &own->r14, &own->r15, &own->rflags };
 	for (unsigned i = 0; i < sizeof(place) / sizeof(place[0]); i++)
 		*place[i] = r[i];
@@ -120,7 +121,8 @@ static bool page_fault(uint64_t rip, uint64_t address, uint64_t error)
 uint64_t program_load(uint64_t address)
 {
 	uint64_t value = 0, rip = registers()->rip;
-	while (!hosted_load(machine, (unsigned)(hosted_self - machine->core), address, &value) && page_fault(rip, address, 0))
+	while (!hosted_load(machine, (unsigned)(hosted_self - machine->core), address, &value) &&
+	       page_fault(rip, address, 0))
 		;
 	return value;
 }
@@ -179,7 +181,8 @@ static bool others_at_rest(unsigned core)
 	return true;
 }
 
-/* Checks a core between two kernel entries. The others must be so, too, and no calls be left for the end of a turn (core/visit.h). */
+/* Checks a core between two kernel entries. The others must be so, too, and no calls be left for the end of a turn
+ * (core/visit.h). */
 static void check_now(unsigned core)
 {
 	if (!others_at_rest(core))
@@ -222,7 +225,8 @@ static void begin(struct program *program, struct thread *thread)
 	fiber_init(&program->fiber, fiber_main, program);
 }
 
-/* One of an earlier test, which has no threads left; in a test of very many threads, the one that was taken longest ago. */
+/* One of an earlier test, which has no threads left; in a test of very many threads, the one that was taken longest
+ * ago. */
 static struct program *take_program(void)
 {
 	static unsigned turn;
@@ -294,7 +298,8 @@ static bool ask(void *argument, struct hosted *on, unsigned core)
 static void find_root_info(void)
 {
 	for (uint64_t at = 0; at < sizeof(root); at += 4096)
-		memcpy(root.bytes + at, place(ROOT_INFO_VADDR + at), sizeof(root) - at < 4096 ? sizeof(root) - at : 4096);
+		memcpy(root.bytes + at, place(ROOT_INFO_VADDR + at),
+		       sizeof(root) - at < 4096 ? sizeof(root) - at : 4096);
 }
 
 /* All wait: the clock goes on to where the first of them is woken. */
@@ -318,7 +323,8 @@ static const char *tell(void) { return wanted; }
 static int run(unsigned cores, unsigned seed)
 {
 	static const struct hosted_controlled neighbour = { .cluster = 1, .cores = 1 };
-	struct hosted_config config = { .cores = cores, .seed = seed, .memory = MEMORY, .gsis = HOSTED_PINS, .controlled_count = 1,
+	struct hosted_config config = { .cores = cores, .seed = seed, .memory = MEMORY, .gsis = HOSTED_PINS,
+	                                .controlled_count = 1,
 		                        .controlled = &neighbour };
 	machine = hosted_create(&config);
 	if (seed % 2 == 0)

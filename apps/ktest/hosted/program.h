@@ -13,7 +13,8 @@
 
 enum { CALL_RESULT, CALL_CPTR, CALL_INFO, CALL_WORD, CALL_REPLY = CALL_WORD + 4, CALL_REGISTERS };
 
-/* For programs: SYSCALL with these registers (hosted.h: number, cptr, info, four words, reply), which are then its answer. */
+/* For programs: SYSCALL with these registers (hosted.h: number, cptr, info, four words, reply), which are then its
+ * answer. */
 void program_call(uint64_t *registers);
 /* The same with all registers, in the order of struct registers (ktest.h). */
 void program_call_all(uint64_t *registers);

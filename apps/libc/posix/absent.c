@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Functions of the C library that always fail here, because a program is one process. GNU ld prints the text of a section
- * .gnu.warning.NAME where a program refers to NAME, as it does of glibc's gethostbyname().
+ * Functions of the C library that always fail here, because a program is one process. GNU ld prints the text of a
+ * section .gnu.warning.NAME where a program refers to NAME, as it does of glibc's gethostbyname().
  */
 #define ALWAYS_FAILS(name)                                           \
 	__asm__(".pushsection .gnu.warning." #name ",\"\",@progbits\n\t" \

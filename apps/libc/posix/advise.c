@@ -12,7 +12,8 @@ static size_t whole_pages(size_t size) { return (size + PAGE - 1) & -(size_t)PAG
 /* Whether all of these pages are there. */
 static bool is_there(uintptr_t address, size_t size)
 {
-	return memory_is_mapped(address, size) || memory_in_stack(address, size) || memory_in_image(address, size) || memory_in_files(address, size);
+	return memory_is_mapped(address, size) || memory_in_stack(address, size) || memory_in_image(address, size) ||
+	       memory_in_files(address, size);
 }
 
 /* False: it is protected, and there is no room to change that for the time being. */
@@ -54,7 +55,8 @@ long sys_madvise(const long *a)
 		return -EINVAL;
 	if (!size)
 		return 0;
-	if (a[2] != MADV_DONTNEED || ramfs_map_overlaps(address, size)) /* the others are only hints; a file keeps what it holds */
+	/* the others are only hints; a file keeps what it holds */
+	if (a[2] != MADV_DONTNEED || ramfs_map_overlaps(address, size))
 		return is_there(address, size) ? 0 : -ENOMEM;
 	return memory_is_fixed(address, size) ? -EINVAL : dont_need(address, size);
 }

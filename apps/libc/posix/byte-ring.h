@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bytes on their way from one file to another: of a pipe, or of one direction of a pair of sockets. Under the layer's lock. */
+/* Bytes on their way from one file to another: of a pipe, or of one direction of a pair of sockets. Under the layer's
+ * lock. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Cancellation. pthread_cancel() sets the target's `cancel` word, then sends SIGCANCEL with tkill(). Its handler never runs, the
- * layer does the rest: tkill() wakes the target, and if it sleeps in a cancellation point (musl-assembly.c) its call returns
- * -EINTR, on which musl's __syscall_cp_c() ends the thread. A call that had its effect returns that instead, so no data is
- * lost. A thread that computes, or sleeps elsewhere, is cancelled at its next cancellation point, whatever its type.
+ * Cancellation. pthread_cancel() sets the target's `cancel` word, then sends SIGCANCEL with tkill(). Its handler never
+ * runs, the layer does the rest: tkill() wakes the target, and if it sleeps in a cancellation point (musl-assembly.c)
+ * its call returns
+ * -EINTR, on which musl's __syscall_cp_c() ends the thread. A call that had its effect returns that instead, so no data
+ * is lost. A thread that computes, or sleeps elsewhere, is cancelled at its next cancellation point, whatever its type.
  */
 #include <errno.h>
 #include "layer.h"

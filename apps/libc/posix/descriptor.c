@@ -42,7 +42,8 @@ void file_put(struct file *file)
 		layer_free(file);
 }
 
-/* `edges`: what is ready now and was not, or is ready again, which edge-triggered watchers are told of. Not in line, for most calls end before it. */
+/* `edges`: what is ready now and was not, or is ready again, which edge-triggered watchers are told of. Not in line,
+ * for most calls end before it. */
 static __attribute__((noinline)) void notify_watchers(struct file *file, uint32_t edges, uint32_t fresh)
 {
 	if (file->watches)

@@ -46,7 +46,8 @@ static inline bool cancelled(void)
 }
 
 /*
- * Takes the layer's lock, unless the thread has been cancelled. Before the program's first cancellation point nobody can
+ * Takes the layer's lock, unless the thread has been cancelled. Before the program's first cancellation point nobody
+ * can
  * tell: the offset is 0 then, and the word there the thread's own address, which passes for cancelled.
  */
 static inline bool enter(void)
@@ -156,7 +157,8 @@ ssize_t recv(int fd, void *buffer, size_t size, int flags)
 		if (n == -EAGAIN)
 			n = blocking(file, size) && !(flags & MSG_DONTWAIT)
 				    ? sleep_in(wait_to_read, (const long[]){ (long)file, (long)buffer, (long)size })
-				    : sleep_in(sys_recvfrom, (const long[]){ fd, (long)buffer, (long)size, flags, 0, 0 });
+				    : sleep_in(sys_recvfrom,
+				               (const long[]){ fd, (long)buffer, (long)size, flags, 0, 0 });
 		leave(n);
 	}
 	return answer(n != NOT_DIRECT ? n : __syscall_cp(SYS_recvfrom, fd, (long)buffer, (long)size, flags, 0, 0));
@@ -172,7 +174,8 @@ static long finish_write(int fd, const char *bytes, size_t done, size_t size)
 	int state;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	long n = state == PTHREAD_CANCEL_DISABLE ? skerry_syscall(SYS_write, fd, (long)(bytes + done), (long)(size - done), 0, 0, 0) : 0;
+	long n = state == PTHREAD_CANCEL_DISABLE
+	     ? skerry_syscall(SYS_write, fd, (long)(bytes + done), (long)(size - done), 0, 0, 0) : 0;
 	pthread_setcancelstate(state, 0);
 	return (long)done + (n > 0 ? n : 0);
 }
@@ -256,7 +259,8 @@ int epoll_pwait(int fd, struct epoll_event *events, int room, int timeout, const
 	const long arguments[] = { fd, (long)events, room, timeout, (long)signals, 8 };
 	long n = enter() ? leave(sleep_in(sys_epoll_pwait, arguments)) : NOT_DIRECT;
 
-	return (int)answer(n != NOT_DIRECT ? n : __syscall_cp(SYS_epoll_pwait, fd, (long)events, room, timeout, (long)signals, 8));
+	return (int)answer(n != NOT_DIRECT ? n
+	                   : __syscall_cp(SYS_epoll_pwait, fd, (long)events, room, timeout, (long)signals, 8));
 }
 
 int epoll_wait(int fd, struct epoll_event *events, int room, int timeout)

@@ -181,7 +181,8 @@ static void rotate_to(struct list *head, struct list *first)
 	last->next = head;
 }
 
-/* Watches leave the list when found idle. Level-triggered ones stay, and are looked at again behind those that found no room. */
+/* Watches leave the list when found idle. Level-triggered ones stay, and are looked at again behind those that found no
+ * room. */
 static int epoll_harvest(struct epoll *e, struct epoll_event *out, int room)
 {
 	struct list *link = e->ready.next;

@@ -41,24 +41,29 @@ long protection_rights(long prot); /* RIGHT_* for PROT_*, or an error */
 long protection_set(uintptr_t address, size_t pages, unsigned rights); /* 0 or an error; some of it may be done then */
 unsigned protection_of(uintptr_t address);
 bool memory_in_stack(uintptr_t address, size_t size); /* the first thread's */
-bool memory_in_image(uintptr_t address, size_t size); /* the program's, which the manager has mapped and nobody may change */
+/* the program's, which the manager has mapped and nobody may change */
+bool memory_in_image(uintptr_t address, size_t size);
 /* Whether any page of a range is one that the manager has mapped for good: of image, stack or deployment's files. */
 bool memory_is_fixed(uintptr_t address, size_t size);
-static inline bool protection_drop(uintptr_t address, size_t pages) /* they can be read and written; false: no room for that */
+/* they can be read and written; false: no room for that */
+static inline bool protection_drop(uintptr_t address, size_t pages)
 {
 	return !protected_pages.count || !protection_set(address, pages, PAGE_RIGHTS_DEFAULT);
 }
 
-/* ramfs-map.c: shared mappings of files that can be written. The address, or an error; any of these pages; 0 or an error. */
+/* ramfs-map.c: shared mappings of files that can be written. The address, or an error; any of these pages; 0 or an
+ * error. */
 long ramfs_map(struct file *, size_t offset, size_t size);
 bool ramfs_map_overlaps(uintptr_t address, size_t size);
 long ramfs_unmap(uintptr_t address, size_t size);
 
-/* resident.c: pages of mappings that have not been touched, by number in the heap. `unseen`: a bit for each, all clear. */
+/* resident.c: pages of mappings that have not been touched, by number in the heap. `unseen`: a bit for each, all
+ * clear. */
 void resident_start(uintptr_t heap, uint64_t *unseen, size_t pages);
 void resident_unseen(size_t first, size_t count); /* they are zero, and somebody has them now */
 void resident_gone(size_t first, size_t count);   /* nobody has them any more */
-size_t resident_untouched(void);                  /* how many pages nobody has touched, of the first thread's stack too */
+/* how many pages nobody has touched, of the first thread's stack too */
+size_t resident_untouched(void);
 
 /* thread.c */
 struct thread {
@@ -70,7 +75,8 @@ struct thread {
 	const uint32_t *futex;  /* what it waits for, null when woken */
 	uint64_t futex_order;   /* the longest waiter is woken first */
 	bool event_waiter;      /* sleeps in event_wait() on its own notification */
-	const volatile int *cancel; /* in a cancellation point: becomes nonzero when the thread is cancelled; else null */
+	/* in a cancellation point: becomes nonzero when the thread is cancelled; else null */
+	const volatile int *cancel;
 };
 extern struct thread threads[THREADS_MAX];
 extern unsigned thread_places; /* of the table that have been used: all others are free */
@@ -91,7 +97,8 @@ void thread_signal(struct thread *);
 bool thread_cancelled(const struct thread *);
 /* event_wait() in a cancellation point: 0: look again; -EAGAIN: `deadline` has passed; -EINTR: give up. */
 int event_sleep(uint64_t deadline);
-/* Where musl keeps `cancel`, from what %fs:0 reads (musl-assembly.c writes it); 0 until a thread has been in a cancellation point. */
+/* Where musl keeps `cancel`, from what %fs:0 reads (musl-assembly.c writes it); 0 until a thread has been in a
+ * cancellation point. */
 extern intptr_t cancel_offset;
 
 /* Wakes the thread wherever it sleeps: it looks again whether it has been cancelled. 0 or -ESRCH. */
@@ -115,7 +122,8 @@ void event_leave(void);
 
 /* clock.c: deadlines in TSC cycles; never 0. */
 uint64_t deadline_after(uint64_t nanoseconds);
-/* Up to half a millisecond later, so that waits that end at much the same time have the same deadline (timer.h in the kernel). */
+/* Up to half a millisecond later, so that waits that end at much the same time have the same deadline (timer.h in the
+ * kernel). */
 uint64_t deadline_after_milliseconds(uint64_t milliseconds);
 uint64_t deadline_after_timespec(const struct timespec *); /* null: 0, none */
 void clock_start(void); /* before any clock is read */
@@ -143,7 +151,8 @@ bool file_again(struct file *, uint32_t events, uint64_t deadline, ssize_t *resu
 void watch_changed(struct watch *, uint32_t edges, uint32_t fresh);
 void watch_drop_all(struct file *);
 
-/* device.c, proc.c: special files by number, devices from 1 on and what is in /proc behind them: path, or null, and mode. */
+/* device.c, proc.c: special files by number, devices from 1 on and what is in /proc behind them: path, or null, and
+ * mode. */
 const char *device_path(unsigned number, uint32_t *mode);
 const char *proc_path(unsigned number);
 /* Each returns 0 and a file, or an error. */

@@ -50,8 +50,9 @@ enum { SPAN_PAGES = 8 /* of a class, at most */ };
 _Static_assert(SPAN_PAGES * PAGE / STEP <= UINT16_MAX, "blocks of a span");
 
 /*
- * The first thread's. A request frees and takes few blocks of a size, but a server of many clients has a short block for
- * each that waits for the same turn. At most 44 KiB are kept, in up to 640 spans, which cannot go back to the heap meanwhile.
+ * The first thread's. A request frees and takes few blocks of a size, but a server of many clients has a short block
+ * for each that waits for the same turn. At most 44 KiB are kept, in up to 640 spans, which cannot go back to the heap
+ * meanwhile.
  */
 enum { KEPT_SIZE = 512, KEPT_CLASSES = STEPPED_CLASSES + 8, KEPT_BLOCKS = 8, SHORT = 64, KEPT_SHORT_BLOCKS = 64 };
 

@@ -10,7 +10,10 @@ int manager_result(const char *json) { return platform_manager_text(MANAGER_RESU
 int manager_barrier(unsigned number) { return platform_manager_word(MANAGER_BARRIER, number); }
 int manager_serving(void) { return manager_listens(0); }
 int manager_listens(uint16_t port) { return manager_listens_at(port, 0); }
-int manager_listens_at(uint16_t port, uint32_t ipv4) { return platform_manager_word(MANAGER_SERVING, (uint64_t)ipv4 << 32 | port); }
+int manager_listens_at(uint16_t port, uint32_t ipv4)
+{
+	return platform_manager_word(MANAGER_SERVING, (uint64_t)ipv4 << 32 | port);
+}
 int manager_await(const char *name) { return platform_manager_text(MANAGER_AWAIT, name, strlen(name), 0); }
 
 int manager_sample(void) { return platform_manager_word(MANAGER_SAMPLE, 0); }

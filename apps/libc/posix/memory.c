@@ -22,7 +22,8 @@ static struct {
 	uint64_t *used, *dirty;
 	size_t pages;
 	size_t lowest;     /* no page below is free */
-	/* By the logarithm of `count`: no run of so many free pages begins below `page`, and the page before that is in use. */
+	/* By the logarithm of `count`: no run of so many free pages begins below `page`, and the page before that is in
+	 * use. */
 	struct { size_t page, count; } behind[64];
 	size_t used_count;
 	size_t break_first, break_page, break_limit; /* brk's pages: first, end, end of its reserve */
@@ -266,7 +267,8 @@ long sys_mmap(const long *a)
 		if (size > heap.pages * PAGE)
 			return -ENOMEM;
 		count = (size + PAGE - 1) / PAGE;
-		first = rights ? find_first(count) : find_run_down(count); /* most often a thread's stack: away from all else */
+		/* most often a thread's stack: away from all else */
+		first = rights ? find_first(count) : find_run_down(count);
 		if (first == NO_RUN)
 			return -ENOMEM;
 	}
@@ -288,7 +290,8 @@ long sys_munmap(const long *a)
 
 	if (memory_in_files(low, (size_t)a[1]))
 		return 0; /* it stays where it is */
-	if (low % PAGE || !a[1] || high <= low || high > USER_END || memory_is_fixed(low, high - low) || (low < begin && high > PROCESS_HEAP_VADDR))
+	if (low % PAGE || !a[1] || high <= low || high > USER_END || memory_is_fixed(low, high - low) ||
+	    (low < begin && high > PROCESS_HEAP_VADDR))
 		return -EINVAL;
 	low = low < begin ? begin : low;
 	high = high > end ? end : high;
@@ -314,7 +317,8 @@ static bool is_unprotected(size_t first, size_t count)
 {
 	const uint64_t page = (uintptr_t)page_address(first) / PAGE;
 
-	return page_rights_even(&protected_pages, page, count) && protection_of((uintptr_t)page_address(first)) == PAGE_RIGHTS_DEFAULT;
+	return page_rights_even(&protected_pages, page, count) &&
+	       protection_of((uintptr_t)page_address(first)) == PAGE_RIGHTS_DEFAULT;
 }
 
 long sys_mremap(const long *a)
@@ -325,7 +329,8 @@ long sys_mremap(const long *a)
 		return -EINVAL;
 	if (memory_in_stack((uintptr_t)a[0], (size_t)a[1]))
 		return -ENOMEM; /* no room behind it: musl measures the first thread's stack by this answer */
-	if (!to_pages((uintptr_t)a[0], (size_t)a[1], &first, &old) || !memory_is_mapped((uintptr_t)a[0], new <= old ? PAGE : old * PAGE))
+	if (!to_pages((uintptr_t)a[0], (size_t)a[1], &first, &old) ||
+	    !memory_is_mapped((uintptr_t)a[0], new <= old ? PAGE : old * PAGE))
 		return -EFAULT;
 	require(first >= heap.break_limit && first + old <= heap.pages);
 	const bool of_file = ramfs_map_overlaps((uintptr_t)a[0], old * PAGE);

@@ -35,16 +35,21 @@ long sys_openat(const long *a)
 		error = -ENOENT;
 	} else {
 		error = there.slash ? -EISDIR
-		                    : ramfs_create(there.directory, there.name, there.length, S_IFREG | ((uint32_t)a[3] & 0777), &there.node);
+		                    : ramfs_create(there.directory, there.name, there.length,
+		                                   S_IFREG | ((uint32_t)a[3] & 0777), &there.node);
 	}
 	if (error)
 		return error;
-	error = there.node->special ? device_open(there.node->special, flags, &file) : ramfs_open(there.node, flags, &file);
+	error = there.node->special ? device_open(there.node->special, flags, &file)
+	        : ramfs_open(there.node, flags, &file);
 	return error ? error : descriptor_open(file, 0);
 }
 
 long sys_open(const long *a) { return sys_openat((const long[]){ AT_FDCWD, a[0], a[1], a[2] }); }
-long sys_creat(const long *a) { return sys_openat((const long[]){ AT_FDCWD, a[0], O_CREAT | O_WRONLY | O_TRUNC, a[1] }); }
+long sys_creat(const long *a)
+{
+	return sys_openat((const long[]){ AT_FDCWD, a[0], O_CREAT | O_WRONLY | O_TRUNC, a[1] });
+}
 
 static long stat_path(int directory_fd, const char *name, struct stat *st)
 {

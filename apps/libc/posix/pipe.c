@@ -22,10 +22,12 @@ enum { ALL = -1 }; /* events */
 static void pipe_update(struct pipe *p, uint32_t again)
 {
 	if (p->reader)
-		file_ready_again(&p->reader->file, (byte_ring_held(&p->bytes) ? EPOLLIN : 0) | (p->writer ? 0 : EPOLLHUP), again);
+		file_ready_again(&p->reader->file,
+		                 (byte_ring_held(&p->bytes) ? EPOLLIN : 0) | (p->writer ? 0 : EPOLLHUP), again);
 	if (p->writer)
 		file_ready_again(&p->writer->file,
-		                 (byte_ring_room(&p->bytes) >= BYTE_RING_ATOMIC ? EPOLLOUT : 0) | (p->reader ? 0 : EPOLLERR), p->reader ? 0 : again);
+		                 (byte_ring_room(&p->bytes) >= BYTE_RING_ATOMIC ? EPOLLOUT : 0) |
+		                 (p->reader ? 0 : EPOLLERR), p->reader ? 0 : again);
 }
 
 static ssize_t pipe_read(struct file *file, void *buffer, size_t size)

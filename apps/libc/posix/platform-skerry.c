@@ -23,7 +23,8 @@ enum {
 };
 
 _Static_assert(SLOT_IPC_FRAME + IPC_FRAMES <= PROCESS_SLOT_CABLE_WAKE, "each thread has its slots");
-_Static_assert(sizeof(struct ipc_buffer) * PROCESS_IPC_BUFFERS == PAGE && THREADS_MAX % PROCESS_IPC_BUFFERS == 0, "whole frames");
+_Static_assert(sizeof(struct ipc_buffer) * PROCESS_IPC_BUFFERS == PAGE && THREADS_MAX % PROCESS_IPC_BUFFERS == 0,
+               "whole frames");
 
 const struct process_info *platform_info(void) { return (const struct process_info *)PROCESS_INFO_VADDR; }
 
@@ -43,7 +44,8 @@ bool platform_is_touched(uintptr_t address)
 		if (split == 0)
 			return true;
 		if (split == step + 1)
-			return __atomic_load_n(&touched->split[i].parts, __ATOMIC_ACQUIRE) >> heap % PROCESS_HEAP_STEP / PROCESS_STACK_STEP & 1;
+			return __atomic_load_n(&touched->split[i].parts,
+			                       __ATOMIC_ACQUIRE) >> heap % PROCESS_HEAP_STEP / PROCESS_STACK_STEP & 1;
 	}
 	return true;
 }
@@ -89,8 +91,8 @@ void platform_signal_wait(uint64_t slot, unsigned notification, uint64_t deadlin
 
 void platform_signal(unsigned notification) { notification_signal(slot_of(notification)); }
 /*
- * For loops that wait for a lock. Its holder may sleep, in a page fault or in a call to another node: then the loop uses the
- * whole core. PAUSE lets a hardware thread beside it run, and where emulated cores take turns the next core.
+ * For loops that wait for a lock. Its holder may sleep, in a page fault or in a call to another node: then the loop
+ * uses the whole core. PAUSE lets a hardware thread beside it run, and where emulated cores take turns the next core.
  */
 void platform_yield(void)
 {
@@ -123,9 +125,11 @@ static int make_ipc_frame(struct ipc_buffer *ipc, unsigned index)
 	require(frame < IPC_FRAMES);
 	if (made[frame])
 		return 0;
-	error = untyped_retype(ipc, PROCESS_SLOT_UNTYPED, OBJECT_FRAME_4K, 0, PROCESS_SLOT_CNODE, ipc_frame_of(index), 1);
+	error = untyped_retype(ipc, PROCESS_SLOT_UNTYPED, OBJECT_FRAME_4K, 0, PROCESS_SLOT_CNODE, ipc_frame_of(index),
+	                       1);
 	if (!error)
-		error = frame_map(ipc, ipc_frame_of(index), PROCESS_SLOT_VSPACE, PROCESS_IPC_VADDR + (uint64_t)frame * PAGE,
+		error = frame_map(ipc, ipc_frame_of(index), PROCESS_SLOT_VSPACE,
+		                  PROCESS_IPC_VADDR + (uint64_t)frame * PAGE,
 		                  RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK);
 	made[frame] = !error;
 	return error;

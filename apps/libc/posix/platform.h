@@ -15,7 +15,8 @@
 /* First of all calls; before thread-local storage exists. The heap is at PROCESS_HEAP_VADDR afterwards. */
 void platform_start(void);
 const struct process_info *platform_info(void);
-bool platform_is_touched(uintptr_t address); /* of heap or stack: false, reading there would take memory, and find zeroes */
+/* of heap or stack: false, reading there would take memory, and find zeroes */
+bool platform_is_touched(uintptr_t address);
 /* MANAGER_PROTECT: the bytes that are done, or a negative error of skerry/errors.h. */
 int64_t platform_protect(uintptr_t address, size_t size, unsigned rights);
 const void *platform_files(void); /* skerry/file_tree.h, platform_info()->files_size bytes */

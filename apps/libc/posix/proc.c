@@ -93,8 +93,8 @@ static size_t make_stat(char *text, size_t room)
 	 * nice threads timer start, bytes of memory, pages resident, their limit; no addresses, no signals. */
 	return print_text(text, room, "1 (%s) R 0 1 1 0 -1 0 0 0 0 0 %lu 0 0 0 20 0 %u 0 0 %lu %lu %lu"
 	             " 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
-	             platform_info()->name, cycles / (clock_cycles_per_second() / TICKS_PER_SECOND), count, u.size * PAGE,
-	             u.resident, ~0ul);
+	             platform_info()->name, cycles / (clock_cycles_per_second() / TICKS_PER_SECOND), count,
+	             u.size * PAGE, u.resident, ~0ul);
 }
 
 static size_t make_statm(char *text, size_t room)

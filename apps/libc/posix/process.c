@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Facts about the process. One program, one user, one core: what asks gets a true answer, what sets is accepted where nothing could differ.
+ * Facts about the process. One program, one user, one core: what asks gets a true answer, what sets is accepted where
+ * nothing could differ.
  */
 #include <errno.h>
 #include <sched.h>

@@ -37,7 +37,8 @@ static long change_some(uint64_t page, uint64_t end, unsigned rights)
 	return 0;
 }
 
-/* One thread at a time, so that both lists change in the same order. The lock is released meanwhile; the pages are the caller's. */
+/* One thread at a time, so that both lists change in the same order. The lock is released meanwhile; the pages are the
+ * caller's. */
 long protection_set(uintptr_t address, size_t pages, unsigned rights)
 {
 	static bool busy;
@@ -76,12 +77,16 @@ bool memory_in_stack(uintptr_t address, size_t size)
 bool memory_in_image(uintptr_t address, size_t size)
 {
 	extern const char __executable_start[], _end[];
-	const uintptr_t image = (uintptr_t)__executable_start & -(uintptr_t)PAGE, end = ((uintptr_t)_end + PAGE - 1) & -(uintptr_t)PAGE;
+	const uintptr_t image = (uintptr_t)__executable_start & -(uintptr_t)PAGE,
+	                end = ((uintptr_t)_end + PAGE - 1) & -(uintptr_t)PAGE;
 
 	return address >= image && address < end && size <= end - address;
 }
 
-static bool ranges_overlap(uintptr_t address, size_t size, uintptr_t low, uintptr_t high) { return address < high && low < address + size; }
+static bool ranges_overlap(uintptr_t address, size_t size, uintptr_t low, uintptr_t high)
+{
+	return address < high && low < address + size;
+}
 
 bool memory_is_fixed(uintptr_t address, size_t size)
 {
@@ -105,7 +110,8 @@ long sys_mprotect(const long *a)
 		return 0;
 	if (!size || size > UINTPTR_MAX - address)
 		return -ENOMEM;
-	if (memory_in_image(address, size) || memory_in_files(address, size) || (ramfs_map_overlaps(address, size) && rights != PAGE_RIGHTS_DEFAULT))
+	if (memory_in_image(address, size) || memory_in_files(address, size) ||
+	    (ramfs_map_overlaps(address, size) && rights != PAGE_RIGHTS_DEFAULT))
 		return -EACCES;
 	if (!memory_is_mapped(address, size) && !memory_in_stack(address, size))
 		return -ENOMEM;

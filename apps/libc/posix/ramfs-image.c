@@ -17,7 +17,8 @@ static const char passwd[] = "root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:no
 static const char group[] = "root:x:0:\nnogroup:x:65534:\n";
 static const char hosts[] = "127.0.0.1 localhost\n";
 /* Names that /etc/hosts does not have are not found, at once: musl would ask 127.0.0.1 for ten seconds. */
-static const char resolver[] = "options timeout:0\n# no name server; the deployment can bring another /etc/resolv.conf\n";
+static const char resolver[] = "options timeout:0\n# no name server; the deployment can bring another "
+                               "/etc/resolv.conf\n";
 
 bool ramfs_image_holds(const void *address)
 {
@@ -28,7 +29,8 @@ static struct ramfs_node *node_make(const struct file_tree_entry *e)
 {
 	const bool directory = e->mode & FILE_TREE_DIRECTORY;
 	struct ramfs_node *node =
-		ramfs_node_make((const char *)TREE + e->name, (directory ? S_IFDIR : S_IFREG) | (e->mode & FILE_TREE_PERMISSIONS));
+		ramfs_node_make((const char *)TREE + e->name,
+		                (directory ? S_IFDIR : S_IFREG) | (e->mode & FILE_TREE_PERMISSIONS));
 
 	if (!node)
 		return 0;
@@ -122,7 +124,8 @@ void ramfs_image_start(struct ramfs_node *root)
 	uint32_t mode;
 
 	if (info->files_size && !file_tree_is_valid(TREE, info->files_size)) {
-		console_log("posix: what should be this program's files is not a tree of version %u", FILE_TREE_VERSION);
+		console_log("posix: what should be this program's files is not a tree of version %u",
+		            FILE_TREE_VERSION);
 	} else if (info->files_size && file_tree_entry_is_valid(TREE, 0)) {
 		root->directory.entry = (uint32_t)TREE->entry[0].data;
 		root->directory.entries = (uint32_t)TREE->entry[0].size;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Shared mappings of files that can be written: the program gets the file's own pages. For that the chunks that are mapped
- * lie in a row, and neither move nor go while they are: what the file loses meanwhile is zeroed. Mappings of the same part
- * have the same address. Their pages can always be written, whatever the mapping asks for, since the file is.
+ * Shared mappings of files that can be written: the program gets the file's own pages. For that the chunks that are
+ * mapped lie in a row, and neither move nor go while they are: what the file loses meanwhile is zeroed. Mappings of the
+ * same part have the same address. Their pages can always be written, whatever the mapping asks for, since the file is.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -36,7 +36,8 @@ bool ramfs_map_overlaps(uintptr_t address, size_t size)
 static bool is_pinned(const struct ramfs_node *node, size_t first, size_t last)
 {
 	for (const struct mapping *m = mappings; m; m = m->next)
-		if (m->node == node && m->offset / RAMFS_CHUNK <= last && first <= (m->offset + m->size - 1) / RAMFS_CHUNK)
+		if (m->node == node && m->offset / RAMFS_CHUNK <= last &&
+		    first <= (m->offset + m->size - 1) / RAMFS_CHUNK)
 			return true;
 	return false;
 }
@@ -95,7 +96,8 @@ static struct mapping **mapping_of(uintptr_t address, size_t size)
 	for (struct mapping **link = &mappings; *link; link = &(*link)->next) {
 		const struct mapping *m = *link;
 
-		if (address >= m->address && address - m->address < m->size && size <= m->size - (address - m->address) && (!found || m->size < (*found)->size))
+		if (address >= m->address && address - m->address < m->size &&
+		    size <= m->size - (address - m->address) && (!found || m->size < (*found)->size))
 			found = link;
 	}
 	return found;

@@ -85,7 +85,8 @@ static void node_shrink(struct ramfs_node *node, size_t size)
 		else if (node->file.chunk[i])
 			memset(node->file.chunk[i], 0, pages_of(node, i) * PAGE);
 	if (size % RAMFS_CHUNK && size % RAMFS_CHUNK < pages_of(node, last) * PAGE)
-		memset(node->file.chunk[last] + size % RAMFS_CHUNK, 0, pages_of(node, last) * PAGE - size % RAMFS_CHUNK);
+		memset(node->file.chunk[last] + size % RAMFS_CHUNK, 0,
+		       pages_of(node, last) * PAGE - size % RAMFS_CHUNK);
 	if (node->file.image_size > size)
 		node->file.image_size = (uint32_t)size;
 	if (!size && !node->mapped) {
@@ -159,7 +160,8 @@ static void chunk_replace(struct ramfs_node *node, size_t i, char *memory, size_
 	pages_held += pages;
 }
 
-/* Returns chunk `i` with memory for its first `end` bytes, or null. Only a file's first chunk is smaller than the others. */
+/* Returns chunk `i` with memory for its first `end` bytes, or null. Only a file's first chunk is smaller than the
+ * others. */
 static char *chunk_for(struct ramfs_node *node, size_t i, size_t end)
 {
 	const size_t have = pages_of(node, i);
@@ -187,7 +189,8 @@ int ramfs_row(struct ramfs_node *node, size_t first, size_t last, bool may_move,
 	const size_t pages = (last - first + 1) * CHUNK_PAGES;
 	for (size_t i = first; i <= last; i++) {
 		have += pages_of(node, i);
-		in_row += pages_of(node, i) == CHUNK_PAGES && node->file.chunk[i] == node->file.chunk[first] + (i - first) * RAMFS_CHUNK;
+		in_row += pages_of(node, i) == CHUNK_PAGES &&
+		          node->file.chunk[i] == node->file.chunk[first] + (i - first) * RAMFS_CHUNK;
 	}
 	if (in_row * CHUNK_PAGES < pages) {
 		char *row = may_move && pages_held - have + pages <= page_limit() ? heap_map(pages) : 0;
@@ -228,9 +231,15 @@ ssize_t ramfs_write(struct ramfs_node *node, const void *buffer, size_t size, si
 	return done ? (ssize_t)done : -ENOSPC;
 }
 
-static struct timespec timespec_of(uint64_t ns) { return (struct timespec){ (time_t)(ns / 1000000000), (long)(ns % 1000000000) }; }
+static struct timespec timespec_of(uint64_t ns)
+{
+	return (struct timespec){ (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+}
 
-static struct timespec time_accessed(const struct ramfs_node *node) { return node->times ? node->times->accessed : timespec_of(node->changed); }
+static struct timespec time_accessed(const struct ramfs_node *node)
+{
+	return node->times ? node->times->accessed : timespec_of(node->changed);
+}
 
 static struct timespec time_modified(const struct ramfs_node *node)
 {

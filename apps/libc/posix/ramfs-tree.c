@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names: directories with their entries in the order in which they came, and one hash table to find an entry by its name. */
+/* Names: directories with their entries in the order in which they came, and one hash table to find an entry by its
+ * name. */
 #include <errno.h>
 #include <string.h>
 #include "ramfs.h"
@@ -116,7 +117,10 @@ static struct ramfs_node *entry_at(const struct ramfs_node *directory, struct li
 	return link == &directory->directory.nodes ? 0 : LIST_OF(link, struct ramfs_node, in_directory);
 }
 
-struct ramfs_node *ramfs_entry_next(const struct ramfs_node *node) { return entry_at(node->parent, node->in_directory.next); }
+struct ramfs_node *ramfs_entry_next(const struct ramfs_node *node)
+{
+	return entry_at(node->parent, node->in_directory.next);
+}
 
 struct ramfs_node *ramfs_entry_after(const struct ramfs_node *directory, uint64_t order)
 {

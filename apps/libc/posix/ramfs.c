@@ -112,9 +112,11 @@ static ssize_t directory_entries(struct file *file, void *buffer, size_t size)
 	if (ramfs_image_fill(node))
 		return -ENOMEM;
 	for (uint64_t order = OWN; order <= PARENT; order++)
-		if (f->position < order && !put_next(f, buffer, size, &held, order == OWN ? "." : "..", order == OWN ? node : node->parent, order))
+		if (f->position < order && !put_next(f, buffer, size, &held, order == OWN ? "." : "..",
+		                                     order == OWN ? node : node->parent, order))
 			return held ? (ssize_t)held : -EINVAL;
-	for (const struct ramfs_node *entry = ramfs_entry_after(node, f->position); entry; entry = ramfs_entry_next(entry))
+	for (const struct ramfs_node *entry = ramfs_entry_after(node, f->position); entry;
+	     entry = ramfs_entry_next(entry))
 		if (!put_next(f, buffer, size, &held, entry->name, entry, entry->order))
 			return held ? (ssize_t)held : -EINVAL;
 	return (ssize_t)held;
@@ -146,7 +148,8 @@ static bool map_file(struct file *file, off_t offset, size_t size, const void **
 	*at = 0;
 	if (!node->read_only)
 		return false;
-	if (there >= FILE_TREE_ALIGNED && address % PAGE == 0 && (size_t)offset < there && size <= ((there + PAGE - 1) & -PAGE) - (size_t)offset)
+	if (there >= FILE_TREE_ALIGNED && address % PAGE == 0 && (size_t)offset < there &&
+	    size <= ((there + PAGE - 1) & -PAGE) - (size_t)offset)
 		*at = (const void *)address;
 	return true;
 }

@@ -13,7 +13,8 @@
 
 enum {
 	RAMFS_CHUNK = 65536,
-	RAMFS_LEAST = 1 << 20, /* unless the deployment says more, files may hold a sixteenth of the heap, and never less than this */
+	/* unless the deployment says more, files may hold a sixteenth of the heap, and never less than this */
+	RAMFS_LEAST = 1 << 20,
 };
 
 /* What a program has set. */
@@ -26,7 +27,8 @@ struct ramfs_node {
 	struct ramfs_node *parent;          /* the root's is the root; null once unlinked */
 	struct list in_directory;           /* link in the parent's list */
 	struct ramfs_node *same_hash;
-	const char *name;                   /* the node's own memory unless it is in the tree of the deployment's files */
+	/* the node's own memory unless it is in the tree of the deployment's files */
+	const char *name;
 	union {
 		struct {
 			struct list nodes;       /* by `order` */
@@ -84,7 +86,8 @@ void ramfs_usage(size_t *most, size_t *held);
 int ramfs_resize(struct ramfs_node *, size_t size);
 ssize_t ramfs_read(const struct ramfs_node *, void *, size_t size, size_t offset);
 ssize_t ramfs_write(struct ramfs_node *, const void *, size_t size, size_t offset);
-/* The chunks from `first` to `last` in a row of memory, at *at: 0 or an error. `may_move`: nobody has mapped one of them. */
+/* The chunks from `first` to `last` in a row of memory, at *at: 0 or an error. `may_move`: nobody has mapped one of
+ * them. */
 int ramfs_row(struct ramfs_node *, size_t first, size_t last, bool may_move, char **at);
 void ramfs_stat(const struct ramfs_node *, struct stat *);
 void ramfs_touch(struct ramfs_node *);

@@ -33,7 +33,8 @@ void resident_start(uintptr_t heap_base, uint64_t *unseen, size_t pages)
 	if ((uintptr_t)__builtin_frame_address(0) - (PROCESS_STACK_TOP - PROCESS_STACK_SIZE) >= PROCESS_STACK_SIZE)
 		return; /* a test's host has put it elsewhere */
 	stack = (struct region){ .base = PROCESS_STACK_TOP - PROCESS_STACK_SIZE, .unseen = stack_unseen,
-	                         .words = sizeof(stack_unseen) / sizeof(stack_unseen[0]), .count = PROCESS_STACK_SIZE / PAGE };
+	                         .words = sizeof(stack_unseen) / sizeof(stack_unseen[0]),
+	                         .count = PROCESS_STACK_SIZE / PAGE };
 	for (size_t i = 0; i < stack.words; i++)
 		stack_unseen[i] = ~0ull;
 }
@@ -63,7 +64,8 @@ static bool stack_holds(uintptr_t address)
 	if (!platform_is_touched(address) || (protected_pages.count && !(protection_of(address) & RIGHT_READ)))
 		return false;
 	for (size_t i = 0; i < PAGE / sizeof(*page); i += 8)
-		if (page[i] | page[i + 1] | page[i + 2] | page[i + 3] | page[i + 4] | page[i + 5] | page[i + 6] | page[i + 7])
+		if (page[i] | page[i + 1] | page[i + 2] | page[i + 3] | page[i + 4] | page[i + 5] | page[i + 6] |
+		    page[i + 7])
 			return true;
 	return false;
 }

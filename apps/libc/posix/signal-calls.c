@@ -38,7 +38,8 @@ long sys_rt_sigprocmask(const long *a)
 	struct signal_state *s = signal_state_of(thread_self());
 	const uint64_t before = s->blocked;
 	if (set)
-		s->blocked = (a[0] == SIG_BLOCK ? before | *set : a[0] == SIG_UNBLOCK ? before & ~*set : *set) & ~SIGNALS_NEVER_BLOCKED;
+		s->blocked = (a[0] == SIG_BLOCK ? before | *set : a[0] == SIG_UNBLOCK ? before & ~*set
+		              : *set) & ~SIGNALS_NEVER_BLOCKED;
 	if (a[2])
 		*(uint64_t *)a[2] = before;
 	return signal_leave(0);
@@ -133,7 +134,8 @@ long sys_rt_sigtimedwait(const long *a)
 
 	if (a[3] != SIGNAL_MASK_BYTES || (timeout && !timespec_valid(timeout)))
 		return -EINVAL;
-	const uint64_t set = *(const uint64_t *)a[0] & ~SIGNALS_NEVER_BLOCKED, deadline = deadline_after_timespec(timeout);
+	const uint64_t set = *(const uint64_t *)a[0] & ~SIGNALS_NEVER_BLOCKED,
+	               deadline = deadline_after_timespec(timeout);
 	layer_lock();
 	struct signal_state *s = signal_state_of(thread_self());
 	bool taken;

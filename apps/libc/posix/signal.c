@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Signals that a program sends to itself; nobody else sends any. Nothing interrupts a thread: a handler runs inside the call
- * that sends the signal, or the one that unblocks it, on the stack of the thread that makes this call. A signal to another
- * thread waits until that thread unblocks it. One that this thread does not block would have to interrupt it, which is
- * refused (ENOSYS), unless it sleeps in pause(), sigsuspend() or sigwait(), or the signal ends the program anyway.
+ * Signals that a program sends to itself; nobody else sends any. Nothing interrupts a thread: a handler runs inside the
+ * call that sends the signal, or the one that unblocks it, on the stack of the thread that makes this call. A signal to
+ * another thread waits until that thread unblocks it. One that this thread does not block would have to interrupt it,
+ * which is refused (ENOSYS), unless it sleeps in pause(), sigsuspend() or sigwait(), or the signal ends the program
+ * anyway.
  *
- * A handler may do what it likes, even leave by siglongjmp(). So the layer's lock is free while it runs, and these calls
- * take it themselves. musl blocks signals around raise(): its signals run their handlers when the mask is restored.
+ * A handler may do what it likes, even leave by siglongjmp(). So the layer's lock is free while it runs, and these
+ * calls take it themselves. musl blocks signals around raise(): its signals run their handlers when the mask is
+ * restored.
  */
 #include <errno.h>
 #include <string.h>
@@ -40,7 +42,8 @@ static bool has_handler(int number)
 
 bool signal_is_ignored(int number)
 {
-	const uint64_t by_default = SIGNAL_BIT(SIGCHLD) | SIGNAL_BIT(SIGCONT) | SIGNAL_BIT(SIGURG) | SIGNAL_BIT(SIGWINCH);
+	const uint64_t by_default = SIGNAL_BIT(SIGCHLD) | SIGNAL_BIT(SIGCONT) | SIGNAL_BIT(SIGURG) |
+	                            SIGNAL_BIT(SIGWINCH);
 
 	if (signal_actions[number].handler == (void *)SIG_DFL)
 		return by_default & SIGNAL_BIT(number);
@@ -66,7 +69,10 @@ void signal_fill(siginfo_t *info, const struct pending_signal *p)
 	info->si_value = p->value;
 }
 
-bool signal_is_on_alternate(const struct signal_state *s, uintptr_t address) { return address - s->alternate < s->alternate_size; }
+bool signal_is_on_alternate(const struct signal_state *s, uintptr_t address)
+{
+	return address - s->alternate < s->alternate_size;
+}
 
 /* On another stack; `top` is aligned as before a call. */
 static void call_on(uintptr_t top, const struct signal_action *action, int number, siginfo_t *info, void *context)
@@ -78,7 +84,8 @@ static void call_on(uintptr_t top, const struct signal_action *action, int numbe
 	                 "mov %%rbx, %%rsp"
 	                 : "+D"(number), "+S"(info), "+d"(context)
 	                 : "r"(top), "r"(action->handler)
-	                 : "rax", "rbx", "rcx", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7",
+	                 : "rax", "rbx", "rcx", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4",
+	                 "xmm5", "xmm6", "xmm7",
 	                   "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc", "memory");
 }
 
@@ -115,9 +122,11 @@ static void run_handler(struct thread *self, const struct pending_signal *p, uin
 	if (action.flags & SA_RESETHAND)
 		signal_actions[p->number].handler = (void *)SIG_DFL;
 	s->blocked |= (action.mask | (action.flags & SA_NODEFER ? 0 : SIGNAL_BIT(p->number))) & ~SIGNALS_NEVER_BLOCKED;
-	signal_deliver(self, s->blocked); /* as on Linux a second signal interrupts the handler of the first before it begins */
+	/* as on Linux a second signal interrupts the handler of the first before it begins */
+	signal_deliver(self, s->blocked);
 	self->cancel = 0;                 /* the handler is in no cancellation point */
-	/* Without event_settle(): signals come while the thread sleeps, and beside a poller it has not run the network since then. */
+	/* Without event_settle(): signals come while the thread sleeps, and beside a poller it has not run the network
+	 * since then. */
 	layer_unlock();
 	call_handler(s, &action, &info, &context);
 	layer_lock();
@@ -192,7 +201,8 @@ static bool is_self(long process) { return process == PROCESS || process == 0 ||
 
 static struct pending_signal signal_of_self(long number, int code)
 {
-	return (struct pending_signal){ .number = (int)number, .code = code, .sender = PROCESS, .user = (unsigned)sys_getuid(0) };
+	return (struct pending_signal){ .number = (int)number, .code = code, .sender = PROCESS,
+	                                .user = (unsigned)sys_getuid(0) };
 }
 
 long sys_kill(const long *a)
@@ -237,7 +247,8 @@ long sys_rt_sigqueueinfo(const long *a)
 		return -EINVAL;
 	if (!is_self(a[0]))
 		return -ESRCH;
-	const struct pending_signal p = { .number = (int)a[1], .code = info->si_code, .sender = info->si_pid, .user = info->si_uid,
+	const struct pending_signal p = { .number = (int)a[1], .code = info->si_code, .sender = info->si_pid,
+	                                  .user = info->si_uid,
 	                                  .value = info->si_value };
 	layer_lock();
 	return signal_leave(p.number ? send_signal(&p) : 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of signals share: signal.c, signal-queue.c and signal-calls.c. All of it is used under the layer's lock. */
+/* What the files of signals share: signal.c, signal-queue.c and signal-calls.c. All of it is used under the layer's
+ * lock. */
 #pragma once
 
 #include <signal.h>
@@ -32,7 +33,8 @@ struct pending_signal {
 	union sigval value;
 };
 
-/* signal-queue.c. put: 0, or -EAGAIN when the queue is full. take: the one of `set` that is delivered first, if there is any. */
+/* signal-queue.c. put: 0, or -EAGAIN when the queue is full. take: the one of `set` that is delivered first, if there
+ * is any. */
 long signal_put(const struct pending_signal *);
 bool signal_take(const struct signal_state *, uint64_t set, struct pending_signal *);
 uint64_t signal_pending(const struct signal_state *); /* a set */

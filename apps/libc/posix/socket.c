@@ -33,11 +33,13 @@ static int open_socket(struct file *file, int type)
 	return descriptor_open(file, 0);
 }
 
-/* The console names a family of sockets that is not there, as it does system calls: once, of those that programs ask for. */
+/* The console names a family of sockets that is not there, as it does system calls: once, of those that programs ask
+ * for. */
 static void tell_family(int family)
 {
 	static bool told[AF_MAX];
-	const char *name = family == AF_NETLINK ? " (netlink)" : family == AF_PACKET ? " (packet)" : family == AF_UNIX ? " (unix)" :
+	const char *name = family == AF_NETLINK ? " (netlink)" : family == AF_PACKET ? " (packet)" : family == AF_UNIX
+	                   ? " (unix)" :
 			   family == AF_INET6 ? " (IPv6)" : "";
 
 	if (family < 0 || family >= AF_MAX || told[family])
@@ -69,7 +71,8 @@ static void report_listener(struct file *file)
 	struct sockaddr_in name = { 0 };
 	socklen_t length = sizeof(name);
 
-	if (!file->ops->getsockname || file->ops->getsockname(file, (struct sockaddr *)&name, &length) || name.sin_family != AF_INET)
+	if (!file->ops->getsockname || file->ops->getsockname(file, (struct sockaddr *)&name, &length) ||
+	    name.sin_family != AF_INET)
 		manager_listens(0);
 	else
 		manager_listens_at(__builtin_bswap16(name.sin_port), name.sin_addr.s_addr);
@@ -198,7 +201,8 @@ long sys_shutdown(const long *a)
 /* Nothing that read and write could not do. */
 static bool is_plain(const struct file *file, const struct msghdr *m, int flags)
 {
-	return !file->ops->has_messages && !m->msg_name && !m->msg_controllen && !(flags & ~(MSG_DONTWAIT | MSG_NOSIGNAL));
+	return !file->ops->has_messages && !m->msg_name && !m->msg_controllen &&
+	       !(flags & ~(MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
 long sys_sendmsg(const long *a)
@@ -233,7 +237,8 @@ long sys_recvmsg(const long *a)
 	uint64_t deadline = receive_deadline(file);
 	file_hold(file);
 	ssize_t n = file->ops->recvmsg(file, m, flags);
-	if (n == -EAGAIN && (dont_wait || file->flags & O_NONBLOCK) && net_poll()) /* a program that polls by receiving makes the network progress */
+	/* a program that polls by receiving makes the network progress */
+	if (n == -EAGAIN && (dont_wait || file->flags & O_NONBLOCK) && net_poll())
 		n = file->ops->recvmsg(file, m, flags);
 	while (!dont_wait && !(file->flags & O_NONBLOCK) && file_again(file, EPOLLIN | EPOLLRDHUP, deadline, &n))
 		n = file->ops->recvmsg(file, m, flags);
@@ -263,7 +268,8 @@ long sys_recvfrom(const long *a)
 	return n;
 }
 
-/* Of a stream the bytes that have arrived, of datagrams those of the first one: what MSG_PEEK would show in a large buffer. */
+/* Of a stream the bytes that have arrived, of datagrams those of the first one: what MSG_PEEK would show in a large
+ * buffer. */
 static ssize_t bytes_arrived(struct file *file)
 {
 	enum { PIECES = 64, PIECE = 8192 }; /* more than any socket's window */
@@ -284,7 +290,8 @@ long socket_ioctl(struct file *file, unsigned long request, void *argument)
 
 	if (request != FIONREAD)
 		return -ENOTTY;
-	if (file->ops->getsockopt && !file->ops->getsockopt(file, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) && listens)
+	if (file->ops->getsockopt && !file->ops->getsockopt(file, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) &&
+	    listens)
 		return -EINVAL;
 	net_poll(); /* a program that polls by asking, until there is enough, makes the network progress */
 	if (file->ready & EPOLLIN && !(file->ready & EPOLLERR)) /* an error is for the next read */

@@ -56,7 +56,8 @@ static void update_one(struct pair_end *e, uint32_t again)
 	file_ready_again(&e->file, ready, again);
 }
 
-/* The peer may write again: it is told where nothing of what it wrote is left, as Linux does when it frees a message. */
+/* The peer may write again: it is told where nothing of what it wrote is left, as Linux does when it frees a
+ * message. */
 static void bytes_taken(struct pair_end *e)
 {
 	update_one(e, 0);

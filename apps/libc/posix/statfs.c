@@ -12,7 +12,8 @@ static long statfs_fill(struct statfs *s)
 	size_t most, held;
 
 	ramfs_usage(&most, &held);
-	*s = (struct statfs){ .f_type = TMPFS_MAGIC, .f_bsize = PAGE, .f_frsize = PAGE, .f_blocks = most, .f_bfree = most - held,
+	*s = (struct statfs){ .f_type = TMPFS_MAGIC, .f_bsize = PAGE, .f_frsize = PAGE, .f_blocks = most,
+	                      .f_bfree = most - held,
 		              .f_bavail = most - held, .f_namelen = NAME_LENGTH };
 	return 0;
 }

@@ -17,7 +17,8 @@ __attribute__((weak)) bool net_host_wake(void) { return false; }
 
 enum { FUTEX_WAIT_PRIVATE = 128, FUTEX_WAKE_PRIVATE = 129, HEAP = 256 << 20 };
 
-static struct process_info info = { .magic = PROCESS_INFO_MAGIC, .size = sizeof(info), .heap_size = HEAP, .name = "host@0" };
+static struct process_info info = { .magic = PROCESS_INFO_MAGIC, .size = sizeof(info), .heap_size = HEAP,
+                                    .name = "host@0" };
 static _Atomic int word[PLATFORM_NET + 1]; /* 1: signalled */
 static uint64_t started;
 
@@ -30,7 +31,8 @@ int64_t platform_protect(uintptr_t address, size_t size, unsigned rights)
 {
 	static struct page_rights list;
 	const size_t some = size < 4 * PROCESS_HEAP_STEP ? size : 4 * PROCESS_HEAP_STEP;
-	const int prot = (rights & RIGHT_READ ? PROT_READ : 0) | (rights & RIGHT_WRITE ? PROT_WRITE : 0) | (rights & RIGHT_EXECUTE ? PROT_EXEC : 0);
+	const int prot = (rights & RIGHT_READ ? PROT_READ : 0) | (rights & RIGHT_WRITE ? PROT_WRITE : 0) |
+	                 (rights & RIGHT_EXECUTE ? PROT_EXEC : 0);
 
 	if (!page_rights_set(&list, address / PAGE, some / PAGE, rights))
 		return -SKERRY_NO_RESOURCE;
@@ -62,7 +64,8 @@ void platform_start(void)
 	info.tsc_hz = measure_tsc();
 	linux_call(SYS_clock_gettime, CLOCK_REALTIME, (long)&now, 0, 0, 0, 0);
 	info.epoch = (uint64_t)now.tv_sec;
-	info.epoch_tsc = clock_cycles() - (uint64_t)((unsigned __int128)(uint64_t)now.tv_nsec * info.tsc_hz / 1000000000);
+	info.epoch_tsc =
+		clock_cycles() - (uint64_t)((unsigned __int128)(uint64_t)now.tv_nsec * info.tsc_hz / 1000000000);
 	linux_call(SYS_getrandom, (long)info.random, sizeof(info.random), 0, 0, 0, 0);
 }
 
@@ -141,7 +144,8 @@ _Noreturn void platform_thread_end(unsigned index, _Atomic int *lock)
 {
 	(void)index;
 	for (;;)
-		__asm__ volatile("movl $0, (%0)\n\tsyscall" : : "r"(lock), "a"((long)SYS_exit), "D"(0L) : "rcx", "r11", "memory");
+		__asm__ volatile("movl $0, (%0)\n\tsyscall" : : "r"(lock), "a"((long)SYS_exit), "D"(0L) : "rcx", "r11",
+		                 "memory");
 }
 
 void platform_write(const char *text, size_t size) { linux_call(SYS_write, 1, (long)text, (long)size, 0, 0, 0); }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tests of the POSIX layer from a program's side, or with `start` of what a deployment gives it. Prints `ok NAME` or `not ok
- * NAME` for each, then one JSON object to the results port; exits with 0 when
+ * Tests of the POSIX layer from a program's side, or with `start` of what a deployment gives it. Prints `ok NAME` or
+ * `not ok NAME` for each, then one JSON object to the results port; exits with 0 when
  * all have passed. `posixtest raise NUMBER` only sends itself a signal.
  */
 #include <signal.h>
@@ -22,8 +22,10 @@ uint64_t now_ns(void)
 int main(int argc, char **argv)
 {
 	const struct test *const alone[] = { start_tests };
-	const struct test *const all[] = { memory_tests, thread_tests, file_tests, poll_tests, clock_tests, string_tests, malloc_tests,
-	                                       protect_tests, cancel_tests, direct_tests, direct_cancel_tests, socketpair_tests, signal_tests };
+	const struct test *const all[] = { memory_tests, thread_tests, file_tests, poll_tests, clock_tests,
+	                                   string_tests, malloc_tests,
+	                                       protect_tests, cancel_tests, direct_tests, direct_cancel_tests,
+	                                       socketpair_tests, signal_tests };
 	const bool starts = argc > 1 && !strcmp(argv[1], "start");
 	const struct test *const *groups = starts ? alone : all;
 	const unsigned count = starts ? 1 : sizeof(all) / sizeof(all[0]);

@@ -20,6 +20,7 @@ struct test {
 };
 
 extern const struct test memory_tests[], thread_tests[], file_tests[], poll_tests[], clock_tests[], string_tests[],
-	malloc_tests[], protect_tests[], cancel_tests[], direct_tests[], direct_cancel_tests[], socketpair_tests[], signal_tests[], start_tests[];
+	malloc_tests[], protect_tests[], cancel_tests[], direct_tests[], direct_cancel_tests[], socketpair_tests[],
+	signal_tests[], start_tests[];
 
 uint64_t now_ns(void); /* CLOCK_MONOTONIC */

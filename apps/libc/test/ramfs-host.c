@@ -57,7 +57,11 @@ void heap_unmap(void *address, size_t pages)
 void heap_usage(size_t *total, size_t *used) { *total = *used = 1 << 14; }
 
 struct file *file_hold(struct file *file) { return file; }
-__attribute__((weak)) long socket_ioctl(struct file *file, unsigned long request, void *argument) { (void)file, (void)request, (void)argument; return -ENOTTY; }
+__attribute__((weak)) long socket_ioctl(struct file *file, unsigned long request, void *argument)
+{
+	(void)file, (void)request, (void)argument;
+	return -ENOTTY;
+}
 void file_put(struct file *file) { (void)file; }
 int event_sleep(uint64_t deadline) { (void)deadline; return -EINTR; } /* files never wait */
 uint64_t deadline_after(uint64_t nanoseconds) { return nanoseconds; }
@@ -122,7 +126,8 @@ struct file_tree *tree_make(const struct host_file *files, uint32_t count)
 	for (uint32_t i = 0; i < count; i++)
 		at = (at + PAGE - 1) / PAGE * PAGE + files[i].size;
 	struct file_tree *tree = calloc(1, at);
-	*tree = (struct file_tree){ .magic = FILE_TREE_MAGIC, .version = FILE_TREE_VERSION, .count = count, .size = at };
+	*tree = (struct file_tree){ .magic = FILE_TREE_MAGIC, .version = FILE_TREE_VERSION, .count = count,
+	                            .size = at };
 	at = names;
 	for (uint32_t i = 0; i < count; i++) {
 		const char *slash = strrchr(files[i].path, '/'), *name = slash ? slash + 1 : files[i].path;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The file system alone, on the host under the sanitizers: what it needs of the rest of the layer is in ramfs-host.c. */
+/* The file system alone, on the host under the sanitizers: what it needs of the rest of the layer is in
+ * ramfs-host.c. */
 #pragma once
 
 #include <stdio.h>

@@ -169,7 +169,8 @@ static bool in_files(void)
 
 	CHECK(open_pipe());
 	CHECK((watching = epoll_create1(0)) >= 0 && epoll_ctl(watching, EPOLL_CTL_ADD, pipe_ends[0], &event) == 0);
-	CHECK(cancel_in(read_pipe, 0) && cancel_in(poll_pipe, 0) && cancel_in(select_pipe, 0) && cancel_in(wait_epoll, 0));
+	CHECK(cancel_in(read_pipe, 0) && cancel_in(poll_pipe, 0) && cancel_in(select_pipe, 0) &&
+	      cancel_in(wait_epoll, 0));
 	CHECK(close(watching) == 0);
 	CHECK(cancel_in(write_pipe, 0));
 	return close_pipe();

@@ -48,7 +48,8 @@ static bool clocks_agree(void)
 	const time_t seconds = time(0);
 	clock_gettime(CLOCK_REALTIME, &after);
 	const int64_t between = day.tv_sec * 1000000ll + day.tv_usec;
-	CHECK(before.tv_sec * 1000000ll + before.tv_nsec / 1000 <= between && between <= after.tv_sec * 1000000ll + after.tv_nsec / 1000);
+	CHECK(before.tv_sec * 1000000ll + before.tv_nsec / 1000 <= between &&
+	      between <= after.tv_sec * 1000000ll + after.tv_nsec / 1000);
 	CHECK(day.tv_sec <= seconds && seconds <= after.tv_sec);
 	return true;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Direct calls (posix/direct.c) of threads that are cancelled before them and in them: no data is lost, and none twice. */
+/* Direct calls (posix/direct.c) of threads that are cancelled before them and in them: no data is lost, and none
+ * twice. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
@@ -76,7 +77,8 @@ static bool cancelled_calls_have_no_effect(void)
 {
 	void (*const on_pair[])(void) = { do_read, do_recv, do_send, do_write };
 
-	nanosleep(&(struct timespec){ .tv_nsec = 1 }, 0); /* a cancellation point: the layer knows where to look from now on */
+	/* a cancellation point: the layer knows where to look from now on */
+	nanosleep(&(struct timespec){ .tv_nsec = 1 }, 0);
 	for (unsigned i = 0; i < 4; i++) {
 		CHECK(open_pair("abcdef"));
 		CHECK(run(on_pair[i], PTHREAD_CANCEL_ENABLE) == PTHREAD_CANCELED && result == -2);

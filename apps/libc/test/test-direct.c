@@ -136,12 +136,13 @@ static const struct {
 	int (*make)(void);
 } states[] = {
 #define STATE(name) { #name, name }
-	STATE(closed), STATE(negative), STATE(pipe_empty), STATE(pipe_held), STATE(pipe_held_at_once), STATE(pipe_ended),
-	STATE(pipe_at_end), STATE(pipe_to), STATE(pipe_to_blocking), STATE(pipe_full), STATE(pipe_broken),
-	STATE(pipe_broken_blocking), STATE(pair_empty), STATE(pair_held), STATE(pair_held_at_once), STATE(pair_full),
-	STATE(pair_ended), STATE(pair_at_end), STATE(pair_read_shut), STATE(pair_write_shut), STATE(file_both),
-	STATE(file_at_once), STATE(file_appends), STATE(file_to_read), STATE(directory), STATE(nothing), STATE(zeroes),
-	STATE(event_zero), STATE(event_counts), STATE(epoll_idle), STATE(epoll_held), STATE(epoll_once), STATE(epoll_edge),
+	STATE(closed), STATE(negative), STATE(pipe_empty), STATE(pipe_held), STATE(pipe_held_at_once),
+	STATE(pipe_ended), STATE(pipe_at_end), STATE(pipe_to), STATE(pipe_to_blocking), STATE(pipe_full),
+	STATE(pipe_broken), STATE(pipe_broken_blocking), STATE(pair_empty), STATE(pair_held), STATE(pair_held_at_once),
+	STATE(pair_full), STATE(pair_ended), STATE(pair_at_end), STATE(pair_read_shut), STATE(pair_write_shut),
+	STATE(file_both), STATE(file_at_once), STATE(file_appends), STATE(file_to_read), STATE(directory),
+	STATE(nothing), STATE(zeroes), STATE(event_zero), STATE(event_counts), STATE(epoll_idle), STATE(epoll_held),
+	STATE(epoll_once), STATE(epoll_edge),
 };
 
 /* --- calls, each in both ways; `variant` chooses among sizes, flags and the like --- */
@@ -167,20 +168,25 @@ static long call(unsigned number, bool direct, int fd, unsigned v)
 	case SYS_read: return direct ? read(fd, buffer, sizes[v]) : syscall(SYS_read, fd, buffer, sizes[v]);
 	case SYS_write: return direct ? write(fd, buffer, sizes[v]) : syscall(SYS_write, fd, buffer, sizes[v]);
 	case SYS_readv:
-		return direct ? readv(fd, vectors, vector_counts[v]) : syscall(SYS_readv, fd, vectors, vector_counts[v]);
+		return direct ? readv(fd, vectors, vector_counts[v])
+		       : syscall(SYS_readv, fd, vectors, vector_counts[v]);
 	case SYS_writev:
-		return direct ? writev(fd, vectors, vector_counts[v]) : syscall(SYS_writev, fd, vectors, vector_counts[v]);
+		return direct ? writev(fd, vectors, vector_counts[v])
+		       : syscall(SYS_writev, fd, vectors, vector_counts[v]);
 	case SYS_recvfrom:
-		return direct ? recv(fd, buffer, ROOM, read_flags[v]) : syscall(SYS_recvfrom, fd, buffer, ROOM, read_flags[v], 0, 0);
+		return direct ? recv(fd, buffer, ROOM, read_flags[v])
+		       : syscall(SYS_recvfrom, fd, buffer, ROOM, read_flags[v], 0, 0);
 	case SYS_sendto:
-		return direct ? send(fd, buffer, ROOM, write_flags[v]) : syscall(SYS_sendto, fd, buffer, ROOM, write_flags[v], 0, 0);
+		return direct ? send(fd, buffer, ROOM, write_flags[v])
+		       : syscall(SYS_sendto, fd, buffer, ROOM, write_flags[v], 0, 0);
 	default:
 		return direct ? epoll_wait(fd, events, rooms[v], timeouts[v])
 			      : syscall(SYS_epoll_pwait, fd, events, rooms[v], timeouts[v], 0, 8);
 	}
 }
 
-static const unsigned calls[] = { SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_recvfrom, SYS_sendto, SYS_epoll_pwait };
+static const unsigned calls[] = { SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_recvfrom, SYS_sendto,
+                                  SYS_epoll_pwait };
 
 struct outcome {
 	long result, again; /* of the same call, twice */
@@ -204,7 +210,8 @@ static struct outcome observe(int (*make)(void), unsigned number, bool direct, u
 	o.error = errno;
 	memcpy(o.content, buffer, ROOM);
 	/* What the first call left: a second one would have to wait on a blocking descriptor, but never for no time. */
-	struct pollfd looks[2] = { { .fd = fd, .events = POLLIN | POLLOUT }, { .fd = other, .events = POLLIN | POLLOUT } };
+	struct pollfd looks[2] = { { .fd = fd, .events = POLLIN | POLLOUT },
+	                           { .fd = other, .events = POLLIN | POLLOUT } };
 	poll(looks, 2, 0);
 	o.ready = looks[0].revents;
 	o.ready_other = looks[1].revents;
@@ -227,8 +234,8 @@ static bool same_both_ways(void)
 				struct outcome b = observe(states[s].make, calls[c], false, v);
 				if (!memcmp(&a, &b, sizeof(a)))
 					continue;
-				printf("# call %u, variant %u, %s: %ld (%d), by number %ld (%d)\n", calls[c], v, states[s].name,
-				       a.result, a.error, b.result, b.error);
+				printf("# call %u, variant %u, %s: %ld (%d), by number %ld (%d)\n", calls[c], v,
+				       states[s].name, a.result, a.error, b.result, b.error);
 				differ++;
 			}
 	CHECK(differ == 0);

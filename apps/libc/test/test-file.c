@@ -99,7 +99,8 @@ static bool sizes_of_holes(void)
 	CHECK(ftruncate(fd, 1l << 40) == 0 && pread(fd, bytes, 1, (1l << 40) - 1) == 1 && bytes[0] == 0);
 	CHECK(ftruncate(fd, (1l << 39) + 1) == 0); /* of a file that has nothing yet */
 	CHECK(pwrite(fd, "abc", 3, 0) == 3);
-	CHECK(ftruncate(fd, (1l << 30) + 1) == 0 && lseek(fd, 0, SEEK_END) == (1l << 30) + 1); /* far behind what it has */
+	/* far behind what it has */
+	CHECK(ftruncate(fd, (1l << 30) + 1) == 0 && lseek(fd, 0, SEEK_END) == (1l << 30) + 1);
 	CHECK(ftruncate(fd, 1) == 0 && ftruncate(fd, 3) == 0);
 	CHECK(pread(fd, bytes, 3, 0) == 3 && bytes[0] == 'a' && !bytes[1] && !bytes[2]);
 	close(fd);
@@ -213,7 +214,8 @@ static bool files_are_limited_and_freed(void)
 	CHECK(pwrite(large, "x", 1, 1l << 39) == -1 && errno == ENOSPC); /* nor a table for a hole */
 	CHECK(write(large, "", 0) == 0);
 	CHECK(write(small, "still the same chunk", 20) == 20);
-	CHECK(pwrite(small, "x", 1, 100000) == -1 && errno == ENOSPC); /* another: the limit is for all files together */
+	/* another: the limit is for all files together */
+	CHECK(pwrite(small, "x", 1, 100000) == -1 && errno == ENOSPC);
 	CHECK(free_pages() <= before - written / s.mem_unit);
 	close(small);
 	close(large);
@@ -222,7 +224,8 @@ static bool files_are_limited_and_freed(void)
 	CHECK((large = open("/tmp/other", O_WRONLY | O_CREAT, 0600)) >= 0);
 	for (n = 0; n < 8; n++)
 		CHECK(write(large, block, sizeof(block)) == sizeof(block));
-	CHECK(unlink("/tmp/other") == 0 && unlink("/tmp/large") == 0 && free_pages() < before - 100); /* one is still open */
+	/* one is still open */
+	CHECK(unlink("/tmp/other") == 0 && unlink("/tmp/large") == 0 && free_pages() < before - 100);
 	CHECK(close(large) == 0 && free_pages() >= before - 8);
 	return true;
 }
@@ -263,17 +266,21 @@ static bool identities(void)
 
 static bool times_that_are_set(void)
 {
-	struct timespec omit[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_sec = 77, .tv_nsec = 5 } }, wrong[2] = { { .tv_nsec = 1000000000 } };
+	struct timespec omit[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_sec = 77, .tv_nsec = 5 } },
+	                wrong[2] = { { .tv_nsec = 1000000000 } };
 	struct timeval both[2] = { { 1000, 3 }, { 2000, 4 } };
 	int fd = open("timed", O_RDWR | O_CREAT, 0600);
 	struct stat st;
 
 	CHECK(fd >= 0 && utimes("timed", both) == 0 && fstat(fd, &st) == 0);
-	CHECK(st.st_atim.tv_sec == 1000 && st.st_atim.tv_nsec == 3000 && st.st_mtim.tv_sec == 2000 && st.st_ctim.tv_sec > 2000);
-	CHECK(futimens(fd, omit) == 0 && stat("timed", &st) == 0 && st.st_atim.tv_sec == 1000 && st.st_mtim.tv_sec == 77 && st.st_mtim.tv_nsec == 5);
+	CHECK(st.st_atim.tv_sec == 1000 && st.st_atim.tv_nsec == 3000 && st.st_mtim.tv_sec == 2000 &&
+	      st.st_ctim.tv_sec > 2000);
+	CHECK(futimens(fd, omit) == 0 && stat("timed", &st) == 0 && st.st_atim.tv_sec == 1000 &&
+	      st.st_mtim.tv_sec == 77 && st.st_mtim.tv_nsec == 5);
 	CHECK(futimens(fd, wrong) == -1 && errno == EINVAL && write(fd, "x", 1) == 1 && fstat(fd, &st) == 0);
 	CHECK(st.st_mtim.tv_sec > 2000 && st.st_atim.tv_sec == 1000);
-	CHECK(utimensat(AT_FDCWD, "timed", 0, 0) == 0 && stat("timed", &st) == 0 && st.st_atim.tv_sec == st.st_mtim.tv_sec);
+	CHECK(utimensat(AT_FDCWD, "timed", 0, 0) == 0 && stat("timed", &st) == 0 &&
+	      st.st_atim.tv_sec == st.st_mtim.tv_sec);
 	return close(fd) == 0 && unlink("timed") == 0;
 }
 
@@ -283,11 +290,13 @@ static bool size_of_the_file_system(void)
 	struct statfs before, after;
 	int fd = open("sized", O_RDWR | O_CREAT | O_EXCL, 0600);
 
-	CHECK(fd >= 0 && fstatfs(fd, &before) == 0 && before.f_type == 0x01021994 && before.f_namelen == 255 && before.f_bsize == 4096);
+	CHECK(fd >= 0 && fstatfs(fd, &before) == 0 && before.f_type == 0x01021994 && before.f_namelen == 255 &&
+	      before.f_bsize == 4096);
 	CHECK(before.f_blocks >= before.f_bfree && before.f_bfree == before.f_bavail && before.f_bfree > SIZE / 4096);
 	for (off_t at = 0; at < SIZE; at += 1000)
 		CHECK(pwrite(fd, "x", 1, at) == 1);
-	CHECK(statfs("sized", &after) == 0 && after.f_blocks == before.f_blocks && after.f_bfree + SIZE / 4096 <= before.f_bfree);
+	CHECK(statfs("sized", &after) == 0 && after.f_blocks == before.f_blocks &&
+	      after.f_bfree + SIZE / 4096 <= before.f_bfree);
 	CHECK(close(fd) == 0 && unlink("sized") == 0 && statfs("/", &after) == 0 && after.f_bfree == before.f_bfree);
 	CHECK(statfs("/nothing", &after) == -1 && errno == ENOENT && fstatfs(-1, &after) == -1 && errno == EBADF);
 	return true;

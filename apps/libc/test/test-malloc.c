@@ -54,7 +54,8 @@ static bool churn(uint32_t random)
 			b->bytes = realloc(b->bytes, size);
 			CHECK(!b->bytes || intact(b, kept));
 		}
-		CHECK(b->bytes && (uintptr_t)b->bytes % (size > 8 ? malloc_alignment : 8) == 0 && malloc_usable_size(b->bytes) >= size);
+		CHECK(b->bytes && (uintptr_t)b->bytes % (size > 8 ? malloc_alignment : 8) == 0 &&
+		      malloc_usable_size(b->bytes) >= size);
 		b->size = size;
 		b->mark = (unsigned char)step;
 		memset(b->bytes, b->mark, malloc_usable_size(b->bytes));
@@ -120,8 +121,8 @@ static bool is_among(const unsigned char *one, unsigned char *const *blocks)
 }
 
 /*
- * The other thread frees the first one's blocks and takes its own until a third of those came back: spans with more room
- * may come first. Returns the gift; null: they did not come back.
+ * The other thread frees the first one's blocks and takes its own until a third of those came back: spans with more
+ * room may come first. Returns the gift; null: they did not come back.
  */
 static void *take_over(void *argument)
 {

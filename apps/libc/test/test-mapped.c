@@ -20,7 +20,10 @@ static const struct host_file files[] = {
 
 enum { CHUNK = RAMFS_CHUNK };
 
-static char *map(long fd, size_t offset, size_t size) { return (char *)(uintptr_t)ramfs_map(descriptor_file((int)fd), offset, size); }
+static char *map(long fd, size_t offset, size_t size)
+{
+	return (char *)(uintptr_t)ramfs_map(descriptor_file((int)fd), offset, size);
+}
 static bool is_error(const char *address, int error) { return (intptr_t)address == -error; }
 
 static char at(long fd, long offset)
@@ -45,9 +48,11 @@ static void writes_are_seen(void)
 	put(fd, 'w', CHUNK + 7);
 	CHECK(at(fd, 2 * CHUNK + 5) == 'm' && m[CHUNK + 7] == 'w');
 	CHECK(map(fd, CHUNK + PAGE, PAGE) == m + CHUNK + PAGE); /* the same part, once more */
-	CHECK(ramfs_map_overlaps(P(m) + 3 * CHUNK - 1, 1) && !ramfs_map_overlaps(P(m) + 3 * CHUNK, 9) && !ramfs_map_overlaps(P(m) - 1, 1));
+	CHECK(ramfs_map_overlaps(P(m) + 3 * CHUNK - 1, 1) && !ramfs_map_overlaps(P(m) + 3 * CHUNK, 9) &&
+	      !ramfs_map_overlaps(P(m) - 1, 1));
 	call_close(fd);
-	CHECK(CALL(unlink, P("/f")) == 0 && ramfs_unmap(P(m) + CHUNK + PAGE, PAGE) == 0 && ramfs_map_overlaps(P(m) + CHUNK + PAGE, PAGE));
+	CHECK(CALL(unlink, P("/f")) == 0 && ramfs_unmap(P(m) + CHUNK + PAGE, PAGE) == 0 &&
+	      ramfs_map_overlaps(P(m) + CHUNK + PAGE, PAGE));
 	m[3] = 'l'; /* without a name and a descriptor */
 	CHECK(ramfs_unmap(P(m), 4 * CHUNK) == -EINVAL && ramfs_unmap(P(m), 3 * CHUNK) == 0 && blocks_held == before);
 }
@@ -61,7 +66,8 @@ static void pieces(void)
 	CHECK(ramfs_unmap(P(m) + 4 * PAGE, 2 * PAGE - 1) == 0 && !ramfs_map_overlaps(P(m) + 4 * PAGE, 2 * PAGE));
 	CHECK(ramfs_map_overlaps(P(m) + 4 * PAGE - 1, 1) && ramfs_map_overlaps(P(m) + 6 * PAGE, 1));
 	CHECK(ramfs_unmap(P(m), 10 * PAGE) == -EINVAL && ramfs_unmap(P(m) + 3 * PAGE, 2 * PAGE) == -EINVAL);
-	CHECK(ramfs_unmap(P(m), PAGE) == 0 && !ramfs_map_overlaps(P(m), PAGE) && ramfs_unmap(P(m) + 3 * PAGE, PAGE) == 0);
+	CHECK(ramfs_unmap(P(m), PAGE) == 0 && !ramfs_map_overlaps(P(m), PAGE) &&
+	      ramfs_unmap(P(m) + 3 * PAGE, PAGE) == 0);
 	CHECK(ramfs_map_overlaps(P(m) + PAGE, 2 * PAGE) && !ramfs_map_overlaps(P(m) + 3 * PAGE, 3 * PAGE));
 	CHECK(CALL(ftruncate, fd, 8 * PAGE) == 0);
 	m[PAGE] = 'k';
@@ -81,7 +87,8 @@ static void files_that_change(void)
 	char *m = map(fd, 0, 2 * CHUNK);
 
 	m[9] = m[2 * CHUNK - 1] = 'x';
-	CHECK(CALL(ftruncate, fd, 2 * CHUNK) == 0 && at(fd, 9) == 'x' && CALL(ftruncate, fd, 10) == 0 && m[9] == 'x' && m[2 * CHUNK - 1] == 0);
+	CHECK(CALL(ftruncate, fd, 2 * CHUNK) == 0 && at(fd, 9) == 'x' && CALL(ftruncate, fd, 10) == 0 && m[9] == 'x' &&
+	      m[2 * CHUNK - 1] == 0);
 	CHECK(CALL(ftruncate, fd, 0) == 0 && m[9] == 0);
 	m[9] = 'y';
 	put(fd, 'z', 2 * CHUNK + 1);
@@ -90,10 +97,12 @@ static void files_that_change(void)
 	CHECK(third[1] == 'z' && m[9] == 'y' && CALL(ftruncate, fd, CHUNK) == 0 && third[1] == 0);
 	const long held = blocks_held;
 	m[CHUNK + 3] = 'v'; /* behind the end */
-	CHECK(ramfs_unmap(P(third), PAGE) == 0 && CALL(ftruncate, fd, CHUNK) == 0 && m[CHUNK + 3] == 0); /* one is left */
+	/* one is left */
+	CHECK(ramfs_unmap(P(third), PAGE) == 0 && CALL(ftruncate, fd, CHUNK) == 0 && m[CHUNK + 3] == 0);
 	m[CHUNK + 3] = 'v';
 	CHECK(ramfs_unmap(P(m), 2 * CHUNK) == 0 && blocks_held == held - 2 - 2 * CHUNK / PAGE);
-	CHECK(ramfs_unmap(P(m), PAGE) == -EINVAL && CALL(ftruncate, fd, 2 * CHUNK) == 0 && at(fd, CHUNK + 3) == 0 && at(fd, 9) == 'y');
+	CHECK(ramfs_unmap(P(m), PAGE) == -EINVAL && CALL(ftruncate, fd, 2 * CHUNK) == 0 && at(fd, CHUNK + 3) == 0 &&
+	      at(fd, 9) == 'y');
 	call_close(fd);
 	CHECK(CALL(unlink, P("/f")) == 0 && blocks_held == before);
 }
@@ -107,7 +116,8 @@ static void of_the_deployment(void)
 	CHECK(m[0] == 'o' && m[2 * CHUNK - 1] == 'o' && map(fd, 3 * CHUNK, PAGE)[200000 - 3 * CHUNK] == 0);
 	m[1] = 'c';
 	CHECK(at(fd, CHUNK + 1) == 'c' && at(fd, CHUNK + 2) == 'o' && at(fd, 5) == 'o');
-	CHECK(is_error(map(small, 0, 1), ENODEV) && is_error(map(directory, 0, 1), ENODEV) && is_error(map(fd, 0, SIZE_MAX), EOVERFLOW));
+	CHECK(is_error(map(small, 0, 1), ENODEV) && is_error(map(directory, 0, 1), ENODEV) &&
+	      is_error(map(fd, 0, SIZE_MAX), EOVERFLOW));
 	CHECK(is_error(map(fd, 0, 5 << 20), ENOMEM) && is_error(map(fd, 1l << 40, 1), ENOMEM)); /* `storage` is 4 MiB */
 	m = map(other, 0, 3 << 20);
 	CHECK(!is_error(m, ENOMEM) && is_error(map(fd, 4 * CHUNK, 1 << 20), ENOMEM) && ramfs_unmap(P(m), 3 << 20) == 0);
@@ -116,9 +126,11 @@ static void of_the_deployment(void)
 		allocations_left = allocations_left < 0 ? 9 : 5;
 	CHECK(allocations_left > 0);
 	allocations_left = -1;
-	CHECK(CALL(msync, P(m), 5, MS_SYNC) == 0 && CALL(msync, P(m) + 1, 5, MS_SYNC) == -EINVAL && CALL(msync, P(m), 5, MS_SYNC | MS_ASYNC) == -EINVAL);
+	CHECK(CALL(msync, P(m), 5, MS_SYNC) == 0 && CALL(msync, P(m) + 1, 5, MS_SYNC) == -EINVAL &&
+	      CALL(msync, P(m), 5, MS_SYNC | MS_ASYNC) == -EINVAL);
 	there = false;
-	CHECK(CALL(msync, P(m), 5, 64) == -EINVAL && CALL(msync, P(m), 5, MS_ASYNC) == -ENOMEM && CALL(msync, P(m), 0, MS_SYNC) == 0);
+	CHECK(CALL(msync, P(m), 5, 64) == -EINVAL && CALL(msync, P(m), 5, MS_ASYNC) == -ENOMEM &&
+	      CALL(msync, P(m), 0, MS_SYNC) == 0);
 }
 
 int main(void)

@@ -72,7 +72,8 @@ static bool mappings_take_the_lowest_room(void)
 {
 	static struct mapping m[MAPPINGS];
 	unsigned random = 1;
-	char *room = mmap(0, (size_t)MAPPINGS * MOST_PAGES * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *room = mmap(0, (size_t)MAPPINGS * MOST_PAGES * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+	                  -1, 0);
 
 	CHECK(room != MAP_FAILED && munmap(room, (size_t)MAPPINGS * MOST_PAGES * 4096) == 0);
 	for (unsigned step = 0; step < 3000; step++) {
@@ -121,18 +122,25 @@ static bool ranges_that_are_not_there(void)
 
 	CHECK(p != MAP_FAILED && memset(p, 'x', SIZE) && munmap(p + 4096, 4096) == 0);
 	CHECK(mremap(p + 4096, 4096, 8192, MREMAP_MAYMOVE) == MAP_FAILED && errno == EFAULT);
-	CHECK(mremap(p + 4096, 4096, 4096, 0) == MAP_FAILED && errno == EFAULT && mremap(p + 4096, 4096, 4096, MREMAP_MAYMOVE) == MAP_FAILED);
+	CHECK(mremap(p + 4096, 4096, 4096, 0) == MAP_FAILED && errno == EFAULT &&
+	      mremap(p + 4096, 4096, 4096, MREMAP_MAYMOVE) == MAP_FAILED);
 	CHECK(mremap(p, 8192, SIZE, MREMAP_MAYMOVE) == MAP_FAILED && errno == EFAULT && p[8192] == 'x');
-	CHECK(madvise(p, SIZE, MADV_DONTNEED) == -1 && errno == ENOMEM && all_zero(p, 4096) && all_zero(p + 8192, SIZE - 8192));
-	CHECK(madvise(p + 4096, 4096, MADV_DONTNEED) == -1 && errno == ENOMEM && madvise(p + 4096, 4096, MADV_NORMAL) == -1 && errno == ENOMEM);
+	CHECK(madvise(p, SIZE, MADV_DONTNEED) == -1 && errno == ENOMEM && all_zero(p, 4096) &&
+	      all_zero(p + 8192, SIZE - 8192));
+	CHECK(madvise(p + 4096, 4096, MADV_DONTNEED) == -1 && errno == ENOMEM &&
+	      madvise(p + 4096, 4096, MADV_NORMAL) == -1 && errno == ENOMEM);
 	CHECK(madvise(p + 1, 1, MADV_NORMAL) == -1 && errno == EINVAL && madvise(p + 4096, 0, MADV_DONTNEED) == 0);
-	CHECK(mlock(p, SIZE) == -1 && errno == ENOMEM && munlock(p + 4097, 1) == -1 && errno == ENOMEM && mlock(p + 8193, 1) == 0);
-	CHECK(mlock(p, 4097) == -1 && errno == ENOMEM && mlock(p + 8191, 1) == -1 && mlock(p, ~0ul - 8191) == -1 && errno == EINVAL);
+	CHECK(mlock(p, SIZE) == -1 && errno == ENOMEM && munlock(p + 4097, 1) == -1 && errno == ENOMEM &&
+	      mlock(p + 8193, 1) == 0);
+	CHECK(mlock(p, 4097) == -1 && errno == ENOMEM && mlock(p + 8191, 1) == -1 && mlock(p, ~0ul - 8191) == -1 &&
+	      errno == EINVAL);
 	CHECK(munlock(p, 4096) == 0 && mlock(p + 4096, 0) == 0);
-	CHECK(mprotect(p, SIZE, PROT_READ | PROT_WRITE) == -1 && errno == ENOMEM && msync(p, SIZE, MS_SYNC) == -1 && errno == ENOMEM);
+	CHECK(mprotect(p, SIZE, PROT_READ | PROT_WRITE) == -1 && errno == ENOMEM && msync(p, SIZE, MS_SYNC) == -1 &&
+	      errno == ENOMEM);
 	CHECK(mremap(p, 4096, 4096, 0) == p && munmap(p, SIZE) == 0 && munmap(p, SIZE) == 0 && free_pages() == before);
 	CHECK(mremap(p, SIZE, 2 * SIZE, MREMAP_MAYMOVE) == MAP_FAILED && errno == EFAULT && free_pages() == before);
-	CHECK(munmap((void *)4096, 4096) == 0 && munmap(p, 0) == -1 && errno == EINVAL && munmap(p + 1, 4096) == -1 && errno == EINVAL);
+	CHECK(munmap((void *)4096, 4096) == 0 && munmap(p, 0) == -1 && errno == EINVAL && munmap(p + 1, 4096) == -1 &&
+	      errno == EINVAL);
 	CHECK(munmap((void *)(1ul << 47), 4096) == -1 && errno == EINVAL && munmap(p, ~0ul) == -1 && errno == EINVAL);
 	char *again = mmap(0, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	char *other = mmap(0, SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -183,7 +191,8 @@ static bool malloc_stress(void)
 	for (int step = 0; step < STEPS; step++) {
 		random = random * 1664525 + 1013904223;
 		unsigned i = random >> 8 & (BLOCKS - 1);
-		size_t size = 1 + ((random >> 17) * (size_t)((step & 63) == 0 ? 16 : 1)) % 200000 % (1u << (3 + step % 15));
+		size_t size = 1 +
+		              ((random >> 17) * (size_t)((step & 63) == 0 ? 16 : 1)) % 200000 % (1u << (3 + step % 15));
 		size_t keep = block[i].size < size ? block[i].size : size;
 		for (size_t at = 0; at < block[i].size; at += 97)
 			CHECK(block[i].p[at] == block[i].mark);
@@ -321,14 +330,20 @@ static bool map_shared(void)
 
 	CHECK(fd >= 0 && reader >= 0 && unlink("mapped") == 0 && ftruncate(fd, SIZE) == 0);
 	CHECK(mmap(0, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, reader, 0) == MAP_FAILED && errno == EACCES);
-	char *p = mmap(0, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), *q = mmap(0, 4096, PROT_READ, MAP_SHARED, reader, 4096 * 17);
+	char *p = mmap(0, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0),
+	     *q = mmap(0, 4096, PROT_READ, MAP_SHARED, reader, 4096 * 17);
 	CHECK(p != MAP_FAILED && q != MAP_FAILED && all_zero(p, SIZE));
 	p[4096 * 17] = 'm';
-	CHECK(q[0] == 'm' && pread(reader, &letter, 1, 4096 * 17) == 1 && letter == 'm' && pwrite(fd, "w", 1, 150000) == 1 && p[150000] == 'w');
-	CHECK(close(fd) == 0 && close(reader) == 0 && msync(p, SIZE, MS_SYNC) == 0 && madvise(p, SIZE, MADV_DONTNEED) == 0 && p[150000] == 'w');
-	CHECK(mprotect(p, 4096, PROT_READ) == -1 && errno == EACCES && mremap(p, SIZE, 2 * SIZE, MREMAP_MAYMOVE) == MAP_FAILED && errno == ENOMEM);
-	CHECK(mmap(p, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED && errno == ENOMEM);
-	CHECK(mremap(p, SIZE, 4096 * 20, 0) == p && p[4096 * 17] == 'm' && munmap(q, 4096) == 0 && munmap(p, 4096 * 20) == 0);
+	CHECK(q[0] == 'm' && pread(reader, &letter, 1, 4096 * 17) == 1 && letter == 'm' &&
+	      pwrite(fd, "w", 1, 150000) == 1 && p[150000] == 'w');
+	CHECK(close(fd) == 0 && close(reader) == 0 && msync(p, SIZE, MS_SYNC) == 0 &&
+	      madvise(p, SIZE, MADV_DONTNEED) == 0 && p[150000] == 'w');
+	CHECK(mprotect(p, 4096, PROT_READ) == -1 && errno == EACCES &&
+	      mremap(p, SIZE, 2 * SIZE, MREMAP_MAYMOVE) == MAP_FAILED && errno == ENOMEM);
+	CHECK(mmap(p, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED &&
+	      errno == ENOMEM);
+	CHECK(mremap(p, SIZE, 4096 * 20, 0) == p && p[4096 * 17] == 'm' && munmap(q, 4096) == 0 &&
+	      munmap(p, 4096 * 20) == 0);
 	CHECK(mmap(0, 4096, PROT_READ, MAP_SHARED, 0, 0) == MAP_FAILED && errno == ENODEV);
 	return true;
 }

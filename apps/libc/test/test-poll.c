@@ -193,7 +193,8 @@ static bool drain(int fd)
 
 enum { ALL_EVENTS = EPOLLIN | EPOLLOUT | EPOLLRDHUP };
 
-/* An end has an edge when the other one writes, makes room in what was full, or closes; and none of what it does itself. */
+/* An end has an edge when the other one writes, makes room in what was full, or closes; and none of what it does
+ * itself. */
 static bool edges_of_a_pipe(void)
 {
 	char c[4];
@@ -233,7 +234,8 @@ static bool edges_of_a_pair(void)
 	char c[4];
 	int fds[2];
 	CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds) == 0);
-	int reader = watch_edges(fds[0], ALL_EVENTS), writer = watch_edges(fds[1], ALL_EVENTS), in = watch_edges(fds[0], EPOLLIN);
+	int reader = watch_edges(fds[0], ALL_EVENTS), writer = watch_edges(fds[1], ALL_EVENTS),
+	    in = watch_edges(fds[0], EPOLLIN);
 	CHECK(edge(reader) == EPOLLOUT && edge(writer) == EPOLLOUT && edge(in) == 0);
 	for (int i = 0; i < 3; i++) {
 		CHECK(write(fds[1], "ab", 2) == 2);
@@ -253,7 +255,8 @@ static bool edges_of_a_pair(void)
 	CHECK(write(fds[0], "a", 1) == 1);
 	CHECK(edge(reader) == 0 && edge(writer) == (EPOLLIN | EPOLLOUT) && edge(in) == 0);
 	CHECK(shutdown(fds[1], SHUT_WR) == 0);
-	CHECK(edge(reader) == (EPOLLIN | EPOLLOUT | EPOLLRDHUP) && edge(writer) == (EPOLLIN | EPOLLOUT) && edge(in) == EPOLLIN);
+	CHECK(edge(reader) == (EPOLLIN | EPOLLOUT | EPOLLRDHUP) && edge(writer) == (EPOLLIN | EPOLLOUT) &&
+	      edge(in) == EPOLLIN);
 	close(fds[1]);
 	CHECK(edge(reader) & EPOLLHUP && edge(reader) == 0 && edge(in) & EPOLLHUP);
 	close(fds[0]), close(reader), close(writer), close(in);
@@ -265,7 +268,8 @@ static bool edges_of_an_eventfd(void)
 {
 	const uint64_t one = 1;
 	uint64_t taken;
-	int fd = eventfd(0, EFD_NONBLOCK | EFD_SEMAPHORE), both = watch_edges(fd, EPOLLIN | EPOLLOUT), in = watch_edges(fd, EPOLLIN);
+	int fd = eventfd(0, EFD_NONBLOCK | EFD_SEMAPHORE), both = watch_edges(fd, EPOLLIN | EPOLLOUT),
+	    in = watch_edges(fd, EPOLLIN);
 	CHECK(edge(both) == EPOLLOUT && edge(in) == 0);
 	for (int i = 0; i < 3; i++) {
 		CHECK(write(fd, &one, sizeof(one)) == sizeof(one));

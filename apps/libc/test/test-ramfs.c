@@ -42,25 +42,32 @@ static void paths(void)
 	memset(longest, '/', sizeof(longest) - 1);
 	longest[sizeof(longest) - 1] = 0;
 	CHECK(is(CALL(stat, P("/../..//data/./sub/../sub//deep"), P(&st)), 0) && st.st_size == 70000);
-	CHECK(is(CALL(stat, P("/data/sub/deep/"), P(&st)), -ENOTDIR) && is(CALL(stat, P("/data/sub/deep/.."), P(&st)), -ENOTDIR));
+	CHECK(is(CALL(stat, P("/data/sub/deep/"), P(&st)), -ENOTDIR) &&
+	      is(CALL(stat, P("/data/sub/deep/.."), P(&st)), -ENOTDIR));
 	CHECK(is(CALL(stat, P("/data/none/../sub"), P(&st)), -ENOENT) && is(CALL(stat, P(""), P(&st)), -ENOENT));
 	CHECK(is(CALL(stat, 0, P(&st)), -EFAULT) && is(CALL(stat, P(longest), P(&st)), -ENAMETOOLONG));
 	CHECK(is(CALL(mkdir, P(name), 0755), -ENAMETOOLONG));
 	name[FILE_TREE_NAME] = 0;
 	CHECK(is(CALL(mkdir, P(name), 0755), 0) && is(CALL(rmdir, P(name)), 0));
-	CHECK(is(CALL(mkdir, P("/new/"), 0755), 0) && is(CALL(mkdir, P("/new"), 0755), -EEXIST) && is(CALL(mkdir, P("/"), 0755), -EEXIST));
-	CHECK(is(call_open("/new/", O_CREAT | O_WRONLY), -EISDIR) && is(call_open("/new/f/", O_CREAT | O_WRONLY), -EISDIR));
-	CHECK(is(CALL(rmdir, P("/new/.")), -EINVAL) && is(CALL(rmdir, P("/")), -EBUSY) && is(CALL(rmdir, P("/data")), -ENOTEMPTY));
+	CHECK(is(CALL(mkdir, P("/new/"), 0755), 0) && is(CALL(mkdir, P("/new"), 0755), -EEXIST) &&
+	      is(CALL(mkdir, P("/"), 0755), -EEXIST));
+	CHECK(is(call_open("/new/", O_CREAT | O_WRONLY), -EISDIR) &&
+	      is(call_open("/new/f/", O_CREAT | O_WRONLY), -EISDIR));
+	CHECK(is(CALL(rmdir, P("/new/.")), -EINVAL) && is(CALL(rmdir, P("/")), -EBUSY) &&
+	      is(CALL(rmdir, P("/data")), -ENOTEMPTY));
 	CHECK(is(CALL(rename, P("/new"), P("/new/inside")), -EINVAL) && is(CALL(rename, P("/data"), P("/new")), 0));
 	CHECK(is(CALL(stat, P("/new/sub/deep"), P(&st)), 0) && is(CALL(rename, P("/new"), P("/data")), 0));
 	CHECK(is(CALL(chdir, P("/data/sub")), 0) && is(CALL(rename, P("/data/sub"), P("/moved")), 0));
-	CHECK(is(CALL(getcwd, P(where), sizeof(where)), 7) && !strcmp(where, "/moved") && is(CALL(stat, P("deep"), P(&st)), 0));
+	CHECK(is(CALL(getcwd, P(where), sizeof(where)), 7) && !strcmp(where, "/moved") &&
+	      is(CALL(stat, P("deep"), P(&st)), 0));
 	CHECK(is(CALL(getcwd, P(where), 6), -ERANGE) && is(CALL(rename, P("../moved"), P("/data/sub")), 0));
 	CHECK(is(CALL(mkdir, P("/gone"), 0755), 0) && is(CALL(chdir, P("/gone")), 0) && is(CALL(rmdir, P("/gone")), 0));
 	CHECK(is(CALL(getcwd, P(where), sizeof(where)), -ENOENT) && is(CALL(stat, P("."), P(&st)), -ENOENT));
-	CHECK(is(call_open("f", O_CREAT | O_WRONLY), -ENOENT) && is(CALL(chdir, P("..")), -ENOENT) && is(CALL(chdir, P("/")), 0));
+	CHECK(is(call_open("f", O_CREAT | O_WRONLY), -ENOENT) && is(CALL(chdir, P("..")), -ENOENT) &&
+	      is(CALL(chdir, P("/")), 0));
 	long fd = call_open("/data", O_RDONLY | O_DIRECTORY), file = CALL(openat, fd, P("sub/deep"), O_RDONLY);
-	CHECK(fd >= 0 && file >= 0 && is(CALL(openat, file, P("x"), O_RDONLY), -ENOTDIR) && is(CALL(openat, 60, P("x"), O_RDONLY), -EBADF));
+	CHECK(fd >= 0 && file >= 0 && is(CALL(openat, file, P("x"), O_RDONLY), -ENOTDIR) &&
+	      is(CALL(openat, 60, P("x"), O_RDONLY), -EBADF));
 	CHECK(is(CALL(fchdir, fd), 0) && is(CALL(access, P("own"), W_OK), 0) && is(CALL(chdir, P("/")), 0));
 	call_close(fd);
 	call_close(file);
@@ -72,9 +79,11 @@ static void what_is_shared(void)
 	struct stat st;
 	long fd = call_open("/data/large", O_RDONLY);
 
-	CHECK(is(call_open("/data/large", O_WRONLY), -EROFS) && is(call_open("/data/empty", O_RDONLY | O_TRUNC), -EROFS));
+	CHECK(is(call_open("/data/large", O_WRONLY), -EROFS) &&
+	      is(call_open("/data/empty", O_RDONLY | O_TRUNC), -EROFS));
 	CHECK(is(CALL(unlink, P("/data/large")), -EROFS) && is(CALL(truncate, P("/data/large"), 0), -EROFS));
-	CHECK(is(CALL(rename, P("/data/own"), P("/data/empty")), -EROFS) && is(CALL(rename, P("/data/empty"), P("/x")), -EROFS));
+	CHECK(is(CALL(rename, P("/data/own"), P("/data/empty")), -EROFS) &&
+	      is(CALL(rename, P("/data/empty"), P("/x")), -EROFS));
 	CHECK(is(CALL(access, P("/data/large"), W_OK), -EROFS) && is(CALL(access, P("/data/large"), X_OK), -EACCES));
 	CHECK(is(CALL(access, P("/data/sub/deep"), X_OK), 0) && is(CALL(access, P("/data/own"), 8), -EINVAL));
 	CHECK(is(CALL(pread64, fd, P(text), 8, LARGE - 3), 3) && is(CALL(pread64, fd, P(text), 8, 1l << 40), 0));
@@ -82,7 +91,8 @@ static void what_is_shared(void)
 	CHECK(is(CALL(lseek, fd, -1, SEEK_SET), -EINVAL) && is(CALL(lseek, fd, 0, SEEK_END), LARGE));
 	call_close(fd);
 	CHECK(is(CALL(stat, P("/etc/passwd"), P(&st)), 0) && st.st_size == 6); /* in place of the layer's own */
-	CHECK(is(CALL(stat, P("/etc/group"), P(&st)), 0) && is(CALL(stat, P("/dev/null"), P(&st)), 0) && S_ISCHR(st.st_mode));
+	CHECK(is(CALL(stat, P("/etc/group"), P(&st)), 0) && is(CALL(stat, P("/dev/null"), P(&st)), 0) &&
+	      S_ISCHR(st.st_mode));
 }
 
 /* Reads, writes and cuts at random places, of the deployment's file and of a new one, are as of plain memory. */
@@ -108,7 +118,8 @@ static void contents(const char *path, size_t size, unsigned steps)
 			size = at + n > size ? at + n : size;
 		} else {
 			size_t there = at >= size ? 0 : size - at < n ? size - at : n;
-			CHECK(is(CALL(pread64, fd, P(found), (long)n, (long)at), (long)there) && !memcmp(found, plain + at, there));
+			CHECK(is(CALL(pread64, fd, P(found), (long)n, (long)at), (long)there) &&
+			      !memcmp(found, plain + at, there));
 		}
 	}
 	call_close(fd);
@@ -165,7 +176,8 @@ static void failures(void)
 	for (long most = 0; most < 12; most++) {
 		allocations_left = most;
 		long directory = CALL(mkdir, P("/short"), 0755), fd = call_open("/short/file", O_CREAT | O_RDWR);
-		long written = fd < 0 ? 0 : CALL(pwrite64, fd, P(text), 100, 70000), moved = CALL(rename, P("/short/file"), P("/short/moved"));
+		long written = fd < 0 ? 0 : CALL(pwrite64, fd, P(text), 100, 70000),
+		     moved = CALL(rename, P("/short/file"), P("/short/moved"));
 		allocations_left = -1;
 		CHECK(directory == 0 || (directory == -ENOSPC && fd == -ENOENT));
 		CHECK(fd >= 0 || fd == -ENOENT || fd == -ENOSPC || fd == -ENOMEM);
@@ -207,7 +219,8 @@ static struct stat stat_of(const char *path)
 
 static long set_times(const char *path, long flags, long accessed, long accessed_ns, long modified, long modified_ns)
 {
-	return CALL(utimensat, AT_FDCWD, P(path), P(((const struct timespec[]){ { accessed, accessed_ns }, { modified, modified_ns } })), flags);
+	return CALL(utimensat, AT_FDCWD, P(path),
+	            P(((const struct timespec[]){ { accessed, accessed_ns }, { modified, modified_ns } })), flags);
 }
 
 /* Times that a program sets stay until the file changes, or are refused. */
@@ -219,11 +232,14 @@ static void times(void)
 	host_time = 5000000000;
 	CHECK(is(set_times("/timed", 0, -7, 8, 9l << 40, 999999999), 0));
 	st = stat_of("/timed");
-	CHECK(st.st_atim.tv_sec == -7 && st.st_atim.tv_nsec == 8 && st.st_mtim.tv_sec == 9l << 40 && st.st_mtim.tv_nsec == 999999999);
+	CHECK(st.st_atim.tv_sec == -7 && st.st_atim.tv_nsec == 8 && st.st_mtim.tv_sec == 9l << 40 &&
+	      st.st_mtim.tv_nsec == 999999999);
 	CHECK(st.st_ctim.tv_sec == 5 && st.st_ctim.tv_nsec > 0);
-	CHECK(is(set_times("/timed", 0, 1, UTIME_OMIT, 11, 0), 0) && stat_of("/timed").st_atim.tv_sec == -7 && stat_of("/timed").st_mtim.tv_sec == 11);
+	CHECK(is(set_times("/timed", 0, 1, UTIME_OMIT, 11, 0), 0) && stat_of("/timed").st_atim.tv_sec == -7 &&
+	      stat_of("/timed").st_mtim.tv_sec == 11);
 	host_time = 6000000000;
-	CHECK(is(set_times("/timed", 0, 0, UTIME_NOW, 0, UTIME_OMIT), 0) && stat_of("/timed").st_atim.tv_sec == 6 && stat_of("/timed").st_mtim.tv_sec == 11);
+	CHECK(is(set_times("/timed", 0, 0, UTIME_NOW, 0, UTIME_OMIT), 0) && stat_of("/timed").st_atim.tv_sec == 6 &&
+	      stat_of("/timed").st_mtim.tv_sec == 11);
 	host_time = 7000000000;
 	CHECK(is(CALL(pwrite64, fd, P("x"), 1, 0), 1));
 	st = stat_of("/timed");
@@ -234,13 +250,15 @@ static void times(void)
 	CHECK(is(CALL(utimensat, fd, 0, 0, 0), 0));
 	st = stat_of("/timed");
 	CHECK(st.st_mtim.tv_sec == 9 && st.st_atim.tv_sec == 9 && st.st_atim.tv_nsec == st.st_mtim.tv_nsec);
-	CHECK(is(set_times("/timed", 0, 1, 1000000000, 1, 0), -EINVAL) && is(set_times("/timed", 0, 1, 0, 1, -1), -EINVAL));
+	CHECK(is(set_times("/timed", 0, 1, 1000000000, 1, 0), -EINVAL) &&
+	      is(set_times("/timed", 0, 1, 0, 1, -1), -EINVAL));
 	CHECK(stat_of("/timed").st_mtim.tv_sec == 9);
 	CHECK(is(set_times("/timed", 1, 1, 0, 1, 0), -EINVAL) && is(set_times("/none", 0, 1, 0, 1, 0), -ENOENT));
 	CHECK(is(set_times("/data/large", 0, 1, 0, 1, 0), -EROFS));
 	CHECK(is(set_times("/none", 0, 0, UTIME_OMIT, 0, UTIME_OMIT), 0) && is(CALL(utimensat, 60, 0, 0, 0), -EBADF));
 	CHECK(is(set_times("", 0, 1, 0, 1, 0), -ENOENT));
-	CHECK(is(CALL(utimensat, fd, P(""), P(((const struct timespec[]){ { 1, 0 }, { 2, 0 } })), AT_EMPTY_PATH), 0) && stat_of("/timed").st_mtim.tv_sec == 2);
+	CHECK(is(CALL(utimensat, fd, P(""), P(((const struct timespec[]){ { 1, 0 }, { 2, 0 } })), AT_EMPTY_PATH), 0) &&
+	      stat_of("/timed").st_mtim.tv_sec == 2);
 	CHECK(is(set_times("/tmp", AT_SYMLINK_NOFOLLOW, 3, 0, 4, 0), 0) && stat_of("/tmp").st_mtim.tv_sec == 4);
 	call_close(fd);
 	CHECK(is(CALL(unlink, P("/timed")), 0) && is(blocks_held, before + 1)); /* of /tmp */
@@ -285,7 +303,8 @@ static void hostile(unsigned seed)
 
 	srand(seed);
 	for (unsigned changes = 1 + seed % 4; changes; changes--)
-		((unsigned char *)tree)[(size_t)rand() % head] = seed % 2 ? (unsigned char)rand() : (unsigned char)(255 * (rand() % 2));
+		((unsigned char *)tree)[(size_t)rand() % head] = seed % 2 ? (unsigned char)rand()
+			: (unsigned char)(255 * (rand() % 2));
 	tree_give(tree, seed % 5 ? tree->size : (size_t)rand() % 80000);
 	look_through("", 4);
 	look_through("/", 4);

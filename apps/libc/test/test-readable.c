@@ -8,7 +8,8 @@
 #include <sys/socket.h>
 #include "ramfs-host.h"
 
-long sys_ioctl(const long *), sys_pipe2(const long *), sys_socketpair(const long *), sys_write(const long *), sys_shutdown(const long *);
+long sys_ioctl(const long *), sys_pipe2(const long *), sys_socketpair(const long *), sys_write(const long *),
+sys_shutdown(const long *);
 int manager_listens(uint16_t port), manager_listens_at(uint16_t port, uint32_t ipv4);
 int manager_listens(uint16_t port) { return port && 0; }
 int manager_listens_at(uint16_t port, uint32_t ipv4) { return port && ipv4 && 0; }
@@ -79,7 +80,8 @@ static void files(void)
 	const long fd = call_open("/counted", O_RDWR | O_CREAT), directory = call_open("/", O_RDONLY);
 	int pipes[2], pair[2];
 
-	CHECK(CALL(pwrite64, fd, P("123456"), 6, 0) == 6 && readable(fd) == 6 && CALL(lseek, fd, 2, SEEK_SET) == 2 && readable(fd) == 4);
+	CHECK(CALL(pwrite64, fd, P("123456"), 6, 0) == 6 && readable(fd) == 6 && CALL(lseek, fd, 2, SEEK_SET) == 2 &&
+	      readable(fd) == 4);
 	CHECK(readable(directory) == -ENOTTY && readable(60) == -EBADF && CALL(ioctl, fd, TCGETS, 0) == -ENOTTY);
 	CHECK(CALL(pipe2, P(pipes), 0) == 0 && readable(pipes[0]) == 0 && CALL(write, pipes[1], P("12345"), 5) == 5);
 	CHECK(readable(pipes[0]) == 5 && readable(pipes[1]) == 5 && CALL(ioctl, pipes[0], TCGETS, 0) == -ENOTTY);

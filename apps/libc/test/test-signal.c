@@ -78,8 +78,10 @@ static bool handlers_run_at_once(void)
 	CHECK(stack_of_handler < &here && &here - stack_of_handler < 16384); /* on the stack of this thread */
 	CHECK(kill(getpid(), SIGUSR1) == 0 && ran == 2 && kill(0, SIGUSR1) == 0 && ran == 3);
 	CHECK(pthread_kill(pthread_self(), SIGUSR1) == 0 && ran == 4);
-	CHECK(syscall(SYS_tgkill, getpid(), gettid(), SIGUSR1) == 0 && ran == 5 && killpg(getpgrp(), SIGUSR1) == 0 && ran == 6);
-	CHECK(signal(SIGUSR1, SIG_IGN) == count && raise(SIGUSR1) == 0 && ran == 6 && signal(SIGUSR1, SIG_DFL) == SIG_IGN);
+	CHECK(syscall(SYS_tgkill, getpid(), gettid(), SIGUSR1) == 0 && ran == 5 && killpg(getpgrp(), SIGUSR1) == 0 &&
+	      ran == 6);
+	CHECK(signal(SIGUSR1, SIG_IGN) == count && raise(SIGUSR1) == 0 && ran == 6 &&
+	      signal(SIGUSR1, SIG_DFL) == SIG_IGN);
 	return true;
 }
 
@@ -89,14 +91,18 @@ static bool information(void)
 
 	ran = 0;
 	CHECK(install(SIGTERM, SA_SIGINFO, SIGUSR2) && sigaction(SIGTERM, 0, &before) == 0);
-	CHECK(before.sa_sigaction == count_info && before.sa_flags & SA_SIGINFO && sigismember(&before.sa_mask, SIGUSR2));
+	CHECK(before.sa_sigaction == count_info && before.sa_flags & SA_SIGINFO &&
+	      sigismember(&before.sa_mask, SIGUSR2));
 	CHECK(raise(SIGTERM) == 0 && ran == 1 && code == SI_TKILL && sender == getpid());
-	CHECK(sigismember(&in_handler, SIGTERM) && sigismember(&in_handler, SIGUSR2) && !sigismember(&in_handler, SIGHUP));
+	CHECK(sigismember(&in_handler, SIGTERM) && sigismember(&in_handler, SIGUSR2) &&
+	      !sigismember(&in_handler, SIGHUP));
 	CHECK(kill(getpid(), SIGTERM) == 0 && code == SI_USER && !sigismember(&of_context, SIGTERM));
-	CHECK(sigqueue(getpid(), SIGTERM, (union sigval){ .sival_int = 77 }) == 0 && code == SI_QUEUE && pending_value == 77 && ran == 3);
+	CHECK(sigqueue(getpid(), SIGTERM, (union sigval){ .sival_int = 77 }) == 0 && code == SI_QUEUE &&
+	      pending_value == 77 && ran == 3);
 	pthread_sigmask(SIG_BLOCK, 0, &in_handler);
 	CHECK(!sigismember(&in_handler, SIGTERM) && !sigismember(&in_handler, SIGUSR2)); /* as before */
-	CHECK(install(SIGTERM, SA_RESETHAND, 0) && raise(SIGTERM) == 0 && sigaction(SIGTERM, 0, &before) == 0 && before.sa_handler == SIG_DFL);
+	CHECK(install(SIGTERM, SA_RESETHAND, 0) && raise(SIGTERM) == 0 && sigaction(SIGTERM, 0, &before) == 0 &&
+	      before.sa_handler == SIG_DFL);
 	CHECK(install(SIGTERM, SA_NODEFER, 0) && raise(SIGTERM) == 0 && !sigismember(&in_handler, SIGTERM));
 	return signal(SIGTERM, SIG_DFL) == count;
 }
@@ -108,7 +114,8 @@ static bool blocked_until_unblocked(void)
 	ran = 0;
 	CHECK(install(SIGUSR1, 0, 0) && sigprocmask(SIG_BLOCK, &set, &before) == 0 && !sigismember(&before, SIGUSR1));
 	CHECK(raise(SIGUSR1) == 0 && raise(SIGUSR1) == 0 && ran == 0 && is_pending(SIGUSR1) && !is_pending(SIGUSR2));
-	CHECK(pthread_sigmask(SIG_UNBLOCK, &set, 0) == 0 && ran == 1 && !is_pending(SIGUSR1)); /* once, however often it came */
+	/* once, however often it came */
+	CHECK(pthread_sigmask(SIG_UNBLOCK, &set, 0) == 0 && ran == 1 && !is_pending(SIGUSR1));
 	CHECK(sigprocmask(SIG_BLOCK, &set, 0) == 0 && kill(getpid(), SIGUSR1) == 0 && ran == 1);
 	CHECK(signal(SIGUSR1, SIG_IGN) == count && !is_pending(SIGUSR1)); /* to ignore a signal discards it */
 	CHECK(install(SIGUSR1, 0, 0) && sigprocmask(SIG_SETMASK, &before, 0) == 0 && ran == 1);
@@ -127,9 +134,11 @@ static bool waiting(void)
 	CHECK(install(SIGUSR1, 0, 0) && sigprocmask(SIG_BLOCK, &set, &before) == 0 && raise(SIGUSR1) == 0 && ran == 0);
 	CHECK(sigsuspend(&none) == -1 && errno == EINTR && ran == 1);
 	CHECK(sigprocmask(SIG_BLOCK, 0, &now) == 0 && sigismember(&now, SIGUSR1));
-	CHECK(raise(SIGUSR1) == 0 && sigwait(&set, &number) == 0 && number == SIGUSR1 && ran == 1 && !is_pending(SIGUSR1));
+	CHECK(raise(SIGUSR1) == 0 && sigwait(&set, &number) == 0 && number == SIGUSR1 && ran == 1 &&
+	      !is_pending(SIGUSR1));
 	CHECK(sigtimedwait(&set, &info, &(struct timespec){ .tv_nsec = 1000000 }) == -1 && errno == EAGAIN);
-	CHECK(sigqueue(getpid(), SIGUSR1, (union sigval){ .sival_int = 5 }) == 0 && sigwaitinfo(&set, &info) == SIGUSR1);
+	CHECK(sigqueue(getpid(), SIGUSR1, (union sigval){ .sival_int = 5 }) == 0 &&
+	      sigwaitinfo(&set, &info) == SIGUSR1);
 	CHECK(info.si_signo == SIGUSR1 && info.si_code == SI_QUEUE && info.si_value.sival_int == 5);
 	return sigprocmask(SIG_SETMASK, &before, 0) == 0 && signal(SIGUSR1, SIG_DFL) == count;
 }
@@ -189,11 +198,14 @@ static bool what_cannot_be_sent(void)
 	struct sigaction action = { .sa_handler = count };
 	pthread_t thread;
 
-	CHECK(sigaction(SIGKILL, &action, 0) == -1 && errno == EINVAL && sigaction(SIGSTOP, &action, 0) == -1 && errno == EINVAL);
+	CHECK(sigaction(SIGKILL, &action, 0) == -1 && errno == EINVAL && sigaction(SIGSTOP, &action, 0) == -1 &&
+	      errno == EINVAL);
 	CHECK(sigaction(SIGKILL, 0, &action) == 0 && action.sa_handler == SIG_DFL);
-	CHECK(kill(77, SIGTERM) == -1 && errno == ESRCH && kill(77, 0) == -1 && errno == ESRCH && kill(getpid(), 0) == 0);
+	CHECK(kill(77, SIGTERM) == -1 && errno == ESRCH && kill(77, 0) == -1 && errno == ESRCH &&
+	      kill(getpid(), 0) == 0);
 	CHECK(kill(getpid(), 65) == -1 && errno == EINVAL && kill(getpid(), -1) == -1 && errno == EINVAL);
-	CHECK(syscall(SYS_tkill, 99999, SIGTERM) == -1 && errno == ESRCH && syscall(SYS_tgkill, 2, gettid(), 0) == -1 && errno == ESRCH);
+	CHECK(syscall(SYS_tkill, 99999, SIGTERM) == -1 && errno == ESRCH && syscall(SYS_tgkill, 2, gettid(), 0) == -1 &&
+	      errno == ESRCH);
 	CHECK(raise(SIGCHLD) == 0 && raise(SIGURG) == 0 && raise(SIGWINCH) == 0 && raise(SIGCONT) == 0);
 	sem_init(&asleep, 0, 0);
 	sem_init(&done, 0, 0);
@@ -246,10 +258,12 @@ static bool alternate_stack(void)
 
 	ran = 0;
 	CHECK(sigaltstack(0, &old) == 0 && old.ss_flags == SS_DISABLE);
-	CHECK(sigaltstack(&stack, 0) == 0 && sigaltstack(0, &old) == 0 && old.ss_sp == room && old.ss_size == sizeof(room) && !old.ss_flags);
+	CHECK(sigaltstack(&stack, 0) == 0 && sigaltstack(0, &old) == 0 && old.ss_sp == room &&
+	      old.ss_size == sizeof(room) && !old.ss_flags);
 	CHECK(install(SIGUSR1, SA_ONSTACK, 0) && raise(SIGUSR1) == 0 && ran == 1);
 	CHECK(stack_of_handler >= room && stack_of_handler < room + sizeof(room));
-	CHECK(install(SIGUSR1, 0, 0) && raise(SIGUSR1) == 0 && ran == 2 && (stack_of_handler < room || stack_of_handler >= room + sizeof(room)));
+	CHECK(install(SIGUSR1, 0, 0) && raise(SIGUSR1) == 0 && ran == 2 &&
+	      (stack_of_handler < room || stack_of_handler >= room + sizeof(room)));
 	stack.ss_flags = SS_DISABLE;
 	CHECK(sigaltstack(&stack, 0) == 0 && sigaltstack(0, &old) == 0 && old.ss_flags == SS_DISABLE);
 	return signal(SIGUSR1, SIG_DFL) == count;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Signals of the layer without a program: which thread gets one, when its handler runs, and which lock is held meanwhile. */
+/* Signals of the layer without a program: which thread gets one, when its handler runs, and which lock is held
+ * meanwhile. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdio.h>
@@ -15,9 +16,12 @@
 #define CALL(name, ...) sys_##name((const long[]){ __VA_ARGS__, 0, 0, 0, 0 })
 #define P(pointer) ((long)(pointer))
 
-long sys_kill(const long *), sys_tkill(const long *), sys_tgkill(const long *), sys_rt_sigaction(const long *), sys_rt_sigprocmask(const long *);
-long sys_rt_sigpending(const long *), sys_sigaltstack(const long *), sys_rt_sigsuspend(const long *), sys_pause(const long *);
-long sys_rt_sigtimedwait(const long *), sys_rt_sigqueueinfo(const long *), sys_setitimer(const long *), sys_alarm(const long *);
+long sys_kill(const long *), sys_tkill(const long *), sys_tgkill(const long *), sys_rt_sigaction(const long *),
+sys_rt_sigprocmask(const long *);
+long sys_rt_sigpending(const long *), sys_sigaltstack(const long *), sys_rt_sigsuspend(const long *),
+sys_pause(const long *);
+long sys_rt_sigtimedwait(const long *), sys_rt_sigqueueinfo(const long *), sys_setitimer(const long *),
+sys_alarm(const long *);
 _Noreturn long sys_exit_group(const long *);
 long sys_getuid(const long *);
 
@@ -161,11 +165,15 @@ static void at_once(void)
 
 	start();
 	current->cancel = &word;
-	CHECK(install(SIGUSR1, SA_SIGINFO, B(SIGHUP) | B(SIGKILL)) == 0 && CALL(tkill, 1, SIGUSR1) == 0 && count == 1 && !layer_held);
-	CHECK(blocked == (B(SIGUSR1) | B(SIGHUP)) && of_context == 0 && mask() == 0 && !cancel_seen && current->cancel == &word);
+	CHECK(install(SIGUSR1, SA_SIGINFO, B(SIGHUP) | B(SIGKILL)) == 0 && CALL(tkill, 1, SIGUSR1) == 0 && count == 1 &&
+	      !layer_held);
+	CHECK(blocked == (B(SIGUSR1) | B(SIGHUP)) && of_context == 0 && mask() == 0 && !cancel_seen &&
+	      current->cancel == &word);
 	CHECK(seen.si_code == SI_TKILL && seen.si_pid == 1 && seen.si_uid == 1000);
-	CHECK(CALL(kill, 1, SIGUSR1) == 0 && CALL(kill, 0, SIGUSR1) == 0 && CALL(kill, -1, SIGUSR1) == 0 && count == 4 && seen.si_code == SI_USER);
-	CHECK(CALL(tgkill, 1, 1, SIGUSR1) == 0 && count == 5 && CALL(tgkill, 2, 1, SIGUSR1) == -ESRCH && CALL(tgkill, 1, 0, SIGUSR1) == -EINVAL);
+	CHECK(CALL(kill, 1, SIGUSR1) == 0 && CALL(kill, 0, SIGUSR1) == 0 && CALL(kill, -1, SIGUSR1) == 0 &&
+	      count == 4 && seen.si_code == SI_USER);
+	CHECK(CALL(tgkill, 1, 1, SIGUSR1) == 0 && count == 5 && CALL(tgkill, 2, 1, SIGUSR1) == -ESRCH &&
+	      CALL(tgkill, 1, 0, SIGUSR1) == -EINVAL);
 	CHECK(install(SIGUSR1, SA_NODEFER, 0) == 0 && CALL(tkill, 1, SIGUSR1) == 0 && blocked == 0);
 	CHECK(install(SIGUSR1, SA_RESETHAND, 0) == 0 && CALL(tkill, 1, SIGUSR1) == 0 && count == 7);
 	CHECK(ends(sys_tkill, 1, SIGUSR1) == 128 + SIGUSR1 && notified == 0);
@@ -176,16 +184,19 @@ static void defaults(void)
 {
 	start();
 	for (int number = 1; number <= SIGNALS; number++) {
-		const bool harmless = number == SIGCHLD || number == SIGCONT || number == SIGURG || number == SIGWINCH || number == 33;
+		const bool harmless = number == SIGCHLD || number == SIGCONT || number == SIGURG ||
+		                      number == SIGWINCH || number == 33;
 		CHECK(ends(sys_kill, 1, number) == (harmless && number != 33 ? -1 : 128 + number));
 		CHECK(ends(sys_tkill, 1, number) == (harmless ? -1 : 128 + number));
 	}
 	CHECK(interrupted == 1 && set_handler(SIGTERM, SIG_IGN) == 0 && ends(sys_kill, 1, SIGTERM) == -1);
-	CHECK(change(SIG_BLOCK, ~0ull) == 0 && mask() == ~(B(SIGKILL) | B(SIGSTOP)) && ends(sys_tkill, 1, SIGKILL) == 128 + SIGKILL);
+	CHECK(change(SIG_BLOCK, ~0ull) == 0 && mask() == ~(B(SIGKILL) | B(SIGSTOP)) &&
+	      ends(sys_tkill, 1, SIGKILL) == 128 + SIGKILL);
 	CHECK(ends(sys_tkill, 7, SIGQUIT) == 128 + SIGQUIT); /* to another thread, which does not block it */
 	CHECK(ends(sys_kill, 1, SIGQUIT) == 128 + SIGQUIT);  /* by a thread that does: the other one takes it */
 	current = &threads[1];
-	CHECK(change(SIG_BLOCK, B(SIGQUIT)) == 0 && ends(sys_kill, 1, SIGQUIT) == -1 && pending() == B(SIGQUIT)); /* all that live block it */
+	/* all that live block it */
+	CHECK(change(SIG_BLOCK, B(SIGQUIT)) == 0 && ends(sys_kill, 1, SIGQUIT) == -1 && pending() == B(SIGQUIT));
 	CHECK(set_handler(SIGQUIT, SIG_IGN) == 0);
 }
 
@@ -194,17 +205,22 @@ static void blocked_ones(void)
 	const uint64_t set = B(SIGUSR1) | B(SIGUSR2) | B(40);
 
 	start();
-	CHECK(install(SIGUSR1, 0, 0) == 0 && install(SIGUSR2, 0, 0) == 0 && install(40, 0, 0) == 0 && change(SIG_BLOCK, set) == 0);
+	CHECK(install(SIGUSR1, 0, 0) == 0 && install(SIGUSR2, 0, 0) == 0 && install(40, 0, 0) == 0 &&
+	      change(SIG_BLOCK, set) == 0);
 	CHECK(CALL(tkill, 1, SIGUSR1) == 0 && CALL(tkill, 1, SIGUSR1) == 0 && CALL(kill, 1, SIGUSR2) == 0);
 	CHECK(CALL(tkill, 1, 40) == 0 && CALL(tkill, 1, 40) == 0);
 	CHECK(change(SIG_BLOCK, B(SIGHUP)) == 0 && mask() == (set | B(SIGHUP)) && change(SIG_UNBLOCK, B(SIGHUP)) == 0);
 	CHECK(count == 0 && pending() == set && CALL(kill, 1, SIGURG) == 0 && pending() == set);
 	CHECK(change(SIG_SETMASK, B(40)) == 0 && count == 2 && pending() == B(40));
 	CHECK(order[0] == SIGUSR2 && order[1] == SIGUSR1); /* the first one's frame lies below that of the second */
-	CHECK(of_context == B(40) && mask() == B(40) && change(SIG_UNBLOCK, B(40)) == 0 && count == 4 && pending() == 0);
-	CHECK(change(SIG_BLOCK, set) == 0 && CALL(tkill, 1, SIGUSR1) == 0 && set_handler(SIGUSR1, SIG_IGN) == 0 && pending() == 0);
-	CHECK(CALL(tkill, 1, SIGUSR1) == 0 && pending() == B(SIGUSR1) && change(SIG_SETMASK, 0) == 0 && count == 4 && pending() == 0);
-	CHECK(change(SIG_BLOCK, set) == 0 && CALL(tkill, 1, SIGUSR2) == 0 && CALL(tkill, 1, SIGUSR1) == 0 && install(SIGUSR1, 0, 0) == 0);
+	CHECK(of_context == B(40) && mask() == B(40) && change(SIG_UNBLOCK, B(40)) == 0 && count == 4 &&
+	      pending() == 0);
+	CHECK(change(SIG_BLOCK, set) == 0 && CALL(tkill, 1, SIGUSR1) == 0 && set_handler(SIGUSR1, SIG_IGN) == 0 &&
+	      pending() == 0);
+	CHECK(CALL(tkill, 1, SIGUSR1) == 0 && pending() == B(SIGUSR1) && change(SIG_SETMASK, 0) == 0 && count == 4 &&
+	      pending() == 0);
+	CHECK(change(SIG_BLOCK, set) == 0 && CALL(tkill, 1, SIGUSR2) == 0 && CALL(tkill, 1, SIGUSR1) == 0 &&
+	      install(SIGUSR1, 0, 0) == 0);
 	CHECK(set_handler(SIGCHLD, SIG_DFL) == 0 && pending() == (B(SIGUSR1) | B(SIGUSR2)));
 	for (int i = 0; i < 62; i++)
 		CHECK(CALL(tkill, 1, 40) == 0);
@@ -214,16 +230,21 @@ static void blocked_ones(void)
 static void others(void)
 {
 	start();
-	CHECK(install(SIGUSR1, 0, 0) == 0 && CALL(tkill, 7, SIGUSR1) == -ENOSYS && CALL(tkill, 7, SIGCHLD) == 0 && CALL(tkill, 7, 0) == 0);
-	CHECK(CALL(tkill, 8, SIGUSR1) == -ESRCH && CALL(tkill, 8, 0) == -ESRCH && CALL(tkill, 0, SIGUSR1) == -EINVAL && CALL(tkill, 1, 65) == -EINVAL);
-	CHECK(CALL(kill, 2, SIGUSR1) == -ESRCH && CALL(kill, 1, 65) == -EINVAL && CALL(kill, 1, -1) == -EINVAL && CALL(kill, 1, 0) == 0);
-	CHECK(notified == 0 && count == 0 && change(SIG_BLOCK, B(SIGUSR1)) == 0 && CALL(kill, 1, SIGUSR1) == 0 && notified == 1);
+	CHECK(install(SIGUSR1, 0, 0) == 0 && CALL(tkill, 7, SIGUSR1) == -ENOSYS && CALL(tkill, 7, SIGCHLD) == 0 &&
+	      CALL(tkill, 7, 0) == 0);
+	CHECK(CALL(tkill, 8, SIGUSR1) == -ESRCH && CALL(tkill, 8, 0) == -ESRCH && CALL(tkill, 0, SIGUSR1) == -EINVAL &&
+	      CALL(tkill, 1, 65) == -EINVAL);
+	CHECK(CALL(kill, 2, SIGUSR1) == -ESRCH && CALL(kill, 1, 65) == -EINVAL && CALL(kill, 1, -1) == -EINVAL &&
+	      CALL(kill, 1, 0) == 0);
+	CHECK(notified == 0 && count == 0 && change(SIG_BLOCK, B(SIGUSR1)) == 0 && CALL(kill, 1, SIGUSR1) == 0 &&
+	      notified == 1);
 	current = &threads[1];
 	CHECK(pending() == 0); /* the other one's call leaves it for this one, which does not block it */
 	CHECK(change(SIG_BLOCK, 0) == 0 && count == 1 && change(SIG_BLOCK, ~0ull) == 0);
 	count = notified = 0;
 	current = threads;
-	CHECK(change(SIG_SETMASK, 0) == 0 && CALL(tkill, 7, SIGUSR1) == 0 && notified == 1 && count == 0 && pending() == 0);
+	CHECK(change(SIG_SETMASK, 0) == 0 && CALL(tkill, 7, SIGUSR1) == 0 && notified == 1 && count == 0 &&
+	      pending() == 0);
 	CHECK(install(32, 0, 0) == 0);
 	CHECK(CALL(tkill, 7, 32) == -ENOSYS); /* musl would wait for its answer */
 	signal_thread_start(&threads[2], &threads[1]);
@@ -257,7 +278,8 @@ static void waiting(void)
 	start();
 	on_sleep = send_usr1;
 	CHECK(install(SIGUSR1, 0, 0) == 0 && change(SIG_BLOCK, usr1 | B(SIGHUP)) == 0);
-	CHECK(CALL(rt_sigsuspend, P(&none), 8) == -EINTR && count == 1 && sleeps == 1 && mask() == (usr1 | B(SIGHUP)) && of_context == mask());
+	CHECK(CALL(rt_sigsuspend, P(&none), 8) == -EINTR && count == 1 && sleeps == 1 && mask() == (usr1 | B(SIGHUP)) &&
+	      of_context == mask());
 	CHECK(CALL(rt_sigsuspend, P(&none), 4) == -EINVAL);
 	on_sleep = cancel;
 	CHECK(CALL(rt_sigsuspend, P(&all), 8) == -EINTR && count == 1 && mask() == (usr1 | B(SIGHUP)));
@@ -265,14 +287,16 @@ static void waiting(void)
 	on_sleep = pass;
 	CHECK(change(SIG_SETMASK, 0) == 0 && CALL(pause, 0) == -EINTR && count == 1 && sleeps == 2);
 	count = sleeps = 0;
-	CHECK(change(SIG_SETMASK, usr1) == 0 && CALL(rt_sigtimedwait, P(&usr1), P(&info), 0, 8) == SIGUSR1 && count == 0 && sleeps == 2);
+	CHECK(change(SIG_SETMASK, usr1) == 0 && CALL(rt_sigtimedwait, P(&usr1), P(&info), 0, 8) == SIGUSR1 &&
+	      count == 0 && sleeps == 2);
 	CHECK(info.si_signo == SIGUSR1 && info.si_code == SI_TKILL && pending() == 0 && mask() == usr1);
 	on_sleep = 0;
 	CHECK(CALL(rt_sigtimedwait, P(&usr1), 0, P(&(struct timespec){ 0 }), 8) == -EAGAIN);
 	CHECK(CALL(rt_sigtimedwait, P(&usr1), 0, P(&(struct timespec){ .tv_nsec = -1 }), 8) == -EINVAL);
 	sleeps = 0;
 	on_sleep = send_usr1;
-	CHECK(change(SIG_SETMASK, 0) == 0 && CALL(rt_sigtimedwait, P(&(uint64_t){ B(SIGHUP) }), 0, 0, 8) == -EINTR && count == 1 && sleeps == 1);
+	CHECK(change(SIG_SETMASK, 0) == 0 && CALL(rt_sigtimedwait, P(&(uint64_t){ B(SIGHUP) }), 0, 0, 8) == -EINTR &&
+	      count == 1 && sleeps == 1);
 	current = &threads[1];
 	CHECK(CALL(tkill, 1, SIGUSR1) == -ENOSYS); /* it waits no longer */
 }
@@ -285,14 +309,20 @@ static void values(void)
 
 	start();
 	info.si_value.sival_int = 9;
-	CHECK(install(40, 0, 0) == 0 && CALL(rt_sigqueueinfo, 1, 40, P(&info)) == 0 && count == 1 && seen.si_value.sival_int == 9 && seen.si_code == SI_QUEUE);
+	CHECK(install(40, 0, 0) == 0 && CALL(rt_sigqueueinfo, 1, 40, P(&info)) == 0 && count == 1 &&
+	      seen.si_value.sival_int == 9 && seen.si_code == SI_QUEUE);
 	CHECK(CALL(rt_sigqueueinfo, 2, 40, P(&info)) == -ESRCH && CALL(rt_sigqueueinfo, 1, 65, P(&info)) == -EINVAL);
-	CHECK(CALL(rt_sigaction, 40, 0, P(&before), 8) == 0 && before.handler == note && CALL(rt_sigaction, 0, 0, 0, 8) == -EINVAL);
-	CHECK(CALL(rt_sigaction, 65, 0, 0, 8) == -EINVAL && CALL(rt_sigaction, 40, 0, 0, 4) == -EINVAL && install(SIGKILL, 0, 0) == -EINVAL);
-	CHECK(install(SIGSTOP, 0, 0) == -EINVAL && CALL(rt_sigaction, SIGSTOP, 0, P(&before), 8) == 0 && change(7, 0) == -EINVAL);
-	CHECK(CALL(setitimer, ITIMER_REAL, P(&timer), P(&old)) == -ENOSYS && old.it_value.tv_usec == 1 && CALL(alarm, 1) == -ENOSYS);
+	CHECK(CALL(rt_sigaction, 40, 0, P(&before), 8) == 0 && before.handler == note &&
+	      CALL(rt_sigaction, 0, 0, 0, 8) == -EINVAL);
+	CHECK(CALL(rt_sigaction, 65, 0, 0, 8) == -EINVAL && CALL(rt_sigaction, 40, 0, 0, 4) == -EINVAL &&
+	      install(SIGKILL, 0, 0) == -EINVAL);
+	CHECK(install(SIGSTOP, 0, 0) == -EINVAL && CALL(rt_sigaction, SIGSTOP, 0, P(&before), 8) == 0 &&
+	      change(7, 0) == -EINVAL);
+	CHECK(CALL(setitimer, ITIMER_REAL, P(&timer), P(&old)) == -ENOSYS && old.it_value.tv_usec == 1 &&
+	      CALL(alarm, 1) == -ENOSYS);
 	timer.it_value.tv_usec = 0;
-	CHECK(CALL(setitimer, ITIMER_REAL, P(&timer), P(&old)) == 0 && old.it_value.tv_usec == 0 && CALL(alarm, 0) == 0);
+	CHECK(CALL(setitimer, ITIMER_REAL, P(&timer), P(&old)) == 0 && old.it_value.tv_usec == 0 &&
+	      CALL(alarm, 0) == 0);
 	CHECK(CALL(setitimer, 3, P(&timer), 0) == -EINVAL);
 }
 

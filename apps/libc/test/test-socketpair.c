@@ -137,8 +137,10 @@ static bool says_what_it_is(void)
 	CHECK(socketpair(AF_INET, SOCK_STREAM, 0, fds) == -1 && errno == EOPNOTSUPP);
 	CHECK(socketpair(AF_UNIX, SOCK_DGRAM, 0, fds) == -1 && errno == ESOCKTNOSUPPORT);
 	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
-	CHECK(getsockname(fds[0], (struct sockaddr *)&name, &length) == 0 && name.ss_family == AF_UNIX && length == sizeof(sa_family_t));
-	CHECK(getsockopt(fds[0], SOL_SOCKET, SO_TYPE, &number, &size) == 0 && number == SOCK_STREAM && size == sizeof(int));
+	CHECK(getsockname(fds[0], (struct sockaddr *)&name, &length) == 0 && name.ss_family == AF_UNIX &&
+	      length == sizeof(sa_family_t));
+	CHECK(getsockopt(fds[0], SOL_SOCKET, SO_TYPE, &number, &size) == 0 && number == SOCK_STREAM &&
+	      size == sizeof(int));
 	CHECK(getsockopt(fds[0], SOL_SOCKET, SO_ERROR, &number, &size) == 0 && number == 0);
 	CHECK(connect(fds[0], (struct sockaddr *)&name, length) == -1 && errno == EISCONN);
 	CHECK(listen(fds[0], 1) == -1 && errno == EINVAL && accept(fds[0], 0, 0) == -1 && errno == EINVAL);
@@ -203,17 +205,21 @@ static bool sockets_tell_what_can_be_read(void)
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t length = sizeof(at);
 	char buffer[8];
-	int listener = socket(AF_INET, SOCK_STREAM, 0), out = socket(AF_INET, SOCK_STREAM, 0), in, datagrams = socket(AF_INET, SOCK_DGRAM, 0);
+	int listener = socket(AF_INET, SOCK_STREAM, 0), out = socket(AF_INET, SOCK_STREAM, 0), in,
+	    datagrams = socket(AF_INET, SOCK_DGRAM, 0);
 
 	if (listener < 0) /* posixtest has no network in the machine, and its host has one */
 		return true;
 	CHECK(bind(listener, (struct sockaddr *)&at, sizeof(at)) == 0 && listen(listener, 1) == 0);
-	CHECK(getsockname(listener, (struct sockaddr *)&at, &length) == 0 && connect(out, (struct sockaddr *)&at, sizeof(at)) == 0);
+	CHECK(getsockname(listener, (struct sockaddr *)&at, &length) == 0 &&
+	      connect(out, (struct sockaddr *)&at, sizeof(at)) == 0);
 	CHECK((in = accept(listener, 0, 0)) >= 0 && readable(listener) == -EINVAL && readable(in) == 0);
-	CHECK(write(out, "hello", 5) == 5 && readable_soon(in) == 5 && read(in, buffer, 2) == 2 && readable(in) == 3 && readable(out) == 0);
+	CHECK(write(out, "hello", 5) == 5 && readable_soon(in) == 5 && read(in, buffer, 2) == 2 && readable(in) == 3 &&
+	      readable(out) == 0);
 	CHECK(close(out) == 0 && readable_soon(in) == 3 && read(in, buffer, 8) == 3 && readable_soon(in) == 0);
 	at.sin_port = 0;
-	CHECK(bind(datagrams, (struct sockaddr *)&at, sizeof(at)) == 0 && getsockname(datagrams, (struct sockaddr *)&at, &length) == 0);
+	CHECK(bind(datagrams, (struct sockaddr *)&at, sizeof(at)) == 0 &&
+	      getsockname(datagrams, (struct sockaddr *)&at, &length) == 0);
 	CHECK(sendto(datagrams, "four", 4, 0, (struct sockaddr *)&at, sizeof(at)) == 4);
 	CHECK(sendto(datagrams, "more", 3, 0, (struct sockaddr *)&at, sizeof(at)) == 3);
 	CHECK(readable_soon(datagrams) == 4 && recv(datagrams, buffer, 8, 0) == 4 && readable_soon(datagrams) == 3);
@@ -226,15 +232,20 @@ static bool files_tell_what_can_be_read(void)
 	char buffer[8];
 	int fds[2];
 
-	CHECK(pipe(fds) == 0 && readable(fds[0]) == 0 && write(fds[1], "12345", 5) == 5 && readable(fds[0]) == 5 && readable(fds[1]) == 5);
-	CHECK(read(fds[0], buffer, 2) == 2 && readable(fds[0]) == 3 && ioctl(fds[0], TIOCGWINSZ, buffer) == -1 && errno == ENOTTY);
+	CHECK(pipe(fds) == 0 && readable(fds[0]) == 0 && write(fds[1], "12345", 5) == 5 && readable(fds[0]) == 5 &&
+	      readable(fds[1]) == 5);
+	CHECK(read(fds[0], buffer, 2) == 2 && readable(fds[0]) == 3 && ioctl(fds[0], TIOCGWINSZ, buffer) == -1 &&
+	      errno == ENOTTY);
 	close(fds[0]), close(fds[1]);
-	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0 && write(fds[1], "1234", 4) == 4 && readable(fds[0]) == 4 && readable(fds[1]) == 0);
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0 && write(fds[1], "1234", 4) == 4 && readable(fds[0]) == 4 &&
+	      readable(fds[1]) == 0);
 	CHECK(shutdown(fds[0], SHUT_RD) == 0 && readable(fds[0]) == 0);
 	close(fds[0]), close(fds[1]);
-	CHECK((fds[0] = open("counted", O_RDWR | O_CREAT, 0600)) >= 0 && write(fds[0], "123456", 6) == 6 && readable(fds[0]) == 0);
+	CHECK((fds[0] = open("counted", O_RDWR | O_CREAT, 0600)) >= 0 && write(fds[0], "123456", 6) == 6 &&
+	      readable(fds[0]) == 0);
 	CHECK(lseek(fds[0], 2, SEEK_SET) == 2 && readable(fds[0]) == 4 && close(fds[0]) == 0 && unlink("counted") == 0);
-	CHECK((fds[0] = eventfd(1, 0)) >= 0 && readable(fds[0]) == -ENOTTY && close(fds[0]) == 0 && readable(fds[0]) == -EBADF);
+	CHECK((fds[0] = eventfd(1, 0)) >= 0 && readable(fds[0]) == -ENOTTY && close(fds[0]) == 0 &&
+	      readable(fds[0]) == -EBADF);
 	return true;
 }
 

@@ -29,7 +29,8 @@ static bool moves(void *(*volatile move)(void *, const void *, size_t), size_t t
 
 static bool test_move(void)
 {
-	static const int distances[] = { -300, -65, -64, -63, -33, -17, -16, -15, -8, -1, 0, 1, 7, 15, 16, 17, 31, 48, 63, 64, 65, 200 };
+	static const int distances[] = { -300, -65, -64, -63, -33, -17, -16, -15, -8, -1, 0, 1, 7, 15, 16, 17, 31, 48,
+	                                 63, 64, 65, 200 };
 
 	for (size_t n = 0; n < SIZE_MAX_TRIED; n++)
 		for (unsigned i = 0; i < sizeof(distances) / sizeof(distances[0]); i++)

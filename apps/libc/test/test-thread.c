@@ -248,7 +248,8 @@ static bool size_of_stacks(void)
 	CHECK(mremap((void *)(PROCESS_STACK_TOP - 8192), 4096, 8192, 0) == MAP_FAILED && errno == ENOMEM);
 	CHECK(mremap((void *)lowest, 4096, 8192, 0) == MAP_FAILED && errno == ENOMEM);
 	CHECK(mremap((void *)(lowest - 4096), 4096, 8192, 0) == MAP_FAILED && errno == EFAULT);
-	CHECK(pthread_getattr_np(pthread_self(), &attributes) == 0 && pthread_attr_getstack(&attributes, &low, &size) == 0);
+	CHECK(pthread_getattr_np(pthread_self(), &attributes) == 0 &&
+	      pthread_attr_getstack(&attributes, &low, &size) == 0);
 	if (here - lowest < PROCESS_STACK_SIZE) /* a test's host has it elsewhere */
 		CHECK((uintptr_t)low == lowest && here - lowest < size && size <= PROCESS_STACK_SIZE);
 	return true;
@@ -270,15 +271,22 @@ static bool robust_mutexes(void)
 	size_t size = 0;
 
 	CHECK(syscall(SYS_get_robust_list, 0, &head, &size) == 0 && size == 24);
-	CHECK(syscall(SYS_get_robust_list, 999999, &head, &size) == -1 && errno == ESRCH && syscall(SYS_set_robust_list, &head, 8) == -1 && errno == EINVAL);
-	CHECK(pthread_mutexattr_init(&attributes) == 0 && pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED) == 0);
-	CHECK(pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST) == 0 && pthread_mutex_init(&robust, &attributes) == 0);
-	CHECK(pthread_create(&thread, 0, dies_with_it, 0) == 0 && pthread_join(thread, &result) == 0 && result == &robust);
-	CHECK(pthread_mutex_lock(&robust) == EOWNERDEAD && pthread_mutex_consistent(&robust) == 0 && pthread_mutex_unlock(&robust) == 0);
+	CHECK(syscall(SYS_get_robust_list, 999999, &head, &size) == -1 && errno == ESRCH &&
+	      syscall(SYS_set_robust_list, &head, 8) == -1 && errno == EINVAL);
+	CHECK(pthread_mutexattr_init(&attributes) == 0 &&
+	      pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED) == 0);
+	CHECK(pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST) == 0 &&
+	      pthread_mutex_init(&robust, &attributes) == 0);
+	CHECK(pthread_create(&thread, 0, dies_with_it, 0) == 0 && pthread_join(thread, &result) == 0 &&
+	      result == &robust);
+	CHECK(pthread_mutex_lock(&robust) == EOWNERDEAD && pthread_mutex_consistent(&robust) == 0 &&
+	      pthread_mutex_unlock(&robust) == 0);
 	CHECK(pthread_mutex_lock(&robust) == 0 && syscall(SYS_get_robust_list, gettid(), &head, &size) == 0 && head);
 	CHECK(pthread_mutex_unlock(&robust) == 0);
-	CHECK(pthread_create(&thread, 0, dies_with_it, 0) == 0 && pthread_join(thread, &result) == 0 && result == &robust);
-	CHECK(pthread_mutex_lock(&robust) == EOWNERDEAD && pthread_mutex_unlock(&robust) == 0 && pthread_mutex_lock(&robust) == ENOTRECOVERABLE);
+	CHECK(pthread_create(&thread, 0, dies_with_it, 0) == 0 && pthread_join(thread, &result) == 0 &&
+	      result == &robust);
+	CHECK(pthread_mutex_lock(&robust) == EOWNERDEAD && pthread_mutex_unlock(&robust) == 0 &&
+	      pthread_mutex_lock(&robust) == ENOTRECOVERABLE);
 	return pthread_mutex_destroy(&robust) == 0;
 }
 

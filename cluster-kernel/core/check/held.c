@@ -57,7 +57,8 @@ void held_enter(struct cpu *cpu, struct place place)
 	if (held->entered)
 		lock_mistake("the kernel's lock is taken twice: ", place, ", held since ", held->entry);
 	if (held->count)
-		lock_mistake("lock order: the kernel's lock is taken at ", place, ", an object's is held since ", held->lock[0].place);
+		lock_mistake("lock order: the kernel's lock is taken at ", place, ", an object's is held since ",
+		             held->lock[0].place);
 }
 
 void held_entered(struct cpu *cpu, struct place place)
@@ -72,7 +73,8 @@ void held_exit(struct cpu *cpu, struct place place)
 	if (!held->entered)
 		lock_mistake("the kernel's lock is released twice: ", place, ", taken last at ", held->entry);
 	if (held->count)
-		lock_mistake("a core leaves the kernel at ", place, " with an object's lock held since ", held->lock[held->count - 1].place);
+		lock_mistake("a core leaves the kernel at ", place, " with an object's lock held since ",
+		             held->lock[held->count - 1].place);
 	held->entered = false;
 }
 
@@ -92,7 +94,8 @@ void held_take(struct cpu *cpu, const struct object_lock *lock, enum held_rank r
 		lock_mistake("a lock is taken twice: ", place, ", held since ", same->place);
 	for (unsigned i = 0; i < held->count; i++)
 		if (held->lock[i].rank >= rank)
-			lock_mistake("lock order: a lock is taken at ", place, " behind one of a higher or the same rank, held since ",
+			lock_mistake("lock order: a lock is taken at ", place,
+			             " behind one of a higher or the same rank, held since ",
 			       held->lock[i].place);
 }
 
@@ -100,7 +103,8 @@ void held_taken(struct cpu *cpu, const struct object_lock *lock, enum held_rank 
 {
 	struct held *held = &cpu->own.held;
 	if (held->count == HELD_MAX)
-		lock_mistake("more locks are held than there are ranks: ", place, ", the first since ", held->lock[0].place);
+		lock_mistake("more locks are held than there are ranks: ", place, ", the first since ",
+		             held->lock[0].place);
 	held->lock[held->count++] = (struct held_lock){ lock, place, rank };
 }
 
@@ -123,7 +127,8 @@ void held_drop(struct cpu *cpu, const struct object_lock *lock, struct place pla
 	struct held *held = &cpu->own.held;
 	struct held_lock *found = held_find(held, lock);
 	if (!found)
-		lock_mistake("a lock is released that is not held: ", place, ", the kernel was entered at ", held->entry);
+		lock_mistake("a lock is released that is not held: ", place, ", the kernel was entered at ",
+		             held->entry);
 	*found = held->lock[--held->count];
 }
 

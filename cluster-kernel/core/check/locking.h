@@ -21,11 +21,13 @@ static inline enum held_rank held_rank(enum lock_class class)
 }
 
 #define kernel_enter(cpu) (held_enter(cpu, HELD_HERE), kernel_enter(cpu), held_entered(cpu, HELD_HERE))
-#define kernel_enter_exclusive(cpu) (held_enter(cpu, HELD_HERE), kernel_enter_exclusive(cpu), held_entered(cpu, HELD_HERE))
+#define kernel_enter_exclusive(cpu) (held_enter(cpu, HELD_HERE), kernel_enter_exclusive(cpu), \
+                                     held_entered(cpu, HELD_HERE))
 #define kernel_exit(cpu) (held_exit(cpu, HELD_HERE), kernel_exit(cpu))
 #define kernel_enter_biased(cpu) \
 	(held_enter(cpu, HELD_HERE), kernel_enter_biased(cpu) && (held_entered(cpu, HELD_HERE), true))
-#define kernel_enter_unbiased(cpu) (held_enter(cpu, HELD_HERE), kernel_enter_unbiased(cpu), held_entered(cpu, HELD_HERE))
+#define kernel_enter_unbiased(cpu) (held_enter(cpu, HELD_HERE), kernel_enter_unbiased(cpu), \
+                                    held_entered(cpu, HELD_HERE))
 #define kernel_exit_biased(cpu) (held_exit(cpu, HELD_HERE), kernel_exit_biased(cpu))
 #define kernel_exit_reader(cpu, locks) (held_exit(cpu, HELD_HERE), kernel_exit_reader(cpu, locks))
 

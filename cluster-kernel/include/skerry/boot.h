@@ -157,7 +157,8 @@ struct boot_info {
 	uint64_t epoch;    /* seconds since 1970 when TSC read epoch_tsc; 0 when unknown */
 	uint64_t epoch_tsc;
 
-	uint32_t cpu_count;               /* that the kernel has room for: the map's, then others of the machine that may join */
+	/* that the kernel has room for: the map's, then others of the machine that may join */
+	uint32_t cpu_count;
 	uint32_t apic[BOOT_MAX_CPUS];     /* local APIC id of core i */
 	uint32_t cpu_number[BOOT_MAX_CPUS]; /* its place among all cpus of the map */
 	uint64_t cores;                   /* bit i: core i enters now */
@@ -196,14 +197,19 @@ struct boot_info {
 	uint32_t patience_ms;  /* of silence after which others count a cluster of this machine as lost */
 	uint32_t reserved;
 	struct boot_ledger ledger[BOOT_MAX_CLUSTERS]; /* its own is the first */
-	uint64_t control;        /* struct cluster_control[BOOT_MAX_CLUSTERS], by cluster number; 0: none is started again */
+	/* struct cluster_control[BOOT_MAX_CLUSTERS], by cluster number; 0: none is started again */
+	uint64_t control;
 	uint32_t life;           /* this cluster's: 1 at boot, one more each time it was loaded again */
 	uint32_t start_vector;   /* of the start-up interrupt that takes a core to the loader */
 	uint32_t controlled_count;
 	uint32_t boot_core;      /* its core that is the machine's boot processor; BOOT_NO_CORE: none */
-	uint64_t core_control;   /* struct core_control of each core, by place in the map; 0: none moves, nor is a cluster started again */
-	uint64_t park; /* of the loader: where a core of this cluster goes that another cluster fences by NMI, or that leaves; 0: none does */
-	uint64_t memory_control; /* struct memory_control; its homes are behind `memory_size` bytes; 0: no memory moves */
+	/* struct core_control of each core, by place in the map; 0: none moves, nor is a cluster started again */
+	uint64_t core_control;
+	/* of the loader: where a core of this cluster goes that another cluster fences by NMI, or that leaves; 0: none
+	 * does */
+	uint64_t park;
+	/* struct memory_control; its homes are behind `memory_size` bytes; 0: no memory moves */
+	uint64_t memory_control;
 	uint64_t memory_size;
 	struct boot_controlled controlled[BOOT_MAX_CLUSTERS];
 };

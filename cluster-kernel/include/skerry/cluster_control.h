@@ -6,20 +6,20 @@
  *     RUNNING --claim--> CLAIMED --fence--> FENCED --start--> LOADING --loaded--> RUNNING, next life
  *
  * One struct cluster_control for each cluster, by number, in loader memory. Every kernel of the machine has them mapped
- * writable; no program has. They change by compare-and-swap only. So of two kernels that claim a cluster one fails, and a
- * claimer that was replaced can change nothing any more.
+ * writable; no program has. They change by compare-and-swap only. So of two kernels that claim a cluster one fails, and
+ * a claimer that was replaced can change nothing any more.
  *
  * The claimer fences the claimed cluster: it sends each of its cores INIT and a start-up interrupt, which take the core
  * to the loader, whatever it was doing. There, under the loader's page tables, the core sets its bit in `parked`. INIT
  * would send the boot processor into the firmware, so it gets an NMI instead. The claim was stored before, and the NMI
  * handler leaves for the loader if it finds its cluster claimed. A kernel that has spoilt its handler cannot be fenced.
- * START needs the bits of all cores that the cluster has then (core_control.h); then the cluster's core 0 loads it anew,
- * takes it into its next life, and all its cores enter the new kernel. A core that arrives again in the same life (a
- * fence that came late, or twice) waits for the next.
+ * START needs the bits of all cores that the cluster has then (core_control.h); then the cluster's core 0 loads it
+ * anew, takes it into its next life, and all its cores enter the new kernel. A core that arrives again in the same life
+ * (a fence that came late, or twice) waits for the next.
  *
  * Hazard: two clusters may consider each other lost (store buffering). Each claimer stores its claim and then reads its
- * own word, both seq_cst. So at least one of them sees the other's claim, and does not fence. The cluster with the lower
- * number keeps its claim and waits until the other one has withdrawn.
+ * own word, both seq_cst. So at least one of them sees the other's claim, and does not fence. The cluster with the
+ * lower number keeps its claim and waits until the other one has withdrawn.
  *
  * A claim passes to another cluster by compare-and-swap, too. The new claimer starts again with the fence, so nothing
  * depends on how far the first one came.
@@ -44,7 +44,8 @@ struct cluster_control {
 	_Alignas(64) _Atomic uint64_t parked; /* bit i: its core i has come to the loader since the last fence */
 };
 
-/* `life`: 1 at boot, one more each time the cluster is loaded again. `claimer`: number of a cluster, 0 where there is none. */
+/* `life`: 1 at boot, one more each time the cluster is loaded again. `claimer`: number of a cluster, 0 where there is
+ * none. */
 static inline uint64_t control_word(uint32_t life, uint32_t claimer, enum control_state state)
 {
 	return (uint64_t)life << 32 | (uint64_t)(claimer & 0xff) << 8 | (uint64_t)state;
@@ -92,18 +93,22 @@ static inline bool control_fence_begin(struct cluster_control *c, uint32_t claim
 	return true;
 }
 
-/* After control_fence_begin(): whether the claimer `self` of `target` may not fence it, since it is claimed itself (`own`). */
-static inline bool control_yields(const struct cluster_control *own, struct cluster_control *c, uint32_t self, uint32_t target)
+/* After control_fence_begin(): whether the claimer `self` of `target` may not fence it, since it is claimed itself
+ * (`own`). */
+static inline bool control_yields(const struct cluster_control *own, struct cluster_control *c, uint32_t self,
+                                  uint32_t target)
 {
 	uint64_t word = atomic_load_explicit(&own->word, memory_order_seq_cst), claim = control_read(c);
 	if (!control_is_claimed(word))
 		return false;
-	if ((control_claimer(word) != target || self > target) && claim == control_word(control_life(claim), self, CONTROL_CLAIMED))
+	if ((control_claimer(word) != target || self > target) &&
+	    claim == control_word(control_life(claim), self, CONTROL_CLAIMED))
 		control_change(c, claim, control_word(control_life(claim), 0, CONTROL_RUNNING));
 	return true;
 }
 
-/* Takes back a claim that `target` has on this cluster. All cores of `target` are parked, so it cannot act on the claim. */
+/* Takes back a claim that `target` has on this cluster. All cores of `target` are parked, so it cannot act on the
+ * claim. */
 static inline void control_release(struct cluster_control *own, uint32_t target)
 {
 	uint64_t word = control_read(own);

@@ -97,7 +97,10 @@ static inline uint64_t mask_least(uint32_t mask)
 }
 
 /* Whether `core` is the only member. */
-static inline bool mask_only(uint32_t mask, uint32_t core) { return mask_has(mask, core) && mask_count(mask, 1ull << 32) == 1; }
+static inline bool mask_only(uint32_t mask, uint32_t core)
+{
+	return mask_has(mask, core) && mask_count(mask, 1ull << 32) == 1;
+}
 
 /* The bits of a window for all cores from `first` to `last`, which lie in it. */
 static inline uint32_t mask_bits(uint32_t order, uint32_t offset, uint64_t first, uint64_t last)
@@ -156,7 +159,8 @@ static inline uint32_t mask_join(uint32_t a, uint32_t b)
 		low = first < low ? first : low;
 		last = end - 1 > last ? end - 1 : last;
 	}
-	uint32_t offset = low < MASK_OFFSET_MAX ? (uint32_t)low : MASK_OFFSET_MAX, order = mask_order_to(offset, last), bitmap = 0;
+	uint32_t offset = low < MASK_OFFSET_MAX ? (uint32_t)low : MASK_OFFSET_MAX, order = mask_order_to(offset, last),
+	         bitmap = 0;
 	for (uint32_t i = 0; i < 2 * MASK_BITS; i++) {
 		uint32_t mask = i < MASK_BITS ? a : b, granule = i % MASK_BITS;
 		uint64_t first = mask_first(mask, granule), end = mask_first(mask, granule + 1);

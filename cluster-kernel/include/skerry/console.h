@@ -3,8 +3,9 @@
 #pragma once
 
 /*
- * Begin what a manager or a kernel says for itself; the seal of such a line (skerry/seal.h) is its end. It may stand within
- * another writer's line, which then goes on behind it. No program can write marks or seals, as managers replace control
+ * Begin what a manager or a kernel says for itself; the seal of such a line (skerry/seal.h) is its end. It may stand
+ * within another writer's line, which then goes on behind it. No program can write marks or seals, as managers replace
+ * control
  * characters: readers on the host believe nothing else (deploy/machine/console_lines.py).
  */
 #define CONSOLE_MANAGER '\x01' /* ASCII's SOH */

@@ -24,12 +24,13 @@
  *
  * Two races decide this design:
  *
- * - A core leaves while its cluster is claimed. Both change the core's word by compare-and-swap: either it is parked and
- * the claimer does not reset it, or it is held and cannot be parked. So a reset never reaches a core that another cluster
- * owns. - A kernel takes a core while its own cluster is claimed, behind the claimer, which has looked at that core
- * already. Hazard: store buffering. After the core's word names the new owner, the core reads that owner's control word
- * before it enters the kernel (core_may_join()); the claimer stores its claim and then reads the core's word. Either the
- * claimer finds the core, or the core finds the claim and waits in the loader for the next life.
+ * - A core leaves while its cluster is claimed. Both change the core's word by compare-and-swap: either it is parked
+ *   and the claimer does not reset it, or it is held and cannot be parked. So a reset never reaches a core that
+ *   another cluster owns.
+ * - A kernel takes a core while its own cluster is claimed, behind the claimer, which has looked at that core already.
+ *   Hazard: store buffering. After the core's word names the new owner, the core reads that owner's control word
+ *   before it enters the kernel (core_may_join()); the claimer stores its claim and then reads the core's word. Either
+ *   the claimer finds the core, or the core finds the claim and waits in the loader for the next life.
  */
 #pragma once
 
@@ -48,7 +49,8 @@ struct core_control {
 	_Alignas(64) _Atomic uint64_t word; /* core_word() */
 };
 
-/* `moves`: how often the core has been taken. `to`: the cluster that it was given up for; the owner's number, if for none. */
+/* `moves`: how often the core has been taken. `to`: the cluster that it was given up for; the owner's number, if for
+ * none. */
 static inline uint64_t core_word(uint32_t moves, uint32_t owner, uint32_t to, enum core_state state)
 {
 	return (uint64_t)moves << 32 | (uint64_t)(to & 0xff) << 16 | (uint64_t)(owner & 0xff) << 8 | (uint64_t)state;
@@ -58,7 +60,10 @@ static inline uint32_t core_to(uint64_t word) { return (uint32_t)(word >> 16) & 
 static inline uint32_t core_owner(uint64_t word) { return (uint32_t)(word >> 8) & 0xff; }
 static inline enum core_state core_state(uint64_t word) { return (enum core_state)(word & 0xff); }
 
-static inline uint64_t core_read(const struct core_control *c) { return atomic_load_explicit(&c->word, memory_order_seq_cst); }
+static inline uint64_t core_read(const struct core_control *c)
+{
+	return atomic_load_explicit(&c->word, memory_order_seq_cst);
+}
 
 static inline bool core_change(struct core_control *c, uint64_t from, uint64_t to)
 {
@@ -83,17 +88,20 @@ static inline bool core_leave(struct core_control *c, uint32_t owner, uint32_t t
 /* False: another cluster holds it meanwhile. */
 static inline bool core_parked(struct core_control *c, uint64_t word)
 {
-	return core_state(word) == CORE_LEAVING && core_change(c, word, core_word(core_moves(word), core_owner(word), core_to(word), CORE_PARKED));
+	return core_state(word) == CORE_LEAVING &&
+	       core_change(c, word, core_word(core_moves(word), core_owner(word), core_to(word), CORE_PARKED));
 }
 
 /* False: it is not parked. */
 static inline bool core_take(struct core_control *c, uint32_t cluster)
 {
 	uint64_t word = core_read(c);
-	return core_state(word) == CORE_PARKED && core_change(c, word, core_word(core_moves(word) + 1, cluster, cluster, CORE_JOINING));
+	return core_state(word) == CORE_PARKED &&
+	       core_change(c, word, core_word(core_moves(word) + 1, cluster, cluster, CORE_JOINING));
 }
 
-/* Returns whether the core, which has read `word`, may enter its new owner's kernel, whose control word is in `owner`. */
+/* Returns whether the core, which has read `word`, may enter its new owner's kernel, whose control word is in
+ * `owner`. */
 static inline bool core_may_join(uint64_t word, const struct cluster_control *owner)
 {
 	return core_state(word) == CORE_JOINING &&
@@ -109,7 +117,8 @@ static inline bool core_joined(struct core_control *c, uint32_t cluster)
 }
 
 /*
- * Holds a core, after `cluster` was claimed. Returns whether the core is held; if not, it does not belong to the cluster.
+ * Holds a core, after `cluster` was claimed. Returns whether the core is held; if not, it does not belong to the
+ * cluster.
  */
 static inline bool core_hold(struct core_control *c, uint32_t cluster)
 {
@@ -117,7 +126,8 @@ static inline bool core_hold(struct core_control *c, uint32_t cluster)
 		uint64_t word = core_read(c);
 		if (core_owner(word) != cluster || core_state(word) == CORE_PARKED || core_state(word) == CORE_NONE)
 			return false;
-		if (core_state(word) == CORE_HELD || core_change(c, word, core_word(core_moves(word), cluster, cluster, CORE_HELD)))
+		if (core_state(word) == CORE_HELD ||
+		    core_change(c, word, core_word(core_moves(word), cluster, cluster, CORE_HELD)))
 			return true;
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Processor features that every kernel needs on each of its cores (Intel SDM 2, CPUID). The loader refuses a machine without
- * them in one line, before any kernel runs; each kernel checks every core that arrives.
+ * Processor features that every kernel needs on each of its cores (Intel SDM 2, CPUID). The loader refuses a machine
+ * without them in one line, before any kernel runs; each kernel checks every core that arrives.
  */
 #pragma once
 
@@ -51,13 +51,15 @@ static inline bool cpu_state_fits(cpuid_reader *read)
 	return avx.ebx >= CPU_STATE_LEGACY && avx.ebx <= CPU_STATE_ROOM && avx.eax <= CPU_STATE_ROOM - avx.ebx;
 }
 
-/* Returns a bit for each entry of cpu_need_name[] that the processor lacks. Without XSAVE nothing is said of its area. */
+/* Returns a bit for each entry of cpu_need_name[] that the processor lacks. Without XSAVE nothing is said of its
+ * area. */
 static inline uint32_t cpu_lacks(cpuid_reader *read)
 {
 	uint32_t lacks = 0, number = 0;
 	bool has_xsave = cpu_leaf(read, 1, 0).ecx >> 26 & 1;
 
-#define CPU_NEED_CHECK(name, leaf, register, bit) lacks |= (cpu_leaf(read, leaf, 0).register >> bit & 1 ? 0u : 1u) << number++;
+#define CPU_NEED_CHECK(name, leaf, register, \
+                       bit) lacks |= (cpu_leaf(read, leaf, 0).register >> bit & 1 ? 0u : 1u) << number++;
 	CPU_NEEDS(CPU_NEED_CHECK)
 #undef CPU_NEED_CHECK
 	return lacks | (has_xsave && !cpu_state_fits(read) ? 1u : 0u) << number;

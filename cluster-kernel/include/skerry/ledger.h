@@ -65,15 +65,18 @@ static inline unsigned ledger_order(uint64_t word)
 static inline unsigned ledger_order_core(uint64_t word) { return word >> 8 & 0xff; }
 
 /*
- * In the same way it changes the kernel's granularity (skerry/syscall.h): the manager has the kernel change when it finds
- * a new word, and reports when the change has ended. The number makes two words differ.
+ * In the same way it changes the kernel's granularity (skerry/syscall.h): the manager has the kernel change when it
+ * finds a new word, and reports when the change has ended. The number makes two words differ.
  */
 #define LEDGER_GRANULARITY_MAGIC 0x6772616e00000000ull
-static inline int ledger_granularity(uint64_t word) { return word >> 32 == LEDGER_GRANULARITY_MAGIC >> 32 ? (int)(word & 0xff) : -1; }
+static inline int ledger_granularity(uint64_t word)
+{
+	return word >> 32 == LEDGER_GRANULARITY_MAGIC >> 32 ? (int)(word & 0xff) : -1;
+}
 
 /*
- * In the same way it has the manager move a core, which it names by its place in the cluster map: to another cluster, or
- * where `cluster` is the manager's own, to it, from the loader.
+ * In the same way it has the manager move a core, which it names by its place in the cluster map: to another cluster,
+ * or where `cluster` is the manager's own, to it, from the loader.
  */
 #define LEDGER_MOVE_MAGIC 0x6d6f766500000000ull
 static inline int ledger_move_is(uint64_t word) { return word >> 32 == LEDGER_MOVE_MAGIC >> 32; }
@@ -82,8 +85,8 @@ static inline uint32_t ledger_move_core(uint64_t word) { return (uint32_t)word >
 static inline uint32_t ledger_move_to(uint64_t word) { return (uint32_t)word & 0xff; }
 
 /*
- * In the same way it has the manager give memory, in pieces of 2 MiB, to another cluster; or, where `cluster` is the manager's
- * own, take what is parked for clusters that are down (memory_control.h).
+ * In the same way it has the manager give memory, in pieces of 2 MiB, to another cluster; or, where `cluster` is the
+ * manager's own, take what is parked for clusters that are down (memory_control.h).
  */
 #define LEDGER_MEMORY_MAGIC 0x6d65000000000000ull
 static inline int ledger_memory_is(uint64_t word) { return word >> 48 == LEDGER_MEMORY_MAGIC >> 48; }
@@ -127,7 +130,8 @@ _Static_assert(sizeof(struct ledger_kernel) == 4096, "a page");
 _Static_assert(sizeof(struct ledger_manager) == 4096, "a page");
 
 /* The last words of `core`; the caller is the only one that says any. `text` ends with 0. */
-static inline void ledger_last_words(struct ledger_kernel *ledger, enum ledger_reason reason, uint32_t core, const char *text)
+static inline void ledger_last_words(struct ledger_kernel *ledger, enum ledger_reason reason, uint32_t core,
+                                     const char *text)
 {
 	for (unsigned w = 0; w < LEDGER_TEXT_WORDS; w++) {
 		uint64_t word = 0;

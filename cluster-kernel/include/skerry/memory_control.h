@@ -7,8 +7,8 @@
  *        +---- parked again (b's next life begins; its manager takes it) ----+
  *
  * One byte for each piece of 2 MiB from physical address 0 on, in loader memory. Every kernel of the machine has them
- * mapped writable, no program has; managers read them. They change by compare-and-swap only, so a piece has one owner, or
- * is parked and has none. A second table follows, in pages that no kernel has mapped writable: a byte for each piece
+ * mapped writable, no program has; managers read them. They change by compare-and-swap only, so a piece has one owner,
+ * or is parked and has none. A second table follows, in pages that no kernel has mapped writable: a byte for each piece
  * names the cluster that had it at boot. Pieces that were in no cluster's free memory then never move.
  *
  *   give     the owner's kernel, when the piece is in no page table of it any
@@ -26,7 +26,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { MEMORY_PIECE_BITS = 21, MEMORY_MOVE_BITS_MAX = 27 }; /* log2 of the bytes of a piece; log2 of the most that one call moves */
+enum { MEMORY_PIECE_BITS = 21, MEMORY_MOVE_BITS_MAX = 27 }; /* log2 of the bytes of a piece; log2 of the most that one
+                                                               call moves */
 enum memory_state { MEMORY_NONE, MEMORY_OWNED, MEMORY_PARKED };
 
 struct memory_control {
@@ -38,12 +39,18 @@ struct memory_control {
 _Static_assert(sizeof(struct memory_control) == 64, "the bytes begin in a line of their own");
 
 /* `cluster`: below 64. For a parked piece: the cluster that it is meant for. */
-static inline uint8_t memory_byte(enum memory_state state, uint32_t cluster) { return (uint8_t)(state << 6 | (cluster & 63)); }
+static inline uint8_t memory_byte(enum memory_state state, uint32_t cluster)
+{
+	return (uint8_t)(state << 6 | (cluster & 63));
+}
 static inline enum memory_state memory_state(uint8_t byte) { return (enum memory_state)(byte >> 6); }
 static inline uint32_t memory_cluster(uint8_t byte) { return byte & 63; }
 
 /* Of the pages with the bytes. Behind them are as many with the homes. */
-static inline uint64_t memory_control_size(uint64_t pieces) { return (sizeof(struct memory_control) + pieces + 4095) & ~4095ull; }
+static inline uint64_t memory_control_size(uint64_t pieces)
+{
+	return (sizeof(struct memory_control) + pieces + 4095) & ~4095ull;
+}
 
 static inline uint8_t memory_read(const struct memory_control *c, uint64_t piece)
 {
@@ -51,11 +58,15 @@ static inline uint8_t memory_read(const struct memory_control *c, uint64_t piece
 }
 
 /* Returns the cluster that had the piece at boot, plus one; 0 if it never moves. `size`: memory_control_size(). */
-static inline uint8_t memory_home(const struct memory_control *c, uint64_t size, uint64_t piece) { return ((const uint8_t *)c)[size + piece]; }
+static inline uint8_t memory_home(const struct memory_control *c, uint64_t size, uint64_t piece)
+{
+	return ((const uint8_t *)c)[size + piece];
+}
 
 static inline bool memory_change(struct memory_control *c, uint64_t piece, uint8_t from, uint8_t to)
 {
-	return atomic_compare_exchange_strong_explicit(&c->piece[piece], &from, to, memory_order_seq_cst, memory_order_relaxed);
+	return atomic_compare_exchange_strong_explicit(&c->piece[piece], &from, to, memory_order_seq_cst,
+	                                               memory_order_relaxed);
 }
 
 /* Parks a piece that its owner has unmapped. Returns false if it was not the owner's. */
@@ -72,7 +83,8 @@ static inline bool memory_take(struct memory_control *c, uint64_t piece, uint32_
 }
 
 /* Gives `count` pieces from `piece` on, which all belong to the owner. */
-static inline void memory_give_all(struct memory_control *c, uint64_t piece, uint32_t count, uint32_t owner, uint32_t to)
+static inline void memory_give_all(struct memory_control *c, uint64_t piece, uint32_t count, uint32_t owner,
+                                   uint32_t to)
 {
 	for (uint32_t i = 0; i < count; i++)
 		memory_give(c, piece + i, owner, to);
@@ -89,4 +101,7 @@ static inline bool memory_take_all(struct memory_control *c, uint64_t piece, uin
 	return true;
 }
 
-static inline void memory_changed(struct memory_control *c) { atomic_fetch_add_explicit(&c->changes, 1, memory_order_release); }
+static inline void memory_changed(struct memory_control *c)
+{
+	atomic_fetch_add_explicit(&c->changes, 1, memory_order_release);
+}

@@ -18,9 +18,11 @@
 #define ROOT_INFO_VADDR       0x00007f0000000000ull /* 64 KiB, read-only */
 #define ROOT_IPC_BUFFER_VADDR 0x00007f0000100000ull
 #define ROOT_STAT_VADDR       0x00007f0000200000ull /* struct core_stat[cores], read-only */
-#define ROOT_LEDGER_VADDR     0x00007f0000400000ull /* struct ledger[ledger_count], read-only but for the own manager's page */
+#define ROOT_LEDGER_VADDR     0x00007f0000400000ull /* struct ledger[ledger_count], read-only but for the own
+                                                        manager's page */
 #define ROOT_STACK_TOP        0x00007f0001000000ull
-#define ROOT_MEMORY_VADDR     0x00007f0010000000ull /* struct memory_control and the homes behind it, read-only, where memory moves */
+#define ROOT_MEMORY_VADDR     0x00007f0010000000ull /* struct memory_control and the homes behind it, read-only,
+                                                        where memory moves */
 
 /* Slots of the root CNode; its radix is root_info.cnode_bits */
 enum {

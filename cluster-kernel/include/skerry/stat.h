@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A kernel's counters, one record per core. User level reads them through the frames whose addresses root_info gives. All
- * times are TSC cycles, all counters start at 0 when the core starts and only grow. Fields written by "+stat" images only
- * are marked; a plain image leaves them 0.
+ * A kernel's counters, one record per core. User level reads them through the frames whose addresses root_info gives.
+ * All times are TSC cycles, all counters start at 0 when the core starts and only grow. Fields written by "+stat"
+ * images only are marked; a plain image leaves them 0.
  *
  * Only the core itself writes its record. A reader on another core reads each field whole, but not all fields of one
- * moment. The three fields of idle time are of one moment if `sequence` was even and the same before and after they were
- * read (skerry/stat_read.h).
+ * moment. The three fields of idle time are of one moment if `sequence` was even and the same before and after they
+ * were read (skerry/stat_read.h).
  */
 #pragma once
 
@@ -50,7 +50,8 @@ enum abort_cause {
 	ABORT_CAUSES,
 };
 
-/* Bucket i counts times of 2^i cycles and more, but less than 2^(i+1); the first has 0, too, the last all longer ones. */
+/* Bucket i counts times of 2^i cycles and more, but less than 2^(i+1); the first has 0, too, the last all longer
+ * ones. */
 enum { STAT_BUCKETS = 28 };
 
 /*
@@ -58,7 +59,8 @@ enum { STAT_BUCKETS = 28 };
  * release.
  */
 struct lock_stat {
-	stat_level instances; /* locks made less locks destroyed by this core: only the sum over all cores is a number of locks */
+	/* locks made less locks destroyed by this core: only the sum over all cores is a number of locks */
+	stat_level instances;
 	stat_count acquisitions; /* times that a lock of the class was taken */
 	stat_count conflicts; /* acquisitions that found the lock taken */
 	stat_count spins;     /* turns of waiting loops */
@@ -98,7 +100,8 @@ struct core_stat {
 	stat_count faults;     /* +stat: faults of programs */
 	stat_count switches;   /* +stat: thread switches */
 	stat_moment latest;    /* +stat: TSC of the last thing that was counted */
-	_Atomic stat_moment sequence; /* grows by two each time the core begins to idle or ends; odd while it writes that */
+	/* grows by two each time the core begins to idle or ends; odd while it writes that */
+	_Atomic stat_moment sequence;
 	stat_moment layout;    /* STAT_LAYOUT of the kernel; 0 until the core has started */
 	stat_count reserved_line[4];
 	struct transaction_stat transactions; /* +stat */
@@ -108,5 +111,6 @@ struct core_stat {
 };
 
 _Static_assert(sizeof(struct lock_stat) == 520, "its layout is what readers outside know");
-_Static_assert(__builtin_offsetof(struct core_stat, transactions) == 128, "what plain images write is a line of its own");
+_Static_assert(__builtin_offsetof(struct core_stat, transactions) == 128,
+               "what plain images write is a line of its own");
 _Static_assert(sizeof(struct core_stat) == 4096, "a frame");

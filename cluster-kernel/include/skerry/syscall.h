@@ -69,12 +69,12 @@ enum skerry_syscall {
 	SYS_POLL,
 	/* To the next thread of this priority on this core. */
 	SYS_YIELD,
-	/* Kernel's control object: the byte RDX goes to the debug console: the serial port and the screen that the loader
-	 * found, if any. For panics, first light, and where user level can drive no port itself. */
+	/* Kernel's control object: the byte RDX goes to the debug console: the serial port and the screen that the
+	 * loader found, if any. For panics, first light, and where user level can drive no port itself. */
 	SYS_DEBUG_PUT,
-	/* SIGNAL through R12, then WAIT at RDI with the deadline RDX, in one entry: a thread that the signal wakes on this
-	 * core runs when the caller sleeps. No signal is made where BAD_CAP or NO_RIGHTS is answered, for either capability.
-	 * A thread that is suspended while it waits makes WAIT again. Errors: TIMED_OUT, DELETED. */
+	/* SIGNAL through R12, then WAIT at RDI with the deadline RDX, in one entry: a thread that the signal wakes on
+	 * this core runs when the caller sleeps. No signal is made where BAD_CAP or NO_RIGHTS is answered, for either
+	 * capability. A thread that is suspended while it waits makes WAIT again. Errors: TIMED_OUT, DELETED. */
 	SYS_SIGNAL_WAIT,
 };
 
@@ -184,8 +184,8 @@ enum skerry_invocation {
 	/* m0 object, m1 size_bits (UNTYPED, CNODE; else 0), m2 first slot, m3 count (1 .. RETYPE_COUNT_MAX); c0 CNode.
 	 * All but untypeds and device memory is zeroed. CNODE_REVOKE on the untyped makes its room whole again.
 	 * Errors: BAD_ARGUMENT (no such object or size, none such in device memory, slots outside the CNode),
-	 * SLOT_FULL, NO_MEMORY, NO_RESOURCE (too many VSpaces or domains). Where the call stops between two objects it moves on m2
-	 * and m3: if it then fails (somebody has filled a slot meanwhile), they say what was not made. */
+	 * SLOT_FULL, NO_MEMORY, NO_RESOURCE (too many VSpaces or domains). Where the call stops between two objects it
+	 * moves on m2 and m3: if it then fails (somebody has filled a slot meanwhile), they say what was not made. */
 	UNTYPED_RETYPE = 1,
 
 	/* m0 slot, c0 source CNode, m1 source slot, m2 rights (the copy keeps source & m2).
@@ -194,7 +194,8 @@ enum skerry_invocation {
 	CNODE_COPY = 16,
 	/* As COPY, m3 badge (endpoint, notification: only of an unbadged one; I/O ports: the range; channel: number of
 	 * the doorbell it becomes). Of a CNode: m3 guard, m4 guard's bits (0 .. 64 - log2 of its slots).
-	 * Errors: BAD_ARGUMENT (also: no such badge), EMPTY_SLOT, SLOT_FULL, NO_RESOURCE. Ports outside the range: NO_RIGHTS. */
+	 * Errors: BAD_ARGUMENT (also: no such badge), EMPTY_SLOT, SLOT_FULL, NO_RESOURCE. Ports outside the range:
+	 * NO_RIGHTS. */
 	CNODE_MINT,
 	/* m0 slot, c0 source CNode (READ and WRITE: it is changed, too), m1 source slot.
 	 * Errors: BAD_ARGUMENT (m0), EMPTY_SLOT, SLOT_FULL. */
@@ -207,11 +208,12 @@ enum skerry_invocation {
 	 * Errors: BAD_ARGUMENT, EMPTY_SLOT, SLOT_FULL, MAPPED (fewer rights while mapped), BUSY (something was derived
 	 * from it, and its rights, badge, ports or type would change). */
 	CNODE_MUTATE,
-	/* m0 slot (of a CNode that may be read) with an endpoint or a notification that may be read, or a reply object; m1
-	 * cluster mask (cluster_mask.h): the cores whose threads use the object themselves. Where a thread of another core
-	 * uses it, its home, the first core of the mask, makes the call for it, which differs in nothing but time. Where
-	 * the mask has one core, the object takes no lock. Regimes but `dynamic` check the arguments and do nothing else.
-	 * Errors: BAD_ARGUMENT (m0; m1 has no core of this kernel, or its first is another cluster's now), EMPTY_SLOT. */
+	/* m0 slot (of a CNode that may be read) with an endpoint or a notification that may be read, or a reply object;
+	 * m1 cluster mask (cluster_mask.h): the cores whose threads use the object themselves. Where a thread of
+	 * another core uses it, its home, the first core of the mask, makes the call for it, which differs in nothing
+	 * but time. Where the mask has one core, the object takes no lock. Regimes but `dynamic` check the arguments
+	 * and do nothing else. Errors: BAD_ARGUMENT (m0; m1 has no core of this kernel, or its first is another
+	 * cluster's now), EMPTY_SLOT. */
 	CNODE_LOCALITY,
 	/* m0 as for CNODE_LOCALITY; r0 cluster mask, 0 (all cores) at first and in regimes but `dynamic`; r1 home.
 	 * Errors: BAD_ARGUMENT (m0), EMPTY_SLOT. */
@@ -223,8 +225,8 @@ enum skerry_invocation {
 	 * Errors: ALIGNMENT (m0), BAD_ARGUMENT (device memory), BUSY (not suspended). */
 	TCB_CONFIGURE = 32,
 	/* m0 priority 0..255, m1 core; c0 the TCB by whose authority it is done: NO_RIGHTS above its maximum controlled
-	 * priority (MCP), and for a core that is not in its set of cores. The thread moves when it next leaves its core.
-	 * Errors: BAD_ARGUMENT. */
+	 * priority (MCP), and for a core that is not in its set of cores. The thread moves when it next leaves its
+	 * core. Errors: BAD_ARGUMENT. */
 	TCB_SCHEDULE,
 	/* m0 resume (0/1), m1.. struct thread_registers; the thread is suspended or waits for its fault handler. Flags
 	 * that are not a program's are left out. Errors: BUSY (it runs), BAD_ARGUMENT (an address outside the user's
@@ -247,10 +249,10 @@ enum skerry_invocation {
 	TCB_TIME,
 	/* m0 maximum controlled priority 0..255 (at first 0), c0 as for TCB_SCHEDULE. Errors: BAD_ARGUMENT. */
 	TCB_SET_MCP,
-	/* m0.. set of cores (at first empty): bit i of word w is core 64 w + i; words that are not there are 0. c0 as for
-	 * TCB_SCHEDULE: NO_RIGHTS for a core that is not in its set. By the TCB's authority threads, itself included, are put
-	 * on these cores and no others; where threads are already, its own included, does not change. The first task's TCB
-	 * has all cores that its kernel can have. */
+	/* m0.. set of cores (at first empty): bit i of word w is core 64 w + i; words that are not there are 0. c0 as
+	 * for TCB_SCHEDULE: NO_RIGHTS for a core that is not in its set. By the TCB's authority threads, itself
+	 * included, are put on these cores and no others; where threads are already, its own included, does not change.
+	 * The first task's TCB has all cores that its kernel can have. */
 	TCB_SET_CORES,
 
 	/* c0 VSpace, m0 address, m1 rights (of those that the capability has), m2 attributes (CACHE_*).
@@ -266,9 +268,9 @@ enum skerry_invocation {
 	 * its own mapping gets just these rights, of those that the capability has. When it returns, no core can use
 	 * what was taken. Errors: NOT_MAPPED, BAD_ARGUMENT (with c0: it is mapped in another VSpace). */
 	FRAME_PROTECT,
-	/* c0 mapping domain: the frame is in it from now on, and so is all that will derive from this capability. Without
-	 * c0: in the kernel's own, as at first. The frame must not be mapped, and nothing be derived from it. Whatever
-	 * derives from it may be split again.
+	/* c0 mapping domain: the frame is in it from now on, and so is all that will derive from this capability.
+	 * Without c0: in the kernel's own, as at first. The frame must not be mapped, and nothing be derived from it.
+	 * Whatever derives from it may be split again.
 	 * Errors: MAPPED, BUSY (something derives from it). */
 	FRAME_SPLIT,
 	/* r0 enum frame_guard. */
@@ -315,34 +317,35 @@ enum skerry_invocation {
 	/* m0 cluster: nobody starts it again. */
 	CLUSTER_GIVE_UP,
 	/* m0 enum granularity: which locks this kernel takes from now on. r0: 1 while some entries still take the locks
-	 * of before, and all others both, or a core is on its way into this kernel or out of it; else 0. The same call made
-	 * again changes nothing, and tells. The opposite one takes back what has not ended. Errors: BAD_ARGUMENT (this kernel
-	 * has no such locks). */
+	 * of before, and all others both, or a core is on its way into this kernel or out of it; else 0. The same call
+	 * made again changes nothing, and tells. The opposite one takes back what has not ended. Errors: BAD_ARGUMENT
+	 * (this kernel has no such locks). */
 	CONTROL_GRANULARITY = 104,
 
-	/* Of the object of CLUSTER_READ. m0 place of a core in the cluster map; r0 its owner and state, as core_word() has
-	 * them (core_control.h), r1 its index in this cluster. Errors, here and below: BAD_ARGUMENT (the kernel has no room
-	 * for that core, or no core moves). */
+	/* Of the object of CLUSTER_READ. m0 place of a core in the cluster map; r0 its owner and state, as core_word()
+	 * has them (core_control.h), r1 its index in this cluster. Errors, here and below: BAD_ARGUMENT (the kernel has
+	 * no room for that core, or no core moves). */
 	CORE_READ = 108,
-	/* m0 core, m1 another cluster of the machine: the core leaves this cluster for it. CORE_READ tells when it is parked.
-	 * Errors: BUSY (it is the first core, or not this cluster's; a thread is or was placed on it, an
+	/* m0 core, m1 another cluster of the machine: the core leaves this cluster for it. CORE_READ tells when it is
+	 * parked. Errors: BUSY (it is the first core, or not this cluster's; a thread is or was placed on it, an
 	 * interrupt or a doorbell is received there, an object is at home there, or the kernel's locks change). */
 	CORE_LEAVE,
-	/* m0 core: it becomes one of this cluster's. CORE_READ tells when it has. Errors: BUSY (it is not parked, or the
-	 * kernel's locks change). */
+	/* m0 core: it becomes one of this cluster's. CORE_READ tells when it has. Errors: BUSY (it is not parked, or
+	 * the kernel's locks change). */
 	CORE_TAKE,
 
-	/* Of the same object. m0 another cluster of the machine, c0 an untyped of 2 MiB to 128 MiB: its memory leaves this
-	 * cluster for that one, and its slot is empty. It must be ordinary memory of which nothing is made, and be derived from
-	 * nothing. Errors, here and below: BAD_ARGUMENT (no such cluster or size, or memory that does not move), BUSY (something
-	 * is made of it, it derives from another untyped, or the memory is not this cluster's to give). */
+	/* Of the same object. m0 another cluster of the machine, c0 an untyped of 2 MiB to 128 MiB: its memory leaves
+	 * this cluster for that one, and its slot is empty. It must be ordinary memory of which nothing is made, and be
+	 * derived from nothing. Errors, here and below: BAD_ARGUMENT (no such cluster or size, or memory that does not
+	 * move), BUSY (something is made of it, it derives from another untyped, or the memory is not this cluster's to
+	 * give). */
 	MEMORY_GIVE = 112,
-	/* m0 physical address, m1 log2 of the size, m2 slot, c0 CNode: memory that is parked becomes this cluster's; the slot
-	 * gets the untyped. Errors: BUSY (not all of it is parked), SLOT_FULL, BAD_CAP. */
+	/* m0 physical address, m1 log2 of the size, m2 slot, c0 CNode: memory that is parked becomes this cluster's;
+	 * the slot gets the untyped. Errors: BUSY (not all of it is parked), SLOT_FULL, BAD_CAP. */
 	MEMORY_TAKE,
 
-	/* m0 enum granularity: one lock for the mapping domain, or one for each mapping in it; coarse at first. r0: what it
-	 * was. The results of calls are the same. Frames of a domain that is deleted are in the kernel's own.
+	/* m0 enum granularity: one lock for the mapping domain, or one for each mapping in it; coarse at first. r0:
+	 * what it was. The results of calls are the same. Frames of a domain that is deleted are in the kernel's own.
 	 * Errors: BAD_ARGUMENT. */
 	DOMAIN_GRANULARITY = 116,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Instructions that C has no words for (Intel SDM volume 2), for whatever runs on the bare processor: the loader, kernels,
- * the console that both have. Programs may call cpuid() and cpu_pause() of these.
+ * Instructions that C has no words for (Intel SDM volume 2), for whatever runs on the bare processor: the loader,
+ * kernels, the console that both have. Programs may call cpuid() and cpu_pause() of these.
  */
 #pragma once
 
@@ -18,7 +18,11 @@ static inline struct cpuid cpuid(uint32_t leaf, uint32_t subleaf)
 	return r;
 }
 
-static inline void cpu_pause(void) { __asm__ volatile("pause" ::: "memory"); } /* in a loop that waits for another core */
+/* in a loop that waits for another core */
+static inline void cpu_pause(void)
+{
+	__asm__ volatile("pause" ::: "memory");
+}
 
 /* This core executes nothing more. */
 static inline _Noreturn void cpu_stop(void)
@@ -28,12 +32,13 @@ static inline _Noreturn void cpu_stop(void)
 }
 
 /*
- * Ends the blocking of NMIs in which an NMI's handler runs: it lasts until an IRET (SDM 3, 6.7.1). The caller goes on, with
- * the flags as they are. `code`, `data`: its selectors. It needs 40 bytes of stack, and no red zone.
+ * Ends the blocking of NMIs in which an NMI's handler runs: it lasts until an IRET (SDM 3, 6.7.1). The caller goes on,
+ * with the flags as they are. `code`, `data`: its selectors. It needs 40 bytes of stack, and no red zone.
  */
 static inline void cpu_unblock_nmi(uint64_t code, uint64_t data)
 {
-	__asm__ volatile("mov %%rsp, %%rax; push %1; push %%rax; pushfq; push %0; lea 1f(%%rip), %%rax; push %%rax; iretq; 1:" ::"r"(code),
+	__asm__ volatile("mov %%rsp, %%rax; push %1; push %%rax; pushfq; push %0; lea 1f(%%rip), %%rax; push %%rax; "
+	                 "iretq; 1:" ::"r"(code),
 			 "r"(data)
 			 : "rax", "memory", "cc");
 }
@@ -53,8 +58,18 @@ static inline uint64_t read_cr2(void) { uint64_t v; __asm__ volatile("mov %%cr2,
 static inline uint64_t read_cr3(void) { uint64_t v; __asm__ volatile("mov %%cr3, %0" : "=r"(v)); return v; }
 
 static inline uint8_t in8(uint16_t port) { uint8_t v; __asm__ volatile("inb %1, %0" : "=a"(v) : "Nd"(port)); return v; }
-static inline uint16_t in16(uint16_t port) { uint16_t v; __asm__ volatile("inw %1, %0" : "=a"(v) : "Nd"(port)); return v; }
-static inline uint32_t in32(uint16_t port) { uint32_t v; __asm__ volatile("inl %1, %0" : "=a"(v) : "Nd"(port)); return v; }
+static inline uint16_t in16(uint16_t port)
+{
+	uint16_t v;
+	__asm__ volatile("inw %1, %0" : "=a"(v) : "Nd"(port));
+	return v;
+}
+static inline uint32_t in32(uint16_t port)
+{
+	uint32_t v;
+	__asm__ volatile("inl %1, %0" : "=a"(v) : "Nd"(port));
+	return v;
+}
 static inline void out8(uint16_t port, uint8_t v) { __asm__ volatile("outb %0, %1" ::"a"(v), "Nd"(port)); }
 static inline void out16(uint16_t port, uint16_t v) { __asm__ volatile("outw %0, %1" ::"a"(v), "Nd"(port)); }
 static inline void out32(uint16_t port, uint32_t v) { __asm__ volatile("outl %0, %1" ::"a"(v), "Nd"(port)); }

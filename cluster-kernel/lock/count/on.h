@@ -23,10 +23,11 @@ static inline void count_bucket(uint64_t log2[STAT_BUCKETS], uint64_t cycles)
 }
 
 /*
- * Counts an acquisition: this core began to wait at `wanted` (count_now()) and has the lock after `spins` turns; 0 if it
- * was free.
+ * Counts an acquisition: this core began to wait at `wanted` (count_now()) and has the lock after `spins` turns; 0 if
+ * it was free.
  */
-static inline void count_acquired(struct cpu *cpu, enum lock_class class, uint64_t *acquired, uint64_t wanted, uint64_t spins)
+static inline void count_acquired(struct cpu *cpu, enum lock_class class, uint64_t *acquired, uint64_t wanted,
+                                  uint64_t spins)
 {
 	struct lock_stat *stat = &core_statistics(cpu)->lock[class];
 	uint64_t wait = (*acquired = arch_time()) - wanted;
@@ -71,7 +72,10 @@ static inline void count_instance(struct cpu *cpu, enum lock_class class, int ch
 
 static inline void count_begun(struct cpu *cpu) { core_statistics(cpu)->transactions.begun++; }
 static inline void count_committed(struct cpu *cpu) { core_statistics(cpu)->transactions.committed++; }
-static inline void count_aborted(struct cpu *cpu, enum abort_cause cause) { core_statistics(cpu)->transactions.aborted[cause]++; }
+static inline void count_aborted(struct cpu *cpu, enum abort_cause cause)
+{
+	core_statistics(cpu)->transactions.aborted[cause]++;
+}
 static inline void count_fallback(struct cpu *cpu) { core_statistics(cpu)->transactions.fallbacks++; }
 
 static inline void count_entry(struct cpu *cpu) { core_statistics(cpu)->entries++; }

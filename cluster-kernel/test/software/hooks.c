@@ -46,7 +46,8 @@ void *undo_memset(void *to, int byte, size_t size)
 	}
 
 #define CAS(bits, type, name)                                                                   \
-	int __tsan_atomic##bits##_compare_exchange_##name(volatile type *address, type *expected, type value, int order, \
+	int __tsan_atomic##bits##_compare_exchange_##name(volatile type *address, type *expected, type value, \
+	                                                  int order, \
 	                                                  int failure)                          \
 	{                                                                                       \
 		(void)order, (void)failure;                                                     \

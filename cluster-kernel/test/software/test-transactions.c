@@ -7,7 +7,8 @@
 #include "programs.h"
 #include "thread.h"
 
-enum { ENDPOINT = 1000, REPLY = 1001, NOTE = 1002, FRAME = 1003, NODE = 1004, COPY = 1010, SERVER = 1100, OTHER = 1110 };
+enum { ENDPOINT = 1000, REPLY = 1001, NOTE = 1002, FRAME = 1003, NODE = 1004, COPY = 1010, SERVER = 1100,
+       OTHER = 1110 };
 
 static struct cpu *cpu(unsigned core) { return machine->kernel.cpu[core]; }
 static struct transaction_stat *stat(unsigned core) { return &cpu(core)->own.stat->transactions; }
@@ -197,7 +198,8 @@ static void adds_up(void)
 	transaction_aborts = 0; /* drawn */
 	make(OBJECT_NOTIFICATION, 0, NOTE, 3);
 	for (unsigned i = 0; i < 3; i++)
-		p[i] = (struct program){ .thread = spawn(SERVER + 10 * i, 100, i), .next = relay_next, .index = i, .left = 2000 };
+		p[i] = (struct program){ .thread = spawn(SERVER + 10 * i, 100, i), .next = relay_next, .index = i,
+		                         .left = 2000 };
 	EXPECT(simple(0, SYS_SIGNAL, NOTE), 0);
 	EXPECT(call(ROOT_SLOT_TCB, TCB_SCHEDULE, W(1, 0), W(ROOT_SLOT_TCB)), 0);
 	run_programs(p, 3, 0);
@@ -306,7 +308,8 @@ enum { STEPS = sizeof(steps) / sizeof(steps[0]) };
 
 static void do_step(const struct step *s)
 {
-	struct hosted_call order = { .number = s->number, .cptr = s->cptr, .reply = REPLY, .info = message_info(s->label, s->cap_count, s->word_count) };
+	struct hosted_call order = { .number = s->number, .cptr = s->cptr, .reply = REPLY,
+	                             .info = message_info(s->label, s->cap_count, s->word_count) };
 	struct ipc_buffer *buffer = thread_ipc_buffer(running(0));
 	for (unsigned i = 0; i < s->word_count; i++)
 		*(i < MESSAGE_REGISTERS ? &order.word[i] : &buffer->words[i]) = s->words[i];

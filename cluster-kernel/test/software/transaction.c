@@ -24,8 +24,9 @@ static unsigned writes;
 
 /* All that the processor may say, the likely more often. */
 static const uint32_t drawn[] = {
-	TRANSACTION_CONFLICT | TRANSACTION_RETRY, TRANSACTION_CONFLICT | TRANSACTION_RETRY, TRANSACTION_CONFLICT | TRANSACTION_RETRY,
-	TRANSACTION_RETRY, TRANSACTION_CAPACITY, TRANSACTION_CAPACITY | TRANSACTION_RETRY, TRANSACTION_DEBUG,
+	TRANSACTION_CONFLICT | TRANSACTION_RETRY, TRANSACTION_CONFLICT | TRANSACTION_RETRY,
+	TRANSACTION_CONFLICT | TRANSACTION_RETRY, TRANSACTION_RETRY, TRANSACTION_CAPACITY,
+	TRANSACTION_CAPACITY | TRANSACTION_RETRY, TRANSACTION_DEBUG,
 	TRANSACTION_NESTED, 0, 0, 0,
 };
 enum { DRAWN = sizeof(drawn) / sizeof(drawn[0]), ONE_PLACE_IN = 16, ONE_WRITE_IN = 256 };
@@ -160,7 +161,8 @@ OUTSIDE(void, hosted_flush_kernel, (void), ())
 OUTSIDE(void, arch_unload, (struct cpu *cpu), (cpu))
 OUTSIDE(void, arch_unload_vspace, (struct cpu *cpu), (cpu))
 OUTSIDE(void, arch_interrupt_cores, (struct cpu *cpu, uint64_t cores), (cpu, cores))
-OUTSIDE(void, arch_gsi_route, (struct kernel *kernel, uint64_t gsi, uint32_t core, unsigned number, bool level, bool low),
+OUTSIDE(void, arch_gsi_route, (struct kernel *kernel, uint64_t gsi, uint32_t core, unsigned number, bool level,
+                               bool low),
         (kernel, gsi, core, number, level, low))
 OUTSIDE(void, arch_gsi_mask, (struct kernel *kernel, uint64_t gsi, bool masked), (kernel, gsi, masked))
 OUTSIDE(uint64_t, arch_port_in, (uint16_t port, unsigned size), (port, size))

@@ -21,8 +21,8 @@
 enum transaction_place { TRANSACTION_BEGINS, TRANSACTION_WRITES, TRANSACTION_READS_TIME, TRANSACTION_ENDS };
 
 /* Abort statuses (Intel SDM volume 1, table 16-1), and in place of one: the transaction goes on. */
-enum { TRANSACTION_EXPLICIT = 1, TRANSACTION_RETRY = 2, TRANSACTION_CONFLICT = 4, TRANSACTION_CAPACITY = 8, TRANSACTION_DEBUG = 16,
-       TRANSACTION_NESTED = 32 };
+enum { TRANSACTION_EXPLICIT = 1, TRANSACTION_RETRY = 2, TRANSACTION_CONFLICT = 4, TRANSACTION_CAPACITY = 8,
+       TRANSACTION_DEBUG = 16, TRANSACTION_NESTED = 32 };
 #define TRANSACTION_GOES_ON 0xffffffffu
 
 /* Writes that one transaction may make; more abort it with status CAPACITY. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Objects at home on the cores of a NUMA node, in a cluster whose map says `homed` (CNODE_LOCALITY): programs of that node
- * use them themselves, the calls of others travel there. What programs of all nodes use, as the manager's endpoint, has no
- * home.
+ * Objects at home on the cores of a NUMA node, in a cluster whose map says `homed` (CNODE_LOCALITY): programs of that
+ * node use them themselves, the calls of others travel there. What programs of all nodes use, as the manager's
+ * endpoint, has no home.
  */
 #pragma once
 

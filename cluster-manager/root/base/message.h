@@ -25,7 +25,8 @@ enum message_type {
 	ORDER_WRITTEN,     /* uint32_t: so many bytes of this cluster's texts have been written (writers.h) */
 	ORDER_DOWN,        /* struct about_application, value: enum down: it will be started again: wait for it */
 	ORDER_RELEASED,    /* uint32_t: barriers up to this number are open; to a manager that starts anew */
-	ORDER_POWER_OFF,   /* uint32_t, the run's status: the run is over: the cluster that has a machine's devices switches it off */
+	/* uint32_t, the run's status: the run is over: the cluster that has a machine's devices switches it off */
+	ORDER_POWER_OFF,
 
 	/* reports: to the primary */
 	REPORT_BOOT = 64,  /* struct report_boot */
@@ -43,9 +44,11 @@ enum message_type {
 	REPORT_LOCKS,      /* struct report_record of the sum, where the kernel counts; follows REPORT_STATS */
 	REPORT_SAMPLE_CORE, /* struct report_record, without histograms: one of each core, then */
 	REPORT_SAMPLE,     /* struct report_sample: that was all */
-	REPORT_LIFE,       /* struct report_life: to a primary that was lost, what became of a program; one of each, then */
+	/* struct report_life: to a primary that was lost, what became of a program; one of each, then */
+	REPORT_LIFE,
 	REPORT_RECOUNTED,  /* struct report_recounted: that was all */
-	REPORT_GRANULARITY, /* struct report_granularity: an order from outside, or the map's, is carried out, or refused */
+	/* struct report_granularity: an order from outside, or the map's, is carried out, or refused */
+	REPORT_GRANULARITY,
 	REPORT_CORE,       /* struct report_core: a core has moved, or an order to move one is refused */
 	REPORT_MOVED,      /* struct report_moved: memory has moved, or an order to move some is refused */
 
@@ -79,8 +82,10 @@ struct report_boot {
 	uint64_t tsc, tsc_hz;
 	uint64_t stat; /* physical address of its cores' records (stat.h), for a reader outside the machine */
 	uint64_t ledger; /* physical address of its ledger (skerry/ledger.h); 0: there is none */
-	uint64_t core_words; /* physical address of the words of the machine's cores (skerry/core_control.h); 0: none joins this cluster */
-	uint64_t memory_words; /* physical address of the words of the machine's memory (skerry/memory_control.h); 0: none moves here */
+	/* physical address of the words of the machine's cores (skerry/core_control.h); 0: none joins this cluster */
+	uint64_t core_words;
+	/* physical address of the words of the machine's memory (skerry/memory_control.h); 0: none moves here */
+	uint64_t memory_words;
 	uint32_t cores;
 	uint32_t again; /* to a later life of the primary: it has not started anew */
 	char kernel[BOOT_NAME_SIZE];

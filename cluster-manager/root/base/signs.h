@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* This manager's signs of life in its cluster's ledger (skerry/ledger.h). No system calls; nothing where there is no ledger. */
+/* This manager's signs of life in its cluster's ledger (skerry/ledger.h). No system calls; nothing where there is no
+ * ledger. */
 #pragma once
 
 #include <stdbool.h>

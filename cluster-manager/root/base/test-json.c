@@ -21,8 +21,9 @@ static void check_values(void)
 		" [ 1 , 2 ]\t", "[[],{\"b\":[null]}]", "1,\"b\":2",
 	};
 	static const char *const wrong[] = {
-		"", "x", "NaN", "Infinity", "-", "01", "+1", ".5", "1.", "1e", "1e+", "0x1", "1 2", "1,", ",1", "tru", "nulll",
-		"[1,]", "[,1]", "[1 2]", "{\"b\"}", "{\"b\":}", "{b:1}", "{1:1}", "{\"b\":1,}", "'b'", "\r1", "1}", "[}", "1,\"b\"",
+		"", "x", "NaN", "Infinity", "-", "01", "+1", ".5", "1.", "1e", "1e+", "0x1", "1 2", "1,", ",1", "tru",
+		"nulll", "[1,]", "[,1]", "[1 2]", "{\"b\"}", "{\"b\":}", "{b:1}", "{1:1}", "{\"b\":1,}", "'b'", "\r1",
+		"1}", "[}", "1,\"b\"",
 	};
 	for (unsigned i = 0; i < sizeof(right) / sizeof(right[0]); i++)
 		if (!good_value(right[i]))
@@ -64,7 +65,8 @@ static void check_formats(void)
 {
 	char buffer[128];
 	struct text t = TEXT(buffer);
-	text_format(&t, "%s|%u|%d|%x|%lu|%lx|%c|%%", "a", 0u, -5, 0xbeefu, 18446744073709551615ul, 0xfedcba9876543210ul, 'z');
+	text_format(&t, "%s|%u|%d|%x|%lu|%lx|%c|%%", "a", 0u, -5, 0xbeefu, 18446744073709551615ul, 0xfedcba9876543210ul,
+	            'z');
 	text_bytes(&t, "", 1);
 	CHECK(!strcmp(buffer, "a|0|-5|beef|18446744073709551615|fedcba9876543210|z|%"));
 	t = TEXT(buffer);

@@ -11,7 +11,8 @@ static uint8_t body[MESSAGE_SIZE_MAX + 1];
 static int put(enum mail_kind kind, uint32_t number, size_t size)
 {
 	memset(body, (int)number, sizeof(body));
-	const struct mail mail = { .kind = kind, .type = (uint16_t)number, .cluster = number, .body = size ? body : NULL, .size = size };
+	const struct mail mail = { .kind = kind, .type = (uint16_t)number, .cluster = number,
+	                           .body = size ? body : NULL, .size = size };
 	return mailbox_put(&mail);
 }
 
@@ -70,7 +71,8 @@ static void full(enum mail_kind filler)
 	CHECK(!put(MAIL_PEER_LOST, 1, 20));
 	while (!put(MAIL_OWN, own, 8))
 		own++;
-	CHECK(own >= 2000 && lost_are(1, true) && put(MAIL_PEER_LOST, 1, 20) == -SKERRY_NO_RESOURCE && lost_are(1, true));
+	CHECK(own >= 2000 && lost_are(1, true) && put(MAIL_PEER_LOST, 1, 20) == -SKERRY_NO_RESOURCE &&
+	      lost_are(1, true));
 	for (uint32_t i = 0; i < put_in; i++)
 		CHECK(take(filler, i, 100));
 	CHECK(take(MAIL_PEER_LOST, 1, 20));

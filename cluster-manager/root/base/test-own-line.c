@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lines of the manager's own have the seals that another implementation of BLAKE2s gives them (Python's hashlib), whatever their length. */
+/* Lines of the manager's own have the seals that another implementation of BLAKE2s gives them (Python's hashlib),
+ * whatever their length. */
 #include <stdio.h>
 #include <string.h>
 #include <skerry/console.h>

@@ -15,7 +15,8 @@ enum block_state { BLOCK_FREE, BLOCK_TAKEN, BLOCK_SPLIT, BLOCK_NONE }; /* NONE: 
 struct block {
 	uint32_t slot;
 	uint32_t parent;         /* 0: the loader's, or one that came from another cluster */
-	uint32_t next, previous; /* in the list of free ones of its size; next: of its owner's; of spare pairs, of the even one */
+	/* in the list of free ones of its size; next: of its owner's; of spare pairs, of the even one */
+	uint32_t next, previous;
 	uint8_t bits, state;
 };
 

@@ -80,8 +80,10 @@ static int frame_at(uint64_t paddr, enum skerry_object type, unsigned bits)
 int device_memory_map(int vspace, uint64_t paddr, uint64_t size, uint64_t vaddr)
 {
 	for (uint64_t done = 0; done < size;) {
-		bool large = size - done >= SIZE_2M && !((paddr + done) & (SIZE_2M - 1)) && !((vaddr + done) & (SIZE_2M - 1));
-		int frame = large ? frame_at(paddr + done, OBJECT_FRAME_2M, 21) : frame_at(paddr + done, OBJECT_FRAME_4K, 12);
+		bool large = size - done >= SIZE_2M && !((paddr + done) & (SIZE_2M - 1)) &&
+		             !((vaddr + done) & (SIZE_2M - 1));
+		int frame = large ? frame_at(paddr + done, OBJECT_FRAME_2M, 21)
+		    : frame_at(paddr + done, OBJECT_FRAME_4K, 12);
 		int error = frame < 0 ? frame :
 			vspace_map(vspace, frame, vaddr + done, RIGHT_READ | RIGHT_WRITE, CACHE_DISABLED);
 		if (error)

@@ -138,7 +138,8 @@ int memory_gain(uint64_t base, unsigned bits)
 	uint32_t before = owner_set(OWNER_MANAGER), record = record_take();
 	int slot = record ? slots_take_for_objects(1) : -SKERRY_NO_RESOURCE;
 	owner_set(before);
-	int error = slot < 0 ? slot : memory_take_parked(IPC, ROOT_SLOT_CLUSTER_CONTROL, base, bits, ROOT_SLOT_CNODE, (uint64_t)slot);
+	int error = slot < 0 ? slot : memory_take_parked(IPC, ROOT_SLOT_CLUSTER_CONTROL, base, bits, ROOT_SLOT_CNODE,
+	                                                 (uint64_t)slot);
 	if (!error) {
 		*block_at(record) = (struct block){ .slot = (uint32_t)slot, .bits = (uint8_t)bits };
 		block_push(record);

@@ -135,7 +135,8 @@ static uint32_t block_split(uint32_t i, int *error)
 	}
 	uint32_t low = block_pair_take();
 	for (uint32_t half = 0; half < 2; half++)
-		*block_at(low + half) = (struct block){ .slot = (uint32_t)halves + half, .parent = i, .bits = b->bits - 1 };
+		*block_at(low + half) = (struct block){ .slot = (uint32_t)halves + half, .parent = i,
+		                                        .bits = b->bits - 1 };
 	b->state = BLOCK_SPLIT;
 	block_push(low + 1);
 	return low;
@@ -146,7 +147,8 @@ void block_release(uint32_t i)
 	for (;;) {
 		const struct block *b = block_at(i), *other = block_at(i ^ 1);
 		require(b->state != BLOCK_FREE && b->state != BLOCK_NONE);
-		if (!b->parent || other->state != BLOCK_FREE || cnode_revoke(ROOT_SLOT_CNODE, block_at(b->parent)->slot)) {
+		if (!b->parent || other->state != BLOCK_FREE ||
+		    cnode_revoke(ROOT_SLOT_CNODE, block_at(b->parent)->slot)) {
 			block_push(i);
 			return;
 		}
@@ -273,7 +275,10 @@ static int block_retype(int untyped, enum skerry_object type, unsigned size_bits
 	return 0;
 }
 
-int memory_retype(int untyped, enum skerry_object type, int first, uint32_t count) { return block_retype(untyped, type, 0, first, count); }
+int memory_retype(int untyped, enum skerry_object type, int first, uint32_t count)
+{
+	return block_retype(untyped, type, 0, first, count);
+}
 
 int memory_object(enum skerry_object type, unsigned size_bits)
 {

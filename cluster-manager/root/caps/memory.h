@@ -38,7 +38,8 @@ int memory_reserve(struct memory_reserve *reserve, enum skerry_object type, unsi
  * where there is one in the first slots already, as when all have been made.
  */
 int memory_commit(struct memory_reserve *reserve, int first, uint32_t count);
-/* Fills `count` slots from `first` with objects, of a size that needs no `size_bits`, out of `untyped`, which has room for them. */
+/* Fills `count` slots from `first` with objects, of a size that needs no `size_bits`, out of `untyped`, which has room
+ * for them. */
 int memory_retype(int untyped, enum skerry_object type, int first, uint32_t count);
 /* Makes 1 << count_bits frames, physically contiguous and aligned. */
 int memory_contiguous(enum skerry_object type, unsigned count_bits);

@@ -18,10 +18,12 @@ void modules_init(void)
 		uint64_t address = MODULES_VADDR + (u->paddr - ROOT->modules.base);
 		for (uint64_t done = 0; done < 1ull << u->size_bits; done += SIZE_2M) {
 			int frame = first_frame + (int)((u->paddr - ROOT->modules.base + done) / SIZE_2M);
-			int error = first_frame < 0 ? first_frame : untyped_retype(IPC, ROOT_SLOT_UNTYPED + i, OBJECT_FRAME_2M, 0,
+			int error = first_frame < 0 ? first_frame
+			    : untyped_retype(IPC, ROOT_SLOT_UNTYPED + i, OBJECT_FRAME_2M, 0,
 								       ROOT_SLOT_CNODE, (uint64_t)frame, 1);
 			if (!error)
-				error = vspace_map(ROOT_SLOT_VSPACE, frame, address + done, RIGHT_READ, CACHE_WRITE_BACK);
+				error = vspace_map(ROOT_SLOT_VSPACE, frame, address + done, RIGHT_READ,
+				                   CACHE_WRITE_BACK);
 			if (error)
 				manager_panic("the modules cannot be mapped (error %d)", -error);
 		}
@@ -34,7 +36,8 @@ int module_map(const struct module *m, int vspace, uint64_t address)
 	uint32_t count = (uint32_t)((m->size + SIZE_2M - 1) / SIZE_2M);
 	int frames = offset % SIZE_2M ? -SKERRY_BAD_ARGUMENT : slots_copy(first_frame + (int)(offset / SIZE_2M), count);
 
-	return frames < 0 ? frames : vspace_map_range(vspace, frames, count, SIZE_2M, address, RIGHT_READ, CACHE_WRITE_BACK);
+	return frames < 0 ? frames : vspace_map_range(vspace, frames, count, SIZE_2M, address, RIGHT_READ,
+	                                              CACHE_WRITE_BACK);
 }
 
 struct module module_find(const char *name)

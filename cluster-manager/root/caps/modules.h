@@ -15,5 +15,6 @@ struct module {
 void modules_init(void);
 /* Returns the module of this name; its index is -1 where there is none. */
 struct module module_find(const char *name);
-/* Maps a module that begins at a multiple of 2 MiB into a program, read-only; programs share its frames. Returns 0 or an error. */
+/* Maps a module that begins at a multiple of 2 MiB into a program, read-only; programs share its frames. Returns 0 or
+ * an error. */
 int module_map(const struct module *module, int vspace, uint64_t address);

@@ -3,14 +3,16 @@
 #include "root.h"
 #include "slots.h"
 
-/* The owner of a slot: 0, none; else an owner + 1, with OBJECT where slots_return() leaves the slot to the untyped's revocation. */
+/* The owner of a slot: 0, none; else an owner + 1, with OBJECT where slots_return() leaves the slot to the untyped's
+ * revocation. */
 enum { NOBODY = 0, OBJECT = 0x8000 };
 _Static_assert((int)OWNERS < (int)OBJECT, "an owner fits beside the bit");
 
 enum { NO_SLOT = 0 }; /* the CNode's own capability is in a slot before all that are free */
 
 static uint16_t *table;
-static uint32_t *following; /* of each slot that has an owner other than the manager: the owner's next one, or NO_SLOT */
+/* of each slot that has an owner other than the manager: the owner's next one, or NO_SLOT */
+static uint32_t *following;
 static struct {
 	uint32_t first, last;
 } list[OWNERS]; /* slots of each owner, in the order in which they were taken; not the manager's */
@@ -52,7 +54,8 @@ void slots_table(void *zeroed)
 
 uint32_t slots_free(void) { return free_count; }
 
-/* The first of `count` free slots in a row; slot_count: there are none. The first that fit, so that free ones stay together. */
+/* The first of `count` free slots in a row; slot_count: there are none. The first that fit, so that free ones stay
+ * together. */
 static uint32_t slots_find(uint32_t count)
 {
 	require(count && lowest <= slot_count);

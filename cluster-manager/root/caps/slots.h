@@ -10,10 +10,11 @@
 #include <skerry/map_limits.h>
 
 /*
- * The manager keeps what it takes. Others: an application; what it shares with its stack process; what programs share; what one
- * request needs for as long as it is served.
+ * The manager keeps what it takes. Others: an application; what it shares with its stack process; what programs share;
+ * what one request needs for as long as it is served.
  */
-enum { OWNER_MANAGER = 0, OWNER_SHARED = 1 + 2 * MAP_MAX_APPLICATIONS, OWNERS_SHARED = 65, OWNER_SCRATCH = OWNER_SHARED + OWNERS_SHARED, OWNERS };
+enum { OWNER_MANAGER = 0, OWNER_SHARED = 1 + 2 * MAP_MAX_APPLICATIONS, OWNERS_SHARED = 65,
+       OWNER_SCRATCH = OWNER_SHARED + OWNERS_SHARED, OWNERS };
 static inline uint32_t owner_application(uint32_t application) { return 1 + application; }
 static inline uint32_t owner_sockets(uint32_t application) { return 1 + MAP_MAX_APPLICATIONS + application; }
 
@@ -37,8 +38,8 @@ int slots_take_for_objects(uint32_t count);
 void slots_give(int first, uint32_t count);
 
 /*
- * Gives all slots of an owner back, and deletes its capabilities in those of slots_take(). Those for objects are empty: their
- * untypeds have been revoked. Takes as many steps as the owner has slots.
+ * Gives all slots of an owner back, and deletes its capabilities in those of slots_take(). Those for objects are empty:
+ * their untypeds have been revoked. Takes as many steps as the owner has slots.
  */
 void slots_return(uint32_t owner);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Memory and slots of programs that start and end in any order: when all have ended, what was free is free again, in
- * pieces as large as before. A model of the kernel refuses what a kernel refuses: a full slot, an untyped that is used up.
+ * pieces as large as before. A model of the kernel refuses what a kernel refuses: a full slot, an untyped that is used
+ * up.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,8 @@ static bool has_children(int slot)
 
 static unsigned bits_of(enum skerry_object type, unsigned bits)
 {
-	return type == OBJECT_UNTYPED ? bits : type == OBJECT_FRAME_4K ? 12 : type == OBJECT_FRAME_2M ? 21 : type == OBJECT_CNODE ? bits + SLOT_BITS : TCB_BITS;
+	return type == OBJECT_UNTYPED ? bits : type == OBJECT_FRAME_4K ? 12 : type == OBJECT_FRAME_2M ? 21
+	       : type == OBJECT_CNODE ? bits + SLOT_BITS : TCB_BITS;
 }
 
 static int model_retype(uint64_t untyped, enum skerry_object type, unsigned size_bits, uint64_t first, uint64_t count)
@@ -138,7 +140,8 @@ static struct picture picture_take(void)
 		for (uint32_t i = free_list[bits]; i; i = block_at(i)->next) {
 			p.blocks[bits]++;
 			sum += 1ull << bits;
-			CHECK(block_at(i)->state == BLOCK_FREE && block_at(i)->bits == bits && !has_children((int)block_at(i)->slot));
+			CHECK(block_at(i)->state == BLOCK_FREE && block_at(i)->bits == bits &&
+			      !has_children((int)block_at(i)->slot));
 		}
 	CHECK(sum == p.free);
 	for (int i = FIRST_FREE; i < SLOTS; i++)
@@ -166,7 +169,8 @@ static bool program_start(uint32_t application)
 		int copies = frames < 0 ? frames : slots_take(1 + draw(3));
 		good = copies >= 0 && memory_object(OBJECT_TCB, 0) >= 0;
 		if (copies >= 0)
-			capability[copies] = (struct capability){ COPY, draw(2) ? frames : FIRST_FREE, 0, 0 }; /* or of what programs share */
+			capability[copies] = (struct capability){ COPY, draw(2) ? frames : FIRST_FREE, 0,
+			                                          0 }; /* or of what programs share */
 	}
 	if (good && !draw(4))
 		good = memory_contiguous(OBJECT_FRAME_2M, draw(3)) >= 0;
@@ -180,7 +184,8 @@ static void set_up(void)
 	memset(capability, 0, sizeof(capability));
 	*root = (struct root_info){ .first_free_slot = FIRST_FREE, .cnode_bits = BITS, .untyped_count = 3 };
 	for (unsigned i = 0; i < 3; i++) {
-		root->untyped[i] = (struct root_untyped){ .paddr = 1ull << (20 + 5 * i), .size_bits = (uint8_t)(20 + 4 * i) };
+		root->untyped[i] = (struct root_untyped){ .paddr = 1ull << (20 + 5 * i),
+		                                          .size_bits = (uint8_t)(20 + 4 * i) };
 		capability[ROOT_SLOT_UNTYPED + i] = (struct capability){ OBJECT_UNTYPED, NO_PARENT, 20 + 4 * i, 0 };
 	}
 	slots_init();
@@ -239,7 +244,8 @@ static void no_slots(const struct picture *empty)
 	owner_set(owner_application(1));
 	CHECK(memory_object(OBJECT_TCB, 0) >= 0 && slots_take(slots_free()) >= 0 && slots_free() == 0);
 	CHECK(slots_take(1) == -SKERRY_NO_RESOURCE && memory_object(OBJECT_TCB, 0) == -SKERRY_NO_RESOURCE);
-	CHECK(memory_untyped(14) == -SKERRY_NO_RESOURCE || memory_untyped(14) == -SKERRY_NO_RESOURCE); /* no slots for halves */
+	/* no slots for halves */
+	CHECK(memory_untyped(14) == -SKERRY_NO_RESOURCE || memory_untyped(14) == -SKERRY_NO_RESOURCE);
 	owner_set(OWNER_MANAGER);
 	memory_return(owner_application(1));
 	struct picture after = picture_take();
@@ -274,7 +280,8 @@ static void promises(const struct picture *empty)
 	struct memory_reserve small, large;
 	unsigned made[SMALL] = { 0 }, other = 0;
 	owner_set(owner_application(1));
-	int first = memory_reserve(&small, OBJECT_FRAME_4K, 0, SMALL), second = memory_reserve(&large, OBJECT_FRAME_2M, 0, LARGE);
+	int first = memory_reserve(&small, OBJECT_FRAME_4K, 0, SMALL),
+	    second = memory_reserve(&large, OBJECT_FRAME_2M, 0, LARGE);
 	CHECK(first > 0 && second > 0);
 	for (int i = 0; i < SMALL; i++)
 		CHECK(!capability[first + i].type);
@@ -293,8 +300,10 @@ static void promises(const struct picture *empty)
 	}
 	CHECK(!memory_commit(&large, second + 1, LARGE - 1) && !memory_commit(&large, second, 1));
 	for (int i = 0; i < LARGE; i++) /* a second request makes nothing, of the owner's other blocks either */
-		CHECK(capability[second + i].type == OBJECT_FRAME_2M && memory_commit(&large, second + i, 1) == -SKERRY_SLOT_FULL);
-	CHECK(memory_commit(&small, first, 1) == -SKERRY_SLOT_FULL && memory_commit(&small, first, SMALL + 1) == -SKERRY_SLOT_FULL);
+		CHECK(capability[second + i].type == OBJECT_FRAME_2M &&
+		      memory_commit(&large, second + i, 1) == -SKERRY_SLOT_FULL);
+	CHECK(memory_commit(&small, first, 1) == -SKERRY_SLOT_FULL &&
+	      memory_commit(&small, first, SMALL + 1) == -SKERRY_SLOT_FULL);
 	owner_set(OWNER_MANAGER);
 	memory_return(owner_application(1));
 	memory_return(owner_application(2));
@@ -331,7 +340,8 @@ static bool gain_any(void)
 	return false;
 }
 
-/* Memory comes and goes while programs start and end: none is lost, nor are records or slots, and what has come is used as any. */
+/* Memory comes and goes while programs start and end: none is lost, nor are records or slots, and what has come is used
+ * as any. */
 static void comes_and_goes(void)
 {
 	enum { PROGRAMS = 4 };

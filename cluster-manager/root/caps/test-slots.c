@@ -107,7 +107,8 @@ static void any_order(void)
 	uint64_t seed = 1;
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-		uint32_t who = 1 + (uint32_t)(seed >> 33) % OWNERS_HERE, count = 1 + (uint32_t)(seed >> 40) % 30, had = 0;
+		uint32_t who = 1 + (uint32_t)(seed >> 33) % OWNERS_HERE, count = 1 + (uint32_t)(seed >> 40) % 30,
+		         had = 0;
 		if (seed >> 50 & 3 && slots_free() > 100) {
 			uint32_t first = take_for(who, count, seed >> 60 & 1);
 			for (uint32_t i = first; i < first + count; i++) {

@@ -81,7 +81,8 @@ void *window_large(int frame, unsigned place)
 {
 	require(place < 2);
 	const uint64_t address = WINDOW_VADDR + (1 + place) * (uint64_t)SIZE_2M; /* behind the other window */
-	return vspace_map(ROOT_SLOT_VSPACE, frame, address, RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK) ? NULL : (void *)address;
+	return vspace_map(ROOT_SLOT_VSPACE, frame, address, RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK) ? NULL
+	       : (void *)address;
 }
 
 void *own_memory(uint64_t size)

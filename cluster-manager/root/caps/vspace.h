@@ -26,8 +26,8 @@ void *window_open(int first_frame, uint32_t count);
 void window_close(void);
 
 /*
- * Maps a frame of 2 MiB, not mapped elsewhere, into the manager's own memory, at one of two places (0 or 1), until it is
- * unmapped. Returns its address, or null.
+ * Maps a frame of 2 MiB, not mapped elsewhere, into the manager's own memory, at one of two places (0 or 1), until it
+ * is unmapped. Returns its address, or null.
  */
 void *window_large(int frame, unsigned place);
 

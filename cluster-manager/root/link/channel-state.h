@@ -19,7 +19,8 @@ struct channel {
 	uint64_t heartbeat;    /* as read last */
 	uint64_t alive_at;     /* our TSC when it last changed */
 	uint32_t silent_ticks; /* of our timer since then */
-	const _Atomic uint32_t *life; /* that its watcher knows of (watch.h), which sees more than its heartbeat; null: it has none */
+	/* that its watcher knows of (watch.h), which sees more than its heartbeat; null: it has none */
+	const _Atomic uint32_t *life;
 	struct meeting_manager meeting; /* with a peer in another machine */
 	int doorbell;
 	struct fragment *queue;

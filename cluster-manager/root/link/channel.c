@@ -17,7 +17,8 @@ enum {
 	QUEUE_KEPT = 1024,      /* of them, none for console lines: programs that write can lose what they write only */
 	WORK_BUDGET = 256,      /* pieces that one channels_work() takes, of all channels together */
 	WORK_SHARE = 32,        /* of them, before another channel has its turn */
-	WORK_ROOM = MESSAGE_SIZE_MAX + WORK_SHARE * FRAGMENT_DATA, /* bytes of the messages that a turn completes, at most */
+	/* bytes of the messages that a turn completes, at most */
+	WORK_ROOM = MESSAGE_SIZE_MAX + WORK_SHARE * FRAGMENT_DATA,
 	SAY_LINES = 8,          /* console lines that a peer's misdeeds may cause in SAY_MS */
 	SAY_MS = 1000,
 	CHANNEL_START_MS = 20000, /* how long a peer may take to boot; an emulated one is slow */
@@ -238,7 +239,8 @@ static void put_in_mailbox(const struct channel *c)
 {
 	const struct assembly *a = c->assembly;
 	require(a->total <= MESSAGE_SIZE_MAX);
-	const struct mail mail = { .kind = MAIL_PEER, .type = a->type, .cluster = c->peer, .body = a->body, .size = a->total };
+	const struct mail mail = { .kind = MAIL_PEER, .type = a->type, .cluster = c->peer, .body = a->body,
+	                           .size = a->total };
 	mailbox_put(&mail);
 }
 

@@ -11,7 +11,8 @@ void channels_init(int notification);
 
 /* Puts a message in the queue to a cluster. It leaves when the peer is up and has room. */
 int channel_send(uint32_t cluster, uint16_t type, const void *body, size_t size);
-/* The same of a line of text, which leaves room in the queue for all else: what programs write can crowd out no report. */
+/* The same of a line of text, which leaves room in the queue for all else: what programs write can crowd out no
+ * report. */
 int channel_send_line(uint32_t cluster, uint16_t type, const void *body, size_t size);
 /* channel_send() to every cluster that a channel leads to and that is not dead. */
 void channel_broadcast(uint16_t type, const void *body, size_t size);
@@ -44,5 +45,6 @@ uint32_t channel_peer_life(uint32_t cluster);
 /* Is there a channel to this cluster, and is it not dead? */
 bool channel_alive(uint32_t cluster);
 
-/* Prints that a message of this cluster is dropped, and why. A limited number of lines a second; the others are counted. */
+/* Prints that a message of this cluster is dropped, and why. A limited number of lines a second; the others are
+ * counted. */
 void channel_complain(uint32_t cluster, const char *what);

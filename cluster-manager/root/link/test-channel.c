@@ -189,7 +189,8 @@ static void complaints(void)
 		now += SECOND;
 		channels_tick();
 		CHECK(lines == SAY_LINES + 1 && !channel[FLOODER].unsaid);
-		CHECK(!strncmp(last_line + strnlen(last_line, sizeof(last_line)) - 41, "more messages from cluster 1 were dropped", 41));
+		CHECK(!strncmp(last_line + strnlen(last_line, sizeof(last_line)) - 41,
+		               "more messages from cluster 1 were dropped", 41));
 		channels_tick();
 		CHECK(lines == SAY_LINES + 1);
 	}
@@ -215,7 +216,8 @@ static void restarts(void)
 	CHECK(received[FLOODER] == before + 1 && channel_alive(FLOODER + 1));
 }
 
-/* Console lines that a peer does not take fill a part of the queue only: a report behind them leaves, and the loss is said. */
+/* Console lines that a peer does not take fill a part of the queue only: a report behind them leaves, and the loss is
+ * said. */
 static void full_queue(void)
 {
 	static struct ring_end in;
@@ -246,7 +248,8 @@ static void full_queue(void)
 	CHECK(lines == 2);
 }
 
-/* Death takes a silence of our clock and of as many of our ticks: cores that take turns, or a stopped machine, do not die. */
+/* Death takes a silence of our clock and of as many of our ticks: cores that take turns, or a stopped machine, do not
+ * die. */
 static void silence(void)
 {
 	const unsigned ticks = CHANNEL_DEAD_MS / TIMER_MS;
@@ -295,7 +298,8 @@ static void watched(void)
 	CHECK(lost == 2 && !channel_alive(FLOODER + 1) && channel_alive(HONEST + 1));
 }
 
-/* A generation that is not the life which the watcher knows of changes nothing; our own half is said again to a new life. */
+/* A generation that is not the life which the watcher knows of changes nothing; our own half is said again to a new
+ * life. */
 static void lives(void)
 {
 	static _Atomic uint32_t life = 5;
@@ -312,7 +316,8 @@ static void lives(void)
 	c->mine->magic = 0;
 	life = 6;
 	work();
-	CHECK(lost == 1 && back == 1 && c->seen == 6 && c->mine->generation == c->generation && c->mine->magic == CHANNEL_MAGIC);
+	CHECK(lost == 1 && back == 1 && c->seen == 6 && c->mine->generation == c->generation &&
+	      c->mine->magic == CHANNEL_MAGIC);
 	CHECK(c->mine->acknowledged == 6);
 	peer_side(FLOODER)->generation = 5; /* a former one */
 	work();

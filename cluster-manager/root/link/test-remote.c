@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A peer in another machine that overwrites what it shares, all of it or single words, is switched off and on, and does so
+ * A peer in another machine that overwrites what it shares, all of it or single words, is switched off and on, and does
+ * so
  * again: what it wrote before has no effect on its next life, and none on us but that it is lost.
  */
 #define _GNU_SOURCE
@@ -171,7 +172,8 @@ static void storms(void)
 	}
 }
 
-/* Each word of its half and of ours, one at a time: the link stays as it is, or the peer is lost. Ours is said again. */
+/* Each word of its half and of ours, one at a time: the link stays as it is, or the peer is lost. Ours is said
+ * again. */
 static void single_words(void)
 {
 	for (size_t at = 0; at < sizeof(memory.header) / 8; at++) {
@@ -183,7 +185,8 @@ static void single_words(void)
 		if ((uint64_t *)&memory + at == (uint64_t *)&memory.header.meeting.side[0].hello)
 			CHECK(lost == before + 1);
 		joins((uint8_t)at);
-		CHECK(memory.header.side[0].generation == channel[0].generation && memory.header.meeting.side[0].hello == channel[0].meeting.hello);
+		CHECK(memory.header.side[0].generation == channel[0].generation &&
+		      memory.header.meeting.side[0].hello == channel[0].meeting.hello);
 	}
 }
 
@@ -232,7 +235,8 @@ static void begin(void)
 		CHECK(l[side].is_met && !l[side].has_joined && l[side].own_generation == 1);
 		meeting_leave(&l[side]);
 	}
-	CHECK(memory.rest[0] == 0 && memory.rest[sizeof(memory.rest) - 1] == 0 && memory.header.side[0].generation == 0);
+	CHECK(memory.rest[0] == 0 && memory.rest[sizeof(memory.rest) - 1] == 0 &&
+	      memory.header.side[0].generation == 0);
 	channels_init(1);
 	CHECK(memory.header.side[0].generation == 1);
 	start();

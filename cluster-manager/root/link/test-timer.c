@@ -27,7 +27,10 @@ static unsigned signals;
 void channels_heartbeat(void) {}
 void sign_tick(void) {}
 void watch_tick(void) {}
-int memory_object(enum skerry_object type, unsigned size_bits) { return type == OBJECT_NOTIFICATION && !size_bits ? 7 : -1; }
+int memory_object(enum skerry_object type, unsigned size_bits)
+{
+	return type == OBJECT_NOTIFICATION && !size_bits ? 7 : -1;
+}
 
 _Noreturn void manager_panic(const char *format, ...)
 {

@@ -13,7 +13,8 @@ static uint64_t test_clock(void) { return now; }
 #define read_tsc test_clock
 #include "watch.c"
 
-enum { CLUSTERS = 4, CORES = 3, RANDOM_PAGES = 3000, CORE_MS = 3000, MANAGER_MS = 5000, PATIENCE_TICKS = CORE_MS / TIMER_MS };
+enum { CLUSTERS = 4, CORES = 3, RANDOM_PAGES = 3000, CORE_MS = 3000, MANAGER_MS = 5000,
+       PATIENCE_TICKS = CORE_MS / TIMER_MS };
 
 static struct root_info *root;
 
@@ -52,7 +53,8 @@ static void begin(void)
 	memset(ledger, 0, CLUSTERS * sizeof(*ledger));
 	for (uint32_t i = 0; i < watched_count; i++) {
 		struct watched *w = &watched[i];
-		*w = (struct watched){ .ledger = w->ledger, .cluster = w->cluster, .cores = w->cores, .life = 1, .next_life = 1 };
+		*w = (struct watched){ .ledger = w->ledger, .cluster = w->cluster, .cores = w->cores, .life = 1,
+		                       .next_life = 1 };
 	}
 	for (unsigned i = 0; i < CLUSTERS; i++) {
 		ledger[i].kernel.magic = ledger[i].manager.magic = LEDGER_MAGIC;
@@ -159,7 +161,8 @@ static void last_words(void)
 	ledger_last_words(&ledger[1].kernel, LEDGER_EXCEPTION, 2, "exception in the kernel");
 	pass(1, TIMER_MS, ALL);
 	const struct watch_verdict *v = watch_verdict(1);
-	CHECK(v && v->reason == WATCH_PANIC && v->core == 2 && !strcmp(v->text, "its kernel panicked on core 2: exception in the kernel"));
+	CHECK(v && v->reason == WATCH_PANIC && v->core == 2 &&
+	      !strcmp(v->text, "its kernel panicked on core 2: exception in the kernel"));
 	losses = mails = 0;
 	CHECK(watch_console_is_taken());
 	watch_report();
@@ -183,7 +186,8 @@ static void last_words(void)
 	CHECK(losses == 2 && !mails);
 	channel_is_up = false;
 	begin();
-	ledger_last_words(&ledger[1].kernel, LEDGER_PANIC, CORES, "much longer than the sixty-four characters for which the ledger has room at all");
+	ledger_last_words(&ledger[1].kernel, LEDGER_PANIC, CORES,
+	                  "much longer than the sixty-four characters for which the ledger has room at all");
 	pass(1 + WATCH_WORDS_MS / TIMER_MS, TIMER_MS, ALL);
 	watch_report();
 	CHECK(losses == 3 && mails == 1);
@@ -196,7 +200,8 @@ static bool is_sound(const struct watch_verdict *v)
 	for (size_t i = 0; i < length; i++)
 		if (v->text[i] < 0x20 || v->text[i] > 0x7e)
 			return false;
-	return length && length < sizeof(v->text) && v->reason <= WATCH_MANAGER && (v->core < CORES || v->core == WATCH_NO_CORE);
+	return length && length < sizeof(v->text) && v->reason <= WATCH_MANAGER &&
+	       (v->core < CORES || v->core == WATCH_NO_CORE);
 }
 
 /* Every byte at every place of the text, and every number where a number is expected: within bounds, and printable. */
@@ -212,7 +217,8 @@ static void hostile_words(void)
 			memset(k->text, 'x', LEDGER_TEXT);
 			((unsigned char *)k->text)[place] = (unsigned char)byte;
 			k->state = LEDGER_DYING;
-			CHECK(ledger_read_words(k, CORES, &words) && strlen(words.text) == (byte ? LEDGER_TEXT : place));
+			CHECK(ledger_read_words(k, CORES, &words) &&
+			      strlen(words.text) == (byte ? LEDGER_TEXT : place));
 			pass(1, TIMER_MS, ALL);
 			CHECK(watch_verdict(1) && is_sound(watch_verdict(1)));
 		}
@@ -250,7 +256,8 @@ static void hostile_pages(void)
 	}
 }
 
-/* The next life of a cluster is watched when its manager's watcher is told of it, and not because its ledger says so. */
+/* The next life of a cluster is watched when its manager's watcher is told of it, and not because its ledger says
+ * so. */
 static void lives(void)
 {
 	begin();

@@ -48,8 +48,8 @@ void timer_init(int wake_with_timer_badge)
 	require(quiet && wake && quiet != wake);
 	/*
 	 * Above the main thread. At the same priority the heartbeat would take turns with it: while the main thread
-	 * starts programs, each of its kernel entries waits for the lock, and on a busy host the heartbeat would come too
-	 * late.
+	 * starts programs, each of its kernel entries waits for the lock, and on a busy host the heartbeat would come
+	 * too late.
 	 */
 	int error = tcb_schedule(IPC, ROOT_SLOT_TCB, ROOT_SLOT_TCB, MANAGER_PRIORITY, 0);
 	if (error)

@@ -162,12 +162,13 @@ static void look_at_life(struct watched *w)
 }
 
 /*
- * Which cores beat; those that it gives up are no loss. A kernel that shows nonsense hides its cores at most: its manager's
- * signs of life need one of them.
+ * Which cores beat; those that it gives up are no loss. A kernel that shows nonsense hides its cores at most: its
+ * manager's signs of life need one of them.
  */
 static void look_at_cores(struct watched *w)
 {
-	uint64_t present = atomic_load_explicit(&w->ledger->kernel.present, memory_order_relaxed) & ((1ull << BOOT_MAX_CPUS) - 1);
+	uint64_t present = atomic_load_explicit(&w->ledger->kernel.present,
+	                                        memory_order_relaxed) & ((1ull << BOOT_MAX_CPUS) - 1);
 	w->present = present ? present : (1ull << w->cores) - 1;
 }
 
@@ -219,12 +220,16 @@ static bool is_settled(const struct watched *w)
 
 static bool is_lost(const struct watched *w) { return __atomic_load_n(&w->is_lost, __ATOMIC_ACQUIRE); }
 
-static uint32_t state_of(const struct watched *w) { return atomic_load_explicit(&w->ledger->kernel.state, memory_order_relaxed); }
+static uint32_t state_of(const struct watched *w)
+{
+	return atomic_load_explicit(&w->ledger->kernel.state, memory_order_relaxed);
+}
 
 bool watch_words_are_said(void)
 {
 	for (uint32_t i = 0; i < watched_count; i++)
-		if (!is_lost(&watched[i]) && (state_of(&watched[i]) == LEDGER_DYING || state_of(&watched[i]) == LEDGER_DEAD))
+		if (!is_lost(&watched[i]) &&
+		    (state_of(&watched[i]) == LEDGER_DYING || state_of(&watched[i]) == LEDGER_DEAD))
 			return true;
 	return false;
 }
@@ -233,7 +238,8 @@ bool watch_console_is_taken(void)
 {
 	for (uint32_t i = 0; i < watched_count; i++) {
 		const struct watched *w = &watched[i];
-		if (state_of(w) == LEDGER_DYING && is_lost(w) && w->verdict.reason == WATCH_PANIC && read_tsc() - w->lost_at < milliseconds(WATCH_WORDS_MS))
+		if (state_of(w) == LEDGER_DYING && is_lost(w) && w->verdict.reason == WATCH_PANIC &&
+		    read_tsc() - w->lost_at < milliseconds(WATCH_WORDS_MS))
 			return true;
 	}
 	return false;

@@ -48,13 +48,14 @@ void watch_tick(void);
 void watch_report(void);
 /* Whether a kernel has said last words that watch_tick() has not seen yet. */
 bool watch_words_are_said(void);
-/* Whether a panicking kernel prints its report, on the console that this cluster prints on, too: for WATCH_WORDS_MS at most. */
+/* Whether a panicking kernel prints its report, on the console that this cluster prints on, too: for WATCH_WORDS_MS at
+ * most. */
 bool watch_console_is_taken(void);
 /* Null while the cluster is not known to be lost, or cannot be seen. */
 const struct watch_verdict *watch_verdict(uint32_t cluster);
 /*
- * From the main thread: lives of a cluster (skerry/cluster_control.h). What its ledger says of that is a hint: which life
- * is watched, and talked to, the control word decides.
+ * From the main thread: lives of a cluster (skerry/cluster_control.h). What its ledger says of that is a hint: which
+ * life is watched, and talked to, the control word decides.
  */
 uint32_t watch_life(uint32_t cluster);
 /* Watches this life from the next tick on. */

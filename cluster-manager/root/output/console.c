@@ -25,10 +25,12 @@ static size_t control_sequence(const char *text, size_t length)
 	return i < length && text[i] >= 0x40 && text[i] <= 0x7e ? i + 1 : 0;
 }
 
-/* Returns whether two bytes that follow each other on the console are one control character in UTF-8: U+0080 to U+009F, such as CSI. */
+/* Returns whether two bytes that follow each other on the console are one control character in UTF-8: U+0080 to U+009F,
+ * such as CSI. */
 static bool wide_control(unsigned char first, unsigned char second) { return first == 0xc2 && (second & 0xe0) == 0x80; }
 
-/* Writes what a terminal prints of the line: programs' colours are left out, and what else it would obey is a question mark. */
+/* Writes what a terminal prints of the line: programs' colours are left out, and what else it would obey is a question
+ * mark. */
 static void put_printable(struct text *t, const char *line, size_t length)
 {
 	unsigned char before = 0;
@@ -49,7 +51,8 @@ void console_line(uint32_t cluster, uint32_t application, const char *line, size
 {
 	char buffer[CONSOLE_LINE_MAX + PROCESS_NAME + 16 + OWN_LINE_END];
 	const bool is_own = application >= map->application_count;
-	struct text t = is_own ? own_line_begin(buffer, sizeof(buffer)) : (struct text){ .data = buffer, .size = sizeof(buffer) - 1 };
+	struct text t = is_own ? own_line_begin(buffer, sizeof(buffer))
+	            : (struct text){ .data = buffer, .size = sizeof(buffer) - 1 };
 	if (is_own)
 		text_format(&t, "[manager %u] ", cluster);
 	else

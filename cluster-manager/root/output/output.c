@@ -34,7 +34,8 @@ static _Atomic uint32_t wanted;  /* signal `wake` when fewer bytes than this wai
 
 static uint32_t lane_waiting(const struct lane *lane)
 {
-	return atomic_load_explicit(&lane->put, memory_order_acquire) - atomic_load_explicit(&lane->left, memory_order_acquire);
+	return atomic_load_explicit(&lane->put, memory_order_acquire) - atomic_load_explicit(&lane->left,
+		memory_order_acquire);
 }
 
 static bool never_full(void) { return false; }

@@ -30,7 +30,8 @@ size_t output_waiting(void);
 /* Returns how many bytes fit without waiting, whichever lane they are for. */
 size_t output_room(void);
 
-/* Has `wake` signalled once fewer than `limit` bytes wait. Returns false where that is so already: it is not signalled then. */
+/* Has `wake` signalled once fewer than `limit` bytes wait. Returns false where that is so already: it is not signalled
+ * then. */
 bool output_want(size_t limit);
 
 /* Returns the TSC by which all that waits has left, unless a port takes far longer than it should. */

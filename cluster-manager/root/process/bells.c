@@ -21,7 +21,8 @@ static int bell_map(uint32_t of, struct process *process, unsigned page, unsigne
 	if (!frame[of])
 		manager_panic("%s has no bell word", map->application[of].name);
 	int copy = slots_copy(frame[of], 1);
-	return copy < 0 ? copy : vspace_map(process->vspace, copy, PROCESS_BELLS_VADDR + (uint64_t)page * BELL_SIZE, rights,
+	return copy < 0 ? copy : vspace_map(process->vspace, copy, PROCESS_BELLS_VADDR + (uint64_t)page * BELL_SIZE,
+	                                    rights,
 					    CACHE_WRITE_BACK);
 }
 

@@ -31,7 +31,8 @@ static void cable_make(uint32_t from, uint32_t to)
 	c->frames[1] = c->frames[0] < 0 ? c->frames[0] : slots_copy(c->frames[0], CABLE_FRAMES);
 	c->epochs = c->frames[1] < 0 ? c->frames[1] : slots_copy(c->frames[0] + PORT_EPOCHS / SIZE_4K, 1);
 	if (c->epochs < 0)
-		manager_panic("no memory for the cable between %s and %s", map->application[from].name, map->application[to].name);
+		manager_panic("no memory for the cable between %s and %s", map->application[from].name,
+		              map->application[to].name);
 }
 
 void cables_init(void)
@@ -53,10 +54,12 @@ static int cable_attach(struct cable *c, unsigned end, struct process *process, 
 	if (end == PORT_TO_SWITCH)
 		process->memory += CABLE_SIZE;
 	int error = vspace_map_range(process->vspace, c->frames[end], CABLE_FRAMES, SIZE_4K,
-				     PROCESS_CABLES_VADDR + (uint64_t)number * CABLE_SIZE, RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK);
+				     PROCESS_CABLES_VADDR + (uint64_t)number * CABLE_SIZE, RIGHT_READ | RIGHT_WRITE,
+				     CACHE_WRITE_BACK);
 	if (!error)
 		error = ports_bell_of_holder(c->end[!end], process, PROCESS_BELL_PORTS + number);
-	return error ? error : process_give_badged(process, PROCESS_SLOT_CABLE_WAKE + number, ports_wake_of_holder(c->end[!end]),
+	return error ? error : process_give_badged(process, PROCESS_SLOT_CABLE_WAKE + number,
+	                                           ports_wake_of_holder(c->end[!end]),
 						   RIGHT_WRITE, PORT_BADGE);
 }
 

@@ -14,5 +14,6 @@
 void cables_init(void);
 /* Gives a program its cables, for each of its lives anew, as ports_attach() does, after which it comes. */
 int cables_attach(uint32_t application, struct process *, struct process_info *);
-/* As ports_close(): takes its ends of cables away and closes them. The program at the other end resets its connections. */
+/* As ports_close(): takes its ends of cables away and closes them. The program at the other end resets its
+ * connections. */
 void cables_close(uint32_t application);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* On which core of the cluster a program runs: the map's, or one that the cluster has gained since (skerry/core_control.h). */
+/* On which core of the cluster a program runs: the map's, or one that the cluster has gained since
+ * (skerry/core_control.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -13,8 +14,8 @@ struct gained_core {
 void core_gained(uint32_t index, uint32_t cpu);
 void core_given_up(uint32_t index);
 /*
- * Returns where a program of this cluster that starts now runs. It is the map's core, unless another program runs there and
- * a gained core runs none.
+ * Returns where a program of this cluster that starts now runs. It is the map's core, unless another program runs there
+ * and a gained core runs none.
  */
 struct gained_core core_choose(uint32_t application);
 /* A program of this cluster starts there, or has ended. */

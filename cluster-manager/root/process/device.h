@@ -10,5 +10,6 @@ void device_init(void);
 
 /* Finds the driver's device and gives it: registers, interrupt, memory for DMA, configuration ports. */
 int device_attach(const struct map_application *a, struct process *p, struct process_device *device);
-/* A program has ended: its device, if it had one, is quiet. It keeps the device's memory for DMA until it starts again. */
+/* A program has ended: its device, if it had one, is quiet. It keeps the device's memory for DMA until it starts
+ * again. */
 void device_ended(const struct map_application *a);

@@ -15,7 +15,8 @@ static struct shared {
 	unsigned segment;
 	int frames;
 	uint32_t count;
-	uint32_t user; /* the owner in which these frames themselves are mapped, not copies of them; OWNER_MANAGER: none */
+	/* the owner in which these frames themselves are mapped, not copies of them; OWNER_MANAGER: none */
+	uint32_t user;
 } shared[SHARED_MAX];
 static uint32_t shared_count;
 

@@ -5,18 +5,20 @@
 #include "modules.h"
 
 /*
- * Maps the segments of a program (skerry/executable.h) into an address space. What is read-only is shared by all programs
- * of one module. 0, or an error; with SKERRY_BAD_ARGUMENT `err` says what is wrong with the file, of which nothing is
- * loaded then.
+ * Maps the segments of a program (skerry/executable.h) into an address space. What is read-only is shared by all
+ * programs of one module. 0, or an error; with SKERRY_BAD_ARGUMENT `err` says what is wrong with the file, of which
+ * nothing is loaded then.
  */
-int elf_load(const struct module *module, const char *name, int vspace, struct elf_image *image, struct error_message *err);
+int elf_load(const struct module *module, const char *name, int vspace, struct elf_image *image,
+             struct error_message *err);
 
 /* Before an owner's address space goes: what it shares with others is mapped there no longer. */
 void elf_unload(uint32_t owner);
 
 /* Returns how many read-only segments are kept for the next programs of their modules. */
 uint32_t elf_kept(void);
-/* Gives back those that a failed start has added: `kept` is what elf_kept() returned before it, and no program uses them. */
+/* Gives back those that a failed start has added: `kept` is what elf_kept() returned before it, and no program uses
+ * them. */
 void elf_forget(uint32_t kept);
 
 /* The address of its program headers in the program, 0 where no segment holds them. */

@@ -44,7 +44,8 @@ static void fault_describe(const struct report_fault *f, struct text *t)
 		text_format(t, "page fault at 0x%lx, %s%s%s", f->word[2],
 			    f->word[3] & PAGE_FETCH ? "execute" : f->word[3] & PAGE_WRITE ? "write" : "read",
 			    f->word[3] & PAGE_PRESENT ? " (not allowed there)" : "",
-			    f->place == PLACE_GUARD ? ": guard page of a stack" : f->place == PLACE_PROTECTED ? ": protected" : "");
+			    f->place == PLACE_GUARD ? ": guard page of a stack" : f->place == PLACE_PROTECTED
+			    ? ": protected" : "");
 		break;
 	case FAULT_EXCEPTION:
 		text_format(t, "%s (vector %lu, error code 0x%lx)", exception_name(f->word[3]), f->word[3], f->word[4]);

@@ -30,7 +30,8 @@ static uint32_t write_hosts(char *window)
 			continue;
 		for (unsigned c = 0; a->name[c] != '@' && a->name[c]; c++)
 			plain[c] = a->name[c];
-		text_format(&text, "%u.%u.%u.%u %s %s\n", a->ipv4 & 255, a->ipv4 >> 8 & 255, a->ipv4 >> 16 & 255, a->ipv4 >> 24, a->name,
+		text_format(&text, "%u.%u.%u.%u %s %s\n", a->ipv4 & 255, a->ipv4 >> 8 & 255, a->ipv4 >> 16 & 255,
+		            a->ipv4 >> 24, a->name,
 		    plain);
 	}
 	return (uint32_t)text.length;
@@ -59,7 +60,8 @@ static int map_hosts(const struct process *p, struct process_info *info)
 	if (frames < 0)
 		return frames;
 	info->hosts_size = hosts_size;
-	return vspace_map_range(p->vspace, frames, HOSTS_PAGES, SIZE_4K, PROCESS_HOSTS_VADDR, RIGHT_READ, CACHE_WRITE_BACK);
+	return vspace_map_range(p->vspace, frames, HOSTS_PAGES, SIZE_4K, PROCESS_HOSTS_VADDR, RIGHT_READ,
+	                        CACHE_WRITE_BACK);
 }
 
 int files_attach(const struct map_application *a, const struct process *p, struct process_info *info)

@@ -21,7 +21,8 @@ struct pci_function {
  * big-endian cells as vendor and device. It is then given away.
  */
 bool pci_find(const void *ids, unsigned count, struct pci_function *function);
-/* Sizes the memory BARs and lets the function decode memory, but be no bus master: its driver does that, when it has reset it. */
+/* Sizes the memory BARs and lets the function decode memory, but be no bus master: its driver does that, when it has
+ * reset it. */
 void pci_enable(const struct pci_function *function, struct pci_bar bar[PCI_BARS]);
 /* It is no bus master from here on: it reads and writes no memory. */
 void pci_quiet(const struct pci_function *function);

@@ -64,10 +64,14 @@ int ports_owner(uint32_t application)
 static bool has_ends(uint32_t application)
 {
 	int owner = ports_owner(application);
-	return map->application[application].role == MAP_SWITCH || (owner != MAP_NONE && map_has_port(&map->application[owner]));
+	return map->application[application].role == MAP_SWITCH ||
+	       (owner != MAP_NONE && map_has_port(&map->application[owner]));
 }
 
-static const struct map_application *switch_of(uint32_t application) { return &map->application[map->application[application].port_of]; }
+static const struct map_application *switch_of(uint32_t application)
+{
+	return &map->application[map->application[application].port_of];
+}
 
 static bool switch_is_here(uint32_t application) { return switch_of(application)->cluster == ROOT->cluster; }
 
@@ -179,7 +183,8 @@ static int map_end(struct port *p, enum port_direction out, int vspace, uint64_t
 {
 	require(p->exists && !p->open[out]);
 	p->open[out] = true;
-	return vspace_map_range(vspace, out == PORT_TO_SWITCH ? p->frames : p->switch_frames, PORT_FRAMES, SIZE_4K, address,
+	return vspace_map_range(vspace, out == PORT_TO_SWITCH ? p->frames : p->switch_frames, PORT_FRAMES, SIZE_4K,
+	                        address,
 				RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK);
 }
 
@@ -194,7 +199,8 @@ static int attach_stack(uint32_t application, struct process *process, struct pr
 	const struct map_application *a = &map->application[application];
 	struct port *p = &port[application];
 	info->network = (struct process_network){
-		.present = 1, .ipv4 = a->ipv4, .netmask = map->network.netmask, .gateway = map->network.gateway, .mtu = (uint16_t)map->network.mtu,
+		.present = 1, .ipv4 = a->ipv4, .netmask = map->network.netmask, .gateway = map->network.gateway,
+		.mtu = (uint16_t)map->network.mtu,
 	};
 	memcpy(info->network.mac, a->mac, sizeof(a->mac));
 	int error = map_end(p, PORT_TO_SWITCH, process->vspace, PROCESS_PORT_VADDR);
@@ -203,7 +209,8 @@ static int attach_stack(uint32_t application, struct process *process, struct pr
 	if (p->channel < 0) {
 		process->memory += PORT_SIZE;
 		error = bell_give((uint32_t)a->port_of, process, PROCESS_BELL_PORT);
-		return error ? error : process_give_badged(process, PROCESS_SLOT_PEER, wake[a->port_of], RIGHT_WRITE, switch_badge(p));
+		return error ? error : process_give_badged(process, PROCESS_SLOT_PEER, wake[a->port_of], RIGHT_WRITE,
+		                                           switch_badge(p));
 	}
 	info->network.remote = 1;
 	uint32_t by = port_holder(application);
@@ -226,7 +233,8 @@ static int attach_port_to_switch(uint32_t application, struct process *process, 
 		return error;
 	if (p->channel < 0) {
 		error = bell_give(port_holder(application), process, PROCESS_BELL_PORTS + p->index);
-		return error ? error : process_give_badged(process, slot, wake[port_holder(application)], RIGHT_WRITE, PORT_BADGE);
+		return error ? error : process_give_badged(process, slot, wake[port_holder(application)], RIGHT_WRITE,
+		                                           PORT_BADGE);
 	}
 	error = port_listen(p, bell_of_switch(p), switch_of(application)->core, wake[a->port_of], switch_badge(p));
 	return error ? error : give_doorbell(process, slot, p, bell_of_stack(p));
@@ -247,7 +255,8 @@ static int attach_upper(uint32_t application, struct process *process, struct pr
 	if (p->channel < 0) {
 		process->memory += PORT_SIZE;
 		error = bell_give((uint32_t)a->port_of, process, PROCESS_BELL_PORTS + index);
-		return error ? error : process_give_badged(process, slot, wake[a->port_of], RIGHT_WRITE, switch_badge(p));
+		return error ? error : process_give_badged(process, slot, wake[a->port_of], RIGHT_WRITE,
+		                                           switch_badge(p));
 	}
 	error = port_listen(p, bell_of_stack(p), a->core, wake[application], 1ull << index % 64);
 	return error ? error : give_doorbell(process, slot, p, bell_of_switch(p));
@@ -270,10 +279,12 @@ static void describe_routes(uint32_t application, struct process_info *info)
 /* The notification of this cluster's end, or the other cluster's bell. */
 static uint64_t wakes_end(uint32_t application, enum port_direction out)
 {
-	bool here = out == PORT_TO_SWITCH ? map->application[application].cluster == ROOT->cluster : switch_is_here(application);
+	bool here = out == PORT_TO_SWITCH ? map->application[application].cluster == ROOT->cluster
+	            : switch_is_here(application);
 	if (!here)
 		return (uint64_t)port[application].bell;
-	return (uint64_t)wake[out == PORT_TO_SWITCH ? port_holder(application) : (uint32_t)map->application[application].port_of];
+	return (uint64_t)wake[out == PORT_TO_SWITCH ? port_holder(application)
+	                      : (uint32_t)map->application[application].port_of];
 }
 
 void port_end_close(int epochs, enum port_direction side)

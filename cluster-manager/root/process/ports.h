@@ -24,8 +24,8 @@ void ports_init(void);
  */
 int ports_attach(uint32_t application, struct process *p, struct process_info *info);
 /*
- * A program of this cluster has ended: its threads are stopped on all cores, and its VSpace still exists. Takes its ends
- * of ports away and closes them. Its switch drops what comes for it, and resets its connections, or, if it was a
+ * A program of this cluster has ended: its threads are stopped on all cores, and its VSpace still exists. Takes its
+ * ends of ports away and closes them. Its switch drops what comes for it, and resets its connections, or, if it was a
  * switch, the upper one does.
  */
 void ports_close(uint32_t application);
@@ -33,7 +33,8 @@ void ports_close(uint32_t application);
 void ports_ended(uint32_t application);
 /* The notification that PROCESS_SLOT_WAKE of a program of this cluster names. */
 int ports_wake(uint32_t application);
-/* The same of the process that has the port of an application with an address: its stack, where that is a process of its own. */
+/* The same of the process that has the port of an application with an address: its stack, where that is a process of
+ * its own. */
 int ports_wake_of_holder(uint32_t application);
 /* Gives a program the bell word of that process, as bell_give() does (bells.h). */
 int ports_bell_of_holder(uint32_t application, struct process *, unsigned page);

@@ -37,7 +37,8 @@ uint64_t process_memory(uint32_t application) { return process[application].memo
 uint64_t process_committed(uint32_t application)
 {
 	const struct process *p = &process[application];
-	uint64_t promised = (uint64_t)p->stack.count * p->stack.frame_size + (uint64_t)p->heap.count * p->heap.frame_size +
+	uint64_t promised = (uint64_t)p->stack.count * p->stack.frame_size +
+	                    (uint64_t)p->heap.count * p->heap.frame_size +
 			    (uint64_t)p->table_count * SIZE_4K;
 	require(application < map->application_count);
 	uint64_t kept = p->stack.kept + p->heap.kept + (p->shield ? (uint64_t)p->shield->split_count * SIZE_4K : 0);
@@ -47,7 +48,8 @@ uint64_t process_committed(uint32_t application)
 bool process_touches(uint32_t application, uint64_t address, unsigned needed)
 {
 	struct process *p = &process[application];
-	struct promise *promised = promise_has(&p->heap, address) ? &p->heap : promise_has(&p->stack, address) ? &p->stack : NULL;
+	struct promise *promised = promise_has(&p->heap, address) ? &p->heap : promise_has(&p->stack, address)
+	               ? &p->stack : NULL;
 	if (!promised)
 		return false;
 	require(p->started && owner_now() == OWNER_MANAGER);
@@ -60,7 +62,8 @@ bool process_touches(uint32_t application, uint64_t address, unsigned needed)
 		error = promise_keep(promised, p->vspace, &p->touched, address, PAGE_RIGHTS_DEFAULT);
 	owner_set(before);
 	if (error)
-		console_print("%s: memory that it was promised cannot be mapped at 0x%lx (error %d)", map->application[application].name, address, -error);
+		console_print("%s: memory that it was promised cannot be mapped at 0x%lx (error %d)",
+		              map->application[application].name, address, -error);
 	return may && !error;
 }
 
@@ -156,7 +159,8 @@ static void process_describe(const struct map_application *a, struct gained_core
 
 static int promise_heap(struct process *p, uint64_t size)
 {
-	int error = promise_make(&p->heap, PROCESS_HEAP_VADDR, OBJECT_FRAME_2M, size, PROCESS_HEAP_STEP / SIZE_2M, PROCESS_TOUCHED_HEAP);
+	int error = promise_make(&p->heap, PROCESS_HEAP_VADDR, OBJECT_FRAME_2M, size, PROCESS_HEAP_STEP / SIZE_2M,
+	                         PROCESS_TOUCHED_HEAP);
 	if (!error && size)
 		error = promise_tables(&p->heap, p->vspace, &p->touched);
 	return error || !size ? error : split_reserve(p, p->heap.count);
@@ -243,7 +247,8 @@ static int process_build(struct process *p, uint32_t application, struct thread_
 
 	*step = "its IPC buffer";
 	int ipc_frame = memory_frames(OBJECT_FRAME_4K, 1);
-	error = ipc_frame < 0 ? ipc_frame : vspace_map(p->vspace, ipc_frame, PROCESS_IPC_VADDR, RIGHT_READ | RIGHT_WRITE,
+	error = ipc_frame < 0 ? ipc_frame
+	        : vspace_map(p->vspace, ipc_frame, PROCESS_IPC_VADDR, RIGHT_READ | RIGHT_WRITE,
 						       CACHE_WRITE_BACK);
 	if (!error)
 		error = process_give(p, PROCESS_SLOT_IPC_FRAME, ipc_frame);
@@ -278,7 +283,8 @@ static uint64_t image_tables(const struct map_application *a)
 	return tables;
 }
 
-/* Its blocks of memory are few but for its page tables, of the heap one for each GiB, and its frames, when memory is in pieces. */
+/* Its blocks of memory are few but for its page tables, of the heap one for each GiB, and its frames, when memory is in
+ * pieces. */
 static void reserve_records(const struct map_application *a)
 {
 	enum { BLOCKS = 200 };

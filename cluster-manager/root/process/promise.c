@@ -17,7 +17,8 @@ int promise_table_make(struct promise_table *t, int vspace, uint64_t heap)
 	if (frames < 0)
 		return frames;
 	t->pages = slots_copy(frames, count);
-	return t->pages < 0 ? t->pages : vspace_map_range(vspace, frames, count, SIZE_4K, PROCESS_TOUCHED_VADDR, RIGHT_READ, CACHE_WRITE_BACK);
+	return t->pages < 0 ? t->pages : vspace_map_range(vspace, frames, count, SIZE_4K, PROCESS_TOUCHED_VADDR,
+	                                                  RIGHT_READ, CACHE_WRITE_BACK);
 }
 
 int promise_note(const struct promise_table *t, uint64_t bit)
@@ -41,11 +42,13 @@ int promise_note_word(const struct promise_table *t, uint64_t word, uint64_t val
 	return 0;
 }
 
-int promise_make(struct promise *p, uint64_t address, enum skerry_object frame, uint64_t size, uint32_t step, uint64_t first_bit)
+int promise_make(struct promise *p, uint64_t address, enum skerry_object frame, uint64_t size, uint32_t step,
+                 uint64_t first_bit)
 {
 	uint64_t frame_size = frame == OBJECT_FRAME_2M ? SIZE_2M : SIZE_4K;
 	require(size / frame_size % step == 0 && (frame == OBJECT_FRAME_4K || step == 1));
-	*p = (struct promise){ .address = address, .frame_size = frame_size, .count = (uint32_t)(size / frame_size), .step = step, .bit = first_bit };
+	*p = (struct promise){ .address = address, .frame_size = frame_size, .count = (uint32_t)(size / frame_size),
+	                       .step = step, .bit = first_bit };
 	if (frame == OBJECT_FRAME_2M) { /* an untyped for each, so that it can be split later */
 		p->unit = memory_reserve(&p->reserve, OBJECT_UNTYPED, UNIT_BITS, p->count);
 		p->first = p->unit < 0 ? p->unit : slots_take_for_objects(p->count);
@@ -71,7 +74,8 @@ int promise_map(const struct promise *p, int vspace, const struct promise_table 
 {
 	require(group < p->count / p->step);
 	uint32_t frame = group * p->step;
-	int error = vspace_map_range(vspace, p->first + (int)frame, p->step, p->frame_size, p->address + frame * p->frame_size,
+	int error = vspace_map_range(vspace, p->first + (int)frame, p->step, p->frame_size,
+	                             p->address + frame * p->frame_size,
 				     rights, CACHE_WRITE_BACK);
 	return error ? error : promise_note(t, p->bit + group);
 }

@@ -33,7 +33,8 @@ int promise_table_make(struct promise_table *t, int vspace, uint64_t heap);
  * Reserves memory for the range, `first_bit` being its first group's. Returns 0 or an error. The range's page tables
  * are the caller's to make (promise_tables()).
  */
-int promise_make(struct promise *p, uint64_t address, enum skerry_object frame, uint64_t size, uint32_t step, uint64_t first_bit);
+int promise_make(struct promise *p, uint64_t address, enum skerry_object frame, uint64_t size, uint32_t step,
+                 uint64_t first_bit);
 
 /* Makes the first group, and all page tables that the range will need. Returns 0 or an error. */
 int promise_tables(struct promise *p, int vspace, const struct promise_table *t);

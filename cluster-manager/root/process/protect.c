@@ -4,7 +4,8 @@
 #include "signs.h"
 #include "split.h"
 
-/* What one request does at most: frames that it changes, of which a step that is split is so many, and steps that it looks at. */
+/* What one request does at most: frames that it changes, of which a step that is split is so many, and steps that it
+ * looks at. */
 enum { FRAMES_SHARE = STEP_PAGES, SPLIT_WORK = STEP_PAGES / 2, STEPS_SHARE = 64 };
 /* A fault that is so near to the stack pointer is a stack's overflow. */
 enum { STACK_NEAR = 64 * SIZE_4K };
@@ -35,7 +36,8 @@ static int change_pages(const struct process *p, int frame, uint64_t page, uint6
 }
 
 /* Pages of one step of the heap. *work: grows by the frames that were changed. */
-static int protect_step(struct process *p, uint32_t step, uint64_t page, uint64_t end, const struct page_rights *next, unsigned rights,
+static int protect_step(struct process *p, uint32_t step, uint64_t page, uint64_t end, const struct page_rights *next,
+                        unsigned rights,
 			uint32_t *work)
 {
 	const uint64_t first = p->heap.address / SIZE_4K + (uint64_t)step * STEP_PAGES;
@@ -44,7 +46,8 @@ static int protect_step(struct process *p, uint32_t step, uint64_t page, uint64_
 	int error = 0;
 	if (!s && page_rights_even(next, first, STEP_PAGES)) {
 		*work += 1;
-		return page_protect(p, p->heap.first + (int)step, first, page_rights_of(&p->shield->rights, first, end, &unused), rights);
+		return page_protect(p, p->heap.first + (int)step, first,
+		                    page_rights_of(&p->shield->rights, first, end, &unused), rights);
 	}
 	if (!s && !(s = split_make(p, step, &error)))
 		return error;
@@ -70,7 +73,8 @@ static int protect_some(struct process *p, bool heap, uint64_t page, uint64_t en
 		return -SKERRY_NO_RESOURCE;
 	int error;
 	if (heap)
-		error = protect_step(p, (uint32_t)((page - p->heap.address / SIZE_4K) / STEP_PAGES), page, end, &next, rights, work);
+		error = protect_step(p, (uint32_t)((page - p->heap.address / SIZE_4K) / STEP_PAGES), page, end, &next,
+		                     rights, work);
 	else
 		error = change_pages(p, p->stack.first + (int)(page - p->stack.address / SIZE_4K), page, end, rights);
 	if (!error)
@@ -92,7 +96,8 @@ int64_t protect(struct process *p, uint64_t address, uint64_t size, unsigned rig
 	uint32_t work = 0;
 	if ((address | size) % SIZE_4K || !size || (!heap && !has_range(&p->stack, address, size)))
 		return -SKERRY_BAD_ARGUMENT;
-	if (rights != 0 && rights != RIGHT_READ && rights != (RIGHT_READ | RIGHT_WRITE) && rights != (RIGHT_READ | RIGHT_EXECUTE))
+	if (rights != 0 && rights != RIGHT_READ && rights != (RIGHT_READ | RIGHT_WRITE) &&
+	    rights != (RIGHT_READ | RIGHT_EXECUTE))
 		return -SKERRY_NO_RIGHTS;
 	for (uint32_t steps = 0; page < end && steps < STEPS_SHARE && work < FRAMES_SHARE; steps++) {
 		const uint64_t step_end = heap ? base + ((page - base) / STEP_PAGES + 1) * STEP_PAGES : end;

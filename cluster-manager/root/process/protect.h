@@ -13,7 +13,8 @@
  */
 int64_t protect(struct process *p, uint64_t address, uint64_t size, unsigned rights);
 
-/* Makes and maps what has the address, which was promised, unless it is there. False: the program may not do that there. */
+/* Makes and maps what has the address, which was promised, unless it is there. False: the program may not do that
+ * there. */
 bool protect_touch(struct process *p, uint64_t address, unsigned needed, int *error);
 
 /* What an address is that a thread has touched in vain. */

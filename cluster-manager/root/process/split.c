@@ -25,14 +25,18 @@ struct split *split_find(struct shield *shield, uint32_t step)
 	return NULL;
 }
 
-static uint64_t page_of(const struct process *p, uint32_t step) { return p->heap.address / SIZE_4K + (uint64_t)step * STEP_PAGES; }
+static uint64_t page_of(const struct process *p, uint32_t step)
+{
+	return p->heap.address / SIZE_4K + (uint64_t)step * STEP_PAGES;
+}
 
 int split_map(const struct process *p, int first, uint64_t page, uint32_t count)
 {
 	uint64_t end;
 	for (uint32_t i = 0; i < count; i++) {
 		unsigned rights = page_rights_of(&p->shield->rights, page + i, page + count, &end);
-		int error = rights & RIGHT_READ ? vspace_map(p->vspace, first + (int)i, (page + i) * SIZE_4K, rights, CACHE_WRITE_BACK) : 0;
+		int error = rights & RIGHT_READ
+		    ? vspace_map(p->vspace, first + (int)i, (page + i) * SIZE_4K, rights, CACHE_WRITE_BACK) : 0;
 		if (error)
 			return error;
 	}
@@ -42,7 +46,8 @@ int split_map(const struct process *p, int first, uint64_t page, uint32_t count)
 /* Makes the frames of a part, without mapping them. */
 static int part_make(struct process *p, struct split *s, unsigned part)
 {
-	int error = memory_retype(p->heap.unit + (int)s->step, OBJECT_FRAME_4K, s->first + (int)part * PART_PAGES, PART_PAGES);
+	int error = memory_retype(p->heap.unit + (int)s->step, OBJECT_FRAME_4K, s->first + (int)part * PART_PAGES,
+	                          PART_PAGES);
 	if (error)
 		return error;
 	require(!(s->made >> part & 1));
@@ -54,7 +59,8 @@ static int part_make(struct process *p, struct split *s, unsigned part)
 static int map_part(struct process *p, const struct split *s, unsigned part)
 {
 	const uint64_t number = (uint64_t)(s - p->shield->split);
-	int error = split_map(p, s->first + (int)part * PART_PAGES, page_of(p, s->step) + part * PART_PAGES, PART_PAGES);
+	int error = split_map(p, s->first + (int)part * PART_PAGES, page_of(p, s->step) + part * PART_PAGES,
+	                      PART_PAGES);
 	if (!error)
 		error = promise_note(&p->touched, PROCESS_TOUCHED_SPLITS + 128 * number + 64 + part);
 	return error ? error : promise_note(&p->touched, PROCESS_TOUCHED_HEAP + s->step);
@@ -69,7 +75,8 @@ int split_keep(struct process *p, struct split *s, unsigned part)
 	return error ? error : map_part(p, s, part);
 }
 
-/* Copies what the step's frame of 2 MiB has, and makes that frame untyped memory again. Returns the copy, or null and an error. */
+/* Copies what the step's frame of 2 MiB has, and makes that frame untyped memory again. Returns the copy, or null and
+ * an error. */
 static const uint64_t *take_content(struct process *p, uint32_t step, int *error)
 {
 	const int frame = p->heap.first + (int)step;
@@ -137,7 +144,8 @@ static int split_build(struct process *p, struct split *s, const uint64_t *conte
 	const uint64_t word = (PROCESS_TOUCHED_SPLITS + 128 * (uint64_t)number) / 64;
 	int error = memory_commit(&p->tables, p->table + (int)number, 1);
 	if (!error)
-		error = page_table_map(IPC, (uint64_t)p->table + number, (uint64_t)p->vspace, page_of(p, s->step) * SIZE_4K);
+		error = page_table_map(IPC, (uint64_t)p->table + number, (uint64_t)p->vspace,
+		                       page_of(p, s->step) * SIZE_4K);
 	if (!error && content)
 		error = give_content(p, s, content);
 	p->shield->split_count++;

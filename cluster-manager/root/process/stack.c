@@ -39,7 +39,8 @@ static uint64_t stack_push(struct builder *b, const void *bytes, uint64_t size)
 }
 
 /* The strings of a list, their addresses behind what is in `table` already, and a null. False: there is no room. */
-static bool push_strings(struct builder *b, const struct map_list *list, uint64_t *table, uint64_t *count, uint64_t most)
+static bool push_strings(struct builder *b, const struct map_list *list, uint64_t *table, uint64_t *count,
+                         uint64_t most)
 {
 	for (const char *s = map_next_string(map, list, NULL); s; s = map_next_string(map, list, s)) {
 		if (*count == most || !(table[*count] = stack_push(b, s, strlen(s) + 1)))
@@ -67,7 +68,8 @@ static int stack_build(struct builder *b, const struct map_application *a, const
 	uint64_t auxv[][2] = {
 		{ AT_PHDR, elf_headers(image) }, { AT_PHENT, image->header_size }, { AT_PHNUM, image->header_count },
 		{ AT_PAGESZ, SIZE_4K }, { AT_ENTRY, image->entry }, { AT_RANDOM, random_address },
-		{ AT_EXECFN, argv[0] }, { AT_UID, a->uid }, { AT_EUID, a->uid }, { AT_GID, a->gid }, { AT_EGID, a->gid },
+		{ AT_EXECFN, argv[0] }, { AT_UID, a->uid }, { AT_EUID, a->uid }, { AT_GID, a->gid },
+		{ AT_EGID, a->gid },
 		{ AT_SECURE, 0 }, { AT_SKERRY, PROCESS_INFO_VADDR }, { AT_NULL, 0 },
 	};
 	/* argc must end up 16-byte aligned: argc, argv and its null, the environment and its null, auxv */
@@ -83,10 +85,12 @@ static int stack_build(struct builder *b, const struct map_application *a, const
 	return 0;
 }
 
-int stack_make(const struct map_application *a, const struct elf_image *image, struct process *p, const uint64_t random[2],
+int stack_make(const struct map_application *a, const struct elf_image *image, struct process *p,
+               const uint64_t random[2],
 	       uint64_t *stack_pointer, uint64_t *cwd)
 {
-	int error = promise_make(&p->stack, PROCESS_STACK_TOP - PROCESS_STACK_SIZE, OBJECT_FRAME_4K, PROCESS_STACK_SIZE, STEP, PROCESS_TOUCHED_STACK);
+	int error = promise_make(&p->stack, PROCESS_STACK_TOP - PROCESS_STACK_SIZE, OBJECT_FRAME_4K, PROCESS_STACK_SIZE,
+	                         STEP, PROCESS_TOUCHED_STACK);
 	if (!error)
 		error = promise_commit(&p->stack, FRAMES / STEP - 1);
 	if (error)
@@ -97,5 +101,6 @@ int stack_make(const struct map_application *a, const struct elf_image *image, s
 	error = stack_build(&b, a, image, random, cwd);
 	window_close();
 	*stack_pointer = address_of(&b);
-	return error ? error : promise_map(&p->stack, p->vspace, &p->touched, FRAMES / STEP - 1, RIGHT_READ | RIGHT_WRITE);
+	return error ? error : promise_map(&p->stack, p->vspace, &p->touched, FRAMES / STEP - 1,
+	                                   RIGHT_READ | RIGHT_WRITE);
 }

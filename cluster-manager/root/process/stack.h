@@ -11,5 +11,6 @@
  * there as the System V ABI has it. *stack_pointer is where the first thread starts,
  * *cwd the address of the path of its working directory, or 0.
  */
-int stack_make(const struct map_application *a, const struct elf_image *image, struct process *p, const uint64_t random[2],
+int stack_make(const struct map_application *a, const struct elf_image *image, struct process *p,
+               const uint64_t random[2],
 	       uint64_t *stack_pointer, uint64_t *cwd);

@@ -47,7 +47,8 @@ void *window_open(int first, uint32_t count)
 
 void window_close(void) { }
 
-int vspace_map_range(int vspace, int first, uint32_t count, uint64_t size, uint64_t address, unsigned rights, unsigned attributes)
+int vspace_map_range(int vspace, int first, uint32_t count, uint64_t size, uint64_t address, unsigned rights,
+                     unsigned attributes)
 {
 	(void)vspace, (void)first, (void)rights, (void)attributes;
 	CHECK(size == PAGE && maps < SEGMENTS);
@@ -59,11 +60,12 @@ int vspace_map_range(int vspace, int first, uint32_t count, uint64_t size, uint6
 static void make(void)
 {
 	file.e = (Elf64_Ehdr){
-		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT }, .e_type = ET_EXEC,
-		.e_machine = EM_X86_64, .e_entry = TEXT + 0x10, .e_phoff = offsetof(struct file, p),
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+		.e_type = ET_EXEC, .e_machine = EM_X86_64, .e_entry = TEXT + 0x10, .e_phoff = offsetof(struct file, p),
 		.e_phentsize = sizeof(Elf64_Phdr), .e_phnum = SEGMENTS,
 	};
-	file.p[0] = (Elf64_Phdr){ .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_vaddr = TEXT, .p_filesz = PAGE, .p_memsz = PAGE };
+	file.p[0] = (Elf64_Phdr){ .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_vaddr = TEXT, .p_filesz = PAGE,
+	                          .p_memsz = PAGE };
 	file.p[1] = (Elf64_Phdr){ .p_type = PT_LOAD, .p_flags = PF_R | PF_W, .p_offset = PAGE, .p_vaddr = DATA,
 				  .p_filesz = 100, .p_memsz = 2 * PAGE };
 	maps = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* In the place of slots.c and memory.c for hosts that load programs and give nothing back: owners are only remembered. */
+/* In the place of slots.c and memory.c for hosts that load programs and give nothing back: owners are only
+ * remembered. */
 #pragma once
 
 #include <stdint.h>

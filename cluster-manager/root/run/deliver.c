@@ -28,8 +28,8 @@ void mail_then_power_off(uint32_t status)
 }
 
 /*
- * Whether the ports have room for the lines that a message of another cluster makes there. Unless it is known to make none, a
- * message needs room: each line waits where a port is behind, and this manager's thread with it.
+ * Whether the ports have room for the lines that a message of another cluster makes there. Unless it is known to make
+ * none, a message needs room: each line waits where a port is behind, and this manager's thread with it.
  */
 static bool has_room(uint32_t cluster, uint16_t type, size_t size)
 {
@@ -79,7 +79,8 @@ static void peer_lost(uint32_t cluster, const char *text)
 	}
 	if (is_primary())
 		run_cluster_lost(cluster, text);
-	else if (cluster == map->primary && !rescue_is_coming(cluster) && map->shutdown_when_done && map_cluster(map, ROOT->cluster)->devices)
+	else if (cluster == map->primary && !rescue_is_coming(cluster) && map->shutdown_when_done &&
+	         map_cluster(map, ROOT->cluster)->devices)
 		mail_then_power_off(1); /* nobody else is left to order it */
 }
 

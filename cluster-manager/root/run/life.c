@@ -66,7 +66,8 @@ void life_serving(uint32_t application, uint16_t port, uint32_t address)
 {
 	const bool serves = !ipv4_is_loopback(address);
 	const struct report_serving body = { .application = application, .port = port, .address = address };
-	if (listeners_note(&told[application], (struct listener){ address, port }) || (serves && !life[application].serving))
+	if (listeners_note(&told[application], (struct listener){ address, port }) ||
+	    (serves && !life[application].serving))
 		report(REPORT_SERVING, &body, sizeof(body));
 	life[application].serving |= serves;
 }

@@ -17,7 +17,7 @@ void life_arrived(uint32_t application, uint32_t barrier);
 /* Returns what became of it. */
 struct report_life life_of(uint32_t application);
 /*
- * A program serves, at TCP port `port` of `address` (0: of all its addresses) if `port` is not 0. Reported once in its life,
- * and once for each of its first listeners. One that listens on its own loopback interface alone does not serve.
+ * A program serves, at TCP port `port` of `address` (0: of all its addresses) if `port` is not 0. Reported once in its
+ * life, and once for each of its first listeners. One that listens on its own loopback interface alone does not serve.
  */
 void life_serving(uint32_t application, uint16_t port, uint32_t address);

@@ -20,7 +20,8 @@ struct listeners {
 static inline bool listeners_note(struct listeners *noted, struct listener listener)
 {
 	unsigned i = 0;
-	while (i < LISTENERS_MAX && noted->at[i].port && (noted->at[i].port != listener.port || noted->at[i].address != listener.address))
+	while (i < LISTENERS_MAX && noted->at[i].port &&
+	       (noted->at[i].port != listener.port || noted->at[i].address != listener.address))
 		i++;
 	if (!listener.port || i == LISTENERS_MAX || noted->at[i].port)
 		return false;

@@ -12,7 +12,8 @@ static struct report_recounted loss;
 
 void loss_report_boot(bool again)
 {
-	struct report_boot body = { .tsc = read_tsc(), .tsc_hz = ROOT->tsc_hz, .cores = ROOT->cpu_count, .again = again };
+	struct report_boot body = { .tsc = read_tsc(), .tsc_hz = ROOT->tsc_hz, .cores = ROOT->cpu_count,
+	                            .again = again };
 	memcpy(body.kernel, ROOT->kernel_name, sizeof(body.kernel));
 	body.ledger = ROOT->ledger_count ? ROOT->ledger[0].base : 0;
 	if (frame_address(ROOT_SLOT_STAT, &body.stat))

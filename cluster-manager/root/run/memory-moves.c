@@ -24,22 +24,32 @@ static uint64_t seen;   /* changes, when parked memory was last looked for */
 static uint32_t again;  /* ticks until it is looked for in any case; 0: it is not */
 
 static const struct memory_control *control_words(void) { return (const struct memory_control *)ROOT_MEMORY_VADDR; }
-static uint64_t piece_count(void) { return ROOT->memory_size - sizeof(struct memory_control); } /* those behind the last are none */
+/* those behind the last are none */
+static uint64_t piece_count(void)
+{
+	return ROOT->memory_size - sizeof(struct memory_control);
+}
 
 static void report_event(enum memory_event what, uint32_t pieces, uint32_t cluster, int error)
 {
-	const struct report_moved body = { .number = order_now.number, .what = what, .pieces = pieces, .cluster = cluster,
+	const struct report_moved body = { .number = order_now.number, .what = what, .pieces = pieces,
+	                                   .cluster = cluster,
 		                           .free = memory_free_pieces(), .error = (uint32_t)-error };
 	report(REPORT_MOVED, &body, sizeof(body));
 }
 
-static bool is_parked_for(uint64_t piece, uint32_t cluster) { return memory_read(control_words(), piece) == memory_byte(MEMORY_PARKED, cluster); }
+static bool is_parked_for(uint64_t piece, uint32_t cluster)
+{
+	return memory_read(control_words(), piece) == memory_byte(MEMORY_PARKED, cluster);
+}
 
-/* log2 of the bytes of the largest aligned block of at most `most` pieces that begins there and is parked for the cluster. */
+/* log2 of the bytes of the largest aligned block of at most `most` pieces that begins there and is parked for the
+ * cluster. */
 static unsigned block_at_piece(uint64_t piece, uint32_t cluster, uint64_t most)
 {
 	unsigned bits = MEMORY_PIECE_BITS;
-	for (uint64_t size = 1; bits < MEMORY_MOVE_BITS_MAX && !(piece & size) && 2 * size <= most && piece + 2 * size <= piece_count(); size *= 2, bits++)
+	for (uint64_t size = 1; bits < MEMORY_MOVE_BITS_MAX && !(piece & size) && 2 * size <= most &&
+	     piece + 2 * size <= piece_count(); size *= 2, bits++)
 		for (uint64_t i = size; i < 2 * size; i++)
 			if (!is_parked_for(piece + i, cluster))
 				return bits;
@@ -148,7 +158,8 @@ void memory_moves_tick(void)
 {
 	if (!ROOT->memory_control || !ROOT->ledger_count)
 		return;
-	order_obey(atomic_load_explicit(&((const struct ledger *)ROOT_LEDGER_VADDR)->kernel.memory, memory_order_relaxed));
+	order_obey(atomic_load_explicit(&((const struct ledger *)ROOT_LEDGER_VADDR)->kernel.memory,
+	                                memory_order_relaxed));
 	take_back();
 	orders_poll();
 }

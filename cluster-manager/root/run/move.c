@@ -9,7 +9,8 @@
 #include "report.h"
 #include "root.h"
 
-enum { TRIES = 40 }; /* ticks in which a core may still have something to do, a deadline of a thread that has left it, say */
+/* ticks in which a core may still have something to do, a deadline of a thread that has left it, say */
+enum { TRIES = 40 };
 
 static struct {
 	uint64_t obeyed; /* the last order */
@@ -29,7 +30,8 @@ static uint64_t read_core(uint32_t cpu, uint32_t *index)
 
 static void report_event(enum core_event what, uint32_t cpu, uint32_t to, int error)
 {
-	const struct report_core body = { .number = order_now.number, .what = what, .cpu = cpu, .to = to, .error = (uint32_t)-error };
+	const struct report_core body = { .number = order_now.number, .what = what, .cpu = cpu, .to = to,
+	                                  .error = (uint32_t)-error };
 	report(REPORT_CORE, &body, sizeof(body));
 }
 
@@ -48,7 +50,8 @@ void move_started(uint32_t application)
 	int32_t cpu = map_core_cpu(map, own, core);
 	if (core == map->application[application].core || cpu == MAP_NONE)
 		return;
-	const struct report_core body = { .what = CORE_RUNS, .cpu = (uint32_t)cpu, .to = ROOT->cluster, .application = application };
+	const struct report_core body = { .what = CORE_RUNS, .cpu = (uint32_t)cpu, .to = ROOT->cluster,
+	                                  .application = application };
 	report(REPORT_CORE, &body, sizeof(body));
 }
 
@@ -131,7 +134,8 @@ void moves_tick(void)
 	if (!has_begun)
 		moves_begin();
 	has_begun = true;
-	order_obey(atomic_load_explicit(&((const struct ledger *)ROOT_LEDGER_VADDR)->kernel.move, memory_order_relaxed));
+	order_obey(atomic_load_explicit(&((const struct ledger *)ROOT_LEDGER_VADDR)->kernel.move,
+	                                memory_order_relaxed));
 	if (order_now.is_leaving)
 		give_up();
 	for (uint32_t i = 0; map_core_cpu(map, own, i) != MAP_NONE; i++)

@@ -2,8 +2,8 @@
 /*
  * Cores that move from one cluster to another (skerry/core_control.h). The order comes from outside the machine, in the
  * kernel's ledger, to the manager of the cluster that has the core; the manager of the cluster that it is for finds the
- * core parked, and has its kernel take it. A core that nobody took, as its new cluster was lost, is found by that cluster's
- * next life, or by any cluster that gets an order to take it.
+ * core parked, and has its kernel take it. A core that nobody took, as its new cluster was lost, is found by that
+ * cluster's next life, or by any cluster that gets an order to take it.
  */
 #pragma once
 

@@ -39,7 +39,8 @@ void obey_map(void)
 		return;
 	int error = control_granularity_wait(ROOT_SLOT_CONTROL, wanted);
 	if (error)
-		manager_panic("kernel %s cannot have the granularity that the map says (error %d)", ROOT->kernel_name, -error);
+		manager_panic("kernel %s cannot have the granularity that the map says (error %d)", ROOT->kernel_name,
+		              -error);
 	report_granularity(0, wanted, 0);
 }
 

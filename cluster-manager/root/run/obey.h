@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a debugger outside the machine orders of a manager, in its kernel's ledger (skerry/ledger.h): ends that others must
- * notice, and the kernel's granularity, which the cluster map may order, too.
+ * What a debugger outside the machine orders of a manager, in its kernel's ledger (skerry/ledger.h): ends that others
+ * must notice, and the kernel's granularity, which the cluster map may order, too.
  */
 #pragma once
 

@@ -21,7 +21,8 @@ enum application_fate application_fate(uint32_t application) { return fate[appli
 uint32_t barrier_released(void) { return released; }
 bool run_is_over(void) { return is_over; }
 
-/* Statistics are taken first and sent last, so that all waiters go on at once. Between the first two barriers a load runs. */
+/* Statistics are taken first and sent last, so that all waiters go on at once. Between the first two barriers a load
+ * runs. */
 static void barrier_release(uint32_t barrier)
 {
 	stats_take(barrier);
@@ -76,7 +77,8 @@ bool order_execute(enum message_type type, const void *body, size_t size)
 		if (size != sizeof(about))
 			return false;
 		memcpy(&about, body, sizeof(about));
-		return about.application < map->application_count && execute_about(type, about.application, about.value);
+		return about.application < map->application_count &&
+		       execute_about(type, about.application, about.value);
 	case ORDER_RELEASE:
 		if (size != sizeof(barrier))
 			return false;

@@ -26,4 +26,7 @@ bool published_start(uint32_t application)
 	return first;
 }
 
-bool published_listener(uint32_t application, struct listener listener) { return listeners_note(&published[application].listeners, listener); }
+bool published_listener(uint32_t application, struct listener listener)
+{
+	return listeners_note(&published[application].listeners, listener);
+}

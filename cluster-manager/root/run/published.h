@@ -6,7 +6,8 @@
 #include <stdint.h>
 #include "listeners.h"
 
-/* An application is ordered to start, and its stack process, or the program of a stack process, with it: their next reports are news. */
+/* An application is ordered to start, and its stack process, or the program of a stack process, with it: their next
+ * reports are news. */
 void published_new_life(uint32_t application);
 /* Notes that it has started. Returns false if that is noted already. */
 bool published_start(uint32_t application);

@@ -32,7 +32,8 @@ bool records_open(struct records *records, uint32_t place)
 	return records->core != NULL;
 }
 
-const char *records_take(struct records *records, bool awaited, uint32_t place, const struct report_record *report, size_t size)
+const char *records_take(struct records *records, bool awaited, uint32_t place, const struct report_record *report,
+                         size_t size)
 {
 	static struct core_stat unpacked;
 	const struct map_cluster *cluster = &map->cluster[place];

@@ -27,9 +27,10 @@ struct records {
 /* Makes room for the cluster at this place of the map. False: there is no memory. */
 bool records_open(struct records *records, uint32_t place);
 /*
- * Takes a report of a core's record, which anybody may have sent. Returns null, or what the sender did wrong. A good one
- * is kept if it is `awaited`; else it is late, and nothing is done.
+ * Takes a report of a core's record, which anybody may have sent. Returns null, or what the sender did wrong. A good
+ * one is kept if it is `awaited`; else it is late, and nothing is done.
  */
-const char *records_take(struct records *records, bool awaited, uint32_t place, const struct report_record *report, size_t size);
+const char *records_take(struct records *records, bool awaited, uint32_t place, const struct report_record *report,
+                         size_t size);
 /* Returns whether all cores' have come. */
 bool records_complete(const struct records *records, uint32_t place);

@@ -44,7 +44,8 @@ static bool boot_reported(uint32_t cluster, const struct report_boot *b, size_t 
 		return false;
 	cluster_kernel_set((uint32_t)place, b->kernel);
 	struct text *t = results_begin("boot");
-	text_format(t, ",\"cluster\":%u,\"tsc\":%lu,\"tsc_hz\":%lu,\"cores\":%u,\"stat\":%lu,\"ledger\":%lu", cluster, b->tsc, b->tsc_hz, b->cores,
+	text_format(t, ",\"cluster\":%u,\"tsc\":%lu,\"tsc_hz\":%lu,\"cores\":%u,\"stat\":%lu,\"ledger\":%lu", cluster,
+	            b->tsc, b->tsc_hz, b->cores,
 		    b->stat, b->ledger);
 	text_format(t, ",\"core_words\":%lu,\"memory_words\":%lu,\"kernel\":", b->core_words, b->memory_words);
 	text_json_string(t, cluster_kernel(cluster));
@@ -97,7 +98,8 @@ static bool serving_reported(uint32_t cluster, const struct report_serving *s)
 	if (published_listener(i, (struct listener){ ip, (uint16_t)s->port })) {
 		struct text *t = results_begin("listening");
 		results_application(t, i);
-		text_format(t, ",\"port\":%u,\"address\":\"%u.%u.%u.%u\"", s->port, ip & 255, ip >> 8 & 255, ip >> 16 & 255, ip >> 24);
+		text_format(t, ",\"port\":%u,\"address\":\"%u.%u.%u.%u\"", s->port, ip & 255, ip >> 8 & 255,
+		            ip >> 16 & 255, ip >> 24);
 		results_end(t);
 	}
 	if (ipv4_is_loopback(ip) || run_application(i)->serving)
@@ -181,12 +183,14 @@ static bool granularity_reported(uint32_t cluster, const struct report_granulari
 
 static bool core_reported(uint32_t cluster, const struct report_core *c, size_t size)
 {
-	static const char *const names[CORE_EVENTS] = { "left", "joined", "first", "programs", "elsewhere", "busy", "program" };
+	static const char *const names[CORE_EVENTS] = { "left", "joined", "first", "programs", "elsewhere", "busy",
+	                                                "program" };
 	if (size != sizeof(*c) || c->what >= CORE_EVENTS || c->cpu >= map->cpu_count || !map_cluster(map, c->to) ||
 	    (c->what == CORE_RUNS && !cluster_owns(cluster, c->application)))
 		return false;
 	struct text *t = results_begin("core");
-	text_format(t, ",\"cluster\":%u,\"number\":%u,\"what\":\"%s\",\"cpu\":%u,\"to\":%u,\"error\":%u", cluster, c->number,
+	text_format(t, ",\"cluster\":%u,\"number\":%u,\"what\":\"%s\",\"cpu\":%u,\"to\":%u,\"error\":%u", cluster,
+	            c->number,
 		    names[c->what], c->cpu, c->to, c->error);
 	if (c->what == CORE_RUNS) {
 		text_format(t, ",\"app\":");
@@ -198,11 +202,13 @@ static bool core_reported(uint32_t cluster, const struct report_core *c, size_t 
 
 static bool memory_reported(uint32_t cluster, const struct report_moved *m, size_t size)
 {
-	static const char *const names[MEMORY_EVENTS] = { "given", "taken", "adopted", "returned", "too-little", "down", "refused" };
+	static const char *const names[MEMORY_EVENTS] = { "given", "taken", "adopted", "returned", "too-little", "down",
+	                                                  "refused" };
 	if (size != sizeof(*m) || m->what >= MEMORY_EVENTS || !map_cluster(map, m->cluster))
 		return false;
 	struct text *t = results_begin("memory-moved");
-	text_format(t, ",\"cluster\":%u,\"number\":%u,\"what\":\"%s\",\"pieces\":%u,\"to\":%u,\"free\":%u,\"error\":%u", cluster, m->number,
+	text_format(t, ",\"cluster\":%u,\"number\":%u,\"what\":\"%s\",\"pieces\":%u,\"to\":%u,\"free\":%u,\"error\":%u",
+	            cluster, m->number,
 		    names[m->what], m->pieces, m->cluster, m->free, m->error);
 	results_end(t);
 	return true;
@@ -234,7 +240,8 @@ static bool note_cluster(uint32_t cluster, enum message_type type, const void *b
 static bool life_reported(uint32_t cluster, const struct report_life *l, size_t size)
 {
 	if (size != sizeof(*l) || l->state == LIFE_NONE || l->state > LIFE_GONE || l->arrived > UINT32_MAX / 2 ||
-	    !(cluster_owns(cluster, l->application) || (cluster_owns(ROOT->cluster, l->application) && l->state == LIFE_GONE)))
+	    !(cluster_owns(cluster, l->application) ||
+	      (cluster_owns(ROOT->cluster, l->application) && l->state == LIFE_GONE)))
 		return false;
 	if (l->state == LIFE_RUNS && l->serving && run_may_happen(RUN_EVENT_RUNS, l->application))
 		print_event("serving", l->application, "tsc", read_tsc(), AGAIN);

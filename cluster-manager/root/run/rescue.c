@@ -22,7 +22,8 @@ enum {
 	LOAD_MS = 10000,
 	BOOT_MS = 20000, /* from loaded to the manager's first pass */
 	FENCES = 3,      /* tries */
-	HASTE_MS = 20,   /* of our own steps, in which it looks each millisecond; ticks are much longer than a step may be */
+	/* of our own steps, in which it looks each millisecond; ticks are much longer than a step may be */
+	HASTE_MS = 20,
 };
 
 struct rescue {
@@ -97,7 +98,8 @@ static void rescue_begin(struct rescue *r, uint64_t word)
 	bool spent = restart_spent(&history, c->restart_limit, now_ms());
 	if (!spent)
 		delay = restart_note(&history, c->restart_delay, now_ms());
-	*r = (struct rescue){ .is_lost = true, .is_spent = spent, .life = watch_life(number_of(r)), .word = word, .history = history,
+	*r = (struct rescue){ .is_lost = true, .is_spent = spent, .life = watch_life(number_of(r)), .word = word,
+	                      .history = history,
 		              .due = read_tsc() + milliseconds(delay) };
 	restart_wait(r);
 }
@@ -138,8 +140,8 @@ void rescue_lost(uint32_t cluster)
 }
 
 /*
- * A machine of its own is started again by others, at any time: the cluster is waited for where the map says so, and where
- * the end of the run does not depend on it.
+ * A machine of its own is started again by others, at any time: the cluster is waited for where the map says so, and
+ * where the end of the run does not depend on it.
  */
 static bool may_return(const struct map_cluster *c)
 {
@@ -189,7 +191,8 @@ static void rescue_claim(struct rescue *r, uint64_t word)
 	if (r->is_spent) {
 		char text[64];
 		struct text t = TEXT(text);
-		text_format(&t, "it was started again %u times in %u s", map_cluster(map, number_of(r))->restart_limit, RESTART_WINDOW_MS / 1000);
+		text_format(&t, "it was started again %u times in %u s", map_cluster(map, number_of(r))->restart_limit,
+		            RESTART_WINDOW_MS / 1000);
 		if (!rescue_step(r, CLUSTER_GIVE_UP))
 			give_up(r, false, text);
 		return;
@@ -290,8 +293,10 @@ static void look_whether_missed(struct rescue *r)
 {
 	static const char text[] = "it was started again";
 	uint64_t word = read_word(r);
-	const struct mail mail = { .kind = MAIL_PEER_LOST, .cluster = number_of(r), .body = text, .size = sizeof(text) };
-	if (control_state(word) == CONTROL_RUNNING && control_life(word) != watch_life(number_of(r)) && !channel_lose(number_of(r), text))
+	const struct mail mail = { .kind = MAIL_PEER_LOST, .cluster = number_of(r), .body = text,
+	                           .size = sizeof(text) };
+	if (control_state(word) == CONTROL_RUNNING && control_life(word) != watch_life(number_of(r)) &&
+	    !channel_lose(number_of(r), text))
 		mailbox_put(&mail);
 }
 

@@ -3,8 +3,8 @@
  * Restarts lost clusters, if the map says so (skerry/cluster_control.h): claims and fences them, has them loaded, and
  * waits until they run.
  *
- * Every manager of the machine runs it. The living cluster with the lowest number claims first. The others wait, and take
- * over if the claimer is lost itself or does not finish. Repeating a step is harmless.
+ * Every manager of the machine runs it. The living cluster with the lowest number claims first. The others wait, and
+ * take over if the claimer is lost itself or does not finish. Repeating a step is harmless.
  */
 #pragma once
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* When a program that has ended, or a cluster that is lost, is started again. Times are in milliseconds; they never run backwards. */
+/* When a program that has ended, or a cluster that is lost, is started again. Times are in milliseconds; they never run
+ * backwards. */
 #pragma once
 
 #include <stdbool.h>

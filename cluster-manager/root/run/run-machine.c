@@ -37,7 +37,8 @@ static void step_finish(const struct step *s, uint32_t status, const char *text)
 	s->run->text = text;
 	step_act(s, RUN_FINISH, 0);
 	for (uint32_t i = 0; i < s->map->application_count; i++)
-		if (s->run->application[i].state == APPLICATION_PAUSED || s->run->application[i].state == APPLICATION_LOST) /* it is not started again */
+		if (s->run->application[i].state == APPLICATION_PAUSED ||
+		    s->run->application[i].state == APPLICATION_LOST) /* it is not started again */
 			application_gone(s, i, s->run->application[i].status);
 }
 
@@ -263,7 +264,10 @@ static void on_lost(const struct step *s, uint32_t place)
 			step_fail(s, i, "a cluster is gone");
 }
 
-static bool is_of_application(enum run_event_kind kind) { return kind >= RUN_EVENT_STARTED && kind <= RUN_EVENT_KILLED; }
+static bool is_of_application(enum run_event_kind kind)
+{
+	return kind >= RUN_EVENT_STARTED && kind <= RUN_EVENT_KILLED;
+}
 
 static bool is_of_cluster(enum run_event_kind kind) { return kind >= RUN_EVENT_BOOTED && kind <= RUN_EVENT_RECOUNTED; }
 
@@ -298,7 +302,8 @@ static void on_recalled(const struct step *s, struct run_event event)
 	bool runs = event.kind == RUN_EVENT_RUNS;
 	*a = (struct run_application){ .state = APPLICATION_ENDED, .status = event.value };
 	if (runs)
-		*a = (struct run_application){ .state = APPLICATION_STARTED, .serving = event.value & 1, .arrived = event.value >> 1 };
+		*a = (struct run_application){ .state = APPLICATION_STARTED, .serving = event.value & 1,
+		                               .arrived = event.value >> 1 };
 }
 
 static void application_event(const struct step *s, struct run_event event)
@@ -340,7 +345,8 @@ static void application_event(const struct step *s, struct run_event event)
 bool run_believes(const struct run *run, const struct cluster_map *map, struct run_event event)
 {
 	if (event.kind == RUN_EVENT_RUNS || event.kind == RUN_EVENT_OVER)
-		return event.subject < map->application_count && run->application[event.subject].state == APPLICATION_WAITING &&
+		return event.subject < map->application_count &&
+		       run->application[event.subject].state == APPLICATION_WAITING &&
 		       is_away(run, map, event.subject);
 	if (event.kind == RUN_EVENT_DUE)
 		return event.subject < map->application_count &&

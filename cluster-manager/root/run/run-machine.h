@@ -11,7 +11,8 @@
 #include <skerry/cluster_map.h>
 
 enum run_phase { RUN_BEFORE, RUN_GOING, RUN_FINISHING, RUN_OVER };
-enum run_application_state { APPLICATION_WAITING, APPLICATION_STARTED, APPLICATION_PAUSED, APPLICATION_LOST, APPLICATION_ENDED };
+enum run_application_state { APPLICATION_WAITING, APPLICATION_STARTED, APPLICATION_PAUSED, APPLICATION_LOST,
+                             APPLICATION_ENDED };
 
 /* All zero: the run before RUN_EVENT_START. */
 struct run {
@@ -37,7 +38,8 @@ struct run {
 
 enum run_event_kind {
 	RUN_EVENT_START,
-	RUN_EVENT_RESUME,    /* in place of START, in a later life of the primary: the others tell it what the run has come to */
+	/* in place of START, in a later life of the primary: the others tell it what the run has come to */
+	RUN_EVENT_RESUME,
 	/* of an application, whose index is `subject` */
 	RUN_EVENT_STARTED,
 	RUN_EVENT_FAILED,    /* it could not be started */
@@ -51,7 +53,8 @@ enum run_event_kind {
 	RUN_EVENT_BOOTED,
 	RUN_EVENT_LOST,      /* `value`: 1, it is being started again; 0, it stays down, which may come later, too */
 	RUN_EVENT_FINISHED,  /* its last report has come */
-	RUN_EVENT_RECOUNTED, /* after RUN_EVENT_RESUME: all was said of its programs; `value`: the last barrier that opened */
+	/* after RUN_EVENT_RESUME: all was said of its programs; `value`: the last barrier that opened */
+	RUN_EVENT_RECOUNTED,
 	/* of an application that is not known to have been started, after RUN_EVENT_RESUME; `subject`: its index */
 	RUN_EVENT_RUNS,      /* `value`: twice the last barrier that it came to, 1 more if it serves */
 	RUN_EVENT_OVER,      /* `value`: its status; it is not started again */
@@ -75,7 +78,8 @@ enum run_action_kind {
 	RUN_RESTART,   /* `value`: the application that is down until RUN_EVENT_DUE */
 	RUN_STAY_DOWN, /* `value`: an application that would be started again, but too often */
 	RUN_AWAY,      /* `value`: an application that is down until its cluster has started again */
-	RUN_CATCH_UP,  /* `value`: place of a cluster that is told what serves and what ended: it, or the primary, has started again */
+	/* `value`: place of a cluster that is told what serves and what ended: it, or the primary, has started again */
+	RUN_CATCH_UP,
 	RUN_GONE,      /* `value`: the application that all clusters are told to be gone */
 	RUN_RELEASE,   /* `value`: the barrier that opens */
 	RUN_FINISH,    /* all clusters are to send their last reports */

@@ -272,7 +272,8 @@ void run_life(const struct report_life *l)
 		if (!run_may_happen(RUN_EVENT_RUNS, l->application))
 			break;
 		run_happened(RUN_EVENT_RUNS, l->application, 0);
-		run_happened(l->state == LIFE_EXITED ? RUN_EVENT_EXITED : l->state == LIFE_KILLED ? RUN_EVENT_KILLED : RUN_EVENT_FAILED,
+		run_happened(l->state == LIFE_EXITED ? RUN_EVENT_EXITED : l->state == LIFE_KILLED ? RUN_EVENT_KILLED
+		             : RUN_EVENT_FAILED,
 			     l->application, l->value);
 		break;
 	}
@@ -333,7 +334,8 @@ void run_cluster_lost(uint32_t cluster, const char *text)
 /* 1: its first. */
 static uint32_t cluster_life(uint32_t cluster)
 {
-	uint32_t life = cluster == ROOT->cluster ? ROOT->life : map_cluster(map, cluster)->machine == map->machine ? watch_life(cluster) :
+	uint32_t life = cluster == ROOT->cluster ? ROOT->life : map_cluster(map, cluster)->machine == map->machine
+	         ? watch_life(cluster) :
 													     channel_peer_life(cluster);
 	return life ? life : 1;
 }

@@ -9,9 +9,11 @@
 #include "message.h"
 #include "run-machine.h"
 
-/* Begins the run: applications that wait for nothing are ordered to start. The primary calls it once, with its channels open. */
+/* Begins the run: applications that wait for nothing are ordered to start. The primary calls it once, with its channels
+ * open. */
 void run_start(void);
-/* The same in a later life of the primary: the others tell what the run has come to, then its own programs are started. */
+/* The same in a later life of the primary: the others tell what the run has come to, then its own programs are
+ * started. */
 void run_resume(void);
 /* What another cluster tells of a program; of one that it may speak for. */
 void run_life(const struct report_life *life);

@@ -16,10 +16,12 @@
 
 enum {
 	PATIENCE_MS = 1000, /* with clusters that do not answer */
-	FRESH_MS = 100,     /* a sample serves all requests that come meanwhile, so that requests cannot keep the managers busy */
+	/* a sample serves all requests that come meanwhile, so that requests cannot keep the managers busy */
+	FRESH_MS = 100,
 };
 
-_Static_assert(BOOT_MAX_CPUS * (sizeof(struct report_brief) + MAIL_HEADER) <= MAILBOX_SIZE - MAILBOX_KEPT - MESSAGE_SIZE_MAX,
+_Static_assert(BOOT_MAX_CPUS * (sizeof(struct report_brief) + MAIL_HEADER) <=
+               MAILBOX_SIZE - MAILBOX_KEPT - MESSAGE_SIZE_MAX,
 	       "a mailbox that was empty takes a whole sample");
 
 static struct {
@@ -127,8 +129,10 @@ int sample_ask(void)
 
 /* --- and is read --- */
 
-_Static_assert((int)SAMPLE_LOSS_PANIC == WATCH_PANIC && (int)SAMPLE_LOSS_STOPPED == WATCH_STOPPED && (int)SAMPLE_LOSS_CORE == WATCH_CORE &&
-	       (int)SAMPLE_LOSS_TIMER == WATCH_TIMER && (int)SAMPLE_LOSS_MANAGER == WATCH_MANAGER, "both name the same reasons");
+_Static_assert((int)SAMPLE_LOSS_PANIC == WATCH_PANIC && (int)SAMPLE_LOSS_STOPPED == WATCH_STOPPED &&
+               (int)SAMPLE_LOSS_CORE == WATCH_CORE &&
+	       (int)SAMPLE_LOSS_TIMER == WATCH_TIMER && (int)SAMPLE_LOSS_MANAGER == WATCH_MANAGER,
+	       "both name the same reasons");
 
 static uint32_t loss_of(uint32_t cluster)
 {

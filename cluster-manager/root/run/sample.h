@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The counters of all clusters, for a program that asks (skerry/sample.h). Without a request nothing is counted or sent.
- * The primary orders, every cluster reports, and the asker is answered when all have that live, or after a second.
+ * The counters of all clusters, for a program that asks (skerry/sample.h). Without a request nothing is counted or
+ * sent. The primary orders, every cluster reports, and the asker is answered when all have that live, or after a
+ * second.
  */
 #pragma once
 

@@ -170,7 +170,8 @@ static bool is_touch(uint32_t application, const struct message *m)
 {
 	enum { PRESENT = 1, WRITE = 2, FETCH = 16 }; /* Intel SDM volume 3, 4.7 */
 	const unsigned needed = m->word[3] & FETCH ? RIGHT_EXECUTE : m->word[3] & WRITE ? RIGHT_WRITE : RIGHT_READ;
-	return message_label(m->info) == FAULT_PAGE && message_words(m->info) == MESSAGE_REGISTERS && !(m->word[3] & PRESENT) &&
+	return message_label(m->info) == FAULT_PAGE && message_words(m->info) == MESSAGE_REGISTERS &&
+	       !(m->word[3] & PRESENT) &&
 	       process_touches(application, m->word[2], needed);
 }
 

@@ -40,7 +40,8 @@ void stats_report(void)
 	if (taken.sum.entries) {
 		static struct report_record sum;
 		sum.number = taken.end.when;
-		report(REPORT_LOCKS, &sum, offsetof(struct report_record, word) + stat_pack(sum.word, &taken.sum, false) * 8);
+		report(REPORT_LOCKS, &sum,
+		       offsetof(struct report_record, word) + stat_pack(sum.word, &taken.sum, false) * 8);
 	}
 }
 

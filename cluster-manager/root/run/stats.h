@@ -8,8 +8,8 @@ void stats_take(uint32_t when);
 /* Sends what stats_take() took to the primary. */
 void stats_report(void);
 /*
- * The primary: what the cluster at `place` of the map reports; a line of results when its cores' records are complete, and
- * one of their sum. They return null, or what the sender did wrong.
+ * The primary: what the cluster at `place` of the map reports; a line of results when its cores' records are complete,
+ * and one of their sum. They return null, or what the sender did wrong.
  */
 const char *stats_core_came(uint32_t place, const struct report_record *report, size_t size);
 const char *stats_publish(uint32_t place, const struct report_stats *stats);

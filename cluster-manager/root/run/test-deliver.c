@@ -98,7 +98,8 @@ int channel_send(uint32_t cluster, uint16_t type, const void *body, size_t size)
 void channel_broadcast(uint16_t type, const void *body, size_t size) { (void)type, (void)body, (void)size; }
 void console_print(const char *format, ...)
 {
-	const struct mail mail = { .kind = MAIL_OWN_BULK, .type = REPORT_CONSOLE, .cluster = OWN, .body = "abc", .size = TEXT };
+	const struct mail mail = { .kind = MAIL_OWN_BULK, .type = REPORT_CONSOLE, .cluster = OWN, .body = "abc",
+	                           .size = TEXT };
 	(void)format;
 	lines++;
 	if (!is_primary())
@@ -134,7 +135,8 @@ static void deliver_all(void)
 
 static const char *came_with(enum message_type type, const void *body, size_t size)
 {
-	const struct mail mail = { .kind = MAIL_PEER, .type = (uint16_t)type, .cluster = OTHER, .body = body, .size = size };
+	const struct mail mail = { .kind = MAIL_PEER, .type = (uint16_t)type, .cluster = OTHER, .body = body,
+	                           .size = size };
 	complaint = NULL;
 	CHECK(!mailbox_put(&mail));
 	deliver_all();
@@ -153,7 +155,8 @@ static bool makes_no_line(enum message_type type)
 	return type == REPORT_ARRIVED || type == REPORT_SAMPLE_CORE || type == REPORT_SAMPLE;
 }
 
-/* A message for which there is no room is dropped for that reason, not as a forbidden one: each report there is, or will be. */
+/* A message for which there is no room is dropped for that reason, not as a forbidden one: each report there is, or
+ * will be. */
 static void no_room(void)
 {
 	unsigned count = 0;
@@ -192,7 +195,8 @@ static void others(void)
 	tested_map.primary = OWN;
 }
 
-/* Orders that make reports that make orders: one after another, a bounded number in a call; nobody complains of itself. */
+/* Orders that make reports that make orders: one after another, a bounded number in a call; nobody complains of
+ * itself. */
 static void loopback(void)
 {
 	unsigned before = taken, calls = 1;
@@ -260,7 +264,8 @@ static void peer_is_lost(void)
 /* A line of this manager's own goes the way of its programs' lines. */
 static void own_line(void)
 {
-	const struct mail mail = { .kind = MAIL_OWN_BULK, .type = REPORT_CONSOLE, .cluster = OWN, .body = "abc", .size = TEXT };
+	const struct mail mail = { .kind = MAIL_OWN_BULK, .type = REPORT_CONSOLE, .cluster = OWN, .body = "abc",
+	                           .size = TEXT };
 	texts = 0;
 	CHECK(!mailbox_put(&mail));
 	deliver_all();

@@ -48,18 +48,34 @@ void channel_complain(uint32_t cluster, const char *what) { (void)cluster, (void
 const char *cluster_kernel(uint32_t cluster) { (void)cluster; return ""; }
 void cluster_kernel_set(uint32_t cluster, const char *name) { (void)cluster, (void)name; }
 void run_cluster_booted(uint32_t cluster) { (void)cluster; }
-void run_cluster_loaded(uint32_t cluster, uint32_t fence_ms, uint32_t load_ms) { (void)cluster, (void)fence_ms, (void)load_ms; }
+void run_cluster_loaded(uint32_t cluster, uint32_t fence_ms, uint32_t load_ms)
+{
+	(void)cluster, (void)fence_ms, (void)load_ms;
+}
 void run_cluster_down(uint32_t cluster, bool is_stuck, const char *why) { (void)cluster, (void)is_stuck, (void)why; }
 void run_life(const struct report_life *l) { (void)l; }
 void run_recounted(uint32_t cluster, const struct report_recounted *r) { (void)cluster, (void)r; }
 void fault_publish(const struct report_fault *f) { (void)f; }
-const char *stats_core_came(uint32_t place, const struct report_record *r, size_t size) { (void)place, (void)r, (void)size; return NULL; }
+const char *stats_core_came(uint32_t place, const struct report_record *r, size_t size)
+{
+	(void)place, (void)r, (void)size;
+	return NULL;
+}
 const char *stats_publish(uint32_t place, const struct report_stats *s) { (void)place, (void)s; return NULL; }
-const char *locks_publish(uint32_t place, const struct report_record *r, size_t words) { (void)place, (void)r, (void)words; return NULL; }
+const char *locks_publish(uint32_t place, const struct report_record *r, size_t words)
+{
+	(void)place, (void)r, (void)words;
+	return NULL;
+}
 void memory_publish(uint32_t cluster, const struct report_memory *m) { (void)cluster, (void)m; }
-const char *sample_core_came(uint32_t place, const struct report_record *r, size_t size) { (void)place, (void)r, (void)size; return NULL; }
+const char *sample_core_came(uint32_t place, const struct report_record *r, size_t size)
+{
+	(void)place, (void)r, (void)size;
+	return NULL;
+}
 void sample_came(uint32_t place, const struct report_sample *s) { (void)place, (void)s; }
-bool text_publish(uint32_t cluster, enum message_type type, const struct about_application *a, const char *t, size_t length)
+bool text_publish(uint32_t cluster, enum message_type type, const struct about_application *a, const char *t,
+                  size_t length)
 {
 	(void)cluster, (void)type, (void)a, (void)t, (void)length;
 	return false;
@@ -88,19 +104,22 @@ static void a_life(uint32_t memory)
 	CHECK(came(REPORT_STARTED, PROGRAM, memory) == 1 && !strcmp(last, "started") && memory_told == memory * 1024);
 	CHECK(came(REPORT_STARTED, STACK, memory) == 1);
 	happened = 0;
-	CHECK(listens(1, loopback) == 1 && !strcmp(last, "listening") && !listens(1, loopback) && !happened); /* serves nobody */
+	/* serves nobody */
+	CHECK(listens(1, loopback) == 1 && !strcmp(last, "listening") && !listens(1, loopback) && !happened);
 	CHECK(listens(0, 0) == 1 && !strcmp(last, "serving") && happened == 1);
 	for (uint32_t port = 1; port < LISTENERS_MAX; port++)
 		CHECK(listens(port, 0) == 1 && !strcmp(last, "listening"));
 	happened = 0;
 	for (uint32_t port = 0; port < 1000; port++)
-		CHECK(!listens(port, 0) && !listens(port, loopback) && !came(REPORT_STARTED, PROGRAM, port) && !came(REPORT_STARTED, STACK, port));
+		CHECK(!listens(port, 0) && !listens(port, loopback) && !came(REPORT_STARTED, PROGRAM, port) &&
+		      !came(REPORT_STARTED, STACK, port));
 	CHECK(!happened && memory_told == memory * 1024);
 }
 
 int main(void)
 {
-	const struct report_serving strange[] = { { OWNS, 1, 0, 0 }, { 3, 1, 0, 0 }, { UINT32_MAX, 1, 0, 0 }, { PROGRAM, UINT16_MAX + 1, 0, 0 } };
+	const struct report_serving strange[] = { { OWNS, 1, 0, 0 }, { 3, 1, 0, 0 }, { UINT32_MAX, 1, 0, 0 },
+	                                          { PROGRAM, UINT16_MAX + 1, 0, 0 } };
 	const struct about_application late = { PROGRAM, 1 };
 	struct root_info *root = test_place(ROOT_INFO_VADDR, sizeof(*root));
 	if (!root)

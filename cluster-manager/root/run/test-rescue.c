@@ -129,7 +129,8 @@ static void tick(void)
 	now += TIMER_MS;
 	if (control_state(control_read(&control)) == CONTROL_LOADING && loads && now - loading_since >= 200)
 		CHECK(control_loaded(&control, control_read(&control)));
-	if (boots && control_state(control_read(&control)) == CONTROL_RUNNING && control_life(control_read(&control)) > 1)
+	if (boots && control_state(control_read(&control)) == CONTROL_RUNNING &&
+	    control_life(control_read(&control)) > 1)
 		ledger_life = control_life(control_read(&control));
 	rescue_tick();
 }
@@ -269,7 +270,8 @@ static void claimer_dies(enum control_state at, bool is_seen)
 	loads = true;
 	uint64_t took = now - start + wait();
 	CHECK(is_seen ? took < 3000 : took > STEP_MS);
-	CHECK(claims == 1 && fences == 1 && starts == 1 && !stucks && control_read(&control) == control_word(2, 0, CONTROL_RUNNING));
+	CHECK(claims == 1 && fences == 1 && starts == 1 && !stucks &&
+	      control_read(&control) == control_word(2, 0, CONTROL_RUNNING));
 }
 
 /* Nobody claims: this one does, in its turn. The other one does it: this one only looks. */
@@ -337,7 +339,8 @@ int main(void)
 	test_map.cluster_count = CLUSTERS;
 	for (uint32_t i = 0; i < CLUSTERS; i++)
 		test_map.cluster[i] = (struct map_cluster){ .number = i, .cpu_count = CORES, .restart = true,
-			                                    .restart_limit = MAP_RESTART_LIMIT, .restart_delay = MAP_RESTART_DELAY };
+			                                    .restart_limit = MAP_RESTART_LIMIT,
+			                                    .restart_delay = MAP_RESTART_DELAY };
 	whole_way();
 	too_often();
 	wild_words();

@@ -3,7 +3,8 @@
 #include "restart.h"
 #include "test-check.h"
 
-/* A program that ends `life` ms after each start, `ends` times. Returns how often it was started again; *last: the last wait. */
+/* A program that ends `life` ms after each start, `ends` times. Returns how often it was started again; *last: the last
+ * wait. */
 static uint32_t live(uint32_t limit, uint32_t delay, uint64_t life, uint32_t ends, uint64_t *last)
 {
 	struct restart_history history = { 0 };
@@ -45,7 +46,8 @@ int main(void)
 	CHECK(live(5, 100, 0, 100, &last) == 5 && last == 1600); /* 0.1, 0.2, 0.4, 0.8, 1.6 s, and it stays down */
 	CHECK(live(5, 100, 11000, 100, &last) == 5);
 	CHECK(live(5, 100, 13000, 100, &last) == 100 && last == RESTART_DELAY_MOST_MS); /* five take longer than 60 s */
-	CHECK(live(5, 100, 60000, 100, &last) == 100 && last == 100);                   /* a long life: it starts anew */
+	/* a long life: it starts anew */
+	CHECK(live(5, 100, 60000, 100, &last) == 100 && last == 100);
 	CHECK(live(1, 100, 59899, 100, &last) == 1 && live(1, 100, 60000, 100, &last) == 100);
 	CHECK(live(16, 100, 0, 100, &last) == 16 && last == RESTART_DELAY_MOST_MS);
 	CHECK(live(0, 0, 0, 1000, &last) == 1000 && last == 0); /* no limit, no wait */

@@ -3,7 +3,8 @@
 #include "run-machine.h"
 #include "test-check.h"
 
-enum { CLUSTERS = 3, APPLICATIONS = 4, BARRIERS = 2, SEEN = 1 << 21, FAULTS_MAX = 2, NUMBER = 7 /* times a cluster's place */ };
+enum { CLUSTERS = 3, APPLICATIONS = 4, BARRIERS = 2, SEEN = 1 << 21, FAULTS_MAX = 2,
+       NUMBER = 7 /* times a cluster's place */ };
 
 /* A program: what became of it, which the run learns from events only. */
 enum life { UNBORN, ORDERED, ALIVE, PAUSED, AWAY, EXITED, BROKEN };
@@ -49,7 +50,10 @@ static bool all(bool (*of)(uint32_t), const struct world *w, bool (*good)(const 
 }
 
 static bool has_ended(const struct world *w, uint32_t i) { return w->program[i].life >= EXITED; }
-static bool ended_well(const struct world *w, uint32_t i) { return w->program[i].life == EXITED && !w->program[i].status; }
+static bool ended_well(const struct world *w, uint32_t i)
+{
+	return w->program[i].life == EXITED && !w->program[i].status;
+}
 
 static bool has_arrived(const struct world *w, uint32_t i) { return w->program[i].arrived >= w->released; }
 
@@ -70,7 +74,8 @@ static void check_start(struct world *w, uint32_t i)
 static void check_again(const struct world *w, struct run_event event, uint32_t i)
 {
 	enum map_restart policy = map->application[i].restart;
-	bool failed = event.kind == RUN_EVENT_KILLED || event.kind == RUN_EVENT_FAILED || (event.kind == RUN_EVENT_EXITED && event.value);
+	bool failed = event.kind == RUN_EVENT_KILLED || event.kind == RUN_EVENT_FAILED ||
+	              (event.kind == RUN_EVENT_EXITED && event.value);
 	CHECK(event.subject == i && (failed || event.kind == RUN_EVENT_EXITED));
 	CHECK(policy == MAP_RESTART_ALWAYS || (policy == MAP_RESTART_ON_FAILURE && failed));
 	CHECK(!w->ordered_to_finish && !w->program[i].gone && w->program[i].life >= EXITED);
@@ -133,14 +138,16 @@ static void check_action(struct world *w, struct run_event event, const struct r
 		w->program[action.value].life = BROKEN;
 		break;
 	case RUN_SERVING:
-		CHECK(w->program[action.value].serving && !w->program[action.value].told_serving && !w->program[action.value].gone);
+		CHECK(w->program[action.value].serving && !w->program[action.value].told_serving &&
+		      !w->program[action.value].gone);
 		w->program[action.value].told_serving = true;
 		break;
 	case RUN_AWAY:
 		check_away(w, event, action.value);
 		break;
 	case RUN_CATCH_UP: /* before any program of it starts */
-		CHECK((event.kind == RUN_EVENT_BOOTED && action.value == event.subject && w->cluster[event.subject].away) ||
+		CHECK((event.kind == RUN_EVENT_BOOTED && action.value == event.subject &&
+		       w->cluster[event.subject].away) ||
 		      event.kind == RUN_EVENT_RECOUNTED);
 		w->cluster[action.value].away = false;
 		break;
@@ -168,7 +175,8 @@ static void check_action(struct world *w, struct run_event event, const struct r
 		check_done(w);
 		break;
 	case RUN_POWER_OFF:
-		CHECK(w->done && (map->shutdown_when_done || w->pressed) && (!w->off || event.kind == RUN_EVENT_BUTTON));
+		CHECK(w->done && (map->shutdown_when_done || w->pressed) &&
+		      (!w->off || event.kind == RUN_EVENT_BUTTON));
 		w->off = true;
 		break;
 	}
@@ -180,7 +188,8 @@ static void check_state(const struct state *s)
 	const struct world *w = &s->world;
 	CHECK(s->run.phase == (w->done ? RUN_OVER : w->ordered_to_finish ? RUN_FINISHING : RUN_GOING));
 	for (uint32_t i = 0; i < map->application_count; i++) {
-		CHECK(w->program[i].gone == (w->program[i].life >= EXITED) && w->program[i].serving == w->program[i].told_serving);
+		CHECK(w->program[i].gone == (w->program[i].life >= EXITED) &&
+		      w->program[i].serving == w->program[i].told_serving);
 		if (is_counted(i) && w->program[i].life == BROKEN)
 			CHECK(w->ordered_to_finish); /* a counted program that failed ends the run */
 		uint32_t place = map->application[i].cluster / NUMBER;

@@ -22,7 +22,8 @@ static void follows(struct state *after, struct run_event event)
 	run_step(&after->run, map, event, &actions);
 	for (uint32_t i = 0; i < actions.count; i++)
 		check_action(&after->world, event, &after->run, actions.action[i]);
-	for (uint32_t i = 0; i < map->application_count; i++) { /* the state is the same after the second as after the first */
+	/* the state is the same after the second as after the first */
+	for (uint32_t i = 0; i < map->application_count; i++) {
 		restarts += after->run.application[i].restarts;
 		after->run.application[i].restarts = 0;
 	}
@@ -39,7 +40,8 @@ static void happens(struct state *after, enum run_event_kind kind, uint32_t subj
 }
 
 /* The end of a program, which may be once too often. */
-static void ends_so(const struct state *s, struct state *after, enum run_event_kind kind, uint32_t i, uint32_t value, uint8_t faults)
+static void ends_so(const struct state *s, struct state *after, enum run_event_kind kind, uint32_t i, uint32_t value,
+                    uint8_t faults)
 {
 	for (unsigned spent = 0; spent < (map->application[i].restart ? 2 : 1); spent++) {
 		if (s->world.faults + faults + spent > faults_allowed)
@@ -100,7 +102,8 @@ static bool cluster_events(const struct state *s, uint32_t place, struct state *
 	if (place && !lost && may_fail(s))
 		*after = *s, w->faults++, w->cluster[place].lost = true, happens(after, RUN_EVENT_LOST, place, 0);
 	if (place && !lost && may_fail(s) && comes_back && !s->world.ordered_to_finish)
-		*after = *s, w->faults++, w->cluster[place].lost = w->cluster[place].away = true, happens(after, RUN_EVENT_LOST, place, 1);
+		*after = *s, w->faults++, w->cluster[place].lost = w->cluster[place].away = true,
+		         happens(after, RUN_EVENT_LOST, place, 1);
 	if (lost && s->world.cluster[place].away && may_fail(s)) /* it cannot be started again after all */
 		*after = *s, w->faults++, w->cluster[place].away = false, happens(after, RUN_EVENT_LOST, place, 0);
 	if (lost) /* it starts again: with those programs that it was lost with, or with none */
@@ -132,7 +135,8 @@ static void tells_of(struct state *after, uint32_t i)
 	if (life == EXITED || life == BROKEN)
 		told(after, RUN_EVENT_OVER, i, after->world.program[i].status);
 	else if (life == PAUSED) /* its end, for which the primary was to start it again, is told anew */
-		told(after, RUN_EVENT_RUNS, i, 0), after->world.program[i].life = EXITED, told(after, RUN_EVENT_EXITED, i, 3);
+		told(after, RUN_EVENT_RUNS, i, 0), after->world.program[i].life = EXITED,
+			told(after, RUN_EVENT_EXITED, i, 3);
 	else if (life == ORDERED || life == ALIVE)
 		told(after, RUN_EVENT_RUNS, i, 2u * after->world.program[i].arrived + after->world.program[i].serving);
 }
@@ -150,7 +154,8 @@ static void tells(struct state *after, uint32_t place)
 		return;
 	}
 	for (uint32_t i = 0; i < map->application_count; i++)
-		if (map->application[i].cluster / NUMBER == place || (map->application[i].cluster == 0 && w->program[i].gone))
+		if (map->application[i].cluster / NUMBER == place ||
+		    (map->application[i].cluster == 0 && w->program[i].gone))
 			tells_of(after, i);
 	told(after, RUN_EVENT_RECOUNTED, place, w->released);
 }
@@ -183,7 +188,8 @@ static void run_events(const struct state *s, struct state *after)
 		*after = *s, w->faults++, w->late = true, happens(after, RUN_EVENT_DEADLINE, 0, 0);
 	if (!s->world.pressed && may_fail(s))
 		*after = *s, w->faults++, w->pressed = true, happens(after, RUN_EVENT_BUTTON, 0, 0);
-	for (unsigned backwards = 0; comes_back && !s->world.ordered_to_finish && may_fail(s) && backwards < 2; backwards++)
+	for (unsigned backwards = 0; comes_back && !s->world.ordered_to_finish && may_fail(s) && backwards < 2;
+	     backwards++)
 		resumes(s, after, backwards);
 	if (!s->world.mail_lost && may_fail(s))
 		*after = *s, w->faults++, w->mail_lost = true, happens(after, RUN_EVENT_MAIL_LOST, 0, 0);
@@ -197,12 +203,15 @@ static void check_lies(const struct state *s)
 	before = after = s->run;
 	for (uint32_t i = 0; i <= map->application_count; i++)
 		for (unsigned kind = RUN_EVENT_STARTED; kind <= RUN_EVENT_FINISHED; kind++) {
-			const struct run_event event = { (enum run_event_kind)kind, kind >= RUN_EVENT_BOOTED ? UINT32_MAX : i, 1, false };
+			const struct run_event event = { (enum run_event_kind)kind,
+			                                 kind >= RUN_EVENT_BOOTED ? UINT32_MAX : i, 1, false };
 			const uint8_t life = i < map->application_count ? s->world.program[i].life : BROKEN;
-			if (kind < RUN_EVENT_DUE ? life == ORDERED || life == ALIVE : kind == RUN_EVENT_DUE && life == PAUSED)
+			if (kind < RUN_EVENT_DUE ? life == ORDERED ||
+			    life == ALIVE : kind == RUN_EVENT_DUE && life == PAUSED)
 				continue;
 			run_step(&after, map, event, &actions);
-			CHECK(!run_believes(&before, map, event) && !actions.count && !memcmp(&before, &after, sizeof(before)));
+			CHECK(!run_believes(&before, map, event) && !actions.count &&
+			      !memcmp(&before, &after, sizeof(before)));
 		}
 }
 
@@ -211,7 +220,8 @@ static uint64_t hash(const struct state *s)
 	uint64_t h = 14695981039346656037ull;
 	const struct run *r = &s->run;
 	const void *part[] = { &s->world, r->application, r->cluster, &r->text };
-	const size_t size[] = { sizeof(s->world), APPLICATIONS * sizeof(r->application[0]), CLUSTERS * sizeof(r->cluster[0]),
+	const size_t size[] = { sizeof(s->world), APPLICATIONS * sizeof(r->application[0]),
+	                        CLUSTERS * sizeof(r->cluster[0]),
 				sizeof(r->text) };
 	for (unsigned p = 0; p < 4; p++)
 		for (size_t i = 0; i < size[p]; i++)
@@ -289,7 +299,8 @@ static void run_all(const char *name, uint8_t faults)
 	faults_allowed = faults;
 	states = ends = successes = again = resumed = 0;
 	happens(first, RUN_EVENT_START, 0, 0);
-	printf("%s, %u faults: %u states, %u ends, %u successes, %u restarts\n", name, faults, states, ends, successes, again);
+	printf("%s, %u faults: %u states, %u ends, %u successes, %u restarts\n", name, faults, states, ends, successes,
+	       again);
 	CHECK(ends && successes && (resumed || !comes_back || !faults));
 	free(first);
 }

@@ -45,7 +45,10 @@ bool channel_alive(uint32_t cluster) { return alive[cluster]; }
 uint32_t watch_life(uint32_t cluster) { return cluster + 2; }
 
 static struct watch_verdict verdicts[CLUSTERS]; /* WATCH_ALIVE: none */
-const struct watch_verdict *watch_verdict(uint32_t cluster) { return verdicts[cluster].reason ? &verdicts[cluster] : NULL; }
+const struct watch_verdict *watch_verdict(uint32_t cluster)
+{
+	return verdicts[cluster].reason ? &verdicts[cluster] : NULL;
+}
 
 const struct run_application *run_application(uint32_t application)
 {
@@ -200,7 +203,8 @@ static void all_answer(void)
 static void one_lies(void)
 {
 	begin();
-	CHECK(!core_came(2, ordered, CORES, 666) && !core_came(2, ordered, 64, 666) && !core_came(2, ordered, UINT32_MAX, 666));
+	CHECK(!core_came(2, ordered, CORES, 666) && !core_came(2, ordered, 64, 666) &&
+	      !core_came(2, ordered, UINT32_MAX, 666));
 	CHECK(core_came(2, ordered + 1, 0, 666) && core_came(2, ordered - 1, 0, 666) && core_came(2, 0, 0, 666));
 	CHECK(core_of(2, 0)->entries != 666);
 	came(2, ordered); /* without its cores */
@@ -274,7 +278,8 @@ int main(void)
 	root->tsc_hz = 1000; /* a cycle is a millisecond */
 	tested_map.cluster_count = CLUSTERS;
 	for (uint32_t i = 0; i < CLUSTERS; i++)
-		tested_map.cluster[i] = (struct map_cluster){ .number = i, .cpu_count = CORES, .cpu = { 2 * i, 2 * i + 1 } };
+		tested_map.cluster[i] = (struct map_cluster){ .number = i, .cpu_count = CORES,
+		                                              .cpu = { 2 * i, 2 * i + 1 } };
 	for (uint32_t i = 0; i < CORES; i++) {
 		core[i].started = 1;
 		core[i].entries = 1000 + i;

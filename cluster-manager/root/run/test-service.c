@@ -109,7 +109,11 @@ void processes_init(int endpoint) { CHECK(endpoint > 0); }
 void process_kill(uint32_t application) { (void)application; }
 int process_start(uint32_t application) { (void)application; return 0; }
 uint64_t process_memory(uint32_t application) { (void)application; return 0; }
-bool process_touches(uint32_t application, uint64_t address, unsigned needed) { (void)application, (void)address, (void)needed; return false; }
+bool process_touches(uint32_t application, uint64_t address, unsigned needed)
+{
+	(void)application, (void)address, (void)needed;
+	return false;
+}
 int64_t process_protect(uint32_t application, uint64_t address, uint64_t size, uint64_t rights)
 {
 	(void)application, (void)rights;
@@ -125,7 +129,10 @@ int sample_read(uint64_t kind, uint64_t index, uint64_t core, const void **recor
 }
 void sample_tick(void) { }
 void run_tick(void) { }
-void run_happened(enum run_event_kind kind, uint32_t subject, uint32_t value) { (void)kind, (void)subject, (void)value; }
+void run_happened(enum run_event_kind kind, uint32_t subject, uint32_t value)
+{
+	(void)kind, (void)subject, (void)value;
+}
 bool power_button_pressed(void) { return false; }
 bool channels_work(void) { return false; }
 void channels_tick(void) { }
@@ -139,7 +146,11 @@ void writers_pass_on(void) { }
 void writers_flush(uint32_t application) { (void)application; }
 bool mail_deliver(void) { return false; }
 void mail_then_power_off(uint32_t status) { (void)status; }
-struct report_fault fault_of(uint32_t application, const struct message *m) { (void)m; return (struct report_fault){ .application = application }; }
+struct report_fault fault_of(uint32_t application, const struct message *m)
+{
+	(void)m;
+	return (struct report_fault){ .application = application };
+}
 bool json_is_object(const char *text, size_t length) { (void)text, (void)length; return true; }
 int report(enum message_type type, const void *body, size_t size)
 {
@@ -214,7 +225,8 @@ static void called(void)
 	CHECK(answers == 3 + WAITERS_EACH + 1 && last_answer == SKERRY_PEER_DOWN);
 }
 
-/* A text that is kept is a success, whether or not there is a place to let its writer wait; one that is not is refused. */
+/* A text that is kept is a success, whether or not there is a place to let its writer wait; one that is not is
+ * refused. */
 static void writes(void)
 {
 	unsigned before = answers;
@@ -274,7 +286,8 @@ static void says_it_again(void)
 	CHECK(served < 20);
 }
 
-/* A program's own loopback interface: its listener is reported, and it does not serve until it listens elsewhere, too. */
+/* A program's own loopback interface: its listener is reported, and it does not serve until it listens elsewhere,
+ * too. */
 static void listens_inside(void)
 {
 	const uint32_t loopback = 0x0100007f, own = 0x6502000a; /* 127.0.0.1, 10.0.2.101 */
@@ -292,7 +305,8 @@ static void listens_inside(void)
 
 int main(void)
 {
-	if (!test_place(ROOT_INFO_VADDR, sizeof(struct root_info)) || !test_place(ROOT_IPC_BUFFER_VADDR, sizeof(struct ipc_buffer)))
+	if (!test_place(ROOT_INFO_VADDR, sizeof(struct root_info)) ||
+	    !test_place(ROOT_IPC_BUFFER_VADDR, sizeof(struct ipc_buffer)))
 		return SKIPPED;
 	tested_map.cluster_count = 1;
 	tested_map.application_count = APPLICATIONS;

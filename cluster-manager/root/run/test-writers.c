@@ -243,10 +243,12 @@ static void to_primary(void)
 	for (unsigned i = 0; i < MAP_MAX_APPLICATIONS; i++) /* its programs end meanwhile, which it says once of each */
 		CHECK(writers_report_came(OTHER, sizeof(struct about_application), false));
 	leave(1 << 17);
-	CHECK(returned == came + 10000 * text_cost(LINE) && writers_came(OTHER, LINE) && writers_report_came(OTHER, 8000, true));
+	CHECK(returned == came + 10000 * text_cost(LINE) && writers_came(OTHER, LINE) &&
+	      writers_report_came(OTHER, 8000, true));
 	leave(1 << 17);
 	waiting = 1 << 17;
-	for (unsigned i = reports = 0; i < 10000; i++) /* each makes a line: as many as the ports' memory has room for */
+	/* each makes a line: as many as the ports' memory has room for */
+	for (unsigned i = reports = 0; i < 10000; i++)
 		reports += writers_report_came(OTHER, 8, false);
 	CHECK(reports <= (REPORTED_MAX + REPORTED_KEPT) / 100 && reports >= REPORTED_MAX / 200);
 }
@@ -296,7 +298,8 @@ static void printable(void)
 	}
 }
 
-/* A manager's line has its mark in front and its seal behind, and what it quotes becomes neither; a program's line has none. */
+/* A manager's line has its mark in front and its seal behind, and what it quotes becomes neither; a program's line has
+ * none. */
 static void sealed(void)
 {
 	const char said[] = "cluster 0 is gone: \x01\x02" SEAL_LETTERS;

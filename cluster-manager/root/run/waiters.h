@@ -23,7 +23,8 @@ void reply_put(int reply);
 
 /* Returns whether a thread waits for this reply: false after a message that was sent, not called. */
 bool reply_holds(int reply);
-/* Returns the bits of the bound notification that reply_holds() has taken since the last call; the caller must act on them. */
+/* Returns the bits of the bound notification that reply_holds() has taken since the last call; the caller must act on
+ * them. */
 uint64_t waiters_woken(void);
 
 /*

@@ -104,7 +104,8 @@ void writers_flush(uint32_t application)
 	line_flush(application);
 }
 
-/* The primary: other clusters have room again for what has been written of theirs. A message that cannot leave waits for the next tick. */
+/* The primary: other clusters have room again for what has been written of theirs. A message that cannot leave waits
+ * for the next tick. */
 static void return_credit(void)
 {
 	for (uint32_t i = 0; i < map->cluster_count; i++) {
@@ -187,11 +188,13 @@ bool writers_came(uint32_t cluster, size_t length)
 	return good;
 }
 
-/* Hazard: a run that does not end. Counters of many cores must not take the room of what is said once: that a program has ended. */
+/* Hazard: a run that does not end. Counters of many cores must not take the room of what is said once: that a program
+ * has ended. */
 bool writers_report_came(uint32_t cluster, size_t size, bool counters)
 {
 	const struct map_cluster *c = map_cluster(map, cluster);
-	const uint32_t cost = size < REPORT_COST ? REPORT_COST : (uint32_t)size, max = counters ? REPORTED_MAX : REPORTED_MAX + REPORTED_KEPT;
+	const uint32_t cost = size < REPORT_COST ? REPORT_COST : (uint32_t)size,
+	               max = counters ? REPORTED_MAX : REPORTED_MAX + REPORTED_KEPT;
 	if (!c || reported[c - map->cluster] + cost > max)
 		return false;
 	reported[c - map->cluster] += cost;

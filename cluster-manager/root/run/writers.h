@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What programs of this cluster write (MANAGER_WRITE, MANAGER_RESULT). At most WRITERS_WINDOW bytes of it are queued for
- * the ports. Text beyond that stays here, in a buffer of its program, while the writer waits for its answer; it leaves
- * line by line, programs in turn. The primary tells the other managers what of theirs it has written (ORDER_WRITTEN).
+ * What programs of this cluster write (MANAGER_WRITE, MANAGER_RESULT). At most WRITERS_WINDOW bytes of it are queued
+ * for the ports. Text beyond that stays here, in a buffer of its program, while the writer waits for its answer; it
+ * leaves line by line, programs in turn. The primary tells the other managers what of theirs it has written
+ * (ORDER_WRITTEN).
  */
 #pragma once
 
@@ -13,7 +14,8 @@
 
 enum {
 	WRITERS_WINDOW = 4096,
-	WRITERS_OWED_MAX = 65536, /* the primary: so much of another cluster's may wait; a manager's own lines know no window */
+	/* the primary: so much of another cluster's may wait; a manager's own lines know no window */
+	WRITERS_OWED_MAX = 65536,
 };
 
 /*

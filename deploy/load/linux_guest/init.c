@@ -110,8 +110,8 @@ static void start_servers(void)
 			sleep_ms(2);
 		}
 		if (p->port)
-			event("{\"event\":\"serving\",\"app\":\"%s\",\"cpu\":%d,\"port\":%d,\"ns\":%llu}", p->name, p->cpu, p->port,
-			      now_ns());
+			event("{\"event\":\"serving\",\"app\":\"%s\",\"cpu\":%d,\"port\":%d,\"ns\":%llu}", p->name,
+			      p->cpu, p->port, now_ns());
 	}
 }
 
@@ -129,7 +129,8 @@ static void relay(const struct process *p)
 	out->length += (size_t)n;
 	for (char *end; (end = memchr(out->text, '\n', out->length));) {
 		const int line = (int)(end - out->text);
-		event("{\"event\":\"result\",\"app\":\"%s\",\"cpu\":%d,\"data\":%.*s}", p->name, p->cpu, line, out->text);
+		event("{\"event\":\"result\",\"app\":\"%s\",\"cpu\":%d,\"data\":%.*s}", p->name, p->cpu, line,
+		      out->text);
 		out->length -= (size_t)line + 1;
 		memmove(out->text, end + 1, out->length);
 	}
@@ -159,7 +160,8 @@ static void look_at_rendezvous(int all, int *reported)
 	static const char *const barriers[] = { "barrier-1", "barrier-2" };
 	struct stat st;
 
-	while (*reported < 2 && plan.rendezvous && stat(plan.rendezvous, &st) == 0 && st.st_size >= (*reported + 1) * all)
+	while (*reported < 2 && plan.rendezvous && stat(plan.rendezvous, &st) == 0 &&
+	       st.st_size >= (*reported + 1) * all)
 		report_cores(barriers[(*reported)++]);
 }
 

@@ -47,8 +47,8 @@ void report_memory(const struct plan *plan, const char *when)
 		if (!p->port || !p->running)
 			continue;
 		statm(p->pid, &resident, &shared);
-		event("{\"event\":\"memory\",\"when\":\"%s\",\"app\":\"%s\",\"resident\":%llu,\"shared\":%llu}", when, p->name,
-		      resident, shared);
+		event("{\"event\":\"memory\",\"when\":\"%s\",\"app\":\"%s\",\"resident\":%llu,\"shared\":%llu}", when,
+		      p->name, resident, shared);
 	}
 	event("{\"event\":\"memory\",\"when\":\"%s\",\"total\":%llu,\"available\":%llu}", when, meminfo("MemTotal"),
 	      meminfo("MemAvailable"));
@@ -62,11 +62,12 @@ void report_cores(const char *when)
 	while (file && fgets(line, sizeof(line), file)) {
 		unsigned long long user, nice, system, idle, iowait, irq, softirq;
 		int cpu;
-		if (sscanf(line, "cpu%d %llu %llu %llu %llu %llu %llu %llu", &cpu, &user, &nice, &system, &idle, &iowait, &irq,
+		if (sscanf(line, "cpu%d %llu %llu %llu %llu %llu %llu %llu", &cpu, &user, &nice, &system, &idle,
+		           &iowait, &irq,
 			   &softirq) != 8 || line[3] == ' ')
 			continue;
-		event("{\"event\":\"stats\",\"when\":\"%s\",\"cpu\":%d,\"busy_ticks\":%llu,\"idle_ticks\":%llu}", when, cpu,
-		      user + nice + system + irq + softirq, idle + iowait);
+		event("{\"event\":\"stats\",\"when\":\"%s\",\"cpu\":%d,\"busy_ticks\":%llu,\"idle_ticks\":%llu}", when,
+		      cpu, user + nice + system + irq + softirq, idle + iowait);
 	}
 	if (file)
 		fclose(file);

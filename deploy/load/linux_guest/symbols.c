@@ -38,7 +38,8 @@ static void report_maps(const struct process *p)
 	if (!file)
 		fail("%s: %s", path, strerror(errno));
 	while (fgets(line, sizeof(line), file))
-		if (sscanf(line, "%llx-%llx %7s %llx %*s %*s %255s", &start, &end, permissions, &offset, path) == 5 && permissions[2] == 'x')
+		if (sscanf(line, "%llx-%llx %7s %llx %*s %*s %255s", &start, &end, permissions, &offset, path) == 5 &&
+		    permissions[2] == 'x')
 			event("{\"event\":\"map\",\"app\":\"%s\",\"start\":%llu,\"end\":%llu,\"offset\":%llu,\"path\":\"%s\"}", p->name, start,
 			      end, offset, path);
 	fclose(file);

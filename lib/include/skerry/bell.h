@@ -59,8 +59,8 @@ static inline void bell_awake(struct bell *own)
 }
 
 /*
- * A producer, after ring_publish(): returns whether to signal the process whose word `of` is. `*rung` is the producer's own: the
- * number for which it has signalled last; 0: for none, as when a successor has the word.
+ * A producer, after ring_publish(): returns whether to signal the process whose word `of` is. `*rung` is the producer's
+ * own: the number for which it has signalled last; 0: for none, as when a successor has the word.
  */
 static inline bool bell_rings(const struct bell *of, uint64_t *rung)
 {

@@ -63,7 +63,8 @@ struct channel_meeting {
 		_Atomic uint64_t answer;  /* the peer's hello that the loader has seen */
 		_Atomic uint64_t joined;  /* the peer's hello that the manager has seen, which was running already */
 		_Atomic uint64_t granted; /* the generation that the peer takes then */
-		_Atomic uint64_t own;     /* generation of this side, and of the peer, as the loader leaves them to the manager */
+		/* generation of this side, and of the peer, as the loader leaves them to the manager */
+		_Atomic uint64_t own;
 		_Atomic uint64_t peer;
 	} side[2];
 	_Alignas(64) _Atomic uint64_t cleared; /* side 1's hello, for which side 0's loader has cleared the memory */

@@ -49,7 +49,8 @@ struct map_cluster {
 	uint32_t restart_limit;      /* times in 60 s, at most; it stays down then. 0: no limit */
 	uint32_t restart_delay;      /* ms before the first; each soon after it waits twice as long */
 	enum granularity granularity; /* that its manager orders of its kernel at the start */
-	bool homed;                   /* its programs' objects are at home on the cores of the program's node (CNODE_LOCALITY) */
+	/* its programs' objects are at home on the cores of the program's node (CNODE_LOCALITY) */
+	bool homed;
 	char kernel[BOOT_NAME_SIZE], root[BOOT_NAME_SIZE];
 	uint32_t cpu_count;
 	uint32_t cpu[BOOT_MAX_CPUS]; /* place of each of its cores among all cpus of the map */
@@ -64,7 +65,8 @@ struct map_channel {
 	uint32_t number;
 	uint32_t end[2];          /* numbers of clusters */
 	uint32_t device[2];       /* remote: number on bus 0 of each end's machine */
-	bool remote;              /* its ends are in two machines: the memory is a device's, of which only the size is known */
+	/* its ends are in two machines: the memory is a device's, of which only the size is known */
+	bool remote;
 	struct boot_range memory; /* remote: without the kernels' part */
 };
 
@@ -111,9 +113,11 @@ struct cluster_map {
 	uint32_t size;         /* of the map with the used part of its pool, in bytes */
 	uint32_t machine;      /* the one that this copy is for */
 	uint32_t primary;      /* cluster with `devices` on machine 0: console, results, the run */
-	int32_t switch_index;  /* the root switch: the application of that role and without a switch above, or MAP_NONE */
+	/* the root switch: the application of that role and without a switch above, or MAP_NONE */
+	int32_t switch_index;
 	bool shutdown_when_done;
-	uint32_t patience;     /* ms of silence after which a cluster counts as lost; 0: the loader chooses, by the machine */
+	/* ms of silence after which a cluster counts as lost; 0: the loader chooses, by the machine */
+	uint32_t patience;
 	struct map_network network;
 	uint32_t cpu_count, cluster_count, channel_count, application_count;
 	struct map_cpu cpu[MAP_MAX_CPUS];
@@ -140,8 +144,9 @@ static inline const struct map_cluster *map_cluster(const struct cluster_map *m,
 }
 
 /*
- * The cores that a cluster's kernel has room for: its own, then with spare_cores the others of its machine, in map order, up
- * to BOOT_MAX_CPUS. Returns the place of core `index` among all cpus of the map, or MAP_NONE where there is no such core.
+ * The cores that a cluster's kernel has room for: its own, then with spare_cores the others of its machine, in map
+ * order, up to BOOT_MAX_CPUS. Returns the place of core `index` among all cpus of the map, or MAP_NONE where there is
+ * no such core.
  */
 static inline int32_t map_core_cpu(const struct cluster_map *m, const struct map_cluster *c, uint32_t index)
 {
@@ -184,7 +189,8 @@ static inline const void *map_bytes(const struct cluster_map *m, const struct ma
 }
 
 /* The string of a list after `previous` (null: the first), or null. */
-static inline const char *map_next_string(const struct cluster_map *m, const struct map_list *list, const char *previous)
+static inline const char *map_next_string(const struct cluster_map *m, const struct map_list *list,
+                                          const char *previous)
 {
 	const char *next = (const char *)map_bytes(m, list);
 	if (previous != NULL)

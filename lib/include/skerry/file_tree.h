@@ -48,7 +48,8 @@ _Static_assert(sizeof(struct file_tree) == 32 && sizeof(struct file_tree_entry) 
 static inline bool file_tree_is_valid(const struct file_tree *tree, uint64_t bytes)
 {
 	return bytes >= sizeof *tree + sizeof *tree->entry && tree->magic == FILE_TREE_MAGIC &&
-	       tree->version == FILE_TREE_VERSION && tree->size <= bytes && tree->size <= FILE_TREE_BYTES && tree->count > 0 &&
+	       tree->version == FILE_TREE_VERSION && tree->size <= bytes && tree->size <= FILE_TREE_BYTES &&
+	       tree->count > 0 &&
 	       tree->count <= FILE_TREE_ENTRIES && sizeof *tree + tree->count * sizeof *tree->entry <= tree->size &&
 	       (tree->entry[0].mode & FILE_TREE_DIRECTORY);
 }
@@ -62,7 +63,8 @@ static inline bool file_tree_entry_is_valid(const struct file_tree *tree, uint32
 	const struct file_tree_entry *e = &tree->entry[number];
 	const uint64_t most = tree->size - (e->name < tree->size ? e->name : tree->size);
 	const char *name = (const char *)tree + e->name;
-	const char *end = most == 0 ? NULL : (const char *)memchr(name, 0, most <= FILE_TREE_NAME ? most : FILE_TREE_NAME + 1);
+	const char *end = most == 0 ? NULL
+	           : (const char *)memchr(name, 0, most <= FILE_TREE_NAME ? most : FILE_TREE_NAME + 1);
 
 	if (number > 0 && (end == NULL || end == name || memchr(name, '/', (uint64_t)(end - name)) != NULL ||
 			   strcmp(name, ".") == 0 || strcmp(name, "..") == 0))

@@ -3,8 +3,8 @@
  * The formatter of everything that runs without stdio: loader, managers, the POSIX layer's own words, the checker of
  * cluster maps.
  *
- * Knows %s %c %d %u %x and %%, with `l` for 64 bits and, for numbers, a zero-padded width ("%08x"). A format that it does
- * not know ends the text there; the compiler warns of it (format(printf)).
+ * Knows %s %c %d %u %x and %%, with `l` for 64 bits and, for numbers, a zero-padded width ("%08x"). A format that it
+ * does not know ends the text there; the compiler warns of it (format(printf)).
  */
 #pragma once
 
@@ -21,7 +21,8 @@ struct format_sink {
 };
 
 /* Formats into a sink. Does nothing beyond the first conversion that it does not know. */
-void format_to(const struct format_sink *sink, const char *format, va_list arguments) __attribute__((format(printf, 2, 0)));
+void format_to(const struct format_sink *sink, const char *format,
+               va_list arguments) __attribute__((format(printf, 2, 0)));
 
 /* Text in a buffer, without a zero at its end: what does not fit is cut off, and `truncated` says so. */
 struct text {

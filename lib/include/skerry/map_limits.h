@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Limits of the cluster map (docs/cluster-map.md): for the library that checks maps, the loader, managers and the host's tool. */
+/* Limits of the cluster map (docs/cluster-map.md): for the library that checks maps, the loader, managers and the
+ * host's tool. */
 #pragma once
 
 #include <skerry/boot.h>
@@ -18,13 +19,15 @@ enum {
 	MAP_RESTART_LIMIT_MAX = 16,
 	MAP_RESTART_DELAY = 100,   /* ms, likewise */
 	MAP_RESTART_DELAY_MAX = 5000,
-	MAP_PATIENCE = 100,        /* ms of a cluster's silence after which it counts as lost, where its map says nothing */
+	/* ms of a cluster's silence after which it counts as lost, where its map says nothing */
+	MAP_PATIENCE = 100,
 	MAP_PATIENCE_EMULATED = 3000, /* the same, in QEMU's emulator */
 	MAP_PATIENCE_MIN = 100,    /* ten times the shortest beat */
 	MAP_PATIENCE_MAX = 60000,
 	MAP_MAX_USER = 0x7fffffff, /* a user's or a group's number */
 	MAP_PCI_DEVICES = 32,      /* of a bus, for channels between machines */
-	MAP_KERNELS_PART = 0x200000, /* 2 MiB, of a channel between machines, at its end: the doorbell pages, side 0's first */
+	/* 2 MiB, of a channel between machines, at its end: the doorbell pages, side 0's first */
+	MAP_KERNELS_PART = 0x200000,
 	MAP_MTU_MIN = 576,         /* what every IPv4 host takes */
 	MAP_MTU_MAX = 1500,        /* Ethernet */
 	MAP_NODE_NAME = 64,        /* bytes of a node's name, with the NUL */

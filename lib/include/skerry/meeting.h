@@ -48,21 +48,28 @@ struct meeting_loader {
 	bool is_met, has_joined;
 };
 
-static inline uint64_t meeting_load(const _Atomic uint64_t *word) { return atomic_load_explicit(word, memory_order_acquire); }
-static inline void meeting_store(_Atomic uint64_t *word, uint64_t value) { atomic_store_explicit(word, value, memory_order_release); }
+static inline uint64_t meeting_load(const _Atomic uint64_t *word)
+{
+	return atomic_load_explicit(word, memory_order_acquire);
+}
+static inline void meeting_store(_Atomic uint64_t *word, uint64_t value)
+{
+	atomic_store_explicit(word, value, memory_order_release);
+}
 
 /* 0 says that a side has not started. */
 static inline uint64_t meeting_generation(uint64_t generation) { return generation ? generation : 1; }
 
 /*
- * Hazard: ABA. A clock that repeats itself after a restart gives numbers again: one that stands where the peer has answered
- * a former life would be taken for an answer to this one.
+ * Hazard: ABA. A clock that repeats itself after a restart gives numbers again: one that stands where the peer has
+ * answered a former life would be taken for an answer to this one.
  */
 static inline bool meeting_is_used(const struct meeting_loader *l, uint64_t hello)
 {
 	const struct channel_meeting *m = &l->header->meeting;
 
-	return hello == 0 || hello == meeting_load(&m->side[l->side].hello) || hello == meeting_load(&m->side[!l->side].answer) ||
+	return hello == 0 || hello == meeting_load(&m->side[l->side].hello) ||
+	       hello == meeting_load(&m->side[!l->side].answer) ||
 	       hello == meeting_load(&m->side[!l->side].joined) || hello == meeting_load(&m->cleared);
 }
 
@@ -174,7 +181,10 @@ static inline uint64_t meeting_manage(struct meeting_manager *m, struct channel_
 }
 
 /* Whether the peer's machine has been started again. */
-static inline bool meeting_knocks(const struct meeting_manager *m) { return m->theirs && meeting_load(&m->theirs->hello) != m->answered; }
+static inline bool meeting_knocks(const struct meeting_manager *m)
+{
+	return m->theirs && meeting_load(&m->theirs->hello) != m->answered;
+}
 
 /* Lets it join. All that our half of the header says of this side stands there already. */
 static inline void meeting_grant(struct meeting_manager *m)
@@ -189,7 +199,10 @@ static inline void meeting_grant(struct meeting_manager *m)
 }
 
 /* Whether it may be talked to. */
-static inline bool meeting_expects(const struct meeting_manager *m, uint64_t generation) { return !m->theirs || generation == m->expected; }
+static inline bool meeting_expects(const struct meeting_manager *m, uint64_t generation)
+{
+	return !m->theirs || generation == m->expected;
+}
 
 /* Whether somebody else has written what only this side writes. */
 static inline bool meeting_meddled(const struct meeting_manager *m)

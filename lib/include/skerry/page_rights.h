@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which pages of a program's heap and stack may not be both read and written: sorted ranges, each with its rights. Pages
- * in no range may be read and written. The manager and the POSIX layer each keep such a list of the same program.
+ * Which pages of a program's heap and stack may not be both read and written: sorted ranges, each with its rights.
+ * Pages in no range may be read and written. The manager and the POSIX layer each keep such a list of the same program.
  */
 #pragma once
 
@@ -42,7 +42,8 @@ static inline uint32_t page_rights_below(const struct page_rights *p, uint64_t p
 	return low;
 }
 
-/* Returns the page's rights. *end: the first page behind it that may have others, at most `limit`, which is above the page. */
+/* Returns the page's rights. *end: the first page behind it that may have others, at most `limit`, which is above the
+ * page. */
 static inline unsigned page_rights_of(const struct page_rights *p, uint64_t page, uint64_t limit, uint64_t *end)
 {
 	uint32_t i = page_rights_below(p, page);
@@ -62,7 +63,8 @@ static inline bool page_rights_even(const struct page_rights *p, uint64_t first,
 
 static inline uint64_t page_range_end(const struct page_range *r) { return r->first + r->count; }
 
-/* Gives the pages, at least one, these rights. Returns false, and changes nothing, where that takes more ranges than there may be. */
+/* Gives the pages, at least one, these rights. Returns false, and changes nothing, where that takes more ranges than
+ * there may be. */
 static inline bool page_rights_set(struct page_rights *p, uint64_t first, uint64_t count, unsigned rights)
 {
 	uint64_t start = first, end = first + count;
@@ -71,7 +73,8 @@ static inline bool page_rights_set(struct page_rights *p, uint64_t first, uint64
 	while (to < p->count && p->at[to].first < end)
 		to++;
 	if (from < to && page_range_end(&p->at[to - 1]) > end)
-		right = (struct page_range){ end, (uint32_t)(page_range_end(&p->at[to - 1]) - end), p->at[to - 1].rights };
+		right = (struct page_range){ end, (uint32_t)(page_range_end(&p->at[to - 1]) - end),
+		                             p->at[to - 1].rights };
 	else if (to < p->count && p->at[to].first == end && p->at[to].rights == rights)
 		right = p->at[to++];
 	if (right.count && right.rights == rights) {
@@ -82,7 +85,8 @@ static inline bool page_rights_set(struct page_rights *p, uint64_t first, uint64
 		if (p->at[from].rights == rights)
 			start = p->at[from].first;
 		else
-			piece[pieces++] = (struct page_range){ p->at[from].first, (uint32_t)(first - p->at[from].first), p->at[from].rights };
+			piece[pieces++] = (struct page_range){ p->at[from].first, (uint32_t)(first - p->at[from].first),
+			                                       p->at[from].rights };
 	} else if (from && page_range_end(&p->at[from - 1]) == first && p->at[from - 1].rights == rights) {
 		start = p->at[--from].first;
 	}

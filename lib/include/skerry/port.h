@@ -65,7 +65,8 @@ struct port_descriptor {
 
 _Static_assert(sizeof(struct ring) + PORT_SLOTS * RING_SLOT <= PORT_EPOCHS, "the ring fits");
 _Static_assert(PORT_BUFFERS + 2 * PORT_SLOTS * PORT_BUFFER <= PORT_SIZE, "the buffers fit");
-_Static_assert(PORT_BUFFERS + 2 * CABLE_SLOTS * PORT_BUFFER <= CABLE_SIZE && CABLE_SIZE % 4096 == 0, "a cable's buffers fit");
+_Static_assert(PORT_BUFFERS + 2 * CABLE_SLOTS * PORT_BUFFER <= CABLE_SIZE && CABLE_SIZE % 4096 == 0,
+               "a cable's buffers fit");
 _Static_assert(PORT_SIZE % 4096 == 0 && PORT_BUFFER % 64 == 0, "a port is whole pages, a buffer whole cache lines");
 _Static_assert(CABLE_SLOTS <= PORT_SLOTS, "a cable's rings fit");
 

@@ -33,7 +33,8 @@ struct watch;
 struct file_operations {
 	const char *name; /* for error messages */
 	bool has_messages; /* a socket of datagrams: each read and write is one, whole */
-	uint16_t write_most; /* bytes that a write takes at once, and nobody waits to write the rest; 0: there is no such limit */
+	/* bytes that a write takes at once, and nobody waits to write the rest; 0: there is no such limit */
+	uint16_t write_most;
 
 	ssize_t (*read)(struct file *, void *buffer, size_t size); /* 0: end of file */
 	ssize_t (*write)(struct file *, const void *buffer, size_t size); /* may take less than asked */
@@ -42,7 +43,8 @@ struct file_operations {
 	int (*stat)(struct file *, struct stat *); /* the struct is zeroed before */
 	int (*truncate)(struct file *, off_t size);
 	ssize_t (*entries)(struct file *, void *buffer, size_t size); /* getdents64 */
-	/* True: the content never changes; *at is where `size` bytes from a page on are, or null where they are in no pages. */
+	/* True: the content never changes; *at is where `size` bytes from a page on are, or null where they are in no
+	 * pages. */
 	bool (*map)(struct file *, off_t offset, size_t size, const void **at);
 	int (*ioctl)(struct file *, unsigned long request, void *argument); /* FIONBIO is the layer's */
 	void (*close)(struct file *); /* the last reference is gone; frees the file */
@@ -74,7 +76,8 @@ struct file {
 	uint64_t send_timeout;
 	struct watch *watches;     /* the epolls that look at it */
 	bool edge_triggered;       /* one of them does so, or did, with EPOLLET */
-	void (*on_ready)(struct file *); /* null, or called when more is ready, or comes, of a file that is served to another process */
+	/* null, or called when more is ready, or comes, of a file that is served to another process */
+	void (*on_ready)(struct file *);
 };
 
 /* `file` is zeroed memory of a larger struct; one reference; nothing ready. */
@@ -92,8 +95,9 @@ void file_put(struct file *);
 void file_ready_changed(struct file *, uint32_t ready);
 
 /*
- * The same, where more has come of the events `again`, which the file may have been ready for before: data, a connection, an end.
- * Edge-triggered watchers of these are told, and on_ready is called, as for what is new; others are not.
+ * The same, where more has come of the events `again`, which the file may have been ready for before: data, a
+ * connection, an end. Edge-triggered watchers of these are told, and on_ready is called, as for what is new; others are
+ * not.
  */
 void file_ready_again(struct file *, uint32_t ready, uint32_t again);
 
@@ -154,7 +158,7 @@ uint64_t net_held_signal(void);
 bool net_took_wake(void);
 
 /*
- * Between a net_poll() that said no and the wait on PROCESS_SLOT_WAKE: arm the bell word (bell.h), and the flags of rings
- * from other clusters. False if work arrived meanwhile.
+ * Between a net_poll() that said no and the wait on PROCESS_SLOT_WAKE: arm the bell word (bell.h), and the flags of
+ * rings from other clusters. False if work arrived meanwhile.
  */
 bool net_prepare_sleep(void);

@@ -98,7 +98,11 @@ struct process_touched {
 };
 _Static_assert(PROCESS_STACK_SIZE / PROCESS_STACK_STEP <= 64, "one word for the stack");
 _Static_assert(PROCESS_HEAP_STEP / PROCESS_STACK_STEP == 64, "one word for a split step of the heap");
-enum { PROCESS_TOUCHED_STACK = 0, PROCESS_TOUCHED_SPLITS = 64, PROCESS_TOUCHED_HEAP = 64 + 128 * PROCESS_SPLITS }; /* the first bits */
+enum {
+	PROCESS_TOUCHED_STACK = 0,                          /* the first bit of the stack */
+	PROCESS_TOUCHED_SPLITS = 64,                        /* of the split steps */
+	PROCESS_TOUCHED_HEAP = 64 + 128 * PROCESS_SPLITS, /* of the heap */
+};
 static inline uint64_t process_touched_size(uint64_t heap)
 {
 	return sizeof(struct process_touched) + (heap / PROCESS_HEAP_STEP + 63) / 64 * 8;
@@ -108,8 +112,8 @@ static inline uint64_t process_touched_size(uint64_t heap)
  * A switch learns its ports here: port i's shared memory is at PROCESS_PORTS_VADDR + i * PORT_SIZE. The last port of a
  * lower switch is its end of a port of the upper one.
  *
- * Other programs learn their cables here: cable i's shared memory is at PROCESS_CABLES_VADDR + i * CABLE_SIZE. They have
- * the far end's addresses, and one of the two ends is `upper`.
+ * Other programs learn their cables here: cable i's shared memory is at PROCESS_CABLES_VADDR + i * CABLE_SIZE. They
+ * have the far end's addresses, and one of the two ends is `upper`.
  */
 enum { PROCESS_MAX_PORTS = 120, PROCESS_MAX_CABLES = 16 };
 struct process_port {
@@ -206,10 +210,13 @@ enum manager_request {
 	MANAGER_AWAIT,     /* text: name of an application; answered when it is serving */
 	MANAGER_SAMPLE,    /* for programs with `statistics` in the map, and in the primary cluster: takes a sample
 	                    * of what all clusters count (sample.h); answered when they have told, or do not */
-	MANAGER_SAMPLE_READ, /* the same: m0 kind, m1, m2 which (sample.h); the record's words from r0 on; NOT_FOUND: no more */
-	MANAGER_PROTECT,   /* m0 address, m1 size: whole pages of its heap or its stack; m2 rights that they have from now on:
-	                    * 0, READ, READ and WRITE, or READ and EXECUTE. What is in them stays there. r0: of how many bytes,
-	                    * from the address on, that is done: a long range takes several calls. NO_RESOURCE: more than
-	                    * PAGE_RANGES_MAX (page_rights.h, 128) ranges with other rights than READ and WRITE, or PROCESS_SPLITS
-	                    * steps of the heap that are split; NO_MEMORY: to split a step that is in use. NO_RIGHTS: others. */
+	/* the same: m0 kind, m1, m2 which (sample.h); the record's words from r0 on; NOT_FOUND: no more */
+	MANAGER_SAMPLE_READ,
+	MANAGER_PROTECT,   /* m0 address,
+	m1 size: whole pages of its heap or its stack; m2 rights that they have from now on:
+	                    * 0, READ, READ and WRITE, or READ and EXECUTE. What is in them stays there. r0: of how many
+	                    * bytes, from the address on, that is done: a long range takes several calls. NO_RESOURCE:
+	                    * more than PAGE_RANGES_MAX (page_rights.h, 128) ranges with other rights than READ and
+	                    * WRITE, or PROCESS_SPLITS steps of the heap that are split; NO_MEMORY: to split a step that
+	                    * is in use. NO_RIGHTS: others. */
 };

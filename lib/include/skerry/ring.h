@@ -67,7 +67,8 @@ struct ring_end {
 /* Returns the bytes that a ring takes. */
 static inline uint64_t ring_size(unsigned slots) { return sizeof(struct ring) + (uint64_t)slots * RING_SLOT; }
 
-/* Returns a side's view of a ring that was never used. `slots` is a power of two and comes from a trusted place, never from the ring. */
+/* Returns a side's view of a ring that was never used. `slots` is a power of two and comes from a trusted place, never
+ * from the ring. */
 static inline struct ring_end ring_producer(void *memory, unsigned slots)
 {
 	return (struct ring_end){ .ring = memory, .limit = slots, .mask = slots - 1 };
@@ -99,7 +100,8 @@ static inline bool ring_has_room(struct ring_end *end)
 {
 	if (end->position == end->limit) {
 		uint64_t taken = atomic_load_explicit(&end->ring->taken, memory_order_acquire);
-		if (end->position - taken > end->mask) /* full, or a false position: more than the mask, as the difference wraps */
+		/* full, or a false position: more than the mask, as the difference wraps */
+		if (end->position - taken > end->mask)
 			return false;
 		end->limit = taken + end->mask + 1;
 	}
@@ -112,7 +114,8 @@ static inline void *ring_reserve(struct ring_end *end)
 	return ring_has_room(end) ? end->ring->slot[end->position & end->mask].payload : 0;
 }
 
-/* Producer: publish the next free slot, which is `slot`; `position` is the end's. A caller that has both spares two loads of each. */
+/* Producer: publish the next free slot, which is `slot`; `position` is the end's. A caller that has both spares two
+ * loads of each. */
 static inline void ring_publish_slot(struct ring_end *end, struct ring_slot *slot, uint64_t position)
 {
 	require(position == end->position && slot == &end->ring->slot[position & end->mask]);
@@ -142,7 +145,8 @@ static inline void *ring_peek(struct ring_end *end)
 	return ring_ready(end) ? slot->payload : 0;
 }
 
-/* Consumer: gives back all slots below `position`, which is at most its own, and not below one that was given before. */
+/* Consumer: gives back all slots below `position`, which is at most its own, and not below one that was given
+ * before. */
 static inline void ring_return(struct ring_end *end, uint64_t position)
 {
 	atomic_store_explicit(&end->ring->taken, position, memory_order_release);
@@ -166,7 +170,8 @@ static inline bool ring_wanted(struct ring_end *end)
 {
 	return atomic_exchange_explicit(&end->ring->wanted, 0, memory_order_seq_cst) != 0;
 }
-/* Producer: asks to be signalled when there is room. The caller looks once more with ring_reserve() before it sleeps. */
+/* Producer: asks to be signalled when there is room. The caller looks once more with ring_reserve() before it
+ * sleeps. */
 static inline void ring_arm_room(struct ring_end *end)
 {
 	atomic_exchange_explicit(&end->ring->room_wanted, 1, memory_order_seq_cst);

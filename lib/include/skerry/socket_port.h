@@ -118,7 +118,8 @@ struct socket_event {
 	uint32_t flags;
 	uint32_t taken;    /* position: bytes that the stack has taken from the program's buffer */
 	uint32_t arrived;  /* position: bytes that it has put into the other */
-	int32_t value;     /* of a call: 0 or a negative errno; of a listener: another number where connections have come */
+	/* of a call: 0 or a negative errno; of a listener: another number where connections have come */
+	int32_t value;
 	uint32_t size;
 	union {
 		struct {

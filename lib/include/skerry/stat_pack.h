@@ -30,7 +30,8 @@ enum {
 static inline bool stat_is_brief(unsigned i)
 {
 	return i < STAT_PACK_LOCKS ||
-	       (i < STAT_PACK_LOCKS + LOCK_CLASSES * STAT_PACK_LOCK && (i - STAT_PACK_LOCKS) % STAT_PACK_LOCK < STAT_PACK_LOCK_BRIEF);
+	       (i < STAT_PACK_LOCKS + LOCK_CLASSES * STAT_PACK_LOCK &&
+	        (i - STAT_PACK_LOCKS) % STAT_PACK_LOCK < STAT_PACK_LOCK_BRIEF);
 }
 
 /* Packs a record that nothing writes meanwhile. Returns the words of `to` that it took. */
@@ -50,7 +51,8 @@ static inline unsigned stat_pack(uint64_t *to, const struct core_stat *from, boo
 	return used;
 }
 
-/* Unpacks `words` words that anybody may have sent. Returns null, or what the sender did wrong; *to is undefined then. */
+/* Unpacks `words` words that anybody may have sent. Returns null, or what the sender did wrong; *to is undefined
+ * then. */
 static inline const char *stat_unpack(struct core_stat *to, const uint64_t *from, size_t words, bool brief)
 {
 	uint64_t *word = (uint64_t *)to;

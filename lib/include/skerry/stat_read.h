@@ -8,7 +8,8 @@
 enum {
 	STAT_WORDS = sizeof(struct core_stat) / 8,
 	STAT_WORDS_PLAIN = __builtin_offsetof(struct core_stat, transactions) / 8,
-	STAT_WORDS_IDLE = __builtin_offsetof(struct core_stat, entries) / 8, /* those before are of one moment, or fixed */
+	STAT_WORDS_IDLE = __builtin_offsetof(struct core_stat, entries) / 8, /* those before are of one moment, or
+	                                                                        fixed */
 	STAT_WORD_SEQUENCE = __builtin_offsetof(struct core_stat, sequence) / 8,
 };
 

@@ -88,7 +88,8 @@ static inline int debug_put(uint64_t control, char byte)
 /* --- invocations --- */
 
 /* Words of `m` beyond `words`, and its answers, are the caller's business. */
-static inline int invoke(uint64_t object, enum skerry_invocation label, unsigned caps, unsigned words, struct message *m)
+static inline int invoke(uint64_t object, enum skerry_invocation label, unsigned caps, unsigned words,
+                         struct message *m)
 {
 	m->info = message_info(label, caps, words);
 	return system_call(SYS_CALL, object, 0, m);
@@ -476,7 +477,8 @@ static inline int memory_give_to(struct ipc_buffer *ipc, uint64_t control, uint6
 	return invoke(control, MEMORY_GIVE, 1, 1, &m);
 }
 
-static inline int memory_take_parked(struct ipc_buffer *ipc, uint64_t control, uint64_t base, unsigned size_bits, uint64_t cnode, uint64_t slot)
+static inline int memory_take_parked(struct ipc_buffer *ipc, uint64_t control, uint64_t base, unsigned size_bits,
+                                     uint64_t cnode, uint64_t slot)
 {
 	struct message m = { .word = { base, size_bits, slot } };
 	ipc->caps[0] = cnode;
@@ -486,7 +488,8 @@ static inline int memory_take_parked(struct ipc_buffer *ipc, uint64_t control, u
 /* --- sets of cores --- */
 
 /* `set`: bit i of word w is core 64 w + i. */
-static inline int tcb_set_cores(struct ipc_buffer *ipc, uint64_t tcb, uint64_t authority, const uint64_t *set, unsigned words)
+static inline int tcb_set_cores(struct ipc_buffer *ipc, uint64_t tcb, uint64_t authority, const uint64_t *set,
+                                unsigned words)
 {
 	struct message m = { 0 };
 	for (unsigned i = 0; i < words; i++)

@@ -28,7 +28,8 @@
 #define IP_FRAG 0
 #define IP_FORWARD 0
 
-/* A connect to somebody whose address is not yet known must not lose its first segments; answers to nobody's SYNs wait, too. */
+/* A connect to somebody whose address is not yet known must not lose its first segments; answers to nobody's SYNs wait,
+ * too. */
 #define ARP_TABLE_SIZE 127
 #define ARP_QUEUEING 1
 #define ARP_QUEUE_LEN 64
@@ -61,7 +62,8 @@
 #define LWIP_TCP_PCB_NUM_EXT_ARGS 2 /* net/lwip/share.c, connections.c */
 #define LWIP_HOOK_FILENAME "../connections.h"
 #define LWIP_HOOK_IP4_INPUT(packet, netif) connections_seen(packet, netif)
-#define LWIP_HOOK_TCP_INPACKET_PCB(pcb, header, size, here, behind, packet) connections_options(pcb, header, size, here, behind)
+#define LWIP_HOOK_TCP_INPACKET_PCB(pcb, header, size, here, behind, packet) connections_options(pcb, header, size, \
+	here, behind)
 #define LWIP_HOOK_TCP_ISN(local_ip, local_port, remote_ip, remote_port) \
 	opening_isn(ip_2_ip4(local_ip)->addr, local_port, ip_2_ip4(remote_ip)->addr, remote_port)
 #define LWIP_SUPPORT_CUSTOM_PBUF 1  /* net/lwip/interface.c */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The loop of the network drivers and bell words, with a card that is as small as can be: the driver says that it sleeps
- * before it looks for the last time, and that it is awake before it looks again, and wakes the switch once for each of the
- * switch's sleeps; a switch in another cluster by the ring's flag, without a look at its word.
+ * The loop of the network drivers and bell words, with a card that is as small as can be: the driver says that it
+ * sleeps before it looks for the last time, and that it is awake before it looks again, and wakes the switch once for
+ * each of the switch's sleeps; a switch in another cluster by the ring's flag, without a look at its word.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -177,7 +177,8 @@ _Noreturn void program_fail(const char *text, uint64_t number)
 
 static void *map(uint64_t address, size_t size)
 {
-	void *memory = mmap((void *)address, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	void *memory = mmap((void *)address, size, PROT_READ | PROT_WRITE,
+	                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
 	CHECK(memory == (void *)address);
 	return memory;
@@ -185,7 +186,8 @@ static void *map(uint64_t address, size_t size)
 
 static void run(bool in_another_cluster)
 {
-	const struct process_info info = { .device.present = 1, .network = { .present = 1, .remote = in_another_cluster }, .life = 2 };
+	const struct process_info info = { .device.present = 1,
+	                                   .network = { .present = 1, .remote = in_another_cluster }, .life = 2 };
 	int status;
 
 	remote = in_another_cluster;

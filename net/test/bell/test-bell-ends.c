@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Bell words (skerry/bell.h) by themselves, and at the ends of a cable: each end signals the other once for each of its sleeps,
- * and none that is awake; a successor is not taken for its predecessor; a far end in another cluster has flags in the rings
- * instead.
+ * Bell words (skerry/bell.h) by themselves, and at the ends of a cable: each end signals the other once for each of its
+ * sleeps, and none that is awake; a successor is not taken for its predecessor; a far end in another cluster has flags
+ * in the rings instead.
  */
 #include <string.h>
 #ifdef PORT_END_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The bell word of a program with lwIP: it says that the program sleeps before the last look at each ring, and that it is
- * awake before all other looks; and a cable's far end is woken once for each sleep of its own. A switch in another cluster
- * finds the ring's flag instead.
+ * The bell word of a program with lwIP: it says that the program sleeps before the last look at each ring, and that it
+ * is awake before all other looks; and a cable's far end is woken once for each sleep of its own. A switch in another
+ * cluster finds the ring's flag instead.
  */
 #include <netinet/in.h>
 #include <sched.h>
@@ -84,7 +84,8 @@ static int signals_of_far_end(void)
 /* A packet by the cable; how often it wakes the far end. */
 static int send_packet(void)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(7), .sin_addr.s_addr = layer_address(CABLED) };
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(7),
+	                          .sin_addr.s_addr = layer_address(CABLED) };
 	struct iovec iov = { "packet", 6 };
 	struct msghdr header = { .msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = &iov, .msg_iovlen = 1 };
 	uint32_t length;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Bell words (skerry/bell.h) at work: the switch wakes a stack once for each of its sleeps, and none that is awake; one in
- * another cluster is woken by its ring's flag. Then threads: many producers that can only read the word, and a consumer
- * that sleeps. A lost wake-up shows as a hang, which the runner ends.
+ * Bell words (skerry/bell.h) at work: the switch wakes a stack once for each of its sleeps, and none that is awake; one
+ * in another cluster is woken by its ring's flag. Then threads: many producers that can only read the word, and a
+ * consumer that sleeps. A lost wake-up shows as a hang, which the runner ends.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -22,7 +22,8 @@ static unsigned wakes[PORTS];
 static bool about_to_sleep;
 
 static void look(void) { CHECK((own.sleeps & 1) == about_to_sleep); }
-void (*before_look)(void) = look; /* looks.h: the switch says that it sleeps before its last look at each ring, and at no other */
+/* looks.h: the switch says that it sleeps before its last look at each ring, and at no other */
+void (*before_look)(void) = look;
 
 static void count_wake(void *unused, unsigned port)
 {
@@ -64,7 +65,8 @@ static void switching(char *memory)
 	uint64_t rung = 0;
 
 	for (unsigned i = 0; i < PORTS; i++)
-		table[i] = (struct process_port){ .mac = { 2, 0, 0, 0, 0, (uint8_t)i }, .ipv4 = i + 1, .remote = i == 2 };
+		table[i] = (struct process_port){ .mac = { 2, 0, 0, 0, 0, (uint8_t)i }, .ipv4 = i + 1,
+		                                  .remote = i == 2 };
 	forward_init(&forward, table, PORTS, memory, 1000, 2);
 	forward_bells(&forward, table, &own, words);
 	for (unsigned i = 0; i < PORTS; i++)
@@ -173,8 +175,8 @@ static void sleeping(void)
 		pthread_join(thread[i], NULL);
 		CHECK(threads.signals[i] <= sleeps);
 	}
-	printf("%lu messages, armed %lu times; signals %u, %u, %u\n", PRODUCERS * threads.messages, sleeps, threads.signals[0],
-	       threads.signals[1], threads.signals[2]);
+	printf("%lu messages, armed %lu times; signals %u, %u, %u\n", PRODUCERS * threads.messages, sleeps,
+	       threads.signals[0], threads.signals[1], threads.signals[2]);
 }
 
 int main(void)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A program closes a socket, and the peer does not take the last data: what the stack process does. The sockets are made up here. */
+/* A program closes a socket, and the peer does not take the last data: what the stack process does. The sockets are
+ * made up here. */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <errno.h>
@@ -35,9 +36,15 @@ bool net_poll(void) { return false; }
 bool net_prepare_sleep(void) { return true; }
 void file_ready_again(struct file *file, uint32_t ready, uint32_t again) { (void)again; file->ready = ready; }
 
-static ssize_t fake_write(struct file *file, const void *buffer, size_t size) { return file && buffer && now.takes ? (ssize_t)size : -EAGAIN; }
+static ssize_t fake_write(struct file *file, const void *buffer, size_t size)
+{
+	return file && buffer && now.takes ? (ssize_t)size : -EAGAIN;
+}
 static ssize_t fake_read(struct file *file, void *buffer, size_t size) { return file && buffer && size ? -EAGAIN : 0; }
-static int fake_connect(struct file *file, const struct sockaddr *address, socklen_t length) { return file && address && length ? -EINPROGRESS : 0; }
+static int fake_connect(struct file *file, const struct sockaddr *address, socklen_t length)
+{
+	return file && address && length ? -EINPROGRESS : 0;
+}
 
 static int fake_name(struct file *file, struct sockaddr *address, socklen_t *length)
 {
@@ -77,8 +84,8 @@ static void fake_close(struct file *file)
 }
 
 static const struct file_operations fake = {
-	.name = "made up", .read = fake_read, .write = fake_write, .close = fake_close, .connect = fake_connect, .getsockname = fake_name,
-	.getpeername = fake_name, .setsockopt = fake_set, .getsockopt = fake_get,
+	.name = "made up", .read = fake_read, .write = fake_write, .close = fake_close, .connect = fake_connect,
+	.getsockname = fake_name, .getpeername = fake_name, .setsockopt = fake_set, .getsockopt = fake_get,
 };
 
 int socket_create(int domain, int type, int protocol, struct file **file)
@@ -126,7 +133,10 @@ static void open_connection(int limit, struct linger linger)
 	now.limits = 0;
 }
 
-static void close_connection(void) { ask((struct socket_request){ .kind = SOCKET_UPDATE, .written = LEFT, .flags = SOCKET_CLOSE }); }
+static void close_connection(void)
+{
+	ask((struct socket_request){ .kind = SOCKET_UPDATE, .written = LEFT, .flags = SOCKET_CLOSE });
+}
 
 static void closes(int limit, int expected)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Copies of every size around each bound of copy_bytes(), at every alignment that matters: all bytes are copied, and none
- * beside them is read (AddressSanitizer) or written. COPY_HEADER: ../../copy.h, or one with a mistake in it.
+ * Copies of every size around each bound of copy_bytes(), at every alignment that matters: all bytes are copied, and
+ * none beside them is read (AddressSanitizer) or written. COPY_HEADER: ../../copy.h, or one with a mistake in it.
  */
 #include <stdlib.h>
 #include "../../copy.h"

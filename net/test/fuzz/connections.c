@@ -8,7 +8,8 @@
 
 enum { FIRST_PORT = 10000, PORTS = 50000 };
 
-struct connection *connection_between(unsigned from, unsigned to, uint16_t from_port, uint16_t to_port, unsigned *direction)
+struct connection *connection_between(unsigned from, unsigned to, uint16_t from_port, uint16_t to_port,
+                                      unsigned *direction)
 {
 	for (unsigned i = 0; i < run.connections; i++) {
 		struct connection *c = &run.connection[i];
@@ -36,7 +37,8 @@ static bool is_over(const struct connection *c, unsigned cable)
 {
 	const unsigned a = (unsigned)c->end[0].stack, b = (unsigned)c->end[1].stack;
 
-	return (cable_end[cable][0] == a && cable_end[cable][1] == b) || (cable_end[cable][0] == b && cable_end[cable][1] == a);
+	return (cable_end[cable][0] == a && cable_end[cable][1] == b) ||
+	       (cable_end[cable][0] == b && cable_end[cable][1] == a);
 }
 
 static void loosen(struct connection *c, unsigned cable, bool words)
@@ -66,7 +68,8 @@ static void take_port(const struct connection *of)
 	for (unsigned i = 0; i < run.connections; i++) {
 		struct connection *c = &run.connection[i];
 
-		if (c != of && c->used && c->port == of->port && c->end[0].stack == of->end[0].stack && c->end[1].stack == of->end[1].stack)
+		if (c != of && c->used && c->port == of->port && c->end[0].stack == of->end[0].stack &&
+		    c->end[1].stack == of->end[1].stack)
 			c->port = 0;
 	}
 }
@@ -75,7 +78,8 @@ void connection_open(unsigned stack)
 {
 	const unsigned to = draw(STACKS);
 	struct connection *c = unused();
-	struct sockaddr_in there = { .sin_family = AF_INET, .sin_port = htons(SERVICE), .sin_addr.s_addr = address_of(to) };
+	struct sockaddr_in there = { .sin_family = AF_INET, .sin_port = htons(SERVICE),
+	                             .sin_addr.s_addr = address_of(to) };
 	struct sockaddr_in here = { .sin_family = AF_INET };
 	struct file *file;
 	int error;

@@ -4,7 +4,8 @@
 #include "fuzz.h"
 
 /* Places in a frame. */
-enum { ETHERNET_TYPE = 12, IP_AT = 14, IP_TOTAL = 16, PROTOCOL = 23, FROM = 26, TO = 30, TCP_AT = 34, SEQUENCE = 38, OFFSET = 46, FLAGS = 47, UDP_DATA = 42 };
+enum { ETHERNET_TYPE = 12, IP_AT = 14, IP_TOTAL = 16, PROTOCOL = 23, FROM = 26, TO = 30, TCP_AT = 34, SEQUENCE = 38,
+       OFFSET = 46, FLAGS = 47, UDP_DATA = 42 };
 enum { SHORTEST = 42, SYN_FLAG = 2, TCP = 6, UDP = 17, NOTED = 54 };
 
 static unsigned load16(const uint8_t *p) { return (unsigned)p[0] << 8 | p[1]; }
@@ -20,7 +21,8 @@ static void check_stale(unsigned stack, unsigned link, const uint8_t *frame, uin
 }
 
 /* A segment has what was written, at its place. */
-static void check_segment(struct connection *c, unsigned direction, const uint8_t *frame, uint32_t data, uint32_t length)
+static void check_segment(struct connection *c, unsigned direction, const uint8_t *frame, uint32_t data,
+                          uint32_t length)
 {
 	const uint32_t sequence = load32(frame + SEQUENCE), size = length - data;
 	const bool syn = frame[FLAGS] & SYN_FLAG;
@@ -40,7 +42,8 @@ static void check_segment(struct connection *c, unsigned direction, const uint8_
 	known = at + size > written ? (uint32_t)(written - at) : size;
 	wrong = text_differs(frame + data, c, direction, at, known);
 	if (wrong < known)
-		fail("connection %u, end %u: segment %u of %u bytes with byte %u as %02x", c->id, direction, at, size, wrong, frame[data + wrong]);
+		fail("connection %u, end %u: segment %u of %u bytes with byte %u as %02x", c->id, direction, at, size,
+		     wrong, frame[data + wrong]);
 }
 
 static void check_tcp(unsigned stack, unsigned link, const uint8_t *frame, uint32_t length)
@@ -53,7 +56,8 @@ static void check_tcp(unsigned stack, unsigned link, const uint8_t *frame, uint3
 	check_stale(stack, link, frame, data, length);
 	if (to >= STACKS || memcmp(frame + FROM, &from, 4) || data > length)
 		return;
-	c = connection_between(stack, to, (uint16_t)load16(frame + TCP_AT), (uint16_t)load16(frame + TCP_AT + 2), &direction);
+	c = connection_between(stack, to, (uint16_t)load16(frame + TCP_AT), (uint16_t)load16(frame + TCP_AT + 2),
+	                       &direction);
 	if (c && (c->end[direction].life == run.stack[stack].host.info.life || !c->accepted))
 		check_segment(c, direction, frame, data, length);
 }
@@ -105,9 +109,11 @@ void frames_look(unsigned stack)
 		if (ring->position - at > slots)
 			at = ring->position - slots;
 		for (; at < ring->position; at++) {
-			const struct port_descriptor *descriptor = (const void *)ring->ring->slot[at & ring->mask].payload;
+			const struct port_descriptor *descriptor =
+				(const void *)ring->ring->slot[at & ring->mask].payload;
 
-			look(stack, i, (const uint8_t *)link->port.sent + (at & ring->mask) * PORT_BUFFER, descriptor->length);
+			look(stack, i, (const uint8_t *)link->port.sent + (at & ring->mask) * PORT_BUFFER,
+			     descriptor->length);
 		}
 		of->looked[i] = ring->position;
 		check_slots(link);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Three stacks in one process, with one clock that is not the host's, joined by a switch and two cables. What happens is drawn
- * from a seed, so that a run can be repeated. All that is read must be what was written, and nothing may stay behind.
+ * Three stacks in one process, with one clock that is not the host's, joined by a switch and two cables. What happens
+ * is drawn from a seed, so that a run can be repeated. All that is read must be what was written, and nothing may stay
+ * behind.
  */
 #pragma once
 
@@ -119,7 +120,8 @@ void switch_run(void);
 void stack_poll(unsigned stack);
 
 /* connections.c */
-struct connection *connection_between(unsigned from, unsigned to, uint16_t from_port, uint16_t to_port, unsigned *direction);
+struct connection *connection_between(unsigned from, unsigned to, uint16_t from_port, uint16_t to_port,
+                                      unsigned *direction);
 void connection_open(unsigned stack);
 void connections_accept(unsigned stack);
 void end_close(struct connection *connection, unsigned side, bool reset);
@@ -134,7 +136,8 @@ bool connection_is_pending(struct connection *connection);
 /* The bytes that the writer of one direction writes, from `at` on. */
 void text(uint8_t *to, const struct connection *connection, unsigned direction, uint64_t at, uint32_t size);
 /* Of these, the first that is not as it was written, or `size`. */
-uint32_t text_differs(const uint8_t *bytes, const struct connection *connection, unsigned direction, uint64_t at, uint32_t size);
+uint32_t text_differs(const uint8_t *bytes, const struct connection *connection, unsigned direction, uint64_t at,
+                      uint32_t size);
 void end_write(struct connection *connection, unsigned side);
 void end_read(struct connection *connection, unsigned side, bool all);
 void datagrams_send(unsigned stack);

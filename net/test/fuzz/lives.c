@@ -106,10 +106,12 @@ static struct stack_host host_of(unsigned number)
 	const bool small = run.modes & SMALL;
 
 	return (struct stack_host){
-		.now = &run.now, .random = draw(UINT32_MAX), .port = run.port + number * PORT_SIZE, .bell = bell_of(number),
-		.switch_bell = run.bells ? bell_of(STACKS) : NULL, .number = number, .wake = wake,
-		.info = { .heap_size = (small ? small_heaps : heaps)[draw(2)], .life = run.lives += 2, .network = {
-			.present = 1, .ipv4 = address_of(number), .netmask = htonl(0xffffff00), .mac = { 2, 0, 0, 0, 0, (uint8_t)number },
+		.now = &run.now, .random = draw(UINT32_MAX), .port = run.port + number * PORT_SIZE,
+		.bell = bell_of(number), .switch_bell = run.bells ? bell_of(STACKS) : NULL, .number = number,
+		.wake = wake, .info = { .heap_size = (small ? small_heaps : heaps)[draw(2)], .life = run.lives += 2,
+		                        .network = {
+			.present = 1, .ipv4 = address_of(number), .netmask = htonl(0xffffff00),
+			.mac = { 2, 0, 0, 0, 0, (uint8_t)number },
 			.mtu = mtus[small ? draw(3) : 0],
 		} },
 	};
@@ -200,7 +202,8 @@ void lives_start(void)
 	run.lives = 2;
 	for (unsigned i = 0; i < STACKS; i++)
 		table[i] = (struct process_port){ .mac = { 2, 0, 0, 0, 0, (uint8_t)i }, .ipv4 = address_of(i) };
-	forward_init(&run.forward, table, STACKS, run.port, run.modes & LOSS && draw(2) ? SECOND / 5 : 1000 * SECOND, 2);
+	forward_init(&run.forward, table, STACKS, run.port, run.modes & LOSS && draw(2) ? SECOND / 5 : 1000 * SECOND,
+	             2);
 	if (run.bells)
 		forward_bells(&run.forward, table, bell_of(STACKS), run.bell);
 	run.switch_awake = true;

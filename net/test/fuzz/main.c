@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fuzz-net [--seed N] [--runs N] [--time S] [--stride N] [--steps N] [--modes a,b] [--connection N] [--stack FILE]: runs of N,
- * N + stride, ..., each in a process of its own, until one fails. A run is the same each time; its last line has a hash of all
- * that happened. Modes are drawn from the seed, unless they are said. --connection: tells of that one, on stderr.
+ * fuzz-net [--seed N] [--runs N] [--time S] [--stride N] [--steps N] [--modes a,b] [--connection N] [--stack FILE]:
+ * runs of N, N + stride, ..., each in a process of its own, until one fails. A run is the same each time; its last line
+ * has a hash of all that happened. Modes are drawn from the seed, unless they are said. --connection: tells of that
+ * one, on stderr.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -241,8 +242,9 @@ static _Noreturn void run_seed(const struct options *options, uint64_t seed)
 		run.totals.lent += run.stack[i].calls->lent();
 	printf("seed %lu, %lu steps, ", seed, options->steps);
 	print_modes(stdout, run.modes);
-	printf(": %u connections (%u accepted), %lu KB, %lu frames (%lu lost, %lu late), %lu lent, %lu deaths, %lu s; hash %016lx\n", run.opened,
-	       totals->accepted, totals->read >> 10, totals->frames, totals->lost, totals->late, totals->lent, totals->deaths, run.now / 1000000000,
+	printf(": %u connections (%u accepted), %lu KB, %lu frames (%lu lost, %lu late), %lu lent, %lu deaths, %lu s; "
+	       "hash %016lx\n", run.opened, totals->accepted, totals->read >> 10, totals->frames, totals->lost,
+	       totals->late, totals->lent, totals->deaths, run.now / 1000000000,
 	       run.hash);
 	fflush(NULL);
 	_exit(0);
@@ -305,7 +307,8 @@ static uint64_t number_in(const char *text)
 static struct options options_in(int count, char **arguments)
 {
 	static const struct option known[] = {
-		{ "seed", 1, NULL, 's' }, { "runs", 1, NULL, 'r' }, { "time", 1, NULL, 't' }, { "stride", 1, NULL, 'j' }, { "steps", 1, NULL, 'n' },
+		{ "seed", 1, NULL, 's' }, { "runs", 1, NULL, 'r' }, { "time", 1, NULL, 't' },
+		{ "stride", 1, NULL, 'j' }, { "steps", 1, NULL, 'n' },
 		{ "modes", 1, NULL, 'm' }, { "connection", 1, NULL, 'c' }, { "stack", 1, NULL, 'f' }, { 0 },
 	};
 	struct options options = { .seed = 1, .stride = 1, .steps = STEPS, .modes = ANY_MODES };

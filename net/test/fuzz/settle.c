@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a program on Skerry does: it sleeps until it is woken, or until its next timer is due. A ring that has something for a
- * program that sleeps unwoken is a lost wake-up.
+ * What a program on Skerry does: it sleeps until it is woken, or until its next timer is due. A ring that has something
+ * for a program that sleeps unwoken is a lost wake-up.
  */
 #include <stdio.h>
 #include "../../lwip/link.h"
@@ -109,21 +109,29 @@ static void describe(void)
 			const struct end *end = &c->end[side];
 
 			if (c->used && !c->broken)
-				fprintf(stderr, "connection %u, port %u, end %u at %d: %s, %lu read of %lu,%s%s%s%s%s%s%s\n", c->id, c->port, side, end->stack,
-					c->accepted ? "accepted" : "not accepted", end->read, c->end[!side].written, end->file ? " open" : "",
-					end->ended ? " ended" : "", end->failed ? " failed" : "", end->closed ? " closed" : "", end->shut ? " shut" : "",
+				fprintf(stderr,
+				        "connection %u, port %u, end %u at %d: %s, %lu read of %lu,%s%s%s%s%s%s%s\n",
+				        c->id, c->port, side, end->stack,
+					c->accepted ? "accepted" : "not accepted", end->read, c->end[!side].written,
+					end->file ? " open" : "",
+					end->ended ? " ended" : "", end->failed ? " failed" : "",
+					end->closed ? " closed" : "", end->shut ? " shut" : "",
 					end->gone ? " gone" : "", end->cut ? " cut" : "");
 		}
 	for (unsigned i = 0; i < STACKS; i++) {
 		const struct forward_port *port = &run.forward.port[i];
 
-		fprintf(stderr, "stack %u, life %lu, %sawake; at the switch %sup,%s%s%s epoch %lu, last %lu\n", i, run.stack[i].host.info.life,
-			run.stack[i].awake ? "" : "not ", port->end.up ? "" : "not ", port->ended ? " ended," : "", port->told ? " told," : "",
-			port->late ? " late," : "", (uint64_t)port->end.theirs->epoch, port->end.seen);
+		fprintf(stderr, "stack %u, life %lu, %sawake; at the switch %sup,%s%s%s epoch %lu, last %lu\n", i,
+		        run.stack[i].host.info.life,
+			run.stack[i].awake ? "" : "not ", port->end.up ? "" : "not ", port->ended ? " ended," : "",
+			port->told ? " told," : "", port->late ? " late," : "", (uint64_t)port->end.theirs->epoch,
+			port->end.seen);
 		run.stack[i].calls->describe();
 	}
-	fprintf(stderr, "switch %sawake: %u resets of %u for %lu ms, %u ports wait; deadline in %ld ms\n", run.switch_awake ? "" : "not ",
-		run.forward.telling.count, run.forward.telling.port, (run.now - run.forward.telling.since) / MILLISECOND, run.forward.telling.waiting,
+	fprintf(stderr, "switch %sawake: %u resets of %u for %lu ms, %u ports wait; deadline in %ld ms\n",
+	        run.switch_awake ? "" : "not ",
+		run.forward.telling.count, run.forward.telling.port,
+		(run.now - run.forward.telling.since) / MILLISECOND, run.forward.telling.waiting,
 		run.forward.deadline ? (int64_t)(run.forward.deadline - run.now) / (int64_t)MILLISECOND : 0);
 }
 
@@ -178,12 +186,14 @@ static void check_empty(unsigned number)
 		if (link->port.up && !link->waiting)
 			continue;
 		describe();
-		fail("stack %u, link %u: %s, %u frames wait", number, i, link->port.up ? "up" : "not up", link->waiting);
+		fail("stack %u, link %u: %s, %u frames wait", number, i, link->port.up ? "up" : "not up",
+		     link->waiting);
 	}
 	if (calls->blocks() <= stack->blocks + BLOCKS_MORE && !calls->sent() && !slots)
 		return;
 	describe();
-	fail("stack %u keeps %ld blocks (%ld at first), %zu bytes to send, %u slots", number, calls->blocks(), stack->blocks, calls->sent(), slots);
+	fail("stack %u keeps %ld blocks (%ld at first), %zu bytes to send, %u slots", number, calls->blocks(),
+	     stack->blocks, calls->sent(), slots);
 }
 
 void settle(void)

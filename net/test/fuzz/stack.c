@@ -85,7 +85,8 @@ void __wrap_link_start(struct link *link, struct port_end port, const struct bel
 
 void *layer_allocate(size_t size)
 {
-	struct block *block = host->memory || allocated + size > host->info.heap_size ? NULL : calloc(1, sizeof(*block) + size);
+	struct block *block = host->memory ||
+	             allocated + size > host->info.heap_size ? NULL : calloc(1, sizeof(*block) + size);
 
 	if (!block)
 		return NULL;
@@ -159,12 +160,15 @@ static unsigned long count_lent(void) { return lent; }
 static void describe(void)
 {
 	for (const struct tcp_pcb *pcb = tcp_active_pcbs; pcb; pcb = pcb->next) {
-		fprintf(stderr, "  %u to %u of %08x: state %d, flags %x, window %u (%u here), congestion %u, acknowledged %u, next %u, end %u, "
-			"%u pbufs, timer %d, %u times, persist %u\n", pcb->local_port, pcb->remote_port, pcb->remote_ip.addr, pcb->state, pcb->flags,
-			pcb->snd_wnd, pcb->rcv_wnd, pcb->cwnd, pcb->lastack, pcb->snd_nxt, pcb->snd_lbb, pcb->snd_queuelen, pcb->rtime,
-			pcb->nrtx, pcb->persist_backoff);
+		fprintf(stderr, "  %u to %u of %08x: state %d, flags %x, window %u (%u here), congestion %u, "
+		                "acknowledged %u, next %u, end %u, "
+			"%u pbufs, timer %d, %u times, persist %u\n", pcb->local_port, pcb->remote_port,
+			pcb->remote_ip.addr, pcb->state, pcb->flags,
+			pcb->snd_wnd, pcb->rcv_wnd, pcb->cwnd, pcb->lastack, pcb->snd_nxt, pcb->snd_lbb,
+			pcb->snd_queuelen, pcb->rtime, pcb->nrtx, pcb->persist_backoff);
 		for (const struct tcp_seg *segment = pcb->unacked; segment; segment = segment->next)
-			fprintf(stderr, "    under way: %u, length %u\n", lwip_ntohl(segment->tcphdr->seqno), segment->len);
+			fprintf(stderr, "    under way: %u, length %u\n", lwip_ntohl(segment->tcphdr->seqno),
+			        segment->len);
 		for (const struct tcp_seg *segment = pcb->unsent; segment; segment = segment->next)
 			fprintf(stderr, "    waits: %u, length %u\n", lwip_ntohl(segment->tcphdr->seqno), segment->len);
 	}
@@ -177,7 +181,8 @@ static void end(void)
 }
 
 struct stack_calls stack_calls = {
-	.start = start, .socket = socket_create, .poll = net_poll, .deadline = net_deadline, .prepare_sleep = net_prepare_sleep,
-	.links = count_links, .link = link_at, .blocks = count_blocks, .sent = net_memory_sent, .lent = count_lent,
+	.start = start, .socket = socket_create, .poll = net_poll, .deadline = net_deadline,
+	.prepare_sleep = net_prepare_sleep, .links = count_links, .link = link_at, .blocks = count_blocks,
+	.sent = net_memory_sent, .lent = count_lent,
 	.describe = describe, .end = end,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A life of a program with its own lwIP, as a module that the fuzzer loads once more for each life. Its clock, memory, random
- * numbers and rings are the fuzzer's.
+ * A life of a program with its own lwIP, as a module that the fuzzer loads once more for each life. Its clock, memory,
+ * random numbers and rings are the fuzzer's.
  */
 #pragma once
 
@@ -16,7 +16,8 @@ struct stack_host {
 	const uint64_t *now; /* ns since the machine started; the clock has 10^9 cycles a second */
 	uint64_t random;     /* state of random_bytes() */
 	struct process_info info;
-	enum { FED, HUNGRY /* layer_allocate() has nothing left */, STARVED /* nor has net_allocate() */, MEMORIES } memory;
+	enum { FED, HUNGRY /* layer_allocate() has nothing left */, STARVED /* nor has net_allocate() */,
+	       MEMORIES } memory;
 	void *port;
 	void *cable[PROCESS_MAX_CABLES];
 	struct bell *bell;

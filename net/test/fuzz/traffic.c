@@ -65,7 +65,8 @@ static ssize_t write_parts(struct file *file, uint32_t size)
 	return file->ops->sendmsg(file, &message, draw(3) ? 0 : MSG_MORE);
 }
 
-/* Other connections than those of long writes are of one short write at a time, as of a program that asks and waits for the answer. */
+/* Other connections than those of long writes are of one short write at a time, as of a program that asks and waits for
+ * the answer. */
 static uint32_t size_of_write(const struct connection *c, unsigned side)
 {
 	const struct end *end = &c->end[side], *peer = &c->end[!side];
@@ -135,7 +136,8 @@ static void check(const struct connection *c, unsigned side, uint32_t size)
 	if (c->broken)
 		return;
 	if (end->read + size > c->end[!side].written)
-		fail("connection %u, end %u: %lu bytes read, %lu written", c->id, side, end->read + size, c->end[!side].written);
+		fail("connection %u, end %u: %lu bytes read, %lu written", c->id, side, end->read + size,
+		     c->end[!side].written);
 	wrong = text_differs(buffer, c, !side, end->read, size);
 	if (wrong < size)
 		fail("connection %u, end %u: another byte at %lu: %02x", c->id, side, end->read + wrong, buffer[wrong]);
@@ -156,7 +158,8 @@ static bool read_once(struct connection *c, unsigned side, uint32_t size, bool t
 	static uint8_t before[MOST];
 	struct end *end = &c->end[side];
 	const ssize_t peeked = twice ? peek(end->file, before, size) : -EAGAIN;
-	const ssize_t got = peeked < 0 && peeked != -EAGAIN && peeked != -ENOTCONN ? peeked : end->file->ops->read(end->file, buffer, size);
+	const ssize_t got = peeked < 0 && peeked != -EAGAIN &&
+	              peeked != -ENOTCONN ? peeked : end->file->ops->read(end->file, buffer, size);
 
 	if (got == -EAGAIN || got == -ENOTCONN)
 		return false;
@@ -194,7 +197,8 @@ void end_read(struct connection *c, unsigned side, bool all)
 void datagrams_send(unsigned stack)
 {
 	struct file *file = run.stack[stack].datagrams;
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(DATAGRAMS), .sin_addr.s_addr = address_of(draw(STACKS)) };
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(DATAGRAMS),
+	                          .sin_addr.s_addr = address_of(draw(STACKS)) };
 	struct iovec all = { buffer, 1 + draw(draw(2) ? 50 : MTU - 28) };
 	struct msghdr message = { .msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = &all, .msg_iovlen = 1 };
 

@@ -3,7 +3,8 @@
 #include "../../lwip/link.h"
 #include "fuzz.h"
 
-enum { LATE_FRAMES = 16, IP_AT = 14, OFFSET_AT = 46, FLAGS_AT = 47, WINDOW_AT = 48, DATA_AT = 54, SYN_FLAG = 2, TO_STATION = 5, FROM_STATION = 11 };
+enum { LATE_FRAMES = 16, IP_AT = 14, OFFSET_AT = 46, FLAGS_AT = 47, WINDOW_AT = 48, DATA_AT = 54, SYN_FLAG = 2,
+       TO_STATION = 5, FROM_STATION = 11 };
 enum { LOST = 3 /* a length that no frame has */ };
 
 /* Frames that were sent, and are still to come: once more, or only now. */
@@ -18,7 +19,8 @@ static void keep(const uint8_t *frame, uint32_t length)
 {
 	const unsigned place = draw(LATE_FRAMES);
 
-	if (length > PORT_FRAME_MAX || length <= FROM_STATION || frame[0] != 2 || frame[TO_STATION] >= STACKS || frame[FROM_STATION] >= STACKS)
+	if (length > PORT_FRAME_MAX || length <= FROM_STATION || frame[0] != 2 || frame[TO_STATION] >= STACKS ||
+	    frame[FROM_STATION] >= STACKS)
 		return;
 	memcpy(late.frame[place], frame, length);
 	late.length[place] = length;

@@ -132,7 +132,8 @@ void pass(unsigned milliseconds)
 
 struct peer peer_of(unsigned number)
 {
-	return (struct peer){ .address = PEERS + number / 1000, .port = (uint16_t)(1024 + number % 1000), .to = PORT, .sent = number * 1000003 };
+	return (struct peer){ .address = PEERS + number / 1000, .port = (uint16_t)(1024 + number % 1000), .to = PORT,
+	                      .sent = number * 1000003 };
 }
 
 struct peer *make_peer(struct peer *peer, unsigned number)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How connections begin: initial sequence numbers and ports that nobody can predict, SYNs of nobody that lock nobody out, and SYNs
- * for connections in TIME_WAIT.
+ * How connections begin: initial sequence numbers and ports that nobody can predict, SYNs of nobody that lock nobody
+ * out, and SYNs for connections in TIME_WAIT.
  */
 #include <stdio.h>
 #include <sys/wait.h>
@@ -44,7 +44,8 @@ static void sequence_numbers(void)
 	for (unsigned i = 1; i < 4; i++) { /* each part of the four-tuple counts */
 		const uint32_t base = opening_isn(1, 2, 3, 4);
 
-		CHECK(base != opening_isn(1 + (i == 1), 2 + (i == 2), 3 + (i == 3), 4) && base != opening_isn(1, 2, 3, 5));
+		CHECK(base != opening_isn(1 + (i == 1), 2 + (i == 2), 3 + (i == 3), 4) &&
+		      base != opening_isn(1, 2, 3, 5));
 	}
 	const uint32_t before = opening_isn(1, 2, 3, 4);
 

@@ -72,13 +72,17 @@ bool is_about(unsigned ms, unsigned expected)
 
 void connect_client(void)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(SERVICE), .sin_addr.s_addr = address_of(SERVER) };
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(SERVICE),
+	                          .sin_addr.s_addr = address_of(SERVER) };
 
 	CHECK(!run.stack[CLIENT].calls->socket(AF_INET, SOCK_STREAM, 0, &client));
 	CHECK(client->ops->connect(client, (struct sockaddr *)&to, sizeof(to)) == -EINPROGRESS);
 }
 
-void accept_client(void) { CHECK(!run.stack[SERVER].listener->ops->accept(run.stack[SERVER].listener, &server, NULL, NULL)); }
+void accept_client(void)
+{
+	CHECK(!run.stack[SERVER].listener->ops->accept(run.stack[SERVER].listener, &server, NULL, NULL));
+}
 
 void connect_both(void)
 {
@@ -94,8 +98,8 @@ void close_client(void)
 }
 
 /*
- * All that the server's stack takes; the client's window is closed by less. It is announced in units of 8 bytes: the last 7 go
- * byte by byte, each by a probe, of which one comes each minute in the end.
+ * All that the server's stack takes; the client's window is closed by less. It is announced in units of 8 bytes: the
+ * last 7 go byte by byte, each by a probe, of which one comes each minute in the end.
  */
 void fill(void)
 {

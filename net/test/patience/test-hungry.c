@@ -11,7 +11,8 @@
 
 static void set_memory(int memory) { run.stack[SERVER].host.memory = memory; }
 
-/* The server's program has used up its heap: a SYN gets no answer, though lwIP has freed blocks and a reserve. Sent again, it gets one. */
+/* The server's program has used up its heap: a SYN gets no answer, though lwIP has freed blocks and a reserve. Sent
+ * again, it gets one. */
 static void connects(void)
 {
 	connect_both();
@@ -29,7 +30,8 @@ static void connects(void)
 	close_client();
 }
 
-/* The client's time is over, but there is no memory for the reset: without it the client would wait for ever. It is not lost, but late. */
+/* The client's time is over, but there is no memory for the reset: without it the client would wait for ever. It is not
+ * lost, but late. */
 static void is_given_up(void)
 {
 	connect_both();
@@ -44,7 +46,8 @@ static void is_given_up(void)
 	close_client();
 }
 
-/* A closed window without memory to ask for it: the connection is there when there is memory again, and the client gets the rest. */
+/* A closed window without memory to ask for it: the connection is there when there is memory again, and the client gets
+ * the rest. */
 static void waits(void)
 {
 	static char bytes[4096];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How long a peer may take nothing until its connection is reset: two stacks with a clock of their own (pair.h), a server that
- * has more to send than the client reads, to the second.
+ * How long a peer may take nothing until its connection is reset: two stacks with a clock of their own (pair.h), a
+ * server that has more to send than the client reads, to the second.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -15,7 +15,10 @@
 
 enum { PART = 16384 };
 
-static void set_timeout(int ms) { CHECK(!server->ops->setsockopt(server, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms))); }
+static void set_timeout(int ms)
+{
+	CHECK(!server->ops->setsockopt(server, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms)));
+}
 
 /* At any moment between two looks. */
 static void closed(void)
@@ -41,7 +44,8 @@ static void read_part(void)
 	}
 }
 
-/* The client reads a part when the time has nearly passed: it gets all of it again, behind the last bytes of the window that this opens. */
+/* The client reads a part when the time has nearly passed: it gets all of it again, behind the last bytes of the window
+ * that this opens. */
 static void closed_and_read(void)
 {
 	unsigned ms;
@@ -78,7 +82,8 @@ static void read_all(unsigned *got)
 		*got += (unsigned)n;
 }
 
-/* The client has room again, but the update of its window is lost. The server must ask within the client's time, however long it asked in vain. */
+/* The client has room again, but the update of its window is lost. The server must ask within the client's time,
+ * however long it asked in vain. */
 static void update_lost(int ms)
 {
 	unsigned got = 0;
@@ -102,7 +107,8 @@ static void update_lost(int ms)
 	close_client();
 }
 
-/* The client was away, and is there again soon after the server closes: it needs what was sent before once more, and twice. */
+/* The client was away, and is there again soon after the server closes: it needs what was sent before once more, and
+ * twice. */
 static void away(unsigned ms)
 {
 	char bytes[8];
@@ -116,7 +122,8 @@ static void away(unsigned ms)
 	lose_from(0);
 	client_stands = false;
 	pass(BUDGET_PATIENCE + 5000);
-	CHECK(client->ops->read(client, bytes, sizeof(bytes)) == 4 && client->ops->read(client, bytes, sizeof(bytes)) == 0);
+	CHECK(client->ops->read(client, bytes, sizeof(bytes)) == 4 &&
+	      client->ops->read(client, bytes, sizeof(bytes)) == 0);
 	close_client();
 }
 
@@ -173,7 +180,8 @@ static void timeout_short(void)
 	close_client();
 }
 
-/* Idle for longer than its time-out: the time begins with what is written last. The client answers nothing for a while. */
+/* Idle for longer than its time-out: the time begins with what is written last. The client answers nothing for a
+ * while. */
 static void timeout_idle(void)
 {
 	connect_both();
@@ -190,8 +198,9 @@ static void timeout_idle(void)
 }
 
 /*
- * The client has taken all, and its side stays open: lwIP forgets the connection after as long. Before that it answers, after that it
- * resets. The client asks each second. Nothing has come from it for a while when the server closes, and then for `away` ms.
+ * The client has taken all, and its side stays open: lwIP forgets the connection after as long. Before that it answers,
+ * after that it resets. The client asks each second. Nothing has come from it for a while when the server closes, and
+ * then for `away` ms.
  */
 static void finished(int ms, bool shut, unsigned away)
 {
@@ -230,7 +239,8 @@ static void finished_and_read(void)
 	close_client();
 }
 
-/* Both sides have shut; the server's program holds the connection for `open` ms of its time-out, then closes it: `left` ms are left. */
+/* Both sides have shut; the server's program holds the connection for `open` ms of its time-out, then closes it: `left`
+ * ms are left. */
 static void held(int ms, unsigned open, unsigned left)
 {
 	char byte;
@@ -249,7 +259,8 @@ static void held(int ms, unsigned open, unsigned left)
 	close_client();
 }
 
-/* More than the server's stack takes at once. Each counts until it has ended, also where its program holds it until then. */
+/* More than the server's stack takes at once. Each counts until it has ended, also where its program holds it until
+ * then. */
 static void held_often(void)
 {
 	char byte;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a stack has sent and the ring of its cable keeps, with a far end that speaks TCP by hand: it does not acknowledge, writes
- * the buffers, closes its window, opens it by a part, also where the end waits behind the data, answers late, acknowledges a part,
- * all behind a closed window, asks for a segment again, changes its options, and ends while the data is under way through the switch.
+ * What a stack has sent and the ring of its cable keeps, with a far end that speaks TCP by hand: it does not
+ * acknowledge, writes the buffers, closes its window, opens it by a part, also where the end waits behind the data,
+ * answers late, acknowledges a part, all behind a closed window, asks for a segment again, changes its options, and
+ * ends while the data is under way through the switch.
  */
 #include <netinet/in.h>
 #include <string.h>
@@ -14,7 +15,8 @@
 
 enum { STACK, FAR, SERVICE = 6379, PEER = 5000, SIZE = 1000, WINDOW = 8192, PART = 300, SECONDS = 20 };
 /* <netinet/in.h> has names of ethernet.h for other things */
-enum { TYPE = 12, IP = 14, PROTOCOL = 23, FROM = 26, TO = 30, TCP = 34, DATA = 54, ARP_FRAME = 42, ARP_SENDER = 22, ARP_TARGET = 32 };
+enum { TYPE = 12, IP = 14, PROTOCOL = 23, FROM = 26, TO = 30, TCP = 34, DATA = 54, ARP_FRAME = 42, ARP_SENDER = 22,
+       ARP_TARGET = 32 };
 enum { FIN = 1, SYN = 2, ACK = 16 };
 
 static struct network *network;
@@ -39,7 +41,8 @@ static void store32(uint8_t *p, uint32_t value)
 	store16(p + 2, value & 0xffff);
 }
 
-static const uint8_t MSS[4] = { 2, 4, 1460 >> 8, 1460 & 255 }, SMALL_MSS[4] = { 2, 4, 700 >> 8, 700 & 255 }, SCALE[4] = { 1, 3, 3, 7 };
+static const uint8_t MSS[4] = { 2, 4, 1460 >> 8, 1460 & 255 }, SMALL_MSS[4] = { 2, 4, 700 >> 8, 700 & 255 },
+SCALE[4] = { 1, 3, 3, 7 };
 
 static void send_with(unsigned flags, unsigned window, const uint8_t *option)
 {
@@ -163,7 +166,8 @@ static void sent_again(void)
 	acknowledged += SIZE;
 }
 
-/* One byte of what waits, then a part of it, then the rest: all by lwIP's timers. The end, if there is one, is behind the last byte. */
+/* One byte of what waits, then a part of it, then the rest: all by lwIP's timers. The end, if there is one, is behind
+ * the last byte. */
 static void closed_window(bool ends)
 {
 	send_segment(ACK, 0);
@@ -188,7 +192,8 @@ static void closed_window(bool ends)
 		run();
 }
 
-/* The far end has sent its end, and answers the stack's last data late. The program has shut the connection and holds it. */
+/* The far end has sent its end, and answers the stack's last data late. The program has shut the connection and holds
+ * it. */
 static void late_answer(void)
 {
 	write_text(0);
@@ -203,7 +208,8 @@ static void late_answer(void)
 	file->ops->close(file);
 }
 
-/* A segment that waits to be sent again gets more data, and is acknowledged as it was before, with room for a part of the rest. */
+/* A segment that waits to be sent again gets more data, and is acknowledged as it was before, with room for a part of
+ * the rest. */
 static void acknowledged_in_part(void)
 {
 	enum { FIRST = 1460, SECOND = 500, MORE = 300, ROOM = 100 };
@@ -228,7 +234,8 @@ static void acknowledged_in_part(void)
 	send_segment(ACK, WINDOW);
 }
 
-/* All that waits for a closed window is acknowledged: nothing is asked for then, and soon again for what is written next. */
+/* All that waits for a closed window is acknowledged: nothing is asked for then, and soon again for what is written
+ * next. */
 static void acknowledged_behind_window(void)
 {
 	enum { FIRST = 1460, SECOND = 500 };
@@ -256,8 +263,8 @@ static void acknowledged_behind_window(void)
 }
 
 /*
- * The window closes within a segment, and duplicate acknowledgements ask for it. When the window opens, it comes before what is
- * behind it; what is written meanwhile does not go with it, nor does the end.
+ * The window closes within a segment, and duplicate acknowledgements ask for it. When the window opens, it comes before
+ * what is behind it; what is written meanwhile does not go with it, nor does the end.
  */
 static void asked_for_again(unsigned more, bool ends)
 {
@@ -297,7 +304,8 @@ static void asked_for_again(unsigned more, bool ends)
 	}
 }
 
-/* Options that come when the connection is open change nothing: segments are as long as before, and windows not scaled. */
+/* Options that come when the connection is open change nothing: segments are as long as before, and windows not
+ * scaled. */
 static void late_option(void)
 {
 	unsigned size;
@@ -331,14 +339,16 @@ static void answer_arp(void)
 
 	CHECK(frame);
 	memset(frame, 0, ARP_FRAME);
-	memcpy(frame, (const uint8_t[]){ 2, 0, 0, 0, 0, STACK, 2, 0, 0, 0, 0, FAR, 8, 6, 0, 1, 8, 0, 6, 4, 0, 2, 2, 0, 0, 0, 0, FAR }, 28);
+	memcpy(frame, (const uint8_t[]){ 2, 0, 0, 0, 0, STACK, 2, 0, 0, 0, 0, FAR, 8, 6, 0, 1, 8, 0, 6, 4, 0, 2, 2, 0,
+	                                 0, 0, 0, FAR }, 28);
 	memcpy(frame + ARP_SENDER + 6, &from, 4);
 	memcpy(frame + ARP_TARGET, (const uint8_t[]){ 2, 0, 0, 0, 0, STACK }, 6);
 	memcpy(frame + ARP_TARGET + 6, &to, 4);
 	port_publish(&station, ARP_FRAME);
 }
 
-/* The far end has sent its end and is no more; a successor writes the ring before the data leaves through the switch. */
+/* The far end has sent its end and is no more; a successor writes the ring before the data leaves through the
+ * switch. */
 static void ended(void)
 {
 	write_text(2);

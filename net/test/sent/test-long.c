@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A chain that is longer than a frame, built as in an image, without assertions: nothing behind its buffer is written. */
+/* A chain that is longer than a frame, built as in an image, without assertions: nothing behind its buffer is
+ * written. */
 #include <stdlib.h>
 #include <string.h>
 #include "../../lwip/link.h"
@@ -14,7 +15,11 @@ static struct sent_slot slots[CABLE_SLOTS];
 void mem_free(void *block) { free(block); }
 void pbuf_ref(struct pbuf *p) { p->ref++; }
 u8_t pbuf_free(struct pbuf *p) { return (u8_t)(p->ref-- == 1); }
-_Noreturn void net_assertion(const char *text, const char *file, int line) { fprintf(stderr, "%s (%s:%d)\n", text, file, line); abort(); }
+_Noreturn void net_assertion(const char *text, const char *file, int line)
+{
+	fprintf(stderr, "%s (%s:%d)\n", text, file, line);
+	abort();
+}
 
 static struct pbuf part(u16_t length, struct pbuf *next)
 {

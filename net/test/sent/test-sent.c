@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sent data that a cable's ring keeps. Packets are written, chained, sent, sent again, by the cable or the switch, and freed in
- * an order drawn at random, with short frames between them. What arrives is what was written; with a far end that writes all
- * buffers meanwhile, each byte is that or the far end's, and none of what was in the packet's memory before.
+ * Sent data that a cable's ring keeps. Packets are written, chained, sent, sent again, by the cable or the switch, and
+ * freed in an order drawn at random, with short frames between them. What arrives is what was written; with a far end
+ * that writes all buffers meanwhile, each byte is that or the far end's, and none of what was in the packet's memory
+ * before.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +62,10 @@ static uint32_t size_of(uint32_t number)
 static bool is_chained(uint32_t number) { return number % 7 == 0; }
 
 /* Never one of the two bytes that stand for something else. */
-static unsigned char byte_of(uint32_t number, uint32_t at) { return (unsigned char)((number * 131 + at * 7 + (at >> 3)) % 128); }
+static unsigned char byte_of(uint32_t number, uint32_t at)
+{
+	return (unsigned char)((number * 131 + at * 7 + (at >> 3)) % 128);
+}
 
 static uint32_t frame_size(uint32_t number) { return SENT_HEADERS + size_of(number) + (is_chained(number) ? MORE : 0); }
 
@@ -71,7 +75,8 @@ static struct pbuf *new_packet(size_t size)
 
 	CHECK(p);
 	memset(p, OLD, SENT_BEFORE + size);
-	*p = (struct pbuf){ .payload = (char *)p + SENT_BEFORE, .len = (u16_t)size, .tot_len = (u16_t)size, .type_internal = (u8_t)PBUF_RAM, .ref = 1 };
+	*p = (struct pbuf){ .payload = (char *)p + SENT_BEFORE, .len = (u16_t)size, .tot_len = (u16_t)size,
+	                    .type_internal = (u8_t)PBUF_RAM, .ref = 1 };
 	return p;
 }
 
@@ -139,7 +144,8 @@ static void scribble(void)
 {
 	for (unsigned i = 0; i < CABLE_SLOTS; i++)
 		if (!(rand() % 8))
-			memset((char *)far.received + i * PORT_BUFFER + SENT_HEADERS, HOSTILE, PORT_BUFFER - SENT_HEADERS);
+			memset((char *)far.received + i * PORT_BUFFER + SENT_HEADERS, HOSTILE,
+			       PORT_BUFFER - SENT_HEADERS);
 }
 
 /* Slots and packets know each other. */
@@ -162,7 +168,8 @@ static void own_all(void)
 		const struct pbuf *p = kept[i].pbuf;
 
 		if (p)
-			check_bytes((unsigned char *)p->payload + sizeof(uint32_t), kept[i].number, sizeof(uint32_t), p->len - sizeof(uint32_t));
+			check_bytes((unsigned char *)p->payload + sizeof(uint32_t), kept[i].number, sizeof(uint32_t),
+			            p->len - sizeof(uint32_t));
 	}
 }
 

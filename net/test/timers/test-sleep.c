@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How long a stack sleeps (net/lwip/net.c over timers.c), on a machine that has run for eleven months: when it wakes at the deadline
- * that it has named, a timer runs. Deadlines are in cycles, and the timers count milliseconds of a clock that falls behind these.
+ * How long a stack sleeps (net/lwip/net.c over timers.c), on a machine that has run for eleven months: when it wakes at
+ * the deadline that it has named, a timer runs. Deadlines are in cycles, and the timers count milliseconds of a clock
+ * that falls behind these.
  */
 #include <lwip/etharp.h>
 #include <lwip/init.h>
@@ -91,7 +92,8 @@ static void sleep_until(uint64_t end)
 	while (cycles < end) {
 		const uint64_t deadline = lwip_backend.deadline(), left = sys_timeouts_sleeptime();
 
-		CHECK(deadline > cycles && deadline - cycles <= (left + 1) * MS); /* lwIP's milliseconds are rounded down */
+		/* lwIP's milliseconds are rounded down */
+		CHECK(deadline > cycles && deadline - cycles <= (left + 1) * MS);
 		if (left > 1) {
 			CHECK(!poll_at(cycles + MS / 3) && !owned); /* woken by something else, which costs little */
 			CHECK(lwip_backend.deadline() == deadline);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* lwIP's timers (net/lwip/timers.c), with handlers that count, and a clock that wraps. There is no memory here at all. */
+/* lwIP's timers (net/lwip/timers.c), with handlers that count, and a clock that wraps. There is no memory here at
+ * all. */
 #include <lwip/etharp.h>
 #include <lwip/priv/tcp_priv.h>
 #include <lwip/sys.h>

@@ -25,8 +25,8 @@ typedef const struct malloc_span *malloc_span_entry __attribute__((may_alias));
 extern uintptr_t malloc_page_entries;
 
 /*
- * malloc_usable_size() of a block of this malloc() that is in use, in line. A server that accounts for its clients' memory asks
- * a dozen times for a request.
+ * malloc_usable_size() of a block of this malloc() that is in use, in line. A server that accounts for its clients'
+ * memory asks a dozen times for a request.
  */
 static inline size_t malloc_block_size(const void *block)
 {

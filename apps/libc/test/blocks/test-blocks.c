@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * malloc() alone, over a heap that the test plays: what it maps and gives back, how many blocks and spans it keeps, when it
- * takes the lock, and that each block is where and as long as it says. A page behind each mapping cannot be touched.
+ * malloc() alone, over a heap that the test plays: what it maps and gives back, how many blocks and spans it keeps,
+ * when it takes the lock, and that each block is where and as long as it says. A page behind each mapping cannot be
+ * touched.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -237,7 +238,8 @@ static void protected_spans(void)
 
 	protected_pages.count = 1; /* some page of the heap is */
 	blocks_free(block);
-	CHECK(unprotected == 3 && blocks_malloc(3 * PAGE) == block && unmaps <= before + 1); /* in place of another one */
+	/* in place of another one */
+	CHECK(unprotected == 3 && blocks_malloc(3 * PAGE) == block && unmaps <= before + 1);
 	before = unmaps;
 	protection_fails = true;
 	blocks_free(block);
@@ -273,7 +275,8 @@ static bool holds(const unsigned char *bytes, size_t size, unsigned char value)
 	return true;
 }
 
-/* A block beyond a page reaches from the aligned address that is asked for to the end of its mapping, wherever that begins. */
+/* A block beyond a page reaches from the aligned address that is asked for to the end of its mapping, wherever that
+ * begins. */
 static void check_aligned(size_t align, size_t size)
 {
 	unsigned char *block = blocks_aligned_alloc(align, size), *moved;
@@ -291,7 +294,8 @@ static void check_aligned(size_t align, size_t size)
 	blocks_free(moved);
 	CHECK((block = blocks_aligned_alloc(align, size)) && blocks_usable_size(block) >= larger);
 	memset(block, 8, blocks_usable_size(block));
-	CHECK((moved = blocks_realloc(block, larger / 4)) && holds(moved, larger / 4, 8)); /* given back whole: heap_unmap() looks */
+	/* given back whole: heap_unmap() looks */
+	CHECK((moved = blocks_realloc(block, larger / 4)) && holds(moved, larger / 4, 8));
 	blocks_free(moved);
 }
 
@@ -325,7 +329,8 @@ static size_t alignment_of(size_t whole)
 	return whole & (whole - 1) && whole > malloc_alignment ? malloc_alignment : whole & -whole;
 }
 
-/* Blocks waste a quarter at most, and are as long as they say; calloc() gives zeroes where others have left something. */
+/* Blocks waste a quarter at most, and are as long as they say; calloc() gives zeroes where others have left
+ * something. */
 static void lengths(void)
 {
 	for (size_t size = 0; size < 70000; size += size < 5000 ? 1 : 501) {
@@ -333,7 +338,8 @@ static void lengths(void)
 		const size_t whole = blocks_usable_size(a);
 
 		CHECK(a && b && whole >= size && whole == blocks_usable_size(b) && whole == malloc_block_size(a));
-		CHECK(whole <= (size <= 128 ? size + malloc_alignment + 7 : size <= 4096 ? size * 5 / 4 + 1 : size + PAGE - 1));
+		CHECK(whole <= (size <= 128 ? size + malloc_alignment + 7 : size <= 4096 ? size * 5 / 4 + 1
+		                : size + PAGE - 1));
 		CHECK((uintptr_t)a % alignment_of(whole) == 0);
 		memset(a, 1, whole);
 		memset(b, 2, whole);
@@ -348,7 +354,8 @@ static void lengths(void)
 
 int main(void)
 {
-	CHECK(mmap(heap, (size_t)HEAP_PAGES * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1, 0) == heap);
+	CHECK(mmap(heap, (size_t)HEAP_PAGES * PAGE, PROT_NONE,
+	           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1, 0) == heap);
 	malloc_start();
 	kept_blocks(); /* first: nothing is kept yet */
 	kept_spans();
