@@ -9,8 +9,8 @@ _held: list[socket.socket] = []  # until this process ends
 
 
 def reserved_port() -> int:
-    """A port of the loopback interface. It stays bound, so that nobody else is given it; a server that sets SO_REUSEADDR,
-    as QEMU does, binds it too and listens there."""
+    """A port of the loopback interface. It stays bound, so that nobody else is given it; a server that sets
+    SO_REUSEADDR, as QEMU does, binds it too and listens there."""
     holder = socket.socket()
     holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     holder.bind(("127.0.0.1", 0))

@@ -82,7 +82,8 @@ def private_libvirtd() -> Iterator[Libvirtd]:
     (daemon.folder / "config/libvirt/qemu.conf").write_text(QEMU_CONF)
     (daemon.folder / "libvirtd.conf").write_text(f'unix_sock_dir = "{daemon.folder}/socket"\n')
     other_user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"] if os.geteuid() == 0 else []
-    command = [*other_user, "libvirtd", "--config", str(daemon.folder / "libvirtd.conf"), "--pid-file", str(daemon.folder / "run/pid")]
+    command = [*other_user, "libvirtd", "--config", str(daemon.folder / "libvirtd.conf"), "--pid-file",
+               str(daemon.folder / "run/pid")]
     environment = os.environ | daemon.environment() | {"HOME": str(daemon.folder)}
     environment.pop("LISTEN_FDS", None)
     with (daemon.folder / "daemon.log").open("w") as log:

@@ -20,7 +20,8 @@ from topology.machines.machine import Shape, default_memory
 from topology.units import MIB
 
 PATIENCE = 60.0  # seconds in which something must move: tens of times what a boot takes
-ANSWER = 100.0   # seconds of the host's time for an answer, which takes milliseconds: hosts are slow, or have more to do
+# seconds of the host's time for an answer, which takes milliseconds: hosts are slow, or have more to do
+ANSWER = 100.0
 
 
 def deployment(sockets: int = 2, cores: int = 2, layout: str = "per-socket", **rest: Any) -> Deployment:

@@ -80,20 +80,25 @@ class Guest:
 
 
 def _wanted() -> tuple[list[str], list[Path]]:
-    """Installed packages that the commands import, and files of ours, besides modules, that they read: by doing so here."""
+    """Installed packages that the commands import, and files of ours, besides modules, that they read: by doing so
+    here."""
     code = (
         "import os, pathlib, sys; read = set();"
-        "sys.addaudithook(lambda event, of: event == 'open' and not isinstance(of[0], int) and read.add(os.path.abspath(of[0])));"
-        "import deploy.cli.main, deploy.machine.kvm, deploy.machine.monitor, deploy.deployment, deploy.deployment.planner, deploy.base.version;"
+        "sys.addaudithook(lambda event, of: event == 'open' and not isinstance(of[0], int) and "
+        "read.add(os.path.abspath(of[0])));"
+        "import deploy.cli.main, deploy.machine.kvm, deploy.machine.monitor, deploy.deployment, "
+        "deploy.deployment.planner, deploy.base.version;"
         "deploy.cli.main.make_app(); deploy.base.version.version();"
         "deploy.deployment.planner.plan(deploy.deployment.read(pathlib.Path('deploy/deployments/redis.toml')));"
-        "print(*{m.split('.')[0] for m, v in sys.modules.items() if 'site-packages' in (getattr(v, '__file__', 0) or '')});"
+        "print(*{m.split('.')[0] for m, v in sys.modules.items() if 'site-packages' in (getattr(v, '__file__', 0) or "
+        "'')});"
         "print(*read, sep='\\n')"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     packages, *opened = done.stdout.splitlines()
     files = [Path(name) for name in sorted(opened) if not name.endswith((".py", ".pyc"))]
-    return packages.split(), [file for file in files if file.is_relative_to(ROOT) and not file.is_relative_to(BUILD) and file.is_file()]
+    return packages.split(), [file for file in files if file.is_relative_to(ROOT) and not file.is_relative_to(BUILD)
+                              and file.is_file()]
 
 
 def _add_python(guest: Guest) -> None:

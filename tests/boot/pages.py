@@ -39,7 +39,8 @@ class Page:
 def parse(text: str) -> list[Page]:
     """Of the monitor's `info tlb`, which lists a core's page tables whole, not only what its TLB holds."""
     return [
-        Page(int(vaddr, 16), int(paddr, 16), LARGE_PAGE if "P" in flags else PAGE, "X" not in flags, "U" in flags, "W" in flags)
+        Page(int(vaddr, 16), int(paddr, 16), LARGE_PAGE if "P" in flags else PAGE, "X" not in flags, "U" in flags,
+             "W" in flags)
         for vaddr, paddr, flags in _ENTRY.findall(text.replace("\r", ""))
     ]
 
@@ -72,7 +73,8 @@ def descriptors(run: Run) -> dict[int, Descriptors]:
     text = monitor.human(run.command.monitor, "info registers -a")[0].replace("\r", "")
     found = {}
     for number, part in _CORE.findall(text):
-        tss, idt = re.search(r"^TR =\w+ (\w+) (\w+)", part, re.MULTILINE), re.search(r"^IDT=\s+(\w+) (\w+)", part, re.MULTILINE)
+        tss, idt = re.search(r"^TR =\w+ (\w+) (\w+)", part, re.MULTILINE), re.search(r"^IDT=\s+(\w+) (\w+)", part,
+            re.MULTILINE)
         state = re.search(r"RFL=(\w+) .*HLT=(\d)", part)
         assert tss and idt and state, part
         parked = state[2] == "1" and not int(state[1], 16) & INTERRUPTS
@@ -83,7 +85,8 @@ def descriptors(run: Run) -> dict[int, Descriptors]:
 def memory(run: Run, core: int, address: int, size: int) -> bytes:
     """What a core would read there."""
     text = monitor.human(run.command.monitor, f"x /{size // 4}xw {address:#x}", core=core)[0].replace("\r", "")
-    words = [int(word, 16) for line in text.splitlines() for word in re.findall(r"0x([0-9a-f]{8})", line.partition(":")[2])]
+    words = [int(word, 16) for line in text.splitlines()
+             for word in re.findall(r"0x([0-9a-f]{8})", line.partition(":")[2])]
     assert len(words) == size // 4, text
     return b"".join(word.to_bytes(4, "little") for word in words)
 

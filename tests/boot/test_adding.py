@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The pages on adding something, followed to the letter in one copy of the tree: a lock, a network card's driver, a layout."""
+"""The pages on adding something, followed to the letter in one copy of the tree: a lock, a network card's driver, a
+layout."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ PAGES = {
 }  # fmt: skip
 NOT_COPIED = shutil.ignore_patterns("build", ".git", "__pycache__", ".cache")
 BOOTED = [  # they know no regime and no driver
-    *("cluster-manager/loader/loader.elf", "cluster-manager/root/root.elf", "apps/ktest/ktest.elf", "deploy/listen-backlog.so"),
+    *("cluster-manager/loader/loader.elf", "cluster-manager/root/root.elf", "apps/ktest/ktest.elf",
+      "deploy/listen-backlog.so"),
     *("cluster-kernel/kernel-clh.elf", "net/switch", "apps/redis/redis-server"),
 ]  # fmt: skip
 
@@ -76,7 +78,8 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.mark.limit(900)
 def test_lock(tree: Path) -> None:
     """a lock is added by what the page says: it is built, explored, tested on the host and in the machine"""
-    ninja(tree, *(f"cluster-kernel/{name}" for name in ("kernel-tas.elf", "model/model-lock-tas", "test/test-kernel-concurrency-tas")))
+    ninja(tree, *(f"cluster-kernel/{name}"
+                  for name in ("kernel-tas.elf", "model/model-lock-tas", "test/test-kernel-concurrency-tas")))
     facts = python(tree, "-c", "from topology import regimes; regimes.print_for_build()").splitlines()
     without = [line.split("\t")[2] for line in facts if line.startswith("without\tlock-tas\t")]
     build = tree / "build"
@@ -101,7 +104,8 @@ with machine(parse('shutdown = "never"\\n[machine]\\nsockets = 1\\n[network]\\nd
 
 
 @pytest.mark.limit(600)
-@pytest.mark.skipif(qemu.version() < (8, 0), reason="this QEMU has no such card: bookworm-backports has a newer qemu-system-x86")
+@pytest.mark.skipif(qemu.version() < (8, 0),
+                    reason="this QEMU has no such card: bookworm-backports has a newer qemu-system-x86")
 def test_driver(tree: Path) -> None:
     """a driver is added by what the page says: it is built, deployments name it, and a Redis answers through it"""
     ninja(tree, "net/igb")
@@ -118,5 +122,6 @@ def test_layout(tree: Path) -> None:
     found = python(tree, *SKERRY, "topology", "--layout", "interleaved", "--sockets", "2", "--cores", "4", "-f", "dts")
     assert "cpus = <&cpu0 &cpu2 &cpu4 &cpu6>;" in " ".join(found.split()), found
     assert "interleaved" in python(tree, *SKERRY, "run", "--help")
-    pages = python(tree, "-c", "from deploy.deployment import reference as r; print(r.tables(), r.layouts(r.LAYOUTS_PAGE.read_text()))")
+    pages = python(tree, "-c", "from deploy.deployment import reference as r; print(r.tables(), "
+                               "r.layouts(r.LAYOUTS_PAGE.read_text()))")
     assert "| `interleaved` | every second core" in pages and "`size=N`, `interleaved`, or a cluster map" in pages

@@ -43,7 +43,8 @@ SILENT = ("-serial", "none", "-serial", "none")
 @pytest.mark.parametrize("uefi", [False, True], ids=["BIOS", "UEFI"])
 def test_stick_and_screen(uefi: bool) -> None:
     """a USB stick boots, and a screen shows loader and kernels"""
-    with machine(with_redis(2, 1), medium="iso", drive="usb-storage", uefi=uefi, patience=Patience(180), extra=VGA) as run:
+    with machine(with_redis(2, 1), medium="iso", drive="usb-storage", uefi=uefi, patience=Patience(180),
+                 extra=VGA) as run:
         answers(run)
         text = screen.read(run)
         lines = [line for line in text if line]
@@ -83,7 +84,8 @@ def _swapped(target: Plan, apic: int) -> Plan:
 
 
 @pytest.mark.limit(120)
-@pytest.mark.skipif(qemu.version() < (9, 0), reason="this QEMU's emulator has no x2APIC: bookworm-backports has a newer qemu-system-x86")
+@pytest.mark.skipif(qemu.version() < (9, 0),
+                    reason="this QEMU's emulator has no x2APIC: bookworm-backports has a newer qemu-system-x86")
 def test_large_apic_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     """cores whose local APIC id needs more than eight bits start, and hear doorbells"""
     whole = qemu.topology_arguments
@@ -110,7 +112,8 @@ def test_reduced_hardware() -> None:
 
 
 def _third_port(folder: Path) -> tuple[str, ...]:
-    return ("-chardev", f"file,id=third,path={folder / 'third'}", "-device", "isa-serial,iobase=0x3e8,irq=10,chardev=third")
+    return ("-chardev", f"file,id=third,path={folder / 'third'}", "-device",
+            "isa-serial,iobase=0x3e8,irq=10,chardev=third")
 
 
 def _spcr(folder: Path) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Atomic instructions of the kernel in the executed stream: none where all objects are at home on the core that uses them."""
+"""Atomic instructions of the kernel in the executed stream: none where all objects are at home on the core that uses
+them."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ from tests.boot.machine import PATIENCE
 from tests.boot.test_bench import counted
 from topology.maps.clustermap import FINE
 
-ROUNDS, BEFORE, COUNTED = 500, 300, 100  # of Call and ReplyRecv between two address spaces, the first operation of `bench ipc`
+# of Call and ReplyRecv between two address spaces, the first operation of `bench ipc`
+ROUNDS, BEFORE, COUNTED = 500, 300, 100
 KERNEL_HALF = 1 << 63
 LOCK, EXCHANGE = 0xF0, (0x86, 0x87)
 PREFIXES = (LOCK, 0xF2, 0xF3, 0x2E, 0x36, 0x3E, 0x26, 0x64, 0x65, 0x66, 0x67, *range(0x40, 0x50))
@@ -56,7 +58,8 @@ def round_trip(lock: str, granularity: str | None = None, local: bool = False) -
     entry = Image(image).symbol("trap_reply_receive").address
     with TemporaryDirectory(prefix="skerry-atomics-") as folder:
         out = Path(folder) / "blocks"
-        window = {"skip": str(BEFORE), "count": str(COUNTED), "to": f"{entry:x}:{Program(image.stem, image).bytes_at(entry, 15).hex()}"}
+        window = {"skip": str(BEFORE), "count": str(COUNTED),
+                  "to": f"{entry:x}:{Program(image.stem, image).bytes_at(entry, 15).hex()}"}
         extra = arguments(BUILD / plugin("profile"), {"out": str(out)} | window)
         pingpong.events(target, qemu.tcg_for(1, counted=True), Patience(PATIENCE), extra=extra)
         found = [block for block in blocks.read(out) if block.address >= KERNEL_HALF]
@@ -65,7 +68,8 @@ def round_trip(lock: str, granularity: str | None = None, local: bool = False) -
 
 @pytest.mark.limit(200)
 def test_none_at_home() -> None:
-    """all objects at home on one core: its Call and ReplyRecv execute no atomic instruction, and a Call at most 131 in all"""
+    """all objects at home on one core: its Call and ReplyRecv execute no atomic instruction, and a Call at most 131 in
+    all"""
     assert round_trip("dynamic", FINE, True).atomic == 0
     found = counted("dynamic", granularity=FINE, local=True)
     ways = [found.spread[name] for name in ("call", "reply_recv")]
@@ -74,9 +78,12 @@ def test_none_at_home() -> None:
 
 
 @pytest.mark.limit(200)
-@pytest.mark.parametrize(("lock", "granularity", "least"), [("dynamic", FINE, 4), ("dynamic", "coarse", 2), ("clh", None, 2), ("fine", None, 8), ("none", None, 0)])
+@pytest.mark.parametrize(("lock", "granularity", "least"),
+                         [("dynamic", FINE, 4), ("dynamic", "coarse", 2), ("clh", None, 2), ("fine", None, 8),
+                          ("none", None, 0)])
 def test_others(lock: str, granularity: str | None, least: int) -> None:
-    """where locks are taken, their atomic instructions are seen: the kernel's, or those of endpoint and reply object on both ways"""
+    """where locks are taken, their atomic instructions are seen: the kernel's, or those of endpoint and reply object on
+    both ways"""
     found = round_trip(lock, granularity).atomic
     assert found == 0 if least == 0 else found >= least
 
@@ -85,4 +92,5 @@ def test_is_atomic() -> None:
     """atomic instructions are told from others by their bytes"""
     atomic = ("f00fc111", "f0480fb10f", "66f00fc111", "87 02", "48 87 11", "65 48 87 14 25 00 00 00 00")
     others = ("4887c3", "0fc111", "90", "48c7c0f0000000", "87c0", "f390")
-    assert all(is_atomic(bytes.fromhex(code)) for code in atomic) and not any(is_atomic(bytes.fromhex(code)) for code in others)
+    assert all(is_atomic(bytes.fromhex(code)) for code in atomic) and not any(is_atomic(bytes.fromhex(code))
+                                                                              for code in others)

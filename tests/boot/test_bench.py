@@ -24,11 +24,14 @@ CONTRACT = [metric(name, "instructions") for name in ("call", "reply_recv", "slo
 
 # Instructions, one way: half of what seL4 takes, and what the slow path and signals may.
 BOUNDS = {
-    "none": {"call": 120, "reply_recv": 140, "slow_call": 450, "slow_reply_recv": 450, "signal": 250, "signal_wait": 235},
-    "clh": {"call": 160, "reply_recv": 180, "slow_call": 450, "slow_reply_recv": 450, "signal": 250, "signal_wait": 250},
+    "none": {"call": 120, "reply_recv": 140, "slow_call": 450, "slow_reply_recv": 450, "signal": 250,
+             "signal_wait": 235},
+    "clh": {"call": 160, "reply_recv": 180, "slow_call": 450, "slow_reply_recv": 450, "signal": 250,
+            "signal_wait": 250},
     "ticket": {"call": 165, "reply_recv": 190, "slow_call": 455, "slow_reply_recv": 490, "signal": 250},
     "mcs": {"call": 165, "reply_recv": 190, "slow_call": 455, "slow_reply_recv": 490, "signal": 250},
-    "dynamic": {"call": 148, "reply_recv": 172, "slow_call": 490, "slow_reply_recv": 545, "signal": 260, "signal_wait": 270},
+    "dynamic": {"call": 148, "reply_recv": 172, "slow_call": 490, "slow_reply_recv": 545, "signal": 260,
+                "signal_wait": 270},
     "fine": {"call": 170, "reply_recv": 198, "slow_call": 540, "slow_reply_recv": 610, "signal": 300},
 }
 
@@ -42,7 +45,8 @@ def once(lock: str) -> dict[str, Spread]:
 
 
 def counted(lock: str, rounds: int = 200, granularity: str = COARSE, local: bool = False) -> Measured:
-    return measure(lock, qemu.tcg_for(1, counted=True), rounds, Patience(PATIENCE), granularity=granularity, local=local)
+    return measure(lock, qemu.tcg_for(1, counted=True), rounds, Patience(PATIENCE), granularity=granularity,
+                   local=local)
 
 
 @pytest.mark.limit(120)
@@ -71,7 +75,8 @@ def test_plausible() -> None:
 
 
 @pytest.mark.limit(120)
-@pytest.mark.parametrize(("lock", "name", "most"), [(lock, *bound) for lock, of in BOUNDS.items() for bound in of.items()])
+@pytest.mark.parametrize(("lock", "name", "most"),
+                         [(lock, *bound) for lock, of in BOUNDS.items() for bound in of.items()])
 def test_bounds(lock: str, name: str, most: int) -> None:
     """no system call takes more instructions than it should"""
     assert once(lock)[name].median <= most
@@ -124,7 +129,8 @@ def test_command(tmp_path: Path) -> None:
 @pytest.mark.limit(200)
 def test_command_fine(tmp_path: Path) -> None:
     """bench ipc --granularity fine: regime dynamic is named with it, in the table and in JSON"""
-    words = ["--icount", "--lock", "dynamic", "--granularity", "fine", "--rounds", "20", "--json", "r.json", "--plot", "r.png"]
+    words = ["--icount", "--lock", "dynamic", "--granularity", "fine", "--rounds", "20", "--json", "r.json", "--plot",
+             "r.png"]
     done = skerry("bench", "ipc", *words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     data = json.loads((tmp_path / "r.json").read_text())
@@ -146,7 +152,10 @@ def test_refusals(tmp_path: Path) -> None:
     assert done.returncode == 2 and "--granularity: is for --lock dynamic, not for none,clh,fine" in done.stderr
     for command in ("ipc", "scale"):
         done = skerry("bench", command, "--local", "--lock", "dynamic", cwd=tmp_path)
-        assert done.returncode == 2 and "--local: needs --granularity fine" in done.stderr and len(done.stderr.splitlines()) == 1
+        assert (
+            done.returncode == 2 and "--local: needs --granularity fine" in done.stderr
+            and len(done.stderr.splitlines()) == 1
+        )
 
 
 @pytest.mark.limit(120)

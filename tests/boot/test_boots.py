@@ -42,7 +42,8 @@ def answers(run: object) -> None:
 
 
 @pytest.mark.limit(150)
-@pytest.mark.parametrize("sockets,cores,layout", SHAPES, ids=[f"{s} sockets of {c}, {layout}" for s, c, layout in SHAPES])
+@pytest.mark.parametrize("sockets,cores,layout", SHAPES,
+                         ids=[f"{s} sockets of {c}, {layout}" for s, c, layout in SHAPES])
 def test_shapes(sockets: int, cores: int, layout: str) -> None:
     """every Redis answers from outside"""
     with machine(with_redis(sockets, cores, layout)) as run:
@@ -68,7 +69,8 @@ def test_grub(uefi: bool) -> None:
 
 
 @pytest.mark.limit(150)
-@pytest.mark.parametrize("lock,statistics", [("none", False), ("none", True), ("clh", True)], ids=["none", "none+stat", "clh+stat"])
+@pytest.mark.parametrize("lock,statistics", [("none", False), ("none", True), ("clh", True)],
+                         ids=["none", "none+stat", "clh+stat"])
 def test_regimes(lock: str, statistics: bool) -> None:
     """every kernel image runs Redis"""
     cores = 1 if lock == "none" else 2
@@ -100,7 +102,8 @@ def test_network_core() -> None:
 # ---- What leaves the machine through QEMU's user network: nothing, unless the deployment asks for a way out ----
 
 TIMEOUT = 5000  # ms that MIGRATE waits for its target
-BEYOND = [Network().gateway, "10.0.2.3", "127.0.0.1", "192.0.2.1"]  # the host's loopback, its name server, the machine's own, anybody
+# the host's loopback, its name server, the machine's own, anybody
+BEYOND = [Network().gateway, "10.0.2.3", "127.0.0.1", "192.0.2.1"]
 
 
 def migrate(run: Run, target: str, port: int) -> str:

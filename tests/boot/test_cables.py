@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Clients with a cable to their Redis learn of its end.
 
-Its successor is for test_survives.py: a run is over when its clients have ended, and nothing is started again after that.
+Its successor is for test_failure.py: a run is over when its clients have ended, and nothing is started again after
+that.
 """
 
 from __future__ import annotations
@@ -15,13 +16,16 @@ from deploy.base.timeouts import Patience
 from deploy.deployment import Load
 from tests.boot.machine import ANSWER, PATIENCE, client, machine, servers, with_redis
 
-LOAD = Load(clients=2, records=200, operations=1 << 40)  # more than anybody waits for: no wait here takes its patience from that
+# more than anybody waits for: no wait here takes its patience from that
+LOAD = Load(clients=2, records=200, operations=1 << 40)
 
 
 @pytest.mark.limit(300)
-@pytest.mark.parametrize("stack, word", [("inproc", "Connection reset by peer"), ("process", "Server closed the connection")])
+@pytest.mark.parametrize("stack, word", [("inproc", "Connection reset by peer"),
+                                         ("process", "Server closed the connection")])
 def test_end(stack: str, word: str) -> None:
-    """clients whose Redis faults are told so and end, with either stack: one ends with Redis, the other closes its connections"""
+    """clients whose Redis faults are told so and end, with either stack: one ends with Redis, the other closes its
+    connections"""
     what = with_redis(1, 2)
     assert what.redis
     args = (*what.redis.args, "--enable-debug-command", "yes")
@@ -32,7 +36,8 @@ def test_end(stack: str, word: str) -> None:
         (name,) = servers(run)
         assert len(clients) == LOAD.clients and all(run.plan.application(app).cables == [name] for app in clients)
         with client(run, name) as server:
-            run.wait_for(lambda: server.info("commandstats").get("cmdstat_hgetall", {"calls": 0})["calls"] >= 100, "the load", patience)
+            run.wait_for(lambda: server.info("commandstats").get("cmdstat_hgetall", {"calls": 0})["calls"] >= 100,
+                         "the load", patience)
         with socket.create_connection(run.address(name), ANSWER) as last:
             last.sendall(b"DEBUG SEGFAULT\r\n")
             run.wait_for(lambda: all(run.events.of("exit", app=app) for app in clients), "end of the clients", patience)

@@ -30,7 +30,8 @@ def skerry(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.limit(300)
 def test_compare(tmp_path: Path) -> None:
     """a small comparison of both layouts ends in results and a plot"""
-    done = skerry("compare", "--accel", "tcg", "--boot", "kernel", "--records", "500", "--operations", "500", "--json", "results.json", cwd=tmp_path)
+    done = skerry("compare", "--accel", "tcg", "--boot", "kernel", "--records", "500", "--operations", "500", "--json",
+                  "results.json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     results: dict[str, Any] = json.loads((tmp_path / "results.json").read_text())
     assert results["command"] == "compare"
@@ -67,8 +68,10 @@ def test_profile(tmp_path: Path) -> None:
 
 @pytest.mark.limit(300)
 def test_profile_start(tmp_path: Path) -> None:
-    """a start is counted from the loader's first instruction to the first command served, and what waits for nobody takes no more than is promised"""
-    done = skerry("profile", "--start", "--sockets", "1", "--cores", "2", "--json", "start.json", "--flame", "start.svg", cwd=tmp_path)
+    """a start is counted from the loader's first instruction to the first command served, and what waits for nobody
+    takes no more than is promised"""
+    done = skerry("profile", "--start", "--sockets", "1", "--cores", "2", "--json", "start.json", "--flame",
+                  "start.svg", cwd=tmp_path)
     assert done.returncode == 0, done.stderr + done.stdout
     assert (tmp_path / "start.svg").read_text().startswith("<svg")
     (row,) = json.loads((tmp_path / "start.json").read_text())["results"]
@@ -79,7 +82,8 @@ def test_profile_start(tmp_path: Path) -> None:
     # half of the promised 20 million; the rest grows on a busy host: while it takes its time to ask, Redis's timers run
     assert sum(count for (program, _), count in counted.items() if program == "loader") < 3.6e6
     assert counted["kernel-clh", "invoke_untyped"] + counted["kernel-clh", "boot_memory_take"] < 5.8e6
-    for program, function in (("loader", "clock_calibrate"), ("root", "vspace_map"), ("redis-server", "createSharedObjects")):
+    for program, function in (("loader", "clock_calibrate"), ("root", "vspace_map"),
+                              ("redis-server", "createSharedObjects")):
         assert counted[program, function] > 1000
     assert ("redis-server", "pingCommand") not in counted
     assert sum(count for (program, _), count in counted.items() if program == "(other code)") < total / 1000
@@ -88,7 +92,8 @@ def test_profile_start(tmp_path: Path) -> None:
 @pytest.mark.limit(120)
 def test_keep(tmp_path: Path) -> None:
     """run --keep serves until Ctrl-C and leaves no process behind"""
-    command = [SKERRY, "run", str(ROOT / "deploy/deployments/redis.toml"), "--keep", "--accel", "tcg", "--boot", "kernel"]
+    command = [SKERRY, "run", str(ROOT / "deploy/deployments/redis.toml"), "--keep", "--accel", "tcg", "--boot",
+               "kernel"]
     process = subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, start_new_session=True)
     try:
@@ -125,14 +130,16 @@ def descendants(pid: int) -> dict[int, str]:
     parents = {}
     for entry in os.listdir("/proc"):
         try:
-            number, name, rest = re.fullmatch(r"(\d+) \((.*)\) (.*)\n", Path(f"/proc/{entry}/stat").read_text(), re.DOTALL).groups()
+            number, name, rest = re.fullmatch(r"(\d+) \((.*)\) (.*)\n", Path(f"/proc/{entry}/stat").read_text(),
+                                              re.DOTALL).groups()
         except (OSError, AttributeError):
             continue
         parents[int(number)] = (int(rest.split()[1]), name)
     found: dict[int, str] = {}
     growing = True
     while growing:
-        fresh = {n: name for n, (parent, name) in parents.items() if (parent == pid or parent in found) and n not in found}
+        fresh = {n: name for n, (parent, name) in parents.items() if (parent == pid or parent in found)
+                 and n not in found}
         found |= fresh
         growing = bool(fresh)
     return found
@@ -166,7 +173,8 @@ def test_bad_input(words: list[str], culprit: str, tmp_path: Path) -> None:
 @pytest.mark.limit(120)
 def test_run_of_a_load(tmp_path: Path) -> None:
     """a run shows what its load did; plain kernels' counters are no figures"""
-    done = skerry("run", str(ROOT / "deploy/deployments/minimal.toml"), "--boot", "kernel", "--json", "run.json", cwd=tmp_path)
+    done = skerry("run", str(ROOT / "deploy/deployments/minimal.toml"), "--boot", "kernel", "--json", "run.json",
+                  cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "ops/s" in done.stdout and "kernel none on" not in done.stdout
     document = json.loads((tmp_path / "run.json").read_text())
@@ -205,7 +213,8 @@ int main(int count, char **words)
 
 @pytest.mark.limit(90)
 def test_run_of_own_programs(tmp_path: Path) -> None:
-    """`run` shows what own programs write, as they wrote it, and where in its source one died; the last line names all that failed"""
+    """`run` shows what own programs write, as they wrote it, and where in its source one died; the last line names all
+    that failed"""
     (tmp_path / "own.toml").write_text(OWN)
     (tmp_path / "own.c").write_text(OWN_SOURCE)
     subprocess.run([SKERRY, "cc", "-g", "-o", tmp_path / "own.elf", tmp_path / "own.c"], check=True)
@@ -214,7 +223,8 @@ def test_run_of_own_programs(tmp_path: Path) -> None:
     assert re.findall(r"^\[own@[01]\] root:x:0:0$", done.stdout, re.MULTILINE)
     why = r"own@1 was killed: page fault at 0x8, read, at instruction 0x[0-9a-f]+ in main, own.c:6"
     assert re.search(rf"^{why}$", done.stdout, re.MULTILINE), done.stdout
-    assert re.search(rf"^skerry: the machine failed: {why}; own@2 ended with status 3 \(log: ", done.stderr, re.MULTILINE), done.stderr
+    assert re.search(rf"^skerry: the machine failed: {why}; own@2 ended with status 3 \(log: ", done.stderr,
+                     re.MULTILINE), done.stderr
 
 
 SERVER_SOURCE = """\
@@ -243,12 +253,14 @@ ONE = '[[program]]\nelf = "server.elf"\nnetwork = true\nports = [7]\n'
 @pytest.mark.limit(120)
 @pytest.mark.parametrize("status", [0, 4])
 def test_a_program_that_ends_before_it_serves(status: int, tmp_path: Path) -> None:
-    """with --keep the others serve on, and it fails the run, also with status 0; what it had printed is there, though it flushed nothing"""
+    """with --keep the others serve on, and it fails the run, also with status 0; what it had printed is there, though
+    it flushed nothing"""
     (tmp_path / "server.c").write_text(SERVER_SOURCE)
     subprocess.run([SKERRY, "cc", "-o", "server.elf", "server.c"], cwd=tmp_path, check=True)
     (tmp_path / "two.toml").write_text(f'shutdown = "never"\n{ONE}args = ["{status}"]\n{ONE}')
     command = [SKERRY, "run", "two.toml", "--keep", "--accel", "tcg", "--boot", "kernel"]
-    process = subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    process = subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True)
     try:
         assert process.stdout
         printed = ""
@@ -258,7 +270,8 @@ def test_a_program_that_ends_before_it_serves(status: int, tmp_path: Path) -> No
             printed += line
         assert re.search(r"^server@\w+ has ended before it served; the others go on$", printed, re.MULTILINE), printed
         assert len(re.findall(r"^server@\w+ serves at ", printed, re.MULTILINE)) == 1, printed
-        assert re.findall(r"^\[server@\w+\] (one line|and another)$", printed, re.MULTILINE) == ["one line", "and another"], printed
+        assert re.findall(r"^\[server@\w+\] (one line|and another)$", printed, re.MULTILINE) == ["one line",
+            "and another"], printed
         process.send_signal(signal.SIGINT)
         process.communicate()
         assert process.returncode == 1
@@ -272,12 +285,16 @@ def test_a_program_that_ends_before_it_serves(status: int, tmp_path: Path) -> No
 @pytest.mark.parametrize("shutdown", ["never", "when-done"])
 def test_status_0_before_it_serves(shutdown: str, tmp_path: Path) -> None:
     """a Redis that prints its version and ends with status 0 has not served: a failure, with its last line"""
-    program = '[[program]]\nprogram = "redis-server"\nargs = ["--version"]\nnetwork = true\nports = [6379]\nheap = "64M"\n'
+    program = (
+        '[[program]]\nprogram = "redis-server"\nargs = ["--version"]\nnetwork = true\nports = [6379]\nheap = "64M"\n'
+    )
     (tmp_path / "version.toml").write_text(f'shutdown = "{shutdown}"\n{program}')
     done = skerry("run", "version.toml", "--boot", "kernel", cwd=tmp_path)
     assert done.returncode == 1, done.stdout
-    assert re.search(r"^redis-server@\w+ ended with status 0, before it served; its last lines:\n    Redis server v=", done.stdout, re.MULTILINE), done.stdout
-    assert re.match(r"skerry: redis-server@\w+ ended with status 0, before it served \(log: ", done.stderr.splitlines()[-1]), done.stderr
+    assert re.search(r"^redis-server@\w+ ended with status 0, before it served; its last lines:\n    Redis server v=",
+                     done.stdout, re.MULTILINE), done.stdout
+    assert re.match(r"skerry: redis-server@\w+ ended with status 0, before it served \(log: ",
+                    done.stderr.splitlines()[-1]), done.stderr
 
 
 ELSEWHERE = """\
@@ -301,12 +318,14 @@ ports = [7]
 @pytest.mark.limit(120)
 @pytest.mark.parametrize("words", [("--keep",), ("--timeout", "30")], ids=["keep", "no keep"])
 def test_listens_elsewhere(words: tuple[str, ...], tmp_path: Path) -> None:
-    """`run` says that a program serves only where it listens; of one at another port it says both, and fails unless it stays"""
+    """`run` says that a program serves only where it listens; of one at another port it says both, and fails unless it
+    stays"""
     (tmp_path / "echo.toml").write_text(ELSEWHERE)
     subprocess.run([SKERRY, "cc", "-o", tmp_path / "echo.elf", ROOT / "examples/echo/echo.c"], check=True)
     command = [SKERRY, "run", "echo.toml", "--boot", "kernel", *words]
     wrong = r"^(?:skerry: )?echo@\d listens at port 9, not at the deployment's port 7, to which 127\.0\.0\.1:\d+ leads"
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True) as process:
         assert process.stdout
         printed = ""
         for line in process.stdout:
@@ -314,7 +333,8 @@ def test_listens_elsewhere(words: tuple[str, ...], tmp_path: Path) -> None:
                 process.send_signal(signal.SIGINT)
             printed += line
     assert process.returncode == (0 if "--keep" in words else 1), printed
-    assert len(re.findall(r"^echo@\d serves at 127", printed, re.MULTILINE)) == 1 and re.search(wrong, printed, re.MULTILINE), printed
+    assert len(re.findall(r"^echo@\d serves at 127", printed, re.MULTILINE)) == 1 and re.search(wrong, printed,
+        re.MULTILINE), printed
     if "--keep" not in words:
         assert re.match(wrong, printed.strip().splitlines()[-1]), printed
 
@@ -341,15 +361,21 @@ int main(int count, char **words)
 @pytest.mark.limit(120)
 @pytest.mark.parametrize("words", [("--keep",), ("--timeout", "30")], ids=["keep", "no keep"])
 def test_listens_on_its_own_loopback(words: tuple[str, ...], tmp_path: Path) -> None:
-    """`run` does not say that a program serves which listens at 127.0.0.1 only; one that listens at its own address, too, serves"""
+    """`run` does not say that a program serves which listens at 127.0.0.1 only; one that listens at its own address,
+    too, serves"""
     tables = ((0, '"127.0.0.1"'), (1, '"127.0.0.1", "10.0.2.152"'))
-    programs = [f'[[program]]\nelf = "inside.elf"\ncpu = {cpu}\nnetwork = true\nports = [7]\nargs = [{args}]\n' for cpu, args in tables]
+    programs = [f'[[program]]\nelf = "inside.elf"\ncpu = {cpu}\nnetwork = true\nports = [7]\nargs = [{args}]\n'
+                for cpu, args in tables]
     (tmp_path / "inside.toml").write_text("\n".join(['shutdown = "never"', *programs]))
     (tmp_path / "inside.c").write_text(LOOPBACK)
     subprocess.run([SKERRY, "cc", "-o", "inside.elf", "inside.c"], cwd=tmp_path, check=True)
     command = [SKERRY, "run", "inside.toml", "--boot", "kernel", "--json", "inside.json", *words]
-    wrong = r"^(?:skerry: )?inside@2 listens at 127\.0\.0\.1 port 7, its own loopback interface, to which 127\.0\.0\.1:\d+ does not lead; let it"
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    wrong = (
+        r"^(?:skerry: )?inside@2 listens at 127\.0\.0\.1 port 7, its own loopback interface, to which 127\.0\.0\.1:\d+ "
+        r"does not lead; let it"
+    )
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True) as process:
         assert process.stdout
         printed = ""
         for line in process.stdout:
@@ -357,7 +383,8 @@ def test_listens_on_its_own_loopback(words: tuple[str, ...], tmp_path: Path) -> 
                 process.send_signal(signal.SIGINT)
             printed += line
     assert process.returncode == (0 if "--keep" in words else 1), printed
-    assert re.findall(r"^(inside@\d) serves at 127", printed, re.MULTILINE) == ["inside@3"] and re.search(wrong, printed, re.MULTILINE), printed
+    assert re.findall(r"^(inside@\d) serves at 127", printed, re.MULTILINE) == ["inside@3"] and re.search(wrong,
+        printed, re.MULTILINE), printed
     if "--keep" in words:
         events = json.loads((tmp_path / "inside.json").read_text())["events"]
         at = {(e["app"], e["address"]) for e in events if e["event"] == "listening"}

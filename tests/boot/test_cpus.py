@@ -37,8 +37,10 @@ def loader_lines(cpu: str, tmp_path: Path) -> list[str]:
     initrd = tmp_path / "initrd"
     initrd.write_bytes(image.cpio({"map": bytes(8)}))  # which it does not come to
     done = subprocess.run(
-        [qemu.BINARY, "-M", "q35", "-accel", "tcg", "-cpu", cpu, "-m", "256", "-display", "none", "-no-reboot", "-nodefaults",
-         "-device", "isa-debug-exit,iobase=0xf4,iosize=4", "-serial", "stdio", "-kernel", str(LOADER), "-initrd", str(initrd)],
+        [qemu.BINARY, "-M", "q35", "-accel", "tcg", "-cpu", cpu, "-m", "256", "-display", "none", "-no-reboot",
+         "-nodefaults",
+         "-device", "isa-debug-exit,iobase=0xf4,iosize=4", "-serial", "stdio", "-kernel", str(LOADER), "-initrd",
+         str(initrd)],
         stdin=subprocess.DEVNULL, capture_output=True,
     )
     lines = done.stdout.decode(errors="replace").splitlines()
@@ -50,21 +52,24 @@ def loader_lines(cpu: str, tmp_path: Path) -> list[str]:
 def test_lacking(cpu: str, tmp_path: Path) -> None:
     """a CPU that lacks what kernels need is refused in one line, with all of it and the model to choose"""
     (line,) = loader_lines(cpu, tmp_path)
-    assert line.startswith(f"skerry loader: refused: this CPU lacks {LACKING[cpu]}; choose a CPU model that has it: -cpu max in QEMU"), line
+    assert line.startswith(f"skerry loader: refused: this CPU lacks {LACKING[cpu]}; choose a CPU model that has it: "
+                           f"-cpu max in QEMU"), line
 
 
 @pytest.mark.parametrize("cpu", ["qemu64,+xsave", V3], ids=["qemu64 +xsave", "x86-64-v3"])
 def test_without_xsaveopt(cpu: str, tmp_path: Path) -> None:
     """where QEMU 10's emulator would never end the instruction that sets CR4.OSXSAVE, the loader says what to add"""
     (line,) = loader_lines(cpu, tmp_path)
-    assert line.endswith("XSAVE without XSAVEOPT, which QEMU's emulator lets no kernel use; choose -cpu max, or add +xsaveopt"), line
+    assert line.endswith("XSAVE without XSAVEOPT, which QEMU's emulator lets no kernel use; choose -cpu max, or add "
+                         "+xsaveopt"), line
 
 
 @pytest.mark.parametrize("cpu", ["qemu32", "pentium3", "486", "max,-lm"])
 def test_32_bits(cpu: str, tmp_path: Path) -> None:
     """a CPU without 64-bit mode is refused in one line, by code of 32 bits"""
     (line,) = loader_lines(cpu, tmp_path)
-    assert line.startswith("skerry loader: refused: this CPU has no 64-bit mode; choose a CPU model that has it: -cpu max in QEMU"), line
+    assert line.startswith("skerry loader: refused: this CPU has no 64-bit mode; choose a CPU model that has it: -cpu "
+                           "max in QEMU"), line
 
 
 def with_cpu(cpu: str) -> qemu.Accel:
@@ -84,7 +89,8 @@ def started(run: Run) -> bool:
 
 
 @pytest.mark.limit(240)
-@pytest.mark.parametrize("cpu", ["qemu64,+xsave" + XSAVEOPT, "SandyBridge", V3 + XSAVEOPT], ids=["qemu64 +xsave", "SandyBridge", "x86-64-v3"])
+@pytest.mark.parametrize("cpu", ["qemu64,+xsave" + XSAVEOPT, "SandyBridge", V3 + XSAVEOPT],
+                         ids=["qemu64 +xsave", "SandyBridge", "x86-64-v3"])
 def test_sufficient(cpu: str) -> None:
     """clusters start on CPUs that have no more than what kernels need: without x2APIC, FSGSBASE or AVX"""
     with machine(deployment(network=False), accel=with_cpu(cpu)) as run:
@@ -145,4 +151,7 @@ def test_other_version(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(Failure):
             run.wait_done()
         assert run.status == qemu.EXIT_REFUSED
-        assert "skerry loader: refused: module kernel-clh is of another version than this loader: take both from one build" in run.console
+        assert (
+            "skerry loader: refused: module kernel-clh is of another version than this loader: take both from one build"
+            in run.console
+        )

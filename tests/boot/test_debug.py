@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Machines of debug images alone: kernels, loader, managers, the network's programs and the POSIX layer with their assertions."""
+"""Machines of debug images alone: kernels, loader, managers, the network's programs and the POSIX layer with their
+assertions."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ def debug(what: Deployment) -> Plan:
     for cluster in target.cluster_map.clusters:
         cluster.kernel += modules.DEBUG
     images = modules.collect(target.cluster_map)
-    assert all(modules.DEBUG in path.name for name, path in images.items() if name in modules.DEBUGGED or name.startswith("kernel-"))
+    assert all(modules.DEBUG in path.name for name, path in images.items() if name in modules.DEBUGGED
+               or name.startswith("kernel-"))
     return target
 
 

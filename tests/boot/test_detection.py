@@ -63,7 +63,8 @@ def test_without_channel() -> None:
     with machine(deployment(3, 1, network=False)) as run:
         run.wait_for(lambda: boots(run), "three clusters")
         end_cluster(run, 1, "panic")
-        run.wait_for(lambda: "[manager 2] cluster 1 is gone: its kernel panicked" in run.own_console, "the third cluster's words")
+        run.wait_for(lambda: "[manager 2] cluster 1 is gone: its kernel panicked" in run.own_console,
+                     "the third cluster's words")
         assert run.wait_event("cluster-lost", cluster=1)["reason"] == "panic"
 
 
@@ -88,6 +89,9 @@ def test_command(capsys: pytest.CaptureFixture[str]) -> None:
         run.wait_for(lambda: boots(run), "both clusters")
         assert main(words) == 0
         said = " ".join(capsys.readouterr().out.split())
-        assert "Cluster 1: one of its cores loops, interrupts off. Cluster 1 is lost, the others say after" in said and "its core 1 hangs" in said
+        assert (
+            "Cluster 1: one of its cores loops, interrupts off. Cluster 1 is lost, the others say after" in said
+            and "its core 1 hangs" in said
+        )
         assert main(words) == 1
         assert capsys.readouterr().err.startswith("skerry: cluster 1 is lost already: its core 1 hangs")

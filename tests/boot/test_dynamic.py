@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`bench dynamic`: signals to workers on other cores of a modelled machine, and unmapping, by a kernel that is coarse or fine."""
+"""`bench dynamic`: signals to workers on other cores of a modelled machine, and unmapping, by a kernel that is coarse
+or fine."""
 
 from __future__ import annotations
 
@@ -35,11 +36,13 @@ def once(granularity: str) -> list[Latency]:
 @needs_new
 @pytest.mark.limit(300)
 def test_rounds() -> None:
-    """fork and join: more workers take longer, the coordinator comes first, an interrupt is in it, and two runs agree"""
+    """fork and join: more workers take longer, the coordinator comes first, an interrupt is in it, and two runs
+    agree"""
     found = once("fine")
     assert [(one.cores, len(one.rounds)) for one in found] == [(n, ROUNDS) for n in CORES]
     assert [one.running for one in found] == sorted({one.running for one in found})
-    assert all(XEON.prices["ipi"].cycles < turn.running < 100_000 and 0 < turn.signalled < turn.running for one in found for turn in one.rounds)
+    assert all(XEON.prices["ipi"].cycles < turn.running < 100_000 and 0 < turn.signalled < turn.running for one in found
+               for turn in one.rounds)
     assert found == measured("fine")
 
 
@@ -55,10 +58,14 @@ def test_line_costs_and_locks() -> None:
 @needs_new
 @pytest.mark.limit(300)
 def test_messages() -> None:
-    """fork and join: by messages the coordinator waits for each worker's core, so that all run long before it has made its signals"""
+    """fork and join: by messages the coordinator waits for each worker's core, so that all run long before it has made
+    its signals"""
     by_message = measured("fine", local=True)
     for messages, locks in zip(by_message, once("fine")):
-        assert messages.running > locks.running and messages.signalled - locks.signalled > (messages.cores - 1) * XEON.prices["ipi"].cycles
+        assert (
+            messages.running > locks.running
+            and messages.signalled - locks.signalled > (messages.cores - 1) * XEON.prices["ipi"].cycles
+        )
     ratios = [messages.running / locks.running for messages, locks in zip(by_message, once("fine"))]
     assert ratios == sorted(ratios)
 
@@ -67,13 +74,16 @@ def test_messages() -> None:
 @pytest.mark.limit(400)
 def test_command(tmp_path: Path) -> None:
     """bench dynamic: table, plot, JSON and CSV"""
-    done = skerry("bench", "dynamic", "--figure", "7", "--cores", "2,3", "--quick", "--json", "r.json", "--plot", "r.png", cwd=tmp_path)
+    done = skerry("bench", "dynamic", "--figure", "7", "--cores", "2,3", "--quick", "--json", "r.json", "--plot",
+                  "r.png", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     data = json.loads((tmp_path / "r.json").read_text())
     assert [(one["lock"], one["granularity"], one["cores"]) for one in data["results"]] == [
-        (name, granularity, n) for name, granularity in (("messages", "fine"), ("dynamic coarse", "coarse"), ("dynamic fine", "fine")) for n in (2, 3)
+        (name, granularity, n) for name, granularity in (("messages", "fine"), ("dynamic coarse", "coarse"),
+                                                         ("dynamic fine", "fine")) for n in (2, 3)
     ]
-    assert all(one["metrics"]["signal_to_last_cycles"] > XEON.prices["ipi"].cycles and "range" not in one for one in data["results"])
+    assert all(one["metrics"]["signal_to_last_cycles"] > XEON.prices["ipi"].cycles and "range" not in one
+               for one in data["results"])
     assert [one["cores"] for one in data["ratios"]] == [2, 3] and data["ratios"][0]["published"]
     assert "modelled: 2 x 14" in done.stdout
     assert (tmp_path / "r.png").stat().st_size > 1000 and len((tmp_path / "r.csv").read_text().splitlines()) == 7
@@ -86,19 +96,23 @@ GUARDED_CORES, PAGES, CALLS = (1, 2, 4), (1, 48), 2  # 48: more than one entry's
 
 @cache
 def protected(series: Guard, line_factor: float = 1.0) -> dict[tuple[int, int], Calls]:
-    found = unmap.measure("dynamic", series.granularity, series.guard, GUARDED_CORES, PAGES, CALLS, XEON, line_factor, Patience(PATIENCE))
+    found = unmap.measure("dynamic", series.granularity, series.guard, GUARDED_CORES, PAGES, CALLS, XEON, line_factor,
+                          Patience(PATIENCE))
     return {(one.cores, one.pages): one for one in found}
 
 
 @needs_new
 @pytest.mark.limit(300)
 def test_locks_of_mappings() -> None:
-    """unmap: with a lock for each mapping it takes as long beside three cores as alone, also in calls of several entries"""
+    """unmap: with a lock for each mapping it takes as long beside three cores as alone, also in calls of several
+    entries"""
     found = protected(EACH)
-    assert list(found) == [(n, p) for n in GUARDED_CORES for p in PAGES] and all(len(one.took) == CALLS for one in found.values())
+    assert list(found) == [(n, p) for n in GUARDED_CORES for p in PAGES] and all(len(one.took) == CALLS
+        for one in found.values())
     for pages in PAGES:
         values = [found[n, pages].mapping for n in GUARDED_CORES]
-        assert max(values) <= 1.03 * min(values), pages  # a doubt about other cores' debts alone costs more (core/tlb.c)
+        # a doubt about other cores' debts alone costs more (core/tlb.c)
+        assert max(values) <= 1.03 * min(values), pages
     assert found[1, 48].mapping < found[1, 1].mapping / 2  # there is one call for 48
 
 
@@ -118,18 +132,21 @@ def test_one_lock(series: Guard) -> None:
 @needs_new
 @pytest.mark.limit(300)
 def test_one_lock_for_each_costs() -> None:
-    """unmap: alone, a lock for each mapping costs more than the kernel's one lock, and lines that are dear cost nothing where none moves"""
+    """unmap: alone, a lock for each mapping costs more than the kernel's one lock, and lines that are dear cost nothing
+    where none moves"""
     fine, coarse = protected(EACH), protected(ONE)
     assert fine[1, 48].mapping > coarse[1, 48].mapping
     dear = protected(EACH, 2.0)
-    assert dear[4, 48].mapping <= 1.01 * fine[4, 48].mapping and protected(ONE, 2.0)[4, 48].mapping > 1.05 * coarse[4, 48].mapping
+    assert dear[4, 48].mapping <= 1.01 * fine[4, 48].mapping and protected(ONE, 2.0)[4, 48].mapping > 1.05 * coarse[4,
+        48].mapping
 
 
 @pytest.mark.limit(300)
 def test_counted_mappings() -> None:
     """unmap: instructions of one core are the same for each call, and a lock for each mapping takes more of them"""
     each, one = (
-        unmap.measure("dynamic", series.granularity, series.guard, [1], PAGES, CALLS, None, 1.0, Patience(PATIENCE)) for series in (EACH, ONE)
+        unmap.measure("dynamic", series.granularity, series.guard, [1], PAGES, CALLS, None, 1.0, Patience(PATIENCE))
+        for series in (EACH, ONE)
     )
     assert all(len(set(calls.took)) == 1 for calls in (*each, *one))
     assert all(fine.mapping > coarse.mapping for fine, coarse in zip(each, one)) and each[1].mapping < 400

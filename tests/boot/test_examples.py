@@ -92,7 +92,8 @@ def test_own_program(tmp_path: Path) -> None:
 
 CPUS = {"lua": 1, "speedtest1": 1, "sqlite3": 1, "load": 1, "memcached": 3, "nginx": 3}
 CONTENT = {"small.txt": random.Random(3).randbytes(1 << 10), "large.bin": random.Random(4).randbytes(8 << 20)}
-VERIFIED = "Verification Hash: 244592 28e6676ac610b0067f7b48634a7665a3ccf4f1ef8d7fd374"  # what speedtest1 prints on Linux
+# what speedtest1 prints on Linux
+VERIFIED = "Verification Hash: 244592 28e6676ac610b0067f7b48634a7665a3ccf4f1ef8d7fd374"
 
 
 @cache
@@ -240,7 +241,8 @@ def test_nginx(run: Run) -> None:
     before = connection.sock
     assert fetch(connection, "/small.txt") == (200, CONTENT["small.txt"])
     assert fetch(connection, "/large.bin") == (200, CONTENT["large.bin"])
-    assert fetch(connection, "/large.bin", Range="bytes=5000000-5000999") == (206, CONTENT["large.bin"][5000000:5001000])
+    assert fetch(connection, "/large.bin", Range="bytes=5000000-5000999") == (206,
+                                                                              CONTENT["large.bin"][5000000:5001000])
     assert fetch(connection, "/none")[0] == 404 and fetch(connection, "/large.bin", "HEAD") == (200, b"")
     assert fetch(connection, "/small.txt", "POST")[0] == 405
     assert connection.sock is before, "the connection was kept"

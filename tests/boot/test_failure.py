@@ -31,13 +31,15 @@ from topology.units import MIB
 @pytest.mark.limit(400)
 def test_bench(tmp_path: Path) -> None:
     """a kill in each of two ways: each figure beside its goals, the same in JSON and CSV"""
-    done = skerry("bench", "failure", "--how", "panic,manager", "--repeats", "1", "--quick", "--accel", "tcg", "--seed", "5", "--json", "r.json", cwd=tmp_path)
+    done = skerry("bench", "failure", "--how", "panic,manager", "--repeats", "1", "--quick", "--accel", "tcg", "--seed",
+                  "5", "--json", "r.json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Seed: 5." in done.stdout and "KVM, metal" in done.stdout
     document = json.loads((tmp_path / "r.json").read_text())
     assert document["command"] == "bench failure" and document["seed"] == 5
     panic, manager, every = document["results"]
-    assert (panic["how"], manager["how"], every["how"]) == ("panic", "manager", "none") and every["metrics"]["false_alarms"] == 0
+    assert (panic["how"], manager["how"], every["how"]) == ("panic", "manager",
+                                                            "none") and every["metrics"]["false_alarms"] == 0
     for row in (panic, manager):
         assert {figure.name for figure in FIGURES} <= set(row["metrics"]) and row["emulated"]
         assert row["metrics"]["survivor_requests"] > 20
@@ -51,14 +53,18 @@ def test_bench(tmp_path: Path) -> None:
 @pytest.mark.limit(300)
 def test_bench_first(tmp_path: Path) -> None:
     """the first cluster, with the card and the switch, is ended: connections to the other one's Redis last"""
-    done = skerry("bench", "failure", "--first", "--how", "panic", "--repeats", "2", "--quick", "--accel", "tcg", "--seed", "5", "--json", "r.json", cwd=tmp_path)
+    done = skerry("bench", "failure", "--first", "--how", "panic", "--repeats", "2", "--quick", "--accel", "tcg",
+                  "--seed", "5", "--json", "r.json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "The first cluster fails" in done.stdout
     panic, _ = json.loads((tmp_path / "r.json").read_text())["results"]
     assert panic["ended"] == "first" and panic["metrics"]["survivor_connections"] == 4 == 2 * panic["metrics"]["kills"]
     assert panic["metrics"]["survivor_connections_lost"] == panic["metrics"]["survivor_errors"] == 0
     for kill in panic["kills"]:
-        assert kill["cluster"] == 0 and kill["reason"] == "panic" and 0 < kill["detect_ms"] < kill["again_ms"] < kill["pong_ms"]
+        assert (
+            kill["cluster"] == 0 and kill["reason"] == "panic"
+            and 0 < kill["detect_ms"] < kill["again_ms"] < kill["pong_ms"]
+        )
 
 
 @pytest.mark.limit(200)
@@ -77,10 +83,13 @@ def test_false_alarm() -> None:
 @pytest.mark.limit(300)
 def test_demo(tmp_path: Path) -> None:
     """without a terminal: a line each second, what happened, the figures, and the curve as a picture"""
-    done = skerry("demo", "failure", "--seconds", "2", "--accel", "tcg", "--plot", "curve.svg", "--json", "d.json", cwd=tmp_path)
+    done = skerry("demo", "failure", "--seconds", "2", "--accel", "tcg", "--plot", "curve.svg", "--json", "d.json",
+                  cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert re.search(r"^ +\d+\.\d s  cluster 0: +[\d,]+ requests/s   cluster 1: +[\d,]+ requests/s$", done.stdout, re.MULTILINE)
-    for words in ("Ordered: cluster 1, panic of core 0.", "Told by the others: its kernel panicked on core 0", "Cluster 1 serves again.", "The others: ", "Plot: curve.svg."):
+    assert re.search(r"^ +\d+\.\d s  cluster 0: +[\d,]+ requests/s   cluster 1: +[\d,]+ requests/s$", done.stdout,
+                     re.MULTILINE)
+    for words in ("Ordered: cluster 1, panic of core 0.", "Told by the others: its kernel panicked on core 0",
+                  "Cluster 1 serves again.", "The others: ", "Plot: curve.svg."):
         assert words in done.stdout, done.stdout
     assert (tmp_path / "curve.svg").read_text().count("<svg") == 1
     told = json.loads((tmp_path / "d.json").read_text())
@@ -94,7 +103,8 @@ def test_interrupted(tmp_path: Path) -> None:
     master, slave = pty.openpty()
     os.set_blocking(master, False)
     process = subprocess.Popen(
-        [SKERRY, "demo", "failure", "--accel", "tcg", "--seconds", "60"], cwd=tmp_path, stdin=slave, stdout=slave, stderr=slave,
+        [SKERRY, "demo", "failure", "--accel", "tcg", "--seconds", "60"], cwd=tmp_path, stdin=slave, stdout=slave,
+        stderr=slave,
         start_new_session=True, env=os.environ | {"TERM": "xterm", "COLUMNS": "80", "LINES": "24"},
     )  # fmt: skip
     os.close(slave)
@@ -122,7 +132,8 @@ def test_interrupted(tmp_path: Path) -> None:
 def test_emulator_ends(tmp_path: Path) -> None:
     """a machine that ends under the demonstration is one line and status 1; its clients and its folder go with it"""
     command = [SKERRY, "demo", "failure", "--accel", "tcg", "--seconds", "60"]
-    with subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout and process.stderr
             for line in process.stdout:
@@ -133,7 +144,8 @@ def test_emulator_ends(tmp_path: Path) -> None:
             _, errors = process.communicate()
             assert process.returncode == 1
             last = errors.splitlines()[-1]
-            assert last.startswith("skerry: the machine ended before the ") and "QEMU ended with status -9" in last, errors
+            assert last.startswith("skerry: the machine ended "
+                                   "before the ") and "QEMU ended with status -9" in last, errors
             assert not list(Path(tempfile.gettempdir()).glob(f"skerry-run-{process.pid}-*"))
         finally:
             process.kill()
@@ -169,7 +181,8 @@ def test_redis_ends_under_load() -> None:
         run.wait_serving()
         names = servers(run)
         with client(run, names[0], retry=None) as server:
-            run.wait_for(lambda: server.info("commandstats").get("cmdstat_hgetall", {"calls": 0})["calls"] > 100, "the load")
+            run.wait_for(lambda: server.info("commandstats").get("cmdstat_hgetall", {"calls": 0})["calls"] > 100,
+                         "the load")
             with pytest.raises(redis.ConnectionError):
                 server.execute_command("SHUTDOWN", "NOSAVE", "FORCE")
                 server.ping()

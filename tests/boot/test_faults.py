@@ -57,7 +57,8 @@ def test_kernel() -> None:
         debugger = gdb.Debugger(run.options.gdb_port)
         debugger.go_on()
         run.wait_serving()
-        by_cluster = {run.plan.cluster_map.cluster_of(run.plan.application(name).cpu).number: name for name in servers(run)}
+        by_cluster = {run.plan.cluster_map.cluster_of(run.plan.application(name).cpu).number: name
+                      for name in servers(run)}
         debugger.make_kernel_fault(core=2)
         run.wait_for(lambda: "kernel panic: cluster 1" in run.own_console, "the panic's report")
         run.wait_event("cluster-lost", cluster=1)
@@ -106,7 +107,8 @@ def test_nmi_in_the_kernel() -> None:
 # ---- An exception in the loader: one line that says which and where, and the loader's exit status ----
 
 LOADER = BUILD / "cluster-manager/loader/test-loader-exception.elf"
-LINE = re.compile(r"skerry loader: refused: exception (\d+) at RIP 0x([0-9a-f]+): error code 0x([0-9a-f]+), CR2 0x([0-9a-f]+)")
+LINE = re.compile(r"skerry loader: refused: exception (\d+) at RIP 0x([0-9a-f]+): error code 0x([0-9a-f]+), CR2 "
+                  r"0x([0-9a-f]+)")
 LOADED = range(0x10_0000, 0x20_0000)  # where the loader's code is, cluster-manager/loader/loader.ld
 
 EXCEPTIONS = [
@@ -119,9 +121,11 @@ def test_exception(name: str, vector: int, error: int, address: int | None, tmp_
     """a loader that faults says which exception it was, and where, and ends"""
     initrd = tmp_path / "initrd"
     initrd.write_bytes(image.cpio({"map": bytes(8)}))  # which it does not come to
-    machine = ("-M", "q35", "-accel", "tcg", "-cpu", "max", "-m", "256", "-display", "none", "-no-reboot", "-nic", "none")
+    machine = ("-M", "q35", "-accel", "tcg", "-cpu", "max", "-m", "256", "-display", "none", "-no-reboot", "-nic",
+               "none")
     done = subprocess.run(
-        [qemu.BINARY, *machine, "-device", "isa-debug-exit,iobase=0xf4,iosize=4", "-serial", "stdio", "-kernel", str(LOADER),
+        [qemu.BINARY, *machine, "-device", "isa-debug-exit,iobase=0xf4,iosize=4", "-serial", "stdio", "-kernel",
+         str(LOADER),
          "-initrd", str(initrd), "-append", name],
         stdin=subprocess.DEVNULL, capture_output=True,
     )
@@ -148,7 +152,8 @@ def test_grub(uefi: bool, monkeypatch: pytest.MonkeyPatch) -> None:
 
 FAULTS = {  # the way, and what its report says
     "thread": ("write", "guard page of a stack"), "first": ("write", "guard page of a stack"),
-    "read-only": ("write (not allowed there)", "protected"), "none": ("read", "protected"), "reserved": ("write", "protected"),
+    "read-only": ("write (not allowed there)", "protected"), "none": ("read", "protected"),
+    "reserved": ("write", "protected"),
     "untouched": ("write", "protected"), "in-stack": ("write (not allowed there)", "protected"),
     "code": ("execute (not allowed there)", ""), "layer": ("", ""), "bell": ("write (not allowed there)", ""),
 }  # fmt: skip
@@ -183,7 +188,8 @@ def test_guard() -> None:
 
 @pytest.mark.limit(300)
 def test_hostile_requests() -> None:
-    """ranges that are not the program's are refused, limits hold, and 60 threads that protect at once see their own content"""
+    """ranges that are not the program's are refused, limits hold, and 60 threads that protect at once see their own
+    content"""
     with machine(deployment(network=False, programs=tuple(guard(way, 1) for way in ENDS), shutdown="when-done")) as run:
         run.wait_for(lambda: len(run.events.of("exit")) + len(run.events.of("fault")) == len(ENDS), "the end of each")
         assert not run.events.of("fault")

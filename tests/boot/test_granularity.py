@@ -23,11 +23,13 @@ def change(run: Run, granularity: str, number: int) -> None:
     """Orders it of every kernel, and waits until it is so."""
     boots = check(run.events.events, None)
     for boot in boots:
-        order(lambda address, word: gdb_remote.write_word(lambda line: monitor.human(run.command.monitor, line)[0], address, word),
+        order(lambda address, word: gdb_remote.write_word(lambda line: monitor.human(run.command.monitor, line)[0],
+                                                          address, word),
               boot, granularity, number)  # fmt: skip
     for boot in boots:
         cluster = int(boot["cluster"])
-        run.wait_for(lambda cluster=cluster: done(run.events.events, cluster, number), f"cluster {cluster}: change {number}")
+        run.wait_for(lambda cluster=cluster: done(run.events.events, cluster, number),
+                     f"cluster {cluster}: change {number}")
         said = done(run.events.events, cluster, number)
         assert said and said["error"] == 0 and said["granularity"] == granularity, said
 
@@ -62,7 +64,8 @@ def test_under_load() -> None:
 
 def taken(run: Run, cluster: int) -> tuple[int, int]:
     """How often a kernel takes its one lock, and a core's side of the big-reader lock, while its Redis serves."""
-    own = [name for name in servers(run) if run.plan.cluster_map.cluster_of(run.plan.application(name).cpu).number == cluster]
+    own = [name for name in servers(run)
+           if run.plan.cluster_map.cluster_of(run.plan.application(name).cpu).number == cluster]
     first = live.local(run.directory).snapshots()[cluster]
     for i in range(20):
         client(run, own[0]).set(f"key{i}", i)
@@ -96,6 +99,7 @@ def test_after_a_loss() -> None:
         run.wait_serving()
         end_cluster(run, 1, "panic", 1)
         run.wait_for(lambda: restarted(run, 1, 1), "cluster 1 again")
-        run.wait_for(lambda: len(run.events.of("granularity", cluster=1, number=0, granularity=FINE, error=0)) == 2, "cluster 1 fine again")
+        run.wait_for(lambda: len(run.events.of("granularity", cluster=1, number=0, granularity=FINE, error=0)) == 2,
+                     "cluster 1 fine again")
         change(run, COARSE, 1)
         assert not run.events.of("granularity", cluster=0)

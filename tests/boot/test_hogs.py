@@ -140,7 +140,8 @@ def test_benchmark_beside_hogs(run: Run) -> None:
     with ExitStack() as stack:
         hogs(run, stack, 100)
         host, port = run.address(servers(run)[0])
-        command = ["redis-benchmark", "-h", host, "-p", str(port), "-t", "set,get", "-n", "2000", "-c", "20", "-P", "16", "--csv"]
+        command = ["redis-benchmark", "-h", host, "-p", str(port), "-t", "set,get", "-n", "2000", "-c", "20", "-P",
+                   "16", "--csv"]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         assert len(re.findall(r'^"(?:SET|GET)"', done.stdout, re.MULTILINE)) == 2, done.stdout

@@ -58,21 +58,24 @@ def test_writers(cpu: int) -> None:
 @pytest.mark.limit(150)
 def test_sent_requests() -> None:
     """requests that are sent, not called, take nothing that others need: the barriers of a load open"""
-    what = replace(with_redis(shutdown="when-done"), programs=(hostile(0, "sends", "switch@0"),), load=Load(2, operations=1000))
+    what = replace(with_redis(shutdown="when-done"), programs=(hostile(0, "sends", "switch@0"),),
+                   load=Load(2, operations=1000))
     with machine(what) as run:
         run.wait_done()
         assert run.events.of("done")[0]["status"] == 0
         assert [event["status"] for event in run.events.of("exit") if str(event["app"]).startswith("hostile")] == [0]
 
 
-FORGED = ("[manager 0] cluster 0 is gone: forged", "kernel panic: cluster 0 core 0: forged", "[other@0] forged", '{"event":"done","status":1')
+FORGED = ("[manager 0] cluster 0 is gone: forged", "kernel panic: cluster 0 core 0: forged", "[other@0] forged",
+          '{"event":"done","status":1')
 REPORTS = 8  # that the kernel makes at once of threads without a fault handler
 
 
 @pytest.mark.limit(150)
 @pytest.mark.parametrize("port", ["", "results=none"], ids=["reports on a port of their own", "reports on the console"])
 def test_forger(port: str, tmp_path: Path) -> None:
-    """a program without capabilities writes the kernel's, the manager's and others' lines: nobody believes it, and the run ends well"""
+    """a program without capabilities writes the kernel's, the manager's and others' lines: nobody believes it, and the
+    run ends well"""
     other = Program("hostile", 0, args=("chatty",), name="other")
     forger = Program("hostile", 1, args=("forge",), name="forger")
     what = deployment(1, 2, redis=None, network=False, programs=(other, forger), shutdown="when-done")
@@ -95,9 +98,11 @@ def test_forger(port: str, tmp_path: Path) -> None:
 @pytest.mark.limit(150)
 @pytest.mark.parametrize("lock", ["clh", "fine", "dynamic"])
 def test_spreader(lock: str) -> None:
-    """a program puts threads on its own core and on no other one, whichever cluster it is in and whichever core it has"""
+    """a program puts threads on its own core and on no other one, whichever cluster it is in and whichever core it
+    has"""
     programs = tuple(Program("hostile", cpu, args=("spread",), name=f"spread-{cpu}") for cpu in range(4))
-    with machine(deployment(2, 2, redis=None, network=False, lock=lock, programs=programs, shutdown="when-done")) as run:
+    with machine(deployment(2, 2, redis=None, network=False, lock=lock, programs=programs,
+                            shutdown="when-done")) as run:
         run.wait_done()
         assert [event["status"] for event in run.events.of("exit")] == [0] * len(programs)
 
@@ -113,7 +118,8 @@ def lines_hostile_input(initrd: bytes, folder: Path, *extra: str) -> list[str]:
     """All that the loader says before it refuses."""
     path = folder / "initrd"
     path.write_bytes(initrd)
-    machine = ("-M", "q35", "-accel", "tcg", "-cpu", "max,phys-bits=40", "-m", "256", "-display", "none", "-no-reboot", "-nic", "none")
+    machine = ("-M", "q35", "-accel", "tcg", "-cpu", "max,phys-bits=40", "-m", "256", "-display", "none", "-no-reboot",
+               "-nic", "none")
     command = [qemu.BINARY, *machine, "-device", "isa-debug-exit,iobase=0xf4,iosize=4", "-serial", "stdio"]
     done = subprocess.run(
         [*command, "-kernel", str(LOADER), "-initrd", str(path), *extra],
@@ -161,7 +167,8 @@ def test_archive(name: str, line: str, tmp_path: Path) -> None:
 def test_cut_archive(tmp_path: Path) -> None:
     """an archive that is cut short is refused by the file that is not whole"""
     whole = image.cpio({"map": bytes(1000)})
-    assert lines_hostile_input(whole[:600], tmp_path) == ["refused: the initrd is cut short: map at byte 0 has 1000 bytes"]
+    assert lines_hostile_input(whole[:600],
+                               tmp_path) == ["refused: the initrd is cut short: map at byte 0 has 1000 bytes"]
     assert lines_hostile_input(whole[:1116], tmp_path) == [
         "refused: the initrd is cut short: no file and no trailer begins at byte 1116 of 1116"
     ]
@@ -181,7 +188,8 @@ def test_tables_out_of_reach(tmp_path: Path) -> None:
     spcr = struct.pack("<B3xBBBBQ", 0, 0, 8, 0, 1, BEYOND)
     hpet = struct.pack("<IBBBBQ", 0, 0, 64, 0, 0, BEYOND)
     extra = (*_table(tmp_path, "SPCR", spcr + bytes(80 - 36 - len(spcr))), *_table(tmp_path, "HPET", hpet + bytes(20)))
-    said = lines_hostile_input(image.cpio({}), tmp_path, *extra, "-machine", "hpet=off", "-append", f"console=mmio:{BEYOND:#x}")
+    said = lines_hostile_input(image.cpio({}), tmp_path, *extra, "-machine", "hpet=off", "-append",
+                               f"console=mmio:{BEYOND:#x}")
     assert said[:3] == [
         f"ACPI SPCR: the console's registers at {BEYOND:#x} are out of this CPU's reach, and left out",
         f"ACPI HPET: its registers at {BEYOND:#x} are out of this CPU's reach, and left out",

@@ -52,7 +52,8 @@ def ktest(sockets: int, cores: int, kernel: str, memory: int = 0) -> Plan:
     lock, _, statistics = kernel.partition("+")
     shape = Shape(sockets, cores, memory or default_memory(cores))
     more = {"restart": "on-failure"} if sockets > 1 else {}  # so that memory moves between them
-    target = plan(deployment(sockets, cores, shape=shape, lock=lock, statistics=statistics == "stat", network=False, **more))
+    target = plan(deployment(sockets, cores, shape=shape, lock=lock, statistics=statistics == "stat", network=False,
+                             **more))
     for cluster in target.cluster_map.clusters:
         cluster.root = "ktest"
         cluster.kernel = kernel
@@ -71,7 +72,8 @@ def check(target: Plan, least: int, counted: bool = False) -> Run:
             run.wait_for(lambda: bool(run.events.of("ktest")), "the summary")
         except Failure as failure:
             done = [str(e["name"]) for e in run.events.of("test")]
-            raise Failure("\n".join([f"{failure}, after '{done[-1] if done else 'nothing'}'", *failures(run)])) from None
+            raise Failure("\n".join([f"{failure}, after '{done[-1] if done else 'nothing'}'",
+                                     *failures(run)])) from None
         summary = run.events.of("ktest")[0]
         assert not failures(run), "\n".join(failures(run))
         assert summary["failed"] == 0 and summary["counted"] == counted
@@ -101,7 +103,8 @@ def test_every_debug_image() -> None:
 
 
 @pytest.mark.limit(LIMIT)
-@pytest.mark.skipif(qemu.version() < (8, 0), reason="this QEMU cannot count: bookworm-backports has a newer qemu-system-x86")
+@pytest.mark.skipif(qemu.version() < (8, 0),
+                    reason="this QEMU cannot count: bookworm-backports has a newer qemu-system-x86")
 def test_counted() -> None:
     """every test passes where the clock counts instructions, and the host decides nothing"""
     check(ktest(1, 1, "clh"), MINIMUM[1], counted=True)

@@ -54,14 +54,16 @@ def with_read_only_memory(program: bytes, more: int) -> bytes:
     raise AssertionError("nothing is said of a stack")
 
 
-def boot(folder: Path, memory: int, larger: Callable[[bytes], bytes], heap: int = 2 * MIB) -> tuple[int, str, list[dict[str, Any]]]:
+def boot(folder: Path, memory: int, larger: Callable[[bytes], bytes],
+         heap: int = 2 * MIB) -> tuple[int, str, list[dict[str, Any]]]:
     """Of a machine whose one program is `sleep`, changed: its exit status, console and results."""
     program = Program("sleep", heap=heap, args=("1", "1"), barrier=True)
     wanted = plan(Deployment(shape=Shape(1, 1, memory), programs=(program,), network=False))
     files = dict(image.contents(wanted.cluster_map))
     initrd, results = folder / "initrd", folder / "results"
     initrd.write_bytes(image.cpio(files | {"sleep": larger(files["sleep"])}))
-    machine = ("-M", "q35", "-accel", "tcg", "-cpu", "max", "-m", str(memory // MIB), "-display", "none", "-no-reboot", "-nic", "none")
+    machine = ("-M", "q35", "-accel", "tcg", "-cpu", "max", "-m", str(memory // MIB), "-display", "none", "-no-reboot",
+               "-nic", "none")
     ports = ("-serial", "stdio", "-serial", f"file:{results}", "-device", "isa-debug-exit,iobase=0xf4,iosize=4")
     done = subprocess.run(
         [qemu.BINARY, *machine, *ports, "-kernel", str(LOADER), "-initrd", str(initrd)],
@@ -69,23 +71,27 @@ def boot(folder: Path, memory: int, larger: Callable[[bytes], bytes], heap: int 
         capture_output=True,
         timeout=ANSWER,
     )
-    return done.returncode, done.stdout.decode(errors="replace"), [json.loads(line) for line in results.read_text().splitlines()]
+    return done.returncode, done.stdout.decode(errors="replace"), [json.loads(line)
+                                                                   for line in results.read_text().splitlines()]
 
 
 @pytest.mark.parametrize(
     "larger, size, memory",
-    [(with_static_memory, STATIC, GIB), (with_static_memory, MANY_TABLES, 4 * GIB), (with_read_only_memory, STATIC, GIB)],
+    [(with_static_memory, STATIC, GIB), (with_static_memory, MANY_TABLES, 4 * GIB),
+     (with_read_only_memory, STATIC, GIB)],
     ids=["writable", "with many page tables", "read-only"],
 )
 def test_large_program(tmp_path: Path, larger: Callable[..., bytes], size: int, memory: int) -> None:
-    """a program with much static memory is started: its pages are counted for the root CNode, its page tables for the allocator's records"""
+    """a program with much static memory is started: its pages are counted for the root CNode, its page tables for the
+    allocator's records"""
     status, console, _ = boot(tmp_path, memory, partial(larger, more=size))
     assert status == qemu.EXIT_SUCCESS, console
     assert "all went well" in console
 
 
 def test_no_memory_left(tmp_path: Path) -> None:
-    """a program that leaves a few pages of the memory, or none, for its page tables is refused, and the manager goes on"""
+    """a program that leaves a few pages of the memory, or none, for its page tables is refused, and the manager goes
+    on"""
     _, _, results = boot(tmp_path, SMALL, lambda program: program)
     (free,) = (event["free"] for event in results if event["event"] == "memory")
     for less in LEFT:

@@ -193,10 +193,12 @@ def read_until(file: int, wanted: bytes) -> None:
 
 @pytest.mark.limit(120)
 def test_strangers(libvirtd: Libvirtd, tmp_path: Path) -> None:
-    """libvirt: domains and pools of others are not listed and not touched; a deployment that cannot start leaves nothing"""
+    """libvirt: domains and pools of others are not listed and not touched; a deployment that cannot start leaves
+    nothing"""
     user = User(libvirtd, tmp_path, "other")
     system = "<os><type arch='x86_64'>hvm</type></os>"
-    (tmp_path / "other.xml").write_text(f"<domain type='qemu'><name>skerry-other</name><memory>1024</memory>{system}</domain>")
+    (tmp_path / "other.xml").write_text(f"<domain "
+                                        f"type='qemu'><name>skerry-other</name><memory>1024</memory>{system}</domain>")
     user.virsh("define", str(tmp_path / "other.xml"))
     before = user.virsh("dumpxml", "skerry-other")
     assert "is not Skerry's" in user.deploy(status=1).stderr

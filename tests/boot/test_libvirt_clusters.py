@@ -62,7 +62,8 @@ def test_life(libvirtd: Libvirtd, name: str, tmp_path: Path) -> None:
     assert (made["action"], made["domains"]) == ("created", [f"skerry-{name}-0", f"skerry-{name}-1"])
     answers(made["instances"])
     for domain in made["domains"]:
-        places, running = (user.virsh("vcpucount", domain, "--live", which).strip() for which in ("--maximum", "--active"))
+        places, running = (user.virsh("vcpucount", domain, "--live", which).strip()
+                           for which in ("--maximum", "--active"))
         assert (places, running) == ("2", "1"), "with one place an emulator would not lock instructions"
     assert len(shared_memory(name)) == 1
     state = user.state()
@@ -77,8 +78,13 @@ def test_life(libvirtd: Libvirtd, name: str, tmp_path: Path) -> None:
     state = user.state()
     assert [one["state"] for one in state["domains"]] == ["running", "killed"] and state["serving"] == ["redis@2"]
     again = user.skerry(*deploy).stdout
-    assert f"skerry-{name}-1 had lost its emulator, which was killed or crashed,: started again alone, the others go on" in again
-    assert libvirtd.emulator(made["domains"][0]) == emulators[0] and libvirtd.emulator(made["domains"][1]) != emulators[1]
+    assert (
+        f"skerry-{name}-1 had lost its emulator, which was killed or crashed,: started again alone, the others go on"
+        in again
+    )
+    assert (
+        libvirtd.emulator(made["domains"][0]) == emulators[0] and libvirtd.emulator(made["domains"][1]) != emulators[1]
+    )
     answers(made["instances"])
     assert len(user.state()["serving"]) == 2 and not user.state()["trouble"]
     assert "nothing has changed" in user.skerry(*deploy).stdout
@@ -91,7 +97,8 @@ def test_life(libvirtd: Libvirtd, name: str, tmp_path: Path) -> None:
 
 @contextlib.contextmanager
 def watched(user: User, *words: str) -> Iterator[subprocess.Popen[str]]:
-    with subprocess.Popen([SKERRY, *words], cwd=user.folder, env=user.environment, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([SKERRY, *words], cwd=user.folder, env=user.environment, stdout=subprocess.PIPE,
+                          text=True) as process:
         try:
             yield process
         finally:
@@ -110,7 +117,8 @@ def restarted(user: User, times: int, cluster: int = 1) -> None:
 
 @pytest.mark.limit(400)
 def test_a_watched_deployment_starts_again_what_is_lost(libvirtd: Libvirtd, name: str, tmp_path: Path) -> None:
-    """libvirt: a domain for each cluster: destroyed, its kernel panics, the first one's emulator is killed; each comes back alone"""
+    """libvirt: a domain for each cluster: destroyed, its kernel panics, the first one's emulator is killed; each comes
+    back alone"""
     user = User(libvirtd, tmp_path, name, RESTARTS)
     with watched(user, "deploy", f"{name}.toml", *user.here, "--per-cluster", "--keep") as watcher:
         assert watcher.stdout
@@ -125,7 +133,8 @@ def test_a_watched_deployment_starts_again_what_is_lost(libvirtd: Libvirtd, name
         identity = steady.client_id()
         for times, how in enumerate(("destroy", "panic"), 1):
             before = libvirtd.emulator(two)
-            assert "is lost" in user.skerry("kill", name, "--connect", libvirtd.uri, "--cluster", "1", "--how", how).stdout
+            assert "is lost" in user.skerry("kill", name, "--connect", libvirtd.uri, "--cluster", "1", "--how",
+                                            how).stdout
             restarted(user, times)
             assert libvirtd.emulator(one) == first and libvirtd.emulator(two) != before
             answers(instances)

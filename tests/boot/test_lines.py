@@ -41,7 +41,8 @@ def with_kernel(tmp_path: Path, lock: str, image: Path) -> Path:
 @needs_new
 @pytest.mark.limit(300)
 def test_queue_lock() -> None:
-    """bench lines: under clh the lock's tail moves once an entry, and the nodes of the queue with the cores that wait; two runs agree, also with one that is not watched"""
+    """bench lines: under clh the lock's tail moves once an entry, and the nodes of the queue with the cores that wait;
+    two runs agree, also with one that is not watched"""
     first, second = lines("clh", 4), lines("clh", 4)
     assert first == second
     tail, *nodes = first.hottest[:6]

@@ -44,7 +44,8 @@ def test_load(guest: DirectBoot) -> None:
     memory = result["memory"]
     serving, end = (memory[when]["redis"]["redis@2"]["resident"] for when in ("serving", "end"))
     assert metrics["memory_per_instance"] == pytest.approx(end, rel=0.1)  # Redis's own word beside the guest's
-    assert min(serving, end) > 1 << 20  # so few records may fit into what it has already, and its allocator gives pages back
+    # so few records may fit into what it has already, and its allocator gives pages back
+    assert min(serving, end) > 1 << 20
 
 
 def test_one_core(guest: DirectBoot) -> None:
@@ -84,7 +85,8 @@ def assert_named(row: dict[str, Any]) -> None:
 
 @pytest.mark.limit(900)
 def test_load_profile_linux(tmp_path: Path) -> None:
-    """both do the same operations; every instruction is some function's, of the kernel and of programs, and all are what the clock counted"""
+    """both do the same operations; every instruction is some function's, of the kernel and of programs, and all are
+    what the clock counted"""
     words = ("--baseline", "linux", *ONE_SOCKET, "--records", "100", "--operations", "100", "--flame", "flame.svg")
     done = skerry("profile", *words, "--json", "profile.json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -100,7 +102,8 @@ def test_load_profile_linux(tmp_path: Path) -> None:
         assert_named(row)
     linux = counted(rows["linux"])
     assert linux["linux", "tcp_sendmsg"] and linux["linux", "do_syscall_64"]
-    assert any((line["program"], line["component"]) == ("ycsb", "hiredis") for line in rows["linux"]["profile"]["functions"])
+    assert any((line["program"], line["component"]) == ("ycsb", "hiredis")
+               for line in rows["linux"]["profile"]["functions"])
     assert linux["linux", "loopback_xmit"] > 400 * 5  # a request and a reply of each operation
     ours, theirs = (rows[system]["metrics"]["instructions_per_op_by"] for system in ("skerry", "linux"))
     assert theirs["application"] == pytest.approx(ours["application"], rel=0.25)  # the same sources do the same
@@ -111,7 +114,8 @@ def test_load_profile_linux(tmp_path: Path) -> None:
 @pytest.mark.limit(900)
 def test_outside(tmp_path: Path) -> None:
     """exactly as many requests are counted as were asked for, on both, and no more than is promised of ours"""
-    words = ("--outside", "--baseline", "linux", *ONE_SOCKET, "--connections", "10", "--pipeline", "1", "--operations", "300")
+    words = ("--outside", "--baseline", "linux", *ONE_SOCKET, "--connections", "10", "--pipeline", "1", "--operations",
+             "300")
     done = skerry("profile", *words, "--json", "profile.json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     rows = of_system(tmp_path / "profile.json")
@@ -125,4 +129,7 @@ def test_outside(tmp_path: Path) -> None:
         assert 100 < row["metrics"]["requests_per_cpu_s"] < 1_000_000  # of the host: no more than that it is one
         assert_named(row)
     assert counted(rows["linux"])["linux", "tcp_v4_rcv"] and counted(rows["skerry"])["redis-server", "prediction_take"]
-    assert rows["skerry"]["metrics"]["instructions_per_request"] < 12_000 < rows["linux"]["metrics"]["instructions_per_request"]
+    assert (
+        rows["skerry"]["metrics"]["instructions_per_request"] < 12_000 < rows["linux"]["metrics"][
+            "instructions_per_request"]
+    )

@@ -52,7 +52,8 @@ def test_running(tmp_path: Path) -> None:
 
         assert main(["lockstat", pid, "--histogram", "--json", str(tmp_path / "now.json")]) == 0
         told = json.loads((tmp_path / "now.json").read_text())["results"]
-        assert [(one["cluster"], one["lock"], one["emulated"]) for one in told] == [(0, "ticket", True), (1, "ticket", True)]
+        assert [(one["cluster"], one["lock"], one["emulated"]) for one in told] == [(0, "ticket", True),
+            (1, "ticket", True)]
         assert all(check["holds"] for one in told for check in one["checks"])
 
         watched(run, pid, tmp_path / "top.json")

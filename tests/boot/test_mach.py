@@ -74,7 +74,8 @@ def test_command(tmp_path: Path) -> None:
     for title in ("Table 1", "Table 2", "Table 3", "Table 4", "Emulated"):
         assert title in done.stdout
     results: list[dict[str, Any]] = json.loads((tmp_path / "mach.json").read_text())["results"]
-    assert [(r["workload"], r["lock"], r["cores"]) for r in results] == [("mach-messages", "clh", 2), ("mach-memory", "clh", 2)]
+    assert [(r["workload"], r["lock"], r["cores"]) for r in results] == [("mach-messages", "clh", 2),
+                                                                         ("mach-memory", "clh", 2)]
     assert all(check["holds"] for r in results for check in r["checks"])
     assert all(r["emulated"] and r["statistics"]["locks"]["kernel"]["acquisitions"] > 0 for r in results)
     assert (tmp_path / "mach.png").read_bytes().startswith(b"\x89PNG")

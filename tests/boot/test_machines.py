@@ -139,7 +139,8 @@ OPERATIONS = 1500  # of each client
 
 @pytest.mark.limit(400)
 def test_under_load() -> None:
-    """calls that travel between the nodes of a homed kernel lose no operation of YCSB, and each Redis answers the host"""
+    """calls that travel between the nodes of a homed kernel lose no operation of YCSB, and each Redis answers the
+    host"""
     load = Load(clients=1, workload="a", records=100, operations=OPERATIONS)
     with machine(with_redis(2, 2, "homed", lock="dynamic", statistics=True, shutdown="never", load=load)) as run:
         (cluster,) = run.plan.cluster_map.clusters
@@ -152,7 +153,8 @@ def test_under_load() -> None:
         assert len(servers(run)) > 1
         for name in servers(run):
             assert client(run, name).set("here", name) and client(run, name).get("here") == name.encode()
-        coarse, fine = taken(run, 0)  # the boot's entries are left out: it waits for the console, so their number is the host's
+        # the boot's entries are left out: it waits for the console, so their number is the host's
+        coarse, fine = taken(run, 0)
         assert coarse == 0 and fine > 100, (coarse, fine)
         assert not run.events.of("fault") and not run.events.of("failed")
 
@@ -168,7 +170,8 @@ def test_irregular_machine(tmp_path: Path) -> None:
     what = replace(plan_map(tmp_path / "map.dts"), host_ports={("redis@2", 6379): port})  # the host's are in no map
     assert isinstance(what.machine.shape, Board) and what.cluster_map == given.cluster_map
     assert [len(cluster.cpus) for cluster in what.cluster_map.clusters] == [3, 2]
-    assert {cpu.node for cpu in what.cluster_map.cpus} == {0, 1, 2} and {r.node for r in what.cluster_map.memory} == {0, 2, 3}
+    assert {cpu.node for cpu in what.cluster_map.cpus} == {0, 1, 2} and {r.node for r in what.cluster_map.memory} == {0,
+        2, 3}
     with machine(what) as run:
         run.wait_serving()
         assert {event["cluster"]: event["cores"] for event in run.events.of("boot")} == {0: 3, 1: 2}
@@ -180,11 +183,13 @@ def test_irregular_machine(tmp_path: Path) -> None:
 # ---- Firmware that numbers its NUMA domains as it likes: a map's nodes are labels, and belong to what ----
 
 def renumber(monkeypatch: pytest.MonkeyPatch, numbers: dict[int, int], *more: str) -> None:
-    """QEMU's nodes get these numbers; the map keeps its own. `more`: arguments of another node, then of its distances."""
+    """QEMU's nodes get these numbers; the map keeps its own. `more`: arguments of another node, then of its
+    distances."""
     whole = qemu.topology_arguments
 
     def renumbered(*given: Any) -> list[str]:
-        fresh = [re.sub(r"\b(nodeid|node-id|src|dst)=(\d+)", lambda m: f"{m[1]}={numbers[int(m[2])]}", word) for word in whole(*given)]
+        fresh = [re.sub(r"\b(nodeid|node-id|src|dst)=(\d+)", lambda m: f"{m[1]}={numbers[int(m[2])]}", word)
+                 for word in whole(*given)]
         return [*more[:2], *fresh, *more[2:]]
 
     monkeypatch.setattr(qemu, "topology_arguments", renumbered)
@@ -196,8 +201,10 @@ def booted_numa_numbers(run: Run) -> bool:
 
 @pytest.mark.limit(240)
 def test_empty_node(monkeypatch: pytest.MonkeyPatch) -> None:
-    """a machine whose node 0 has neither cores nor memory, so that its domains are 1 and 2, runs the map of nodes 0 and 1"""
-    renumber(monkeypatch, {0: 1, 1: 2}, "-numa", "node,nodeid=0", "-numa", "dist,src=0,dst=1,val=20", "-numa", "dist,src=0,dst=2,val=20")
+    """a machine whose node 0 has neither cores nor memory, so that its domains are 1 and 2, runs the map of nodes 0 and
+    1"""
+    renumber(monkeypatch, {0: 1, 1: 2}, "-numa", "node,nodeid=0", "-numa", "dist,src=0,dst=1,val=20", "-numa",
+             "dist,src=0,dst=2,val=20")
     with machine(deployment(network=False)) as run:
         run.wait_for(lambda: booted_numa_numbers(run), "both clusters")
         assert "numa-node-id" not in run.console, run.console
@@ -211,4 +218,5 @@ def test_other_order(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(Failure):
             run.wait_done()
         assert run.status == qemu.EXIT_REFUSED
-        assert re.search(r"refused: map: cluster@0: memory 0x\w+ \.\. 0x\w+ is in the firmware's NUMA domain 0, its cores are not", run.console)
+        assert re.search(r"refused: map: cluster@0: memory 0x\w+ \.\. 0x\w+ is in the firmware's NUMA domain 0, its "
+                         r"cores are not", run.console)

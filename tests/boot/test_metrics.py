@@ -44,7 +44,8 @@ class Scrape:
 @pytest.fixture(scope="module")
 def run() -> Iterator[Run]:
     """Kernels that count, Redis in both clusters, and a second endpoint that the map does not let ask."""
-    beside = Program("metrics", args=("--port", str(BESIDE)), network=True, barrier=False, name="beside", ports=(Port(BESIDE),))
+    beside = Program("metrics", args=("--port", str(BESIDE)), network=True, barrier=False, name="beside",
+                     ports=(Port(BESIDE),))
     what = with_redis(statistics=True, metrics=Metrics(), programs=(beside,))
     with machine(what, gdb_port=reserved_port()) as running:
         debugger = gdb.Debugger(running.options.gdb_port)
@@ -109,13 +110,16 @@ def test_what_is_told(run: Run) -> None:
         free, total = (told.only(f"skerry_cluster_memory_{which}", cluster=number) for which in ("free_bytes", "bytes"))
         assert 0 < free < total <= 1 << 30
     for cpu in range(4):
-        assert 0 < told.only("skerry_core_idle_seconds_total", cpu=cpu) < told.only("skerry_core_seconds_total", cpu=cpu) < 100_000
+        assert 0 < told.only("skerry_core_idle_seconds_total", cpu=cpu) < told.only("skerry_core_seconds_total",
+            cpu=cpu) < 100_000
         entries = told.only("skerry_core_entries_total", cpu=cpu)
         served = told.only("skerry_core_syscalls_total", cpu=cpu) + told.only("skerry_core_interrupts_total", cpu=cpu)
         assert 0 < served <= entries + 1  # a core may be in its kernel while it is read
         acquisitions = told.only("skerry_lock_acquisitions_total", cpu=cpu, **{"class": "kernel"})
-        assert told.only("skerry_lock_conflicts_total", cpu=cpu) <= acquisitions + 1 and abs(acquisitions - entries) <= 1
-        assert 0 < told.only("skerry_lock_hold_seconds_total", cpu=cpu) < told.only("skerry_core_seconds_total", cpu=cpu)
+        assert told.only("skerry_lock_conflicts_total",
+                         cpu=cpu) <= acquisitions + 1 and abs(acquisitions - entries) <= 1
+        assert 0 < told.only("skerry_lock_hold_seconds_total", cpu=cpu) < told.only("skerry_core_seconds_total",
+            cpu=cpu)
     for app in run.plan.cluster_map.applications:
         labels = {"application": app.name, "program": app.program, "cpu": app.cpu}
         assert told.only("skerry_application_up", **labels) == 1

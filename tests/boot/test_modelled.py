@@ -49,7 +49,8 @@ needs_new = pytest.mark.skipif(qemu.version() < run.SINCE, reason="QEMU before 9
 XEON = load("xeon-e5-2683v3")
 
 
-def points(lock: str, cores: list[int], delay: float, factor: float = 1.0, rounds: int = 512, **plugin: str) -> list[Point]:
+def points(lock: str, cores: list[int], delay: float, factor: float = 1.0, rounds: int = 512,
+           **plugin: str) -> list[Point]:
     request = Request(lock, cores, [delay], rounds, modelled=XEON, line_factor=factor, plugin=plugin)
     return measure(request, run.mode(XEON), True, Patience(PATIENCE))
 
@@ -84,7 +85,8 @@ def test_collapse() -> None:
 @contextmanager
 def busy_host() -> Iterator[None]:
     """More to do than the host has processors."""
-    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in os.sched_getaffinity(0) for _ in range(2)]
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in os.sched_getaffinity(0)
+             for _ in range(2)]
     try:
         yield
     finally:
@@ -96,7 +98,8 @@ def busy_host() -> Iterator[None]:
 @needs_new
 @pytest.mark.limit(300)
 @pytest.mark.parametrize("lock,cores,plugin", [
-    ("clh", 2, {}), ("ticket", 8, {}), ("fine", 8, {}), ("clh", 16, {}), ("clh", 4, {"park": "off"}), ("mcs", 4, {"quantum": "100"}),
+    ("clh", 2, {}), ("ticket", 8, {}), ("fine", 8, {}), ("clh", 16, {}), ("clh", 4, {"park": "off"}),
+    ("mcs", 4, {"quantum": "100"}),
 ])
 def test_same_digits(lock: str, cores: int, plugin: dict[str, str]) -> None:
     """modelled machine: two runs agree in every digit, however busy the host is"""
@@ -110,7 +113,8 @@ def test_same_digits(lock: str, cores: int, plugin: dict[str, str]) -> None:
 @needs_new
 @pytest.mark.limit(300)
 def test_quantum() -> None:
-    """modelled machine: how far cores in the kernel may be apart changes a point by less than 1 %; usually they are not"""
+    """modelled machine: how far cores in the kernel may be apart changes a point by less than 1 %; usually they are
+    not"""
     exact, fine, coarse = (points("clh", [8], 500.0, quantum=cycles)[0].throughput for cycles in ("", "10", "100"))
     assert fine == pytest.approx(exact, rel=0.01)
     assert coarse == pytest.approx(exact, rel=0.01)
@@ -119,11 +123,13 @@ def test_quantum() -> None:
 @needs_new
 @pytest.mark.limit(300)
 def test_counter() -> None:
-    """modelled machine: the guest's time-stamp counter is the same whether QEMU's answer is set, as it is here, or its read trapped"""
+    """modelled machine: the guest's time-stamp counter is the same whether QEMU's answer is set, as it is here, or its
+    read trapped"""
     target = scale_machine(Request("clh", [4], [500.0], 512, modelled=XEON), "instructions")
     found = []
     for options, way in (({}, "set"), ({"counter": "trap"}, "trapped")):
-        with run.marks(XEON, target, options=options) as marks, machine(target, accel=run.mode(XEON), extra=marks.arguments) as booted:
+        with run.marks(XEON, target, options=options) as marks, machine(target, accel=run.mode(XEON),
+                                                                        extra=marks.arguments) as booted:
             booted.wait_done()
             lines = [json.loads(line) for line in marks.file.read_text().splitlines()]
         assert [line.pop("counter") for line in lines] == [way, way]
@@ -140,18 +146,23 @@ def sleep(core: int) -> str:
     target = plan(deployment(1, 2, network=False, programs=(program,)))
     with run.marks(XEON, target) as marks, machine(target, accel=run.mode(XEON), extra=marks.arguments) as booted:
         booted.wait_for(lambda: len(slept(booted.console)) == SLEEPS, "the last sleep")
-        return booted.console[: booted.console.rindex("slept:")] + booted.console[booted.console.rindex("slept:") :].splitlines()[0]
+        return (
+            booted.console[: booted.console.rindex("slept:")]
+            + booted.console[booted.console.rindex("slept:") :].splitlines()[0]
+        )
 
 
 def slept(console: str) -> list[tuple[int, int]]:
-    return [(int(clock), int(counter)) for clock, counter in re.findall(r"slept: clock (\d+) counter (\d+)\n", console + "\n")]
+    return [(int(clock), int(counter)) for clock, counter in re.findall(r"slept: clock (\d+) counter (\d+)\n",
+                                                                        console + "\n")]
 
 
 @needs_new
 @pytest.mark.limit(300)
 @pytest.mark.parametrize("core", [0, 1])
 def test_sleep(core: int) -> None:
-    """modelled machine: timers and idle time go by the model, the counter with them, and take none of the host's time into it"""
+    """modelled machine: timers and idle time go by the model, the counter with them, and take none of the host's time
+    into it"""
     first = sleep(core)
     with busy_host():
         assert sleep(core) == first
@@ -164,7 +175,8 @@ def test_sleep(core: int) -> None:
 @pytest.mark.limit(300)
 @pytest.mark.parametrize("sockets, cores, network", [(1, 1, False), (2, 2, True)])
 def test_power_off(sockets: int, cores: int, network: bool) -> None:
-    """modelled machine: one whose programs have all ended, the last of them a moment after it slept, switches itself off"""
+    """modelled machine: one whose programs have all ended, the last of them a moment after it slept, switches itself
+    off"""
     program = Program("sleep", sockets * cores - 1, args=("2", str(SLEEP_US)))
     target = plan(deployment(sockets, cores, network=network, shutdown="when-done", programs=(program,)))
     with run.marks(XEON, target) as marks, machine(target, accel=run.mode(XEON), extra=marks.arguments) as booted:
@@ -175,7 +187,8 @@ def test_power_off(sockets: int, cores: int, network: bool) -> None:
 @needs_new
 @pytest.mark.limit(600)
 def test_validation() -> None:
-    """modelled machine: the lock's service time within a socket is the paper's within 10 %, as bench validate finds it"""
+    """modelled machine: the lock's service time within a socket is the paper's within 10 %, as bench validate finds
+    it"""
     row = next(validation.paper_rows(XEON, 256))
     assert row.reference == 358 and row.error is not None and abs(row.error) < 0.1
 
@@ -196,7 +209,8 @@ def test_table1(tmp_path: Path, factor: float) -> None:
 def test_section(tmp_path: Path) -> None:
     """modelled machine: programs that share a ticket lock wait for its sections, and for its line"""
     def rounds(section: int, delay: float, cores: int) -> float:
-        request = Request("clh", [cores], [delay], 256, modelled=small(tmp_path), section=section, plugin={"program_quantum": "0"})
+        request = Request("clh", [cores], [delay], 256, modelled=small(tmp_path), section=section,
+                          plugin={"program_quantum": "0"})
         (point,) = measure(request, run.mode(XEON), True, Patience(PATIENCE))
         return point.time / point.total("rounds")
 
@@ -209,7 +223,8 @@ def test_section(tmp_path: Path) -> None:
 @pytest.mark.limit(300)
 def test_speed() -> None:
     """modelled machine: bench validate measures how many instructions a second of the host's time emulates"""
-    (row, _) = validation.speed_rows(load("xeon-e5-2683v3"), 128, lambda request: points("clh", [2], request.delays[0], rounds=request.rounds // 14))
+    (row, _) = validation.speed_rows(load("xeon-e5-2683v3"), 128,
+                                     lambda request: points("clh", [2], request.delays[0], rounds=request.rounds // 14))
     assert row.not_run or (row.modelled and row.modelled > 1e5)
 
 
@@ -225,7 +240,8 @@ def small(tmp_path: Path) -> ModelledMachine:
 @pytest.mark.limit(300)
 def test_ipc() -> None:
     """modelled machine: bench ipc measures its cycles, the same in each run, and a lock costs some"""
-    none, clh, again = (ipc.measure(lock, run.mode(XEON), 50, Patience(PATIENCE), XEON) for lock in ("none", "clh", "clh"))
+    none, clh, again = (ipc.measure(lock, run.mode(XEON), 50, Patience(PATIENCE), XEON)
+                        for lock in ("none", "clh", "clh"))
     assert clh == again
     assert clh.unit == "cycles" and clh.to_json()["modelled"]["machine"] == XEON.name
     assert 1.0 < clh.spread[ipc.ONE_WAY].median / none.spread[ipc.ONE_WAY].median < 1.2
@@ -238,7 +254,8 @@ def test_mach(tmp_path: Path) -> None:
     modelled = small(tmp_path)
     plain, dear = (
         mach.measure(
-            "clh", 4, mach.Work.messages(4, 50), run.mode(modelled), True, Patience(PATIENCE), modelled=modelled, line_factor=factor
+            "clh", 4, mach.Work.messages(4, 50), run.mode(modelled), True, Patience(PATIENCE), modelled=modelled,
+            line_factor=factor
         ) for factor in (1.0, 2.0)
     )
     assert dear.time > plain.time
@@ -250,7 +267,8 @@ def test_mach(tmp_path: Path) -> None:
 @pytest.mark.limit(300)
 def test_redis(tmp_path: Path) -> None:
     """modelled machine: bench redis tells kernel, program and idle time of each core apart"""
-    request = redis.Request(["clh"], [2], records=20, operations=20, clients=1, patience=Patience(PATIENCE), modelled=small(tmp_path))
+    request = redis.Request(["clh"], [2], records=20, operations=20, clients=1, patience=Patience(PATIENCE),
+                            modelled=small(tmp_path))
     (job,) = request.jobs()
     point = redis.measure(job, run.mode(request.modelled), True)
     assert point.clock == "modelled" and point.to_json()["modelled"]["machine"] == XEON.name
@@ -275,7 +293,8 @@ def test_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def small_job(tmp_path: Path, **given: Any) -> Comparison:
     modelled = small(tmp_path)
     return settled(Comparison(
-        shape=with_room(modelled.shape(modelled.cores, default_memory(2)), None, 20, 1), records=20, operations=20, clients=1,
+        shape=with_room(modelled.shape(modelled.cores, default_memory(2)), None, 20, 1), records=20, operations=20,
+        clients=1,
         patience=Patience(PATIENCE), modelled=modelled, **given,
     ))
 
@@ -288,7 +307,8 @@ def run_of(job: Comparison) -> Result:
 @needs_new
 @pytest.mark.limit(300)
 def test_compare(tmp_path: Path) -> None:
-    """Redis under YCSB on a modelled machine: two runs agree in every figure, however busy the host is, and other line costs change them"""
+    """Redis under YCSB on a modelled machine: two runs agree in every figure, however busy the host is, and other line
+    costs change them"""
     job = small_job(tmp_path)
     first = run_of(job)
     with busy_host():
@@ -308,7 +328,8 @@ def test_sweep(tmp_path: Path) -> None:
     calls = [call for key, call in runs.calls(cases(job), accel, quick=True).items() if key[0] in (runs.What.TIMED, runs.What.PAUSING)]
     per_socket, spanning, *pausing = parallel.run(calls, 2)
     alone = run_of(job)
-    assert (per_socket.metrics, per_socket.per_core, per_socket.modelled) == (alone.metrics, alone.per_core, alone.modelled)
+    assert (per_socket.metrics, per_socket.per_core, per_socket.modelled) == (alone.metrics, alone.per_core,
+                                                                              alone.modelled)
     assert spanning.layout == "spanning" and spanning.metrics["ops_per_s"] > 0
     assert per_socket.observed == alone.observed and per_socket.observed.entries > per_socket.observed.operations
     for calm, busy in zip(pausing, (per_socket, spanning), strict=True):
@@ -321,7 +342,8 @@ def test_sweep(tmp_path: Path) -> None:
 @pytest.mark.limit(300)
 def test_functional_boot(tmp_path: Path) -> None:
     """modelled machine: what is measured is the same within 5 %, whether the boot was priced or only executed"""
-    job = replace(small_job(tmp_path, plugin={}), operations=200)  # the caches are cold at first: with 20 that alone is 5 %
+    # the caches are cold at first: with 20 that alone is 5 %
+    job = replace(small_job(tmp_path, plugin={}), operations=200)
     functional, priced = run_of(job), run_of(replace(job, plugin={"priced": ""}))
     for metric in ("ops_per_s", "p50_us"):
         assert functional.metrics[metric] == pytest.approx(priced.metrics[metric], rel=0.05)
@@ -332,14 +354,17 @@ def test_functional_boot(tmp_path: Path) -> None:
 def test_phases() -> None:
     """modelled machine: memory is modelled between the marks that begin and end the priced phase, and nowhere else"""
     target = scale_machine(Request("clh", [2], [500.0, 500.0], 512, modelled=XEON), "instructions")
-    for priced, wanted in (("", (True, True, True, True)), ("0", (True, True, True, True)), ("1-2", (False, True, False, True))):
-        with run.marks(XEON, target, priced=priced or None) as marks, machine(target, accel=run.mode(XEON), extra=marks.arguments) as booted:
+    for priced, wanted in (("", (True, True, True, True)), ("0", (True, True, True, True)),
+                           ("1-2", (False, True, False, True))):
+        with run.marks(XEON, target, priced=priced or None) as marks, machine(target, accel=run.mode(XEON),
+                                                                              extra=marks.arguments) as booted:
             booted.wait_done()
             lines = [json.loads(line) for line in marks.file.read_text().splitlines()]
         assert [line["marker"] for line in lines] == [1, 2, 1, 2]
         accesses = [0, *(sum(line["accesses"]) for line in lines)]
         found = [after - before for before, after in pairwise(accesses)]
-        assert tuple(count > 500 for count in found) == wanted, found  # a phase ends when all cores have left their blocks
+        # a phase ends when all cores have left their blocks
+        assert tuple(count > 500 for count in found) == wanted, found
 
 
 @needs_new
@@ -347,7 +372,8 @@ def test_phases() -> None:
 def test_fetches() -> None:
     """modelled machine: each line of code is fetched once where the code fits L1, and not outside the priced phase"""
     target = scale_machine(Request("clh", [1], [500.0, 500.0], 512, modelled=XEON), "instructions")
-    with run.marks(XEON, target, priced="1-2") as marks, machine(target, accel=run.mode(XEON), extra=marks.arguments) as booted:
+    with run.marks(XEON, target, priced="1-2") as marks, machine(target, accel=run.mode(XEON),
+                                                                 extra=marks.arguments) as booted:
         booted.wait_done()
         before, first, again, second = (json.loads(line)["fetches"][0] for line in marks.file.read_text().splitlines())
     assert before == 0
@@ -369,7 +395,8 @@ def watched(lock: str, cores: int, statistics: bool = False) -> Lines:
 @needs_new
 @pytest.mark.limit(300)
 def test_unreported() -> None:
-    """lock statistics, modelled: a point is the same to the digit where accesses of XSAVE are reported one by one, and made by the plugin"""
+    """lock statistics, modelled: a point is the same to the digit where accesses of XSAVE are reported one by one, and
+    made by the plugin"""
     assert points("clh", [4], 500.0, rounds=256) == [watched("clh", 4).point]
 
 
@@ -377,7 +404,8 @@ def test_unreported() -> None:
 @pytest.mark.limit(300)
 @pytest.mark.parametrize("lock", ["clh", "mcs", "ticket"])
 def test_beside_counting(lock: str) -> None:
-    """lock statistics, modelled: acquisitions are what a counting kernel counts, conflicts but for waits without a turn; counting prolongs the hold"""
+    """lock statistics, modelled: acquisitions are what a counting kernel counts, conflicts but for waits without a
+    turn; counting prolongs the hold"""
     counting, plain = watched(lock, 4, statistics=True), watched(lock, 4)
     big, = counting.locks
     # The program reads the kernel's counters of each core a little before and after the marks.
@@ -428,7 +456,8 @@ def test_parking(lock: str, cores: int) -> None:
     assert parked.time == spinning.time
     # Programs count their own round trips, and may be 2,000 cycles apart.
     assert abs(parked.total("rounds") - spinning.total("rounds")) <= cores
-    assert sum(core["instructions"] for core in parked.per_core) < sum(core["instructions"] for core in spinning.per_core)
+    assert sum(core["instructions"] for core in parked.per_core) < sum(core["instructions"]
+                                                                       for core in spinning.per_core)
 
 
 WAITS = BUILD / "tests/programs/waits.elf"
@@ -443,7 +472,8 @@ def waits(cpu: int, what: str, *args: int, barrier: bool = True) -> Program:
 
 def waited(target: Plan, **plugin: str) -> dict[str, int]:
     """Nanoseconds that the measuring program has waited in each way."""
-    with run.marks(XEON, target, options=plugin) as marks, machine(target, accel=run.mode(XEON), extra=marks.arguments) as booted:
+    with run.marks(XEON, target, options=plugin) as marks, machine(target, accel=run.mode(XEON),
+                                                                   extra=marks.arguments) as booted:
         booted.wait_done()
         assert booted.status == qemu.EXIT_SUCCESS, booted.console
         found = {way: int(ns) for way, ns in re.findall(r"waited: (\w+) (\d+) ns", booted.console)}
@@ -454,7 +484,8 @@ def waited(target: Plan, **plugin: str) -> dict[str, int]:
 @needs_new
 @pytest.mark.limit(600)
 def test_parking_counted() -> None:
-    """modelled machine: a program whose loops go on by a count waits beside a core that executes as long as if it were not parked"""
+    """modelled machine: a program whose loops go on by a count waits beside a core that executes as long as if it were
+    not parked"""
     target = plan(deployment(1, 2, network=False, shutdown="when-done", programs=(
         waits(0, "works", BEGIN, END), waits(1, "measure", 20, BEGIN, END),
     )))
@@ -464,7 +495,8 @@ def test_parking_counted() -> None:
 @needs_new
 @pytest.mark.limit(900)
 def test_clusters_apart() -> None:
-    """modelled machine: what a cluster measures is the same to the digit whether a program of another one executes or sleeps; one that ends costs a message"""
+    """modelled machine: what a cluster measures is the same to the digit whether a program of another one executes or
+    sleeps; one that ends costs a message"""
     moment = BEGIN + 200_000  # while the other cluster measures
     works, exits, rests = (
         waited(plan(deployment(2, 2, network=False, shutdown="when-done", programs=(
@@ -473,8 +505,10 @@ def test_clusters_apart() -> None:
     )
     assert sum(works.values()) > 2_000_000  # so long that most of it is after the moment
     assert works == rests
-    # An end is told to the other cluster's manager: its core works for that once, and the one that measures may wait for the kernel.
-    assert sum(abs(exits[way] - works[way]) for way in WAYS) < MESSAGE_NS and sum(exits[way] != works[way] for way in WAYS) < 5
+    # An end is told to the other cluster's manager: its core works for that once, and the one that measures may wait
+    # for the kernel.
+    assert sum(abs(exits[way] - works[way]) for way in WAYS) < MESSAGE_NS and sum(exits[way] != works[way]
+        for way in WAYS) < 5
 
 
 # ---- Regime rtm on a modelled machine: transactions that the emulator's plugin executes ----
@@ -527,5 +561,6 @@ def test_fallback() -> None:
 @pytest.mark.limit(300)
 def test_one_core_modelled_transactions() -> None:
     """rtm, modelled: on one core a message costs within 8 points of the papers' 17 % more than without a lock"""
-    none, rtm = (ipc.measure(lock, run.mode(XEON), 10, Patience(PATIENCE), XEON).to_json()["metrics"] for lock in ("none", "rtm"))
+    none, rtm = (ipc.measure(lock, run.mode(XEON), 10, Patience(PATIENCE), XEON).to_json()["metrics"]
+                 for lock in ("none", "rtm"))
     assert 1.09 < rtm["one_way_kernel_cycles"] / none["one_way_kernel_cycles"] < 1.25

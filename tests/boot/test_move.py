@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Cores move from one cluster to another while programs run, and stay where they are when clusters are started again."""
+"""Cores move from one cluster to another while programs run, and stay where they are when clusters are started
+again."""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ def give_order(run: Run, core: int, to: int) -> int:
 
 def move(run: Run, core: int, to: int) -> None:
     give_order(run, core, to)
-    run.wait_for(lambda: in_force(run)[core] == replace(in_force(run)[core], cluster=to, state=OWNED), f"core {core} in cluster {to}")
+    run.wait_for(lambda: in_force(run)[core] == replace(in_force(run)[core], cluster=to, state=OWNED),
+                 f"core {core} in cluster {to}")
 
 
 def refused(run: Run, core: int, to: int, words: str) -> None:
@@ -67,14 +69,16 @@ def refused(run: Run, core: int, to: int, words: str) -> None:
 
 
 def leaves_or_runs(run: Run, core: int, to: int) -> None:
-    """A core that its cluster had before or while its Redis started again: the Redis is placed there only in the first case."""
+    """A core that its cluster had before or while its Redis started again: the Redis is placed there only in the first
+    case."""
     number = give_order(run, core, to)
     run.wait_for(lambda: cores.answer(run.events.events, core, number), "an answer")
     said = cores.answer(run.events.events, core, number)
     if said and said["what"] == "programs":
         assert run.events.of("core", what="program", cpu=core)
     else:
-        run.wait_for(lambda: (in_force(run)[core].cluster, in_force(run)[core].state) == (to, OWNED), f"core {core} in cluster {to}")
+        run.wait_for(lambda: (in_force(run)[core].cluster, in_force(run)[core].state) == (to, OWNED),
+                     f"core {core} in cluster {to}")
 
 
 def all_serve(run: Run) -> None:
@@ -85,7 +89,8 @@ def all_serve(run: Run) -> None:
 @pytest.mark.limit(300)
 @pytest.mark.parametrize("lock", ["clh", "mcs", "ticket", "fine", "rtm", "dynamic"])
 def test_there_and_back(lock: str) -> None:
-    """cores leave and join, again and again, under each regime; the programs serve on, and nothing is noticed as a loss"""
+    """cores leave and join, again and again, under each regime; the programs serve on, and nothing is noticed as a
+    loss"""
     with machine(deployment(lock)) as run:
         run.wait_serving()
         for _ in range(4):
@@ -104,7 +109,8 @@ def test_there_and_back(lock: str) -> None:
 
 @pytest.mark.limit(300)
 def test_locks_change() -> None:
-    """kernels of regime dynamic change their locks, to and fro, among the cores that they have at the time; others come and go"""
+    """kernels of regime dynamic change their locks, to and fro, among the cores that they have at the time; others come
+    and go"""
     with machine(deployment("dynamic")) as run:
         run.wait_serving()
         boots = cores.boots_of(run.events.events)
@@ -122,13 +128,15 @@ def test_locks_change() -> None:
 
 @pytest.mark.limit(300)
 def test_program_on_a_gained_core() -> None:
-    """a program that would share its core starts on the core that its cluster has gained, which then is not given away"""
+    """a program that would share its core starts on the core that its cluster has gained, which then is not given
+    away"""
     with machine(deployment()) as run:
         run.wait_serving()
         move(run, 5, 0)
         first = servers(run)[0]
         run.wait_for(lambda: run.events.of("core", what="joined", cpu=5), "the core")
-        with socket.create_connection(run.address(first), ANSWER) as connection:  # redis-py would repeat it to the next one
+        # redis-py would repeat it to the next one
+        with socket.create_connection(run.address(first), ANSWER) as connection:
             connection.sendall(b"SHUTDOWN NOSAVE\r\n")
             run.wait_for(lambda: len(run.events.of("serving", app=first)) == 2, "Redis again")
         assert run.events.of("core", what="program", cpu=5, app=first)
@@ -143,7 +151,8 @@ def counted(run: Run) -> dict[int, list[int]]:
 
 @pytest.mark.limit(200)
 def test_counted_where_it_is() -> None:
-    """top, lockstat and status count a core at the cluster that it has joined, from one look to the next; a sample over a move has no rates"""
+    """top, lockstat and status count a core at the cluster that it has joined, from one look to the next; a sample over
+    a move has no rates"""
     with machine(deployment()) as run:
         run.wait_serving()
 
@@ -152,14 +161,17 @@ def test_counted_where_it_is() -> None:
             return Look(time.monotonic(), tuple(seen.snapshots()), tuple(seen.events.events))
 
         looks = [look()]
-        for core, to, where in ((5, 0, {0: [0, 1, 2, 5], 1: [3, 4]}), (1, 1, {0: [0, 2, 5], 1: [3, 4, 1]}), (5, 1, {0: [0, 2], 1: [3, 4, 5, 1]})):
+        for core, to, where in ((5, 0, {0: [0, 1, 2, 5], 1: [3, 4]}), (1, 1, {0: [0, 2, 5], 1: [3, 4, 1]}),
+                                (5, 1, {0: [0, 2], 1: [3, 4, 5, 1]})):
             move(run, core, to)
-            assert {cluster: sorted(found) for cluster, found in counted(run).items()} == {c: sorted(found) for c, found in where.items()}
+            assert {cluster: sorted(found) for cluster, found in counted(run).items()} == {c: sorted(found)
+                for c, found in where.items()}
             looks += [look(), look()]
             over, after = between(looks[-3], looks[-2]), between(looks[-2], looks[-1])
             assert all(row.rates.utilisation is None for row in over.cores)
             assert all(row.rates.utilisation is not None for row in after.cores) and len(after.cores) == 6
-            assert {row.cluster: row.cores for row in after.clusters} == {cluster: len(found) for cluster, found in where.items()}
+            assert {row.cluster: row.cores for row in after.clusters} == {cluster: len(found)
+                                                                          for cluster, found in where.items()}
         run.wait_for(lambda: len(run.events.of("core", what="joined")) == 3, "all reports")
         end_cluster(run, 1, "panic")
         run.wait_for(lambda: restarted(run, 1, 1), "cluster 1 again")
@@ -176,12 +188,16 @@ def test_restarts_keep_it() -> None:
         run.wait_serving()
         move(run, 5, 0)
         end_cluster(run, 1, "hang")
-        run.wait_for(lambda: restarted(run, 1, 1) and len(run.events.of("serving", app=servers(run)[1])) == 2, "cluster 1 again")
+        run.wait_for(lambda: restarted(run, 1, 1) and len(run.events.of("serving", app=servers(run)[1])) == 2,
+                     "cluster 1 again")
         assert owners(run) == [0, 0, 0, 1, 1, 0]
         end_cluster(run, 0, "hang")
         run.wait_for(lambda: restarted(run, 0, 1), "cluster 0 again")
         assert owners(run) == [0, 0, 0, 1, 1, 0]
-        assert "cluster 1: kernel clh, Skerry" in run.console and run.console.count("2 cores,") == 1 and run.console.count("4 cores,") == 1
+        assert (
+            "cluster 1: kernel clh, Skerry" in run.console and run.console.count("2 cores,") == 1
+            and run.console.count("4 cores,") == 1
+        )
         run.wait_for(lambda: len(run.events.of("serving", app=servers(run)[0])) == 2, "Redis of cluster 0")
         all_serve(run)
         leaves_or_runs(run, 5, 1)
@@ -190,7 +206,8 @@ def test_restarts_keep_it() -> None:
 @pytest.mark.limit(400)
 @pytest.mark.parametrize("lost", [0, 1])
 def test_a_cluster_dies_meanwhile(lost: int) -> None:
-    """the giver or the taker is lost in the middle of moves: at the end every core has an owner, and moves again, or runs a program"""
+    """the giver or the taker is lost in the middle of moves: at the end every core has an owner, and moves again, or
+    runs a program"""
     with machine(deployment()) as run:
         run.wait_serving()
         for times in range(1, 4):
@@ -199,7 +216,8 @@ def test_a_cluster_dies_meanwhile(lost: int) -> None:
             end_cluster(run, lost, ("panic", "hang", "init")[times - 1])
             run.wait_for(lambda times=times: restarted(run, lost, times), "the cluster again")
             run.wait_for(lambda: all(one.state == OWNED for one in in_force(run)), "an owner for each core")
-            run.wait_for(lambda times=times: len(run.events.of("serving", app=servers(run)[lost])) == times + 1, "its Redis")
+            run.wait_for(lambda times=times: len(run.events.of("serving", app=servers(run)[lost])) == times + 1,
+                         "its Redis")
             assert owners(run)[:5] == [0, 0, 0, 1, 1]
         leaves_or_runs(run, 5, 1 - owners(run)[5])
         all_serve(run)
@@ -207,7 +225,8 @@ def test_a_cluster_dies_meanwhile(lost: int) -> None:
 
 @pytest.mark.limit(400)
 def test_boot_processor() -> None:
-    """the boot processor, where it is not its cluster's first core, moves too; an NMI fences it in each of the two clusters"""
+    """the boot processor, where it is not its cluster's first core, moves too; an NMI fences it in each of the two
+    clusters"""
     target = plan(plain(2, 3, network=False, restart="on-failure", restart_delay=0, restart_limit=0, spare_cores=True))
     target.cluster_map.clusters[0].cpus = [1, 0, 2]
     with machine(target) as run:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Memory moves from one cluster to another while programs run, and stays where it is when clusters are started again."""
+"""Memory moves from one cluster to another while programs run, and stays where it is when clusters are started
+again."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ def in_force(run: Run) -> list[Piece]:
 
 
 def has(run: Run) -> dict[int, int]:
-    """Pieces of each cluster. Nothing is lost, or in two clusters: each piece has one word, and together they are as many as at boot."""
+    """Pieces of each cluster. Nothing is lost, or in two clusters: each piece has one word, and together they are as
+    many as at boot."""
     return {cluster: of["has"] // PIECE for cluster, of in sums(in_force(run)).items()}
 
 
@@ -48,7 +50,8 @@ def parked(run: Run) -> int:
 def give_order(run: Run, giver: int, to: int, pieces: int) -> int:
     run.poll()
     number = memory_moves.NUMBERING.unused(run.events.events, live.monitor_memory(run.directory))
-    memory_moves.order(lambda address, word: write(run, address, word), boots_of(run.events.events)[giver], pieces, to, number)
+    memory_moves.order(lambda address, word: write(run, address, word), boots_of(run.events.events)[giver], pieces, to,
+                       number)
     return number
 
 
@@ -83,7 +86,8 @@ def holds(run: Run, names: Sequence[str], value: bytes, count: int) -> None:
 @pytest.mark.limit(300)
 @pytest.mark.parametrize("lock", ["clh", "mcs", "ticket", "fine", "rtm", "dynamic"])
 def test_there_and_back(lock: str) -> None:
-    """memory leaves and comes back, again and again, in one piece and in many, while Redis reads and writes; all values stay"""
+    """memory leaves and comes back, again and again, in one piece and in many, while Redis reads and writes; all values
+    stay"""
     with machine(deployment(lock)) as run:
         run.wait_serving()
         names = servers(run)
@@ -102,7 +106,8 @@ def test_there_and_back(lock: str) -> None:
 
 @pytest.mark.limit(300)
 def test_programs_get_it() -> None:
-    """what a cluster has gained is what its programs are given: nearly all of the other's memory, and a Redis that starts in it"""
+    """what a cluster has gained is what its programs are given: nearly all of the other's memory, and a Redis that
+    starts in it"""
     with machine(deployment()) as run:
         run.wait_serving()
         names = servers(run)
@@ -118,16 +123,19 @@ def test_programs_get_it() -> None:
 
 @pytest.mark.limit(400)
 def test_restarts_keep_it() -> None:
-    """each cluster that is started again has the memory that it had: what it gave is not mapped, what it got is taken anew"""
+    """each cluster that is started again has the memory that it had: what it gave is not mapped, what it got is taken
+    anew"""
     with machine(deployment()) as run:
         run.wait_serving()
         before = has(run)
         move(run, 1, 0, 70)
         for times, cluster in ((1, 1), (1, 0), (2, 1)):
             end_cluster(run, cluster, "hang")
-            run.wait_for(lambda cluster=cluster, times=times: restarted(run, cluster, times), f"cluster {cluster} again")
+            run.wait_for(lambda cluster=cluster, times=times: restarted(run, cluster, times),
+                         f"cluster {cluster} again")
             run.wait_for(lambda: has(run) == {0: before[0] + 70, 1: before[1] - 70}, "the memory")
-            run.wait_for(lambda c=cluster, t=times: len(run.events.of("serving", app=servers(run)[c])) == t + 1, "its Redis")
+            run.wait_for(lambda c=cluster, t=times: len(run.events.of("serving", app=servers(run)[c])) == t + 1,
+                         "its Redis")
         move(run, 0, 1, 70)
         end_cluster(run, 1, "panic")
         run.wait_for(lambda: restarted(run, 1, 3), "cluster 1 again")
@@ -138,7 +146,8 @@ def test_restarts_keep_it() -> None:
 @pytest.mark.limit(500)
 @pytest.mark.parametrize("lost", [0, 1])
 def test_a_cluster_dies_meanwhile(lost: int) -> None:
-    """the giver or the taker is lost in the middle of a move: at the end all memory has an owner, and the other's values are as they were"""
+    """the giver or the taker is lost in the middle of a move: at the end all memory has an owner, and the other's
+    values are as they were"""
     with machine(deployment()) as run:
         run.wait_serving()
         total = sum(has(run).values())
@@ -151,7 +160,8 @@ def test_a_cluster_dies_meanwhile(lost: int) -> None:
             if not times % 2:  # what obeys first, the cores at a beat or the manager at a tick, is chance
                 give_order(run, 0, 1, 40)
             run.wait_for(lambda times=times: restarted(run, lost, times), "the cluster again")
-            run.wait_for(lambda times=times: len(run.events.of("serving", app=servers(run)[lost])) == times + 1, "its Redis")
+            run.wait_for(lambda times=times: len(run.events.of("serving", app=servers(run)[lost])) == times + 1,
+                         "its Redis")
             run.wait_for(lambda: sum(has(run).values()) == total and not parked(run), "an owner for each piece")
             holds(run, [other], b"d" * 4096, 500)
         move(run, 1, 0, 20)
@@ -159,7 +169,8 @@ def test_a_cluster_dies_meanwhile(lost: int) -> None:
 
 @pytest.mark.limit(300)
 def test_commands(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """`move` waits until the memory is the other cluster's, says where it came from, and what is missing; `map` shows it"""
+    """`move` waits until the memory is the other cluster's, says where it came from, and what is missing; `map` shows
+    it"""
     with machine(deployment()) as run:
         run.wait_serving()
         before, pid, file = has(run), str(os.getpid()), tmp_path / "results.json"
@@ -169,13 +180,15 @@ def test_commands(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
             said = capsys.readouterr()
             return (said.err if status else said.out).replace("\n", " ")
 
-        assert "64 MiB of cluster 1's memory are cluster 0's after" in command("move", pid, "--memory", "64M", "--to", "0", "--json", str(file))
+        assert "64 MiB of cluster 1's memory are cluster 0's after" in command("move", pid, "--memory", "64M", "--to",
+                                                                               "0", "--json", str(file))
         assert json.loads(file.read_text())["bytes"] == 64 * MIB
         assert "cluster 1's at boot, now cluster 0's." in command("map", pid, "--json", str(file))
         now = [Piece(**piece) for piece in json.loads(file.read_text())["memory"]]
         assert now == in_force(run) and has(run) == {0: before[0] + 32, 1: before[1] - 32}
         assert "free in pieces of 2 MiB, not 1024 GiB" in command("move", pid, "--memory", "1T", "--to", "0", status=1)
-        assert "is the cluster that is to get it" in command("move", pid, "--memory", "2M", "--to", "0", "--from", "0", status=2)
+        assert "is the cluster that is to get it" in command("move", pid, "--memory", "2M", "--to", "0", "--from", "0",
+                                                             status=2)
         command("move", pid, "--memory", "64M", "--from", "0", "--to", "1")
         assert has(run) == before
         assert "at boot, now" not in command("map", pid)

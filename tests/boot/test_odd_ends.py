@@ -71,7 +71,8 @@ def watching(run: Run, cluster: int) -> bool:
 @pytest.mark.limit(300)
 @pytest.mark.parametrize("how", ["panic", "hang"])
 def test_first_dies_while_another_boots(how: str) -> None:
-    """the first cluster ends in the moment in which another one, which it has loaded, begins to boot: both serve again, and nobody forgets a program"""
+    """the first cluster ends in the moment in which another one, which it has loaded, begins to boot: both serve again,
+    and nobody forgets a program"""
     with machine(with_redis(restart="on-failure", restart_limit=0, restart_delay=0)) as run:
         run.wait_serving()
         first = orders(run, 0, how=how)
@@ -89,12 +90,14 @@ def test_first_dies_while_another_boots(how: str) -> None:
 
 @pytest.mark.limit(300)
 def test_report_is_lost() -> None:
-    """a program of a cluster that has started again begins to serve while the first cluster hangs: its next life tells it"""
+    """a program of a cluster that has started again begins to serve while the first cluster hangs: its next life tells
+    it"""
     with machine(with_redis(restart="on-failure", restart_limit=0, restart_delay=0)) as run:
         run.wait_serving()
         first, name = orders(run, 0, how="hang"), servers(run)[-1]
         write(run, orders(run, 1, how="panic"))
-        run.wait_for(lambda: len(run.events.of("started", app=name)) == 2, f"{name} is started")  # it takes longer to serve than a beat
+        # it takes longer to serve than a beat
+        run.wait_for(lambda: len(run.events.of("started", app=name)) == 2, f"{name} is started")
         write(run, first)
         run.wait_for(lambda: restarted(run, 0, 1), "the first cluster, and its report")
         run.wait_for(lambda: len(run.events.of("serving", app=name)) == 2, f"{name} serves, and that is told")
@@ -105,7 +108,8 @@ def test_report_is_lost() -> None:
 
 @pytest.mark.limit(200)
 def test_starts_again_while_the_first_is_lost() -> None:
-    """a cluster that the first one has told to be lost starts again while the first one is lost, too: nobody takes it for lost afterwards"""
+    """a cluster that the first one has told to be lost starts again while the first one is lost, too: nobody takes it
+    for lost afterwards"""
     with machine(deployment(3, network=False, restart="on-failure", restart_delay=LATER)) as run:
         run.wait_for(lambda: boots(run), "three clusters")
         first = orders(run, 0, how="panic")
@@ -114,14 +118,16 @@ def test_starts_again_while_the_first_is_lost() -> None:
         write(run, first)
         run.wait_for(lambda: restarted(run, 0, 1), "the first cluster, and its report")
         run.wait_for(lambda: watching(run, 1), "cluster 1")
-        assert len(run.events.of("boot", cluster=1)) == 2  # which of the two boots first is chance: the report is lost and told again, or is not lost
+        # which of the two boots first is chance: the report is lost and told again, or is not lost
+        assert len(run.events.of("boot", cluster=1)) == 2
         assert not [event for event in standing(run.events.events) if event.kind == "cluster-lost"]
         assert len(run.events.of("boot", cluster=2)) == 1 and lives.life(run, 1) == lives.life(run, 0) == 2
 
 
 @pytest.mark.limit(200)
 def test_back_to_life() -> None:
-    """a manager hangs, counts as lost, and goes on before it is fenced: it is started again all the same, and takes nobody for lost"""
+    """a manager hangs, counts as lost, and goes on before it is fenced: it is started again all the same, and takes
+    nobody for lost"""
     with machine(deployment(network=False, restart="on-failure", restart_delay=LATER)) as run:
         run.wait_for(lambda: boots(run), "both clusters")
         place = physical(run, run.plan.cluster_map.clusters[1].cpus[0], "moves_tick")
@@ -137,7 +143,8 @@ def test_back_to_life() -> None:
 @pytest.mark.limit(200)
 @pytest.mark.parametrize("state", [0, DOWN, 99, 0xFF])
 def test_spoilt_control_word(state: int) -> None:
-    """a cluster's control word holds no state from which it can be started again: the others say so when it is lost, and go on"""
+    """a cluster's control word holds no state from which it can be started again: the others say so when it is lost,
+    and go on"""
     with machine(deployment(network=False, restart="on-failure")) as run:
         run.wait_for(lambda: boots(run), "both clusters")
         write(run, [(lives.control(1), 1 << LIFE_SHIFT | state), *orders(run, 1, how="panic")])
@@ -185,7 +192,8 @@ def physical(run: Run, core: int, function: str) -> int:
     found: list[int] = []
 
     def look() -> bool:
-        found[:] = [page.paddr + vaddr - page.vaddr for page in pages.of_core(run, core) if page.vaddr <= vaddr < page.vaddr + page.size]
+        found[:] = [page.paddr + vaddr - page.vaddr for page in pages.of_core(run, core)
+                    if page.vaddr <= vaddr < page.vaddr + page.size]
         return bool(found)
 
     run.wait_for(look, f"the manager of core {core}")
@@ -193,9 +201,11 @@ def physical(run: Run, core: int, function: str) -> int:
 
 
 @pytest.mark.limit(150)
-@pytest.mark.parametrize("function,code,reason", [("sign_tick", BREAKPOINTS, "timer"), ("moves_tick", LOOP, "manager")], ids=["timer", "main loop"])
+@pytest.mark.parametrize("function,code,reason", [("sign_tick", BREAKPOINTS, "timer"), ("moves_tick", LOOP, "manager")],
+                         ids=["timer", "main loop"])
 def test_spoilt_manager(function: str, code: int, reason: str) -> None:
-    """the manager's timer thread stops, or its main thread loops: the others say which, and it comes back with whole code"""
+    """the manager's timer thread stops, or its main thread loops: the others say which, and it comes back with whole
+    code"""
     with machine(deployment(network=False, restart="on-failure")) as run:
         run.wait_for(lambda: boots(run), "both clusters")
         first = run.plan.cluster_map.clusters[1].cpus[0]
@@ -207,7 +217,8 @@ def test_spoilt_manager(function: str, code: int, reason: str) -> None:
 
 @pytest.mark.limit(300)
 def test_wild_writes_into_the_ledger() -> None:
-    """random words where others read a cluster's signs of life, and last words that it never said: at worst that cluster starts again"""
+    """random words where others read a cluster's signs of life, and last words that it never said: at worst that
+    cluster starts again"""
     seed = random.SystemRandom().randrange(1 << 32)
     print(f"seed {seed}")
     drawn = random.Random(seed)
@@ -227,12 +238,14 @@ def test_wild_writes_into_the_ledger() -> None:
             assert server.ping()
         with client(run, there) as server:
             assert server.ping()
-        assert lives.life(run, 1) == 4 and not run.events.of("cluster-lost", cluster=0) and not run.events.of("bad-line")
+        assert lives.life(run, 1) == 4 and not run.events.of("cluster-lost",
+                                                             cluster=0) and not run.events.of("bad-line")
 
 
 @pytest.mark.limit(200)
 def test_claim_of_nobody() -> None:
-    """a cluster's control word says that a cluster claims it that is not there: it goes on, and comes back when it is lost"""
+    """a cluster's control word says that a cluster claims it that is not there: it goes on, and comes back when it is
+    lost"""
     with machine(deployment(3, 1, network=False, restart="on-failure")) as run:
         run.wait_for(lambda: boots(run), "three clusters")
         write(run, [(lives.control(1), 1 << LIFE_SHIFT | 7 << CLAIMER_SHIFT | CLAIMED)])
@@ -256,10 +269,12 @@ def test_two_in_one_moment(how: str) -> None:
 @pytest.mark.limit(300)
 @pytest.mark.parametrize("state", STATES)
 def test_claimer_of_the_first_dies(state: str) -> None:
-    """the cluster that fences the first one (the boot processor, by NMI) and starts it again is lost half-way, in each of its states"""
+    """the cluster that fences the first one (the boot processor, by NMI) and starts it again is lost half-way, in each
+    of its states"""
     with machine(deployment(3, 1, network=False, restart="on-failure")) as run:
         run.wait_for(lambda: boots(run), "three clusters")
-        write(run, [*orders(run, 0, 1, how="hang"), (lives.control(0), 1 << LIFE_SHIFT | 1 << CLAIMER_SHIFT | STATES[state])])
+        write(run, [*orders(run, 0, 1, how="hang"),
+                    (lives.control(0), 1 << LIFE_SHIFT | 1 << CLAIMER_SHIFT | STATES[state])])
         run.wait_for(lambda: restarted(run, 0, 1), "the first cluster, and its report")
         run.wait_for(lambda: [lives.life(run, cluster) for cluster in range(3)] == [2, 2, 1], "the lives")
 
@@ -267,8 +282,10 @@ def test_claimer_of_the_first_dies(state: str) -> None:
 @pytest.mark.limit(300)
 @pytest.mark.parametrize("how", ["panic", "init"])
 def test_both_sides_of_a_move_die(how: str) -> None:
-    """giver and taker of a core, and of memory, end in the moment of the order: a third cluster starts both again, and nothing is lost"""
-    with machine(deployment(3, 2, network=False, restart="on-failure", restart_delay=0, restart_limit=0, spare_cores=True)) as run:
+    """giver and taker of a core, and of memory, end in the moment of the order: a third cluster starts both again, and
+    nothing is lost"""
+    with machine(deployment(3, 2, network=False, restart="on-failure", restart_delay=0, restart_limit=0,
+                            spare_cores=True)) as run:
         run.wait_for(lambda: boots(run), "three clusters")
         total = sum(test_move_memory.has(run).values())
         for times in range(1, 4):
@@ -285,7 +302,8 @@ def test_both_sides_of_a_move_die(how: str) -> None:
             write(run, words)
             run.wait_for(lambda times=times: restarted(run, 1, times) and restarted(run, 2, times), "both again")
             run.wait_for(lambda: all(core.state == OWNED for core in test_move.in_force(run)), "an owner for each core")
-            run.wait_for(lambda: sum(test_move_memory.has(run).values()) == total and not test_move_memory.parked(run), "an owner for each piece")
+            run.wait_for(lambda: sum(test_move_memory.has(run).values()) == total and not test_move_memory.parked(run),
+                         "an owner for each piece")
         assert len(run.events.of("boot", cluster=0)) == 1
 
 
@@ -355,7 +373,8 @@ def test_successors() -> None:
                     with socket.create_connection(run.address(name), PATIENCE) as last:
                         last.sendall(b"DEBUG SEGFAULT\r\n")
                         assert is_over(last)
-                    run.wait_for(lambda name=name, life=life: len(run.events.of("serving", app=name)) == life, "it serves again")
+                    run.wait_for(lambda name=name, life=life: len(run.events.of("serving", app=name)) == life,
+                                 "it serves again")
                     with client(run, name) as server:
                         assert server.set("life", life) and server.get("life") == str(life).encode()
                         assert server.info("clients")["connected_clients"] == 1

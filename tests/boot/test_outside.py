@@ -85,7 +85,8 @@ def test_benchmark(run: Run, pipeline: int) -> None:
 
 
 def unused(run: Run) -> float:
-    """Seconds in which no thread of the emulator ran or waited for a processor: a slow or busy host makes them no more."""
+    """Seconds in which no thread of the emulator ran or waited for a processor: a slow or busy host makes them no
+    more."""
     return time.monotonic() - processor_seconds(run.pid) - max(_waits(run.pid).values()) / 1e9
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The commands of pages that take seconds, as a reader types them in a terminal of 80 columns; tests/pages/ways.py says what executes the others."""
+"""The commands of pages that take seconds, as a reader types them in a terminal of 80 columns; tests/pages/ways.py says
+what executes the others."""
 
 from __future__ import annotations
 

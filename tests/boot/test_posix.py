@@ -129,7 +129,8 @@ def ends(run: Run) -> list[Event]:
 
 @pytest.mark.limit(150)
 def test_start(tmp_path: Path) -> None:
-    """a program starts with the environment, folder, user, files and names of its deployment, and can write to no shared page"""
+    """a program starts with the environment, folder, user, files and names of its deployment, and can write to no
+    shared page"""
     make_files(tmp_path)
     with machine(parse(START.replace("NAMES", str(NAMES)), "start.toml", tmp_path)) as run:
         run.wait_for(lambda: len(ends(run)) == 4 and len(run.events.of("fault")) == 2, "four ends and two faults")

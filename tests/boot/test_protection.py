@@ -50,7 +50,8 @@ def faults_of(found: list[Page]) -> Iterator[str]:
             yield f"writable and executable: {page}"
         if DIRECT_BASE <= page.vaddr < DIRECT_END and page.executable:
             yield f"the direct map is executable: {page}"
-        if page.writable and any(number in executable for number in range(page.paddr // PAGE, (page.paddr + page.size) // PAGE)):
+        if page.writable and any(number in executable
+                                 for number in range(page.paddr // PAGE, (page.paddr + page.size) // PAGE)):
             yield f"the kernel's code can be written through {page}"
     if not executable:
         yield "nothing is executable"
@@ -96,7 +97,8 @@ def test_guards() -> None:
 
 @pytest.mark.limit(150)
 def test_gates() -> None:
-    """programs reach the breakpoint's gate alone, and no port; NMI, double fault and machine check have stacks of their own"""
+    """programs reach the breakpoint's gate alone, and no port; NMI, double fault and machine check have stacks of their
+    own"""
     with machine(deployment(1, 2, lock=LOCK, network=False)) as run:
         booted(run)
         for core, tables in pages.descriptors(run).items():
@@ -106,7 +108,8 @@ def test_gates() -> None:
             for vector in range(256):
                 stack, kind = idt[vector * GATE_SIZE + 4], idt[vector * GATE_SIZE + 5]
                 assert kind == INTERRUPT_GATE | (USER_LEVEL if vector == BREAKPOINT else 0), f"gate {vector}: {kind:#x}"
-                assert stack == (OWN_STACK.index(vector) + 1 if vector in OWN_STACK else 0), f"gate {vector}: stack {stack}"
+                assert stack == (OWN_STACK.index(vector) + 1
+                                 if vector in OWN_STACK else 0), f"gate {vector}: stack {stack}"
             tops = struct.unpack_from("<3Q", tss, IST)
             assert [top - 2 * PAGE for top in tops] == fault_stacks(core), f"core {core}: {tops}"
             assert struct.unpack_from("<H", tss, IO_MAP)[0] > tables.tss_limit, f"core {core}: ports are free"
@@ -124,7 +127,8 @@ def test_identity() -> None:
 
 @pytest.mark.limit(150)
 def test_registers() -> None:
-    """every core has write protection, NX, SMEP, SMAP, UMIP and machine checks, and keeps programs from performance counters"""
+    """every core has write protection, NX, SMEP, SMAP, UMIP and machine checks, and keeps programs from performance
+    counters"""
     with machine(deployment(2, 2, lock=LOCK, network=False)) as run:
         booted(run)
         cores = pages.registers(run)
@@ -139,24 +143,28 @@ def test_registers() -> None:
 
 @pytest.mark.limit(150)
 def test_stack_overflow() -> None:
-    """a kernel stack that overflows into its guard page is a double fault, reported on a stack of its own, and ends all cores"""
+    """a kernel stack that overflows into its guard page is a double fault, reported on a stack of its own, and ends all
+    cores"""
     with machine(deployment(1, 2, lock=LOCK, network=False), gdb_port=reserved_port()) as run:
         debugger = gdb.Debugger(run.options.gdb_port)
         debugger.go_on()
         booted(run)
         guard = stacks()[0]
         debugger.make_kernel_fault(core=0, stack=guard + PAGE + 16)  # room for two words
-        run.wait_for(lambda: "kernel panic: cluster 0 core 0" in run.own_console and "backtrace" in run.own_console, "the panic's report")
+        run.wait_for(lambda: "kernel panic: cluster 0 core 0" in run.own_console and "backtrace" in run.own_console,
+                     "the panic's report")
         report = run.own_console[run.own_console.index("kernel panic"):]
         assert "vector 8" in report, report
         cr2 = int(report.split("cr2 ")[1].split()[0], 16)
         assert guard <= cr2 < guard + PAGE, report
-        run.wait_for(lambda: all(core.parked for core in pages.descriptors(run).values()), "both cores to halt for good")
+        run.wait_for(lambda: all(core.parked for core in pages.descriptors(run).values()),
+                     "both cores to halt for good")
         debugger.close()
 
 
 def flags_in_kernel(way_in: str, where: int) -> int:
-    """Those with which the kernel's C code is reached at `way_in` from a program that has all of FLAGS and goes on at `where`."""
+    """Those with which the kernel's C code is reached at `way_in` from a program that has all of FLAGS and goes on at
+    `where`."""
     with machine(deployment(1, 1, lock=LOCK, network=False), gdb_port=reserved_port()) as run:
         debugger = gdb.Debugger(run.options.gdb_port)
         debugger.run_to(pages.symbol(modules.module_path("root"), "_start")[0])

@@ -97,12 +97,14 @@ def test_the_commands_that_run_prints() -> None:
 @pytest.mark.limit(150)
 @pytest.mark.skipif(not shutil.which("redis-cli"), reason="redis-cli is not installed (redis-tools)")
 def test_create_with_addresses_of_the_host() -> None:
-    """redis-cli --cluster create, which has the instances meet at addresses of the host, is refused at once in place of waiting for ever"""
+    """redis-cli --cluster create, which has the instances meet at addresses of the host, is refused at once in place of
+    waiting for ever"""
     with cluster_of(3) as run:
         run.wait_serving()
         addresses = [forward.address for forward in instances(run.plan, run.forwards)]
         command = ["redis-cli", "--cluster", "create", *addresses, "--cluster-yes"]
-        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True) as process:
             run.wait_for(lambda: process.poll() is not None, "its end")
             assert process.stdout
             said = process.stdout.read()
@@ -235,7 +237,8 @@ def test_save() -> None:
     with machine(replace(with_redis(cores=1), redis=Redis(heap=HEAP))) as run:
         run.wait_serving()
         with client(run, servers(run)[0]) as server:
-            value = random.Random(1).randbytes(3 * MIB)  # does not become smaller in a file, and one client may have it twice
+            # does not become smaller in a file, and one client may have it twice
+            value = random.Random(1).randbytes(3 * MIB)
             server.set("key", value)
             assert server.get("key") == value
             before = _heap(server)
@@ -251,7 +254,8 @@ def test_save() -> None:
 
 
 def _heap(server: redis.Redis) -> int:
-    """Bytes of it that are handed out, as the server's own memory, once the figure stands still: it lags behind by seconds."""
+    """Bytes of it that are handed out, as the server's own memory, once the figure stands still: it lags behind by
+    seconds."""
     last = -1
     while (now := int(server.info("memory")["used_memory_rss"])) != last:
         last = now
@@ -262,12 +266,14 @@ def _heap(server: redis.Redis) -> int:
 @pytest.mark.limit(150)
 def test_cluster_mode() -> None:
     """a Redis in cluster mode keeps its nodes.conf"""
-    with machine(replace(with_redis(cores=1), redis=Redis(heap=HEAP, args=(*Redis.args, "--cluster-enabled", "yes")))) as run:
+    with machine(replace(with_redis(cores=1),
+                         redis=Redis(heap=HEAP, args=(*Redis.args, "--cluster-enabled", "yes")))) as run:
         run.wait_serving()
         with client(run, servers(run)[0]) as server:
             assert server.execute_command("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
             assert server.execute_command("CLUSTER", "SAVECONFIG")
-            run.wait_for(lambda: "cluster_state:ok" in str(server.execute_command("CLUSTER", "INFO")), "the cluster's state")
+            run.wait_for(lambda: "cluster_state:ok" in str(server.execute_command("CLUSTER", "INFO")),
+                         "the cluster's state")
             assert server.set("key", "value")
         assert_no_fault(run)
 
@@ -296,11 +302,13 @@ def redis_of(name: str, cpu: int, how: tuple[str, ...] | str, folder: Path) -> P
             (folder / file).write_text(text)
         tree = file_tree.read((Mapped(file, f"/etc/{file}"), folder / file) for file in files)
         how = (f"/etc/{name}.conf",)
-    return Program("redis-server", cpu=cpu, heap=HEAP_REDIS_SETTINGS, args=how, tree=tree, name=name, network=True, ports=(Port(6379),))
+    return Program("redis-server", cpu=cpu, heap=HEAP_REDIS_SETTINGS, args=how, tree=tree, name=name, network=True,
+                   ports=(Port(6379),))
 
 
 def test_refused_at_the_start(tmp_path: Path) -> None:
-    """each setting that asks for a disk or a second process ends Redis with one line that names it; what is taken back does not"""
+    """each setting that asks for a disk or a second process ends Redis with one line that names it; what is taken back
+    does not"""
     programs = [redis_of(name, 2, how, tmp_path) for name, (how, _) in REFUSED_REDIS_SETTINGS.items()]
     programs += [redis_of("back", 3, TAKEN_BACK, tmp_path), redis_of("slow", 3, (*OPEN, "--io-threads", "4"), tmp_path)]
     with machine(replace(deployment(), programs=tuple(programs))) as run:
@@ -312,9 +320,13 @@ def test_refused_at_the_start(tmp_path: Path) -> None:
         for name in ("back", "slow"):
             run.wait_event("serving", app=named[name])
             with client(run, named[name]) as server:
-                assert server.config_get("save") == {"save": ""} and server.config_get("appendonly") == {"appendonly": "no"}
+                assert (
+                    server.config_get("save") == {"save": ""}
+                    and server.config_get("appendonly") == {"appendonly": "no"}
+                )
                 assert server.set("key", "value")
-        assert re.findall(r"^\[(\S+)\] Warning: 'io-threads 4' makes this instance many times slower: ", run.console, re.MULTILINE) == [named["slow"]]
+        assert re.findall(r"^\[(\S+)\] Warning: 'io-threads 4' makes this instance many times slower: ", run.console,
+                          re.MULTILINE) == [named["slow"]]
 
 
 def refuses(server: redis.Redis, reason: str, *words: str) -> None:
@@ -330,13 +342,18 @@ def write(run: Run, server: redis.Redis) -> None:
             pipe.set(f"key:{key}", number)
         assert all(pipe.execute())
         before = int(server.info("server")["uptime_in_seconds"])
-        run.wait_for(lambda before=before: int(server.info("server")["uptime_in_seconds"]) > before, "a second of the machine's")
-    assert server.info("persistence")["rdb_last_bgsave_status"] == "ok" and server.info("persistence")["rdb_changes_since_last_save"] > 10_000
+        run.wait_for(lambda before=before: int(server.info("server")["uptime_in_seconds"]) > before,
+                     "a second of the machine's")
+    assert (
+        server.info("persistence")["rdb_last_bgsave_status"] == "ok"
+        and server.info("persistence")["rdb_changes_since_last_save"] > 10_000
+    )
 
 
 @pytest.mark.limit(150)
 def test_refused_while_it_serves() -> None:
-    """a Redis whose arguments replace ours saves nothing of itself; settings and commands that ask for more are refused at once"""
+    """a Redis whose arguments replace ours saves nothing of itself; settings and commands that ask for more are refused
+    at once"""
     with machine(replace(with_redis(cores=1), redis=Redis(heap=HEAP_REDIS_SETTINGS, args=OPEN))) as run:
         run.wait_serving()
         with client(run, servers(run)[0]) as server:
@@ -345,7 +362,8 @@ def test_refused_while_it_serves() -> None:
                           ("maxmemory-policy", "allkeys-lru", "save", "1 1")):
                 refuses(server, f"possibly related to argument '{words[-2]}'.* no disk", "CONFIG", "SET", *words)
             assert server.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}, "all of it is refused"
-            assert server.config_set("save", "") and server.config_set("appendonly", "no") and server.config_set("hz", "20")
+            assert server.config_set("save", "") and server.config_set("appendonly", "no") and server.config_set("hz",
+                "20")
             refuses(server, "no disk", "CONFIG", "REWRITE")
             refuses(server, "^Replication is not available", "REPLICAOF", "10.0.2.102", "6379")
             refuses(server, "^Replication is not available", "SLAVEOF", "10.0.2.102", "6379")

@@ -30,16 +30,21 @@ def write(run: Run, address: int, word: int) -> None:
 
 @pytest.mark.limit(900)
 def test_kills() -> None:
-    """25 ends of a cluster under load, in every way, drawn from a printed seed: each time it serves again, empty; the other one's clients have no error"""
+    """25 ends of a cluster under load, in every way, drawn from a printed seed: each time it serves again, empty; the
+    other one's clients have no error"""
     seed = random.SystemRandom().randrange(1 << 32)
     print(f"seed {seed}")
     with machine(scene.deployment()) as run, scene.on_stage(run, seed, ANSWER) as stage:
         for number in range(1, KILLS + 1):
-            fate = stage.kill(scene.draw(seed, number, scene.mortal(run.plan), [scene.WAYS[number % len(scene.WAYS)]], QUIET))
+            fate = stage.kill(scene.draw(seed, number, scene.mortal(run.plan), [scene.WAYS[number % len(scene.WAYS)]],
+                                         QUIET))
             assert fate.survivor_errors == 0 and fate.survivor_requests, fate
             assert lives.life(run, 1) == number + 1
         assert [e["restarts"] for e in run.events.of("cluster-restarted")] == list(range(1, KILLS + 1))
-        assert len(run.events.of("cluster-lost")) == KILLS and not run.events.of("cluster-stuck") and not stage.false_alarms
+        assert (
+            len(run.events.of("cluster-lost")) == KILLS and not run.events.of("cluster-stuck")
+            and not stage.false_alarms
+        )
         assert len(run.events.of("boot", cluster=0)) == 1
 
 

@@ -42,7 +42,8 @@ OFTEN = 16  # restarts in 60 s: as many as a limit can be
 
 def program(name: str, cpu: int, restart: str, limit: int, *arguments: str, heap: int = 2 * MIB) -> Program:
     """A crash: a fault in the way that its argument names, or, where that is none, exit status 1."""
-    return Program("crash", cpu, heap=heap, args=arguments, barrier=False, name=name, restart=restart, restart_limit=limit, restart_delay=0)
+    return Program("crash", cpu, heap=heap, args=arguments, barrier=False, name=name, restart=restart,
+                   restart_limit=limit, restart_delay=0)
 
 
 def sleeper(name: str, cpu: int, restart: str, limit: int) -> Program:
@@ -61,7 +62,8 @@ PROGRAMS = (
     program("alone", 3, "always", OFTEN, heap=64 * MIB),
     program("silent", 3, "on-failure", OFTEN, "null", heap=64 * MIB),
 )
-RESTARTS = {"faulty": 3, "failing": 2, "large": OFTEN, "good": 0, "busy": OFTEN, "never": 0, "alone": OFTEN, "silent": OFTEN}
+RESTARTS = {"faulty": 3, "failing": 2, "large": OFTEN, "good": 0, "busy": OFTEN, "never": 0, "alone": OFTEN,
+            "silent": OFTEN}
 
 
 def ends(run: Run, programs: Sequence[Program]) -> bool:
@@ -137,7 +139,8 @@ def test_run_ends() -> None:
 
 @pytest.mark.limit(150)
 def test_run_is_over() -> None:
-    """when the programs that count have ended the run is over, also where the machine runs on: nothing is started again then"""
+    """when the programs that count have ended the run is over, also where the machine runs on: nothing is started again
+    then"""
     counted = replace(sleeper("counted", 1, "never", 0), args=("1", "3000000"), barrier=True)
     always = replace(sleeper("always", 3, "always", 0), args=("1", "300000"))
     with machine(deployment(network=False, programs=(counted, always), shutdown="never")) as run:
@@ -259,7 +262,8 @@ def test_ways() -> None:
                 assert not survivor.wrong, survivor.wrong
                 assert other.get("number") == b"before"
         assert [e["restarts"] for e in run.events.of("cluster-restarted")] == list(range(1, len(WAYS) + 1))
-        assert [e["cluster"] for e in run.events.of("cluster-lost")] == [0] * len(WAYS) and not run.events.of("cluster-stuck")
+        assert [e["cluster"]
+                for e in run.events.of("cluster-lost")] == [0] * len(WAYS) and not run.events.of("cluster-stuck")
         assert len(run.events.of("boot", cluster=1)) == 1 and not run.events.of("bad-line")
         assert all(len(run.events.of("started", app=name)) == 1 for name in there)
 
@@ -296,7 +300,8 @@ def test_devices_are_quiet() -> None:
     card = next(commands[name] for name in commands if name.startswith("virtio-net"))
     others = {name: values for name, values in commands.items() if not name.startswith("virtio-net")}
     assert not card[0] & _MASTER and card[-1] & _MASTER and sum(bool(value & _MASTER) for value in card) == 1, card
-    assert others and all(len(values) == 1 and not values[0] & _MASTER for values in others.values()), others  # only the loader does that
+    # only the loader does that
+    assert others and all(len(values) == 1 and not values[0] & _MASTER for values in others.values()), others
 
 
 @pytest.mark.limit(150)
@@ -319,8 +324,10 @@ def test_stuck() -> None:
         run.wait_for(lambda: boots(run), "both clusters")
         write(run, Image(BUILD / modules.LOADER).symbol("resident_park").address, _STOPS)
         end_cluster(run, 0, "hang")
-        run.wait_for(lambda: "cluster 0 stays down: not all its cores come to the loader" in run.own_console, "the end of three tries")
-        assert run.running and run.own_console.count("cluster 0: kernel") == 1 and run.own_console.count("cluster 0 is fenced") == 1
+        run.wait_for(lambda: "cluster 0 stays down: not all its cores come to the loader" in run.own_console,
+                     "the end of three tries")
+        assert run.running and run.own_console.count("cluster 0: kernel") == 1 and run.own_console.count("cluster 0 is "
+            "fenced") == 1
         with pytest.raises(Failure, match="cluster 0, which reports for all, is lost: not all its cores"):
             run.wait_done()
 
@@ -344,7 +351,8 @@ class Machines(contextlib.ExitStack):
 
     def names(self, cluster: int) -> list[str]:
         found = self.what.cluster_map
-        return [a.name for a in found.applications if a.program == "redis-server" and found.cluster_of(a.cpu).number == cluster]
+        return [a.name for a in found.applications if a.program == "redis-server"
+                and found.cluster_of(a.cpu).number == cluster]
 
 
 def serving(first: Run, name: str, times: int) -> None:

@@ -114,7 +114,8 @@ def test_command(tmp_path: Path) -> None:
     assert [(r["lock"], r["clusters"], r["cores"], len(r["per_core"])) for r in data["results"]] == [
         ("clh", 1, n, n) for n in (1, 2, 3)
     ]
-    assert all(r["metrics"]["delay_cycles"] == 200 and r["metrics"]["throughput_per_cycle"] > 0 for r in data["results"])
+    assert all(r["metrics"]["delay_cycles"] == 200 and r["metrics"]["throughput_per_cycle"] > 0
+               for r in data["results"])
     assert "Figure 4" in done.stdout and "service fitted" in done.stdout
     assert (tmp_path / "r.png").stat().st_size > 1000
     fitted = skerry("model", "fit", "r.json", cwd=tmp_path)

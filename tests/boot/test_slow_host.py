@@ -181,7 +181,8 @@ def silence(run: Run, how: str, times: int) -> int:
 
 @pytest.mark.limit(150)
 def test_words_are_heard_at_once() -> None:
-    """a panic is known within 2 ms of its last words, though ticks are 50 ms apart, and the cluster boots again in 100 ms; emulated silence lasts 3 s"""
+    """a panic is known within 2 ms of its last words, though ticks are 50 ms apart, and the cluster boots again in 100
+    ms; emulated silence lasts 3 s"""
     with machine(restarting(), accel=qemu.TCG_COUNTED) as run:
         run.wait_for(lambda: boots(run), "both clusters")
         for times in range(1, 4):

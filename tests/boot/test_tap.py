@@ -89,7 +89,8 @@ def test_values(run: tuple[str, Run], tap: Tap) -> None:
     card, running = run
     host, port = running.address(servers(running)[0])
     command = tap.inside([sys.executable, "-c", LOOK, DEVICE, host, str(port), str(ANSWER)])
-    seen: dict[str, Any] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=3 * ANSWER).stdout)
+    seen: dict[str, Any] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE,
+                                                     timeout=3 * ANSWER).stdout)
     assert seen["same"]
     assert (seen["longest"] > 4 * PACKET) == (card in ("all that it has", "sums of what leaves only")), seen
     assert seen["longest"] >= PACKET and seen["frames"] > 200
@@ -99,7 +100,8 @@ def test_values(run: tuple[str, Run], tap: Tap) -> None:
 def test_gone(tap: Tap) -> None:
     """a machine's tap device is where its namespace is, and gone with it"""
     inside = subprocess.run(tap.inside(["ip", "-br", "link"]), check=True, capture_output=True, text=True).stdout
-    assert DEVICE in inside and DEVICE not in subprocess.run(["ip", "-br", "link"], check=True, capture_output=True, text=True).stdout
+    assert DEVICE in inside and DEVICE not in subprocess.run(["ip", "-br", "link"], check=True, capture_output=True,
+                                                             text=True).stdout
 
 
 # ---- A client that comes again from the port of a connection that its server has just ended: TIME_WAIT ----

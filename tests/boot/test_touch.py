@@ -26,11 +26,13 @@ def touch(way: str, cpu: int = 1, *arguments: str, heap: int = HEAP) -> Program:
 def ended(*programs: Program, **rest: Any) -> tuple[dict[str, Event], dict[str, Event], dict[int, Event]]:
     """Exits and faults by the way, and what each cluster said of its memory at the end."""
     with machine(deployment(network=False, programs=programs, **rest)) as run:
-        run.wait_for(lambda: len(run.events.of("exit")) + len(run.events.of("fault")) == len(programs), "the end of each")
+        run.wait_for(lambda: len(run.events.of("exit")) + len(run.events.of("fault")) == len(programs),
+                     "the end of each")
         monitor.human(run.command.monitor, monitor.POWER_BUTTON)
         run.wait_for(lambda: not run.running, "the machine is off")
         assert run.status == qemu.EXIT_SUCCESS
-        return _by_way(run, "exit"), _by_way(run, "fault"), {event["cluster"]: event for event in run.events.of("memory")}
+        return _by_way(run, "exit"), _by_way(run,
+                                             "fault"), {event["cluster"]: event for event in run.events.of("memory")}
 
 
 def _by_way(run: Run, kind: str) -> dict[str, Event]:
@@ -38,7 +40,8 @@ def _by_way(run: Run, kind: str) -> dict[str, Event]:
 
 
 def committed(memory: dict[int, Event]) -> dict[str, int]:
-    return {app.partition("@")[0].removeprefix("touch-"): size for event in memory.values() for app, size in event["committed"].items()}
+    return {app.partition("@")[0].removeprefix("touch-"): size for event in memory.values()
+            for app, size in event["committed"].items()}
 
 
 @pytest.mark.limit(150)

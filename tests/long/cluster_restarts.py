@@ -2,13 +2,15 @@
 """Clusters that are ended again and again under load:
 `build/venv/bin/python -m tests.long.cluster_restarts [--kills N] [--seed N] [--sockets N] [--fresh]`.
 
-Who is ended, how and when is drawn from the seed, which is printed; the kill of a number is the same in every run. A client
-of each Redis writes from outside and reads back (deploy/bench/failure/load.py): an acknowledged write on a cluster that goes on is
-there, and nothing of a former life is seen. At the end the control words say how many lives each cluster has had, and the
-first cluster's manager has the memory and the slots that it has after one kill. Some 10 s a kill.
+Who is ended, how and when is drawn from the seed, which is printed; the kill of a number is the same in every run. A
+client of each Redis writes from outside and reads back (deploy/bench/failure/load.py): an acknowledged write on a
+cluster that goes on is there, and nothing of a former life is seen. At the end the control words say how many lives
+each cluster has had, and the first cluster's manager has the memory and the slots that it has after one kill. Some 10 s
+a kill.
 
-Ctrl-C or SIGTERM ends it between two kills. The verdict stands in tests/long/cluster_restarts.json, and the next run with
-the same seed goes on behind the last kill that is there; each kill's figures are in build/results/cluster-restarts-SEED.jsonl.
+Ctrl-C or SIGTERM ends it between two kills. The verdict stands in tests/long/cluster_restarts.json, and the next run
+with the same seed goes on behind the last kill that is there; each kill's figures are in
+build/results/cluster-restarts-SEED.jsonl.
 """
 
 from __future__ import annotations
@@ -71,7 +73,8 @@ class Campaign:
         for name, value in (("survivor_errors", fate.survivor_errors), ("survivor_requests", fate.survivor_requests)):
             self.entry[name] = self.entry.get(name, 0) + value
         self.entry["worst_pong_ms"] = round(max(self.entry.get("worst_pong_ms", 0), fate.pong_ms))
-        self.entry["worst_survivor_longest_ms"] = round(max(self.entry.get("worst_survivor_longest_ms", 0), fate.survivor_longest_ms))
+        self.entry["worst_survivor_longest_ms"] = round(max(self.entry.get("worst_survivor_longest_ms", 0),
+                                                            fate.survivor_longest_ms))
         self._write()
 
     def end(self, wrong: str = "") -> None:
@@ -94,8 +97,10 @@ class Campaign:
     def __str__(self) -> str:
         return (
             f"seed {self.seed}: {self.done} of {self.kills} kills, {self.entry['verdict']}"
-            f"{': ' + self.entry['why'] if self.entry.get('why') else ''}; survivors: {self.entry.get('survivor_requests', 0):,} requests, "
-            f"{self.entry.get('survivor_errors', 0)} errors, longest answer {self.entry.get('worst_survivor_longest_ms', 0) / 1e3:.2f} s; "
+            f"{': ' + self.entry['why'] if self.entry.get('why') else ''}; survivors: "
+            f"{self.entry.get('survivor_requests', 0):,} requests, "
+            f"{self.entry.get('survivor_errors', 0)} errors, longest answer "
+            f"{self.entry.get('worst_survivor_longest_ms', 0) / 1e3:.2f} s; "
             f"worst PONG after {self.entry.get('worst_pong_ms', 0) / 1e3:.2f} s"
         )  # fmt: skip
 
@@ -126,7 +131,8 @@ def session(campaign: Campaign, what: Plan) -> None:
                     raise Failure(f"kill {number}: the control words have lives {found}, not {lives}")
                 campaign.note(fate)
                 took.append(fate.pong_ms / 1e3)
-                print(f"{number}: {fate.kill} after {fate.kill.quiet:.2f} s: {fate.why}; PONG after {took[-1]:.2f} s", flush=True)
+                print(f"{number}: {fate.kill} after {fate.kill.quiet:.2f} s: {fate.why}; PONG after {took[-1]:.2f} s",
+                      flush=True)
             if scene.false_alarms:
                 raise Failure(f"{scene.false_alarms} clusters were lost that nobody had ended")
         if (found_left := left(run)) != wanted:
@@ -136,10 +142,12 @@ def session(campaign: Campaign, what: Plan) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.long.cluster_restarts", description="Ends clusters again and again under load.")
+    parser = argparse.ArgumentParser(prog="python -m tests.long.cluster_restarts",
+                                     description="Ends clusters again and again under load.")
     parser.add_argument("--kills", type=int, default=KILLS, metavar="N", help=f"in all ({KILLS})")
     parser.add_argument("--seed", type=int, metavar="N", help="what kills are drawn from; default: a new one")
-    parser.add_argument("--sockets", type=int, default=2, metavar="N", help="clusters of the machine (2), of which the first is not ended")
+    parser.add_argument("--sockets", type=int, default=2, metavar="N",
+                        help="clusters of the machine (2), of which the first is not ended")
     parser.add_argument("--fresh", action="store_true", help="begin again where the seed has a verdict")
     given = parser.parse_args()
     seed = random.SystemRandom().randrange(1 << 32) if given.seed is None else given.seed
@@ -157,7 +165,8 @@ def attend(given: argparse.Namespace, seed: int) -> int:
     print(f"seed {seed}", flush=True)
     campaign = Campaign(seed, given.kills, given.sockets)
     if given.fresh:
-        campaign.entry = {"seed": seed, "done": 0, "commits": [], "kills": given.kills, "sockets": given.sockets, "verdict": RUNNING}
+        campaign.entry = {"seed": seed, "done": 0, "commits": [], "kills": given.kills, "sockets": given.sockets,
+                          "verdict": RUNNING}
         campaign.figures.unlink(missing_ok=True)
     try:
         session(campaign, plan(deployment(given.sockets)))

@@ -24,9 +24,13 @@ def tree() -> Iterator[tuple[Path, Sequence[str]]]:
         shutil.copytree(ROOT, copy, ignore=NOT_COPIED, symlinks=True)
         for name in ("lock", "driver", "layout"):
             follow((ROOT / "docs" / f"adding-a-{name}.md").read_text(), copy)
-        subprocess.run(["meson", "setup", copy / "build", copy, f"-Dthird_party={THIRD_PARTY}"], check=True, capture_output=True)
+        subprocess.run(["meson", "setup", copy / "build", copy, f"-Dthird_party={THIRD_PARTY}"], check=True,
+                       capture_output=True)
         (copy / "build/venv").symlink_to(BUILD / "venv")
-        call = f"import sys; sys.path.insert(0, {str(copy)!r}); from deploy.cli.main import main_program; sys.exit(main_program())"
+        call = (
+            f"import sys; sys.path.insert(0, {str(copy)!r}); from deploy.cli.main import main_program; "
+            f"sys.exit(main_program())"
+        )
         yield copy, (sys.executable, "-c", call)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

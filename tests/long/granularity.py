@@ -13,8 +13,10 @@ from tests.boot.test_granularity import CHANGES, OPERATIONS, under_load
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.long.granularity", description="Changes a kernel's locks under YCSB.")
-    parser.add_argument("changes", type=int, nargs="?", default=1000, metavar="CHANGES", help="how often, at least (1000)")
+    parser = argparse.ArgumentParser(prog="python -m tests.long.granularity",
+                                     description="Changes a kernel's locks under YCSB.")
+    parser.add_argument("changes", type=int, nargs="?", default=1000, metavar="CHANGES",
+                        help="how often, at least (1000)")
     changes = parser.parse_args().changes
     if changes < 1:
         parser.error(f"{changes}: at least one change")

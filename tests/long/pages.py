@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs the commands of pages that take long: `build/venv/bin/python -m tests.long.pages [--only WORD] [--list] [--fresh] [--not-run WHY]`.
+"""Runs the commands of pages that take long: `build/venv/bin/python -m tests.long.pages [--only WORD] [--list]
+[--fresh] [--not-run WHY]`.
 
-Each as a reader would type it (tests/pages/reader.py); those of a lock and a layout of the reader's own in a copy of the
-tree in which their pages were followed, those for libvirt under a libvirtd of the campaign's own. pages.json beside this
-file keeps what became of each, and is a part of the repository: a command that ran well is not run again until its words
-change, so a campaign can be interrupted and go on on another machine. tests/structure/test_pages.py turns red where a
-command has no verdict; `--not-run WHY` gives those that have none this one, which the list shows.
+Each as a reader would type it (tests/pages/reader.py); those of a lock and a layout of the reader's own in a copy of
+the tree in which their pages were followed, those for libvirt under a libvirtd of the campaign's own. pages.json beside
+this file keeps what became of each, and is a part of the repository: a command that ran well is not run again until its
+words change, so a campaign can be interrupted and go on on another machine. tests/structure/test_pages.py turns red
+where a command has no verdict; `--not-run WHY` gives those that have none this one, which the list shows.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ class Campaign:
         words = tuple(uri if word in ("qemu:///system", "URI") else word for word in command.words)
         if words[0] != "deploy":
             name = "ycsb" if "ycsb" in words else "redis"
-            what = ["watched.toml", "--name", name, "--replace"] if words[0] == "lockstat" else [f"deploy/deployments/{name}.toml"]
+            what = ["watched.toml", "--name", name,
+                    "--replace"] if words[0] == "lockstat" else [f"deploy/deployments/{name}.toml"]
             reader.skerry(["deploy", *what, *storage])
         elif "--per-cluster" in words:
             with suppress(Wrong):  # there may be none
@@ -74,7 +76,8 @@ class Campaign:
         try:
             reader.run(Command(words, command.pages), storage if words[0] == "deploy" else ())
         except Wrong as wrong:
-            if words != ("deploy", "deploy/deployments/redis.toml", "--lock", "ticket") or "--replace" not in str(wrong):
+            if words != ("deploy", "deploy/deployments/redis.toml", "--lock",
+                         "ticket") or "--replace" not in str(wrong):
                 raise  # the page says that this one names what differs, and ends with status 1
 
 
@@ -95,7 +98,8 @@ def main() -> int:
     parser.add_argument("--only", metavar="WORD", default="", help="commands with WORD in them or in a page's name")
     parser.add_argument("--list", action="store_true", help="say what runs each command")
     parser.add_argument("--fresh", action="store_true", help="also what ran well before")
-    parser.add_argument("--not-run", metavar="WHY", help="run nothing; note for each without a verdict why it was not run")
+    parser.add_argument("--not-run", metavar="WHY",
+                        help="run nothing; note for each without a verdict why it was not run")
     options = parser.parse_args()
     if options.list:
         show_list()

@@ -65,7 +65,8 @@ def _verdict(folder: Path) -> tuple[int, list[str]]:
 
 
 def main() -> int:
-    argparse.ArgumentParser(prog="python -m tests.long.redis_suite", description=(__doc__ or "").splitlines()[0]).parse_args()
+    argparse.ArgumentParser(prog="python -m tests.long.redis_suite",
+                            description=(__doc__ or "").splitlines()[0]).parse_args()
     process.heed_signals()
     what = plan(replace(deployment(name="suite"), redis=Redis(heap=256 * MIB, args=(*Redis.args, "--maxmemory", "0"))))
     options = Options(qemu.tcg_for(len(what.machine.cores)), medium="kernel", keep_time=True)

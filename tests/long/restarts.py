@@ -21,7 +21,8 @@ from topology.units import KIB, MIB
 ENDS = 1000
 MEMORY, SLOTS = 64 * KIB, 64  # the program that is about to start, or has just ended
 SHORT, LONG = ("1", "1"), ("1", "100000000")  # how often it sleeps, milliseconds
-PROGRAM = Program("sleep", 1, heap=64 * MIB, args=SHORT, barrier=False, restart="always", restart_limit=0, restart_delay=0)
+PROGRAM = Program("sleep", 1, heap=64 * MIB, args=SHORT, barrier=False, restart="always", restart_limit=0,
+                  restart_delay=0)
 
 
 def _free(run: Run) -> tuple[int, int]:
@@ -41,7 +42,8 @@ def after(ends: int, program: Program) -> tuple[int, int]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.long.restarts", description="Starts and ends a program of 64 MiB.")
+    parser = argparse.ArgumentParser(prog="python -m tests.long.restarts",
+                                     description="Starts and ends a program of 64 MiB.")
     parser.add_argument("ends", type=int, nargs="?", default=ENDS, metavar="ENDS", help=f"how often ({ENDS})")
     ends = parser.parse_args().ends
     if ends < 1:
@@ -51,7 +53,8 @@ def main() -> int:
     often = after(ends, PROGRAM)
     for what, (memory, slots) in (("while it lives", alive), ("after 1 end", once), (f"after {ends}", often)):
         print(f"{what}: {memory} bytes and {slots} slots are free")
-    return 0 if any(abs(often[0] - was[0]) <= MEMORY and abs(often[1] - was[1]) <= SLOTS for was in (once, alive)) else 1
+    return 0 if any(abs(often[0] - was[0]) <= MEMORY and abs(often[1] - was[1]) <= SLOTS
+                    for was in (once, alive)) else 1
 
 
 if __name__ == "__main__":

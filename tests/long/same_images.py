@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Images that anybody can build again: `build/venv/bin/python -m tests.long.same_images [--keep]`.
 
-Builds the images of the comparison from a clone of HEAD in another folder: without a compiler's cache, with other numbers of
-jobs, another time zone, language and umask. Their SHA-256 must be those of this tree's images, which its ordinary build made.
-Takes as long as a first build of them: some five minutes on two cores.
+Builds the images of the comparison from a clone of HEAD in another folder: without a compiler's cache, with other
+numbers of jobs, another time zone, language and umask. Their SHA-256 must be those of this tree's images, which its
+ordinary build made. Takes as long as a first build of them: some five minutes on two cores.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ def build(folder: Path, wanted: list[str]) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.long.same_images", description="Builds the images in another folder and compares.")
+    parser = argparse.ArgumentParser(prog="python -m tests.long.same_images",
+                                     description="Builds the images in another folder and compares.")
     parser.add_argument("--keep", action="store_true", help="leave the other folder there, to look for what differs")
     keep = parser.parse_args().keep
     if str(environment()["commit"]).endswith("+"):

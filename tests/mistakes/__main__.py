@@ -24,21 +24,31 @@ from tests.mistakes.verdicts import CAUGHT, Verdicts
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.mistakes", description="Plants mistakes, each of which a test must see.")
-    parser.add_argument("--only", metavar="WORD", default="", help="mistakes with WORD in area, name, file, function or test")
+    parser = argparse.ArgumentParser(prog="python -m tests.mistakes",
+                                     description="Plants mistakes, each of which a test must see.")
+    parser.add_argument("--only", metavar="WORD", default="",
+                        help="mistakes with WORD in area, name, file, function or test")
     parser.add_argument("--list", action="store_true", help="list them and end")
-    parser.add_argument("--sample", metavar="SECONDS", type=float, help="try some for so much processor time; writes no verdict")
+    parser.add_argument("--sample", metavar="SECONDS", type=float,
+                        help="try some for so much processor time; writes no verdict")
     parser.add_argument("--seed", metavar="N", type=int, help="of the sample; else any")
-    parser.add_argument("--explored", metavar="WORD", help="try what the explorer must find, with WORD in test or name; writes no verdict")
+    parser.add_argument("--explored", metavar="WORD",
+                        help="try what the explorer must find, with WORD in test or name; writes no verdict")
     parser.add_argument("--json", metavar="FILE", help="write the verdicts; - for standard output")
-    parser.add_argument("--fresh", action="store_true", help="forget the verdicts and the baseline of what is to be tried")
+    parser.add_argument("--fresh", action="store_true",
+                        help="forget the verdicts and the baseline of what is to be tried")
     parser.add_argument("--survivors", action="store_true", help="try those again that nothing caught")
     parser.add_argument("--page", action="store_true", help="write build/docs/mistakes.md from the verdicts, try none")
-    parser.add_argument("--light", action="store_true", help="only those that a component's test is meant to see, and only by it")
-    parser.add_argument("--quick", action="store_true", help="without the slow hosted tests: model, sanitizers, threads, random system calls")
-    parser.add_argument("--work", metavar="DIR", type=Path, default=BUILD / "mutations", help="where the copies of HEAD are kept")
-    parser.add_argument("--jobs", metavar="N", type=int, default=1, help="workers, each with a mirror or a copy of its own")
-    parser.add_argument("--budget", metavar="MINUTES", type=float, help="stop then; what is under way is tried next time")
+    parser.add_argument("--light", action="store_true",
+                        help="only those that a component's test is meant to see, and only by it")
+    parser.add_argument("--quick", action="store_true",
+                        help="without the slow hosted tests: model, sanitizers, threads, random system calls")
+    parser.add_argument("--work", metavar="DIR", type=Path, default=BUILD / "mutations",
+                        help="where the copies of HEAD are kept")
+    parser.add_argument("--jobs", metavar="N", type=int, default=1,
+                        help="workers, each with a mirror or a copy of its own")
+    parser.add_argument("--budget", metavar="MINUTES", type=float,
+                        help="stop then; what is under way is tried next time")
     return parser.parse_args()
 
 
@@ -46,7 +56,8 @@ def table(chosen: list[Mistake], known: Verdicts) -> Table:
     shown = Table("mistake", "verdict", "by")
     for mistake in chosen:
         verdict = known.of(mistake)
-        shown.add_row(escape(mistake.name), verdict.verdict if verdict else "not tried", escape(verdict.by) if verdict else "")
+        shown.add_row(escape(mistake.name), verdict.verdict if verdict else "not tried",
+                      escape(verdict.by) if verdict else "")
     return shown
 
 
@@ -87,7 +98,8 @@ def main() -> int:
 
 
 def explored(options: argparse.Namespace, every: list[Mistake]) -> int:
-    """Prints a line of JSON for each mistake that the explorer must find. Returns the exit status: 1 where one is not found."""
+    """Prints a line of JSON for each mistake that the explorer must find. Returns the exit status: 1 where one is not
+    found."""
     named = {f"{m.tests[0]}, the explorer finds {m.name}": m for m in every if m.explored}
     named = {name: m for name, m in named.items() if options.explored.lower() in name.lower()}
     if options.list:
@@ -97,7 +109,8 @@ def explored(options: argparse.Namespace, every: list[Mistake]) -> int:
     status = 0
     for one in drawn.attempt(list(named.values()), min(options.jobs, len(named))) if named else ():
         status = status if one.verdict.verdict == CAUGHT else 1
-        result = {"name": names[one.mistake.key], "verdict": one.verdict.verdict, "by": one.verdict.by, "seconds": one.seconds}
+        result = {"name": names[one.mistake.key], "verdict": one.verdict.verdict, "by": one.verdict.by,
+                  "seconds": one.seconds}
         print(json.dumps(result), flush=True)
     return status
 
@@ -110,7 +123,8 @@ def sample(chosen: list[Mistake], seed: int | None, seconds: float) -> int:
     for one in drawn.sample(chosen, Verdicts(chosen), seed, seconds):
         tried += 1
         unseen += one.verdict.verdict != CAUGHT
-        print(f"{one.verdict.verdict}: {one.mistake.key}: {one.verdict.by or '; '.join(map(str, one.mistake.seen_by))}", flush=True)
+        print(f"{one.verdict.verdict}: {one.mistake.key}: {one.verdict.by or '; '.join(map(str, one.mistake.seen_by))}",
+              flush=True)
     print(f"{tried} mistakes tried, {unseen} not seen; seed {seed}")
     return 1 if unseen else 0
 
@@ -144,7 +158,8 @@ def light(options: argparse.Namespace, todo: list[Mistake], known: Verdicts, say
         if verdict.verdict == CAUGHT or options.light or not _of_images(mistake):
             known.set(mistake, verdict)
         colour = COLOUR[verdict.verdict]
-        say.print(f"{number}/{len(todo)} [{colour}]{verdict.verdict}[/] {escape(mistake.key)}: {escape(verdict.by)}", highlight=False, emoji=False)
+        say.print(f"{number}/{len(todo)} [{colour}]{verdict.verdict}[/] {escape(mistake.key)}: {escape(verdict.by)}",
+                  highlight=False, emoji=False)
         if end and time.monotonic() > end:
             say.print("the budget is spent", style="dim")
             break
@@ -154,7 +169,8 @@ def _of_images(mistake: Mistake) -> bool:
     return mistake.of_kernel or mistake.file.is_relative_to(MANAGER)
 
 
-def whole(options: argparse.Namespace, todo: list[Mistake], every: list[Mistake], known: Verdicts, say: Console, end: float | None) -> None:
+def whole(options: argparse.Namespace, todo: list[Mistake], every: list[Mistake], known: Verdicts, say: Console,
+          end: float | None) -> None:
     """Tries them in copies of HEAD, by all tests of the kernel and the managers, the booted ones included."""
     todo = [mistake for mistake in todo if _of_images(mistake)]
     left = end - time.monotonic() if end else None

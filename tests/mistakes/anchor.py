@@ -9,7 +9,9 @@ from os.path import commonprefix
 
 from tests.mistakes.source import CLOSING, OPENING, Source, lex, without_assertions
 
-HOLE = "..."  # of a pattern: as few tokens as will do, with all their brackets; of a replacement: what the same one of the pattern matches
+# of a pattern: as few tokens as will do, with all their brackets; of a replacement: what the same one of the pattern
+# matches
+HOLE = "..."
 
 
 class AnchorError(Exception):
@@ -93,10 +95,12 @@ class Edit:
 
     @property
     def digest(self) -> str:
-        """Of the units that change, as they are and as they become: neither comments, assertions nor the rest of the file are in it."""
+        """Of the units that change, as they are and as they become: neither comments, assertions nor the rest of the
+        file are in it."""
         words = self.source.words
         first, last, put = self._changed()
-        units = [unit for unit in self.source.units if unit.end > first and unit.start < max(last, first + 1)] or self.source.units[-1:]
+        units = [unit for unit in self.source.units if unit.end > first
+                 and unit.start < max(last, first + 1)] or self.source.units[-1:]
         start, end = units[0].start, units[-1].end
         old, new = words[start:end], words[start:first] + put + words[last:end]
         return hashlib.sha256("\1".join("\0".join(part) for part in (old, new)).encode()).hexdigest()[:16]
@@ -112,7 +116,8 @@ class Edit:
 def place(source: Source, symbol: str, find: str, put: str) -> Edit:
     parts = _parts(find)
     start, end = _where(source, symbol)
-    found = [match for i in range(start, end) if source.words[i] == parts[0][0] and (match := _match(parts, source.words, i, end))]
+    found = [match for i in range(start, end) if source.words[i] == parts[0][0]
+             and (match := _match(parts, source.words, i, end))]
     if len(found) != 1:
         raise AnchorError(f"its pattern is found {len(found)} times, not once")
     match = found[0]

@@ -2,8 +2,8 @@
 """Boots ktest and says what failed: `python -m tests.mistakes.boot CLUSTERS CORES KERNEL [IGNORED TEST...]`.
 
 Run inside the copy, whose tools and images fit each other. Prints one line of JSON: `failed`, pairs of a test and
-why it failed, in their order; the test is empty for what became of the machine itself. Without ignored tests all are run; with, it ends at the first
-failure of another test. (For no test to be ignored: "-".)
+why it failed, in their order; the test is empty for what became of the machine itself. Without ignored tests all are
+run; with, it ends at the first failure of another test. (For no test to be ignored: "-".)
 """
 
 from __future__ import annotations

@@ -51,7 +51,8 @@ class Baseline:
         known = self._known.setdefault(stage.name, {"commit": commit, "tried": []})
         tried = known["tried"] if known["commit"] == commit else []
         new = list(stage.tests) if isinstance(stage, HostedStage) else []
-        self._known[stage.name] = {"commit": commit, "tried": sorted({*tried, *new}), "ignored": sorted(stage.ignored), "took": stage.took}
+        self._known[stage.name] = {"commit": commit, "tried": sorted({*tried, *new}), "ignored": sorted(stage.ignored),
+                                   "took": stage.took}
         self.path.write_text(json.dumps(self._known, indent=1) + "\n")
 
     def recall(self, steps: list[Stage], commit: str) -> None:
@@ -93,9 +94,11 @@ class Campaign:
         self.failure: Exception | None = None
 
     def run(self, workers: int, quick: bool, budget: float | None) -> None:
-        """Until all have a verdict, the budget (seconds) is spent or Ctrl-C arrives: what is under way then has none."""
+        """Until all have a verdict, the budget (seconds) is spent or Ctrl-C arrives: what is under way then has
+        none."""
         end = time.monotonic() + budget if budget else None
-        threads = [threading.Thread(target=self._worker, args=(number, workers, quick), daemon=True) for number in range(workers)]
+        threads = [threading.Thread(target=self._worker, args=(number, workers, quick), daemon=True)
+                   for number in range(workers)]
         for thread in threads:
             thread.start()
         try:
@@ -138,7 +141,8 @@ class Campaign:
         start, used, mistake = time.monotonic(), os.times(), task.mistake
         outcome = self._attempt(task, workspace, steps)
         if not outcome:
-            self._tell(f"[dim]{task.place}/{self._count} later: {escape(mistake.name)} ({time.monotonic() - start:.0f} s)[/]")
+            self._tell(f"[dim]{task.place}/{self._count} later: {escape(mistake.name)} ({time.monotonic() - start:.0f} "
+                       f"s)[/]")
             task.put_off = True
             with self._lock:
                 self._later.append(task)
@@ -146,7 +150,8 @@ class Campaign:
         now = os.times()
         cpu = now.children_user + now.children_system - used.children_user - used.children_system  # of all workers
         self._verdicts.set(mistake, outcome)
-        self._tell(f"{task.place}/{self._count} [{COLOUR[outcome.verdict]}]{outcome.verdict}[/] {escape(mistake.name)}: {escape(outcome.by)} "
+        self._tell(f"{task.place}/{self._count} [{COLOUR[outcome.verdict]}]{outcome.verdict}[/] "
+                   f"{escape(mistake.name)}: {escape(outcome.by)} "
                    f"({time.monotonic() - start:.0f} s, {cpu:.0f} s of processor time)")
 
     def _tell(self, text: str) -> None:
@@ -171,7 +176,8 @@ class Campaign:
         return Verdict(digest, SURVIVED, "")
 
     def _plan(self, mistake: Mistake, steps: list[Stage], again: bool) -> Iterator[tuple[Stage, Stage]]:
-        """Stages, and the part of each that is run: the test that is meant to see it, those that caught what is alike, then all."""
+        """Stages, and the part of each that is run: the test that is meant to see it, those that caught what is alike,
+        then all."""
         seeing = [step for step in steps if step.sees(mistake) and not (mistake.unseen and step.name in DEAR)]
         for name in mistake.tests:
             for step in seeing:

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The catalogue of mistakes: what is changed where, and the test that must see it.
 
-A file of list/ has a section for each source file, `[net/lwip/opening.c]`. Below it `seen by TEST` names the test for all
-mistakes that follow. A mistake is its name, perhaps ` | ` and the promise that it breaks, and below it, indented by four blanks:
+A file of list/ has a section for each source file, `[net/lwip/opening.c]`. Below it `seen by TEST` names the test for
+all mistakes that follow. A mistake is its name, perhaps ` | ` and the promise that it breaks, and below it, indented by
+four blanks:
 
-- `FUNCTION:: OLD => NEW`, its changes: tokens that stand once in the function, and those that take their place (anchor.py).
+- `FUNCTION:: OLD => NEW`, its changes: tokens that stand once in the function, and those that take their place
+(anchor.py).
   In the function's place may be `struct TAG`, `#define MACRO`, a label of assembly (source.py), or nothing: the whole
   file. `[FILE] ` in front of it names another file. ⏎ is the end of a line behind a directive.
-- `seen by TEST`, where another one is meant to see it; several with `; ` between them. `seen by TEST | WORDS` runs it with
-  these arguments, `seen by TEST | CASE | FINDS` is one case of the explorer, which must say FINDS. Without a test's name,
-  that of the section. A test has the name that its meson.build gives it, or is a stage (stages.py).
+- `seen by TEST`, where another one is meant to see it; several with `; ` between them. `seen by TEST | WORDS` runs it
+with
+  these arguments, `seen by TEST | CASE | FINDS` is one case of the explorer, which must say FINDS. Without a test's
+  name, that of the section. A test has the name that its meson.build gives it, or is a stage (stages.py).
 - `unseen: REASON`, where no test that runs everywhere can see it.
 
 A line that is indented by eight blanks goes on with the one before; one that begins with # is a comment.
@@ -70,7 +73,8 @@ class Seen:
         """How it is run without a mistake: the explorer, its one case, and no other left out."""
         if self.finds is None:
             return self.command(own)
-        options = [pair for pair in zip(own[1::2], own[2::2], strict=False) if pair[0].startswith("--") and pair[0] != "--without"]
+        options = [pair for pair in zip(own[1::2], own[2::2], strict=False) if pair[0].startswith("--")
+                   and pair[0] != "--without"]
         return [own[0], *(word for pair in options for word in pair), self.words]
 
     def __str__(self) -> str:
@@ -124,7 +128,8 @@ class Mistake:
         digests, changes = [], True
         for change in self.changes:
             try:
-                edit = anchor.place(texts.get(change.file) or source(change.file), change.symbol, change.find, change.put)
+                edit = anchor.place(texts.get(change.file) or source(change.file), change.symbol, change.find,
+                                    change.put)
             except anchor.AnchorError as error:
                 raise CatalogueError(f"{self.name}: in {change.where}: {error}") from None
             texts[change.file] = replace(edit.source, text=edit.text)
@@ -163,7 +168,8 @@ def _change(text: str, file: Path | None) -> Change:
     if other := re.match(r"\[(\S+)\] (?=\S*:: )", text):
         file, text = Path(other[1]), text[other.end():]
     unit, colons, rest = text.partition(UNIT)
-    old, arrow, new = re.split(rf"(?<!\S)({BECOMES})(?!\S)", f"{rest} ", maxsplit=1) if BECOMES in rest else (rest, "", "")
+    old, arrow, new = re.split(rf"(?<!\S)({BECOMES})(?!\S)", f"{rest} ", maxsplit=1) if BECOMES in rest else (rest, "",
+        "")
     if not colons or not arrow or not file:
         raise CatalogueError(f"'{text}' is no change, as in 'FUNCTION{UNIT}OLD {BECOMES} NEW', below a [FILE]")
     return Change(file, unit.strip(), *(part.strip().replace(LINE_END, "\n") for part in (old, new)))

@@ -89,7 +89,8 @@ def _used() -> float:
 
 def sample(mistakes: Sequence[Mistake], verdicts: Verdicts, seed: int, seconds: float) -> Iterator[Tried]:
     """Draws of those that a component's test has seen before."""
-    known = [m for m in tryable(mistakes) if not m.unseen and (v := verdicts.of(m)) and v.verdict == CAUGHT and v.test in m.tests]
+    known = [m for m in tryable(mistakes) if not m.unseen and (v := verdicts.of(m)) and v.verdict == CAUGHT
+             and v.test in m.tests]
     if not known:
         raise Failure("no mistake has a verdict by a component's test: run `python -m tests.mistakes` first")
     random.Random(seed).shuffle(known)

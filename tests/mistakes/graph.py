@@ -35,7 +35,8 @@ class Graph:
         self.build = build
         self._commands = {os.path.normpath(entry["output"]): entry["command"]
                           for entry in json.loads(self._ninja("-t", "compdb", "-x"))}
-        self._steps = {output: step for step in self._parse((build / "build.ninja").read_text()) for output in step.outputs}
+        self._steps = {output: step for step in self._parse((build / "build.ninja").read_text())
+                       for output in step.outputs}
         self._read: dict[str, frozenset[str]] = {}  # by object: what its compiler has read
 
     def _ninja(self, *words: str) -> str:

@@ -2,7 +2,8 @@
 """A mirror of the tree and its build directory, made of links, in which one mistake at a time is built.
 
 The sound objects are those of the build directory. A file with a mistake takes the place of its link; what reads it is
-compiled and linked anew into the mirror, by the commands that Ninja has for it, and nothing outside of the mirror changes.
+compiled and linked anew into the mirror, by the commands that Ninja has for it, and nothing outside of the mirror
+changes.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ class BuildFailure(Exception):
 
 
 class Mirror:
-    def __init__(self, folder: Path, graph: Graph, stop: threading.Event, root: Path = ROOT, build: Path = BUILD) -> None:
+    def __init__(self, folder: Path, graph: Graph, stop: threading.Event, root: Path = ROOT,
+                 build: Path = BUILD) -> None:
         """`folder` is made anew; the build directory lies within the tree."""
         self.folder, self.graph = folder, graph
         self._root, self._real, self._stop = root, build, stop
@@ -41,7 +43,8 @@ class Mirror:
         """Folders are folders, files are links: `..` leads to where it leads in the tree."""
         for path, folders, files in os.walk(self._root):
             here = Path(path)
-            folders[:] = [name for name in folders if not name.startswith(".") and name != "__pycache__" and here / name != self._real]
+            folders[:] = [name for name in folders if not name.startswith(".") and name != "__pycache__"
+                          and here / name != self._real]
             there = self.folder / here.relative_to(self._root)
             there.mkdir(parents=True)
             for name in files:
@@ -99,7 +102,8 @@ class Mirror:
 
     def _run(self, step: Step) -> None:
         if "--unpickle" in step.command:
-            raise BuildFailure(f"Meson makes {step.outputs[0]} in the build directory itself, as it does where an argument has a line's end")
+            raise BuildFailure(f"Meson makes {step.outputs[0]} in the build directory itself, as it does where an "
+                               f"argument has a line's end")
         for path in {*step.outputs, *_DEPENDENCIES.findall(step.command)}:
             self._own(self.build / path)
         # What a mistake leaves unused, or without a choice, is no reason to warn.

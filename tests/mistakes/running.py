@@ -35,7 +35,8 @@ def run(command: Sequence[str], folder: Path, stop: threading.Event, *, wall: fl
     """`cpu` limits each process by the time that it computes, which other work on the machine does not change."""
     full = ["sh", "-c", CPU_LIMIT, str(max(1, round(cpu))), *command] if cpu else list(command)
     start = time.monotonic()
-    process = subprocess.Popen(full, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    process = subprocess.Popen(full, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True,
                                errors="replace", start_new_session=True, cwd=folder)
     try:
         while True:
@@ -61,7 +62,8 @@ def ninja(build: Path, targets: Sequence[str]) -> None:
     """Builds the targets, without any mistake."""
     done = subprocess.run(["ninja", "-C", str(build), *targets], capture_output=True, text=True)
     if done.returncode:
-        lines = [line for line in done.stdout.splitlines() if "error" in line] or [(done.stdout + done.stderr).strip().rpartition("\n")[2]]
+        lines = [line for line in done.stdout.splitlines()
+                 if "error" in line] or [(done.stdout + done.stderr).strip().rpartition("\n")[2]]
         raise Failure(f"does not build without a mistake: {lines[0]}")
 
 

@@ -28,7 +28,8 @@ _TOKEN = re.compile(r"""
 OPENING, CLOSING = set("([{"), set(")]}")
 _NO_FUNCTION = {"__attribute__", "__typeof__", "typeof", "_Alignas", "_Atomic", "_Static_assert", "asm"}
 _TAGGED = {"struct", "union", "enum"}
-ASSERTIONS = {"kernel_assert", "kernel_assert_deep", "assert_held", "assert_entered", "assert_exclusive"}  # cluster-kernel/core/assert.h
+# cluster-kernel/core/assert.h
+ASSERTIONS = {"kernel_assert", "kernel_assert_deep", "assert_held", "assert_entered", "assert_exclusive"}
 
 
 class Token(NamedTuple):

@@ -40,7 +40,8 @@ LIKE_FIRST = ("ticket", "mcs", "rtm")  # but for the lock itself the same kernel
 
 
 def _is_unit(suite: str, name: str) -> bool:
-    return suite == "kernel" and not any(word in name for word in ("random", "sanitized", "threads", "fuzzer", "serial"))
+    return suite == "kernel" and not any(word in name
+                                         for word in ("random", "sanitized", "threads", "fuzzer", "serial"))
 
 
 def _regime(name: str) -> str:
@@ -52,7 +53,8 @@ HOSTED: dict[str, Callable[[str, str], bool]] = {  # by suite and name
     "unit, other regimes": lambda suite, name: _is_unit(suite, name) and not name.startswith(LONG)
     and _regime(name) not in (FIRST, *LIKE_FIRST),
     "unit, other locks": lambda suite, name: _is_unit(suite, name) and _regime(name) in LIKE_FIRST,
-    "unit, long": lambda suite, name: _is_unit(suite, name) and name.startswith(LONG) and _regime(name) not in LIKE_FIRST,
+    "unit, long": lambda suite, name: _is_unit(suite, name) and name.startswith(LONG)
+    and _regime(name) not in LIKE_FIRST,
     "unit, sanitized": lambda suite, name: suite == "kernel" and "random" not in name and "sanitized" in name,
     "threads": lambda suite, name: suite == "kernel" and "threads" in name,
     "model": lambda suite, name: suite == "model" and name != "the explorer itself",
@@ -64,7 +66,8 @@ OF_MANAGER = ("manager", "loader")  # suites
 SLOW = {"unit, sanitized", "model", "threads", "random"}
 OF_LOCKS = {"unit, other locks", "model"}  # where mistakes in locks are seen
 EXPLORED = ("finish.c", "arch_switch.h")  # of the x86-64 port
-DEAR = SLOW | {"unit, other locks", "unit, long"}  # and all that is booted as a whole: after the cheap stages of all mistakes
+# and all that is booted as a whole: after the cheap stages of all mistakes
+DEAR = SLOW | {"unit, other locks", "unit, long"}
 BOOT_LIMIT = 3000.0  # seconds; tests.mistakes.boot has its own, tighter ones
 BOOTS_TO_BE_SURE = 3  # a test that fails once may have been late on a busy host: it counts when it fails again
 CPU_LIMIT = 60.0  # seconds of processor time of a hosted test of which nothing is known
@@ -198,7 +201,8 @@ class PytestStage(Stage):
         return True
 
     def run(self, workspace: Workspace, calibrating: bool) -> Iterator[tuple[str, str]]:
-        command = ["env", "COLUMNS=300", sys.executable, "-m", "pytest", "-q", "-W", "ignore", "-p", "no:cacheprovider", "--tb=no", self.file]
+        command = ["env", "COLUMNS=300", sys.executable, "-m", "pytest", "-q", "-W", "ignore", "-p", "no:cacheprovider",
+                   "--tb=no", self.file]
         if not calibrating and not self.ignored:
             command.append("--exitfirst")  # a machine that hangs takes a minute to be given up
         done = run(command, workspace.tree, workspace.stop, wall=BOOT_LIMIT)
@@ -233,7 +237,8 @@ def stages(workspace: Workspace) -> list[Stage]:
     for test in _introspect(workspace, "--tests"):
         for name, wanted in HOSTED.items():
             if wanted(test["suite"][0].rpartition(":")[2], test["name"]):
-                needed = [os.path.relpath(file, workspace.build) for target in test["depends"] for file in files[target]]
+                needed = [os.path.relpath(file, workspace.build) for target in test["depends"]
+                          for file in files[target]]
                 hosted[name].tests[test["name"]] = HostedTest(test["cmd"], needed)
     for name, stage in hosted.items():
         if not stage.tests:
@@ -245,8 +250,12 @@ def stages(workspace: Workspace) -> list[Stage]:
                                clusters=clusters, cores=cores, kernel=kernel))
     booted = [*LOADER, "cluster-kernel/kernel-clh.elf", "cluster-manager/root/root.elf"]
     protection = PytestStage("protection", booted)
-    named = [PytestStage(name, [*booted, "cluster-kernel/kernel-clh+stat.elf"], file=test) for name, test in NAMED.items()]
+    named = [PytestStage(name, [*booted, "cluster-kernel/kernel-clh+stat.elf"], file=test)
+             for name, test in NAMED.items()]
     served = sorted(needs.of_map(plan(with_redis()).cluster_map).targets or ())
-    named += [PytestStage(name, [*served, needs.target("crash"), needs.target("sleep")], file=test) for name, test in OF_CLUSTERS.items()]
-    return [hosted["manager"], hosted["unit"], hosted["unit, other regimes"], hosted["unit, long"], protection, *named, *boots,
-            hosted["unit, other locks"], hosted["model"], hosted["unit, sanitized"], hosted["threads"], hosted["random"]]
+    named += [PytestStage(name, [*served, needs.target("crash"), needs.target("sleep")], file=test)
+              for name, test in OF_CLUSTERS.items()]
+    return [hosted["manager"], hosted["unit"], hosted["unit, other regimes"], hosted["unit, long"], protection, *named,
+            *boots,
+            hosted["unit, other locks"], hosted["model"], hosted["unit, sanitized"], hosted["threads"],
+            hosted["random"]]

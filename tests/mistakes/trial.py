@@ -75,7 +75,8 @@ class Bench:
 
 def bench(folder: Path, graph: Graph) -> Bench:
     tests, targets = meson_tests.by_name()
-    return Bench(folder, graph, tests, {name: sorted(graph.relative(path) for path in paths) for name, paths in targets.items()})
+    return Bench(folder, graph, tests,
+                 {name: sorted(graph.relative(path) for path in paths) for name, paths in targets.items()})
 
 
 def reason(result: Result) -> str:

@@ -18,15 +18,18 @@ from deploy.cli.documents import generated, site
 
 GENERATED = generated.FOLDER / "cli.md"  # the page that is not in git and has commands
 generated.write(GENERATED.parent, GENERATED.stem)
-PAGES = sorted([GENERATED, *(ROOT / name for name in site.OUTSIDE), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")])
+PAGES = sorted([GENERATED, *(ROOT / name for name in site.OUTSIDE), *(ROOT / "docs").rglob("*.md"),
+                *(ROOT / "examples").rglob("*.md")])
 NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
 TOP = typer.main.get_command(main.make_app())
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 # Words in whose place readers write their own. README has none: it can be pasted.
 OWN = {
-    "DEPLOYMENT": "deploy/deployments/redis.toml", "FILE": "deploy/deployments/redis.toml", "FILE.toml": "deploy/deployments/redis.toml",
-    "NAME": "redis", "RESULTS.json": "results.json", "S": "10", "N": "1", "DIR": "build/corpus", "WORD": "clh", "URI": "qemu:///system",
+    "DEPLOYMENT": "deploy/deployments/redis.toml", "FILE": "deploy/deployments/redis.toml",
+    "FILE.toml": "deploy/deployments/redis.toml",
+    "NAME": "redis", "RESULTS.json": "results.json", "S": "10", "N": "1", "DIR": "build/corpus", "WORD": "clh",
+    "URI": "qemu:///system",
 }  # fmt: skip
 
 

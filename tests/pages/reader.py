@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs a command of a page as a reader would: in a folder in which the tree's own files are found.
 
-Where a page names a file of the reader's, there is one; where a command looks at a running machine, one runs. Machines are
-found by their folders in TMPDIR, and the reader has one of his own: other machines of this host are not in the way.
+Where a page names a file of the reader's, there is one; where a command looks at a running machine, one runs. Machines
+are found by their folders in TMPDIR, and the reader has one of his own: other machines of this host are not in the way.
 """
 
 from __future__ import annotations
@@ -35,14 +35,19 @@ from tests.pages.ways import Command
 
 # The same command, less of it: a value of an option in place of the page's.
 LESS = {("fuzz", "--time"): "20", ("fuzz", ""): ("--time", "20"), ("top", "--count"): "3", ("top", "--interval"): "1"}
-MACHINES = {"machine.xml": "pack:2 [numa(memory=16GB)] l3:1 core:4 pu:1", "epyc.xml": "pack:1 numa:2(memory=16GB) l3:2 core:4 pu:1"}
+MACHINES = {"machine.xml": "pack:2 [numa(memory=16GB)] l3:1 core:4 pu:1",
+            "epyc.xml": "pack:1 numa:2(memory=16GB) l3:2 core:4 pu:1"}
 WATCHED = 'shutdown = "never"\n[clusters]\nstatistics = true\n[redis]\n'
 LOADED = "[clusters]\nstatistics = true\n[redis]\n[ycsb]\nclients = 1\nrecords = 100\noperations = 100\n"
-SPARING = 'shutdown = "never"\n[machine]\ncores = 3\n[clusters]\nrestart = "on-failure"\nspare-cores = true\n[redis]\ncpus = [0, 3]\n'
+SPARING = (
+    'shutdown = "never"\n[machine]\ncores = 3\n[clusters]\nrestart = "on-failure"\nspare-cores = true\n[redis]\ncpus = [0, 3]\n'
+)
 DRIVEN = '[network]\ndriver = "e1000e"\n[redis]\n[ycsb]\nclients = 1\nrecords = 100\noperations = 100\n'
-ONLY = {"granularity": ("watched.toml", "--lock", "dynamic"), "map": ("sparing.toml",), "move": ("sparing.toml",)}  # what each wants to find
+# what each wants to find
+ONLY = {"granularity": ("watched.toml", "--lock", "dynamic"), "map": ("sparing.toml",), "move": ("sparing.toml",)}
 STAYS = re.compile(r"Ctrl-C ends it|Stopped\. ")  # the last thing that one with --keep or --gdb says
-TURNS = ("-accel", "tcg,thread=single")  # a core that holds the lock does not lose its host core to one that waits for it
+# a core that holds the lock does not lose its host core to one that waits for it
+TURNS = ("-accel", "tcg,thread=single")
 CORPUS = "cluster-kernel/test/kernel.corpus"  # `fuzz --merge` changes it
 OVER = "it is now safe to switch off"  # the last thing that a machine says by itself
 SECONDS = ("topology", "plan", "model", "completion", "report", "paper", "image")  # they boot nothing
@@ -122,8 +127,8 @@ def _repeat(results: str, name: str) -> str:
 
 class Reader:
     def __init__(self, tree: Path = ROOT, launcher: Sequence[str] = ("./skerry",), terminal: bool = False) -> None:
-        """`launcher`: of a copy of the tree, in which no environment of Python's has been set up. `terminal`: of 80 columns,
-        in which every table must fit; else there is none."""
+        """`launcher`: of a copy of the tree, in which no environment of Python's has been set up. `terminal`: of 80
+        columns, in which every table must fit; else there is none."""
         self.folder = Path(tempfile.mkdtemp(prefix="skerry-r-"))  # short: it has sockets below it
         self.temporary = self.folder / "t"
         self.work = self.folder / "work"
@@ -156,7 +161,9 @@ class Reader:
         """Its output; raises Wrong. `also`: options of ours behind the page's."""
         words = less([_own(*pair) for pair in zip(("", *command.words), command.words)])
         self._supply(words)
-        if words[0] in ("top", "lockstat", "kill") and "--connect" not in words and not any(word.endswith("results.json") for word in words):
+        if words[0] in ("top", "lockstat",
+                        "kill") and "--connect" not in words and not any(word.endswith("results.json")
+                                                                         for word in words):
             return self._look(words)
         if words[0] in ONLY:
             return self._at_only(words)
@@ -167,8 +174,10 @@ class Reader:
             return self.skerry([*words, *also])
 
     def _supply(self, words: tuple[str, ...]) -> None:
-        """What a reader has from elsewhere: results of a run and of a benchmark; a map; a machine's or a deployment's file."""
-        read = [word for before, word in zip(("", *words), words) if before not in ("--json", "-o", "--plot") and word.endswith((".json", ".dts"))]
+        """What a reader has from elsewhere: results of a run and of a benchmark; a map; a machine's or a deployment's
+        file."""
+        read = [word for before, word in zip(("", *words), words) if before not in ("--json", "-o", "--plot")
+                and word.endswith((".json", ".dts"))]
         for name in (word for word in words if word.startswith("build/")):  # which every clone has
             (self.work / name).parent.mkdir(parents=True, exist_ok=True)
         for name in read:
@@ -178,7 +187,9 @@ class Reader:
             if name.endswith(".dts"):
                 path.write_text(self.skerry(["topology", "--from", "epyc.xml", "--layout", "per-socket", "-f", "dts"]))
             elif words[0] == "model":
-                shutil.copy(self._made("scale-of-one.json", ["bench", "scale", "--lock", "clh", "--cores", "1..3", "--delays", "2000"]), path)
+                shutil.copy(self._made("scale-of-one.json",
+                                       ["bench", "scale", "--lock", "clh", "--cores", "1..3", "--delays", "2000"]),
+                                       path)
             else:
                 path.write_text(_repeat(self._made("load.json", ["run", "loaded.toml"]).read_text(), name))
         for name in (word for word in words if words[0] == "collect" and word.endswith(".iso")):
@@ -194,7 +205,8 @@ class Reader:
         return self.work / name
 
     def _capture(self, name: str) -> None:
-        """An image of the layout of its name, and the log of a machine that booted it, by the line that `image` ends with."""
+        """An image of the layout of its name, and the log of a machine that booted it, by the line that `image` ends
+        with."""
         if (self.work / name).exists():
             return
         stem = Path(name).stem
@@ -285,7 +297,8 @@ class Reader:
         return self._started([*self._launcher, *words], output)
 
     def _started(self, program: Sequence[str], output: int) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(program, cwd=self.work, env=self.environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+        return subprocess.Popen(program, cwd=self.work, env=self.environment, stdin=subprocess.DEVNULL, stdout=output,
+                                stderr=subprocess.STDOUT)
 
     def _await(self, process: subprocess.Popen[bytes], there: Callable[[], bool]) -> None:
         """Until it ends or `there`. Ends it where its processes stand still: a busy host is no reason to."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What became of each command that the long campaign runs (tests/long/pages.py), kept in tests/long/pages.json.
 
-A verdict is of the words of a command, less those that change only what is written (`Command.work`). The file has a line
-for each, in the order of the words, so that versions can be compared and merged.
+A verdict is of the words of a command, less those that change only what is written (`Command.work`). The file has a
+line for each, in the order of the words, so that versions can be compared and merged.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def read(path: Path = FILE) -> dict[str, Verdict]:
 
 def write(command: Command, verdict: Verdict, path: Path = FILE) -> None:
     found = read(path) | {command.work: verdict}
-    lines = [json.dumps({"command": text} | {k: v for k, v in asdict(found[text]).items() if v != ""}, ensure_ascii=False) for text in sorted(found)]
+    lines = [json.dumps({"command": text} | {k: v for k, v in asdict(found[text]).items() if v != ""},
+                        ensure_ascii=False) for text in sorted(found)]
     new = path.with_suffix(".new")
     new.write_text('{"verdicts": [\n' + ",\n".join(lines) + "\n]}\n")
     new.replace(path)

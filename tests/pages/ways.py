@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What executes each command of the pages: a test of the suite, the long campaign, or nothing, with the reason.
 
-A command is what a reader types, wherever it stands: the same words on two pages are one command. tests/boot/test_pages.py
-runs those of SUITE; tests/structure/test_pages.py compares each WORD of `./skerry test --only WORD` with the names of tests;
-tests/long/pages.py runs the rest and records a verdict for each.
+A command is what a reader types, wherever it stands: the same words on two pages are one command.
+tests/boot/test_pages.py runs those of SUITE; tests/structure/test_pages.py compares each WORD of `./skerry test --only
+WORD` with the names of tests; tests/long/pages.py runs the rest and records a verdict for each.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from tests.pages.lines import ALL, is_name, is_usage
 
 # Patterns over the words of a command. The suite runs these: each takes seconds, and those that boot share one machine.
 SUITE = [
-    r"--version$", r"--help$", r"doctor", r"topology( |$)(?!.*qemu:///)", r"plan( |$)", r"model (predict|fit) ?", r"model simulate .*--cores 1\.\.8", r"completion ", r"man( |$)", r"report ",
-    r"paper --list$", r"prove --(list|only ring)$", r"cc ", r"image ", r"(top|lockstat)( |$)(?!.*--connect)(?!.*--count)", r"kill --cluster 1$",
+    r"--version$", r"--help$", r"doctor", r"topology( |$)(?!.*qemu:///)", r"plan( |$)", r"model (predict|fit) ?",
+    r"model simulate .*--cores 1\.\.8", r"completion ", r"man( |$)", r"report ",
+    r"paper --list$", r"prove --(list|only ring)$", r"cc ", r"image ",
+    r"(top|lockstat)( |$)(?!.*--connect)(?!.*--count)", r"kill --cluster 1$",
     r"run deploy/deployments/minimal\.toml --gdb$", r"run deploy/deployments/redis\.toml --keep$",
 ]  # fmt: skip
 SELECTS = r"test( |$)"  # the suite itself, or some of its tests
@@ -41,11 +43,13 @@ class Command:
 
     @property
     def text(self) -> str:
-        return " ".join(["./skerry", *(word if "," in word and " " not in word else shlex.quote(word) for word in self.words)])
+        return " ".join(["./skerry",
+                         *(word if "," in word and " " not in word else shlex.quote(word) for word in self.words)])
 
     @property
     def work(self) -> str:
-        """The text without `--json FILE`, `--quiet` and the folder of results: they change what is written, not what is run."""
+        """The text without `--json FILE`, `--quiet` and the folder of results: they change what is written, not what is
+        run."""
         kept, rest = [], iter(self.words)
         for word in rest:
             if word == "--json":

@@ -21,7 +21,8 @@ def symbols_of(objects: Mapping[str, Path]) -> Symbols:
     for source, item in objects.items():
         listed = subprocess.run(["gcc-nm", str(item)], check=True, capture_output=True, text=True).stdout
         rows = [line.split()[-2:] for line in listed.splitlines()]
-        symbols[source] = {name for kind, name in rows if kind in "TDBRCVW"}, {name for kind, name in rows if kind == "U"}
+        symbols[source] = {name for kind, name in rows if kind in "TDBRCVW"}, {name for kind, name in rows
+                                                                               if kind == "U"}
     return symbols
 
 

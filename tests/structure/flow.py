@@ -22,7 +22,8 @@ _ABORTS = re.compile(
     r"|x(save|rstor|setbv).*|vzero.*|int\d?|into|ins?[bwl]?|outs?[bwl]?|rdmsr|wrmsr|hlt|m(onitor|wait)x?|rsm|getsec|vm.*"
     r"|emms|f[a-z].*)$"
 )
-_SPECIAL_OPERAND = re.compile(r"%cr\d|%db\d|%dr\d|%mm\d|%st\b|,%[cdefgs]s$")  # control, debug, x87; a segment register written
+# control, debug, x87; a segment register written
+_SPECIAL_OPERAND = re.compile(r"%cr\d|%db\d|%dr\d|%mm\d|%st\b|,%[cdefgs]s$")
 _SEGMENT_POP = re.compile(r"%[defgs]s$")
 _ENDS = {"xend", "xabort", "ud2"}
 _PREFIXES = {"rep", "repz", "repnz", "lock", "cs", "ds", "notrack", "bnd", "data16"}
@@ -102,7 +103,8 @@ def parse(text: str) -> Listing:
 
 
 def read(image: Path) -> Listing:
-    done = subprocess.run(["objdump", "-d", "--no-show-raw-insn", str(image)], capture_output=True, text=True, check=True)
+    done = subprocess.run(["objdump", "-d", "--no-show-raw-insn", str(image)], capture_output=True, text=True,
+                          check=True)
     listing = parse(done.stdout)
     file = image.read_bytes()
     offset, = struct.unpack_from("<Q", file, 32)

@@ -14,7 +14,8 @@ RELAX = "kernel_relax"  # executes PAUSE for its caller
 _REGISTER = re.compile(r"%(\w+)")
 _MEMORY = re.compile(r"[-\w:%]*\([^)]*\)")
 _NAMES = {
-    **{name: f"r{base}" for base in ("ax", "bx", "cx", "dx") for name in (f"r{base}", f"e{base}", base, f"{base[0]}l", f"{base[0]}h")},
+    **{name: f"r{base}" for base in ("ax", "bx", "cx", "dx")
+       for name in (f"r{base}", f"e{base}", base, f"{base[0]}l", f"{base[0]}h")},
     **{name: f"r{base}" for base in ("si", "di", "bp", "sp") for name in (f"r{base}", f"e{base}", base, f"{base}l")},
     **{f"r{n}{part}": f"r{n}" for n in range(8, 16) for part in ("", "d", "w", "b")},
 }
@@ -34,7 +35,8 @@ def _register(operand: str) -> str | None:
 
 @dataclass(frozen=True)
 class Step:
-    """An instruction: what it reads and writes. Memory is named by its operand; what an address is made of is not read."""
+    """An instruction: what it reads and writes. Memory is named by its operand; what an address is made of is not
+    read."""
 
     address: int
     name: str
@@ -58,7 +60,8 @@ def step(address: int, instruction: Instruction) -> Step:
         of = re.fullmatch(r"(-?0x[0-9a-f]+)?\((%\w+)\)", operands[0])
         reads = {_NAMES[found] for found in _REGISTER.findall(operands[0]) if found in _NAMES}
         counts = bool(of)
-    return Step(address, name, frozenset(reads), frozenset({written} if written else ()), counts, bool(_SETS_FLAGS.match(name)))
+    return Step(address, name, frozenset(reads), frozenset({written} if written else ()), counts,
+                bool(_SETS_FLAGS.match(name)))
 
 
 def _is_padding(instruction: Instruction) -> bool:

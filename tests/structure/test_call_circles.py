@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Circles of calls between files: none that is new, and none that grows.
 
-Files that call each other in a circle can only be read, tested and replaced together. test_manager.py allows none in the
-managers. Elsewhere some remain, with these sizes. A change that makes one smaller lowers its bound here.
+Files that call each other in a circle can only be read, tested and replaced together. test_manager.py allows none in
+the managers. Elsewhere some remain, with these sizes. A change that makes one smaller lowers its bound here.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from tests.structure.call_graph import Graph, calls, circles, objects_in, symbol
 
 # Programs, and parts of them, by the folder of BUILD with their objects; sizes of their circles, the largest first.
 BOUNDS: dict[str, tuple[str, tuple[int, ...]]] = {
-    "loader": ("cluster-manager/loader/loader.elf.p", (6, 2)),  # the resident part, which loads clusters anew; memory and console
+    # the resident part, which loads clusters anew; memory and console
+    "loader": ("cluster-manager/loader/loader.elf.p", (6, 2)),
     "cluster map": ("lib/cluster-map/cluster-map.so.p", ()),
     "POSIX layer": ("apps/libc/libskerry-posix.a.p", (26, 2)),  # threads, signals, events and memory; files and sockets
-    # lwIP's data path, in and out; the sockets of a stack process. Calls that lwIP itself makes, of its hooks, are not seen here.
+    # lwIP's data path, in and out; the sockets of a stack process. Calls that lwIP itself makes, of its hooks, are not
+    # seen here.
     "sockets": ("net/libskerry-net.a.p", (5, 3)),
 }
 
@@ -34,8 +36,10 @@ def excess(graph: Graph, bounds: tuple[int, ...]) -> list[str]:
         bound = bounds[number] if number < len(bounds) else 0
         if len(circle) <= bound:
             continue
-        lines.append(f"expected a circle of at most {bound} files, found {len(circle)}: {', '.join(circle)}; open it at one of:")
-        lines += [f"  {user} -> {other}: {', '.join(graph[user][other])}" for user in circle for other in sorted(graph[user]) if other in circle]
+        lines.append(f"expected a circle of at most {bound} files, found {len(circle)}: {', '.join(circle)}; open it "
+                     f"at one of:")
+        lines += [f"  {user} -> {other}: {', '.join(graph[user][other])}" for user in circle
+                  for other in sorted(graph[user]) if other in circle]
     return lines
 
 

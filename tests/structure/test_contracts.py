@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Assertions of the kernel (cluster-kernel/core/assert.h) and of the rest (lib/include/skerry/require.h): enough, without
-effect, none in a release image."""
+"""Assertions of the kernel (cluster-kernel/core/assert.h) and of the rest (lib/include/skerry/require.h): enough,
+without effect, none in a release image."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ def test_number() -> None:
 
 def test_no_effect() -> None:
     """an assertion changes nothing, and reads no clock: a release image, which has none, does the same"""
-    wrong = [f"{path}: {name}({' '.join(words)})" for path in KERNEL for name, words in assertions(path) if EFFECTS & set(words)]
+    wrong = [f"{path}: {name}({' '.join(words)})" for path in KERNEL for name, words in assertions(path)
+             if EFFECTS & set(words)]
     assert not wrong, "\n".join(wrong)
 
 
@@ -61,7 +62,8 @@ def test_release_images() -> None:
     for regime in modules.REGIMES:
         found = {stat: modules.module_path(f"kernel-{regime}{stat}").read_bytes() for stat in modules.VARIANTS}
         assert b"assertion failed" in found["+debug"] and b"held_take" in found["+debug"], regime
-        assert not [stat for stat in RELEASE if b"assertion failed" in found[stat] or b"held_take" in found[stat]], regime
+        assert not [stat for stat in RELEASE if b"assertion failed" in found[stat]
+                    or b"held_take" in found[stat]], regime
 
 
 def sources_of(part: str) -> list[Path]:
@@ -83,8 +85,10 @@ def test_parts(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["loader", *sorted(modules.DEBUGGED)])
 def test_release_programs(name: str) -> None:
-    """release images of loader, manager and programs have no assertion in them, debug images name file, line and expression"""
-    paths = {debug: modules.loader_path(debug=debug) if name == "loader" else modules.module_path(name, debug=debug) for debug in (False, True)}
+    """release images of loader, manager and programs have no assertion in them, debug images name file, line and
+    expression"""
+    paths = {debug: modules.loader_path(debug=debug) if name == "loader" else modules.module_path(name, debug=debug)
+             for debug in (False, True)}
     assert b": assertion failed: " not in paths[False].read_bytes()
     said = re.findall(rb"([-\w./]+\.[ch]:\d+): assertion failed: [^\0]+", paths[True].read_bytes())
     assert len(said) >= 10, said

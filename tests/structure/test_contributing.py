@@ -20,19 +20,23 @@ SHOWN = [line for block in re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL) for l
 LINES = sorted({*CODE, *SHOWN})
 # Words in place of which a reader writes their own.
 OWN = {"WORD": "clh", "FILE": "deploy/deployments/minimal.toml", "SEED": "1", "CORES": "2", "PID": "1", "NAME": "x"}
-FOLDERS = ("apps", "build", "cluster-kernel", "cluster-manager", "deploy", "docs", "emulator", "model", "net", "tests", "topology", ".editorconfig")
+FOLDERS = ("apps", "build", "cluster-kernel", "cluster-manager", "deploy", "docs", "emulator", "model", "net", "tests",
+           "topology", ".editorconfig")
 
 
 def commands(start: str) -> list[list[str]]:
-    return [shlex.split(line.replace("[", "").replace("]", ""))[len(shlex.split(start)) :] for line in LINES if line.startswith(start)]
+    return [shlex.split(line.replace("[", "").replace("]", ""))[len(shlex.split(start)) :] for line in LINES
+            if line.startswith(start)]
 
 
 def test_paths() -> None:
     """every file and folder that it names is there"""
-    named = {path for line in LINES for path in re.findall(r"(?<![\w./-])[\w.][\w./-]*", line) if path.partition("/")[0] in FOLDERS}
+    named = {path for line in LINES for path in re.findall(r"(?<![\w./-])[\w.][\w./-]*", line)
+             if path.partition("/")[0] in FOLDERS}
     named |= {link for link in re.findall(r"\]\(([^)#]+)\)", TEXT)}
     assert len(named) > 40
-    built = {path for path in named if path.startswith("build/cluster-kernel/test/") or path.endswith(".elf") or "NAME" in path}
+    built = {path for path in named if path.startswith("build/cluster-kernel/test/") or path.endswith(".elf")
+             or "NAME" in path}
     gone = [path for path in sorted(named - built) if not (ROOT / path).exists()]
     assert not gone, gone
 
@@ -52,13 +56,16 @@ def test_skerry() -> None:
 
 def test_targets() -> None:
     """ninja has every target and program, Meson every suite"""
-    known = subprocess.run(["ninja", "-C", str(BUILD), "-t", "targets", "all"], capture_output=True, text=True, check=True).stdout
+    known = subprocess.run(["ninja", "-C", str(BUILD), "-t", "targets", "all"], capture_output=True, text=True,
+                           check=True).stdout
     targets = {line.partition(":")[0] for line in known.splitlines()}
     wanted = {word for words in commands("ninja -C build ") for word in words if "/" in word}
-    wanted |= {line.split()[0].removeprefix("build/") for line in LINES if line.startswith("build/cluster-kernel/test/")}
+    wanted |= {line.split()[0].removeprefix("build/") for line in LINES
+               if line.startswith("build/cluster-kernel/test/")}
     assert len(wanted) >= 4 and wanted <= targets, wanted - targets
     suites = {suite for words in commands("meson test -C build ") for suite in words if not suite.startswith("-")}
-    listed = subprocess.run(["meson", "test", "-C", str(BUILD), "--list"], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(["meson", "test", "-C", str(BUILD), "--list"], capture_output=True, text=True,
+                            check=True).stdout
     assert suites and all(f":{suite} / " in listed for suite in suites), suites
 
 
@@ -74,7 +81,8 @@ def test_pages() -> None:
 # What the text says stands in a file: (words in the text, the file).
 PLACES = [
     ("dispatch_call", "cluster-kernel/core/syscall.c"), ("must_write", "cluster-kernel/core/syscall.c"),
-    ("enum skerry_syscall", "cluster-kernel/include/skerry/syscall.h"), ("enum skerry_invocation", "cluster-kernel/include/skerry/syscall.h"),
+    ("enum skerry_syscall", "cluster-kernel/include/skerry/syscall.h"),
+    ("enum skerry_invocation", "cluster-kernel/include/skerry/syscall.h"),
     ("kernel_relax", "cluster-kernel/core/lock.h"),
     ("PROGRAMS", "deploy/deployment/modules.py"), ("skerry_cc", "tests/programs/meson.build"),
     ("struct process_device", "lib/include/skerry/process.h"), ("calls[]", "cluster-kernel/test/operation.c"),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""README, CONTRIBUTING and docs/: links lead somewhere, commands are real ones, made pages are up to date, the site is whole."""
+"""README, CONTRIBUTING and docs/: links lead somewhere, commands are real ones, made pages are up to date, the site is
+whole."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ from tests.structure.tree import files, read, with_suffix
 WRITES = {"-o", "--output", "--json", "--plot", "--flame"}  # options whose file a command makes
 FILE = re.compile(r"[\w./+-]+\.(toml|xml|dts|json|c|iso|log|elf|html|svg|png|dtb)")
 # Files that readers have; README has none: it can be pasted.
-OWN_FILES = {"machine.xml", "epyc.xml", "my-map.dts", "lstopo.xml", "mine.toml", "results.json", "map.dts", "part.c", "scale.json", "FILE.json",
+OWN_FILES = {"machine.xml", "epyc.xml", "my-map.dts", "lstopo.xml", "mine.toml", "results.json", "map.dts", "part.c",
+             "scale.json", "FILE.json",
              "FILE.dts", "a.json", "b.json", "MAP.dts", "per-socket.log", "spanning.log", "per-socket.iso", "spanning.iso", "x.json"}  # fmt: skip
 
 
@@ -41,17 +43,21 @@ def test_commands(name: str) -> None:
                 assert set(rest) <= {"--help", "--version", "-h"}, f"{path} {rest}: no such command"
             elif rest and not command.context_settings.get("ignore_unknown_options"):
                 own = {} if name == "README.md" else OWN
-                command.make_context(path, [own.get(word, word) for word in rest if word not in ("--help", "-h")]).close()
+                command.make_context(path,
+                                     [own.get(word, word) for word in rest if word not in ("--help", "-h")]).close()
         except (click.ClickException, AssertionError) as error:
-            bare = isinstance(error, click.MissingParameter) and name != "README.md"  # `./skerry cc`: the command, by its name
+            # `./skerry cc`: the command, by its name
+            bare = isinstance(error, click.MissingParameter) and name != "README.md"
             if not bare:
-                wrong.append(f"{line.text}: {error.format_message() if isinstance(error, click.ClickException) else error}")
+                wrong.append(f"{line.text}: "
+                             f"{error.format_message() if isinstance(error, click.ClickException) else error}")
     assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_files(name: str) -> None:
-    """every file that a command of a page names is in the tree, or made by a command of that page, or said to be the reader's"""
+    """every file that a command of a page names is in the tree, or made by a command of that page, or said to be the
+    reader's"""
     mine = [line for line in ALL if line.page == name]
     made = {word for line in mine for option, word in zip(line.words, line.words[1:]) if option in WRITES}
     own = set() if name == "README.md" else OWN_FILES | set(OWN)
@@ -73,7 +79,9 @@ def test_scripts() -> None:
 
 SOURCE = re.compile(r"`([\w./-]+/[\w-]+\.(?:c|h|S|py|toml|dts|build|sh|css|js))(?::\d+)?`")
 CALL = re.compile(r"`([a-z]\w*)\(\)`")
-TO_MAKE = {"cluster-kernel/lock/tas.h", "cluster-kernel/lock/NAME.h", "emulator/machines/NAME.toml", "sys/queue.h", "sys/mman.h", "subdir()"}  # pages say how, or Meson and musl have it
+# pages say how, or Meson and musl have it
+TO_MAKE = {"cluster-kernel/lock/tas.h", "cluster-kernel/lock/NAME.h", "emulator/machines/NAME.toml", "sys/queue.h",
+           "sys/mman.h", "subdir()"}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -81,7 +89,8 @@ def test_sources(name: str) -> None:
     """every source file and every function that a page names is in the tree"""
     text = FENCE.sub("", (ROOT / name).read_text())
     paths = [path.as_posix() for path in files()]
-    gone = [file for file in SOURCE.findall(text) if not file.startswith("build/") and not any(f"/{path}".endswith(f"/{file}") for path in paths)]
+    gone = [file for file in SOURCE.findall(text) if not file.startswith("build/")
+            and not any(f"/{path}".endswith(f"/{file}") for path in paths)]
     known = {word for path in with_suffix(".c", ".h", ".S", ".py", ".def") for word in words(path)}
     gone += [f"{function}()" for function in CALL.findall(text) if function not in known]
     assert not (gone := sorted(set(gone) - TO_MAKE)), gone
@@ -128,7 +137,8 @@ def test_made(path: Path) -> None:
 def test_published_result_is_of_these_images() -> None:
     """the result that README publishes was measured on the images that this tree builds"""
     if not result.same_toolchain():
-        pytest.skip(f"another compiler makes other images: {result.known()['toolchain']}, here {fingerprint.toolchain()}")
+        pytest.skip(f"another compiler makes other images: {result.known()['toolchain']}, here "
+                    f"{fingerprint.toolchain()}")
     why = result.older()
     assert why is None, why
 
@@ -150,7 +160,8 @@ def test_published_result_is_in_readme() -> None:
         (lambda d: d | {"host": {"environment": {"commit": "abc+"}}}, "differ from a commit"),
         (lambda d: d | {"host": {"environment": {}}}, "differ from a commit"),
         (lambda d: d | {"images": {}}, "which images"),
-        (lambda d: d | {"ratios": [{key: value for key, value in d["ratios"][0].items() if key != "range"}]}, "no range"),
+        (lambda d: d | {"ratios": [{key: value for key, value in d["ratios"][0].items() if key != "range"}]},
+         "no range"),
     ],
 )
 def test_results_that_cannot_be_cited(change: Callable[[dict[str, Any]], dict[str, Any]], why: str) -> None:

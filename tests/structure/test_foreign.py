@@ -12,7 +12,8 @@ READERS = {
     "tomllib": {"load", "loads"},
     "tomli": {"load", "loads"},
     "pickle": {"load", "loads", "Unpickler"},
-    "xml.etree.ElementTree": {"fromstring", "fromstringlist", "parse", "iterparse", "XML", "XMLID", "XMLParser", "XMLPullParser"},
+    "xml.etree.ElementTree": {"fromstring", "fromstringlist", "parse", "iterparse", "XML", "XMLID", "XMLParser",
+                              "XMLPullParser"},
 }
 OTHERS = ("xml.dom", "xml.sax", "xml.parsers", "plistlib", "yaml", "marshal", "shelve")  # which nothing may use
 OF_THE_TREE = "a file of the tree"
@@ -72,10 +73,13 @@ def test_one_place() -> None:
 def test_finds() -> None:
     """each way to name a parser is found, and what only writes is not"""
     for text in (
-        "import json\njson.loads(t)", "import json as j\nj.load(t)", "from json import loads", "from json import loads as read",
+        "import json\njson.loads(t)", "import json as j\nj.load(t)", "from json import loads",
+        "from json import loads as read",
         "import xml.etree.ElementTree as E\nE.fromstring(t)", "from xml.etree import ElementTree\nElementTree.parse(t)",
-        "import xml.etree.ElementTree\nxml.etree.ElementTree.XML(t)", "import tomllib\nread = tomllib.loads", "import yaml",
-        "from xml.dom import minidom", "def f():\n    import tomli\n    return tomli.loads(t)", "import pickle\npickle.load(f)",
+        "import xml.etree.ElementTree\nxml.etree.ElementTree.XML(t)", "import tomllib\nread = tomllib.loads",
+        "import yaml",
+        "from xml.dom import minidom", "def f():\n    import tomli\n    return tomli.loads(t)",
+        "import pickle\npickle.load(f)",
     ):  # fmt: skip
         assert parsers(text), text
     assert not parsers("import json\njson.dumps(t)\nimport xml.etree.ElementTree as E\nE.tostring(t)\nforeign.json(t)")

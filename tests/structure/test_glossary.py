@@ -13,7 +13,8 @@ from deploy.base.paths import ROOT
 ROW = re.compile(r"^\| (?P<term>[^|]+) \| (?P<meaning>[^|]+) \| \[`(?P<file>[^`]+)`\]\((?P<link>[^)]+)\) \|$")
 LINES = [line for line in (ROOT / "docs/glossary.md").read_text().splitlines() if line.startswith("| ")][1:]
 ROWS = [row.groupdict() for line in LINES if (row := ROW.match(line))]
-NAMED = ("none", "clh", "ticket", "mcs", "fine", "dynamic", "rtm", "+stat", "+debug")  # regimes and images, not names of the code
+# regimes and images, not names of the code
+NAMED = ("none", "clh", "ticket", "mcs", "fine", "dynamic", "rtm", "+stat", "+debug")
 
 
 def test_order() -> None:

@@ -72,7 +72,8 @@ def test_kernel_registers() -> None:
     """kernels use no vector or floating-point register, except to save and restore the user's"""
     wrong = []
     for path in KERNELS:
-        done = subprocess.run(["objdump", "-d", "--no-show-raw-insn", str(path)], capture_output=True, text=True, check=True)
+        done = subprocess.run(["objdump", "-d", "--no-show-raw-insn", str(path)], capture_output=True, text=True,
+                              check=True)
         wrong += [f"{path.name}: {line.strip()}" for line in done.stdout.splitlines() if VECTOR.search(line)]
     assert not wrong, "\n".join(wrong[:20])
 
@@ -81,16 +82,20 @@ def test_no_access_to_user_memory() -> None:
     """kernels never switch SMAP off: they read and write no memory through a program's addresses"""
     wrong = []
     for path in KERNELS:
-        done = subprocess.run(["objdump", "-d", "--no-show-raw-insn", str(path)], capture_output=True, text=True, check=True)
+        done = subprocess.run(["objdump", "-d", "--no-show-raw-insn", str(path)], capture_output=True, text=True,
+                              check=True)
         assert "sysret" in done.stdout, f"{path.name}: not read as code"
         wrong += [f"{path.name}: {line.strip()}" for line in done.stdout.splitlines() if re.search(r"\tstac\b", line)]
     assert not wrong, "\n".join(wrong)
 
 
 def test_fences_of_virtio() -> None:
-    """the virtio driver orders its rings by fences: QEMU makes a locked instruction a plain one where one thread plays all processors"""
+    """the virtio driver orders its rings by fences: QEMU makes a locked instruction a plain one where one thread plays
+    all processors"""
     source = (ROOT / "net/virtio-net/virtqueue.c").read_text()
-    assert len(re.findall(r"^\tfence\(\);", source, re.MULTILINE)) == 2 and not re.search(r"__atomic_\w*(exchange|fetch)", source)
+    assert len(re.findall(r"^\tfence\(\);", source,
+                          re.MULTILINE)) == 2 and not re.search(r"__atomic_\w*(exchange|fetch)", source)
     image = modules.module_path("virtio-net")
-    code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", str(image)], capture_output=True, text=True, check=True).stdout
+    code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", str(image)], capture_output=True, text=True,
+                          check=True).stdout
     assert len(re.findall(r"\tmfence", code)) >= 2, f"{image.name}: a fence is gone"

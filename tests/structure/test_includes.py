@@ -15,8 +15,10 @@ FREESTANDING = "lib/freestanding"  # in place of a C library
 REPLAY = "lib/fuzz"  # one main() for every fuzz target
 CLUSTER_MAP = "lib/cluster-map"  # for the loader and the host's tool
 MANAGER = "cluster-manager/root"
-MANAGER_LAYERS = tuple(f"{MANAGER}/{layer}" for layer in ("base", "caps", "output", "process", "link", "run"))  # the lowest first
-MANAGER_LINK = {layer for layer in MANAGER_LAYERS if not layer.endswith(("/process", "/run"))}  # channels, and what they stand on
+# the lowest first
+MANAGER_LAYERS = tuple(f"{MANAGER}/{layer}" for layer in ("base", "caps", "output", "process", "link", "run"))
+# channels, and what they stand on
+MANAGER_LINK = {layer for layer in MANAGER_LAYERS if not layer.endswith(("/process", "/run"))}
 ALLOWED = {
     KERNEL_ABI: set(),
     LIBRARY: {KERNEL_ABI},
@@ -29,12 +31,15 @@ ALLOWED = {
     "model": {KERNEL_ABI, "cluster-kernel", "cluster-kernel/test", LIBRARY, *MANAGER_LINK},  # it explores them
     "model/posix": {KERNEL_ABI, "model", LIBRARY, "apps", "net"},
     "cluster-manager/loader": {KERNEL_ABI, CONSOLE, LIBRARY, FREESTANDING, CLUSTER_MAP},
-    **{layer: {KERNEL_ABI, LIBRARY, FREESTANDING, *MANAGER_LAYERS[:below]} for below, layer in enumerate(MANAGER_LAYERS)},
+    **{layer: {KERNEL_ABI, LIBRARY, FREESTANDING, *MANAGER_LAYERS[:below]}
+       for below, layer in enumerate(MANAGER_LAYERS)},
     MANAGER: {KERNEL_ABI, LIBRARY, FREESTANDING, *MANAGER_LAYERS},
-    "cluster-manager/fuzz": {KERNEL_ABI, CONSOLE, REPLAY, LIBRARY, CLUSTER_MAP, "cluster-manager/loader", f"{MANAGER}/link", f"{MANAGER}/process"},
+    "cluster-manager/fuzz": {KERNEL_ABI, CONSOLE, REPLAY, LIBRARY, CLUSTER_MAP, "cluster-manager/loader",
+                             f"{MANAGER}/link", f"{MANAGER}/process"},
     "net": {KERNEL_ABI, LIBRARY},
     "apps": {KERNEL_ABI, LIBRARY},
-    "apps/ktest/hosted": {KERNEL_ABI, LIBRARY, "apps", "cluster-kernel", "cluster-kernel/test"},  # the tests' other port
+    # the tests' other port
+    "apps/ktest/hosted": {KERNEL_ABI, LIBRARY, "apps", "cluster-kernel", "cluster-kernel/test"},
 }
 PORT_CONTRACT = {"arch.h", "arch_inline.h", "arch_context.h", "arch_switch.h"}
 
@@ -95,4 +100,7 @@ def test_cycles() -> None:
 def test_something_was_read() -> None:
     """the checks see the tree"""
     assert len(sources()) > 20
-    assert tree.includes(Path("cluster-kernel/include/skerry/root_info.h")) == (Path("cluster-kernel/include/skerry/boot.h"),)
+    assert (
+        tree.includes(Path("cluster-kernel/include/skerry/root_info.h")) == (
+            Path("cluster-kernel/include/skerry/boot.h"),)
+    )

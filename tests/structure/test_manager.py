@@ -21,7 +21,8 @@ def symbols() -> Symbols:
     """Of the manager as it is linked, by "folder/file.c"; start.S and main.c are in no folder."""
     objects: dict[str, Path] = {}
     for item in sorted(modules.module_path("root").with_suffix(".elf.p").glob("*.o")):
-        source = next((f"{layer}/{name}" for layer in LAYERS if (name := item.stem.removeprefix(f"{layer}_")) != item.stem), item.stem)
+        source = next((f"{layer}/{name}" for layer in LAYERS
+                       if (name := item.stem.removeprefix(f"{layer}_")) != item.stem), item.stem)
         assert (ROOT / MANAGER / source).is_file(), source
         objects[source] = item
     return symbols_of(objects)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every ./skerry command of a page is executed: by the suite, or by the long campaign, which has a verdict of its words."""
+"""Every ./skerry command of a page is executed: by the suite, or by the long campaign, which has a verdict of its
+words."""
 
 from __future__ import annotations
 
@@ -7,13 +8,25 @@ import pytest
 
 from deploy.tools.testing import names
 from tests.pages import verdicts
-from tests.pages.ways import FOLLOWED, NOT_RUN, RESULTS, SUITE, WRITES, commands, not_run, of_campaign, of_suite, selecting
+from tests.pages.ways import (
+    FOLLOWED,
+    NOT_RUN,
+    RESULTS,
+    SUITE,
+    WRITES,
+    commands,
+    not_run,
+    of_campaign,
+    of_suite,
+    selecting,
+)
 
 CAMPAIGN = "build/venv/bin/python -m tests.long.pages --only WORD"
 
 
 def test_partition() -> None:
-    """each command of a page is run by the suite, by the campaign, by its word's tests, or named with the reason why it is not"""
+    """each command of a page is run by the suite, by the campaign, by its word's tests, or named with the reason why it
+    is not"""
     ways = [of_suite(), selecting(), of_campaign(), [c for c in commands() if not_run(c)]]
     every = [command.text for way in ways for command in way]
     assert sorted(every) == sorted(command.text for command in commands())
@@ -28,18 +41,21 @@ def test_verdicts() -> None:
     without = sorted(wanted - set(known))
     assert not without, f"new or changed commands, without a verdict: {CAMPAIGN} runs them: {without}"
     assert not set(known) - wanted, f"no page has these any more; take their lines out of {verdicts.FILE}: {sorted(set(known) - wanted)}"
-    failed = [text for text, verdict in known.items() if not verdict.passed and not (verdict.verdict == verdicts.NOT_RUN and verdict.why)]
+    failed = [text for text, verdict in known.items() if not verdict.passed
+              and not (verdict.verdict == verdicts.NOT_RUN and verdict.why)]
     assert not failed, f"these failed when they ran last; {CAMPAIGN} runs them again: {failed}"
 
 
 def test_nothing_is_left() -> None:
-    """what a page's command writes lies in the build folder, beside which a clone has nothing new; programs are ignored by git"""
+    """what a page's command writes lies in the build folder, beside which a clone has nothing new; programs are ignored
+    by git"""
     generated = "docs/generated/"
     for command in commands():
         if all(page.startswith(generated) for page in command.pages):
             continue
         written = [word for before, word in zip(command.words, command.words[1:]) if before in WRITES]
-        outside = [word for word in written if not word.startswith(RESULTS) and word != "-" and not word.endswith(".elf")]
+        outside = [word for word in written if not word.startswith(RESULTS) and word != "-"
+                   and not word.endswith(".elf")]
         assert not outside, f"{command.text} on {command.pages} writes {outside}: name a file in {RESULTS}"
 
 
@@ -49,7 +65,8 @@ def test_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SKERRY_TEST_ONLY", "each word of")
     monkeypatch.setenv("SKERRY_TEST_DONE", "1")
     every = names.every()
-    words = [command.words[command.words.index("--only") + 1] for command in selecting() if "--only" in command.words and not command.fits(FOLLOWED)]
+    words = [command.words[command.words.index("--only") + 1] for command in selecting() if "--only" in command.words
+             and not command.fits(FOLLOWED)]
     assert len(words) > 20
     idle = [word for word in words if word != "WORD" and not any(word.lower() in name for name in every)]
     assert not idle, idle

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Images that do not count have no trace of counting: what would be compiled if there were no such thing is the same."""
+"""Images that do not count have no trace of counting: what would be compiled if there were no such thing is the
+same."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ def commands() -> dict[str, tuple[list[str], ...]]:
     for entry, words in tree.compiled():
         image = re.match(r"cluster-kernel/kernel-(\w+)\.elf\.p/", entry["output"])
         if image and entry["file"].endswith(".c"):
-            kept = [w for i, w in enumerate(words) if not {"-o", "-MQ", "-MF"} & {w, words[i - 1]} and w not in ("-MD", "-c", "-g")]
+            kept = [w for i, w in enumerate(words) if not {"-o", "-MQ", "-MF"} & {w, words[i - 1]}
+                    and w not in ("-MD", "-c", "-g")]
             found.setdefault(image[1], []).append(kept)
     return {image: tuple(lists) for image, lists in found.items()}
 
@@ -36,7 +38,8 @@ def commands() -> dict[str, tuple[list[str], ...]]:
 def without_counters(text: str) -> str:
     """stat.h with a record that has no room for what is counted: code that touches a counter does not compile."""
     (lines,) = re.findall(r"^struct core_stat \{\n(.*?)^\};\n", text, re.MULTILINE | re.DOTALL)
-    kept = [line if re.search(rf"\b({'|'.join(FIELDS)});", line) else f"\tuint64_t nothing_{i};" for i, line in enumerate(lines.splitlines()[:12])]
+    kept = [line if re.search(rf"\b({'|'.join(FIELDS)});", line) else f"\tuint64_t nothing_{i};"
+            for i, line in enumerate(lines.splitlines()[:12])]
     record = "\n".join(["struct core_stat {", *kept, "\tuint64_t nothing[500];", "};", ""])
     text, replaced = re.subn(r"struct core_stat \{.*?\n\};\n", lambda found: record, text, flags=re.DOTALL)
     assert replaced == 1
@@ -52,7 +55,8 @@ def without_code(text: str, evaluates: bool) -> str:
     assert {"count_now", "count_acquired", "count_released", "count_syscall"} <= set(names)
     nothing = "((void)(0, ##__VA_ARGS__))" if evaluates else "((void)0)"
     macros = [f"#define {name}(...) {'((uint64_t)0)' if name == 'count_now' else nothing}" for name in names]
-    return "\n".join(["#pragma once", "#include <stdbool.h>", "#include <skerry/stat.h>", "struct cpu;", "struct thread;", *macros, ""])
+    return "\n".join(["#pragma once", "#include <stdbool.h>", "#include <skerry/stat.h>", "struct cpu;",
+                      "struct thread;", *macros, ""])
 
 
 def counts(words: list[str]) -> bool:
@@ -63,7 +67,8 @@ def counts(words: list[str]) -> bool:
 
 def assembly(words: list[str]) -> str:
     """Whether two things are equal does not depend on which is named first."""
-    done = subprocess.run([*words, "-g0", "-w", "-fdiagnostics-color=never", "-S", "-o", "-"], cwd=BUILD, capture_output=True, text=True)
+    done = subprocess.run([*words, "-g0", "-w", "-fdiagnostics-color=never", "-S", "-o", "-"], cwd=BUILD,
+                          capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     equal = re.compile(r"^\t(cmp[bwlq])\t(%\w+), (%\w+)\n(?=\t(?:je|jne)\t)", re.MULTILINE)
     return equal.sub(lambda m: "\t{}\t{}, {}\n".format(m[1], *sorted((m[2], m[3]))), done.stdout)

@@ -16,13 +16,15 @@ from tests.structure import tree
 PACKAGES = {
     "clang": "clang", "cpio": "cpio", "dtc": "device-tree-compiler", "gcc": "gcc", "grub-mkrescue": "grub-common",
     "libvirtd": "libvirt-daemon", "lstopo": "hwloc-nox", "meson": "meson", "ninja": "ninja-build", "make": "make",
-    "nm": "binutils", "ar": "binutils", "readelf": "binutils", "objdump": "binutils", "addr2line": "binutils", "strip": "binutils", "python3": "python3-dev",
+    "nm": "binutils", "ar": "binutils", "readelf": "binutils", "objdump": "binutils", "addr2line": "binutils",
+    "strip": "binutils", "python3": "python3-dev",
     "redis-benchmark": "redis-tools", "redis-cli": "redis-tools", "redis-server": "redis-tools",
     "redis-check-rdb": "redis-tools", "virsh": "libvirt-clients", "virt-xml-validate": "libvirt-clients",
     "xmllint": "libxml2-utils", "xorriso": "xorriso", "git": "git", "mformat": "mtools", "ip": "iproute2",
 }  # fmt: skip
 IN_EVERY_DEBIAN = {
-    "apt-cache", "apt-get", "bash", "dpkg-deb", "dpkg-query", "env", "ldd", "mount", "setarch", "setpriv", "sh", "sleep",
+    "apt-cache", "apt-get", "bash", "dpkg-deb", "dpkg-query", "env", "ldd", "mount", "setarch", "setpriv", "sh",
+    "sleep",
     "prlimit", "tar", "tee", "true", "unshare",
 }  # fmt: skip
 OPTIONAL = {"sudo", "chromium", "man"}  # their callers do without, and say what would be needed

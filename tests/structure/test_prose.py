@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Documents: README and STATUS within their limits, all pages within their words, and no sentence in the project's own dialect."""
+"""Documents: README and STATUS within their limits, all pages within their words, and no sentence in the project's own
+dialect."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ README_LINES, README_WORDS = 110, 80
 CELL_WORDS, FIRST_SCREEN_LINES = 25, 60
 ALL_WORDS = 60_000  # of docs/*.md, made pages excepted
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
-COMMENT = re.compile(r"<!-- keys: generated.*?<!-- end of keys -->|<!--.*?-->", re.DOTALL)  # keys are help texts, which have tests of their own
+# keys are help texts, which have tests of their own
+COMMENT = re.compile(r"<!-- keys: generated.*?<!-- end of keys -->|<!--.*?-->", re.DOTALL)
 # A sentence that begins so makes its reader look for the noun: "Of the cluster: that panics". Questions do not.
 INVERTED = re.compile(r"(?:^|[.:;] |\*\* |- |\d\. )((?:Of|What|Those|Whose) [^.?:]{12,}[.])")
 PAGES = [path for path in files() if path.match("docs/*.md") or path.name == "README.md" and path.parent == Path()]
@@ -37,7 +39,8 @@ def test_readme() -> None:
 def test_status() -> None:
     """STATUS has cells of at most 25 words, and one screen of what does not work or was never run"""
     text = read(Path("docs/STATUS.md"))
-    wide = [cell.strip() for line in text.splitlines() if line.startswith("|") for cell in re.split(r"(?<!\\)\|", line) if len(cell.split()) > CELL_WORDS]
+    wide = [cell.strip() for line in text.splitlines() if line.startswith("|") for cell in re.split(r"(?<!\\)\|", line)
+            if len(cell.split()) > CELL_WORDS]
     assert not wide, wide
     screen = text[text.index("## What does not work yet") : text.index("## What is promised")]
     assert len(screen.splitlines()) <= FIRST_SCREEN_LINES

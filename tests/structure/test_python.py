@@ -22,7 +22,8 @@ def settings() -> dict[str, Any]:
 
 def check(tool: str, *arguments: str, text: str | None = None) -> tuple[int, str]:
     """The tool's exit status, and what it says."""
-    done = subprocess.run([sys.executable, "-m", tool, *arguments], cwd=ROOT, input=text, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", tool, *arguments], cwd=ROOT, input=text, capture_output=True,
+                          text=True)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -43,7 +44,8 @@ def test_ruff_finds() -> None:
         "B023": "f = []\nfor i in range(3):\n    f.append(lambda: i)\n",
     }
     for rule, text in mistakes.items():
-        status, said = check("ruff", "check", "--output-format", "concise", "--stdin-filename", "deploy/new.py", "-", text=text)
+        status, said = check("ruff", "check", "--output-format", "concise", "--stdin-filename", "deploy/new.py", "-",
+                             text=text)
         assert status == 1 and f": {rule} " in said, f"{rule}: {said}"
 
 
@@ -56,7 +58,8 @@ def test_mypy() -> None:
 
 @pytest.mark.limit(240)
 def test_mypy_finds(tmp_path: Path) -> None:
-    """mypy reads pyproject.toml, and sees the types of a deployment's tables, of what may be missing, and of Matplotlib"""
+    """mypy reads pyproject.toml, and sees the types of a deployment's tables, of what may be missing, and of
+    Matplotlib"""
     text = """
 def untyped(x): return x  # no-untyped-def
 cores: str = Table().cores  # assignment
@@ -69,16 +72,21 @@ def chosen(x: int) -> int:
         y = 1
     return y  # possibly-undefined
 """
-    imports = "from deploy.deployment.schema import Machine as Table; from matplotlib.axes import Axes; from topology.maps.clustermap import ClusterMap"
+    imports = (
+        "from deploy.deployment.schema import Machine as Table; from matplotlib.axes import Axes; from "
+        "topology.maps.clustermap import ClusterMap"
+    )
     new = tmp_path / "new.py"
     new.write_text(imports + text)
     status, said = check("mypy", str(new))
-    missed = [line for n, line in enumerate(text.splitlines(), 1) if "  # " in line and not re.search(rf"new.py:{n}: .*\[{line.split()[-1]}\]", said)]
+    missed = [line for n, line in enumerate(text.splitlines(), 1) if "  # " in line
+              and not re.search(rf"new.py:{n}: .*\[{line.split()[-1]}\]", said)]
     assert status == 1 and not missed, f"{missed}\n{said}"
 
 
 def test_limits() -> None:
-    """ruff's limit of a line is .editorconfig's, both tools check for the oldest Python that is meant, and no version of Skerry is said"""
+    """ruff's limit of a line is .editorconfig's, both tools check for the oldest Python that is meant, and no version
+    of Skerry is said"""
     said = settings()
     assert str(said["tool"]["ruff"]["line-length"]) == properties(Path("deploy/cli/main.py"))["max_line_length"]
     assert said["project"]["requires-python"] == f">={said['tool']['mypy']['python_version']}"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Each place that starts QEMU leaves out what QEMU would add: a network card whose way to the host's loopback is open."""
+"""Each place that starts QEMU leaves out what QEMU would add: a network card whose way to the host's loopback is
+open."""
 
 from __future__ import annotations
 
@@ -12,11 +13,13 @@ WITHOUT_CARD = ("-nodefaults", "-nic")
 
 
 def starts(text: str) -> list[tuple[int, bool]]:
-    """The functions that make a command line of QEMU: their lines, and whether each says that there is no card of QEMU's own."""
+    """The functions that make a command line of QEMU: their lines, and whether each says that there is no card of
+    QEMU's own."""
     found = []
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef):
-            lists = [each for each in ast.walk(node) if isinstance(each, ast.List) and each.elts and ast.unparse(each.elts[0]) in PROGRAMS]
+            lists = [each for each in ast.walk(node) if isinstance(each, ast.List) and each.elts
+                     and ast.unparse(each.elts[0]) in PROGRAMS]
             lists = [each for each in lists if "--version" not in ast.unparse(each)]
             words = {each.value for each in ast.walk(node) if isinstance(each, ast.Constant)}
             if lists:

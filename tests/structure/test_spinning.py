@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""No waiting loop of a kernel goes on by how often it has turned: modelled machines skip turns of loops with PAUSE (emulator/modelled/pause.c)."""
+"""No waiting loop of a kernel goes on by how often it has turned: modelled machines skip turns of loops with PAUSE
+(emulator/modelled/pause.c)."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from deploy.deployment import modules
 from tests.structure import flow, spinning
 from tests.structure.test_transactions import listing
 
-KERNELS = [modules.module_path(f"kernel-{name}") for name in (*(f"{lock}{stat}" for lock in modules.REGIMES for stat in ("", "+stat")), modules.MODELLED_RTM)]
+KERNELS = [modules.module_path(f"kernel-{name}")
+           for name in (*(f"{lock}{stat}" for lock in modules.REGIMES for stat in ("", "+stat")), modules.MODELLED_RTM)]
 
 # Those that do, and why their turns are not skipped.
 COUNTED = {
@@ -20,7 +22,8 @@ COUNTED = {
     "rtm_aborted": "a modelled machine's transactions always commit; their waits are modelled (transactions.c)",
 }
 # Some of those that must have been found, if any have been.
-WAITING = {"clh": "clh_wait", "ticket": "ticket_wait", "mcs": "mcs_wait", "fine": "ticket_wait", "rtm": "clh_wait", "dynamic": "clh_wait"}
+WAITING = {"clh": "clh_wait", "ticket": "ticket_wait", "mcs": "mcs_wait", "fine": "ticket_wait", "rtm": "clh_wait",
+           "dynamic": "clh_wait"}
 
 
 @pytest.mark.parametrize("image", KERNELS, ids=lambda path: path.stem)
@@ -50,9 +53,12 @@ WAIT = ("pause", "mov (%rdi),%eax", "cmp %esi,%eax", "jne 1000 <f>", "ret")
 def test_waits() -> None:
     """a loop that only counts is told from one that goes on by its count"""
     assert decides(*WAIT) == [False]
-    assert decides("pause", "add $0x1,%rbx", "mov (%rdi),%eax", "cmp %esi,%eax", "jne 1000 <f>", "mov %rbx,%rax", "ret") == [False]
-    assert decides("pause", "addq $0x1,0x8(%rsp)", "mov (%rdi),%eax", "test %eax,%eax", "jne 1000 <f>", "ret") == [False]
-    assert decides("pause", "mov (%rdi,%rcx,8),%eax", "test %eax,%eax", "jne 1000 <f>", "add $0x1,%ecx", "cmp %edx,%ecx", "jne 1000 <f>", "ret")[0]
+    assert decides("pause", "add $0x1,%rbx", "mov (%rdi),%eax", "cmp %esi,%eax", "jne 1000 <f>", "mov %rbx,%rax",
+                   "ret") == [False]
+    assert decides("pause", "addq $0x1,0x8(%rsp)", "mov (%rdi),%eax", "test %eax,%eax", "jne 1000 <f>",
+                   "ret") == [False]
+    assert decides("pause", "mov (%rdi,%rcx,8),%eax", "test %eax,%eax", "jne 1000 <f>", "add $0x1,%ecx",
+                   "cmp %edx,%ecx", "jne 1000 <f>", "ret")[0]
 
 
 @pytest.mark.parametrize("lines", [
@@ -72,4 +78,5 @@ def test_called() -> None:
     """a call of kernel_relax() is a PAUSE, and only the innermost loop counts"""
     relax = ("kernel_relax:", "pause", "ret")
     assert decides("call @kernel_relax", "dec %ecx", "jne 1000 <f>", "ret", *relax) == [True]
-    assert decides("push %rbx", "call @kernel_relax", "mov (%rdi),%eax", "test %eax,%eax", "jne 1010 <f>", "dec %ecx", "jne 1000 <f>", "ret", *relax) == [False]
+    assert decides("push %rbx", "call @kernel_relax", "mov (%rdi),%eax", "test %eax,%eax", "jne 1010 <f>", "dec %ecx",
+                   "jne 1000 <f>", "ret", *relax) == [False]

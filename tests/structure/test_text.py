@@ -35,7 +35,8 @@ def test_licence() -> None:
     wrong = [
         str(path)
         for path in texts()
-        if path.suffix != ".json" and path.as_posix() not in UNMARKED and LICENCE not in "".join(tree.read(path).splitlines()[:3])
+        if path.suffix != ".json" and path.as_posix() not in UNMARKED
+        and LICENCE not in "".join(tree.read(path).splitlines()[:3])
     ]
     assert not wrong, "\n".join(wrong)
     assert "BSD-2-Clause" in tree.read(Path("README.md"))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Regime rtm: nothing that aborts a transaction stands between kernel_enter and kernel_exit, in the image as it boots."""
+"""Regime rtm: nothing that aborts a transaction stands between kernel_enter and kernel_exit, in the image as it
+boots."""
 
 from __future__ import annotations
 
@@ -18,12 +19,15 @@ OUTSIDE = frozenset({
     "rtm_unlock",  # called where the lock is held, which is where no transaction is
     "arch_panic",  # the first thing it prints aborts the transaction: the entry panics again, with the lock
 })
-# Reads and writes of devices' registers abort, too, though no instruction says so: whoever does that is not to be reached.
-DEVICES = ("local_apic", "io_apic", "arch_gsi_mask", "arch_gsi_route", "arch_interrupt_cores", "arch_console", "arch_port", "arch_unload",
+# Reads and writes of devices' registers abort, too, though no instruction says so: whoever does that is not to be
+# reached.
+DEVICES = ("local_apic", "io_apic", "arch_gsi_mask", "arch_gsi_route", "arch_interrupt_cores", "arch_console",
+           "arch_port", "arch_unload",
            "arch_finish")
 # Some of what must have been reached, if anything has been followed at all.
 INSIDE = {"kernel_syscall_entered", "schedule", "endpoint_send", "endpoint_receive", "invoke_untyped", "invoke_tcb",
-          "slot_delete", "timer_expire", "irq_arrived", "doorbell_receive", "trap_call", "trap_reply_receive", "trap_signal_wait", "entry_declined"}
+          "slot_delete", "timer_expire", "irq_arrived", "doorbell_receive", "trap_call", "trap_reply_receive",
+          "trap_signal_wait", "entry_declined"}
 
 
 @pytest.mark.parametrize("image", KERNELS, ids=lambda path: path.stem)
@@ -64,7 +68,8 @@ FOUND = {
     "after a function": ("enter:", "xbegin @enter", "call @f", "wrmsr", "xend", "ret", "f:", "ret"),
     "on one of two ways": ("enter:", "xbegin @enter", "je @f", "xend", "ret", "f:", "swapgs", "ret"),
     "after a tail call": ("enter:", "xbegin @enter", "call @f", "hlt", "f:", "jmp @g", "g:", "ret"),
-    "in a loop of calls": ("enter:", "xbegin @enter", "call @f", "xend", "ret", "f:", "je @g", "call @f", "out %al,(%dx)", "g:", "ret"),
+    "in a loop of calls": ("enter:", "xbegin @enter", "call @f", "xend", "ret", "f:", "je @g", "call @f",
+                           "out %al,(%dx)", "g:", "ret"),
     "through a pointer": ("enter:", "xbegin @enter", "call *%rax", "xend"),
     "behind the caller": ("enter:", "xbegin @enter", "ret"),
     "a segment register": ("enter:", "xbegin @enter", "mov %eax,%ds", "xend"),
@@ -74,9 +79,11 @@ FOUND = {
 NOT_FOUND = {
     "after the end": ("enter:", "xbegin @enter", "mov %rax,%rbx", "xend", "pause"),
     "where it ends in a function": ("enter:", "xbegin @enter", "call @f", "pause", "f:", "xend", "ret"),
-    "behind what leaves": ("enter:", "xbegin @enter", "call @kernel_irrevocable", "wrmsr", "kernel_irrevocable:", "xabort $0x2", "ret"),
+    "behind what leaves": ("enter:", "xbegin @enter", "call @kernel_irrevocable", "wrmsr", "kernel_irrevocable:",
+                           "xabort $0x2", "ret"),
     "where the transaction aborts": ("out:", "pause", "ret", "enter:", "xbegin @out", "xend", "ret"),
-    "reads through segments": ("enter:", "xbegin @enter", "mov %gs:0x10,%rax", "rep stos %al,%es:(%rdi)", "rdtsc", "xend"),
+    "reads through segments": ("enter:", "xbegin @enter", "mov %gs:0x10,%rax", "rep stos %al,%es:(%rdi)", "rdtsc",
+                               "xend"),
 }
 
 

@@ -18,7 +18,8 @@ def test_one_definition() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+", version())
     spelled = rf"(?<![\d.]){re.escape(version())}(?![\d.])"
     pins = "deploy/setup/"  # versions of other software
-    wrong = [str(path) for path in sources() if not path.as_posix().startswith(pins) and re.search(spelled, tree.read(path))]
+    wrong = [str(path) for path in sources() if not path.as_posix().startswith(pins)
+             and re.search(spelled, tree.read(path))]
     assert wrong == ["meson.build"]
 
 
@@ -33,7 +34,8 @@ def test_images() -> None:
 
 def test_command() -> None:
     """./skerry --version says it"""
-    done = subprocess.run([sys.executable, "-B", "-m", "deploy.cli.main", "--version"], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-B", "-m", "deploy.cli.main", "--version"], cwd=ROOT, capture_output=True,
+                          text=True)
     assert (done.returncode, done.stdout) == (0, f"skerry {version()}\n")
 
 

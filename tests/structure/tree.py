@@ -18,14 +18,16 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<(skerry/[^>]+)>)', re.MUL
 @cache
 def files() -> tuple[Path, ...]:
     """Every file of ours, relative to ROOT; in a checkout also those that are not committed yet."""
-    command = ["git", "-c", "safe.directory=*", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    command = ["git", "-c", "safe.directory=*", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others",
+               "--exclude-standard"]
     try:
         done = subprocess.run(command, capture_output=True, text=True)
         names = done.stdout.split("\0") if done.returncode == 0 else []
     except FileNotFoundError:
         names = []
     if not any(names):  # a tree without git
-        names = [str(p.relative_to(ROOT)) for p in ROOT.rglob("*") if not {"build", ".git"} & set(p.relative_to(ROOT).parts)]
+        names = [str(p.relative_to(ROOT)) for p in ROOT.rglob("*")
+                 if not {"build", ".git"} & set(p.relative_to(ROOT).parts)]
     return tuple(sorted(Path(name) for name in names if name and (ROOT / name).is_file()))
 
 
@@ -66,7 +68,8 @@ def resolve(includer: Path, name: str) -> Path | None:
     if (ROOT / beside).is_file():
         return beside
     candidates = _headers_by_end().get(name, [])
-    near = Path("cluster-kernel", includer) if includer.parts[0] == "model" else includer  # the explorer has the kernel's include path
+    # the explorer has the kernel's include path
+    near = Path("cluster-kernel", includer) if includer.parts[0] == "model" else includer
     return max(candidates, key=lambda path: (shared_folders(path, includer), shared_folders(path, near)), default=None)
 
 

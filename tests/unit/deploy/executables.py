@@ -23,7 +23,8 @@ def executable(
     segments = [(flags, address, 4096), *more]
     name = b"\x7fELF\x02\x01\x01" + bytes(9)
     header = struct.pack(
-        "<HHIQQQIHHHHHH", kind, 62, 1, address if entry is None else entry, headers_at, 0, 0, 64, 56, len(segments), 0, 0, 0
+        "<HHIQQQIHHHHHH", kind, 62, 1, address if entry is None else entry, headers_at, 0, 0, 64, 56, len(segments), 0,
+        0, 0
     )
     table = b"".join(
         struct.pack("<IIQQQQQQ", first if number == 0 else 1, rights, 0, at, at, 16, size, 4096)

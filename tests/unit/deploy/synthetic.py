@@ -21,10 +21,12 @@ def snapshot(cluster: int, cpus: list[int], when: str, tsc: int, scale: int) -> 
     """Counters that grow with `scale`; every core is half idle."""
     cores = []
     for number, cpu in enumerate(cpus):
-        core = {name: scale * 1000 for name in COUNTERS} | {"cpu": cpu, "core": number, "tsc": tsc, "started": 0, "idle": tsc // 2}
+        core = {name: scale * 1000 for name in COUNTERS} | {"cpu": cpu, "core": number, "tsc": tsc, "started": 0,
+                                                            "idle": tsc // 2}
         core["lock_conflicts"] = scale * 10
         cores.append(core)
-    return {"event": "stats", "when": when, "tsc": tsc, "tsc_hz": HZ, "cluster": cluster, "kernel": "clh+stat", "cores": cores}
+    return {"event": "stats", "when": when, "tsc": tsc, "tsc_hz": HZ, "cluster": cluster, "kernel": "clh+stat",
+            "cores": cores}
 
 
 def ycsb(app: str, cpu: int, operations: int, loaded: int, server: str = "a:1", **changed: Any) -> list[dict[str, Any]]:
@@ -58,7 +60,8 @@ def good_run(plan: Plan, seconds: float = 2.0) -> list[dict[str, Any]]:
         found.append(snapshot(cluster.number, cluster.cpus, "barrier-2", HZ + int(seconds * HZ), 3))
     for cluster in plan.cluster_map.clusters:
         given = {a.name: a.heap for a in plan.cluster_map.applications if a.cpu in cluster.cpus}
-        memory = {"total": 1 << 30, "free": 1 << 28, "per_app": given, "committed": {name: size // 2 for name, size in given.items()}}
+        memory = {"total": 1 << 30, "free": 1 << 28, "per_app": given,
+                  "committed": {name: size // 2 for name, size in given.items()}}
         found.append({"event": "memory", "cluster": cluster.number} | memory)
     found.append({"event": "done", "status": 0})
     return found

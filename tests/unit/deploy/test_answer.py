@@ -36,12 +36,15 @@ from .test_results import both
 MACHINE = load("xeon-e5-2683v3")
 
 
-def result(layout: str, clusters: int, ops: float, busy: tuple[float, ...] = (0.4, 0.3), mean_us: float = 100.0) -> Result:
-    metrics = {"ops_per_s": ops, "p50_us": 1e6 / ops, "p99_us": 2e6 / ops, "mean_us": mean_us, "channel_hops_per_op": 2.0 * (clusters > 1)}
+def result(layout: str, clusters: int, ops: float, busy: tuple[float, ...] = (0.4, 0.3),
+           mean_us: float = 100.0) -> Result:
+    metrics = {"ops_per_s": ops, "p50_us": 1e6 / ops, "p99_us": 2e6 / ops, "mean_us": mean_us,
+               "channel_hops_per_op": 2.0 * (clusters > 1)}
     cores = [{"core": 14 * i, "ops_per_s": 0.0, "cpu_utilisation": share} for i, share in enumerate(busy)]
     cores.append({"core": 1, "ops_per_s": ops, "cpu_utilisation": 0.99})
     apps = [{"program": name} for name in ("switch", "redis-server", "ycsb", "ycsb")]
-    seen = Entries(operations=1000, entries=11_200, acquisitions=11_200, conflicts=4480, wait=11_200 * 770, hold=11_200 * 180, moves=33_600)
+    seen = Entries(operations=1000, entries=11_200, acquisitions=11_200, conflicts=4480, wait=11_200 * 770,
+                   hold=11_200 * 180, moves=33_600)
     return Result(layout, "clh", "c", clusters, 28, True, metrics, cores, machine={"applications": apps}, observed=seen)
 
 
@@ -67,7 +70,10 @@ def test_homed() -> None:
     """a kernel whose objects have homes is named so, and each layout's lock where they differ"""
     first, second = result("per-socket", 2, 340.0), replace(result("homed", 1, 250.0), lock="dynamic")
     (said,) = answers(MACHINE, {1.0: [(first, second)]})
-    assert "one kernel for the machine with objects at home on their node (homed), lock clh against dynamic" in said.sentences()[0]
+    assert (
+        "one kernel for the machine with objects at home on their node (homed), lock clh against dynamic"
+        in said.sentences()[0]
+    )
     unlocked = replace(second, observed=Entries(1000, 11_200, acquisitions=0, conflicts=0, wait=0, hold=0, moves=0))
     why = answers(MACHINE, {1.0: [(first, unlocked)]})[0].sentences()[2]
     assert why.startswith("homed: 11.2 kernel entries an operation, none of which takes a lock of the whole kernel")
@@ -99,7 +105,8 @@ def test_why() -> None:
     said = answer(2.0, 1.0, {})
     text = "\n".join(said.sentences())
     assert text.count("11.2 kernel entries an operation") == 2 and "limits the others" not in text
-    assert text.count("40% of them find the lock taken, and a lock is waited for 770 cycles and held 180 on average, in which 3.0 lines move") == 2
+    assert text.count("40% of them find the lock taken, and a lock is waited for 770 cycles and held 180 on average, "
+                      "in which 3.0 lines move") == 2
     assert "go through 2.0 channels between kernels" in text and "go through no channel between kernels" in text
     assert f"{len(MACHINE.assumed)} of the machine's {len(MACHINE.prices)} prices are assumed" in text
     assert "How sure: " in (trust := said.sentences()[-1]) and "trust which layout wins" in trust
@@ -112,10 +119,12 @@ def test_why() -> None:
 
 
 def test_turning() -> None:
-    """with runs of clients that pause the sentences, and the JSON, say at which rate of kernel entries another layout wins"""
+    """with runs of clients that pause the sentences, and the JSON, say at which rate of kernel entries another layout
+    wins"""
     said = answer(340.0, 250.0, {})
     assert said.turn is None and "turning" not in said.to_json()
-    said.first.calm, said.second.calm = result("per-socket", 2, 20.0, mean_us=90), result("spanning", 1, 20.0, mean_us=95)
+    said.first.calm, said.second.calm = result("per-socket", 2, 20.0, mean_us=90), result("spanning", 1, 20.0,
+        mean_us=95)
     said = replace(said)
     assert any(line.startswith("per-socket is not slower at either of the two rates") for line in said.sentences())
     assert said.to_json()["turning"]["outcome"] == "neither"
@@ -131,7 +140,10 @@ def test_unpriced() -> None:
     for result, count in ((first, 37_000.0), (second, 38_000.0)):
         result.metrics |= {"instructions_per_op": count, "instructions_per_op_by.kernel": 3000.0}
     counted = unpriced.sentences(first, second)
-    assert "2 kernels (per-socket) take 0.974 times the instructions an operation of one kernel for the machine (spanning)" in counted[0]
+    assert (
+        "2 kernels (per-socket) take 0.974 times the instructions an operation of one kernel for the machine (spanning)"
+        in counted[0]
+    )
     assert counted[1].startswith("per-socket 37,000, of them 3,000 in the kernel; spanning 38,000")
     assert not [word for word in ("per second", "latency", "µs") if word in " ".join(counted)]
     assert "as many instructions an operation as" in unpriced.sentences(first, first)[0]
@@ -142,11 +154,13 @@ def test_unpriced() -> None:
 def test_alone() -> None:
     """a layout alone ends in a sentence, too, which says that there is no ratio"""
     said = alone(result("homed", 1, 1_198_898.0))
-    assert said[0].startswith("One kernel for the machine with objects at home on their node (homed), lock clh: 1,198,898 operations per second.")
+    assert said[0].startswith("One kernel for the machine with objects at home on their node (homed), lock clh: "
+                              "1,198,898 operations per second.")
     assert "there is no ratio" in said[0] and said[1].startswith("homed: 11.2 kernel entries an operation")
     counted = replace(result("per-socket", 2, 2.0), turns=True, observed=None)
     counted.metrics["instructions_per_op"] = 22_440.0
-    assert alone(counted) == ["2 kernels (per-socket), lock clh: 22,440 instructions for an operation. Nothing stands beside it, so there is no ratio: "
+    assert alone(counted) == ["2 kernels (per-socket), lock clh: 22,440 instructions for an operation. Nothing stands "
+                              "beside it, so there is no ratio: "
                               "--layout takes several."]  # fmt: skip
 
 
@@ -157,7 +171,8 @@ def test_old_qemu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 
     monkeypatch.setattr(run.qemu, "version", lambda *rest: (8, 2))
     monkeypatch.setattr(run.shutil, "which", lambda *rest: "/usr/bin/qemu")
-    for words in (["compare"], ["bench", "scale", "--machine", MACHINE.path.stem], ["bench", "ipc", "--machine", MACHINE.path.stem]):
+    for words in (["compare"], ["bench", "scale", "--machine", MACHINE.path.stem],
+                  ["bench", "ipc", "--machine", MACHINE.path.stem]):
         module = command_module(".".join(word for word in words[:2] if not word.startswith("-")))
         monkeypatch.setattr(module, "ensure_built", build)
         assert main(words) == 1
@@ -178,7 +193,8 @@ def asked_for(words: list[str], monkeypatch: pytest.MonkeyPatch) -> Comparison:
 
 
 @pytest.mark.parametrize("words, clients", [
-    ([], 2), (["--machine", "epyc-7402"], 1), (["--machine", "epyc-7402", "--layout", "per-l3,spanning"], 1), (["--clients", "1"], 1),
+    ([], 2), (["--machine", "epyc-7402"], 1), (["--machine", "epyc-7402", "--layout", "per-l3,spanning"], 1),
+    (["--clients", "1"], 1),
     (["--cores", "29"], 1),
 ])  # fmt: skip
 def test_clients(words: list[str], clients: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,18 +207,21 @@ def test_clients(words: list[str], clients: int, monkeypatch: pytest.MonkeyPatch
     (["--quick", "--icount"], "--quick"),
     (["--verify", "--icount"], "--verify"),
     *((["--machine", "xeon-e5-2683v3", *odd], odd[0]) for odd in (
-        ["--cores", "3"], ["--sockets", "2"], ["--icount"], ["--accel", "kvm"], ["--boot", "kernel"], ["--baseline", "linux"],
+        ["--cores", "3"], ["--sockets", "2"], ["--icount"], ["--accel", "kvm"], ["--boot", "kernel"],
+        ["--baseline", "linux"],
         ["--smt", "on"],
     )),
 ], ids=" ".join)  # fmt: skip
 def test_refused(words: list[str], culprit: str) -> None:
     """compare --machine: what a modelled machine leaves no choice for is refused in one line"""
     done = subprocess.run([str(ROOT / "skerry"), "compare", *words], capture_output=True, text=True)
-    assert done.returncode == 2 and done.stderr.count("\n") == 1 and done.stderr.startswith(f"skerry: {culprit}"), done.stderr
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and done.stderr.startswith(f"skerry: "
+        f"{culprit}"), done.stderr
 
 
 @pytest.mark.parametrize("words, machine", [
-    ([], MACHINE.name), (["--icount"], None), (["--cores", "3"], None), (["--accel", "tcg"], None), (["--baseline", "linux"], None),
+    ([], MACHINE.name), (["--icount"], None), (["--cores", "3"], None), (["--accel", "tcg"], None),
+    (["--baseline", "linux"], None),
 ])  # fmt: skip
 def test_default(words: list[str], machine: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """compare: the machine is the papers' Xeon, modelled, unless an option says how or what to emulate"""
@@ -216,7 +235,8 @@ def test_default(words: list[str], machine: str | None, monkeypatch: pytest.Monk
 CLIENTS, CORES = 20, 12
 
 
-def curve(layout: str, service: float, delay: float, stations: int = 1, entries: tuple[float, float] = (5.0, 15.0)) -> Curve:
+def curve(layout: str, service: float, delay: float, stations: int = 1,
+          entries: tuple[float, float] = (5.0, 15.0)) -> Curve:
     """What a station as the model has it would be measured to do."""
     station = Station(service, delay, CLIENTS // stations)
 
@@ -243,42 +263,54 @@ def test_neither() -> None:
     found = turn((7.0, 40.0), (7.0, 42.0))
     assert (found.outcome, found.loser, found.pause_us, found.rate) == (crossover.NEITHER, "spanning", None, None)
     said, = crossover.sentences(found, {})
-    assert said.startswith("per-socket is not slower at either of the two rates that were measured") and "of this was not measured" in said
+    assert said.startswith("per-socket is not slower at either of the two rates that were "
+                           "measured") and "of this was not measured" in said
     assert "no rate" not in said and f"{found.first.busy.rate:,.0f} kernel entries a second" in said
     said, = crossover.sentences(found, {0.5: found, 2.0: found})
     assert said.endswith("the same holds when lines that move between cores cost half or double.")
-    assert f"and {found.first.calm.rate:,.0f}, where clients pause for 10 ms" in said and f"{found.second.calm.mean_us:,.1f} µs under spanning" in said
+    assert (
+        f"and {found.first.calm.rate:,.0f}, where clients pause for 10 ms" in said
+        and f"{found.second.calm.mean_us:,.1f} µs under spanning" in said
+    )
 
 
 def test_turn() -> None:
-    """a layout that waits less, but needs more without waiting, loses where little is waited for: both do as many operations at the rate that is named"""
+    """a layout that waits less, but needs more without waiting, loses where little is waited for: both do as many
+    operations at the rate that is named"""
     found = turn((7.0, 60.0), (7.0, 40.0))
-    assert (found.outcome, found.busy_winner, found.calm_winner, found.loser) == (crossover.AT, "per-socket", "spanning", "spanning")
+    assert (found.outcome, found.busy_winner, found.calm_winner, found.loser) == (crossover.AT, "per-socket",
+        "spanning", "spanning")
     assert found.pause_us and found.rate
     assert found.first.at(found.pause_us).ops_per_s == pytest.approx(found.second.at(found.pause_us).ops_per_s)
     assert found.first.calm.rate < found.rate < found.first.busy.rate
     assert 5 < found.first.at(found.pause_us).entries_per_op < 15
-    assert found.first.at(0).entries_per_op == pytest.approx(5) and found.first.at(PAUSE_US).entries_per_op == pytest.approx(15)
+    assert found.first.at(0).entries_per_op == pytest.approx(5) and found.first.at(
+        PAUSE_US).entries_per_op == pytest.approx(15)
     dearer = turn((7.0, 70.0), (7.0, 40.0))
     assert dearer.rate and dearer.rate > found.rate
     said, checked = crossover.sentences(found, {0.5: found, 2.0: dearer}, (80.0, 81.0))
     assert f"spanning wins below {found.rate:,.0f} kernel entries a second" in said
-    assert said.endswith(f"; {found.rate:,.0f} to {dearer.rate:,.0f} when lines that move between cores cost half and double.")
+    assert said.endswith(f"; {found.rate:,.0f} to {dearer.rate:,.0f} when lines that move between cores cost half and "
+                         f"double.")
     assert "80.0 µs" in checked and "81.0 under spanning" in checked
     data = crossover.to_json(found, {0.5: found, 2.0: dearer}, (80.0, 81.0))
-    assert data["range"] == [found.rate, dearer.rate] and data["verified_mean_us"] == {"per-socket": 80.0, "spanning": 81.0}
+    assert data["range"] == [found.rate, dearer.rate] and data["verified_mean_us"] == {"per-socket": 80.0,
+        "spanning": 81.0}
     assert [point["pause_us"] for point in data["points"]["spanning"]] == [0, PAUSE_US]
 
 
 def test_range_that_disagrees() -> None:
     """line costs at which another layout wins, or none, are named one by one"""
-    said, = crossover.sentences(turn((7.0, 60.0), (7.0, 40.0)), {0.5: turn((7.0, 40.0), (7.0, 42.0)), 2.0: turn((7.0, 60.0), (7.0, 40.0))})
+    said, = crossover.sentences(turn((7.0, 60.0), (7.0, 40.0)),
+                                {0.5: turn((7.0, 40.0), (7.0, 42.0)), 2.0: turn((7.0, 60.0), (7.0, 40.0))})
     assert "at line costs x 0.5, spanning wins at neither measured rate; at line costs x 2, spanning wins below" in said
 
 
 def test_no_queue() -> None:
-    """an operation that takes no longer without pauses is no queue: the rate is somewhere in between, and no figure is made up"""
-    quick = Curve(Point("per-socket", 0, 40, CLIENTS, 5, CORES, 2), Point("per-socket", PAUSE_US, 50, CLIENTS, 9, CORES, 2))
+    """an operation that takes no longer without pauses is no queue: the rate is somewhere in between, and no figure is
+    made up"""
+    quick = Curve(Point("per-socket", 0, 40, CLIENTS, 5, CORES, 2),
+                  Point("per-socket", PAUSE_US, 50, CLIENTS, 9, CORES, 2))
     found = Turn(quick, curve("spanning", 7.0, 40.0))
     assert (found.outcome, found.rate) == (crossover.BETWEEN, None)
     said, = crossover.sentences(found, {})
@@ -291,12 +323,14 @@ def test_point_of_a_result() -> None:
     apps = [{"program": name} for name in ("switch", "switch", "redis-server", "ycsb", "ycsb")]
     metrics = {"ops_per_s": 10_000.0, "mean_us": 150.0}
     result = Result("per-socket", "clh", "c", 2, 4, True, metrics, [], machine={"applications": apps})
-    result.observed = Entries(operations=100, entries=700, acquisitions=700, conflicts=70, wait=7000, hold=70_000, moves=1400)
+    result.observed = Entries(operations=100, entries=700, acquisitions=700, conflicts=70, wait=7000, hold=70_000,
+                              moves=1400)
     busy, calm = crossover.point(result, 0), crossover.point(result, PAUSE_US)
     assert (busy.mean_us, calm.mean_us, busy.clients, busy.stations, busy.entries_per_op) == (200.0, 150.0, 2, 2, 7.0)
     assert busy.rate == pytest.approx(10_000 * 7 / 4)
     assert result.observed.to_json() == {
-        "kernel_entries_per_op": 7.0, "line_moves_per_entry": 2.0, "lock_conflict_ratio": 0.1, "lock_mean_wait_cycles": 10.0,
+        "kernel_entries_per_op": 7.0, "line_moves_per_entry": 2.0, "lock_conflict_ratio": 0.1,
+        "lock_mean_wait_cycles": 10.0,
         "lock_mean_hold_cycles": 100.0,
     }
     assert Turn.of(result, result) is None
@@ -308,7 +342,8 @@ def test_point_of_a_result() -> None:
     (Shape(2, 2, 4 * GIB), ("per-socket", "spanning"), []),
     (Shape(2, 2, 4 * GIB), ("per-socket", "size=2", "spanning"), [["per-socket", "size=2"]]),
     (Shape(1, 4, 4 * GIB), ("per-socket", "size=2", "spanning"), [["per-socket", "spanning"]]),
-    (Shape(2, 2, 4 * GIB), ("per-numa", "spanning", "per-l3", "size=4"), [["per-numa", "per-l3"], ["spanning", "size=4"]]),
+    (Shape(2, 2, 4 * GIB), ("per-numa", "spanning", "per-l3", "size=4"),
+     [["per-numa", "per-l3"], ["spanning", "size=4"]]),
     (Shape(2, 2, 4 * GIB), ("homed", "spanning"), []),
 ])  # fmt: skip
 def test_alike(shape: Shape, layouts: tuple[str, ...], expected: list[list[str]]) -> None:
@@ -324,9 +359,12 @@ MODELLED = {"machine": "2 x 14 Xeon E5-2683 v3"}
 
 
 def result_plot(layout: str, ops: float, modelled: bool = True, turns: bool = False) -> Result:
-    cores = [{"core": core, "ops_per_s": 0.0 if core % 14 == 0 else ops / 26 * (1 + core / 1000)} for core in range(CORES_PLOT)]
-    metrics = {"ops_per_s": ops, "p99_us": 40.0, "lock_conflict_ratio": 0.5, "kernel_entries_per_op": 2.06, "instructions_per_op": 22_440.0}
-    return Result(layout, "clh", "c", 2, CORES_PLOT, True, metrics, cores, turns=turns, modelled=MODELLED if modelled else None)
+    cores = [{"core": core, "ops_per_s": 0.0 if core % 14 == 0 else ops / 26 * (1 + core / 1000)}
+             for core in range(CORES_PLOT)]
+    metrics = {"ops_per_s": ops, "p99_us": 40.0, "lock_conflict_ratio": 0.5, "kernel_entries_per_op": 2.06,
+               "instructions_per_op": 22_440.0}
+    return Result(layout, "clh", "c", 2, CORES_PLOT, True, metrics, cores, turns=turns,
+                  modelled=MODELLED if modelled else None)
 
 
 @pytest.fixture
@@ -340,7 +378,8 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def words(figure: Any) -> list[Any]:
     """All that is written, with where it is."""
     figure.canvas.draw()
-    texts = [text for axes in figure.axes for text in (*axes.texts, axes.title, *axes.get_xticklabels(), *axes.get_yticklabels())]
+    texts = [text for axes in figure.axes
+             for text in (*axes.texts, axes.title, *axes.get_xticklabels(), *axes.get_yticklabels())]
     return [text for text in texts if text.get_text()]
 
 
@@ -364,7 +403,8 @@ def test_range(drawn: list[Any]) -> None:
     (ranged, plain) = (figure.axes[0] for figure in drawn)
     ends = [segment[:, 0] for lines in ranged.collections for segment in lines.get_segments()]
     assert [pytest.approx([1.16, 1.64])] == [list(end) for end in ends]
-    assert "1.30 (1.16 to 1.64)" in [text.get_text() for text in ranged.texts] and "1.30" in [text.get_text() for text in plain.texts]
+    assert "1.30 (1.16 to 1.64)" in [text.get_text() for text in ranged.texts] and "1.30" in [text.get_text()
+        for text in plain.texts]
 
 
 def test_grey() -> None:
@@ -379,7 +419,8 @@ def test_grey() -> None:
 def test_what_it_is_of(drawn: list[Any]) -> None:
     """a picture of modelled figures says so, and not that they are emulated; what turns distort is on none"""
     plot.plot([result_plot("per-socket", 2e6), result_plot("spanning", 1e6)], "a mode", Path("x.svg"))
-    plot.plot([result_plot("per-socket", 2e4, False, True), result_plot("spanning", 1e4, False, True)], "a mode", Path("x.svg"))
+    plot.plot([result_plot("per-socket", 2e4, False, True), result_plot("spanning", 1e4, False, True)], "a mode",
+              Path("x.svg"))
     modelled, counted = (figure._suptitle.get_text() for figure in drawn)
     assert modelled.endswith("(modelled: 2 x 14 Xeon E5-2683 v3)") and counted.endswith("(emulated)")
     titles = [axes.get_title() for axes in drawn[1].axes]

@@ -59,14 +59,17 @@ def test_all_that_failed(build: Path) -> None:
     """why a machine failed names all that failed, once each, without what was started again"""
     run = boot(plan(Deployment(redis=Redis())), Options(qemu.tcg_for(2), build=build))
     first, second, *_ = [app.name for app in run.plan.cluster_map.applications if app.program == "redis-server"]
-    ends = [{"event": "exit", "app": first, "status": 2}, {"event": "exit", "app": second, "status": 4}, {"event": "restart", "app": second}]
+    ends = [{"event": "exit", "app": first, "status": 2}, {"event": "exit", "app": second, "status": 4},
+            {"event": "restart", "app": second}]
     ends += [{"event": "exit", "app": second, "status": 1}, {"event": "exit", "app": first, "status": 2}]
-    ends += [{"event": "fault", "app": second, "cause": "page fault", "rip": 0}, {"event": "done", "status": 1, "why": "all have ended"}]
+    ends += [{"event": "fault", "app": second, "cause": "page fault", "rip": 0},
+             {"event": "done", "status": 1, "why": "all have ended"}]
     run.events.events = [Event(str(one["event"]), one) for one in ends]
     run.status = qemu.EXIT_FAILURE
     why = run.reason()
     run.close()
-    words = [f"{second} was killed: page fault, at instruction 0x0", f"{first} ended with status 2", f"{second} ended with status 1"]
+    words = [f"{second} was killed: page fault, at instruction 0x0", f"{first} ended with status 2",
+             f"{second} ended with status 1"]
     assert why == f"the machine failed: {'; '.join(words)}"
 
 
@@ -105,7 +108,8 @@ def test_machine_arguments() -> None:
 
 def test_a_machine_that_hangs_is_stopped_and_its_registers_kept(build: Path) -> None:
     options = Options(qemu.TCG_TURNS, patience=Patience(6), build=build)
-    with pytest.raises(Failure, match=r"hang: not done, and nothing moved for \d+ s \(last: the console, .*--timeout.* \(log: .*\.log\)"):
+    with pytest.raises(Failure, match=r"hang: not done, and nothing moved for \d+ s \(last: the console, .*--timeout.* "
+                       r"\(log: .*\.log\)"):
         with boot(plan(Deployment(redis=Redis())), options) as run:
             pid, directory = run.pid, run.directory
             run.wait_done()
@@ -133,13 +137,16 @@ def test_a_full_disk_and_what_failed_are_said(build: Path, monkeypatch: pytest.M
     monkeypatch.setattr(run_folder, "free", lambda folder: run_folder.LEAST - 1)
     monkeypatch.setattr(boots, "write_text", write)
     lost = f"no space left in {tempfile.gettempdir()}, so that some of what the machine wrote is lost"
-    with pytest.raises(Failure, match=rf"^not done within 1 s, .*; {lost} \(without a log: cannot write .*: no space left on device\)$"):
-        with boot(plan(Deployment(redis=Redis())), Options(qemu.TCG_TURNS, patience=Patience(1, limit=1), build=build)) as run:
+    with pytest.raises(Failure, match=rf"^not done within 1 s, .*; {lost} \(without a log: cannot write .*: no space "
+                       rf"left on device\)$"):
+        with boot(plan(Deployment(redis=Redis())),
+                  Options(qemu.TCG_TURNS, patience=Patience(1, limit=1), build=build)) as run:
             run.wait_done()
 
 
 @pytest.mark.parametrize("least, fails", [(run_folder.LEAST - 1, True), (run_folder.LEAST, False), (None, False)])
-def test_a_success_on_a_full_disk_is_none(least: int | None, fails: bool, build: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_success_on_a_full_disk_is_none(least: int | None, fails: bool, build: Path,
+                                          monkeypatch: pytest.MonkeyPatch) -> None:
     """some of what the machine reports is missing, even where there is room again at its end"""
     run = boot(plan(Deployment(redis=Redis())), Options(qemu.tcg_for(2), build=build))
     left, ends = [least, 1 << 30], [None, None, qemu.EXIT_SUCCESS]
@@ -199,7 +206,8 @@ time.sleep(60)
 
 @pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM])
 def test_children_die_with_their_parent(tmp_path: Path, by: int) -> None:
-    with subprocess.Popen([sys.executable, "-c", PARENT, str(tmp_path / "log")], stdout=subprocess.PIPE, text=True) as parent:
+    with subprocess.Popen([sys.executable, "-c", PARENT, str(tmp_path / "log")], stdout=subprocess.PIPE,
+                          text=True) as parent:
         assert parent.stdout
         child = int(parent.stdout.readline())
         os.kill(parent.pid, by)
@@ -213,7 +221,8 @@ def test_children_die_with_their_parent(tmp_path: Path, by: int) -> None:
 
 
 def test_directories_of_killed_runs_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """what killed runs have left goes; what processes of another namespace have, which cannot be seen from here, stays"""
+    """what killed runs have left goes; what processes of another namespace have, which cannot be seen from here,
+    stays"""
     monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with subprocess.Popen(["true"]) as gone:

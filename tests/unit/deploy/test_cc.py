@@ -39,23 +39,29 @@ def cc(folder: Path, *words: str, check: bool = True, text: str | None = None) -
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "part.c").write_text("int part(void) { return 7; }\n")
-    (tmp_path / "main.txt").write_text("#include <stdio.h>\nint part(void);\nint main(void) { return puts(\"here\") < 0 || part() != 7; }\n")
+    (tmp_path / "main.txt").write_text("#include <stdio.h>\nint part(void);\nint main(void) { return puts(\"here\") < "
+                                       "0 || part() != 7; }\n")
     return tmp_path
 
 
 def test_queue(folder: Path) -> None:
     """skerry cc: <sys/queue.h>, which musl lacks and many programs include, is there"""
-    text = "#include <stddef.h>\n#include <sys/queue.h>\nstruct one { STAILQ_ENTRY(one) next; };\nSTAILQ_HEAD(all, one) all = STAILQ_HEAD_INITIALIZER(all);\n"
+    text = (
+        "#include <stddef.h>\n#include <sys/queue.h>\nstruct one { STAILQ_ENTRY(one) next; };\nSTAILQ_HEAD(all, one) "
+        "all = STAILQ_HEAD_INITIALIZER(all);\n"
+    )
     cc(folder, "-c", "-x", "c", "-o", "queue.o", "-", text=text)
 
 
 def test_compiles_and_links(folder: Path) -> None:
-    """skerry cc: languages, libraries, response files, dependency files and position-independent objects link to one static program"""
+    """skerry cc: languages, libraries, response files, dependency files and position-independent objects link to one
+    static program"""
     cc(folder, "-c", "-O2", "-fPIC", "-MD", "-MP", "-MF", "part.d", "part.c")
     assert (folder / "part.d").read_text().startswith("part.o: part.c")
     subprocess.run(["ar", "crs", "libpart.a", "part.o"], cwd=folder, check=True)
     (folder / "rest").write_text("-L. -lpart -lm -lpthread -lrt -ldl -lc\n")
-    traced = cc(folder, "-pie", "-fPIE", "-static", "-pthread", "-rdynamic", "-x", "c", "main.txt", "-x", "none", "-o", "all",
+    traced = cc(folder, "-pie", "-fPIE", "-static", "-pthread", "-rdynamic", "-x", "c", "main.txt", "-x", "none", "-o",
+                "all",
                 "-Wl,-t,-z,now", "@rest")  # fmt: skip
     libraries = [Path(line) for line in traced.stdout.splitlines() if line.startswith("/") and line.endswith(".a")]
     compiler = Path(cc(folder, "-print-libgcc-file-name").stdout.strip()).parent
@@ -76,7 +82,8 @@ def test_stops_early(folder: Path) -> None:
 
 
 CPLUSPLUS = [
-    ("a.cc",), ("-c", "-O2", "a.cpp"), ("-E", "a.cxx"), ("-S", "part.c", "a.C"), ("-x", "c++", "part.c"), ("-xc++", "-"), ("-fsyntax-only", "a.hpp"),
+    ("a.cc",), ("-c", "-O2", "a.cpp"), ("-E", "a.cxx"), ("-S", "part.c", "a.C"), ("-x", "c++", "part.c"),
+    ("-xc++", "-"), ("-fsyntax-only", "a.hpp"),
     ("@words",), ("--without-net", "-o", "out", "a.cc"),
 ]  # fmt: skip
 
@@ -91,7 +98,10 @@ def test_cplusplus(folder: Path, words: tuple[str, ...]) -> None:
     done = cc(folder, *words, check=False, text="")
     named = next(word for word in words if "a." in word or "c++" in word or word[0] == "@")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"skerry-cc: {named}: is C++, and this compiler is for C: there is no C++ library for programs that run on Skerry\n"
+    assert (
+        done.stderr == f"skerry-cc: {named}: is C++, and this compiler is for C: there is no C++ library for programs "
+        f"that run on Skerry\n"
+    )
     assert sorted(folder.iterdir()) == before
 
 
@@ -141,11 +151,13 @@ def test_for_linux(folder: Path) -> None:
 
 def test_no_host_libraries(folder: Path) -> None:
     """skerry cc: a library of the host, which is made for another C library, is not found"""
-    assert "cannot find -lc_nonshared" in cc(folder, "-o", "x", "-xc", "-", "-xnone", "-lc_nonshared", check=False, text="int main(void) { return 0; }").stderr
+    assert "cannot find -lc_nonshared" in cc(folder, "-o", "x", "-xc", "-", "-xnone", "-lc_nonshared", check=False,
+                                             text="int main(void) { return 0; }").stderr
 
 
 @pytest.mark.parametrize("name, call", [
-    ("fork", "fork()"), ("vfork", "vfork()"), ("daemon", "daemon(0, 0)"), ("system", "system(\"ls\")"), ("popen", "popen(\"ls\", \"r\") != 0"),
+    ("fork", "fork()"), ("vfork", "vfork()"), ("daemon", "daemon(0, 0)"), ("system", "system(\"ls\")"),
+    ("popen", "popen(\"ls\", \"r\") != 0"),
     ("posix_spawn", "posix_spawn(0, \"ls\", 0, 0, 0, 0)"), ("getpid", None),
 ])  # fmt: skip
 def test_what_always_fails(name: str, call: str | None, folder: Path) -> None:
@@ -153,5 +165,6 @@ def test_what_always_fails(name: str, call: str | None, folder: Path) -> None:
     head = "#define _GNU_SOURCE\n#include <spawn.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n"
     (folder / "calls.c").write_text(f"{head}int main(void) {{ return {call or 'getpid()'}; }}\n")
     said = cc(folder, "-O2", "-o", "calls", "calls.c").stderr
-    assert (f"warning: {name}() always fails on Skerry, where a program is one process" in said) == (call is not None), said
+    assert (f"warning: {name}() always fails on Skerry, where a program is one process"
+            in said) == (call is not None), said
     assert "warning" not in said or call

@@ -28,7 +28,8 @@ def joined(cpu: int, cluster: int) -> Event:
 
 def test_nothing() -> None:
     """a machine as its map says it is"""
-    refused = [event("core", what="busy", cpu=3, cluster=0), event("core", what="left", cpu=3, cluster=0), memory(0, "too-little", 5)]
+    refused = [event("core", what="busy", cpu=3, cluster=0), event("core", what="left", cpu=3, cluster=0),
+               memory(0, "too-little", 5)]
     assert changes.words([]) == changes.words(refused) == []
 
 
@@ -37,7 +38,8 @@ def test_restarts() -> None:
     lost = [event("cluster-lost", cluster=1, why=why) for why in ("its kernel panicked", "core 3 hangs")]
     back = [event("cluster-restarted", cluster=1, restarts=n) for n in (1, 2)]
     assert changes.words([lost[0], back[0]]) == ["cluster 1 was started again, once; lost last: its kernel panicked"]
-    assert changes.words([lost[0], back[0], lost[1], back[1]]) == ["cluster 1 was started again, 2 times; lost last: core 3 hangs"]
+    assert changes.words([lost[0], back[0], lost[1],
+                          back[1]]) == ["cluster 1 was started again, 2 times; lost last: core 3 hangs"]
     assert changes.words([back[1]]) == ["cluster 1 was started again, 2 times"]
 
 
@@ -45,7 +47,8 @@ def test_cores() -> None:
     """where each core is now, and how often it has moved, in the order of their numbers"""
     events = [joined(5, 0), joined(3, 0), joined(5, 1)]
     assert changes.moved_cores(events) == {3: (0, 1), 5: (1, 2)}
-    assert changes.words(events) == ["core 3 is cluster 0's; it has moved once", "core 5 is cluster 1's; it has moved 2 times"]
+    assert changes.words(events) == ["core 3 is cluster 0's; it has moved once",
+                                     "core 5 is cluster 1's; it has moved 2 times"]
     late = [*events, event("cluster-restarted", cluster=1, restarts=1), joined(5, 1)]
     assert changes.moved_cores(late) == {3: (0, 1), 5: (1, 2)}  # it was late when its cluster was started again
 
@@ -64,5 +67,6 @@ def test_memory(back: str) -> None:
 
 def test_top() -> None:
     """each in a line of its own, and nothing of theirs reaches a terminal as a control"""
-    said = plain("x", True, Sample(1.0, 1.0, changes=("core 5 is cluster 0's; it has moved once", "cluster 1: \x1b[2J")))
+    said = plain("x", True, Sample(1.0, 1.0,
+                                   changes=("core 5 is cluster 0's; it has moved once", "cluster 1: \x1b[2J")))
     assert "* core 5 is cluster 0's; it has moved once" in said and "* cluster 1: ?[2J" in said

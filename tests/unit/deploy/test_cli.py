@@ -21,8 +21,10 @@ class Full(io.StringIO):
         raise OSError(errno.ENOSPC, "No space left on device")
 
 
-@pytest.mark.parametrize("words", [["topology"], ["topology", "-f", "dts"], ["topology", "--json", "-"], ["completion", "fish"]])
-def test_a_full_disk_is_one_line(words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("words", [["topology"], ["topology", "-f", "dts"], ["topology", "--json", "-"],
+                                   ["completion", "fish"]])
+def test_a_full_disk_is_one_line(words: list[str], monkeypatch: pytest.MonkeyPatch,
+                                 capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "stdout", Full())
     assert main(words) == 1
     assert capsys.readouterr().err == "skerry: cannot write: no space left on device\n"
@@ -46,7 +48,8 @@ def test_what_was_meant_is_named(words: list[str], near: str, capsys: pytest.Cap
     assert near in said and said.count("\n") == 1
 
 
-def test_an_interrupt_is_one_line_and_status_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_interrupt_is_one_line_and_status_130(monkeypatch: pytest.MonkeyPatch,
+                                                 capsys: pytest.CaptureFixture[str]) -> None:
     def interrupted(*rest: object) -> str:
         raise KeyboardInterrupt
 

@@ -23,8 +23,10 @@ LAUNCHER = str(ROOT / "skerry")
 
 # How each shell is made to complete the words "…/skerry …", one candidate a line; files are the shell's own business.
 ASK = {
-    "bash": "{script}\nCOMP_WORDS=({words}); COMP_CWORD={place}; _skerry_completion {launcher}; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
-    "zsh": "compdef() {{ }}\n_describe() {{ print -l ${{completions_with_descriptions%%:*}}; }}\ncompadd() {{ print -l $completions; }}\n"
+    "bash": "{script}\nCOMP_WORDS=({words}); COMP_CWORD={place}; _skerry_completion {launcher}; printf '%s\\n' "
+    "\"${{COMPREPLY[@]}}\"",
+    "zsh": "compdef() {{ }}\n_describe() {{ print -l ${{completions_with_descriptions%%:*}}; }}\ncompadd() {{ print -l "
+    "$completions; }}\n"
     "{script}\nwords=({words}); CURRENT={place}+1; _skerry_completion",
     "fish": "{script}\ncomplete -C {line} | string split -f 1 \\t",
 }
@@ -69,7 +71,8 @@ def test_files() -> None:
         for parameter in command.params:
             if isinstance(parameter.type, click.Path) or "FILE" in (parameter.metavar or ""):
                 items = parameter.shell_complete(context, "./x")
-                assert [(item.type, item.value) for item in items] == [("file", "./x")], f"{command.name} {parameter.name}"
+                assert [(item.type, item.value)
+                        for item in items] == [("file", "./x")], f"{command.name} {parameter.name}"
                 found += 1
     assert found > 30
     assert ask("bash", ["topology", "--from", "l"]) == ["live"]
@@ -126,7 +129,8 @@ def test_as_click(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
             seen += 1
             items = shells["bash"].get_completions(list(args), typed)
             for shell in SHELLS:
-                assert [tab.shown(shell, item) for item in found] == [shells[shell].format_completion(item) for item in items], (args, typed)
+                assert [tab.shown(shell, item) for item in found] == [shells[shell].format_completion(item)
+                                                                      for item in items], (args, typed)
     assert seen > 2000 and left * 10 < seen, (seen, left)
 
 
@@ -156,7 +160,8 @@ def test_written_at_set_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     kind = get_completion_class("bash")
     assert kind
     click_answers = kind(typer.main.get_command(make_app()), {}, NAME, VARIABLE)
-    for words, place in (("skerry nothing-like-it co", 2), ("skerry nothing-like-it topology ", 3), ("skerry nothing-like-it --", 2)):
+    for words, place in (("skerry nothing-like-it co", 2), ("skerry nothing-like-it topology ", 3),
+                         ("skerry nothing-like-it --", 2)):
         monkeypatch.setenv("COMP_WORDS", words)
         monkeypatch.setenv("COMP_CWORD", str(place))
         items = click_answers.get_completions(*click_answers.get_completion_args())
@@ -167,14 +172,17 @@ def test_tab_is_quick() -> None:
     """the first TAB loads few modules, none of the command line's"""
     (tab.FOLDER / "skerry.json").unlink(missing_ok=True)  # as after an update of the sources
     subprocess.run([LAUNCHER, "completion", "bash"], capture_output=True, check=True)
-    asks = {**os.environ, VARIABLE: "bash_complete", "COMP_WORDS": "skerry run --la", "COMP_CWORD": "2", "PYTHONPROFILEIMPORTTIME": "1"}
+    asks = {**os.environ, VARIABLE: "bash_complete", "COMP_WORDS": "skerry run --la", "COMP_CWORD": "2",
+            "PYTHONPROFILEIMPORTTIME": "1"}
     done = subprocess.run([LAUNCHER], env=asks, capture_output=True, text=True, check=True)
     assert done.stdout == "plain,--layout\n"
     loaded = [line.rsplit("|", 1)[1].strip() for line in done.stderr.splitlines() if line.startswith("import time:")]
-    assert not {"click", "typer", "rich", "deploy.cli.main", "asyncio", "subprocess"} & set(loaded) and len(loaded) < 150, loaded
+    assert not {"click", "typer", "rich", "deploy.cli.main", "asyncio",
+                "subprocess"} & set(loaded) and len(loaded) < 150, loaded
 
 
-def test_tab_sets_nothing_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_tab_sets_nothing_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+                             capfd: pytest.CaptureFixture[str]) -> None:
     """a TAB in a tree without the Python tools ends at once and silently"""
     monkeypatch.setenv(VARIABLE, "bash_complete")
     monkeypatch.setattr(bootstrap, "STAMP", tmp_path / "none")

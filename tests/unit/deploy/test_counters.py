@@ -90,7 +90,8 @@ def tree(tmp_path: Path) -> Path:
     header = tmp_path / headers.KERNEL / "stat.h"
     text = header.read_text()
     for old, new in {
-        "	stat_count reserved_line[4];": "	stat_count wakeups; /* +stat: threads that were woken */\n	stat_count reserved_line[3];",
+        "	stat_count reserved_line[4];": "	stat_count wakeups; /* +stat: threads that were woken "
+        "*/\n	stat_count reserved_line[3];",
         "	stat_max hold_max;": "	stat_max hold_max;\n	stat_count timeouts; /* acquisitions that were given up */",
         "reserved[27]": "reserved[20]",
         "sizeof(struct lock_stat) == 520": "sizeof(struct lock_stat) == 528",
@@ -110,7 +111,8 @@ def run(tree: Path, *command: str | Path) -> str:
 def run_c(tree: Path, text: str, *sources: str) -> str:
     (tree / "program.c").write_text(SENT + text)
     folders = ("cluster-kernel/include", "lib/include", "apps/metrics", ".")
-    run(tree, "gcc", "-std=gnu2x", "-Wall", "-Werror", *(f"-I{tree / folder}" for folder in folders), "program.c", *sources, "-o", "program")
+    run(tree, "gcc", "-std=gnu2x", "-Wall", "-Werror", *(f"-I{tree / folder}" for folder in folders), "program.c",
+        *sources, "-o", "program")
     return run(tree, tree / "program")
 
 
@@ -129,7 +131,9 @@ def test_one_definition(tree: Path) -> None:
     assert "# HELP skerry_core_wakeups_total Threads that were woken.\n" in metrics
     assert f'skerry_lock_timeouts_total{{cluster="0",cpu="0",class="run-queue"}} {per_class[-1]}\n' in metrics
     told = json.loads(run(ROOT, sys.executable, "-c", PYTHON, tree))
-    assert told["lockstat"]["wakeups"] == wakeups and told["lockstat"]["locks"]["run_queue"]["timeouts"] == per_class[-1]
+    assert (
+        told["lockstat"]["wakeups"] == wakeups and told["lockstat"]["locks"]["run_queue"]["timeouts"] == per_class[-1]
+    )
     assert {"wakeups", "lock_timeouts"} <= set(told["intervals"])
     assert told["top"]["counters_per_s"]["wakeups"] == wakeups
     assert told["top"]["locks"]["run_queue"]["timeouts_per_s"] == per_class[-1]
@@ -146,7 +150,8 @@ def packed_words(**changed: int) -> list[int]:
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        (struct.pack(f"<{WORDS}Q", *packed_words(layout=LAYOUT + (1 << 32))), "counters of version 2 (4096 bytes), and this skerry reads version 1"),
+        (struct.pack(f"<{WORDS}Q", *packed_words(layout=LAYOUT + (1 << 32))),
+         "counters of version 2 (4096 bytes), and this skerry reads version 1"),
         (struct.pack(f"<{WORDS}Q", *packed_words(layout=LAYOUT - 8)), "counters of version 1 (4088 bytes), and"),
         (struct.pack(f"<{WORDS}Q", *packed_words(layout=0, entries=7)), "counters of version 0 (0 bytes), and"),
         (b"\0" * (8 * WORDS - 1), f"a record of {8 * WORDS - 1} bytes, not {8 * WORDS}"),
@@ -180,8 +185,10 @@ GOOD = [[LAYOUT_AT, LAYOUT]]
         ([*GOOD, [4, "x"]], {}, "is no word of a record"),
         ("words", {}, "is no word of a record"),
         (GOOD, {}, "cluster 1 at end: a core's counters are not those of a run: 'cpu'"),
-        (GOOD, {"cpu": 0, "core": 0, "tsc": 1, "started": 1}, "cluster 1 at end: a core's counters are not those of a run: 'idle'"),
-        (GOOD, {"cpu": 0, "core": 0, "tsc": "x", "started": 1}, "cluster 1 at end: a core's counters are not those of a run"),
+        (GOOD, {"cpu": 0, "core": 0, "tsc": 1, "started": 1},
+         "cluster 1 at end: a core's counters are not those of a run: 'idle'"),
+        (GOOD, {"cpu": 0, "core": 0, "tsc": "x", "started": 1},
+         "cluster 1 at end: a core's counters are not those of a run"),
     ],
 )
 def test_bad_events(tmp_path: Path, words: object, core: object, expected: str) -> None:

@@ -55,7 +55,8 @@ def test_fork(what: Plan) -> None:
     redis = name(what, "redis")
     end = event("exit", app=redis, status=1)
     called = f"[{redis}] posix: system call fork (57) is not provided\n[{redis}] can't fork\n"
-    assert str(death(end, what, called)) == f"{redis} ended with status 1: it had called fork(), which always fails here"
+    assert str(death(end, what,
+                     called)) == f"{redis} ended with status 1: it had called fork(), which always fails here"
     assert str(unserved(event("exit", app=redis, status=0), called)) == (
         f"{redis} ended with status 0, before it served: it had called fork(), which always fails here"
     )
@@ -71,13 +72,15 @@ def test_bad_line(what: Plan) -> None:
 def test_place(tmp_path: Path) -> None:
     """of a fault in a program of the user's, function and line are told as far as the program knows them"""
     (tmp_path / "own.c").write_text("int main(void)\n{\n\treturn *(volatile int *)8;\n}\n")
-    command = ["gcc", "-static", "-nostdlib", "-no-pie", "-Wl,-e,main", "-o", str(tmp_path / "own.elf"), str(tmp_path / "own.c")]
+    command = ["gcc", "-static", "-nostdlib", "-no-pie", "-Wl,-e,main", "-o", str(tmp_path / "own.elf"),
+               str(tmp_path / "own.c")]
     said = []
     for option in ("-g", "-g0", "-s"):
         subprocess.run([*command, option], check=True)
         what = plan(Deployment(programs=(Program("own", 0, elf=tmp_path / "own.elf"),), network=False))
         rip = Image(tmp_path / "own.elf").symbol("main").address if option != "-s" else 0x401000
-        said.append(str(death(event("fault", app=name(what, "own"), cause="page fault", rip=rip), what, "")).partition("instruction ")[2])
+        said.append(str(death(event("fault", app=name(what, "own"), cause="page fault", rip=rip), what,
+                              "")).partition("instruction ")[2])
     assert [text.partition(" ")[2] for text in said] == ["in main, own.c:2", "in main", ""]
 
 
@@ -100,7 +103,8 @@ def test_last_lines() -> None:
 
 def test_crash_report() -> None:
     """of a Redis the reason comes with the last lines, which are hundreds of lines below it"""
-    report = ["# === REDIS BUG REPORT START ===", "# client->argc = 2", "# === ASSERTION FAILED ===", "# ==> debug.c:481 '1 == 2' is not true"]
+    report = ["# === REDIS BUG REPORT START ===", "# client->argc = 2", "# === ASSERTION FAILED ===",
+              "# ==> debug.c:481 '1 == 2' is not true"]
     console = "\n".join(f"[redis@2] {line}" for line in [*report, *(f"info {i}" for i in range(900)), "the end"])
     found = telling(console, "redis@2")
     assert found[:2] == [report[-1], "…"] and len(found) == 2 + LAST_LINES and found[-1] == "the end"
@@ -110,16 +114,21 @@ def test_started_again() -> None:
     """an end after which the policy starts the program again is no death; that it stays down is"""
     programs = tuple(Program("crash", 1, name=policy, restart=policy) for policy in ("never", "on-failure", "always"))
     what = plan(Deployment(redis=None, network=False, programs=programs))
-    ends = {"fault": event("fault", cause="page fault", rip=1), "good": event("exit", status=0), "bad": event("exit", status=3)}
+    ends = {"fault": event("fault", cause="page fault", rip=1), "good": event("exit", status=0),
+            "bad": event("exit", status=3)}
     again = {
         (policy, end)
         for policy in ("never", "on-failure", "always")
         for end, of in ends.items()
         if is_started_again(Event(of.kind, of.data | {"app": name(what, policy)}), what)
     }
-    assert again == {("on-failure", "fault"), ("on-failure", "bad"), ("always", "fault"), ("always", "good"), ("always", "bad")}
+    assert again == {("on-failure", "fault"), ("on-failure", "bad"), ("always", "fault"), ("always", "good"),
+                     ("always", "bad")}
     found = death(event("stays-down", app=name(what, "always"), restarts=5), what, "")
-    assert found and found.counts and str(found) == f"{name(what, 'always')} stays down: it was started again 5 times and ended too often"
+    assert (
+        found and found.counts
+        and str(found) == f"{name(what, 'always')} stays down: it was started again 5 times and ended too often"
+    )
 
 
 def test_standing() -> None:
@@ -143,9 +152,12 @@ def test_standing_clusters() -> None:
 
 def test_clusters_that_start_again() -> None:
     """a loss is no death where the cluster is to be started again; that it stays down is"""
-    lost, down = event("cluster-lost", cluster=1, why="it hangs"), event("cluster-stuck", cluster=1, why="it cannot be fenced")
-    again, never = (plan(Deployment(restart=restart, programs=(Program("crash", 0),))) for restart in ("on-failure", "never"))
+    lost, down = event("cluster-lost", cluster=1, why="it hangs"), event("cluster-stuck", cluster=1,
+                                                                         why="it cannot be fenced")
+    again, never = (plan(Deployment(restart=restart, programs=(Program("crash", 0),)))
+                    for restart in ("on-failure", "never"))
     assert is_started_again(lost, again) and not is_started_again(lost, never)
-    assert [c.restart for c in again.cluster_map.clusters] == [True, True] and not any(c.restart for c in never.cluster_map.clusters)
+    assert [c.restart for c in again.cluster_map.clusters] == [True, True] and not any(c.restart
+        for c in never.cluster_map.clusters)
     found = death(down, again, "")
     assert found and found.counts and str(found) == "cluster 1 stays down: it cannot be fenced"

@@ -49,7 +49,8 @@ def test_defaults() -> None:
 @pytest.mark.parametrize("key", ["failure-timeout", "patience"])
 @pytest.mark.parametrize("milliseconds,fits", [(100, True), (60000, True), (99, False), (60001, False), (0, False)])
 def test_failure_timeout(milliseconds: int, fits: bool, key: str) -> None:
-    """how long a cluster may be silent reaches the map, by the key's present and former name; without it the loader chooses"""
+    """how long a cluster may be silent reaches the map, by the key's present and former name; without it the loader
+    chooses"""
     text = f"[redis]\n[clusters]\n{key} = {milliseconds}"
     if not fits:
         with pytest.raises(InputError, match=f"{key}.*100 to 60000"):
@@ -129,19 +130,22 @@ def test_what_no_build_makes_is_refused_before_one() -> None:
 
 
 def test_granularity() -> None:
-    """each kernel that has a choice of locks gets the deployment's, also where the command line names the lock, and a map says so"""
+    """each kernel that has a choice of locks gets the deployment's, also where the command line names the lock, and a
+    map says so"""
     mixed = plan(parse("[redis]\n[clusters]\nlock = ['clh', 'dynamic']\ngranularity = 'fine'"))
     assert [cluster.granularity for cluster in mixed.cluster_map.clusters] == [COARSE, FINE]
     assert read_dts(write_dts(mixed.cluster_map)) == mixed.cluster_map
     named = parse("[redis]\n[clusters]\ngranularity = 'fine'").with_clusters(None, "dynamic")
     assert [cluster.granularity for cluster in plan(named).cluster_map.clusters] == [FINE, FINE]
-    assert [cluster.granularity for cluster in plan(Deployment(lock="dynamic", redis=Redis())).cluster_map.clusters] == [COARSE, COARSE]
+    assert [cluster.granularity for cluster
+            in plan(Deployment(lock="dynamic", redis=Redis())).cluster_map.clusters] == [COARSE, COARSE]
     with pytest.raises(InputError, match=r"\[clusters\] granularity: 'fine' is for lock dynamic, and the lock is fine"):
         plan(named.with_clusters(None, "fine"))
 
 
 def test_homes() -> None:
-    """layout homed is one kernel, fine unless the deployment says coarse, whose objects have homes; and of no other regime"""
+    """layout homed is one kernel, fine unless the deployment says coarse, whose objects have homes; and of no other
+    regime"""
     homed = parse("[redis]\n[clusters]\nlayout = 'homed'\nlock = 'dynamic'")
     (cluster,) = plan(homed).cluster_map.clusters
     assert (cluster.homed, cluster.granularity, len(cluster.cpus)) == (True, FINE, 4)
@@ -190,7 +194,8 @@ PAIR = "[redis]\ncpus = [0, 1, 2]\n[[program]]\nprogram = 'posixtest'\nnetwork =
 
 
 def test_programs_have_cables_to_those_of_their_cluster_that_they_name() -> None:
-    made = plan(parse(PAIR + "cables = ['redis', 'b']\n[[program]]\nprogram = 'posixtest'\nnetwork = true\nname = 'b'\ncables = ['a']"))
+    made = plan(parse(PAIR + "cables = ['redis', 'b']\n[[program]]\nprogram = 'posixtest'\nnetwork = true\nname = "
+                      "'b'\ncables = ['a']"))
     by_name = {app.base_name: app for app in made.cluster_map.applications}
     near = [app.name for app in made.cluster_map.applications if app.base_name == "redis" and app.cpu < 2]
     assert by_name["a"].cables == [*near, by_name["b"].name] and len(near) == 2
@@ -202,8 +207,10 @@ def test_programs_have_cables_to_those_of_their_cluster_that_they_name() -> None
     [
         ("cables = ['nobody']", "there is no other program 'nobody' with an address"),
         ("cables = ['a']", "there is no other program 'a' with an address"),
-        ("cables = ['b']\n[[program]]\nprogram = 'posixtest'\nnetwork = true\nname = 'b'\ncpu = 2", "'b' is in another cluster"),
-        ("cables = ['b']\n[[program]]\nprogram = 'posixtest'\nname = 'b'", "there is no other program 'b' with an address"),
+        ("cables = ['b']\n[[program]]\nprogram = 'posixtest'\nnetwork = true\nname = 'b'\ncpu = 2",
+         "'b' is in another cluster"),
+        ("cables = ['b']\n[[program]]\nprogram = 'posixtest'\nname = 'b'",
+         "there is no other program 'b' with an address"),
     ],
 )
 def test_cables_to_nobody_name_their_line(text: str, problem: str) -> None:
@@ -216,7 +223,8 @@ def test_cables_need_a_network_and_have_an_end() -> None:
     with pytest.raises(InputError, match="has cables, but no network"):
         parse("[redis]\n[[program]]\nprogram = 'posixtest'\ncables = ['redis']")
     with pytest.raises(InputError, match="one too many for redis"):
-        plan(parse("[redis]\ncpus = [0]\n[ycsb]\nclients = 16\n[[program]]\nprogram = 'posixtest'\nnetwork = true\ncables = ['redis']"))
+        plan(parse("[redis]\ncpus = [0]\n[ycsb]\nclients = 16\n[[program]]\nprogram = 'posixtest'\nnetwork = "
+                   "true\ncables = ['redis']"))
 
 
 # ---- Subnets and fixed ports of the host: from a deployment file to the map and QEMU's words ----
@@ -226,7 +234,8 @@ PROGRAM = "[[program]]\nprogram = 'posixtest'\nnetwork = true\n"
 
 def test_a_subnet() -> None:
     """every address is in the file's subnet, and so are the map's gateway and MTU"""
-    made = plan(parse("[redis]\n[ycsb]\nclients = 1\n[network]\nsubnet = '192.168.7.0/24'\ngateway = '192.168.7.1'\nmtu = 1400"))
+    made = plan(parse("[redis]\n[ycsb]\nclients = 1\n[network]\nsubnet = '192.168.7.0/24'\ngateway = "
+                      "'192.168.7.1'\nmtu = 1400"))
     apps = [app for app in made.cluster_map.applications if app.ipv4]
     assert [app.ipv4 for app in apps[:4]] == ["192.168.7.101", "192.168.7.151", "192.168.7.102", "192.168.7.152"]
     assert made.cluster_map.network == Network("255.255.255.0", "192.168.7.1", 1400)
@@ -259,9 +268,13 @@ def test_a_way_out() -> None:
 def test_words_of_qemu() -> None:
     """QEMU is the gateway; servers of its own get out of the way"""
     forwards = [Forward("a", "10.0.2.101", 80, 8080), Forward("b", "10.0.2.102", 80, INSIDE)]
-    assert user_network(None, forwards) == "net=10.0.2.0/24,host=10.0.2.2,ipv6=off,restrict=on,hostfwd=tcp:127.0.0.1:8080-10.0.2.101:80"
+    assert (
+        user_network(None,
+                     forwards) == "net=10.0.2.0/24,host=10.0.2.2,ipv6=off,restrict=on,hostfwd=tcp:127.0.0.1:8080-10.0.2.101:80"
+    )
     assert forwards[1].address == "10.0.2.102:80"
-    assert user_network(Network("255.255.0.0", "10.9.0.3"), []) == "net=10.9.0.0/16,host=10.9.0.3,ipv6=off,restrict=on,dns=10.9.0.4"
+    assert user_network(Network("255.255.0.0", "10.9.0.3"),
+                        []) == "net=10.9.0.0/16,host=10.9.0.3,ipv6=off,restrict=on,dns=10.9.0.4"
     assert ",restrict=off," in user_network(None, forwards, outside=True)
     assert user_network(Network("255.255.255.0", "10.9.8.15"), []).endswith(",dhcpstart=10.9.8.16")
 
@@ -287,7 +300,8 @@ WRONG = {
     "[redis]\n[network]\nsubnet = '10.0.3.0/33'": f"3: [network] subnet: '10.0.3.0/33' {SUBNET}",
     "[redis]\n[network]\nsubnet = '10.0.3.0/255.255.255.0'": f"3: [network] subnet: '10.0.3.0/255.255.255.0' {SUBNET}",
     "[redis]\n[network]\nsubnet = '10.0.0.0/6'": f"3: [network] subnet: '10.0.0.0/6' {SUBNET}",
-    "[redis]\n[network]\nsubnet = '10.0.3.7/24'": "3: [network] subnet: '10.0.3.7/24' names an address in a subnet; the subnet is 10.0.3.0/24",
+    "[redis]\n[network]\nsubnet = '10.0.3.7/24'": "3: [network] subnet: '10.0.3.7/24' names an address in a subnet; "
+    "the subnet is 10.0.3.0/24",
     "[redis]\n[network]\nsubnet = '10.0.3.0/26'": "3: [network] subnet: '10.0.3.0/26' is too small",
     "[redis]\n[network]\nsubnet = '127.0.0.0/8'": "3: [network] subnet: '127.0.0.0/8' is not for machines",
     "[redis]\n[network]\ngateway = '10.0.3.1'": "3: [network] gateway: 10.0.3.1 is not in the subnet 10.0.2.0/24",
@@ -299,9 +313,12 @@ WRONG = {
     "[redis]\n[network]\nsubnets = 1": "3: [network]: unknown key 'subnets'; did you mean 'subnet'?",
     "[redis]\n[network]\nhost-port = 1": "3: [network]: unknown key 'host-port'; it belongs in [redis] or [metrics]",
     "[redis]\nhost_port = 1": "2: [redis]: unknown key 'host_port'; did you mean 'host-port'?",
-    "[redis]\nhost-port = 65534": "2: [redis] host-port: redis@4 would need port 65536 of the host, and 65535 is the last",
-    "[redis]\nhost-port = 7000\n[metrics]\nhost-port = 7001": "4: [metrics] host-port: port 7001 of the host is redis@3's already",
-    "[redis]\nhost-port = 7000\n[network]\nforward = false": "2: [redis] host-port: contradicts forward = false of [network]",
+    "[redis]\nhost-port = 65534": "2: [redis] host-port: redis@4 would need port 65536 of the host, and 65535 is "
+    "the last",
+    "[redis]\nhost-port = 7000\n[metrics]\nhost-port = 7001": "4: [metrics] host-port: port 7001 of the host is "
+    "redis@3's already",
+    "[redis]\nhost-port = 7000\n[network]\nforward = false": "2: [redis] host-port: contradicts forward = false of "
+    "[network]",
     f"{PROGRAM}ports = ['80']": f"4: [[program]] ports: '80' {PORT}",
     f"{PROGRAM}ports = ['0:80']": f"4: [[program]] ports: '0:80' {PORT}",
     f"{PROGRAM}ports = [true]": f"4: [[program]] ports: true {PORT}",
@@ -387,8 +404,10 @@ def test_places() -> None:
 
 
 def test_declared_once() -> None:
-    """each key of a table of programs is declared at the member that it sets, and nowhere again; a default stands in one place"""
-    for model, table in ((Redis, schema.RedisTable), (Load, schema.Ycsb), (Metrics, schema.MetricsTable), (Program, schema.ProgramTable)):
+    """each key of a table of programs is declared at the member that it sets, and nowhere again; a default stands in
+    one place"""
+    for model, table in ((Redis, schema.RedisTable), (Load, schema.Ycsb), (Metrics, schema.MetricsTable),
+                         (Program, schema.ProgramTable)):
         assert not table.__annotations__, f"{table.__name__} declares {list(table.__annotations__)} again"
         members = [member for member in fields(model) if "key" in member.metadata]
         assert [member.name for member in members] == list(table.model_fields)
@@ -399,5 +418,7 @@ def test_declared_once() -> None:
     literal = re.compile(r"(?:Field\(|^ {8})(\d+|\"[\w-]+\"|True)[,)]", re.MULTILINE)
     assert not literal.findall((ROOT / "deploy/deployment/schema.py").read_text())
     empty = schema.File()
-    assert (empty.machine.sockets, empty.machine.cores, empty.machine.threads) == (Shape.sockets, Shape.cores, Shape.threads)
-    assert (empty.clusters.layout, empty.clusters.lock, empty.shutdown) == (Deployment.layout, Deployment.lock, Deployment.shutdown)
+    assert (empty.machine.sockets, empty.machine.cores, empty.machine.threads) == (Shape.sockets, Shape.cores,
+        Shape.threads)
+    assert (empty.clusters.layout, empty.clusters.lock, empty.shutdown) == (Deployment.layout, Deployment.lock,
+                                                                            Deployment.shutdown)

@@ -28,7 +28,8 @@ REFUSED = [
     ("[redis]\n[ycsb]\nvalue_size = 1000", "file:3: [ycsb]: unknown key 'value_size'; did you mean 'value-size'?"),
     ("[clusters]\nheap = '1G'", "file:2: [clusters]: unknown key 'heap'; it belongs in [redis], [ycsb], [metrics] or "
      "[[program]]"),
-    ("[redis]\nnetwork = true", "file:2: [redis]: unknown key 'network'; it belongs at the top of the file, before any table or in [[program]]"),
+    ("[redis]\nnetwork = true",
+     "file:2: [redis]: unknown key 'network'; it belongs at the top of the file, before any table or in [[program]]"),
     ("[redis]\nshutdown = 'never'", "file:2: [redis]: unknown key 'shutdown'; it belongs at the top of the file"),
     ("layout = 'spanning'", "file:1: the file: unknown key 'layout'; it belongs in [clusters]"),
     ("colour = 'red'", "file:1: the file: unknown key 'colour'; there are name, shutdown, "),
@@ -46,11 +47,13 @@ REFUSED = [
     ("[redis]\nargs = 'x'", "file:2: [redis] args: 'x' is not a list of strings"),
     ("[redis]\nargs = ['--save',\n'',\n3]", "file:4: [redis] args: 3 is not a string"),
     ('[redis]\nargs = ["a\\u0000b"]', "file:2: [redis] args: an argument cannot hold a character of 0"),
-    ("[redis]\nstack = 'in-process'", "file:2: [redis] stack: 'in-process' is not one of inproc, process; did you mean"),
+    ("[redis]\nstack = 'in-process'",
+     "file:2: [redis] stack: 'in-process' is not one of inproc, process; did you mean"),
     ("[redis]\ncpus = [1]\ninstances = 2", "file:3: [redis] instances: contradicts 'cpus'"),
     ("[redis]\ncpus = []", "file:2: [redis] cpus: an empty list is not a list of numbers from 0 to 1023"),
     ("[ycsb]\nclients = 2", "file:2: [ycsb] clients: has clients, but there is no [redis] for them"),
-    ("[redis]\n[ycsb]\nrecords = 100", "file:2: [ycsb]: lacks 'clients', how many beside each Redis: there would be no load"),
+    ("[redis]\n[ycsb]\nrecords = 100",
+     "file:2: [ycsb]: lacks 'clients', how many beside each Redis: there would be no load"),
     ("[redis]\n[ycsb]\nworkload = 'z'", "file:3: [ycsb] workload: 'z' is not one of a, b, c, f"),
     ("[redis]\n[ycsb]\nworkload = 'C'", "file:3: [ycsb] workload: 'C' is not one of a, b, c, f; did you mean 'c'?"),
     ("[redis]\n[ycsb]\nvalue-size = 1001", "file:3: [ycsb] value-size: 1001 is not a number from 240 to 67108864"),
@@ -71,14 +74,17 @@ REFUSED = [
     ("shutdown = 'soon'", "file:1: shutdown: 'soon' is not one of when-done, never"),
     ("name = '../up'", "file:1: name: '../up' is not made of letters, digits, '.', '_' and '-'"),
     ("[[program]]\ncpu = 1", "file:1: [[program]]: has neither 'program' nor 'elf'"),
-    ("[[program]]\nprogram = 'crash'\nelf = 'a'", "file:3: [[program]] elf: contradicts 'program': one of them says what runs"),
+    ("[[program]]\nprogram = 'crash'\nelf = 'a'",
+     "file:3: [[program]] elf: contradicts 'program': one of them says what runs"),
     ("[[program]]\nelf = 'nowhere.elf'", "file:2: [[program]] elf: nowhere.elf: no such file"),
     ("[[program]]\nelf = '.'", "file:2: [[program]] elf: .: is not a file"),
     ("[[program]]\nelf = '/bin/sh'", "file:2: [[program]] elf: /usr/bin/dash is "),
     ("[[program]]\nelf = '/etc/passwd'", "file:2: [[program]] elf: /etc/passwd is not an ELF64 file for x86-64"),
-    ("[[program]]\nelf = '/etc/passwd'\nname = 'ycsb'", "file:2: [[program]] elf: 'ycsb' is the name of a program that the build makes"),
+    ("[[program]]\nelf = '/etc/passwd'\nname = 'ycsb'",
+     "file:2: [[program]] elf: 'ycsb' is the name of a program that the build makes"),
     ("[[program]]\nports = [80]\nelf = 'a.elf'", "file:2: [[program]] ports: 'a.elf' forwards ports, but has"),
-    ("network = false\n[[program]]\nelf = 'a.elf'\nnetwork = true", "file:1: network: contradicts 'a.elf', which needs the network"),
+    ("network = false\n[[program]]\nelf = 'a.elf'\nnetwork = true",
+     "file:1: network: contradicts 'a.elf', which needs the network"),
     ("[[program]]\nprogram = 'crash'\n[[program]]\nprogram = 'posixtset'", "file:4: [[program]] program: 'posixtset' "
      "is not one of "),
     ("[program]\nprogram = 'x'", "file:1: program: is a table; write [[program]]"),
@@ -118,21 +124,27 @@ def test_mistakes(text: str, expected: str) -> None:
 
 # What only shows when programs meet the machine.
 UNFIT = [
-    ("[redis]\n[machine]\nsockets = 16\ncores = 64", "file:1: [redis]: 10.0.2.0/24 has addresses for 154 instances at most"),
+    ("[redis]\n[machine]\nsockets = 16\ncores = 64",
+     "file:1: [redis]: 10.0.2.0/24 has addresses for 154 instances at most"),
     ("[redis]\ninstances = 4", "file:2: [redis] instances: 4 are too many for a machine of 4 cores"),
     ("[redis]\n\ncpus = [1, 4]", "file:3: [redis] cpus: cpu 4 is not on a machine of 4 cores"),
     ("[redis]\nheap = '2G'", "file:2: [redis] heap: "),
     ("[[program]]\nprogram = 'posixtest'\ncpu = 9", "file:3: [[program]] cpu: cpu 9 is not on a machine of 4 cores"),
     ("[redis]\n[metrics]\ncpu = 4", "file:3: [metrics] cpu: cpu 4 is not on a machine of 4 cores"),
-    ("[redis]\n[metrics]\ncpu = 2", "file:3: [metrics] cpu: 2 is not of cluster@0, which collects the statistics of all (cpu 0, 1)"),
+    ("[redis]\n[metrics]\ncpu = 2",
+     "file:3: [metrics] cpu: 2 is not of cluster@0, which collects the statistics of all (cpu 0, 1)"),
     ("[redis]\n[clusters]\nlayout = 'size=3'", "file:3: [clusters] layout: this machine's sockets"),
     ("[redis]\n[clusters]\nlayout = 'size=x'", "file:3: [clusters] layout: 'size=x': the size is not"),
     ("[redis]\n[clusters]\nlock = 'none'", "file:3: [clusters] lock: cluster@0: "),
     ("[redis]\n[clusters]\nlock = ['clh']", "file:3: [clusters] lock: the list has 1, and layout per-socket makes 2"),
-    ("[redis]\n[clusters]\ngranularity = 'fine'", "file:3: [clusters] granularity: 'fine' is for lock dynamic, and the lock is clh"),
-    ("[redis]\n[clusters]\nlock = ['fine', 'clh']\ngranularity = 'coarse'", "file:4: [clusters] granularity: 'coarse' is for lock dynamic, and the lock is fine and clh"),
-    ("[redis]\n[machine]\nl3-caches = 0\n[clusters]\nlayout = 'per-l3'", "file:5: [clusters] layout: this machine has no L3"),
-    ("[redis]\n[machine]\nmemory = '20480G'", "file:3: [machine] memory: the machine has memory that ends at 40962 GiB"),
+    ("[redis]\n[clusters]\ngranularity = 'fine'",
+     "file:3: [clusters] granularity: 'fine' is for lock dynamic, and the lock is clh"),
+    ("[redis]\n[clusters]\nlock = ['fine', 'clh']\ngranularity = 'coarse'",
+     "file:4: [clusters] granularity: 'coarse' is for lock dynamic, and the lock is fine and clh"),
+    ("[redis]\n[machine]\nl3-caches = 0\n[clusters]\nlayout = 'per-l3'",
+     "file:5: [clusters] layout: this machine has no L3"),
+    ("[redis]\n[machine]\nmemory = '20480G'",
+     "file:3: [machine] memory: the machine has memory that ends at 40962 GiB"),
     ("[redis]\n[machine]\nmemory = '2M'", "file:3: [machine] memory: 2 MiB is not a multiple of 2 MiB from 256 MiB"),
 ]
 
@@ -149,7 +161,8 @@ def test_what_does_not_fit(text: str, expected: str) -> None:
 def test_a_machine_from_xml(smt: str, cores: int, tmp_path: Path) -> None:
     """a file of hwloc's beside the deployment is its machine"""
     write("EPYC 7451", tmp_path)
-    (tmp_path / "a.toml").write_text(f"[redis]\ncpus = [1]\n[machine]\ntopology = 'machine.xml'\nmemory = '2G'\n{smt}\n[clusters]\nlayout = 'per-l3'")
+    (tmp_path / "a.toml").write_text(f"[redis]\ncpus = [1]\n[machine]\ntopology = 'machine.xml'\nmemory = "
+                                     f"'2G'\n{smt}\n[clusters]\nlayout = 'per-l3'")
     made = plan(read(tmp_path / "a.toml"))
     assert len(made.machine.cores) == cores and len(made.cluster_map.clusters) == 16
     assert all(r.size == 2 << 30 for r in made.machine.memory)
@@ -177,7 +190,8 @@ def test_a_map_as_layout(tmp_path: Path) -> None:
     (tmp_path / "mine.dts").write_text(write_dts(given.cluster_map))
     (tmp_path / "a.toml").write_text("[clusters]\nlayout = 'mine.dts'\n")
     assert plan(read(tmp_path / "a.toml")).cluster_map == given.cluster_map
-    for more, expected in [("[redis]", "a.toml:3: 'redis' contradicts"), ("lock = 'mcs'", "a.toml:3: [clusters] lock: contra")]:
+    for more, expected in [("[redis]", "a.toml:3: 'redis' contradicts"),
+                           ("lock = 'mcs'", "a.toml:3: [clusters] lock: contra")]:
         (tmp_path / "a.toml").write_text(f"[clusters]\nlayout = 'mine.dts'\n{more}\n")
         with pytest.raises(InputError) as caught:
             read(tmp_path / "a.toml")
@@ -227,7 +241,8 @@ def test_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """the name of an example, which is not here: where the example is, as can be typed"""
     monkeypatch.chdir(tmp_path)
     for name in ("redis", "redis.toml"):
-        with pytest.raises(InputError, match=f"^{name}: no such file or directory; there is .*deploy/deployments/redis.toml$") as caught:
+        with pytest.raises(InputError, match=f"^{name}: no such file or directory; there is "
+                           f".*deploy/deployments/redis.toml$") as caught:
             read(Path(name))
         assert read(Path(str(caught.value).rpartition(" ")[2])).redis
     for other in ("rediss", "x/redis"):
@@ -257,42 +272,61 @@ FILES: dict[str, tuple[str, str]] = {
     "beyond 64 bits": (f"{R}cpus = [9223372036854775808]", "2: [redis] cpus: 9223372036854775808 is not a number"),
     "layout of a number": (f"{R}[clusters]\nlayout = 2", f"3: [clusters] layout: 2 is not {LAYOUTS}"),
     "empty layout": (f"{R}[clusters]\nlayout = ''", f"3: [clusters] layout: '' is not {LAYOUTS}"),
-    "size with spaces": (f"{R}[clusters]\nlayout = 'size = 2'", f"3: [clusters] layout: 'size = 2' is not {LAYOUTS}; did you mean 'size=2'?"),
+    "size with spaces": (f"{R}[clusters]\nlayout = 'size = 2'",
+                         f"3: [clusters] layout: 'size = 2' is not {LAYOUTS}; did you mean 'size=2'?"),
     "endless path": (f"[clusters]\nlayout = '{'a' * 5000}.dts'", "2: [clusters] layout: 'aaaa"),
-    "path with a 0": ('[clusters]\nlayout = "a\\u0000.dts"', "2: [clusters] layout: 'a\\x00.dts': is not a file's name"),
+    "path with a 0": ('[clusters]\nlayout = "a\\u0000.dts"',
+                      "2: [clusters] layout: 'a\\x00.dts': is not a file's name"),
     "path through a file": ("[clusters]\nlayout = 'path through a file/x.dts'", "2: [clusters] layout: "),
     "empty topology": (f"{R}[machine]\ntopology = ''", "3: [machine] topology: '' is not a file of hwloc's"),
     **{
         f"topology by URI {number}": (
             f"{R}[machine]\ntopology = '{uri}'",
-            f"3: [machine] topology: {uri}: a libvirt URI is taken from the command line only (--topology URI), not from a file",
+            f"3: [machine] topology: {uri}: a libvirt URI is taken from the command line only (--topology URI), not "
+            f"from a file",
         )
         for number, uri in enumerate((
-            "qemu+ext:///system?command=/sbin/poweroff", "qemu+ssh://host/system?command=./x", "QEMU+ext:///", "qemu:///system",
+            "qemu+ext:///system?command=/sbin/poweroff", "qemu+ssh://host/system?command=./x", "QEMU+ext:///",
+            "qemu:///system",
             "test+tcp://host/default", "esx://host/?no_verify=1",
         ))
     },
     "long name": (f"name = '{'a' * 300}'\n{R}", "1: name: 'aaaa"),
-    "long program": (f"{PROGRAM}name = '{'n' * 28}'", f"3: [[program]] name: '{'n' * 28}' is not made of letters, digits, '.', '_' and '-', 27 at most"),
-    "port among arguments": (f"{R}args = ['--port', '7000']", "2: [redis] args: says '--port', which the key 'port' is for"),
-    "many arguments": (f"{PROGRAM}args = [{','.join(['1'.join('``')] * 64)}]".replace("`", "'"), "3: [[program]] args: posixtest@2: 64 arguments are more than 63"),
-    "long arguments": (f"{R}args = ['{'x' * 17000}']", "2: [redis] args: redis@2: its arguments and its environment take 17"),
+    "long program": (f"{PROGRAM}name = '{'n' * 28}'",
+                     f"3: [[program]] name: '{'n' * 28}' is not made of letters, digits, '.', '_' and '-', 27 at most"),
+    "port among arguments": (f"{R}args = ['--port', '7000']",
+                             "2: [redis] args: says '--port', which the key 'port' is for"),
+    "many arguments": (f"{PROGRAM}args = [{','.join(['1'.join('``')] * 64)}]".replace("`", "'"),
+                       "3: [[program]] args: posixtest@2: 64 arguments are more than 63"),
+    "long arguments": (f"{R}args = ['{'x' * 17000}']",
+                       "2: [redis] args: redis@2: its arguments and its environment take 17"),
     "switch as a program": ("[[program]]\nprogram = 'switch'", "2: [[program]] program: 'switch' is not one of"),
-    "short for redis-server": ("[[program]]\nprogram = 'redis'", "2: [[program]] program: 'redis' is not one of redis-server, ycsb, posixtest, crash, hostile, sleep, touch, guard; did you mean 'redis-server'?"),
+    "short for redis-server": ("[[program]]\nprogram = 'redis'",
+                               "2: [[program]] program: 'redis' is not one of redis-server, ycsb, posixtest, crash, "
+                               "hostile, sleep, touch, guard; did you mean 'redis-server'?"),
     # tables
     "wrong table": ("[reddis]\nport = 1", "1: the file: unknown table 'reddis'; did you mean [redis]?"),
-    "wrong tables": ("[[programs]]\nprogram = 'posixtest'", "1: the file: unknown table 'programs'; did you mean [[program]]?"),
+    "wrong tables": ("[[programs]]\nprogram = 'posixtest'",
+                     "1: the file: unknown table 'programs'; did you mean [[program]]?"),
     "strange table": (f"[apps]\n{R}", "1: the file: unknown table 'apps'; there are [network], [machine], "),
-    "programs by name": ("program = ['posixtest']", "1: [[program]]: 'posixtest' is no table; write [[program]] and its keys below"),
-    "program by name": ("program = 'posixtest'", "1: program: 'posixtest' is no table; write [[program]] and its keys below"),
-    "machines": (f"{R}[[machine]]\ncores = 1\n[[machine]]\ncores = 2", "2: [machine]: is a list of tables; write [machine]"),
+    "programs by name": ("program = ['posixtest']",
+                         "1: [[program]]: 'posixtest' is no table; write [[program]] and its keys below"),
+    "program by name": ("program = 'posixtest'",
+                        "1: program: 'posixtest' is no table; write [[program]] and its keys below"),
+    "machines": (f"{R}[[machine]]\ncores = 1\n[[machine]]\ncores = 2",
+                 "2: [machine]: is a list of tables; write [machine]"),
     "table within": (f"{R}[redis.port.x]\ny = 1", "2: [redis] port: a table is not a number"),
     # what keys say together
     "no instance": (f"{R}instances = 0", " nothing runs"),
-    "records beyond heap": (f"{R}heap = '64M'\n[ycsb]\nclients = 1\nrecords = 1000000", "5: [ycsb] records: 1000000 records of 1000 bytes do not fit into a heap of 64M"),
-    "values beyond heap": (f"{R}[ycsb]\nclients = 1\nvalue-size = 10000000", "4: [ycsb] value-size: 10000 records of 10000000 bytes"),
-    "layout that nobody named": (f"[machine]\ncores = 61\n{R}instances = 1", "1: [machine]: layout per-socket: a cluster would have 61 cpus and a kernel runs on 60"),
-    "memory beyond reach": (f"{R}[machine]\nmemory = '20000G'", "3: [machine] memory: the machine has memory that ends at"),
+    "records beyond heap": (f"{R}heap = '64M'\n[ycsb]\nclients = 1\nrecords = 1000000",
+                            "5: [ycsb] records: 1000000 records of 1000 bytes do not fit into a heap of 64M"),
+    "values beyond heap": (f"{R}[ycsb]\nclients = 1\nvalue-size = 10000000",
+                           "4: [ycsb] value-size: 10000 records of 10000000 bytes"),
+    "layout that nobody named": (f"[machine]\ncores = 61\n{R}instances = 1",
+                                 "1: [machine]: layout per-socket: a cluster would have 61 cpus and a kernel runs "
+                                 "on 60"),
+    "memory beyond reach": (f"{R}[machine]\nmemory = '20000G'",
+                            "3: [machine] memory: the machine has memory that ends at"),
     "heap of a program": (f"{PROGRAM}heap = '4G'", "3: [[program]] heap: cluster@0: heaps of 4100 MiB do not fit"),
     "programs without end": (PROGRAM * 520, "1: [[program]]: posixtest@200: more than 512 applications"),
     # bounds
@@ -313,7 +347,8 @@ FILES: dict[str, tuple[str, str]] = {
     "bell": (f"{R}port = 1 # \a", "2: not TOML: found invalid character '\\x07'"),
     "YAML": ("redis:\n  port: 6379\n", "1: not TOML: "),
     "JSON": ('{"redis": {}}', "1: not TOML: "),
-    "many mistakes": ("[redis]\nport = 0\nheap = 'x'\n[machine]\ncores = 0", "2: [redis] port: 0 is not a number from 1 to 65535 (and 2 more)"),
+    "many mistakes": ("[redis]\nport = 0\nheap = 'x'\n[machine]\ncores = 0",
+                      "2: [redis] port: 0 is not a number from 1 to 65535 (and 2 more)"),
 }  # fmt: skip
 
 
@@ -339,7 +374,8 @@ def test_files(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.usefixtures("no_boot")
-@pytest.mark.parametrize("name, said", [("loop", "too many levels"), ("dangling", "no such file"), ("x" * 300, "too long"), ("file/x", "not a directory")])
+@pytest.mark.parametrize("name, said", [("loop", "too many levels"), ("dangling", "no such file"),
+                                        ("x" * 300, "too long"), ("file/x", "not a directory")])
 def test_paths(name: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """what cannot be opened is said as the system says it"""
     (tmp_path / "loop").symlink_to("loop")
@@ -386,7 +422,8 @@ COMPARE = {
     "--lock none": "--lock none: per-socket: cluster@0: kernel \"none\" runs on one core only, not on 14",
     "--workload d": "--workload: 'd' is not one of a, b, c, f",
     "--layout per-socket,size=3": "--layout size=3: this machine's sockets",
-    f"--layout {A_MAP},spanning": f"--layout: '{A_MAP}' is not one of per-socket, per-l3, per-numa, spanning, homed or size=N; a map",
+    f"--layout {A_MAP},spanning": f"--layout: '{A_MAP}' is not one of per-socket, per-l3, per-numa, spanning, homed or "
+    f"size=N; a map",
     f"--layout spanning,{A_MAP}": f"--layout: '{A_MAP}' is not one of per-socket",
 }
 

@@ -44,7 +44,8 @@ FORWARDS = (Forward("redis@2", "10.0.2.101", 6379, 20001), Forward("redis@3", "1
 
 
 def record(**rest: object) -> Record:
-    base = Record("test", "1.0", "per-socket", "clh", 2, 4, "tcg", "skerry-test", forwards=FORWARDS, parts={"lock": "clh"})
+    base = Record("test", "1.0", "per-socket", "clh", 2, 4, "tcg", "skerry-test", forwards=FORWARDS,
+                  parts={"lock": "clh"})
     return replace(base, **rest)  # type: ignore[arg-type]
 
 
@@ -107,7 +108,8 @@ def apart(what: Plan, placed: Machine | None) -> list[Machines]:
 
 def check_pins(roots: list[ElementTree.Element], machines: Machines) -> None:
     """As many processors as cores have a place; clusters share none, in one domain or several."""
-    found = [(i, pin.attrib["vcpu"], pin.attrib["cpuset"]) for i, root in enumerate(roots) for pin in root.iter("vcpupin")]
+    found = [(i, pin.attrib["vcpu"], pin.attrib["cpuset"]) for i, root in enumerate(roots)
+             for pin in root.iter("vcpupin")]
     pins = {(i, vcpu): frozenset(parse_spans(cpus)) for i, vcpu, cpus in found}
     clusters = [cluster.cpus for cluster in machines.cluster_map.clusters]
     assert len(pins) == len(found) == sum(map(len, clusters))
@@ -138,7 +140,8 @@ def test_threads_share_a_core_when_there_are_not_enough() -> None:
 @pytest.mark.parametrize("shape,parts,said", [
     (Shape(2, 4, GIB), {"sockets": 1, "cores": 2, "threads": 2}, "not pinned: 8 cores on 4 of the host"),
     (Shape(2, 2, GIB), {"sockets": 1, "cores": 4, "threads": 1}, "pinned"),
-    (Shape(1, 8, GIB), {"sockets": 2, "cores": 4, "threads": 1}, "pinned; memory not bound: no node of the host has room for it"),
+    (Shape(1, 8, GIB), {"sockets": 2, "cores": 4, "threads": 1},
+     "pinned; memory not bound: no node of the host has room for it"),
     (Shape(2, 1, 64 * GIB), {"sockets": 2}, "pinned; memory not bound: no node of the host has room for it"),
 ])  # fmt: skip
 def test_hosts_that_do_not_fit(shape: Shape, parts: dict[str, int], said: str) -> None:
@@ -186,7 +189,9 @@ def test_subnet() -> None:
     root = ElementTree.fromstring(define(arrange(what), record(forwards=closed), FOLDER))
     words = [arg.attrib["value"] for arg in root.iter(f"{{{QEMU}}}arg")]
     (network,) = [word for word in words if word.startswith("user,")]
-    assert network == "user,id=skerry,net=10.0.9.0/24,host=10.0.9.1,ipv6=off,restrict=on,hostfwd=tcp:127.0.0.1:20002-10.0.2.102:6379"
+    assert (
+        network == "user,id=skerry,net=10.0.9.0/24,host=10.0.9.1,ipv6=off,restrict=on,hostfwd=tcp:127.0.0.1:20002-10.0.2.102:6379"
+    )
 
 
 def test_memory_and_accelerator() -> None:
@@ -212,13 +217,15 @@ def test_record_survives_the_xml() -> None:
 
 def test_serving() -> None:
     """an instance that began to serve counts once, and no longer when it has ended"""
-    told = [("serving", "redis@2"), ("serving", "redis@3"), ("serving", "redis@2"), ("fault", "redis@3"), ("exit", "ycsb@4")]
+    told = [("serving", "redis@2"), ("serving", "redis@3"), ("serving", "redis@2"), ("fault", "redis@3"),
+            ("exit", "ycsb@4")]
     assert serving(Event(kind, {"event": kind, "app": app, "cluster": 0}) for kind, app in told) == ["redis@2"]
 
 
 def test_changes() -> None:
     """what has changed is named, and only that"""
-    before = record(parts={"lock": "clh", "map": "0123456789abcdef", "image of kernel-clh": "11", "image of root": "22"})
+    before = record(parts={"lock": "clh", "map": "0123456789abcdef", "image of kernel-clh": "11",
+                           "image of root": "22"})
     after = record(parts={"lock": "mcs", "map": "fedcba9876543210", "image of kernel-mcs": "33", "image of root": "22"})
     assert after.changes(before) == [
         "lock clh -> mcs", "map changed", "image of kernel-mcs is new", "image of kernel-clh is gone",
@@ -239,7 +246,10 @@ def test_words_that_are_no_text() -> None:
     with pytest.raises(SystemError):
         with explained("host"):
             raise SystemError("a mistake of ours")
-    helper = "/x --use-vnet --br=br7 --fd=26: failed to communicate with bridge helper: stderr=no such bridge\n\x86: not connected"
+    helper = (
+        "/x --use-vnet --br=br7 --fd=26: failed to communicate with bridge helper: stderr=no such bridge\n\x86: not "
+        "connected"
+    )
     assert one_line(Exception(helper)) == "bridge br7: no such bridge"
 
 
@@ -306,7 +316,8 @@ def keeper(host: Host_domains_keep) -> Keeper:
 
 
 def test_started_after_its_delay() -> None:
-    """a domain that is lost is started after its delay, and nothing is said again while the others take back the loss"""
+    """a domain that is lost is started after its delay, and nothing is said again while the others take back the
+    loss"""
     host = Host_domains_keep()
     keep = keeper(host)
     assert keep.look() and not host.said
@@ -345,7 +356,8 @@ def test_cannot_start() -> None:
     for step in range(20):
         host.now = float(step)
         assert keep.look()
-    assert host.said.count("no room") == 2 and host.said[-1].endswith("stays down: it was started again 2 times in 60 s")
+    assert host.said.count("no room") == 2 and host.said[-1].endswith("stays down: it was started again 2 times "
+                                                                      "in 60 s")
 
 
 def test_stopped_while_it_looks() -> None:
@@ -362,7 +374,8 @@ def test_stopped_while_it_looks() -> None:
     assert not keeper(host).look() and not host.said and not looks
 
 
-@pytest.mark.parametrize("words", [("stopped", "running", "running"), ("killed",) * 3, ("done", "off", "off"), ("gone", "running", "stopped")])
+@pytest.mark.parametrize("words", [("stopped", "running", "running"), ("killed",) * 3, ("done", "off", "off"),
+                                   ("gone", "running", "stopped")])
 def test_end(words: tuple[str, ...]) -> None:
     """watching ends with the deployment: stopped, over, removed, or nothing of it goes on"""
     host = Host_domains_keep()

@@ -72,7 +72,8 @@ def test_domains() -> None:
 
 
 def test_a_place_stays_empty() -> None:
-    """an emulator with one place for a processor would make locked instructions plain ones, and a doorbell could be lost"""
+    """an emulator with one place for a processor would make locked instructions plain ones, and a doorbell could be
+    lost"""
     one, two = Shape(2, 1, GIB), Shape(2, 2, GIB)
 
     def count(of: Record, shape: Shape) -> list[tuple[str, str | None]]:
@@ -94,7 +95,8 @@ def test_shared_memory() -> None:
     """a channel is memory of one name in both its ends' domains, and in no other"""
     three = domains(replace(RECORD, machines=3), Shape(3, 1, GIB))
     found = [
-        [(m.get("name"), m.findtext("size"), a.get("slot")) for m in root.iter("shmem") if (a := m.find("address")) is not None]
+        [(m.get("name"), m.findtext("size"), a.get("slot")) for m in root.iter("shmem")
+         if (a := m.find("address")) is not None]
         for root in three
     ]
     assert found == [
@@ -184,7 +186,8 @@ def test_words() -> None:
 def test_member(monkeypatch: pytest.MonkeyPatch) -> None:
     """a cluster's domain, or why there is none"""
     one = group(monkeypatch, RUNNING, RUNNING)
-    assert [one.member(cluster).domain for cluster in (None, 0, 1)] == ["skerry-test-0", "skerry-test-0", "skerry-test-1"]
+    assert [one.member(cluster).domain for cluster in (None, 0, 1)] == ["skerry-test-0", "skerry-test-0",
+                                                                        "skerry-test-1"]
     with pytest.raises(InputError, match="--cluster: test has clusters 0 to 1, no 2"):
         one.member(2)
     with pytest.raises(Failure, match="skerry-test-1 is gone"):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`skerry bench dynamic` without a machine: rounds out of moments, tables beside the paper, results, and what is refused."""
+"""`skerry bench dynamic` without a machine: rounds out of moments, tables beside the paper, results, and what is
+refused."""
 
 from __future__ import annotations
 
@@ -47,10 +48,12 @@ def text_of(*tables: Any) -> str:
 
 
 def test_series() -> None:
-    """bench dynamic: a series is a row; each has a name of its own, a kernel that is built, and figures that there are"""
+    """bench dynamic: a series is a row; each has a name of its own, a kernel that is built, and figures that there
+    are"""
     assert len(BY_NAME) == len(dynamic.SERIES)
     for one in dynamic.SERIES:
-        assert one.kernel in REGIMES and set(one.figures) <= set(dynamic.TITLES) and one.granularity in (None, "coarse", "fine")
+        assert one.kernel in REGIMES and set(one.figures) <= set(dynamic.TITLES) and one.granularity in (None, "coarse",
+            "fine")
         assert (one.granularity is not None) == (one.kernel == "dynamic")  # other regimes have one granularity
     assert {one.paper for one in dynamic.SERIES} - {""} == {"UP", "msg", "lock"}
     assert {paper for _, paper in UHLIG_FIGURE_6} == {"msg", "lock"}
@@ -59,12 +62,16 @@ def test_series() -> None:
 def test_messages() -> None:
     """bench dynamic: messages are the locks' kernel with objects at home; Figure 7 has the paper's ratio of both"""
     messages, locks = BY_NAME["messages"], BY_NAME["dynamic fine"]
-    assert (messages.kernel, messages.granularity, messages.local) == (locks.kernel, locks.granularity, True) and not locks.local
+    assert (messages.kernel, messages.granularity, messages.local) == (locks.kernel, locks.granularity,
+                                                                       True) and not locks.local
     assert all(messages in dynamic.of(figure) for figure in (IPC, FORK_JOIN, LOAD))
-    ordered = [scale.machine(dynamic.request(series, [2], 2048, XEON, 1.0), "instructions") for series in (messages, locks)]
+    ordered = [scale.machine(dynamic.request(series, [2], 2048, XEON, 1.0), "instructions")
+               for series in (messages, locks)]
     assert [target.cluster_map.applications[0].args[-1] == "local" for target in ordered] == [True, False]
-    rows = [join(messages, 2, 5000), join(messages, 3, 6000), join(BY_NAME["dynamic fine"], 2, 2000), join(BY_NAME["dynamic fine"], 3, 2000)]
-    assert [(pair.locks.cores, pair.ours, pair.published) for pair in dynamic.beside(rows)] == [(2, 2.5, UHLIG_FIGURE_7[2].value), (3, 3.0, None)]
+    rows = [join(messages, 2, 5000), join(messages, 3, 6000), join(BY_NAME["dynamic fine"], 2, 2000),
+            join(BY_NAME["dynamic fine"], 3, 2000)]
+    assert [(pair.locks.cores, pair.ours, pair.published)
+            for pair in dynamic.beside(rows)] == [(2, 2.5, UHLIG_FIGURE_7[2].value), (3, 3.0, None)]
     text = text_of(fork_join_table(rows))
     assert "messages/locks" in text and "2.50" in text and "2.5" in text
     (said,) = sentences([], rows, [])
@@ -83,44 +90,62 @@ def one_way(series: Series, inter: float, intra: float, counted: bool = True) ->
         return ipc.Spread(value, value, value)
 
     spread = dict.fromkeys((*ipc.OPERATIONS, ipc.ONE_WAY), both(1.0))
-    spread |= {"call": both(inter - 10), "reply_recv": both(inter + 10), "call_same_vspace": both(intra - 5), "reply_recv_same_vspace": both(intra + 5)}
-    measured = ipc.Measured(series.kernel, "instructions" if counted else "cycles", True, 200, spread, None if counted else XEON)
+    spread |= {"call": both(inter - 10), "reply_recv": both(inter + 10), "call_same_vspace": both(intra - 5),
+               "reply_recv_same_vspace": both(intra + 5)}
+    measured = ipc.Measured(series.kernel, "instructions" if counted else "cycles", True, 200, spread,
+                            None if counted else XEON)
     return Ipc(series, measured)
 
 
-ROWS = [one_way(BY_NAME["none"], 100, 80), one_way(BY_NAME["dynamic coarse"], 110, 90), one_way(BY_NAME["dynamic fine"], 130, 120), one_way(BY_NAME["fine"], 200, 180)]
+ROWS = [one_way(BY_NAME["none"], 100, 80), one_way(BY_NAME["dynamic coarse"], 110, 90),
+        one_way(BY_NAME["dynamic fine"], 130, 120), one_way(BY_NAME["fine"], 200, 180)]
 CYCLES = [one_way(BY_NAME["none"], 400, 300, False), one_way(BY_NAME["dynamic fine"], 500, 450, False)]
 
 
 def test_ipc() -> None:
-    """bench dynamic: IPC over none stands beside the paper's, for both kinds of address spaces, in each unit by itself"""
+    """bench dynamic: IPC over none stands beside the paper's, for both kinds of address spaces, in each unit by
+    itself"""
     assert (ROWS[2].one_way(INTER), ROWS[2].one_way(INTRA)) == (130, 120)
     text = text_of(ipc_table(ROWS))
-    assert "instructions of the kernel (counted, emulated)" in text and "1.300" in text and "1.276" in text and "1.812" in text
+    assert (
+        "instructions of the kernel (counted, emulated)" in text and "1.300" in text and "1.276" in text
+        and "1.812" in text
+    )
     assert f"{1.5 / 1.812:.3f}" in text and text.count("1.276") == 1  # beside one row: the others have none there
     assert "cycles of the kernel (modelled: 2 x 14" in text_of(ipc_table(CYCLES))
     assert dynamic.bases([*ROWS, *CYCLES]) == {"instructions": ROWS[0], "cycles": CYCLES[0]}
     said = list(sentences([*ROWS, *CYCLES], [], []))
-    assert len(said) == 2 and "in instructions: +30.0%" in said[0] and "paper: +27.6%, cycles" in said[0] and "in modelled cycles: +25.0%" in said[1]
+    assert (
+        len(said) == 2 and "in instructions: +30.0%" in said[0] and "paper: +27.6%, cycles" in said[0]
+        and "in modelled cycles: +25.0%" in said[1]
+    )
 
 
-@pytest.mark.parametrize(("messages", "locks", "holding"), [(90, 120, (True, True, True)), (150, 140, (False, True, True)), (170, 180, (True, False, False))])
+@pytest.mark.parametrize(("messages", "locks", "holding"),
+                         [(90, 120, (True, True, True)), (150, 140, (False, True, True)),
+                          (170, 180, (True, False, False))])
 def test_order(messages: float, locks: float, holding: Sequence[bool]) -> None:
-    """bench dynamic: whether messages cost less than locks, and these a fifth less than those of fine, is said as it is"""
-    rows = [ROWS[0], one_way(BY_NAME["messages"], messages, 80), one_way(BY_NAME["dynamic fine"], locks, 80), one_way(BY_NAME["fine"], 200, 180)]
+    """bench dynamic: whether messages cost less than locks, and these a fifth less than those of fine, is said as it
+    is"""
+    rows = [ROWS[0], one_way(BY_NAME["messages"], messages, 80), one_way(BY_NAME["dynamic fine"], locks, 80),
+            one_way(BY_NAME["fine"], 200, 180)]
     (said,) = (one for one in sentences(rows, [], []) if "0.8 x fine" in one)
-    assert [claim.endswith("not hold") for claim in said.removesuffix(".").split("; ")] == [not holds for holds in holding]
+    assert [claim.endswith("not hold") for claim in said.removesuffix(".").split("; ")] == [not holds
+        for holds in holding]
     assert not [one for one in sentences(rows[:3], [], []) if "0.8 x fine" in one]
 
 
 def test_ipc_ratios() -> None:
-    """bench dynamic: ratios have the paper's beside them by the names of ours, and instructions are not taken for cycles"""
+    """bench dynamic: ratios have the paper's beside them by the names of ours, and instructions are not taken for
+    cycles"""
     ratios = dynamic.ipc_ratios([*ROWS, *CYCLES])
     assert [ratio["of"] for ratio in ratios] == ["dynamic coarse", "dynamic fine", "fine", "dynamic fine"]
     assert all(set(ratio.get("published", {})) <= set(ratio["metrics"]) for ratio in ratios)
-    assert "published" not in ratios[0] and ratios[1]["published"] == {"inter_kernel_instructions": 1.276, "intra_kernel_instructions": 1.812}
+    assert "published" not in ratios[0] and ratios[1]["published"] == {"inter_kernel_instructions": 1.276,
+                                                                       "intra_kernel_instructions": 1.812}
     points = reading.of_documents([{"results": [], "ratios": ratios}])
-    assert [(p.ours, p.published) for p in points] == [((1.3,), 1.276), ((1.5,), 1.812), ((1.25,), 1.276), ((1.5,), 1.812)]
+    assert [(p.ours, p.published) for p in points] == [((1.3,), 1.276), ((1.5,), 1.812), ((1.25,), 1.276),
+                                                       ((1.5,), 1.812)]
 
 
 # ---- Figure 7 ----
@@ -175,48 +200,63 @@ def test_events_that_do_not_match(events: list[Event]) -> None:
 
 def join(series: Series, cores: int, cycles: int, factors: Sequence[float] = (1.0,)) -> ForkJoin:
     made = [
-        forkjoin.Latency(cores, factor, tuple(forkjoin.Round(round(cycles * factor) + i, 300) for i in (-10, 0, 10))) for factor in factors
+        forkjoin.Latency(cores, factor, tuple(forkjoin.Round(round(cycles * factor) + i, 300) for i in (-10, 0, 10)))
+        for factor in factors
     ]  # fmt: skip
     (found,) = dynamic.fork_joins(series, XEON, made)
     return found
 
 
 def test_fork_join() -> None:
-    """bench dynamic: medians with their range at other line costs; nothing is compared where one series of the paper was not measured"""
-    rows = [join(BY_NAME[name], cores, 1000 * cores, (1.0, 0.5, 2.0)) for name in ("dynamic coarse", "dynamic fine") for cores in (2, 16)]
+    """bench dynamic: medians with their range at other line costs; nothing is compared where one series of the paper
+    was not measured"""
+    rows = [join(BY_NAME[name], cores, 1000 * cores, (1.0, 0.5, 2.0)) for name in ("dynamic coarse", "dynamic fine")
+            for cores in (2, 16)]
     text = text_of(fork_join_table(rows))
     assert "2,000 [1,000..4,000]" in text and "messages/locks" not in text and "modelled: 2 x 14" in text
     assert not list(sentences([], rows, []))
     entry = rows[0].to_json()
-    assert (entry["lock"], entry["kernel"], entry["granularity"], entry["figure"]) == ("dynamic coarse", "dynamic", "coarse", "7")
-    assert entry["metrics"]["signal_to_last_cycles"] == 2000 and entry["range"] == {"signal_to_last_cycles": [1000, 4000]}
-    assert entry["min_max"] == {"signal_to_last_cycles": [1990, 2010]} and entry["modelled"]["machine"] and entry["emulated"]
+    assert (entry["lock"], entry["kernel"], entry["granularity"], entry["figure"]) == ("dynamic coarse", "dynamic",
+        "coarse", "7")
+    assert entry["metrics"]["signal_to_last_cycles"] == 2000 and entry["range"] == {"signal_to_last_cycles": [1000,
+        4000]}
+    assert entry["min_max"] == {"signal_to_last_cycles": [1990,
+                                                          2010]} and entry["modelled"]["machine"] and entry["emulated"]
 
 
 # ---- load ----
 
 
 def loaded(name: str, cores: int, throughput: float, factors: Sequence[float] = (1.0,)) -> Load:
-    core = {"rounds": 1000, "drawn": 1, "idle": 0, "entries": 0, "acquisitions": 0, "conflicts": 0, "fallbacks": 0, "cluster": 0}
+    core = {"rounds": 1000, "drawn": 1, "idle": 0, "entries": 0, "acquisitions": 0, "conflicts": 0, "fallbacks": 0,
+            "cluster": 0}
     series = BY_NAME[name]
     made = [
-        scale.Point(series.kernel, "spanning", 1, cores, dynamic.DELAY, round(2000 * cores / throughput / factor), "modelled",
+        scale.Point(series.kernel, "spanning", 1, cores, dynamic.DELAY, round(2000 * cores / throughput / factor),
+                    "modelled",
                     [core | {"cpu": n} for n in range(cores)], True, line_factor=factor) for factor in factors
     ]  # fmt: skip
     (found,) = dynamic.loads(series, XEON, made)
     return found
 
 
-LOADS = [loaded(name, cores, rate) for name, rates in {"dynamic coarse": (0.001, 0.002, 0.002), "dynamic fine": (0.0009, 0.0019, 0.004),
-                                                       "clh": (0.001, 0.002, 0.002), "fine": (0.0008, 0.0015, 0.0016)}.items()
+LOADS = [loaded(name, cores, rate) for name, rates in {"dynamic coarse": (0.001, 0.002, 0.002),
+                                                       "dynamic fine": (0.0009, 0.0019, 0.004),
+                                                       "clh": (0.001, 0.002, 0.002),
+                                                       "fine": (0.0008, 0.0015, 0.0016)}.items()
          for cores, rate in zip((1, 2, 4), rates)]  # fmt: skip
 
 
 def test_load() -> None:
-    """bench dynamic: both granularities of one image stand beside clh and fine, and the first size at which locks of objects win is said"""
-    assert dynamic.crossing(LOADS, "dynamic coarse", "dynamic fine") == 4 and dynamic.crossing(LOADS, "clh", "fine") is None
+    """bench dynamic: both granularities of one image stand beside clh and fine, and the first size at which locks of
+    objects win is said"""
+    assert dynamic.crossing(LOADS, "dynamic coarse", "dynamic fine") == 4 and dynamic.crossing(LOADS, "clh",
+        "fine") is None
     (said,) = sentences([], [], LOADS)
-    assert said == "dynamic fine does more than dynamic coarse from 4 cores on; fine does more than clh on no number of cores measured."
+    assert (
+        said == "dynamic fine does more than dynamic coarse from 4 cores on; fine does more than clh on no number of "
+        "cores measured."
+    )
     assert "4.000" in text_of(load_table(LOADS)) and "modelled: 2 x 14" in text_of(load_table(LOADS))
     one = loaded("dynamic fine", 2, 0.002, (1.0, 0.5, 2.0))
     entry = one.to_json()
@@ -226,8 +266,10 @@ def test_load() -> None:
 
 def test_granularity() -> None:
     """bench dynamic: the map says what a series' kernel is to be"""
-    for name, kernel, granularity in (("dynamic fine", "dynamic", "fine"), ("dynamic coarse", "dynamic", "coarse"), ("clh", "clh", "coarse")):
-        (cluster,) = scale.machine(dynamic.request(BY_NAME[name], [1, 2], 2048, XEON, 1.0), "instructions").cluster_map.clusters
+    for name, kernel, granularity in (("dynamic fine", "dynamic", "fine"), ("dynamic coarse", "dynamic", "coarse"),
+                                      ("clh", "clh", "coarse")):
+        (cluster,) = scale.machine(dynamic.request(BY_NAME[name], [1, 2], 2048, XEON, 1.0),
+                                   "instructions").cluster_map.clusters
         assert (cluster.kernel, cluster.granularity, cluster.root) == (kernel, granularity, "pingpong")
 
 
@@ -236,7 +278,8 @@ def test_granularity() -> None:
 
 def test_plot(tmp_path: Path) -> None:
     """bench dynamic: a panel for each unit and figure that there is"""
-    joins = [join(BY_NAME[name], cores, 1000 * cores, (1.0, 2.0)) for name in ("dynamic coarse", "dynamic fine") for cores in (2, 3)]
+    joins = [join(BY_NAME[name], cores, 1000 * cores, (1.0, 2.0)) for name in ("dynamic coarse", "dynamic fine")
+             for cores in (2, 3)]
     for number, (rows, some, others) in enumerate((([*ROWS, *CYCLES], joins, LOADS), (ROWS, [], []), ([], joins, []))):
         plot_dynamic(rows, some, others, UNMAPS if number != 1 else [], "a mode", tmp_path / f"{number}.png")
         assert (tmp_path / f"{number}.png").stat().st_size > 1000
@@ -247,7 +290,8 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> None:
     def found(wanted: Wanted, *_: Any) -> Found:
         joins = [join(one, n, 1000 * n) for one in dynamic.of(FORK_JOIN) for n in wanted.join_cores]
         loads = [load for load in LOADS if load.point.cores in wanted.load_cores]
-        unmaps = [row for row in UNMAPS if (row.calls.cores in wanted.unmap_cores if row.machine else wanted.counts and UNMAP in wanted.figures)]
+        unmaps = [row for row in UNMAPS if (row.calls.cores in wanted.unmap_cores if row.machine else wanted.counts
+                                            and UNMAP in wanted.figures)]
         return Found(ROWS if wanted.counts and IPC in wanted.figures else [], joins, loads, unmaps)
 
     monkeypatch.setattr(command, "_measure", found)
@@ -260,22 +304,29 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """bench dynamic: all figures without words, results and CSV with all of them"""
     measured(monkeypatch)
-    words = ["bench", "dynamic", "--cores", "1,2,4", "--json", str(tmp_path / "r.json"), "--csv", str(tmp_path / "other.csv"), "--plot", str(tmp_path / "r.svg")]
+    words = ["bench", "dynamic", "--cores", "1,2,4", "--json", str(tmp_path / "r.json"), "--csv",
+             str(tmp_path / "other.csv"), "--plot", str(tmp_path / "r.svg")]
     assert main.main(words) == 0
     said = capsys.readouterr().out
     assert all(title in said for title in ("Figure 6", "Figure 7", "Figure 8", "Beyond the paper"))
     data = json.loads((tmp_path / "r.json").read_text())
-    assert {one["figure"] for one in data["results"]} == {"6", "7", "8", "load"} and data["trends"] and data["bytes"] == {"slot": 64, "domain": 64}
+    assert {one["figure"] for one in data["results"]} == {"6", "7", "8",
+                                                          "load"} and data["trends"] and data["bytes"] == {"slot": 64,
+                                                              "domain": 64}
     assert {one["cores"] for one in data["results"] if one["figure"] == "7"} == {2, 4} and data["ratios"]
     assert (tmp_path / "r.csv").read_text() == (tmp_path / "other.csv").read_text()
     rows = list(csv.DictReader((tmp_path / "other.csv").open()))
-    assert len(rows) == len(data["results"]) and rows[1]["lock"] == "dynamic coarse" and rows[1]["inter_kernel_instructions"] == "110.0"
+    assert (
+        len(rows) == len(data["results"]) and rows[1]["lock"] == "dynamic coarse"
+        and rows[1]["inter_kernel_instructions"] == "110.0"
+    )
 
 
 def test_json_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """bench dynamic --json -: standard output has the document and nothing else; CSV goes to its own file"""
     measured(monkeypatch)
-    words = ["--figure", "6,7", "--cores", "2,3", "--json", "-", "--csv", str(tmp_path / "x.csv"), "--plot", str(tmp_path / "x.png")]
+    words = ["--figure", "6,7", "--cores", "2,3", "--json", "-", "--csv", str(tmp_path / "x.csv"), "--plot",
+             str(tmp_path / "x.png")]
     assert main.main(["bench", "dynamic", *words]) == 0
     data = json.loads(capsys.readouterr().out)
     assert len(data["results"]) == len((tmp_path / "x.csv").read_text().splitlines()) - 1 == 10

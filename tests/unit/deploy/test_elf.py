@@ -75,7 +75,8 @@ def test_accepted() -> None:
 
 # ---- What the emulator's plugin writes at the guest's marks, and of turns that it should not have skipped ----
 
-MARK = {"marker": 1, "core": 0, "clock": 1000, "late": 2, "misparked": 0, "executed": [7], "kernel": [3], "instructions": [5]}
+MARK = {"marker": 1, "core": 0, "clock": 1000, "late": 2, "misparked": 0, "executed": [7], "kernel": [3],
+        "instructions": [5]}
 SKIPPED = {"misparked": 12, "core": 3, "pause": "0x401000"}
 
 

@@ -36,7 +36,8 @@ def test_useless(device: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """doctor: a KVM that boots nothing is named with its reason and with advice"""
     monkeypatch.setattr(kvm, "probe_kvm", lambda: (False, WHY))
     said = doctor.kvm()
-    assert WHY in said.found and said.use.startswith("emulation (TCG); ") and "pass VT-x or AMD-V on" in said.use and said.good
+    assert WHY in said.found and said.use.startswith("emulation "
+                                                     "(TCG); ") and "pass VT-x or AMD-V on" in said.use and said.good
 
 
 def test_works(device: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,11 +60,17 @@ def test_untried(device: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 # ---- `skerry prove`: the explorer's programs, as a user calls them ----
 
 command = importlib.import_module("deploy.cli.commands.project.prove")
-CASES = "echo 'ok: one: 12 executions, 3 redundant, 40 states, at most 7 choices in one, 0.0 s'; echo 'ok: two: 30 executions, 0 redundant, 2 states, 0.1 s'"
+CASES = (
+    "echo 'ok: one: 12 executions, 3 redundant, 40 states, at most 7 choices in one, 0.0 s'; echo 'ok: two: 30 "
+    "executions, 0 redundant, 2 states, 0.1 s'"
+)
 PROGRAMS = {"lock, clh": CASES, "ring": f"{CASES}; exit 1"}
 FINDS = "ring, the explorer finds no order"
 TRIED = {"name": FINDS, "verdict": "caught", "by": "ring: finds it", "seconds": 1.0}
-PLANTING = "import sys; print(sys.argv[2:3] == ['--list'] and sys.argv[1] in {0!r} and {0!r} or sys.argv[2:3] == ['--jobs'] and {1!r} or '')"
+PLANTING = (
+    "import sys; print(sys.argv[2:3] == ['--list'] and sys.argv[1] in {0!r} and {0!r} or sys.argv[2:3] == ['--jobs'] "
+    "and {1!r} or '')"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -89,7 +96,8 @@ def test_proved(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_not_proved(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """a program that fails is named with its log, and the others are proved all the same; mistakes are planted where it is asked for"""
+    """a program that fails is named with its log, and the others are proved all the same; mistakes are planted where it
+    is asked for"""
     status, results, said = proved(capsys, "--mistakes")
     assert status == 1 and [one["outcome"] for one in results] == ["passed", "failed", "passed"]
     assert said.splitlines()[-1] == f"skerry: not proved: ring (log: {tmp_path / 'prove' / 'ring.log'})"

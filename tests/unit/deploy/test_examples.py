@@ -21,7 +21,10 @@ from topology.errors import InputError
 
 # ---- `skerry build examples/NAME`: what is built anew, and what is kept ----
 
-SCRIPT = "#!/bin/sh\necho run >>runs\n[ -e object ] || echo compiled >>compilations\ntouch object\ncat runs >\"$OUTPUT/one.elf\"\n"
+SCRIPT = (
+    "#!/bin/sh\necho run >>runs\n[ -e object ] || echo compiled >>compilations\ntouch object\ncat runs "
+    ">\"$OUTPUT/one.elf\"\n"
+)
 
 
 @pytest.fixture
@@ -47,7 +50,8 @@ def lines(example: Path, name: str) -> int:
 
 
 def test_kept(example: Path) -> None:
-    """an example is linked anew after its libraries changed, compiled anew after its compiler did, and left alone else"""
+    """an example is linked anew after its libraries changed, compiled anew after its compiler did, and left alone
+    else"""
     output = Output(True)
     assert examples.ensure(output, "one") and not examples.ensure(output, "one")
     (example.parents[1] / "library").write_text("second")
@@ -62,7 +66,8 @@ def test_kept(example: Path) -> None:
 
 def test_failure(example: Path) -> None:
     """a script that fails is named with its lines, and runs again the next time"""
-    (example / "build.sh").write_text("echo 'x.c:1: error: no such thing' >&2\nfalse\necho unreached >\"$OUTPUT/one.elf\"\n")
+    (example / "build.sh").write_text("echo 'x.c:1: error: no such thing' >&2\nfalse\necho unreached "
+                                      ">\"$OUTPUT/one.elf\"\n")
     for _ in range(2):
         with pytest.raises(Failure, match="(?s)no such thing.*examples/one could not be built"):
             examples.ensure(Output(True), "one")
@@ -104,7 +109,8 @@ def test_options() -> None:
     """every option that the page speaks of belongs to one of its commands"""
     app = typer.main.get_command(make_app())
     commands = [app.commands[n] for n in ("deploy", "status", "logs", "console", "kill", "stop", "undeploy")]  # type: ignore[attr-defined]
-    known = {option for command in commands for parameter in command.params for option in parameter.opts + parameter.secondary_opts}
+    known = {option for command in commands for parameter in command.params
+             for option in parameter.opts + parameter.secondary_opts}
     assert set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", re.sub(r"```.*?```", "", PAGE, flags=re.DOTALL))) <= known
 
 

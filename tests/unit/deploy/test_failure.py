@@ -42,10 +42,12 @@ CLUSTERS = [(1, 2), (2, 4)]
 def test_drawn() -> None:
     """a kill depends on its seed and number alone, and names what is there"""
     drawn = [draw(7, number, CLUSTERS) for number in range(1, 201)]
-    assert drawn == [draw(7, number, CLUSTERS) for number in range(1, 201)] != [draw(8, number, CLUSTERS) for number in range(1, 201)]
+    assert drawn == [draw(7, number, CLUSTERS) for number in range(1, 201)] != [draw(8, number, CLUSTERS)
+        for number in range(1, 201)]
     assert {kill.how for kill in drawn} == set(WAYS) and {kill.cluster for kill in drawn} == {1, 2}
     for kill in drawn:
-        assert (kill.core is not None) == (kill.how in ("panic", "hang-core")) and (kill.core or 0) < dict(CLUSTERS)[kill.cluster]
+        assert (kill.core is not None) == (kill.how in ("panic", "hang-core")) and (kill.core
+            or 0) < dict(CLUSTERS)[kill.cluster]
         assert 2 <= kill.quiet <= 4
 
 
@@ -61,7 +63,8 @@ def test_mortal() -> None:
 def test_in_turn() -> None:
     """each way is taken as often as was asked for, one after the other"""
     drawn = list(kills(Job(["panic", "hang"], 3, 1, qemu.TCG_TURNS, Patience()), CLUSTERS))
-    assert [kill.how for kill in drawn] == ["panic", "hang"] * 3 and [kill.number for kill in drawn] == [1, 2, 3, 4, 5, 6]
+    assert [kill.how for kill in drawn] == ["panic", "hang"] * 3 and [kill.number for kill in drawn] == [1, 2, 3, 4, 5,
+        6]
 
 
 # --- the client ---
@@ -238,8 +241,10 @@ def test_back_in_time(server: _Server, load: Load) -> None:
 
 
 def fate(how: str = "panic", number: int = 1, **changes: object) -> Fate:
-    told = {"reason": "panic", "why": "its kernel panicked", "detect_ms": 600.0, "silent_ms": 0, "after_ms": 500, "fence_ms": 50, "load_ms": 300,
-            "again_ms": 1100.0, "serving_ms": 1500.0, "pong_ms": 2000.0, "survivor_errors": 0, "survivor_requests": 100, "survivor_longest_ms": 90.0, "usual_longest_ms": 40.0}
+    told = {"reason": "panic", "why": "its kernel panicked", "detect_ms": 600.0, "silent_ms": 0, "after_ms": 500,
+            "fence_ms": 50, "load_ms": 300,
+            "again_ms": 1100.0, "serving_ms": 1500.0, "pong_ms": 2000.0, "survivor_errors": 0, "survivor_requests": 100,
+            "survivor_longest_ms": 90.0, "usual_longest_ms": 40.0}
     return Fate(Kill(number, 1, how, None, 2.0), **(told | changes))  # type: ignore[arg-type]
 
 
@@ -249,9 +254,11 @@ def measured(*fates: Fate) -> Measured:
 
 def test_metrics() -> None:
     """medians and worst, errors in sum; what another cluster measured is left out"""
-    found = measured(fate(), fate(number=2, detect_ms=700.0, fence_ms=None, survivor_errors=2), fate(number=3, detect_ms=900.0, usual_longest_ms=100.0))
+    found = measured(fate(), fate(number=2, detect_ms=700.0, fence_ms=None, survivor_errors=2),
+                     fate(number=3, detect_ms=900.0, usual_longest_ms=100.0))
     metrics = found.metrics("panic")
-    assert (metrics["detect_ms"], metrics["detect_worst_ms"], metrics["kills"], metrics["survivor_errors"]) == (700, 900, 3, 2)
+    assert (metrics["detect_ms"], metrics["detect_worst_ms"], metrics["kills"], metrics["survivor_errors"]) == (700,
+        900, 3, 2)
     assert metrics["boot_ms"] == 450 and metrics["survivor_stall_ms"] == 50 and found.fates[2].survivor_stall_ms == 0
     assert found.values("panic", FIGURES[2]) == [50, 50]
 
@@ -261,7 +268,8 @@ def test_goals() -> None:
     detect, silent = FIGURES[:2]
     assert goals(silent, "panic") == (50, 1) and goals(silent, "init", patience=600) == (700, 150)
     assert goals(detect, "panic") == (50, 1) and goals(detect, "garbage") == (50, 1)
-    assert goals(detect, "hang-core") == goals(detect, "hang") == (3100, 150) and goals(detect, "manager") == (5100, 150)
+    assert goals(detect, "hang-core") == goals(detect, "hang") == (3100, 150) and goals(detect, "manager") == (5100,
+        150)
     assert goals(FIGURES[4], "manager") == (2500, 500)
     stall = next(figure for figure in FIGURES if figure.name == "survivor_stall_ms")
     assert goals(stall, "panic") == (100, 10) and goals(stall, "panic", first=True) == (3000, 1000)
@@ -282,21 +290,26 @@ def test_results(tmp_path: Path) -> None:
 def test_table() -> None:
     """each figure stands beside its goals, and says whether it meets that of this machine"""
     console = Console(width=100, record=True, file=open("/dev/null", "w"))
-    console.print(failure_table(measured(fate(), fate("manager", 2, detect_ms=5050.0, pong_ms=9000.0)), Cost(1000.0, 1004.0, 0.0001)))
+    console.print(failure_table(measured(fate(), fate("manager", 2, detect_ms=5050.0, pong_ms=9000.0)),
+                                Cost(1000.0, 1004.0, 0.0001)))
     lines = [line.strip("│ ") for line in console.export_text().splitlines()]
     told = [line.split() for line in lines]
     assert any("emulated" in line for line in lines[:2])
     detect = [line for line in lines if "order to report" in line]
     assert "600 ms" in detect[0] and detect[0].split()[-1] == "no" and detect[1].split()[-1] == "met"
-    assert next(words for words in told if "instructions/operation" in words)[-1] == "met" and any("+0.40 %" in line for line in lines)
+    assert next(words for words in told if "instructions/operation" in words)[-1] == "met" and any("+0.40 %" in line
+        for line in lines)
 
 
 def test_first() -> None:
-    """kills of the first cluster: another title, another goal for the stall, and connections that did not last are counted"""
-    found = measured(fate(survivor_longest_ms=2000.0, survivor_connections=2, survivor_connections_lost=1), fate(number=2, survivor_connections=2))
+    """kills of the first cluster: another title, another goal for the stall, and connections that did not last are
+    counted"""
+    found = measured(fate(survivor_longest_ms=2000.0, survivor_connections=2, survivor_connections_lost=1),
+                     fate(number=2, survivor_connections=2))
     found.job.first = True
     (row, _) = found.to_json()
-    assert row["ended"] == "first" and row["goals"]["survivor_stall_ms"] == {"emulated_idle": 3000, "kvm_and_metal": 1000}
+    assert row["ended"] == "first" and row["goals"]["survivor_stall_ms"] == {"emulated_idle": 3000,
+                                                                             "kvm_and_metal": 1000}
     assert (row["metrics"]["survivor_connections"], row["metrics"]["survivor_connections_lost"]) == (4, 1)
     console = Console(width=100, record=True, file=open("/dev/null", "w"))
     console.print(failure_table(found, None))
@@ -310,7 +323,8 @@ def test_calm_minutes() -> None:
     """false alarms of the minutes without a kill stand beside those of the others"""
     found = measured(fate())
     found.job.calm, found.calm = 90.0, {"under load": 0, "idle": 2}
-    assert found.to_json()[-1]["metrics"] == {"false_alarms": 0, "seconds": 60.0, "false_alarms_under_load": 0, "false_alarms_idle": 2, "calm_seconds": 90.0}
+    assert found.to_json()[-1]["metrics"] == {"false_alarms": 0, "seconds": 60.0, "false_alarms_under_load": 0,
+                                              "false_alarms_idle": 2, "calm_seconds": 90.0}
     console = Console(width=100, record=True, file=open("/dev/null", "w"))
     console.print(failure_table(found, None))
     lines = [line.strip("│ ") for line in console.export_text().splitlines() if "1.5 min" in line]
@@ -319,7 +333,8 @@ def test_calm_minutes() -> None:
 
 def test_cost() -> None:
     """the part that watching functions have, by program and name"""
-    counted = Profile([Line("root", "manager", "watch_tick", 30), Line("x", "x", "watch_tick", 20), Line("root", "manager", "main", 50)], 10)
+    counted = Profile([Line("root", "manager", "watch_tick", 30), Line("x", "x", "watch_tick", 20),
+                       Line("root", "manager", "main", 50)], 10)
     assert watching(counted, {("root", "watch_tick")}) == 0.3 and watching(Profile([], 1), set()) == 0
     assert Cost(1000.0, 1010.0, 0.0).more == pytest.approx(0.01)
 
@@ -349,7 +364,8 @@ def test_curve(width: int, steps: int) -> None:
 
 
 @pytest.mark.parametrize("words,culprit", [
-    (["bench", "failure", "--machine", "xeon-e5-2683v3"], "--machine xeon-e5-2683v3: its clock moves only as its cores do"),
+    (["bench", "failure", "--machine", "xeon-e5-2683v3"],
+     "--machine xeon-e5-2683v3: its clock moves only as its cores do"),
     (["bench", "failure", "--machine", "pdp-11"], "pdp-11"),
     (["bench", "failure", "--how", "panic,fire"], "--how: 'fire' is not one of panic, hang,"),
     (["bench", "failure", "--sockets", "1"], "--sockets 1: one cluster"),
@@ -393,7 +409,8 @@ def test_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     again.end()
     cluster_restarts.Campaign(10, 1, 2, verdicts).end("planted")
     kept = cluster_restarts.read(verdicts)
-    assert (kept["9"]["verdict"], kept["9"]["survivor_requests"], kept["10"]["verdict"], kept["10"]["why"]) == ("passed", 300, "FAILED", "planted")
+    assert (kept["9"]["verdict"], kept["9"]["survivor_requests"], kept["10"]["verdict"],
+            kept["10"]["why"]) == ("passed", 300, "FAILED", "planted")
     assert len((tmp_path / "results" / "cluster-restarts-9.jsonl").read_text().splitlines()) == 3
 
 
@@ -418,7 +435,8 @@ def events(*data: dict[str, Any], app: str = "ycsb@1") -> EventStream:
 
 
 def told(**changes: Any) -> dict[str, Any]:
-    survived = {"event": "survival", "gaps": 1, "longest_ns": 3 * SLOT, "reads": 2, "updates": 3, "lives": 2, "forgotten": 7}
+    survived = {"event": "survival", "gaps": 1, "longest_ns": 3 * SLOT, "reads": 2, "updates": 3, "lives": 2,
+                "forgotten": 7}
     return survived | {"start_ns": 1000, "slot_ns": SLOT, "timeline_parts": 2} | changes
 
 
@@ -432,7 +450,8 @@ def test_collect() -> None:
     (one,) = survival.collect(events(GAP, *PARTS, told(), SUMMARY))
     assert one.counts == (4, 4, 0, 0, 0, 4) and one.gaps == ((1000 + 2 * SLOT, 1000 + 5 * SLOT),)
     assert str(one) == (
-        "ycsb@1: 10.0.2.9:6379 was lost once, for 0.030 s at most, started again; without an answer: 2 reads, 3 updates; "
+        "ycsb@1: 10.0.2.9:6379 was lost once, for 0.030 s at most, started again; without an answer: 2 reads, 3 "
+        "updates; "
         "7 reads found records that it had lost"
     )
     assert survival.collect(events(SUMMARY)) == []

@@ -38,7 +38,8 @@ def cells(table: Table) -> list[list[str]]:
 def test_figures() -> None:
     """papers' figures: each has a name of its own, and a command that takes these words"""
     assert len({one.id for one in FIGURES}) == len(FIGURES)
-    wanted = {"elphinstone-table-1", *(f"elphinstone-{n}" for n in (3, 4, 5, 6, 7)), *(f"peters-{n}" for n in (1, 2, 3, 4)), *(f"uhlig-{n}" for n in (6, 7, 8))}
+    wanted = {"elphinstone-table-1", *(f"elphinstone-{n}" for n in (3, 4, 5, 6, 7)),
+              *(f"peters-{n}" for n in (1, 2, 3, 4)), *(f"uhlig-{n}" for n in (6, 7, 8))}
     assert wanted < {one.id for one in FIGURES} and not wanted & set(NOT_MEASURED)
     for one in FIGURES:
         assert one.kind in KINDS and one.minutes > 0 and figure(one.id) is one
@@ -48,7 +49,8 @@ def test_figures() -> None:
         command.make_context("skerry", [*words, "--json", "r.json", "--quiet"])
 
 
-@pytest.mark.parametrize(("name", "said"), [("elphinstone-1", "rtm.h"), ("peters-33", "did you mean peters-3"), ("zzz", "peters-3")])
+@pytest.mark.parametrize(("name", "said"),
+                         [("elphinstone-1", "rtm.h"), ("peters-33", "did you mean peters-3"), ("zzz", "peters-3")])
 def test_unknown_figure(name: str, said: str) -> None:
     """papers' figures: what is not one is named, with what was meant"""
     with pytest.raises(InputError) as error:
@@ -61,7 +63,8 @@ def points_of(request: Request, service: float = 358.0) -> list[Point]:
     made = []
     for n in request.cores:
         rate = repairman.steady(service * (1 if n <= 14 else 1.3) * request.line_factor, delay, n).throughput
-        made.append(Point(request.lock, "spanning", 1, n, delay, round(2_000_000 / rate), "modelled", [{"rounds": 1_000_000}], True, 0, request.line_factor))
+        made.append(Point(request.lock, "spanning", 1, n, delay, round(2_000_000 / rate), "modelled",
+                          [{"rounds": 1_000_000}], True, 0, request.line_factor))
     return made
 
 
@@ -92,14 +95,16 @@ def images(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_resumes(tmp_path: Path) -> None:
-    """bench scale --figure: a sweep that was ended boots what is missing, and its points are those of one that was not"""
+    """bench scale --figure: a sweep that was ended boots what is missing, and its points are those of one that was
+    not"""
     wanted = figure_sweep.requests(XEON, ("clh", "fine"), [1, 14, 28], [500.0, 4000.0], (0.5, 1.0))
     assert [request.line_factor for request in wanted] == [1.0] * 4 + [0.5] * 4
     first, second, steps = Host(last=3), Host(), list[str]()
     with pytest.raises(KeyboardInterrupt):
         figure_sweep.measure(wanted, steps.append, tmp_path, first.run, lambda: 0.0)
     found = figure_sweep.measure(wanted, steps.append, tmp_path, second.run, lambda: 0.0)
-    assert len(first.booted) == 3 and len(second.booted) == 5 and any("3 of 8 boots are there" in step for step in steps)
+    assert len(first.booted) == 3 and len(second.booted) == 5 and any("3 of 8 boots are there" in step
+                                                                      for step in steps)
     assert found == [point for request in wanted for point in points_of(request)]
     assert figure_sweep.measure(wanted, steps.append, tmp_path, Host(last=0).run) == found
     damaged = figure_sweep.place(wanted[0], tmp_path)
@@ -111,7 +116,8 @@ def test_resumes(tmp_path: Path) -> None:
 def test_other_points(monkeypatch: pytest.MonkeyPatch) -> None:
     """bench scale --figure: points of another kernel, machine, emulator or line cost are other points"""
     (request,) = figure_sweep.requests(XEON, ("clh",), [1], [500.0], (1.0,))
-    known = {figure_sweep.key(request), figure_sweep.key(replace(request, line_factor=2.0)), figure_sweep.key(replace(request, lock="mcs")),
+    known = {figure_sweep.key(request), figure_sweep.key(replace(request, line_factor=2.0)),
+             figure_sweep.key(replace(request, lock="mcs")),
              figure_sweep.key(replace(request, modelled=load("epyc-7402")))}
     monkeypatch.setattr(figure_sweep.qemu, "version", lambda: (10, 1))
     known.add(figure_sweep.key(request))
@@ -131,12 +137,16 @@ def test_beside_the_paper() -> None:
     points = [point for request in wanted for point in points_of(request)]
     own = [point for point in points if point.line_factor == 1]
     rows = cells(beside(own))
-    assert [row[0] for row in rows] == ["1", "14", "28"] and "+0%" in rows[1][1] and not any("*" in cell for row in rows for cell in row)
+    assert [row[0] for row in rows] == ["1", "14", "28"] and "+0%" in rows[1][1] and not any("*" in cell for row in rows
+        for cell in row)
     assert "1.63..3.1)" in rows[2][1]
     slow = [point for request in wanted for point in points_of(request, 700.0)]
     assert "*" in cells(beside([point for point in slow if point.line_factor == 1]))[1][1]
     said = " ".join(sentences(own, "4"))
-    assert "4 of 4 points are within 10%" in said and "2 of 2 points are between its bounds" in said and "lower plateau on both sockets: agrees" in said
+    assert (
+        "4 of 4 points are within 10%" in said and "2 of 2 points are between its bounds" in said
+        and "lower plateau on both sockets: agrees" in said
+    )
     assert "[" in str(cells(tables(own, ranges_of(points), "4")[0])[0][1])
 
 
@@ -149,7 +159,9 @@ def test_by_lock() -> None:
     assert "fine" in (said := " ".join(sentences(points, "5"))) and "scales perfectly (Figure 5a): disagrees" in said
 
 
-@pytest.mark.parametrize(("figure_number", "lock", "said"), [("6", None, "--figure"), ("4", "none", "is not in this figure"), ("5", "big", "is no lock regime")])
+@pytest.mark.parametrize(("figure_number", "lock", "said"),
+                         [("6", None, "--figure"), ("4", "none", "is not in this figure"),
+                          ("5", "big", "is no lock regime")])
 def test_refusals(figure_number: str, lock: str | None, said: str) -> None:
     """bench scale --figure: other figures and locks are refused"""
     with pytest.raises(InputError, match=said):

@@ -57,7 +57,8 @@ def entries(content: bytes) -> dict[str, tuple[int, bytes]]:
                 found[f"{path}{name}/"] = mode, b""
                 walk(child, f"{path}{name}/")
             else:
-                assert length < file_tree.ALIGNED or data % PAGE == 0 and not content[data + length :][: -length % PAGE].strip(b"\0")
+                assert length < file_tree.ALIGNED or data % PAGE == 0 and not content[data
+                    + length :][: -length % PAGE].strip(b"\0")
                 found[path + name] = mode, content[data : data + length]
 
     walk(0, "/")
@@ -69,8 +70,12 @@ def test_tree(folder: Path) -> None:
     (program,) = programs("files = ['site:/www', 'other/index.html:/etc/motd:rw']", folder)
     assert program.tree
     found = entries(program.tree.content())
-    assert set(found) == {"/www/", "/www/deep/", "/www/deep/large", "/www/empty", "/www/index.html", "/etc/", "/etc/motd"}
-    assert found["/www/deep/large"][1] == b"x" * 70_000 and found["/etc/motd"][1] == b"<html>" and found["/www/empty"][1] == b""
+    assert set(found) == {"/www/", "/www/deep/", "/www/deep/large", "/www/empty", "/www/index.html", "/etc/",
+                          "/etc/motd"}
+    assert (
+        found["/www/deep/large"][1] == b"x" * 70_000 and found["/etc/motd"][1] == b"<html>"
+        and found["/www/empty"][1] == b""
+    )
     assert found["/etc/motd"][0] & file_tree.WRITABLE and not found["/www/index.html"][0] & file_tree.WRITABLE
     assert len(program.tree.content()) % PAGE == 0 and program.tree.content() == program.tree.content()
 
@@ -115,37 +120,50 @@ def sparse(folder: Path, size: int) -> None:
 
 WRONG = {
     "not there": ("files = ['gone:/x']", "4: [[program]] files: {}/gone: no such file"),
-    "a link to nothing": ("files = ['site:/a',\n'nowhere:/x']", "5: [[program]] files: {}/nowhere: a symbolic link to nothing"),
-    "a circle": ("files = ['loop:/x']", "4: [[program]] files: {}/loop/back/loop: a symbolic link leads back to a folder that it is in"),
+    "a link to nothing": ("files = ['site:/a',\n'nowhere:/x']",
+                          "5: [[program]] files: {}/nowhere: a symbolic link to nothing"),
+    "a circle": ("files = ['loop:/x']",
+                 "4: [[program]] files: {}/loop/back/loop: a symbolic link leads back to a folder that it is in"),
     "a pipe": ("files = ['pipe:/x']", "4: [[program]] files: {}/pipe is neither a file nor a folder"),
     "a device": ("files = ['/dev/null:/x']", "4: [[program]] files: /dev/null is neither a file nor a folder"),
     "in place of a device": (
         "files = ['site/index.html:/dev/null']",
         "4: [[program]] files: 'site/index.html:/dev/null': /dev/null is a device, and /dev/null would hide it",
     ),
-    "a folder in place of a device": ("files = ['site:/dev/zero']", "4: [[program]] files: 'site:/dev/zero': /dev/zero is a device"),
-    "in a device": ("files = ['site/empty:/dev/null/x']", "4: [[program]] files: 'site/empty:/dev/null/x': /dev/null is a device"),
-    "a file in place of /dev": ("files = ['site/empty:/dev:rw']", "4: [[program]] files: 'site/empty:/dev:rw': /dev/console is a device, and /dev would"),
-    "a made file": ("files = ['site/empty:/proc/self/stat']", "4: [[program]] files: 'site/empty:/proc/self/stat': /proc/self/stat is a file that"),
-    "a relative path": ("files = ['site:www']", "4: [[program]] files: 'site:www': the path in the machine, 'www', is not absolute"),
+    "a folder in place of a device": ("files = ['site:/dev/zero']",
+                                      "4: [[program]] files: 'site:/dev/zero': /dev/zero is a device"),
+    "in a device": ("files = ['site/empty:/dev/null/x']",
+                    "4: [[program]] files: 'site/empty:/dev/null/x': /dev/null is a device"),
+    "a file in place of /dev": ("files = ['site/empty:/dev:rw']",
+                                "4: [[program]] files: 'site/empty:/dev:rw': /dev/console is a device, and /dev would"),
+    "a made file": ("files = ['site/empty:/proc/self/stat']",
+                    "4: [[program]] files: 'site/empty:/proc/self/stat': /proc/self/stat is a file that"),
+    "a relative path": ("files = ['site:www']",
+                        "4: [[program]] files: 'site:www': the path in the machine, 'www', is not absolute"),
     "a path with dots": ("files = ['site:/www/../etc']", "4: [[program]] files: '/www/../etc' has a '.' or '..'"),
     "no path": ("files = ['site']", "4: [[program]] files: 'site' is not 'HOST:/GUEST'"),
     "no host": ("files = [':/www']", "4: [[program]] files: ':/www' names no file of the host"),
     "a number": ("files = [7]", "4: [[program]] files: 7 is not 'HOST:/GUEST'"),
-    "twice": ("files = ['site:/a', 'other/index.html:/a/index.html']", "4: [[program]] files: /a/index.html is there twice: 'site:/a' has it"),
-    "in a file": ("files = ['site/empty:/a', 'site:/a/b']", "4: [[program]] files: /a/b is in a file: 'site/empty:/a' has /a"),
+    "twice": ("files = ['site:/a', 'other/index.html:/a/index.html']",
+              "4: [[program]] files: /a/index.html is there twice: 'site:/a' has it"),
+    "in a file": ("files = ['site/empty:/a', 'site:/a/b']",
+                  "4: [[program]] files: /a/b is in a file: 'site/empty:/a' has /a"),
     "a file as root": ("files = ['site/empty:/']", "4: [[program]] files: '/' is a folder"),
     "a long name": (f"files = ['site:/{'n' * 256}']", "4: [[program]] files: '/nnn"),
-    "more than memory": ("files = ['huge:/x']", "4: [[program]] files: posixtest@0: files of 1012 MiB and heaps of 16 MiB do not fit into the "),
+    "more than memory": ("files = ['huge:/x']",
+                         "4: [[program]] files: posixtest@0: files of 1012 MiB and heaps of 16 MiB do not fit "
+                         "into the "),
     "start in a file": ("files = ['site:/a']\ncwd = '/a/empty'", "5: [[program]] cwd: '/a/empty' is a file"),
     "start nowhere": ("cwd = 'tmp'", "4: [[program]] cwd: 'tmp' is not an absolute path"),
     "a variable without a value": ("env = ['A=b', 'C']", "4: [[program]] env: 'C' is not NAME=VALUE"),
     "a variable without a name": ("env = ['=b']", "4: [[program]] env: '=b' is not NAME=VALUE"),
-    "variables without end": (f"env = [{','.join(['``A=b``'] * 65)}]".replace("``", "'"), "4: [[program]] env: posixtest@0: 65 variables are more than 64"),
+    "variables without end": (f"env = [{','.join(['``A=b``'] * 65)}]".replace("``", "'"),
+                              "4: [[program]] env: posixtest@0: 65 variables are more than 64"),
     "too many threads": ("threads = 65", "4: [[program]] threads: 65 is not a number from 1 to 64"),
     "a user below all": ("uid = -1", "4: [[program]] uid: -1 is not a number from 0 to 2147483647"),
     "more storage than heap": ("storage = '32M'", "4: [[program]] storage: 32M is more than its heap, 16M"),
-    "another start": ("restart = 'unless-stopped'", "4: [[program]] restart: 'unless-stopped' is not one of never, on-failure, always"),
+    "another start": ("restart = 'unless-stopped'",
+                      "4: [[program]] restart: 'unless-stopped' is not one of never, on-failure, always"),
     "more restarts": ("restart-limit = 17", "4: [[program]] restart-limit: 17 is not a number from 0 to 16"),
     "the former name": ("forward = [80]", "4: [[program]]: unknown key 'forward'; did you mean 'ports'?"),
 }
@@ -176,7 +194,8 @@ def test_beside_devices(folder: Path) -> None:
 def test_too_much(folder: Path) -> None:
     """more than a program's files may have, or more of them, is refused with the figure"""
     sparse(folder, 1025 * MIB)
-    with pytest.raises(InputError, match="1025 MiB, with those before, are more than a program's files may have, 1 GiB"):
+    with pytest.raises(InputError,
+                       match="1025 MiB, with those before, are more than a program's files may have, 1 GiB"):
         programs("files = ['huge:/x']", folder)
 
 

@@ -46,12 +46,16 @@ def test_the_half_file_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     victim.write_text("untouched")
     monkeypatch.setattr(atomic_files.secrets, "token_hex", lambda size: "0" * 2 * size)
     half = tmp_path / ".skerry-half-0000000000000000"
-    for plant in (lambda: half.symlink_to(victim), lambda: half.symlink_to(tmp_path / "absent"), lambda: os.link(victim, half), lambda: os.mkfifo(half)):
+    for plant in (lambda: half.symlink_to(victim), lambda: half.symlink_to(tmp_path / "absent"),
+                  lambda: os.link(victim, half), lambda: os.mkfifo(half)):
         plant()
         with pytest.raises(Failure, match="cannot write .*out.json: file exists"):
             atomic_files.write_text(tmp_path / "out.json", "{}")
         half.unlink()
-        assert victim.read_text() == "untouched" and not (tmp_path / "absent").exists() and not (tmp_path / "out.json").exists()
+        assert (
+            victim.read_text() == "untouched" and not (tmp_path / "absent").exists()
+            and not (tmp_path / "out.json").exists()
+        )
 
 
 def test_half_files_cannot_be_guessed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +88,8 @@ def test_what_is_private_stays_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """others cannot open the new content of a file that they may not read while it is being written"""
     (tmp_path / "old").touch(0o600)
     modes = []
-    monkeypatch.setattr(atomic_files.os, "fdopen", lambda fd, how: modes.append(os.fstat(fd).st_mode & 0o777) or open(fd, how))
+    monkeypatch.setattr(atomic_files.os, "fdopen", lambda fd,
+                        how: modes.append(os.fstat(fd).st_mode & 0o777) or open(fd, how))
     atomic_files.write_text(tmp_path / "old", "{}")
     assert modes == [0o600] and (tmp_path / "old").read_text() == "{}"
 
@@ -109,18 +114,26 @@ def test_a_link_of_another_user_is_refused(tmp_path: Path) -> None:
 
 # ---- Campaigns that keep their results in one place: the second one is refused, and told of the first ----
 
-HOLDER = "import sys, time\nfrom pathlib import Path\nfrom deploy.base.file_lock import alone\nwith alone('a campaign', Path(sys.argv[1])):\n    print(flush=True)\n    time.sleep(600)\n"
+HOLDER = (
+    "import sys, time\nfrom pathlib import Path\nfrom deploy.base.file_lock import alone\nwith alone('a campaign', "
+    "Path(sys.argv[1])):\n    print(flush=True)\n    time.sleep(600)\n"
+)
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["ended", "killed"])
 def test_alone(how: signal.Signals, tmp_path: Path) -> None:
-    """a second campaign in a folder is refused with the first one's process, until that is gone; another folder is free"""
-    with subprocess.Popen([sys.executable, "-c", HOLDER, str(tmp_path / "one")], cwd=ROOT, stdout=subprocess.PIPE) as first:
+    """a second campaign in a folder is refused with the first one's process, until that is gone; another folder is
+    free"""
+    with subprocess.Popen([sys.executable, "-c", HOLDER, str(tmp_path / "one")], cwd=ROOT,
+                          stdout=subprocess.PIPE) as first:
         try:
             assert first.stdout and first.stdout.readline()
             with pytest.raises(Failure) as error, alone("another", tmp_path / "one"):
                 pass
-            assert str(error.value) == f"{tmp_path / 'one'} is being written by process {first.pid}, a campaign: wait until it has ended, or end it"
+            assert (
+                str(error.value) == f"{tmp_path / 'one'} is being written by process {first.pid}, a campaign: wait "
+                f"until it has ended, or end it"
+            )
             with alone("another", tmp_path / "two"):
                 pass
         finally:
@@ -130,7 +143,8 @@ def test_alone(how: signal.Signals, tmp_path: Path) -> None:
 
 
 def test_fuzz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """a fuzzer of the same target is refused before it fuzzes, also with a corpus of its own: logs and finds have one place"""
+    """a fuzzer of the same target is refused before it fuzzes, also with a corpus of its own: logs and finds have one
+    place"""
     command = importlib.import_module("deploy.cli.commands.project.fuzz")
     monkeypatch.setattr(Target, "folder", tmp_path)
     monkeypatch.setattr(command, "ensure_built", lambda *what: None)
@@ -140,7 +154,8 @@ def test_fuzz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
         for more in ([], ["--corpus", str(tmp_path / "corpus")]):
             assert main(["fuzz", *more]) == 1
             words = capsys.readouterr().err.strip().splitlines()
-            assert words == [f"skerry: {tmp_path} is being written by process {os.getpid()}, skerry fuzz: wait until it has ended, or end it"]
+            assert words == [f"skerry: {tmp_path} is being written by process {os.getpid()}, skerry fuzz: wait until "
+                             f"it has ended, or end it"]
 
 
 def test_paper(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -191,10 +206,12 @@ def full(free: int = 0) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("words, name", [
-    (["topology", "--json"], "results.json"), (["man", "-o"], "skerry.1"), (["model", "predict", "--plot"], "curve.png"), (["model", "predict", "--json"], "x.json"),
+    (["topology", "--json"], "results.json"), (["man", "-o"], "skerry.1"),
+    (["model", "predict", "--plot"], "curve.png"), (["model", "predict", "--json"], "x.json"),
 ])  # fmt: skip
 @pytest.mark.parametrize("had", [b"good", None])
-def test_a_command_loses_nothing(words: list[str], name: str, had: bytes | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_loses_nothing(words: list[str], name: str, had: bytes | None, tmp_path: Path,
+                                 capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / name
     if had is not None:
         path.write_bytes(had)
@@ -242,7 +259,8 @@ def test_a_pipe_gets_it(tmp_path: Path) -> None:
     os.close(write)
 
 
-@pytest.mark.parametrize("path, why", [("/dev/full", "no space left on device"), ("/nowhere/x", "no such file or directory")])
+@pytest.mark.parametrize("path, why", [("/dev/full", "no space left on device"),
+                                       ("/nowhere/x", "no such file or directory")])
 def test_the_file_is_named(path: str, why: str) -> None:
     with pytest.raises(Failure, match=f"^cannot write {path}: {why}$"):
         write_text(Path(path), "x")
@@ -287,7 +305,8 @@ def test_the_log_of_a_build_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_a_build_that_fails_for_it_says_so(tmp_path: Path) -> None:
     log = tmp_path / "build.log"
-    log.write_text("FAILED: x.so\n/usr/bin/ld: final link failed: No space left on device\ncollect2: error: ld returned 1 exit status\n")
+    log.write_text("FAILED: x.so\n/usr/bin/ld: final link failed: No space left on device\ncollect2: error: ld "
+                   "returned 1 exit status\n")
     assert "final link failed: No space left on device" in str(building.complain("the build failed", log))
 
 
@@ -307,7 +326,8 @@ def test_half_a_kernel_is_none(status: int, has: set[str], tmp_path: Path, monke
         if status == 0:
             Path(command[3], "lib/modules/6").mkdir(parents=True)
             Path(command[3], "lib/modules/6/net.ko").touch()
-        return subprocess.CompletedProcess(command, status, "", "dpkg-deb: error: No space left on device\ntar: Exiting\n" if status else "")
+        return subprocess.CompletedProcess(command, status, "",
+                                           "dpkg-deb: error: No space left on device\ntar: Exiting\n" if status else "")
 
     folder = tmp_path / "linux"
     folder.mkdir()
@@ -315,7 +335,8 @@ def test_half_a_kernel_is_none(status: int, has: set[str], tmp_path: Path, monke
     monkeypatch.setattr(kernel, "_package", lambda: "linux-image")
     monkeypatch.setattr(kernel.apt, "run_apt", lambda words, as_root, cwd: (cwd / "linux-image_6.deb").touch())
     monkeypatch.setattr(kernel.subprocess, "run", unpack)
-    with pytest.raises(Failure, match="linux-image_6.deb cannot be unpacked: .*No space left on device$") if status else nullcontext():
+    with pytest.raises(Failure, match="linux-image_6.deb cannot be unpacked: .*No space left on "
+                       "device$") if status else nullcontext():
         assert len(kernel.fetch(folder, ("net",)).modules) == 1
     names = {"linux-image_6.deb": "deb", "vmlinuz-6": "image", "net.ko": "module"}
     assert {names.get(path.name, path.name) for path in folder.rglob("*") if path.is_file()} == has
@@ -323,7 +344,8 @@ def test_half_a_kernel_is_none(status: int, has: set[str], tmp_path: Path, monke
 
 
 @pytest.mark.parametrize("said, told", [
-    ("tar: a.c: Cannot write: No space left on device\ntar: Exiting with failure status due to previous errors\n", "tar: a.c: Cannot write: No space left on device"),
+    ("tar: a.c: Cannot write: No space left on device\ntar: Exiting with failure status due to previous errors\n",
+     "tar: a.c: Cannot write: No space left on device"),
     ("", "status 2"),
 ])  # fmt: skip
 def test_half_a_source_is_none(said: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -342,7 +364,8 @@ def test_half_a_source_is_none(said: str, told: str, tmp_path: Path, monkeypatch
 
 @pytest.mark.parametrize("answer, wrote, left, why", [
     ("", 0, 7, "no space left in {}"), ("Error: writing memory failed", 0, 0, "no space left in {}"),
-    ("Error: writing memory failed", 0, 8, "monitor: Error: writing memory failed"), ("", 4, None, "the monitor wrote 4 bytes of memory, not 8"),
+    ("Error: writing memory failed", 0, 8, "monitor: Error: writing memory failed"),
+    ("", 4, None, "the monitor wrote 4 bytes of memory, not 8"),
 ])  # fmt: skip
 def test_no_space_for_a_machines_memory(
     answer: str, wrote: int, left: int | None, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -22,7 +22,8 @@ from deploy.setup import build, needs
 def compiled(folder: Path, text: str, *more: str) -> Path:
     folder.mkdir(parents=True)
     (folder / "a.c").write_text(text)
-    subprocess.run(["gcc", "-g", "-O1", "-nostdlib", "-static", "-o", "a.elf", str(folder / "a.c"), *more], cwd=folder, check=True)
+    subprocess.run(["gcc", "-g", "-O1", "-nostdlib", "-static", "-o", "a.elf", str(folder / "a.c"), *more], cwd=folder,
+                   check=True)
     return folder / "a.elf"
 
 
@@ -30,7 +31,8 @@ SOURCE = "int twice(int n) { return 2 * n; }\nvoid _start(void) { for (;;) twice
 
 
 def test_folders_do_not_matter(tmp_path: Path) -> None:
-    """an image's hash is that of its code: folders in debug information, and what the linker makes of them, are left out"""
+    """an image's hash is that of its code: folders in debug information, and what the linker makes of them, are left
+    out"""
     one = compiled(tmp_path / "here", SOURCE, "-Wl,--build-id")
     other = compiled(tmp_path / "another folder" / "with a longer name", SOURCE, "-Wl,--build-id")
     assert one.read_bytes() != other.read_bytes() and fingerprint.digest(one) == fingerprint.digest(other)
@@ -51,7 +53,8 @@ def test_names() -> None:
         target = fingerprint.target_of(name)
         assert target and fingerprint.name_of(target) == name
     assert fingerprint.target_of("nothing") is None
-    assert not [target for target in (needs.CHECKER, needs.LISTEN, needs.NAMES, *needs.LINUX) if fingerprint.name_of(Path(target))]
+    assert not [target for target in (needs.CHECKER, needs.LISTEN, needs.NAMES, *needs.LINUX)
+                if fingerprint.name_of(Path(target))]
 
 
 def test_files_say_what_ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,10 +64,14 @@ def test_files_say_what_ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(fingerprint, "BUILD", tmp_path)
     monkeypatch.setattr(fingerprint.of_targets, "__defaults__", (tmp_path,))
     assert "images" not in document("x", {}, [])
-    monkeypatch.setattr(build, "_made", [(needs.Needs(frozenset(("cluster-kernel/kernel-clh.elf", needs.CHECKER))), Output(quiet=True))])
+    monkeypatch.setattr(build, "_made",
+                        [(needs.Needs(frozenset(("cluster-kernel/kernel-clh.elf", needs.CHECKER))),
+                          Output(quiet=True))])
     found = document("x", {}, [])
     assert list(found["images"]) == ["kernel-clh"] and len(found["images"]["kernel-clh"]) == 64
-    assert found["images_sha256"] == fingerprint.together(found["images"]) and found["toolchain"]["gcc"].startswith("gcc")
+    assert (
+        found["images_sha256"] == fingerprint.together(found["images"]) and found["toolchain"]["gcc"].startswith("gcc")
+    )
     assert fingerprint.together({"a": "1"}) != fingerprint.together({"a": "2"}) != fingerprint.together({"b": "2"})
 
 
@@ -85,7 +92,11 @@ def test_files_say_what_ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 )
 def test_kinds(entry: dict[str, Any], on: dict[str, Any], expected: str, tmp_path: Path) -> None:
     """each result says of what kind its figures are, in JSON and CSV"""
-    data = document("x", on, [], [{"metrics": {"ops_per_s": 1.0, "p99_us": 2.0}} | entry | {"distorted": ["p99_us", "cpu_utilisation"]}])
+    data = (
+        document("x", on, [],
+                 [{"metrics": {"ops_per_s": 1.0, "p99_us": 2.0}} | entry
+                  | {"distorted": ["p99_us", "cpu_utilisation"]}])
+    )
     assert data["results"][0]["kind"] == expected
     Output(quiet=True, json_to=str(tmp_path / "x.json")).results(data)
     (row,) = csv.DictReader((tmp_path / "x.csv").open())

@@ -60,7 +60,8 @@ def test_limits() -> None:
 
 def test_replays() -> None:
     """the build has a program that replays what a fuzzer finds, for each regime"""
-    done = subprocess.run(["ninja", "-C", str(BUILD), "-t", "targets", "all"], capture_output=True, text=True, check=True)
+    done = subprocess.run(["ninja", "-C", str(BUILD), "-t", "targets", "all"], capture_output=True, text=True,
+                          check=True)
     targets = {line.split(":")[0] for line in done.stdout.splitlines()}
     found = {name for name in regimes.names() if Target(KERNEL, name).replay.relative_to(BUILD).as_posix() in targets}
     assert found == set(regimes.names())
@@ -75,14 +76,18 @@ END = "seed 11 failed; repeat: build/net/test/fuzz/fuzz-net --seed 11 --steps 12
 
 def test_progress_of_seeds() -> None:
     """runs of all jobs are counted together"""
-    assert str(seeds.read_progress([RUNS, "", RUNS.splitlines()[0]])) == "3 seeds, 337 connections, 58797 frames, 9 MB read"
+    assert str(seeds.read_progress([RUNS, "",
+                                    RUNS.splitlines()[0]])) == "3 seeds, 337 connections, 58797 frames, 9 MB read"
 
 
 def test_failed_seed() -> None:
     """a find names its seed, the reason, and the command that repeats it"""
     find = seeds.failed_seed(RUNS + "net fuzz: seed 11, step 79: a lost byte\n" + END)
-    assert (find.seed, find.reason, find.repeat) == (11, "a lost byte", "build/net/test/fuzz/fuzz-net --seed 11 --steps 120000 --modes words")
-    assert seeds.failed_seed("==1==ERROR: AddressSanitizer: SEGV on x\n" + END).reason == "ERROR: AddressSanitizer: SEGV on x"
+    assert (find.seed, find.reason, find.repeat) == (11, "a lost byte",
+                                                     "build/net/test/fuzz/fuzz-net --seed 11 --steps 120000 --modes "
+                                                     "words")
+    assert seeds.failed_seed("==1==ERROR: AddressSanitizer: SEGV on x\n"
+                             + END).reason == "ERROR: AddressSanitizer: SEGV on x"
     assert seeds.failed_seed("lwIP: nothing is lent (x.c:3)\n" + END).reason == "lwIP: nothing is lent (x.c:3)"
     assert seeds.failed_seed(END.replace("failed", "failed, without an end")).reason == "it ended, without an end"
     with pytest.raises(Failure):
@@ -93,7 +98,8 @@ def test_seeds_of_jobs() -> None:
     """jobs take seeds in turn, as many together as were asked for"""
     target = Target(NET)
     shares = [seeds.command(target, Limits(60, 7), 3, 100, number) for number in range(3)]
-    assert [(share[2], share[4], share[-1]) for share in shares] == [("100", "3", "3"), ("101", "3", "2"), ("102", "3", "2")]
+    assert [(share[2], share[4], share[-1]) for share in shares] == [("100", "3", "3"), ("101", "3", "2"),
+                                                                     ("102", "3", "2")]
     assert seeds.command(target, Limits(60, None), 1, 5, 0)[-2:] == ["--time", "60"]
 
 
@@ -123,11 +129,13 @@ def test_add(tmp_path: Path) -> None:
     fresh.write_bytes(b"\xff" * 300)
     assert main(["add", str(file), str(fresh)]) == 0
     after = file.read_text().splitlines()
-    assert [line for line in after if line not in before] == [line for line in after if line.startswith("what-was-wrong ")]
+    assert [line for line in after if line not in before] == [line for line in after
+                                                              if line.startswith("what-was-wrong ")]
     assert len(after) == len(before) + 1 and read(file)["what-was-wrong"] == b"\xff" * 300
 
 
-@pytest.mark.parametrize("line", ["name not-base64!", "name Zg", "../up Zg==", ".hidden Zg==", "name Zg== Zg==", "", " Zg=="])
+@pytest.mark.parametrize("line", ["name not-base64!", "name Zg", "../up Zg==", ".hidden Zg==", "name Zg== Zg==", "",
+                                  " Zg=="])
 def test_unsound(line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """a line that is no input is refused with its place, and nothing is unpacked"""
     file, folder = tmp_path / "x.corpus", tmp_path / "x.inputs"

@@ -51,7 +51,8 @@ def test_groups(name: str) -> None:
     """many options stand in groups; few in one list"""
     page = ALL[name].get_help(click.Context(ALL[name], info_name=f"skerry {name}", terminal_width=80))
     heads = re.findall(r"^(\S.*):$", page, re.MULTILINE)
-    assert heads == [head for head in ("Arguments", FIRST, *GROUPS) if head in heads] and {"Machine", "Emulator", "Output"} <= {*heads}
+    assert heads == [head for head in ("Arguments", FIRST, *GROUPS) if head in heads] and {"Machine", "Emulator",
+        "Output"} <= {*heads}
     for parameter in (p for p in ALL[name].params if p.param_type_name == "option"):
         assert parameter.opts[0] in page
     few = ALL["doctor"].get_help(click.Context(ALL["doctor"], info_name="skerry doctor", terminal_width=80))
@@ -98,7 +99,8 @@ def test_every_command_has_quiet(name: str) -> None:
     assert any({"--quiet", "-q"} <= {*parameter.opts} for parameter in ALL[name].params)
 
 
-@pytest.mark.parametrize("line", ["topology", "topology --format dts", "man bench ipc", "completion bash", "plan --rate 1000 --ghz 2"])
+@pytest.mark.parametrize("line", ["topology", "topology --format dts", "man bench ipc", "completion bash",
+                                  "plan --rate 1000 --ghz 2"])
 def test_quiet_keeps_results(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     """--quiet drops progress: the result is the same, and nothing is on standard error"""
     found = []
@@ -110,11 +112,13 @@ def test_quiet_keeps_results(line: str, capsys: pytest.CaptureFixture[str]) -> N
 
 @pytest.mark.parametrize(
     "line",
-    ["topology --layout size=1", "model predict --cores 1,2 --delay 4000", "plan --sockets 2 --cores 4 --rate 1000 --ghz 2",
+    ["topology --layout size=1", "model predict --cores 1,2 --delay 4000",
+     "plan --sockets 2 --cores 4 --rate 1000 --ghz 2",
      "model simulate --cores 2 --delay 4000 --entries 1000"],
 )  # fmt: skip
 def test_json(line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """a document is JSON as the standard has it, with the keys that the page names, in a file or alone on standard output"""
+    """a document is JSON as the standard has it, with the keys that the page names, in a file or alone on standard
+    output"""
     path = tmp_path / "results.json"
     assert main.main([*line.split(), "--json", str(path)]) == 0
     capsys.readouterr()
@@ -128,7 +132,8 @@ def test_json(line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     for document in (alone, written):
         document.pop("arguments", None)
     assert alone == written and written["command"] in (line.split()[0], " ".join(line.split()[:2]))
-    (row,) = [row for row in PAGE.splitlines() if row.startswith("| ") and f"`{written['command']}`" in row.split("|")[1]]
+    (row,) = [row for row in PAGE.splitlines() if row.startswith("| ")
+              and f"`{written['command']}`" in row.split("|")[1]]
     assert all(f"`{key}`" in row for key in written if key not in ("skerry", "command")), row
 
 
@@ -139,7 +144,9 @@ def test_what_is_no_number() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("target, said", [(".", "is a folder"), ("gone/x.json", "no such folder"), ("x" * 300, "file name too long"), ("loop/x", "")])
+@pytest.mark.parametrize("target, said",
+                         [(".", "is a folder"), ("gone/x.json", "no such folder"), ("x" * 300, "file name too long"),
+                          ("loop/x", "")])
 def test_targets(target: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """what cannot be written is refused before there is anything to write"""
     monkeypatch.chdir(tmp_path)

@@ -24,7 +24,8 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="other users need root: r
 CHANGES_MOUNTS = ["unshare", "--mount"]
 with_mounts = pytest.mark.skipif(
     os.geteuid() != 0 or subprocess.run([*CHANGES_MOUNTS, "true"], capture_output=True).returncode != 0,
-    reason="mounts of a process's own need root, and a root folder that is a mount point: in a chroot, bind its folder to itself first",
+    reason="mounts of a process's own need root, and a root folder that is a mount point: in a chroot, bind its folder "
+    "to itself first",
 )
 
 # An image without a build: an ELF file is all that GRUB asks for.
@@ -61,7 +62,8 @@ def test_full_disk(where: str, size: int, tmp_path: Path) -> None:
     output = small / "x.iso" if where == "output" else tmp_path / "x.iso"
     scratch = f"TMPDIR='{small}'" if where == "scratch" else ""
     make = f"{scratch} {sys.executable} -c \"$MAKE\" '{output}' '{loader(tmp_path)}' {size}"
-    done = in_small_disk(small, 3000 if where == "output" else 1000, f"{make}; status=$?; ls -A '{small}'; exit $status")
+    done = in_small_disk(small, 3000 if where == "output" else 1000,
+                         f"{make}; status=$?; ls -A '{small}'; exit $status")
     assert done.returncode == 1 and done.stdout == "", done
     said = done.stderr.strip()
     assert said.count("\n") == 0 and f"no space left in {small}: " in said and "MiB are needed there" in said, said
@@ -70,13 +72,15 @@ def test_full_disk(where: str, size: int, tmp_path: Path) -> None:
 
 @as_root
 def test_other_users_tree() -> None:
-    """in another user's tree commands that write nothing work, and those that build say in one line what they may not"""
+    """in another user's tree commands that write nothing work, and those that build say in one line what they may
+    not"""
     as_other = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
     if subprocess.run([*as_other, "test", "-r", SKERRY]).returncode:
         pytest.skip(f"no other user can read {ROOT}")
     other = [*as_other, SKERRY]
     for words, status in ((["--version"], 0), (["topology"], 0), (["build", "--quiet"], 1)):
-        done = subprocess.run([*other, *words], capture_output=True, text=True, cwd="/", env={**os.environ, "HOME": "/nonexistent"})
+        done = subprocess.run([*other, *words], capture_output=True, text=True, cwd="/",
+                              env={**os.environ, "HOME": "/nonexistent"})
         assert "Traceback" not in done.stderr and done.returncode == status, (words, done.stderr)
         if status:
             assert done.stderr.count("\n") == 1 and "permission denied" in done.stderr, done.stderr
@@ -106,7 +110,8 @@ wait
 
 @pytest.mark.parametrize("when", ["at work", "as it starts", "as it ends"])
 def test_late_image(when: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """an image whose making was interrupted is not there afterwards, and does not come later; one that was there stays"""
+    """an image whose making was interrupted is not there afterwards, and does not come later; one that was there
+    stays"""
     tool, output = tmp_path / "bin" / "grub-mkrescue", tmp_path / "x.iso"
     tool.parent.mkdir()
     tool.write_text(SLOW)
@@ -160,7 +165,8 @@ def interrupted(command: list[str], after: float, folder: Path) -> tuple[int, st
 
 @pytest.mark.limit(240)
 @pytest.mark.parametrize(
-    "words, times", [(["--version"], 16), (["topology"], 8), (["doctor", "--quiet"], 5), (["compare", "--records", "10"], 5)], ids=str
+    "words, times", [(["--version"], 16), (["topology"], 8), (["doctor", "--quiet"], 5),
+                     (["compare", "--records", "10"], 5)], ids=str
 )
 def test_interrupt_at_any_moment(words: list[str], times: int, tmp_path: Path) -> None:
     """Ctrl-C at any moment of a command ends it with status 130 and at most one line"""
@@ -245,7 +251,8 @@ except KeyboardInterrupt:
 
 @pytest.mark.parametrize("replaced", [False, True], ids=["goes on", "is replaced"])
 def test_interrupted_import(replaced: bool, tmp_path: Path) -> None:
-    """signals that meet an import, which makes another exception of them, are heard after it, once, if by the program that follows"""
+    """signals that meet an import, which makes another exception of them, are heard after it, once, if by the program
+    that follows"""
     command = [sys.executable, "-c", IMPORTS, str(tmp_path), *["held"] * replaced]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60)
     heard = "{<Signals.SIGINT: 2>}" if replaced else "heard"
@@ -296,7 +303,8 @@ sys.exit(cli.main_program())
 
 def test_interrupted_installation(tmp_path: Path) -> None:
     """Ctrl-C while a package is installed that a module needs: at once, not when the import of the module has ended"""
-    done = subprocess.run([sys.executable, "-c", INSTALLATION, str(tmp_path)], capture_output=True, text=True, cwd=ROOT, timeout=60)
+    done = subprocess.run([sys.executable, "-c", INSTALLATION, str(tmp_path)], capture_output=True, text=True, cwd=ROOT,
+                          timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "skerry: interrupted\n")
 
 

@@ -57,9 +57,11 @@ def test_layout(tmp_path: Path) -> None:
     expected = {name: int(value) for name, value in (line.split() for line in told.splitlines())}
     r = Record.from_words(range(WORDS))
     assert {
-        **{name: getattr(r, name) for name in ("idle_cycles", "started", "idle_since", "entries", "switches", "latest", "sequence")},
+        **{name: getattr(r, name) for name in ("idle_cycles", "started", "idle_since", "entries", "switches", "latest",
+                                               "sequence")},
         **{"begun": r.transactions.begun, "aborted": r.transactions.aborted[0], "other": r.transactions.aborted[-1]},
-        **{"readers_max": r.writers.readers_max, "causes": len(CAUSES), "classes": len(CLASSES), "buckets": record.BUCKETS},
+        **{"readers_max": r.writers.readers_max, "causes": len(CAUSES), "classes": len(CLASSES),
+           "buckets": record.BUCKETS},
         **{"acquisitions": r.locks["kernel"].acquisitions, "last_hold": r.locks["run_queue"].hold_log2[-1]},
         **{"endpoint_spins_max": r.locks["endpoint"].spins_max},
     } == expected
@@ -73,7 +75,8 @@ def words(entries: int, acquisitions: int, conflicts: int = 0) -> list[int]:
     made = [0] * WORDS
     made[4], made[WORD["layout"]] = entries, record.LAYOUT
     lock = record.LOCK
-    made[lock : lock + 9] = [1, acquisitions, conflicts, 7 * conflicts, 9, 5 * acquisitions, 50, 300 * acquisitions, 400]
+    made[lock : lock + 9] = [1, acquisitions, conflicts, 7 * conflicts, 9, 5 * acquisitions, 50, 300 * acquisitions,
+                             400]
     made[lock + 9 + 2] = acquisitions
     made[lock + 9 + record.BUCKETS + 8] = acquisitions
     return made
@@ -152,7 +155,8 @@ def event(when: str, made: list[int], kernel: str = "clh+stat") -> list[dict[str
     core |= {"idle": made[4] << 19, "entries": made[4], "lock_acquisitions": made[4]}
     return [
         {"event": "stats", "when": when, "cluster": 1, "kernel": kernel, "tsc_hz": 10**9, "cores": [core]},
-        {"event": "locks", "when": when, "cluster": 1, "kernel": kernel, "words": [[i, w] for i, w in enumerate(made) if w]},
+        {"event": "locks", "when": when, "cluster": 1, "kernel": kernel,
+         "words": [[i, w] for i, w in enumerate(made) if w]},
     ]
 
 
@@ -170,7 +174,8 @@ def test_finished_run(tmp_path: Path) -> None:
         inside = source.between(read, "barrier-1", "end")[0]
         assert (inside.cluster, inside.cores[0].cpu, inside.total.locks["kernel"].acquisitions) == (1, 4, 300)
         assert wrong(inside) == []
-        assert [str(part) for part in tables(inside, histogram=True)][-1].startswith("Adds up: acquisitions = entries: 300 = 300")
+        assert [str(part)
+                for part in tables(inside, histogram=True)][-1].startswith("Adds up: acquisitions = entries: 300 = 300")
         with pytest.raises(InputError, match="barrier-7: no such moment"):
             source.between(read, "barrier-7", None)
 
@@ -195,8 +200,10 @@ def test_width(regime: str, digits: int, capsys: pytest.CaptureFixture[str]) -> 
     printed = capsys.readouterr().out
     assert max(map(len, map(str.rstrip, printed.splitlines()))) <= 100
     s = snapshot(regime, made)
-    shown = [lock.acquisitions for lock in s.total.active.values()] + [lock.hold_max for lock in s.total.active.values()]
-    assert all(f" {number:,} " in printed for number in [*shown, s.total.transactions.begun, *s.total.transactions.aborted])
+    shown = [lock.acquisitions for lock in s.total.active.values()] + [lock.hold_max
+                                                                       for lock in s.total.active.values()]
+    assert all(f" {number:,} " in printed
+               for number in [*shown, s.total.transactions.begun, *s.total.transactions.aborted])
 
 
 @pytest.mark.parametrize("text", ["{}", '{"events": [1]}', "no events at all", '{"event": "half'])
@@ -214,7 +221,8 @@ def test_written_meanwhile() -> None:
 
     def memory(cluster: int, address: int, size: int) -> bytes:
         made = [0] * WORDS
-        made[WORD["sequence"]], made[0], made[WORD["layout"]] = (5, 70, record.LAYOUT) if len(reads) < 2 else (6, 40, record.LAYOUT)
+        made[WORD["sequence"]], made[0], made[WORD["layout"]] = (5, 70, record.LAYOUT) if len(reads) < 2 else (6, 40,
+            record.LAYOUT)
         reads.append((cluster, address, size))
         return struct.pack(f"<{WORDS}Q", *made)
 
@@ -285,7 +293,8 @@ def test_which_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     other = run_folder_of(tmp_path, os.getppid(), tree="/somewhere/else")
     assert live.find(None, "top") == other
-    with pytest.raises(InputError, match=rf"kill: the machine that runs is another checkout's: name one by its process id, {os.getppid()} of /somewhere/else"):
+    with pytest.raises(InputError, match=rf"kill: the machine that runs is another checkout's: name one by its process "
+                       rf"id, {os.getppid()} of /somewhere/else"):
         live.find(None, "kill", changes=True)
     assert live.find(str(os.getppid()), "kill", changes=True) == other
     ours = run_folder_of(tmp_path)

@@ -20,7 +20,8 @@ TOP = typer.main.get_command(main.make_app())
 PAGE = man.page(TOP)
 MACROS = {"TH", "SH", "SS", "PP", "TP", "B", "BI", "BR", "I", "IR", "RI", "RS", "RE", "nf", "fi", "br", '\\"'}
 # What may judge the page, where it is installed; each is silent about a good one.
-JUDGES = (["groff", "-man", "-Tutf8", "-ww", "-z"], ["man", "--warnings", "-l"], ["mandoc", "-T", "lint", "-W", "warning"])
+JUDGES = (["groff", "-man", "-Tutf8", "-ww", "-z"], ["man", "--warnings", "-l"],
+          ["mandoc", "-T", "lint", "-W", "warning"])
 
 
 def test_whole() -> None:
@@ -69,7 +70,10 @@ def test_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert names == {"skerry.1"} | {f"skerry-{name.replace(' ', '-')}.1" for name, _ in man.commands(TOP)}
     assert main.main(["man", "bench", "ipc"]) == 0
     text = capsys.readouterr().out
-    assert text == (tmp_path / "skerry-bench-ipc.1").read_text() and r"\-\-icount" in text and ".TH SKERRY\\-BENCH\\-IPC 1" in text
+    assert (
+        text == (tmp_path / "skerry-bench-ipc.1").read_text() and r"\-\-icount" in text
+        and ".TH SKERRY\\-BENCH\\-IPC 1" in text
+    )
     for judge in JUDGES[:1]:
         if shutil.which(judge[0]):
             paths = sorted(map(str, tmp_path.iterdir()))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Mistakes planted in the model of caches, directory, clocks and parking: each turns a test of hand-counted cycles red."""
+"""Mistakes planted in the model of caches, directory, clocks and parking: each turns a test of hand-counted cycles
+red."""
 
 import subprocess
 from dataclasses import dataclass
@@ -10,7 +11,8 @@ import pytest
 from deploy.base.paths import ROOT
 
 PLUGIN = ROOT / "emulator" / "modelled"
-SOURCES = {"memory": ("memory.c", "cache.c", "prices.c"), "agenda": ("agenda.c",), "repeats": ("memory.c", "cache.c", "prices.c"), "spin": ("spin.c",)}
+SOURCES = {"memory": ("memory.c", "cache.c", "prices.c"), "agenda": ("agenda.c",),
+           "repeats": ("memory.c", "cache.c", "prices.c"), "spin": ("spin.c",)}
 SECONDS = 120  # a mistake may make a test wait for ever
 
 
@@ -26,35 +28,52 @@ class Mistake:
 MISTAKES = (
     Mistake("a transfer is free", "memory.c", "by_distance(&m->price.transfer_cluster, far);", "0;"),
     Mistake("an upgrade is free", "memory.c", "latency = by_distance(&m->price.upgrade_cluster, far);", "latency = 0;"),
-    Mistake("an upgrade is missed: sharers keep the line", "memory.c", "	lose_all(memory, others, number, start + latency / 2);\n", ""),
+    Mistake("an upgrade is missed: sharers keep the line", "memory.c",
+            "	lose_all(memory, others, number, start + latency / 2);\n", ""),
     Mistake("an upgrade costs what the nearest sharer does", "geometry.h", "if (d > found)", "if (d < found)"),
     Mistake("an owner keeps its line", "memory.c", "		line_lose(memory, owner, number, start + latency / 2);\n", ""),
     Mistake("an owner may go on writing", "memory.c", "		cache_downgrade(&memory->core[owner].l1, number);\n", ""),
-    Mistake("requests for a line do not queue", "memory.c", "start = line->busy > now ? line->busy : now, latency;", "start = now, latency;"),
-    Mistake("an owner's line is not busy while it moves", "memory.c", "	line->busy = start + latency;\n	return latency;\n}\n\n/*\n * How much",
+    Mistake("requests for a line do not queue", "memory.c", "start = line->busy > now ? line->busy : now, latency;",
+            "start = now, latency;"),
+    Mistake("an owner's line is not busy while it moves", "memory.c",
+            "	line->busy = start + latency;\n	return latency;\n}\n\n/*\n * How much",
             "	return latency;\n}\n\n/*\n * How much"),
-    Mistake("readers do not keep a line busy", "memory.c", "line->busy = start + (store ? latency : m->price.reader_gap);", "line->busy = start;"),
+    Mistake("readers do not keep a line busy", "memory.c",
+            "line->busy = start + (store ? latency : m->price.reader_gap);", "line->busy = start;"),
     Mistake("a clean line comes from the farthest L3", "geometry.h", "if (d < found)", "if (d > found)"),
-    Mistake("far memory at the price of near", "memory.c", "return near ? m->price.dram_near : m->price.dram_far;", "return m->price.dram_near;"),
-    Mistake("a buffer of stores without an end", "memory.c", "core->store_count == memory->machine->store_buffer", "false"),
-    Mistake("stores overtake each other", "memory.c", "	if (core->stores_done < arrival)\n		core->stores_done = arrival;\n", "	core->stores_done = arrival;\n"),
-    Mistake("locked instructions do not wait for stores", "memory.c", "return memory_drain(memory, core, arrival);", "return arrival;"),
-    Mistake("what leaves an inclusive L3 stays in its cores", "memory.c", "	lose_all(memory, cores, entry_line(victim), now);\n", ""),
+    Mistake("far memory at the price of near", "memory.c", "return near ? m->price.dram_near : m->price.dram_far;",
+            "return m->price.dram_near;"),
+    Mistake("a buffer of stores without an end", "memory.c", "core->store_count == memory->machine->store_buffer",
+            "false"),
+    Mistake("stores overtake each other", "memory.c",
+            "	if (core->stores_done < arrival)\n		core->stores_done = arrival;\n", "	core->stores_done = arrival;\n"),
+    Mistake("locked instructions do not wait for stores", "memory.c", "return memory_drain(memory, core, arrival);",
+            "return arrival;"),
+    Mistake("what leaves an inclusive L3 stays in its cores", "memory.c",
+            "	lose_all(memory, cores, entry_line(victim), now);\n", ""),
     Mistake("code is owned", "memory.c", "alone = access != FETCH;", "alone = true;"),
     Mistake("a store to a line that others read repeats", "memory.h", "!entry_writable(first) || ", "", "repeats"),
     Mistake("a clock runs backwards", "agenda.c", "	core->base = now;\n", "", "agenda"),
     Mistake("a core that is woken goes on where it halted", "agenda.c", "		core->base += when - own;\n", "", "agenda"),
-    Mistake("of two at one moment the greater number goes first", "agenda.c", "(core < (place & (MOST_CORES - 1)))", "1", "agenda"),
-    Mistake("a core that waits goes on between two turns of its loop", "agenda.c", "(when - looks + c->period - 1) / c->period * c->period", "when - looks", "agenda"),
+    Mistake("of two at one moment the greater number goes first", "agenda.c", "(core < (place & (MOST_CORES - 1)))",
+            "1", "agenda"),
+    Mistake("a core that waits goes on between two turns of its loop", "agenda.c",
+            "(when - looks + c->period - 1) / c->period * c->period", "when - looks", "agenda"),
     Mistake("cores run past a timer", "agenda.c", "	if (*limit > events)\n		*limit = events;\n", "", "agenda"),
     Mistake("a loop that counts in a register is parked", "spin.c", "same &= now == spin->general[i];", "", "spin"),
-    Mistake("a loop that counts in a vector register is parked", "spin.c", "spin->wide_known && !memcmp(now, spin->wide, sizeof(now));", "true;", "spin"),
-    Mistake("registers are compared with those of an older turn", "spin.c", "		spin->wide_known = false;\n", "		;\n", "spin"),
-    Mistake("a loop that counts in memory is parked", "spin.c", "&& !(did & ~SPIN_TAKEN);", "&& !(did & ~(SPIN_TAKEN | SPIN_STORED));", "spin"),
-    Mistake("a loop that goes on by the time is parked", "spin.c", "&& !(did & ~SPIN_TAKEN);", "&& !(did & ~(SPIN_TAKEN | SPIN_LOOKED));", "spin"),
+    Mistake("a loop that counts in a vector register is parked", "spin.c",
+            "spin->wide_known && !memcmp(now, spin->wide, sizeof(now));", "true;", "spin"),
+    Mistake("registers are compared with those of an older turn", "spin.c", "		spin->wide_known = false;\n",
+            "		;\n", "spin"),
+    Mistake("a loop that counts in memory is parked", "spin.c", "&& !(did & ~SPIN_TAKEN);",
+            "&& !(did & ~(SPIN_TAKEN | SPIN_STORED));", "spin"),
+    Mistake("a loop that goes on by the time is parked", "spin.c", "&& !(did & ~SPIN_TAKEN);",
+            "&& !(did & ~(SPIN_TAKEN | SPIN_LOOKED));", "spin"),
     Mistake("a loop with two PAUSEs is taken for two turns", "spin.c", "place == spin->place && ", "", "spin"),
-    Mistake("turns that were not equal are not counted", "spin.c", "	if (!same && !(did & (SPIN_DISTURBED | SPIN_TAKEN)))\n		spin->wrong += skipped;\n", "", "spin"),
-    Mistake("what another core did counts as a mistake", "spin.c", "(SPIN_DISTURBED | SPIN_TAKEN)", "SPIN_DISTURBED", "spin"),
+    Mistake("turns that were not equal are not counted", "spin.c",
+            "	if (!same && !(did & (SPIN_DISTURBED | SPIN_TAKEN)))\n		spin->wrong += skipped;\n", "", "spin"),
+    Mistake("what another core did counts as a mistake", "spin.c", "(SPIN_DISTURBED | SPIN_TAKEN)", "SPIN_DISTURBED",
+            "spin"),
 )
 
 

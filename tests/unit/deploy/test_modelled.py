@@ -51,7 +51,8 @@ def test_paper() -> None:
 
 
 def test_plugin_text() -> None:
-    """modelled machine: the plugin gets every price, line costs times a factor, and nodes around the hole below 4 GiB"""
+    """modelled machine: the plugin gets every price, line costs times a factor, and nodes around the hole below 4
+    GiB"""
     found = load("xeon-e5-2683v3")
     text = dict(line.rsplit(" ", 1) for line in found.plugin_text(q35_memory([7 * GIB, 7 * GIB]), 2.0).splitlines())
     for name, price in found.prices.items():
@@ -82,7 +83,8 @@ def test_shared_caches() -> None:
     assert (found.shape(2, GIB).cores, found.shape(2, GIB).caches) == (2, 1)
     assert found.exactly(9, GIB) == some
     for wrong in (8, 25):
-        with pytest.raises(InputError, match=f"--cores: {wrong} cores; of 2 x 24 EPYC 7402 run up to 3, an L3's, or whole L3s of a socket, or all 48"):
+        with pytest.raises(InputError, match=f"--cores: {wrong} cores; of 2 x 24 EPYC 7402 run up to 3, an L3's, or "
+                           f"whole L3s of a socket, or all 48"):
             found.exactly(wrong, GIB)
     target = machine(Request("clh", [48], [500.0], 10, "per-l3", modelled=found), "instructions")
     assert [len(cluster.cpus) for cluster in target.cluster_map.clusters] == 16 * [3]
@@ -105,12 +107,16 @@ BROKEN = [
     ("transfer_machine =", "transfer_mashine =", "price.transfer_mashine: is no price"),
     ('ipi = { cycles = 1500, source = "assumed" }', "", "price.ipi: is missing"),
     ('ipi = { cycles = 1500, source = "assumed" }', "ipi = 1500", "price.ipi: is 1500, not a table"),
-    ('ipi = { cycles = 1500, source = "assumed" }', 'ipi = { cycles = -1, source = "assumed" }', "price.ipi.cycles: is -1"),
-    ('ipi = { cycles = 1500, source = "assumed" }', 'ipi = { cycles = nan, source = "assumed" }', "price.ipi.cycles: is nan"),
-    ('ipi = { cycles = 1500, source = "assumed" }', 'ipi = { cycles = true, source = "assumed" }', "price.ipi.cycles: is True"),
+    ('ipi = { cycles = 1500, source = "assumed" }', 'ipi = { cycles = -1, source = "assumed" }',
+     "price.ipi.cycles: is -1"),
+    ('ipi = { cycles = 1500, source = "assumed" }', 'ipi = { cycles = nan, source = "assumed" }',
+     "price.ipi.cycles: is nan"),
+    ('ipi = { cycles = 1500, source = "assumed" }', 'ipi = { cycles = true, source = "assumed" }',
+     "price.ipi.cycles: is True"),
     ('ipi = { cycles = 1500, source = "assumed" }', 'ipi = { cycles = 1500, source = "" }', "price.ipi.source: is ''"),
     ('ipi = { cycles = 1500, source = "assumed" }', 'ipi = { cycles = 1500, source = "fitted" }', "fitted: must say"),
-    *(('ipi = { cycles = 1500, source = "assumed" }', f'ipi = {{ cycles = 1500, source = "{source}" }}', "price.ipi.source: is ")
+    *(('ipi = { cycles = 1500, source = "assumed" }', f'ipi = {{ cycles = 1500, source = "{source}" }}',
+       "price.ipi.source: is ")
       for source in ("Assumed", " assumed", "assumed.", "Fitted", "?", "a\\nb", "a\\u001b[31mb")),
     ("cpi_kernel = \"the lock", "cpi_kernel = \"assumed\" # ", "fitted: must say"),
     ("sockets = 2", "sockets = 0", "sockets: is 0"),
@@ -133,7 +139,8 @@ BROKEN = [
     ("value = 42", "value = 0", "store_buffer.value: is 0"),
     ("value = 42", "value = 257", "store_buffer.value: is 257"),
     ("value = 42", "value = 4.0", "store_buffer.value: is 4.0, not a whole"),
-    ("transfer_machine = { cycles = 214", "transfer_machine = { cycles = 900_000_000", "price.transfer_machine.cycles: is 900000000"),
+    ("transfer_machine = { cycles = 214", "transfer_machine = { cycles = 900_000_000",
+     "price.transfer_machine.cycles: is 900000000"),
     # With it a core that runs in a loop would have no time
     ("cpi_user = { cycles = 1,", "cpi_user = { cycles = 0,", "price.cpi_user.cycles: is 0, not a number from 0.1"),
 ]
@@ -183,7 +190,8 @@ MAP = "tests/unit/topology/good.dts"
     (["bench", "ipc", "--icount"], "--icount: is not for a modelled machine"),
     (["bench", "lock"], "--machine xeon-e5-2683v3: is not for bench lock, which measures this machine's own cores"),
     (["bench", "mach", "--accel", "tcg"], "--accel: is not for a modelled machine"),
-    (["bench", "mach", "--cores", "16"], "--cores: 16 cores; of 2 x 14 Xeon E5-2683 v3 run up to 14, a socket, or all 28"),
+    (["bench", "mach", "--cores", "16"],
+     "--cores: 16 cores; of 2 x 14 Xeon E5-2683 v3 run up to 14, a socket, or all 28"),
     (["bench", "redis", "--cores", "2,16"], "--cores: 16 cores; of 2 x 14 Xeon"),
     (["bench", "redis", "--cores", "29"], "--cores: 29 cores; 2 x 14 Xeon"),
     (["bench", "redis", "--baseline", "linux"], "--baseline: is not for a modelled machine"),
@@ -222,7 +230,8 @@ def test_range() -> None:
         return Point("clh", "spanning", 1, 2, 500.0, time, "modelled", [{"rounds": 500}], True, 0, factor)
 
     assert ranges_of([point(1.0, 1000)]) == {}
-    assert ranges_of([point(0.5, 500), point(1.0, 1000), point(2.0, 4000)]) == {("clh", "spanning", 2, 500.0): (0.25, 2.0)}
+    assert ranges_of([point(0.5, 500), point(1.0, 1000), point(2.0, 4000)]) == {("clh", "spanning", 2, 500.0): (0.25,
+        2.0)}
     assert ASSUMED in {price.source for price in load("xeon-e5-2683v3").prices.values()}
 
 
@@ -230,7 +239,8 @@ def test_range() -> None:
 def test_largest(shape: tuple[int, int, int]) -> None:
     """modelled machine: bench scale measures one of 64 cores up to what a kernel takes, where no --cores says more"""
     sockets, clusters, cores = shape
-    sizes = _sizes(replace(load("xeon-e5-2683v3"), sockets=sockets, clusters_per_socket=clusters, cores_per_cluster=cores), 1)
+    sizes = _sizes(replace(load("xeon-e5-2683v3"), sockets=sockets, clusters_per_socket=clusters,
+                           cores_per_cluster=cores), 1)
     assert sizes[-1] == MOST_CORES
     assert _request(Request("clh", sizes, [500.0], 10)).cores == sizes
 
@@ -251,8 +261,10 @@ def test_alone() -> None:
 # ---- A machine file of this host: what becomes of measurements, without trusting the host's time ----
 
 ALONE = {
-    "cpi": 0.5, "l1": 4.0, "l2": 14.0, "l3": 42.0, "dram": 200.0, "nothing": 5.0, "atomic": 25.0, "fence": 40.0, "pause": 45.0,
-    "rdtsc": 29.0, "divide": 15.0, "copy_64": 37.0, "xsave_pair": 205.0, "system_call": 245.0, "segment_base_pair": 25.0,
+    "cpi": 0.5, "l1": 4.0, "l2": 14.0, "l3": 42.0, "dram": 200.0, "nothing": 5.0, "atomic": 25.0, "fence": 40.0,
+    "pause": 45.0,
+    "rdtsc": 29.0, "divide": 15.0, "copy_64": 37.0, "xsave_pair": 205.0, "system_call": 245.0,
+    "segment_base_pair": 25.0,
 }
 MOVED = {"read": 106.0, "write": 130.0, "upgrade": 110.0, "read_own": 6.0, "write_own": 20.0}
 CACHES = {"l1": Cache(64, 8), "l1i": Cache(64, 8), "l2": Cache(1024, 16), "l3": Cache(4096, 16)}
@@ -264,7 +276,8 @@ def figures(medians: dict[str, float], times: float = 1.0) -> dict[str, Figure]:
 
 
 def found(pair: dict[str, tuple[int, int]] = NEAR, places: tuple[int, int, int] = (1, 1, 2)) -> Calibration:
-    moved = {place: figures(MOVED, times) for times, place in zip((1.0, 2.0, 4.0), ("cluster", "socket", "machine")) if place in pair}
+    moved = {place: figures(MOVED, times) for times, place in zip((1.0, 2.0, 4.0), ("cluster", "socket", "machine"))
+             if place in pair}
     return Calibration(Places(*places, pair), CACHES, 2.5, figures(ALONE), moved)
 
 
@@ -283,13 +296,15 @@ def test_prices() -> None:
 
 
 def test_hand_over() -> None:
-    """calibrate: a hand-over that is quicker than an upgrade and a transfer one after the other overlaps them; alone, each costs what it did"""
+    """calibrate: a hand-over that is quicker than an upgrade and a transfer one after the other overlaps them; alone,
+    each costs what it did"""
     assert calibrate.prices(found())["overlap_cluster"] == (0.0, "assumed")  # not measured
     for whole, overlap in ((150.0, 40.0), (80.0, 110.0), (250.0, 0.0)):
         known = found()
         known.moved["cluster"]["hand_over"] = Figure(whole, whole - 1, whole + 1, 300)  # type: ignore[index]
         given = calibrate.prices(known)
-        assert (given["upgrade_cluster"][0], given["transfer_cluster"][0], given["overlap_cluster"][0]) == (90, 100, overlap)
+        assert (given["upgrade_cluster"][0], given["transfer_cluster"][0], given["overlap_cluster"][0]) == (90, 100,
+            overlap)
         assert f"a flag handed over ({whole:.1f})" in given["overlap_cluster"][1]
         assert given["overlap_machine"] == (overlap, "not used: one socket")
 

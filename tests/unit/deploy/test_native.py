@@ -163,7 +163,8 @@ def test_fit_reads_it(tmp_path: Path) -> None:
     ideal = []
     for cores in range(1, 9):
         entries = round(1e9 * repairman.steady(358, 2000, cores).throughput)
-        runs = native_runs.Runs([{"entries": entries, "window": 10**9, "outside": 2000.0, "inside": 400.0, "per_core": []}])
+        runs = native_runs.Runs([{"entries": entries, "window": 10**9, "outside": 2000.0, "inside": 400.0,
+                                  "per_core": []}])
         ideal.append(native_scale._result("clh", 2000, cores, runs, {}))
     path.write_text(json.dumps(document("bench scale", {}, [], ideal)))
     (curve,) = measured.read(path)
@@ -202,7 +203,8 @@ def test_program_refuses() -> None:
 
 def test_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     """natively: threads go to one processor of each core first, a socket before the next"""
-    both = [Processor(number, socket=core // 2, core=core, l3=None, node=0) for core in range(4) for number in (core, core + 4)]
+    both = [Processor(number, socket=core // 2, core=core, l3=None, node=0) for core in range(4)
+            for number in (core, core + 4)]
     monkeypatch.setattr(native_host, "survey_live", lambda: Survey("x", both))
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {1, 2, 3, 5, 6, 7})
     found = native_host.processors()
@@ -246,7 +248,8 @@ def test_label() -> None:
 def test_no_negative_zero() -> None:
     """natively: what is a little less than nothing is shown as nothing"""
     entry = {"metrics": {"x": -0.01}, "min_max": {"x": (-0.04, 0.02)}}
-    assert native_table.spread(entry, "x") == "0.0 [0.0..0.0]" and native_table.spread(entry, "x", 1, 2) == "-0.01 [-0.04..0.02]"
+    assert native_table.spread(entry, "x") == "0.0 [0.0..0.0]" and native_table.spread(entry, "x", 1,
+        2) == "-0.01 [-0.04..0.02]"
 
 
 def test_aborts(capsys: pytest.CaptureFixture[str]) -> None:

@@ -77,7 +77,8 @@ def test_all_are_used() -> None:
     ("numbering", "order"),
     [
         (cores.NUMBERING, lambda write, number: cores.order(write, BOOTS[1], 0xFFF, 0xFF, number)),
-        (memory_moves.NUMBERING, lambda write, number: memory_moves.order(write, BOOTS[1], memory_moves.MOST - 1, 0xFF, number)),
+        (memory_moves.NUMBERING, lambda write,
+         number: memory_moves.order(write, BOOTS[1], memory_moves.MOST - 1, 0xFF, number)),
         (granularity.NUMBERING, lambda write, number: granularity.order(write, BOOTS[1], "fine", number)),
     ],
 )
@@ -111,19 +112,24 @@ PARKED = [memory_moves.PARKED << 6 | cluster for cluster in range(3)]
 # nothing, two of cluster 0, one of 0's that 1 has, one that is parked for 1, two of cluster 1's, nothing
 TABLE = bytes([0, OWNED[0], OWNED[0], OWNED[1], PARKED[1], OWNED[1], OWNED[1], 0])
 HOMES = bytes([0, 1, 1, 1, 1, 2, 2, 0])
-PIECES = [Piece(PIECE, 2 * PIECE, 0, 0), Piece(3 * PIECE, PIECE, 1, 0), Piece(4 * PIECE, PIECE, 1, 0, True), Piece(5 * PIECE, 2 * PIECE, 1, 1)]
+PIECES = [Piece(PIECE, 2 * PIECE, 0, 0), Piece(3 * PIECE, PIECE, 1, 0), Piece(4 * PIECE, PIECE, 1, 0, True),
+          Piece(5 * PIECE, 2 * PIECE, 1, 1)]
 
 
 def test_constants() -> None:
     """they are those of the headers"""
     text = (INCLUDE / "memory_control.h").read_text()
     assert f"MEMORY_PIECE_BITS = {PIECE.bit_length() - 1}," in text
-    assert "enum memory_state { MEMORY_NONE, MEMORY_OWNED, MEMORY_PARKED };" in text and "(state << 6 | (cluster & 63))" in text
+    assert (
+        "enum memory_state { MEMORY_NONE, MEMORY_OWNED, MEMORY_PARKED };" in text
+        and "(state << 6 | (cluster & 63))" in text
+    )
     ledger = (INCLUDE / "ledger.h").read_text()
     assert f"LEDGER_MEMORY_MAGIC 0x{memory_moves.MAGIC:016x}ull" in ledger
     assert re.search(r"_Atomic uint64_t move; .*\n\t_Atomic uint64_t memory;", ledger)
     names = re.search(r"names\[MEMORY_EVENTS\] = \{ (.*) \}", (ROOT / "cluster-manager/root/run/reports.c").read_text())
-    assert names and {memory_moves.GIVEN, memory_moves.ADOPTED, memory_moves.RETURNED, memory_moves.TOO_LITTLE, memory_moves.DOWN,
+    assert names and {memory_moves.GIVEN, memory_moves.ADOPTED, memory_moves.RETURNED, memory_moves.TOO_LITTLE,
+                      memory_moves.DOWN,
                       memory_moves.REFUSED, "taken"} == set(names[1].replace('"', "").split(", "))  # fmt: skip
 
 
@@ -200,7 +206,8 @@ def test_order() -> None:
 
 @pytest.mark.parametrize(
     ("what", "words"),
-    [("too-little", "cluster 1 has 6 MiB free in pieces of 2 MiB, not 64 MiB"), ("down", "cluster 0 is down, says cluster 1"),
+    [("too-little", "cluster 1 has 6 MiB free in pieces of 2 MiB, not 64 MiB"),
+     ("down", "cluster 0 is down, says cluster 1"),
      ("returned", "has not taken the memory"), ("refused", "gives nothing (error 9)")],
 )  # fmt: skip
 def test_refusals(what: str, words: str) -> None:
@@ -210,7 +217,8 @@ def test_refusals(what: str, words: str) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [((), "exactly one of the two"), (("--core", "1", "--memory", "2M"), "exactly one of the two"), (("--memory", "3M"), "multiple of 2 MiB"),
+    [((), "exactly one of the two"), (("--core", "1", "--memory", "2M"), "exactly one of the two"),
+     (("--memory", "3M"), "multiple of 2 MiB"),
      (("--core", "1", "--from", "1"), "a core has one cluster")],
 )  # fmt: skip
 def test_command_line(arguments: tuple[str, ...], words: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -334,11 +342,14 @@ def test_remote_host() -> None:
 
 def test_lost_reporter() -> None:
     """of the first cluster's loss the others tell on the console, with whatever stands before"""
-    said = [Line(By.MANAGER, "[manager 0] cluster 1 is gone: its kernel panicked"), Line(By.MANAGER, "[manager 1] cluster 0 is")]
+    said = [Line(By.MANAGER, "[manager 0] cluster 1 is gone: its kernel panicked"),
+            Line(By.MANAGER, "[manager 1] cluster 0 is")]
     hangs = [*said, Line(By.MANAGER, "[manager 1] cluster 0 is gone: its core 1 hangs"), Line(By.ANYBODY, "y")]
     assert not lost_reporter(said)
     assert lost_reporter(hangs) == "cluster 0, which reports for all, is lost: its core 1 hangs"
     assert not lost_reporter([Line(by, hangs[2].text) for by in (By.ANYBODY, By.KERNEL)])
     again = "[manager 1] cluster 0 stays down: it was started again 5 times in 60 s"
     down = [Line(By.MANAGER, "[manager 1] cluster 0 is gone: x"), Line(By.MANAGER, again)]
-    assert not lost_reporter(down[:1], True) and lost_reporter(down, True).endswith("is lost: it was started again 5 times in 60 s")
+    assert not lost_reporter(down[:1], True) and lost_reporter(down,
+                                                               True).endswith("is lost: it was started again 5 times "
+                                                                              "in 60 s")

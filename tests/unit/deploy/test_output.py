@@ -46,7 +46,8 @@ def test_results_and_progress_share_a_terminal() -> None:
     """a line, a paragraph and a table stand whole above the bar, whose line is erased first"""
     parent, child = pty.openpty()
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "80", "LINES": "24"}
-    with subprocess.Popen([sys.executable, "-c", PROGRAM], cwd=ROOT, env=environment, stdin=child, stdout=child, stderr=child) as process:
+    with subprocess.Popen([sys.executable, "-c", PROGRAM], cwd=ROOT, env=environment, stdin=child, stdout=child,
+                          stderr=child) as process:
         os.close(child)
         text = b""
         while True:
@@ -67,8 +68,10 @@ def test_results_and_progress_share_a_terminal() -> None:
 
 def test_addresses() -> None:
     """addresses stand in the order of the programs' numbers, without those that wait or have no port of the host"""
-    forwards = [Forward(name, "10.0.2.1", 6379, port) for name, port in (("redis@10", 5), ("redis@3", 4), ("redis@4", 3), ("redis@2", 2))]
-    assert addresses(forwards, {"redis@4"}) == ["  redis@2: 127.0.0.1:2", "  redis@3: 127.0.0.1:4", "  redis@10: 127.0.0.1:5"]
+    forwards = [Forward(name, "10.0.2.1", 6379, port)
+                for name, port in (("redis@10", 5), ("redis@3", 4), ("redis@4", 3), ("redis@2", 2))]
+    assert addresses(forwards, {"redis@4"}) == ["  redis@2: 127.0.0.1:2", "  redis@3: 127.0.0.1:4",
+                                                "  redis@10: 127.0.0.1:5"]
 
 
 def test_in_brief() -> None:
@@ -81,7 +84,8 @@ def test_in_brief() -> None:
 @pytest.mark.parametrize("option", ["--cores", "--sockets"])
 def test_fewer_cores_of_a_modelled_machine(option: str) -> None:
     """that a modelled machine's cores are in its file is said with what to do"""
-    with pytest.raises(InputError, match="copy emulator/machines/xeon-e5-2683v3.toml, change sockets or cores_per_cluster, and name the copy"):
+    with pytest.raises(InputError, match="copy emulator/machines/xeon-e5-2683v3.toml, change sockets or "
+                       "cores_per_cluster, and name the copy"):
         chosen("xeon-e5-2683v3", False, {option: 4})
 
 
@@ -96,7 +100,8 @@ def test_warnings_are_errors(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
         return subprocess.CompletedProcess(command, 0)
 
     def meson_says(value: bool) -> None:
-        (tmp_path / "meson-info" / "intro-buildoptions.json").write_text(json.dumps([{"name": "werror", "value": value}]))
+        (tmp_path / "meson-info" / "intro-buildoptions.json").write_text(
+            json.dumps([{"name": "werror", "value": value}]))
 
     for folder, file in (("", "build.ninja"), ("meson-private", "coredata.dat")):
         (tmp_path / folder).mkdir(exist_ok=True)
@@ -122,5 +127,6 @@ def test_warnings_are_errors(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 def test_every_command_warns() -> None:
     """what Meson does not know to be a compiler gets the same warnings, and has them as errors where Meson's have"""
     found = [path for path in ROOT.rglob("meson.build") if not path.is_relative_to(BUILD)]
-    assert [str(path) for path in found if path.parent != ROOT and re.search("'-(Wall|Wextra|Werror)'", path.read_text())] == []
+    assert [str(path) for path in found if path.parent != ROOT
+            and re.search("'-(Wall|Wextra|Werror)'", path.read_text())] == []
     assert sum("warning_args" in path.read_text() for path in found) > 5

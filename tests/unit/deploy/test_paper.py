@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`skerry paper`: runs that are kept, goes on after an end, repeats, and the page of ours beside the published points."""
+"""`skerry paper`: runs that are kept, goes on after an end, repeats, and the page of ours beside the published
+points."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ HOST = {"cpu": "a cpu", "cores": 2, "qemu": "10.0", "mode": "modelled"}
 ROWS = {
     "skerry": "0", "command": "bench validate", "host": HOST,
     "results": [
-        {"row": "lock service", "metrics": {"reference": 100.0, "modelled": 110.0, "error": 0.1}, "range": {"modelled": [90.0, 130.0]},
+        {"row": "lock service", "metrics": {"reference": 100.0, "modelled": 110.0, "error": 0.1},
+         "range": {"modelled": [90.0, 130.0]},
          "met": True, "source": "its Section 4", "emulated": True},
         {"row": "plateau", "metrics": {"modelled": 5.0}, "bounds": [6.0, 8.0], "met": False, "emulated": True},
         {"row": "collapse", "metrics": {}, "not_run": "no such machine", "met": None},
@@ -31,7 +33,8 @@ ROWS = {
 CURVE = {
     "skerry": "0", "command": "bench scale", "host": HOST,
     "results": [
-        {"lock": "clh", "cores": n, "metrics": {"delay_cycles": 500, "throughput_per_cycle": 0.001 * min(n, 3)}, "emulated": True,
+        {"lock": "clh", "cores": n, "metrics": {"delay_cycles": 500, "throughput_per_cycle": 0.001 * min(n, 3)},
+         "emulated": True,
          "range": {"throughput_per_cycle": [0.0009 * n, 0.0011 * n]}, "published": {"fit": 0.001 * n, "met": n <= 3}}
         for n in (1, 2, 3, 4)
     ],
@@ -56,7 +59,8 @@ class Runs:
         if task.figure.id in self.broken:
             return [sys.executable, "-c", "import sys; sys.exit('skerry: it broke')"]
         document = {"rows": ROWS, "curve": CURVE}[task.figure.id] | {"run": task.run}
-        return [sys.executable, "-c", f"import pathlib; pathlib.Path({str(task.path)!r}).write_text({json.dumps(document)!r})"]
+        return [sys.executable, "-c",
+                f"import pathlib; pathlib.Path({str(task.path)!r}).write_text({json.dumps(document)!r})"]
 
 
 @pytest.fixture
@@ -73,7 +77,8 @@ def paper(folder: Path, *words: str) -> int:
     return main(["paper", *words, "--into", str(folder / "paper"), "--quiet"])
 
 
-def test_goes_on(runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_goes_on(runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                 capsys: pytest.CaptureFixture[str]) -> None:
     """figures that are there are not run again; what failed is, and what other sources made"""
     runs.broken = {"curve"}
     assert paper(tmp_path) == 1
@@ -98,18 +103,23 @@ def test_page(runs: Runs, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert paper(tmp_path, "--repeats", "2", "--json", str(to)) == 0
     text = (tmp_path / "paper/report.html").read_text()
     assert "A paper, Table 1: Rows of a table" in text and "Modelled: " in text and "Native: " in text
-    assert "lock service (goal met)" in text and "plateau (goal not met)" in text and "Not run: collapse: no such machine" in text
+    assert (
+        "lock service (goal met)" in text and "plateau (goal not met)" in text
+        and "Not run: collapse: no such machine" in text
+    )
     assert re.search(r'<data value="1.1">1.100</data>', text) and "Ours over the published value" in text
     assert "Kernel entries in 1,000 cycles over cores" in text and "<script" not in text
     known = json.loads(to.read_text())
-    assert [(one["id"], one["run"], one["done"]) for one in known["figures"]] == [("rows", 1, True), ("curve", 1, True), ("curve", 2, True)]
+    assert [(one["id"], one["run"], one["done"]) for one in known["figures"]] == [("rows", 1, True), ("curve", 1, True),
+        ("curve", 2, True)]
     assert known["report"].endswith("report.html")
 
 
 def test_points() -> None:
     """rows, points of a curve and ratios, each with what is published; repeats are runs of one point"""
     rows, curve = points.of_documents([ROWS]), points.of_documents([CURVE, CURVE])
-    assert [(p.name, p.ratio, p.bounds, p.met) for p in rows] == [("lock service", pytest.approx(1.1), None, True), ("plateau", None, (6.0, 8.0), False)]
+    assert [(p.name, p.ratio, p.bounds, p.met) for p in rows] == [("lock service", pytest.approx(1.1), None, True),
+                                                                  ("plateau", None, (6.0, 8.0), False)]
     assert rows[0].extent == (90.0, 130.0) and rows[0].source == "its Section 4"
     assert len(curve) == 5 and curve[0].ours == (0.001, 0.001) and curve[3].ratio == pytest.approx(0.75)
     assert curve[4].name == "fine / none: one way" and curve[4].ratio == pytest.approx(1.25 / 1.2)
@@ -118,12 +128,14 @@ def test_points() -> None:
 
 
 def test_other_shapes(runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """a drawing has words and no metrics; a figure of the same command is not run twice; another paper's values stand in place of the file's"""
+    """a drawing has words and no metrics; a figure of the same command is not run twice; another paper's values stand
+    in place of the file's"""
     drawing = {"skerry": "0", "command": "bench redis", "host": {}, "results": [
         {"core": 0, "programs": {"network": 1}, "published": {"network": 1}, "same": True},
         {"core": 1, "programs": {"Redis": 1}, "published": {"Redis": 1, "lwIP": 3}, "same": False},
     ]}  # fmt: skip
-    ipc = {"skerry": "0", "command": "bench ipc", "host": HOST, "results": [{"lock": "clh", "metrics": {"cycles": 1.0}}],
+    ipc = {"skerry": "0", "command": "bench ipc", "host": HOST,
+           "results": [{"lock": "clh", "metrics": {"cycles": 1.0}}],
            "ratios": [{"of": "clh", "to": "none", "metrics": {"one_way_kernel_cycles": 1.09}, "published": {"one_way": 1.03}}]}  # fmt: skip
     assert points.of_documents([ipc])[0].ratio == pytest.approx(1.09 / 1.03)
     documents = {"drawing": drawing, "ipc": ipc}
@@ -145,11 +157,15 @@ def test_other_shapes(runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_rows_of_several_figures() -> None:
-    """of a command that measures rows of several figures, each figure has its own, and none is told by its number alone"""
-    rows = [points.Point(name, (1.0,)) for name in ("Figure 7: fine / clh", "Peters, Figure 4: throughput", "lock service")]
-    names = {one.id: [point.name for point in page._own(one, rows)] for one in figures.FIGURES if one.id in ("elphinstone-7", "peters-4")}
+    """of a command that measures rows of several figures, each figure has its own, and none is told by its number
+    alone"""
+    rows = [points.Point(name, (1.0,)) for name in ("Figure 7: fine / clh", "Peters, Figure 4: throughput",
+                                                    "lock service")]
+    names = {one.id: [point.name for point in page._own(one, rows)] for one in figures.FIGURES
+             if one.id in ("elphinstone-7", "peters-4")}
     assert names == {"elphinstone-7": ["fine / clh", "lock service"], "peters-4": ["throughput", "lock service"]}
-    assert page._label("delay between entries on the others, 5 cores").replace("\n", " ") == "delay between entries on the others, 5 cores"
+    assert page._label("delay between entries on the others, 5 cores").replace("\n",
+                                                                               " ") == "delay between entries on the others, 5 cores"
 
 
 class Reached(Exception):
@@ -180,8 +196,10 @@ def test_estimate(runs: Runs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "1 of 4: rows; about 7 min left" in said and "4 of 4: curve-3; about" in said
 
 
-@pytest.mark.parametrize("words, culprit", [(("nothing",), "nothing: is "), (("--into", "file"), "--into file: is no folder")])
-def test_bad_input(words: tuple[str, ...], culprit: str, runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("words, culprit",
+                         [(("nothing",), "nothing: is "), (("--into", "file"), "--into file: is no folder")])
+def test_bad_input(words: tuple[str, ...], culprit: str, runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                   capsys: pytest.CaptureFixture[str]) -> None:
     """a figure that there is not, a folder that is none"""
     monkeypatch.chdir(tmp_path)
     Path("file").touch()

@@ -44,7 +44,8 @@ QUIET = Output(quiet=True)
 
 def starved(one: scale.Point) -> scale.Point:
     """With a core that came through no round trip."""
-    return replace(one, per_core=[core | ({"rounds": 0, "drawn": 0} if core["cpu"] == 1 else {}) for core in one.per_core])
+    return replace(one,
+                   per_core=[core | ({"rounds": 0, "drawn": 0} if core["cpu"] == 1 else {}) for core in one.per_core])
 
 
 def test_parts() -> None:
@@ -68,7 +69,8 @@ def test_parts_that_all_fail() -> None:
         with parts.part(f"part {number}"):
             raise Failure("the disk is full")
     assert len(parts.failed) == MOST_IN_A_ROW
-    with pytest.raises(Failure, match="part 0 failed .and 2 more., and the parts behind them were not begun; nothing was finished"):
+    with pytest.raises(Failure, match="part 0 failed .and 2 more., and the parts behind them were not begun; nothing "
+                       "was finished"):
         parts.require([])
 
 
@@ -108,7 +110,8 @@ def test_starved(tmp_path: Path) -> None:
     assert [cores for cores, _ in curve.points] == [1, 4]
     from deploy.results.result import document
 
-    Output(quiet=True, json_to=str(tmp_path / "x.json")).results(document("bench scale", {}, [], [one.to_json() for one in points]))
+    Output(quiet=True, json_to=str(tmp_path / "x.json")).results(document("bench scale", {}, [],
+                                                                          [one.to_json() for one in points]))
     rows = list(csv.DictReader((tmp_path / "x.csv").open()))
     assert [row["starved"] for row in rows] == ["", "1", ""] and {row["kind"] for row in rows} == {"counted"}
 
@@ -117,7 +120,8 @@ def events(counts: list[tuple[int, ...]], delay: int) -> list[Event]:
     found = []
     for rounds in counts:
         for cpu, of in enumerate(rounds):
-            data = {"cluster": 0, "cpu": cpu, "rounds": of, "drawn": 1000 * of, "idle": 0, "entries": 0, "acquisitions": 0, "conflicts": 0, "fallbacks": 0}
+            data = {"cluster": 0, "cpu": cpu, "rounds": of, "drawn": 1000 * of, "idle": 0, "entries": 0,
+                    "acquisitions": 0, "conflicts": 0, "fallbacks": 0}
             found.append(Event("scale-core", data))
         found.append(Event("scale", {"cores": len(rounds), "delay": delay, "cycles": 0}))
     return found
@@ -162,10 +166,12 @@ def test_a_boot_that_ends_early(error: BaseException, monkeypatch: pytest.Monkey
 def test_only_a_sweep_takes_points_that_starve(monkeypatch: pytest.MonkeyPatch) -> None:
     """what must have every core, as a validation, is told that one did nothing"""
     target = scale.machine(scale.Request("clh", [2], [500.0], 100), "instructions")
-    one, = scale._points(scale.Request("clh", [2], [500.0], 100), target, qemu.TCG_COUNTED, events([(100, 0)], 500), marks(1))
+    one, = scale._points(scale.Request("clh", [2], [500.0], 100), target, qemu.TCG_COUNTED, events([(100, 0)], 500),
+                         marks(1))
     assert one.starved == [1] and "core 1 came through no round trip" in scale.starved_words(one)
     with pytest.raises(Failure, match="no core did anything"):
-        scale._points(scale.Request("clh", [2], [500.0], 100), target, qemu.TCG_COUNTED, events([(0, 0)], 500), marks(1))
+        scale._points(scale.Request("clh", [2], [500.0], 100), target, qemu.TCG_COUNTED, events([(0, 0)], 500),
+                      marks(1))
 
 
 def of_scale(request: scale.Request, *rest: Any, finished: list[scale.Point], **more: Any) -> None:
@@ -188,19 +194,23 @@ def of_redis(job: Any, *rest: Any) -> redis.Point:
 
 
 COMMANDS: list[tuple[list[str], Callable[..., Any], list[str]]] = [
-    (["bench", "scale", "--cores", "1,2,4", "--delays", "500", "--lock", "clh,mcs,fine", "--accel", "tcg"], of_scale, ["clh", "fine", "mcs"]),
+    (["bench", "scale", "--cores", "1,2,4", "--delays", "500", "--lock", "clh,mcs,fine", "--accel", "tcg"], of_scale,
+     ["clh", "fine", "mcs"]),
     (["bench", "ipc", "--lock", "clh,mcs,fine", "--icount"], of_ipc, ["none", "clh", "fine"]),
-    (["bench", "redis", "--lock", "clh,mcs,fine", "--cores", "3", "--accel", "tcg", "--no-pong"], of_redis, ["clh", "fine"]),
+    (["bench", "redis", "--lock", "clh,mcs,fine", "--cores", "3", "--accel", "tcg", "--no-pong"], of_redis,
+     ["clh", "fine"]),
 ]
 
 
 @pytest.mark.parametrize("interrupted", [False, True])
 @pytest.mark.parametrize(("words", "measure", "kept"), COMMANDS, ids=[" ".join(words[:2]) for words, _, _ in COMMANDS])
 def test_commands(
-    words: list[str], measure: Callable[..., Any], kept: list[str], interrupted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    words: list[str], measure: Callable[..., Any], kept: list[str], interrupted: bool, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """a lock that fails, or an interrupt, leaves table, JSON, CSV and plot of the finished points; the status says that not all is there"""
+    """a lock that fails, or an interrupt, leaves table, JSON, CSV and plot of the finished points; the status says that
+    not all is there"""
     module = main.command_module(".".join(words[:2]))
     of_scale.error = KeyboardInterrupt() if interrupted else Failure("it hung")  # type: ignore[attr-defined]
     monkeypatch.setattr(module, "ensure_built", lambda output, needed: None)
@@ -213,10 +223,14 @@ def test_commands(
     data = json.loads(results.read_text())
     found = [one["lock"] for one in data["results"]]
     assert "clh" in found and (set(found) <= set(kept) if interrupted else set(found) == set(kept))
-    assert [one["why"] for one in data["incomplete"]] == ["interrupted" if interrupted else "it hung"] and "mcs" in data["incomplete"][0]["part"]
+    assert [one["why"] for one in data["incomplete"]] == ["interrupted" if interrupted
+                                                          else "it hung"] and "mcs" in data["incomplete"][0]["part"]
     assert (tmp_path / "x.csv").stat().st_size and (tmp_path / "x.svg").stat().st_size and "clh" in out
     last = err.strip().splitlines()[-1]
-    assert last == "skerry: interrupted" if interrupted else "mcs" in last and "the results have the others: it hung" in last
+    assert (
+        last == "skerry: interrupted" if interrupted else "mcs" in last
+        and "the results have the others: it hung" in last
+    )
 
 
 def test_native(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,7 +282,8 @@ SHOWN = runs.Follower(QUIET, lambda *rest: lambda event: None, 1)
     ],
 )
 def test_comparison(lost: str | None, factors: set[float], layouts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """a run that fails costs its layout, or, at other line costs, the range; a range never has some of its line costs only"""
+    """a run that fails costs its layout, or, at other line costs, the range; a range never has some of its line costs
+    only"""
     assert lost is None or lost in [call.name for call in COMPARED]
 
     def run_all(most: int, every: dict[runs.Key, Call], shown: runs.Follower, parts: Parts) -> dict[runs.Key, Any]:

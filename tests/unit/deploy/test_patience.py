@@ -54,7 +54,8 @@ def test_sleeper() -> None:
     """the time of a process that wants no processor counts in full"""
     with child("sleep", "1000") as process:
         clock = Clock(lambda: [process.pid])
-        assert any(given(clock, 1.5) > 0.6 for _ in range(20))  # less where the host stops us for longer than is counted
+        # less where the host stops us for longer than is counted
+        assert any(given(clock, 1.5) > 0.6 for _ in range(20))
 
 
 def test_stopped() -> None:
@@ -125,7 +126,8 @@ def test_silence(monkeypatch: pytest.MonkeyPatch) -> None:
             time.sleep(0.05)
         assert why.startswith("hang: no result, and nothing moved for ")
         assert "last: 'serving' of redis@1, " in why and "--timeout" in why and "processor time" in why
-        monkeypatch.setattr(timeouts, "_STEP", float("inf"))  # its clock stands still, however long the host stops us here
+        # its clock stands still, however long the host stops us here
+        monkeypatch.setattr(timeouts, "_STEP", float("inf"))
         watch.moved("the console")
         assert watch.overdue("no result", Patience(0.5), began) is None
 
@@ -148,7 +150,8 @@ def test_run_within() -> None:
     for _ in range(20):  # a host that stops this process, too, may keep it from seeing that the other is stopped
         threading.Thread(target=_wake_child, daemon=True).start()
         try:
-            done = run_within([sys.executable, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGSTOP); print(8)"], 0.6)
+            done = run_within([sys.executable, "-c",
+                               "import os, signal; os.kill(os.getpid(), signal.SIGSTOP); print(8)"], 0.6)
         except subprocess.TimeoutExpired:
             continue
         assert (done.returncode, done.stdout) == (0, "8\n")
@@ -161,14 +164,16 @@ def _wake_child() -> None:
     stopped: list[int] = []
     while not stopped:
         time.sleep(0.01)
-        stopped = [pid for pid in timeouts.children_of(os.getpid())[1:] if (stat := timeouts._stat(pid)) and stat[0] == "T"]
+        stopped = [pid for pid in timeouts.children_of(os.getpid())[1:] if (stat := timeouts._stat(pid))
+                   and stat[0] == "T"]
     time.sleep(2)
     os.kill(stopped[0], signal.SIGCONT)
 
 
 def test_processor_seconds() -> None:
     """all that a process has used, also while it does nothing; one that is gone is named"""
-    with child(sys.executable, "-c", "sum(range(20_000_000))\nprint(flush=True)\nimport time\ntime.sleep(600)") as process:
+    with child(sys.executable, "-c",
+               "sum(range(20_000_000))\nprint(flush=True)\nimport time\ntime.sleep(600)") as process:
         assert process.stdout
         process.stdout.readline()
         used = timeouts.processor_seconds(process.pid)
@@ -268,7 +273,8 @@ def told(*lines: bytes) -> list[str]:
     return [event.kind for event in fresh]
 
 
-@pytest.mark.parametrize("known", [(BOOT, SERVING), (BOOT, LOST, BOOT, SERVING), (BOOT, SERVING, line("cluster-lost", cluster=0))])
+@pytest.mark.parametrize("known", [(BOOT, SERVING), (BOOT, LOST, BOOT, SERVING),
+                                   (BOOT, SERVING, line("cluster-lost", cluster=0))])
 def test_known(known: tuple[bytes, ...]) -> None:
     """what goes on as it was told is not told twice"""
     assert told(*known, BOOT_AGAIN, SERVING_AGAIN) == told(*known)

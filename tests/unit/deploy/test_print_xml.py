@@ -50,9 +50,11 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[str, str]:
     return found.out, found.err
 
 
-@pytest.mark.parametrize("words", [(), ("--per-cluster",), ("--bridge", "virbr0"), ("--connect", "qemu+ssh://somewhere/system")], ids=" ".join)
+@pytest.mark.parametrize("words", [(), ("--per-cluster",), ("--bridge", "virbr0"),
+                                   ("--connect", "qemu+ssh://somewhere/system")], ids=" ".join)
 @pytest.mark.parametrize("library", [False, True], ids=["no library", "no daemon"])
-def test_without_libvirt(library: bool, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_libvirt(library: bool, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch,
+                         capsys: pytest.CaptureFixture[str]) -> None:
     """the domains are printed, and one line on the error output says what is not known"""
     monkeypatch.setattr(command, "has_library", lambda: library)
     monkeypatch.setattr(connection, "library", lambda: NoDaemon)

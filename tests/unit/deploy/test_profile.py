@@ -57,7 +57,8 @@ def test_repeated() -> None:
     for code in ("f3aa", "f348a5", "66f3a5", "f34da4", "f26e"):
         content = bytes.fromhex(code)
         assert Block(0x1000, 7, (len(content), 1), content + b"\xc3").repeated == 7, code
-    for code in ("aa", "48a5", "f390", "f30f1efa", "c3", "f3", "f3480fb8c0"):  # stos, movs, pause, endbr64, ret, half of one, popcnt
+    # stos, movs, pause, endbr64, ret, half of one, popcnt
+    for code in ("aa", "48a5", "f390", "f30f1efa", "c3", "f3", "f3480fb8c0"):
         content = bytes.fromhex(code)
         assert Block(0x1000, 7, (len(content),), content).repeated == 0, code
     assert Block(0x1000, 7, (1, 2), b"\x90\xf3\xaa").repeated == 0 == Block(0x1000, 7, (), b"").repeated
@@ -89,9 +90,11 @@ def code_at(program: Program, name: str, size: int = 16) -> tuple[int, bytes]:
     """The address of a function, and its first bytes as objdump reads them."""
     listed = subprocess.run(["nm", program.image.path], capture_output=True, text=True, check=True).stdout
     (address,) = [int(line.split()[0], 16) for line in listed.splitlines() if line.endswith(f" {name}")]
-    shown = subprocess.run(["objdump", "-s", f"--start-address={address}", f"--stop-address={address + size}", "-j", ".text", program.path],
+    shown = subprocess.run(["objdump", "-s", f"--start-address={address}", f"--stop-address={address + size}", "-j",
+                            ".text", program.path],
                            capture_output=True, text=True, check=True).stdout
-    words = [word for line in shown.splitlines() if line.startswith(" ") for word in line[1:].split("  ")[0].split()[1:]]
+    words = [word for line in shown.splitlines() if line.startswith(" ")
+             for word in line[1:].split("  ")[0].split()[1:]]
     return address, bytes.fromhex("".join(words))[:size]
 
 
@@ -102,8 +105,10 @@ def images() -> dict[str, Program]:
 
 def test_functions(images: dict[str, Program]) -> None:
     """code is found by its address and its bytes, and counted for its function, program and component"""
-    wanted = [("kernel-clh", "schedule", "kernel"), ("redis-server", "tcp_input", "lwIP"), ("ycsb", "tcp_input", "lwIP"),
-              ("redis-server", "addReply", "Redis"), ("ycsb", "redisBufferRead", "hiredis"), ("switch", "reset_answer", "switch"),
+    wanted = [("kernel-clh", "schedule", "kernel"), ("redis-server", "tcp_input", "lwIP"),
+              ("ycsb", "tcp_input", "lwIP"),
+              ("redis-server", "addReply", "Redis"), ("ycsb", "redisBufferRead", "hiredis"),
+              ("switch", "reset_answer", "switch"),
               ("redis-server", "malloc", "malloc"), ("redis-server", "strtod", "musl")]
     seen = []
     for number, (program, function, _) in enumerate(wanted, 1):
@@ -180,8 +185,10 @@ def test_metrics_in_files() -> None:
 LIBRARY = BUILD / CHECKER  # position-independent, and not stripped
 TEXT = 0xFFFFFFFF81000000
 KALLSYMS = [
-    f"{TEXT:x} T _stext", f"{TEXT + 0x100:x} T do_something", f"{TEXT + 0x1000:x} T devm_register_netdev", f"{TEXT + 0x1100:x} T tcp_sendmsg",
-    f"{TEXT + 0x2000:x} t pcibios_align_resource", f"{TEXT + 0x3000:x} t do_idle", f"{TEXT + 0x3100:x} T __entry_text_start",
+    f"{TEXT:x} T _stext", f"{TEXT + 0x100:x} T do_something", f"{TEXT + 0x1000:x} T devm_register_netdev",
+    f"{TEXT + 0x1100:x} T tcp_sendmsg",
+    f"{TEXT + 0x2000:x} t pcibios_align_resource", f"{TEXT + 0x3000:x} t do_idle",
+    f"{TEXT + 0x3100:x} T __entry_text_start",
     f"{TEXT + 0x3100:x} T entry_SYSCALL_64", "ffffffffc0000000 t virtnet_poll\t[virtio_net]",
 ]  # fmt: skip
 
@@ -218,7 +225,8 @@ def test_nobodys() -> None:
 
 BROKEN_PROFILE_LINUX = {
     "nothing": ([], "no function of the kernel has an address"),
-    "hidden addresses": (["0000000000000000 T _stext", "0000000000000000 T tcp_sendmsg"], "no function of the kernel has an address"),
+    "hidden addresses": (["0000000000000000 T _stext", "0000000000000000 T tcp_sendmsg"],
+                         "no function of the kernel has an address"),
     "data": ([*KALLSYMS, f"{TEXT:x} D jiffies"], "is no line of /proc/kallsyms"),
     "half a line": ([*KALLSYMS, f"{TEXT:x} T"], "is no line of /proc/kallsyms"),
     "no number": (["ffffxfff81000000 T _stext"], "is no line of /proc/kallsyms"),
@@ -226,7 +234,8 @@ BROKEN_PROFILE_LINUX = {
     "a line without end": ([f"{TEXT:x} T " + "x" * 9 + " [m] more"], "is no line of /proc/kallsyms"),
     "no network": ([line for line in KALLSYMS if "netdev" not in line], "no devm_register_netdev"),
     "no end of the network": ([line for line in KALLSYMS if "pcibios" not in line], "no pcibios_align_resource"),
-    "another order": ([line.replace(f"{TEXT + 0x1000:x}", f"{TEXT + 0x2800:x}") for line in KALLSYMS], "linked in another order"),
+    "another order": ([line.replace(f"{TEXT + 0x1000:x}", f"{TEXT + 0x2800:x}") for line in KALLSYMS],
+                      "linked in another order"),
 }
 
 
@@ -263,11 +272,13 @@ def test_console(tmp_path: Path) -> None:
 def executable_map(path: str, app: str, at: int = 0x7FFFF7000000) -> Event:
     (segment, _), *_ = executable(LIBRARY)
     offset = segment.offset - segment.offset % 4096
-    return Event("map", {"event": "map", "app": app, "start": at + offset, "end": at + offset + 4096, "offset": offset, "path": path})
+    return Event("map", {"event": "map", "app": app, "start": at + offset, "end": at + offset + 4096, "offset": offset,
+                         "path": path})
 
 
 def test_mapped(tmp_path: Path) -> None:
-    """an image is found where it is mapped, once for all that map it there; code elsewhere, and other code, is not its"""
+    """an image is found where it is mapped, once for all that map it there; code elsewhere, and other code, is not
+    its"""
     at = 0x7FFFF7000000
     events = [executable_map("/lib/a.so.1", app, at) for app in ("redis@1", "redis@2")]
     events += [executable_map("[vsyscall]", "redis@1"), executable_map("[heap]", "redis@1")]
@@ -275,7 +286,8 @@ def test_mapped(tmp_path: Path) -> None:
     symbol = found.image.symbol("check_form")
     code = found.bytes_at(symbol.address, 16)
     assert len(code) == 16 and found.name == "a.so.1"
-    assert found.owns(executed(at + symbol.address, code)) and found.function(at + symbol.address + 3).name == "check_form"
+    assert found.owns(executed(at + symbol.address, code)) and found.function(at + symbol.address
+                                                                              + 3).name == "check_form"
     assert not found.owns(executed(symbol.address, code)) and not found.owns(executed(at + symbol.address, bytes(16)))
     assert not found.owns(executed(at + symbol.address + (1 << 63), code))
     assert component(found.name, Function("x", UNKNOWN)) == "glibc"
@@ -288,12 +300,14 @@ def test_broken_maps(tmp_path: Path) -> None:
     headers = tmp_path / "headers"
     headers.write_bytes(LIBRARY.read_bytes()[:64])
     good = executable_map("/x", "redis@1")
-    for image, why in ((tmp_path / "none", "none"), (text, "text is not an ELF64"), (headers, "headers are not in the file"), (tmp_path, "directory")):
+    for image, why in ((tmp_path / "none", "none"), (text, "text is not an ELF64"),
+                       (headers, "headers are not in the file"), (tmp_path, "directory")):
         with pytest.raises(Failure, match=why):
             mapped([good], tmp_path / "vdso", lambda path, image=image: image)
     with pytest.raises(Failure, match="no executable segment at 0x123000"):
         base(LIBRARY, 0x7FFFF7000000, 0x123000)
-    for broken, why in (({"start": "0x7f"}, "'start' of .* is no number"), ({"offset": None}, "'offset' of .* is no number")):
+    for broken, why in (({"start": "0x7f"}, "'start' of .* is no number"),
+                        ({"offset": None}, "'offset' of .* is no number")):
         with pytest.raises(Failure, match=why):
             mapped([Event("map", good.data | broken)], tmp_path / "vdso", lambda path: LIBRARY)
     with pytest.raises(Failure, match="has no 'path'"):
@@ -301,7 +315,8 @@ def test_broken_maps(tmp_path: Path) -> None:
 
 
 def test_static_libc() -> None:
-    """a function that a static program has from its C library has the library's source; one that is in neither is glibc's"""
+    """a function that a static program has from its C library has the library's source; one that is in neither is
+    glibc's"""
     library = Mapped("libc.so.6", LIBRARY)
     library.__dict__["sources"] = {"check_form": "./string/memcpy.c"}
     program = Mapped("ycsb", LIBRARY, 0x400000, library)
@@ -329,13 +344,16 @@ def test_requests() -> None:
     words = requests.words(("127.0.0.1", 1234))
     assert requests.before >= 2 * 50 * 16
     assert int(words[words.index("-n") + 1]) == requests.total >= requests.before + requests.count + 50 * 16
-    assert requests.window(0x1234, bytes(range(20))) == {"skip": str(requests.before), "count": "1000", "to": f"1234:{bytes(range(15)).hex()}"}
+    assert requests.window(0x1234, bytes(range(20))) == {"skip": str(requests.before), "count": "1000",
+                                                         "to": f"1234:{bytes(range(15)).hex()}"}
 
 
 def test_beside() -> None:
     """a group that one of both has not is a dash, and no ratio"""
-    ours, other = Profile([Line("a", "Redis", "f", 100)], 10), Profile([Line("linux", "idle", "g", 50), Line("b", "Redis", "f", 250)], 10)
-    columns = [list(column.cells) for column in beside("ours", ours, "Linux", other, metrics=({"memory_per_instance": 1 << 20}, {})).columns]
+    ours, other = Profile([Line("a", "Redis", "f", 100)],
+                          10), Profile([Line("linux", "idle", "g", 50), Line("b", "Redis", "f", 250)], 10)
+    columns = [list(column.cells) for column in beside("ours", ours, "Linux", other,
+                                                       metrics=({"memory_per_instance": 1 << 20}, {})).columns]
     rows = {row[0]: row[1:] for row in zip(*columns)}
     assert rows["application"] == ("10", "25", "2.50") and rows["idle"] == ("-", "5", "-")
     assert rows["all"] == ("10", "30", "3.00") and rows["resident memory of an instance, MiB"] == ("1.0", "-", "-")
@@ -346,7 +364,8 @@ def test_beside_timed() -> None:
     """what the host has measured stands below what was counted, and says that it is the host's"""
     same = Profile([Line("a", "Redis", "f", 100)], 10, "request")
     table = beside("ours", same, "Linux", same, ({METRIC: 40_000.0}, {METRIC: 10_000.0}))
-    assert [list(column.cells)[-1] for column in table.columns] == [SPEED, "40,000", "10,000", "0.25"] and "on this host" in SPEED
+    assert [list(column.cells)[-1] for column in table.columns] == [SPEED, "40,000", "10,000",
+                                                                    "0.25"] and "on this host" in SPEED
 
 
 # ---- The Linux guest: its archive, and that it runs what Skerry runs ----
@@ -404,7 +423,8 @@ def test_plan_is_skerrys_with_other_addresses() -> None:
         assert "" in ours  # --save ""
     for line in clients:
         theirs, ours = apps[line[2]].args, line[4:]
-        for option in ("--workload", "--records", "--operations", "--value-size", "--load-first", "--load-count", "--writer"):
+        for option in ("--workload", "--records", "--operations", "--value-size", "--load-first", "--load-count",
+                       "--writer"):
             assert ours[ours.index(option) + 1] == theirs[theirs.index(option) + 1]
         server = next(s for s in servers if s[3] == ours[ours.index("--port") + 1])
         assert server[1] == line[1]

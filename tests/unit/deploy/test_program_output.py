@@ -110,9 +110,14 @@ class Grows:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_logs(seed: int, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """`logs` has the filter of `run -v`: what a client lets a program log cannot set the terminal's title or clipboard"""
-    console = "\x1b[H\x1b[2Jup\r\n[redis@2] \x1b]0;title\x1b\\\x1b]52;c;aGk=\x07\x1bP1$r\x1b\\\x1bc\x9b1mü\n[own] \x1b[31mend".encode()
+def test_logs(seed: int, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch,
+              tmp_path: Path) -> None:
+    """`logs` has the filter of `run -v`: what a client lets a program log cannot set the terminal's title or
+    clipboard"""
+    console = (
+        "\x1b[H\x1b[2Jup\r\n[redis@2] \x1b]0;title\x1b\\\x1b]52;c;aGk=\x07\x1bP1$r\x1b\\\x1bc\x9b1mü\n[own] "
+        "\x1b[31mend".encode()
+    )
     dice, pieces = random.Random(seed), []
     while console:
         size = dice.randrange(1, 9)
@@ -194,7 +199,8 @@ def test_mark() -> None:
     assert {name: chr(int(value, 16)) for name, value in found.items()} == {"MANAGER": SOH, "KERNEL": STX}
     letters = re.search(r'#define SEAL_LETTERS "(.*)"', (ROOT / "cluster-kernel/include/skerry/seal.h").read_text())
     assert letters and letters[1].encode().decode("unicode_escape") == SEAL_LETTERS
-    assert all(letter < " " and letter not in "\t\n\r" + SOH + STX and len(f"a{letter}b".splitlines()) == 1 for letter in SEAL_LETTERS)
+    assert all(letter < " " and letter not in "\t\n\r" + SOH + STX and len(f"a{letter}b".splitlines()) == 1
+               for letter in SEAL_LETTERS)
     assert "(c < 0x20 && c != '\\t') || c == 0x7f ? '?'" in (ROOT / "cluster-manager/root/output/console.c").read_text()
 
 
@@ -202,9 +208,11 @@ def test_whole_lines() -> None:
     """a line goes on behind what another writer has put into it, however the text comes"""
     whole = own(By.MANAGER, "[manager 0] all").replace("\n", "\r\n")
     last = own(By.KERNEL, "last").removesuffix("\n")
-    text = "loader\n" + whole[:15] + own(By.KERNEL, "kernel: a") + whole[15:] + "[a@1] be" + own(By.KERNEL, "kernel: b") + "fore\n" + last
+    text = "loader\n" + whole[:15] + own(By.KERNEL, "kernel: a") + whole[15:] + "[a@1] be" + own(By.KERNEL,
+        "kernel: b") + "fore\n" + last
     wanted = [
-        Line(By.ANYBODY, "loader", 1), Line(By.KERNEL, "kernel: a", 2), Line(By.MANAGER, "[manager 0] all", 3), Line(By.KERNEL, "kernel: b", 4),
+        Line(By.ANYBODY, "loader", 1), Line(By.KERNEL, "kernel: a", 2), Line(By.MANAGER, "[manager 0] all", 3),
+        Line(By.KERNEL, "kernel: b", 4),
         Line(By.ANYBODY, "[a@1] before", 5), Line(By.KERNEL, "last", 6),
     ]
     assert list(lines(text)) == wanted
@@ -225,7 +233,8 @@ def test_cut_off() -> None:
 
 def test_forged() -> None:
     """nothing that a program writes, or has a kernel write, is taken for a kernel's or a manager's"""
-    assert not lines_by(By.MANAGER, FORGED) and not lost_reporter(lines(FORGED)) and not backtrace.explain(FORGED, {0: Path("kernel")})
+    assert not lines_by(By.MANAGER, FORGED) and not lost_reporter(lines(FORGED)) and not backtrace.explain(FORGED,
+        {0: Path("kernel")})
     lost = FORGED + own(By.MANAGER, "[manager 1] cluster 0 is gone: its core 1 hangs")
     assert lost_reporter(lines(lost)).endswith("is lost: its core 1 hangs")
     assert telling(FORGED, "redis@2") == []
@@ -242,9 +251,11 @@ def interleaved(writers: list[str], dice: random.Random) -> str:
 
 
 def test_interleaved() -> None:
-    """however the bytes of managers, kernels and programs mix, and whoever is cut off, no line is believed that was not written"""
+    """however the bytes of managers, kernels and programs mix, and whoever is cut off, no line is believed that was not
+    written"""
     dice = random.Random(6)
-    texts = ["[manager 1] starts", "[manager 2] cluster 1 is gone: its core 1 hangs", "kernel panic: cluster 2 core 0: why", "", GONE.replace("forged", "true")]
+    texts = ["[manager 1] starts", "[manager 2] cluster 1 is gone: its core 1 hangs",
+             "kernel panic: cluster 2 core 0: why", "", GONE.replace("forged", "true")]
     programs = [f"[evil@1] {text}\n" for text in (GONE, "\x7f" * 40, "kernel panic: cluster 0 core 0: forged", *texts)]
     programs += [f"{GONE}\n" * 3, texts[1], "\n" * 5]  # and as if they could write without their names
     believed = 0
@@ -260,7 +271,8 @@ def test_interleaved() -> None:
 
 
 def test_each_place() -> None:
-    """a program's line in any one place of a manager's line, or in place of any part of it, is not believed as the manager's"""
+    """a program's line in any one place of a manager's line, or in place of any part of it, is not believed as the
+    manager's"""
     whole = own(By.MANAGER, "[manager 1] starts")
     for start in range(1, len(whole)):
         for end in range(start, len(whole)):
@@ -269,13 +281,15 @@ def test_each_place() -> None:
                 assert found in ([], ["[manager 1] starts"]), (start, end)
 
 
-@pytest.mark.parametrize("by, said", [(By.MANAGER, "its heap (error 3)"), (By.KERNEL, "error 7"), (By.ANYBODY, "error 7")])
+@pytest.mark.parametrize("by, said", [(By.MANAGER, "its heap (error 3)"), (By.KERNEL, "error 7"),
+                                      (By.ANYBODY, "error 7")])
 def test_failed(by: By, said: str) -> None:
     """why a program could not be started is what its manager says of it"""
     what = plan(Deployment(redis=Redis(), programs=(Program("crash", 1, args=("null",)),)))
     name = next(a.name for a in what.cluster_map.applications if a.base_name == "crash")
     console = own(by, f"[manager 0] {name} cannot be started: its heap (error 3)")
-    assert str(death(Event("failed", {"app": name, "error": 7}), what, console)) == f"{name} could not be started: {said}"
+    assert str(death(Event("failed", {"app": name, "error": 7}), what,
+                     console)) == f"{name} could not be started: {said}"
 
 
 def test_panic() -> None:
@@ -313,7 +327,8 @@ def test_names() -> None:
 
 
 def test_sources() -> None:
-    """bench lines: an instruction that was inlined has the line of the function that it is from, not of the file that is compiled"""
+    """bench lines: an instruction that was inlined has the line of the function that it is from, not of the file that
+    is compiled"""
     entry = min(s.address for s in KERNEL_LINES.symbols if s.name == "kernel_enter")
     sources = {place.source.split(":")[0] for place in KERNEL_LINES.places(range(entry, entry + 0x20)).values()}
     assert sources == {"clh_lock.h", "kernel.h"}  # the lock's, and where the kernel has it
@@ -372,7 +387,8 @@ def test_live_memory() -> None:
     known = physical_memory.firmware_ranges(IOMEM)
     low = physical_memory.clip(MemoryRange(0, 0x80000000, 0), known)
     assert low == [MemoryRange(0, 0x70800000, 0)]  # the hole below 1 MiB is slack
-    assert physical_memory.clip(MemoryRange(0x100000000, 0x1800000000, 1), known) == [MemoryRange(0x100000000, 0x1740000000, 1)]
+    assert physical_memory.clip(MemoryRange(0x100000000, 0x1800000000, 1),
+                                known) == [MemoryRange(0x100000000, 0x1740000000, 1)]
     last = physical_memory.REACH - GIB
     assert physical_memory.clip(MemoryRange(last, 4 * GIB, 1), []) == [MemoryRange(last, GIB, 1)]
     assert physical_memory.clip(MemoryRange(physical_memory.REACH + GIB, GIB, 1), known) == []
@@ -395,7 +411,8 @@ def test_links_of_an_image(tmp_path: Path) -> None:
     """a link in an image leads to no file of this host"""
     (tmp_path / "tree" / "boot").mkdir(parents=True)
     (tmp_path / "tree" / "boot" / "map").symlink_to(Path(__file__))
-    subprocess.run(["xorriso", "-as", "mkisofs", "-R", "-quiet", "-o", tmp_path / "x.iso", tmp_path / "tree"], check=True, capture_output=True)
+    subprocess.run(["xorriso", "-as", "mkisofs", "-R", "-quiet", "-o", tmp_path / "x.iso", tmp_path / "tree"],
+                   check=True, capture_output=True)
     with pytest.raises(InputError, match="x.iso: is not an image that skerry image has written"):
         image.read_iso(tmp_path / "x.iso", "map")
 
@@ -424,9 +441,11 @@ def test_events_among_other_lines(tmp_path: Path) -> None:
     [
         ('{"event":"result","data":{"ev', r"log:2: a report is damaged"),
         (By.MANAGER.value + '{"event":"result","data":{"ev', r"log:2: a report has no valid seal: .*cut short"),
-        (By.MANAGER.value + '{"even{"event":"boot"}' + seal(By.MANAGER.value + '{"event":"boot"}'), r"log:2: a report begins in the middle"),
+        (By.MANAGER.value + '{"even{"event":"boot"}' + seal(By.MANAGER.value + '{"event":"boot"}'),
+         r"log:2: a report begins in the middle"),
         (sealed(By.MANAGER, '{"event":"boot"}').replace("boot", "done"), r"log:2: a report has no valid seal"),
-        ("\0" + '{"event":"boot","cluster":0,"cores":2}', r"log:2: a report has no valid seal: what captured it removes"),
+        ("\0" + '{"event":"boot","cluster":0,"cores":2}',
+         r"log:2: a report has no valid seal: what captured it removes"),
     ],
     ids=["no JSON", "cut short", "mixed", "changed", "without its mark"],
 )
@@ -441,7 +460,8 @@ RESULT = '{"event":"result","app":"ycsb@3","data":{"event":"ycsb","operations":9
 
 @pytest.mark.parametrize(
     "line",
-    ["[evil@5] " + RESULT, f"[evil@5] x\u2028{RESULT}", f"[evil@5] x{sealed(By.KERNEL, 'kernel: thread stopped')}\r\n{RESULT}", '[evil@5] {"event":"result","da'],
+    ["[evil@5] " + RESULT, f"[evil@5] x\u2028{RESULT}",
+     f"[evil@5] x{sealed(By.KERNEL, 'kernel: thread stopped')}\r\n{RESULT}", '[evil@5] {"event":"result","da'],
     ids=["named", "another end of line", "within it a kernel's line", "damaged"],
 )
 def test_forged_captured(tmp_path: Path, line: str) -> None:
@@ -466,12 +486,16 @@ def test_other_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         serial_log.evaluate_log(Path("x.iso"), log(tmp_path, MACHINE, *boots))
 
 
-@pytest.mark.parametrize("signature, said, accel", [("", "on hardware", "hardware"), ("TCGTCGTCGTCG", "under TCG", "tcg"), ("KVMKVMKVM", "under KVM", "kvm")])
+@pytest.mark.parametrize("signature, said, accel",
+                         [("", "on hardware", "hardware"), ("TCGTCGTCGTCG", "under TCG", "tcg"),
+                          ("KVMKVMKVM", "under KVM", "kvm")])
 def test_hypervisor(signature: str, said: str, accel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """where a log comes from is said by the name of the hypervisor, not by its signature of CPUID"""
     monkeypatch.setattr(serial_log, "read_plan", lambda path: plan(DEPLOYMENT))
-    monkeypatch.setattr(serial_log, "evaluate", lambda what, events, emulated: SimpleNamespace(emulated=emulated, cores=2))
-    boots = [json.dumps({"event": "boot", "cluster": c, "cores": len(found.cpus)}) for c, found in enumerate(plan(DEPLOYMENT).cluster_map.clusters)]
+    monkeypatch.setattr(serial_log, "evaluate", lambda what, events,
+                        emulated: SimpleNamespace(emulated=emulated, cores=2))
+    boots = [json.dumps({"event": "boot", "cluster": c, "cores": len(found.cpus)})
+             for c, found in enumerate(plan(DEPLOYMENT).cluster_map.clusters)]
     machine = json.dumps({"event": "machine", "cpu": "A processor", "hypervisor": signature})
     host = serial_log.evaluate_log(Path("x.iso"), log(tmp_path, machine, *boots, '{"event":"done","status":0}')).host
     assert host["mode"].endswith(f", {said}") and host["accel"] == accel
@@ -487,10 +511,13 @@ def test_ports() -> None:
 
 
 def test_qemu_command() -> None:
-    """an image of an emulated machine comes with the line that boots it: that machine, a card that the driver knows, both ports' words"""
+    """an image of an emulated machine comes with the line that boots it: that machine, a card that the driver knows,
+    both ports' words"""
     words = shlex.split(qemu_command(plan(DEFAULT), Path("my image.iso")))
-    assert words[0] == "qemu-system-x86_64" and words[words.index("-cdrom") + 1] == "my image.iso" and "-nodefaults" in words
-    assert "cpus=4,sockets=2,cores=2,threads=1" in words and any(word.startswith("virtio-net-pci,netdev=net") for word in words)
+    assert words[0] == "qemu-system-x86_64" and words[words.index("-cdrom")
+                                                      + 1] == "my image.iso" and "-nodefaults" in words
+    assert "cpus=4,sockets=2,cores=2,threads=1" in words and any(word.startswith("virtio-net-pci,netdev=net")
+                                                                 for word in words)
 
 
 def test_write_command() -> None:

@@ -49,7 +49,8 @@ def test_ipc() -> None:
     assert nothing is not None and cells(nothing)[0][1] == "-"
 
 
-def run(lock: str, cores: int, counts: dict[str, tuple[int, int]], program: str = "messages", factor: float = 1.0) -> Run:
+def run(lock: str, cores: int, counts: dict[str, tuple[int, int]], program: str = "messages",
+        factor: float = 1.0) -> Run:
     """`counts`: acquisitions and conflicts of each class of locks."""
     words = [0] * WORDS
     for name, (acquisitions, conflicts) in counts.items():
@@ -57,14 +58,16 @@ def run(lock: str, cores: int, counts: dict[str, tuple[int, int]], program: str 
         words[at : at + 3] = [1, acquisitions, conflicts]
     record = Record.from_words(words)
     work = Work(program, 4, (4, 100))
-    return Run(lock, cores, work, 1, 400, 1000, "modelled", Snapshot(0, lock, 1e9, (), record), [], True, line_factor=factor)
+    return Run(lock, cores, work, 1, 400, 1000, "modelled", Snapshot(0, lock, 1e9, (), record), [], True,
+               line_factor=factor)
 
 
 FINE = {"run_queue": (1000, 134), "tcb": (1000, 0), "notification": (10, 1), "endpoint": (1990, 151)}
 
 
 def test_mach_tables() -> None:
-    """bench mach: Table 1's classes stand beside the nearest ones of Mach, and one lock beside the total of all of them"""
+    """bench mach: Table 1's classes stand beside the nearest ones of Mach, and one lock beside the total of all of
+    them"""
     rows = cells(simple_locks([run("clh", 4, {"kernel": (1000, 143)}), run("fine", 4, FINE)]))
     beside = {(row[0], row[1]): row[-2:] for row in rows}
     assert beside["clh", "kernel (big lock)"] == ["0.0143", "10"]
@@ -78,7 +81,8 @@ def test_mach_tables() -> None:
 
 def test_mach_ranges() -> None:
     """bench mach: conflicts have ranges under half and double line costs, in each class"""
-    runs = [run("fine", 4, FINE | {"endpoint": (1990, grown)}, factor=factor) for factor, grown in ((1.0, 151), (0.5, 51), (2.0, 351))]
+    runs = [run("fine", 4, FINE | {"endpoint": (1990, grown)}, factor=factor)
+            for factor, grown in ((1.0, 151), (0.5, 51), (2.0, 351))]
     classes: ClassRanges = class_ranges_of(runs)
     assert classes["fine", "messages", 4, "endpoint"] == pytest.approx((51 / 1990, 351 / 1990))
     rows = {row[1]: row for row in cells(simple_locks(runs[:1], classes))}

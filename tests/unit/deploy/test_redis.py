@@ -140,7 +140,8 @@ def test_room_for_socket_ports() -> None:
 
 @pytest.mark.parametrize(
     "option, value",
-    [("--stack", "lwip"), ("--lock", "spin"), ("--cores", "0"), ("--cores", "99"), ("--workload", "z"), ("--baseline", "bsd")],
+    [("--stack", "lwip"), ("--lock", "spin"), ("--cores", "0"), ("--cores", "99"), ("--workload", "z"),
+     ("--baseline", "bsd")],
 )
 def test_refusals(option: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
     """an option that makes no sense is named in one line, before anything is built"""
@@ -164,7 +165,8 @@ def found(args: tuple[str, ...], first: int = 17001, count: int = 3) -> list[For
     return instances(what, forwards)
 
 
-@pytest.mark.parametrize("args, count", [(YES, 3), ((*YES, "--cluster-enabled", "no"), 0), (("--cluster-enabled", "no", *YES), 3), ((), 0)])
+@pytest.mark.parametrize("args, count", [(YES, 3), ((*YES, "--cluster-enabled", "no"), 0),
+                                         (("--cluster-enabled", "no", *YES), 3), ((), 0)])
 def test_instances(args: tuple[str, ...], count: int) -> None:
     """only where several instances are in cluster mode, and the host reaches them"""
     assert len(found(args)) == count and not found(YES, INSIDE) and not found(YES, count=1)
@@ -172,11 +174,14 @@ def test_instances(args: tuple[str, ...], count: int) -> None:
 
 @pytest.mark.parametrize("count", [2, 3, 4])
 def test_commands(count: int) -> None:
-    """all slots are given once; each instance announces its port of the host and its own bus; the others meet the first within the machine"""
+    """all slots are given once; each instance announces its port of the host and its own bus; the others meet the first
+    within the machine"""
     lines = commands(found(YES, count=count))
     ranges = [tuple(map(int, match)) for line in lines for match in re.findall(r"addslotsrange (\d+) (\d+)$", line)]
-    assert [slot for first, last in ranges for slot in range(first, last + 1)] == list(range(SLOTS)) and len(ranges) == count
-    assert [re.findall(r"announce-port (\d+) cluster-announce-bus-port 16379$", line) for line in lines[: 2 * count : 2]] == [[str(17001 + i)] for i in range(count)]
+    assert [slot for first, last in ranges
+            for slot in range(first, last + 1)] == list(range(SLOTS)) and len(ranges) == count
+    assert [re.findall(r"announce-port (\d+) cluster-announce-bus-port 16379$", line)
+            for line in lines[: 2 * count : 2]] == [[str(17001 + i)] for i in range(count)]
     assert lines[2 * count :] == [f"redis-cli -p 17001 cluster meet 10.0.2.{101 + i} 6379" for i in range(1, count)]
 
 
@@ -219,7 +224,8 @@ def test_own_arguments_hold() -> None:
 
 def test_a_load_must_fit() -> None:
     text = "[redis]\nheap = '64M'\n{}[ycsb]\nclients = 1\nrecords = 30000"
-    with pytest.raises(InputError, match="30000 records of 1000 bytes do not fit into a heap of 64M .* Redis may fill 24M"):
+    with pytest.raises(InputError,
+                       match="30000 records of 1000 bytes do not fit into a heap of 64M .* Redis may fill 24M"):
         parse(text.format(""))
     assert parse(text.format("args = ['--maxmemory', '0']\n")).load.records == 30000
 

@@ -26,7 +26,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without images: tests of their own write them."""
     monkeypatch.setattr(command, "ensure_built", lambda output, needed: None)
     monkeypatch.setattr(image, "contents", lambda cluster_map, own: {"map": b"map"})
-    monkeypatch.setattr(image, "make_iso", lambda to, files, loader, title, options, notes: to.write_bytes(b"".join([*files.values(), *notes.values()])))
+    monkeypatch.setattr(image, "make_iso", lambda to, files, loader, title, options,
+                        notes: to.write_bytes(b"".join([*files.values(), *notes.values()])))
 
 
 @pytest.mark.limit(120)
@@ -41,11 +42,13 @@ def test_release(quick: None, tmp_path: Path) -> None:
         assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes(), name
     listed = dict(line.split("  ")[::-1] for line in (folders[0] / "SHA256SUMS").read_text().splitlines())
     assert set(listed) == set(names) - {"SHA256SUMS"}
-    assert all(hashlib.sha256((folders[0] / name).read_bytes()).hexdigest() == digest for name, digest in listed.items())
+    assert all(hashlib.sha256((folders[0] / name).read_bytes()).hexdigest() == digest
+               for name, digest in listed.items())
     told = json.loads((tmp_path / "release.json").read_text())
     assert {one["name"] for one in told["files"]} == set(listed)
     citation = (folders[0] / "CITATION.cff").read_text()
-    assert re.search(r"^version: \d+\.\d+\.\d+\ndate-released: \d{4}-\d\d-\d\d\nlicense: BSD-2-Clause$", citation, re.MULTILINE)
+    assert re.search(r"^version: \d+\.\d+\.\d+\ndate-released: \d{4}-\d\d-\d\d\nlicense: BSD-2-Clause$", citation,
+                     re.MULTILINE)
     assert main(["release", "-o", str(folders[0]), "--quiet"]) == 0  # over an older one
     (archive,) = folders[0].glob("skerry-sdk-*.tar.gz")
     check_sdk(archive.read_bytes(), tmp_path / "any where")
@@ -61,7 +64,8 @@ def check_sdk(packed: bytes, folder: Path) -> None:
     assert {"skerry", "musl", "lwip"} <= {path.name for path in (top / "licences").iterdir()}
     assert str(ROOT) not in (top / "bin/skerry-cc").read_text()
     readme = (top / "README.md").read_text()
-    assert {path.name for path in top.iterdir() if path.is_dir()} == set(re.findall(r"^\| `(\w+)/` \|", readme, re.MULTILINE))
+    assert {path.name for path in top.iterdir()
+            if path.is_dir()} == set(re.findall(r"^\| `(\w+)/` \|", readme, re.MULTILINE))
     command = next(line for line in readme.splitlines() if line.startswith("bin/skerry-cc "))
     subprocess.run(shlex.split(command), check=True, capture_output=True, cwd=top)  # as its first page says
     made = top / "examples/echo/echo.elf"

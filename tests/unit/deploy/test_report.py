@@ -46,7 +46,8 @@ def scale(wobble: float) -> dict[str, Any]:
     results = [
         {
             "layout": "spanning", "lock": "clh", "clusters": 1, "cores": n,
-            "metrics": {"throughput_per_cycle": form.steady(2000, n).throughput * (1 + wobble * (n % 2)), "delay_cycles": 2000},
+            "metrics": {"throughput_per_cycle": form.steady(2000, n).throughput * (1 + wobble * (n % 2)),
+                        "delay_cycles": 2000},
         }
         for n in (1, 2, 4, 6, 8)
     ]  # fmt: skip
@@ -57,7 +58,8 @@ LOCKSTAT = {
     "skerry": "0", "command": "lockstat",
     "results": [{
         "cluster": 0, "kernel": "clh+stat", "lock": "clh", "per_core": [{"cpu": 0, "core": 0, "utilisation": 0.5}],
-        "locks": {"kernel": {"acquisitions": 1000, "conflicts": 125, "conflict_ratio": 0.125, "spins_mean": 7.5, "wait_mean": 33.5,
+        "locks": {"kernel": {"acquisitions": 1000, "conflicts": 125, "conflict_ratio": 0.125, "spins_mean": 7.5,
+                             "wait_mean": 33.5,
                              "hold_mean": 120.25, "wait_log2": [0, 0, 900, 100], "hold_log2": [0, 0, 0, 1000]}},
         "transactions": {"begun": 0, "committed": 0, "fallbacks": 0, "aborted": {}},
     }],
@@ -146,7 +148,8 @@ def test_numbers(everything: tuple[list[dict[str, Any]], str]) -> None:
     found = Page(text)
     caption = "compare --records 10: 4 cores, YCSB C, A <b>processor</b> & more, emulated by QEMU 10.0"
     assert found.heads[caption] == ["per-socket", "spanning", "÷ spanning"]
-    rows = {"operations/s": "ops_per_s", "p99 latency, µs": "p99_us", "lock conflicts/acquisition": "lock_conflict_ratio",
+    rows = {"operations/s": "ops_per_s", "p99 latency, µs": "p99_us",
+            "lock conflicts/acquisition": "lock_conflict_ratio",
             "memory per instance, MiB": "memory_per_instance", "CPU utilisation": "cpu_utilisation"}  # fmt: skip
     for row, metric in rows.items():
         first, second = ([file["results"][i]["metrics"][metric] for file in files] for i in (0, 1))
@@ -167,7 +170,8 @@ def test_cores(everything: tuple[list[dict[str, Any]], str]) -> None:
 def test_latencies(everything: tuple[list[dict[str, Any]], str]) -> None:
     """percentiles are those of all operations of all files"""
     table = Page(everything[1]).tables["Microseconds within which this share of the operations was done"]
-    assert table["50 %"] == [[10.0], [10.0]] and table["75 %"] == [[20.0], [20.0]] and table["slowest"] == [[20.0], [20.0]]
+    assert table["50 %"] == [[10.0], [10.0]] and table["75 %"] == [[20.0], [20.0]] and table["slowest"] == [[20.0],
+        [20.0]]
     assert percentile([(1.0, 99), (7.0, 1)], 99) == 1.0 and percentile([(1.0, 99), (7.0, 1)], 99.5) == 7.0
 
 
@@ -181,7 +185,8 @@ def test_statistics_of_other_commands(tmp_path: Path) -> None:
     """what counting kernels counted in a benchmark stands there, too, and what became of transactions"""
     counted = copy.deepcopy(LOCKSTAT["results"][0])
     counted["transactions"] = {"begun": 200, "committed": 150, "fallbacks": 50, "aborted": {"conflict": 60}}
-    results = [{"metrics": {"cycles": n}, "lock": "rtm", "cores": n, "workload": "mach", "statistics": counted} for n in (1, 2)]
+    results = [{"metrics": {"cycles": n}, "lock": "rtm", "cores": n, "workload": "mach", "statistics": counted}
+               for n in (1, 2)]
     tables = Page(make(write(tmp_path, mach={"skerry": "0", "command": "bench mach", "results": results}))).tables
     assert tables["Each class of lock; times in cycles"]["mach, cluster 0, clh+stat, 2 cores: kernel"][0] == [1000.0]
     assert tables["Transactions"]["mach, cluster 0, clh+stat, 1 core"] == [[200.0], [150.0], [50.0], [0.75]]
@@ -191,7 +196,8 @@ def test_statistics_of_other_commands(tmp_path: Path) -> None:
 def test_over_cores(tmp_path: Path) -> None:
     """what a benchmark did on several numbers of cores is lines, one for each lock and stack"""
     results = [
-        {"metrics": {"ops_per_s": 100.0 * cores + len(stack)}, "lock": lock, "cores": cores, "workload": "c", "stack": stack}
+        {"metrics": {"ops_per_s": 100.0 * cores + len(stack)}, "lock": lock, "cores": cores, "workload": "c",
+         "stack": stack}
         for lock in ("clh", "mcs") for stack in ("process", "inproc") for cores in (1, 2, 4)
     ]  # fmt: skip
     text = make(write(tmp_path, redis={"skerry": "0", "command": "bench redis", "results": results}))
@@ -258,7 +264,10 @@ def test_range(tmp_path: Path) -> None:
     data["ratios"] = [{"of": "per-socket", "to": "spanning", "workload": "c", "range": {"ops_per_s": [1.1, 1.3]}}]
     text = make(write(tmp_path, one=data))
     assert "(1.100 to 1.300 times at half and double line costs)" in text and "of the modelled some Xeon" in text
-    assert "YCSB C, modelled</h2>" in text and "<strong>Modelled.</strong>" in text and "<strong>Emulated.</strong>" not in text
+    assert (
+        "YCSB C, modelled</h2>" in text and "<strong>Modelled.</strong>" in text
+        and "<strong>Emulated.</strong>" not in text
+    )
 
 
 def test_distorted(tmp_path: Path) -> None:
@@ -300,7 +309,8 @@ def test_other_machines_are_not_repeats(tmp_path: Path) -> None:
     older["skerry"] = "0.0.1"
     tables = Page(make(write(tmp_path, one=comparison(2.0, 2.5), two=other, three=older))).tables
     assert sum(caption.startswith("compare --records 10: ") for caption in tables) == 3
-    assert sum("Skerry 0.0.1" in caption for caption in tables) == 1 == sum(", another, " in caption for caption in tables)
+    assert sum("Skerry 0.0.1" in caption for caption in tables) == 1 == sum(", another, " in caption
+                                                                            for caption in tables)
     assert all(len(cell) == 1 for rows in tables.values() for cells in rows.values() for cell in cells if cell)
 
 
@@ -326,7 +336,8 @@ def test_old_files_and_any_command(tmp_path: Path) -> None:
     del data["arguments"]
     for entry in data["results"]:
         del entry["latency_us"], entry["machine"]
-    odd = {"skerry": "0", "command": "bench new", "results": [{"metrics": {"wonder": 1.5, "unknown": None}, "lock": "x"}]}
+    odd = {"skerry": "0", "command": "bench new",
+           "results": [{"metrics": {"wonder": 1.5, "unknown": None}, "lock": "x"}]}
     text = make(write(tmp_path, old=data, odd=odd))
     tables = Page(text).tables
     assert "The files have no distributions" in text and "only clusters are drawn" in text
@@ -374,9 +385,11 @@ def test_browser(everything: tuple[list[dict[str, Any]], str], tmp_path: Path) -
     if not chromium:
         pytest.skip("no chromium here; this installs it: sudo apt-get install chromium")
     (tmp_path / "page.html").write_text(everything[1])
-    frames = "".join(f'<iframe src="page.html" width="{width}" height="800" style="border: 0"></iframe>' for width in (1280, 768, 400))
+    frames = "".join(f'<iframe src="page.html" width="{width}" height="800" style="border: 0"></iframe>'
+                     for width in (1280, 768, 400))
     (tmp_path / "measure.html").write_text(MEASURE.format(frames=frames))
-    command = [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--allow-file-access-from-files",
+    command = [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+               "--allow-file-access-from-files",
                f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", f"file://{tmp_path / 'measure.html'}"]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True)
     match = re.search(r"<output>([\d ;]*)</output>", done.stdout)
@@ -391,26 +404,35 @@ WRONG: dict[str, tuple[Any, str]] = {
     "no JSON": ("{'a': 1}", "bad.json:1: not JSON: "),
     "half of a file": (json.dumps(GOOD, indent=1)[:40], "bad.json:3: not JSON: "),
     "nothing": ("", "bad.json: is empty: not a results file"),
-    "half of a letter": ('{"skerry": "\\ud800", "command": "compare", "results": [{"metrics": {}}]}', "bad.json: not JSON: "),
+    "half of a letter": ('{"skerry": "\\ud800", "command": "compare", "results": [{"metrics": {}}]}',
+                         "bad.json: not JSON: "),
     "a list": ([], "bad.json: not a results file: it has no list 'results'"),
     "another file": ({"name": "x"}, "bad.json: not a results file"),
     "no results": (GOOD | {"results": []}, "bad.json: 'results' is empty"),
     "results that are none": (GOOD | {"results": 3}, "bad.json: results: input should be a valid array, not 3"),
     "no metrics": (GOOD | {"results": [{}]}, "bad.json: results[0] has no 'metrics'"),
-    "a word": (GOOD | {"results": [{"metrics": {"ops_per_s": "fast"}}]}, "metrics.ops_per_s: input should be a valid number, not"),
-    "infinity": (GOOD | {"results": [{"metrics": {"x": float("inf")}}]}, "bad.json: results[0].metrics.x: not a finite number"),
-    "not a number": (GOOD | {"results": [{"metrics": {"x": float("nan")}}]}, "bad.json: results[0].metrics.x: not a finite number"),
-    "a number of 400 digits": (GOOD | {"results": [{"metrics": {"x": 10**400}}]}, "bad.json: results[0].metrics.x: too large"),
-    "half of a pair": (GOOD | {"results": [{"metrics": {}, "latency_us": [[1.0]]}]}, "bad.json: results[0].latency_us[0]: "),
+    "a word": (GOOD | {"results": [{"metrics": {"ops_per_s": "fast"}}]},
+               "metrics.ops_per_s: input should be a valid number, not"),
+    "infinity": (GOOD | {"results": [{"metrics": {"x": float("inf")}}]},
+                 "bad.json: results[0].metrics.x: not a finite number"),
+    "not a number": (GOOD | {"results": [{"metrics": {"x": float("nan")}}]},
+                     "bad.json: results[0].metrics.x: not a finite number"),
+    "a number of 400 digits": (GOOD | {"results": [{"metrics": {"x": 10**400}}]},
+                               "bad.json: results[0].metrics.x: too large"),
+    "half of a pair": (GOOD | {"results": [{"metrics": {}, "latency_us": [[1.0]]}]},
+                       "bad.json: results[0].latency_us[0]: "),
     "no command": ({"skerry": "0", "results": GOOD["results"]}, "bad.json: the file has no 'command'"),
     "cores that are none": (GOOD | {"results": [{"metrics": {}, "cores": -1}]}, "bad.json: results[0].cores: "),
-    "too many results": (GOOD | {"results": [{}] * (1 << 17)}, "bad.json: not JSON that anybody means: has more than 131072 objects"),
+    "too many results": (GOOD | {"results": [{}] * (1 << 17)},
+                         "bad.json: not JSON that anybody means: has more than 131072 objects"),
     "too many cores": (
-        GOOD | {"results": [{"metrics": {}, "per_core": [{}] * (1 << 17)}]}, "bad.json: not JSON that anybody means: has more than 131072 objects",
+        GOOD | {"results": [{"metrics": {}, "per_core": [{}] * (1 << 17)}]},
+        "bad.json: not JSON that anybody means: has more than 131072 objects",
     ),
     "too deep": ("[" * 100_000, "bad.json: not JSON"),
     "a throughput below 0": (
-        GOOD | {"results": [{"metrics": {"throughput_per_cycle": -1.0}, "cores": n} for n in (1, 2, 3)]}, "cannot be fitted",
+        GOOD | {"results": [{"metrics": {"throughput_per_cycle": -1.0}, "cores": n} for n in (1, 2, 3)]},
+        "cannot be fitted",
     ),
 }  # fmt: skip
 

@@ -30,9 +30,12 @@ def of_code(commit: str, images: dict[str, str]) -> dict[str, Any]:
         (("a+", "a+"), ({}, {}), [1, 1, 1, 1]),
     ],
 )
-def test_other_code_is_no_repeat(tmp_path: Path, commits: tuple[str, str], images: tuple[dict[str, str], ...], repeats: list[int]) -> None:
-    """results of other commits or images are not repeats, however alike their figures are; a kernel that did not run does not matter"""
-    files = {f"run{n}": of_code(commit, of) | {"arguments": ["compare", "--json", f"{n}.json"]} for n, (commit, of) in enumerate(zip(commits, images))}
+def test_other_code_is_no_repeat(tmp_path: Path, commits: tuple[str, str], images: tuple[dict[str, str], ...],
+                                 repeats: list[int]) -> None:
+    """results of other commits or images are not repeats, however alike their figures are; a kernel that did not run
+    does not matter"""
+    files = {f"run{n}": of_code(commit, of) | {"arguments": ["compare", "--json", f"{n}.json"]}
+             for n, (commit, of) in enumerate(zip(commits, images))}
     sources = load.read_all(write(tmp_path, **files))
     assert [group.repeats for group in groups(sources)] == repeats
 

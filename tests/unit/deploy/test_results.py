@@ -72,7 +72,8 @@ def test_figures_of_a_good_run(what: Plan) -> None:
 
 
 def test_counters_of_two_lives_are_not_subtracted(what: Plan) -> None:
-    """a cluster that was started again within the interval costs its counts, whether they ran backwards or have grown since"""
+    """a cluster that was started again within the interval costs its counts, whether they ran backwards or have grown
+    since"""
     for scale in (0, 50):
         events = good_run(what, seconds=2.0)
         last = what.cluster_map.clusters[-1]
@@ -134,7 +135,8 @@ BREAKS: dict[str, tuple[Callable[[list[dict[str, Any]]], None], str]] = {
     "a client fails": (change("exit", lambda d: d.update(status=1)), "ended with status 1"),
     "a client does not report": (drop("ycsb"), "no result"),
     "a program faults": (lambda e: e.append({"event": "fault", "app": "redis@2", "cause": "page fault"}), "page fault"),
-    "a cluster is lost": (lambda e: e.append({"event": "cluster-lost", "cluster": 1, "why": "it hangs"}), "cluster 1 is lost: it hangs"),
+    "a cluster is lost": (lambda e: e.append({"event": "cluster-lost", "cluster": 1, "why": "it hangs"}),
+                          "cluster 1 is lost: it hangs"),
     "Redis ends": (lambda e: e.append({"event": "exit", "app": "redis@2", "status": 0}), "ended before its clients"),
 }
 
@@ -307,17 +309,20 @@ def test_counts_stand_beside_times_of_plain_kernels(what: Plan) -> None:
     assert "counting" not in plain.to_json()
     entry = Entry.model_validate(both.to_json())
     groups: Any = [SimpleNamespace(entries=[entry])]
-    assert "Counted in a run of 6,000 operations beside each timed one" in sections._counted("lock_conflict_ratio", groups)
+    assert "Counted in a run of 6,000 operations beside each timed one" in sections._counted("lock_conflict_ratio",
+        groups)
     assert sections._counted("ops_per_s", groups) == ""
 
 
 def test_counts_that_are_not_known(what: Plan) -> None:
-    """what the counting run could not count, as its cluster was started again, is not known of the result; the rest is"""
+    """what the counting run could not count, as its cluster was started again, is not known of the result; the rest
+    is"""
     plain = evaluate(what, stream(*good_run(what, seconds=1.0)), emulated=True)
     counting = evaluate(what, stream(*good_run(what, seconds=2.0)), emulated=True)
     nothing = {"kernel_entries_per_s": None, "kernel_entries_per_op": None, "lock_conflict_ratio": None}
     core = counting.per_core[1] | {name: None for name in nothing if name in counting.per_core[1]}
-    both = with_counts(plain, replace(counting, metrics=counting.metrics | nothing, per_core=[counting.per_core[0], core, *counting.per_core[2:]]))
+    both = with_counts(plain, replace(counting, metrics=counting.metrics | nothing,
+                                      per_core=[counting.per_core[0], core, *counting.per_core[2:]]))
     assert both.metrics["kernel_entries_per_s"] is None and both.per_core[1]["kernel_entries_per_s"] is None
     assert both.metrics["ops_per_s"] == plain.metrics["ops_per_s"] and both.per_core[0]["kernel_entries_per_s"] > 0
     assert "kernel entries/s" in " ".join(printed(render.comparison_table(both, both)).split())
@@ -334,7 +339,8 @@ def test_80_columns() -> None:
     first, second = both()
     counted = replace(first, counting=Counting("clh+stat", 600))
     for core in counted.per_core:
-        core |= {"ops_per_s": 340_000.0, "p99_us": 1234.5, "kernel_entries_per_s": 987_654.0, "lock_mean_wait_cycles": 1555.9}
+        core |= {"ops_per_s": 340_000.0, "p99_us": 1234.5, "kernel_entries_per_s": 987_654.0,
+                 "lock_mean_wait_cycles": 1555.9}
     bounds = {"ops_per_s": (1.9, 2.0)}
     for table in (render.layout_table(counted), render.comparison_table(counted, second, bounds)):
         text = printed(table, width=80)
@@ -356,8 +362,10 @@ def test_parts() -> None:
     """instructions by part stand below their sum, where they were counted beside a machine that has none of its own"""
     first, second = both()
     for result, scale in ((first, 1.0), (second, 2.0)):
-        result.metrics |= {f"instructions_per_op_by.{part}": scale * 1000 for part in ("application", "libc", "network", "kernel")}
-    rows = [" ".join(line.replace("│", " ").split()) for line in printed(render.comparison_table(first, second)).splitlines()]
+        result.metrics |= {f"instructions_per_op_by.{part}": scale * 1000
+                           for part in ("application", "libc", "network", "kernel")}
+    rows = [" ".join(line.replace("│", " ").split())
+            for line in printed(render.comparison_table(first, second)).splitlines()]
     at = next(number for number, row in enumerate(rows) if row.startswith("application +"))
     assert rows[at - 1] == "instructions/operation + 4,000 8,000 0.500"
     first.metrics["instructions_per_op"] = 4100.0
@@ -370,7 +378,8 @@ def test_turns(tmp_path: Path) -> None:
     first, second = (replace(result, turns=True) for result in both())
     text = printed(render.layout_table(first), render.comparison_table(first, second))
     rows = [line for line in text.splitlines() if line[:1] in "┃│"]
-    assert rows and not [line for line in rows if "CPU" in line or "conflicts" in line or "p99" in line] and "distorts latencies, CPU utilisation" in text
+    assert rows and not [line for line in rows if "CPU" in line or "conflicts" in line
+                         or "p99" in line] and "distorts latencies, CPU utilisation" in text
     told = first.to_json()
     assert set(told["distorted"]) == set(results.DISTORTED) <= set(told["metrics"]) and "p99_us" in told["distorted"]
     assert not [name for name, _ in export.files(tmp_path / "x.json", {"results": [told]}) if name.suffix == ".hgrm"]
@@ -401,7 +410,8 @@ def test_beside(tmp_path: Path) -> None:
 def test_environment() -> None:
     """a result's host says what else its times may depend on"""
     found = host.environment()
-    assert {"os", "kernel", "memory_bytes", "governor", "smt", "microcode", "hypervisor", "load_1m", "commit"} <= set(found)
+    assert {"os", "kernel", "memory_bytes", "governor", "smt", "microcode", "hypervisor", "load_1m",
+            "commit"} <= set(found)
     assert found["memory_bytes"] > 1 << 20
     assert host_description(qemu.TCG_TURNS, qemu.BINARY)["environment"]["kernel"] == found["kernel"]
     assert qemu.TCG_TURNS.turns and qemu.TCG_COUNTED.turns and not qemu.TCG_PARALLEL.turns and not qemu.KVM.turns
@@ -450,4 +460,5 @@ def test_losses() -> None:
     restarts, lost = families["skerry_cluster_restarts"], families["skerry_cluster_lost"]
     assert (restarts.type, lost.type) == ("counter", "gauge") and restarts.documentation and lost.documentation
     assert {sample.labels["cluster"]: sample.value for sample in restarts.samples} == {"0": 0, "1": 2}
-    assert {(sample.labels["cluster"], sample.labels["reason"]): sample.value for sample in lost.samples} == {("1", "manager"): 1, ("2", "unknown"): 1}
+    assert {(sample.labels["cluster"], sample.labels["reason"]): sample.value
+            for sample in lost.samples} == {("1", "manager"): 1, ("2", "unknown"): 1}

@@ -34,7 +34,8 @@ def test_last_words() -> None:
     """a test past its limit is told to end first: what it says then is kept"""
     detail = result_of("echo first seed 7; trap 'echo this was seed 9; exit 1' TERM; sleep 60 & wait")
     assert "first seed 7" in detail
-    assert detail.endswith("kernel: a test: not done within 0.5 s of given time, ended; the last that it said: this was seed 9")
+    assert detail.endswith("kernel: a test: not done within 0.5 s of given time, ended; the last that it said: this "
+                           "was seed 9")
 
 
 def test_deaf() -> None:
@@ -45,11 +46,13 @@ def test_deaf() -> None:
 
 def test_silent() -> None:
     """a test that has said nothing is named"""
-    assert result_of("exec sleep 60").endswith("kernel: a test: not done within 0.5 s of given time, ended; it said nothing")
+    assert result_of("exec sleep 60").endswith("kernel: a test: not done within 0.5 s of given time, ended; it said "
+                                               "nothing")
 
 
 def test_only_builds_what_it_uses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """--only builds what components' tests with the word use, all for a Python test, and nothing for a word of no test"""
+    """--only builds what components' tests with the word use, all for a Python test, and nothing for a word of no
+    test"""
     built: list[needs.Needs] = []
     monkeypatch.setattr(command, "ensure_built", lambda output, needed, werror: built.append(needed))
     monkeypatch.setattr(names, "of_python", lambda: ["boot: a machine | tests/boot/test_made.py::test_machine"])
@@ -105,15 +108,18 @@ def python(folder: Path, code: str) -> list[Path]:
     return [folder]
 
 
-def outcomes(folders: list[list[Path]], components: list[MesonTest], files: Sequence[Path] = ()) -> list[tuple[str, str]]:
-    return sorted((result.name, result.outcome) for result in lanes.run(folders, files, components, "", lambda name: None))
+def outcomes(folders: list[list[Path]], components: list[MesonTest],
+             files: Sequence[Path] = ()) -> list[tuple[str, str]]:
+    return sorted((result.name, result.outcome)
+                  for result in lanes.run(folders, files, components, "", lambda name: None))
 
 
 def test_side_by_side(tmp_path: Path) -> None:
     """folders run beside each other, and components' tests, too; each test once"""
     one, two = str(tmp_path / "one"), str(tmp_path / "two")
     met = "import sys\nsys.argv = ['', {!r}, {!r}]\ndef test_meets():\n    exec({!r})\n"
-    folders = [python(tmp_path / "first", met.format(one, two, MEETING)), python(tmp_path / "second", met.format(two, one, MEETING))]
+    folders = [python(tmp_path / "first", met.format(one, two, MEETING)),
+               python(tmp_path / "second", met.format(two, one, MEETING))]
     three, four = str(tmp_path / "three"), str(tmp_path / "four")
     components = [component("a", MEETING, three, four), component("b", MEETING, four, three)]
     components += [component(f"c{i}", f"raise SystemExit({i})") for i in range(5)]
@@ -125,7 +131,8 @@ def test_side_by_side(tmp_path: Path) -> None:
 
 @pytest.mark.limit(120)
 def test_shared_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """the first lanes share files of Python tests, each run once, two beside each other; a component's test waits for none"""
+    """the first lanes share files of Python tests, each run once, two beside each other; a component's test waits for
+    none"""
     monkeypatch.setattr(lanes, "PARCEL", 2)
     folder = tmp_path / "shared"
     folder.mkdir()
@@ -168,7 +175,10 @@ def test_death() -> None:
 def test_end(tmp_path: Path) -> None:
     """a runner that is interrupted leaves no process behind"""
     said = tmp_path / "said"
-    code = f"import os, time\nwith open({str(said)!r}, 'a') as file: print(os.getpid(), os.getppid(), file=file)\ntime.sleep(1000)"
+    code = (
+        f"import os, time\nwith open({str(said)!r}, 'a') as file: print(os.getpid(), os.getppid(), "
+        f"file=file)\ntime.sleep(1000)"
+    )
     folders = [python(tmp_path / "made", f"def test_long():\n    exec({code!r})\n"), []]
 
     def begun(name: str) -> None:

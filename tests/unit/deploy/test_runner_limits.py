@@ -79,7 +79,8 @@ def test_turns() -> None:
     """a component's test that turns in circles is ended at its limit of given time"""
     result = meson_tests.run_one(meson("print('seed 43')\nwhile True: pass", 1.0))
     assert result.outcome == "failed"
-    assert "not done within 1 s of given time" in result.detail and result.detail.endswith("the last that it said: seed 43")
+    assert "not done within 1 s of given time" in result.detail and result.detail.endswith("the last that it said: "
+        "seed 43")
 
 
 def test_prints(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +92,8 @@ def test_prints(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_left_behind() -> None:
-    """a component's test that leaves processes behind, in sessions of their own, has ended, and so have they; no other has"""
+    """a component's test that leaves processes behind, in sessions of their own, has ended, and so have they; no other
+    has"""
     bystander = subprocess.Popen(["sleep", "1000"], start_new_session=True)
     left = """
 import subprocess

@@ -32,7 +32,8 @@ def point(cores: int, delay: float, lock: str = "clh", clusters: int = 1) -> sca
     """As the machine repairman would measure it, but for rounding."""
     throughput = clusters * repairman.steady(SERVICE, delay + OUTSIDE, cores // clusters).throughput
     rounds = round(TIME * throughput / cores / scale.ENTRIES)
-    core = {"rounds": rounds, "drawn": round(2 * rounds * delay), "idle": 0, "entries": 0, "acquisitions": 0, "conflicts": 0}
+    core = {"rounds": rounds, "drawn": round(2 * rounds * delay), "idle": 0, "entries": 0, "acquisitions": 0,
+            "conflicts": 0}
     per_core = [core | {"cluster": n * clusters // cores, "cpu": n, "fallbacks": 0} for n in range(cores)]
     layout = "spanning" if clusters == 1 else "per-socket"
     return scale.Point(lock, layout, clusters, cores, delay, TIME, "step", per_core, emulated=True)
@@ -209,4 +210,5 @@ def test_row_names() -> None:
     table = Table("delay", "cores", "", *(f"{'long' * 6}{n}" for n in range(4)))
     table.add_row("125", "2", "clh", *"abcd")
     found = parts(table, Console(width=60, file=io.StringIO()))
-    assert len(found) == 4 and all([str(c.header) for c in part.columns][:3] == ["delay", "cores", ""] for part in found)
+    assert len(found) == 4 and all([str(c.header) for c in part.columns][:3] == ["delay", "cores", ""]
+                                   for part in found)

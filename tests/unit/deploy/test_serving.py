@@ -42,18 +42,22 @@ def ports(*events: Event) -> dict[str, list[int]]:
 
 
 def test_ports() -> None:
-    """a program's ports are known until it ends, or its cluster is lost; one that says itself that it serves has none"""
+    """a program's ports are known until it ends, or its cluster is lost; one that says itself that it serves has
+    none"""
     assert ports(*listens(8080, 443)) == {"web@3": [8080, 443]}
     assert ports(event("serving")) == {"web@3": []}
     assert ports(event("listening", port=80)) == {}
-    assert ports(*listens(80), event("exit", status=0)) == {} == ports(*listens(80), Event("cluster-lost", {"cluster": 1}))
+    assert ports(*listens(80), event("exit", status=0)) == {} == ports(*listens(80),
+                                                                       Event("cluster-lost", {"cluster": 1}))
     assert ports(*listens(80), event("fault"), event("restart"), *listens(81)) == {"web@3": [81]}
     assert all(serves_at(Service(True, [Listener(port) for port in at]), 80) for at in ((), (81, 80)))
-    assert not serves_at(Service(True, [Listener(81)]), 80) and not serves_at(Service(False, []), 80) and not serves_at(None, 80)
+    assert not serves_at(Service(True, [Listener(81)]), 80) and not serves_at(Service(False, []),
+                                                                              80) and not serves_at(None, 80)
 
 
 def test_loopback(later: Any) -> None:
-    """a listener on the program's own loopback interface serves nobody, and is named with its address; another one beside it serves"""
+    """a listener on the program's own loopback interface serves nobody, and is named with its address; another one
+    beside it serves"""
     inside = event("listening", port=8080, address="127.0.0.1")
     said: list[str] = []
     announcer = Announcer([WEB], said.append)
@@ -61,7 +65,10 @@ def test_loopback(later: Any) -> None:
     assert not announcer.complete and not announcer.is_settled()
     later(module.GRACE)
     announcer.say()
-    why = "web@3 listens at 127.0.0.1 port 8080, its own loopback interface, to which 127.0.0.1:41001 does not lead; let it listen at 0.0.0.0"
+    why = (
+        "web@3 listens at 127.0.0.1 port 8080, its own loopback interface, to which 127.0.0.1:41001 does not lead; let "
+        "it listen at 0.0.0.0"
+    )
     assert said == [why] == announcer.wrong() and announcer.is_settled()
     announcer.look([inside, event("listening", port=8080, address="10.0.2.151"), event("serving")])
     announcer.say()
@@ -86,7 +93,8 @@ def test_says_where(later: Any) -> None:
     assert said == ["web@3 serves at 127.0.0.1:41001"] and announcer.done == 1 and announcer.waiting() == {"web@3"}
     announcer.look([*events, event("listening", port=443)])
     announcer.say()
-    assert said[1:] == ["web@3 serves at 10.0.2.151:443, in the machine only"] and announcer.complete and announcer.is_settled()
+    assert said[1:] == ["web@3 serves at 10.0.2.151:443, in the "
+                        "machine only"] and announcer.complete and announcer.is_settled()
 
 
 def test_listens_elsewhere(later: Any) -> None:
@@ -110,10 +118,12 @@ def test_listens_elsewhere(later: Any) -> None:
 
 
 def wait(events: list[Event], word: str = "running") -> bool:
-    found = SimpleNamespace(name="test", record=SimpleNamespace(forwards=[WEB]), events=lambda: events, state=lambda: State(word))
+    found = SimpleNamespace(name="test", record=SimpleNamespace(forwards=[WEB]), events=lambda: events,
+                            state=lambda: State(word))
     cluster = SimpleNamespace(number=1, cpus=[7], restart=False)
     app = SimpleNamespace(name="web@3", cpu=7, restart="never", ends_the_run=True, barrier=1)
-    what = SimpleNamespace(application=lambda name: app, cluster_map=SimpleNamespace(clusters=[cluster], applications=[app]))
+    what = SimpleNamespace(application=lambda name: app,
+                           cluster_map=SimpleNamespace(clusters=[cluster], applications=[app]))
     done = domains.Done(found, "created", "", None)  # type: ignore[arg-type]
     return domains.wait_ready(done, what, Patience(0.0, 0.0), lambda **what: None)  # type: ignore[arg-type]
 
@@ -122,9 +132,11 @@ def test_deploy_waits() -> None:
     """deploy is ready when each port is served; a program that listens elsewhere, or has ended, is named"""
     boot = event("boot")
     assert wait([boot, *listens(8080)]) and not wait([boot, *listens(8080)], "done")
-    with pytest.raises(Failure, match="^web@3 listens at ports 9090, 9091, not at the deployment's port 8080, to which 127.0.0.1:41001 leads within"):
+    with pytest.raises(Failure, match="^web@3 listens at ports 9090, 9091, not at the deployment's port 8080, to which "
+                       "127.0.0.1:41001 leads within"):
         wait([boot, *listens(9090, 9091)])
-    with pytest.raises(Failure, match="^web@3 listens at 127.0.0.1 port 8080, its own loopback interface, to which 127.0.0.1:41001 does not lead; "):
+    with pytest.raises(Failure, match="^web@3 listens at 127.0.0.1 port 8080, its own loopback interface, to which "
+                       "127.0.0.1:41001 does not lead; "):
         wait([boot, event("started"), event("listening", port=8080, address="127.0.0.1")])
     with pytest.raises(Failure, match="^web@3 not up within"):
         wait([boot, event("started")])

@@ -16,13 +16,12 @@ from typing import Any
 
 import pytest
 
-from deploy.base.errors import Failure
 from deploy.base.paths import BUILD, ROOT
 from deploy.base.terminal import Output
 from deploy.cli import main
-from deploy.deployment import DEFAULT, modules, read
+from deploy.deployment import modules, read
 from deploy.deployment.planner import plan
-from deploy.setup import apt, bootstrap, build, extensions, needs, packages
+from deploy.setup import bootstrap, build, extensions, needs, packages
 from deploy.setup.needs import Needs
 from topology import demand
 from topology.maps.check import images_of
@@ -30,19 +29,24 @@ from topology.maps.check import images_of
 # ---- Set-up and build on demand: no command installs and builds more than it needs, and none less ----
 
 DEPLOYMENTS = sorted((ROOT / "deploy/deployments").glob("*.toml"))
-NOT_FOR_RUNNING = re.compile(r"(^|/)(test|tests|model|bench|fuzz|replay)[-/]|kernel-(bench|fuzz|replay|model)|sanitized|\bclang\b|posix-host")
+NOT_FOR_RUNNING = (
+    re.compile(
+        r"(^|/)(test|tests|model|bench|fuzz|replay)[-/]|kernel-(bench|fuzz|replay|model)|sanitized|\bclang\b|posix-host")
+)
 
 
 def commands(needed: Needs) -> list[str]:
     """What ninja would execute from nothing."""
     targets = [] if needed.targets is None else sorted(needed.targets)
-    done = subprocess.run(["ninja", "-C", str(BUILD), "-t", "commands", *targets], capture_output=True, text=True, check=True)
+    done = subprocess.run(["ninja", "-C", str(BUILD), "-t", "commands", *targets], capture_output=True, text=True,
+                          check=True)
     return done.stdout.splitlines()
 
 
 @pytest.mark.parametrize("path", DEPLOYMENTS, ids=lambda path: path.stem)
 def test_run_builds_its_plan(path: Path) -> None:
-    """a run builds the loader and the modules of its map, none of another regime, no test, bench, fuzzer or model: under a tenth of all"""
+    """a run builds the loader and the modules of its map, none of another regime, no test, bench, fuzzer or model:
+    under a tenth of all"""
     what = plan(read(path))
     needed = needs.of_map(what.cluster_map, what.own)
     names = images_of(what.cluster_map)
@@ -64,13 +68,16 @@ class Stop(Exception):
 COMMANDS = {
     "run deploy/deployments/redis.toml --lock mcs": needs.kernels(["mcs+stat"], "redis-server", "switch"),
     "run deploy/deployments/redis.toml --machine xeon-e5-2683v3": needs.MODELLED,
-    "compare --records 10 --accel tcg": needs.kernels(["clh"], "redis-server", "ycsb", statistics=True) | needs.plugin("profile"),
-    "compare --records 10 --lock rtm --quick --machine xeon-e5-2683v3": needs.kernels(["rtm+model"], "ycsb") | needs.MODELLED | needs.plugin("profile"),
+    "compare --records 10 --accel tcg": needs.kernels(["clh"], "redis-server", "ycsb", statistics=True)
+    | needs.plugin("profile"),
+    "compare --records 10 --lock rtm --quick --machine xeon-e5-2683v3": needs.kernels(["rtm+model"], "ycsb")
+    | needs.MODELLED | needs.plugin("profile"),
     "compare --records 10 --baseline linux": needs.BESIDE_LINUX,
     "compare --records 10 --layout per-socket,homed": needs.kernels(["clh", "dynamic"], "ycsb", statistics=True),
     "profile --lock fine": needs.kernels(["fine", "fine+stat"], "redis-server") | needs.plugin("profile"),
     "bench ipc --lock clh": needs.kernels(["none", "clh"], "pingpong"),
-    "bench scale --lock rtm --cores 1,2 --machine xeon-e5-2683v3": needs.kernels(["rtm+model"], "pingpong") | needs.MODELLED,
+    "bench scale --lock rtm --cores 1,2 --machine xeon-e5-2683v3": needs.kernels(["rtm+model"], "pingpong")
+    | needs.MODELLED,
     "bench scale --lock rtm --cores 1,2": needs.kernels(["rtm"], "pingpong") | needs.plugin("lockstep"),
     "bench dynamic --figure 8": needs.kernels(["dynamic"], "pingpong") | needs.plugin("lockstep") | needs.MODELLED,
     "bench dynamic --icount --figure 8": needs.kernels(["dynamic"], "pingpong") | needs.plugin("lockstep"),
@@ -123,16 +130,20 @@ def test_command_needs(line: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 def test_targets_exist() -> None:
     """every target that a command may ask for is one of the build"""
-    done = subprocess.run(["ninja", "-C", str(BUILD), "-t", "targets", "all"], capture_output=True, text=True, check=True)
+    done = subprocess.run(["ninja", "-C", str(BUILD), "-t", "targets", "all"], capture_output=True, text=True,
+                          check=True)
     known = {line.rpartition(":")[0] for line in done.stdout.splitlines()}
-    asked = needs.kernels(modules.REGIMES, *modules.PROGRAMS, statistics=True, transactions=True) | needs.natively(modules.REGIMES)
-    for more in (needs.MODELLED, needs.BESIDE_LINUX, needs.COMPILER, needs.PRICES, needs.FUZZ, needs.plugin("lockstep", "profile")):
+    asked = needs.kernels(modules.REGIMES, *modules.PROGRAMS, statistics=True,
+                          transactions=True) | needs.natively(modules.REGIMES)
+    for more in (needs.MODELLED, needs.BESIDE_LINUX, needs.COMPILER, needs.PRICES, needs.FUZZ,
+                 needs.plugin("lockstep", "profile")):
         asked |= more
     assert asked.targets and asked.targets <= known, (asked.targets or set()) - known
 
 
 def test_required_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    """what a command uses beyond what it asked for is made before it is used; nothing is made where nothing was asked for"""
+    """what a command uses beyond what it asked for is made before it is used; nothing is made where nothing was asked
+    for"""
     made: list[Needs] = []
     monkeypatch.setattr(build, "ensure_built", lambda output, needed: made.append(needed))
     monkeypatch.setattr(build, "_made", [])
@@ -150,7 +161,8 @@ def test_required_late(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_second_command_waits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """a command that finds another building in its tree says which one it waits for and where to look, and goes on after it"""
+    """a command that finds another building in its tree says which one it waits for and where to look, and goes on
+    after it"""
     monkeypatch.setattr(build, "BUILD", tmp_path)
     monkeypatch.setattr(sys, "argv", ["skerry", "test", "--only", "a \x1b[J"])
     said: queue.Queue[str] = queue.Queue()
@@ -168,7 +180,9 @@ def test_second_command_waits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
         order.append("first")
     other.join()
     assert order == ["first", "second"] and said.empty()
-    assert f"waiting for process {os.getpid()}, skerry test --only a ?[J (how far it is: " in told and "build.log" in told
+    assert (
+        f"waiting for process {os.getpid()}, skerry test --only a ?[J (how far it is: " in told and "build.log" in told
+    )
     assert (tmp_path / ".skerry-lock").read_text() == ""
 
 
@@ -176,7 +190,8 @@ def test_interrupted_configuration(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     """a build folder whose build.ninja an interrupt removed is configured again"""
     (tmp_path / "meson.build").write_text("project('small')\n")
     folder = tmp_path / "build"
-    for name, value in {"ROOT": tmp_path, "BUILD": folder, "LOGS": tmp_path, "CONFIGURED": tmp_path / "configured"}.items():
+    for name, value in {"ROOT": tmp_path, "BUILD": folder, "LOGS": tmp_path,
+                        "CONFIGURED": tmp_path / "configured"}.items():
         monkeypatch.setattr(build, name, value)
     build.configure(Output(quiet=True), Needs())
     (folder / "build.ninja").unlink()
@@ -222,7 +237,8 @@ NAMES = {"libclang": "clang", "prometheus-client": "prometheus_client", "libvirt
 
 def later() -> dict[str, str]:
     """Modules that a command must ask for, and their group."""
-    pins = {extension.group: re.findall(r"^([\w.-]+)==", extension.requirements.read_text(), re.MULTILINE) for extension in extensions.EXTENSIONS}
+    pins = {extension.group: re.findall(r"^([\w.-]+)==", extension.requirements.read_text(), re.MULTILINE)
+            for extension in extensions.EXTENSIONS}
     return {NAMES.get(pin, pin): group for group, found in pins.items() for pin in found}
 
 
@@ -294,16 +310,22 @@ def test_version_costs_nothing() -> None:
 
 def test_commands_load_little() -> None:
     """the command line as a whole is there without what only drawing and numbers need"""
-    code = "import sys, deploy.cli.main; deploy.cli.main.make_app(); print(*({'numpy', 'matplotlib', 'scipy'} & set(sys.modules)))"
+    code = (
+        "import sys, deploy.cli.main; deploy.cli.main.make_app(); print(*({'numpy', 'matplotlib', 'scipy'} & "
+        "set(sys.modules)))"
+    )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert not done.stdout.strip()
 
 
 @pytest.mark.parametrize("said, told", [
-    ("WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError('<pip.HTTPSConnection object at 0x7f89>: "
-     "Failed to establish a new connection: [Errno -3] Temporary failure in name resolution')': /simple/x/\nERROR: No matching",
+    ("WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError('<pip.HTTPSConnection object "
+     "at 0x7f89>: "
+     "Failed to establish a new connection: [Errno -3] Temporary failure in name resolution')': /simple/x/\nERROR: No "
+     "matching",
      "no connection to the package index: Temporary failure in name resolution"),
-    ("after connection broken by 'ProtocolError('Connection aborted.', ConnectionResetError(104, 'Connection reset by peer'))': /simple/x/",
+    ("after connection broken by 'ProtocolError('Connection aborted.', ConnectionResetError(104, 'Connection reset by "
+     "peer'))': /simple/x/",
      "no connection to the package index: Connection reset by peer"),
     ("ERROR: No matching distribution found for x\n", "ERROR: No matching distribution found for x"),
 ], ids=["no-name-server", "reset", "no-package"])  # fmt: skip
@@ -316,7 +338,8 @@ def test_pip_error(said: str, told: str, tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("apt, status, said", [
     ("echo Reading package lists...; echo 'E: Unable to fetch some archives'; exit 100", 1,
-     "skerry: installing python3 and python3-venv\nskerry: apt-get update: E: Unable to fetch some archives (all of it: {log})\n"),
+     "skerry: installing python3 and python3-venv\nskerry: apt-get update: E: Unable to fetch some archives (all of "
+     "it: {log})\n"),
     ("echo Setting up python3", 127, "skerry: installing python3 and python3-venv\n"),
 ], ids=["fails", "works"])  # fmt: skip
 def test_python_is_installed(apt: str, status: int, said: str, tmp_path: Path) -> None:
@@ -326,17 +349,20 @@ def test_python_is_installed(apt: str, status: int, said: str, tmp_path: Path) -
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / name).chmod(0o755)
     path = f"{tmp_path}:/usr/bin:/bin"
-    done = subprocess.run(["sh", str(tmp_path / "skerry"), "doctor"], env={"PATH": path}, capture_output=True, text=True)
+    done = subprocess.run(["sh", str(tmp_path / "skerry"), "doctor"], env={"PATH": path}, capture_output=True,
+                          text=True)
     log = tmp_path / "build/log/apt.log"
     assert done.returncode == status and done.stderr.startswith(said.format(log=log)) and not done.stdout
     assert log.read_text().startswith("Reading" if status == 1 else "Setting up python3\nSetting up")
 
 
 def test_what_a_build_complains_of(tmp_path: Path) -> None:
-    """a build that fails shows the compiler's errors, not Meson's warnings of errors to come nor options that speak of errors"""
+    """a build that fails shows the compiler's errors, not Meson's warnings of errors to come nor options that speak of
+    errors"""
     log = tmp_path / "build.log"
     log.write_text(
-        "../meson.build:58: WARNING: Source item 'a.c' is a generated file. This will become a hard error in the future.\n"
+        "../meson.build:58: WARNING: Source item 'a.c' is a generated file. This will become a hard error in the "
+        "future.\n"
         "    werror: true\n"
         "FAILED: kernel.p/a.c.o\n"
         "cc -Ikernel.p -Werror=vla -o kernel.p/a.c.o -c ../a.c\n"
@@ -348,7 +374,8 @@ def test_what_a_build_complains_of(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("moment", ["raise_keyboard_interrupt", "hold_back"])
-def test_interrupt_between_two_handlers(moment: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_interrupt_between_two_handlers(moment: str, monkeypatch: pytest.MonkeyPatch,
+                                        capsys: pytest.CaptureFixture[str]) -> None:
     """Ctrl-C that is heard while the set-up changes who hears it ends the command with one line"""
 
     def heard() -> None:
@@ -359,217 +386,3 @@ def test_interrupt_between_two_handlers(moment: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(bootstrap, "set_up", lambda: 0)
     assert bootstrap.main() == 130
     assert capsys.readouterr().err == "skerry: interrupted\n"
-
-
-# ---- Debian's packages: those that a command needs, said before, some while it builds ----
-
-class Stop_packages(Exception):
-    pass
-
-
-class Machine:
-    """In the place of dpkg and apt."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path, present: set[str], backports: bool = True) -> None:
-        self.present, self.done = set(present), []
-        monkeypatch.setattr(packages, "installed", lambda: set(self.present))
-        monkeypatch.setattr(apt, "run_apt", self._apt)
-        monkeypatch.setattr(apt, "has_backports", lambda: backports)
-        monkeypatch.setattr(apt, "archives", lambda: [apt.Archive("deb", "http://archive.example/debian", "bookworm", None)])
-        monkeypatch.setattr(apt, "OUR_SOURCES", folder / "skerry.sources")
-        monkeypatch.setattr(apt, "root_prefix", lambda otherwise: [])
-        monkeypatch.setattr(Output, "step", lambda output, text: self.done.append(("say", text)))
-
-    def _apt(self, arguments: list[str], as_root: bool = True, cwd: Path | None = None) -> None:
-        self.done.append((arguments[0], " ".join(arguments)))
-        if arguments[0] == "install":
-            self.present |= {word for word in arguments[1:] if not word.startswith("-")} - {apt.BACKPORTS}
-
-    def all_installed(self) -> str:
-        return " ".join(text for kind, text in self.done if kind == "install")
-
-
-def every(*groups: str) -> set[str]:
-    return {package.name for package in packages.wanted(frozenset(groups))}
-
-
-def test_packages_on_demand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """a run installs no clang, no tcl, no libvirt; the command that needs them does, and says for what"""
-    machine = Machine(monkeypatch, tmp_path, set())
-    packages.ensure(Output(), needs.of_map(plan(DEFAULT).cluster_map).groups)
-    assert machine.present == every("qemu", "image", "topology") and "gcc" in machine.present
-    assert not {"clang", "tcl", "libvirt-daemon", "libvirt-dev", "redis-tools", "git"} & machine.present
-    machine.done.clear()
-    packages.ensure(Output(), needs.FUZZ.groups)
-    assert ("say", "Debian packages to install: clang libclang-rt-14-dev (to fuzz)") == machine.done[0]
-    assert machine.present == every("qemu", "image", "topology", "fuzz")
-    packages.ensure(Output(), needs.EVERYTHING.groups)
-    assert machine.present == {package.name for package in packages.wanted()}, "a group that nobody needs"
-    machine.done.clear()
-    packages.ensure(Output(), needs.EVERYTHING.groups)
-    assert machine.done == []
-
-
-def test_sources_are_announced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """what is added to apt's sources is said before it is written, with file, archive and suites"""
-    machine = Machine(monkeypatch, tmp_path, set())
-    seen: list[bool] = []
-    announce = apt.described
-
-    def described(text: str) -> str:
-        seen.append(apt.OUR_SOURCES.exists())
-        return announce(text)
-
-    monkeypatch.setattr(apt, "described", described)
-    packages.ensure(Output(), frozenset({"qemu"}))
-    said = [text for kind, text in machine.done if kind == "say"]
-    place = tmp_path / "skerry.sources"
-    archive = "http://archive.example/debian"
-    assert f"Debian's package sources: {place} gets deb-src {archive} bookworm and deb {archive} bookworm-backports" in said
-    assert seen == [False] and place.exists()
-    assert [kind for kind, _ in machine.done].index("update") > said.index(next(text for text in said if "sources" in text))
-
-
-def test_what_apt_leaves_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """a package that is still missing afterwards is a failure that names it and its reason"""
-    machine = Machine(monkeypatch, tmp_path, every("topology") - {"make"})
-    monkeypatch.setattr(apt, "run_apt", lambda *arguments, **more: None)
-    with pytest.raises(Failure, match=r"apt-get did not install make \(musl's and Redis's own build\)"):
-        packages.ensure(Output(), frozenset({"topology"}))
-    assert machine.all_installed() == ""
-
-
-def test_without_root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """a user without root and sudo is told the command that root runs, for what is missing only; apt is not asked"""
-    as_others = apt.root_prefix
-    machine = Machine(monkeypatch, tmp_path, every("qemu") - {"gcc"})
-    monkeypatch.setattr(apt, "root_prefix", as_others)
-    monkeypatch.setattr(apt.os, "geteuid", lambda: 1000)
-    monkeypatch.setattr(apt.shutil, "which", lambda name: None if name == "sudo" else f"/usr/bin/{name}")
-    with pytest.raises(Failure, match=r"root installs them by: apt-get install --no-install-recommends gcc cpio .*libxml2-utils man-db \(this user is not root"):
-        packages.ensure(Output(), frozenset({"qemu", "test"}))
-    assert [kind for kind, _ in machine.done] == ["say"] and not (tmp_path / "skerry.sources").exists()
-    monkeypatch.setattr(apt.shutil, "which", lambda name: f"/usr/bin/{name}")
-    assert as_others("for root") == ["sudo"]
-
-
-def test_packages_beside_the_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """what builds is installed before the build, what boots while it runs, and the build's failure waits for apt"""
-    machine = Machine(monkeypatch, tmp_path, set())
-    building = threading.Event()
-    install = machine._apt
-
-    def apt_get(arguments: list[str], as_root: bool = True, cwd: Path | None = None) -> None:
-        if "gcc" in arguments:
-            assert not building.is_set()
-        elif arguments[0] == "install":
-            assert building.wait(60)
-        install(arguments)
-
-    monkeypatch.setattr(apt, "run_apt", apt_get)
-    with pytest.raises(Stop_packages), packages.ensured(Output(), needs.BOOT_GROUPS, needs.BOOT_GROUPS):
-        assert "gcc" in machine.present and "qemu-system-x86" not in machine.present
-        building.set()
-        raise Stop_packages
-    assert machine.present == every(*needs.BOOT)
-
-
-def test_package_fails_beside_the_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """where apt fails during the build, the build goes on to its end, and then apt's error is told"""
-    machine = Machine(monkeypatch, tmp_path, every())
-
-    def apt_get(arguments: list[str], as_root: bool = True, cwd: Path | None = None) -> None:
-        if arguments[0] == "install":
-            raise Failure("apt-get install: E: no space")
-
-    monkeypatch.setattr(apt, "run_apt", apt_get)
-    built = False
-    with pytest.raises(Failure, match="E: no space"), packages.ensured(Output(), needs.BOOT_GROUPS, needs.BOOT_GROUPS):
-        built = True
-    assert built and machine.present == every()
-
-
-# ---- Python packages that some commands need, installed while the build runs ----
-
-class Stop_extensions(Exception):
-    pass
-
-
-def test_environment_made_anew(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """an environment that is made anew gets back, with the next command, the groups that it had"""
-    venv = tmp_path / "venv"
-    for name, path in (("VENV", venv), ("STAMP", venv / "stamp"), ("HAD", venv / "had"), ("LOG", tmp_path / "log")):
-        monkeypatch.setattr(bootstrap, name, path)
-    installed: list[list[str]] = []
-
-    def run(command: list[str]) -> bool:
-        installed.append(command)
-        venv.mkdir(exist_ok=True)
-        return True
-
-    monkeypatch.setattr(bootstrap, "run_logged", run)
-    monkeypatch.setattr(extensions, "is_ours", lambda: True)
-    quiet = Output(quiet=True)
-    assert bootstrap.make_venv_alone() and bootstrap.had() == set()
-    extensions.ensure(quiet, frozenset({"test"}))
-    assert bootstrap.had() == {"test"} and not extensions.missing(frozenset({"test"}))
-    for _ in range(2):
-        assert bootstrap.make_venv_alone() and extensions.missing(frozenset({"test"})) and bootstrap.had() == {"test"}
-    installed.clear()
-    extensions.ensure(quiet, frozenset())
-    assert [command[-1] for command in installed] == [str(extensions.HERE / "requirements-test.txt")]
-
-
-@pytest.fixture
-def venv(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[list[str]]]:
-    """An environment without packages; what pip was called with, which `pip` in the folder stands for."""
-    called: list[list[str]] = []
-
-    def install(*arguments: str) -> list[str]:
-        called.append(list(arguments))
-        return ["sh", str(tmp_path / "pip")]
-
-    monkeypatch.setattr(bootstrap, "VENV", tmp_path)
-    monkeypatch.setattr(bootstrap, "HAD", tmp_path / "had")
-    monkeypatch.setattr(bootstrap, "LOG", tmp_path / "log")
-    monkeypatch.setattr(bootstrap, "pip_install", install)
-    monkeypatch.setattr(extensions, "is_ours", lambda: True)
-    (tmp_path / "log").touch()
-    yield called
-
-
-PLOTS = frozenset({"plots"})
-
-
-def test_python_packages_beside_the_build(venv: list[list[str]], tmp_path: Path) -> None:
-    """what only draws is installed while the build runs; it counts as installed when pip says so, and then only"""
-    (tmp_path / "pip").write_text(f"until [ -e {tmp_path}/built ]; do sleep 0.05; done\n")
-    with extensions.beside(Output(), PLOTS):
-        assert extensions.missing(PLOTS)
-        (tmp_path / "built").touch()
-    assert not extensions.missing(PLOTS) and len(venv) == 1
-    with extensions.beside(Output(), PLOTS):
-        pass
-    assert len(venv) == 1
-
-
-def test_python_packages_fail_beside_the_build(venv: list[list[str]], tmp_path: Path) -> None:
-    """where pip fails during the build it is tried once more after it, and its error is told; where the build fails pip is ended"""
-    (tmp_path / "pip").write_text("echo ERROR: no such package; exit 1\n")
-    with extensions.beside(Output(), PLOTS):
-        pass
-    with pytest.raises(Failure, match="ERROR: no such package"):
-        extensions.ensure(Output(), PLOTS)
-    assert len(venv) == 2 and extensions.missing(PLOTS)
-    (tmp_path / "pip").write_text("exec sleep 1000\n")
-    with pytest.raises(Stop_extensions), extensions.beside(Output(), PLOTS):
-        raise Stop_extensions
-    assert extensions.missing(PLOTS)
-
-
-def test_killed_pip(venv: list[list[str]], tmp_path: Path) -> None:
-    """a package that a killed pip has left half-way is installed over"""
-    said = "ERROR: Cannot uninstall x 1.0, RECORD file not found"
-    (tmp_path / "pip").write_text(f"[ -e {tmp_path}/twice ] || {{ touch {tmp_path}/twice; echo '{said}'; exit 1; }}\n")
-    extensions.ensure(Output(), PLOTS)
-    assert not extensions.missing(PLOTS) and ["--ignore-installed" in arguments for arguments in venv] == [False, True]

@@ -86,7 +86,8 @@ def test_results() -> None:
     """calls side by side return what they return, in their order, each on one processor of those that there are"""
     said: list[tuple[int, object]] = []
     started: list[int] = []
-    found = run([Call(f"{n}", square, (n,)) for n in range(5)], 2, started.append, lambda place, what: said.append((place, what)))
+    found = run([Call(f"{n}", square, (n,)) for n in range(5)], 2, started.append, lambda place,
+                what: said.append((place, what)))
     assert [number for number, _ in found] == [0, 1, 4, 9, 16]
     assert all(len(used) == 1 and used <= set(processors()) for _, used in found)
     assert sorted(started) == [0, 1, 2, 3, 4]
@@ -101,7 +102,8 @@ def test_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("function, arguments, says", [
-    (fail, (Failure,), "went wrong"), (fail, (InputError,), "here: is wrong"), (fail, (KeyError,), "case: its process ended with status 1"),
+    (fail, (Failure,), "went wrong"), (fail, (InputError,), "here: is wrong"),
+    (fail, (KeyError,), "case: its process ended with status 1"),
     (die, (), "case: its process ended with status -9"),
 ])  # fmt: skip
 def test_failure(function: Callable[..., None], arguments: tuple[object, ...], says: str, tmp_path: Path) -> None:
@@ -152,7 +154,8 @@ def test_ended_import(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None
 def test_interrupt(how: signal.Signals, tmp_path: Path) -> None:
     """the processes of calls clean up and end when the command is interrupted, and when it is killed"""
     ended = tmp_path / "ended"
-    command = subprocess.Popen([sys.executable, "-c", INTERRUPTED, str(ended)], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    command = subprocess.Popen([sys.executable, "-c", INTERRUPTED, str(ended)], cwd=ROOT, stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL)
     assert command.stdout
     pid = int(command.stdout.readline())
     command.send_signal(how)

@@ -32,7 +32,8 @@ REDIS = Path("deploy/deployments/redis.toml")
 
 
 def made(text: str = "", sockets: int = 2, cores: int = 4, layout: str = "per-socket") -> Plan:
-    return plan(parse(f"[redis]\n{text}\n[machine]\nsockets = {sockets}\ncores = {cores}\n[clusters]\nlayout = '{layout}'"))
+    return plan(parse(f"[redis]\n{text}\n[machine]\nsockets = {sockets}\ncores = {cores}\n[clusters]\nlayout = "
+                      f"'{layout}'"))
 
 
 def switches(what: Plan) -> dict[int, str | None]:
@@ -51,7 +52,8 @@ def test_default(sockets: int, cores: int, layout: str, expected: list[int]) -> 
     assert list(found.values()) == [None] + ["switch@0"] * (len(expected) - 1)
     names = {app.cpu: app.name for app in what.cluster_map.applications if app.role == "switch"}
     of = [max(cpu for cpu in expected if cpu <= app.cpu) for app in what.cluster_map.applications if app.ipv4]
-    assert [app.switch for app in what.cluster_map.applications if app.ipv4] == [names[cpu] if cpu else None for cpu in of]
+    assert [app.switch for app in what.cluster_map.applications if app.ipv4] == [names[cpu] if cpu else None
+        for cpu in of]
     servers = [app.cpu for app in what.cluster_map.applications if app.program == "redis-server"]
     assert servers == [cpu for cpu in range(sockets * cores) if cpu not in expected]
 
@@ -69,7 +71,9 @@ def test_only_where_somebody_is() -> None:
     assert list(switches(plan(parse("[redis]\ncpus = [1]\n[machine]\ncores = 4")))) == [0]
     text = "[redis]\ncpus = [1]\n[machine]\ncores = 4\n[[program]]\nprogram = 'posixtest'\ncpu = 6\nnetwork = true"
     assert list(switches(plan(parse(text)))) == [0, 4]
-    assert not switches(plan(parse("network = false\n[machine]\ncores = 4\n[[program]]\nprogram = 'posixtest'\ncpu = 6")))
+    assert (
+        not switches(plan(parse("network = false\n[machine]\ncores = 4\n[[program]]\nprogram = 'posixtest'\ncpu = 6")))
+    )
 
 
 def test_machines_of_their_own() -> None:
@@ -83,7 +87,8 @@ def test_machines_of_their_own() -> None:
 
 def test_refusals(tmp_path: Path) -> None:
     """layouts and maps that it is not for"""
-    with pytest.raises(InputError, match=r"deployment:\d+: \[network\] switch: is for clusters of whole sockets, and layout size=2"):
+    with pytest.raises(InputError, match=r"deployment:\d+: \[network\] switch: is for clusters of whole sockets, and "
+                       r"layout size=2"):
         made("[network]\nswitch = 'per-socket'", layout="size=2")
     with pytest.raises(InputError, match="--switch per-socket: is for clusters of whole sockets"):
         load_plan(REDIS, sockets=2, cores=4, layout="size=2", switch="per-socket")
@@ -97,10 +102,12 @@ def test_refusals(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("sockets, cores, layout, switch, hops", [
-    (2, 2, "spanning", "one", 0), (2, 2, "per-socket", "one", 8 / 3), (2, 4, "per-socket", "per-socket", 0), (1, 4, "size=1", "one", 4),
+    (2, 2, "spanning", "one", 0), (2, 2, "per-socket", "one", 8 / 3), (2, 4, "per-socket", "per-socket", 0),
+    (1, 4, "size=1", "one", 4),
 ])  # fmt: skip
 def test_hops(sockets: int, cores: int, layout: str, switch: str, hops: float) -> None:
-    """channels that a request and its answer go through: one to the switch and one from it, where it is another kernel's, and back"""
+    """channels that a request and its answer go through: one to the switch and one from it, where it is another
+    kernel's, and back"""
     what = made(f"[ycsb]\nclients = 2\n[network]\nswitch = '{switch}'", sockets, cores, layout)
     assert what.cluster_map.hops_per_operation() == pytest.approx(hops)
 
@@ -112,7 +119,8 @@ def test_comparison() -> None:
         job = comparison.settled(comparison.Comparison(shape, layouts))
         assert comparison.servers(job) == servers
         for layout in layouts:
-            assert sum(a.program == "redis-server" for a in plan(job.deployment(layout, "c")).cluster_map.applications) == servers
+            assert sum(a.program == "redis-server"
+                       for a in plan(job.deployment(layout, "c")).cluster_map.applications) == servers
         assert len(guest_plan(job.deployment("spanning", "c")).ports) == servers
     assert switches(plan(Deployment(redis=Redis(), shape=Shape(2, 2)))) == {0: None}
 
@@ -169,4 +177,7 @@ def test_machines(name: str, tmp_path: Path) -> None:
         root = ElementTree.fromstring(define(arrange(what), record, FOLDER))
         cards = [arg.attrib["value"] for arg in root.iter(f"{{{QEMU}}}arg") if "netdev=skerry" in arg.attrib["value"]]
         models = [model.get("type") for model in root.findall("devices/interface/model")]
-        assert (cards, models) == ([], [driver.libvirt]) if record.bridge else cards[0].startswith(f"{driver.qemu},") and not models
+        assert (
+            (cards, models) == ([], [driver.libvirt]) if record.bridge else cards[0].startswith(f"{driver.qemu},")
+            and not models
+        )

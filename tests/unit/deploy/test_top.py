@@ -39,7 +39,8 @@ def snapshot(cluster: int, cores: int, second: float, kernel: str = "clh+stat") 
     entries = int(1000 * second) if kernel.endswith("+stat") else 0
     wall = int(second * HZ)
     counters = dict.fromkeys(COUNTERS, 0) | {
-        "idle": wall * 3 // 4, "entries": entries, "lock_acquisitions": entries, "lock_conflicts": entries // 10, "switches": entries // 2,
+        "idle": wall * 3 // 4, "entries": entries, "lock_acquisitions": entries, "lock_conflicts": entries // 10,
+        "switches": entries // 2,
     }  # fmt: skip
     rows = tuple(Core(cluster, kernel, float(HZ), cluster * cores + i, i, wall, counters) for i in range(cores))
     words = [0] * WORDS
@@ -52,7 +53,8 @@ def serving(app: str, cluster: int, cpu: int) -> Event:
     return Event("serving", {"event": "serving", "app": app, "cluster": cluster, "cpu": cpu})
 
 
-def look(second: float, clusters: int = 2, cores: int = 2, kernel: str = "clh+stat", events: tuple[Event, ...] = ()) -> Look:
+def look(second: float, clusters: int = 2, cores: int = 2, kernel: str = "clh+stat",
+         events: tuple[Event, ...] = ()) -> Look:
     there = tuple(snapshot(i, cores, second, kernel) for i in range(clusters))
     served = {"redis@1": Served(int(500 * second), second)}
     return Look(second, there, (serving("redis@1", 0, 1), *events), served)
@@ -77,7 +79,8 @@ def test_rates() -> None:
     assert made.clusters[1].rates.redis is None and not made.clusters[1].lost
     assert (made.whole.entries, made.whole.utilisation, made.whole.redis) == (4000, 0.25, 500)
     assert made.whole.conflict_ratio == pytest.approx(0.1)
-    assert [(k.cluster, k.name, k.acquisitions, k.conflicts) for k in made.locks] == [(0, "kernel", 2000, 200), (1, "kernel", 2000, 200)]
+    assert [(k.cluster, k.name, k.acquisitions, k.conflicts) for k in made.locks] == [(0, "kernel", 2000, 200),
+        (1, "kernel", 2000, 200)]
 
 
 def test_fallbacks() -> None:
@@ -87,12 +90,14 @@ def test_fallbacks() -> None:
         entries = 1000 * second
         words = [0] * WORDS
         words[4], words[16:19] = entries, [entries, entries * 3 // 4, entries // 4]
-        counters = dict.fromkeys(COUNTERS, 0) | {"entries": entries, "lock_acquisitions": entries // 4, "commits": entries * 3 // 4}
+        counters = dict.fromkeys(COUNTERS, 0) | {"entries": entries, "lock_acquisitions": entries // 4,
+                                                 "commits": entries * 3 // 4}
         core = Core(0, "rtm+stat", float(HZ), 0, 0, second * HZ, counters)
         return Look(second, (Snapshot(0, core.kernel, float(HZ), (core,), Record.from_words(words)),))
 
     made = between(rtm(1), rtm(3))
-    assert made.clusters[0].rates.fallback_ratio == made.cores[0].rates.fallback_ratio == made.whole.fallback_ratio == 0.25
+    assert made.clusters[0].rates.fallback_ratio == made.cores[
+        0].rates.fallback_ratio == made.whole.fallback_ratio == 0.25
 
 
 def test_unknown() -> None:
@@ -126,7 +131,8 @@ def fits(lines: list[str], width: int, height: int) -> bool:
 @pytest.mark.parametrize(("clusters", "cores"), [(1, 1), (2, 4), (4, 16), (64, 1)])
 def test_80x24(clusters: int, cores: int, view: str) -> None:
     """in 80 columns and 24 lines nothing is wider, nothing is more, and no column is cut off"""
-    lost = Event("cluster-lost", {"event": "cluster-lost", "cluster": 0, "why": "a kernel panic \x1b[2J " + "long " * 30})
+    lost = Event("cluster-lost", {"event": "cluster-lost", "cluster": 0,
+                                  "why": "a kernel panic \x1b[2J " + "long " * 30})
     made = sample(clusters, cores, kernel="ticket+stat", events=(lost,))
     for state in (State(view=view), State(view=view, paused=True, interval=60, scroll=7), State(view=view, help=True)):
         lines = screen("a-name-that-goes-on-" * 5, True, made, state, 80, 24)
@@ -167,7 +173,8 @@ def test_small() -> None:
 
 def test_keys() -> None:
     """what a terminal sends, and what it does"""
-    assert decode("q\x1b[A\x1bOB\x1b[6~\tj \x1b[99;5Zé") == ["q", "up", "down", "page-down", "v", "down", "p", "\x1b[99;5Z", "é"]
+    assert decode("q\x1b[A\x1bOB\x1b[6~\tj \x1b[99;5Zé") == ["q", "up", "down", "page-down", "v", "down", "p",
+                                                             "\x1b[99;5Z", "é"]
     state = State()
     assert [press(state, key, 4, 19).view for key in "1234"] == list(VIEWS)
     assert press(state, "v", 4, 19).view == "locks" and press(state, "x", 4, 19) == press(state, "é", 4, 19) == state
@@ -272,7 +279,8 @@ def test_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
     use(monkeypatch, MadeUp())
     assert main(["top", "-n", "2", "-i", "0.1", "--json", "-"]) == 0
     told: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert [(one["sample"], one["cluster"], one["lock"]) for one in told["results"]] == [(0, 0, "clh"), (0, 1, "clh"), (1, 0, "clh"), (1, 1, "clh")]
+    assert [(one["sample"], one["cluster"], one["lock"]) for one in told["results"]] == [(0, 0, "clh"), (0, 1, "clh"),
+        (1, 0, "clh"), (1, 1, "clh")]
     assert told["results"][0]["metrics"]["kernel_entries_per_s"] == 2000
     assert [core["core"] for core in told["results"][1]["per_core"]] == [2, 3]
     use(monkeypatch, MadeUp(looks=3))
@@ -281,7 +289,8 @@ def test_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
     assert len(json.loads((tmp_path / "top.json").read_text())["results"]) == 4
 
 
-@pytest.mark.parametrize("words", [["--interval", "0"], ["--interval", "nan"], ["--count", "0"], ["--once", "--count", "2"]])
+@pytest.mark.parametrize("words", [["--interval", "0"], ["--interval", "nan"], ["--count", "0"],
+                                   ["--once", "--count", "2"]])
 def test_bad_options(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """an option that makes no sense is named"""
     assert main(["top", *words]) == 2
@@ -371,7 +380,8 @@ def test_which_of_several(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
             (folder / "instances.json").write_text(json.dumps({"name": name, "instances": []}))
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    with pytest.raises(InputError, match=f"several machines run: .*{os.getpid()} \\(ycsb\\)") as caught, source.local(None):
+    with pytest.raises(InputError,
+                       match=f"several machines run: .*{os.getpid()} \\(ycsb\\)") as caught, source.local(None):
         pass
     assert f"{os.getppid()}" in str(caught.value)
 

@@ -82,7 +82,8 @@ def test_profile_adds_up(trained: Path, tmp_path: Path) -> None:
 
 
 def test_profile_laid_anew(trained: Path, tmp_path: Path) -> None:
-    """Another profile lies in a folder of another name, and the old one is gone; one that cannot be laid leaves the old one"""
+    """Another profile lies in a folder of another name, and the old one is gone; one that cannot be laid leaves the old
+    one"""
     made, laid = tmp_path / "profile.json", tmp_path / "laid"
     tool("read", made, trained)
     first = tool("lay", made, laid, VERSION)
@@ -114,7 +115,8 @@ BROKEN = {
     "objects that are none": '{"version": "4232322a", "highest": 1, "objects": []}',
     "a short key": '{"version": "4232322a", "highest": 1, "objects": {"a": {"00000001": "1"}}}',
     "a count below zero": f'{{"version": "4232322a", "highest": 1, "objects": {{"a": {{"{KEY}": "1 -2"}}}}}}',
-    "a count that GCC cannot add up": f'{{"version": "4232322a", "highest": 1, "objects": {{"a": {{"{KEY}": "{2**62}"}}}}}}',
+    "a count that GCC cannot "
+    "add up": f'{{"version": "4232322a", "highest": 1, "objects": {{"a": {{"{KEY}": "{2**62}"}}}}}}',
     "a count that is a word": f'{{"version": "4232322a", "highest": 1, "objects": {{"a": {{"{KEY}": "x"}}}}}}',
 }
 
@@ -131,7 +133,8 @@ def test_broken_profile(text: str, tmp_path: Path) -> None:
 
 
 def test_profile_refuses(trained: Path, tmp_path: Path) -> None:
-    """Counts that are none, are cut off, or differ in number from another run's are named with their file, and the old JSON stays"""
+    """Counts that are none, are cut off, or differ in number from another run's are named with their file, and the old
+    JSON stays"""
     made = tmp_path / "profile.json"
     tool("read", made, trained)
     old = made.read_text()
@@ -139,10 +142,12 @@ def test_profile_refuses(trained: Path, tmp_path: Path) -> None:
     other.mkdir()
     sound = (trained / "a.gcda").read_bytes()
     edges = struct.pack("<Ii", 0x01A10000, 0)
-    at = next(at for at in range(0, len(sound), 4) if sound[at : at + 4] == edges[:4] and sound[at + 4 : at + 8] > bytes(4))
+    at = next(at for at in range(0, len(sound), 4) if sound[at : at + 4] == edges[:4]
+              and sound[at + 4 : at + 8] > bytes(4))
     (size,) = struct.unpack_from("<i", sound, at + 4)
     fewer = sound[: at + 4] + struct.pack("<i", size - 8) + sound[at + 8 : at + size] + sound[at + 8 + size :]
-    for content, why in ((bytes(32), "expected a profile of GCC"), (b"ab", "expected a profile of GCC"), (sound[:-30], "cut off"), (fewer, "in another run")):
+    for content, why in ((bytes(32), "expected a profile of GCC"), (b"ab", "expected a profile of GCC"),
+                         (sound[:-30], "cut off"), (fewer, "in another run")):
         (other / "a.gcda").write_bytes(content)
         done = subprocess.run([sys.executable, TOOL, "read", made, trained, other], capture_output=True, text=True)
         assert done.returncode == 1 and f"{other}/a.gcda: " in done.stderr and why in done.stderr, done
@@ -150,7 +155,8 @@ def test_profile_refuses(trained: Path, tmp_path: Path) -> None:
 
 
 def test_profile_on_a_full_disk(trained: Path, tmp_path: Path) -> None:
-    """A profile that there is no room for is named in one line; the old JSON and the old laid folder stay, and no half of a new one"""
+    """A profile that there is no room for is named in one line; the old JSON and the old laid folder stay, and no half
+    of a new one"""
     made, laid = tmp_path / "profile.json", tmp_path / "laid"
     tool("read", made, trained)
     old, first = made.read_text(), tool("lay", made, laid, VERSION)
@@ -158,7 +164,8 @@ def test_profile_on_a_full_disk(trained: Path, tmp_path: Path) -> None:
     tool("read", other, trained, trained)
     for words in (("read", made, trained, trained), ("lay", other, laid, VERSION)):
         command = ["prlimit", "--fsize=100", sys.executable, TOOL, *words]
-        done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"})
+        done = subprocess.run(command, capture_output=True, text=True,
+                              env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"})
         assert done.returncode == 1 and done.stderr == f"{words[1]}: File too large\n", done
     assert made.read_text() == old and not list(tmp_path.glob("*.new"))
     assert [str(path) for path in laid.glob("*") if path.suffix != ".new"] == [first]
@@ -184,11 +191,13 @@ def test_gathered(tmp_path: Path) -> None:
     console = "".join(f"{line}\r\n[redis@1] something else\r\n" for line in lines)
     assert training.gather(console, FILES, tmp_path) == 2
     found = {str(path.relative_to(tmp_path)): path.read_bytes() for path in tmp_path.rglob("*.gcda")}
-    assert found == {f"{program}/{name}.gcda": content for program in ("redis@1", "ycsb@2") for name, content in FILES.items()}
+    assert found == {f"{program}/{name}.gcda": content for program in ("redis@1", "ycsb@2")
+                     for name, content in FILES.items()}
 
 
 def test_damaged_console(tmp_path: Path) -> None:
-    """A line that is lost, cut, changed or said twice is found, wherever it stands; so is an object that is not the layer's"""
+    """A line that is lost, cut, changed or said twice is found, wherever it stands; so is an object that is not the
+    layer's"""
     lines = said("redis@1")
     damaged = [lines[:at] + lines[at + 1 :] for at in range(len(lines))]
     damaged += [[*lines[:at], line[:-1], *lines[at + 1 :]] for at, line in enumerate(lines)]
@@ -211,7 +220,8 @@ def test_profile_of_the_layer() -> None:
 
 
 def test_profile_is_found_in_every_folder() -> None:
-    """Each object of the layer's profile is one that this build makes: a name with the folder of a checkout in it is found nowhere else"""
+    """Each object of the layer's profile is one that this build makes: a name with the folder of a checkout in it is
+    found nowhere else"""
     profile = json.loads(training.PROFILE.read_text())
     assert profile["objects"].keys() <= {each.name for each in training.objects()}
 
@@ -219,24 +229,29 @@ def test_profile_is_found_in_every_folder() -> None:
 def test_object_named_after_its_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """What is compiled by an absolute path gets no profile"""
     name = f"net/libskerry-net.a.p/{str(training.ROOT).replace('/', '_')}_net_x.c.o"
-    (tmp_path / "compile_commands.json").write_text(json.dumps([{"output": name, "command": "cc -c x.c", "file": str(training.ROOT / "net/x.c")}]))
+    (tmp_path / "compile_commands.json").write_text(
+        json.dumps([{"output": name, "command": "cc -c x.c", "file": str(training.ROOT / "net/x.c")}]))
     monkeypatch.setattr(training, "BUILD", tmp_path)
     with pytest.raises(Failure, match="net/x.c: the name of its object contains the checkout's folder"):
         training.objects()
 
 
 def test_changed_functions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A function with another control flow is named with its source, one that is gone is counted, one with another constant is not"""
+    """A function with another control flow is named with its source, one that is gone is counted, one with another
+    constant is not"""
     source = tmp_path / "a.c"
-    source.write_text("int kept(int n) { return n ? 1 : 2; }\nint changed(int n) { return n ? 1 : 2; }\nint gone(int n) { return n; }\n")
+    source.write_text("int kept(int n) { return n ? 1 : 2; }\nint changed(int n) { return n ? 1 : 2; }\nint gone(int "
+                      "n) { return n; }\n")
     each = training.Object("net/libtry.a.p/a.c", ("gcc", "-O2", "-c", str(source)), str(source))
     noted = training.functions_of(each, tmp_path / "a.gcno")
     notes = {now.name: f"{key} 00000000 {now.flow}" for key, now in noted.items()}
     counts = {"kept": "4 3", "changed": "5 2", "gone": "7"}
-    assert {now.name: now.counts for now in noted.values()} == {name: len(text.split()) for name, text in counts.items()}
+    assert {now.name: now.counts for now in noted.values()} == {name: len(text.split())
+                                                                for name, text in counts.items()}
     profile = tmp_path / "profile.json"
     version = json.loads(training.PROFILE.read_text())["version"]
-    profile.write_text(json.dumps({"version": version, "highest": 7, "objects": {each.name: {key: counts[name] for name, key in notes.items()}}}))
+    profile.write_text(json.dumps({"version": version, "highest": 7,
+                                   "objects": {each.name: {key: counts[name] for name, key in notes.items()}}}))
     monkeypatch.setattr(training, "PROFILE", profile)
     monkeypatch.setattr(training, "objects", lambda: [each])
     assert training.lost() == ([], 21)

@@ -36,18 +36,21 @@ def repairman_points(service: float, far: float = 0.0, slower: float = 1.0) -> v
             for delay in request.delays:
                 rate = repairman.steady(far if far and n > 14 else service, delay, n).throughput / slower
                 rounds = 1_000_000
-                made.append(Point(request.lock, "spanning", 1, n, delay, round(2 * rounds / rate), "modelled", [{"rounds": rounds}], True))
+                made.append(Point(request.lock, "spanning", 1, n, delay, round(2 * rounds / rate), "modelled",
+                                  [{"rounds": rounds}], True))
         return made
 
     return measured
 
 
 def test_paper() -> None:
-    """validate: a lock of the paper's own service time meets the paper's rows, and one that is twice as slow does not"""
+    """validate: a lock of the paper's own service time meets the paper's rows, and one that is twice as slow does
+    not"""
     rows = {row.name: row for row in validation.paper_rows(XEON, 128, repairman_points(358, 480))}
     service = rows["service time of the lock, one socket, delay 2,000"]
     assert service.reference == 358 and service.error == pytest.approx(0, abs=0.001) and service.met
-    near, far = (rows[f"saturated: cycles for each entry, {where}, delay 500"] for where in ("one socket", "two sockets"))
+    near, far = (rows[f"saturated: cycles for each entry, {where}, delay 500"]
+                 for where in ("one socket", "two sockets"))
     assert near.modelled == pytest.approx(358, rel=0.01) and far.modelled == pytest.approx(480, rel=0.01)
     assert near.met and far.met and near.bounds == (323, 613)
     slow = {row.name: row for row in validation.paper_rows(XEON, 128, repairman_points(716, 900))}
@@ -74,7 +77,8 @@ def test_host() -> None:
         seen.append(request)
         return repairman_points(200)(request)
 
-    native = {(lock, delay): Native(150.0, 150.0 + 2 / _of(2, delay) - 1 / _of(1, delay)) for lock in HOST_LOCKS for delay in HOST_DELAYS}
+    native = {(lock, delay): Native(150.0, 150.0 + 2 / _of(2, delay) - 1 / _of(1, delay)) for lock in HOST_LOCKS
+              for delay in HOST_DELAYS}
     rows = list(validation.host_rows(XEON, native, 128, scale))
     assert len(rows) == len(HOST_LOCKS) * len(HOST_DELAYS) + 3
     for row in rows[:-3]:
@@ -98,7 +102,8 @@ def test_figures() -> None:
     four = [row for row in rows if row.name.startswith("Figure 4") and "peak" not in row.name]
     assert len(four) == 7 * 8 and all(row.met for row in four)
     assert {row.bounds is None for row in four} == {True, False}
-    fast = [row for row in validation.figure_rows(XEON, 128, repairman_points(100)) if row.name.startswith("Figure 4: delay 500")]
+    fast = [row for row in validation.figure_rows(XEON, 128, repairman_points(100))
+            if row.name.startswith("Figure 4: delay 500")]
     assert not all(row.met for row in fast)
     assert [row.met for row in rows[-3:]] == [False, True, True]  # every lock is a queue here
 
@@ -107,7 +112,8 @@ def test_peak() -> None:
     """validate: the cores on which a curve has its maximum stand beside where the paper's peaks"""
     def peaking(at: int) -> validation.Measure:
         def measured(request: Request) -> list[Point]:
-            return [replace(point, time=round(point.time * (1 + abs(point.cores - at)))) for point in repairman_points(358)(request)]
+            return [replace(point, time=round(point.time * (1 + abs(point.cores - at))))
+                    for point in repairman_points(358)(request)]
 
         return measured
 
@@ -117,20 +123,24 @@ def test_peak() -> None:
 
 
 def ticket_points(reload: float) -> validation.Measure:
-    """What ticket locks do by Boyd-Wickizer's model: round trips of programs where there are sections, else of the kernel."""
+    """What ticket locks do by Boyd-Wickizer's model: round trips of programs where there are sections, else of the
+    kernel."""
     def measured(request: Request) -> list[Point]:
         made = []
         for n in request.cores:
             for delay in request.delays:
-                rate = ticket.steady(request.section or 358, 0.0 if request.lock == "clh" and not request.section else reload, delay, n).throughput
-                made.append(Point(request.lock, "spanning", 1, n, delay, round(1e6 / rate), "modelled", [{"rounds": 1_000_000}], True))
+                rate = ticket.steady(request.section or 358, 0.0 if request.lock == "clh"
+                                     and not request.section else reload, delay, n).throughput
+                made.append(Point(request.lock, "spanning", 1, n, delay, round(1e6 / rate), "modelled",
+                                  [{"rounds": 1_000_000}], True))
         return made
 
     return measured
 
 
 def test_collapse() -> None:
-    """validate: a ticket lock collapses in short sections, does not in longer ones, and the model's speed-up stands beside it"""
+    """validate: a ticket lock collapses in short sections, does not in longer ones, and the model's speed-up stands
+    beside it"""
     requests: list[Request] = []
 
     def scale(request: Request) -> list[Point]:
@@ -153,7 +163,8 @@ def test_peters() -> None:
     """validate: one lock levels off after 3 cores, and others scale"""
     def scale(request: Request) -> list[Point]:
         points = repairman_points(358)(request)
-        return [replace(point, time=round(358 * 2_000_000 / point.cores)) for point in points] if request.lock != "clh" else points
+        return [replace(point, time=round(358 * 2_000_000 / point.cores))
+                for point in points] if request.lock != "clh" else points
 
     rows = list(microbenchmarks.peters_rows(XEON, 128, scale))
     assert [row.reference for row in rows] == [1, 4, 1] and all(row.met for row in rows)
@@ -164,9 +175,11 @@ def test_peters() -> None:
 def redis_point(lock: str, cores: int, rate: float) -> RedisPoint:
     """So many operations in a million cycles; core 0 has a delay of 800, the others of 1,600."""
     metrics = {"operations": 1000.0, "ops_per_s": 1.0}
-    result = Result(layout="spanning", lock=lock, workload="c", clusters=1, cores=cores, emulated=True, metrics=metrics, per_core=[])
+    result = Result(layout="spanning", lock=lock, workload="c", clusters=1, cores=cores, emulated=True, metrics=metrics,
+                    per_core=[])
     time = round(1e9 / rate)
-    each = tuple(Core(0, n, time, busy=1_000_000 if n else 900_000, kernel=200_000 if n else 100_000, entries=500 if n else 1000) for n in range(cores))
+    each = tuple(Core(0, n, time, busy=1_000_000 if n else 900_000, kernel=200_000 if n else 100_000,
+                      entries=500 if n else 1000) for n in range(cores))
     return RedisPoint("process", "modelled", result, each)
 
 
@@ -192,7 +205,8 @@ def test_redis() -> None:
 
 
 def test_lines() -> None:
-    """validate: line costs of other machines stand beside measurements that no price was taken from, each row with its machine"""
+    """validate: line costs of other machines stand beside measurements that no price was taken from, each row with its
+    machine"""
     xeon, other, near, far = line_costs.rows()
     assert (xeon.reference, other.reference, near.reference, far.reference) == (48, 47, 24, 94)
     assert xeon.modelled == pytest.approx((134 + 18) / 2.8) and xeon.met and near.met
@@ -217,7 +231,9 @@ def test_ranged() -> None:
         costs.append(request.line_factor)
         return repairman_points(358 * request.line_factor)(request)
 
-    rows = list(validation.ranged(lambda factor: validation.paper_rows(XEON, 128, validation.at_line_cost(scale, factor)), (1.0, 2.0)))
+    rows = list(validation.ranged(lambda factor: validation.paper_rows(XEON, 128,
+                                                                       validation.at_line_cost(scale, factor)),
+                                                                       (1.0, 2.0)))
     assert set(costs) == {1.0, 2.0} and rows[0].spread == pytest.approx((358, 716), rel=0.001)
 
 
@@ -229,14 +245,16 @@ def test_section() -> None:
 
 
 def test_table1() -> None:
-    """validate: Table 1 stands beside what a load takes by the machine file, in which L1's latency and L2's of others are missing"""
+    """validate: Table 1 stands beside what a load takes by the machine file, in which L1's latency and L2's of others
+    are missing"""
     seen: list[float] = []
 
     def measured(machine: ModelledMachine, factor: float) -> list[Latency]:
         seen.append(factor)
         return [Latency(cell, cell.price(machine, factor)) for cell in caches.cells(machine)]
 
-    rows = {row.name: row for row in validation.ranged(lambda factor: table1.rows(XEON, factor, measured), (1.0, 0.5, 2.0))}
+    rows = {row.name: row for row in validation.ranged(lambda factor: table1.rows(XEON, factor, measured),
+                                                       (1.0, 0.5, 2.0))}
     assert seen == [1.0, 0.5, 2.0] and len(rows) == 12 == len(TABLE_1)
     assert all(row.price == row.modelled for row in rows.values())
     near = rows["Table 1: L1, intra-socket"]
@@ -250,11 +268,13 @@ def test_table1() -> None:
 
 
 def test_cells() -> None:
-    """validate: of a line's latencies there are as many as the machine has distances, and memory is the first socket's"""
+    """validate: of a line's latencies there are as many as the machine has distances, and memory is the first
+    socket's"""
     assert {(cell.where, cell.writer, cell.reader) for cell in caches.cells(XEON) if cell.level == "memory"} == {
         ("local", 0, 0), ("intra-socket", 1, 0), ("inter-socket", 0, 14)}
     many = load("epyc-7402")
-    assert {cell.where for cell in caches.cells(many)} == {"local", "intra-socket", "intra-socket, other L3", "inter-socket"}
+    assert {cell.where for cell in caches.cells(many)} == {"local", "intra-socket", "intra-socket, other L3",
+                                                           "inter-socket"}
     assert caches.pages(XEON) == {"L1": 4, "L2": 32, "L3": 128, "memory": 11264}
     with pytest.raises(InputError, match="too small"):
         caches.pages(replace(XEON, caches=XEON.caches | {"l3": (64, 4)}))
@@ -271,7 +291,8 @@ def test_latencies() -> None:
 
 def test_order() -> None:
     """validate: the order of the locks counts at each delay"""
-    known = {(lock, delay): (100.0 + place, 100.0 + place) for delay in HOST_DELAYS for place, lock in enumerate(HOST_LOCKS)}
+    known = {(lock, delay): (100.0 + place, 100.0 + place) for delay in HOST_DELAYS
+             for place, lock in enumerate(HOST_LOCKS)}
     assert list(validation.host_summary(known, False))[-1].met
     known["clh", 500.0] = (100.0, 200.0)
     last = list(validation.host_summary(known, False))[-1]
@@ -282,7 +303,8 @@ def test_native() -> None:
     """validate: native runs that were disturbed, or on cores that the host moved, are marked"""
     def entry(cores: int, cycles: float, spread: float = 1.0, disturbed: int = 0) -> dict[str, object]:
         metrics = {"kernel_cycles": cycles, "delay_cycles": 500.0}
-        return {"lock": "clh", "cores": cores, "metrics": metrics, "min_max": {"kernel_cycles": [cycles - spread, cycles + spread]},
+        return {"lock": "clh", "cores": cores, "metrics": metrics,
+                "min_max": {"kernel_cycles": [cycles - spread, cycles + spread]},
                 "disturbed_runs": disturbed}
 
     calm = [entry(1, 100), entry(2, 250)]
@@ -296,21 +318,26 @@ def test_json() -> None:
     """validate: a row says what it is compared with, whether it met its goal, and on which machine it was modelled"""
     met = validation.close("paper", "x", "cycles", 100, 104, "a source", 0.05).to_json(XEON)
     assert met["metrics"] == {"reference": 100, "modelled": 104, "error": pytest.approx(0.04)}
-    assert met["met"] and met["source"] == "a source" and met["basis"] == "predicted" and met["modelled"]["machine"] == XEON.name
+    assert (
+        met["met"] and met["source"] == "a source" and met["basis"] == "predicted"
+        and met["modelled"]["machine"] == XEON.name
+    )
     absent = validation.compare_row().to_json(XEON)
     assert absent["not_run"] and absent["metrics"] == {} and absent["met"] is None
 
 
 def test_table() -> None:
     """validate: rows that were not run are said to be so, and goals that were missed count as missed"""
-    rows = [validation.close("paper", "x", "cycles", 100, 200, "", 0.05), validation.compare_row(), Row("host", "y", "", modelled=1.0, met=True, noisy=True)]
+    rows = [validation.close("paper", "x", "cycles", 100, 200, "", 0.05), validation.compare_row(),
+            Row("host", "y", "", modelled=1.0, met=True, noisy=True)]
     assert table(rows).row_count == 3
     assert closing(rows)[0] == "1 of 2 goals met; 1 rows were not run."
     assert "Noisy" in closing(rows)[1]
 
 
 @pytest.mark.parametrize("words,says", [
-    (["--rows", "paper,all"], "--rows: 'all' is not one of paper, host, speed, compare, lines, figures, table1, peters, collapse, redis, idle"),
+    (["--rows", "paper,all"],
+     "--rows: 'all' is not one of paper, host, speed, compare, lines, figures, table1, peters, collapse, redis, idle"),
     (["--rows", "paper", "--host", "mine.toml"], "--host: is for the rows of this host"),
     (["--host", "nowhere.toml"], "nowhere.toml: no such file"),
 ])

@@ -32,14 +32,19 @@ def test_verdicts(tmp_path: Path) -> None:
     kept = Verdicts(every, tmp_path / "verdicts.txt")
     kept.set(every[2], Verdict(every[2].digest, CAUGHT, "capabilities, clh: check.c:1: slot 0x7f0c90801040 is 0x10"))
     kept.set(every[0], Verdict(every[0].digest, SURVIVED, ""))
-    assert kept.path.read_text() == verdicts.LICENCE + f"rights\tSURVIVED\t\t{every[0].digest}\nrights\tcaught\tcapabilities, clh\t{every[2].digest}\n"
+    assert (
+        kept.path.read_text() == verdicts.LICENCE
+        + f"rights\tSURVIVED\t\t{every[0].digest}\nrights\tcaught\tcapabilities, clh\t{every[2].digest}\n"
+    )
     again = Verdicts(every, kept.path)
     verdict = again.of(every[2])
     assert verdict and (verdict.verdict, verdict.by) == (CAUGHT, "capabilities, clh")
     assert Verdicts([replace(every[2], digest="01234567")], kept.path).of(replace(every[2], digest="01234567")) is None
     assert again.of(every[1]) is None
     text = page(every, again)
-    assert "3 mistakes: 1 caught, 1 survived (0 of them with a reason), 0 unfit (do not compile), 1 not tried yet." in text
+    assert (
+        "3 mistakes: 1 caught, 1 survived (0 of them with a reason), 0 unfit (do not compile), 1 not tried yet." in text
+    )
 
 
 def test_same_effect(tmp_path: Path) -> None:
@@ -91,7 +96,8 @@ class Looks(Stage):
 
 
 def test_attempt(tmp_path: Path) -> None:
-    """the copy is broken, mended for the baseline and at the end; the verdict is of the copy's text, not of the list's"""
+    """the copy is broken, mended for the baseline and at the end; the verdict is of the copy's text, not of the
+    list's"""
     text = "bool a(void) { return true; }\n"
     copy, one, lost = Copy(tmp_path, text), mistake("a"), mistake("b")
     kept = Verdicts([one, lost], tmp_path / "verdicts.txt")
@@ -132,7 +138,8 @@ def test_limits(tmp_path: Path) -> None:
 
 
 def test_before_first(tmp_path: Path) -> None:
-    """the test that is meant to see it goes first; where no cheap test does, tests of slow stages that caught what is alike"""
+    """the test that is meant to see it goes first; where no cheap test does, tests of slow stages that caught what is
+    alike"""
     class Several(Looks):
         def narrowed(self, tests: list[str]) -> Stage | None:
             return replace(self, name=f"part of {self.name}") if self.name in tests else None

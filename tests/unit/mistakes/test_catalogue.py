@@ -68,7 +68,8 @@ def body(symbol: str, source: Source) -> str:
 def test_lexer() -> None:
     """strings, characters, comments, continued lines, numbers and directives are told apart"""
     words = [token.text for token in lex(HOSTILE)]
-    assert [w for w in words if "{" in w] == ["{", "{", "{", '"a // b { \\" "', '"c\\\n{"', "{", "{", "{", '"{"', "{", "'{'", "{", "{", "{", "{", "{"]
+    assert [w for w in words if "{" in w] == ["{", "{", "{", '"a // b { \\" "', '"c\\\n{"', "{", "{", "{", '"{"', "{",
+                                              "'{'", "{", "{", "{", "{", "{"]
     assert not {"SPDX", "still", "comment"} & set(words)
     assert {"0x1e+5", "1.5e-3", "--", "->", "|=", "<<", "'\\''", '"}//"'} <= set(words)
     assert words.count("\n") == sum(token.text == "#" for token in lex(HOSTILE) if token.directive) == 7
@@ -78,15 +79,18 @@ def test_lexer() -> None:
 
 
 def test_units() -> None:
-    """each token is in one unit; functions, tagged types and macros are found behind declarations, strings and open macros"""
+    """each token is in one unit; functions, tagged types and macros are found behind declarations, strings and open
+    macros"""
     source = Source(HOSTILE)
-    assert [unit.name for unit in source.units if unit.name] == ["#define NO", "#define OPEN", "#define A", "struct pair", "one", "two", "struct two"]
+    assert [unit.name for unit in source.units if unit.name] == ["#define NO", "#define OPEN", "#define A",
+                                                                 "struct pair", "one", "two", "struct two"]
     assert [i for unit in source.units for i in range(unit.start, unit.end)] == list(range(len(source.tokens)))
     assert body("one", source).startswith("static __attribute__") and body("one", source).endswith("1.5e-3;\n}")
     assert ";" not in [source.words[unit.start] for unit in source.units]  # a list of values is no body
     assert body("two", source).startswith("INLINE bool\ntwo(") and body("two", source).endswith("true; }")
     assert body("#define OPEN", source).endswith("if (x) {\n")
-    assert [unit.name for unit in Source("int f(int a) { return a; }\n#if }}\nint g(void) {").units] == ["f", "", "g"]  # no end
+    # no end
+    assert [unit.name for unit in Source("int f(int a) { return a; }\n#if }}\nint g(void) {").units] == ["f", "", "g"]
 
 
 def test_assembly() -> None:
@@ -116,10 +120,13 @@ def test_holes() -> None:
     """`...` stands for as little as will do, with all its brackets, and can be put again"""
     assert "+ f(0);" in edited("one", "+ f(...);", "+ f(0);").text
     assert "+ f((d), a,  g(c, d) ) ;" in edited("one", "f(a, ..., (d))", "f((d), a, ...)").text
-    assert "i = - -1 ;" in edited("f", "i = 0...;", "i = -...;", "void f(void) { i = 0 -1; }").text  # no token is made of two
+    # no token is made of two
+    assert "i = - -1 ;" in edited("f", "i = 0...;", "i = -...;", "void f(void) { i = 0 -1; }").text
     assert "return true,  later(b) ;" in edited("two", "return ..., true;", "return true, ...;").text
     for find, why in (("", "empty"), ("... a", "at an end"), ("a ...", "at an end"), ("a ... ... b", "twice in a row"),
-                      ("(a == ... return", "found 0 times"), ("+ f(a ... c", "found 0 times"), ("g(c, d ... d", "found 0 times")):  # no bracket is left by halves
+                      # no bracket is left by halves
+                      ("(a == ... return", "found 0 times"), ("+ f(a ... c", "found 0 times"),
+                      ("g(c, d ... d", "found 0 times")):
         with pytest.raises(AnchorError, match=why):
             edited("one", find, "")
     with pytest.raises(AnchorError, match=r"more \.\.\. than"):
@@ -128,23 +135,30 @@ def test_holes() -> None:
 
 def test_text() -> None:
     """no token is made of two, a directive keeps its line, and what is not replaced stays as it is"""
-    for symbol, find, put in (("one", "a-- >", "a -"), ("one", "return a", "return"), ("two", "int b )", ")"), ("#define A", "1", "2"),
+    for symbol, find, put in (("one", "a-- >", "a -"), ("one", "return a", "return"), ("two", "int b )", ")"),
+                              ("#define A", "1", "2"),
                               ("", "#include <stdint.h>", "#include <a.h>"), ("one", "-1", "-"), ("", "LAST =", "")):
         edit = edited(symbol, find, put)
         words = edit.source.words
-        assert [t.text for t in lex(edit.text)] == words[:edit.start] + [t.text for t in lex(put)] + words[edit.end:], find
+        assert [t.text for t in lex(edit.text)] == words[:edit.start] + [t.text
+                                                                         for t in lex(put)] + words[edit.end:], find
 
 
 def test_digest() -> None:
-    """a verdict stays fresh when comments, spacing, other units or the pattern change, and no longer when its own unit or edit does"""
+    """a verdict stays fresh when comments, spacing, other units or the pattern change, and no longer when its own unit
+    or edit does"""
     digest = edited("two", "later(b)", "0").digest
-    same = ["/* new */" + HOSTILE, HOSTILE.replace("struct pair *a,\n   ", "struct\n pair *a, // what\n"), HOSTILE.replace("0x1e+5", "7"),
+    same = ["/* new */" + HOSTILE, HOSTILE.replace("struct pair *a,\n   ", "struct\n pair *a, // what\n"),
+            HOSTILE.replace("0x1e+5", "7"),
             "INLINE" + HOSTILE.partition("INLINE")[2]]  # moved to the top
     assert {edited("two", "later(b)", "0", text).digest for text in same} == {digest}
-    assert {edited("two", "return ..., true", "return 0, true").digest, edited("", "return later(b)", "return 0").digest} == {digest}
-    others = [edited("two", "later(b)", "1"), edited("two", "b), true", "0), true"), edited("two", "later(b)", "0", HOSTILE.replace("int b)", "long b)"))]
+    assert {edited("two", "return ..., true", "return 0, true").digest,
+            edited("", "return later(b)", "return 0").digest} == {digest}
+    others = [edited("two", "later(b)", "1"), edited("two", "b), true", "0), true"),
+              edited("two", "later(b)", "0", HOSTILE.replace("int b)", "long b)"))]
     assert len({edit.digest for edit in others} | {digest}) == 4
-    assert edited("", "}; INLINE bool two(...) { return later(b)", "}; INLINE bool two(...) { return 0").digest == digest
+    assert edited("", "}; INLINE bool two(...) { return later(b)",
+                  "}; INLINE bool two(...) { return 0").digest == digest
     assert edited("", "two { int a; };", "two { int a; }; int b;").digest  # behind the last unit
     assert not edited("two", "later(b)", "later ( b )").changes and edited("two", "later(b)", "later()").changes
 
@@ -152,13 +166,19 @@ def test_digest() -> None:
 def test_assertions() -> None:
     """an assertion more or less leaves verdicts fresh and patterns where they are; what only looks like one does not"""
     edit = edited("one", "char c = ...; if (a == 1/2)", "if (a)")
-    asserted = HOSTILE.replace("\tif (a == 1/2)", "\tkernel_assert(a && (c || d[0]));\n\tassert_held(&a->lock);\n\tif (a == 1/2)")
+    asserted = HOSTILE.replace("\tif (a == 1/2)",
+                               "\tkernel_assert(a && (c || d[0]));\n\tassert_held(&a->lock);\n\tif (a == 1/2)")
     asserted = asserted.replace("\tchar c", "\tassert_entered();\n\tchar c")
-    assert asserted.count("assert") == HOSTILE.count("assert") + 3 and edited("one", "char c = ...; if (a == 1/2)", "if (a)", asserted).digest == edit.digest
+    assert asserted.count("assert") == HOSTILE.count("assert") + 3 and edited("one", "char c = ...; if (a == 1/2)",
+                                                                              "if (a)", asserted).digest == edit.digest
     assert "kernel_assert(a &&" in edited("one", "return f", "return g", asserted).text  # what is not replaced stays
     for other in ("check(a);", "kernel_assert(a) + 1;", "x = kernel_assert;"):
-        assert edited("one", "return f", "return g", asserted.replace("assert_entered();", other)).digest != edited("one", "return f", "return g").digest
-    assert edited("#define X", "1", "2", "#define X 1 kernel_assert(a);\n").digest != edited("#define X", "1", "2", "#define X 1\n").digest
+        assert (
+            edited("one", "return f", "return g", asserted.replace("assert_entered();", other)).digest != edited("one",
+                "return f", "return g").digest
+        )
+    assert edited("#define X", "1", "2", "#define X 1 kernel_assert(a);\n").digest != edited("#define X", "1", "2",
+        "#define X 1\n").digest
 
 
 FILE = Path("cluster-kernel/core/a.c")
@@ -196,14 +216,18 @@ one
     :: 1 =>
     unseen: a reason
 """))
-    assert (one.name, one.breaks, one.key, one.tests, one.unseen) == ("a minus", "what it breaks", "area: a minus", ["first"], "")
+    assert (one.name, one.breaks, one.key, one.tests, one.unseen) == ("a minus", "what it breaks", "area: a minus",
+                                                                      ["first"], "")
     assert one.changes == (Change(FILE, "f", "+", "-"),)
     assert two.changes == (Change(FILE, "f", "a + a", "a"), Change(FILE, "g", "a - 1", "1"))
     assert two.seen_by == (Seen("first", "a case", "words that it says"),)
     assert three.changes == (Change(FILE, "", "1", ""),) and three.unseen == "a reason"
     assert three.seen_by == (Seen("second"), Seen("third", "edges --all"))
     placed = two.place(catalogue.sources(tree))
-    assert [t.text for t in lex(placed.texts[FILE])] == [t.text for t in lex("int f(int a) { return a; }\nint g(int a) { return 1; }\n")]
+    assert [t.text for t in lex(placed.texts[FILE])] == [t.text
+                                                         for t
+                                                         in lex("int f(int a) { return a; }\nint g(int a) { return "
+                                                                "1; }\n")]
     assert placed.digest == two.digest != one.digest
 
 
@@ -212,9 +236,11 @@ def test_command() -> None:
     own = ["program", "--granularity", "fine", "--without", "x"]
     assert Seen("t").command(own) == Seen("t").sound(own) == own
     assert Seen("t", "edges 'a b'").command(own) == ["program", "edges", "a b"]
-    assert Seen("t", "two wake", "race").command(own) == ["program", "--granularity", "fine", "two wake", "--finds", "race"]
+    assert Seen("t", "two wake", "race").command(own) == ["program", "--granularity", "fine", "two wake", "--finds",
+                                                          "race"]
     assert Seen("t", "two wake", "race").sound(own) == ["program", "--granularity", "fine", "two wake"]
-    assert list(map(str, (Seen("t"), Seen("t", "w"), Seen("t", "c", "f"), Seen("t", "", "f")))) == ["t", "t | w", "t | c | f", "t |  | f"]
+    assert list(map(str, (Seen("t"), Seen("t", "w"), Seen("t", "c", "f"), Seen("t", "", "f")))) == ["t", "t | w",
+        "t | c | f", "t |  | f"]
 
 
 def test_errors(tree: Path) -> None:
@@ -230,7 +256,8 @@ def test_errors(tree: Path) -> None:
     assert problems(listed(tree, HEAD + "m\n    f:: + => -\n")) == [] and load(tree)[0].digest
     for text, why in (("m\n    f:: + => -\nn\n    f:: a + a => a - a\n", "same effect: 'area: m', 'area: n'"),
                       ("m\n    f:: + => -\nm\n    f:: + => *\n", "same name: 'area: m', 'area: m'"),
-                      ("m\n    f: + => -\n", "area: m: 'f: [+] => -' is no change"), ("m\n    f:: + -\n", "area: m: 'f:: [+] -' is no change"),
+                      ("m\n    f: + => -\n", "area: m: 'f: [+] => -' is no change"),
+                      ("m\n    f:: + -\n", "area: m: 'f:: [+] -' is no change"),
                       ("m\n", "area: m: has no change"), ("    f:: + => -\n", "belongs to no mistake")):
         with pytest.raises(CatalogueError, match=why):
             load(listed(tree, HEAD + text))

@@ -78,7 +78,8 @@ def mirror(tree: Path) -> Mirror:
     ("test/test.c", "!= 3", "== 3", {"test.p/test.o", "test-add"}),
 ])
 def test_made(tree: Path, file: str, find: str, put: str, made: set[str]) -> None:
-    """what reads the file is made anew in the mirror, from a source, a header or a generated file on; the tree stays as it is"""
+    """what reads the file is made anew in the mirror, from a source, a header or a generated file on; the tree stays as
+    it is"""
     before, one = hashes(tree), mirror(tree)
     for _ in range(2):  # a mirror serves again
         assert one.make({Path(file): FILES[file].replace(find, put)}, ["test-add"]) == made
@@ -89,11 +90,13 @@ def test_made(tree: Path, file: str, find: str, put: str, made: set[str]) -> Non
 
 
 def test_not_made(tree: Path) -> None:
-    """what does not read the file is not made; what does not compile or link says so, and leaves the mirror as it was"""
+    """what does not read the file is not made; what does not compile or link says so, and leaves the mirror as it
+    was"""
     one = mirror(tree)
     assert one.make({Path("lib/add.c"): "int x;\n"}, ["test-while"]) == set()
     one.restore()
-    for text, why in (("int add(int a, int b) { return c; }\n", "undeclared"), ("int sum;\n", "undefined"), ("int add(int a, int b) { return f(a); }\n", "f")):
+    for text, why in (("int add(int a, int b) { return c; }\n", "undeclared"), ("int sum;\n", "undefined"),
+                      ("int add(int a, int b) { return f(a); }\n", "f")):
         with pytest.raises(BuildFailure, match=f"does not build: .*{why}"):
             one.make({Path("lib/add.c"): text}, ["test-add"])
         one.restore()
@@ -125,7 +128,8 @@ def planted(file: str, find: str, put: str, *seen: Seen) -> tuple[Mistake, tuple
 
 
 def test_verdict(bench: Bench) -> None:
-    """a test that fails, or hangs, has seen the mistake; one that passes has not; what does not fit or build is unfit"""
+    """a test that fails, or hangs, has seen the mistake; one that passes has not; what does not fit or build is
+    unfit"""
     add, other = Seen("add"), Seen("while")
     assert bench.attempt(*planted("lib/add.c", "a + b", "a - b", add)).verdict == CAUGHT
     assert bench.attempt(*planted("lib/add.c", "a + b", "b + a", add)).verdict == SURVIVED

@@ -39,7 +39,8 @@ def test_the_map_of_the_document_is_good() -> None:
 def renumbered(numbers: dict[int, int]) -> str:
     """The same map with other labels of its nodes."""
     text = re.sub(r"(?<=numa-node-id = <)(\d+)", lambda found: str(numbers[int(found[1])]), GOOD)
-    return re.sub(r"<(\d) (\d) (\d+)>", lambda found: f"<{numbers[int(found[1])]} {numbers[int(found[2])]} {found[3]}>", text)
+    return re.sub(r"<(\d) (\d) (\d+)>", lambda found: f"<{numbers[int(found[1])]} {numbers[int(found[2])]} {found[3]}>",
+                  text)
 
 
 @pytest.mark.parametrize("numbers", [{0: 1, 1: 2}, {0: 1, 1: 0}, {0: 7, 1: 3}, {0: 0, 1: 4000000000}])
@@ -55,13 +56,15 @@ def test_coarser_and_finer_nodes() -> None:
     one = renumbered({0: 0, 1: 0})
     one = re.sub(r"    distance-map \{.*?\n    \};\n", "", one, flags=re.DOTALL)
     check_map(read_dts(one), MACHINE)
-    check_map(read_dts(GOOD), replace(MACHINE, cores=tuple(replace(c, node=0) for c in MACHINE.cores), memory=tuple(replace(m, node=0) for m in MACHINE.memory)))
+    check_map(read_dts(GOOD), replace(MACHINE, cores=tuple(replace(c, node=0) for c in MACHINE.cores),
+                                      memory=tuple(replace(m, node=0) for m in MACHINE.memory)))
 
 
 # Each: what to replace, by what, and what the error must say.
 BROKEN = [
     ("/dts-v1/;", "", "error"),
-    ('compatible = "skerry,cluster-map-v1"', 'compatible = "skerry,cluster-map-v2"', "cluster map: is not compatible with skerry,cluster-map-v1"),
+    ('compatible = "skerry,cluster-map-v1"', 'compatible = "skerry,cluster-map-v2"',
+     "cluster map: is not compatible with skerry,cluster-map-v1"),
     ("cpus = <&cpu2 &cpu3>", "cpus = <&cpu2 &cpu7>", "cpu7"),
     ("cpus = <&cpu2 &cpu3>", "cpus = <&cpu2 &cpu2>", "cpu@2: is in cluster@1 twice"),
     ("cpus = <&cpu2 &cpu3>", "cpus = <&cpu2 &cpu1>", "cpu@1: is in cluster@0 and in cluster@1"),
@@ -69,26 +72,41 @@ BROKEN = [
     ("cpus = <&cpu2 &cpu3>", "cpus = <2 3>", "cluster@1: entry 1 of cpus names no node of /cpus"),
     ("cpus = <&cpu2 &cpu3>;", "", "cluster@1: has no cpus"),
     ("cpu@3 { device_type = \"cpu\"; reg = <3>", "cpu@9 { device_type = \"cpu\"; reg = <9>", "cpu@9: the machine"),
-    ("cpu@3 { device_type = \"cpu\"; reg = <3>", "cpu@3 { device_type = \"cpu\"; reg = <2>", "cpu@3: cpu@2 and cpu@3 have the same local APIC id 2"),
-    ("cpu@3 { device_type = \"cpu\"; reg = <3>", "cpu@4 { device_type = \"cpu\"; reg = <3>", "cpu@4: its name says '4', its reg 3"),
-    ("cpu@3 { device_type = \"cpu\"; reg = <3>", "core@3 { device_type = \"cpu\"; reg = <3>", "core@3: unknown node in cpus"),
+    ("cpu@3 { device_type = \"cpu\"; reg = <3>", "cpu@3 { device_type = \"cpu\"; reg = <2>",
+     "cpu@3: cpu@2 and cpu@3 have the same local APIC id 2"),
+    ("cpu@3 { device_type = \"cpu\"; reg = <3>", "cpu@4 { device_type = \"cpu\"; reg = <3>",
+     "cpu@4: its name says '4', its reg 3"),
+    ("cpu@3 { device_type = \"cpu\"; reg = <3>", "core@3 { device_type = \"cpu\"; reg = <3>",
+     "core@3: unknown node in cpus"),
     ("cpu@3 { device_type = \"cpu\"", "cpu@3 { device_type = \"gpu\"", "cpu@3: device_type is not 'cpu'"),
     ("reg = <3>; numa-node-id = <1>;", "reg = <3>;", "cpu@3: has no numa-node-id"),
-    ("cpu@3 { device_type = \"cpu\"; reg = <3>; numa-node-id = <1>", "cpu@3 { device_type = \"cpu\"; reg = <3>; numa-node-id = <0>", "cpu@3: numa-node-id"),
-    ("memory@40000000 { device_type = \"memory\"; reg = <0x0 0x40000000 0x0 0x40000000>", "memory@40000000 { device_type = \"memory\"; reg = <0x0 0x40000000 0x0 0x80000000>", "memory@40000000"),
-    ("0x0 0x40000000>; numa-node-id = <1>; };\n\n    distance", "0x0 0x40000000>; numa-node-id = <0>; };\n\n    distance", "memory@40000000: numa-node-id"),
-    ("0x0 0x40000000>; numa-node-id = <1>; };\n\n    distance", "0x0 0x40000000>; numa-node-id = <5>; };\n\n    distance", "memory@40000000: numa-node-id"),
-    ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0x0 0x0 0x0 0x50000000>", "memory 0x0 .. 0x4fffffff of cluster@0 overlaps"),
+    ("cpu@3 { device_type = \"cpu\"; reg = <3>; numa-node-id = <1>",
+     "cpu@3 { device_type = \"cpu\"; reg = <3>; numa-node-id = <0>", "cpu@3: numa-node-id"),
+    ("memory@40000000 { device_type = \"memory\"; reg = <0x0 0x40000000 0x0 0x40000000>",
+     "memory@40000000 { device_type = \"memory\"; reg = <0x0 0x40000000 0x0 0x80000000>", "memory@40000000"),
+    ("0x0 0x40000000>; numa-node-id = <1>; };\n\n    distance",
+     "0x0 0x40000000>; numa-node-id = <0>; };\n\n    distance", "memory@40000000: numa-node-id"),
+    ("0x0 0x40000000>; numa-node-id = <1>; };\n\n    distance",
+     "0x0 0x40000000>; numa-node-id = <5>; };\n\n    distance", "memory@40000000: numa-node-id"),
+    ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0x0 0x0 0x0 0x50000000>",
+     "memory 0x0 .. 0x4fffffff of cluster@0 overlaps"),
     ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0x0 0x0 0x0 0x0>", "cluster@0: memory at 0x0 is empty"),
-    ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0x0 0x0 0x0>", "cluster@0: memory is not base and size of two cells each"),
-    ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0xffffffff 0xfffff000 0x0 0x2000>", "cluster@0: memory at 0xfffffffffffff000 goes past the end"),
+    ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0x0 0x0 0x0>",
+     "cluster@0: memory is not base and size of two cells each"),
+    ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0xffffffff 0xfffff000 0x0 0x2000>",
+     "cluster@0: memory at 0xfffffffffffff000 goes past the end"),
     ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0x0 0x200 0x0 0x3ffff000>", "cluster@0: memory 0x200"),
-    ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0x0 0x0 0x0 0x30000000>, <0x0 0x20000000 0x0 0x20000000>", "cluster@0: memory 0x0 .. 0x2fffffff of cluster@0 overlaps 0x20000000"),
+    ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0x0 0x0 0x0 0x30000000>, <0x0 0x20000000 0x0 0x20000000>",
+     "cluster@0: memory 0x0 .. 0x2fffffff of cluster@0 overlaps 0x20000000"),
     ("memory = <0x0 0x40000000 0x0 0x3f000000>", "memory = <0x0 0x40000000 0x0 0x40000000>", "overlaps"),
-    ("memory = <0x0 0x40000000 0x0 0x3f000000>", "memory = <0x1 0x40000000 0x0 0x3f000000>", "cluster@1: memory 0x140000000"),
-    ("memory = <0x0 0x40000000 0x0 0x3f000000>", "memory = <0x0 0x3f000000 0x0 0x3f000000>", "cluster@1: memory 0x0 .. 0x3fffffff of cluster@0 overlaps 0x3f000000"),
-    ("memory = <0x0 0x7f000000 0x0 0x1000000>", "memory = <0x0 0x7f100000 0x0 0x800000>", "channel@0: memory 0x7f100000, size 0x800000 is not a multiple of 2048 KiB"),
-    ("memory = <0x0 0x7f000000 0x0 0x1000000>", "memory = <0x0 0x80000000 0x0 0x1000000>", "channel@0: memory 0x80000000"),
+    ("memory = <0x0 0x40000000 0x0 0x3f000000>", "memory = <0x1 0x40000000 0x0 0x3f000000>",
+     "cluster@1: memory 0x140000000"),
+    ("memory = <0x0 0x40000000 0x0 0x3f000000>", "memory = <0x0 0x3f000000 0x0 0x3f000000>",
+     "cluster@1: memory 0x0 .. 0x3fffffff of cluster@0 overlaps 0x3f000000"),
+    ("memory = <0x0 0x7f000000 0x0 0x1000000>", "memory = <0x0 0x7f100000 0x0 0x800000>",
+     "channel@0: memory 0x7f100000, size 0x800000 is not a multiple of 2048 KiB"),
+    ("memory = <0x0 0x7f000000 0x0 0x1000000>", "memory = <0x0 0x80000000 0x0 0x1000000>",
+     "channel@0: memory 0x80000000"),
     ("memory = <0x0 0x7f000000 0x0 0x1000000>", "memory = <0x0 0x70000000 0x0 0x1000000>", "overlaps"),
     ("ends = <0 1>", "ends = <0 0>", "channel@0: both ends are cluster 0"),
     ("ends = <0 1>", "ends = <0 2>", "channel@0: there is no cluster 2"),
@@ -98,17 +116,22 @@ BROKEN = [
     ("devices;", "restart = <1>; devices;", "cluster@0: restart takes no value"),
     ("devices;", "devices; restart-limit = <1 2>;", "cluster@0: restart-limit is not one cell"),
     ("devices;", "devices = <1>;", "cluster@0: devices takes no value"),
-    ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernel = "clh+stat"; devices;', "cluster@1: cluster@0 and cluster@1 both have devices"),
+    ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernel = "clh+stat"; devices;',
+     "cluster@1: cluster@0 and cluster@1 both have devices"),
     ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernel = "none";', "cluster@1: kernel \"none\" runs on one core"),
-    ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernel = "clh+stat"; granularity = "coarse";', "cluster@1: granularity is for kernel \"dynamic\", not \"clh+stat\""),
-    ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernel = "dynamic"; granularity = "medium";', "cluster@1: granularity \"medium\" is neither coarse nor fine"),
+    ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernel = "clh+stat"; granularity = "coarse";',
+     "cluster@1: granularity is for kernel \"dynamic\", not \"clh+stat\""),
+    ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernel = "dynamic"; granularity = "medium";',
+     "cluster@1: granularity \"medium\" is neither coarse nor fine"),
     ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernel = "../clh";', "cluster@1: '../clh'"),
     ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernal = "clh+stat";', "cluster@1: has no kernel"),
-    ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernel = "clh+stat"; colour = "red";', "cluster@1: unknown property 'colour'"),
+    ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernel = "clh+stat"; colour = "red";',
+     "cluster@1: unknown property 'colour'"),
     ("cluster@1 { reg = <1>;", "cluster@2 { reg = <2>;", "cluster@2: reg is 2, clusters are numbered from 0 to 1"),
     ("cluster@1 { reg = <1>;", "cluster@1 { reg = <0>;", "cluster@1: cluster@0 and cluster@1 have the same reg 0"),
     ('program = "redis-server"', 'program = "postgres"', "redis@2: program postgres"),
-    ('modules = "redis-server", "ycsb", "switch"', 'modules = "redis-server", "ycsb", "ycsb", "switch"', "cluster@0: module ycsb is named twice"),
+    ('modules = "redis-server", "ycsb", "switch"', 'modules = "redis-server", "ycsb", "ycsb", "switch"',
+     "cluster@0: module ycsb is named twice"),
     ("heap = <0x0 0x10000000>", "heap = <0x0 0x10000100>", "redis@2: heap"),
     ("heap = <0x0 0x10000000>", "heap = <0x1 0x10000000>", "cluster@0: heaps of"),
     ("heap = <0x0 0x10000000>", "heap = <0x0 0x0>", "redis@2: heap"),
@@ -125,12 +148,17 @@ BROKEN = [
     ('await = "redis@2"', 'await = "redis@7"', "ycsb@3: awaits redis@7, which is no application"),
     ('await = "redis@2"', 'await = "ycsb@3"', "ycsb@3: awaits itself"),
     ('await = "redis@2"', 'await = "redis@2", "redis@2"', "ycsb@3: awaits redis@2 twice"),
-    ('mac = [02 53 4b 00 00 02];', 'mac = [02 53 4b 00 00 02]; stack = "stack@7";', "redis@2: its stack stack@7 is no application"),
-    ('mac = [02 53 4b 00 00 02];', 'mac = [02 53 4b 00 00 02]; stack = "redis@2";', "redis@2: redis@2 can be nobody's stack"),
-    ('mac = [02 53 4b 00 00 02];', 'mac = [02 53 4b 00 00 02]; stack = "switch@0";', "redis@2: switch@0 can be nobody's stack"),
-    ('mac = [02 53 4b 00 00 02];', 'mac = [02 53 4b 00 00 02]; stack = "ycsb@3";', "redis@2: the program has the address"),
+    ('mac = [02 53 4b 00 00 02];', 'mac = [02 53 4b 00 00 02]; stack = "stack@7";',
+     "redis@2: its stack stack@7 is no application"),
+    ('mac = [02 53 4b 00 00 02];', 'mac = [02 53 4b 00 00 02]; stack = "redis@2";',
+     "redis@2: redis@2 can be nobody's stack"),
+    ('mac = [02 53 4b 00 00 02];', 'mac = [02 53 4b 00 00 02]; stack = "switch@0";',
+     "redis@2: switch@0 can be nobody's stack"),
+    ('mac = [02 53 4b 00 00 02];', 'mac = [02 53 4b 00 00 02]; stack = "ycsb@3";',
+     "redis@2: the program has the address"),
     ("barrier; ", "statistics = <1>; ", "ycsb@3: statistics takes no value"),
-    ('program = "ycsb"; cpu = <&cpu1>;', 'program = "ycsb"; cpu = <&cpu2>; statistics;', "ycsb@3: has statistics, which cluster@1 does not collect"),
+    ('program = "ycsb"; cpu = <&cpu1>;', 'program = "ycsb"; cpu = <&cpu2>; statistics;',
+     "ycsb@3: has statistics, which cluster@1 does not collect"),
     ('role = "switch"', 'role = "hub"', "switch@0: role \"hub\""),
     ('role = "switch";', "", "no application is the switch"),
     ('role = "nic";', "", "virtio-net@1: a NIC driver has pci-id"),
@@ -144,21 +172,26 @@ BROKEN = [
     ("<1 0 21>", "<0 1 21>", "distance-map: says the distance of 0 and 1 twice"),
     ("<0 0 10>, ", "<0 0>, ", "distance-map: distance-matrix is not made of groups of 3 cells"),
     ("numa-distance-map-v1", "numa-distance-map-v2", "distance-map: compatible is not"),
-    ("    #size-cells = <2>;\n\n", "    #size-cells = <2>; colour = <1>;\n\n", "cluster map: unknown property 'colour'"),
+    ("    #size-cells = <2>;\n\n", "    #size-cells = <2>; colour = <1>;\n\n",
+     "cluster map: unknown property 'colour'"),
     ("    #address-cells = <2>;\n    #size-cells", "    #size-cells", "cluster map: has no #address-cells"),
     ("cpus {  ", "cpus { colour; ", "cpus: unknown property 'colour'"),
-    ("clusters {\n        #address-cells = <1>;", "clusters {\n        #address-cells = <2>;", "clusters: #address-cells must be 1"),
-    ("applications {\n        #address-cells = <1>;\n        #size-cells = <0>;", "applications {\n        #address-cells = <1>;", "applications: has no #size-cells"),
+    ("clusters {\n        #address-cells = <1>;", "clusters {\n        #address-cells = <2>;",
+     "clusters: #address-cells must be 1"),
+    ("applications {\n        #address-cells = <1>;\n        #size-cells = <0>;",
+     "applications {\n        #address-cells = <1>;", "applications: has no #size-cells"),
     ("run { ", "runs { };\n    run { ", "runs: unknown node"),
     ("run { ", "cpus@1 { };\n    run { ", "cpus@1: unknown node"),
     ('"when-done"; };', '"when-done"; now { }; };', "now: unknown node in run"),
     ('"c"; };', '"c"; more { }; };', "more: unknown node in ycsb@3"),
     ("mtu = <1500>;", "mtu = <1500>; colour = <1>;", "network: unknown property 'colour'"),
     ('gateway = "10.0.2.2";', "", "network: has no gateway"),
-    ('reg = <0x0 0x0 0x0 0x40000000>; numa-node-id = <0>; };', 'reg = <0x0 0x0 0x0 0x40000000>; };', "memory@0: has no numa-node-id"),
+    ('reg = <0x0 0x0 0x0 0x40000000>; numa-node-id = <0>; };', 'reg = <0x0 0x0 0x0 0x40000000>; };',
+     "memory@0: has no numa-node-id"),
     ('reg = <0x0 0x0 0x0 0x40000000>;', 'reg = <0x0 0x0 0x0 0x0>;', "memory@0: memory at 0x0 is empty"),
     ('reg = <0x0 0x0 0x0 0x40000000>;', 'reg = <0x0 0x0 0x40000000>;', "memory@0: reg is not base and size"),
-    ('reg = <0x0 0x0 0x0 0x40000000>;', 'reg = <0xffffffff 0xfffff000 0x0 0x2000>;', "memory@0: memory at 0xfffffffffffff000 goes past the end"),
+    ('reg = <0x0 0x0 0x0 0x40000000>;', 'reg = <0xffffffff 0xfffff000 0x0 0x2000>;',
+     "memory@0: memory at 0xfffffffffffff000 goes past the end"),
     ('memory@0 { device_type = "memory"', 'memory@0 { device_type = "ram"', "memory@0: device_type is not 'memory'"),
     ("memory@0 {", "memory@1000 {", "memory@1000: its name says '1000', its reg 0"),
     ("redis@2 { reg = <2>;", "redis@2 { reg = <4>;", "redis@2: its name says '2', its reg 4"),
@@ -166,11 +199,16 @@ BROKEN = [
     ("redis@2 { reg = <2>;", "redis@2 { reg = <2>; await;", "redis@2: await is not a list of strings"),
     ("redis@2 { reg = <2>;", "redis@2 { reg = <2>; env = [41 3d ff 00];", "redis@2: env is not text"),
     ("ends = <0 1>;", "ends = <0 1>; size = <0x0 0x1000000>;", "channel@0: size is for a channel with ivshmem"),
-    ("run { ", "machine { sockets = <2>; cores-per-socket = <2>; };\n    run { ", "machine: memory-per-node is not one size of two cells"),
-    ("run { ", "machine { sockets = <2>; cores-per-socket = <2>; memory-per-node = <0 0x40000000>; core = <1>; };\n    run { ", "machine: unknown property 'core'"),
-    ("run { ", "machine { sockets = <2>; cores-per-socket = <2>; memory-per-node = <0 0x40000000>; threads-per-core = <1 1>; };\n    run { ", "machine: threads-per-core is not one cell"),
-    ("run { ", "machine { sockets = <2>; cores-per-l3-cache = <2>; };\n    run { ", "machine: has no l3-caches-per-socket"),
-    ("run { ", "machine { sockets = <2>; cores-per-l3-cache = <2>; l3-caches-per-socket = <1>; threads-per-core = <1>; nodes-per-socket = <1>; };\n    run { ", "machine: unknown property 'nodes-per-socket'"),
+    ("run { ", "machine { sockets = <2>; cores-per-socket = <2>; };\n    run { ",
+     "machine: memory-per-node is not one size of two cells"),
+    ("run { ", "machine { sockets = <2>; cores-per-socket = <2>; memory-per-node = <0 0x40000000>; core = <1>; };\n    "
+               "run { ", "machine: unknown property 'core'"),
+    ("run { ", "machine { sockets = <2>; cores-per-socket = <2>; memory-per-node = <0 0x40000000>; threads-per-core = "
+               "<1 1>; };\n    run { ", "machine: threads-per-core is not one cell"),
+    ("run { ", "machine { sockets = <2>; cores-per-l3-cache = <2>; };\n    run { ",
+     "machine: has no l3-caches-per-socket"),
+    ("run { ", "machine { sockets = <2>; cores-per-l3-cache = <2>; l3-caches-per-socket = <1>; threads-per-core = <1>; "
+               "nodes-per-socket = <1>; };\n    run { ", "machine: unknown property 'nodes-per-socket'"),
 ]
 
 
@@ -286,7 +324,8 @@ def test_a_cut_blob_is_refused(cut: int) -> None:
 def test_a_header_that_lies_is_refused(word: int, value: int) -> None:
     blob = bytearray(compile_dts(GOOD))
     blob[4 * word : 4 * word + 4] = value.to_bytes(4, "big")
-    with pytest.raises(InputError, match="^cluster map: (not a sound devicetree|the property at byte|the devicetree ends early)"):
+    with pytest.raises(InputError,
+                       match="^cluster map: (not a sound devicetree|the property at byte|the devicetree ends early)"):
         read_blob(bytes(blob))
 
 
@@ -324,7 +363,8 @@ def test_before_the_set_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_library_older_than_its_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """the loader's check is compiled anew where its sources have changed; a tree that nobody may write into goes without"""
+    """the loader's check is compiled anew where its sources have changed; a tree that nobody may write into goes
+    without"""
     old = tmp_path / "cluster-map.so"
     old.write_text("not a library")
     os.utime(old, (0, 0))

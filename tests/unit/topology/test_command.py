@@ -88,7 +88,8 @@ WRONG = {
     "--from /nowhere.xml": "/nowhere.xml: no such file",
     "--from EPYC --layout spanning": "--layout spanning: a cluster would have 96 cpus and a kernel runs on 60 at most; "
     "per-socket, per-l3, per-numa, size=24 would fit, or --smt off",
-    "--from EPYC --layout size=5": "--layout size=5: this machine's sockets (2 of 24 cores) do not divide into clusters of 5; "
+    "--from EPYC --layout size=5": "--layout size=5: this machine's sockets (2 of 24 cores) do not divide into "
+    "clusters of 5; "
     "possible: 1, 2, 3, 4, 6, 8, 12, 24, 48",
     "--layout size=99": "--layout size=99: this machine's sockets (2 of 2 cores) do not divide",
     "--layout size=two": "--layout: 'size=two': the size is not a number of cores",
@@ -97,7 +98,8 @@ WRONG = {
     "--smt off": "--smt: is for a machine whose cores have several threads",
     "--from EPYC --cores 4": "--from: is a machine already",
     "--from EPYC --memory 3": "--memory: 3 B is not a multiple of 2 MiB",
-    "--from EPYC --memory 8M": "--layout per-socket: cluster 1 would have 32 MiB of memory, too little beside a channel",
+    "--from EPYC --memory 8M": "--layout per-socket: cluster 1 would have 32 MiB of memory, too little beside a "
+    "channel",
     "--format png": "--format: 'png' is not one of",
     "--layout /nowhere.dts": "/nowhere.dts: no such file",
 }
@@ -140,7 +142,8 @@ def test_picture(capsys: pytest.CaptureFixture[str], tmp_path: Path, epyc: str) 
     text = shown(capsys, "--sockets", "2", "--cores", "3", "-f", "svg")
     tree = ElementTree.fromstring(text)
     words = [element.text or "" for element in tree.iter("{http://www.w3.org/2000/svg}text")]
-    assert [word for word in words if word.startswith("cluster")][:2] == ["cluster 0: kernel clh", "cluster 1: kernel clh"]
+    assert [word for word in words if word.startswith("cluster")][:2] == ["cluster 0: kernel clh",
+                                                                          "cluster 1: kernel clh"]
     assert sorted(word for word in words if word.startswith("core ")) == [f"core {n}" for n in range(6)]
     assert any("a channel" in word for word in words)
     assert "prefers-color-scheme: dark" in text and ".machine .cluster" in text

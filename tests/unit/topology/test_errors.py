@@ -21,7 +21,8 @@ def test_line() -> None:
     bare = InputError("--lock", "no\nsuch lock")
     assert str(bare) == "--lock: no such lock" and bare.at == ()
     full = InputError(
-        "[redis] heap", at=("redis", "heap"), place=Place("a.toml", 3, 8), found="'x'", expected="a size", nearest="'1G'", others=2
+        "[redis] heap", at=("redis", "heap"), place=Place("a.toml", 3, 8), found="'x'", expected="a size",
+        nearest="'1G'", others=2
     )
     assert str(full) == "a.toml:3: [redis] heap: 'x' is not a size; did you mean '1G'? (and 2 more)"
     assert str(InputError("", "is empty", place=Place("a.toml"))) == "a.toml: is empty"
@@ -33,8 +34,10 @@ KNOWN = [
     ("[clusters]\nlock = 'msc'", ("clusters", "lock"), 2, {"found": "'msc'", "nearest": "'mcs'"}),
     ("[redis]\nheep = 1", ("redis", "heep"), 2, {"nearest": "'heap'"}),
     ("[redsi]", ("redsi",), 1, {"nearest": "[redis]"}),
-    ("[redis]\n[clusters]\nlayout = 'persocket'", ("clusters", "layout"), 3, {"nearest": "'per-socket'", "found": "'persocket'"}),
-    ("[[program]]\nprogram = 'crash'\n[[program]]\ncpu = -1\nprogram = 'crash'", ("program", 1, "cpu"), 4, {"found": "-1"}),
+    ("[redis]\n[clusters]\nlayout = 'persocket'", ("clusters", "layout"), 3,
+     {"nearest": "'per-socket'", "found": "'persocket'"}),
+    ("[[program]]\nprogram = 'crash'\n[[program]]\ncpu = -1\nprogram = 'crash'", ("program", 1, "cpu"), 4,
+     {"found": "-1"}),
     ("[redis]\nport: 3", (), 2, {"column": 5}),
     ("[redis]\nport = 1\nport = 2\n[machine]", (), 3, {"column": 9}),
     ("[redis]\ninstances = 4", ("redis", "instances"), 2, {}),
@@ -51,7 +54,8 @@ KNOWN = [
 
 @pytest.mark.parametrize("text, at, line, more", KNOWN, ids=[" ".join(map(str, at)) or "TOML" for _, at, _, _ in KNOWN])
 def test_of_a_deployment(text: str, at: tuple[str | int, ...], line: int, more: dict[str, object]) -> None:
-    """a deployment's mistake, in its file or with its machine, says its key, file and line, and what was found and expected"""
+    """a deployment's mistake, in its file or with its machine, says its key, file and line, and what was found and
+    expected"""
     with pytest.raises(InputError) as caught:
         plan(parse(text, "file"))
     error = caught.value
@@ -91,7 +95,8 @@ def test_nobody_reads_messages() -> None:
                     parts = [node.left, *node.comparators]
                 case ast.Call(func=ast.Attribute(value=ast.Name(id="re"))):
                     parts = list(node.args)
-                case ast.Call(func=ast.Attribute(value=inner, attr="startswith" | "endswith" | "partition" | "split" | "find")):
+                case ast.Call(func=ast.Attribute(value=inner,
+                                                 attr="startswith" | "endswith" | "partition" | "split" | "find")):
                     parts = [inner]
                 case _:
                     continue

@@ -19,7 +19,8 @@ from topology.maps.fdt import check_source, compile_dts
 from topology.spans import parse_spans
 
 
-@pytest.mark.parametrize("text", ["0-99999999999", "4096", "0-4095,0", "0-4095," * 100_000, f"1-{'9' * 4000}", "0,,1", "", "1-2-3", "x"])
+@pytest.mark.parametrize("text", ["0-99999999999", "4096", "0-4095,0", "0-4095," * 100_000, f"1-{'9' * 4000}", "0,,1",
+                                  "", "1-2-3", "x"])
 def test_spans(text: str) -> None:
     """a list of numbers is bounded before it is made"""
     assert steps(lambda: parse_spans(text)) < 100
@@ -31,7 +32,8 @@ def test_capabilities(attribute: str, tmp_path: Path) -> None:
     """268 bytes of a libvirt host take no memory"""
     path = tmp_path / "host.xml"
     path.write_text(
-        "<capabilities><host><cpu><arch>x86_64</arch></cpu><topology><cells><cell id='0'><memory unit='KiB'>1</memory><cpus>"
+        "<capabilities><host><cpu><arch>x86_64</arch></cpu><topology><cells><cell id='0'><memory "
+        "unit='KiB'>1</memory><cpus>"
         f"<cpu id='0' socket_id='0' core_id='0' {attribute}/></cpus></cell></cells></topology></host></capabilities>"
     )
     assert steps(lambda: read_machine(str(path))) < 5000
@@ -65,8 +67,10 @@ def test_many_elements() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "<!DOCTYPE a [<!ENTITY x 'y'><!ENTITY z '" + "&x;" * 1000 + "'><!ENTITY q '" + "&z;" * 1000 + "'>]><a>" + "&q;" * 1000 + "</a>",
-        "<!DOCTYPE a [<!ENTITY x SYSTEM 'file:///etc/hostname'>]><a>&x;</a>", "<a>", "", "\0", "<a/><b/>", "<?xml version='1.0' encoding='none'?><a/>",
+        "<!DOCTYPE a [<!ENTITY x 'y'><!ENTITY z '" + "&x;" * 1000 + "'><!ENTITY q '" + "&z;" * 1000 + "'>]><a>"
+        + "&q;" * 1000 + "</a>",
+        "<!DOCTYPE a [<!ENTITY x SYSTEM 'file:///etc/hostname'>]><a>&x;</a>", "<a>", "", "\0", "<a/><b/>",
+        "<?xml version='1.0' encoding='none'?><a/>",
     ],
     ids=["entities", "external", "cut", "empty", "zero", "two roots", "encoding"],
 )  # fmt: skip
@@ -81,7 +85,8 @@ def test_broken_xml(text: str) -> None:
 def test_numbers_of_hwloc(kind: str, number: str, tmp_path: Path) -> None:
     """a number that would become a set of millions of bits is refused before hwloc gets the file"""
     path = tmp_path / "machine.xml"
-    path.write_text(f"<topology version='2.0'><object type='Machine'><object type='{kind}' os_index='{number}'/></object></topology>")
+    path.write_text(f"<topology version='2.0'><object type='Machine'><object type='{kind}' "
+                    f"os_index='{number}'/></object></topology>")
     with pytest.raises(InputError, match=f"more than 4096 objects of type {kind}, or one numbered above 4095"):
         read_machine(str(path))
 
@@ -114,18 +119,23 @@ def test_many_values_of_json(unit: str) -> None:
 KEY = ".".join("a" * foreign.KEY_PARTS)
 
 TOML_GOOD = [
-    f"{KEY} = 1", f"[{KEY}]\nx = 1.5", f"[[{KEY}]]", f"x = '{KEY}.a.b'", f'x = "{KEY}.\\".a.b"', f"# {KEY}.a.b", "x = [1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5]",
+    f"{KEY} = 1", f"[{KEY}]\nx = 1.5", f"[[{KEY}]]", f"x = '{KEY}.a.b'", f'x = "{KEY}.\\".a.b"', f"# {KEY}.a.b",
+    "x = [1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5]",
     f'x = """\n{KEY}.a.b\n"" {KEY}.a.b """', f"x = '''\n{KEY}.a.b '' '''",
     f'x = """{KEY}.a"""""\n{KEY} = 1', f"x = '''{KEY}.a'''''\n{KEY} = 1",
     "x = { a.b = 1, c.d = 2, e.f = 3, g.h = 4, i.j = 5 }", "'a.b.c.d.e.f.g.h.i.j' = 1",
     "x = " + "[" * foreign.DEPTH + "]" * foreign.DEPTH, "x = 1979-05-27T07:32:00.999",
 ]  # fmt: skip
 TOML_BAD = [
-    f"{KEY}.a = 1", f"[{KEY}.a]", f"x = {{ {KEY}.a = 1 }}", f'"a" . {KEY} = 1', f"x = \"\\\"\"\n{KEY}.a = 1", f"x = '\"'\n{KEY}.a = 1", f'x = """"""\n{KEY}.a = 1',
-    f"x = ''''''\n{KEY}.a = 1", f'x = """a\\""""\n{KEY}.a = 1', f'x = ""\n{KEY}.a = 1', f"x = 1 # '\n{KEY}.a = 1", f"]]]]\n{KEY}.a = 1", f"x = '''a''''\n{KEY}.a = 1",
-    f'x = {{ a = """b"""" , {KEY}.a = 1 }}', f'x = {{ a = """b""""" , {KEY}.a = 1 }}', f"x = {{ a = '''b'''' , {KEY}.a = 1 }}",
+    f"{KEY}.a = 1", f"[{KEY}.a]", f"x = {{ {KEY}.a = 1 }}", f'"a" . {KEY} = 1', f"x = \"\\\"\"\n{KEY}.a = 1",
+    f"x = '\"'\n{KEY}.a = 1", f'x = """"""\n{KEY}.a = 1',
+    f"x = ''''''\n{KEY}.a = 1", f'x = """a\\""""\n{KEY}.a = 1', f'x = ""\n{KEY}.a = 1', f"x = 1 # '\n{KEY}.a = 1",
+    f"]]]]\n{KEY}.a = 1", f"x = '''a''''\n{KEY}.a = 1",
+    f'x = {{ a = """b"""" , {KEY}.a = 1 }}', f'x = {{ a = """b""""" , {KEY}.a = 1 }}',
+    f"x = {{ a = '''b'''' , {KEY}.a = 1 }}",
     f"x = {{ a = '''b''''' , {KEY}.a = 1 }}", 'x = { a = """b"""" , b = ' + "[" * 100 + "]" * 100 + " }",
-    "x = " + "[" * (foreign.DEPTH + 1) + "]" * (foreign.DEPTH + 1), "x = " + "{a=" * 1000 + "1" + "}" * 1000, "x = " + "[" * 500_000,
+    "x = " + "[" * (foreign.DEPTH + 1) + "]" * (foreign.DEPTH + 1), "x = " + "{a=" * 1000 + "1" + "}" * 1000,
+    "x = " + "[" * 500_000,
 ]  # fmt: skip
 
 
@@ -138,12 +148,14 @@ def test_toml_good(text: str) -> None:
 @pytest.mark.parametrize("text", TOML_BAD, ids=[text[:40] for text in TOML_BAD])
 def test_toml_bad(text: str) -> None:
     """long keys and nesting are refused with their line, wherever strings end before them"""
-    with pytest.raises(InputError, match=f"^x:{2 if chr(10) in text else 1}: (a key of more than 8 parts|is nested too deeply)"):
+    with pytest.raises(InputError,
+                       match=f"^x:{2 if chr(10) in text else 1}: (a key of more than 8 parts|is nested too deeply)"):
         foreign.check_toml(text, "x")
 
 
 def test_toml_work() -> None:
-    """a key of 1 MiB ends the reading at its ninth part; a file of 1 MiB takes a few steps for each character, whatever is in it"""
+    """a key of 1 MiB ends the reading at its ninth part; a file of 1 MiB takes a few steps for each character, whatever
+    is in it"""
     assert steps(lambda: foreign.check_toml("a." * (1 << 19) + "a = 1", "x")) < 200
     size = 20_000
     for unit in ('"', "'", '"""', "'''", '"""a', "\\", '"\\', "#", "[", "]", "a.b=1\n", '""""', "{}", '"a"', "'''\\"):
@@ -157,10 +169,14 @@ def test_toml_work() -> None:
 
 
 INCLUDES = [
-    '/include/ "secret"', '/incbin/("secret")', '/include//**/"secret"', '/dts-v1//include/ "secret"', '/dts-v1//* */ /include/ "secret"',
-    '&{/a//b} /include/ "secret"\n', "'\\' \" ' /include/ \"secret\"", '/* " */ /include/ "secret" /* " */', '"a" /include/ "secret"', '// "\n/include/ "secret"',
-    '"\\"" /include/ "secret"', '"\\\\" /include/ "secret"', '"a\\\n" /include/ "secret"', '/plugin//include/ "secret"', '/***/ /include/ "secret"', '//*\n/include/ "secret" //*/',
-    'x = /incbin/("secret", 0, 1)', '/bits//include/ "secret"', '&{a//b} "\n/include/ "secret"', '/delete-node//include/"secret"', '/* */ */include/ "secret"',
+    '/include/ "secret"', '/incbin/("secret")', '/include//**/"secret"', '/dts-v1//include/ "secret"',
+    '/dts-v1//* */ /include/ "secret"',
+    '&{/a//b} /include/ "secret"\n', "'\\' \" ' /include/ \"secret\"", '/* " */ /include/ "secret" /* " */',
+    '"a" /include/ "secret"', '// "\n/include/ "secret"',
+    '"\\"" /include/ "secret"', '"\\\\" /include/ "secret"', '"a\\\n" /include/ "secret"', '/plugin//include/ "secret"',
+    '/***/ /include/ "secret"', '//*\n/include/ "secret" //*/',
+    'x = /incbin/("secret", 0, 1)', '/bits//include/ "secret"', '&{a//b} "\n/include/ "secret"',
+    '/delete-node//include/"secret"', '/* */ */include/ "secret"',
 ]  # fmt: skip
 
 
@@ -173,14 +189,17 @@ def test_includes(text: str) -> None:
 
 def test_no_includes() -> None:
     """strings and comments may say it"""
-    text = '/dts-v1/;\n/* /include/ "a" */ // /incbin/("b")\n/ { x = "/include/ \\"", "/usr/include/x"; y = <1>; /* " */ };\n'
+    text = (
+        '/dts-v1/;\n/* /include/ "a" */ // /incbin/("b")\n/ { x = "/include/ \\"", "/usr/include/x"; y = <1>; /* " */ };\n'
+    )
     check_source(f"{text}// /include/")
     assert fdt.compile_dts(text)
 
 
 def test_lexer_agrees(tmp_path: Path) -> None:
     """dtc opens no file of a text that was let pass: what it does open, it says by itself"""
-    pieces = ['"', "'", "\\", "/", "*", "//", "/*", "*/", "\n", " ", '/include/ "secret"', '/incbin/("secret")', "&{", "}", "/dts-v1/", "a", "<1>", "/bits/", "[00]", '"x"', ";", "x =", "#"]
+    pieces = ['"', "'", "\\", "/", "*", "//", "/*", "*/", "\n", " ", '/include/ "secret"', '/incbin/("secret")', "&{",
+              "}", "/dts-v1/", "a", "<1>", "/bits/", "[00]", '"x"', ";", "x =", "#"]
     (tmp_path / "secret").write_text("")
     rng, passed = random.Random(20261128), 0
     for _ in range(4000):
@@ -194,7 +213,8 @@ def test_lexer_agrees(tmp_path: Path) -> None:
         passed += 1
         opened = tmp_path / "opened"
         opened.unlink(missing_ok=True)
-        subprocess.run(["dtc", "-q", "-I", "dts", "-O", "dtb", "-o", "/dev/null", "-d", str(opened), "-"], input=text.encode(), cwd=tmp_path, capture_output=True)
+        subprocess.run(["dtc", "-q", "-I", "dts", "-O", "dtb", "-o", "/dev/null", "-d", str(opened), "-"],
+                       input=text.encode(), cwd=tmp_path, capture_output=True)
         assert not opened.exists() or "secret" not in opened.read_text(), text
     assert passed > 50
 

@@ -87,7 +87,8 @@ def one(machine: Machine) -> Machine:
     return found
 
 
-@pytest.mark.parametrize("name", ["Threadripper 2990WX", "Haswell, three cores offline", "Cascade Lake 6226R, Optane as memory"])
+@pytest.mark.parametrize("name", ["Threadripper 2990WX", "Haswell, three cores offline",
+                                  "Cascade Lake 6226R, Optane as memory"])
 def test_qemu_makes_what_the_map_says(name: str, tmp_path: Path) -> None:
     """QEMU's processors have the APIC ids and nodes of an irregular machine's map, its memory has the nodes' sizes"""
     cluster_map = make_map(one(made_like(name, tmp_path, 512 * MIB)), "per-socket")
@@ -133,22 +134,26 @@ def test_maps_that_cannot_be_emulated_say_why(tmp_path: Path) -> None:
 
     moved = refusal(('cpu@b { device_type = "cpu"; reg = <11>', 'cpu@c { device_type = "cpu"; reg = <12>'))
     assert moved == "cpu@c: cannot be emulated: of these cores and nodes QEMU makes APIC id 0xb in node 1 of it"
-    assert refusal(("sockets = <2>", "sockets = <1>")).startswith("cpu@8: is not on the machine of this map, with places")
+    assert refusal(("sockets = <2>", "sockets = <1>")).startswith("cpu@8: is not on the machine of this map, with "
+                                                                  "places")
     assert refusal(("cores-per-l3-cache = <8>", "cores-per-l3-cache = <4>")).startswith("cpu@8: ")
     assert refusal(("        threads-per-core = <1>;\n", "")) == "machine: has no threads-per-core"
     end = f"{made.memory[-1].size:#x}>"
-    assert refusal((end, f"{made.memory[-1].size // 2:#x}>")).startswith("memory@0: cannot be emulated: QEMU has no memory of node 0")
+    assert refusal((end, f"{made.memory[-1].size // 2:#x}>")).startswith("memory@0: cannot be emulated: QEMU has no "
+                                                                         "memory of node 0")
 
 
 def test_a_map_beyond_reach_says_how_to_make_another(tmp_path: Path) -> None:
     """memory that the loader does not reach is refused before anything boots"""
     machine = emulated(Shape(memory=20 << 40))
     (tmp_path / "mine.dts").write_text(write_dts(make_map(machine, "per-socket")))
-    with pytest.raises(InputError, match=r"mine.dts: the machine has memory that ends at 40962 GiB, .*--memory SIZE writes"):
+    with pytest.raises(InputError,
+                       match=r"mine.dts: the machine has memory that ends at 40962 GiB, .*--memory SIZE writes"):
         plan_map(tmp_path / "mine.dts")
 
 
-@pytest.mark.parametrize("name, layouts", [("EPYC 7451, a container", "per-l3,spanning"), ("Alder Lake i9-12900K", "per-socket,size=4")])
+@pytest.mark.parametrize("name, layouts",
+                         [("EPYC 7451, a container", "per-l3,spanning"), ("Alder Lake i9-12900K", "per-socket,size=4")])
 def test_comparisons_have_room_on_any_machine(name: str, layouts: str, tmp_path: Path) -> None:
     """every layout of a comparison has memory for an instance and its clients on every core"""
     shape = like(read_machine(str(write(name, tmp_path)), memory=GIB))
@@ -191,8 +196,10 @@ def test_libvirt_takes_irregular_machines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "words, said",
     [
-        ("--sockets 2 --cores 28 --clients 2", "--clients: 54 instances with 2 each need 164 network ports of 120; --clients 1 fits"),
-        ("--sockets 2 --cores 60", "--cores: 118 instances with 1 each need 238 network ports of 120; a machine of 61 cores in all fits, with --clients 1"),
+        ("--sockets 2 --cores 28 --clients 2",
+         "--clients: 54 instances with 2 each need 164 network ports of 120; --clients 1 fits"),
+        ("--sockets 2 --cores 60", "--cores: 118 instances with 1 each need 238 network ports of 120; a machine of 61 "
+                                   "cores in all fits, with --clients 1"),
     ],
 )
 def test_comparisons_of_large_machines_say_what_fits(words: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -113,7 +113,8 @@ def test_unknown_layouts_are_refused(layout: str) -> None:
         group(emulated(Shape()), layout)
 
 
-SHAPES = [Shape(1, 1), Shape(2, 4, GIB, caches=2, nodes=2, threads=2), Shape(2, 2), Shape(2, 3), Shape(4, 2, GIB), Shape(2, 4, 2 * GIB), Shape(2, 2, 3 * GIB // 2)]
+SHAPES = [Shape(1, 1), Shape(2, 4, GIB, caches=2, nodes=2, threads=2), Shape(2, 2), Shape(2, 3), Shape(4, 2, GIB),
+          Shape(2, 4, 2 * GIB), Shape(2, 2, 3 * GIB // 2)]
 LAYOUTS = ["per-socket", "spanning", "size=1", "per-l3"]
 
 
@@ -152,7 +153,8 @@ def test_channels_grow_with_their_ports() -> None:
     ([[0, 1, 2, 3, 4]], "place 4 of a cluster is none of machine.cores, which are 0 to 3"),
     ([[0, 2], [1, 3]], "0 and 1 are threads of one core, but in two clusters"),
 ])
-def test_a_function_that_breaks_its_promise_is_named(clusters: Clusters, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_function_that_breaks_its_promise_is_named(clusters: Clusters, why: str,
+                                                     monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(layouts.EVERY, "odd", layouts.Layout("odd", "Odd.", lambda machine: clusters))
     with pytest.raises(InputError, match=re.escape(f"topology/layouts.py: odd: {why}")):
         group(emulated(Shape(1, 2, threads=2)), "odd")
@@ -171,7 +173,8 @@ def test_a_function_that_is_no_layout_is_named() -> None:
         return [[0]]
 
     before = dict(layouts.EVERY)
-    for function, why in ((mute, "its docstring is missing"), (three, "has 3 parameters"), (spanning, "there is a layout spanning already")):
+    for function, why in ((mute, "its docstring is missing"), (three, "has 3 parameters"),
+                          (spanning, "there is a layout spanning already")):
         with pytest.raises(InputError, match=f"{function.__name__}: {why}"):
             layouts.layout(function)
     assert layouts.EVERY == before

@@ -29,7 +29,8 @@ READ = ("boot.h", "stat.h", "map_limits.h", "process.h", "channel.h", "port.h")
 
 def test_enumerators(tmp_path: Path) -> None:
     """every enumerator of the headers that Python reads has the compiler's value"""
-    found = {name: value for place in PLACES for file in READ if (ROOT / place / file).exists() for name, value in headers.enumerators(place / file).items()}
+    found = {name: value for place in PLACES for file in READ if (ROOT / place / file).exists()
+             for name, value in headers.enumerators(place / file).items()}
     assert len(found) > 50
     lines = "".join(f'printf("{name} %lld\\n", (long long){name});\n' for name in found)
     includes = "".join(f"#include <skerry/{file}>\n" for file in READ)
@@ -44,7 +45,8 @@ def test_unreadable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """a header that Python cannot read is named, with what it does not understand"""
     monkeypatch.setattr(headers, "ROOT", tmp_path)
     path = Path("odd.h")
-    (tmp_path / path).write_text("enum { A = 3, B = A * 2 + 1, C, D = sizeof(int) };\nstruct odd {\n\tuint64_t a, b[B];\n\tuint32_t c;\n};\n")
+    (tmp_path / path).write_text("enum { A = 3, B = A * 2 + 1, C, D = sizeof(int) };\nstruct odd {\n\tuint64_t a, "
+                                 "b[B];\n\tuint32_t c;\n};\n")
     with pytest.raises(headers.HeaderError, match=r"odd.h: 'sizeof\(int\)'"):
         headers.constant(path, "A")
     headers.enumerators.cache_clear(), headers._text.cache_clear()
@@ -84,9 +86,11 @@ MACHINE = emulated(Shape(2, 2))
 GOOD = (
     (Path(__file__).parent / "good.dts").read_text()
     .replace('"redis-server", "ycsb"; };', '"redis-server", "ycsb", "switch"; };')
-    .replace('ycsb@3 { reg = <3>; program = "ycsb"; cpu = <&cpu1>;', 'ycsb@3 { reg = <3>; program = "ycsb"; cpu = <&cpu3>; switch = "below@4";')
+    .replace('ycsb@3 { reg = <3>; program = "ycsb"; cpu = <&cpu1>;',
+             'ycsb@3 { reg = <3>; program = "ycsb"; cpu = <&cpu3>; switch = "below@4";')
     .replace("    run {", '    /* */ run {')
-    .replace("        ycsb@3 {", '        below@4 { reg = <4>; program = "switch"; cpu = <&cpu2>; role = "switch"; switch = "switch@0"; heap = <0x0 0x200000>; };\n        ycsb@3 {')
+    .replace("        ycsb@3 {",
+             '        below@4 { reg = <4>; program = "switch"; cpu = <&cpu2>; role = "switch"; switch = "switch@0"; heap = <0x0 0x200000>; };\n        ycsb@3 {')
 )
 SMALL = ("0x7f000000 0x0 0x1000000", "0x7f000000 0x0 0x400000")  # a channel
 IN_SMALL = (0x400000 - CHANNEL_PORTS) // PORT_SIZE
@@ -139,14 +143,16 @@ DRIVER = 'role = "nic";'
 @pytest.mark.parametrize("old, new, expected", [
     (ABOVE, "", "below@4: switch@0 and below@4 both have role switch"),
     (ABOVE, 'switch = "below@4"; ', "below@4: its switch below@4 is not switch@0"),
-    ('cpu = <&cpu0>; role = "switch";', 'cpu = <&cpu0>; role = "switch"; switch = "below@4";', "no application is the switch above all"),
+    ('cpu = <&cpu0>; role = "switch";', 'cpu = <&cpu0>; role = "switch"; switch = "below@4";',
+     "no application is the switch above all"),
     (ABOVE, 'switch = "switch@9"; ', "below@4: its switch switch@9 is no application"),
     (ABOVE, 'switch = "redis@2"; ', "below@4: redis@2 is no switch"),
     ('switch = "below@4";', 'switch = "redis@2";', "ycsb@3: redis@2 is no switch"),
     ('switch = "below@4";', 'switch = "ycsb@3";', "ycsb@3: ycsb@3 is no switch"),
     ('ipv4 = "10.0.2.151"; mac = [02 53 4b 00 00 03];', "", "ycsb@3: has switch below@4, and neither an address"),
     (DRIVER, f'{DRIVER} switch = "below@4";', "virtio-net@1: its switch below@4 is not switch@0"),
-    (ABOVE, ABOVE + 'ipv4 = "10.0.2.99"; mac = [02 00 00 00 00 09]; ', "below@4: is the switch and can have no address"),
+    (ABOVE, ABOVE + 'ipv4 = "10.0.2.99"; mac = [02 00 00 00 00 09]; ',
+     "below@4: is the switch and can have no address"),
     ('switch = "below@4";', "switch;", "ycsb@3: switch is not one string"),
 ])  # fmt: skip
 def test_one_edit_breaks_it(old: str, new: str, expected: str) -> None:

@@ -43,7 +43,8 @@ def test_every_part_of_an_apic_id_has_its_own_bits() -> None:
 
 @pytest.mark.parametrize(
     "shape",
-    [Shape(2, 6, caches=2), Shape(2, 6, nodes=3, threads=2), Shape(3, 5), Shape(1, 4, caches=0), Shape(2, 4, GIB, 4, 2)],
+    [Shape(2, 6, caches=2), Shape(2, 6, nodes=3, threads=2), Shape(3, 5), Shape(1, 4, caches=0),
+     Shape(2, 4, GIB, 4, 2)],
 )
 def test_a_regular_machine_has_its_shape(shape: Shape) -> None:
     made = replace(emulated(shape), shape=None)
@@ -87,7 +88,8 @@ def test_impossible_shapes_are_refused(shape: Shape) -> None:
 
 
 def test_sizes() -> None:
-    assert [parse_size(t) for t in ("1G", "512M", "4096", "2MiB", "1 g", "2T")] == [GIB, 512 * MIB, 4096, 2 * MIB, GIB, 2048 * GIB]
+    assert [parse_size(t) for t in ("1G", "512M", "4096", "2MiB", "1 g", "2T")] == [GIB, 512 * MIB, 4096, 2 * MIB, GIB,
+        2048 * GIB]
     assert [format_size(s) for s in (GIB, 1008 * MIB, 17)] == ["1 GiB", "1008 MiB", "17 B"]
     with pytest.raises(InputError):
         parse_size("much")
@@ -99,7 +101,8 @@ def ask(words: list[str], *commands: dict[str, Any]) -> list[Any]:
     """Starts a machine, stopped; its answers to QMP commands."""
     lines = [{"execute": "qmp_capabilities"}, *commands, {"execute": "quit"}]
     done = subprocess.run(
-        [BINARY, "-nodefaults", "-no-user-config", "-display", "none", "-machine", "q35", "-S", "-qmp", "stdio", *words],
+        [BINARY, "-nodefaults", "-no-user-config", "-display", "none", "-machine", "q35", "-S", "-qmp", "stdio",
+         *words],
         input="".join(json.dumps(line) + "\n" for line in lines), capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -205,7 +208,8 @@ def test_headers() -> None:
     (GOOD.replace("big", "bg"), "tas: kind: 'bg' is not one of big, readers, "),
     (GOOD.replace("non-scalable lock", "fast"), "tas: model: 'fast' is not one of machine-repairman, "),
     (GOOD + 'no_model = "none"', "tas: has both model and no_model"),
-    (GOOD.replace("model", "what_").replace("what_ = \"non-scalable lock\"\n", ""), "tas: model: is missing, and no_model"),
+    (GOOD.replace("model", "what_").replace("what_ = \"non-scalable lock\"\n", ""),
+     "tas: model: is missing, and no_model"),
     (GOOD + 'protocol = "tas"', "tas: protocol: 'tas' is not one of clh, mcs, ticket"),
     (GOOD + 'seen_as = "clh"', "tas: seen_as: there is no regime 'clh'"),
     (GOOD + 'without.locks = ["first come"]', "tas: without: 'locks' is not one of lock, kernel, "),

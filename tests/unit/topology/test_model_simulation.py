@@ -139,7 +139,8 @@ def test_two_that_always_conflict() -> None:
     """two transactions that always conflict abort as often as an integral equation says
 
     With lengths of 1, f(x) conflicts follow when an entry begins beside one that has x left: the hit falls into it
-    with probability x, and the core that was hit begins beside what the other has left. So f'(x) = 1 + f(1 - x), f(0) = 0."""
+    with probability x, and the core that was hit begins beside what the other has left. So f'(x) = 1 + f(1 - x), f(0) =
+    0."""
     found = elided(2, Elision(conflict=1.0, attempts=1000), entries=100_000)
     slope = math.cos(1) / (1 - math.sin(1))
     follow = math.sin(1) + slope * (1 - math.cos(1)) - 1  # the mean of f(x) = cos x + slope sin x - 1

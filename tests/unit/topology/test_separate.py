@@ -150,29 +150,39 @@ BROKEN = [
     ("cpu@1,1 {", "cpu@1 {", "cpu@1: its name"),
     ("reg = <1 1>", "reg = <1>", "cpu@1,1: reg is not machine and local APIC id"),
     ("cpu@1,1 { device_type = \"cpu\"; reg = <1 1>", "cpu@1,0 { device_type = \"cpu\"; reg = <1 0>", "cpu@1,0"),
-    ("cpu@1,1 { device_type = \"cpu\"; reg = <1 1>", "cpu@2,1 { device_type = \"cpu\"; reg = <2 1>", "cluster@1: cpu@1,0 and cpu@2,1 are in different machines"),
-    ("cpu3: cpu@1,1 { device_type = \"cpu\"; reg = <1 1>", "cpu3: cpu@3,1 { device_type = \"cpu\"; reg = <3 1>", "cluster@1: cpu@1,0 and cpu@3,1 are in different machines"),
+    ("cpu@1,1 { device_type = \"cpu\"; reg = <1 1>", "cpu@2,1 { device_type = \"cpu\"; reg = <2 1>",
+     "cluster@1: cpu@1,0 and cpu@2,1 are in different machines"),
+    ("cpu3: cpu@1,1 { device_type = \"cpu\"; reg = <1 1>", "cpu3: cpu@3,1 { device_type = \"cpu\"; reg = <3 1>",
+     "cluster@1: cpu@1,0 and cpu@3,1 are in different machines"),
     ("cpus = <&cpu0 &cpu1>", "cpus = <&cpu0 &cpu2>", "cpu@1,0: is in cluster@0 and in cluster@1"),
     ("cpus = <&cpu0 &cpu1>", "cpus = <&cpu0>", "cpu@0,1 is in no cluster"),
     ("    clusters {", f"    {MEMORY}\n    clusters {{", "memory@0: of which of the machines?"),
-    ("    clusters {", "    machine { sockets = <2>; cores-per-socket = <2>; memory-per-node = <0 0x40000000>; };\n    clusters {", "machine: describes one machine"),
-    ("    clusters {", '    distance-map { compatible = "numa-distance-map-v1"; distance-matrix = <0 0 10>; };\n    clusters {', "distance-map: describes one machine"),
-    ("modules = \"redis-server\";\n            devices;", "modules = \"redis-server\";", "cluster map: no cluster on machine 1 has devices"),
+    ("    clusters {", "    machine { sockets = <2>; cores-per-socket = <2>; memory-per-node = <0 0x40000000>; };\n    "
+                       "clusters {", "machine: describes one machine"),
+    ("    clusters {",
+     '    distance-map { compatible = "numa-distance-map-v1"; distance-matrix = <0 0 10>; };\n    clusters {',
+     "distance-map: describes one machine"),
+    ("modules = \"redis-server\";\n            devices;", "modules = \"redis-server\";",
+     "cluster map: no cluster on machine 1 has devices"),
     ("ivshmem = <0x11 0x11>", "ivshmem = <0x11>", "channel@0: ivshmem is not two device numbers"),
     ("ivshmem = <0x11 0x11>", "ivshmem = <0x11 0x11 0x12 0x12>", "channel@0: ivshmem is not two device numbers"),
     ("ivshmem = <0x11 0x11>", "ivshmem = <0x11 0x20>", "channel@0: ivshmem 32 is no device number from 1 to 31"),
     ("ivshmem = <0x11 0x11>", "ivshmem = <0 0x11>", "channel@0: ivshmem 0 is no device number from 1 to 31"),
     ("ivshmem = <0x11 0x11>", "colour = <1>; ivshmem = <0x11 0x11>", "channel@0: unknown property 'colour'"),
-    ("ivshmem = <0x11 0x11>", "memory = <0 0 0 0x400000>; ivshmem = <0x11 0x11>", "channel@0: has both ivshmem and memory"),
+    ("ivshmem = <0x11 0x11>", "memory = <0 0 0 0x400000>; ivshmem = <0x11 0x11>",
+     "channel@0: has both ivshmem and memory"),
     ("ivshmem = <0x11 0x11>;", "", "channel@0: has no memory"),
-    ("ivshmem = <0x11 0x11>;\n            size = <0x0 0x1000000>", "memory = <0x0 0x20000000 0x0 0x1000000>", "channel@0: cluster@0 and cluster@1 are in different machines, which have no memory in common"),
+    ("ivshmem = <0x11 0x11>;\n            size = <0x0 0x1000000>", "memory = <0x0 0x20000000 0x0 0x1000000>",
+     "channel@0: cluster@0 and cluster@1 are in different machines, which have no memory in common"),
     ("size = <0x0 0x1000000>", "size = <0x1000000>", "channel@0: has no size of two cells"),
     ("size = <0x0 0x1000000>", "size = <0x0 0x1800000>", "channel@0: size 0x1800000 is not a power of two"),
-    ("size = <0x0 0x1000000>", "size = <0x0 0x200000>", "channel@0: size 0x200000 is not a power of two of at least 4 MiB"),
+    ("size = <0x0 0x1000000>", "size = <0x0 0x200000>",
+     "channel@0: size 0x200000 is not a power of two of at least 4 MiB"),
     ("size = <0x0 0x1000000>", "size = <0x0 0x0>", "channel@0: size 0x0 is not"),
     ("size = <0x0 0x1000000>", "size = <0x0 0x400000>", "channel@0: has no room for the network port of"),
     ("ends = <0 1>", "ends = <0 2>", "channel@0: there is no cluster 2"),
-    ('program = "virtio-net";\n            cpu = <&cpu0>', 'program = "virtio-net";\n            cpu = <&cpu2>', "virtio-net@1"),
+    ('program = "virtio-net";\n            cpu = <&cpu0>', 'program = "virtio-net";\n            cpu = <&cpu2>',
+     "virtio-net@1"),
 ]  # fmt: skip
 
 
@@ -189,7 +199,8 @@ def test_refused(old: str, new: str, said: str) -> None:
 def test_network_elsewhere() -> None:
     """the driver of the NIC is on the machine that has one"""
     text = good().replace('modules = "redis-server";', 'modules = "redis-server", "virtio-net";')
-    wrong = text.replace('program = "virtio-net";\n            cpu = <&cpu0>', 'program = "virtio-net";\n            cpu = <&cpu2>')
+    wrong = text.replace('program = "virtio-net";\n            cpu = <&cpu0>',
+                         'program = "virtio-net";\n            cpu = <&cpu2>')
     with pytest.raises(InputError, match="virtio-net@1: drives the NIC, but is not on machine 0"):
         check_map(read_dts(wrong))
 
@@ -205,7 +216,8 @@ def test_two_channels_in_one_place() -> None:
 def test_all_of_one_machine() -> None:
     """numbers of two cells in a map of one machine"""
     machine = emulated(Shape(1, 1, GIB))
-    text = write_dts(make_map(machine, "per-socket")).replace("cpu@0 { device_type = \"cpu\"; reg = <0>", "cpu@0,0 { device_type = \"cpu\"; reg = <0 0>")
+    text = write_dts(make_map(machine, "per-socket")).replace("cpu@0 { device_type = \"cpu\"; reg = <0>",
+                                                              "cpu@0,0 { device_type = \"cpu\"; reg = <0 0>")
     with pytest.raises(InputError, match="cpus: #address-cells"):
         read_dts(text.replace("#address-cells = <1>;", "#address-cells = <2>;", 1))
 

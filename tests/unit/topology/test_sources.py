@@ -176,13 +176,17 @@ def test_libvirt_host_with_less(tmp_path: Path) -> None:
 
 
 def test_sockets_and_nodes_that_cross(tmp_path: Path) -> None:
-    """a note where NUMA cells lie across sockets: both layouts mix; nodes of one socket, or of all of several, have none"""
+    """a note where NUMA cells lie across sockets: both layouts mix; nodes of one socket, or of all of several, have
+    none"""
     crossed = Host().xml()
     for core in range(8):  # cores 0 to 3 are cell 0's: half of them of each socket
         sides = {number: str(core % 2) for number in Host().siblings(core)}
         for number, socket in sides.items():
             crossed = re.sub(rf'(<cpu id="{number}" socket_id=")\d', rf"\g<1>{socket}", crossed)
-    note = "sockets and NUMA nodes cross (NUMA node 0 has cores of sockets 0-1, and 1 more such): a cluster of per-socket has several nodes, one of per-numa several sockets"
+    note = (
+        "sockets and NUMA nodes cross (NUMA node 0 has cores of sockets 0-1, and 1 more such): a cluster of per-socket "
+        "has several nodes, one of per-numa several sockets"
+    )
     machine = read_machine(host(tmp_path, crossed))
     assert note in machine.notes
     emulated = like(read_machine(host(tmp_path, crossed), memory=GIB))
@@ -219,7 +223,8 @@ def test_hwloc_and_libvirt_agree(tmp_path: Path) -> None:
         ("<topology", "not XML"),
         ("<html/>", "neither hwloc's XML nor a libvirt host's capabilities: it starts with <html>"),
         ("<topology/>", "hwloc refuses it"),
-        ("<topology version='2.0'><object type='Machine'/></topology>", "hwloc refuses it: invalid normal object Machine"),
+        ("<topology version='2.0'><object type='Machine'/></topology>",
+         "hwloc refuses it: invalid normal object Machine"),
         ("<topology version='9.0'><object type='Machine'/></topology>", "cannot import XML version 9.0"),
         ("<topology version='two'><object type='Machine'/></topology>", "hwloc refuses it: "),
         ("<capabilities/>", "not a host's capabilities"),
@@ -255,11 +260,13 @@ def test_sources_that_do_not_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    "uri", ["qemu:///system", "QEMU:///system", "test:///default", "esx://host/", "qemu+ssh://host/system", "qemu:/system"]
+    "uri", ["qemu:///system", "QEMU:///system", "test:///default", "esx://host/", "qemu+ssh://host/system",
+            "qemu:/system"]
 )
 def test_a_uri_connects_only_where_the_user_typed_it(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(libvirt_host.subprocess, "run", never)
-    with pytest.raises(InputError, match=r"a libvirt URI is taken from the command line only \(--topology URI\), not from a file"):
+    with pytest.raises(InputError,
+                       match=r"a libvirt URI is taken from the command line only \(--topology URI\), not from a file"):
         read_machine(uri)
 
 
@@ -287,7 +294,8 @@ def test_a_uri_that_names_a_program_is_refused(uri: str, culprit: str, monkeypat
 
 
 @pytest.mark.parametrize("uri", [
-    "qemu:///system", "qemu+ssh://user@host:2222/system?keyfile=/k&no_verify=1&socket=/s", "qemu+tls://[::1]/session?pkipath=/command",
+    "qemu:///system", "qemu+ssh://user@host:2222/system?keyfile=/k&no_verify=1&socket=/s",
+    "qemu+tls://[::1]/session?pkipath=/command",
 ])  # fmt: skip
 def test_a_uri_without_a_program_passes(uri: str) -> None:
     libvirt_host.check_uri(uri)

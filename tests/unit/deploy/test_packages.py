@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a command sets up: Debian's packages and Python's."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deploy.base.errors import Failure
+from deploy.base.terminal import Output
+from deploy.deployment import DEFAULT
+from deploy.deployment.planner import plan
+from deploy.setup import apt, bootstrap, extensions, needs, packages
+
+# ---- Debian's packages: those that a command needs, said before, some while it builds ----
+
+class Stop_packages(Exception):
+    pass
+
+
+class Machine:
+    """In the place of dpkg and apt."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path, present: set[str],
+                 backports: bool = True) -> None:
+        self.present, self.done = set(present), []
+        monkeypatch.setattr(packages, "installed", lambda: set(self.present))
+        monkeypatch.setattr(apt, "run_apt", self._apt)
+        monkeypatch.setattr(apt, "has_backports", lambda: backports)
+        monkeypatch.setattr(apt, "archives",
+                            lambda: [apt.Archive("deb", "http://archive.example/debian", "bookworm", None)])
+        monkeypatch.setattr(apt, "OUR_SOURCES", folder / "skerry.sources")
+        monkeypatch.setattr(apt, "root_prefix", lambda otherwise: [])
+        monkeypatch.setattr(Output, "step", lambda output, text: self.done.append(("say", text)))
+
+    def _apt(self, arguments: list[str], as_root: bool = True, cwd: Path | None = None) -> None:
+        self.done.append((arguments[0], " ".join(arguments)))
+        if arguments[0] == "install":
+            self.present |= {word for word in arguments[1:] if not word.startswith("-")} - {apt.BACKPORTS}
+
+    def all_installed(self) -> str:
+        return " ".join(text for kind, text in self.done if kind == "install")
+
+
+def every(*groups: str) -> set[str]:
+    return {package.name for package in packages.wanted(frozenset(groups))}
+
+
+def test_packages_on_demand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """a run installs no clang, no tcl, no libvirt; the command that needs them does, and says for what"""
+    machine = Machine(monkeypatch, tmp_path, set())
+    packages.ensure(Output(), needs.of_map(plan(DEFAULT).cluster_map).groups)
+    assert machine.present == every("qemu", "image", "topology") and "gcc" in machine.present
+    assert not {"clang", "tcl", "libvirt-daemon", "libvirt-dev", "redis-tools", "git"} & machine.present
+    machine.done.clear()
+    packages.ensure(Output(), needs.FUZZ.groups)
+    assert ("say", "Debian packages to install: clang libclang-rt-14-dev (to fuzz)") == machine.done[0]
+    assert machine.present == every("qemu", "image", "topology", "fuzz")
+    packages.ensure(Output(), needs.EVERYTHING.groups)
+    assert machine.present == {package.name for package in packages.wanted()}, "a group that nobody needs"
+    machine.done.clear()
+    packages.ensure(Output(), needs.EVERYTHING.groups)
+    assert machine.done == []
+
+
+def test_sources_are_announced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """what is added to apt's sources is said before it is written, with file, archive and suites"""
+    machine = Machine(monkeypatch, tmp_path, set())
+    seen: list[bool] = []
+    announce = apt.described
+
+    def described(text: str) -> str:
+        seen.append(apt.OUR_SOURCES.exists())
+        return announce(text)
+
+    monkeypatch.setattr(apt, "described", described)
+    packages.ensure(Output(), frozenset({"qemu"}))
+    said = [text for kind, text in machine.done if kind == "say"]
+    place = tmp_path / "skerry.sources"
+    archive = "http://archive.example/debian"
+    assert (
+        f"Debian's package sources: {place} gets deb-src {archive} bookworm and deb {archive} bookworm-backports"
+        in said
+    )
+    assert seen == [False] and place.exists()
+    assert [kind for kind, _ in machine.done].index("update") > said.index(next(text for text in said
+        if "sources" in text))
+
+
+def test_what_apt_leaves_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """a package that is still missing afterwards is a failure that names it and its reason"""
+    machine = Machine(monkeypatch, tmp_path, every("topology") - {"make"})
+    monkeypatch.setattr(apt, "run_apt", lambda *arguments, **more: None)
+    with pytest.raises(Failure, match=r"apt-get did not install make \(musl's and Redis's own build\)"):
+        packages.ensure(Output(), frozenset({"topology"}))
+    assert machine.all_installed() == ""
+
+
+def test_without_root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """a user without root and sudo is told the command that root runs, for what is missing only; apt is not asked"""
+    as_others = apt.root_prefix
+    machine = Machine(monkeypatch, tmp_path, every("qemu") - {"gcc"})
+    monkeypatch.setattr(apt, "root_prefix", as_others)
+    monkeypatch.setattr(apt.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(apt.shutil, "which", lambda name: None if name == "sudo" else f"/usr/bin/{name}")
+    with pytest.raises(Failure, match=r"root installs them by: apt-get install --no-install-recommends gcc cpio "
+                       r".*libxml2-utils man-db \(this user is not root"):
+        packages.ensure(Output(), frozenset({"qemu", "test"}))
+    assert [kind for kind, _ in machine.done] == ["say"] and not (tmp_path / "skerry.sources").exists()
+    monkeypatch.setattr(apt.shutil, "which", lambda name: f"/usr/bin/{name}")
+    assert as_others("for root") == ["sudo"]
+
+
+def test_packages_beside_the_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """what builds is installed before the build, what boots while it runs, and the build's failure waits for apt"""
+    machine = Machine(monkeypatch, tmp_path, set())
+    building = threading.Event()
+    install = machine._apt
+
+    def apt_get(arguments: list[str], as_root: bool = True, cwd: Path | None = None) -> None:
+        if "gcc" in arguments:
+            assert not building.is_set()
+        elif arguments[0] == "install":
+            assert building.wait(60)
+        install(arguments)
+
+    monkeypatch.setattr(apt, "run_apt", apt_get)
+    with pytest.raises(Stop_packages), packages.ensured(Output(), needs.BOOT_GROUPS, needs.BOOT_GROUPS):
+        assert "gcc" in machine.present and "qemu-system-x86" not in machine.present
+        building.set()
+        raise Stop_packages
+    assert machine.present == every(*needs.BOOT)
+
+
+def test_package_fails_beside_the_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """where apt fails during the build, the build goes on to its end, and then apt's error is told"""
+    machine = Machine(monkeypatch, tmp_path, every())
+
+    def apt_get(arguments: list[str], as_root: bool = True, cwd: Path | None = None) -> None:
+        if arguments[0] == "install":
+            raise Failure("apt-get install: E: no space")
+
+    monkeypatch.setattr(apt, "run_apt", apt_get)
+    built = False
+    with pytest.raises(Failure, match="E: no space"), packages.ensured(Output(), needs.BOOT_GROUPS, needs.BOOT_GROUPS):
+        built = True
+    assert built and machine.present == every()
+
+
+# ---- Python packages that some commands need, installed while the build runs ----
+
+class Stop_extensions(Exception):
+    pass
+
+
+def test_environment_made_anew(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """an environment that is made anew gets back, with the next command, the groups that it had"""
+    venv = tmp_path / "venv"
+    for name, path in (("VENV", venv), ("STAMP", venv / "stamp"), ("HAD", venv / "had"), ("LOG", tmp_path / "log")):
+        monkeypatch.setattr(bootstrap, name, path)
+    installed: list[list[str]] = []
+
+    def run(command: list[str]) -> bool:
+        installed.append(command)
+        venv.mkdir(exist_ok=True)
+        return True
+
+    monkeypatch.setattr(bootstrap, "run_logged", run)
+    monkeypatch.setattr(extensions, "is_ours", lambda: True)
+    quiet = Output(quiet=True)
+    assert bootstrap.make_venv_alone() and bootstrap.had() == set()
+    extensions.ensure(quiet, frozenset({"test"}))
+    assert bootstrap.had() == {"test"} and not extensions.missing(frozenset({"test"}))
+    for _ in range(2):
+        assert bootstrap.make_venv_alone() and extensions.missing(frozenset({"test"})) and bootstrap.had() == {"test"}
+    installed.clear()
+    extensions.ensure(quiet, frozenset())
+    assert [command[-1] for command in installed] == [str(extensions.HERE / "requirements-test.txt")]
+
+
+@pytest.fixture
+def venv(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[list[str]]]:
+    """An environment without packages; what pip was called with, which `pip` in the folder stands for."""
+    called: list[list[str]] = []
+
+    def install(*arguments: str) -> list[str]:
+        called.append(list(arguments))
+        return ["sh", str(tmp_path / "pip")]
+
+    monkeypatch.setattr(bootstrap, "VENV", tmp_path)
+    monkeypatch.setattr(bootstrap, "HAD", tmp_path / "had")
+    monkeypatch.setattr(bootstrap, "LOG", tmp_path / "log")
+    monkeypatch.setattr(bootstrap, "pip_install", install)
+    monkeypatch.setattr(extensions, "is_ours", lambda: True)
+    (tmp_path / "log").touch()
+    yield called
+
+
+PLOTS = frozenset({"plots"})
+
+
+def test_python_packages_beside_the_build(venv: list[list[str]], tmp_path: Path) -> None:
+    """what only draws is installed while the build runs; it counts as installed when pip says so, and then only"""
+    (tmp_path / "pip").write_text(f"until [ -e {tmp_path}/built ]; do sleep 0.05; done\n")
+    with extensions.beside(Output(), PLOTS):
+        assert extensions.missing(PLOTS)
+        (tmp_path / "built").touch()
+    assert not extensions.missing(PLOTS) and len(venv) == 1
+    with extensions.beside(Output(), PLOTS):
+        pass
+    assert len(venv) == 1
+
+
+def test_python_packages_fail_beside_the_build(venv: list[list[str]], tmp_path: Path) -> None:
+    """where pip fails during the build it is tried once more after it, and its error is told; where the build fails pip
+    is ended"""
+    (tmp_path / "pip").write_text("echo ERROR: no such package; exit 1\n")
+    with extensions.beside(Output(), PLOTS):
+        pass
+    with pytest.raises(Failure, match="ERROR: no such package"):
+        extensions.ensure(Output(), PLOTS)
+    assert len(venv) == 2 and extensions.missing(PLOTS)
+    (tmp_path / "pip").write_text("exec sleep 1000\n")
+    with pytest.raises(Stop_extensions), extensions.beside(Output(), PLOTS):
+        raise Stop_extensions
+    assert extensions.missing(PLOTS)
+
+
+def test_killed_pip(venv: list[list[str]], tmp_path: Path) -> None:
+    """a package that a killed pip has left half-way is installed over"""
+    said = "ERROR: Cannot uninstall x 1.0, RECORD file not found"
+    (tmp_path / "pip").write_text(f"[ -e {tmp_path}/twice ] || {{ touch {tmp_path}/twice; echo '{said}'; exit 1; }}\n")
+    extensions.ensure(Output(), PLOTS)
+    assert not extensions.missing(PLOTS) and ["--ignore-installed" in arguments for arguments in venv] == [False, True]
