@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""INPUT OUTPUT (OLD NEW)...: a copy of a source with OLD replaced wherever it stands; an error where it stands nowhere."""
+"""INPUT OUTPUT (OLD NEW)...: a copy of a source with OLD replaced wherever it stands; an error where it stands
+nowhere."""
 
 from __future__ import annotations
 

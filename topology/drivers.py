@@ -70,7 +70,8 @@ def _driver(name: str, entry: Any) -> Driver:
         raise ListError(LIST, f"{name}: {missing[0]}: is missing")
     for key, value in entry.items():
         many = key in ("pci", "sources")
-        if not (isinstance(value, list) and value and all(isinstance(v, str) for v in value) if many else isinstance(value, str)):
+        if not (isinstance(value, list) and value and all(isinstance(v, str) for v in value)
+                if many else isinstance(value, str)):
             raise ListError(LIST, f"{name}: {key}: {value!r} is not {'a list of texts' if many else 'a text'}")
     if wrong := [pair for pair in entry["pci"] if not _ID.fullmatch(pair)]:
         raise ListError(LIST, f"{name}: pci: '{wrong[0]}' is not VENDOR:DEVICE, as in 8086:10d3")
@@ -93,7 +94,8 @@ def usual() -> Driver:
 
 
 def of_map(applications: Iterable[Application]) -> Driver:
-    """Of the card that the map's driver is for; the usual one for a map without any, or with a driver that is not of the list."""
+    """Of the card that the map's driver is for; the usual one for a map without any, or with a driver that is not of
+    the list."""
     programs = [app.program for app in applications if app.role == "nic"]
     return every().get(programs[0] if programs else "", usual())
 

@@ -26,8 +26,8 @@ class Place:
 class InputError(ValueError):
     """Bad input from the user; commands print its single line on stderr and exit with status 2.
 
-    `problem` says in words what `found` and `expected` alone do not. Whoever handles an error decides by `at`: what it is
-    about, in the names of whoever raised it (a parameter, a key of a file, a node of a map and its property).
+    `problem` says in words what `found` and `expected` alone do not. Whoever handles an error decides by `at`: what it
+    is about, in the names of whoever raised it (a parameter, a key of a file, a node of a map and its property).
     """
 
     culprit: str  # as the user knows it: an option, a key, a node of a map, a program
@@ -37,7 +37,8 @@ class InputError(ValueError):
     expected: str | None = field(default=None, kw_only=True)
     found: str | None = field(default=None, kw_only=True)
     nearest: str | None = field(default=None, kw_only=True)  # what was meant, perhaps
-    of_node: bool = field(default=False, kw_only=True)  # the culprit is a node of a map, and `at` the key that it comes from
+    # the culprit is a node of a map, and `at` the key that it comes from
+    of_node: bool = field(default=False, kw_only=True)
     others: int = field(default=0, kw_only=True)  # mistakes beside this one
 
     def __post_init__(self) -> None:
@@ -61,7 +62,8 @@ class InputError(ValueError):
 
     def to_json(self) -> dict[str, Any]:
         """What is known, for a program."""
-        data = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("place", "others", "of_node")}
+        data = {field.name: getattr(self, field.name) for field in fields(self)
+                if field.name not in ("place", "others", "of_node")}
         data |= {"file": self.place.file, "line": self.place.line, "column": self.place.column} if self.place else {}
         return {"text": str(self), **{name: value for name, value in data.items() if value not in (None, (), "")}}
 

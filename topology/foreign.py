@@ -37,7 +37,8 @@ PROGRAM = Kind("a program", GIB)
 DEPTH = 64          # of nested lists, tables, elements
 KEY_PARTS = 8       # of a dotted key, which some parsers take time for by the square
 ELEMENTS = 1 << 17  # of XML
-VALUES = 1 << 22    # of JSON: what holds others, and what follows a comma; each takes some hundred bytes when it is read
+# of JSON: what holds others, and what follows a comma; each takes some hundred bytes when it is read
+VALUES = 1 << 22
 OBJECTS = 1 << 17   # of JSON that is read into models: each takes some thousand bytes
 NUMBERS = 4096      # of processors or nodes in a set, and the first number that none has
 
@@ -164,14 +165,16 @@ def toml(text: str, source: str) -> dict[str, Any]:
 
 
 def run(
-    command: Sequence[str], text: str | bytes, name: str, environment: Mapping[str, str] | None = None, timeout: float | None = None
+    command: Sequence[str], text: str | bytes, name: str, environment: Mapping[str, str] | None = None,
+    timeout: float | None = None
 ) -> subprocess.CompletedProcess[bytes]:
     """A program that parses `text`, within bounds of memory and of its own time, which are set before it gets the text.
 
     FileNotFoundError: there is none. subprocess.TimeoutExpired: after `timeout` seconds of the clock.
     """
     content = text.encode() if isinstance(text, str) else text
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          env=environment) as process:
         try:
             resource.prlimit(process.pid, resource.RLIMIT_AS, (TOOL_MEMORY, TOOL_MEMORY))
             resource.prlimit(process.pid, resource.RLIMIT_CPU, (TOOL_SECONDS, TOOL_SECONDS))

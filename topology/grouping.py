@@ -55,12 +55,15 @@ def _check(machine: Machine, clusters: Clusters, text: str) -> None:
     number_of = {place: number for number, members in enumerate(clusters) for place in members}
     count, given = len(machine.cores), Counter(place for members in clusters for place in members)
     if strange := [place for place in given if place not in range(count)]:
-        raise InputError(culprit, f"place {strange[0]!r} of a cluster is none of machine.cores, which are 0 to {count - 1}", at=AT)
+        raise InputError(culprit, f"place {strange[0]!r} of a cluster is none of machine.cores, which are 0 to "
+                                  f"{count - 1}", at=AT)
     if missing := [place for place in range(count) if given[place] != 1]:
-        raise InputError(culprit, f"core {missing[0]} is in {given[missing[0]]} clusters; each core belongs in one", at=AT)
+        raise InputError(culprit, f"core {missing[0]} is in {given[missing[0]]} clusters; each core belongs in one",
+                         at=AT)
     if not all(clusters):
         raise InputError(culprit, f"cluster {clusters.index([])} has no core", at=AT)
     first: dict[object, int] = {}
     for place, core in enumerate(machine.cores):
         if number_of[first.setdefault(core.physical, place)] != number_of[place]:
-            raise InputError(culprit, f"{first[core.physical]} and {place} are threads of one core, but in two clusters", at=AT)
+            raise InputError(culprit,
+                             f"{first[core.physical]} and {place} are threads of one core, but in two clusters", at=AT)

@@ -42,7 +42,8 @@ def _value(header: Path, expression: str, known: Mapping[str, int]) -> int:
     """Sums, products and shifts of numbers and of enumerators before."""
     words = re.findall(r"0x[0-9a-fA-F]+|\d+|\w+|<<|[-+*()]", expression)
     try:
-        python = " ".join(word if re.fullmatch(r"0x[0-9a-fA-F]+|\d+|<<|[-+*()]", word) else str(known[word]) for word in words)
+        python = " ".join(word if re.fullmatch(r"0x[0-9a-fA-F]+|\d+|<<|[-+*()]", word) else str(known[word])
+                          for word in words)
         return int(eval(python, {"__builtins__": {}}))  # of numbers and operators alone
     except (KeyError, SyntaxError) as error:
         raise HeaderError(f"{header}: '{expression}' is not a sum of numbers and enumerators before it") from error
@@ -109,7 +110,8 @@ def layout(header: Path, struct: str) -> Mapping[str, Field]:
         words = size(header, told[1]) if told[1] else 1
         for name, length in re.findall(r"(\w+)(?:\[(.*?)\])?(?:,|$)", told[3]):
             count = _value(header, length, enumerators(header)) if length else 1
-            fields[name] = Field(at, count, words, bool(length), told[1] or told[2], _comments(header).get(f"{struct}.{name}", ""))
+            fields[name] = Field(at, count, words, bool(length), told[1] or told[2],
+                                 _comments(header).get(f"{struct}.{name}", ""))
             at += count * words
     return fields
 

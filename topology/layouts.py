@@ -50,7 +50,8 @@ def layout(function: Callable[..., Clusters]) -> Callable[..., Clusters]:
     if not sentence:
         raise InputError(f"{HERE}: {function.__name__}", "its docstring is missing, which says what a cluster is")
     if parameters not in (1, 2):
-        raise InputError(f"{HERE}: {function.__name__}", f"has {parameters} parameters; a layout has a machine, and perhaps a number")
+        raise InputError(f"{HERE}: {function.__name__}",
+                         f"has {parameters} parameters; a layout has a machine, and perhaps a number")
     name = words + ("=N" if parameters == 2 else "")
     if name in EVERY:
         raise InputError(f"{HERE}: {function.__name__}", f"there is a layout {name} already")
@@ -100,7 +101,8 @@ def homed(machine: Machine) -> Clusters:
 
 
 def is_homed(name: str) -> bool:
-    """Whether managers give objects a home: which threads use them themselves, and whose calls travel (docs/dynamic.md)."""
+    """Whether managers give objects a home: which threads use them themselves, and whose calls travel
+    (docs/dynamic.md)."""
     return name == homed.__name__
 
 

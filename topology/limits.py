@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a map that this tool makes must keep to, as the C headers have it. Whether a map does is checked by C code, checker.py."""
+"""What a map that this tool makes must keep to, as the C headers have it. Whether a map does is checked by C code,
+checker.py."""
 
 from topology.headers import KERNEL, LIBRARY, constant
 

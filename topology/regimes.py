@@ -52,10 +52,12 @@ def _regime(name: str, entry: Any) -> Regime:
     if not isinstance(entry, dict):
         raise ListError(LIST, f"{name}: is no table [{name}]")
     if not _NAME.fullmatch(name):
-        raise ListError(LIST, f"{name}: a name is a small letter, and up to 15 small letters, digits and hyphens behind it")
+        raise ListError(LIST,
+                        f"{name}: a name is a small letter, and up to 15 small letters, digits and hyphens behind it")
     known = Regime.__dataclass_fields__
     if strange := [key for key in entry if key not in known or key == "name"]:
-        raise ListError(LIST, f"{name}: {strange[0]}: no such key; there are {', '.join(key for key in known if key != 'name')}")
+        raise ListError(LIST, f"{name}: {strange[0]}: no such key; there are "
+                              f"{', '.join(key for key in known if key != 'name')}")
     if missing := [key for key in ("what", "kind") if key not in entry]:
         raise ListError(LIST, f"{name}: {missing[0]}: is missing")
     _check_types(name, entry)
@@ -82,9 +84,11 @@ def _check_types(name: str, entry: dict[str, Any]) -> None:
             if not isinstance(value, str):
                 raise ListError(LIST, f"{name}: {key}: {value!r} is not a text")
         elif not isinstance(value, dict):
-            raise ListError(LIST, f"{name}: without: {value!r} is no table of the explorer's programs, as without.lock = [\"first come\"]")
+            raise ListError(LIST, f"{name}: without: {value!r} is no table of the explorer's programs, as without.lock "
+                                  f"= [\"first come\"]")
         elif wrong := [program for program, cases in value.items() if not _are_cases(cases)]:
-            raise ListError(LIST, f"{name}: without.{wrong[0]}: {value[wrong[0]]!r} is neither a list of cases nor true")
+            raise ListError(LIST,
+                            f"{name}: without.{wrong[0]}: {value[wrong[0]]!r} is neither a list of cases nor true")
 
 
 def _are_cases(cases: object) -> bool:

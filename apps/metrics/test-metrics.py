@@ -86,12 +86,15 @@ def check_text(port: int) -> None:
     assert status == 200 and headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8", headers
     assert int(headers["content-length"]) == len(text.encode())
     told = values(text)
-    assert len(told) == len([line for line in text.splitlines() if not line.startswith("#")]), "each line is a sample, once"
+    assert len(told) == len([line for line in text.splitlines()
+                             if not line.startswith("#")]), "each line is a sample, once"
     assert told['skerry_cluster_up{cluster="0"}'] == 1 and told['skerry_cluster_up{cluster="1"}'] == 0
     restarts = {name: value for name, value in told.items() if name.startswith("skerry_cluster_restarts_total")}
-    assert restarts == {f'skerry_cluster_restarts_total{{cluster="{n}"}}': value for n, value in ((0, 0), (1, 2))}, "what is not known is not told"
+    assert restarts == {f'skerry_cluster_restarts_total{{cluster="{n}"}}': value
+                        for n, value in ((0, 0), (1, 2))}, "what is not known is not told"
     lost = {name for name in told if name.startswith("skerry_cluster_lost")}
-    assert lost == {f'skerry_cluster_lost{{cluster="{n}",reason="{why}"}}' for n, why in ((1, "manager"), (2, "unknown"))}, lost
+    assert lost == {f'skerry_cluster_lost{{cluster="{n}",reason="{why}"}}'
+                    for n, why in ((1, "manager"), (2, "unknown"))}, lost
     assert told['skerry_cluster_info{cluster="0",kernel="clh\\"\\\\??{}"}'] == 1, "a hostile name is quoted"
     assert told['skerry_core_entries_total{cluster="0",cpu="1"}'] == 2.0**64
     assert not any('cluster="1",cpu="2"} ' in name for name in told), "what is gone does not stand still"
@@ -107,7 +110,9 @@ def check_text(port: int) -> None:
         assert text.count(f"# TYPE {family} ") == 1 == text.count(f"# HELP {family} ")
     time.sleep(0.01)
     later = values(ask(port)[1])
-    assert later['skerry_core_seconds_total{cluster="0",cpu="0"}'] > told['skerry_core_seconds_total{cluster="0",cpu="0"}']
+    assert (
+        later['skerry_core_seconds_total{cluster="0",cpu="0"}'] > told['skerry_core_seconds_total{cluster="0",cpu="0"}']
+    )
 
 
 def check_requests(port: int) -> None:
@@ -179,7 +184,8 @@ def most_memory(process: int) -> int:
 
 
 def check_bad_redis(port: int, redis: Redis, server: int) -> None:
-    bad = [b"$-1\r\n", b"-NOAUTH Authentication required.\r\n", b"*1000000000\r\n", b"$999999999999\r\n", b"$100000\r\n" + b"x" * 99999,
+    bad = [b"$-1\r\n", b"-NOAUTH Authentication required.\r\n", b"*1000000000\r\n", b"$999999999999\r\n",
+           b"$100000\r\n" + b"x" * 99999,
            b"\xff" * 50000, b"*1\r\n" * 2000, b"*1\r\n" * 1000000, b"%1\r\n" * 1000000, b":5\r\n", None]  # fmt: skip
     for answer in bad:
         redis.answer = answer

@@ -9,12 +9,13 @@
     profile.py check JSON                that GCC can take it
     profile.py options                   of GCC beside -fprofile-use
 
-Each function that ran has its identifier, the checksums of its line and of its control flow, and the counts of its edges.
-GCC drops the counts of a function if its control flow has changed, and ignores files of another version of GCC
+Each function that ran has its identifier, the checksums of its line and of its control flow, and the counts of its
+edges. GCC drops the counts of a function if its control flow has changed, and ignores files of another version of GCC
 (gcc/gcov-io.h has the format).
 
 What the load did not run (-fprofile-partial-training) is optimised as without a profile, not for size. Other headers
-can change a function and leave its checksum: GCC makes such counts consistent (-fprofile-correction) in place of an error.
+can change a function and leave its checksum: GCC makes such counts consistent (-fprofile-correction) in place of an
+error.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
-OPTIONS = "-fprofile-partial-training -fprofile-correction -fno-profile-values -fno-vpt -Wno-missing-profile -Wno-coverage-mismatch"
+OPTIONS = (
+    "-fprofile-partial-training -fprofile-correction -fno-profile-values -fno-vpt -Wno-missing-profile "
+    "-Wno-coverage-mismatch"
+)
 MAGIC = 0x67636461  # "gcda"
 SUMMARY, FUNCTION, EDGES = 0xA1000000, 0x01000000, 0x01A10000  # tags of records
 HEADER = struct.Struct("<4I")  # magic, version, stamp, checksum
@@ -78,8 +82,10 @@ def read(folders: Iterable[Path]) -> dict[str, object]:
                 if len(before) != len(counts):
                     refuse(path, f"function {function} has {len(counts)} counts, and {len(before)} in another run")
                 found[function] = [a + b for a, b in zip(before, counts)]
-    highest = max(max((max(counts) for functions in objects.values() for counts in functions.values()), default=0), highest)
-    texts = {name: {function: " ".join(map(str, counts)) for function, counts in found.items()} for name, found in objects.items()}
+    highest = max(max((max(counts) for functions in objects.values() for counts in functions.values()), default=0),
+                  highest)
+    texts = {name: {function: " ".join(map(str, counts)) for function, counts in found.items()}
+             for name, found in objects.items()}
     return {"version": f"{version:08x}", "highest": highest, "objects": texts}
 
 
@@ -121,7 +127,8 @@ def write(contents: dict[str, bytes], folder: Path) -> None:
 def is_of(version: int, compiler: str) -> bool:
     """As GCC writes its version in a profile: 12.2.0 is B22*."""
     major, minor = (int(part) for part in compiler.split(".")[:2])
-    return version == int.from_bytes(f"{chr(ord('A') + major // 10)}{major % 10}{chr(ord('0') + minor)}*".encode(), "big")
+    return version == int.from_bytes(f"{chr(ord('A') + major // 10)}{major % 10}{chr(ord('0') + minor)}*".encode(),
+                                     "big")
 
 
 def lay(path: Path, folder: Path, compiler: str) -> Path | None:
@@ -129,7 +136,8 @@ def lay(path: Path, folder: Path, compiler: str) -> Path | None:
     if not is_of(load(path)[0], compiler):
         return None
     contents = files(path)
-    name = hashlib.sha256(b"".join(name.encode() + content for name, content in sorted(contents.items()))).hexdigest()[:12]
+    name = hashlib.sha256(b"".join(name.encode() + content
+                                   for name, content in sorted(contents.items()))).hexdigest()[:12]
     new = folder / f"{name}.new"
     shutil.rmtree(new, ignore_errors=True)
     write(contents, new)

@@ -3,7 +3,8 @@
 """SETs and GETs of three bytes, as redis-benchmark sends them, for a Redis that is trained.
 
     short-values.py limits     the limits that a deployment gives a Redis with the default heap, as its options
-    short-values.py load PORT  50 connections on the loopback interface that ask one after the other, then 16 commands at once
+    short-values.py load PORT  50 connections on the loopback interface that ask one after the other, then 16 commands
+    at once
 """
 
 import socket
@@ -33,7 +34,8 @@ def ask(sockets: list[socket.socket], request: bytes, reply: bytes) -> None:
 
 def load(port: int) -> None:
     sockets = [socket.create_connection(("127.0.0.1", port)) for _ in range(CONNECTIONS)]
-    for request, reply in ((command(b"SET", KEY, VALUE), b"+OK\r\n"), (command(b"GET", KEY), b"$%d\r\n%s\r\n" % (len(VALUE), VALUE))):
+    for request, reply in ((command(b"SET", KEY, VALUE), b"+OK\r\n"),
+                           (command(b"GET", KEY), b"$%d\r\n%s\r\n" % (len(VALUE), VALUE))):
         for at_once, times in ROUNDS:
             for _ in range(times):
                 ask(sockets, request * at_once, reply * at_once)

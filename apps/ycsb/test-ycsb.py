@@ -63,7 +63,8 @@ class Server:
 
     def start(self) -> None:
         self.process = subprocess.Popen(
-            ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", self.directory.name],
+            ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir",
+             self.directory.name],
             executable=REDIS, stdout=subprocess.DEVNULL)
         while self.process.poll() is None:
             try:
@@ -111,7 +112,8 @@ class Client(unittest.TestCase):
         lines = [json.loads(line) for line in out.splitlines()]
         self.assertTrue(all(len(line) <= 900 for line in out.splitlines()))
         *rest, result = lines
-        self.others = {kind: [line for line in rest if line["event"] == kind] for kind in ("gap", "survival", "timeline")}
+        self.others = {kind: [line for line in rest if line["event"] == kind]
+                       for kind in ("gap", "survival", "timeline")}
         parts = [line for line in rest if line["event"] == "histogram"]
         self.assertEqual(len(parts), result["histogram_parts"])
         pairs = [x for part in parts for x in part["pairs"]]
@@ -130,7 +132,8 @@ class Client(unittest.TestCase):
             self.assertEqual(result[name], values[int(3000 * percentile / 100 + 0.5) - 1])
         self.assertLessEqual(result["p50_us"], result["p99_us"])
         self.assertGreater(result["ops_per_s"], 0)
-        memory = dict(line.split(":", 1) for line in redis(self.port, "INFO", "memory").decode().split("\r\n") if ":" in line)
+        memory = dict(line.split(":", 1) for line in redis(self.port, "INFO", "memory").decode().split("\r\n")
+                      if ":" in line)
         for name, key in (("used", "used_memory"), ("resident", "used_memory_rss")):
             self.assertAlmostEqual(result["memory"][name] / int(memory[key]), 1, delta=0.3)
 
@@ -211,7 +214,8 @@ class Client(unittest.TestCase):
     def lost_update(self, *arguments: str) -> None:
         self.run_one("--load", "--records", "1", "--operations", "0")
         old = [redis(self.port, "HGET", self.key(), f"field{i}").split(b"\r\n")[1].decode() for i in range(10)]
-        client = self.stopped_midway(lambda: self.calls("hset") > 100, 100000, "--workload", "a", "--records", "1", *arguments)
+        client = self.stopped_midway(lambda: self.calls("hset") > 100, 100000, "--workload", "a", "--records", "1",
+                                     *arguments)
         redis(self.port, "HSET", self.key(), *(word for i in range(10) for word in (f"field{i}", old[i])))
         client.send_signal(signal.SIGCONT)
         status, result, _ = self.finish(client)
@@ -224,7 +228,8 @@ class Client(unittest.TestCase):
             time.sleep(0.02)
 
     def stopped_midway(self, condition: Callable[[], bool], operations: int, *arguments: str) -> subprocess.Popen[str]:
-        """A client that is stopped, by SIGSTOP, where the condition holds and half of its operations are still to come."""
+        """A client that is stopped, by SIGSTOP, where the condition holds and half of its operations are still to
+        come."""
         for _ in range(20):  # a busy host may let it come to its end before it is looked at
             redis(self.port, "CONFIG", "RESETSTAT")
             client = self.start("--operations", str(operations), *arguments)
@@ -240,15 +245,18 @@ class Client(unittest.TestCase):
     def survivor(self, *arguments: str, condition: Callable[[], bool] | None = None) -> subprocess.Popen[str]:
         """Stopped, and under way for long enough that the server can be disturbed; it has had answers."""
         has_begun = condition or (lambda: self.calls("hgetall") > 0)
-        return self.stopped_midway(has_begun, 6000, "--workload", "a", "--writer", "7", "--survive", "600", "--think", "300", *arguments)
+        return self.stopped_midway(has_begun, 6000, "--workload", "a", "--writer", "7", "--survive", "600", "--think",
+                                   "300", *arguments)
 
     def calls(self, command: str) -> int:
         """How often the server carried it out since its statistics were reset."""
-        found = re.search(rf"cmdstat_{re.escape(command)}:calls=(\d+)", redis(self.port, "INFO", "commandstats").decode())
+        found = re.search(rf"cmdstat_{re.escape(command)}:calls=(\d+)",
+                          redis(self.port, "INFO", "commandstats").decode())
         return int(found[1]) if found else 0
 
     def survived(self, client: subprocess.Popen[str], lives: int) -> dict[str, Any]:
-        """All operations are accounted for, and the gap was seen. What it tells of it. A host that is busy makes more gaps."""
+        """All operations are accounted for, and the gap was seen. What it tells of it. A host that is busy makes more
+        gaps."""
         status, result, _ = self.finish(client)
         self.assertEqual((status, result["errors"], result["wrong"]), (0, 0, 0))
         (told,) = self.others["survival"]
@@ -276,7 +284,8 @@ class Client(unittest.TestCase):
         self.assertEqual(self.survived(client, 1)["forgotten"], 0)
 
     def test_survives_a_silent_server(self) -> None:
-        """It has the old connection closed, so that what waits there is not carried out after what comes over the new one."""
+        """It has the old connection closed, so that what waits there is not carried out after what comes over the new
+        one."""
         self.load()
         client = self.survivor()
         self.assertEqual(self.calls("client|kill"), 0)

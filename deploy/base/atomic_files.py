@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Files that are written whole or stay as they were, and name themselves when they cannot be written. Standard library only."""
+"""Files that are written whole or stay as they were, and name themselves when they cannot be written. Standard library
+only."""
 
 from __future__ import annotations
 
@@ -64,11 +65,12 @@ def _check_link(path: Path) -> None:
 
 
 def _fresh(path: Path) -> tuple[Path, BinaryIO]:
-    """A new file beside `path`. Its name cannot be known in advance, and nothing that is there already is opened or followed.
-    Nobody can read it whom the mode of `path` keeps from that."""
+    """A new file beside `path`. Its name cannot be known in advance, and nothing that is there already is opened or
+    followed. Nobody can read it whom the mode of `path` keeps from that."""
     mode = stat.S_IMODE(path.stat().st_mode) & 0o666 if path.exists() else 0o666
     half = path.with_name(f".skerry-half-{secrets.token_hex(8)}")
-    return half, os.fdopen(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode), "wb")
+    return half, os.fdopen(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode),
+                           "wb")
 
 
 def _replace(path: Path, content: bytes) -> None:

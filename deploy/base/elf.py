@@ -45,7 +45,8 @@ def segments(name: str, path: str, data: bytes, dynamic: bool = False) -> list[S
 
 
 def _is_of_linux(data: bytes) -> bool:
-    """Whether an executable has the note that a C library's start-up code for Linux brings: NT_GNU_ABI_TAG, with 0 for Linux."""
+    """Whether an executable has the note that a C library's start-up code for Linux brings: NT_GNU_ABI_TAG, with 0 for
+    Linux."""
     offset, count = struct.unpack_from("<Q", data, 32)[0], struct.unpack_from("<H", data, 56)[0]
     left = NOTES
     for number in range(count):
@@ -55,7 +56,8 @@ def _is_of_linux(data: bytes) -> bool:
             left -= 1
             name_size, size, note = struct.unpack_from("<III", data, at)
             content = at + 12 + -(-name_size // 4) * 4
-            if (note, data[at + 12 : at + 12 + min(name_size, 5)], data[content : content + 4]) == (1, b"GNU\0", bytes(4)):
+            if (note, data[at + 12 : at + 12 + min(name_size, 5)], data[content : content + 4]) == (1, b"GNU\0",
+                bytes(4)):
                 return True
             at = content + -(-size // 4) * 4
     return False
@@ -85,7 +87,8 @@ def check(name: str, path: str, data: bytes) -> None:
         if s.flags & WRITE and s.flags & EXECUTE:
             raise InputError(name, f"{path}: its segment at {s.address:#x} is writable and executable")
         if s.address // PAGE <= last:
-            raise InputError(name, f"{path}: its segment at {s.address:#x} shares a page with another or is out of order")
+            raise InputError(name,
+                             f"{path}: its segment at {s.address:#x} shares a page with another or is out of order")
         last = (s.end - 1) // PAGE
         entered |= bool(s.flags & EXECUTE) and s.address <= entry < s.end
     if not entered:

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-TOLD = ("kind", "system", "layout", "lock", "workload", "stack", "clusters", "cores", "emulated", "how", "row", "group", "model", "starved", "distorted")
+TOLD = ("kind", "system", "layout", "lock", "workload", "stack", "clusters", "cores", "emulated", "how", "row", "group",
+        "model", "starved", "distorted")
 TICKS = 5  # percentiles in each half of the distance to 100 %, as HdrHistogram's own tools print them
 
 
@@ -37,7 +38,8 @@ def _rows(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _name(row: Mapping[str, Any]) -> str:
-    words = [row.get("system") if row.get("system") == "linux" else row.get("layout"), row.get("lock"), row.get("workload")]
+    words = [row.get("system") if row.get("system") == "linux" else row.get("layout"), row.get("lock"),
+             row.get("workload")]
     return re.sub(r"[^\w.+-]+", "_", "-".join(str(word) for word in words if word)) or "all"
 
 
@@ -62,7 +64,8 @@ def _cell(value: Any) -> Any:
 def flattened(metrics: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in metrics.items():
-        found |= {f"{name}.{part}": inner for part, inner in value.items()} if isinstance(value, dict) else {name: value}
+        found |= {f"{name}.{part}": inner for part, inner in value.items()} if isinstance(value,
+            dict) else {name: value}
     return found
 
 

@@ -84,11 +84,13 @@ def environment() -> dict[str, Any]:
 
 @cache
 def commit() -> str | None:
-    """Of this checkout when it was first asked for, which ensure_built() does; with + where files differ from it. None without git."""
+    """Of this checkout when it was first asked for, which ensure_built() does; with + where files differ from it. None
+    without git."""
     command = ["git", "-c", "safe.directory=*", "-C", str(ROOT)]
     try:
         head = subprocess.run([*command, "rev-parse", "HEAD"], capture_output=True, text=True)
-        changed = subprocess.run([*command, "status", "--porcelain", "--untracked-files=no"], capture_output=True, text=True)
+        changed = subprocess.run([*command, "status", "--porcelain", "--untracked-files=no"], capture_output=True,
+                                 text=True)
     except OSError:
         return None
     return head.stdout.strip() + "+" * bool(changed.stdout) if head.returncode == 0 else None

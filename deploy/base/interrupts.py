@@ -42,7 +42,8 @@ def end_at_once() -> None:
 def _send_again() -> None:
     """Again and again until it raises, from another thread: where this one is now, an exception would not be heard.
 
-    Several signals become one, as they do where they are blocked: a second one would meet what the first makes clean up."""
+    Several signals become one, as they do where they are blocked: a second one would meet what the first makes clean
+    up."""
 
     def send(main: int) -> None:
         time.sleep(_AGAIN)
@@ -57,15 +58,15 @@ def _send_again() -> None:
 
 
 def heard_in_imports(function: _Function) -> _Function:
-    """Decorates what may take minutes, and is called by modules while they are imported: a signal does not wait for its end.
-    Between the function and the import, nothing may make another exception of a KeyboardInterrupt."""
+    """Decorates what may take minutes, and is called by modules while they are imported: a signal does not wait for its
+    end. Between the function and the import, nothing may make another exception of a KeyboardInterrupt."""
     _heard.add(function.__code__)
     return function
 
 
 def raise_or_wait(number: int, frame: FrameType | None) -> None:
-    """Not within an import: what an exception meets there may make another one of it. `type` makes a RuntimeError of what
-    leaves `__set_name__` (each dataclass has some), extension modules an ImportError."""
+    """Not within an import: what an exception meets there may make another one of it. `type` makes a RuntimeError of
+    what leaves `__set_name__` (each dataclass has some), extension modules an ImportError."""
     global _owed
     while frame is not None and frame.f_code not in _heard:
         if frame.f_code.co_filename == _IMPORT:
@@ -76,8 +77,8 @@ def raise_or_wait(number: int, frame: FrameType | None) -> None:
 
 
 def _swallowed(lost: sys.UnraisableHookArgs) -> None:
-    """The interpreter swallows an exception that meets `__del__` or the callback of a weak reference: the signal is sent
-    again, when that one has returned."""
+    """The interpreter swallows an exception that meets `__del__` or the callback of a weak reference: the signal is
+    sent again, when that one has returned."""
     if issubclass(lost.exc_type, KeyboardInterrupt):
         _send_again()
     else:
@@ -92,7 +93,8 @@ def raise_keyboard_interrupt(*numbers: signal.Signals) -> None:
 
 
 def hear() -> None:
-    """What is sent again, but has not come yet: before a program takes this one's place that never calls end_at_once()."""
+    """What is sent again, but has not come yet: before a program takes this one's place that never calls
+    end_at_once()."""
     if _owed:  # the thread that would send it ends with this program
         raise KeyboardInterrupt
 

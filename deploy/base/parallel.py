@@ -45,8 +45,8 @@ def run(
 ) -> list[Any]:
     """What the calls return, in their order; at most `most` of them at once.
 
-    The first that fails ends all. With `parts` failures and an interrupt are recorded there, and the result of a call that was
-    not finished is None.
+    The first that fails ends all. With `parts` failures and an interrupt are recorded there, and the result of a call
+    that was not finished is None.
     """
     free = processors()[: max(1, most)]
     waiting, running, found = list(enumerate(calls)), dict[int, _Worker](), dict[int, Any]()
@@ -91,7 +91,8 @@ class _Worker:
         path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
         parent = os.getpid()
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "deploy.base.parallel"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": path},
+            [sys.executable, "-m", "deploy.base.parallel"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            env=os.environ | {"PYTHONPATH": path},
             start_new_session=True, preexec_fn=lambda: process.end_with(parent, signal.SIGTERM),
         )
         threading.Thread(target=self._listen, args=(pickle.dumps((processor, call)),), daemon=True).start()
@@ -106,12 +107,14 @@ class _Worker:
                 kind, what = pickle.load(self.process.stdout)
                 self.said.put((self.place, kind, what))
         except (EOFError, OSError, pickle.UnpicklingError):
-            self.said.put((self.place, _GONE, Failure(f"{self.name}: its process ended with status {self.process.wait()} and without a result")))
+            self.said.put((self.place, _GONE,
+                           Failure(f"{self.name}: its process ended with status {self.process.wait()} and without a "
+                                   f"result")))
 
 
 def _end_once(number: int, frame: FrameType | None) -> None:
-    """KeyboardInterrupt, the first time. The kernel tells of a killed parent once for each of its threads that takes the child
-    over, and a second exception would interrupt what cleans up."""
+    """KeyboardInterrupt, the first time. The kernel tells of a killed parent once for each of its threads that takes
+    the child over, and a second exception would interrupt what cleans up."""
     signal.signal(number, signal.SIG_IGN)
     interrupts.raise_or_wait(number, frame)
 

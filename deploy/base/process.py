@@ -53,10 +53,11 @@ def start(command: Sequence[str], log: Path, preload: Sequence[Path] = ()) -> su
 
 
 def run_within(command: Sequence[str], seconds: float) -> subprocess.CompletedProcess[str]:
-    """As subprocess.run(), with its output. TimeoutExpired after so many seconds of given time (timeouts.py), not of the
-    clock's: a busy host is no reason to end it."""
+    """As subprocess.run(), with its output. TimeoutExpired after so many seconds of given time (timeouts.py), not of
+    the clock's: a busy host is no reason to end it."""
     with subprocess.Popen(
-        list(command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
+        list(command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        errors="replace"
     ) as process:
         clock = Clock(lambda: children_of(process.pid))
         while True:

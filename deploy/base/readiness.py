@@ -17,9 +17,9 @@ _FIRST_TRY = 2.0  # seconds until a connection is given up for a new one; the ne
 def first_pong(address: tuple[str, int], pid: int | None = None, patience: float = PATIENCE) -> float:
     """time.monotonic() of the first answer. Call when the machine has said that the server serves.
 
-    Not sooner: QEMU accepts connections for a guest that is not there yet, and is slow to retry them. A machine that the
-    host emulates slowly may take longer for an answer than for one try: tries become longer. `pid` is the emulator's, whose
-    waiting for a processor does not count; without it a busy host waits longer.
+    Not sooner: QEMU accepts connections for a guest that is not there yet, and is slow to retry them. A machine that
+    the host emulates slowly may take longer for an answer than for one try: tries become longer. `pid` is the
+    emulator's, whose waiting for a processor does not count; without it a busy host waits longer.
     """
     clock, wait = Clock(lambda: [] if pid is None else [pid]), _FIRST_TRY
     most = patience * slowness() if pid is not None else Patience(patience).on_wall()
@@ -34,6 +34,7 @@ def first_pong(address: tuple[str, int], pid: int | None = None, patience: float
             wait *= 2
         except OSError as error:
             if error.errno == errno.ENETUNREACH:
-                raise Failure(f"{address[0]} cannot be reached from this host: is its loopback interface down? (ip link set lo up)") from None
+                raise Failure(f"{address[0]} cannot be reached from this host: is its loopback interface down? (ip "
+                              f"link set lo up)") from None
             time.sleep(0.02)
     raise Failure(f"no +PONG from {address[0]}:{address[1]} within {most:g} s")

@@ -50,7 +50,8 @@ class Image:
 
     def _run(self, *command: str, asked: str | None = None) -> list[str]:
         try:
-            return subprocess.run([*command], capture_output=True, text=True, check=True, input=asked).stdout.splitlines()
+            return subprocess.run([*command], capture_output=True, text=True, check=True,
+                                  input=asked).stdout.splitlines()
         except (OSError, subprocess.CalledProcessError) as error:
             raise Failure(f"{self.path}: {command[0]} cannot read it: {error}") from None
 
@@ -89,7 +90,8 @@ class Image:
 
     @cached_property
     def files(self) -> dict[int, str]:
-        """Of each symbol's address the source file that was compiled, headers left out; none where the image does not say."""
+        """Of each symbol's address the source file that was compiled, headers left out; none where the image does not
+        say."""
         asked = "".join(f"{symbol.address:#x}\n" for symbol in self.symbols)
         found: dict[int, str] = {}
         at = 0
@@ -106,7 +108,8 @@ class Image:
 
     @cached_property
     def _rows(self) -> list[tuple[int, str]]:
-        """Where a source line's code begins, and `file:line`; empty where the code of a source ends. The last of an address counts."""
+        """Where a source line's code begins, and `file:line`; empty where the code of a source ends. The last of an
+        address counts."""
         found: dict[int, str] = {}
         for line in self._run("objdump", "-WL", str(self.path)):
             if match := _ROW.match(line):
@@ -123,4 +126,5 @@ class Image:
         if not wanted:
             return {}
         lines = self._run("addr2line", "-a", "-f", "-e", str(self.path), *map(hex, wanted))
-        return {int(at, 16): Place(function, self._source(int(at, 16))) for at, function in zip(lines[::3], lines[1::3])}
+        return {int(at, 16): Place(function, self._source(int(at, 16)))
+                for at, function in zip(lines[::3], lines[1::3])}

@@ -34,14 +34,16 @@ from topology.errors import InputError
 PAGE_WIDTH = 150  # columns of a table that goes to a file
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress; results and errors only.")]
-Json = Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write results as JSON; - for stdout.", shell_complete=files())]
+Json = Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write results as JSON; - for stdout.",
+                                          shell_complete=files())]
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Write a plot: .png, .svg or .pdf.")]
 
 
 def make_console(stderr: bool = False) -> Console:
     """The terminal's width, or a wide page where there is no terminal."""
     stream = sys.stderr if stderr else sys.stdout
-    return Console(stderr=stderr, highlight=False, emoji=False, soft_wrap=True, width=None if stream.isatty() else PAGE_WIDTH)
+    return Console(stderr=stderr, highlight=False, emoji=False, soft_wrap=True,
+                   width=None if stream.isatty() else PAGE_WIDTH)
 
 
 def finite(data: Any) -> Any:
@@ -110,8 +112,8 @@ class Output:
 
     @property
     def _results(self) -> Console:
-        """Where results go. While a bar stands on the terminal that they go to, its console prints them above it: another one
-        would write into the bar's line."""
+        """Where results go. While a bar stands on the terminal that they go to, its console prints them above it:
+        another one would write into the bar's line."""
         return self.err if self._bars and self.out.is_terminal else self.out
 
     def step(self, text: str) -> None:
@@ -128,7 +130,8 @@ class Output:
         self._results.print(text, markup=False, soft_wrap=not self.out.is_terminal)
 
     def table(self, renderable: Any, columns: int = PAGE_WIDTH) -> None:
-        """A rich table or other renderable that is part of the result; a table of more columns, or wider than a terminal, in parts."""
+        """A rich table or other renderable that is part of the result; a table of more columns, or wider than a
+        terminal, in parts."""
         room = self.out if self.out.width <= columns or self.out.is_terminal else Console(width=columns)
         for part in parts(renderable, room) if isinstance(renderable, Table) else (renderable,):
             self._results.print(part)
@@ -157,7 +160,8 @@ class Output:
         """A bar for each of several things: yields start(text), which returns its update."""
         shown = self.shows_bars
         columns = [SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn()]
-        mixed = sys.stdout.isatty()  # else lines of the result would go to the terminal with the bar, not where they should
+        # else lines of the result would go to the terminal with the bar, not where they should
+        mixed = sys.stdout.isatty()
         with Progress(*columns, console=self.err, transient=True, disable=not shown, redirect_stdout=mixed) as bars:
 
             def start(text: str) -> Callable[..., None]:

@@ -40,7 +40,8 @@ class Patience:
         return replace(self, silence=self.silence * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)))
 
     def on_wall(self) -> float:
-        """Seconds of wall time, for an answer that shows no progress until it comes: a slow or busy host has more of them."""
+        """Seconds of wall time, for an answer that shows no progress until it comes: a slow or busy host has more of
+        them."""
         return self.times_load().silence * slowness()
 
     def plus(self, seconds: float) -> Patience:

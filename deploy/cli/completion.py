@@ -48,7 +48,8 @@ def _node(command: click.Command, context: click.Context, called: str | None) ->
         elif isinstance(parameter, click.Option) and not parameter.hidden:
             is_switch = parameter.is_flag or parameter.count
             options.append({
-                "names": [*parameter.opts, *parameter.secondary_opts], "help": parameter.help, "multiple": parameter.multiple,
+                "names": [*parameter.opts, *parameter.secondary_opts], "help": parameter.help,
+                "multiple": parameter.multiple,
                 "value": None if is_switch else _value(parameter, context),
             })  # fmt: skip
     node: tab.Node = {"options": options, "arguments": arguments, "commands": None}
@@ -63,7 +64,8 @@ def _node(command: click.Command, context: click.Context, called: str | None) ->
 
 
 def write(command: click.Command, called: str) -> None:
-    """For the next TAB, which then needs no more than this. `called`: the command that `command` has the parameters of."""
+    """For the next TAB, which then needs no more than this. `called`: the command that `command` has the parameters
+    of."""
     node = _node(command, click.Context(command, info_name=NAME), called)
     try:
         tab.FOLDER.mkdir(parents=True, exist_ok=True)
@@ -88,6 +90,7 @@ def script(command: click.Command, shell: str) -> str:
     text = kind(command, {}, NAME, VARIABLE).source()
     text = re.sub(r"^.*\$\+commands\[.*\n", "", text, flags=re.MULTILINE)  # zsh's look into PATH
     launcher = shlex.quote(str(ROOT / NAME))
-    made, count = re.subn(rf"({VARIABLE}={shell}_complete(?: COMP_\w+=\([^)]*\))*) (?:\$1|{NAME})\b", rf"\1 {launcher}", text)
+    made, count = re.subn(rf"({VARIABLE}={shell}_complete(?: COMP_\w+=\([^)]*\))*) (?:\$1|{NAME})\b", rf"\1 {launcher}",
+                          text)
     assert count == 1, "click's script has changed"
     return made.strip() + "\n"

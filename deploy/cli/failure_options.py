@@ -16,11 +16,14 @@ from deploy.emulator.machine_file import chosen
 from topology.errors import InputError
 
 MODELLED = (
-    "its clock moves only as its cores do, and neither the order to fail nor a client's next answer are theirs but the host's: "
+    "its clock moves only as its cores do, and neither the order to fail nor a client's next answer are theirs but the "
+    "host's: "
     "measure it emulated, or under KVM"
 )
-Seed = Annotated[int | None, typer.Option("--seed", metavar="N", min=0, help="Seed of the drawn kills; it is printed (default: random).")]
-Lock = Annotated[str, typer.Option("--lock", metavar="REGIME", help="Lock regime of the kernels.", autocompletion=words(*REGIMES))]
+Seed = Annotated[int | None, typer.Option("--seed", metavar="N", min=0,
+                                          help="Seed of the drawn kills; it is printed (default: random).")]
+Lock = Annotated[str, typer.Option("--lock", metavar="REGIME", help="Lock regime of the kernels.",
+                                   autocompletion=words(*REGIMES))]
 
 
 def check_machine(machine: str | None) -> None:
@@ -41,4 +44,5 @@ def check_survivors(plan: Plan, clusters: Iterable[int], cores: int) -> None:
     places = {cluster_of(plan, name) for name in servers(plan)}
     for cluster in clusters:
         if not places - {cluster}:
-            raise InputError(f"--cores {cores}", f"no cluster but {cluster} has a Redis: no client would notice that others go on")
+            raise InputError(f"--cores {cores}",
+                             f"no cluster but {cluster} has a Redis: no client would notice that others go on")

@@ -31,7 +31,9 @@ class GroupedCommand(TyperCommand):
         options = [p for p in self.get_params(ctx) if p.param_type_name == "option"]
         for parameter in self.get_params(ctx):
             if record := parameter.get_help_record(ctx):
-                place = "Arguments" if parameter not in options else group_of(parameter) if len(options) >= MANY else FIRST
+                place = (
+                    "Arguments" if parameter not in options else group_of(parameter) if len(options) >= MANY else FIRST
+                )
                 found[place].append(record)
         for title, records in found.items():
             if records:

@@ -124,18 +124,21 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "model simulate": ("model simulate --lock rtm --conflict 0.05 --cores 1..8 --delay 4000",),
     "bench ipc": ("bench ipc --icount", "bench ipc --native --runs 31 --json ipc.json"),
     "bench scale": ("bench scale --cores 1..8 --delays 500,4000", "bench scale --native --lock clh,rtm"),
-    "bench redis": ("bench redis --cores 1,2,4 --lock clh,fine --workload a", "bench redis --stack process,inproc --baseline linux"),
+    "bench redis": ("bench redis --cores 1,2,4 --lock clh,fine --workload a",
+                    "bench redis --stack process,inproc --baseline linux"),
     "bench mach": ("bench mach --cores 2..4 --lock clh",),
     "bench lock": ("bench lock --cores 1,2 --lock clh,mcs --delay 0,2000",),
     "bench dynamic": ("bench dynamic", "bench dynamic --icount", "bench dynamic --figure 7 --cores 2,8,16 --quick"),
-    "bench failure": ("bench failure", "bench failure --quick --how panic,manager", "bench failure --first --repeats 5 --seed 7"),
+    "bench failure": ("bench failure", "bench failure --quick --how panic,manager",
+                      "bench failure --first --repeats 5 --seed 7"),
     "bench latency": ("bench latency",),
     "bench validate": (
         "bench validate", "bench validate --rows paper,figures", "bench validate --rows table1 --quick",
         "bench validate --rows host --host mine.toml",
     ),
     "bench calibrate": ("bench calibrate", "bench calibrate -o mine.toml"),
-    "bench lines": ("bench lines --lock clh,fine --cores 8 --delay 500", "bench lines --lock ticket --cores 16 --top 5"),
+    "bench lines": ("bench lines --lock clh,fine --cores 8 --delay 500",
+                    "bench lines --lock ticket --cores 16 --top 5"),
     "man": ("man", "man bench ipc", "man -o skerry.1"),
     "paper": ("paper --list", "paper", "paper elphinstone-3 uemura-tables --into /tmp/paper"),
     "release": ("release", "release -o /tmp/skerry"),
@@ -144,7 +147,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 
 
 def example_lines(name: str) -> list[str]:
-    """A command's examples, as a shell takes them, at most EXAMPLE_WIDTH columns each: longer ones go on behind a backslash."""
+    """A command's examples, as a shell takes them, at most EXAMPLE_WIDTH columns each: longer ones go on behind a
+    backslash."""
     return [line for example in EXAMPLES.get(name, ()) for line in _folded(f"./skerry {example}")]
 
 

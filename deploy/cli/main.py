@@ -2,7 +2,8 @@
 """The command line. Each command is the function of the same name in deploy/cli/commands/<folder>/<name>.py.
 
 Its parameters (typer's Annotated options) are the command's options, its docstring the help text. It returns
-normally for success and raises deploy.base.errors.Failure (exit status 1), topology.errors.InputError (2) or typer.Exit.
+normally for success and raises deploy.base.errors.Failure (exit status 1), topology.errors.InputError (2) or
+typer.Exit.
 """
 
 from __future__ import annotations
@@ -41,9 +42,11 @@ from topology.errors import InputError
 
 # In the order of the help page.
 COMMANDS = (
-    "doctor", "build", "test", "prove", "fuzz", "compare", "bench", "run", "topology", "image", "collect", "model", "plan",
+    "doctor", "build", "test", "prove", "fuzz", "compare", "bench", "run", "topology", "image", "collect", "model",
+    "plan",
     "lockstat", "top", "granularity", "kill", "map", "move", "demo", "profile", "cc",
-    "deploy", "status", "console", "logs", "stop", "undeploy", "report", "paper", "completion", "man", "docs", "release",
+    "deploy", "status", "console", "logs", "stop", "undeploy", "report", "paper", "completion", "man", "docs",
+    "release",
 )
 # By folder of deploy/cli/commands. `bench` is a folder of its own.
 FOLDERS = {
@@ -68,7 +71,8 @@ def command_module(name: str) -> ModuleType:
 
 
 def _top(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_say_version)] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True,
+                                          callback=_say_version)] = False,
 ) -> None:
     """A clustered multikernel: build it, boot it, and compare one kernel per socket with one for all."""
 
@@ -101,7 +105,8 @@ def _completed() -> str | None:
 
 
 def make_app(called: str | None = None) -> typer.Typer:
-    """With every command; or, to be quick, with the parameters of the one that is called, and the names of the others."""
+    """With every command; or, to be quick, with the parameters of the one that is called, and the names of the
+    others."""
     app = typer.Typer(
         name="skerry",
         no_args_is_help=True,
@@ -122,7 +127,8 @@ def make_app(called: str | None = None) -> typer.Typer:
             app.add_typer(command, name=name, short_help=SUMMARIES.get(name))
         else:
             settings = getattr(command, "context_settings", None)
-            app.command(name, cls=GroupedCommand, epilog=epilog(name), short_help=SUMMARIES.get(name), context_settings=settings)(command)
+            app.command(name, cls=GroupedCommand, epilog=epilog(name), short_help=SUMMARIES.get(name),
+                        context_settings=settings)(command)
     return app
 
 
@@ -138,7 +144,8 @@ def main(arguments: list[str] | None = None) -> int:
             called = _completed()
             known = called if called is None or called in COMMANDS else ""  # a part of a command's name, or nothing
             return completion.answer(typer.main.get_command(make_app(called)), known)
-        status = make_app(_called(sys.argv[1:] if arguments is None else arguments))(args=arguments, prog_name="skerry", standalone_mode=False)
+        status = make_app(_called(sys.argv[1:] if arguments is None else arguments))(args=arguments, prog_name="skerry",
+            standalone_mode=False)
         sys.stdout.flush()
         if status == interrupts.STATUS:  # typer's answer to a KeyboardInterrupt
             return fail("interrupted", status)

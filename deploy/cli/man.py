@@ -31,13 +31,15 @@ FILES = (
     ("emulator/machines/*.toml", "Modelled machines, for \\-\\-machine."),
     ("build/", "Everything that is built, results and logs. It may be removed at any time."),
 )
-PAGES = ("README.md", "CONTRIBUTING.md", "docs/deployments.md", "docs/topology.md", "docs/benchmarks.md", "docs/libvirt.md",
+PAGES = ("README.md", "CONTRIBUTING.md", "docs/deployments.md", "docs/topology.md", "docs/benchmarks.md",
+         "docs/libvirt.md",
          "docs/json.md", "docs/glossary.md")  # fmt: skip
 
 
 def released() -> str:
     """The date of this version, as CHANGELOG.md has it."""
-    found = re.search(rf"^## \[{re.escape(version())}\] - (\d{{4}}-\d\d-\d\d)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    found = re.search(rf"^## \[{re.escape(version())}\] - (\d{{4}}-\d\d-\d\d)$", (ROOT / "CHANGELOG.md").read_text(),
+                      re.MULTILINE)
     return found[1] if found else ""
 
 
@@ -100,7 +102,8 @@ def _first_sentence(text: str) -> str:
 
 def pages(top: click.Command) -> dict[str, str]:
     """skerry(1) and a page for each command, by the names of their files."""
-    return {"skerry.1": page(top)} | {f"skerry-{name.replace(' ', '-')}.1": command_page(name, command) for name, command in commands(top)}
+    return {"skerry.1": page(top)} | {f"skerry-{name.replace(' ', '-')}.1": command_page(name, command)
+                                      for name, command in commands(top)}
 
 
 def _list(entries: tuple[tuple[str, str], ...]) -> list[str]:

@@ -40,9 +40,11 @@ _CLUSTERS = f"What a cluster is. {EXPLAINED}"
 
 Accel = Annotated[
     str,
-    typer.Option("--accel", metavar="auto|kvm|tcg", help="KVM where it works, or the emulator.", autocompletion=words("auto", "kvm", "tcg")),
+    typer.Option("--accel", metavar="auto|kvm|tcg", help="KVM where it works, or the emulator.",
+                 autocompletion=words("auto", "kvm", "tcg")),
 ]
-Sockets = Annotated[int | None, typer.Option("--sockets", metavar="N", min=1, help="Sockets of the emulated machine (2).")]
+Sockets = Annotated[int | None, typer.Option("--sockets", metavar="N", min=1,
+                                             help="Sockets of the emulated machine (2).")]
 Cores = Annotated[int | None, typer.Option("--cores", metavar="M", min=1, help="Cores of each socket (2).")]
 Memory = Annotated[str | None, typer.Option("--memory", metavar="SIZE", help="Memory of each NUMA node, as 1G.")]
 Topology = Annotated[
@@ -65,16 +67,21 @@ From = Annotated[
 ]
 Smt = Annotated[
     str | None,
-    typer.Option("--smt", metavar="on|off", help="Use all threads of each core (on), or one.", autocompletion=words("on", "off")),
+    typer.Option("--smt", metavar="on|off", help="Use all threads of each core (on), or one.",
+                 autocompletion=words("on", "off")),
 ]
-Layout = Annotated[str | None, typer.Option("--layout", metavar="LAYOUT", help=f"{_CLUSTERS}; or a map file.", autocompletion=explained(SENTENCES))]
-NamedLayout = Annotated[str | None, typer.Option("--layout", metavar="LAYOUT", help=f"{_CLUSTERS}.", autocompletion=explained(SENTENCES))]
+Layout = Annotated[str | None, typer.Option("--layout", metavar="LAYOUT", help=f"{_CLUSTERS}; or a map file.",
+                                            autocompletion=explained(SENTENCES))]
+NamedLayout = Annotated[str | None, typer.Option("--layout", metavar="LAYOUT", help=f"{_CLUSTERS}.",
+                                                 autocompletion=explained(SENTENCES))]
 Lock = Annotated[str | None, typer.Option(
-    "--lock", metavar="REGIME", help=f"Lock regime of the kernels: {', '.join(REGIMES)}.", autocompletion=words(*REGIMES))]
+    "--lock", metavar="REGIME", help=f"Lock regime of the kernels: {', '.join(REGIMES)}.",
+    autocompletion=words(*REGIMES))]
 Switch = Annotated[str | None, typer.Option(
     "--switch", metavar="one|per-socket", help="One network switch, on core 0, or one on each socket's first core.",
     autocompletion=words(*SWITCHES))]
-WithMetrics = Annotated[bool, typer.Option("--metrics", help="Add an endpoint for Prometheus, as [metrics] in the file does.")]
+WithMetrics = Annotated[bool, typer.Option("--metrics",
+                                           help="Add an endpoint for Prometheus, as [metrics] in the file does.")]
 Icount = Annotated[bool, typer.Option("--icount", help="Count instructions: every run is the same (TCG only).")]
 ModelledMachine = Annotated[
     str | None,
@@ -83,7 +90,8 @@ ModelledMachine = Annotated[
         help="A modelled machine: one of emulator/machines, or a file like those.",
     ),
 ]
-Quick = Annotated[bool, typer.Option("--quick", help="Run a modelled machine at its own line costs only, without the range.")]
+Quick = Annotated[bool, typer.Option("--quick",
+                                     help="Run a modelled machine at its own line costs only, without the range.")]
 Timeout = Annotated[
     float | None,
     typer.Option(
@@ -91,7 +99,8 @@ Timeout = Annotated[
         help="Seconds of the host's clock that a boot may take. Default: no limit while the machine makes progress.",
     ),
 ]
-Boot = Annotated[str, typer.Option("--boot", metavar="iso|kernel", help="GRUB's ISO, or the loader by QEMU itself.", autocompletion=words("iso", "kernel"))]
+Boot = Annotated[str, typer.Option("--boot", metavar="iso|kernel", help="GRUB's ISO, or the loader by QEMU itself.",
+                                   autocompletion=words("iso", "kernel"))]
 Uefi = Annotated[bool, typer.Option("--uefi", help="UEFI firmware in place of BIOS.")]
 
 
@@ -127,7 +136,8 @@ def adapt(
             raise InputError("--topology", "names no machine")
         if sockets or cores:
             raise InputError("--topology", "says sockets and cores already; not with --sockets or --cores")
-        given = given.on(like(read_machine(topology, both, GIB, may_connect=True), size))  # what is emulated has memory of its own
+        # what is emulated has memory of its own
+        given = given.on(like(read_machine(topology, both, GIB, may_connect=True), size))
     else:
         given = given.with_machine(sockets, cores, size, both)
     return given.with_clusters(layout, lock)
@@ -190,7 +200,8 @@ def load_plan(
 
 def of_plan(command: Callable[..., None]) -> Callable[..., None]:
     """Of a command that takes `what: Plan` one whose user gives what load_plan makes it of."""
-    parts = {name: part for name, part in inspect.signature(load_plan).parameters.items() if name not in ("apart", "machine")}
+    parts = {name: part for name, part in inspect.signature(load_plan).parameters.items()
+             if name not in ("apart", "machine")}
     own = inspect.signature(command).parameters
 
     @wraps(command)

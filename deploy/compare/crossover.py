@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""From which rate of kernel entries on another layout does more: where clients pause, cores enter the kernel less often.
+"""From which rate of kernel entries on another layout does more: where clients pause, cores enter the kernel less
+often.
 
-Clients that pause for Z between operations are a closed system: n of them do n / (Z + R) operations, where R is how long
-one takes. So the layout with the shorter R does more at each Z. R is measured with no pause and with a long one.
-In between, if the two rank the layouts differently, it is that of the machine-repairman model (docs/models.md) which goes
-through both measured points: each station of the network has one service time, and all else is delay.
+Clients that pause for Z between operations are a closed system: n of them do n / (Z + R) operations, where R is how
+long one takes. So the layout with the shorter R does more at each Z. R is measured with no pause and with a long one.
+In between, if the two rank the layouts differently, it is that of the machine-repairman model (docs/models.md) which
+goes through both measured points: each station of the network has one service time, and all else is delay.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from topology.model import repairman
 
 _STEPS = 60  # of a bisection
 
-NEITHER, AT, BETWEEN = "neither", "at", "between"  # the rates at which the other layout wins: neither of the measured ones, ...
+# the rates at which the other layout wins: neither of the measured ones, ...
+NEITHER, AT, BETWEEN = "neither", "at", "between"
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,8 @@ class Point:
 
 
 def point(result: Result, pause_us: float) -> Point:
-    """Without a pause an operation takes what the operations per second of the whole run come to, its slowest clients included.
+    """Without a pause an operation takes what the operations per second of the whole run come to, its slowest clients
+    included.
 
     With one the run ends when the longest pauses have passed, and only the clients' own times say how long one takes.
     """
@@ -157,7 +160,8 @@ class Turn:
         if self.busy_winner == self.calm_winner:
             return None
         one, other = self.first.station, self.second.station
-        return _root(lambda pause: one.mean_us(pause) - other.mean_us(pause), 0.0, self.first.calm.pause_us) if one and other else None
+        return _root(lambda pause: one.mean_us(pause) - other.mean_us(pause), 0.0,
+                     self.first.calm.pause_us) if one and other else None
 
     @property
     def outcome(self) -> str:
@@ -175,18 +179,22 @@ class Turn:
         return layouts[self.busy_winner == layouts[0]]
 
     def to_json(self) -> dict[str, Any]:
-        points = {curve.busy.layout: [curve.busy.to_json(), curve.calm.to_json()] for curve in (self.first, self.second)}
+        points = {curve.busy.layout: [curve.busy.to_json(), curve.calm.to_json()]
+                  for curve in (self.first, self.second)}
         known = {"pause_us": self.pause_us, "kernel_entries_per_s_per_core": self.rate} if self.outcome == AT else {}
-        return {"outcome": self.outcome, "winner_without_pause": self.busy_winner, "winner_with_pause": self.calm_winner, **known, "points": points}
+        return {"outcome": self.outcome, "winner_without_pause": self.busy_winner,
+                "winner_with_pause": self.calm_winner, **known, "points": points}
 
 
 def sentences(turn: Turn, others: Mapping[float, Turn], verified: tuple[float, float] | None = None) -> list[str]:
-    """`others`: at other line costs, by their factor. `verified`: what operations took in runs with the turning pause."""
+    """`others`: at other line costs, by their factor. `verified`: what operations took in runs with the turning
+    pause."""
     said = {NEITHER: _neither, AT: _at, BETWEEN: _between}[turn.outcome](turn)
     found = [f"{said}{_range(turn, others)}."]
     if verified:
         found.append(
-            f"Checked: runs in which clients pause for {turn.pause_us:,.0f} µs take {verified[0]:,.1f} µs for an operation under "
+            f"Checked: runs in which clients pause for {turn.pause_us:,.0f} µs take {verified[0]:,.1f} µs for an "
+            f"operation under "
             f"{turn.first.busy.layout} and {verified[1]:,.1f} under {turn.second.busy.layout}."
         )
     return found
@@ -203,23 +211,28 @@ def _neither(turn: Turn) -> str:
     """Two rates were measured; nothing is said of those in between."""
     curve = turn.first
     return (
-        f"{turn.busy_winner} is not slower at either of the two rates that were measured: {curve.busy.rate:,.0f} kernel entries a second on each core, "
-        f"and {curve.calm.rate:,.0f}, where clients pause for {curve.calm.pause_us / 1000:g} ms and an operation takes {_times(turn)}"
+        f"{turn.busy_winner} is not slower at either of the two rates that were measured: {curve.busy.rate:,.0f} "
+        f"kernel entries a second on each core, "
+        f"and {curve.calm.rate:,.0f}, where clients pause for {curve.calm.pause_us / 1000:g} ms and an operation takes "
+        f"{_times(turn)}"
     )
 
 
 def _at(turn: Turn) -> str:
     curve = turn.first
     return (
-        f"{turn.loser} wins below {turn.rate:,.0f} kernel entries a second on each core, where clients pause for {turn.pause_us:,.0f} µs (queueing "
-        f"model through the measured {curve.busy.rate:,.0f} without a pause and {curve.calm.rate:,.0f}, where an operation takes {_times(turn)})"
+        f"{turn.loser} wins below {turn.rate:,.0f} kernel entries a second on each core, where clients pause for "
+        f"{turn.pause_us:,.0f} µs (queueing "
+        f"model through the measured {curve.busy.rate:,.0f} without a pause and {curve.calm.rate:,.0f}, where an "
+        f"operation takes {_times(turn)})"
     )
 
 
 def _between(turn: Turn) -> str:
     curve = turn.first
     return (
-        f"{turn.loser} wins from a rate between {curve.calm.rate:,.0f} and {curve.busy.rate:,.0f} kernel entries a second on each core on downwards; "
+        f"{turn.loser} wins from a rate between {curve.calm.rate:,.0f} and {curve.busy.rate:,.0f} kernel entries a "
+        f"second on each core on downwards; "
         f"the model does not say where. At the least, an operation takes {_times(turn)}"
     )
 
@@ -246,7 +259,8 @@ def to_json(turn: Turn, others: Mapping[float, Turn], verified: tuple[float, flo
     """The turn, and what becomes of it at other line costs."""
     found = turn.to_json()
     if verified:
-        found["verified_mean_us"] = {curve.busy.layout: took for curve, took in zip((turn.first, turn.second), verified)}
+        found["verified_mean_us"] = {curve.busy.layout: took
+                                     for curve, took in zip((turn.first, turn.second), verified)}
     if others:
         found["line_costs"] = {f"{factor:g}": t.to_json() for factor, t in sorted(others.items())}
         rates = [t.rate for t in (turn, *others.values()) if t.rate is not None]

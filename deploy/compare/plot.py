@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A comparison as a picture that can be printed: bars that differ in grey, too, and the range of the ratio as a whisker."""
+"""A comparison as a picture that can be printed: bars that differ in grey, too, and the range of the ratio as a
+whisker."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -30,7 +31,8 @@ def number(value: float) -> str:
 
 def _values(results: Sequence[Result], metric: str, counting: bool = True) -> list[float] | None:
     """None: a result has no such figure, or not one that is true of a machine."""
-    found = [(r.observed.to_json() if r.observed and counting else {}).get(metric, r.metrics.get(metric)) for r in results]
+    found = [(r.observed.to_json() if r.observed and counting else {}).get(metric, r.metrics.get(metric))
+             for r in results]
     if any(value is None for value in found) or metric in DISTORTED and any(r.turns for r in results):
         return None
     return [float(value) for value in found if value is not None]
@@ -66,11 +68,16 @@ def _ratios(axes: Any, beside: Sequence[tuple[Result, Result]], bounds: Sequence
         ratio = ratios(first, second)["ops_per_s"]
         low, high = (bounds[y] if y < len(bounds) else {}).get("ops_per_s", (ratio, ratio))
         low, high = min(low, ratio), max(high, ratio)
-        axes.errorbar(ratio, y, xerr=[[ratio - low], [high - ratio]] if high > low else None, fmt="o", color="black", capsize=4, linewidth=1.2)
+        axes.errorbar(ratio, y, xerr=[[ratio - low], [high - ratio]] if high > low else None, fmt="o", color="black",
+                      capsize=4, linewidth=1.2)
         said = f"{ratio:.2f}" + (f" ({low:.2f} to {high:.2f})" if high > low else "")
         axes.annotate(said, (ratio, y), (0, 6), textcoords="offset points", ha="center", size=8)
     axes.axvline(1, color="black", linewidth=0.7, linestyle=":")
-    names = [f"{a.layout} ÷\n{b.layout}" + (f", {a.workload.upper()}" if len({r.workload for pair in beside for r in pair}) > 1 else "") for a, b in beside]
+    names = (
+        [f"{a.layout} ÷\n{b.layout}" + (f", {a.workload.upper()}"
+                                        if len({r.workload for pair in beside for r in pair}) > 1 else "")
+                                        for a, b in beside]
+    )
     axes.set_yticks(range(len(beside)), names, size=8)
     axes.set_ylim(-0.6, len(beside) - 0.4)
     axes.invert_yaxis()
@@ -82,7 +89,8 @@ def plot(results: Sequence[Result], mode: str, output: Path, bounds: Sequence[Bo
     """`bounds`: ranges of the ratios of pairs(results), where there are some."""
     most = max(r.metrics["ops_per_s"] for r in results)
     scale, unit = (1e-6, "million/s") if most >= 1e6 else (1e-3, "thousand/s") if most >= 1e4 else (1.0, "1/s")
-    known = [(values, title, by, unit_of) for metric, title, by, unit_of in _PANELS if (values := _values(results, metric))]
+    known = [(values, title, by, unit_of) for metric, title, by, unit_of in _PANELS
+             if (values := _values(results, metric))]
     beside = pairs(results)
     widths = [*([2.6] if beside else []), *[0.9 + 0.55 * len(results)] * (2 + len(known))]
     figure, panels = subplots(1, len(widths), figsize=(0.5 + sum(widths), 3.4), gridspec_kw={"width_ratios": widths})
@@ -105,7 +113,8 @@ def plot(results: Sequence[Result], mode: str, output: Path, bounds: Sequence[Bo
     first = results[0]
     kind = bracketed(first.emulated, first.modelled["machine"] if first.modelled else None, " ")
     locks = " and ".join(dict.fromkeys(r.lock for r in results))
-    figure.suptitle(f"Redis under YCSB {first.workload.upper() if not several else ''}, {first.cores} cores, lock {locks}{kind}".replace(" ,", ","),
+    figure.suptitle(f"Redis under YCSB {first.workload.upper() if not several else ''}, {first.cores} cores, lock "
+                    f"{locks}{kind}".replace(" ,", ","),
                     x=0.01, ha="left", weight="bold", size=10)  # fmt: skip
     ranged = "Whisker: half and double line costs. " if any("ops_per_s" in one for one in bounds) else ""
     figure.text(0.01, 0.01, textwrap.fill(f"{ranged}{mode}", int(20 * figure.get_figwidth())), size=6, color="#444444")

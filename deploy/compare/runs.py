@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""All runs of a comparison on a modelled machine. None depends on another: they go side by side, as many as the host has processors."""
+"""All runs of a comparison on a modelled machine. None depends on another: they go side by side, as many as the host
+has processors."""
 
 from __future__ import annotations
 

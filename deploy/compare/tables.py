@@ -17,7 +17,10 @@ from topology.units import MIB
 MARK = " *"  # at what a run beside it counted
 SPLIT_MARK = " +"  # at what a plugin counted
 TOTAL = "instructions_per_op"
-TURNS = "Cores take turns in this mode, which distorts latencies, CPU utilisation, lock conflicts and lock times: they are not shown."
+TURNS = (
+    "Cores take turns in this mode, which distorts latencies, CPU utilisation, lock conflicts and lock times: they are "
+    "not shown."
+)
 PER_CORE = ("ops_per_s", "p50_us", "p99_us", "cpu_utilisation", "kernel_entries_per_s", "lock_conflict_ratio",
             "lock_mean_wait_cycles")  # fmt: skip
 
@@ -48,11 +51,13 @@ def _note(results: Sequence[Result], split: bool = True) -> str | None:
     """What the marked figures are of; `split`: instructions by component are among them."""
     words = [f"{MARK.strip()} {said}" for said in dict.fromkeys(str(r.counting) for r in results if r.counting)]
     if split and any(metric.startswith(f"{SPLIT}.") for result in results for metric in result.metrics):
-        words.append(f"{SPLIT_MARK.strip()} of a short run beside it, in which a plugin counted every instruction; plain kernels.")
+        words.append(f"{SPLIT_MARK.strip()} of a short run beside it, in which a plugin counted every instruction; "
+                     f"plain kernels.")
     if any(result.turns for result in results):
         words.append(TURNS)
     if again := sorted({core for result in results for core in result.started_again}):
-        words.append(f"The cluster of cores {format_spans(again)} was started again meanwhile: what kernels counted is not known.")
+        words.append(f"The cluster of cores {format_spans(again)} was started again meanwhile: what kernels counted is "
+                     f"not known.")
     return "\n".join(words) or None
 
 
@@ -93,7 +98,8 @@ def layout_table(result: Result) -> Table:
         known = _printed(result, core)
         idle = not core["ops_per_s"]  # no latency then
         table.add_row(
-            str(core["cluster"]), str(core["core"]), *["-" if idle and m.startswith("p") else _text(m, known.get(m)) for m in wanted]
+            str(core["cluster"]), str(core["core"]),
+            *["-" if idle and m.startswith("p") else _text(m, known.get(m)) for m in wanted]
         )
     table.add_section()
     total = _printed(result, result.metrics)

@@ -10,7 +10,8 @@ SAME = 0.005  # a ratio this near to 1 prints as 1.00
 
 
 def sentences(first: Result, second: Result) -> list[str]:
-    """What was found, what it is made of, and what it does not say. Where instructions were counted they are what was found:
+    """What was found, what it is made of, and what it does not say. Where instructions were counted they are what was
+    found:
     the clock is that counter, and cores take turns, so operations per second and latencies say nothing more."""
     verdict = _counted(first, second) if is_counted(first) and is_counted(second) else _timed(first, second)
     return [*verdict, _trust(first)]
@@ -32,16 +33,26 @@ def _ratio(a: float, b: float) -> float:
 def _timed(first: Result, second: Result) -> list[str]:
     ratio = _ratio(first.metrics["ops_per_s"], second.metrics["ops_per_s"])
     does = "does" if first.clusters == 1 else "do"
-    how = "as many operations per second as" if abs(ratio - 1) < SAME else f"{ratio:.2f} times the operations per second of"
-    latency = f"; p99 latency {first.metrics['p99_us']:,.0f} µs against {second.metrics['p99_us']:,.0f} µs" if not first.turns else ""
-    return [f"{_where(first, second)}: {kernels(first)} ({first.layout}) {does} {how} {kernels(second)} ({second.layout}){latency}."]
+    how = (
+        "as many operations per second as"
+        if abs(ratio - 1) < SAME else f"{ratio:.2f} times the operations per second of"
+    )
+    latency = (
+        f"; p99 latency {first.metrics['p99_us']:,.0f} µs against {second.metrics['p99_us']:,.0f} µs"
+        if not first.turns else ""
+    )
+    return [f"{_where(first, second)}: {kernels(first)} ({first.layout}) {does} {how} {kernels(second)} "
+            f"({second.layout}){latency}."]
 
 
 def _counted(first: Result, second: Result) -> list[str]:
     """`instructions_per_op` is the machine's time for an operation, in instructions of all its cores in turn."""
     ratio = _ratio(first.metrics["instructions_per_op"], second.metrics["instructions_per_op"])
     takes = "takes" if first.clusters == 1 else "take"
-    how = "as many instructions an operation as" if abs(ratio - 1) < SAME else f"{ratio:.3f} times the instructions an operation of"
+    how = (
+        "as many instructions an operation as"
+        if abs(ratio - 1) < SAME else f"{ratio:.3f} times the instructions an operation of"
+    )
     parts = []
     for result in (first, second):
         m = result.metrics
@@ -49,7 +60,8 @@ def _counted(first: Result, second: Result) -> list[str]:
         of_kernel = f", of them {kernel:,.0f} in the kernel" if kernel is not None else ""
         parts.append(f"{result.layout} {m['instructions_per_op']:,.0f}{of_kernel}")
     return [
-        f"{_where(first, second)}: {kernels(first)} ({first.layout}) {takes} {how} {kernels(second)} ({second.layout}).",
+        f"{_where(first, second)}: {kernels(first)} ({first.layout}) {takes} {how} {kernels(second)} "
+        f"({second.layout}).",
         f"{parts[0]}; {parts[1]}. These counts are exact and repeatable.",
     ]
 
@@ -58,7 +70,8 @@ def _trust(result: Result) -> str:
     if not result.emulated:
         return "These are times of one run on this host: repeat them before you believe a small difference."
     return (
-        "Cache lines cost nothing here, and no core runs beside another where they take turns: this compares lengths of code, "
+        "Cache lines cost nothing here, and no core runs beside another where they take turns: this compares lengths "
+        "of code, "
         "not how locks scale. ./skerry compare without options prices lines as published for the papers' Xeon."
     )
 

@@ -18,13 +18,16 @@ from deploy.results.result import Result
 RANGED = ("ops_per_s", "p50_us", "p99_us")  # ratios that have a range
 BUSY = 0.9  # share of its time from which a core holds the others up
 APART = (  # a reader sees both on one screen
-    "These locks are of the timed run, in which the emulator watches plain kernels. The tables' * are of kernels that count: "
+    "These locks are of the timed run, in which the emulator watches plain kernels. The tables' * are of kernels that "
+    "count: "
     "they hold their locks longer, and wait longer for them."
 )
 # What validation found of this machine (docs/modelled.md has all rows): bench validate --rows paper,figures.
 VALIDATED = (
-    "Beside published figures of this machine the model's lock takes 4% too long in one socket, throughputs there are up to 39% too low, and "
-    "beyond one socket 17 of 21 are between the published bounds: trust which layout wins, its factor roughly, and no absolute rate."
+    "Beside published figures of this machine the model's lock takes 4% too long in one socket, throughputs there are "
+    "up to 39% too low, and "
+    "beyond one socket 17 of 21 are between the published bounds: trust which layout wins, its factor roughly, and no "
+    "absolute rate."
 )
 
 
@@ -70,24 +73,29 @@ class Answer:
     def _verdict(self) -> str:
         ratio, bounds = ratios(self.first, self.second)["ops_per_s"], self.range("ops_per_s")
         said = (
-            f"On the modelled {self.machine.name}, YCSB {self.first.workload.upper()} ({_load(self.first)}), {kernels(self.first)} "
-            f"({self.first.layout}) do{'es' * (self.first.clusters == 1)} {ratio:.2f} times the operations per second of "
+            f"On the modelled {self.machine.name}, YCSB {self.first.workload.upper()} ({_load(self.first)}), "
+            f"{kernels(self.first)} "
+            f"({self.first.layout}) do{'es' * (self.first.clusters == 1)} {ratio:.2f} times the operations per "
+            f"second of "
             f"{kernels(self.second)} ({self.second.layout}), {locks(self.first, self.second)}"
         )
         if not bounds:
             return f"{said}. The range of this ratio was not measured."
         low, high = bounds
         said += f"; {low:.2f} to {high:.2f} times when lines that move between cores cost half and double."
-        return said + (" The range includes 1: the model does not say which layout does more." if low <= 1 <= high else "")
+        return said + (" The range includes 1: the model does not say which layout does more."
+                       if low <= 1 <= high else "")
 
     def _why(self) -> list[str]:
         apart = [APART] if self.first.counting or self.second.counting else []
-        return [_lock(self.first), _lock(self.second), *apart, *(said for of in (self.first, self.second) if (said := _busy(of)))]
+        return [_lock(self.first), _lock(self.second), *apart,
+                *(said for of in (self.first, self.second) if (said := _busy(of)))]
 
     def _trust(self) -> str:
         m = self.machine
         return (
-            f"How sure: {len(m.assumed)} of the machine's {len(m.prices)} prices are assumed and {len(m.fitted)} fitted. The model has no "
+            f"How sure: {len(m.assumed)} of the machine's {len(m.prices)} prices are assumed and {len(m.fitted)} "
+            f"fitted. The model has no "
             "out-of-order execution, prefetching, hardware threads or limits of bandwidth. "
             f"{VALIDATED if m.sha256 == load(PAPERS).sha256 else 'Nothing published of this machine was put beside it.'} (docs/modelled.md)"
         )
@@ -108,12 +116,14 @@ def _lock(result: Result) -> str:
     entries = f"{result.layout}: {m['kernel_entries_per_op']:.1f} kernel entries an operation"
     if not result.observed.acquisitions:
         return (
-            f"{entries}, none of which takes a lock of the whole kernel; what they wait for the locks of objects is not counted; "
+            f"{entries}, none of which takes a lock of the whole kernel; what they wait for the locks of objects is "
+            f"not counted; "
             f"request and answer go through {_hops(result)}."
         )
     return (
         f"{entries}; {m['lock_conflict_ratio']:.0%} of them find the lock taken, "
-        f"and a lock is waited for {m['lock_mean_wait_cycles']:,.0f} cycles and held {m['lock_mean_hold_cycles']:,.0f} on average, in which "
+        f"and a lock is waited for {m['lock_mean_wait_cycles']:,.0f} cycles and held {m['lock_mean_hold_cycles']:,.0f} "
+        f"on average, in which "
         f"{m['line_moves_per_entry']:.1f} lines move between cores; request and answer go through {_hops(result)}."
     )
 
@@ -125,13 +135,16 @@ def _hops(result: Result) -> str:
 
 def _busy(result: Result) -> str | None:
     """Cores without clients are the network's."""
-    network = [core["core"] for core in result.per_core if not core["ops_per_s"] and (core["cpu_utilisation"] or 0) >= BUSY]
+    network = [core["core"] for core in result.per_core if not core["ops_per_s"]
+               and (core["cpu_utilisation"] or 0) >= BUSY]
     if not network:
         return None
     cores = ", ".join(map(str, network))
     return (
-        f"{result.layout}: the network's core{'s' * (len(network) > 1)} {cores} {'are' if len(network) > 1 else 'is'} busy more than "
-        f"{BUSY:.0%} of the time and limit{'s' * (len(network) == 1)} the others: the ratio is that of what the network does, not of the lock alone."
+        f"{result.layout}: the network's core{'s' * (len(network) > 1)} {cores} {'are' if len(network) > 1 else 'is'} "
+        f"busy more than "
+        f"{BUSY:.0%} of the time and limit{'s' * (len(network) == 1)} the others: the ratio is that of what the "
+        f"network does, not of the lock alone."
     )
 
 
@@ -140,7 +153,10 @@ def alone(result: Result) -> list[str]:
     rate = f"{result.metrics['instructions_per_op']:,.0f} instructions for an operation" if result.turns and "instructions_per_op" in result.metrics else (
         f"{result.metrics['ops_per_s']:,.0f} operations per second"
     )
-    said = f"{kernels(result)} ({result.layout}), lock {result.lock}: {rate}. Nothing stands beside it, so there is no ratio: --layout takes several."
+    said = (
+        f"{kernels(result)} ({result.layout}), lock {result.lock}: {rate}. Nothing stands beside it, so there is no "
+        f"ratio: --layout takes several."
+    )
     return [said[:1].upper() + said[1:], *([_lock(result)] if result.observed else [])]
 
 

@@ -34,7 +34,8 @@ class Addresses:
 
     def redis(self) -> str:
         if self.next_redis > LAST:
-            raise InputError("network", f"{self.network} has addresses for {LAST - REDIS_FIRST + 1} instances at most", at=("redis",))
+            raise InputError("network", f"{self.network} has addresses for {LAST - REDIS_FIRST + 1} instances at most",
+                             at=("redis",))
         self.next_redis += 1
         return str(self.network[self.next_redis - 1])
 
@@ -42,7 +43,8 @@ class Addresses:
         if self.next_other > LAST:
             raise InputError(
                 "network",
-                f"no address left in {self.network}, and the switch has {MAX_PORTS} ports: fewer instances ('instances' or "
+                f"no address left in {self.network}, and the switch has {MAX_PORTS} ports: fewer instances "
+                f"('instances' or "
                 "'cpus' of [redis]) or clients",
                 at=("redis",),
             )
@@ -77,7 +79,8 @@ def host_ports(deployment: Deployment, apps: Sequence[Application]) -> dict[Key,
         if port > 65535:
             raise InputError(_asked(at), f"{key[0]} would need port {port} of the host, and 65535 is the last", at=at)
         if port in owners:
-            raise InputError(_asked(at), f"port {port} of the host is {owners[port]}'s already, and would be {key[0]}'s too", at=at)
+            raise InputError(_asked(at),
+                             f"port {port} of the host is {owners[port]}'s already, and would be {key[0]}'s too", at=at)
         found[key], owners[port] = port, key[0]
     return found
 

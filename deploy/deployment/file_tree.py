@@ -22,7 +22,8 @@ MOST_BYTES = 1 << 30
 LONGEST_NAME = 255  # bytes
 DIRECTORY, WRITABLE = 1 << 31, 1 << 30
 # apps/libc/posix/device.c and proc.c: what a program finds at these paths is the system's
-DEVICES = frozenset(f"/dev/{name}" for name in ("null", "zero", "urandom", "random", "console", "stdin", "stdout", "stderr"))
+DEVICES = frozenset(f"/dev/{name}" for name in ("null", "zero", "urandom", "random", "console", "stdin", "stdout",
+                                                "stderr"))
 MADE = frozenset(("/proc/self/stat", "/proc/self/statm"))
 HEAD, ENTRY = struct.Struct("<QIIQQ"), struct.Struct("<QQQII")
 
@@ -86,7 +87,8 @@ class _Reading:
                 if own in above:
                     raise self._wrong(f"{host}: a symbolic link leads back to a folder that it is in")
                 names = sorted(os.listdir(host), key=os.fsencode)
-                self._put(guest, _Item(changed=found.st_mtime_ns, mode=DIRECTORY | found.st_mode & 0o777, origin=self.number))
+                self._put(guest, _Item(changed=found.st_mtime_ns, mode=DIRECTORY | found.st_mode & 0o777,
+                                       origin=self.number))
                 for name in names:
                     self._add((*guest, os.fsencode(name)), host / name, (*above, own))
             elif stat.S_ISREG(found.st_mode):
@@ -102,7 +104,8 @@ class _Reading:
         except (OSError, ValueError) as error:  # ValueError of Python: a character of 0; InputError is one, too
             if isinstance(error, InputError):
                 raise
-            raise self._wrong(f"{host}: {(getattr(error, 'strerror', None) or 'is not a file’s name').lower()}") from None
+            raise self._wrong(f"{host}: "
+                              f"{(getattr(error, 'strerror', None) or 'is not a file’s name').lower()}") from None
 
     def _put(self, guest: Guest, item: _Item) -> None:
         self._check_free(guest, item)
@@ -133,7 +136,8 @@ class _Reading:
         for own in sorted(DEVICES | MADE):
             if path == own or path.startswith(f"{own}/") or (not item.is_folder and own.startswith(f"{path}/")):
                 kind = "a device" if own in DEVICES else "a file that the system makes"
-                raise self._wrong(f"'{self.mapped}': {own} is {kind}, and {path} would hide it: choose another path in the machine")
+                raise self._wrong(f"'{self.mapped}': {own} is {kind}, and {path} would hide it: choose another path in "
+                                  f"the machine")
 
     def _of(self, item: _Item) -> str:
         return f"'{self.all[item.origin]}'"
@@ -143,7 +147,8 @@ class _Reading:
         if self.count > MOST_ENTRIES:
             raise self._wrong(f"has more than {MOST_ENTRIES} files and folders, with those before")
         if self.bytes > MOST_BYTES:
-            raise self._wrong(f"{self.bytes / MIB:.0f} MiB, with those before, are more than a program's files may have, {format_size(MOST_BYTES)}")
+            raise self._wrong(f"{self.bytes / MIB:.0f} MiB, with those before, are more than a program's files may "
+                              f"have, {format_size(MOST_BYTES)}")
 
 
 @dataclass(frozen=True)
@@ -163,7 +168,8 @@ class FileTree:
         for number, (name, item) in enumerate(items):
             first = numbers[id(next(iter(item.entries.values())))] if item.entries else 0
             where, size = (first, len(item.entries)) if item.is_folder else (places[number], item.size)
-            ENTRY.pack_into(made, HEAD.size + number * ENTRY.size, where, size, max(item.changed, 0), names[number], item.mode)
+            ENTRY.pack_into(made, HEAD.size + number * ENTRY.size, where, size, max(item.changed, 0), names[number],
+                            item.mode)
             made[names[number] : names[number] + len(name)] = name
             if item.host:
                 made[where : where + size] = _read(item.host, size)

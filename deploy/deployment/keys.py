@@ -48,7 +48,8 @@ class Key:
     optional: bool = False   # a file may leave it open
 
 
-def key(default: Any, *kinds: Kind, doc: str, name: str | None = None, optional: bool = False, kw_only: bool = False) -> Any:
+def key(default: Any, *kinds: Kind, doc: str, name: str | None = None, optional: bool = False,
+        kw_only: bool = False) -> Any:
     """A member of a frozen dataclass, with how files set it. MISSING: whoever makes one must say it."""
     return field(default=default, kw_only=kw_only, metadata={"key": Key(kinds, doc, name, optional)})
 

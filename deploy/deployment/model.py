@@ -45,7 +45,8 @@ class Redis:
 
     instances: int | str = key(
         EVERY_CORE, Whole(0, 64), Words((EVERY_CORE,)),
-        doc="One on every core but the network's (core 0, or each socket's first, unless there is no other), or so many "
+        doc="One on every core but the network's (core 0, or each socket's first, unless there is no other), or so "
+        "many "
         "of these in their order.",
     )  # fmt: skip
     cpus: tuple[int, ...] = key(
@@ -55,7 +56,8 @@ class Redis:
     heap: int = key(256 * MIB, keys.SIZE, doc="Memory that each reserves, a multiple of 2 MiB.")
     port: int = key(6379, keys.PORT, doc="TCP port of each, at its own address.")
     host_port: int | None = key(
-        None, keys.PORT, optional=True, doc=HOST_PORT.format("the first instance, the next one to the second, and so on")
+        None, keys.PORT, optional=True,
+        doc=HOST_PORT.format("the first instance, the next one to the second, and so on")
     )
     args: tuple[str, ...] = key(
         tuple(REDIS_ARGS), keys.ARGUMENTS,
@@ -67,7 +69,8 @@ class Redis:
         doc="Where an instance's TCP/IP is: `inproc`, in its process (few kernel entries), or `process`, in a "
         "process of its own beside it, as in the papers (many).",
     )  # fmt: skip
-    restart: str = key(NEVER, Words(RESTARTS), doc="When an instance is started again after its end, as of a `[[program]]`.")
+    restart: str = key(NEVER, Words(RESTARTS),
+                       doc="When an instance is started again after its end, as of a `[[program]]`.")
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,8 @@ class Load:
     clients: int = key(0, Whole(0, 16), doc="Clients of each Redis; 0: no load.")
     workload: str = key(
         "c", Words(WORKLOADS),
-        doc="YCSB's core workload: `a` half reads and half updates, `b` 95 % reads, `c` reads only, `f` read-modify-write.",
+        doc="YCSB's core workload: `a` half reads and half updates, `b` 95 % reads, `c` reads only, `f` "
+        "read-modify-write.",
     )  # fmt: skip
     records: int = key(10_000, Whole(1, 1 << 28), doc="Records of each Redis.")
     operations: int = key(10_000, Whole(1, 1 << 40), doc="Operations of each client.")
@@ -86,11 +90,13 @@ class Load:
     heap: int = key(32 * MIB, keys.SIZE, doc="Memory that each client reserves.")
     survive: int = key(
         0, Whole(0, 3600),
-        doc="Seconds for which a client that has lost its Redis tries to reach it again. Operations without an answer are "
+        doc="Seconds for which a client that has lost its Redis tries to reach it again. Operations without an "
+        "answer are "
         "counted, not failed, and a Redis that was started again may have lost its records. 0: a loss ends the run.",
     )  # fmt: skip
     cables: bool = key(
-        True, keys.FLAG, doc="A client and its Redis exchange frames directly; `false`: through the switch, as all others do."
+        True, keys.FLAG,
+        doc="A client and its Redis exchange frames directly; `false`: through the switch, as all others do."
     )
     think: int = 0  # microseconds that a client pauses before an operation, on average; no key of deployment files
 
@@ -105,7 +111,8 @@ class Port:
 
 @dataclass(frozen=True)
 class Program:
-    """Any other program: one process on one core. `program` is its module's name; `elf` the module's file, None: the build has it."""
+    """Any other program: one process on one core. `program` is its module's name; `elf` the module's file, None: the
+    build has it."""
 
     program: str = key(
         keys.MISSING, Words(tuple(name for name in modules.PROGRAMS if name not in NO_APPLICATIONS)), optional=True,
@@ -118,27 +125,32 @@ class Program:
     cpu: int = key(0, keys.CPU, doc="Its core, numbered in the whole machine.")
     heap: int = key(16 * MIB, keys.SIZE, doc="Memory that it reserves.")
     args: tuple[str, ...] = key((), keys.ARGUMENTS, doc="Its arguments.")
-    env: tuple[str, ...] = key((), keys.VARIABLES, doc="Its environment, `\"NAME=VALUE\"` each; there is nothing else in it.")
+    env: tuple[str, ...] = key((), keys.VARIABLES,
+                               doc="Its environment, `\"NAME=VALUE\"` each; there is nothing else in it.")
     cwd: str = key("/", keys.FOLDER, doc="The folder in which it starts; made where there is none.")
     files: tuple[Mapped, ...] = key(
         (), keys.MAPPED,
-        doc="Files and folders of the host that it finds in its file system, `\"host/path:/guest/path\"`; the host's path is "
+        doc="Files and folders of the host that it finds in its file system, `\"host/path:/guest/path\"`; the host's "
+        "path is "
         "from the deployment file. Programs share them, read-only; with `:rw` behind it each has its own to change.",
     )  # fmt: skip
     storage: int | None = key(
         None, keys.SIZE, optional=True,
         doc="What files that it writes may take of its heap. Default: half of it for `elf`, a sixteenth for `program`.",
     )  # fmt: skip
-    threads: int = key(MAX_THREADS, Whole(1, MAX_THREADS), doc="Threads that it may have at once, the first one among them.")
+    threads: int = key(MAX_THREADS, Whole(1, MAX_THREADS),
+                       doc="Threads that it may have at once, the first one among them.")
     uid: int = key(0, Whole(0, MAX_USER), doc="The user that it starts as.")
     gid: int = key(0, Whole(0, MAX_USER), doc="The group that it starts as.")
     restart: str = key(
         NEVER, Words(RESTARTS),
-        doc="When it is started again after its end: `never`, `on-failure` (a fault, an exit status other than 0, a start "
+        doc="When it is started again after its end: `never`, `on-failure` (a fault, an exit status other than 0, a "
+        "start "
         "that failed) or `always`.",
     )  # fmt: skip
     restart_limit: int = key(
-        RESTART_LIMIT, Whole(0, MAX_RESTART_LIMIT), doc="How often it is started again in 60 s at most; after that it stays down. 0: without limit."
+        RESTART_LIMIT, Whole(0, MAX_RESTART_LIMIT),
+        doc="How often it is started again in 60 s at most; after that it stays down. 0: without limit."
     )
     restart_delay: int = key(
         RESTART_DELAY, Whole(0, MAX_RESTART_DELAY),
@@ -147,7 +159,8 @@ class Program:
     network: bool = key(False, keys.FLAG, doc="A TCP/IP stack with an address of its own.")
     cables: tuple[str, ...] = key(
         (), keys.PROGRAM_NAMES,
-        doc="Programs of its cluster with which it exchanges frames directly, not through the switch, by name: `\"redis\"` is "
+        doc="Programs of its cluster with which it exchanges frames directly, not through the switch, by name: "
+        "`\"redis\"` is "
         "every instance there. A program can have 16 such cables.",
     )  # fmt: skip
     barrier: bool = key(True, keys.FLAG, doc="The machine is done only when this has ended.")
@@ -168,7 +181,8 @@ class Metrics:
     port: int = key(9100, keys.PORT, doc="Its TCP port, which the host reaches.")
     host_port: int | None = key(None, keys.PORT, optional=True, doc=HOST_PORT.format("it"))
     cpu: int = key(
-        0, keys.CPU, doc="Its core, numbered in the whole machine; one of the cluster that has the devices, as core 0 has."
+        0, keys.CPU,
+        doc="Its core, numbered in the whole machine; one of the cluster that has the devices, as core 0 has."
     )
     heap: int = key(16 * MIB, keys.SIZE, doc="Memory that it reserves.")
 
@@ -187,17 +201,21 @@ class Subnet:
     mtu: int = key(1500, Whole(MTU_RANGE.start, MTU_RANGE.stop - 1), doc="Bytes of a packet.")
     forward: bool = key(
         True, keys.FLAG,
-        doc="Ports of the host's loopback lead to what serves; `false`: only programs in the machine reach it, or a bridge's.",
+        doc="Ports of the host's loopback lead to what serves; `false`: only programs in the machine reach it, or a "
+        "bridge's.",
     )  # fmt: skip
     outside: bool = key(
         False, keys.FLAG,
-        doc="Programs may connect to the host and its network through QEMU's user network, the services of the host's own "
-        "127.0.0.1 included (at the gateway's address), and so may each client of a Redis, by `MIGRATE`. `false`: the machine "
+        doc="Programs may connect to the host and its network through QEMU's user network, the services of the "
+        "host's own "
+        "127.0.0.1 included (at the gateway's address), and so may each client of a Redis, by `MIGRATE`. `false`: the "
+        "machine "
         "answers on forwarded ports, and nothing else leaves it. A bridge is not restricted.",
     )  # fmt: skip
     driver: str | None = key(
         None, Words(tuple(drivers.every())), optional=True,
-        doc=f"The network card's driver: {_CARDS}. The machine gets that card. Default: `{drivers.usual().name}`; on real "
+        doc=f"The network card's driver: {_CARDS}. The machine gets that card. Default: `{drivers.usual().name}`; on "
+        f"real "
         "hardware (`image --live`) none, so that programs are reached from within only.",
     )  # fmt: skip
 
@@ -241,12 +259,14 @@ class Deployment:
     def with_machine(
         self, sockets: int | None, cores: int | None, memory: int | None = None, smt: bool = True
     ) -> "Deployment":
-        """The same on another machine; memory grows with the cores unless it is named. Without `smt`, one thread a core."""
+        """The same on another machine; memory grows with the cores unless it is named. Without `smt`, one thread a
+        core."""
         shape = self.shape
         if sockets is not None or cores is not None:
             before = shape if isinstance(shape, Shape) else Shape()
             cores = cores or before.cores
-            shape = Shape(sockets or before.sockets, cores, before.memory if cores == before.cores else default_memory(cores))
+            shape = Shape(sockets or before.sockets, cores,
+                          before.memory if cores == before.cores else default_memory(cores))
         if not smt:
             shape = one_thread_per_core(shape)
         if memory is not None:

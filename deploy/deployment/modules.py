@@ -79,7 +79,9 @@ def check_names(cluster_map: ClusterMap, own: Own = NOT_OWN) -> None:
         for name in (f"kernel-{cluster.kernel}", cluster.root, *cluster.modules):
             try:
                 if name == f"kernel-{MODELLED_RTM}":
-                    raise InputError(name, "a modelled machine puts it in the place of kernel rtm; nothing else executes its transactions")
+                    raise InputError(name,
+                                     "a modelled machine puts it in the place of kernel rtm; nothing else executes its "
+                                     "transactions")
                 own.get(name) or module_path(name)
             except InputError as error:
                 of = "kernel" if name.startswith("kernel-") else "modules"
@@ -89,7 +91,8 @@ def check_names(cluster_map: ClusterMap, own: Own = NOT_OWN) -> None:
 
 
 def collect(cluster_map: ClusterMap, build: Path = BUILD, own: Own = NOT_OWN) -> dict[str, Path]:
-    """Images of every module that the map needs and that has one; an unknown or missing one is refused with its user's name."""
+    """Images of every module that the map needs and that has one; an unknown or missing one is refused with its user's
+    name."""
     users: dict[str, str] = {}
     debug = is_debug(cluster_map)
     for cluster in cluster_map.clusters:

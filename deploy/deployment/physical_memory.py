@@ -27,7 +27,8 @@ _FIRMWARE = {
 
 def read(smt: bool = True) -> Machine:
     if linux.memory() is None:
-        raise InputError("--live", "this Linux does not show where memory lies: /sys/devices/system/memory is not there")
+        raise InputError("--live",
+                         "this Linux does not show where memory lies: /sys/devices/system/memory is not there")
     machine = read_machine(LIVE, smt)
     try:
         known = firmware_ranges(IOMEM.read_text())

@@ -56,7 +56,8 @@ def redis_cores(deployment: Deployment, count: int, taken: Sequence[int] = (0,))
     free = [cpu for cpu in range(count) if cpu not in taken] or list(range(1, count)) or [0]
     if deployment.redis.cpus:
         if beyond := [cpu for cpu in deployment.redis.cpus if cpu >= count]:
-            raise InputError("redis cpus", f"cpu {beyond[0]} is not on a machine of {count} cores, which begin at 0", at=("redis", "cpus"))
+            raise InputError("redis cpus", f"cpu {beyond[0]} is not on a machine of {count} cores, which begin at 0",
+                             at=("redis", "cpus"))
         return list(deployment.redis.cpus)
     wanted = deployment.redis.instances
     if wanted == EVERY_CORE:
@@ -64,7 +65,8 @@ def redis_cores(deployment: Deployment, count: int, taken: Sequence[int] = (0,))
     if int(wanted) > len(free):
         raise InputError(
             "redis instances",
-            f"{wanted} are too many for a machine of {count} core{'s' * (count > 1)}, which has room for {len(free)} beside the network; "
+            f"{wanted} are too many for a machine of {count} core{'s' * (count > 1)}, which has room for {len(free)} "
+            f"beside the network; "
             "'cpus' puts several on one core",
             at=("redis", "instances"),
         )
@@ -100,7 +102,8 @@ def client_args(load: Load, host: str, port: int, server: str, index: int) -> li
 
 
 def expand(deployment: Deployment, cores: int, nic: bool = True, network: Switches | None = None) -> list[Application]:
-    """All programs of a deployment on a machine of so many cores; the network's are on core 0, unless `network` says more.
+    """All programs of a deployment on a machine of so many cores; the network's are on core 0, unless `network` says
+    more.
 
     Without `nic` instances and clients in the machine reach each other, and nobody else.
     """
@@ -191,7 +194,9 @@ class _Applications:
         app = self._add(program.name or program.program, program.program, program.cpu, program.heap, "program", number)
         app.args, app.barrier = list(program.args), program.barrier
         app.env, app.cwd = list(program.env), program.cwd if program.cwd != "/" else None
-        app.restart, app.restart_limit, app.restart_delay = program.restart, program.restart_limit, program.restart_delay
+        app.restart, app.restart_limit, app.restart_delay = (
+            program.restart, program.restart_limit, program.restart_delay
+        )
         app.user, app.threads = (program.uid, program.gid), program.threads if program.threads != MAX_THREADS else None
         app.storage = program.storage or (program.heap // 2 if program.elf else 0)
         if program.tree:
@@ -201,7 +206,8 @@ class _Applications:
 
 
 def plan(deployment: Deployment, metal: Machine | None = None) -> Plan:
-    """The deployment on the emulated machine that it names, or on real hardware, with a network card if it names the driver.
+    """The deployment on the emulated machine that it names, or on real hardware, with a network card if it names the
+    driver.
 
     What a file is to blame for names its line.
     """
@@ -215,10 +221,12 @@ def _plan(deployment: Deployment, metal: Machine | None) -> Plan:
     if not is_layout_name(deployment.layout) and Path(deployment.layout).is_file():
         return plan_map(Path(deployment.layout), deployment.shape, metal)
     machine = metal or emulated(deployment.shape)
-    apps = expand(deployment, len(machine.cores), nic=metal is None or deployment.subnet.driver is not None, network=switches(deployment, machine))
+    apps = expand(deployment, len(machine.cores), nic=metal is None or deployment.subnet.driver is not None,
+                  network=switches(deployment, machine))
     joined = [(app.cpu, switch.cpu) for app in apps if (switch := switch_of(apps, app))]
     cluster_map = make_map(
-        machine, deployment.layout, deployment.kernel, lambda cores: sum((a in cores) != (b in cores) for a, b in joined)
+        machine, deployment.layout, deployment.kernel,
+        lambda cores: sum((a in cores) != (b in cores) for a, b in joined)
     )
     if deployment.locks:
         _each_its_lock(deployment, cluster_map)
@@ -230,7 +238,9 @@ def _plan(deployment: Deployment, metal: Machine | None) -> Plan:
         mine = [a for a in apps if a.cpu in cluster.cpus]
         cluster.restart = deployment.restart != NEVER
         cluster.restart_limit, cluster.restart_delay = deployment.restart_limit, deployment.restart_delay
-        cluster.spare_cores = deployment.spare_cores and cluster.kernel.partition("+")[0] not in regimes.names(regimes.UNLOCKED)
+        cluster.spare_cores = (
+            deployment.spare_cores and cluster.kernel.partition("+")[0] not in regimes.names(regimes.UNLOCKED)
+        )
         cluster.modules = list(dict.fromkeys([*(a.program for a in mine), *(a.files for a in mine if a.files)]))
     if deployment.metrics:
         _check_metrics(deployment.metrics, cluster_map)
@@ -278,7 +288,10 @@ def _check_room(cluster_map: ClusterMap, own: modules.Own) -> None:
         memory = sum(r.size for r in cluster.memory)
         if sizes and files + heaps >= memory:
             app = max((app for app in mine if app.files in sizes), key=lambda app: sizes[str(app.files)])
-            needed = f"files of {files // MIB} MiB and heaps of {heaps // MIB} MiB do not fit into the {memory // MIB} MiB of {cluster.name}"
+            needed = (
+                f"files of {files // MIB} MiB and heaps of {heaps // MIB} MiB do not fit into the {memory // MIB} MiB "
+                f"of {cluster.name}"
+            )
             raise InputError(app.name, needed, at=(app.name, "files"))
 
 
@@ -287,7 +300,8 @@ def _check_metrics(metrics: Metrics, cluster_map: ClusterMap) -> None:
     if cluster and not cluster.devices:
         owner = next(c for c in cluster_map.clusters if c.devices)
         where = ", ".join(str(cpu) for cpu in owner.cpus)
-        raise InputError("metrics cpu", f"{metrics.cpu} is not of {owner.name}, which collects the statistics of all (cpu {where})", at=("metrics", "cpu"))
+        raise InputError("metrics cpu", f"{metrics.cpu} is not of {owner.name}, which collects the statistics of all "
+                                        f"(cpu {where})", at=("metrics", "cpu"))
 
 
 def _lay_cables(deployment: Deployment, cluster_map: ClusterMap, apps: list[Application]) -> None:
@@ -305,8 +319,10 @@ def _lay_cables(deployment: Deployment, cluster_map: ClusterMap, apps: list[Appl
             home = cluster_map.cluster_of(app.cpu)
             near = [other for other in named if cluster_map.cluster_of(other.cpu) is home]
             if not near:
-                raise InputError(app.base_name, f"'{name}' is in another cluster, and cables join programs of one", at=at)
-            app.cables += [other.name for other in near if app.name not in other.cables and other.name not in app.cables]
+                raise InputError(app.base_name, f"'{name}' is in another cluster, and cables join programs of one",
+                                 at=at)
+            app.cables += [other.name for other in near if app.name not in other.cables
+                           and other.name not in app.cables]
 
 
 def _check_reach(machine: Machine) -> None:
@@ -319,7 +335,8 @@ def _each_its_lock(deployment: Deployment, cluster_map: ClusterMap) -> None:
     locks, clusters = deployment.locks, cluster_map.clusters
     if len(locks) != len(clusters):
         which = f"{len(clusters)} cluster{'s' * (len(clusters) != 1)}"
-        raise InputError("clusters lock", f"the list has {len(locks)}, and layout {deployment.layout} makes {which}", at=("clusters", "lock"))
+        raise InputError("clusters lock", f"the list has {len(locks)}, and layout {deployment.layout} makes {which}",
+                         at=("clusters", "lock"))
     for cluster, lock in zip(clusters, locks):
         cluster.kernel = deployment.kernel_of(lock)
 
@@ -328,7 +345,10 @@ def _set_granularity(granularity: str, cluster_map: ClusterMap) -> None:
     locks = [cluster.kernel.partition("+")[0] for cluster in cluster_map.clusters]
     able = [cluster for cluster, lock in zip(cluster_map.clusters, locks) if lock in regimes.names(regimes.SWITCHED)]
     if not able:
-        problem = f"'{granularity}' is for lock {' and '.join(regimes.names(regimes.SWITCHED))}, and the lock is {' and '.join(dict.fromkeys(locks))}"
+        problem = (
+            f"'{granularity}' is for lock {' and '.join(regimes.names(regimes.SWITCHED))}, and the lock is "
+            f"{' and '.join(dict.fromkeys(locks))}"
+        )
         raise InputError("clusters granularity", problem, at=("clusters", "granularity"))
     for cluster in able:
         cluster.granularity = granularity
@@ -339,7 +359,9 @@ def _set_homes(granularity: str, cluster_map: ClusterMap) -> None:
     for cluster in cluster_map.clusters:
         lock = cluster.kernel.partition("+")[0]
         if lock not in regimes.names(regimes.SWITCHED):
-            raise InputError("clusters lock", f"layout homed is for lock {' and '.join(regimes.names(regimes.SWITCHED))}, not {lock}", at=("clusters", "lock"))
+            raise InputError("clusters lock",
+                             f"layout homed is for lock {' and '.join(regimes.names(regimes.SWITCHED))}, not {lock}",
+                             at=("clusters", "lock"))
         cluster.homed, cluster.granularity = True, granularity
 
 

@@ -15,7 +15,8 @@ from topology.errors import InputError
 
 LONGEST = 60  # characters of a value that are repeated
 SYNONYMS = {  # what others call a key
-    "forward": "ports", "environment": "env", "volumes": "files", "working-dir": "cwd", "working_dir": "cwd", "workdir": "cwd", "user": "uid",
+    "forward": "ports", "environment": "env", "volumes": "files", "working-dir": "cwd", "working_dir": "cwd",
+    "workdir": "cwd", "user": "uid",
 }  # fmt: skip
 
 
@@ -35,7 +36,8 @@ def first(error: ValidationError, data: Mapping[str, Any], places: Places) -> In
     outer = {path[:length] for path in found for length in range(len(path))}  # branches of a union that did not fit
     found = {path: detail for path, detail in found.items() if path not in outer or detail["type"] == "skerry"}
     path, detail = min(found.items(), key=lambda item: places.line(item[0]))
-    return InputError(_table(path, detail), at=path, place=places.place(path), others=len(found) - 1, **_say(detail, path, data))
+    return InputError(_table(path, detail), at=path, place=places.place(path), others=len(found) - 1,
+                      **_say(detail, path, data))
 
 
 def _path(detail: ErrorDetails, data: Any) -> Path:
@@ -59,7 +61,8 @@ def _table(path: Path, detail: ErrorDetails) -> str:
     if detail["type"] == "extra_forbidden":
         path = path[:-1]
     kinds = schema()["properties"]
-    tables = {key for key, value in kinds.items() if (table_of(value) if within else _resolve(value).get("type") == "object")}
+    tables = {key for key, value in kinds.items()
+              if (table_of(value) if within else _resolve(value).get("type") == "object")}
     if not path:
         return "the file"
     if path[0] == "program" and len(path) > 1:
@@ -86,7 +89,8 @@ def _say(detail: ErrorDetails, path: Path, data: Any) -> dict[str, Any]:
     wanted = form(path)
     if path[:1] == ("program",) and len(path) < 3:
         is_table = isinstance(value, Mapping)
-        return {"problem": f"{'is a table' if is_table else f'{show(value)} is no table'}; write [[program]] and its keys below"}
+        return {"problem": f"{'is a table' if is_table else f'{show(value)} is no table'}; write [[program]] and its "
+                f"keys below"}
     if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value) and table_of(wanted):
         return {"problem": f"is a list of tables; write [{path[-1]}]"}
     if wanted.get("type") == "object":
@@ -101,7 +105,8 @@ def _unknown(key: str, table: Path, value: Any) -> dict[str, str]:
         tables = {name: _header(name) for name, kind in here.items() if _fields(kind)}
         near = tables.get(nearest(key, tables) or "")
         text = f"unknown table {show(key)}"
-        return {"problem": text, "nearest": near} if near else {"problem": f"{text}; there are {', '.join(tables.values())}"}
+        return {"problem": text,
+                "nearest": near} if near else {"problem": f"{text}; there are {', '.join(tables.values())}"}
     text = f"unknown key {show(key)}"
     if near := SYNONYMS.get(key) if SYNONYMS.get(key) in here else nearest(key.replace("_", "-"), here):
         return {"problem": text, "nearest": f"'{near}'"}
@@ -117,7 +122,8 @@ def _unknown(key: str, table: Path, value: Any) -> dict[str, str]:
 
 def _fields(form: Mapping[str, Any]) -> Mapping[str, Any]:
     form = _resolve(form)
-    found: Mapping[str, Any] = _resolve(form.get("items", {})).get("properties", {}) or table_of(form).get("properties", {})
+    found: Mapping[str, Any] = _resolve(form.get("items", {})).get("properties", {}) or table_of(form).get("properties",
+        {})
     return found
 
 

@@ -102,7 +102,8 @@ def _syntax(error: tomli.TOMLDecodeError, text: str, source: str) -> InputError:
 
 def _plain(message: str) -> str:
     """Without what is Python's in it, as the tuple of a table's name."""
-    said = re.sub(r"\((('[^']*'(, )?)+),?\)", lambda keys: f"[{keys[1].replace(chr(39), '').replace(', ', '.')}]", message)
+    said = re.sub(r"\((('[^']*'(, )?)+),?\)", lambda keys: f"[{keys[1].replace(chr(39), '').replace(', ', '.')}]",
+                  message)
     return "this has a value already" if said == "Cannot overwrite a value" else said[:1].lower() + said[1:]
 
 
@@ -124,7 +125,8 @@ class _Reader:
         locks = file.clusters.lock
         return Deployment(
             name=file.name or _name_of(self.places.source),
-            shape=self._shape_of_map(layout) if alone and not file.machine.model_fields_set else self._shape(file.machine),
+            shape=self._shape_of_map(layout) if alone
+            and not file.machine.model_fields_set else self._shape(file.machine),
             layout=layout,
             lock=locks if isinstance(locks, str) else locks[0],
             locks=() if isinstance(locks, str) else tuple(locks),
@@ -180,7 +182,8 @@ class _Reader:
         if not is_program_name(name):
             raise self.wrong(f"'{name}' cannot be a program's name; 'name' gives it one", *key)
         if name in modules.RESERVED:
-            raise self.wrong(f"'{name}' is the name of a program that the build makes; 'name' gives this one another", *key)
+            raise self.wrong(f"'{name}' is the name of a program that the build makes; 'name' gives this one another",
+                             *key)
         try:
             content = foreign.read(path, foreign.PROGRAM)
         except InputError as error:
@@ -195,7 +198,8 @@ class _Reader:
         """What its `files` are on the host."""
         key = ("program", number, "files")
         try:
-            tree = file_tree.read((mapped, self.folder / mapped.host) for mapped in table.files) if table.files else None
+            tree = file_tree.read((mapped, self.folder / mapped.host)
+                                  for mapped in table.files) if table.files else None
         except InputError as error:
             raise self.wrong(error.problem, *key, *error.at) from None
         if tree and tree.is_file(table.cwd):
@@ -212,7 +216,8 @@ class _Reader:
             near = f"size={size[1]}" if size else problems.nearest(clusters.layout, WORDS)
             at = ("clusters", "layout")
             raise InputError(
-                title(at), at=at, place=self.places.place(at), found=problems.show(clusters.layout), expected=f"one of {NAMES}",
+                title(at), at=at, place=self.places.place(at), found=problems.show(clusters.layout),
+                expected=f"one of {NAMES}",
                 nearest=near and f"'{near}'",
             )  # fmt: skip
         return str(self._file(path, "clusters", "layout"))
@@ -237,7 +242,8 @@ class _Reader:
         for name in ("redis", "ycsb", "metrics", "program", "network", "shutdown"):
             if name in file.model_fields_set:
                 place = self.places.place((name,))
-                raise InputError("", at=(name,), place=place, problem=f"'{name}' contradicts the layout, a cluster map that says what runs")
+                raise InputError("", at=(name,), place=place,
+                                 problem=f"'{name}' contradicts the layout, a cluster map that says what runs")
         for name in ("lock", "statistics", "granularity"):
             if name in file.clusters.model_fields_set:
                 raise self.wrong("contradicts the layout, a cluster map that says it", "clusters", name)

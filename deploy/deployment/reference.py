@@ -45,7 +45,8 @@ def tables() -> str:
         "program": ("[[program]]", schema.ProgramTable),
     }
     parts = [_table("At the top", schema.File, form, skip=set(inner) - {"network"})]
-    parts += [_table(f"`{title}`", model, problems.table_of(problems.form(_within(key)))["properties"]) for key, (title, model) in inner.items()]
+    parts += [_table(f"`{title}`", model, problems.table_of(problems.form(_within(key)))["properties"])
+              for key, (title, model) in inner.items()]
     return "\n".join(parts)
 
 
@@ -87,7 +88,10 @@ def layouts(text: str) -> str:
         raise ValueError(f"{LAYOUTS_PAGE} has lost its marks")
     rows = [f"| `{one.name}` | {one.what} |\n" for one in EVERY.values()]
     head = "| `--layout` | a cluster is |\n|---|---|\n"
-    return before + LAYOUTS_BEGIN + head + "".join(rows) + "| a file | what the map says; it is checked against the machine |\n" + LAYOUTS_END + after
+    return (
+        before + LAYOUTS_BEGIN + head + "".join(rows)
+        + "| a file | what the map says; it is checked against the machine |\n" + LAYOUTS_END + after
+    )
 
 
 def write() -> None:

@@ -49,7 +49,8 @@ def keys_of(model: type) -> type[Table]:
         declared: Key | None = member.metadata.get("key")
         if declared is None:  # files do not set it
             continue
-        default = None if declared.optional else list(member.default) if isinstance(member.default, tuple) else member.default
+        default = None if declared.optional else list(member.default) if isinstance(member.default,
+            tuple) else member.default
         kinds = [kind_of(kind) for kind in declared.kinds] + ([None] if declared.optional else [])
         found[declared.name or member.name] = (reduce(or_, kinds), Field(default, description=declared.doc))
     return create_model(model.__name__, __base__=Table, **found)
@@ -62,8 +63,12 @@ class Machine(Table):
     sockets: Annotated[int, between(1, 16)] = Field(Shape.sockets, description="Sockets.")
     cores: Annotated[int, between(1, 64)] = Field(Shape.cores, description="Cores of each socket.")
     threads: Annotated[int, between(1, 8)] = Field(Shape.threads, description="Hardware threads of each core.")
-    l3_caches: Annotated[int, between(0, 64)] = Field(Shape.caches, description="L3 caches of each socket, for the layout `per-l3`; 0: none.")
-    numa_nodes: Annotated[int, between(1, 64)] = Field(Shape.nodes, description="NUMA nodes of each socket, for the layout `per-numa`.")
+    l3_caches: Annotated[int, between(0, 64)] = Field(Shape.caches,
+                                                      description="L3 caches of each socket, for the layout `per-l3`; "
+                                                      "0: none.")
+    numa_nodes: Annotated[int, between(1, 64)] = Field(Shape.nodes,
+                                                       description="NUMA nodes of each socket, for the layout "
+                                                       "`per-numa`.")
     memory: Size | None = Field(
         None, description="Memory of each NUMA node. Default: 512M for each of its threads, at least 1G."
     )
@@ -71,7 +76,8 @@ class Machine(Table):
         None,
         min_length=1,
         description="A machine in place of the numbers above: hwloc's XML (`lstopo FILE.xml`), a libvirt host's "
-        "capabilities, or `live`: one like that at hand. The path is relative to the deployment file. A libvirt URI is taken "
+        "capabilities, or `live`: one like that at hand. The path is relative to the deployment file. A libvirt URI is "
+        "taken "
         "from the command line only (`--topology URI`): libvirt runs programs that a URI names.",
         json_schema_extra={"x-expected": "a file of hwloc's or libvirt's XML, or 'live'"},
     )
@@ -90,7 +96,8 @@ class Machine(Table):
             if self.cores % max(parts, 1):
                 raise wrong(f"{self.cores} cores of a socket do not divide into {parts} {what}", name.replace("_", "-"))
         if self.smt is not None and not self.topology:
-            raise wrong("is about the machine of 'topology', and there is none; 'threads' says how many a core has", "smt")
+            raise wrong("is about the machine of 'topology', and there is none; 'threads' says how many a core has",
+                        "smt")
         return self
 
 
@@ -108,25 +115,31 @@ class Clusters(Table):
         },
     )
     lock: Lock | Annotated[list[Lock], Field(min_length=1, max_length=64)] = Field(
-        Deployment.lock, description="Lock regime of every kernel; a list names one for each cluster. `none` runs on one core."
+        Deployment.lock,
+        description="Lock regime of every kernel; a list names one for each cluster. `none` runs on one core."
     )
     statistics: bool = Field(
-        Deployment.statistics, description="The kernel image that counts entries, conflicts, waits and what else the regime knows."
+        Deployment.statistics,
+        description="The kernel image that counts entries, conflicts, waits and what else the regime knows."
     )
     granularity: Annotated[str, OneOf(*GRANULARITIES)] | None = Field(
         Deployment.granularity,
-        description=f"Of kernels with lock `{'`, `'.join(regimes.names(regimes.SWITCHED))}`, from their start on: `coarse`, one lock (the default), "
+        description=f"Of kernels with lock `{'`, `'.join(regimes.names(regimes.SWITCHED))}`, from their start on: "
+        f"`coarse`, one lock (the default), "
         "or `fine`, one for each object. `skerry granularity` changes it later.",
     )  # fmt: skip
     restart: Annotated[str, OneOf(NEVER, ON_FAILURE)] = Field(
-        Deployment.restart, description="`on-failure`: a cluster that is lost is fenced, loaded and started again, and its programs "
+        Deployment.restart,
+        description="`on-failure`: a cluster that is lost is fenced, loaded and started again, and its programs "
         "with it, while the others go on.",
     )  # fmt: skip
     restart_limit: Annotated[int, between(0, MAX_RESTART_LIMIT)] = Field(
-        Deployment.restart_limit, description="How often a cluster is started again in 60 s at most; after that it stays down. 0: without limit."
+        Deployment.restart_limit,
+        description="How often a cluster is started again in 60 s at most; after that it stays down. 0: without limit."
     )
     restart_delay: Annotated[int, between(0, MAX_RESTART_DELAY)] = Field(
-        Deployment.restart_delay, description="Milliseconds before it is started again; twice as many each time that it is lost within 60 s, up to 5 s."
+        Deployment.restart_delay, description="Milliseconds before it is started again; twice as many each time that "
+        "it is lost within 60 s, up to 5 s."
     )
     failure_timeout: Annotated[int, between(MIN_PATIENCE, MAX_PATIENCE)] | None = Field(
         Deployment.patience,
@@ -135,7 +148,8 @@ class Clusters(Table):
         "Default: 100; in QEMU's emulator 3000.",
     )  # fmt: skip
     spare_cores: bool = Field(
-        Deployment.spare_cores, description="Each kernel has room for the machine's other cores, which `skerry move` can give it. "
+        Deployment.spare_cores,
+        description="Each kernel has room for the machine's other cores, which `skerry move` can give it. "
         "For `restart = \"on-failure\"`.",
     )  # fmt: skip
 
@@ -158,7 +172,8 @@ class RedisTable(keys_of(Redis)):  # type: ignore[misc]  # made of the model's k
 
 
 class Ycsb(keys_of(Load)):  # type: ignore[misc]  # made of the model's keys
-    """The load: YCSB clients beside each Redis, on its core. They load the records together, read some of them, and begin together."""
+    """The load: YCSB clients beside each Redis, on its core. They load the records together, read some of them, and
+    begin together."""
 
     @model_validator(mode="after")
     def _agree(self) -> "Ycsb":
@@ -168,8 +183,8 @@ class Ycsb(keys_of(Load)):  # type: ignore[misc]  # made of the model's keys
 
 
 class MetricsTable(keys_of(Metrics)):  # type: ignore[misc]  # made of the model's keys
-    """An endpoint for Prometheus at an address of its own in the machine, `http://HOST:PORT/metrics`: what clusters, cores,
-    locks and Redis instances count. Without this table there is none."""
+    """An endpoint for Prometheus at an address of its own in the machine, `http://HOST:PORT/metrics`: what clusters,
+    cores, locks and Redis instances count. Without this table there is none."""
 
 
 class ProgramTable(keys_of(Program)):  # type: ignore[misc]  # made of the model's keys
@@ -198,8 +213,10 @@ class NetworkTable(keys_of(Subnet)):  # type: ignore[misc]  # made of the model'
     bridge need subnets of their own."""
 
     switch: Annotated[str, OneOf(*SWITCHES)] | None = Field(
-        None, description="`one` on core 0, as in the papers, or one on the first core of each socket (`per-socket`), which "
-        "gets no Redis then. Default: `per-socket` where there are several sockets of three cores or more, each within one "
+        None,
+        description="`one` on core 0, as in the papers, or one on the first core of each socket (`per-socket`), which "
+        "gets no Redis then. Default: `per-socket` where there are several sockets of three cores or more, each "
+        "within one "
         "cluster."
     )
 
@@ -213,7 +230,8 @@ class NetworkTable(keys_of(Subnet)):  # type: ignore[misc]  # made of the model'
             which = "its broadcast address" if self.gateway == self.subnet[-1] else "its own"
             raise wrong(f"{self.gateway} is no station of the subnet {self.subnet}, but {which}", "gateway")
         if self.subnet[REDIS_FIRST] <= self.gateway <= self.subnet[LAST]:
-            raise wrong(f"{self.gateway} is one that programs get: from {self.subnet[REDIS_FIRST]} to {self.subnet[LAST]}", "gateway")
+            raise wrong(f"{self.gateway} is one that programs get: from {self.subnet[REDIS_FIRST]} to "
+                        f"{self.subnet[LAST]}", "gateway")
         return self
 
 
@@ -222,11 +240,14 @@ class File(Table):
 
     name: Name | None = Field(None, description="In results, logs and GRUB's menu. Default: the file's name.")
     shutdown: Annotated[str, OneOf("when-done", "never")] = Field(
-        Deployment.shutdown, description="Power off when every program that counts (`barrier`, and every client) has ended, if "
-        "there is one; or never. The run is over then either way: no program and no cluster that ends later is started again."
+        Deployment.shutdown,
+        description="Power off when every program that counts (`barrier`, and every client) has ended, if "
+        "there is one; or never. The run is over then either way: no program and no cluster that ends later is started "
+        "again."
     )
     network: bool | NetworkTable = Field(
-        Deployment.network, description="A switch and a network driver on core 0, or a switch on each socket; as a table, with what it says."
+        Deployment.network, description="A switch and a network driver on core 0, or a switch on each socket; as a "
+        "table, with what it says."
     )
     machine: Machine = Field(Machine(), description="The machine.")
     clusters: Clusters = Field(Clusters(), description="Clusters and kernels.")

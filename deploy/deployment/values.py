@@ -104,7 +104,8 @@ def _mapped(value: Any) -> Mapped:
 
 def _subnet(value: Any) -> IPv4Network:
     try:
-        found = IPv4Interface(value) if isinstance(value, str) and re.fullmatch(r"[\d.]+/\d+", value, re.ASCII) else None
+        found = IPv4Interface(value) if isinstance(value, str) and re.fullmatch(r"[\d.]+/\d+", value,
+            re.ASCII) else None
     except ValueError:
         found = None
     if found is None:
@@ -187,7 +188,8 @@ Subnetwork = Annotated[
 Address = Annotated[
     IPv4Address,
     BeforeValidator(_address),
-    WithJsonSchema({"type": "string", "pattern": r"^\d+\.\d+\.\d+\.\d+$", "x-expected": "an IPv4 address such as 10.0.3.1"}),
+    WithJsonSchema({"type": "string", "pattern": r"^\d+\.\d+\.\d+\.\d+$",
+                    "x-expected": "an IPv4 address such as 10.0.3.1"}),
 ]
 
 
@@ -203,7 +205,8 @@ KINDS: dict[Named, Any] = {
     keys.FLAG: bool, keys.TEXT: str, keys.SIZE: Size, keys.PORT: Port, keys.CPU: Cpu,
     keys.CPUS: Annotated[list[Cpu], Field(min_length=1, max_length=64)], keys.ARGUMENTS: Arguments,
     keys.PROGRAM_NAME: ProgramName, keys.FORWARDED: list[Forwarded], keys.SUBNET: Subnetwork, keys.ADDRESS: Address,
-    keys.VARIABLES: list[Annotated[str, AfterValidator(_variable)]], keys.FOLDER: Annotated[str, AfterValidator(_guest)],
+    keys.VARIABLES: list[Annotated[str, AfterValidator(_variable)]],
+    keys.FOLDER: Annotated[str, AfterValidator(_guest)],
     keys.MAPPED: list[MappedFiles], keys.PROGRAM_NAMES: list[ProgramName],
 }  # fmt: skip
 

@@ -81,7 +81,8 @@ class Connection:
         if not re.fullmatch(r"[a-z][a-z0-9+.-]*", parts.scheme) or "://" not in uri:
             raise InputError("--connect", f"'{uri}' is not a libvirt URI as qemu:///system")
         if parts.scheme.partition("+")[0] != "qemu":
-            raise InputError("--connect", f"'{uri}': Skerry's domains are QEMU's, as qemu:///system or qemu+ssh://HOST/system")
+            raise InputError("--connect",
+                             f"'{uri}': Skerry's domains are QEMU's, as qemu:///system or qemu+ssh://HOST/system")
         check_uri(uri)
         self.uri = uri
         self.lib: Any = None

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A machine of a deployment as a domain's XML: what it is, its one disc, serial ports, network, shared memory, our record."""
+"""A machine of a deployment as a domain's XML: what it is, its one disc, serial ports, network, shared memory, our
+record."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ def define(machines: Machines, record: Record, folder: PurePosixPath, uefi: bool
     emulated = record.accel != "kvm"
     root = ElementTree.Element("domain", type="qemu" if emulated else "kvm")
     ElementTree.SubElement(root, "name").text = record.domain
-    ElementTree.SubElement(root, "title").text = f"Skerry: {record.name}" + (f", cluster {number}" if record.machines > 1 else "")
+    ElementTree.SubElement(root, "title").text = f"Skerry: {record.name}" + (f", cluster {number}"
+                                                                             if record.machines > 1 else "")
     ElementTree.SubElement(root, "metadata").append(record.element())
     devices = None
     pinned = machines.clusters_of(number) if machines.pinned else None

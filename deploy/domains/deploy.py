@@ -66,7 +66,8 @@ class Done:
 
 
 class Deployment:
-    """One call of deploy: what is wanted, beside what is there. Of a host that is not connected nothing is there: only preview() works."""
+    """One call of deploy: what is wanted, beside what is there. Of a host that is not connected nothing is there: only
+    preview() works."""
 
     def __init__(self, host: Connection, wanted: Wanted) -> None:
         self.host = host
@@ -101,7 +102,8 @@ class Deployment:
         differs = "; ".join(changes)
         if state.is_running and not self.wanted.replace:
             raise Failure(
-                f"{self.wanted.name} runs and differs ({differs}): --replace restarts it, which loses what it holds in memory"
+                f"{self.wanted.name} runs and differs ({differs}): --replace restarts it, which loses what it holds in "
+                f"memory"
             )
         self.there.forget()
         self.there.remove_logs()  # of domains that the new one may not have
@@ -131,7 +133,8 @@ class Deployment:
                 raise
             for member in fresh:
                 member.stop()
-            raise Failure(f"{self.host.uri}: {', '.join(m.domain for m in fresh)}: does not start: {one_line(error)}") from None
+            raise Failure(f"{self.host.uri}: {', '.join(m.domain for m in fresh)}: does not start: "
+                          f"{one_line(error)}") from None
         words = [f"{m.domain} {was_one(state, m.domain)}" for m in fresh]
         return Done(
             self.there, "joined", f"{self.wanted.name}: {'; '.join(words)}: started again alone, the others go on",
@@ -166,7 +169,8 @@ class Deployment:
         for other in deployments.all_of(self.host) if self.wanted.bridge else []:
             common = mine & {forward.guest for forward in other.record.forwards}
             if other.name != self.wanted.name and other.record.bridge == self.wanted.bridge and common:
-                raise Failure(f"{min(map(str, common))} on {self.wanted.bridge} is the address of deployment {other.name}")
+                raise Failure(f"{min(map(str, common))} on {self.wanted.bridge} is the address of deployment "
+                              f"{other.name}")
 
     def _place(self) -> tuple[Machine | None, str]:
         if not self.host.is_open:
@@ -248,7 +252,8 @@ class Deployment:
                 storage.unmake()
             except Failure:  # as when the connection has broken
                 if isinstance(error, Failure):
-                    raise Failure(f"{error}; the storage pool {storage.name} stays, which another deploy takes over") from None
+                    raise Failure(f"{error}; the storage pool {storage.name} stays, which another deploy "
+                                  f"takes over") from None
             raise
 
     def text(self, record: Record, folder: PurePosixPath) -> str:
@@ -306,7 +311,8 @@ class Deployment:
                 if not is_libvirts(error):
                     raise
                 self.there.stop()
-                chosen = [f for f in self.record.forwards if (f.application, f.guest_port) not in self.wanted.what.host_ports]
+                chosen = [f for f in self.record.forwards
+                          if (f.application, f.guest_port) not in self.wanted.what.host_ports]
                 if not (chosen and not self.record.bridge and attempts_left and is_failed_start(error)):
                     raise Failure(f"{self.host.uri}: {self.wanted.name} does not start: {one_line(error)}") from None
             for forward in chosen:
@@ -342,19 +348,22 @@ def was(state: State) -> str:
 
 
 def wait_ready(done: Done, what: Plan, patience: Patience, update: Callable[..., None]) -> bool:
-    """Until every port that the deployment leads to is served, of the clusters that were started; and until all of these run.
+    """Until every port that the deployment leads to is served, of the clusters that were started; and until all of
+    these run.
 
     False: the run is done, and nothing serves any more.
     """
     deployed, found = done.deployed, what.cluster_map
     started = [c for c in found.clusters if done.clusters is None or c.number in done.clusters]
     clusters = {c.number for c in started}
-    forwards = [f for f in deployed.record.forwards if any(what.application(f.application).cpu in c.cpus for c in started)]
+    forwards = [f for f in deployed.record.forwards
+                if any(what.application(f.application).cpu in c.cpus for c in started)]
     began, watch, seen = time.monotonic(), Watch(None), 0
     while True:
         events = deployed.events()[done.since :]
         services = serving(events)
-        missing = [forward for forward in forwards if not serves_at(services.get(forward.application), forward.guest_port)]
+        missing = [forward for forward in forwards
+                   if not serves_at(services.get(forward.application), forward.guest_port)]
         running = {event.get("cluster") for event in events if event.kind == "boot"}
         update(completed=len(running & clusters) + len(forwards) - len(missing), total=len(clusters) + len(forwards))
         state = deployed.state()
@@ -367,8 +376,10 @@ def wait_ready(done: Done, what: Plan, patience: Patience, update: Callable[...,
         if len(events) > seen:
             watch.moved(f"'{events[-1].kind}'")
             seen = len(events)
-        words = [f"cluster {number} not up" for number in sorted(clusters - running)] or list(_unserved(missing, services))
-        known = clusters <= running and all(listeners(services, forward.application) for forward in missing)  # they listen elsewhere
+        words = [f"cluster {number} not up"
+                 for number in sorted(clusters - running)] or list(_unserved(missing, services))
+        # they listen elsewhere
+        known = clusters <= running and all(listeners(services, forward.application) for forward in missing)
         if why := watch.overdue("; ".join(words), patience.times_load().times(ELSEWHERE if known else 1), began):
             raise Failure(f"{why}; it stays, for skerry logs")
         time.sleep(POLL)

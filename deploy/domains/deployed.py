@@ -17,7 +17,17 @@ from deploy.domains.storage import EVENTS, Storage
 from deploy.machine import changes
 from deploy.machine.console_lines import lines
 from deploy.machine.crashes import plain
-from deploy.machine.events import BAD_LINE, CLUSTER_DOWN, Event, EventStream, cluster_restarts, down_words, lost_words, restarts, standing
+from deploy.machine.events import (
+    BAD_LINE,
+    CLUSTER_DOWN,
+    Event,
+    EventStream,
+    cluster_restarts,
+    down_words,
+    lost_words,
+    restarts,
+    standing,
+)
 from topology import foreign
 from topology.errors import InputError
 from topology.spans import parse_spans
@@ -31,7 +41,10 @@ WORDS = (GONE, "killed", "failed", "stopped", "off", "paused", "running", "done"
 
 
 def _words(event: Event) -> str:
-    return lost_words(event) if event.kind == "cluster-lost" else down_words(event) if event.kind in CLUSTER_DOWN else str(event)
+    return (
+        lost_words(event) if event.kind == "cluster-lost" else down_words(event)
+        if event.kind in CLUSTER_DOWN else str(event)
+    )
 
 
 @dataclass
@@ -60,12 +73,14 @@ class State:
         return [domain for domain, word in self.domains.items() if word not in ("running", "paused")]
 
     def missing(self) -> list[int]:
-        """Clusters that the others, which go on, lack: the domain is down, or runs and is lost to them. Each has its own.
+        """Clusters that the others, which go on, lack: the domain is down, or runs and is lost to them. Each has its
+        own.
 
         The first one writes the events: it reports its own loss only when it runs again.
         """
         down = [number for number, word in enumerate(self.domains.values()) if word not in ("running", "paused")]
-        lost = [number for number, word in enumerate(self.domains.values()) if word == "running" and number in self.lost - {0}]
+        lost = [number for number, word in enumerate(self.domains.values()) if word == "running"
+                and number in self.lost - {0}]
         found = sorted({*down, *(lost if 0 not in down else ())})
         over = any(word in ("done", "failed") for word in self.domains.values())
         return found if len(found) < len(self.domains) and not over else []
@@ -127,7 +142,8 @@ class Deployed:
         domains = {of.domain: words.get(of.domain, GONE) for of in self.record.each()}
         found = State(min(domains.values(), key=WORDS.index), domains)
         found.trouble = [_words(e) for e in standing(events) if e.kind in TROUBLE]
-        found.restarts = restarts(events) | {f"cluster {number}": count for number, count in cluster_restarts(events).items()}
+        found.restarts = restarts(events) | {f"cluster {number}": count
+                                             for number, count in cluster_restarts(events).items()}
         found.changes = changes.words(events)
         found.lost = {int(e["cluster"]) for e in standing(events) if e.kind == "cluster-lost"}
         alive = {number for number, word in enumerate(domains.values()) if word in ("running", "paused")}
@@ -215,7 +231,8 @@ def check_names(host: Connection, name: str, domains: Iterable[str]) -> None:
         if member is None:
             raise Failure(f"{host.uri}: the domain {domain} is not Skerry's: left alone; choose another --name")
         if member.record.name != name:
-            raise Failure(f"{host.uri}: the domain {domain} is of deployment {member.record.name}; choose another --name")
+            raise Failure(f"{host.uri}: the domain {domain} is of deployment {member.record.name}; choose another "
+                          f"--name")
 
 
 def pick(host: Connection, name: str | None) -> Deployed:

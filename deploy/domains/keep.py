@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Watching a deployment with a domain for each cluster: a domain that is lost is started again, by the policy of its cluster."""
+"""Watching a deployment with a domain for each cluster: a domain that is lost is started again, by the policy of its
+cluster."""
 
 from __future__ import annotations
 
@@ -44,7 +45,8 @@ class History:
 class Keeper:
     """`say` gets lines for people."""
 
-    def __init__(self, deployment: Deployment, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, deployment: Deployment, say: Callable[[str], None],
+                 clock: Callable[[], float] = time.monotonic) -> None:
         self._deployment = deployment
         self._say = say
         self._clock = clock
@@ -82,8 +84,8 @@ class Keeper:
         return None if self._is_over(events, state) else (there, events, state)
 
     def _is_over(self, events: list[Event], state: State) -> bool:
-        """stop presses the power button, which the first cluster reports before any domain switches off; then stop, as undeploy
-        does, ends the first domain first. What ends of itself has its own words."""
+        """stop presses the power button, which the first cluster reports before any domain switches off; then stop, as
+        undeploy does, ends the first domain first. What ends of itself has its own words."""
         first = next(iter(state.domains.values()))
         ordered = any(event.kind == "done" and event.get("why") == BUTTON for event in events)
         return ordered or first in ("stopped", "done", "failed", GONE) or len(state.not_running()) == len(state.domains)
@@ -109,7 +111,10 @@ class Keeper:
             self._say(f"{words}: it is started again in {delay:g} s, the others go on")
             return
         self._down.add(cluster.number)
-        why = f"it was started again {history.limit} times in {WINDOW:g} s" if cluster.restart else 'the deployment says restart = "never"'
+        why = (
+            f"it was started again {history.limit} times in {WINDOW:g} s"
+            if cluster.restart else 'the deployment says restart = "never"'
+        )
         self._say(f"{words} and stays down: {why}")
 
     def _start(self, numbers: list[int], state: State, before: int) -> None:

@@ -86,7 +86,8 @@ class Member:
         if not host.is_local:
             return [f"{host.hostname}:{log}"]
         try:
-            for path in [log.expanduser(), *folder.expanduser().glob(f"{self.domain}.log.*")]:  # the latter: rotated ones
+            # the latter: rotated ones
+            for path in [log.expanduser(), *folder.expanduser().glob(f"{self.domain}.log.*")]:
                 path.unlink(missing_ok=True)
         except OSError:
             return [str(log)]

@@ -31,7 +31,8 @@ def human(member: Member, line: str) -> str:
 
 
 def write_word(one: Deployed, cluster: int, address: int, word: int) -> None:
-    """Stores eight bytes in the memory of a cluster's domain. Only a host that is this machine has a debugger in reach."""
+    """Stores eight bytes in the memory of a cluster's domain. Only a host that is this machine has a debugger in
+    reach."""
     if not one.host.is_local:
         raise InputError("--connect", f"{one.host.uri}: memory is written by QEMU's debugger, on the host itself only")
     member = one.member(cluster if one.record.machines > 1 else None)

@@ -18,7 +18,8 @@ RunsUnder = Annotated[
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A deployment, as skerry status lists it.")]
 Cluster = Annotated[
     int | None,
-    typer.Option("--cluster", metavar="N", min=0, help="Cluster whose output to use, with a domain for each cluster (default: 0)."),
+    typer.Option("--cluster", metavar="N", min=0,
+                 help="Cluster whose output to use, with a domain for each cluster (default: 0)."),
 ]
 OptionalName = Annotated[
     str | None, typer.Argument(metavar="[NAME]", help="A deployment; optional if there is only one.")

@@ -93,12 +93,14 @@ class Record:
 
         words = {"name": self.name, "version": self.version, "layout": self.layout, "lock": self.lock}
         words |= {"clusters": str(self.clusters), "cores": str(self.cores), "accel": self.accel}
-        words |= {"storage": self.storage, "placement": self.placement} | ({"bridge": self.bridge} if self.bridge else {})
+        words |= {"storage": self.storage,
+                  "placement": self.placement} | ({"bridge": self.bridge} if self.bridge else {})
         words |= {"machine": str(self.machine), "machines": str(self.machines)} if self.machines > 1 else {}
         words |= {"outside": "yes"} if self.outside else {}
         root = ElementTree.Element(tag("deployment"), words)
         for f in self.forwards:
-            attributes = {"application": f.application, "address": f.guest, "port": str(f.guest_port), "host-port": str(f.host_port)}
+            attributes = {"application": f.application, "address": f.guest, "port": str(f.guest_port),
+                          "host-port": str(f.host_port)}
             ElementTree.SubElement(root, tag("forward"), attributes)
         for name, value in self.parts.items():
             ElementTree.SubElement(root, tag("part"), name=name, value=value)
@@ -118,7 +120,8 @@ def parse(text: str) -> Record:
         return Record(
             name=words["name"], version=words["version"], layout=words["layout"], lock=words["lock"],
             clusters=int(words["clusters"]), cores=int(words["cores"]), accel=words["accel"],
-            storage=words["storage"], placement=words.get("placement", ""), bridge=words.get("bridge"), forwards=tuple(forwards), parts=parts,
+            storage=words["storage"], placement=words.get("placement", ""), bridge=words.get("bridge"),
+            forwards=tuple(forwards), parts=parts,
             machine=int(words.get("machine", 0)), machines=int(words.get("machines", 1)),
             outside=words.get("outside") == "yes",
         )  # fmt: skip

@@ -38,7 +38,8 @@ class Entries:
     def to_json(self) -> dict[str, float]:
         return {
             "kernel_entries_per_op": self.per_operation, "line_moves_per_entry": self._of(self.moves, self.entries),
-            "lock_conflict_ratio": self._of(self.conflicts, self.acquisitions), "lock_mean_wait_cycles": self._of(self.wait, self.acquisitions),
+            "lock_conflict_ratio": self._of(self.conflicts, self.acquisitions),
+            "lock_mean_wait_cycles": self._of(self.wait, self.acquisitions),
             "lock_mean_hold_cycles": self._of(self.hold, self.acquisitions),
         }
 
@@ -62,7 +63,8 @@ class Watch:
             kinds = json.loads(line)["kinds"]
         except (OSError, ValueError, KeyError) as error:
             raise Failure(f"no kernel entries from the emulator: {error}") from None
-        sums = {name: sum(kind[name] for kind in kinds) for name in ("entries", "acquisitions", "conflicts", "wait", "hold", "lock_moves", "inside_moves")}
+        sums = {name: sum(kind[name] for kind in kinds)
+                for name in ("entries", "acquisitions", "conflicts", "wait", "hold", "lock_moves", "inside_moves")}
         return Entries(operations, moves=sums.pop("lock_moves") + sums.pop("inside_moves"), **sums)
 
 

@@ -56,7 +56,8 @@ class Marks:
             raise Failure(f"no clock from the emulator: {error}") from None
         return [
             Mark(
-                line["marker"], line["clock"], line["late"], line["executed"], line["kernel"], tuple(line.get("instructions", ())),
+                line["marker"], line["clock"], line["late"], line["executed"], line["kernel"],
+                tuple(line.get("instructions", ())),
                 line.get("transactions"), line.get("misparked", 0),
             )
             for line in lines if "marker" in line
@@ -64,12 +65,14 @@ class Marks:
 
     def check_parking(self) -> None:
         """Fails if the plugin has skipped turns that were not equal. It writes a line when a core has the first one."""
-        text = self.file.read_text() if self.file.exists() else ""  # the emulator may not have started, or ended within a line
+        # the emulator may not have started, or ended within a line
+        text = self.file.read_text() if self.file.exists() else ""
         for line in map(json.loads, text[: text.rfind("\n") + 1].splitlines()):
             if line.get("misparked"):
                 where = f" (first: core {line['core']}, the PAUSE at {line['pause']})" if "pause" in line else ""
                 raise Failure(
-                    f"the modelled machine skipped {line['misparked']} turns of a waiting loop that were not equal{where}: its clocks are wrong. "
+                    f"the modelled machine skipped {line['misparked']} turns of a waiting loop that were not "
+                    f"equal{where}: its clocks are wrong. "
                     "Please report it, with the program"
                 )
 

@@ -22,7 +22,8 @@ ASSUMED, FITTED = "assumed", "fitted"
 # What a line costs that moves between cores: these are halved and doubled for the range of a result.
 LINE_PRICES = frozenset({
     *("l3_socket", "l3_machine", "transfer_cluster", "transfer_socket", "transfer_machine"),
-    *("upgrade_cluster", "upgrade_socket", "upgrade_machine", "overlap_cluster", "overlap_socket", "overlap_machine", "reader_gap"),
+    *("upgrade_cluster", "upgrade_socket", "upgrade_machine", "overlap_cluster", "overlap_socket", "overlap_machine",
+      "reader_gap"),
 })
 RANGE = (0.5, 1.0, 2.0)
 MOST_CORES = 64  # emulator/modelled/prices.h
@@ -48,8 +49,10 @@ class Number:
 
 GHZ = Number(0.1, 10)
 SETS, WAYS, STORES = Number(1, 1 << 20, whole=True), Number(1, 64, whole=True), Number(1, 256, whole=True)
-CYCLES, PER_INSTRUCTION = Number(0, 1_000_000), Number(0.1, 1_000_000)  # clocks count sixteenths: nothing is not to be free
-_KINDS: Mapping[type, str] = {bool: "true or false", str: "one line of text: where the figure comes from, or just \"assumed\""}
+# clocks count sixteenths: nothing is not to be free
+CYCLES, PER_INSTRUCTION = Number(0, 1_000_000), Number(0.1, 1_000_000)
+_KINDS: Mapping[type, str] = {bool: "true or false",
+                              str: "one line of text: where the figure comes from, or just \"assumed\""}
 
 
 def _is_source(given: str) -> bool:
@@ -116,7 +119,8 @@ class ModelledMachine:
         """The line without which no figure of it is printed."""
         fitted = f", {len(self.fitted)} fitted ({', '.join(self.fitted)})" if self.fitted else ""
         return (
-            f"Modelled: {self.name}, {self.ghz:g} GHz; {len(self.assumed)} of {len(self.prices)} prices assumed{fitted}. "
+            f"Modelled: {self.name}, {self.ghz:g} GHz; {len(self.assumed)} of {len(self.prices)} prices "
+            f"assumed{fitted}. "
             "Compare ratios, not figures"
         )
 
@@ -144,14 +148,18 @@ class ModelledMachine:
         """The same for programs that run on every core there is."""
         found = self.shape(cores, memory)
         if found.cpus != cores:
-            part = f"{self.cores_per_socket}, a socket" if self.clusters_per_socket == 1 else f"{self.cores_per_cluster}, an L3's, or whole L3s of a socket"
+            part = (
+                f"{self.cores_per_socket}, a socket"
+                if self.clusters_per_socket == 1 else f"{self.cores_per_cluster}, an L3's, or whole L3s of a socket"
+            )
             raise InputError("--cores", f"{cores} cores; of {self.name} run up to {part}, or all {self.cores}")
         return found
 
     def plugin_text(self, memory: Sequence[MemoryRange], line_factor: float = 1.0) -> str:
         """The machine as the plugin reads it (emulator/modelled/prices.h); node N's memory is socket N's."""
         lines = [
-            f"khz {self.ghz * 1e6:.0f}", f"cores {self.cores}", f"clusters {self.sockets * self.clusters_per_socket}", f"sockets {self.sockets}",
+            f"khz {self.ghz * 1e6:.0f}", f"cores {self.cores}", f"clusters {self.sockets * self.clusters_per_socket}",
+            f"sockets {self.sockets}",
             f"l3_inclusive {self.l3_inclusive:d}", f"store_buffer {self.store_buffer}",
         ]
         for name, (sets, ways) in self.caches.items():
@@ -184,7 +192,8 @@ def load(text: str) -> ModelledMachine:
 
 
 def whole_ranges(values: Mapping[_Key, Mapping[float, float]]) -> dict[_Key, tuple[float, float]]:
-    """Least and greatest of each key's values, by the factor of the line costs; none where a factor of RANGE is missing."""
+    """Least and greatest of each key's values, by the factor of the line costs; none where a factor of RANGE is
+    missing."""
     return {key: (min(of.values()), max(of.values())) for key, of in values.items() if of.keys() >= set(RANGE)}
 
 
@@ -212,13 +221,16 @@ class _Reader:
     def wrong(self, key: str, problem: str) -> InputError:
         return InputError(f"{self.path}: {key}", problem)
 
-    def table(self, key: str, fields: Mapping[str, type | Number], where: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    def table(self, key: str, fields: Mapping[str, type | Number], where: dict[str, Any],
+              prefix: str = "") -> dict[str, Any]:
         name = prefix + key
         value = where.get(key)
         if not isinstance(value, dict):
-            raise self.wrong(name, "is missing" if value is None else f"is {value!r}, not a table with {', '.join(fields)}")
+            raise self.wrong(name, "is missing"
+                             if value is None else f"is {value!r}, not a table with {', '.join(fields)}")
         if odd := sorted(set(value) ^ set(fields)):
-            raise self.wrong(f"{name}.{odd[0]}", "is missing" if odd[0] in fields else f"is not one of {', '.join(fields)}")
+            raise self.wrong(f"{name}.{odd[0]}",
+                             "is missing" if odd[0] in fields else f"is not one of {', '.join(fields)}")
         for part, kind in fields.items():
             given = value[part]
             if isinstance(kind, Number):
@@ -226,13 +238,15 @@ class _Reader:
             else:
                 right = isinstance(given, kind) and (not isinstance(given, str) or _is_source(given))
             if not right:
-                raise self.wrong(f"{name}.{part}", f"is {given!r}, not {kind if isinstance(kind, Number) else _KINDS[kind]}")
+                raise self.wrong(f"{name}.{part}",
+                                 f"is {given!r}, not {kind if isinstance(kind, Number) else _KINDS[kind]}")
         return value
 
     def whole(self, key: str) -> int:
         value = self.data.get(key)
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_CORES:
-            raise self.wrong(key, "is missing" if value is None else f"is {value!r}, not a whole number from 1 to {MOST_CORES}")
+            raise self.wrong(key, "is missing"
+                             if value is None else f"is {value!r}, not a whole number from 1 to {MOST_CORES}")
         return value
 
     def prices(self) -> dict[str, Price]:
@@ -255,7 +269,8 @@ class _Reader:
         marked = {name for name, price in prices.items() if price.source == FITTED}
         said = given.values() if isinstance(given, dict) and set(given) == marked else [""]
         if not all(isinstance(to, str) and _is_source(to) and to not in (ASSUMED, FITTED) for to in said):
-            raise self.wrong("fitted", "must say of each price whose source is \"fitted\", and of no other, what it is fitted to")
+            raise self.wrong("fitted",
+                             "must say of each price whose source is \"fitted\", and of no other, what it is fitted to")
 
     def machine(self, sha256: str) -> ModelledMachine:
         cache: dict[str, type | Number] = {"sets": SETS, "ways": WAYS, "source": str}
@@ -267,7 +282,8 @@ class _Reader:
             raise self.wrong("name", "is missing: the name of the machine")
         if not name.isprintable():
             raise self.wrong("name", f"is {name!r}, not one line of text")
-        known = {"name", "sockets", "clusters_per_socket", "cores_per_cluster", "ghz", "store_buffer", "fitted", "price", *_CACHES}
+        known = {"name", "sockets", "clusters_per_socket", "cores_per_cluster", "ghz", "store_buffer", "fitted",
+                 "price", *_CACHES}
         if unknown := sorted(set(self.data) - known):
             raise self.wrong(unknown[0], f"is not one of {', '.join(sorted(known))}")
         prices = self.prices()
@@ -277,7 +293,8 @@ class _Reader:
             clusters_per_socket=self.whole("clusters_per_socket"), cores_per_cluster=self.whole("cores_per_cluster"),
             ghz=float(ghz["value"]), caches={n: (c["sets"], c["ways"]) for n, c in caches.items()},
             l3_inclusive=caches["l3"]["inclusive"], store_buffer=buffer["value"], prices=prices,
-            other_sources=[part["source"] for part in (ghz, buffer, *caches.values())], fitted_to=self.data.get("fitted", {}),
+            other_sources=[part["source"] for part in (ghz, buffer, *caches.values())],
+            fitted_to=self.data.get("fitted", {}),
         )
         if found.cores > MOST_CORES:
             raise self.wrong("sockets", f"{found.cores} cores in all; {MOST_CORES} are the most")

@@ -14,7 +14,8 @@ def plugin(name: str) -> Path:
     found = [number for number, (first, end) in needs.INTERFACES.items() if first <= qemu.version() < end]
     if not found:
         version = ".".join(map(str, qemu.version()))
-        raise Failure(f"there is no plugin '{name}' for QEMU {version}; for Debian 12's 7.2 there is, and for 9.2 and later")
+        raise Failure(f"there is no plugin '{name}' for QEMU {version}; for Debian 12's 7.2 there is, and for 9.2 and "
+                      f"later")
     require(needs.plugin(name))
     return Path(f"emulator/{name}-{found[0]}.so")
 

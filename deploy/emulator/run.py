@@ -37,7 +37,8 @@ def mode(machine: ModelledMachine) -> qemu.Accel:
 
 
 def check_installed() -> None:
-    """Before a build, which takes minutes. Where there is no QEMU, the set-up installs one that comes with the build."""
+    """Before a build, which takes minutes. Where there is no QEMU, the set-up installs one that comes with the
+    build."""
     if shutil.which(qemu.BINARY):
         check_version()
 
@@ -45,13 +46,15 @@ def check_installed() -> None:
 def check_version() -> None:
     if (found := qemu.version()) < SINCE:
         raise Failure(
-            f"QEMU {'.'.join(map(str, found))} cannot run a modelled machine; {'.'.join(map(str, SINCE))} and later can "
+            f"QEMU {'.'.join(map(str, found))} cannot run a modelled machine; {'.'.join(map(str, SINCE))} and "
+            f"later can "
             "(Debian 12 has it in bookworm-backports). --icount counts instructions instead, and prices nothing"
         )
 
 
 def with_transactions(target: Plan) -> dict[str, str]:
-    """Gives its kernels of regime rtm transactions that the plugin executes, and returns what the plugin is to be told."""
+    """Gives its kernels of regime rtm transactions that the plugin executes, and returns what the plugin is to be
+    told."""
     clusters = [cluster for cluster in target.cluster_map.clusters if cluster.kernel in (RTM, MODELLED_RTM)]
     if not clusters:
         return {}
@@ -65,13 +68,15 @@ def with_transactions(target: Plan) -> dict[str, str]:
 
 @contextmanager
 def marks(
-    machine: ModelledMachine, target: Plan, line_factor: float = 1.0, build: Path = BUILD, options: Mapping[str, str] = {},
+    machine: ModelledMachine, target: Plan, line_factor: float = 1.0, build: Path = BUILD,
+    options: Mapping[str, str] = {},
     priced: str | None = None,
 ) -> Iterator[Marks]:
     """For one run of the emulator with `target`'s machine, which is to be started with `arguments`, after this.
 
-    Kernels of regime rtm become ones with transactions that the plugin executes. Fails at its end if parking was no spinning.
-    `priced`: between which marks; None is all. `options` of the plugin: how it computes, not what things cost; without
+    Kernels of regime rtm become ones with transactions that the plugin executes. Fails at its end if parking was no
+    spinning. `priced`: between which marks; None is all. `options` of the plugin: how it computes, not what things
+    cost; without
     value: none such.
     """
     with TemporaryDirectory(prefix="skerry-modelled-") as name:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which cluster each core of a running machine belongs to now, and orders to move one (skerry/core_control.h, ledger.h)."""
+"""Which cluster each core of a running machine belongs to now, and orders to move one (skerry/core_control.h,
+ledger.h)."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ class Core:
     def __str__(self) -> str:
         if self.state == PARKED:
             return f"parked, for cluster {self.to}"
-        words = {OWNED: "", LEAVING: f", leaves for cluster {self.to}", JOINING: ", joins it", HELD: ", which is being started again"}
+        words = {OWNED: "", LEAVING: f", leaves for cluster {self.to}", JOINING: ", joins it",
+                 HELD: ", which is being started again"}
         return f"cluster {self.cluster}{words.get(self.state, '')}"
 
 
@@ -53,7 +55,8 @@ def boots_of(events: Sequence[Event]) -> dict[int, Event]:
 def cores_of(events: Sequence[Event], read: Read) -> list[Core]:
     """The map in force. Without spare cores it is the cluster map's."""
     boots = boots_of(events)
-    given = {core["cpu"]: int(e["cluster"]) for e in events if e.kind == "stats" and e["when"] == "start" for core in e["cores"]}
+    given = {core["cpu"]: int(e["cluster"]) for e in events if e.kind == "stats" and e["when"] == "start"
+             for core in e["cores"]}
     address = next((int(boot["core_words"]) for boot in boots.values() if boot.get("core_words")), 0)
     cores = [Core(number, cluster) for number, cluster in sorted(given.items())]
     if not address or not cores:
@@ -66,8 +69,10 @@ def cores_of(events: Sequence[Event], read: Read) -> list[Core]:
 def _core(given: Core, word: int) -> Core:
     state = word & 0xFF
     if state >= len(STATES):
-        raise Failure(f"core {given.number}: its word {word:#x} is none: the machine's memory is spoilt, or another Skerry's")
-    return given if STATES[state] == NONE else Core(given.number, word >> 8 & 0xFF, STATES[state], word >> 16 & 0xFF, word >> 32)
+        raise Failure(f"core {given.number}: its word {word:#x} is none: the machine's memory is spoilt, or another "
+                      f"Skerry's")
+    return given if STATES[state] == NONE else Core(given.number, word >> 8 & 0xFF, STATES[state], word >> 16 & 0xFF,
+                                                    word >> 32)
 
 
 def _check_alive(events: Sequence[Event], boot: Event) -> None:
@@ -75,16 +80,19 @@ def _check_alive(events: Sequence[Event], boot: Event) -> None:
     if lost := loss(events, cluster):
         raise Failure(f"cluster {cluster} is down: {lost.get('why')}")
     if not boot.get("core_words"):
-        raise Failure(f"cluster {cluster}'s kernel, {boot['kernel']}, has no room for other cores: that is for clusters of one machine "
+        raise Failure(f"cluster {cluster}'s kernel, {boot['kernel']}, has no room for other cores: that is for "
+                      f"clusters of one machine "
                       "with restart = \"on-failure\" and spare-cores = true under [clusters], and not for lock none")  # fmt: skip
 
 
 def check(events: Sequence[Event], cores: Sequence[Core], number: int, to: int) -> tuple[Core, Event]:
-    """The core, and the boot report of the cluster that is to have the order; InputError or Failure where it cannot move."""
+    """The core, and the boot report of the cluster that is to have the order; InputError or Failure where it cannot
+    move."""
     boots = boots_of(events)
     found = next((core for core in cores if core.number == number), None)
     if found is None:
-        raise InputError(f"--core {number}", f"is none of the machine's, 0 to {max((core.number for core in cores), default=0)}")
+        raise InputError(f"--core {number}",
+                         f"is none of the machine's, 0 to {max((core.number for core in cores), default=0)}")
     if to not in boots:
         raise InputError(f"--to {to}", f"is not a cluster that has started: {', '.join(map(str, boots))}")
     _check_alive(events, boots[to])
@@ -105,12 +113,14 @@ def order(write: Write, boot: Event, core: int, to: int, number: int) -> None:
 
 def answer(events: Sequence[Event], core: int, number: int) -> Event | None:
     """What the manager that had the order says of it; None: nothing yet."""
-    said = (e for e in reversed(events) if e.kind == "core" and e["cpu"] == core and e["number"] == number and e["what"] != JOINED)
+    said = (e for e in reversed(events) if e.kind == "core" and e["cpu"] == core and e["number"] == number
+            and e["what"] != JOINED)
     return next(said, None)
 
 
 def programs_of(events: Sequence[Event], core: int) -> list[str]:
-    return list(dict.fromkeys(str(event["app"]) for event in events if event.kind == "started" and event["cpu"] == core))
+    return list(dict.fromkeys(str(event["app"]) for event in events if event.kind == "started"
+                              and event["cpu"] == core))
 
 
 def refusal(events: Sequence[Event], cores: Sequence[Core], core: Core, said: Event) -> str:

@@ -20,7 +20,8 @@ NUMBERING = Numbering("granularity", OFFSET, shift=8, bits=24)
 
 
 def check(events: Sequence[Event], cluster: int | None) -> list[Event]:
-    """The boot reports of the cluster, or of all whose kernels can change; InputError or Failure where there is none."""
+    """The boot reports of the cluster, or of all whose kernels can change; InputError or Failure where there is
+    none."""
     boots = {int(event["cluster"]): event for event in events if event.kind == "boot"}
     if not boots:
         raise Failure("no cluster has started yet")
@@ -30,7 +31,8 @@ def check(events: Sequence[Event], cluster: int | None) -> list[Event]:
     found = able if cluster is None else [boot for boot in able if int(boot["cluster"]) == cluster]
     if not found:
         what = "no cluster's kernel" if cluster is None else f"cluster {cluster}'s kernel, {boots[cluster]['kernel']},"
-        raise Failure(f"{what} can change its locks: that is for --lock {' and '.join(regimes.names(regimes.SWITCHED))}")
+        raise Failure(f"{what} can change its locks: that is for --lock "
+                      f"{' and '.join(regimes.names(regimes.SWITCHED))}")
     if any(not boot.get("ledger") for boot in found):
         raise Failure("there is no ledger: the image was made by an older Skerry")
     return found

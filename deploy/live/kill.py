@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Has a cluster of a running machine end in one way or another, by its ledger (cluster-kernel/include/skerry/ledger.h)."""
+"""Has a cluster of a running machine end in one way or another, by its ledger
+(cluster-kernel/include/skerry/ledger.h)."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from topology.errors import InputError
 ORDERS = {"panic": 1, "hang": 2, "hang-core": 3, "init": 4, "manager": 5, "garbage": 6}
 DESTROY = "destroy"  # the emulator of its domain is ended; nothing in the machine takes part
 DONE = {
-    "panic": "its kernel panics", "hang": "its cores loop, interrupts off", "hang-core": "one of its cores loops, interrupts off",
+    "panic": "its kernel panics", "hang": "its cores loop, interrupts off",
+    "hang-core": "one of its cores loops, interrupts off",
     "init": "its cores are reset", "manager": "its manager stops", "garbage": "its manager overwrites what it shares",
     DESTROY: "its domain is destroyed",
 }  # fmt: skip

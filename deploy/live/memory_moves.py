@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which cluster of a running machine has which memory now, and orders to move some (skerry/memory_control.h, ledger.h)."""
+"""Which cluster of a running machine has which memory now, and orders to move some (skerry/memory_control.h,
+ledger.h)."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ GIVEN, ADOPTED, RETURNED, TOO_LITTLE, DOWN, REFUSED = "given", "adopted", "retur
 
 @dataclass(frozen=True)
 class Piece:
-    """A run of pieces of one cluster that had one cluster at boot. `parked`: it is for the cluster, which has not taken it yet."""
+    """A run of pieces of one cluster that had one cluster at boot. `parked`: it is for the cluster, which has not taken
+    it yet."""
 
     base: int
     size: int
@@ -38,7 +40,8 @@ class Piece:
 
 
 def pieces_of(events: Sequence[Event], read: Read) -> list[Piece]:
-    """The map in force; nothing where no memory moves. Pieces that hold what clusters were booted from never move, and are left out."""
+    """The map in force; nothing where no memory moves. Pieces that hold what clusters were booted from never move, and
+    are left out."""
     boots = boots_of(events)
     address = next((int(boot["memory_words"]) for boot in boots.values() if boot.get("memory_words")), 0)
     if not address:
@@ -46,7 +49,8 @@ def pieces_of(events: Sequence[Event], read: Read) -> list[Piece]:
     of = min(boots)
     count = int.from_bytes(read(of, address + 8, 8), "little")
     if not 0 < count < MOST:
-        raise Failure(f"the table of the machine's memory has {count} pieces: its memory is spoilt, or another Skerry's")
+        raise Failure(f"the table of the machine's memory has {count} pieces: its memory is spoilt, or another "
+                      f"Skerry's")
     size = (HEADER + count + PAGE - 1) // PAGE * PAGE
     return runs(read(of, address + HEADER, count), read(of, address + size, count))
 
@@ -57,7 +61,8 @@ def runs(words: bytes, homes: bytes) -> list[Piece]:
         length = len(list(group))
         state, cluster = word >> 6, word & 63
         if home and state not in (OWNED, PARKED):
-            raise Failure(f"memory at {number * PIECE:#x}: its word {word:#x} is none: the machine's memory is spoilt, or another Skerry's")
+            raise Failure(f"memory at {number * PIECE:#x}: its word {word:#x} is none: the machine's memory is spoilt, "
+                          f"or another Skerry's")
         if home:
             found.append(Piece(number * PIECE, length * PIECE, cluster, home - 1, state == PARKED))
         number += length
@@ -65,7 +70,8 @@ def runs(words: bytes, homes: bytes) -> list[Piece]:
 
 
 def sums(pieces: Sequence[Piece]) -> dict[int, dict[str, int]]:
-    """For each cluster: bytes that it has, of them what others had at boot, what is parked for it, and what it had at boot and has not now."""
+    """For each cluster: bytes that it has, of them what others had at boot, what is parked for it, and what it had at
+    boot and has not now."""
     result: dict[int, dict[str, int]] = {}
 
     def add(cluster: int, what: str, size: int) -> None:
@@ -84,12 +90,14 @@ def size_of(text: str) -> int:
     """In pieces. InputError where it is none, or no multiple of 2 MiB."""
     size = parse_size(text, "--memory")
     if size % PIECE or size // PIECE >= MOST:
-        raise InputError(f"--memory {text}", f"is not a multiple of {format_size(PIECE)}, less than {format_size(MOST * PIECE)}")
+        raise InputError(f"--memory {text}",
+                         f"is not a multiple of {format_size(PIECE)}, less than {format_size(MOST * PIECE)}")
     return size // PIECE
 
 
 def givers(events: Sequence[Event], pieces: Sequence[Piece], to: int, named: int | None) -> list[int]:
-    """The clusters to be asked, in that order: the one that is named, or all others that live, that with the most memory first."""
+    """The clusters to be asked, in that order: the one that is named, or all others that live, that with the most
+    memory first."""
     boots = boots_of(events)
     for option, cluster in (("--to", to), ("--from", named)):
         if cluster is not None and cluster not in boots:
@@ -112,7 +120,8 @@ def givers(events: Sequence[Event], pieces: Sequence[Piece], to: int, named: int
 
 
 def order(write: Write, boot: Event, pieces: int, to: int, number: int) -> None:
-    """The manager of this boot report gives them, or where it is the one to get them takes what is parked, at its next tick."""
+    """The manager of this boot report gives them, or where it is the one to get them takes what is parked, at its next
+    tick."""
     if not 0 < pieces < MOST or not 0 <= to < 256:
         raise ValueError(f"an order of {pieces} pieces for cluster {to}")
     write(int(boot["ledger"]) + OFFSET, MAGIC | NUMBERING.place(number) | pieces << 8 | to)
@@ -120,7 +129,8 @@ def order(write: Write, boot: Event, pieces: int, to: int, number: int) -> None:
 
 def answer(events: Sequence[Event], cluster: int, number: int) -> Event | None:
     """The last that this cluster's manager says of the order; None: nothing yet."""
-    said = (e for e in reversed(events) if e.kind == "memory-moved" and e["cluster"] == cluster and e["number"] == number and e["what"] != "taken")
+    said = (e for e in reversed(events) if e.kind == "memory-moved" and e["cluster"] == cluster
+            and e["number"] == number and e["what"] != "taken")
     return next(said, None)
 
 
@@ -132,9 +142,15 @@ def parked_for(pieces: Sequence[Piece], cluster: int) -> int:
 def refusal(giver: int, pieces: int, said: Event) -> str:
     """Why nothing moves, in a line."""
     if said["what"] == TOO_LITTLE:
-        return f"cluster {giver} has {format_size(int(said['free']) * PIECE)} free in pieces of 2 MiB, not {format_size(pieces * PIECE)}"
+        return (
+            f"cluster {giver} has {format_size(int(said['free']) * PIECE)} free in pieces of 2 MiB, not "
+            f"{format_size(pieces * PIECE)}"
+        )
     if said["what"] == DOWN:
         return f"cluster {said['to']} is down, says cluster {giver}"
     if said["what"] == RETURNED:
-        return f"cluster {said['to']} has not taken the memory, and cluster {giver} has taken it back (error {said['error']})"
+        return (
+            f"cluster {said['to']} has not taken the memory, and cluster {giver} has taken it back (error "
+            f"{said['error']})"
+        )
     return f"cluster {giver} gives nothing (error {said['error']})"

@@ -73,11 +73,13 @@ def _adopt(target: Target, before: list[Piece], pieces: int, to: int, lost: int)
     """What is parked for a cluster that is down goes to the one that is asked."""
     givers(target.events(), before, to, lost)
     if parked_for(before, lost) < pieces:
-        raise Failure(f"cluster {lost} is down, and {format_size(parked_for(before, lost) * PIECE)} are parked for it, not {format_size(pieces * PIECE)}: "
+        raise Failure(f"cluster {lost} is down, and {format_size(parked_for(before, lost) * PIECE)} are parked for it, "
+                      f"not {format_size(pieces * PIECE)}: "
                       "what it has already stays its own")  # fmt: skip
     said = _ask(target, to, pieces, to)
     if said["what"] != ADOPTED or said["pieces"] != pieces:
-        raise Failure(f"cluster {to} has taken {format_size(int(said['pieces']) * PIECE)} of it (error {said['error']})")
+        raise Failure(f"cluster {to} has taken {format_size(int(said['pieces']) * PIECE)} of it (error "
+                      f"{said['error']})")
     return pieces
 
 

@@ -87,14 +87,16 @@ def _pong(what: Plan, job: Comparison, accel: qemu.Accel) -> float:
     with boot(what, Options(accel, job.patience, job.medium, binary=job.binary)) as machine:
         first = what.forwards[0][0]
         machine.wait_event("serving", app=first)
-        return first_pong(machine.address(first), machine.pid, max(PONG_PATIENCE, job.patience.silence)) - machine.started
+        return first_pong(machine.address(first), machine.pid,
+                          max(PONG_PATIENCE, job.patience.silence)) - machine.started
 
 
 def linux(job: Comparison, workload: str, accel: qemu.Accel, outside: qemu.Accel) -> dict[str, Any]:
     """The same instances and clients on Linux, on the same machine; one entry of "results"."""
     guest = build_guest()
     deployment = job.deployment("spanning", workload)
-    result = measure_linux(deployment, LinuxOptions(accel, job.patience.times(LINUX_PATIENCE), binary=job.binary), guest)
+    result = measure_linux(deployment, LinuxOptions(accel, job.patience.times(LINUX_PATIENCE), binary=job.binary),
+                           guest)
     idle = replace(deployment, load=Load(), shutdown="never")
     options = LinuxOptions(outside, job.patience, binary=job.binary)
     boots = [measure_linux(idle, options, guest, pong=True)["metrics"]["boot_to_pong_s"] for _ in range(PONG_BOOTS)]

@@ -24,7 +24,8 @@ def lines_of(addresses: list[int], kernel: Path) -> list[str]:
 
 
 def explain(console: str, kernels: Mapping[int, Path]) -> list[str]:
-    """Every panic of a kernel in the console's text with its backtrace in words. `kernels`: the image of each cluster."""
+    """Every panic of a kernel in the console's text with its backtrace in words. `kernels`: the image of each
+    cluster."""
     told = []
     cluster: int | None = None
     for line in lines_by(By.KERNEL, console):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a running machine has that its map does not say: clusters that were started again, cores and memory that have moved."""
+"""What a running machine has that its map does not say: clusters that were started again, cores and memory that have
+moved."""
 
 from __future__ import annotations
 
@@ -47,14 +48,17 @@ def _times(count: int) -> str:
 
 
 def words(events: Iterable[Event]) -> list[str]:
-    """A sentence for each cluster that was started again, and for each core and each cluster's memory that has moved."""
+    """A sentence for each cluster that was started again, and for each core and each cluster's memory that has
+    moved."""
     known = list(events)
     why = reasons(known)
     found = [
-        f"cluster {cluster} was started again, {_times(count)}{f'; lost last: {why[cluster]}' if cluster in why else ''}"
+        f"cluster {cluster} was started again, "
+        f"{_times(count)}{f'; lost last: {why[cluster]}' if cluster in why else ''}"
         for cluster, count in sorted(cluster_restarts(known).items())
     ]
-    found += [f"core {cpu} is cluster {cluster}'s; it has moved {_times(count)}" for cpu, (cluster, count) in moved_cores(known).items()]
+    found += [f"core {cpu} is cluster {cluster}'s; it has moved {_times(count)}"
+              for cpu, (cluster, count) in moved_cores(known).items()]
     return found + [
         f"cluster {cluster} has {abs(size) // MIB} MiB of memory {'more' if size > 0 else 'less'} than at boot"
         for cluster, size in moved_memory(known).items()

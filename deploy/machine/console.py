@@ -16,8 +16,8 @@ _LONGEST = 32  # a control sequence that is longer is none
 
 
 class ConsoleText:
-    """`feed` is for pieces of the console as they come; `show` gets what a terminal prints, not what it obeys: GRUB clears
-    the screen, and with it what the command has said."""
+    """`feed` is for pieces of the console as they come; `show` gets what a terminal prints, not what it obeys: GRUB
+    clears the screen, and with it what the command has said."""
 
     def __init__(self, show: Callable[[str], None]) -> None:
         self._show, self._rest = show, ""

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Lines of a console, each with its writer as far as no program could have written it: what readers on the host believe.
+"""Lines of a console, each with its writer as far as no program could have written it: what readers on the host
+believe.
 
-A line of a program has its name in front, and its control characters are replaced (cluster-manager/root/output/console.c).
-What managers and kernels say for themselves begins with their mark and ends with its seal, a digest of all of it. Several
-write to one port: a line may stand within another one, whose rest would else look like a line of its own, and a program's
-bytes may come between the mark and the end of a manager's line, which has no valid seal then.
+A line of a program has its name in front, and its control characters are replaced
+(cluster-manager/root/output/console.c). What managers and kernels say for themselves begins with their mark and ends
+with its seal, a digest of all of it. Several write to one port: a line may stand within another one, whose rest would
+else look like a line of its own, and a program's bytes may come between the mark and the end of a manager's line, which
+has no valid seal then.
 """
 
 import hashlib
@@ -52,13 +54,15 @@ class _Open:
 
     def line(self, number: int) -> Line:
         """A line whose seal is not that of its text is taken for anybody's."""
-        if self.by != By.ANYBODY and (parts := _SEALED.fullmatch(self.text)) and seal(self.by.value + parts[1]) == parts[2]:
+        if self.by != By.ANYBODY and (parts := _SEALED.fullmatch(self.text)) and seal(self.by.value
+            + parts[1]) == parts[2]:
             return Line(self.by, parts[1], number)
         return Line(By.ANYBODY, self.text.translate(_UNSEALED).rstrip("\r"), number)
 
 
 class ConsoleLines:
-    """`feed` is for pieces of the console as they come. Ends of lines are \\n alone: a program writes other separators."""
+    """`feed` is for pieces of the console as they come. Ends of lines are \\n alone: a program writes other
+    separators."""
 
     def __init__(self) -> None:
         self._open = [_Open()]

@@ -16,7 +16,8 @@ from topology.maps.clustermap import ALWAYS, NEVER, Application
 
 LAST_LINES = 8
 UNSERVED = ", before it served"
-_REASONS = re.compile(r"==> .* is not true|Guru Meditation|Out Of Memory")  # of a Redis, hundreds of lines before its last
+# of a Redis, hundreds of lines before its last
+_REASONS = re.compile(r"==> .* is not true|Guru Meditation|Out Of Memory")
 _REASON_LINES = 3
 _REPORTER_GONE = re.compile(r"\[manager \d+\] cluster 0 is gone: (.*)")
 _REPORTER_DOWN = re.compile(r"\[manager \d+\] cluster 0 stays down: (.*)")  # which would have been started again
@@ -59,7 +60,10 @@ def death(event: Event, plan: Plan, console: str) -> Death | None:
         return Death(None, f"{event.get('app') or 'a manager'} sent a result that is no JSON: {event.get('reason')}")
     name = str(event.get("app"))
     if event.kind == "fault":
-        what = f"{name} was killed: {event.get('cause')}, at instruction {_address(event.get('rip'))}{_source(event, plan)}"
+        what = (
+            f"{name} was killed: {event.get('cause')}, at instruction "
+            f"{_address(event.get('rip'))}{_source(event, plan)}"
+        )
     elif event.kind == "failed":
         why = re.compile(rf"\[manager \d+\] {re.escape(name)} cannot be started: (.+ \(error \d+\))")
         said = next((words for line in lines_by(By.MANAGER, console) if (words := why.match(line))), None)
@@ -72,9 +76,11 @@ def death(event: Event, plan: Plan, console: str) -> Death | None:
 
 
 def unserved(event: Event, console: str) -> Death:
-    """Returns the death of a program that ended well by its own account, before it served at a port that the deployment leads to."""
+    """Returns the death of a program that ended well by its own account, before it served at a port that the deployment
+    leads to."""
     name = str(event.get("app"))
-    return Death(name, f"{name} {status_text(event.get('status'))}{UNSERVED}{_needs_fork(console, name)}", telling(console, name))
+    return Death(name, f"{name} {status_text(event.get('status'))}{UNSERVED}{_needs_fork(console, name)}",
+                 telling(console, name))
 
 
 def status_text(status: object) -> str:
@@ -88,7 +94,8 @@ def status_text(status: object) -> str:
 
 
 def lost_reporter(console: Iterable[Line], comes_back: bool = False) -> str:
-    """That the first cluster is lost for good, through which all others report: they can say so on the console only. Else nothing."""
+    """That the first cluster is lost for good, through which all others report: they can say so on the console only.
+    Else nothing."""
     lost = _REPORTER_DOWN if comes_back else _REPORTER_GONE
     found = next((words for line in console if line.by == By.MANAGER and (words := lost.match(line.text))), None)
     return f"cluster 0, which reports for all, is lost: {found[1].strip()}" if found else ""
@@ -97,7 +104,8 @@ def lost_reporter(console: Iterable[Line], comes_back: bool = False) -> str:
 def telling(console: str, application: str) -> list[str]:
     """The last lines that an application wrote, and before them the reason that a Redis gives in its crash report."""
     mark = f"[{application}] "
-    spoken = [plain(line.text.removeprefix(mark)) for line in lines(console) if line.by == By.ANYBODY and line.text.startswith(mark)]
+    spoken = [plain(line.text.removeprefix(mark)) for line in lines(console) if line.by == By.ANYBODY
+              and line.text.startswith(mark)]
     spoken = [line for line in spoken if line.strip()]
     before, last = spoken[:-LAST_LINES], spoken[-LAST_LINES:]
     reasons = [line for line in before if _REASONS.search(line)][:_REASON_LINES]
@@ -111,7 +119,8 @@ def plain(line: str) -> str:
 
 def _needs_fork(console: str, application: str) -> str:
     """That a program which has ended had called fork(), or one of its kin, in vain."""
-    called = re.search(rf"^\[{re.escape(application)}\] posix: system call (fork|vfork) \(\d+\) is not provided", console, re.MULTILINE)
+    called = re.search(rf"^\[{re.escape(application)}\] posix: system call (fork|vfork) \(\d+\) is not provided",
+                       console, re.MULTILINE)
     return f": it had called {called[1]}(), which always fails here" if called else ""
 
 

@@ -37,7 +37,8 @@ def lost_words(event: Event) -> str:
     return f"cluster {event.get('cluster')} is lost: {event.get('why')}"
 
 
-CLUSTER_DOWN = ("cluster-stays-down", "cluster-stuck")  # after a "cluster-lost" of a cluster that would have been started again
+# after a "cluster-lost" of a cluster that would have been started again
+CLUSTER_DOWN = ("cluster-stays-down", "cluster-stuck")
 
 
 def down_words(event: Event) -> str:
@@ -92,7 +93,8 @@ def restarts(events: Iterable[Event]) -> dict[str, int]:
 
 
 def _is_known(events: Iterable[Event], again: Event) -> bool:
-    """Whether `again`, of kind boot or serving, says what was so after those events: it is of a cluster that told all once more.
+    """Whether `again`, of kind boot or serving, says what was so after those events: it is of a cluster that told all
+    once more.
 
     The first cluster had been lost, and may have been lost with the first report.
     """
@@ -102,7 +104,8 @@ def _is_known(events: Iterable[Event], again: Event) -> bool:
             known = True
         elif event.kind == "cluster-lost" and event.get("cluster") == cluster:
             known = False
-        elif app is not None and (event.kind in ENDS and event.get("app") == app or event.kind == "boot" and event.get("cluster") == cluster):
+        elif app is not None and (event.kind in ENDS and event.get("app") == app or event.kind == "boot"
+                                  and event.get("cluster") == cluster):
             known = False
     return known
 

@@ -48,7 +48,8 @@ def write_word_by_port(human: Human, address: int, word: int) -> float:
     return _write(human, f"tcp:127.0.0.1:{place[1]},server=on,wait=off", socket.AF_INET, place, [(address, word)])
 
 
-def _write(human: Human, device: str, family: int, place: str | tuple[str, int], words: Sequence[tuple[int, int]]) -> float:
+def _write(human: Human, device: str, family: int, place: str | tuple[str, int],
+           words: Sequence[tuple[int, int]]) -> float:
     said = human(f"gdbserver {device}").strip()
     try:
         with socket.socket(family) as connection:

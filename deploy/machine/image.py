@@ -74,7 +74,8 @@ def contents(cluster_map: ClusterMap, build: Path = BUILD, own: modules.Own = mo
 
 def _stripped(path: Path, build: Path) -> bytes:
     """Without symbols and debug sections, which nobody reads in the machine and BIOS reads slowly."""
-    kept = path.relative_to(build) if path.is_relative_to(build) else Path("own", hashlib.sha256(bytes(path)).hexdigest()[:16])
+    kept = path.relative_to(build) if path.is_relative_to(build) else Path("own",
+                                                                           hashlib.sha256(bytes(path)).hexdigest()[:16])
     cache = build / "stripped" / kept
     if not cache.exists() or cache.stat().st_mtime_ns < path.stat().st_mtime_ns:
         cache.parent.mkdir(parents=True, exist_ok=True)
@@ -154,7 +155,8 @@ def _mkrescue(work: Path, output: Path) -> subprocess.CompletedProcess[str]:
         try:
             with held:
                 process = subprocess.Popen(
-                    command, env=os.environ | {"TMPDIR": str(work / "scratch"), "LC_ALL": "C"}, stdin=subprocess.DEVNULL,
+                    command, env=os.environ | {"TMPDIR": str(work / "scratch"), "LC_ALL": "C"},
+                    stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace", process_group=0,
                     pass_fds=[held.fileno()],
                 )
@@ -201,7 +203,8 @@ def read_iso(path: Path, *names: str) -> list[bytes]:
         except FileNotFoundError:
             raise Failure("xorriso not found; install it") from None
         found = [Path(directory, name) for name in names]
-        if done.returncode or not all(file.is_file() and not file.is_symlink() for file in found):  # a link leads to this host's files
+        # a link leads to this host's files
+        if done.returncode or not all(file.is_file() and not file.is_symlink() for file in found):
             raise InputError(str(path), "is not an image that skerry image has written")
         return [foreign.read(file, foreign.PROGRAM) for file in found]
 

@@ -12,7 +12,8 @@ from deploy.deployment.addresses import shown
 from deploy.machine.events import ENDS, Event
 from deploy.machine.qemu import Forward
 
-ELSEWHERE = 0.25  # of the patience with what is to serve: for a port where nothing listens while its program listens elsewhere
+# of the patience with what is to serve: for a port where nothing listens while its program listens elsewhere
+ELSEWHERE = 0.25
 GRACE = 2.0  # seconds of the host's time in which a program that listens at one port comes to its next one
 
 
@@ -34,13 +35,15 @@ class Listener:
 
 @dataclass
 class Service:
-    """A program that listens, or that says that it serves. `serves`: it has said so, or listens where others reach it."""
+    """A program that listens, or that says that it serves. `serves`: it has said so, or listens where others reach
+    it."""
 
     serves: bool = False
     at: list[Listener] = field(default_factory=list)
 
     def serves_at(self, port: int) -> bool:
-        """Whether it answers at `port`. One that has said so, and listens nowhere that others reach, serves in a way of its own."""
+        """Whether it answers at `port`. One that has said so, and listens nowhere that others reach, serves in a way of
+        its own."""
         reachable = [listener.port for listener in self.at if not listener.is_inside]
         return self.serves and (not reachable or port in reachable)
 
@@ -74,7 +77,8 @@ class Services:
     @property
     def now(self) -> dict[str, Service]:
         """The programs that serve, or listen on their own loopback interface alone."""
-        return {app: copy.deepcopy(one) for app, one in self._found.items() if one.serves or any(at.is_inside for at in one.at)}
+        return {app: copy.deepcopy(one) for app, one in self._found.items() if one.serves
+                or any(at.is_inside for at in one.at)}
 
 
 def serving(events: Iterable[Event]) -> dict[str, Service]:
@@ -101,7 +105,8 @@ def elsewhere(forward: Forward, at: Sequence[Listener]) -> str:
     if own:
         reached = f"{forward.address} does not lead" if forward.is_open else "no other program gets"
         return (
-            f"{forward.application} listens at {', '.join(own)} port {forward.guest_port}, its own loopback interface, to which {reached}; "
+            f"{forward.application} listens at {', '.join(own)} port {forward.guest_port}, its own loopback interface, "
+            f"to which {reached}; "
             "let it listen at 0.0.0.0"
         )
     ports = f"port{'s' * (len(at) > 1)} {', '.join(map(str, at))}"
@@ -110,7 +115,8 @@ def elsewhere(forward: Forward, at: Sequence[Listener]) -> str:
 
 
 class Announcer:
-    """Says where the host reaches each program, once it serves there; and of one that listens elsewhere, where it does."""
+    """Says where the host reaches each program, once it serves there; and of one that listens elsewhere, where it
+    does."""
 
     def __init__(self, forwards: Sequence[Forward], line: Callable[[str], None]) -> None:
         self._forwards = list(forwards)
@@ -135,7 +141,8 @@ class Announcer:
     def _note(self) -> None:
         for number, forward in enumerate(self._forwards):
             if number not in self._done and serves_at(self._serving.get(forward.application), forward.guest_port):
-                where = shown(forward.application, forward.address) + ("" if forward.is_open else ", in the machine only")
+                where = shown(forward.application,
+                              forward.address) + ("" if forward.is_open else ", in the machine only")
                 self._ready.append(f"{forward.application} serves at {where}")
                 self._done.add(number)
 
@@ -169,7 +176,8 @@ class Announcer:
 
     def waiting(self) -> set[str]:
         """Programs that do not serve at one of their ports yet."""
-        return self.left & {forward.application for number, forward in enumerate(self._forwards) if number not in self._done}
+        return self.left & {forward.application for number, forward in enumerate(self._forwards)
+                            if number not in self._done}
 
     def wrong(self) -> list[str]:
         """Returns a line for each port that is not served while its program listens elsewhere."""

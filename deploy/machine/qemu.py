@@ -90,7 +90,8 @@ TCG_COUNTED = Accel(
 # timer to timer.
 TCG_COUNTED_OUTSIDE = replace(
     TCG_COUNTED, arguments=tuple(word.replace("sleep=off", "sleep=on") for word in TCG_COUNTED.arguments),
-    description="TCG counting instructions (thread=single, icount shift=0): one core runs at a time, the clock advances 1 ns "
+    description="TCG counting instructions (thread=single, icount shift=0): one core runs at a time, the clock "
+    "advances 1 ns "
     "per instruction, and with the host's where all cores sleep",
 )  # fmt: skip
 
@@ -99,7 +100,8 @@ def tcg_for(cores: int, counted: bool = False) -> Accel:
     """The emulator's mode for so many virtual cores; `counted`: repeatable to the instruction."""
     here = len(os.sched_getaffinity(0))
     mode = TCG_COUNTED if counted else TCG_PARALLEL if cores <= here else TCG_TURNS
-    return replace(mode, description=f"{mode.description}; {cores} core{'s' * (cores != 1)} on {here} host core{'s' * (here != 1)}")
+    return replace(mode, description=f"{mode.description}; {cores} core{'s' * (cores != 1)} on {here} host "
+                   f"core{'s' * (here != 1)}")
 
 
 @cache
@@ -136,12 +138,14 @@ class Forward:
 def user_network(network: Network | None, forwards: Sequence[Forward], outside: bool = False) -> str:
     """Words for -netdev: QEMU's own stack as the gateway, and the ports of the host that lead in.
 
-    Unless `outside`, the machine is restricted to these: QEMU would connect it to the services of the host's 127.0.0.1, too.
+    Unless `outside`, the machine is restricted to these: QEMU would connect it to the services of the host's 127.0.0.1,
+    too.
     """
     network = network or Network()
     subnet = ip_network(f"{network.gateway}/{network.netmask}", strict=False)
     words = f"net={subnet},host={network.gateway},ipv6=off,restrict={'off' if outside else 'on'}"
-    for name, usual in (("dns", 3), ("dhcpstart", 15)):  # servers of its own that nobody here asks, but they have addresses
+    # servers of its own that nobody here asks, but they have addresses
+    for name, usual in (("dns", 3), ("dhcpstart", 15)):
         if str(subnet[usual]) == network.gateway:
             words += f",{name}={subnet[usual + 1]}"
     rules = (f",hostfwd=tcp:{f.address}-{f.guest}:{f.guest_port}" for f in forwards if f.is_open)

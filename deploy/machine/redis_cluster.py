@@ -23,13 +23,15 @@ def instances(plan: Plan, forwards: Sequence[Forward]) -> list[Forward]:
     """The ports of the host that lead to instances in cluster mode; none unless there are several."""
     found = [
         forward for forward in forwards
-        if forward.is_open and plan.application(forward.application).program == "redis-server" and _is_enabled(plan.application(forward.application).args)
+        if forward.is_open and plan.application(forward.application).program == "redis-server"
+        and _is_enabled(plan.application(forward.application).args)
     ]
     return found if len(found) > 1 else []
 
 
 def commands(found: Sequence[Forward]) -> list[str]:
-    """Each announces the host's port, where clients are redirected to, and gets its slots; then they meet within the machine.
+    """Each announces the host's port, where clients are redirected to, and gets its slots; then they meet within the
+    machine.
 
     `redis-cli --cluster create` would have them meet at the addresses that it was given, which are the host's.
     """
@@ -37,7 +39,8 @@ def commands(found: Sequence[Forward]) -> list[str]:
     for number, at in enumerate(found):
         first, last = number * SLOTS // len(found), (number + 1) * SLOTS // len(found) - 1
         lines += [
-            f"redis-cli -p {at.host_port} config set cluster-announce-hostname 127.0.0.1 cluster-preferred-endpoint-type hostname "
+            f"redis-cli -p {at.host_port} config set cluster-announce-hostname 127.0.0.1 "
+            f"cluster-preferred-endpoint-type hostname "
             f"cluster-announce-port {at.host_port} cluster-announce-bus-port {at.guest_port + BUS}",
             f"redis-cli -p {at.host_port} cluster addslotsrange {first} {last}",
         ]

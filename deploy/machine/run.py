@@ -186,7 +186,8 @@ class Run:
             if self.options.keep_time:
                 self.command.power_on = math.ceil(time.time() + _QEMU_START)
             self.started = time.monotonic()
-            self._process = process.start(self.command.arguments(), self.command.log, (qemu.PRELOAD, *self.command.accel.preload))
+            self._process = process.start(self.command.arguments(), self.command.log,
+                                          (qemu.PRELOAD, *self.command.accel.preload))
             self._watch = Watch(self._process.pid)
             while self._process.poll() is None and not monitor.is_up(self.command.monitor):
                 time.sleep(_POLL / 4)
@@ -201,7 +202,8 @@ class Run:
                 raise Failure(f"QEMU: {self._last_line(self._qemu_log())}")
 
     def _describe(self) -> None:
-        instances = [{"app": f.application, "address": ":".join(map(str, self.command.reached_at(f)))} for f in self.forwards if f.is_open]
+        instances = [{"app": f.application, "address": ":".join(map(str, self.command.reached_at(f)))}
+                     for f in self.forwards if f.is_open]
         write_text(self.directory / INSTANCES, json.dumps({"name": self.plan.name, "instances": instances}))
 
     def _qemu_log(self) -> str:
@@ -247,7 +249,8 @@ class Run:
             self._room.check()
         return fresh
 
-    def wait_for(self, condition: Callable[[], bool], what: str, patience: Patience | None = None, every: float = _POLL) -> None:
+    def wait_for(self, condition: Callable[[], bool], what: str, patience: Patience | None = None,
+                 every: float = _POLL) -> None:
         """Until `condition` holds. The machine's end, standing still, and the user's limit (from now) are failures.
 
         `every`: seconds between looks.
@@ -285,7 +288,8 @@ class Run:
         while self.status is None:
             self.poll()
             if self.status is None:
-                if why := lost_reporter(self.own_lines, any(c.restart for c in self.plan.cluster_map.clusters if c.number == 0)):
+                if why := lost_reporter(self.own_lines,
+                                        any(c.restart for c in self.plan.cluster_map.clusters if c.number == 0)):
                     raise Failure(why)
                 self._check_moving("not done", patience, began)
             time.sleep(_POLL)
@@ -309,7 +313,8 @@ class Run:
         """All that failed, in words, what says most first; nothing where no event tells."""
         events = standing(self.events.events)
         kinds = ("fault", "failed", "exit", "cluster-lost", BAD_LINE)
-        ends = [found for kind in kinds for e in events if e.kind == kind and (found := death(e, self.plan, "")) and found.counts]
+        ends = [found for kind in kinds for e in events if e.kind == kind and (found := death(e, self.plan, ""))
+                and found.counts]
         done = next((e for e in events if e.kind == "done"), None)
         return "; ".join(dict.fromkeys(map(str, ends))) or (str(done.get("why", done)) if done else "")
 

@@ -18,8 +18,8 @@ LEAST = 64 << 10  # bytes; a machine writes less between two looks
 
 
 def private_directory() -> Path:
-    """A new one that carries our process id and its namespace; those of processes of this namespace that were killed go. The
-    processes of a container that shares the folder are not seen here, so theirs stay."""
+    """A new one that carries our process id and its namespace; those of processes of this namespace that were killed
+    go. The processes of a container that shares the folder are not seen here, so theirs stay."""
     here = f"{os.stat('/proc/self/ns/pid').st_ino:x}"
     for old in Path(tempfile.gettempdir()).glob(f"skerry-run-*-{here}-*"):
         owner = old.name.split("-")[2]
@@ -40,7 +40,10 @@ def is_private(folder: Path) -> bool:
     except OSError:
         return False
     own = os.geteuid()
-    return stat.S_ISDIR(there.st_mode) and there.st_uid == own and not there.st_mode & 0o077 and monitor.st_uid == own and stat.S_ISSOCK(monitor.st_mode)
+    return (
+        stat.S_ISDIR(there.st_mode) and there.st_uid == own and not there.st_mode & 0o077 and monitor.st_uid == own
+        and stat.S_ISSOCK(monitor.st_mode)
+    )
 
 
 def tree_of(folder: Path) -> str:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A link between a machine and programs of the host: a tap device, in a network namespace that holds nothing else.
 
-The host's kernel is at the other end, so that its card offers what a host's network offers: checksums, and segments that
-are cut up later. The namespace ends with us: the process that keeps it reads from us until we are gone.
+The host's kernel is at the other end, so that its card offers what a host's network offers: checksums, and segments
+that are cut up later. The namespace ends with us: the process that keeps it reads from us until we are gone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from topology.maps.clustermap import Network
 
 DEVICE = "skerry0"
 _READY = "ready"
-_MAKE = 'ip link set lo up && ip tuntap add dev "$0" mode tap && ip address add "$1" dev "$0" && ip link set "$0" up && echo ' + _READY
+_MAKE = (
+    'ip link set lo up && ip tuntap add dev "$0" mode tap && ip address add "$1" dev "$0" && ip link set "$0" up && echo ' + _READY
+)
 
 
 class Tap:
@@ -35,7 +37,8 @@ class Tap:
         user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
         self._keeper = subprocess.Popen(
             ["unshare", *user, "--net", "sh", "-c", f"{_MAKE} && exec cat >/dev/null", DEVICE, host],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+            start_new_session=True,
         )  # fmt: skip
         assert self._keeper.stdout
         said = self._keeper.stdout.readline().strip()
@@ -60,7 +63,8 @@ class Tap:
         """The command, in the namespace. It is killed when we end: changed credentials would have switched that off."""
         assert self._keeper
         user = [] if os.geteuid() == 0 else ["--user", "--preserve-credentials"]
-        return ["nsenter", "--target", str(self._keeper.pid), *user, "--net", "setpriv", "--pdeathsig", "KILL", *command]
+        return ["nsenter", "--target", str(self._keeper.pid), *user, "--net", "setpriv", "--pdeathsig", "KILL",
+                *command]
 
     @property
     def netdev(self) -> str:

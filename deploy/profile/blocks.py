@@ -12,7 +12,8 @@ from deploy.base.errors import Failure
 END = "end"
 _PREFIXES = frozenset((0x66, 0x67, *range(0x40, 0x50)))  # of size, of addresses, REX
 _REPEAT = (0xF2, 0xF3)
-_STRING = frozenset((*range(0x6C, 0x70), *range(0xA4, 0xA8), *range(0xAA, 0xB0)))  # ins, outs, movs, cmps, stos, lods, scas
+# ins, outs, movs, cmps, stos, lods, scas
+_STRING = frozenset((*range(0x6C, 0x70), *range(0xA4, 0xA8), *range(0xAA, 0xB0)))
 
 
 @dataclass(frozen=True)

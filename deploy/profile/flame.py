@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A profile as a flame graph: one self-contained SVG. Width is instructions; from below: all, program, component, function."""
+"""A profile as a flame graph: one self-contained SVG. Width is instructions; from below: all, program, component,
+function."""
 
 from __future__ import annotations
 
@@ -50,7 +51,10 @@ def _colour(box: Box) -> str:
 
 def _drawn(box: Box, profile: Profile, scale: float, height: int) -> str:
     x, y, width = MARGIN + box.start * scale, height - MARGIN - (box.level + 1) * ROW, box.size * scale
-    said = f"{box.name}: {box.size / profile.operations:,.1f} instructions/{profile.unit}, {box.size / profile.instructions:.1%}"
+    said = (
+        f"{box.name}: {box.size / profile.operations:,.1f} instructions/{profile.unit}, "
+        f"{box.size / profile.instructions:.1%}"
+    )
     letters = int((width - 4) / _LETTER)
     name = box.name if len(box.name) <= letters else box.name[: letters - 1] + "…" if letters > 3 else ""
     text = f'<text x="{x + 3:.1f}" y="{y + 13}">{escape(name)}</text>' if name else ""

@@ -57,5 +57,6 @@ def owners(run: LinuxRun, folder: Path, build: Path = BUILD) -> list[Owner]:
     image.write_bytes(vdso)
     programs = mapped(run.events.of("map"), image, lambda path: on_host(path, build))
     libc = next((program for program in programs if program.name.startswith("libc.so")), None)
-    static = [Mapped(name, on_host(path, build), library=libc) for name, path in (("ycsb", "/bin/ycsb"), ("init", "/init"))]
+    static = [Mapped(name, on_host(path, build), library=libc)
+              for name, path in (("ycsb", "/bin/ycsb"), ("init", "/init"))]
     return [kernel, *programs, *static]

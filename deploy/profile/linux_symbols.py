@@ -122,7 +122,8 @@ def said(path: Path) -> tuple[Kernel, bytes]:
 
 
 def mapped(maps: Iterable[Event], vdso: Path, on_host: Callable[[str], Path]) -> list[Mapped]:
-    """What servers have mapped, by events of the guest's init, each image at each place once. `vdso`: a file with it."""
+    """What servers have mapped, by events of the guest's init, each image at each place once. `vdso`: a file with
+    it."""
     found: dict[tuple[Path, int], Mapped] = {}
     for event in maps:
         path, start, offset = str(event["path"]), _number(event, "start"), _number(event, "offset")

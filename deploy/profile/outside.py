@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""redis-benchmark on the host against one Redis of a guest: the guest's instructions for a request, Skerry's and Linux's."""
+"""redis-benchmark on the host against one Redis of a guest: the guest's instructions for a request, Skerry's and
+Linux's."""
 
 from __future__ import annotations
 
@@ -66,7 +67,8 @@ class Requests:
 
     def words(self, address: tuple[str, int]) -> list[str]:
         return [
-            *("-h", address[0], "-p", str(address[1]), "-t", "get", "-c", str(self.connections), "-P", str(self.pipeline)),
+            *("-h", address[0], "-p", str(address[1]), "-t", "get", "-c", str(self.connections), "-P",
+              str(self.pipeline)),
             *("-n", str(self.total), "-d", str(len(VALUE)), "--csv"),
         ]
 
@@ -79,7 +81,8 @@ class Guest(Protocol):
 
 
 def skerry(
-    shape: Shape | Machine, layout: str, lock: str, requests: Requests, patience: Patience, binary: str, tap: Tap | None = None,
+    shape: Shape | Machine, layout: str, lock: str, requests: Requests, patience: Patience, binary: str,
+    tap: Tap | None = None,
     build: Path = BUILD,
 ) -> Profile:
     what = planned(shape, layout, lock)
@@ -88,7 +91,8 @@ def skerry(
     command = redis.image.symbol(COMMAND).address
     with TemporaryDirectory(prefix="skerry-profile-") as folder:
         out = Path(folder) / "blocks"
-        extra = arguments(build / plugin("profile"), {"out": str(out)} | requests.window(command, redis.bytes_at(command, _CODE)))
+        extra = arguments(build / plugin("profile"),
+                          {"out": str(out)} | requests.window(command, redis.bytes_at(command, _CODE)))
         how = Options(qemu.TCG_COUNTED_OUTSIDE, patience, "kernel", binary=binary, build=build, extra=extra, tap=tap)
         with boot(what, how) as machine:
             server = what.forwards[0][0]
@@ -98,7 +102,8 @@ def skerry(
 
 
 def of_linux(
-    shape: Shape | Machine, requests: Requests, patience: Patience, binary: str, tap: Tap | None = None, build: Path = BUILD
+    shape: Shape | Machine, requests: Requests, patience: Patience, binary: str, tap: Tap | None = None,
+    build: Path = BUILD
 ) -> Profile:
     """The same programs on the same machine."""
     what = deployment(shape, linux.LAYOUT, Deployment.lock)
@@ -131,12 +136,14 @@ def load(guest: Guest, address: tuple[str, int], requests: Requests, patience: P
 def _talk(command: list[str], guest: Guest, patience: Patience, wanted: str) -> None:
     name = demand.program(command[0], "outside")
     tap = guest.command.tap
-    with subprocess.Popen(tap.inside(command) if tap else command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as talking:
+    with subprocess.Popen(tap.inside(command) if tap else command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True) as talking:
         try:
             clock = Clock(lambda: [guest.pid, talking.pid])
             began = time.monotonic()
             while talking.poll() is None:
-                over = time.monotonic() - began > patience.limit if patience.limit else clock.look() > patience.silence * slowness()
+                over = time.monotonic() - began > patience.limit if patience.limit else clock.look(
+                    ) > patience.silence * slowness()
                 if over:
                     raise Failure(f"{name} has not ended")
                 time.sleep(_POLL)

@@ -56,7 +56,8 @@ def _say_mode(job: Comparison, accel: qemu.Accel, output: Output) -> None:
 
 
 def _draw(picture: Path, counted: Profile, title: str) -> None:
-    write_text(picture, svg(counted, f"{title}: {counted.instructions / counted.operations:,.0f} instructions/{counted.unit}"))
+    write_text(picture,
+               svg(counted, f"{title}: {counted.instructions / counted.operations:,.0f} instructions/{counted.unit}"))
 
 
 def profile_load(every: Sequence[Case], stat: bool, with_linux: bool, show: Shown) -> None:
@@ -94,7 +95,8 @@ def _measure(case: Case, output: Output) -> tuple[Profile, Result]:
         def follow(event: Event) -> None:
             nonlocal seen
             seen += event.kind in ("started", "serving", "result")
-            update(completed=seen, description=f"{layout}: loading and counting" if event.kind == "started" else f"{layout}: counting")
+            update(completed=seen, description=f"{layout}: loading and counting"
+                   if event.kind == "started" else f"{layout}: counting")
 
         counted, result = measure(case, follow)
     result.metrics |= {"instructions_per_op": counted.instructions / counted.operations} | counted.metrics()
@@ -108,20 +110,24 @@ def profile_start(job: Comparison, show: Shown) -> None:
     ensure_built(output, needs.of_map(what.cluster_map, what.own) | needs.plugin("profile"))
     _say_mode(job, qemu.TCG_COUNTED, output)
     with output.progress("booting", total=1) as update:
-        counted = starting.profile(what, job.patience, job.binary, lambda event: update(completed=int(event.kind == "serving")))
+        counted = starting.profile(what, job.patience, job.binary,
+                                   lambda event: update(completed=int(event.kind == "serving")))
     title = f"{job.layouts[0]}: from the loader's first instruction to the first command served"
     show.tables(counted, title)
     write_text(show.picture, svg(counted, f"{title}: {counted.instructions:,} instructions"))
-    entry = {"layout": job.layouts[0], "lock": job.lock, "metrics": {"instructions_to_serve": counted.instructions}, "profile": _to_json(counted)}
+    entry = {"layout": job.layouts[0], "lock": job.lock, "metrics": {"instructions_to_serve": counted.instructions},
+             "profile": _to_json(counted)}
     output.results(document("profile-start", host_description(qemu.TCG_COUNTED, job.binary), []) | {"results": [entry]})
     show.end(show.picture)
 
 
-def profile_outside(job: Comparison, loads: Sequence[outside.Requests], with_linux: bool, over_tap: bool, show: Shown) -> None:
+def profile_outside(job: Comparison, loads: Sequence[outside.Requests], with_linux: bool, over_tap: bool,
+                    show: Shown) -> None:
     """Of GETs that redis-benchmark sends from the host."""
     output, layout, accel = show.output, job.layouts[0], qemu.TCG_COUNTED_OUTSIDE
     what = starting.planned(job.shape, layout, job.lock)
-    wanted = needs.of_map(what.cluster_map, what.own) | needs.plugin("profile") | needs.OUTSIDE | (needs.TAP if over_tap else needs.NOTHING)
+    wanted = needs.of_map(what.cluster_map, what.own) | needs.plugin("profile") | needs.OUTSIDE | (needs.TAP
+        if over_tap else needs.NOTHING)
     ensure_built(output, wanted | (needs.BESIDE_LINUX if with_linux else needs.NOTHING))
     _say_mode(job, accel, output)
     with Tap(what.cluster_map.network) if over_tap else nullcontext() as tap:
@@ -158,7 +164,8 @@ def _from_outside(
     return entries
 
 
-def _speeds(job: Comparison, loads: Sequence[outside.Requests], with_linux: bool, tap: Tap | None, output: Output) -> dict[str, list[float]]:
+def _speeds(job: Comparison, loads: Sequence[outside.Requests], with_linux: bool, tap: Tap | None,
+            output: Output) -> dict[str, list[float]]:
     """By system, of each load. Timed, on machines of their own: a plugin takes most of the emulator's time."""
     layout = job.layouts[0]
     with output.progress(f"GETs from outside, timed: {layout}"):
@@ -169,7 +176,8 @@ def _speeds(job: Comparison, loads: Sequence[outside.Requests], with_linux: bool
     return found
 
 
-def _entry(name: str, job: Comparison, requests: outside.Requests, counted: Profile, speed: float, network: str) -> dict[str, Any]:
+def _entry(name: str, job: Comparison, requests: outside.Requests, counted: Profile, speed: float,
+           network: str) -> dict[str, Any]:
     split = {f"instructions_per_request_by.{group}": figure for group, figure in counted.by_group().items()}
     return {
         "system": "linux" if name == LINUX else "skerry",
@@ -178,7 +186,8 @@ def _entry(name: str, job: Comparison, requests: outside.Requests, counted: Prof
         "network": network,
         "connections": requests.connections,
         "pipeline": requests.pipeline,
-        "metrics": nested({"instructions_per_request": counted.instructions / counted.operations, throughput.METRIC: speed} | split),
+        "metrics": nested({"instructions_per_request": counted.instructions / counted.operations,
+                           throughput.METRIC: speed} | split),
         "profile": _to_json(counted),
     }
 

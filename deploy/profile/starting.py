@@ -35,7 +35,8 @@ def planned(shape: Shape | Machine, layout: str, lock: str) -> Plan:
     return plan(deployment(shape, layout, lock))
 
 
-def profile(what: Plan, patience: Patience, binary: str, on_event: Callable[[Event], None], build: Path = BUILD) -> Profile:
+def profile(what: Plan, patience: Patience, binary: str, on_event: Callable[[Event], None],
+            build: Path = BUILD) -> Profile:
     loader = Program("loader", build / modules.LOADER)
     programs = {name: Program(name, path) for name, path in modules.collect(what.cluster_map, build, what.own).items()}
     first, behind = (loader.image.symbol(name).address for name in ("loader_start", "loader_end"))
@@ -43,7 +44,8 @@ def profile(what: Plan, patience: Patience, binary: str, on_event: Callable[[Eve
     command = redis.image.symbol(COMMAND).address
     with TemporaryDirectory(prefix="skerry-profile-") as folder:
         out = Path(folder) / "blocks"
-        options = {"out": str(out), "from": f"{first:x}-{behind:x}", "to": f"{command:x}:{redis.bytes_at(command, _CODE).hex()}"}
+        options = {"out": str(out), "from": f"{first:x}-{behind:x}",
+                   "to": f"{command:x}:{redis.bytes_at(command, _CODE).hex()}"}
         how = Options(
             qemu.TCG_COUNTED, patience, "kernel", binary=binary, build=build, on_event=on_event,
             extra=arguments(build / plugin("profile"), options),

@@ -47,7 +47,8 @@ def components(profile: Profile, title: str) -> Table:
 def functions(profile: Profile, title: str, most: int) -> Table:
     table = _table(profile, title, "program", "component", "function")
     for line in profile.lines[:most]:
-        table.add_row(*_figures(profile, line.instructions), escape(line.program), line.component, escape(line.function))
+        table.add_row(*_figures(profile, line.instructions), escape(line.program), line.component,
+                      escape(line.function))
     rest = sum(line.instructions for line in profile.lines[most:])
     if rest:
         table.add_section()
@@ -56,11 +57,13 @@ def functions(profile: Profile, title: str, most: int) -> Table:
 
 
 def beside(
-    name: str, counted: Profile, other_name: str, other: Profile, metrics: tuple[Mapping[str, float], Mapping[str, float]] = ({}, {}),
+    name: str, counted: Profile, other_name: str, other: Profile,
+    metrics: tuple[Mapping[str, float], Mapping[str, float]] = ({}, {}),
     title: str = "An operation",
 ) -> Table:  # fmt: skip
     """Two systems that did the same; `metrics` of both, for the memory of an instance and what the host measures."""
-    table = Table(title=f"{title}: {name} beside {other_name}  (counted, emulated)", title_justify="left", title_style="bold")
+    table = Table(title=f"{title}: {name} beside {other_name}  (counted, emulated)", title_justify="left",
+                  title_style="bold")
     table.add_column(f"instructions/{counted.unit}")
     for column in (name, other_name, f"{other_name} / {name}"):
         table.add_column(column, justify="right")
@@ -68,7 +71,8 @@ def beside(
     for each in dict.fromkeys((*a, *b)):
         table.add_row(each, *_pair(a.get(each), b.get(each), ",.0f"))
     table.add_section()
-    table.add_row("all", *_pair(counted.instructions / counted.operations, other.instructions / other.operations, ",.0f"), style="bold")
+    table.add_row("all", *_pair(counted.instructions / counted.operations, other.instructions / other.operations,
+                                ",.0f"), style="bold")
     if counted.repeated or other.repeated:
         once = [(profile.instructions - profile.repeated) / profile.operations for profile in (counted, other)]
         table.add_row(f"all but steps of {REPEATED}", *_pair(once[0], once[1], ",.0f"))

@@ -30,7 +30,8 @@ class Profile:
     lines: Sequence[Line]  # the most first
     operations: int
     unit: str = "operation"  # what `operations` counts
-    repeated: int = 0  # of the instructions: steps of `rep movs` and the like, each of which is one instruction of a processor
+    # of the instructions: steps of `rep movs` and the like, each of which is one instruction of a processor
+    repeated: int = 0
 
     @property
     def instructions(self) -> int:

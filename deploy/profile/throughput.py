@@ -28,7 +28,8 @@ def accel(shape: Shape | Machine) -> qemu.Accel:
 
 
 def of_skerry(
-    shape: Shape | Machine, layout: str, lock: str, loads: Sequence[Requests], patience: Patience, binary: str, tap: Tap | None = None
+    shape: Shape | Machine, layout: str, lock: str, loads: Sequence[Requests], patience: Patience, binary: str,
+    tap: Tap | None = None
 ) -> list[float]:
     what = planned(shape, layout, lock)
     with boot(what, Options(accel(shape), patience, "kernel", binary=binary, tap=tap)) as machine:

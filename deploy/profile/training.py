@@ -6,7 +6,8 @@ serve a load inside a machine and one from the host, and say at their end how of
 (apps/profile/counts.c). The sums are apps/libc/profile.json, with which the build compiles the layer. lwIP has no
 profile: little of it runs, and the names of its objects contain the path of the checkout.
 
---check lists the functions that have changed since. GCC ignores the counts of a function if its control flow has changed.
+--check lists the functions that have changed since. GCC ignores the counts of a function if its control flow has
+changed.
 """
 
 from __future__ import annotations
@@ -93,7 +94,8 @@ def objects() -> list[Object]:
         raise Failure("the build has no commands for the layer; ./skerry build makes them")
     checkout = str(ROOT).replace("/", "_")
     if odd := [each.source for each in found if checkout in each.name]:
-        raise Failure(f"{odd[0]}: the name of its object contains the checkout's folder, and no other checkout would find its profile; name it by files()")
+        raise Failure(f"{odd[0]}: the name of its object contains the checkout's folder, and no other checkout would "
+                      f"find its profile; name it by files()")
     return found
 
 
@@ -112,16 +114,20 @@ def _instrumented(output: Output) -> None:
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
     found = objects()
-    with output.progress("Compiling the layer, instrumented", total=len(found)) as update, ThreadPoolExecutor(cpu().cores) as pool:
+    with output.progress("Compiling the layer, instrumented",
+                         total=len(found)) as update, ThreadPoolExecutor(cpu().cores) as pool:
         made = [WORK / f"{number}.o" for number in range(len(found))]
         compiled = pool.map(lambda pair: pair[0].compile(pair[1], *INSTRUMENTED, SECTION), zip(found, made))
         for number, _ in enumerate(compiled, 1):
             update(completed=number)
     own = {f"{each.name}.o" for each in found}
-    others = [path for library in LIBRARIES for path in (BUILD / library).glob("*.o") if str(path.relative_to(BUILD)) not in own]
+    others = [path for library in LIBRARIES for path in (BUILD / library).glob("*.o")
+              if str(path.relative_to(BUILD)) not in own]
     counts = WORK / "counts.o"
-    _run(BUILD / "apps/libc/skerry-cc-training", "-O2", "-Wall", "-Wextra", "-Werror", "-c", "-o", counts, TOOLS / "counts.c")
-    runtime = subprocess.run(["gcc", "-print-file-name=libgcov.a"], capture_output=True, text=True, check=True).stdout.strip()
+    _run(BUILD / "apps/libc/skerry-cc-training", "-O2", "-Wall", "-Wextra", "-Werror", "-c", "-o", counts,
+         TOOLS / "counts.c")
+    runtime = subprocess.run(["gcc", "-print-file-name=libgcov.a"], capture_output=True, text=True,
+                             check=True).stdout.strip()
     _run("ar", "x", "--output", WORK, runtime, "_gcov_info_to_gcda.o")
     archive = WORK / "libtrained.a"
     _run("gcc-ar", "rcs", archive, *made, *others, counts, WORK / "_gcov_info_to_gcda.o")
@@ -135,8 +141,10 @@ def _link(output: Output) -> None:
     """Redis and the client with it, by the build's own commands."""
     for program in ("apps/ycsb/ycsb.elf", "apps/redis/redis-server"):
         with output.progress(f"Building {Path(program).name} with it"):
-            said = subprocess.run(["ninja", "-C", str(BUILD), "-t", "commands", program], capture_output=True, text=True, check=True).stdout
-            places = {str(BUILD / "apps/libc/skerry-cc"): BUILD / "apps/libc/skerry-cc-training", str(BUILD / "apps/redis/work"): WORK / "redis"}
+            said = subprocess.run(["ninja", "-C", str(BUILD), "-t", "commands", program], capture_output=True,
+                                  text=True, check=True).stdout
+            places = {str(BUILD / "apps/libc/skerry-cc"): BUILD / "apps/libc/skerry-cc-training",
+                      str(BUILD / "apps/redis/work"): WORK / "redis"}
             places |= {name: WORK / Path(name).name for name in (program, f"{program}.debug")}
             _run(*(places.get(word, word) for word in shlex.split(said.splitlines()[-1])))
 
@@ -175,7 +183,8 @@ def _ended(machine: Run, application: str) -> None:
 
 
 def gather(console: str, objects_named: Collection[str], folder: Path) -> int:
-    """Writes the .gcda files of each program to a folder of its own; their number. Each has said all of it, to the byte."""
+    """Writes the .gcda files of each program to a folder of its own; their number. Each has said all of it, to the
+    byte."""
     said: dict[str, list[tuple[str, str]]] = {}
     for program, kind, text in _LINE.findall(console):
         said.setdefault(program, []).append((kind, text.strip()))
@@ -207,7 +216,8 @@ def _files(program: str, lines: Sequence[tuple[str, str]]) -> Iterator[tuple[str
             elif text != str(files) or kind != lines[-1][0]:
                 raise ValueError
         except ValueError:
-            raise Failure(f"{program}: a line of its counts is lost or wrong, at {name}, '{kind} {text[:20]}'") from None
+            raise Failure(f"{program}: a line of its counts is lost or wrong, at {name}, '{kind} "
+                          f"{text[:20]}'") from None
     if not lines or lines[-1][0] != ";":
         raise Failure(f"{program} has not said all of its counts")
 
@@ -245,7 +255,8 @@ def _profile() -> Profile:
 
 
 def _executions(profile: Profile) -> int:
-    return sum(sum(map(int, counts.split())) for functions in profile["objects"].values() for counts in functions.values())
+    return sum(sum(map(int, counts.split())) for functions in profile["objects"].values()
+               for counts in functions.values())
 
 
 @dataclass(frozen=True)
@@ -263,7 +274,8 @@ def lost() -> tuple[list[Lost], int]:
     objects_now = {each.name: each for each in objects()}
     with TemporaryDirectory(prefix="skerry-training-") as folder:
         if not _tool("lay", PROFILE, Path(folder) / "laid", _compiler()):
-            raise Failure(f"{PROFILE.relative_to(ROOT)} is of another version of GCC than {_compiler()}, which therefore ignores it")
+            raise Failure(f"{PROFILE.relative_to(ROOT)} is of another version of GCC than {_compiler()}, which "
+                          f"therefore ignores it")
         notes = [(name, Path(folder) / f"{number}.gcno") for number, name in enumerate(profile["objects"])]
         with ThreadPoolExecutor(cpu().cores) as pool:
             known = dict(pool.map(lambda note: (note[0], functions_of(objects_now.get(note[0]), note[1])), notes))
@@ -320,11 +332,13 @@ def check(output: Output) -> None:
     changed, executions = lost()
     for one in sorted(changed, key=lambda one: -one.executions):
         output.line(f"{one.source}: {one.function} has changed, {one.executions / executions:.1%} of all executions")
-    output.line(f"{sum(one.executions for one in changed) / executions:.1%} of the profile's executions are of functions that have changed.")
+    output.line(f"{sum(one.executions for one in changed) / executions:.1%} of the profile's executions are of "
+                f"functions that have changed.")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m deploy.profile.training", description="Makes apps/libc/profile.json anew, in a minute or two.")
+    parser = argparse.ArgumentParser(prog="python -m deploy.profile.training",
+                                     description="Makes apps/libc/profile.json anew, in a minute or two.")
     parser.add_argument("--check", action="store_true", help="only say which functions have changed since it was made")
     checking, output = parser.parse_args().check, Output()
     process.heed_signals()

@@ -16,7 +16,8 @@ _CSS = Path(__file__).with_name("page.css")
 def svg(title: str, document: Mapping[str, Any]) -> str:
     """`document`: a machine and its map as `topology --json` has them."""
     channels = [channel["ends"] for channel in document["channels"]]
-    known = {"name": title, **{key: document[key] for key in ("cpus", "clusters", "applications")}, "channels": channels}
+    known = {"name": title, **{key: document[key] for key in ("cpus", "clusters", "applications")},
+             "channels": channels}
     text = str(machine.draw("machine", title, MachineEntry.model_validate(known)))
     head, end, rest = text.partition(">")
     return f"{head} width=\"{2 * machine.WIDTH}\"{end}<style>{_style()}</style>{rest}\n"

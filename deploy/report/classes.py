@@ -37,7 +37,8 @@ def section(groups: Sequence[Group]) -> Section:
         repeats = _counted(group)
         for name in repeats[0].locks or {}:
             of = [one.locks[name] for one in repeats if one.locks and name in one.locks]
-            rows.append((f"{where}: {name}", [_cell([getattr(lock, key) for lock in of], form) for key, _, form in _COLUMNS]))
+            rows.append((f"{where}: {name}",
+                         [_cell([getattr(lock, key) for lock in of], form) for key, _, form in _COLUMNS]))
         transactions += _transactions(where, repeats)
         if len(with_locks) <= MOST_DRAWN:
             made.figures += _histograms(number, where, group, repeats)
@@ -87,5 +88,6 @@ def _transactions(where: str, repeats: Sequence[Counted]) -> Rows:
     of = [one.transactions for one in repeats if one.transactions and one.transactions.begun]
     if not of:
         return []
-    cells: list[Cell | None] = [_cell([getattr(t, key) for t in of], ",.0f") for key in ("begun", "committed", "fallbacks")]
+    cells: list[Cell | None] = [_cell([getattr(t, key) for t in of], ",.0f")
+                                for key in ("begun", "committed", "fallbacks")]
     return [(where, [*cells, _cell([t.committed / t.begun for t in of], ".3%")])]

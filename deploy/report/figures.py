@@ -49,12 +49,15 @@ def bars(
         for place, value in enumerate(values):
             style = (styles[place] if styles else place) % len(COLOURS)
             axes.barh(
-                place, value.mean, height=0.62, color=COLOURS[style], hatch=HATCHES[style], edgecolor="#ffffff80", linewidth=0
+                place, value.mean, height=0.62, color=COLOURS[style], hatch=HATCHES[style], edgecolor="#ffffff80",
+                linewidth=0
             )
             if any(value.reach):
-                axes.errorbar(value.mean, place, xerr=[[r] for r in value.reach], color="#010203", capsize=3, linewidth=1)
+                axes.errorbar(value.mean, place, xerr=[[r] for r in value.reach], color="#010203", capsize=3,
+                              linewidth=1)
             if value.deviation is not None:
-                axes.plot(value.runs, [place + 0.2] * len(value.runs), "o", mfc="none", mec="#010203", markersize=3, mew=0.7)
+                axes.plot(value.runs, [place + 0.2] * len(value.runs), "o", mfc="none", mec="#010203", markersize=3,
+                          mew=0.7)
             reach = max(value.mean + value.reach[1], *value.runs)
             axes.annotate(number(value.mean), (reach, place), (4, 0), textcoords="offset points", va="center")
         axes.set_yticks(range(len(names)), [short(text) for text in names])
@@ -107,7 +110,8 @@ def latencies(name: str, title: str, of: Mapping[str, Sequence[tuple[float, int]
                 ys.append(value)
             every = max(1, len(xs) // 8)
             axes.plot(
-                xs, ys, color=COLOURS[place % len(COLOURS)], drawstyle="steps-pre", markersize=4, markevery=every, linewidth=1.3,
+                xs, ys, color=COLOURS[place % len(COLOURS)], drawstyle="steps-pre", markersize=4, markevery=every,
+                linewidth=1.3,
                 label=short(key), linestyle=LINES[place % len(LINES)], marker=MARKERS[place % len(MARKERS)],
             )  # fmt: skip
         axes.set_xscale("log")
@@ -128,14 +132,16 @@ def latencies(name: str, title: str, of: Mapping[str, Sequence[tuple[float, int]
 
 def powers(name: str, title: str, unit: str, of: Mapping[str, Sequence[float]]) -> Markup:
     """Histograms by powers of two: how many of each class lie from 2^n on."""
-    said = "; ".join(f"{key}: most from {2 ** max(range(len(bins)), key=bins.__getitem__)} {unit} on" for key, bins in of.items())
+    said = "; ".join(f"{key}: most from {2 ** max(range(len(bins)), key=bins.__getitem__)} {unit} on"
+                     for key, bins in of.items())
     last = max((n for bins in of.values() for n, count in enumerate(bins) if count), default=0)
     with drawing(name, title, said, height=2.5 + 0.18 * len(of)) as made:
         axes = made.axes
         for place, (key, bins) in enumerate(of.items()):
             axes.plot(
                 range(last + 1), [*bins, *[0] * (last + 1)][: last + 1], color=COLOURS[place % len(COLOURS)],
-                linestyle=LINES[place % len(LINES)], marker=MARKERS[place % len(MARKERS)], markersize=3.5, linewidth=1.2,
+                linestyle=LINES[place % len(LINES)], marker=MARKERS[place % len(MARKERS)], markersize=3.5,
+                linewidth=1.2,
                 label=short(key),
             )  # fmt: skip
         axes.set_yscale("symlog", linthresh=1)
@@ -169,7 +175,8 @@ def fits(name: str, title: str, found: Sequence[Fit]) -> Markup:
             values = {cores: Value(tuple(runs)) for cores, runs in sorted(points.items())}
             axes.errorbar(
                 list(values), [v.mean for v in values.values()], yerr=[v.deviation or 0 for v in values.values()],
-                fmt=MARKERS[place % len(MARKERS)], color=colour, markersize=5, capsize=3, label=f"{fit.curve.name}: measured",
+                fmt=MARKERS[place % len(MARKERS)], color=colour, markersize=5, capsize=3,
+                label=f"{fit.curve.name}: measured",
             )  # fmt: skip
             beyond = range(1, 2 * most + 1)
             axes.plot(
@@ -178,7 +185,8 @@ def fits(name: str, title: str, found: Sequence[Fit]) -> Markup:
             )  # fmt: skip
         axes.axvline(most, color="#010203", linewidth=0.6, linestyle=":")
         for words, side, aligned in (("measured", -3, "right"), ("model alone", 3, "left")):  # above all curves
-            axes.annotate(words, (most, 1), (side, 2), xycoords=axes.get_xaxis_transform(), textcoords="offset points", fontsize=7, ha=aligned)
+            axes.annotate(words, (most, 1), (side, 2), xycoords=axes.get_xaxis_transform(), textcoords="offset points",
+                          fontsize=7, ha=aligned)
         axes.set_xlabel("cores of one kernel")
         axes.set_ylabel("kernel entries in 1,000 cycles")
         axes.set_ylim(bottom=0)

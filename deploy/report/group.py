@@ -36,8 +36,8 @@ class Value:
 
     @property
     def deviation(self) -> float | None:
-        """The sample's standard deviation; None of a single run, and of runs that are the same in every digit: these are
-        repeats of one computation, and say nothing of how far another may be off."""
+        """The sample's standard deviation; None of a single run, and of runs that are the same in every digit: these
+        are repeats of one computation, and say nothing of how far another may be off."""
         return stdev(self.runs) if len(set(self.runs)) > 1 else None
 
 
@@ -80,7 +80,8 @@ class Group:
         """Of those runs that have it, and where it is true of a machine."""
         if metric == "boot_to_pong_s" and self.kind == kinds.MODELLED:
             return None  # the host's time, in files of releases that had it
-        runs = [run for entry in self.entries if metric not in entry.distorted and (run := entry.metrics.get(metric)) is not None]
+        runs = [run for entry in self.entries if metric not in entry.distorted
+                and (run := entry.metrics.get(metric)) is not None]
         extent = self.entry.min_max.get(metric) if len(self.entries) == 1 else None
         return Value(tuple(float(run) for run in runs), extent) if runs else None
 
@@ -108,13 +109,15 @@ class Group:
 
 
 def groups(sources: Iterable[Source]) -> list[Group]:
-    """In the order in which they come. Results of other releases, commits, images, hosts, emulators or sizes are not repeats."""
+    """In the order in which they come. Results of other releases, commits, images, hosts, emulators or sizes are not
+    repeats."""
     found: dict[Key, Group] = {}
     for source in sources:
         for number, entry in enumerate(source.document.results):
             key: Key = (
                 source.setting, entry.system, entry.layout, entry.lock, entry.workload, entry.stack, entry.model,
-                entry.clusters, entry.cores, entry.emulated, entry.cluster, entry.kernel, _machine(entry), *_told(entry),
+                entry.clusters, entry.cores, entry.emulated, entry.cluster, entry.kernel, _machine(entry),
+                *_told(entry),
                 source.kernels(entry.lock),
                 number if not entry.layout and not entry.lock else None,
             )  # fmt: skip

@@ -36,7 +36,8 @@ def _flat(metrics: Any) -> Any:
         return metrics
     found: dict[Any, Any] = {}
     for name, value in metrics.items():
-        found |= {f"{name}.{part}": of_part for part, of_part in value.items()} if isinstance(value, dict) else {name: value}
+        found |= {f"{name}.{part}": of_part for part, of_part in value.items()} if isinstance(value,
+            dict) else {name: value}
     return found
 
 
@@ -199,7 +200,10 @@ class Source:
     def setting(self) -> tuple[object, ...]:
         """What must agree before results of several files are set beside each other, or are repeats."""
         host = self.document.host
-        return self.document.skerry, self.document.command, self.asked, host.cpu, host.cores, host.qemu, host.mode, *self.code
+        return (
+            self.document.skerry, self.document.command, self.asked, host.cpu, host.cores, host.qemu, host.mode,
+            *self.code
+        )
 
     @property
     def code(self) -> tuple[object, ...]:
@@ -209,7 +213,8 @@ class Source:
         """
         commit = self.document.host.environment.commit if self.document.host.environment else None
         unknown = self.digest if not self.document.images and commit and commit.endswith("+") else None
-        return commit, unknown, tuple(sorted((name, of) for name, of in self.document.images.items() if not name.startswith("kernel-")))
+        return commit, unknown, tuple(sorted((name, of) for name, of in self.document.images.items()
+                                             if not name.startswith("kernel-")))
 
     def kernels(self, lock: str) -> tuple[str | None, ...]:
         """Hashes of a regime's kernels, plain and counting."""
@@ -232,7 +237,8 @@ def read_all(paths: Sequence[Path]) -> list[Source]:
     for path in paths:
         source = read(path)
         if source.digest in found:
-            raise InputError(str(path), f"the same results as {found[source.digest].path}: a repeat is a run of its own")
+            raise InputError(str(path),
+                             f"the same results as {found[source.digest].path}: a repeat is a run of its own")
         found[source.digest] = source
     return list(found.values())
 
@@ -276,4 +282,5 @@ def _wrong(path: Path, raw: Any, error: ValidationError) -> InputError:
     if detail["loc"][-2:-1] and detail["loc"][-1] == "int":  # the first of the two that a number may be
         said = said.replace("valid integer", "valid number")
     shown = json.dumps(here, default=str)
-    return InputError(str(path), f"{place}: {said[:1].lower() + said[1:]}, not {shown[:LONGEST]}{'…' * (len(shown) > LONGEST)}")
+    return InputError(str(path),
+                      f"{place}: {said[:1].lower() + said[1:]}, not {shown[:LONGEST]}{'…' * (len(shown) > LONGEST)}")

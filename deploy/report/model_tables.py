@@ -45,7 +45,8 @@ def fits(found: Sequence[Fit]) -> Table:
     columns = [f"{name}, cycles" for name in names]
     every = {fit.curve.kind for fit in found}
     common = every.pop() if len(every) == 1 else ""
-    table = _table(f"Least squares on throughput{f', {common}' if common else ''}", "lock", "told delay", "points", *columns, "R²", "worst point")
+    table = _table(f"Least squares on throughput{f', {common}' if common else ''}", "lock", "told delay", "points",
+                   *columns, "R²", "worst point")
     for fit in found:
         told = "-" if fit.curve.nominal_delay is None else f"{fit.curve.nominal_delay:g}"
         values = [_parameter(parameters(fit).get(name)) for name in names]

@@ -54,7 +54,8 @@ def section(sources: Sequence[Source]) -> Section:
         made.figures += [_figure(f"{number}-{place}", some, of) for place, some in enumerate(_readable(fits))]
     if made.figures:
         made.words.append(
-            "Service and delay are the machine-repairman model's (for ticket locks Boyd-Wickizer's), fitted by least squares "
+            "Service and delay are the machine-repairman model's (for ticket locks Boyd-Wickizer's), fitted by least "
+            "squares "
             "to the points; beyond the dotted line the model speaks alone."
         )
     return made
@@ -64,7 +65,8 @@ def _readable(fits: Sequence[Fit]) -> list[Sequence[Fit]]:
     """Figures of few curves: all in one, else one for each lock, else some delays at a time."""
     if len(fits) <= MOST_CURVES:
         return [fits] if fits else []
-    by_lock = [[fit for fit in fits if fit.curve.lock == lock] for lock in dict.fromkeys(fit.curve.lock for fit in fits)]
+    by_lock = [[fit for fit in fits if fit.curve.lock == lock]
+               for lock in dict.fromkeys(fit.curve.lock for fit in fits)]
     return [some[i : i + MOST_CURVES] for some in by_lock for i in range(0, len(some), MOST_CURVES)]
 
 
@@ -72,7 +74,8 @@ def _figure(number: str, fits: Sequence[Fit], of: Sequence[Source]) -> Figure:
     locks = ", ".join(dict.fromkeys(fit.curve.lock for fit in fits))
     emulated = "".join(f", {kind}" for kind in dict.fromkeys(fit.curve.kind for fit in fits) if kind)
     title = f"Throughput over cores: {locks} ({of[0].document.command}{emulated})"
-    rows = [(fit.curve.name, [_cell(fit.service), _cell(fit.delay), _number(fit.r_squared), _number(fit.worst)]) for fit in fits]
+    rows = [(fit.curve.name, [_cell(fit.service), _cell(fit.delay), _number(fit.r_squared), _number(fit.worst)])
+            for fit in fits]
     table = Table("What was fitted", ["service, cycles", "delay, cycles", "R²", "largest deviation"], rows)
     runs = f"{len(of)} files" if len(of) > 1 else "one file"
     caption = f"Points from {runs}; whiskers are one standard deviation where there are repeats."

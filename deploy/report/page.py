@@ -15,7 +15,8 @@ from deploy.report.sections import Section
 from deploy.results import kinds
 
 HERE = Path(__file__).parent
-_CONTROLS = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"}
+_CONTROLS = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(0x20), *range(0x7F, 0xA0))
+             if chr(code) not in "\t\n"}
 
 
 def make(sources: Sequence[Source], title: str, step: Callable[[str], None] = lambda text: None) -> str:
@@ -26,7 +27,8 @@ def make(sources: Sequence[Source], title: str, step: Callable[[str], None] = la
 
 
 def render(
-    made: Sequence[Section], sources: Sequence[Source], title: str, said: Sequence[str], head: Sequence[tuple[str, str]] = ()
+    made: Sequence[Section], sources: Sequence[Source], title: str, said: Sequence[str],
+    head: Sequence[tuple[str, str]] = ()
 ) -> str:
     """`said`: the first paragraphs; `head`: numbers, each with what it is of."""
     environment = Environment(
@@ -40,7 +42,8 @@ def render(
         sources=sources,
         emulated=sections.emulated(sources),
         modelled=sections.modelled(sources),
-        sources_of={command: [n for n, source in enumerate(sources, 1) if source.command == command] for command in {s.command for s in sources}},
+        sources_of={command: [n for n, source in enumerate(sources, 1) if source.command == command]
+                    for command in {s.command for s in sources}},
         answer=said,
         numbers=head,
     )
@@ -54,7 +57,8 @@ def build(found: Sequence[Group], sources: Sequence[Source], step: Callable[[str
     made = [sections.machines(compared)]
     for number, part in enumerate(parts):
         step(f"drawing {sections.head(part)}")
-        made += [make(part, number) for make in (sections.comparison, sections.latency, sections.utilisation, sections.locks)]
+        made += [make(part, number) for make in (sections.comparison, sections.latency, sections.utilisation,
+                                                 sections.locks)]
     made.append(classes.section(found))
     step("fitting the model")
     made.append(models.section(sources))
@@ -86,7 +90,8 @@ COUNTED_NUMBERS = (("instructions_per_op", "the instructions for an operation"),
 
 
 def numbers(found: Sequence[Group]) -> list[tuple[str, str]]:
-    """Throughput and tail latency of the first result, as multiples of the second's; of counting runs what they counted."""
+    """Throughput and tail latency of the first result, as multiples of the second's; of counting runs what they
+    counted."""
     part = chief(found)
     of = COUNTED_NUMBERS if part and _counts(part) else NUMBERS
     known = [(words, ratio) for metric, words in of if part and (ratio := sections.ratio(part[0], part[1], metric))]
@@ -104,9 +109,13 @@ def answer(found: Sequence[Group]) -> list[str]:
                 continue
             spread = f" (± {ratio.deviation:.3f} over {len(ratio.runs)} runs)" if ratio.deviation is not None else ""
             spread += _range(part[0], other)
-            what = "takes {:.3f} times the instructions an operation" if counts else "does {:.3f} times the operations per second"
+            what = (
+                "takes {:.3f} times the instructions an operation"
+                if counts else "does {:.3f} times the operations per second"
+            )
             said.append(
-                f"With {_kernels(part[0])} Redis {what.format(ratio.mean)} that it {'takes' if counts else 'does'} with "
+                f"With {_kernels(part[0])} Redis {what.format(ratio.mean)} that it {'takes' if counts else 'does'} "
+                f"with "
                 f"{_kernels(other)}{spread}, {sections.where(part)}."
             )
     return said
@@ -115,7 +124,8 @@ def answer(found: Sequence[Group]) -> list[str]:
 def missing(sources: Sequence[Source]) -> list[str]:
     """Of files that do not have all of what was asked for."""
     found = [(source.path.name, source.document.incomplete) for source in sources if source.document.incomplete]
-    return [f"{name} is incomplete, without {', '.join(f'{one.part} ({one.why})' for one in parts)}." for name, parts in found]
+    return [f"{name} is incomplete, without {', '.join(f'{one.part} ({one.why})' for one in parts)}."
+            for name, parts in found]
 
 
 def _counts(part: Sequence[Group]) -> bool:
@@ -127,7 +137,8 @@ def _range(first: Group, second: Group) -> str:
     """Of the ratio, as the file has it for other line costs."""
     ratios = first.source.raw.get("ratios")
     for one in ratios if isinstance(ratios, list) else []:
-        if isinstance(one, dict) and (one.get("of"), one.get("to"), one.get("workload")) == (first.entry.layout, second.entry.layout, first.entry.workload):
+        if isinstance(one, dict) and (one.get("of"), one.get("to"), one.get("workload")) == (first.entry.layout,
+            second.entry.layout, first.entry.workload):
             found = one.get("range")
             pair = found.get("ops_per_s") if isinstance(found, dict) else None
             if isinstance(pair, list) and len(pair) == 2 and all(type(value) is float for value in pair):

@@ -17,7 +17,8 @@ from topology.units import MIB
 
 _NAMES = {metric: (name, form) for metric, name, form in FIGURES}
 _BYTES = ("memory_per_instance", "memory_committed", "memory_reserved")
-_SHOWN = ("ops_per_s", "p50_us", "p99_us", "kernel_entries_per_op", "instructions_per_op", "memory_per_instance", "boot_to_pong_s")
+_SHOWN = ("ops_per_s", "p50_us", "p99_us", "kernel_entries_per_op", "instructions_per_op", "memory_per_instance",
+          "boot_to_pong_s")
 _LOCKS = ("lock_conflict_ratio", "lock_mean_wait_cycles", "lock_mean_hold_cycles")
 _TOLD = ("delay_cycles", "rounds", "operations", "seconds")
 _CHIEF = (
@@ -119,7 +120,8 @@ def _bars(name: str, metric: str, groups: Sequence[Group], names: Sequence[str] 
     values = [value.scaled(scale) for *_, value in known]
     of = [group for group, *_ in known]
     svg = figures.bars(name, title, title, [label for _, label, _ in known], values)
-    beside = [(known[0][0], other, label) for other, label, _ in known[1:]] if is_comparison(known[0][0]) and len(known) <= MOST_RATIOS else []
+    beside = [(known[0][0], other, label)
+              for other, label, _ in known[1:]] if is_comparison(known[0][0]) and len(known) <= MOST_RATIOS else []
     ratios = [f"{known[0][1]} ÷ {label}: {found.mean:.3f}." for a, b, label in beside if (found := ratio(a, b, metric))]
     table = Table(title, [title], [(label, [cell(metric, value)]) for _, label, value in known])
     runs = "" if is_single(of) and is_comparison(of[0]) else repeats(of)  # else it stands below the heading
@@ -133,7 +135,10 @@ def _counted(metric: str, groups: Sequence[Group]) -> str:
     if not beside:
         return ""
     kernels = ", ".join(dict.fromkeys(counting.kernel for counting in beside))
-    return f"Counted in a run of {beside[0].operations:,} operations beside each timed one, by kernels that count ({kernels})."
+    return (
+        f"Counted in a run of {beside[0].operations:,} operations beside each timed one, by kernels that count "
+        f"({kernels})."
+    )
 
 
 def partitions(groups: Sequence[Group]) -> list[list[Group]]:
@@ -153,7 +158,10 @@ def head(part: Sequence[Group]) -> str:
     by = f" by QEMU {document.host.qemu}" if document.host.qemu else ""
     release = f", Skerry {document.skerry}" if document.skerry != version() else ""
     asked = " ".join(part[0].source.asked) or document.command
-    return f"{asked}: {entry.cores} core{'s' * (entry.cores != 1)}{load}{where}{f', emulated{by}' * entry.emulated}{release}"
+    return (
+        f"{asked}: {entry.cores} "
+        f"core{'s' * (entry.cores != 1)}{load}{where}{f', emulated{by}' * entry.emulated}{release}"
+    )
 
 
 def where(part: Sequence[Group]) -> str:
@@ -181,7 +189,8 @@ def machines(groups: Sequence[Group]) -> Section:
     drawable = [group for group in groups if machine.can_draw(group.entry)]
     for group in [group for group in drawable if group.entry.machine] or drawable:
         known = machine.known(group.entry)
-        identity = known.model_dump_json(include={"cpus": True, "clusters": {"__all__": {"cluster", "cpus"}}, "channels": True})
+        identity = known.model_dump_json(include={"cpus": True, "clusters": {"__all__": {"cluster", "cpus"}},
+                                                  "channels": True})
         if identity in seen:
             continue
         seen.add(identity)
@@ -196,7 +205,10 @@ def _told_apart(part: Sequence[Group]) -> str:
     """Behind a heading: on how many cores, under which load; the command stands under Sources."""
     entry = part[0].entry
     load = f", YCSB {entry.workload.upper()}" if entry.workload in WORKLOADS else ""
-    return f": {entry.cores} core{'s' * (entry.cores != 1)}{load}{', modelled' if is_modelled(entry) else ', emulated' * entry.emulated}"
+    return (
+        f": {entry.cores} "
+        f"core{'s' * (entry.cores != 1)}{load}{', modelled' if is_modelled(entry) else ', emulated' * entry.emulated}"
+    )
 
 
 def comparison(part: Sequence[Group], number: int) -> Section:
@@ -242,7 +254,8 @@ def latency(part: Sequence[Group], number: int) -> Section:
 def _percentiles(of: dict[str, list[tuple[float, int]]]) -> Table:
     wanted = [p for p in figures.PERCENTILES if p]
     rows: list[tuple[str, list[Cell | None]]] = [
-        (f"{p:g} %", [Cell(Value((figures.percentile(histogram, p),)), ",.1f") for histogram in of.values()]) for p in wanted
+        (f"{p:g} %", [Cell(Value((figures.percentile(histogram, p),)), ",.1f") for histogram in of.values()])
+        for p in wanted
     ]
     rows.append(("slowest", [Cell(Value((histogram[-1][0],)), ",.1f") for histogram in of.values()]))
     return Table("Microseconds within which this share of the operations was done", list(of), rows)
@@ -256,13 +269,15 @@ def utilisation(part: Sequence[Group], number: int) -> Section:
             continue
         names = [f"cluster {cluster}, core {core}" for cluster, core in cores]
         values = [value.scaled(100) for value in cores.values()]
-        rows: list[tuple[str, list[Cell | None]]] = [(name, [Cell(value, ".1%")]) for name, value in zip(names, cores.values())]
+        rows: list[tuple[str, list[Cell | None]]] = [(name, [Cell(value, ".1%")])
+                                                     for name, value in zip(names, cores.values())]
         table = Table(f"CPU utilisation, {group.label}", ["busy"], rows)
         if len(names) > MOST_BARS:
             made.tables.append(table)
             continue
         styles = [cluster for cluster, _ in cores]
-        svg = figures.bars(f"busy-{number}-{place}", f"CPU utilisation, {group.label}", "% of the interval", names, values, styles)
+        svg = figures.bars(f"busy-{number}-{place}", f"CPU utilisation, {group.label}", "% of the interval", names,
+                           values, styles)
         made.figures.append(Figure(group.label, svg, repeats([group]), commands([group]), table))
     return made
 

@@ -58,7 +58,8 @@ def drawing(name: str, title: str, description: str, height: float) -> Iterator[
         try:
             yield made
             buffer = io.StringIO()
-            figure.savefig(buffer, format="svg", transparent=True, metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
+            figure.savefig(buffer, format="svg", transparent=True,
+                           metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
             made.svg = _inline(buffer.getvalue(), name, title, description)
         finally:
             drawn_by.close(figure)

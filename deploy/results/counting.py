@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the kernel counts of a load, beside its timing: a plain kernel is timed, a counting one runs the same load again.
+"""What the kernel counts of a load, beside its timing: a plain kernel is timed, a counting one runs the same load
+again.
 
-Counting costs: a Call of clh+stat takes nearly twice the instructions of one of clh. No time of a counting kernel stands
-in a comparison; from its run come counts, for each operation or each other, and the times of its locks.
+Counting costs: a Call of clh+stat takes nearly twice the instructions of one of clh. No time of a counting kernel
+stands in a comparison; from its run come counts, for each operation or each other, and the times of its locks.
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ class Counting:
         return {"kernel": self.kernel, "operations": self.operations, "metrics": list(COUNTED)}
 
     def __str__(self) -> str:
-        return f"of a run beside it of {self.operations:,} operations, on kernels that count ({self.kernel}); all else is of plain kernels."
+        return (
+            f"of a run beside it of {self.operations:,} operations, on kernels that count ({self.kernel}); all else is "
+            f"of plain kernels."
+        )
 
 
 def with_counts(plain: Result, counting: Result) -> Result:
@@ -58,7 +62,8 @@ def without_counts(result: Result) -> Result:
 
 
 def _merged(timed: Mapping[str, Any], counted: Mapping[str, Any], pace: float) -> dict[str, Any]:
-    """`pace`: how many times the operations per second of the counting run the plain one does. None stays: it was not counted."""
+    """`pace`: how many times the operations per second of the counting run the plain one does. None stays: it was not
+    counted."""
     found = dict(timed) | {name: counted[name] for name in COUNTED if name in counted}
     per_second = counted[PER_SECOND]
     return found | {PER_SECOND: None if per_second is None else pace * per_second}

@@ -43,7 +43,8 @@ def digest(path: Path) -> str:
     with tempfile.TemporaryDirectory(prefix="skerry-strip-") as folder:
         stripped = Path(folder, "image")
         done = subprocess.run(
-            ["strip", "--strip-all", "--remove-section=.note.gnu.build-id", "-o", str(stripped), str(path)], capture_output=True, text=True
+            ["strip", "--strip-all", "--remove-section=.note.gnu.build-id", "-o", str(stripped), str(path)],
+            capture_output=True, text=True
         )
         if done.returncode:
             raise Failure(f"{path}: cannot be stripped: {done.stderr.strip()}")
@@ -52,7 +53,8 @@ def digest(path: Path) -> str:
 
 def of_targets(targets: Iterable[str], build: Path = BUILD) -> dict[str, str]:
     """By the image's name; of targets that are images and are there."""
-    found = {name: build / target for target in targets if (name := name_of(Path(target))) and (build / target).is_file()}
+    found = {name: build / target for target in targets if (name := name_of(Path(target)))
+             and (build / target).is_file()}
     return {name: digest(path) for name, path in sorted(found.items())}
 
 
@@ -77,7 +79,8 @@ def together(images: dict[str, str]) -> str:
 @cache
 def toolchain() -> dict[str, str]:
     """What decides about an image's code beside its sources: the first line that each program says of its version."""
-    found = {name: subprocess.run([name, "--version"], capture_output=True, text=True).stdout for name in TOOLS if shutil.which(name)}
+    found = {name: subprocess.run([name, "--version"], capture_output=True, text=True).stdout for name in TOOLS
+             if shutil.which(name)}
     return {name: text.splitlines()[0] for name, text in found.items() if text}
 
 

@@ -26,7 +26,8 @@ def kind(entry: Mapping[str, Any], host: Mapping[str, Any]) -> str:
     if (clock := entry.get("clock")) in CLOCKS:
         return CLOCKS[clock]
     if entry.get("emulated"):
-        counts = host.get("counts_instructions") or any(str(name).endswith("_instructions") for name in entry.get("metrics") or ())
+        counts = host.get("counts_instructions") or any(str(name).endswith("_instructions")
+                                                        for name in entry.get("metrics") or ())
         return COUNTED if counts else EMULATED
     return REAL
 

@@ -25,13 +25,15 @@ if TYPE_CHECKING:
     from deploy.results.counting import Counting
 
 LAUNCHED = ROOT / "deploy/cli/main.py"  # what ./skerry runs
-# Where cores take turns, one that waits for its turn counts as busy, a lock is held while its holder has none, and a request
+# Where cores take turns, one that waits for its turn counts as busy, a lock is held while its holder has none, and a
+# request
 # waits until its server's core has its turn.
 LATENCIES = ("mean_us", "p50_us", "p99_us", "p999_us", "max_us")
 DISTORTED = ("cpu_utilisation", "lock_conflict_ratio", "lock_mean_wait_cycles", "lock_mean_hold_cycles", *LATENCIES)
 # Not known of a machine of which a cluster was started again within the interval: its first life's counters are lost.
 UNKNOWN = (
-    "cpu_utilisation", "kernel_entries_per_s", "kernel_entries_per_op", "lock_conflict_ratio", "lock_mean_wait_cycles", "lock_mean_hold_cycles",
+    "cpu_utilisation", "kernel_entries_per_s", "kernel_entries_per_op", "lock_conflict_ratio", "lock_mean_wait_cycles",
+    "lock_mean_hold_cycles",
     "fallback_ratio",
 )  # fmt: skip
 BAD_EVENTS = ("fault", "failed", "cluster-lost", *CLUSTER_DOWN, "too-long", BAD_LINE)
@@ -55,7 +57,8 @@ class Result:
     modelled: dict[str, Any] | None = None  # the modelled machine, where it is one
     observed: "Entries | None" = None  # there: kernel entries of this very run
     calm: "Result | None" = None  # there: the same with clients that pause (crossover.py)
-    started_again: list[int] = field(default_factory=list)  # cores whose cluster was, within the interval: their counts are lost
+    # cores whose cluster was, within the interval: their counts are lost
+    started_again: list[int] = field(default_factory=list)
     machine: dict[str, Any] | None = None  # which core was where, in which cluster, and what ran there
 
     def to_json(self) -> dict[str, Any]:
@@ -122,7 +125,8 @@ def evaluate(plan: Plan, events: EventStream, emulated: bool) -> Result:
     clients = ycsb.collect(events)
     cores = [core for cluster in plan.cluster_map.clusters for core in snapshots.between(events, cluster.number)]
     bad += [problem for core in cores for problem in core.problems()]
-    again = {cpu: cluster.number for cluster in plan.cluster_map.clusters for cpu in snapshots.started_again(events, cluster.number)}
+    again = {cpu: cluster.number for cluster in plan.cluster_map.clusters
+             for cpu in snapshots.started_again(events, cluster.number)}
     missing = set(range(len(plan.cluster_map.cpus))) ^ {core.cpu for core in cores} ^ set(again)
     reserved, committed = (_told(plan, events, what) for what in ("per_app", "committed"))
     bad += [f"{name}: no report of the memory that it was given" for name, given in reserved.items() if not given]
@@ -137,7 +141,8 @@ def evaluate(plan: Plan, events: EventStream, emulated: bool) -> Result:
         clusters=len(plan.cluster_map.clusters),
         cores=len(plan.cluster_map.cpus),
         emulated=emulated,
-        metrics=metrics | _memory(clients, committed, reserved) | {"channel_hops_per_op": plan.cluster_map.hops_per_operation()},
+        metrics=metrics | _memory(clients, committed, reserved)
+        | {"channel_hops_per_op": plan.cluster_map.hops_per_operation()},
         per_core=sorted(
             [_core(core, clients, seconds) for core in cores]
             + [_uncounted(cpu, cluster, clients, seconds) for cpu, cluster in again.items()],
@@ -182,7 +187,8 @@ def _locks(cores: Sequence[Core]) -> dict[str, float]:
 
 def _transactions(cores: Sequence[Core]) -> dict[str, float]:
     """Entries that took the lock instead. All of them, where a machine has no transactions."""
-    return {"fallback_ratio": snapshots.ratio(_sum(cores, "lock_acquisitions"), _sum(cores, "entries"))} if cores else {}
+    return {"fallback_ratio": snapshots.ratio(_sum(cores, "lock_acquisitions"),
+                                              _sum(cores, "entries"))} if cores else {}
 
 
 def _metrics(clients: Sequence[ycsb.Client], cores: Sequence[Core], seconds: float) -> dict[str, float]:
@@ -207,12 +213,14 @@ def _metrics(clients: Sequence[ycsb.Client], cores: Sequence[Core], seconds: flo
 
 
 def _told(plan: Plan, events: EventStream, what: str) -> dict[str, int]:
-    """Bytes that its manager reserved for each Redis, most of them its heap (per_app), or has given it (committed); 0: not said."""
+    """Bytes that its manager reserved for each Redis, most of them its heap (per_app), or has given it (committed); 0:
+    not said."""
     given = {name: size for event in events.of("memory") for name, size in event[what].items()}
     return {a.name: given.get(a.name, 0) for a in plan.cluster_map.applications if a.program == "redis-server"}
 
 
-def _memory(clients: Sequence[ycsb.Client], committed: Mapping[str, int], reserved: Mapping[str, int]) -> dict[str, float]:
+def _memory(clients: Sequence[ycsb.Client], committed: Mapping[str, int],
+            reserved: Mapping[str, int]) -> dict[str, float]:
     """Bytes, the mean of all instances."""
     return {
         "memory_per_instance": snapshots.mean(ycsb.resident(clients).values()),
@@ -273,7 +281,8 @@ def without_machine(mode: str) -> dict[str, Any]:
 def document(
     command: str, on: dict[str, Any], results: Iterable[Result], others: Iterable[dict[str, Any]] = ()
 ) -> dict[str, Any]:
-    """The results file; `others` are results of other systems. Each entry says of what kind it is, the file which images ran."""
+    """The results file; `others` are results of other systems. Each entry says of what kind it is, the file which
+    images ran."""
     entries: list[dict[str, Any]] = [*(r.to_json() for r in results), *others]
     entries = [entry | {"kind": kinds.kind(entry, on)} if "metrics" in entry else entry for entry in entries]
     images = fingerprint.used()

@@ -24,7 +24,9 @@ from topology.maps.reader import read_blob
 NOTES = "plan.json"  # lies on each image
 _EVENT = re.compile(r'\{"event":.*')
 _UNSEALED = "what captured it removes control characters, or it is cut short, or two wrote at the same time"
-_HYPERVISORS = {"TCGTCGTCGTCG": "TCG", "KVMKVMKVM": "KVM", "Microsoft Hv": "Hyper-V", "VMwareVMware": "VMware", "XenVMMXenVMM": "Xen"}  # by CPUID
+# by CPUID
+_HYPERVISORS = {"TCGTCGTCGTCG": "TCG", "KVMKVMKVM": "KVM", "Microsoft Hv": "Hyper-V", "VMwareVMware": "VMware",
+                "XenVMMXenVMM": "Xen"}
 
 
 def notes(plan: Plan) -> dict[str, bytes]:
@@ -73,7 +75,8 @@ def read_events(path: Path) -> EventStream:
             if line.startswith('{"event":'):  # programs cannot: their lines begin with their names
                 raise InputError(f"{path}:{number}", f"a report has no valid seal: {_UNSEALED}")
             if _EVENT.search(line) and not line.startswith("["):  # as managers' other lines do
-                raise InputError(f"{path}:{number}", "a report begins in the middle of a line: two wrote at the same time")
+                raise InputError(f"{path}:{number}",
+                                 "a report begins in the middle of a line: two wrote at the same time")
             continue
         if not line.startswith('{"event":'):
             continue
@@ -99,7 +102,8 @@ class Captured:
     def host(self) -> dict[str, Any]:
         where = f"under {self.hypervisor}" if self.hypervisor else "on hardware"
         accel = "tcg" if self.result.emulated else "kvm" if self.hypervisor == "KVM" else "hardware"
-        return {"cpu": self.cpu, "cores": self.result.cores, "accel": accel, "mode": f"captured from a serial port, {where}"}
+        return {"cpu": self.cpu, "cores": self.result.cores, "accel": accel,
+                "mode": f"captured from a serial port, {where}"}
 
 
 def evaluate_log(image_path: Path, log: Path) -> Captured:

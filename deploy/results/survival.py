@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How clients fared that survive the loss of their server (`[ycsb] survive`): gaps, what stayed unanswered, a time line."""
+"""How clients fared that survive the loss of their server (`[ycsb] survive`): gaps, what stayed unanswered, a time
+line."""
 
 from __future__ import annotations
 
@@ -44,7 +45,10 @@ class Survivor:
             return f"{self.client}: {self.server} was never lost"
         longest = max(end - start for start, end in self.gaps) / 1e9
         times = "once" if len(self.gaps) == 1 else f"{len(self.gaps)} times"
-        born = "" if self.lives == 1 else f", started again {self.lives - 1} times" if self.lives > 2 else ", started again"
+        born = (
+            "" if self.lives == 1 else f", started again {self.lives - 1} times"
+            if self.lives > 2 else ", started again"
+        )
         found = f"; {self.forgotten} reads found records that it had lost" if self.forgotten else ""
         return (
             f"{self.client}: {self.server} was lost {times}, for {longest:.3f} s at most{born}; "
@@ -69,7 +73,8 @@ def collect(events: EventStream) -> list[Survivor]:
             told[app] = data
         elif kind == "ycsb":
             servers[app] = str(data["server"])
-    return [_survivor(app, data, parts.get(app, {}), gaps.get(app, []), servers.get(app, "?")) for app, data in sorted(told.items())]
+    return [_survivor(app, data, parts.get(app, {}), gaps.get(app, []), servers.get(app, "?"))
+            for app, data in sorted(told.items())]
 
 
 def _survivor(app: str, data: Any, parts: dict[int, list[int]], gaps: list[tuple[int, int]], server: str) -> Survivor:
@@ -117,7 +122,8 @@ def plot(survivors: Sequence[Survivor], output: Path, clock: str = "the machine'
         axes.stairs([count / one.slot_ns * 1e9 for count in one.counts], times, fill=True, color=colour)
         for begin, end in one.gaps:
             axes.axvspan((begin - start) / 1e9, (end - start) / 1e9, color="#cccccc", alpha=0.6)
-            axes.text((begin + end - 2 * start) / 2e9, 0.9, f"{(end - begin) / 1e9:.2f} s", transform=axes.get_xaxis_transform(), ha="center", size=8)
+            axes.text((begin + end - 2 * start) / 2e9, 0.9, f"{(end - begin) / 1e9:.2f} s",
+                      transform=axes.get_xaxis_transform(), ha="center", size=8)
         axes.set_title(f"{one.client}, server {one.server}", size=9, loc="left")
         axes.set_ylabel("operations/s", size=8)
         axes.set_ylim(bottom=0)

@@ -33,7 +33,8 @@ class Archive:
 
 
 def root_prefix(otherwise: str) -> list[str]:
-    """In front of a command that root alone may run; the failure where this user cannot become root says `otherwise`."""
+    """In front of a command that root alone may run; the failure where this user cannot become root says
+    `otherwise`."""
     if os.geteuid() == 0:
         return []
     if shutil.which("sudo"):
@@ -64,7 +65,8 @@ def parse_deb822(text: str) -> list[Archive]:
     for stanza in re.split(r"\n\s*\n", text):
         lines = [line for line in stanza.splitlines() if not line.startswith("#")]
         unfolded = re.sub(r"\n\s+", " ", "\n".join(lines))
-        fields = {key.strip().lower(): value.strip() for key, _, value in (x.partition(":") for x in unfolded.splitlines())}
+        fields = {key.strip().lower(): value.strip()
+                  for key, _, value in (x.partition(":") for x in unfolded.splitlines())}
         signed_by = fields.get("signed-by")
         if fields.get("enabled", "yes").lower() in ("no", "false") or (signed_by and "BEGIN PGP" in signed_by):
             continue  # an inline key cannot be carried over unfolded
@@ -126,7 +128,8 @@ def write_sources(backports: bool, say: Say) -> bool:
     if OUR_SOURCES.exists() and OUR_SOURCES.read_text() == text:
         return False
     say(described(text))
-    command = [*root_prefix("apt's package sources lack some of Debian's: let root run './skerry build' once"), "tee", str(OUR_SOURCES)]
+    command = [*root_prefix("apt's package sources lack some of Debian's: let root run './skerry build' once"), "tee",
+               str(OUR_SOURCES)]
     done = subprocess.run(command, input=text, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     if done.returncode:
         raise Failure(f"{OUR_SOURCES} cannot be written: {done.stderr.strip()}")

@@ -72,7 +72,8 @@ def pip_install(*arguments: str) -> list[str]:
     the set-up; compiled files would not be read, because commands keep theirs in build/pycache."""
     python, wheel = str(VENV / "bin" / "python"), pip_wheel()
     pip = [python, str(wheel / "pip")] if wheel else [python, "-m", "pip"]
-    return [*pip, "install", "--quiet", "--disable-pip-version-check", "--no-compile", "--require-hashes", "--no-deps", *arguments]
+    return [*pip, "install", "--quiet", "--disable-pip-version-check", "--no-compile", "--require-hashes", "--no-deps",
+            *arguments]
 
 
 def start_logged(command: list[str]) -> subprocess.Popen[bytes]:
@@ -124,7 +125,8 @@ def what_went_wrong() -> str:
     lines = text.strip().splitlines()
     if not broken:
         return lines[-1] if lines else "no output"
-    why = re.search(r"(?:>: |, ')(?:[^'>]*: )?\[?(?:Errno -?\d+\] )?([^'>]+)'", broken[1])  # within the object's name and its address
+    # within the object's name and its address
+    why = re.search(r"(?:>: |, ')(?:[^'>]*: )?\[?(?:Errno -?\d+\] )?([^'>]+)'", broken[1])
     return f"no connection to the package index: {why[1]}" if why else broken[1]
 
 

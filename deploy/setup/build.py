@@ -24,7 +24,8 @@ from deploy.setup.needs import BOOT_GROUPS, Needs
 
 STATUS = re.compile(r"^\[(\d+)/(\d+)\] (.*)")
 TELLING = re.compile(r"error|ERROR|FAILED|undefined reference|No space left|Disk quota exceeded")
-IDLE = re.compile(r"WARNING: |^ *werror: |^\S*(?:cc|gcc|clang)\S* .* -o ")  # of Meson, and options as -Werror of a compiler
+# of Meson, and options as -Werror of a compiler
+IDLE = re.compile(r"WARNING: |^ *werror: |^\S*(?:cc|gcc|clang)\S* .* -o ")
 LABEL = 60  # columns of what is being built, beside the bar
 SAID_EVERY = 10.0  # seconds, where there is no terminal
 NOT_BUILT_WITH = BOOT_GROUPS  # of packages: neither Meson nor the build uses them
@@ -33,10 +34,12 @@ CONFIGURED = BUILD / ".skerry-configured"  # the packages that Meson has seen: i
 
 @contextmanager
 def build_lock(output: Output) -> Iterator[None]:
-    """One set-up at a time in one tree: a second command waits for the first, whose process and words are in the file."""
+    """One set-up at a time in one tree: a second command waits for the first, whose process and words are in the
+    file."""
 
     def wait(holder: str) -> None:
-        output.step(f"Another skerry is building in this tree; waiting for {holder or 'it'} (how far it is: {LOGS / 'build.log'})")
+        output.step(f"Another skerry is building in this tree; waiting for {holder or 'it'} (how far it is: "
+                    f"{LOGS / 'build.log'})")
 
     with exclusive(BUILD / LOCK, f"skerry {' '.join(sys.argv[1:])}", wait):
         yield
@@ -60,11 +63,11 @@ def _warnings_are_errors() -> bool:
 
 
 def configure(output: Output, needed: Needs, werror: bool = False) -> None:
-    """Meson's first run, and another where there are packages now that it did not find, where one was interrupted, or where
-    warnings of the compilers are to be errors and were not. They stay errors in this build folder.
+    """Meson's first run, and another where there are packages now that it did not find, where one was interrupted, or
+    where warnings of the compilers are to be errors and were not. They stay errors in this build folder.
 
-    Otherwise ninja starts Meson itself. A Meson that is interrupted can leave a build folder that it calls configured without
-    build.ninja in it, for ninja removes what an interrupted command was writing."""
+    Otherwise ninja starts Meson itself. A Meson that is interrupted can leave a build folder that it calls configured
+    without build.ninja in it, for ninja removes what an interrupted command was writing."""
     log = LOGS / "meson.log"
     command = ["meson", "setup", str(BUILD), str(ROOT)]
     present = packages.present()
@@ -101,7 +104,8 @@ def _said(output: Output, update: Callable[..., None]) -> Callable[[str], None]:
         if not status:
             return
         done, total, what = int(status[1]), int(status[2]), status[3]
-        update(completed=done, total=total, description=f"Building {what if len(what) <= LABEL else f'…{what[1 - LABEL:]}'}")
+        update(completed=done, total=total,
+               description=f"Building {what if len(what) <= LABEL else f'…{what[1 - LABEL:]}'}")
         if done and not output.shows_bars and (not begun or done == total or time.monotonic() - last >= SAID_EVERY):
             output.step(f"Building: {done} of {total} steps")
             last, begun = time.monotonic(), True
@@ -117,7 +121,8 @@ def compile(output: Output, targets: Iterable[str] = ()) -> None:
     with naming(log), output.progress("Building") as update, log.open("w") as file:
         show = _said(output, update)
         process = subprocess.Popen(
-            command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True
         )
         assert process.stdout is not None
         with process:
@@ -157,6 +162,7 @@ def made() -> tuple[tuple[Needs, Output], ...]:
 
 
 def require(needed: Needs) -> None:
-    """For what is about to be used: made now, if this command has made some and not this. Without any it is there, or said to be missing."""
+    """For what is about to be used: made now, if this command has made some and not this. Without any it is there, or
+    said to be missing."""
     if _made and not any(made.covers(needed) for made, _ in _made):
         ensure_built(_made[-1][1], needed)

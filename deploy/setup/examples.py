@@ -49,7 +49,8 @@ def _digest(files: Iterable[Path], *texts: str) -> str:
 
 
 def ensure(output: Output, name: str) -> bool:
-    """Builds the example; false if it is up to date. Objects are kept while compiler, headers and sources are the same."""
+    """Builds the example; false if it is up to date. Objects are kept while compiler, headers and sources are the
+    same."""
     ensure_built(output, needs.EXAMPLES.get(name, needs.COMPILER))
     with build_lock(output):
         sources.ensure(output, name)

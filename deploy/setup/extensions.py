@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Python packages that only some commands need, put into build/venv when one does; among them one that must be compiled.
+"""Python packages that only some commands need, put into build/venv when one does; among them one that must be
+compiled.
 
 Apart from bootstrap.py, which runs before any compiler is installed.
 """
@@ -68,14 +69,17 @@ EXTENSIONS = (
 
 
 def _ready_made(*extensions: Extension) -> list[str]:
-    return ["--only-binary", ":all:", *(word for extension in extensions for word in ("--requirement", str(extension.requirements)))]
+    return ["--only-binary", ":all:",
+            *(word for extension in extensions for word in ("--requirement", str(extension.requirements)))]
 
 
 def _pip(*arguments: str) -> bool:
     if bootstrap.run_logged(bootstrap.pip_install(*arguments)):
         return True
-    # An installation that was killed may have left a package without the list of its files, which pip refuses to replace.
-    return "RECORD" in bootstrap.what_went_wrong() and bootstrap.run_logged(bootstrap.pip_install("--ignore-installed", *arguments))
+    # An installation that was killed may have left a package without the list of its files, which pip refuses to
+    # replace.
+    return "RECORD" in bootstrap.what_went_wrong() and bootstrap.run_logged(bootstrap.pip_install("--ignore-installed",
+        *arguments))
 
 
 def is_ours() -> bool:
@@ -89,7 +93,8 @@ def missing(groups: Set[str]) -> list[Extension]:
 
 @contextmanager
 def beside(output: Output, groups: Set[str]) -> Iterator[None]:
-    """Installs those that need no compiler while the body runs, which uses none of them. The caller has the lock of the build.
+    """Installs those that need no compiler while the body runs, which uses none of them. The caller has the lock of the
+    build.
 
     What fails here is left to ensure(), which tries it again and says why."""
     found = [extension for extension in missing(groups | bootstrap.had()) if not extension.tools] if is_ours() else []

@@ -15,7 +15,8 @@ CHECKER = "lib/cluster-map/cluster-map.so"  # topology/maps/checker.py
 LISTEN = "deploy/listen-backlog.so"         # deploy/machine/qemu.py
 WRAPPER = "apps/libc/skerry-cc"             # which Meson writes; what it links:
 NAMES, LAYER = "apps/libc/syscall-names.h", "net/skerry-layer.o"
-LIBRARIES = (NAMES, LAYER, "net/skerry-layer-internal.o", "apps/libc/skerry-layer-alone.o", "apps/libc/skerry-for-linux.o")
+LIBRARIES = (NAMES, LAYER, "net/skerry-layer-internal.o", "apps/libc/skerry-layer-alone.o",
+             "apps/libc/skerry-for-linux.o")
 LINUX = ("deploy/load/linux_guest/linux-guest-init", "apps/ycsb/ycsb-linux", "apps/redis/redis-server-linux")
 # The interface for plugins that versions of QEMU have, from .. before; each has its plugins in the build folder.
 INTERFACES = {1: ((7, 2), (9, 0)), 4: ((9, 2), (99, 0))}
@@ -52,7 +53,8 @@ def target(name: str, debug: bool = False) -> str:
 
 def images(names: Iterable[str], own: modules.Own = modules.NOT_OWN, debug: bool = False) -> Needs:
     """Modules of these names, and what boots them."""
-    made = [*(target(name, debug) for name in names if name not in own), str(modules.loader_path(BUILD, debug).relative_to(BUILD))]
+    made = [*(target(name, debug) for name in names if name not in own),
+            str(modules.loader_path(BUILD, debug).relative_to(BUILD))]
     return _of([*made, CHECKER, LISTEN], *BOOT)
 
 
@@ -85,12 +87,15 @@ def natively(locks: Iterable[str]) -> Needs:
 
 
 def clocks(modelled: object) -> Needs:
-    """What the emulator's cores go by: a modelled machine's prices, or each other's instructions; and what draws the result."""
+    """What the emulator's cores go by: a modelled machine's prices, or each other's instructions; and what draws the
+    result."""
     return (MODELLED if modelled else plugin("lockstep")) | PLOTS
 
 
 NOTHING = Needs()
-EVERYTHING = Needs(None, frozenset((*BOOT, "virsh", "libvirt", "plots", "science", "test", "outside", "tap", "fuzz", "sqlite")))
+EVERYTHING = (
+    Needs(None, frozenset((*BOOT, "virsh", "libvirt", "plots", "science", "test", "outside", "tap", "fuzz", "sqlite")))
+)
 NAMES_OF_TESTS = _of((CHECKER,))  # a configured build, which has the components' tests
 FUZZ = _of((CHECKER,), "fuzz")  # its own programs are made after it (deploy/tools/fuzz/target.py)
 COMPILER = _of(LIBRARIES)

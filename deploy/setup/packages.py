@@ -90,13 +90,14 @@ def _installing(needed: list[Package]) -> str:
 
 @contextmanager
 def ensured(output: Output, groups: Set[str] | None = None, beside: Set[str] = frozenset()) -> Iterator[None]:
-    """Installs what is missing of these groups: those of `beside`, which the body does not use, while the body runs, the
-    others before it. apt is never left behind: where the body fails, that is raised after apt has ended."""
+    """Installs what is missing of these groups: those of `beside`, which the body does not use, while the body runs,
+    the others before it. apt is never left behind: where the body fails, that is raised after apt has ended."""
     needed = missing(groups)
     if needed:
         output.step(announced(needed))
         names = " ".join(package.name for package in needed)
-        apt.root_prefix(f"Debian packages are missing; root installs them by: apt-get install --no-install-recommends {names}")
+        apt.root_prefix(f"Debian packages are missing; root installs them by: apt-get install --no-install-recommends "
+                        f"{names}")
         with output.progress("Reading Debian's package lists"):
             backports = apt.refresh(output.step)
         if not backports and any(package.backports for package in needed):

@@ -85,10 +85,12 @@ def download(source: Source, say: apt.Say) -> None:
 
 def unpack(source: Source) -> None:
     with whole_folder(source.tree) as fresh:
-        tar = ["tar", "-xf", str(DOWNLOADS / source.tarball), "-C", str(fresh), "--strip-components=1", "--no-same-owner"]
+        tar = ["tar", "-xf", str(DOWNLOADS / source.tarball), "-C", str(fresh), "--strip-components=1",
+               "--no-same-owner"]
         done = subprocess.run(tar, capture_output=True, text=True)
         if done.returncode:
-            first = next(iter(done.stderr.strip().splitlines()), f"status {done.returncode}")  # the last says that there was an error
+            # the last says that there was an error
+            first = next(iter(done.stderr.strip().splitlines()), f"status {done.returncode}")
             raise Failure(f"{source.tarball} cannot be unpacked: {first}")
         write_text(fresh / STAMP, source.sha256 + "\n")
 

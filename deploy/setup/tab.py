@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Answers a shell's TAB from what deploy/cli/completion.py has written down of a command, without loading any of it.
 
-Standard library only, and little of it: this runs at every TAB. It answers as click does, or not at all: then click does.
+Standard library only, and little of it: this runs at every TAB. It answers as click does, or not at all: then click
+does.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ Node = dict[str, Any]
 def stamp() -> list[int]:
     """Changes with everything that commands and their options are made of."""
     newest = count = 0
-    for folder in ("deploy", "topology", "cluster-kernel/lock", "net"):  # the last two have the lists of regimes and drivers
+    # the last two have the lists of regimes and drivers
+    for folder in ("deploy", "topology", "cluster-kernel/lock", "net"):
         for where, _, names in os.walk(ROOT / folder):
             for name in names:
                 if name.endswith((".py", ".toml")):

@@ -77,11 +77,13 @@ def kvm() -> Finding:
     from deploy.machine import kvm as probe  # loads what boots machines: only where there is something to boot
 
     if not (BUILD / LOADER).exists():
-        return Finding("KVM", "/dev/kvm is there, untried: no image is built yet", f"{fallback} until ./skerry build has been run")
+        return Finding("KVM", "/dev/kvm is there, untried: no image is built yet",
+                       f"{fallback} until ./skerry build has been run")
     try:
         works, why = probe.probe_kvm()
     except Failure as error:
-        return Finding("KVM", f"/dev/kvm is there, untried: {in_brief(error.text)}", f"{fallback} until ./skerry build has been run")
+        return Finding("KVM", f"/dev/kvm is there, untried: {in_brief(error.text)}",
+                       f"{fallback} until ./skerry build has been run")
     advice = f"{fallback}; in a virtual machine let its host pass VT-x or AMD-V on, else try another kernel or QEMU"
     return Finding("KVM", f"/dev/kvm is there; {in_brief(why)}", "KVM" if works else advice)
 

@@ -29,8 +29,10 @@ from deploy.results import serial_log
 LAYOUTS = ("per-socket", "spanning")
 DEPLOYMENT = ROOT / "deploy" / "deployments" / "redis.toml"
 HEADERS = {"libc": ROOT / "apps/libc/include", "lib": ROOT / "lib/include", "kernel": ROOT / "cluster-kernel/include"}
-OBJECTS = (BUILD / "net/skerry-layer.o", BUILD / "apps/libc/skerry-layer-alone.o", BUILD / "apps/libc/skerry-for-linux.o")
-LICENCES = {"musl": THIRD_PARTY / "musl/COPYRIGHT", "lwip": THIRD_PARTY / "lwip/COPYING", "redis": THIRD_PARTY / "redis/COPYING", "skerry": ROOT / "LICENSE"}
+OBJECTS = (BUILD / "net/skerry-layer.o", BUILD / "apps/libc/skerry-layer-alone.o",
+           BUILD / "apps/libc/skerry-for-linux.o")
+LICENCES = {"musl": THIRD_PARTY / "musl/COPYRIGHT", "lwip": THIRD_PARTY / "lwip/COPYING",
+            "redis": THIRD_PARTY / "redis/COPYING", "skerry": ROOT / "LICENSE"}
 WRAPPER, SPECS = ROOT / "apps/libc/skerry-cc.in", ROOT / "apps/libc/skerry-cc.specs"
 SUMS = "SHA256SUMS"
 
@@ -48,7 +50,8 @@ def is_changed() -> bool:
 
 def _git(*words: str) -> str:
     try:
-        done = subprocess.run(["git", "-c", "safe.directory=*", "-C", str(ROOT), *words], capture_output=True, text=True)
+        done = subprocess.run(["git", "-c", "safe.directory=*", "-C", str(ROOT), *words], capture_output=True,
+                              text=True)
     except FileNotFoundError:
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
@@ -74,7 +77,8 @@ def make(folder: Path, step: Callable[[str], None]) -> list[Path]:
         (folder / f"skerry-{version()}.tar.gz").write_bytes(gzip.compress(sources, mtime=at))
     (folder / "CITATION.cff").write_text(citation(at))
     made = sorted(path for path in folder.iterdir() if path.name != SUMS)
-    (folder / SUMS).write_text("".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in made))
+    (folder / SUMS).write_text("".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n"
+                                       for path in made))
     return [*made, folder / SUMS]
 
 
@@ -103,14 +107,17 @@ def source_archive() -> bytes:
 def citation(at: int) -> str:
     """CITATION.cff with what only a release knows."""
     day = time.strftime("%Y-%m-%d", time.gmtime(at))
-    return (ROOT / "CITATION.cff").read_text().replace("license:", f"version: {version()}\ndate-released: {day}\nlicense:", 1)
+    return (ROOT / "CITATION.cff").read_text().replace("license:",
+                                                       f"version: {version()}\ndate-released: {day}\nlicense:", 1)
 
 
 def wrapper() -> str:
     """skerry-cc of a folder that may lie anywhere."""
     values = {
-        "SYSROOT": "$here/sysroot", "INCLUDE": "$here/include/libc", "LIB_INCLUDE": "$here/include/lib", "KERNEL_INCLUDE": "$here/include/kernel",
-        "GCC": "gcc", "SPECS": "$here/lib/skerry-cc.specs", "LAYER": "$here/lib/skerry-layer", "ALONE": "$here/lib/skerry-layer-alone",
+        "SYSROOT": "$here/sysroot", "INCLUDE": "$here/include/libc", "LIB_INCLUDE": "$here/include/lib",
+        "KERNEL_INCLUDE": "$here/include/kernel",
+        "GCC": "gcc", "SPECS": "$here/lib/skerry-cc.specs", "LAYER": "$here/lib/skerry-layer",
+        "ALONE": "$here/lib/skerry-layer-alone",
         "LINUX": "$here/lib/skerry-for-linux",
     }  # fmt: skip
     text = re.sub(r"'@(\w+)@(/?[\w/]*)'", lambda found: f'"{values[found[1]]}{found[2]}"', WRAPPER.read_text())
@@ -147,7 +154,8 @@ def sdk(at: int) -> bytes:
 def _strip(paths: Iterable[Path]) -> None:
     """Of debug information, which names folders of this machine."""
     for path in paths:
-        subprocess.run(["strip", "--strip-debug", "--enable-deterministic-archives", str(path)], check=True, capture_output=True)
+        subprocess.run(["strip", "--strip-debug", "--enable-deterministic-archives", str(path)], check=True,
+                       capture_output=True)
 
 
 def packed(top: Path, at: int) -> bytes:

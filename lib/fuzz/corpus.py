@@ -15,7 +15,10 @@ import re
 import sys
 from pathlib import Path
 
-HEAD = "# SPDX-License-Identifier: BSD-2-Clause\n# A fuzzer's inputs, a line each: name, bytes in base64 (lib/fuzz/corpus.py).\n"
+HEAD = (
+    "# SPDX-License-Identifier: BSD-2-Clause\n# A fuzzer's inputs, a line each: name, bytes in base64 "
+    "(lib/fuzz/corpus.py).\n"
+)
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 
@@ -44,7 +47,8 @@ def write(file: Path, inputs: dict[str, bytes]) -> None:
     for name in inputs:
         if not NAME.fullmatch(name):
             raise Unsound(f"{file}: an input's name has letters, digits, '.', '_' and '-', found {name!r}: rename it")
-    text = HEAD + "".join(f"{name} {base64.b64encode(data).decode()}".rstrip() + "\n" for name, data in sorted(inputs.items()))
+    text = HEAD + "".join(f"{name} {base64.b64encode(data).decode()}".rstrip() + "\n"
+                          for name, data in sorted(inputs.items()))
     fresh = file.with_name(f"{file.name}.new")
     fresh.write_text(text)
     fresh.replace(file)

@@ -60,7 +60,8 @@ def _check_numbers(root: ElementTree.Element, name: str) -> None:
     """Numbers of processors and nodes become bits of sets, here and in hwloc; there are as many elements as numbers."""
     for kind in ("PU", "NUMANode"):
         numbers = [element.get("os_index", "") for element in root.iter("object") if element.get("type") == kind]
-        if len(numbers) > NUMBERS or any(len(number) > 4 or (number.isdecimal() and int(number) >= NUMBERS) for number in numbers):
+        if len(numbers) > NUMBERS or any(len(number) > 4 or (number.isdecimal() and int(number) >= NUMBERS)
+                                         for number in numbers):
             raise InputError(name, f"more than {NUMBERS} objects of type {kind}, or one numbered above {NUMBERS - 1}")
 
 

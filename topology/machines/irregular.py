@@ -36,11 +36,13 @@ def _irregular(cluster_map: ClusterMap, board: Board) -> Machine:
         if (core.apic, core.node) != (same.apic, same.node):
             raise InputError(
                 f"cpu@{core.apic:x}",
-                f"cannot be emulated: of these cores and nodes QEMU makes APIC id {same.apic:#x} in node {same.node} of it",
+                f"cannot be emulated: of these cores and nodes QEMU makes APIC id {same.apic:#x} in node {same.node} "
+                f"of it",
             )
     if found.memory != made.memory:
         differs = next((r for r in found.memory if r not in made.memory), found.memory[-1])
-        raise InputError(f"memory@{differs.base:x}", f"cannot be emulated: QEMU has no memory of node {differs.node} just there")
+        raise InputError(f"memory@{differs.base:x}",
+                         f"cannot be emulated: QEMU has no memory of node {differs.node} just there")
     return found
 
 

@@ -32,7 +32,8 @@ def domain(machine: Machine, cluster_map: ClusterMap, name: str = "skerry", kind
     return ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def machine_elements(machine: Machine, pinned: Sequence[Sequence[int]] | None = None, locked: bool = False) -> list[Element]:
+def machine_elements(machine: Machine, pinned: Sequence[Sequence[int]] | None = None,
+                     locked: bool = False) -> list[Element]:
     """The children of <domain> that say which machine it is, in the schema's order.
 
     `pinned`: each cluster's places in machine.cores; its virtual processors are kept on the host's that these were.

@@ -70,7 +70,8 @@ def emulated(shape: Shape | Machine) -> Machine:
 
 
 def like(machine: Machine, memory: int | None = None) -> Shape | Machine:
-    """What is emulated like a machine: its shape, if it is regular, else sockets, L3 caches, nodes and threads one by one.
+    """What is emulated like a machine: its shape, if it is regular, else sockets, L3 caches, nodes and threads one by
+    one.
 
     Its memory does not have to fit into ours: each node that has any gets `memory`, or what its cores need by default.
     Nodes without memory or cores stay such.

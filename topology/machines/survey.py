@@ -131,13 +131,15 @@ def _crossing(cores: list[Core]) -> list[str]:
     for core in cores:
         of_node.setdefault(core.node, set()).add(core.socket)
         of_socket.setdefault(core.socket, set()).add(core.node)
-    across = {n: sockets for n, sockets in of_node.items() if len(sockets) > 1 and any(len(of_socket[s]) > 1 for s in sockets)}
+    across = {n: sockets for n, sockets in of_node.items() if len(sockets) > 1
+              and any(len(of_socket[s]) > 1 for s in sockets)}
     if not across:
         return []
     first = min(across)
     each = f"NUMA node {first} has cores of sockets {format_spans(across[first])}"
     more = f", and {len(across) - 1} more such" if len(across) > 1 else ""
-    return [f"sockets and NUMA nodes cross ({each}{more}): a cluster of per-socket has several nodes, one of per-numa several sockets"]
+    return [f"sockets and NUMA nodes cross ({each}{more}): a cluster of per-socket has several nodes, one of per-numa "
+            f"several sockets"]
 
 
 def _ranks(processors: list[Processor], what: str) -> Callable[[Processor], int]:

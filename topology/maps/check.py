@@ -54,8 +54,8 @@ def _check_against(cluster_map: ClusterMap, machine: Machine) -> None:
 def _paired(cluster_map: ClusterMap, nodes: Mapping[int, int]) -> dict[int, set[int]]:
     """The machine's nodes that each node of the map stands for: those of its cores, whatever their numbers.
 
-    As the loader pairs them (map_check_nodes.c): a map may be finer or coarser than the machine, but may not join cores of
-    two nodes and separate cores of one of them.
+    As the loader pairs them (map_check_nodes.c): a map may be finer or coarser than the machine, but may not join cores
+    of two nodes and separate cores of one of them.
     """
     labels: dict[int, set[int]] = {}
     names: dict[int, set[int]] = {}

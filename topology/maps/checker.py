@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The loader's own reader of cluster maps, lib/cluster-map, on the host: reads them, and checks whatever needs no machine."""
+"""The loader's own reader of cluster maps, lib/cluster-map, on the host: reads them, and checks whatever needs no
+machine."""
 
 import ctypes
 import json
@@ -22,7 +23,8 @@ INCLUDES = (FOLDER, "lib/include", "cluster-kernel/include")
 
 
 def can_check() -> bool:
-    """Not on a machine whose set-up is yet to come, which has neither dtc nor a compiler; the loader checks every map it boots."""
+    """Not on a machine whose set-up is yet to come, which has neither dtc nor a compiler; the loader checks every map
+    it boots."""
     return shutil.which("dtc") is not None and _library() is not None
 
 
@@ -64,8 +66,10 @@ def _compile(sources: list[Path]) -> None:
 
 @cache
 def _library() -> ctypes.CDLL | None:
-    """As the build made it; where there is none, or its sources have changed since, it is compiled here. None: no compiler."""
-    sources = [path for path in sorted((ROOT / FOLDER).glob("*.c")) if not path.name.startswith("test-")] + [ROOT / name for name in SHARED]
+    """As the build made it; where there is none, or its sources have changed since, it is compiled here. None: no
+    compiler."""
+    sources = [path for path in sorted((ROOT / FOLDER).glob("*.c")) if not path.name.startswith("test-")] + [ROOT / name
+        for name in SHARED]
     inputs = [*sources, *(header for folder in INCLUDES for header in (ROOT / folder).rglob("*.h"))]
     if not LIBRARY.exists() or LIBRARY.stat().st_mtime < max(path.stat().st_mtime for path in inputs):
         _compile(sources)

@@ -92,7 +92,8 @@ class Application:
     user: tuple[int, int] = (0, 0)  # uid and gid
     threads: int | None = None  # that it may have at once; None: as many as there can be
     awaits: list[str] = field(default_factory=list)
-    cables: list[str] = field(default_factory=list)  # applications of its cluster to which its frames go without a switch
+    # applications of its cluster to which its frames go without a switch
+    cables: list[str] = field(default_factory=list)
     stack: str | None = None  # the application that runs lwIP for it; None: it does so itself
     switch: str | None = None  # the one that its network port is of; None: the root switch
     barrier: bool = False
@@ -179,9 +180,11 @@ class ClusterMap:
         return sum(a is not b for a, b in zip(clusters, clusters[1:]))
 
     def hops_per_operation(self) -> float:
-        """Of a client's request and its answer, the mean of all clients: those are whoever awaits a server with an address."""
+        """Of a client's request and its answer, the mean of all clients: those are whoever awaits a server with an
+        address."""
         by_name = {app.name: app for app in self.applications}
-        hops = [2 * self.hops_between(a, by_name[name]) for a in self.applications if a.ipv4 for name in a.awaits if by_name[name].ipv4]
+        hops = [2 * self.hops_between(a, by_name[name]) for a in self.applications if a.ipv4 for name in a.awaits
+                if by_name[name].ipv4]
         return sum(hops) / len(hops) if hops else 0.0
 
     def cluster_of(self, cpu: int) -> Cluster | None:

@@ -5,7 +5,17 @@ from collections.abc import Iterable, Sequence
 
 from topology.limits import RESTART_DELAY, RESTART_LIMIT
 from topology.machines.machine import Board
-from topology.maps.clustermap import COARSE, COMPATIBLE, NEVER, Application, Channel, Cluster, ClusterMap, Network, Range
+from topology.maps.clustermap import (
+    COARSE,
+    COMPATIBLE,
+    NEVER,
+    Application,
+    Channel,
+    Cluster,
+    ClusterMap,
+    Network,
+    Range,
+)
 
 
 def cells64(*values: int) -> str:

@@ -24,8 +24,8 @@ _NO_MAP_HAS = {
 
 
 def check_source(text: str, source: str = "cluster map") -> None:
-    """Refuses what makes dtc read other files; strings and comments may say it. What could make dtc take text for something
-    else than this does is refused, too."""
+    """Refuses what makes dtc read other files; strings and comments may say it. What could make dtc take text for
+    something else than this does is refused, too."""
     at = 0
     while found := _MARK.search(text, at):
         mark, at = found[0], found.end()

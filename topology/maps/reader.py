@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A devicetree as a cluster map. The loader's code reads and checks it (checker.py); its answer becomes objects here."""
+"""A devicetree as a cluster map. The loader's code reads and checks it (checker.py); its answer becomes objects
+here."""
 
 from collections.abc import Sequence
 from pathlib import Path

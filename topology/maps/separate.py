@@ -52,7 +52,8 @@ def _check(cluster_map: ClusterMap) -> None:
         if count > len(SLOTS):
             raise InputError(
                 WHO,
-                f"{count} channels would end in cluster {number}, and its domain's PCI bus has places for {len(SLOTS)}: "
+                f"{count} channels would end in cluster {number}, and its domain's PCI bus has places for "
+                f"{len(SLOTS)}: "
                 f"a layout of {len(SLOTS) + 1} clusters at most",
             )
 

@@ -42,8 +42,8 @@ class Curve:
 def read(path: Path, metric: str | None = None, ghz: float | None = None, most: int | None = None) -> list[Curve]:
     """Curves by lock and nominal delay, of at most `most` cores. `ghz` turns entries per second into per cycle.
 
-    A result of several clusters counts as one of them: cores and throughput are divided by their number. Results in which
-    cores starved are left out: the models' clients all get their turn.
+    A result of several clusters counts as one of them: cores and throughput are divided by their number. Results in
+    which cores starved are left out: the models' clients all get their turn.
     """
     name = str(path)
     data = _load(path, name)

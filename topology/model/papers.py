@@ -78,15 +78,19 @@ PETERS_CORES = 4
 PETERS_FIGURE_2_CLH = Published(1.0, f"{PETERS}, 5.1.2, Figure 2: one lock levels off after 3 cores")
 PETERS_FIGURE_2_FINE = Published(4.0, f"{PETERS}, 5.1.2, Figure 2: fine scales well")
 PETERS_FIGURE_2_RTM = Published(1.0, f"{PETERS}, 5.1.2, Figure 2: rtm behaves as fine does")
-PETERS_FIGURE_3 = Published(1.0, f"{PETERS}, 5.2, Figure 3: throughput is independent of the kernel, for the network limits it")
-PETERS_IDLE = Between(0.1, 1.0, f"{PETERS}, 5.2, Figure 3: every core idles for a significant part of the time (here: a tenth)")
-PETERS_FIGURE_4 = Published(1.0, f"{PETERS}, 5.2, Figure 4: throughput over utilisation is very similar under all locks")
+PETERS_FIGURE_3 = Published(1.0, f"{PETERS}, 5.2, Figure 3: throughput is independent of the kernel, for the network "
+                                 f"limits it")
+PETERS_IDLE = Between(0.1, 1.0,
+                      f"{PETERS}, 5.2, Figure 3: every core idles for a significant part of the time (here: a tenth)")
+PETERS_FIGURE_4 = Published(1.0,
+                            f"{PETERS}, 5.2, Figure 4: throughput over utilisation is very similar under all locks")
 
 # ---- Boyd-Wickizer et al. 2012, as the stored slides have it ----
 
 IN_SECTION = Published(0.02, f"{BOYD_WICKIZER}, 'Short sections result in collapse': share of time in the section")
 SHORT_SECTIONS = Between(0.0, 1.0, f"{BOYD_WICKIZER}, 'Short sections result in collapse': more cores do less")
-LONG_SECTIONS = Between(1.0, 2.0, f"{BOYD_WICKIZER}, 'Non-scalable locks fine for long sections': twice the cores do more")
+LONG_SECTIONS = Between(1.0, 2.0,
+                        f"{BOYD_WICKIZER}, 'Non-scalable locks fine for long sections': twice the cores do more")
 SCALABLE_LOCKS = Between(0.0, 1.0, f"{BOYD_WICKIZER}, 'Scalable locks avoid collapse': a ticket lock does less")
 
 # ---- other machines' lines: nanoseconds of a compare-and-swap of a line that another core wrote, one way ----
@@ -122,16 +126,21 @@ MACH_READS = Between(3.0, 4.0, "Uemura, 4: acquisitions to read for each one to 
 # ---- Uhlig 2007: eight Pentium 4 Xeons, each with two hardware threads ----
 
 UHLIG_MACHINE = "an IBM xSeries 445, eight Pentium 4 Xeons of 2.2 GHz"
-UHLIG_FIGURE_6: Mapping[tuple[str, str], Published] = {  # one-way IPC over the kernel for one processor; address spaces, series
+# one-way IPC over the kernel for one processor; address spaces, series
+UHLIG_FIGURE_6: Mapping[tuple[str, str], Published] = {
     (spaces, series): Published(value, f"{UHLIG}, 4.1, Figure 6: {series}, {spaces}-address-space")
-    for spaces, series, value in (("inter", "msg", 1.029), ("intra", "msg", 1.086), ("inter", "lock", 1.276), ("intra", "lock", 1.812))
+    for spaces, series, value in (("inter", "msg", 1.029), ("intra", "msg", 1.086), ("inter", "lock", 1.276),
+                                  ("intra", "lock", 1.812))
 }
-UHLIG_FIGURE_7: Mapping[int, Published] = {  # by processors: time with messages over time with locks; the text has the ends only
+# by processors: time with messages over time with locks; the text has the ends only
+UHLIG_FIGURE_7: Mapping[int, Published] = {
     2: Published(2.5, f"{UHLIG}, 4.1, Figure 7: 2 processors"),
     16: Published(3.6, f"{UHLIG}, 4.1, Figure 7: 16 processors"),
 }
-UHLIG_UNMAP_MORE = Published(185.0, f"{UHLIG}, 4.2: cycles that a mapping takes more with fine locks than with a coarse one, one processor")
-UHLIG_UNMAP_OVERHEAD: Mapping[int, Published] = {  # by pages: a mapping with fine locks over one with a coarse one, one processor
+UHLIG_UNMAP_MORE = Published(185.0, f"{UHLIG}, 4.2: cycles that a mapping takes more with fine locks than with a "
+                                    f"coarse one, one processor")
+# by pages: a mapping with fine locks over one with a coarse one, one processor
+UHLIG_UNMAP_OVERHEAD: Mapping[int, Published] = {
     128: Published(1.24, f"{UHLIG}, 4.2: 128 pages"),
     256: Published(1.32, f"{UHLIG}, 4.2: 256 pages"),
 }

@@ -82,7 +82,8 @@ class Planner:
         possible = [(layout, found) for layout in layouts if (found := self.clusters(layout))]
         if not possible:
             raise InputError(self.machine.name, f"no layout has at most {MAX_CLUSTERS} clusters of {MAX_CPUS} cores")
-        fitting = (item for item in possible if max(map(len, item[1])) <= largest and self.worst(item[1]) <= limit + NOISE)
+        fitting = (item for item in possible if max(map(len, item[1])) <= largest
+                   and self.worst(item[1]) <= limit + NOISE)
         layout, found = next(fitting, None) or min(possible, key=lambda item: max(map(len, item[1])))
         return Advice(layout, tuple(map(len, found)), self.worst(found), largest, curve)
 

@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Figures of Elphinstone et al. 2016 that the models start from; cycles, x86 is a 2 GHz Xeon E5-2683 v3."""
 
-from topology.model.papers import HOLDING_LEAST, HOLDING_MOST, HOLDING_ONE_CORE, SCALES_MACHINE, SCALES_SOCKET, SERVICE_TIME, TABLE_1
+from topology.model.papers import (
+    HOLDING_LEAST,
+    HOLDING_MOST,
+    HOLDING_ONE_CORE,
+    SCALES_MACHINE,
+    SCALES_SOCKET,
+    SERVICE_TIME,
+    TABLE_1,
+)
 
 SERVICE = SERVICE_TIME.value
 BOUNDS = (HOLDING_LEAST.value, HOLDING_MOST.value)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How long a coordinator's signals take to workers on other cores (Uhlig 2007, Figure 7), by apps/pingpong on a modelled machine."""
+"""How long a coordinator's signals take to workers on other cores (Uhlig 2007, Figure 7), by apps/pingpong on a
+modelled machine."""
 
 from __future__ import annotations
 
@@ -55,19 +56,23 @@ class Latency:
 
 
 def measure(
-    kernel: str, granularity: str | None, cores: Sequence[int], rounds: int, machine: ModelledMachine, line_factor: float, patience: Patience,
+    kernel: str, granularity: str | None, cores: Sequence[int], rounds: int, machine: ModelledMachine,
+    line_factor: float, patience: Patience,
     build: Path = BUILD, local: bool = False,
 ) -> list[Latency]:
-    """`granularity`: of a kernel that has a choice. `local`: each notification is at home on the core of the thread that waits."""
+    """`granularity`: of a kernel that has a choice. `local`: each notification is at home on the core of the thread
+    that waits."""
     shape = machine.shape(max(cores), default_memory(machine.cores_per_socket))
-    target = pingpong.machine(kernel, "forkjoin", str(rounds), ",".join(map(str, cores)), *pingpong.AT_HOME[local], granularity=granularity, shape=shape)
+    target = pingpong.machine(kernel, "forkjoin", str(rounds), ",".join(map(str, cores)), *pingpong.AT_HOME[local],
+                              granularity=granularity, shape=shape)
     with run.marks(machine, target, line_factor, build, priced=run.POINTS) as marks:
         events = pingpong.events(target, run.mode(machine), patience, build, marks.arguments)
         moments = marks.read()
     return latencies(cores, rounds, line_factor, [event for event in events if event.kind == EVENT], moments)
 
 
-def latencies(cores: Sequence[int], rounds: int, line_factor: float, events: Sequence[Event], moments: Sequence[Mark]) -> list[Latency]:
+def latencies(cores: Sequence[int], rounds: int, line_factor: float, events: Sequence[Event],
+              moments: Sequence[Mark]) -> list[Latency]:
     if [(event["cores"], event["rounds"]) for event in events] != [(n, rounds) for n in cores]:
         raise Failure("fork and join: the results do not have the requested numbers of cores and rounds")
     found, of = [], _rounds(moments)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Uhlig's figures (2007, "The Mechanics of In-Kernel Synchronization"): which series each has, and what is measured of them."""
+"""Uhlig's figures (2007, "The Mechanics of In-Kernel Synchronization"): which series each has, and what is measured of
+them."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ UNIPROCESSOR, MESSAGES, LOCKS = "UP", "msg", "lock"  # the paper's series
 class Series:
     name: str  # in tables, plots and results
     kernel: str  # a lock regime
-    granularity: str | None  # that the root task has its kernel take before anything is measured, where there is a choice
+    # that the root task has its kernel take before anything is measured, where there is a choice
+    granularity: str | None
     paper: str  # what stands there; nothing: not in the paper
     figures: Sequence[str]
     local: bool = False  # objects are at home on the core of their threads, so that calls of others travel
@@ -89,7 +91,8 @@ class Ipc:
 
     def to_json(self) -> dict[str, Any]:
         found = self.measured.to_json() | names(IPC, self.series)
-        return found | {"metrics": found["metrics"] | {ipc.metric(where, self.unit): self.one_way(where) for where in WAYS}}
+        return found | {"metrics": found["metrics"]
+                        | {ipc.metric(where, self.unit): self.one_way(where) for where in WAYS}}
 
 
 def published_ipc(series: Series, spaces: str) -> float | None:
@@ -109,9 +112,11 @@ def ipc_ratios(rows: Sequence[Ipc]) -> list[dict[str, Any]]:
         if (base := bases(rows)[row.unit]) is row:
             continue
         metrics = {ipc.metric(where, row.unit): row.over(base, where) for where in WAYS}
-        published = {ipc.metric(where, row.unit): given for where in WAYS if (given := published_ipc(row.series, where))}
+        published = {ipc.metric(where, row.unit): given for where in WAYS
+                     if (given := published_ipc(row.series, where))}
         found.append({
-            "of": row.series.name, "to": base.series.name, "workload": "ipc", "figure": IPC, "metrics": metrics, "emulated": row.measured.emulated,
+            "of": row.series.name, "to": base.series.name, "workload": "ipc", "figure": IPC, "metrics": metrics,
+            "emulated": row.measured.emulated,
         } | ({"published": published} if published else {}))
     return found
 
@@ -133,12 +138,15 @@ class ForkJoin:
 
     def to_json(self) -> dict[str, Any]:
         metrics = {
-            "signal_to_last_cycles": self.latency.running, "signals_made_cycles": self.latency.signalled, "rounds": len(self.latency.rounds),
+            "signal_to_last_cycles": self.latency.running, "signals_made_cycles": self.latency.signalled,
+            "rounds": len(self.latency.rounds),
         }
         entry = Result(
-            layout="spanning", lock=self.series.name, workload="forkjoin", clusters=1, cores=self.cores, emulated=True, metrics=metrics, per_core=[],
+            layout="spanning", lock=self.series.name, workload="forkjoin", clusters=1, cores=self.cores, emulated=True,
+            metrics=metrics, per_core=[],
         ).to_json()
-        entry |= names(FORK_JOIN, self.series) | {"modelled": self.machine.to_json(), "min_max": {"signal_to_last_cycles": list(self.latency.extent)}}
+        entry |= names(FORK_JOIN, self.series) | {"modelled": self.machine.to_json(),
+                                                  "min_max": {"signal_to_last_cycles": list(self.latency.extent)}}
         return entry | ({"range": {"signal_to_last_cycles": list(self.range)}} if self.range else {})
 
 
@@ -152,7 +160,8 @@ class Priced(Protocol):
 P = TypeVar("P", bound=Priced)
 
 
-def at_plain_costs(found: Iterable[P], key: Callable[[P], Any], cycles: Callable[[P], float]) -> Iterator[tuple[P, tuple[float, float] | None]]:
+def at_plain_costs(found: Iterable[P], key: Callable[[P], Any],
+                   cycles: Callable[[P], float]) -> Iterator[tuple[P, tuple[float, float] | None]]:
     """Of each point the one at plain line costs, and its range where there are others."""
     by_key: dict[Any, list[P]] = {}
     for one in found:
@@ -188,7 +197,8 @@ class Beside:
     def to_json(self) -> dict[str, Any]:
         metric = "signal_to_last_cycles"
         found = {
-            "of": f"{self.messages.series.name}, {self.messages.cores} cores", "to": self.locks.series.name, "workload": "forkjoin", "figure": FORK_JOIN,
+            "of": f"{self.messages.series.name}, {self.messages.cores} cores", "to": self.locks.series.name,
+            "workload": "forkjoin", "figure": FORK_JOIN,
             "cores": self.locks.cores, "metrics": {metric: self.ours}, "emulated": True,
         }
         return found | ({"published": {metric: self.published}} if self.published else {})
@@ -197,7 +207,8 @@ class Beside:
 def beside(rows: Iterable[ForkJoin]) -> list[Beside]:
     """By cores; empty where one of the two was not measured."""
     by = {(row.series.paper, row.cores): row for row in rows}
-    return [Beside(by[MESSAGES, row.cores], row) for (paper, _), row in by.items() if paper == LOCKS and (MESSAGES, row.cores) in by]
+    return [Beside(by[MESSAGES, row.cores], row) for (paper, _),
+            row in by.items() if paper == LOCKS and (MESSAGES, row.cores) in by]
 
 
 # ---- granularity under load ----
@@ -219,9 +230,11 @@ class Load:
         return entry | ({"range": {"throughput_per_cycle": list(self.range)}} if self.range else {})
 
 
-def request(series: Series, cores: Sequence[int], rounds: int, machine: ModelledMachine, line_factor: float) -> scale.Request:
+def request(series: Series, cores: Sequence[int], rounds: int, machine: ModelledMachine,
+            line_factor: float) -> scale.Request:
     return scale.Request(
-        series.kernel, cores, [DELAY], rounds, modelled=machine, line_factor=line_factor, granularity=series.granularity, local=series.local,
+        series.kernel, cores, [DELAY], rounds, modelled=machine, line_factor=line_factor,
+        granularity=series.granularity, local=series.local,
     )
 
 
@@ -240,4 +253,5 @@ def crossing(rows: Iterable[Load], first: str, second: str) -> int | None:
 def names(figure: str, series: Series) -> dict[str, Any]:
     """Where an entry of the results belongs. Its lock is the series: kernel and granularity say of what."""
     found: dict[str, Any] = {"figure": figure, "lock": series.name, "kernel": series.kernel}
-    return found | ({"granularity": series.granularity} if series.granularity else {}) | ({"local": True} if series.local else {})
+    return found | ({"granularity": series.granularity} if series.granularity else {}) | ({"local": True}
+        if series.local else {})

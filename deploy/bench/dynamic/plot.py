@@ -20,7 +20,8 @@ _MARKERS = "osD^vPX*"
 
 
 def plot_dynamic(
-    ipc: Sequence[Ipc], joins: Sequence[ForkJoin], loads: Sequence[Load], unmaps: Sequence[Unmap], mode: str, output: Path
+    ipc: Sequence[Ipc], joins: Sequence[ForkJoin], loads: Sequence[Load], unmaps: Sequence[Unmap], mode: str,
+    output: Path
 ) -> None:
     panels: list[tuple[str, Callable[[Any], None]]] = []
     for unit in bases(ipc):
@@ -42,7 +43,8 @@ def plot_dynamic(
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
     figure.suptitle("Regime dynamic", x=0.01, ha="left", weight="bold")
-    figure.text(0.01, 0.01, textwrap.fill(f"{UHLIG}. {mode}", width=int(21 * figure.get_figwidth())), size=6, color="#555555")
+    figure.text(0.01, 0.01, textwrap.fill(f"{UHLIG}. {mode}", width=int(21 * figure.get_figwidth())), size=6,
+                color="#555555")
     figure.tight_layout(rect=(0, 0.3 / figure.get_figheight(), 1, 0.98))
     save(figure, output)
 
@@ -52,10 +54,12 @@ def _bars(axes: Any, rows: Sequence[Ipc]) -> None:
     for number, row in enumerate(rows):
         heights = [row.one_way(where) for where in SPACES]
         places = [place + (number - (len(rows) - 1) / 2) * width for place in range(len(SPACES))]
-        bars = axes.bar(places, heights, width, label=row.series.name + (f" ({row.series.paper})" if row.series.paper else ""))
+        bars = axes.bar(places, heights, width,
+                        label=row.series.name + (f" ({row.series.paper})" if row.series.paper else ""))
         over = [f"×{row.over(base, where):.2f}" for where in SPACES]
         given = [published_ipc(row.series, where) for where in SPACES]
-        axes.bar_label(bars, [f"{ours}\n(paper ×{there:.2f})" if there and row is not base else ours for ours, there in zip(over, given)], size=6)
+        axes.bar_label(bars, [f"{ours}\n(paper ×{there:.2f})" if there and row is not base else ours
+                              for ours, there in zip(over, given)], size=6)
     axes.set_xticks(range(len(SPACES)), list(SPACES.values()))
     axes.margins(y=0.2)
 
@@ -76,11 +80,13 @@ def _panels_of_unmaps(rows: Sequence[Unmap]) -> list[tuple[str, Callable[[Any], 
     modelled = [row for row in rows if row.machine]
     panels: list[tuple[str, Callable[[Any], None]]] = []
     for series in dict.fromkeys(row.series for row in modelled):
-        lines = {f"{n} core{'s' if n > 1 else ''}": [row for row in modelled if row.series == series and row.calls.cores == n]
+        lines = {f"{n} core{'s' if n > 1 else ''}": [row for row in modelled if row.series == series
+                                                     and row.calls.cores == n]
                  for n in sorted({row.calls.cores for row in modelled})}  # fmt: skip
         panels.append((title_of(series), partial(_unmaps, lines=lines)))
     if counted := [row for row in rows if not row.machine]:
-        lines = {name: [row for row in counted if row.series.name == name] for name in dict.fromkeys(row.series.name for row in counted)}
+        lines = {name: [row for row in counted if row.series.name == name]
+                 for name in dict.fromkeys(row.series.name for row in counted)}
         panels.append((f"{TITLES[UNMAP]}: one core", partial(_unmaps, lines=lines)))
     return panels
 
@@ -89,7 +95,8 @@ def _unmaps(axes: Any, lines: Mapping[str, Sequence[Unmap]]) -> None:
     for number, (name, rows) in enumerate(lines.items()):
         mine = sorted(rows, key=lambda row: row.calls.pages)
         pages = [row.calls.pages for row in mine]
-        axes.plot(pages, [row.calls.mapping for row in mine], marker=_MARKERS[number % len(_MARKERS)], markersize=4, label=name)
+        axes.plot(pages, [row.calls.mapping for row in mine], marker=_MARKERS[number % len(_MARKERS)], markersize=4,
+                  label=name)
         _ranges(axes, pages, [row.range for row in mine], f"C{number % 10}", 1)
         axes.set_ylabel(f"{mine[0].unit} of a mapping" if mine else "")
     axes.set_xscale("log", base=2)
@@ -108,7 +115,9 @@ def _loads(axes: Any, rows: Sequence[Load]) -> None:
     axes.set_ylim(bottom=0)
 
 
-def _ranges(axes: Any, cores: Sequence[int], bounds: Sequence[tuple[float, float] | None], colour: str, by: float) -> None:
+def _ranges(axes: Any, cores: Sequence[int], bounds: Sequence[tuple[float, float] | None], colour: str,
+            by: float) -> None:
     known = [(n, of) for n, of in zip(cores, bounds) if of]
     if known:
-        axes.fill_between([n for n, _ in known], [by * of[0] for _, of in known], [by * of[1] for _, of in known], color=colour, alpha=0.15, linewidth=0)
+        axes.fill_between([n for n, _ in known], [by * of[0] for _, of in known], [by * of[1] for _, of in known],
+                          color=colour, alpha=0.15, linewidth=0)

@@ -32,24 +32,31 @@ MESSAGES, LOCKS, FINE = "messages", "dynamic fine", "fine"  # series
 LOCKS_OVER_FINE = 0.8  # at most: a kernel that switches its locks, beside one that has them always
 WIDTH = 112
 IPC_NOTE = (
-    "One way, no words: the mean of Call and ReplyRecv on the fast path. 'dynamic coarse' is the same image as 'dynamic fine' with one "
-    "lock for the kernel; clh and fine are kernels of their own. In 'messages' all objects are at home on the core, which "
+    "One way, no words: the mean of Call and ReplyRecv on the fast path. 'dynamic coarse' is the same image as "
+    "'dynamic fine' with one "
+    "lock for the kernel; clh and fine are kernels of their own. In 'messages' all objects are at home on the core, "
+    "which "
     "takes no lock of theirs. The paper's cycles are those of "
 )
 FORK_JOIN_NOTE = (
-    "Core 0 signals a worker on each other core, whose cores are halted: from before the first signal until the last worker runs at user "
-    "level; medians. 'signals made': until the coordinator has made all signals. How long an interrupt takes to another core is an assumed "
+    "Core 0 signals a worker on each other core, whose cores are halted: from before the first signal until the last "
+    "worker runs at user "
+    "level; medians. 'signals made': until the coordinator has made all signals. How long an interrupt takes to "
+    "another core is an assumed "
     "price of the machine file (ipi). In brackets: under half and double line costs. In 'messages' each worker's "
-    "notification is at home on its core: the coordinator's call travels there, and comes back. The paper has no points of single series in its text."
+    "notification is at home on its core: the coordinator's call travels there, and comes back. The paper has no "
+    "points of single series in its text."
 )
 LOAD_NOTE = (
-    f"Independent ping-pong on every core, a mean delay of {DELAY:g} cycles before each entry. In brackets: under half and double line costs. "
+    f"Independent ping-pong on every core, a mean delay of {DELAY:g} cycles before each entry. In brackets: under half "
+    f"and double line costs. "
     "No figure of the paper."
 )
 
 
 def plain_table(title: str, note: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", caption=textwrap.fill(note, WIDTH), caption_justify="left")
+    table = Table(title=title, title_justify="left", title_style="bold", caption=textwrap.fill(note, WIDTH),
+                  caption_justify="left")
     for place, column in enumerate(columns):
         table.add_column(column, justify="left" if place == 0 else "right")
     return table
@@ -57,7 +64,10 @@ def plain_table(title: str, note: str, *columns: str) -> Table:
 
 def _kind(row: Ipc) -> str:
     modelled = row.measured.modelled
-    return f"cycles of the kernel (modelled: {modelled.name})" if modelled else "instructions of the kernel (counted, emulated)"
+    return (
+        f"cycles of the kernel (modelled: {modelled.name})"
+        if modelled else "instructions of the kernel (counted, emulated)"
+    )
 
 
 def ipc_table(rows: Sequence[Ipc]) -> Table:
@@ -72,7 +82,8 @@ def ipc_table(rows: Sequence[Ipc]) -> Table:
         for where in SPACES:
             ours, given = row.over(base, where), published_ipc(row.series, where)
             over = "" if row is base else f"{ours:.3f}"
-            cells += [f"{row.one_way(where):,g}", over, f"{given:.3f}" if given else "", f"{ours / given:.3f}" if given else ""]
+            cells += [f"{row.one_way(where):,g}", over, f"{given:.3f}" if given else "",
+                      f"{ours / given:.3f}" if given else ""]
         table.add_row(row.series.name, row.series.paper, *cells)
     return table
 
@@ -85,14 +96,17 @@ def fork_join_table(rows: Sequence[ForkJoin]) -> Table:
     names = list(dict.fromkeys(row.series.name for row in rows))
     pairs = {pair.locks.cores: pair for pair in beside(rows)}
     table = plain_table(
-        f"{TITLES[FORK_JOIN]}, cycles until the last worker runs (modelled: {rows[0].machine.name})", FORK_JOIN_NOTE, "cores",
-        *(column for name in names for column in (name, "signals made")), *(("messages/locks", "paper") if pairs else ()),
+        f"{TITLES[FORK_JOIN]}, cycles until the last worker runs (modelled: {rows[0].machine.name})", FORK_JOIN_NOTE,
+        "cores",
+        *(column for name in names for column in (name, "signals made")),
+        *(("messages/locks", "paper") if pairs else ()),
     )
     by = {(row.series.name, row.cores): row for row in rows}
     for cores in sorted({row.cores for row in rows}):
         cells = []
         for row in (by.get((name, cores)) for name in names):
-            cells += [f"{row.latency.running:,.0f}{range_text(row.range, 0)}", f"{row.latency.signalled:,.0f}"] if row else ["-", "-"]
+            cells += [f"{row.latency.running:,.0f}{range_text(row.range, 0)}",
+                      f"{row.latency.signalled:,.0f}"] if row else ["-", "-"]
         if pair := pairs.get(cores):
             cells += [f"{pair.ours:.2f}", f"{pair.published:.1f}" if pair.published else ""]
         table.add_row(str(cores), *cells)
@@ -101,11 +115,13 @@ def fork_join_table(rows: Sequence[ForkJoin]) -> Table:
 
 def load_table(rows: Sequence[Load]) -> Table:
     names = list(dict.fromkeys(row.series.name for row in rows))
-    table = plain_table(f"{TITLES[LOAD]}, kernel entries in {UNIT:,} cycles (modelled: {rows[0].machine.name})", LOAD_NOTE, "cores", *names)
+    table = plain_table(f"{TITLES[LOAD]}, kernel entries in {UNIT:,} cycles (modelled: {rows[0].machine.name})",
+                        LOAD_NOTE, "cores", *names)
     by = {(row.series.name, row.point.cores): row for row in rows}
     for cores in sorted({row.point.cores for row in rows}):
         having = (by.get((name, cores)) for name in names)
-        table.add_row(str(cores), *(f"{UNIT * row.point.throughput:.3f}{range_text(row.range, 3, UNIT)}" if row else "-" for row in having))
+        table.add_row(str(cores), *(f"{UNIT * row.point.throughput:.3f}{range_text(row.range, 3, UNIT)}" if row else "-"
+                                    for row in having))
     return table
 
 
@@ -116,7 +132,8 @@ def sentences(ipc: Sequence[Ipc], joins: Sequence[ForkJoin], loads: Sequence[Loa
         for row in rows:
             if published_ipc(row.series, INTER) and row.series.kernel != rows[0].series.kernel:
                 ours = ", ".join(
-                    f"{row.over(bases(rows)[unit], where) - 1:+.1%} {SPACES[where]} (paper: {UHLIG_FIGURE_6[where, row.series.paper].value - 1:+.1%}, cycles)"
+                    f"{row.over(bases(rows)[unit], where) - 1:+.1%} {SPACES[where]} (paper: "
+                    f"{UHLIG_FIGURE_6[where, row.series.paper].value - 1:+.1%}, cycles)"
                     for where in (INTER, INTRA)
                 )
                 yield f"{row.series.name}, the paper's {row.series.paper}, in {_unit(unit)}: {ours}."
@@ -150,7 +167,8 @@ def _order(rows: Sequence[Ipc], unit: str) -> Iterator[str]:
 
 def _crossing(rows: Sequence[Load]) -> str:
     said = {
-        (first, second): f"from {cores} cores on" if (cores := crossing(rows, first, second)) else "on no number of cores measured"
+        (first, second): f"from {cores} cores on"
+        if (cores := crossing(rows, first, second)) else "on no number of cores measured"
         for first, second in (("dynamic coarse", "dynamic fine"), ("clh", "fine"))
     }
     return "; ".join(f"{second} does more than {first} {when}" for (first, second), when in said.items()) + "."

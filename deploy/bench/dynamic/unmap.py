@@ -48,29 +48,35 @@ class Calls:
         return min(self.took) / self.pages, max(self.took) / self.pages
 
 
-def _target(kernel: str, granularity: str | None, guard: str, cores: Sequence[int], pages: Sequence[int], rounds: int, shape: Shape | None) -> Plan:
+def _target(kernel: str, granularity: str | None, guard: str, cores: Sequence[int], pages: Sequence[int], rounds: int,
+            shape: Shape | None) -> Plan:
     words = (str(rounds), ",".join(map(str, cores)), ",".join(map(str, pages)), guard)
     return pingpong.machine(kernel, EVENT, *words, granularity=granularity, shape=shape)
 
 
 def measure(
-    kernel: str, granularity: str | None, guard: str, cores: Sequence[int], pages: Sequence[int], rounds: int, machine: ModelledMachine | None,
+    kernel: str, granularity: str | None, guard: str, cores: Sequence[int], pages: Sequence[int], rounds: int,
+    machine: ModelledMachine | None,
     line_factor: float, patience: Patience, build: Path = BUILD,
 ) -> list[Calls]:
-    """Cycles of the modelled machine; without one, instructions of the kernel on one core. `granularity`: of a kernel that has a choice."""
+    """Cycles of the modelled machine; without one, instructions of the kernel on one core. `granularity`: of a kernel
+    that has a choice."""
     shape = machine.shape(max(cores), default_memory(machine.cores_per_socket)) if machine else None
     target = _target(kernel, granularity, guard, cores, pages, rounds, shape)
-    made: AbstractContextManager[Marks] = run.marks(machine, target, line_factor, build, priced=run.POINTS) if machine else lockstep.marks(build)
+    made: AbstractContextManager[Marks] = run.marks(machine, target, line_factor, build,
+                                                    priced=run.POINTS) if machine else lockstep.marks(build)
     with made as marks:
         accel = run.mode(machine) if machine else lockstep.mode(1)
         events = pingpong.events(target, accel, patience, build, marks.arguments)
         moments = marks.read()
     wanted = [(n, p) for n in cores for p in pages]
-    return calls(wanted, rounds, line_factor, [event for event in events if event.kind == EVENT], moments, counted=machine is None)
+    return calls(wanted, rounds, line_factor, [event for event in events if event.kind == EVENT], moments,
+                 counted=machine is None)
 
 
 def calls(
-    wanted: Sequence[tuple[int, int]], rounds: int, line_factor: float, events: Sequence[Event], moments: Sequence[Mark], counted: bool
+    wanted: Sequence[tuple[int, int]], rounds: int, line_factor: float, events: Sequence[Event],
+    moments: Sequence[Mark], counted: bool
 ) -> list[Calls]:
     """`wanted`: cores and pages. `counted`: what the kernel executed on core 0 in place of the time that passed."""
     if [(event["cores"], event["pages"], event["rounds"]) for event in events] != [(n, p, rounds) for n, p in wanted]:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Uhlig's Figure 8 and what his sections 4.2 and 4.3 say of it: its series, what follows from them, and what domains take."""
+"""Uhlig's Figure 8 and what his sections 4.2 and 4.3 say of it: its series, what follows from them, and what domains
+take."""
 
 from __future__ import annotations
 
@@ -35,13 +36,17 @@ class Guard:
 
     def to_json(self) -> dict[str, Any]:
         part = {"part": self.part} if self.part else {}
-        return {"figure": UNMAP, "lock": self.name, "kernel": KERNEL, "granularity": self.granularity, "guard": self.guard} | part
+        return {"figure": UNMAP, "lock": self.name, "kernel": KERNEL, "granularity": self.granularity,
+                "guard": self.guard} | part
 
 
-EACH = Guard("each mapping", FINE, unmap.MAPPING, FLAT, "each core's frames are in a fine domain of its own: a lock for each mapping")
+EACH = Guard("each mapping", FINE, unmap.MAPPING, FLAT,
+             "each core's frames are in a fine domain of its own: a lock for each mapping")
 DOMAIN = Guard("one domain", FINE, unmap.DOMAIN, "", "all frames are in one coarse domain: its lock")
-ALONE = Guard("kernel, fine", FINE, unmap.KERNEL, "", "all frames are in the kernel's own domain, and the kernel is fine: each call stops all cores")
-ONE = Guard("kernel, coarse", COARSE, unmap.KERNEL, LINEAR, "all frames are in the kernel's own domain, and the kernel is coarse: its one lock")
+ALONE = Guard("kernel, fine", FINE, unmap.KERNEL, "",
+              "all frames are in the kernel's own domain, and the kernel is fine: each call stops all cores")
+ONE = Guard("kernel, coarse", COARSE, unmap.KERNEL, LINEAR,
+            "all frames are in the kernel's own domain, and the kernel is coarse: its one lock")
 GUARDS = (EACH, ONE, DOMAIN, ALONE)
 
 
@@ -113,7 +118,8 @@ class Trend:
         return [(row.calls.cores, row.calls.mapping) for row in self.rows]
 
     def to_json(self) -> dict[str, Any]:
-        metrics = {"pages": self.pages, "rise_ratio": self.rise, "cycles_per_core": self.per_core, "r_squared": self.r_squared}
+        metrics = {"pages": self.pages, "rise_ratio": self.rise, "cycles_per_core": self.per_core,
+                   "r_squared": self.r_squared}
         return self.series.to_json() | {"cores": [row.calls.cores for row in self.rows], "metrics": metrics}
 
 
@@ -121,7 +127,8 @@ def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """The slope of the least squares, and the share of the variance that it explains."""
     n = len(points)
     x0, y0 = sum(x for x, _ in points) / n, sum(y for _, y in points) / n
-    xx, xy, yy = (sum(f(x - x0, y - y0) for x, y in points) for f in (lambda x, _: x * x, lambda x, y: x * y, lambda _, y: y * y))
+    xx, xy, yy = (sum(f(x - x0, y - y0) for x, y in points)
+                  for f in (lambda x, _: x * x, lambda x, y: x * y, lambda _, y: y * y))
     return xy / xx, xy * xy / (xx * yy) if yy else 1.0
 
 
@@ -163,7 +170,8 @@ class OneCore:
     def to_json(self) -> dict[str, Any]:
         metric = self.fine.metric
         found = {
-            "of": f"{self.fine.series.name}, {self.pages} pages", "to": self.coarse.series.name, "workload": "unmap", "figure": UNMAP, "cores": 1,
+            "of": f"{self.fine.series.name}, {self.pages} pages", "to": self.coarse.series.name, "workload": "unmap",
+            "figure": UNMAP, "cores": 1,
             "pages": self.pages, "more": {metric: self.more}, "metrics": {metric: self.over}, "emulated": True,
         }
         return found | ({"published": {metric: self.published}} if self.published else {})
@@ -201,7 +209,8 @@ def sentences(rows: Sequence[Unmap]) -> Iterator[str]:
     if rows:
         size = sizes()
         yield (
-            f"Memory: a mapping grows by nothing (its slot stays at {size['slot']} bytes), a domain takes {size['domain']}. Paper: a mapping grows by "
+            f"Memory: a mapping grows by nothing (its slot stays at {size['slot']} bytes), a domain takes "
+            f"{size['domain']}. Paper: a mapping grows by "
             f"{UHLIG_MAPPING_GROWTH.value - 1:.0%}, a split node takes {UHLIG_SPLIT_NODE_BYTES.value:g} bytes."
         )
 
@@ -219,7 +228,10 @@ def _flat(found: Sequence[Trend]) -> Iterator[str]:
         return
     worst = max(found, key=lambda trend: trend.rise)
     holds = "holds" if worst.rise <= MOST_RISE else "does not hold"
-    yield f"(a) is flat, to {MOST_RISE:.0%} at most: {holds}. Over {_cores(worst)} a mapping rises by {worst.rise:.1%} at most, with {_pages(worst.pages)}."
+    yield (
+        f"(a) is flat, to {MOST_RISE:.0%} at most: {holds}. Over {_cores(worst)} a mapping rises by {worst.rise:.1%} "
+        f"at most, with {_pages(worst.pages)}."
+    )
 
 
 def _linear(found: Sequence[Trend]) -> Iterator[str]:
@@ -229,13 +241,15 @@ def _linear(found: Sequence[Trend]) -> Iterator[str]:
     holds = "holds" if worst.r_squared >= LEAST_R_SQUARED else "does not hold"
     steep = min(found, key=lambda trend: trend.pages)
     yield (
-        f"(b) is linear in the cores, R² at least {LEAST_R_SQUARED}: {holds}. The least R² is {worst.r_squared:.3f}, with {_pages(worst.pages)}; each core "
+        f"(b) is linear in the cores, R² at least {LEAST_R_SQUARED}: {holds}. The least R² is {worst.r_squared:.3f}, "
+        f"with {_pages(worst.pages)}; each core "
         f"adds {steep.per_core:,.0f} cycles with {_pages(steep.pages)}."
     )
 
 
 def _beside(pairs: Sequence[OneCore], unit: str) -> str:
-    said = ", ".join(f"{pair.more:+,.0f} ({pair.over - 1:+.0%}) with {pair.pages} pages" for pair in pairs if pair.published or len(pairs) == 1)
+    said = ", ".join(f"{pair.more:+,.0f} ({pair.over - 1:+.0%}) with {pair.pages} pages" for pair in pairs
+                     if pair.published or len(pairs) == 1)
     if not said:
         said = f"{pairs[-1].more:+,.0f} ({pairs[-1].over - 1:+.0%}) with {pairs[-1].pages} pages"
     given = ", ".join(f"{one.value - 1:+.0%} with {pages}" for pages, one in UHLIG_UNMAP_OVERHEAD.items())

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Figure 8 of `skerry bench dynamic` as tables: pages by cores for each series, and how each series goes over the cores."""
+"""Figure 8 of `skerry bench dynamic` as tables: pages by cores for each series, and how each series goes over the
+cores."""
 
 from __future__ import annotations
 
@@ -12,14 +13,21 @@ from deploy.bench.dynamic.table import plain_table, range_text
 from deploy.bench.dynamic.unmap_series import LEAST_R_SQUARED, MOST_RISE, Guard, Trend, Unmap, trends
 
 UNMAP_NOTE = (
-    "One call on core 0 takes the right to write from so many mappings, while each other core takes it from one page of its own and gives it back, "
+    "One call on core 0 takes the right to write from so many mappings, while each other core takes it from one page "
+    "of its own and gives it back, "
     "without end: the mean of all calls, for each mapping."
 )
-COUNTED_NOTE = "One call takes the right to write from so many mappings: the mean of all calls, for each mapping. 'kernel': all frames are in its own domain."
+COUNTED_NOTE = (
+    "One call takes the right to write from so many mappings: the mean of all calls, for each mapping. 'kernel': all "
+    "frames are in its own domain."
+)
 TRENDS_NOTE = (
-    f"From the fewest cores to the most; in brackets: under half and double line costs. Of (a) the rise is to be {MOST_RISE:.0%} at most, of (b) R² of "
-    f"the straight line {LEAST_R_SQUARED} at least. The paper's two knees of (a) cannot show: that at 5 processors is the line of a page that processors of "
-    "two nodes share, and here cores share none; that at 9 is the second thread of a processor, which modelled cores do not have."
+    f"From the fewest cores to the most; in brackets: under half and double line costs. Of (a) the rise is to be "
+    f"{MOST_RISE:.0%} at most, of (b) R² of "
+    f"the straight line {LEAST_R_SQUARED} at least. The paper's two knees of (a) cannot show: that at 5 processors is "
+    f"the line of a page that processors of "
+    "two nodes share, and here cores share none; that at 9 is the second thread of a processor, which modelled cores "
+    "do not have."
 )
 
 
@@ -52,7 +60,8 @@ def _by_cores(title: str, note: str, rows: Sequence[Unmap]) -> Table:
 
 def _counted(rows: Sequence[Unmap]) -> Table:
     names = list(dict.fromkeys(row.series.name for row in rows))
-    table = plain_table(f"{TITLES[UNMAP]}: instructions of the kernel for a mapping, one core (counted, emulated)", COUNTED_NOTE, "pages", *names)
+    table = plain_table(f"{TITLES[UNMAP]}: instructions of the kernel for a mapping, one core (counted, emulated)",
+                        COUNTED_NOTE, "pages", *names)
     by = {(row.calls.pages, row.series.name): row.calls.mapping for row in rows}
     for pages in sorted({row.calls.pages for row in rows}):
         table.add_row(str(pages), *(f"{by[pages, name]:,.1f}" if (pages, name) in by else "-" for name in names))

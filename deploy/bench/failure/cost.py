@@ -19,7 +19,8 @@ from deploy.profile.tally import Profile
 from topology.maps.clustermap import NEVER, ON_FAILURE
 
 # Source files of what every cluster does so that the others can see that it lives, and to see whether they do.
-WATCHING = ("cluster-kernel/core/beat.c", "cluster-manager/root/link/watch.c", "cluster-manager/root/base/signs.c", "cluster-manager/root/run/rescue.c")
+WATCHING = ("cluster-kernel/core/beat.c", "cluster-manager/root/link/watch.c", "cluster-manager/root/base/signs.c",
+            "cluster-manager/root/run/rescue.c")
 LAYOUT, WORKLOAD = "per-socket", "c"
 
 
@@ -30,7 +31,8 @@ class Cost:
     GOAL: ClassVar[float] = 0.005
     plain: float    # instructions of an operation
     ready: float
-    watching: float  # the part of all instructions that functions of WATCHING executed; code that was inlined elsewhere is not in it
+    # the part of all instructions that functions of WATCHING executed; code that was inlined elsewhere is not in it
+    watching: float
 
     @property
     def more(self) -> float:
@@ -49,7 +51,8 @@ class Cost:
 
 def job_of(comparison: Comparison) -> Comparison:
     """Short enough for a slow emulator."""
-    return replace(comparison, layouts=(LAYOUT,), workloads=(WORKLOAD,), records=PROFILED_RECORDS, operations=PROFILED_OPERATIONS)
+    return replace(comparison, layouts=(LAYOUT,), workloads=(WORKLOAD,), records=PROFILED_RECORDS,
+                   operations=PROFILED_OPERATIONS)
 
 
 def measure(job: Comparison, on_event: Callable[[Event], None]) -> Cost:

@@ -24,7 +24,8 @@ def bars(rates: Sequence[float], most: float, columns: int, height: int = HEIGHT
     """The last `columns` rates, the topmost line first; a rate above 0 is seen, however small."""
     levels = len(_BLOCKS) - 1
     shown = rates[-columns:]
-    eighths = [min(height * levels, max(1, round(rate / most * height * levels))) if rate > 0 and most > 0 else 0 for rate in shown]
+    eighths = [min(height * levels, max(1, round(rate / most * height * levels))) if rate > 0 and most > 0 else 0
+               for rate in shown]
     return [
         "".join(_BLOCKS[min(levels, max(0, one - line * levels))] for one in eighths).ljust(columns)
         for line in reversed(range(height))

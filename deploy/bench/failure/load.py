@@ -131,7 +131,10 @@ class Load(threading.Thread):
             value = -1
         if value in possible:
             return
-        what = "of a former life of its server" if value is not None and 0 < value <= self._first else f"none of {possible}"
+        what = (
+            "of a former life of its server" if value is not None
+            and 0 < value <= self._first else f"none of {possible}"
+        )
         self.wrong.append(f"{self.server} {key}: {found!r} is {what}")
 
     def _timed(self, request: Callable[[], T], is_write: bool) -> T:
@@ -192,7 +195,9 @@ class Load(threading.Thread):
         with self._lock:
             slots = (time.monotonic_ns() - self._start_ns) // SLOT_NS + 1
             return Survivor(
-                client=f"outside, {self.server}", server="{}:{}".format(*self.address), start_ns=self._start_ns, slot_ns=SLOT_NS,
-                counts=(*self._counts, *[0] * (slots - len(self._counts))), gaps=tuple(self._gaps), reads=self._unanswered[False],
+                client=f"outside, {self.server}", server="{}:{}".format(*self.address), start_ns=self._start_ns,
+                slot_ns=SLOT_NS,
+                counts=(*self._counts, *[0] * (slots - len(self._counts))), gaps=tuple(self._gaps),
+                reads=self._unanswered[False],
                 updates=self._unanswered[True], lives=max(1, self.lives), forgotten=self.forgotten,
             )  # fmt: skip

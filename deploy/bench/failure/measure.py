@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How soon the end of a cluster is noticed and mended, and what the others feel of it: medians and worst of many kills."""
+"""How soon the end of a cluster is noticed and mended, and what the others feel of it: medians and worst of many
+kills."""
 
 from __future__ import annotations
 
@@ -24,14 +25,16 @@ SAID = {
     "panic": "kernel panics", "hang-core": "a core hangs", "hang": "kernel hangs", "init": "cores are reset",
     "manager": "manager stops", "garbage": "overwrites channels",
 }  # fmt: skip
-SILENT = {"hang-core": 1.0, "hang": 1.0, "init": 1.0, "manager": 5 / 3}  # parts of the patience (watch.h) after which silence is a loss
+# parts of the patience (watch.h) after which silence is a loss
+SILENT = {"hang-core": 1.0, "hang": 1.0, "init": 1.0, "manager": 5 / 3}
 CALM = UNDER_LOAD, IDLE = "under load", "idle"
 HOST, TICKS, COUNTED = "host", "ticks", "counted"
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A column of the results. `of` what it is taken; `emulated` and `metal`: goals, on an idle host and where cores are real."""
+    """A column of the results. `of` what it is taken; `emulated` and `metal`: goals, on an idle host and where cores
+    are real."""
 
     name: str
     said: str
@@ -48,7 +51,8 @@ FIGURES = (
     Figure("boot_ms", "fenced to boot report", TICKS, 400, 50, lambda fate: fate.boot_ms),
     Figure("pong_ms", "order to next PONG outside", HOST, 2500, 500, lambda fate: fate.pong_ms),
     Figure("survivor_errors", "survivors' errors", COUNTED, 0, 0, lambda fate: fate.survivor_errors),
-    Figure("survivor_connections_lost", "connections elsewhere, lost", COUNTED, 0, 0, lambda fate: fate.survivor_connections_lost),
+    Figure("survivor_connections_lost", "connections elsewhere, lost", COUNTED, 0, 0,
+           lambda fate: fate.survivor_connections_lost),
     Figure("survivor_stall_ms", "survivors' stall, beyond usual", HOST, 100, 10, lambda fate: fate.survivor_stall_ms),
 )
 PATIENCE_EMULATED, PATIENCE_METAL = 100.0, 150.0  # goals of ways that silence tells: beyond the patience; in all
@@ -103,7 +107,8 @@ class Measured:
         return [value for fate in self.of(how) if (value := figure.of(fate)) is not None]
 
     def metrics(self, how: str) -> dict[str, float]:
-        """The median under the figure's own name, the worst beside it; of errors the sum. What nobody measured is not there."""
+        """The median under the figure's own name, the worst beside it; of errors the sum. What nobody measured is not
+        there."""
         found: dict[str, float] = {"kills": len(self.of(how))}
         for figure in FIGURES:
             if not (values := self.values(how, figure)):
@@ -122,25 +127,29 @@ class Measured:
 
     def _calm(self) -> dict[str, float]:
         names = {name: f"false_alarms_{name.replace(' ', '_')}" for name in self.calm}
-        return {names[name]: float(count) for name, count in self.calm.items()} | ({"calm_seconds": self.job.calm} if self.calm else {})
+        return {names[name]: float(count) for name, count in self.calm.items()} | ({"calm_seconds": self.job.calm}
+            if self.calm else {})
 
     def to_json(self) -> list[dict[str, Any]]:
         job = self.job
         common = {
-            "layout": "per-socket", "lock": job.lock, "system": "skerry", "workload": "failure", "clusters": self.clusters,
+            "layout": "per-socket", "lock": job.lock, "system": "skerry", "workload": "failure",
+            "clusters": self.clusters,
             "cores": job.sockets * job.cores, "ended": "first" if job.first else "others",
             **({"emulated": True} if job.accel.emulated else {}),
         }  # fmt: skip
         return [
             common | {
                 "how": how, "seed": job.seed, "metrics": self.metrics(how), "per_core": [],
-                "goals": {figure.name: dict(zip(("emulated_idle", "kvm_and_metal"), goals(figure, how, job.first, job.silence))) for figure in FIGURES},
+                "goals": {figure.name: dict(zip(("emulated_idle", "kvm_and_metal"),
+                                                goals(figure, how, job.first, job.silence))) for figure in FIGURES},
                 "clocks": {figure.name: figure.clock for figure in FIGURES},
                 "kills": [fate.to_json() for fate in self.of(how)],
             }
             for how in self.job.ways if self.of(how)
         ] + [common | {
-            "how": "none", "metrics": {"false_alarms": self.false_alarms, "seconds": self.seconds} | self._calm(), "per_core": [],
+            "how": "none", "metrics": {"false_alarms": self.false_alarms, "seconds": self.seconds} | self._calm(),
+            "per_core": [],
             "goals": {"false_alarms": {"emulated_idle": 0, "kvm_and_metal": 0}},
         }]  # fmt: skip
 

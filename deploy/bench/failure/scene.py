@@ -34,7 +34,8 @@ _LOOK = 0.002  # seconds between looks at the events: times are taken from them
 _BAD = ("fault", "failed", "bad-line", *CLUSTER_DOWN)
 
 
-def deployment(sockets: int = 2, cores: int = 2, lock: str = "clh", restart: str = "on-failure", patience: int | None = None) -> Deployment:
+def deployment(sockets: int = 2, cores: int = 2, lock: str = "clh", restart: str = "on-failure",
+               patience: int | None = None) -> Deployment:
     """Clusters with Redis that start again at once, and without end."""
     return Deployment(
         name="failure", shape=Shape(sockets, cores, default_memory(cores)), lock=lock, shutdown="never",
@@ -56,8 +57,10 @@ class Kill:
         return f"cluster {self.cluster}, {self.how}{'' if self.core is None else f' of core {self.core}'}"
 
 
-def draw(seed: int, number: int, clusters: Sequence[tuple[int, int]], ways: Sequence[str] = WAYS, quiet: tuple[float, float] = QUIET) -> Kill:
-    """The kill of this number; it does not depend on those before. `clusters`: number and cores of each that may be ended."""
+def draw(seed: int, number: int, clusters: Sequence[tuple[int, int]], ways: Sequence[str] = WAYS,
+         quiet: tuple[float, float] = QUIET) -> Kill:
+    """The kill of this number; it does not depend on those before. `clusters`: number and cores of each that may be
+    ended."""
     chance = random.Random(f"{seed} {number}")
     how, (cluster, cores) = chance.choice(list(ways)), chance.choice(list(clusters))
     core = chance.randrange(cores)
@@ -83,7 +86,8 @@ def end_cluster(run: Run, cluster: int, how: str, core: int | None = None) -> fl
 
 @dataclass(frozen=True)
 class Fate:
-    """What became of a kill. Times in milliseconds of the host's clock, from the order on, unless they say otherwise."""
+    """What became of a kill. Times in milliseconds of the host's clock, from the order on, unless they say
+    otherwise."""
 
     kill: Kill
     reason: str
@@ -123,7 +127,8 @@ class Scene:
 
     def __init__(self, run: Run, seed: int, patience: float = TRY, first: bool = False) -> None:
         self.run = run
-        self.loads = {name: Load(name, run.address(name), seed, TRY if self._ends(name, first) else patience) for name in servers(run.plan)}
+        self.loads = {name: Load(name, run.address(name), seed, TRY if self._ends(name, first) else patience)
+                      for name in servers(run.plan)}
         self.false_alarms = 0
         self.kills = 0  # in this machine's life
 
@@ -159,12 +164,14 @@ class Scene:
         serving, pong = self._pong(what.cluster)
         tell(f"cluster {what.cluster} serves again")
         during = self._longest(what.cluster)
-        self.run.wait_for(lambda: all(load.lives > before for load, before in lives.items()), f"its clients again after the end of {what}")
+        self.run.wait_for(lambda: all(load.lives > before for load, before in lives.items()),
+                          f"its clients again after the end of {what}")
         time.sleep(SETTLE)
         self.check()
         return Fate(
             what, str(loss["reason"]), str(loss["why"]), 1e3 * detect, loss.get("silent_ms"), int(back["after_ms"]),
-            back.get("fence_ms"), back.get("load_ms"), 1e3 * came, 1e3 * (serving - at), 1e3 * (pong - at), during.errors, during.requests,
+            back.get("fence_ms"), back.get("load_ms"), 1e3 * came, 1e3 * (serving - at), 1e3 * (pong - at),
+            during.errors, during.requests,
             1e3 * during.longest, 1e3 * before.longest, len(self.others(what.cluster)), during.broken,
         )
 
@@ -208,10 +215,12 @@ class Scene:
         """Of the clients of all other clusters, since it was asked for last."""
         windows = [load.window() for load in self.others(cluster)]
         longest = max((w.longest for w in windows), default=0.0)
-        return Window(sum(w.requests for w in windows), sum(w.errors for w in windows), longest, sum(w.errors > 0 for w in windows))
+        return Window(sum(w.requests for w in windows), sum(w.errors for w in windows), longest,
+                      sum(w.errors > 0 for w in windows))
 
     def watch(self, seconds: float) -> int:
-        """Waits for so long. Returns how many clusters were lost in that time that nobody had ended; they are back then."""
+        """Waits for so long. Returns how many clusters were lost in that time that nobody had ended; they are back
+        then."""
         end = time.monotonic() + seconds
         self.run.wait_for(lambda: time.monotonic() >= end, "the end of the calm", FOREVER)
         losses = self.run.events.of("cluster-lost")
@@ -219,7 +228,8 @@ class Scene:
         if alarms > 0:
             self.false_alarms += alarms
             self.run.wait_for(
-                lambda: len(self.run.events.of("cluster-restarted")) >= len(losses), f"restart, after a false alarm: {lost_words(losses[-1])}"
+                lambda: len(self.run.events.of("cluster-restarted")) >= len(losses),
+                f"restart, after a false alarm: {lost_words(losses[-1])}"
             )
             for number in {int(event["cluster"]) for event in losses[-alarms:]}:
                 self._pong(number)
@@ -249,7 +259,8 @@ class Scene:
         for name in self.within(cluster):
             self.run.wait_for(partial(self._serves, name, lives), f"{name} again", every=_LOOK)
         serving = time.monotonic()
-        return serving, max((first_pong(self.run.address(name), self.run.pid) for name in self.within(cluster)), default=serving)
+        return serving, max((first_pong(self.run.address(name), self.run.pid) for name in self.within(cluster)),
+                            default=serving)
 
 
 def servers(plan: Plan) -> list[str]:
@@ -274,7 +285,8 @@ def on_stage(run: Run, seed: int, patience: float = TRY, first: bool = False) ->
         load.start()
     try:
         end = time.monotonic() + SETTLE
-        run.wait_for(lambda: time.monotonic() > end and all(load.writes for load in scene.loads.values()), "the load's first answers")
+        run.wait_for(lambda: time.monotonic() > end and all(load.writes for load in scene.loads.values()),
+                     "the load's first answers")
         yield scene
     finally:
         scene.idle()

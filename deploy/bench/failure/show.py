@@ -56,7 +56,8 @@ class Show:
         console = self._output.out
         if console.is_terminal and not self._output.quiet:
             self._plain = False
-            with Live(get_renderable=lambda: self.frame(console.width), console=console, refresh_per_second=_FRAMES, vertical_overflow="crop"):
+            with Live(get_renderable=lambda: self.frame(console.width), console=console, refresh_per_second=_FRAMES,
+                      vertical_overflow="crop"):
                 yield
             return
         over = threading.Event()
@@ -73,7 +74,8 @@ class Show:
     def _lines(self, over: threading.Event) -> None:
         each = round(1 / STEP)
         while not over.wait(1.0):
-            rates = [f"cluster {p.title.split()[-1]}: {sum(p.rates[-each:]) / each:6,.0f} requests/s" for p in self.panels()]
+            rates = [f"cluster {p.title.split()[-1]}: {sum(p.rates[-each:]) / each:6,.0f} requests/s"
+                     for p in self.panels()]
             self._output.line(f"{time.monotonic() - self._begun:5.1f} s  {'   '.join(rates)}")
 
 
@@ -95,7 +97,8 @@ def sentences(fate: Fate) -> Sequence[str]:
     errors = "no error" if not fate.survivor_errors else f"{fate.survivor_errors} errors"
     return (
         f"Cluster {fate.kill.cluster}: its loss was told after {fate.detect_ms / 1e3:.2f} s ({fate.reason}){fence}, "
-        f"a new life reported {fate.after_ms} ms later; all its Redis answered {fate.pong_ms / 1e3:.2f} s after the order.",
+        f"a new life reported {fate.after_ms} ms later; all its Redis answered {fate.pong_ms / 1e3:.2f} s after the "
+        f"order.",
         f"The others: {fate.survivor_requests:,} requests during that time, {errors}, longest answer "
         f"{fate.survivor_longest_ms:.0f} ms; in the calm before it {fate.usual_longest_ms:.0f} ms.",
     )

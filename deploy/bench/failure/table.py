@@ -11,9 +11,12 @@ from deploy.bench.failure.cost import Cost
 from deploy.bench.failure.measure import COUNTED, FIGURES, HOST, SAID, TICKS, Figure, Measured, goals
 
 _NOTE = (
-    f"Clock: {HOST}, seen from outside, up to 100 ms of it before the cluster obeys; {TICKS}, the machine's as its managers\n"
-    "report it, in ticks of at most 50 ms. Stall: the longest answer from the order to the PONG, less the longest of the calm\n"
-    "seconds before it, which are fewer: rather too long than too short. Goals: emulated on an idle host; KVM and metal."
+    f"Clock: {HOST}, seen from outside, up to 100 ms of it before the cluster obeys; {TICKS}, the machine's as its "
+    f"managers\n"
+    "report it, in ticks of at most 50 ms. Stall: the longest answer from the order to the PONG, less the longest of "
+    "the calm\n"
+    "seconds before it, which are fewer: rather too long than too short. Goals: emulated on an idle host; KVM and "
+    "metal."
 )
 
 
@@ -43,7 +46,8 @@ def failure_table(found: Measured, cost: Cost | None) -> Table:
     emulated = "  (emulated)" if found.job.accel.emulated else ""
     ended = "The first cluster" if found.job.first else "A cluster"
     table = Table(
-        title=f"{ended} fails: median and worst of {found.job.repeats}{emulated}", title_justify="left", title_style="bold",
+        title=f"{ended} fails: median and worst of {found.job.repeats}{emulated}", title_justify="left",
+        title_style="bold",
         caption=_NOTE, caption_justify="left",
     )  # fmt: skip
     table.add_column("figure")
@@ -61,11 +65,15 @@ def failure_table(found: Measured, cost: Cost | None) -> Table:
     table.add_section()
     table.add_row("all", style="bold")
     table.add_row(
-        f"false alarms, in {found.seconds / 60:.1f} min of this", COUNTED, f"{found.false_alarms}", "", "0 an hour", "0 an hour",
+        f"false alarms, in {found.seconds / 60:.1f} min of this", COUNTED, f"{found.false_alarms}", "", "0 an hour",
+        "0 an hour",
         _met(not found.false_alarms),
     )  # fmt: skip
     for name, count in found.calm.items():
-        row = f"false alarms, in {found.job.calm / 60:.1f} min {name}", COUNTED, f"{count}", "", "0 an hour", "0 an hour", _met(not count)
+        row = (
+            f"false alarms, in {found.job.calm / 60:.1f} min {name}", COUNTED, f"{count}", "", "0 an hour", "0 an hour",
+            _met(not count)
+        )
         table.add_row(*row)
     if cost:
         table.add_row(

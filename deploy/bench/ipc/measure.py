@@ -100,10 +100,12 @@ def metric(name: str, unit: str) -> str:
 
 
 def measure(
-    lock: str, accel: Accel, rounds: int, patience: Patience, modelled: ModelledMachine | None = None, granularity: str = COARSE,
+    lock: str, accel: Accel, rounds: int, patience: Patience, modelled: ModelledMachine | None = None,
+    granularity: str = COARSE,
     local: bool = False,
 ) -> Measured:
-    """`granularity`: of a kernel that has a choice. `local`: of such a kernel, whether all objects are at home on the core."""
+    """`granularity`: of a kernel that has a choice. `local`: of such a kernel, whether all objects are at home on the
+    core."""
     chosen = granularity if lock in regimes.names(regimes.SWITCHED) else None
     local = local and chosen is not None
     target = pingpong.machine(lock, "ipc", str(rounds), *pingpong.AT_HOME[local], granularity=chosen)

@@ -33,7 +33,8 @@ def plot_ipc(measured: Sequence[Measured], mode: str, output: Path) -> None:
     axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
     figure.suptitle("One-way IPC without words, one core", x=0.01, ha="left", weight="bold")
     note = "Elphinstone et al., Figure 3 (there in cycles of a real machine)"
-    emulated = "emulated: compare ratios only\n" if first.emulated and first.unit != "instructions" else ""  # counted ones are exact
+    # counted ones are exact
+    emulated = "emulated: compare ratios only\n" if first.emulated and first.unit != "instructions" else ""
     wrapped = textwrap.fill(mode, width=int(22 * figure.get_figwidth()))
     figure.text(0.01, 0.01, f"{note}\n{emulated}{wrapped}", size=6, color="#555555")
     figure.tight_layout(rect=(0, 0.12, 1, 0.97))

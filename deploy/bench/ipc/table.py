@@ -54,7 +54,8 @@ def published_table(measured: Sequence[Measured]) -> Table | None:
         return None
     base = measured[0].spread[ONE_WAY].median
     table = Table(
-        title=f"IPC over {BASELINE}, beside the papers, whose cycles are real machines'", title_justify="left", title_style="bold",
+        title=f"IPC over {BASELINE}, beside the papers, whose cycles are real machines'", title_justify="left",
+        title_style="bold",
         caption=_sources(beside), caption_justify="left",
     )
     for column in ("", "ours", ELPHINSTONE, "ours/paper", PETERS, "ours/paper"):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which cache lines move between the cores of a modelled machine in the scaling benchmark, and by which instructions."""
+"""Which cache lines move between the cores of a modelled machine in the scaling benchmark, and by which
+instructions."""
 
 import json
 import re
@@ -99,10 +100,12 @@ class Line:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "name": self.name, "physical": self.physical, "address": self.address, "moves": self.moves, "reads": self.reads,
+            "name": self.name, "physical": self.physical, "address": self.address, "moves": self.moves,
+            "reads": self.reads,
             "writes": self.writes, "upgrades": self.upgrades, "wait_cycles": self.wait, "fetches": self.fetches,
             "useless_fetches": self.useless, "false_sharing": self.false_sharing,
-            "cores": [{"core": u.core, "read": byte_ranges(u.read), "written": byte_ranges(u.written)} for u in self.users],
+            "cores": [{"core": u.core, "read": byte_ranges(u.read), "written": byte_ranges(u.written)}
+                      for u in self.users],
             "instructions": [vars(mover) for mover in self.movers],
         }
 
@@ -142,10 +145,12 @@ class Lines:
 
     def to_json(self) -> dict[str, Any]:
         entry = self.point.to_json()
-        entry["metrics"] |= {"line_moves": self.moves, "lines": self.count, "line_moves_per_entry": self.moves_per_entry}
+        entry["metrics"] |= {"line_moves": self.moves, "lines": self.count,
+                             "line_moves_per_entry": self.moves_per_entry}
         return entry | {
             "lines": [line.to_json() for line in self.hottest],
-            "locks": [{name: value for name, value in vars(lock).items() if name not in ("entries", "moves")} for lock in self.locks],
+            "locks": [{name: value for name, value in vars(lock).items() if name not in ("entries", "moves")}
+                      for lock in self.locks],
             "entry_kinds": [vars(kind) for kind in self.kinds],
         }
 
@@ -205,12 +210,14 @@ def measure_lines(request: Request, patience: Patience, build: Path = BUILD) -> 
     counting = "+stat" if request.statistics else ""
     kernel = modules.MODELLED_RTM if request.lock == modelled.RTM and not counting else request.lock + counting
     image, program = (Image(modules.module_path(name, build)) for name in (f"kernel-{kernel}", PROGRAM))
-    local, entries = image.symbol("core_local"), [image.symbol(name).address for name in ("entry_syscall", "entry_interrupt")]
+    local, entries = image.symbol("core_local"), [image.symbol(name).address
+                                                  for name in ("entry_syscall", "entry_interrupt")]
     with TemporaryDirectory(prefix="skerry-lines-") as name:
         file, locks = Path(name) / "lines", Path(name) / "locks"
         options = {
             "lines": str(file), "core_local": f"{local.address:#x}:{local.size // BOOT_MAX_CPUS}", "locks": str(locks),
-            "protocol": PROTOCOLS[request.lock], "tail": f"{image.symbol('kernel').address:#x}", "entry": ":".join(map(hex, entries)),
+            "protocol": PROTOCOLS[request.lock], "tail": f"{image.symbol('kernel').address:#x}",
+            "entry": ":".join(map(hex, entries)),
         }
         watched = replace(request, plugin={**request.plugin, **options})
         points = measure(watched, modelled.mode(request.modelled), True, patience, build=build)
@@ -229,12 +236,14 @@ def _lines(point: Point, told: dict[str, Any], kernel: Image, program: Image) ->
     hottest = [
         Line(
             physical=line["physical"], address=line["address"], name=names.line(line["address"]), reads=line["reads"],
-            writes=line["writes"], upgrades=line["upgrades"], wait=line["wait"], fetches=line["fetches"], useless=line["useless"],
+            writes=line["writes"], upgrades=line["upgrades"], wait=line["wait"], fetches=line["fetches"],
+            useless=line["useless"],
             users=[User(**user) for user in line["users"]],
             movers=[Mover(*movers[mover["pc"]], mover["moves"], mover["wait"]) for mover in line["instructions"]],
         )
         for line in told["hottest"]
     ]
-    locks = [LockUse(names.line(lock.pop("address")), **{k: v for k, v in lock.items() if k != "physical"}) for lock in told["locks"]]
+    locks = [LockUse(names.line(lock.pop("address")), **{k: v for k, v in lock.items() if k != "physical"})
+             for lock in told["locks"]]
     kinds = [LockUse(kind_name(kind.pop("kind")), **kind) for kind in told["kinds"]]
     return Lines(point, told["moves"], told["lines"], hottest, locks, kinds)

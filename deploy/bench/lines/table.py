@@ -12,9 +12,12 @@ from deploy.results.snapshots import ratio
 
 TOP_INSTRUCTIONS = 3
 NOTE = (
-    "A line moves when a core reads what another has written, when it writes what another has, and when it writes what it has\n"
-    "only to read (an upgrade). Wait: cycles from the request to the line, those included in which the line was under way to others.\n"
-    "Useless: the core had the line and touched nothing of what others had written in it. False sharing: most fetches were so."
+    "A line moves when a core reads what another has written, when it writes what another has, and when it writes what "
+    "it has\n"
+    "only to read (an upgrade). Wait: cycles from the request to the line, those included in which the line was under "
+    "way to others.\n"
+    "Useless: the core had the line and touched nothing of what others had written in it. False sharing: most fetches "
+    "were so."
 )
 
 
@@ -22,8 +25,10 @@ def lines_table(found: Lines, top: int) -> Table:
     point = found.point
     table = Table(
         title=(
-            f"{point.lock}, {point.cores} cores, delay {point.delay:g}: {found.moves:,} moves of {found.count:,} lines in "
-            f"{point.entries:,} kernel entries, {found.moves_per_entry:.2f} an entry; {point.layout}{kinds.of_clock(point.clock, point.emulated)}"
+            f"{point.lock}, {point.cores} cores, delay {point.delay:g}: {found.moves:,} moves of {found.count:,} "
+            f"lines in "
+            f"{point.entries:,} kernel entries, {found.moves_per_entry:.2f} an entry; "
+            f"{point.layout}{kinds.of_clock(point.clock, point.emulated)}"
         ),
         title_justify="left", title_style="bold", caption=NOTE, caption_justify="left",
     )
@@ -33,7 +38,8 @@ def lines_table(found: Lines, top: int) -> Table:
         table.add_row(
             escape(line.name) + (" [bold]false sharing[/bold]" if line.false_sharing else ""), f"{line.moves:,}",
             f"{line.reads:,}, {line.writes:,}, {line.upgrades:,}", f"{line.wait / line.moves:,.0f}",
-            cores_text([user.core for user in line.users]), f"{line.useless / line.fetches:.0%}" if line.fetches else "-",
+            cores_text([user.core for user in line.users]),
+            f"{line.useless / line.fetches:.0%}" if line.fetches else "-",
             escape(_movers(line)),
         )
     return table
@@ -42,7 +48,8 @@ def lines_table(found: Lines, top: int) -> Table:
 def _uses(title: str, uses: Sequence[LockUse], of_kinds: bool) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold")
     head = ["entries", "lines moved"] if of_kinds else []
-    for column in ("", *head, "acqui-\nsitions", "conflicts", "handed over", "wait", "hold", "moves of the lock", "inside"):
+    for column in ("", *head, "acqui-\nsitions", "conflicts", "handed over", "wait", "hold", "moves of the lock",
+                   "inside"):
         table.add_column(column, justify="right" if column else "left")
     for use in uses:
         about = [f"{use.entries:,}", f"{ratio(use.moves, use.entries):.2f}"] if of_kinds else []
@@ -61,7 +68,8 @@ def lock_tables(found: Lines, top: int) -> list[Table]:
     more = f" ({len(rest)} more, of {sum(lock.acquisitions for lock in rest):,} acquisitions)" if rest else ""
     return [
         _uses(f"Locks{more}: means of an acquisition, in cycles and lines", shown, False),
-        _uses("Kernel entries by kind: lines moved by an entry; of the locks that it takes, means of an acquisition", found.kinds, True),
+        _uses("Kernel entries by kind: lines moved by an entry; of the locks that it takes, means of an acquisition",
+              found.kinds, True),
     ]
 
 

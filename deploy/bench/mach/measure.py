@@ -108,7 +108,8 @@ class Run:
             emulated=self.emulated, metrics=self.metrics, per_core=per_core,
         ).to_json()
         counted = {"statistics": self.snapshot.to_json(), "checks": [check.to_json() for check in self.checks]}
-        told = {"tasks": self.work.tasks, "servers": self.servers, "arguments": list(self.work.numbers), "clock": self.clock}
+        told = {"tasks": self.work.tasks, "servers": self.servers, "arguments": list(self.work.numbers),
+                "clock": self.clock}
         model = {"modelled": self.modelled.to_json(), "line_factor": self.line_factor} if self.modelled else {}
         return entry | told | counted | model | ({"steps_late": self.late} if self.late else {})
 
@@ -136,7 +137,8 @@ def ranges_of(runs: Iterable[Run]) -> Ranges:
     return whole_ranges(found)
 
 
-ClassRanges = Mapping[tuple[str, str, int, str], tuple[float, float]]  # of a run's key and a lock class, or all: conflicts of an acquisition
+# of a run's key and a lock class, or all: conflicts of an acquisition
+ClassRanges = Mapping[tuple[str, str, int, str], tuple[float, float]]
 NO_CLASS_RANGES: ClassRanges = {}
 
 
@@ -144,7 +146,8 @@ def class_ranges_of(runs: Iterable[Run]) -> ClassRanges:
     """The same of each class of locks."""
     found: dict[tuple[str, str, int, str], dict[float, float]] = {}
     for run in runs:
-        ratios = {name: lock.conflict_ratio for name, lock in run.snapshot.total.simple.items()} | {MACH_TOTAL: run.conflict_ratio}
+        ratios = {name: lock.conflict_ratio
+                  for name, lock in run.snapshot.total.simple.items()} | {MACH_TOTAL: run.conflict_ratio}
         for name, value in ratios.items():
             found.setdefault((*run.key, name), {})[run.line_factor] = value
     return whole_ranges(found)
@@ -158,8 +161,10 @@ def _run(
         raise Failure(f"kernel {lock}, {work.program}: the program did not end")
     end = ends[0]
     (snapshot,) = source.between(events, BEGIN, END)
-    times = [{name: core[name] for name in ("core", "wall", "idle", "busy", "taken")} for core in events.of("stress-core")]
-    time, late = (moments[1].clock - moments[0].clock, moments[1].late - moments[0].late) if moments else (end["cycles"], 0)
+    times = [{name: core[name] for name in ("core", "wall", "idle", "busy", "taken")}
+             for core in events.of("stress-core")]
+    time, late = (moments[1].clock - moments[0].clock,
+                  moments[1].late - moments[0].late) if moments else (end["cycles"], 0)
     run = Run(
         lock, cores, work, end["servers"], end["operations"], time, "step" if moments else "tsc", snapshot, times,
         accel.emulated, late,

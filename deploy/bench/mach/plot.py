@@ -52,7 +52,8 @@ def _classes(axes: Any, runs: Sequence[Run]) -> None:
         for name, lock in run.snapshot.total.simple.items()
     ]
     labels = list(dict.fromkeys(label for label, _, _ in bars))
-    for shift, (program, what) in ((-0.2, (MESSAGES, "Table 1: message program")), (0.2, (MEMORY, "Table 2: VM program"))):
+    for shift, (program, what) in ((-0.2, (MESSAGES, "Table 1: message program")),
+                                   (0.2, (MEMORY, "Table 2: VM program"))):
         mine = [(labels.index(label) + shift, share) for label, share, of in bars if of == program]
         axes.barh([place for place, _ in mine], [share for _, share in mine], height=0.38, label=what)
     axes.set_yticks(range(len(labels)), labels, fontsize=7)

@@ -21,7 +21,8 @@ MESSAGES, MEMORY = "messages", "memory"
 
 def machine(kernel: str, cores: int, program: str, *numbers: int, modelled: ModelledMachine | None = None) -> Plan:
     """`numbers` as apps/stress/main.c takes them."""
-    shape = modelled.exactly(cores, default_memory(modelled.cores_per_socket)) if modelled else Shape(1, cores, default_memory(cores))
+    shape = modelled.exactly(cores, default_memory(modelled.cores_per_socket)) if modelled else Shape(1, cores,
+        default_memory(cores))
     lock, _, statistics = kernel.partition("+")
     application = Program("stress", args=(program, *map(str, numbers)), barrier=False)
     target = plan(Deployment(
@@ -32,7 +33,8 @@ def machine(kernel: str, cores: int, program: str, *numbers: int, modelled: Mode
     return target
 
 
-def events(target: Plan, accel: Accel, patience: Patience, build: Path = BUILD, extra: Sequence[str] = ()) -> EventStream:
+def events(target: Plan, accel: Accel, patience: Patience, build: Path = BUILD,
+           extra: Sequence[str] = ()) -> EventStream:
     """All that the program reports until it is done."""
     options = Options(accel, patience=patience, medium="kernel", build=build, extra=tuple(extra))
     with boot(target, options) as run:

@@ -10,12 +10,20 @@ from rich.table import Table
 from deploy.bench.mach.measure import NO_CLASS_RANGES, NO_RANGES, STUDY, ClassRanges, Ranges, Run
 from deploy.bench.mach.stress import MEMORY, MESSAGES
 from deploy.live.lockstat.record import ratio
-from deploy.live.lockstat.table import NAMES, has_readers, has_transactions, plain_table, reader_table, transaction_table
+from deploy.live.lockstat.table import (
+    NAMES,
+    has_readers,
+    has_transactions,
+    plain_table,
+    reader_table,
+    transaction_table,
+)
 from topology.model.papers import MACH_CONFLICTS, MACH_PROCESSORS, MACH_READS, MACH_TOTAL
 
 # What stands here for what stood there.
 NEAREST = (
-    "Nearest to Mach's classes: run queue (CPU LIST, GLOBAL and LOCAL RUNQ), TCB, with reply objects (THREAD LOCK), endpoint and "
+    "Nearest to Mach's classes: run queue (CPU LIST, GLOBAL and LOCAL RUNQ), TCB, with reply objects (THREAD LOCK), "
+    "endpoint and "
     "notification (OBJ LOCK of ports, MESSAGEQ). Mach's locks of memory (ZONE, VM PAGE…, PMAP) have no counterpart: "
     "untyped memory, frames and address spaces have no locks of their own here and stand under the kernel's. "
     "Under one lock its conflicts stand beside the total of all of Mach's classes. "
@@ -52,7 +60,8 @@ def simple_locks(runs: Sequence[Run], ranged: ClassRanges = NO_CLASS_RANGES) -> 
     number, _, name = TITLES[program]
     title = f"{number}: simple locks, {name} on {runs[0].cores} cores ({_what(runs[0])})"
     table = plain_table(
-        title, "regime", "lock class", "instances", "acqui-\nsitions", "conflicts", "conflicts/\nacquisition", "spins max", "ave",
+        title, "regime", "lock class", "instances", "acqui-\nsitions", "conflicts", "conflicts/\nacquisition",
+        "spins max", "ave",
         f"paper, {MACH_PROCESSORS} CPUs: conflicts/\nacquisition", "ours/paper",
     )
     table.columns[1].justify = "left"
@@ -66,8 +75,10 @@ def simple_locks(runs: Sequence[Run], ranged: ClassRanges = NO_CLASS_RANGES) -> 
             ours = _ratio(run, name, lock.conflict_ratio, ranged)
             table.add_row(run.lock, NAMES[name], *(f"{n:,}" for n in counts), ours, *spins, *beside)
         if len(locks) > 1:
-            acquisitions, conflicts = sum(lock.acquisitions for lock in locks.values()), sum(lock.conflicts for lock in locks.values())
-            ours, beside = _ratio(run, MACH_TOTAL, run.conflict_ratio, ranged), beside_paper(program, MACH_TOTAL, run.conflict_ratio)
+            acquisitions, conflicts = sum(lock.acquisitions for lock in locks.values()), sum(lock.conflicts
+                for lock in locks.values())
+            ours, beside = _ratio(run, MACH_TOTAL, run.conflict_ratio, ranged), beside_paper(program, MACH_TOTAL,
+                run.conflict_ratio)
             table.add_row(run.lock, "total", "", f"{acquisitions:,}", f"{conflicts:,}", ours, "", "", *beside)
     return table
 
@@ -87,7 +98,8 @@ def reads(runs: Sequence[Run]) -> Table | None:
     if not having:
         return None
     given = MACH_READS
-    table = plain_table("Acquisitions to read for each one to write", "regime", "program", "reads/write", "paper", "ours/paper")
+    table = plain_table("Acquisitions to read for each one to write", "regime", "program", "reads/write", "paper",
+                        "ours/paper")
     table.columns[1].justify = "left"
     for run in having:
         locks = run.snapshot.total.locks
@@ -119,11 +131,14 @@ def over_cores(runs: Sequence[Run], ranged: ClassRanges = NO_CLASS_RANGES) -> Ta
     sizes = sorted({run.cores for run in runs})
     four = MACH_PROCESSORS in sizes
     more = (f"ours/paper, {MACH_PROCESSORS}",) if four else ()
-    table = plain_table("Figure 3: conflicts per acquisition, message program, by number of cores", "regime", *map(str, sizes), *more)
+    table = plain_table("Figure 3: conflicts per acquisition, message program, by number of cores", "regime",
+                        *map(str, sizes), *more)
     for lock in dict.fromkeys(run.lock for run in runs):
         by_cores = {run.cores: run for run in runs if run.lock == lock}
-        cells = [_ratio(by_cores[n], MACH_TOTAL, by_cores[n].conflict_ratio, ranged) if n in by_cores else "" for n in sizes]
-        over = [beside_paper(MESSAGES, MACH_TOTAL, by_cores[MACH_PROCESSORS].conflict_ratio)[1] if MACH_PROCESSORS in by_cores else ""] if four else []
+        cells = [_ratio(by_cores[n], MACH_TOTAL, by_cores[n].conflict_ratio, ranged) if n in by_cores else ""
+                 for n in sizes]
+        over = [beside_paper(MESSAGES, MACH_TOTAL, by_cores[MACH_PROCESSORS].conflict_ratio)[1]
+                if MACH_PROCESSORS in by_cores else ""] if four else []
         table.add_row(lock, *cells, *over)
     if four:
         table.add_section()
@@ -133,7 +148,8 @@ def over_cores(runs: Sequence[Run], ranged: ClassRanges = NO_CLASS_RANGES) -> Ta
     return table
 
 
-def tables(runs: Sequence[Run], ranged: Ranges = NO_RANGES, classes: ClassRanges = NO_CLASS_RANGES) -> Iterator[Table | str]:
+def tables(runs: Sequence[Run], ranged: Ranges = NO_RANGES,
+           classes: ClassRanges = NO_CLASS_RANGES) -> Iterator[Table | str]:
     most = max(run.cores for run in runs)
     for program in (MESSAGES, MEMORY):
         if mine := [run for run in runs if run.work.program == program and run.cores == most]:
@@ -143,15 +159,20 @@ def tables(runs: Sequence[Run], ranged: Ranges = NO_RANGES, classes: ClassRanges
             yield complex_locks(mine)
     if (found := reads([run for run in runs if run.cores == most])) is not None:
         yield found
-    if transactions := [(f"{r.lock}, {r.work.program}", r.snapshot) for r in runs if r.cores == most and has_transactions(r.snapshot)]:
+    if transactions := [(f"{r.lock}, {r.work.program}", r.snapshot) for r in runs if r.cores == most
+                        and has_transactions(r.snapshot)]:
         yield transaction_table("Transactions (no table there)", transactions)
     messages = [run for run in runs if run.work.program == MESSAGES]
     if len({run.cores for run in messages}) > 1:
         yield over_cores(messages, classes)
     yield throughput([run for run in runs if run.cores == most], ranged)
     yield f"Tables and figure are those of {STUDY}. {NEAREST}"
-    if idle := [run.lock for run in runs if run.snapshot.total.transactions.fallbacks and not run.snapshot.total.transactions.begun]:
-        yield f"Here {idle[0]} ran as its fallback, clh: this machine has no transactions, and the kernel found that out when it started."
+    if idle := [run.lock for run in runs if run.snapshot.total.transactions.fallbacks
+                and not run.snapshot.total.transactions.begun]:
+        yield (
+            f"Here {idle[0]} ran as its fallback, clh: this machine has no transactions, and the kernel found that out "
+            f"when it started."
+        )
     if modelled := runs[0].modelled:
         brackets = " In brackets: under half and double line costs." if ranged else ""
         yield f"{modelled.header}. Kernels that count read the clock while they hold the lock.{brackets}"
@@ -161,4 +182,7 @@ def tables(runs: Sequence[Run], ranged: Ranges = NO_RANGES, classes: ClassRanges
             "nothing; the cost of a line's transfer, which real locks are about, is not in them."
         )
     number = sum(len(run.checks) for run in runs)
-    yield f"All {number} checks hold: acquisitions (or commits and fallbacks) equal entries, idle and busy cycles equal wall."
+    yield (
+        f"All {number} checks hold: acquisitions (or commits and fallbacks) equal entries, idle and busy cycles equal "
+        f"wall."
+    )

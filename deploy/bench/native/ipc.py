@@ -12,10 +12,12 @@ from deploy.bench.native.runs import Runs, collect, job
 UNIT = "cycles"
 ROUNDS = 5000
 CONTAINS = (
-    "One way: before each entry all instructions before it end, as where a program enters a kernel. Others: one by one.\n"
+    "One way: before each entry all instructions before it end, as where a program enters a kernel. Others: one by "
+    "one.\n"
     "In it: a system call from its arguments in the thread's registers to those of the next thread: lock, fast or slow "
     "path, and the hosted port's model of a switch.\n"
-    "Not in it: SYSCALL and SYSRET, saving and loading the registers, CR3 and TLB, FPU state: they cost every regime the "
+    "Not in it: SYSCALL and SYSRET, saving and loading the registers, CR3 and TLB, FPU state: they cost every "
+    "regime the "
     "same, so that ratios are larger here than on a bare machine."
 )
 OPERATIONS = {
@@ -43,7 +45,8 @@ def measure(
     jobs = [job(lock, "ipc", cpus=usable.listed(1), rounds=rounds) for lock in locks]
     found = collect(jobs, runs, parts, "Calls and answers on one core")
     measured = [_measured(lock, found[each], rounds) for lock, each in zip(locks, jobs) if each in found]
-    return measured, [_result(one, found[each]) for one, each in zip(measured, (each for each in jobs if each in found))]
+    return measured, [_result(one, found[each])
+                      for one, each in zip(measured, (each for each in jobs if each in found))]
 
 
 def _measured(lock: str, runs: Runs, rounds: int) -> Measured:

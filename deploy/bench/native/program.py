@@ -45,7 +45,8 @@ def check(name: str, found: dict[str, Any]) -> None:
     """Everything that must add up."""
     entries = found.get("all_entries")
     if "counter" in found and found["counter"] != entries:
-        raise Failure(f"{name}: the lock does not exclude: {entries} entries, and {found['counter']} were counted in it")
+        raise Failure(f"{name}: the lock does not exclude: {entries} entries, and {found['counter']} were counted "
+                      f"in it")
     counted = found.get("counted")
     if not counted:
         return
@@ -59,7 +60,8 @@ def check(name: str, found: dict[str, Any]) -> None:
     elif found["regime"] == "rtm":
         expected = transactions["fallbacks"]
         if transactions["committed"] + expected != entries:
-            raise Failure(f"{name}: {transactions['committed']} commits and {expected} fallbacks are not {entries} entries")
+            raise Failure(f"{name}: {transactions['committed']} commits and {expected} fallbacks are not {entries} "
+                          f"entries")
         aborted = sum(transactions["aborted"].values())
         begun, ended = transactions["begun"], transactions["committed"] + aborted
         if begun != ended:

@@ -48,7 +48,8 @@ def counted(found: Mapping[str, Any]) -> dict[str, float]:
         metrics["lock_mean_hold_cycles"] = sum(of["hold"] for of in locks) / acquisitions
     if objects:
         metrics["object_locks_per_entry"] = sum(of["acquisitions"] for of in objects) / counted["entries"]
-        metrics["object_lock_conflict_ratio"] = sum(of["conflicts"] for of in objects) / sum(of["acquisitions"] for of in objects)
+        metrics["object_lock_conflict_ratio"] = sum(of["conflicts"] for of in objects) / sum(of["acquisitions"]
+            for of in objects)
     transactions = counted["transactions"]
     if transactions["begun"] or transactions["fallbacks"]:
         metrics["fallback_ratio"] = transactions["fallbacks"] / counted["entries"]

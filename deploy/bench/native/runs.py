@@ -59,8 +59,8 @@ def collect(
 ) -> dict[Job, Runs]:
     """`runs` of each that nothing disturbed; where that cannot be had, what there is after twice as many.
 
-    A job that fails is not run again, and one without a run is not in the result. `between` looks at the machine, each time
-    that all have run.
+    A job that fails is not run again, and one without a run is not in the result. `between` looks at the machine, each
+    time that all have run.
     """
     found = {each: Runs() for each in jobs}
     failing: set[Job] = set()

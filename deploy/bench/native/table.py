@@ -25,7 +25,9 @@ def table(title: str, caption: str, *columns: str) -> Table:
 
 
 def _spread(value: Spread, unit: float = 1, digits: int = 1) -> str:
-    median, least, most = (f"{round(unit * one, digits) + 0.0:,.{digits}f}" for one in (value.median, value.least, value.most))  # no -0.0
+    # no -0.0
+    median, least, most = (f"{round(unit * one, digits) + 0.0:,.{digits}f}"
+                           for one in (value.median, value.least, value.most))
     return f"{median} [{least}..{most}]"
 
 
@@ -51,7 +53,10 @@ def _conflicts(entry: Entry) -> str:
 def _runs(entries: Sequence[Entry]) -> str:
     """How often; and where others were in the way."""
     runs, disturbed = max(e["runs"] for e in entries), sum(e["disturbed_runs"] for e in entries)
-    again = f" {disturbed} more had to share a processor, and do not count where there are enough others." if disturbed else ""
+    again = (
+        f" {disturbed} more had to share a processor, and do not count where there are enough others."
+        if disturbed else ""
+    )
     of = f"Medians of {runs} runs, least..most in brackets" if runs > 1 else "One run"
     return f"{of}; TSC cycles.{again}"
 
@@ -74,14 +79,16 @@ def idle(entries: Sequence[Entry], stands_for: str) -> Table:
 def contended(entries: Sequence[Entry], stands_for: str, label: str) -> Table:
     first = entries[0]["metrics"]
     made = table(
-        f"Threads at one lock, {first['section_cycles']:,.0f} cycles in it; outside an exponential time, of mean delay{label}",
+        f"Threads at one lock, {first['section_cycles']:,.0f} cycles in it; outside an exponential time, of mean "
+        f"delay{label}",
         f"{_runs(entries)}\nWait: from wanting the lock to having it, of all entries; reading the clock is in "
         f"it, as under {BASELINE}.\nConflicts, fallbacks: one run of the kernel that counts.\n{stands_for}",
         "delay", "cores", "", f"entries in {UNIT:,} cycles", "wait p50", "p99", "max", "conflicts", "fallbacks",
     )  # fmt: skip
     for e in _in_groups(made, entries):
         made.add_row(
-            f"{e['metrics']['delay_cycles']:g}", str(e["cores"]), name_of(e), spread(e, "throughput_per_cycle", UNIT, 3),
+            f"{e['metrics']['delay_cycles']:g}", str(e["cores"]), name_of(e),
+            spread(e, "throughput_per_cycle", UNIT, 3),
             spread(e, "p50_cycles", 1, 0), spread(e, "p99_cycles", 1, 0), _one(e, "max_cycles", ",.0f"),
             _conflicts(e), _one(e, "fallback_ratio", ".2%"),
         )  # fmt: skip
@@ -92,7 +99,8 @@ def scale(entries: Sequence[Entry], stands_for: str, label: str) -> Table:
     made = table(
         f"Independent ping-pong on every core: kernel entries in {UNIT:,} cycles{label}",
         f"{_runs(entries)} Under {BASELINE} each core has a kernel to itself: what no lock can surpass.\n"
-        f"Kernel: mean cycles of an entry, waiting included. Hold, conflicts, fallbacks: one run of the kernel that counts.\n"
+        f"Kernel: mean cycles of an entry, waiting included. Hold, conflicts, fallbacks: one run of the kernel that "
+        f"counts.\n"
         f"{stands_for}",
         "delay", "cores", "", "throughput", "/ 1 core", "kernel", "hold", "conflicts", "fallbacks",
     )  # fmt: skip
@@ -103,7 +111,8 @@ def scale(entries: Sequence[Entry], stands_for: str, label: str) -> Table:
         times = e["metrics"]["throughput_per_cycle"] / base["metrics"]["throughput_per_cycle"] if base else None
         made.add_row(
             f"{delay:g}", str(e["cores"]), name_of(e), spread(e, "throughput_per_cycle", UNIT, 3),
-            f"{times:.2f}" if times else "-", spread(e, "kernel_cycles", 1, 0), _one(e, "lock_mean_hold_cycles", ",.0f"),
+            f"{times:.2f}" if times else "-", spread(e, "kernel_cycles", 1, 0),
+            _one(e, "lock_mean_hold_cycles", ",.0f"),
             _conflicts(e), _one(e, "fallback_ratio", ".2%"),
         )  # fmt: skip
     return made
@@ -112,7 +121,8 @@ def scale(entries: Sequence[Entry], stands_for: str, label: str) -> Table:
 def unlocked(entry: Entry) -> str:
     return (
         f"{entry['cores']} cores in one kernel without its lock, delay {entry['metrics']['delay_cycles']:g}: "
-        f"{spread(entry, 'kernel_cycles', 1, 0)} cycles an entry. What that is above {BASELINE} of one core, lines of the "
+        f"{spread(entry, 'kernel_cycles', 1, 0)} cycles an entry. What that is above {BASELINE} of one core, lines "
+        f"of the "
         "kernel cost that are not the lock's."
     )
 
@@ -154,7 +164,8 @@ def aborts(provoked: Mapping[str, Mapping[str, float]]) -> Table:
     causes = ("explicit", "capacity", "conflict", "retry", "other")
     made = table(
         "Why transactions of rtm abort: aborts for each entry",
-        "Provoked: a section of 20,000 lines; threads that write the same lines; a section that says it cannot be taken\n"
+        "Provoked: a section of 20,000 lines; threads that write the same lines; a section that says it cannot be "
+        "taken\n"
         "back; one longer than the host's tick.",
         "provoked", *causes, "fallbacks",
     )  # fmt: skip

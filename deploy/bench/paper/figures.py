@@ -42,7 +42,8 @@ def _validated(rows: str, *more: str) -> tuple[str, ...]:
 FIGURES = (
     Figure(
         "elphinstone-table-1", ELPHINSTONE, "Table 1", "Latency of memory and caches, here and in other cores",
-        _validated("table1"), "each of its 12 latencies with what a program measures on the modelled machine", MODELLED, 1, VALIDATED,
+        _validated("table1"), "each of its 12 latencies with what a program measures on the modelled machine", MODELLED,
+        1, VALIDATED,
     ),
     Figure(
         "elphinstone-3", ELPHINSTONE, "Figure 3", "One-way IPC on one core, each lock over none",
@@ -50,14 +51,17 @@ FIGURES = (
         "results[]: lock, metrics.one_way_kernel_cycles; ratios[]: of, metrics, published",
     ),
     Figure(
-        "elphinstone-4", ELPHINSTONE, "Figure 4", "Throughput on 1 to 28 cores at delays of 500 to 32,000 cycles, five locks",
+        "elphinstone-4", ELPHINSTONE, "Figure 4",
+        "Throughput on 1 to 28 cores at delays of 500 to 32,000 cycles, five locks",
         ("bench", "scale", "--figure", "4"),
-        "each point with its fit for 358 cycles (up to 14 cores) and its bounds for 323 and 613 cycles; the text has no points", MODELLED, 20,
+        "each point with its fit for 358 cycles (up to 14 cores) and its bounds for 323 and 613 cycles; the text has "
+        "no points", MODELLED, 20,
         "results[]: lock, cores, metrics.{delay_cycles,throughput_per_cycle}, range, published",
     ),
     Figure(
         "elphinstone-5", ELPHINSTONE, "Figure 5", "Throughput on 1 to 28 cores at a delay of 4,000 cycles, each lock",
-        ("bench", "scale", "--figure", "5"), "fine and rtm scale perfectly and alike; clh bends, and has a lower plateau on two sockets",
+        ("bench", "scale", "--figure", "5"),
+        "fine and rtm scale perfectly and alike; clh bends, and has a lower plateau on two sockets",
         MODELLED, 4, "results[]: lock, cores, metrics.{delay_cycles,throughput_per_cycle}, range, published",
     ),
     Figure(
@@ -67,11 +71,13 @@ FIGURES = (
     ),
     Figure(
         "elphinstone-7", ELPHINSTONE, "Figure 7", "Redis under YCSB C, by number of cores and lock",
-        _validated("redis"), "ratios of the locks on 5 cores, delays between kernel entries, one lock beyond 5 cores", MODELLED, 4, VALIDATED,
+        _validated("redis"), "ratios of the locks on 5 cores, delays between kernel entries, one lock beyond 5 cores",
+        MODELLED, 4, VALIDATED,
     ),
     Figure(
         "peters-1", PETERS, "Figure 1", "IPC there and back on one core, each lock over none",
-        ("bench", "ipc", "--machine", MACHINE), "ratios of clh, fine and rtm with its +10, +30 and +30 %, of another Haswell", MODELLED, 0.5,
+        ("bench", "ipc", "--machine", MACHINE),
+        "ratios of clh, fine and rtm with its +10, +30 and +30 %, of another Haswell", MODELLED, 0.5,
         "results[]: lock, metrics.one_way_kernel_cycles; ratios[]: of, metrics",
     ),
     Figure(
@@ -79,40 +85,52 @@ FIGURES = (
         _validated("peters"), "clh levels off from 3 cores on, fine and rtm scale", MODELLED, 0.5, VALIDATED,
     ),
     Figure(
-        "peters-3", PETERS, "Figure 3", "Redis under YCSB A: throughput, where something else than the kernel limits it",
-        _validated("idle"), "throughput of every lock alike, and all cores idle for a part of the time", MODELLED, 2, VALIDATED,
+        "peters-3", PETERS, "Figure 3",
+        "Redis under YCSB A: throughput, where something else than the kernel limits it",
+        _validated("idle"), "throughput of every lock alike, and all cores idle for a part of the time", MODELLED, 2,
+        VALIDATED,
     ),
     Figure(
         "peters-4", PETERS, "Figure 4", "Redis under YCSB A: throughput over utilisation",
         _validated("redis"), "throughput over utilisation of every lock alike", MODELLED, 4, VALIDATED,
     ),
     Figure(
-        "boyd-wickizer-collapse", BOYD_WICKIZER, "Short and long sections", "A ticket lock's collapse, by length of its sections",
-        _validated("collapse"), "speed-up on 14 and 28 cores with their Markov model; short sections collapse, long ones do not", MODELLED, 1,
+        "boyd-wickizer-collapse", BOYD_WICKIZER, "Short and long sections",
+        "A ticket lock's collapse, by length of its sections",
+        _validated("collapse"),
+        "speed-up on 14 and 28 cores with their Markov model; short sections collapse, long ones do not", MODELLED, 1,
         VALIDATED,
     ),
     Figure(
-        "uemura-tables", UEMURA, "Tables 1 to 4, Figure 3", "Conflicts of the kernel's locks under messages and copy-on-write",
-        ("bench", "mach", "--machine", MACHINE, "--cores", "2,4"), "conflicts per acquisition with those of the nearest lock of Mach, 4 processors",
+        "uemura-tables", UEMURA, "Tables 1 to 4, Figure 3",
+        "Conflicts of the kernel's locks under messages and copy-on-write",
+        ("bench", "mach", "--machine", MACHINE, "--cores", "2,4"),
+        "conflicts per acquisition with those of the nearest lock of Mach, 4 processors",
         COUNTED, 3, "results[]: lock, cores, program, metrics.lock_conflict_ratio, locks",
     ),
     Figure(
-        "uhlig-6", UHLIG, "Figure 6", "IPC on one core, with locks and with messages in their place, over the kernel for one core",
+        "uhlig-6", UHLIG, "Figure 6",
+        "IPC on one core, with locks and with messages in their place, over the kernel for one core",
         ("bench", "dynamic", "--figure", "6", "--machine", MACHINE),
-        "a lock for each object with its +27.6 % between address spaces and +81.2 % within one, messages with its +2.9 and +8.6 %",
+        "a lock for each object with its +27.6 % between address spaces and +81.2 % within one, messages with its +2.9 "
+        "and +8.6 %",
         MODELLED, 1, "results[]: lock, metrics.{inter,intra}_kernel_cycles; ratios[]: of, metrics, published",
     ),
     Figure(
         "uhlig-7", UHLIG, "Figure 7", "Fork and join: signals to workers on 1 to 15 other cores",
         ("bench", "dynamic", "--figure", "7", "--machine", MACHINE),
         "messages over locks with its 2.5 (2 processors) to 3.6 (16); its text has no points of one series",
-        MODELLED, 3, "results[]: lock, cores, metrics.signal_to_last_cycles, range; ratios[]: of, cores, metrics, published",
+        MODELLED, 3,
+        "results[]: lock, cores, metrics.signal_to_last_cycles, range; ratios[]: of, cores, metrics, published",
     ),
     Figure(
-        "uhlig-8", UHLIG, "Figure 8", "Unmapping 1 to 256 pages on 1 to 16 cores at once, with a lock for each mapping and with one for all",
+        "uhlig-8", UHLIG, "Figure 8",
+        "Unmapping 1 to 256 pages on 1 to 16 cores at once, with a lock for each mapping and with one for all",
         ("bench", "dynamic", "--figure", "8", "--machine", MACHINE),
-        "flat with fine locks, linear with a coarse one; on one core fine over coarse with its +24 % (128 pages) and +32 % (256); its knees cannot show",
-        MODELLED, 5, "results[]: lock, cores, metrics.{pages,mapping_cycles}, range; trends[]; ratios[]: of, pages, metrics, published",
+        "flat with fine locks, linear with a coarse one; on one core fine over coarse with its +24 % (128 pages) and "
+        "+32 % (256); its knees cannot show",
+        MODELLED, 5, "results[]: lock, cores, metrics.{pages,mapping_cycles}, range; trends[]; ratios[]: of, pages, "
+                     "metrics, published",
     ),
 )
 # What the papers draw that no experiment stands behind.

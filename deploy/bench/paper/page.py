@@ -35,7 +35,8 @@ def write(path: Path, done: Sequence[Task]) -> None:
     raw = {task: json.loads(task.path.read_text()) for task in done}
     sources = {task: load.read(task.path) for task in done if task.figure.kind != DRAWN}
     of_figures = [(figure, list(of)) for figure, of in groupby(done, lambda task: task.figure)]
-    made = [_section(figure, [raw[task] for task in of], [sources[task] for task in of if task in sources]) for figure, of in of_figures]
+    made = [_section(figure, [raw[task] for task in of], [sources[task] for task in of if task in sources])
+            for figure, of in of_figures]
     near = [abs(p.ratio - 1) for section in made for p in section[1] if p.ratio]
     told = [p for section in made for p in section[1]]
     met = [p for p in told if p.met is not None]
@@ -45,7 +46,10 @@ def write(path: Path, done: Sequence[Task]) -> None:
         *([(f"{sum(bool(p.met) for p in met)} of {len(met)}", "goals met, of points that have one")] if met else []),
     ]
     middle = sorted(near)[len(near) // 2] if near else None
-    sentence = f"Half of ours are within {middle:.0%} of the published value." if middle is not None else "No point has a published value."
+    sentence = (
+        f"Half of ours are within {middle:.0%} of the published value."
+        if middle is not None else "No point has a published value."
+    )
     words = [sentence, f"Not measured: {'; '.join(NOT_MEASURED.values())}."]
     text = render([section for section, _ in made], list(sources.values()), "The papers' figures", words, head)
     write_text(path, text)
@@ -56,7 +60,8 @@ OTHERS: Mapping[str, Given] = {  # published ratios that the file of a figure's 
 }
 
 
-def _section(figure: PaperFigure, raw: Sequence[Mapping[str, Any]], sources: Sequence[load.Source]) -> tuple[Section, list[Point]]:
+def _section(figure: PaperFigure, raw: Sequence[Mapping[str, Any]],
+             sources: Sequence[load.Source]) -> tuple[Section, list[Point]]:
     points, lines = reading.of_documents(raw, OTHERS.get(figure.id)), reading.curves(raw)
     points = _own(figure, points)
     made = Section(figure.id, f"{figure.paper}, {figure.number}: {figure.title}")
@@ -86,7 +91,8 @@ def _label(name: str) -> str:
 def _curve_figures(figure: PaperFigure, lines: Curves) -> list[Figure]:
     """Throughput over cores, some lines at a time: of one lock all delays, where there are many."""
     names = list(lines)
-    sets = [names] if len(names) <= MOST_LINES else [list(of) for _, of in groupby(names, lambda name: name.partition(",")[0])]
+    sets = [names] if len(names) <= MOST_LINES else [list(of)
+                                                     for _, of in groupby(names, lambda name: name.partition(",")[0])]
     made = []
     for place, some in enumerate(of[i : i + MOST_LINES] for of in sets for i in range(0, len(of), MOST_LINES)):
         of = {
@@ -99,7 +105,8 @@ def _curve_figures(figure: PaperFigure, lines: Curves) -> list[Figure]:
         title = f"Kernel entries in {UNIT:,} cycles over cores"
         svg = figures.over_cores(f"{figure.id}-curve-{place}", title, f"entries in {UNIT:,} cycles", of)
         caption = "Whiskers: half and double line costs, where they were run; else one standard deviation of repeats."
-        made.append(Figure(f"{title}: {', '.join(dict.fromkeys(name.partition(',')[0] for name in some))}", svg, f"{figure.kind}. {caption}", []))
+        made.append(Figure(f"{title}: {', '.join(dict.fromkeys(name.partition(',')[0] for name in some))}", svg,
+                           f"{figure.kind}. {caption}", []))
     return made
 
 
@@ -121,7 +128,8 @@ def _ratios(name: str, points: Sequence[Point]) -> Markup:
             low, high = point.extent or (point.mean, point.mean)
             reach = [[max(0.0, point.ratio - low / point.published)], [max(0.0, high / point.published - point.ratio)]]
             axes.errorbar(
-                point.ratio, place, xerr=reach, fmt=MARKERS[0 if point.met is not False else 1], color=COLOURS[0 if point.met is not False else 1],
+                point.ratio, place, xerr=reach, fmt=MARKERS[0 if point.met is not False else 1],
+                color=COLOURS[0 if point.met is not False else 1],
                 markersize=4, capsize=2.5, linewidth=1,
             )  # fmt: skip
         axes.axvline(1.0, color="#010203", linewidth=0.8)
@@ -136,7 +144,8 @@ def _table(figure: PaperFigure, points: Sequence[Point]) -> Table:
     """Published value, ours and their ratio; bounds in place of the value where only those are published."""
     has_bounds = any(point.bounds for point in points)
     has_extent = any(point.extent for point in points)
-    head = ["published", *(["at least", "at most"] if has_bounds else []), "ours", *(["ours, least", "most"] if has_extent else []), "ours / published"]
+    head = ["published", *(["at least", "at most"] if has_bounds else []), "ours",
+            *(["ours, least", "most"] if has_extent else []), "ours / published"]
     rows = []
     for point in points:
         cells: list[Cell | None] = [_cell(point.published)]

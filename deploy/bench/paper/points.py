@@ -54,9 +54,11 @@ def _of(document: Mapping[str, Any], given: Given | None) -> Iterator[Point]:
             yield _curve(result, metrics)
     for ratio in document.get("ratios", []):
         for metric, value in _published(ratio, given).items():
-            ours = next((v for name, v in ratio.get("metrics", {}).items() if name == metric or name.startswith(f"{metric}_kernel_")), None)
+            ours = next((v for name, v in ratio.get("metrics", {}).items() if name == metric
+                         or name.startswith(f"{metric}_kernel_")), None)
             if ours is not None and value is not None:
-                yield Point(f"{ratio.get('of')} / {ratio.get('to')}: {metric.replace('_', ' ')}", (float(ours),), float(value))
+                yield Point(f"{ratio.get('of')} / {ratio.get('to')}: {metric.replace('_', ' ')}", (float(ours),),
+                            float(value))
 
 
 def _published(ratio: Mapping[str, Any], given: Given | None) -> Mapping[str, Any]:
@@ -69,7 +71,8 @@ def _published(ratio: Mapping[str, Any], given: Given | None) -> Mapping[str, An
 
 def _validated(result: Mapping[str, Any], metrics: Mapping[str, Any]) -> Point:
     return Point(
-        str(result.get("row", "")), (float(metrics["modelled"]),), _number(metrics.get("reference")), _pair(result.get("bounds")),
+        str(result.get("row", "")), (float(metrics["modelled"]),), _number(metrics.get("reference")),
+        _pair(result.get("bounds")),
         _pair((result.get("range") or {}).get("modelled")), result.get("met"), str(result.get("source", "")),
     )  # fmt: skip
 
@@ -78,7 +81,8 @@ def _curve(result: Mapping[str, Any], metrics: Mapping[str, Any]) -> Point:
     published = result["published"]
     name = f"{result.get('lock')}, delay {metrics.get('delay_cycles', 0):g}, {result.get('cores')} cores"
     extent = _pair((result.get("range") or {}).get(CURVE))
-    return Point(name, (float(metrics[CURVE]),), _number(published.get("fit")), _pair(published.get("bounds")), extent, published.get("met"))
+    return Point(name, (float(metrics[CURVE]),), _number(published.get("fit")), _pair(published.get("bounds")), extent,
+                 published.get("met"))
 
 
 def _number(value: Any) -> float | None:
@@ -112,8 +116,10 @@ def drawn(documents: Sequence[Mapping[str, Any]]) -> list[str]:
     found = []
     for result in documents[0].get("results", []) if documents else []:
         if isinstance(result.get("programs"), Mapping) and isinstance(result.get("published"), Mapping):
-            ours, theirs = (", ".join(f"{n} × {name}" for name, n in sorted(result[key].items())) for key in ("programs", "published"))
-            found.append(f"Core {result.get('core')}: {ours}; " + ("as published." if result.get("same") else f"published: {theirs}."))
+            ours, theirs = (", ".join(f"{n} × {name}" for name, n in sorted(result[key].items()))
+                            for key in ("programs", "published"))
+            found.append(f"Core {result.get('core')}: {ours}; "
+                         + ("as published." if result.get("same") else f"published: {theirs}."))
     return found
 
 

@@ -28,12 +28,14 @@ SAME_EACH_TIME = (MODELLED, COUNTED, DRAWN)
 def state() -> dict[str, Any]:
     """What results depend on beside their command: a change of it makes them stale."""
     on = host.environment()
-    return {"skerry": version(), "commit": on["commit"], "changes": _changes(), "cpu": host.cpu().model, "cores": host.cpu().cores}
+    return {"skerry": version(), "commit": on["commit"], "changes": _changes(), "cpu": host.cpu().model,
+            "cores": host.cpu().cores}
 
 
 def _changes() -> str | None:
     """Of files that git knows, since the commit; None without any, or without git."""
-    command = ["git", "-c", "safe.directory=*", "-C", str(ROOT), "diff", "HEAD", "--", ".", ":!docs", ":!tests", ":!*.md"]
+    command = ["git", "-c", "safe.directory=*", "-C", str(ROOT), "diff", "HEAD", "--", ".", ":!docs", ":!tests",
+               ":!*.md"]
     try:
         text = subprocess.run(command, capture_output=True).stdout
     except OSError:
@@ -103,7 +105,8 @@ def run(todo: Sequence[Task], of: dict[str, Any], output: Output) -> list[tuple[
         began = time.monotonic()
         with output.progress(said, total=task.figure.minutes * 60 * pace) as update:
             same = there.get(task.figure.command)
-            why = _copy(same, task) if same else _run(task, lambda since=began: update(completed=time.monotonic() - since))
+            why = _copy(same, task) if same else _run(task,
+                                                      lambda since=began: update(completed=time.monotonic() - since))
         planned, took = planned + task.figure.minutes, took + (time.monotonic() - began) / 60
         if why:
             failed.append((task, why))
@@ -126,7 +129,8 @@ def _copy(same: Task, task: Task) -> str:
 
 
 def command(task: Task) -> list[str]:
-    return [sys.executable, "-m", "deploy.cli.main", *task.figure.command, "--json", str(task.path.resolve()), "--quiet"]
+    return [sys.executable, "-m", "deploy.cli.main", *task.figure.command, "--json", str(task.path.resolve()),
+            "--quiet"]
 
 
 def _run(task: Task, tick: Any) -> str:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Figure 6 of Elphinstone 2016: what runs on which core in the Redis benchmark, there and here. Nothing is booted for it."""
+"""Figure 6 of Elphinstone 2016: what runs on which core in the Redis benchmark, there and here. Nothing is booted for
+it."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ class Place:
         return self.programs == self.published
 
     def to_json(self) -> dict[str, Any]:
-        return {"core": self.core, "programs": dict(self.programs), "published": dict(self.published), "same": self.same}
+        return {"core": self.core, "programs": dict(self.programs), "published": dict(self.published),
+                "same": self.same}
 
 
 def role(app: Application) -> str:
@@ -58,7 +60,8 @@ def places(cores: int = REDIS_CORES) -> list[Place]:
 
 
 def said(counts: Counter[str]) -> str:
-    order = [name for name in (NETWORK, SERVER, CLIENT, STACK) if name in counts] + sorted(set(counts) - {NETWORK, SERVER, CLIENT, STACK})
+    order = [name for name in (NETWORK, SERVER, CLIENT, STACK)
+             if name in counts] + sorted(set(counts) - {NETWORK, SERVER, CLIENT, STACK})
     return ", ".join(f"{counts[name]} x {name}" if counts[name] > 1 else name for name in order)
 
 

@@ -130,7 +130,8 @@ class Point:
         per_core = [entry | mine[entry["cluster"], entry["core"]] for entry in self.result.per_core]
         entry = replace(self.result, metrics=self.metrics, per_core=per_core).to_json()
         factor = {"line_factor": self.line_factor} if self.clock == MODELLED else {}
-        return entry | {"stack": self.stack, "clock": self.clock} | factor | ({"steps_late": self.late} if self.late else {})
+        return entry | {"stack": self.stack,
+                        "clock": self.clock} | factor | ({"steps_late": self.late} if self.late else {})
 
 
 Ranges = Mapping[tuple[str, str, int], tuple[float, float]]  # of a point's key: throughput

@@ -13,7 +13,8 @@ from deploy.results.kinds import bracketed
 FIGURES = (
     "Stands for Figures 6 and 7 of Elphinstone et al., 'An Evaluation of Coarse-Grained Locking for Multicore "
     "Microkernels' (2016): a virtual network processor on core 0, on every other core a Redis and two clients, each "
-    "with an lwIP process of its own; there the lock keeps up to 5 cores, and delays are 800 cycles on core 0 and 1,600 "
+    "with an lwIP process of its own; there the lock keeps up to 5 cores, and delays are 800 cycles on core 0 and "
+    "1,600 "
     "on the others. And for Figures 3 and 4 of Peters et al., 'For a Microkernel, a Big Lock Is Fine' (2015): "
     "throughput over cores, and throughput over utilisation (Xput), which there hardly depends on the lock."
 )
@@ -23,7 +24,8 @@ NOTES = {
     "instructions for which it is held, by kernels that count and so hold it longer; not what moving cache lines "
     "costs. Timers go by the host's time: the slower it emulates, the more of their interrupts fall on an operation. "
     "Compare figures of one run with each other. Operations/s are the host's pace.",
-    MODELLED: "Modelled: every core has a clock in cycles of the machine file, and lines that move cost what it says. Kernels "
+    MODELLED: "Modelled: every core has a clock in cycles of the machine file, and lines that move cost what it says. "
+    "Kernels "
     "count here, so that they read the clock while they hold the lock. Compare figures of one run with each other.",
     COUNTED: "Emulated: one clock counts the instructions of all cores, which run in turns; a core that waits for its "
     "turn counts as busy. Instructions for an operation are exact; throughput over cores is not shown by this.",
@@ -33,7 +35,8 @@ FALLS_BACK = "Regime rtm runs as clh where the processor has no usable transacti
 
 
 def tables(points: Sequence[Point], ranged: Ranges = NO_RANGES) -> list[Table]:
-    found = [_throughput([p for p in points if p.stack == stack], ranged) for stack in dict.fromkeys(p.stack for p in points)]
+    found = [_throughput([p for p in points if p.stack == stack], ranged)
+             for stack in dict.fromkeys(p.stack for p in points)]
     found.append(_details(points))
     notes = [NOTES[points[0].clock], *([FALLS_BACK] if any(p.lock == "rtm" for p in points) else []), FIGURES]
     found[-1].caption = "\n".join(textwrap.fill(note, 112) for note in notes)
@@ -73,14 +76,16 @@ def _details(points: Sequence[Point]) -> Table:
     table = Table(title=_title("Each boot", points), title_justify="left", title_style="bold")
     for column in ("stack", "cores", "lock"):
         table.add_column(column, justify="right" if column == "cores" else "left")
-    for column in ("idle", "delay, core 0", "delay, others", "kernel/entry", "entries/op", "interrupts/op", "conflicts", "Xput", "instr/op"):
+    for column in ("idle", "delay, core 0", "delay, others", "kernel/entry", "entries/op", "interrupts/op", "conflicts",
+                   "Xput", "instr/op"):
         table.add_column(column, justify="right")
     for point in points:
         m = point.metrics
         table.add_row(
             point.stack, str(point.size), point.lock, f"{m['idle_ratio']:.1%}", f"{m['delay_core0_cycles']:,.0f}",
             f"{m['delay_cycles']:,.0f}" if "delay_cycles" in m else "-", f"{m['kernel_cycles_per_entry']:,.0f}",
-            f"{m['kernel_entries_per_op']:.1f}", f"{m['interrupts_per_op']:.1f}", f"{m['lock_conflict_ratio']:.1%}", f"{point.normalised:.2f}",
+            f"{m['kernel_entries_per_op']:.1f}", f"{m['interrupts_per_op']:.1f}", f"{m['lock_conflict_ratio']:.1%}",
+            f"{point.normalised:.2f}",
             f"{m['instructions_per_op']:,.0f}" if "instructions_per_op" in m else "-",
         )
     return table

@@ -36,7 +36,8 @@ def locks_of(figure: str, lock: str | None) -> tuple[str, ...]:
 
 
 def scale_figure(
-    figure: str, lock: str | None, cores: str | None, machine: str | None, quick: bool, json: str | None, plot: Path | None, quiet: bool,
+    figure: str, lock: str | None, cores: str | None, machine: str | None, quick: bool, json: str | None,
+    plot: Path | None, quiet: bool,
     fixed: Mapping[str, Any],
 ) -> None:
     """`fixed`: options that the figure leaves no choice of, and what they were given."""
@@ -63,7 +64,8 @@ def scale_figure(
 
         points = figure_sweep.measure(wanted, on_step)
     _report(points, figure, output)
-    entries = [_entry(point, ranges_of(points), modelled.to_json(), figure) for point in points if point.line_factor == 1]
+    entries = [_entry(point, ranges_of(points), modelled.to_json(), figure) for point in points
+               if point.line_factor == 1]
     output.results(document("bench scale", host_description(mode, qemu.BINARY), [], entries))
     own = [point for point in points if point.line_factor == 1]
     plot_scale(own, fits(own), mode.description, picture)
@@ -80,7 +82,8 @@ def _report(points: list[Point], figure: str, output: Output) -> None:
         output.line(f"The host was so busy that cores got out of step {late} times.")
 
 
-def _entry(point: Point, ranged: Mapping[Any, tuple[float, float]], modelled: dict[str, Any], figure: str) -> dict[str, Any]:
+def _entry(point: Point, ranged: Mapping[Any, tuple[float, float]], modelled: dict[str, Any],
+           figure: str) -> dict[str, Any]:
     found: dict[str, Any] = point.to_json() | {"modelled": modelled}
     if key_of(point) in ranged:
         found["range"] = {"throughput_per_cycle": list(ranged[key_of(point)])}

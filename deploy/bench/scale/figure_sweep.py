@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Figures 4 and 5 of Elphinstone 2016, every point: one boot for each lock, delay and line cost, on every number of cores.
+"""Figures 4 and 5 of Elphinstone 2016, every point: one boot for each lock, delay and line cost, on every number of
+cores.
 
-A boot's points are kept in a file, so that a sweep that was ended goes on where it was. That changes nothing: boots of a
-modelled machine do not depend on each other, and each comes out the same in every digit. The file's name stands for all
-that the points depend on: the machine's prices, the emulator, its plugin, and the images.
+A boot's points are kept in a file, so that a sweep that was ended goes on where it was. That changes nothing: boots of
+a modelled machine do not depend on each other, and each comes out the same in every digit. The file's name stands for
+all that the points depend on: the machine's prices, the emulator, its plugin, and the images.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ def chosen(figure: str) -> Sweep:
     return SWEEPS[figure]
 
 
-def requests(machine: ModelledMachine, locks: Sequence[str], cores: Sequence[int], delays: Sequence[float], factors: Sequence[float]) -> list[Request]:
+def requests(machine: ModelledMachine, locks: Sequence[str], cores: Sequence[int], delays: Sequence[float],
+             factors: Sequence[float]) -> list[Request]:
     """The machine's own line costs first, and the figure's first lock first: what is there early says most."""
     return [
         Request(lock, [1] if lock == "none" else list(cores), [delay], ROUNDS, modelled=machine, line_factor=factor)
@@ -78,7 +80,8 @@ def key(request: Request, build: Path = BUILD) -> str:
     kernel = modules.MODELLED_RTM if request.lock == run.RTM else request.lock
     images = [modules.module_path(name, build) for name in (f"kernel-{kernel}", "pingpong")]
     files = {path.name: _digest(path) for path in (*images, build / run.PLUGIN)}
-    asked = asdict(replace(request, modelled=None)) | {"prices": request.modelled.sha256, "qemu": qemu.version(), "files": files}
+    asked = asdict(replace(request, modelled=None)) | {"prices": request.modelled.sha256, "qemu": qemu.version(),
+                                                       "files": files}
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -130,7 +133,8 @@ def measure(
     wanted: Sequence[Request], on_step: Callable[[str], None], folder: Path = KEPT, measured: Measure = parallel.run,
     clock: Callable[[], float] = time.monotonic,
 ) -> list[Point]:
-    """All points; `on_step` is told in words how far it is. Boots go side by side, one on each processor of the host."""
+    """All points; `on_step` is told in words how far it is. Boots go side by side, one on each processor of the
+    host."""
     paths = [place(request, folder) for request in wanted]
     found: dict[int, list[Point]] = {at: points for at, path in enumerate(paths) if (points := stored(path))}
     missing = [at for at in range(len(wanted)) if at not in found]
@@ -143,7 +147,8 @@ def measure(
         begun[0] += 1
         left.done = max(0, begun[0] - most)
         request = wanted[missing[at]]
-        on_step(f"{request.lock}, delay {request.delays[0]:g}, line costs x {request.line_factor:g}; {left.text(clock())}")
+        on_step(f"{request.lock}, delay {request.delays[0]:g}, line costs x {request.line_factor:g}; "
+                f"{left.text(clock())}")
 
     calls = [Call(f"kernel {wanted[at].lock}", boot, (wanted[at], paths[at])) for at in missing]
     found |= dict(zip(missing, measured(calls, most, on_start)))
@@ -153,7 +158,8 @@ def measure(
 def published_point(point: Point) -> Mapping[str, Any]:
     """What the text has of Figure 4 for this point of one lock: the fit within a socket, the two bounds beyond it."""
     slow, fast, fit = (
-        repairman.steady(service, point.delay, point.cores).throughput for service in (*reversed(published.BOUNDS), published.SERVICE)
+        repairman.steady(service, point.delay, point.cores).throughput
+        for service in (*reversed(published.BOUNDS), published.SERVICE)
     )
     if point.cores <= published.SOCKET:
         return {"fit": fit, "error": point.throughput / fit - 1, "met": abs(point.throughput / fit - 1) <= GOAL}

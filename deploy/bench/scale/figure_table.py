@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Figures 4 and 5 as tables: each lock at some numbers of cores, one lock beside what the paper says of it, and a verdict in words."""
+"""Figures 4 and 5 as tables: each lock at some numbers of cores, one lock beside what the paper says of it, and a
+verdict in words."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -38,7 +39,8 @@ def _cell(point: Point | None, ranged: Ranges) -> str:
 
 def _table(title: str, columns: Sequence[str], ranged: Ranges) -> Table:
     brackets = " In brackets: half and double line costs." if ranged else ""
-    table = Table(title=f"{title}: kernel entries in {UNIT:,} cycles (modelled).{brackets}", title_justify="left", title_style="bold")
+    table = Table(title=f"{title}: kernel entries in {UNIT:,} cycles (modelled).{brackets}", title_justify="left",
+                  title_style="bold")
     for column in columns:
         table.add_column(column, justify="right")
     return table
@@ -65,12 +67,15 @@ def beside(points: Sequence[Point]) -> Table:
     """One lock: ours, what the paper has, and how far apart; * where that is more than the goal."""
     delays = sorted({point.delay for point in points})
     at = {(point.cores, point.delay): point for point in points}
-    table = _table("Figure 4, clh beside the paper: ours, its fit and the error, or its bounds", ("cores", *(f"delay {d:g}" for d in delays)), {})
+    table = _table("Figure 4, clh beside the paper: ours, its fit and the error, or its bounds",
+                   ("cores", *(f"delay {d:g}" for d in delays)), {})
     for cores in _shown(points):
         table.add_row(str(cores), *(_against(at.get((cores, delay))) for delay in delays))
     table.caption = (
-        f"Up to {published.SOCKET} cores: its fit with a service time of {published.SERVICE:g} cycles; beyond, between its bounds for "
-        f"{published.BOUNDS[1]:g} and {published.BOUNDS[0]:g}. Its text has no points. * more than {GOAL:.0%} off, or outside."
+        f"Up to {published.SOCKET} cores: its fit with a service time of {published.SERVICE:g} cycles; beyond, between "
+        f"its bounds for "
+        f"{published.BOUNDS[1]:g} and {published.BOUNDS[0]:g}. Its text has no points. * more than {GOAL:.0%} off, or "
+        f"outside."
     )
     table.caption_justify = "left"
     return table
@@ -97,7 +102,8 @@ def sentences(points: Sequence[Point], figure: str) -> Iterator[str]:
         whole, half, one = (at.get((lock, delay, n)) for n in (most, published.SOCKET, 1))
         if whole and half and one and most > published.SOCKET:
             yield (
-                f"{lock}, delay {delay:g}: {most} cores do {whole / one:.1f} times what one does, and {whole / half:.2f} times what "
+                f"{lock}, delay {delay:g}: {most} cores do {whole / one:.1f} times what one does, and "
+                f"{whole / half:.2f} times what "
                 f"{published.SOCKET} do. {_said(lock, whole / one, whole / half, most)}"
             )
 
@@ -105,7 +111,10 @@ def sentences(points: Sequence[Point], figure: str) -> Iterator[str]:
 def _said(lock: str, over_one: float, over_half: float, most: int) -> str:
     if lock in ("fine", "rtm"):
         agrees = over_one > 0.95 * most
-        return f"The paper: scales perfectly ({papers.FIGURE_5_FINE.source.split(', ')[-1].split(':')[0]}): {'agrees' if agrees else 'disagrees'}."
+        return (
+            f"The paper: scales perfectly ({papers.FIGURE_5_FINE.source.split(', ')[-1].split(':')[0]}): "
+            f"{'agrees' if agrees else 'disagrees'}."
+        )
     if lock == "clh":
         return f"The paper: a lower plateau on both sockets: {'agrees' if over_half < 1 else 'disagrees'}."
     return "The paper does not have this curve."
@@ -117,10 +126,14 @@ def _about_fit(points: Sequence[Point]) -> Iterator[str]:
     if near:
         worst, of = max(near, key=lambda one: abs(one[1]["error"]))
         yield (
-            f"clh, one socket: {sum(of['met'] for _, of in near)} of {len(near)} points are within {GOAL:.0%} of the paper's fit; the worst is "
+            f"clh, one socket: {sum(of['met'] for _, of in near)} of {len(near)} points are within {GOAL:.0%} of the "
+            f"paper's fit; the worst is "
             f"{of['error']:+.0%} ({worst.cores} cores, delay {worst.delay:g})."
         )
     if far:
         below = sum(1 for point, of in far if point.throughput < of["bounds"][0])
         inside = sum(of["met"] for _, of in far)
-        yield f"clh, two sockets: {inside} of {len(far)} points are between its bounds, {below} below and {len(far) - inside - below} above."
+        yield (
+            f"clh, two sockets: {inside} of {len(far)} points are between its bounds, {below} below and "
+            f"{len(far) - inside - below} above."
+        )

@@ -35,7 +35,8 @@ def fits(points: Sequence[Point]) -> dict[tuple[str, float], Fit]:
 
 @dataclass(frozen=True)
 class Model:
-    """One service time for all delays of a lock, as the papers' Figure 4 has it: that of the delay that says it best."""
+    """One service time for all delays of a lock, as the papers' Figure 4 has it: that of the delay that says it
+    best."""
 
     form: ClosedForm
     fitted_at: float  # delay

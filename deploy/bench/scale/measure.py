@@ -74,7 +74,8 @@ class Point:
 
     @property
     def starved(self) -> list[int]:
-        """Cores that did not come through one round trip while the others did: the lock or the machine kept them out."""
+        """Cores that did not come through one round trip while the others did: the lock or the machine kept them
+        out."""
         return [core["cpu"] for core in self.per_core if core["rounds"] <= 0]
 
     @property
@@ -105,7 +106,8 @@ class Point:
             found["fallback_ratio"] = ratio(self.total("fallbacks"), self.total("entries"))
         if ended := self.transactions:
             found["fallback_ratio"] = ratio(ended["fallbacks"], ended["fallbacks"] + ended["committed"])
-            found["abort_ratio"] = ratio(sum(count for name, count in ended.items() if name.startswith("aborted_")), ended["begun"])
+            found["abort_ratio"] = ratio(sum(count for name, count in ended.items() if name.startswith("aborted_")),
+                                         ended["begun"])
         return found
 
     @property
@@ -140,7 +142,8 @@ class Point:
         factor = {"line_factor": self.line_factor} if self.clock == "modelled" else {}
         ended = {"transactions": dict(self.transactions)} if self.transactions else {}
         starved = {"starved": self.starved} if self.starved else {}
-        return entry | {"clock": self.clock} | factor | ended | starved | ({"steps_late": self.late} if self.late else {})
+        return entry | {"clock": self.clock} | factor | ended | starved | ({"steps_late": self.late}
+                                                                           if self.late else {})
 
 
 Key = tuple[str, str, int, float]  # lock, layout, cores, delay
@@ -171,7 +174,8 @@ class Request:
     statistics: bool = False
     modelled: ModelledMachine | None = None
     line_factor: float = 1.0  # of what lines cost that move between the modelled machine's cores
-    section: int = 0  # cycles in a ticket lock of the programs' own, which they take in the place of the kernel's; 0: IPC
+    # cycles in a ticket lock of the programs' own, which they take in the place of the kernel's; 0: IPC
+    section: int = 0
     granularity: str | None = None  # of a kernel that has a choice
     local: bool = False  # a pair's objects are at home on its core
     plugin: Mapping[str, str] = field(default_factory=dict)  # options of the modelled machine's (emulator/modelled/plugin.c)
@@ -195,7 +199,8 @@ def machine(request: Request, unit: str) -> Plan:
     check_named(request.layout)
     target = plan(Deployment(
         name="bench-scale", shape=_shape(request), layout=request.layout,
-        lock=request.lock, statistics=request.statistics, granularity=request.granularity, network=False, shutdown="never",
+        lock=request.lock, statistics=request.statistics, granularity=request.granularity, network=False,
+        shutdown="never",
         programs=(Program("pingpong", barrier=False),),
     ))
     clusters = target.cluster_map.clusters
@@ -211,7 +216,8 @@ def machine(request: Request, unit: str) -> Plan:
     each_cluster = ",".join(str(n // len(clusters)) for n in request.cores)
     delays = ",".join(f"{delay:.0f}" for delay in request.delays)
     section = [str(request.section)] if request.section else []
-    target.cluster_map.applications[0].args = ["scale", unit, str(request.rounds), each_cluster, delays, *section, *AT_HOME[request.local]]
+    target.cluster_map.applications[0].args = ["scale", unit, str(request.rounds), each_cluster, delays, *section,
+                                               *AT_HOME[request.local]]
     return target
 
 
@@ -221,8 +227,8 @@ def measure(
 ) -> list[Point]:
     """Returns all points of one boot. `stepped`: the emulator's cores go in step; else the clock is the TSC.
 
-    A boot that ends early raises. `finished` has the points before its end even then. `starving`: points in which a core
-    did nothing are results; else they are a failure.
+    A boot that ends early raises. `finished` has the points before its end even then. `starving`: points in which a
+    core did nothing are results; else they are a failure.
     """
     target = machine(request, "instructions" if accel.emulated else "cycles")
     points: list[Point] = [] if finished is None else finished
@@ -239,7 +245,8 @@ def measure(
             run.wait_done()
         except (Failure, KeyboardInterrupt):
             with suppress(Failure):  # what ended the boot is said, not what is missing because of that
-                points += _points(request, target, accel, run.events.events, marks.read() if marks else None, whole=False)
+                points += _points(request, target, accel, run.events.events, marks.read() if marks else None,
+                                  whole=False)
             raise
         points += _points(request, target, accel, run.events.events, marks.read() if marks else None)
     if not starving and (odd := [point for point in points if point.starved]):
@@ -253,7 +260,8 @@ def starved_words(point: Point) -> str:
 
 
 def _points(
-    request: Request, target: Plan, accel: Accel, events: Sequence[Event], moments: Sequence[Mark] | None, whole: bool = True
+    request: Request, target: Plan, accel: Accel, events: Sequence[Event], moments: Sequence[Mark] | None,
+    whole: bool = True
 ) -> list[Point]:
     """`moments`: of an emulator whose clock is the points' time. `whole`: all points must be there."""
     groups = _groups(events)

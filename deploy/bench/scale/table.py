@@ -19,7 +19,8 @@ Ranges = Mapping[Key, tuple[float, float]]
 
 NOTES = {
     "step": (
-        f"Emulated: every core executes one instruction a cycle, in the kernel none more than {lockstep.QUANTUM} ahead of\n"
+        f"Emulated: every core executes one instruction a cycle, in the kernel none more than {lockstep.QUANTUM} "
+        f"ahead of\n"
         "another. So this shows cores that queue for the lock, by the instructions for which it is held. It does not\n"
         "show what moving cache lines costs: no collapse of a ticket lock, no second socket, no transactions.\n"
         "Compare figures of one run with each other, and with no real machine's."
@@ -28,7 +29,8 @@ NOTES = {
     "tsc": "Cycles of the TSC; one virtual core on each of the host's.",
 }
 STARVED = (
-    "starved: so many cores came through no round trip while the others did. The figure is the others' throughput; fits leave it out."
+    "starved: so many cores came through no round trip while the others did. The figure is the others' throughput; "
+    "fits leave it out."
 )
 RANGED = "Below a figure, in brackets: its range when what lines cost that move between cores is halved and doubled."
 
@@ -66,7 +68,8 @@ def _figures(points: Sequence[Point]) -> str:
 def _table(points: Sequence[Point], title: str, columns: Sequence[str]) -> Table:
     emulated = kinds.of_clock(points[0].clock, points[0].emulated)
     layout = points[0].layout if points[0].clusters == 1 else f"{points[0].layout}, {points[0].clusters} clusters"
-    table = Table(title=f"{title}: kernel entries in {UNIT:,} cycles, all cores together; {layout}{emulated}", title_justify="left", title_style="bold")
+    table = Table(title=f"{title}: kernel entries in {UNIT:,} cycles, all cores together; {layout}{emulated}",
+                  title_justify="left", title_style="bold")
     for column in ("cores", *columns):
         table.add_column(column, justify="right")
     return table
@@ -124,7 +127,8 @@ def _model_rows(table: Table, found: Sequence[Fit | None], model: Model | None) 
     title = f"with service {model.form.service:,.0f}, of delay {model.fitted_at:g}"
     table.add_section()
     table.add_row(f"{title}: worst point", *[f"{model.worst(f.curve):.1%}" if f else "-" for f in found], style="dim")
-    table.add_row("knee, cores of a kernel", *[f"{knee:.1f}" if knee is not None else "-" for knee in knees], style="dim")
+    table.add_row("knee, cores of a kernel", *[f"{knee:.1f}" if knee is not None else "-" for knee in knees],
+                  style="dim")
 
 
 def _parameter(parameter: Parameter | None) -> str:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How long a load takes from each cache of a modelled machine and from memory, by apps/pingpong: Table 1 of Elphinstone 2016."""
+"""How long a load takes from each cache of a modelled machine and from memory, by apps/pingpong: Table 1 of Elphinstone
+2016."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,15 +27,19 @@ LOCAL, INTRA, OTHER_L3, INTER = "local", "intra-socket", "intra-socket, other L3
 # What the machine file asks for a load beyond the base CPI; an L1 hit costs nothing beyond it.
 PRICES: Mapping[tuple[str, str], str] = {
     ("L2", LOCAL): "l2", ("L3", LOCAL): "l3", ("memory", LOCAL): "dram_near",
-    ("L1", INTRA): "transfer_cluster", ("L2", INTRA): "transfer_cluster", ("L3", INTRA): "l3", ("memory", INTRA): "dram_near",
-    ("L1", OTHER_L3): "transfer_socket", ("L2", OTHER_L3): "transfer_socket", ("L3", OTHER_L3): "l3_socket", ("memory", OTHER_L3): "dram_near",
-    ("L1", INTER): "transfer_machine", ("L2", INTER): "transfer_machine", ("L3", INTER): "l3_machine", ("memory", INTER): "dram_far",
+    ("L1", INTRA): "transfer_cluster", ("L2", INTRA): "transfer_cluster", ("L3", INTRA): "l3",
+    ("memory", INTRA): "dram_near",
+    ("L1", OTHER_L3): "transfer_socket", ("L2", OTHER_L3): "transfer_socket", ("L3", OTHER_L3): "l3_socket",
+    ("memory", OTHER_L3): "dram_near",
+    ("L1", INTER): "transfer_machine", ("L2", INTER): "transfer_machine", ("L3", INTER): "l3_machine",
+    ("memory", INTER): "dram_far",
 }
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One measurement: `writer` writes the lines of so many pages, which leaves the first in `level`; `reader` loads those."""
+    """One measurement: `writer` writes the lines of so many pages, which leaves the first in `level`; `reader` loads
+    those."""
 
     level: str
     where: str
@@ -84,17 +89,20 @@ def cells(machine: ModelledMachine) -> list[Cell]:
 
 def plan_for(machine: ModelledMachine, wanted: Sequence[Cell]) -> Plan:
     target = plan(Deployment(
-        name="bench-caches", shape=machine.shape(machine.cores, default_memory(machine.cores_per_socket)), layout="spanning",
+        name="bench-caches", shape=machine.shape(machine.cores, default_memory(machine.cores_per_socket)),
+        layout="spanning",
         network=False, shutdown="never", programs=(Program("pingpong", barrier=False),),
     ))
     target.cluster_map.clusters[0].root = "pingpong"
     end = max(part.end for part in target.machine.memory if part.node == 0)
-    lists = ([cell.writer + 1 for cell in wanted], [cell.reader + 1 for cell in wanted], [cell.pages for cell in wanted])
+    lists = ([cell.writer + 1 for cell in wanted], [cell.reader + 1 for cell in wanted],
+             [cell.pages for cell in wanted])
     target.cluster_map.applications[0].args = ["caches", str(end // MIB), *(",".join(map(str, one)) for one in lists)]
     return target
 
 
-def measure(machine: ModelledMachine, patience: Patience, line_factor: float = 1.0, build: Path = BUILD) -> list[Latency]:
+def measure(machine: ModelledMachine, patience: Patience, line_factor: float = 1.0,
+            build: Path = BUILD) -> list[Latency]:
     wanted = cells(machine)
     target = plan_for(machine, wanted)
     with run.marks(machine, target, line_factor, build, priced=run.POINTS) as marks:

@@ -27,8 +27,10 @@ CACHES = Path("/sys/devices/system/cpu")
 PLACES = ("cluster", "socket", "machine")
 # What only a kernel could measure, and what the model needs beside it: as in xeon-e5-2683v3.
 GUESSED = {
-    "reader_gap": 20, "store": 1, "tlb_walk": 25, "iret": 250, "swapgs": 20, "cr3": 130, "wrmsr": 100, "cpuid": 100, "io": 1500,
-    "mmio": 200, "ipi": 1500, "segment_base": 15, "transaction_begin": 20, "transaction_commit": 20, "transaction_abort": 150,
+    "reader_gap": 20, "store": 1, "tlb_walk": 25, "iret": 250, "swapgs": 20, "cr3": 130, "wrmsr": 100, "cpuid": 100,
+    "io": 1500,
+    "mmio": 200, "ipi": 1500, "segment_base": 15, "transaction_begin": 20, "transaction_commit": 20,
+    "transaction_abort": 150,
 }
 
 
@@ -46,7 +48,10 @@ class Figure:
         return self.high - self.low > NOISY * self.median
 
     def said(self, what: str = "") -> str:
-        return f"measured {time.strftime('%Y-%m-%d')}{what}, median of {self.count:,}; 10 % to 90 % of samples: {self.low:.1f} to {self.high:.1f}"
+        return (
+            f"measured {time.strftime('%Y-%m-%d')}{what}, median of {self.count:,}; 10 % to 90 % of samples: "
+            f"{self.low:.1f} to {self.high:.1f}"
+        )
 
 
 Figures = Mapping[str, Figure]
@@ -83,13 +88,15 @@ class Calibration:
     @property
     def noisy(self) -> list[str]:
         found = [name for name, figure in self.alone.items() if figure.noisy]
-        return found + [f"{name} ({place})" for place, of in self.moved.items() for name, figure in of.items() if figure.noisy]
+        return found + [f"{name} ({place})" for place, of in self.moved.items() for name, figure in of.items()
+                        if figure.noisy]
 
 
 def places() -> Places:
     survey = survey_live()
     allowed = os.sched_getaffinity(0)
-    usable = replace(survey, processors=[p for p in survey.processors if p.number in allowed]).one_thread_per_core().processors
+    usable = replace(survey,
+                     processors=[p for p in survey.processors if p.number in allowed]).one_thread_per_core().processors
     if len(usable) < 2:
         raise Failure("bench calibrate needs two cores that a line can move between, and one may be used here")
     groups: dict[Hashable, dict[Hashable, list[int]]] = {}
@@ -98,7 +105,8 @@ def places() -> Places:
     sizes = {len(cores) for caches in groups.values() for cores in caches.values()}
     counts = {len(caches) for caches in groups.values()}
     if len(sizes) > 1 or len(counts) > 1:
-        raise Failure("the L3 caches of this machine do not all have as many cores that may be used, and a machine file cannot say that")
+        raise Failure("the L3 caches of this machine do not all have as many cores that may be used, and a machine "
+                      "file cannot say that")
     return _regular(groups, counts.pop(), sizes.pop())
 
 
@@ -143,7 +151,8 @@ def measure(on_run: Callable[[int, int], None] = lambda done, of: None, runs: in
     where = places()
     cpu = next(iter(where.pair.values()))[0]
     known = caches(cpu)
-    sizes = {"lines": known["l2"].size // 2, "section": 2 * known["l2"].size, "delay": max(4 * known["l3"].size, 64 << 20)}
+    sizes = {"lines": known["l2"].size // 2, "section": 2 * known["l2"].size,
+             "delay": max(4 * known["l3"].size, 64 << 20)}
     total, alone = runs * (1 + len(where.pair)), []
     moved: dict[str, list[Mapping[str, Any]]] = {place: [] for place in where.pair}
     for run in range(runs):
@@ -180,7 +189,8 @@ def prices(found: Calibration) -> dict[str, tuple[float, str]]:
     take("repeat", _difference(alone["copy_64"], call, 1 / 64))
     take("xsave", _difference(alone["xsave_pair"], call, 0.5), ", half of XSAVE and XRSTOR of x87 and SSE")
     for name in ("syscall", "sysret"):
-        take(name, _difference(alone["system_call"], call, 0.5), ", half of the host kernel's shortest system call with all that it does")
+        take(name, _difference(alone["system_call"], call, 0.5),
+             ", half of the host kernel's shortest system call with all that it does")
     if "segment_base_pair" in alone:
         take("segment_base", _difference(alone["segment_base_pair"], call, 0.5), ", half of RDFSBASE and WRFSBASE")
     given |= _lines(found)
@@ -194,7 +204,8 @@ def _l3(alone: Figures) -> float:
 
 
 def _overlap(of: Figures, upgrade: float, transfer: float) -> tuple[float, str]:
-    """A line that others wait for is upgraded while they ask for it again: what a hand-over takes less than one after the other."""
+    """A line that others wait for is upgraded while they ask for it again: what a hand-over takes less than one after
+    the other."""
     whole = of.get("hand_over")
     if whole is None:
         return 0.0, ASSUMED
@@ -209,18 +220,21 @@ def _lines(found: Calibration) -> dict[str, tuple[float, str]]:
     given: dict[str, tuple[float, str]] = {}
     near = next(iter(found.moved.values()))
     given["atomic"] = (
-        round(max(0.0, near["write_own"].median - found.alone["cpi"].median), 2), near["write_own"].said(", locked instructions that wait for each other"),
+        round(max(0.0, near["write_own"].median - found.alone["cpi"].median), 2),
+        near["write_own"].said(", locked instructions that wait for each other"),
     )
     for place in PLACES:
         of = found.moved.get(place)
-        absent = {"cluster": "not used: one core for each L3", "socket": "not used: one L3 a socket", "machine": "not used: one socket"}[place]
+        absent = {"cluster": "not used: one core for each L3", "socket": "not used: one L3 a socket",
+                  "machine": "not used: one socket"}[place]
         before = {"cluster": None, "socket": "cluster", "machine": "socket"}[place]
         for kind, figure, own in (("transfer", "read", "read_own"), ("upgrade", "upgrade", "write_own")):
             if of:
                 difference = _difference(of[figure], of[own])
                 given[f"{kind}_{place}"] = (round(difference.median, 2), difference.said())
             else:
-                known = given[f"{kind}_{before}"][0] if before else round(_difference(near[figure], near[own]).median, 2)
+                known = given[f"{kind}_{before}"][0] if before else round(_difference(near[figure], near[own]).median,
+                                                                          2)
                 given[f"{kind}_{place}"] = (known, absent)
         if of:
             given[f"overlap_{place}"] = _overlap(of, given[f"upgrade_{place}"][0], given[f"transfer_{place}"][0])
@@ -254,7 +268,8 @@ def machine_file(found: Calibration) -> str:
         source = "/sys/devices/system/cpu" + ("; not inclusive: assumed" if name == "l3" else "")
         lines.append(f'{name} = {{ sets = {cache.sets}, ways = {cache.ways}, {inclusive}source = "{source}" }}')
     lines += ['store_buffer = { value = 56, source = "assumed" }', "", "[price]"]
-    lines += [f"{name} = {{ cycles = {cycles:g}, source = {_text(source)} }}" for name, (cycles, source) in prices(found).items()]
+    lines += [f"{name} = {{ cycles = {cycles:g}, source = {_text(source)} }}"
+              for name, (cycles, source) in prices(found).items()]
     return "\n".join(lines) + "\n"
 
 

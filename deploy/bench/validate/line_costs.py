@@ -26,6 +26,7 @@ def rows() -> Iterator[Row]:
         machine = load(name)
         ours = one_way_ns(machine, place)
         yield Row(
-            "lines", f"{machine.name}, {PLACES[place]}; {given.source.rpartition(': ')[2]}", "ns", given.value, given.source, ours, None,
+            "lines", f"{machine.name}, {PLACES[place]}; {given.source.rpartition(': ')[2]}", "ns", given.value,
+            given.source, ours, None,
             f"<= {GOAL:.0%}", abs(ours / given.value - 1) <= GOAL, kind="compared", machine=machine,
         )

@@ -26,6 +26,7 @@ def rows(machine: ModelledMachine, line_factor: float, measured: Measure = measu
         given = TABLE_1.get((cell.level, cell.where))
         met = abs(one.cycles / given.value - 1) <= GOAL if given else None
         yield Row(
-            "table1", f"Table 1: {cell.level}, {cell.where}", "cycles", given.value if given else None, given.source if given else "",
+            "table1", f"Table 1: {cell.level}, {cell.where}", "cycles", given.value if given else None,
+            given.source if given else "",
             one.cycles, None, f"<= {GOAL:.0%}" if given else "", met, price=cell.price(machine, line_factor), kind=KIND,
         )

@@ -54,12 +54,14 @@ class Row:
     def to_json(self, machine: ModelledMachine) -> dict[str, Any]:
         metrics = {"reference": self.reference, "modelled": self.modelled, "error": self.error, "price": self.price}
         found: dict[str, Any] = {
-            "workload": "validate", "system": "skerry", "emulated": True, "row": self.name, "group": self.group, "unit": self.unit,
+            "workload": "validate", "system": "skerry", "emulated": True, "row": self.name, "group": self.group,
+            "unit": self.unit,
             "metrics": {name: value for name, value in metrics.items() if value is not None}, "source": self.source,
             "basis": self.kind, "modelled": (self.machine or machine).to_json(),
         }
         spread = {"modelled": self.spread} if self.spread else None
-        more = {"bounds": self.bounds, "range": spread, "goal": self.goal, "met": self.met, "noisy": self.noisy, "not_run": self.not_run}
+        more = {"bounds": self.bounds, "range": spread, "goal": self.goal, "met": self.met, "noisy": self.noisy,
+                "not_run": self.not_run}
         return found | {name: value for name, value in more.items() if value not in (None, "", False) or name == "met"}
 
 
@@ -75,19 +77,23 @@ def ranged(make: Callable[[float], Iterable[Row]], factors: Sequence[float] = (1
         yield replace(row, spread=(min(values), max(values))) if others and values else row
 
 
-def within(name: str, unit: str, bounds: tuple[float, float], modelled: float, source: str, goal: str = "inside") -> Row:
+def within(name: str, unit: str, bounds: tuple[float, float], modelled: float, source: str,
+           goal: str = "inside") -> Row:
     low, high = bounds
     return Row("paper", name, unit, None, source, modelled, bounds, goal, low <= modelled <= high)
 
 
-def close(group: str, name: str, unit: str, given: float, modelled: float, source: str, goal: float, noisy: bool = False) -> Row:
-    return Row(group, name, unit, given, source, modelled, None, f"<= {goal:.0%}", abs(modelled / given - 1) <= goal, noisy)
+def close(group: str, name: str, unit: str, given: float, modelled: float, source: str, goal: float,
+          noisy: bool = False) -> Row:
+    return Row(group, name, unit, given, source, modelled, None, f"<= {goal:.0%}", abs(modelled / given - 1) <= goal,
+               noisy)
 
 
 def beside(group: str, name: str, unit: str, given: Published | Between, modelled: float, goal: float = 0.0) -> Row:
     """`goal`: how far off the published value is allowed to be; where a range is published, inside."""
     if isinstance(given, Between):
-        return Row(group, name, unit, None, given.source, modelled, (given.low, given.high), "inside", given.low <= modelled <= given.high)
+        return Row(group, name, unit, None, given.source, modelled, (given.low, given.high), "inside",
+                   given.low <= modelled <= given.high)
     return close(group, name, unit, given.value, modelled, given.source, goal)
 
 
@@ -112,13 +118,15 @@ def paper_rows(machine: ModelledMachine, rounds: int, scale: Measure = measure) 
     points = scale(experiment.Request("clh", wanted, [2000.0], rounds, modelled=machine))
     (curve,) = curves(points)
     found = fitting.fit(curve)
-    yield close("paper", "service time of the lock, one socket, delay 2,000", "cycles", published.SERVICE, found.service.value,
+    yield close("paper", "service time of the lock, one socket, delay 2,000", "cycles", published.SERVICE,
+                found.service.value,
                 f"{PAPER}, 5.1.2: least squares, up to 14 cores", 0.05)
     delays = [500.0, 4000.0, 8000.0, 16000.0, 32000.0]
     points = scale(experiment.Request("clh", [1, socket, most], delays, rounds, modelled=machine))
     at = {(point.cores, point.delay): point.throughput for point in points}
     for cores, where in ((socket, "one socket"), (most, "two sockets")):
-        yield within(f"saturated: cycles for each entry, {where}, delay 500", "cycles", published.BOUNDS, 1 / at[cores, 500.0],
+        yield within(f"saturated: cycles for each entry, {where}, delay 500", "cycles", published.BOUNDS,
+                     1 / at[cores, 500.0],
                      f"{PAPER}, 5.1.2: least and most mean holding time")
     yield _span(at, most)
 
@@ -148,11 +156,13 @@ def _span(at: Mapping[tuple[int, float], float], cores: int) -> Row:
     found, given = spanning_delay(at, cores), published.SPANS_MACHINE
     row = Row("paper", "delay from which on a workload scales to both sockets", "cycles", given, f"{PAPER}, 5.1.3",
               None if math.isinf(found) else found, None, "inside a factor of 1.5", given / 1.5 <= found <= given * 1.5)
-    return row if row.modelled else replace(row, met=False, not_run="more than the longest delay that was measured, 32,000")
+    return row if row.modelled else replace(row, met=False,
+                                            not_run="more than the longest delay that was measured, 32,000")
 
 
 def figure_rows(machine: ModelledMachine, rounds: int, scale: Measure = measure) -> Iterator[Row]:
-    """Figures 4 and 5, all points. Of Figure 4 the text has the lines: the fit within a socket, two bounds beyond it."""
+    """Figures 4 and 5, all points. Of Figure 4 the text has the lines: the fit within a socket, two bounds beyond
+    it."""
     socket, most = machine.cores_per_socket, machine.cores
     sizes = [n for n in (1, 2, 4, 8, 14, 16, 20, 28) if n <= most]
     for point in scale(experiment.Request("clh", sizes, ranges.delays(published.DELAYS), rounds, modelled=machine)):
@@ -165,17 +175,22 @@ def figure_rows(machine: ModelledMachine, rounds: int, scale: Measure = measure)
         if point.cores <= socket:
             yield close("figures", name, unit, fit, ours, f"{PAPER}, Figure 4a: fit with a service time of 358", 0.1)
         else:
-            yield Row("figures", name, unit, None, f"{PAPER}, Figure 4b: bounds for 613 and 323 cycles", ours, (slow, fast), "inside", slow <= ours <= fast)
+            yield Row("figures", name, unit, None, f"{PAPER}, Figure 4b: bounds for 613 and 323 cycles", ours,
+                      (slow, fast), "inside", slow <= ours <= fast)
     yield _peak(machine, rounds, scale)
     at = {}
     for lock in ("clh", "fine", "rtm"):
-        for point in scale(experiment.Request(lock, [1, socket, most], [published.SPANS_SOCKET], rounds, modelled=machine)):
+        for point in scale(experiment.Request(lock, [1, socket, most], [published.SPANS_SOCKET], rounds,
+                                              modelled=machine)):
             at[lock, point.cores] = point.throughput
-    yield beside("figures", f"Figure 5: fine, {most} cores over one", "times", papers.FIGURE_5_FINE, at["fine", most] / at["fine", 1], 0.05)
+    yield beside("figures", f"Figure 5: fine, {most} cores over one", "times", papers.FIGURE_5_FINE,
+                 at["fine", most] / at["fine", 1], 0.05)
     rtm, fine = (at[lock, most] / at[lock, 1] for lock in ("rtm", "fine"))
-    yield beside("figures", f"Figure 5: rtm over fine, each over its own core, {most} cores", "times", papers.FIGURE_5_RTM, rtm / fine, 0.05)
+    yield beside("figures", f"Figure 5: rtm over fine, each over its own core, {most} cores", "times",
+                 papers.FIGURE_5_RTM, rtm / fine, 0.05)
     share = at["clh", most] / at["clh", socket]
-    yield Row("figures", f"Figure 5: clh, {most} cores over {socket}", "times", None, f"{PAPER}, 5.1.4: a lower plateau on both sockets", share,
+    yield Row("figures", f"Figure 5: clh, {most} cores over {socket}", "times", None,
+              f"{PAPER}, 5.1.4: a lower plateau on both sockets", share,
               (0.0, 1.0), "below 1", share < 1)
 
 
@@ -185,7 +200,8 @@ def _peak(machine: ModelledMachine, rounds: int, scale: Measure) -> Row:
     sizes = list(range(4, machine.cores_per_socket + 1))
     points = scale(experiment.Request("clh", sizes, [1000.0], rounds, modelled=machine))
     best = max(points, key=lambda point: point.throughput).cores
-    return Row("figures", "Figure 4: delay 1,000, cores of the peak", "cores", given.value, given.source, float(best), None, "within 2 cores",
+    return Row("figures", "Figure 4: delay 1,000, cores of the peak", "cores", given.value, given.source, float(best),
+               None, "within 2 cores",
                abs(best - given.value) <= 2)
 
 
@@ -197,7 +213,8 @@ def ipc_rows(machine: ModelledMachine, rounds: int) -> Iterator[Row]:
     for lock, given in reference.FIGURE_RATIOS.items():
         name, goal = f"one core, one-way IPC: {lock} / none", "within 0.08"
         ratio = alone[lock] / alone[BASELINE]
-        yield Row("paper", name, "ratio", given, f"{PAPER}, Figure 3", ratio, None, goal, abs(ratio - given) <= FIGURE_3_POINTS)
+        yield Row("paper", name, "ratio", given, f"{PAPER}, Figure 3", ratio, None, goal,
+                  abs(ratio - given) <= FIGURE_3_POINTS)
 
 
 # ---- this host's own cores ----
@@ -206,7 +223,8 @@ def ipc_rows(machine: ModelledMachine, rounds: int) -> Iterator[Row]:
 def hosted(machine: ModelledMachine) -> ModelledMachine:
     """Without what the hosted port does not do."""
     free = Price(0.0, "the hosted port does without")
-    return replace(machine, prices={name: free if name in NOT_HOSTED else price for name, price in machine.prices.items()})
+    return replace(machine,
+                   prices={name: free if name in NOT_HOSTED else price for name, price in machine.prices.items()})
 
 
 @dataclass(frozen=True)
@@ -230,18 +248,22 @@ def host_rows(
             of = native[lock, delay]
             predicted = of.alone + 2 / at[2, delay] - 1 / at[1, delay]
             known[lock, delay] = (predicted, of.both)
-            yield replace(close("host", f"this host, 2 cores, {lock}, delay {delay:g}: cycles of an entry", "cycles", of.both, predicted,
-                                f"measured here (bench scale --native); one core {of.alone:.0f}", WORST_GOAL), noisy=of.noisy)
+            yield replace(close("host", f"this host, 2 cores, {lock}, delay {delay:g}: cycles of an entry", "cycles",
+                                of.both, predicted,
+                                f"measured here (bench scale --native); one core {of.alone:.0f}", WORST_GOAL),
+                                noisy=of.noisy)
     yield from host_summary(known, any(of.noisy for of in native.values()))
 
 
 def host_summary(known: Mapping[tuple[str, float], tuple[float, float]], noisy: bool) -> Iterator[Row]:
     errors = [abs(predicted / measured - 1) for predicted, measured in known.values()]
     for name, value, goal in (("median", median(errors), MEDIAN_GOAL), ("worst", max(errors), WORST_GOAL)):
-        yield Row("host", f"this host, 2 cores: {name} error of {len(errors)}", "share", None, "the rows above", value, (0, goal),
+        yield Row("host", f"this host, 2 cores: {name} error of {len(errors)}", "share", None, "the rows above", value,
+                  (0, goal),
                   f"<= {goal:.0%}", value <= goal, noisy)
     right = sum(_order(known, delay, 0) == _order(known, delay, 1) for delay in HOST_DELAYS)
-    yield Row("host", "this host, 2 cores: delays at which the order of the locks is right", "of 3", float(len(HOST_DELAYS)),
+    yield Row("host", "this host, 2 cores: delays at which the order of the locks is right", "of 3",
+              float(len(HOST_DELAYS)),
               "the rows above", float(right), None, "all", right == len(HOST_DELAYS), noisy)
 
 
@@ -260,7 +282,8 @@ def native_of(entries: Sequence[Mapping[str, Any]], real: bool) -> dict[tuple[st
         return bool(high - low > 0.25 * entry["metrics"]["kernel_cycles"]) or entry["disturbed_runs"] > 0
 
     return {
-        key: Native(of[1]["metrics"]["kernel_cycles"], of[2]["metrics"]["kernel_cycles"], not real or spread(of[1]) or spread(of[2]))
+        key: Native(of[1]["metrics"]["kernel_cycles"], of[2]["metrics"]["kernel_cycles"],
+                    not real or spread(of[1]) or spread(of[2]))
         for key, of in found.items()
     }
 
@@ -286,7 +309,8 @@ def speed_rows(machine: ModelledMachine, rounds: int, scale: Measure = measure) 
             (point,) = scale(experiment.Request("clh", [machine.cores], [delay], length, modelled=machine))
             taken.append((point.metrics["instructions"], _cpu_time() - before))
         (few, short), (many, long) = taken
-        row = Row("speed", f"speed, {machine.cores} cores, delay {delay:g}", "instructions/s", None, "CPU time of the emulator here",
+        row = Row("speed", f"speed, {machine.cores} cores, delay {delay:g}", "instructions/s", None,
+                  "CPU time of the emulator here",
                   goal=f">= {goal / 1e6:g} million")
         if long - short < 0.1 * long:
             yield replace(row, not_run="the host's CPU times say nothing: too little was run")
@@ -296,5 +320,6 @@ def speed_rows(machine: ModelledMachine, rounds: int, scale: Measure = measure) 
 
 
 def compare_row() -> Row:
-    return Row("compare", "compare, 2 x 14, both layouts, three price levels", "min", None, "", goal="<= 8; --quick <= 3",
+    return Row("compare", "compare, 2 x 14, both layouts, three price levels", "min", None, "",
+               goal="<= 8; --quick <= 3",
                not_run="takes minutes: time ./skerry compare --machine xeon-e5-2683v3")

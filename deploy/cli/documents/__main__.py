@@ -20,7 +20,8 @@ COMMAND = "build/venv/bin/python -m deploy.cli.documents"
 
 def made() -> dict[Path, Callable[[], str]]:
     """What makes each file of the tree."""
-    found: dict[Path, Callable[[], str]] = {DOCS / "pictures" / f"{name}.svg": draw for name, draw in pictures.PICTURES.items()}
+    found: dict[Path, Callable[[], str]] = {DOCS / "pictures" / f"{name}.svg": draw
+                                            for name, draw in pictures.PICTURES.items()}
     return found | {page: partial(result.filled, page) for page in result.pages()}
 
 
@@ -30,7 +31,8 @@ def main() -> int:
     )
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--record", metavar="FILE.json", type=Path, help="publish these results of ./skerry compare")
-    where.add_argument("--measure", action="store_true", help="run ./skerry compare, some minutes, and publish its results")
+    where.add_argument("--measure", action="store_true",
+                       help="run ./skerry compare, some minutes, and publish its results")
     given = parser.parse_args()
     if given.record or given.measure:
         result.store(result.measure() if given.measure else json.loads(given.record.read_text()))

@@ -23,7 +23,8 @@ def page(top: click.Command) -> str:
     parts = [HEAD, "| command | does |\n|---|---|"]
     parts[-1] += "".join(f"\n| [`{name}`](#{_anchor(name)}) | {_cell(_summary(command))} |" for name, command in found)
     parts += [_section(name, command) for name, command in found]
-    parts += ["## Exit status\n", "| status | means |\n|---|---|" + "".join(f"\n| {code} | {_cell(said)} |" for code, said in STATUSES)]
+    parts += ["## Exit status\n", "| status | means |\n|---|---|"
+              + "".join(f"\n| {code} | {_cell(said)} |" for code, said in STATUSES)]
     return "\n".join(part if part.endswith("\n") else part + "\n" for part in parts)
 
 

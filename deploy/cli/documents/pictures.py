@@ -12,7 +12,8 @@ from deploy.cli.documents.drawing import Drawing
 def machine() -> str:
     """Two clusters of one machine."""
     width, height = 760, 330
-    made = Drawing(width, height, "The machine", "Two clusters, one on each socket. Each has its own kernel under its own lock, a "
+    made = Drawing(width, height, "The machine",
+                   "Two clusters, one on each socket. Each has its own kernel under its own lock, a "
                    "manager, a switch and programs on its cores. Only declared message channels with doorbells join them.")  # fmt: skip
     for place, kind in enumerate(("first", "second")):
         x = 10 + place * 420
@@ -55,8 +56,10 @@ STEPS = (
 def request() -> str:
     """From a client to Redis and back."""
     width, height = 760, 218
-    made = Drawing(width, height, "The way of a request", "A client writes; its lwIP puts a frame into a ring; the switch passes it on, over a "
-                   "channel where the server is in another cluster; the server's lwIP gives the bytes to Redis. The answer goes the same way back. "
+    made = Drawing(width, height, "The way of a request",
+                   "A client writes; its lwIP puts a frame into a ring; the switch passes it on, over a "
+                   "channel where the server is in another cluster; the server's lwIP gives the bytes to Redis. The "
+                   "answer goes the same way back. "
                    "Frames lie in shared memory; only wake-ups enter a kernel.")  # fmt: skip
     for place, (name, does) in enumerate(STEPS):
         x = 8 + place * 151
@@ -74,9 +77,11 @@ def request() -> str:
     made.text(8, 24, "request →", "small faint")
     made.text(680, 24, "← answer", "small faint")
     made.box(8, 128, 732, 30, "first")
-    made.text(374, 148, "rings in shared memory: frames are read where they lie, checked, never trusted", "small", middle=True)
+    made.text(374, 148, "rings in shared memory: frames are read where they lie, checked, never trusted", "small",
+              middle=True)
     made.box(8, 168, 732, 40, "second")
-    made.text(374, 185, "kernel: wakes the thread that sleeps at the other end. Same kernel: a notification.", "small", middle=True)
+    made.text(374, 185, "kernel: wakes the thread that sleeps at the other end. Same kernel: a notification.", "small",
+              middle=True)
     made.text(374, 201, "Another kernel: a doorbell, and an interrupt to one of its cores.", "small", middle=True)
     return made.svg()
 
@@ -89,15 +94,19 @@ PANELS = (
 
 
 def comparison() -> str:
-    """The result, from the recorded run. Bars of two colours that differ in grey; the ratio's range is in the heading."""
+    """The result, from the recorded run. Bars of two colours that differ in grey; the ratio's range is in the
+    heading."""
     document = result.known()
     results, (ratio,) = document["results"], document["ratios"]
-    said = [f"{r['layout']}: " + ", ".join(f"{name} {form.format(result.figure(r, key))}" for key, name, form in PANELS) for r in results]
+    said = [f"{r['layout']}: " + ", ".join(f"{name} {form.format(result.figure(r, key))}" for key, name, form in PANELS)
+            for r in results]
     made = Drawing(760, 214, "One kernel per socket beside one for the machine", "; ".join(said))
     low, high = ratio["range"]["ops_per_s"]
     reach = f" ({low:.2f} to {high:.2f} at half and double line costs)"
-    made.text(8, 22, f"{ratio['of']} does {ratio['metrics']['ops_per_s']:.2f} times the operations of {ratio['to']}{reach}", "head")
-    made.text(8, 42, f"Redis under YCSB C, lock {results[0]['lock']}; modelled {ratio['modelled']['machine']}", "small faint")
+    made.text(8, 22, f"{ratio['of']} does {ratio['metrics']['ops_per_s']:.2f} times the operations of "
+                     f"{ratio['to']}{reach}", "head")
+    made.text(8, 42, f"Redis under YCSB C, lock {results[0]['lock']}; modelled {ratio['modelled']['machine']}",
+              "small faint")
     for place, (key, name, form) in enumerate(PANELS):
         values = [result.figure(r, key) for r in results]
         x, most = 8 + place * 254, max(values)

@@ -32,7 +32,8 @@ PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 
 
 def record(document: Mapping[str, Any]) -> dict[str, Any]:
-    """What is kept of a results file. Refuses one that cannot be cited: in part, of changed files, or without a range."""
+    """What is kept of a results file. Refuses one that cannot be cited: in part, of changed files, or without a
+    range."""
     if document.get("incomplete"):
         raise Failure("these results are incomplete: a part failed or was interrupted")
     if len(document.get("ratios", ())) != 1 or len(document["results"]) != 2:
@@ -46,7 +47,8 @@ def record(document: Mapping[str, Any]) -> dict[str, Any]:
         raise Failure("the ratio has no range: measure without --quick")
     found = {key: document[key] for key in KEPT if key in document}
     found["host"] = {key: document["host"][key] for key in HOST_KEPT} | {"environment": {"commit": commit}}
-    found["results"] = [{key: value for key, value in result.items() if key not in NOT_KEPT} | {"programs": programs(result)} for result in document["results"]]
+    found["results"] = [{key: value for key, value in result.items() if key not in NOT_KEPT}
+                        | {"programs": programs(result)} for result in document["results"]]
     return found
 
 
@@ -88,7 +90,8 @@ def headline() -> str:
     (ratio,), (first, second) = known()["ratios"], known()["results"]
     value, (low, high) = ratio["metrics"]["ops_per_s"], ratio["range"]["ops_per_s"]
     said = (
-        f"{_kernels(first).capitalize()} do{'es' * (first['clusters'] == 1)} {value:.2f} times the operations per second of {_kernels(second)} "
+        f"{_kernels(first).capitalize()} do{'es' * (first['clusters'] == 1)} {value:.2f} times the operations per "
+        f"second of {_kernels(second)} "
         f"({low:.2f} to {high:.2f} when moving a line costs half and double)"
     )
     return f"{said}; the range includes 1, so nothing is decided" if low <= 1 <= high else said
@@ -100,8 +103,10 @@ def depends() -> str:
     (ratio,), (first, _) = document["ratios"], document["results"]
     modelled, there = ratio["modelled"], first["programs"]
     text = (
-        f"Lock `{first['lock']}`, {there['redis-server']} Redis, {there['ycsb']} clients, on the modelled {modelled['machine'].replace(' x ', ' × ')} "
-        f"with {modelled['assumed']} assumed prices. It depends on how long the lock is held, the time between entries, and cores; "
+        f"Lock `{first['lock']}`, {there['redis-server']} Redis, {there['ycsb']} clients, on the modelled "
+        f"{modelled['machine'].replace(' x ', ' × ')} "
+        f"with {modelled['assumed']} assumed prices. It depends on how long the lock is held, the time between "
+        f"entries, and cores; "
         "addresses of functions move it by some percent."
     )
     turning = ratio.get("turning")
@@ -115,13 +120,19 @@ def depends() -> str:
 
 def readme() -> str:
     """README's result: sentence, what it depends on, table and picture."""
-    return f"**{headline()}.** {depends()}\n\n{table()}\n![One kernel per socket beside one for the machine](docs/pictures/comparison.svg)\n"
+    return (
+        f"**{headline()}.** {depends()}\n\n{table()}\n![One kernel per socket beside one for the "
+        f"machine](docs/pictures/comparison.svg)\n"
+    )
 
 
 def sentence() -> str:
     """The result in other pages; the commit says of which code."""
     commit = known()["host"]["environment"]["commit"]
-    return f"{headline()}: commit {commit[:8]}, lock `{known()['results'][0]['lock']}`, made from [comparison.json]({{data}}).\n"
+    return (
+        f"{headline()}: commit {commit[:8]}, lock `{known()['results'][0]['lock']}`, made from "
+        f"[comparison.json]({{data}}).\n"
+    )
 
 
 FIGURES = (
@@ -170,7 +181,10 @@ def older() -> str | None:
     if missing := sorted(kept.keys() - now.keys()):
         return f"not built: {', '.join(missing)}; ./skerry build makes them"
     if changed := sorted(name for name in kept if kept[name] != now[name]):
-        return f"the published result is of other images than these ({', '.join(changed)} differ{'s' * (len(changed) == 1)}): {COMMAND} measures anew"
+        return (
+            f"the published result is of other images than these ({', '.join(changed)} "
+            f"differ{'s' * (len(changed) == 1)}): {COMMAND} measures anew"
+        )
     return None
 
 

@@ -21,7 +21,8 @@ STAGE = BUILD / "site-source"
 GENERATED = "generated"  # the folder of pages that are not in git; docs/generated.md names them for readers
 NAMED = re.compile(rf"`({GENERATED}/[\w-]+\.md)`")
 OUTSIDE = {  # pages not in docs/
-    "README.md": "readme.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "vulnerabilities.md", "CHANGELOG.md": "changelog.md",
+    "README.md": "readme.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "vulnerabilities.md",
+    "CHANGELOG.md": "changelog.md",
 }  # fmt: skip
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 ITEM = re.compile(r"^- \[([^\]]+)\]\(([^)#]+)\)")
@@ -29,8 +30,10 @@ THEME = {
     "name": "material", "font": False, "language": "en",
     "features": ["navigation.indexes", "navigation.top", "search.highlight", "content.code.copy", "toc.follow"],
     "palette": [
-        {"media": "(prefers-color-scheme: light)", "scheme": "default", "toggle": {"icon": "material/weather-night", "name": "Dark"}},
-        {"media": "(prefers-color-scheme: dark)", "scheme": "slate", "toggle": {"icon": "material/weather-sunny", "name": "Light"}},
+        {"media": "(prefers-color-scheme: light)", "scheme": "default",
+         "toggle": {"icon": "material/weather-night", "name": "Dark"}},
+        {"media": "(prefers-color-scheme: dark)", "scheme": "slate",
+         "toggle": {"icon": "material/weather-sunny", "name": "Light"}},
     ],
 }  # fmt: skip
 
@@ -90,7 +93,8 @@ def stage() -> int:
         (target / copy).write_text((ROOT / name).read_text())
     pages = sorted(target.rglob("*.md"))
     for page in pages:
-        source = next((ROOT / name for name, copy in OUTSIDE.items() if copy == page.name and page.parent == target), None)
+        source = next((ROOT / name for name, copy in OUTSIDE.items() if copy == page.name and page.parent == target),
+                      None)
         source = source or ROOT / "docs" / page.relative_to(target)
         page.write_text(_linked(page.read_text(), source))
     listed = target / f"{GENERATED}.md"

@@ -55,21 +55,29 @@ def checks(snapshot: Snapshot) -> list[Check]:
         found.append(Check("fallbacks = acquisitions of the lock", t.fallbacks, locks["kernel"].acquisitions, slack))
     if snapshot.regime in READERS:
         found.append(Check("read acquisitions = entries", locks["read"].acquisitions, record.entries, slack))
-        found.append(Check("write acquisitions <= entries", locks["write"].acquisitions, record.entries, slack, at_most=True))
+        found.append(Check("write acquisitions <= entries", locks["write"].acquisitions, record.entries, slack,
+                           at_most=True))
     if snapshot.regime in SWITCHED:
         # coarse entries take the one, fine ones the other, and while the granularity changes both
         kernel, read = locks["kernel"].acquisitions, locks["read"].acquisitions
-        found.append(Check("entries <= acquisitions + read acquisitions", record.entries, kernel + read, slack, at_most=True))
+        found.append(Check("entries <= acquisitions + read acquisitions", record.entries, kernel + read, slack,
+                           at_most=True))
         found.append(Check("read acquisitions <= entries", read, record.entries, slack, at_most=True))
-        found.append(Check("write acquisitions <= entries", locks["write"].acquisitions, record.entries, slack, at_most=True))
+        found.append(Check("write acquisitions <= entries", locks["write"].acquisitions, record.entries, slack,
+                           at_most=True))
     for name, lock in record.active.items():
-        found.append(Check(f"{name}: conflicts <= acquisitions", lock.conflicts, lock.acquisitions, slack, at_most=True))
-        found.append(Check(f"{name}: waits in the histogram = acquisitions", sum(lock.wait_log2), lock.acquisitions, slack))
-        found.append(Check(f"{name}: holds in the histogram = acquisitions", sum(lock.hold_log2), lock.acquisitions, slack))
+        found.append(Check(f"{name}: conflicts <= acquisitions", lock.conflicts, lock.acquisitions, slack,
+                           at_most=True))
+        found.append(Check(f"{name}: waits in the histogram = acquisitions", sum(lock.wait_log2), lock.acquisitions,
+                           slack))
+        found.append(Check(f"{name}: holds in the histogram = acquisitions", sum(lock.hold_log2), lock.acquisitions,
+                           slack))
     for core in snapshot.cores:
         found.append(Check(f"cpu {core.cpu}: idle <= wall", core.idle, core.wall, core.wall // 50, at_most=True))
     wall = sum(core.wall for core in snapshot.cores)
-    for one in ALTERNATIVES if snapshot.regime in SWITCHED else (WHOLE,):  # an entry may hold the other at the same time
+    # an entry may hold the other at the same time
+    for one in ALTERNATIVES if snapshot.regime in SWITCHED else (WHOLE,):
         inside = sum(locks[name].hold + locks[name].wait for name in one)
-        found.append(Check("cycles waiting for the kernel's lock and holding it <= wall", inside, wall, wall // 50, at_most=True))
+        found.append(Check("cycles waiting for the kernel's lock and holding it <= wall", inside, wall, wall // 50,
+                           at_most=True))
     return found

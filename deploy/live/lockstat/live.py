@@ -35,7 +35,8 @@ Memory = Callable[[int, int, int], bytes]  # of a cluster's machine: physical ad
 
 def _places() -> set[Path]:
     """Where deploy.machine.run makes folders. tempfile refuses a place that has become full since."""
-    named = next((place for name in ("TMPDIR", "TEMP", "TMP") if (place := os.environ.get(name)) and os.path.isdir(place)), "/tmp")
+    named = next((place for name in ("TMPDIR", "TEMP", "TMP") if (place := os.environ.get(name))
+                  and os.path.isdir(place)), "/tmp")
     try:
         return {Path(named), Path(tempfile.gettempdir())}
     except FileNotFoundError:
@@ -59,7 +60,8 @@ def find(pid: str | None = None, command: str = "lockstat", *, changes: bool = F
     if pid is not None:
         folders = [p for p in folders if p.name.split("-")[2] == pid]
     if not folders:
-        raise InputError(pid or command, f"no machine runs here{f' for process {pid}' if pid else ''}; skerry run … --keep starts one")
+        raise InputError(pid or command,
+                         f"no machine runs here{f' for process {pid}' if pid else ''}; skerry run … --keep starts one")
     ours = folders if pid else [p for p in folders if tree_of(p) == str(ROOT)]
     choice = (ours if len(folders) == 1 else []) if changes else ours or folders
     if len(choice) == 1:
@@ -97,7 +99,10 @@ def monitor_memory(folder: Path) -> Memory:
         if len(data) == size:
             return data
         left = free(folder)
-        why = f"no space left in {folder.parent}" if left is not None and left < size else f"monitor: {answer}" if answer else ""
+        why = (
+            f"no space left in {folder.parent}" if left is not None and left < size else f"monitor: {answer}"
+            if answer else ""
+        )
         raise Failure(why or f"the monitor wrote {len(data)} bytes of memory, not {size}")
 
     return read
@@ -171,20 +176,23 @@ def snapshots(events: EventStream, memory: Memory, apart: bool = False) -> list[
     cpus = _cpus(events, boots, memory)
     found = []
     for cluster, boot in sorted(boots.items()):
-        found.append((cluster, boot, _records(memory, cluster, boot["stat"], max(boot["cores"], 1 + max(cpus[cluster], default=0)))))
+        found.append((cluster, boot, _records(memory, cluster, boot["stat"],
+                                              max(boot["cores"], 1 + max(cpus[cluster], default=0)))))
     # The clock is one for all clusters of a machine, and the last sample was counted just now.
     latest = {cluster: max(max(r.latest, r.updated, r.idle_since) for r in records) for cluster, _, records in found}
     now = latest if apart else dict.fromkeys(latest, max(latest.values()))
     made = []
     for cluster, boot, records in found:
         of = Counted(cluster, boot["kernel"], float(boot["tsc_hz"]))
-        cores = [Core.of_record(of, cpus[cluster][i], i, record, now[cluster]) for i, record in enumerate(records) if i in cpus[cluster]]
+        cores = [Core.of_record(of, cpus[cluster][i], i, record, now[cluster]) for i, record in enumerate(records)
+                 if i in cpus[cluster]]
         made.append(Snapshot(of.cluster, of.kernel, of.tsc_hz, tuple(cores), total(records)))
     return made
 
 
 def _cpus(events: EventStream, boots: Mapping[int, Event], memory: Memory) -> dict[int, dict[int, int]]:
-    """Of each cluster its cores now, by index in its kernel. Behind those of the map a kernel has room for the others, in their order."""
+    """Of each cluster its cores now, by index in its kernel. Behind those of the map a kernel has room for the others,
+    in their order."""
     told = {(e["cluster"], core["core"]): core["cpu"] for e in events.of("stats") for core in e["cores"]}
     found = {cluster: {i: told.get((cluster, i), i) for i in range(boot["cores"])} for cluster, boot in boots.items()}
     if not any(boot.get("core_words") for boot in boots.values()):
@@ -203,7 +211,8 @@ def _records(memory: Memory, cluster: int, address: int, cores: int) -> list[Rec
     records: list[Record] = []
     for _ in range(_TRIES):
         data = memory(cluster, address, cores * SIZE)
-        records = [Record.from_bytes(data[i * SIZE : (i + 1) * SIZE], f"cluster {cluster} core {i}") for i in range(cores)]
+        records = [Record.from_bytes(data[i * SIZE : (i + 1) * SIZE], f"cluster {cluster} core {i}")
+                   for i in range(cores)]
         if all(record.whole for record in records):
             break
     return records

@@ -33,7 +33,8 @@ def _scalars(of: str, *types: str) -> tuple[str, ...]:
 
 
 CLASSES = _names("lock_class", "LOCK_CLASS_")
-WHOLE = CLASSES[:3]  # locks of the kernel as a whole, of which each entry takes one; a reader may become the writer and take a second
+# locks of the kernel as a whole, of which each entry takes one; a reader may become the writer and take a second
+WHOLE = CLASSES[:3]
 CAUSES = _names("abort_cause", "ABORT_")
 BUCKETS = headers.constant(_STAT, "STAT_BUCKETS")
 WORDS = headers.size(_STAT, "core_stat")
@@ -65,7 +66,8 @@ def _value(field: headers.Field, words: Sequence[int], at: int) -> Any:
 
 
 def _with(field: headers.Field, a: Any, b: Any, sign: int) -> Any:
-    """Of two values of a field their sum, or what the first has more. Maxima that were reached cannot be taken away again."""
+    """Of two values of a field their sum, or what the first has more. Maxima that were reached cannot be taken away
+    again."""
     if field.array:
         alone = headers.Field(0, 1, field.words, False, field.type, "")
         return tuple(_with(alone, x, y, sign) for x, y in zip(a, b, strict=True))
@@ -210,4 +212,5 @@ class Record(Part):
 def _check(record: Record, of: str) -> None:
     if record.layout != LAYOUT:
         version, size = record.layout >> 32, record.layout & 0xFFFFFFFF
-        raise Failure(f"{of}: counters of version {version} ({size} bytes), and this skerry reads version {VERSION} ({SIZE} bytes)")
+        raise Failure(f"{of}: counters of version {version} ({size} bytes), and this skerry reads version {VERSION} "
+                      f"({SIZE} bytes)")

@@ -52,7 +52,8 @@ class Core(Counted):
         whole = [record.locks[name] for name in WHOLE]
         counters |= {f"lock_{name}": sum(getattr(lock, name) for lock in whole) for name in LOCK_COUNTERS}
         counters["commits"] = record.transactions.committed
-        return Core(of.cluster, of.kernel, of.tsc_hz, cpu, core, now - record.started, counters, record.idle_since != 0, record.started)
+        return Core(of.cluster, of.kernel, of.tsc_hz, cpu, core, now - record.started, counters, record.idle_since != 0,
+                    record.started)
 
     @staticmethod
     def of_event(event: Event) -> tuple[Core, ...]:
@@ -61,7 +62,8 @@ class Core(Counted):
             of = (event["cluster"], event["kernel"], float(event["tsc_hz"]))
             return tuple(
                 Core(
-                    *of, core["cpu"], core["core"], core["tsc"] - core["started"], {name: core[name] for name in COUNTERS},
+                    *of, core["cpu"], core["core"], core["tsc"] - core["started"],
+                    {name: core[name] for name in COUNTERS},
                     started=core["started"],
                 )
                 for core in event["cores"]
@@ -76,7 +78,8 @@ class Core(Counted):
 
     def since(self, earlier: Core) -> Core:
         if not self.is_life_of(earlier):
-            raise Failure(f"cluster {self.cluster} was started again in between: what its core {self.core} counted before is lost")
+            raise Failure(f"cluster {self.cluster} was started again in between: what its core {self.core} counted "
+                          f"before is lost")
         counters = {name: value - earlier.counters[name] for name, value in self.counters.items()}
         return replace(self, wall=self.wall - earlier.wall, counters=counters)
 
@@ -125,7 +128,8 @@ class Core(Counted):
         return found
 
     def to_json(self) -> dict[str, Any]:
-        names = ("cpu", "core", "wall", "idle", "entries", "acquisitions", "conflicts", "commits", "switches", "idling", "utilisation")
+        names = ("cpu", "core", "wall", "idle", "entries", "acquisitions", "conflicts", "commits", "switches", "idling",
+                 "utilisation")
         return {name: getattr(self, name) for name in names}
 
 

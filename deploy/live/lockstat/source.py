@@ -24,7 +24,9 @@ def read_file(path: Path) -> tuple[EventStream, bool | None]:
         data = foreign.json(text, str(path))
         found = data.get("events") if isinstance(data, dict) else None
     except ValueError:
-        lines = text.partition("===== events =====\n")[2].partition("\n=====")[0] if "===== events =====" in text else text
+        lines = (
+            text.partition("===== events =====\n")[2].partition("\n=====")[0] if "===== events =====" in text else text
+        )
         events.feed(lines.encode() + b"\n")
         if all(event.kind == BAD_LINE for event in events.events):
             raise InputError(str(path), "neither results nor events of a run") from None
@@ -49,7 +51,8 @@ def at(events: EventStream, when: str) -> list[Snapshot]:
         locks = events.of("locks", when=when, cluster=event["cluster"])
         if locks:
             record = Record.from_pairs(locks[-1]["words"], of)
-            found.append(Snapshot(event["cluster"], event["kernel"], float(event["tsc_hz"]), Core.of_event(event), record))
+            found.append(Snapshot(event["cluster"], event["kernel"], float(event["tsc_hz"]), Core.of_event(event),
+                                  record))
     return sorted(found, key=lambda s: s.cluster)
 
 
@@ -64,7 +67,8 @@ def between(events: EventStream, since: str | None, until: str | None) -> list[S
     last = at(events, until or there[-1])
     if not last:
         kernels = ", ".join(sorted({str(e["kernel"]) for e in events.of("stats")}))
-        raise Failure(f"the run's kernels do not count: {kernels}; `statistics = true` in the deployment file makes them")
+        raise Failure(f"the run's kernels do not count: {kernels}; `statistics = true` in the deployment file "
+                      f"makes them")
     if since is None:
         return last
     first = {snapshot.cluster: snapshot for snapshot in at(events, since)}

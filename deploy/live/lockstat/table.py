@@ -21,7 +21,8 @@ _BAR = 40  # characters
 
 
 def plain_table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0),
+                  pad_edge=False)
     for index, column in enumerate(columns):
         table.add_column(column, justify="left" if index == 0 else "right")
     return table
@@ -41,7 +42,8 @@ def lock_table(title: str, locks: dict[str, LockStat]) -> Table:
     table = plain_table(title, "lock class", "locks", "taken", "con-\nflicts", "con-\nflict\nrate", *times)
     for name, lock in sorted(locks.items(), key=lambda item: -item[1].conflicts):
         table.add_row(*_row(NAMES.get(name, name.replace("_", " ")), lock))
-    acquisitions, conflicts = sum(lock.acquisitions for lock in locks.values()), sum(lock.conflicts for lock in locks.values())
+    acquisitions, conflicts = sum(lock.acquisitions for lock in locks.values()), sum(lock.conflicts
+        for lock in locks.values())
     if len(locks) > 1:
         table.add_section()
         table.add_row("total", "", f"{acquisitions:,}", f"{conflicts:,}", f"{ratio(conflicts, acquisitions):.3f}")
@@ -51,14 +53,16 @@ def lock_table(title: str, locks: dict[str, LockStat]) -> Table:
 def reader_table(title: str, snapshots: Sequence[tuple[str, Snapshot]]) -> Table:
     """The columns of Tables 3 and 4. `snapshots`: of kernels with a reader/writer lock, each with its name."""
     table = plain_table(
-        title, "lock", "taken\nto\nwrite", "taken\nto\nread", "met a\nwri-\nter", "met\nread-\ners", "read-\ners\nmax", "\n\nmean",
+        title, "lock", "taken\nto\nwrite", "taken\nto\nread", "met a\nwri-\nter", "met\nread-\ners", "read-\ners\nmax",
+        "\n\nmean",
         "write\nwait\nmax", "\n\nmean", "read\ncon-\nflicts", "read\nwait\nmax", "\n\nmean",
     )
     table.padding = (0, 0)  # twelve columns
     for name, snapshot in snapshots:
         read, write, met = snapshot.total.locks["read"], snapshot.total.locks["write"], snapshot.total.writers
         table.add_row(
-            *[name, f"{write.acquisitions:,}", f"{read.acquisitions:,}", f"{met.after_writer:,}", f"{met.after_readers:,}"],
+            *[name, f"{write.acquisitions:,}", f"{read.acquisitions:,}", f"{met.after_writer:,}",
+              f"{met.after_readers:,}"],
             *[f"{met.readers_max:,}", f"{ratio(met.readers, met.after_readers):.1f}", f"{write.wait_max:,}"],
             *[f"{write.wait_mean:,.0f}", f"{read.conflicts:,}", f"{read.wait_max:,}", f"{read.wait_mean:,.0f}"],
         )
@@ -66,11 +70,13 @@ def reader_table(title: str, snapshots: Sequence[tuple[str, Snapshot]]) -> Table
 
 
 def transaction_table(title: str, snapshots: Sequence[tuple[str, Snapshot]]) -> Table:
-    table = plain_table(title, "transactions", "begun", "committed", "fallbacks", "fallbacks/entry", *(f"{c} aborts" if c == CAUSES[0] else c for c in CAUSES))
+    table = plain_table(title, "transactions", "begun", "committed", "fallbacks", "fallbacks/entry",
+                        *(f"{c} aborts" if c == CAUSES[0] else c for c in CAUSES))
     for name, snapshot in snapshots:
         t = snapshot.total.transactions
         share = f"{ratio(t.fallbacks, snapshot.total.entries):.3%}"
-        table.add_row(name, f"{t.begun:,}", f"{t.committed:,}", f"{t.fallbacks:,}", share, *(f"{n:,}" for n in t.aborted))
+        table.add_row(name, f"{t.begun:,}", f"{t.committed:,}", f"{t.fallbacks:,}", share,
+                      *(f"{n:,}" for n in t.aborted))
     return table
 
 
@@ -118,5 +124,7 @@ def tables(snapshot: Snapshot, histogram: bool = False) -> Iterator[Table | str]
             yield histogram_table(f"{NAMES[name]}: how long", lock)
     found = checks(snapshot)
     wrong = [check for check in found if not check.holds]
-    stated = [check for check in found if "= entries" in check.what and "<=" not in check.what or "aborts" in check.what]
-    yield "Adds up: " + "; ".join(str(check) for check in [*stated, *wrong]) + f"; {len(found) - len(wrong)} of {len(found)} hold."
+    stated = [check for check in found if "= entries" in check.what and "<=" not in check.what
+              or "aborts" in check.what]
+    yield "Adds up: " + "; ".join(str(check)
+                                  for check in [*stated, *wrong]) + f"; {len(found) - len(wrong)} of {len(found)} hold."

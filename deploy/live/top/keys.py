@@ -10,7 +10,8 @@ from deploy.live.top.view import COLUMNS, INTERVALS, VIEWS, State
 
 QUIT = "q"
 _NAMES = {
-    **{"\x1b[A": "up", "\x1b[B": "down", "\x1b[5~": "page-up", "\x1b[6~": "page-down", "\x1b[H": "home", "\x1b[F": "end"},
+    **{"\x1b[A": "up", "\x1b[B": "down", "\x1b[5~": "page-up", "\x1b[6~": "page-down", "\x1b[H": "home",
+       "\x1b[F": "end"},
     **{"\x1bOA": "up", "\x1bOB": "down", "\x1bOH": "home", "\x1bOF": "end", "\x1b[1~": "home", "\x1b[4~": "end"},
     **{"k": "up", "j": "down", "\t": "v", " ": "p", "?": "h", "=": "+", "Q": "q"},
 }

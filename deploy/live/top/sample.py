@@ -29,7 +29,8 @@ class Rates:
     def to_json(self) -> dict[str, Any]:
         return {
             "cpu_utilisation": self.utilisation, "kernel_entries_per_s": self.entries, "switches_per_s": self.switches,
-            "lock_conflict_ratio": self.conflict_ratio, "fallback_ratio": self.fallback_ratio, "redis_ops_per_s": self.redis,
+            "lock_conflict_ratio": self.conflict_ratio, "fallback_ratio": self.fallback_ratio,
+            "redis_ops_per_s": self.redis,
         }  # fmt: skip
 
 
@@ -108,7 +109,8 @@ def between(earlier: Look, later: Look) -> Sample:
     redis = _redis(earlier, later)
     place = serving(later.events)
     gone = lost(later.events)
-    before = {number: snapshot for number, snapshot in before.items() if number not in gone}  # what is parked is not busy
+    # what is parked is not busy
+    before = {number: snapshot for number, snapshot in before.items() if number not in gone}
     clusters, cores, locks = [], [], []
     for snapshot in later.snapshots:
         number = snapshot.cluster
@@ -123,7 +125,8 @@ def between(earlier: Look, later: Look) -> Sample:
         of_cluster = [row.rates for row in cores if row.cluster == number]
         rates = _of_cluster(snapshot, counts, of_cluster, seconds, _sum(here.values()))
         counters = _per_second(counts.total, CORE_COUNTERS[1:], seconds) if counts and snapshot.counted else {}
-        clusters.append(ClusterRow(number, snapshot.kernel, len(snapshot.cores), snapshot.counted, number in gone, rates, counters))
+        clusters.append(ClusterRow(number, snapshot.kernel, len(snapshot.cores), snapshot.counted, number in gone,
+                                   rates, counters))
         if counts and snapshot.counted:
             locks += [_lock(number, name, lock, seconds) for name, lock in counts.total.active.items()]
     started = [core.wall / snapshot.tsc_hz for snapshot in later.snapshots for core in snapshot.cores]
@@ -158,7 +161,8 @@ def _sum(values: Iterable[float | None]) -> float | None:
 
 
 def _utilisation(snapshot: Snapshot, now: Core, passed: Core, seconds: float) -> float:
-    """The machine's clock is read off what was counted last; nothing counted means that each core did as it does now."""
+    """The machine's clock is read off what was counted last; nothing counted means that each core did as it does
+    now."""
     if passed.wall < _STANDSTILL * seconds * snapshot.tsc_hz:
         return 0.0 if now.idling else 1.0
     return passed.utilisation
@@ -172,7 +176,8 @@ def _of_core(snapshot: Snapshot, now: Core, passed: Core | None, seconds: float,
         return Rates(used, redis=redis)
     fallbacks = ratio(passed.entries - passed.commits, passed.entries) if snapshot.regime == "rtm" else None
     conflicts = ratio(passed.conflicts, passed.acquisitions)
-    return Rates(used, passed.entries / seconds, passed.switches / seconds, conflicts, fallbacks and max(0.0, fallbacks), redis)
+    return Rates(used, passed.entries / seconds, passed.switches / seconds, conflicts,
+                 fallbacks and max(0.0, fallbacks), redis)
 
 
 def _of_cluster(
@@ -183,10 +188,12 @@ def _of_cluster(
     used = _mean(cores)
     if not snapshot.counted:
         return Rates(used, redis=redis)
-    acquisitions, conflicts = (sum(getattr(core, name) for core in passed.cores) for name in ("acquisitions", "conflicts"))
+    acquisitions, conflicts = (sum(getattr(core, name) for core in passed.cores)
+                               for name in ("acquisitions", "conflicts"))
     total = passed.total
     fallbacks = ratio(total.transactions.fallbacks, total.entries) if snapshot.regime == "rtm" else None
-    return Rates(used, total.entries / seconds, total.switches / seconds, ratio(conflicts, acquisitions), fallbacks, redis)
+    return Rates(used, total.entries / seconds, total.switches / seconds, ratio(conflicts, acquisitions), fallbacks,
+                 redis)
 
 
 def _mean(cores: list[Rates]) -> float | None:
@@ -196,7 +203,8 @@ def _mean(cores: list[Rates]) -> float | None:
 
 def _lock(cluster: int, name: str, lock: LockStat, seconds: float) -> LockRow:
     counters = _per_second(lock, LOCK_COUNTERS, seconds)
-    return LockRow(cluster, name, lock.instances, counters["acquisitions"], counters["conflicts"], lock.conflict_ratio, counters)
+    return LockRow(cluster, name, lock.instances, counters["acquisitions"], counters["conflicts"], lock.conflict_ratio,
+                   counters)
 
 
 def _per_second(counted: Part, names: Iterable[str], seconds: float) -> dict[str, float]:
@@ -204,12 +212,16 @@ def _per_second(counted: Part, names: Iterable[str], seconds: float) -> dict[str
 
 
 def _whole(
-    clusters: list[ClusterRow], cores: list[CoreRow], before: dict[int, Snapshot], later: Look, redis: dict[str, float | None]
+    clusters: list[ClusterRow], cores: list[CoreRow], before: dict[int, Snapshot], later: Look,
+    redis: dict[str, float | None]
 ) -> Rates:
-    counting = [s.since(before[s.cluster]) for s in later.snapshots if s.counted and s.cluster in before and _continues(before[s.cluster], s)]
-    acquisitions, conflicts = (sum(getattr(core, name) for s in counting for core in s.cores) for name in ("acquisitions", "conflicts"))
+    counting = [s.since(before[s.cluster]) for s in later.snapshots if s.counted and s.cluster in before
+                and _continues(before[s.cluster], s)]
+    acquisitions, conflicts = (sum(getattr(core, name) for s in counting for core in s.cores)
+                               for name in ("acquisitions", "conflicts"))
     eliding = [s.total for s in counting if s.regime == "rtm"]
-    fallbacks = ratio(sum(t.transactions.fallbacks for t in eliding), sum(t.entries for t in eliding)) if eliding else None
+    fallbacks = ratio(sum(t.transactions.fallbacks for t in eliding),
+                      sum(t.entries for t in eliding)) if eliding else None
     return Rates(
         _mean([row.rates for row in cores]),
         _sum(row.rates.entries for row in clusters),

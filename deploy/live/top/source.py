@@ -78,7 +78,8 @@ def serving(events: Iterable[Event]) -> dict[str, tuple[int, int]]:
 
 def trouble(events: tuple[Event, ...]) -> list[str]:
     """In words: clusters that were lost, programs that were killed, ended badly or could not be started."""
-    return [_words(event) for event in standing(events) if event.kind in TROUBLE or event.kind == "exit" and event.get("status")]
+    return [_words(event) for event in standing(events) if event.kind in TROUBLE or event.kind == "exit"
+            and event.get("status")]
 
 
 def _words(event: Event) -> str:
@@ -92,7 +93,10 @@ def _words(event: Event) -> str:
         return f"{event.get('app')} ended with status {event.get('status')}"
     if event.kind == BAD_LINE:
         return f"{event.get('app') or 'a manager'} sent a result that is no JSON: {event.get('reason')}"
-    what = f"was killed: {event.get('cause')}" if event.kind == "fault" else f"could not be started: error {event.get('error')}"
+    what = (
+        f"was killed: {event.get('cause')}"
+        if event.kind == "fault" else f"could not be started: error {event.get('error')}"
+    )
     return f"{event.get('app')} {what}"
 
 
@@ -100,7 +104,8 @@ def ended(events: tuple[Event, ...], otherwise: str, known: int = 0) -> Ended:
     """Why it did. `known`: of so many events it was seen to run on, so that being done is not why it ended."""
     done = [event for event in events if event.kind == "done"]
     failed = bool(done and done[-1].get("status"))
-    bad = (str(done[-1].get("why") or "") if failed else "") or (trouble(events) or [str(done[-1]) if failed else ""])[-1]
+    bad = (str(done[-1].get("why") or "") if failed else "") or (trouble(events)
+                                                                 or [str(done[-1]) if failed else ""])[-1]
     if done and done[-1].get("why") == BUTTON:
         return Ended("the machine was stopped: its power button was pressed", not failed)
     if any(event.kind == "done" for event in events[known:]):
@@ -186,7 +191,8 @@ class Domain:
         self._known = _Known()
         self._instances = Instances()
         reached = {f.application for f in of.record.forwards if of.record.bridge or f.is_open}
-        self._addresses = {str(one["app"]): str(one["address"]) for one in of.record.instances() if one["app"] in reached}
+        self._addresses = {str(one["app"]): str(one["address"]) for one in of.record.instances()
+                           if one["app"] in reached}
         self.name = of.name
         self.emulated = of.record.accel != "kvm"
 

@@ -91,7 +91,8 @@ _RATES = (
     Column("confl", 6, _share), Column("fallb", 6, _share), Column("redis/s", 8, _count),
 )  # fmt: skip
 COLUMNS: dict[str, tuple[Column, ...]] = {
-    "clusters": (Column("cluster", 8, _text), Column("kernel", 11, _text, left=True), Column("cores", 6, _text), *_RATES),
+    "clusters": (Column("cluster", 8, _text), Column("kernel", 11, _text, left=True), Column("cores", 6, _text),
+                 *_RATES),
     "cores": (Column("cpu", 5, _text), Column("cluster", 8, _text), *_RATES),
     "locks": (
         Column("cluster", 8, _text), Column("class of lock", 18, _text, left=True), Column("instances", 10, _text),
@@ -111,7 +112,8 @@ def rows(sample: Sample, view: str) -> list[tuple[Value, ...]]:
     if view == "cores":
         return [(c.cpu, c.cluster, *_rates(c.rates)) for c in sample.cores]
     if view == "locks":
-        return [(k.cluster, NAMES[k.name], k.instances, k.acquisitions, k.conflicts, k.conflict_ratio) for k in sample.locks]
+        return [(k.cluster, NAMES[k.name], k.instances, k.acquisitions, k.conflicts, k.conflict_ratio)
+                for k in sample.locks]
     return list(sample.instances)
 
 
@@ -127,7 +129,8 @@ def ordered(sample: Sample, state: State) -> list[tuple[Value, ...]]:
 
 def _line(columns: Sequence[Column], cells: Sequence[str]) -> str:
     return " ".join(
-        cell[: c.width].ljust(c.width) if c.left else cell.rjust(c.width) for c, cell in zip(columns, cells, strict=True)
+        cell[: c.width].ljust(c.width) if c.left else cell.rjust(c.width)
+        for c, cell in zip(columns, cells, strict=True)
     ).rstrip()
 
 
@@ -159,15 +162,21 @@ def header(name: str, emulated: bool, sample: Sample | None) -> list[str]:
     """Three lines: the machine, what it does, and what is to be known about it."""
     kind = "  (emulated)" if emulated else ""
     if sample is None or not sample.clusters:
-        return [f"skerry top: {name}{kind}", "No cluster has started yet." if sample else "Looking for the first time.", ""]
+        return [f"skerry top: {name}{kind}", "No cluster has started yet." if sample else "Looking for the first time.",
+                ""]
     kernels = ", ".join(dict.fromkeys(row.kernel for row in sample.clusters))
     w = sample.whole
-    first = f"{name}  up {_duration(sample.uptime)}  clusters {len(sample.clusters)}, cores {len(sample.cores)}, {kernels}{kind}"
+    first = (
+        f"{name}  up {_duration(sample.uptime)}  clusters {len(sample.clusters)}, cores {len(sample.cores)}, "
+        f"{kernels}{kind}"
+    )
     done = [f"util {_share(w.utilisation)}", f"entries/s {_count(w.entries)}", f"confl {_share(w.conflict_ratio)}"]
     done += [f"fallb {_share(w.fallback_ratio)}"] if w.fallback_ratio is not None else []
     done += [f"redis/s {_count(w.redis)}"]
     if sample.trouble:
-        third = f"! {len(sample.trouble)}: {sample.trouble[-1]}" if len(sample.trouble) > 1 else f"! {sample.trouble[-1]}"
+        third = (
+            f"! {len(sample.trouble)}: {sample.trouble[-1]}" if len(sample.trouble) > 1 else f"! {sample.trouble[-1]}"
+        )
     elif sample.changes:
         third = sample.changes[-1] if len(sample.changes) == 1 else f"{len(sample.changes)}: {sample.changes[-1]}"
     elif sample.uncounted:
@@ -179,7 +188,8 @@ def header(name: str, emulated: bool, sample: Sample | None) -> list[str]:
 
 def _keys(state: State, shown: str, width: int) -> str:
     about = f"{'PAUSED' if state.paused else f'{state.interval:g} s'} {state.view} {shown}".rstrip()
-    for keys in ("q quit  1-4 view  s sort  r turn  p pause  +- interval  h help", "q quit  Tab view  h help", "q h", ""):
+    for keys in ("q quit  1-4 view  s sort  r turn  p pause  +- interval  h help", "q quit  Tab view  h help", "q h",
+                 ""):
         if len(keys) + len(about) + 2 <= width:
             return keys + about.rjust(width - len(keys))
     return about
@@ -215,7 +225,8 @@ def _nothing(view: str) -> str:
 
 
 def _printable(line: str) -> str:
-    """Names and reasons come from outside: nothing of theirs reaches the terminal as a control, or as a wide character."""
+    """Names and reasons come from outside: nothing of theirs reaches the terminal as a control, or as a wide
+    character."""
     return "".join(c if " " <= c <= "~" else "?" for c in line)
 
 

@@ -75,11 +75,15 @@ class LinuxRun:
             forwards=[qemu.Forward(name, GUEST_ADDRESS, port) for name, port in self.plan.ports.items()],
             binary=options.binary,
             tap=options.tap,
-            extra=("-append", options.command_line + fixed, *(self._debug_console() if options.symbols else ()), *options.extra),
+            extra=("-append", options.command_line + fixed, *(self._debug_console() if options.symbols else ()),
+                   *options.extra),
         )
 
     def _debug_console(self) -> tuple[str, ...]:
-        return "-chardev", f"file,id=symbols,path={self.symbols}", "-device", f"isa-debugcon,iobase={DEBUG_CONSOLE:#x},chardev=symbols"
+        return (
+            "-chardev", f"file,id=symbols,path={self.symbols}", "-device",
+            f"isa-debugcon,iobase={DEBUG_CONSOLE:#x},chardev=symbols"
+        )
 
     @property
     def symbols(self) -> Path:

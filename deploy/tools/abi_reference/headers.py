@@ -101,12 +101,15 @@ def _declaration(cursor: Cursor, trailing: dict[int, str]) -> Iterator[Declarati
         yield Declaration("function", name, comment, signature=signature)
     elif cursor.kind == CursorKind.MACRO_DEFINITION:
         words = list(cursor.get_tokens())
-        takes_arguments = len(words) > 1 and words[1].spelling == "(" and words[1].extent.start.offset == words[0].extent.end.offset
+        takes_arguments = (
+            len(words) > 1 and words[1].spelling == "(" and words[1].extent.start.offset == words[0].extent.end.offset
+        )
         if takes_arguments and any(w.kind == TokenKind.LITERAL and w.spelling.startswith('"') for w in words):
             yield Declaration("list", name, comment, constants=tuple(_rows([w.spelling for w in words])))
         elif len(words) > 1 and not takes_arguments:
             value = " ".join(w.spelling for w in words[1:] if w.kind != TokenKind.COMMENT)
-            yield Declaration("macro", name, "", constants=(Constant(name, value, trailing.get(cursor.location.line, "")),))
+            yield Declaration("macro", name, "",
+                              constants=(Constant(name, value, trailing.get(cursor.location.line, "")),))
 
 
 def _fields(cursor: Cursor, prefix: str = "", base: int = 0) -> Iterator[Field]:

@@ -13,11 +13,13 @@ from deploy.tools.abi_reference.headers import Constant, Declaration, Header
 SECTION = re.compile(r"^-+ (.*?) -+$")
 # The object that an invocation is made on, by the first word of its name.
 OBJECTS = {"UNTYPED": "Untyped", "CNODE": "CNode", "TCB": "TCB", "FRAME": "Frame", "PAGE_TABLE": "Page table",
-           "IRQ_GET": "IRQ control", "IRQ": "IRQ handler", "IO_PORT": "I/O port", "CHANNEL": "Channel", "CLUSTER": "Cluster control"}
+           "IRQ_GET": "IRQ control", "IRQ": "IRQ handler", "IO_PORT": "I/O port", "CHANNEL": "Channel",
+           "CLUSTER": "Cluster control"}
 
 
 def page(groups: dict[str, list[Header]]) -> str:
-    errors = {c.name for headers in groups.values() for h in headers for d in h.declarations if d.kind == "list" for c in d.constants}
+    errors = {c.name for headers in groups.values() for h in headers for d in h.declarations if d.kind == "list"
+              for c in d.constants}
     out = ["<!-- SPDX-License-Identifier: BSD-2-Clause -->", "# ABI reference", "",
            "Generated from the public headers (`deploy/tools/abi_reference/`); do not edit."]
     for title, headers in groups.items():
@@ -51,10 +53,12 @@ def _section(same: list[Declaration], errors: set[str]) -> Iterator[str]:
         yield from _table(("constant", "value", ""), [_constant(d.constants[0]) for d in same])
     elif first.kind == "list":
         yield from ("", "### Errors")
-        yield from _table(("code", "error", "meaning"), [(c.value, f"`{c.name}`", cell(c.comment)) for c in first.constants])
+        yield from _table(("code", "error", "meaning"),
+                          [(c.value, f"`{c.name}`", cell(c.comment)) for c in first.constants])
     elif first.kind == "struct":
         yield from ("", f"### `struct {first.name}`: {first.size} bytes", "", *markdown(first.comment))
-        rows = [(str(f.offset), str(f.size), f"`{f.type}`", f"`{f.name}`", cell(sentence(f.comment))) for f in first.fields]
+        rows = [(str(f.offset), str(f.size), f"`{f.type}`", f"`{f.name}`", cell(sentence(f.comment)))
+                for f in first.fields]
         yield from _table(("offset", "size", "type", "field", ""), rows)
     elif all(c.comment == "" for c in first.constants) and any(c.name.startswith("SKERRY_") for c in first.constants):
         return  # enum skerry_error: the list macro said it all
@@ -73,7 +77,8 @@ def _enum(declaration: Declaration, errors: set[str]) -> Iterator[str]:
     groups: dict[str, list[tuple[str, ...]]] = {}
     for constant, (meaning, wrong) in zip(declaration.constants, said):
         prefix = max((p for p in OBJECTS if constant.name.startswith(p + "_")), key=len, default="")
-        groups.setdefault(OBJECTS.get(prefix, ""), []).append((f"`{constant.name}`", constant.value, cell(meaning), cell(wrong)))
+        groups.setdefault(OBJECTS.get(prefix, ""),
+                          []).append((f"`{constant.name}`", constant.value, cell(meaning), cell(wrong)))
     for title, rows in groups.items():
         if title:
             yield from ("", f"#### {title}")

@@ -42,7 +42,8 @@ def merge(target: Target, learned: Path) -> Merged:
         new = inputs_of(chosen)
         size = sum(len(data) for data in new.values())
         if size > SIZE_MAX:
-            raise Failure(f"the merged corpus has {size >> 10} KiB, more than the repository is to carry: it stays as it was")
+            raise Failure(f"the merged corpus has {size >> 10} KiB, more than the repository is to carry: it stays as "
+                          f"it was")
         old = read(target.corpus)
         gone = {name for name in old.keys() - new.keys() if HASH.fullmatch(name)}
         write(target.corpus, {name: data for name, data in (old | new).items() if name not in gone})

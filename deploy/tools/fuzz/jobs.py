@@ -31,7 +31,8 @@ def first_match(patterns: tuple[re.Pattern[str], ...], text: str) -> str | None:
 def run(
     folder: Path, commands: list[list[str]], show: Callable[[list[str]], None], find: Callable[[Path], Found]
 ) -> tuple[list[str], Found | None]:
-    """Gives `show` what the processes have printed, now and then, and `find` the log of the first that fails. Returns both at the end."""
+    """Gives `show` what the processes have printed, now and then, and `find` the log of the first that fails. Returns
+    both at the end."""
     folder.mkdir(parents=True, exist_ok=True)
     os.environ["ASAN_OPTIONS"] = "abort_on_error=0:detect_leaks=0"
     os.environ["UBSAN_OPTIONS"] = "print_stacktrace=1"

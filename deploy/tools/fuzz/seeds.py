@@ -34,7 +34,9 @@ class Progress:
     kilobytes: int = 0
 
     def __str__(self) -> str:
-        return f"{self.runs} seeds, {self.connections} connections, {self.frames} frames, {self.kilobytes >> 10} MB read"
+        return (
+            f"{self.runs} seeds, {self.connections} connections, {self.frames} frames, {self.kilobytes >> 10} MB read"
+        )
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,10 @@ def command(target: Target, limits: Limits, jobs: int, seed: int, number: int) -
     return [str(target.fuzzer), "--seed", str(seed + number), "--stride", str(jobs), "--steps", str(STEPS), *amount]
 
 
-def fuzz(target: Target, limits: Limits, jobs: int, seed: int, show: Callable[[Progress], None]) -> tuple[Progress, FailedSeed | None]:
+def fuzz(target: Target, limits: Limits, jobs: int, seed: int,
+         show: Callable[[Progress], None]) -> tuple[Progress, FailedSeed | None]:
     jobs = min(jobs, limits.runs or jobs)
     commands = [command(target, limits, jobs, seed, number) for number in range(jobs)]
-    logs, find = at_work.run(target.folder, commands, lambda texts: show(read_progress(texts)), lambda log: failed_seed(at_work.read(log)))
+    logs, find = at_work.run(target.folder, commands, lambda texts: show(read_progress(texts)),
+                             lambda log: failed_seed(at_work.read(log)))
     return read_progress(logs), find

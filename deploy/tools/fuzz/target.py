@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The programs: a fuzzer for each lock regime and for each reader of foreign bytes, one that replays its finds, and one of TCP stacks."""
+"""The programs: a fuzzer for each lock regime and for each reader of foreign bytes, one that replays its finds, and one
+of TCP stacks."""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ class Target:
 
     @property
     def replay(self) -> Path:
-        return BUILD / (f"{KERNEL_FOLDER}/kernel-replay-{self.regime}" if self.regime else f"{FOLDER}/replay-{self.name}")
+        return BUILD / (f"{KERNEL_FOLDER}/kernel-replay-{self.regime}"
+                        if self.regime else f"{FOLDER}/replay-{self.name}")
 
     @property
     def programs(self) -> tuple[Path, ...]:
@@ -114,5 +116,6 @@ def build(output: Output, name: str, regime: str) -> Target:
         if name != NET:
             _check_regime(name, regime)
         target = Target(name, regime if name == KERNEL else "")
-        _ninja(output, f"Building the fuzzer of {target.title}", *(str(path.relative_to(BUILD)) for path in target.programs))
+        _ninja(output, f"Building the fuzzer of {target.title}",
+               *(str(path.relative_to(BUILD)) for path in target.programs))
     return target

@@ -41,7 +41,8 @@ class Descendants:
         _prctl(_SET_CHILD_SUBREAPER, ctypes.c_ulong(1))
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 trace: TracebackType | None) -> None:
         end = time.monotonic() + _PATIENCE
         while left := _own() - self._before:  # a process that is killed may leave children, which come here
             for pid in left:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs tests side by side in lanes, each a process of its own (lane.py).
 
-A lane runs the folders of Python tests that are its own, one test at a time. Then it asks for orders: a few of the files
-of Python tests that boot machines, or one of the components' tests. The first lanes take the former as long as there are
-any, the others the latter; then each takes what is left. Machines take longest and wait much: two of them at a time leave
-a processor seldom idle, and they come before the components' tests where all want a processor.
+A lane runs the folders of Python tests that are its own, one test at a time. Then it asks for orders: a few of the
+files of Python tests that boot machines, or one of the components' tests. The first lanes take the former as long as
+there are any, the others the latter; then each takes what is left. Machines take longest and wait much: two of them at
+a time leave a processor seldom idle, and they come before the components' tests where all want a processor.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class _Waiting:
         self._whole = whole
 
     def next(self, booting: bool) -> dict[str, Any] | None:
-        """An order for a lane, which waits until it is taken. Towards the end parcels are small, so that lanes end together."""
+        """An order for a lane, which waits until it is taken. Towards the end parcels are small, so that lanes end
+        together."""
         if self.files and (booting or not self.components):
             parcel = len(self.files) if self._whole else min(PARCEL, 1 + len(self.files) // (2 * PARCEL))
             return {"files": [str(path) for path in list(self.files)[:parcel]]}
@@ -64,8 +65,8 @@ class _Waiting:
 
 def run(folders: Sequence[list[Path]], files: Sequence[Path], components: Sequence[MesonTest], only: str,
         started: Callable[[str], None]) -> Iterator[Result]:  # fmt: skip
-    """Results as they come; `folders` has a lane each, `files` go to the first lanes first. `started(name)` is called as each
-    test begins."""
+    """Results as they come; `folders` has a lane each, `files` go to the first lanes first. `started(name)` is called
+    as each test begins."""
     LOGS.mkdir(parents=True, exist_ok=True)
     waiting = _Waiting(files, components, bool(only))  # few tests are not worth many starts
     lanes: list[_Lane] = []
@@ -105,7 +106,8 @@ class _Lane:
         self._rest = b""
         words = [str(write), str(os.getpid()), str(0 if self._booting else PRIORITY), only, *map(str, folders)]
         with self._log.open("w") as file:
-            self._process = subprocess.Popen([sys.executable, "-m", "deploy.tools.testing.lane", *words], cwd=ROOT, pass_fds=[write],
+            self._process = subprocess.Popen([sys.executable, "-m", "deploy.tools.testing.lane", *words], cwd=ROOT,
+                                             pass_fds=[write],
                                              stdin=subprocess.PIPE, stdout=file, stderr=file, start_new_session=True)
         os.close(write)
         assert self._process.stdin

@@ -20,7 +20,8 @@ from deploy.tools.testing.descendants import Descendants
 from deploy.tools.testing.result import Result
 
 SKIPPED = 77   # the exit status that says so, as Meson has it
-PATIENCE = 2   # times the limit in meson.build; a limit is given time (deploy/base/timeouts.py) of a host that is not slow
+# times the limit in meson.build; a limit is given time (deploy/base/timeouts.py) of a host that is not slow
+PATIENCE = 2
 STILL = 60.0   # seconds of given time without output or use of a processor, after which a test stands still
 IDLE = 0.05    # seconds of processor time that are no use
 PRINTED = 256 << 20  # bytes, more than which no test prints that ever ends: the disk is not its own
@@ -45,7 +46,8 @@ def _parse(entry: dict[str, Any]) -> MesonTest:
     if suite and not name.lower().startswith(suite.lower()):
         name = f"{suite}: {name}"
     limit = PATIENCE * float(entry["timeout"] or 30)
-    return MesonTest(name, entry["cmd"], entry.get("env") or {}, entry.get("workdir"), limit, tuple(entry.get("depends") or ()))
+    return MesonTest(name, entry["cmd"], entry.get("env") or {}, entry.get("workdir"), limit,
+                     tuple(entry.get("depends") or ()))
 
 
 def _introspect(what: str) -> list[dict[str, Any]]:
@@ -81,7 +83,8 @@ def run_one(test: MesonTest, nice: int = 0) -> Result:
     with tempfile.TemporaryFile() as output, Descendants():
         try:
             process = subprocess.Popen(
-                [*_nicer(nice), *test.command], cwd=test.folder or BUILD, env=os.environ | test.environment, stdin=subprocess.DEVNULL,
+                [*_nicer(nice), *test.command], cwd=test.folder or BUILD, env=os.environ | test.environment,
+                stdin=subprocess.DEVNULL,
                 stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
             )
         except OSError as error:
@@ -101,7 +104,8 @@ def run_one(test: MesonTest, nice: int = 0) -> Result:
     else:
         verdict = {0: "passed", SKIPPED: "skipped"}.get(process.returncode, "failed")
         why = f"exit status {process.returncode}" if verdict == "failed" else ""
-    return Result(test.name, verdict, time.monotonic() - start, f"{printed}\n{why}".rstrip() if verdict != "passed" else "")
+    return Result(test.name, verdict, time.monotonic() - start,
+                  f"{printed}\n{why}".rstrip() if verdict != "passed" else "")
 
 
 def _nicer(nice: int) -> list[str]:

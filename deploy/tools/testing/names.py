@@ -25,11 +25,13 @@ def pytest_collection_finish(session: Any) -> None:
 def of_python() -> list[str]:
     """Of Python's tests, in small letters."""
     plugins = ("deploy.tools.testing.pytest_report", "deploy.tools.testing.names", "no:cacheprovider")
-    command = [sys.executable, "-m", "pytest", "--collect-only", *(word for plugin in plugins for word in ("-p", plugin))]
+    command = [sys.executable, "-m", "pytest", "--collect-only",
+               *(word for plugin in plugins for word in ("-p", plugin))]
     command += ["--quiet", "--import-mode=importlib", "--rootdir", str(ROOT), "-c", os.devnull]
     command += [str(ROOT / "tests" / part) for part in ("structure", "unit", "boot")]
     with open(os.devnull, "w") as nowhere:
-        words = {"SKERRY_TEST_REPORT": str(nowhere.fileno()), "SKERRY_TEST_ONLY": "", "SKERRY_TEST_DONE": "0"}  # not those of a test that asks
+        # not those of a test that asks
+        words = {"SKERRY_TEST_REPORT": str(nowhere.fileno()), "SKERRY_TEST_ONLY": "", "SKERRY_TEST_DONE": "0"}
         done = subprocess.run(command, cwd=ROOT, env=os.environ | words, pass_fds=[nowhere.fileno()],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True)  # fmt: skip
     if done.returncode:

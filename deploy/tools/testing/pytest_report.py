@@ -68,8 +68,8 @@ def pytest_collectreport(report: pytest.CollectReport) -> None:
 
 @contextmanager
 def limited(limit: float) -> Iterator[None]:
-    """Fails the test where it stands when the runner, which watches the time, sends SIGALRM. No library takes that for a
-    time-out of its own and tries again: pytest's failure is not an Exception."""
+    """Fails the test where it stands when the runner, which watches the time, sends SIGALRM. No library takes that for
+    a time-out of its own and tries again: pytest's failure is not an Exception."""
     began = time.monotonic()
 
     def expire(number: int, frame: FrameType | None) -> None:

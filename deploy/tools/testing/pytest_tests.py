@@ -46,7 +46,8 @@ class _Pytest:
         self.lost = False  # the last of them ended it
         self._started, self._log = started, log
         self._read, write = os.pipe()
-        command = [sys.executable, "-m", "pytest", "-p", "deploy.tools.testing.pytest_report", "-p", "no:cacheprovider", "--quiet"]
+        command = [sys.executable, "-m", "pytest", "-p", "deploy.tools.testing.pytest_report", "-p", "no:cacheprovider",
+                   "--quiet"]
         command += ["--import-mode=importlib", "--rootdir", str(ROOT), "-c", os.devnull, *paths]
         words = {"SKERRY_TEST_REPORT": str(write), "SKERRY_TEST_ONLY": only, "SKERRY_TEST_DONE": str(done)}
         with log.open("a" if done else "w") as file:
@@ -85,7 +86,8 @@ class _Pytest:
                         yield Result(**message)
                     clock = Clock(lambda: children_of(self._process.pid))
         status = self._process.wait()
-        if pending or status not in (0, 1, 2, 5):  # 1: tests failed, 2: could not collect, 5: no tests; reported already
+        # 1: tests failed, 2: could not collect, 5: no tests; reported already
+        if pending or status not in (0, 1, 2, 5):
             self.lost = pending
             yield Result(name, "failed", 0.0, f"pytest ended with status {status}; {self._last_output()}")
 

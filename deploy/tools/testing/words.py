@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Whether a word can be in the name of a test, as far as the tree itself tells: without anything installed or built.
 
-Names are made of what stands in the tree: docstrings, names of functions and files, Meson's words, data that parametrises
-tests. So letters that stand nowhere in it are in no name. Numbers and punctuation may be composed, and are not looked for.
+Names are made of what stands in the tree: docstrings, names of functions and files, Meson's words, data that
+parametrises tests. So letters that stand nowhere in it are in no name. Numbers and punctuation may be composed, and are
+not looked for.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ def _texts(root: Path) -> Iterator[str]:
     """Paths and contents, in small letters; the tests first, in which most words are found."""
     for top in (root / "tests", root):
         for folder, folders, files in os.walk(top):
-            folders[:] = [name for name in folders if not name.startswith(".") and (Path(folder) != root or name not in ("build", "tests"))]
+            folders[:] = [name for name in folders if not name.startswith(".")
+                          and (Path(folder) != root or name not in ("build", "tests"))]
             for path in (Path(folder, name) for name in files):
                 yield str(path.relative_to(root)).lower()
                 if path.is_file() and path.stat().st_size <= LARGEST:

@@ -16,7 +16,8 @@ from deploy.cli.commands.bench.scale import scale
 from deploy.cli.commands.bench.validate import validate
 
 bench = typer.Typer(
-    help="The experiments of the papers, each with its table and JSON: ipc, scale, redis, lock, mach, dynamic; failure, latency, lines; calibrate, validate.",
+    help="The experiments of the papers, each with its table and JSON: ipc, scale, redis, lock, mach, dynamic; "
+    "failure, latency, lines; calibrate, validate.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

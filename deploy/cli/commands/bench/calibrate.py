@@ -32,8 +32,8 @@ def calibrate(
 ) -> None:
     """Measure this machine's own cores and write a machine file of them, for --machine.
 
-    Latencies of caches and memory, what a line costs that moves between two cores, locked and other instructions. What a
-    program cannot measure is assumed, and the file says which.
+    Latencies of caches and memory, what a line costs that moves between two cores, locked and other instructions. What
+    a program cannot measure is assumed, and the file says which.
     """
     process.heed_signals()
     if output_file.suffix != ".toml":
@@ -47,7 +47,8 @@ def calibrate(
     output.table(price_table(machine))
     output.line(look.verdict)
     if found.noisy:
-        output.line(f"Noisy: {', '.join(found.noisy)}: the middle 80 % of samples are more than a quarter of the median apart.")
+        output.line(f"Noisy: {', '.join(found.noisy)}: the middle 80 % of samples are more than a quarter of the "
+                    f"median apart.")
     on = native_host.describe(native_host.processors(), look, None)
     output.results(document("bench calibrate", on, [], [_entry(found, machine)]))
     output.line(f"Machine file: {output_file}. {machine.header.partition('; ')[2].partition('.')[0]}.")
@@ -66,6 +67,7 @@ def price_table(machine: ModelledMachine) -> Table:
 def _entry(found: calibration.Calibration, machine: ModelledMachine) -> dict[str, Any]:
     prices = {name: price.cycles for name, price in machine.prices.items()}
     return {
-        "workload": "calibrate", "system": "skerry", "metrics": prices, "modelled": machine.to_json(), "noisy": found.noisy,
+        "workload": "calibrate", "system": "skerry", "metrics": prices, "modelled": machine.to_json(),
+        "noisy": found.noisy,
         "spread": {name: [figure.low, figure.high] for name, figure in found.alone.items()},
     }

@@ -41,12 +41,17 @@ FORK_JOIN_CORES, UNMAP_MOST_CORES = "2..16", 16  # as there
 
 Figure = Annotated[
     str | None,
-    typer.Option("--figure", metavar="LIST", help=f"Figures to measure, of {','.join(TITLES)} (default: all). 'load' is not in the paper."),
+    typer.Option("--figure", metavar="LIST",
+                 help=f"Figures to measure, of {','.join(TITLES)} (default: all). 'load' is not in the paper."),
 ]
 Cores = Annotated[
-    str | None, typer.Option("--cores", metavar="LIST", help=f"Numbers of cores of Figures 7 ({FORK_JOIN_CORES}) and 8, and of 'load': 8; 1,2,4; 2..16.")
+    str | None, typer.Option("--cores", metavar="LIST",
+                             help=f"Numbers of cores of Figures 7 ({FORK_JOIN_CORES}) and 8, and of 'load': 8; 1,2,4; "
+                             f"2..16.")
 ]
-Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Metrics of all results as CSV. (Beside --json FILE stands one in any case.)")]
+Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE",
+                                          help="Metrics of all results as CSV. (Beside --json FILE stands one in any "
+                                          "case.)")]
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,8 @@ class Wanted:
 
     @property
     def kernels(self) -> list[str]:
-        return list(dict.fromkeys([*(one.kernel for one in self.series), *([dynamic_unmap.KERNEL] if UNMAP in self.figures else [])]))
+        return list(dict.fromkeys([*(one.kernel for one in self.series),
+                                   *([dynamic_unmap.KERNEL] if UNMAP in self.figures else [])]))
 
 
 @dataclass
@@ -106,9 +112,9 @@ def dynamic(
 ) -> None:
     """Regime dynamic, coarse and fine: IPC, fork and join, unmapping, and load, beside the figures of Uhlig 2007.
 
-    Figure 6 is IPC on one core in instructions, and in cycles of a modelled machine; --icount or --machine alone take one
-    of the two. Figures 7 and 8 and 'load' are cycles of the modelled machine, by default the 2 x 14 Xeon, with their range
-    under half and double line costs. Of Figure 8 one core is counted in instructions, too.
+    Figure 6 is IPC on one core in instructions, and in cycles of a modelled machine; --icount or --machine alone take
+    one of the two. Figures 7 and 8 and 'load' are cycles of the modelled machine, by default the 2 x 14 Xeon, with
+    their range under half and double line costs. Of Figure 8 one core is counted in instructions, too.
     """
     process.heed_signals()
     wanted = _wanted(figure, cores, machine, quick, icount)
@@ -117,8 +123,10 @@ def dynamic(
     output = Output(quiet, json)
     if wanted.machine:
         run.check_installed()
-    clocks = [machine for machine, is_wanted in ((None, wanted.counts and UNMAP in wanted.figures), (wanted.machine, wanted.machine)) if is_wanted]
-    ensure_built(output, reduce(or_, (needs.clocks(one) for one in clocks), needs.kernels(wanted.kernels, "pingpong", "root")))
+    clocks = [machine for machine, is_wanted in ((None, wanted.counts and UNMAP in wanted.figures),
+                                                 (wanted.machine, wanted.machine)) if is_wanted]
+    ensure_built(output, reduce(or_, (needs.clocks(one) for one in clocks),
+                                needs.kernels(wanted.kernels, "pingpong", "root")))
     modes = _modes(wanted)
     for mode in modes:
         output.line(f"Mode: {mode.description}.")
@@ -130,7 +138,8 @@ def dynamic(
     output.results(data)
     if csv:
         write_text(csv, export.table(data["results"]))
-    plot_dynamic(found.ipc, found.joins, found.loads, found.unmaps, ". ".join(mode.description for mode in modes), picture)
+    plot_dynamic(found.ipc, found.joins, found.loads, found.unmaps, ". ".join(mode.description for mode in modes),
+                 picture)
     output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
 
 
@@ -155,7 +164,9 @@ def _wanted(figure: str | None, cores: str | None, machine: str | None, quick: b
     modelled = chosen(machine, False, {"--icount": icount})
     if icount:
         if odd := [name for name in asked if name not in COUNTED]:
-            raise InputError("--icount", f"counts instructions of one core, for Figures {' and '.join(COUNTED)} only; not for {TITLES[odd[0]]}")
+            raise InputError("--icount",
+                             f"counts instructions of one core, for Figures {' and '.join(COUNTED)} only; not for "
+                             f"{TITLES[odd[0]]}")
         if quick:
             raise InputError("--quick", "is for a modelled machine, and --icount prices nothing")
     on = None if icount else modelled or load(PAPERS)
@@ -166,19 +177,24 @@ def _wanted(figure: str | None, cores: str | None, machine: str | None, quick: b
     return wanted
 
 
-def _cores(text: str | None, drawn: Sequence[str], machine: ModelledMachine) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
+def _cores(text: str | None, drawn: Sequence[str],
+           machine: ModelledMachine) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
     """Of Figure 7, of the load, and of Figure 8."""
     most = min(machine.cores, scale.MOST_CORES)
     given = ranges.cores(text) if text is not None else []
     if given and max(given) > most:
-        raise InputError("--cores", f"{max(given)} cores; {machine.name} has {machine.cores}, a kernel takes {scale.MOST_CORES}")
+        raise InputError("--cores",
+                         f"{max(given)} cores; {machine.name} has {machine.cores}, a kernel takes {scale.MOST_CORES}")
     joins = [n for n in given or ranges.cores(FORK_JOIN_CORES) if forkjoin.FEWEST_CORES <= n <= most]
     if FORK_JOIN in drawn and not joins:
-        raise InputError("--cores" if given else "--machine", f"1 core: fork and join takes {forkjoin.FEWEST_CORES} or more")
+        raise InputError("--cores" if given else "--machine",
+                         f"1 core: fork and join takes {forkjoin.FEWEST_CORES} or more")
     loads = given or [n for n in (1, 2, 4, 8, machine.cores_per_socket, machine.cores) if n <= most]
-    unmaps = given or [n for n in (1, 2, 4, 8, machine.cores_per_socket, UNMAP_MOST_CORES) if n <= min(most, UNMAP_MOST_CORES)]
+    unmaps = given or [n for n in (1, 2, 4, 8, machine.cores_per_socket, UNMAP_MOST_CORES)
+                       if n <= min(most, UNMAP_MOST_CORES)]
     return (
-        joins if FORK_JOIN in drawn else (), sorted(set(loads)) if LOAD in drawn else (), sorted(set(unmaps)) if UNMAP in drawn else (),
+        joins if FORK_JOIN in drawn else (), sorted(set(loads)) if LOAD in drawn else (),
+        sorted(set(unmaps)) if UNMAP in drawn else (),
     )
 
 
@@ -206,21 +222,26 @@ def _measure(wanted: Wanted, patience: Patience, output: Output) -> Found:
 
 def _ipc(found: Found, series: experiment.Series, machine: ModelledMachine | None, patience: Patience) -> None:
     mode = run.mode(machine) if machine else qemu.tcg_for(1, counted=True)
-    found.ipc.append(Ipc(series, ipc.measure(series.kernel, mode, IPC_ROUNDS, patience, machine, series.granularity or COARSE, series.local)))
+    found.ipc.append(Ipc(series, ipc.measure(series.kernel, mode, IPC_ROUNDS, patience, machine,
+                                             series.granularity or COARSE, series.local)))
 
 
-def _join(found: Found, series: experiment.Series, machine: ModelledMachine, wanted: Wanted, patience: Patience) -> None:
+def _join(found: Found, series: experiment.Series, machine: ModelledMachine, wanted: Wanted,
+          patience: Patience) -> None:
     made = [
         one for factor in wanted.factors
-        for one in forkjoin.measure(series.kernel, series.granularity, wanted.join_cores, forkjoin.ROUNDS, machine, factor, patience, local=series.local)
+        for one in forkjoin.measure(series.kernel, series.granularity, wanted.join_cores, forkjoin.ROUNDS, machine,
+                                    factor, patience, local=series.local)
     ]  # fmt: skip
     found.joins += experiment.fork_joins(series, machine, made)
 
 
-def _load(found: Found, series: experiment.Series, machine: ModelledMachine, wanted: Wanted, patience: Patience) -> None:
+def _load(found: Found, series: experiment.Series, machine: ModelledMachine, wanted: Wanted,
+          patience: Patience) -> None:
     made = [
         point for factor in wanted.factors
-        for point in scale.measure(experiment.request(series, wanted.load_cores, LOAD_ROUNDS, machine, factor), run.mode(machine), True, patience)
+        for point in scale.measure(experiment.request(series, wanted.load_cores, LOAD_ROUNDS, machine, factor),
+                                   run.mode(machine), True, patience)
     ]  # fmt: skip
     found.loads += experiment.loads(series, machine, made)
 
@@ -229,16 +250,20 @@ def _unmap_work(found: Found, wanted: Wanted, patience: Patience) -> list[tuple[
     work: list[tuple[str, Callable[[], None]]] = []
     for one in GUARDS:
         if wanted.counts:
-            work.append((f"{one.name}, unmapping, instructions", partial(_unmap, found, one, None, (1,), (1.0,), patience)))
+            work.append((f"{one.name}, unmapping, instructions",
+                         partial(_unmap, found, one, None, (1,), (1.0,), patience)))
         if wanted.machine:
-            work.append((f"{one.name}, unmapping", partial(_unmap, found, one, wanted.machine, wanted.unmap_cores, wanted.factors, patience)))
+            work.append((f"{one.name}, unmapping",
+                         partial(_unmap, found, one, wanted.machine, wanted.unmap_cores, wanted.factors, patience)))
     return work
 
 
-def _unmap(found: Found, series: Guard, machine: ModelledMachine | None, cores: Sequence[int], factors: Sequence[float], patience: Patience) -> None:
+def _unmap(found: Found, series: Guard, machine: ModelledMachine | None, cores: Sequence[int], factors: Sequence[float],
+           patience: Patience) -> None:
     made = [
         calls for factor in factors
-        for calls in unmap.measure(dynamic_unmap.KERNEL, series.granularity, series.guard, cores, unmap.PAGES, unmap.ROUNDS, machine, factor, patience)
+        for calls in unmap.measure(dynamic_unmap.KERNEL, series.granularity, series.guard, cores, unmap.PAGES,
+                                   unmap.ROUNDS, machine, factor, patience)
     ]  # fmt: skip
     found.unmaps += dynamic_unmap.rows_of(series, machine, made)
 

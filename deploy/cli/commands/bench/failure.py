@@ -32,16 +32,22 @@ from topology.machines.machine import Shape
 
 COST_SILENCE = 300.0  # seconds: the plugin makes the emulator slower
 
-Repeats = Annotated[int, typer.Option("--repeats", metavar="N", min=1, max=1000, help="Kills in each way; medians and worst are shown.")]
+Repeats = Annotated[int, typer.Option("--repeats", metavar="N", min=1, max=1000,
+                                      help="Kills in each way; medians and worst are shown.")]
 Ways = Annotated[str, typer.Option(
     "--how", metavar="LIST", help=f"Ways of failing, of {', '.join(scene.WAYS)}.", autocompletion=words(*scene.WAYS))]
-First = Annotated[bool, typer.Option("--first", help="End the first cluster, which has the network card and the switch, not another.")]
+First = (
+    Annotated[bool, typer.Option("--first",
+                                 help="End the first cluster, which has the network card and the switch, not another.")]
+)
 Calm = Annotated[float, typer.Option(
-    "--calm", metavar="MIN", min=0.0, max=1440.0, help="Minutes under load without a kill, and as many idle: for false alarms.")]
+    "--calm", metavar="MIN", min=0.0, max=1440.0,
+    help="Minutes under load without a kill, and as many idle: for false alarms.")]
 Silence = Annotated[int | None, typer.Option(
     "--patience", metavar="MS", min=MIN_PATIENCE, max=MAX_PATIENCE,
     help="Milliseconds of silence after which a cluster counts as lost. Default: as the machine has it.")]
-Quick = Annotated[bool, typer.Option("--quick", help=f"{QUICK_REPEATS} kills in each way, and no count of what readiness costs.")]
+Quick = Annotated[bool, typer.Option("--quick",
+                                     help=f"{QUICK_REPEATS} kills in each way, and no count of what readiness costs.")]
 
 
 def failure(
@@ -72,12 +78,14 @@ def failure(
     process.heed_signals()
     check_machine(machine)
     seed = random.SystemRandom().randrange(1 << 32) if seed is None else seed
-    job = Job(_ways(how), repeats, seed, qemu.TCG_TURNS, Patience(limit=timeout), sockets or 2, cores or 2, check_lock(lock), calm=60 * calm,
+    job = Job(_ways(how), repeats, seed, qemu.TCG_TURNS, Patience(limit=timeout), sockets or 2, cores or 2,
+              check_lock(lock), calm=60 * calm,
               first=first, silence=patience)
     job = kills.quick(job) if quick else job
     what = plan(job.deployment)
     if not scene.mortal(what):
-        raise InputError(f"--sockets {job.sockets}", "one cluster: no other is there to notice its end, or to start it again")
+        raise InputError(f"--sockets {job.sockets}",
+                         "one cluster: no other is there to notice its end, or to start it again")
     check_survivors(what, [number for number, _ in scene.mortal(what, first)], job.cores)
     json, _ = places("failure", json, None)
     output = Output(quiet, json)

@@ -80,7 +80,8 @@ def ipc(
             update(completed=done, description=f"kernel {name}")
             with parts.part(f"kernel {name}"):
                 patience = Patience(SILENCE, timeout)
-                measured.append(experiment.measure(name, mode, rounds, patience, modelled, granularity.value if granularity else COARSE, local))
+                measured.append(experiment.measure(name, mode, rounds, patience, modelled,
+                                                   granularity.value if granularity else COARSE, local))
     parts.require(measured and measured[0].lock == locks[0])  # which all ratios are to
     output.table(ipc_table(measured))
     if (beside := published_table(measured)) is not None:

@@ -32,7 +32,8 @@ ROUNDS = 512
 
 Cores = Annotated[str, typer.Option("--cores", metavar="LIST", help="Numbers of cores: 8; 2,4.")]
 Delay = Annotated[str, typer.Option("--delay", metavar="LIST", help="Mean cycles before an entry: 4000; 500,4000.")]
-Rounds = Annotated[int, typer.Option("--rounds", metavar="N", min=10, max=1_000_000, help="Round trips of a point, all pairs together.")]
+Rounds = Annotated[int, typer.Option("--rounds", metavar="N", min=10, max=1_000_000,
+                                     help="Round trips of a point, all pairs together.")]
 Top = Annotated[int, typer.Option("--top", metavar="N", min=1, max=256, help="Lines that the table shows.")]
 
 
@@ -58,19 +59,23 @@ def lines(
     sizes, delays = ranges.cores(cores), ranges.delays(delay, "--delay")
     modelled = load(machine or PAPERS)
     wanted = [
-        experiment.Request(name, sizes, delays, rounds, layout or "spanning", modelled=modelled) for name in regimes.chosen(lock)
+        experiment.Request(name, sizes, delays, rounds, layout or "spanning", modelled=modelled)
+        for name in regimes.chosen(lock)
         if name != BASELINE or lock == BASELINE
     ]
     for request in wanted:
         if request.lock == BASELINE and sizes != [1]:
             raise InputError("--lock none", "runs on one core; give it --cores 1")
         if not PROTOCOLS[request.lock]:
-            raise InputError(f"--lock {request.lock}", "nothing is known of how it uses its words: cluster-kernel/lock/regimes.toml has no protocol for it")
+            raise InputError(f"--lock {request.lock}",
+                             "nothing is known of how it uses its words: cluster-kernel/lock/regimes.toml has no "
+                             "protocol for it")
         experiment.machine(request, "instructions")
     json, _ = places("lines", json, None)
     output = Output(quiet, json)
     run.check_installed()
-    ensure_built(output, needs.kernels([request.lock for request in wanted], "pingpong", "root", statistics=True, transactions=True) | needs.MODELLED)
+    ensure_built(output, needs.kernels([request.lock for request in wanted], "pingpong", "root", statistics=True,
+                                       transactions=True) | needs.MODELLED)
     mode = run.mode(modelled)
     output.line(f"Mode: {mode.description}.")
     entries = []

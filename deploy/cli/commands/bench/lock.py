@@ -15,14 +15,17 @@ from deploy.emulator.machine_file import chosen
 from topology.errors import InputError
 from topology.model import ranges
 
-Cores = Annotated[str | None, typer.Option("--cores", metavar="LIST", help="Threads: 1..4 or 1,2; else up to all cores.")]
+Cores = Annotated[str | None, typer.Option("--cores", metavar="LIST",
+                                           help="Threads: 1..4 or 1,2; else up to all cores.")]
 Delay = Annotated[
     str, typer.Option("--delay", metavar="LIST", help="Mean cycles outside: 4000; 0,2000; 500..32000 doubles.")
 ]
 Section = Annotated[int, typer.Option("--section", metavar="CYCLES", min=0, max=10_000_000, help="Time with the lock.")]
-Lines = Annotated[int, typer.Option("--lines", metavar="N", min=0, max=100_000, help="Shared cache lines written under the lock.")]
+Lines = Annotated[int, typer.Option("--lines", metavar="N", min=0, max=100_000,
+                                    help="Shared cache lines written under the lock.")]
 Entries = Annotated[
-    int, typer.Option("--entries", metavar="N", min=1, max=10**10, help="Entries to count under each lock, to check exclusion.")
+    int, typer.Option("--entries", metavar="N", min=1, max=10**10,
+                      help="Entries to count under each lock, to check exclusion.")
 ]
 
 
@@ -45,7 +48,8 @@ def lock(
     """
     process.heed_signals()
     if chosen(machine, False, {}):
-        raise InputError(f"--machine {machine}", "is not for bench lock, which measures this machine's own cores; bench scale takes it")
+        raise InputError(f"--machine {machine}",
+                         "is not for bench lock, which measures this machine's own cores; bench scale takes it")
     json, picture = places("lock", json, plot)
     output = Output(quiet, json)
     locks = regimes.chosen(lock)

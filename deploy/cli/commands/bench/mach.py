@@ -32,13 +32,19 @@ from topology.model.papers import MACH_TOTAL
 SILENCE = 300.0  # seconds in which a measurement must come to its end
 TASKS_MAX = constant(Path("apps/stress/stress.h"), "TASKS_MAX")
 
-Cores = Annotated[str, typer.Option("--cores", metavar="LIST", help="Numbers of cores: 4; 2..4 is each of them; the tables are of the most.")]
-Clients = Annotated[int | None, typer.Option("--clients", metavar="N", min=1, max=TASKS_MAX, help="Clients of the one server (default: 2 a core).")]
-Requests = Annotated[int, typer.Option("--requests", metavar="N", min=1, max=1_000_000, help="Requests of each client.")]
-Tasks = Annotated[int | None, typer.Option("--tasks", metavar="N", min=1, max=TASKS_MAX, help="Tasks that write into shared memory (default: 1 a core).")]
-Pages = Annotated[int, typer.Option("--pages", metavar="N", min=1, max=256, help="Pages that the tasks share copy-on-write.")]
+Cores = Annotated[str, typer.Option("--cores", metavar="LIST",
+                                    help="Numbers of cores: 4; 2..4 is each of them; the tables are of the most.")]
+Clients = Annotated[int | None, typer.Option("--clients", metavar="N", min=1, max=TASKS_MAX,
+                                             help="Clients of the one server (default: 2 a core).")]
+Requests = Annotated[int, typer.Option("--requests", metavar="N", min=1, max=1_000_000,
+                                       help="Requests of each client.")]
+Tasks = Annotated[int | None, typer.Option("--tasks", metavar="N", min=1, max=TASKS_MAX,
+                                           help="Tasks that write into shared memory (default: 1 a core).")]
+Pages = Annotated[int, typer.Option("--pages", metavar="N", min=1, max=256,
+                                    help="Pages that the tasks share copy-on-write.")]
 Rounds = Annotated[int, typer.Option("--rounds", metavar="N", min=1, max=100_000, help="Rounds of sharing.")]
-Pagers = Annotated[int | None, typer.Option("--pagers", metavar="N", min=1, max=60, help="Pagers that serve the faults (default: 1 a core).")]
+Pagers = Annotated[int | None, typer.Option("--pagers", metavar="N", min=1, max=60,
+                                            help="Pagers that serve the faults (default: 1 a core).")]
 
 
 def mach(
@@ -62,7 +68,8 @@ def mach(
 
     n clients call one server with empty messages; tasks write into memory that they share copy-on-write, and a
     user-level pager serves the faults. Under the emulator cores go in step and each counts its own instructions.
-    With --machine the emulator has the price list of that machine, and throughput its range under half and double line costs.
+    With --machine the emulator has the price list of that machine, and throughput its range under half and double line
+    costs.
     """
     process.heed_signals()
     modelled = chosen(machine, quick, {"--accel": accel != "auto"})
@@ -80,12 +87,14 @@ def mach(
     kvm.check_choice(accel, False)
     if modelled:
         modelled_run.check_installed()
-    ensure_built(output, needs.kernels(names, "stress", "root", statistics=True, transactions=bool(modelled)) | needs.clocks(modelled))
+    ensure_built(output, needs.kernels(names, "stress", "root", statistics=True, transactions=bool(modelled))
+                 | needs.clocks(modelled))
     mode, stepped = (modelled_run.mode(modelled), True) if modelled else _mode(accel, max(sizes))
     output.line(f"Mode: {mode.description}.")
     most = max(sizes)
     wanted = [(name, n, Work.messages(clients or 2 * n, requests)) for name in names for n in sizes]
-    wanted += [(name, most, Work.memory(tasks or most, pages, rounds, min(pagers or most, tasks or most))) for name in names]
+    wanted += [(name, most, Work.memory(tasks or most, pages, rounds, min(pagers or most, tasks or most)))
+               for name in names]
     runs: list[Run] = []
     parts = Parts(output)
     factors = RANGE if modelled and not quick else (1.0,)
@@ -118,7 +127,8 @@ def _range(run: Run, ranged: Ranges, classes: ClassRanges) -> dict[str, Any]:
     if run.key not in ranged:
         return {}
     return {"range": {
-        "operations_per_million_cycles": list(ranged[run.key]), "lock_conflict_ratio": list(classes[*run.key, MACH_TOTAL]),
+        "operations_per_million_cycles": list(ranged[run.key]),
+        "lock_conflict_ratio": list(classes[*run.key, MACH_TOTAL]),
     }}
 
 

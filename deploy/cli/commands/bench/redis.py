@@ -36,9 +36,11 @@ from topology.model import ranges
 
 MOST_CORES = 32
 
-Cores = Annotated[str, typer.Option("--cores", metavar="LIST", help="Numbers of cores: 4; 1,2,4; 1..4 is each of them.")]
+Cores = Annotated[str, typer.Option("--cores", metavar="LIST",
+                                    help="Numbers of cores: 4; 1,2,4; 1..4 is each of them.")]
 Stack = Annotated[
-    str, typer.Option("--stack", metavar="process,inproc", help="lwIP in a process of its own, inside each process, or both.")
+    str, typer.Option("--stack", metavar="process,inproc",
+                      help="lwIP in a process of its own, inside each process, or both.")
 ]
 Workload = Annotated[str, typer.Option("--workload", metavar="C", help="YCSB core workload: a, b, c or f.")]
 MODELLED_RECORDS, MODELLED_OPERATIONS = 50, 100
@@ -49,12 +51,15 @@ Records = Annotated[int | None, typer.Option(
 Operations = Annotated[int | None, typer.Option(
     "--operations", metavar="N", min=1,
     help=f"Operations of each client ({experiment.OPERATIONS:,}; {MODELLED_OPERATIONS} on a modelled machine).")]
-Clients = Annotated[int, typer.Option("--clients", metavar="N", min=1, max=16, help="Clients of each Redis, on its core.")]
+Clients = Annotated[int, typer.Option("--clients", metavar="N", min=1, max=16,
+                                      help="Clients of each Redis, on its core.")]
 Baseline = Annotated[
-    str | None, typer.Option("--baseline", metavar="linux", help="The same on Linux, too; both then in the host's time.")
+    str | None, typer.Option("--baseline", metavar="linux",
+                             help="The same on Linux, too; both then in the host's time.")
 ]
 Figure = Annotated[
-    str | None, typer.Option("--figure", metavar="6", help="Elphinstone's Figure 6: what runs on which core, here and there.")
+    str | None, typer.Option("--figure", metavar="6",
+                             help="Elphinstone's Figure 6: what runs on which core, here and there.")
 ]
 Pong = Annotated[bool | None, typer.Option(
     "--pong/--no-pong", help="Time from power-on to the first +PONG, too: the default, but not of a modelled machine.")]
@@ -84,7 +89,8 @@ def redis(
     (Elphinstone, Figures 6 and 7; Peters, Figures 3 and 4).
 
     Under the emulator cores go in step and each counts its own instructions as cycles, but for --icount and --baseline.
-    With --machine the emulator has the price list of that machine, and throughput its range under half and double line costs.
+    With --machine the emulator has the price list of that machine, and throughput its range under half and double line
+    costs.
     """
     process.heed_signals()
     if figure:
@@ -207,7 +213,8 @@ def _pongs(
     for point in parts.of({point.stack: point for point in points}.values()):
         name = f"stack {point.stack}: from power-on to the first +PONG"
         with parts.output.progress(name), parts.part(name):
-            point.result.metrics["boot_to_pong_s"] = measure.boot_to_pong(of_point[point.key], experiment.LAYOUT, outside)
+            point.result.metrics["boot_to_pong_s"] = measure.boot_to_pong(of_point[point.key], experiment.LAYOUT,
+                                                                          outside)
 
 
 def _linux(

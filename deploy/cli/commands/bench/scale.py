@@ -48,7 +48,8 @@ Cores = Annotated[
     str | None, typer.Option("--cores", metavar="LIST", help=f"Numbers of cores: 8; 1,2,4; {CORES} is each of them.")
 ]
 Delays = Annotated[
-    str, typer.Option("--delays", metavar="LIST", help="Mean cycles before an entry: 4000; 500,4000; 500..32000 doubles.")
+    str, typer.Option("--delays", metavar="LIST",
+                      help="Mean cycles before an entry: 4000; 500,4000; 500..32000 doubles.")
 ]
 Rounds = Annotated[
     int | None,
@@ -66,7 +67,11 @@ Figure = Annotated[
         help="All of Elphinstone's Figure 4 or 5 on the papers' Xeon, beside the paper. Resumes an interrupted run.",
     ),
 ]
-Statistics = Annotated[bool, typer.Option("--stat", help="Use kernels with statistics; also prints lock conflicts. Counting lengthens the critical section.")]
+Statistics = (
+    Annotated[bool, typer.Option("--stat",
+                                 help="Use kernels with statistics; also prints lock conflicts. Counting lengthens the "
+                                 "critical section.")]
+)
 
 
 def scale(
@@ -92,18 +97,19 @@ def scale(
 ) -> None:
     """Independent ping-pong on 1 to n cores, with exponential delays between entries (Elphinstone, Figures 4 and 5).
 
-    Without --lock: clh at every delay, and every other regime at 500 and 4,000. The machine-repairman model is fitted to the
-    results. Under the emulator, and with --icount, cores go in step and each counts its own instructions as cycles.
-    With --machine the emulator has the price list of that machine, and a point its range under half and double line costs.
-    With --figure it is all of Figure 4 (five locks, 980 points, three line costs) or 5, beside what the paper says.
+    Without --lock: clh at every delay, and every other regime at 500 and 4,000. The machine-repairman model is fitted
+    to the results. Under the emulator, and with --icount, cores go in step and each counts its own instructions as
+    cycles. With --machine the emulator has the price list of that machine, and a point its range under half and double
+    line costs. With --figure it is all of Figure 4 (five locks, 980 points, three line costs) or 5, beside what the
+    paper says.
     """
     process.heed_signals()
     check_unmanaged(layout)
     if figure:
         fixed = {
-            "--delays": delays != experiment.DELAYS, "--rounds": rounds, "--sockets": sockets > 1, "--layout": layout, "--stat": stat,
-            "--native": native, "--icount": icount, "--accel": accel != "auto", "--timeout": timeout, "--granularity": granularity,
-        }
+            "--delays": delays != experiment.DELAYS, "--rounds": rounds, "--sockets": sockets > 1, "--layout": layout,
+            "--stat": stat, "--native": native, "--icount": icount, "--accel": accel != "auto", "--timeout": timeout,
+            "--granularity": granularity}
         scale_figure(figure, lock, cores, machine, quick, json, plot, quiet, fixed)
         return
     pauses, names = _delays(delays), _names(lock)
@@ -116,10 +122,11 @@ def scale(
         if odd := [option for option, given in alone.items() if given]:
             raise InputError(odd[0], "chooses a machine, and is not allowed with --native")
         _run_native(
-            {name: _delays_of(name, lock, pauses) for name in names}, cores, rounds or ROUNDS, places("scale", json, plot), quiet
-        )
+            {name: _delays_of(name, lock, pauses) for name in names}, cores, rounds or ROUNDS,
+            places("scale", json, plot), quiet)
         return
-    modelled = chosen(machine, quick, {name: given for name, given in alone.items() if name not in ("--machine", "--layout", "--granularity")})
+    modelled = chosen(machine, quick, {name: given for name, given in alone.items()
+                                       if name not in ("--machine", "--layout", "--granularity")})
     rounds = rounds or (MODELLED_ROUNDS if modelled else ROUNDS)
     sizes = ranges.cores(cores) if cores else _sizes(modelled, sockets)
     factors = RANGE if modelled and not quick else (1.0,)
@@ -138,7 +145,8 @@ def scale(
     kvm.check_choice(accel, icount)
     if modelled:
         run.check_installed()
-    ensure_built(output, needs.kernels(names, "pingpong", "root", statistics=stat, transactions=bool(modelled)) | needs.clocks(modelled))
+    ensure_built(output, needs.kernels(names, "pingpong", "root", statistics=stat, transactions=bool(modelled))
+                 | needs.clocks(modelled))
     mode, stepped = (run.mode(modelled), True) if modelled else _mode(accel, max(sizes), icount)
     output.line(f"Mode: {mode.description}.")
     beside = None if stepped else _Beside(max(sizes))
@@ -169,7 +177,8 @@ def _measure(
                 found: list[experiment.Point] = []
                 try:
                     experiment.measure(
-                        request, mode, stepped, Patience(SILENCE, timeout), partial(_count, update, done), finished=found, starving=True
+                        request, mode, stepped, Patience(SILENCE, timeout), partial(_count, update, done),
+                        finished=found, starving=True
                     )
                 finally:
                     points += found
@@ -181,7 +190,8 @@ def _count(update: Callable[..., None], done: Iterator[int]) -> None:
 
 
 def _show(
-    points: list[experiment.Point], modelled: ModelledMachine | None, mode: qemu.Accel, beside: "_Beside | None", parts: Parts,
+    points: list[experiment.Point], modelled: ModelledMachine | None, mode: qemu.Accel, beside: "_Beside | None",
+    parts: Parts,
     to: tuple[str, Path], kept: dict[str, Any],
 ) -> None:
     """`kept`: what was chosen of kernels that have a choice."""
@@ -206,7 +216,8 @@ def _show(
 
 
 def _sizes(modelled: ModelledMachine | None, sockets: int) -> list[int]:
-    """Where no --cores names them. Of a modelled machine: a socket, where the second begins, as much of it as a kernel takes."""
+    """Where no --cores names them. Of a modelled machine: a socket, where the second begins, as much of it as a kernel
+    takes."""
     if not modelled:
         return [n for n in ranges.cores(CORES) if n % sockets == 0] or [sockets]
     socket, most = modelled.cores_per_socket, min(modelled.cores, experiment.MOST_CORES)
@@ -214,7 +225,8 @@ def _sizes(modelled: ModelledMachine | None, sockets: int) -> list[int]:
     return sorted(n for n in wanted if n <= most and (n <= socket or n % 2 == 0))
 
 
-def _about(point: experiment.Point, modelled: ModelledMachine | None, ranged: Mapping[Key, tuple[float, float]]) -> dict[str, Any]:
+def _about(point: experiment.Point, modelled: ModelledMachine | None,
+           ranged: Mapping[Key, tuple[float, float]]) -> dict[str, Any]:
     """What stands beside a modelled figure."""
     if not modelled:
         return {}
@@ -265,7 +277,8 @@ def _run_native(
 
 
 class _Beside:
-    """Whether the host's processors run in parallel, looked at before and after: without that there is no contention."""
+    """Whether the host's processors run in parallel, looked at before and after: without that there is no
+    contention."""
 
     def __init__(self, cores: int) -> None:
         self.usable = native_host.processors()
@@ -281,7 +294,8 @@ class _Beside:
 
 
 def _mode(accel: str, most: int, icount: bool) -> tuple[qemu.Accel, bool]:
-    """How guests run, and whether their cores are to go in step. One counter for all (-icount) would show no waiting."""
+    """How guests run, and whether their cores are to go in step. One counter for all (-icount) would show no
+    waiting."""
     if not icount and not (mode := kvm.choose(accel, most)).emulated:
         if most > host.cpu().cores:
             raise InputError("--cores", f"{most} virtual cores do not run in parallel on {host.cpu().cores}")

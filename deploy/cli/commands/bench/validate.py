@@ -32,9 +32,13 @@ GROUPS = (*USUAL, "lines", "figures", "table1", "peters", "collapse", "redis", "
 RANGED = (1.0, *(factor for factor in RANGE if factor != 1.0))  # of line costs
 ROUNDS, IPC_ROUNDS, SPEED_ROUNDS, NATIVE_RUNS = 2048, 200, 128, 7
 
-Groups = Annotated[str, typer.Option("--rows", metavar="LIST", help=f"Which: {','.join(GROUPS)}; else the first {len(USUAL)}.")]
-HostFile = Annotated[str | None, typer.Option("--host", metavar="FILE.toml", help="This machine's prices; else they are measured now.", shell_complete=files())]
-Rounds = Annotated[int, typer.Option("--rounds", metavar="N", min=128, max=1_000_000, help="Round trips of a modelled point.")]
+Groups = Annotated[str, typer.Option("--rows", metavar="LIST",
+                                     help=f"Which: {','.join(GROUPS)}; else the first {len(USUAL)}.")]
+HostFile = Annotated[str | None, typer.Option("--host", metavar="FILE.toml",
+                                              help="This machine's prices; else they are measured now.",
+                                              shell_complete=files())]
+Rounds = Annotated[int, typer.Option("--rounds", metavar="N", min=128, max=1_000_000,
+                                     help="Round trips of a modelled point.")]
 
 
 def validate(
@@ -47,12 +51,12 @@ def validate(
 ) -> None:
     """The modelled machine against what is published and what this machine's own cores do, with goals and errors.
 
-    Rows: paper (Elphinstone 2016, on the papers' Xeon), host (locks on two cores of this machine, from prices that bench
-    calibrate measures), speed, compare; lines (line costs of other machines beside what others measured), figures
+    Rows: paper (Elphinstone 2016, on the papers' Xeon), host (locks on two cores of this machine, from prices that
+    bench calibrate measures), speed, compare; lines (line costs of other machines beside what others measured), figures
     (Elphinstone's 4 and 5), table1 (that paper's latencies, measured back by a program on the modelled machine), peters
-    (Peters 2015, Figure 2), collapse (of a ticket lock: Boyd-Wickizer 2012), redis (Elphinstone's Figure 7, Peters' 4), idle
-    (Peters' 3: Redis whose clients pause). Published rows have ranges under half and double line costs, but for --quick. It
-    prints what comes out; the exit status says only whether it ran.
+    (Peters 2015, Figure 2), collapse (of a ticket lock: Boyd-Wickizer 2012), redis (Elphinstone's Figure 7, Peters' 4),
+    idle (Peters' 3: Redis whose clients pause). Published rows have ranges under half and double line costs, but for
+    --quick. It prints what comes out; the exit status says only whether it ran.
     """
     process.heed_signals()
     wanted = [word.strip() for word in rows.split(",")]
@@ -71,7 +75,8 @@ def validate(
     output = Output(quiet, json)
     kernels = needs.kernels(modules.REGIMES, "pingpong", "root", transactions=True) | needs.MODELLED
     if boots:
-        ensure_built(output, kernels | (needs.natively(validation.HOST_LOCKS) | needs.PRICES if "host" in wanted else needs.NOTHING))
+        ensure_built(output, kernels | (needs.natively(validation.HOST_LOCKS) | needs.PRICES
+                                        if "host" in wanted else needs.NOTHING))
     _introduce(xeon, wanted, output)
     found: list[tuple[Row, ModelledMachine]] = []
     for group in wanted:
@@ -98,28 +103,34 @@ def _introduce(xeon: ModelledMachine, wanted: Sequence[str], output: Output) -> 
         return
     output.line(f"Published rows: {xeon.header}.")
     for name, to in xeon.fitted_to.items():
-        output.line(f"Fitted: {name}, so that {to}. Every row below is a prediction{', but for Table 1' if 'table1' in wanted else ''}.")
+        output.line(f"Fitted: {name}, so that {to}. Every row below is a "
+                    f"prediction{', but for Table 1' if 'table1' in wanted else ''}.")
     if "table1" in wanted:
-        output.line("Prices come from Table 1: its rows show whether a program on the modelled machine finds them there.")
+        output.line("Prices come from Table 1: its rows show whether a program on the modelled machine finds them "
+                    "there.")
 
 
 def _rows(
-    group: str, xeon: ModelledMachine, mine: ModelledMachine | None, rounds: int, factors: Sequence[float], output: Output
+    group: str, xeon: ModelledMachine, mine: ModelledMachine | None, rounds: int, factors: Sequence[float],
+    output: Output
 ) -> tuple[Iterator[Row], ModelledMachine]:
     def scale(factor: float) -> validation.Measure:
         return validation.at_line_cost(validation.measure, factor)
 
     made: dict[str, Callable[[], Iterator[Row]]] = {
         "paper": lambda: _chain(
-            ranged(lambda factor: validation.paper_rows(xeon, rounds, scale(factor)), factors), validation.ipc_rows(xeon, IPC_ROUNDS)
+            ranged(lambda factor: validation.paper_rows(xeon, rounds, scale(factor)), factors),
+            validation.ipc_rows(xeon, IPC_ROUNDS)
         ),
         "figures": lambda: ranged(lambda factor: validation.figure_rows(xeon, rounds, scale(factor)), factors),
         "table1": lambda: ranged(lambda factor: table1.rows(xeon, factor), factors),
         "peters": lambda: ranged(lambda factor: microbenchmarks.peters_rows(xeon, rounds, scale(factor)), factors),
         "collapse": lambda: ranged(lambda factor: microbenchmarks.collapse_rows(xeon, rounds, scale(factor)), factors),
-        "redis": lambda: ranged(lambda factor: macrobenchmark.redis_rows(macrobenchmark.measure(xeon, factor)), factors),
+        "redis": lambda: ranged(lambda factor: macrobenchmark.redis_rows(macrobenchmark.measure(xeon, factor)),
+                                factors),
         "idle": lambda: ranged(
-            lambda factor: macrobenchmark.idle_rows(macrobenchmark.measure(xeon, factor, macrobenchmark.PAUSE_US)), factors
+            lambda factor: macrobenchmark.idle_rows(macrobenchmark.measure(xeon, factor, macrobenchmark.PAUSE_US)),
+            factors
         ),
         "lines": line_costs.rows,
         "speed": lambda: validation.speed_rows(xeon, SPEED_ROUNDS),
@@ -132,7 +143,8 @@ def _rows(
         native = _native(rounds, output)
     except Failure as error:  # one core
         return iter([Row("host", "this host, 2 cores", "cycles", not_run=str(error))]), xeon
-    output.line(f"This host's rows: {host.header}. Prices of what the hosted port does without are 0: {', '.join(validation.NOT_HOSTED)}.")
+    output.line(f"This host's rows: {host.header}. Prices of what the hosted port does without are 0: "
+                f"{', '.join(validation.NOT_HOSTED)}.")
     return validation.host_rows(host, native, rounds), host
 
 
@@ -193,5 +205,6 @@ def closing(rows: Sequence[Row]) -> list[str]:
     absent = [row for row in rows if row.not_run and row.met is None]
     lines = [f"{sum(bool(row.met) for row in judged)} of {len(judged)} goals met; {len(absent)} rows were not run."]
     if any(row.noisy for row in rows):
-        lines.append("Noisy: runs on this host's cores were disturbed or far apart: what those rows say needs a quiet host.")
+        lines.append("Noisy: runs on this host's cores were disturbed or far apart: what those rows say needs a quiet "
+                     "host.")
     return lines

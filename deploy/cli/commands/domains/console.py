@@ -16,7 +16,8 @@ Force = Annotated[bool, typer.Option("--force", help="Take the console from anot
 
 
 def console(
-    name: OptionalName = None, connect: Connect = URI, cluster: Cluster = None, force: Force = False, quiet: Quiet = False
+    name: OptionalName = None, connect: Connect = URI, cluster: Cluster = None, force: Force = False,
+    quiet: Quiet = False
 ) -> None:
     """Attach to a deployment's console; Ctrl-] leaves. `skerry logs` has earlier output."""
     output = Output(quiet)

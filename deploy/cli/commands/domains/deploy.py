@@ -25,7 +25,8 @@ from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
 
-Name = Annotated[str | None, typer.Option("--name", metavar="NAME", help="Name of the deployment (default: its file's).")]
+Name = Annotated[str | None, typer.Option("--name", metavar="NAME",
+                                          help="Name of the deployment (default: its file's).")]
 Bridge = Annotated[
     str | None,
     typer.Option("--bridge", metavar="NAME", help="A bridge of the host, in place of ports forwarded to its loopback."),
@@ -40,9 +41,11 @@ PerCluster = Annotated[
 PrintXml = Annotated[bool, typer.Option("--print-xml", help="Print the domains' XML and change nothing.")]
 Keep = Annotated[
     bool,
-    typer.Option("--keep", help="With --per-cluster: stay, and start a domain that is lost again, by [clusters] restart, until Ctrl-C."),
+    typer.Option("--keep", help="With --per-cluster: stay, and start a domain that is lost again, by [clusters] "
+                 "restart, until Ctrl-C."),
 ]
-Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until all of it serves, or only until it is started.")]
+Wait = Annotated[bool, typer.Option("--wait/--no-wait",
+                                    help="Wait until all of it serves, or only until it is started.")]
 
 
 @options.of_plan
@@ -76,7 +79,8 @@ def deploy(
         raise InputError("--keep", "is for a deployment with a domain for each cluster: --per-cluster")
     arrange(what, per_cluster=per_cluster)  # refuses what cannot be, before anything is asked or built
     needed = needs.of_map(what.cluster_map, what.own) | (needs.NOTHING if print_xml else needs.DEPLOY)
-    ensure_built(output, needed)  # first: it also compiles libvirt's library, and libvirtd drops a connection that is silent for long
+    # first: it also compiles libvirt's library, and libvirtd drops a connection that is silent for long
+    ensure_built(output, needed)
     host = Connection(connect)
     with ExitStack() as stack:
         if print_xml:

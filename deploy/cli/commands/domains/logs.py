@@ -75,7 +75,8 @@ class _Log:
         self._text = ConsoleText(self._show)
         others = one.record.machines - 1
         if others and cluster is None and not events:
-            output.step(f"Of cluster 0; --cluster 1{f' to {others}' if others > 1 else ''} has what the other{'s' * (others > 1)} wrote")
+            output.step(f"Of cluster 0; --cluster 1{f' to {others}' if others > 1 else ''} has what the "
+                        f"other{'s' * (others > 1)} wrote")
 
     def print(self, follow: bool) -> None:
         text = self.one.storage.read(self._file)

@@ -10,7 +10,8 @@ from deploy.domains.connection import Connection
 from deploy.domains.deployed import Deployed, State
 from deploy.domains.options import URI, Connect, OptionalName
 
-WORDS = {"gone": "gone: it was removed", "killed": "killed: its emulator is gone", "off": "off", "stopped": "stopped", "done": "done, all went well"}
+WORDS = {"gone": "gone: it was removed", "killed": "killed: its emulator is gone", "off": "off", "stopped": "stopped",
+         "done": "done, all went well"}
 
 
 def status(name: OptionalName = None, connect: Connect = URI, quiet: Quiet = False, json: Json = None) -> None:
@@ -40,7 +41,8 @@ def status(name: OptionalName = None, connect: Connect = URI, quiet: Quiet = Fal
 
 
 def _table(states: list[tuple[Deployed, State]]) -> Table:
-    table = Table("deployment", "state", "clusters", "cores", "layout", "lock", "accel", "skerry", "instances", box=None)
+    table = Table("deployment", "state", "clusters", "cores", "layout", "lock", "accel", "skerry", "instances",
+                  box=None)
     for one, state in states:
         record = one.record
         where = " ".join(shown(str(instance["app"]), str(instance["address"])) for instance in record.instances())

@@ -18,21 +18,23 @@ _POLL = 0.02
 
 
 def granularity(
-    wanted: Annotated[Granularity, typer.Argument(metavar="GRANULARITY", help="coarse: one lock; fine: one for each object.")],
+    wanted: Annotated[Granularity, typer.Argument(metavar="GRANULARITY",
+                                                  help="coarse: one lock; fine: one for each object.")],
     what: Annotated[
         str | None,
         typer.Argument(metavar="RUN", help="The process id of a skerry that runs a machine; default: the running one."),
     ] = None,
     cluster: Annotated[
-        int | None, typer.Option("--cluster", metavar="N", min=0, help="Cluster to change (default: each with a dynamic kernel).")
+        int | None, typer.Option("--cluster", metavar="N", min=0,
+                                 help="Cluster to change (default: each with a dynamic kernel).")
     ] = None,
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:
     """Change the locks of kernels while they run.
 
-    Kernels of the regime `dynamic` start coarse, with one lock. Fine, they have a lock for each object. The command waits
-    until no core is left in an entry that began before the change.
+    Kernels of the regime `dynamic` start coarse, with one lock. Fine, they have a lock for each object. The command
+    waits until no core is left in an entry that began before the change.
     QEMU's debugger stops the machine for some milliseconds for each cluster.
     """
     output = Output(quiet, json)

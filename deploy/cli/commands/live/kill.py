@@ -23,24 +23,26 @@ _POLL = 0.05
 def kill(
     what: Annotated[
         str | None,
-        typer.Argument(metavar="RUN", help="The process id of a skerry that runs a machine, or with --connect a deployment's name; default: the only one."),
+        typer.Argument(metavar="RUN", help="The process id of a skerry that runs a machine, or with --connect a "
+                       "deployment's name; default: the only one."),
     ] = None,
     connect: RunsUnder = None,
     cluster: Annotated[int, typer.Option("--cluster", metavar="N", min=0, help="Cluster to end.")] = ...,  # type: ignore[assignment]
     how: Annotated[How, typer.Option("--how", help="How the cluster ends.")] = How("panic"),
     core: Annotated[
-        int | None, typer.Option("--core", metavar="N", min=0, help="Core to crash with --how panic or hang-core (default: the cluster's first).")
+        int | None, typer.Option("--core", metavar="N", min=0,
+                                 help="Core to crash with --how panic or hang-core (default: the cluster's first).")
     ] = None,
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:
     """End one cluster of a running deployment, to see what the others do.
 
-    panic: its kernel panics. hang: all its cores loop with interrupts off. hang-core: one of them does. init: its cores are
-    reset, the boot processor halts. manager: its manager stops by a fault, its programs run on. garbage: its manager
-    overwrites all that it shares with other clusters. destroy: libvirt destroys the cluster's own domain. The command
-    waits until the others have detected the loss, and prints their report. QEMU's debugger stops the machine for some
-    milliseconds. A lost cluster stays lost, unless the deployment has it start again.
+    panic: its kernel panics. hang: all its cores loop with interrupts off. hang-core: one of them does. init: its cores
+    are reset, the boot processor halts. manager: its manager stops by a fault, its programs run on. garbage: its
+    manager overwrites all that it shares with other clusters. destroy: libvirt destroys the cluster's own domain. The
+    command waits until the others have detected the loss, and prints their report. QEMU's debugger stops the machine
+    for some milliseconds. A lost cluster stays lost, unless the deployment has it start again.
     """
     output = Output(quiet, json)
     with of_libvirt(connect, what) if connect else local_machine(what, "kill") as target:
@@ -66,7 +68,8 @@ def _end(target: Target, cluster: int, boot: Event, how: str, core: int | None) 
     if how != DESTROY:
         order(target.write(cluster), boot, how, core)
     elif target.destroy is None:
-        raise InputError(f"--how {DESTROY}", "is for a deployment of libvirt with a domain for each cluster: --connect URI")
+        raise InputError(f"--how {DESTROY}",
+                         "is for a deployment of libvirt with a domain for each cluster: --connect URI")
     else:
         target.destroy(cluster)
 

@@ -20,12 +20,16 @@ from topology.errors import InputError
 def lockstat(
     what: Annotated[
         str | None,
-        typer.Argument(metavar="RUN", help="Results of a run, its events or its log; or the process id of a skerry that runs one. Default: the running one."),
+        typer.Argument(metavar="RUN", help="Results of a run, its events or its log; or the process id of a skerry "
+                       "that runs one. Default: the running one."),
     ] = None,
     connect: RunsUnder = None,
-    since: Annotated[str | None, typer.Option("--since", metavar="WHEN", help="First snapshot of a finished run, as barrier-1.")] = None,
-    until: Annotated[str | None, typer.Option("--until", metavar="WHEN", help="Last snapshot (default: the run's last).")] = None,
-    histogram: Annotated[bool, typer.Option("--histogram", help="Also print histograms of wait and hold times.")] = False,
+    since: Annotated[str | None, typer.Option("--since", metavar="WHEN",
+                                              help="First snapshot of a finished run, as barrier-1.")] = None,
+    until: Annotated[str | None, typer.Option("--until", metavar="WHEN",
+                                              help="Last snapshot (default: the run's last).")] = None,
+    histogram: Annotated[bool, typer.Option("--histogram",
+                                            help="Also print histograms of wait and hold times.")] = False,
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:
@@ -69,5 +73,6 @@ def _snapshots(
     counting = [snapshot for snapshot in found if snapshot.counted]
     if not counting:
         kernels = ", ".join(sorted({snapshot.kernel for snapshot in found}))
-        raise Failure(f"the kernels that run do not count: {kernels}; `statistics = true` in the deployment file makes them")
+        raise Failure(f"the kernels that run do not count: {kernels}; `statistics = true` in the deployment file "
+                      f"makes them")
     return counting, machine.emulated

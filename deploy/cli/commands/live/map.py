@@ -21,7 +21,8 @@ from topology.units import format_size
 def map(  # named as the command is
     what: Annotated[
         str | None,
-        typer.Argument(metavar="RUN", help="The process id of a skerry that runs a machine, or with --connect a deployment's name; default: the only one."),
+        typer.Argument(metavar="RUN", help="The process id of a skerry that runs a machine, or with --connect a "
+                       "deployment's name; default: the only one."),
     ] = None,
     connect: RunsUnder = None,
     quiet: Quiet = False,
@@ -53,7 +54,8 @@ def map(  # named as the command is
         "skerry": version(), "command": "map",
         "cores": [asdict(core) | {"programs": programs_of(events, core.number)} for core in cores],
         "memory": [asdict(piece) for piece in pieces],
-        "clusters": [{"cluster": cluster, "kernel": boot["kernel"], "down": loss(events, cluster) is not None} for cluster, boot in boots.items()],
+        "clusters": [{"cluster": cluster, "kernel": boot["kernel"], "down": loss(events, cluster) is not None}
+                     for cluster, boot in boots.items()],
     })  # fmt: skip
 
 

@@ -20,32 +20,38 @@ from deploy.machine.events import Event
 from topology.errors import InputError
 from topology.units import format_size
 
-PATIENCE = 20.0  # seconds of given time: ticks of a manager are 50 ms of the machine's time, and it tries for 40 of them
+# seconds of given time: ticks of a manager are 50 ms of the machine's time, and it tries for 40 of them
+PATIENCE = 20.0
 _POLL = 0.05
 
 
 def move(
     what: Annotated[
         str | None,
-        typer.Argument(metavar="RUN", help="The process id of a skerry that runs a machine, or with --connect a deployment's name; default: the only one."),
+        typer.Argument(metavar="RUN", help="The process id of a skerry that runs a machine, or with --connect a "
+                       "deployment's name; default: the only one."),
     ] = None,
     connect: RunsUnder = None,
-    core: Annotated[int | None, typer.Option("--core", metavar="N", min=0, help="Core to move, numbered in the whole machine.")] = None,
-    memory: Annotated[str | None, typer.Option("--memory", metavar="SIZE", help="Amount of memory to move: 64M, 1G; a multiple of 2 MiB.")] = None,
+    core: Annotated[int | None, typer.Option("--core", metavar="N", min=0,
+                                             help="Core to move, numbered in the whole machine.")] = None,
+    memory: Annotated[str | None, typer.Option("--memory", metavar="SIZE",
+                                               help="Amount of memory to move: 64M, 1G; a multiple of 2 MiB.")] = None,
     to: Annotated[int, typer.Option("--to", metavar="CLUSTER", min=0, help="Cluster that receives it.")] = ...,  # type: ignore[assignment]
     giver: Annotated[
         int | None,
-        typer.Option("--from", metavar="CLUSTER", min=0, help="Cluster that gives the memory (default: the largest that has it free)."),
+        typer.Option("--from", metavar="CLUSTER", min=0,
+                     help="Cluster that gives the memory (default: the largest that has it free)."),
     ] = None,
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:
     """Move a core, or memory, of a running deployment from its cluster to another.
 
-    A core must run no program, and not be the first of its cluster. It leaves its kernel, and joins the other, whose manager
-    then starts programs on it that would share a core with another. A cluster that is started again has the cores that it had.
-    That is for deployments with `spare-cores = true` under `[clusters]`. Memory must be free; it may be in several pieces. The
-    other cluster's programs find it zeroed. QEMU's debugger stops the machine for some milliseconds.
+    A core must run no program, and not be the first of its cluster. It leaves its kernel, and joins the other, whose
+    manager then starts programs on it that would share a core with another. A cluster that is started again has the
+    cores that it had. That is for deployments with `spare-cores = true` under `[clusters]`. Memory must be free; it may
+    be in several pieces. The other cluster's programs find it zeroed. QEMU's debugger stops the machine for some
+    milliseconds.
     """
     output = Output(quiet, json)
     if (core is None) == (memory is None):
@@ -66,7 +72,8 @@ def move(
         left = f"Core {core} has left cluster {found.cluster}" if found.state != PARKED else f"Core {core} was parked"
         output.line(f"{left}, and is cluster {to}'s after {seconds:.2f} s.")
         output.results({
-            "skerry": version(), "command": "move", "core": core, "from": found.cluster, "to": to, "seconds": round(seconds, 3),
+            "skerry": version(), "command": "move", "core": core, "from": found.cluster, "to": to,
+            "seconds": round(seconds, 3),
         })  # fmt: skip
 
 

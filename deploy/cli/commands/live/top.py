@@ -27,14 +27,17 @@ def top(
     connect: RunsUnder = None,
     once: Annotated[bool, typer.Option("--once", help="One sample as plain tables.")] = False,
     interval: Annotated[float, typer.Option("--interval", "-i", metavar="S", help="Seconds between samples.")] = 1.0,
-    count: Annotated[int | None, typer.Option("--count", "-n", metavar="N", help="End after this many samples.")] = None,
+    count: Annotated[int | None, typer.Option("--count", "-n", metavar="N",
+                                              help="End after this many samples.")] = None,
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:
     """Watch a running deployment: clusters, cores, kernel entries, lock conflicts, idle time, Redis operations.
 
-    On a terminal until q, h shows the keys. Elsewhere one sample, or --count. Counters are read from the machine's memory:
-    watching costs it nothing but an INFO of each Redis. Other rates than utilisation and Redis's need `statistics = true`.
+    On a terminal until q, h shows the keys. Elsewhere one sample, or --count. Counters are read from the machine's
+    memory:
+    watching costs it nothing but an INFO of each Redis. Other rates than utilisation and Redis's need `statistics =
+    true`.
     """
     if not SHORTEST <= interval <= LONGEST:
         raise InputError(f"--interval {interval:g}", f"not between {SHORTEST:g} and {LONGEST:g} seconds")
@@ -48,7 +51,9 @@ def top(
     ended: source.Ended | None = None
     shown = True
     with ExitStack() as stack:
-        machine: source.Source = stack.enter_context(source.of_libvirt(connect, what)) if connect else stack.enter_context(source.local(what))
+        machine: source.Source = stack.enter_context(source.of_libvirt(connect,
+                                                                       what)) if connect else stack.enter_context(
+                                                                           source.local(what))
         try:
             if terminal.is_one() and not once and json != "-":
                 with terminal.opened() as display:
@@ -82,4 +87,5 @@ def _results(machine: source.Source, taken: list[Sample]) -> dict[str, Any]:
     ]  # fmt: skip
     trouble = list(taken[-1].trouble) if taken else []
     changed = list(taken[-1].changes) if taken else []
-    return {"skerry": version(), "command": "top", "deployment": machine.name, "trouble": trouble, "changes": changed, "results": results}
+    return {"skerry": version(), "command": "top", "deployment": machine.name, "trouble": trouble, "changes": changed,
+            "results": results}

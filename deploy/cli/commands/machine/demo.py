@@ -29,10 +29,14 @@ from topology.errors import InputError
 
 demo = typer.Typer(help="What Skerry does, to be looked at: failure.", no_args_is_help=True, rich_markup_mode=None)
 
-Cluster = Annotated[int, typer.Option("--cluster", metavar="N", min=0, help="Cluster to end; not 0, which reports the events.")]
+Cluster = Annotated[int, typer.Option("--cluster", metavar="N", min=0,
+                                      help="Cluster to end; not 0, which reports the events.")]
 Ending = Annotated[How, typer.Option("--how", help="How the cluster ends.")]
-Core = Annotated[int | None, typer.Option("--core", metavar="N", min=0, help="Core to crash with --how panic or hang-core (default: the cluster's first).")]
-Seconds = Annotated[float, typer.Option("--seconds", metavar="S", min=1.0, max=600.0, help="Seconds of load before the kill and after recovery.")]
+Core = Annotated[int | None, typer.Option("--core", metavar="N", min=0,
+                                          help="Core to crash with --how panic or hang-core (default: the cluster's "
+                                          "first).")]
+Seconds = Annotated[float, typer.Option("--seconds", metavar="S", min=1.0, max=600.0,
+                                        help="Seconds of load before the kill and after recovery.")]
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="File for the plot: .png, .svg or .pdf.")]
 
 
@@ -58,10 +62,10 @@ def failure(
 ) -> None:
     """A machine under load, one of its clusters killed: see what the others do, and how it comes back.
 
-    Boots a machine of two clusters with Redis, each under a client's load from this host, ends one of them, and draws the
-    requests per second of each as it happens; without a terminal there is a line each second. At the end there are the
-    figures, and the curve as a plot. The exit status is 1 if a value that was acknowledged is lost, or the cluster does not
-    come back. Ctrl-C ends it and leaves nothing behind.
+    Boots a machine of two clusters with Redis, each under a client's load from this host, ends one of them, and draws
+    the requests per second of each as it happens; without a terminal there is a line each second. At the end there are
+    the figures, and the curve as a plot. The exit status is 1 if a value that was acknowledged is lost, or the cluster
+    does not come back. Ctrl-C ends it and leaves nothing behind.
     """
     process.heed_signals()
     check_plot(plot)
@@ -83,8 +87,10 @@ def failure(
         output.line(text)
     survival.plot(survivors, picture, "the host's clock")
     output.line(f"Plot: {picture}.")
-    entry = {"workload": "failure", "system": "skerry", "layout": "per-socket", "lock": lock, "emulated": mode.emulated, "kill": fate.to_json()}
-    output.results(document("demo failure", host_description(mode, qemu.BINARY), [], [entry]) | {"survival": [s.to_json() for s in survivors]})
+    entry = {"workload": "failure", "system": "skerry", "layout": "per-socket", "lock": lock, "emulated": mode.emulated,
+             "kill": fate.to_json()}
+    output.results(document("demo failure", host_description(mode, qemu.BINARY), [], [entry])
+                   | {"survival": [s.to_json() for s in survivors]})
 
 
 def _kill(mortal: list[tuple[int, int]], cluster: int, how: str, core: int | None, quiet: float) -> scene.Kill:

@@ -31,7 +31,8 @@ Console = Annotated[
     str | None,
     typer.Option("--console", metavar="PORT", help="Serial port: none, 0x3f8, 0x3f8,115200, mmio:ADDRESS,BAUD,STRIDE."),
 ]
-Results = Annotated[str | None, typer.Option("--results", metavar="PORT", help="Serial port for results, in the same form.")]
+Results = Annotated[str | None, typer.Option("--results", metavar="PORT",
+                                             help="Serial port for results, in the same form.")]
 
 
 def image(
@@ -71,9 +72,11 @@ def image(
         ensure_built(output, needs.of_map(what.cluster_map, what.own))
     files = images.contents(what.cluster_map, own=what.own)
     with output.progress(f"Writing an image with {', '.join(files)}"):
-        images.make_iso(output_file, files, modules.loader(debug=modules.is_debug(what.cluster_map)), what.name, options, serial_log.notes(what))
+        images.make_iso(output_file, files, modules.loader(debug=modules.is_debug(what.cluster_map)), what.name,
+                        options, serial_log.notes(what))
     output.line(f"{output_file}: {output_file.stat().st_size / MIB:.1f} MiB, for {what.machine.name}.")
-    output.line(f"To a stick, whose contents are lost: {write_command(output_file)}" if live else f"To boot it: {qemu_command(what, output_file)}")
+    output.line(f"To a stick, whose contents are lost: {write_command(output_file)}"
+                if live else f"To boot it: {qemu_command(what, output_file)}")
     output.results({
         "skerry": version(),
         "command": "image",
@@ -90,18 +93,21 @@ def write_command(image_file: Path) -> str:
 
 
 def qemu_command(what: Plan, image_file: Path) -> str:
-    """For an image that is not of this machine: an emulated one like that which it is for, events among the console's lines."""
+    """For an image that is not of this machine: an emulated one like that which it is for, events among the console's
+    lines."""
     machine = ["-nodefaults", "-machine", "q35", "-cpu", cpu_argument(what.machine), *arguments(what.machine)]
     network = user_network(what.cluster_map.network, [], what.outside)
     card = ["-netdev", f"user,id=net,{network}", "-device", "virtio-net-pci,netdev=net,mac=52:54:00:53:4b:01,romfile="]
-    return shlex.join([BINARY, *machine, *(card if what.cluster_map.network else []), "-cdrom", str(image_file), "-display", "none", "-serial", "mon:stdio"])
+    return shlex.join([BINARY, *machine, *(card if what.cluster_map.network else []), "-cdrom", str(image_file),
+                       "-display", "none", "-serial", "mon:stdio"])
 
 
 def _options(**ports: str | None) -> str:
     """The loader's words for them."""
     for name, port in ports.items():
         if port is not None and not PORT.fullmatch(port):
-            raise InputError(f"--{name}", f"'{port}' is not a serial port: none, 0x3f8, 0x3f8,115200 or mmio:0xfe034000")
+            raise InputError(f"--{name}",
+                             f"'{port}' is not a serial port: none, 0x3f8, 0x3f8,115200 or mmio:0xfe034000")
     return " ".join(f"{name}={port}" for name, port in ports.items() if port is not None)
 
 

@@ -53,7 +53,9 @@ def run(
     medium: options.Boot = "iso",
     uefi: options.Uefi = False,
     timeout: options.Timeout = None,
-    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Plot answers over time, with [ycsb] survive: .png, .svg or .pdf.")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE",
+                                              help="Plot answers over time, with [ycsb] survive: .png, .svg or "
+                                              ".pdf.")] = None,
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:
@@ -61,9 +63,9 @@ def run(
 
     Without --keep it ends when every counted program has ended, or all serve, and shows what a YCSB load did and what
     programs of your own ([[program]] elf) have written.
-    --json FILE has what the machine's managers reported, every event, and where instances are reached. The exit status is 1 if an instance, or
-    another program that the deployment counts, has died, however the run ended. With --machine it runs on all of that
-    modelled machine; a client on the host goes by another clock.
+    --json FILE has what the machine's managers reported, every event, and where instances are reached. The exit status
+    is 1 if an instance, or another program that the deployment counts, has died, however the run ended. With --machine
+    it runs on all of that modelled machine; a client on the host goes by another clock.
     """
     process.heed_signals()
     modelled = chosen(machine, False, {
@@ -116,7 +118,8 @@ def run(
         output.line("Ended.")
 
 
-def _document(machine: Run, modelled: ModelledMachine | None, measured: Result | None, survivors: list[survival.Survivor]) -> dict[str, Any]:
+def _document(machine: Run, modelled: ModelledMachine | None, measured: Result | None,
+              survivors: list[survival.Survivor]) -> dict[str, Any]:
     """For --json."""
     return {
         "skerry": version(),
@@ -141,13 +144,15 @@ def _booted(what: Plan, how: Options, modelled: ModelledMachine | None) -> Itera
 def _say_mode(output: Output, mode: qemu.Accel, modelled: ModelledMachine | None) -> None:
     output.line(f"Emulator: {mode.description}" if mode.emulated else "Runs under KVM.")
     if modelled:
-        output.line("What comes from outside is not modelled: a client on the host meets a machine with a clock of its own.")
+        output.line("What comes from outside is not modelled: a client on the host meets a machine with a clock of "
+                    "its own.")
 
 
 def _check_plot(plot: Path | None, what: Plan) -> None:
     check_plot(plot)
     if plot and not (what.load and what.load.survive):
-        raise InputError(f"--plot {plot}", "shows how clients survive the loss of their server; the deployment has no [ycsb] survive")
+        raise InputError(f"--plot {plot}",
+                         "shows how clients survive the loss of their server; the deployment has no [ycsb] survive")
 
 
 def _survivors(machine: Run, output: Output, plot: Path | None) -> list[survival.Survivor]:
@@ -204,7 +209,8 @@ class _Narrator:
             found = death(event, self.plan, "")
             self.output.step(str(found or f"{event.get('app')} {status_text(event.get('status'))}"))
         elif event.kind == "restart":
-            self.output.step(f"{event.get('app')} is started again in {event.get('after_ms')} ms (restart {event.get('restarts')})")
+            self.output.step(f"{event.get('app')} is started again in {event.get('after_ms')} ms (restart "
+                             f"{event.get('restarts')})")
         elif event.kind == "cluster-restarted":
             took = f"{event.get('after_ms')} ms after its loss was known (restart {event.get('restarts')})"
             self.output.step(f"cluster {event.get('cluster')} has started again {took}")
@@ -227,7 +233,8 @@ def _nothing(**what: Any) -> None:
 
 def _give_up(machine: Run, announcer: Announcer, narrate: _Narrator, keep: bool) -> None:
     """Gives up the programs that ended for good before they served: a failure, also of one that ended with status 0."""
-    ended = {str(event.get("app")): event for event in machine.events.of("exit") if not is_started_again(event, machine.plan)}
+    ended = {str(event.get("app")): event for event in machine.events.of("exit")
+             if not is_started_again(event, machine.plan)}
     dead = {death.application: death for death in narrate.deaths if death.application}
     gone = sorted(announcer.waiting() & (ended.keys() | dead.keys()))
     for name in gone:
@@ -242,7 +249,8 @@ def _give_up(machine: Run, announcer: Announcer, narrate: _Narrator, keep: bool)
 
 
 def _follow(machine: Run, narrate: _Narrator, keep: bool, waits: bool, output: Output, bar: bool) -> bool:
-    """Returns whether Ctrl-C ended it. With a bar until all serve or all is done, unless the console goes to the same terminal."""
+    """Returns whether Ctrl-C ended it. With a bar until all serve or all is done, unless the console goes to the same
+    terminal."""
     patience = None if waits else FOREVER  # somebody at a debugger takes time
     announcer = Announcer(machine.forwards, output.line)
     cluster_map = machine.plan.cluster_map
@@ -265,7 +273,8 @@ def _follow(machine: Run, narrate: _Narrator, keep: bool, waits: bool, output: O
             return False
         most = (patience or machine.patience).silence * ELSEWHERE
         with _told_where(announcer):
-            machine.wait_for(lambda: served() or _is_settled(announcer, keep, machine.quiet > most), "serving", patience)
+            machine.wait_for(lambda: served() or _is_settled(announcer, keep, machine.quiet > most), "serving",
+                             patience)
     announcer.say()
     if keep:
         _show_cluster(machine, output)
@@ -289,7 +298,8 @@ def _told_where(announcer: Announcer) -> Iterator[None]:
 
 
 def _is_settled(announcer: Announcer, keep: bool, long: bool) -> bool:
-    """Whether ports at which nothing listens are not waited for any more: a failure where nobody stays. `long`: nothing has moved."""
+    """Whether ports at which nothing listens are not waited for any more: a failure where nobody stays. `long`: nothing
+    has moved."""
     if not keep and long and announcer.is_settled():
         raise Failure("nothing else comes")
     return keep and announcer.is_settled()
@@ -304,7 +314,8 @@ def addresses(forwards: Sequence[Forward], waiting: set[str]) -> list[str]:
 
 
 def _stay(machine: Run, announcer: Announcer, output: Output) -> bool:
-    """Until the machine's end, or Ctrl-C: true then. The addresses once more, which the programs' own lines have moved away."""
+    """Until the machine's end, or Ctrl-C: true then. The addresses once more, which the programs' own lines have moved
+    away."""
     try:
         if len(there := addresses(machine.forwards, announcer.waiting())) > 1:
             output.line("\n".join([f"{len(there)} ports serve:", *there]))

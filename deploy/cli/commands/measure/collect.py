@@ -26,7 +26,8 @@ def collect(
 ) -> None:
     """Turn the serial logs of real machines into results, as `compare` writes them.
 
-    Each log must hold a whole run of its image, from power-on until it is done. The first layout is set beside the others.
+    Each log must hold a whole run of its image, from power-on until it is done. The first layout is set beside the
+    others.
     """
     output = Output(quiet, json)
     if len(files) % 2:

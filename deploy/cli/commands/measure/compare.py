@@ -39,7 +39,8 @@ from topology.machines.machine import Machine, default_memory
 from topology.maps.dts import write_dts
 
 Workload = Annotated[str, typer.Option("--workload", metavar="A,C", help="YCSB core workloads: a, b, c, f.")]
-Layouts = Annotated[str, typer.Option("--layout", metavar="L1,L2", help="The layouts to compare.", autocompletion=words(*options.LAYOUTS))]
+Layouts = Annotated[str, typer.Option("--layout", metavar="L1,L2", help="The layouts to compare.",
+                                      autocompletion=words(*options.LAYOUTS))]
 RECORDS, MODELLED_RECORDS = 10_000, 50
 MODELLED_OPERATIONS = 100
 MODELLED_SILENCE = 1200.0  # seconds in which a run on a modelled machine must come to its end
@@ -52,7 +53,8 @@ Operations = Annotated[int | None, typer.Option(
 
 Verify = Annotated[bool, typer.Option(
     "--verify", help="On a modelled machine: run both layouts at the crossover rate of kernel entries.")]
-Baseline = Annotated[str | None, typer.Option("--baseline", metavar="linux", help="Also run the same load on Linux.", autocompletion=words("linux"))]
+Baseline = Annotated[str | None, typer.Option("--baseline", metavar="linux", help="Also run the same load on Linux.",
+                                              autocompletion=words("linux"))]
 
 
 def compare(
@@ -83,10 +85,10 @@ def compare(
     """Run one kernel per socket beside one kernel spanning the machine: Redis under YCSB.
 
     Prints a table for each and their ratio, writes JSON and a plot (build/results, or beside --json FILE). Fails if one
-    operation is lost or wrong. Plain kernels are timed; kernel entries and locks are counted in a shorter run beside it.
-    The machine is the papers' 2 x 14 Xeon, modelled (--machine for another): the comparison ends with what follows, in
-    sentences, and the ratio has its range under half and double line costs. With --icount, --accel, --baseline or a machine
-    by --sockets, --cores or --topology it is emulated without prices, or runs under KVM.
+    operation is lost or wrong. Plain kernels are timed; kernel entries and locks are counted in a shorter run beside
+    it. The machine is the papers' 2 x 14 Xeon, modelled (--machine for another): the comparison ends with what follows,
+    in sentences, and the ratio has its range under half and double line costs. With --icount, --accel, --baseline or a
+    machine by --sockets, --cores or --topology it is emulated without prices, or runs under KVM.
     """
     process.heed_signals()
     fixed = {
@@ -101,7 +103,8 @@ def compare(
     if json is None:
         _check_results()
     output = Output(quiet, json or str(RESULTS / f"compare-{started}.json"))
-    shape = options.adapt(Deployment(), sockets, cores, memory if not modelled else None, topology, None, lock, smt).shape
+    shape = options.adapt(Deployment(), sockets, cores, memory if not modelled else None, topology, None, lock,
+                          smt).shape
     shape = modelled.shape(modelled.cores, default_memory(modelled.cores_per_socket)) if modelled else shape
     patience = Patience(MODELLED_SILENCE, timeout) if modelled else Patience(limit=timeout)
     _check_choice(baseline, accel, icount)
@@ -155,7 +158,8 @@ def _check_results() -> None:
         with tempfile.TemporaryFile(dir=RESULTS):
             pass
     except OSError as error:
-        raise Failure(f"cannot write {RESULTS}: {(error.strerror or '').lower()}; --json FILE puts results elsewhere") from None
+        raise Failure(f"cannot write {RESULTS}: {(error.strerror or '').lower()}; --json FILE puts results "
+                      f"elsewhere") from None
 
 
 def _say_mode(cases: Sequence[Case], load: Accel, outside: Accel, output: Output) -> None:
@@ -244,7 +248,8 @@ def _follow(name: str, update: Callable[..., None]) -> Callable[[Event], None]:
 
 
 def _publish(
-    results: list[Result], linux: list[dict[str, Any]], found: list[Answer], on: dict[str, Any], parts: Parts, picture: Path
+    results: list[Result], linux: list[dict[str, Any]], found: list[Answer], on: dict[str, Any], parts: Parts,
+    picture: Path
 ) -> None:
     output = parts.output
     beside = pairs(results)

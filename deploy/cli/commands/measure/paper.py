@@ -21,8 +21,10 @@ from topology.errors import InputError
 FOLDER = BUILD / "paper"
 
 Which = Annotated[list[str] | None, typer.Argument(metavar="FIGURE...", help="Some figures, by their names; else all.")]
-Into = Annotated[Path | None, typer.Option("--into", metavar="FOLDER", help="Where results and report go (build/paper).", shell_complete=files())]
-Repeats = Annotated[int, typer.Option("--repeats", metavar="N", min=1, max=100, help="Repeats of figures whose runs differ.")]
+Into = Annotated[Path | None, typer.Option("--into", metavar="FOLDER",
+                                           help="Where results and report go (build/paper).", shell_complete=files())]
+Repeats = Annotated[int, typer.Option("--repeats", metavar="N", min=1, max=100,
+                                      help="Repeats of figures whose runs differ.")]
 List = Annotated[bool, typer.Option("--list", help="List the figures, and which are done.")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Repeat finished figures.")]
 
@@ -68,7 +70,8 @@ def paper(
         "folder": str(folder),
         "report": str(report) if report.is_file() else None,
         "figures": [
-            {"id": task.figure.id, "kind": task.figure.kind, "run": task.run, "done": task.is_done, "results": str(task.path)} for task in todo
+            {"id": task.figure.id, "kind": task.figure.kind, "run": task.run, "done": task.is_done,
+             "results": str(task.path)} for task in todo
         ],
     })
     if failed:

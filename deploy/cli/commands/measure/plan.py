@@ -28,7 +28,8 @@ Service = Annotated[
 ]
 Remote = Annotated[
     float | None,
-    typer.Option("--remote-service", metavar="CYCLES", help="Service time in a larger cluster (--service times 613/358)."),
+    typer.Option("--remote-service", metavar="CYCLES",
+                 help="Service time in a larger cluster (--service times 613/358)."),
 ]
 Rate = Annotated[float | None, typer.Option("--rate", metavar="N", help="Kernel entries per second of one core.")]
 Ghz = Annotated[float | None, typer.Option("--ghz", metavar="GHZ", help="Clock, with --rate (live: this machine's).")]
@@ -40,7 +41,8 @@ Conflict = Annotated[
     float | None,
     typer.Option("--conflict", metavar="P", help="rtm: chance that two overlapping entries conflict."),
 ]
-Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Write a plot of the curve: .png, .svg or .pdf.")]
+Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE",
+                                           help="Write a plot of the curve: .png, .svg or .pdf.")]
 
 REMOTE = published.BOUNDS[1] / published.SERVICE
 
@@ -162,7 +164,8 @@ def _print(
         output.line("No layout of this machine stays within the limit; this is the one of the smallest clusters.")
     if crossing := next((point.cores for point in advice.curve if point.crosses), None):
         output.line(
-            f"From {_cores(crossing)} on they have no last-level cache in common: lines move {far / near:.2f} times as long, so that the lock does fewer "
+            f"From {_cores(crossing)} on they have no last-level cache in common: lines move {far / near:.2f} times as "
+            f"long, so that the lock does fewer "
             "entries, and from where it is always taken, more cores do not do more."
         )
     for note in machine.notes:

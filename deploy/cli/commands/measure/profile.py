@@ -23,20 +23,34 @@ from topology.errors import InputError
 SILENCE = 300.0  # seconds: the plugin makes the emulator slower
 
 Workload = Annotated[str, typer.Option("--workload", metavar="C", help="YCSB core workload: a, b, c or f.")]
-Records = Annotated[int, typer.Option("--records", metavar="N", min=1, max=1 << 22, help="Records of 1 kB in each Redis.")]
+Records = Annotated[int, typer.Option("--records", metavar="N", min=1, max=1 << 22,
+                                      help="Records of 1 kB in each Redis.")]
 OPERATIONS, REQUESTS = 1000, 3000
 MOST_IN_FLIGHT = 1000
 Operations = Annotated[int | None, typer.Option(
-    "--operations", metavar="N", min=1, help=f"Operations of each client ({OPERATIONS:,}); requests from outside ({REQUESTS:,}).")]
+    "--operations", metavar="N", min=1,
+    help=f"Operations of each client ({OPERATIONS:,}); requests from outside ({REQUESTS:,}).")]
 Baseline = Annotated[str | None, typer.Option(
-    "--baseline", metavar="linux", help="Also profile the Linux guest under the same load.", autocompletion=words("linux"))]
+    "--baseline", metavar="linux", help="Also profile the Linux guest under the same load.",
+    autocompletion=words("linux"))]
 Outside = Annotated[bool, typer.Option("--outside", help="Profile GETs from outside by redis-benchmark, not YCSB.")]
-OverTap = Annotated[bool, typer.Option("--tap", help="With --outside: use a tap device in a network namespace (root), not QEMU's user network.")]
-Connections = Annotated[int, typer.Option("--connections", metavar="N", min=1, max=500, help="Connections from outside.")]
-Pipeline = Annotated[str, typer.Option("--pipeline", metavar="LIST", help="Requests in flight on each connection from outside.")]
-Functions = Annotated[int, typer.Option("--functions", metavar="N", min=0, help="Number of functions to show for each layout.")]
+OverTap = (
+    Annotated[bool, typer.Option("--tap",
+                                 help="With --outside: use a tap device in a network namespace (root), not QEMU's user "
+                                 "network.")]
+)
+Connections = Annotated[int, typer.Option("--connections", metavar="N", min=1, max=500,
+                                          help="Connections from outside.")]
+Pipeline = Annotated[str, typer.Option("--pipeline", metavar="LIST",
+                                       help="Requests in flight on each connection from outside.")]
+Functions = Annotated[int, typer.Option("--functions", metavar="N", min=0,
+                                        help="Number of functions to show for each layout.")]
 Stat = Annotated[bool, typer.Option("--stat", help="Use kernels with statistics, which are slower.")]
-Start = Annotated[bool, typer.Option("--start", help="Profile from the loader's first instruction to the first command that a Redis serves.")]
+Start = (
+    Annotated[bool, typer.Option("--start",
+                                 help="Profile from the loader's first instruction to the first command that a Redis "
+                                 "serves.")]
+)
 Flame = Annotated[Path | None, typer.Option("--flame", metavar="FILE.svg", help="The flame graph of the first layout.")]
 
 
@@ -69,9 +83,10 @@ def profile(
     """Show where the instructions of an operation go: Redis under YCSB, by program, component and function.
 
     A plugin of the emulator counts every instruction of the machine while all clients run; symbols name its function.
-    Counts are exact and the same in each run (with --outside the host decides what arrives together: they differ by some
-    percent; requests for each second of the emulator's processor time are timed beside that, without the plugin). Writes
-    JSON and a flame graph, and one of Linux's that ends in -linux.svg (build/results, or where --json and --flame say).
+    Counts are exact and the same in each run (with --outside the host decides what arrives together: they differ by
+    some percent; requests for each second of the emulator's processor time are timed beside that, without the plugin).
+    Writes JSON and a flame graph, and one of Linux's that ends in -linux.svg (build/results, or where --json and
+    --flame say).
     """
     process.heed_signals()
     if baseline not in (None, "linux"):
@@ -99,7 +114,8 @@ def profile(
     if start:
         profile_start(job, show)
     elif outside:
-        profile_outside(job, [Requests(connections, depth, job.operations) for depth in _depths(pipeline)], baseline is not None, tap, show)
+        profile_outside(job, [Requests(connections, depth, job.operations) for depth in _depths(pipeline)],
+                        baseline is not None, tap, show)
     else:
         profile_load(cases, stat, baseline is not None, show)
 

@@ -28,18 +28,20 @@ def report(
 ) -> None:
     """Make one self-contained page of results: machine, comparison, latencies, utilisation, locks, model.
 
-    Results of one command, commit and images on one host are repeats of each other: their means get error bars. The page needs no
-    network and no script; every figure names its source, and the command that made it stands there.
+    Results of one command, commit and images on one host are repeats of each other: their means get error bars. The
+    page needs no network and no script; every figure names its source, and the command that made it stands there.
     """
     output = Output(quiet, json)
     _check(output_file, results)
     sources = load.read_all(results)
     models.check(sources)  # before the first word, so that bad input is one line
     with output.progress("Drawing") as update:
-        text = page.make(sources, title or _title(sources), lambda what: update(description=what[:1].upper() + what[1:]))
+        text = page.make(sources, title or _title(sources),
+                         lambda what: update(description=what[:1].upper() + what[1:]))
     write_text(output_file, text)
     output.results(_document(groups(sources)))
-    output.line(f"{output_file}: {len(text.encode()) / 1024:.0f} KiB, of {len(sources)} results file{'s' * (len(sources) > 1)}.")
+    output.line(f"{output_file}: {len(text.encode()) / 1024:.0f} KiB, of {len(sources)} results "
+                f"file{'s' * (len(sources) > 1)}.")
 
 
 def _check(path: Path, results: list[Path]) -> None:

@@ -19,7 +19,8 @@ from topology.errors import InputError
 
 SITE = BUILD / "site"
 
-To = Annotated[Path | None, typer.Option("--output", "-o", metavar="FOLDER", help="Where the site goes (build/site).", shell_complete=files())]
+To = Annotated[Path | None, typer.Option("--output", "-o", metavar="FOLDER", help="Where the site goes (build/site).",
+                                         shell_complete=files())]
 
 
 def docs(output: To = None, quiet: Quiet = False, json: Json = None) -> None:

@@ -28,7 +28,9 @@ DEFAULT_REGIME = "clh"
 SAID_EVERY = 20.0  # seconds, where there is no terminal
 
 What = Annotated[str, typer.Option("--target", metavar="NAME", help=f"What to fuzz: {', '.join(NAMES)}.")]
-Regime = Annotated[str | None, typer.Option("--regime", metavar="REGIME", help=f"Lock regime of the kernel ({DEFAULT_REGIME}): {', '.join(REGIMES)}.")]
+Regime = Annotated[str | None, typer.Option("--regime", metavar="REGIME",
+                                            help=f"Lock regime of the kernel ({DEFAULT_REGIME}): "
+                                            f"{', '.join(REGIMES)}.")]
 Time = Annotated[int | None, typer.Option("--time", metavar="S", min=1, help=f"Seconds ({SECONDS}).")]
 Runs = Annotated[int | None, typer.Option("--runs", metavar="N", min=1, help="Runs of all jobs, in place of a time.")]
 Jobs = Annotated[int, typer.Option("--jobs", metavar="N", min=1, help="Parallel processes that share a corpus (1).")]
@@ -55,9 +57,10 @@ def fuzz(
     """Make arbitrary sequences of system calls, interrupts and faults on several cores of a kernel in a process.
 
     After each step all invariants are checked, under ASan and UBSan. Another target is one of the readers of
-    foreign bytes: maps, program images, archives, ACPI tables, boot information, messages between managers. A find is minimised and kept, with the command
-    that replays it; the exit status is 1 then. Target net runs three TCP stacks with losses, deaths and hostile far ends, one
-    seed after the other; of a find the seed and the command that repeats it are said.
+    foreign bytes: maps, program images, archives, ACPI tables, boot information, messages between managers. A find is
+    minimised and kept, with the command that replays it; the exit status is 1 then. Target net runs three TCP stacks
+    with losses, deaths and hostile far ends, one seed after the other; of a find the seed and the command that repeats
+    it are said.
     """
     output = Output(quiet, json)
     if seconds and runs:
@@ -90,7 +93,8 @@ def _campaign(output: Output, target: Target, learned: Path, limits: Limits, job
     with output.progress(f"Fuzzing {target.title} for {amount}, seed {seed}", total=runs or limits.seconds) as update:
         state, find = run_fuzzers(target, learned, limits, jobs, seed, _shower(output, update, bool(runs)))
     result: dict[str, Any] = {
-        "target": target.name, "regime": target.regime or None, "seed": seed, "jobs": jobs, "seconds": round(time.monotonic() - began, 1),
+        "target": target.name, "regime": target.regime or None, "seed": seed, "jobs": jobs,
+        "seconds": round(time.monotonic() - began, 1),
         "runs": state.runs, "branches": state.coverage, "features": state.features, "corpus": state.corpus,
     }
     output.line(f"{target.title}: {state}")
@@ -125,10 +129,12 @@ def _seeds(output: Output, target: Target, limits: Limits, jobs: int, seed: int)
     began = time.monotonic()
     runs = limits.runs
     amount = f"{runs} seeds" if runs else f"{limits.seconds} s"
-    with output.progress(f"Fuzzing {target.title} for {amount}, seeds from {seed}", total=runs or limits.seconds) as update:
+    with output.progress(f"Fuzzing {target.title} for {amount}, seeds from {seed}",
+                         total=runs or limits.seconds) as update:
         progress, find = seeds.fuzz(target, limits, jobs, seed, _shower(output, update, bool(runs)))
     result: dict[str, Any] = {
-        "target": target.name, "regime": None, "seed": seed, "jobs": jobs, "seconds": round(time.monotonic() - began, 1),
+        "target": target.name, "regime": None, "seed": seed, "jobs": jobs,
+        "seconds": round(time.monotonic() - began, 1),
         "runs": progress.runs, "connections": progress.connections, "frames": progress.frames,
     }
     output.line(f"{target.title}: {progress}")

@@ -25,10 +25,12 @@ PAGE = BUILD / "skerry.1"
 
 def man(
     context: typer.Context,
-    command: Annotated[list[str] | None, typer.Argument(metavar="COMMAND...", help="Of one command, as in: man bench ipc.")] = None,
+    command: Annotated[list[str] | None,
+                       typer.Argument(metavar="COMMAND...", help="Of one command, as in: man bench ipc.")] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write the page there and do not show it; into a folder, all pages.", shell_complete=files()),
+        typer.Option("--output", "-o", metavar="FILE",
+                     help="Write the page there and do not show it; into a folder, all pages.", shell_complete=files()),
     ] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -40,7 +42,8 @@ def man(
     found = manual.pages(typer.main.get_command(make_app()))
     name = "-".join(["skerry", *(command or ())]) + ".1"
     if name not in found:
-        known = [one.removeprefix("skerry-").removesuffix(".1").replace("-", " ") for one in found if one.startswith("skerry-")]
+        known = [one.removeprefix("skerry-").removesuffix(".1").replace("-", " ") for one in found
+                 if one.startswith("skerry-")]
         raise InputError(" ".join(command or ()), f"is no command; there are {', '.join(known)}")
     if output and output.is_dir():
         for one, content in found.items():

@@ -54,15 +54,17 @@ class Proof:
 
     def to_json(self) -> dict[str, Any]:
         metrics = {"cases": self.cases, "executions": self.executions, "states": self.states}
-        return {"name": self.name, "outcome": "passed" if self.passed else "failed", "seconds": round(self.seconds, 3), "metrics": metrics}
+        return {"name": self.name, "outcome": "passed" if self.passed else "failed", "seconds": round(self.seconds, 3),
+                "metrics": metrics}
 
 
-def prove(only: Only = None, mistakes: Mistakes = False, only_list: List = False, quiet: Quiet = False, json: Json = None) -> None:
+def prove(only: Only = None, mistakes: Mistakes = False, only_list: List = False, quiet: Quiet = False,
+          json: Json = None) -> None:
     """Take small cases of locks, kernel and managers through every execution that two or three threads can have.
 
     These are proofs within bounds: the sources are those that ship, under the C11 memory model, and each case has few
-    threads and steps (docs/kernel-tests.md has them). The exit status is 1 where a case fails; its log shows the execution.
-    `skerry test --only "model:"` is the same without mistakes, as tests.
+    threads and steps (docs/kernel-tests.md has them). The exit status is 1 where a case fails; its log shows the
+    execution. `skerry test --only "model:"` is the same without mistakes, as tests.
     """
     process.heed_signals()
     output = Output(quiet, json)
@@ -86,7 +88,8 @@ def prove(only: Only = None, mistakes: Mistakes = False, only_list: List = False
         "skerry": version(),
         "command": "prove",
         "host": {"cpu": host.cpu().model, "cores": host.cpu().cores},
-        "results": [{"name": name} for name in (*map(_name, chosen), *planted)] if only_list else [proof.to_json() for proof in proofs],
+        "results": [{"name": name} for name in (*map(_name, chosen), *planted)]
+        if only_list else [proof.to_json() for proof in proofs],
     })
     if failed := [f"{proof.name} (log: {proof.log})" for proof in proofs if not proof.passed]:
         raise Failure(f"not proved: {'; '.join(failed)}")
@@ -118,7 +121,8 @@ def _planted(word: str) -> list[str]:
 
 def _find(word: str, width: int) -> Iterator[Proof]:
     """Plants them, each of which the explorer must find; results as they come."""
-    with subprocess.Popen([*MISTAKES, word, "--jobs", str(width)], cwd=ROOT, stdout=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen([*MISTAKES, word, "--jobs", str(width)], cwd=ROOT, stdout=subprocess.PIPE,
+                          text=True) as running:
         assert running.stdout
         for line in running.stdout:
             tried = documents.loads(line)
@@ -134,7 +138,8 @@ def _log(name: str) -> Path:
     return LOGS / "prove" / (re.sub(r"[^A-Za-z0-9.+-]+", "-", name)[:120] + ".log")
 
 
-def _run(tests: list[MesonTest], width: int, start: Callable[..., subprocess.Popen[bytes]] = process.start) -> Iterator[Proof]:
+def _run(tests: list[MesonTest], width: int,
+         start: Callable[..., subprocess.Popen[bytes]] = process.start) -> Iterator[Proof]:
     """So many at a time; results as they come."""
     folder = LOGS / "prove"
     waiting, running = list(tests), list[tuple[MesonTest, Path, float, subprocess.Popen[bytes]]]()
@@ -165,5 +170,6 @@ def _table(proofs: list[Proof]) -> Table:
         table.add_column(title, justify="right")
     for one in proofs:
         figures = (f"{one.cases}", f"{one.executions:,}", f"{one.states:,}") if one.cases else ("", "", "")
-        table.add_row(one.name, "ok" if one.passed else "FAILED", *figures, f"{one.seconds:.1f}", style=None if one.passed else "red")
+        table.add_row(one.name, "ok" if one.passed else "FAILED", *figures, f"{one.seconds:.1f}",
+                      style=None if one.passed else "red")
     return table

@@ -18,14 +18,15 @@ from deploy.tools import release as releases
 from topology.errors import InputError
 from topology.units import MIB
 
-To = Annotated[Path | None, typer.Option("--output", "-o", metavar="FOLDER", help="A new or empty folder (build/release/VERSION).", shell_complete=files())]
+To = Annotated[Path | None, typer.Option("--output", "-o", metavar="FOLDER",
+                                         help="A new or empty folder (build/release/VERSION).", shell_complete=files())]
 
 
 def release(output: To = None, quiet: Quiet = False, json: Json = None) -> None:
     """Make a release: bootable images of Redis, the SDK for C programs, the sources, checksums.
 
-    The SDK holds a relocatable skerry-cc with libraries and headers. Archives made again from the same commit by the same
-    compiler have the same bytes. Dates are the commit's.
+    The SDK holds a relocatable skerry-cc with libraries and headers. Archives made again from the same commit by the
+    same compiler have the same bytes. Dates are the commit's.
     """
     process.heed_signals()
     folder = output or BUILD / "release" / version()
@@ -45,5 +46,7 @@ def release(output: To = None, quiet: Quiet = False, json: Json = None) -> None:
         made = releases.make(folder, lambda what: update(description=what[:1].upper() + what[1:]))
     for path in made:
         said.line(f"{path}: {path.stat().st_size / MIB:.1f} MiB")
-    found = [{"name": name, "sha256": digest, "bytes": (folder / name).stat().st_size} for name, digest in releases.sums(folder).items()]
-    said.results({"skerry": version(), "command": "release", "folder": str(folder), "changed": releases.is_changed(), "files": found})
+    found = [{"name": name, "sha256": digest, "bytes": (folder / name).stat().st_size}
+             for name, digest in releases.sums(folder).items()]
+    said.results({"skerry": version(), "command": "release", "folder": str(folder), "changed": releases.is_changed(),
+                  "files": found})

@@ -41,7 +41,8 @@ Metric = Annotated[
 ]
 Ghz = Annotated[float | None, typer.Option("--ghz", metavar="GHZ", help="Clock, for a throughput per second.")]
 MaxCores = Annotated[
-    int | None, typer.Option("--max-cores", metavar="N", min=1, help="Only points of at most this many cores: one socket's.")
+    int | None, typer.Option("--max-cores", metavar="N", min=1,
+                             help="Only points of at most this many cores: one socket's.")
 ]
 
 

@@ -35,7 +35,8 @@ Conflict = Annotated[
 Overhead = Annotated[float, typer.Option("--overhead", metavar="CYCLES", help="rtm: cost of begin and commit.")]
 Check = Annotated[bool, typer.Option("--markov", help="Simulate the closed form's own assumptions.")]
 Service = Annotated[float, typer.Option("--service", metavar="CYCLES", help="With --markov: mean service time.")]
-Entries = Annotated[int, typer.Option("--entries", metavar="N", min=1000, max=10_000_000, help="Kernel entries of each point.")]
+Entries = Annotated[int, typer.Option("--entries", metavar="N", min=1000, max=10_000_000,
+                                      help="Kernel entries of each point.")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the simulation.")]
 
 
@@ -87,7 +88,8 @@ def simulate(
             return Transactions(n, pause, elision, seed)
         if markov:
             return QueueLock(n, pause, Markovian(form.service, reload if regimes.collapses(lock) else 0.0), seed)
-        return QueueLock(n, pause, TicketTransfers(*moves, reload=reload) if regimes.collapses(lock) else fallback, seed)
+        return QueueLock(n, pause, TicketTransfers(*moves, reload=reload) if regimes.collapses(lock) else fallback,
+                         seed)
 
     def closed(n: int, pause: float, found: float) -> float:
         if markov:
