@@ -176,7 +176,7 @@ static void request(uint32_t application, enum manager_request label, uint64_t w
 			     .word = { text ? 1 : word, (uint64_t)text } };
 	holds[reply] = call;
 	int used = reply;
-	serve(&m);
+	message_serve(&m);
 	if (!call)
 		CHECK(!holds[used]);
 }
