@@ -40,13 +40,55 @@ def enumerators(header: Path) -> Mapping[str, int]:
 
 def _value(header: Path, expression: str, known: Mapping[str, int]) -> int:
     """Sums, products and shifts of numbers and of enumerators before."""
-    words = re.findall(r"0x[0-9a-fA-F]+|\d+|\w+|<<|[-+*()]", expression)
+    words = re.findall(r"\w+|<<|[-+*()]", expression)
     try:
-        python = " ".join(word if re.fullmatch(r"0x[0-9a-fA-F]+|\d+|<<|[-+*()]", word) else str(known[word])
-                          for word in words)
+        python = " ".join(
+            word if re.fullmatch(r"<<|[-+*()]", word) else str(_number(word) if word[0].isdecimal() else known[word])
+            for word in words
+        )
         return int(eval(python, {"__builtins__": {}}))  # of numbers and operators alone
-    except (KeyError, SyntaxError) as error:
+    except (KeyError, SyntaxError, ValueError) as error:
         raise HeaderError(f"{header}: '{expression}' is not a sum of numbers and enumerators before it") from error
+
+
+@cache
+def macro(header: Path, name: str) -> int:
+    """The number that a header defines a name as."""
+    found = re.search(rf"^#define {name}\s+(\d\w*)", (ROOT / header).read_text(), re.MULTILINE)
+    if not found:
+        raise HeaderError(f"{header}: no number {name}")
+    return _number(found[1])
+
+
+@cache
+def offset(header: Path, struct: str, name: str) -> int:
+    """Bytes from a structure's beginning to a field before which there are integers and arrays of them alone."""
+    at = 0
+    for declaration in _declarations(header, struct):
+        parts = re.fullmatch(r"(?:_Alignas\((\d+)\) )?(?:_Atomic )?u?int(8|16|32|64)_t\s+(.*)", declaration, re.DOTALL)
+        if not parts:
+            raise HeaderError(f"{header}: struct {struct}: '{declaration}' is no field of integers")
+        size = int(parts[2]) // 8
+        align = max(int(parts[1] or 0), size)
+        at = (at + align - 1) // align * align
+        for field, length in re.findall(r"(\w+)(?:\[(.*?)\])?(?:,|$)", parts[3]):
+            if field == name:
+                return at
+            at += size * (_value(header, length, enumerators(header)) if length else 1)
+    raise HeaderError(f"{header}: struct {struct} has no field {name}")
+
+
+def _declarations(header: Path, struct: str) -> list[str]:
+    found = re.search(rf"\bstruct {struct}\s*\{{(.*?)^\}}", _text(header), re.DOTALL | re.MULTILINE)
+    if not found:
+        raise HeaderError(f"{header}: no struct {struct}")
+    return [part.strip() for part in found[1].split(";") if part.strip()]
+
+
+def _number(word: str) -> int:
+    """As C writes it: hexadecimal, octal or decimal, with or without a suffix of its type."""
+    digits = re.sub(r"(?i)(?<=[0-9a-f])(?:u?l{0,2}|l{0,2}u)$", "", word)
+    return int(digits, 8) if re.fullmatch(r"0\d+", digits) else int(digits, 0)
 
 
 def constant(header: Path, name: str) -> int:
@@ -98,12 +140,9 @@ def _comments(header: Path) -> Mapping[str, str]:
 @cache
 def layout(header: Path, struct: str) -> Mapping[str, Field]:
     """The fields of a structure that consists of words and of such structures."""
-    found = re.search(rf"\bstruct {struct}\s*\{{(.*?)^\}}", _text(header), re.DOTALL | re.MULTILINE)
-    if not found:
-        raise HeaderError(f"{header}: no struct {struct}")
     fields: dict[str, Field] = {}
     at = 0
-    for declaration in filter(None, (part.strip() for part in found[1].split(";"))):
+    for declaration in _declarations(header, struct):
         told = re.fullmatch(r"(?:_Atomic )?(?:struct (\w+)|(\w+))\s+(.*)", declaration, re.DOTALL)
         if not told or not told[1] and told[2] not in _types(header):
             raise HeaderError(f"{header}: struct {struct}: '{declaration}' is no field of 64-bit words")

@@ -6,13 +6,14 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
+from topology import headers
 from topology.errors import InputError
 
 ET_EXEC, ET_DYN, X86_64, PT_LOAD, PT_INTERP, PT_NOTE = 2, 3, 62, 1, 3, 4
 EXECUTE, WRITE = 1, 2
 PAGE = 4096
 NOTES = 1000  # of a file that are looked at; it has a handful
-KERNEL_LOW, KERNEL_HIGH = 0xFFFF_FFFF_8000_0000, 1 << 64  # cluster-kernel/include/skerry/boot.h: KERNEL_IMAGE_BASE
+KERNEL_LOW, KERNEL_HIGH = headers.macro(headers.KERNEL / "boot.h", "KERNEL_IMAGE_BASE"), 1 << 64
 PROGRAM_LOW, PROGRAM_HIGH = PAGE, 1 << 32                 # lib/include/skerry/process.h: the heap
 
 

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from deploy.base.errors import Failure
+from topology import headers
 from topology.errors import InputError
 from topology.units import MIB, PAGE, align_up, format_size
 
 # lib/include/skerry/file_tree.h
-MAGIC, VERSION = 0x53454C4946594B53, 1
+_HEADER = headers.LIBRARY / "file_tree.h"
+MAGIC, VERSION = headers.macro(_HEADER, "FILE_TREE_MAGIC"), headers.constant(_HEADER, "FILE_TREE_VERSION")
 ALIGNED = 65536     # bytes of a file that begins at a page
 MOST_ENTRIES = 65536
 MOST_BYTES = 1 << 30

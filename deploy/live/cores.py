@@ -8,17 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deploy.base.errors import Failure
+from deploy.live import ledger
 from deploy.live.kill import loss
-from deploy.live.orders import Numbering, Read, Write
+from deploy.live.ledger import Read, Write
 from deploy.machine.events import Event
 from topology.errors import InputError
 
 STATES = ("none", "owned", "leaving", "parked", "joining", "held")  # enum core_state
 NONE, OWNED, LEAVING, PARKED, JOINING, HELD = STATES
 WORD = 64  # bytes from one core's word to the next
-MAGIC = 0x6D6F7665 << 32  # LEDGER_MOVE_MAGIC
-OFFSET = 144  # of `move` in struct ledger_kernel
-NUMBERING = Numbering("core", OFFSET, shift=20, bits=12)
 LEFT, JOINED = "left", "joined"
 
 
@@ -108,7 +106,7 @@ def check(events: Sequence[Event], cores: Sequence[Core], number: int, to: int) 
 
 def order(write: Write, boot: Event, core: int, to: int, number: int) -> None:
     """The manager of this boot report has the core move, at its next tick."""
-    write(int(boot["ledger"]) + OFFSET, MAGIC | NUMBERING.place(number) | core << 8 | to)
+    ledger.CORE.give(write, boot, core << 8 | to, number)
 
 
 def answer(events: Sequence[Event], core: int, number: int) -> Event | None:

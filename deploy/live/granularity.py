@@ -7,16 +7,14 @@ from collections.abc import Sequence
 from enum import Enum
 
 from deploy.base.errors import Failure
-from deploy.live.orders import Numbering, Write
+from deploy.live import ledger
+from deploy.live.ledger import Write
 from deploy.machine.events import Event
 from topology import regimes
 from topology.errors import InputError
 from topology.maps.clustermap import GRANULARITIES
 
-MAGIC = 0x6772616E << 32  # LEDGER_GRANULARITY_MAGIC
-OFFSET = 136  # of `granularity` in struct ledger_kernel
 Granularity = Enum("Granularity", {name: name for name in GRANULARITIES}, type=str)  # type: ignore[misc]
-NUMBERING = Numbering("granularity", OFFSET, shift=8, bits=24)
 
 
 def check(events: Sequence[Event], cluster: int | None) -> list[Event]:
@@ -40,7 +38,7 @@ def check(events: Sequence[Event], cluster: int | None) -> list[Event]:
 
 def order(write: Write, boot: Event, granularity: str, number: int) -> None:
     """The kernel of this boot report changes, at its manager's next tick."""
-    write(int(boot["ledger"]) + OFFSET, MAGIC | NUMBERING.place(number) | GRANULARITIES.index(granularity))
+    ledger.GRANULARITY.give(write, boot, GRANULARITIES.index(granularity), number)
 
 
 def done(events: Sequence[Event], cluster: int, number: int) -> Event | None:

@@ -4,15 +4,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
 
 from deploy.base.errors import Failure
+from deploy.live import ledger
+from deploy.live.ledger import Write
 from deploy.machine.events import Event
+from topology import headers
 from topology.errors import InputError
 
 # enum ledger_order, and what happens
-ORDERS = {"panic": 1, "hang": 2, "hang-core": 3, "init": 4, "manager": 5, "garbage": 6}
+ORDERS = {
+    name: headers.constant(ledger.HEADER, f"LEDGER_ORDER_{name.upper().replace('-', '_')}")
+    for name in ("panic", "hang", "hang-core", "init", "manager", "garbage")
+}
 DESTROY = "destroy"  # the emulator of its domain is ended; nothing in the machine takes part
 DONE = {
     "panic": "its kernel panics", "hang": "its cores loop, interrupts off",
@@ -22,10 +28,6 @@ DONE = {
 }  # fmt: skip
 How = Enum("How", {name.replace("-", "_"): name for name in DONE}, type=str)  # type: ignore[misc]
 OF_A_CORE = ("panic", "hang-core")
-MAGIC = 0x6B696C6C << 32  # LEDGER_ORDER_MAGIC
-ORDER_OFFSET = 128  # of `order` in struct ledger_kernel
-
-Write = Callable[[int, int], object]  # physical address, word
 
 
 def loss(events: Iterable[Event], cluster: int) -> Event | None:
@@ -62,4 +64,4 @@ def check(events: Sequence[Event], cluster: int, how: str, core: int | None = No
 
 def order(write: Write, boot: Event, how: str, core: int | None = None) -> None:
     """The cluster of this boot report ends so, within a beat of its cores or a tick of its manager."""
-    write(int(boot["ledger"]) + ORDER_OFFSET, MAGIC | (core or 0) << 8 | ORDERS[how])
+    ledger.KILL.give(write, boot, (core or 0) << 8 | ORDERS[how])

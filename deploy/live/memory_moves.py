@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from deploy.base.errors import Failure
+from deploy.live import ledger
 from deploy.live.cores import boots_of
 from deploy.live.kill import loss
-from deploy.live.orders import Numbering, Read, Write
+from deploy.live.ledger import Read, Write
 from deploy.machine.events import Event
 from topology.errors import InputError
 from topology.units import LARGE_PAGE, format_size, parse_size
@@ -20,9 +21,6 @@ PIECE = LARGE_PAGE  # 1 << MEMORY_PIECE_BITS
 HEADER = 64  # of struct memory_control
 PAGE = 4096
 NONE, OWNED, PARKED = range(3)  # enum memory_state
-MAGIC = 0x6D65 << 48  # LEDGER_MEMORY_MAGIC
-OFFSET = 152  # of `memory` in struct ledger_kernel
-NUMBERING = Numbering("memory-moved", OFFSET, shift=36, bits=12)
 MOST = 1 << 28  # pieces in an order, exclusive
 GIVEN, ADOPTED, RETURNED, TOO_LITTLE, DOWN, REFUSED = "given", "adopted", "returned", "too-little", "down", "refused"
 
@@ -124,7 +122,7 @@ def order(write: Write, boot: Event, pieces: int, to: int, number: int) -> None:
     tick."""
     if not 0 < pieces < MOST or not 0 <= to < 256:
         raise ValueError(f"an order of {pieces} pieces for cluster {to}")
-    write(int(boot["ledger"]) + OFFSET, MAGIC | NUMBERING.place(number) | pieces << 8 | to)
+    ledger.MEMORY.give(write, boot, pieces << 8 | to, number)
 
 
 def answer(events: Sequence[Event], cluster: int, number: int) -> Event | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Moves memory of a running machine from one cluster to another: the order, its answer, and until the other has taken it."""
+"""Moves memory of a running machine from one cluster to another, and waits until the other has taken it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import time
 
 from deploy.base.errors import Failure
 from deploy.base.timeouts import slowness
+from deploy.live import ledger
 from deploy.live.cores import boots_of
 from deploy.live.kill import loss
 from deploy.live.memory_moves import (
     ADOPTED,
     GIVEN,
-    NUMBERING,
     PIECE,
     RETURNED,
     TOO_LITTLE,
@@ -46,7 +46,7 @@ def move_memory(target: Target, pieces: int, to: int, named: int | None) -> dict
 
 def _ask(target: Target, cluster: int, pieces: int, to: int) -> Event:
     """The order's answer."""
-    number = NUMBERING.unused(target.events(), target.read)
+    number = ledger.MEMORY.unused(target.events(), target.read)
     asked = len(target.events())
     order(target.write(cluster), boots_of(target.events())[cluster], pieces, to, number)
     most = target.clock.look() + PATIENCE * slowness()

@@ -13,8 +13,8 @@ from deploy.base.errors import Failure
 from deploy.base.timeouts import Clock, children_of
 from deploy.domains import deployed, monitor as domain_monitor
 from deploy.domains.connection import Connection
+from deploy.live.ledger import Write
 from deploy.live.lockstat import live
-from deploy.live.orders import Write
 from deploy.machine import gdb_remote, monitor
 from deploy.machine.events import Event
 
@@ -39,7 +39,8 @@ def local_machine(what: str | None, command: str, changes: bool = True) -> Itera
         return lambda address, word: gdb_remote.write_word(lambda line: _human(folder, line), address, word)
 
     owner = int(folder.name.split("-")[2])
-    yield Target(lambda: list(live.read_events(folder).events), write, live.monitor_memory(folder), Clock(lambda: children_of(owner)))
+    clock = Clock(lambda: children_of(owner))
+    yield Target(lambda: list(live.read_events(folder).events), write, live.monitor_memory(folder), clock)
 
 
 @contextmanager
@@ -50,7 +51,8 @@ def of_libvirt(uri: str, name: str | None) -> Iterator[Target]:
             raise Failure(f"{uri}: {one.name} does not run ({one.state().word})")
         destroy = (lambda cluster: one.member(cluster).destroy()) if one.record.machines > 1 else None
         clock = Clock(lambda: [])  # all time counts: it is another's
-        yield Target(one.events, lambda cluster: partial(domain_monitor.write_word, one, cluster), live.of_domain(one).memory, clock, destroy)
+        memory = live.of_domain(one).memory
+        yield Target(one.events, lambda cluster: partial(domain_monitor.write_word, one, cluster), memory, clock, destroy)
 
 
 def _human(folder: Path, line: str) -> str:

@@ -10,6 +10,7 @@ from deploy.deployment.planner import CLIENT_STACK_HEAP, SERVER_STACK_HEAP, redi
 from deploy.deployment.switches import Switches, same_for, switches
 from deploy.emulator.machine_file import ModelledMachine
 from deploy.machine import qemu
+from topology import headers
 from topology.grouping import is_layout_name
 from topology.layouts import is_homed
 from topology.machines.machine import Machine, Shape, default_memory, emulated, with_memory
@@ -22,8 +23,10 @@ OPERATIONS = 5000  # of each client
 VALUE_SIZE = 1000
 COUNTED_RECORDS, COUNTED_OPERATIONS = 2000, 1000  # at most, where the kernel counts
 PROFILED_RECORDS, PROFILED_OPERATIONS = 500, 200  # at most, where a plugin counts instructions
-PAUSE_US = 10_000  # of clients that pause: hundreds of times what an operation takes without waiting, so that little is left to wait for
-SOCKET_PORT = 17 * MIB  # lib/include/skerry/socket_port.h: what a program shares with its stack process
+PAUSE_US = 10_000  # of clients that pause: hundreds of times what an operation takes, so that little is left to wait for
+_PORT = headers.LIBRARY / "socket_port.h"
+_SHARED = headers.constant(_PORT, "SOCKET_PORT_HEAD") + headers.constant(_PORT, "SOCKET_PORT_BUFFERS_SIZE")
+SOCKET_PORT = (_SHARED + MIB - 1) // MIB * MIB  # what a program shares with its stack process
 UNLIMITED = (redis_memory.OPTION, "0")  # the load is known and fits; and limits on clients cost some time
 
 

@@ -8,10 +8,11 @@ from pathlib import Path
 from deploy.base.errors import Failure
 from deploy.base.symbols import Image
 from deploy.machine.console_lines import By, lines_by
+from topology import headers
 
 _PANIC = re.compile(r"kernel panic: cluster (\d+) core (\d+): (.*)")
 _BACKTRACE = re.compile(r"  backtrace:((?: 0x[0-9a-f]{16})+)")
-_KERNEL_BASE = 0xFFFFFFFF80000000  # KERNEL_IMAGE_BASE of skerry/boot.h
+_KERNEL_BASE = headers.macro(headers.KERNEL / "boot.h", "KERNEL_IMAGE_BASE")
 
 
 def lines_of(addresses: list[int], kernel: Path) -> list[str]:

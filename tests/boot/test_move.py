@@ -14,7 +14,7 @@ from deploy.base.errors import Failure
 from deploy.bench.failure.scene import end_cluster
 from deploy.deployment import Deployment, Redis
 from deploy.deployment.planner import plan
-from deploy.live import cores, granularity
+from deploy.live import cores, granularity, ledger
 from deploy.live.cores import OWNED, Core, cores_of
 from deploy.live.lockstat import live
 from deploy.live.top.sample import between
@@ -48,7 +48,7 @@ def owners(run: Run) -> list[int]:
 def give_order(run: Run, core: int, to: int) -> int:
     run.poll()
     _, boot = cores.check(run.events.events, in_force(run), core, to)
-    number = cores.NUMBERING.unused(run.events.events, live.monitor_memory(run.directory))
+    number = ledger.CORE.unused(run.events.events, live.monitor_memory(run.directory))
     cores.order(lambda address, word: write(run, address, word), boot, core, to, number)
     return number
 
@@ -117,7 +117,7 @@ def test_locks_change() -> None:
         for wanted, to in (("fine", 0), ("coarse", 1), ("fine", 0), ("fine", 1), ("coarse", 0)):
             for cluster, boot in boots.items():
                 run.poll()
-                number = granularity.NUMBERING.unused(run.events.events, live.monitor_memory(run.directory))
+                number = ledger.GRANULARITY.unused(run.events.events, live.monitor_memory(run.directory))
                 granularity.order(lambda address, word: write(run, address, word), boot, wanted, number)
                 done = {"cluster": cluster, "number": number, "granularity": wanted}
                 run.wait_for(lambda done=done: run.events.of("granularity", **done), f"cluster {cluster} is {wanted}")

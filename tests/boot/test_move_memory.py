@@ -16,7 +16,7 @@ from deploy.base.errors import Failure
 from deploy.bench.failure.scene import end_cluster
 from deploy.cli.main import main
 from deploy.deployment import Deployment, Redis
-from deploy.live import memory_moves
+from deploy.live import ledger, memory_moves
 from deploy.live.cores import boots_of
 from deploy.live.lockstat import live
 from deploy.live.memory_moves import PIECE, Piece, pieces_of, sums
@@ -49,7 +49,7 @@ def parked(run: Run) -> int:
 
 def give_order(run: Run, giver: int, to: int, pieces: int) -> int:
     run.poll()
-    number = memory_moves.NUMBERING.unused(run.events.events, live.monitor_memory(run.directory))
+    number = ledger.MEMORY.unused(run.events.events, live.monitor_memory(run.directory))
     memory_moves.order(lambda address, word: write(run, address, word), boots_of(run.events.events)[giver], pieces, to,
                        number)
     return number

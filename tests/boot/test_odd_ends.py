@@ -19,7 +19,7 @@ import redis
 
 from deploy.base.paths import ROOT
 from deploy.deployment import Deployment, Redis, modules
-from deploy.live import cores, kill, memory_moves
+from deploy.live import cores, kill, ledger as ledger_orders, memory_moves
 from deploy.live.cores import OWNED
 from deploy.live.lockstat import live
 from deploy.machine import gdb_remote, monitor
@@ -297,8 +297,8 @@ def test_both_sides_of_a_move_die(how: str) -> None:
             def collect(address: int, word: int, words: list[tuple[int, int]] = words) -> None:
                 words.append((address, word))
 
-            cores.order(collect, boot, 5, to, cores.NUMBERING.unused(run.events.events, memory))
-            memory_moves.order(collect, boot, 20, to, memory_moves.NUMBERING.unused(run.events.events, memory))
+            cores.order(collect, boot, 5, to, ledger_orders.CORE.unused(run.events.events, memory))
+            memory_moves.order(collect, boot, 20, to, ledger_orders.MEMORY.unused(run.events.events, memory))
             write(run, words)
             run.wait_for(lambda times=times: restarted(run, 1, times) and restarted(run, 2, times), "both again")
             run.wait_for(lambda: all(core.state == OWNED for core in test_move.in_force(run)), "an owner for each core")

@@ -9,7 +9,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from deploy.bench.dynamic.measure import FORK_JOIN, IPC, LOAD, SPACES, TITLES, UNMAP, ForkJoin, Ipc, Load, bases, published_ipc
+from deploy.bench.dynamic.measure import (
+    FORK_JOIN,
+    IPC,
+    LOAD,
+    SPACES,
+    TITLES,
+    UNMAP,
+    ForkJoin,
+    Ipc,
+    Load,
+    bases,
+    published_ipc,
+)
 from deploy.bench.dynamic.table import UNIT
 from deploy.bench.dynamic.unmap_series import Unmap
 from deploy.bench.dynamic.unmap_table import title_of

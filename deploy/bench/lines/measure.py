@@ -19,11 +19,13 @@ from deploy.bench.scale.measure import Point, Request, measure
 from deploy.deployment import modules
 from deploy.emulator import run as modelled
 from deploy.emulator.entries import PROTOCOLS
+from topology import headers
 
 LINE = 64
-KERNEL_DIRECT_BASE = 0xFFFF_8000_0000_0000  # cluster-kernel/include/skerry/boot.h
-KERNEL_IMAGE_BASE = 0xFFFF_FFFF_8000_0000
-BOOT_MAX_CPUS = 60  # there; elements of core_local[]
+_BOOT = headers.KERNEL / "boot.h"
+KERNEL_DIRECT_BASE = headers.macro(_BOOT, "KERNEL_DIRECT_BASE")
+KERNEL_IMAGE_BASE = headers.macro(_BOOT, "KERNEL_IMAGE_BASE")
+BOOT_MAX_CPUS = headers.constant(_BOOT, "BOOT_MAX_CPUS")  # elements of core_local[]
 PROGRAM = "pingpong"
 FEWEST_FETCHES = 4  # of which something is said
 

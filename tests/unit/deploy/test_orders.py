@@ -15,15 +15,16 @@ from deploy.base.errors import Failure
 from deploy.base.paths import ROOT
 from deploy.cli.main import main
 from deploy.domains.monitor import write_word
-from deploy.live import cores, granularity, kill, memory_moves
+from deploy.live import cores, granularity, kill, ledger as orders, memory_moves
+from deploy.live.ledger import Order, Read
 from deploy.live.lockstat import live
 from deploy.live.memory_moves import PIECE, Piece, givers, order, parked_for, pieces_of, refusal, runs, size_of, sums
-from deploy.live.orders import Numbering, Read
 from deploy.machine import gdb_remote
 from deploy.machine.console_lines import By, Line
 from deploy.machine.crashes import lost_reporter
 from deploy.machine.events import Event
 from topology.errors import InputError
+from topology.headers import HeaderError
 
 # ---- Numbers of orders in ledgers ----
 
@@ -34,14 +35,23 @@ def event(kind: str, **data: object) -> Event:
 
 LEDGERS = {0: 0x7000, 1: 0x17000}
 BOOTS = [event("boot", cluster=cluster, ledger=ledger) for cluster, ledger in LEDGERS.items()]
-SMALL = Numbering("core", 144, shift=20, bits=2)
+SMALL = Order("move", 0x6D6F7665 << 32, "core", shift=20, bits=2)
+
+
+def test_words() -> None:
+    """where each order's word is in struct ledger_kernel, and what it begins with"""
+    assert [(one.offset, one.magic) for one in (orders.KILL, orders.GRANULARITY, orders.CORE, orders.MEMORY)] == [
+        (128, 0x6B696C6C << 32), (136, 0x6772616E << 32), (144, 0x6D6F7665 << 32), (152, 0x6D65 << 48),
+    ]
+    with pytest.raises(HeaderError, match="is no field of integers"):
+        Order("nothing", 0).offset  # noqa: B018
 
 
 def answered(*numbers: int) -> list[Event]:
     return [event("core", cluster=0, cpu=5, number=number, what="left") for number in numbers]
 
 
-def ledgers(numbering: Numbering, **words: int) -> Read:
+def ledgers(numbering: Order, **words: int) -> Read:
     """`words`: the order that stands in a cluster's ledger, by "cN"."""
 
     def read(cluster: int, address: int, size: int) -> bytes:
@@ -62,7 +72,7 @@ def test_unused() -> None:
 def test_answer_is_lost() -> None:
     """an order stands in a ledger and in no event: its number is not used again, whichever cluster is asked"""
     for cluster in ("c0", "c1"):
-        assert SMALL.unused(BOOTS, ledgers(SMALL, **{cluster: cores.MAGIC | 1 << 20 | 5 << 8})) == 2
+        assert SMALL.unused(BOOTS, ledgers(SMALL, **{cluster: SMALL.magic | 1 << 20 | 5 << 8})) == 2
 
 
 def test_all_are_used() -> None:
@@ -76,13 +86,12 @@ def test_all_are_used() -> None:
 @pytest.mark.parametrize(
     ("numbering", "order"),
     [
-        (cores.NUMBERING, lambda write, number: cores.order(write, BOOTS[1], 0xFFF, 0xFF, number)),
-        (memory_moves.NUMBERING, lambda write,
-         number: memory_moves.order(write, BOOTS[1], memory_moves.MOST - 1, 0xFF, number)),
-        (granularity.NUMBERING, lambda write, number: granularity.order(write, BOOTS[1], "fine", number)),
+        (orders.CORE, lambda write, number: cores.order(write, BOOTS[1], 0xFFF, 0xFF, number)),
+        (orders.MEMORY, lambda write, number: memory_moves.order(write, BOOTS[1], memory_moves.MOST - 1, 0xFF, number)),
+        (orders.GRANULARITY, lambda write, number: granularity.order(write, BOOTS[1], "fine", number)),
     ],
 )
-def test_orders(numbering: Numbering, order: Callable[..., None]) -> None:
+def test_orders(numbering: Order, order: Callable[..., None]) -> None:
     """each kind of order holds its number where its numbering looks for it, the largest one too"""
     for number in (1, (1 << numbering.bits) - 1):
         written: dict[int, int] = {}
@@ -124,9 +133,6 @@ def test_constants() -> None:
         "enum memory_state { MEMORY_NONE, MEMORY_OWNED, MEMORY_PARKED };" in text
         and "(state << 6 | (cluster & 63))" in text
     )
-    ledger = (INCLUDE / "ledger.h").read_text()
-    assert f"LEDGER_MEMORY_MAGIC 0x{memory_moves.MAGIC:016x}ull" in ledger
-    assert re.search(r"_Atomic uint64_t move; .*\n\t_Atomic uint64_t memory;", ledger)
     names = re.search(r"names\[MEMORY_EVENTS\] = \{ (.*) \}", (ROOT / "cluster-manager/root/run/reports.c").read_text())
     assert names and {memory_moves.GIVEN, memory_moves.ADOPTED, memory_moves.RETURNED, memory_moves.TOO_LITTLE,
                       memory_moves.DOWN,
@@ -195,7 +201,7 @@ def test_order() -> None:
     """one word in the giver's ledger"""
     written = {}
     order(written.__setitem__, BOOTS_MEMORY_MOVES[1], 0x1234567, 2, 5)
-    assert written == {0x7000 + memory_moves.OFFSET: 0x6D65_005_1234567_02}
+    assert written == {0x7000 + 152: 0x6D65_005_1234567_02}
     for pieces, to in ((0, 1), (1 << 28, 1), (1, 256), (1, -1)):
         with pytest.raises(ValueError, match="an order of"):
             order(written.__setitem__, BOOTS_MEMORY_MOVES[1], pieces, to, 1)
@@ -241,7 +247,7 @@ def test_orders_kill() -> None:
     text = LEDGER.read_text()
     names = re.findall(r"LEDGER_ORDER_(\w+),", text[text.index("enum ledger_order {") :])
     assert {name.lower().replace("_", "-"): i for i, name in enumerate(names) if i} == kill.ORDERS == {**kill.ORDERS}
-    assert f"LEDGER_ORDER_MAGIC {kill.MAGIC:#x}" in text and kill.DONE.keys() == {*kill.ORDERS, kill.DESTROY}
+    assert kill.DONE.keys() == {*kill.ORDERS, kill.DESTROY}
 
 
 @pytest.mark.parametrize("cluster,how,core,words", [

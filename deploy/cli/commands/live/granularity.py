@@ -10,7 +10,8 @@ import typer
 
 from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, version
-from deploy.live.granularity import NUMBERING, Granularity, check, done, order
+from deploy.live import ledger
+from deploy.live.granularity import Granularity, check, done, order
 from deploy.live.target import local_machine
 
 PATIENCE = 20.0  # seconds: ticks of a manager are 50 ms of the machine's time
@@ -40,7 +41,7 @@ def granularity(
     output = Output(quiet, json)
     with local_machine(what, "granularity") as target:
         boots = check(target.events(), cluster)
-        number = NUMBERING.unused(target.events(), target.read)
+        number = ledger.GRANULARITY.unused(target.events(), target.read)
         results, asked = [], len(target.events())
         for boot in boots:
             order(target.write(int(boot["cluster"])), boot, wanted.value, number)

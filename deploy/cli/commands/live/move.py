@@ -12,7 +12,8 @@ from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.base.timeouts import slowness
 from deploy.domains.options import RunsUnder
-from deploy.live.cores import LEFT, NUMBERING, OWNED, PARKED, Core, answer, check, cores_of, order, refusal
+from deploy.live import ledger
+from deploy.live.cores import LEFT, OWNED, PARKED, Core, answer, check, cores_of, order, refusal
 from deploy.live.memory_moves import size_of
 from deploy.live.move_memory import move_memory
 from deploy.live.target import Target, local_machine, of_libvirt
@@ -63,7 +64,7 @@ def move(
     with of_libvirt(connect, what) if connect else local_machine(what, "move") as target:
         before = cores_of(target.events(), target.read)
         found, boot = check(target.events(), before, core, to)
-        number = NUMBERING.unused(target.events(), target.read)
+        number = ledger.CORE.unused(target.events(), target.read)
         asked = len(target.events())
         order(target.write(int(boot["cluster"])), boot, core, to, number)
         ordered = time.monotonic()

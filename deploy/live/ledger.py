@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Numbers of orders to managers, which stand in their ledgers (cluster-kernel/include/skerry/ledger.h)."""
+"""Orders to a running cluster: words that a debugger writes into its ledger (skerry/ledger.h)."""
 
 from __future__ import annotations
 
@@ -7,23 +7,34 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from deploy.machine.events import Event
+from topology import headers
+
+HEADER = headers.KERNEL / "ledger.h"
 
 Read = Callable[[int, int, int], bytes]  # of a cluster's machine: physical address, size
 Write = Callable[[int, int], object]  # physical address, word
 
 
 @dataclass(frozen=True)
-class Numbering:
-    """Of one kind of order: `answer` is the kind of event that answers it, `offset` that of its word in struct
-    ledger_kernel.
+class Order:
+    """One kind of order: `field` is its word in struct ledger_kernel, `answer` the kind of event that answers it.
 
-    The number has `bits` bits, from bit `shift` of the word on.
+    Its number, which makes two words differ, has `bits` bits, from bit `shift` of the word on.
     """
 
-    answer: str
-    offset: int
-    shift: int
-    bits: int
+    field: str
+    magic: int
+    answer: str = ""
+    shift: int = 0
+    bits: int = 0
+
+    @property
+    def offset(self) -> int:
+        return headers.offset(HEADER, "ledger_kernel", self.field)
+
+    def give(self, write: Write, boot: Event, word: int, number: int = 0) -> None:
+        """To the cluster of this boot report, which obeys at a core's next beat or at its manager's next tick."""
+        write(int(boot["ledger"]) + self.offset, self.magic | (self.place(number) if self.bits else 0) | word)
 
     def place(self, number: int) -> int:
         """The number where it stands in the word; ValueError if it has more bits, which would be those of another
@@ -47,3 +58,13 @@ class Numbering:
         free = (number for number in range(1, 1 << self.bits) if number not in standing and number not in answered)
         oldest = (number for number in reversed(answered) if number and number not in standing)
         return next(free, None) or next(oldest)
+
+
+def _magic(name: str) -> int:
+    return headers.macro(HEADER, f"LEDGER_{name}_MAGIC")
+
+
+KILL = Order("order", _magic("ORDER"))
+GRANULARITY = Order("granularity", _magic("GRANULARITY"), "granularity", shift=8, bits=24)
+CORE = Order("move", _magic("MOVE"), "core", shift=20, bits=12)
+MEMORY = Order("memory", _magic("MEMORY"), "memory-moved", shift=36, bits=12)
