@@ -205,7 +205,8 @@ TEST(no_use, 1, 0, "domain: BAD_CAP where a message, a signal or a wait goes to 
 
 TEST(limit, 1, 0, "domain: NO_RESOURCE for more than there may be; each that goes makes room")
 {
-	uint64_t memory = object(OBJECT_UNTYPED, DOMAIN_BITS + 10), more = object(OBJECT_UNTYPED, DOMAIN_BITS + 2), first = slots(1024);
+	uint64_t memory = object(OBJECT_UNTYPED, DOMAIN_BITS + 10), more = object(OBJECT_UNTYPED, DOMAIN_BITS + 2),
+	         first = slots(1024);
 	for (unsigned i = 0; i < 4; i++)
 		check_ok(untyped_retype(IPC, memory, OBJECT_DOMAIN, 0, NODE, first + 256 * i, 256));
 	uint64_t again = slots(3);

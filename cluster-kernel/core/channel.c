@@ -37,8 +37,9 @@ static void begin_looking(struct cpu *cpu, struct cpu *core)
 }
 
 /*
- * The core polls for one doorbell less; for none, it stops at its next poll. Hazard: lost wake-up. A peer that has read the
- * doorbell's old route may ring there at any later time. So the cores that still poll look there, too (doorbells_drain()).
+ * The core polls for one doorbell less; for none, it stops at its next poll. Hazard: lost wake-up. A peer that has read
+ * the doorbell's old route may ring there at any later time. So the cores that still poll look there, too
+ * (doorbells_drain()).
  */
 static void end_looking(struct cpu *cpu, struct cpu *core)
 {
@@ -176,8 +177,9 @@ static bool drain_line(struct cpu *cpu, struct channel_end *end, unsigned core)
 
 /*
  * Signals the notifications of doorbells that were rung: by peers that can interrupt this core or, if `remote`, by the
- * others, at cores that poll no more, too. Hazard: starvation. Where the budget runs out, the next call begins after that channel (`next_channel`), so that
- * a peer that rings without end cannot starve the others. Returns false if work remains.
+ * others, at cores that poll no more, too. Hazard: starvation. Where the budget runs out, the next call begins after
+ * that channel (`next_channel`), so that a peer that rings without end cannot starve the others. Returns false if work
+ * remains.
  */
 static bool doorbells_drain(struct cpu *cpu, bool remote)
 {

@@ -21,10 +21,11 @@ void doorbell_ring(struct cpu *cpu, const struct cap *cap);
 void doorbell_receive(struct cpu *cpu);
 
 /*
- * A kernel of another machine cannot interrupt this core, so a core that receives its doorbells polls. doorbells_watch()
- * arms the timer for that; if another core has bound the doorbell, at this core's next entry. doorbells_due() returns
- * whether it is time, and doorbells_poll() polls. A core whose last such doorbell another core has bound polls no more, and
- * may leave the kernel; those that poll look at its doorbells, too, for a peer may still ring there (kernel->unpolled).
+ * A kernel of another machine cannot interrupt this core, so a core that receives its doorbells polls.
+ * doorbells_watch() arms the timer for that; if another core has bound the doorbell, at this core's next entry.
+ * doorbells_due() returns whether it is time, and doorbells_poll() polls. A core whose last such doorbell another core
+ * has bound polls no more, and may leave the kernel; those that poll look at its doorbells, too, for a peer may still
+ * ring there (kernel->unpolled).
  */
 void doorbells_watch(struct cpu *cpu);
 bool doorbells_due(const struct cpu *cpu);

@@ -98,7 +98,8 @@ struct cpu_public {
 		struct thread *heap[PRIORITIES];
 		uint64_t first[2 * PRIORITIES]; /* TSC; 0: none */
 	} timers; /* threads that wait for a deadline, timer.h; locked as `ready` */
-	bool slice_asked;    /* another core has interrupted this one because of a thread of equal priority; locked as `ready` */
+	/* another core has interrupted this one because of a thread of equal priority; locked as `ready` */
+	bool slice_asked;
 	uint32_t remote_bells; /* doorbells of remote peers that are routed here: the core must poll */
 	_Alignas(64) _Atomic uint32_t request; /* enum cpu_request; the asked core clears it when it has served it */
 	const struct tlb_spaces *request_spaces; /* its author's */

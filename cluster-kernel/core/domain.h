@@ -8,8 +8,8 @@
  * A kernel has places for 1,024 domains. Hazard: denial of service. A program that made all of them would leave none to
  * others. So a domain takes 4 KiB of its maker's memory (DOMAIN_BITS): the 256 KiB that a program gets pay for 64.
  *
- * Ids are of 32 bits: the place in the kernel's table, and how often that place was given before. A place that was given
- * for the last time stays empty.
+ * Ids are of 32 bits: the place in the kernel's table, and how often that place was given before. A place that was
+ * given for the last time stays empty.
  */
 #pragma once
 

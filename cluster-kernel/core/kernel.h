@@ -42,7 +42,8 @@ struct channel_end {
 	bool remote; /* none of the two can interrupt the other */
 	const uint32_t *peer_apic;
 	struct listener *listener; /* DOORBELL_COUNT of them */
-	uint8_t route[DOORBELL_COUNT]; /* of a remote peer, which can write rx->route: the core that listens, DOORBELL_UNBOUND */
+	/* of a remote peer, which can write rx->route: the core that listens, DOORBELL_UNBOUND */
+	uint8_t route[DOORBELL_COUNT];
 };
 
 struct kernel {

@@ -179,8 +179,10 @@ static void check_polling(const struct world *world, const struct cpu *cpu)
 	for (unsigned c = 0; c < world->kernel->channel_count; c++)
 		for (unsigned number = 0; number < DOORBELL_COUNT; number++)
 			bells += world->kernel->channel[c].route[number] == cpu->own.index;
-	CHECK(bells == cpu->shared.remote_bells, "a core polls for other doorbells than are routed to it", bells, cpu->shared.remote_bells);
-	CHECK(!bells || (cpu->own.poll_at && !(world->kernel->unpolled & cpu->own.bit)), "a core does not poll for its doorbells", bells,
+	CHECK(bells == cpu->shared.remote_bells, "a core polls for other doorbells than are routed to it", bells,
+	      cpu->shared.remote_bells);
+	CHECK(!bells || (cpu->own.poll_at && !(world->kernel->unpolled & cpu->own.bit)),
+	      "a core does not poll for its doorbells", bells,
 	      cpu->own.poll_at);
 }
 

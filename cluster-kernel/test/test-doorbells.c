@@ -213,8 +213,8 @@ static void a_remote_bell(void)
 }
 
 /*
- * A remote doorbell goes from core 1 to core 0: core 1 polls no more. What a peer that knew the old route rings there later
- * is received all the same, and core 1 can have the doorbell back.
+ * A remote doorbell goes from core 1 to core 0: core 1 polls no more. What a peer that knew the old route rings there
+ * later is received all the same, and core 1 can have the doorbell back.
  */
 static void a_remote_bell_that_moves(void)
 {

@@ -181,7 +181,8 @@ static int unfair(void)
 	return 0;
 }
 
-/* In which order one writer takes sides, and releases them; recorded while `recording`, which is set before there are threads. */
+/* In which order one writer takes sides, and releases them; recorded while `recording`, which is set before there are
+ * threads. */
 static bool recording;
 static unsigned taken[THREADS], released[THREADS], taken_count, released_count;
 
@@ -218,7 +219,8 @@ static int out_of_order(void)
 		brlock_write_end(&big_reader);
 		for (unsigned i = 0; i < THREADS; i++)
 			if (taken_count != THREADS || released_count != THREADS || taken[i] != released[i])
-				return printf("brlock: of %u sides taken and %u released, %u was taken and %u released at place %u\n", taken_count,
+				return printf("brlock: of %u sides taken and %u released, %u was taken and %u released "
+				              "at place %u\n", taken_count,
 					      released_count, taken[i], released[i], i);
 		first |= 1u << released[0];
 	}

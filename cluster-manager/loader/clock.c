@@ -157,7 +157,8 @@ static struct reference find_reference(const struct machine *m, enum clock_sourc
 	struct reference r;
 
 	for (uint32_t i = 0; i < sizeof order / sizeof *order; i++)
-		if ((wanted == CLOCK_ANY || wanted == order[i]) && reference_start(&r, order[i], m) && reference_measure(&r, m->counted))
+		if ((wanted == CLOCK_ANY || wanted == order[i]) && reference_start(&r, order[i], m) &&
+		    reference_measure(&r, m->counted))
 			return r;
 	if (wanted != CLOCK_ANY)
 		panic("the clock that the command line asks for is not there, or does not run");

@@ -71,7 +71,9 @@ def places(kind: str, json: str | None, plot: Path | None) -> tuple[str, Path]:
     check_plot(plot)
     RESULTS.mkdir(parents=True, exist_ok=True)
     base = RESULTS / f"bench-{kind}-{time.strftime('%Y%m%d-%H%M%S')}"
-    beside = Path(json).with_suffix(".png") if json not in (None, "-") and Path(json).suffix != ".png" else base.with_suffix(".png")
+    beside = Path(json).with_suffix(".png") if json not in (None,
+                                                            "-") and Path(json).suffix != ".png" else base.with_suffix(
+                                                                ".png")
     if beside.parent.is_dir() and beside.parent.is_relative_to("/dev"):  # /dev/null, /dev/stdout
         beside = base.with_suffix(".png")
     return json or str(base.with_suffix(".json")), plot or beside

@@ -55,7 +55,8 @@ Topology = Annotated[
     ),
 ]
 Clients = Annotated[int | None, typer.Option(
-    "--clients", metavar="N", min=1, max=16, help=f"Clients of each Redis, on its core ({CLIENTS}; 1 on a machine with too many cores for 2).")]
+    "--clients", metavar="N", min=1, max=16,
+    help=f"Clients of each Redis, on its core ({CLIENTS}; 1 on a machine with too many cores for 2).")]
 From = Annotated[
     str | None,
     typer.Option(

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`python -m deploy.cli.write_completion` writes down the completions of all commands, for the next TAB (deploy/setup/tab.py)."""
+"""`python -m deploy.cli.write_completion` writes down the completions of all commands, for the next TAB
+(deploy/setup/tab.py)."""
 
 from __future__ import annotations
 

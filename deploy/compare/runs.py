@@ -59,15 +59,18 @@ def _several(cases: Sequence[Case]) -> bool:
 
 
 def calls(cases: Sequence[Case], accel: Accel, quick: bool) -> dict[Key, Call]:
-    """Of each case, what is counted or timed without prices; then, for each factor, a plain run, and one of clients that pause."""
+    """Of each case, what is counted or timed without prices; then, for each factor, a plain run, and one of clients
+    that pause."""
     made: dict[Key, Call] = {}
     for case in cases:
         made[What.COUNTED, 1.0, *case.key] = Call(f"{case.name}, counting", run_once, (case.counted(), accel))
     for case in cases:
-        made[What.INSTRUCTIONS, 1.0, *case.key] = Call(f"{case.name}, counting instructions", instructions, (case.profiled(),))
+        made[What.INSTRUCTIONS, 1.0, *case.key] = Call(f"{case.name}, counting instructions", instructions,
+                                                       (case.profiled(),))
     for factor in factors(cases, quick):
         for case in cases:
-            made[What.TIMED, factor, *case.key] = Call(f"{case.name}{_costs(factor)}", run_once, (case.at_costs(factor), accel))
+            made[What.TIMED, factor, *case.key] = Call(f"{case.name}{_costs(factor)}", run_once,
+                                                       (case.at_costs(factor), accel))
     if _several(cases):
         pausing = [case.pausing() for case in cases]
         for factor in factors(cases, quick):
@@ -78,7 +81,8 @@ def calls(cases: Sequence[Case], accel: Accel, quick: bool) -> dict[Key, Call]:
 def _pausing(cases: Sequence[Case], accel: Accel, factor: float = 1.0) -> dict[Key, Call]:
     """Plain runs of cases with clients that pause."""
     return {
-        (What.PAUSING, factor, *case.key): Call(f"{case.name}, pauses{_costs(factor)}", run_once, (case.at_costs(factor), accel)) for case in cases
+        (What.PAUSING, factor, *case.key): Call(f"{case.name}, pauses{_costs(factor)}", run_once,
+                                                (case.at_costs(factor), accel)) for case in cases
     }
 
 
@@ -117,7 +121,8 @@ def run_all(most: int, every: Mapping[Key, Call], shown: Follower, parts: Parts 
     return {key: result for key, result in zip(every, done) if result is not None}
 
 
-def measure(cases: Sequence[Case], accel: Accel, quick: bool, parts: Parts, shown: Follower) -> dict[float, list[Result]]:
+def measure(cases: Sequence[Case], accel: Accel, quick: bool, parts: Parts,
+            shown: Follower) -> dict[float, list[Result]]:
     """The results at each factor of the line costs, those at factor 1 with what the counting runs counted.
 
     Of a layout and workload that a run has failed of there is none. Other factors are there if all of their runs are.
@@ -156,7 +161,8 @@ def verified(cases: Sequence[Case], accel: Accel, answer: Answer, shown: Followe
     pause = answer.turn and answer.turn.pause_us
     if not pause:
         return answer
-    pair = [next(case for case in cases if case.key == (one.layout, one.workload)) for one in (answer.first, answer.second)]
+    pair = [next(case for case in cases if case.key == (one.layout, one.workload))
+            for one in (answer.first, answer.second)]
     calm = [case.pausing(max(1, round(pause))) for case in pair]
     done = run_all(at_once(calm[0]), _pausing(calm, accel), shown)
     first, second = (done[What.PAUSING, 1.0, *case.key] for case in calm)

@@ -10,7 +10,8 @@ from deploy.setup.build import require
 
 
 def plugin(name: str) -> Path:
-    """Its place in the build folder, for the QEMU that is here; it is made if the command did not say that it needs it."""
+    """Its place in the build folder, for the QEMU that is here; it is made if the command did not say that it needs
+    it."""
     found = [number for number, (first, end) in needs.INTERFACES.items() if first <= qemu.version() < end]
     if not found:
         version = ".".join(map(str, qemu.version()))

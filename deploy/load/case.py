@@ -64,8 +64,11 @@ def cases(job: Comparison) -> list[Case]:
 
 
 def needed(every: Sequence[Case]) -> Needs:
-    """Images of a job's layouts, plain and counting; what counts the instructions of an operation, and what prices them."""
+    """Images of a job's layouts, plain and counting; what counts the instructions of an operation, and what prices
+    them."""
     job = every[0].job
     images = needs.of_map(every[0].plan.cluster_map)
-    kernels = needs.kernels(dict.fromkeys(one.lock for one in every), statistics=True, transactions=job.modelled is not None)
-    return images | kernels | needs.plugin("profile") | needs.PLOTS | (needs.MODELLED if job.modelled else needs.NOTHING)
+    kernels = needs.kernels(dict.fromkeys(one.lock for one in every), statistics=True,
+                            transactions=job.modelled is not None)
+    return images | kernels | needs.plugin("profile") | needs.PLOTS | (needs.MODELLED
+                                                                       if job.modelled else needs.NOTHING)

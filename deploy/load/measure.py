@@ -29,7 +29,8 @@ LINUX_PATIENCE = 3  # it takes longer to boot and for each operation
 
 
 def measure(case: Case, accel: qemu.Accel, on_event: Callable[[Event], None]) -> Result:
-    """Two boots, one result: times of plain kernels, counts of counting ones. A result that cannot be trusted is a failure."""
+    """Two boots, one result: times of plain kernels, counts of counting ones. A result that cannot be trusted is a
+    failure."""
     return with_counts(measure_once(case, accel, on_event), measure_once(case.counted(), accel, on_event))
 
 

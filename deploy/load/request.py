@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A comparison as options ask for it, checked: everything that can be wrong is found before anything is built or booted."""
+"""A comparison as options ask for it, checked: everything that can be wrong is found before anything is built or
+booted."""
 
 from __future__ import annotations
 
@@ -29,10 +30,12 @@ def split(option: str, text: str, allowed: tuple[str, ...] | None) -> list[str]:
 
 
 def prepared(
-    shape: Shape | Machine, layout: str, workload: str, *, memory: str | None = None, switch: str | None = None, clients: int | None = None,
+    shape: Shape | Machine, layout: str, workload: str, *, memory: str | None = None, switch: str | None = None,
+    clients: int | None = None,
     **more: Any,
 ) -> list[Case]:
-    """The cases that these options ask for. `shape`: the machine, but for its memory. `clients`: None is as many as fit, CLIENTS at most."""
+    """The cases that these options ask for. `shape`: the machine, but for its memory. `clients`: None is as many as
+    fit, CLIENTS at most."""
     size = parse_size(memory, "--memory") if memory else None
     wanted, layouts = clients or CLIENTS, split("--layout", layout, None)
     for name in layouts:
@@ -65,11 +68,15 @@ def checked(job: Comparison) -> list[Case]:
     servers, others = comparison.servers(job), _other_ports(job)
     if servers * (1 + job.clients) + others > MAX_PORTS:
         fitting = fitting_clients(job)
-        what = f"{servers} instances with {job.clients} each need {servers * (1 + job.clients) + others} network ports of {MAX_PORTS}"
+        what = (
+            f"{servers} instances with {job.clients} each need {servers * (1 + job.clients) + others} network ports of "
+            f"{MAX_PORTS}"
+        )
         if fitting:
             raise InputError("--clients", f"{what}; --clients {fitting} fits")
         cores = (MAX_PORTS - others) // 2 + comparison.lower_switches(job) + 1
-        raise InputError("--machine" if job.modelled else "--cores", f"{what}; a machine of {cores} cores in all fits, with --clients 1")
+        raise InputError("--machine" if job.modelled else "--cores",
+                         f"{what}; a machine of {cores} cores in all fits, with --clients 1")
     made = []
     for layout, workload in comparison.steps(job):
         try:

@@ -74,7 +74,8 @@ def renew() -> None:
     if load("") is None:
         import subprocess
 
-        subprocess.run([sys.executable, "-m", "deploy.cli.write_completion"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run([sys.executable, "-m", "deploy.cli.write_completion"], stdin=subprocess.DEVNULL,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def _option(node: Node, name: str) -> Node | None:

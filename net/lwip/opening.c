@@ -122,7 +122,8 @@ static bool has_listener(const ip_addr_t *ip, uint16_t port)
 {
 	const struct tcp_pcb_listen *listener = tcp_listen_pcbs.listen_pcbs;
 
-	while (listener && (listener->local_port != port || !(ip_addr_isany(&listener->local_ip) || ip_addr_cmp(&listener->local_ip, ip))))
+	while (listener && (listener->local_port != port ||
+	                    !(ip_addr_isany(&listener->local_ip) || ip_addr_cmp(&listener->local_ip, ip))))
 		listener = listener->next;
 	return listener && listener->accepts_pending < listener->backlog;
 }
@@ -171,9 +172,13 @@ static uint64_t addresses_in(const struct pbuf *packet)
 	return both_addresses(ip->dest.addr, ip->src.addr);
 }
 
-static uint32_t ports_in(const struct tcp_hdr *header) { return both_ports(lwip_ntohs(header->dest), lwip_ntohs(header->src)); }
+static uint32_t ports_in(const struct tcp_hdr *header)
+{
+	return both_ports(lwip_ntohs(header->dest), lwip_ntohs(header->src));
+}
 
-static uint32_t cookie_of(const struct pbuf *packet, const struct tcp_hdr *header, uint32_t initial, uint32_t slot, uint32_t said)
+static uint32_t cookie_of(const struct pbuf *packet, const struct tcp_hdr *header, uint32_t initial, uint32_t slot,
+                          uint32_t said)
 {
 	uint64_t hash = siphash_12(opening.cookie_key, addresses_in(packet), ports_in(header));
 
@@ -181,10 +186,12 @@ static uint32_t cookie_of(const struct pbuf *packet, const struct tcp_hdr *heade
 	return (uint32_t)siphash_12(opening.cookie_key, hash, slot << COOKIE_BITS | said) << COOKIE_BITS | said;
 }
 
-/* Returns the bits of a cookie for the MSS and the window scale that a SYN asks for; its header is as long as it says in this packet. */
+/* Returns the bits of a cookie for the MSS and the window scale that a SYN asks for; its header is as long as it says
+ * in this packet. */
 static uint32_t said_by(const struct tcp_hdr *header)
 {
-	const uint8_t *option = (const uint8_t *)(header + 1), *end = (const uint8_t *)header + TCPH_HDRLEN_BYTES(header);
+	const uint8_t *option = (const uint8_t *)(header + 1),
+	              *end = (const uint8_t *)header + TCPH_HDRLEN_BYTES(header);
 	uint32_t mss = cookie_mss[0], scale = COOKIE_UNSCALED, index = 0;
 
 	while (option < end && *option != LWIP_TCP_OPT_EOL) {
@@ -213,7 +220,8 @@ static void set_number(const struct pbuf *packet, const struct tcp_hdr *header, 
 	opening.cookie.valid = true;
 }
 
-/* In a flood the number that lwIP answers a SYN with is a cookie: its connection may be dropped before its peer acknowledges. */
+/* In a flood the number that lwIP answers a SYN with is a cookie: its connection may be dropped before its peer
+ * acknowledges. */
 static void give_cookie(const struct pbuf *packet, const struct tcp_hdr *header)
 {
 	const unsigned size = IPH_HL_BYTES((const struct ip_hdr *)packet->payload) + TCPH_HDRLEN_BYTES(header);
@@ -221,16 +229,20 @@ static void give_cookie(const struct pbuf *packet, const struct tcp_hdr *header)
 	if (opening.cookie.again)
 		return;
 	opening.cookie.valid = false;
-	if ((opening.half_open <= FLOOD_FROM && !drops_lately()) || TCPH_HDRLEN_BYTES(header) < TCP_HLEN || packet->len < size)
+	if ((opening.half_open <= FLOOD_FROM && !drops_lately()) || TCPH_HDRLEN_BYTES(header) < TCP_HLEN ||
+	    packet->len < size)
 		return;
-	set_number(packet, header, cookie_of(packet, header, lwip_ntohl(header->seqno), sys_now() / COOKIE_SLOT_MS, said_by(header)));
+	set_number(packet, header, cookie_of(packet, header, lwip_ntohl(header->seqno), sys_now() / COOKIE_SLOT_MS,
+	                                     said_by(header)));
 }
 
 /* Returns the SYN that a cookie was given for, as far as the cookie says; null: there is no memory. */
 static struct pbuf *syn_again(const struct pbuf *packet, const struct tcp_hdr *header, uint32_t cookie)
 {
-	const uint32_t scale = cookie >> COOKIE_MSS_BITS & COOKIE_UNSCALED, mss = cookie_mss[cookie % (1 << COOKIE_MSS_BITS)];
-	const uint8_t options[SYN_OPTIONS] = { LWIP_TCP_OPT_MSS, LWIP_TCP_OPT_LEN_MSS, (uint8_t)(mss >> 8), (uint8_t)mss, LWIP_TCP_OPT_NOP,
+	const uint32_t scale = cookie >> COOKIE_MSS_BITS & COOKIE_UNSCALED,
+	               mss = cookie_mss[cookie % (1 << COOKIE_MSS_BITS)];
+	const uint8_t options[SYN_OPTIONS] = { LWIP_TCP_OPT_MSS, LWIP_TCP_OPT_LEN_MSS, (uint8_t)(mss >> 8),
+	                                       (uint8_t)mss, LWIP_TCP_OPT_NOP,
 		LWIP_TCP_OPT_WS, LWIP_TCP_OPT_LEN_WS, (uint8_t)scale };
 	const uint16_t size = (uint16_t)(TCP_HLEN + (scale == COOKIE_UNSCALED ? LWIP_TCP_OPT_LEN_MSS : SYN_OPTIONS));
 	struct pbuf *syn = pbuf_alloc(PBUF_RAW, IP_HLEN + size, PBUF_RAM);
@@ -254,18 +266,20 @@ static struct pbuf *syn_again(const struct pbuf *packet, const struct tcp_hdr *h
 static bool is_of_cookie(const struct pbuf *packet, const struct tcp_hdr *header)
 {
 	const struct ip_hdr *ip = packet->payload;
-	const uint32_t cookie = lwip_ntohl(header->ackno) - 1, initial = lwip_ntohl(header->seqno) - 1, said = cookie % (1 << COOKIE_BITS);
+	const uint32_t cookie = lwip_ntohl(header->ackno) - 1, initial = lwip_ntohl(header->seqno) - 1,
+	               said = cookie % (1 << COOKIE_BITS);
 	const uint32_t slot = sys_now() / COOKIE_SLOT_MS;
 	const ip_addr_t to = { .addr = ip->dest.addr };
 
 	if (!drops_lately() || !has_listener(&to, lwip_ntohs(header->dest)))
 		return false;
-	return cookie == cookie_of(packet, header, initial, slot, said) || cookie == cookie_of(packet, header, initial, slot - 1, said);
+	return cookie == cookie_of(packet, header, initial, slot, said) ||
+	       cookie == cookie_of(packet, header, initial, slot - 1, said);
 }
 
 /*
- * Makes the connection again that an acknowledgement of a cookie belongs to: lwIP gets the SYN a second time, and the number that it
- * had. Its answer tells the peer nothing new. Returns false where there is no memory, or no place.
+ * Makes the connection again that an acknowledgement of a cookie belongs to: lwIP gets the SYN a second time, and the
+ * number that it had. Its answer tells the peer nothing new. Returns false where there is no memory, or no place.
  */
 static bool restore_dropped(const struct pbuf *packet, const struct tcp_hdr *header, struct netif *netif)
 {
@@ -280,7 +294,8 @@ static bool restore_dropped(const struct pbuf *packet, const struct tcp_hdr *hea
 	ip4_input(syn, netif); /* frees it */
 	opening.cookie.again = opening.cookie.valid = false;
 	made = opening.newest ? opening.newest->pcb : NULL;
-	return made && made->remote_port == lwip_ntohs(header->src) && ip_2_ip4(&made->remote_ip)->addr == ((const struct ip_hdr *)packet->payload)->src.addr;
+	return made && made->remote_port == lwip_ntohs(header->src) &&
+	       ip_2_ip4(&made->remote_ip)->addr == ((const struct ip_hdr *)packet->payload)->src.addr;
 }
 
 /* A SYN with an acknowledgement answers one of ours, whose connection connections_add() may have had no memory for. */
@@ -291,7 +306,8 @@ int opening_seen(struct pbuf *packet, struct tcp_pcb *waiting, struct netif *net
 
 	require(!waiting || waiting->state == TIME_WAIT);
 	if (!waiting && flags == TCP_ACK)
-		return is_of_cookie(packet, header) && !restore_dropped(packet, header, netif) ? drop_packet(packet) : 0;
+		return is_of_cookie(packet, header) &&
+		       !restore_dropped(packet, header, netif) ? drop_packet(packet) : 0;
 	if ((flags & (TCP_SYN | TCP_ACK)) == TCP_SYN && !has_room())
 		return drop_packet(packet);
 	if (flags == TCP_SYN)

@@ -61,9 +61,11 @@ unsigned opening_count(void);
  * An IPv4 packet that nobody has checked, without a connection (null) or for one in TIME_WAIT, before lwIP sees it.
  * Returns 1 where it has been freed, else 0.
  *
- *  - In a flood the sequence number that a SYN is answered with is a cookie, by which the connection is made again when its peer
- *    acknowledges after it was dropped: a keyed hash of addresses, ports and the peer's number (26 bits), and what the SYN said of MSS
- *    and window scale. It is valid for 33 to 66 s, and only while half-open connections have been dropped as late as that.
+ *  - In a flood the sequence number that a SYN is answered with is a cookie, by which the connection is made again when
+ *  its peer
+ *    acknowledges after it was dropped: a keyed hash of addresses, ports and the peer's number (26 bits), and what the
+ *    SYN said of MSS and window scale. It is valid for 33 to 66 s, and only while half-open connections have been
+ *    dropped as late as that.
  *  - A SYN for which half-open connections do not make room is dropped (connections_room()).
  *  - A SYN with a number behind all of the waiting connection's opens a new connection at once (RFC 1122, 4.2.2.13),
  *  where a program

@@ -325,7 +325,8 @@ def test_sweep(tmp_path: Path) -> None:
     """modelled machine: runs side by side, on processors of their own, give the digits of runs one after the other"""
     job = small_job(tmp_path)
     accel, _ = accelerators(job, "auto", False)
-    calls = [call for key, call in runs.calls(cases(job), accel, quick=True).items() if key[0] in (runs.What.TIMED, runs.What.PAUSING)]
+    calls = [call for key, call in runs.calls(cases(job), accel, quick=True).items()
+             if key[0] in (runs.What.TIMED, runs.What.PAUSING)]
     per_socket, spanning, *pausing = parallel.run(calls, 2)
     alone = run_of(job)
     assert (per_socket.metrics, per_socket.per_core, per_socket.modelled) == (alone.metrics, alone.per_core,

@@ -20,6 +20,7 @@ def test_counted(layout: str) -> None:
     job = Comparison(
         shape=machine(2, 2, None, RECORDS, CLIENTS), records=RECORDS, operations=OPERATIONS, clients=CLIENTS
     )
-    first, second = (measure(case(job, layout, "a"), qemu.tcg_for(4, counted=True), lambda event: None) for _ in range(2))
+    first, second = (measure(case(job, layout, "a"), qemu.tcg_for(4, counted=True), lambda event: None)
+                     for _ in range(2))
     assert first.metrics == second.metrics
     assert first.metrics["ops_per_s"] > 0

@@ -62,7 +62,8 @@ def test_files(name: str) -> None:
     made = {word for line in mine for option, word in zip(line.words, line.words[1:]) if option in WRITES}
     own = set() if name == "README.md" else OWN_FILES | set(OWN)
     named = {word for line in mine if not is_usage(line) for word in line.words if FILE.fullmatch(word)}
-    gone = [word for word in sorted(named - made) if word.removeprefix("build/") not in own and not (ROOT / word).exists()]
+    gone = [word for word in sorted(named - made) if word.removeprefix("build/") not in own
+            and not (ROOT / word).exists()]
     assert not gone, gone
 
 

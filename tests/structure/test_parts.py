@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The host tools' parts: which may import which. All imports count, those inside functions and of types alone included."""
+"""The host tools' parts: which may import which. All imports count, those inside functions and of types alone
+included."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from tests.structure.tree import ROOT, files
 
 # Of deploy/, the highest first: each may import those after it. docs/architecture.md has the same order.
 ORDER = (
-    "cli", "tools", "bench", "report", "compare", "profile", "load", "results", "live", "domains", "emulator", "machine", "setup",
+    "cli", "tools", "bench", "report", "compare", "profile", "load", "results", "live", "domains", "emulator",
+    "machine", "setup",
     "deployment", "base",
 )  # fmt: skip
 ALIKE = {"domains", "emulator"}  # neither may import the other
@@ -23,7 +25,8 @@ def sources(*tops: str) -> list[Path]:
     return [path for path in files() if path.suffix == ".py" and path.parts[0] in tops]
 
 
-OURS = {path.with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__"): path for path in sources("deploy", "topology", "tests", "lib")}
+OURS = {path.with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__"): path
+        for path in sources("deploy", "topology", "tests", "lib")}
 
 
 def imported(tree: ast.AST) -> Iterator[tuple[str, int]]:
@@ -59,14 +62,16 @@ def test_arrows() -> None:
     assert {part(path) for path in found} == {*ORDER, "deploy", "topology"}
     wrong = [
         f"{path}:{line} imports {name}"
-        for path in found for name, line in imported(ast.parse((ROOT / path).read_text())) if not allowed(part(path), part(OURS[name]))
+        for path in found for name, line in imported(ast.parse((ROOT / path).read_text()))
+        if not allowed(part(path), part(OURS[name]))
     ]  # fmt: skip
     assert not wrong, "\n".join(wrong)
 
 
 def test_every_arrow_is_checked() -> None:
     """an import upwards is found at the top of a file, inside a function and for types alone"""
-    for text in ("from deploy.cli import main", "def f():\n    from deploy.cli.main import fail", "import deploy.cli.main",
+    for text in ("from deploy.cli import main", "def f():\n    from deploy.cli.main import fail",
+                 "import deploy.cli.main",
                  "if TYPE_CHECKING:\n    from deploy.cli.main import fail"):
         assert [name for name, _ in imported(ast.parse(text))] == ["deploy.cli.main"]
     assert not allowed("base", "cli") and not allowed("topology", "base") and not allowed("domains", "emulator")
@@ -76,13 +81,15 @@ def test_every_arrow_is_checked() -> None:
 def _running(path: Path) -> ast.Module:
     """Without what is imported for types alone."""
     tree = ast.parse((ROOT / path).read_text())
-    tree.body = [node for node in tree.body if not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))]
+    tree.body = [node for node in tree.body
+                 if not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))]
     return tree
 
 
 def test_circles() -> None:
     """no file imports itself by way of others"""
-    arrows = {path: {OURS[name] for name, _ in imported(_running(path))} - {path} for path in sources("deploy", "topology")}
+    arrows = {path: {OURS[name] for name, _ in imported(_running(path))} - {path}
+              for path in sources("deploy", "topology")}
     left = dict(arrows)
     while leaves := [path for path, below in left.items() if not below & left.keys()]:
         for path in leaves:
@@ -95,9 +102,11 @@ def test_late_imports() -> None:
     found = []
     for path in sources("deploy", "topology"):
         tree = ast.parse((ROOT / path).read_text())
-        at_top = {name for node in tree.body for name, _ in imported(node) if not isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+        at_top = {name for node in tree.body for name, _ in imported(node)
+                  if not isinstance(node, (ast.FunctionDef, ast.ClassDef))}
         late = {
-            name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) for name, _ in imported(node)
+            name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+            for name, _ in imported(node)
         }  # fmt: skip
         found += [f"{path}: {name}" for name in late - at_top]
     assert len(found) <= LATE, "\n".join(found)
@@ -110,7 +119,8 @@ def test_commands() -> None:
     for path in sources("deploy"):
         if path.is_relative_to(commands) and path.name != "__init__.py":
             others = {OURS[name] for name, _ in imported(ast.parse((ROOT / path).read_text()))} - {path}
-            wrong += [f"{path} imports {other}" for other in others if other.is_relative_to(commands) and other.name != "__init__.py"]
+            wrong += [f"{path} imports {other}" for other in others if other.is_relative_to(commands)
+                      and other.name != "__init__.py"]
     assert not wrong, "\n".join(wrong)
 
 

@@ -120,7 +120,8 @@ enum skerry_object {
 	OBJECT_CHANNEL,     /* one end of a channel's doorbells; mint makes a doorbell */
 	OBJECT_DOORBELL,    /* badge: number of the doorbell, 0 .. 255 */
 	OBJECT_CLUSTER_CONTROL, /* the first task has it where the map lets its cluster start others again */
-	OBJECT_CONTROL,     /* not from untyped: the first task of each cluster has it; settings of its kernel, its console */
+	/* not from untyped: the first task of each cluster has it; settings of its kernel, its console */
+	OBJECT_CONTROL,
 	OBJECT_DOMAIN,      /* 4 KiB; mapping domain: what guards the mappings of the frames in it */
 };
 
@@ -134,7 +135,8 @@ enum {
 	SLOT_BITS = 6,
 	VSPACE_BITS = 13,
 	PAGE_TABLE_BITS = 12,
-	DOMAIN_BITS = 12, /* more than it needs: so the memory of one program does not pay for all that a kernel can have */
+	/* more than it needs: so the memory of one program does not pay for all that a kernel can have */
+	DOMAIN_BITS = 12,
 };
 
 /*

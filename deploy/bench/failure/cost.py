@@ -59,7 +59,8 @@ def measure(job: Comparison, on_event: Callable[[Event], None]) -> Cost:
     """Two boots under the plugin that counts every instruction; both figures are the same in each run."""
     plain, _ = profile(case(replace(job, restart=NEVER), LAYOUT, WORKLOAD), on_event)
     ready, _ = profile(case(replace(job, restart=ON_FAILURE), LAYOUT, WORKLOAD), on_event)
-    return Cost(plain.instructions / plain.operations, ready.instructions / ready.operations, watching(ready, _functions(job)))
+    return Cost(plain.instructions / plain.operations, ready.instructions / ready.operations,
+                watching(ready, _functions(job)))
 
 
 def watching(counted: Profile, functions: set[tuple[str, str]]) -> float:

@@ -99,7 +99,8 @@ def scale_command(
     wanted: Mapping[str, Sequence[float]], cores: Sequence[int], rounds: int, output: Output, picture: Path,
     runs: int = native_scale.RUNS,
 ) -> Parts:
-    """All of `bench scale --native`: table, results, plot. Returns what failed. `wanted` are the delays of each lock."""
+    """All of `bench scale --native`: table, results, plot. Returns what failed. `wanted` are the delays of each
+    lock."""
     session = Session(max(cores), output, wanted)
     entries = native_scale.measure(wanted, cores, rounds, session.parts, runs, session.usable, session.glance)
     session.parts.require(entries)

@@ -178,7 +178,8 @@ class Request:
     section: int = 0
     granularity: str | None = None  # of a kernel that has a choice
     local: bool = False  # a pair's objects are at home on its core
-    plugin: Mapping[str, str] = field(default_factory=dict)  # options of the modelled machine's (emulator/modelled/plugin.c)
+    # options of the modelled machine's (emulator/modelled/plugin.c)
+    plugin: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def points(self) -> int:

@@ -27,7 +27,9 @@ def made() -> dict[Path, Callable[[], str]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m deploy.cli.documents", description="Writes the generated pages into build/docs/, docs/pictures/, and the published result where pages have it.",
+        prog="python -m deploy.cli.documents",
+        description="Writes the generated pages into build/docs/, docs/pictures/, and the published result where pages "
+        "have it.",
     )
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--record", metavar="FILE.json", type=Path, help="publish these results of ./skerry compare")

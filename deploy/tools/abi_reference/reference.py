@@ -11,7 +11,8 @@ from deploy.tools.abi_reference.page import page
 KERNEL = ROOT / "cluster-kernel" / "include"
 LIBRARY = ROOT / "lib" / "include"
 GROUPS = {
-    "The kernel's interface": (KERNEL, ["syscall", "errors", "root_info", "console", "seal", "stat", "doorbell", "ledger", "cluster_control", "core_control",
+    "The kernel's interface": (KERNEL, ["syscall", "errors", "root_info", "console", "seal", "stat", "doorbell",
+                                        "ledger", "cluster_control", "core_control",
                                         "memory_control", "cluster_mask", "tsc"]),
     "The loader's interface to the kernel": (KERNEL, ["boot"]),
     "The library of user-level programs": (

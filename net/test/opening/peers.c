@@ -142,7 +142,8 @@ struct peer *make_peer(struct peer *peer, unsigned number)
 	return peer;
 }
 
-static void send_with(const struct peer *peer, uint32_t sequence, unsigned flags, unsigned data, const uint8_t *options, unsigned size)
+static void send_with(const struct peer *peer, uint32_t sequence, unsigned flags, unsigned data, const uint8_t *options,
+                      unsigned size)
 {
 	struct pbuf *packet = pbuf_alloc(PBUF_RAW, (u16_t)(PACKET + size + data), PBUF_RAM);
 	struct ip_hdr *ip = packet->payload;

@@ -120,7 +120,8 @@ static const struct {
 };
 enum { SAID = sizeof(said) / sizeof(*said) };
 
-/* Clients that acknowledge when their connections were dropped long ago have them all the same, as they asked for them. */
+/* Clients that acknowledge when their connections were dropped long ago have them all the same, as they asked for
+ * them. */
 static void slow_clients(void)
 {
 	enum { CLIENTS = 64 };
@@ -141,7 +142,8 @@ static void slow_clients(void)
 		CHECK(is_answered(&client[i], TCP_SYN | TCP_ACK) && answer.sequence + 1 == client[i].received);
 		CHECK(tcp_active_pcbs->state == ESTABLISHED && tcp_active_pcbs->mss == said[of].mss);
 		CHECK(said[of].scale == 15 ? !(tcp_active_pcbs->flags & TF_WND_SCALE) :
-					     tcp_active_pcbs->flags & TF_WND_SCALE && tcp_active_pcbs->snd_scale == said[of].scale);
+					     tcp_active_pcbs->flags & TF_WND_SCALE &&
+					     tcp_active_pcbs->snd_scale == said[of].scale);
 		CHECK(is_open(&client[i]) && opening_count() <= HALF_OPEN_MAX);
 	}
 	CHECK(count_in(ESTABLISHED) == CLIENTS);
@@ -165,7 +167,8 @@ static void wrong_cookies(void)
 	syns_of_nobody(50000, HALF_OPEN_MAX / 2 + 1);
 	CHECK(send_syn(&client));
 	pass(30000);
-	CHECK(!opening_count() && is_refused(client, client.received, client.sent)); /* too late, and nothing was dropped */
+	/* too late, and nothing was dropped */
+	CHECK(!opening_count() && is_refused(client, client.received, client.sent));
 	client.sent--;
 	syns_of_nobody(0, 2 * HALF_OPEN_MAX);
 	CHECK(is_refused(before, before.received, before.sent));
@@ -194,7 +197,8 @@ static void wrong_cookies(void)
 	CHECK(is_refused(late, late.received, late.sent));
 }
 
-/* A cookie for which there is no memory is not answered, so that its peer tries again; numbers of own connections are no cookies. */
+/* A cookie for which there is no memory is not answered, so that its peer tries again; numbers of own connections are
+ * no cookies. */
 static void cookies_without_memory(void)
 {
 	struct peer client = peer_of(800000), open = peer_of(900000), none;

@@ -248,14 +248,17 @@ def test_largest(shape: tuple[int, int, int]) -> None:
 def test_alone() -> None:
     """modelled machine: a layout without another is not run at other line costs, for it has no ratio"""
     two = Comparison(shape=load("xeon-e5-2683v3").shape(4, GIB), modelled=load("xeon-e5-2683v3"))
-    for job, quick, factors in ((replace(two, layouts=["spanning"]), False, [1.0]), (two, True, [1.0]), (two, False, [1.0, 0.5, 2.0])):
+    for job, quick, factors in ((replace(two, layouts=["spanning"]), False, [1.0]), (two, True, [1.0]),
+                                (two, False, [1.0, 0.5, 2.0])):
         found = sweep.calls(cases(job), Accel("tcg", (), ""), quick)
         runs = [call.arguments[0] for call in found.values() if call.function is sweep.run_once]
         assert [(case.job.line_factor, case.layout, case.counting) for case in runs if not case.job.think] == [
-            *((1.0, layout, True) for layout in job.layouts), *((factor, layout, False) for factor in factors for layout in job.layouts)
+            *((1.0, layout, True) for layout in job.layouts),
+            *((factor, layout, False) for factor in factors for layout in job.layouts)
         ]
         pauses = [(case.job.line_factor, case.layout, case.counting) for case in runs if case.job.think]
-        assert pauses == [(factor, layout, False) for factor in factors for layout in job.layouts if len(job.layouts) > 1]
+        assert pauses == [(factor, layout, False) for factor in factors for layout in job.layouts
+                          if len(job.layouts) > 1]
 
 
 # ---- A machine file of this host: what becomes of measurements, without trusting the host's time ----

@@ -292,7 +292,8 @@ def test_comparison(lost: str | None, factors: set[float], layouts: list[str], m
             if call.name == lost:
                 parts.record(call.name, Failure("it broke"))
             else:
-                made[key] = {} if call.function is runs.instructions else Result(key[2], "clh", "c", 1, 28, True, {"ops_per_s": 1.0}, [])
+                made[key] = {} if call.function is runs.instructions else Result(key[2], "clh", "c", 1, 28, True,
+                    {"ops_per_s": 1.0}, [])
         return made
 
     monkeypatch.setattr(runs, "run_all", run_all)

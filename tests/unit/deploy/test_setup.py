@@ -269,7 +269,10 @@ def test_modules_on_demand() -> None:
 def test_commands_load_without() -> None:
     """every command's module loads, and its help comes, in an environment that has none of these"""
     blocked = f"import sys; sys.modules.update(dict.fromkeys({sorted(later())}))"
-    load = "from deploy.cli import main as cli; [cli.command_module(name) for name in cli.COMMANDS]; sys.exit(cli.main(['--help']))"
+    load = (
+        "from deploy.cli import main as cli; [cli.command_module(name) for name in cli.COMMANDS]; "
+        "sys.exit(cli.main(['--help']))"
+    )
     done = subprocess.run([sys.executable, "-B", "-c", f"{blocked}; {load}"], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0 and "lockstat" in done.stdout, done.stderr
 

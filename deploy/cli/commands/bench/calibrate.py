@@ -20,13 +20,15 @@ from topology.errors import InputError
 
 File = Annotated[
     Path,
-    typer.Option("--output", "-o", metavar="FILE.toml", help="Where the machine file goes.", show_default=str(calibration.DEFAULT.relative_to(ROOT))),
+    typer.Option("--output", "-o", metavar="FILE.toml", help="Where the machine file goes.",
+                 show_default=str(calibration.DEFAULT.relative_to(ROOT))),
 ]
 
 
 def calibrate(
     output_file: File = calibration.DEFAULT,
-    runs: Annotated[int, typer.Option("--runs", metavar="N", min=1, max=100, help="Repetitions; medians of all are taken.")] = calibration.RUNS,
+    runs: Annotated[int, typer.Option("--runs", metavar="N", min=1, max=100,
+                                      help="Repetitions; medians of all are taken.")] = calibration.RUNS,
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:

@@ -116,7 +116,8 @@ def _ways(how: str) -> list[str]:
 def _counted(job: Job) -> Comparison:
     """The load of `compare` on the same machine, as far as its memory goes."""
     made = prepared(
-        Shape(job.sockets, job.cores), failure_cost.LAYOUT, failure_cost.WORKLOAD, records=comparison.PROFILED_RECORDS, lock=job.lock,
+        Shape(job.sockets, job.cores), failure_cost.LAYOUT, failure_cost.WORKLOAD, records=comparison.PROFILED_RECORDS,
+        lock=job.lock,
         patience=Patience(COST_SILENCE, job.patience.limit),
     )
     return failure_cost.job_of(made[0].job)

@@ -113,7 +113,8 @@ def _print(output: Output, cluster_map: ClusterMap, machine: Machine, format: st
     elif format == "json":
         print(json_text.dumps(to_json(cluster_map, machine), indent=2))
     elif format == "svg":
-        print(svg(f"{machine.name}: {len(cluster_map.clusters)} cluster{'s' * (len(cluster_map.clusters) > 1)}", to_json(cluster_map, machine)), end="")
+        print(svg(f"{machine.name}: {len(cluster_map.clusters)} cluster{'s' * (len(cluster_map.clusters) > 1)}",
+                  to_json(cluster_map, machine)), end="")
     elif format == "libvirt":
         print(domain(machine, cluster_map), end="")
     else:

@@ -119,8 +119,10 @@ def compare(
     load, outside = measure.accelerators(job, accel, icount)
     _say_mode(cases, load, outside, output)
     parts = Parts(output)
-    results, found = _run_modelled(cases, load, parts, quick, verify) if modelled else (_run(cases, load, outside, parts), [])
-    linux = [one for workload in parts.of(job.workloads) if baseline and (one := _linux(job, workload, load, outside, parts))]
+    results, found = _run_modelled(cases, load, parts, quick,
+                                   verify) if modelled else (_run(cases, load, outside, parts), [])
+    linux = [one for workload in parts.of(job.workloads) if baseline
+             and (one := _linux(job, workload, load, outside, parts))]
     parts.require(results)
     _publish(results, linux, found, host_description(load, job.binary), parts, _picture(plot, output, started))
     parts.finish()
@@ -171,7 +173,8 @@ def _say_mode(cases: Sequence[Case], load: Accel, outside: Accel, output: Output
     if outside is not load:
         output.line(f"Power-on to +PONG is timed with: {outside.description}.")
     for names in alike(cases):
-        output.line(f"{' and '.join(names)} are the same map on this machine: what differs between them is not the layout.")
+        output.line(f"{' and '.join(names)} are the same map on this machine: what differs between them is not the "
+                    f"layout.")
 
 
 def alike(cases: Sequence[Case]) -> list[list[str]]:
@@ -204,7 +207,8 @@ def _run(cases: Sequence[Case], load: Accel, outside: Accel, parts: Parts) -> li
     return results
 
 
-def _run_modelled(cases: Sequence[Case], accel: Accel, parts: Parts, quick: bool, verify: bool) -> tuple[list[Result], list[Answer]]:
+def _run_modelled(cases: Sequence[Case], accel: Accel, parts: Parts, quick: bool,
+                  verify: bool) -> tuple[list[Result], list[Answer]]:
     """The results at the machine's own line costs, and what they and those at other costs say."""
     output, machine = parts.output, cases[0].job.modelled
     assert machine

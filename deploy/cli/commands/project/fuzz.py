@@ -35,7 +35,8 @@ Time = Annotated[int | None, typer.Option("--time", metavar="S", min=1, help=f"S
 Runs = Annotated[int | None, typer.Option("--runs", metavar="N", min=1, help="Runs of all jobs, in place of a time.")]
 Jobs = Annotated[int, typer.Option("--jobs", metavar="N", min=1, help="Parallel processes that share a corpus (1).")]
 Seed = Annotated[int | None, typer.Option(
-    "--seed", metavar="N", min=1, max=2**31 - 1, help="Seed of the mutations, or the first seed of target net (default: random).")]
+    "--seed", metavar="N", min=1, max=2**31 - 1,
+    help="Seed of the mutations, or the first seed of target net (default: random).")]
 Corpus = Annotated[
     Path | None, typer.Option("--corpus", metavar="DIR", help="Folder for inputs with new coverage.")
 ]

@@ -71,7 +71,8 @@ def _needed(output: Output, word: str, werror: bool) -> needs.Needs:
     """For tests with `word` in their name. Components' tests say what they use; Python's use anything."""
     if not word or word in BUILD_TEST:
         return needs.EVERYTHING
-    ensure_built(output, replace(needs.EVERYTHING, targets=frozenset({needs.CHECKER})), werror)  # what can say the names
+    # what can say the names
+    ensure_built(output, replace(needs.EVERYTHING, targets=frozenset({needs.CHECKER})), werror)
     try:
         if any(word in name for name in names.of_python()):
             return needs.EVERYTHING
