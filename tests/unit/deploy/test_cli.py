@@ -4,12 +4,17 @@
 import errno
 import io
 import sys
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import Annotated
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
 from deploy.cli.main import main
+from deploy.cli.parameters import takes
 
 man = import_module("deploy.cli.commands.project.man")
 
@@ -56,3 +61,25 @@ def test_an_interrupt_is_one_line_and_status_130(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("deploy.cli.completion.script", interrupted)
     assert main(["completion", "bash"]) == 130
     assert capsys.readouterr().err == "skerry: interrupted\n"
+
+
+@dataclass(frozen=True)
+class Sizes:
+    cores: Annotated[int, typer.Option("--cores", help="Cores.")]
+    quick: Annotated[bool, typer.Option("--quick")] = False
+
+
+def test_options_of_a_dataclass() -> None:
+    """a command of one argument has its fields as options, with their defaults and help"""
+    seen: list[Sizes] = []
+
+    @takes(Sizes)
+    def sizes(args: Sizes) -> None:
+        """Says sizes."""
+        seen.append(args)
+
+    app = typer.Typer()
+    app.command()(sizes)
+    runner = CliRunner()
+    assert runner.invoke(app, ["--cores", "3"]).exit_code == 0 and seen == [Sizes(3)]
+    assert runner.invoke(app, []).exit_code == 2 and "Cores." in runner.invoke(app, ["--help"]).output

@@ -24,6 +24,7 @@ from deploy.bench.ipc import measure as ipc
 from deploy.bench.scale import measure as scale
 from deploy.cli import options
 from deploy.cli.experiments import Plot
+from deploy.cli.parameters import takes
 from deploy.emulator import lockstep, run
 from deploy.emulator.machine_file import PAPERS, RANGE, ModelledMachine, chosen, load
 from deploy.machine import qemu
@@ -98,29 +99,34 @@ class Found:
             data["bytes"] = dynamic_unmap.sizes()
 
 
-def dynamic(
-    figure: Figure = None,
-    cores: Cores = None,
-    machine: options.ModelledMachine = None,
-    quick: options.Quick = False,
-    icount: options.Icount = False,
-    timeout: options.Timeout = None,
-    plot: Plot = None,
-    csv: Csv = None,
-    quiet: Quiet = False,
-    json: Json = None,
-) -> None:
+@dataclass(frozen=True)
+class DynamicOptions:
+    figure: Figure = None
+    cores: Cores = None
+    machine: options.ModelledMachine = None
+    quick: options.Quick = False
+    icount: options.Icount = False
+    timeout: options.Timeout = None
+    plot: Plot = None
+    csv: Csv = None
+    quiet: Quiet = False
+    json: Json = None
+
+
+@takes(DynamicOptions)
+def dynamic(args: DynamicOptions) -> None:
     """Regime dynamic, coarse and fine: IPC, fork and join, unmapping, and load, beside the figures of Uhlig 2007.
 
     Figure 6 is IPC on one core in instructions, and in cycles of a modelled machine; --icount or --machine alone take
     one of the two. Figures 7 and 8 and 'load' are cycles of the modelled machine, by default the 2 x 14 Xeon, with
     their range under half and double line costs. Of Figure 8 one core is counted in instructions, too.
     """
+    machine, json = args.machine, args.json
     process.heed_signals()
-    wanted = _wanted(figure, cores, machine, quick, icount)
-    _check_csv(csv, json)
-    json, picture = places("dynamic", json, plot)
-    output = Output(quiet, json)
+    wanted = _wanted(args.figure, args.cores, machine, args.quick, args.icount)
+    _check_csv(args.csv, json)
+    json, picture = places("dynamic", json, args.plot)
+    output = Output(args.quiet, json)
     if wanted.machine:
         run.check_installed()
     clocks = [machine for machine, is_wanted in ((None, wanted.counts and UNMAP in wanted.figures),
@@ -130,14 +136,14 @@ def dynamic(
     modes = _modes(wanted)
     for mode in modes:
         output.line(f"Mode: {mode.description}.")
-    found = _measure(wanted, Patience(SILENCE, timeout), output)
+    found = _measure(wanted, Patience(SILENCE, args.timeout), output)
     _show(found, output)
     entries = found.to_json()
     data = document("bench dynamic", host_description(modes[-1], qemu.BINARY), [], entries)
     found.add_to(data)
     output.results(data)
-    if csv:
-        write_text(csv, export.table(data["results"]))
+    if args.csv:
+        write_text(args.csv, export.table(data["results"]))
     plot_dynamic(found.ipc, found.joins, found.loads, found.unmaps, ". ".join(mode.description for mode in modes),
                  picture)
     output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")

@@ -2,6 +2,7 @@
 """`skerry bench failure`."""
 
 import random
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -16,6 +17,7 @@ from deploy.bench.failure.measure import QUICK_REPEATS, REPEATS, USUAL, Job
 from deploy.bench.failure.table import failure_table
 from deploy.cli import options
 from deploy.cli.failure_options import Lock, Seed, check_lock, check_machine, check_survivors
+from deploy.cli.parameters import takes
 from deploy.deployment.planner import plan
 from deploy.load import comparison
 from deploy.load.case import cases, needed
@@ -50,23 +52,27 @@ Quick = Annotated[bool, typer.Option("--quick",
                                      help=f"{QUICK_REPEATS} kills in each way, and no count of what readiness costs.")]
 
 
-def failure(
-    how: Ways = ",".join(USUAL),
-    repeats: Repeats = REPEATS,
-    first: First = False,
-    seed: Seed = None,
-    calm: Calm = 0.0,
-    sockets: options.Sockets = 2,
-    cores: options.Cores = 2,
-    lock: Lock = "clh",
-    patience: Silence = None,
-    machine: options.ModelledMachine = None,
-    quick: Quick = False,
-    accel: options.Accel = "auto",
-    timeout: options.Timeout = None,
-    quiet: Quiet = False,
-    json: Json = None,
-) -> None:
+@dataclass(frozen=True)
+class FailureOptions:
+    how: Ways = ",".join(USUAL)
+    repeats: Repeats = REPEATS
+    first: First = False
+    seed: Seed = None
+    calm: Calm = 0.0
+    sockets: options.Sockets = 2
+    cores: options.Cores = 2
+    lock: Lock = "clh"
+    patience: Silence = None
+    machine: options.ModelledMachine = None
+    quick: Quick = False
+    accel: options.Accel = "auto"
+    timeout: options.Timeout = None
+    quiet: Quiet = False
+    json: Json = None
+
+
+@takes(FailureOptions)
+def failure(args: FailureOptions) -> None:
     """Measure how soon the end of a cluster is noticed and mended, and what the others feel of it.
 
     A machine serves Redis to clients on this host. One of its clusters, but not the first without --first, is ended in
@@ -75,25 +81,27 @@ def failure(
     operation where nothing fails. The exit status is 1 if a value that was acknowledged is lost, or a cluster does not
     come back; a goal that is missed is shown.
     """
+    seed, json = args.seed, args.json
     process.heed_signals()
-    check_machine(machine)
+    check_machine(args.machine)
     seed = random.SystemRandom().randrange(1 << 32) if seed is None else seed
-    job = Job(_ways(how), repeats, seed, qemu.TCG_TURNS, Patience(limit=timeout), sockets or 2, cores or 2,
-              check_lock(lock), calm=60 * calm,
-              first=first, silence=patience)
-    job = kills.quick(job) if quick else job
+    job = Job(_ways(args.how), args.repeats, seed, qemu.TCG_TURNS, Patience(limit=args.timeout), args.sockets or 2,
+              args.cores or 2,
+              check_lock(args.lock), calm=60 * args.calm,
+              first=args.first, silence=args.patience)
+    job = kills.quick(job) if args.quick else job
     what = plan(job.deployment)
     if not scene.mortal(what):
         raise InputError(f"--sockets {job.sockets}",
                          "one cluster: no other is there to notice its end, or to start it again")
-    check_survivors(what, [number for number, _ in scene.mortal(what, first)], job.cores)
+    check_survivors(what, [number for number, _ in scene.mortal(what, args.first)], job.cores)
     json, _ = places("failure", json, None)
-    output = Output(quiet, json)
-    kvm.check_choice(accel, False)
-    counts = None if quick else _counted(job)
+    output = Output(args.quiet, json)
+    kvm.check_choice(args.accel, False)
+    counts = None if args.quick else _counted(job)
     images = needs.of_map(what.cluster_map) | (needed(cases(counts)) if counts else needs.NOTHING)
     ensure_built(output, images | (needs.plugin("profile") if counts else needs.NOTHING))
-    job.accel = kvm.choose(accel, len(what.machine.cores))
+    job.accel = kvm.choose(args.accel, len(what.machine.cores))
     output.line(f"Mode: {job.accel.description}. Seed: {seed}.")
     with output.progress("Booting", total=job.repeats * len(job.ways)) as update:
         found = kills.measure(job, update, output.step)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`skerry bench ipc`."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -16,6 +17,7 @@ from deploy.bench.ipc.table import ipc_table, published_table
 from deploy.bench.native import ipc as native_ipc, measure as natively
 from deploy.cli import options
 from deploy.cli.experiments import Local, Locks, Native, OfKernel, Plot, Runs, check_granularity
+from deploy.cli.parameters import takes
 from deploy.emulator import run as modelled_run
 from deploy.emulator.machine_file import chosen
 from deploy.machine import kvm, qemu
@@ -32,46 +34,52 @@ Rounds = Annotated[
 ]
 
 
-def ipc(
-    lock: Locks = None,
-    icount: options.Icount = False,
-    native: Native = False,
-    granularity: OfKernel = None,
-    local: Local = False,
-    rounds: Rounds = 1000,
-    runs: Runs = native_ipc.RUNS,
-    machine: options.ModelledMachine = None,
-    accel: options.Accel = "auto",
-    timeout: options.Timeout = None,
-    plot: Plot = None,
-    quiet: Quiet = False,
-    json: Json = None,
-) -> None:
+@dataclass(frozen=True)
+class IpcOptions:
+    lock: Locks = None
+    icount: options.Icount = False
+    native: Native = False
+    granularity: OfKernel = None
+    local: Local = False
+    rounds: Rounds = 1000
+    runs: Runs = native_ipc.RUNS
+    machine: options.ModelledMachine = None
+    accel: options.Accel = "auto"
+    timeout: options.Timeout = None
+    plot: Plot = None
+    quiet: Quiet = False
+    json: Json = None
+
+
+@takes(IpcOptions)
+def ipc(args: IpcOptions) -> None:
     """One-way IPC and other system calls on one core, every lock regime beside none (Elphinstone, Figure 3).
 
     With --icount in exact instructions of the kernel, else in TSC cycles; with --native on a real core in any case.
     With --machine in cycles of one core of that modelled machine.
     """
+    json = args.json
     process.heed_signals()
-    modelled = chosen(machine, False, {"--icount": icount, "--native": native, "--accel": accel != "auto"})
-    json, picture = places("ipc", json, plot)
-    output = Output(quiet, json)
-    kvm.check_choice(accel, icount)
-    locks = of_bench.chosen(lock)
-    check_granularity(granularity, local, locks)
-    if native:
-        if icount or accel != "auto":
+    modelled = chosen(args.machine, False,
+                      {"--icount": args.icount, "--native": args.native, "--accel": args.accel != "auto"})
+    json, picture = places("ipc", json, args.plot)
+    output = Output(args.quiet, json)
+    kvm.check_choice(args.accel, args.icount)
+    locks = of_bench.chosen(args.lock)
+    check_granularity(args.granularity, args.local, locks)
+    if args.native:
+        if args.icount or args.accel != "auto":
             raise InputError("--native", "runs on this machine, so --icount and --accel are not allowed")
-        if granularity:
+        if args.granularity:
             raise InputError("--native", "measures kernels as they start, so --granularity is not allowed")
-        parts = natively.ipc_command(locks, rounds, runs, output, picture)
+        parts = natively.ipc_command(locks, args.rounds, args.runs, output, picture)
         output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
         parts.finish()
         return
     if modelled:
         modelled_run.check_installed()
     ensure_built(output, needs.kernels(locks, "pingpong", "root", transactions=bool(modelled)) | needs.clocks(modelled))
-    mode = modelled_run.mode(modelled) if modelled else kvm.choose(accel, 1, icount=icount)
+    mode = modelled_run.mode(modelled) if modelled else kvm.choose(args.accel, 1, icount=args.icount)
     output.line(f"Mode: {mode.description}.")
     measured: list[experiment.Measured] = []
     parts = Parts(output)
@@ -79,9 +87,9 @@ def ipc(
         for done, name in enumerate(parts.of(locks)):
             update(completed=done, description=f"kernel {name}")
             with parts.part(f"kernel {name}"):
-                patience = Patience(SILENCE, timeout)
-                measured.append(experiment.measure(name, mode, rounds, patience, modelled,
-                                                   granularity.value if granularity else COARSE, local))
+                patience = Patience(SILENCE, args.timeout)
+                measured.append(experiment.measure(name, mode, args.rounds, patience, modelled,
+                                                   args.granularity.value if args.granularity else COARSE, args.local))
     parts.require(measured and measured[0].lock == locks[0])  # which all ratios are to
     output.table(ipc_table(measured))
     if (beside := published_table(measured)) is not None:

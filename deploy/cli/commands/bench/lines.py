@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`skerry bench lines`."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -16,6 +17,7 @@ from deploy.bench.regimes import BASELINE
 from deploy.bench.scale import measure as experiment
 from deploy.cli import options
 from deploy.cli.experiments import Locks
+from deploy.cli.parameters import takes
 from deploy.emulator import run
 from deploy.emulator.machine_file import PAPERS, load
 from deploy.machine import qemu
@@ -37,31 +39,36 @@ Rounds = Annotated[int, typer.Option("--rounds", metavar="N", min=10, max=1_000_
 Top = Annotated[int, typer.Option("--top", metavar="N", min=1, max=256, help="Lines that the table shows.")]
 
 
-def lines(
-    lock: Locks = LOCK,
-    cores: Cores = "8",
-    delay: Delay = "500",
-    rounds: Rounds = ROUNDS,
-    layout: options.NamedLayout = None,
-    machine: options.ModelledMachine = PAPERS,
-    top: Top = 12,
-    timeout: options.Timeout = None,
-    quiet: Quiet = False,
-    json: Json = None,
-) -> None:
+@dataclass(frozen=True)
+class LinesOptions:
+    lock: Locks = LOCK
+    cores: Cores = "8"
+    delay: Delay = "500"
+    rounds: Rounds = ROUNDS
+    layout: options.NamedLayout = None
+    machine: options.ModelledMachine = PAPERS
+    top: Top = 12
+    timeout: options.Timeout = None
+    quiet: Quiet = False
+    json: Json = None
+
+
+@takes(LinesOptions)
+def lines(args: LinesOptions) -> None:
     """Which cache lines move between cores, and by which instructions, in the scaling benchmark on a modelled machine.
 
     A line that cores share without sharing its bytes is marked as false sharing. Of each lock, and each kind of kernel
     entry: how often it was waited for, how long it was held, and which lines moved. Two runs give the same figures.
     """
+    json = args.json
     process.heed_signals()
-    check_unmanaged(layout)
-    sizes, delays = ranges.cores(cores), ranges.delays(delay, "--delay")
-    modelled = load(machine or PAPERS)
+    check_unmanaged(args.layout)
+    sizes, delays = ranges.cores(args.cores), ranges.delays(args.delay, "--delay")
+    modelled = load(args.machine or PAPERS)
     wanted = [
-        experiment.Request(name, sizes, delays, rounds, layout or "spanning", modelled=modelled)
-        for name in regimes.chosen(lock)
-        if name != BASELINE or lock == BASELINE
+        experiment.Request(name, sizes, delays, args.rounds, args.layout or "spanning", modelled=modelled)
+        for name in regimes.chosen(args.lock)
+        if name != BASELINE or args.lock == BASELINE
     ]
     for request in wanted:
         if request.lock == BASELINE and sizes != [1]:
@@ -72,7 +79,7 @@ def lines(
                              "protocol for it")
         experiment.machine(request, "instructions")
     json, _ = places("lines", json, None)
-    output = Output(quiet, json)
+    output = Output(args.quiet, json)
     run.check_installed()
     ensure_built(output, needs.kernels([request.lock for request in wanted], "pingpong", "root", statistics=True,
                                        transactions=True) | needs.MODELLED)
@@ -84,8 +91,8 @@ def lines(
         for done, request in enumerate(parts.of(wanted)):
             update(completed=done, description=f"kernel {request.lock}")
             with parts.part(f"kernel {request.lock}"):
-                for found in measure_lines(request, Patience(SILENCE, timeout)):
-                    for table in (lines_table(found, top), *lock_tables(found, top)):
+                for found in measure_lines(request, Patience(SILENCE, args.timeout)):
+                    for table in (lines_table(found, args.top), *lock_tables(found, args.top)):
                         output.table(table)
                     entries.append(found.to_json() | {"modelled": modelled.to_json()})
     parts.require(entries)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`skerry bench lock`."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -11,6 +12,7 @@ from deploy.bench import regimes
 from deploy.bench.native import lock as native_lock, measure as native
 from deploy.cli import options
 from deploy.cli.experiments import Locks, Plot, Runs
+from deploy.cli.parameters import takes
 from deploy.emulator.machine_file import chosen
 from topology.errors import InputError
 from topology.model import ranges
@@ -29,31 +31,36 @@ Entries = Annotated[
 ]
 
 
-def lock(
-    lock: Locks = None,
-    cores: Cores = None,
-    delay: Delay = "0,2000",
-    section: Section = 300,
-    lines: Lines = 4,
-    entries: Entries = 2_000_000,
-    runs: Runs = 7,
-    machine: options.ModelledMachine = None,
-    plot: Plot = None,
-    quiet: Quiet = False,
-    json: Json = None,
-) -> None:
+@dataclass(frozen=True)
+class LockOptions:
+    lock: Locks = None
+    cores: Cores = None
+    delay: Delay = "0,2000"
+    section: Section = 300
+    lines: Lines = 4
+    entries: Entries = 2_000_000
+    runs: Runs = 7
+    machine: options.ModelledMachine = None
+    plot: Plot = None
+    quiet: Quiet = False
+    json: Json = None
+
+
+@takes(LockOptions)
+def lock(args: LockOptions) -> None:
     """Measure the locks alone, on real cores: idle beside a bare lock, contended, and whether they exclude.
 
     Threads are pinned, one to each core. They take the kernel's lock as the kernel does, without the kernel's work.
     """
+    machine, json = args.machine, args.json
     process.heed_signals()
     if chosen(machine, False, {}):
         raise InputError(f"--machine {machine}",
                          "is not for bench lock, which measures this machine's own cores; bench scale takes it")
-    json, picture = places("lock", json, plot)
-    output = Output(quiet, json)
-    locks = regimes.chosen(lock)
-    what = native_lock.Contention(native.sizes(cores), ranges.delays(delay), section, lines)
-    parts = native.lock_command(locks, what, entries, runs, output, picture)
+    json, picture = places("lock", json, args.plot)
+    output = Output(args.quiet, json)
+    locks = regimes.chosen(args.lock)
+    what = native_lock.Contention(native.sizes(args.cores), ranges.delays(args.delay), args.section, args.lines)
+    parts = native.lock_command(locks, what, args.entries, args.runs, output, picture)
     output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
     parts.finish()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`skerry bench mach`."""
 
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,6 +19,7 @@ from deploy.bench.mach.table import tables
 from deploy.bench.regimes import BASELINE
 from deploy.cli import options
 from deploy.cli.experiments import Locks, Plot
+from deploy.cli.parameters import takes
 from deploy.emulator import lockstep, run as modelled_run
 from deploy.emulator.machine_file import RANGE, chosen
 from deploy.machine import kvm, qemu
@@ -47,23 +49,27 @@ Pagers = Annotated[int | None, typer.Option("--pagers", metavar="N", min=1, max=
                                             help="Pagers that serve the faults (default: 1 a core).")]
 
 
-def mach(
-    lock: Locks = None,
-    cores: Cores = "2..4",
-    clients: Clients = None,
-    requests: Requests = 100,
-    tasks: Tasks = None,
-    pages: Pages = 16,
-    rounds: Rounds = 2,
-    pagers: Pagers = None,
-    machine: options.ModelledMachine = None,
-    quick: options.Quick = False,
-    accel: options.Accel = "auto",
-    timeout: options.Timeout = None,
-    plot: Plot = None,
-    quiet: Quiet = False,
-    json: Json = None,
-) -> None:
+@dataclass(frozen=True)
+class MachOptions:
+    lock: Locks = None
+    cores: Cores = "2..4"
+    clients: Clients = None
+    requests: Requests = 100
+    tasks: Tasks = None
+    pages: Pages = 16
+    rounds: Rounds = 2
+    pagers: Pagers = None
+    machine: options.ModelledMachine = None
+    quick: options.Quick = False
+    accel: options.Accel = "auto"
+    timeout: options.Timeout = None
+    plot: Plot = None
+    quiet: Quiet = False
+    json: Json = None
+
+
+@takes(MachOptions)
+def mach(args: MachOptions) -> None:
     """The Mach study's two programs and its Tables 1 to 4: how often each lock is taken and contended.
 
     n clients call one server with empty messages; tasks write into memory that they share copy-on-write, and a
@@ -71,40 +77,42 @@ def mach(
     With --machine the emulator has the price list of that machine, and throughput its range under half and double line
     costs.
     """
+    json = args.json
     process.heed_signals()
-    modelled = chosen(machine, quick, {"--accel": accel != "auto"})
-    names = [name for name in regimes.chosen(lock) if name != BASELINE]
+    modelled = chosen(args.machine, args.quick, {"--accel": args.accel != "auto"})
+    names = [name for name in regimes.chosen(args.lock) if name != BASELINE]
     if not names:
         raise InputError("--lock", f"{BASELINE} has no lock to be measured, and runs on one core only")
-    sizes = ranges.cores(cores)
+    sizes = ranges.cores(args.cores)
     if min(sizes) < 2 or max(sizes) > TASKS_MAX:
         raise InputError("--cores", f"from 2 to {TASKS_MAX}: on one core no lock is contended")
     if modelled:
         for n in sizes:  # what the machine cannot be is said before anything is built
             modelled.exactly(n, 0)
-    json, picture = places("mach", json, plot)
-    output = Output(quiet, json)
-    kvm.check_choice(accel, False)
+    json, picture = places("mach", json, args.plot)
+    output = Output(args.quiet, json)
+    kvm.check_choice(args.accel, False)
     if modelled:
         modelled_run.check_installed()
     ensure_built(output, needs.kernels(names, "stress", "root", statistics=True, transactions=bool(modelled))
                  | needs.clocks(modelled))
-    mode, stepped = (modelled_run.mode(modelled), True) if modelled else _mode(accel, max(sizes))
+    mode, stepped = (modelled_run.mode(modelled), True) if modelled else _mode(args.accel, max(sizes))
     output.line(f"Mode: {mode.description}.")
     most = max(sizes)
-    wanted = [(name, n, Work.messages(clients or 2 * n, requests)) for name in names for n in sizes]
-    wanted += [(name, most, Work.memory(tasks or most, pages, rounds, min(pagers or most, tasks or most)))
+    wanted = [(name, n, Work.messages(args.clients or 2 * n, args.requests)) for name in names for n in sizes]
+    wanted += [(name, most,
+                Work.memory(args.tasks or most, args.pages, args.rounds, min(args.pagers or most, args.tasks or most)))
                for name in names]
     runs: list[Run] = []
     parts = Parts(output)
-    factors = RANGE if modelled and not quick else (1.0,)
+    factors = RANGE if modelled and not args.quick else (1.0,)
     with output.progress("Booting", total=len(factors) * len(wanted)) as update:
         for factor, (name, n, work) in parts.of(product(factors, wanted)):
             lines = f", line costs x {factor:g}" if len(factors) > 1 else ""
             one = f"kernel {name}, {work.program}, {n} cores{lines}"
             update(completed=len(runs), description=one)
             with parts.part(one):
-                patience = Patience(SILENCE, timeout)
+                patience = Patience(SILENCE, args.timeout)
                 runs.append(measure(name, n, work, mode, stepped, patience, modelled=modelled, line_factor=factor))
     ranged, classes = ranges_of(runs), class_ranges_of(runs)
     runs = [run for run in runs if run.line_factor == 1]

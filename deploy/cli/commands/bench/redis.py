@@ -2,7 +2,7 @@
 """`skerry bench redis`."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
 from typing import Annotated, Any
@@ -19,6 +19,7 @@ from deploy.bench.redis.plot import plot_redis
 from deploy.bench.redis.table import instance_table, tables
 from deploy.cli import options
 from deploy.cli.experiments import Locks, Plot
+from deploy.cli.parameters import takes
 from deploy.compare.tables import linux_table
 from deploy.deployment import WORKLOADS
 from deploy.deployment.planner import plan
@@ -65,26 +66,30 @@ Pong = Annotated[bool | None, typer.Option(
     "--pong/--no-pong", help="Time from power-on to the first +PONG, too: the default, but not of a modelled machine.")]
 
 
-def redis(
-    lock: Locks = None,
-    cores: Cores = experiment.CORES,
-    stack: Stack = "process",
-    workload: Workload = "c",
-    records: Records = None,
-    operations: Operations = None,
-    clients: Clients = experiment.CLIENTS,
-    baseline: Baseline = None,
-    pong: Pong = None,
-    figure: Figure = None,
-    machine: options.ModelledMachine = None,
-    quick: options.Quick = False,
-    icount: options.Icount = False,
-    accel: options.Accel = "auto",
-    timeout: options.Timeout = None,
-    plot: Plot = None,
-    quiet: Quiet = False,
-    json: Json = None,
-) -> None:
+@dataclass(frozen=True)
+class RedisOptions:
+    lock: Locks = None
+    cores: Cores = experiment.CORES
+    stack: Stack = "process"
+    workload: Workload = "c"
+    records: Records = None
+    operations: Operations = None
+    clients: Clients = experiment.CLIENTS
+    baseline: Baseline = None
+    pong: Pong = None
+    figure: Figure = None
+    machine: options.ModelledMachine = None
+    quick: options.Quick = False
+    icount: options.Icount = False
+    accel: options.Accel = "auto"
+    timeout: options.Timeout = None
+    plot: Plot = None
+    quiet: Quiet = False
+    json: Json = None
+
+
+@takes(RedisOptions)
+def redis(args: RedisOptions) -> None:
     """Redis, its lwIP and the network driver as separate processes, under YCSB, on 1 to n cores under every lock
     (Elphinstone, Figures 6 and 7; Peters, Figures 3 and 4).
 
@@ -92,19 +97,20 @@ def redis(
     With --machine the emulator has the price list of that machine, and throughput its range under half and double line
     costs.
     """
+    cores, baseline, json = args.cores, args.baseline, args.json
     process.heed_signals()
-    if figure:
-        _architecture(figure, json, quiet)
+    if args.figure:
+        _architecture(args.figure, json, args.quiet)
         return
-    modelled = chosen(machine, quick, {
-        "--icount": icount, "--baseline": baseline, "--accel": accel != "auto", "--pong": pong,
+    modelled = chosen(args.machine, args.quick, {
+        "--icount": args.icount, "--baseline": baseline, "--accel": args.accel != "auto", "--pong": args.pong,
     })
     request = experiment.Request(
-        _names(lock), _sizes(cores), experiment.stacks(stack), _workload(workload),
-        records or (MODELLED_RECORDS if modelled else experiment.RECORDS),
-        operations or (MODELLED_OPERATIONS if modelled else experiment.OPERATIONS),
-        clients, Patience(MODELLED_SILENCE, timeout) if modelled else Patience(limit=timeout),
-        modelled, RANGE if modelled and not quick else (1.0,),
+        _names(args.lock), _sizes(cores), experiment.stacks(args.stack), _workload(args.workload),
+        args.records or (MODELLED_RECORDS if modelled else experiment.RECORDS),
+        args.operations or (MODELLED_OPERATIONS if modelled else experiment.OPERATIONS),
+        args.clients, Patience(MODELLED_SILENCE, args.timeout) if modelled else Patience(limit=args.timeout),
+        modelled, RANGE if modelled and not args.quick else (1.0,),
     )
     if baseline not in (None, "linux"):
         raise InputError("--baseline", f"'{baseline}' is not linux")
@@ -113,21 +119,21 @@ def redis(
         raise InputError("--lock", f"'{regimes.BASELINE}' requires --cores to include 1, and --cores is {cores}")
     for job in jobs:  # what the machine cannot be is said before anything is built
         plan(job.deployment(experiment.LAYOUT, request.workload))
-    json, picture = places("redis", json, plot)
-    output = Output(quiet, json)
-    kvm.check_choice(accel, icount)
+    json, picture = places("redis", json, args.plot)
+    output = Output(args.quiet, json)
+    kvm.check_choice(args.accel, args.icount)
     if modelled:
         run.check_installed()
     needed = [needed_by(cases(job)) | needs.clocks(modelled) for job in jobs]
     ensure_built(output, reduce(or_, needed, needs.PLOTS | (needs.BESIDE_LINUX if baseline else needs.NOTHING)))
-    load, outside, stepped = _modes(jobs[-1], accel, icount, bool(baseline), max(request.cores))
+    load, outside, stepped = _modes(jobs[-1], args.accel, args.icount, bool(baseline), max(request.cores))
     output.line(f"Mode: {load.description}.")
     parts = Parts(output)
     points = _measure(jobs, load, stepped, parts)
     ranged = experiment.ranges_of(points)
     points = [point for point in points if point.line_factor == 1]
     parts.require(points)
-    if pong is not False and not modelled:
+    if args.pong is not False and not modelled:
         _pongs(points, jobs, outside, parts)
     linux = _linux(request, load, outside, parts) if baseline else []
     for table in tables(points, ranged):

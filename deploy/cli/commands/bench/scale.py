@@ -2,7 +2,7 @@
 """`skerry bench scale`."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,6 +24,7 @@ from deploy.bench.scale.plot import plot_scale
 from deploy.bench.scale.table import tables
 from deploy.cli import options
 from deploy.cli.experiments import Local, Locks, OfKernel, Plot, check_granularity
+from deploy.cli.parameters import takes
 from deploy.deployment.modules import REGIMES
 from deploy.emulator import lockstep, run
 from deploy.emulator.machine_file import RANGE, ModelledMachine, chosen
@@ -74,27 +75,31 @@ Statistics = (
 )
 
 
-def scale(
-    lock: Locks = None,
-    cores: Cores = None,
-    delays: Delays = experiment.DELAYS,
-    rounds: Rounds = None,
-    sockets: Sockets = 1,
-    layout: options.NamedLayout = None,
-    stat: Statistics = False,
-    granularity: OfKernel = None,
-    local: Local = False,
-    native: Native = False,
-    figure: Figure = None,
-    machine: options.ModelledMachine = None,
-    quick: options.Quick = False,
-    icount: options.Icount = False,
-    accel: options.Accel = "auto",
-    timeout: options.Timeout = None,
-    plot: Plot = None,
-    quiet: Quiet = False,
-    json: Json = None,
-) -> None:
+@dataclass(frozen=True)
+class ScaleOptions:
+    lock: Locks = None
+    cores: Cores = None
+    delays: Delays = experiment.DELAYS
+    rounds: Rounds = None
+    sockets: Sockets = 1
+    layout: options.NamedLayout = None
+    stat: Statistics = False
+    granularity: OfKernel = None
+    local: Local = False
+    native: Native = False
+    figure: Figure = None
+    machine: options.ModelledMachine = None
+    quick: options.Quick = False
+    icount: options.Icount = False
+    accel: options.Accel = "auto"
+    timeout: options.Timeout = None
+    plot: Plot = None
+    quiet: Quiet = False
+    json: Json = None
+
+
+@takes(ScaleOptions)
+def scale(args: ScaleOptions) -> None:
     """Independent ping-pong on 1 to n cores, with exponential delays between entries (Elphinstone, Figures 4 and 5).
 
     Without --lock: clh at every delay, and every other regime at 500 and 4,000. The machine-repairman model is fitted
@@ -103,57 +108,62 @@ def scale(
     line costs. With --figure it is all of Figure 4 (five locks, 980 points, three line costs) or 5, beside what the
     paper says.
     """
+    rounds, json = args.rounds, args.json
     process.heed_signals()
-    check_unmanaged(layout)
-    if figure:
+    check_unmanaged(args.layout)
+    if args.figure:
         fixed = {
-            "--delays": delays != experiment.DELAYS, "--rounds": rounds, "--sockets": sockets > 1, "--layout": layout,
-            "--stat": stat, "--native": native, "--icount": icount, "--accel": accel != "auto", "--timeout": timeout,
-            "--granularity": granularity}
-        scale_figure(figure, lock, cores, machine, quick, json, plot, quiet, fixed)
+            "--delays": args.delays != experiment.DELAYS, "--rounds": rounds, "--sockets": args.sockets > 1,
+            "--layout": args.layout,
+            "--stat": args.stat, "--native": args.native, "--icount": args.icount, "--accel": args.accel != "auto",
+            "--timeout": args.timeout,
+            "--granularity": args.granularity}
+        scale_figure(args.figure, args.lock, args.cores, args.machine, args.quick, json, args.plot, args.quiet, fixed)
         return
-    pauses, names = _delays(delays), _names(lock)
-    check_granularity(granularity, local, names)
+    pauses, names = _delays(args.delays), _names(args.lock)
+    check_granularity(args.granularity, args.local, names)
     alone = {
-        "--machine": machine, "--layout": layout, "--sockets": sockets > 1, "--stat": stat, "--icount": icount,
-        "--accel": accel != "auto", "--granularity": granularity,
+        "--machine": args.machine, "--layout": args.layout, "--sockets": args.sockets > 1, "--stat": args.stat,
+        "--icount": args.icount,
+        "--accel": args.accel != "auto", "--granularity": args.granularity,
     }
-    if native:
+    if args.native:
         if odd := [option for option, given in alone.items() if given]:
             raise InputError(odd[0], "chooses a machine, and is not allowed with --native")
         _run_native(
-            {name: _delays_of(name, lock, pauses) for name in names}, cores, rounds or ROUNDS,
-            places("scale", json, plot), quiet)
+            {name: _delays_of(name, args.lock, pauses) for name in names}, args.cores, rounds or ROUNDS,
+            places("scale", json, args.plot), args.quiet)
         return
-    modelled = chosen(machine, quick, {name: given for name, given in alone.items()
+    modelled = chosen(args.machine, args.quick, {name: given for name, given in alone.items()
                                        if name not in ("--machine", "--layout", "--granularity")})
     rounds = rounds or (MODELLED_ROUNDS if modelled else ROUNDS)
-    sizes = ranges.cores(cores) if cores else _sizes(modelled, sockets)
-    factors = RANGE if modelled and not quick else (1.0,)
+    sizes = ranges.cores(args.cores) if args.cores else _sizes(modelled, args.sockets)
+    factors = RANGE if modelled and not args.quick else (1.0,)
     wanted = [
         _request(experiment.Request(
-            name, sizes, _delays_of(name, lock, pauses), rounds, layout or "spanning", sockets, stat, modelled, factor,
-            **(_chosen(granularity, local) if name in SWITCHED else {}),
+            name, sizes, _delays_of(name, args.lock, pauses), rounds, args.layout or "spanning", args.sockets,
+            args.stat, modelled, factor,
+            **(_chosen(args.granularity, args.local) if name in SWITCHED else {}),
         ))
         for factor in factors
         for name in names
     ]
     for request in wanted:  # what the machine cannot be is said before anything is built
         experiment.machine(request, "instructions")
-    json, picture = places("scale", json, plot)
-    output = Output(quiet, json)
-    kvm.check_choice(accel, icount)
+    json, picture = places("scale", json, args.plot)
+    output = Output(args.quiet, json)
+    kvm.check_choice(args.accel, args.icount)
     if modelled:
         run.check_installed()
-    ensure_built(output, needs.kernels(names, "pingpong", "root", statistics=stat, transactions=bool(modelled))
+    ensure_built(output, needs.kernels(names, "pingpong", "root", statistics=args.stat, transactions=bool(modelled))
                  | needs.clocks(modelled))
-    mode, stepped = (run.mode(modelled), True) if modelled else _mode(accel, max(sizes), icount)
+    mode, stepped = (run.mode(modelled), True) if modelled else _mode(args.accel, max(sizes), args.icount)
     output.line(f"Mode: {mode.description}.")
     beside = None if stepped else _Beside(max(sizes))
     parts = Parts(output)
-    points = _measure(wanted, mode, stepped, timeout, parts)
+    points = _measure(wanted, mode, stepped, args.timeout, parts)
     parts.require([point for point in points if point.line_factor == 1])
-    _show(points, modelled, mode, beside, parts, (json, picture), _chosen(granularity, local))
+    _show(points, modelled, mode, beside, parts, (json, picture), _chosen(args.granularity, args.local))
     parts.finish()
 
 

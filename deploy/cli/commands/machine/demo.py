@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,7 @@ from deploy.base.timeouts import Patience
 from deploy.bench.failure import scene, show
 from deploy.cli import options
 from deploy.cli.failure_options import Lock, check_lock, check_survivors
+from deploy.cli.parameters import takes
 from deploy.deployment.planner import plan
 from deploy.live import kill
 from deploy.live.kill import How
@@ -45,21 +47,25 @@ def _demo() -> None:
     """What Skerry does, to be looked at: failure."""
 
 
+@dataclass(frozen=True)
+class FailureOptions:
+    cluster: Cluster = 1
+    how: Ending = How("panic")
+    core: Core = None
+    seconds: Seconds = 6.0
+    sockets: options.Sockets = 2
+    cores: options.Cores = 2
+    lock: Lock = "clh"
+    accel: options.Accel = "auto"
+    timeout: options.Timeout = None
+    plot: Plot = None
+    quiet: Quiet = False
+    json: Json = None
+
+
 @demo.command("failure")
-def failure(
-    cluster: Cluster = 1,
-    how: Ending = How("panic"),
-    core: Core = None,
-    seconds: Seconds = 6.0,
-    sockets: options.Sockets = 2,
-    cores: options.Cores = 2,
-    lock: Lock = "clh",
-    accel: options.Accel = "auto",
-    timeout: options.Timeout = None,
-    plot: Plot = None,
-    quiet: Quiet = False,
-    json: Json = None,
-) -> None:
+@takes(FailureOptions)
+def failure(args: FailureOptions) -> None:
     """A machine under load, one of its clusters killed: see what the others do, and how it comes back.
 
     Boots a machine of two clusters with Redis, each under a client's load from this host, ends one of them, and draws
@@ -68,26 +74,27 @@ def failure(
     does not come back. Ctrl-C ends it and leaves nothing behind.
     """
     process.heed_signals()
-    check_plot(plot)
-    what = plan(scene.deployment(sockets or 2, cores or 2, check_lock(lock)))
-    one = _kill(scene.mortal(what), cluster, how.value, core, seconds)
-    check_survivors(what, [one.cluster], cores or 2)
+    check_plot(args.plot)
+    what = plan(scene.deployment(args.sockets or 2, args.cores or 2, check_lock(args.lock)))
+    one = _kill(scene.mortal(what), args.cluster, args.how.value, args.core, args.seconds)
+    check_survivors(what, [one.cluster], args.cores or 2)
     RESULTS.mkdir(parents=True, exist_ok=True)
-    picture = plot or RESULTS / f"demo-failure-{time.strftime('%Y%m%d-%H%M%S')}.svg"
-    output = Output(quiet, json)
-    kvm.check_choice(accel, False)
+    picture = args.plot or RESULTS / f"demo-failure-{time.strftime('%Y%m%d-%H%M%S')}.svg"
+    output = Output(args.quiet, args.json)
+    kvm.check_choice(args.accel, False)
     ensure_built(output, needs.of_map(what.cluster_map))
-    mode = kvm.choose(accel, len(what.machine.cores))
+    mode = kvm.choose(args.accel, len(what.machine.cores))
     output.line(f"Mode: {mode.description}.")
     with output.progress("Booting"):
-        running = boot(what, Options(mode, Patience(limit=timeout), "kernel"))
+        running = boot(what, Options(mode, Patience(limit=args.timeout), "kernel"))
     with running as run:
-        fate, survivors = show.play(run, one, seconds, output)
+        fate, survivors = show.play(run, one, args.seconds, output)
     for text in (*survival.lines(survivors), *show.sentences(fate)):
         output.line(text)
     survival.plot(survivors, picture, "the host's clock")
     output.line(f"Plot: {picture}.")
-    entry = {"workload": "failure", "system": "skerry", "layout": "per-socket", "lock": lock, "emulated": mode.emulated,
+    entry = {"workload": "failure", "system": "skerry", "layout": "per-socket", "lock": args.lock,
+             "emulated": mode.emulated,
              "kill": fate.to_json()}
     output.results(document("demo failure", host_description(mode, qemu.BINARY), [], [entry])
                    | {"survival": [s.to_json() for s in survivors]})

@@ -3,6 +3,7 @@
 
 import json as json_text
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ import typer
 from deploy.base.choices import files, words
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.cli.options import LAYOUTS, Cores, From, Lock, Memory, Smt, Sockets, threads
+from deploy.cli.parameters import takes
 from deploy.deployment.modules import are_built, collect
 from deploy.report.alone import svg
 from topology.errors import InputError
@@ -45,39 +47,45 @@ Format = Annotated[
 ]
 
 
-def topology(
-    source: From = None,
-    sockets: Sockets = None,
-    cores: Cores = None,
-    memory: Memory = None,
-    layout: Layout = "per-socket",
-    smt: Smt = None,
-    lock: Lock = None,
-    format: Format = "draw",
-    quiet: Quiet = False,
-    json: Json = None,
-) -> None:
+@dataclass(frozen=True)
+class TopologyOptions:
+    source: From = None
+    sockets: Sockets = None
+    cores: Cores = None
+    memory: Memory = None
+    layout: Layout = "per-socket"
+    smt: Smt = None
+    lock: Lock = None
+    format: Format = "draw"
+    quiet: Quiet = False
+    json: Json = None
+
+
+@takes(TopologyOptions)
+def topology(args: TopologyOptions) -> None:
     """Turn a machine into a cluster map, or check a map.
 
     The machine is the emulated one (two sockets of two cores, unless told otherwise), or one from --from. With --from
     and --memory it is an emulated machine like that one, with so much memory in each node that has any.
     """
+    layout, format = args.layout, args.format
     if format not in FORMATS:
         raise InputError("--format", f"'{format}' is not one of {', '.join(FORMATS)}")
-    output = Output(quiet, json)
-    machine = _machine(source, sockets, cores, memory, smt)
+    output = Output(args.quiet, args.json)
+    machine = _machine(args.source, args.sockets, args.cores, args.memory, args.smt)
     if is_layout_name(layout) or not _looks_like_file(layout):
         machine = machine or emulated(Shape())
-        cluster_map = make_map(machine, layout, "clh" if lock is None else lock)
+        cluster_map = make_map(machine, layout, "clh" if args.lock is None else args.lock)
     else:
-        if lock or smt:
-            raise InputError("--lock" if lock else "--smt", f"{layout} is a map: it says its kernels and cores itself")
+        if args.lock or args.smt:
+            raise InputError("--lock" if args.lock else "--smt",
+                             f"{layout} is a map: it says its kernels and cores itself")
         cluster_map = read_file(Path(layout))
         machine = machine or machine_of(cluster_map)
     check_map(cluster_map, machine)
     if are_built(cluster_map):  # where no command has needed them yet, there are no images to look at
         collect(cluster_map)
-    if json != "-":
+    if args.json != "-":
         _print(output, cluster_map, machine, format)
     output.results({"skerry": version(), "command": "topology", "layout": layout, **to_json(cluster_map, machine)})
 

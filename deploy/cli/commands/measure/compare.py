@@ -4,6 +4,7 @@
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +18,7 @@ from deploy.base.paths import RESULTS
 from deploy.base.terminal import Json, Output, Plot, Quiet, check_plot
 from deploy.base.timeouts import Patience
 from deploy.cli import options
+from deploy.cli.parameters import takes
 from deploy.compare import plot, runs, unpriced
 from deploy.compare.tables import comparison_table, layout_table, linux_table, pairs, ratio_json
 from deploy.compare.verdict import Answer, alone, answers
@@ -57,31 +59,35 @@ Baseline = Annotated[str | None, typer.Option("--baseline", metavar="linux", hel
                                               autocompletion=words("linux"))]
 
 
-def compare(
-    workload: Workload = "c",
-    layout: Layouts = ",".join(comparison.LAYOUTS),
-    lock: options.Lock = "clh",
-    switch: options.Switch = None,
-    machine: options.ModelledMachine = None,
-    quick: options.Quick = False,
-    verify: Verify = False,
-    sockets: options.Sockets = None,
-    cores: options.Cores = None,
-    memory: options.Memory = None,
-    topology: options.Topology = None,
-    smt: options.Smt = None,
-    records: Records = None,
-    operations: Operations = None,
-    clients: options.Clients = None,
-    baseline: Baseline = None,
-    accel: options.Accel = "auto",
-    icount: options.Icount = False,
-    medium: options.Boot = "iso",
-    timeout: options.Timeout = None,
-    plot: Plot = None,
-    quiet: Quiet = False,
-    json: Json = None,
-) -> None:
+@dataclass(frozen=True)
+class CompareOptions:
+    workload: Workload = "c"
+    layout: Layouts = ",".join(comparison.LAYOUTS)
+    lock: options.Lock = "clh"
+    switch: options.Switch = None
+    machine: options.ModelledMachine = None
+    quick: options.Quick = False
+    verify: Verify = False
+    sockets: options.Sockets = None
+    cores: options.Cores = None
+    memory: options.Memory = None
+    topology: options.Topology = None
+    smt: options.Smt = None
+    records: Records = None
+    operations: Operations = None
+    clients: options.Clients = None
+    baseline: Baseline = None
+    accel: options.Accel = "auto"
+    icount: options.Icount = False
+    medium: options.Boot = "iso"
+    timeout: options.Timeout = None
+    plot: Plot = None
+    quiet: Quiet = False
+    json: Json = None
+
+
+@takes(CompareOptions)
+def compare(args: CompareOptions) -> None:
     """Run one kernel per socket beside one kernel spanning the machine: Redis under YCSB.
 
     Prints a table for each and their ratio, writes JSON and a plot (build/results, or beside --json FILE). Fails if one
@@ -90,41 +96,45 @@ def compare(
     in sentences, and the ratio has its range under half and double line costs. With --icount, --accel, --baseline or a
     machine by --sockets, --cores or --topology it is emulated without prices, or runs under KVM.
     """
+    workload, records, operations = args.workload, args.records, args.operations
     process.heed_signals()
     fixed = {
-        "--sockets": sockets, "--cores": cores, "--topology": topology, "--smt": smt, "--baseline": baseline,
-        "--accel": accel != "auto", "--icount": icount, "--boot": medium != "iso",
+        "--sockets": args.sockets, "--cores": args.cores, "--topology": args.topology, "--smt": args.smt,
+        "--baseline": args.baseline,
+        "--accel": args.accel != "auto", "--icount": args.icount, "--boot": args.medium != "iso",
     }
-    modelled = _modelled(machine, quick, verify, fixed)
+    modelled = _modelled(args.machine, args.quick, args.verify, fixed)
     records = records or (MODELLED_RECORDS if modelled else RECORDS)
     operations = operations or (MODELLED_OPERATIONS if modelled else comparison.OPERATIONS)
     started = time.strftime("%Y%m%d-%H%M%S")
-    check_plot(plot)
-    if json is None:
+    check_plot(args.plot)
+    if args.json is None:
         _check_results()
-    output = Output(quiet, json or str(RESULTS / f"compare-{started}.json"))
-    shape = options.adapt(Deployment(), sockets, cores, memory if not modelled else None, topology, None, lock,
-                          smt).shape
+    output = Output(args.quiet, args.json or str(RESULTS / f"compare-{started}.json"))
+    shape = options.adapt(Deployment(), args.sockets, args.cores, args.memory if not modelled else None, args.topology,
+                          None, args.lock,
+                          args.smt).shape
     shape = modelled.shape(modelled.cores, default_memory(modelled.cores_per_socket)) if modelled else shape
-    patience = Patience(MODELLED_SILENCE, timeout) if modelled else Patience(limit=timeout)
-    _check_choice(baseline, accel, icount)
+    patience = Patience(MODELLED_SILENCE, args.timeout) if modelled else Patience(limit=args.timeout)
+    _check_choice(args.baseline, args.accel, args.icount)
     cases = prepared(
-        shape, layout, workload, memory=memory, switch=switch, clients=clients, records=records, lock=lock or "clh",
-        operations=operations, patience=patience, medium=options.check_boot(medium), modelled=modelled,
+        shape, args.layout, workload, memory=args.memory, switch=args.switch, clients=args.clients, records=records,
+        lock=args.lock or "clh",
+        operations=operations, patience=patience, medium=options.check_boot(args.medium), modelled=modelled,
     )
     job = cases[0].job
     if modelled:
         modelled_run.check_installed()
-    ensure_built(output, needed(cases) | (needs.BESIDE_LINUX if baseline else needs.NOTHING))
-    load, outside = measure.accelerators(job, accel, icount)
+    ensure_built(output, needed(cases) | (needs.BESIDE_LINUX if args.baseline else needs.NOTHING))
+    load, outside = measure.accelerators(job, args.accel, args.icount)
     _say_mode(cases, load, outside, output)
     parts = Parts(output)
-    results, found = _run_modelled(cases, load, parts, quick,
-                                   verify) if modelled else (_run(cases, load, outside, parts), [])
-    linux = [one for workload in parts.of(job.workloads) if baseline
+    results, found = _run_modelled(cases, load, parts, args.quick,
+                                   args.verify) if modelled else (_run(cases, load, outside, parts), [])
+    linux = [one for workload in parts.of(job.workloads) if args.baseline
              and (one := _linux(job, workload, load, outside, parts))]
     parts.require(results)
-    _publish(results, linux, found, host_description(load, job.binary), parts, _picture(plot, output, started))
+    _publish(results, linux, found, host_description(load, job.binary), parts, _picture(args.plot, output, started))
     parts.finish()
 
 

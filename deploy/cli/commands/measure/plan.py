@@ -2,6 +2,7 @@
 """`skerry plan`."""
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ import typer
 from deploy.base.terminal import Json, Output, Quiet, check_plot
 from deploy.cli.model_options import Attempts, Lock, Transfer
 from deploy.cli.options import Cores, From, Smt, Sockets
+from deploy.cli.parameters import takes
 from deploy.report import model_results, model_tables
 from deploy.report.model_plot import plot_plan
 from topology.errors import InputError
@@ -47,47 +49,54 @@ Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE",
 REMOTE = published.BOUNDS[1] / published.SERVICE
 
 
-def plan(
-    source: From = None,
-    sockets: Sockets = None,
-    cores: Cores = None,
-    smt: Smt = None,
-    lock: Lock = "clh",
-    service: Service = published.SERVICE,
-    remote_service: Remote = None,
-    transfer: Transfer = published.LINE_SAME_SOCKET,
-    conflict: Conflict = None,
-    attempts: Attempts = 3,
-    rate: Rate = None,
-    ghz: Ghz = None,
-    delay: Delay = None,
-    loss: Loss = 5.0,
-    plot: Plot = None,
-    quiet: Quiet = False,
-    json: Json = None,
-) -> None:
+@dataclass(frozen=True)
+class PlanOptions:
+    source: From = None
+    sockets: Sockets = None
+    cores: Cores = None
+    smt: Smt = None
+    lock: Lock = "clh"
+    service: Service = published.SERVICE
+    remote_service: Remote = None
+    transfer: Transfer = published.LINE_SAME_SOCKET
+    conflict: Conflict = None
+    attempts: Attempts = 3
+    rate: Rate = None
+    ghz: Ghz = None
+    delay: Delay = None
+    loss: Loss = 5.0
+    plot: Plot = None
+    quiet: Quiet = False
+    json: Json = None
+
+
+@takes(PlanOptions)
+def plan(args: PlanOptions) -> None:
     """How large may a cluster be before its lock costs more than --loss per cent, and which layout is that?
 
     The machine is this one, another one that --from names, or --sockets of --cores. Takes clh, mcs and ticket by
     their closed forms, and rtm by simulation (needs --conflict).
     """
-    output = Output(quiet, json)
+    lock, loss, plot = args.lock, args.loss, args.plot
+    output = Output(args.quiet, args.json)
     check_plot(plot)
     regimes.check(lock, also=("rtm",))
     if not 0 < loss < 100:
         raise InputError("--loss", f"{loss:g} is not between 0 and 100 per cent")
-    near = ranges.positive(service, "--service")
-    far = ranges.positive(remote_service, "--remote-service") if remote_service is not None else near * REMOTE
+    near = ranges.positive(args.service, "--service")
+    far = ranges.positive(args.remote_service, "--remote-service") if args.remote_service is not None else near * REMOTE
     if far < near:
         raise InputError("--remote-service", f"{far:g} is below --service, {near:g}")
-    pause = _delay(rate, ghz, delay, near, source in (None, LIVE) and not (sockets or cores))
-    machine = _machine(source, sockets, cores, smt)
+    pause = _delay(args.rate, args.ghz, args.delay, near,
+                   args.source in (None, LIVE) and not (args.sockets or args.cores))
+    machine = _machine(args.source, args.sockets, args.cores, args.smt)
     if lock == "rtm":
-        if conflict is None:
+        if args.conflict is None:
             raise InputError("--lock rtm", "needs --conflict: no closed form gives the rate of conflicts")
-        throughput = cluster.elided(near, far / near, pause, ranges.probability(conflict, "--conflict"), attempts)
+        throughput = cluster.elided(near, far / near, pause, ranges.probability(args.conflict, "--conflict"),
+                                    args.attempts)
     else:
-        form = ClosedForm(lock, near, ranges.at_least_0(transfer, "--transfer"))
+        form = ClosedForm(lock, near, ranges.at_least_0(args.transfer, "--transfer"))
         throughput = cluster.queued(form, far / near, pause)
     planner = Planner(machine, pause + near, throughput, end=0.5 if lock == "rtm" else 1.0)
     with output.progress("Planning"):

@@ -2,6 +2,7 @@
 """`skerry profile`."""
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from deploy.base.paths import RESULTS
 from deploy.base.terminal import Json, Output, Quiet
 from deploy.base.timeouts import Patience
 from deploy.cli import options
+from deploy.cli.parameters import takes
 from deploy.deployment import Deployment
 from deploy.emulator.plugin import plugin
 from deploy.load.request import prepared
@@ -54,32 +56,36 @@ Start = (
 Flame = Annotated[Path | None, typer.Option("--flame", metavar="FILE.svg", help="The flame graph of the first layout.")]
 
 
-def profile(
-    layout: Annotated[str, typer.Option("--layout", metavar="L1,L2", help="Layouts to profile.")] = "per-socket",
-    workload: Workload = "c",
-    lock: options.Lock = "clh",
-    switch: options.Switch = None,
-    sockets: options.Sockets = None,
-    cores: options.Cores = None,
-    memory: options.Memory = None,
-    topology: options.Topology = None,
-    smt: options.Smt = None,
-    records: Records = 2000,
-    operations: Operations = None,
-    clients: options.Clients = None,
-    baseline: Baseline = None,
-    outside: Outside = False,
-    tap: OverTap = False,
-    connections: Connections = 50,
-    pipeline: Pipeline = "1,16",
-    stat: Stat = False,
-    count: Functions = 30,
-    flame: Flame = None,
-    start: Start = False,
-    timeout: options.Timeout = None,
-    quiet: Quiet = False,
-    json: Json = None,
-) -> None:
+@dataclass(frozen=True)
+class ProfileOptions:
+    layout: Annotated[str, typer.Option("--layout", metavar="L1,L2", help="Layouts to profile.")] = "per-socket"
+    workload: Workload = "c"
+    lock: options.Lock = "clh"
+    switch: options.Switch = None
+    sockets: options.Sockets = None
+    cores: options.Cores = None
+    memory: options.Memory = None
+    topology: options.Topology = None
+    smt: options.Smt = None
+    records: Records = 2000
+    operations: Operations = None
+    clients: options.Clients = None
+    baseline: Baseline = None
+    outside: Outside = False
+    tap: OverTap = False
+    connections: Connections = 50
+    pipeline: Pipeline = "1,16"
+    stat: Stat = False
+    count: Functions = 30
+    flame: Flame = None
+    start: Start = False
+    timeout: options.Timeout = None
+    quiet: Quiet = False
+    json: Json = None
+
+
+@takes(ProfileOptions)
+def profile(args: ProfileOptions) -> None:
     """Show where the instructions of an operation go: Redis under YCSB, by program, component and function.
 
     A plugin of the emulator counts every instruction of the machine while all clients run; symbols name its function.
@@ -88,36 +94,39 @@ def profile(
     Writes JSON and a flame graph, and one of Linux's that ends in -linux.svg (build/results, or where --json and
     --flame say).
     """
+    baseline, outside, flame = args.baseline, args.outside, args.flame
     process.heed_signals()
     if baseline not in (None, "linux"):
         raise InputError("--baseline", f"'{baseline}' is not linux")
-    if start and (outside or baseline):
+    if args.start and (outside or baseline):
         raise InputError("--start", f"cannot be combined with {'--outside' if outside else '--baseline'}")
-    if tap and not outside:
+    if args.tap and not outside:
         raise InputError("--tap", "only with --outside")
     if flame and (flame.suffix != ".svg" or not flame.resolve().parent.is_dir()):
         raise InputError(f"--flame {flame}", "must end in .svg" if flame.suffix != ".svg" else "no such folder")
     RESULTS.mkdir(parents=True, exist_ok=True)
     base = RESULTS / f"profile-{time.strftime('%Y%m%d-%H%M%S')}"
-    output = Output(quiet, json or str(base.with_suffix(".json")))
-    shape = options.adapt(Deployment(), sockets, cores, memory, topology, None, lock, smt).shape
+    output = Output(args.quiet, args.json or str(base.with_suffix(".json")))
+    shape = options.adapt(Deployment(), args.sockets, args.cores, args.memory, args.topology, None, args.lock,
+                          args.smt).shape
     picture = flame or base.with_suffix(".svg")
     cases = prepared(
-        shape, layout, workload, memory=memory, switch=switch, clients=clients, records=records, lock=lock or "clh",
-        operations=operations or (REQUESTS if outside else OPERATIONS), patience=Patience(SILENCE, timeout),
+        shape, args.layout, args.workload, memory=args.memory, switch=args.switch, clients=args.clients,
+        records=args.records, lock=args.lock or "clh",
+        operations=args.operations or (REQUESTS if outside else OPERATIONS), patience=Patience(SILENCE, args.timeout),
     )
     job = cases[0].job
     if len(job.workloads) != 1:
         raise InputError("--workload", "one at a time")
     plugin("profile")
-    show = Shown(output, count, picture)
-    if start:
+    show = Shown(output, args.count, picture)
+    if args.start:
         profile_start(job, show)
     elif outside:
-        profile_outside(job, [Requests(connections, depth, job.operations) for depth in _depths(pipeline)],
-                        baseline is not None, tap, show)
+        profile_outside(job, [Requests(args.connections, depth, job.operations) for depth in _depths(args.pipeline)],
+                        baseline is not None, args.tap, show)
     else:
-        profile_load(cases, stat, baseline is not None, show)
+        profile_load(cases, args.stat, baseline is not None, show)
 
 
 def _depths(text: str) -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +16,7 @@ from deploy.base.errors import Failure
 from deploy.base.file_lock import LOCK, alone, exclusive
 from deploy.base.process import heed_signals
 from deploy.base.terminal import Json, Output, Quiet, version
+from deploy.cli.parameters import takes
 from deploy.deployment.modules import REGIMES
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
@@ -43,18 +45,22 @@ Corpus = Annotated[
 Merge = Annotated[bool, typer.Option("--merge", help="Merge new inputs into the repository's corpus, minimised.")]
 
 
-def fuzz(
-    what: What = KERNEL,
-    regime: Regime = None,
-    seconds: Time = None,
-    runs: Runs = None,
-    jobs: Jobs = 1,
-    seed: Seed = None,
-    corpus: Corpus = None,
-    merge: Merge = False,
-    quiet: Quiet = False,
-    json: Json = None,
-) -> None:
+@dataclass(frozen=True)
+class FuzzOptions:
+    what: What = KERNEL
+    regime: Regime = None
+    seconds: Time = None
+    runs: Runs = None
+    jobs: Jobs = 1
+    seed: Seed = None
+    corpus: Corpus = None
+    merge: Merge = False
+    quiet: Quiet = False
+    json: Json = None
+
+
+@takes(FuzzOptions)
+def fuzz(args: FuzzOptions) -> None:
     """Make arbitrary sequences of system calls, interrupts and faults on several cores of a kernel in a process.
 
     After each step all invariants are checked, under ASan and UBSan. Another target is one of the readers of
@@ -63,8 +69,9 @@ def fuzz(
     with losses, deaths and hostile far ends, one seed after the other; of a find the seed and the command that repeats
     it are said.
     """
-    output = Output(quiet, json)
-    if seconds and runs:
+    what, regime, corpus = args.what, args.regime, args.corpus
+    output = Output(args.quiet, args.json)
+    if args.seconds and args.runs:
         raise InputError("--time, --runs", "at most one of the two is allowed")
     if what not in NAMES:
         raise InputError(f"--target {what}", f"not one of {', '.join(NAMES)}")
@@ -72,19 +79,19 @@ def fuzz(
         raise InputError(f"--regime {regime}", f"not one of {', '.join(REGIMES)}")
     if regime and what != KERNEL:
         raise InputError(f"--regime {regime}", f"the kernel has regimes, {what} has none")
-    if what == NET and (corpus or merge):
+    if what == NET and (corpus or args.merge):
         raise InputError("--corpus, --merge", f"{what} has no corpus: its runs are drawn from seeds")
     if corpus and corpus.exists() and not corpus.is_dir():
         raise InputError(f"--corpus {corpus}", "not a folder")
     heed_signals()
     ensure_built(output, needs.NAMES_OF_TESTS if what == NET else needs.FUZZ)
     target = build(output, what, regime or DEFAULT_REGIME)
-    limits, first = Limits(seconds or SECONDS, runs), seed or random.randrange(1, 2**31)
+    limits, first = Limits(args.seconds or SECONDS, args.runs), args.seed or random.randrange(1, 2**31)
     with alone("skerry fuzz", target.folder):
         if target.seeded:
-            _seeds(output, target, limits, jobs, first)
+            _seeds(output, target, limits, args.jobs, first)
         else:
-            _campaign(output, target, corpus or target.folder / "corpus", limits, jobs, first, merge)
+            _campaign(output, target, corpus or target.folder / "corpus", limits, args.jobs, first, args.merge)
 
 
 def _campaign(output: Output, target: Target, learned: Path, limits: Limits, jobs: int, seed: int, merge: bool) -> None:

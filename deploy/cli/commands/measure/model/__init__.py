@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`skerry model`: fit, predict, simulate."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 from deploy.base.terminal import Json, Output, Quiet, check_plot
 from deploy.cli.commands.measure.model.simulate import simulate
 from deploy.cli.model_options import Lock, Transfer
+from deploy.cli.parameters import takes
 from deploy.report import model_results, model_tables
 from deploy.report.model_plot import plot_fits, plot_predictions
 from topology.errors import InputError
@@ -46,27 +48,33 @@ MaxCores = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class PredictOptions:
+    service: Service = published.SERVICE
+    delay: Delay = published.DELAYS
+    cores: Cores = published.CORES
+    lock: Lock = "clh"
+    transfer: Transfer = published.LINE_SAME_SOCKET
+    bounds: Bounds = None
+    plot: Plot = None
+    quiet: Quiet = False
+    json: Json = None
+
+
 @model.command("predict")
-def predict(
-    service: Service = published.SERVICE,
-    delay: Delay = published.DELAYS,
-    cores: Cores = published.CORES,
-    lock: Lock = "clh",
-    transfer: Transfer = published.LINE_SAME_SOCKET,
-    bounds: Bounds = None,
-    plot: Plot = None,
-    quiet: Quiet = False,
-    json: Json = None,
-) -> None:
+@takes(PredictOptions)
+def predict(args: PredictOptions) -> None:
     """Throughput of n cores at one lock, by the closed forms. Without options: the curves of Elphinstone's Figure 4.
 
     A ticket lock's line "most at" says where it collapses; "knee" is where waiting begins to dominate.
     """
-    output = Output(quiet, json)
+    plot = args.plot
+    output = Output(args.quiet, args.json)
     check_plot(plot)
-    form = ClosedForm(lock, ranges.positive(service, "--service"), ranges.at_least_0(transfer, "--transfer"))
-    sizes, pauses = ranges.cores(cores), ranges.delays(delay)
-    between = _bounds(bounds, service)
+    form = ClosedForm(args.lock, ranges.positive(args.service, "--service"),
+                      ranges.at_least_0(args.transfer, "--transfer"))
+    sizes, pauses = ranges.cores(args.cores), ranges.delays(args.delay)
+    between = _bounds(args.bounds, args.service)
     output.table(model_tables.predictions(form, pauses, sizes, between))
     if plot:
         plot_predictions(form, pauses, sizes, between, plot)

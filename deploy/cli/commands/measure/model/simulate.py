@@ -2,12 +2,14 @@
 """`skerry model simulate`."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
 from deploy.base.terminal import Json, Output, Quiet
 from deploy.cli.model_options import Attempts
+from deploy.cli.parameters import takes
 from deploy.report import model_results, model_tables
 from topology.errors import InputError
 from topology.model import published, ranges, regimes, repairman
@@ -40,68 +42,74 @@ Entries = Annotated[int, typer.Option("--entries", metavar="N", min=1000, max=10
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the simulation.")]
 
 
-def simulate(
-    delay: Delay = "500,1000,4000",
-    cores: Cores = "1,2,4,7,10,14,15,18,21,28",
-    lock: Lock = "clh",
-    per_socket: PerSocket = published.SOCKET,
-    hold: Hold = published.HOLD_ALONE,
-    lines: Lines = 2.0,
-    same_socket: Near = published.LINE_SAME_SOCKET,
-    other_socket: Far = published.LINE_OTHER_SOCKET,
-    transfer: Reload = published.LINE_SAME_SOCKET,
-    conflict: Conflict = 0.0,
-    attempts: Attempts = 3,
-    overhead: Overhead = 0.0,
-    markov: Check = False,
-    service: Service = published.SERVICE,
-    entries: Entries = 20_000,
-    seed: Seed = 1,
-    quiet: Quiet = False,
-    json: Json = None,
-) -> None:
+@dataclass(frozen=True)
+class SimulateOptions:
+    delay: Delay = "500,1000,4000"
+    cores: Cores = "1,2,4,7,10,14,15,18,21,28"
+    lock: Lock = "clh"
+    per_socket: PerSocket = published.SOCKET
+    hold: Hold = published.HOLD_ALONE
+    lines: Lines = 2.0
+    same_socket: Near = published.LINE_SAME_SOCKET
+    other_socket: Far = published.LINE_OTHER_SOCKET
+    transfer: Reload = published.LINE_SAME_SOCKET
+    conflict: Conflict = 0.0
+    attempts: Attempts = 3
+    overhead: Overhead = 0.0
+    markov: Check = False
+    service: Service = published.SERVICE
+    entries: Entries = 20_000
+    seed: Seed = 1
+    quiet: Quiet = False
+    json: Json = None
+
+
+@takes(SimulateOptions)
+def simulate(args: SimulateOptions) -> None:
     """Simulate the lock event by event, and set it beside the closed form.
 
     The lock is held for --hold cycles and for --lines cache lines that come from the core that had it last
     (defaults: Elphinstone's Table 1). The closed form beside it knows one service time: clh and mcs the mean that
     the simulation found, ticket that of one socket; for rtm it is the throughput of undisturbed cores.
     """
-    output = Output(quiet, json)
-    regimes.check(lock, also=() if markov else ("rtm",))
-    sizes, pauses = ranges.cores(cores), ranges.delays(delay)
+    output = Output(args.quiet, args.json)
+    regimes.check(args.lock, also=() if args.markov else ("rtm",))
+    sizes, pauses = ranges.cores(args.cores), ranges.delays(args.delay)
     moves = (
-        ranges.positive(hold, "--hold"),
-        ranges.at_least_0(lines, "--lines"),
-        ranges.at_least_0(same_socket, "--same-socket"),
-        ranges.at_least_0(other_socket, "--other-socket"),
-        per_socket,
+        ranges.positive(args.hold, "--hold"),
+        ranges.at_least_0(args.lines, "--lines"),
+        ranges.at_least_0(args.same_socket, "--same-socket"),
+        ranges.at_least_0(args.other_socket, "--other-socket"),
+        args.per_socket,
     )
-    reload = ranges.at_least_0(transfer, "--transfer")
+    reload = ranges.at_least_0(args.transfer, "--transfer")
     fallback = Transfers(*moves)
     elision = Elision(
-        ranges.probability(conflict, "--conflict"), attempts, ranges.at_least_0(overhead, "--overhead"), fallback
+        ranges.probability(args.conflict, "--conflict"), args.attempts, ranges.at_least_0(args.overhead, "--overhead"),
+        fallback
     )
-    form = ClosedForm(lock if lock != "rtm" else "clh", ranges.positive(service, "--service"), reload)
+    form = ClosedForm(args.lock if args.lock != "rtm" else "clh", ranges.positive(args.service, "--service"), reload)
 
     def make(n: int, pause: float) -> Simulation:
-        if lock == "rtm":
-            return Transactions(n, pause, elision, seed)
-        if markov:
-            return QueueLock(n, pause, Markovian(form.service, reload if regimes.collapses(lock) else 0.0), seed)
-        return QueueLock(n, pause, TicketTransfers(*moves, reload=reload) if regimes.collapses(lock) else fallback,
-                         seed)
+        if args.lock == "rtm":
+            return Transactions(n, pause, elision, args.seed)
+        if args.markov:
+            return QueueLock(n, pause, Markovian(form.service, reload if regimes.collapses(args.lock) else 0.0),
+                             args.seed)
+        return QueueLock(n, pause, TicketTransfers(*moves, reload=reload) if regimes.collapses(args.lock) else fallback,
+                         args.seed)
 
     def closed(n: int, pause: float, found: float) -> float:
-        if markov:
+        if args.markov:
             return form.steady(pause, n).throughput
-        if lock == "rtm":
+        if args.lock == "rtm":
             return n / (pause + elision.length)
-        if regimes.collapses(lock):
-            return ClosedForm(lock, hold + lines * same_socket, reload).steady(pause, n).throughput
+        if regimes.collapses(args.lock):
+            return ClosedForm(args.lock, args.hold + args.lines * args.same_socket, reload).steady(pause, n).throughput
         return repairman.steady(found, pause, n).throughput
 
-    results = _run(output, sizes, pauses, lock, entries, make, closed)
-    output.table(model_tables.simulations(lock, results))
+    results = _run(output, sizes, pauses, args.lock, args.entries, make, closed)
+    output.table(model_tables.simulations(args.lock, results))
     output.results(model_results.document("model simulate", results))
 
 
