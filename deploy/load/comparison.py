@@ -26,7 +26,7 @@ PROFILED_RECORDS, PROFILED_OPERATIONS = 500, 200  # at most, where a plugin coun
 PAUSE_US = 10_000  # of clients that pause: hundreds of times what an operation takes, so that little is left to wait for
 _PORT = headers.LIBRARY / "socket_port.h"
 _SHARED = headers.constant(_PORT, "SOCKET_PORT_HEAD") + headers.constant(_PORT, "SOCKET_PORT_BUFFERS_SIZE")
-SOCKET_PORT = (_SHARED + MIB - 1) // MIB * MIB  # what a program shares with its stack process
+SOCKET_PORT = -(-_SHARED // MIB) * MIB  # whole MiB: what a program shares with its stack process
 UNLIMITED = (redis_memory.OPTION, "0")  # the load is known and fits; and limits on clients cost some time
 
 
