@@ -52,7 +52,8 @@ def of_libvirt(uri: str, name: str | None) -> Iterator[Target]:
         destroy = (lambda cluster: one.member(cluster).destroy()) if one.record.machines > 1 else None
         clock = Clock(lambda: [])  # all time counts: it is another's
         memory = live.of_domain(one).memory
-        yield Target(one.events, lambda cluster: partial(domain_monitor.write_word, one, cluster), memory, clock, destroy)
+        yield Target(one.events, lambda cluster: partial(domain_monitor.write_word, one, cluster), memory, clock,
+                     destroy)
 
 
 def _human(folder: Path, line: str) -> str:

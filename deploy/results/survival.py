@@ -89,7 +89,7 @@ def _survivor(app: str, data: Any, parts: dict[int, list[int]], gaps: list[tuple
 
 
 def line(of: Survivor, start_ns: int, end_ns: int) -> str:
-    """Answers over a time, a character for each of COLUMNS parts: the fullest part is █, one without any is a space."""
+    """Answers over a time, a character for each of COLUMNS parts: the fullest part is █, an empty one a space."""
     width = max(1, (end_ns - start_ns) / COLUMNS)
     columns = [0.0] * COLUMNS
     for number, count in enumerate(of.counts):

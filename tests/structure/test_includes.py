@@ -29,6 +29,7 @@ ALLOWED = {
     "cluster-kernel": {KERNEL_ABI, CONSOLE},
     "cluster-kernel/test": {KERNEL_ABI, CONSOLE, REPLAY, "cluster-kernel"},
     "model": {KERNEL_ABI, "cluster-kernel", "cluster-kernel/test", LIBRARY, *MANAGER_LINK},  # it explores them
+    "model/port": {KERNEL_ABI, "model", LIBRARY, "net"},
     "model/posix": {KERNEL_ABI, "model", LIBRARY, "apps", "net"},
     "cluster-manager/loader": {KERNEL_ABI, CONSOLE, LIBRARY, FREESTANDING, CLUSTER_MAP},
     **{layer: {KERNEL_ABI, LIBRARY, FREESTANDING, *MANAGER_LAYERS[:below]}

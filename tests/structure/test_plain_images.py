@@ -43,7 +43,7 @@ def without_counters(text: str) -> str:
     record = "\n".join(["struct core_stat {", *kept, "\tuint64_t nothing[500];", "};", ""])
     text, replaced = re.subn(r"struct core_stat \{.*?\n\};\n", lambda found: record, text, flags=re.DOTALL)
     assert replaced == 1
-    return re.sub(r"_Static_assert\(__builtin_offsetof\(struct core_stat.*\n", "", text)
+    return re.sub(r"_Static_assert\(__builtin_offsetof\(struct core_stat.*?;\n", "", text, flags=re.DOTALL)
 
 
 def without_code(text: str, evaluates: bool) -> str:

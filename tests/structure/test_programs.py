@@ -16,6 +16,7 @@ from tests.structure import tree
 PACKAGES = {
     "clang": "clang", "cpio": "cpio", "dtc": "device-tree-compiler", "gcc": "gcc", "grub-mkrescue": "grub-common",
     "libvirtd": "libvirt-daemon", "lstopo": "hwloc-nox", "meson": "meson", "ninja": "ninja-build", "make": "make",
+    "gcc-nm": "gcc",
     "nm": "binutils", "ar": "binutils", "readelf": "binutils", "objdump": "binutils", "addr2line": "binutils",
     "strip": "binutils", "python3": "python3-dev",
     "redis-benchmark": "redis-tools", "redis-cli": "redis-tools", "redis-server": "redis-tools",

@@ -61,7 +61,8 @@ def find(pid: str | None = None, command: str = "lockstat", *, changes: bool = F
         folders = [p for p in folders if p.name.split("-")[2] == pid]
     if not folders:
         raise InputError(pid or command,
-                         f"no machine runs here{f' for process {pid}' if pid else ''}; skerry run … --keep starts one")
+                         f"no machine runs here{f' for process {pid}' if pid else ''}; "
+                         "skerry run … --keep starts one")
     ours = folders if pid else [p for p in folders if tree_of(p) == str(ROOT)]
     choice = (ours if len(folders) == 1 else []) if changes else ours or folders
     if len(choice) == 1:

@@ -26,7 +26,7 @@ GROUPS = {
 # What programs of this tree share at compile time only.
 NO_ABI = {LIBRARY / "skerry" / f"{name}.h"
           for name in ("error_message", "executable", "format", "list", "page_rights", "require", "stat_view")}
-NO_ABI |= {KERNEL / "skerry" / f"{name}.h" for name in ("cpu_needs", "seal", "x86")}
+NO_ABI |= {KERNEL / "skerry" / f"{name}.h" for name in ("cpu_needs", "x86")}
 
 
 def generate() -> str:

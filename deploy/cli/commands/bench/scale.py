@@ -112,13 +112,7 @@ def scale(args: ScaleOptions) -> None:
     process.heed_signals()
     check_unmanaged(args.layout)
     if args.figure:
-        fixed = {
-            "--delays": args.delays != experiment.DELAYS, "--rounds": rounds, "--sockets": args.sockets > 1,
-            "--layout": args.layout,
-            "--stat": args.stat, "--native": args.native, "--icount": args.icount, "--accel": args.accel != "auto",
-            "--timeout": args.timeout,
-            "--granularity": args.granularity}
-        scale_figure(args.figure, args.lock, args.cores, args.machine, args.quick, json, args.plot, args.quiet, fixed)
+        _figure(args, args.figure)
         return
     pauses, names = _delays(args.delays), _names(args.lock)
     check_granularity(args.granularity, args.local, names)
@@ -165,6 +159,15 @@ def scale(args: ScaleOptions) -> None:
     parts.require([point for point in points if point.line_factor == 1])
     _show(points, modelled, mode, beside, parts, (json, picture), _chosen(args.granularity, args.local))
     parts.finish()
+
+
+def _figure(args: ScaleOptions, figure: str) -> None:
+    fixed = {
+        "--delays": args.delays != experiment.DELAYS, "--rounds": args.rounds, "--sockets": args.sockets > 1,
+        "--layout": args.layout, "--stat": args.stat, "--native": args.native, "--icount": args.icount,
+        "--accel": args.accel != "auto", "--timeout": args.timeout, "--granularity": args.granularity,
+    }
+    scale_figure(figure, args.lock, args.cores, args.machine, args.quick, args.json, args.plot, args.quiet, fixed)
 
 
 def _chosen(granularity: Granularity | None, local: bool) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json as documents
 import os
 import re
 import subprocess
@@ -28,6 +27,7 @@ from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from deploy.tools.testing import meson_tests
 from deploy.tools.testing.meson_tests import MesonTest
+from topology import foreign
 from topology.errors import InputError
 
 SUITE = "model: "
@@ -125,7 +125,7 @@ def _find(word: str, width: int) -> Iterator[Proof]:
                           text=True) as running:
         assert running.stdout
         for line in running.stdout:
-            tried = documents.loads(line)
+            tried = foreign.json(line, "python -m tests.mistakes")
             log = _log(tried["name"])
             log.parent.mkdir(parents=True, exist_ok=True)
             log.write_text(f"{tried['verdict']} {tried['by']}\n")
