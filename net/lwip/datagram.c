@@ -101,7 +101,7 @@ static size_t copy_out(const struct pbuf *data, const struct msghdr *message)
 {
 	size_t done = 0;
 
-	require(message->msg_iovlen >= 0);
+	require((long)message->msg_iovlen >= 0);
 	for (size_t i = 0; i < (size_t)message->msg_iovlen && done < data->tot_len; i++) {
 		const struct iovec *iov = &message->msg_iov[i];
 		size_t size = iov->iov_len < data->tot_len - done ? iov->iov_len : data->tot_len - done;

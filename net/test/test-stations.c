@@ -52,8 +52,8 @@ static void check_station(unsigned i)
 
 	CHECK(found && found == station_by_ipv4(&forward, ipv4_of(i)));
 	CHECK(found->mac == mac_number(address[i]) && found->ipv4 == ipv4_of(i) && found->port == i % PORTS);
-	CHECK(destination(&forward, (i + 1) % PORTS, address[i], 60) == (int)(i % PORTS));
-	CHECK(destination(&forward, i % PORTS, address[i], 60) == TO_NOBODY);
+	CHECK(frame_destination(&forward, (i + 1) % PORTS, address[i], 60) == (int)(i % PORTS));
+	CHECK(frame_destination(&forward, i % PORTS, address[i], 60) == TO_NOBODY);
 }
 
 static void lookups(unsigned places)
@@ -64,8 +64,8 @@ static void lookups(unsigned places)
 		const struct process_route route = { .port = (uint16_t)(i % PORTS), .ipv4 = ipv4_of(i) };
 
 		CHECK(!station_by_mac(&forward, mac_number(address[i])) && !station_by_ipv4(&forward, ipv4_of(i)));
-		CHECK(destination(&forward, SOURCE, address[i], 60) == UPLINK &&
-		      destination(&forward, UPLINK, address[i], 60) == TO_NOBODY);
+		CHECK(frame_destination(&forward, SOURCE, address[i], 60) == UPLINK &&
+		      frame_destination(&forward, UPLINK, address[i], 60) == TO_NOBODY);
 		if (i % 2) {
 			station_add(&forward, address[i], ipv4_of(i), i % PORTS);
 		} else {
@@ -109,7 +109,7 @@ static int group_of(unsigned source, uint32_t length, uint16_t type, uint16_t op
 	store_be16(frame + ARP_OPERATION_OFFSET, operation);
 	memcpy(frame + ARP_TARGET_IP_OFFSET, &target, 4);
 	memcpy(at, frame, length);
-	return destination(&forward, source, at, length);
+	return frame_destination(&forward, source, at, length);
 }
 
 static void groups(void)
