@@ -65,4 +65,4 @@ struct locked *locked_make(bool kernel);
 void before_locked(unsigned core, void *locked);
 
 /* The core waits until its stores are visible; if `flush` is not NULL its translations are forgotten. */
-void drain(unsigned core, void *flush);
+void drain_accesses(unsigned core, void *flush);

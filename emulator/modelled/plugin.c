@@ -192,7 +192,7 @@ static void watch_instruction(struct qemu_plugin_insn *instruction, const struct
 		observe_accesses(instruction, kernel ? &kernel_accesses : &program_accesses, NULL, kernel);
 	}
 	if (d->is & IS_DRAIN)
-		qemu_plugin_register_vcpu_insn_exec_cb(instruction, drain, PLUGIN_NO_REGISTERS,
+		qemu_plugin_register_vcpu_insn_exec_cb(instruction, drain_accesses, PLUGIN_NO_REGISTERS,
 		                                       (void *)(uintptr_t)(d->is & IS_FLUSH));
 	if (d->is & IS_REMAP)
 		qemu_plugin_register_vcpu_insn_exec_cb(instruction, access_remapped, PLUGIN_NO_REGISTERS, NULL);

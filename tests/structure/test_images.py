@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.base.paths import ROOT
+import pytest
+
+from deploy.base.paths import BUILD, ROOT
 from deploy.deployment import modules
 
 PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_GNU_STACK = 1, 2, 3, 0x6474E551
@@ -99,3 +101,13 @@ def test_fences_of_virtio() -> None:
     code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", str(image)], capture_output=True, text=True,
                           check=True).stdout
     assert len(re.findall(r"\tmfence", code)) >= 2, f"{image.name}: a fence is gone"
+
+
+@pytest.mark.parametrize("plugin", ["lockstep-1", "lockstep-4", "modelled", "profile-1", "profile-4"])
+def test_plugins(plugin: str) -> None:
+    """a plugin needs no function that neither QEMU nor a library has: it would not load"""
+    done = subprocess.run(["nm", "-D", "--undefined-only", str(BUILD / "emulator" / f"{plugin}.so")],
+                          capture_output=True, text=True, check=True)
+    needed = [line.split()[-1] for line in done.stdout.splitlines() if line.split()[0] == "U"]
+    assert any(name.startswith("qemu_plugin_") for name in needed)
+    assert not [name for name in needed if not name.startswith(("qemu_plugin_", "g_")) and "@" not in name]
