@@ -172,6 +172,7 @@ void core_forget(struct cpu *cpu)
 	kernel_assert(!cpu->own.visits_at);
 	cpu->own.pending = 0;
 	cpu->own.interrupt_cores = cpu->own.preempt_cores = 0;
+	cpu->shared.slice_asked = false;
 	cpu->own.timer_armed = cpu->own.timer_wanted = cpu->own.slice_end = cpu->own.beat_at = 0;
 	cpu->own.poll_at = cpu->own.report_at = cpu->own.visits_until = cpu->own.housekeeping_at = 0;
 }

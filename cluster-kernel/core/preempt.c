@@ -8,7 +8,7 @@ void preempt(struct cpu *cpu, struct cpu *home, int priority)
 	int running = atomic_load_explicit(&home->shared.running, memory_order_relaxed);
 	assert_held(&home->shared.ready.lock);
 	kernel_assert(home != cpu);
-	if (priority < running || (priority == running && home->own.slice_end))
+	if (priority < running || (priority == running && (home->own.slice_end || home->shared.slice_asked)))
 		return;
 	home->shared.slice_asked |= priority == running;
 	if (cpu->own.interrupt_cores & home->own.bit)

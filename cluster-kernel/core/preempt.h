@@ -13,8 +13,8 @@
  * it.
  *
  * Hazard: denial of service. The thread may be suspended again before the core is interrupted, and be resumed, without
- * end. So the core begins the slice it was asked for even if it finds no equal then (schedule_interrupted()): within a
- * slice, threads of equal priority interrupt it once.
+ * end. So the core begins the slice it was asked for even if it finds no equal then (schedule_interrupted()), and is not
+ * asked again before it has: within a slice, threads of equal priority interrupt it once.
  */
 void preempt(struct cpu *cpu, struct cpu *home, int priority) NEEDS(home->shared.ready.lock);
 /*

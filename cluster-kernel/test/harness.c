@@ -53,6 +53,8 @@ static void change_granularity(void)
 		order_granularity(drawn >> i & 1 ? GRANULARITY_FINE : GRANULARITY_COARSE);
 }
 
+bool is_changing(void) { return changes; }
+
 void settle(void)
 {
 	if (changes) {

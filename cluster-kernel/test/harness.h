@@ -44,6 +44,8 @@ const struct slot *slot_of(uint64_t slot);
 struct thread *make_thread(uint64_t slot, unsigned priority, unsigned core);
 struct thread *running(unsigned core); /* null when the core idles */
 /* Lets everything run, then checks. */
+/* Returns whether the kernel's granularity changes between steps, which interrupts all cores. */
+bool is_changing(void);
 void settle(void);
 /*
  * Orders it of the machine's kernel, which must have the choice, as core 0 and outside of the kernel, and interrupts

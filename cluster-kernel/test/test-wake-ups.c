@@ -279,7 +279,7 @@ static void woken_on_another_core(struct thread *stays)
 	machine->kernel.work_budget = WORK_BUDGET; /* all in one entry */
 	revoke(POOL);
 	EXPECT(slot_of(A)->cap.type, 0);
-	EXPECT(machine->core[1].entries - before, stays != 0);
+	EXPECT(is_changing() || machine->core[1].entries - before == (stays != 0), true);
 	EXPECT(running(1), stays);
 }
 

@@ -39,7 +39,7 @@ def without_counters(text: str) -> str:
     """stat.h with a record that has no room for what is counted: code that touches a counter does not compile."""
     (lines,) = re.findall(r"^struct core_stat \{\n(.*?)^\};\n", text, re.MULTILINE | re.DOTALL)
     kept = [line if re.search(rf"\b({'|'.join(FIELDS)});", line) else f"\tuint64_t nothing_{i};"
-            for i, line in enumerate(lines.splitlines()[:12])]
+            for i, line in enumerate([line for line in lines.splitlines() if line.split("/*")[0].strip()][:12])]
     record = "\n".join(["struct core_stat {", *kept, "\tuint64_t nothing[500];", "};", ""])
     text, replaced = re.subn(r"struct core_stat \{.*?\n\};\n", lambda found: record, text, flags=re.DOTALL)
     assert replaced == 1

@@ -78,7 +78,7 @@ def test_options_of_a_dataclass() -> None:
         """Says sizes."""
         seen.append(args)
 
-    app = typer.Typer()
+    app = typer.Typer(add_completion=False)  # otherwise Typer changes how every shell completes
     app.command()(sizes)
     runner = CliRunner()
     assert runner.invoke(app, ["--cores", "3"]).exit_code == 0 and seen == [Sizes(3)]

@@ -133,10 +133,10 @@ def test_constants() -> None:
         "enum memory_state { MEMORY_NONE, MEMORY_OWNED, MEMORY_PARKED };" in text
         and "(state << 6 | (cluster & 63))" in text
     )
-    names = re.search(r"names\[MEMORY_EVENTS\] = \{ (.*) \}", (ROOT / "cluster-manager/root/run/reports.c").read_text())
+    reports = (ROOT / "cluster-manager/root/run/reports.c").read_text()
+    names = re.search(r"names\[MEMORY_EVENTS\] = \{ (.*?) \}", reports, re.DOTALL)
     assert names and {memory_moves.GIVEN, memory_moves.ADOPTED, memory_moves.RETURNED, memory_moves.TOO_LITTLE,
-                      memory_moves.DOWN,
-                      memory_moves.REFUSED, "taken"} == set(names[1].replace('"', "").split(", "))  # fmt: skip
+                      memory_moves.DOWN, memory_moves.REFUSED, "taken"} == set(re.findall(r'"(.*?)"', names[1]))
 
 
 def test_map_in_force() -> None:
