@@ -78,8 +78,8 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.mark.limit(900)
 def test_lock(tree: Path) -> None:
     """a lock is added by what the page says: it is built, explored, tested on the host and in the machine"""
-    ninja(tree, *(f"cluster-kernel/{name}"
-                  for name in ("kernel-tas.elf", "model/model-lock-tas", "test/test-kernel-concurrency-tas")))
+    ninja(tree, "cluster-kernel/kernel-tas.elf", "model/model-lock-tas",
+          "cluster-kernel/test/test-kernel-concurrency-tas")
     facts = python(tree, "-c", "from topology import regimes; regimes.print_for_build()").splitlines()
     without = [line.split("\t")[2] for line in facts if line.startswith("without\tlock-tas\t")]
     build = tree / "build"

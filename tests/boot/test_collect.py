@@ -43,4 +43,4 @@ def test_collect(tmp_path: Path) -> None:
     assert "under TCG" in done.stdout
     log.write_text(text.replace('"event":"done"', '"event":"do'))
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 2 and "metal.log:" in done.stderr and "damaged" in done.stderr
+    assert done.returncode == 2 and "metal.log:" in done.stderr and "has no valid seal" in done.stderr
