@@ -105,11 +105,13 @@ void memory_note(struct machine *m, uint64_t base, uint64_t size, bool usable, b
 
 	if (size == 0)
 		return;
-	if (size > ADDRESSES_END - base) /* to the last address, or past it */
-		size = base < ADDRESSES_END ? ADDRESSES_END - base : 0;
+	if (base >= ADDRESSES_END)
+		size = 0;
+	else if (size > ADDRESSES_END - base) /* to the last address, or past it */
+		size = ADDRESSES_END - base;
 	end = base + size;
 	ranges_add(&m->known, base, size);
-	require(end >= base && end <= ADDRESSES_END);
+	require(!size || (end > base && end <= ADDRESSES_END));
 	if (usable)
 		ranges_add(&m->ram, base, size);
 	else if (size > 0)

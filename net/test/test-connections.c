@@ -110,6 +110,7 @@ static err_t accepted(void *argument, struct tcp_pcb *pcb, err_t error)
 {
 	(void)argument;
 	(void)error;
+	connections_opened(pcb);
 	tcp_recv(pcb, received);
 	return ERR_OK;
 }
