@@ -115,7 +115,6 @@ err_t link_send(struct link *link, struct pbuf *frame)
 {
 	char *buffer;
 
-	require(frame->tot_len <= PORT_FRAME_MAX);
 	if (link->waiting)
 		send_waiting(link);
 	buffer = link->waiting ? NULL : port_reserve(&link->port);
