@@ -19,8 +19,8 @@ fi
 libc=$1
 output=$2
 shift 2
-gcc -r -nostdlib -O3 -mstringop-strategy=libcall -flto -flto-partition=one -flinker-output=nolto-rel -fno-pie -o "$output" \
-	-Wl,--whole-archive "$@" -Wl,--no-whole-archive
+gcc -r -nostdlib -O3 -mstringop-strategy=libcall -flto -flto-partition=one -flinker-output=nolto-rel -fno-pie \
+	-o "$output" -Wl,--whole-archive "$@" -Wl,--no-whole-archive
 [ $internal = no ] || exit 0
 
 trap 'rm -f "$output.libc" "$output.names" "$output.weak"' EXIT

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# For build-redis.sh, build-redis-linux.sh and build-hiredis.sh, which set `own`, `work` and `profile`: adds the profile to
-# `optimization`.
+# For build-redis.sh, build-redis-linux.sh and build-hiredis.sh, which set `own`, `work` and `profile`: adds the profile
+# to `optimization`.
 if [ -s "$profile" ]; then
 	folder=$(realpath "$work")
 	"$own/../profile/profile.py" write "$profile" "$folder/profile"

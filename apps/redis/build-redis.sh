@@ -6,8 +6,8 @@
 # left, and block-alignment.c.
 #   build-redis.sh SOURCE WORK COMPILER OPTIMIZATION PROFILE STAMP                         its objects
 #   build-redis.sh SOURCE WORK COMPILER OPTIMIZATION PROFILE OUTPUT OUTPUT-WITH-SYMBOLS    then the program
-# PROFILE: a JSON file of ../profile/profile.py, or an empty file. What is already compiled in WORK is kept as long as the compiler,
-# the profile, musl's headers and the source are the same; the program is always linked anew, for
+# PROFILE: a JSON file of ../profile/profile.py, or an empty file. What is already compiled in WORK is kept as long as the
+# compiler, the profile, musl's headers and the source are the same; the program is always linked anew, for
 # the libraries that the compiler adds may be newer.
 set -eu
 
@@ -38,8 +38,11 @@ objects=
 definitions="-DUSE_MALLOC_USABLE_SIZE -include $own/wrapped.h"
 for file in no-disk settings replication out-of-memory block-alignment; do
 	includes=
-	if grep -q '^#include "server.h"' "$own/$file.c"; then # Redis's own headers, with the macros that Redis is compiled with
-		includes="$definitions -isystem $work/src -isystem $work/deps/lua/src -isystem $work/deps/hiredis -isystem $work/deps/hdr_histogram"
+	if grep -q '^#include "server.h"' "$own/$file.c"; then # Redis's own headers, with its own macros
+		includes="$definitions -isystem $work/src"
+		for library in lua/src hiredis hdr_histogram; do
+			includes="$includes -isystem $work/deps/$library"
+		done
 	fi
 	"$compiler" -O3 -Wall -Wextra $includes -c -o "$work/$file.o" "$own/$file.c"
 	objects="$objects $(realpath "$work")/$file.o"
@@ -52,7 +55,8 @@ done
 # count what its blocks take of the heap, not what it asked for: maxmemory depends on that. Optimised at link
 # time in one partition for each source file: the linker replaces what is called from another. -g1 has functions and
 # lines, and that is what `profile` and backtraces ask for: types and variables take a sixth of the time.
-# SOURCE_DATE_EPOCH: Redis puts the host's name and the time of the build into its version; an image is the same in every folder and at every time.
+# SOURCE_DATE_EPOCH: Redis puts the host's name and the time of the build into its version; an image is the same in every
+# folder and at every time.
 GIT_DIR=$work/not-a-repository SOURCE_DATE_EPOCH=0 make -C "$work/src" -j2 $targets V=1 CC="$compiler" OPTIMIZATION="$optimization" DEBUG=-g1 \
 	MALLOC=libc REDIS_CFLAGS="$definitions" REDIS_LDFLAGS="-flto=2 -flto-partition=1to1 $objects$wrapped" \
 	BUILD_TLS=no USE_SYSTEMD=no USE_JEMALLOC=no >"$log" 2>&1 || { tail -n 40 "$log" >&2; exit 1; }

@@ -14,7 +14,8 @@ enum { CALLS_MAX = 512 }; /* numbers of system calls are less */
 	X(getrlimit) X(setrlimit) X(prlimit64) X(sched_yield) X(sched_getaffinity) X(sched_setaffinity) \
 	X(sched_getparam) X(sched_getscheduler) X(sched_setscheduler) X(sched_get_priority_max) \
 	X(sched_get_priority_min) X(getpriority) X(setpriority) X(getcpu) \
-	X(rt_sigaction) X(rt_sigprocmask) X(rt_sigpending) X(rt_sigsuspend) X(rt_sigtimedwait) X(rt_sigqueueinfo) X(sigaltstack) \
+	X(rt_sigaction) X(rt_sigprocmask) X(rt_sigpending) X(rt_sigsuspend) X(rt_sigtimedwait) X(rt_sigqueueinfo) \
+	X(sigaltstack) \
 	X(kill) X(tkill) X(tgkill) X(pause) \
 	X(prctl) X(arch_prctl) X(set_tid_address) X(set_robust_list) X(get_robust_list) X(membarrier) X(umask) \
 	X(mlockall) X(munlockall) X(alarm) X(setitimer)
@@ -23,11 +24,14 @@ enum { CALLS_MAX = 512 }; /* numbers of system calls are less */
 	X(read) X(write) X(readv) X(writev) X(pread64) X(pwrite64) X(preadv) X(pwritev) X(sendfile) \
 	X(lseek) X(close) X(ioctl) \
 	X(open) X(openat) X(creat) X(stat) X(lstat) X(fstat) X(newfstatat) X(statfs) X(fstatfs) X(access) X(faccessat) \
-	X(readlink) X(readlinkat) X(mkdir) X(mkdirat) X(rmdir) X(unlink) X(unlinkat) X(rename) X(renameat) X(renameat2) \
+	X(readlink) X(readlinkat) X(mkdir) X(mkdirat) X(rmdir) X(unlink) X(unlinkat) X(rename) X(renameat) \
+	X(renameat2) \
 	X(truncate) X(ftruncate) X(fsync) X(fdatasync) X(sync) X(sync_file_range) X(fallocate) X(fadvise64) X(flock) \
-	X(chmod) X(fchmod) X(fchmodat) X(chown) X(lchown) X(fchown) X(fchownat) X(chdir) X(fchdir) X(getcwd) X(getdents64) X(utimensat) \
+	X(chmod) X(fchmod) X(fchmodat) X(chown) X(lchown) X(fchown) X(fchownat) X(chdir) X(fchdir) X(getcwd) X(getdents64) \
+	X(utimensat) \
 	X(dup) X(dup2) X(dup3) X(fcntl) X(pipe) X(pipe2) X(eventfd) X(eventfd2) \
-	X(getuid) X(geteuid) X(getgid) X(getegid) X(setuid) X(setgid) X(setreuid) X(setregid) X(setresuid) X(setresgid) \
+	X(getuid) X(geteuid) X(getgid) X(getegid) X(setuid) X(setgid) X(setreuid) X(setregid) X(setresuid) \
+	X(setresgid) \
 	X(getresuid) X(getresgid) X(getgroups) X(setgroups) \
 	X(poll) X(ppoll) X(select) X(pselect6) \
 	X(epoll_create) X(epoll_create1) X(epoll_ctl) X(epoll_wait) X(epoll_pwait) \
