@@ -20,6 +20,8 @@ struct source {
 	uint64_t sequence;
 };
 
+static struct operation ring[MAX_PIPELINE]; /* those under way */
+
 static uint64_t now_ns(clockid_t clock)
 {
 	struct timespec t;
@@ -143,9 +145,7 @@ static void record_answer(const struct client *c, struct measurement *m)
 
 /* The server is lost, and with it the answers to `sent` - `done` operations of the ring. Whether it was reached
  * again. */
-static bool go_on(struct client *c, struct measurement *m, const struct source *s, const struct operation *ring,
-                  uint64_t done,
-		  uint64_t sent)
+static bool go_on(struct client *c, struct measurement *m, const struct source *s, uint64_t done, uint64_t sent)
 {
 	if (!c->life.survives)
 		return false;
@@ -160,32 +160,70 @@ static bool go_on(struct client *c, struct measurement *m, const struct source *
 	return client_return(c, stamp_make(c->options->writer, s->sequence + 1));
 }
 
-/* Of records that this client has loaded: others may not be there yet. It does what phase_run() does, so that the same
- * code runs. */
+/*
+ * Returns whether the server's reply buffer for this connection fits the run's replies and keeps its size. Redis 7
+ * resizes it some ten times a second, at first to what the loader's short replies need
+ * (clientsCronResizeOutputBuffer()); while a record does not fit, each read costs it a list of blocks and a writev().
+ * True where the server does not report sizes.
+ */
+static bool reply_buffer_settled(const struct client *c)
+{
+	enum { LARGEST = 16 << 10, KEPT = LARGEST / 2 }; /* PROTO_REPLY_CHUNK_BYTES; not shrunk above half of it */
+	const struct options *o = c->options;
+	const struct reply_buffer *b = &c->reply_buffer;
+
+	if (b->size >= LARGEST)
+		return b->peak < b->size ? b->peak >= KEPT
+					 : (uint64_t)o->fields * o->field_length * o->pipeline >= KEPT;
+	return !b->size || b->peak < b->size;
+}
+
+/* Reads records that this client has loaded, as many at once as in the run: others may not be there yet. */
+static void warm_reads(struct client *c, struct measurement *m, struct source *source)
+{
+	const struct options *o = c->options;
+	unsigned sent = 0;
+
+	for (; sent < o->pipeline; sent++) {
+		struct operation *op = &ring[sent];
+		draw_operation(source, op);
+		op->parts = OPERATION_READ;
+		op->record = o->load_first + (m->reads + sent) % o->load_count;
+		op->start_ns = now_ns(CLOCK_MONOTONIC);
+		if (!client_send(c, op))
+			return;
+	}
+	for (unsigned done = 0; done < sent && client_finish(c, &ring[done]); done++)
+		record_latency(m, &ring[done]);
+}
+
+/* Does what phase_run() does, so that the same code runs, until the reply buffer has settled. That takes 0.2 s; a server
+ * with many connections resizes each once a second. After 10 s the run begins all the same. */
 void phase_warm(struct client *c, struct measurement *m)
 {
-	enum { WARM = 8 };
-	const struct options *o = c->options;
+	enum { READS = 8, MOST_ROUNDS = 500 };
+	const struct timespec pause = { .tv_nsec = 20000000 };
 	struct source source;
-	struct operation op;
 
-	source_init(&source, o);
-	for (uint64_t i = 0; i < WARM && i < o->load_count; i++) {
-		draw_operation(&source, &op);
-		op.parts = OPERATION_READ;
-		op.record = o->load_first + i;
-		op.start_ns = now_ns(CLOCK_MONOTONIC);
-		if (!client_send(c, &op) || !client_finish(c, &op))
+	if (!c->options->load_count)
+		return;
+	source_init(&source, c->options);
+	for (unsigned round = 1; round <= MOST_ROUNDS && !c->lost; round++) {
+		warm_reads(c, m, &source);
+		if (m->reads < READS)
+			continue;
+		if (!client_ask_reply_buffer(c) || reply_buffer_settled(c))
 			break;
-		record_latency(m, &op);
+		nanosleep(&pause, NULL);
 	}
+	if (!c->lost)
+		warm_reads(c, m, &source);
 	hdr_reset(m->latency);
 	m->operations = m->reads = m->sum_ns = m->max_ns = 0;
 }
 
 void phase_run(struct client *c, struct measurement *m)
 {
-	static struct operation ring[MAX_PIPELINE];
 	const struct options *o = c->options;
 	struct source source;
 	uint64_t sent = 0, done = 0;
@@ -207,7 +245,7 @@ void phase_run(struct client *c, struct measurement *m)
 			if (c->life.survives)
 				record_answer(c, m);
 		}
-		if (c->lost && go_on(c, m, &source, ring, done, sent))
+		if (c->lost && go_on(c, m, &source, done, sent))
 			done = sent;
 	}
 	m->end_ns = now_ns(CLOCK_MONOTONIC);

@@ -39,7 +39,8 @@ struct measurement {
 
 bool measurement_init(struct measurement *m);
 void phase_load(struct client *c, struct measurement *m);
-/* Some reads that do not count: the code of a read, here and in the server, has run before the time is taken. */
+/* Some reads that do not count: before the time is taken, the code of a read has run, here and in the server, and the
+ * server has fitted its reply buffer to a read's answer. */
 void phase_warm(struct client *c, struct measurement *m);
 void phase_run(struct client *c, struct measurement *m);
 void phase_expect(struct client *c);

@@ -298,7 +298,7 @@ bool client_count_keys(struct client *c, uint64_t *keys)
 	return true;
 }
 
-/* The number in the line "key:number" of an INFO; 0 when there is no such line. */
+/* Returns the number behind `key` in the text of an INFO or a CLIENT INFO; 0 when `key` is not there. */
 static uint64_t info_number(const char *text, size_t length, const char *key)
 {
 	const char *at = memmem(text, length, key, strlen(key)), *const end = text + length;
@@ -318,13 +318,32 @@ static void take_memory(struct answer *answer, const char *text, size_t length)
 	c->memory.resident = info_number(text, length, "\nused_memory_rss:");
 }
 
+/* Sends the request up to `end` and gives the text of its answer to `take`. */
+static bool ask(struct client *c, const char *end, void (*take)(struct answer *answer, const char *text, size_t length))
+{
+	c->answer.string = take;
+	const bool answered = queue_bytes(c, (size_t)(end - c->request)) && next_answer(c, 0);
+	c->answer.string = NULL;
+	return answered;
+}
+
 bool client_ask_memory(struct client *c)
 {
 	if (c->lost)
 		return false;
 	char *end = PUT(c->request, "*2\r\n$4\r\nINFO\r\n$6\r\nmemory\r\n");
-	c->answer.string = take_memory;
-	const bool answered = queue_bytes(c, (size_t)(end - c->request)) && next_answer(c, 0);
-	c->answer.string = NULL;
-	return answered && c->memory.used && c->memory.resident;
+	return ask(c, end, take_memory) && c->memory.used && c->memory.resident;
+}
+
+static void take_reply_buffer(struct answer *answer, const char *text, size_t length)
+{
+	struct client *c = client_of(answer);
+
+	c->reply_buffer.size = info_number(text, length, " rbs=");
+	c->reply_buffer.peak = info_number(text, length, " rbp=");
+}
+
+bool client_ask_reply_buffer(struct client *c)
+{
+	return !c->lost && ask(c, PUT(c->request, "*2\r\n$6\r\nCLIENT\r\n$4\r\nINFO\r\n"), take_reply_buffer);
 }

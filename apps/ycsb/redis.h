@@ -41,6 +41,12 @@ struct server_memory {
 	uint64_t resident; /* by the process */
 };
 
+/* Bytes, as CLIENT INFO has them; 0: not known. */
+struct reply_buffer {
+	uint64_t size;
+	uint64_t peak; /* the fullest that it has been lately; `size` too where replies did not fit */
+};
+
 struct client {
 	const struct options *options;
 	struct redisContext *context;
@@ -49,6 +55,7 @@ struct client {
 	struct answer answer;
 	struct reading reading;
 	struct server_memory memory;
+	struct reply_buffer reply_buffer;
 	struct life life;
 	uint64_t errors; /* refusals by the server, and the loss of the connection */
 	uint64_t wrong;  /* answers that are not what was written */
@@ -61,6 +68,7 @@ bool client_send(struct client *c, const struct operation *op);
 bool client_finish(struct client *c, const struct operation *op);
 bool client_count_keys(struct client *c, uint64_t *keys);
 bool client_ask_memory(struct client *c); /* into c->memory */
+bool client_ask_reply_buffer(struct client *c); /* into c->reply_buffer */
 void client_close(struct client *c);
 
 /* For life.c. One try of so many seconds, in place of the connection that there was: whether there is one now. */
