@@ -144,8 +144,8 @@ def evaluate(plan: Plan, events: EventStream, emulated: bool) -> Result:
         metrics=metrics | _memory(clients, committed, reserved)
         | {"channel_hops_per_op": plan.cluster_map.hops_per_operation()},
         per_core=sorted(
-            [_core(core, clients, seconds) for core in cores]
-            + [_uncounted(cpu, cluster, clients, seconds) for cpu, cluster in again.items()],
+            [_core(core, clients) for core in cores]
+            + [_uncounted(cpu, cluster, clients) for cpu, cluster in again.items()],
             key=lambda core: int(core["core"]),
         ),
         started_again=sorted(again),
@@ -192,22 +192,11 @@ def _transactions(cores: Sequence[Core]) -> dict[str, float]:
 
 
 def _metrics(clients: Sequence[ycsb.Client], cores: Sequence[Core], seconds: float) -> dict[str, float]:
-    histogram = ycsb.merged(clients)
-    operations = sum(client.number("operations") for client in clients)
-    latency = sum(client.number("mean_us") * client.number("operations") for client in clients)
-    return {
-        "ops_per_s": snapshots.ratio(operations, seconds),
-        "operations": operations,
-        "seconds": seconds,
-        "mean_us": snapshots.ratio(latency, operations),
-        "p50_us": ycsb.percentile(histogram, 50),
-        "p99_us": ycsb.percentile(histogram, 99),
-        "p999_us": ycsb.percentile(histogram, 99.9),
-        "max_us": max((client.number("max_us") for client in clients), default=0.0),
-        "errors": sum(client.number("errors") + client.number("wrong") for client in clients),
+    figures = ycsb.figures(clients, seconds)
+    return figures | {
         "cpu_utilisation": snapshots.ratio(sum(core.utilisation for core in cores), len(cores)),
         "kernel_entries_per_s": snapshots.ratio(_sum(cores, "entries"), seconds),
-        "kernel_entries_per_op": snapshots.ratio(_sum(cores, "entries"), operations),
+        "kernel_entries_per_op": snapshots.ratio(_sum(cores, "entries"), figures["operations"]),
         **_locks(cores),
     }
 
@@ -229,29 +218,29 @@ def _memory(clients: Sequence[ycsb.Client], committed: Mapping[str, int],
     }
 
 
-def _load(cpu: int, cluster: int, clients: Sequence[ycsb.Client], seconds: float) -> dict[str, Any]:
+def _load(cpu: int, cluster: int, clients: Sequence[ycsb.Client]) -> dict[str, Any]:
     """A core's figures that its clients measured."""
     mine = [client for client in clients if client.cpu == cpu]
     return {
         "cluster": cluster,
         "core": cpu,
-        "ops_per_s": snapshots.ratio(sum(client.number("operations") for client in mine), seconds),
+        "ops_per_s": ycsb.rate(mine),
         "p50_us": ycsb.percentile(ycsb.merged(mine), 50),
         "p99_us": ycsb.percentile(ycsb.merged(mine), 99),
     }
 
 
-def _core(core: Core, clients: Sequence[ycsb.Client], seconds: float) -> dict[str, Any]:
-    return _load(core.cpu, core.cluster, clients, seconds) | {
+def _core(core: Core, clients: Sequence[ycsb.Client]) -> dict[str, Any]:
+    return _load(core.cpu, core.cluster, clients) | {
         "cpu_utilisation": core.utilisation,
         "kernel_entries_per_s": core.entries / core.seconds,
         **_locks([core]),
     }
 
 
-def _uncounted(cpu: int, cluster: int, clients: Sequence[ycsb.Client], seconds: float) -> dict[str, Any]:
+def _uncounted(cpu: int, cluster: int, clients: Sequence[ycsb.Client]) -> dict[str, Any]:
     """A core of which a part of the interval is not counted."""
-    found = _load(cpu, cluster, clients, seconds) | _locks([])
+    found = _load(cpu, cluster, clients) | _locks([])
     return found | {"cpu_utilisation": None, "kernel_entries_per_s": None} | _unknown(found)
 
 

@@ -26,6 +26,11 @@ class Client:
             raise Failure(f"{self.app}: its result has no '{key}'")
         return float(value)
 
+    @property
+    def nanoseconds(self) -> float:
+        """From the first request to the last answer."""
+        return self.number("end_ns") - self.number("start_ns")
+
 
 def collect(events: EventStream) -> list[Client]:
     """Clients by name, each with its whole histogram."""
@@ -72,6 +77,36 @@ def percentile(histogram: Sequence[tuple[float, int]], percent: float) -> float:
     return 0.0
 
 
+def rate(clients: Iterable[Client]) -> float:
+    """Operations per second: the sum of the clients' own rates, each between its first request and its last answer.
+
+    One interval for all clients would count the time until the last has begun, and that of the slowest alone.
+    """
+    return sum(1e9 * client.number("operations") / client.nanoseconds for client in clients if client.nanoseconds > 0)
+
+
+def figures(clients: Sequence[Client], seconds: float) -> dict[str, float]:
+    """Returns what clients measured in an interval of `seconds`. Spreads: how long after the first client the last
+    began and ended."""
+    histogram = merged(clients)
+    operations = sum(client.number("operations") for client in clients)
+    begin, end = ([client.number(key) for client in clients] or [0.0] for key in ("start_ns", "end_ns"))
+    latency = sum(client.number("mean_us") * client.number("operations") for client in clients)
+    return {
+        "ops_per_s": rate(clients),
+        "operations": operations,
+        "seconds": seconds,
+        "start_spread_us": (max(begin) - min(begin)) / 1e3,
+        "end_spread_us": (max(end) - min(end)) / 1e3,
+        "mean_us": latency / operations if operations else 0.0,
+        "p50_us": percentile(histogram, 50),
+        "p99_us": percentile(histogram, 99),
+        "p999_us": percentile(histogram, 99.9),
+        "max_us": max((client.number("max_us") for client in clients), default=0.0),
+        "errors": sum(client.number("errors") + client.number("wrong") for client in clients),
+    }
+
+
 def resident(clients: Iterable[Client]) -> dict[str, int]:
     """Bytes of memory that each server held when its clients were done, by its address; see apps/libc/posix/proc.c."""
     found: dict[str, int] = {}
@@ -100,6 +135,8 @@ def problems(client: Client, load: Load, first_load: int, unanswered: int = 0) -
         found.append(f"{client.app}: reads and updates do not add up to its operations")
     if load.workload == "c" and number("updates"):
         found.append(f"{client.app}: workload c has no updates")
+    if number("operations") and client.nanoseconds <= 0:
+        found.append(f"{client.app}: its operations took {client.nanoseconds:.0f} ns")
     counted = sum(count for _, count in client.histogram)
     if counted != number("operations"):
         found.append(f"{client.app}: its histogram holds {counted} of {number('operations'):.0f} operations")

@@ -61,7 +61,7 @@ def loaded(run: LinuxRun, metrics: dict[str, float]) -> dict[str, Any]:
     _check(run, clients)
     seconds = (max(c.number("end_ns") for c in clients) - min(c.number("start_ns") for c in clients)) / 1e9
     utilisation = _utilisation(run.events)
-    metrics |= _figures(clients, seconds)
+    metrics |= ycsb.figures(clients, seconds)
     metrics["cpu_utilisation"] = sum(utilisation.values()) / len(utilisation)
     metrics["memory_per_instance"] = mean(ycsb.resident(clients).values())
     if run.options.accel.icount:  # one clock of 1 ns an instruction for all cores
@@ -73,7 +73,7 @@ def loaded(run: LinuxRun, metrics: dict[str, float]) -> dict[str, Any]:
         {
             "cluster": 0,
             "core": core,
-            **_figures([client for client in clients if client.cpu == core], seconds),
+            **ycsb.figures([client for client in clients if client.cpu == core], seconds),
             "cpu_utilisation": busy,
         }
         for core, busy in utilisation.items()
@@ -89,23 +89,6 @@ def _check(run: LinuxRun, clients: Sequence[ycsb.Client]) -> None:
     found += [f"{e['app']}: ended with status {e['status']}" for e in run.events.of("exit") if e["status"]]
     if found:
         raise Failure(f"the Linux guest: {found[0]}")
-
-
-def _figures(clients: Sequence[ycsb.Client], seconds: float) -> dict[str, float]:
-    histogram = ycsb.merged(clients)
-    operations = sum(client.number("operations") for client in clients)
-    latency = sum(client.number("mean_us") * client.number("operations") for client in clients)
-    return {
-        "ops_per_s": ratio(operations, seconds),
-        "operations": operations,
-        "seconds": seconds,
-        "mean_us": ratio(latency, operations),
-        "p50_us": ycsb.percentile(histogram, 50),
-        "p99_us": ycsb.percentile(histogram, 99),
-        "p999_us": ycsb.percentile(histogram, 99.9),
-        "max_us": max((client.number("max_us") for client in clients), default=0.0),
-        "errors": sum(client.number("errors") + client.number("wrong") for client in clients),
-    }
 
 
 def _memory(events: EventStream) -> dict[str, Any]:

@@ -29,12 +29,14 @@ def snapshot(cluster: int, cpus: list[int], when: str, tsc: int, scale: int) -> 
             "cores": cores}
 
 
-def ycsb(app: str, cpu: int, operations: int, loaded: int, server: str = "a:1", **changed: Any) -> list[dict[str, Any]]:
-    """A client's result: half of the operations take 10 us, the others 20, in two parts."""
+def ycsb(app: str, cpu: int, operations: int, loaded: int, server: str = "a:1", seconds: float = 2.0,
+         **changed: Any) -> list[dict[str, Any]]:
+    """A client's result of so many seconds: half of the operations take 10 us, the others 20, in two parts."""
     half = operations // 2
     data = {
         **{"event": "ycsb", "client": app, "operations": operations, "reads": operations, "updates": 0},
         **{"errors": 0, "wrong": 0, "mean_us": 15.0, "max_us": 20.0, "histogram_parts": 2},
+        **{"start_ns": HZ, "end_ns": HZ + int(seconds * HZ)},
         "load": {"records": loaded, "seconds": 1.0},
         "server": server,
         "memory": {"used": 20 << 20, "resident": 40 << 20},
@@ -53,7 +55,7 @@ def good_run(plan: Plan, seconds: float = 2.0) -> list[dict[str, Any]]:
         if app.program == "ycsb":
             share = int(app.args[app.args.index("--load-count") + 1])
             server = app.args[app.args.index("--host") + 1] + ":6379"
-            found += ycsb(app.name, app.cpu, plan.load.operations, share, server)
+            found += ycsb(app.name, app.cpu, plan.load.operations, share, server, seconds)
             found.append({"event": "exit", "app": app.name, "status": 0})
     for cluster in plan.cluster_map.clusters:
         found.append(snapshot(cluster.number, cluster.cpus, "barrier-1", HZ, 1))

@@ -71,6 +71,19 @@ def test_figures_of_a_good_run(what: Plan) -> None:
     assert [app["cpu"] for app in machine["applications"] if app["program"] == "redis-server"] == [1, 2, 3]
 
 
+def test_rate_is_of_each_client_alone(what: Plan) -> None:
+    """neither the wait for the last to begin nor for the slowest to end counts as time of all; both are reported"""
+    events = good_run(what, seconds=2.0)
+    late, slow = [event["data"] for event in events if event["event"] == "result"
+                  and event["data"]["event"] == "ycsb"][:2]
+    late["start_ns"] += HZ
+    slow["end_ns"] += 2 * HZ
+    result = evaluate(what, stream(*events), emulated=True)
+    assert result.problems == []
+    assert result.metrics["ops_per_s"] == pytest.approx(OPERATIONS * (4 / 2.0 + 1 / 1.0 + 1 / 4.0))
+    assert (result.metrics["start_spread_us"], result.metrics["end_spread_us"]) == (1e6, 2e6)
+
+
 def test_counters_of_two_lives_are_not_subtracted(what: Plan) -> None:
     """a cluster that was started again within the interval costs its counts, whether they ran backwards or have grown
     since"""
@@ -132,6 +145,7 @@ BREAKS: dict[str, tuple[Callable[[list[dict[str, Any]]], None], str]] = {
     "the histogram is short": (change("histogram", lambda d: d["pairs"].__setitem__(1, 7)), "histogram holds"),
     "a record is not written": (change("ycsb", lambda d: d["load"].update(records=4999)), "wrote 4999 of 5000"),
     "memory is not told": (change("memory", lambda d: d["per_app"].clear()), "no report of the memory"),
+    "a run takes no time": (change("ycsb", lambda d: d.update(end_ns=d["start_ns"])), "its operations took 0 ns"),
     "a client fails": (change("exit", lambda d: d.update(status=1)), "ended with status 1"),
     "a client does not report": (drop("ycsb"), "no result"),
     "a program faults": (lambda e: e.append({"event": "fault", "app": "redis@2", "cause": "page fault"}), "page fault"),
