@@ -205,7 +205,7 @@ void phase_warm(struct client *c, struct measurement *m)
 	const struct timespec pause = { .tv_nsec = 20000000 };
 	struct source source;
 
-	if (!c->options->load_count)
+	if (!c->options->load_count || !c->options->operations)
 		return;
 	source_init(&source, c->options);
 	for (unsigned round = 1; round <= MOST_ROUNDS && !c->lost; round++) {

@@ -24,6 +24,8 @@ RECORDS = 200
 SILENCE = 1e9  # nanoseconds without an answer, after which a server counts as lost (life.c)
 
 
+BEYOND_WARM = 1000  # reads: more than come before the run (phase_warm())
+LARGEST = 16 << 10  # bytes of a new connection's reply buffer
 ANSWER = 100.0  # seconds of the host's time for an answer, which takes milliseconds
 
 
@@ -198,11 +200,27 @@ class Client(unittest.TestCase):
 
     def test_lost_connection(self) -> None:
         client = self.start("--load", "--operations", "100000000")
-        self.wait_for_calls(client, "hgetall", 1)
+        self.wait_for_calls(client, "hgetall", BEYOND_WARM)
         redis(self.port, "CLIENT", "KILL", "TYPE", "normal")
         status, result, _ = self.finish(client)
         self.assertEqual((status, result["errors"]), (1, 1))
         self.assertGreater(result["operations"], 0)
+
+    def test_reply_buffer(self) -> None:
+        """When a client meets the others, the server has fitted its reply buffer to a read's answer, and it holds one."""
+        met = Path(self.directory.name, "met")
+        client = self.start("--load", "--rendezvous", str(met), "--parties", "2")
+        while not met.exists() or not met.stat().st_size:
+            self.assertIsNone(client.poll())
+            time.sleep(0.005)
+        (line,) = [line for line in redis(self.port, "CLIENT", "LIST").decode().splitlines() if "cmd=hgetall" in line]
+        client.kill()
+        client.communicate()
+        met.unlink()
+        size, peak = (int(word[1]) for key in ("rbs", "rbp") if (word := re.search(rf" {key}=(\d+)", line)))
+        self.assertLess(size, LARGEST)
+        self.assertGreater(size, 10 * len("$6\r\nfield0\r\n$100\r\n\r\n") + 10 * 100)
+        self.assertLess(peak, size)
 
     def test_lost_update(self) -> None:
         """A server that goes back to an older state under a running client, whether that survives its loss or not."""
