@@ -38,7 +38,8 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """What the file held stays until all of the new content is on the disk, and a full disk leaves no half of it."""
+    """Writes the file whole or not at all: the old content stays until all of the new one is on the disk. Failure: a
+    full disk, or no permission."""
     try:
         _check_link(path)
         if _is_replaced(path):

@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 
 
 def words(*choices: str) -> Callable[[str], list[str]]:
-    """For an option's `autocompletion`: those that begin as what is typed."""
+    """Returns a function for an option's `autocompletion`: the choices that begin with what is typed."""
 
     def complete(incomplete: str) -> list[str]:
         return [choice for choice in choices if choice.startswith(incomplete)]
@@ -19,7 +19,7 @@ def words(*choices: str) -> Callable[[str], list[str]]:
 
 
 def explained(choices: Mapping[str, str]) -> Callable[[str], list[tuple[str, str]]]:
-    """The same of choices with a sentence each, which shells show that can."""
+    """Returns the same for choices that have a sentence each, which some shells show."""
 
     def complete(incomplete: str) -> list[tuple[str, str]]:
         return [(choice, sentence) for choice, sentence in choices.items() if choice.startswith(incomplete)]
@@ -28,7 +28,7 @@ def explained(choices: Mapping[str, str]) -> Callable[[str], list[tuple[str, str
 
 
 def files(*choices: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
-    """For an option's `shell_complete`: these choices, and else the shell's own files."""
+    """Returns a function for an option's `shell_complete`: these choices, or else the shell's own files."""
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
         found = [CompletionItem(choice) for choice in choices if incomplete and choice.startswith(incomplete)]

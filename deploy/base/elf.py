@@ -31,7 +31,8 @@ class Segment:
 
 
 def segments(name: str, path: str, data: bytes, dynamic: bool = False) -> list[Segment]:
-    """What is loaded of an ELF64 file. `dynamic`: it may be linked dynamically, as the Linux guest's may."""
+    """Returns the segments of an ELF64 file that are loaded. `dynamic`: accepts a dynamically linked program, as the
+    Linux guest's may be."""
     offset, size, count = *struct.unpack_from("<Q", data, 32), *struct.unpack_from("<HH", data, 54)
     if size != 56 or offset % 8 or offset + count * size > len(data):
         raise InputError(name, f"the program headers of {path} are not in the file")

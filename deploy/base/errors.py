@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How a command ends without success; deploy/cli/main.py turns each exception into one line on stderr.
+"""Exceptions that end a command without success; deploy/cli/main.py turns each into one line on stderr.
 
 Bad input is topology.errors.InputError: exit status 2.
 """

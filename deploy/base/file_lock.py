@@ -41,8 +41,8 @@ def exclusive(lock: Path, what: str, taken: Callable[[str], None]) -> Iterator[N
 
 @contextmanager
 def alone(what: str, writes: Path, lock: Path | None = None) -> Iterator[None]:
-    """For a campaign, `what`, that keeps its results in `writes`: a second one there is refused. `lock`: not in that
-    folder."""
+    """Holds the lock of a campaign, `what`, that keeps its results in `writes`; a second one there is a Failure.
+    `lock`: its file, if that is not in `writes`."""
 
     def refuse(holder: str) -> None:
         raise Failure(f"{writes} is being written by {holder or 'another process'}: wait until it has ended, or end it")

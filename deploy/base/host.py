@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What this machine is, as Linux tells it."""
+"""This machine, as Linux describes it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _first_line(path: str) -> str | None:
 
 
 def environment() -> dict[str, Any]:
-    """What else a measurement on this host may depend on; None: this host does not tell."""
+    """Returns what else a measurement on this host may depend on; a value is None where the host does not tell."""
     found = re.search(r"^microcode\s*: *(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     return {
         "os": distribution()[1],
@@ -84,8 +84,8 @@ def environment() -> dict[str, Any]:
 
 @cache
 def commit() -> str | None:
-    """Of this checkout when it was first asked for, which ensure_built() does; with + where files differ from it. None
-    without git."""
+    """Returns the commit of this checkout at the first call, which ensure_built() makes; with + where files differ from
+    it. None without git."""
     command = ["git", "-c", "safe.directory=*", "-C", str(ROOT)]
     try:
         head = subprocess.run([*command, "rev-parse", "HEAD"], capture_output=True, text=True)
@@ -98,7 +98,7 @@ def commit() -> str | None:
 
 @dataclass(frozen=True)
 class Transactions:
-    """What a few thousand empty hardware transactions did."""
+    """Outcome of a few thousand empty hardware transactions."""
 
     begun: int
     committed: int

@@ -86,15 +86,16 @@ def _swallowed(lost: sys.UnraisableHookArgs) -> None:
 
 
 def raise_keyboard_interrupt(*numbers: signal.Signals) -> None:
-    """For SIGINT and signals of these `numbers`, from now on; what must be cleaned up is."""
+    """Raises KeyboardInterrupt at SIGINT and at signals of these `numbers`, from now on, after what must be cleaned
+    up."""
     sys.unraisablehook = _swallowed
     for number in (signal.SIGINT, *numbers):
         signal.signal(number, raise_or_wait)
 
 
 def hear() -> None:
-    """What is sent again, but has not come yet: before a program takes this one's place that never calls
-    end_at_once()."""
+    """Raises an interrupt that is still to be sent again. Call it before another program that never calls end_at_once()
+    takes this one's place."""
     if _owed:  # the thread that would send it ends with this program
         raise KeyboardInterrupt
 

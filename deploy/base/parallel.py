@@ -35,7 +35,7 @@ class Call:
 
 
 def processors() -> list[int]:
-    """Of the host, that this process may use."""
+    """Returns the numbers of the host's processors that this process may use, in order."""
     return sorted(os.sched_getaffinity(0))
 
 
@@ -43,7 +43,7 @@ def run(
     calls: Sequence[Call], most: int, on_start: Callable[[int], None] = lambda place: None,
     on_report: Callable[[int, Any], None] = lambda place, report: None, parts: Parts | None = None,
 ) -> list[Any]:
-    """What the calls return, in their order; at most `most` of them at once.
+    """Returns the results of the calls, in their order; runs at most `most` of them at once.
 
     The first that fails ends all. With `parts` failures and an interrupt are recorded there, and the result of a call
     that was not finished is None.

@@ -65,7 +65,7 @@ class Parts:
             self.finish("nothing was finished")
 
     def to_json(self) -> dict[str, Any]:
-        """What a results file says of parts that it does not have; nothing if it has all."""
+        """Returns what a results file records of missing parts; an empty dictionary if it has all."""
         if self.complete:
             return {}
         return {"incomplete": [{"part": name, "why": why} for name, why in self.failed.items()]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where things are."""
+"""Paths of the tree and of the build."""
 
 from pathlib import Path
 

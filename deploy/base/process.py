@@ -53,8 +53,8 @@ def start(command: Sequence[str], log: Path, preload: Sequence[Path] = ()) -> su
 
 
 def run_within(command: Sequence[str], seconds: float) -> subprocess.CompletedProcess[str]:
-    """As subprocess.run(), with its output. TimeoutExpired after so many seconds of given time (timeouts.py), not of
-    the clock's: a busy host is no reason to end it."""
+    """Runs a command as subprocess.run() does, with its output. TimeoutExpired after so many seconds of given time
+    (timeouts.py), not of the clock's: a busy host is no reason to end it."""
     with subprocess.Popen(
         list(command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         errors="replace"
@@ -82,7 +82,8 @@ def stop(process: subprocess.Popen[bytes], grace: float = 1.0) -> int:
 
 
 def wait_or_kill(process: subprocess.Popen[bytes], grace: float) -> int:
-    """Of a child that has been told to end; not told again: a second signal would interrupt its cleaning up."""
+    """Waits `grace` seconds for a child that was told to end, then kills it. Sends no second signal, which would
+    interrupt its cleaning up. Returns its status."""
     try:
         return process.wait(grace)
     except subprocess.TimeoutExpired:

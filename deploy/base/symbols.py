@@ -25,7 +25,7 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Place:
-    """Where an instruction comes from: the innermost function that it belongs to, inlined or not."""
+    """Source of an instruction: the innermost function that it belongs to, inlined or not."""
 
     function: str
     source: str  # file:line; empty where the image does not say
@@ -57,7 +57,7 @@ class Image:
 
     @cached_property
     def symbols(self) -> list[Symbol]:
-        """By address; absolute ones left out. Of an image that was stripped what it exports."""
+        """Lists the symbols by address, without absolute ones; of a stripped image, what it exports."""
         command = ["nm", "-S", "--defined-only", str(self.path)]
         found = []
         for line in self._run(*command) or self._run(*command, "-D"):
@@ -90,8 +90,8 @@ class Image:
 
     @cached_property
     def files(self) -> dict[int, str]:
-        """Of each symbol's address the source file that was compiled, headers left out; none where the image does not
-        say."""
+        """Maps each symbol's address to the source file that was compiled, never a header. A symbol is missing where
+        the image does not say."""
         asked = "".join(f"{symbol.address:#x}\n" for symbol in self.symbols)
         found: dict[int, str] = {}
         at = 0
@@ -108,8 +108,8 @@ class Image:
 
     @cached_property
     def _rows(self) -> list[tuple[int, str]]:
-        """Where a source line's code begins, and `file:line`; empty where the code of a source ends. The last of an
-        address counts."""
+        """Lists where each source line's code begins, with `file:line`; empty where the code of a source ends. The last
+        row of an address counts."""
         found: dict[int, str] = {}
         for line in self._run("objdump", "-WL", str(self.path)):
             if match := _ROW.match(line):

@@ -40,7 +40,8 @@ def parts(table: Table, console: Console) -> list[Table]:
 
 
 def _naming(table: Table) -> int:
-    """How many columns name the rows: those up to the last one without a header, which has names, or else the first."""
+    """Returns how many columns name the rows: those up to the last one without a header, which has names, or else the
+    first."""
     return max((number for number, column in enumerate(table.columns, 1) if not str(column.header)), default=1)
 
 
@@ -77,7 +78,7 @@ def _least(column: Column, header: int, console: Console) -> int:
 
 
 def _with_columns(table: Table, named: int, first: int, end: int) -> Table:
-    """Those that name rows, and those from `first` to before `end`."""
+    """Returns the table with the columns that name rows, and those from `first` to before `end`."""
     part = copy.copy(table)
     part.columns, part.rows = [], []
     columns = [*table.columns[:named], *table.columns[first:end]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where a command's words go.
+"""Output of commands.
 
 Tables and prose go to standard output, progress to standard error. With `--json -` standard output carries the
 JSON alone and everything else moves to standard error; `--quiet` drops progress.
@@ -67,7 +67,7 @@ def check_plot(plot: Path | None) -> None:
 
 
 def places(kind: str, json: str | None, plot: Path | None) -> tuple[str, Path]:
-    """Where results and plot go: the plot beside the results, both in build/results by default."""
+    """Returns where results and plot go: the plot stands next to the results, both in build/results by default."""
     check_plot(plot)
     RESULTS.mkdir(parents=True, exist_ok=True)
     base = RESULTS / f"bench-{kind}-{time.strftime('%Y%m%d-%H%M%S')}"
@@ -97,7 +97,8 @@ def check_target(path: Path, option: str = "--json") -> None:
 
 
 class Output:
-    """What one command prints: `table` and `line` for results, `step` and `progress` for what it is doing."""
+    """Prints what one command has to say: `table` and `line` for results, `step` and `progress` for what it is
+    doing."""
 
     def __init__(self, quiet: bool = False, json_to: str | None = None) -> None:
         self.quiet = quiet
@@ -114,8 +115,8 @@ class Output:
 
     @property
     def _results(self) -> Console:
-        """Where results go. While a bar stands on the terminal that they go to, its console prints them above it:
-        another one would write into the bar's line."""
+        """Returns the console for results. While a bar stands on the same terminal, it is the bar's console, which
+        prints above the bar: another one would write into its line."""
         return self.err if self._bars and self.out.is_terminal else self.out
 
     def step(self, text: str) -> None:

@@ -36,7 +36,8 @@ class Patience:
         return Patience(factor * self.silence, None if self.limit is None else factor * self.limit)
 
     def times_load(self) -> Patience:
-        """For processes of others, of which nobody says how long they waited for a processor."""
+        """Scales the timeout by the load average: for processes of others, whose wait for a processor cannot be
+        read."""
         return replace(self, silence=self.silence * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)))
 
     def on_wall(self) -> float:
@@ -45,7 +46,7 @@ class Patience:
         return self.times_load().silence * slowness()
 
     def plus(self, seconds: float) -> Patience:
-        """For work that is done in silence."""
+        """Adds seconds for work that is done in silence."""
         return replace(self, silence=self.silence + seconds)
 
 
@@ -54,7 +55,7 @@ FOREVER = Patience(float("inf"))
 
 @cache
 def slowness() -> float:
-    """How many times slower than usual one processor of this host is; at least 1."""
+    """Returns how many times slower than usual one processor of this host is; at least 1."""
     least = float("inf")
     for _ in range(3):
         start, value = time.thread_time(), 1
@@ -151,7 +152,7 @@ class Watch:
     """Over a process that is to get somewhere: what moved last, and whether that is too long ago."""
 
     def __init__(self, pid: int | None) -> None:
-        """Without a process (it is another host's, or another user's) all time counts."""
+        """Watches a process by its id; without one (it is another host's, or another user's) all time counts."""
         self._clock = Clock(lambda: [] if pid is None else [pid])
         self.moved("its start")
 
