@@ -15,12 +15,13 @@ Key = tuple[str, int]  # an application's name and its TCP port
 
 
 def network(subnet: Subnet) -> Network:
-    """As the map has it."""
+    """Returns the subnet as the map has it."""
     return Network(netmask=str(subnet.network.netmask), gateway=str(subnet.host), mtu=subnet.mtu)
 
 
 def mac(address: str) -> bytes:
-    """Of the station with this address: machines on one bridge have other stations, as they have other addresses."""
+    """Returns the MAC of the station with this address: two machines on one bridge have different addresses, so they
+    have different stations."""
     return bytes([0x02, 0x53, *(int(part) for part in address.split("."))])
 
 
@@ -58,12 +59,12 @@ def is_endpoint(application: str) -> bool:
 
 
 def shown(application: str, address: str) -> str:
-    """Where to reach it, for people and for a browser."""
+    """Returns where to reach it, for people and for a browser."""
     return f"http://{address}/metrics" if is_endpoint(application) else address
 
 
 def forwards(deployment: Deployment, apps: Sequence[Application]) -> list[Key]:
-    """What serves, in the order of the map."""
+    """Lists the ports that are served, in the order of the map."""
     return [key for key, _, _ in _served(deployment, apps)]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whose fault it is when a deployment cannot be planned: the line of its file that the refusal is about."""
+"""Maps an error of planning to the line of the deployment file that it is about."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,7 +21,7 @@ INSTEAD: dict[str, KeyPath] = {"clusters": MACHINE, "network": ("redis",)}  # wh
 
 
 def traced(error: InputError, cluster_map: ClusterMap) -> InputError:
-    """What is about a node of the map that a deployment became, with the key that the node comes from."""
+    """Returns the error with the key of the deployment that the map's node comes from, if it is about such a node."""
     node, *rest = error.at or (error.culprit,)
     of_node: dict[str | int, KeyPath] = {app.name: (*app.origin, *rest) for app in cluster_map.applications}
     of_node |= {cluster.name: LOCK if rest == ["kernel"] else LOCK[:1] for cluster in cluster_map.clusters}
@@ -29,7 +29,8 @@ def traced(error: InputError, cluster_map: ClusterMap) -> InputError:
 
 
 def blamed(error: InputError, deployment: Deployment) -> InputError:
-    """The same with file and line, where a file says what is refused; as it is where the command line does."""
+    """Returns the error with file and line, where a file says what is refused; unchanged where the command line
+    does."""
     places = deployment.places
     if places is None:
         return error

@@ -65,7 +65,7 @@ def shown(path: Guest) -> str:
 
 
 class _Reading:
-    """What the host has, put where the program finds it."""
+    """Reads files of the host into the tree where the program finds them."""
 
     def __init__(self) -> None:
         self.root = _Item()
@@ -155,7 +155,7 @@ class _Reading:
 
 @dataclass(frozen=True)
 class FileTree:
-    """What one program, or several, have from the start."""
+    """Files that one program, or several, have from the start."""
 
     source: tuple[tuple[Mapped, Path], ...]
     root: _Item = field(compare=False, repr=False)
@@ -195,7 +195,7 @@ def _breadth_first(root: _Item) -> Iterator[tuple[bytes, _Item]]:
 
 
 def _layout(items: list[tuple[bytes, _Item]]) -> tuple[list[int], list[int], int]:
-    """Where each name and content begins, and where all ends."""
+    """Returns the offsets of names and of contents in the module, and its size, in bytes."""
     at = HEAD.size + len(items) * ENTRY.size
     names, places = [], []
     for name, _ in items:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a deployment says, whoever said it: a file, the command line, a test."""
+"""The deployment, whoever describes it: a file, the command line, a test."""
 
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv4Network
@@ -189,7 +189,7 @@ class Metrics:
 
 @dataclass(frozen=True)
 class Subnet:
-    """Where the machine's programs have their addresses, and whether ports of the host lead there."""
+    """Addresses of the machine's programs, and whether ports of the host lead there."""
 
     network: IPv4Network = key(
         IPv4Network("10.0.2.0/24"), keys.SUBNET, name="subnet",
@@ -259,8 +259,8 @@ class Deployment:
     def with_machine(
         self, sockets: int | None, cores: int | None, memory: int | None = None, smt: bool = True
     ) -> "Deployment":
-        """The same on another machine; memory grows with the cores unless it is named. Without `smt`, one thread a
-        core."""
+        """Returns the deployment on another machine; memory grows with the cores unless it is named. Without `smt` it
+        has one thread a core."""
         shape = self.shape
         if sockets is not None or cores is not None:
             before = shape if isinstance(shape, Shape) else Shape()

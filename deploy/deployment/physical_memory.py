@@ -18,7 +18,7 @@ from topology.units import LARGE_PAGE
 REACH = 31 << 40     # of the loader's page tables for RAM (memory.c)
 SLACK = LARGE_PAGE   # holes that the loader does not mind (map_check_memory.c)
 IOMEM = Path("/proc/iomem")
-# What firmware's memory map becomes there; other entries are Linux's own or devices'.
+# Names of firmware's memory map there; other entries are Linux's own or devices'.
 _FIRMWARE = {
     *("System RAM", "Reserved", "reserved", "Soft Reserved"),
     *("ACPI Tables", "ACPI Non-volatile Storage", "Unusable memory"),
@@ -48,7 +48,8 @@ def firmware_ranges(text: str) -> list[Range]:
 
 
 def _holes(whole: Range, known: Iterable[Range]) -> list[Range]:
-    """Of `whole`, what none of `known` covers, and is more than slack; in large pages."""
+    """Lists the parts of `whole` that none of `known` covers and that are more than slack, rounded out to large
+    pages."""
     holes, at = [], whole.base
     for range_ in [*known, Range(whole.end, 0)]:
         end = min(max(range_.base, at), whole.end)
@@ -60,7 +61,7 @@ def _holes(whole: Range, known: Iterable[Range]) -> list[Range]:
 
 
 def clip(range_: MemoryRange, known: Sequence[Range]) -> list[MemoryRange]:
-    """What of it is within the loader's reach, and is there."""
+    """Returns the parts of a range that exist and are within the loader's reach."""
     whole = Range(range_.base, min(range_.end, REACH) - range_.base)
     if whole.size <= 0:
         return []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where a TOML file says what: the line of each key, table and list item.
+"""Positions in a TOML file: the line of each key, table and list item.
 
 Values come from the standard library's parser, which keeps no positions; these from tree-sitter's grammar of TOML.
 """
@@ -28,7 +28,7 @@ class Places:
     lines: Mapping[Path, int] = field(default_factory=dict)  # from 1
 
     def place(self, path: Path) -> Place:
-        """Of the path, or of the closest thing around it that the file has."""
+        """Returns the place of the path, or of the closest thing around it that the file has."""
         near = (path[:length] for length in range(len(path), 0, -1))
         return Place(self.source, next((self.lines[at] for at in near if at in self.lines), None))
 
@@ -37,7 +37,7 @@ class Places:
         return next((self.lines[path[:n]] for n in range(len(path), 0, -1) if path[:n] in self.lines), 1 << 30)
 
     def without(self, *path: str) -> Places:
-        """What somebody else says now."""
+        """Returns the places less those below `path`, whose values no longer come from the file."""
         return replace(self, lines={p: line for p, line in self.lines.items() if p[: len(path)] != path})
 
 

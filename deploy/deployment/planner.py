@@ -32,7 +32,7 @@ SERVERS = {"redis-server": Redis.port, "metrics": Metrics.port}  # and their por
 
 @dataclass
 class Plan:
-    """What is to be booted: the map, the machine for it, and the ports that the host is to reach."""
+    """Everything that is to be booted: the map, the machine for it, and the ports that the host is to reach."""
 
     name: str
     cluster_map: ClusterMap
@@ -305,7 +305,7 @@ def _check_metrics(metrics: Metrics, cluster_map: ClusterMap) -> None:
 
 
 def _lay_cables(deployment: Deployment, cluster_map: ClusterMap, apps: list[Application]) -> None:
-    """Those that programs name: to each application of that name in their cluster."""
+    """Lays the cables that programs name: to each application of that name in their cluster."""
     for app in apps:
         if app.origin[:1] != ("program",):
             continue

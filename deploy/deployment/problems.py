@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is wrong with a file, in one line: where, what was found, what was expected, what is near."""
+"""Words an error in a file as one line: where it is, what was found, what was expected, which name is near."""
 
 import difflib
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ def first(error: ValidationError, data: Mapping[str, Any], places: Places) -> In
 
 
 def _path(detail: ErrorDetails, data: Any) -> Path:
-    """Where the problem is in the file: pydantic's location without the names of a union's branches."""
+    """Returns where the problem is in the file: pydantic's location without the names of a union's branches."""
     path: Path = ()
     here = data
     for step in detail["loc"]:
@@ -158,7 +158,7 @@ def show(value: Any) -> str:
 
 
 def _resolve(form: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Without references, and without `null`, which no TOML file can say."""
+    """Returns the schema with its reference followed, and without `null`, which no TOML file can express."""
     if "$ref" in form:
         return _resolve(schema()["$defs"][form["$ref"].rpartition("/")[2]])
     if "anyOf" in form:
@@ -193,7 +193,7 @@ def _choices(form: Mapping[str, Any]) -> list[str]:
 
 
 def expected(form: Mapping[str, Any]) -> str:
-    """What a schema wants, in words."""
+    """Returns in words what a schema accepts."""
     form = _resolve(form)
     if "x-expected" in form:
         return str(form["x-expected"])

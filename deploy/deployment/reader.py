@@ -39,7 +39,7 @@ def read(path: Path) -> Deployment:
 
 
 def _example(path: Path) -> str:
-    """Where the name is that of an example: its path, to be typed from here."""
+    """Returns a hint with the path of the example of this name, as it is typed from here; empty if there is none."""
     example = EXAMPLES / f"{path.stem}.toml"
     known = path.name == str(path) and len(path.name) < 100 and not path.exists() and example.is_file()
     return f"; there is {os.path.relpath(example)}" if known else ""
@@ -101,7 +101,7 @@ def _syntax(error: tomli.TOMLDecodeError, text: str, source: str) -> InputError:
 
 
 def _plain(message: str) -> str:
-    """Without what is Python's in it, as the tuple of a table's name."""
+    """Returns the parser's message without Python's notation, as that of a table's name as a tuple."""
     said = re.sub(r"\((('[^']*'(, )?)+),?\)", lambda keys: f"[{keys[1].replace(chr(39), '').replace(', ', '.')}]",
                   message)
     return "this has a value already" if said == "Cannot overwrite a value" else said[:1].lower() + said[1:]
@@ -195,7 +195,7 @@ class _Reader:
         return {"program": name, "elf": path}
 
     def _tree(self, table: ProgramTable, number: int) -> FileTree | None:
-        """What its `files` are on the host."""
+        """Reads the program's `files` from the host; None without any."""
         key = ("program", number, "files")
         try:
             tree = file_tree.read((mapped, self.folder / mapped.host)

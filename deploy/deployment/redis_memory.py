@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a Redis may take of its heap, so that it refuses writes before the heap is full instead of ending."""
+"""Bounds what a Redis may take of its heap, so that it refuses writes before the heap is full instead of ending."""
 
 from collections.abc import Sequence
 

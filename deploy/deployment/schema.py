@@ -159,7 +159,7 @@ class RedisTable(keys_of(Redis)):  # type: ignore[misc]  # made of the model's k
 
     @property
     def room(self) -> int:
-        """What data may take."""
+        """Returns the bytes that data may take."""
         return self.heap if redis_memory.OPTION in self.args else redis_memory.maxmemory(self.heap)
 
     @model_validator(mode="after")
@@ -281,7 +281,7 @@ class File(Table):
 
 
     def _check_inside(self) -> None:
-        """Without ports of the host, nobody can ask for one."""
+        """Refuses ports of the host where none are forwarded."""
         for name, table in (("redis", self.redis), ("metrics", self.metrics)):
             if table and table.host_port is not None:
                 raise wrong("contradicts forward = false of [network]", name, "host-port")

@@ -14,7 +14,7 @@ SMALLEST = 3  # cores of a socket from which on it has a switch of its own, unle
 
 @dataclass(frozen=True)
 class Switches:
-    """Which cores have one, the root's first, and which of these is each core's."""
+    """Cores that have a switch, the root's first, and the one of these that each core uses."""
 
     cores: tuple[int, ...]
     of: tuple[int, ...]
@@ -35,7 +35,7 @@ def switches(deployment: Deployment, machine: Machine) -> Switches:
 
 
 def chosen(deployment: Deployment, machine: Machine) -> str:
-    """What the deployment says, or what suits the machine and the layout."""
+    """Returns what the deployment says, or what suits the machine and the layout."""
     divided = _is_divided(machine, deployment.layout)
     if deployment.switch is None:
         sizes = [len({c.physical for c in machine.cores if c.socket == socket}) for socket in machine.sockets]
@@ -50,7 +50,7 @@ def chosen(deployment: Deployment, machine: Machine) -> str:
 
 
 def same_for(deployments: Sequence[Deployment], machine: Machine) -> str:
-    """What suits all of them, so that they can be compared."""
+    """Returns what suits all of them, so that they can be compared."""
     kinds = {chosen(deployment, machine) for deployment in deployments}
     return kinds.pop() if len(kinds) == 1 else ONE_SWITCH
 

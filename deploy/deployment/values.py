@@ -38,7 +38,7 @@ def _size(value: Any) -> int:
 
 
 class OneOf:
-    """Of a text: which it may be."""
+    """A text that is one of these choices."""
 
     def __init__(self, *choices: str) -> None:
         self.choices = choices
@@ -56,7 +56,7 @@ class OneOf:
 
 
 def between(low: int, high: int) -> Any:
-    """Of a number: from where to where."""
+    """Declares a number of at least `low` and at most `high`."""
     return Field(ge=low, le=high)
 
 
@@ -225,5 +225,5 @@ def kind_of(kind: Kind) -> Any:
 
 
 def size_text(size: int) -> str:
-    """As a file would say it."""
+    """Formats bytes as a file has them."""
     return format_size(size).replace(" ", "").replace("iB", "")
