@@ -9,8 +9,8 @@ from deploy.machine import kvm, qemu
 
 
 def choose(host: Connection, wanted: str, cores: int) -> qemu.Accel:
-    """For --accel auto|kvm|tcg. Here KVM must boot our kernels; elsewhere libvirt's word must do, or without it the
-    user's."""
+    """Chooses for --accel auto|kvm|tcg. On this host KVM must boot our kernels; elsewhere libvirt's word must do, or
+    without it the user's."""
     if not host.is_open and not host.is_local:
         return qemu.KVM if wanted == "kvm" else qemu.tcg_for(cores)
     if wanted != "tcg" and not _offers_kvm(host):

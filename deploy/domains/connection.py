@@ -123,7 +123,7 @@ class Connection:
 
     @property
     def hostname(self) -> str:
-        """As the URI has it; empty for this machine."""
+        """Returns the host of the URI; empty for this machine."""
         return self._parts.hostname or ""
 
     @property

@@ -81,7 +81,7 @@ class Console:
         self._send()
 
     def _send(self) -> None:
-        """What does not fit now goes when the stream says that it can."""
+        """Sends what fits now; the rest follows when the stream says that it can."""
         lib = self._lib
         try:
             while self._to_send:

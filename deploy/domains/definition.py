@@ -110,7 +110,8 @@ def _shared(devices: Element, name: str, slot: int, size: int) -> None:
 
 
 def _beyond_libvirt(record: Record, cluster_map: ClusterMap) -> Element:
-    """What libvirt has no elements for: an exit status of the machine's own, and forwarded ports."""
+    """Returns the arguments for which libvirt has no elements: an exit status of the machine's own, and forwarded
+    ports."""
     words = ["-device", "isa-debug-exit,iobase=0xf4,iosize=0x04"]
     if record.machine == 0 and not record.bridge:
         words += ["-netdev", f"user,id=skerry,{user_network(cluster_map.network, record.forwards, record.outside)}"]

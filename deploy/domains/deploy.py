@@ -56,7 +56,7 @@ class Wanted:
 
 @dataclass
 class Done:
-    """What deploying did. `said` is for people, `action` one of created, replaced, started, joined and unchanged."""
+    """Outcome of deploying. `said` is for people, `action` one of created, replaced, started, joined and unchanged."""
 
     deployed: Deployed
     action: str
@@ -112,7 +112,7 @@ class Deployment:
         return self._start("replaced", f"{self.wanted.name} {was(state)} and is replaced: {differs}")
 
     def refresh(self) -> Deployed | None:
-        """What is there now."""
+        """Looks again for the deployment on the host, and returns it; None: there is none."""
         self.there = deployments.find(self.host, self.wanted.name)
         return self.there
 
@@ -148,7 +148,7 @@ class Deployment:
         return "".join(self.text(record, folder) for record in self.record.each())
 
     def _create(self) -> Done:
-        """What cannot be started leaves nothing behind."""
+        """Creates the deployment and starts it; removes it if it cannot be started."""
         self._make()
         assert self.there
         try:
@@ -326,7 +326,7 @@ class Deployment:
 
 
 def was_one(state: State, domain: str) -> str:
-    """Of a domain that is missing."""
+    """Returns in words what was the matter with a domain that is missing."""
     if domain not in state.not_running():
         return "was lost to the others"
     return "was gone" if state.domains[domain] == GONE else was(State(state.domains[domain]))

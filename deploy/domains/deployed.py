@@ -129,7 +129,7 @@ class Deployed:
         return len(self.members) == self.record.machines and all(member.is_active() for member in self.members)
 
     def events(self) -> list[Event]:
-        """What its managers have reported since it was started last."""
+        """Returns what its managers have reported since it was started last."""
         stream = EventStream()
         if self.storage.find():
             stream.feed(self.storage.read(EVENTS))
@@ -201,7 +201,7 @@ def all_of(host: Connection) -> list[Deployed]:
 
 
 def processors_used(host: Connection, but: str) -> set[int]:
-    """Those of the host that running deployments are pinned to, one left out."""
+    """Returns the host's processors that running deployments are pinned to, the deployment `but` left out."""
     found: set[int] = set()
     for member in (member for one in all_of(host) if one.name != but for member in one.members):
         with explained(host.uri):

@@ -22,7 +22,7 @@ JOIN = 120.0  # seconds for a domain to join the others, before what they say of
 
 @dataclass
 class History:
-    """Of one cluster's restarts, as cluster-manager/root/run/restart.c counts them."""
+    """Restarts of one cluster, as cluster-manager/root/run/restart.c counts them."""
 
     limit: int  # in WINDOW; 0: none
     delay: float  # seconds before the first

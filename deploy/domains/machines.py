@@ -19,7 +19,7 @@ class Machines:
     pinned: bool  # to the processors of a host whose numbers the cores have, and to its nodes where they have these
 
     def clusters_of(self, number: int) -> list[list[int]]:
-        """Of a machine; places of their cores in it."""
+        """Lists the clusters of a machine, each as the places of its cores in it."""
         place = {core.apic: i for i, core in enumerate(self.each[number].cores)}
         m = self.cluster_map
         return [[place[m.cpus[cpu].apic] for cpu in c.cpus] for c in m.clusters if m.machine_of(c) == number]

@@ -48,7 +48,7 @@ class Member:
         return "killed" if reason in lost else "off"
 
     def press_power_button(self) -> None:
-        """Where there is one that runs."""
+        """Presses the power button of a domain that runs."""
         with explained(f"{self.host.uri}: {self.domain}"):
             if self.raw.isActive():
                 self.raw.shutdownFlags(self.host.lib.VIR_DOMAIN_SHUTDOWN_ACPI_POWER_BTN)
@@ -66,7 +66,7 @@ class Member:
             return True
 
     def destroy(self) -> None:
-        """As a power cut does."""
+        """Ends the domain at once, as a power cut does."""
         with explained(f"{self.host.uri}: {self.domain}"):
             self.raw.destroy()
 

@@ -25,7 +25,7 @@ def _library() -> Any:
 
 
 def human(member: Member, line: str) -> str:
-    """What QEMU answers to a command of its human monitor. libvirt marks the domain as tainted by it."""
+    """Returns QEMU's answer to a command of its human monitor. libvirt marks the domain as tainted by it."""
     with explained(f"{member.host.uri}: {member.domain}: its monitor"):
         return str(_library().qemuMonitorCommand(member.raw, line, _HMP))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which of a host's processors and NUMA nodes a machine's clusters run on."""
+"""Places a machine's clusters on a host's processors and NUMA nodes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a domain's XML says of its deployment, in a namespace of our own: how ours are told from others'."""
+"""A deployment's record in its domain's XML, in a namespace of our own, which tells our domains from others'."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def fingerprint(content: bytes | str) -> str:
 
 @dataclass(frozen=True)
 class Record:
-    """What one domain is of its deployment. `parts`: what that is made of, by name; two differ where these do."""
+    """One domain of a deployment. `parts`: what it is made of, as short texts by name; two domains differ where these
+    do."""
 
     name: str
     version: str  # Skerry's
@@ -69,14 +70,14 @@ class Record:
         return [replace(self, machine=number) for number in range(self.machines)]
 
     def instances(self) -> list[dict[str, object]]:
-        """Where each can be reached: on the host's loopback, or on the bridge."""
+        """Lists where each application can be reached: on the host's loopback, or on the bridge."""
         return [
             {"app": f.application, "address": f"{f.guest}:{f.guest_port}" if self.bridge else f.address}
             for f in self.forwards
         ]
 
     def changes(self, before: Record) -> list[str]:
-        """What differs from an earlier one, for people."""
+        """Lists what differs from an earlier record, for people."""
         said = []
         for name in dict.fromkeys([*self.parts, *before.parts]):
             old, new = before.parts.get(name), self.parts.get(name)

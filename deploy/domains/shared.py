@@ -27,9 +27,10 @@ def shared_name(deployment: str, channel: int) -> str:
 
 
 def remove_shared(host: Connection, deployment: str) -> list[str]:
-    """Of a deployment that does not run. The next start makes new files, and meets nobody else's content.
+    """Removes the shared memory of a deployment that does not run. The next start makes new files, and meets nobody
+    else's content.
 
-    What cannot be removed is another user's, and returned.
+    Returns the names that cannot be removed: they are another user's.
     """
     foreign = []
     pattern = re.compile(re.escape(deployment_name(deployment)) + r"-channel\d+")

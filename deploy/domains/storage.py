@@ -17,7 +17,7 @@ SYSTEM = PurePosixPath("/var/lib/libvirt/images")
 
 
 def default_folder(host: Connection) -> PurePosixPath:
-    """Where libvirt keeps images: those of the host, or of this user."""
+    """Returns the folder where libvirt keeps images: those of the host, or of this user."""
     if not host.is_session:
         return SYSTEM
     if not host.is_local:
