@@ -70,7 +70,7 @@ class Watch:
 
 @contextmanager
 def watching(lock: str, build: Path = BUILD) -> Iterator[Watch]:
-    """For one run of plain kernels of this regime, whose load is between marks 1 and 2."""
+    """Watches one run of plain kernels of this regime, whose load is between marks 1 and 2."""
     image = Image(modules.module_path(f"kernel-{modules.MODELLED_RTM if lock == RTM else lock}", build))
     entries = [image.symbol(name).address for name in ("entry_syscall", "entry_interrupt")]
     with TemporaryDirectory(prefix="skerry-entries-") as name:

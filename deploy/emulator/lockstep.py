@@ -43,7 +43,7 @@ def mode(cores: int) -> qemu.Accel:
 
 
 class Marks:
-    """What `plugin` writes at the guest's marks, and the arguments that start the emulator with it."""
+    """Reads what `plugin` writes at the guest's marks; `arguments` start the emulator with it."""
 
     def __init__(self, directory: Path, plugin: Path, options: Mapping[str, str]) -> None:
         self.file = directory / "marks"
@@ -79,6 +79,6 @@ class Marks:
 
 @contextmanager
 def marks(build: Path = BUILD) -> Iterator[Marks]:
-    """For one run of the emulator, which is to be started with `arguments`."""
+    """Prepares one run of the emulator, which is to be started with `arguments`."""
     with TemporaryDirectory(prefix="skerry-marks-") as name:
         yield Marks(Path(name), build / plugin(NAME), {"quantum": str(QUANTUM)})

@@ -19,7 +19,7 @@ MACHINES = ROOT / "emulator" / "machines"
 PRICES = ROOT / "emulator" / "modelled" / "prices.def"
 
 ASSUMED, FITTED = "assumed", "fitted"
-# What a line costs that moves between cores: these are halved and doubled for the range of a result.
+# Costs of a line that moves between cores: these are halved and doubled for the range of a result.
 LINE_PRICES = frozenset({
     *("l3_socket", "l3_machine", "transfer_cluster", "transfer_socket", "transfer_machine"),
     *("upgrade_cluster", "upgrade_socket", "upgrade_machine", "overlap_cluster", "overlap_socket", "overlap_machine",
@@ -33,7 +33,7 @@ _CACHES = ("l1", "l1i", "l2", "l3")
 
 @dataclass(frozen=True)
 class Number:
-    """What a field may be: within what the plugin takes (emulator/modelled/prices.c), at double line costs, too."""
+    """Range of a field: within what the plugin takes (emulator/modelled/prices.c), at double line costs, too."""
 
     low: float
     high: float
@@ -131,9 +131,9 @@ class ModelledMachine:
         }
 
     def shape(self, cores: int, memory: int) -> Shape:
-        """What is emulated for so many cores: some of one L3, whole L3s of one socket, or all of the machine.
+        """Returns what is emulated for so many cores: some of one L3, whole L3s of one socket, or all of the machine.
 
-        `memory` is a socket's. What has to run on every core there is takes `exactly`.
+        `memory` is a socket's, in bytes. A program that has to run on every core there is takes `exactly`.
         """
         if cores > self.cores:
             raise InputError("--cores", f"{cores} cores; {self.name} has {self.cores}")
@@ -145,7 +145,8 @@ class ModelledMachine:
         return Shape(1, caches * self.cores_per_cluster, memory, caches)
 
     def exactly(self, cores: int, memory: int) -> Shape:
-        """The same for programs that run on every core there is."""
+        """Returns the shape for programs that run on every core there is. InputError if no such shape has so many
+        cores."""
         found = self.shape(cores, memory)
         if found.cpus != cores:
             part = (
@@ -171,7 +172,7 @@ class ModelledMachine:
 
 
 def find(text: str) -> Path:
-    """What --machine names: one of emulator/machines, or a file."""
+    """Returns the file that --machine names: one of emulator/machines, or a path."""
     path = MACHINES / f"{text}.toml"
     if re.fullmatch(r"[\w-]+", text) and path.exists():
         return path
@@ -198,7 +199,8 @@ def whole_ranges(values: Mapping[_Key, Mapping[float, float]]) -> dict[_Key, tup
 
 
 def chosen(text: str | None, quick: bool, fixed: Mapping[str, Any]) -> ModelledMachine | None:
-    """What --machine names, if it is given. `fixed`: options that leave no choice then, and what they were given."""
+    """Reads the machine that --machine names; None if it is not there. `fixed`: options that leave no choice then, with
+    their values."""
     if text is None:
         if quick:
             raise InputError("--quick", "is for a modelled machine (--machine)")

@@ -72,12 +72,11 @@ def marks(
     options: Mapping[str, str] = {},
     priced: str | None = None,
 ) -> Iterator[Marks]:
-    """For one run of the emulator with `target`'s machine, which is to be started with `arguments`, after this.
+    """Prepares one run of the emulator with `target`'s machine, which is to be started with `arguments`, after this.
 
-    Kernels of regime rtm become ones with transactions that the plugin executes. Fails at its end if parking was no
-    spinning. `priced`: between which marks; None is all. `options` of the plugin: how it computes, not what things
-    cost; without
-    value: none such.
+    Kernels of regime rtm become ones with transactions that the plugin executes. Fails at its end if a loop was parked
+    that did not spin. `priced`: between which marks; None is all. `options` of the plugin: how it computes, not what
+    things cost; an empty value leaves the option out.
     """
     with TemporaryDirectory(prefix="skerry-modelled-") as name:
         directory = Path(name)
