@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which cluster each core of a running machine belongs to now, and orders to move one (skerry/core_control.h,
-ledger.h)."""
+"""The cluster of each core of a running machine, and orders to move a core (skerry/core_control.h, ledger.h)."""
 
 from __future__ import annotations
 
@@ -110,7 +109,7 @@ def order(write: Write, boot: Event, core: int, to: int, number: int) -> None:
 
 
 def answer(events: Sequence[Event], core: int, number: int) -> Event | None:
-    """What the manager that had the order says of it; None: nothing yet."""
+    """Returns the manager's report on the order; None: nothing yet."""
     said = (e for e in reversed(events) if e.kind == "core" and e["cpu"] == core and e["number"] == number
             and e["what"] != JOINED)
     return next(said, None)

@@ -42,6 +42,6 @@ def order(write: Write, boot: Event, granularity: str, number: int) -> None:
 
 
 def done(events: Sequence[Event], cluster: int, number: int) -> Event | None:
-    """What the manager says of the order; None: nothing yet."""
+    """Returns the manager's report on the order; None: nothing yet."""
     return next((event for event in reversed(events)
                  if event.kind == "granularity" and event["cluster"] == cluster and event["number"] == number), None)  # fmt: skip

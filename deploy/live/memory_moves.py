@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which cluster of a running machine has which memory now, and orders to move some (skerry/memory_control.h,
+"""The cluster of each piece of a running machine's memory, and orders to move some (skerry/memory_control.h,
 ledger.h)."""
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ def runs(words: bytes, homes: bytes) -> list[Piece]:
 
 
 def sums(pieces: Sequence[Piece]) -> dict[int, dict[str, int]]:
-    """For each cluster: bytes that it has, of them what others had at boot, what is parked for it, and what it had at
-    boot and has not now."""
+    """Sums for each cluster the bytes that it has, of them those that others had at boot, those parked for it, and
+    those that it had at boot and has no longer."""
     result: dict[int, dict[str, int]] = {}
 
     def add(cluster: int, what: str, size: int) -> None:

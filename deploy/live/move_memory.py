@@ -70,7 +70,8 @@ def _give(target: Target, asked: list[int], pieces: int, to: int) -> tuple[int, 
 
 
 def _adopt(target: Target, before: list[Piece], pieces: int, to: int, lost: int) -> int:
-    """What is parked for a cluster that is down goes to the one that is asked."""
+    """Gives the memory that is parked for a cluster that is down to the one that is asked. Returns the pieces of memory
+    adopted."""
     givers(target.events(), before, to, lost)
     if parked_for(before, lost) < pieces:
         raise Failure(f"cluster {lost} is down, and {format_size(parked_for(before, lost) * PIECE)} are parked for it, "

@@ -34,7 +34,8 @@ Memory = Callable[[int, int, int], bytes]  # of a cluster's machine: physical ad
 
 
 def _places() -> set[Path]:
-    """Where deploy.machine.run makes folders. tempfile refuses a place that has become full since."""
+    """Returns the places where deploy.machine.run makes folders. tempfile refuses a place that has become full
+    since."""
     named = next((place for name in ("TMPDIR", "TEMP", "TMP") if (place := os.environ.get(name))
                   and os.path.isdir(place)), "/tmp")
     try:
@@ -139,7 +140,7 @@ class Machine:
 
 
 def local(folder: Path) -> Machine:
-    """Of a folder that find() has found."""
+    """Returns the machine of a folder that find() has found."""
     return Machine(read_events(folder), monitor_memory(folder), _emulated(folder))
 
 
@@ -154,7 +155,7 @@ def of_libvirt(uri: str, name: str | None) -> Iterator[Machine]:
 
 
 def of_domain(one: Deployed) -> Machine:
-    """Of a deployment that runs; with what it has reported up to now."""
+    """Returns the machine of a deployment that runs, with what it has reported up to now."""
     events = EventStream()
     events.events = one.events()
 
@@ -192,8 +193,8 @@ def snapshots(events: EventStream, memory: Memory, apart: bool = False) -> list[
 
 
 def _cpus(events: EventStream, boots: Mapping[int, Event], memory: Memory) -> dict[int, dict[int, int]]:
-    """Of each cluster its cores now, by index in its kernel. Behind those of the map a kernel has room for the others,
-    in their order."""
+    """Maps each cluster to its cores now, by index in its kernel. A kernel has room for the others behind those of the
+    map, in their order."""
     told = {(e["cluster"], core["core"]): core["cpu"] for e in events.of("stats") for core in e["cores"]}
     found = {cluster: {i: told.get((cluster, i), i) for i in range(boot["cores"])} for cluster, boot in boots.items()}
     if not any(boot.get("core_words") for boot in boots.values()):

@@ -24,7 +24,7 @@ def _names(enum: str, prefix: str) -> tuple[str, ...]:
 
 
 def _fields(of: str) -> dict[str, headers.Field]:
-    """Those of a structure that mean something."""
+    """Returns the fields of a structure that are not reserved."""
     return {name: field for name, field in headers.layout(_STAT, of).items() if not name.startswith("reserved")}
 
 
@@ -54,7 +54,7 @@ def ratio(part: float, whole: float) -> float:
 
 
 def _value(field: headers.Field, words: Sequence[int], at: int) -> Any:
-    """Of the field that begins at word `at`: a number, a part of the record, or a tuple of such."""
+    """Returns the field that begins at word `at`: a number, a part of the record, or a tuple of such."""
     def one(place: int) -> Any:
         if field.words > 1:
             return Part.of(field.type, words, place)
@@ -66,8 +66,8 @@ def _value(field: headers.Field, words: Sequence[int], at: int) -> Any:
 
 
 def _with(field: headers.Field, a: Any, b: Any, sign: int) -> Any:
-    """Of two values of a field their sum, or what the first has more. Maxima that were reached cannot be taken away
-    again."""
+    """Returns the sum of a field's two values, or the first less the second. A maximum that was reached is not
+    subtracted."""
     if field.array:
         alone = headers.Field(0, 1, field.words, False, field.type, "")
         return tuple(_with(alone, x, y, sign) for x, y in zip(a, b, strict=True))
@@ -120,7 +120,7 @@ class LockStat(Part):
 
     @property
     def spins_mean(self) -> float:
-        """Of those that met a conflict, as in the Mach study."""
+        """Mean spins of the acquisitions that met a conflict, as in the Mach study."""
         return ratio(self.spins, self.conflicts)
 
     @property
@@ -160,7 +160,8 @@ class Record(Part):
 
     @staticmethod
     def from_pairs(pairs: Iterable[Sequence[int]], of: str) -> Record:
-        """Of the words that are not 0, each behind its place. `of`: what counted them, for errors."""
+        """Builds a record from (place, value) of each word that is not 0. `of`: what counted them, for errors. Failure
+        for a pair that is none."""
         words = [0] * WORDS
         for pair in pairs if isinstance(pairs, list) else [pairs]:
             match pair:
@@ -177,7 +178,7 @@ class Record(Part):
         return found
 
     def since(self, earlier: Record) -> Record:
-        """What was counted in between; locks there are, and maxima, are as of now."""
+        """Returns the difference to an earlier record. Instance counts and maxima are those of this one."""
         found: Record = self.combined(earlier, -1)
         return found
 
@@ -198,7 +199,7 @@ class Record(Part):
 
     @property
     def simple(self) -> dict[str, LockStat]:
-        """Of these, those that know no readers: Mach's simple locks."""
+        """Returns the active locks that know no readers: Mach's simple locks."""
         return {name: lock for name, lock in self.active.items() if name not in ("read", "write")}
 
     def to_json(self) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What one cluster's kernel had counted at a moment, or in an interval."""
+"""Counters of one cluster's kernel at a moment, or in an interval."""
 
 from __future__ import annotations
 

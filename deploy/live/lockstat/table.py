@@ -37,7 +37,7 @@ def _row(name: str, lock: LockStat) -> list[str]:
 
 
 def lock_table(title: str, locks: dict[str, LockStat]) -> Table:
-    """Those with most conflicts first, as in Tables 1 and 2; times in cycles."""
+    """Returns the table with the most conflicts first, as in Tables 1 and 2; times in cycles."""
     times = (f"{what}\n{kind}" for what in ("spins", "wait", "hold") for kind in ("max", "mean"))
     table = plain_table(title, "lock class", "locks", "taken", "con-\nflicts", "con-\nflict\nrate", *times)
     for name, lock in sorted(locks.items(), key=lambda item: -item[1].conflicts):

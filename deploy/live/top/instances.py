@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How many commands each Redis instance has served, as it says itself."""
+"""Commands that each Redis instance has served, by its own count."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ class Instances:
         self._asked: dict[str, int] = {}
 
     def look(self, addresses: Mapping[str, str]) -> dict[str, Served]:
-        """By application; those that do not answer are left out. Our own questions are not counted."""
+        """Returns the counts by application; those that do not answer are left out. Our own questions are not
+        counted."""
         if not addresses:
             return {}
         with ThreadPoolExecutor(min(_AT_ONCE, len(addresses))) as pool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What each key does to the view."""
+"""Keys of the view."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a machine did between two looks at it. Rates are per second of the host's clock."""
+"""Rates of a machine between two looks at it, per second of the host's clock."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _STANDSTILL = 0.02  # of the interval: a clock that moved less says that nothing
 
 @dataclass(frozen=True)
 class Rates:
-    """Of a core or of a cluster. None: not counted by its kernel, or not known, as after the cluster started again."""
+    """Rates of a core or of a cluster. None: not counted by its kernel, or not known, as after the cluster started
+    again."""
 
     utilisation: float | None = None  # of its cores' time
     entries: float | None = None  # kernel entries per second
@@ -138,7 +139,7 @@ def between(earlier: Look, later: Look) -> Sample:
 
 
 def _continues(first: Snapshot, second: Snapshot) -> bool:
-    """The same kernel has gone on, with the same cores: a cluster that started again counts from 0."""
+    """Returns whether the same kernel has gone on, with the same cores: a cluster that started again counts from 0."""
     if first.kernel != second.kernel or [core.core for core in first.cores] != [core.core for core in second.cores]:
         return False
     return all(b.wall >= a.wall and b.entries >= a.entries for a, b in zip(first.cores, second.cores, strict=True))

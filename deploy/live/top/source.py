@@ -29,7 +29,7 @@ _GRACE = 2.0  # seconds in which a machine whose monitor falls silent turns out 
 
 @dataclass(frozen=True)
 class Look:
-    """What a machine had counted at a moment."""
+    """Counters of a machine at a moment."""
 
     at: float  # seconds, time.monotonic()
     snapshots: tuple[Snapshot, ...] = ()  # none before a cluster has started
@@ -115,7 +115,7 @@ def ended(events: tuple[Event, ...], otherwise: str, known: int = 0) -> Ended:
 
 
 class _Known:
-    """How many events a machine survived. One that is done may be seen once more before it is gone."""
+    """Counts the events that a machine survived. A machine that is done may be seen once more before it is gone."""
 
     def __init__(self) -> None:
         self.events = 0

@@ -35,13 +35,13 @@ class Terminal:
         return (width, height) if width and height else _UNKNOWN
 
     def draw(self, lines: Sequence[str]) -> None:
-        """As many as fit. Each line is emptied before it is written: behind its last column some terminals would take
-        the last character along; and no line feed follows the last, which would scroll."""
+        """Draws as many lines as fit. Each line is emptied before it is written: behind its last column some terminals
+        would take the last character along; and no line feed follows the last, which would scroll."""
         text = "\r\n".join(f"\x1b[K{line}" for line in lines)
         _write(f"\x1b[H{text}")
 
     def keys(self, seconds: float) -> str | None:
-        """What was typed within that time, "" for nothing; None when the terminal is gone."""
+        """Returns what was typed within that time, "" for nothing; None when the terminal is gone."""
         ready, _, _ = select.select([sys.stdin], [], [], max(0.0, seconds))
         if not ready:
             return ""

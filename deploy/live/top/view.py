@@ -34,7 +34,7 @@ HELP = (
 
 @dataclass(frozen=True)
 class State:
-    """What the keys have changed."""
+    """Settings that keys change."""
 
     view: str = "cores"
     sort: dict[str, int] = field(default_factory=dict)  # by view: the number of a column
@@ -214,7 +214,7 @@ def screen(name: str, emulated: bool, sample: Sample | None, state: State, width
 
 
 def _seen(lines: Sequence[str], scroll: int, room: int) -> tuple[list[str], str]:
-    """Of more lines than there is room for those that are scrolled to, and which these are."""
+    """Returns the lines that are scrolled to, at most `room`, and their range in words if not all fit."""
     first = min(scroll, max(0, len(lines) - room))
     body = list(lines[first : first + room])
     return body, f"{first + 1}-{first + len(body)}/{len(lines)}" if len(lines) > room > 0 else ""
