@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a running machine has that its map does not say: clusters that were started again, cores and memory that have
+"""Changes of a running machine that its map does not have: clusters that were started again, cores and memory that have
 moved."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def reasons(events: Iterable[Event]) -> dict[int, str]:
 
 
 def moved_cores(events: Iterable[Event]) -> dict[int, tuple[int, int]]:
-    """Of each core that has moved the cluster that it has joined last, and how often it has joined another one.
+    """Maps each core that has moved to the cluster that it joined last, and how often it has joined another one.
 
     A core that is late when its cluster is started again joins the same one once more.
     """

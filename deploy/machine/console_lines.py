@@ -84,7 +84,7 @@ class ConsoleLines:
                 last.text += part
 
     def _begin(self, by: By) -> None:
-        """Of writers that were cut off, the outermost are given up."""
+        """Begins a writer's line. Of writers that were cut off, the outermost is given up."""
         if not self._open[-1].text and self._open[-1].by == By.ANYBODY:
             self._open.pop()
         elif len(self._open) == _DEPTH:
@@ -92,7 +92,7 @@ class ConsoleLines:
         self._open.append(_Open(by))
 
     def end(self) -> Iterator[Line]:
-        """What has no end when the machine has stopped, innermost first."""
+        """Yields the lines without an end when the machine has stopped, innermost first."""
         yield from (line.line(self._number) for line in reversed(self._open) if line.text or line.by != By.ANYBODY)
         self._open = [_Open()]
 
@@ -106,5 +106,5 @@ def lines(console: str) -> Iterator[Line]:
 
 
 def lines_by(writer: By, console: str) -> list[str]:
-    """What this kind of writer wrote and ended."""
+    """Lists the whole lines of this kind of writer."""
     return [line.text for line in ConsoleLines().feed(console) if line.by == writer]

@@ -47,7 +47,7 @@ def is_started_again(event: Event, plan: Plan) -> bool:
 
 
 def death(event: Event, plan: Plan, console: str) -> Death | None:
-    """What an event says about an end, with the last lines that the program wrote; None: it says nothing about one."""
+    """Returns the end that an event reports, with the last lines that the program wrote; None: it reports none."""
     if event.kind == "stays-down":
         name = str(event.get("app"))
         what = f"{name} stays down: it was started again {event.get('restarts')} times and ended too often"
@@ -113,7 +113,7 @@ def telling(console: str, application: str) -> list[str]:
 
 
 def plain(line: str) -> str:
-    """Without what a terminal would obey."""
+    """Returns the line without characters that a terminal would obey."""
     return "".join(c if c.isprintable() else "?" for c in line.rstrip("\r\n").replace("\t", " "))
 
 

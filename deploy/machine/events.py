@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the cluster-managers report on the second serial port: one JSON object a line."""
+"""Reports of the cluster-managers on the second serial port: one JSON object a line."""
 
 import json
 import re
@@ -33,7 +33,7 @@ class Event:
 
 
 def lost_words(event: Event) -> str:
-    """Of a "cluster-lost"."""
+    """Words a "cluster-lost"."""
     return f"cluster {event.get('cluster')} is lost: {event.get('why')}"
 
 
@@ -42,12 +42,12 @@ CLUSTER_DOWN = ("cluster-stays-down", "cluster-stuck")
 
 
 def down_words(event: Event) -> str:
-    """Of one of CLUSTER_DOWN."""
+    """Words one of CLUSTER_DOWN."""
     return f"cluster {event.get('cluster')} stays down: {event.get('why')}"
 
 
 def cluster_restarts(events: Iterable[Event]) -> dict[int, int]:
-    """How often each cluster was started again, of those that were."""
+    """Counts the restarts of each cluster that was started again."""
     return {int(event["cluster"]): int(event["restarts"]) for event in events if event.kind == "cluster-restarted"}
 
 
@@ -75,7 +75,7 @@ def parse_line(line: str) -> Event:
 
 
 def standing(events: Iterable[Event]) -> list[Event]:
-    """Without the ends of applications, and the losses of clusters, that were started again."""
+    """Lists the events without the ends of applications, and the losses of clusters, that were started again."""
     found: list[Event] = []
     for event in events:
         if event.kind == "restart":
@@ -88,7 +88,7 @@ def standing(events: Iterable[Event]) -> list[Event]:
 
 
 def restarts(events: Iterable[Event]) -> dict[str, int]:
-    """How often each application was started again, of those that were."""
+    """Counts the restarts of each application that was started again."""
     return {str(event["app"]): int(event["restarts"]) for event in events if event.kind == "restart"}
 
 

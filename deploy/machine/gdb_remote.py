@@ -30,14 +30,14 @@ def write_word(human: Human, address: int, word: int) -> float:
 
 
 def write_words(human: Human, words: Sequence[tuple[int, int]]) -> float:
-    """The same of several, each with its address: no core does anything between them."""
+    """Writes several words, each at its address; no core does anything between them."""
     with tempfile.TemporaryDirectory(prefix="skerry-debugger-") as folder:
         path = Path(folder, "socket")
         return _write(human, f"unix:{path},server=on,wait=off", socket.AF_UNIX, str(path), words)
 
 
 def write_word_by_port(human: Human, address: int, word: int) -> float:
-    """The same where QEMU runs on this machine as another user, by a free TCP port of 127.0.0.1.
+    """Writes a word where QEMU runs on this machine as another user, by a free TCP port of 127.0.0.1.
 
     Hazard: until this connection is taken, another user of this machine may connect to that port, and would have the
     debugger's power over the machine. It serves one connection at a time, so this function then fails.

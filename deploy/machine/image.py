@@ -28,7 +28,7 @@ from topology.maps.dts import write_dts
 from topology.maps.fdt import compile_dts
 from topology.units import MIB
 
-# What GRUB itself needs; the rest of its modules would double the image. Those of partition tables are what
+# Modules that GRUB itself needs; the rest of its modules would double the image. Those of partition tables are what
 # grub-mkrescue's start-up loads by name, and complains of on the console when they are not there.
 GRUB_MODULES = (
     "normal multiboot2 iso9660 fat serial terminal test search echo reboot halt all_video "
@@ -73,7 +73,7 @@ def contents(cluster_map: ClusterMap, build: Path = BUILD, own: modules.Own = mo
 
 
 def _stripped(path: Path, build: Path) -> bytes:
-    """Without symbols and debug sections, which nobody reads in the machine and BIOS reads slowly."""
+    """Returns the file without symbols and debug sections, which nobody reads in the machine and BIOS reads slowly."""
     kept = path.relative_to(build) if path.is_relative_to(build) else Path("own",
                                                                            hashlib.sha256(bytes(path)).hexdigest()[:16])
     cache = build / "stripped" / kept

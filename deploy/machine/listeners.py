@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which programs serve, and at which of the ports that a deployment leads to them."""
+"""Programs that serve, and the ports of those that a deployment leads to them."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Services:
 
 
 def serving(events: Iterable[Event]) -> dict[str, Service]:
-    """What Services knows after these events."""
+    """Returns what Services knows after these events."""
     services = Services()
     for event in events:
         services.take(event)
@@ -147,7 +147,7 @@ class Announcer:
                 self._done.add(number)
 
     def say(self, at_last: bool = False) -> None:
-        """What is known and has not been said; of programs that listen elsewhere after GRACE only, or at last."""
+        """Prints what is known and not printed yet; of programs that listen elsewhere after GRACE only, or at last."""
         for line in self._ready:
             self._line(line)
         self._ready.clear()
@@ -163,7 +163,7 @@ class Announcer:
 
     @property
     def done(self) -> int:
-        """How many ports are served."""
+        """Returns how many ports are served."""
         return len(self._done)
 
     @property

@@ -40,7 +40,7 @@ FEW, MANY_SINCE = 288, (9, 0)  # processors of a machine, and the version that h
 
 @dataclass(frozen=True)
 class Accel:
-    """How guest code runs. `emulated` times mean nothing in absolute terms."""
+    """Way to run guest code. `emulated` times mean nothing in absolute terms."""
 
     kind: str  # kvm or tcg
     arguments: tuple[str, ...]
@@ -64,7 +64,7 @@ class Accel:
 
     @property
     def cpu_model(self) -> str:
-        """Without the features that are switched; those hold for every processor of the model."""
+        """Returns the CPU model without the features that are switched; those hold for every processor of the model."""
         return self.arguments[self.arguments.index("-cpu") + 1].partition(",")[0]
 
 
@@ -158,7 +158,7 @@ def _rtc(seconds: int) -> str:
 
 @dataclass
 class Command:
-    """What a machine is made of; `arguments` is its command line."""
+    """Parts of a machine; `arguments` is its command line."""
 
     shape: Shape | Machine
     accel: Accel
@@ -194,7 +194,7 @@ class Command:
         return self.directory / "qemu.log"
 
     def reached_at(self, forward: Forward) -> tuple[str, int]:
-        """By the host, or by what runs where the tap is."""
+        """Returns address and port for the host, or for what runs where the tap is."""
         return (forward.guest, forward.guest_port) if self.tap else ("127.0.0.1", forward.host_port)
 
     def arguments(self) -> list[str]:

@@ -128,7 +128,7 @@ class Run:
 
     @property
     def own_console(self) -> str:
-        """Of the console what managers and kernels wrote, whole lines, as of the last look."""
+        """Returns what managers and kernels wrote on the console, whole lines, as of the last look."""
         return "\n".join(line.text for line in self.own_lines)
 
     @property
@@ -165,7 +165,7 @@ class Run:
             self.close()
 
     def _explain(self, failure: Failure) -> None:
-        """Where all of it is, and whether that is all: a full disk may be the cause of anything."""
+        """Adds to the failure where the whole log is, and whether a full disk may be the cause."""
         if why := self._room.unsaid:
             failure.text = f"{failure.text}; {why}"
         try:

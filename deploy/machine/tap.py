@@ -68,5 +68,5 @@ class Tap:
 
     @property
     def netdev(self) -> str:
-        """For QEMU."""
+        """Returns QEMU's argument."""
         return f"tap,ifname={DEVICE},script=no,downscript=no"
