@@ -87,7 +87,7 @@ def parse_one_line(text: str) -> list[Archive]:
 
 
 def archives(folder: Path = Path("/etc/apt")) -> list[Archive]:
-    """What this machine's apt knows, our own file left out."""
+    """Lists the archives that this machine's apt knows, our own file left out."""
     found = []
     for path in [folder / "sources.list", *sorted((folder / "sources.list.d").glob("*"))]:
         if path.name == OUR_SOURCES.name or not path.is_file():
@@ -117,7 +117,7 @@ def sources_text(known: list[Archive], backports: bool) -> str:
 
 
 def described(text: str) -> str:
-    """What a sources file of ours adds."""
+    """Returns in words what a sources file of ours adds."""
     added = [f"{a.kind} {a.uri} {a.suite}" for a in parse_deb822(text)]
     return f"Debian's package sources: {OUR_SOURCES} gets {' and '.join(added) or 'nothing'}"
 

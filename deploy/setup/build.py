@@ -94,7 +94,7 @@ def _configured() -> set[str]:
 
 
 def _said(output: Output, update: Callable[..., None]) -> Callable[[str], None]:
-    """What shows ninja's lines: as a bar on a terminal, elsewhere now and then as a line."""
+    """Returns a function that shows ninja's lines: as a bar on a terminal, elsewhere now and then as a line."""
     last = time.monotonic()
     begun = False
 
@@ -157,12 +157,12 @@ def ensure_built(output: Output, needed: Needs, werror: bool = False) -> None:
 
 
 def made() -> tuple[tuple[Needs, Output], ...]:
-    """What this process has had made."""
+    """Returns what this process has made."""
     return tuple(_made)
 
 
 def require(needed: Needs) -> None:
-    """For what is about to be used: made now, if this command has made some and not this. Without any it is there, or
-    said to be missing."""
+    """Makes what is about to be used, if this command has made something and not this. A command that has made nothing
+    relies on what is there, and a missing file is reported."""
     if _made and not any(made.covers(needed) for made, _ in _made):
         ensure_built(_made[-1][1], needed)

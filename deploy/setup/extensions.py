@@ -116,7 +116,8 @@ def beside(output: Output, groups: Set[str]) -> Iterator[None]:
 
 
 def ensure(output: Output, groups: Set[str]) -> None:
-    """Those, and what the environment had before it was made anew. The caller has the lock of the build."""
+    """Installs these groups, and those that the environment had before it was made anew. The caller holds the lock of
+    the build."""
     for extension in missing(groups | bootstrap.had()) if is_ours() else ():
         with output.progress(f"Python packages to install: {extension.what}"):
             done = extension.install()

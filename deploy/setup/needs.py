@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a command needs of set-up and build, so that no more is installed and built for it."""
+"""Parts of set-up and build that a command needs, so that no more is installed and built for it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def kernels(locks: Iterable[str], *programs: str, statistics: bool = False, tran
 
 
 def plugin(*names: str) -> Needs:
-    """Of the emulator, for each version of its interface."""
+    """Returns the plugins of these names, for each version of the emulator's interface."""
     return _of(f"emulator/{name}-{number}.so" for name in names for number in INTERFACES)
 
 
@@ -87,8 +87,7 @@ def natively(locks: Iterable[str]) -> Needs:
 
 
 def clocks(modelled: object) -> Needs:
-    """What the emulator's cores go by: a modelled machine's prices, or each other's instructions; and what draws the
-    result."""
+    """Returns the plugin for a modelled machine's prices, or for cores in lockstep, and what draws the result."""
     return (MODELLED if modelled else plugin("lockstep")) | PLOTS
 
 

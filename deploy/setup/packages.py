@@ -35,7 +35,7 @@ ALWAYS = "build"  # the group that every command needs that needs any
 
 
 def wanted(groups: Set[str] | None = None) -> list[Package]:
-    """Of these groups; without them, all."""
+    """Lists the packages of these groups; without groups, all."""
     return [
         Package(tuple(entry["name"].split("|")), entry["why"], group.get("from") == "backports", name, group["purpose"])
         for name, group in tomllib.loads(LIST.read_text()).items()
@@ -57,7 +57,7 @@ def installed() -> set[str]:
 
 
 def present() -> set[str]:
-    """Those of the list that are installed."""
+    """Returns the packages of the list that are installed."""
     try:
         return installed() & {name for package in wanted() for name in package.alternatives}
     except FileNotFoundError:
@@ -70,7 +70,7 @@ def missing(groups: Set[str] | None = None) -> list[Package]:
 
 
 def announced(needed: list[Package]) -> str:
-    """What is to be installed, and for what."""
+    """Returns in words what is to be installed, and for what."""
     purposes = dict.fromkeys(package.purpose for package in needed)
     parts = [f"{' '.join(p.name for p in needed if p.purpose == purpose)} ({purpose})" for purpose in purposes]
     return f"Debian packages to install: {', '.join(parts)}"

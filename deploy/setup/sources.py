@@ -39,7 +39,7 @@ class Source:
 
 
 def wanted(example: str | None = None) -> list[Source]:
-    """What the build needs, or an example of this name."""
+    """Lists the sources that the build needs, or an example of this name."""
     found = [Source(name, **fields) for name, fields in tomllib.loads(LIST.read_text()).items()]
     return [source for source in found if source.example == example]
 

@@ -35,7 +35,7 @@ def stamp() -> list[int]:
 
 
 def split(text: str) -> list[str]:
-    """As click does: an open quotation is a word."""
+    """Splits a line as click does: an open quotation is a word."""
     lexer = shlex.shlex(text, posix=True)
     lexer.whitespace_split, lexer.commenters = True, ""
     found: list[str] = []
