@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What `skerry doctor` looks at: for each matter what was found, what will be used, and why not the rest."""
+"""Examines the machine for `skerry doctor`: for each matter what was found, what will be used, and why not the rest."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a release is made of: bootable images, the SDK for programs, the sources, the manual page, checksums."""
+"""Makes a release: bootable images, the SDK for programs, the sources, the manual page, checksums."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _git(*words: str) -> str:
 
 
 def plans() -> dict[str, Plan]:
-    """Of each image, by its name."""
+    """Maps the name of each image to its plan."""
     given = deployment.read(DEPLOYMENT)
     return {f"skerry-{version()}-redis-{layout}.iso": plan(given.with_clusters(layout, None)) for layout in LAYOUTS}
 
@@ -84,7 +84,7 @@ def make(folder: Path, step: Callable[[str], None]) -> list[Path]:
 
 @contextmanager
 def _dated(at: int) -> Iterator[None]:
-    """For programs that write file systems."""
+    """Sets the date for programs that write file systems."""
     before = os.environ.get("SOURCE_DATE_EPOCH")
     os.environ["SOURCE_DATE_EPOCH"] = before or str(at)
     try:
@@ -95,7 +95,7 @@ def _dated(at: int) -> Iterator[None]:
 
 
 def source_archive() -> bytes:
-    """Of the commit; nothing without git."""
+    """Returns an archive of the commit; empty without git."""
     command = ["git", "-c", "safe.directory=*", "-C", str(ROOT), "archive", f"--prefix=skerry-{version()}/", "HEAD"]
     try:
         done = subprocess.run(command, capture_output=True)
@@ -152,14 +152,14 @@ def sdk(at: int) -> bytes:
 
 
 def _strip(paths: Iterable[Path]) -> None:
-    """Of debug information, which names folders of this machine."""
+    """Strips debug information, which names folders of this machine."""
     for path in paths:
         subprocess.run(["strip", "--strip-debug", "--enable-deterministic-archives", str(path)], check=True,
                        capture_output=True)
 
 
 def packed(top: Path, at: int) -> bytes:
-    """The same bytes for the same files, whoever packs them, and when."""
+    """Packs files into the same bytes for the same files, whoever packs them, and when."""
     raw = io.BytesIO()
     with tarfile.open(fileobj=raw, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for path in [top, *sorted(top.rglob("*"))]:
@@ -177,5 +177,5 @@ def packed(top: Path, at: int) -> bytes:
 
 
 def sums(folder: Path) -> Mapping[str, str]:
-    """Of SHA256SUMS, by name."""
+    """Returns the digests of SHA256SUMS, by name."""
     return {name: digest for digest, name in (line.split("  ", 1) for line in (folder / SUMS).read_text().splitlines())}

@@ -10,7 +10,7 @@ INDENTED = 4  # columns that make a line of a comment a line of a table or of co
 
 
 def lines(raw: str) -> list[str]:
-    """Without the marks of the comment; several comments in a row are one."""
+    """Returns the lines without the marks of the comment; several comments in a row are one."""
     found = []
     for line in raw.splitlines():
         line = re.sub(r"^\s*/?\*+/?( |$)?", "", line, count=1) if re.match(r"\s*/?\*", line) else line
@@ -61,7 +61,7 @@ def markdown(raw: str) -> Iterator[str]:
 
 
 def escape(text: str) -> str:
-    """For markdown; what the comment itself has in back ticks stays."""
+    """Escapes for markdown; what the comment itself has in back ticks stays."""
     parts = text.split("`")
     parts[::2] = [_mark(part) for part in parts[::2]]
     return "`".join(parts)

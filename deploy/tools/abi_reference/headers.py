@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a public header declares, in its order, as libclang reads it."""
+"""Declarations of a public header, in its order, as libclang reads it."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _fields(cursor: Cursor, prefix: str = "", base: int = 0) -> Iterator[Field]:
 
 
 def _rows(words: list[str]) -> Iterator[Constant]:
-    """Of a list macro, `X(1, NAME, "sentence") ...`."""
+    """Yields the rows of a list macro, `X(1, NAME, "sentence") ...`."""
     text = " ".join(words)
     for value, name, said in re.findall(r'X \( (\d+) , (\w+) , "([^"]*)" \)', text):
         yield Constant(name, value, said)

@@ -86,7 +86,7 @@ def _enum(declaration: Declaration, errors: set[str]) -> Iterator[str]:
 
 
 def _split(constant: Constant, errors: set[str]) -> tuple[str, str]:
-    """What a comment says, and the errors it names."""
+    """Splits a comment into its sentence and the errors that it names."""
     meaning, marked, rest = sentence(constant.comment).partition("Errors: ")
     wrong, _, after = rest.partition(". ")
     wrong = wrong.rstrip(".")

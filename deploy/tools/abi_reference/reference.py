@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which headers the reference has, and in which order."""
+"""Headers of the reference, in its order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GROUPS = {
     ),
     "The network": (LIBRARY, ["port", "bell", "socket_port", "socket_address", "posix"]),
 }
-# What programs of this tree share at compile time only.
+# Headers that programs of this tree share at compile time only.
 NO_ABI = {LIBRARY / "skerry" / f"{name}.h"
           for name in ("error_message", "executable", "format", "list", "page_rights", "require", "stat_view")}
 NO_ABI |= {KERNEL / "skerry" / f"{name}.h" for name in ("cpu_needs", "x86")}

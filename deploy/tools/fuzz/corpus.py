@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What was learned, into the repository: the fewest and smallest inputs that reach all that is reached."""
+"""Copies into the repository what was learned: the fewest and smallest inputs that reach all that is reached."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def read(log: Path) -> str:
 
 
 def first_match(patterns: tuple[re.Pattern[str], ...], text: str) -> str | None:
-    """What the first pattern finds that finds anything: its group, or all of it if it has none."""
+    """Returns the match of the first pattern that has one: its group, or all of it if it has none."""
     for pattern in patterns:
         if found := pattern.search(text):
             return found[pattern.groups].strip()

@@ -15,7 +15,7 @@ from deploy.tools.fuzz.target import Target
 HANG = 60                  # seconds for one input, of which a hundred take one
 STATUS = re.compile(r"^#(\d+)\s+\w+\s+cov: (\d+) ft: (\d+) corp: (\d+)/\S+.*? exec/s: (\d+)", re.MULTILINE)
 EXECUTED = re.compile(r"^stat::number_of_executed_units:\s*(\d+)", re.MULTILINE)
-# What tells one failure from another, most telling first.
+# Patterns that tell one failure from another, most telling first.
 REASONS = (
     re.compile(r"kernel_check: .*"),
     re.compile(r"kernel panic: .*"),
@@ -32,7 +32,7 @@ def options(target: Target) -> tuple[str, ...]:
 
 @dataclass
 class State:
-    """How far all processes are together."""
+    """Progress of all processes together."""
 
     runs: int = 0
     per_second: int = 0

@@ -15,7 +15,7 @@ from deploy.tools.fuzz.target import Target
 STEPS = 120000  # of a run, some seconds
 RUN = re.compile(r"^seed \d+, \d+ steps, .*?: (\d+) connections .*?, (\d+) KB, (\d+) frames ", re.MULTILINE)
 FAILED = re.compile(r"^seed (\d+) failed(.*?); repeat: (.+)$", re.MULTILINE)
-# What tells one failure from another, most telling first.
+# Patterns that tell one failure from another, most telling first.
 REASONS = (
     re.compile(r"net fuzz: seed \d+, step \d+: (.*)"),
     re.compile(r"(lwIP: .*)"),
@@ -26,7 +26,7 @@ REASONS = (
 
 @dataclass
 class Progress:
-    """How far all processes are together."""
+    """Progress of all processes together."""
 
     runs: int = 0
     connections: int = 0

@@ -29,7 +29,7 @@ LENGTH = 16 << 10             # of the others, which tables, maps and archives a
 
 @dataclass(frozen=True)
 class Target:
-    """What is fuzzed: the kernel in one regime, something of loader and managers, or TCP stacks."""
+    """Thing to fuzz: the kernel in one regime, something of loader and managers, or TCP stacks."""
 
     name: str
     regime: str = ""
@@ -55,14 +55,14 @@ class Target:
 
     @property
     def programs(self) -> tuple[Path, ...]:
-        """What is to be built for it."""
+        """Lists the programs to build for it."""
         if self.seeded:
             return self.fuzzer, self.fuzzer.with_name("fuzz-net-stack.so")
         return self.fuzzer, self.replay, self.inputs
 
     @property
     def folder(self) -> Path:
-        """What the fuzzer learns and finds."""
+        """Returns the folder of what the fuzzer learns and finds."""
         return BUILD / "fuzz" / self.title
 
     @property
@@ -111,7 +111,7 @@ def _check_regime(name: str, regime: str) -> None:
 
 
 def build(output: Output, name: str, regime: str) -> Target:
-    """Of a tree that is set up and built."""
+    """Builds the fuzzer in a tree that is set up and built."""
     with build_lock(output):
         if name != NET:
             _check_regime(name, regime)
