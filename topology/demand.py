@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is set up only when it is needed. Whoever uses this package may say how; by itself it installs nothing."""
+"""Set-up on demand. Whoever uses this package may install what it asks for; by itself it installs nothing."""
 
 import importlib.util
 import shutil
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 def _nothing(group: str) -> None:
-    """What lacks stays missing, and whoever calls it says so."""
+    """Installs nothing; the caller reports what is missing."""
 
 
 install: Callable[[str], None] = _nothing  # a group of deploy/setup/packages.toml, or of Python packages
@@ -22,7 +22,7 @@ def program(name: str, group: str) -> str:
 
 
 def module(name: str, group: str) -> None:
-    """The same of a Python module, before it is imported."""
+    """Installs a Python module if it is missing, before it is imported."""
     if name not in sys.modules and importlib.util.find_spec(name) is None:
         install(group)
         importlib.invalidate_caches()

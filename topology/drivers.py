@@ -81,7 +81,7 @@ def _driver(name: str, entry: Any) -> Driver:
 
 @cache
 def every() -> dict[str, Driver]:
-    """By name, the usual one first."""
+    """Returns the drivers by name, the usual one first."""
     found = read(FILE.read_text())
     for driver in found.values() if any(FOLDER.glob("*.c")) else ():  # a machine that only boots images has no sources
         if missing := [file for file in ("card.h", *driver.sources) if not (FOLDER / driver.name / file).is_file()]:
@@ -94,14 +94,13 @@ def usual() -> Driver:
 
 
 def of_map(applications: Iterable[Application]) -> Driver:
-    """Of the card that the map's driver is for; the usual one for a map without any, or with a driver that is not of
-    the list."""
+    """Returns the driver of the map; the usual one for a map without any, or with one that is not of the list."""
     programs = [app.program for app in applications if app.role == "nic"]
     return every().get(programs[0] if programs else "", usual())
 
 
 def print_for_build() -> None:
-    """What meson.build reads: a line for each driver, then one for each of its sources."""
+    """Prints for meson.build: a line for each driver, then one for each of its sources."""
     for driver in every().values():
         print(driver.name)
         for source in driver.sources:

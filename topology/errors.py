@@ -61,7 +61,7 @@ class InputError(ValueError):
         return ": ".join(self._parts())
 
     def to_json(self) -> dict[str, Any]:
-        """What is known, for a program."""
+        """Returns what is known, for a program."""
         data = {field.name: getattr(self, field.name) for field in fields(self)
                 if field.name not in ("place", "others", "of_node")}
         data |= {"file": self.place.file, "line": self.place.line, "column": self.place.column} if self.place else {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What somebody else wrote: files that a user names, what such files name, and what programs answer.
+"""Readers of foreign text: files that a user names, what such files name, and what programs answer.
 
 Every reader of such text takes it from here, so that size, depth and number are bounded in one place, and the work with
 them. What exceeds a bound is one InputError. tests/structure/test_foreign.py finds parsers that are called elsewhere.

@@ -26,13 +26,13 @@ def is_layout_name(text: str) -> bool:
 
 
 def check_named(text: str) -> None:
-    """Where the programs are not a map's: its layout is made of the machine."""
+    """Refuses a map where the programs are not a map's: the layout is made of the machine."""
     if not is_layout_name(text):
         raise InputError("--layout", f"'{text}' is not one of {NAMED}; a map says itself what runs", at=AT)
 
 
 def check_unmanaged(text: str | None) -> None:
-    """For what stands in the managers' place, and gives no object a home."""
+    """Refuses layout `homed` where no managers run: nothing gives objects a home."""
     if text and is_homed(text):
         raise InputError("--layout", f"'{text}' is for programs that managers start; take another layout", at=AT)
 
@@ -50,7 +50,7 @@ def group(machine: Machine, text: str) -> Clusters:
 
 
 def _check(machine: Machine, clusters: Clusters, text: str) -> None:
-    """What a layout's function promises."""
+    """Checks what a layout's function promises."""
     culprit = f"{HERE}: {text}"
     number_of = {place: number for number, members in enumerate(clusters) for place in members}
     count, given = len(machine.cores), Counter(place for members in clusters for place in members)

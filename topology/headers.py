@@ -20,7 +20,7 @@ class HeaderError(Exception):
 
 @cache
 def _text(header: Path) -> str:
-    """Without comments and preprocessor lines."""
+    """Returns the header without comments and preprocessor lines."""
     text = re.sub(r"/\*.*?\*/", " ", (ROOT / header).read_text(), flags=re.DOTALL)
     return re.sub(r"^\s*#.*$", "", text, flags=re.MULTILINE)
 
@@ -86,7 +86,7 @@ def _declarations(header: Path, struct: str) -> list[str]:
 
 
 def _number(word: str) -> int:
-    """As C writes it: hexadecimal, octal or decimal, with or without a suffix of its type."""
+    """Reads a number of C: hexadecimal, octal or decimal, with or without a suffix of its type."""
     digits = re.sub(r"(?i)(?<=[0-9a-f])(?:u?l{0,2}|l{0,2}u)$", "", word)
     return int(digits, 8) if re.fullmatch(r"0\d+", digits) else int(digits, 0)
 
@@ -108,7 +108,7 @@ def members(header: Path, enum: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Field:
-    """Of a structure: where it is, in words, and of how many elements, of how many words each."""
+    """Field of a structure: its offset, in words, its number of elements, and the words of each."""
 
     at: int
     count: int
@@ -126,7 +126,7 @@ def _types(header: Path) -> frozenset[str]:
 
 @cache
 def _comments(header: Path) -> Mapping[str, str]:
-    """What stands behind a field's declaration, by structure and field, as "lock_stat.acquisitions"."""
+    """Maps each field, as "lock_stat.acquisitions", to the comment behind its declaration."""
     found: dict[str, str] = {}
     struct = ""
     for line in (ROOT / header).read_text().splitlines():

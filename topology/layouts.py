@@ -32,7 +32,7 @@ class Layout:
 
     @property
     def word(self) -> str:
-        """What is typed of the name."""
+        """Returns what is typed of the name."""
         return self.name.removesuffix("N")
 
     @property
@@ -124,12 +124,13 @@ def size(machine: Machine, number: int) -> Clusters:
 
 
 def cores_of_sockets(machine: Machine) -> list[int]:
-    """How many cores each socket has, threads of a core counted once."""
+    """Returns the number of cores of each socket, threads of a core counted once."""
     return [len({core.physical for core in machine.cores if core.socket == socket}) for socket in machine.sockets]
 
 
 def possible_sizes(sockets: Sequence[int]) -> list[int]:
-    """Of equal clusters, given each socket's number of cores: none lies across a socket's border without filling it."""
+    """Returns the sizes of equal clusters, given each socket's number of cores: none lies across a socket's border
+    without filling it."""
     total, borders = sum(sockets), list(accumulate(sockets))
     inside = [n for n in range(1, max(sockets) + 1) if all(count % n == 0 for count in sockets)]
     whole = [n for n in borders if total % n == 0 and all(cut in borders for cut in range(n, total + 1, n))]

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a map that this tool makes must keep to, as the C headers have it. Whether a map does is checked by C code,
-checker.py."""
+"""Limits of a map that this tool makes, from the C headers. C code checks whether a map keeps to them: checker.py."""
 
 from topology.headers import KERNEL, LIBRARY, constant
 

@@ -96,7 +96,7 @@ def _are_cases(cases: object) -> bool:
 
 
 def _check_headers(regimes: dict[str, Regime]) -> None:
-    """Where there are sources; a machine that only boots images has none."""
+    """Checks that each regime has its header, where there are sources; a machine that only boots images has none."""
     missing = [name for name in regimes if not (FOLDER / f"{name}.h").is_file()]
     if missing and any(FOLDER.glob("*.h")):
         raise ListError(LIST, f"{missing[0]}: its header cluster-kernel/lock/{missing[0]}.h is missing")
@@ -104,19 +104,19 @@ def _check_headers(regimes: dict[str, Regime]) -> None:
 
 @cache
 def every() -> dict[str, Regime]:
-    """By name, the usual one first."""
+    """Returns the regimes by name, the usual one first."""
     found = read(FILE.read_text())
     _check_headers(found)
     return found
 
 
 def names(*kinds: str) -> tuple[str, ...]:
-    """Of these kinds; without any, all."""
+    """Returns the names of the regimes of these kinds; without any, of all."""
     return tuple(regime.name for regime in every().values() if not kinds or regime.kind in kinds)
 
 
 def print_for_build() -> None:
-    """What meson.build reads: a line for each regime, then one for each case that is left out."""
+    """Prints for meson.build: a line for each regime, then one for each case that is left out."""
     for r in every().values():
         print("regime", r.name, r.kind, r.seen_as, r.twice, sep="\t")
     for r in every().values():

@@ -9,7 +9,7 @@ from topology.maps.clustermap import ClusterMap
 
 
 def machine_of(cluster_map: ClusterMap) -> Machine:
-    """What a map without a machine of its own is for, nobody knows: two sockets of two cores."""
+    """Returns the machine of a map. A map that describes none is taken to be for two sockets of two cores."""
     board = cluster_map.shape
     return _irregular(cluster_map, board) if isinstance(board, Board) else emulated(board or Shape())
 
@@ -47,7 +47,8 @@ def _irregular(cluster_map: ClusterMap, board: Board) -> Machine:
 
 
 def _place(board: Board, apic: int) -> Place:
-    """As topology.machines.q35.Grid makes APIC ids: each part has as many bits as its largest number needs."""
+    """Splits an APIC id as topology.machines.q35.Grid makes it: each part has as many bits as its largest number
+    needs."""
     found, rest = [], apic
     for width in (board.threads, board.cores, max(1, board.caches)):
         bits = (width - 1).bit_length()

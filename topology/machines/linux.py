@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What only the Linux of this machine tells: APIC ids and where memory lies."""
+"""Reads what only the Linux of this machine tells: APIC ids and where memory lies."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ DEVICES = Path("/sys/devices/system")
 
 
 def apic_ids(proc: Path = PROC) -> dict[int, int]:
-    """By Linux's number of the processor."""
+    """Returns the APIC ids by Linux's number of the processor."""
     found: dict[int, int] = {}
     cpu = 0
     for line in (proc / "cpuinfo").read_text().splitlines():

@@ -70,10 +70,11 @@ def emulated(shape: Shape | Machine) -> Machine:
 
 
 def like(machine: Machine, memory: int | None = None) -> Shape | Machine:
-    """What is emulated like a machine: its shape, if it is regular, else sockets, L3 caches, nodes and threads one by
-    one.
+    """Returns what is emulated like a machine: its shape, if it is regular, else sockets, L3 caches, nodes and threads
+    one by one.
 
-    Its memory does not have to fit into ours: each node that has any gets `memory`, or what its cores need by default.
+    Its memory does not have to fit into ours: each node that has any gets `memory` bytes, or what its cores need by
+    default.
     Nodes without memory or cores stay such.
     """
     with_cores = {core.node for core in machine.cores}
@@ -100,7 +101,7 @@ def with_memory(shape: Shape | Machine, size: int | Callable[[int], int]) -> Sha
 
 
 def one_thread_per_core(shape: Shape | Machine) -> Shape | Machine:
-    """The same without SMT, with the same memory. A shape that has none is returned as it is."""
+    """Returns the machine without SMT, with the same memory. A shape that has none is returned as it is."""
     if isinstance(shape, Shape):
         return shape if shape.threads == 1 else replace(shape, threads=1)
     if not shape.has_smt:
@@ -168,7 +169,7 @@ def _places(machine: Machine) -> tuple[list[tuple[int, int]], tuple[MemoryRange,
 
 
 def _pattern(machine: Machine) -> list[tuple[int, ...]]:
-    """Which processors share what, whatever their numbers are."""
+    """Returns which processors share what, whatever their numbers are."""
     numbers: list[dict[object, int]] = [{}, {}, {}, {}]
     return [
         tuple(known.setdefault(key, len(known)) for known, key in zip(numbers, (c.socket, c.node, c.l3, c.physical)))

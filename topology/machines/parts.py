@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a machine has: cores by their local APIC ids, memory by NUMA node, distances between nodes."""
+"""Parts of a machine: cores by their local APIC ids, memory by NUMA node, distances between nodes."""
 
 from dataclasses import dataclass, field
 
@@ -8,8 +8,8 @@ from topology.units import GIB, format_size
 
 @dataclass(frozen=True)
 class Core:
-    """What the map calls a core: whatever has a local APIC id. With SMT, the threads of one core of silicon have the
-    same `physical`, and stand next to each other in a machine."""
+    """A core of the map: whatever has a local APIC id. With SMT, the threads of one core of silicon have the same
+    `physical`, and stand next to each other in a machine."""
 
     apic: int
     socket: int

@@ -17,7 +17,7 @@ Place = tuple[int, int, int, int]  # socket, die, core, thread
 
 @dataclass(frozen=True)
 class Grid:
-    """What `-smp` says: every socket, die and core is as wide as the widest. A die stands for an L3 cache.
+    """Grid that `-smp` makes: every socket, die and core is as wide as the widest. A die stands for an L3 cache.
 
     Where a machine is not regular, places stay empty.
     """

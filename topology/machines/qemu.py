@@ -23,8 +23,8 @@ def address_bits(machine: Machine) -> int | None:
 
 
 def cpu_argument(machine: Machine) -> str:
-    """For -cpu: memory beyond 1 TiB needs wider addresses, and AMD's processors, which `max` is like, have a hole at
-    its end; nor do those have threads without a feature that the emulator lacks."""
+    """Returns the argument of -cpu. Memory beyond 1 TiB needs wider addresses, and AMD's processors, which `max` is
+    like, have a hole at its end; nor do those have threads without a feature that the emulator lacks."""
     bits = address_bits(machine)
     found = "max,vendor=GenuineIntel" if bits is not None or machine.has_smt else "max"
     return found if bits is None else f"{found},phys-bits={bits}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where a machine can come from: this one, a file of hwloc's or libvirt's, a libvirt connection."""
+"""Sources of a machine: this host, a file of hwloc's or libvirt's, a libvirt connection."""
 
 import re
 from pathlib import Path

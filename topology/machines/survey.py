@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a source says about a machine, whoever the source is, and how a machine is made of it."""
+"""Answers of a source about a machine, whatever the source is, and the machine that is made of them."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -115,7 +115,7 @@ class Survey:
         return frozenset(n for n in with_cores if known.get(n, 0) == min(known.values(), default=0))
 
     def _distances(self, nodes: list[int]) -> tuple[dict[tuple[int, int], int], list[str]]:
-        """As the source has them, where a map may say so: 10 to itself, 11 to 255 to others."""
+        """Returns the source's distances, if a map may have them: 10 to itself, 11 to 255 to others."""
         if len(nodes) == 1:
             return {(nodes[0], nodes[0]): LOCAL_DISTANCE}, []
         wanted = {(a, b): self.distances.get((a, b), 0) for a in nodes for b in nodes}

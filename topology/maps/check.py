@@ -130,7 +130,8 @@ def _check_cores(cluster_map: ClusterMap) -> None:
 
 
 def _check_covered(cluster_map: ClusterMap) -> None:
-    """What clusters and channels have is in the map's memory nodes, and in those of a cluster's own cores."""
+    """Checks that memory of clusters and channels is in the map's memory nodes, and in those of a cluster's own
+    cores."""
     nobodys = {m.node for m in cluster_map.memory} - {cpu.node for cpu in cluster_map.cpus}  # anybody may have these
     for cluster in cluster_map.clusters:
         nodes = nobodys | {cluster_map.cpus[cpu].node for cpu in cluster.cpus}
@@ -145,7 +146,7 @@ def _check_covered(cluster_map: ClusterMap) -> None:
 
 
 def _check_several(cluster_map: ClusterMap) -> None:
-    """What says where memory of *the* machine is has no place in the map of several."""
+    """Refuses in a map of several machines what says where memory of *the* machine is."""
     if cluster_map.memory:
         where = f"memory@{cluster_map.memory[0].base:x}"
         raise InputError(where, "of which of the machines? A map of several says it of clusters only")

@@ -29,8 +29,8 @@ def can_check() -> bool:
 
 
 def read_map(blob: bytes, source: str = "cluster map") -> dict[str, Any]:
-    """What lib/cluster-map/host.h says of a map; InputError for one that the loader would refuse on every machine, or
-    that has what no map has."""
+    """Returns what lib/cluster-map/host.h reads of a map; InputError for one that the loader would refuse on every
+    machine, or that has what no map has."""
     if _library() is None:
         demand.program("cc", "build")
         _library.cache_clear()
@@ -66,7 +66,7 @@ def _compile(sources: list[Path]) -> None:
 
 @cache
 def _library() -> ctypes.CDLL | None:
-    """As the build made it; where there is none, or its sources have changed since, it is compiled here. None: no
+    """Loads the library of the build; compiles it here where there is none, or its sources have changed since. None: no
     compiler."""
     sources = [path for path in sorted((ROOT / FOLDER).glob("*.c")) if not path.name.startswith("test-")] + [ROOT / name
         for name in SHARED]

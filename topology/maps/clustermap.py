@@ -114,7 +114,7 @@ class Application:
 
 
 def switch_of(applications: Sequence[Application], app: Application) -> Application | None:
-    """Whose network port an application has; None: it needs none, or there is no such switch."""
+    """Returns the switch with an application's network port; None: it needs none, or there is no such switch."""
     if not app.ipv4 and app.role != "nic" and not (app.role == "switch" and app.switch):
         return None
     switches = [a for a in applications if a.role == "switch"]
@@ -143,7 +143,7 @@ class ClusterMap:
 
     @property
     def machines(self) -> int:
-        """How many it describes."""
+        """Returns how many machines it describes."""
         return max((cpu.machine for cpu in self.cpus), default=0) + 1
 
     def machine_of(self, cluster: Cluster) -> int:
@@ -180,8 +180,8 @@ class ClusterMap:
         return sum(a is not b for a, b in zip(clusters, clusters[1:]))
 
     def hops_per_operation(self) -> float:
-        """Of a client's request and its answer, the mean of all clients: those are whoever awaits a server with an
-        address."""
+        """Returns the hops of a client's request and its answer, the mean of all clients: those are whoever awaits a
+        server with an address."""
         by_name = {app.name: app for app in self.applications}
         hops = [2 * self.hops_between(a, by_name[name]) for a in self.applications if a.ipv4 for name in a.awaits
                 if by_name[name].ipv4]

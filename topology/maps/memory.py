@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which memory each cluster and each channel gets: every byte goes to exactly one of them, near the cores."""
+"""Divides memory among clusters and channels: every byte goes to exactly one of them, near its cores."""
 
 from collections.abc import Sequence
 
@@ -43,7 +43,7 @@ def shares(machine: Machine, groups: Sequence[Sequence[int]], layout: str) -> li
 
 
 def _split(memory: MemoryRange, weights: Sequence[int]) -> list[Range]:
-    """By weight, in order, cut between 2 MiB pages; the last one that gets any takes the rest."""
+    """Splits a range by weight, in order, cut between 2 MiB pages; the last one that gets any takes the rest."""
     total = sum(weights)
     last = max((i for i, weight in enumerate(weights) if weight), default=-1)
     found, base = [], memory.base

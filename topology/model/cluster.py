@@ -16,13 +16,14 @@ ENTRIES = 4_000  # simulated for each size
 
 
 def queued(form: ClosedForm, factor: float, delay: float) -> Throughput:
-    """By a closed form. Beyond a shared cache every transfer costs `factor` times as much."""
+    """Returns the throughput of a closed form. Beyond a shared cache every transfer costs `factor` times as much."""
     beyond = replace(form, service=form.service * factor, transfer=form.transfer * factor)
     return lambda n, crosses: (beyond if crosses else form).steady(delay, n).throughput
 
 
 def elided(length: float, factor: float, delay: float, conflict: float, attempts: int) -> Throughput:
-    """By simulation: transactions of `length` cycles; only an entry that falls back moves the lock's lines.
+    """Returns the simulated throughput of transactions of `length` cycles; only an entry that falls back moves the
+    lock's lines.
 
     n / (delay + response) says the same as the simulated throughput, without the delays' own randomness.
     """

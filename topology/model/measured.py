@@ -30,7 +30,7 @@ class Curve:
 
     @property
     def kind(self) -> str:
-        """Of its throughputs, if they are not a real processor's."""
+        """Returns the kind of its throughputs; empty for a real processor's."""
         return "modelled" if self.modelled else "emulated" if self.emulated else ""
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the papers publish: each number with the place where it stands. Nothing here is measured by this program.
+"""Published figures: each number with the place where it stands in its paper. Nothing here is measured by this program.
 
 A figure of which the text states no points is here only by what the text says of it: a fit, a bound or a ratio.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How large a cluster may be on a given machine before its lock costs more than a given share of the work."""
+"""Plans how large a cluster may be on a given machine before its lock costs more than a given share of the work."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

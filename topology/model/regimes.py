@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which model stands for which lock regime."""
+"""The model that stands for each lock regime."""
 
 from dataclasses import dataclass
 

@@ -22,7 +22,7 @@ def steady(service: float, transfer: float, delay: float, cores: int) -> Steady:
 
 
 def collapse(service: float, transfer: float, delay: float, most: int) -> Collapse | None:
-    """Where throughput peaks with up to `most` cores; None when it still grows there."""
+    """Returns where throughput peaks with up to `most` cores; None when it still grows there."""
     best = Collapse(1, steady(service, transfer, delay, 1).throughput)
     for cores in range(2, most + 1):
         throughput = steady(service, transfer, delay, cores).throughput

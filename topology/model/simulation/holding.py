@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How long the lock is taken: from its hand-over to a core until it can be handed to the next."""
+"""Times for which the lock is taken: from its hand-over to a core until it can be handed to the next."""
 
 from dataclasses import dataclass
 from random import Random
@@ -19,7 +19,8 @@ class Holding(Protocol):
 
 @dataclass(frozen=True)
 class Markovian:
-    """What the closed forms assume: exponential, with a rate that falls with the queue (transfer 0: it does not)."""
+    """Holding time of the closed forms: exponential, with a rate that falls with the queue (transfer 0: it does
+    not)."""
 
     service: float
     transfer: float = 0.0

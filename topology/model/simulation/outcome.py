@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a simulation found, and the run that every kind of simulation shares."""
+"""Result of a simulation, and the run that every kind of simulation shares."""
 
 from collections import Counter
 from collections.abc import Generator

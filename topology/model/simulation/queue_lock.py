@@ -27,7 +27,8 @@ class QueueLock(Cores):
             self.previous = core
 
     def _hold(self, core: int) -> Steps:
-        """What is left of a memoryless holding may be drawn anew at any moment, with the rate of that moment."""
+        """Holds the lock. The rest of a memoryless holding may be drawn anew at any moment, with the rate of that
+        moment."""
         while True:
             cycles = self.holding.cycles(core, self.previous, len(self.lock.queue), self.random)
             end = self.env.timeout(cycles)
