@@ -36,7 +36,7 @@ class Libvirtd:
         return self.folder / "images"
 
     def environment(self) -> dict[str, str]:
-        """Where this user's libvirt has its files."""
+        """Returns the variables that tell this user's libvirt where its files are."""
         places = ("config", "run", "cache", "data")
         kinds = ("CONFIG_HOME", "RUNTIME_DIR", "CACHE_HOME", "DATA_HOME")
         return {f"XDG_{kind}": str(self.folder / place) for kind, place in zip(kinds, places)}

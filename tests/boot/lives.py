@@ -16,7 +16,7 @@ _WORD = re.compile(r"0x[0-9a-f]+$", re.MULTILINE)
 
 
 def control(cluster: int) -> int:
-    """Where the loader has a cluster's control word."""
+    """Returns the address of a cluster's control word in the loader."""
     return Image(BUILD / modules.LOADER).symbol("control").address + 128 * cluster
 
 

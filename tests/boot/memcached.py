@@ -54,7 +54,7 @@ class Memcached:
         return {key: value for key, (value, _) in self._values().items()}
 
     def gets(self, key: str) -> int:
-        """What `cas` takes for this key's present value."""
+        """Returns what `cas` takes for this key's present value."""
         self._socket.sendall(f"gets {key}\r\n".encode())
         return self._values()[key][1]
 

@@ -129,7 +129,7 @@ def _add_emulator(guest: Guest) -> None:
 
 
 def _add_images(guest: Guest, plan: Plan) -> None:
-    """As the build left them, and without symbols where the tools keep those."""
+    """Adds the images as the build left them, and without symbols where the tools keep those."""
     image.contents(plan.cluster_map)
     for path in modules.collect(plan.cluster_map).values():
         stripped = BUILD / "stripped" / path.relative_to(BUILD)

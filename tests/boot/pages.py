@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a running machine's cores can reach, and how: page tables and control registers, as QEMU sees them."""
+"""Reads from QEMU what a running machine's cores can reach, and how: page tables and control registers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Page:
 
 
 def parse(text: str) -> list[Page]:
-    """Of the monitor's `info tlb`, which lists a core's page tables whole, not only what its TLB holds."""
+    """Parses the monitor's `info tlb`, which lists a core's page tables whole, not only what its TLB holds."""
     return [
         Page(int(vaddr, 16), int(paddr, 16), LARGE_PAGE if "P" in flags else PAGE, "X" not in flags, "U" in flags,
              "W" in flags)
@@ -60,7 +60,7 @@ def registers(run: Run) -> dict[int, dict[str, int]]:
 
 @dataclass(frozen=True)
 class Descriptors:
-    """Where a core's TSS and IDT are, and their limits; whether it is halted, with interrupts off."""
+    """A core's TSS and IDT, and their limits; whether it is halted, with interrupts off."""
 
     tss: int
     tss_limit: int
@@ -83,7 +83,7 @@ def descriptors(run: Run) -> dict[int, Descriptors]:
 
 
 def memory(run: Run, core: int, address: int, size: int) -> bytes:
-    """What a core would read there."""
+    """Returns what a core would read there."""
     text = monitor.human(run.command.monitor, f"x /{size // 4}xw {address:#x}", core=core)[0].replace("\r", "")
     words = [int(word, 16) for line in text.splitlines()
              for word in re.findall(r"0x([0-9a-f]{8})", line.partition(":")[2])]

@@ -45,7 +45,7 @@ def atomic_executions(block: Block) -> int:
 
 @dataclass(frozen=True)
 class Executed:
-    """Of the kernel, in a round trip."""
+    """Instructions of the kernel in a round trip."""
 
     instructions: float
     atomic: float

@@ -120,7 +120,8 @@ def test_keep(tmp_path: Path) -> None:
 
 
 def wait_gone(processes: dict[int, str]) -> None:
-    """What was killed goes when its parent, or init, has looked; the test's limit ends a wait for one that stays."""
+    """Waits for killed processes to go, when their parent, or init, has looked; the test's limit ends a wait for one
+    that stays."""
     while any(Path(f"/proc/{pid}").exists() for pid in processes):
         time.sleep(0.05)
 

@@ -33,7 +33,7 @@ LACKING = {
 
 
 def loader_lines(cpu: str, tmp_path: Path) -> list[str]:
-    """What the loader writes on this CPU before it ends."""
+    """Returns what the loader writes on this CPU before it ends."""
     initrd = tmp_path / "initrd"
     initrd.write_bytes(image.cpio({"map": bytes(8)}))  # which it does not come to
     done = subprocess.run(

@@ -18,7 +18,7 @@ FAILED = "assertion failed"
 
 
 def debug(what: Deployment) -> Plan:
-    """The same with debug kernels, and so with all other debug images that there are."""
+    """Returns the plan with debug kernels, and so with all other debug images that there are."""
     target = plan(what)
     for cluster in target.cluster_map.clusters:
         cluster.kernel += modules.DEBUG

@@ -19,7 +19,7 @@ from topology import drivers
 DRIVER = "e1000e"
 CONNECTIONS = 150
 SIZES = [1, 1400, 1460, 1461, 4096, 65536, 1_000_003]
-# Of both kinds, behind the one that the network is at: the driver takes the first of its own.
+# Cards of both kinds, behind the one that the network is at: the driver takes the first of its own.
 OTHER_CARDS = ("-device", "virtio-net-pci,romfile=", "-device", "e1000e,romfile=")
 
 

@@ -113,7 +113,7 @@ def test_build(name: str) -> None:
 
 
 def programs(name: str, folder: Path) -> Iterator[Program]:
-    """Those of an example's file, or of a copy in another folder, on the core that they have here."""
+    """Yields the programs of an example's file, or of a copy in another folder, on the core that they have here."""
     for program in deployment.read(folder / f"{name}.toml").programs:
         ports = tuple(replace(port, outside=None) for port in program.ports)  # any that are free
         yield replace(program, cpu=CPUS[program.program], ports=ports)
@@ -135,7 +135,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
 
 
 def ended(run: Run, program: str) -> str:
-    """What a program that ends well has written, without its name in front."""
+    """Returns what a program that ends well has written, without its name in front."""
 
     def over() -> bool:
         return any(event["app"].startswith(f"{program}@") for event in run.events.of("exit"))

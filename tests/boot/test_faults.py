@@ -74,7 +74,7 @@ def test_kernel() -> None:
 
 
 def report_of_nmi(run: Run) -> None:
-    """Of the boot processor's cluster, the whole of it, and of no other."""
+    """Checks for the report of the boot processor's cluster, whole, and of no other."""
     title = "kernel panic: cluster 0 core 0: NMI that no core sent"
     run.wait_for(lambda: "backtrace:" in run.own_console.partition(title)[2], "the report of the NMI")
     assert "vector 2 " in run.own_console

@@ -63,7 +63,8 @@ def test_under_load() -> None:
 
 
 def taken(run: Run, cluster: int) -> tuple[int, int]:
-    """How often a kernel takes its one lock, and a core's side of the big-reader lock, while its Redis serves."""
+    """Returns how often a kernel takes its one lock, and a core's side of the big-reader lock, while its Redis
+    serves."""
     own = [name for name in servers(run)
            if run.plan.cluster_map.cluster_of(run.plan.application(name).cpu).number == cluster]
     first = live.local(run.directory).snapshots()[cluster]

@@ -74,7 +74,7 @@ def read_all(connection: socket.socket) -> bytes:
 
 
 def large_answers(run: Run) -> int:
-    """How many GETs of the large value Redis has carried out."""
+    """Returns how many GETs of the large value Redis has carried out."""
     with client(run, servers(run)[0], socket_timeout=ANSWER) as server:
         return int(server.info("commandstats").get("cmdstat_get", {"calls": 0})["calls"])
 

@@ -56,7 +56,7 @@ def with_read_only_memory(program: bytes, more: int) -> bytes:
 
 def boot(folder: Path, memory: int, larger: Callable[[bytes], bytes],
          heap: int = 2 * MIB) -> tuple[int, str, list[dict[str, Any]]]:
-    """Of a machine whose one program is `sleep`, changed: its exit status, console and results."""
+    """Boots a machine whose one program is `sleep`, changed. Returns its exit status, console and results."""
     program = Program("sleep", heap=heap, args=("1", "1"), barrier=True)
     wanted = plan(Deployment(shape=Shape(1, 1, memory), programs=(program,), network=False))
     files = dict(image.contents(wanted.cluster_map))

@@ -176,7 +176,7 @@ def watch_console(user: User) -> None:
 
 
 def kill_cluster(user: User) -> None:
-    """Of a domain, through libvirt; the other cluster goes on."""
+    """Kills a domain's cluster through libvirt; the other cluster goes on."""
     said = user.skerry("kill", "life", "--connect", user.daemon.uri, "--cluster", "1", "--how", "panic").stdout
     assert "Cluster 1 is lost, the others say after" in " ".join(said.split()), said
     assert "panicked" in user.skerry("status").stdout

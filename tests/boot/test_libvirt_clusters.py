@@ -39,7 +39,7 @@ def libvirtd() -> Iterator[Libvirtd]:
 
 @pytest.fixture
 def name() -> Iterator[str]:
-    """Of no other test that runs now: each has a libvirtd, but a machine has one /dev/shm."""
+    """Yields a name of no other test that runs now: each has a libvirtd, but a machine has one /dev/shm."""
     name = f"apart{os.getpid()}"
     yield name
     for left in shared_memory(name):

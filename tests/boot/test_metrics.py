@@ -26,7 +26,7 @@ BESIDE = 9200  # port of the second endpoint
 
 @dataclass(frozen=True)
 class Scrape:
-    """What the endpoint told, as Prometheus' own parser reads it."""
+    """Samples of the endpoint, as Prometheus' own parser reads them."""
 
     counters: frozenset[str]  # names of samples
     values: dict[tuple[str, tuple[tuple[str, str], ...]], float]

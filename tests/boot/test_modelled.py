@@ -141,7 +141,8 @@ SLEEPS, SLEEP_US = 4, 3000
 
 
 def sleep(core: int) -> str:
-    """What the console says of a program that sleeps, on a machine that does nothing else, up to its last sleep."""
+    """Returns what the console says of a program that sleeps, on a machine that does nothing else, up to its last
+    sleep."""
     program = Program("sleep", core, args=(str(SLEEPS), str(SLEEP_US)), barrier=False)
     target = plan(deployment(1, 2, network=False, programs=(program,)))
     with run.marks(XEON, target) as marks, machine(target, accel=run.mode(XEON), extra=marks.arguments) as booted:
@@ -517,7 +518,7 @@ def test_clusters_apart() -> None:
 
 
 def ended(program: str, *numbers: int) -> dict[str, int]:
-    """How the transactions of the Mach study's program ended, on 4 cores."""
+    """Returns how the transactions of the Mach study's program ended, on 4 cores."""
     target = stress.machine("rtm", 4, program, *numbers, modelled=XEON)
     with run.marks(XEON, target) as marks:
         assert stress.events(target, run.mode(XEON), Patience(PATIENCE), extra=marks.arguments).of("stress")

@@ -39,7 +39,7 @@ def in_force(run: Run) -> list[Core]:
 
 
 def owners(run: Run) -> list[int]:
-    """Of each core; each has one, or this fails."""
+    """Returns the cluster of each core; each has one, or this fails."""
     now = in_force(run)
     assert all(core.state == OWNED for core in now), [str(core) for core in now]
     return [core.cluster for core in now]
@@ -145,7 +145,7 @@ def test_program_on_a_gained_core() -> None:
 
 
 def counted(run: Run) -> dict[int, list[int]]:
-    """Of each cluster the cores that lockstat and top count."""
+    """Returns for each cluster the cores that lockstat and top count."""
     return {one.cluster: [core.cpu for core in one.cores] for one in live.local(run.directory).snapshots()}
 
 

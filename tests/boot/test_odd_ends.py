@@ -177,7 +177,7 @@ def write(run: Run, words: list[tuple[int, int]]) -> None:
 
 
 def orders(run: Run, *clusters: int, how: str) -> list[tuple[int, int]]:
-    """What ends these clusters, to be written."""
+    """Returns the words to write that end these clusters."""
     run.poll()
     found: list[tuple[int, int]] = []
     for cluster in clusters:
@@ -187,7 +187,7 @@ def orders(run: Run, *clusters: int, how: str) -> list[tuple[int, int]]:
 
 
 def physical(run: Run, core: int, function: str) -> int:
-    """Where a function of the manager is that runs on this core of the machine."""
+    """Returns the physical address of a function of the manager that runs on this core of the machine."""
     vaddr, _ = pages.symbol(modules.module_path("root"), function)
     found: list[int] = []
 
@@ -487,7 +487,7 @@ def test_run_says_so(how: str, tmp_path: Path) -> None:
 
 
 def read_until(process: subprocess.Popen[str], text: str, stream: IO[str] | None = None) -> str:
-    """What it prints until a line holds the text; the test's time limit ends a wait that is in vain."""
+    """Reads what it prints until a line holds the text; the test's time limit ends a wait that is in vain."""
     stream = stream or process.stdout
     assert stream
     printed = ""

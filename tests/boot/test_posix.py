@@ -110,7 +110,7 @@ files = ["resolv.conf:/etc/resolv.conf"]
 
 
 def make_files(folder: Path) -> None:
-    """What the programs above find."""
+    """Makes the files that the programs above read."""
     many = folder / "tree" / "many"
     many.mkdir(parents=True)
     for number in range(300):

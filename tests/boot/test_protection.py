@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What docs/security.md says of the kernel's own memory, on a running machine, seen from outside."""
+"""Checks on a running machine, seen from outside, what docs/security.md says of the kernel's own memory."""
 
 from __future__ import annotations
 
@@ -163,8 +163,8 @@ def test_stack_overflow() -> None:
 
 
 def flags_in_kernel(way_in: str, where: int) -> int:
-    """Those with which the kernel's C code is reached at `way_in` from a program that has all of FLAGS and goes on at
-    `where`."""
+    """Returns the flags with which the kernel's C code is reached at `way_in` from a program that has all of FLAGS and
+    goes on at `where`."""
     with machine(deployment(1, 1, lock=LOCK, network=False), gdb_port=reserved_port()) as run:
         debugger = gdb.Debugger(run.options.gdb_port)
         debugger.run_to(pages.symbol(modules.module_path("root"), "_start")[0])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where the emulator counts instructions, the host decides nothing: the same comparison has the same figures."""
+"""Repeats a comparison whose instructions the emulator counts: the host decides nothing, so the figures are the
+same."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def base(event: Event) -> str:
 
 
 def switched_off(programs: Sequence[Program], check: Callable[[Run], None]) -> dict[int, Event]:
-    """What each cluster has free when all have ended."""
+    """Returns what each cluster has free when all have ended."""
     with machine(deployment(network=False, programs=tuple(programs))) as run:
         run.wait_for(lambda: ends(run, programs), "the last end of each")
         check(run)
@@ -153,7 +153,7 @@ def test_run_is_over() -> None:
 
 
 def kill(run: Run, name: str, number: int) -> None:
-    """By a write where it must not; returns when it serves again."""
+    """Kills it by a write where it must not; returns when it serves again."""
     order(run, name, "DEBUG SEGFAULT")
     run.wait_for(lambda: len(run.events.of("restart", app=name)) == number, "the restart")
     run.wait_for(lambda: len(run.events.of("serving", app=name)) == number + 1, "serving again")
@@ -335,7 +335,7 @@ def test_stuck() -> None:
 # ---- Of two machines with a cluster each, one is ended and switched on again: it joins the other, which goes on ----
 
 class Machines(contextlib.ExitStack):
-    """Those of a deployment, each of which can be switched on as often as one likes."""
+    """The machines of a deployment, each of which can be switched on as often as one likes."""
 
     def __init__(self, what: Plan, folder: Path) -> None:
         super().__init__()

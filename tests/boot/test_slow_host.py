@@ -103,7 +103,7 @@ FLOODS = 60
 
 
 def pings_while_busy(run: Run, slow: str, other: str) -> int:
-    """How many commands `other` answers while `slow` looks at its port once in 0.9 s."""
+    """Returns how many commands `other` answers while `slow` looks at its port once in 0.9 s."""
     began = time.monotonic()
 
     def be_busy() -> None:

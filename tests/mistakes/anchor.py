@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where a mistake is made: a pattern of tokens that matches once within a unit of a source file."""
+"""Finds where a mistake is made: a pattern of tokens that matches once within a unit of a source file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Match:
 
 
 def _hole_end(pattern: list[str], words: list[str], start: int, end: int) -> int | None:
-    """Where `pattern` stands for the first time behind a hole from `start`."""
+    """Returns where `pattern` stands for the first time behind a hole from `start`."""
     depth = 0
     for i in range(start, end - len(pattern) + 1):
         if depth == 0 and words[i:i + len(pattern)] == pattern:
@@ -95,8 +95,8 @@ class Edit:
 
     @property
     def digest(self) -> str:
-        """Of the units that change, as they are and as they become: neither comments, assertions nor the rest of the
-        file are in it."""
+        """Returns a digest of the units that change, as they are and as they become: neither comments, assertions nor
+        the rest of the file are in it."""
         words = self.source.words
         first, last, put = self._changed()
         units = [unit for unit in self.source.units if unit.end > first
@@ -106,7 +106,7 @@ class Edit:
         return hashlib.sha256("\1".join("\0".join(part) for part in (old, new)).encode()).hexdigest()[:16]
 
     def _changed(self) -> tuple[int, int, list[str]]:
-        """What is replaced by what, without the tokens at both ends that stay."""
+        """Returns what is replaced by what, without the tokens at both ends that stay."""
         old, new = self.source.words[self.start:self.end], [token.text for token in without_assertions(lex(self.put))]
         same = len(commonprefix([old, new]))
         tail = len(commonprefix([old[same:][::-1], new[same:][::-1]]))

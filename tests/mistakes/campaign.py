@@ -26,10 +26,10 @@ COLOUR = {CAUGHT: "green", SURVIVED: "bold red", UNFIT: "yellow"}
 
 
 class Baseline:
-    """What tests say without a mistake; found out when one first fails with a mistake, once for all workers.
+    """Results of tests without a mistake; taken when one first fails with a mistake, once for all workers.
 
-    Of the hosted tests it is of one commit, but how long they took will do. Booted ones take minutes: what they said
-    of an earlier commit will do.
+    A result of hosted tests is of one commit, but how long they took will do. Booted ones take minutes: a result of an
+    earlier commit will do.
     """
 
     def __init__(self, path: Path) -> None:
@@ -209,7 +209,7 @@ class Campaign:
         return None
 
     def _calibrate(self, mistake: Mistake, workspace: Workspace, step: Stage) -> None:
-        """What it says without the mistake: of hosted tests, only the one that failed."""
+        """Runs the stage without the mistake: of hosted tests, only the one that failed."""
         with self.baseline.lock:
             if self.baseline.knows(step, workspace.commit):
                 return

@@ -64,13 +64,13 @@ class Seen:
     finds: str | None = None  # the explorer must say this; `words` is one of its cases
 
     def command(self, own: list[str]) -> list[str]:
-        """How the test is run that has this command of its own."""
+        """Returns how the test is run that has this command of its own."""
         if self.finds is not None:
             return [*self.sound(own), "--finds", self.finds]
         return [own[0], *shlex.split(self.words)] if self.words else own
 
     def sound(self, own: list[str]) -> list[str]:
-        """How it is run without a mistake: the explorer, its one case, and no other left out."""
+        """Returns how it is run without a mistake: the explorer, its one case, and no other left out."""
         if self.finds is None:
             return self.command(own)
         options = [pair for pair in zip(own[1::2], own[2::2], strict=False) if pair[0].startswith("--")
@@ -115,7 +115,7 @@ class Mistake:
 
     @property
     def tests(self) -> list[str]:
-        """Those that are meant to see it, or stages of tests."""
+        """Lists the tests that are meant to see it, or stages of tests."""
         return [seen.test for seen in self.seen_by]
 
     @property
@@ -153,7 +153,7 @@ def short(file: Path) -> str:
 
 
 def _seen(text: str, before: tuple[Seen, ...]) -> tuple[Seen, ...]:
-    """Without a test's name: the one that was named before."""
+    """Reads the tests that must see a mistake; a part without a test's name means the one that was named before."""
     seen = []
     for part in text.split("; "):
         test, *rest = re.split(r"(?:^|(?<=\s))\|(?=\s|$)", part)
@@ -176,7 +176,7 @@ def _change(text: str, file: Path | None) -> Change:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Without comments; a line that is indented twice goes on with the one before."""
+    """Yields lines without comments; a line that is indented twice goes on with the one before."""
     whole = ""
     for line in text.splitlines():
         if line.startswith(2 * INDENT) and whole:

@@ -44,7 +44,7 @@ def _attempt(mistake: Mistake) -> Verdict:
 
 
 def tryable(mistakes: Sequence[Mistake]) -> list[Mistake]:
-    """Those that a component's test is meant to see."""
+    """Lists the mistakes that a component's test is meant to see."""
     tests, _ = meson_tests.by_name()
     return [mistake for mistake in mistakes if any(test in tests for test in mistake.tests)]
 

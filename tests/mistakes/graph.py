@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How the tree is built: Ninja's steps with their commands, and the files that each of them reads."""
+"""The build's graph: Ninja's steps with their commands, and the files that each of them reads."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ class Mirror:
                                f"argument has a line's end")
         for path in {*step.outputs, *_DEPENDENCIES.findall(step.command)}:
             self._own(self.build / path)
-        # What a mistake leaves unused, or without a choice, is no reason to warn.
+        # No warnings of what a mistake leaves unused, or without a choice.
         command = self.text(step.command) + (" -w -Werror=implicit-function-declaration" if step.compiles else "")
         done = run(["sh", "-c", command], self.build, self._stop, wall=COMPILING)
         if done.status:

@@ -150,7 +150,7 @@ def _declaration_end(tokens: list[Token], start: int) -> int:
 
 
 def _top(tokens: list[Token], start: int, end: int) -> Iterator[int]:
-    """Those outside of all brackets, which are among them themselves."""
+    """Yields the tokens outside of all brackets; the brackets are among them themselves."""
     depth = 0
     for i in range(start, end):
         if tokens[i].directive:

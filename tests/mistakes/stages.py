@@ -92,7 +92,7 @@ class Stage:
 
     @property
     def what(self) -> str:
-        """What of it is run: all, or the tests by name."""
+        """Returns what is run of it: all, or the tests by name."""
         return self.name
 
     @property
@@ -108,7 +108,7 @@ class Stage:
         return None
 
     def run(self, workspace: Workspace, calibrating: bool) -> Iterator[tuple[str, str]]:
-        """What failed and why, as it fails; calibrating, all of it."""
+        """Yields what failed and why, as it fails; calibrating, all of it."""
         raise NotImplementedError
 
 

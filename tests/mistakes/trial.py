@@ -32,7 +32,7 @@ class Bench:
         return seen.test in self._tests
 
     def attempt(self, mistake: Mistake, seen_by: tuple[Seen, ...]) -> Verdict:
-        """By the first of the tests that fails."""
+        """Tries the mistake with the tests in order, up to the first that fails."""
         try:
             placed = mistake.place(sources())
             for seen in seen_by:
@@ -43,7 +43,7 @@ class Bench:
         return Verdict(placed.digest, SURVIVED, "")
 
     def _sees(self, placed: Placed, seen: Seen) -> str:
-        """How the test tells that there is a mistake; empty: it does not."""
+        """Returns how the test tells that there is a mistake; empty: it does not."""
         own = self._tests[seen.test]
         test = replace(own, command=seen.command(own.command))
         try:
@@ -63,7 +63,7 @@ class Bench:
                        folder=self._mirror.text(test.folder) if test.folder else str(self._mirror.build))
 
     def _sound(self, test: MesonTest, seen: Seen) -> float:
-        """How long it takes without a mistake. A failure, where it does not pass then."""
+        """Returns how many seconds it takes without a mistake. Failure if it does not pass then."""
         command = seen.sound(test.command)
         if (key := tuple(command)) not in self._took:
             result = meson_tests.run_one(replace(test, command=command))

@@ -35,7 +35,7 @@ class Verdict:
 
 
 class Verdicts:
-    """Those of a list of mistakes, kept in a file in the order of the list. Many threads may use it."""
+    """Verdicts on a list of mistakes, kept in a file in the order of the list. Many threads may use it."""
 
     def __init__(self, mistakes: list[Mistake], path: Path = FILE) -> None:
         self.path = path
@@ -47,7 +47,8 @@ class Verdicts:
                           or (verdict := read.get((m.area, m.digest[:_DIGITS], "")))}
 
     def _read(self) -> dict[tuple[str, str, str], Verdict]:
-        """By area, digest and test; and without a test, for mistakes that another test caught than was meant to."""
+        """Reads verdicts by area, digest and test; and without a test, for mistakes that another test caught than was
+        meant to."""
         found: dict[tuple[str, str, str], Verdict] = {}
         for line in self.path.read_text().splitlines()[1:] if self.path.exists() else ():
             area, verdict, test, digests = line.split("\t")
@@ -81,7 +82,7 @@ class Verdicts:
         new.replace(self.path)
 
     def caught_by(self, mistakes: list[Mistake]) -> list[tuple[Mistake, str]]:
-        """Which test caught which mistake."""
+        """Lists which test caught which mistake."""
         found = [(m, self._verdicts[m.key]) for m in mistakes if m.key in self._verdicts]
         return [(m, v.test) for m, v in found if v.verdict == CAUGHT]
 

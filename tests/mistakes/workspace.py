@@ -75,7 +75,7 @@ class Workspace:
 
     @contextmanager
     def mended(self, mistake: Mistake) -> Iterator[None]:
-        """Without the mistake for a while. The caller is within broken()."""
+        """Takes the mistake back for a while. The caller is within broken()."""
         assert self._placed, "mended() outside of broken()"
         self._write(self._sound)
         try:

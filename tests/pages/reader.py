@@ -57,7 +57,7 @@ STILL = 600.0  # seconds of given time in which the processes of a command use n
 
 
 class Wrong(Exception):
-    """What a command said when it should not have failed."""
+    """A command failed that should not have; its words."""
 
 
 def less(words: Sequence[str]) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ def less(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _own(before: str, word: str) -> str:
-    """What a reader writes in the place of a page's word."""
+    """Returns what a reader writes in the place of a page's word."""
     if (before, word) == ("--from", "FILE"):
         return "machine.xml"
     if (before, word) == ("fit", "RESULTS.json"):
@@ -119,7 +119,7 @@ def cut_off(said: str, width: int | None) -> list[str]:
 
 
 def _repeat(results: str, name: str) -> str:
-    """Of one run, the results of another: a report refuses the same twice."""
+    """Returns another run's results, made of one's: a report refuses the same twice."""
     document = json.loads(results)
     document["results"][0]["metrics"]["ops_per_s"] *= 1 + zlib.crc32(name.encode()) % 100 / 10_000
     return json.dumps(document)
@@ -174,8 +174,8 @@ class Reader:
             return self.skerry([*words, *also])
 
     def _supply(self, words: tuple[str, ...]) -> None:
-        """What a reader has from elsewhere: results of a run and of a benchmark; a map; a machine's or a deployment's
-        file."""
+        """Makes what a reader has from elsewhere: results of a run and of a benchmark; a map; a machine's or a
+        deployment's file."""
         read = [word for before, word in zip(("", *words), words) if before not in ("--json", "-o", "--plot")
                 and word.endswith((".json", ".dts"))]
         for name in (word for word in words if word.startswith("build/")):  # which every clone has

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What became of each command that the long campaign runs (tests/long/pages.py), kept in tests/long/pages.json.
+"""Verdicts on each command that the long campaign runs (tests/long/pages.py), kept in tests/long/pages.json.
 
 A verdict is of the words of a command, less those that change only what is written (`Command.work`). The file has a
 line for each, in the order of the words, so that versions can be compared and merged.

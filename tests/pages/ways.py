@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What executes each command of the pages: a test of the suite, the long campaign, or nothing, with the reason.
+"""Assigns each command of the pages to what executes it: a test of the suite, the long campaign, or nothing, with the
+reason.
 
 A command is what a reader types, wherever it stands: the same words on two pages are one command.
 tests/boot/test_pages.py runs those of SUITE; tests/structure/test_pages.py compares each WORD of `./skerry test --only
@@ -28,7 +29,7 @@ RESULTS = "build/"  # where pages put what commands write: it is not part of the
 WRITES = ("--json", "--plot", "--flame", "-o")  # options whose value is such a file
 LIBVIRT = r"(deploy|status|console|logs|stop|undeploy)( |$)|.*--connect |.*qemu:///"
 
-# What nothing runs.
+# Commands that nothing runs.
 NOT_RUN = {
     r".*qemu\+ssh://": "needs a second host with libvirt",
     r".*--bridge": "needs a network bridge of the host's",
@@ -86,7 +87,7 @@ def selecting() -> list[Command]:
 
 
 def of_campaign() -> list[Command]:
-    """Those that take long, or need what a test cannot assume."""
+    """Lists the commands that take long, or need what a test cannot assume."""
     short = {*of_suite(), *selecting()}
     return [c for c in commands() if c not in short and not not_run(c)]
 

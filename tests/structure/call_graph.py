@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which source uses which, from the symbols of objects: definitions and references, as the linker sees them."""
+"""Calls between sources, from the symbols of objects: definitions and references, as the linker sees them."""
 
 from __future__ import annotations
 

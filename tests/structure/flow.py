@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What an image may execute inside a transaction: from each XBEGIN along all jumps and calls to where it ends.
+"""Follows what an image may execute inside a transaction: from each XBEGIN along all jumps and calls to where it ends.
 
 Flow is followed by instruction. A call goes on behind it only if its function may return with the transaction still
 running. Indirect jumps are switches: through the table that the instruction names.
@@ -71,7 +71,7 @@ class Listing:
         return plain(self.symbols[index - 1][1]) if index else "?"
 
     def table(self, address: int, of: int) -> Iterator[int]:
-        """Where the switch in the function around `of` may go."""
+        """Yields where the switch in the function around `of` may go."""
         for base, contents in self.data:
             for place in range(address - base, len(contents) - 7, 8) if base <= address < base + len(contents) else ():
                 target, = struct.unpack_from("<Q", contents, place)

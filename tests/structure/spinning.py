@@ -173,7 +173,7 @@ def _deciding(listing: Listing, body: set[int]) -> int | None:
 
 
 def waits(listing: Listing) -> Iterator[Wait]:
-    """For each PAUSE in a loop, and each call of kernel_relax() in one, the innermost."""
+    """Yields for each PAUSE in a loop, and each call of kernel_relax() in one, the innermost loop."""
     functions: dict[str, list[int]] = defaultdict(list)
     bounds = [address for address, _ in listing.symbols] + [2**64]
     addresses, at = sorted(listing.code), 0

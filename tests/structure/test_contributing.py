@@ -78,7 +78,7 @@ def test_pages() -> None:
         assert (path / "__main__.py").is_file() or path.with_suffix(".py").is_file(), module
 
 
-# What the text says stands in a file: (words in the text, the file).
+# Names in the text, each with the file that has it.
 PLACES = [
     ("dispatch_call", "cluster-kernel/core/syscall.c"), ("must_write", "cluster-kernel/core/syscall.c"),
     ("enum skerry_syscall", "cluster-kernel/include/skerry/syscall.h"),

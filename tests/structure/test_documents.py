@@ -118,7 +118,7 @@ def test_links(name: str) -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    """As GitHub makes them."""
+    """Returns the anchors of a page's headings, as GitHub makes them."""
     heads = re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text()), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 

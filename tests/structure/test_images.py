@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the linker made: the files that boot are what the loader and the managers take them for."""
+"""Checks the linker's output: the files that boot are what the loader and the managers take them for."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which component may include which: the arrows run one way."""
+"""Checks which component includes which: the arrows run one way."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ LAYERS = [Path(layer).name for layer in MANAGER_LAYERS]
 
 @cache
 def symbols() -> Symbols:
-    """Of the manager as it is linked, by "folder/file.c"; start.S and main.c are in no folder."""
+    """Returns the symbols of the manager as it is linked, by "folder/file.c"; start.S and main.c are in no folder."""
     objects: dict[str, Path] = {}
     for item in sorted(modules.module_path("root").with_suffix(".elf.p").glob("*.o")):
         source = next((f"{layer}/{name}" for layer in LAYERS

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.structure.tree import ROOT, files
 
-# Of deploy/, the highest first: each may import those after it. docs/architecture.md has the same order.
+# Parts of deploy/, the highest first: each may import those after it. docs/architecture.md has the same order.
 ORDER = (
     "cli", "tools", "bench", "report", "compare", "profile", "load", "results", "live", "domains", "emulator",
     "machine", "setup",
@@ -79,7 +79,7 @@ def test_every_arrow_is_checked() -> None:
 
 
 def _running(path: Path) -> ast.Module:
-    """Without what is imported for types alone."""
+    """Returns the module without what is imported for types alone."""
     tree = ast.parse((ROOT / path).read_text())
     tree.body = [node for node in tree.body
                  if not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))]

@@ -24,7 +24,7 @@ FIELDS = ("idle_cycles", "started", "updated", "idle_since", "sequence", "layout
 
 @cache
 def commands() -> dict[str, tuple[list[str], ...]]:
-    """For each plain image, how its C sources are compiled."""
+    """Returns how the C sources of each plain image are compiled."""
     found: dict[str, list[list[str]]] = {}
     for entry, words in tree.compiled():
         image = re.match(r"cluster-kernel/kernel-(\w+)\.elf\.p/", entry["output"])

@@ -15,7 +15,7 @@ from tests.structure.test_transactions import listing
 KERNELS = [modules.module_path(f"kernel-{name}")
            for name in (*(f"{lock}{stat}" for lock in modules.REGIMES for stat in ("", "+stat")), modules.MODELLED_RTM)]
 
-# Those that do, and why their turns are not skipped.
+# Loops that do, and why their turns are not skipped.
 COUNTED = {
     "uart_put": "reads a port in each turn, and such a loop is not parked",
     "uart_drain": "reads a port in each turn, and such a loop is not parked",

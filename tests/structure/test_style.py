@@ -38,7 +38,7 @@ SECTIONS = sections()
 
 
 def properties(path: Path) -> dict[str, str]:
-    """What holds for a file: later sections take precedence."""
+    """Returns the properties of a file: later sections take precedence."""
     found: dict[str, str] = {}
     for glob, said in SECTIONS:
         if glob.fullmatch(path.as_posix()):

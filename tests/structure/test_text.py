@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What every source file has, and what none has."""
+"""Checks what every source file has, and what none has."""
 
 from __future__ import annotations
 

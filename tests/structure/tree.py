@@ -84,7 +84,7 @@ def _normal(parts: tuple[str, ...]) -> list[str]:
 
 
 def shared_folders(a: Path, b: Path) -> int:
-    """How many folders two paths have in common: the nearest header of a name is the one that is meant."""
+    """Returns how many folders two paths have in common: the nearest header of a name is the one that is meant."""
     count = 0
     for x, y in zip(a.parts, b.parts):
         if x != y:

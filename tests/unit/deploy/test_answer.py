@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a comparison says: the answer, its crossover, layouts that are alike, the plot."""
+"""Tests the words of a comparison: the answer, its crossover, layouts that are alike, the plot."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_old_qemu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 
 
 def asked_for(words: list[str], monkeypatch: pytest.MonkeyPatch) -> Comparison:
-    """What compare makes of its options, before it checks and builds."""
+    """Returns what compare makes of its options, before it checks and builds."""
     asked: list[Comparison] = []
 
     def stop(job: Comparison) -> None:
@@ -237,7 +237,7 @@ CLIENTS, CORES = 20, 12
 
 def curve(layout: str, service: float, delay: float, stations: int = 1,
           entries: tuple[float, float] = (5.0, 15.0)) -> Curve:
-    """What a station as the model has it would be measured to do."""
+    """Returns what a station as the model has it would be measured to do."""
     station = Station(service, delay, CLIENTS // stations)
 
     def point(pause: float, each: float) -> Point:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What status and top say of clusters that were started again, and of what has moved."""
+"""Tests what status and top say of clusters that were started again, and of what has moved."""
 
 from __future__ import annotations
 

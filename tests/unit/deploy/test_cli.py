@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How a command ends, whichever it is."""
+"""Tests how a command ends, whichever it is."""
 
 import errno
 import io

@@ -84,7 +84,7 @@ def test_another_shell(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def lines(command: click.Command, path: list[str]) -> Iterator[tuple[list[str], str]]:
-    """What somebody may have typed of a command: whole words, and the beginning of one."""
+    """Yields what somebody may have typed of a command: whole words, and the beginning of one."""
     yield path[:-1], path[-1][:2]
     for typed in ("", "-", "--", "--q", "per-", "nothing-like-it", "/tmp/x"):
         yield path, typed

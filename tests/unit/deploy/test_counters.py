@@ -84,7 +84,7 @@ print(json.dumps(told))
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """What the views are made of, with a counter more of each core, and of each class of locks."""
+    """Copies what the views are made of, with a counter more of each core, and of each class of locks."""
     for folder in COPIED:
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     header = tmp_path / headers.KERNEL / "stat.h"

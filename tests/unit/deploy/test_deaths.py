@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What `run` says of programs that die."""
+"""Tests what `run` says of programs that die."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from topology.maps.dts import write_dts
 
 # ---- Files with mistakes: each is one line with the place, what was found, and what was expected or is near ----
 
-# What the file says, and what the line about it begins with and contains.
+# Each: what the file says, and what the line about it begins with and contains.
 REFUSED = [
     ("redis = 3", "file:1: [redis]: 3 is not a table"),
     ("[redis]\nheep = '1G'", "file:2: [redis]: unknown key 'heep'; did you mean 'heap'?"),
@@ -122,7 +122,7 @@ def test_mistakes(text: str, expected: str) -> None:
     assert "\n" not in said and len(said) < 300
 
 
-# What only shows when programs meet the machine.
+# Errors that only show when programs meet the machine.
 UNFIT = [
     ("[redis]\n[machine]\nsockets = 16\ncores = 64",
      "file:1: [redis]: 10.0.2.0/24 has addresses for 154 instances at most"),

@@ -107,7 +107,7 @@ def apart(what: Plan, placed: Machine | None) -> list[Machines]:
 
 
 def check_pins(roots: list[ElementTree.Element], machines: Machines) -> None:
-    """As many processors as cores have a place; clusters share none, in one domain or several."""
+    """Checks that as many processors as cores have a place; clusters share none, in one domain or several."""
     found = [(i, pin.attrib["vcpu"], pin.attrib["cpuset"]) for i, root in enumerate(roots)
              for pin in root.iter("vcpupin")]
     pins = {(i, vcpu): frozenset(parse_spans(cpus)) for i, vcpu, cpus in found}

@@ -116,7 +116,7 @@ def test_processors_of_the_host() -> None:
 
 
 class Connection:
-    """Of no host."""
+    """A connection to no host."""
 
     uri = "test"
 

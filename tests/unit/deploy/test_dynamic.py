@@ -286,7 +286,7 @@ def test_plot(tmp_path: Path) -> None:
 
 
 def measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What boots are: nothing is."""
+    """Replaces the boots by figures."""
     def found(wanted: Wanted, *_: Any) -> Found:
         joins = [join(one, n, 1000 * n) for one in dynamic.of(FORK_JOIN) for n in wanted.join_cores]
         loads = [load for load in LOADS if load.point.cores in wanted.load_cores]

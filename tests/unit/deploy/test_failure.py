@@ -71,7 +71,7 @@ def test_in_turn() -> None:
 
 
 class _Server:
-    """As much of Redis as the client uses; what it answers can be spoilt."""
+    """Imitates as much of Redis as the client uses; what it answers can be spoilt."""
 
     def __init__(self) -> None:
         self.values: dict[bytes, bytes] = {}

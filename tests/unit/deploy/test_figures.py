@@ -69,7 +69,7 @@ def points_of(request: Request, service: float = 358.0) -> list[Point]:
 
 
 class Host:
-    """What boots are: counted, and ended after so many."""
+    """Counts boots in their place, and ends them after so many."""
 
     def __init__(self, last: int = 1000) -> None:
         self.booted: list[Request] = []

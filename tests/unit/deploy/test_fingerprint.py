@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a results file says of the code that ran, and of what kind its figures are."""
+"""Tests what a results file says of the code that ran, and of what kind its figures are."""
 
 from __future__ import annotations
 

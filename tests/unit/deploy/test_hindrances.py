@@ -148,7 +148,7 @@ def test_late_image(when: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def interrupted(command: list[str], after: float, folder: Path) -> tuple[int, str]:
-    """As a shell sees it: the whole group gets SIGINT, once."""
+    """Interrupts a command as a shell does: the whole group gets SIGINT, once. Returns its status and output."""
     process = subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
         env={**os.environ, "TMPDIR": str(folder)}, stdin=subprocess.DEVNULL,

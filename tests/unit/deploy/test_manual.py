@@ -19,7 +19,7 @@ from tests.unit.deploy.test_completion import ask
 TOP = typer.main.get_command(main.make_app())
 PAGE = man.page(TOP)
 MACROS = {"TH", "SH", "SS", "PP", "TP", "B", "BI", "BR", "I", "IR", "RI", "RS", "RE", "nf", "fi", "br", '\\"'}
-# What may judge the page, where it is installed; each is silent about a good one.
+# Programs that may judge the page, where it is installed; each is silent about a good one.
 JUDGES = (["groff", "-man", "-Tutf8", "-ww", "-z"], ["man", "--warnings", "-l"],
           ["mandoc", "-T", "lint", "-W", "warning"])
 

@@ -18,7 +18,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
 
 
 def results(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
-    """What `--json -` prints, and that it prints nothing else."""
+    """Returns what `--json -` prints, and checks that it prints nothing else."""
     status, out, _ = run(capsys, *arguments, "--json", "-")
     assert status == 0
     return json.loads(out)

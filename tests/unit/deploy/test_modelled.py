@@ -130,7 +130,7 @@ BROKEN = [
     ("value = 2.0", "value = " + 20000 * "[", "nested too deeply"),
     ("[price]", "[price]\n#" + (1 << 20) * "x", "more than 1 MiB"),
     ("name = \"2 x 14", "name = \"2 x\\n14", "name: is '2 x\\n14"),
-    # What the plugin refuses, too, after everything is built and booted: the last at double line costs only
+    # The plugin refuses these, too, after everything is built and booted: the last at double line costs only
     ("value = 2.0", "value = 0", "ghz.value: is 0, not a number from 0.1 to 10"),
     ("value = 2.0", "value = 11", "ghz.value: is 11"),
     ("l1i = { sets = 64", "l1i = { sets = 0", "l1i.sets: is 0, not a whole number from 1 to 1,048,576"),

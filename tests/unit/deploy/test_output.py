@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What commands print, and their warnings."""
+"""Tests what commands print, and their warnings."""
 
 from __future__ import annotations
 

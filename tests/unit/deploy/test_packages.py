@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a command sets up: Debian's packages and Python's."""
+"""Tests what a command sets up: Debian's packages and Python's."""
 
 from __future__ import annotations
 

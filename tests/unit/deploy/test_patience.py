@@ -40,7 +40,7 @@ def child(*command: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def given(clock: Clock, seconds: float, meanwhile: Callable[[], None] = lambda: None) -> float:
-    """Of so many seconds of the host's clock, the share that counts."""
+    """Returns the share that counts of so many seconds of the host's clock."""
     clock.look()
     before, start = clock.given, time.monotonic()
     while time.monotonic() - start < seconds:

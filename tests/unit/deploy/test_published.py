@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is measured beside what the papers publish."""
+"""Tests the comparison of what is measured with what the papers publish."""
 
 from __future__ import annotations
 

@@ -38,7 +38,8 @@ REQUEST = Request(["none", "clh", "mcs"], [1, 2, 3], ["process", "inproc"], oper
 
 
 def point(cores: int = 3, lock: str = "clh", marks: list[Mark] | None = None) -> Point:
-    """Of a machine that was never booted: 2 s, half idle, 2,000 entries of each core, 2,000 cycles under the lock."""
+    """Returns a point of a machine that was never booted: 2 s, half idle, 2,000 entries of each core, 2,000 cycles
+    under the lock."""
     job = REQUEST.job(lock, cores, "process")
     what = plan(job.deployment("spanning", "c"))
     events = stream(*good_run(what))

@@ -23,7 +23,7 @@ from deploy.tools import release
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without images: tests of their own write them."""
+    """Replaces the images: tests of their own write them."""
     monkeypatch.setattr(command, "ensure_built", lambda output, needed: None)
     monkeypatch.setattr(image, "contents", lambda cluster_map, own: {"map": b"map"})
     monkeypatch.setattr(image, "make_iso", lambda to, files, loader, title, options,

@@ -29,7 +29,7 @@ SERVICE, OUTSIDE, TIME = 80.0, 90.0, 1_000_000_000
 
 
 def point(cores: int, delay: float, lock: str = "clh", clusters: int = 1) -> scale.Point:
-    """As the machine repairman would measure it, but for rounding."""
+    """Returns a point as the machine repairman would measure it, but for rounding."""
     throughput = clusters * repairman.steady(SERVICE, delay + OUTSIDE, cores // clusters).throughput
     rounds = round(TIME * throughput / cores / scale.ENTRIES)
     core = {"rounds": rounds, "drawn": round(2 * rounds * delay), "idle": 0, "entries": 0, "acquisitions": 0,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is said to serve where: only what listens at the port that the deployment leads to."""
+"""Tests what is reported to serve where: only what listens at the port that the deployment leads to."""
 
 from __future__ import annotations
 

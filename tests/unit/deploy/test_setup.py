@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a command sets up: the build, Debian's packages and Python's."""
+"""Tests what a command sets up: the build, Debian's packages and Python's."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NOT_FOR_RUNNING = (
 
 
 def commands(needed: Needs) -> list[str]:
-    """What ninja would execute from nothing."""
+    """Lists what ninja would execute from nothing."""
     targets = [] if needed.targets is None else sorted(needed.targets)
     done = subprocess.run(["ninja", "-C", str(BUILD), "-t", "commands", *targets], capture_output=True, text=True,
                           check=True)

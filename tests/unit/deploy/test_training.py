@@ -176,7 +176,7 @@ FILES = {"net/a": bytes(range(150)), "net/b": b"\4"}
 
 
 def said(program: str, files: dict[str, bytes] = FILES) -> list[str]:
-    """As apps/profile/counts.c."""
+    """Returns the lines that apps/profile/counts.c writes."""
     lines = []
     for name, content in files.items():
         lines.append(f"= {BUILD}/{name}.gcda")
@@ -186,7 +186,7 @@ def said(program: str, files: dict[str, bytes] = FILES) -> list[str]:
 
 
 def test_gathered(tmp_path: Path) -> None:
-    """What two programs write line by line on the console, each between lines of the other, becomes their files"""
+    """Two programs write line by line on the console, each between lines of the other, and get their files"""
     lines = [line for pair in zip(said("redis@1"), said("ycsb@2")) for line in pair]
     console = "".join(f"{line}\r\n[redis@1] something else\r\n" for line in lines)
     assert training.gather(console, FILES, tmp_path) == 2
@@ -227,7 +227,7 @@ def test_profile_is_found_in_every_folder() -> None:
 
 
 def test_object_named_after_its_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """What is compiled by an absolute path gets no profile"""
+    """A source that is compiled by an absolute path gets no profile"""
     name = f"net/libskerry-net.a.p/{str(training.ROOT).replace('/', '_')}_net_x.c.o"
     (tmp_path / "compile_commands.json").write_text(
         json.dumps([{"output": name, "command": "cc -c x.c", "file": str(training.ROOT / "net/x.c")}]))

@@ -29,7 +29,7 @@ XEON = load("xeon-e5-2683v3")
 
 
 def repairman_points(service: float, far: float = 0.0, slower: float = 1.0) -> validation.Measure:
-    """What a lock with this service time would do; `far` on more cores than a socket has."""
+    """Measures a lock with this service time; `far` on more cores than a socket has."""
     def measured(request: Request) -> list[Point]:
         made = []
         for n in request.cores:
@@ -123,7 +123,7 @@ def test_peak() -> None:
 
 
 def ticket_points(reload: float) -> validation.Measure:
-    """What ticket locks do by Boyd-Wickizer's model: round trips of programs where there are sections, else of the
+    """Measures ticket locks by Boyd-Wickizer's model: round trips of programs where there are sections, else of the
     kernel."""
     def measured(request: Request) -> list[Point]:
         made = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How the entries of the catalogue of mistakes are read, and found in a source file."""
+"""Tests how the entries of the catalogue of mistakes are read, and found in a source file."""
 
 from __future__ import annotations
 

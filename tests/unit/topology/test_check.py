@@ -37,7 +37,7 @@ def test_the_map_of_the_document_is_good() -> None:
 
 
 def renumbered(numbers: dict[int, int]) -> str:
-    """The same map with other labels of its nodes."""
+    """Returns the map with other labels of its nodes."""
     text = re.sub(r"(?<=numa-node-id = <)(\d+)", lambda found: str(numbers[int(found[1])]), GOOD)
     return re.sub(r"<(\d) (\d) (\d+)>", lambda found: f"<{numbers[int(found[1])]} {numbers[int(found[2])]} {found[3]}>",
                   text)

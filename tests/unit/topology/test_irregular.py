@@ -37,7 +37,7 @@ IRREGULAR = {
 
 
 def structure(machine: Machine) -> list[tuple[int, ...]]:
-    """Which processors share what, in order, whatever the numbers are."""
+    """Returns which processors share what, in order, whatever the numbers are."""
     numbers: list[dict[object, int]] = [{}, {}, {}, {}]
 
     def of(core: Core) -> tuple[int, ...]:

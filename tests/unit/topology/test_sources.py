@@ -97,7 +97,7 @@ def test_cores_whose_memory_a_cgroup_keeps_have_a_node_without_any(tmp_path: Pat
 
 
 def test_processors_in_no_node_are_in_the_one_beside_them(tmp_path: Path) -> None:
-    """As on a machine whose first node went offline with its memory and one core, and left the others behind."""
+    """A machine's first node goes offline with its memory and one core, and leaves the others behind."""
     root = ElementTree.fromstring(xml_of("Nehalem X5550"))
     for thing in root.iter("object"):
         for what in ("nodeset", "complete_nodeset", "allowed_nodeset"):
@@ -206,7 +206,7 @@ def test_memory_may_be_given_where_none_is_known(tmp_path: Path) -> None:
 
 
 def test_hwloc_and_libvirt_agree(tmp_path: Path) -> None:
-    """The same machine, seen by both: numbering apart, the same board."""
+    """hwloc and libvirt see the same board of the same machine, numbering apart."""
     text = lstopo("--if", "synthetic", "-i", "pack:2 [numa(memory=32GiB)] l3:1(size=16MiB) core:4 pu:2", "--of", "xml")
     (tmp_path / "hwloc.xml").write_text(text)
     a, b = read_machine(str(tmp_path / "hwloc.xml")), read_machine(host(tmp_path, Host().xml()))
