@@ -18,9 +18,9 @@ from deploy.base.errors import Failure
 
 def free(folder: Path) -> int | None:
     """Bytes that this process can still write there; None where the file system does not tell."""
-    found = os.statvfs(folder)
-    blocks = found.f_bavail if os.geteuid() else found.f_bfree
-    return blocks * found.f_frsize if found.f_blocks else None
+    status = os.statvfs(folder)
+    blocks = status.f_bavail if os.geteuid() else status.f_bfree
+    return blocks * status.f_frsize if status.f_blocks else None
 
 
 @contextmanager

@@ -31,8 +31,8 @@ def files(*choices: str) -> Callable[[click.Context, click.Parameter, str], list
     """Returns a function for an option's `shell_complete`: these choices, or else the shell's own files."""
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        found = [CompletionItem(choice) for choice in choices if incomplete and choice.startswith(incomplete)]
-        return found or [CompletionItem(incomplete, type="file")]
+        matches = [CompletionItem(choice) for choice in choices if incomplete and choice.startswith(incomplete)]
+        return matches or [CompletionItem(incomplete, type="file")]
 
     complete.choices = choices  # type: ignore[attr-defined]  # for those who do not ask it
     return complete

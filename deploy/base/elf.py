@@ -36,14 +36,14 @@ def segments(name: str, path: str, data: bytes, dynamic: bool = False) -> list[S
     offset, size, count = *struct.unpack_from("<Q", data, 32), *struct.unpack_from("<HH", data, 54)
     if size != 56 or offset % 8 or offset + count * size > len(data):
         raise InputError(name, f"the program headers of {path} are not in the file")
-    found = []
+    loaded = []
     for number in range(count):
         kind, flags, at, address, _, in_file, memory, _ = struct.unpack_from("<IIQQQQQQ", data, offset + number * size)
         if kind == PT_INTERP and not dynamic:
             raise InputError(name, f"{path} is linked dynamically; link it with `skerry cc`")
         if kind == PT_LOAD and memory:
-            found.append(Segment(flags, at, address, in_file, memory))
-    return found
+            loaded.append(Segment(flags, at, address, in_file, memory))
+    return loaded
 
 
 def _is_of_linux(data: bytes) -> bool:

@@ -46,13 +46,13 @@ def _name(row: Mapping[str, Any]) -> str:
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """A line for each result, a column for each metric that any has; metrics in parts as a.b."""
     flat = [flattened(row["metrics"]) for row in rows]
-    told = [key for key in TOLD if any(row.get(key) not in (None, "", []) for row in rows)]
+    columns = [key for key in TOLD if any(row.get(key) not in (None, "", []) for row in rows)]
     metrics = list(dict.fromkeys(name for one in flat for name in one))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*told, *metrics])
+    writer.writerow([*columns, *metrics])
     for row, values in zip(rows, flat):
-        writer.writerow([*(_cell(row.get(key)) for key in told), *(values.get(name) for name in metrics)])
+        writer.writerow([*(_cell(row.get(key)) for key in columns), *(values.get(name) for name in metrics)])
     return text.getvalue()
 
 
@@ -62,11 +62,11 @@ def _cell(value: Any) -> Any:
 
 
 def flattened(metrics: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for name, value in metrics.items():
-        found |= {f"{name}.{part}": inner for part, inner in value.items()} if isinstance(value,
+        flat |= {f"{name}.{part}": inner for part, inner in value.items()} if isinstance(value,
             dict) else {name: value}
-    return found
+    return flat
 
 
 def hgrm(pairs: Sequence[tuple[float, int]]) -> str:
@@ -77,8 +77,8 @@ def hgrm(pairs: Sequence[tuple[float, int]]) -> str:
     seen, ticks = 0, 0
     for value, count in pairs:
         seen += count
-        while (wanted := _percentile(ticks)) <= seen / total and 1 - wanted >= 0.5 / total:
-            lines.append(f"{value:12.3f} {wanted:2.12f} {seen:10d} {1 / (1 - wanted):14.2f}")
+        while (quantile := _percentile(ticks)) <= seen / total and 1 - quantile >= 0.5 / total:
+            lines.append(f"{value:12.3f} {quantile:2.12f} {seen:10d} {1 / (1 - quantile):14.2f}")
             ticks += 1
     if pairs:
         lines.append(f"{pairs[-1][0]:12.3f} {1.0:2.12f} {total:10d}")

@@ -67,13 +67,13 @@ def _first_line(path: str) -> str | None:
 
 def environment() -> dict[str, Any]:
     """Returns what else a measurement on this host may depend on; a value is None where the host does not tell."""
-    found = re.search(r"^microcode\s*: *(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    microcode = re.search(r"^microcode\s*: *(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     return {
         "os": distribution()[1],
         "kernel": platform.release(),
         "memory_bytes": memory()[0],
         "sockets": cpu().sockets,
-        "microcode": found[1] if found else None,
+        "microcode": microcode[1] if microcode else None,
         "hypervisor": "hypervisor" in cpu().flags,
         "governor": _first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "smt": _first_line("/sys/devices/system/cpu/smt/control"),

@@ -49,17 +49,17 @@ def run(
     that was not finished is None.
     """
     free = processors()[: max(1, most)]
-    waiting, running, found = list(enumerate(calls)), dict[int, _Worker](), dict[int, Any]()
-    said: SimpleQueue[_Said] = SimpleQueue()
+    waiting, running, results = list(enumerate(calls)), dict[int, _Worker](), dict[int, Any]()
+    messages: SimpleQueue[_Said] = SimpleQueue()
     try:
         while waiting or running:
             if parts and not parts.goes_on:
                 break
             while waiting and free:
                 place, call = waiting.pop(0)
-                running[place] = _Worker(place, call, free.pop(0), said)
+                running[place] = _Worker(place, call, free.pop(0), messages)
                 on_start(place)
-            place, kind, what = said.get()
+            place, kind, what = messages.get()
             if kind == _REPORT:
                 on_report(place, what)
                 continue
@@ -69,7 +69,7 @@ def run(
             free.append(worker.processor)
             worker.process.wait()
             if kind == _RESULT:
-                found[place] = what
+                results[place] = what
             else:
                 assert parts
                 parts.record(worker.name, what)
@@ -82,12 +82,12 @@ def run(
             worker.process.terminate()
         for worker in running.values():
             process.wait_or_kill(worker.process, GRACE)
-    return [found.get(place) for place in range(len(calls))]
+    return [results.get(place) for place in range(len(calls))]
 
 
 class _Worker:
-    def __init__(self, place: int, call: Call, processor: int, said: SimpleQueue[_Said]) -> None:
-        self.place, self.name, self.processor, self.said = place, call.name, processor, said
+    def __init__(self, place: int, call: Call, processor: int, messages: SimpleQueue[_Said]) -> None:
+        self.place, self.name, self.processor, self.messages = place, call.name, processor, messages
         path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
         parent = os.getpid()
         self.process = subprocess.Popen(
@@ -105,9 +105,9 @@ class _Worker:
             self.process.stdin.close()
             while kind == _REPORT:
                 kind, what = pickle.load(self.process.stdout)
-                self.said.put((self.place, kind, what))
+                self.messages.put((self.place, kind, what))
         except (EOFError, OSError, pickle.UnpicklingError):
-            self.said.put((self.place, _GONE,
+            self.messages.put((self.place, _GONE,
                            Failure(f"{self.name}: its process ended with status {self.process.wait()} and without a "
                                    f"result")))
 

@@ -65,8 +65,8 @@ def run_within(command: Sequence[str], seconds: float) -> subprocess.CompletedPr
                 out, err = process.communicate(timeout=_LOOK)
                 return subprocess.CompletedProcess(list(command), process.returncode, out, err)
             except subprocess.TimeoutExpired:
-                given = clock.look()
-                if given > seconds and given > seconds * slowness():
+                elapsed = clock.look()
+                if elapsed > seconds and elapsed > seconds * slowness():
                     process.kill()
                     raise
             except BaseException:

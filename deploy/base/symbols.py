@@ -33,13 +33,13 @@ class Place:
 
 def with_symbols(path: Path) -> Path:
     """The file beside it that ends in .debug, or Debian's of the same build id; itself where neither is."""
-    beside = path.with_name(path.name + ".debug")
-    if beside.exists():
-        return beside
+    debug_file = path.with_name(path.name + ".debug")
+    if debug_file.exists():
+        return debug_file
     notes = subprocess.run(["readelf", "-n", str(path)], capture_output=True, text=True).stdout
     built = _BUILD_ID.search(notes)
-    found = DEBUG_FILES / built[1] / f"{built[2]}.debug" if built else path
-    return found if found.exists() else path
+    installed = DEBUG_FILES / built[1] / f"{built[2]}.debug" if built else path
+    return installed if installed.exists() else path
 
 
 class Image:
@@ -59,19 +59,19 @@ class Image:
     def symbols(self) -> list[Symbol]:
         """Lists the symbols by address, without absolute ones; of a stripped image, what it exports."""
         command = ["nm", "-S", "--defined-only", str(self.path)]
-        found = []
+        symbols = []
         for line in self._run(*command) or self._run(*command, "-D"):
             words = line.split()
             size = int(words[1], 16) if len(words) == 4 else 0
             if words[-2] not in "aA":
-                found.append(Symbol(int(words[0], 16), size, words[-1].partition("@")[0]))
-        return sorted(found, key=lambda symbol: (symbol.address, symbol.size))
+                symbols.append(Symbol(int(words[0], 16), size, words[-1].partition("@")[0]))
+        return sorted(symbols, key=lambda symbol: (symbol.address, symbol.size))
 
     def symbol(self, name: str) -> Symbol:
-        found = [symbol for symbol in self.symbols if symbol.name == name]
-        if len(found) != 1:
-            raise Failure(f"{self.path}: {len(found)} symbols {name}")
-        return found[0]
+        matches = [symbol for symbol in self.symbols if symbol.name == name]
+        if len(matches) != 1:
+            raise Failure(f"{self.path}: {len(matches)} symbols {name}")
+        return matches[0]
 
     def name(self, address: int) -> str | None:
         """`symbol+0x12`; none where no symbol of the image is."""
@@ -93,14 +93,14 @@ class Image:
         """Maps each symbol's address to the source file that was compiled, never a header. A symbol is missing where
         the image does not say."""
         asked = "".join(f"{symbol.address:#x}\n" for symbol in self.symbols)
-        found: dict[int, str] = {}
+        sources: dict[int, str] = {}
         at = 0
         for line in self._run("addr2line", "-a", "-i", "-e", str(self.path), asked=asked):
             if line.startswith("0x"):
                 at = int(line, 16)
             elif not line.startswith("??"):
-                found[at] = line.rpartition(":")[0]  # the last one counts: what all others were inlined into
-        return found
+                sources[at] = line.rpartition(":")[0]  # the last one counts: what all others were inlined into
+        return sources
 
     def touched(self, start: int, size: int) -> list[str]:
         """Variables that lie in the bytes."""
@@ -110,11 +110,11 @@ class Image:
     def _rows(self) -> list[tuple[int, str]]:
         """Lists where each source line's code begins, with `file:line`; empty where the code of a source ends. The last
         row of an address counts."""
-        found: dict[int, str] = {}
+        rows: dict[int, str] = {}
         for line in self._run("objdump", "-WL", str(self.path)):
             if match := _ROW.match(line):
-                found[int(match[3], 16)] = "" if match[2] == "-" else f"{match[1]}:{match[2]}"
-        return sorted(found.items())
+                rows[int(match[3], 16)] = "" if match[2] == "-" else f"{match[1]}:{match[2]}"
+        return sorted(rows.items())
 
     def _source(self, address: int) -> str:
         """objdump's: addr2line 2.40 names the function's file, not the line's."""
@@ -122,9 +122,9 @@ class Image:
         return self._rows[index - 1][1] if index else ""
 
     def places(self, addresses: Iterable[int]) -> dict[int, Place]:
-        wanted = sorted(set(addresses))
-        if not wanted:
+        ordered = sorted(set(addresses))
+        if not ordered:
             return {}
-        lines = self._run("addr2line", "-a", "-f", "-e", str(self.path), *map(hex, wanted))
+        lines = self._run("addr2line", "-a", "-f", "-e", str(self.path), *map(hex, ordered))
         return {int(at, 16): Place(function, self._source(int(at, 16)))
                 for at, function in zip(lines[::3], lines[1::3])}

@@ -20,7 +20,7 @@ def parts(table: Table, console: Console) -> list[Table]:
 
     The title stands above the first part, the caption below the last. A part has at least one column that names no row.
     """
-    named, first, found = _naming(table), _naming(table), []
+    named, first, tables = _naming(table), _naming(table), []
     whole = _fitted(table, console)
     if whole or named >= len(table.columns):
         return [whole or table]
@@ -30,13 +30,13 @@ def parts(table: Table, console: Console) -> list[Table]:
         end = first + 1
         while end < len(table.columns) and (wider := _fitted(_with_columns(table, named, first, end + 1), console)):
             part, end = wider, end + 1
-        found.append(part)
+        tables.append(part)
         first = end
-    for part in found[1:]:
+    for part in tables[1:]:
         part.title = None
-    for part in found[:-1]:
+    for part in tables[:-1]:
         part.caption = None
-    return found
+    return tables
 
 
 def _naming(table: Table) -> int:

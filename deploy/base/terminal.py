@@ -71,12 +71,12 @@ def places(kind: str, json: str | None, plot: Path | None) -> tuple[str, Path]:
     check_plot(plot)
     RESULTS.mkdir(parents=True, exist_ok=True)
     base = RESULTS / f"bench-{kind}-{time.strftime('%Y%m%d-%H%M%S')}"
-    beside = Path(json).with_suffix(".png") if json not in (None,
-                                                            "-") and Path(json).suffix != ".png" else base.with_suffix(
+    picture = Path(json).with_suffix(".png") if json not in (None,
+                                                             "-") and Path(json).suffix != ".png" else base.with_suffix(
                                                                 ".png")
-    if beside.parent.is_dir() and beside.parent.is_relative_to("/dev"):  # /dev/null, /dev/stdout
-        beside = base.with_suffix(".png")
-    return json or str(base.with_suffix(".json")), plot or beside
+    if picture.parent.is_dir() and picture.parent.is_relative_to("/dev"):  # /dev/null, /dev/stdout
+        picture = base.with_suffix(".png")
+    return json or str(base.with_suffix(".json")), plot or picture
 
 
 def check_target(path: Path, option: str = "--json") -> None:
@@ -86,8 +86,8 @@ def check_target(path: Path, option: str = "--json") -> None:
         is_folder, folder = path.is_dir(), path.resolve().parent
         has_folder = folder.is_dir()
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a name that is none
-        said = getattr(error, "strerror", None) or "is not a file's name"
-        raise InputError(option, f"{str(path)[:100]!r}: {said.lower()}") from None
+        reason = getattr(error, "strerror", None) or "is not a file's name"
+        raise InputError(option, f"{str(path)[:100]!r}: {reason.lower()}") from None
     if is_folder or not has_folder:
         raise InputError(culprit, "is a folder" if is_folder else "no such folder")
     if not os.access(path if path.exists() else folder, os.W_OK):

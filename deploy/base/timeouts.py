@@ -68,19 +68,19 @@ def slowness() -> float:
 def children_of(root: int) -> list[int]:
     """A process and all below it."""
     below = children()
-    found = [root]
-    for pid in found:  # grows meanwhile
-        found += below.get(pid, [])
-    return found
+    family = [root]
+    for pid in family:  # grows meanwhile
+        family += below.get(pid, [])
+    return family
 
 
 def children() -> dict[int, list[int]]:
     """The children of each process that has any."""
-    found: dict[int, list[int]] = {}
+    below: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):  # not glob(): it fails if a process ends while it looks
         if name.isdecimal() and (stat := _stat(int(name))):
-            found.setdefault(int(stat[1]), []).append(int(name))
-    return found
+            below.setdefault(int(stat[1]), []).append(int(name))
+    return below
 
 
 def _stat(pid: int) -> list[str] | None:
@@ -101,14 +101,14 @@ def processor_seconds(pid: int) -> float:
 
 def _waits(pid: int) -> dict[int, int]:
     """Nanoseconds that each thread of a process has waited for a processor so far."""
-    found = {}
+    waits = {}
     try:
         for task in os.listdir(f"/proc/{pid}/task"):
             with open(f"/proc/{pid}/task/{task}/schedstat") as file:
-                found[int(task)] = int(file.read().split()[1])
+                waits[int(task)] = int(file.read().split()[1])
     except (OSError, IndexError):
         pass  # gone, or a kernel without these numbers: all time counts
-    return found
+    return waits
 
 
 class Clock:
@@ -139,13 +139,13 @@ class Clock:
                 ticks += int(stat[11]) + int(stat[12])
                 waited |= _waits(pid)
         most = max((waits - self._waited[task] for task, waits in waited.items() if task in self._waited), default=0)
-        given = max(0.0, min(self._at - before, _LONGEST) - most / 1e9)
+        share = max(0.0, min(self._at - before, _LONGEST) - most / 1e9)
         if first in ("T", "t"):  # stopped, by a signal or a debugger
             self._stopped_at = self._at
         if self._at - self._stopped_at < _STOPPED:
-            given = min(given, max(0.0, ticks / _TICK - self.processor))
+            share = min(share, max(0.0, ticks / _TICK - self.processor))
         self._waited, self.processor = waited, ticks / _TICK
-        self.given += given
+        self.given += share
 
 
 class Watch:
@@ -165,14 +165,14 @@ class Watch:
         """Given time since something moved."""
         return self._clock.look() - self._given
 
-    def overdue(self, goal: str, patience: Patience, since: float) -> str | None:
+    def overdue(self, goal: str, timeout: Patience, since: float) -> str | None:
         """Why to give up, in words. `since`: time.monotonic() when waiting began."""
         quiet, now = self.quiet, time.monotonic()
-        if patience.limit is not None:
-            if now - since <= patience.limit:
+        if timeout.limit is not None:
+            if now - since <= timeout.limit:
                 return None
-            return f"{goal} within {patience.limit:g} s, the limit of --timeout ({self._last(now)})"
-        if quiet <= patience.silence or quiet <= patience.silence * slowness():
+            return f"{goal} within {timeout.limit:g} s, the limit of --timeout ({self._last(now)})"
+        if quiet <= timeout.silence or quiet <= timeout.silence * slowness():
             return None
         return f"hang: {goal}, and nothing moved for {quiet:.0f} s ({self._last(now)}){LONGER}"
 

@@ -9,5 +9,5 @@ from deploy.base.paths import ROOT
 
 
 def version() -> str:
-    found = re.search(r"version: '([^']+)'", (ROOT / "meson.build").read_text())
-    return found[1] if found else "unknown"
+    match = re.search(r"version: '([^']+)'", (ROOT / "meson.build").read_text())
+    return match[1] if match else "unknown"
