@@ -8,18 +8,18 @@ from deploy.domains.connection import Connection
 from deploy.machine import kvm, qemu
 
 
-def choose(host: Connection, wanted: str, cores: int) -> qemu.Accel:
+def choose(host: Connection, kind: str, cores: int) -> qemu.Accel:
     """Chooses for --accel auto|kvm|tcg. On this host KVM must boot our kernels; elsewhere libvirt's word must do, or
     without it the user's."""
     if not host.is_open and not host.is_local:
-        return qemu.KVM if wanted == "kvm" else qemu.tcg_for(cores)
-    if wanted != "tcg" and not _offers_kvm(host):
-        if wanted == "kvm":
+        return qemu.KVM if kind == "kvm" else qemu.tcg_for(cores)
+    if kind != "tcg" and not _offers_kvm(host):
+        if kind == "kvm":
             raise Failure(f"{host.uri}: libvirt has no KVM there")
-        wanted = "tcg"
+        kind = "tcg"
     if host.is_local:
-        return kvm.choose(wanted, cores)
-    return qemu.tcg_for(cores) if wanted == "tcg" else qemu.KVM
+        return kvm.choose(kind, cores)
+    return qemu.tcg_for(cores) if kind == "tcg" else qemu.KVM
 
 
 def _offers_kvm(host: Connection) -> bool:

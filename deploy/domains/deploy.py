@@ -41,7 +41,7 @@ PORTS = range(20000, 30000)  # of another host's loopback, where nobody can look
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Request:
     """A plan, and how it is to be on the host."""
 
     what: Plan
@@ -56,30 +56,30 @@ class Wanted:
 
 @dataclass
 class Done:
-    """Outcome of deploying. `said` is for people, `action` one of created, replaced, started, joined and unchanged."""
+    """Outcome. `message` is for people, `action` one of created, replaced, started, joined and unchanged."""
 
     deployed: Deployed
     action: str
-    said: str
+    message: str
     clusters: frozenset[int] | None = None  # that were started while others go on; None: it concerns all
     since: int = 0  # how many events there were before
 
 
 class Deployment:
-    """One call of deploy: what is wanted, beside what is there. Of a host that is not connected nothing is there: only
+    """One call of deploy: the request, beside what is there. Of a host that is not connected nothing is there: only
     preview() works."""
 
-    def __init__(self, host: Connection, wanted: Wanted) -> None:
+    def __init__(self, host: Connection, request: Request) -> None:
         self.host = host
-        self.wanted = wanted
-        self.there = deployments.find(host, wanted.name) if host.is_open else None
-        self.plain = arrange(wanted.what, None, wanted.per_cluster)
-        self.files = image.contents(self.plain.cluster_map, own=wanted.what.own)
+        self.request = request
+        self.there = deployments.find(host, request.name) if host.is_open else None
+        self.plain = arrange(request.what, None, request.per_cluster)
+        self.files = image.contents(self.plain.cluster_map, own=request.what.own)
         placed, placement = self._place()
-        self.machines = arrange(wanted.what, placed, wanted.per_cluster)
+        self.machines = arrange(request.what, placed, request.per_cluster)
         self.record = self._record(placement)
         if host.is_open:
-            check_names(host, wanted.name, [record.domain for record in self.record.each()])
+            check_names(host, request.name, [record.domain for record in self.record.each()])
             self._check_bridge()
 
     def converge(self) -> Done:
@@ -94,26 +94,26 @@ class Deployment:
             if missing := state.missing():
                 return self.start_alone(missing, state)
             if state.is_running:
-                return Done(self.there, "unchanged", f"{self.wanted.name} runs, and nothing has changed")
+                return Done(self.there, "unchanged", f"{self.request.name} runs, and nothing has changed")
             self.there.stop()  # a cluster cannot go on with others that begin anew
             self._define(storage)  # other processors may be free now
             again = "all of it is stopped and started again" if state.in_parts else "is started again"
-            return self._start("started", f"{self.wanted.name} {was(state)} and {again}, unchanged")
+            return self._start("started", f"{self.request.name} {was(state)} and {again}, unchanged")
         differs = "; ".join(changes)
-        if state.is_running and not self.wanted.replace:
+        if state.is_running and not self.request.replace:
             raise Failure(
-                f"{self.wanted.name} runs and differs ({differs}): --replace restarts it, which loses what it holds in "
-                f"memory"
+                f"{self.request.name} runs and differs ({differs}): --replace restarts it, which loses what it holds "
+                "in memory"
             )
         self.there.forget()
         self.there.remove_logs()  # of domains that the new one may not have
         self.there = None
         self._make()
-        return self._start("replaced", f"{self.wanted.name} {was(state)} and is replaced: {differs}")
+        return self._start("replaced", f"{self.request.name} {was(state)} and is replaced: {differs}")
 
     def refresh(self) -> Deployed | None:
         """Looks again for the deployment on the host, and returns it; None: there is none."""
-        self.there = deployments.find(self.host, self.wanted.name)
+        self.there = deployments.find(self.host, self.request.name)
         return self.there
 
     def start_alone(self, clusters: list[int], state: State) -> Done:
@@ -137,14 +137,14 @@ class Deployment:
                           f"{one_line(error)}") from None
         words = [f"{m.domain} {was_one(state, m.domain)}" for m in fresh]
         return Done(
-            self.there, "joined", f"{self.wanted.name}: {'; '.join(words)}: started again alone, the others go on",
+            self.there, "joined", f"{self.request.name}: {'; '.join(words)}: started again alone, the others go on",
             frozenset(clusters), since,
         )  # fmt: skip
 
     def preview(self) -> str:
         """The domains that converge() would define; ports of the host that were not chosen yet may turn out others."""
         self._choose_ports()
-        folder = (self.wanted.folder or default_folder(self.host)) / self.record.storage
+        folder = (self.request.folder or default_folder(self.host)) / self.record.storage
         return "".join(self.text(record, folder) for record in self.record.each())
 
     def _create(self) -> Done:
@@ -152,24 +152,24 @@ class Deployment:
         self._make()
         assert self.there
         try:
-            return self._start("created", f"{self.wanted.name} is deployed")
+            return self._start("created", f"{self.request.name} is deployed")
         except BaseException:
             self.there.remove()
             raise
 
     def _moves(self, storage: Storage) -> list[str]:
-        folder = self.wanted.folder
+        folder = self.request.folder
         if folder is None or not storage.find() or storage.path == folder / storage.name:
             return []
         return [f"storage {storage.path.parent} -> {folder}"]
 
     def _check_bridge(self) -> None:
         """Addresses are part of the map: two machines on one bridge must not have the same."""
-        mine = {app.ipv4 for app in self.wanted.what.cluster_map.applications} - {None}
-        for other in deployments.all_of(self.host) if self.wanted.bridge else []:
+        mine = {app.ipv4 for app in self.request.what.cluster_map.applications} - {None}
+        for other in deployments.all_of(self.host) if self.request.bridge else []:
             common = mine & {forward.guest for forward in other.record.forwards}
-            if other.name != self.wanted.name and other.record.bridge == self.wanted.bridge and common:
-                raise Failure(f"{min(map(str, common))} on {self.wanted.bridge} is the address of deployment "
+            if other.name != self.request.name and other.record.bridge == self.request.bridge and common:
+                raise Failure(f"{min(map(str, common))} on {self.request.bridge} is the address of deployment "
                               f"{other.name}")
 
     def _place(self) -> tuple[Machine | None, str]:
@@ -180,11 +180,11 @@ class Deployment:
                 host = libvirt_host.parse(self.host.raw.getCapabilities(), self.host.uri).machine()
         except InputError as error:
             return None, f"not pinned: {error.problem}"
-        return on_host(self.wanted.what.machine, host, deployments.processors_used(self.host, self.wanted.name))
+        return on_host(self.request.what.machine, host, deployments.processors_used(self.host, self.request.name))
 
     def _record(self, placement: str) -> Record:
         """Ports of the host are kept from what is there, so that clients find an instance again."""
-        what, wanted = self.wanted.what, self.wanted
+        what, request = self.request.what, self.request
         clusters = self.machines.cluster_map.clusters
         before = {(f.application, f.guest_port): f.host_port for f in self.there.record.forwards} if self.there else {}
         forwards = []
@@ -193,27 +193,27 @@ class Deployment:
             assert address
             kept = max(0, before.get((application, port), 0))
             forwards.append(Forward(application, address, port, what.host_ports.get((application, port), kept)))
-        found = Record(
-            name=wanted.name,
+        record = Record(
+            name=request.name,
             version=version(),
             layout=what.layout,
             lock=what.lock,
             clusters=len(clusters),
             cores=sum(len(cluster.cpus) for cluster in clusters),
-            accel=wanted.accel,
-            storage=deployment_name(wanted.name),
+            accel=request.accel,
+            storage=deployment_name(request.name),
             placement=placement,
-            bridge=wanted.bridge,
+            bridge=request.bridge,
             forwards=tuple(forwards),
             machines=len(self.machines.each),
             outside=what.outside,
         )
-        return replace(found, parts=self._parts(found))
+        return replace(record, parts=self._parts(record))
 
     def _parts(self, of: Record) -> dict[str, str]:
         """Whatever makes two machines different, and nothing that does not."""
         reached = [(f.application, f.guest, f.guest_port) for f in of.forwards]
-        fixed = repr(sorted(self.wanted.what.host_ports.items())) if self.wanted.what.host_ports else ""
+        fixed = repr(sorted(self.request.what.host_ports.items())) if self.request.what.host_ports else ""
         plain = Record("", "", "", "", 0, 0, "tcg", "", machines=of.machines)  # machine: the rest of the XML
         texts = [define(self.plain, one, PurePosixPath("/")) for one in plain.each()]
         images = {f"image of {name}": fingerprint(data) for name, data in self.files.items() if name != "map"}
@@ -222,7 +222,7 @@ class Deployment:
             "layout": of.layout,
             "lock": of.lock,
             "accelerator": of.accel,
-            "firmware": "UEFI" if self.wanted.uefi else "BIOS",
+            "firmware": "UEFI" if self.request.uefi else "BIOS",
             "network": f"bridge {of.bridge}" if of.bridge else "forwarded ports" + " and a way out" * of.outside,
             "ports": fingerprint(repr(reached) + fixed),
             "domains": str(of.machines),
@@ -235,7 +235,7 @@ class Deployment:
     def _make(self) -> None:
         """Images and definitions, on the host."""
         storage = Storage(self.host, self.record.storage)
-        storage.make(self.wanted.folder)
+        storage.make(self.request.folder)
         try:
             storage.clear()
             loader = modules.loader(debug=modules.is_debug(self.plain.cluster_map))
@@ -243,7 +243,7 @@ class Deployment:
                 for record in self.record.each():
                     iso = Path(folder) / record.image
                     options = f"machine={record.machine}" if record.machines > 1 else ""
-                    image.make_iso(iso, self.files, loader, self.wanted.what.name, options)
+                    image.make_iso(iso, self.files, loader, self.request.what.name, options)
                     storage.upload(iso, record.image)
             self._choose_ports()
             self._define(storage)
@@ -258,7 +258,7 @@ class Deployment:
 
     def text(self, record: Record, folder: PurePosixPath) -> str:
         """One domain's XML. One that is there stays the same domain."""
-        text = define(self.machines, record, folder, self.wanted.uefi)
+        text = define(self.machines, record, folder, self.request.uefi)
         for member in self.there.members if self.there else []:
             if member.domain == record.domain:
                 text = text.replace("</name>", f"</name>\n  <uuid>{member.raw.UUIDString()}</uuid>", 1)
@@ -296,9 +296,9 @@ class Deployment:
         for forward, port in zip(fresh, random.sample([p for p in PORTS if p not in taken], len(fresh))):
             forward.host_port = port
 
-    def _start(self, action: str, said: str) -> Done:
+    def _start(self, action: str, message: str) -> Done:
         """An emulator that cannot start gets other ports: one may have been taken since it was chosen."""
-        foreign = remove_shared(self.host, self.wanted.name) if self.record.machines > 1 else []
+        foreign = remove_shared(self.host, self.request.name) if self.record.machines > 1 else []
         if foreign:
             raise Failure(f"{self.host.uri}: {foreign[0]} is another user's: have it removed, or choose another --name")
         for attempts_left in reversed(range(POWER_ON_ATTEMPTS)):
@@ -306,15 +306,15 @@ class Deployment:
             try:
                 for member in self.there.members:
                     member.raw.create()
-                return Done(self.there, action, said)
+                return Done(self.there, action, message)
             except Exception as error:
                 if not is_libvirts(error):
                     raise
                 self.there.stop()
                 chosen = [f for f in self.record.forwards
-                          if (f.application, f.guest_port) not in self.wanted.what.host_ports]
+                          if (f.application, f.guest_port) not in self.request.what.host_ports]
                 if not (chosen and not self.record.bridge and attempts_left and is_failed_start(error)):
-                    raise Failure(f"{self.host.uri}: {self.wanted.name} does not start: {one_line(error)}") from None
+                    raise Failure(f"{self.host.uri}: {self.request.name} does not start: {one_line(error)}") from None
             for forward in chosen:
                 forward.host_port = 0
             self._choose_ports()
@@ -347,14 +347,14 @@ def was(state: State) -> str:
     return words.get(state.word, f"was {state.word}")
 
 
-def wait_ready(done: Done, what: Plan, patience: Patience, update: Callable[..., None]) -> bool:
+def wait_ready(done: Done, what: Plan, timeout: Patience, update: Callable[..., None]) -> bool:
     """Until every port that the deployment leads to is served, of the clusters that were started; and until all of
     these run.
 
     False: the run is done, and nothing serves any more.
     """
-    deployed, found = done.deployed, what.cluster_map
-    started = [c for c in found.clusters if done.clusters is None or c.number in done.clusters]
+    deployed, cluster_map = done.deployed, what.cluster_map
+    started = [c for c in cluster_map.clusters if done.clusters is None or c.number in done.clusters]
     clusters = {c.number for c in started}
     forwards = [f for f in deployed.record.forwards
                 if any(what.application(f.application).cpu in c.cpus for c in started)]
@@ -380,7 +380,7 @@ def wait_ready(done: Done, what: Plan, patience: Patience, update: Callable[...,
                  for number in sorted(clusters - running)] or list(_unserved(missing, services))
         # they listen elsewhere
         known = clusters <= running and all(listeners(services, forward.application) for forward in missing)
-        if why := watch.overdue("; ".join(words), patience.times_load().times(ELSEWHERE if known else 1), began):
+        if why := watch.overdue("; ".join(words), timeout.times_load().times(ELSEWHERE if known else 1), began):
             raise Failure(f"{why}; it stays, for skerry logs")
         time.sleep(POLL)
 
@@ -391,8 +391,8 @@ def _ended(events: list[Event], what: Plan, awaited: Collection[str]) -> str | N
         name = str(event.get("app"))
         if name not in awaited or is_started_again(event, what):
             continue
-        if found := death(event, what, ""):
-            return str(found)
+        if end := death(event, what, ""):
+            return str(end)
         if event.kind == "exit":
             return f"{name} {status_text(event.get('status'))}"
     return None

@@ -81,22 +81,22 @@ class State:
         down = [number for number, word in enumerate(self.domains.values()) if word not in ("running", "paused")]
         lost = [number for number, word in enumerate(self.domains.values()) if word == "running"
                 and number in self.lost - {0}]
-        found = sorted({*down, *(lost if 0 not in down else ())})
+        missing = sorted({*down, *(lost if 0 not in down else ())})
         over = any(word in ("done", "failed") for word in self.domains.values())
-        return found if len(found) < len(self.domains) and not over else []
+        return missing if len(missing) < len(self.domains) and not over else []
 
 
 def serving(events: Iterable[Event], clusters: Collection[int] | None = None) -> list[str]:
     """Applications that have begun to serve and have not ended since; of some clusters, or of all."""
-    found: dict[str, object] = {}
+    cluster_of: dict[str, object] = {}
     for event in events:
         if event.kind == "serving" and (clusters is None or event["cluster"] in clusters):
-            found[str(event["app"])] = event["cluster"]
+            cluster_of[str(event["app"])] = event["cluster"]
         elif event.kind == "cluster-lost":
-            found = {app: cluster for app, cluster in found.items() if cluster != event["cluster"]}
+            cluster_of = {app: cluster for app, cluster in cluster_of.items() if cluster != event["cluster"]}
         elif event.kind in ("exit", "fault", "failed"):
-            found.pop(str(event.get("app")), None)
-    return list(found)
+            cluster_of.pop(str(event.get("app")), None)
+    return list(cluster_of)
 
 
 class Deployed:
@@ -140,16 +140,16 @@ class Deployed:
             events = self.events()
         words = {member.domain: member.word(events) for member in self.members}
         domains = {of.domain: words.get(of.domain, GONE) for of in self.record.each()}
-        found = State(min(domains.values(), key=WORDS.index), domains)
-        found.trouble = [_words(e) for e in standing(events) if e.kind in TROUBLE]
-        found.restarts = restarts(events) | {f"cluster {number}": count
+        state = State(min(domains.values(), key=WORDS.index), domains)
+        state.trouble = [_words(e) for e in standing(events) if e.kind in TROUBLE]
+        state.restarts = restarts(events) | {f"cluster {number}": count
                                              for number, count in cluster_restarts(events).items()}
-        found.changes = changes.words(events)
-        found.lost = {int(e["cluster"]) for e in standing(events) if e.kind == "cluster-lost"}
+        state.changes = changes.words(events)
+        state.lost = {int(e["cluster"]) for e in standing(events) if e.kind == "cluster-lost"}
         alive = {number for number, word in enumerate(domains.values()) if word in ("running", "paused")}
         if alive:
-            found.serving = serving(events, alive if len(domains) > 1 else None)
-        return found
+            state.serving = serving(events, alive if len(domains) > 1 else None)
+        return state
 
     def last_words(self) -> str:
         """The last line on the console, of the first domain that does not run, if there is one."""
@@ -162,8 +162,8 @@ class Deployed:
     def shut_down(self) -> None:
         """Has the managers end the run, where they answer, and say what there is to say; stop() ends what is left."""
         self.members[0].press_power_button()
-        patience = time.monotonic() + PATIENCE.on_wall()
-        while time.monotonic() < patience and any(member.is_active() for member in self.members):
+        deadline = time.monotonic() + PATIENCE.on_wall()
+        while time.monotonic() < deadline and any(member.is_active() for member in self.members):
             time.sleep(POLL)
 
     def stop(self) -> bool:
@@ -192,9 +192,9 @@ class Deployed:
 
 def all_of(host: Connection) -> list[Deployed]:
     with explained(host.uri):
-        found = [of_domain(host, raw) for raw in host.raw.listAllDomains()]
+        deployments = [of_domain(host, raw) for raw in host.raw.listAllDomains()]
     groups: dict[str, list[Member]] = {}
-    for member in found:
+    for member in deployments:
         if member:
             groups.setdefault(member.record.name, []).append(member)
     return [Deployed(host, groups[name]) for name in sorted(groups)]
@@ -202,13 +202,13 @@ def all_of(host: Connection) -> list[Deployed]:
 
 def processors_used(host: Connection, but: str) -> set[int]:
     """Returns the host's processors that running deployments are pinned to, the deployment `but` left out."""
-    found: set[int] = set()
+    used: set[int] = set()
     for member in (member for one in all_of(host) if one.name != but for member in one.members):
         with explained(host.uri):
             if member.raw.isActive():
                 pins = foreign.xml(member.raw.XMLDesc(), host.uri).iterfind("cputune/vcpupin")
-                found |= {number for pin in pins for number in parse_spans(pin.attrib["cpuset"])}
-    return found
+                used |= {number for pin in pins for number in parse_spans(pin.attrib["cpuset"])}
+    return used
 
 
 def find(host: Connection, name: str) -> Deployed | None:

@@ -36,10 +36,10 @@ class History:
         """Notes a restart; the seconds to wait before it."""
         if not self.at or now - self.at[-1] >= WINDOW:
             self.in_a_row = 0
-        found = min(self.delay * 2**self.in_a_row, DELAY_MOST) if self.delay else 0.0
+        delay = min(self.delay * 2**self.in_a_row, DELAY_MOST) if self.delay else 0.0
         self.in_a_row += 1
         self.at.append(now)
-        return found
+        return delay
 
 
 class Keeper:
@@ -50,7 +50,7 @@ class Keeper:
         self._deployment = deployment
         self._say = say
         self._clock = clock
-        self._clusters = deployment.wanted.what.cluster_map.clusters
+        self._clusters = deployment.request.what.cluster_map.clusters
         self._history = {c.number: History(c.restart_limit, c.restart_delay / 1000) for c in self._clusters}
         self._due: dict[int, float] = {}  # when it is started
         self._joining: dict[int, tuple[float, int]] = {}  # since when, and events before

@@ -78,15 +78,15 @@ class Record:
 
     def changes(self, before: Record) -> list[str]:
         """Lists what differs from an earlier record, for people."""
-        said = []
+        changes = []
         for name in dict.fromkeys([*self.parts, *before.parts]):
             old, new = before.parts.get(name), self.parts.get(name)
             if old is None or new is None:
-                said.append(f"{name} is {'new' if old is None else 'gone'}")
+                changes.append(f"{name} is {'new' if old is None else 'gone'}")
             elif old != new:
                 shown = f" {old} -> {new}" if max(len(old), len(new)) < 16 else ""
-                said.append(f"{name}{shown or ' changed'}")
-        return said
+                changes.append(f"{name}{shown or ' changed'}")
+        return changes
 
     def element(self) -> ElementTree.Element:
         def tag(name: str) -> str:

@@ -33,12 +33,12 @@ class Storage:
         self.name = name
         self._pool: Any = None
 
-    def make(self, wanted: PurePosixPath | None) -> None:
+    def make(self, chosen: PurePosixPath | None) -> None:
         """Defines and starts the pool, unless it is there; None: anywhere."""
-        folder = wanted or default_folder(self.host)
+        folder = chosen or default_folder(self.host)
         with explained(f"{self.host.uri}: storage {folder / self.name}"):
             if self.find():
-                if wanted is None or self.path == folder / self.name:
+                if chosen is None or self.path == folder / self.name:
                     return
                 self.unmake()
             root = ElementTree.Element("pool", type="dir")
@@ -97,15 +97,15 @@ class Storage:
     def read(self, name: str, offset: int = 0) -> bytes:
         """A file from `offset` on. One that has become shorter, as a log that was begun anew, is read from 0."""
         with explained(f"{self.host.uri}: reading {name}"):
-            found = self._volume(name)
-            if found is None:
+            volume = self._volume(name)
+            if volume is None:
                 return b""
-            size = found.info()[1]
+            size = volume.info()[1]
             offset = offset if offset <= size else 0
             if offset == size:
                 return b""
             stream = self.host.raw.newStream()
-            found.download(stream, offset, size - offset)
+            volume.download(stream, offset, size - offset)
             pieces: list[bytes] = []
             stream.recvAll(lambda _, data, __: pieces.append(data), None)
             stream.finish()
@@ -113,16 +113,16 @@ class Storage:
 
     def size(self, name: str) -> int:
         with explained(f"{self.host.uri}: reading {name}"):
-            found = self._volume(name)
-            return 0 if found is None else int(found.info()[1])
+            volume = self._volume(name)
+            return 0 if volume is None else int(volume.info()[1])
 
     def names(self) -> list[str]:
         self._pool.refresh()
         return [volume.name() for volume in self._pool.listAllVolumes()]
 
     def remove(self, name: str) -> None:
-        if found := self._volume(name):
-            found.delete()
+        if volume := self._volume(name):
+            volume.delete()
 
     def clear(self) -> None:
         """Whatever is in it goes."""

@@ -298,7 +298,7 @@ class Host_domains_keep:
         self.said: list[str] = []
         self.fails = False
         clusters = [SimpleNamespace(number=n, restart=restart, restart_limit=2, restart_delay=500) for n in range(3)]
-        self.wanted = SimpleNamespace(what=SimpleNamespace(cluster_map=SimpleNamespace(clusters=clusters)))
+        self.request = SimpleNamespace(what=SimpleNamespace(cluster_map=SimpleNamespace(clusters=clusters)))
         self.record = SimpleNamespace(each=lambda: [SimpleNamespace(domain=name) for name in NAMES])
 
     def refresh(self) -> Any:

@@ -17,7 +17,7 @@ from deploy.deployment.addresses import shown
 from deploy.deployment.planner import Plan
 from deploy.domains import accel as accelerators, keep as watch
 from deploy.domains.connection import Connection, has_library
-from deploy.domains.deploy import Deployment, Done, Wanted, wait_ready
+from deploy.domains.deploy import Deployment, Done, Request, wait_ready
 from deploy.domains.machines import arrange
 from deploy.domains.options import URI, Connect
 from deploy.machine import kvm
@@ -89,14 +89,14 @@ def deploy(
             stack.enter_context(host)
         mode = accelerators.choose(host, accel, len(what.machine.cores))
         folder = PurePosixPath(storage) if storage else None
-        wanted = Wanted(what, name or what.name, mode.kind, bridge, uefi, folder, replace, per_cluster)
+        wanted = Request(what, name or what.name, mode.kind, bridge, uefi, folder, replace, per_cluster)
         if print_xml:
             print(Deployment(host, wanted).preview(), end="")
             return
         with output.progress(f"Deploying {wanted.name}"):
             deployment = Deployment(host, wanted)
             done = deployment.converge()
-        output.line(f"{done.said}.")
+        output.line(f"{done.message}.")
         verb = "will serve"
         if wait:
             with output.progress(f"Waiting until {wanted.name} serves") as update:
@@ -130,7 +130,7 @@ def _enter_if_it_answers(output: Output, stack: ExitStack, host: Connection) -> 
 
 
 def _keep(output: Output, deployment: Deployment) -> None:
-    name = deployment.wanted.name
+    name = deployment.request.name
     output.line(f"Watching {name}; Ctrl-C ends that, and leaves it running.")
     try:
         watch.keep(deployment, lambda line: output.line(f"{line}."))
