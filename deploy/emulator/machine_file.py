@@ -39,9 +39,9 @@ class Number:
     high: float
     whole: bool = False
 
-    def __contains__(self, given: object) -> bool:
+    def __contains__(self, value: object) -> bool:
         kinds = (int,) if self.whole else (int, float)
-        return isinstance(given, kinds) and not isinstance(given, bool) and self.low <= given <= self.high
+        return isinstance(value, kinds) and not isinstance(value, bool) and self.low <= value <= self.high
 
     def __str__(self) -> str:
         return f"a {'whole ' * self.whole}number from {self.low:,} to {self.high:,}"
@@ -55,10 +55,10 @@ _KINDS: Mapping[type, str] = {bool: "true or false",
                               str: "one line of text: where the figure comes from, or just \"assumed\""}
 
 
-def _is_source(given: str) -> bool:
+def _is_source(text: str) -> bool:
     """One line that says something; "Assumed" would be a price that nobody counts as assumed."""
-    near = given.strip(" .").casefold()
-    return given.isprintable() and any(map(str.isalpha, near)) and (near not in (ASSUMED, FITTED) or near == given)
+    near = text.strip(" .").casefold()
+    return text.isprintable() and any(map(str.isalpha, near)) and (near not in (ASSUMED, FITTED) or near == text)
 
 
 @cache
@@ -111,8 +111,8 @@ class ModelledMachine:
 
     @property
     def sources(self) -> list[str]:
-        found = [price.source for price in self.prices.values()] + list(self.other_sources)
-        return [source for source in dict.fromkeys(found) if source not in (ASSUMED, FITTED)]
+        sources = [price.source for price in self.prices.values()] + list(self.other_sources)
+        return [source for source in dict.fromkeys(sources) if source not in (ASSUMED, FITTED)]
 
     @property
     def header(self) -> str:
@@ -147,14 +147,14 @@ class ModelledMachine:
     def exactly(self, cores: int, memory: int) -> Shape:
         """Returns the shape for programs that run on every core there is. InputError if no such shape has so many
         cores."""
-        found = self.shape(cores, memory)
-        if found.cpus != cores:
+        shape = self.shape(cores, memory)
+        if shape.cpus != cores:
             part = (
                 f"{self.cores_per_socket}, a socket"
                 if self.clusters_per_socket == 1 else f"{self.cores_per_cluster}, an L3's, or whole L3s of a socket"
             )
             raise InputError("--cores", f"{cores} cores; of {self.name} run up to {part}, or all {self.cores}")
-        return found
+        return shape
 
     def plugin_text(self, memory: Sequence[MemoryRange], line_factor: float = 1.0) -> str:
         """The machine as the plugin reads it (emulator/modelled/prices.h); node N's memory is socket N's."""
@@ -205,7 +205,7 @@ def chosen(text: str | None, quick: bool, fixed: Mapping[str, Any]) -> ModelledM
         if quick:
             raise InputError("--quick", "is for a modelled machine (--machine)")
         return None
-    if odd := [option for option, given in fixed.items() if given]:
+    if odd := [option for option, value in fixed.items() if value]:
         if odd[0] in ("--sockets", "--cores"):
             own = text if text.endswith(".toml") else f"emulator/machines/{text}.toml"
             what = f"copy {own}, change sockets or cores_per_cluster, and name the copy"
@@ -234,14 +234,14 @@ class _Reader:
             raise self.wrong(f"{name}.{odd[0]}",
                              "is missing" if odd[0] in fields else f"is not one of {', '.join(fields)}")
         for part, kind in fields.items():
-            given = value[part]
+            value_here = value[part]
             if isinstance(kind, Number):
-                right = given in kind
+                right = value_here in kind
             else:
-                right = isinstance(given, kind) and (not isinstance(given, str) or _is_source(given))
+                right = isinstance(value_here, kind) and (not isinstance(value_here, str) or _is_source(value_here))
             if not right:
                 raise self.wrong(f"{name}.{part}",
-                                 f"is {given!r}, not {kind if isinstance(kind, Number) else _KINDS[kind]}")
+                                 f"is {value_here!r}, not {kind if isinstance(kind, Number) else _KINDS[kind]}")
         return value
 
     def whole(self, key: str) -> int:
@@ -252,25 +252,25 @@ class _Reader:
         return value
 
     def prices(self) -> dict[str, Price]:
-        given = self.data.get("price")
-        if not isinstance(given, dict):
+        entries = self.data.get("price")
+        if not isinstance(entries, dict):
             raise self.wrong("price", "is missing: the table of prices")
         known = price_names()
-        if unknown := [name for name in given if name not in known]:
+        if unknown := [name for name in entries if name not in known]:
             raise self.wrong(f"price.{unknown[0]}", "is no price; there are " + ", ".join(known))
-        found = {}
+        prices = {}
         for name in known:
             cycles = PER_INSTRUCTION if name.startswith("cpi_") else CYCLES
-            value = self.table(name, {"cycles": cycles, "source": str}, given, "price.")
-            found[name] = Price(float(value["cycles"]), value["source"])
-        return found
+            value = self.table(name, {"cycles": cycles, "source": str}, entries, "price.")
+            prices[name] = Price(float(value["cycles"]), value["source"])
+        return prices
 
     def fitted(self, prices: Mapping[str, Price]) -> None:
         """A price is fitted only to what the file names."""
-        given = self.data.get("fitted", {})
+        entries = self.data.get("fitted", {})
         marked = {name for name, price in prices.items() if price.source == FITTED}
-        said = given.values() if isinstance(given, dict) and set(given) == marked else [""]
-        if not all(isinstance(to, str) and _is_source(to) and to not in (ASSUMED, FITTED) for to in said):
+        sources = entries.values() if isinstance(entries, dict) and set(entries) == marked else [""]
+        if not all(isinstance(to, str) and _is_source(to) and to not in (ASSUMED, FITTED) for to in sources):
             raise self.wrong("fitted",
                              "must say of each price whose source is \"fitted\", and of no other, what it is fitted to")
 
@@ -290,7 +290,7 @@ class _Reader:
             raise self.wrong(unknown[0], f"is not one of {', '.join(sorted(known))}")
         prices = self.prices()
         self.fitted(prices)
-        found = ModelledMachine(
+        machine = ModelledMachine(
             name=name, path=self.path, sha256=sha256, sockets=self.whole("sockets"),
             clusters_per_socket=self.whole("clusters_per_socket"), cores_per_cluster=self.whole("cores_per_cluster"),
             ghz=float(ghz["value"]), caches={n: (c["sets"], c["ways"]) for n, c in caches.items()},
@@ -298,6 +298,6 @@ class _Reader:
             other_sources=[part["source"] for part in (ghz, buffer, *caches.values())],
             fitted_to=self.data.get("fitted", {}),
         )
-        if found.cores > MOST_CORES:
-            raise self.wrong("sockets", f"{found.cores} cores in all; {MOST_CORES} are the most")
-        return found
+        if machine.cores > MOST_CORES:
+            raise self.wrong("sockets", f"{machine.cores} cores in all; {MOST_CORES} are the most")
+        return machine

@@ -12,13 +12,13 @@ from deploy.setup.build import require
 def plugin(name: str) -> Path:
     """Its place in the build folder, for the QEMU that is here; it is made if the command did not say that it needs
     it."""
-    found = [number for number, (first, end) in needs.INTERFACES.items() if first <= qemu.version() < end]
-    if not found:
+    fitting = [number for number, (first, end) in needs.INTERFACES.items() if first <= qemu.version() < end]
+    if not fitting:
         version = ".".join(map(str, qemu.version()))
         raise Failure(f"there is no plugin '{name}' for QEMU {version}; for Debian 12's 7.2 there is, and for 9.2 and "
                       f"later")
     require(needs.plugin(name))
-    return Path(f"emulator/{name}-{found[0]}.so")
+    return Path(f"emulator/{name}-{fitting[0]}.so")
 
 
 def arguments(path: Path, options: dict[str, str]) -> tuple[str, str]:

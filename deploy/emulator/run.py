@@ -44,9 +44,9 @@ def check_installed() -> None:
 
 
 def check_version() -> None:
-    if (found := qemu.version()) < SINCE:
+    if (version := qemu.version()) < SINCE:
         raise Failure(
-            f"QEMU {'.'.join(map(str, found))} cannot run a modelled machine; {'.'.join(map(str, SINCE))} and "
+            f"QEMU {'.'.join(map(str, version))} cannot run a modelled machine; {'.'.join(map(str, SINCE))} and "
             f"later can "
             "(Debian 12 has it in bookworm-backports). --icount counts instructions instead, and prices nothing"
         )
@@ -82,10 +82,10 @@ def marks(
         directory = Path(name)
         prices = directory / "machine"
         write_text(prices, machine.plugin_text(target.machine.memory, line_factor))
-        given = {"machine": str(prices), "priced": priced or ""} | with_transactions(target) | dict(options)
-        found = Marks(directory, build / PLUGIN, {name: value for name, value in given.items() if value})
-        yield found
-        found.check_parking()
+        values = {"machine": str(prices), "priced": priced or ""} | with_transactions(target) | dict(options)
+        marks_file = Marks(directory, build / PLUGIN, {name: value for name, value in values.items() if value})
+        yield marks_file
+        marks_file.check_parking()
 
 
 def clocks(
