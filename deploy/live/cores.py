@@ -52,10 +52,10 @@ def boots_of(events: Sequence[Event]) -> dict[int, Event]:
 def cores_of(events: Sequence[Event], read: Read) -> list[Core]:
     """The map in force. Without spare cores it is the cluster map's."""
     boots = boots_of(events)
-    given = {core["cpu"]: int(e["cluster"]) for e in events if e.kind == "stats" and e["when"] == "start"
-             for core in e["cores"]}
+    at_start = {core["cpu"]: int(e["cluster"]) for e in events if e.kind == "stats" and e["when"] == "start"
+                for core in e["cores"]}
     address = next((int(boot["core_words"]) for boot in boots.values() if boot.get("core_words")), 0)
-    cores = [Core(number, cluster) for number, cluster in sorted(given.items())]
+    cores = [Core(number, cluster) for number, cluster in sorted(at_start.items())]
     if not address or not cores:
         return cores
     data = read(min(boots), address, WORD * (cores[-1].number + 1))
@@ -63,13 +63,13 @@ def cores_of(events: Sequence[Event], read: Read) -> list[Core]:
     return [_core(core, words[core.number]) for core in cores]
 
 
-def _core(given: Core, word: int) -> Core:
+def _core(core: Core, word: int) -> Core:
     state = word & 0xFF
     if state >= len(STATES):
-        raise Failure(f"core {given.number}: its word {word:#x} is none: the machine's memory is spoilt, or another "
+        raise Failure(f"core {core.number}: its word {word:#x} is none: the machine's memory is spoilt, or another "
                       f"Skerry's")
-    return given if STATES[state] == NONE else Core(given.number, word >> 8 & 0xFF, STATES[state], word >> 16 & 0xFF,
-                                                    word >> 32)
+    return core if STATES[state] == NONE else Core(core.number, word >> 8 & 0xFF, STATES[state], word >> 16 & 0xFF,
+                                                   word >> 32)
 
 
 def _check_alive(events: Sequence[Event], boot: Event) -> None:
@@ -86,21 +86,21 @@ def check(events: Sequence[Event], cores: Sequence[Core], number: int, to: int) 
     """The core, and the boot report of the cluster that is to have the order; InputError or Failure where it cannot
     move."""
     boots = boots_of(events)
-    found = next((core for core in cores if core.number == number), None)
-    if found is None:
+    chosen = next((core for core in cores if core.number == number), None)
+    if chosen is None:
         raise InputError(f"--core {number}",
                          f"is none of the machine's, 0 to {max((core.number for core in cores), default=0)}")
     if to not in boots:
         raise InputError(f"--to {to}", f"is not a cluster that has started: {', '.join(map(str, boots))}")
     _check_alive(events, boots[to])
-    if found.state == PARKED:
-        return found, boots[to]
-    if found.state != OWNED:
-        raise Failure(f"core {number} is on the way: {found}")
-    if found.cluster == to:
+    if chosen.state == PARKED:
+        return chosen, boots[to]
+    if chosen.state != OWNED:
+        raise Failure(f"core {number} is on the way: {chosen}")
+    if chosen.cluster == to:
         raise Failure(f"core {number} is cluster {to}'s already")
-    _check_alive(events, boots[found.cluster])
-    return found, boots[found.cluster]
+    _check_alive(events, boots[chosen.cluster])
+    return chosen, boots[chosen.cluster]
 
 
 def order(write: Write, boot: Event, core: int, to: int, number: int) -> None:
@@ -110,9 +110,9 @@ def order(write: Write, boot: Event, core: int, to: int, number: int) -> None:
 
 def answer(events: Sequence[Event], core: int, number: int) -> Event | None:
     """Returns the manager's report on the order; None: nothing yet."""
-    said = (e for e in reversed(events) if e.kind == "core" and e["cpu"] == core and e["number"] == number
-            and e["what"] != JOINED)
-    return next(said, None)
+    reports = (e for e in reversed(events) if e.kind == "core" and e["cpu"] == core and e["number"] == number
+               and e["what"] != JOINED)
+    return next(reports, None)
 
 
 def programs_of(events: Sequence[Event], core: int) -> list[str]:
@@ -120,15 +120,15 @@ def programs_of(events: Sequence[Event], core: int) -> list[str]:
                               and event["cpu"] == core))
 
 
-def refusal(events: Sequence[Event], cores: Sequence[Core], core: Core, said: Event) -> str:
+def refusal(events: Sequence[Event], cores: Sequence[Core], core: Core, report: Event) -> str:
     """Why the core stays, in a line."""
     where = f"core {core.number} of cluster {core.cluster}"
-    if said["what"] == "first":
+    if report["what"] == "first":
         alone = sum(other.cluster == core.cluster and other.state == OWNED for other in cores) == 1
         return f"{where} stays: " + ("it is its only core" if alone else "it is its first, on which its manager runs")
-    if said["what"] == "programs":
+    if report["what"] == "programs":
         names = ", ".join(programs_of(events, core.number))
         return f"{where} stays: programs run there{': ' + names if names else ''}"
-    if said["what"] == "elsewhere":
+    if report["what"] == "elsewhere":
         return f"{where} stays: the cluster has since given it up"
-    return f"{where} stays: the kernel has threads, deadlines, interrupts or objects there (error {said['error']})"
+    return f"{where} stays: the kernel has threads, deadlines, interrupts or objects there (error {report['error']})"

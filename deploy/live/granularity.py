@@ -26,14 +26,14 @@ def check(events: Sequence[Event], cluster: int | None) -> list[Event]:
     if cluster is not None and cluster not in boots:
         raise InputError(f"--cluster {cluster}", f"is not one that has started: {', '.join(map(str, sorted(boots)))}")
     able = [boot for boot in boots.values() if str(boot["kernel"]).partition("+")[0] in regimes.names(regimes.SWITCHED)]
-    found = able if cluster is None else [boot for boot in able if int(boot["cluster"]) == cluster]
-    if not found:
+    chosen = able if cluster is None else [boot for boot in able if int(boot["cluster"]) == cluster]
+    if not chosen:
         what = "no cluster's kernel" if cluster is None else f"cluster {cluster}'s kernel, {boots[cluster]['kernel']},"
         raise Failure(f"{what} can change its locks: that is for --lock "
                       f"{' and '.join(regimes.names(regimes.SWITCHED))}")
-    if any(not boot.get("ledger") for boot in found):
+    if any(not boot.get("ledger") for boot in chosen):
         raise Failure("there is no ledger: the image was made by an older Skerry")
-    return found
+    return chosen
 
 
 def order(write: Write, boot: Event, granularity: str, number: int) -> None:

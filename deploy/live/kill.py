@@ -32,13 +32,13 @@ OF_A_CORE = ("panic", "hang-core")
 
 def loss(events: Iterable[Event], cluster: int) -> Event | None:
     """Why a cluster is lost; None: it is not, or has started again."""
-    found: Event | None = None
+    last: Event | None = None
     for event in events:
         if event.kind == "cluster-lost" and event["cluster"] == cluster:
-            found = event
+            last = event
         elif event.kind == "boot" and event["cluster"] == cluster:
-            found = None
-    return found
+            last = None
+    return last
 
 
 def check(events: Sequence[Event], cluster: int, how: str, core: int | None = None) -> Event:

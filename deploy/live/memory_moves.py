@@ -54,7 +54,7 @@ def pieces_of(events: Sequence[Event], read: Read) -> list[Piece]:
 
 
 def runs(words: bytes, homes: bytes) -> list[Piece]:
-    found, number = [], 0
+    pieces, number = [], 0
     for (word, home), group in groupby(zip(words, homes, strict=True)):
         length = len(list(group))
         state, cluster = word >> 6, word & 63
@@ -62,9 +62,9 @@ def runs(words: bytes, homes: bytes) -> list[Piece]:
             raise Failure(f"memory at {number * PIECE:#x}: its word {word:#x} is none: the machine's memory is spoilt, "
                           f"or another Skerry's")
         if home:
-            found.append(Piece(number * PIECE, length * PIECE, cluster, home - 1, state == PARKED))
+            pieces.append(Piece(number * PIECE, length * PIECE, cluster, home - 1, state == PARKED))
         number += length
-    return found
+    return pieces
 
 
 def sums(pieces: Sequence[Piece]) -> dict[int, dict[str, int]]:
@@ -127,9 +127,9 @@ def order(write: Write, boot: Event, pieces: int, to: int, number: int) -> None:
 
 def answer(events: Sequence[Event], cluster: int, number: int) -> Event | None:
     """The last that this cluster's manager says of the order; None: nothing yet."""
-    said = (e for e in reversed(events) if e.kind == "memory-moved" and e["cluster"] == cluster
-            and e["number"] == number and e["what"] != "taken")
-    return next(said, None)
+    reports = (e for e in reversed(events) if e.kind == "memory-moved" and e["cluster"] == cluster
+               and e["number"] == number and e["what"] != "taken")
+    return next(reports, None)
 
 
 def parked_for(pieces: Sequence[Piece], cluster: int) -> int:
@@ -137,18 +137,18 @@ def parked_for(pieces: Sequence[Piece], cluster: int) -> int:
     return sum(piece.size for piece in pieces if piece.parked and piece.cluster == cluster) // PIECE
 
 
-def refusal(giver: int, pieces: int, said: Event) -> str:
+def refusal(giver: int, pieces: int, report: Event) -> str:
     """Why nothing moves, in a line."""
-    if said["what"] == TOO_LITTLE:
+    if report["what"] == TOO_LITTLE:
         return (
-            f"cluster {giver} has {format_size(int(said['free']) * PIECE)} free in pieces of 2 MiB, not "
+            f"cluster {giver} has {format_size(int(report['free']) * PIECE)} free in pieces of 2 MiB, not "
             f"{format_size(pieces * PIECE)}"
         )
-    if said["what"] == DOWN:
-        return f"cluster {said['to']} is down, says cluster {giver}"
-    if said["what"] == RETURNED:
+    if report["what"] == DOWN:
+        return f"cluster {report['to']} is down, says cluster {giver}"
+    if report["what"] == RETURNED:
         return (
-            f"cluster {said['to']} has not taken the memory, and cluster {giver} has taken it back (error "
-            f"{said['error']})"
+            f"cluster {report['to']} has not taken the memory, and cluster {giver} has taken it back (error "
+            f"{report['error']})"
         )
-    return f"cluster {giver} gives nothing (error {said['error']})"
+    return f"cluster {giver} gives nothing (error {report['error']})"

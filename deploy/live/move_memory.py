@@ -37,11 +37,11 @@ def move_memory(target: Target, pieces: int, to: int, named: int | None) -> dict
     before = pieces_of(target.events(), target.read)
     ordered = time.monotonic()
     if named is not None and loss(target.events(), named):
-        given, giver = _adopt(target, before, pieces, to, named), named
+        moved, giver = _adopt(target, before, pieces, to, named), named
     else:
-        given, giver = _give(target, givers(target.events(), before, to, named), pieces, to)
+        moved, giver = _give(target, givers(target.events(), before, to, named), pieces, to)
     _taken(target, to, giver, pieces)
-    return {"from": giver, "to": to, "bytes": given * PIECE, "seconds": round(time.monotonic() - ordered, 3)}
+    return {"from": giver, "to": to, "bytes": moved * PIECE, "seconds": round(time.monotonic() - ordered, 3)}
 
 
 def _ask(target: Target, cluster: int, pieces: int, to: int) -> Event:
@@ -50,21 +50,21 @@ def _ask(target: Target, cluster: int, pieces: int, to: int) -> Event:
     asked = len(target.events())
     order(target.write(cluster), boots_of(target.events())[cluster], pieces, to, number)
     most = target.clock.look() + PATIENCE * slowness()
-    while not (said := answer(target.events()[asked:], cluster, number)):
+    while not (report := answer(target.events()[asked:], cluster, number)):
         if target.clock.look() > most:
             raise Failure(f"cluster {cluster} does not answer the order within {PATIENCE:g} s")
         time.sleep(_POLL)
-    return said
+    return report
 
 
 def _give(target: Target, asked: list[int], pieces: int, to: int) -> tuple[int, int]:
     refusals = []
     for cluster in asked:
-        said = _ask(target, cluster, pieces, to)
-        if said["what"] == GIVEN:
-            return int(said["pieces"]), cluster
-        refusals.append(refusal(cluster, pieces, said))
-        if said["what"] != TOO_LITTLE:
+        report = _ask(target, cluster, pieces, to)
+        if report["what"] == GIVEN:
+            return int(report["pieces"]), cluster
+        refusals.append(refusal(cluster, pieces, report))
+        if report["what"] != TOO_LITTLE:
             break
     raise Failure("; ".join(refusals))
 
@@ -77,10 +77,10 @@ def _adopt(target: Target, before: list[Piece], pieces: int, to: int, lost: int)
         raise Failure(f"cluster {lost} is down, and {format_size(parked_for(before, lost) * PIECE)} are parked for it, "
                       f"not {format_size(pieces * PIECE)}: "
                       "what it has already stays its own")  # fmt: skip
-    said = _ask(target, to, pieces, to)
-    if said["what"] != ADOPTED or said["pieces"] != pieces:
-        raise Failure(f"cluster {to} has taken {format_size(int(said['pieces']) * PIECE)} of it (error "
-                      f"{said['error']})")
+    report = _ask(target, to, pieces, to)
+    if report["what"] != ADOPTED or report["pieces"] != pieces:
+        raise Failure(f"cluster {to} has taken {format_size(int(report['pieces']) * PIECE)} of it (error "
+                      f"{report['error']})")
     return pieces
 
 
@@ -88,9 +88,9 @@ def _taken(target: Target, to: int, giver: int, pieces: int) -> None:
     """Until nothing is parked for the cluster."""
     most = target.clock.look() + PATIENCE * slowness()
     while parked_for(pieces_of(target.events(), target.read), to):
-        said = next((e for e in reversed(target.events()) if e.kind == "memory-moved" and e["cluster"] == giver), None)
-        if said and said["what"] == RETURNED:
-            raise Failure(refusal(giver, pieces, said))
+        last = next((e for e in reversed(target.events()) if e.kind == "memory-moved" and e["cluster"] == giver), None)
+        if last and last["what"] == RETURNED:
+            raise Failure(refusal(giver, pieces, last))
         if target.clock.look() > most:
             raise Failure(f"cluster {to} has not taken the memory within {PATIENCE:g} s: it stays parked for it")
         time.sleep(_POLL)

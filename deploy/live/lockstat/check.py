@@ -42,42 +42,42 @@ class Check:
 
 def checks(snapshot: Snapshot) -> list[Check]:
     record, slack = snapshot.total, len(snapshot.cores)
-    found = []
+    made = []
     locks = record.locks
     served = record.syscalls + record.interrupts  # the rest are faults, and calls that are to be made again
-    found.append(Check("system calls and interrupts served <= entries", served, record.entries, slack, at_most=True))
+    made.append(Check("system calls and interrupts served <= entries", served, record.entries, slack, at_most=True))
     if snapshot.regime in BIG_LOCKS:
-        found.append(Check("acquisitions = entries", locks["kernel"].acquisitions, record.entries, slack))
+        made.append(Check("acquisitions = entries", locks["kernel"].acquisitions, record.entries, slack))
     if snapshot.regime in TRANSACTIONS:
         t = record.transactions
-        found.append(Check("commits + fallbacks = entries", t.committed + t.fallbacks, record.entries, slack))
-        found.append(Check("begun = commits + aborts", t.begun, t.committed + sum(t.aborted), slack))
-        found.append(Check("fallbacks = acquisitions of the lock", t.fallbacks, locks["kernel"].acquisitions, slack))
+        made.append(Check("commits + fallbacks = entries", t.committed + t.fallbacks, record.entries, slack))
+        made.append(Check("begun = commits + aborts", t.begun, t.committed + sum(t.aborted), slack))
+        made.append(Check("fallbacks = acquisitions of the lock", t.fallbacks, locks["kernel"].acquisitions, slack))
     if snapshot.regime in READERS:
-        found.append(Check("read acquisitions = entries", locks["read"].acquisitions, record.entries, slack))
-        found.append(Check("write acquisitions <= entries", locks["write"].acquisitions, record.entries, slack,
-                           at_most=True))
+        made.append(Check("read acquisitions = entries", locks["read"].acquisitions, record.entries, slack))
+        made.append(Check("write acquisitions <= entries", locks["write"].acquisitions, record.entries, slack,
+                          at_most=True))
     if snapshot.regime in SWITCHED:
         # coarse entries take the one, fine ones the other, and while the granularity changes both
         kernel, read = locks["kernel"].acquisitions, locks["read"].acquisitions
-        found.append(Check("entries <= acquisitions + read acquisitions", record.entries, kernel + read, slack,
-                           at_most=True))
-        found.append(Check("read acquisitions <= entries", read, record.entries, slack, at_most=True))
-        found.append(Check("write acquisitions <= entries", locks["write"].acquisitions, record.entries, slack,
-                           at_most=True))
+        made.append(Check("entries <= acquisitions + read acquisitions", record.entries, kernel + read, slack,
+                          at_most=True))
+        made.append(Check("read acquisitions <= entries", read, record.entries, slack, at_most=True))
+        made.append(Check("write acquisitions <= entries", locks["write"].acquisitions, record.entries, slack,
+                          at_most=True))
     for name, lock in record.active.items():
-        found.append(Check(f"{name}: conflicts <= acquisitions", lock.conflicts, lock.acquisitions, slack,
-                           at_most=True))
-        found.append(Check(f"{name}: waits in the histogram = acquisitions", sum(lock.wait_log2), lock.acquisitions,
-                           slack))
-        found.append(Check(f"{name}: holds in the histogram = acquisitions", sum(lock.hold_log2), lock.acquisitions,
-                           slack))
+        made.append(Check(f"{name}: conflicts <= acquisitions", lock.conflicts, lock.acquisitions, slack,
+                          at_most=True))
+        made.append(Check(f"{name}: waits in the histogram = acquisitions", sum(lock.wait_log2), lock.acquisitions,
+                          slack))
+        made.append(Check(f"{name}: holds in the histogram = acquisitions", sum(lock.hold_log2), lock.acquisitions,
+                          slack))
     for core in snapshot.cores:
-        found.append(Check(f"cpu {core.cpu}: idle <= wall", core.idle, core.wall, core.wall // 50, at_most=True))
+        made.append(Check(f"cpu {core.cpu}: idle <= wall", core.idle, core.wall, core.wall // 50, at_most=True))
     wall = sum(core.wall for core in snapshot.cores)
     # an entry may hold the other at the same time
     for one in ALTERNATIVES if snapshot.regime in SWITCHED else (WHOLE,):
         inside = sum(locks[name].hold + locks[name].wait for name in one)
-        found.append(Check("cycles waiting for the kernel's lock and holding it <= wall", inside, wall, wall // 50,
-                           at_most=True))
-    return found
+        made.append(Check("cycles waiting for the kernel's lock and holding it <= wall", inside, wall, wall // 50,
+                          at_most=True))
+    return made

@@ -46,8 +46,8 @@ def _places() -> set[Path]:
 
 def running() -> list[Path]:
     """The folders of this user's machines that run here, as deploy.machine.run makes them; the youngest last."""
-    found = {p for place in _places() for p in place.glob("skerry-run-*-*")}
-    alive = [p for p in found if is_private(p) and Path("/proc", p.name.split("-")[2]).exists()]
+    folders = {p for place in _places() for p in place.glob("skerry-run-*-*")}
+    alive = [p for p in folders if is_private(p) and Path("/proc", p.name.split("-")[2]).exists()]
     return sorted(alive, key=lambda p: p.stat().st_mtime)
 
 
@@ -68,9 +68,9 @@ def find(pid: str | None = None, command: str = "lockstat", *, changes: bool = F
     choice = (ours if len(folders) == 1 else []) if changes else ours or folders
     if len(choice) == 1:
         return choice[0]
-    told = ", ".join(f"{p.name.split('-')[2]}{_named(p)}{_elsewhere(p)}" for p in folders)
+    listed = ", ".join(f"{p.name.split('-')[2]}{_named(p)}{_elsewhere(p)}" for p in folders)
     many = "several machines run" if len(folders) > 1 else "the machine that runs is another checkout's"
-    raise InputError(command, f"{many}: name one by its process id, {told}")
+    raise InputError(command, f"{many}: name one by its process id, {listed}")
 
 
 def _elsewhere(folder: Path) -> str:
@@ -176,15 +176,15 @@ def snapshots(events: EventStream, memory: Memory, apart: bool = False) -> list[
     if not boots:
         raise Failure("no cluster has started yet")
     cpus = _cpus(events, boots, memory)
-    found = []
+    read = []
     for cluster, boot in sorted(boots.items()):
-        found.append((cluster, boot, _records(memory, cluster, boot["stat"],
-                                              max(boot["cores"], 1 + max(cpus[cluster], default=0)))))
+        read.append((cluster, boot, _records(memory, cluster, boot["stat"],
+                                             max(boot["cores"], 1 + max(cpus[cluster], default=0)))))
     # The clock is one for all clusters of a machine, and the last sample was counted just now.
-    latest = {cluster: max(max(r.latest, r.updated, r.idle_since) for r in records) for cluster, _, records in found}
+    latest = {cluster: max(max(r.latest, r.updated, r.idle_since) for r in records) for cluster, _, records in read}
     now = latest if apart else dict.fromkeys(latest, max(latest.values()))
     made = []
-    for cluster, boot, records in found:
+    for cluster, boot, records in read:
         of = Counted(cluster, boot["kernel"], float(boot["tsc_hz"]))
         cores = [Core.of_record(of, cpus[cluster][i], i, record, now[cluster]) for i, record in enumerate(records)
                  if i in cpus[cluster]]
@@ -195,17 +195,17 @@ def snapshots(events: EventStream, memory: Memory, apart: bool = False) -> list[
 def _cpus(events: EventStream, boots: Mapping[int, Event], memory: Memory) -> dict[int, dict[int, int]]:
     """Maps each cluster to its cores now, by index in its kernel. A kernel has room for the others behind those of the
     map, in their order."""
-    told = {(e["cluster"], core["core"]): core["cpu"] for e in events.of("stats") for core in e["cores"]}
-    found = {cluster: {i: told.get((cluster, i), i) for i in range(boot["cores"])} for cluster, boot in boots.items()}
+    known = {(e["cluster"], core["core"]): core["cpu"] for e in events.of("stats") for core in e["cores"]}
+    cpus = {cluster: {i: known.get((cluster, i), i) for i in range(boot["cores"])} for cluster, boot in boots.items()}
     if not any(boot.get("core_words") for boot in boots.values()):
-        return found
+        return cpus
     now = cores.cores_of(events.events, memory)
-    for cluster, given in found.items():
-        others = (core.number for core in now if core.number not in given.values())
-        room = given | dict(enumerate(others, len(given)))
+    for cluster, of_kernel in cpus.items():
+        others = (core.number for core in now if core.number not in of_kernel.values())
+        room = of_kernel | dict(enumerate(others, len(of_kernel)))
         here = {core.number for core in now if core.is_of(cluster)}
-        found[cluster] = {i: cpu for i, cpu in room.items() if cpu in here}
-    return found
+        cpus[cluster] = {i: cpu for i, cpu in room.items() if cpu in here}
+    return cpus
 
 
 def _records(memory: Memory, cluster: int, address: int, cores: int) -> list[Record]:

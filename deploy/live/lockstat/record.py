@@ -61,8 +61,8 @@ def _value(field: headers.Field, words: Sequence[int], at: int) -> Any:
         number = words[place]
         return number - (1 << 64) if field.type == "stat_level" and number >> 63 else number
 
-    found = tuple(one(at + i * field.words) for i in range(field.count))
-    return found if field.array else found[0]
+    elements = tuple(one(at + i * field.words) for i in range(field.count))
+    return elements if field.array else elements[0]
 
 
 def _with(field: headers.Field, a: Any, b: Any, sign: int) -> Any:
@@ -144,9 +144,9 @@ class Transactions(Part):
 class Record(Part):
     @staticmethod
     def from_words(words: Sequence[int]) -> Record:
-        found = Part.of("core_stat", words)
-        assert isinstance(found, Record)
-        return found
+        record = Part.of("core_stat", words)
+        assert isinstance(record, Record)
+        return record
 
     @staticmethod
     def from_bytes(data: bytes, of: str) -> Record:
@@ -174,13 +174,13 @@ class Record(Part):
         return record
 
     def plus(self, other: Record) -> Record:
-        found: Record = self.combined(other, 1)
-        return found
+        total: Record = self.combined(other, 1)
+        return total
 
     def since(self, earlier: Record) -> Record:
         """Returns the difference to an earlier record. Instance counts and maxima are those of this one."""
-        found: Record = self.combined(earlier, -1)
-        return found
+        difference: Record = self.combined(earlier, -1)
+        return difference
 
     @property
     def locks(self) -> dict[str, LockStat]:

@@ -118,14 +118,14 @@ class Core(Counted):
     def problems(self) -> list[str]:
         """Counts of an interval that cannot be true."""
         where = f"cpu {self.cpu}"
-        found = [f"{where}: '{name}' ran backwards" for name, value in self.counters.items() if value < 0]
+        problems = [f"{where}: '{name}' ran backwards" for name, value in self.counters.items() if value < 0]
         if self.idle > self.wall * (1 + _SLACK):
-            found.append(f"{where}: idle for longer than the interval")
+            problems.append(f"{where}: idle for longer than the interval")
         if self.conflicts > self.acquisitions:
-            found.append(f"{where}: more lock conflicts than acquisitions")
+            problems.append(f"{where}: more lock conflicts than acquisitions")
         if self.counted and not self.entries and self.idle < self.wall * (1 - _SLACK):
-            found.append(f"{where}: not idle, yet the kernel was never entered")
-        return found
+            problems.append(f"{where}: not idle, yet the kernel was never entered")
+        return problems
 
     def to_json(self) -> dict[str, Any]:
         names = ("cpu", "core", "wall", "idle", "entries", "acquisitions", "conflicts", "commits", "switches", "idling",

@@ -22,7 +22,7 @@ def read_file(path: Path) -> tuple[EventStream, bool | None]:
     events = EventStream()
     try:
         data = foreign.json(text, str(path))
-        found = data.get("events") if isinstance(data, dict) else None
+        items = data.get("events") if isinstance(data, dict) else None
     except ValueError:
         lines = (
             text.partition("===== events =====\n")[2].partition("\n=====")[0] if "===== events =====" in text else text
@@ -31,9 +31,9 @@ def read_file(path: Path) -> tuple[EventStream, bool | None]:
         if all(event.kind == BAD_LINE for event in events.events):
             raise InputError(str(path), "neither results nor events of a run") from None
         return events, None
-    if not isinstance(found, list) or not all(isinstance(e, dict) and isinstance(e.get("event"), str) for e in found):
+    if not isinstance(items, list) or not all(isinstance(e, dict) and isinstance(e.get("event"), str) for e in items):
         raise InputError(str(path), "has no events; `skerry run … --json FILE` writes them")
-    events.events = [Event(e["event"], e) for e in found]
+    events.events = [Event(e["event"], e) for e in items]
     accel = data.get("host", {}).get("accel")
     return events, None if accel is None else accel != "kvm"
 
@@ -45,15 +45,15 @@ def moments(events: EventStream) -> list[str]:
 
 def at(events: EventStream, when: str) -> list[Snapshot]:
     """Every cluster at that moment; none where its kernel does not count."""
-    found = []
+    snapshots = []
     for event in events.of("stats", when=when):
         of = f"cluster {event['cluster']} at {when}"
         locks = events.of("locks", when=when, cluster=event["cluster"])
         if locks:
             record = Record.from_pairs(locks[-1]["words"], of)
-            found.append(Snapshot(event["cluster"], event["kernel"], float(event["tsc_hz"]), Core.of_event(event),
-                                  record))
-    return sorted(found, key=lambda s: s.cluster)
+            snapshots.append(Snapshot(event["cluster"], event["kernel"], float(event["tsc_hz"]), Core.of_event(event),
+                                      record))
+    return sorted(snapshots, key=lambda s: s.cluster)
 
 
 def between(events: EventStream, since: str | None, until: str | None) -> list[Snapshot]:

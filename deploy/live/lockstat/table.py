@@ -122,9 +122,9 @@ def tables(snapshot: Snapshot, histogram: bool = False) -> Iterator[Table | str]
     if histogram:
         for name, lock in snapshot.total.active.items():
             yield histogram_table(f"{NAMES[name]}: how long", lock)
-    found = checks(snapshot)
-    wrong = [check for check in found if not check.holds]
-    stated = [check for check in found if "= entries" in check.what and "<=" not in check.what
+    made = checks(snapshot)
+    wrong = [check for check in made if not check.holds]
+    stated = [check for check in made if "= entries" in check.what and "<=" not in check.what
               or "aborts" in check.what]
     yield "Adds up: " + "; ".join(str(check)
-                                  for check in [*stated, *wrong]) + f"; {len(found) - len(wrong)} of {len(found)} hold."
+                                  for check in [*stated, *wrong]) + f"; {len(made) - len(wrong)} of {len(made)} hold."

@@ -48,12 +48,12 @@ class Instances:
             )  # fmt: skip
             self._clients[name, address] = client
         try:
-            told = client.info("stats")
+            statistics = client.info("stats")
         except (redis.RedisError, OSError):
             return None
         asked = self._asked.get(name, 0)
         self._asked[name] = asked + 1  # Redis counts a command when it is done
-        return Served(int(told["total_commands_processed"]) - asked, time.monotonic())
+        return Served(int(statistics["total_commands_processed"]) - asked, time.monotonic())
 
     def close(self) -> None:
         for client in self._clients.values():

@@ -146,14 +146,14 @@ def _continues(first: Snapshot, second: Snapshot) -> bool:
 
 
 def _redis(earlier: Look, later: Look) -> dict[str, float | None]:
-    found: dict[str, float | None] = {}
+    rates: dict[str, float | None] = {}
     for name, now in later.served.items():
         then = earlier.served.get(name)
         grown = then is not None and now.commands >= then.commands and now.at > then.at
-        found[name] = (now.commands - then.commands) / (now.at - then.at) if then is not None and grown else None
+        rates[name] = (now.commands - then.commands) / (now.at - then.at) if then is not None and grown else None
     for name in earlier.served.keys() - later.served.keys():
-        found[name] = None  # it does not answer
-    return dict(sorted(found.items()))
+        rates[name] = None  # it does not answer
+    return dict(sorted(rates.items()))
 
 
 def _sum(values: Iterable[float | None]) -> float | None:

@@ -54,26 +54,26 @@ class Source(Protocol):
 
 def lost(events: Iterable[Event]) -> set[int]:
     """Clusters that are, and have not started again."""
-    found: set[int] = set()
+    clusters: set[int] = set()
     for event in events:
         if event.kind == "cluster-lost":
-            found.add(int(event["cluster"]))
+            clusters.add(int(event["cluster"]))
         elif event.kind == "boot":
-            found.discard(int(event["cluster"]))
-    return found
+            clusters.discard(int(event["cluster"]))
+    return clusters
 
 
 def serving(events: Iterable[Event]) -> dict[str, tuple[int, int]]:
     """Applications that serve, each with its cluster and its CPU."""
-    found: dict[str, tuple[int, int]] = {}
+    places: dict[str, tuple[int, int]] = {}
     for event in events:
         if event.kind == "serving":
-            found[str(event["app"])] = (int(event["cluster"]), int(event["cpu"]))
+            places[str(event["app"])] = (int(event["cluster"]), int(event["cpu"]))
         elif event.kind in ("exit", "fault", "failed"):
-            found.pop(str(event.get("app")), None)
+            places.pop(str(event.get("app")), None)
         elif event.kind == "cluster-lost":
-            found = {app: place for app, place in found.items() if place[0] != event["cluster"]}
-    return found
+            places = {app: place for app, place in places.items() if place[0] != event["cluster"]}
+    return places
 
 
 def trouble(events: tuple[Event, ...]) -> list[str]:
@@ -121,9 +121,9 @@ class _Known:
         self.events = 0
         self._last = 0
 
-    def looked(self, found: Look) -> Look:
-        self.events, self._last = self._last, len(found.events)
-        return found
+    def looked(self, look: Look) -> Look:
+        self.events, self._last = self._last, len(look.events)
+        return look
 
 
 def _take(machine: live.Machine, instances: Instances, addresses: dict[str, str]) -> Look:
@@ -177,8 +177,8 @@ class Local:
 
 def _described(folder: Path) -> tuple[str, dict[str, str]]:
     try:
-        told = foreign.json(foreign.read(folder / INSTANCES, foreign.RESULTS), INSTANCES)
-        return str(told["name"]), {str(one["app"]): str(one["address"]) for one in told["instances"]}
+        description = foreign.json(foreign.read(folder / INSTANCES, foreign.RESULTS), INSTANCES)
+        return str(description["name"]), {str(one["app"]): str(one["address"]) for one in description["instances"]}
     except (OSError, ValueError, KeyError) as error:
         raise Failure(f"{folder / INSTANCES}: does not say what runs: {error}") from error
 

@@ -120,11 +120,11 @@ def rows(sample: Sample, view: str) -> list[tuple[Value, ...]]:
 def ordered(sample: Sample, state: State) -> list[tuple[Value, ...]]:
     """Numbers of clusters and cores, and names, from the first on; all else from the greatest. Unknown ones last."""
     column = state.sorted_by
-    found = rows(sample, state.view)
-    known = [row for row in found if row[column] is not None]
+    all_rows = rows(sample, state.view)
+    known = [row for row in all_rows if row[column] is not None]
     rising = COLUMNS[state.view][column].show is _text
     known.sort(key=lambda row: row[column], reverse=rising == state.reverse)  # type: ignore[arg-type, return-value]
-    return known + [row for row in found if row[column] is None]
+    return known + [row for row in all_rows if row[column] is None]
 
 
 def _line(columns: Sequence[Column], cells: Sequence[str]) -> str:
@@ -136,10 +136,10 @@ def _line(columns: Sequence[Column], cells: Sequence[str]) -> str:
 
 def table(sample: Sample, state: State) -> tuple[str, list[str]]:
     """The columns' names, and all rows."""
-    found = ordered(sample, state)
-    columns = [_fitted(c, [row[i] for row in found]) for i, c in enumerate(COLUMNS[state.view])]
+    ordered_rows = ordered(sample, state)
+    columns = [_fitted(c, [row[i] for row in ordered_rows]) for i, c in enumerate(COLUMNS[state.view])]
     titles = [f"{c.title}*" if i == state.sorted_by else c.title for i, c in enumerate(columns)]
-    lines = [_line(columns, [c.show(v) for c, v in zip(columns, row, strict=True)]) for row in found]
+    lines = [_line(columns, [c.show(v) for c, v in zip(columns, row, strict=True)]) for row in ordered_rows]
     return _line(columns, titles), lines
 
 
@@ -232,12 +232,12 @@ def _printable(line: str) -> str:
 
 def plain(name: str, emulated: bool, sample: Sample) -> list[str]:
     """All of a sample, for pipes."""
-    found = [line for line in header(name, emulated, replace(sample, trouble=(), changes=()))[:2]]
-    found += [PLAIN] if sample.uncounted else []
-    found += [f"! {text}" for text in sample.trouble]
-    found += [f"* {text}" for text in sample.changes]
+    lines_of_text = [line for line in header(name, emulated, replace(sample, trouble=(), changes=()))[:2]]
+    lines_of_text += [PLAIN] if sample.uncounted else []
+    lines_of_text += [f"! {text}" for text in sample.trouble]
+    lines_of_text += [f"* {text}" for text in sample.changes]
     for view in VIEWS:
         titles, lines = table(sample, State(view=view))
         if lines:
-            found += ["", titles.replace("*", " ", 1).rstrip(), *lines]
-    return [_printable(line) for line in found]
+            lines_of_text += ["", titles.replace("*", " ", 1).rstrip(), *lines]
+    return [_printable(line) for line in lines_of_text]

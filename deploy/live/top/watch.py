@@ -69,8 +69,8 @@ class Watch:
             if key == keys.QUIT:
                 return False
             page = max(0, self._terminal.size()[1] - FRAME)
-            found = len(HELP) if self._state.help else len(rows(self._shown, self._state.view)) if self._shown else 0
-            self._state = keys.press(self._state, key, found, page)
+            count = len(HELP) if self._state.help else len(rows(self._shown, self._state.view)) if self._shown else 0
+            self._state = keys.press(self._state, key, count, page)
         return True
 
     def _look(self, thread: ThreadPoolExecutor, keep: bool) -> None:
