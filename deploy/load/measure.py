@@ -50,7 +50,7 @@ def measure_once(case: Case, accel: qemu.Accel, on_event: Callable[[Event], None
             raise Failure(f"{name}: the emulator did not see the load's begin and end")
         if watch:
             result.observed = watch.read(round(result.metrics["operations"]))
-    result.turns = accel.turns and not job.modelled
+    result.turns = accel.round_robin and not job.modelled
     result.modelled = job.modelled.to_json() if job.modelled else None
     return result
 

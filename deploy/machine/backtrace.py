@@ -27,15 +27,15 @@ def lines_of(addresses: list[int], kernel: Path) -> list[str]:
 def explain(console: str, kernels: Mapping[int, Path]) -> list[str]:
     """Every panic of a kernel in the console's text with its backtrace in words. `kernels`: the image of each
     cluster."""
-    told = []
+    explained = []
     cluster: int | None = None
     for line in lines_by(By.KERNEL, console):
         if panic := _PANIC.match(line):
             cluster = int(panic[1])
-            told.append(f"kernel panic in cluster {cluster}, core {panic[2]}: {panic[3].strip()}")
+            explained.append(f"kernel panic in cluster {cluster}, core {panic[2]}: {panic[3].strip()}")
         elif (trace := _BACKTRACE.match(line)) and cluster is not None and cluster in kernels:
             addresses = [int(word, 16) for word in trace[1].split()]
             # return addresses point behind the call
             calls = [addresses[0], *(a - 1 for a in addresses[1:])]
-            told += [f"  {text}" for text in lines_of([a for a in calls if a >= _KERNEL_BASE], kernels[cluster])]
-    return told
+            explained += [f"  {text}" for text in lines_of([a for a in calls if a >= _KERNEL_BASE], kernels[cluster])]
+    return explained

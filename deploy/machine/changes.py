@@ -24,23 +24,23 @@ def moved_cores(events: Iterable[Event]) -> dict[int, tuple[int, int]]:
 
     A core that is late when its cluster is started again joins the same one once more.
     """
-    found: dict[int, tuple[int, int]] = {}
+    cores: dict[int, tuple[int, int]] = {}
     for event in events:
         if event.kind == "core" and event.get("what") == "joined":
             cpu, cluster = int(event["cpu"]), int(event["cluster"])
-            before, moves = found.get(cpu, (None, 0))
-            found[cpu] = cluster, moves + (cluster != before)
-    return dict(sorted(found.items()))
+            before, moves = cores.get(cpu, (None, 0))
+            cores[cpu] = cluster, moves + (cluster != before)
+    return dict(sorted(cores.items()))
 
 
 def moved_memory(events: Iterable[Event]) -> dict[int, int]:
     """Bytes that each cluster has got from others, less what it has given; without those for which that is nothing."""
-    found: Counter[int] = Counter()
+    balance: Counter[int] = Counter()
     for event in events:
         if event.kind == "memory-moved":
             sign = (event["what"] in _GAINED) - (event["what"] == "given")
-            found[int(event["cluster"])] += sign * int(event["pieces"]) * _PIECE_MIB * MIB
-    return {cluster: size for cluster, size in sorted(found.items()) if size}
+            balance[int(event["cluster"])] += sign * int(event["pieces"]) * _PIECE_MIB * MIB
+    return {cluster: size for cluster, size in sorted(balance.items()) if size}
 
 
 def _times(count: int) -> str:
@@ -52,14 +52,14 @@ def words(events: Iterable[Event]) -> list[str]:
     moved."""
     known = list(events)
     why = reasons(known)
-    found = [
+    changes = [
         f"cluster {cluster} was started again, "
         f"{_times(count)}{f'; lost last: {why[cluster]}' if cluster in why else ''}"
         for cluster, count in sorted(cluster_restarts(known).items())
     ]
-    found += [f"core {cpu} is cluster {cluster}'s; it has moved {_times(count)}"
-              for cpu, (cluster, count) in moved_cores(known).items()]
-    return found + [
+    changes += [f"core {cpu} is cluster {cluster}'s; it has moved {_times(count)}"
+                for cpu, (cluster, count) in moved_cores(known).items()]
+    return changes + [
         f"cluster {cluster} has {abs(size) // MIB} MiB of memory {'more' if size > 0 else 'less'} than at boot"
         for cluster, size in moved_memory(known).items()
     ]

@@ -56,6 +56,6 @@ class ProgramOutput:
 
     def _show(self, lines: Iterable[Line]) -> None:
         for line in lines:
-            found = _LINE.match(line.text)
-            if line.by == By.ANYBODY and found and found[1] in self.names:
+            match = _LINE.match(line.text)
+            if line.by == By.ANYBODY and match and match[1] in self.names:
                 self._say(plain(line.text))

@@ -66,8 +66,8 @@ def death(event: Event, plan: Plan, console: str) -> Death | None:
         )
     elif event.kind == "failed":
         why = re.compile(rf"\[manager \d+\] {re.escape(name)} cannot be started: (.+ \(error \d+\))")
-        said = next((words for line in lines_by(By.MANAGER, console) if (words := why.match(line))), None)
-        what = f"{name} could not be started: {said[1] if said else 'error ' + str(event.get('error'))}"
+        refused = next((words for line in lines_by(By.MANAGER, console) if (words := why.match(line))), None)
+        what = f"{name} could not be started: {refused[1] if refused else 'error ' + str(event.get('error'))}"
     elif event.kind == "exit" and event.get("status") != 0:
         what = f"{name} {status_text(event.get('status'))}{_needs_fork(console, name)}"
     else:
@@ -97,8 +97,8 @@ def lost_reporter(console: Iterable[Line], comes_back: bool = False) -> str:
     """That the first cluster is lost for good, through which all others report: they can say so on the console only.
     Else nothing."""
     lost = _REPORTER_DOWN if comes_back else _REPORTER_GONE
-    found = next((words for line in console if line.by == By.MANAGER and (words := lost.match(line.text))), None)
-    return f"cluster 0, which reports for all, is lost: {found[1].strip()}" if found else ""
+    match = next((words for line in console if line.by == By.MANAGER and (words := lost.match(line.text))), None)
+    return f"cluster 0, which reports for all, is lost: {match[1].strip()}" if match else ""
 
 
 def telling(console: str, application: str) -> list[str]:
@@ -146,7 +146,7 @@ def _address(value: object) -> str:
 
 def _counts(plan: Plan, name: str) -> bool:
     """Everything but a program of which its deployment says that nobody waits for its end, and which serves nobody."""
-    found: Application | None = next((a for a in plan.cluster_map.applications if a.name == name), None)
-    if found is None or found.barrier or found.role or found.ipv4:
+    application: Application | None = next((a for a in plan.cluster_map.applications if a.name == name), None)
+    if application is None or application.barrier or application.role or application.ipv4:
         return True
     return any(a.stack == name for a in plan.cluster_map.applications)

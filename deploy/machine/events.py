@@ -68,23 +68,23 @@ def parse_line(line: str) -> Event:
         data, reason = None, str(error)
     if isinstance(data, dict) and isinstance(data.get("event"), str):
         return Event(data["event"], data)
-    found: dict[str, Any] = {"event": BAD_LINE, "line": line[:200], "reason": reason}
+    fields: dict[str, Any] = {"event": BAD_LINE, "line": line[:200], "reason": reason}
     if app := _APP.match(line):
-        found["app"] = app[1]
-    return Event(BAD_LINE, found)
+        fields["app"] = app[1]
+    return Event(BAD_LINE, fields)
 
 
 def standing(events: Iterable[Event]) -> list[Event]:
     """Lists the events without the ends of applications, and the losses of clusters, that were started again."""
-    found: list[Event] = []
+    lasting: list[Event] = []
     for event in events:
         if event.kind == "restart":
             app = event.get("app")
-            found = [e for e in found if e.kind not in ENDS or e.get("app") != app]
+            lasting = [e for e in lasting if e.kind not in ENDS or e.get("app") != app]
         elif event.kind in ("cluster-restarted", "boot"):
-            found = [e for e in found if e.kind != "cluster-lost" or e.get("cluster") != event.get("cluster")]
-        found.append(event)
-    return found
+            lasting = [e for e in lasting if e.kind != "cluster-lost" or e.get("cluster") != event.get("cluster")]
+        lasting.append(event)
+    return lasting
 
 
 def restarts(events: Iterable[Event]) -> dict[str, int]:
@@ -141,5 +141,5 @@ class EventStream:
         if self._begun and self._rest.strip(b"\r\0 "):
             raise Failure(f"events end in the middle of a line: {self._rest[:200]!r}")
 
-    def of(self, kind: str, **wanted: Any) -> list[Event]:
-        return [e for e in self.events if e.kind == kind and all(e.get(k) == v for k, v in wanted.items())]
+    def of(self, kind: str, **fields: Any) -> list[Event]:
+        return [e for e in self.events if e.kind == kind and all(e.get(k) == v for k, v in fields.items())]

@@ -50,14 +50,14 @@ def write_word_by_port(human: Human, address: int, word: int) -> float:
 
 def _write(human: Human, device: str, family: int, place: str | tuple[str, int],
            words: Sequence[tuple[int, int]]) -> float:
-    said = human(f"gdbserver {device}").strip()
+    answer = human(f"gdbserver {device}").strip()
     try:
         with socket.socket(family) as connection:
             connection.settimeout(_PATIENCE.on_wall())
             deadline = time.monotonic() + _PATIENCE.on_wall()
             while connection.connect_ex(place):
                 if time.monotonic() > deadline:
-                    raise TimeoutError(said or "its socket does not come")
+                    raise TimeoutError(answer or "its socket does not come")
                 time.sleep(0.01)
             _ask(connection, "?")  # the machine stands still
             _ask(connection, "Qqemu.PhyMemMode:1", "OK")
@@ -80,6 +80,6 @@ def _ask(connection: socket.socket, text: str, expected: str | None = None) -> N
             raise ConnectionError("it closed the connection")
         answer += data
     connection.sendall(b"+")
-    said = answer.partition(b"$")[2].partition(b"#")[0].decode("ascii", "replace")
-    if expected is not None and said != expected:
-        raise Failure(f"QEMU's debugger answers {said or 'nothing'} to {text.partition(':')[0]}")
+    content = answer.partition(b"$")[2].partition(b"#")[0].decode("ascii", "replace")
+    if expected is not None and content != expected:
+        raise Failure(f"QEMU's debugger answers {content or 'nothing'} to {text.partition(':')[0]}")

@@ -66,10 +66,10 @@ def contents(cluster_map: ClusterMap, build: Path = BUILD, own: modules.Own = mo
     """Every module's bytes by its name, programs without debug information; `map` is the compiled map."""
     if build == BUILD:
         require(needs.of_map(cluster_map, own))
-    found = {"map": compile_dts(write_dts(cluster_map))}
+    files = {"map": compile_dts(write_dts(cluster_map))}
     for name, path in modules.collect(cluster_map, build, own).items():
-        found[name] = _stripped(path, build)
-    return found | {name: module.content() for name, module in own.items() if isinstance(module, FileTree)}
+        files[name] = _stripped(path, build)
+    return files | {name: module.content() for name, module in own.items() if isinstance(module, FileTree)}
 
 
 def _stripped(path: Path, build: Path) -> bytes:
@@ -160,7 +160,7 @@ def _mkrescue(work: Path, output: Path) -> subprocess.CompletedProcess[str]:
                     stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace", process_group=0,
                     pass_fds=[held.fileno()],
                 )
-            said = process.communicate()[1]
+            errors = process.communicate()[1]
         except FileNotFoundError:
             raise Failure("grub-mkrescue not found; install grub-common, grub-pc-bin, grub-efi-amd64-bin") from None
         except BaseException:
@@ -170,15 +170,15 @@ def _mkrescue(work: Path, output: Path) -> subprocess.CompletedProcess[str]:
                 process.wait()
             ended.read()
             raise
-    return subprocess.CompletedProcess(command, process.returncode, stderr=said)
+    return subprocess.CompletedProcess(command, process.returncode, stderr=errors)
 
 
-def _why_not(said: str, output: Path, work: Path, needed: int) -> str:
+def _why_not(errors: str, output: Path, work: Path, needed: int) -> str:
     """Why grub-mkrescue failed, in one line: its last one says little."""
     for folder in (work, output.resolve().parent):
         if shutil.disk_usage(folder).free < needed:
             return f"{output} cannot be written: {_free(folder)}; {_size(needed)} are needed there"
-    lines = [line.strip() for line in said.splitlines() if line.strip(" .")]
+    lines = [line.strip() for line in errors.splitlines() if line.strip(" .")]
     telling = [line for line in lines if re.search("FAILURE|FATAL|MISHAP|error|cannot|denied|No space", line)] or lines
     return f"{output} cannot be written: grub-mkrescue: {telling[0] if telling else 'no output'}"
 
@@ -195,18 +195,18 @@ def _size(size: int) -> str:
 def read_iso(path: Path, *names: str) -> list[bytes]:
     """Files of an image that make_iso has written."""
     with tempfile.TemporaryDirectory(prefix=SCRATCH) as directory:
-        wanted = [word for name in names for word in ("-extract", f"/boot/{name}", f"{directory}/{name}")]
+        arguments = [word for name in names for word in ("-extract", f"/boot/{name}", f"{directory}/{name}")]
         try:
             done = subprocess.run(
-                ["xorriso", "-osirrox", "on", "-indev", str(path), *wanted], capture_output=True, text=True
+                ["xorriso", "-osirrox", "on", "-indev", str(path), *arguments], capture_output=True, text=True
             )
         except FileNotFoundError:
             raise Failure("xorriso not found; install it") from None
-        found = [Path(directory, name) for name in names]
+        files = [Path(directory, name) for name in names]
         # a link leads to this host's files
-        if done.returncode or not all(file.is_file() and not file.is_symlink() for file in found):
+        if done.returncode or not all(file.is_file() and not file.is_symlink() for file in files):
             raise InputError(str(path), "is not an image that skerry image has written")
-        return [foreign.read(file, foreign.PROGRAM) for file in found]
+        return [foreign.read(file, foreign.PROGRAM) for file in files]
 
 
 def cpio(files: Mapping[str, bytes]) -> bytes:

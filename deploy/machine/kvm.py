@@ -74,21 +74,21 @@ def _boot(accel: qemu.Accel) -> float:
         return booted - run.started
 
 
-def check_choice(wanted: str, icount: bool) -> None:
-    if wanted not in ("auto", "kvm", "tcg"):
-        raise InputError("--accel", f"'{wanted}' is not one of auto, kvm, tcg")
-    if icount and wanted == "kvm":
+def check_choice(kind: str, icount: bool) -> None:
+    if kind not in ("auto", "kvm", "tcg"):
+        raise InputError("--accel", f"'{kind}' is not one of auto, kvm, tcg")
+    if icount and kind == "kvm":
         raise InputError("--icount", "counts instructions of the emulator only; not with --accel kvm")
 
 
-def choose(wanted: str, cores: int, repeatable: bool = False, icount: bool = False) -> qemu.Accel:
+def choose(kind: str, cores: int, repeatable: bool = False, icount: bool = False) -> qemu.Accel:
     """The accelerator for --accel auto|kvm|tcg. `repeatable`: where emulated, the host must not decide the result."""
-    check_choice(wanted, icount)
-    if wanted == "kvm":
+    check_choice(kind, icount)
+    if kind == "kvm":
         works, why = probe_kvm()
         if not works:
             raise Failure(f"KVM does not work here: {why}")
         return qemu.KVM
-    if wanted == "auto" and not icount and probe_kvm()[0]:
+    if kind == "auto" and not icount and probe_kvm()[0]:
         return qemu.KVM
     return qemu.tcg_for(cores, counted=icount or (repeatable and cores > host.cpu().cores))

@@ -94,9 +94,9 @@ def serves_at(service: Service | None, port: int) -> bool:
     return service is not None and service.serves_at(port)
 
 
-def listeners(found: Mapping[str, Service], application: str) -> list[Listener]:
+def listeners(services: Mapping[str, Service], application: str) -> list[Listener]:
     """Returns where a program listens."""
-    return found[application].at if application in found else []
+    return services[application].at if application in services else []
 
 
 def elsewhere(forward: Forward, at: Sequence[Listener]) -> str:
@@ -133,8 +133,8 @@ class Announcer:
     def look(self, events: Sequence[Event]) -> None:
         """Takes what has been reported so far, event by event: a program may serve and end between two looks."""
         for event in events[self._seen :]:
-            if self._services.take(event) and (found := self._services.now) != self._serving:
-                self._serving, self._moved = found, time.monotonic()
+            if self._services.take(event) and (serving := self._services.now) != self._serving:
+                self._serving, self._moved = serving, time.monotonic()
                 self._note()
         self._seen = len(events)
 

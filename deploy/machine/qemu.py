@@ -53,7 +53,7 @@ class Accel:
         return self.kind != "kvm"
 
     @property
-    def turns(self) -> bool:
+    def round_robin(self) -> bool:
         """One core runs at a time, without a plugin that keeps them in step."""
         return "tcg,thread=single" in self.arguments
 

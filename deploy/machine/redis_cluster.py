@@ -21,27 +21,27 @@ def _is_enabled(args: Sequence[str]) -> bool:
 
 def instances(plan: Plan, forwards: Sequence[Forward]) -> list[Forward]:
     """The ports of the host that lead to instances in cluster mode; none unless there are several."""
-    found = [
+    reached = [
         forward for forward in forwards
         if forward.is_open and plan.application(forward.application).program == "redis-server"
         and _is_enabled(plan.application(forward.application).args)
     ]
-    return found if len(found) > 1 else []
+    return reached if len(reached) > 1 else []
 
 
-def commands(found: Sequence[Forward]) -> list[str]:
+def commands(nodes: Sequence[Forward]) -> list[str]:
     """Each announces the host's port, where clients are redirected to, and gets its slots; then they meet within the
     machine.
 
     `redis-cli --cluster create` would have them meet at the addresses that it was given, which are the host's.
     """
     lines = []
-    for number, at in enumerate(found):
-        first, last = number * SLOTS // len(found), (number + 1) * SLOTS // len(found) - 1
+    for number, at in enumerate(nodes):
+        first, last = number * SLOTS // len(nodes), (number + 1) * SLOTS // len(nodes) - 1
         lines += [
             f"redis-cli -p {at.host_port} config set cluster-announce-hostname 127.0.0.1 "
             f"cluster-preferred-endpoint-type hostname "
             f"cluster-announce-port {at.host_port} cluster-announce-bus-port {at.guest_port + BUS}",
             f"redis-cli -p {at.host_port} cluster addslotsrange {first} {last}",
         ]
-    return [*lines, *(f"redis-cli -p {found[0].host_port} cluster meet {at.guest} {at.guest_port}" for at in found[1:])]
+    return [*lines, *(f"redis-cli -p {nodes[0].host_port} cluster meet {at.guest} {at.guest_port}" for at in nodes[1:])]

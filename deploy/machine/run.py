@@ -249,7 +249,7 @@ class Run:
             self._room.check()
         return fresh
 
-    def wait_for(self, condition: Callable[[], bool], what: str, patience: Patience | None = None,
+    def wait_for(self, condition: Callable[[], bool], what: str, timeout: Patience | None = None,
                  every: float = _POLL) -> None:
         """Until `condition` holds. The machine's end, standing still, and the user's limit (from now) are failures.
 
@@ -262,27 +262,27 @@ class Run:
                 return
             if self.status is not None:
                 raise Failure(f"the machine ended before {what}: {self.reason()}")
-            self._check_moving(f"no {what}", patience, began)
+            self._check_moving(f"no {what}", timeout, began)
             time.sleep(every)
 
-    def _check_moving(self, goal: str, patience: Patience | None, began: float) -> None:
-        if why := self._watch.overdue(goal, patience or self.patience, began):
+    def _check_moving(self, goal: str, timeout: Patience | None, began: float) -> None:
+        if why := self._watch.overdue(goal, timeout or self.patience, began):
             self.dump_registers()
             raise Failure(why)
 
-    def wait_event(self, kind: str, patience: Patience | None = None, **wanted: object) -> Event:
-        self.wait_for(lambda: bool(self.events.of(kind, **wanted)), f"'{kind}' {wanted or ''}".rstrip(), patience)
-        return self.events.of(kind, **wanted)[0]
+    def wait_event(self, kind: str, timeout: Patience | None = None, **fields: object) -> Event:
+        self.wait_for(lambda: bool(self.events.of(kind, **fields)), f"'{kind}' {fields or ''}".rstrip(), timeout)
+        return self.events.of(kind, **fields)[0]
 
-    def wait_serving(self, patience: Patience | None = None) -> None:
+    def wait_serving(self, timeout: Patience | None = None) -> None:
         """Until every application that the host can reach serves."""
         names = {f.application for f in self.forwards if self._is_server(f.application)}
-        self.wait_for(lambda: names <= {e.get("app") for e in self.events.of("serving")}, "serving", patience)
+        self.wait_for(lambda: names <= {e.get("app") for e in self.events.of("serving")}, "serving", timeout)
 
     def _is_server(self, name: str) -> bool:
         return self.plan.application(name).program == "redis-server"
 
-    def wait_done(self, patience: Patience | None = None) -> None:
+    def wait_done(self, timeout: Patience | None = None) -> None:
         """Until the machine powers itself off with success."""
         began = time.monotonic()
         while self.status is None:
@@ -291,7 +291,7 @@ class Run:
                 if why := lost_reporter(self.own_lines,
                                         any(c.restart for c in self.plan.cluster_map.clusters if c.number == 0)):
                     raise Failure(why)
-                self._check_moving("not done", patience, began)
+                self._check_moving("not done", timeout, began)
             time.sleep(_POLL)
         self.poll()
         if self.status != qemu.EXIT_SUCCESS:
@@ -313,8 +313,8 @@ class Run:
         """All that failed, in words, what says most first; nothing where no event tells."""
         events = standing(self.events.events)
         kinds = ("fault", "failed", "exit", "cluster-lost", BAD_LINE)
-        ends = [found for kind in kinds for e in events if e.kind == kind and (found := death(e, self.plan, ""))
-                and found.counts]
+        ends = [end for kind in kinds for e in events if e.kind == kind and (end := death(e, self.plan, ""))
+                and end.counts]
         done = next((e for e in events if e.kind == "done"), None)
         return "; ".join(dict.fromkeys(map(str, ends))) or (str(done.get("why", done)) if done else "")
 
@@ -382,8 +382,8 @@ def check_ports(forwards: Sequence[qemu.Forward]) -> None:
                 try:
                     probe.bind(("127.0.0.1", forward.host_port))
                 except OSError as error:
-                    said = (error.strerror or str(error)).lower()
-                    raise Failure(f"port {forward.host_port} of the host, for {forward.application}: {said}") from None
+                    why = (error.strerror or str(error)).lower()
+                    raise Failure(f"port {forward.host_port} of the host, for {forward.application}: {why}") from None
 
 
 def choose_ports(forwards: Sequence[qemu.Forward]) -> None:

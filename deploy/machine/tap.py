@@ -41,11 +41,11 @@ class Tap:
             start_new_session=True,
         )  # fmt: skip
         assert self._keeper.stdout
-        said = self._keeper.stdout.readline().strip()
-        if said != _READY:
+        answer = self._keeper.stdout.readline().strip()
+        if answer != _READY:
             self._end()
             more = "" if os.geteuid() == 0 else " (it needs root, or user namespaces and an open /dev/net/tun)"
-            raise Failure(f"no tap device: {said or 'unshare said nothing'}{more}")
+            raise Failure(f"no tap device: {answer or 'unshare said nothing'}{more}")
         return self
 
     def __exit__(

@@ -171,7 +171,7 @@ def _measured(machine: Run, modelled: ModelledMachine | None) -> Result | None:
     if machine.plan.load is None or machine.status is None:
         return None
     result = evaluate(machine.plan, machine.events, machine.options.accel.emulated)
-    result.turns = machine.options.accel.turns and not modelled
+    result.turns = machine.options.accel.round_robin and not modelled
     result.modelled = modelled.to_json() if modelled else None
     counts = all(cluster.kernel.endswith("+stat") for cluster in machine.plan.cluster_map.clusters)
     return result if counts else without_counts(result)
