@@ -61,7 +61,7 @@ def run_apt(arguments: list[str], as_root: bool = True, cwd: Path | None = None)
 
 
 def parse_deb822(text: str) -> list[Archive]:
-    found = []
+    entries = []
     for stanza in re.split(r"\n\s*\n", text):
         lines = [line for line in stanza.splitlines() if not line.startswith("#")]
         unfolded = re.sub(r"\n\s+", " ", "\n".join(lines))
@@ -73,30 +73,30 @@ def parse_deb822(text: str) -> list[Archive]:
         for kind in fields.get("types", "").split():
             for uri in fields.get("uris", "").split():
                 for suite in fields.get("suites", "").split():
-                    found.append(Archive(kind, uri, suite, signed_by))
-    return found
+                    entries.append(Archive(kind, uri, suite, signed_by))
+    return entries
 
 
 def parse_one_line(text: str) -> list[Archive]:
-    found = []
+    entries = []
     for match in re.finditer(r"^\s*(deb|deb-src)\s+(?:\[([^]]*)\]\s+)?(\S+)\s+(\S+)", text, re.MULTILINE):
         kind, options, uri, suite = match.groups()
         signed_by = re.search(r"signed-by=(\S+)", options or "")
-        found.append(Archive(kind, uri, suite, signed_by[1] if signed_by else None))
-    return found
+        entries.append(Archive(kind, uri, suite, signed_by[1] if signed_by else None))
+    return entries
 
 
 def archives(folder: Path = Path("/etc/apt")) -> list[Archive]:
     """Lists the archives that this machine's apt knows, our own file left out."""
-    found = []
+    known = []
     for path in [folder / "sources.list", *sorted((folder / "sources.list.d").glob("*"))]:
         if path.name == OUR_SOURCES.name or not path.is_file():
             continue
         if path.suffix == ".list":
-            found += parse_one_line(path.read_text())
+            known += parse_one_line(path.read_text())
         elif path.suffix == ".sources":
-            found += parse_deb822(path.read_text())
-    return found
+            known += parse_deb822(path.read_text())
+    return known
 
 
 def sources_text(known: list[Archive], backports: bool) -> str:

@@ -19,8 +19,8 @@ if __name__ == "__main__":
     if "_SKERRY_COMPLETE" in os.environ:  # a TAB, for which everything does
         from deploy.setup import tab
 
-        if (found := tab.answer(os.environ["_SKERRY_COMPLETE"])) is not None:
-            print(found, flush=True)
+        if (completed := tab.answer(os.environ["_SKERRY_COMPLETE"])) is not None:
+            print(completed, flush=True)
             sys.exit()
 
 # ruff: noqa: E402

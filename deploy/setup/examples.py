@@ -42,10 +42,10 @@ def named(folder: str) -> str:
 
 
 def _digest(files: Iterable[Path], *texts: str) -> str:
-    found = hashlib.sha256(chr(0).join(texts).encode())
+    digest = hashlib.sha256(chr(0).join(texts).encode())
     for path in files:
-        found.update(path.read_bytes())
-    return found.hexdigest()
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def ensure(output: Output, name: str) -> bool:
@@ -56,7 +56,7 @@ def ensure(output: Output, name: str) -> bool:
         sources.ensure(output, name)
         work, folder = BUILD / "examples" / name, EXAMPLES / name
         stamp = work / ".built-with"
-        compiled = _digest([*COMPILED_WITH, folder / "build.sh"], *(source.sha256 for source in sources.wanted(name)))
+        compiled = _digest([*COMPILED_WITH, folder / "build.sh"], *(source.sha256 for source in sources.needed(name)))
         linked = _digest([*LINKED_WITH, *folder.glob("*.[ch]")])
         before = stamp.read_text().split() if stamp.exists() else ["", ""]
         if before == [compiled, linked] and any(folder.glob("*.elf")):

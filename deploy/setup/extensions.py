@@ -92,17 +92,17 @@ def missing(groups: Set[str]) -> list[Extension]:
 
 
 @contextmanager
-def beside(output: Output, groups: Set[str]) -> Iterator[None]:
+def installed_meanwhile(output: Output, groups: Set[str]) -> Iterator[None]:
     """Installs those that need no compiler while the body runs, which uses none of them. The caller has the lock of the
     build.
 
     What fails here is left to ensure(), which tries it again and says why."""
-    found = [extension for extension in missing(groups | bootstrap.had()) if not extension.tools] if is_ours() else []
-    if not found:
+    needed = [extension for extension in missing(groups | bootstrap.had()) if not extension.tools] if is_ours() else []
+    if not needed:
         yield
         return
-    output.step(f"Python packages to install: {'; '.join(extension.what for extension in found)}")
-    process = bootstrap.start_logged(bootstrap.pip_install(*_ready_made(*found)))
+    output.step(f"Python packages to install: {'; '.join(extension.what for extension in needed)}")
+    process = bootstrap.start_logged(bootstrap.pip_install(*_ready_made(*needed)))
     try:
         yield
     except BaseException:
@@ -111,7 +111,7 @@ def beside(output: Output, groups: Set[str]) -> Iterator[None]:
         raise
     with output.progress("Installing Python packages"):
         status = process.wait()
-    for extension in found if status == 0 else ():
+    for extension in needed if status == 0 else ():
         extension.set_stamp()
 
 

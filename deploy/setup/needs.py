@@ -64,12 +64,12 @@ def of_map(cluster_map: ClusterMap, own: modules.Own = modules.NOT_OWN) -> Needs
 
 def kernels(locks: Iterable[str], *programs: str, statistics: bool = False, transactions: bool = False) -> Needs:
     """Kernels of these regimes, and those that count, or the one whose transactions the emulator executes; programs."""
-    found = [*programs]
+    names = [*programs]
     for lock in locks:
         name, _, stat = lock.partition("+")
-        found += [f"kernel-{lock}"] + ([f"kernel-{name}+stat"] if statistics and not stat else [])
-        found += [f"kernel-{modules.MODELLED_RTM}"] if transactions and name == "rtm" else []
-    return images(dict.fromkeys(found))
+        names += [f"kernel-{lock}"] + ([f"kernel-{name}+stat"] if statistics and not stat else [])
+        names += [f"kernel-{modules.MODELLED_RTM}"] if transactions and name == "rtm" else []
+    return images(dict.fromkeys(names))
 
 
 def plugin(*names: str) -> Needs:

@@ -34,7 +34,7 @@ class Package:
 ALWAYS = "build"  # the group that every command needs that needs any
 
 
-def wanted(groups: Set[str] | None = None) -> list[Package]:
+def in_groups(groups: Set[str] | None = None) -> list[Package]:
     """Lists the packages of these groups; without groups, all."""
     return [
         Package(tuple(entry["name"].split("|")), entry["why"], group.get("from") == "backports", name, group["purpose"])
@@ -46,7 +46,7 @@ def wanted(groups: Set[str] | None = None) -> list[Package]:
 
 def named(groups: Set[str]) -> set[str]:
     """The names of all that may serve them."""
-    return {name for package in wanted(groups) for name in package.alternatives}
+    return {name for package in in_groups(groups) for name in package.alternatives}
 
 
 def installed() -> set[str]:
@@ -59,14 +59,14 @@ def installed() -> set[str]:
 def present() -> set[str]:
     """Returns the packages of the list that are installed."""
     try:
-        return installed() & {name for package in wanted() for name in package.alternatives}
+        return installed() & {name for package in in_groups() for name in package.alternatives}
     except FileNotFoundError:
         raise Failure("there is no dpkg-query: Skerry is set up on Debian 12") from None
 
 
 def missing(groups: Set[str] | None = None) -> list[Package]:
     there = present()
-    return [package for package in wanted(groups) if not there & set(package.alternatives)]
+    return [package for package in in_groups(groups) if not there & set(package.alternatives)]
 
 
 def announced(needed: list[Package]) -> str:
@@ -89,8 +89,8 @@ def _installing(needed: list[Package]) -> str:
 
 
 @contextmanager
-def ensured(output: Output, groups: Set[str] | None = None, beside: Set[str] = frozenset()) -> Iterator[None]:
-    """Installs what is missing of these groups: those of `beside`, which the body does not use, while the body runs,
+def ensured(output: Output, groups: Set[str] | None = None, meanwhile: Set[str] = frozenset()) -> Iterator[None]:
+    """Installs what is missing of these groups: those of `meanwhile`, which the body does not use, while the body runs,
     the others before it. apt is never left behind: where the body fails, that is raised after apt has ended."""
     needed = missing(groups)
     if needed:
@@ -102,8 +102,8 @@ def ensured(output: Output, groups: Set[str] | None = None, beside: Set[str] = f
             backports = apt.refresh(output.step)
         if not backports and any(package.backports for package in needed):
             output.step(f"{apt.BACKPORTS} is not reachable: QEMU comes from {apt.SUITE} (7.2)")
-        first = [package for package in needed if package.group not in beside]
-        rest = [package for package in needed if package.group in beside]
+        first = [package for package in needed if package.group not in meanwhile]
+        rest = [package for package in needed if package.group in meanwhile]
         if first:
             with output.progress(_installing(first)):
                 _install(first, backports)

@@ -38,10 +38,10 @@ class Source:
         return stamp.exists() and stamp.read_text().strip() == self.sha256
 
 
-def wanted(example: str | None = None) -> list[Source]:
+def needed(example: str | None = None) -> list[Source]:
     """Lists the sources that the build needs, or an example of this name."""
-    found = [Source(name, **fields) for name, fields in tomllib.loads(LIST.read_text()).items()]
-    return [source for source in found if source.example == example]
+    sources = [Source(name, **fields) for name, fields in tomllib.loads(LIST.read_text()).items()]
+    return [source for source in sources if source.example == example]
 
 
 def is_intact(source: Source) -> bool:
@@ -51,18 +51,18 @@ def is_intact(source: Source) -> bool:
 
 def versions_with_tarball(showsrc: str, sha256: str) -> list[str]:
     """The Debian revisions, of `apt-cache showsrc`'s text, whose files include a tarball of this hash."""
-    found = []
+    versions = []
     for stanza in re.split(r"\n\s*\n", showsrc):
         version = re.search(r"^Version: (\S+)", stanza, re.MULTILINE)
         if version and re.search(rf"^ {sha256} ", stanza, re.MULTILINE):
-            found.append(version[1])
-    return found
+            versions.append(version[1])
+    return versions
 
 
 def debian_versions(source: Source) -> list[str]:
     done = subprocess.run(["apt-cache", "showsrc", source.name], capture_output=True, text=True)
-    found = versions_with_tarball(done.stdout, source.sha256)
-    return sorted(found, key=lambda version: version != source.version)  # the pinned one first
+    versions = versions_with_tarball(done.stdout, source.sha256)
+    return sorted(versions, key=lambda version: version != source.version)  # the pinned one first
 
 
 def download(source: Source, say: apt.Say) -> None:
@@ -96,7 +96,7 @@ def unpack(source: Source) -> None:
 
 
 def ensure(output: Output, example: str | None = None) -> None:
-    for source in wanted(example):
+    for source in needed(example):
         if source.is_unpacked():
             continue
         if not is_intact(source):

@@ -38,13 +38,13 @@ def split(text: str) -> list[str]:
     """Splits a line as click does: an open quotation is a word."""
     lexer = shlex.shlex(text, posix=True)
     lexer.whitespace_split, lexer.commenters = True, ""
-    found: list[str] = []
+    words: list[str] = []
     try:
         for token in lexer:
-            found.append(token)
+            words.append(token)
     except ValueError:
-        found.append(lexer.token)
-    return found
+        words.append(lexer.token)
+    return words
 
 
 def asked(shell: str) -> tuple[list[str], str]:
@@ -84,7 +84,7 @@ def _option(node: Node, name: str) -> Node | None:
 
 def _parsed(node: Node, args: list[str]) -> tuple[Node, set[str], int] | None:
     """The innermost command, its options that are given, and how many arguments are; None where click must look."""
-    given: set[str] = set()
+    typed: set[str] = set()
     arguments, place = 0, 0
     while place < len(args):
         word = args[place]
@@ -98,32 +98,32 @@ def _parsed(node: Node, args: list[str]) -> tuple[Node, set[str], int] | None:
                 if place == len(args):
                     break  # its value is what is being typed
                 place += 1
-            given.add(option["names"][0])
+            typed.add(option["names"][0])
         elif node["commands"] is not None:
             if word not in node["commands"]:
-                return node, given, 0  # as click: behind an unknown word it offers what could have stood there
-            node, given = node["commands"][word], set()
+                return node, typed, 0  # as click: behind an unknown word it offers what could have stood there
+            node, typed = node["commands"][word], set()
             if not node:
                 return None
         else:
             arguments += 1
-    return node, given, arguments
+    return node, typed, arguments
 
 
 def _values(form: Node, incomplete: str) -> list[Item]:
-    found = [(kind, value, said) for kind, value, said in form["choices"] if value.startswith(incomplete)]
-    found += [("plain", value, None) for value in form["late"] if incomplete and value.startswith(incomplete)]
-    return found or ([(form["file"], incomplete, None)] if form["file"] else [])
+    values = [(kind, value, sentence) for kind, value, sentence in form["choices"] if value.startswith(incomplete)]
+    values += [("plain", value, None) for value in form["late"] if incomplete and value.startswith(incomplete)]
+    return values or ([(form["file"], incomplete, None)] if form["file"] else [])
 
 
-def _names(node: Node, given: set[str], incomplete: str) -> Iterator[Item]:
+def _names(node: Node, typed: set[str], incomplete: str) -> Iterator[Item]:
     if node["commands"] is not None:
-        for name, said in node["listed"]:
+        for name, sentence in node["listed"]:
             if name.startswith(incomplete):
-                yield "plain", name, said
+                yield "plain", name, sentence
     if incomplete and not incomplete[0].isalnum():
         for option in node["options"]:
-            if option["multiple"] or option["names"][0] not in given:
+            if option["multiple"] or option["names"][0] not in typed:
                 yield from (("plain", name, option["help"]) for name in option["names"] if name.startswith(incomplete))
 
 
@@ -131,30 +131,30 @@ def completions(top: Node, args: list[str], incomplete: str) -> list[Item] | Non
     parsed = _parsed(top, args)
     if parsed is None or "--" in args:
         return None
-    node, given, arguments = parsed
+    node, typed, arguments = parsed
     if incomplete == "=":
         incomplete = ""
     elif "=" in incomplete and incomplete.startswith("-"):
         name, _, incomplete = incomplete.partition("=")
         args = [*args, name]
     if incomplete.startswith("-"):
-        return list(_names(node, given, incomplete))
+        return list(_names(node, typed, incomplete))
     last = _option(node, args[-1]) if args and args[-1].startswith("-") else None
     if last and last["value"]:
         return _values(last["value"], incomplete)
     for place, form in enumerate(node["arguments"]):
         if form["many"] or place >= arguments:
             return _values(form, incomplete)
-    return list(_names(node, given, incomplete))
+    return list(_names(node, typed, incomplete))
 
 
 def shown(shell: str, item: Item) -> str:
-    kind, value, said = item
+    kind, value, sentence = item
     if shell == "zsh":
-        escaped = value.replace(":", r"\:") if said else value
-        return f"{kind}\n{escaped}\n{said or '_'}"
-    if shell == "fish" and said:
-        escaped = said.replace("\n", "\\n").replace("\t", " ")
+        escaped = value.replace(":", r"\:") if sentence else value
+        return f"{kind}\n{escaped}\n{sentence or '_'}"
+    if shell == "fish" and sentence:
+        escaped = sentence.replace("\n", "\\n").replace("\t", " ")
         return f"{kind},{value}\t{escaped}"
     return f"{kind},{value}"
 
@@ -169,5 +169,5 @@ def answer(instruction: str) -> str | None:
     except (KeyError, ValueError, IndexError):
         return None
     top = load(called(args)) or load("")
-    found = completions(top, args, incomplete) if top else None
-    return None if found is None else "\n".join(shown(shell, item) for item in found)
+    items = completions(top, args, incomplete) if top else None
+    return None if items is None else "\n".join(shown(shell, item) for item in items)

@@ -42,15 +42,15 @@ def system() -> Finding:
 def processor() -> Finding:
     cpu = host.cpu()
     sockets = f"{cpu.sockets} socket{'s' * (cpu.sockets != 1)}"
-    found = f"{cpu.model}, {cpu.cores} core{'s' * (cpu.cores != 1)} to run on, {sockets}"
+    description = f"{cpu.model}, {cpu.cores} core{'s' * (cpu.cores != 1)} to run on, {sockets}"
     if os.uname().machine != "x86_64":
-        return Finding("CPU", found, "Skerry is for x86-64 only", good=False)
-    return Finding("CPU", found, f"builds with {cpu.cores} jobs; {emulation(4)}")
+        return Finding("CPU", description, "Skerry is for x86-64 only", good=False)
+    return Finding("CPU", description, f"builds with {cpu.cores} jobs; {emulation(4)}")
 
 
 def emulation(cores: int) -> str:
-    turns = cores > host.cpu().cores
-    return f"{cores} emulated cores " + ("take turns on one host thread" if turns else "have a host thread each")
+    shared = cores > host.cpu().cores
+    return f"{cores} emulated cores " + ("take turns on one host thread" if shared else "have a host thread each")
 
 
 def transactions() -> Finding:
@@ -62,9 +62,9 @@ def transactions() -> Finding:
     if tried.error:
         return Finding("TSX", f"CPUID lists RTM, but {tried.error}", "locks without transactions")
     share = 100 * tried.committed / tried.begun
-    found = f"CPUID lists RTM; {tried.committed} of {tried.begun} empty transactions committed ({share:.1f} %)"
+    description = f"CPUID lists RTM; {tried.committed} of {tried.begun} empty transactions committed ({share:.1f} %)"
     use = "on real cores only: the emulator has no transactions" if tried.committed else "none: RTM always aborts"
-    return Finding("TSX", found, use)
+    return Finding("TSX", description, use)
 
 
 def kvm() -> Finding:
@@ -99,12 +99,12 @@ def emulator() -> Finding:
     if not path:
         return Finding("QEMU", "not installed", "./skerry build installs it")
     version = qemu.version()
-    found = f"{path} {version[0]}.{version[1]}"
+    description = f"{path} {version[0]}.{version[1]}"
     if version < (7, 2):
-        return Finding("QEMU", found, "too old: 7.2 is the least; install Debian's", good=False)
+        return Finding("QEMU", description, "too old: 7.2 is the least; install Debian's", good=False)
     if version < (8, 0):
-        return Finding("QEMU", found, "works; 10.0 of bookworm-backports adds repeatable SMP runs (--icount)")
-    return Finding("QEMU", found, "this one")
+        return Finding("QEMU", description, "works; 10.0 of bookworm-backports adds repeatable SMP runs (--icount)")
+    return Finding("QEMU", description, "this one")
 
 
 def firmware() -> Finding:
@@ -119,25 +119,25 @@ def firmware() -> Finding:
 def images() -> Finding:
     platforms = [name for name in ("i386-pc", "x86_64-efi") if Path("/usr/lib/grub", name).is_dir()]
     tools = [tool for tool in ("grub-mkrescue", "xorriso", "mformat", "dtc") if not shutil.which(tool)]
-    found = f"GRUB for {', '.join(platforms) or 'nothing'}" + (f"; no {', '.join(tools)}" if tools else "")
+    description = f"GRUB for {', '.join(platforms) or 'nothing'}" + (f"; no {', '.join(tools)}" if tools else "")
     complete = len(platforms) == 2 and not tools
-    return Finding("Images", found, "ISOs for BIOS and UEFI" if complete else "./skerry build installs the rest")
+    return Finding("Images", description, "ISOs for BIOS and UEFI" if complete else "./skerry build installs the rest")
 
 
 def memory() -> Finding:
     total, available = host.memory()
-    found = f"{total / GIB:.1f} GiB, {available / GIB:.1f} GiB available"
+    description = f"{total / GIB:.1f} GiB, {available / GIB:.1f} GiB available"
     if available < MEMORY_NEEDED:
-        return Finding("Memory", found, f"the default machine needs {MEMORY_NEEDED / GIB:.0f} GiB", good=False)
-    return Finding("Memory", found, "enough for the default machine (2 GiB)")
+        return Finding("Memory", description, f"the default machine needs {MEMORY_NEEDED / GIB:.0f} GiB", good=False)
+    return Finding("Memory", description, "enough for the default machine (2 GiB)")
 
 
 def disk() -> Finding:
     free = shutil.disk_usage(ROOT).free
-    found = f"{free / GIB:.1f} GiB free at {ROOT}"
+    description = f"{free / GIB:.1f} GiB free at {ROOT}"
     if free < DISK_NEEDED and not (BUILD / "build.ninja").exists():
-        return Finding("Disk", found, f"set-up and build need {DISK_NEEDED / GIB:.0f} GiB", good=False)
-    return Finding("Disk", found, "enough")
+        return Finding("Disk", description, f"set-up and build need {DISK_NEEDED / GIB:.0f} GiB", good=False)
+    return Finding("Disk", description, "enough")
 
 
 def set_up() -> Finding:
@@ -146,13 +146,13 @@ def set_up() -> Finding:
         later = [package.name for package in packages.missing() if package.name not in lacking]
     except Failure as error:
         return Finding("Set-up", str(error), "install what packages.toml lists yourself", good=False)
-    todo = [source.name for source in sources.wanted() if not source.is_unpacked()]
+    todo = [source.name for source in sources.needed() if not source.is_unpacked()]
     parts = [f"{len(lacking)} Debian packages to install ({', '.join(lacking)})"] if lacking else []
     parts += [f"sources to fetch: {', '.join(todo)}"] if todo else []
     parts += [] if (BUILD / "build.ninja").exists() else ["never built"]
-    found = "; ".join(parts) or "complete"
+    description = "; ".join(parts) or "complete"
     on_demand = f"; {', '.join(later)} when a command needs them" if later else ""
-    return Finding("Set-up", found, ("./skerry build does it" if parts else "nothing to do") + on_demand)
+    return Finding("Set-up", description, ("./skerry build does it" if parts else "nothing to do") + on_demand)
 
 
 EXAMINATIONS: list[Callable[[], Finding]] = [

@@ -82,9 +82,9 @@ def test_named(example: Path) -> None:
 
 def test_sources() -> None:
     """the build fetches no example's sources, and each example of the list is there to build"""
-    assert {source.name for source in sources.wanted()} == {"redis", "lwip", "musl"}
+    assert {source.name for source in sources.needed()} == {"redis", "lwip", "musl"}
     for name in ("lua", "sqlite", "memcached", "nginx"):
-        assert name in examples.names() and sources.wanted(name)
+        assert name in examples.names() and sources.needed(name)
 
 
 # ---- docs/libvirt.md shows commands that exist, with options that they have ----

@@ -46,7 +46,7 @@ class Machine:
 
 
 def every(*groups: str) -> set[str]:
-    return {package.name for package in packages.wanted(frozenset(groups))}
+    return {package.name for package in packages.in_groups(frozenset(groups))}
 
 
 def test_packages_on_demand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_packages_on_demand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     assert ("say", "Debian packages to install: clang libclang-rt-14-dev (to fuzz)") == machine.done[0]
     assert machine.present == every("qemu", "image", "topology", "fuzz")
     packages.ensure(Output(), needs.EVERYTHING.groups)
-    assert machine.present == {package.name for package in packages.wanted()}, "a group that nobody needs"
+    assert machine.present == {package.name for package in packages.in_groups()}, "a group that nobody needs"
     machine.done.clear()
     packages.ensure(Output(), needs.EVERYTHING.groups)
     assert machine.done == []
@@ -205,11 +205,11 @@ PLOTS = frozenset({"plots"})
 def test_python_packages_beside_the_build(venv: list[list[str]], tmp_path: Path) -> None:
     """what only draws is installed while the build runs; it counts as installed when pip says so, and then only"""
     (tmp_path / "pip").write_text(f"until [ -e {tmp_path}/built ]; do sleep 0.05; done\n")
-    with extensions.beside(Output(), PLOTS):
+    with extensions.installed_meanwhile(Output(), PLOTS):
         assert extensions.missing(PLOTS)
         (tmp_path / "built").touch()
     assert not extensions.missing(PLOTS) and len(venv) == 1
-    with extensions.beside(Output(), PLOTS):
+    with extensions.installed_meanwhile(Output(), PLOTS):
         pass
     assert len(venv) == 1
 
@@ -218,13 +218,13 @@ def test_python_packages_fail_beside_the_build(venv: list[list[str]], tmp_path: 
     """where pip fails during the build it is tried once more after it, and its error is told; where the build fails pip
     is ended"""
     (tmp_path / "pip").write_text("echo ERROR: no such package; exit 1\n")
-    with extensions.beside(Output(), PLOTS):
+    with extensions.installed_meanwhile(Output(), PLOTS):
         pass
     with pytest.raises(Failure, match="ERROR: no such package"):
         extensions.ensure(Output(), PLOTS)
     assert len(venv) == 2 and extensions.missing(PLOTS)
     (tmp_path / "pip").write_text("exec sleep 1000\n")
-    with pytest.raises(Stop_extensions), extensions.beside(Output(), PLOTS):
+    with pytest.raises(Stop_extensions), extensions.installed_meanwhile(Output(), PLOTS):
         raise Stop_extensions
     assert extensions.missing(PLOTS)
 

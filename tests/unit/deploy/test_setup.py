@@ -210,7 +210,7 @@ def test_configured_anew(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
     (tmp_path / "build.ninja").touch()
     (tmp_path / "meson-private").mkdir()
     (tmp_path / "meson-private" / "coredata.dat").touch()
-    present = {package.name for package in packages.wanted(needs.BOOT_GROUPS)}
+    present = {package.name for package in packages.in_groups(needs.BOOT_GROUPS)}
     monkeypatch.setattr(build.subprocess, "run", run)
     monkeypatch.setattr(build, "BUILD", tmp_path)
     monkeypatch.setattr(build, "LOGS", tmp_path)
