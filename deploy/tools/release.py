@@ -59,8 +59,8 @@ def _git(*words: str) -> str:
 
 def plans() -> dict[str, Plan]:
     """Maps the name of each image to its plan."""
-    given = deployment.read(DEPLOYMENT)
-    return {f"skerry-{version()}-redis-{layout}.iso": plan(given.with_clusters(layout, None)) for layout in LAYOUTS}
+    deployed = deployment.read(DEPLOYMENT)
+    return {f"skerry-{version()}-redis-{layout}.iso": plan(deployed.with_clusters(layout, None)) for layout in LAYOUTS}
 
 
 def make(folder: Path, step: Callable[[str], None]) -> list[Path]:
@@ -120,7 +120,7 @@ def wrapper() -> str:
         "ALONE": "$here/lib/skerry-layer-alone",
         "LINUX": "$here/lib/skerry-for-linux",
     }  # fmt: skip
-    text = re.sub(r"'@(\w+)@(/?[\w/]*)'", lambda found: f'"{values[found[1]]}{found[2]}"', WRAPPER.read_text())
+    text = re.sub(r"'@(\w+)@(/?[\w/]*)'", lambda place: f'"{values[place[1]]}{place[2]}"', WRAPPER.read_text())
     if left := re.search(r"@\w+@", text):
         raise Failure(f"{WRAPPER}: {left[0]} is not between single quotes")
     here = "here=$(CDPATH='' cd -- \"$(dirname -- \"$(readlink -f -- \"$0\")\")/..\" && pwd)\n"

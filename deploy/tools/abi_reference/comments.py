@@ -11,15 +11,15 @@ INDENTED = 4  # columns that make a line of a comment a line of a table or of co
 
 def lines(raw: str) -> list[str]:
     """Returns the lines without the marks of the comment; several comments in a row are one."""
-    found = []
+    kept = []
     for line in raw.splitlines():
         line = re.sub(r"^\s*/?\*+/?( |$)?", "", line, count=1) if re.match(r"\s*/?\*", line) else line
-        found.append(re.sub(r"\s*\*/\s*$", "", line.expandtabs(8)).rstrip())
-    while found and not found[-1]:
-        found.pop()
-    while found and not found[0]:
-        found.pop(0)
-    return found
+        kept.append(re.sub(r"\s*\*/\s*$", "", line.expandtabs(8)).rstrip())
+    while kept and not kept[-1]:
+        kept.pop()
+    while kept and not kept[0]:
+        kept.pop(0)
+    return kept
 
 
 def sentence(raw: str) -> str:

@@ -127,8 +127,8 @@ def _fields(cursor: Cursor, prefix: str = "", base: int = 0) -> Iterator[Field]:
 def _rows(words: list[str]) -> Iterator[Constant]:
     """Yields the rows of a list macro, `X(1, NAME, "sentence") ...`."""
     text = " ".join(words)
-    for value, name, said in re.findall(r'X \( (\d+) , (\w+) , "([^"]*)" \)', text):
-        yield Constant(name, value, said)
+    for value, name, sentence in re.findall(r'X \( (\d+) , (\w+) , "([^"]*)" \)', text):
+        yield Constant(name, value, sentence)
 
 
 def _declare(kind: str, name: str) -> str:

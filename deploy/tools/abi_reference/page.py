@@ -70,12 +70,12 @@ def _enum(declaration: Declaration, errors: set[str]) -> Iterator[str]:
     if declaration.name:
         yield from ("", f"### `enum {declaration.name}`")
     yield from ("", *markdown(declaration.comment))
-    said = [_split(c, errors) for c in declaration.constants]
-    if not any(wrong for _, wrong in said):
+    parts = [_split(c, errors) for c in declaration.constants]
+    if not any(wrong for _, wrong in parts):
         yield from _table(("constant", "value", ""), [_constant(c) for c in declaration.constants])
         return
     groups: dict[str, list[tuple[str, ...]]] = {}
-    for constant, (meaning, wrong) in zip(declaration.constants, said):
+    for constant, (meaning, wrong) in zip(declaration.constants, parts):
         prefix = max((p for p in OBJECTS if constant.name.startswith(p + "_")), key=len, default="")
         groups.setdefault(OBJECTS.get(prefix, ""),
                           []).append((f"`{constant.name}`", constant.value, cell(meaning), cell(wrong)))
@@ -104,8 +104,8 @@ def _functions(same: list[Declaration]) -> Iterator[str]:
         yield from ("", f"### {heading[1].capitalize()}")
     yield ""
     for function in same:
-        said = sentence(function.comment)
-        yield f"- `{function.signature}`" + ("" if SECTION.match(said) or not said else f"  \n  {escape(said)}")
+        text = sentence(function.comment)
+        yield f"- `{function.signature}`" + ("" if SECTION.match(text) or not text else f"  \n  {escape(text)}")
     yield ""
 
 

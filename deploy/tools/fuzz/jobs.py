@@ -23,8 +23,8 @@ def read(log: Path) -> str:
 def first_match(patterns: tuple[re.Pattern[str], ...], text: str) -> str | None:
     """Returns the match of the first pattern that has one: its group, or all of it if it has none."""
     for pattern in patterns:
-        if found := pattern.search(text):
-            return found[pattern.groups].strip()
+        if match := pattern.search(text):
+            return match[pattern.groups].strip()
     return None
 
 
@@ -37,7 +37,7 @@ def run(
     os.environ["ASAN_OPTIONS"] = "abort_on_error=0:detect_leaks=0"
     os.environ["UBSAN_OPTIONS"] = "print_stacktrace=1"
     logs = [folder / f"job-{number}.log" for number in range(len(commands))]
-    found = None
+    failure = None
     with ExitStack() as stack:
         processes = []
         for command, log in zip(commands, logs, strict=True):
@@ -48,9 +48,9 @@ def run(
             ended = [process.poll() is not None for process in processes]
             failed = [log for process, log in zip(processes, logs, strict=True) if process.poll()]
             if failed:
-                found = find(failed[0])
+                failure = find(failed[0])
             if failed or all(ended):
                 break
             show([read(log) for log in logs])
             time.sleep(0.5)
-    return [read(log) for log in logs], found
+    return [read(log) for log in logs], failure

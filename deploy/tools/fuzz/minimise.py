@@ -49,7 +49,7 @@ def shrink(records: list[bytes], fails: Callable[[list[bytes]], bool]) -> list[b
 def minimise(target: Target, find: Find) -> tuple[Path, int, int]:
     """The smaller input, named by its content, and how many records there were and are."""
     header, records = split(find.input.read_bytes(), *target.record)
-    wanted, most = kind_of(find.reason), PATIENCE * slowness()
+    kind, most = kind_of(find.reason), PATIENCE * slowness()
     clock = Clock(lambda: children_of(os.getpid()))
 
     with tempfile.TemporaryDirectory() as scratch:
@@ -64,7 +64,7 @@ def minimise(target: Target, find: Find) -> tuple[Path, int, int]:
                 done = run_within(command, 2 * HANG)
             except subprocess.TimeoutExpired:
                 return False
-            return done.returncode != 0 and kind_of(reason_of(done.stderr)) == wanted
+            return done.returncode != 0 and kind_of(reason_of(done.stderr)) == kind
 
         fewest = shrink(records, fails) if fails(records) else records
     data = header + b"".join(fewest)

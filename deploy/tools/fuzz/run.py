@@ -68,10 +68,10 @@ def read_state(logs: list[str]) -> State:
     """From what the processes have printed."""
     state = State()
     for text in logs:
-        said = list(STATUS.finditer(text))
-        if not said:
+        reports = list(STATUS.finditer(text))
+        if not reports:
             continue
-        runs, coverage, features, corpus, per_second = (int(number) for number in said[-1].groups())
+        runs, coverage, features, corpus, per_second = (int(number) for number in reports[-1].groups())
         final = EXECUTED.search(text)
         state.runs += int(final[1]) if final else runs
         state.per_second += per_second

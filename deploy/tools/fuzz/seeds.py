@@ -65,10 +65,10 @@ def reason_of(text: str) -> str:
 
 
 def failed_seed(text: str) -> FailedSeed:
-    found = FAILED.search(text)
-    if not found:
+    match = FAILED.search(text)
+    if not match:
         raise Failure(f"the fuzzer ended without a find: {text.strip()[-300:]}")
-    return FailedSeed(int(found[1]), reason_of(text), found[3])
+    return FailedSeed(int(match[1]), reason_of(text), match[3])
 
 
 def command(target: Target, limits: Limits, jobs: int, seed: int, number: int) -> list[str]:
