@@ -49,13 +49,13 @@ def read(text: str) -> dict[str, Driver]:
         raise ListError(LIST, f"not TOML: {error}") from None
     if not data:
         raise ListError(LIST, "there is no driver")
-    found = {name: _driver(name, entry) for name, entry in data.items()}
+    drivers = {name: _driver(name, entry) for name, entry in data.items()}
     of: dict[str, str] = {}
-    for driver in found.values():
+    for driver in drivers.values():
         for pair in driver.pci:
             if of.setdefault(pair, driver.name) != driver.name:
                 raise ListError(LIST, f"{driver.name}: pci: {of[pair]} drives {pair}")
-    return found
+    return drivers
 
 
 def _driver(name: str, entry: Any) -> Driver:
@@ -75,18 +75,18 @@ def _driver(name: str, entry: Any) -> Driver:
             raise ListError(LIST, f"{name}: {key}: {value!r} is not {'a list of texts' if many else 'a text'}")
     if wrong := [pair for pair in entry["pci"] if not _ID.fullmatch(pair)]:
         raise ListError(LIST, f"{name}: pci: '{wrong[0]}' is not VENDOR:DEVICE, as in 8086:10d3")
-    given: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
-    return Driver(name, **given)
+    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+    return Driver(name, **values)
 
 
 @cache
 def every() -> dict[str, Driver]:
     """Returns the drivers by name, the usual one first."""
-    found = read(FILE.read_text())
-    for driver in found.values() if any(FOLDER.glob("*.c")) else ():  # a machine that only boots images has no sources
+    listed = read(FILE.read_text())
+    for driver in listed.values() if any(FOLDER.glob("*.c")) else ():  # a machine that only boots images has no sources
         if missing := [file for file in ("card.h", *driver.sources) if not (FOLDER / driver.name / file).is_file()]:
             raise ListError(LIST, f"{driver.name}: net/{driver.name}/{missing[0]} is missing")
-    return found
+    return listed
 
 
 def usual() -> Driver:

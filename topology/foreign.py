@@ -140,8 +140,8 @@ _SEPARATORS = {"[": 1, "{": 1, "]": -1, "}": -1, "=": 0, ",": 0, "\n": 0}  # and
 def check_toml(text: str, source: str) -> None:
     """Refuses keys of many parts, and nesting, in one pass, before a parser takes its time for them."""
     parts, depth = 1, 0
-    for found in _TOML.finditer(text):
-        mark = found[0]
+    for match in _TOML.finditer(text):
+        mark = match[0]
         if mark == ".":
             parts += 1
         elif mark in _SEPARATORS:
@@ -149,7 +149,7 @@ def check_toml(text: str, source: str) -> None:
             depth = max(0, depth + _SEPARATORS[mark])
         if parts > KEY_PARTS or depth > DEPTH:
             problem = f"a key of more than {KEY_PARTS} parts" if parts > KEY_PARTS else "is nested too deeply"
-            raise InputError("", problem, place=Place(source, text.count("\n", 0, found.start()) + 1))
+            raise InputError("", problem, place=Place(source, text.count("\n", 0, match.start()) + 1))
 
 
 def toml(text: str, source: str) -> dict[str, Any]:

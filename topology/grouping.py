@@ -8,11 +8,11 @@ from topology.errors import InputError
 from topology.layouts import AT, EVERY, HERE, Clusters, Layout, is_homed
 from topology.machines.machine import Machine
 
-WORDS = tuple(found.name for found in EVERY.values() if not found.has_number)
+WORDS = tuple(one.name for one in EVERY.values() if not one.has_number)
 NAMED = " or ".join(filter(None, (", ".join(list(EVERY)[:-1]), list(EVERY)[-1])))
 NAMES = f"{', '.join(EVERY)} or a map file"
-SENTENCES = {found.word: found.sentence for found in EVERY.values()}  # for completion
-EXPLAINED = "; ".join(f"{found.name}: {found.what}" for found in EVERY.values())
+SENTENCES = {one.word: one.sentence for one in EVERY.values()}  # for completion
+EXPLAINED = "; ".join(f"{one.name}: {one.what}" for one in EVERY.values())
 
 
 def _find(text: str) -> tuple[Layout | None, str]:
@@ -39,12 +39,12 @@ def check_unmanaged(text: str | None) -> None:
 
 def group(machine: Machine, text: str) -> Clusters:
     """Places of cores in machine.cores, one list for each cluster."""
-    found, value = _find(text)
-    if found is None:
+    layout, value = _find(text)
+    if layout is None:
         raise InputError("--layout", f"'{text}' is not one of {NAMES}", at=AT)
-    if found.has_number and not re.fullmatch(r"[1-9]\d{0,5}", value):
-        raise InputError("--layout", f"'{text}': the {found.word.rstrip('=')} is not a number of cores", at=AT)
-    clusters = found.clusters(machine, int(value)) if found.has_number else found.clusters(machine)
+    if layout.has_number and not re.fullmatch(r"[1-9]\d{0,5}", value):
+        raise InputError("--layout", f"'{text}': the {layout.word.rstrip('=')} is not a number of cores", at=AT)
+    clusters = layout.clusters(machine, int(value)) if layout.has_number else layout.clusters(machine)
     _check(machine, clusters, text)
     return clusters
 
@@ -53,12 +53,12 @@ def _check(machine: Machine, clusters: Clusters, text: str) -> None:
     """Checks what a layout's function promises."""
     culprit = f"{HERE}: {text}"
     number_of = {place: number for number, members in enumerate(clusters) for place in members}
-    count, given = len(machine.cores), Counter(place for members in clusters for place in members)
-    if strange := [place for place in given if place not in range(count)]:
+    count, count_of = len(machine.cores), Counter(place for members in clusters for place in members)
+    if strange := [place for place in count_of if place not in range(count)]:
         raise InputError(culprit, f"place {strange[0]!r} of a cluster is none of machine.cores, which are 0 to "
                                   f"{count - 1}", at=AT)
-    if missing := [place for place in range(count) if given[place] != 1]:
-        raise InputError(culprit, f"core {missing[0]} is in {given[missing[0]]} clusters; each core belongs in one",
+    if missing := [place for place in range(count) if count_of[place] != 1]:
+        raise InputError(culprit, f"core {missing[0]} is in {count_of[missing[0]]} clusters; each core belongs in one",
                          at=AT)
     if not all(clusters):
         raise InputError(culprit, f"cluster {clusters.index([])} has no core", at=AT)

@@ -28,14 +28,14 @@ def _text(header: Path) -> str:
 @cache
 def enumerators(header: Path) -> Mapping[str, int]:
     """All of a header's, by name."""
-    found: dict[str, int] = {}
+    values: dict[str, int] = {}
     for body in re.findall(r"\benum\b\s*\w*\s*\{([^}]*)\}", _text(header)):
         value = -1
         for part in filter(None, (part.strip() for part in body.split(","))):
-            name, _, given = (word.strip() for word in part.partition("="))
-            value = _value(header, given, found) if given else value + 1
-            found[name] = value
-    return found
+            name, _, expression = (word.strip() for word in part.partition("="))
+            value = _value(header, expression, values) if expression else value + 1
+            values[name] = value
+    return values
 
 
 def _value(header: Path, expression: str, known: Mapping[str, int]) -> int:
@@ -54,10 +54,10 @@ def _value(header: Path, expression: str, known: Mapping[str, int]) -> int:
 @cache
 def macro(header: Path, name: str) -> int:
     """The number that a header defines a name as."""
-    found = re.search(rf"^#define {name}\s+(\d\w*)", (ROOT / header).read_text(), re.MULTILINE)
-    if not found:
+    match = re.search(rf"^#define {name}\s+(\d\w*)", (ROOT / header).read_text(), re.MULTILINE)
+    if not match:
         raise HeaderError(f"{header}: no number {name}")
-    return _number(found[1])
+    return _number(match[1])
 
 
 @cache
@@ -79,10 +79,10 @@ def offset(header: Path, struct: str, name: str) -> int:
 
 
 def _declarations(header: Path, struct: str) -> list[str]:
-    found = re.search(rf"\bstruct {struct}\s*\{{(.*?)^\}}", _text(header), re.DOTALL | re.MULTILINE)
-    if not found:
+    match = re.search(rf"\bstruct {struct}\s*\{{(.*?)^\}}", _text(header), re.DOTALL | re.MULTILINE)
+    if not match:
         raise HeaderError(f"{header}: no struct {struct}")
-    return [part.strip() for part in found[1].split(";") if part.strip()]
+    return [part.strip() for part in match[1].split(";") if part.strip()]
 
 
 def _number(word: str) -> int:
@@ -100,10 +100,10 @@ def constant(header: Path, name: str) -> int:
 
 def members(header: Path, enum: str) -> list[str]:
     """The enumerators of one enumeration, in their order."""
-    found = re.search(rf"\benum {enum}\s*\{{([^}}]*)\}}", _text(header))
-    if not found:
+    match = re.search(rf"\benum {enum}\s*\{{([^}}]*)\}}", _text(header))
+    if not match:
         raise HeaderError(f"{header}: no enum {enum}")
-    return [part.partition("=")[0].strip() for part in found[1].split(",") if part.strip()]
+    return [part.partition("=")[0].strip() for part in match[1].split(",") if part.strip()]
 
 
 @dataclass(frozen=True)
@@ -127,14 +127,14 @@ def _types(header: Path) -> frozenset[str]:
 @cache
 def _comments(header: Path) -> Mapping[str, str]:
     """Maps each field, as "lock_stat.acquisitions", to the comment behind its declaration."""
-    found: dict[str, str] = {}
+    comments: dict[str, str] = {}
     struct = ""
     for line in (ROOT / header).read_text().splitlines():
         if begun := re.match(r"struct (\w+) \{", line):
             struct = begun[1]
-        if told := re.match(r"\t[^(]*?(\w+)(?:\[\w+\])?;\s*/\* (.*?) \*/$", line):
-            found[f"{struct}.{told[1]}"] = told[2]
-    return found
+        if declared := re.match(r"\t[^(]*?(\w+)(?:\[\w+\])?;\s*/\* (.*?) \*/$", line):
+            comments[f"{struct}.{declared[1]}"] = declared[2]
+    return comments
 
 
 @cache
@@ -143,13 +143,13 @@ def layout(header: Path, struct: str) -> Mapping[str, Field]:
     fields: dict[str, Field] = {}
     at = 0
     for declaration in _declarations(header, struct):
-        told = re.fullmatch(r"(?:_Atomic )?(?:struct (\w+)|(\w+))\s+(.*)", declaration, re.DOTALL)
-        if not told or not told[1] and told[2] not in _types(header):
+        parsed = re.fullmatch(r"(?:_Atomic )?(?:struct (\w+)|(\w+))\s+(.*)", declaration, re.DOTALL)
+        if not parsed or not parsed[1] and parsed[2] not in _types(header):
             raise HeaderError(f"{header}: struct {struct}: '{declaration}' is no field of 64-bit words")
-        words = size(header, told[1]) if told[1] else 1
-        for name, length in re.findall(r"(\w+)(?:\[(.*?)\])?(?:,|$)", told[3]):
+        words = size(header, parsed[1]) if parsed[1] else 1
+        for name, length in re.findall(r"(\w+)(?:\[(.*?)\])?(?:,|$)", parsed[3]):
             count = _value(header, length, enumerators(header)) if length else 1
-            fields[name] = Field(at, count, words, bool(length), told[1] or told[2],
+            fields[name] = Field(at, count, words, bool(length), parsed[1] or parsed[2],
                                  _comments(header).get(f"{struct}.{name}", ""))
             at += count * words
     return fields

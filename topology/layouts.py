@@ -61,10 +61,10 @@ def layout(function: Callable[..., Clusters]) -> Callable[..., Clusters]:
 
 def alike(machine: Machine, key: Callable[[Core], Hashable]) -> Clusters:
     """Clusters of the cores for which `key` is the same."""
-    found: dict[Hashable, list[int]] = {}
+    clusters: dict[Hashable, list[int]] = {}
     for place, core in enumerate(machine.cores):
-        found.setdefault(key(core), []).append(place)
-    return list(found.values())
+        clusters.setdefault(key(core), []).append(place)
+    return list(clusters.values())
 
 
 @layout

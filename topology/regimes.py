@@ -41,11 +41,11 @@ def read(text: str) -> dict[str, Regime]:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ListError(LIST, f"not TOML: {error}") from None
-    found = {name: _regime(name, entry) for name, entry in data.items()}
-    for regime in found.values():
-        if regime.seen_as and regime.seen_as not in found:
+    regimes = {name: _regime(name, entry) for name, entry in data.items()}
+    for regime in regimes.values():
+        if regime.seen_as and regime.seen_as not in regimes:
             raise ListError(LIST, f"{regime.name}: seen_as: there is no regime '{regime.seen_as}'")
-    return found
+    return regimes
 
 
 def _regime(name: str, entry: Any) -> Regime:
@@ -105,9 +105,9 @@ def _check_headers(regimes: dict[str, Regime]) -> None:
 @cache
 def every() -> dict[str, Regime]:
     """Returns the regimes by name, the usual one first."""
-    found = read(FILE.read_text())
-    _check_headers(found)
-    return found
+    regimes = read(FILE.read_text())
+    _check_headers(regimes)
+    return regimes
 
 
 def names(*kinds: str) -> tuple[str, ...]:

@@ -7,18 +7,18 @@ from topology.foreign import NUMBERS
 
 
 def format_spans(numbers: Iterable[int]) -> str:
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for number in sorted(set(numbers)):
-        if found and found[-1][1] == number - 1:
-            found[-1] = (found[-1][0], number)
+        if spans and spans[-1][1] == number - 1:
+            spans[-1] = (spans[-1][0], number)
         else:
-            found.append((number, number))
-    return ",".join(f"{a}-{b}" if a < b else str(a) for a, b in found)
+            spans.append((number, number))
+    return ",".join(f"{a}-{b}" if a < b else str(a) for a, b in spans)
 
 
 def parse_spans(text: str) -> set[int]:
     """Raises ValueError for anything else, and for more numbers, or larger ones, than machines have."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     left = NUMBERS
     for part in text.split(","):
         first, _, last = part.strip().partition("-")
@@ -26,5 +26,5 @@ def parse_spans(text: str) -> set[int]:
         left -= len(span) if span.stop <= NUMBERS else NUMBERS
         if span.stop > NUMBERS or left < 0:
             raise ValueError(f"'{part.strip()[:40]}': more than {NUMBERS} numbers, or one above {NUMBERS - 1}")
-        found |= set(span)
-    return found
+        numbers |= set(span)
+    return numbers

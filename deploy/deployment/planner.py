@@ -59,18 +59,18 @@ def redis_cores(deployment: Deployment, count: int, taken: Sequence[int] = (0,))
             raise InputError("redis cpus", f"cpu {beyond[0]} is not on a machine of {count} cores, which begin at 0",
                              at=("redis", "cpus"))
         return list(deployment.redis.cpus)
-    wanted = deployment.redis.instances
-    if wanted == EVERY_CORE:
+    number = deployment.redis.instances
+    if number == EVERY_CORE:
         return free
-    if int(wanted) > len(free):
+    if int(number) > len(free):
         raise InputError(
             "redis instances",
-            f"{wanted} are too many for a machine of {count} core{'s' * (count > 1)}, which has room for {len(free)} "
+            f"{number} are too many for a machine of {count} core{'s' * (count > 1)}, which has room for {len(free)} "
             f"beside the network; "
             "'cpus' puts several on one core",
             at=("redis", "instances"),
         )
-    return free[: int(wanted)]
+    return free[: int(number)]
 
 
 def _others(deployment: Deployment) -> list[int]:
@@ -247,7 +247,7 @@ def _plan(deployment: Deployment, metal: Machine | None) -> Plan:
     _lay_cables(deployment, cluster_map, apps)
     cluster_map.network = network(deployment.subnet) if deployment.network else None
     cluster_map.applications = apps
-    cluster_map.patience = deployment.patience
+    cluster_map.failure_timeout = deployment.patience
     if any(a.ends_the_run for a in apps) and deployment.shutdown == "when-done":
         cluster_map.shutdown = "when-done"
     own: dict[str, Path | FileTree] = {program.program: program.elf for program in deployment.programs if program.elf}
@@ -275,8 +275,8 @@ def _plan(deployment: Deployment, metal: Machine | None) -> Plan:
 
 def _trees(deployment: Deployment) -> dict[FileTree, str]:
     """Modules of programs' files: the same files are one module. '+' is in no program's name."""
-    found = dict.fromkeys(program.tree for program in deployment.programs if program.tree)
-    return {tree: f"files+{number}" for number, tree in enumerate(found)}
+    trees = dict.fromkeys(program.tree for program in deployment.programs if program.tree)
+    return {tree: f"files+{number}" for number, tree in enumerate(trees)}
 
 
 def _check_room(cluster_map: ClusterMap, own: modules.Own) -> None:
@@ -381,14 +381,14 @@ def plan_map(path: Path, shape: Shape | Machine | None = None, metal: Machine | 
         raise InputError(str(path), f"{error.problem}: skerry topology --memory SIZE writes such a map") from None
     modules.check_names(cluster_map)
     locks = {c.kernel.partition("+")[0] for c in cluster_map.clusters}
-    found = []
+    forwards = []
     for app in cluster_map.applications:
         if app.ipv4 and app.program in SERVERS:
             port = app.args[app.args.index("--port") + 1] if "--port" in app.args[:-1] else str(SERVERS[app.program])
             if not port.isdecimal() or not 0 < int(port) < 65536:
                 raise InputError(app.name, f"'{port}' is not a port")
-            found.append((app.name, int(port)))
-    return Plan(path.stem, cluster_map, machine, found, lock=locks.pop() if len(locks) == 1 else MIXED)
+            forwards.append((app.name, int(port)))
+    return Plan(path.stem, cluster_map, machine, forwards, lock=locks.pop() if len(locks) == 1 else MIXED)
 
 
 def is_map(path: Path) -> bool:

@@ -40,9 +40,9 @@ KINDS = {  # CoreType of hwloc's CPU kinds
 
 
 def survey_live() -> Survey:
-    found = parse(_lstopo([], "this machine"), "this machine")
-    found.is_host = True
-    return found
+    survey = parse(_lstopo([], "this machine"), "this machine")
+    survey.is_host = True
+    return survey
 
 
 def survey_file(path: Path) -> Survey:
@@ -95,9 +95,9 @@ def _lstopo(source: list[str], name: str, text: str = "") -> str:
     except subprocess.TimeoutExpired:
         raise InputError(name, f"hwloc did not read it within {TIMEOUT} s") from None
     if done.returncode:
-        said = [line.removeprefix("stdin: ") for line in done.stderr.decode(errors="replace").splitlines()]
-        said = [line for line in said if line and not line.startswith(_NOT_ABOUT_IT)]
-        raise InputError(name, f"hwloc refuses it: {said[0] if said else 'it is not as hwloc writes it'}")
+        lines = [line.removeprefix("stdin: ") for line in done.stderr.decode(errors="replace").splitlines()]
+        lines = [line for line in lines if line and not line.startswith(_NOT_ABOUT_IT)]
+        raise InputError(name, f"hwloc refuses it: {lines[0] if lines else 'it is not as hwloc writes it'}")
     return done.stdout.decode(errors="replace")
 
 
@@ -167,8 +167,8 @@ class _Parser:
             number = int(element.get("os_index", ""))
             core = around.get("Core") or f"thread {number}"
             home = min(bitmap(element.get("complete_nodeset", "")), default=_NOWHERE)
-            if home == _NOWHERE and (beside := _nearest(above)):
-                home = min(beside)
+            if home == _NOWHERE and (nearby := _nearest(above)):
+                home = min(nearby)
                 self.homeless.add(number)
             self.threads.append(Processor(number, around.get("Package"), core, around.get("L3Cache"), home))
         elif kind == "NUMANode":
@@ -191,15 +191,15 @@ class _Parser:
         return min(around, key=lambda n: (len(n.processors), n.subtype != "DRAM", n.number)).number
 
     def kinds(self) -> dict[int, str]:
-        found = {}
+        names = {}
         for index, element in enumerate(self.root.findall("cpukind")):
             infos = {info.get("name"): info.get("value", "") for info in element.findall("info")}
             name = KINDS.get(infos.get("CoreType", ""), infos.get("CoreType"))
             if name is None and "FrequencyMaxMHz" in infos:
                 name = f"{infos['FrequencyMaxMHz']} MHz"
             for number in bitmap(element.get("cpuset", "")):
-                found[number] = name or f"kind {index}"
-        return found
+                names[number] = name or f"kind {index}"
+        return names
 
     def distances(self) -> dict[tuple[int, int], int]:
         for element in self.root.findall("distances2"):

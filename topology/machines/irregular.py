@@ -24,39 +24,39 @@ def _irregular(cluster_map: ClusterMap, board: Board) -> Machine:
         cpu = cluster_map.cpus[number]
         cores.append(Core(cpu.apic, socket, cpu.node, l3, physical, number))
     nodes = sorted({core.node for core in cores} | {range_.node for range_ in cluster_map.memory})
-    found = Machine(
+    machine = Machine(
         name=f"emulated, {len(cores)} cores, {board}",
         cores=tuple(cores),
         memory=tuple(cluster_map.memory),
         distances=dict(cluster_map.distances) or uniform_distances(nodes),
         shape=board,
     )
-    made = place(found)
-    for core, same in zip(found.cores, made.cores):
+    made = place(machine)
+    for core, same in zip(machine.cores, made.cores):
         if (core.apic, core.node) != (same.apic, same.node):
             raise InputError(
                 f"cpu@{core.apic:x}",
                 f"cannot be emulated: of these cores and nodes QEMU makes APIC id {same.apic:#x} in node {same.node} "
                 f"of it",
             )
-    if found.memory != made.memory:
-        differs = next((r for r in found.memory if r not in made.memory), found.memory[-1])
+    if machine.memory != made.memory:
+        differs = next((r for r in machine.memory if r not in made.memory), machine.memory[-1])
         raise InputError(f"memory@{differs.base:x}",
                          f"cannot be emulated: QEMU has no memory of node {differs.node} just there")
-    return found
+    return machine
 
 
 def _place(board: Board, apic: int) -> Place:
     """Splits an APIC id as topology.machines.q35.Grid makes it: each part has as many bits as its largest number
     needs."""
-    found, rest = [], apic
+    numbers, rest = [], apic
     for width in (board.threads, board.cores, max(1, board.caches)):
         bits = (width - 1).bit_length()
-        found.append(rest & ((1 << bits) - 1))
+        numbers.append(rest & ((1 << bits) - 1))
         rest >>= bits
-        if found[-1] >= width:
+        if numbers[-1] >= width:
             raise InputError(f"cpu@{apic:x}", f"is not on the machine of this map, with {board}")
     if rest >= board.sockets:
         raise InputError(f"cpu@{apic:x}", f"is not on the machine of this map, with {board}")
-    thread, core, die = found
+    thread, core, die = numbers
     return rest, die, core, thread

@@ -50,11 +50,11 @@ def machine_elements(machine: Machine, pinned: Sequence[Sequence[int]] | None = 
         board = replace(board, cores=2)
     everywhere = board.all_places()
     number = {where: i for i, where in enumerate(everywhere)}
-    found = [_memory(on_board), *_vcpus(board, everywhere)]
+    elements = [_memory(on_board), *_vcpus(board, everywhere)]
     if pinned is not None:
-        found.append(_cputune(machine, board, number, pinned))
+        elements.append(_cputune(machine, board, number, pinned))
         if machine.host_nodes:
-            found.append(_numatune(on_board))
+            elements.append(_numatune(on_board))
     system = ElementTree.Element("os")
     _text(system, "type", "hvm", arch="x86_64", machine="q35")
     features = ElementTree.Element("features")
@@ -62,9 +62,9 @@ def machine_elements(machine: Machine, pinned: Sequence[Sequence[int]] | None = 
     ElementTree.SubElement(features, "apic")
     cpu = _cpu(on_board, board, number)
     if len(everywhere) <= MANY:
-        return [*found, system, features, cpu]
+        return [*elements, system, features, cpu]
     ElementTree.SubElement(features, "ioapic", driver="qemu")
-    return [*found, system, features, cpu, _iommu()]
+    return [*elements, system, features, cpu, _iommu()]
 
 
 def _text(parent: Element, tag: str, text: object, **attributes: str) -> Element:

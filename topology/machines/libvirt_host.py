@@ -53,8 +53,8 @@ def connect(uri: str) -> Survey:
     except subprocess.TimeoutExpired:
         raise InputError(uri, f"no answer within {TIMEOUT} s") from None
     if done.returncode:
-        said = [line.removeprefix("error: ") for line in done.stderr.splitlines() if line.strip()]
-        raise InputError(uri, (said or ["virsh failed"])[-1])
+        lines = [line.removeprefix("error: ") for line in done.stderr.splitlines() if line.strip()]
+        raise InputError(uri, (lines or ["virsh failed"])[-1])
     return parse(done.stdout, uri)
 
 
@@ -78,34 +78,34 @@ def _survey(root: ElementTree.Element, name: str) -> Survey:
     if arch != "x86_64":
         raise InputError(name, f"is a machine of architecture {arch}; Skerry runs on x86-64")
     caches = _caches(root)
-    found = Survey(name, is_host=True)
+    survey = Survey(name, is_host=True)
     offline: set[int] = set()
     for cell in root.iterfind("host/topology/cells/cell"):
         node = int(cell.attrib["id"])
-        found.sizes[node] = _bytes(cell.find("memory"))
+        survey.sizes[node] = _bytes(cell.find("memory"))
         for sibling in cell.iterfind("distances/sibling"):
-            found.distances[node, int(sibling.attrib["id"])] = int(sibling.attrib["value"])
+            survey.distances[node, int(sibling.attrib["id"])] = int(sibling.attrib["value"])
         for cpu in cell.iterfind("cpus/cpu"):
             number = int(cpu.attrib["id"])
             if "socket_id" not in cpu.attrib:
                 offline.add(number)
                 continue
             threads = frozenset(parse_spans(cpu.attrib.get("siblings", str(number)))) | {number}
-            found.processors.append(Processor(number, cpu.attrib["socket_id"], threads, caches.get(number), node))
-    if not found.processors:
+            survey.processors.append(Processor(number, cpu.attrib["socket_id"], threads, caches.get(number), node))
+    if not survey.processors:
         raise InputError(name, "has no core that may be used: it says of no processor in which socket it is")
     if offline:
-        found.notes.append(f"processors left out, being offline: {format_spans(offline)}")
-    return found
+        survey.notes.append(f"processors left out, being offline: {format_spans(offline)}")
+    return survey
 
 
 def _caches(root: ElementTree.Element) -> dict[int, int]:
     """The L3 of each processor."""
-    found: dict[int, int] = {}
+    caches: dict[int, int] = {}
     for index, bank in enumerate(root.iterfind("host/cache/bank")):
         if bank.get("level") == "3":
-            found |= {number: index for number in parse_spans(bank.attrib["cpus"])}
-    return found
+            caches |= {number: index for number in parse_spans(bank.attrib["cpus"])}
+    return caches
 
 
 def _bytes(memory: ElementTree.Element | None) -> int:

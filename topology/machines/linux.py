@@ -11,15 +11,15 @@ DEVICES = Path("/sys/devices/system")
 
 def apic_ids(proc: Path = PROC) -> dict[int, int]:
     """Returns the APIC ids by Linux's number of the processor."""
-    found: dict[int, int] = {}
+    ids: dict[int, int] = {}
     cpu = 0
     for line in (proc / "cpuinfo").read_text().splitlines():
         key, _, value = line.partition(":")
         if key.strip() == "processor":
             cpu = int(value)
         elif key.strip() == "apicid":
-            found[cpu] = int(value)
-    return found
+            ids[cpu] = int(value)
+    return ids
 
 
 def memory(devices: Path = DEVICES) -> list[MemoryRange] | None:

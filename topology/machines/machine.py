@@ -59,14 +59,14 @@ def emulated(shape: Shape | Machine) -> Machine:
         l3 = socket * shape.caches + core * shape.caches // shape.cores if shape.caches else None
         cores.append(Core(number, socket, node, l3, physical, number))
     nodes = list(range(shape.sockets * shape.nodes))
-    found = Machine(
+    machine = Machine(
         name=f"emulated, {shape}",
         cores=tuple(cores),
         memory=tuple(MemoryRange(node * shape.memory, shape.memory, node) for node in nodes),
         distances=uniform_distances(nodes),
         shape=shape,
     )
-    return place(found)
+    return place(machine)
 
 
 def like(machine: Machine, memory: int | None = None) -> Shape | Machine:
@@ -91,13 +91,13 @@ def like(machine: Machine, memory: int | None = None) -> Shape | Machine:
 def with_memory(shape: Shape | Machine, size: int | Callable[[int], int]) -> Shape | Machine:
     """With so much memory in each node that has any, or `size(cores)` by the number of cores that it has to serve."""
     if isinstance(size, int):
-        _check_memory(wanted := size)
-        return with_memory(shape, lambda cores: wanted)
+        _check_memory(fixed := size)
+        return with_memory(shape, lambda cores: fixed)
     if isinstance(shape, Shape):
         return replace(shape, memory=size(shape.cores * shape.threads // shape.nodes))
     memory = tuple(MemoryRange(0, size(cores), node) for node, cores in _served(shape).items())
-    found = place(replace(shape, memory=memory))
-    return replace(found, shape=board_of(found))
+    changed = place(replace(shape, memory=memory))
+    return replace(changed, shape=board_of(changed))
 
 
 def one_thread_per_core(shape: Shape | Machine) -> Shape | Machine:
@@ -107,8 +107,8 @@ def one_thread_per_core(shape: Shape | Machine) -> Shape | Machine:
     if not shape.has_smt:
         return shape
     first = {core.physical: core for core in reversed(shape.cores)}
-    found = place(replace(shape, cores=tuple(core for core in shape.cores if first[core.physical] is core)))
-    return replace(found, shape=board_of(found))
+    reduced = place(replace(shape, cores=tuple(core for core in shape.cores if first[core.physical] is core)))
+    return replace(reduced, shape=board_of(reduced))
 
 
 def _served(machine: Machine) -> dict[int, int]:
@@ -123,9 +123,9 @@ def _served(machine: Machine) -> dict[int, int]:
 
 
 def board_of(machine: Machine) -> Board:
-    found = grid(machine.cores)
-    caches = found.dies if any(core.l3 is not None for core in machine.cores) else 0
-    return Board(found.sockets, caches, found.cores, found.threads)
+    used = grid(machine.cores)
+    caches = used.dies if any(core.l3 is not None for core in machine.cores) else 0
+    return Board(used.sockets, caches, used.cores, used.threads)
 
 
 def shape_of(machine: Machine, memory: int | None = None) -> Shape:

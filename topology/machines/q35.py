@@ -30,10 +30,10 @@ class Grid:
 
     def apic(self, place: Place) -> int:
         """Each part of the id has as many bits as its largest number needs."""
-        found = place[0]
+        apic = place[0]
         for width, value in zip((self.dies, self.cores, self.threads), place[1:]):
-            found = found << (width - 1).bit_length() | value
-        return found
+            apic = apic << (width - 1).bit_length() | value
+        return apic
 
     def all_places(self) -> list[Place]:
         """In the order in which QEMU counts processors."""
@@ -92,5 +92,5 @@ def place(machine: Machine) -> Machine:
         ),
         memory=tuple(q35_memory(sizes)),
         distances={(renumbered[a], renumbered[b]): d for (a, b), d in machine.distances.items()},
-        near={renumbered[n]: frozenset(renumbered[m] for m in beside) for n, beside in machine.near.items()},
+        near={renumbered[n]: frozenset(renumbered[m] for m in neighbours) for n, neighbours in machine.near.items()},
     )

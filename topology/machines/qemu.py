@@ -26,8 +26,8 @@ def cpu_argument(machine: Machine) -> str:
     """Returns the argument of -cpu. Memory beyond 1 TiB needs wider addresses, and AMD's processors, which `max` is
     like, have a hole at its end; nor do those have threads without a feature that the emulator lacks."""
     bits = address_bits(machine)
-    found = "max,vendor=GenuineIntel" if bits is not None or machine.has_smt else "max"
-    return found if bits is None else f"{found},phys-bits={bits}"
+    model = "max,vendor=GenuineIntel" if bits is not None or machine.has_smt else "max"
+    return model if bits is None else f"{model},phys-bits={bits}"
 
 
 def arguments(machine: Machine, cpu_model: str = "max") -> list[str]:
@@ -39,19 +39,19 @@ def arguments(machine: Machine, cpu_model: str = "max") -> list[str]:
     board = grid(on_board.cores)
     if len(board.all_places()) > MAX_CPUS:
         raise InputError(machine.name, f"has places for more than {MAX_CPUS} processors")
-    found = _processors(board, cpu_model)
-    found += ["-m", f"{sum(r.size for r in on_board.memory) // MIB}M"]
+    words = _processors(board, cpu_model)
+    words += ["-m", f"{sum(r.size for r in on_board.memory) // MIB}M"]
     cpus = _coarsest(nodes_of_places(on_board, board))
     for node in on_board.nodes:
         if size := on_board.memory_of(node):
-            found += ["-object", f"memory-backend-ram,id=memory{node},size={size // MIB}M,reserve=off"]
-        found += ["-numa", f"node,nodeid={node}" + (f",memdev=memory{node}" if size else "")]
+            words += ["-object", f"memory-backend-ram,id=memory{node},size={size // MIB}M,reserve=off"]
+        words += ["-numa", f"node,nodeid={node}" + (f",memdev=memory{node}" if size else "")]
         for where in (where for where, other in cpus if other == node):
-            found += ["-numa", f"cpu,node-id={node},{_properties(board, where)}"]
+            words += ["-numa", f"cpu,node-id={node},{_properties(board, where)}"]
     if len(on_board.nodes) > 1:
         for (a, b), distance in sorted(on_board.distances.items()):
-            found += ["-numa", f"dist,src={a},dst={b},val={distance}"]
-    return found
+            words += ["-numa", f"dist,src={a},dst={b},val={distance}"]
+    return words
 
 
 def _processors(board: Grid, cpu_model: str) -> list[str]:
@@ -60,11 +60,11 @@ def _processors(board: Grid, cpu_model: str) -> list[str]:
     filled = next((i for i, where in enumerate(everywhere) if where not in present), len(everywhere))
     smp = f"cpus={filled}" + (f",maxcpus={len(everywhere)}" if filled < len(everywhere) else "")
     smp += f",sockets={board.sockets}" + (f",dies={board.dies}" if board.dies > 1 else "")
-    found = ["-smp", f"{smp},cores={board.cores},threads={board.threads}"]
+    words = ["-smp", f"{smp},cores={board.cores},threads={board.threads}"]
     for where in everywhere[filled:]:
         if where in present:
-            found += ["-device", f"{cpu_model}-x86_64-cpu,{_properties(board, where)}"]
-    return found
+            words += ["-device", f"{cpu_model}-x86_64-cpu,{_properties(board, where)}"]
+    return words
 
 
 def _properties(board: Grid, where: tuple[int, ...]) -> str:
@@ -75,11 +75,11 @@ def _properties(board: Grid, where: tuple[int, ...]) -> str:
 def nodes_of_places(machine: Machine, board: Grid) -> dict[Place, int]:
     """An empty place is in the node of its core, or else of the place before it."""
     known = {where[:3]: core.node for where, core in zip(board.places, machine.cores)}
-    found: dict[Place, int] = {}
+    nodes: dict[Place, int] = {}
     node = machine.cores[0].node
     for where in board.all_places():
-        node = found[where] = known.get(where[:3], node)
-    return found
+        node = nodes[where] = known.get(where[:3], node)
+    return nodes
 
 
 def _coarsest(nodes: dict[Place, int], prefix: tuple[int, ...] = ()) -> list[tuple[tuple[int, ...], int]]:
@@ -88,7 +88,7 @@ def _coarsest(nodes: dict[Place, int], prefix: tuple[int, ...] = ()) -> list[tup
     if prefix and len(set(inside.values())) == 1:
         return [(prefix, next(iter(inside.values())))]
     return [
-        found
+        part
         for number in sorted({where[len(prefix)] for where in inside})
-        for found in _coarsest(inside, (*prefix, number))
+        for part in _coarsest(inside, (*prefix, number))
     ]

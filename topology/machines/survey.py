@@ -72,7 +72,7 @@ class Survey:
             notes.append(f"cores of several kinds ({', '.join(counts)}): one cluster may hold several")
         notes += _crossing(cores)
         distances, note = self._distances(nodes)
-        found = Machine(
+        machine = Machine(
             name=self.name,
             cores=tuple(cores),
             memory=memory,
@@ -81,7 +81,7 @@ class Survey:
             notes=tuple(notes + note),
             host_nodes=tuple(nodes) if self.is_host else (),
         )
-        return found if apics is not None else place(found)
+        return machine if apics is not None else place(machine)
 
     def _cores(self, apics: Mapping[int, int] | None) -> list[Core]:
         if not self.processors:
@@ -118,9 +118,9 @@ class Survey:
         """Returns the source's distances, if a map may have them: 10 to itself, 11 to 255 to others."""
         if len(nodes) == 1:
             return {(nodes[0], nodes[0]): LOCAL_DISTANCE}, []
-        wanted = {(a, b): self.distances.get((a, b), 0) for a in nodes for b in nodes}
-        if all((d == LOCAL_DISTANCE) if a == b else (LOCAL_DISTANCE < d <= 255) for (a, b), d in wanted.items()):
-            return wanted, []
+        between = {(a, b): self.distances.get((a, b), 0) for a in nodes for b in nodes}
+        if all((d == LOCAL_DISTANCE) if a == b else (LOCAL_DISTANCE < d <= 255) for (a, b), d in between.items()):
+            return between, []
         return uniform_distances(nodes), ["distances between NUMA nodes are not known: taken as uniform"]
 
 

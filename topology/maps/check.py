@@ -70,13 +70,13 @@ def _paired(cluster_map: ClusterMap, nodes: Mapping[int, int]) -> dict[int, set[
     return labels
 
 
-def _covered(wanted: Range, ranges: Iterable[MemoryRange]) -> bool:
+def _covered(range_: Range, ranges: Iterable[MemoryRange]) -> bool:
     """Whether `ranges`, which may touch each other, hold all of `wanted`."""
-    position = wanted.base
+    position = range_.base
     for r in sorted(ranges, key=lambda m: m.base):
         if r.base <= position < r.end:
             position = r.end
-    return position >= wanted.end
+    return position >= range_.end
 
 
 def _check_memory_nodes(cluster_map: ClusterMap) -> None:
@@ -157,6 +157,6 @@ def _check_several(cluster_map: ClusterMap) -> None:
 
 def images_of(cluster_map: ClusterMap) -> list[str]:
     """Every multiboot module that the map needs, kernels first."""
-    wanted = [f"kernel-{c.kernel}" for c in cluster_map.clusters] + [c.root for c in cluster_map.clusters]
-    wanted += [module for c in cluster_map.clusters for module in c.modules]
-    return list(dict.fromkeys(wanted))
+    images = [f"kernel-{c.kernel}" for c in cluster_map.clusters] + [c.root for c in cluster_map.clusters]
+    images += [module for c in cluster_map.clusters for module in c.modules]
+    return list(dict.fromkeys(images))

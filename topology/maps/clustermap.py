@@ -138,7 +138,7 @@ class ClusterMap:
     network: Network | None = None
     applications: list[Application] = field(default_factory=list)
     shutdown: str | None = None  # "when-done", or run on
-    patience: int | None = None  # ms of silence after which a cluster counts as lost; None: the loader chooses
+    failure_timeout: int | None = None  # ms of silence after which a cluster counts as lost; None: the loader chooses
     shape: Shape | Board | None = None  # the emulated machine that the map was made for (irregular.py)
 
     @property
@@ -164,10 +164,10 @@ class ClusterMap:
 
     def _way(self, app: Application) -> list[Application]:
         """From an application to the root switch."""
-        found = [app]
-        while (switch := self.switch_of(found[-1])) and switch not in found:
-            found.append(switch)
-        return found
+        way = [app]
+        while (switch := self.switch_of(way[-1])) and switch not in way:
+            way.append(switch)
+        return way
 
     def hops_between(self, one: Application, other: Application) -> int:
         """Channels between clusters that a frame goes through."""

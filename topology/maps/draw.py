@@ -71,14 +71,14 @@ def draw(cluster_map: ClusterMap, machine: Machine | None = None) -> Group:
 
 def _cpus(cluster_map: ClusterMap, machine: Machine | None) -> list[dict[str, Any]]:
     cores = {core.apic: core for core in machine.cores} if machine else {}
-    found: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     for i, cpu in enumerate(cluster_map.cpus):
         entry: dict[str, Any] = {"cpu": i, "apic": cpu.apic, "node": cpu.node}
         if core := cores.get(cpu.apic):
             entry |= {"socket": core.socket, "l3": core.l3, "core": core.physical}
             entry |= {"kind": core.kind} if core.kind else {}
-        found.append(entry)
-    return found
+        entries.append(entry)
+    return entries
 
 
 def to_json(cluster_map: ClusterMap, machine: Machine | None = None) -> dict[str, Any]:
@@ -128,5 +128,5 @@ def to_json(cluster_map: ClusterMap, machine: Machine | None = None) -> dict[str
             for a in m.applications
         ],
         "shutdown": m.shutdown,
-        "patience": m.patience,
+        "patience": m.failure_timeout,
     }

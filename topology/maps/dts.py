@@ -223,11 +223,11 @@ def write_dts(cluster_map: ClusterMap, comment: str = "") -> str:
         _application(out, app)
     out.close()
 
-    if cluster_map.shutdown or cluster_map.patience:
+    if cluster_map.shutdown or cluster_map.failure_timeout:
         out.open("run")
         out.optional("shutdown", cluster_map.shutdown)
-        if cluster_map.patience:
-            out.line(f"patience = <{cluster_map.patience}>;")
+        if cluster_map.failure_timeout:
+            out.line(f"patience = <{cluster_map.failure_timeout}>;")
         out.close()
     out.close()
     return "\n".join(out.lines) + "\n"

@@ -27,9 +27,9 @@ def check_source(text: str, source: str = "cluster map") -> None:
     """Refuses what makes dtc read other files; strings and comments may say it. What could make dtc take text for
     something else than this does is refused, too."""
     at = 0
-    while found := _MARK.search(text, at):
-        mark, at = found[0], found.end()
-        if mark == '"' and (string := _STRING.match(text, found.start())):
+    while match := _MARK.search(text, at):
+        mark, at = match[0], match.end()
+        if mark == '"' and (string := _STRING.match(text, match.start())):
             at = string.end()
         elif mark in ("/*", "//") and (end := text.find("*/" if mark == "/*" else "\n", at)) >= 0:
             at = end + (2 if mark == "/*" else 1)
@@ -37,7 +37,7 @@ def check_source(text: str, source: str = "cluster map") -> None:
             return
         elif mark in _NO_MAP_HAS or "/in" in mark and mark[0] == "/":
             problem = _NO_MAP_HAS.get(mark, f"{mark} reads another file, and a map is one file")
-            raise InputError(source, f"line {text.count(chr(10), 0, found.start()) + 1}: {problem}")
+            raise InputError(source, f"line {text.count(chr(10), 0, match.start()) + 1}: {problem}")
 
 
 def compile_dts(text: str, source: str = "cluster map") -> bytes:

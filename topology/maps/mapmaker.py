@@ -25,17 +25,17 @@ def make_map(
     """
     groups = group(machine, layout)
     _check_limits(machine, groups, layout)
-    given = shares(machine, groups, layout)
+    memory_of = shares(machine, groups, layout)
     channels = []
     for number, members in enumerate(groups[1:], start=1):
-        wanted = ports(members) if ports else 3 * len(members)
-        memory = carve(given[number], channel_size(wanted), layout, number)
+        port_count = ports(members) if ports else 3 * len(members)
+        memory = carve(memory_of[number], channel_size(port_count), layout, number)
         channels.append(Channel(number - 1, (0, number), memory))
     return ClusterMap(
         cpus=[Cpu(core.apic, core.node) for core in machine.cores],
         memory=list(machine.memory),
         clusters=[
-            Cluster(number, kernel, list(members), given[number], devices=number == 0)
+            Cluster(number, kernel, list(members), memory_of[number], devices=number == 0)
             for number, members in enumerate(groups)
         ],
         channels=channels,

@@ -23,14 +23,14 @@ def shares(machine: Machine, groups: Sequence[Sequence[int]], layout: str) -> li
 
     Memory of a node that has no cores goes to those of the nodes beside it.
     """
-    found: list[list[Range]] = [[] for _ in groups]
+    shares_of: list[list[Range]] = [[] for _ in groups]
     for memory in machine.memory:
         nodes = machine.near.get(memory.node, frozenset({memory.node}))
         weights = [sum(machine.cores[c].node in nodes for c in members) for members in groups]
-        for share, piece in zip(found, _split(memory, weights)):
+        for share, piece in zip(shares_of, _split(memory, weights)):
             if piece.size:
                 share.append(piece)
-    for number, share in enumerate(found):
+    for number, share in enumerate(shares_of):
         if not share:
             nodes = frozenset(machine.cores[c].node for c in groups[number])
             raise InputError(
@@ -39,30 +39,30 @@ def shares(machine: Machine, groups: Sequence[Sequence[int]], layout: str) -> li
                 "none; a layout of larger clusters may join them to a node with memory",
                 at=("layout",),
             )
-    return [_joined(share) for share in found]
+    return [_joined(share) for share in shares_of]
 
 
 def _split(memory: MemoryRange, weights: Sequence[int]) -> list[Range]:
     """Splits a range by weight, in order, cut between 2 MiB pages; the last one that gets any takes the rest."""
     total = sum(weights)
     last = max((i for i, weight in enumerate(weights) if weight), default=-1)
-    found, base = [], memory.base
+    parts, base = [], memory.base
     for i, weight in enumerate(weights):
         end = min(memory.end, align_down(base + memory.size * weight // total, LARGE_PAGE)) if total else base
         end = memory.end if i == last else max(end, base) if weight else base
-        found.append(Range(base, end - base))
+        parts.append(Range(base, end - base))
         base = end
-    return found
+    return parts
 
 
 def _joined(share: list[Range]) -> list[Range]:
-    found: list[Range] = []
+    joined: list[Range] = []
     for r in sorted(share, key=lambda r: r.base):
-        if found and found[-1].end == r.base:
-            found[-1] = Range(found[-1].base, found[-1].size + r.size)
+        if joined and joined[-1].end == r.base:
+            joined[-1] = Range(joined[-1].base, joined[-1].size + r.size)
         else:
-            found.append(r)
-    return found
+            joined.append(r)
+    return joined
 
 
 def carve(share: list[Range], size: int, layout: str, number: int) -> Range:

@@ -27,9 +27,9 @@ def _texts(node: str, key: str, values: Sequence[str]) -> list[str]:
 
 def _cluster(data: dict[str, Any]) -> Cluster:
     data["memory"] = [Range(*r) for r in data["memory"]]
-    found = Cluster(**data)
-    found.modules = _texts(found.name, "modules", found.modules)
-    return found
+    cluster = Cluster(**data)
+    cluster.modules = _texts(cluster.name, "modules", cluster.modules)
+    return cluster
 
 
 def _channel(data: dict[str, Any]) -> Channel:
@@ -66,7 +66,7 @@ def read_blob(blob: bytes, source: str = "cluster map") -> ClusterMap:
         network=Network(**known["network"]) if "network" in known else None,
         applications=[_application(data) for data in known["applications"]],
         shutdown="when-done" if known["shutdown"] else None,
-        patience=known["patience"] or None,
+        failure_timeout=known["patience"] or None,
         shape=_shape(known.get("machine")),
     )
 

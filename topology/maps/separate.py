@@ -34,11 +34,11 @@ def separate(cluster_map: ClusterMap, machine: Machine) -> tuple[ClusterMap, lis
             cpus[cpu] = Cpu(core.apic, core.node, cluster.number)
         machines.append(own)
         clusters.append(replace(cluster, memory=[Range(r.base, r.size) for r in own.memory], devices=True))
-    found = replace(
+    apart = replace(
         cluster_map, cpus=cpus, memory=[], distances={}, clusters=clusters, channels=_channels(cluster_map), shape=None
     )
-    check_map(found)
-    return found, machines
+    check_map(apart)
+    return apart, machines
 
 
 def _check(cluster_map: ClusterMap) -> None:
@@ -64,9 +64,9 @@ def _position(machine: Machine, cpu: Cpu) -> int:
 
 def _part(cluster_map: ClusterMap, machine: Machine, cluster: Cluster, members: list[int]) -> Machine:
     """The cluster's cores, and as much of each node's memory as it has there, with the channels that it gave up."""
-    given = cluster.memory + [c.memory for c in cluster_map.channels if c.ends[1] == cluster.number]
+    ranges = cluster.memory + [c.memory for c in cluster_map.channels if c.ends[1] == cluster.number]
     sizes: Counter[int] = Counter()
-    for r in given:
+    for r in ranges:
         for m in cluster_map.memory:
             sizes[m.node] += max(0, min(r.end, m.end) - max(r.base, m.base))
     cores = tuple(machine.cores[_position(machine, cluster_map.cpus[cpu])] for cpu in members)
@@ -78,7 +78,7 @@ def _part(cluster_map: ClusterMap, machine: Machine, cluster: Cluster, members: 
         cores=cores,
         memory=memory,
         distances={pair: d for pair, d in machine.distances.items() if nodes.issuperset(pair)},
-        near={node: beside & nodes for node, beside in machine.near.items() if node in nodes},
+        near={node: neighbours & nodes for node, neighbours in machine.near.items() if node in nodes},
         host_nodes=tuple(on for node, on in zip(machine.nodes, machine.host_nodes) if node in nodes),
         shape=None,
     )
@@ -87,11 +87,11 @@ def _part(cluster_map: ClusterMap, machine: Machine, cluster: Cluster, members: 
 def _channels(cluster_map: ClusterMap) -> list[Channel]:
     """Each has the next place at both ends, and room for what was there, the kernels' part and every network port."""
     used: Counter[int] = Counter()
-    found = []
+    channels = []
     for channel in cluster_map.channels:
         a, b = channel.ends
-        wanted = max(channel.memory.size, CHANNEL_PORTS + cluster_map.ports_between(a, b) * PORT_SIZE + CHANNEL_KERNELS)
-        size = 1 << (wanted - 1).bit_length()
-        found.append(replace(channel, memory=Range(0, size), ivshmem=(SLOTS[used[a]], SLOTS[used[b]])))
+        needed = max(channel.memory.size, CHANNEL_PORTS + cluster_map.ports_between(a, b) * PORT_SIZE + CHANNEL_KERNELS)
+        size = 1 << (needed - 1).bit_length()
+        channels.append(replace(channel, memory=Range(0, size), ivshmem=(SLOTS[used[a]], SLOTS[used[b]])))
         used.update(channel.ends)
-    return found
+    return channels

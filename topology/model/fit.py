@@ -76,19 +76,19 @@ def fit(curve: Curve) -> Fit:
     # Logarithms keep every parameter above 0. Beyond the limits a parameter has no influence that could be seen.
     start = [math.log(value) for value in _guess(curve)]
     limits = [x - 25 for x in start], [x + 25 for x in start]
-    found = least_squares(residuals, start, bounds=limits, xtol=1e-14, ftol=1e-14, gtol=1e-14, x_scale="jac")
-    values = [math.exp(x) for x in found.x]
-    parameters = [Parameter(v, v * e) for v, e in zip(values, _errors(found.jac, found.fun))]
+    solution = least_squares(residuals, start, bounds=limits, xtol=1e-14, ftol=1e-14, gtol=1e-14, x_scale="jac")
+    values = [math.exp(x) for x in solution.x]
+    parameters = [Parameter(v, v * e) for v, e in zip(values, _errors(solution.jac, solution.fun))]
     mean = sum(measured) / len(measured)
     spread = sum((x - mean) ** 2 for x in measured)
-    squares = sum((r * top) ** 2 for r in found.fun)
+    squares = sum((r * top) ** 2 for r in solution.fun)
     return Fit(
         curve,
         service=parameters[0],
         delay=parameters[1],
         transfer=parameters[2] if len(parameters) > 2 else None,
         r_squared=1 - squares / spread if spread > (1e-9 * top) ** 2 else math.nan,
-        worst=max(abs(r) * top / x for r, x in zip(found.fun, measured)),
+        worst=max(abs(r) * top / x for r, x in zip(solution.fun, measured)),
     )
 
 

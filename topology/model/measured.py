@@ -47,17 +47,17 @@ def read(path: Path, metric: str | None = None, ghz: float | None = None, most: 
     """
     name = str(path)
     data = _load(path, name)
-    wanted = metric or METRIC
-    usable = [(n, r) for n, r in _results(data, name) if wanted in r["metrics"]]
+    name_of_metric = metric or METRIC
+    usable = [(n, r) for n, r in _results(data, name) if name_of_metric in r["metrics"]]
     if not usable:
         seen = sorted({m for _, r in _results(data, name) for m in r["metrics"] if isinstance(m, str)})
         has = f"they have {', '.join(seen[:8])}" if seen else "they have no metrics"
-        raise InputError(name, f"no result has the metric '{wanted}' ({has}); --metric names another")
-    scale = _scale(data, wanted, ghz, name)
+        raise InputError(name, f"no result has the metric '{name_of_metric}' ({has}); --metric names another")
+    scale = _scale(data, name_of_metric, ghz, name)
     curves: dict[tuple[Any, ...], Curve] = {}
     for number, result in usable:
         where = f"result {number}"
-        cores, throughput = _point(result, wanted, name, where)
+        cores, throughput = _point(result, name_of_metric, name, where)
         if most and cores > most or result.get("starved"):
             continue
         delay = result["metrics"].get("delay_cycles")
@@ -97,10 +97,10 @@ def _scale(data: dict[str, Any], metric: str, ghz: float | None, name: str) -> f
             "--metric", f"'{metric}' is a throughput neither per cycle nor per second (_per_cycle, _per_s)"
         )
     host = data.get("host")
-    told = host.get("tsc_hz") if isinstance(host, dict) else None
-    if ghz is None and told is None:
+    recorded = host.get("tsc_hz") if isinstance(host, dict) else None
+    if ghz is None and recorded is None:
         raise InputError(name, f"'{metric}' is per second and the file tells no tsc_hz; --ghz turns it into cycles")
-    hertz = ghz * 1e9 if ghz is not None else _number(told, "host: tsc_hz", name)
+    hertz = ghz * 1e9 if ghz is not None else _number(recorded, "host: tsc_hz", name)
     if not hertz > 0:
         raise InputError(name, "host: tsc_hz is not above 0")
     return 1 / hertz

@@ -55,19 +55,19 @@ class Planner:
 
     def curve(self) -> tuple[Point, ...]:
         """Clusters that take 1, 2, ... cores in the machine's order: socket after socket, cache after cache."""
-        found: list[Point] = []
+        points: list[Point] = []
         most = min(len(self.machine.cores), MAX_CPUS)
-        while len(found) < most and not (found and found[-1].loss > self.end):
-            found.append(self.point(range(len(found) + 1)))
-        return tuple(found)
+        while len(points) < most and not (points and points[-1].loss > self.end):
+            points.append(self.point(range(len(points) + 1)))
+        return tuple(points)
 
     def clusters(self, layout: str) -> list[list[int]] | None:
         """None where the machine cannot have the layout."""
         try:
-            found = group(self.machine, layout)
+            clusters = group(self.machine, layout)
         except InputError:
             return None
-        return found if len(found) <= MAX_CLUSTERS and max(map(len, found)) <= MAX_CPUS else None
+        return clusters if len(clusters) <= MAX_CLUSTERS and max(map(len, clusters)) <= MAX_CPUS else None
 
     def advise(self, limit: float) -> Advice:
         """The first layout, from large clusters to small, all clusters of which stay within `limit`.
@@ -79,13 +79,13 @@ class Planner:
         largest = max(1, sum(1 for _ in takewhile(lambda p: p.loss <= limit + NOISE, curve)))
         others = [name for name in WORDS if name not in LAYOUTS]
         layouts = [*LAYOUTS, *others, *(f"size={n}" for n in range(len(curve), 0, -1))]
-        possible = [(layout, found) for layout in layouts if (found := self.clusters(layout))]
+        possible = [(layout, clusters) for layout in layouts if (clusters := self.clusters(layout))]
         if not possible:
             raise InputError(self.machine.name, f"no layout has at most {MAX_CLUSTERS} clusters of {MAX_CPUS} cores")
         fitting = (item for item in possible if max(map(len, item[1])) <= largest
                    and self.worst(item[1]) <= limit + NOISE)
-        layout, found = next(fitting, None) or min(possible, key=lambda item: max(map(len, item[1])))
-        return Advice(layout, tuple(map(len, found)), self.worst(found), largest, curve)
+        layout, clusters = next(fitting, None) or min(possible, key=lambda item: max(map(len, item[1])))
+        return Advice(layout, tuple(map(len, clusters)), self.worst(clusters), largest, curve)
 
     def worst(self, clusters: Sequence[Sequence[int]]) -> float:
         return max(self.point(members).loss for members in clusters)

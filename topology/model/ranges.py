@@ -13,7 +13,7 @@ LEAST_CYCLES, MOST_CYCLES = 1e-6, 1e12
 
 def cores(text: str, option: str = "--cores") -> list[int]:
     """`1..28` is every number of cores from 1 to 28."""
-    found: list[int] = []
+    numbers: list[int] = []
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d{1,9})(?:\.\.(\d{1,9}))?\s*", part)
         if not match:
@@ -21,27 +21,27 @@ def cores(text: str, option: str = "--cores") -> list[int]:
         low, high = int(match[1]), int(match[2] or match[1])
         if not 1 <= low <= high <= MOST_CORES:
             raise InputError(option, f"'{part.strip()}' is not within 1..{MOST_CORES}, lower end first")
-        found += range(low, high + 1)
-    return sorted(set(found))
+        numbers += range(low, high + 1)
+    return sorted(set(numbers))
 
 
 def delays(text: str, option: str = "--delay") -> list[float]:
     """`500..32000` doubles: 500, 1000, 2000 ... as the papers' figures do; the upper end always belongs to it."""
-    found: list[float] = []
+    values: list[float] = []
     for part in text.split(","):
         low_text, dots, high_text = part.partition("..")
         low = cycles(low_text, option)
         if not dots:
-            found.append(low)
+            values.append(low)
             continue
         high = cycles(high_text, option)
         if not 0 < low <= high:
             raise InputError(option, f"'{part.strip()}' does not go from a number above 0 upwards")
         doublings = math.ceil(math.log2(high / low) - 1e-9)
-        found += [low * 2**i for i in range(doublings)] + [high]
-    if len(set(found)) > MOST_DELAYS:
-        raise InputError(option, f"{len(set(found))} delays; {MOST_DELAYS} are the most")
-    return sorted(set(found))
+        values += [low * 2**i for i in range(doublings)] + [high]
+    if len(set(values)) > MOST_DELAYS:
+        raise InputError(option, f"{len(set(values))} delays; {MOST_DELAYS} are the most")
+    return sorted(set(values))
 
 
 def cycles(text: str, option: str) -> float:
@@ -75,7 +75,7 @@ def bounds(text: str, option: str = "--bounds") -> tuple[float, float] | None:
     if text.strip() == "none":
         return None
     low, comma, high = text.partition(",")
-    found = cycles(low, option), cycles(high, option) if comma else 0.0
-    if not 0 < found[0] <= found[1]:
+    limits = cycles(low, option), cycles(high, option) if comma else 0.0
+    if not 0 < limits[0] <= limits[1]:
         raise InputError(option, f"'{text}' is not two service times, the smaller first, as 323,613")
-    return found
+    return limits

@@ -57,8 +57,8 @@ def test_failure_timeout(milliseconds: int, fits: bool, key: str) -> None:
             parse(text)
         return
     made = plan(parse(text)).cluster_map
-    assert made.patience == milliseconds and read_dts(write_dts(made)).patience == milliseconds
-    assert plan(parse("[redis]")).cluster_map.patience is None
+    assert made.failure_timeout == milliseconds and read_dts(write_dts(made)).failure_timeout == milliseconds
+    assert plan(parse("[redis]")).cluster_map.failure_timeout is None
 
 
 def test_what_does_not_fit_the_machine_is_refused() -> None:

@@ -69,5 +69,5 @@ class Cores:
             self.processes.append(self.env.process(live(core)))
         self.env.run(done)
         counted = per_batch * BATCHES
-        found = estimate.throughput(times, per_batch)
-        return Outcome(self.cores, found, self.held / counted, self.inside / counted, Counter(self.counts))
+        throughput = estimate.throughput(times, per_batch)
+        return Outcome(self.cores, throughput, self.held / counted, self.inside / counted, Counter(self.counts))

@@ -16,11 +16,11 @@ class QueueLock(Cores):
         self.arrived = self.env.event()
 
     def enter(self, core: int) -> Steps:
-        with self.lock.request() as turn:
-            if not turn.triggered and self.holding.memoryless:
+        with self.lock.request() as request:
+            if not request.triggered and self.holding.memoryless:
                 self.arrived.succeed()
                 self.arrived = self.env.event()
-            yield turn
+            yield request
             since = self.env.now
             yield from self._hold(core)
             self.held += self.env.now - since

@@ -78,8 +78,8 @@ class Transactions(Cores):
 
     def _fall_back(self, core: int) -> Steps:
         self.counts["fallbacks"] += 1
-        with self.lock.request() as turn:
-            yield turn
+        with self.lock.request() as request:
+            yield request
             for victim in list(self.running):
                 self._abort(victim, "lock")
             since = self.env.now
