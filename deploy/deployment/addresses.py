@@ -72,7 +72,7 @@ def host_ports(deployment: Deployment, apps: Sequence[Application]) -> dict[Key,
     """The host's port for each that has a certain one, or INSIDE; any free one will do for the others."""
     if not deployment.subnet.forward:
         return dict.fromkeys(forwards(deployment, apps), INSIDE)
-    found: dict[Key, int] = {}
+    ports: dict[Key, int] = {}
     owners: dict[int, str] = {}
     for key, port, at in _served(deployment, apps):
         if port is None:
@@ -82,8 +82,8 @@ def host_ports(deployment: Deployment, apps: Sequence[Application]) -> dict[Key,
         if port in owners:
             raise InputError(_asked(at),
                              f"port {port} of the host is {owners[port]}'s already, and would be {key[0]}'s too", at=at)
-        found[key], owners[port] = port, key[0]
-    return found
+        ports[key], owners[port] = port, key[0]
+    return ports
 
 
 def _asked(at: KeyPath) -> str:
@@ -92,16 +92,16 @@ def _asked(at: KeyPath) -> str:
 
 def _served(deployment: Deployment, apps: Sequence[Application]) -> list[tuple[Key, int | None, KeyPath]]:
     """Each with the host's port that was asked for, and what asked."""
-    found: list[tuple[Key, int | None, KeyPath]] = []
+    served: list[tuple[Key, int | None, KeyPath]] = []
     redis, metrics = deployment.redis, deployment.metrics
     for app in apps:
         if app.program == "redis-server" and redis:
-            number = sum(key[0].startswith("redis@") for key, _, _ in found)
+            number = sum(key[0].startswith("redis@") for key, _, _ in served)
             port = None if redis.host_port is None else redis.host_port + number
-            found.append(((app.name, redis.port), port, ("redis", "host-port")))
+            served.append(((app.name, redis.port), port, ("redis", "host-port")))
         if app.program == "metrics" and metrics:
-            found.append(((app.name, metrics.port), metrics.host_port, ("metrics", "host-port")))
+            served.append(((app.name, metrics.port), metrics.host_port, ("metrics", "host-port")))
     programs: list[Program] = list(deployment.programs)
     for number, (app, program) in enumerate(zip(apps[len(apps) - len(programs) :], programs)):
-        found += [((app.name, port.inside), port.outside, ("program", number, "ports")) for port in program.ports]
-    return found
+        served += [((app.name, port.inside), port.outside, ("program", number, "ports")) for port in program.ports]
+    return served

@@ -39,12 +39,12 @@ def blamed(error: InputError, deployment: Deployment) -> InputError:
     path = PARAMETERS[str(first)] if option else error.at or (error.culprit,)
     if path == LAYOUT and deployment.layout == Deployment.layout and MACHINE in places.lines:
         return _at(error, places, MACHINE, f"layout {deployment.layout}: {error.problem}")
-    said = f"{error.culprit}: {error.problem}" if error.of_node else error.problem
+    problem = f"{error.culprit}: {error.problem}" if error.of_node else error.problem
     if path == LOCK and LOCK not in places.lines:  # the default is never refused
-        return replace(error, culprit="--lock", problem=said)
+        return replace(error, culprit="--lock", problem=problem)
     for candidate in [path] if path in ALONE else _candidates(path):
         if candidate in places.lines:
-            return _at(error, places, candidate, said)
+            return _at(error, places, candidate, problem)
     return error if option else replace(error, place=places.place(()))
 
 

@@ -83,21 +83,21 @@ class _Reading:
 
     def _add(self, guest: Guest, host: Path, above: tuple[tuple[int, int], ...]) -> None:
         try:
-            found = host.stat()
-            if stat.S_ISDIR(found.st_mode):
-                own = (found.st_dev, found.st_ino)
+            status = host.stat()
+            if stat.S_ISDIR(status.st_mode):
+                own = (status.st_dev, status.st_ino)
                 if own in above:
                     raise self._wrong(f"{host}: a symbolic link leads back to a folder that it is in")
                 names = sorted(os.listdir(host), key=os.fsencode)
-                self._put(guest, _Item(changed=found.st_mtime_ns, mode=DIRECTORY | found.st_mode & 0o777,
+                self._put(guest, _Item(changed=status.st_mtime_ns, mode=DIRECTORY | status.st_mode & 0o777,
                                        origin=self.number))
                 for name in names:
                     self._add((*guest, os.fsencode(name)), host / name, (*above, own))
-            elif stat.S_ISREG(found.st_mode):
+            elif stat.S_ISREG(status.st_mode):
                 if not os.access(host, os.R_OK):
                     raise self._wrong(f"{host}: permission denied")
-                mode = found.st_mode & 0o777 | (WRITABLE if self.mapped.writable else 0)
-                self._put(guest, _Item(host, found.st_size, found.st_mtime_ns, mode, self.number))
+                mode = status.st_mode & 0o777 | (WRITABLE if self.mapped.writable else 0)
+                self._put(guest, _Item(host, status.st_size, status.st_mtime_ns, mode, self.number))
             else:
                 raise self._wrong(f"{host} is neither a file nor a folder")
         except FileNotFoundError:

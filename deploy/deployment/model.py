@@ -279,14 +279,14 @@ class Deployment:
 
     def with_clusters(self, layout: str | None, lock: str | None) -> "Deployment":
         """With what the command line says of them."""
-        found, places = self, self.places
+        changed, places = self, self.places
         if layout is not None:
             places = places and places.without("clusters", "layout")
-            found = replace(found, layout=layout, places=places)
+            changed = replace(changed, layout=layout, places=places)
         if lock is not None:
             places = places and places.without("clusters", "lock")
-            found = replace(found, lock=lock, locks=(), places=places)
-        return found
+            changed = replace(changed, lock=lock, locks=(), places=places)
+        return changed
 
 
 DEFAULT = Deployment(name="redis", redis=Redis(), shape=Shape(2, 2, GIB), shutdown="never")

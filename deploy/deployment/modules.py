@@ -98,17 +98,17 @@ def collect(cluster_map: ClusterMap, build: Path = BUILD, own: Own = NOT_OWN) ->
     for cluster in cluster_map.clusters:
         for name in (f"kernel-{cluster.kernel}", cluster.root, *cluster.modules):
             users.setdefault(name, cluster.name)
-    found = {}
+    files = {}
     for name in images_of(cluster_map):
         module = own.get(name)
         if isinstance(module, FileTree):
             continue
         try:
-            found[name] = module or module_path(name, build, debug)
-            _check_elf(name, found[name])
+            files[name] = module or module_path(name, build, debug)
+            _check_elf(name, files[name])
         except InputError as error:
             raise InputError(users[name], str(error)) from None
-    return found
+    return files
 
 
 def are_built(cluster_map: ClusterMap, build: Path = BUILD, own: Own = NOT_OWN) -> bool:

@@ -40,11 +40,11 @@ def read(smt: bool = True) -> Machine:
 
 def firmware_ranges(text: str) -> list[Range]:
     """Ranges that firmware says anything of; none where Linux hides addresses, which it does from all but root."""
-    found = []
+    ranges = []
     for first, last, name in re.findall(r"^ *([0-9a-f]+)-([0-9a-f]+) : (.*)$", text, re.MULTILINE):
         if name in _FIRMWARE and int(last, 16):
-            found.append(Range(int(first, 16), int(last, 16) + 1 - int(first, 16)))
-    return sorted(found, key=lambda range_: range_.base)
+            ranges.append(Range(int(first, 16), int(last, 16) + 1 - int(first, 16)))
+    return sorted(ranges, key=lambda range_: range_.base)
 
 
 def _holes(whole: Range, known: Iterable[Range]) -> list[Range]:

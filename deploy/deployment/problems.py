@@ -30,13 +30,13 @@ def schema() -> dict[str, Any]:
 
 def first(error: ValidationError, data: Mapping[str, Any], places: Places) -> InputError:
     """The problem that stands first in the file."""
-    found: dict[Path, ErrorDetails] = {}
+    details: dict[Path, ErrorDetails] = {}
     for detail in error.errors(include_url=False):
-        found.setdefault(_path(detail, data), detail)
-    outer = {path[:length] for path in found for length in range(len(path))}  # branches of a union that did not fit
-    found = {path: detail for path, detail in found.items() if path not in outer or detail["type"] == "skerry"}
-    path, detail = min(found.items(), key=lambda item: places.line(item[0]))
-    return InputError(_table(path, detail), at=path, place=places.place(path), others=len(found) - 1,
+        details.setdefault(_path(detail, data), detail)
+    outer = {path[:length] for path in details for length in range(len(path))}  # branches of a union that did not fit
+    details = {path: detail for path, detail in details.items() if path not in outer or detail["type"] == "skerry"}
+    path, detail = min(details.items(), key=lambda item: places.line(item[0]))
+    return InputError(_table(path, detail), at=path, place=places.place(path), others=len(details) - 1,
                       **_say(detail, path, data))
 
 
@@ -86,17 +86,17 @@ def _say(detail: ErrorDetails, path: Path, data: Any) -> dict[str, Any]:
     value = _at(data, path)
     if kind == "extra_forbidden":
         return _unknown(str(path[-1]), path[:-1], value)
-    wanted = form(path)
+    schema_here = form(path)
     if path[:1] == ("program",) and len(path) < 3:
         is_table = isinstance(value, Mapping)
         return {"problem": f"{'is a table' if is_table else f'{show(value)} is no table'}; write [[program]] and its "
                 f"keys below"}
-    if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value) and table_of(wanted):
+    if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value) and table_of(schema_here):
         return {"problem": f"is a list of tables; write [{path[-1]}]"}
-    if wanted.get("type") == "object":
+    if schema_here.get("type") == "object":
         return {"found": show(value), "expected": f"a table; write [{path[-1]}] and its keys below"}
-    near = nearest(value, _choices(wanted)) if isinstance(value, str) else None
-    return {"found": show(value), "expected": expected(wanted), **({"nearest": f"'{near}'"} if near else {})}
+    near = nearest(value, _choices(schema_here)) if isinstance(value, str) else None
+    return {"found": show(value), "expected": expected(schema_here), **({"nearest": f"'{near}'"} if near else {})}
 
 
 def _unknown(key: str, table: Path, value: Any) -> dict[str, str]:
@@ -122,9 +122,9 @@ def _unknown(key: str, table: Path, value: Any) -> dict[str, str]:
 
 def _fields(form: Mapping[str, Any]) -> Mapping[str, Any]:
     form = _resolve(form)
-    found: Mapping[str, Any] = _resolve(form.get("items", {})).get("properties", {}) or table_of(form).get("properties",
-        {})
-    return found
+    items = _resolve(form.get("items", {}))
+    fields: Mapping[str, Any] = items.get("properties") or table_of(form).get("properties", {})
+    return fields
 
 
 def _header(name: str) -> str:
@@ -132,9 +132,9 @@ def _header(name: str) -> str:
 
 
 def nearest(word: str, choices: Sequence[str] | Mapping[str, Any]) -> str | None:
-    found = difflib.get_close_matches(word.lower(), list(choices), n=1)
+    close = difflib.get_close_matches(word.lower(), list(choices), n=1)
     longer = [choice for choice in choices if len(word) > 2 and choice.startswith(word.lower())]
-    return found[0] if found else longer[0] if longer else None
+    return close[0] if close else longer[0] if longer else None
 
 
 def _at(data: Any, path: Path) -> Any:
@@ -188,8 +188,8 @@ def form(path: Path) -> Mapping[str, Any]:
 
 
 def _choices(form: Mapping[str, Any]) -> list[str]:
-    found = [*form.get("enum", ()), *([form["const"]] if "const" in form else [])]
-    return found + [choice for branch in form.get("anyOf", ()) for choice in _choices(branch)]
+    choices = [*form.get("enum", ()), *([form["const"]] if "const" in form else [])]
+    return choices + [choice for branch in form.get("anyOf", ()) for choice in _choices(branch)]
 
 
 def expected(form: Mapping[str, Any]) -> str:

@@ -96,15 +96,15 @@ def _syntax(error: tomli.TOMLDecodeError, text: str, source: str) -> InputError:
     line = positions.broken(text) if at_end else error.lineno
     column = None if at_end else error.colno
     shown = text.split("\n")[line - 1].strip()
-    said = _plain(error.msg) + (f", column {column}" if column else "") + (f": {problems.show(shown)}" if shown else "")
-    return _unreadable(source, line, f"not TOML: {said}", column)
+    why = _plain(error.msg) + (f", column {column}" if column else "") + (f": {problems.show(shown)}" if shown else "")
+    return _unreadable(source, line, f"not TOML: {why}", column)
 
 
 def _plain(message: str) -> str:
     """Returns the parser's message without Python's notation, as that of a table's name as a tuple."""
-    said = re.sub(r"\((('[^']*'(, )?)+),?\)", lambda keys: f"[{keys[1].replace(chr(39), '').replace(', ', '.')}]",
+    text = re.sub(r"\((('[^']*'(, )?)+),?\)", lambda keys: f"[{keys[1].replace(chr(39), '').replace(', ', '.')}]",
                   message)
-    return "this has a value already" if said == "Cannot overwrite a value" else said[:1].lower() + said[1:]
+    return "this has a value already" if text == "Cannot overwrite a value" else text[:1].lower() + text[1:]
 
 
 class _Reader:
@@ -162,17 +162,17 @@ class _Reader:
         return Redis(**file.redis.model_dump() | {"args": tuple(file.redis.args), "cpus": tuple(file.redis.cpus or ())})
 
     def _programs(self, tables: list[ProgramTable]) -> tuple[Program, ...]:
-        found: list[Program] = []
+        programs: list[Program] = []
         for number, table in enumerate(tables):
             files = {} if table.elf is None else self._own(table, ("program", number, "elf"))
             lists = {name: tuple(getattr(table, name)) for name in ("args", "env", "files", "ports", "cables")}
             program = Program(**dict(table) | lists | files | {"tree": self._tree(table, number)})
-            for other in found:
+            for other in programs:
                 if program.elf and other.program == program.program and other.elf != program.elf:
                     problem = f"'{program.program}' is the name of {other.elf}, too; 'name' gives this one another"
                     raise self.wrong(problem, "program", number, "elf")
-            found.append(program)
-        return tuple(found)
+            programs.append(program)
+        return tuple(programs)
 
     def _own(self, table: ProgramTable, key: tuple[str | int, ...]) -> dict[str, Any]:
         """A program's file, checked, and the name of its module."""
@@ -225,10 +225,10 @@ class _Reader:
     def _file(self, path: Path, *key: str | int) -> Path:
         """Beside the deployment file, or where the command was called."""
         problem = "no such file"
-        for found in (self.folder / path, path):
+        for candidate in (self.folder / path, path):
             try:
-                if stat.S_ISREG(found.stat().st_mode):
-                    return found
+                if stat.S_ISREG(candidate.stat().st_mode):
+                    return candidate
                 problem = "is not a file"
             except FileNotFoundError:
                 pass

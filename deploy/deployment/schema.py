@@ -44,7 +44,7 @@ class Table(BaseModel):
 
 def keys_of(model: type) -> type[Table]:
     """The table whose keys the model declares (keys.py)."""
-    found: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for member in fields(model):
         declared: Key | None = member.metadata.get("key")
         if declared is None:  # files do not set it
@@ -52,8 +52,8 @@ def keys_of(model: type) -> type[Table]:
         default = None if declared.optional else list(member.default) if isinstance(member.default,
             tuple) else member.default
         kinds = [kind_of(kind) for kind in declared.kinds] + ([None] if declared.optional else [])
-        found[declared.name or member.name] = (reduce(or_, kinds), Field(default, description=declared.doc))
-    return create_model(model.__name__, __base__=Table, **found)
+        members[declared.name or member.name] = (reduce(or_, kinds), Field(default, description=declared.doc))
+    return create_model(model.__name__, __base__=Table, **members)
 
 
 class Machine(Table):

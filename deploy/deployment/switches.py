@@ -55,14 +55,14 @@ def same_for(deployments: Sequence[Deployment], machine: Machine) -> str:
     return kinds.pop() if len(kinds) == 1 else ONE_SWITCH
 
 
-def with_switch(given: Deployment, switch: str | None) -> Deployment:
+def with_switch(deployment: Deployment, switch: str | None) -> Deployment:
     """With what the command line says."""
     if switch is None:
-        return given
+        return deployment
     if switch not in (ONE_SWITCH, SWITCH_OF_SOCKET):
         raise InputError("--switch", f"'{switch}' is neither {ONE_SWITCH} nor {SWITCH_OF_SOCKET}", at=("switch",))
-    places = given.places and given.places.without("network", "switch")
-    return replace(given, switch=switch, places=places)
+    places = deployment.places and deployment.places.without("network", "switch")
+    return replace(deployment, switch=switch, places=places)
 
 
 def _is_divided(machine: Machine, layout: str) -> bool:

@@ -104,18 +104,18 @@ def _mapped(value: Any) -> Mapped:
 
 def _subnet(value: Any) -> IPv4Network:
     try:
-        found = IPv4Interface(value) if isinstance(value, str) and re.fullmatch(r"[\d.]+/\d+", value,
+        interface = IPv4Interface(value) if isinstance(value, str) and re.fullmatch(r"[\d.]+/\d+", value,
             re.ASCII) else None
     except ValueError:
-        found = None
-    if found is None:
+        interface = None
+    if interface is None:
         raise PydanticCustomError("subnet_type", "not a subnet")
-    subnet = found.network
+    subnet = interface.network
     if subnet.prefixlen > 24:
         raise wrong(f"'{value}' is too small: instances are at .{REDIS_FIRST} and above; it takes a /24 or larger")
     if subnet.prefixlen < 8:
         raise wrong(f"'{value}' is not {SUBNET}")
-    if found.ip != subnet.network_address:
+    if interface.ip != subnet.network_address:
         raise wrong(f"'{value}' names an address in a subnet; the subnet is {subnet}")
     if subnet.is_loopback or subnet.is_multicast or subnet.is_reserved or subnet.network_address.packed[0] == 0:
         raise wrong(f"'{value}' is not for machines; take a private one such as 10.0.3.0/24")
