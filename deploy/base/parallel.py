@@ -39,10 +39,8 @@ def processors() -> list[int]:
     return sorted(os.sched_getaffinity(0))
 
 
-def run(
-    calls: Sequence[Call], most: int, on_start: Callable[[int], None] = lambda place: None,
-    on_report: Callable[[int, Any], None] = lambda place, report: None, parts: Parts | None = None,
-) -> list[Any]:
+def run(calls: Sequence[Call], most: int, on_start: Callable[[int], None] = lambda place: None,
+        on_report: Callable[[int, Any], None] = lambda place, report: None, parts: Parts | None = None) -> list[Any]:
     """Returns the results of the calls, in their order; runs at most `most` of them at once.
 
     The first that fails ends all. With `parts` failures and an interrupt are recorded there, and the result of a call

@@ -27,10 +27,8 @@ EVERY_CORE = "every-core"
 WORKLOADS = ("a", "b", "c", "f")
 STACKS = ("inproc", "process")
 SWITCHES = ONE_SWITCH, SWITCH_OF_SOCKET = "one", "per-socket"
-REDIS_ARGS = (
-    ["--save", "", "--appendonly", "no", "--protected-mode", "no", "--bind", "0.0.0.0"]
-    + ["--daemonize", "no", "--loglevel", "notice"]
-)
+REDIS_ARGS = (["--save", "", "--appendonly", "no", "--protected-mode", "no", "--bind", "0.0.0.0"]
+              + ["--daemonize", "no", "--loglevel", "notice"])
 
 
 _CARDS = ", ".join(f"`{driver.name}` ({driver.what})" for driver in drivers.every().values())
@@ -55,10 +53,8 @@ class Redis:
     )  # fmt: skip
     heap: int = key(256 * MIB, keys.SIZE, doc="Memory that each reserves, a multiple of 2 MiB.")
     port: int = key(6379, keys.PORT, doc="TCP port of each, at its own address.")
-    host_port: int | None = key(
-        None, keys.PORT, optional=True,
-        doc=HOST_PORT.format("the first instance, the next one to the second, and so on")
-    )
+    host_port: int | None = key(None, keys.PORT, optional=True,
+                                doc=HOST_PORT.format("the first instance, the next one to the second, and so on"))
     args: tuple[str, ...] = key(
         tuple(REDIS_ARGS), keys.ARGUMENTS,
         doc="Arguments of redis-server, behind `--port` and the limits that follow from `heap`. The default turns "

@@ -224,10 +224,8 @@ def _plan(deployment: Deployment, metal: Machine | None) -> Plan:
     apps = expand(deployment, len(machine.cores), nic=metal is None or deployment.subnet.driver is not None,
                   network=switches(deployment, machine))
     joined = [(app.cpu, switch.cpu) for app in apps if (switch := switch_of(apps, app))]
-    cluster_map = make_map(
-        machine, deployment.layout, deployment.kernel,
-        lambda cores: sum((a in cores) != (b in cores) for a, b in joined)
-    )
+    cluster_map = make_map(machine, deployment.layout, deployment.kernel,
+                           lambda cores: sum((a in cores) != (b in cores) for a, b in joined))
     if deployment.locks:
         _each_its_lock(deployment, cluster_map)
     if deployment.granularity:
@@ -345,10 +343,8 @@ def _set_granularity(granularity: str, cluster_map: ClusterMap) -> None:
     locks = [cluster.kernel.partition("+")[0] for cluster in cluster_map.clusters]
     able = [cluster for cluster, lock in zip(cluster_map.clusters, locks) if lock in regimes.names(regimes.SWITCHED)]
     if not able:
-        problem = (
-            f"'{granularity}' is for lock {' and '.join(regimes.names(regimes.SWITCHED))}, and the lock is "
-            f"{' and '.join(dict.fromkeys(locks))}"
-        )
+        problem = (f"'{granularity}' is for lock {' and '.join(regimes.names(regimes.SWITCHED))}, and the lock is "
+                   f"{' and '.join(dict.fromkeys(locks))}")
         raise InputError("clusters granularity", problem, at=("clusters", "granularity"))
     for cluster in able:
         cluster.granularity = granularity

@@ -215,11 +215,8 @@ class _Reader:
             size = re.fullmatch(r"size\W*([1-9]\d*)", clusters.layout.strip(), re.ASCII | re.IGNORECASE)
             near = f"size={size[1]}" if size else problems.nearest(clusters.layout, WORDS)
             at = ("clusters", "layout")
-            raise InputError(
-                title(at), at=at, place=self.places.place(at), found=problems.show(clusters.layout),
-                expected=f"one of {NAMES}",
-                nearest=near and f"'{near}'",
-            )  # fmt: skip
+            raise InputError(title(at), at=at, place=self.places.place(at), found=problems.show(clusters.layout),
+                             expected=f"one of {NAMES}", nearest=near and f"'{near}'")  # fmt: skip
         return str(self._file(path, "clusters", "layout"))
 
     def _file(self, path: Path, *key: str | int) -> Path:

@@ -88,10 +88,8 @@ def layouts(text: str) -> str:
         raise ValueError(f"{LAYOUTS_PAGE} has lost its marks")
     rows = [f"| `{one.name}` | {one.what} |\n" for one in EVERY.values()]
     head = "| `--layout` | a cluster is |\n|---|---|\n"
-    return (
-        before + LAYOUTS_BEGIN + head + "".join(rows)
-        + "| a file | what the map says; it is checked against the machine |\n" + LAYOUTS_END + after
-    )
+    return (before + LAYOUTS_BEGIN + head + "".join(rows)
+            + "| a file | what the map says; it is checked against the machine |\n" + LAYOUTS_END + after)
 
 
 def write() -> None:

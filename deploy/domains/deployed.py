@@ -41,10 +41,8 @@ WORDS = (GONE, "killed", "failed", "stopped", "off", "paused", "running", "done"
 
 
 def _words(event: Event) -> str:
-    return (
-        lost_words(event) if event.kind == "cluster-lost" else down_words(event)
-        if event.kind in CLUSTER_DOWN else str(event)
-    )
+    return (lost_words(event) if event.kind == "cluster-lost" else down_words(event)
+            if event.kind in CLUSTER_DOWN else str(event))
 
 
 @dataclass

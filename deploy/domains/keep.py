@@ -111,10 +111,8 @@ class Keeper:
             self._say(f"{words}: it is started again in {delay:g} s, the others go on")
             return
         self._down.add(cluster.number)
-        why = (
-            f"it was started again {history.limit} times in {WINDOW:g} s"
-            if cluster.restart else 'the deployment says restart = "never"'
-        )
+        why = (f"it was started again {history.limit} times in {WINDOW:g} s"
+               if cluster.restart else 'the deployment says restart = "never"')
         self._say(f"{words} and stays down: {why}")
 
     def _start(self, numbers: list[int], state: State, before: int) -> None:

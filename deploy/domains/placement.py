@@ -37,11 +37,9 @@ def on_host(machine: Machine, host: Machine, taken: Collection[int] = ()) -> tup
             used.add(where)
             room[where] -= machine.memory_of(node)
     bound = set(chosen) == set(machine.nodes)
-    placed = replace(
-        machine,
-        cores=tuple(replace(core, number=numbers[place]) for place, core in enumerate(machine.cores)),
-        host_nodes=tuple(chosen[node] for node in machine.nodes) if bound else (),
-    )
+    placed = replace(machine,
+                     cores=tuple(replace(core, number=numbers[place]) for place, core in enumerate(machine.cores)),
+                     host_nodes=tuple(chosen[node] for node in machine.nodes) if bound else ())
     return placed, "pinned" if bound else "pinned; memory not bound: no node of the host has room for it"
 
 

@@ -55,11 +55,8 @@ class Marks:
         except (OSError, ValueError) as error:
             raise Failure(f"no clock from the emulator: {error}") from None
         return [
-            Mark(
-                line["marker"], line["clock"], line["late"], line["executed"], line["kernel"],
-                tuple(line.get("instructions", ())),
-                line.get("transactions"), line.get("misparked", 0),
-            )
+            Mark(line["marker"], line["clock"], line["late"], line["executed"], line["kernel"],
+                 tuple(line.get("instructions", ())), line.get("transactions"), line.get("misparked", 0))
             for line in lines if "marker" in line
         ]
 
@@ -70,11 +67,8 @@ class Marks:
         for line in map(json.loads, text[: text.rfind("\n") + 1].splitlines()):
             if line.get("misparked"):
                 where = f" (first: core {line['core']}, the PAUSE at {line['pause']})" if "pause" in line else ""
-                raise Failure(
-                    f"the modelled machine skipped {line['misparked']} turns of a waiting loop that were not "
-                    f"equal{where}: its clocks are wrong. "
-                    "Please report it, with the program"
-                )
+                raise Failure(f"the modelled machine skipped {line['misparked']} turns of a waiting loop that were not "
+                              f"equal{where}: its clocks are wrong. Please report it, with the program")
 
 
 @contextmanager

@@ -118,11 +118,8 @@ class ModelledMachine:
     def header(self) -> str:
         """The line without which no figure of it is printed."""
         fitted = f", {len(self.fitted)} fitted ({', '.join(self.fitted)})" if self.fitted else ""
-        return (
-            f"Modelled: {self.name}, {self.ghz:g} GHz; {len(self.assumed)} of {len(self.prices)} prices "
-            f"assumed{fitted}. "
-            "Compare ratios, not figures"
-        )
+        return (f"Modelled: {self.name}, {self.ghz:g} GHz; {len(self.assumed)} of {len(self.prices)} prices "
+                f"assumed{fitted}. Compare ratios, not figures")
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -67,11 +67,8 @@ def with_transactions(target: Plan) -> dict[str, str]:
 
 
 @contextmanager
-def marks(
-    machine: ModelledMachine, target: Plan, line_factor: float = 1.0, build: Path = BUILD,
-    options: Mapping[str, str] = {},
-    priced: str | None = None,
-) -> Iterator[Marks]:
+def marks(machine: ModelledMachine, target: Plan, line_factor: float = 1.0, build: Path = BUILD,
+          options: Mapping[str, str] = {}, priced: str | None = None) -> Iterator[Marks]:
     """Prepares one run of the emulator with `target`'s machine, which is to be started with `arguments`, after this.
 
     Kernels of regime rtm become ones with transactions that the plugin executes. Fails at its end if a loop was parked
@@ -88,10 +85,8 @@ def marks(
         marks_file.check_parking()
 
 
-def clocks(
-    machine: ModelledMachine | None, stepped: bool, target: Plan, line_factor: float = 1.0, build: Path = BUILD,
-    options: Mapping[str, str] = {}, priced: str | None = None,
-) -> AbstractContextManager[Marks | None]:
+def clocks(machine: ModelledMachine | None, stepped: bool, target: Plan, line_factor: float = 1.0, build: Path = BUILD,
+           options: Mapping[str, str] = {}, priced: str | None = None) -> AbstractContextManager[Marks | None]:
     """The plugin for one run of the emulator: the modelled machine's, the one that keeps cores in step, or none."""
     if machine:
         return marks(machine, target, line_factor, build, options, priced)

@@ -140,15 +140,11 @@ def parked_for(pieces: Sequence[Piece], cluster: int) -> int:
 def refusal(giver: int, pieces: int, report: Event) -> str:
     """Why nothing moves, in a line."""
     if report["what"] == TOO_LITTLE:
-        return (
-            f"cluster {giver} has {format_size(int(report['free']) * PIECE)} free in pieces of 2 MiB, not "
-            f"{format_size(pieces * PIECE)}"
-        )
+        return (f"cluster {giver} has {format_size(int(report['free']) * PIECE)} free in pieces of 2 MiB, not "
+                f"{format_size(pieces * PIECE)}")
     if report["what"] == DOWN:
         return f"cluster {report['to']} is down, says cluster {giver}"
     if report["what"] == RETURNED:
-        return (
-            f"cluster {report['to']} has not taken the memory, and cluster {giver} has taken it back (error "
-            f"{report['error']})"
-        )
+        return (f"cluster {report['to']} has not taken the memory, and cluster {giver} has taken it back (error "
+                f"{report['error']})")
     return f"cluster {giver} gives nothing (error {report['error']})"

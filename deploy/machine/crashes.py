@@ -60,10 +60,8 @@ def death(event: Event, plan: Plan, console: str) -> Death | None:
         return Death(None, f"{event.get('app') or 'a manager'} sent a result that is no JSON: {event.get('reason')}")
     name = str(event.get("app"))
     if event.kind == "fault":
-        what = (
-            f"{name} was killed: {event.get('cause')}, at instruction "
-            f"{_address(event.get('rip'))}{_source(event, plan)}"
-        )
+        what = (f"{name} was killed: {event.get('cause')}, at instruction "
+                f"{_address(event.get('rip'))}{_source(event, plan)}")
     elif event.kind == "failed":
         why = re.compile(rf"\[manager \d+\] {re.escape(name)} cannot be started: (.+ \(error \d+\))")
         refused = next((words for line in lines_by(By.MANAGER, console) if (words := why.match(line))), None)

@@ -78,14 +78,11 @@ TCG_TURNS = Accel(
 )
 # The local APIC's timer may be read through x2APIC registers only where QEMU expects input or output; it stops with
 # "Bad icount read" when that happens within a block of instructions. xAPIC registers are always input or output.
-TCG_COUNTED = Accel(
-    "tcg",
-    ("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off", "-cpu", "max,-x2apic")
-    + ("-rtc", "clock=vm,base=2026-01-01", "-seed", "1"),
-    "TCG counting instructions (thread=single, icount shift=0,sleep=off): "
-    "one core runs at a time, the clock advances 1 ns with each instruction, runs are repeatable",
-    icount=True,
-)
+TCG_COUNTED = Accel("tcg", ("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off", "-cpu", "max,-x2apic")
+                    + ("-rtc", "clock=vm,base=2026-01-01", "-seed", "1"),
+                    "TCG counting instructions (thread=single, icount shift=0,sleep=off): "
+                    "one core runs at a time, the clock advances 1 ns with each instruction, runs are repeatable",
+                    icount=True)
 # For a load from outside: where all cores sleep, the clock is the host's until somebody wakes one; it would leap from
 # timer to timer.
 TCG_COUNTED_OUTSIDE = replace(

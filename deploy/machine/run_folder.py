@@ -40,10 +40,8 @@ def is_private(folder: Path) -> bool:
     except OSError:
         return False
     own = os.geteuid()
-    return (
-        stat.S_ISDIR(there.st_mode) and there.st_uid == own and not there.st_mode & 0o077 and monitor.st_uid == own
-        and stat.S_ISSOCK(monitor.st_mode)
-    )
+    return (stat.S_ISDIR(there.st_mode) and there.st_uid == own and not there.st_mode & 0o077 and monitor.st_uid == own
+            and stat.S_ISSOCK(monitor.st_mode))
 
 
 def tree_of(folder: Path) -> str:

@@ -101,10 +101,8 @@ def monitor_memory(folder: Path) -> Memory:
         if len(data) == size:
             return data
         left = free(folder)
-        why = (
-            f"no space left in {folder.parent}" if left is not None and left < size else f"monitor: {answer}"
-            if answer else ""
-        )
+        why = (f"no space left in {folder.parent}" if left is not None and left < size else f"monitor: {answer}"
+               if answer else "")
         raise Failure(why or f"the monitor wrote {len(data)} bytes of memory, not {size}")
 
     return read

@@ -60,14 +60,9 @@ class Core(Counted):
         """All of a cluster's cores, of the event "stats"."""
         try:
             of = (event["cluster"], event["kernel"], float(event["tsc_hz"]))
-            return tuple(
-                Core(
-                    *of, core["cpu"], core["core"], core["tsc"] - core["started"],
-                    {name: core[name] for name in COUNTERS},
-                    started=core["started"],
-                )
-                for core in event["cores"]
-            )
+            return tuple(Core(*of, core["cpu"], core["core"], core["tsc"] - core["started"],
+                              {name: core[name] for name in COUNTERS}, started=core["started"])
+                         for core in event["cores"])
         except (KeyError, TypeError) as error:
             where = f"cluster {event.get('cluster')} at {event.get('when')}"
             raise Failure(f"{where}: a core's counters are not those of a run: {error}") from None

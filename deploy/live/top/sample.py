@@ -212,10 +212,8 @@ def _per_second(counted: Part, names: Iterable[str], seconds: float) -> dict[str
     return {name: getattr(counted, name) / seconds for name in names}
 
 
-def _whole(
-    clusters: list[ClusterRow], cores: list[CoreRow], before: dict[int, Snapshot], later: Look,
-    redis: dict[str, float | None]
-) -> Rates:
+def _whole(clusters: list[ClusterRow], cores: list[CoreRow], before: dict[int, Snapshot], later: Look,
+           redis: dict[str, float | None]) -> Rates:
     counting = [s.since(before[s.cluster]) for s in later.snapshots if s.counted and s.cluster in before
                 and _continues(before[s.cluster], s)]
     acquisitions, conflicts = (sum(getattr(core, name) for s in counting for core in s.cores)
@@ -223,11 +221,6 @@ def _whole(
     eliding = [s.total for s in counting if s.regime == "rtm"]
     fallbacks = ratio(sum(t.transactions.fallbacks for t in eliding),
                       sum(t.entries for t in eliding)) if eliding else None
-    return Rates(
-        _mean([row.rates for row in cores]),
-        _sum(row.rates.entries for row in clusters),
-        _sum(row.rates.switches for row in clusters),
-        ratio(conflicts, acquisitions) if counting else None,
-        fallbacks,
-        _sum(redis.values()),
-    )
+    return Rates(_mean([row.rates for row in cores]), _sum(row.rates.entries for row in clusters),
+                 _sum(row.rates.switches for row in clusters), ratio(conflicts, acquisitions) if counting else None,
+                 fallbacks, _sum(redis.values()))

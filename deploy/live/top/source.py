@@ -93,10 +93,8 @@ def _words(event: Event) -> str:
         return f"{event.get('app')} ended with status {event.get('status')}"
     if event.kind == BAD_LINE:
         return f"{event.get('app') or 'a manager'} sent a result that is no JSON: {event.get('reason')}"
-    what = (
-        f"was killed: {event.get('cause')}"
-        if event.kind == "fault" else f"could not be started: error {event.get('error')}"
-    )
+    what = (f"was killed: {event.get('cause')}"
+            if event.kind == "fault" else f"could not be started: error {event.get('error')}")
     return f"{event.get('app')} {what}"
 
 

@@ -128,10 +128,8 @@ def ordered(sample: Sample, state: State) -> list[tuple[Value, ...]]:
 
 
 def _line(columns: Sequence[Column], cells: Sequence[str]) -> str:
-    return " ".join(
-        cell[: c.width].ljust(c.width) if c.left else cell.rjust(c.width)
-        for c, cell in zip(columns, cells, strict=True)
-    ).rstrip()
+    return " ".join(cell[: c.width].ljust(c.width) if c.left else cell.rjust(c.width)
+                    for c, cell in zip(columns, cells, strict=True)).rstrip()
 
 
 def table(sample: Sample, state: State) -> tuple[str, list[str]]:
@@ -166,10 +164,8 @@ def header(name: str, emulated: bool, sample: Sample | None) -> list[str]:
                 ""]
     kernels = ", ".join(dict.fromkeys(row.kernel for row in sample.clusters))
     w = sample.whole
-    first = (
-        f"{name}  up {_duration(sample.uptime)}  clusters {len(sample.clusters)}, cores {len(sample.cores)}, "
-        f"{kernels}{kind}"
-    )
+    first = (f"{name}  up {_duration(sample.uptime)}  clusters {len(sample.clusters)}, cores {len(sample.cores)}, "
+             f"{kernels}{kind}")
     done = [f"util {_share(w.utilisation)}", f"entries/s {_count(w.entries)}", f"confl {_share(w.conflict_ratio)}"]
     done += [f"fallb {_share(w.fallback_ratio)}"] if w.fallback_ratio is not None else []
     done += [f"redis/s {_count(w.redis)}"]

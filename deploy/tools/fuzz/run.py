@@ -41,10 +41,8 @@ class State:
     corpus: int = 0
 
     def __str__(self) -> str:
-        return (
-            f"{self.runs} runs, {self.per_second}/s, {self.coverage} branches, {self.features} features, "
-            f"{self.corpus} inputs"
-        )
+        return (f"{self.runs} runs, {self.per_second}/s, {self.coverage} branches, {self.features} features, "
+                f"{self.corpus} inputs")
 
 
 @dataclass(frozen=True)
