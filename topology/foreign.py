@@ -164,10 +164,8 @@ def toml(text: str, source: str) -> dict[str, Any]:
         raise InputError(source, "has a number with too many digits") from None
 
 
-def run(
-    command: Sequence[str], text: str | bytes, name: str, environment: Mapping[str, str] | None = None,
-    timeout: float | None = None
-) -> subprocess.CompletedProcess[bytes]:
+def run(command: Sequence[str], text: str | bytes, name: str, environment: Mapping[str, str] | None = None,
+        timeout: float | None = None) -> subprocess.CompletedProcess[bytes]:
     """A program that parses `text`, within bounds of memory and of its own time, which are set before it gets the text.
 
     FileNotFoundError: there is none. subprocess.TimeoutExpired: after `timeout` seconds of the clock.

@@ -114,12 +114,9 @@ def size(machine: Machine, number: int) -> Clusters:
     if number not in possible:
         runs = [(count, len(list(same))) for count, same in groupby(sockets)]
         has = " and ".join(f"{times} of {count} core{'s' * (count > 1)}" for count, times in runs)
-        raise InputError(
-            f"--layout size={number}",
-            f"this machine's sockets ({has}) do not divide into clusters of {number}; "
-            f"possible: {', '.join(map(str, possible))}",
-            at=AT,
-        )
+        raise InputError(f"--layout size={number}",
+                         f"this machine's sockets ({has}) do not divide into clusters of {number}; "
+                         f"possible: {', '.join(map(str, possible))}", at=AT)
     return [[place for core in cores[i : i + number] for place in core] for i in range(0, len(cores), number)]
 
 

@@ -86,10 +86,8 @@ def place(machine: Machine) -> Machine:
     board = grid(machine.cores)
     return replace(
         machine,
-        cores=tuple(
-            replace(core, apic=board.apic(where), node=renumbered[core.node])
-            for core, where in zip(machine.cores, board.places)
-        ),
+        cores=tuple(replace(core, apic=board.apic(where), node=renumbered[core.node])
+                    for core, where in zip(machine.cores, board.places)),
         memory=tuple(q35_memory(sizes)),
         distances={(renumbered[a], renumbered[b]): d for (a, b), d in machine.distances.items()},
         near={renumbered[n]: frozenset(renumbered[m] for m in neighbours) for n, neighbours in machine.near.items()},

@@ -45,9 +45,7 @@ class Survey:
         nodes = {n for n, known in self.sizes.items() if known} or {p.node for p in self.processors}
         return replace(self, sizes=dict.fromkeys(nodes, size))
 
-    def machine(
-        self, apics: Mapping[int, int] | None = None, ranges: Iterable[MemoryRange] | None = None
-    ) -> Machine:
+    def machine(self, apics: Mapping[int, int] | None = None, ranges: Iterable[MemoryRange] | None = None) -> Machine:
         """`apics` are the APIC ids of processors, `ranges` the physical memory, where the source knows them.
 
         Elsewhere they are those of QEMU's q35 board, and memory of which nothing is known is as emulated machines have

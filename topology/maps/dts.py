@@ -159,10 +159,8 @@ def _cpus_and_memory(out: _Writer, cluster_map: ClusterMap) -> None:
         out.line(f'{name} {{ device_type = "cpu"; reg = <{reg}>; numa-node-id = <{cpu.node}>; }};')
     out.close()
     for r in cluster_map.memory:
-        out.line(
-            f'memory@{r.base:x} {{ device_type = "memory"; '
-            f"reg = <{cells64(r.base, r.size)}>; numa-node-id = <{r.node}>; }};"
-        )
+        out.line(f'memory@{r.base:x} {{ device_type = "memory"; '
+                 f"reg = <{cells64(r.base, r.size)}>; numa-node-id = <{r.node}>; }};")
     if cluster_map.distances:
         out.open("distance-map")
         out.line('compatible = "numa-distance-map-v1";')

@@ -74,9 +74,5 @@ def carve(share: list[Range], size: int, layout: str, number: int) -> Range:
             rest = [Range(r.base, base - r.base), Range(base + size, r.end - base - size)]
             share[i : i + 1] = [piece for piece in rest if piece.size]
             return Range(base, size)
-    raise InputError(
-        f"--layout {layout}",
-        f"cluster {number} would have {format_size(total)} of memory, "
-        f"too little beside a channel of {format_size(size)}",
-        at=("layout",),
-    )
+    raise InputError(f"--layout {layout}", f"cluster {number} would have {format_size(total)} of memory, "
+                     f"too little beside a channel of {format_size(size)}", at=("layout",))

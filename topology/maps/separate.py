@@ -50,12 +50,9 @@ def _check(cluster_map: ClusterMap) -> None:
     ends = Counter(end for channel in cluster_map.channels for end in channel.ends)
     for number, count in ends.items():
         if count > len(SLOTS):
-            raise InputError(
-                WHO,
-                f"{count} channels would end in cluster {number}, and its domain's PCI bus has places for "
-                f"{len(SLOTS)}: "
-                f"a layout of {len(SLOTS) + 1} clusters at most",
-            )
+            raise InputError(WHO,
+                             f"{count} channels would end in cluster {number}, and its domain's PCI bus has places for "
+                             f"{len(SLOTS)}: a layout of {len(SLOTS) + 1} clusters at most")
 
 
 def _position(machine: Machine, cpu: Cpu) -> int:

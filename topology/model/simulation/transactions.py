@@ -57,11 +57,8 @@ class Transactions(Cores):
     def _transaction(self, core: int) -> Steps:
         self.begun += 1
         length = self.elision.length
-        hits = sorted(
-            (self.random.uniform(0, length), victim, number)
-            for victim, number in self.running.items()
-            if self.random.random() < self.elision.conflict
-        )
+        hits = sorted((self.random.uniform(0, length), victim, number) for victim, number in self.running.items()
+                      if self.random.random() < self.elision.conflict)
         self.running[core] = self.begun
         now = 0.0
         for at, victim, number in hits:
