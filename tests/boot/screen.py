@@ -44,10 +44,8 @@ def read(run: Run) -> list[str]:
     known = _glyphs()
 
     def character(column: int, row: int) -> str:
-        cell = tuple(
-            int("".join("01"[dot] for dot in line[column * WIDTH : (column + 1) * WIDTH]), 2)
-            for line in dots[row * HEIGHT : (row + 1) * HEIGHT]
-        )
+        cell = tuple(int("".join("01"[dot] for dot in line[column * WIDTH : (column + 1) * WIDTH]), 2)
+                     for line in dots[row * HEIGHT : (row + 1) * HEIGHT])
         return known.get(cell, "\N{REPLACEMENT CHARACTER}")
 
     columns, rows = len(dots[0]) // WIDTH, len(dots) // HEIGHT

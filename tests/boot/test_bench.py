@@ -152,10 +152,8 @@ def test_refusals(tmp_path: Path) -> None:
     assert done.returncode == 2 and "--granularity: is for --lock dynamic, not for none,clh,fine" in done.stderr
     for command in ("ipc", "scale"):
         done = skerry("bench", command, "--local", "--lock", "dynamic", cwd=tmp_path)
-        assert (
-            done.returncode == 2 and "--local: needs --granularity fine" in done.stderr
-            and len(done.stderr.splitlines()) == 1
-        )
+        assert (done.returncode == 2 and "--local: needs --granularity fine" in done.stderr
+                and len(done.stderr.splitlines()) == 1)
 
 
 @pytest.mark.limit(120)

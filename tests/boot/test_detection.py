@@ -89,9 +89,7 @@ def test_command(capsys: pytest.CaptureFixture[str]) -> None:
         run.wait_for(lambda: boots(run), "both clusters")
         assert main(words) == 0
         said = " ".join(capsys.readouterr().out.split())
-        assert (
-            "Cluster 1: one of its cores loops, interrupts off. Cluster 1 is lost, the others say after" in said
-            and "its core 1 hangs" in said
-        )
+        assert ("Cluster 1: one of its cores loops, interrupts off. Cluster 1 is lost, the others say after" in said
+                and "its core 1 hangs" in said)
         assert main(words) == 1
         assert capsys.readouterr().err.startswith("skerry: cluster 1 is lost already: its core 1 hangs")

@@ -62,10 +62,8 @@ def test_messages() -> None:
     its signals"""
     by_message = measured("fine", local=True)
     for messages, locks in zip(by_message, once("fine")):
-        assert (
-            messages.running > locks.running
-            and messages.signalled - locks.signalled > (messages.cores - 1) * XEON.prices["ipi"].cycles
-        )
+        assert (messages.running > locks.running
+                and messages.signalled - locks.signalled > (messages.cores - 1) * XEON.prices["ipi"].cycles)
     ratios = [messages.running / locks.running for messages, locks in zip(by_message, once("fine"))]
     assert ratios == sorted(ratios)
 

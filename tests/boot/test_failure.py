@@ -61,10 +61,8 @@ def test_bench_first(tmp_path: Path) -> None:
     assert panic["ended"] == "first" and panic["metrics"]["survivor_connections"] == 4 == 2 * panic["metrics"]["kills"]
     assert panic["metrics"]["survivor_connections_lost"] == panic["metrics"]["survivor_errors"] == 0
     for kill in panic["kills"]:
-        assert (
-            kill["cluster"] == 0 and kill["reason"] == "panic"
-            and 0 < kill["detect_ms"] < kill["again_ms"] < kill["pong_ms"]
-        )
+        assert (kill["cluster"] == 0 and kill["reason"] == "panic"
+                and 0 < kill["detect_ms"] < kill["again_ms"] < kill["pong_ms"])
 
 
 @pytest.mark.limit(200)

@@ -121,10 +121,8 @@ def lines_hostile_input(initrd: bytes, folder: Path, *extra: str) -> list[str]:
     machine = ("-M", "q35", "-accel", "tcg", "-cpu", "max,phys-bits=40", "-m", "256", "-display", "none", "-no-reboot",
                "-nic", "none")
     command = [qemu.BINARY, *machine, "-device", "isa-debug-exit,iobase=0xf4,iosize=4", "-serial", "stdio"]
-    done = subprocess.run(
-        [*command, "-kernel", str(LOADER), "-initrd", str(path), *extra],
-        stdin=subprocess.DEVNULL, capture_output=True,
-    )
+    done = subprocess.run([*command, "-kernel", str(LOADER), "-initrd", str(path), *extra],
+                          stdin=subprocess.DEVNULL, capture_output=True)
     said = done.stdout.decode(errors="replace").splitlines()
     assert done.returncode == qemu.EXIT_REFUSED, (done.returncode, said)
     assert all(line.startswith(PREFIX) for line in said), said

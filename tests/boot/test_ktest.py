@@ -87,9 +87,7 @@ def check(target: Plan, least: int, counted: bool = False) -> Run:
 
 
 @pytest.mark.limit(LIMIT)
-@pytest.mark.parametrize(
-    "clusters,cores,kernel", RUNS, ids=[f"{k}, {n} clusters of {c} cores" for n, c, k in RUNS]
-)
+@pytest.mark.parametrize("clusters,cores,kernel", RUNS, ids=[f"{k}, {n} clusters of {c} cores" for n, c, k in RUNS])
 def test_ktest(clusters: int, cores: int, kernel: str) -> None:
     """every test of the kernel inside the machine passes"""
     run = check(ktest(clusters, cores, kernel), MINIMUM[min(cores, 2)])

@@ -65,22 +65,15 @@ def boot(folder: Path, memory: int, larger: Callable[[bytes], bytes],
     machine = ("-M", "q35", "-accel", "tcg", "-cpu", "max", "-m", str(memory // MIB), "-display", "none", "-no-reboot",
                "-nic", "none")
     ports = ("-serial", "stdio", "-serial", f"file:{results}", "-device", "isa-debug-exit,iobase=0xf4,iosize=4")
-    done = subprocess.run(
-        [qemu.BINARY, *machine, *ports, "-kernel", str(LOADER), "-initrd", str(initrd)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=ANSWER,
-    )
+    done = subprocess.run([qemu.BINARY, *machine, *ports, "-kernel", str(LOADER), "-initrd", str(initrd)],
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=ANSWER)
     return done.returncode, done.stdout.decode(errors="replace"), [json.loads(line)
                                                                    for line in results.read_text().splitlines()]
 
 
-@pytest.mark.parametrize(
-    "larger, size, memory",
-    [(with_static_memory, STATIC, GIB), (with_static_memory, MANY_TABLES, 4 * GIB),
-     (with_read_only_memory, STATIC, GIB)],
-    ids=["writable", "with many page tables", "read-only"],
-)
+@pytest.mark.parametrize("larger, size, memory",
+                         [(with_static_memory, STATIC, GIB), (with_static_memory, MANY_TABLES, 4 * GIB),
+                          (with_read_only_memory, STATIC, GIB)], ids=["writable", "with many page tables", "read-only"])
 def test_large_program(tmp_path: Path, larger: Callable[..., bytes], size: int, memory: int) -> None:
     """a program with much static memory is started: its pages are counted for the root CNode, its page tables for the
     allocator's records"""

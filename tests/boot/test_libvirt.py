@@ -65,10 +65,8 @@ class User:
         return ["--storage", str(self.daemon.images), "--accel", "tcg"]
 
     def skerry(self, *words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [SKERRY, *words], cwd=self.folder, env=self.environment, capture_output=True, text=True,
-            stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        done = subprocess.run([SKERRY, *words], cwd=self.folder, env=self.environment, capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL)  # fmt: skip
         assert done.returncode == status, done.stderr + done.stdout
         return done
 
@@ -86,9 +84,7 @@ class User:
         return dict(found[0])
 
     def virsh(self, *words: str) -> str:
-        done = subprocess.run(
-            ["virsh", "--quiet", *words], env=self.environment, capture_output=True, text=True
-        )
+        done = subprocess.run(["virsh", "--quiet", *words], env=self.environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

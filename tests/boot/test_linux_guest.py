@@ -129,7 +129,5 @@ def test_outside(tmp_path: Path) -> None:
         assert 100 < row["metrics"]["requests_per_cpu_s"] < 1_000_000  # of the host: no more than that it is one
         assert_named(row)
     assert counted(rows["linux"])["linux", "tcp_v4_rcv"] and counted(rows["skerry"])["redis-server", "prediction_take"]
-    assert (
-        rows["skerry"]["metrics"]["instructions_per_request"] < 12_000 < rows["linux"]["metrics"][
-            "instructions_per_request"]
-    )
+    assert (rows["skerry"]["metrics"]["instructions_per_request"] < 12_000 < rows["linux"]["metrics"][
+                "instructions_per_request"])

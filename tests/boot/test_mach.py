@@ -66,10 +66,8 @@ def test_contention() -> None:
 def test_command(tmp_path: Path) -> None:
     """bench mach prints the tables and writes JSON and plot"""
     words = ["bench", "mach", "--lock", "clh", "--cores", "2", "--requests", "20", "--pages", "4", "--rounds", "1"]
-    done = subprocess.run(
-        [str(ROOT / "skerry"), *words, "--accel", "tcg", "--json", "mach.json", "--plot", "mach.png"],
-        cwd=tmp_path, capture_output=True, text=True,
-    )
+    done = subprocess.run([str(ROOT / "skerry"), *words, "--accel", "tcg", "--json", "mach.json", "--plot", "mach.png"],
+                          cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     for title in ("Table 1", "Table 2", "Table 3", "Table 4", "Emulated"):
         assert title in done.stdout

@@ -147,10 +147,8 @@ def sleep(core: int) -> str:
     target = plan(deployment(1, 2, network=False, programs=(program,)))
     with run.marks(XEON, target) as marks, machine(target, accel=run.mode(XEON), extra=marks.arguments) as booted:
         booted.wait_for(lambda: len(slept(booted.console)) == SLEEPS, "the last sleep")
-        return (
-            booted.console[: booted.console.rindex("slept:")]
-            + booted.console[booted.console.rindex("slept:") :].splitlines()[0]
-        )
+        return (booted.console[: booted.console.rindex("slept:")]
+                + booted.console[booted.console.rindex("slept:") :].splitlines()[0])
 
 
 def slept(console: str) -> list[tuple[int, int]]:
@@ -500,11 +498,9 @@ def test_clusters_apart() -> None:
     """modelled machine: what a cluster measures is the same to the digit whether a program of another one executes or
     sleeps; one that ends costs a message"""
     moment = BEGIN + 200_000  # while the other cluster measures
-    works, exits, rests = (
-        waited(plan(deployment(2, 2, network=False, shutdown="when-done", programs=(
-            waits(1, what, moment, END), waits(3, "measure", 100, BEGIN, END),
-        )))) for what in ("works", "exits", "rests")
-    )
+    works, exits, rests = (waited(plan(deployment(2, 2, network=False, shutdown="when-done", programs=(
+                               waits(1, what, moment, END), waits(3, "measure", 100, BEGIN, END),
+                           )))) for what in ("works", "exits", "rests"))
     assert sum(works.values()) > 2_000_000  # so long that most of it is after the moment
     assert works == rests
     # An end is told to the other cluster's manager: its core works for that once, and the one that measures may wait

@@ -194,10 +194,8 @@ def test_restarts_keep_it() -> None:
         end_cluster(run, 0, "hang")
         run.wait_for(lambda: restarted(run, 0, 1), "cluster 0 again")
         assert owners(run) == [0, 0, 0, 1, 1, 0]
-        assert (
-            "cluster 1: kernel clh, Skerry" in run.console and run.console.count("2 cores,") == 1
-            and run.console.count("4 cores,") == 1
-        )
+        assert ("cluster 1: kernel clh, Skerry" in run.console and run.console.count("2 cores,") == 1
+                and run.console.count("4 cores,") == 1)
         run.wait_for(lambda: len(run.events.of("serving", app=servers(run)[0])) == 2, "Redis of cluster 0")
         all_serve(run)
         leaves_or_runs(run, 5, 1)

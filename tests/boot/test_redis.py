@@ -320,10 +320,8 @@ def test_refused_at_the_start(tmp_path: Path) -> None:
         for name in ("back", "slow"):
             run.wait_event("serving", app=named[name])
             with client(run, named[name]) as server:
-                assert (
-                    server.config_get("save") == {"save": ""}
-                    and server.config_get("appendonly") == {"appendonly": "no"}
-                )
+                assert (server.config_get("save") == {"save": ""}
+                        and server.config_get("appendonly") == {"appendonly": "no"})
                 assert server.set("key", "value")
         assert re.findall(r"^\[(\S+)\] Warning: 'io-threads 4' makes this instance many times slower: ", run.console,
                           re.MULTILINE) == [named["slow"]]
@@ -344,10 +342,8 @@ def write(run: Run, server: redis.Redis) -> None:
         before = int(server.info("server")["uptime_in_seconds"])
         run.wait_for(lambda before=before: int(server.info("server")["uptime_in_seconds"]) > before,
                      "a second of the machine's")
-    assert (
-        server.info("persistence")["rdb_last_bgsave_status"] == "ok"
-        and server.info("persistence")["rdb_changes_since_last_save"] > 10_000
-    )
+    assert (server.info("persistence")["rdb_last_bgsave_status"] == "ok"
+            and server.info("persistence")["rdb_changes_since_last_save"] > 10_000)
 
 
 @pytest.mark.limit(150)

@@ -41,10 +41,8 @@ def test_kills() -> None:
             assert fate.survivor_errors == 0 and fate.survivor_requests, fate
             assert lives.life(run, 1) == number + 1
         assert [e["restarts"] for e in run.events.of("cluster-restarted")] == list(range(1, KILLS + 1))
-        assert (
-            len(run.events.of("cluster-lost")) == KILLS and not run.events.of("cluster-stuck")
-            and not stage.false_alarms
-        )
+        assert (len(run.events.of("cluster-lost")) == KILLS and not run.events.of("cluster-stuck")
+                and not stage.false_alarms)
         assert len(run.events.of("boot", cluster=0)) == 1
 
 

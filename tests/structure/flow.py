@@ -51,11 +51,8 @@ class Instruction:
 
     @property
     def aborts(self) -> bool:
-        return bool(
-            _ABORTS.match(self.name)
-            or _SPECIAL_OPERAND.search(self.operands)
-            or (self.name.startswith("pop") and _SEGMENT_POP.search(self.operands))
-        )
+        return bool(_ABORTS.match(self.name) or _SPECIAL_OPERAND.search(self.operands)
+                    or (self.name.startswith("pop") and _SEGMENT_POP.search(self.operands)))
 
 
 @dataclass

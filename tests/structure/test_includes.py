@@ -101,7 +101,5 @@ def test_cycles() -> None:
 def test_something_was_read() -> None:
     """the checks see the tree"""
     assert len(sources()) > 20
-    assert (
-        tree.includes(Path("cluster-kernel/include/skerry/root_info.h")) == (
-            Path("cluster-kernel/include/skerry/boot.h"),)
-    )
+    assert (tree.includes(Path("cluster-kernel/include/skerry/root_info.h")) == (
+                Path("cluster-kernel/include/skerry/boot.h"),))

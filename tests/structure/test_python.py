@@ -72,10 +72,8 @@ def chosen(x: int) -> int:
         y = 1
     return y  # possibly-undefined
 """
-    imports = (
-        "from deploy.deployment.schema import Machine as Table; from matplotlib.axes import Axes; from "
-        "topology.maps.clustermap import ClusterMap"
-    )
+    imports = ("from deploy.deployment.schema import Machine as Table; from matplotlib.axes import Axes; from "
+               "topology.maps.clustermap import ClusterMap")
     new = tmp_path / "new.py"
     new.write_text(imports + text)
     status, said = check("mypy", str(new))

@@ -26,8 +26,6 @@ def executable(
         "<HHIQQQIHHHHHH", kind, 62, 1, address if entry is None else entry, headers_at, 0, 0, 64, 56, len(segments), 0,
         0, 0
     )
-    table = b"".join(
-        struct.pack("<IIQQQQQQ", first if number == 0 else 1, rights, 0, at, at, 16, size, 4096)
-        for number, (rights, at, size) in enumerate(segments)
-    )
+    table = b"".join(struct.pack("<IIQQQQQQ", first if number == 0 else 1, rights, 0, at, at, 16, size, 4096)
+                     for number, (rights, at, size) in enumerate(segments))
     return name + header + table

@@ -174,23 +174,19 @@ OLD = [[4, 100]]  # before records had a version
 GOOD = [[LAYOUT_AT, LAYOUT]]
 
 
-@pytest.mark.parametrize(
-    ("words", "core", "expected"),
-    [
-        (OLD, {}, "cluster 1 at end: counters of version 0"),
-        ([*GOOD, [WORDS, 1]], {}, f"cluster 1 at end: '[{WORDS}, 1]' is no word"),
-        ([*GOOD, [-1, 1]], {}, "is no word of a record"),
-        ([*GOOD, [4, 1 << 64]], {}, "is no word of a record"),
-        ([*GOOD, [4]], {}, "is no word of a record"),
-        ([*GOOD, [4, "x"]], {}, "is no word of a record"),
-        ("words", {}, "is no word of a record"),
-        (GOOD, {}, "cluster 1 at end: a core's counters are not those of a run: 'cpu'"),
-        (GOOD, {"cpu": 0, "core": 0, "tsc": 1, "started": 1},
-         "cluster 1 at end: a core's counters are not those of a run: 'idle'"),
-        (GOOD, {"cpu": 0, "core": 0, "tsc": "x", "started": 1},
-         "cluster 1 at end: a core's counters are not those of a run"),
-    ],
-)
+@pytest.mark.parametrize(("words", "core", "expected"), [
+                             (OLD, {}, "cluster 1 at end: counters of version 0"),
+                             ([*GOOD, [WORDS, 1]], {}, f"cluster 1 at end: '[{WORDS}, 1]' is no word"),
+                             ([*GOOD, [-1, 1]], {}, "is no word of a record"),
+                             ([*GOOD, [4, 1 << 64]], {}, "is no word of a record"),
+                             ([*GOOD, [4]], {}, "is no word of a record"),
+                             ([*GOOD, [4, "x"]], {}, "is no word of a record"), ("words", {}, "is no word of a record"),
+                             (GOOD, {}, "cluster 1 at end: a core's counters are not those of a run: 'cpu'"),
+                             (GOOD, {"cpu": 0, "core": 0, "tsc": 1, "started": 1},
+                              "cluster 1 at end: a core's counters are not those of a run: 'idle'"),
+                             (GOOD, {"cpu": 0, "core": 0, "tsc": "x", "started": 1},
+                              "cluster 1 at end: a core's counters are not those of a run"),
+                         ])
 def test_bad_events(tmp_path: Path, words: object, core: object, expected: str) -> None:
     """events whose counters are no record of this version are refused in one line"""
     head = {"when": "end", "cluster": 1, "kernel": "clh+stat"}

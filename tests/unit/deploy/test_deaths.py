@@ -125,10 +125,8 @@ def test_started_again() -> None:
     assert again == {("on-failure", "fault"), ("on-failure", "bad"), ("always", "fault"), ("always", "good"),
                      ("always", "bad")}
     found = death(event("stays-down", app=name(what, "always"), restarts=5), what, "")
-    assert (
-        found and found.counts
-        and str(found) == f"{name(what, 'always')} stays down: it was started again 5 times and ended too often"
-    )
+    assert (found and found.counts
+            and str(found) == f"{name(what, 'always')} stays down: it was started again 5 times and ended too often")
 
 
 def test_standing() -> None:

@@ -202,17 +202,14 @@ def test_programs_have_cables_to_those_of_their_cluster_that_they_name() -> None
     assert by_name["b"].cables == []  # the other end names it
 
 
-@pytest.mark.parametrize(
-    "text, problem",
-    [
-        ("cables = ['nobody']", "there is no other program 'nobody' with an address"),
-        ("cables = ['a']", "there is no other program 'a' with an address"),
-        ("cables = ['b']\n[[program]]\nprogram = 'posixtest'\nnetwork = true\nname = 'b'\ncpu = 2",
-         "'b' is in another cluster"),
-        ("cables = ['b']\n[[program]]\nprogram = 'posixtest'\nname = 'b'",
-         "there is no other program 'b' with an address"),
-    ],
-)
+@pytest.mark.parametrize("text, problem", [
+                             ("cables = ['nobody']", "there is no other program 'nobody' with an address"),
+                             ("cables = ['a']", "there is no other program 'a' with an address"),
+                             ("cables = ['b']\n[[program]]\nprogram = 'posixtest'\nnetwork = true\nname = 'b'\ncpu = 2",
+                              "'b' is in another cluster"),
+                             ("cables = ['b']\n[[program]]\nprogram = 'posixtest'\nname = 'b'",
+                              "there is no other program 'b' with an address"),
+                         ])
 def test_cables_to_nobody_name_their_line(text: str, problem: str) -> None:
     with pytest.raises(InputError, match=problem) as refused:
         plan(parse(PAIR + text))

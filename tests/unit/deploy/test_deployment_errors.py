@@ -168,13 +168,10 @@ def test_a_machine_from_xml(smt: str, cores: int, tmp_path: Path) -> None:
     assert all(r.size == 2 << 30 for r in made.machine.memory)
 
 
-@pytest.mark.parametrize(
-    "content, expected",
-    [
-        ("<domain/>", "is neither hwloc's XML nor a libvirt host's capabilities"),
-        ("not XML", "machine.xml"),
-    ],
-)
+@pytest.mark.parametrize("content, expected", [
+                             ("<domain/>", "is neither hwloc's XML nor a libvirt host's capabilities"),
+                             ("not XML", "machine.xml"),
+                         ])
 def test_a_machine_that_cannot_be(content: str, expected: str, tmp_path: Path) -> None:
     """what is no machine is refused with the line that names it"""
     (tmp_path / "machine.xml").write_text(content)

@@ -60,10 +60,8 @@ def test_untried(device: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 # ---- `skerry prove`: the explorer's programs, as a user calls them ----
 
 command = importlib.import_module("deploy.cli.commands.project.prove")
-CASES = (
-    "echo 'ok: one: 12 executions, 3 redundant, 40 states, at most 7 choices in one, 0.0 s'; echo 'ok: two: 30 "
-    "executions, 0 redundant, 2 states, 0.1 s'"
-)
+CASES = ("echo 'ok: one: 12 executions, 3 redundant, 40 states, at most 7 choices in one, 0.0 s'; echo 'ok: two: 30 "
+         "executions, 0 redundant, 2 states, 0.1 s'")
 PROGRAMS = {"lock, clh": CASES, "ring": f"{CASES}; exit 1"}
 FINDS = "ring, the explorer finds no order"
 TRIED = {"name": FINDS, "verdict": "caught", "by": "ring: finds it", "seconds": 1.0}

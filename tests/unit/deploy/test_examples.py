@@ -21,10 +21,8 @@ from topology.errors import InputError
 
 # ---- `skerry build examples/NAME`: what is built anew, and what is kept ----
 
-SCRIPT = (
-    "#!/bin/sh\necho run >>runs\n[ -e object ] || echo compiled >>compilations\ntouch object\ncat runs "
-    ">\"$OUTPUT/one.elf\"\n"
-)
+SCRIPT = ("#!/bin/sh\necho run >>runs\n[ -e object ] || echo compiled >>compilations\ntouch object\ncat runs "
+          ">\"$OUTPUT/one.elf\"\n")
 
 
 @pytest.fixture

@@ -72,10 +72,8 @@ def test_tree(folder: Path) -> None:
     found = entries(program.tree.content())
     assert set(found) == {"/www/", "/www/deep/", "/www/deep/large", "/www/empty", "/www/index.html", "/etc/",
                           "/etc/motd"}
-    assert (
-        found["/www/deep/large"][1] == b"x" * 70_000 and found["/etc/motd"][1] == b"<html>"
-        and found["/www/empty"][1] == b""
-    )
+    assert (found["/www/deep/large"][1] == b"x" * 70_000 and found["/etc/motd"][1] == b"<html>"
+            and found["/www/empty"][1] == b"")
     assert found["/etc/motd"][0] & file_tree.WRITABLE and not found["/www/index.html"][0] & file_tree.WRITABLE
     assert len(program.tree.content()) % PAGE == 0 and program.tree.content() == program.tree.content()
 

@@ -52,10 +52,8 @@ def test_the_half_file_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         with pytest.raises(Failure, match="cannot write .*out.json: file exists"):
             atomic_files.write_text(tmp_path / "out.json", "{}")
         half.unlink()
-        assert (
-            victim.read_text() == "untouched" and not (tmp_path / "absent").exists()
-            and not (tmp_path / "out.json").exists()
-        )
+        assert (victim.read_text() == "untouched" and not (tmp_path / "absent").exists()
+                and not (tmp_path / "out.json").exists())
 
 
 def test_half_files_cannot_be_guessed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,10 +128,8 @@ def test_alone(how: signal.Signals, tmp_path: Path) -> None:
             assert first.stdout and first.stdout.readline()
             with pytest.raises(Failure) as error, alone("another", tmp_path / "one"):
                 pass
-            assert (
-                str(error.value) == f"{tmp_path / 'one'} is being written by process {first.pid}, a campaign: wait "
-                f"until it has ended, or end it"
-            )
+            assert (str(error.value) == f"{tmp_path / 'one'} is being written by process {first.pid}, a campaign: wait "
+                    f"until it has ended, or end it")
             with alone("another", tmp_path / "two"):
                 pass
         finally:

@@ -129,10 +129,8 @@ def test_constants() -> None:
     """they are those of the headers"""
     text = (INCLUDE / "memory_control.h").read_text()
     assert f"MEMORY_PIECE_BITS = {PIECE.bit_length() - 1}," in text
-    assert (
-        "enum memory_state { MEMORY_NONE, MEMORY_OWNED, MEMORY_PARKED };" in text
-        and "(state << 6 | (cluster & 63))" in text
-    )
+    assert ("enum memory_state { MEMORY_NONE, MEMORY_OWNED, MEMORY_PARKED };" in text
+            and "(state << 6 | (cluster & 63))" in text)
     reports = (ROOT / "cluster-manager/root/run/reports.c").read_text()
     names = re.search(r"names\[MEMORY_EVENTS\] = \{ (.*?) \}", reports, re.DOTALL)
     assert names and {memory_moves.GIVEN, memory_moves.ADOPTED, memory_moves.RETURNED, memory_moves.TOO_LITTLE,
@@ -221,12 +219,10 @@ def test_refusals(what: str, words: str) -> None:
     assert words in refusal(1, 32, event("memory-moved", what=what, free=3, to=0, error=9))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [((), "exactly one of the two"), (("--core", "1", "--memory", "2M"), "exactly one of the two"),
-     (("--memory", "3M"), "multiple of 2 MiB"),
-     (("--core", "1", "--from", "1"), "a core has one cluster")],
-)  # fmt: skip
+@pytest.mark.parametrize(("arguments", "words"),
+                         [((), "exactly one of the two"), (("--core", "1", "--memory", "2M"), "exactly one of the two"),
+                          (("--memory", "3M"), "multiple of 2 MiB"),
+                          (("--core", "1", "--from", "1"), "a core has one cluster")])  # fmt: skip
 def test_command_line(arguments: tuple[str, ...], words: str, capsys: pytest.CaptureFixture[str]) -> None:
     """one line that names the option, and status 2"""
     assert main(["move", "--to", "0", *arguments]) == 2

@@ -81,10 +81,8 @@ def test_sources_are_announced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     said = [text for kind, text in machine.done if kind == "say"]
     place = tmp_path / "skerry.sources"
     archive = "http://archive.example/debian"
-    assert (
-        f"Debian's package sources: {place} gets deb-src {archive} bookworm and deb {archive} bookworm-backports"
-        in said
-    )
+    assert (f"Debian's package sources: {place} gets deb-src {archive} bookworm and deb {archive} bookworm-backports"
+            in said)
     assert seen == [False] and place.exists()
     assert [kind for kind, _ in machine.done].index("update") > said.index(next(text for text in said
         if "sources" in text))

@@ -114,10 +114,8 @@ def test_logs(seed: int, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch
               tmp_path: Path) -> None:
     """`logs` has the filter of `run -v`: what a client lets a program log cannot set the terminal's title or
     clipboard"""
-    console = (
-        "\x1b[H\x1b[2Jup\r\n[redis@2] \x1b]0;title\x1b\\\x1b]52;c;aGk=\x07\x1bP1$r\x1b\\\x1bc\x9b1mü\n[own] "
-        "\x1b[31mend".encode()
-    )
+    console = ("\x1b[H\x1b[2Jup\r\n[redis@2] \x1b]0;title\x1b\\\x1b]52;c;aGk=\x07\x1bP1$r\x1b\\\x1bc\x9b1mü\n[own] "
+               "\x1b[31mend".encode())
     dice, pieces = random.Random(seed), []
     while console:
         size = dice.randrange(1, 9)

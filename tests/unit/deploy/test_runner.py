@@ -175,10 +175,8 @@ def test_death() -> None:
 def test_end(tmp_path: Path) -> None:
     """a runner that is interrupted leaves no process behind"""
     said = tmp_path / "said"
-    code = (
-        f"import os, time\nwith open({str(said)!r}, 'a') as file: print(os.getpid(), os.getppid(), "
-        f"file=file)\ntime.sleep(1000)"
-    )
+    code = (f"import os, time\nwith open({str(said)!r}, 'a') as file: print(os.getpid(), os.getppid(), "
+            f"file=file)\ntime.sleep(1000)")
     folders = [python(tmp_path / "made", f"def test_long():\n    exec({code!r})\n"), []]
 
     def begun(name: str) -> None:

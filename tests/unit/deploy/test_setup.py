@@ -269,10 +269,8 @@ def test_modules_on_demand() -> None:
 def test_commands_load_without() -> None:
     """every command's module loads, and its help comes, in an environment that has none of these"""
     blocked = f"import sys; sys.modules.update(dict.fromkeys({sorted(later())}))"
-    load = (
-        "from deploy.cli import main as cli; [cli.command_module(name) for name in cli.COMMANDS]; "
-        "sys.exit(cli.main(['--help']))"
-    )
+    load = ("from deploy.cli import main as cli; [cli.command_module(name) for name in cli.COMMANDS]; "
+            "sys.exit(cli.main(['--help']))")
     done = subprocess.run([sys.executable, "-B", "-c", f"{blocked}; {load}"], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0 and "lockstat" in done.stdout, done.stderr
 
@@ -313,10 +311,8 @@ def test_version_costs_nothing() -> None:
 
 def test_commands_load_little() -> None:
     """the command line as a whole is there without what only drawing and numbers need"""
-    code = (
-        "import sys, deploy.cli.main; deploy.cli.main.make_app(); print(*({'numpy', 'matplotlib', 'scipy'} & "
-        "set(sys.modules)))"
-    )
+    code = ("import sys, deploy.cli.main; deploy.cli.main.make_app(); print(*({'numpy', 'matplotlib', 'scipy'} & "
+            "set(sys.modules)))")
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert not done.stdout.strip()
 

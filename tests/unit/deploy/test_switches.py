@@ -177,7 +177,5 @@ def test_machines(name: str, tmp_path: Path) -> None:
         root = ElementTree.fromstring(define(arrange(what), record, FOLDER))
         cards = [arg.attrib["value"] for arg in root.iter(f"{{{QEMU}}}arg") if "netdev=skerry" in arg.attrib["value"]]
         models = [model.get("type") for model in root.findall("devices/interface/model")]
-        assert (
-            (cards, models) == ([], [driver.libvirt]) if record.bridge else cards[0].startswith(f"{driver.qemu},")
-            and not models
-        )
+        assert ((cards, models) == ([], [driver.libvirt]) if record.bridge else cards[0].startswith(f"{driver.qemu},")
+                and not models)

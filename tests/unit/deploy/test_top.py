@@ -356,15 +356,11 @@ def in_terminal(machine: MadeUp, act: Callable[[int, int], None]) -> tuple[int, 
         os.close(them)
 
 
-@pytest.mark.parametrize(
-    ("looks", "act", "expected"),
-    [
-        (1 << 30, lambda file, process: os.write(file, b"1q"), 0),
-        (1 << 30, lambda file, process: os.kill(process, signal.SIGINT), 2),
-        (6, lambda file, process: None, 1),
-    ],
-    ids=["q", "Ctrl-C", "the machine's end"],
-)
+@pytest.mark.parametrize(("looks", "act", "expected"), [
+                             (1 << 30, lambda file, process: os.write(file, b"1q"), 0),
+                             (1 << 30, lambda file, process: os.kill(process, signal.SIGINT), 2),
+                             (6, lambda file, process: None, 1),
+                         ], ids=["q", "Ctrl-C", "the machine's end"])
 def test_terminal_restored(looks: int, act: Callable[[int, int], None], expected: int) -> None:
     """on a real terminal, whatever ends it"""
     status, drawn, restored = in_terminal(MadeUp(looks), act)

@@ -20,10 +20,8 @@ def test_line() -> None:
     """the line has place, culprit, what was found, what was expected, what is near, and how many more"""
     bare = InputError("--lock", "no\nsuch lock")
     assert str(bare) == "--lock: no such lock" and bare.at == ()
-    full = InputError(
-        "[redis] heap", at=("redis", "heap"), place=Place("a.toml", 3, 8), found="'x'", expected="a size",
-        nearest="'1G'", others=2
-    )
+    full = InputError("[redis] heap", at=("redis", "heap"), place=Place("a.toml", 3, 8), found="'x'", expected="a size",
+                      nearest="'1G'", others=2)
     assert str(full) == "a.toml:3: [redis] heap: 'x' is not a size; did you mean '1G'? (and 2 more)"
     assert str(InputError("", "is empty", place=Place("a.toml"))) == "a.toml: is empty"
 

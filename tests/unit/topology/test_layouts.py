@@ -35,17 +35,10 @@ def test_the_threads_of_a_core_count_once() -> None:
     assert group(machine, "size=2") == [[0, 1, 2, 3], [4, 5, 6, 7]]
 
 
-@pytest.mark.parametrize(
-    "sockets, expected",
-    [
-        ([6, 6], [1, 2, 3, 6, 12]),
-        ([8, 4], [1, 2, 4, 12]),
-        ([5], [1, 5]),
-        ([1, 1, 1, 1], [1, 2, 4]),
-        ([8, 1], [1, 9]),
-        ([4] * 6, [1, 2, 4, 8, 12, 24]),
-    ],
-)
+@pytest.mark.parametrize("sockets, expected", [
+                             ([6, 6], [1, 2, 3, 6, 12]), ([8, 4], [1, 2, 4, 12]), ([5], [1, 5]),
+                             ([1, 1, 1, 1], [1, 2, 4]), ([8, 1], [1, 9]), ([4] * 6, [1, 2, 4, 8, 12, 24]),
+                         ])
 def test_sizes_that_a_machine_divides_into(sockets: list[int], expected: list[int]) -> None:
     assert possible_sizes(sockets) == expected
 

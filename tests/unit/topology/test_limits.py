@@ -65,16 +65,13 @@ def constant(header: str, name: str) -> int:
     return product
 
 
-@pytest.mark.parametrize(
-    "value, header, name",
-    [
-        (file_tree.VERSION, FILES, "FILE_TREE_VERSION ="),
-        (file_tree.ALIGNED, FILES, "FILE_TREE_ALIGNED ="),
-        (file_tree.MOST_ENTRIES, FILES, "FILE_TREE_ENTRIES"),
-        (file_tree.LONGEST_NAME, FILES, "FILE_TREE_NAME"),
-        (file_tree.MAGIC, FILES, "FILE_TREE_MAGIC"),
-    ],
-)
+@pytest.mark.parametrize("value, header, name", [
+                             (file_tree.VERSION, FILES, "FILE_TREE_VERSION ="),
+                             (file_tree.ALIGNED, FILES, "FILE_TREE_ALIGNED ="),
+                             (file_tree.MOST_ENTRIES, FILES, "FILE_TREE_ENTRIES"),
+                             (file_tree.LONGEST_NAME, FILES, "FILE_TREE_NAME"),
+                             (file_tree.MAGIC, FILES, "FILE_TREE_MAGIC"),
+                         ])
 def test_file_tree(value: int, header: str, name: str) -> None:
     """the layout of file trees is the header's"""
     assert value == constant(header, name)

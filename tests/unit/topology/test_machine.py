@@ -41,11 +41,9 @@ def test_every_part_of_an_apic_id_has_its_own_bits() -> None:
     assert len({core.l3 for core in found.cores}) == 4
 
 
-@pytest.mark.parametrize(
-    "shape",
-    [Shape(2, 6, caches=2), Shape(2, 6, nodes=3, threads=2), Shape(3, 5), Shape(1, 4, caches=0),
-     Shape(2, 4, GIB, 4, 2)],
-)
+@pytest.mark.parametrize("shape",
+                         [Shape(2, 6, caches=2), Shape(2, 6, nodes=3, threads=2), Shape(3, 5), Shape(1, 4, caches=0),
+                          Shape(2, 4, GIB, 4, 2)])
 def test_a_regular_machine_has_its_shape(shape: Shape) -> None:
     made = replace(emulated(shape), shape=None)
     assert shape_of(made, shape.memory) == shape

@@ -332,20 +332,11 @@ XEON = emulated(Shape(2, 14))
 EPYC = emulated(Shape(2, 24, caches=3))
 
 
-@pytest.mark.parametrize(
-    "machine, delay, layout",
-    [
-        (XEON, 1e6, "spanning"),
-        (XEON, 16000, "per-socket"),
-        (XEON, 4000, "size=7"),
-        (XEON, 100, "size=1"),
-        (EPYC, 1e6, "spanning"),
-        (EPYC, 18000, "per-socket"),
-        (EPYC, 6000, "per-l3"),
-        (EPYC, 3000, "size=4"),
-        (emulated(Shape(1, 1)), 0, "spanning"),
-    ],
-)
+@pytest.mark.parametrize("machine, delay, layout", [
+                             (XEON, 1e6, "spanning"), (XEON, 16000, "per-socket"), (XEON, 4000, "size=7"),
+                             (XEON, 100, "size=1"), (EPYC, 1e6, "spanning"), (EPYC, 18000, "per-socket"),
+                             (EPYC, 6000, "per-l3"), (EPYC, 3000, "size=4"), (emulated(Shape(1, 1)), 0, "spanning"),
+                         ])
 def test_the_layout_follows_the_rate_of_entries(machine: Machine, delay: float, layout: str) -> None:
     assert advise(machine, delay, 0.10).layout == layout
 
