@@ -78,8 +78,8 @@ def _check_alive(events: Sequence[Event], boot: Event) -> None:
         raise Failure(f"cluster {cluster} is down: {lost.get('why')}")
     if not boot.get("core_words"):
         raise Failure(f"cluster {cluster}'s kernel, {boot['kernel']}, has no room for other cores: that is for "
-                      f"clusters of one machine "
-                      "with restart = \"on-failure\" and spare-cores = true under [clusters], and not for lock none")  # fmt: skip
+                      "clusters of one machine with restart = \"on-failure\" and spare-cores = true under [clusters], "
+                      "and not for lock none")
 
 
 def check(events: Sequence[Event], cores: Sequence[Core], number: int, to: int) -> tuple[Core, Event]:

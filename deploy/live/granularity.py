@@ -43,5 +43,6 @@ def order(write: Write, boot: Event, granularity: str, number: int) -> None:
 
 def done(events: Sequence[Event], cluster: int, number: int) -> Event | None:
     """Returns the manager's report on the order; None: nothing yet."""
-    return next((event for event in reversed(events)
-                 if event.kind == "granularity" and event["cluster"] == cluster and event["number"] == number), None)  # fmt: skip
+    reports = (e for e in reversed(events) if e.kind == "granularity" and e["cluster"] == cluster
+               and e["number"] == number)
+    return next(reports, None)

@@ -145,7 +145,8 @@ def ensure_built(output: Output, needed: Needs, werror: bool = False) -> None:
     """From Debian packages to programs, what is needed; a second or two when there is nothing to do."""
     host.commit()  # what is built is of this one, even if files change before there are results
     with build_lock(output):
-        with extensions.installed_meanwhile(output, needed.groups), packages.ensured(output, needed.groups, NOT_BUILT_WITH):
+        with (extensions.installed_meanwhile(output, needed.groups),
+              packages.ensured(output, needed.groups, NOT_BUILT_WITH)):
             if needed.targets != frozenset():
                 sources.ensure(output)
                 LOGS.mkdir(parents=True, exist_ok=True)

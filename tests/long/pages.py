@@ -3,7 +3,7 @@
 [--fresh] [--not-run WHY]`.
 
 Each as a reader would type it (tests/pages/reader.py); those of a lock and a layout of the reader's own in a copy of
-the tree in which their pages were followed, those for libvirt under a libvirtd of the campaign's own. pages.json beside
+the tree in which their pages were followed, those for libvirt under a libvirtd of the campaign's own. pages.txt beside
 this file keeps what became of each, and is a part of the repository: a command that ran well is not run again until its
 words change, so a campaign can be interrupted and go on on another machine. tests/structure/test_pages.py turns red
 where a command has no verdict; `--not-run WHY` gives those that have none this one, which the list shows.
@@ -88,7 +88,7 @@ def show_list() -> None:
             print(f"{title:14}  {command.text}")
     for command in of_campaign():
         verdict = known.get(command.work)
-        print(f"{verdict.told if verdict else 'no verdict':14}  {command.text}")
+        print(f"{verdict.shown if verdict else 'no verdict':14}  {command.text}")
     for command in filter(not_run, commands()):
         print(f"{'not run':14}  {command.text}  ({not_run(command)})")
 

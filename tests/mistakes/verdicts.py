@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.base.paths import BUILD
+from tests import verdict_file
 from tests.mistakes.catalogue import Mistake
 
 FILE = Path(__file__).with_name("verdicts.txt")
 PAGE = BUILD / "docs" / "mistakes.md"
 CAUGHT, SURVIVED, UNFIT = "caught", "SURVIVED", "unfit"  # unfit: does not compile, or not its text any more
-LICENCE = "# SPDX-License-Identifier: BSD-2-Clause\n"
 _DIGITS = 8  # of a digest, in the file
 
 
@@ -50,8 +50,7 @@ class Verdicts:
         """Reads verdicts by area, digest and test; and without a test, for mistakes that another test caught than was
         meant to."""
         found: dict[tuple[str, str, str], Verdict] = {}
-        for line in self.path.read_text().splitlines()[1:] if self.path.exists() else ():
-            area, verdict, test, digests = line.split("\t")
+        for area, verdict, test, digests in verdict_file.read(self.path):
             for digest in digests.split():
                 found[area, digest, test] = found[area, digest, ""] = Verdict(digest, verdict, test)
         return found
@@ -77,9 +76,7 @@ class Verdicts:
         for mistake in self._mistakes:
             if verdict := self._verdicts.get(mistake.key):
                 lines.setdefault((mistake.area, verdict.verdict, verdict.test), []).append(verdict.digest[:_DIGITS])
-        new = self.path.with_suffix(".new")
-        new.write_text(LICENCE + "".join("\t".join([*key, " ".join(digests)]) + "\n" for key, digests in lines.items()))
-        new.replace(self.path)
+        verdict_file.write(self.path, ([*key, " ".join(digests)] for key, digests in lines.items()))
 
     def caught_by(self, mistakes: list[Mistake]) -> list[tuple[Mistake, str]]:
         """Lists which test caught which mistake."""

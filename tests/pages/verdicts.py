@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Verdicts on each command that the long campaign runs (tests/long/pages.py), kept in tests/long/pages.json.
+"""Verdicts on each command that the long campaign runs (tests/long/pages.py), kept in tests/long/pages.txt.
 
-A verdict is of the words of a command, less those that change only what is written (`Command.work`). The file has a
-line for each, in the order of the words, so that versions can be compared and merged.
+A verdict is of the words of a command, less those that change only what is written (`Command.work`). A line of the file
+has a verdict, its date and its reason, and then each command that has these, behind its seconds.
 """
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.base.paths import ROOT
+from tests import verdict_file
 from tests.pages.ways import Command
 
-FILE = ROOT / "tests/long/pages.json"
+FILE = ROOT / "tests/long/pages.txt"
 PASSED, FAILED, NOT_RUN = "passed", "FAILED", "not run"
 
 
@@ -30,19 +30,18 @@ class Verdict:
         return self.verdict == PASSED
 
     @property
-    def told(self) -> str:
+    def shown(self) -> str:
         return f"{self.verdict} {self.date}".strip()
 
 
 def read(path: Path = FILE) -> dict[str, Verdict]:
-    data = json.loads(path.read_text()) if path.exists() else {"verdicts": []}
-    return {entry.pop("command"): Verdict(**entry) for entry in data["verdicts"]}
+    return {work: Verdict(verdict, date, int(seconds), why)
+            for verdict, date, why, *commands in verdict_file.read(path)
+            for seconds, _, work in (command.partition(" ") for command in commands)}
 
 
 def write(command: Command, verdict: Verdict, path: Path = FILE) -> None:
-    found = read(path) | {command.work: verdict}
-    lines = [json.dumps({"command": text} | {k: v for k, v in asdict(found[text]).items() if v != ""},
-                        ensure_ascii=False) for text in sorted(found)]
-    new = path.with_suffix(".new")
-    new.write_text('{"verdicts": [\n' + ",\n".join(lines) + "\n]}\n")
-    new.replace(path)
+    lines: dict[tuple[str, str, str], list[str]] = {}
+    for work, one in sorted((read(path) | {command.work: verdict}).items()):
+        lines.setdefault((one.verdict, one.date, one.why), []).append(f"{one.seconds} {work}")
+    verdict_file.write(path, ([*key, *commands] for key, commands in sorted(lines.items())))

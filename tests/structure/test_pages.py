@@ -4,6 +4,8 @@ words."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from deploy.tools.testing import names
@@ -40,10 +42,21 @@ def test_verdicts() -> None:
     wanted = {command.work for command in of_campaign()}
     without = sorted(wanted - set(known))
     assert not without, f"new or changed commands, without a verdict: {CAMPAIGN} runs them: {without}"
-    assert not set(known) - wanted, f"no page has these any more; take their lines out of {verdicts.FILE}: {sorted(set(known) - wanted)}"
+    idle = sorted(set(known) - wanted)
+    assert not idle, f"no page has these any more; take them out of {verdicts.FILE}: {idle}"
     failed = [text for text, verdict in known.items() if not verdict.passed
               and not (verdict.verdict == verdicts.NOT_RUN and verdict.why)]
     assert not failed, f"these failed when they ran last; {CAMPAIGN} runs them again: {failed}"
+
+
+def test_kept(tmp_path: Path) -> None:
+    """verdicts are kept by verdict, date and reason; a command that runs again moves to another line"""
+    a, b = commands()[:2]
+    first, later = verdicts.Verdict(verdicts.PASSED, "2026-01-01", 7), verdicts.Verdict(verdicts.NOT_RUN, "", 0, "no x")
+    for command, verdict in ((a, first), (b, first), (a, later)):
+        verdicts.write(command, verdict, tmp_path / "x.txt")
+    assert verdicts.read(tmp_path / "x.txt") == {a.work: later, b.work: first}
+    assert (tmp_path / "x.txt").read_text().count("\n") == 3
 
 
 def test_nothing_is_left() -> None:

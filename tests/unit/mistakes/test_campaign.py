@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tests.mistakes import verdicts
+from tests import verdict_file
 from tests.mistakes.campaign import Campaign, Task, check_seen_by
 from tests.mistakes.catalogue import CatalogueError, Change, Mistake, Seen
 from tests.mistakes.running import Stopped, run
@@ -33,7 +33,7 @@ def test_verdicts(tmp_path: Path) -> None:
     kept.set(every[2], Verdict(every[2].digest, CAUGHT, "capabilities, clh: check.c:1: slot 0x7f0c90801040 is 0x10"))
     kept.set(every[0], Verdict(every[0].digest, SURVIVED, ""))
     assert (
-        kept.path.read_text() == verdicts.LICENCE
+        kept.path.read_text() == verdict_file.LICENCE
         + f"rights\tSURVIVED\t\t{every[0].digest}\nrights\tcaught\tcapabilities, clh\t{every[2].digest}\n"
     )
     again = Verdicts(every, kept.path)
