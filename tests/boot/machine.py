@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -59,6 +62,35 @@ def order(run: Run, name: str, command: str) -> None:
         connection.sendall(b"PING\r\n")
         assert connection.recv(16) == b"+PONG\r\n"
         connection.sendall(command.encode() + b"\r\n")
+
+
+def assert_serve(run: Run, *names: str) -> None:
+    """Each of these answers; without names, every Redis."""
+    for name in names or servers(run):
+        with client(run, name) as server:
+            assert server.ping()
+
+
+@contextmanager
+def waiting_client(run: Run, name: str) -> Iterator[socket.socket]:
+    """Yields a client whose answer never comes."""
+    with socket.create_connection(run.address(name), ANSWER) as waiting:
+        waiting.sendall(b"BLPOP nothing 0\r\n")
+        with client(run, name) as server:
+            while not server.info("clients")["blocked_clients"]:
+                pass
+        yield waiting
+
+
+@contextmanager
+def killed(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
+    """Leaves no process behind: what runs still at the end is killed."""
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
 
 
 def assert_no_fault(run: Run) -> None:

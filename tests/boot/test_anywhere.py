@@ -14,16 +14,14 @@ from deploy.base.timeouts import Patience
 from deploy.deployment.planner import Plan, plan
 from deploy.machine import qemu
 from tests.boot import screen
-from tests.boot.machine import assert_no_fault, client, machine, servers, with_redis
+from tests.boot.machine import assert_no_fault, assert_serve, machine, servers, with_redis
 from topology.machines.machine import Shape
 from topology.units import GIB
 
 
 def answers(run: object) -> None:
     run.wait_serving()
-    for name in servers(run):
-        with client(run, name) as server:
-            assert server.ping()
+    assert_serve(run)
     assert_no_fault(run)
 
 
@@ -73,8 +71,7 @@ def test_no_serial_port(monkeypatch: pytest.MonkeyPatch) -> None:
     _without_ports(monkeypatch)
     with machine(with_redis(2, 1), medium="iso", patience=Patience(120), extra=VGA) as run:
         run.wait_for(lambda: any("Ready to accept connections" in line for line in screen.read(run)), "Redis")
-        with client(run, servers(run)[0]) as server:
-            assert server.ping()
+        assert_serve(run, servers(run)[0])
 
 
 def _swapped(target: Plan, apic: int) -> Plan:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from deploy.base.paths import ROOT
+from tests.boot.machine import killed
 
 SKERRY = str(ROOT / "skerry")
 METRICS = {
@@ -94,9 +95,8 @@ def test_keep(tmp_path: Path) -> None:
     """run --keep serves until Ctrl-C and leaves no process behind"""
     command = [SKERRY, "run", str(ROOT / "deploy/deployments/redis.toml"), "--keep", "--accel", "tcg", "--boot",
                "kernel"]
-    process = subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, text=True, start_new_session=True)
-    try:
+    with killed(subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT, text=True, start_new_session=True)) as process:
         printed = ""
         assert process.stdout
         while "Ctrl-C" not in printed:
@@ -113,10 +113,6 @@ def test_keep(tmp_path: Path) -> None:
         process.communicate()
         assert process.returncode == 0
         wait_gone(children)
-    finally:
-        if process.poll() is None:
-            process.kill()
-            process.communicate()
 
 
 def wait_gone(processes: dict[int, str]) -> None:
@@ -260,9 +256,8 @@ def test_a_program_that_ends_before_it_serves(status: int, tmp_path: Path) -> No
     subprocess.run([SKERRY, "cc", "-o", "server.elf", "server.c"], cwd=tmp_path, check=True)
     (tmp_path / "two.toml").write_text(f'shutdown = "never"\n{ONE}args = ["{status}"]\n{ONE}')
     command = [SKERRY, "run", "two.toml", "--keep", "--accel", "tcg", "--boot", "kernel"]
-    process = subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, text=True)
-    try:
+    with killed(subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT, text=True)) as process:
         assert process.stdout
         printed = ""
         while "Ctrl-C ends it" not in printed:
@@ -276,10 +271,6 @@ def test_a_program_that_ends_before_it_serves(status: int, tmp_path: Path) -> No
         process.send_signal(signal.SIGINT)
         process.communicate()
         assert process.returncode == 1
-    finally:
-        if process.poll() is None:
-            process.kill()
-            process.communicate()
 
 
 @pytest.mark.limit(120)

@@ -12,7 +12,7 @@ from deploy.cli.main import main
 from deploy.live import kill
 from deploy.machine.events import Event
 from deploy.machine.run import Run
-from tests.boot.machine import client, deployment, machine, servers, with_redis
+from tests.boot.machine import assert_serve, deployment, machine, servers, with_redis
 
 # how, core: the reason, the core that is named, and a part of the sentence
 WAYS: dict[tuple[str, int], tuple[str, int | None, str]] = {
@@ -41,8 +41,7 @@ def test_way(how: str, core: int) -> None:
         end_cluster(run, 1, how, core if how in kill.OF_A_CORE else None)
         lost: Event = run.wait_event("cluster-lost", cluster=1)
         assert lost["reason"] == reason and lost.get("core") == named and words in lost["why"], lost
-        with client(run, here) as server:
-            assert server.ping()
+        assert_serve(run, here)
         assert run.running and len(run.events.of("cluster-lost")) == 1
 
 

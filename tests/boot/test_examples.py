@@ -24,7 +24,7 @@ from deploy.machine.run import Run
 from deploy.results import ycsb
 from deploy.results.result import check
 from tests.boot import machine as machines
-from tests.boot.machine import client, machine
+from tests.boot.machine import assert_serve, machine
 from tests.boot.memcached import Memcached
 
 # ---- The example deployments that no other test boots ----
@@ -61,8 +61,7 @@ def test_isolation() -> None:
         assert fault["app"].startswith("crash@") and fault["cluster"] == 1
         run.wait_serving()
         for name, _ in run.plan.forwards:
-            with client(run, name) as server:
-                assert server.ping()
+            assert_serve(run, name)
 
 
 @pytest.mark.limit(90)

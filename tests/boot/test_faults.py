@@ -17,7 +17,7 @@ from deploy.deployment import Program, modules
 from deploy.machine import image, monitor, qemu
 from deploy.machine.run import Run
 from tests.boot import gdb, pages
-from tests.boot.machine import client, crash, deployment, machine, servers, with_redis
+from tests.boot.machine import assert_serve, client, crash, deployment, machine, servers, with_redis
 from tests.ports import reserved_port
 from topology.units import MIB
 
@@ -45,9 +45,7 @@ def test_program(cpu: int) -> None:
             assert event["rip"] and event["rsp"], event
         assert not run.events.of("exit") and not run.events.of("failed")
         assert "killed: page fault" in run.console
-        for name in servers(run):
-            with client(run, name) as server:
-                assert server.ping()
+        assert_serve(run)
 
 
 @pytest.mark.limit(150)
@@ -181,9 +179,7 @@ def test_guard() -> None:
             expected = re.search(rf"\[{event['app']}\] expected at 0x([0-9a-f]+)", run.console)
             assert not expected or int(expected[1], 16) == event["address"], event
         assert not run.events.of("exit") and "not reached" not in run.console
-        for name in servers(run):
-            with client(run, name) as server:
-                assert server.ping()
+        assert_serve(run)
 
 
 @pytest.mark.limit(300)

@@ -11,7 +11,7 @@ import pytest
 from deploy.base.errors import Failure
 from deploy.deployment.planner import Plan, plan
 from deploy.machine import image, qemu
-from tests.boot.machine import client, machine, with_redis
+from tests.boot.machine import assert_serve, machine, with_redis
 from topology.machines.machine import Shape, default_memory, emulated
 from topology.maps.clustermap import Application, ClusterMap, Range
 from topology.units import GIB, MIB
@@ -177,8 +177,7 @@ def test_many_applications(count: int) -> None:
     with machine(what) as run:
         run.wait_serving()
         for name, _ in what.forwards:
-            with client(run, name) as server:
-                assert server.ping()
+            assert_serve(run, name)
         assert run.events.of("boot") and "fatal" not in run.console
 
 

@@ -21,7 +21,7 @@ from deploy.live.top.sample import between
 from deploy.live.top.source import Look
 from deploy.machine import changes
 from deploy.machine.run import Run
-from tests.boot.machine import ANSWER, client, deployment as plain, machine, servers, with_redis
+from tests.boot.machine import ANSWER, assert_serve, deployment as plain, machine, servers, with_redis
 from tests.boot.test_restart_cluster import restarted, write
 from topology.errors import InputError
 from topology.units import MIB
@@ -81,11 +81,6 @@ def leaves_or_runs(run: Run, core: int, to: int) -> None:
                      f"core {core} in cluster {to}")
 
 
-def all_serve(run: Run) -> None:
-    for name in servers(run):
-        assert client(run, name).ping()
-
-
 @pytest.mark.limit(300)
 @pytest.mark.parametrize("lock", ["clh", "mcs", "ticket", "fine", "rtm", "dynamic"])
 def test_there_and_back(lock: str) -> None:
@@ -96,13 +91,13 @@ def test_there_and_back(lock: str) -> None:
         for _ in range(4):
             move(run, 5, 0)
             move(run, 1, 1)
-            all_serve(run)
+            assert_serve(run)
             move(run, 5, 1)
             move(run, 1, 0)
         move(run, 4, 0)
         move(run, 5, 0)
         run.wait_for(lambda: len(run.events.of("core", what="joined")) == 18, "all reports")
-        all_serve(run)
+        assert_serve(run)
         assert owners(run) == [0, 0, 0, 1, 0, 0]
         assert not run.events.of("cluster-lost") and "kernel panic" not in run.own_console
 
@@ -122,7 +117,7 @@ def test_locks_change() -> None:
                 done = {"cluster": cluster, "number": number, "granularity": wanted}
                 run.wait_for(lambda done=done: run.events.of("granularity", **done), f"cluster {cluster} is {wanted}")
             move(run, 5, to)
-            all_serve(run)
+            assert_serve(run)
         assert not run.events.of("cluster-lost") and "kernel panic" not in run.own_console
 
 
@@ -140,7 +135,7 @@ def test_program_on_a_gained_core() -> None:
             connection.sendall(b"SHUTDOWN NOSAVE\r\n")
             run.wait_for(lambda: len(run.events.of("serving", app=first)) == 2, "Redis again")
         assert run.events.of("core", what="program", cpu=5, app=first)
-        all_serve(run)
+        assert_serve(run)
         refused(run, 5, 1, "programs run there")
 
 
@@ -197,7 +192,7 @@ def test_restarts_keep_it() -> None:
         assert ("cluster 1: kernel clh, Skerry" in run.console and run.console.count("2 cores,") == 1
                 and run.console.count("4 cores,") == 1)
         run.wait_for(lambda: len(run.events.of("serving", app=servers(run)[0])) == 2, "Redis of cluster 0")
-        all_serve(run)
+        assert_serve(run)
         leaves_or_runs(run, 5, 1)
 
 
@@ -218,7 +213,7 @@ def test_a_cluster_dies_meanwhile(lost: int) -> None:
                          "its Redis")
             assert owners(run)[:5] == [0, 0, 0, 1, 1]
         leaves_or_runs(run, 5, 1 - owners(run)[5])
-        all_serve(run)
+        assert_serve(run)
 
 
 @pytest.mark.limit(400)
@@ -258,7 +253,7 @@ def test_refused() -> None:
         for core, to, error in checks:
             with pytest.raises(error):
                 give_order(run, core, to)
-        all_serve(run)
+        assert_serve(run)
 
 
 @pytest.mark.limit(100)

@@ -26,7 +26,17 @@ from deploy.machine import gdb_remote, monitor
 from deploy.machine.events import standing
 from deploy.machine.run import Run
 from tests.boot import lives, pages, test_move, test_move_memory
-from tests.boot.machine import client, deployment, machine, order, servers, with_redis
+from tests.boot.machine import (
+    assert_serve,
+    client,
+    deployment,
+    killed,
+    machine,
+    order,
+    servers,
+    waiting_client,
+    with_redis,
+)
 from tests.boot.test_detection import boots
 from tests.boot.test_restart_cluster import STATES, restarted
 from topology.units import MIB
@@ -83,8 +93,7 @@ def test_first_dies_while_another_boots(how: str) -> None:
         run.wait_for(lambda: restarted(run, 0, 1), "the first cluster, and its report")
         for name in servers(run):
             run.wait_for(lambda name=name: len(run.events.of("serving", app=name)) >= 2, f"{name} again")
-            with client(run, name) as server:
-                assert server.ping()
+            assert_serve(run, name)
         assert not run.events.of("failed") and not run.events.of("cluster-stuck")
 
 
@@ -101,8 +110,7 @@ def test_report_is_lost() -> None:
         write(run, first)
         run.wait_for(lambda: restarted(run, 0, 1), "the first cluster, and its report")
         run.wait_for(lambda: len(run.events.of("serving", app=name)) == 2, f"{name} serves, and that is told")
-        with client(run, name) as server:
-            assert server.ping()
+        assert_serve(run, name)
         assert not run.events.of("failed") and lives.life(run, 1) == 2
 
 
@@ -236,8 +244,7 @@ def test_wild_writes_into_the_ledger() -> None:
                 run.wait_for(lambda times=times: len(run.events.of("serving", app=there)) == times + 1, "its Redis")
                 assert server.set("key", str(times)) and server.get("key") == str(times).encode()
             assert server.ping()
-        with client(run, there) as server:
-            assert server.ping()
+        assert_serve(run, there)
         assert lives.life(run, 1) == 4 and not run.events.of("cluster-lost",
                                                              cluster=0) and not run.events.of("bad-line")
 
@@ -341,11 +348,7 @@ def test_ended(run: Run, place: int) -> None:
     """a waiting client and new ones of an ended instance are reset; another instance serves on"""
     name = servers(run)[place]
     other = servers(run)[1]
-    with socket.create_connection(run.address(name), PATIENCE) as waiting:
-        waiting.sendall(b"BLPOP nothing 0\r\n")
-        with client(run, name) as server:
-            while not server.info("clients")["blocked_clients"]:
-                pass
+    with waiting_client(run, name) as waiting:
         with socket.create_connection(run.address(name), PATIENCE) as last:
             last.sendall(b"DEBUG SEGFAULT\r\n")
             run.wait_event("fault", app=name)
@@ -358,8 +361,7 @@ def test_ended(run: Run, place: int) -> None:
             continue
         with connection:
             assert is_over(connection), "a new client hears nothing"
-    with client(run, other) as server:
-        assert server.ping()
+    assert_serve(run, other)
 
 
 def test_successors() -> None:
@@ -401,8 +403,7 @@ def test_aborts(how: str) -> None:
         for number in range(3):
             assert f"Bio thread for job type #{number} terminated" in run.console
         assert "BUG REPORT END" in run.console
-        with client(run, first) as server:
-            assert server.ping()
+        assert_serve(run, first)
         assert not run.events.of("fault") and run.running
 
 
@@ -414,8 +415,7 @@ def test_faults() -> None:
         first, *_, last = servers(run)
         order(run, last, "DEBUG SEGFAULT")
         assert "page fault" in str(run.wait_event("fault", app=last)["cause"]).lower()
-        with client(run, first) as server:
-            assert server.ping()
+        assert_serve(run, first)
         assert not run.events.of("exit") and run.running
 
 
@@ -454,9 +454,8 @@ def test_run_says_so(how: str, tmp_path: Path) -> None:
     """run --keep tells of a Redis that dies, with its last lines, and its exit status does after Ctrl-C"""
     (tmp_path / "dies.toml").write_text(DEPLOYMENT)
     command = [*SKERRY, "run", "dies.toml", "--keep", "--accel", "tcg", "--boot", "kernel"]
-    process = subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True, start_new_session=True)
-    try:
+    with killed(subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, text=True, start_new_session=True)) as process:
         assert process.stdout
         printed = read_until(process, "Ctrl-C")
         fault = "was killed: page fault at 0x0, write"
@@ -480,10 +479,6 @@ def test_run_says_so(how: str, tmp_path: Path) -> None:
             assert error.splitlines()[-1].startswith(f"skerry: {name} ended by signal 6 (SIGABRT) (log: "), error
         else:
             assert process.returncode == 0, error
-    finally:
-        if process.poll() is None:
-            process.kill()
-            process.communicate()
 
 
 def read_until(process: subprocess.Popen[str], text: str, stream: IO[str] | None = None) -> str:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from deploy.deployment.planner import Plan, plan
 from deploy.deployment.reader import parse
 from deploy.machine.run import Run
 from tests.boot import gdb
-from tests.boot.machine import assert_no_fault, client, machine, servers, with_redis
+from tests.boot.machine import assert_no_fault, assert_serve, client, machine, servers, waiting_client, with_redis
 from tests.boot.test_odd_ends import PATIENCE, is_over
 from tests.ports import reserved_port
 from topology.maps.clustermap import Application
@@ -87,8 +86,7 @@ def test_an_instance_ends(run: Run) -> None:
             assert is_over(waiting), "the client still waits for its answer"
             assert is_over(last)
     assert refused(run, name)
-    with client(run, other) as server:
-        assert server.ping()
+    assert_serve(run, other)
 
 
 def refused(run: Run, name: str) -> bool:
@@ -99,17 +97,6 @@ def refused(run: Run, name: str) -> bool:
         return True
     with connection:  # the emulator has accepted it before it knew
         return is_over(connection)
-
-
-@contextmanager
-def waiting_client(run: Run, name: str) -> Iterator[socket.socket]:
-    """One whose answer never comes."""
-    with socket.create_connection(run.address(name), PATIENCE) as waiting:
-        waiting.sendall(b"BLPOP nothing 0\r\n")
-        with client(run, name) as server:
-            while not server.info("clients")["blocked_clients"]:
-                pass
-        yield waiting
 
 
 @pytest.mark.limit(200)
