@@ -185,17 +185,10 @@ def refused(flags: int) -> list[str]:
 
 
 @pytest.mark.limit(150)
-def test_flags_of_system_calls() -> None:
-    """behind SYSCALL the kernel has none of the program's flags DF, IOPL, NT, AC and IF"""
-    where = pages.first_bytes(modules.module_path("root"), SYSCALL)
-    flags = flags_in_kernel("kernel_syscall", where)
-    assert not refused(flags), f"the kernel runs with {', '.join(refused(flags))}"
-    assert not flags & INTERRUPTS, "the kernel runs with interrupts on"
-
-
-@pytest.mark.limit(150)
-def test_flags_of_faults() -> None:
-    """behind an exception the kernel has none of the program's flags DF, IOPL, NT, AC and IF"""
-    flags = flags_in_kernel("trap_user", NOWHERE)
+@pytest.mark.parametrize("way_in", ["kernel_syscall", "trap_user"])
+def test_flags(way_in: str) -> None:
+    """behind SYSCALL, and behind an exception, the kernel has none of the program's flags DF, IOPL, NT, AC and IF"""
+    where = NOWHERE if way_in == "trap_user" else pages.first_bytes(modules.module_path("root"), SYSCALL)
+    flags = flags_in_kernel(way_in, where)
     assert not refused(flags), f"the kernel runs with {', '.join(refused(flags))}"
     assert not flags & INTERRUPTS, "the kernel runs with interrupts on"

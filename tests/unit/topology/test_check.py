@@ -4,6 +4,7 @@
 import os
 import re
 import struct
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -303,15 +304,20 @@ def test_quotes_in_refusals() -> None:
         check_map(read_dts(GOOD.replace('shutdown = "when-done"', 'shutdown = "a\\"b\\\\c"')))
 
 
-def test_before_the_first_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """the loader's check is compiled where there is no build yet"""
-    monkeypatch.setattr(checker, "LIBRARY", tmp_path / "lib" / "map.so")
+@pytest.fixture
+def library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """Where the loader's check would be, had it been built; afterwards it is that of the build again."""
+    path = tmp_path / "lib" / "map.so"
+    monkeypatch.setattr(checker, "LIBRARY", path)
     checker._library.cache_clear()
-    try:
-        assert "awaits itself" in refusal(GOOD.replace('await = "redis@2"', 'await = "ycsb@3"'))
-        assert (tmp_path / "lib" / "map.so").exists()
-    finally:
-        checker._library.cache_clear()
+    yield path
+    checker._library.cache_clear()
+
+
+def test_before_the_first_build(library: Path) -> None:
+    """the loader's check is compiled where there is no build yet"""
+    assert "awaits itself" in refusal(GOOD.replace('await = "redis@2"', 'await = "ycsb@3"'))
+    assert library.exists()
 
 
 @pytest.mark.parametrize("cut", [0, 3, 8, 39, 40, 100, 500, -1])
@@ -349,44 +355,31 @@ def test_files_that_are_no_maps(tmp_path: Path) -> None:
             read_file(tmp_path / name)
 
 
-def test_before_the_set_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_before_the_set_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """where dtc and the compiler are yet to be installed, a plan is made without the loader's check"""
     whole = read_dts(GOOD)
     monkeypatch.setenv("PATH", str(tmp_path))
     check_map(whole, MACHINE)
-    monkeypatch.setattr(checker, "LIBRARY", tmp_path / "cluster-map.so")
-    checker._library.cache_clear()
-    try:
-        check_map(whole, MACHINE)
-    finally:
-        checker._library.cache_clear()
+    request.getfixturevalue("library")
+    check_map(whole, MACHINE)
 
 
-def test_a_library_older_than_its_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_older_than_its_sources(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """the loader's check is compiled anew where its sources have changed; a tree that nobody may write into goes
     without"""
-    old = tmp_path / "cluster-map.so"
-    old.write_text("not a library")
-    os.utime(old, (0, 0))
-    monkeypatch.setattr(checker, "LIBRARY", old)
+    library.parent.mkdir()
+    library.write_text("not a library")
+    os.utime(library, (0, 0))
+    assert "awaits itself" in refusal(GOOD.replace('await = "redis@2"', 'await = "ycsb@3"'))
     checker._library.cache_clear()
-    try:
-        assert "awaits itself" in refusal(GOOD.replace('await = "redis@2"', 'await = "ycsb@3"'))
-        checker._library.cache_clear()
-        monkeypatch.setattr(checker, "LIBRARY", old / "no" / "folder.so")
-        assert checker._library() is None
-    finally:
-        checker._library.cache_clear()
+    monkeypatch.setattr(checker, "LIBRARY", library / "no" / "folder.so")
+    assert checker._library() is None
 
 
+@pytest.mark.usefixtures("library")
 def test_reading_without_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """a map cannot be read before the library is there, and one line says what to install"""
     blob = compile_dts(GOOD)
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(checker, "LIBRARY", tmp_path / "cluster-map.so")
-    checker._library.cache_clear()
-    try:
-        with pytest.raises(InputError, match="cc: not found; install gcc"):
-            read_blob(blob)
-    finally:
-        checker._library.cache_clear()
+    with pytest.raises(InputError, match="cc: not found; install gcc"):
+        read_blob(blob)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -228,14 +229,8 @@ def test_needs_different_core_counts() -> None:
 
 def result(n: int, **change: Any) -> dict[str, Any]:
     metrics = {"throughput_per_cycle": repairman.steady(358, 2000, n).throughput}
-    return {
-        "layout": "spanning",
-        "lock": "clh",
-        "system": "skerry",
-        "clusters": 1,
-        "cores": n,
-        "metrics": metrics,
-    } | change
+    return {"layout": "spanning", "lock": "clh", "system": "skerry", "clusters": 1, "cores": n,
+            "metrics": metrics} | change
 
 
 def write(folder: Path, data: Any) -> Path:
@@ -249,11 +244,8 @@ def test_reads_results_by_lock_and_delay(tmp_path: Path) -> None:
     results = [result(1 + i % 3, metrics=m) for i, m in enumerate(metrics)]
     results += [result(4, lock="ticket"), result(2, system="linux", metrics={}), result(2, metrics={"ops_per_s": 3.0})]
     found = read(write(tmp_path, {"results": results}))
-    assert [(c.lock, c.nominal_delay, c.sizes) for c in found] == [
-        ("clh", 500, 3),
-        ("clh", 4000, 3),
-        ("ticket", None, 1),
-    ]
+    assert [(c.lock, c.nominal_delay, c.sizes) for c in found] == [("clh", 500, 3), ("clh", 4000, 3),
+                                                                   ("ticket", None, 1)]
     assert [c.sizes for c in read(write(tmp_path, {"results": results}), most=2)] == [2, 2]
 
 
@@ -405,37 +397,23 @@ def test_delays_double() -> None:
     assert ranges.delays("500..32000") == [500, 1000, 2000, 4000, 8000, 16000, 32000]
     assert ranges.delays("4000") == ranges.delays("4000..4000") == [4000]
     assert ranges.delays("0,500") == [0, 500]
+    assert ranges.delays("500..3000") == [500, 1000, 2000, 3000]  # the upper end belongs to the range
 
 
-def test_the_upper_end_belongs_to_the_range() -> None:
-    assert ranges.delays("500..3000") == [500, 1000, 2000, 3000]
-
-
-def test_cores_are_counted() -> None:
+def test_cores_and_bounds() -> None:
     assert ranges.cores("1..4") == [1, 2, 3, 4]
     assert ranges.cores("28, 14,1..2,2") == [1, 2, 14, 28]
-
-
-@pytest.mark.parametrize(
-    "text", ["", "x", "1..", "..2", "0..100", "900..500", "-1", "nan", "inf", "1,,2", "1e-9..1e12"]
-)
-def test_bad_delays_are_refused(text: str) -> None:
-    with pytest.raises(InputError, match="--delay"):
-        ranges.delays(text)
-
-
-@pytest.mark.parametrize("text", ["", "0", "x", "1.5", "4..2", "1..2..3", "1,", "-3", "99999", "1..999999999999"])
-def test_bad_cores_are_refused(text: str) -> None:
-    with pytest.raises(InputError, match="--cores"):
-        ranges.cores(text)
-
-
-def test_bounds() -> None:
     assert ranges.bounds("323,613") == (323, 613)
     assert ranges.bounds("none") is None
 
 
-@pytest.mark.parametrize("text", ["", "323", "613,323", "0,5", "a,b", "1,2,3", "nan,5"])
-def test_bad_bounds_are_refused(text: str) -> None:
-    with pytest.raises(InputError, match="--bounds"):
-        ranges.bounds(text)
+@pytest.mark.parametrize("read_range, option, text", [
+    *((ranges.delays, "--delay", text) for text in ("", "x", "1..", "..2", "0..100", "900..500", "-1", "nan", "inf",
+                                                    "1,,2", "1e-9..1e12")),
+    *((ranges.cores, "--cores", text) for text in ("", "0", "x", "1.5", "4..2", "1..2..3", "1,", "-3", "99999",
+                                                   "1..999999999999")),
+    *((ranges.bounds, "--bounds", text) for text in ("", "323", "613,323", "0,5", "a,b", "1,2,3", "nan,5")),
+])
+def test_bad_ranges_are_refused(read_range: Callable[[str], object], option: str, text: str) -> None:
+    with pytest.raises(InputError, match=option):
+        read_range(text)
