@@ -11,6 +11,7 @@ import subprocess
 import tracemalloc
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, TypeVar
 
 import pytest
 
@@ -38,6 +39,7 @@ from topology.units import GIB
 
 # ---- What `run` shows of the programs of a user's ----
 
+Text = TypeVar("Text", str, bytes)
 CONSOLE = """\
 skerry loader: 4 cores up, leaving
 [manager 0] the run is over
@@ -58,19 +60,27 @@ def what(tmp_path: Path) -> Plan:
     return plan(Deployment(redis=Redis(), programs=(own, Program("crash", 1, args=("null",), name="other"))))
 
 
+def pieces(text: Text, seed: int, below: int = 20) -> list[Text]:
+    """Cuts a text into pieces of random sizes less than `below`."""
+    dice, cut = random.Random(seed), []
+    while text:
+        size = dice.randrange(1, below)
+        cut.append(text[:size])
+        text = text[size:]
+    return cut
+
+
 def test_lines(what: Plan) -> None:
     """lines of own programs are said whole and once, however the console comes, without what a terminal would obey"""
     own = next(a.name for a in what.cluster_map.applications if a.base_name == "own")
     console = CONSOLE.replace("own@0]", f"{own}]")
     for seed in range(20):
-        said: list[str] = []
-        spoken, dice, at = ProgramOutput(what, said.append), random.Random(seed), 0
-        while at < len(console):
-            size = dice.randrange(1, 30)
-            spoken.feed(console[at:at + size])
-            at += size
-        spoken.end()
-        assert said == [f"[{own}] first", f"[{own}]   indented ?[31mred", f"[{own}] without an end"]
+        printed: list[str] = []
+        output = ProgramOutput(what, printed.append)
+        for piece in pieces(console, seed, 30):
+            output.feed(piece)
+        output.end()
+        assert printed == [f"[{own}] first", f"[{own}]   indented ?[31mred", f"[{own}] without an end"]
 
 
 def test_console() -> None:
@@ -78,12 +88,10 @@ def test_console() -> None:
     console = "\x1b[H\x1b[J\x1b[1;1H\x01  Boo\x02ting `x'\r\n[own@0]\t\x1b[1;31mred\x1b[m [\x07\x1b]0;title\x1b"
     for seed in range(20):
         shown: list[str] = []
-        console_shown, dice, at = ConsoleText(shown.append), random.Random(seed), 0
-        while at < len(console):
-            size = dice.randrange(1, 8)
-            console_shown.feed(console[at:at + size])
-            at += size
-        console_shown.end()
+        text = ConsoleText(shown.append)
+        for piece in pieces(console, seed, 8):
+            text.feed(piece)
+        text.end()
         assert "".join(shown) == "  Booting `x'\n[own@0]\tred [??]0;title?"
 
 
@@ -116,13 +124,9 @@ def test_logs(seed: int, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch
     clipboard"""
     console = ("\x1b[H\x1b[2Jup\r\n[redis@2] \x1b]0;title\x1b\\\x1b]52;c;aGk=\x07\x1bP1$r\x1b\\\x1bc\x9b1mü\n[own] "
                "\x1b[31mend".encode())
-    dice, pieces = random.Random(seed), []
-    while console:
-        size = dice.randrange(1, 9)
-        pieces.append(console[:size])
-        console = console[size:]
     monkeypatch.setattr(logs, "POLL", 0)
-    log = logs._Log(Grows(pieces), None, False, None, Output(json_to=str(tmp_path / "told")))  # type: ignore[arg-type]
+    grows: Any = Grows(pieces(console, seed, 9))
+    log = logs._Log(grows, None, False, None, Output(json_to=str(tmp_path / "told")))
     log.print(follow=True)
     shown = "up\n[redis@2] ?]0;title?\\?]52;c;aGk=??P1$r?\\?c?1mü\n[own] end"
     assert capsysbinary.readouterr().out.decode() == shown
@@ -179,15 +183,6 @@ def test_lines_of_a_long_console(monkeypatch: pytest.MonkeyPatch) -> None:
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert most < len(text)
-
-
-def pieces(text: str, seed: int) -> list[str]:
-    dice, found = random.Random(seed), []
-    while text:
-        size = dice.randrange(1, 20)
-        found.append(text[:size])
-        text = text[size:]
-    return found
 
 
 def test_mark() -> None:
