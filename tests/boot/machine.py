@@ -44,6 +44,25 @@ def machine(what: Deployment | Plan, **options: Any) -> Run:
     return boot(target, Options(accel, **{"patience": Patience(PATIENCE), "medium": "kernel"} | options))
 
 
+def boots(run: Run) -> bool:
+    """Whether each cluster has reported its start once."""
+    return len(run.events.of("boot")) == len(run.plan.cluster_map.clusters)
+
+
+@contextmanager
+def machine_booted(what: Deployment | Plan, **options: Any) -> Iterator[Run]:
+    with machine(what, **options) as run:
+        run.wait_for(lambda: boots(run), "all clusters")
+        yield run
+
+
+@contextmanager
+def machine_serving(what: Deployment | Plan, **options: Any) -> Iterator[Run]:
+    with machine(what, **options) as run:
+        run.wait_serving()
+        yield run
+
+
 def servers(run: Run) -> list[str]:
     return [app.name for app in run.plan.cluster_map.applications if app.program == "redis-server"]
 

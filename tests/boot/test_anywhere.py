@@ -14,7 +14,7 @@ from deploy.base.timeouts import Patience
 from deploy.deployment.planner import Plan, plan
 from deploy.machine import qemu
 from tests.boot import screen
-from tests.boot.machine import assert_no_fault, assert_serve, machine, servers, with_redis
+from tests.boot.machine import assert_no_fault, assert_serve, machine, machine_serving, servers, with_redis
 from topology.machines.machine import Shape
 from topology.units import GIB
 
@@ -138,8 +138,8 @@ def test_other_port(how: str, tmp_path: Path) -> None:
 def test_wrong_option() -> None:
     """a word of the loader's command line that means nothing is refused by name"""
     with pytest.raises(Failure, match="there is no option serial=0x3f8"):
-        with machine(with_redis(2, 1), extra=("-append", "screen=off serial=0x3f8")) as run:
-            run.wait_serving()
+        with machine_serving(with_redis(2, 1), extra=("-append", "screen=off serial=0x3f8")):
+            pass
 
 
 def test_much_memory() -> None:

@@ -11,7 +11,7 @@ import pytest
 from deploy.deployment import Deployment, Program, modules
 from deploy.deployment.planner import Plan, plan
 from deploy.machine.run import Run
-from tests.boot.machine import client, deployment, machine, servers, with_redis
+from tests.boot.machine import client, deployment, machine, machine_serving, servers, with_redis
 from topology.units import MIB
 
 FAILED = "assertion failed"
@@ -49,8 +49,7 @@ def test_network() -> None:
     """Redis answers through driver, switch and stack processes of which each assertion holds"""
     what = with_redis()
     assert what.redis
-    with machine(debug(replace(what, redis=replace(what.redis, stack="process")))) as run:
-        run.wait_serving()
+    with machine_serving(debug(replace(what, redis=replace(what.redis, stack="process")))) as run:
         for name in servers(run):
             connection = client(run, name)
             for i in range(50):

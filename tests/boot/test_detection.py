@@ -11,8 +11,7 @@ from deploy.bench.failure.scene import end_cluster
 from deploy.cli.main import main
 from deploy.live import kill
 from deploy.machine.events import Event
-from deploy.machine.run import Run
-from tests.boot.machine import assert_serve, deployment, machine, servers, with_redis
+from tests.boot.machine import assert_serve, deployment, machine_booted, machine_serving, servers, with_redis
 
 # how, core: the reason, the core that is named, and a part of the sentence
 WAYS: dict[tuple[str, int], tuple[str, int | None, str]] = {
@@ -26,17 +25,12 @@ WAYS: dict[tuple[str, int], tuple[str, int | None, str]] = {
 }
 
 
-def boots(run: Run) -> bool:
-    return len(run.events.of("boot")) == len(run.plan.cluster_map.clusters)
-
-
 @pytest.mark.limit(150)
 @pytest.mark.parametrize("how,core", WAYS, ids=[f"{how} of core {core}" for how, core in WAYS])
 def test_way(how: str, core: int) -> None:
     """the first cluster says which way the second one ended, and its Redis goes on"""
     reason, named, words = WAYS[how, core]
-    with machine(with_redis()) as run:
-        run.wait_serving()
+    with machine_serving(with_redis()) as run:
         here = next(name for name in servers(run) if run.plan.application(name).cpu < 2)
         end_cluster(run, 1, how, core if how in kill.OF_A_CORE else None)
         lost: Event = run.wait_event("cluster-lost", cluster=1)
@@ -50,8 +44,7 @@ def test_way(how: str, core: int) -> None:
 def test_first(how: str) -> None:
     """a cluster says on the console why the first one, through which all else is reported, is gone"""
     words = {"panic": "its kernel panicked on core 0", "hang": "its cores have stopped"}[how]
-    with machine(deployment(network=False)) as run:
-        run.wait_for(lambda: boots(run), "both clusters")
+    with machine_booted(deployment(network=False)) as run:
         end_cluster(run, 0, how)
         run.wait_for(lambda: f"[manager 1] cluster 0 is gone: {words}" in run.own_console, "the other manager's words")
 
@@ -59,8 +52,7 @@ def test_first(how: str) -> None:
 @pytest.mark.limit(150)
 def test_without_channel() -> None:
     """clusters that share no channel watch each other, too"""
-    with machine(deployment(3, 1, network=False)) as run:
-        run.wait_for(lambda: boots(run), "three clusters")
+    with machine_booted(deployment(3, 1, network=False)) as run:
         end_cluster(run, 1, "panic")
         run.wait_for(lambda: "[manager 2] cluster 1 is gone: its kernel panicked" in run.own_console,
                      "the third cluster's words")
@@ -70,8 +62,7 @@ def test_without_channel() -> None:
 @pytest.mark.limit(150)
 def test_refused() -> None:
     """what cannot be killed is refused, and a cluster is lost once"""
-    with machine(deployment(network=False)) as run:
-        run.wait_for(lambda: boots(run), "both clusters")
+    with machine_booted(deployment(network=False)) as run:
         end_cluster(run, 1, "panic")
         run.wait_event("cluster-lost", cluster=1)
         with pytest.raises(Exception, match="lost already"):
@@ -84,8 +75,7 @@ def test_refused() -> None:
 def test_command(capsys: pytest.CaptureFixture[str]) -> None:
     """the command says what it does and what the others say, and why not a second time"""
     words = ["kill", str(os.getpid()), "--cluster", "1", "--how", "hang-core", "--core", "1"]
-    with machine(deployment(network=False)) as run:
-        run.wait_for(lambda: boots(run), "both clusters")
+    with machine_booted(deployment(network=False)):
         assert main(words) == 0
         said = " ".join(capsys.readouterr().out.split())
         assert ("Cluster 1: one of its cores loops, interrupts off. Cluster 1 is lost, the others say after" in said

@@ -24,7 +24,7 @@ from deploy.machine.run import Run
 from deploy.results import ycsb
 from deploy.results.result import check
 from tests.boot import machine as machines
-from tests.boot.machine import assert_serve, machine
+from tests.boot.machine import assert_serve, machine, machine_serving
 from tests.boot.memcached import Memcached
 
 # ---- The example deployments that no other test boots ----
@@ -72,8 +72,7 @@ def test_own_program(tmp_path: Path) -> None:
     (tmp_path / "echo.toml").write_text((folder / "echo.toml").read_text())
     what = plan(deployment.read(tmp_path / "echo.toml"))
     what.host_ports.clear()  # any that are free
-    with machine(what) as run:
-        run.wait_serving()
+    with machine_serving(what) as run:
         for name, _ in what.forwards:
             said = os.urandom(100_000)
             with socket.create_connection(run.address(name)) as connection:

@@ -22,7 +22,7 @@ from deploy.bench.failure.scene import Kill, deployment, end_cluster, on_stage
 from deploy.deployment import Load, Redis
 from deploy.results import survival
 from deploy.results.result import check
-from tests.boot.machine import ANSWER, client, machine, servers, with_redis
+from tests.boot.machine import ANSWER, client, machine, machine_serving, servers, with_redis
 from tests.boot.test_commands import SKERRY, descendants, skerry, wait_gone
 from topology.units import MIB
 
@@ -175,8 +175,7 @@ LOAD = Load(clients=2, workload="f", records=60, operations=OPERATIONS, survive=
 def test_redis_ends_under_load() -> None:
     """two clients reach a Redis again that was ended, in its next life; the other instance's lose nothing"""
     what = replace(with_redis(shutdown="when-done"), redis=Redis(heap=64 * MIB, restart="always"), load=LOAD)
-    with machine(what) as run:
-        run.wait_serving()
+    with machine_serving(what) as run:
         names = servers(run)
         with client(run, names[0], retry=None) as server:
             run.wait_for(lambda: server.info("commandstats").get("cmdstat_hgetall", {"calls": 0})["calls"] > 100,

@@ -17,7 +17,7 @@ from deploy.deployment import Program, modules
 from deploy.machine import image, monitor, qemu
 from deploy.machine.run import Run
 from tests.boot import gdb, pages
-from tests.boot.machine import assert_serve, client, crash, deployment, machine, servers, with_redis
+from tests.boot.machine import assert_serve, client, crash, deployment, machine, machine_serving, servers, with_redis
 from tests.ports import reserved_port
 from topology.units import MIB
 
@@ -36,8 +36,7 @@ WAYS = {
 def test_program(cpu: int) -> None:
     """a program that faults is killed with a report, and nothing else is"""
     programs = tuple(crash(way, cpu) for way in WAYS)
-    with machine(replace(with_redis(), programs=programs)) as run:
-        run.wait_serving()
+    with machine_serving(replace(with_redis(), programs=programs)) as run:
         run.wait_for(lambda: len(run.events.of("fault")) == len(WAYS), "a fault of every kind")
         for event in run.events.of("fault"):
             way = str(event["app"]).partition("@")[0].removeprefix("crash-")
@@ -170,8 +169,7 @@ def way(app: object) -> str:
 @pytest.mark.limit(200)
 def test_guard() -> None:
     """a touch of a protected page, or of a guard page, ends its program with a report, and Redis beside it serves on"""
-    with machine(replace(with_redis(), programs=tuple(guard(way, 1) for way in FAULTS))) as run:
-        run.wait_serving()
+    with machine_serving(replace(with_redis(), programs=tuple(guard(way, 1) for way in FAULTS))) as run:
         run.wait_for(lambda: len(run.events.of("fault")) == len(FAULTS), "a fault of each")
         for event in run.events.of("fault"):
             access, place = FAULTS[way(event["app"])]

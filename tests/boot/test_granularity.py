@@ -11,7 +11,7 @@ from deploy.live.granularity import check, done, order
 from deploy.live.lockstat import live
 from deploy.machine import gdb_remote, monitor
 from deploy.machine.run import Run
-from tests.boot.machine import client, machine, servers, with_redis
+from tests.boot.machine import client, machine_serving, servers, with_redis
 from tests.boot.test_lockstat import add_up
 from tests.boot.test_restart_cluster import restarted
 from topology.maps.clustermap import COARSE, FINE, GRANULARITIES
@@ -38,8 +38,7 @@ def under_load(changes: int, operations: int) -> int:
     """Changes to and fro while YCSB runs, at least so often and until its end. Returns how often."""
     load = Load(clients=2, workload="a", records=200, operations=operations)
     what = with_redis(1, 4, "spanning", lock="dynamic", statistics=True, shutdown="when-done", load=load)
-    with machine(what) as run:
-        run.wait_serving()
+    with machine_serving(what) as run:
         number = 0
         while number < changes:
             assert run.running, f"the load was over after {number} changes"
@@ -77,8 +76,7 @@ def taken(run: Run, cluster: int) -> tuple[int, int]:
 @pytest.mark.limit(120)
 def test_from_the_start() -> None:
     """a kernel for which the deployment says so is fine before its first program starts, and another is not"""
-    with machine(with_redis(2, 2, locks=("dynamic", "clh"), statistics=True, granularity=FINE)) as run:
-        run.wait_serving()
+    with machine_serving(with_redis(2, 2, locks=("dynamic", "clh"), statistics=True, granularity=FINE)) as run:
         said = run.events.of("granularity")
         assert [(e["cluster"], e["number"], e["granularity"], e["error"]) for e in said] == [(0, 0, FINE, 0)]
         kinds = [e.kind for e in run.events.events if e.get("cluster", 0) == 0]
@@ -96,8 +94,7 @@ def test_from_the_start() -> None:
 @pytest.mark.limit(300)
 def test_after_a_loss() -> None:
     """a kernel that is started again is fine again, and can be ordered otherwise"""
-    with machine(with_redis(2, 2, locks=("clh", "dynamic"), granularity=FINE, restart="on-failure")) as run:
-        run.wait_serving()
+    with machine_serving(with_redis(2, 2, locks=("clh", "dynamic"), granularity=FINE, restart="on-failure")) as run:
         end_cluster(run, 1, "panic", 1)
         run.wait_for(lambda: restarted(run, 1, 1), "cluster 1 again")
         run.wait_for(lambda: len(run.events.of("granularity", cluster=1, number=0, granularity=FINE, error=0)) == 2,

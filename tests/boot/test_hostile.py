@@ -18,7 +18,7 @@ from deploy.deployment.planner import plan
 from deploy.machine import image, qemu
 from deploy.machine.console_lines import lines
 from deploy.results import serial_log
-from tests.boot.machine import client, deployment, machine, servers, with_redis
+from tests.boot.machine import client, deployment, machine, machine_serving, servers, with_redis
 from topology.machines.machine import Shape
 from topology.maps.clustermap import Range
 from topology.units import MIB
@@ -38,8 +38,7 @@ def hostile(cpu: int, *words: str) -> Program:
 def test_writers(cpu: int) -> None:
     """programs that write without end lose nothing, tear no line, and Redis answers meanwhile"""
     programs = (hostile(cpu, "chatty"), hostile(cpu, "results"), hostile(cpu, "newlines"))
-    with machine(replace(with_redis(), programs=programs)) as run:
-        run.wait_serving()
+    with machine_serving(replace(with_redis(), programs=programs)) as run:
         for name in servers(run):
             with client(run, name) as server:
                 for number in range(100):

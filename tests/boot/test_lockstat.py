@@ -16,7 +16,7 @@ from deploy.live.top.sample import between
 from deploy.live.top.source import Ended, local, of_libvirt
 from deploy.machine.run import Run
 from tests.boot.libvirtd import private_libvirtd
-from tests.boot.machine import client, machine, servers, with_redis
+from tests.boot.machine import client, machine_serving, servers, with_redis
 
 
 def add_up(snapshots: list[Snapshot]) -> None:
@@ -28,8 +28,7 @@ def add_up(snapshots: list[Snapshot]) -> None:
 @pytest.mark.limit(120)
 def test_running(tmp_path: Path) -> None:
     """the locks of two running clusters under two regimes, from outside, twice"""
-    with machine(with_redis(statistics=True, lock="ticket")) as run:
-        run.wait_serving()
+    with machine_serving(with_redis(statistics=True, lock="ticket")) as run:
         pid = run.directory.name.split("-")[2]
         assert live.find(pid) == run.directory
         seen = live.local(run.directory)

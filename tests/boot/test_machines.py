@@ -18,7 +18,7 @@ from deploy.deployment import Load, read
 from deploy.deployment.planner import Plan, plan, plan_map
 from deploy.machine import monitor, qemu
 from deploy.machine.run import Run
-from tests.boot.machine import assert_no_fault, client, deployment, machine, servers, with_redis
+from tests.boot.machine import assert_no_fault, client, deployment, machine, machine_serving, servers, with_redis
 from tests.boot.test_granularity import taken
 from tests.ports import reserved_port
 from topology.machines.parts import Board
@@ -172,8 +172,7 @@ def test_irregular_machine(tmp_path: Path) -> None:
     assert [len(cluster.cpus) for cluster in what.cluster_map.clusters] == [3, 2]
     assert {cpu.node for cpu in what.cluster_map.cpus} == {0, 1, 2} and {r.node for r in what.cluster_map.memory} == {0,
         2, 3}
-    with machine(what) as run:
-        run.wait_serving()
+    with machine_serving(what) as run:
         assert {event["cluster"]: event["cores"] for event in run.events.of("boot")} == {0: 3, 1: 2}
         assert run.address("redis@2") == ("127.0.0.1", port) and what.application("redis@2").ipv4 == "10.77.0.101"
         assert client(run, "redis@2").ping()

@@ -11,7 +11,7 @@ import pytest
 from deploy.base.errors import Failure
 from deploy.deployment.planner import Plan, plan
 from deploy.machine import image, qemu
-from tests.boot.machine import assert_serve, machine, with_redis
+from tests.boot.machine import assert_serve, machine, machine_serving, with_redis
 from topology.machines.machine import Shape, default_memory, emulated
 from topology.maps.clustermap import Application, ClusterMap, Range
 from topology.units import GIB, MIB
@@ -174,8 +174,7 @@ def crowded(count: int) -> Plan:
 def test_many_applications(count: int) -> None:
     """managers take as many applications as the loader does, and start the last of them"""
     what = crowded(count)
-    with machine(what) as run:
-        run.wait_serving()
+    with machine_serving(what) as run:
         for name, _ in what.forwards:
             assert_serve(run, name)
         assert run.events.of("boot") and "fatal" not in run.console

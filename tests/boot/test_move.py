@@ -21,7 +21,7 @@ from deploy.live.top.sample import between
 from deploy.live.top.source import Look
 from deploy.machine import changes
 from deploy.machine.run import Run
-from tests.boot.machine import ANSWER, assert_serve, deployment as plain, machine, servers, with_redis
+from tests.boot.machine import ANSWER, assert_serve, deployment as plain, machine, machine_serving, servers, with_redis
 from tests.boot.test_restart_cluster import restarted, write
 from topology.errors import InputError
 from topology.units import MIB
@@ -86,8 +86,7 @@ def leaves_or_runs(run: Run, core: int, to: int) -> None:
 def test_there_and_back(lock: str) -> None:
     """cores leave and join, again and again, under each regime; the programs serve on, and nothing is noticed as a
     loss"""
-    with machine(deployment(lock)) as run:
-        run.wait_serving()
+    with machine_serving(deployment(lock)) as run:
         for _ in range(4):
             move(run, 5, 0)
             move(run, 1, 1)
@@ -106,8 +105,7 @@ def test_there_and_back(lock: str) -> None:
 def test_locks_change() -> None:
     """kernels of regime dynamic change their locks, to and fro, among the cores that they have at the time; others come
     and go"""
-    with machine(deployment("dynamic")) as run:
-        run.wait_serving()
+    with machine_serving(deployment("dynamic")) as run:
         boots = cores.boots_of(run.events.events)
         for wanted, to in (("fine", 0), ("coarse", 1), ("fine", 0), ("fine", 1), ("coarse", 0)):
             for cluster, boot in boots.items():
@@ -125,8 +123,7 @@ def test_locks_change() -> None:
 def test_program_on_a_gained_core() -> None:
     """a program that would share its core starts on the core that its cluster has gained, which then is not given
     away"""
-    with machine(deployment()) as run:
-        run.wait_serving()
+    with machine_serving(deployment()) as run:
         move(run, 5, 0)
         first = servers(run)[0]
         run.wait_for(lambda: run.events.of("core", what="joined", cpu=5), "the core")
@@ -148,8 +145,7 @@ def counted(run: Run) -> dict[int, list[int]]:
 def test_counted_where_it_is() -> None:
     """top, lockstat and status count a core at the cluster that it has joined, from one look to the next; a sample over
     a move has no rates"""
-    with machine(deployment()) as run:
-        run.wait_serving()
+    with machine_serving(deployment()) as run:
 
         def look() -> Look:
             seen = live.local(run.directory)
@@ -179,8 +175,7 @@ def test_counted_where_it_is() -> None:
 @pytest.mark.limit(400)
 def test_restarts_keep_it() -> None:
     """each cluster that is started again has the cores that it had, not those of the map"""
-    with machine(deployment()) as run:
-        run.wait_serving()
+    with machine_serving(deployment()) as run:
         move(run, 5, 0)
         end_cluster(run, 1, "hang")
         run.wait_for(lambda: restarted(run, 1, 1) and len(run.events.of("serving", app=servers(run)[1])) == 2,
@@ -201,8 +196,7 @@ def test_restarts_keep_it() -> None:
 def test_a_cluster_dies_meanwhile(lost: int) -> None:
     """the giver or the taker is lost in the middle of moves: at the end every core has an owner, and moves again, or
     runs a program"""
-    with machine(deployment()) as run:
-        run.wait_serving()
+    with machine_serving(deployment()) as run:
         for times in range(1, 4):
             core, to = (5, 0) if owners(run)[5] == 1 else (5, 1)
             give_order(run, core, to)
@@ -242,8 +236,7 @@ def test_boot_processor() -> None:
 @pytest.mark.limit(200)
 def test_refused() -> None:
     """a core that runs a program, the first of its cluster, its only one, and what is not there"""
-    with machine(deployment(at=(1, 3))) as run:
-        run.wait_serving()
+    with machine_serving(deployment(at=(1, 3))) as run:
         refused(run, 0, 1, "its first")
         refused(run, 1, 1, "programs run there: redis")
         move(run, 4, 0)
@@ -259,8 +252,7 @@ def test_refused() -> None:
 @pytest.mark.limit(100)
 def test_without_room() -> None:
     """kernels without spare cores: the map is shown, and an order is refused in words"""
-    with machine(with_redis(2, 2)) as run:
-        run.wait_serving()
+    with machine_serving(with_redis(2, 2)) as run:
         assert owners(run) == [0, 0, 1, 1]
         with pytest.raises(Failure, match="has no room for other cores"):
             give_order(run, 3, 0)

@@ -21,7 +21,7 @@ from deploy.live.cores import boots_of
 from deploy.live.lockstat import live
 from deploy.live.memory_moves import PIECE, Piece, pieces_of, sums
 from deploy.machine.run import Run
-from tests.boot.machine import client, machine, servers, with_redis
+from tests.boot.machine import client, machine_serving, servers, with_redis
 from tests.boot.test_restart_cluster import restarted, write
 from topology.errors import InputError
 from topology.units import MIB
@@ -88,8 +88,7 @@ def holds(run: Run, names: Sequence[str], value: bytes, count: int) -> None:
 def test_there_and_back(lock: str) -> None:
     """memory leaves and comes back, again and again, in one piece and in many, while Redis reads and writes; all values
     stay"""
-    with machine(deployment(lock)) as run:
-        run.wait_serving()
+    with machine_serving(deployment(lock)) as run:
         names = servers(run)
         before = has(run)
         fill(run, names, b"a" * 4096, 1000)
@@ -108,8 +107,7 @@ def test_there_and_back(lock: str) -> None:
 def test_programs_get_it() -> None:
     """what a cluster has gained is what its programs are given: nearly all of the other's memory, and a Redis that
     starts in it"""
-    with machine(deployment()) as run:
-        run.wait_serving()
+    with machine_serving(deployment()) as run:
         names = servers(run)
         number = give_order(run, 0, 1, 1 << 20)
         assert said(run, 0, number) == memory_moves.TOO_LITTLE
@@ -125,8 +123,7 @@ def test_programs_get_it() -> None:
 def test_restarts_keep_it() -> None:
     """each cluster that is started again has the memory that it had: what it gave is not mapped, what it got is taken
     anew"""
-    with machine(deployment()) as run:
-        run.wait_serving()
+    with machine_serving(deployment()) as run:
         before = has(run)
         move(run, 1, 0, 70)
         for times, cluster in ((1, 1), (1, 0), (2, 1)):
@@ -148,8 +145,7 @@ def test_restarts_keep_it() -> None:
 def test_a_cluster_dies_meanwhile(lost: int) -> None:
     """the giver or the taker is lost in the middle of a move: at the end all memory has an owner, and the other's
     values are as they were"""
-    with machine(deployment()) as run:
-        run.wait_serving()
+    with machine_serving(deployment()) as run:
         total = sum(has(run).values())
         other = servers(run)[1 - lost]
         fill(run, [other], b"d" * 4096, 500)
@@ -171,8 +167,7 @@ def test_a_cluster_dies_meanwhile(lost: int) -> None:
 def test_commands(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """`move` waits until the memory is the other cluster's, says where it came from, and what is missing; `map` shows
     it"""
-    with machine(deployment()) as run:
-        run.wait_serving()
+    with machine_serving(deployment()) as run:
         before, pid, file = has(run), str(os.getpid()), tmp_path / "results.json"
 
         def command(*arguments: str, status: int = 0) -> str:
@@ -197,8 +192,7 @@ def test_commands(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 @pytest.mark.limit(200)
 def test_refused() -> None:
     """clusters that are not there, sizes that are none, and a word that names no cluster"""
-    with machine(deployment()) as run:
-        run.wait_serving()
+    with machine_serving(deployment()) as run:
         before = has(run)
         events, now = run.events.events, in_force(run)
         assert memory_moves.givers(events, now, 0, None) == [1]
@@ -212,8 +206,7 @@ def test_refused() -> None:
 @pytest.mark.limit(100)
 def test_without_restart() -> None:
     """clusters that are not started again: no memory moves, and that is said in words"""
-    with machine(with_redis(2, 2)) as run:
-        run.wait_serving()
+    with machine_serving(with_redis(2, 2)) as run:
         assert in_force(run) == []
         with pytest.raises(Failure, match="memory does not move to or from cluster 0"):
             memory_moves.givers(run.events.events, [], 0, 1)

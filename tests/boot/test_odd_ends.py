@@ -32,12 +32,13 @@ from tests.boot.machine import (
     deployment,
     killed,
     machine,
+    machine_booted,
+    machine_serving,
     order,
     servers,
     waiting_client,
     with_redis,
 )
-from tests.boot.test_detection import boots
 from tests.boot.test_restart_cluster import STATES, restarted
 from topology.units import MIB
 
@@ -61,8 +62,7 @@ def await_life(run: Run, cluster: int, life: int) -> None:
 @pytest.mark.parametrize("how", ["panic", "hang"])
 def test_dies_while_it_boots(how: str) -> None:
     """a cluster that was just loaded again is ended before its manager says anything: it is loaded once more"""
-    with machine(deployment(network=False, restart="on-failure", restart_limit=0, restart_delay=0)) as run:
-        run.wait_for(lambda: boots(run), "both clusters")
+    with machine_booted(deployment(network=False, restart="on-failure", restart_limit=0, restart_delay=0)) as run:
         again = orders(run, 1, how=how)
         write(run, orders(run, 1, how="panic"))
         await_life(run, 1, 2)
@@ -83,8 +83,7 @@ def watching(run: Run, cluster: int) -> bool:
 def test_first_dies_while_another_boots(how: str) -> None:
     """the first cluster ends in the moment in which another one, which it has loaded, begins to boot: both serve again,
     and nobody forgets a program"""
-    with machine(with_redis(restart="on-failure", restart_limit=0, restart_delay=0)) as run:
-        run.wait_serving()
+    with machine_serving(with_redis(restart="on-failure", restart_limit=0, restart_delay=0)) as run:
         first = orders(run, 0, how=how)
         write(run, orders(run, 1, how="panic"))
         await_life(run, 1, 2)
@@ -101,8 +100,7 @@ def test_first_dies_while_another_boots(how: str) -> None:
 def test_report_is_lost() -> None:
     """a program of a cluster that has started again begins to serve while the first cluster hangs: its next life tells
     it"""
-    with machine(with_redis(restart="on-failure", restart_limit=0, restart_delay=0)) as run:
-        run.wait_serving()
+    with machine_serving(with_redis(restart="on-failure", restart_limit=0, restart_delay=0)) as run:
         first, name = orders(run, 0, how="hang"), servers(run)[-1]
         write(run, orders(run, 1, how="panic"))
         # it takes longer to serve than a beat
@@ -118,8 +116,7 @@ def test_report_is_lost() -> None:
 def test_starts_again_while_the_first_is_lost() -> None:
     """a cluster that the first one has told to be lost starts again while the first one is lost, too: nobody takes it
     for lost afterwards"""
-    with machine(deployment(3, network=False, restart="on-failure", restart_delay=LATER)) as run:
-        run.wait_for(lambda: boots(run), "three clusters")
+    with machine_booted(deployment(3, network=False, restart="on-failure", restart_delay=LATER)) as run:
         first = orders(run, 0, how="panic")
         write(run, orders(run, 1, how="panic"))
         run.wait_event("cluster-lost", cluster=1)
@@ -136,8 +133,7 @@ def test_starts_again_while_the_first_is_lost() -> None:
 def test_back_to_life() -> None:
     """a manager hangs, counts as lost, and goes on before it is fenced: it is started again all the same, and takes
     nobody for lost"""
-    with machine(deployment(network=False, restart="on-failure", restart_delay=LATER)) as run:
-        run.wait_for(lambda: boots(run), "both clusters")
+    with machine_booted(deployment(network=False, restart="on-failure", restart_delay=LATER)) as run:
         place = physical(run, run.plan.cluster_map.clusters[1].cpus[0], "moves_tick")
         whole = read(run, place)
         write(run, [(place, LOOP)])
@@ -153,8 +149,7 @@ def test_back_to_life() -> None:
 def test_spoilt_control_word(state: int) -> None:
     """a cluster's control word holds no state from which it can be started again: the others say so when it is lost,
     and go on"""
-    with machine(deployment(network=False, restart="on-failure")) as run:
-        run.wait_for(lambda: boots(run), "both clusters")
+    with machine_booted(deployment(network=False, restart="on-failure")) as run:
         write(run, [(lives.control(1), 1 << LIFE_SHIFT | state), *orders(run, 1, how="panic")])
         run.wait_event("cluster-lost", cluster=1)
         assert "control word" in run.wait_event("cluster-stuck", cluster=1)["why"]
@@ -164,8 +159,7 @@ def test_spoilt_control_word(state: int) -> None:
 @pytest.mark.limit(200)
 def test_wild_life() -> None:
     """a control word counts lives that never were: the cluster is started again, in the life after those"""
-    with machine(deployment(network=False, restart="on-failure")) as run:
-        run.wait_for(lambda: boots(run), "both clusters")
+    with machine_booted(deployment(network=False, restart="on-failure")) as run:
         write(run, [(lives.control(1), 77 << LIFE_SHIFT | RUNNING), *orders(run, 1, how="panic")])
         run.wait_for(lambda: restarted(run, 1, 1), "cluster 1 again")
         assert lives.life(run, 1) == 78
@@ -214,8 +208,7 @@ def physical(run: Run, core: int, function: str) -> int:
 def test_spoilt_manager(function: str, code: int, reason: str) -> None:
     """the manager's timer thread stops, or its main thread loops: the others say which, and it comes back with whole
     code"""
-    with machine(deployment(network=False, restart="on-failure")) as run:
-        run.wait_for(lambda: boots(run), "both clusters")
+    with machine_booted(deployment(network=False, restart="on-failure")) as run:
         first = run.plan.cluster_map.clusters[1].cpus[0]
         write(run, [(physical(run, first, function), code)])
         assert run.wait_event("cluster-lost", cluster=1)["reason"] == reason
@@ -230,8 +223,7 @@ def test_wild_writes_into_the_ledger() -> None:
     seed = random.SystemRandom().randrange(1 << 32)
     print(f"seed {seed}")
     drawn = random.Random(seed)
-    with machine(test_move.deployment()) as run:
-        run.wait_serving()
+    with machine_serving(test_move.deployment()) as run:
         here, there = servers(run)
         with client(run, here) as server:
             for times in range(1, 4):
@@ -253,8 +245,7 @@ def test_wild_writes_into_the_ledger() -> None:
 def test_claim_of_nobody() -> None:
     """a cluster's control word says that a cluster claims it that is not there: it goes on, and comes back when it is
     lost"""
-    with machine(deployment(3, 1, network=False, restart="on-failure")) as run:
-        run.wait_for(lambda: boots(run), "three clusters")
+    with machine_booted(deployment(3, 1, network=False, restart="on-failure")) as run:
         write(run, [(lives.control(1), 1 << LIFE_SHIFT | 7 << CLAIMER_SHIFT | CLAIMED)])
         write(run, orders(run, 1, how="hang"))
         run.wait_for(lambda: restarted(run, 1, 1), "cluster 1 again")
@@ -265,8 +256,7 @@ def test_claim_of_nobody() -> None:
 @pytest.mark.parametrize("how", ["panic", "hang"])
 def test_two_in_one_moment(how: str) -> None:
     """two clusters are ended between two instructions of a third, the first one among them: it starts both again"""
-    with machine(deployment(3, 2, network=False, restart="on-failure")) as run:
-        run.wait_for(lambda: boots(run), "three clusters")
+    with machine_booted(deployment(3, 2, network=False, restart="on-failure")) as run:
         write(run, orders(run, 0, 1, how=how))
         run.wait_for(lambda: restarted(run, 0, 1), "the first cluster, and its report")
         run.wait_for(lambda: [lives.life(run, cluster) for cluster in range(3)] == [2, 2, 1], "the lives")
@@ -278,8 +268,7 @@ def test_two_in_one_moment(how: str) -> None:
 def test_claimer_of_the_first_dies(state: str) -> None:
     """the cluster that fences the first one (the boot processor, by NMI) and starts it again is lost half-way, in each
     of its states"""
-    with machine(deployment(3, 1, network=False, restart="on-failure")) as run:
-        run.wait_for(lambda: boots(run), "three clusters")
+    with machine_booted(deployment(3, 1, network=False, restart="on-failure")) as run:
         write(run, [*orders(run, 0, 1, how="hang"),
                     (lives.control(0), 1 << LIFE_SHIFT | 1 << CLAIMER_SHIFT | STATES[state])])
         run.wait_for(lambda: restarted(run, 0, 1), "the first cluster, and its report")
@@ -291,9 +280,8 @@ def test_claimer_of_the_first_dies(state: str) -> None:
 def test_both_sides_of_a_move_die(how: str) -> None:
     """giver and taker of a core, and of memory, end in the moment of the order: a third cluster starts both again, and
     nothing is lost"""
-    with machine(deployment(3, 2, network=False, restart="on-failure", restart_delay=0, restart_limit=0,
-                            spare_cores=True)) as run:
-        run.wait_for(lambda: boots(run), "three clusters")
+    with machine_booted(deployment(3, 2, network=False, restart="on-failure", restart_delay=0, restart_limit=0,
+                                   spare_cores=True)) as run:
         total = sum(test_move_memory.has(run).values())
         for times in range(1, 4):
             words = orders(run, 1, 2, how=how)
@@ -366,8 +354,7 @@ def test_ended(run: Run, place: int) -> None:
 
 def test_successors() -> None:
     """an instance that faults again and again is started again, and serves at the same port; another one serves on"""
-    with machine(deployed("always")) as run:
-        run.wait_serving()
+    with machine_serving(deployed("always")) as run:
         names = servers(run)[0], servers(run)[-1]
         with client(run, servers(run)[1]) as other:
             for life in (2, 3):
@@ -394,8 +381,7 @@ DEBUGGED = Redis(heap=64 * MIB, args=(*Redis.args, "--enable-debug-command", "ye
 @pytest.mark.parametrize("how", ["ASSERT", "PANIC"])
 def test_aborts(how: str) -> None:
     """a Redis that aborts ends its background threads, then itself, and nothing else"""
-    with machine(replace(with_redis(), redis=DEBUGGED)) as run:
-        run.wait_serving()
+    with machine_serving(replace(with_redis(), redis=DEBUGGED)) as run:
         first, *_, last = servers(run)
         with client(run, last, retry=None) as server, pytest.raises(redis.RedisError):
             server.execute_command("DEBUG", how)
@@ -410,8 +396,7 @@ def test_aborts(how: str) -> None:
 @pytest.mark.limit(150)
 def test_faults() -> None:
     """a Redis that writes where it must not is killed"""
-    with machine(replace(with_redis(), redis=DEBUGGED)) as run:
-        run.wait_serving()
+    with machine_serving(replace(with_redis(), redis=DEBUGGED)) as run:
         first, *_, last = servers(run)
         order(run, last, "DEBUG SEGFAULT")
         assert "page fault" in str(run.wait_event("fault", app=last)["cause"]).lower()
@@ -423,8 +408,7 @@ def test_faults() -> None:
 def test_nothing_left() -> None:
     """a Redis whose heap has not even room for the report says so once and ends"""
     unlimited = Redis(heap=32 * MIB, args=(*Redis.args, "--maxmemory", "0"))
-    with machine(replace(with_redis(cores=1), redis=unlimited)) as run:
-        run.wait_serving()
+    with machine_serving(replace(with_redis(cores=1), redis=unlimited)) as run:
         name = servers(run)[0]
         with client(run, name, retry=None) as server, pytest.raises(redis.RedisError):
             for number in range(200):

@@ -11,7 +11,7 @@ import pytest
 from deploy.deployment import modules
 from deploy.machine.run import Run
 from tests.boot import gdb, pages
-from tests.boot.machine import deployment, machine
+from tests.boot.machine import boots, deployment, machine, machine_booted
 from tests.boot.pages import DIRECT_BASE, DIRECT_END, IMAGE_BASE, INTERRUPTS, KERNEL_HALF, PAGE, Page
 from tests.ports import reserved_port
 
@@ -29,10 +29,6 @@ NOWHERE = 0x10  # no program maps the first page
 GATE_SIZE, INTERRUPT_GATE, USER_LEVEL, BREAKPOINT = 16, 0x8E, 3 << 5, 3
 TSS_SIZE, IST, IO_MAP = 104, 36, 102
 OWN_STACK = (2, 8, 18)  # vectors, in the order of their stacks
-
-
-def booted(run: Run) -> None:
-    run.wait_for(lambda: len(run.events.of("boot")) == len(run.plan.cluster_map.clusters), "all clusters")
 
 
 def kernel_pages(run: Run, core: int) -> list[Page]:
@@ -66,8 +62,7 @@ def stacks() -> list[int]:
 @pytest.mark.limit(150)
 def test_mappings() -> None:
     """on every core: kernel memory is out of programs' reach, code is not writable, and data not executable"""
-    with machine(deployment(2, 2, lock=LOCK, network=False)) as run:
-        booted(run)
+    with machine_booted(deployment(2, 2, lock=LOCK, network=False)) as run:
         for core in range(4):
             wrong = list(faults_of(kernel_pages(run, core)))
             assert not wrong, f"core {core}:\n" + "\n".join(wrong[:10])
@@ -83,8 +78,7 @@ def fault_stacks(core: int) -> list[int]:
 @pytest.mark.limit(150)
 def test_guards() -> None:
     """a page that is not mapped lies below every kernel stack and every fault stack"""
-    with machine(deployment(2, 2, lock=LOCK, network=False)) as run:
-        booted(run)
+    with machine_booted(deployment(2, 2, lock=LOCK, network=False)) as run:
         for cluster, first in enumerate((0, 2)):
             mapped = {page.vaddr for page in kernel_pages(run, first)}
             for core, stack in enumerate(stacks()[:2]):
@@ -99,8 +93,7 @@ def test_guards() -> None:
 def test_gates() -> None:
     """programs reach the breakpoint's gate alone, and no port; NMI, double fault and machine check have stacks of their
     own"""
-    with machine(deployment(1, 2, lock=LOCK, network=False)) as run:
-        booted(run)
+    with machine_booted(deployment(1, 2, lock=LOCK, network=False)) as run:
         for core, tables in pages.descriptors(run).items():
             idt = pages.memory(run, core, tables.idt, 256 * GATE_SIZE)
             tss = pages.memory(run, core, tables.tss, TSS_SIZE)
@@ -118,8 +111,7 @@ def test_gates() -> None:
 @pytest.mark.limit(150)
 def test_identity() -> None:
     """the loader's identity mapping is gone: what is mapped in the lower half is user programs'"""
-    with machine(deployment(2, 2, lock=LOCK, network=False)) as run:
-        booted(run)
+    with machine_booted(deployment(2, 2, lock=LOCK, network=False)) as run:
         for core in range(4):
             left = [str(page) for page in pages.of_core(run, core) if page.vaddr < KERNEL_HALF and not page.user]
             assert not left, f"core {core}: {left[:5]}"
@@ -129,8 +121,7 @@ def test_identity() -> None:
 def test_registers() -> None:
     """every core has write protection, NX, SMEP, SMAP, UMIP and machine checks, and keeps programs from performance
     counters"""
-    with machine(deployment(2, 2, lock=LOCK, network=False)) as run:
-        booted(run)
+    with machine_booted(deployment(2, 2, lock=LOCK, network=False)) as run:
         cores = pages.registers(run)
         assert set(cores) == {0, 1, 2, 3}
         for core, register in cores.items():
@@ -148,7 +139,7 @@ def test_stack_overflow() -> None:
     with machine(deployment(1, 2, lock=LOCK, network=False), gdb_port=reserved_port()) as run:
         debugger = gdb.Debugger(run.options.gdb_port)
         debugger.go_on()
-        booted(run)
+        run.wait_for(lambda: boots(run), "all clusters")
         guard = stacks()[0]
         debugger.make_kernel_fault(core=0, stack=guard + PAGE + 16)  # room for two words
         run.wait_for(lambda: "kernel panic: cluster 0 core 0" in run.own_console and "backtrace" in run.own_console,

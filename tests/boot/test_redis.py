@@ -22,7 +22,16 @@ from deploy.deployment.file_tree import Mapped
 from deploy.deployment.redis_memory import maxmemory
 from deploy.machine.redis_cluster import commands, instances
 from deploy.machine.run import Run
-from tests.boot.machine import ANSWER, assert_no_fault, client, deployment, machine, servers, with_redis
+from tests.boot.machine import (
+    ANSWER,
+    assert_no_fault,
+    client,
+    deployment,
+    machine,
+    machine_serving,
+    servers,
+    with_redis,
+)
 from tests.boot.test_commands import skerry
 from topology.units import MIB
 
@@ -164,8 +173,7 @@ def used(server: redis.Redis) -> int:
 @pytest.mark.parametrize("stack", ["inproc", "process"])
 def test_fill(stack: str) -> None:
     """a Redis that is filled answers OOM, reads on, and takes values again when some are deleted"""
-    with machine(replace(with_redis(cores=1), redis=Redis(heap=HEAP, stack=stack))) as run:
-        run.wait_serving()
+    with machine_serving(replace(with_redis(cores=1), redis=Redis(heap=HEAP, stack=stack))) as run:
         with client(run, servers(run)[0]) as server:
             assert int(server.config_get("maxmemory")["maxmemory"]) == maxmemory(HEAP)
             for name, size, batch in (("small", 1000, 500), ("large", 100_000, 20), ("odd", 4100, 200)):
@@ -234,8 +242,7 @@ def _send(crowd: list[redis.Redis], what: list[bytes]) -> None:
 @pytest.mark.limit(150)
 def test_save() -> None:
     """what would save data is refused with the reason, and leaves no file that takes memory"""
-    with machine(replace(with_redis(cores=1), redis=Redis(heap=HEAP))) as run:
-        run.wait_serving()
+    with machine_serving(replace(with_redis(cores=1), redis=Redis(heap=HEAP))) as run:
         with client(run, servers(run)[0]) as server:
             # does not become smaller in a file, and one client may have it twice
             value = random.Random(1).randbytes(3 * MIB)
@@ -266,9 +273,8 @@ def _heap(server: redis.Redis) -> int:
 @pytest.mark.limit(150)
 def test_cluster_mode() -> None:
     """a Redis in cluster mode keeps its nodes.conf"""
-    with machine(replace(with_redis(cores=1),
-                         redis=Redis(heap=HEAP, args=(*Redis.args, "--cluster-enabled", "yes")))) as run:
-        run.wait_serving()
+    with machine_serving(replace(with_redis(cores=1),
+                                 redis=Redis(heap=HEAP, args=(*Redis.args, "--cluster-enabled", "yes")))) as run:
         with client(run, servers(run)[0]) as server:
             assert server.execute_command("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
             assert server.execute_command("CLUSTER", "SAVECONFIG")
@@ -350,8 +356,7 @@ def write(run: Run, server: redis.Redis) -> None:
 def test_refused_while_it_serves() -> None:
     """a Redis whose arguments replace ours saves nothing of itself; settings and commands that ask for more are refused
     at once"""
-    with machine(replace(with_redis(cores=1), redis=Redis(heap=HEAP_REDIS_SETTINGS, args=OPEN))) as run:
-        run.wait_serving()
+    with machine_serving(replace(with_redis(cores=1), redis=Redis(heap=HEAP_REDIS_SETTINGS, args=OPEN))) as run:
         with client(run, servers(run)[0]) as server:
             assert server.config_get("save") == {"save": ""}
             for words in (("save", "1 1"), ("SAVE", "3600 1 300 100"), ("appendonly", "yes"), ("AppendOnly", "YES"),

@@ -12,8 +12,7 @@ from deploy.bench.failure.scene import end_cluster
 from deploy.machine import gdb_remote, monitor
 from deploy.machine.run import Run
 from tests.boot import lives
-from tests.boot.machine import ANSWER, deployment, machine
-from tests.boot.test_detection import boots
+from tests.boot.machine import ANSWER, deployment, machine, machine_booted
 
 STATES = {"claimed": 2, "fenced": 3, "loading": 4}  # enum control_state of cluster_control.h
 KILLS = 25
@@ -49,8 +48,7 @@ def test_kills() -> None:
 @pytest.mark.limit(150)
 def test_two_at_once() -> None:
     """two clusters are lost in one moment; both come back"""
-    with machine(deployment(3, 1, network=False, restart="on-failure")) as run:
-        run.wait_for(lambda: boots(run), "three clusters")
+    with machine_booted(deployment(3, 1, network=False, restart="on-failure")) as run:
         end_cluster(run, 1, "hang")
         end_cluster(run, 2, "init")
         run.wait_for(lambda: restarted(run, 1, 1) and restarted(run, 2, 1), "both again")
@@ -60,8 +58,7 @@ def test_two_at_once() -> None:
 @pytest.mark.limit(150)
 def test_next_one_goes_on() -> None:
     """the cluster whose turn it is to start another one again is lost, too: the next one does"""
-    with machine(deployment(3, 1, network=False, restart="on-failure")) as run:
-        run.wait_for(lambda: boots(run), "three clusters")
+    with machine_booted(deployment(3, 1, network=False, restart="on-failure")) as run:
         end_cluster(run, 0, "hang")
         end_cluster(run, 2, "panic")
         run.wait_for(lambda: lives.life(run, 2) == 2, "the third cluster")
@@ -72,8 +69,7 @@ def test_next_one_goes_on() -> None:
 @pytest.mark.parametrize("state", STATES)
 def test_claimer_dies(state: str) -> None:
     """the cluster that starts another one again is lost half-way, in each of its states: the next one goes on"""
-    with machine(deployment(3, 1, network=False, restart="on-failure")) as run:
-        run.wait_for(lambda: boots(run), "three clusters")
+    with machine_booted(deployment(3, 1, network=False, restart="on-failure")) as run:
         end_cluster(run, 0, "hang")
         end_cluster(run, 2, "hang")
         write(run, lives.control(2), 1 << 32 | STATES[state])  # life 1, claimed by cluster 0
@@ -84,8 +80,7 @@ def test_claimer_dies(state: str) -> None:
 @pytest.mark.limit(150)
 def test_too_often() -> None:
     """a cluster that is lost more often than it may be stays down, and that is said"""
-    with machine(deployment(network=False, restart="on-failure", restart_limit=1)) as run:
-        run.wait_for(lambda: boots(run), "both clusters")
+    with machine_booted(deployment(network=False, restart="on-failure", restart_limit=1)) as run:
         end_cluster(run, 1, "panic")
         run.wait_for(lambda: restarted(run, 1, 1), "cluster 1 again")
         end_cluster(run, 1, "panic")

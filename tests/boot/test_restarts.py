@@ -26,8 +26,7 @@ from deploy.deployment.planner import Plan, plan
 from deploy.machine import monitor, qemu
 from deploy.machine.events import Event
 from deploy.machine.run import Run
-from tests.boot.machine import client, deployment, machine, order, servers, with_redis
-from tests.boot.test_detection import boots
+from tests.boot.machine import client, deployment, machine, machine_booted, machine_serving, order, servers, with_redis
 from tests.boot.test_restart_cluster import restarted, write
 from topology.maps.separate import separate
 from topology.units import KIB, MIB
@@ -164,8 +163,7 @@ def kill(run: Run, name: str, number: int) -> None:
 def test_redis(stack: str) -> None:
     """a Redis that is killed comes up again, at its address, and the others serve on"""
     what = Redis(heap=64 * MIB, args=(*Redis.args, "--enable-debug-command", "yes"), stack=stack, restart="on-failure")
-    with machine(replace(with_redis(), redis=what)) as run:
-        run.wait_serving()
+    with machine_serving(replace(with_redis(), redis=what)) as run:
         names = servers(run)
         for name in names:
             with client(run, name) as server:
@@ -245,8 +243,7 @@ def split(run: Run) -> tuple[list[str], list[str]]:
 @pytest.mark.limit(900)
 def test_ways() -> None:
     """ended in each way, it serves again each time; one connection from outside to the other cluster's Redis lasts"""
-    with machine(with_redis(restart="on-failure", restart_limit=0)) as run:
-        run.wait_serving()
+    with machine_serving(with_redis(restart="on-failure", restart_limit=0)) as run:
         here, there = split(run)
         with client(run, there[1]) as other, surviving(run, there[0]) as survivor:
             other.set("number", "before")
@@ -276,8 +273,7 @@ def test_boot_processor(how: str, core: int | None) -> None:
     first, second = what.cluster_map.clusters
     first.cpus, second.cpus = second.cpus, first.cpus
     first.memory, second.memory = second.memory, first.memory
-    with machine(what) as run:
-        run.wait_for(lambda: boots(run), "both clusters")
+    with machine_booted(what) as run:
         for number in (1, 2):
             end_cluster(run, 1, how, core)
             run.wait_for(partial(restarted, run, 1, number), f"cluster 1 again after {how}")
@@ -287,8 +283,7 @@ def test_boot_processor(how: str, core: int | None) -> None:
 @pytest.mark.limit(150)
 def test_devices_are_quiet() -> None:
     """all functions are no bus masters any more before the cluster is loaded; the card is one again when it is reset"""
-    with machine(with_redis(restart="on-failure")) as run:
-        run.wait_serving()
+    with machine_serving(with_redis(restart="on-failure")) as run:
         here, _ = split(run)
         monitor.human(run.command.monitor, "trace-event pci_cfg_write on")
         before = len(run.command.log.read_text(errors="replace"))
@@ -307,8 +302,7 @@ def test_devices_are_quiet() -> None:
 @pytest.mark.limit(150)
 def test_is_told() -> None:
     """a later life of the first cluster goes on with the run: what serves is not started again, what ended stays so"""
-    with machine(deployment(3, 1, network=False, restart="on-failure")) as run:
-        run.wait_for(lambda: boots(run), "three clusters")
+    with machine_booted(deployment(3, 1, network=False, restart="on-failure")) as run:
         for number in (1, 2):
             end_cluster(run, 0, "panic")
             run.wait_for(partial(restarted, run, 0, number), "cluster 0 again")
@@ -320,8 +314,7 @@ def test_is_told() -> None:
 @pytest.mark.limit(150)
 def test_stuck() -> None:
     """a boot processor that does not come to the loader: nothing is loaded, and the others say so"""
-    with machine(deployment(network=False, restart="on-failure")) as run:
-        run.wait_for(lambda: boots(run), "both clusters")
+    with machine_booted(deployment(network=False, restart="on-failure")) as run:
         write(run, Image(BUILD / modules.LOADER).symbol("resident_park").address, _STOPS)
         end_cluster(run, 0, "hang")
         run.wait_for(lambda: "cluster 0 stays down: not all its cores come to the loader" in run.own_console,

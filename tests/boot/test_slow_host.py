@@ -20,8 +20,18 @@ from deploy.bench.failure.scene import end_cluster
 from deploy.deployment import Deployment
 from deploy.machine import qemu
 from deploy.machine.run import Run
-from tests.boot.machine import ANSWER, assert_no_fault, client, crash, deployment, machine, servers, with_redis
-from tests.boot.test_detection import boots
+from tests.boot.machine import (
+    ANSWER,
+    assert_no_fault,
+    client,
+    crash,
+    deployment,
+    machine,
+    machine_booted,
+    machine_serving,
+    servers,
+    with_redis,
+)
 from tests.boot.test_restart_cluster import restarted
 from topology.limits import EMULATED_PATIENCE
 
@@ -124,8 +134,7 @@ def pings_while_busy(run: Run, slow: str, other: str) -> int:
 @pytest.mark.limit(240)
 def test_busy_instance() -> None:
     """an instance that is flooded and takes its frames once a second leaves another its frames"""
-    with machine(with_redis(2, 2, "per-socket")) as run:
-        run.wait_serving()
+    with machine_serving(with_redis(2, 2, "per-socket")) as run:
         slow, other = servers(run)[:2]
         for _ in range(6):  # the host may have more to do while one of the two is counted
             alone, beside = alone_and_beside(run, slow, other)
@@ -183,8 +192,7 @@ def silence(run: Run, how: str, times: int) -> int:
 def test_words_are_heard_at_once() -> None:
     """a panic is known within 2 ms of its last words, though ticks are 50 ms apart, and the cluster boots again in 100
     ms; emulated silence lasts 3 s"""
-    with machine(restarting(), accel=qemu.TCG_COUNTED) as run:
-        run.wait_for(lambda: boots(run), "both clusters")
+    with machine_booted(restarting(), accel=qemu.TCG_COUNTED) as run:
         for times in range(1, 4):
             assert silence(run, "panic", times) <= 2
             back = run.events.of("cluster-restarted")[-1]
@@ -197,8 +205,7 @@ def test_words_are_heard_at_once() -> None:
 @pytest.mark.parametrize("patience", [100, 400])
 def test_of_the_deployment(patience: int) -> None:
     """clusters are as patient as the deployment says, with each other's managers two thirds more"""
-    with machine(restarting(patience), accel=qemu.TCG_COUNTED) as run:
-        run.wait_for(lambda: boots(run), "both clusters")
+    with machine_booted(restarting(patience), accel=qemu.TCG_COUNTED) as run:
         assert patience <= silence(run, "init", 1) <= patience + LATE
         assert patience * 5 // 3 <= silence(run, "manager", 2) <= patience * 5 // 3 + LATE
         assert not run.events.of("cluster-lost", cluster=0)

@@ -17,7 +17,16 @@ from deploy.deployment.planner import Plan, plan
 from deploy.deployment.reader import parse
 from deploy.machine.run import Run
 from tests.boot import gdb
-from tests.boot.machine import assert_no_fault, assert_serve, client, machine, servers, waiting_client, with_redis
+from tests.boot.machine import (
+    assert_no_fault,
+    assert_serve,
+    client,
+    machine,
+    machine_serving,
+    servers,
+    waiting_client,
+    with_redis,
+)
 from tests.boot.test_odd_ends import PATIENCE, is_over
 from tests.ports import reserved_port
 from topology.maps.clustermap import Application
@@ -109,8 +118,7 @@ def test_a_lower_switch_ends(layout: str) -> None:
     home = what.cluster_map.cluster_of(lower.cpu)
     assert home
     home.modules.append("crash")
-    with machine(what) as run:
-        run.wait_serving()
+    with machine_serving(what) as run:
         run.wait_event("fault", app=lower.name)
         behind = [name for name in servers(run) if run.plan.application(name).switch == lower.name]
         assert len(behind) == 3

@@ -17,7 +17,7 @@ from deploy.base.errors import Failure
 from deploy.deployment import Redis
 from deploy.machine.run import Run
 from deploy.machine.tap import DEVICE, Tap
-from tests.boot.machine import ANSWER, assert_no_fault, machine, servers, with_redis
+from tests.boot.machine import ANSWER, assert_no_fault, machine, machine_serving, servers, with_redis
 from topology.units import MIB
 
 # ---- A Redis behind a tap device, where the card makes checksums and cuts up segments as far as it offers to ----
@@ -138,8 +138,7 @@ def test_reconnect(stack: str) -> None:
     what = with_redis(1, 2, "spanning")
     assert what.redis
     took = []
-    with machine(replace(what, redis=replace(what.redis, cpus=(1,), stack=stack, heap=256 * MIB))) as run:
-        run.wait_serving()
+    with machine_serving(replace(what, redis=replace(what.redis, cpus=(1,), stack=stack, heap=256 * MIB))) as run:
         connection = from_port(run, 0)
         port = connection.getsockname()[1]
         for _ in range(TRIES):
