@@ -27,9 +27,9 @@ class Debugger:
         self.socket.close()
 
     @staticmethod
-    def _connect(port: int, patience: float = PATIENCE) -> socket.socket:
+    def _connect(port: int, timeout: float = PATIENCE) -> socket.socket:
         """QEMU opens this port last of all."""
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + timeout
         while True:
             try:
                 return socket.create_connection(("127.0.0.1", port), PATIENCE)

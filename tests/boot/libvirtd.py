@@ -59,12 +59,12 @@ class Libvirtd:
         return sorted({str(path) for path in paths if word in path.name} | {str(path) for path in inside})
 
     def emulators(self) -> list[int]:
-        found = []
+        pids = []
         for path in (self.folder / "run/libvirt/qemu/run").glob("*.pid"):
             number = path.read_text().strip() if path.name != "driver.pid" else ""
             if number.isdecimal():
-                found.append(int(number))
-        return found
+                pids.append(int(number))
+        return pids
 
 
 def _folder(path: Path) -> None:

@@ -22,7 +22,7 @@ def control(cluster: int) -> int:
 
 def life(run: Run, cluster: int) -> int:
     """1 at boot, one more each time that the cluster was loaded again."""
-    (said,) = monitor.human(run.command.monitor, f"xp /1gx {control(cluster):#x}")
-    found = _WORD.search(said.strip().replace("\r", ""))
-    assert found, f"the monitor says {said!r} of cluster {cluster}'s control word"
-    return int(found[0], 16) >> _SHIFT
+    (answer,) = monitor.human(run.command.monitor, f"xp /1gx {control(cluster):#x}")
+    word = _WORD.search(answer.strip().replace("\r", ""))
+    assert word, f"the monitor says {answer!r} of cluster {cluster}'s control word"
+    return int(word[0], 16) >> _SHIFT

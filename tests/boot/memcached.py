@@ -40,14 +40,14 @@ class Memcached:
         return self.call(b"set %s 0 %d %d\r\n%s" % (key.encode(), expires, len(value), value))
 
     def _values(self) -> dict[str, tuple[bytes, int]]:
-        found = {}
+        values = {}
         while (line := self._line()) != b"END":
             word, key, _, size, *unique = line.split()
             assert word == b"VALUE", line
             value = self._file.read(int(size) + 2)
-            assert value.endswith(b"\r\n") and key.decode() not in found
-            found[key.decode()] = (value[:-2], int(unique[0]) if unique else 0)
-        return found
+            assert value.endswith(b"\r\n") and key.decode() not in values
+            values[key.decode()] = (value[:-2], int(unique[0]) if unique else 0)
+        return values
 
     def get(self, *keys: str) -> dict[str, bytes]:
         self._socket.sendall(f"get {' '.join(keys)}\r\n".encode())
@@ -60,11 +60,11 @@ class Memcached:
 
     def stats(self) -> dict[str, str]:
         self._socket.sendall(b"stats\r\n")
-        found = {}
+        figures = {}
         while (line := self._line()) != b"END":
             _, name, value = line.decode().split(maxsplit=2)
-            found[name] = value
-        return found
+            figures[name] = value
+        return figures
 
     def flush(self) -> None:
         assert self.call(b"flush_all") == b"OK"

@@ -52,10 +52,10 @@ def of_core(run: Run, core: int) -> list[Page]:
 def registers(run: Run) -> dict[int, dict[str, int]]:
     """CR0, CR3, CR4, EFER and so on of each core."""
     text = monitor.human(run.command.monitor, "info registers -a")[0].replace("\r", "")
-    found = {}
+    by_core = {}
     for number, part in _CORE.findall(text):
-        found[int(number)] = {name: int(value, 16) for name, value in re.findall(r"\b(CR\d|EFER)=([0-9a-f]+)", part)}
-    return found
+        by_core[int(number)] = {name: int(value, 16) for name, value in re.findall(r"\b(CR\d|EFER)=([0-9a-f]+)", part)}
+    return by_core
 
 
 @dataclass(frozen=True)
@@ -71,15 +71,15 @@ class Descriptors:
 
 def descriptors(run: Run) -> dict[int, Descriptors]:
     text = monitor.human(run.command.monitor, "info registers -a")[0].replace("\r", "")
-    found = {}
+    by_core = {}
     for number, part in _CORE.findall(text):
         tss, idt = re.search(r"^TR =\w+ (\w+) (\w+)", part, re.MULTILINE), re.search(r"^IDT=\s+(\w+) (\w+)", part,
             re.MULTILINE)
         state = re.search(r"RFL=(\w+) .*HLT=(\d)", part)
         assert tss and idt and state, part
         parked = state[2] == "1" and not int(state[1], 16) & INTERRUPTS
-        found[int(number)] = Descriptors(*(int(value, 16) for value in (*tss.groups(), *idt.groups())), parked)
-    return found
+        by_core[int(number)] = Descriptors(*(int(value, 16) for value in (*tss.groups(), *idt.groups())), parked)
+    return by_core
 
 
 def memory(run: Run, core: int, address: int, size: int) -> bytes:

@@ -35,12 +35,12 @@ def follow(page: str, tree: Path) -> list[Path]:
     """Does what the page's blocks say; the files that came or grew."""
     touched = []
     for text in re.findall(r"^```\w+\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
-        if told := re.match(r"(?://|#) (file|append): (\S+)\n", text):
-            path = tree / told[2]
-            assert path.exists() == (told[1] == "append"), path
+        if heading := re.match(r"(?://|#) (file|append): (\S+)\n", text):
+            path = tree / heading[2]
+            assert path.exists() == (heading[1] == "append"), path
             path.parent.mkdir(exist_ok=True)
             with path.open("a") as file:
-                file.write(("\n" if told[1] == "append" else "") + text[told.end():])
+                file.write(("\n" if heading[1] == "append" else "") + text[heading.end():])
             touched.append(path.relative_to(tree))
     return touched
 
@@ -119,8 +119,8 @@ SKERRY = ("-c", "import sys; from deploy.cli.main import main; sys.exit(main(sys
 def test_layout(tree: Path) -> None:
     """a layout is added by what the page says: its own test passes, and tools, deployments and pages know it"""
     python(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/unit/topology/test_interleaved.py")
-    found = python(tree, *SKERRY, "topology", "--layout", "interleaved", "--sockets", "2", "--cores", "4", "-f", "dts")
-    assert "cpus = <&cpu0 &cpu2 &cpu4 &cpu6>;" in " ".join(found.split()), found
+    text = python(tree, *SKERRY, "topology", "--layout", "interleaved", "--sockets", "2", "--cores", "4", "-f", "dts")
+    assert "cpus = <&cpu0 &cpu2 &cpu4 &cpu6>;" in " ".join(text.split()), text
     assert "interleaved" in python(tree, *SKERRY, "run", "--help")
     pages = python(tree, "-c", "from deploy.deployment import reference as r; print(r.tables(), "
                                "r.layouts(r.LAYOUTS_PAGE.read_text()))")

@@ -57,10 +57,10 @@ def _without_ports(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = qemu.Command.arguments
 
     def arguments(self: qemu.Command) -> list[str]:
-        found = whole(self)
+        words = whole(self)
         for port in ("chardev:console", "chardev:events"):
-            found[found.index(port)] = "none"
-        return found
+            words[words.index(port)] = "none"
+        return words
 
     monkeypatch.setattr(qemu.Command, "arguments", arguments)
 
@@ -88,9 +88,9 @@ def test_large_apic_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = qemu.topology_arguments
 
     def arguments(shape: object, cpu_model: str) -> list[str]:
-        found = whole(shape, cpu_model)
-        found[found.index("-smp") + 1] = "cpus=1,maxcpus=258,sockets=2,cores=129,threads=1"
-        return [*found, "-device", "max-x86_64-cpu,socket-id=1,core-id=0,thread-id=0"]
+        words = whole(shape, cpu_model)
+        words[words.index("-smp") + 1] = "cpus=1,maxcpus=258,sockets=2,cores=129,threads=1"
+        return [*words, "-device", "max-x86_64-cpu,socket-id=1,core-id=0,thread-id=0"]
 
     monkeypatch.setattr(qemu, "topology_arguments", arguments)
     with machine(_swapped(plan(with_redis(2, 1)), 256)) as run:
@@ -124,8 +124,8 @@ def _spcr(folder: Path) -> tuple[str, ...]:
 @pytest.mark.parametrize("how", ["SPCR", "command line"])
 def test_other_port(how: str, tmp_path: Path) -> None:
     """the console is the port that the firmware's table or the command line names"""
-    said = _spcr(tmp_path) if how == "SPCR" else ("-append", "console=0x3e8,115200 clock=hpet")
-    with machine(with_redis(2, 1), extra=(*_third_port(tmp_path), *said)) as run:
+    port_options = _spcr(tmp_path) if how == "SPCR" else ("-append", "console=0x3e8,115200 clock=hpet")
+    with machine(with_redis(2, 1), extra=(*_third_port(tmp_path), *port_options)) as run:
         answers(run)
         third = tmp_path / "third"
         words = ("leaving", " MHz", "Ready to accept connections")  # of loader, kernels and programs

@@ -62,8 +62,8 @@ def round_trip(lock: str, granularity: str | None = None, local: bool = False) -
                   "to": f"{entry:x}:{Program(image.stem, image).bytes_at(entry, 15).hex()}"}
         extra = arguments(BUILD / plugin("profile"), {"out": str(out)} | window)
         pingpong.events(target, qemu.tcg_for(1, counted=True), Patience(PATIENCE), extra=extra)
-        found = [block for block in blocks.read(out) if block.address >= KERNEL_HALF]
-    return Executed(sum(block.instructions for block in found) / COUNTED, sum(map(atomic_executions, found)) / COUNTED)
+        ours = [block for block in blocks.read(out) if block.address >= KERNEL_HALF]
+    return Executed(sum(block.instructions for block in ours) / COUNTED, sum(map(atomic_executions, ours)) / COUNTED)
 
 
 @pytest.mark.limit(200)
@@ -71,8 +71,8 @@ def test_none_at_home() -> None:
     """all objects at home on one core: its Call and ReplyRecv execute no atomic instruction, and a Call at most 131 in
     all"""
     assert round_trip("dynamic", FINE, True).atomic == 0
-    found = counted("dynamic", granularity=FINE, local=True)
-    ways = [found.spread[name] for name in ("call", "reply_recv")]
+    measured = counted("dynamic", granularity=FINE, local=True)
+    ways = [measured.spread[name] for name in ("call", "reply_recv")]
     assert all(way.least == way.most for way in ways) and ways[0].median <= 131 and ways[1].median <= 155
     assert round_trip("dynamic", FINE, True).instructions == sum(way.median for way in ways)
 
@@ -84,8 +84,8 @@ def test_none_at_home() -> None:
 def test_others(lock: str, granularity: str | None, least: int) -> None:
     """where locks are taken, their atomic instructions are seen: the kernel's, or those of endpoint and reply object on
     both ways"""
-    found = round_trip(lock, granularity).atomic
-    assert found == 0 if least == 0 else found >= least
+    atomic = round_trip(lock, granularity).atomic
+    assert atomic == 0 if least == 0 else atomic >= least
 
 
 def test_is_atomic() -> None:

@@ -96,10 +96,10 @@ def test_coarse_budget(name: str) -> None:
 @pytest.mark.limit(120)
 def test_fine_dynamic() -> None:
     """regime dynamic while fine: its counts are exact, and near those of regime fine"""
-    found = counted("dynamic", granularity=FINE)
-    assert found.granularity == FINE and counted("dynamic", granularity=FINE).spread == found.spread
+    measured = counted("dynamic", granularity=FINE)
+    assert measured.granularity == FINE and counted("dynamic", granularity=FINE).spread == measured.spread
     for name in FAST:
-        value = found.spread[name]
+        value = measured.spread[name]
         assert value.least == value.median == value.most, f"{name}: {value}"
         assert once("fine")[name].median < value.median <= once("fine")[name].median + FINE_BUDGET
 

@@ -29,18 +29,18 @@ def test_end(stack: str, word: str) -> None:
     what = with_redis(1, 2)
     assert what.redis
     args = (*what.redis.args, "--enable-debug-command", "yes")
-    patience = Patience(PATIENCE)
+    timeout = Patience(PATIENCE)
     with machine(replace(what, redis=replace(what.redis, args=args, stack=stack), load=LOAD)) as run:
-        run.wait_serving(patience)
+        run.wait_serving(timeout)
         clients = [app.name for app in run.plan.cluster_map.applications if app.program == "ycsb"]
         (name,) = servers(run)
         assert len(clients) == LOAD.clients and all(run.plan.application(app).cables == [name] for app in clients)
         with client(run, name) as server:
             run.wait_for(lambda: server.info("commandstats").get("cmdstat_hgetall", {"calls": 0})["calls"] >= 100,
-                         "the load", patience)
+                         "the load", timeout)
         with socket.create_connection(run.address(name), ANSWER) as last:
             last.sendall(b"DEBUG SEGFAULT\r\n")
-            run.wait_for(lambda: all(run.events.of("exit", app=app) for app in clients), "end of the clients", patience)
-        run.wait_for(lambda: run.console.count(word) == len(clients), "word of the end", patience)
+            run.wait_for(lambda: all(run.events.of("exit", app=app) for app in clients), "end of the clients", timeout)
+        run.wait_for(lambda: run.console.count(word) == len(clients), "word of the end", timeout)
         assert all(run.events.of("exit", app=app)[0]["status"] != 0 for app in clients)
         assert [event["app"] for event in run.events.of("fault")] == [name]

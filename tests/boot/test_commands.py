@@ -132,14 +132,14 @@ def descendants(pid: int) -> dict[int, str]:
         except (OSError, AttributeError):
             continue
         parents[int(number)] = (int(rest.split()[1]), name)
-    found: dict[int, str] = {}
+    below: dict[int, str] = {}
     growing = True
     while growing:
-        fresh = {n: name for n, (parent, name) in parents.items() if (parent == pid or parent in found)
-                 and n not in found}
-        found |= fresh
+        fresh = {n: name for n, (parent, name) in parents.items() if (parent == pid or parent in below)
+                 and n not in below}
+        below |= fresh
         growing = bool(fresh)
-    return found
+    return below
 
 
 BAD_INPUT = {

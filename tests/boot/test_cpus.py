@@ -103,8 +103,8 @@ def test_one_core_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = qemu.topology_arguments
     second = "max-x86_64-cpu,xsave=off,socket-id=1,core-id={},thread-id=0"
 
-    def uneven(*given: Any) -> list[str]:
-        words = whole(*given)
+    def uneven(*arguments: Any) -> list[str]:
+        words = whole(*arguments)
         at = words.index("-smp") + 1
         words[at] = words[at].replace("cpus=4,", "cpus=2,maxcpus=4,")
         return [*words, "-device", second.format(0), "-device", second.format(1)]
@@ -112,8 +112,8 @@ def test_one_core_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(qemu, "topology_arguments", uneven)
     with machine(deployment(network=False)) as run:
         run.wait_for(lambda: PANIC.search(run.console) is not None, "a panic")
-        found = PANIC.search(run.console)
-        assert found and found[1] == "1" and found[2].startswith("this core lacks XSAVE"), run.console
+        panic = PANIC.search(run.console)
+        assert panic and panic[1] == "1" and panic[2].startswith("this core lacks XSAVE"), run.console
         run.wait_event("boot", cluster=0)
 
 
@@ -122,8 +122,8 @@ def test_fault_at_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     """a kernel that faults before it has its own handlers is reported by the loader's, although the loader has left"""
     whole = image.contents
 
-    def faulty(*given: Any) -> dict[str, bytes]:
-        files = whole(*given)
+    def faulty(*arguments: Any) -> dict[str, bytes]:
+        files = whole(*arguments)
         kernel = bytearray(files["kernel-clh"])
         at = entry_in_file(kernel)
         kernel[at : at + 2] = b"\x0f\x0b"  # UD2
@@ -140,8 +140,8 @@ def test_other_version(monkeypatch: pytest.MonkeyPatch) -> None:
     """a kernel for another boot_info, which could not say so itself, is refused by the loader"""
     whole = image.contents
 
-    def older(*given: Any) -> dict[str, bytes]:
-        files = whole(*given)
+    def older(*arguments: Any) -> dict[str, bytes]:
+        files = whole(*arguments)
         kernel = bytearray(files["kernel-clh"])
         kernel[entry_in_file(kernel) - 16] -= 1  # BOOT_INFO_MAGIC's version
         return files | {"kernel-clh": bytes(kernel)}

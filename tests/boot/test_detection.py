@@ -77,8 +77,8 @@ def test_command(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["kill", str(os.getpid()), "--cluster", "1", "--how", "hang-core", "--core", "1"]
     with machine_booted(deployment(network=False)):
         assert main(words) == 0
-        said = " ".join(capsys.readouterr().out.split())
-        assert ("Cluster 1: one of its cores loops, interrupts off. Cluster 1 is lost, the others say after" in said
-                and "its core 1 hangs" in said)
+        printed = " ".join(capsys.readouterr().out.split())
+        assert ("Cluster 1: one of its cores loops, interrupts off. Cluster 1 is lost, the others say after" in printed
+                and "its core 1 hangs" in printed)
         assert main(words) == 1
         assert capsys.readouterr().err.startswith("skerry: cluster 1 is lost already: its core 1 hangs")

@@ -46,14 +46,14 @@ def test_connections(run: Run) -> None:
     name = servers(run)[0]
     opened = [socket.create_connection(run.address(name), ANSWER) for _ in range(CONNECTIONS)]
     try:
-        for turn in range(3):
+        for batch in range(3):
             for connection in opened:
                 connection.sendall(b"PING\r\n" * 5)
             for connection in opened:
                 answer = b""
                 while len(answer) < 5 * len(b"+PONG\r\n"):
                     answer += connection.recv(1000)
-                assert answer == b"+PONG\r\n" * 5, turn
+                assert answer == b"+PONG\r\n" * 5, batch
     finally:
         for connection in opened:
             connection.close()

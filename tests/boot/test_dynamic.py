@@ -38,12 +38,12 @@ def once(granularity: str) -> list[Latency]:
 def test_rounds() -> None:
     """fork and join: more workers take longer, the coordinator comes first, an interrupt is in it, and two runs
     agree"""
-    found = once("fine")
-    assert [(one.cores, len(one.rounds)) for one in found] == [(n, ROUNDS) for n in CORES]
-    assert [one.running for one in found] == sorted({one.running for one in found})
-    assert all(XEON.prices["ipi"].cycles < turn.running < 100_000 and 0 < turn.signalled < turn.running for one in found
-               for turn in one.rounds)
-    assert found == measured("fine")
+    latencies = once("fine")
+    assert [(one.cores, len(one.rounds)) for one in latencies] == [(n, ROUNDS) for n in CORES]
+    assert [one.running for one in latencies] == sorted({one.running for one in latencies})
+    assert all(XEON.prices["ipi"].cycles < lap.running < 100_000 and 0 < lap.signalled < lap.running
+               for one in latencies for lap in one.rounds)
+    assert latencies == measured("fine")
 
 
 @needs_new
@@ -94,9 +94,9 @@ GUARDED_CORES, PAGES, CALLS = (1, 2, 4), (1, 48), 2  # 48: more than one entry's
 
 @cache
 def protected(series: Guard, line_factor: float = 1.0) -> dict[tuple[int, int], Calls]:
-    found = unmap.measure("dynamic", series.granularity, series.guard, GUARDED_CORES, PAGES, CALLS, XEON, line_factor,
+    calls = unmap.measure("dynamic", series.granularity, series.guard, GUARDED_CORES, PAGES, CALLS, XEON, line_factor,
                           Patience(PATIENCE))
-    return {(one.cores, one.pages): one for one in found}
+    return {(one.cores, one.pages): one for one in calls}
 
 
 @needs_new
@@ -104,14 +104,14 @@ def protected(series: Guard, line_factor: float = 1.0) -> dict[tuple[int, int], 
 def test_locks_of_mappings() -> None:
     """unmap: with a lock for each mapping it takes as long beside three cores as alone, also in calls of several
     entries"""
-    found = protected(EACH)
-    assert list(found) == [(n, p) for n in GUARDED_CORES for p in PAGES] and all(len(one.took) == CALLS
-        for one in found.values())
+    calls = protected(EACH)
+    assert list(calls) == [(n, p) for n in GUARDED_CORES for p in PAGES] and all(len(one.took) == CALLS
+        for one in calls.values())
     for pages in PAGES:
-        values = [found[n, pages].mapping for n in GUARDED_CORES]
+        values = [calls[n, pages].mapping for n in GUARDED_CORES]
         # a doubt about other cores' debts alone costs more (core/tlb.c)
         assert max(values) <= 1.03 * min(values), pages
-    assert found[1, 48].mapping < found[1, 1].mapping / 2  # there is one call for 48
+    assert calls[1, 48].mapping < calls[1, 1].mapping / 2  # there is one call for 48
 
 
 @needs_new
@@ -119,12 +119,12 @@ def test_locks_of_mappings() -> None:
 @pytest.mark.parametrize("series", [ONE, ALONE, DOMAIN], ids=lambda series: series.name)
 def test_one_lock(series: Guard) -> None:
     """unmap: with one lock for all each core more takes longer, every core gets it, and two runs agree"""
-    found = protected(series)
+    calls = protected(series)
     for pages in PAGES:
-        values = [found[n, pages].mapping for n in GUARDED_CORES]
+        values = [calls[n, pages].mapping for n in GUARDED_CORES]
         assert values == sorted(values) and values[2] > 1.1 * values[0], pages
     protected.cache_clear()
-    assert protected(series) == found
+    assert protected(series) == calls
 
 
 @needs_new

@@ -74,15 +74,15 @@ def test_own_program(tmp_path: Path) -> None:
     what.host_ports.clear()  # any that are free
     with machine_serving(what) as run:
         for name, _ in what.forwards:
-            said = os.urandom(100_000)
+            sent = os.urandom(100_000)
             with socket.create_connection(run.address(name)) as connection:
-                writer = threading.Thread(target=connection.sendall, args=(said,))
+                writer = threading.Thread(target=connection.sendall, args=(sent,))
                 writer.start()
                 heard = b""
-                while len(heard) < len(said) and (part := connection.recv(65536)):
+                while len(heard) < len(sent) and (part := connection.recv(65536)):
                     heard += part
                 writer.join()
-            assert heard == said
+            assert heard == sent
         assert run.console.count("echo: listens at port 7") == 2
 
 
@@ -159,8 +159,8 @@ def test_lua(run: Run) -> None:
 @pytest.mark.limit(120)
 def test_sqlite(run: Run) -> None:
     """SQLite's own benchmark reads what it wrote, and its shell runs SQL on a database in a file"""
-    said = ended(run, "speedtest1")
-    assert VERIFIED in said and "TOTAL" in said
+    printed = ended(run, "speedtest1")
+    assert VERIFIED in printed and "TOTAL" in printed
     table = ended(run, "sqlite3")
     assert "│ integrity_check │" in table and "│ ok " in table and table.count("│ 19") == 9
 
@@ -205,14 +205,14 @@ def test_memcached_connections(run: Run, memcached: Memcached) -> None:
     dice = random.Random(2)
     others = [Memcached(memcached.address) for _ in range(60)]
     values: dict[str, bytes] = {}
-    for turn in range(200):
+    for batch in range(200):
         client, key = dice.choice(others), f"key-{dice.randrange(80)}"
         if dice.random() < 0.4:
             values[key] = dice.randbytes(dice.randrange(1, 1400))
             assert client.set(key, values[key]) == b"STORED"
         else:
             keys = dice.sample([f"key-{n}" for n in range(80)], dice.randrange(1, 6))
-            assert client.get(*keys) == {key: values[key] for key in keys if key in values}, turn
+            assert client.get(*keys) == {key: values[key] for key in keys if key in values}, batch
     assert int(memcached.stats()["curr_connections"]) > 60
     for client in others:
         client.close()
@@ -251,8 +251,8 @@ def test_nginx(run: Run) -> None:
 def test_nginx_connections(run: Run) -> None:
     """nginx keeps fifty connections alive and answers each, in any order"""
     connections = [connect(run) for _ in range(50)]
-    for turn in range(3):
-        random.Random(turn).shuffle(connections)
+    for batch in range(3):
+        random.Random(batch).shuffle(connections)
         for connection in connections:
             connection.request("GET", "/small.txt")
         for connection in connections:

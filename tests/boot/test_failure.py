@@ -90,8 +90,8 @@ def test_demo(tmp_path: Path) -> None:
                   "Cluster 1 serves again.", "The others: ", "Plot: curve.svg."):
         assert words in done.stdout, done.stdout
     assert (tmp_path / "curve.svg").read_text().count("<svg") == 1
-    told = json.loads((tmp_path / "d.json").read_text())
-    lives = {one["client"]: (one["lives"], len(one["gaps"])) for one in told["survival"]}
+    document = json.loads((tmp_path / "d.json").read_text())
+    lives = {one["client"]: (one["lives"], len(one["gaps"])) for one in document["survival"]}
     assert sorted(lives.values()) == [(1, 0), (2, 1), (2, 1)], lives
 
 
@@ -149,9 +149,9 @@ def test_emulator_ends(tmp_path: Path) -> None:
             process.kill()
 
 
-def _read_until(master: int, process: subprocess.Popen[bytes], wanted: str) -> str:
+def _read_until(master: int, process: subprocess.Popen[bytes], word: str) -> str:
     seen = ""
-    while wanted not in seen:
+    while word not in seen:
         try:
             data = os.read(master, 65536)
         except BlockingIOError:
@@ -161,7 +161,7 @@ def _read_until(master: int, process: subprocess.Popen[bytes], wanted: str) -> s
         except OSError:  # nobody has the terminal any more
             break
         seen += data.decode("utf-8", "replace")
-    assert wanted in seen, seen[-2000:]
+    assert word in seen, seen[-2000:]
     return seen
 
 

@@ -63,9 +63,9 @@ def test_kernel() -> None:
             for number in range(100):
                 assert server.incr("after") == number + 1
         assert "kernel panic: cluster 0" not in run.own_console
-        told = run.panics()
-        assert told and "cluster 1" in told[0]
-        assert any(".c:" in line or ".S:" in line for line in told[1:]), told
+        report = run.panics()
+        assert report and "cluster 1" in report[0]
+        assert any(".c:" in line or ".S:" in line for line in report[1:]), report
         assert run.running
         debugger.close()
 
@@ -126,13 +126,13 @@ def test_exception(name: str, vector: int, error: int, address: int | None, tmp_
          "-initrd", str(initrd), "-append", name],
         stdin=subprocess.DEVNULL, capture_output=True,
     )
-    said = done.stdout.decode(errors="replace").splitlines()
-    assert done.returncode == qemu.EXIT_REFUSED, (done.returncode, said)
-    found = LINE.fullmatch(said[-1])
-    assert found and len(said) == 1, said
-    assert int(found[1]) == vector and int(found[3], 16) == error
-    assert address is None or int(found[4], 16) == address
-    assert int(found[2], 16) in LOADED
+    printed = done.stdout.decode(errors="replace").splitlines()
+    assert done.returncode == qemu.EXIT_REFUSED, (done.returncode, printed)
+    line = LINE.fullmatch(printed[-1])
+    assert line and len(printed) == 1, printed
+    assert int(line[1]) == vector and int(line[3], 16) == error
+    assert address is None or int(line[4], 16) == address
+    assert int(line[2], 16) in LOADED
 
 
 @pytest.mark.limit(180)

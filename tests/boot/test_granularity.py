@@ -30,8 +30,8 @@ def change(run: Run, granularity: str, number: int) -> None:
         cluster = int(boot["cluster"])
         run.wait_for(lambda cluster=cluster: done(run.events.events, cluster, number),
                      f"cluster {cluster}: change {number}")
-        said = done(run.events.events, cluster, number)
-        assert said and said["error"] == 0 and said["granularity"] == granularity, said
+        report = done(run.events.events, cluster, number)
+        assert report and report["error"] == 0 and report["granularity"] == granularity, report
 
 
 def under_load(changes: int, operations: int) -> int:
@@ -77,8 +77,8 @@ def taken(run: Run, cluster: int) -> tuple[int, int]:
 def test_from_the_start() -> None:
     """a kernel for which the deployment says so is fine before its first program starts, and another is not"""
     with machine_serving(with_redis(2, 2, locks=("dynamic", "clh"), statistics=True, granularity=FINE)) as run:
-        said = run.events.of("granularity")
-        assert [(e["cluster"], e["number"], e["granularity"], e["error"]) for e in said] == [(0, 0, FINE, 0)]
+        reports = run.events.of("granularity")
+        assert [(e["cluster"], e["number"], e["granularity"], e["error"]) for e in reports] == [(0, 0, FINE, 0)]
         kinds = [e.kind for e in run.events.events if e.get("cluster", 0) == 0]
         assert kinds.index("boot") < kinds.index("granularity") < kinds.index("started")
         coarse, fine = taken(run, 0)

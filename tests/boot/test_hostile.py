@@ -122,10 +122,10 @@ def lines_hostile_input(initrd: bytes, folder: Path, *extra: str) -> list[str]:
     command = [qemu.BINARY, *machine, "-device", "isa-debug-exit,iobase=0xf4,iosize=4", "-serial", "stdio"]
     done = subprocess.run([*command, "-kernel", str(LOADER), "-initrd", str(path), *extra],
                           stdin=subprocess.DEVNULL, capture_output=True)
-    said = done.stdout.decode(errors="replace").splitlines()
-    assert done.returncode == qemu.EXIT_REFUSED, (done.returncode, said)
-    assert all(line.startswith(PREFIX) for line in said), said
-    return [line.removeprefix(PREFIX) for line in said]
+    printed = done.stdout.decode(errors="replace").splitlines()
+    assert done.returncode == qemu.EXIT_REFUSED, (done.returncode, printed)
+    assert all(line.startswith(PREFIX) for line in printed), printed
+    return [line.removeprefix(PREFIX) for line in printed]
 
 
 def seed(target: str, name: str) -> bytes:
@@ -142,9 +142,9 @@ MAPS = [
 @pytest.mark.parametrize("name,line", MAPS, ids=[name for name, _ in MAPS])
 def test_map(name: str, line: str, tmp_path: Path) -> None:
     """a map whose devicetree is broken inside is refused, and does not hang the loader"""
-    said = lines_hostile_input(image.cpio({"map": seed("map", name)[1:]}), tmp_path)
-    assert len(said) == 2 and said[0].startswith("1 cores, "), said
-    assert said[1].startswith(f"refused: {line}"), said
+    printed = lines_hostile_input(image.cpio({"map": seed("map", name)[1:]}), tmp_path)
+    assert len(printed) == 2 and printed[0].startswith("1 cores, "), printed
+    assert printed[1].startswith(f"refused: {line}"), printed
 
 
 ARCHIVES = [
@@ -157,8 +157,8 @@ ARCHIVES = [
 @pytest.mark.parametrize("name,line", ARCHIVES, ids=[name for name, _ in ARCHIVES])
 def test_archive(name: str, line: str, tmp_path: Path) -> None:
     """an archive with a broken header is refused by its place, and does not hang the loader"""
-    said = lines_hostile_input(seed("cpio", name), tmp_path)
-    assert len(said) == 1 and said[0].startswith(line), said
+    printed = lines_hostile_input(seed("cpio", name), tmp_path)
+    assert len(printed) == 1 and printed[0].startswith(line), printed
 
 
 def test_cut_archive(tmp_path: Path) -> None:
@@ -185,22 +185,22 @@ def test_tables_out_of_reach(tmp_path: Path) -> None:
     spcr = struct.pack("<B3xBBBBQ", 0, 0, 8, 0, 1, BEYOND)
     hpet = struct.pack("<IBBBBQ", 0, 0, 64, 0, 0, BEYOND)
     extra = (*_table(tmp_path, "SPCR", spcr + bytes(80 - 36 - len(spcr))), *_table(tmp_path, "HPET", hpet + bytes(20)))
-    said = lines_hostile_input(image.cpio({}), tmp_path, *extra, "-machine", "hpet=off", "-append",
-                               f"console=mmio:{BEYOND:#x}")
-    assert said[:3] == [
+    printed = lines_hostile_input(image.cpio({}), tmp_path, *extra, "-machine", "hpet=off", "-append",
+                                  f"console=mmio:{BEYOND:#x}")
+    assert printed[:3] == [
         f"ACPI SPCR: the console's registers at {BEYOND:#x} are out of this CPU's reach, and left out",
         f"ACPI HPET: its registers at {BEYOND:#x} are out of this CPU's reach, and left out",
         f"console=: {BEYOND:#x} is out of this CPU's reach",
-    ], said
-    assert said[-1] == "refused: there is no module map"
+    ], printed
+    assert printed[-1] == "refused: there is no module map"
 
 
 def test_early_refusal_elsewhere(tmp_path: Path) -> None:
     """what is refused before the console is known is said on the one that the command line names"""
     other = tmp_path / "other"
     port = ("-chardev", f"file,id=other,path={other}", "-device", "isa-serial,iobase=0x3e8,irq=10,chardev=other")
-    said = lines_hostile_input(image.cpio({}), tmp_path, *port, "-append", "console=0x3e8,115200 clock=sundial")
-    assert said == [], said
+    printed = lines_hostile_input(image.cpio({}), tmp_path, *port, "-append", "console=0x3e8,115200 clock=sundial")
+    assert printed == [], printed
     assert other.read_text().splitlines() == [f"{PREFIX}refused: command line: clock=sundial is not understood"]
 
 
@@ -208,11 +208,11 @@ def test_no_room(tmp_path: Path) -> None:
     """a cluster whose memory has no room for the kernel's own state is refused, and the kernel does not panic"""
     program = Program("sleep", heap=2 * MIB, args=("1", "1"))
     small = plan(Deployment(shape=Shape(1, 1, 256 * MIB), programs=(program,), network=False)).cluster_map
-    said = ""
+    refusal = ""
     for size in range(5, 40, 3):  # less than what is asked for, so that one of them has room for all else
         small.clusters[0].memory = [Range(0, size * MIB)]
-        said = lines_hostile_input(image.cpio(image.contents(small)), tmp_path)[-1]
-        assert said.startswith("refused: cluster@0: no room for its "), said
-        if "kernel's own state" in said:
+        refusal = lines_hostile_input(image.cpio(image.contents(small)), tmp_path)[-1]
+        assert refusal.startswith("refused: cluster@0: no room for its "), refusal
+        if "kernel's own state" in refusal:
             return
-    raise AssertionError(said)
+    raise AssertionError(refusal)

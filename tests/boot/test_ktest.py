@@ -80,8 +80,8 @@ def check(target: Plan, least: int, counted: bool = False) -> Run:
         assert summary["passed"] == len(run.events.of("test", ok=True))
         for cluster in target.cluster_map.clusters:
             assert len(run.events.of("test", cluster=cluster.number)) >= least
-        said = run.console.count("kernel rtm runs as clh: this processor has no RTM")  # emulators have none
-        assert said == sum(cluster.kernel.startswith("rtm") for cluster in target.cluster_map.clusters)
+        notices = run.console.count("kernel rtm runs as clh: this processor has no RTM")  # emulators have none
+        assert notices == sum(cluster.kernel.startswith("rtm") for cluster in target.cluster_map.clusters)
         run.wait_done()
     return run
 

@@ -58,8 +58,8 @@ def boot(folder: Path, memory: int, larger: Callable[[bytes], bytes],
          heap: int = 2 * MIB) -> tuple[int, str, list[dict[str, Any]]]:
     """Boots a machine whose one program is `sleep`, changed. Returns its exit status, console and results."""
     program = Program("sleep", heap=heap, args=("1", "1"), barrier=True)
-    wanted = plan(Deployment(shape=Shape(1, 1, memory), programs=(program,), network=False))
-    files = dict(image.contents(wanted.cluster_map))
+    target = plan(Deployment(shape=Shape(1, 1, memory), programs=(program,), network=False))
+    files = dict(image.contents(target.cluster_map))
     initrd, results = folder / "initrd", folder / "results"
     initrd.write_bytes(image.cpio(files | {"sleep": larger(files["sleep"])}))
     machine = ("-M", "q35", "-accel", "tcg", "-cpu", "max", "-m", str(memory // MIB), "-display", "none", "-no-reboot",

@@ -74,14 +74,14 @@ class User:
         return self.skerry("deploy", f"{self.name}.toml", *self.here, *words, status=status)
 
     def result(self, *words: str) -> dict[str, Any]:
-        found = json.loads(self.skerry(*words, "--json", "-").stdout)
-        assert isinstance(found, dict)
-        return found
+        document = json.loads(self.skerry(*words, "--json", "-").stdout)
+        assert isinstance(document, dict)
+        return document
 
     def state(self) -> dict[str, Any]:
-        found = [one for one in self.result("status")["deployments"] if one["name"] == self.name]
-        assert len(found) == 1, found
-        return dict(found[0])
+        deployments = [one for one in self.result("status")["deployments"] if one["name"] == self.name]
+        assert len(deployments) == 1, deployments
+        return dict(deployments[0])
 
     def virsh(self, *words: str) -> str:
         done = subprocess.run(["virsh", "--quiet", *words], env=self.environment, capture_output=True, text=True)
@@ -95,7 +95,7 @@ def address(instances: list[dict[str, str]]) -> tuple[str, int]:
     return host, int(port)
 
 
-def pong(instances: list[dict[str, str]]) -> None:
+def assert_pong(instances: list[dict[str, str]]) -> None:
     first_pong(address(instances))
 
 
@@ -105,7 +105,7 @@ def test_life(libvirtd: Libvirtd, tmp_path: Path) -> None:
     user = User(libvirtd, tmp_path, "life")
     made = user.result("deploy", "life.toml", *user.here)
     assert made["action"] == "created"
-    pong(made["instances"])
+    assert_pong(made["instances"])
     state = user.state()
     assert state["state"] == "running" and state["serving"] == ["redis@2"] and state["clusters"] == 2
     if len(os.sched_getaffinity(0)) >= 2 and made["placement"].startswith("pinned"):
@@ -117,7 +117,7 @@ def test_life(libvirtd: Libvirtd, tmp_path: Path) -> None:
     assert "killed: its emulator is gone" in user.skerry("status").stdout
     again = user.result("deploy", "life.toml", *user.here)
     assert again["action"] == "started" and again["instances"] == made["instances"], "where it was before"
-    pong(again["instances"])
+    assert_pong(again["instances"])
 
     emulator = libvirtd.emulator("skerry-life")
     assert "nothing has changed" in user.deploy().stdout
@@ -137,7 +137,7 @@ def test_life(libvirtd: Libvirtd, tmp_path: Path) -> None:
     with socket.create_server(address(again["instances"])):
         moved = user.result("deploy", "life.toml", "--lock", "ticket", *user.here)
         assert moved["action"] == "started" and moved["instances"] != again["instances"], "its port was taken meanwhile"
-        pong(moved["instances"])
+        assert_pong(moved["instances"])
     assert "is gone" in user.skerry("undeploy", "life").stdout
     assert "skerry-life" not in user.virsh("list", "--all", "--name") + user.virsh("pool-list", "--all", "--name")
     assert libvirtd.files_of("skerry-life") == []
@@ -173,18 +173,18 @@ def watch_console(user: User) -> None:
 
 def kill_cluster(user: User) -> None:
     """Kills a domain's cluster through libvirt; the other cluster goes on."""
-    said = user.skerry("kill", "life", "--connect", user.daemon.uri, "--cluster", "1", "--how", "panic").stdout
-    assert "Cluster 1 is lost, the others say after" in " ".join(said.split()), said
+    printed = user.skerry("kill", "life", "--connect", user.daemon.uri, "--cluster", "1", "--how", "panic").stdout
+    assert "Cluster 1 is lost, the others say after" in " ".join(printed.split()), printed
     assert "panicked" in user.skerry("status").stdout
     again = user.skerry("kill", "life", "--connect", user.daemon.uri, "--cluster", "1", status=1).stderr
     assert again.startswith("skerry: cluster 1 is lost already"), again
 
 
-def read_until(file: int, wanted: bytes) -> None:
-    said = b""
-    while wanted not in said:
+def read_until(file: int, text: bytes) -> None:
+    seen = b""
+    while text not in seen:
         if select.select([file], [], [], 0.2)[0]:
-            said += os.read(file, 4096)
+            seen += os.read(file, 4096)
 
 
 @pytest.mark.limit(120)

@@ -146,9 +146,9 @@ def test_a_watched_deployment_starts_again_what_is_lost(libvirtd: Libvirtd, name
         answers(instances)
         assert libvirtd.emulator(two) == survivor
         user.skerry("stop", name)
-        said = watcher.stdout.read()
-    assert said.count("is started again in 0 s, the others go on") == 3 and said.endswith(f"{name} has ended.\n"), said
-    assert f"{two} was lost to the others" in said and f"{one} had lost its emulator" in said
+        text = watcher.stdout.read()
+    assert text.count("is started again in 0 s, the others go on") == 3 and text.endswith(f"{name} has ended.\n"), text
+    assert f"{two} was lost to the others" in text and f"{one} had lost its emulator" in text
     user.skerry("undeploy", name)
     assert shared_memory(name) == []
 
@@ -160,6 +160,6 @@ def test_memory_of_another_user(libvirtd: Libvirtd, name: str, tmp_path: Path) -
     theirs = Path(f"/dev/shm/skerry-{name}-channel0")
     theirs.write_text("of root, and libvirtd is not root")
     theirs.chmod(0o666)
-    said = user.deploy("--per-cluster", status=1).stderr
-    assert f"{theirs} is another user's" in said.splitlines()[-1]
+    errors = user.deploy("--per-cluster", status=1).stderr
+    assert f"{theirs} is another user's" in errors.splitlines()[-1]
     assert libvirtd.files_of(f"skerry-{name}") == [] and theirs.read_text().startswith("of root")

@@ -23,8 +23,8 @@ PLANTED = BUILD / "tests" / "programs" / "kernel-planted.elf"
 
 def lines(lock: str, cores: int, build: Path = BUILD) -> Lines:
     request = Request(lock, [cores], [500.0], 256, modelled=XEON)
-    found, = measure_lines(request, Patience(PATIENCE), build)
-    return found
+    measured, = measure_lines(request, Patience(PATIENCE), build)
+    return measured
 
 
 def with_kernel(tmp_path: Path, lock: str, image: Path) -> Path:
@@ -61,8 +61,8 @@ def test_queue_lock() -> None:
 @pytest.mark.limit(300)
 def test_planted(tmp_path: Path) -> None:
     """bench lines: counters of several cores in one line of the kernel are found as false sharing, and only they"""
-    found = lines("clh", 4, with_kernel(tmp_path, "clh", PLANTED))
-    shared = [line for line in found.hottest if line.false_sharing]
+    measured = lines("clh", 4, with_kernel(tmp_path, "clh", PLANTED))
+    shared = [line for line in measured.hottest if line.false_sharing]
     assert [line.name for line in shared] == ["planted"]
     line, = shared
     assert line.useless > 0.95 * line.fetches > 100
@@ -74,6 +74,6 @@ def test_planted(tmp_path: Path) -> None:
 @pytest.mark.limit(300)
 def test_no_false_sharing() -> None:
     """bench lines: under fine, cores that have nothing in common move next to no lines"""
-    found = lines("fine", 4)
-    assert found.moves_per_entry < 0.2
-    assert not any(line.false_sharing for line in found.hottest)
+    measured = lines("fine", 4)
+    assert measured.moves_per_entry < 0.2
+    assert not any(line.false_sharing for line in measured.hottest)

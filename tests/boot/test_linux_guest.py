@@ -79,8 +79,8 @@ def counted(row: dict[str, Any]) -> dict[tuple[str, str], int]:
 
 def assert_named(row: dict[str, Any]) -> None:
     """Nearly all code is somebody's, and what is unknown does not count as something."""
-    found = counted(row)
-    assert sum(count for (program, _), count in found.items() if program == "(other code)") < sum(found.values()) / 100
+    sums = counted(row)
+    assert sum(count for (program, _), count in sums.items() if program == "(other code)") < sum(sums.values()) / 100
 
 
 @pytest.mark.limit(900)
@@ -120,11 +120,11 @@ def test_outside(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     rows = of_system(tmp_path / "profile.json")
     for row in rows.values():
-        found = counted(row)
-        each = {name: found["redis-server", name] / 300 for name in ("getCommand", "processCommand")}
+        counts = counted(row)
+        each = {name: counts["redis-server", name] / 300 for name in ("getCommand", "processCommand")}
         half = each["getCommand"] / 300 / 2  # of a request; one of 300 may take a few instructions more
         assert each["getCommand"] == pytest.approx(round(each["getCommand"]), abs=half) and each["processCommand"] > 50
-        assert row["metrics"]["instructions_per_request"] == pytest.approx(sum(found.values()) / 300)
+        assert row["metrics"]["instructions_per_request"] == pytest.approx(sum(counts.values()) / 300)
         assert (row["connections"], row["pipeline"], row["profile"]["operations"]) == (10, 1, 300)
         assert 100 < row["metrics"]["requests_per_cpu_s"] < 1_000_000  # of the host: no more than that it is one
         assert_named(row)

@@ -50,10 +50,10 @@ def test_running(tmp_path: Path) -> None:
         add_up([*first, *second])
 
         assert main(["lockstat", pid, "--histogram", "--json", str(tmp_path / "now.json")]) == 0
-        told = json.loads((tmp_path / "now.json").read_text())["results"]
-        assert [(one["cluster"], one["lock"], one["emulated"]) for one in told] == [(0, "ticket", True),
+        rows = json.loads((tmp_path / "now.json").read_text())["results"]
+        assert [(one["cluster"], one["lock"], one["emulated"]) for one in rows] == [(0, "ticket", True),
             (1, "ticket", True)]
-        assert all(check["holds"] for one in told for check in one["checks"])
+        assert all(check["holds"] for one in rows for check in one["checks"])
 
         watched(run, pid, tmp_path / "top.json")
 
@@ -81,8 +81,8 @@ def watched(run: Run, pid: str, file: Path) -> None:
     assert [row.cluster for row in made.clusters] == [0, 1] and len(made.cores) == 4
     assert all((row.rates.entries or 0) > 0 and 0 <= (row.rates.utilisation or 0) <= 1 for row in made.cores)
     assert main(["top", pid, "--once", "--interval", "0.5", "--json", str(file)]) == 0
-    told = json.loads(file.read_text())
-    assert told["deployment"] == "test" and [one["lock"] for one in told["results"]] == ["ticket", "ticket"]
+    document = json.loads(file.read_text())
+    assert document["deployment"] == "test" and [one["lock"] for one in document["results"]] == ["ticket", "ticket"]
 
 
 LIBVIRT = """\
@@ -111,9 +111,9 @@ def test_libvirt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         words = ["deploy", str(tmp_path / "locks.toml"), *where, "--storage", str(daemon.images), "--accel", "tcg"]
         assert main(words) == 0
         assert main(["lockstat", "locks", *where, "--json", str(tmp_path / "now.json")]) == 0
-        (told,) = json.loads((tmp_path / "now.json").read_text())["results"]
-        assert told["kernel"] == "clh+stat" and len(told["per_core"]) == 2
-        assert told["locks"]["kernel"]["acquisitions"] > 500
+        (one,) = json.loads((tmp_path / "now.json").read_text())["results"]
+        assert one["kernel"] == "clh+stat" and len(one["per_core"]) == 2
+        assert one["locks"]["kernel"]["acquisitions"] > 500
         assert main(["lockstat", "nobody", *where]) == 2
         assert main(["top", "locks", *where, "--once", "--json", str(tmp_path / "top.json")]) == 0
         (seen,) = json.loads((tmp_path / "top.json").read_text())["results"]

@@ -163,12 +163,12 @@ def test_under_load() -> None:
 
 def test_irregular_machine(tmp_path: Path) -> None:
     """sockets of three and two threads, a node without memory, one without cores: it serves, where the file says"""
-    given = plan(read(ROOT / "deploy/deployments/uneven.toml"))
-    assert given.host_ports == {("redis@2", 6379): 16379}
-    (tmp_path / "map.dts").write_text(write_dts(given.cluster_map))
+    target = plan(read(ROOT / "deploy/deployments/uneven.toml"))
+    assert target.host_ports == {("redis@2", 6379): 16379}
+    (tmp_path / "map.dts").write_text(write_dts(target.cluster_map))
     port = reserved_port()
     what = replace(plan_map(tmp_path / "map.dts"), host_ports={("redis@2", 6379): port})  # the host's are in no map
-    assert isinstance(what.machine.shape, Board) and what.cluster_map == given.cluster_map
+    assert isinstance(what.machine.shape, Board) and what.cluster_map == target.cluster_map
     assert [len(cluster.cpus) for cluster in what.cluster_map.clusters] == [3, 2]
     assert {cpu.node for cpu in what.cluster_map.cpus} == {0, 1, 2} and {r.node for r in what.cluster_map.memory} == {0,
         2, 3}
@@ -186,9 +186,9 @@ def renumber(monkeypatch: pytest.MonkeyPatch, numbers: dict[int, int], *more: st
     distances."""
     whole = qemu.topology_arguments
 
-    def renumbered(*given: Any) -> list[str]:
+    def renumbered(*arguments: Any) -> list[str]:
         fresh = [re.sub(r"\b(nodeid|node-id|src|dst)=(\d+)", lambda m: f"{m[1]}={numbers[int(m[2])]}", word)
-                 for word in whole(*given)]
+                 for word in whole(*arguments)]
         return [*more[:2], *fresh, *more[2:]]
 
     monkeypatch.setattr(qemu, "topology_arguments", renumbered)

@@ -32,21 +32,21 @@ class Scrape:
     values: dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
     def find(self, name: str, **labels: object) -> list[float]:
-        wanted = {(key, str(value)) for key, value in labels.items()}
-        return [value for (sample, found), value in self.values.items() if sample == name and wanted <= set(found)]
+        pairs = {(key, str(value)) for key, value in labels.items()}
+        return [value for (sample, has), value in self.values.items() if sample == name and pairs <= set(has)]
 
     def only(self, name: str, **labels: object) -> float:
-        found = self.find(name, **labels)
-        assert len(found) == 1, (name, labels, found)
-        return found[0]
+        values = self.find(name, **labels)
+        assert len(values) == 1, (name, labels, values)
+        return values[0]
 
 
 @pytest.fixture(scope="module")
 def run() -> Iterator[Run]:
     """Kernels that count, Redis in both clusters, and a second endpoint that the map does not let ask."""
-    beside = Program("metrics", args=("--port", str(BESIDE)), network=True, barrier=False, name="beside",
+    second = Program("metrics", args=("--port", str(BESIDE)), network=True, barrier=False, name="beside",
                      ports=(Port(BESIDE),))
-    what = with_redis(statistics=True, metrics=Metrics(), programs=(beside,))
+    what = with_redis(statistics=True, metrics=Metrics(), programs=(second,))
     with machine(what, gdb_port=reserved_port()) as running:
         debugger = gdb.Debugger(running.options.gdb_port)
         debugger.go_on()
@@ -90,9 +90,9 @@ def scrape(run: Run) -> Scrape:
 
 def scrape_until(run: Run, good: Callable[[Scrape], bool]) -> Scrape:
     """On a busy host an answer may come too late to be in the next scrape."""
-    while not good(found := scrape(run)):
+    while not good(samples := scrape(run)):
         time.sleep(0.1)
-    return found
+    return samples
 
 
 def all_up(run: Run) -> Callable[[Scrape], bool]:
@@ -103,30 +103,30 @@ def all_up(run: Run) -> Callable[[Scrape], bool]:
 @pytest.mark.limit(150)
 def test_what_is_told(run: Run) -> None:
     """clusters, cores, locks, memory, applications and Redis are told in Prometheus' format"""
-    told = scrape_until(run, all_up(run))
+    now = scrape_until(run, all_up(run))
     for number in (0, 1):
-        assert told.only("skerry_cluster_info", cluster=number, kernel="clh+stat") == 1
-        assert told.only("skerry_cluster_cores", cluster=number) == 2
-        free, total = (told.only(f"skerry_cluster_memory_{which}", cluster=number) for which in ("free_bytes", "bytes"))
+        assert now.only("skerry_cluster_info", cluster=number, kernel="clh+stat") == 1
+        assert now.only("skerry_cluster_cores", cluster=number) == 2
+        free, total = (now.only(f"skerry_cluster_memory_{which}", cluster=number) for which in ("free_bytes", "bytes"))
         assert 0 < free < total <= 1 << 30
     for cpu in range(4):
-        assert 0 < told.only("skerry_core_idle_seconds_total", cpu=cpu) < told.only("skerry_core_seconds_total",
+        assert 0 < now.only("skerry_core_idle_seconds_total", cpu=cpu) < now.only("skerry_core_seconds_total",
             cpu=cpu) < 100_000
-        entries = told.only("skerry_core_entries_total", cpu=cpu)
-        served = told.only("skerry_core_syscalls_total", cpu=cpu) + told.only("skerry_core_interrupts_total", cpu=cpu)
+        entries = now.only("skerry_core_entries_total", cpu=cpu)
+        served = now.only("skerry_core_syscalls_total", cpu=cpu) + now.only("skerry_core_interrupts_total", cpu=cpu)
         assert 0 < served <= entries + 1  # a core may be in its kernel while it is read
-        acquisitions = told.only("skerry_lock_acquisitions_total", cpu=cpu, **{"class": "kernel"})
-        assert told.only("skerry_lock_conflicts_total",
-                         cpu=cpu) <= acquisitions + 1 and abs(acquisitions - entries) <= 1
-        assert 0 < told.only("skerry_lock_hold_seconds_total", cpu=cpu) < told.only("skerry_core_seconds_total",
+        acquisitions = now.only("skerry_lock_acquisitions_total", cpu=cpu, **{"class": "kernel"})
+        assert now.only("skerry_lock_conflicts_total",
+                        cpu=cpu) <= acquisitions + 1 and abs(acquisitions - entries) <= 1
+        assert 0 < now.only("skerry_lock_hold_seconds_total", cpu=cpu) < now.only("skerry_core_seconds_total",
             cpu=cpu)
     for app in run.plan.cluster_map.applications:
         labels = {"application": app.name, "program": app.program, "cpu": app.cpu}
-        assert told.only("skerry_application_up", **labels) == 1
-        assert told.only("skerry_application_memory_bytes", **labels) >= app.heap
+        assert now.only("skerry_application_up", **labels) == 1
+        assert now.only("skerry_application_memory_bytes", **labels) >= app.heap
     for name in servers(run):
-        assert told.only("skerry_redis_connected_clients", application=name) >= 1
-        assert 1 << 19 < told.only("skerry_redis_memory_used_bytes", application=name) < 1 << 24
+        assert now.only("skerry_redis_connected_clients", application=name) >= 1
+        assert 1 << 19 < now.only("skerry_redis_memory_used_bytes", application=name) < 1 << 24
 
 
 def test_counters(run: Run) -> None:
@@ -192,11 +192,11 @@ def test_a_silent_redis(run: Run) -> None:
     with client(run, silent) as server:
         server.config_set("busy-reply-threshold", 2000)  # then it says that it is busy, and can be stopped
     order(run, silent, 'EVAL "while true do end" 0')
-    told = scrape_until(run, lambda s: s.find("skerry_redis_up", application=silent) == [0])
-    assert told.only("skerry_application_serving", application=silent) == 1
-    assert not told.find("skerry_redis_commands_processed_total", application=silent)
+    samples = scrape_until(run, lambda s: s.find("skerry_redis_up", application=silent) == [0])
+    assert samples.only("skerry_application_serving", application=silent) == 1
+    assert not samples.find("skerry_redis_commands_processed_total", application=silent)
     for name in others:
-        assert told.only("skerry_application_up", application=name) == 1
+        assert samples.only("skerry_application_up", application=name) == 1
     with client(run, silent) as server:
         assert server.script_kill()
     scrape_until(run, all_up(run))
@@ -206,11 +206,11 @@ def test_a_lost_cluster(run: Run) -> None:
     """a cluster whose kernel panicked is not up, and tells nothing; what the other tells comes"""
     run.debugger.make_kernel_fault(core=2)  # type: ignore[attr-defined]
     run.wait_for(lambda: "kernel panic: cluster 1" in run.own_console, "the panic's report")
-    told = scrape_until(run, lambda s: s.find("skerry_cluster_up") != [1, 1])  # its heartbeat may not be missed yet
-    assert [told.only("skerry_cluster_up", cluster=number) for number in (0, 1)] == [1, 0]
+    now = scrape_until(run, lambda s: s.find("skerry_cluster_up") != [1, 1])  # its heartbeat may not be missed yet
+    assert [now.only("skerry_cluster_up", cluster=number) for number in (0, 1)] == [1, 0]
     run.wait_event("cluster-lost", cluster=1)
-    told = scrape_until(run, lambda s: sorted(s.find("skerry_redis_up")) == [0, 0, 1])
-    assert told.only("skerry_cluster_up", cluster=1) == 0
-    assert told.find("skerry_core_seconds_total", cluster=0) and not told.find("skerry_core_seconds_total", cluster=1)
+    now = scrape_until(run, lambda s: sorted(s.find("skerry_redis_up")) == [0, 0, 1])
+    assert now.only("skerry_cluster_up", cluster=1) == 0
+    assert now.find("skerry_core_seconds_total", cluster=0) and not now.find("skerry_core_seconds_total", cluster=1)
     for app in run.plan.cluster_map.applications:
-        assert told.only("skerry_application_up", application=app.name) == (app.cpu < 2)
+        assert now.only("skerry_application_up", application=app.name) == (app.cpu < 2)

@@ -126,15 +126,15 @@ def test_counter() -> None:
     """modelled machine: the guest's time-stamp counter is the same whether QEMU's answer is set, as it is here, or its
     read trapped"""
     target = scale_machine(Request("clh", [4], [500.0], 512, modelled=XEON), "instructions")
-    found = []
+    runs = []
     for options, way in (({}, "set"), ({"counter": "trap"}, "trapped")):
         with run.marks(XEON, target, options=options) as marks, machine(target, accel=run.mode(XEON),
                                                                         extra=marks.arguments) as booted:
             booted.wait_done()
             lines = [json.loads(line) for line in marks.file.read_text().splitlines()]
         assert [line.pop("counter") for line in lines] == [way, way]
-        found.append(lines)
-    assert found[0] == found[1]
+        runs.append(lines)
+    assert runs[0] == runs[1]
 
 
 SLEEPS, SLEEP_US = 4, 3000
@@ -197,9 +197,9 @@ def test_validation() -> None:
 @pytest.mark.parametrize("factor", [1.0, 2.0])
 def test_table1(tmp_path: Path, factor: float) -> None:
     """modelled machine: a program that measures latencies finds each price of the machine file, at every distance"""
-    found = caches.measure(small(tmp_path), Patience(PATIENCE), factor)
-    assert len(found) == 12
-    for one in found:
+    rows = caches.measure(small(tmp_path), Patience(PATIENCE), factor)
+    assert len(rows) == 12
+    for one in rows:
         assert one.cycles == pytest.approx(one.cell.price(XEON, factor), abs=0.02), one.cell
 
 
@@ -284,17 +284,17 @@ def test_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path.write_text('network = false\n[[program]]\nprogram = "sleep"\ncpu = 0\nargs = ["1", "1000"]\n')
     written = tmp_path / "result.json"
     assert main(["run", str(path), "--machine", str(tmp_path / "small.toml"), "--json", str(written)]) == 0
-    said = capsys.readouterr().out
-    assert "prices assumed" in said and "What comes from outside is not modelled" in said
+    printed = capsys.readouterr().out
+    assert "prices assumed" in printed and "What comes from outside is not modelled" in printed
     assert json.loads(written.read_text())["modelled"]["machine"] == XEON.name
 
 
-def small_job(tmp_path: Path, **given: Any) -> Comparison:
+def small_job(tmp_path: Path, **more: Any) -> Comparison:
     modelled = small(tmp_path)
     return settled(Comparison(
         shape=with_room(modelled.shape(modelled.cores, default_memory(2)), None, 20, 1), records=20, operations=20,
         clients=1,
-        patience=Patience(PATIENCE), modelled=modelled, **given,
+        patience=Patience(PATIENCE), modelled=modelled, **more,
     ))
 
 
@@ -332,10 +332,10 @@ def test_sweep(tmp_path: Path) -> None:
                                                                               alone.modelled)
     assert spanning.layout == "spanning" and spanning.metrics["ops_per_s"] > 0
     assert per_socket.observed == alone.observed and per_socket.observed.entries > per_socket.observed.operations
-    for calm, busy in zip(pausing, (per_socket, spanning), strict=True):
-        assert calm.layout == busy.layout and calm.metrics["operations"] == busy.metrics["operations"] / 2
-        assert calm.metrics["seconds"] > 10 * PAUSE_US * 1e-6 / 2  # ten operations of each client, each after its pause
-        assert calm.metrics["mean_us"] < PAUSE_US / 2  # of which none has the pause in it
+    for idle, busy in zip(pausing, (per_socket, spanning), strict=True):
+        assert idle.layout == busy.layout and idle.metrics["operations"] == busy.metrics["operations"] / 2
+        assert idle.metrics["seconds"] > 10 * PAUSE_US * 1e-6 / 2  # ten operations of each client, each after its pause
+        assert idle.metrics["mean_us"] < PAUSE_US / 2  # of which none has the pause in it
 
 
 @needs_new
@@ -354,17 +354,17 @@ def test_functional_boot(tmp_path: Path) -> None:
 def test_phases() -> None:
     """modelled machine: memory is modelled between the marks that begin and end the priced phase, and nowhere else"""
     target = scale_machine(Request("clh", [2], [500.0, 500.0], 512, modelled=XEON), "instructions")
-    for priced, wanted in (("", (True, True, True, True)), ("0", (True, True, True, True)),
-                           ("1-2", (False, True, False, True))):
+    for priced, expected in (("", (True, True, True, True)), ("0", (True, True, True, True)),
+                             ("1-2", (False, True, False, True))):
         with run.marks(XEON, target, priced=priced or None) as marks, machine(target, accel=run.mode(XEON),
                                                                               extra=marks.arguments) as booted:
             booted.wait_done()
             lines = [json.loads(line) for line in marks.file.read_text().splitlines()]
         assert [line["marker"] for line in lines] == [1, 2, 1, 2]
         accesses = [0, *(sum(line["accesses"]) for line in lines)]
-        found = [after - before for before, after in pairwise(accesses)]
+        grown = [after - before for before, after in pairwise(accesses)]
         # a phase ends when all cores have left their blocks
-        assert tuple(count > 500 for count in found) == wanted, found
+        assert tuple(count > 500 for count in grown) == expected, grown
 
 
 @needs_new
@@ -388,8 +388,8 @@ def test_fetches() -> None:
 @cache
 def watched(lock: str, cores: int, statistics: bool = False) -> Lines:
     request = Request(lock, [cores], [500.0], 256, statistics=statistics, modelled=XEON)
-    found, = measure_lines(request, Patience(PATIENCE))
-    return found
+    measured, = measure_lines(request, Patience(PATIENCE))
+    return measured
 
 
 @needs_new
@@ -437,11 +437,11 @@ def test_hold() -> None:
 @pytest.mark.limit(300)
 def test_fine() -> None:
     """lock statistics, modelled: an entry under fine takes five locks, its core's side among them, and meets nobody"""
-    found = watched("fine", 4)
-    call = next(kind for kind in found.kinds if kind.name == "CALL")
+    measured = watched("fine", 4)
+    call = next(kind for kind in measured.kinds if kind.name == "CALL")
     assert call.acquisitions == pytest.approx(5 * call.entries, abs=20)  # some have begun before the mark
     assert call.conflicts == 0
-    sides = [lock for lock in found.locks if "struct cpu" in lock.name]
+    sides = [lock for lock in measured.locks if "struct cpu" in lock.name]
     assert len(sides) >= 4
 
 
@@ -476,9 +476,9 @@ def waited(target: Plan, **plugin: str) -> dict[str, int]:
                                                                    extra=marks.arguments) as booted:
         booted.wait_done()
         assert booted.status == qemu.EXIT_SUCCESS, booted.console
-        found = {way: int(ns) for way, ns in re.findall(r"waited: (\w+) (\d+) ns", booted.console)}
-    assert list(found) == WAYS
-    return found
+        times = {way: int(ns) for way, ns in re.findall(r"waited: (\w+) (\d+) ns", booted.console)}
+    assert list(times) == WAYS
+    return times
 
 
 @needs_new

@@ -63,8 +63,8 @@ def refused(run: Run, core: int, to: int, words: str) -> None:
     before = in_force(run)
     number = give_order(run, core, to)
     run.wait_for(lambda: cores.answer(run.events.events, core, number), "an answer")
-    said = cores.answer(run.events.events, core, number)
-    assert said and words in cores.refusal(run.events.events, before, before[core], said), said
+    report = cores.answer(run.events.events, core, number)
+    assert report and words in cores.refusal(run.events.events, before, before[core], report), report
     assert in_force(run) == before
 
 
@@ -73,8 +73,8 @@ def leaves_or_runs(run: Run, core: int, to: int) -> None:
     case."""
     number = give_order(run, core, to)
     run.wait_for(lambda: cores.answer(run.events.events, core, number), "an answer")
-    said = cores.answer(run.events.events, core, number)
-    if said and said["what"] == "programs":
+    report = cores.answer(run.events.events, core, number)
+    if report and report["what"] == "programs":
         assert run.events.of("core", what="program", cpu=core)
     else:
         run.wait_for(lambda: (in_force(run)[core].cluster, in_force(run)[core].state) == (to, OWNED),
@@ -107,13 +107,13 @@ def test_locks_change() -> None:
     and go"""
     with machine_serving(deployment("dynamic")) as run:
         boots = cores.boots_of(run.events.events)
-        for wanted, to in (("fine", 0), ("coarse", 1), ("fine", 0), ("fine", 1), ("coarse", 0)):
+        for kind, to in (("fine", 0), ("coarse", 1), ("fine", 0), ("fine", 1), ("coarse", 0)):
             for cluster, boot in boots.items():
                 run.poll()
                 number = ledger.GRANULARITY.unused(run.events.events, live.monitor_memory(run.directory))
-                granularity.order(lambda address, word: write(run, address, word), boot, wanted, number)
-                done = {"cluster": cluster, "number": number, "granularity": wanted}
-                run.wait_for(lambda done=done: run.events.of("granularity", **done), f"cluster {cluster} is {wanted}")
+                granularity.order(lambda address, word: write(run, address, word), boot, kind, number)
+                done = {"cluster": cluster, "number": number, "granularity": kind}
+                run.wait_for(lambda done=done: run.events.of("granularity", **done), f"cluster {cluster} is {kind}")
             move(run, 5, to)
             assert_serve(run)
         assert not run.events.of("cluster-lost") and "kernel panic" not in run.own_console
@@ -155,20 +155,20 @@ def test_counted_where_it_is() -> None:
         for core, to, where in ((5, 0, {0: [0, 1, 2, 5], 1: [3, 4]}), (1, 1, {0: [0, 2, 5], 1: [3, 4, 1]}),
                                 (5, 1, {0: [0, 2], 1: [3, 4, 5, 1]})):
             move(run, core, to)
-            assert {cluster: sorted(found) for cluster, found in counted(run).items()} == {c: sorted(found)
-                for c, found in where.items()}
+            assert {cluster: sorted(held) for cluster, held in counted(run).items()} == {c: sorted(held)
+                for c, held in where.items()}
             looks += [look(), look()]
             over, after = between(looks[-3], looks[-2]), between(looks[-2], looks[-1])
             assert all(row.rates.utilisation is None for row in over.cores)
             assert all(row.rates.utilisation is not None for row in after.cores) and len(after.cores) == 6
-            assert {row.cluster: row.cores for row in after.clusters} == {cluster: len(found)
-                                                                          for cluster, found in where.items()}
+            assert {row.cluster: row.cores for row in after.clusters} == {cluster: len(held)
+                                                                          for cluster, held in where.items()}
         run.wait_for(lambda: len(run.events.of("core", what="joined")) == 3, "all reports")
         end_cluster(run, 1, "panic")
         run.wait_for(lambda: restarted(run, 1, 1), "cluster 1 again")
-        said = changes.words(run.events.events)
-        assert said[0].startswith("cluster 1 was started again, once; lost last: ") and "panic" in said[0]
-        assert said[1:] == ["core 1 is cluster 1's; it has moved once", "core 5 is cluster 1's; it has moved 2 times"]
+        lines = changes.words(run.events.events)
+        assert lines[0].startswith("cluster 1 was started again, once; lost last: ") and "panic" in lines[0]
+        assert lines[1:] == ["core 1 is cluster 1's; it has moved once", "core 5 is cluster 1's; it has moved 2 times"]
         assert sorted(counted(run)[1]) == [1, 3, 4, 5]
 
 

@@ -55,7 +55,7 @@ def give_order(run: Run, giver: int, to: int, pieces: int) -> int:
     return number
 
 
-def said(run: Run, giver: int, number: int) -> str:
+def answer_of(run: Run, giver: int, number: int) -> str:
     run.wait_for(lambda: memory_moves.answer(run.events.events, giver, number), "an answer")
     answer = memory_moves.answer(run.events.events, giver, number)
     assert answer
@@ -64,9 +64,9 @@ def said(run: Run, giver: int, number: int) -> str:
 
 def move(run: Run, giver: int, to: int, pieces: int) -> None:
     before = has(run)
-    assert said(run, giver, give_order(run, giver, to, pieces)) == memory_moves.GIVEN
-    wanted = {giver: before[giver] - pieces, to: before[to] + pieces}
-    run.wait_for(lambda: has(run) == before | wanted, f"{pieces} pieces in cluster {to}")
+    assert answer_of(run, giver, give_order(run, giver, to, pieces)) == memory_moves.GIVEN
+    after = {giver: before[giver] - pieces, to: before[to] + pieces}
+    run.wait_for(lambda: has(run) == before | after, f"{pieces} pieces in cluster {to}")
 
 
 def fill(run: Run, names: Sequence[str], value: bytes, count: int) -> None:
@@ -110,11 +110,11 @@ def test_programs_get_it() -> None:
     with machine_serving(deployment()) as run:
         names = servers(run)
         number = give_order(run, 0, 1, 1 << 20)
-        assert said(run, 0, number) == memory_moves.TOO_LITTLE
+        assert answer_of(run, 0, number) == memory_moves.TOO_LITTLE
         free = int(run.events.of("memory-moved", what="too-little")[0]["free"])
         move(run, 0, 1, free - 8)
         number = give_order(run, 0, 1, 64)
-        assert said(run, 0, number) == memory_moves.TOO_LITTLE
+        assert answer_of(run, 0, number) == memory_moves.TOO_LITTLE
         fill(run, names, b"c" * 4096, 1000)
         holds(run, names, b"c" * 4096, 1000)
 
@@ -172,8 +172,8 @@ def test_commands(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 
         def command(*arguments: str, status: int = 0) -> str:
             assert main([*arguments]) == status
-            said = capsys.readouterr()
-            return (said.err if status else said.out).replace("\n", " ")
+            printed = capsys.readouterr()
+            return (printed.err if status else printed.out).replace("\n", " ")
 
         assert "64 MiB of cluster 1's memory are cluster 0's after" in command("move", pid, "--memory", "64M", "--to",
                                                                                "0", "--json", str(file))
@@ -199,7 +199,7 @@ def test_refused() -> None:
         for to, named in ((7, None), (0, 7), (0, 0)):
             with pytest.raises(InputError):
                 memory_moves.givers(events, now, to, named)
-        assert said(run, 1, give_order(run, 1, 9, 1)) == memory_moves.REFUSED
+        assert answer_of(run, 1, give_order(run, 1, 9, 1)) == memory_moves.REFUSED
         assert has(run) == before
 
 

@@ -37,11 +37,11 @@ def test_nested(tmp_path: Path) -> None:
         guest.wait_end(360)
     events = guest.events
     assert events.of("up")[0]["kvm"]
-    finding = next(found for found in events.of("doctor")[0]["results"] if found["subject"] == "KVM")
+    finding = next(one for one in events.of("doctor")[0]["results"] if one["subject"] == "KVM")
     assert finding["use"] == "KVM" and "it booted both clusters" in finding["found"]
     run = events.of("run")[0]
     assert run["status"] == 0 and run["host"]["accel"] == "kvm"
-    pong = events.of("pong")[0]
-    assert pong["count"] >= 2 * pong["instances"] > 0
+    answers = events.of("pong")[0]
+    assert answers["count"] >= 2 * answers["instances"] > 0
     kinds = {event["event"] for event in run["events"]}
     assert "serving" in kinds and not kinds & {"fault", "failed", "exit", "cluster-lost"}

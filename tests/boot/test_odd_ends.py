@@ -50,8 +50,8 @@ LATER = 5000          # ms of a restart's delay: the longest there is
 
 def read(run: Run, address: int) -> int:
     """A word of the machine's memory."""
-    (said,) = monitor.human(run.command.monitor, f"xp /1gx {address:#x}")
-    return int(said.strip().replace("\r", "").rpartition(" ")[2], 16)
+    (answer,) = monitor.human(run.command.monitor, f"xp /1gx {address:#x}")
+    return int(answer.strip().replace("\r", "").rpartition(" ")[2], 16)
 
 
 def await_life(run: Run, cluster: int, life: int) -> None:
@@ -181,25 +181,25 @@ def write(run: Run, words: list[tuple[int, int]]) -> None:
 def orders(run: Run, *clusters: int, how: str) -> list[tuple[int, int]]:
     """Returns the words to write that end these clusters."""
     run.poll()
-    found: list[tuple[int, int]] = []
+    writes: list[tuple[int, int]] = []
     for cluster in clusters:
         boot = kill.check(run.events.events, cluster, how)
-        kill.order(lambda address, word: found.append((address, word)), boot, how)
-    return found
+        kill.order(lambda address, word: writes.append((address, word)), boot, how)
+    return writes
 
 
 def physical(run: Run, core: int, function: str) -> int:
     """Returns the physical address of a function of the manager that runs on this core of the machine."""
     vaddr, _ = pages.symbol(modules.module_path("root"), function)
-    found: list[int] = []
+    places: list[int] = []
 
     def look() -> bool:
-        found[:] = [page.paddr + vaddr - page.vaddr for page in pages.of_core(run, core)
-                    if page.vaddr <= vaddr < page.vaddr + page.size]
-        return bool(found)
+        places[:] = [page.paddr + vaddr - page.vaddr for page in pages.of_core(run, core)
+                     if page.vaddr <= vaddr < page.vaddr + page.size]
+        return bool(places)
 
     run.wait_for(look, f"the manager of core {core}")
-    return found[0]
+    return places[0]
 
 
 @pytest.mark.limit(150)
@@ -230,8 +230,8 @@ def test_wild_writes_into_the_ledger() -> None:
                 ledger = int(cores.boots_of(run.events.events)[1]["ledger"])
                 places = [at for at in range(0, KERNEL_PAGE, 8) if not ORDER <= at < LIFE]
                 words = [(ledger + at, drawn.randrange(1 << 64)) for at in drawn.sample(places, 40)]
-                said = [(ledger + TEXT + 8 * i, drawn.randrange(1 << 64)) for i in range(8)]
-                write(run, [*words, *said, (ledger + STATE, drawn.randrange(1 << 32) << 32 | DYING)])
+                text = [(ledger + TEXT + 8 * i, drawn.randrange(1 << 64)) for i in range(8)]
+                write(run, [*words, *text, (ledger + STATE, drawn.randrange(1 << 32) << 32 | DYING)])
                 run.wait_for(lambda times=times: restarted(run, 1, times), "cluster 1 again")
                 run.wait_for(lambda times=times: len(run.events.of("serving", app=there)) == times + 1, "its Redis")
                 assert server.set("key", str(times)) and server.get("key") == str(times).encode()
@@ -451,8 +451,8 @@ def test_run_says_so(how: str, tmp_path: Path) -> None:
         subprocess.run(["redis-cli", "-p", port, *words], capture_output=True)
         if how == "ASSERT":
             read_until(process, f"{name} ended by signal 6 (SIGABRT); its last lines:")
-            told = read_until(process, "posix: ends by signal 6")
-            assert "is not true" in told and all(line.startswith("    ") for line in told.splitlines()), told
+            tail = read_until(process, "posix: ends by signal 6")
+            assert "is not true" in tail and all(line.startswith("    ") for line in tail.splitlines()), tail
         else:
             read_until(process, "bye bye...")
             assert process.stderr and f"{name} ended with status 0" in read_until(process, name, process.stderr)

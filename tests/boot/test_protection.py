@@ -32,14 +32,14 @@ OWN_STACK = (2, 8, 18)  # vectors, in the order of their stacks
 
 
 def kernel_pages(run: Run, core: int) -> list[Page]:
-    found = [page for page in pages.of_core(run, core) if page.vaddr >= KERNEL_HALF]
-    assert any(page.vaddr >= IMAGE_BASE for page in found) and any(page.vaddr < DIRECT_END for page in found)
-    return found
+    mapped = [page for page in pages.of_core(run, core) if page.vaddr >= KERNEL_HALF]
+    assert any(page.vaddr >= IMAGE_BASE for page in mapped) and any(page.vaddr < DIRECT_END for page in mapped)
+    return mapped
 
 
-def faults_of(found: list[Page]) -> Iterator[str]:
-    executable = {page.paddr // PAGE for page in found if page.executable}  # in pages of 4 KiB
-    for page in found:
+def faults_of(mapped: list[Page]) -> Iterator[str]:
+    executable = {page.paddr // PAGE for page in mapped if page.executable}  # in pages of 4 KiB
+    for page in mapped:
         if page.user:
             yield f"user programs reach {page}"
         if page.writable and page.executable:

@@ -86,17 +86,17 @@ def test_the_commands_that_run_prints() -> None:
     """they make a cluster whose redirections lead a client of the host to each instance"""
     with cluster_of(3) as run:
         run.wait_serving()
-        found = instances(run.plan, run.forwards)
-        for line in commands(found):
+        nodes = instances(run.plan, run.forwards)
+        for line in commands(nodes):
             _, _, port, *words = line.split()
             with at(int(port)) as node:
                 assert node.execute_command(*words) in (True, b"OK"), line
-        run.wait_for(lambda: all(is_ok(forward.host_port) for forward in found), "a cluster that all agree about")
-        with RedisCluster(host="127.0.0.1", port=found[0].host_port, socket_timeout=ANSWER) as client:
+        run.wait_for(lambda: all(is_ok(forward.host_port) for forward in nodes), "a cluster that all agree about")
+        with RedisCluster(host="127.0.0.1", port=nodes[0].host_port, socket_timeout=ANSWER) as client:
             for key in range(KEYS):
                 assert client.set(f"key:{key}", key)
             assert [int(client.get(f"key:{key}")) for key in range(KEYS)] == list(range(KEYS))
-            ports = {forward.host_port for forward in found}
+            ports = {forward.host_port for forward in nodes}
             assert {node.port for node in client.get_nodes()} == ports
             assert sum(client.dbsize(target_nodes=node) for node in client.get_nodes()) == KEYS
             assert all(client.dbsize(target_nodes=node) for node in client.get_nodes())
@@ -116,8 +116,8 @@ def test_create_with_addresses_of_the_host() -> None:
                               text=True) as process:
             run.wait_for(lambda: process.poll() is not None, "its end")
             assert process.stdout
-            said = process.stdout.read()
-        assert process.returncode and "CLUSTER MEET needs an address within the machine" in said, said
+            printed = process.stdout.read()
+        assert process.returncode and "CLUSTER MEET needs an address within the machine" in printed, printed
         assert_no_fault(run)
 
 

@@ -201,8 +201,8 @@ class _Survivor(threading.Thread):
             while not self.over.is_set():
                 try:
                     server.set("number", self.writes)
-                    if (found := server.get("number")) != str(self.writes).encode():
-                        self.wrong.append(f"{found!r} in place of {self.writes}")
+                    if (value := server.get("number")) != str(self.writes).encode():
+                        self.wrong.append(f"{value!r} in place of {self.writes}")
                     self.writes += 1
                 except redis.RedisError as error:
                     self.wrong.append(str(error))
@@ -215,13 +215,13 @@ class _Survivor(threading.Thread):
 
 @contextmanager
 def surviving(run: Run, name: str) -> Iterator[_Survivor]:
-    found = _Survivor(run, name)
-    found.start()
+    survivor = _Survivor(run, name)
+    survivor.start()
     try:
-        yield found
+        yield survivor
     finally:
-        found.over.set()
-        found.join()
+        survivor.over.set()
+        survivor.join()
 
 
 def serves_anew(run: Run, name: str) -> bool:
@@ -343,9 +343,9 @@ class Machines(contextlib.ExitStack):
         return self.enter_context(machines.machine(own, extra=extra))
 
     def names(self, cluster: int) -> list[str]:
-        found = self.what.cluster_map
-        return [a.name for a in found.applications if a.program == "redis-server"
-                and found.cluster_of(a.cpu).number == cluster]
+        whole = self.what.cluster_map
+        return [a.name for a in whole.applications if a.program == "redis-server"
+                and whole.cluster_of(a.cpu).number == cluster]
 
 
 def serving(first: Run, name: str, times: int) -> None:

@@ -137,9 +137,9 @@ def test_busy_instance() -> None:
     with machine_serving(with_redis(2, 2, "per-socket")) as run:
         slow, other = servers(run)[:2]
         for _ in range(6):  # the host may have more to do while one of the two is counted
-            alone, beside = alone_and_beside(run, slow, other)
-            print(f"{other} answers {alone} commands, and {beside} while {slow} is flooded")
-            if beside > alone / 6:  # a switch that waits for the slow one leaves 1/20
+            alone, flooded = alone_and_beside(run, slow, other)
+            print(f"{other} answers {alone} commands, and {flooded} while {slow} is flooded")
+            if flooded > alone / 6:  # a switch that waits for the slow one leaves 1/20
                 break
         else:
             pytest.fail("the other one waits for the slow one")
@@ -165,11 +165,11 @@ def alone_and_beside(run: Run, slow: str, other: str) -> tuple[int, int]:
             held.callback(lambda one=connection: one.shutdown(socket.SHUT_RDWR))
             threads.append(threading.Thread(target=flood, args=(connection,), daemon=True))
             threads[-1].start()
-        beside = pings_while_busy(run, slow, other)
+        flooded = pings_while_busy(run, slow, other)
         held.close()
         for thread in threads:
             thread.join()
-        return min(alone, pings_while_busy(run, slow, other)), beside
+        return min(alone, pings_while_busy(run, slow, other)), flooded
 
 
 # ---- How soon clusters notice each other's end, on machines whose clock counts instructions: the same on ----
@@ -177,8 +177,8 @@ def alone_and_beside(run: Run, slow: str, other: str) -> tuple[int, int]:
 LATE = 100  # ms that a verdict may come after the patience: the goal
 
 
-def restarting(patience: int | None = None) -> Deployment:
-    return deployment(network=False, restart="on-failure", restart_limit=0, restart_delay=0, patience=patience)
+def restarting(milliseconds: int | None = None) -> Deployment:
+    return deployment(network=False, restart="on-failure", restart_limit=0, restart_delay=0, patience=milliseconds)
 
 
 def silence(run: Run, how: str, times: int) -> int:
@@ -202,10 +202,10 @@ def test_words_are_heard_at_once() -> None:
 
 
 @pytest.mark.limit(150)
-@pytest.mark.parametrize("patience", [100, 400])
-def test_of_the_deployment(patience: int) -> None:
+@pytest.mark.parametrize("milliseconds", [100, 400])
+def test_of_the_deployment(milliseconds: int) -> None:
     """clusters are as patient as the deployment says, with each other's managers two thirds more"""
-    with machine_booted(restarting(patience), accel=qemu.TCG_COUNTED) as run:
-        assert patience <= silence(run, "init", 1) <= patience + LATE
-        assert patience * 5 // 3 <= silence(run, "manager", 2) <= patience * 5 // 3 + LATE
+    with machine_booted(restarting(milliseconds), accel=qemu.TCG_COUNTED) as run:
+        assert milliseconds <= silence(run, "init", 1) <= milliseconds + LATE
+        assert milliseconds * 5 // 3 <= silence(run, "manager", 2) <= milliseconds * 5 // 3 + LATE
         assert not run.events.of("cluster-lost", cluster=0)

@@ -95,10 +95,10 @@ def test_slow_reader(run: Run) -> None:
                 lazy.sendall(b"GET large\r\n")
                 for number in range(50):
                     assert server.incr("count") == number + 1
-                wanted, got = b"$%d\r\n" % len(value) + value + b"\r\n", bytearray()
-                while len(got) < len(wanted) and (part := lazy.recv(1 << 20)):
+                expected, got = b"$%d\r\n" % len(value) + value + b"\r\n", bytearray()
+                while len(got) < len(expected) and (part := lazy.recv(1 << 20)):
                     got += part
-                assert got == wanted
+                assert got == expected
             server.flushall()
     assert_no_fault(run)
 

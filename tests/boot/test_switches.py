@@ -169,7 +169,7 @@ heap = "64M"
 """
 
 
-def said(console: str, name: str) -> list[str]:
+def lines_of(console: str, name: str) -> list[str]:
     """The lines of a program."""
     mark = f"[{name}@"
     return [line.split("] ", 1)[1].strip() for line in console.splitlines() if line.startswith(mark)]
@@ -181,5 +181,5 @@ def test_edges(tmp_path: Path) -> None:
     linux = subprocess.run([f"{EDGES}-linux"], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
     with machine(parse(DEPLOYMENT, "edges.toml", tmp_path)) as run:
         run.wait_done()
-        assert said(run.console, "edges") == linux
+        assert lines_of(run.console, "edges") == linux
         assert all(end["status"] == 0 for end in run.events.of("exit"))

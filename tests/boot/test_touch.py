@@ -49,11 +49,11 @@ def test_touch() -> None:
     """memory is there when it is touched, by several threads at once; what was not is free of cost"""
     exits, faults, memory = ended(touch("all"), touch("drop"), touch("forge", 3))
     assert not faults and {way: event["status"] for way, event in exits.items()} == {"all": 0, "drop": 0, "forge": 0}
-    found = committed(memory)
-    assert HEAP - 12 * MIB < found["all"] < HEAP + 4 * MIB
-    assert found["drop"] < 8 * MIB and found["forge"] < 8 * MIB
+    taken = committed(memory)
+    assert HEAP - 12 * MIB < taken["all"] < HEAP + 4 * MIB
+    assert taken["drop"] < 8 * MIB and taken["forge"] < 8 * MIB
     for event in memory.values():
-        assert all(HEAP < given < HEAP + 4 * MIB for given in event["per_app"].values())
+        assert all(HEAP < bytes_of_app < HEAP + 4 * MIB for bytes_of_app in event["per_app"].values())
 
 
 @pytest.mark.limit(150)

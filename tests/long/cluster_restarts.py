@@ -88,8 +88,8 @@ class Campaign:
         if commit not in self.entry["commits"]:
             self.entry["commits"].append(commit)
         self.entry["date"] = time.strftime("%Y-%m-%d")
-        found = read(self.path) | {str(self.seed): self.entry}
-        lines = ",\n".join(json.dumps(found[seed]) for seed in sorted(found, key=int))
+        campaigns = read(self.path) | {str(self.seed): self.entry}
+        lines = ",\n".join(json.dumps(campaigns[seed]) for seed in sorted(campaigns, key=int))
         new = self.path.with_suffix(".new")
         new.write_text(f'{{"campaigns": [\n{lines}\n]}}\n')
         new.replace(self.path)
@@ -119,7 +119,7 @@ def after_one(what: Plan, seed: int) -> tuple[int, int]:
 
 def session(campaign: Campaign, what: Plan) -> None:
     """One machine, from the first kill that is not done to the last. Failure where something is wrong."""
-    wanted = after_one(what, campaign.seed)
+    left_after_one = after_one(what, campaign.seed)
     took: list[float] = []
     with machine(what) as run:
         with on_stage(run, campaign.seed, ANSWER) as scene:
@@ -127,16 +127,16 @@ def session(campaign: Campaign, what: Plan) -> None:
             for number in range(campaign.done + 1, campaign.kills + 1):
                 fate = scene.kill(draw(campaign.seed, number, mortal(what), quiet=PAUSE))
                 lives[fate.kill.cluster] += 1
-                if (found := {cluster: life(run, cluster) for cluster in lives}) != lives:
-                    raise Failure(f"kill {number}: the control words have lives {found}, not {lives}")
+                if (counted := {cluster: life(run, cluster) for cluster in lives}) != lives:
+                    raise Failure(f"kill {number}: the control words have lives {counted}, not {lives}")
                 campaign.note(fate)
                 took.append(fate.pong_ms / 1e3)
                 print(f"{number}: {fate.kill} after {fate.kill.quiet:.2f} s: {fate.why}; PONG after {took[-1]:.2f} s",
                       flush=True)
             if scene.false_alarms:
                 raise Failure(f"{scene.false_alarms} clusters were lost that nobody had ended")
-        if (found_left := left(run)) != wanted:
-            raise Failure(f"the first cluster has {found_left} bytes and slots left, after one kill {wanted}")
+        if (found_left := left(run)) != left_after_one:
+            raise Failure(f"the first cluster has {found_left} bytes and slots left, after one kill {left_after_one}")
     if took:
         print(f"kill to PONG: median {median(took):.2f} s, worst {max(took):.2f} s")
 
@@ -149,27 +149,27 @@ def main() -> int:
     parser.add_argument("--sockets", type=int, default=2, metavar="N",
                         help="clusters of the machine (2), of which the first is not ended")
     parser.add_argument("--fresh", action="store_true", help="begin again where the seed has a verdict")
-    given = parser.parse_args()
-    seed = random.SystemRandom().randrange(1 << 32) if given.seed is None else given.seed
+    options = parser.parse_args()
+    seed = random.SystemRandom().randrange(1 << 32) if options.seed is None else options.seed
     process.heed_signals()
     try:
         with alone("tests.long.cluster_restarts", VERDICTS, BUILD / "cluster-restarts.lock"):
-            return attend(given, seed)
+            return attend(options, seed)
     except Failure as error:
         print(f"cluster_restarts: {error}", file=sys.stderr)
         return 1
 
 
-def attend(given: argparse.Namespace, seed: int) -> int:
+def attend(options: argparse.Namespace, seed: int) -> int:
     """The campaign of a seed, from where it was. Returns the exit status."""
     print(f"seed {seed}", flush=True)
-    campaign = Campaign(seed, given.kills, given.sockets)
-    if given.fresh:
-        campaign.entry = {"seed": seed, "done": 0, "commits": [], "kills": given.kills, "sockets": given.sockets,
+    campaign = Campaign(seed, options.kills, options.sockets)
+    if options.fresh:
+        campaign.entry = {"seed": seed, "done": 0, "commits": [], "kills": options.kills, "sockets": options.sockets,
                           "verdict": RUNNING}
         campaign.figures.unlink(missing_ok=True)
     try:
-        session(campaign, plan(deployment(given.sockets)))
+        session(campaign, plan(deployment(options.sockets)))
         campaign.end()
     except (KeyboardInterrupt, Failure) as error:
         campaign.end("" if isinstance(error, KeyboardInterrupt) else f"after kill {campaign.done}: {error}")

@@ -83,8 +83,8 @@ class Campaign:
 
 def show_list() -> None:
     known = verdicts.read()
-    for title, found in (("the suite runs", of_suite()), ("the suite is", selecting())):
-        for command in found:
+    for title, some in (("the suite runs", of_suite()), ("the suite is", selecting())):
+        for command in some:
             print(f"{title:14}  {command.text}")
     for command in of_campaign():
         verdict = known.get(command.work)

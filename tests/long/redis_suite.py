@@ -41,8 +41,8 @@ def _tree(folder: Path) -> Path:
     shutil.copy2(SOURCE / "runtest", folder)
     (folder / "src").mkdir()
     for program in ("redis-cli", "redis-benchmark", "redis-server"):
-        if found := shutil.which(program):
-            (folder / "src" / program).symlink_to(found)
+        if installed := shutil.which(program):
+            (folder / "src" / program).symlink_to(installed)
     return folder
 
 

@@ -43,9 +43,9 @@ def clone(folder: Path) -> None:
     shutil.copytree(THIRD_PARTY, folder / "build" / "third-party", symlinks=True, copy_function=shutil.copy)
 
 
-def build(folder: Path, wanted: list[str]) -> None:
+def build(folder: Path, names: list[str]) -> None:
     there = os.environ | OTHERWISE
-    for command in (["meson", "setup", "build"], ["ninja", "-C", "build", "-j3", *wanted]):
+    for command in (["meson", "setup", "build"], ["ninja", "-C", "build", "-j3", *names]):
         subprocess.run(command, cwd=folder, env=there, umask=0o077, check=True, stdout=sys.stderr)
 
 
@@ -57,14 +57,14 @@ def main() -> int:
     if str(environment()["commit"]).endswith("+"):
         print("files differ from HEAD, which the other folder has: commit them first", file=sys.stderr)
         return 2
-    wanted = targets()
-    ensure_built(Output(), needs.Needs(frozenset(wanted)))
-    here = fingerprint.of_targets(wanted)
+    names = targets()
+    ensure_built(Output(), needs.Needs(frozenset(names)))
+    here = fingerprint.of_targets(names)
     scratch = Path(tempfile.mkdtemp(prefix="skerry-same-"))
     try:
         clone(scratch / FOLDER)
-        build(scratch / FOLDER, wanted)
-        there = fingerprint.of_targets(wanted, scratch / FOLDER / "build")
+        build(scratch / FOLDER, names)
+        there = fingerprint.of_targets(names, scratch / FOLDER / "build")
         for name in here:
             same = here[name] == there.get(name)
             print(f"{name}: {here[name][:16]} {'the same' if same else f'differs: {there.get(name)}'}")

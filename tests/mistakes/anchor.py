@@ -116,11 +116,11 @@ class Edit:
 def place(source: Source, symbol: str, find: str, put: str) -> Edit:
     parts = _parts(find)
     start, end = _where(source, symbol)
-    found = [match for i in range(start, end) if source.words[i] == parts[0][0]
-             and (match := _match(parts, source.words, i, end))]
-    if len(found) != 1:
-        raise AnchorError(f"its pattern is found {len(found)} times, not once")
-    match = found[0]
+    matches = [match for i in range(start, end) if source.words[i] == parts[0][0]
+               and (match := _match(parts, source.words, i, end))]
+    if len(matches) != 1:
+        raise AnchorError(f"its pattern is found {len(matches)} times, not once")
+    match = matches[0]
     return Edit(source, match.start, match.end, _filled(source, match, put))
 
 

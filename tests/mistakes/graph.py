@@ -42,8 +42,8 @@ class Graph:
     def _ninja(self, *words: str) -> str:
         done = subprocess.run(["ninja", "-C", str(self.build), *words], capture_output=True, text=True)
         if done.returncode:
-            said = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()[-1]
-            raise Failure(f"ninja {words[1]}: {said}")
+            problem = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()[-1]
+            raise Failure(f"ninja {words[1]}: {problem}")
         return "\n".join(line for line in done.stdout.splitlines() if not line.startswith("ninja: "))
 
     def _parse(self, text: str) -> Iterator[Step]:
@@ -72,7 +72,7 @@ class Graph:
 
     def steps_of(self, targets: Iterable[str]) -> list[Step]:
         """All that the targets are made by, each step behind those that make what it reads."""
-        found: dict[str, Step] = {}
+        steps: dict[str, Step] = {}
         begun: set[str] = set()
         stack = [(target, False) for target in targets]
         while stack:
@@ -81,20 +81,20 @@ class Graph:
             if step is None:
                 continue
             if made:
-                found.setdefault(step.outputs[0], step)
+                steps.setdefault(step.outputs[0], step)
             elif step.outputs[0] not in begun:
                 begun.add(step.outputs[0])
                 stack.append((path, True))
                 stack += [(before, False) for before in (*step.inputs, *step.order)]
-        return list(found.values())
+        return list(steps.values())
 
     def learn(self, steps: Iterable[Step]) -> None:
         """Asks Ninja which files the compiler has read for these steps."""
         new = [step.outputs[0] for step in steps if step.compiles and step.outputs[0] not in self._read]
         if not new:
             return
-        said = self._ninja("-t", "deps", *new)
-        for block in said.split("\n\n"):
+        listing = self._ninja("-t", "deps", *new)
+        for block in listing.split("\n\n"):
             head, *lines = [line for line in block.splitlines() if line] or [""]
             name = head.partition(": #deps")[0]
             self._read[name] = frozenset(self._path(line.strip()) for line in lines)

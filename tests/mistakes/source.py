@@ -41,22 +41,22 @@ class Token(NamedTuple):
 
 
 def lex(text: str) -> list[Token]:
-    found: list[Token] = []
+    tokens: list[Token] = []
     directive, first = False, True
     for match in _TOKEN.finditer(text):
         if match.lastgroup == "space":
             continue
         if match.lastgroup == "line":
             if directive:
-                found.append(Token("\n", match.start(), match.end(), True, False))
+                tokens.append(Token("\n", match.start(), match.end(), True, False))
             directive, first = False, True
             continue
         directive = directive or (first and match.group() == "#")
-        found.append(Token(match.group(), match.start(), match.end(), directive, first))
+        tokens.append(Token(match.group(), match.start(), match.end(), directive, first))
         first = False
     if directive:
-        found.append(Token("\n", len(text), len(text), True, False))
-    return found
+        tokens.append(Token("\n", len(text), len(text), True, False))
+    return tokens
 
 
 def without_assertions(tokens: list[Token]) -> list[Token]:

@@ -235,8 +235,8 @@ def stages(workspace: Workspace) -> list[Stage]:
     files = {target["id"]: target["filename"] for target in _introspect(workspace, "--targets")}
     hosted: dict[str, HostedStage] = {name: HostedStage(name, [], slow=name in SLOW) for name in HOSTED}
     for test in _introspect(workspace, "--tests"):
-        for name, wanted in HOSTED.items():
-            if wanted(test["suite"][0].rpartition(":")[2], test["name"]):
+        for name, is_of in HOSTED.items():
+            if is_of(test["suite"][0].rpartition(":")[2], test["name"]):
                 needed = [os.path.relpath(file, workspace.build) for target in test["depends"]
                           for file in files[target]]
                 hosted[name].tests[test["name"]] = HostedTest(test["cmd"], needed)

@@ -49,11 +49,11 @@ class Verdicts:
     def _read(self) -> dict[tuple[str, str, str], Verdict]:
         """Reads verdicts by area, digest and test; and without a test, for mistakes that another test caught than was
         meant to."""
-        found: dict[tuple[str, str, str], Verdict] = {}
+        verdicts: dict[tuple[str, str, str], Verdict] = {}
         for area, verdict, test, digests in verdict_file.read(self.path):
             for digest in digests.split():
-                found[area, digest, test] = found[area, digest, ""] = Verdict(digest, verdict, test)
-        return found
+                verdicts[area, digest, test] = verdicts[area, digest, ""] = Verdict(digest, verdict, test)
+        return verdicts
 
     def of(self, mistake: Mistake) -> Verdict | None:
         """None when it was not tried as it is now."""
@@ -80,8 +80,8 @@ class Verdicts:
 
     def caught_by(self, mistakes: list[Mistake]) -> list[tuple[Mistake, str]]:
         """Lists which test caught which mistake."""
-        found = [(m, self._verdicts[m.key]) for m in mistakes if m.key in self._verdicts]
-        return [(m, v.test) for m, v in found if v.verdict == CAUGHT]
+        known = [(m, self._verdicts[m.key]) for m in mistakes if m.key in self._verdicts]
+        return [(m, v.test) for m, v in known if v.verdict == CAUGHT]
 
 
 def _expected(mistake: Mistake) -> str:

@@ -38,21 +38,21 @@ class Workspace:
     def renew(self) -> None:
         """Makes it a copy of HEAD, whole; files that are the same keep their time, so that little is built."""
         self.commit = _git("rev-parse", "HEAD").decode().strip()
-        wanted: set[Path] = set()
+        kept: set[Path] = set()
         with tarfile.open(fileobj=io.BytesIO(_git("archive", self.commit))) as archive:
             for member in archive.getmembers():
                 path = self.tree / member.name
                 file = archive.extractfile(member)
                 if not file:
                     continue
-                wanted.add(path)
+                kept.add(path)
                 data = _faster(member.name, file.read())
                 if not path.exists() or path.read_bytes() != data:
                     path.parent.mkdir(parents=True, exist_ok=True)
                     path.write_bytes(data)
                 path.chmod(member.mode)
         for path in self.tree.rglob("*"):
-            if path.is_file() and path not in wanted and not path.is_relative_to(self.build):
+            if path.is_file() and path not in kept and not path.is_relative_to(self.build):
                 path.unlink()
         if not (self.build / "build.ninja").exists():
             command = ["meson", "setup", str(self.build), str(self.tree), f"-Dthird_party={THIRD_PARTY}"]

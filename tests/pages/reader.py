@@ -61,13 +61,13 @@ class Wrong(Exception):
 
 
 def less(words: Sequence[str]) -> tuple[str, ...]:
-    given = list(words)
+    shorter = list(words)
     for (name, option), value in LESS.items():
-        if given[0] == name and option in given:
-            given[given.index(option) + 1] = str(value)
-    if given[0] == "fuzz" and not {"--time", "--runs"} & set(given):
-        given += LESS["fuzz", ""]
-    return tuple(given)
+        if shorter[0] == name and option in shorter:
+            shorter[shorter.index(option) + 1] = str(value)
+    if shorter[0] == "fuzz" and not {"--time", "--runs"} & set(shorter):
+        shorter += LESS["fuzz", ""]
+    return tuple(shorter)
 
 
 def _own(before: str, word: str) -> str:
@@ -112,9 +112,9 @@ def unchanged(file: Path) -> Iterator[None]:
         file.write_bytes(before)
 
 
-def cut_off(said: str, width: int | None) -> list[str]:
+def cut_off(text: str, width: int | None) -> list[str]:
     """Rows of tables that are wider than the terminal, or have lost a part of a cell."""
-    lines = [ESCAPE.sub("", line).rstrip() for line in said.splitlines()]
+    lines = [ESCAPE.sub("", line).rstrip() for line in text.splitlines()]
     return [line for line in lines if line[:1] and line[0] in "│┃" and (width and len(line) > width or "…" in line)]
 
 
@@ -168,8 +168,8 @@ class Reader:
         if words[0] in ONLY:
             return self._at_only(words)
         if "--keep" in words or "--gdb" in words:
-            with self.staying([*words, *also]) as (_, said):
-                return said()
+            with self.staying([*words, *also]) as (_, output):
+                return output()
         with unchanged(self._tree / CORPUS) if "--merge" in words else nullcontext():
             return self.skerry([*words, *also])
 
@@ -210,10 +210,10 @@ class Reader:
         if (self.work / name).exists():
             return
         stem = Path(name).stem
-        said = self.skerry(["image", "loaded.toml", "--layout", stem, "-o", name])
+        printed = self.skerry(["image", "loaded.toml", "--layout", stem, "-o", name])
         log = (self.work / name).with_suffix(".log")
         with log.open("wb") as file:
-            process = self._started([*shlex.split(said.partition("To boot it: ")[2]), *TURNS], file.fileno())
+            process = self._started([*shlex.split(printed.partition("To boot it: ")[2]), *TURNS], file.fileno())
         try:
             self._await(process, lambda: OVER in log.read_text(errors="replace"))
             if process.returncode is not None:
@@ -226,11 +226,11 @@ class Reader:
         """At a machine that runs, and that other commands look at after this one, unless it dies of it."""
         if self._watched is None:
             self._watched, _ = self._stack.enter_context(self.staying(["run", "watched.toml", "--keep"]))
-        given = [str(self._watched) if word.isdecimal() and len(word) == 5 else word for word in words]
+        arguments = [str(self._watched) if word.isdecimal() and len(word) == 5 else word for word in words]
         if words[0] == "top" and not {"--once", "--count"} & set(words):
-            given += ["--count", "2"]  # else it stays until a key is pressed
+            arguments += ["--count", "2"]  # else it stays until a key is pressed
         try:
-            return self.skerry(given)
+            return self.skerry(arguments)
         finally:
             if words[0] == "kill":
                 self._end_watched()
@@ -255,12 +255,12 @@ class Reader:
                 process = self._start(words, output)
                 self._await(process, lambda: False)
                 status = process.returncode
-        said = log.read_text(errors="replace")
+        printed = log.read_text(errors="replace")
         if status:
-            raise Wrong(f"status {status}: {said[-1500:]}")
-        if lost := cut_off(said, WIDTH if self._terminal else None):
+            raise Wrong(f"status {status}: {printed[-1500:]}")
+        if lost := cut_off(printed, WIDTH if self._terminal else None):
             raise Wrong("a table does not fit its page:\n" + "\n".join(lost))
-        return said
+        return printed
 
     def _here(self, words: Sequence[str], output: int) -> int:
         """In this process, which has loaded the command line: that takes longer than most commands."""
@@ -280,18 +280,18 @@ class Reader:
         log = self.folder / f"staying-{time.monotonic_ns()}"
         with log.open("wb") as file:
             process = self._start(words, file.fileno())
-        told = lambda: log.read_text(errors="replace")  # noqa: E731
+        output = lambda: log.read_text(errors="replace")  # noqa: E731
         try:
-            self._await(process, lambda: STAYS.search(told()) is not None)
+            self._await(process, lambda: STAYS.search(output()) is not None)
             if process.returncode is not None:
-                raise Wrong(f"status {process.returncode}: {told()[-1500:]}")
-            yield process.pid, told
+                raise Wrong(f"status {process.returncode}: {output()[-1500:]}")
+            yield process.pid, output
         finally:
             if process.poll() is None:
                 process.send_signal(signal.SIGINT)
             status = process.wait()
         if status not in (0, 1, 130):  # 1: what it ran was killed
-            raise Wrong(f"status {status} after Ctrl-C: {told()[-1500:]}")
+            raise Wrong(f"status {status} after Ctrl-C: {output()[-1500:]}")
 
     def _start(self, words: Sequence[str], output: int) -> subprocess.Popen[bytes]:
         return self._started([*self._launcher, *words], output)
@@ -306,10 +306,10 @@ class Reader:
         moved = used = 0.0
         while process.poll() is None and not there():
             time.sleep(0.1)
-            given = clock.look()
+            elapsed = clock.look()
             if abs(clock.processor - used) > 0.05:
-                moved, used = given, clock.processor
-            if given - moved > STILL * slowness():
+                moved, used = elapsed, clock.processor
+            if elapsed - moved > STILL * slowness():
                 process.kill()
                 process.wait()
-                raise Wrong(f"stands still: no use of a processor for {given - moved:.0f} s")
+                raise Wrong(f"stands still: no use of a processor for {elapsed - moved:.0f} s")

@@ -78,8 +78,8 @@ def not_run(command: Command) -> str | None:
 
 
 def of_suite() -> list[Command]:
-    found = [c for c in commands() if any(c.fits(pattern) for pattern in SUITE) and not c.fits(FOLLOWED)]
-    return sorted(found, key=lambda c: c.words[0] == "kill")  # last: the machine that others look at dies of it
+    run_here = [c for c in commands() if any(c.fits(pattern) for pattern in SUITE) and not c.fits(FOLLOWED)]
+    return sorted(run_here, key=lambda c: c.words[0] == "kill")  # last: the machine that others look at dies of it
 
 
 def selecting() -> list[Command]:

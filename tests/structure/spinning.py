@@ -58,7 +58,7 @@ def step(address: int, instruction: Instruction) -> Step:
     counts = bool(_UPDATES.match(name) and constant)
     if name.startswith("lea"):  # an address that is computed, not memory
         of = re.fullmatch(r"(-?0x[0-9a-f]+)?\((%\w+)\)", operands[0])
-        reads = {_NAMES[found] for found in _REGISTER.findall(operands[0]) if found in _NAMES}
+        reads = {_NAMES[word] for word in _REGISTER.findall(operands[0]) if word in _NAMES}
         counts = bool(of)
     return Step(address, name, frozenset(reads), frozenset({written} if written else ()), counts,
                 bool(_SETS_FLAGS.match(name)))
@@ -140,12 +140,12 @@ def _counters(steps: list[Step]) -> set[str]:
             made[place] |= one.writes
 
     def of(place: str) -> set[str]:
-        found, todo = set(), [place]
+        within, todo = set(), [place]
         while todo:
-            for to in made[todo.pop()] - found:
-                found.add(to)
+            for to in made[todo.pop()] - within:
+                within.add(to)
                 todo.append(to)
-        return found
+        return within
 
     return {place for one in steps if one.counts for place in one.writes if one.reads & of(place)}
 

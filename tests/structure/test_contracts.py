@@ -60,10 +60,10 @@ def test_no_effect() -> None:
 def test_release_images() -> None:
     """plain and counting images have no assertion in them, debug images have"""
     for regime in modules.REGIMES:
-        found = {stat: modules.module_path(f"kernel-{regime}{stat}").read_bytes() for stat in modules.VARIANTS}
-        assert b"assertion failed" in found["+debug"] and b"held_take" in found["+debug"], regime
-        assert not [stat for stat in RELEASE if b"assertion failed" in found[stat]
-                    or b"held_take" in found[stat]], regime
+        images = {stat: modules.module_path(f"kernel-{regime}{stat}").read_bytes() for stat in modules.VARIANTS}
+        assert b"assertion failed" in images["+debug"] and b"held_take" in images["+debug"], regime
+        assert not [stat for stat in RELEASE if b"assertion failed" in images[stat]
+                    or b"held_take" in images[stat]], regime
 
 
 def sources_of(part: str) -> list[Path]:
@@ -77,9 +77,9 @@ def test_parts(name: str) -> None:
     """so many require() stand in 1,000 lines of each part outside the kernel, and none of them changes anything"""
     sources = sources_of(PARTS[name])
     lines = sum(tree.read(path).count("\n") for path in sources)
-    found = [(path, words) for path in sources for _, words in assertions(path, {"require"})]
-    assert len(found) * 1000 >= LEAST * lines, f"{len(found)} in {lines} lines"
-    wrong = [f"{path}: {' '.join(words)}" for path, words in found if EFFECTS & set(words)]
+    stated = [(path, words) for path in sources for _, words in assertions(path, {"require"})]
+    assert len(stated) * 1000 >= LEAST * lines, f"{len(stated)} in {lines} lines"
+    wrong = [f"{path}: {' '.join(words)}" for path, words in stated if EFFECTS & set(words)]
     assert not wrong, "\n".join(wrong)
 
 
@@ -90,6 +90,6 @@ def test_release_programs(name: str) -> None:
     paths = {debug: modules.loader_path(debug=debug) if name == "loader" else modules.module_path(name, debug=debug)
              for debug in (False, True)}
     assert b": assertion failed: " not in paths[False].read_bytes()
-    said = re.findall(rb"([-\w./]+\.[ch]:\d+): assertion failed: [^\0]+", paths[True].read_bytes())
-    assert len(said) >= 10, said
-    assert not [place for place in said if place.startswith((b"/", b".."))], "the place depends on where it was built"
+    texts = re.findall(rb"([-\w./]+\.[ch]:\d+): assertion failed: [^\0]+", paths[True].read_bytes())
+    assert len(texts) >= 10, texts
+    assert not [place for place in texts if place.startswith((b"/", b".."))], "the place depends on where it was built"

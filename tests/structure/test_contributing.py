@@ -44,9 +44,9 @@ def test_paths() -> None:
 def test_skerry() -> None:
     """every ./skerry command can be parsed"""
     app = typer.main.get_command(make_app())
-    found = commands("./skerry ")
-    assert len(found) >= 8
-    for name, *words in found:
+    quoted = commands("./skerry ")
+    assert len(quoted) >= 8
+    for name, *words in quoted:
         command, context = app.commands[name], None  # type: ignore[attr-defined]
         if hasattr(command, "commands"):
             command, words = command.commands[words[0]], words[1:]
@@ -59,10 +59,10 @@ def test_targets() -> None:
     known = subprocess.run(["ninja", "-C", str(BUILD), "-t", "targets", "all"], capture_output=True, text=True,
                            check=True).stdout
     targets = {line.partition(":")[0] for line in known.splitlines()}
-    wanted = {word for words in commands("ninja -C build ") for word in words if "/" in word}
-    wanted |= {line.split()[0].removeprefix("build/") for line in LINES
+    quoted = {word for words in commands("ninja -C build ") for word in words if "/" in word}
+    quoted |= {line.split()[0].removeprefix("build/") for line in LINES
                if line.startswith("build/cluster-kernel/test/")}
-    assert len(wanted) >= 4 and wanted <= targets, wanted - targets
+    assert len(quoted) >= 4 and quoted <= targets, quoted - targets
     suites = {suite for words in commands("meson test -C build ") for suite in words if not suite.startswith("-")}
     listed = subprocess.run(["meson", "test", "-C", str(BUILD), "--list"], capture_output=True, text=True,
                             check=True).stdout

@@ -175,9 +175,9 @@ def test_other_images_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """one image that differs is named, with the command that measures anew"""
     kept = result.known()["images"]
     monkeypatch.setattr(fingerprint, "of_names", lambda names: kept | {"root": "0" * 64})
-    assert (said := result.older()) and "(root differs)" in said and result.COMMAND in said
+    assert (older := result.older()) and "(root differs)" in older and result.COMMAND in older
     monkeypatch.setattr(fingerprint, "of_names", lambda names: {})
-    assert (said := result.older()) and said.startswith("not built: ")
+    assert (older := result.older()) and older.startswith("not built: ")
     monkeypatch.setattr(fingerprint, "of_names", lambda names: kept)
     assert result.older() is None
 

@@ -42,7 +42,7 @@ ALLOWED = {
 
 def parsers(text: str) -> list[int]:
     """Lines that name a parser of text, by whatever name it was imported."""
-    found, modules, names = [], {}, set()
+    lines, modules, names = [], {}, set()
     tree = ast.parse(text)
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -50,20 +50,20 @@ def parsers(text: str) -> list[int]:
                 if alias.name in READERS:
                     modules[alias.asname or alias.name] = alias.name
                 if alias.name.startswith(OTHERS):
-                    found.append(node.lineno)
+                    lines.append(node.lineno)
         elif isinstance(node, ast.ImportFrom):
             for alias in node.names:
                 if f"{node.module}.{alias.name}" in READERS:
                     modules[alias.asname or alias.name] = f"{node.module}.{alias.name}"
                 if alias.name in READERS.get(node.module or "", ()):
                     names.add(alias.asname or alias.name)
-                    found.append(node.lineno)
+                    lines.append(node.lineno)
                 if (node.module or "").startswith(OTHERS) and node.module != "xml.sax.saxutils":  # which writes
-                    found.append(node.lineno)
+                    lines.append(node.lineno)
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr in READERS.get(modules.get(ast.unparse(node.value), ""), ()):
-            found.append(node.lineno)
-    return sorted(set(found))
+            lines.append(node.lineno)
+    return sorted(set(lines))
 
 
 def test_one_place() -> None:

@@ -21,7 +21,7 @@ CANDIDATES = 4  # a folder may hold sources of several programs with different f
 @cache
 def commands() -> tuple[tuple[Path, tuple[str, ...]], ...]:
     """Each compiled source of ours with the flags that decide how a header reads."""
-    found = []
+    compiled = []
     for entry, words in tree.compiled():
         source = Path(os.path.normpath(Path(entry["directory"], entry["file"])))
         if not source.is_relative_to(ROOT) or source.is_relative_to(BUILD) or source.suffix != ".c":
@@ -32,8 +32,8 @@ def commands() -> tuple[tuple[Path, tuple[str, ...]], ...]:
                 flags += [word, words[index + 1]]
             elif word.startswith(KEPT) and word != "-isystem":
                 flags.append(word)
-        found.append((source.relative_to(ROOT), tuple(flags)))
-    return tuple(found)
+        compiled.append((source.relative_to(ROOT), tuple(flags)))
+    return tuple(compiled)
 
 
 def candidates(header: Path) -> list[tuple[str, ...]]:

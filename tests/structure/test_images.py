@@ -46,15 +46,15 @@ def segments(path: Path) -> list[Segment]:
 
 
 def problems(path: Path) -> Iterator[str]:
-    found = segments(path)
-    for segment in found:
+    loaded = segments(path)
+    for segment in loaded:
         if segment.kind in (PT_DYNAMIC, PT_INTERP):
             yield f"{path.name}: is not static"
         if segment.kind == PT_LOAD and segment.flags & PF_W and segment.flags & PF_X:
             yield f"{path.name}: the segment at {segment.address:#x} is writable and executable"
         if segment.kind == PT_GNU_STACK and segment.flags & PF_X:
             yield f"{path.name}: wants an executable stack"
-    if not any(segment.kind == PT_LOAD for segment in found):
+    if not any(segment.kind == PT_LOAD for segment in loaded):
         yield f"{path.name}: nothing to load"
 
 

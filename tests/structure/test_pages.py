@@ -39,10 +39,10 @@ def test_partition() -> None:
 def test_verdicts() -> None:
     """each command that takes long ran well as it stands on its page, or its verdict says why it was not run"""
     known = verdicts.read()
-    wanted = {command.work for command in of_campaign()}
-    without = sorted(wanted - set(known))
+    of_pages = {command.work for command in of_campaign()}
+    without = sorted(of_pages - set(known))
     assert not without, f"new or changed commands, without a verdict: {CAMPAIGN} runs them: {without}"
-    idle = sorted(set(known) - wanted)
+    idle = sorted(set(known) - of_pages)
     assert not idle, f"no page has these any more; take them out of {verdicts.FILE}: {idle}"
     failed = [text for text, verdict in known.items() if not verdict.passed
               and not (verdict.verdict == verdicts.NOT_RUN and verdict.why)]

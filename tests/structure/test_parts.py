@@ -58,11 +58,11 @@ def allowed(one: str, other: str) -> bool:
 
 def test_arrows() -> None:
     """arrows between the parts of deploy run one way, topology is below them, and no tool imports a test"""
-    found = sources("deploy", "topology")
-    assert {part(path) for path in found} == {*ORDER, "deploy", "topology"}
+    paths = sources("deploy", "topology")
+    assert {part(path) for path in paths} == {*ORDER, "deploy", "topology"}
     wrong = [
         f"{path}:{line} imports {name}"
-        for path in found for name, line in imported(ast.parse((ROOT / path).read_text()))
+        for path in paths for name, line in imported(ast.parse((ROOT / path).read_text()))
         if not allowed(part(path), part(OURS[name]))
     ]  # fmt: skip
     assert not wrong, "\n".join(wrong)
@@ -99,7 +99,7 @@ def test_circles() -> None:
 
 def test_late_imports() -> None:
     """few imports are inside functions: they hide arrows from readers"""
-    found = []
+    late_ones = []
     for path in sources("deploy", "topology"):
         tree = ast.parse((ROOT / path).read_text())
         at_top = {name for node in tree.body for name, _ in imported(node)
@@ -108,8 +108,8 @@ def test_late_imports() -> None:
             name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
             for name, _ in imported(node)
         }  # fmt: skip
-        found += [f"{path}: {name}" for name in late - at_top]
-    assert len(found) <= LATE, "\n".join(found)
+        late_ones += [f"{path}: {name}" for name in late - at_top]
+    assert len(late_ones) <= LATE, "\n".join(late_ones)
 
 
 def test_commands() -> None:

@@ -25,14 +25,14 @@ FIELDS = ("idle_cycles", "started", "updated", "idle_since", "sequence", "layout
 @cache
 def commands() -> dict[str, tuple[list[str], ...]]:
     """Returns how the C sources of each plain image are compiled."""
-    found: dict[str, list[list[str]]] = {}
+    by_image: dict[str, list[list[str]]] = {}
     for entry, words in tree.compiled():
         image = re.match(r"cluster-kernel/kernel-(\w+)\.elf\.p/", entry["output"])
         if image and entry["file"].endswith(".c"):
             kept = [w for i, w in enumerate(words) if not {"-o", "-MQ", "-MF"} & {w, words[i - 1]}
                     and w not in ("-MD", "-c", "-g")]
-            found.setdefault(image[1], []).append(kept)
-    return {image: tuple(lists) for image, lists in found.items()}
+            by_image.setdefault(image[1], []).append(kept)
+    return {image: tuple(lists) for image, lists in by_image.items()}
 
 
 def without_counters(text: str) -> str:
@@ -41,7 +41,7 @@ def without_counters(text: str) -> str:
     kept = [line if re.search(rf"\b({'|'.join(FIELDS)});", line) else f"\tuint64_t nothing_{i};"
             for i, line in enumerate([line for line in lines.splitlines() if line.split("/*")[0].strip()][:12])]
     record = "\n".join(["struct core_stat {", *kept, "\tuint64_t nothing[500];", "};", ""])
-    text, replaced = re.subn(r"struct core_stat \{.*?\n\};\n", lambda found: record, text, flags=re.DOTALL)
+    text, replaced = re.subn(r"struct core_stat \{.*?\n\};\n", lambda match: record, text, flags=re.DOTALL)
     assert replaced == 1
     return re.sub(r"_Static_assert\(__builtin_offsetof\(struct core_stat.*?;\n", "", text, flags=re.DOTALL)
 

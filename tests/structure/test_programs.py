@@ -54,23 +54,23 @@ def _called(text: str) -> Iterator[str]:
         for node in ast.walk(scope):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in CALLS and node.args:
                 command = node.args[0]
-                for found in named.get(command.id, []) if isinstance(command, ast.Name) else [command]:
-                    yield from _first(found)
+                for called in named.get(command.id, []) if isinstance(command, ast.Name) else [command]:
+                    yield from _first(called)
 
 
 def programs() -> dict[str, set[Path]]:
     """Every program that is called by name, and the files that call it."""
-    found: dict[str, set[Path]] = {}
+    users: dict[str, set[Path]] = {}
     for path in tree.with_suffix(".py"):
         if path.parts[0] in ("deploy", "tests", "topology", "apps"):
             for word in _called(tree.read(path)):
-                found.setdefault(word, set()).add(path)
+                users.setdefault(word, set()).add(path)
     for path in tree.files():
         if path.name == "meson.build":
             for word in re.findall(r"find_program\('([^']+)'", tree.read(path)):
                 if not (ROOT / path.parent / word).exists():  # a script of ours
-                    found.setdefault(word, set()).add(path)
-    return {word: files for word, files in found.items() if re.fullmatch(r"[a-z0-9][\w.+-]*", word)}
+                    users.setdefault(word, set()).add(path)
+    return {word: files for word, files in users.items() if re.fullmatch(r"[a-z0-9][\w.+-]*", word)}
 
 
 def test_programs() -> None:

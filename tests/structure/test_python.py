@@ -29,8 +29,8 @@ def check(tool: str, *arguments: str, text: str | None = None) -> tuple[int, str
 
 def test_ruff() -> None:
     """ruff finds no unused name, no unsorted import and no common mistake in Python"""
-    status, said = check("ruff", "check", "--output-format", "concise")
-    assert status == 0, said
+    status, printed = check("ruff", "check", "--output-format", "concise")
+    assert status == 0, printed
 
 
 def test_ruff_finds() -> None:
@@ -44,16 +44,16 @@ def test_ruff_finds() -> None:
         "B023": "f = []\nfor i in range(3):\n    f.append(lambda: i)\n",
     }
     for rule, text in mistakes.items():
-        status, said = check("ruff", "check", "--output-format", "concise", "--stdin-filename", "deploy/new.py", "-",
-                             text=text)
-        assert status == 1 and f": {rule} " in said, f"{rule}: {said}"
+        status, printed = check("ruff", "check", "--output-format", "concise", "--stdin-filename", "deploy/new.py", "-",
+                                text=text)
+        assert status == 1 and f": {rule} " in printed, f"{rule}: {printed}"
 
 
 @pytest.mark.limit(240)
 def test_mypy() -> None:
     """mypy finds no value of a wrong type, and no function without types, in deploy and topology"""
-    status, said = check("mypy")
-    assert status == 0, said
+    status, printed = check("mypy")
+    assert status == 0, printed
 
 
 @pytest.mark.limit(240)
@@ -76,16 +76,16 @@ def chosen(x: int) -> int:
                "topology.maps.clustermap import ClusterMap")
     new = tmp_path / "new.py"
     new.write_text(imports + text)
-    status, said = check("mypy", str(new))
+    status, printed = check("mypy", str(new))
     missed = [line for n, line in enumerate(text.splitlines(), 1) if "  # " in line
-              and not re.search(rf"new.py:{n}: .*\[{line.split()[-1]}\]", said)]
-    assert status == 1 and not missed, f"{missed}\n{said}"
+              and not re.search(rf"new.py:{n}: .*\[{line.split()[-1]}\]", printed)]
+    assert status == 1 and not missed, f"{missed}\n{printed}"
 
 
 def test_limits() -> None:
     """ruff's limit of a line is .editorconfig's, both tools check for the oldest Python that is meant, and no version
     of Skerry is said"""
-    said = settings()
-    assert str(said["tool"]["ruff"]["line-length"]) == properties(Path("deploy/cli/main.py"))["max_line_length"]
-    assert said["project"]["requires-python"] == f">={said['tool']['mypy']['python_version']}"
-    assert "version" not in said["project"] and said["project"]["dynamic"] == ["version"]
+    project = settings()
+    assert str(project["tool"]["ruff"]["line-length"]) == properties(Path("deploy/cli/main.py"))["max_line_length"]
+    assert project["project"]["requires-python"] == f">={project['tool']['mypy']['python_version']}"
+    assert "version" not in project["project"] and project["project"]["dynamic"] == ["version"]

@@ -15,7 +15,7 @@ WITHOUT_CARD = ("-nodefaults", "-nic")
 def starts(text: str) -> list[tuple[int, bool]]:
     """The functions that make a command line of QEMU: their lines, and whether each says that there is no card of
     QEMU's own."""
-    found = []
+    calls = []
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef):
             lists = [each for each in ast.walk(node) if isinstance(each, ast.List) and each.elts
@@ -23,14 +23,14 @@ def starts(text: str) -> list[tuple[int, bool]]:
             lists = [each for each in lists if "--version" not in ast.unparse(each)]
             words = {each.value for each in ast.walk(node) if isinstance(each, ast.Constant)}
             if lists:
-                found.append((node.lineno, not words.isdisjoint(WITHOUT_CARD)))
-    return found
+                calls.append((node.lineno, not words.isdisjoint(WITHOUT_CARD)))
+    return calls
 
 
 def test_no_card_of_qemus_own() -> None:
-    found = {str(path): starts((ROOT / path).read_text()) for path in files() if path.suffix == ".py"}
-    assert [f"{path}:{line}" for path, each in found.items() for line, without in each if not without] == []
-    assert {path.split("/")[0] for path, each in found.items() if each} == {"deploy", "tests"}
+    by_path = {str(path): starts((ROOT / path).read_text()) for path in files() if path.suffix == ".py"}
+    assert [f"{path}:{line}" for path, each in by_path.items() for line, without in each if not without] == []
+    assert {path.split("/")[0] for path, each in by_path.items() if each} == {"deploy", "tests"}
 
 
 def test_finds() -> None:

@@ -29,18 +29,18 @@ WAITING = {"clh": "clh_wait", "ticket": "ticket_wait", "mcs": "mcs_wait", "fine"
 @pytest.mark.parametrize("image", KERNELS, ids=lambda path: path.stem)
 def test_image(image: Path) -> None:
     """no loop with PAUSE in the kernel goes on by a count of its turns"""
-    found = list(spinning.waits(flow.read(image)))
-    functions = {wait.function for wait in found}
+    waits = list(spinning.waits(flow.read(image)))
+    functions = {wait.function for wait in waits}
     regime = image.stem.removeprefix("kernel-").split("+")[0]
     assert {"remote_request", "arch_finish", WAITING.get(regime, "remote_request")} <= functions, sorted(functions)
-    wrong = [f"{wait.function}: {wait.counted:#x}" for wait in found if wait.counted and wait.function not in COUNTED]
+    wrong = [f"{wait.function}: {wait.counted:#x}" for wait in waits if wait.counted and wait.function not in COUNTED]
     assert not wrong, f"{image.name} goes on by a count: {', '.join(wrong)}"
 
 
 def test_known() -> None:
     """each exception is one"""
-    found = {wait.function for image in KERNELS for wait in spinning.waits(flow.read(image)) if wait.counted}
-    assert found == set(COUNTED)
+    counted = {wait.function for image in KERNELS for wait in spinning.waits(flow.read(image)) if wait.counted}
+    assert counted == set(COUNTED)
 
 
 def decides(*lines: str) -> list[bool]:

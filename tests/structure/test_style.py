@@ -23,15 +23,15 @@ def pattern(glob: str) -> re.Pattern[str]:
 
 
 def sections() -> list[tuple[re.Pattern[str], dict[str, str]]]:
-    found: list[tuple[re.Pattern[str], dict[str, str]]] = []
+    made: list[tuple[re.Pattern[str], dict[str, str]]] = []
     for line in (ROOT / ".editorconfig").read_text().splitlines():
         if heading := re.fullmatch(r"\[(.*)\]", line):
-            found.append((pattern(heading[1]), {}))
-        elif found and line and not line.startswith("#"):
+            made.append((pattern(heading[1]), {}))
+        elif made and line and not line.startswith("#"):
             key, _, value = line.partition(" = ")
             assert key in KNOWN and value, line
-            found[-1][1][key] = value
-    return found
+            made[-1][1][key] = value
+    return made
 
 
 SECTIONS = sections()
@@ -39,33 +39,33 @@ SECTIONS = sections()
 
 def properties(path: Path) -> dict[str, str]:
     """Returns the properties of a file: later sections take precedence."""
-    found: dict[str, str] = {}
-    for glob, said in SECTIONS:
+    merged: dict[str, str] = {}
+    for glob, values in SECTIONS:
         if glob.fullmatch(path.as_posix()):
-            found |= said
-    return found
+            merged |= values
+    return merged
 
 
-def mistakes(data: bytes, wanted: dict[str, str]) -> list[str]:
-    text = data.decode(wanted["charset"])
-    found = ["carriage returns"] if "\r" in text else []
+def mistakes(data: bytes, style: dict[str, str]) -> list[str]:
+    text = data.decode(style["charset"])
+    wrong = ["carriage returns"] if "\r" in text else []
     if text and (not text.endswith("\n") or text.endswith("\n\n")):
-        found.append("does not end with one newline")
+        wrong.append("does not end with one newline")
     before = ""
     for number, line in enumerate(text.splitlines(), 1):
-        if wanted["trim_trailing_whitespace"] == "true" and line != line.rstrip():
-            found.append(f"{number}: blanks at the end")
-        if wanted["indent_style"] == "tab" and BLANKS.match(line) and before.endswith(("{", ";", "}")):
-            found.append(f"{number}: blanks that indent")
+        if style["trim_trailing_whitespace"] == "true" and line != line.rstrip():
+            wrong.append(f"{number}: blanks at the end")
+        if style["indent_style"] == "tab" and BLANKS.match(line) and before.endswith(("{", ";", "}")):
+            wrong.append(f"{number}: blanks that indent")
         before = line
-        if wanted["indent_style"] == "space" and line.startswith("\t"):
-            found.append(f"{number}: a tab that indents")
-    return found
+        if style["indent_style"] == "space" and line.startswith("\t"):
+            wrong.append(f"{number}: a tab that indents")
+    return wrong
 
 
-def too_long(text: str, wanted: dict[str, str]) -> list[str]:
-    limit = wanted.get("max_line_length", "off")
-    lengths = ((number, len(line.expandtabs(int(wanted.get("tab_width", 8)))))
+def too_long(text: str, style: dict[str, str]) -> list[str]:
+    limit = style.get("max_line_length", "off")
+    lengths = ((number, len(line.expandtabs(int(style.get("tab_width", 8)))))
                for number, line in enumerate(text.splitlines(), 1))
     return [f"{number}: {length} columns are more than {limit}" for number, length in lengths if limit != "off"
             and length > int(limit)]
@@ -80,8 +80,8 @@ def test_editorconfig() -> None:
 
 def test_line_length() -> None:
     """no line is longer than .editorconfig says, but for those that were when it said 120: their number only falls"""
-    found = [f"{path}: {one}" for path in texts() for one in too_long((ROOT / path).read_text(), properties(path))]
-    assert len(found) <= STILL_LONG, f"{len(found)} lines are too long, {STILL_LONG} were:\n" + "\n".join(found)
+    long = [f"{path}: {one}" for path in texts() for one in too_long((ROOT / path).read_text(), properties(path))]
+    assert len(long) <= STILL_LONG, f"{len(long)} lines are too long, {STILL_LONG} were:\n" + "\n".join(long)
 
 
 def test_sections() -> None:
@@ -95,21 +95,21 @@ def test_sections() -> None:
 
 def test_mistakes() -> None:
     """each kind of deviation is seen"""
-    wanted = properties(Path("cluster-kernel/core/cap.c"))
+    style = properties(Path("cluster-kernel/core/cap.c"))
     for text in (b"int x; \n", b"int x;", b"int x;\n\n", b"int x;\r\n", b"{\n    x;\n"):
-        assert mistakes(text, wanted), text
+        assert mistakes(text, style), text
     for line in ("x" * 121, "\t" * 15 + "x"):
-        assert too_long(line, wanted), line
-    assert not too_long("x" * 120, wanted)
+        assert too_long(line, style), line
+    assert not too_long("x" * 120, style)
     assert mistakes(b"\tx = 1\n", properties(Path("deploy/cli/main.py")))
-    assert not mistakes(b"\tint x;\n", wanted)
+    assert not mistakes(b"\tint x;\n", style)
 
 
 def test_clang_format() -> None:
     """.clang-format indents as .editorconfig says, and breaks lines before its limit"""
-    said = dict(line.split(": ", 1) for line in (ROOT / ".clang-format").read_text().splitlines() if ": " in line
-                and not line.startswith("#"))
-    wanted = properties(Path("cluster-kernel/core/cap.c"))
-    assert wanted["indent_style"] == "tab" and said["UseTab"] == "ForContinuationAndIndentation"
-    assert said["TabWidth"] == said["IndentWidth"] == wanted["tab_width"]
-    assert int(said["ColumnLimit"]) <= int(wanted["max_line_length"])
+    clang = dict(line.split(": ", 1) for line in (ROOT / ".clang-format").read_text().splitlines() if ": " in line
+                 and not line.startswith("#"))
+    style = properties(Path("cluster-kernel/core/cap.c"))
+    assert style["indent_style"] == "tab" and clang["UseTab"] == "ForContinuationAndIndentation"
+    assert clang["TabWidth"] == clang["IndentWidth"] == style["tab_width"]
+    assert int(clang["ColumnLimit"]) <= int(style["max_line_length"])

@@ -34,13 +34,13 @@ def files() -> tuple[Path, ...]:
 @cache
 def compiled() -> tuple[tuple[dict[str, str], tuple[str, ...]], ...]:
     """Meson's records of what it compiles, each with its command's words, from the compiler on."""
-    found = []
+    entries = []
     for entry in json.loads((BUILD / "compile_commands.json").read_text()):
         words = shlex.split(entry["command"])
         if Path(words[0]).name == "ccache":  # Meson puts it in front where it is installed
             del words[0]
-        found.append((entry, tuple(words)))
-    return tuple(found)
+        entries.append((entry, tuple(words)))
+    return tuple(entries)
 
 
 def with_suffix(*suffixes: str) -> list[Path]:
@@ -54,19 +54,19 @@ def read(path: Path) -> str:
 @cache
 def _headers_by_end() -> dict[str, list[Path]]:
     """Headers by what an `#include <skerry/x.h>` or a bare name would call them."""
-    found: dict[str, list[Path]] = {}
+    headers: dict[str, list[Path]] = {}
     for path in with_suffix(".h"):
         parts = path.parts
         for start in range(len(parts)):
-            found.setdefault("/".join(parts[start:]), []).append(path)
-    return found
+            headers.setdefault("/".join(parts[start:]), []).append(path)
+    return headers
 
 
 def resolve(includer: Path, name: str) -> Path | None:
     """The header of ours that an include means; None for the compiler's, upstream's and generated ones."""
-    beside = Path(*_normal((includer.parent / name).parts))
-    if (ROOT / beside).is_file():
-        return beside
+    neighbour = Path(*_normal((includer.parent / name).parts))
+    if (ROOT / neighbour).is_file():
+        return neighbour
     candidates = _headers_by_end().get(name, [])
     # the explorer has the kernel's include path
     near = Path("cluster-kernel", includer) if includer.parts[0] == "model" else includer
@@ -74,13 +74,13 @@ def resolve(includer: Path, name: str) -> Path | None:
 
 
 def _normal(parts: tuple[str, ...]) -> list[str]:
-    found: list[str] = []
+    kept: list[str] = []
     for part in parts:
-        if part == ".." and found:
-            found.pop()
+        if part == ".." and kept:
+            kept.pop()
         else:
-            found.append(part)
-    return found
+            kept.append(part)
+    return kept
 
 
 def shared_folders(a: Path, b: Path) -> int:
@@ -97,5 +97,5 @@ def shared_folders(a: Path, b: Path) -> int:
 def includes(path: Path) -> tuple[Path, ...]:
     """Headers of ours that a file includes."""
     names = [quoted or angled for quoted, angled in INCLUDE.findall(read(path))]
-    found = (resolve(path, name) for name in names)
-    return tuple(header for header in found if header is not None and header != path)
+    headers = (resolve(path, name) for name in names)
+    return tuple(header for header in headers if header is not None and header != path)

@@ -48,22 +48,22 @@ def ycsb(app: str, cpu: int, operations: int, loaded: int, server: str = "a:1", 
 
 def good_run(plan: Plan, seconds: float = 2.0) -> list[dict[str, Any]]:
     assert plan.load
-    found: list[dict[str, Any]] = []
+    events: list[dict[str, Any]] = []
     for cluster in plan.cluster_map.clusters:
-        found.append({"event": "boot", "cluster": cluster.number})
+        events.append({"event": "boot", "cluster": cluster.number})
     for app in plan.cluster_map.applications:
         if app.program == "ycsb":
             share = int(app.args[app.args.index("--load-count") + 1])
             server = app.args[app.args.index("--host") + 1] + ":6379"
-            found += ycsb(app.name, app.cpu, plan.load.operations, share, server, seconds)
-            found.append({"event": "exit", "app": app.name, "status": 0})
+            events += ycsb(app.name, app.cpu, plan.load.operations, share, server, seconds)
+            events.append({"event": "exit", "app": app.name, "status": 0})
     for cluster in plan.cluster_map.clusters:
-        found.append(snapshot(cluster.number, cluster.cpus, "barrier-1", HZ, 1))
-        found.append(snapshot(cluster.number, cluster.cpus, "barrier-2", HZ + int(seconds * HZ), 3))
+        events.append(snapshot(cluster.number, cluster.cpus, "barrier-1", HZ, 1))
+        events.append(snapshot(cluster.number, cluster.cpus, "barrier-2", HZ + int(seconds * HZ), 3))
     for cluster in plan.cluster_map.clusters:
-        given = {a.name: a.heap for a in plan.cluster_map.applications if a.cpu in cluster.cpus}
-        memory = {"total": 1 << 30, "free": 1 << 28, "per_app": given,
-                  "committed": {name: size // 2 for name, size in given.items()}}
-        found.append({"event": "memory", "cluster": cluster.number} | memory)
-    found.append({"event": "done", "status": 0})
-    return found
+        heaps = {a.name: a.heap for a in plan.cluster_map.applications if a.cpu in cluster.cpus}
+        memory = {"total": 1 << 30, "free": 1 << 28, "per_app": heaps,
+                  "committed": {name: size // 2 for name, size in heaps.items()}}
+        events.append({"event": "memory", "cluster": cluster.number} | memory)
+    events.append({"event": "done", "status": 0})
+    return events

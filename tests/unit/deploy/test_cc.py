@@ -164,7 +164,7 @@ def test_what_always_fails(name: str, call: str | None, folder: Path) -> None:
     """skerry cc: the linker warns of a call that always fails because a program is one process, and of no other"""
     head = "#define _GNU_SOURCE\n#include <spawn.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n"
     (folder / "calls.c").write_text(f"{head}int main(void) {{ return {call or 'getpid()'}; }}\n")
-    said = cc(folder, "-O2", "-o", "calls", "calls.c").stderr
+    warnings = cc(folder, "-O2", "-o", "calls", "calls.c").stderr
     assert (f"warning: {name}() always fails on Skerry, where a program is one process"
-            in said) == (call is not None), said
-    assert "warning" not in said or call
+            in warnings) == (call is not None), warnings
+    assert "warning" not in warnings or call

@@ -67,6 +67,6 @@ def test_memory(back: str) -> None:
 
 def test_top() -> None:
     """each in a line of its own, and nothing of theirs reaches a terminal as a control"""
-    said = plain("x", True, Sample(1.0, 1.0,
-                                   changes=("core 5 is cluster 0's; it has moved once", "cluster 1: \x1b[2J")))
-    assert "* core 5 is cluster 0's; it has moved once" in said and "* cluster 1: ?[2J" in said
+    lines = plain("x", True, Sample(1.0, 1.0,
+                                    changes=("core 5 is cluster 0's; it has moved once", "cluster 1: \x1b[2J")))
+    assert "* core 5 is cluster 0's; it has moved once" in lines and "* cluster 1: ?[2J" in lines

@@ -130,13 +130,13 @@ def test_one_definition(tree: Path) -> None:
     assert f'skerry_core_wakeups_total{{cluster="0",cpu="0"}} {wakeups}\n' in metrics
     assert "# HELP skerry_core_wakeups_total Threads that were woken.\n" in metrics
     assert f'skerry_lock_timeouts_total{{cluster="0",cpu="0",class="run-queue"}} {per_class[-1]}\n' in metrics
-    told = json.loads(run(ROOT, sys.executable, "-c", PYTHON, tree))
+    views = json.loads(run(ROOT, sys.executable, "-c", PYTHON, tree))
     assert (
-        told["lockstat"]["wakeups"] == wakeups and told["lockstat"]["locks"]["run_queue"]["timeouts"] == per_class[-1]
+        views["lockstat"]["wakeups"] == wakeups and views["lockstat"]["locks"]["run_queue"]["timeouts"] == per_class[-1]
     )
-    assert {"wakeups", "lock_timeouts"} <= set(told["intervals"])
-    assert told["top"]["counters_per_s"]["wakeups"] == wakeups
-    assert told["top"]["locks"]["run_queue"]["timeouts_per_s"] == per_class[-1]
+    assert {"wakeups", "lock_timeouts"} <= set(views["intervals"])
+    assert views["top"]["counters_per_s"]["wakeups"] == wakeups
+    assert views["top"]["locks"]["run_queue"]["timeouts_per_s"] == per_class[-1]
 
 
 def packed_words(**changed: int) -> list[int]:

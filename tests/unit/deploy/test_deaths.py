@@ -34,7 +34,7 @@ def name(what: Plan, base: str) -> str:
 def test_events(what: Plan) -> None:
     """an end that should not be is said in words"""
     redis, switch = name(what, "redis"), name(what, "switch")
-    said = {
+    ends = {
         f"{redis} ended by signal 6 (SIGABRT)": event("exit", app=redis, status=134),
         f"{redis} ended with status 1": event("exit", app=redis, status=1),
         f"{switch} was killed: page fault at 0x10, write, at instruction 0x401000": event(
@@ -43,9 +43,9 @@ def test_events(what: Plan) -> None:
         f"{redis} could not be started: error 3": event("failed", app=redis, error=3),
         "cluster 1 is lost: it panicked": event("cluster-lost", cluster=1, why="it panicked"),
     }
-    for text, one in said.items():
-        found = death(one, what, "")
-        assert found and str(found) == text and found.counts
+    for text, one in ends.items():
+        end = death(one, what, "")
+        assert end and str(end) == text and end.counts
     for one in (event("exit", app=redis, status=0), event("serving", app=redis), event("stats", cluster=0)):
         assert death(one, what, "") is None
 
@@ -65,8 +65,8 @@ def test_fork(what: Plan) -> None:
 
 def test_bad_line(what: Plan) -> None:
     """a result that cannot be read is said in words"""
-    found = death(event("bad-line", app="switch@0", reason="no object", line="x"), what, "")
-    assert str(found) == "switch@0 sent a result that is no JSON: no object"
+    end = death(event("bad-line", app="switch@0", reason="no object", line="x"), what, "")
+    assert str(end) == "switch@0 sent a result that is no JSON: no object"
 
 
 def test_place(tmp_path: Path) -> None:
@@ -74,21 +74,21 @@ def test_place(tmp_path: Path) -> None:
     (tmp_path / "own.c").write_text("int main(void)\n{\n\treturn *(volatile int *)8;\n}\n")
     command = ["gcc", "-static", "-nostdlib", "-no-pie", "-Wl,-e,main", "-o", str(tmp_path / "own.elf"),
                str(tmp_path / "own.c")]
-    said = []
+    places = []
     for option in ("-g", "-g0", "-s"):
         subprocess.run([*command, option], check=True)
         what = plan(Deployment(programs=(Program("own", 0, elf=tmp_path / "own.elf"),), network=False))
         rip = Image(tmp_path / "own.elf").symbol("main").address if option != "-s" else 0x401000
-        said.append(str(death(event("fault", app=name(what, "own"), cause="page fault", rip=rip), what,
-                              "")).partition("instruction ")[2])
-    assert [text.partition(" ")[2] for text in said] == ["in main, own.c:2", "in main", ""]
+        places.append(str(death(event("fault", app=name(what, "own"), cause="page fault", rip=rip), what,
+                                "")).partition("instruction ")[2])
+    assert [text.partition(" ")[2] for text in places] == ["in main, own.c:2", "in main", ""]
 
 
 def test_counts(what: Plan) -> None:
     """the end of a program that nobody waits for is told, and is no failure of the run"""
     for base, counts in (("crash", False), ("counted", True)):
-        found = death(event("fault", app=name(what, base), cause="page fault", rip=1), what, "")
-        assert found and found.counts is counts
+        end = death(event("fault", app=name(what, base), cause="page fault", rip=1), what, "")
+        assert end and end.counts is counts
 
 
 def test_last_lines() -> None:
@@ -96,8 +96,8 @@ def test_last_lines() -> None:
     other = [f"[redis@21] other {i}" for i in range(20)]
     own = [f"[redis@2] line {i}" for i in range(20)] + ["[redis@2] ", "[redis@2] red \x1b[31m"]
     console = "\n".join(line for pair in zip(other + other, own) for line in pair)
-    found = telling(console, "redis@2")
-    assert found == [f"line {i}" for i in range(13, 20)] + ["red ?[31m"] and len(found) == LAST_LINES
+    lines = telling(console, "redis@2")
+    assert lines == [f"line {i}" for i in range(13, 20)] + ["red ?[31m"] and len(lines) == LAST_LINES
     assert telling(console, "redis@3") == []
 
 
@@ -106,8 +106,8 @@ def test_crash_report() -> None:
     report = ["# === REDIS BUG REPORT START ===", "# client->argc = 2", "# === ASSERTION FAILED ===",
               "# ==> debug.c:481 '1 == 2' is not true"]
     console = "\n".join(f"[redis@2] {line}" for line in [*report, *(f"info {i}" for i in range(900)), "the end"])
-    found = telling(console, "redis@2")
-    assert found[:2] == [report[-1], "…"] and len(found) == 2 + LAST_LINES and found[-1] == "the end"
+    lines = telling(console, "redis@2")
+    assert lines[:2] == [report[-1], "…"] and len(lines) == 2 + LAST_LINES and lines[-1] == "the end"
 
 
 def test_started_again() -> None:
@@ -124,9 +124,9 @@ def test_started_again() -> None:
     }
     assert again == {("on-failure", "fault"), ("on-failure", "bad"), ("always", "fault"), ("always", "good"),
                      ("always", "bad")}
-    found = death(event("stays-down", app=name(what, "always"), restarts=5), what, "")
-    assert (found and found.counts
-            and str(found) == f"{name(what, 'always')} stays down: it was started again 5 times and ended too often")
+    down = death(event("stays-down", app=name(what, "always"), restarts=5), what, "")
+    assert (down and down.counts
+            and str(down) == f"{name(what, 'always')} stays down: it was started again 5 times and ended too often")
 
 
 def test_standing() -> None:
@@ -157,5 +157,5 @@ def test_clusters_that_start_again() -> None:
     assert is_started_again(lost, again) and not is_started_again(lost, never)
     assert [c.restart for c in again.cluster_map.clusters] == [True, True] and not any(c.restart
         for c in never.cluster_map.clusters)
-    found = death(down, again, "")
-    assert found and found.counts and str(found) == "cluster 1 stays down: it cannot be fenced"
+    end = death(down, again, "")
+    assert end and end.counts and str(end) == "cluster 1 stays down: it cannot be fenced"

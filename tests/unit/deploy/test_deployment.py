@@ -28,7 +28,7 @@ from topology.maps.dts import write_dts
 from topology.maps.reader import read_dts
 from topology.units import GIB, MIB
 
-# ----  ----
+# ---- From a deployment file to its plan ----
 
 EXAMPLES = sorted((ROOT / "deploy/deployments").glob("*.toml"))
 
@@ -332,8 +332,8 @@ def test_mistakes(text: str) -> None:
     """a mistake in the network is one line that says where and what"""
     with pytest.raises(InputError) as caught:
         plan(parse(text, "file"))
-    said = str(caught.value)
-    assert said.startswith(f"file:{WRONG[text]}") and "\n" not in said, said
+    line = str(caught.value)
+    assert line.startswith(f"file:{WRONG[text]}") and "\n" not in line, line
 
 
 # ---- The form of deployment files: as pages and for editors, and where files say what ----

@@ -117,9 +117,9 @@ def test_mistakes(text: str, expected: str) -> None:
     """a mistake in a deployment file is one line that says where and what"""
     with pytest.raises(InputError) as caught:
         parse(text, "file")
-    said = str(caught.value)
-    assert said.startswith(expected) if expected.startswith("file") else expected in said, said
-    assert "\n" not in said and len(said) < 300
+    line = str(caught.value)
+    assert line.startswith(expected) if expected.startswith("file") else expected in line, line
+    assert "\n" not in line and len(line) < 300
 
 
 # Errors that only show when programs meet the machine.
@@ -183,10 +183,10 @@ def test_a_machine_that_cannot_be(content: str, expected: str, tmp_path: Path) -
 
 def test_a_map_as_layout(tmp_path: Path) -> None:
     """a map beside the deployment says all that runs, and the machine; what contradicts it is refused"""
-    given = plan(parse("[redis]\nheap = '64M'\n[machine]\ncores = 3", "file"))
-    (tmp_path / "mine.dts").write_text(write_dts(given.cluster_map))
+    target = plan(parse("[redis]\nheap = '64M'\n[machine]\ncores = 3", "file"))
+    (tmp_path / "mine.dts").write_text(write_dts(target.cluster_map))
     (tmp_path / "a.toml").write_text("[clusters]\nlayout = 'mine.dts'\n")
-    assert plan(read(tmp_path / "a.toml")).cluster_map == given.cluster_map
+    assert plan(read(tmp_path / "a.toml")).cluster_map == target.cluster_map
     for more, expected in [("[redis]", "a.toml:3: 'redis' contradicts"),
                            ("lock = 'mcs'", "a.toml:3: [clusters] lock: contra")]:
         (tmp_path / "a.toml").write_text(f"[clusters]\nlayout = 'mine.dts'\n{more}\n")
@@ -196,10 +196,10 @@ def test_a_map_as_layout(tmp_path: Path) -> None:
 
 
 def test_the_command_line_is_to_blame_for_what_it_says() -> None:
-    given = parse("[redis]\n[clusters]\nlayout = 'spanning'\nlock = ['clh', 'clh']", "file")
+    deployment = parse("[redis]\n[clusters]\nlayout = 'spanning'\nlock = ['clh', 'clh']", "file")
     with pytest.raises(InputError, match="^--layout size=3: "):
-        plan(adapt(given, None, None, None, None, "size=3", None))
-    assert plan(adapt(given, None, None, None, None, None, "mcs")).lock == "mcs"
+        plan(adapt(deployment, None, None, None, None, "size=3", None))
+    assert plan(adapt(deployment, None, None, None, None, None, "mcs")).lock == "mcs"
 
 
 def bad_files(folder: Path) -> dict[str, Path]:
@@ -371,22 +371,22 @@ def test_files(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.usefixtures("no_boot")
-@pytest.mark.parametrize("name, said", [("loop", "too many levels"), ("dangling", "no such file"),
+@pytest.mark.parametrize("name, reason", [("loop", "too many levels"), ("dangling", "no such file"),
                                         ("x" * 300, "too long"), ("file/x", "not a directory")])
-def test_paths(name: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_paths(name: str, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """what cannot be opened is said as the system says it"""
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "dangling").symlink_to("nowhere")
     (tmp_path / "file").touch()
     assert main.main(["run", os.path.join(tmp_path, name)]) == 2
     err = capsys.readouterr().err
-    assert said in err and err.count("\n") == 1
+    assert reason in err and err.count("\n") == 1
 
 
-def refuses(command: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def refuses(command: list[str], expected: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(command) == 2
     err = capsys.readouterr().err
-    assert err.startswith(f"skerry: {said}") and err.count("\n") == 1, err
+    assert err.startswith(f"skerry: {expected}") and err.count("\n") == 1, err
 
 
 OPTIONS = {

@@ -58,13 +58,13 @@ def host(**parts: int) -> Machine:
 
 
 def layouts_of(machine: Machine) -> list[Plan]:
-    found = []
+    plans = []
     for layout in ("per-socket", "per-l3", "per-numa", "spanning"):
         try:
-            found.append(plan(machine, layout))
+            plans.append(plan(machine, layout))
         except InputError:
             continue
-    return found or [Plan("test", ClusterMap([], [], []), machine)]
+    return plans or [Plan("test", ClusterMap([], [], []), machine)]
 
 
 @pytest.mark.limit(120)
@@ -108,11 +108,11 @@ def apart(what: Plan, placed: Machine | None) -> list[Machines]:
 
 def check_pins(roots: list[ElementTree.Element], machines: Machines) -> None:
     """Checks that as many processors as cores have a place; clusters share none, in one domain or several."""
-    found = [(i, pin.attrib["vcpu"], pin.attrib["cpuset"]) for i, root in enumerate(roots)
-             for pin in root.iter("vcpupin")]
-    pins = {(i, vcpu): frozenset(parse_spans(cpus)) for i, vcpu, cpus in found}
+    elements = [(i, pin.attrib["vcpu"], pin.attrib["cpuset"]) for i, root in enumerate(roots)
+                for pin in root.iter("vcpupin")]
+    pins = {(i, vcpu): frozenset(parse_spans(cpus)) for i, vcpu, cpus in elements}
     clusters = [cluster.cpus for cluster in machines.cluster_map.clusters]
-    assert len(pins) == len(found) == sum(map(len, clusters))
+    assert len(pins) == len(elements) == sum(map(len, clusters))
     sets = set(pins.values())
     assert len(sets) == len(clusters) and sum(map(len, sets)) == len(pins), "clusters share processors"
     assert sorted(map(len, sets)) == sorted(map(len, clusters))
@@ -121,8 +121,8 @@ def check_pins(roots: list[ElementTree.Element], machines: Machines) -> None:
 def test_clusters_stay_on_their_sockets() -> None:
     """two emulated sockets run on two of the host's, and their memory lies there"""
     machine = emulated(Shape(2, 2, GIB))
-    placed, said = on_host(machine, host(sockets=2, cores=4))
-    assert placed and said == "pinned"
+    placed, words = on_host(machine, host(sockets=2, cores=4))
+    assert placed and words == "pinned"
     root = ElementTree.fromstring(define(arrange(plan(machine), placed), record(), FOLDER))
     pins = {int(pin.attrib["vcpu"]): pin.attrib["cpuset"] for pin in root.iter("vcpupin")}
     assert pins == {0: "0-1", 1: "0-1", 2: "4-5", 3: "4-5"}, "first threads of cores, a socket each"
@@ -132,37 +132,37 @@ def test_clusters_stay_on_their_sockets() -> None:
 
 def test_threads_share_a_core_when_there_are_not_enough() -> None:
     """more cores than the host has of silicon: neighbours are threads of one core"""
-    placed, said = on_host(emulated(Shape(1, 8, GIB)), host(sockets=1, cores=4))
-    assert placed and said == "pinned"
+    placed, words = on_host(emulated(Shape(1, 8, GIB)), host(sockets=1, cores=4))
+    assert placed and words == "pinned"
     assert sorted(core.number for core in placed.cores) == list(range(8))
 
 
-@pytest.mark.parametrize("shape,parts,said", [
+@pytest.mark.parametrize("shape,parts,expected", [
     (Shape(2, 4, GIB), {"sockets": 1, "cores": 2, "threads": 2}, "not pinned: 8 cores on 4 of the host"),
     (Shape(2, 2, GIB), {"sockets": 1, "cores": 4, "threads": 1}, "pinned"),
     (Shape(1, 8, GIB), {"sockets": 2, "cores": 4, "threads": 1},
      "pinned; memory not bound: no node of the host has room for it"),
     (Shape(2, 1, 64 * GIB), {"sockets": 2}, "pinned; memory not bound: no node of the host has room for it"),
 ])  # fmt: skip
-def test_hosts_that_do_not_fit(shape: Shape, parts: dict[str, int], said: str) -> None:
+def test_hosts_that_do_not_fit(shape: Shape, parts: dict[str, int], expected: str) -> None:
     """a host that is too small in one way or another is used as far as it goes, and that is said"""
     machine = emulated(shape)
     placed, words = on_host(machine, host(**parts))
-    assert words == said
-    assert (placed is None) == said.startswith("not pinned")
-    assert bool(placed and placed.host_nodes) == (said == "pinned")
+    assert words == expected
+    assert (placed is None) == expected.startswith("not pinned")
+    assert bool(placed and placed.host_nodes) == (expected == "pinned")
     text = define(arrange(plan(machine), placed), record(), FOLDER)
-    assert ("<numatune>" in text) == (said == "pinned")
+    assert ("<numatune>" in text) == (expected == "pinned")
 
 
 def test_processors_of_others() -> None:
     """what other deployments are pinned to is left to them"""
-    placed, said = on_host(emulated(Shape(2, 2, GIB)), host(sockets=2, cores=4, threads=1), taken={0, 1, 2})
-    assert placed and said == "pinned"
+    placed, words = on_host(emulated(Shape(2, 2, GIB)), host(sockets=2, cores=4, threads=1), taken={0, 1, 2})
+    assert placed and words == "pinned"
     assert [core.number for core in placed.cores] == [4, 5, 6, 7]
     assert placed.host_nodes == (1, 1)
-    nowhere, said = on_host(emulated(Shape(2, 2, GIB)), host(sockets=1, cores=4, threads=1), taken={0})
-    assert nowhere is None and said == "not pinned: 4 cores on 4 of the host, 1 of them another deployment's"
+    nowhere, words = on_host(emulated(Shape(2, 2, GIB)), host(sockets=1, cores=4, threads=1), taken={0})
+    assert nowhere is None and words == "not pinned: 4 cores on 4 of the host, 1 of them another deployment's"
 
 
 def test_network() -> None:
@@ -217,9 +217,9 @@ def test_record_survives_the_xml() -> None:
 
 def test_serving() -> None:
     """an instance that began to serve counts once, and no longer when it has ended"""
-    told = [("serving", "redis@2"), ("serving", "redis@3"), ("serving", "redis@2"), ("fault", "redis@3"),
-            ("exit", "ycsb@4")]
-    assert serving(Event(kind, {"event": kind, "app": app, "cluster": 0}) for kind, app in told) == ["redis@2"]
+    reports = [("serving", "redis@2"), ("serving", "redis@3"), ("serving", "redis@2"), ("fault", "redis@3"),
+               ("exit", "ycsb@4")]
+    assert serving(Event(kind, {"event": kind, "app": app, "cluster": 0}) for kind, app in reports) == ["redis@2"]
 
 
 def test_changes() -> None:
@@ -295,7 +295,7 @@ class Host_domains_keep:
     def __init__(self, restart: bool = True) -> None:
         self.now, self.state, self.events = 0.0, state("running", "running", "running"), list[Event]()
         self.started: list[list[int]] = []
-        self.said: list[str] = []
+        self.lines: list[str] = []
         self.fails = False
         clusters = [SimpleNamespace(number=n, restart=restart, restart_limit=2, restart_delay=500) for n in range(3)]
         self.request = SimpleNamespace(what=SimpleNamespace(cluster_map=SimpleNamespace(clusters=clusters)))
@@ -312,7 +312,7 @@ class Host_domains_keep:
 
 
 def keeper(host: Host_domains_keep) -> Keeper:
-    return Keeper(host, host.said.append, lambda: host.now)  # type: ignore[arg-type]
+    return Keeper(host, host.lines.append, lambda: host.now)  # type: ignore[arg-type]
 
 
 def test_started_after_its_delay() -> None:
@@ -320,18 +320,18 @@ def test_started_after_its_delay() -> None:
     loss"""
     host = Host_domains_keep()
     keep = keeper(host)
-    assert keep.look() and not host.said
+    assert keep.look() and not host.lines
     host.state = state("running", "killed", "running")
-    assert keep.look() and host.started == [] and "in 0.5 s" in host.said[0]
+    assert keep.look() and host.started == [] and "in 0.5 s" in host.lines[0]
     host.now = 0.6
     assert keep.look() and host.started == [[1]]
     host.state.lost = {1}
-    assert keep.look() and keep.look() and len(host.said) == 1
+    assert keep.look() and keep.look() and len(host.lines) == 1
     host.events.append(Event("cluster-restarted", {"cluster": 1}))
     host.state.lost = set()
     assert keep.look()
     host.state.lost = {1}  # again, and it runs: its kernel is dead
-    assert keep.look() and "was lost to the others" in host.said[1]
+    assert keep.look() and "was lost to the others" in host.lines[1]
     host.now = 3.0
     assert keep.look() and host.started == [[1], [1]]
 
@@ -344,7 +344,7 @@ def test_limit_and_policy() -> None:
             host.now = step / 2
             host.state = state("running", "running", "killed")
             assert keep.look()
-        assert len(host.started) == starts and sum("stays down" in line for line in host.said) == 1
+        assert len(host.started) == starts and sum("stays down" in line for line in host.lines) == 1
 
 
 def test_cannot_start() -> None:
@@ -356,7 +356,7 @@ def test_cannot_start() -> None:
     for step in range(20):
         host.now = float(step)
         assert keep.look()
-    assert host.said.count("no room") == 2 and host.said[-1].endswith("stays down: it was started again 2 times "
+    assert host.lines.count("no room") == 2 and host.lines[-1].endswith("stays down: it was started again 2 times "
                                                                       "in 60 s")
 
 
@@ -366,12 +366,12 @@ def test_stopped_while_it_looks() -> None:
     keep = keeper(host)
     host.events.append(Event("done", {"status": 0, "why": BUTTON}))  # the first has not switched off yet
     host.state = state("running", "stopped", "running")
-    assert not keep.look() and not host.said
+    assert not keep.look() and not host.lines
 
     host = Host_domains_keep()
     looks = [state("running", "stopped", "running"), state("stopped", "stopped", "stopped")]
     host.refresh = lambda: SimpleNamespace(events=lambda: [], state=lambda: looks.pop(0), record=host.record)  # type: ignore[method-assign]
-    assert not keeper(host).look() and not host.said and not looks
+    assert not keeper(host).look() and not host.lines and not looks
 
 
 @pytest.mark.parametrize("words", [("stopped", "running", "running"), ("killed",) * 3, ("done", "off", "off"),

@@ -94,12 +94,12 @@ def test_a_place_stays_empty() -> None:
 def test_shared_memory() -> None:
     """a channel is memory of one name in both its ends' domains, and in no other"""
     three = domains(replace(RECORD, machines=3), Shape(3, 1, GIB))
-    found = [
+    channels = [
         [(m.get("name"), m.findtext("size"), a.get("slot")) for m in root.iter("shmem")
          if (a := m.find("address")) is not None]
         for root in three
     ]
-    assert found == [
+    assert channels == [
         [("skerry-test-channel0", "16", "0x11"), ("skerry-test-channel1", "16", "0x12")],
         [("skerry-test-channel0", "16", "0x11")],
         [("skerry-test-channel1", "16", "0x11")],
@@ -108,8 +108,8 @@ def test_shared_memory() -> None:
 
 def test_processors_of_the_host() -> None:
     """domains are pinned as one would be: to processors of their own, with memory from where these are"""
-    placed, said = on_host(emulated(Shape(2, 2, GIB)), host(sockets=2, cores=4))
-    assert said == "pinned"
+    placed, words = on_host(emulated(Shape(2, 2, GIB)), host(sockets=2, cores=4))
+    assert words == "pinned"
     for root, pins, nodes in zip(domains(on=placed), ("0-1", "4-5"), ("0", "1")):
         assert [(p.get("vcpu"), p.get("cpuset")) for p in root.iter("vcpupin")] == [("0", pins), ("1", pins)]
         assert [(n.get("cellid"), n.get("nodeset")) for n in root.iter("memnode")] == [("0", nodes)]

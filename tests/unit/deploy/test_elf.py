@@ -81,9 +81,9 @@ SKIPPED = {"misparked": 12, "core": 3, "pause": "0x401000"}
 
 
 def marks(folder: Path, *lines: object, end: str = "") -> Marks:
-    found = Marks(folder, Path("plugin.so"), {})
-    found.file.write_text("".join(json.dumps(line) + "\n" for line in lines) + end)
-    return found
+    made = Marks(folder, Path("plugin.so"), {})
+    made.file.write_text("".join(json.dumps(line) + "\n" for line in lines) + end)
+    return made
 
 
 def test_read(tmp_path: Path) -> None:

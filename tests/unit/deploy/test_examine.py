@@ -26,18 +26,18 @@ WHY = "the image that TCG boots does not boot under KVM (QEMU ended with status 
 
 @pytest.fixture
 def device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    found = tmp_path / "kvm"
-    found.touch()
-    monkeypatch.setattr(doctor, "Path", lambda _: found)
-    return found
+    path = tmp_path / "kvm"
+    path.touch()
+    monkeypatch.setattr(doctor, "Path", lambda _: path)
+    return path
 
 
 def test_useless(device: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """doctor: a KVM that boots nothing is named with its reason and with advice"""
     monkeypatch.setattr(kvm, "probe_kvm", lambda: (False, WHY))
-    said = doctor.kvm()
-    assert WHY in said.found and said.use.startswith("emulation "
-                                                     "(TCG); ") and "pass VT-x or AMD-V on" in said.use and said.good
+    one = doctor.kvm()
+    assert WHY in one.found and one.use.startswith("emulation "
+                                                   "(TCG); ") and "pass VT-x or AMD-V on" in one.use and one.good
 
 
 def test_works(device: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,9 +96,9 @@ def test_proved(capsys: pytest.CaptureFixture[str]) -> None:
 def test_not_proved(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """a program that fails is named with its log, and the others are proved all the same; mistakes are planted where it
     is asked for"""
-    status, results, said = proved(capsys, "--mistakes")
+    status, results, errors = proved(capsys, "--mistakes")
     assert status == 1 and [one["outcome"] for one in results] == ["passed", "failed", "passed"]
-    assert said.splitlines()[-1] == f"skerry: not proved: ring (log: {tmp_path / 'prove' / 'ring.log'})"
+    assert errors.splitlines()[-1] == f"skerry: not proved: ring (log: {tmp_path / 'prove' / 'ring.log'})"
     assert (tmp_path / "prove" / "ring.log").read_text().startswith("ok: one: 12")
     assert [one["name"] for one in proved(capsys)[1]] == ["lock, clh", "ring"]
 

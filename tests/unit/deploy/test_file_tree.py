@@ -45,7 +45,7 @@ def entries(content: bytes) -> dict[str, tuple[int, bytes]]:
     magic, version, count, size, _ = file_tree.HEAD.unpack_from(content)
     assert (magic, version, size) == (file_tree.MAGIC, file_tree.VERSION, len(content))
     rows = [file_tree.ENTRY.unpack_from(content, file_tree.HEAD.size + i * file_tree.ENTRY.size) for i in range(count)]
-    found: dict[str, tuple[int, bytes]] = {}
+    files: dict[str, tuple[int, bytes]] = {}
 
     def walk(number: int, path: str) -> None:
         first, many, _, _, _ = rows[number]
@@ -54,27 +54,27 @@ def entries(content: bytes) -> dict[str, tuple[int, bytes]]:
             data, length, _, name_at, mode = rows[child]
             name = content[name_at : content.index(b"\0", name_at)].decode()
             if mode & file_tree.DIRECTORY:
-                found[f"{path}{name}/"] = mode, b""
+                files[f"{path}{name}/"] = mode, b""
                 walk(child, f"{path}{name}/")
             else:
                 assert length < file_tree.ALIGNED or data % PAGE == 0 and not content[data
                     + length :][: -length % PAGE].strip(b"\0")
-                found[path + name] = mode, content[data : data + length]
+                files[path + name] = mode, content[data : data + length]
 
     walk(0, "/")
-    return found
+    return files
 
 
 def test_tree(folder: Path) -> None:
     """a folder is taken with all in it, a link as what it leads to, and ':rw' marks what may be changed"""
     (program,) = programs("files = ['site:/www', 'other/index.html:/etc/motd:rw']", folder)
     assert program.tree
-    found = entries(program.tree.content())
-    assert set(found) == {"/www/", "/www/deep/", "/www/deep/large", "/www/empty", "/www/index.html", "/etc/",
+    files = entries(program.tree.content())
+    assert set(files) == {"/www/", "/www/deep/", "/www/deep/large", "/www/empty", "/www/index.html", "/etc/",
                           "/etc/motd"}
-    assert (found["/www/deep/large"][1] == b"x" * 70_000 and found["/etc/motd"][1] == b"<html>"
-            and found["/www/empty"][1] == b"")
-    assert found["/etc/motd"][0] & file_tree.WRITABLE and not found["/www/index.html"][0] & file_tree.WRITABLE
+    assert (files["/www/deep/large"][1] == b"x" * 70_000 and files["/etc/motd"][1] == b"<html>"
+            and files["/www/empty"][1] == b"")
+    assert files["/etc/motd"][0] & file_tree.WRITABLE and not files["/www/index.html"][0] & file_tree.WRITABLE
     assert len(program.tree.content()) % PAGE == 0 and program.tree.content() == program.tree.content()
 
 

@@ -178,14 +178,14 @@ def test_long(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(module, "BUILD", tmp_path)
     monkeypatch.setattr(module, "attend", lambda *what: pytest.fail("it runs beside the other"))
     monkeypatch.setattr(sys, "argv", [name])
-    told: list[str] = []
-    monkeypatch.setattr(module, "print", lambda *what, **where: told.append(str(what[0])), raising=False)
+    printed: list[str] = []
+    monkeypatch.setattr(module, "print", lambda *what, **where: printed.append(str(what[0])), raising=False)
     with alone(words, writes, tmp_path / f"{name}.lock"):
         try:
             assert module.main() == 1
         except Failure as error:  # which what calls main() prints
-            told.append(str(error))
-    assert f"{writes} is being written by process {os.getpid()}" in told[-1]
+            printed.append(str(error))
+    assert f"{writes} is being written by process {os.getpid()}" in printed[-1]
 
 
 # ---- What a full disk does: one line that names the file, and nothing is lost of what was there ----
@@ -224,8 +224,8 @@ def test_no_space_is_said_before_the_work(
     monkeypatch.setattr("deploy.base.terminal.free", lambda folder: left)
     path = tmp_path / "results.json"
     assert main(["topology", "--json", str(path)]) == status
-    said = capsys.readouterr()
-    assert (said.out, said.err) == ("", f"skerry: cannot write {path}: no space left on device\n") or not status
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == ("", f"skerry: cannot write {path}: no space left on device\n") or not status
     assert main(["topology", "--json", "/dev/null"]) == 0
 
 
@@ -339,22 +339,22 @@ def test_half_a_kernel_is_none(status: int, has: set[str], tmp_path: Path, monke
     assert list(tmp_path.iterdir()) == [folder]
 
 
-@pytest.mark.parametrize("said, told", [
+@pytest.mark.parametrize("error, reported", [
     ("tar: a.c: Cannot write: No space left on device\ntar: Exiting with failure status due to previous errors\n",
      "tar: a.c: Cannot write: No space left on device"),
     ("", "status 2"),
 ])  # fmt: skip
-def test_half_a_source_is_none(said: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_half_a_source_is_none(error: str, reported: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """and why is said by the first line of tar's, not the last"""
     def unpack(command: list[str], **rest: object) -> subprocess.CompletedProcess[str]:
         Path(command[4], "a.c").touch()
-        return subprocess.CompletedProcess(command, 2, "", said)
+        return subprocess.CompletedProcess(command, 2, "", error)
 
     monkeypatch.setattr(sources, "THIRD_PARTY", tmp_path)
     monkeypatch.setattr(sources.subprocess, "run", unpack)
     with pytest.raises(Failure) as failure:
         sources.unpack(sources.Source("lwip", "1", "lwip.tar", "0"))
-    assert str(failure.value) == f"lwip.tar cannot be unpacked: {told}"
+    assert str(failure.value) == f"lwip.tar cannot be unpacked: {reported}"
     assert list(tmp_path.iterdir()) == []
 
 

@@ -63,8 +63,8 @@ def test_replays() -> None:
     done = subprocess.run(["ninja", "-C", str(BUILD), "-t", "targets", "all"], capture_output=True, text=True,
                           check=True)
     targets = {line.split(":")[0] for line in done.stdout.splitlines()}
-    found = {name for name in regimes.names() if Target(KERNEL, name).replay.relative_to(BUILD).as_posix() in targets}
-    assert found == set(regimes.names())
+    known = {name for name in regimes.names() if Target(KERNEL, name).replay.relative_to(BUILD).as_posix() in targets}
+    assert known == set(regimes.names())
 
 
 RUNS = """\

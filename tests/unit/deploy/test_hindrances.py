@@ -65,8 +65,8 @@ def test_full_disk(where: str, size: int, tmp_path: Path) -> None:
     done = in_small_disk(small, 3000 if where == "output" else 1000,
                          f"{make}; status=$?; ls -A '{small}'; exit $status")
     assert done.returncode == 1 and done.stdout == "", done
-    said = done.stderr.strip()
-    assert said.count("\n") == 0 and f"no space left in {small}: " in said and "MiB are needed there" in said, said
+    text = done.stderr.strip()
+    assert text.count("\n") == 0 and f"no space left in {small}: " in text and "MiB are needed there" in text, text
     assert not (tmp_path / "x.iso").exists()
 
 
@@ -158,9 +158,9 @@ def interrupted(command: list[str], after: float, folder: Path) -> tuple[int, st
         os.killpg(process.pid, signal.SIGINT)
     except ProcessLookupError:
         pass
-    said = process.communicate()[0]
+    printed = process.communicate()[0]
     status = process.returncode
-    return status if status >= 0 else 128 - status, said
+    return status if status >= 0 else 128 - status, printed
 
 
 @pytest.mark.limit(240)
@@ -179,11 +179,11 @@ def test_interrupt_at_any_moment(words: list[str], times: int, tmp_path: Path) -
     chance = random.Random(seed)
     seen = []
     while len(seen) < times or (130 not in seen and len(seen) < 40):
-        status, said = interrupted([SKERRY, *words], chance.uniform(0, whole), tmp_path)
-        what = f"seed {seed}: status {status}: {said}"
-        assert "Traceback" not in said and "KeyboardInterrupt" not in said and "Error" not in said, what
+        status, printed = interrupted([SKERRY, *words], chance.uniform(0, whole), tmp_path)
+        what = f"seed {seed}: status {status}: {printed}"
+        assert "Traceback" not in printed and "KeyboardInterrupt" not in printed and "Error" not in printed, what
         assert status in (0, 130), what
-        assert status == 0 or said.count("skerry: interrupted") <= 1, what
+        assert status == 0 or printed.count("skerry: interrupted") <= 1, what
         seen.append(status)
         if status == 0:  # it was over before
             whole /= 2
@@ -321,8 +321,8 @@ def test_interrupted_image(tmp_path: Path) -> None:
         time.sleep(chance.uniform(0, 0.3))
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
-        said = process.communicate()[1]
-        assert process.returncode in (0, 130) and "Traceback" not in said, said
+        errors = process.communicate()[1]
+        assert process.returncode in (0, 130) and "Traceback" not in errors, errors
         assert list(scratch.iterdir()) == []
         assert process.returncode == 0 or not (tmp_path / "x.iso").exists()
         (tmp_path / "x.iso").unlink(missing_ok=True)

@@ -53,8 +53,8 @@ def test_layout(tmp_path: Path) -> None:
     (tmp_path / "layout.c").write_text(PROGRAM)
     include = ROOT / "cluster-kernel" / "include"
     subprocess.run(["gcc", "-w", f"-I{include}", "-o", "layout", "layout.c"], cwd=tmp_path, check=True)
-    told = subprocess.run([tmp_path / "layout"], capture_output=True, text=True, check=True).stdout
-    expected = {name: int(value) for name, value in (line.split() for line in told.splitlines())}
+    printed = subprocess.run([tmp_path / "layout"], capture_output=True, text=True, check=True).stdout
+    expected = {name: int(value) for name, value in (line.split() for line in printed.splitlines())}
     r = Record.from_words(range(WORDS))
     assert {
         **{name: getattr(r, name) for name in ("idle_cycles", "started", "idle_since", "entries", "switches", "latest",
@@ -185,8 +185,8 @@ def test_fallbacks() -> None:
     for kernel, expected in (("rtm+stat", {"fallback_ratio": 0.25}), ("clh+stat", {})):
         counts = dict.fromkeys(COUNTERS, 1) | {"lock_acquisitions": 250, "entries": 1000, "commits": 750}
         core = Core(0, kernel, 1e9, cpu=0, core=0, wall=10**6, counters=counts)
-        found = result._locks([core, core])
-        assert {name: value for name, value in found.items() if "fallback" in name} == expected
+        metrics = result._locks([core, core])
+        assert {name: value for name, value in metrics.items() if "fallback" in name} == expected
 
 
 @pytest.mark.parametrize("digits", [3, 6, 9, 12])
@@ -228,8 +228,8 @@ def test_written_meanwhile() -> None:
 
     events = EventStream()
     events.feed(b'{"event":"boot","cluster":3,"stat":4096,"cores":1,"kernel":"clh","tsc_hz":1000}\n')
-    (found,) = live.snapshots(events, memory)
-    assert found.total.idle_cycles == 40 and reads == [(3, 4096, record.SIZE)] * 3
+    (snapshot_read,) = live.snapshots(events, memory)
+    assert snapshot_read.total.idle_cycles == 40 and reads == [(3, 4096, record.SIZE)] * 3
 
 
 @pytest.mark.parametrize("other", [None, "elsewhere"])

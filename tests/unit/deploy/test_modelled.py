@@ -36,10 +36,10 @@ def test_every_machine() -> None:
     """modelled machine: every file of emulator/machines can be read, and each of its prices has a source"""
     assert "xeon-e5-2683v3" in names()
     for name in names():
-        found = load(name)
-        assert set(found.prices) == set(price_names())
-        assert 1 <= found.cores <= 64
-        assert f"{len(found.assumed)} of {len(found.prices)} prices assumed" in found.header
+        machine_read = load(name)
+        assert set(machine_read.prices) == set(price_names())
+        assert 1 <= machine_read.cores <= 64
+        assert f"{len(machine_read.assumed)} of {len(machine_read.prices)} prices assumed" in machine_read.header
 
 
 def test_paper() -> None:
@@ -53,9 +53,9 @@ def test_paper() -> None:
 def test_plugin_text() -> None:
     """modelled machine: the plugin gets every price, line costs times a factor, and nodes around the hole below 4
     GiB"""
-    found = load("xeon-e5-2683v3")
-    text = dict(line.rsplit(" ", 1) for line in found.plugin_text(q35_memory([7 * GIB, 7 * GIB]), 2.0).splitlines())
-    for name, price in found.prices.items():
+    xeon = load("xeon-e5-2683v3")
+    text = dict(line.rsplit(" ", 1) for line in xeon.plugin_text(q35_memory([7 * GIB, 7 * GIB]), 2.0).splitlines())
+    for name, price in xeon.prices.items():
         assert float(text[name]) == pytest.approx(price.cycles * (2 if name in LINE_PRICES else 1))
     assert (text["khz"], text["cores"], text["clusters"], text["sockets"]) == ("2000000", "28", "2", "2")
     assert [(key, value) for key, value in text.items() if key.startswith("node")] == [
@@ -65,28 +65,28 @@ def test_plugin_text() -> None:
 
 def test_shape() -> None:
     """modelled machine: cores of one socket are emulated alone, those of several with all sockets whole"""
-    found = load("xeon-e5-2683v3")
-    assert (found.shape(8, GIB).sockets, found.shape(8, GIB).cores) == (1, 8)
-    assert (found.shape(16, GIB).sockets, found.shape(16, GIB).cores) == (2, 14)
+    xeon = load("xeon-e5-2683v3")
+    assert (xeon.shape(8, GIB).sockets, xeon.shape(8, GIB).cores) == (1, 8)
+    assert (xeon.shape(16, GIB).sockets, xeon.shape(16, GIB).cores) == (2, 14)
     with pytest.raises(InputError, match="--cores: 29 cores; 2 x 14 Xeon"):
-        found.shape(29, GIB)
-    target = machine(Request("clh", [4, 28], [500.0], 10, modelled=found), "instructions")
+        xeon.shape(29, GIB)
+    target = machine(Request("clh", [4, 28], [500.0], 10, modelled=xeon), "instructions")
     assert len(target.machine.cores) == 28
 
 
 def test_shared_caches() -> None:
     """modelled machine: an EPYC is emulated with its L3s, whole ones, as the plugin counts the cores of each"""
-    found = load("epyc-7402")
-    whole, some = found.shape(48, GIB), found.shape(8, GIB)
+    epyc = load("epyc-7402")
+    whole, some = epyc.shape(48, GIB), epyc.shape(8, GIB)
     assert (whole.sockets, whole.cores, whole.caches) == (2, 24, 8)
     assert (some.sockets, some.cores, some.caches) == (1, 9, 3)
-    assert (found.shape(2, GIB).cores, found.shape(2, GIB).caches) == (2, 1)
-    assert found.exactly(9, GIB) == some
+    assert (epyc.shape(2, GIB).cores, epyc.shape(2, GIB).caches) == (2, 1)
+    assert epyc.exactly(9, GIB) == some
     for wrong in (8, 25):
         with pytest.raises(InputError, match=f"--cores: {wrong} cores; of 2 x 24 EPYC 7402 run up to 3, an L3's, or "
                            f"whole L3s of a socket, or all 48"):
-            found.exactly(wrong, GIB)
-    target = machine(Request("clh", [48], [500.0], 10, "per-l3", modelled=found), "instructions")
+            epyc.exactly(wrong, GIB)
+    target = machine(Request("clh", [48], [500.0], 10, "per-l3", modelled=epyc), "instructions")
     assert [len(cluster.cpus) for cluster in target.cluster_map.clusters] == 16 * [3]
     assert [core.l3 for core in target.machine.cores] == [number // 3 for number in range(48)]
 
@@ -180,7 +180,8 @@ MAP = "tests/unit/topology/good.dts"
     (["bench", "scale", *NAMED, "--native"], "--machine: chooses a machine"),
     (["bench", "ipc", *NAMED, "--native"], "--native: is not for a modelled machine"),
     (["bench", "ipc", *NAMED, "--icount"], "--icount: is not for a modelled machine"),
-    (["bench", "lock", *NAMED], "--machine xeon-e5-2683v3: is not for bench lock, which measures this machine's own cores"),
+    (["bench", "lock", *NAMED],
+     "--machine xeon-e5-2683v3: is not for bench lock, which measures this machine's own cores"),
     (["bench", "mach", *NAMED, "--accel", "tcg"], "--accel: is not for a modelled machine"),
     (["bench", "mach", *NAMED, "--cores", "16"],
      "--cores: 16 cores; of 2 x 14 Xeon E5-2683 v3 run up to 14, a socket, or all 28"),
@@ -236,8 +237,8 @@ def test_alone() -> None:
     two = Comparison(shape=load("xeon-e5-2683v3").shape(4, GIB), modelled=load("xeon-e5-2683v3"))
     for job, quick, factors in ((replace(two, layouts=["spanning"]), False, [1.0]), (two, True, [1.0]),
                                 (two, False, [1.0, 0.5, 2.0])):
-        found = sweep.calls(cases(job), Accel("tcg", (), ""), quick)
-        runs = [call.arguments[0] for call in found.values() if call.function is sweep.run_once]
+        called = sweep.calls(cases(job), Accel("tcg", (), ""), quick)
+        runs = [call.arguments[0] for call in called.values() if call.function is sweep.run_once]
         assert [(case.job.line_factor, case.layout, case.counting) for case in runs if not case.job.think] == [
             *((1.0, layout, True) for layout in job.layouts),
             *((factor, layout, False) for factor in factors for layout in job.layouts)
@@ -264,7 +265,7 @@ def figures(medians: dict[str, float], times: float = 1.0) -> dict[str, Figure]:
     return {name: Figure(times * value, times * value - 1, times * value + 1, 300) for name, value in medians.items()}
 
 
-def found(pair: dict[str, tuple[int, int]] = NEAR, places: tuple[int, int, int] = (1, 1, 2)) -> Calibration:
+def calibration(pair: dict[str, tuple[int, int]] = NEAR, places: tuple[int, int, int] = (1, 1, 2)) -> Calibration:
     moved = {place: figures(MOVED, times) for times, place in zip((1.0, 2.0, 4.0), ("cluster", "socket", "machine"))
              if place in pair}
     return Calibration(Places(*places, pair), CACHES, 2.5, figures(ALONE), moved)
@@ -272,38 +273,38 @@ def found(pair: dict[str, tuple[int, int]] = NEAR, places: tuple[int, int, int] 
 
 def test_prices() -> None:
     """calibrate: a price is what was measured less what the loop around it takes, and says when and how often"""
-    given = calibrate.prices(found())
-    assert set(given) == set(price_names())
-    cycles = {name: value for name, (value, _) in given.items()}
+    prices = calibrate.prices(calibration())
+    assert set(prices) == set(price_names())
+    cycles = {name: value for name, (value, _) in prices.items()}
     assert (cycles["l2"], cycles["dram_near"]) == (10, 196)
     assert cycles["l3"] == 2 * 42 - 14 - 4  # of twice L2's size the half is in L2
     assert (cycles["transfer_cluster"], cycles["upgrade_cluster"], cycles["atomic"]) == (100, 90, 19.5)
     assert (cycles["fence"], cycles["repeat"], cycles["xsave"], cycles["syscall"]) == (35, 0.5, 100, 120)
-    assert given["transfer_cluster"][1].startswith("measured 20") and "median of 300" in given["transfer_cluster"][1]
-    assert given["cr3"][1] == given["ipi"][1] == "assumed"
-    assert given["transfer_machine"] == (100, "not used: one socket")
+    assert prices["transfer_cluster"][1].startswith("measured 20") and "median of 300" in prices["transfer_cluster"][1]
+    assert prices["cr3"][1] == prices["ipi"][1] == "assumed"
+    assert prices["transfer_machine"] == (100, "not used: one socket")
 
 
 def test_hand_over() -> None:
     """calibrate: a hand-over that is quicker than an upgrade and a transfer one after the other overlaps them; alone,
     each costs what it did"""
-    assert calibrate.prices(found())["overlap_cluster"] == (0.0, "assumed")  # not measured
+    assert calibrate.prices(calibration())["overlap_cluster"] == (0.0, "assumed")  # not measured
     for whole, overlap in ((150.0, 40.0), (80.0, 110.0), (250.0, 0.0)):
-        known = found()
+        known = calibration()
         known.moved["cluster"]["hand_over"] = Figure(whole, whole - 1, whole + 1, 300)  # type: ignore[index]
-        given = calibrate.prices(known)
-        assert (given["upgrade_cluster"][0], given["transfer_cluster"][0], given["overlap_cluster"][0]) == (90, 100,
+        prices = calibrate.prices(known)
+        assert (prices["upgrade_cluster"][0], prices["transfer_cluster"][0], prices["overlap_cluster"][0]) == (90, 100,
             overlap)
-        assert f"a flag handed over ({whole:.1f})" in given["overlap_cluster"][1]
-        assert given["overlap_machine"] == (overlap, "not used: one socket")
+        assert f"a flag handed over ({whole:.1f})" in prices["overlap_cluster"][1]
+        assert prices["overlap_machine"] == (overlap, "not used: one socket")
 
 
 def test_distances() -> None:
     """calibrate: cores that are farther apart are measured as such"""
-    given = calibrate.prices(found({"cluster": (0, 1), "socket": (0, 4), "machine": (0, 8)}, (2, 2, 4)))
-    assert [given[f"transfer_{place}"][0] for place in ("cluster", "socket", "machine")] == [100, 200, 400]
-    assert given["dram_far"][1] == "assumed"
-    lone = calibrate.prices(found({"machine": (0, 1)}, (2, 1, 1)))  # one core in each socket
+    prices = calibrate.prices(calibration({"cluster": (0, 1), "socket": (0, 4), "machine": (0, 8)}, (2, 2, 4)))
+    assert [prices[f"transfer_{place}"][0] for place in ("cluster", "socket", "machine")] == [100, 200, 400]
+    assert prices["dram_far"][1] == "assumed"
+    lone = calibrate.prices(calibration({"machine": (0, 1)}, (2, 1, 1)))  # one core in each socket
     assert lone["transfer_cluster"][1] == "not used: one core for each L3"
     assert lone["transfer_cluster"][0] == lone["transfer_machine"][0]
 
@@ -312,7 +313,7 @@ def test_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """calibrate: what it writes is a machine file, whatever the processor is called"""
     monkeypatch.setattr(calibrate.host, "cpu", lambda: type("Cpu", (), {"model": 'A "quoted\\" CPU'})())
     path = tmp_path / "mine.toml"
-    path.write_text(calibrate.machine_file(found()))
+    path.write_text(calibrate.machine_file(calibration()))
     machine = load(str(path))
     assert machine.name == 'A "quoted\\" CPU, 2 cores of this host'
     assert (machine.cores, machine.ghz, machine.caches["l2"]) == (2, 2.5, (1024, 16))
@@ -321,10 +322,10 @@ def test_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_noise() -> None:
     """calibrate: figures whose samples are far apart are named"""
-    calm = found()
-    assert "read (cluster)" not in calm.noisy
-    calm.moved["cluster"]["read"] = Figure(100, 80, 120, 300)  # type: ignore[index]
-    assert "read (cluster)" in calm.noisy
+    known = calibration()
+    assert "read (cluster)" not in known.noisy
+    known.moved["cluster"]["read"] = Figure(100, 80, 120, 300)  # type: ignore[index]
+    assert "read (cluster)" in known.noisy
 
 
 def survey(*processors: tuple[int, int, int]) -> Survey:

@@ -203,9 +203,9 @@ def test_order() -> None:
     for pieces, to in ((0, 1), (1 << 28, 1), (1, 256), (1, -1)):
         with pytest.raises(ValueError, match="an order of"):
             order(written.__setitem__, BOOTS_MEMORY_MOVES[1], pieces, to, 1)
-    said = event("memory-moved", cluster=1, number=4095, what="given", pieces=3, to=0)
-    assert memory_moves.answer([said], 1, 4095) == said
-    assert memory_moves.answer([said], 0, 4095) is None and memory_moves.answer([said], 1, 4094) is None
+    report = event("memory-moved", cluster=1, number=4095, what="given", pieces=3, to=0)
+    assert memory_moves.answer([report], 1, 4095) == report
+    assert memory_moves.answer([report], 0, 4095) is None and memory_moves.answer([report], 1, 4094) is None
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ class _Stub:
 
     def __init__(self, answers: dict[str, str]) -> None:
         self.answers = answers
-        self.said: list[str] = []
+        self.packets: list[str] = []
         self.commands: list[str] = []
 
     def human(self, line: str) -> str:
@@ -302,7 +302,7 @@ class _Stub:
         with server, connection:
             while data := connection.recv(4096):
                 for packet in re.findall(rb"\$([^#]*)#", data):
-                    self.said.append(packet.decode())
+                    self.packets.append(packet.decode())
                     text = self.answers.get(packet[:1].decode(), "OK")
                     connection.sendall(f"+${text}#{sum(text.encode()) & 0xFF:02x}".encode())
 
@@ -312,7 +312,7 @@ def test_write(write: Callable[[gdb_remote.Human, int, int], None]) -> None:
     """physical memory, little-endian, and the machine goes on"""
     stub = _Stub({"?": "T05thread:01;"})
     write(stub.human, 0x7080, 0x0102030405060708)
-    assert stub.said == ["?", "Qqemu.PhyMemMode:1", "M7080,8:0807060504030201", "D"]
+    assert stub.packets == ["?", "Qqemu.PhyMemMode:1", "M7080,8:0807060504030201", "D"]
     assert stub.commands[-1] == "gdbserver none"
 
 
@@ -344,10 +344,10 @@ def test_remote_host() -> None:
 
 def test_lost_reporter() -> None:
     """of the first cluster's loss the others tell on the console, with whatever stands before"""
-    said = [Line(By.MANAGER, "[manager 0] cluster 1 is gone: its kernel panicked"),
-            Line(By.MANAGER, "[manager 1] cluster 0 is")]
-    hangs = [*said, Line(By.MANAGER, "[manager 1] cluster 0 is gone: its core 1 hangs"), Line(By.ANYBODY, "y")]
-    assert not lost_reporter(said)
+    lines = [Line(By.MANAGER, "[manager 0] cluster 1 is gone: its kernel panicked"),
+             Line(By.MANAGER, "[manager 1] cluster 0 is")]
+    hangs = [*lines, Line(By.MANAGER, "[manager 1] cluster 0 is gone: its core 1 hangs"), Line(By.ANYBODY, "y")]
+    assert not lost_reporter(lines)
     assert lost_reporter(hangs) == "cluster 0, which reports for all, is lost: its core 1 hangs"
     assert not lost_reporter([Line(by, hangs[2].text) for by in (By.ANYBODY, By.KERNEL)])
     again = "[manager 1] cluster 0 stays down: it was started again 5 times in 60 s"

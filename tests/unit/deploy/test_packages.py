@@ -17,7 +17,7 @@ from deploy.setup import apt, bootstrap, extensions, needs, packages
 
 # ---- Debian's packages: those that a command needs, said before, some while it builds ----
 
-class Stop_packages(Exception):
+class Stop(Exception):
     pass
 
 
@@ -78,13 +78,13 @@ def test_sources_are_announced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 
     monkeypatch.setattr(apt, "described", described)
     packages.ensure(Output(), frozenset({"qemu"}))
-    said = [text for kind, text in machine.done if kind == "say"]
+    lines = [text for kind, text in machine.done if kind == "say"]
     place = tmp_path / "skerry.sources"
     archive = "http://archive.example/debian"
     assert (f"Debian's package sources: {place} gets deb-src {archive} bookworm and deb {archive} bookworm-backports"
-            in said)
+            in lines)
     assert seen == [False] and place.exists()
-    assert [kind for kind, _ in machine.done].index("update") > said.index(next(text for text in said
+    assert [kind for kind, _ in machine.done].index("update") > lines.index(next(text for text in lines
         if "sources" in text))
 
 
@@ -126,10 +126,10 @@ def test_packages_beside_the_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         install(arguments)
 
     monkeypatch.setattr(apt, "run_apt", apt_get)
-    with pytest.raises(Stop_packages), packages.ensured(Output(), needs.BOOT_GROUPS, needs.BOOT_GROUPS):
+    with pytest.raises(Stop), packages.ensured(Output(), needs.BOOT_GROUPS, needs.BOOT_GROUPS):
         assert "gcc" in machine.present and "qemu-system-x86" not in machine.present
         building.set()
-        raise Stop_packages
+        raise Stop
     assert machine.present == every(*needs.BOOT)
 
 
@@ -149,10 +149,6 @@ def test_package_fails_beside_the_build(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 # ---- Python packages that some commands need, installed while the build runs ----
-
-class Stop_extensions(Exception):
-    pass
-
 
 def test_environment_made_anew(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """an environment that is made anew gets back, with the next command, the groups that it had"""
@@ -222,14 +218,14 @@ def test_python_packages_fail_beside_the_build(venv: list[list[str]], tmp_path: 
         extensions.ensure(Output(), PLOTS)
     assert len(venv) == 2 and extensions.missing(PLOTS)
     (tmp_path / "pip").write_text("exec sleep 1000\n")
-    with pytest.raises(Stop_extensions), extensions.installed_meanwhile(Output(), PLOTS):
-        raise Stop_extensions
+    with pytest.raises(Stop), extensions.installed_meanwhile(Output(), PLOTS):
+        raise Stop
     assert extensions.missing(PLOTS)
 
 
 def test_killed_pip(venv: list[list[str]], tmp_path: Path) -> None:
     """a package that a killed pip has left half-way is installed over"""
-    said = "ERROR: Cannot uninstall x 1.0, RECORD file not found"
-    (tmp_path / "pip").write_text(f"[ -e {tmp_path}/twice ] || {{ touch {tmp_path}/twice; echo '{said}'; exit 1; }}\n")
+    why = "ERROR: Cannot uninstall x 1.0, RECORD file not found"
+    (tmp_path / "pip").write_text(f"[ -e {tmp_path}/twice ] || {{ touch {tmp_path}/twice; echo '{why}'; exit 1; }}\n")
     extensions.ensure(Output(), PLOTS)
     assert not extensions.missing(PLOTS) and ["--ignore-installed" in arguments for arguments in venv] == [False, True]

@@ -39,7 +39,7 @@ def child(*command: str) -> Iterator[subprocess.Popen[str]]:
             process.send_signal(signal.SIGKILL)
 
 
-def given(clock: Clock, seconds: float, meanwhile: Callable[[], None] = lambda: None) -> float:
+def share_given(clock: Clock, seconds: float, meanwhile: Callable[[], None] = lambda: None) -> float:
     """Returns the share that counts of so many seconds of the host's clock."""
     clock.look()
     before, start = clock.given, time.monotonic()
@@ -55,7 +55,7 @@ def test_sleeper() -> None:
     with child("sleep", "1000") as process:
         clock = Clock(lambda: [process.pid])
         # less where the host stops us for longer than is counted
-        assert any(given(clock, 1.5) > 0.6 for _ in range(20))
+        assert any(share_given(clock, 1.5) > 0.6 for _ in range(20))
 
 
 def test_stopped() -> None:
@@ -64,7 +64,7 @@ def test_stopped() -> None:
         process.send_signal(signal.SIGSTOP)
         while timeouts._stat(process.pid)[0] != "T":  # type: ignore[index]
             time.sleep(0.01)
-        assert given(Clock(lambda: [process.pid]), 1.5) == 0
+        assert share_given(Clock(lambda: [process.pid]), 1.5) == 0
 
 
 def test_starved() -> None:
@@ -76,9 +76,9 @@ def test_starved() -> None:
             assert each.stdout
             each.stdout.readline()
         clock = Clock(lambda: [spinners[0].pid])
-        assert given(clock, 3.0) < 0.4
+        assert share_given(clock, 3.0) < 0.4
         while clock.processor == 0:
-            given(clock, 0.5)
+            share_given(clock, 0.5)
     finally:
         for each in spinners:
             each.kill()
@@ -265,7 +265,7 @@ BOOT_AGAIN = line("boot", cluster=1, again=True)
 SERVING_AGAIN = line("serving", app="redis@3", cluster=1, again=True)
 
 
-def told(*lines: bytes) -> list[str]:
+def kinds_told(*lines: bytes) -> list[str]:
     """The kinds of events that a reader gets, as they arrive and all in one piece."""
     one, whole = EventStream(), EventStream()
     fresh = [event for each in lines for event in one.feed(each)]
@@ -277,7 +277,7 @@ def told(*lines: bytes) -> list[str]:
                                    (BOOT, SERVING, line("cluster-lost", cluster=0))])
 def test_known(known: tuple[bytes, ...]) -> None:
     """what goes on as it was told is not told twice"""
-    assert told(*known, BOOT_AGAIN, SERVING_AGAIN) == told(*known)
+    assert kinds_told(*known, BOOT_AGAIN, SERVING_AGAIN) == kinds_told(*known)
 
 
 @pytest.mark.parametrize(
@@ -293,8 +293,8 @@ def test_known(known: tuple[bytes, ...]) -> None:
 )
 def test_news(before: tuple[bytes, ...], again: tuple[bytes, ...]) -> None:
     """what the first cluster's former life did not tell is told, once"""
-    assert len(told(*before, *again)) == len(before) + len(again)
-    assert told(*before, *again, *again) == told(*before, *again)
+    assert len(kinds_told(*before, *again)) == len(before) + len(again)
+    assert kinds_told(*before, *again, *again) == kinds_told(*before, *again)
 
 
 def test_back_without_a_word() -> None:

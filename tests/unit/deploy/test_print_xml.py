@@ -45,9 +45,9 @@ class NoDaemon:
 
 def printed(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[str, str]:
     status = cli.main(["deploy", "--print-xml", "--accel", "tcg", *words, FILE])
-    found = capsys.readouterr()
-    assert status == 0, found.err
-    return found.out, found.err
+    captured = capsys.readouterr()
+    assert status == 0, captured.err
+    return captured.out, captured.err
 
 
 @pytest.mark.parametrize("words", [(), ("--per-cluster",), ("--bridge", "virbr0"),

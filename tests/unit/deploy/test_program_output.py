@@ -188,8 +188,8 @@ def test_lines_of_a_long_console(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_mark() -> None:
     """the marks are those that managers and kernels write, and no program's byte becomes one"""
     header = (ROOT / "cluster-kernel/include/skerry/console.h").read_text()
-    found = dict(re.findall(r"#define CONSOLE_(\w+) '\\x(\w\w)'", header))
-    assert {name: chr(int(value, 16)) for name, value in found.items()} == {"MANAGER": SOH, "KERNEL": STX}
+    marks = dict(re.findall(r"#define CONSOLE_(\w+) '\\x(\w\w)'", header))
+    assert {name: chr(int(value, 16)) for name, value in marks.items()} == {"MANAGER": SOH, "KERNEL": STX}
     letters = re.search(r'#define SEAL_LETTERS "(.*)"', (ROOT / "cluster-kernel/include/skerry/seal.h").read_text())
     assert letters and letters[1].encode().decode("unicode_escape") == SEAL_LETTERS
     assert all(letter < " " and letter not in "\t\n\r" + SOH + STX and len(f"a{letter}b".splitlines()) == 1
@@ -203,25 +203,25 @@ def test_whole_lines() -> None:
     last = own(By.KERNEL, "last").removesuffix("\n")
     text = "loader\n" + whole[:15] + own(By.KERNEL, "kernel: a") + whole[15:] + "[a@1] be" + own(By.KERNEL,
         "kernel: b") + "fore\n" + last
-    wanted = [
+    expected = [
         Line(By.ANYBODY, "loader", 1), Line(By.KERNEL, "kernel: a", 2), Line(By.MANAGER, "[manager 0] all", 3),
         Line(By.KERNEL, "kernel: b", 4),
         Line(By.ANYBODY, "[a@1] before", 5), Line(By.KERNEL, "last", 6),
     ]
-    assert list(lines(text)) == wanted
+    assert list(lines(text)) == expected
     for seed in range(20):
         reader = ConsoleLines()
-        assert [line for piece in pieces(text, seed) for line in reader.feed(piece)] + list(reader.end()) == wanted
+        assert [line for piece in pieces(text, seed) for line in reader.feed(piece)] + list(reader.end()) == expected
 
 
 def test_cut_off() -> None:
     """writers that were cut off cost the lines that they stood in, no memory, and no program gets a line of theirs"""
     reader = ConsoleLines()
     for number in range(1000):
-        found = list(reader.feed(f"[a@1] {number}{STX}kernel: cut"))
-        assert not found and len(reader._open) <= 8
-    found = list(reader.feed("\n" * 8 + "[b@1] whole\n"))
-    assert found[-1] == Line(By.ANYBODY, "[b@1] whole", 9)
+        ended = list(reader.feed(f"[a@1] {number}{STX}kernel: cut"))
+        assert not ended and len(reader._open) <= 8
+    ended = list(reader.feed("\n" * 8 + "[b@1] whole\n"))
+    assert ended[-1] == Line(By.ANYBODY, "[b@1] whole", 9)
 
 
 def test_forged() -> None:
@@ -235,12 +235,12 @@ def test_forged() -> None:
 
 def interleaved(writers: list[str], dice: random.Random) -> str:
     """Returns what a port carries when these write to it at the same time: a few bytes of one, then of another."""
-    left, found = [list(text) for text in writers], []
+    left, mixed = [list(text) for text in writers], []
     while left := [text for text in left if text]:
-        turn = dice.choice(left)
-        for _ in range(min(len(turn), dice.choice((1, 1, 2, 16, 80)))):
-            found.append(turn.pop(0))
-    return "".join(found)
+        writer = dice.choice(left)
+        for _ in range(min(len(writer), dice.choice((1, 1, 2, 16, 80)))):
+            mixed.append(writer.pop(0))
+    return "".join(mixed)
 
 
 def test_interleaved() -> None:
@@ -257,9 +257,9 @@ def test_interleaved() -> None:
         writers = [own(by, text) for by, text in written] + dice.choices(programs, k=dice.randrange(4))
         cut = [text[: dice.randrange(len(text))] if dice.random() < 0.2 else text for text in writers]
         console = interleaved(cut, dice)
-        found = [(line.by, line.text) for line in lines(console) if line.by != By.ANYBODY]
-        assert all(found.count(line) <= written.count(line) for line in found), repr(console)
-        believed += len(found)
+        believed_now = [(line.by, line.text) for line in lines(console) if line.by != By.ANYBODY]
+        assert all(believed_now.count(line) <= written.count(line) for line in believed_now), repr(console)
+        believed += len(believed_now)
     assert believed > 1000
 
 
@@ -270,19 +270,19 @@ def test_each_place() -> None:
     for start in range(1, len(whole)):
         for end in range(start, len(whole)):
             for text in (GONE, f"{GONE}\n", f"[evil@1] {GONE}\n"):
-                found = lines_by(By.MANAGER, whole[:start] + text + whole[end:])
-                assert found in ([], ["[manager 1] starts"]), (start, end)
+                believed = lines_by(By.MANAGER, whole[:start] + text + whole[end:])
+                assert believed in ([], ["[manager 1] starts"]), (start, end)
 
 
-@pytest.mark.parametrize("by, said", [(By.MANAGER, "its heap (error 3)"), (By.KERNEL, "error 7"),
+@pytest.mark.parametrize("by, why", [(By.MANAGER, "its heap (error 3)"), (By.KERNEL, "error 7"),
                                       (By.ANYBODY, "error 7")])
-def test_failed(by: By, said: str) -> None:
+def test_failed(by: By, why: str) -> None:
     """why a program could not be started is what its manager says of it"""
     what = plan(Deployment(redis=Redis(), programs=(Program("crash", 1, args=("null",)),)))
     name = next(a.name for a in what.cluster_map.applications if a.base_name == "crash")
     console = own(by, f"[manager 0] {name} cannot be started: its heap (error 3)")
     assert str(death(Event("failed", {"app": name, "error": 7}), what,
-                     console)) == f"{name} could not be started: {said}"
+                     console)) == f"{name} could not be started: {why}"
 
 
 def test_panic() -> None:
@@ -390,13 +390,13 @@ def test_live_memory() -> None:
 
 def test_image_knows_its_plan(tmp_path: Path) -> None:
     """an image tells its map, layout, lock and load again"""
-    wanted = plan(DEPLOYMENT)
+    target = plan(DEPLOYMENT)
     (tmp_path / "loader").write_bytes(b"loader")
-    files = {"map": compile_dts(write_dts(wanted.cluster_map))}
-    image.make_iso(tmp_path / "x.iso", files, tmp_path / "loader", "t", "console=0x2f8", serial_log.notes(wanted))
-    found = serial_log.read_plan(tmp_path / "x.iso")
-    assert (found.layout, found.lock, found.load) == (wanted.layout, wanted.lock, wanted.load)
-    assert [c.cpus for c in found.cluster_map.clusters] == [c.cpus for c in wanted.cluster_map.clusters]
+    files = {"map": compile_dts(write_dts(target.cluster_map))}
+    image.make_iso(tmp_path / "x.iso", files, tmp_path / "loader", "t", "console=0x2f8", serial_log.notes(target))
+    read = serial_log.read_plan(tmp_path / "x.iso")
+    assert (read.layout, read.lock, read.load) == (target.layout, target.lock, target.load)
+    assert [c.cpus for c in read.cluster_map.clusters] == [c.cpus for c in target.cluster_map.clusters]
     assert b"multiboot2 /boot/loader console=0x2f8\n" in image.read_iso(tmp_path / "x.iso", "grub/grub.cfg")[0]
 
 
@@ -479,19 +479,19 @@ def test_other_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         serial_log.evaluate_log(Path("x.iso"), log(tmp_path, MACHINE, *boots))
 
 
-@pytest.mark.parametrize("signature, said, accel",
+@pytest.mark.parametrize("signature, shown, accel",
                          [("", "on hardware", "hardware"), ("TCGTCGTCGTCG", "under TCG", "tcg"),
                           ("KVMKVMKVM", "under KVM", "kvm")])
-def test_hypervisor(signature: str, said: str, accel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hypervisor(signature: str, shown: str, accel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """where a log comes from is said by the name of the hypervisor, not by its signature of CPUID"""
     monkeypatch.setattr(serial_log, "read_plan", lambda path: plan(DEPLOYMENT))
     monkeypatch.setattr(serial_log, "evaluate", lambda what, events,
                         emulated: SimpleNamespace(emulated=emulated, cores=2))
-    boots = [json.dumps({"event": "boot", "cluster": c, "cores": len(found.cpus)})
-             for c, found in enumerate(plan(DEPLOYMENT).cluster_map.clusters)]
+    boots = [json.dumps({"event": "boot", "cluster": c, "cores": len(cluster.cpus)})
+             for c, cluster in enumerate(plan(DEPLOYMENT).cluster_map.clusters)]
     machine = json.dumps({"event": "machine", "cpu": "A processor", "hypervisor": signature})
     host = serial_log.evaluate_log(Path("x.iso"), log(tmp_path, machine, *boots, '{"event":"done","status":0}')).host
-    assert host["mode"].endswith(f", {said}") and host["accel"] == accel
+    assert host["mode"].endswith(f", {shown}") and host["accel"] == accel
 
 
 def test_ports() -> None:

@@ -44,8 +44,8 @@ def test_release(quick: None, tmp_path: Path) -> None:
     assert set(listed) == set(names) - {"SHA256SUMS"}
     assert all(hashlib.sha256((folders[0] / name).read_bytes()).hexdigest() == digest
                for name, digest in listed.items())
-    told = json.loads((tmp_path / "release.json").read_text())
-    assert {one["name"] for one in told["files"]} == set(listed)
+    document = json.loads((tmp_path / "release.json").read_text())
+    assert {one["name"] for one in document["files"]} == set(listed)
     citation = (folders[0] / "CITATION.cff").read_text()
     assert re.search(r"^version: \d+\.\d+\.\d+\ndate-released: \d{4}-\d\d-\d\d\nlicense: BSD-2-Clause$", citation,
                      re.MULTILINE)

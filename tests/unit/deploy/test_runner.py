@@ -56,9 +56,9 @@ def test_only_builds_what_it_uses(monkeypatch: pytest.MonkeyPatch) -> None:
     built: list[needs.Needs] = []
     monkeypatch.setattr(command, "ensure_built", lambda output, needed, werror: built.append(needed))
     monkeypatch.setattr(names, "of_python", lambda: ["boot: a machine | tests/boot/test_made.py::test_machine"])
-    found = command._needed(Output(), "lock, clh", False)
-    assert found.targets == frozenset({"model/model-lock-clh"})
-    assert found.groups == needs.EVERYTHING.groups and [len(needed.targets or ()) for needed in built] == [1]
+    needed_now = command._needed(Output(), "lock, clh", False)
+    assert needed_now.targets == frozenset({"model/model-lock-clh"})
+    assert needed_now.groups == needs.EVERYTHING.groups and [len(needed.targets or ()) for needed in built] == [1]
     assert command._needed(Output(), "a machine", False) == needs.EVERYTHING
     with pytest.raises(InputError, match="no test has this in its name"):
         command._needed(Output(), "locksmith", False)
@@ -174,14 +174,14 @@ def test_death() -> None:
 
 def test_end(tmp_path: Path) -> None:
     """a runner that is interrupted leaves no process behind"""
-    said = tmp_path / "said"
-    code = (f"import os, time\nwith open({str(said)!r}, 'a') as file: print(os.getpid(), os.getppid(), "
+    pids = tmp_path / "said"
+    code = (f"import os, time\nwith open({str(pids)!r}, 'a') as file: print(os.getpid(), os.getppid(), "
             f"file=file)\ntime.sleep(1000)")
     folders = [python(tmp_path / "made", f"def test_long():\n    exec({code!r})\n"), []]
 
     def begun(name: str) -> None:
         if len(names := [*names_seen, name]) == 2:
-            while not said.exists() or len(said.read_text().splitlines()) < 2:
+            while not pids.exists() or len(pids.read_text().splitlines()) < 2:
                 time.sleep(0.01)
             raise KeyboardInterrupt
         names_seen[:] = names
@@ -189,5 +189,5 @@ def test_end(tmp_path: Path) -> None:
     names_seen: list[str] = []
     with pytest.raises(KeyboardInterrupt):
         list(lanes.run(folders, [], [component("a", code)], "", begun))
-    left = [pid for pid in said.read_text().split() if int(pid) != os.getpid() and Path(f"/proc/{pid}").exists()]
+    left = [pid for pid in pids.read_text().split() if int(pid) != os.getpid() and Path(f"/proc/{pid}").exists()]
     assert not left

@@ -59,8 +59,8 @@ def test_loopback(later: Any) -> None:
     """a listener on the program's own loopback interface serves nobody, and is named with its address; another one
     beside it serves"""
     inside = event("listening", port=8080, address="127.0.0.1")
-    said: list[str] = []
-    announcer = Announcer([WEB], said.append)
+    lines: list[str] = []
+    announcer = Announcer([WEB], lines.append)
     announcer.look([inside])
     assert not announcer.complete and not announcer.is_settled()
     later(module.GRACE)
@@ -69,10 +69,10 @@ def test_loopback(later: Any) -> None:
         "web@3 listens at 127.0.0.1 port 8080, its own loopback interface, to which 127.0.0.1:41001 does not lead; let "
         "it listen at 0.0.0.0"
     )
-    assert said == [why] == announcer.wrong() and announcer.is_settled()
+    assert lines == [why] == announcer.wrong() and announcer.is_settled()
     announcer.look([inside, event("listening", port=8080, address="10.0.2.151"), event("serving")])
     announcer.say()
-    assert said[1:] == ["web@3 serves at 127.0.0.1:41001"] and announcer.complete
+    assert lines[1:] == ["web@3 serves at 127.0.0.1:41001"] and announcer.complete
     assert serves_at(serving([inside, event("serving")])["web@3"], 8080), "it says itself that it serves"
 
 
@@ -85,46 +85,46 @@ def test_serves_and_ends_between_two_looks(later: Any) -> None:
 
 def test_says_where(later: Any) -> None:
     """each port that is served is said once, also the second one of a program"""
-    said: list[str] = []
-    announcer = Announcer([WEB, Forward("web@3", "10.0.2.151", 443, INSIDE)], said.append)
+    lines: list[str] = []
+    announcer = Announcer([WEB, Forward("web@3", "10.0.2.151", 443, INSIDE)], lines.append)
     events = listens(8080)
     announcer.look(events)
     announcer.say()
-    assert said == ["web@3 serves at 127.0.0.1:41001"] and announcer.done == 1 and announcer.waiting() == {"web@3"}
+    assert lines == ["web@3 serves at 127.0.0.1:41001"] and announcer.done == 1 and announcer.waiting() == {"web@3"}
     announcer.look([*events, event("listening", port=443)])
     announcer.say()
-    assert said[1:] == ["web@3 serves at 10.0.2.151:443, in the "
-                        "machine only"] and announcer.complete and announcer.is_settled()
+    assert lines[1:] == ["web@3 serves at 10.0.2.151:443, in the "
+                         "machine only"] and announcer.complete and announcer.is_settled()
 
 
 def test_listens_elsewhere(later: Any) -> None:
     """a program that listens at another port does not serve: a line names it and both ports, after a while"""
-    said: list[str] = []
-    announcer = Announcer([WEB], said.append)
+    lines: list[str] = []
+    announcer = Announcer([WEB], lines.append)
     announcer.look([event("started")])
     later(60)
     assert not announcer.is_settled(), "it does not listen at all"
     announcer.look(listens(9090))
     announcer.say()
-    assert said == [] and not announcer.is_settled(), "the other port may follow"
+    assert lines == [] and not announcer.is_settled(), "the other port may follow"
     later(module.GRACE)
     announcer.say()
     announcer.say()
-    assert said == ["web@3 listens at port 9090, not at the deployment's port 8080, to which 127.0.0.1:41001 leads"]
-    assert announcer.is_settled() and not announcer.complete and announcer.wrong() == said
+    assert lines == ["web@3 listens at port 9090, not at the deployment's port 8080, to which 127.0.0.1:41001 leads"]
+    assert announcer.is_settled() and not announcer.complete and announcer.wrong() == lines
     announcer.look([*listens(9090), event("listening", port=8080)])
     announcer.say()
-    assert said[1:] == ["web@3 serves at 127.0.0.1:41001"] and announcer.complete
+    assert lines[1:] == ["web@3 serves at 127.0.0.1:41001"] and announcer.complete
 
 
 def wait(events: list[Event], word: str = "running") -> bool:
-    found = SimpleNamespace(name="test", record=SimpleNamespace(forwards=[WEB]), events=lambda: events,
-                            state=lambda: State(word))
+    deployed = SimpleNamespace(name="test", record=SimpleNamespace(forwards=[WEB]), events=lambda: events,
+                               state=lambda: State(word))
     cluster = SimpleNamespace(number=1, cpus=[7], restart=False)
     app = SimpleNamespace(name="web@3", cpu=7, restart="never", ends_the_run=True, barrier=1)
     what = SimpleNamespace(application=lambda name: app,
                            cluster_map=SimpleNamespace(clusters=[cluster], applications=[app]))
-    done = domains.Done(found, "created", "", None)  # type: ignore[arg-type]
+    done = domains.Done(deployed, "created", "", None)  # type: ignore[arg-type]
     return domains.wait_ready(done, what, Patience(0.0, 0.0), lambda **what: None)  # type: ignore[arg-type]
 
 

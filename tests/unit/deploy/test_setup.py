@@ -165,8 +165,8 @@ def test_second_command_waits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     after it"""
     monkeypatch.setattr(build, "BUILD", tmp_path)
     monkeypatch.setattr(sys, "argv", ["skerry", "test", "--only", "a \x1b[J"])
-    said: queue.Queue[str] = queue.Queue()
-    monkeypatch.setattr(Output, "step", lambda output, text: said.put(text))
+    steps: queue.Queue[str] = queue.Queue()
+    monkeypatch.setattr(Output, "step", lambda output, text: steps.put(text))
     order = []
 
     def second() -> None:
@@ -176,12 +176,12 @@ def test_second_command_waits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     with build.build_lock(Output()):
         other = threading.Thread(target=second)
         other.start()
-        told = said.get()
+        step = steps.get()
         order.append("first")
     other.join()
-    assert order == ["first", "second"] and said.empty()
+    assert order == ["first", "second"] and steps.empty()
     assert (
-        f"waiting for process {os.getpid()}, skerry test --only a ?[J (how far it is: " in told and "build.log" in told
+        f"waiting for process {os.getpid()}, skerry test --only a ?[J (how far it is: " in step and "build.log" in step
     )
     assert (tmp_path / ".skerry-lock").read_text() == ""
 
@@ -239,7 +239,7 @@ def later() -> dict[str, str]:
     """Modules that a command must ask for, and their group."""
     pins = {extension.group: re.findall(r"^([\w.-]+)==", extension.requirements.read_text(), re.MULTILINE)
             for extension in extensions.EXTENSIONS}
-    return {NAMES.get(pin, pin): group for group, found in pins.items() for pin in found}
+    return {NAMES.get(pin, pin): group for group, names in pins.items() for pin in names}
 
 
 def imports(tree: ast.AST) -> Iterator[tuple[str, int]]:
@@ -298,14 +298,14 @@ def test_progress_without_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pyte
         show = build._said(output, lambda **what: None)
         for step in range(10):
             show(f"[{step}/9] compiles something")
-        said = capsys.readouterr().err
-        assert re.findall(r"Building: (\d+) of 9 steps", said) == lines, said
+        errors = capsys.readouterr().err
+        assert re.findall(r"Building: (\d+) of 9 steps", errors) == lines, errors
 
 
 def test_version_costs_nothing() -> None:
     """./skerry --version starts no Python"""
-    told = {"PATH": "/usr/bin:/bin", "PYTHONPROFILEIMPORTTIME": "1"}  # a Python would say on stderr what it loads
-    done = subprocess.run([str(ROOT / "skerry"), "--version"], capture_output=True, text=True, cwd="/", env=told)
+    env = {"PATH": "/usr/bin:/bin", "PYTHONPROFILEIMPORTTIME": "1"}  # a Python would say on stderr what it loads
+    done = subprocess.run([str(ROOT / "skerry"), "--version"], capture_output=True, text=True, cwd="/", env=env)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"skerry {main.version()}\n", "")
 
 
@@ -317,7 +317,7 @@ def test_commands_load_little() -> None:
     assert not done.stdout.strip()
 
 
-@pytest.mark.parametrize("said, told", [
+@pytest.mark.parametrize("printed, expected", [
     ("WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError('<pip.HTTPSConnection object "
      "at 0x7f89>: "
      "Failed to establish a new connection: [Errno -3] Temporary failure in name resolution')': /simple/x/\nERROR: No "
@@ -328,20 +328,20 @@ def test_commands_load_little() -> None:
      "no connection to the package index: Connection reset by peer"),
     ("ERROR: No matching distribution found for x\n", "ERROR: No matching distribution found for x"),
 ], ids=["no-name-server", "reset", "no-package"])  # fmt: skip
-def test_pip_error(said: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pip_error(printed: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """what broke pip's connection is told without the object's address"""
-    (tmp_path / "log").write_text(said)
+    (tmp_path / "log").write_text(printed)
     monkeypatch.setattr(bootstrap, "LOG", tmp_path / "log")
-    assert bootstrap.what_went_wrong() == told
+    assert bootstrap.what_went_wrong() == expected
 
 
-@pytest.mark.parametrize("apt, status, said", [
+@pytest.mark.parametrize("apt, status, expected", [
     ("echo Reading package lists...; echo 'E: Unable to fetch some archives'; exit 100", 1,
      "skerry: installing python3 and python3-venv\nskerry: apt-get update: E: Unable to fetch some archives (all of "
      "it: {log})\n"),
     ("echo Setting up python3", 127, "skerry: installing python3 and python3-venv\n"),
 ], ids=["fails", "works"])  # fmt: skip
-def test_python_is_installed(apt: str, status: int, said: str, tmp_path: Path) -> None:
+def test_python_is_installed(apt: str, status: int, expected: str, tmp_path: Path) -> None:
     """a machine without Python gets it in one line, apt's words go into the log, and its error is told"""
     (tmp_path / "skerry").write_text((ROOT / "skerry").read_text().replace("/usr/bin/python3", "/nonexistent/python3"))
     for name, text in {"apt-get": apt, "sudo": 'exec "$@"'}.items():
@@ -351,7 +351,7 @@ def test_python_is_installed(apt: str, status: int, said: str, tmp_path: Path) -
     done = subprocess.run(["sh", str(tmp_path / "skerry"), "doctor"], env={"PATH": path}, capture_output=True,
                           text=True)
     log = tmp_path / "build/log/apt.log"
-    assert done.returncode == status and done.stderr.startswith(said.format(log=log)) and not done.stdout
+    assert done.returncode == status and done.stderr.startswith(expected.format(log=log)) and not done.stdout
     assert log.read_text().startswith("Reading" if status == 1 else "Setting up python3\nSetting up")
 
 
@@ -367,9 +367,9 @@ def test_what_a_build_complains_of(tmp_path: Path) -> None:
         "cc -Ikernel.p -Werror=vla -o kernel.p/a.c.o -c ../a.c\n"
         "../a.c:2:1: error: unknown type name 'syntax'\n"
     )
-    said = str(build.complain("the build failed", log)).splitlines()
-    assert said[1:-1] == ["FAILED: kernel.p/a.c.o", "../a.c:2:1: error: unknown type name 'syntax'"]
-    assert said[-1] == f"skerry: the build failed (all of it: {log})"
+    complaint = str(build.complain("the build failed", log)).splitlines()
+    assert complaint[1:-1] == ["FAILED: kernel.p/a.c.o", "../a.c:2:1: error: unknown type name 'syntax'"]
+    assert complaint[-1] == f"skerry: the build failed (all of it: {log})"
 
 
 @pytest.mark.parametrize("moment", ["raise_keyboard_interrupt", "hold_back"])

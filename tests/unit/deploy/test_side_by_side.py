@@ -84,14 +84,14 @@ def test_full_disk(capfd: pytest.CaptureFixture[str]) -> None:
 
 def test_results() -> None:
     """calls side by side return what they return, in their order, each on one processor of those that there are"""
-    said: list[tuple[int, object]] = []
+    reports: list[tuple[int, object]] = []
     started: list[int] = []
-    found = run([Call(f"{n}", square, (n,)) for n in range(5)], 2, started.append, lambda place,
-                what: said.append((place, what)))
-    assert [number for number, _ in found] == [0, 1, 4, 9, 16]
-    assert all(len(used) == 1 and used <= set(processors()) for _, used in found)
+    results = run([Call(f"{n}", square, (n,)) for n in range(5)], 2, started.append, lambda place,
+                  what: reports.append((place, what)))
+    assert [number for number, _ in results] == [0, 1, 4, 9, 16]
+    assert all(len(used) == 1 and used <= set(processors()) for _, used in results)
     assert sorted(started) == [0, 1, 2, 3, 4]
-    assert sorted(said) == [(n, f"squaring {n}") for n in range(5)]
+    assert sorted(reports) == [(n, f"squaring {n}") for n in range(5)]
 
 
 @pytest.mark.skipif(len(processors()) < 2, reason="one processor")

@@ -47,9 +47,9 @@ def switches(what: Plan) -> dict[int, str | None]:
 def test_default(sockets: int, cores: int, layout: str, expected: list[int]) -> None:
     """a switch on each of several sockets of three cores or more, where none has several clusters"""
     what = made(sockets=sockets, cores=cores, layout=layout)
-    found = switches(what)
-    assert list(found) == expected
-    assert list(found.values()) == [None] + ["switch@0"] * (len(expected) - 1)
+    placed = switches(what)
+    assert list(placed) == expected
+    assert list(placed.values()) == [None] + ["switch@0"] * (len(expected) - 1)
     names = {app.cpu: app.name for app in what.cluster_map.applications if app.role == "switch"}
     of = [max(cpu for cpu in expected if cpu <= app.cpu) for app in what.cluster_map.applications if app.ipv4]
     assert [app.switch for app in what.cluster_map.applications if app.ipv4] == [names[cpu] if cpu else None

@@ -164,11 +164,11 @@ def test_small() -> None:
     lines = screen("name", False, sample(), State(view="redis"), 40, 10)
     assert lines[3:5] == ["instance*   redis/s", "redis@1         500"]
     state = State(help=True)
-    told = []
+    lines_seen = []
     for _ in HELP:
-        told.append(screen("name", False, sample(), state, 80, 6)[4])
+        lines_seen.append(screen("name", False, sample(), state, 80, 6)[4])
         state = press(state, "down", len(HELP), 1)
-    assert told == list(HELP)
+    assert lines_seen == list(HELP)
 
 
 def test_keys() -> None:
@@ -266,10 +266,10 @@ def test_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
     """one sample as plain tables"""
     use(monkeypatch, MadeUp())
     assert main(["top", "--once", "--interval", "0.1"]) == 0
-    told = capsys.readouterr().out
-    assert told.splitlines()[0] == "made-up  up 00:00:12  clusters 2, cores 4, clh+stat"
-    assert "\x1b" not in told and "*" not in told
-    rows = [line.split() for line in told.splitlines()]
+    printed = capsys.readouterr().out
+    assert printed.splitlines()[0] == "made-up  up 00:00:12  clusters 2, cores 4, clh+stat"
+    assert "\x1b" not in printed and "*" not in printed
+    rows = [line.split() for line in printed.splitlines()]
     assert ["1", "0", "25.0%", "1,000", "500", "10.0%", "-", "500"] in rows
     assert ["redis@1", "500"] in rows
 
@@ -278,11 +278,11 @@ def test_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
     """samples as results, in a file or alone on standard output; those before the end are not lost"""
     use(monkeypatch, MadeUp())
     assert main(["top", "-n", "2", "-i", "0.1", "--json", "-"]) == 0
-    told: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert [(one["sample"], one["cluster"], one["lock"]) for one in told["results"]] == [(0, 0, "clh"), (0, 1, "clh"),
+    data: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert [(one["sample"], one["cluster"], one["lock"]) for one in data["results"]] == [(0, 0, "clh"), (0, 1, "clh"),
         (1, 0, "clh"), (1, 1, "clh")]
-    assert told["results"][0]["metrics"]["kernel_entries_per_s"] == 2000
-    assert [core["core"] for core in told["results"][1]["per_core"]] == [2, 3]
+    assert data["results"][0]["metrics"]["kernel_entries_per_s"] == 2000
+    assert [core["core"] for core in data["results"][1]["per_core"]] == [2, 3]
     use(monkeypatch, MadeUp(looks=3))
     assert main(["top", "-n", "9", "-i", "0.1", "--json", str(tmp_path / "top.json")]) == 1
     assert capsys.readouterr().err == "skerry: its power failed\n"

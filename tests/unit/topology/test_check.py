@@ -39,8 +39,8 @@ def test_the_map_of_the_document_is_good() -> None:
 
 def renumbered(numbers: dict[int, int]) -> str:
     """Returns the map with other labels of its nodes."""
-    text = re.sub(r"(?<=numa-node-id = <)(\d+)", lambda found: str(numbers[int(found[1])]), GOOD)
-    return re.sub(r"<(\d) (\d) (\d+)>", lambda found: f"<{numbers[int(found[1])]} {numbers[int(found[2])]} {found[3]}>",
+    text = re.sub(r"(?<=numa-node-id = <)(\d+)", lambda match: str(numbers[int(match[1])]), GOOD)
+    return re.sub(r"<(\d) (\d) (\d+)>", lambda match: f"<{numbers[int(match[1])]} {numbers[int(match[2])]} {match[3]}>",
                   text)
 
 

@@ -67,11 +67,11 @@ def test_a_map_of_ones_own(capsys: pytest.CaptureFixture[str], epyc: str, tmp_pa
 
 
 def test_json(capsys: pytest.CaptureFixture[str], epyc: str, tmp_path: Path) -> None:
-    found = json.loads(shown(capsys, "--from", epyc, "--layout", "per-l3", "-f", "json"))
-    assert found["cpus"][95] == {"cpu": 95, "apic": 125, "node": 7, "socket": 1, "l3": 15, "core": 47}
+    document = json.loads(shown(capsys, "--from", epyc, "--layout", "per-l3", "-f", "json"))
+    assert document["cpus"][95] == {"cpu": 95, "apic": 125, "node": 7, "socket": 1, "l3": 15, "core": 47}
     shown(capsys, "--from", epyc, "--json", str(tmp_path / "a.json"))
     also = json.loads((tmp_path / "a.json").read_text())
-    assert also["command"] == "topology" and also["cpus"] == found["cpus"] and len(also["clusters"]) == 2
+    assert also["command"] == "topology" and also["cpus"] == document["cpus"] and len(also["clusters"]) == 2
     assert json.loads(shown(capsys, "--from", epyc, "--json", "-")) == also
 
 
@@ -122,19 +122,19 @@ def test_libvirt_capabilities(capsys: pytest.CaptureFixture[str], tmp_path: Path
 
 
 def test_runs_take_the_machine_of_a_file(tmp_path: Path, epyc: str) -> None:
-    given = Deployment(redis=Redis(instances=1))
+    deployment = Deployment(redis=Redis(instances=1))
 
     def shape(path: str, memory: str | None = None, smt: str | None = None) -> Shape | Machine:
-        return adapt(given, None, None, memory, path, "per-l3", None, smt).shape
+        return adapt(deployment, None, None, memory, path, "per-l3", None, smt).shape
 
     assert shape(epyc) == Shape(sockets=2, cores=24, memory=6 * GIB, caches=8, nodes=4, threads=2)
     assert shape(epyc, "1G", "off") == Shape(sockets=2, cores=24, memory=GIB, caches=8, nodes=4, threads=1)
-    made = plan(adapt(given, None, None, None, epyc, "per-l3", None)).cluster_map
+    made = plan(adapt(deployment, None, None, None, epyc, "per-l3", None)).cluster_map
     assert len(made.clusters) == 16 and {len(c.cpus) for c in made.clusters} == {6}
     uneven = shape(str(write("Sandy Bridge, sockets of 8 and 4 cores", tmp_path)))
     assert isinstance(uneven, Machine) and uneven.cpus == 12
     with pytest.raises(InputError, match="--smt: is for a machine whose cores have several threads"):
-        adapt(given, 2, 2, None, None, None, None, "off")
+        adapt(deployment, 2, 2, None, None, None, None, "off")
 
 
 def test_picture(capsys: pytest.CaptureFixture[str], tmp_path: Path, epyc: str) -> None:

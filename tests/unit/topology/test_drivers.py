@@ -29,9 +29,9 @@ def test_folders() -> None:
 
 def test_values() -> None:
     """ids are numbers, and a card's options stand behind its name"""
-    found = read(GOOD + 'counted = "slow=on"')["x"]
-    assert found.ids == [(0x10EC, 0x8139)]
-    assert found.device("netdev=n") == "x,netdev=n" and found.device("netdev=n", counted=True) == "x,netdev=n,slow=on"
+    driver = read(GOOD + 'counted = "slow=on"')["x"]
+    assert driver.ids == [(0x10EC, 0x8139)]
+    assert driver.device("netdev=n") == "x,netdev=n" and driver.device("netdev=n", counted=True) == "x,netdev=n,slow=on"
 
 
 @pytest.mark.parametrize("text,why", [

@@ -76,15 +76,15 @@ def test_a_map_says_the_irregular_machine(name: str, tmp_path: Path) -> None:
     text = write_dts(cluster_map)
     read = read_dts(text)
     assert read == cluster_map and "cores-per-l3-cache" in text
-    found = machine_of(read)
-    check_map(read, found)
-    assert arguments(found) == arguments(machine)
+    emulated_one = machine_of(read)
+    check_map(read, emulated_one)
+    assert arguments(emulated_one) == arguments(machine)
 
 
 def one(machine: Machine) -> Machine:
-    found = one_thread_per_core(machine)
-    assert isinstance(found, Machine) and not found.has_smt
-    return found
+    reduced = one_thread_per_core(machine)
+    assert isinstance(reduced, Machine) and not reduced.has_smt
+    return reduced
 
 
 @pytest.mark.parametrize("name", ["Threadripper 2990WX", "Haswell, three cores offline",
@@ -102,8 +102,8 @@ def test_memory_goes_where_the_cores_are(tmp_path: Path) -> None:
     """cores of nodes without memory count for the nodes beside them"""
     made = made_like("Threadripper 2990WX", tmp_path)
     assert [made.memory_of(n) for n in made.nodes] == [16 * GIB, 0, 16 * GIB, 0]
-    given = made_like("Threadripper 2990WX", tmp_path, 768 * MIB)
-    assert [given.memory_of(n) for n in given.nodes] == [768 * MIB, 0, 768 * MIB, 0]
+    smaller = made_like("Threadripper 2990WX", tmp_path, 768 * MIB)
+    assert [smaller.memory_of(n) for n in smaller.nodes] == [768 * MIB, 0, 768 * MIB, 0]
     with pytest.raises(InputError, match="--memory: 2 MiB is not"):
         made_like("Threadripper 2990WX", tmp_path, 2 * MIB)
 
@@ -194,7 +194,7 @@ def test_libvirt_takes_irregular_machines(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words, said",
+    "words, expected",
     [
         ("--sockets 2 --cores 28 --clients 2",
          "--clients: 54 instances with 2 each need 164 network ports of 120; --clients 1 fits"),
@@ -202,7 +202,8 @@ def test_libvirt_takes_irregular_machines(tmp_path: Path) -> None:
                                    "cores in all fits, with --clients 1"),
     ],
 )
-def test_comparisons_of_large_machines_say_what_fits(words: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_comparisons_of_large_machines_say_what_fits(words: str, expected: str,
+                                                     capsys: pytest.CaptureFixture[str]) -> None:
     """more clients than the switch has ports for are refused before anything is built"""
     assert main.main(["compare", *words.split()]) == 2
-    assert capsys.readouterr().err == f"skerry: {said}\n"
+    assert capsys.readouterr().err == f"skerry: {expected}\n"

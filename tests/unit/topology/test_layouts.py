@@ -123,8 +123,8 @@ def test_every_map_passes_its_own_checks_and_survives_its_text(shape: Shape, lay
 @pytest.mark.parametrize("shape, layout", list(itertools.product(SHAPES, LAYOUTS)))
 def test_all_memory_is_given_away_once(shape: Shape, layout: str) -> None:
     made = make_map(emulated(shape), layout)
-    given = sum(r.size for c in made.clusters for r in c.memory) + sum(c.memory.size for c in made.channels)
-    assert given == shape.sockets * shape.nodes * shape.memory
+    total = sum(r.size for c in made.clusters for r in c.memory) + sum(c.memory.size for c in made.channels)
+    assert total == shape.sockets * shape.nodes * shape.memory
 
 
 def test_first_cluster_owns_the_devices_and_has_a_channel_to_each() -> None:

@@ -29,16 +29,16 @@ READ = ("boot.h", "stat.h", "map_limits.h", "process.h", "channel.h", "port.h")
 
 def test_enumerators(tmp_path: Path) -> None:
     """every enumerator of the headers that Python reads has the compiler's value"""
-    found = {name: value for place in PLACES for file in READ if (ROOT / place / file).exists()
-             for name, value in headers.enumerators(place / file).items()}
-    assert len(found) > 50
-    lines = "".join(f'printf("{name} %lld\\n", (long long){name});\n' for name in found)
+    values = {name: value for place in PLACES for file in READ if (ROOT / place / file).exists()
+              for name, value in headers.enumerators(place / file).items()}
+    assert len(values) > 50
+    lines = "".join(f'printf("{name} %lld\\n", (long long){name});\n' for name in values)
     includes = "".join(f"#include <skerry/{file}>\n" for file in READ)
     (tmp_path / "values.c").write_text(f"#include <stdio.h>\n{includes}int main(void)\n{{\n{lines}return 0;\n}}\n")
     folders = [f"-I{ROOT / place.parent}" for place in PLACES]
     subprocess.run(["gcc", "-w", *folders, "-o", "values", "values.c"], cwd=tmp_path, check=True)
-    told = subprocess.run([tmp_path / "values"], capture_output=True, text=True, check=True).stdout
-    assert {name: int(value) for name, value in (line.split() for line in told.splitlines())} == found
+    printed = subprocess.run([tmp_path / "values"], capture_output=True, text=True, check=True).stdout
+    assert {name: int(value) for name, value in (line.split() for line in printed.splitlines())} == values
 
 
 def test_unreadable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,10 +57,10 @@ def test_unreadable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def constant(header: str, name: str) -> int:
-    found = re.search(rf"\b{name}\s*=?\s*((?:0x)?[0-9a-fA-F]+(?:\s*\*\s*\d+)?)", (ROOT / header).read_text())
-    assert found, f"{header} has no {name}"
+    match = re.search(rf"\b{name}\s*=?\s*((?:0x)?[0-9a-fA-F]+(?:\s*\*\s*\d+)?)", (ROOT / header).read_text())
+    assert match, f"{header} has no {name}"
     product = 1
-    for factor in found[1].split("*"):
+    for factor in match[1].split("*"):
         product *= int(factor, 0)
     return product
 

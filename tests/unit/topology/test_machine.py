@@ -22,23 +22,23 @@ from topology.machines.sources import read_machine
 from topology.regimes import LIST, read
 from topology.units import GIB, MIB, format_size, parse_size
 
-# ----  ----
+# ---- Emulated machines: APIC ids, shapes, memory ----
 
 @pytest.mark.parametrize(
     "sockets, cores, expected",
     [(2, 2, [[0, 1], [2, 3]]), (2, 3, [[0, 1, 2], [4, 5, 6]]), (3, 1, [[0], [1], [2]]), (1, 5, [[0, 1, 2, 3, 4]])],
 )
 def test_apic_ids_follow_the_topology_bits(sockets: int, cores: int, expected: list[list[int]]) -> None:
-    found = emulated(Shape(sockets, cores))
-    assert [[core.apic for core in found.cores if core.socket == socket] for socket in found.sockets] == expected
+    machine = emulated(Shape(sockets, cores))
+    assert [[core.apic for core in machine.cores if core.socket == socket] for socket in machine.sockets] == expected
 
 
 def test_every_part_of_an_apic_id_has_its_own_bits() -> None:
-    found = emulated(Shape(sockets=2, cores=6, caches=2, nodes=2, threads=2))
-    assert [core.apic for core in found.cores[:12]] == [0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13]
-    assert found.cores[12].apic == 16
-    assert [core.node for core in found.cores[::6]] == [0, 1, 2, 3]
-    assert len({core.l3 for core in found.cores}) == 4
+    machine = emulated(Shape(sockets=2, cores=6, caches=2, nodes=2, threads=2))
+    assert [core.apic for core in machine.cores[:12]] == [0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13]
+    assert machine.cores[12].apic == 16
+    assert [core.node for core in machine.cores[::6]] == [0, 1, 2, 3]
+    assert len({core.l3 for core in machine.cores}) == 4
 
 
 @pytest.mark.parametrize("shape",
@@ -104,10 +104,10 @@ def ask(words: list[str], *commands: dict[str, Any]) -> list[Any]:
         input="".join(json.dumps(line) + "\n" for line in lines), capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    found = [json.loads(line) for line in done.stdout.splitlines()]
-    errors = [answer["error"] for answer in found if "error" in answer]
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    errors = [answer["error"] for answer in answers if "error" in answer]
     assert not errors, errors
-    return [answer["return"] for answer in found if "return" in answer][1:-1]
+    return [answer["return"] for answer in answers if "return" in answer][1:-1]
 
 
 def processors(words: list[str]) -> list[tuple[int, int]]:
@@ -187,8 +187,8 @@ def test_list() -> None:
 
 def test_headers() -> None:
     """no regime's header is left that the list does not name"""
-    found = {path.stem for path in regimes.FILE.parent.glob("*.h") if "void kernel_enter(" in path.read_text()}
-    assert found == set(regimes.names())
+    named = {path.stem for path in regimes.FILE.parent.glob("*.h") if "void kernel_enter(" in path.read_text()}
+    assert named == set(regimes.names())
 
 
 @pytest.mark.parametrize("text,why", [

@@ -43,8 +43,8 @@ def mean_value_analysis(service: float, delay: float, cores: int) -> tuple[float
 @pytest.mark.parametrize("service, delay", PAIRS)
 @pytest.mark.parametrize("cores", [1, 2, 5, 14, 28, 200])
 def test_repairman_is_what_mean_value_analysis_finds(service: float, delay: float, cores: int) -> None:
-    found = repairman.steady(service, delay, cores)
-    assert (found.throughput, found.queue_length) == pytest.approx(mean_value_analysis(service, delay, cores), rel=1e-9)
+    state = repairman.steady(service, delay, cores)
+    assert (state.throughput, state.queue_length) == pytest.approx(mean_value_analysis(service, delay, cores), rel=1e-9)
 
 
 def generator(service: float, transfer: float, delay: float, cores: int) -> Steady:
@@ -64,17 +64,17 @@ def generator(service: float, transfer: float, delay: float, cores: int) -> Stea
     "service, transfer, delay, cores", [(100, 115, 4000, 20), (358, 44, 500, 8), (358, 115, 16000, 48)]
 )
 def test_ticket_is_what_its_generator_matrix_says(service: float, transfer: float, delay: float, cores: int) -> None:
-    found, expected = ticket.steady(service, transfer, delay, cores), generator(service, transfer, delay, cores)
-    assert found.throughput == pytest.approx(expected.throughput, rel=1e-6)
-    assert found.probabilities == pytest.approx(expected.probabilities, abs=1e-9)
+    state, expected = ticket.steady(service, transfer, delay, cores), generator(service, transfer, delay, cores)
+    assert state.throughput == pytest.approx(expected.throughput, rel=1e-6)
+    assert state.probabilities == pytest.approx(expected.probabilities, abs=1e-9)
 
 
 @pytest.mark.parametrize("lock", NAMES)
 @pytest.mark.parametrize("service, delay", PAIRS)
 def test_one_core_never_waits(lock: str, service: float, delay: float) -> None:
-    found = ClosedForm(lock, service).steady(delay, 1)
-    assert found.throughput == pytest.approx(1 / (service + delay))
-    assert found.wait == pytest.approx(0.0, abs=1e-9)
+    state = ClosedForm(lock, service).steady(delay, 1)
+    assert state.throughput == pytest.approx(1 / (service + delay))
+    assert state.wait == pytest.approx(0.0, abs=1e-9)
 
 
 @pytest.mark.parametrize("lock", NAMES)
@@ -92,17 +92,17 @@ def test_limits(lock: str) -> None:
 def test_extremes_do_not_overflow() -> None:
     for service, delay in ((1e-6, 1e12), (1e12, 1e-300), (1e12, 1e12), (1e-6, 1e-300)):
         for lock in NAMES:
-            found = ClosedForm(lock, service).steady(delay, 1024)
-            assert 0 < found.throughput <= 1.000001 / service and 0 <= found.wait < math.inf
+            state = ClosedForm(lock, service).steady(delay, 1024)
+            assert 0 < state.throughput <= 1.000001 / service and 0 <= state.wait < math.inf
 
 
 @pytest.mark.parametrize("lock", NAMES)
 def test_rates_balance_and_cores_are_all_somewhere(lock: str) -> None:
-    found = ClosedForm(lock, 358.0).steady(2000.0, 14)
-    assert sum(found.probabilities) == pytest.approx(1)
-    assert found.speedup / 2000.0 == pytest.approx(found.throughput)  # a core that works asks for the lock
-    response = found.queue_length / found.throughput
-    assert 14 / (2000.0 + response) == pytest.approx(found.throughput)
+    state = ClosedForm(lock, 358.0).steady(2000.0, 14)
+    assert sum(state.probabilities) == pytest.approx(1)
+    assert state.speedup / 2000.0 == pytest.approx(state.throughput)  # a core that works asks for the lock
+    response = state.queue_length / state.throughput
+    assert 14 / (2000.0 + response) == pytest.approx(state.throughput)
 
 
 def test_a_ticket_lock_without_transfers_is_a_machine_repairman() -> None:
@@ -175,46 +175,46 @@ def curve(
 
 @pytest.mark.parametrize("service, delay", [(358, 500), (358, 2000), (358, 32000), (164, 4000), (2000, 10), (1e6, 1e7)])
 def test_recovers_exact_data(service: float, delay: float) -> None:
-    found = fit(curve(service, delay, range(1, 15)))
-    assert found.service.value == pytest.approx(service, rel=1e-4)
-    assert found.delay.value == pytest.approx(delay, rel=1e-3)
-    assert found.r_squared == pytest.approx(1) and found.worst < 1e-6
+    fitted = fit(curve(service, delay, range(1, 15)))
+    assert fitted.service.value == pytest.approx(service, rel=1e-4)
+    assert fitted.delay.value == pytest.approx(delay, rel=1e-3)
+    assert fitted.r_squared == pytest.approx(1) and fitted.worst < 1e-6
 
 
 def test_recovers_noisy_data_within_its_own_errors() -> None:
     """a fit recovers noisy data within its own errors: delay 2,000, one socket's 14 cores"""
-    found = fit(curve(358, 2000, range(1, 15), noise=0.01))
-    assert abs(found.service.value - 358) < 4 * found.service.error < 20
-    assert abs(found.delay.value - 2000) < 4 * found.delay.error < 150
-    assert found.r_squared > 0.995 and 0 < found.worst < 0.05
+    fitted = fit(curve(358, 2000, range(1, 15), noise=0.01))
+    assert abs(fitted.service.value - 358) < 4 * fitted.service.error < 20
+    assert abs(fitted.delay.value - 2000) < 4 * fitted.delay.error < 150
+    assert fitted.r_squared > 0.995 and 0 < fitted.worst < 0.05
 
 
 def test_recovers_a_ticket_lock() -> None:
-    found = fit(curve(358, 4000, range(1, 25), noise=0.005, lock="ticket", transfer=115))
-    assert found.transfer
-    assert found.service.value == pytest.approx(358, rel=0.15)
-    assert found.transfer.value == pytest.approx(115, rel=0.15)
-    assert found.delay.value == pytest.approx(4000, rel=0.05)
+    fitted = fit(curve(358, 4000, range(1, 25), noise=0.005, lock="ticket", transfer=115))
+    assert fitted.transfer
+    assert fitted.service.value == pytest.approx(358, rel=0.15)
+    assert fitted.transfer.value == pytest.approx(115, rel=0.15)
+    assert fitted.delay.value == pytest.approx(4000, rel=0.05)
 
 
 def test_says_when_the_lock_is_never_busy_enough() -> None:
     """a fit says that cores that hardly meet tell the sum of service and delay, not each"""
-    found = fit(curve(358, 500_000, range(1, 4), noise=0.01))
-    assert found.service.is_loose and not found.delay.is_loose
-    assert found.delay.value + found.service.value == pytest.approx(500_358, rel=0.03)
+    fitted = fit(curve(358, 500_000, range(1, 4), noise=0.01))
+    assert fitted.service.is_loose and not fitted.delay.is_loose
+    assert fitted.delay.value + fitted.service.value == pytest.approx(500_358, rel=0.03)
 
 
 def test_a_model_that_does_not_fit_shows() -> None:
     """a collapse fitted as a scalable lock shows in R²"""
     bad = curve(100, 4000, range(1, 29), transfer=115)
-    found = fit(bad)
-    assert found.r_squared < 0.8 and found.worst > 0.3
+    fitted = fit(bad)
+    assert fitted.r_squared < 0.8 and fitted.worst > 0.3
 
 
 def test_saturated_everywhere() -> None:
-    found = fit(Curve("clh", None, points=[(n, 1 / 358) for n in (20, 24, 28)]))
-    assert found.service.value == pytest.approx(358, rel=1e-3)
-    assert math.isnan(found.r_squared)
+    fitted = fit(Curve("clh", None, points=[(n, 1 / 358) for n in (20, 24, 28)]))
+    assert fitted.service.value == pytest.approx(358, rel=1e-3)
+    assert math.isnan(fitted.r_squared)
 
 
 def test_needs_different_core_counts() -> None:
@@ -243,9 +243,9 @@ def test_reads_results_by_lock_and_delay(tmp_path: Path) -> None:
     metrics = [{"throughput_per_cycle": 0.001 * n, "delay_cycles": d} for d in (500, 4000) for n in (1, 2, 3)]
     results = [result(1 + i % 3, metrics=m) for i, m in enumerate(metrics)]
     results += [result(4, lock="ticket"), result(2, system="linux", metrics={}), result(2, metrics={"ops_per_s": 3.0})]
-    found = read(write(tmp_path, {"results": results}))
-    assert [(c.lock, c.nominal_delay, c.sizes) for c in found] == [("clh", 500, 3), ("clh", 4000, 3),
-                                                                   ("ticket", None, 1)]
+    curves = read(write(tmp_path, {"results": results}))
+    assert [(c.lock, c.nominal_delay, c.sizes) for c in curves] == [("clh", 500, 3), ("clh", 4000, 3),
+                                                                    ("ticket", None, 1)]
     assert [c.sizes for c in read(write(tmp_path, {"results": results}), most=2)] == [2, 2]
 
 
@@ -254,8 +254,8 @@ def test_clusters_are_taken_one_by_one(tmp_path: Path) -> None:
         result(2 * n, clusters=2, metrics={measured.METRIC: 2 * repairman.steady(358, 2000, n).throughput})
         for n in range(1, 9)
     ]
-    found = fit(read(write(tmp_path, {"results": halves}))[0])
-    assert found.service.value == pytest.approx(358, rel=1e-4)
+    fitted = fit(read(write(tmp_path, {"results": halves}))[0])
+    assert fitted.service.value == pytest.approx(358, rel=1e-4)
 
 
 def test_throughput_per_second(tmp_path: Path) -> None:
@@ -266,13 +266,13 @@ def test_throughput_per_second(tmp_path: Path) -> None:
     assert fit(read(path, "entries_per_s", ghz=2.0)[0]).service.value == pytest.approx(358, rel=1e-4)
     with pytest.raises(InputError, match="--ghz"):
         read(path, "entries_per_s")
-    told = write(tmp_path, {"host": {"tsc_hz": 2e9}, "results": results})
-    assert fit(read(told, "entries_per_s")[0]).delay.value == pytest.approx(2000, rel=1e-3)
+    path_with_clock = write(tmp_path, {"host": {"tsc_hz": 2e9}, "results": results})
+    assert fit(read(path_with_clock, "entries_per_s")[0]).delay.value == pytest.approx(2000, rel=1e-3)
 
 
 def test_emulated_results_stay_so(tmp_path: Path) -> None:
-    found = read(write(tmp_path, {"results": [result(n, emulated=True) for n in (1, 2, 3)]}))
-    assert fit(found[0]).curve.emulated
+    curves = read(write(tmp_path, {"results": [result(n, emulated=True) for n in (1, 2, 3)]}))
+    assert fit(curves[0]).curve.emulated
 
 
 BROKEN: dict[str, tuple[Any, str]] = {
@@ -335,31 +335,31 @@ def test_the_layout_follows_the_rate_of_entries(machine: Machine, delay: float, 
 
 def test_advice_keeps_its_promise() -> None:
     for delay in (500, 2000, 4000, 9000, 20000):
-        found = advise(XEON, delay, 0.05)
-        assert found.loss <= 0.05 or found.layout == "size=1"
-        assert sum(found.sizes) == 28
-        assert found.curve[found.largest - 1].loss <= 0.05
-        assert found.largest == 28 or found.curve[found.largest].loss > 0.05
+        advice = advise(XEON, delay, 0.05)
+        assert advice.loss <= 0.05 or advice.layout == "size=1"
+        assert sum(advice.sizes) == 28
+        assert advice.curve[advice.largest - 1].loss <= 0.05
+        assert advice.largest == 28 or advice.curve[advice.largest].loss > 0.05
 
 
 def test_threads_of_a_core_stay_together() -> None:
     """the smallest cluster is one core, and its two threads meet at the lock"""
-    found = advise(emulated(Shape(2, 4, threads=2)), 100, 0.01)
-    assert (found.layout, found.sizes, found.largest) == ("size=1", (2,) * 8, 1)
-    assert found.loss > 0.01
+    advice = advise(emulated(Shape(2, 4, threads=2)), 100, 0.01)
+    assert (advice.layout, advice.sizes, advice.largest) == ("size=1", (2,) * 8, 1)
+    assert advice.loss > 0.01
 
 
 def test_no_larger_than_a_kernel_can_be() -> None:
-    found = advise(emulated(Shape(2, 64)), 1e7, 0.05)
-    assert len(found.curve) == found.largest == MAX_CPUS
-    assert (found.layout, found.sizes) == ("size=32", (32,) * 4)
+    advice = advise(emulated(Shape(2, 64)), 1e7, 0.05)
+    assert len(advice.curve) == advice.largest == MAX_CPUS
+    assert (advice.layout, advice.sizes) == ("size=32", (32,) * 4)
     assert max(len(advise(emulated(Shape(2, 64)), 10, 0.05).sizes), MAX_CLUSTERS) == MAX_CLUSTERS
 
 
 def test_losses_grow_with_cores_and_with_entries() -> None:
     busy, idle = advise(XEON, 2000, 0.1), advise(XEON, 8000, 0.1)
-    for found in (busy, idle):
-        losses = [point.loss for point in found.curve]
+    for advice in (busy, idle):
+        losses = [point.loss for point in advice.curve]
         assert losses[0] == 0 and losses == sorted(losses)
     assert all(b.loss >= i.loss for b, i in zip(busy.curve, idle.curve))
     assert busy.largest < idle.largest
@@ -391,7 +391,7 @@ def test_a_ticket_lock_wants_smaller_clusters() -> None:
     assert advise(XEON, 16000, 0.05, lock="ticket").largest < advise(XEON, 16000, 0.05).largest
 
 
-# ----  ----
+# ---- Ranges of delays and of cores, and bounds ----
 
 def test_delays_double() -> None:
     assert ranges.delays("500..32000") == [500, 1000, 2000, 4000, 8000, 16000, 32000]

@@ -29,30 +29,30 @@ def elided(cores: int, elision: Elision, delay: float = 4000.0, entries: int = E
 
 @pytest.mark.parametrize("cores, delay", [(1, 500), (2, 2000), (7, 2000), (14, 4000), (28, 16000), (28, 500)])
 def test_machine_repairman(cores: int, delay: float) -> None:
-    found = queue(cores, delay, Markovian(358.0))
-    assert found.throughput.covers(repairman.steady(358.0, delay, cores).throughput, T_999)
-    assert found.throughput.half_width < 0.03 * found.throughput.mean
+    outcome = queue(cores, delay, Markovian(358.0))
+    assert outcome.throughput.covers(repairman.steady(358.0, delay, cores).throughput, T_999)
+    assert outcome.throughput.half_width < 0.03 * outcome.throughput.mean
 
 
 @pytest.mark.parametrize("cores, delay", [(1, 500), (2, 2000), (10, 4000), (16, 4000), (28, 16000)])
 def test_non_scalable_lock(cores: int, delay: float) -> None:
-    found = queue(cores, delay, Markovian(358.0, 115.0))
-    assert found.throughput.covers(ticket.steady(358.0, 115.0, delay, cores).throughput, T_999)
+    outcome = queue(cores, delay, Markovian(358.0, 115.0))
+    assert outcome.throughput.covers(ticket.steady(358.0, 115.0, delay, cores).throughput, T_999)
 
 
 def test_response_says_what_throughput_says() -> None:
     """simulated response and throughput obey the interactive response time law, n = X (Z + R)"""
-    for found, delay in ((queue(14, 4000.0, Markovian(358.0)), 4000.0), (elided(14, Elision(0.5)), 4000.0)):
-        assert found.throughput.covers(14 / (delay + found.response), T_999)
+    for outcome, delay in ((queue(14, 4000.0, Markovian(358.0)), 4000.0), (elided(14, Elision(0.5)), 4000.0)):
+        assert outcome.throughput.covers(14 / (delay + outcome.response), T_999)
     exact = repairman.steady(358.0, 4000.0, 14)
     assert queue(14, 4000.0, Markovian(358.0)).response == pytest.approx(exact.wait + 358.0, rel=0.1)
 
 
 def test_a_wrong_closed_form_is_found_out() -> None:
     """the interval is narrow enough to tell 358 cycles from 323, and a ticket lock from a scalable one"""
-    found = queue(14, 4000.0, Markovian(358.0)).throughput
-    assert not found.covers(repairman.steady(323.0, 4000.0, 14).throughput, T_999)
-    assert not found.covers(ticket.steady(358.0, 20.0, 4000.0, 14).throughput, T_999)
+    throughput = queue(14, 4000.0, Markovian(358.0)).throughput
+    assert not throughput.covers(repairman.steady(323.0, 4000.0, 14).throughput, T_999)
+    assert not throughput.covers(ticket.steady(358.0, 20.0, 4000.0, 14).throughput, T_999)
 
 
 def test_the_interval_holds_as_often_as_it_says() -> None:
@@ -77,10 +77,10 @@ def test_batch_means() -> None:
 def test_holding_times_lie_between_the_paper_s_bounds(cores: int, delay: float) -> None:
     """holding times from Table 1 alone lie within 5.1.2's 323 to 613 cycles for four cores or more, 164 for one"""
     low, high = published.BOUNDS
-    found = queue(cores, delay, Transfers())
-    assert low < found.service < high
-    assert repairman.steady(high, delay, cores).throughput < found.throughput.mean
-    assert found.throughput.mean < 1.02 * repairman.steady(low, delay, cores).throughput
+    outcome = queue(cores, delay, Transfers())
+    assert low < outcome.service < high
+    assert repairman.steady(high, delay, cores).throughput < outcome.throughput.mean
+    assert outcome.throughput.mean < 1.02 * repairman.steady(low, delay, cores).throughput
     assert queue(1, delay, Transfers()).service == published.HOLD_ALONE
 
 
@@ -119,19 +119,19 @@ def test_a_ticket_lock_collapses_at_the_same_size_but_more_suddenly() -> None:
 @pytest.mark.parametrize("cores", [1, 14, 28])
 def test_transactions_without_conflicts_scale(cores: int) -> None:
     elision = Elision(conflict=0.0, overhead=61.0)
-    found = elided(cores, elision)
-    assert found.throughput.covers(cores / (4000.0 + elision.length), T_999)
-    assert set(found.counts) == {"commits"}
-    assert found.service == pytest.approx(elision.length)
+    outcome = elided(cores, elision)
+    assert outcome.throughput.covers(cores / (4000.0 + elision.length), T_999)
+    assert set(outcome.counts) == {"commits"}
+    assert outcome.service == pytest.approx(elision.length)
 
 
 def test_conflicts_cost_more_with_more_cores_and_fall_back_to_the_lock() -> None:
-    found = {p: elided(14, Elision(conflict=p), entries=4000) for p in (0.0, 0.1, 0.5, 1.0)}
-    done = [outcome.throughput.mean for outcome in found.values()]
+    outcomes = {p: elided(14, Elision(conflict=p), entries=4000) for p in (0.0, 0.1, 0.5, 1.0)}
+    done = [outcome.throughput.mean for outcome in outcomes.values()]
     assert done[0] > done[2] > done[3]
-    assert found[1.0].counts["fallbacks"] > 10 * found[0.1].counts["fallbacks"]
-    assert found[1.0].counts["aborts_lock"] > 0
-    for outcome in found.values():  # every entry either commits or takes the lock
+    assert outcomes[1.0].counts["fallbacks"] > 10 * outcomes[0.1].counts["fallbacks"]
+    assert outcomes[1.0].counts["aborts_lock"] > 0
+    for outcome in outcomes.values():  # every entry either commits or takes the lock
         assert outcome.counts["commits"] + outcome.counts["fallbacks"] == 4000
 
 
@@ -141,16 +141,16 @@ def test_two_that_always_conflict() -> None:
     With lengths of 1, f(x) conflicts follow when an entry begins beside one that has x left: the hit falls into it
     with probability x, and the core that was hit begins beside what the other has left. So f'(x) = 1 + f(1 - x), f(0) =
     0."""
-    found = elided(2, Elision(conflict=1.0, attempts=1000), entries=100_000)
+    outcome = elided(2, Elision(conflict=1.0, attempts=1000), entries=100_000)
     slope = math.cos(1) / (1 - math.sin(1))
     follow = math.sin(1) + slope * (1 - math.cos(1)) - 1  # the mean of f(x) = cos x + slope sin x - 1
     meet = 164 / (4000 + 164)
-    assert found.counts["aborts_conflict"] / 100_000 == pytest.approx(meet * follow, rel=0.05)
-    assert found.counts["fallbacks"] == 0
+    assert outcome.counts["aborts_conflict"] / 100_000 == pytest.approx(meet * follow, rel=0.05)
+    assert outcome.counts["fallbacks"] == 0
 
 
 def test_saturated_conflicts_are_a_lock() -> None:
     """where everybody conflicts with everybody, about the lock's throughput is left"""
-    found = elided(14, Elision(conflict=1.0, attempts=1), delay=500.0, entries=4000)
+    outcome = elided(14, Elision(conflict=1.0, attempts=1), delay=500.0, entries=4000)
     lock = queue(14, 500.0, Transfers()).throughput.mean
-    assert 0.5 * lock < found.throughput.mean < 1.1 * lock
+    assert 0.5 * lock < outcome.throughput.mean < 1.1 * lock

@@ -186,14 +186,14 @@ BROKEN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("old, new, said", BROKEN, ids=[f"{i}: {said}" for i, (_, _, said) in enumerate(BROKEN)])
-def test_refused(old: str, new: str, said: str) -> None:
+@pytest.mark.parametrize("old, new, expected", BROKEN, ids=[f"{i}: {e}" for i, (_, _, e) in enumerate(BROKEN)])
+def test_refused(old: str, new: str, expected: str) -> None:
     text = good()
     check_map(read_dts(text))
     assert text.count(old) >= 1
     with pytest.raises(InputError) as caught:
         check_map(read_dts(text.replace(old, new, 1)))
-    assert said in str(caught.value) and "\n" not in str(caught.value)
+    assert expected in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_network_elsewhere() -> None:

@@ -65,9 +65,9 @@ def truth(name: str, folder: Path) -> Truth:
         return frozenset(from_set(line.rpartition("cpuset=")[2]))
 
     def number(line: str) -> int:
-        found = re.search(r"P#(\d+)", line)
-        assert found, line
-        return int(found[1])
+        match = re.search(r"P#(\d+)", line)
+        assert match, line
+        return int(match[1])
 
     sets = {kind: {cpuset(line) for line in lines(kind)} - {frozenset()} for kind in (*NAMED.values(), "core")}
     nodes = sets["numanode"]  # those around others are memory that no core is at home in
@@ -166,14 +166,14 @@ def check_cores(made: ClusterMap, of: Machine, true: Truth, layout: str, smt: bo
 
 
 def check_memory(made: ClusterMap, of: Machine, true: Truth) -> None:
-    given = [(r, c.number) for c in made.clusters for r in c.memory] + [(c.memory, c.ends[1]) for c in made.channels]
-    given.sort(key=lambda item: item[0].base)
-    assert all(a.end <= b.base for (a, _), (b, _) in zip(given, given[1:])), "memory is given away twice"
+    owned = [(r, c.number) for c in made.clusters for r in c.memory] + [(c.memory, c.ends[1]) for c in made.channels]
+    owned.sort(key=lambda item: item[0].base)
+    assert all(a.end <= b.base for (a, _), (b, _) in zip(owned, owned[1:])), "memory is given away twice"
     total = sum(size - size % LARGE_PAGE for size in true.memory.values())
-    assert sum(r.size for r, _ in given) == sum(r.size for r in of.memory) == total
+    assert sum(r.size for r, _ in owned) == sum(r.size for r in of.memory) == total
     for memory in of.memory:
         near = true.local[memory.node]
-        for r, number in given:
+        for r, number in owned:
             if r.overlaps(memory) and near:
                 assert not members(made, of, made.clusters[number]).isdisjoint(near), f"{r} is away from its cores"
 
