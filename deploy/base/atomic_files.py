@@ -2,8 +2,6 @@
 """Files that are written whole or stay as they were, and name themselves when they cannot be written. Standard library
 only."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import shutil

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Values of options that a shell completes: words, words with a sentence each, and files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import click

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Program images as the loader takes them (lib/freestanding/executable.c), checked before an image holds them."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Files beside a results file: its metrics as CSV, and distributions of latency as HdrHistogram's own text (.hgrm)."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """One process at a time: locks that end with the process that holds them."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Callable, Iterator

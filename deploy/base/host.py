@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """This machine, as Linux describes it."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Calls side by side: each in a process of its own, which has a processor of the host for itself among them."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import signal

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A sweep of many parts: one that fails, or an interrupt, does not lose the finished ones."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The first +PONG, as the host sees it through a forwarded port."""
 
-from __future__ import annotations
-
 import errno
 import socket
 import time

@@ -4,8 +4,6 @@
 Only for a child process: where XBEGIN does not exist, it raises SIGILL. No compiler is needed.
 """
 
-from __future__ import annotations
-
 import ctypes
 import mmap
 import sys

@@ -4,8 +4,6 @@
 Rich by itself shortens the widest columns evenly, and cuts figures off while there is room in other columns.
 """
 
-from __future__ import annotations
-
 import copy
 
 from rich.console import Console, RenderableType

@@ -5,8 +5,6 @@ Tables and prose go to standard output, progress to standard error. With `--json
 JSON alone and everything else moves to standard error; `--quiet` drops progress.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Skerry's version, from the one place that says it."""
 
-from __future__ import annotations
-
 import re
 
 from deploy.base.paths import ROOT

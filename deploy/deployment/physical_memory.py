@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """This machine as the loader will find it: what Linux shows of it in whole blocks, less what firmware does not have."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """KVM or the emulator, on the host of a connection."""
 
-from __future__ import annotations
-
 from deploy.base.errors import Failure
 from deploy.domains.connection import Connection
 from deploy.machine import kvm, qemu

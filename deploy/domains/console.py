@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A terminal on a domain's console, until Ctrl-] or the machine's end."""
 
-from __future__ import annotations
-
 import os
 import sys
 import termios

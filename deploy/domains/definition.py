@@ -2,8 +2,6 @@
 """A machine of a deployment as a domain's XML: what it is, its one disc, serial ports, network, shared memory, our
 record."""
 
-from __future__ import annotations
-
 import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import PurePosixPath

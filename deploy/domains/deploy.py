@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Making a host have a deployment: nothing where it has it, else only what is missing."""
 
-from __future__ import annotations
-
 import random
 import tempfile
 import time

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Deployments on a host, of one domain or several: finding them, what they do, stopping and removing them."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field

@@ -2,8 +2,6 @@
 """Watching a deployment with a domain for each cluster: a domain that is lost is started again, by the policy of its
 cluster."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field

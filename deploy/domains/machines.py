@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The machines of a deployment, a domain each: one for all clusters, or one for each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

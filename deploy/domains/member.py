@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """One domain of a deployment."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

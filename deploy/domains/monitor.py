@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The monitor of the emulator behind a domain."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from deploy.base.errors import Failure

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Places a machine's clusters on a host's processors and NUMA nodes."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import replace

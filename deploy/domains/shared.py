@@ -4,8 +4,6 @@
 libvirt has a way to files of any host, its storage pools: /dev/shm becomes one for as long as it takes.
 """
 
-from __future__ import annotations
-
 import re
 import time
 import xml.etree.ElementTree as ElementTree

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A deployment's files on the host, wherever that is: a libvirt pool of its own, a folder with image and logs."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path, PurePosixPath
 from typing import Any

@@ -4,8 +4,6 @@
 Watching changes no clock. A counting kernel's entries take longer than a plain one's, and it holds its lock for longer.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

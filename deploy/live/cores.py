@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The cluster of each core of a running machine, and orders to move a core (skerry/core_control.h, ledger.h)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

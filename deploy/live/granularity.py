@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Changes the locks of a running cluster's kernel, by its ledger (cluster-kernel/include/skerry/ledger.h)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from enum import Enum
 

@@ -2,8 +2,6 @@
 """Has a cluster of a running machine end in one way or another, by its ledger
 (cluster-kernel/include/skerry/ledger.h)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from enum import Enum
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Orders to a running cluster: words that a debugger writes into its ledger (skerry/ledger.h)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

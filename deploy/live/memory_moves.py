@@ -2,8 +2,6 @@
 """The cluster of each piece of a running machine's memory, and orders to move some (skerry/memory_control.h,
 ledger.h)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Moves memory of a running machine from one cluster to another, and waits until the other has taken it."""
 
-from __future__ import annotations
-
 import time
 
 from deploy.base.errors import Failure

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The running machine that an order goes to: one of this host, or a deployment of libvirt."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -2,8 +2,6 @@
 """Changes of a running machine that its map does not have: clusters that were started again, cores and memory that have
 moved."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 

@@ -5,8 +5,6 @@ QEMU's monitor can read physical memory and not write it. Its debugger can: the 
 to the end of it, a few milliseconds, and so do its clocks.
 """
 
-from __future__ import annotations
-
 import socket
 import tempfile
 import time

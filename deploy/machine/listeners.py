@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Programs that serve, and the ports of those that a deployment leads to them."""
 
-from __future__ import annotations
-
 import copy
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The commands that make a Redis Cluster of a machine's instances from outside, through ports of the host."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from deploy.deployment.planner import Plan

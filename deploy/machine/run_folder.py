@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The folder that a machine writes its output to, and whether there was always room in it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat

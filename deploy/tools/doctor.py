@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Examines the machine for `skerry doctor`: for each matter what was found, what will be used, and why not the rest."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Makes a release: bootable images, the SDK for programs, the sources, the manual page, checksums."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

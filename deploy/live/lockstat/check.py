@@ -4,8 +4,6 @@
 Records of a core that is in the kernel while they are read may lack what that one entry has not counted yet.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The records of a machine that runs. It is not asked and does not notice: its memory is read from outside."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping

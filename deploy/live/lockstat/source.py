@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Snapshots of a run: from what it reported, wherever that was kept."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from deploy.base.errors import Failure

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Snapshots as tables, with the columns of the Mach study (Uemura et al., Tables 1 to 4)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from rich import box

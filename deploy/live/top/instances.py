@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Commands that each Redis instance has served, by its own count."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor

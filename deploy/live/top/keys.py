@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Keys of the view."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Looking at a machine again and again, until it ends."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

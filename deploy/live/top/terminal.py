@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The terminal: its other screen while we draw, its keys as they are pressed, and as it was before when we go."""
 
-from __future__ import annotations
-
 import os
 import select
 import signal

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A comment of C as text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

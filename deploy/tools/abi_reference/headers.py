@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Declarations of a public header, in its order, as libclang reads it."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Iterator

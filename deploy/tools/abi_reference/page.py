@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The headers as one page of markdown."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 

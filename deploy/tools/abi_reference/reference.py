@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Headers of the reference, in its order."""
 
-from __future__ import annotations
-
 from deploy.base.errors import Failure
 from deploy.base.paths import ROOT
 from deploy.tools.abi_reference.headers import read

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Copies into the repository what was learned: the fewest and smallest inputs that reach all that is reached."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import tempfile

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Fuzzers at work: several processes, each with a log, until all have ended or one finds something."""
 
-from __future__ import annotations
-
 import os
 import re
 import time

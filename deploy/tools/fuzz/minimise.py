@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """From an input that fails to one that fails alike with as few records as possible."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

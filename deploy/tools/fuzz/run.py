@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """libFuzzer's processes, which share what they learn."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -2,8 +2,6 @@
 """The programs: a fuzzer for each lock regime and for each reader of foreign bytes, one that replays its finds, and one
 of TCP stacks."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
