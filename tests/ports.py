@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """TCP ports for servers that tests start, which no other test gets meanwhile."""
 
-from __future__ import annotations
-
 import socket
 
 _held: list[socket.socket] = []  # until this process ends

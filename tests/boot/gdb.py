@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A little of gdb's remote protocol: stops QEMU's cores and breaks one, as no program inside could."""
 
-from __future__ import annotations
-
 import socket
 import struct
 import time

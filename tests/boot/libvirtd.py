@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A libvirtd of the tests' own: unprivileged, in a folder of its own, unknown to any other on the machine."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

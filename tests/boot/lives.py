@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The clusters' control words in the loader's memory, which no manager can write."""
 
-from __future__ import annotations
-
 import re
 
 from deploy.base.paths import BUILD

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Machines for the tests: emulated, so that every machine gives the same verdict."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Reads from QEMU what a running machine's cores can reach, and how: page tables and control registers."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Reads a machine's screen: a picture of it through the monitor, and the font that loader and kernels write with."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 

@@ -2,8 +2,6 @@
 """The pages on adding something, followed to the letter in one copy of the tree: a lock, a network card's driver, a
 layout."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

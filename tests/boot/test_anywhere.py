@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Machines other than the usual one: disks, the older chipset, a screen and no serial port, much that is missing."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import replace
 from pathlib import Path

@@ -2,8 +2,6 @@
 """Atomic instructions of the kernel in the executed stream: none where all objects are at home on the core that uses
 them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path

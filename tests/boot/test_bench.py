@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`skerry bench`: what it counts is exact, so that it may be compared with a number."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Boots: each image, quiet ones, and the way out."""
 
-from __future__ import annotations
-
 import socket
 from dataclasses import replace
 

@@ -5,8 +5,6 @@ Its successor is for test_failure.py: a run is over when its clients have ended,
 that.
 """
 
-from __future__ import annotations
-
 import socket
 from dataclasses import replace
 

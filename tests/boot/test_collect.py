@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A comparison that nothing follows while it runs: an image's run, written to one serial port, becomes results."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

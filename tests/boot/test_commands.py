@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The commands that boot, as a user calls them."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

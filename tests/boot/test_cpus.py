@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """CPU models: one that lacks something is refused by the loader in one line before a kernel runs; others boot."""
 
-from __future__ import annotations
-
 import re
 import struct
 import subprocess

@@ -2,8 +2,6 @@
 """Machines of debug images alone: kernels, loader, managers, the network's programs and the POSIX layer with their
 assertions."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Clusters that end in every way that can be ordered: the others say which one, and why."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

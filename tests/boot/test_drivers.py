@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Drivers of network cards beside the usual one, which all other tests use."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 

@@ -2,8 +2,6 @@
 """`bench dynamic`: signals to workers on other cores of a modelled machine, and unmapping, by a kernel that is coarse
 or fine."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Examples, and the programs in them."""
 
-from __future__ import annotations
-
 import http.client
 import os
 import random

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Failures: detection, and what survives."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

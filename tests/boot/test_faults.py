@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Faults of programs and of the loader, and guards."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from dataclasses import replace

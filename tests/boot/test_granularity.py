@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A kernel that changes its locks while Redis and its load run: nothing is lost, and each lock is used."""
 
-from __future__ import annotations
-
 import pytest
 
 from deploy.bench.failure.scene import end_cluster

@@ -4,8 +4,6 @@
 What decides is that others' requests are answered while the hogs stay open, never how long that takes.
 """
 
-from __future__ import annotations
-
 import hashlib
 import random
 import re

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Hostile programs, and hostile input."""
 
-from __future__ import annotations
-
 import re
 import struct
 import subprocess

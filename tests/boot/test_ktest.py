@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The kernel's test program inside the machine (apps/ktest), on every kernel and number of cores."""
 
-from __future__ import annotations
-
 import pytest
 
 from deploy.base.errors import Failure

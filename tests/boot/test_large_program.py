@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A program with more static memory than the least root CNode has slots for: 4 KiB a slot."""
 
-from __future__ import annotations
-
 import json
 import struct
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Deployments under a real libvirtd, as a user has them."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A deployment with a domain for each cluster under a real libvirtd."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

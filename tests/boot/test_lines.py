@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`bench lines`: lines that move between the cores of a modelled machine, and false sharing that was planted."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The Linux guest, and a profile of it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from dataclasses import replace

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Lock statistics of booted machines: they are read while it runs, and they add up."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

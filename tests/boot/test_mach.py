@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The Mach study's programs, booted: all is counted, and it adds up."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

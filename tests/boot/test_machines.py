@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Machines of several kinds, and how clusters lie in them."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections.abc import Iterator

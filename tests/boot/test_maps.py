@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The loader trusts no map: what the tool would refuse, it refuses itself, in one line that names the culprit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The endpoint for Prometheus of a machine of two clusters, through its forwarded port."""
 
-from __future__ import annotations
-
 import http.client
 import random
 import socket

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Planted mistakes: a drawn sample of the catalogue, each of which its test must see."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Modelled machines: figures, locks, parked loops and transactions."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -2,8 +2,6 @@
 """Cores move from one cluster to another while programs run, and stay where they are when clusters are started
 again."""
 
-from __future__ import annotations
-
 import socket
 import time
 from dataclasses import replace

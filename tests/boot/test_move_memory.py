@@ -2,8 +2,6 @@
 """Memory moves from one cluster to another while programs run, and stays where it is when clusters are started
 again."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Sequence

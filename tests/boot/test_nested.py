@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Skerry under KVM, in a Linux guest whose AMD virtualisation the emulator provides."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

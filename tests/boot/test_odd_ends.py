@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Programs that end in odd ways, in other ways, and by themselves."""
 
-from __future__ import annotations
-
 import os
 import random
 import re

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Redis as the world sees it: through forwarded ports, with ordinary clients, in either cluster."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 import socket

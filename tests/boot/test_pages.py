@@ -2,8 +2,6 @@
 """The commands of pages that take seconds, as a reader types them in a terminal of 80 columns; tests/pages/ways.py says
 what executes the others."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The POSIX layer, from a program's side, in the machine."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

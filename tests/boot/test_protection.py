@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Checks on a running machine, seen from outside, what docs/security.md says of the kernel's own memory."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 

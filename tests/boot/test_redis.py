@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Redis: the benchmark, its cluster, its memory, its settings."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -2,8 +2,6 @@
 """Repeats a comparison whose instructions the emulator counts: the host decides nothing, so the figures are the
 same."""
 
-from __future__ import annotations
-
 import pytest
 
 from deploy.load.case import case

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Clusters that are lost are fenced, loaded and started again, while the others go on."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

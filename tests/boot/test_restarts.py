@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Clusters and machines that are started again."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import threading

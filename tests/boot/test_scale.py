@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`skerry bench scale`: cores that queue for the kernel's lock, in step, so that a busy host changes nothing."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from functools import cache

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Slow hosts, slow ports, and patience with both."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Redis with its lwIP in a process of its own (stack = "process"), beside what other tests do with it inside."""
 
-from __future__ import annotations
-
 import random
 import socket
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Switches between programs, and what ends at their edges."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 from collections.abc import Iterator

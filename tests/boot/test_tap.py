@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A tap device, and connections that come again."""
 
-from __future__ import annotations
-
 import json
 import socket
 import subprocess

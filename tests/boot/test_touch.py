@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Memory that a program is promised is there when it is touched, and takes none before."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

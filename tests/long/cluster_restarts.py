@@ -13,8 +13,6 @@ with the same seed goes on behind the last kill that is there; each kill's figur
 build/results/cluster-restarts-SEED.jsonl.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A copy of the tree in which the pages on a lock and a layout of one's own have been followed, configured."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

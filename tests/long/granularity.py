@@ -4,8 +4,6 @@
 No operation is lost or wrong. Takes some ten minutes; tests/boot/test_granularity.py has a short one.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 

@@ -7,8 +7,6 @@ one takes a port there and expects the server to find it taken, one sends on two
 server to hear in that order.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

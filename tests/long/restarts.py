@@ -6,8 +6,6 @@ first life. A page or two depend on how far its start has come: lost memory or s
 Takes some minutes; tests/boot/test_restarts.py has a short one.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from dataclasses import replace

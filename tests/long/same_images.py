@@ -6,8 +6,6 @@ numbers of jobs, another time zone, language and umask. Their SHA-256 must be th
 ordinary build made. Takes as long as a first build of them: some five minutes on two cores.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

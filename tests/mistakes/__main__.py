@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: BSD-2-Clause
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Finds where a mistake is made: a pattern of tokens that matches once within a unit of a source file."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from os.path import commonprefix

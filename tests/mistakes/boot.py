@@ -6,8 +6,6 @@ why it failed, in their order; the test is empty for what became of the machine 
 run; with, it ends at the first failure of another test. (For no test to be ignored: "-".)
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Tries mistakes that need whole images: workers, each with a copy of the tree, take one after the other."""
 
-from __future__ import annotations
-
 import json
 import os
 import threading

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Tries mistakes in mirrors of the tree, in processes of their own; all of them, or a drawn sample."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The build's graph: Ninja's steps with their commands, and the files that each of them reads."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -6,8 +6,6 @@ compiled and linked anew into the mirror, by the commands that Ninja has for it,
 changes.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs a program that may hang, until it ends, its time is over, or the campaign is told to stop."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Tries a mistake against the component's tests that are meant to see it, in a mirror of the tree."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import replace
 from pathlib import Path

@@ -6,8 +6,6 @@ have this verdict by this test. A verdict is fresh while the mistake's digest is
 function it stands in.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from dataclasses import dataclass

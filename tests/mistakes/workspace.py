@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A private copy of HEAD with a build directory of its own."""
 
-from __future__ import annotations
-
 import io
 import subprocess
 import tarfile

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Finds the ./skerry commands that pages show."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

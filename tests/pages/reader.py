@@ -5,8 +5,6 @@ Where a page names a file of the reader's, there is one; where a command looks a
 are found by their folders in TMPDIR, and the reader has one of his own: other machines of this host are not in the way.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -5,8 +5,6 @@ A verdict is of the words of a command, less those that change only what is writ
 has a verdict, its date and its reason, and then each command that has these, behind its seconds.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

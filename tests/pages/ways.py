@@ -7,8 +7,6 @@ tests/boot/test_pages.py runs those of SUITE; tests/structure/test_pages.py comp
 WORD` with the names of tests; tests/long/pages.py runs the rest and records a verdict for each.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from dataclasses import dataclass

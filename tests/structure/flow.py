@@ -5,8 +5,6 @@ Flow is followed by instruction. A call goes on behind it only if its function m
 running. Indirect jumps are switches: through the table that the instruction names.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 import subprocess

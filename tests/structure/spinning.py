@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Waiting loops of an image (the innermost loops with PAUSE), and whether one goes on by how often it has turned."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator

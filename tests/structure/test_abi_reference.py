@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The reference of the ABI says what the public headers say."""
 
-from __future__ import annotations
-
 import pytest
 
 from deploy.base.errors import Failure

@@ -5,8 +5,6 @@ Files that call each other in a circle can only be read, tested and replaced tog
 the managers. Elsewhere some remain, with these sizes. A change that makes one smaller lowers its bound here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

@@ -2,8 +2,6 @@
 """Assertions of the kernel (cluster-kernel/core/assert.h) and of the rest (lib/include/skerry/require.h): enough,
 without effect, none in a release image."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

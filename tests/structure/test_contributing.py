@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """CONTRIBUTING.md names files, commands, targets and names of the code that there are."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

@@ -2,8 +2,6 @@
 """README, CONTRIBUTING and docs/: links lead somewhere, commands are real ones, made pages are up to date, the site is
 whole."""
 
-from __future__ import annotations
-
 import json
 import re
 import xml.etree.ElementTree as xml

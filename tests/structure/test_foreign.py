@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Text that somebody else wrote is parsed by topology/foreign.py alone, which bounds its size, depth and number."""
 
-from __future__ import annotations
-
 import ast
 
 from tests.structure.tree import ROOT, files

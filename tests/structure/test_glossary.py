@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """docs/glossary.md: terms in order, each once, and files and names that there are."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Checks the linker's output: the files that boot are what the loader and the managers take them for."""
 
-from __future__ import annotations
-
 import re
 import struct
 import subprocess

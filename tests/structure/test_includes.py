@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Checks which component includes which: the arrows run one way."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.structure import tree

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The manager's layers: calls go down, as includes do (test_includes.py), and no files call each other in a circle."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The catalogue of mistakes (tests/mistakes) fits the tree as it is."""
 
-from __future__ import annotations
-
 import re
 
 from deploy.base.paths import ROOT

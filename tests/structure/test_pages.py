@@ -2,8 +2,6 @@
 """Every ./skerry command of a page is executed: by the suite, or by the long campaign, which has a verdict of its
 words."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -2,8 +2,6 @@
 """Images that do not count have no trace of counting: what would be compiled if there were no such thing is the
 same."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Programs of the host that tools and tests call: the set-up installs each, or every Debian has it."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -2,8 +2,6 @@
 """Documents: README and STATUS within their limits, all pages within their words, and no sentence in the project's own
 dialect."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

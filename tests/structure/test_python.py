@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Python is checked as pyproject.toml says."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

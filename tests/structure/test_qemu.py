@@ -2,8 +2,6 @@
 """Each place that starts QEMU leaves out what QEMU would add: a network card whose way to the host's loopback is
 open."""
 
-from __future__ import annotations
-
 import ast
 
 from tests.structure.tree import ROOT, files

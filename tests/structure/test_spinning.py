@@ -2,8 +2,6 @@
 """No waiting loop of a kernel goes on by how often it has turned: modelled machines skip turns of loops with PAUSE
 (emulator/modelled/pause.c)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Every file is as .editorconfig says."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Checks what every source file has, and what none has."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

@@ -2,8 +2,6 @@
 """Regime rtm: nothing that aborts a transaction stands between kernel_enter and kernel_exit, in the image as it
 boots."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Skerry has one version: that of project() in meson.build."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The source tree as the checks see it: its files, and which file includes which."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Small ELF files, sound or not."""
 
-from __future__ import annotations
-
 import struct
 
 READ_EXECUTE, READ_WRITE, ALL = 5, 6, 7

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`skerry cc` takes what configure scripts and Makefiles give to a compiler."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Tests what status and top say of clusters that were started again, and of what has moved."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

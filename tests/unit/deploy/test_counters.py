@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Counters have one definition, stat.h: what is added there is in every view, and records that are none are refused."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import struct

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Tests what `run` says of programs that die."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Deployment files: what they say, their network and their schema."""
 
-from __future__ import annotations
-
 import json
 import re
 import socket

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Deployment files that are wrong, and those that are hostile."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Deployments as libvirt domains: how they are made and kept."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import xml.etree.ElementTree as ElementTree

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Deployments of several domains: what each has, and what is said of all of them together."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

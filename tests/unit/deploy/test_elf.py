@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """ELF files, and marks in them."""
 
-from __future__ import annotations
-
 import json
 import struct
 import subprocess

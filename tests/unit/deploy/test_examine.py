@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Tools: doctor and prove."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Examples, and pages that are followed."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Files of the host in a deployment: what they become, and what is refused with the line of the one to blame."""
 
-from __future__ import annotations
-
 import os
 import re
 import socket

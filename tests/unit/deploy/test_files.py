@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Files that are written whole, by one process, on a disk that may be full."""
 
-from __future__ import annotations
-
 import errno
 import importlib
 import os

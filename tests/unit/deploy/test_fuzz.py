@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The fuzzer's command without the fuzzer, and its inputs."""
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Full disks, trees of others, Ctrl-C: each command ends with one line, and leaves nothing behind."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Lock statistics: the record's layout, arithmetic, what does not add up."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

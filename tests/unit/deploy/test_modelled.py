@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Modelled machines, and their calibration."""
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import replace

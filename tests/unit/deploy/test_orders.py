@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Orders to a running cluster: core and memory moves, ends."""
 
-from __future__ import annotations
-
 import re
 import socket
 import threading

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Patience by given time, and the readiness of programs."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`skerry deploy --print-xml` prints domains without libvirt: without its daemon, and without its Python library."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`skerry release`: archives that are the same each time, an SDK that works where it is unpacked, checksums."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The test runner: what it runs, and side by side."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import sys

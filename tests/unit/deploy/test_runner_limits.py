@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The runner of the tests itself: one that stands still is ended and named, and those behind it run all the same."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

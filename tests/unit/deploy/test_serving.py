@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Tests what is reported to serve where: only what listens at the port that the deployment leads to."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Tests what a command sets up: the build, Debian's packages and Python's."""
 
-from __future__ import annotations
-
 import ast
 import os
 import queue

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Calls in processes of their own, side by side."""
 
-from __future__ import annotations
-
 import errno
 import importlib
 import os

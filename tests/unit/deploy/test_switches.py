@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Switches and drivers of network cards."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """skerry top: rates of two looks, what fits a terminal, keys, plain output; of a made-up machine."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The campaign of mistakes: which verdicts are fresh, which tests go first, when it stops."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

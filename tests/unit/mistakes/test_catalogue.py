@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Tests how the entries of the catalogue of mistakes are read, and found in a source file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

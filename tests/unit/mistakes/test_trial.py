@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A mistake is built and tried beside the sound objects, which stay as they are."""
 
-from __future__ import annotations
-
 import hashlib
 import subprocess
 import threading

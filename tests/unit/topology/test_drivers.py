@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The list of drivers of network cards, and what is wrong with other lists."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Errors are data: the line is made of them in one place, and nobody reads the line to decide."""
 
-from __future__ import annotations
-
 import ast
 import json
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Limits of maps, and maps with switches."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Machines: the emulator's, and regimes of locks."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from dataclasses import replace

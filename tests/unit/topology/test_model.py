@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Queueing models: closed networks, fits, plans and ranges."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable
