@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Patience by given time, and the readiness of programs."""
+"""Timeouts by given time, and the readiness of programs."""
 
 import errno
 import json

@@ -121,7 +121,7 @@ INTERRUPTED = """
 import sys
 from deploy.base import process
 from deploy.base.parallel import Call, run
-from tests.unit.deploy.test_side_by_side import wait
+from tests.unit.deploy.test_parallel import wait
 process.heed_signals()
 run([Call("waits", wait, (sys.argv[1] + "-began", sys.argv[1]))], 1, on_report=lambda place, pid: print(pid, flush=True))
 """
