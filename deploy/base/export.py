@@ -93,8 +93,6 @@ def _summary(pairs: Sequence[tuple[float, int]], total: int) -> list[str]:
     mean = sum(value * count for value, count in pairs) / total if total else 0.0
     deviation = (sum(count * (value - mean) ** 2 for value, count in pairs) / total) ** 0.5 if total else 0.0
     most = pairs[-1][0] if pairs else 0.0
-    return [
-        f"#[Mean    = {mean:12.3f}, StdDeviation   = {deviation:12.3f}]",
-        f"#[Max     = {most:12.3f}, Total count    = {total:12d}]",
-        f"#[Buckets = {len(pairs):12d}, SubBuckets     = {1:12d}]",
-    ]
+    return [f"#[Mean    = {mean:12.3f}, StdDeviation   = {deviation:12.3f}]",
+            f"#[Max     = {most:12.3f}, Total count    = {total:12d}]",
+            f"#[Buckets = {len(pairs):12d}, SubBuckets     = {1:12d}]"]

@@ -107,9 +107,7 @@ class Clusters(Table):
     layout: str = Field(Deployment.layout, min_length=1,
                         description=f"{', '.join(f'`{name}`' for name in EVERY)}, or a cluster map (`.dts`, `.dtb`), "
                         "which then says all that runs. Its path is relative to the deployment file.",
-                        json_schema_extra={
-                            "examples": [*WORDS, "size=4", "mine.dts"], "x-expected": f"one of {NAMES}",
-                        })
+                        json_schema_extra={"examples": [*WORDS, "size=4", "mine.dts"], "x-expected": f"one of {NAMES}"})
     lock: Lock | Annotated[list[Lock], Field(min_length=1, max_length=64)] = Field(
         Deployment.lock,
         description="Lock regime of every kernel; a list names one for each cluster. `none` runs on one core."

@@ -146,12 +146,8 @@ _SIZE_PATTERN = r"^\s*\d+\s*[KMGTkmgt]?([iI]?[bB])?\s*$"
 Size = Annotated[
     int,
     BeforeValidator(_size),
-    WithJsonSchema(
-        {
-            "anyOf": [{"type": "string", "pattern": _SIZE_PATTERN}, {"type": "integer", "minimum": LARGE_PAGE}],
-            "x-expected": "a size such as 512M or 2G",
-        }
-    ),
+    WithJsonSchema({"anyOf": [{"type": "string", "pattern": _SIZE_PATTERN}, {"type": "integer", "minimum": LARGE_PAGE}],
+                    "x-expected": "a size such as 512M or 2G"}),
 ]
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
@@ -172,11 +168,9 @@ Forwarded = Annotated[
     ForwardedPort,
     BeforeValidator(_forwarded),
     WithJsonSchema(
-        {
-            "anyOf": [{"type": "integer", "minimum": 1, "maximum": 65535}, {"type": "string", "pattern": r"^\d+:\d+$"}],
-            "x-expected": "a port from 1 to 65535, or 'HOST:PORT' with one of each",
-            "x-plural": "ports from 1 to 65535, or 'HOST:PORT' with one of each",
-        }
+        {"anyOf": [{"type": "integer", "minimum": 1, "maximum": 65535}, {"type": "string", "pattern": r"^\d+:\d+$"}],
+         "x-expected": "a port from 1 to 65535, or 'HOST:PORT' with one of each",
+         "x-plural": "ports from 1 to 65535, or 'HOST:PORT' with one of each"}
     ),
 ]
 SUBNET = "an IPv4 subnet of /8 to /24 such as 10.0.3.0/24"

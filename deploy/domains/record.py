@@ -71,10 +71,8 @@ class Record:
 
     def instances(self) -> list[dict[str, object]]:
         """Lists where each application can be reached: on the host's loopback, or on the bridge."""
-        return [
-            {"app": f.application, "address": f"{f.guest}:{f.guest_port}" if self.bridge else f.address}
-            for f in self.forwards
-        ]
+        return [{"app": f.application, "address": f"{f.guest}:{f.guest_port}" if self.bridge else f.address}
+                for f in self.forwards]
 
     def changes(self, before: Record) -> list[str]:
         """Lists what differs from an earlier record, for people."""

@@ -54,11 +54,9 @@ class Marks:
             lines = [json.loads(line) for line in self.file.read_text().splitlines()]
         except (OSError, ValueError) as error:
             raise Failure(f"no clock from the emulator: {error}") from None
-        return [
-            Mark(line["marker"], line["clock"], line["late"], line["executed"], line["kernel"],
-                 tuple(line.get("instructions", ())), line.get("transactions"), line.get("misparked", 0))
-            for line in lines if "marker" in line
-        ]
+        return [Mark(line["marker"], line["clock"], line["late"], line["executed"], line["kernel"],
+                     tuple(line.get("instructions", ())), line.get("transactions"), line.get("misparked", 0))
+                for line in lines if "marker" in line]
 
     def check_parking(self) -> None:
         """Fails if the plugin has skipped turns that were not equal. It writes a line when a core has the first one."""

@@ -122,10 +122,8 @@ class ModelledMachine:
                 f"assumed{fitted}. Compare ratios, not figures")
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "machine": self.name, "prices_sha256": self.sha256, "sources": self.sources,
-            "assumed": len(self.assumed), "assumed_prices": self.assumed, "fitted_prices": self.fitted,
-        }
+        return {"machine": self.name, "prices_sha256": self.sha256, "sources": self.sources,
+                "assumed": len(self.assumed), "assumed_prices": self.assumed, "fitted_prices": self.fitted}
 
     def shape(self, cores: int, memory: int) -> Shape:
         """Returns what is emulated for so many cores: some of one L3, whole L3s of one socket, or all of the machine.

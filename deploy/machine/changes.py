@@ -50,11 +50,9 @@ def words(events: Iterable[Event]) -> list[str]:
     moved."""
     known = list(events)
     why = reasons(known)
-    changes = [
-        f"cluster {cluster} was started again, "
-        f"{_times(count)}{f'; lost last: {why[cluster]}' if cluster in why else ''}"
-        for cluster, count in sorted(cluster_restarts(known).items())
-    ]
+    changes = [f"cluster {cluster} was started again, "
+               f"{_times(count)}{f'; lost last: {why[cluster]}' if cluster in why else ''}"
+               for cluster, count in sorted(cluster_restarts(known).items())]
     changes += [f"core {cpu} is cluster {cluster}'s; it has moved {_times(count)}"
                 for cpu, (cluster, count) in moved_cores(known).items()]
     return changes + [

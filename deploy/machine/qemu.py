@@ -238,18 +238,14 @@ class Command:
             if Path(code).exists() and variables.exists():
                 own = self.directory / "uefi-variables.fd"
                 write_bytes(own, variables.read_bytes())
-                return [
-                    *["-drive", f"if=pflash,format=raw,readonly=on,file={code}"],
-                    *["-drive", f"if=pflash,format=raw,file={own}"],
-                ]
+                return [*["-drive", f"if=pflash,format=raw,readonly=on,file={code}"],
+                        *["-drive", f"if=pflash,format=raw,file={own}"]]
         raise Failure("no UEFI firmware; install ovmf")
 
     def _network(self) -> list[str]:
         backend = self.tap.netdev if self.tap else f"user,{user_network(self.network, self.forwards, self.outside)}"
-        return [
-            *["-netdev", f"{backend},id=net"],
-            *["-device", self.driver.device("netdev=net,mac=52:54:00:53:4b:01,romfile=", self.accel.icount)],
-        ]
+        return [*["-netdev", f"{backend},id=net"],
+                *["-device", self.driver.device("netdev=net,mac=52:54:00:53:4b:01,romfile=", self.accel.icount)]]
 
 
 def check_size(machine: Machine, binary: str = BINARY) -> None:

@@ -19,11 +19,9 @@ def _is_enabled(args: Sequence[str]) -> bool:
 
 def instances(plan: Plan, forwards: Sequence[Forward]) -> list[Forward]:
     """The ports of the host that lead to instances in cluster mode; none unless there are several."""
-    reached = [
-        forward for forward in forwards
-        if forward.is_open and plan.application(forward.application).program == "redis-server"
-        and _is_enabled(plan.application(forward.application).args)
-    ]
+    reached = [forward for forward in forwards
+               if forward.is_open and plan.application(forward.application).program == "redis-server"
+               and _is_enabled(plan.application(forward.application).args)]
     return reached if len(reached) > 1 else []
 
 

@@ -87,8 +87,5 @@ def _coarsest(nodes: dict[Place, int], prefix: tuple[int, ...] = ()) -> list[tup
     inside = {where: node for where, node in nodes.items() if where[: len(prefix)] == prefix}
     if prefix and len(set(inside.values())) == 1:
         return [(prefix, next(iter(inside.values())))]
-    return [
-        part
-        for number in sorted({where[len(prefix)] for where in inside})
-        for part in _coarsest(inside, (*prefix, number))
-    ]
+    return [part for number in sorted({where[len(prefix)] for where in inside})
+            for part in _coarsest(inside, (*prefix, number))]

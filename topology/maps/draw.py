@@ -102,11 +102,7 @@ def to_json(cluster_map: ClusterMap, machine: Machine | None = None) -> dict[str
             for c in m.clusters
         ],
         "channels": [
-            {
-                "channel": c.number,
-                "ends": list(c.ends),
-                "memory": {"base": c.memory.base, "size": c.memory.size},
-            }
+            {"channel": c.number, "ends": list(c.ends), "memory": {"base": c.memory.base, "size": c.memory.size}}
             for c in m.channels
         ],
         "network": vars(m.network) if m.network else None,

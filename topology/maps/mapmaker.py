@@ -34,10 +34,8 @@ def make_map(
     return ClusterMap(
         cpus=[Cpu(core.apic, core.node) for core in machine.cores],
         memory=list(machine.memory),
-        clusters=[
-            Cluster(number, kernel, list(members), memory_of[number], devices=number == 0)
-            for number, members in enumerate(groups)
-        ],
+        clusters=[Cluster(number, kernel, list(members), memory_of[number], devices=number == 0)
+                  for number, members in enumerate(groups)],
         channels=channels,
         distances=dict(machine.distances),
         shape=machine.shape,

@@ -203,11 +203,8 @@ class Record(Part):
         return {name: lock for name, lock in self.active.items() if name not in ("read", "write")}
 
     def to_json(self) -> dict[str, Any]:
-        return self.numbers() | {
-            "locks": {name: lock.to_json() for name, lock in self.active.items()},
-            "transactions": self.transactions.to_json(),
-            "writers": self.writers.to_json(),
-        }
+        return self.numbers() | {"locks": {name: lock.to_json() for name, lock in self.active.items()},
+                                 "transactions": self.transactions.to_json(), "writers": self.writers.to_json()}
 
 
 def _check(record: Record, of: str) -> None:

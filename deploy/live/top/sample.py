@@ -87,16 +87,12 @@ class Sample:
             {
                 "cluster": row.cluster, "kernel": row.kernel, "lock": row.kernel.partition("+")[0], "cores": row.cores,
                 "lost": row.lost, "seconds": self.seconds, "uptime_s": self.uptime, "metrics": row.rates.to_json(),
-                "per_core": [
-                    {"cluster": core.cluster, "core": core.cpu, **core.rates.to_json()}
-                    for core in self.cores if core.cluster == row.cluster
-                ],
+                "per_core": [{"cluster": core.cluster, "core": core.cpu, **core.rates.to_json()}
+                             for core in self.cores if core.cluster == row.cluster],
                 "counters_per_s": dict(row.counters),
-                "locks": {
-                    lock.name: {"instances": lock.instances, "conflict_ratio": lock.conflict_ratio}
-                    | {f"{name}_per_s": value for name, value in lock.counters.items()}
-                    for lock in self.locks if lock.cluster == row.cluster
-                },
+                "locks": {lock.name: {"instances": lock.instances, "conflict_ratio": lock.conflict_ratio}
+                          | {f"{name}_per_s": value for name, value in lock.counters.items()}
+                          for lock in self.locks if lock.cluster == row.cluster},
             }
             for row in self.clusters
         ]  # fmt: skip

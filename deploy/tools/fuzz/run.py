@@ -90,10 +90,8 @@ def fuzz(
     for folder in (corpus, finds):
         folder.mkdir(parents=True, exist_ok=True)
     common = [f"-artifact_prefix={finds}/", "-print_final_stats=1", str(corpus), str(target.inputs)]
-    commands = [
-        [str(target.fuzzer), *options(target), *limits.options(jobs), f"-seed={seed + number}", *common]
-        for number in range(jobs)
-    ]
+    commands = [[str(target.fuzzer), *options(target), *limits.options(jobs), f"-seed={seed + number}", *common]
+                for number in range(jobs)]
     logs, find = at_work.run(target.folder, commands, lambda texts: show(read_state(texts)), _find)
     return read_state(logs), find
 
