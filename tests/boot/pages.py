@@ -36,11 +36,8 @@ class Page:
 
 def parse(text: str) -> list[Page]:
     """Parses the monitor's `info tlb`, which lists a core's page tables whole, not only what its TLB holds."""
-    return [
-        Page(int(vaddr, 16), int(paddr, 16), LARGE_PAGE if "P" in flags else PAGE, "X" not in flags, "U" in flags,
-             "W" in flags)
-        for vaddr, paddr, flags in _ENTRY.findall(text.replace("\r", ""))
-    ]
+    return [Page(int(vaddr, 16), int(paddr, 16), LARGE_PAGE if "P" in flags else PAGE, "X" not in flags, "U" in flags,
+                 "W" in flags) for vaddr, paddr, flags in _ENTRY.findall(text.replace("\r", ""))]
 
 
 def of_core(run: Run, core: int) -> list[Page]:

@@ -147,11 +147,8 @@ def ended(run: Run, program: str) -> str:
 @pytest.mark.limit(120)
 def test_lua(run: Run) -> None:
     """Lua runs the script of its example: recursion, strings, coroutines, files"""
-    assert ended(run, "lua").splitlines() == [
-        "Lua 5.4, 8 queens: 92 solutions",
-        "letters of this script: e n o",
-        "sum of the numbers in a file: 5050",
-    ]
+    assert ended(run, "lua").splitlines() == ["Lua 5.4, 8 queens: 92 solutions", "letters of this script: e n o",
+                                              "sum of the numbers in a file: 5050"]
 
 
 @pytest.mark.limit(120)

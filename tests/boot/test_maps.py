@@ -160,10 +160,8 @@ def crowded(count: int) -> Plan:
     """So many applications, the last of them Redis; those before it await one that never says that it serves."""
     what = plan(with_redis())
     few = what.cluster_map.applications
-    more = [
-        Application(0x100 + i, "waits", "redis-server", i % 4, 2 * MIB, awaits=["switch@0"])
-        for i in range(count - len(few))
-    ]
+    more = [Application(0x100 + i, "waits", "redis-server", i % 4, 2 * MIB, awaits=["switch@0"])
+            for i in range(count - len(few))]
     what.cluster_map.applications = [*few[:2], *more, *few[2:]]
     return what
 

@@ -93,14 +93,12 @@ class Campaign:
         new.replace(self.path)
 
     def __str__(self) -> str:
-        return (
-            f"seed {self.seed}: {self.done} of {self.kills} kills, {self.entry['verdict']}"
-            f"{': ' + self.entry['why'] if self.entry.get('why') else ''}; survivors: "
-            f"{self.entry.get('survivor_requests', 0):,} requests, "
-            f"{self.entry.get('survivor_errors', 0)} errors, longest answer "
-            f"{self.entry.get('worst_survivor_longest_ms', 0) / 1e3:.2f} s; "
-            f"worst PONG after {self.entry.get('worst_pong_ms', 0) / 1e3:.2f} s"
-        )  # fmt: skip
+        return (f"seed {self.seed}: {self.done} of {self.kills} kills, {self.entry['verdict']}"
+                f"{': ' + self.entry['why'] if self.entry.get('why') else ''}; survivors: "
+                f"{self.entry.get('survivor_requests', 0):,} requests, "
+                f"{self.entry.get('survivor_errors', 0)} errors, longest answer "
+                f"{self.entry.get('worst_survivor_longest_ms', 0) / 1e3:.2f} s; "
+                f"worst PONG after {self.entry.get('worst_pong_ms', 0) / 1e3:.2f} s")  # fmt: skip
 
 
 def read(path: Path = VERDICTS) -> dict[str, dict[str, Any]]:

@@ -25,10 +25,8 @@ def tree() -> Iterator[tuple[Path, Sequence[str]]]:
         subprocess.run(["meson", "setup", copy / "build", copy, f"-Dthird_party={THIRD_PARTY}"], check=True,
                        capture_output=True)
         (copy / "build/venv").symlink_to(BUILD / "venv")
-        call = (
-            f"import sys; sys.path.insert(0, {str(copy)!r}); from deploy.cli.main import main_program; "
-            f"sys.exit(main_program())"
-        )
+        call = (f"import sys; sys.path.insert(0, {str(copy)!r}); from deploy.cli.main import main_program; "
+                f"sys.exit(main_program())")
         yield copy, (sys.executable, "-c", call)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

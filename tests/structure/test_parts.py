@@ -60,11 +60,9 @@ def test_arrows() -> None:
     """arrows between the parts of deploy run one way, topology is below them, and no tool imports a test"""
     paths = sources("deploy", "topology")
     assert {part(path) for path in paths} == {*ORDER, "deploy", "topology"}
-    wrong = [
-        f"{path}:{line} imports {name}"
-        for path in paths for name, line in imported(ast.parse((ROOT / path).read_text()))
-        if not allowed(part(path), part(OURS[name]))
-    ]  # fmt: skip
+    wrong = [f"{path}:{line} imports {name}"
+             for path in paths for name, line in imported(ast.parse((ROOT / path).read_text()))
+             if not allowed(part(path), part(OURS[name]))]  # fmt: skip
     assert not wrong, "\n".join(wrong)
 
 
@@ -104,10 +102,8 @@ def test_late_imports() -> None:
         tree = ast.parse((ROOT / path).read_text())
         at_top = {name for node in tree.body for name, _ in imported(node)
                   if not isinstance(node, (ast.FunctionDef, ast.ClassDef))}
-        late = {
-            name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-            for name, _ in imported(node)
-        }  # fmt: skip
+        late = {name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+                for name, _ in imported(node)}  # fmt: skip
         late_ones += [f"{path}: {name}" for name in late - at_top]
     assert len(late_ones) <= LATE, "\n".join(late_ones)
 

@@ -56,10 +56,8 @@ def test_memory(back: str) -> None:
     """what is given is less, what is taken, taken back or adopted is more; there and back is nothing"""
     there = [memory(1, "given", 32), memory(0, "taken", 30)]
     assert changes.moved_memory(there) == {0: 60 * MIB, 1: -64 * MIB}
-    assert changes.words(there) == [
-        "cluster 0 has 60 MiB of memory more than at boot",
-        "cluster 1 has 64 MiB of memory less than at boot",
-    ]
+    assert changes.words(there) == ["cluster 0 has 60 MiB of memory more than at boot",
+                                    "cluster 1 has 64 MiB of memory less than at boot"]
     assert changes.moved_memory([*there, memory(0, "given", 30), memory(1, back, 32)]) == {}
 
 

@@ -244,10 +244,8 @@ def test_ports_of_the_host() -> None:
     """a fixed port for the first Redis, the next one for the next; of programs as compose files have it"""
     text = f"[redis]\nhost-port = 16379\n[metrics]\nhost-port = 19100\n{PROGRAM}ports = [80, '18080:8080']"
     made = plan(parse(text))
-    assert made.host_ports == {
-        ("redis@2", 6379): 16379, ("redis@3", 6379): 16380, ("redis@4", 6379): 16381,
-        ("metrics@5", 9100): 19100, ("posixtest@6", 8080): 18080,
-    }  # fmt: skip
+    assert made.host_ports == {("redis@2", 6379): 16379, ("redis@3", 6379): 16380, ("redis@4", 6379): 16381,
+                               ("metrics@5", 9100): 19100, ("posixtest@6", 8080): 18080}  # fmt: skip
     assert made.forwards[-2:] == [("posixtest@6", 80), ("posixtest@6", 8080)]
     assert plan(parse("[redis]")).host_ports == {}
     closed = plan(parse("[redis]\n[network]\nforward = false"))

@@ -92,16 +92,10 @@ def test_a_place_stays_empty() -> None:
 def test_shared_memory() -> None:
     """a channel is memory of one name in both its ends' domains, and in no other"""
     three = domains(replace(RECORD, machines=3), Shape(3, 1, GIB))
-    channels = [
-        [(m.get("name"), m.findtext("size"), a.get("slot")) for m in root.iter("shmem")
-         if (a := m.find("address")) is not None]
-        for root in three
-    ]
-    assert channels == [
-        [("skerry-test-channel0", "16", "0x11"), ("skerry-test-channel1", "16", "0x12")],
-        [("skerry-test-channel0", "16", "0x11")],
-        [("skerry-test-channel1", "16", "0x11")],
-    ]
+    channels = [[(m.get("name"), m.findtext("size"), a.get("slot")) for m in root.iter("shmem")
+                 if (a := m.find("address")) is not None] for root in three]
+    assert channels == [[("skerry-test-channel0", "16", "0x11"), ("skerry-test-channel1", "16", "0x12")],
+                        [("skerry-test-channel0", "16", "0x11")], [("skerry-test-channel1", "16", "0x11")]]
 
 
 def test_processors_of_the_host() -> None:

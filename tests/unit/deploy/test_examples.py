@@ -31,10 +31,8 @@ def example(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     (folder / "build.sh").write_text(SCRIPT)
     for file in (compiler, library):
         file.write_text("first")
-    values = {
-        "EXAMPLES": folder.parent, "BUILD": tmp_path / "build", "LOGS": tmp_path, "COMPILED_WITH": (compiler,),
-        "LINKED_WITH": (library,), "ensure_built": lambda output, needed: None,
-    }  # fmt: skip
+    values = {"EXAMPLES": folder.parent, "BUILD": tmp_path / "build", "LOGS": tmp_path, "COMPILED_WITH": (compiler,),
+              "LINKED_WITH": (library,), "ensure_built": lambda output, needed: None}  # fmt: skip
     for name, value in values.items():
         monkeypatch.setattr(examples, name, value)
     monkeypatch.setattr("deploy.setup.build.BUILD", tmp_path / "build")

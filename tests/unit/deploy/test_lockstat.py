@@ -151,11 +151,9 @@ def test_readers() -> None:
 def event(when: str, made: list[int], kernel: str = "clh+stat") -> list[dict[str, Any]]:
     core = {"cpu": 4, "core": 0, "tsc": made[4] << 20, "started": 0} | dict.fromkeys(COUNTERS, 0)
     core |= {"idle": made[4] << 19, "entries": made[4], "lock_acquisitions": made[4]}
-    return [
-        {"event": "stats", "when": when, "cluster": 1, "kernel": kernel, "tsc_hz": 10**9, "cores": [core]},
-        {"event": "locks", "when": when, "cluster": 1, "kernel": kernel,
-         "words": [[i, w] for i, w in enumerate(made) if w]},
-    ]
+    return [{"event": "stats", "when": when, "cluster": 1, "kernel": kernel, "tsc_hz": 10**9, "cores": [core]},
+            {"event": "locks", "when": when, "cluster": 1, "kernel": kernel,
+             "words": [[i, w] for i, w in enumerate(made) if w]}]
 
 
 def test_finished_run(tmp_path: Path) -> None:

@@ -83,11 +83,9 @@ def test_all_are_used() -> None:
 
 @pytest.mark.parametrize(
     ("numbering", "order"),
-    [
-        (orders.CORE, lambda write, number: cores.order(write, BOOTS[1], 0xFFF, 0xFF, number)),
-        (orders.MEMORY, lambda write, number: memory_moves.order(write, BOOTS[1], memory_moves.MOST - 1, 0xFF, number)),
-        (orders.GRANULARITY, lambda write, number: granularity.order(write, BOOTS[1], "fine", number)),
-    ],
+    [(orders.CORE, lambda write, number: cores.order(write, BOOTS[1], 0xFFF, 0xFF, number)),
+     (orders.MEMORY, lambda write, number: memory_moves.order(write, BOOTS[1], memory_moves.MOST - 1, 0xFF, number)),
+     (orders.GRANULARITY, lambda write, number: granularity.order(write, BOOTS[1], "fine", number))],
 )
 def test_orders(numbering: Order, order: Callable[..., None]) -> None:
     """each kind of order holds its number where its numbering looks for it, the largest one too"""
@@ -145,10 +143,8 @@ def test_map_in_force() -> None:
         return memory[address - WORDS : address - WORDS + size]
 
     assert pieces_of(BOOTS_MEMORY_MOVES, read) == PIECES == runs(TABLE, HOMES)
-    assert sums(PIECES) == {
-        0: {"has": 2 * PIECE, "gained": 0, "parked": 0, "given": 2 * PIECE},
-        1: {"has": 3 * PIECE, "gained": PIECE, "parked": PIECE, "given": 0},
-    }
+    assert sums(PIECES) == {0: {"has": 2 * PIECE, "gained": 0, "parked": 0, "given": 2 * PIECE},
+                            1: {"has": 3 * PIECE, "gained": PIECE, "parked": PIECE, "given": 0}}
     assert parked_for(PIECES, 1) == 1 and parked_for(PIECES, 0) == 0
     assert pieces_of(boots(0, 0), read) == []
 

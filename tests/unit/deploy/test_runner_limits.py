@@ -141,11 +141,9 @@ def test_pytest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_closing_lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """the closing lines say what was skipped, why, and what would make it run"""
-    results = [
-        Result("made: good", "passed", 0.1),
-        Result("made: up", "skipped", 0.0, "Skipped: no zsh here; this installs it: sudo apt-get install zsh"),
-        Result("made: silent", "skipped", 0.0),
-    ]
+    results = [Result("made: good", "passed", 0.1),
+               Result("made: up", "skipped", 0.0, "Skipped: no zsh here; this installs it: sudo apt-get install zsh"),
+               Result("made: silent", "skipped", 0.0)]
     monkeypatch.setattr(command, "_build", lambda *rest: Result(command.BUILD_TEST, "passed", 0.0))
     monkeypatch.setattr(command, "_all_results", lambda *rest: iter(results))
     command.test(quiet=True)

@@ -30,10 +30,8 @@ def test_verdicts(tmp_path: Path) -> None:
     kept = Verdicts(every, tmp_path / "verdicts.txt")
     kept.set(every[2], Verdict(every[2].digest, CAUGHT, "capabilities, clh: check.c:1: slot 0x7f0c90801040 is 0x10"))
     kept.set(every[0], Verdict(every[0].digest, SURVIVED, ""))
-    assert (
-        kept.path.read_text() == verdict_file.LICENCE
-        + f"rights\tSURVIVED\t\t{every[0].digest}\nrights\tcaught\tcapabilities, clh\t{every[2].digest}\n"
-    )
+    assert (kept.path.read_text() == verdict_file.LICENCE
+            + f"rights\tSURVIVED\t\t{every[0].digest}\nrights\tcaught\tcapabilities, clh\t{every[2].digest}\n")
     again = Verdicts(every, kept.path)
     verdict = again.of(every[2])
     assert verdict and (verdict.verdict, verdict.by) == (CAUGHT, "capabilities, clh")

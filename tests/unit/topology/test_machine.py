@@ -66,11 +66,8 @@ def test_small_memory_is_all_low() -> None:
 
 
 def test_large_memory_splits_at_two_gib_and_a_node_may_lie_on_both_sides() -> None:
-    assert q35_memory([3 * GIB // 2] * 2) == [
-        MemoryRange(0, 3 * GIB // 2, 0),
-        MemoryRange(3 * GIB // 2, GIB // 2, 1),
-        MemoryRange(4 * GIB, GIB, 1),
-    ]
+    assert q35_memory([3 * GIB // 2] * 2) == [MemoryRange(0, 3 * GIB // 2, 0), MemoryRange(3 * GIB // 2, GIB // 2, 1),
+                                              MemoryRange(4 * GIB, GIB, 1)]
 
 
 def test_nodes_after_the_split_start_at_four_gib() -> None:

@@ -248,10 +248,8 @@ def test_reads_results_by_lock_and_delay(tmp_path: Path) -> None:
 
 
 def test_clusters_are_taken_one_by_one(tmp_path: Path) -> None:
-    halves = [
-        result(2 * n, clusters=2, metrics={measured.METRIC: 2 * repairman.steady(358, 2000, n).throughput})
-        for n in range(1, 9)
-    ]
+    halves = [result(2 * n, clusters=2, metrics={measured.METRIC: 2 * repairman.steady(358, 2000, n).throughput})
+              for n in range(1, 9)]
     fitted = fit(read(write(tmp_path, {"results": halves}))[0])
     assert fitted.service.value == pytest.approx(358, rel=1e-4)
 

@@ -72,11 +72,8 @@ def truth(name: str, folder: Path) -> Truth:
     sets = {kind: {cpuset(line) for line in lines(kind)} - {frozenset()} for kind in (*NAMED.values(), "core")}
     nodes = sets["numanode"]  # those around others are memory that no core is at home in
     sets["numanode"] = {node for node in nodes if not any(other < node for other in nodes)}
-    sizes = {
-        int(node.attrib["os_index"]): int(node.get("local_memory", "0"))
-        for node in ElementTree.fromstring(xml_of(name)).iter("object")
-        if node.get("type") == "NUMANode"
-    }
+    sizes = {int(node.attrib["os_index"]): int(node.get("local_memory", "0"))
+             for node in ElementTree.fromstring(xml_of(name)).iter("object") if node.get("type") == "NUMANode"}
     return Truth(sets, sizes, {number(line): cpuset(line) for line in lines("numanode")})
 
 
