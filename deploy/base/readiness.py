@@ -12,7 +12,7 @@ PATIENCE = 30.0  # seconds of given time (timeouts.py)
 _FIRST_TRY = 2.0  # seconds until a connection is given up for a new one; the next has twice as long
 
 
-def first_pong(address: tuple[str, int], pid: int | None = None, patience: float = PATIENCE) -> float:
+def first_pong(address: tuple[str, int], pid: int | None = None, timeout: float = PATIENCE) -> float:
     """time.monotonic() of the first answer. Call when the machine has said that the server serves.
 
     Not sooner: QEMU accepts connections for a guest that is not there yet, and is slow to retry them. A machine that
@@ -20,7 +20,7 @@ def first_pong(address: tuple[str, int], pid: int | None = None, patience: float
     emulator's, whose waiting for a processor does not count; without it a busy host waits longer.
     """
     clock, wait = Clock(lambda: [] if pid is None else [pid]), _FIRST_TRY
-    most = patience * slowness() if pid is not None else Patience(patience).on_wall()
+    most = timeout * slowness() if pid is not None else Patience(timeout).on_wall()
     while clock.look() < most:
         try:
             with socket.create_connection(address, wait) as connection:

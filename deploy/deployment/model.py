@@ -233,7 +233,7 @@ class Deployment:
     restart: str = NEVER  # when a cluster that is lost is started again
     restart_limit: int = RESTART_LIMIT
     restart_delay: int = RESTART_DELAY
-    patience: int | None = None  # ms of silence after which a cluster counts as lost; None: by the machine
+    failure_timeout: int | None = None  # ms of silence after which a cluster counts as lost; None: by the machine
     spare_cores: bool = False  # kernels have room for cores that move to them
     redis: Redis | None = None
     load: Load = field(default_factory=Load)

@@ -245,7 +245,7 @@ def _plan(deployment: Deployment, metal: Machine | None) -> Plan:
     _lay_cables(deployment, cluster_map, apps)
     cluster_map.network = network(deployment.subnet) if deployment.network else None
     cluster_map.applications = apps
-    cluster_map.failure_timeout = deployment.patience
+    cluster_map.failure_timeout = deployment.failure_timeout
     if any(a.ends_the_run for a in apps) and deployment.shutdown == "when-done":
         cluster_map.shutdown = "when-done"
     own: dict[str, Path | FileTree] = {program.program: program.elf for program in deployment.programs if program.elf}

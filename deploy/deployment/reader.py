@@ -135,7 +135,7 @@ class _Reader:
             restart=file.clusters.restart,
             restart_limit=file.clusters.restart_limit,
             restart_delay=file.clusters.restart_delay,
-            patience=file.clusters.failure_timeout,
+            failure_timeout=file.clusters.failure_timeout,
             spare_cores=file.clusters.spare_cores,
             redis=self._redis(file),
             load=Load(**file.ycsb.model_dump()),

@@ -136,7 +136,7 @@ class Clusters(Table):
         "it is lost within 60 s, up to 5 s."
     )
     failure_timeout: Annotated[int, between(MIN_PATIENCE, MAX_PATIENCE)] | None = Field(
-        Deployment.patience,
+        Deployment.failure_timeout,
         validation_alias=AliasChoices("failure-timeout", "patience"),  # problems.py: FORMER
         description="Milliseconds of silence after which a cluster counts as lost; for its manager two thirds more. "
         "Default: 100; in QEMU's emulator 3000.",

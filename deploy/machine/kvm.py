@@ -63,7 +63,8 @@ def _try_both() -> tuple[bool, str]:
 
 def _boot(accel: qemu.Accel) -> float:
     """Seconds from power-on until the managers of both sockets report; they must then go on, by their timers."""
-    probe = plan(Deployment(name="kvm-probe", shape=SHAPE, network=False, shutdown="never", patience=PATIENCE_MS))
+    probe = plan(Deployment(name="kvm-probe", shape=SHAPE, network=False, shutdown="never",
+                            failure_timeout=PATIENCE_MS))
     with boot.boot(probe, boot.Options(accel, Patience(TIME_LIMIT), medium="kernel")) as run:
         clusters = {c.number for c in probe.cluster_map.clusters}
         run.wait_for(lambda: clusters <= {e["cluster"] for e in run.events.of("boot")}, "boot of both clusters")

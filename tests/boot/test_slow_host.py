@@ -176,7 +176,8 @@ LATE = 100  # ms that a verdict may come after the patience: the goal
 
 
 def restarting(milliseconds: int | None = None) -> Deployment:
-    return deployment(network=False, restart="on-failure", restart_limit=0, restart_delay=0, patience=milliseconds)
+    return deployment(network=False, restart="on-failure", restart_limit=0, restart_delay=0,
+                      failure_timeout=milliseconds)
 
 
 def silence(run: Run, how: str, times: int) -> int:

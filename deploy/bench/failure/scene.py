@@ -39,7 +39,8 @@ def deployment(sockets: int = 2, cores: int = 2, lock: str = "clh", restart: str
     """Clusters with Redis that start again at once, and without end."""
     return Deployment(
         name="failure", shape=Shape(sockets, cores, default_memory(cores)), lock=lock, shutdown="never",
-        redis=Redis(heap=64 * MIB), restart=restart, restart_limit=0, restart_delay=0, patience=patience,
+        redis=Redis(heap=64 * MIB), restart=restart, restart_limit=0, restart_delay=0,
+        failure_timeout=patience,
     )  # fmt: skip
 
 
