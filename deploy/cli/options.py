@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Options that several commands share, and what they mean together."""
 
-import inspect
 import math
-from collections.abc import Callable
-from dataclasses import replace
-from functools import wraps
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -18,7 +15,7 @@ from deploy.deployment.model import ONE_SWITCH, SWITCHES
 from deploy.deployment.modules import REGIMES
 from deploy.deployment.planner import Plan, is_map, plan, plan_map
 from deploy.deployment.switches import with_switch
-from deploy.emulator.machine_file import chosen, names as machine_names
+from deploy.emulator.machine_file import ModelledMachine as MachineFile, chosen, names as machine_names
 from deploy.load.request import CLIENTS
 from topology.errors import InputError
 from topology.grouping import EXPLAINED, SENTENCES, is_layout_name
@@ -153,68 +150,62 @@ def _with_metrics(given: Deployment) -> Deployment:
     return given if given.metrics else replace(given, metrics=Metrics())
 
 
-def load_plan(
-    path: Annotated[Path, typer.Argument(metavar="DEPLOYMENT", help="A deployment file or a cluster map.")],
-    sockets: Sockets = None,
-    cores: Cores = None,
-    memory: Memory = None,
-    topology: Topology = None,
-    layout: Layout = None,
-    lock: Lock = None,
-    smt: Smt = None,
-    metrics: WithMetrics = False,
-    switch: Switch = None,
-    apart: bool = False,
-    machine: str | None = None,
-) -> Plan:
+@dataclass(frozen=True)
+class PlanOptions:
+    """A deployment, and what the command line says instead of its file."""
+
+    path: Annotated[Path, typer.Argument(metavar="DEPLOYMENT", help="A deployment file or a cluster map.")]
+    sockets: Sockets = None
+    cores: Cores = None
+    memory: Memory = None
+    topology: Topology = None
+    layout: Layout = None
+    lock: Lock = None
+    smt: Smt = None
+    metrics: WithMetrics = False
+    switch: Switch = None
+
+    def adapted(self, given: Deployment) -> Deployment:
+        return adapt(given, self.sockets, self.cores, self.memory, self.topology, self.layout, self.lock, self.smt)
+
+
+def load_plan(args: PlanOptions, apart: bool = False, machine: str | None = None) -> Plan:
     """A deployment file, or a cluster map, as something to boot.
 
-    `apart`: each cluster on a machine of its own, where one switch is the default. No option says it.
-    `machine`: a modelled one, of commands that have that option.
+    `apart`: each cluster on a machine of its own, where one switch is the default. `machine`: a modelled one, of
+    commands that have that option.
     """
-    modelled = chosen(machine, False, {"--sockets": sockets, "--cores": cores, "--topology": topology, "--smt": smt})
-    if modelled and is_map(path):
-        raise InputError("--machine", f"{path} is a cluster map, which says what machine it is for")
-    if not is_map(path):
-        read = deployments.read(path)
-        if modelled:
-            read = read.on(modelled.shape(modelled.cores, default_memory(modelled.cores_per_socket)))
-        given = with_switch(adapt(read, sockets, cores, memory, topology, layout, lock, smt), switch)
-        if switch is not None and not given.network:
-            raise InputError("--switch", f"needs a network, and {given.name} has none")
-        if switch is not None and not is_layout_name(given.layout):
-            raise InputError("--switch", f"is not for the cluster map {given.layout}, which says all that runs")
-        if apart and given.switch is None:
-            given = replace(given, switch=ONE_SWITCH)
-        return plan(_with_metrics(given) if metrics else given)
-    if layout is not None or lock is not None:
-        raise InputError(str(path), "is a cluster map: it says layout and lock itself")
-    for option, said in (("--metrics", metrics), ("--switch", switch)):
-        if said:
+    modelled = chosen(machine, False, {
+        "--sockets": args.sockets, "--cores": args.cores, "--topology": args.topology, "--smt": args.smt,
+    })
+    if not is_map(args.path):
+        return plan(_of_file(args, apart, modelled))
+    if modelled:
+        raise InputError("--machine", f"{args.path} is a cluster map, which says what machine it is for")
+    if args.layout is not None or args.lock is not None:
+        raise InputError(str(args.path), "is a cluster map: it says layout and lock itself")
+    for option, value in (("--metrics", args.metrics), ("--switch", args.switch)):
+        if value:
             raise InputError(option, "is not for a cluster map, which says all that runs")
-    if all(said is None for said in (sockets, cores, memory, topology, smt)):
-        return plan_map(path)
-    known = read_file(path)
-    given = Deployment(shape=known.shape if isinstance(known.shape, Shape) else machine_of(known))
-    return plan_map(path, adapt(given, sockets, cores, memory, topology, None, None, smt).shape)
+    if all(value is None for value in (args.sockets, args.cores, args.memory, args.topology, args.smt)):
+        return plan_map(args.path)
+    known = read_file(args.path)
+    read = Deployment(shape=known.shape if isinstance(known.shape, Shape) else machine_of(known))
+    return plan_map(args.path, args.adapted(read).shape)
 
 
-def of_plan(command: Callable[..., None]) -> Callable[..., None]:
-    """Of a command that takes `what: Plan` one whose user gives what load_plan makes it of."""
-    parts = {name: part for name, part in inspect.signature(load_plan).parameters.items()
-             if name not in ("apart", "machine")}
-    own = inspect.signature(command).parameters
-
-    @wraps(command)
-    def called(**given: Any) -> None:
-        wanted = {"apart": given.get("per_cluster", False), "machine": given.get("machine")}
-        command(what=load_plan(*(given.pop(name) for name in parts), **wanted), **given)
-
-    merged = [new for name, old in own.items() for new in (parts.values() if name == "what" else [old])]
-    named = [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in merged]
-    called.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]
-    called.__annotations__ = {parameter.name: parameter.annotation for parameter in named}
-    return called
+def _of_file(args: PlanOptions, apart: bool, modelled: MachineFile | None) -> Deployment:
+    read = deployments.read(args.path)
+    if modelled:
+        read = read.on(modelled.shape(modelled.cores, default_memory(modelled.cores_per_socket)))
+    adapted = with_switch(args.adapted(read), args.switch)
+    if args.switch is not None and not adapted.network:
+        raise InputError("--switch", f"needs a network, and {adapted.name} has none")
+    if args.switch is not None and not is_layout_name(adapted.layout):
+        raise InputError("--switch", f"is not for the cluster map {adapted.layout}, which says all that runs")
+    if apart and adapted.switch is None:
+        adapted = replace(adapted, switch=ONE_SWITCH)
+    return _with_metrics(adapted) if args.metrics else adapted
 
 
 def check_boot(boot: str) -> str:

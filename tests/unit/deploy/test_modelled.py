@@ -16,7 +16,7 @@ from deploy.bench.validate import calibrate
 from deploy.bench.validate.calibrate import Cache, Calibration, Figure, Places
 from deploy.cli.commands.bench.scale import _request, _sizes
 from deploy.cli.main import main
-from deploy.cli.options import load_plan
+from deploy.cli.options import PlanOptions, load_plan
 from deploy.compare import runs as sweep
 from deploy.emulator.machine_file import ASSUMED, LINE_PRICES, MACHINES, load, names, price_names
 from deploy.load.case import cases
@@ -219,7 +219,7 @@ def test_quick_alone(capsys: pytest.CaptureFixture[str], words: list[str]) -> No
 
 def test_run_machine() -> None:
     """modelled machine: `run` takes the whole of it, whatever machine the deployment names"""
-    target = load_plan(Path(REDIS), machine="xeon-e5-2683v3")
+    target = load_plan(PlanOptions(Path(REDIS)), machine="xeon-e5-2683v3")
     assert len(target.machine.cores) == 28
     assert len(target.cluster_map.clusters) == 2
 

@@ -3,6 +3,7 @@
 
 import re
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,8 @@ import typer
 
 from deploy import deployment as deployments
 from deploy.base.terminal import Json, Output, Quiet, version
-from deploy.cli.options import Cores, Layout, Lock, Memory, Smt, Sockets, Topology, adapt, load_plan, threads
+from deploy.cli.options import Cores, Layout, Lock, Memory, PlanOptions, Smt, Sockets, Topology, load_plan, threads
+from deploy.cli.parameters import takes
 from deploy.deployment import DEFAULT, modules, physical_memory
 from deploy.deployment.planner import Plan, is_map, plan, plan_map
 from deploy.machine import image as images
@@ -35,39 +37,36 @@ Results = Annotated[str | None, typer.Option("--results", metavar="PORT",
                                              help="Serial port for results, in the same form.")]
 
 
-def image(
-    output_file: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The ISO to write.")],
+@dataclass(frozen=True, kw_only=True)
+class ImageOptions:
+    output_file: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The ISO to write.")]
     deployment: Annotated[
         Path | None, typer.Argument(metavar="[DEPLOYMENT]", help="A deployment file or cluster map; default: Redis.")
-    ] = None,
-    live: Live = False,
-    sockets: Sockets = None,
-    cores: Cores = None,
-    memory: Memory = None,
-    topology: Topology = None,
-    smt: Smt = None,
-    layout: Layout = None,
-    lock: Lock = None,
-    console: Console = None,
-    results: Results = None,
-    quiet: Quiet = False,
-    json: Json = None,
-) -> None:
+    ] = None
+    live: Live = False
+    sockets: Sockets = None
+    cores: Cores = None
+    memory: Memory = None
+    topology: Topology = None
+    smt: Smt = None
+    layout: Layout = None
+    lock: Lock = None
+    console: Console = None
+    results: Results = None
+    quiet: Quiet = False
+    json: Json = None
+
+
+@takes(ImageOptions)
+def image(args: ImageOptions) -> None:
     """Write a bootable image of a deployment: BIOS and UEFI, optical disc or USB stick.
 
     It is for the machine that the deployment describes, or with --live for the one at hand (docs/bare-metal.md).
     """
-    output = Output(quiet, json)
+    output, output_file, live = Output(args.quiet, args.json), args.output_file, args.live
     images.check_output(output_file)
-    options = _options(console=console, results=results)
-    if live:
-        if sockets or cores or memory or topology:
-            raise InputError("--live", "is this machine as it is; not with --sockets, --cores, --memory or --topology")
-        what = _live(deployment, layout, lock, smt)
-    elif deployment:
-        what = load_plan(deployment, sockets, cores, memory, topology, layout, lock, smt)
-    else:
-        what = plan(adapt(DEFAULT, sockets, cores, memory, topology, layout, lock, smt))
+    options = _options(console=args.console, results=args.results)
+    what = _planned(args)
     if not modules.are_built(what.cluster_map, own=what.own):
         ensure_built(output, needs.of_map(what.cluster_map, what.own))
     files = images.contents(what.cluster_map, own=what.own)
@@ -86,6 +85,16 @@ def image(
         "live": live,
         "modules": list(files),
     })
+
+
+def _planned(args: ImageOptions) -> Plan:
+    if args.live:
+        if args.sockets or args.cores or args.memory or args.topology:
+            raise InputError("--live", "is this machine as it is; not with --sockets, --cores, --memory or --topology")
+        return _live(args.deployment, args.layout, args.lock, args.smt)
+    other = PlanOptions(args.deployment or Path(), args.sockets, args.cores, args.memory, args.topology, args.layout,
+                        args.lock, args.smt)
+    return load_plan(other) if args.deployment else plan(other.adapted(DEFAULT))
 
 
 def write_command(image_file: Path) -> str:

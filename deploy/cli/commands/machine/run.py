@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`skerry run`."""
 
+from __future__ import annotations
+
 import re
 import socket
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +19,7 @@ from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, check_plot, version
 from deploy.base.timeouts import FOREVER, Patience
 from deploy.cli import options
+from deploy.cli.parameters import takes
 from deploy.compare.tables import layout_table
 from deploy.deployment.addresses import shown
 from deploy.deployment.modules import module_path
@@ -40,25 +43,27 @@ from topology.errors import InputError
 MODELLED_SILENCE = 1200.0  # seconds in which something must happen on a modelled machine
 
 
-@options.of_plan
-def run(
-    *,
-    keep: Annotated[bool, typer.Option("--keep", help="Stay until Ctrl-C, and show the machine's console.")] = False,
-    gdb: Annotated[bool, typer.Option("--gdb", help="Stop before the first instruction and wait for gdb.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the machine's console.")] = False,
-    accel: options.Accel = "auto",
-    what: Plan,
-    machine: options.ModelledMachine = None,
-    icount: options.Icount = False,
-    medium: options.Boot = "iso",
-    uefi: options.Uefi = False,
-    timeout: options.Timeout = None,
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    keep: Annotated[bool, typer.Option("--keep", help="Stay until Ctrl-C, and show the machine's console.")] = False
+    gdb: Annotated[bool, typer.Option("--gdb", help="Stop before the first instruction and wait for gdb.")] = False
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the machine's console.")] = False
+    accel: options.Accel = "auto"
+    what: options.PlanOptions
+    machine: options.ModelledMachine = None
+    icount: options.Icount = False
+    medium: options.Boot = "iso"
+    uefi: options.Uefi = False
+    timeout: options.Timeout = None
     plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE",
                                               help="Plot answers over time, with [ycsb] survive: .png, .svg or "
-                                              ".pdf.")] = None,
-    quiet: Quiet = False,
-    json: Json = None,
-) -> None:
+                                              ".pdf.")] = None
+    quiet: Quiet = False
+    json: Json = None
+
+
+@takes(RunOptions)
+def run(args: RunOptions) -> None:
     """Boot a deployment and print the host address of each instance.
 
     Without --keep it ends when every counted program has ended, or all serve, and shows what a YCSB load did and what
@@ -67,55 +72,65 @@ def run(
     is 1 if an instance, or another program that the deployment counts, has died, however the run ended. With --machine
     it runs on all of that modelled machine; a client on the host goes by another clock.
     """
+    what = options.load_plan(args.what, machine=args.machine)
     process.heed_signals()
-    modelled = chosen(machine, False, {
-        "--accel": accel != "auto", "--icount": icount, "--boot": medium != "iso", "--uefi": uefi, "--gdb": gdb,
+    modelled = chosen(args.machine, False, {
+        "--accel": args.accel != "auto", "--icount": args.icount, "--boot": args.medium != "iso", "--uefi": args.uefi,
+        "--gdb": args.gdb,
     })
-    output = Output(quiet, json)
-    options.check_boot(medium)
-    _check_plot(plot, what)
-    kvm.check_choice(accel, icount)
+    output = Output(args.quiet, args.json)
+    options.check_boot(args.medium)
+    _check_plot(args.plot, what)
+    kvm.check_choice(args.accel, args.icount)
     if modelled:
         modelled_run.check_installed()
     ensure_built(output, needs.of_map(what.cluster_map, what.own) | (needs.MODELLED if modelled else needs.NOTHING))
-    mode = modelled_run.mode(modelled) if modelled else kvm.choose(accel, len(what.machine.cores), icount=icount)
+    mode = modelled_run.mode(modelled) if modelled else kvm.choose(args.accel, len(what.machine.cores),
+                                                                   icount=args.icount)
     _say_mode(output, mode, modelled)
-    port = _free_port() if gdb else None
-    console = verbose or keep
+    console = args.verbose or args.keep
     own = ProgramOutput(what, output.line)
     spoken = ConsoleText(lambda text: output.out.print(text, end="", markup=False)) if console else own
     narrate = _Narrator(output, what, set() if console else own.names)
-    how = Options(
-        accel=mode,
-        patience=Patience(MODELLED_SILENCE, timeout) if modelled else Patience(limit=timeout),
-        medium="kernel" if modelled else medium,  # how long a disc takes depends on the host
-        uefi=uefi,
-        gdb_port=port,
-        keep_time=not (mode.icount or gdb or modelled),
-        on_event=narrate.event,
-        on_console=spoken.feed,
-    )
+    how = replace(_how(args, mode, modelled), on_event=narrate.event, on_console=spoken.feed)
     with _booted(what, how, modelled) as running:
         narrate.machine = running
-        if port:
-            output.line(f"Stopped. {gdb_command(what, port)}")
+        if how.gdb_port:
+            output.line(f"Stopped. {gdb_command(what, how.gdb_port)}")
         try:
-            ended = _follow(running, narrate, keep, waits=port is None, output=output, bar=not (console or gdb))
+            ended = _follow(running, narrate, args.keep, waits=not args.gdb, bar=not (console or args.gdb))
         finally:
             spoken.end()
             for line in running.panics():
                 output.line(line)
-        failures = [str(death) for death in narrate.deaths if death.counts]
-        measured = None if failures else _measured(running, modelled)
-        if measured:
-            output.table(layout_table(measured))
-            failures += measured.problems
-        survivors = _survivors(running, output, plot)
-        output.results(_document(running, modelled, measured, survivors) | {"failures": failures})
-        if failures:
-            raise Failure("; ".join(failures))
+        _report(running, narrate, modelled, args.plot)
     if ended:
         output.line("Ended.")
+
+
+def _how(args: RunOptions, mode: qemu.Accel, modelled: ModelledMachine | None) -> Options:
+    return Options(
+        accel=mode,
+        patience=Patience(MODELLED_SILENCE, args.timeout) if modelled else Patience(limit=args.timeout),
+        medium="kernel" if modelled else args.medium,  # how long a disc takes depends on the host
+        uefi=args.uefi,
+        gdb_port=_free_port() if args.gdb else None,
+        keep_time=not (mode.icount or args.gdb or modelled),
+    )
+
+
+def _report(running: Run, narrate: _Narrator, modelled: ModelledMachine | None, plot: Path | None) -> None:
+    """Shows and writes the results of a run that has ended; raises Failure if a program that counts has died."""
+    output = narrate.output
+    failures = [str(death) for death in narrate.deaths if death.counts]
+    measured = None if failures else _measured(running, modelled)
+    if measured:
+        output.table(layout_table(measured))
+        failures += measured.problems
+    survivors = _survivors(running, output, plot)
+    output.results(_document(running, modelled, measured, survivors) | {"failures": failures})
+    if failures:
+        raise Failure("; ".join(failures))
 
 
 def _document(machine: Run, modelled: ModelledMachine | None, measured: Result | None,
@@ -248,10 +263,10 @@ def _give_up(machine: Run, announcer: Announcer, narrate: _Narrator, keep: bool)
         narrate.output.line(f"{name} has ended before it served; the others go on")
 
 
-def _follow(machine: Run, narrate: _Narrator, keep: bool, waits: bool, output: Output, bar: bool) -> bool:
+def _follow(machine: Run, narrate: _Narrator, keep: bool, waits: bool, bar: bool) -> bool:
     """Returns whether Ctrl-C ended it. With a bar until all serve or all is done, unless the console goes to the same
     terminal."""
-    patience = None if waits else FOREVER  # somebody at a debugger takes time
+    patience, output = None if waits else FOREVER, narrate.output  # somebody at a debugger takes time
     announcer = Announcer(machine.forwards, output.line)
     cluster_map = machine.plan.cluster_map
     ends = cluster_map.shutdown == "when-done" and any(a.ends_the_run for a in cluster_map.applications)
