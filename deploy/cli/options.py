@@ -102,6 +102,11 @@ Boot = Annotated[str, typer.Option("--boot", metavar="iso|kernel", help="GRUB's 
 Uefi = Annotated[bool, typer.Option("--uefi", help="UEFI firmware in place of BIOS.")]
 
 
+RunName = Annotated[str | None, typer.Argument(
+    metavar="RUN", help="The process id of a skerry that runs a machine, or with --connect a deployment's name; "
+    "default: the only one.")]
+
+
 def threads(smt: str | None, named: bool) -> bool:
     """Whether all threads of a core are used. `named`: the command line names a machine."""
     if smt not in (None, "on", "off"):

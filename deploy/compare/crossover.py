@@ -98,23 +98,23 @@ class Curve:
     """One layout: without a pause, and with one."""
 
     busy: Point
-    calm: Point
+    pausing: Point
 
     @cached_property
     def station(self) -> Station | None:
         """Through both points; None: an operation takes no longer without a pause, which is no queue."""
-        if self.busy.mean_us <= self.calm.mean_us:
+        if self.busy.mean_us <= self.pausing.mean_us:
             return None
         clients = max(1, round(self.busy.clients / self.busy.stations))
 
-        def through_calm(service: float) -> Station:
+        def through_pausing(service: float) -> Station:
             def error(delay: float) -> float:
-                return Station(service, delay, clients).mean_us(self.calm.pause_us) - self.calm.mean_us
+                return Station(service, delay, clients).mean_us(self.pausing.pause_us) - self.pausing.mean_us
 
-            return Station(service, _root(error, 0.0, self.calm.mean_us) or 0.0, clients)
+            return Station(service, _root(error, 0.0, self.pausing.mean_us) or 0.0, clients)
 
-        service = _root(lambda s: through_calm(s).mean_us(0.0) - self.busy.mean_us, 1e-6, self.calm.mean_us)
-        return None if service is None else through_calm(service)
+        service = _root(lambda s: through_pausing(s).mean_us(0.0) - self.busy.mean_us, 1e-6, self.pausing.mean_us)
+        return None if service is None else through_pausing(service)
 
     def at(self, pause: float) -> Point:
         """With another pause, as the model has it. Kernel entries a second are on the line between the measured ones.
@@ -122,9 +122,9 @@ class Curve:
         Those of an operation are not: the more there is to do, the less often somebody must be woken for it.
         """
         assert self.station
-        found = replace(self.calm, pause_us=pause, mean_us=self.station.mean_us(pause))
-        share = (found.ops_per_s - self.calm.ops_per_s) / (self.busy.ops_per_s - self.calm.ops_per_s)
-        rate = self.calm.rate + share * (self.busy.rate - self.calm.rate)
+        found = replace(self.pausing, pause_us=pause, mean_us=self.station.mean_us(pause))
+        share = (found.ops_per_s - self.pausing.ops_per_s) / (self.busy.ops_per_s - self.pausing.ops_per_s)
+        rate = self.pausing.rate + share * (self.busy.rate - self.pausing.rate)
         return replace(found, entries_per_op=rate * found.cores / found.ops_per_s)
 
 
@@ -138,9 +138,9 @@ class Turn:
     @staticmethod
     def of(first: Result, second: Result) -> Turn | None:
         """None: nobody ran them with a pause."""
-        if not (first.calm and second.calm):
+        if not (first.pausing and second.pausing):
             return None
-        return Turn(*(Curve(point(r, 0), point(r.calm, PAUSE_US)) for r in (first, second) if r.calm))
+        return Turn(*(Curve(point(r, 0), point(r.pausing, PAUSE_US)) for r in (first, second) if r.pausing))
 
     @property
     def busy_winner(self) -> str:
@@ -148,7 +148,7 @@ class Turn:
 
     @property
     def calm_winner(self) -> str:
-        return self._faster(self.first.calm, self.second.calm)
+        return self._faster(self.first.pausing, self.second.pausing)
 
     @staticmethod
     def _faster(a: Point, b: Point) -> str:
@@ -161,7 +161,7 @@ class Turn:
             return None
         one, other = self.first.station, self.second.station
         return _root(lambda pause: one.mean_us(pause) - other.mean_us(pause), 0.0,
-                     self.first.calm.pause_us) if one and other else None
+                     self.first.pausing.pause_us) if one and other else None
 
     @property
     def outcome(self) -> str:
@@ -179,7 +179,7 @@ class Turn:
         return layouts[self.busy_winner == layouts[0]]
 
     def to_json(self) -> dict[str, Any]:
-        points = {curve.busy.layout: [curve.busy.to_json(), curve.calm.to_json()]
+        points = {curve.busy.layout: [curve.busy.to_json(), curve.pausing.to_json()]
                   for curve in (self.first, self.second)}
         known = {"pause_us": self.pause_us, "kernel_entries_per_s_per_core": self.rate} if self.outcome == AT else {}
         return {"outcome": self.outcome, "winner_without_pause": self.busy_winner,
@@ -202,7 +202,7 @@ def sentences(turn: Turn, others: Mapping[float, Turn], verified: tuple[float, f
 
 def _times(turn: Turn) -> str:
     def one(curve: Curve) -> str:
-        return f"{curve.calm.mean_us:,.1f} µs under {curve.busy.layout}"
+        return f"{curve.pausing.mean_us:,.1f} µs under {curve.busy.layout}"
 
     return f"{one(turn.first)} and {one(turn.second)}"
 
@@ -212,9 +212,8 @@ def _neither(turn: Turn) -> str:
     curve = turn.first
     return (
         f"{turn.busy_winner} is not slower at either of the two rates that were measured: {curve.busy.rate:,.0f} "
-        f"kernel entries a second on each core, "
-        f"and {curve.calm.rate:,.0f}, where clients pause for {curve.calm.pause_us / 1000:g} ms and an operation takes "
-        f"{_times(turn)}"
+        f"kernel entries a second on each core, and {curve.pausing.rate:,.0f}, where clients pause for "
+        f"{curve.pausing.pause_us / 1000:g} ms and an operation takes {_times(turn)}"
     )
 
 
@@ -223,7 +222,7 @@ def _at(turn: Turn) -> str:
     return (
         f"{turn.loser} wins below {turn.rate:,.0f} kernel entries a second on each core, where clients pause for "
         f"{turn.pause_us:,.0f} µs (queueing "
-        f"model through the measured {curve.busy.rate:,.0f} without a pause and {curve.calm.rate:,.0f}, where an "
+        f"model through the measured {curve.busy.rate:,.0f} without a pause and {curve.pausing.rate:,.0f}, where an "
         f"operation takes {_times(turn)})"
     )
 
@@ -231,7 +230,7 @@ def _at(turn: Turn) -> str:
 def _between(turn: Turn) -> str:
     curve = turn.first
     return (
-        f"{turn.loser} wins from a rate between {curve.calm.rate:,.0f} and {curve.busy.rate:,.0f} kernel entries a "
+        f"{turn.loser} wins from a rate between {curve.pausing.rate:,.0f} and {curve.busy.rate:,.0f} kernel entries a "
         f"second on each core on downwards; "
         f"the model does not say where. At the least, an operation takes {_times(turn)}"
     )

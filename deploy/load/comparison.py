@@ -69,8 +69,8 @@ class Comparison:
         )
 
 
-def settled(job: Comparison) -> Comparison:
-    """With the same kind of switch under all layouts."""
+def with_common_switch(job: Comparison) -> Comparison:
+    """The job with the same kind of switch under all layouts."""
     wanted = [job.deployment(layout, job.workloads[0]) for layout in job.layouts if is_layout_name(layout)]
     return replace(job, switch=same_for(wanted, emulated(job.shape))) if wanted else job
 
@@ -127,8 +127,8 @@ def counted(job: Comparison) -> Comparison:
     return replace(job, records=min(job.records, COUNTED_RECORDS), operations=min(job.operations, COUNTED_OPERATIONS))
 
 
-def calm(job: Comparison, pause_us: int = PAUSE_US) -> Comparison:
-    """With clients that pause; fewer operations are enough for a mean."""
+def with_pauses(job: Comparison, pause_us: int = PAUSE_US) -> Comparison:
+    """The job with clients that pause; fewer operations are enough for a mean."""
     return replace(job, think=pause_us, operations=max(1, job.operations // 2))
 
 

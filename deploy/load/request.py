@@ -10,7 +10,7 @@ from typing import Any
 from deploy.deployment import WORKLOADS, Deployment
 from deploy.deployment.switches import with_switch
 from deploy.load import comparison
-from deploy.load.case import Case, case
+from deploy.load.case import RedisCase, case
 from deploy.load.comparison import Comparison
 from topology.errors import InputError
 from topology.grouping import NAMED, check_named
@@ -33,14 +33,14 @@ def prepared(
     shape: Shape | Machine, layout: str, workload: str, *, memory: str | None = None, switch: str | None = None,
     clients: int | None = None,
     **more: Any,
-) -> list[Case]:
+) -> list[RedisCase]:
     """The cases that these options ask for. `shape`: the machine, but for its memory. `clients`: None is as many as
     fit, CLIENTS at most."""
     size = parse_size(memory, "--memory") if memory else None
     wanted, layouts = clients or CLIENTS, split("--layout", layout, None)
     for name in layouts:
         check_named(name)
-    job = comparison.settled(Comparison(
+    job = comparison.with_common_switch(Comparison(
         shape=comparison.with_room(shape, size, more["records"], wanted),
         layouts=layouts,
         workloads=split("--workload", workload.lower(), WORKLOADS),
@@ -63,7 +63,7 @@ def _other_ports(job: Comparison) -> int:
     return comparison.lower_switches(job) + 1
 
 
-def checked(job: Comparison) -> list[Case]:
+def checked(job: Comparison) -> list[RedisCase]:
     """The cases of a job that fits its machine; InputError otherwise."""
     servers, others = comparison.servers(job), _other_ports(job)
     if servers * (1 + job.clients) + others > MAX_PORTS:

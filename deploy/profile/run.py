@@ -11,7 +11,7 @@ from deploy.base.paths import BUILD
 from deploy.deployment import modules
 from deploy.emulator.plugin import arguments, plugin
 from deploy.load import measure
-from deploy.load.case import Case
+from deploy.load.case import RedisCase
 from deploy.machine import qemu
 from deploy.machine.events import Event
 from deploy.machine.run import Options, boot
@@ -21,7 +21,7 @@ from deploy.profile.tally import Profile, tally
 from deploy.results.result import Result
 
 
-def profile(case: Case, on_event: Callable[[Event], None], build: Path = BUILD) -> tuple[Profile, Result]:
+def profile(case: RedisCase, on_event: Callable[[Event], None], build: Path = BUILD) -> tuple[Profile, Result]:
     """Of the interval in which all clients run."""
     job, what = case.job, case.plan
     with TemporaryDirectory(prefix="skerry-profile-") as folder:

@@ -12,7 +12,7 @@ from typing import Any
 from deploy.base.atomic_files import write_text
 from deploy.base.terminal import Output
 from deploy.load import comparison
-from deploy.load.case import Case, case, needed
+from deploy.load.case import RedisCase, case, needed
 from deploy.load.comparison import Comparison
 from deploy.machine import qemu
 from deploy.machine.events import Event
@@ -60,7 +60,7 @@ def _draw(picture: Path, counted: Profile, title: str) -> None:
                svg(counted, f"{title}: {counted.instructions / counted.operations:,.0f} instructions/{counted.unit}"))
 
 
-def profile_load(every: Sequence[Case], stat: bool, with_linux: bool, show: Shown) -> None:
+def profile_load(every: Sequence[RedisCase], stat: bool, with_linux: bool, show: Shown) -> None:
     """Under YCSB."""
     output, job, workload = show.output, every[0].job, every[0].workload
     ensure_built(output, needed(every) | (needs.BESIDE_LINUX if with_linux else needs.NOTHING))
@@ -86,7 +86,7 @@ def profile_load(every: Sequence[Case], stat: bool, with_linux: bool, show: Show
     show.end(show.picture, *([show.picture_of_linux] if with_linux else []))
 
 
-def _measure(case: Case, output: Output) -> tuple[Profile, Result]:
+def _measure(case: RedisCase, output: Output) -> tuple[Profile, Result]:
     job, layout = case.job, case.layout
     servers = comparison.servers(job)
     with output.progress(f"{layout}: booting", total=2 + servers * (2 + 2 * job.clients)) as update:
@@ -99,8 +99,8 @@ def _measure(case: Case, output: Output) -> tuple[Profile, Result]:
                    if event.kind == "started" else f"{layout}: counting")
 
         counted, result = measure(case, follow)
-    result.metrics |= {"instructions_per_op": counted.instructions / counted.operations} | counted.metrics()
-    return counted, result
+    figures = {"instructions_per_op": counted.instructions / counted.operations} | counted.metrics()
+    return counted, result.with_metrics(figures)
 
 
 def profile_start(job: Comparison, show: Shown) -> None:

@@ -57,7 +57,7 @@ def without_counts(result: Result) -> Result:
     """Of plain kernels, which count nothing: their zeros are no figures."""
     nothing = dict.fromkeys(COUNTED)
     cores = [core | {name: None for name in nothing if name in core} for core in result.per_core]
-    metrics = result.metrics | {name: None for name in nothing if name in result.metrics}
+    metrics = {**result.metrics, **{name: None for name in nothing if name in result.metrics}}
     return replace(result, metrics=metrics, per_core=cores)  # type: ignore[arg-type]
 
 

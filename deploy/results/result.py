@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A finished YCSB run as figures, in the shape that every result file has; and whether to believe it."""
 
+from __future__ import annotations
+
 import platform
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,7 @@ from topology.maps.draw import to_json
 
 if TYPE_CHECKING:
     from deploy.emulator.entries import Entries
+    from deploy.emulator.machine_file import ModelledMachine
     from deploy.results.counting import Counting
 
 LAUNCHED = ROOT / "deploy/cli/main.py"  # what ./skerry runs
@@ -39,24 +42,40 @@ UNKNOWN = (
 BAD_EVENTS = ("fault", "failed", "cluster-lost", *CLUSTER_DOWN, "too-long", BAD_LINE)
 
 
-@dataclass
+@dataclass(frozen=True)
+class Clock:
+    """By which clock, and of which machine, a run's times are."""
+
+    emulated: bool
+    turns: bool = False  # cores took turns: see DISTORTED
+    counts: bool = False  # instructions: one clock of 1 ns each for all cores
+    modelled: ModelledMachine | None = None
+
+    @staticmethod
+    def of(accel: Accel, modelled: ModelledMachine | None = None) -> Clock:
+        return Clock(accel.emulated, accel.turns and not modelled, accel.icount, modelled)
+
+
+@dataclass(frozen=True)
 class Result:
+    """What a run has measured. Complete when it is made: a run beside it, or a later figure, makes another one."""
+
     layout: str
     lock: str
     workload: str
     clusters: int
     cores: int
     emulated: bool
-    metrics: dict[str, float]
+    metrics: Mapping[str, float]
     per_core: list[dict[str, Any]]
     problems: list[str] = field(default_factory=list)
     turns: bool = False  # cores took turns: see DISTORTED
     system: str = "skerry"
     latency_us: list[tuple[float, int]] | None = None  # of all operations: microseconds, how many
-    counting: "Counting | None" = None  # the run that the kernel's counts are of, where it is not this one
+    counting: Counting | None = None  # the run that the kernel's counts are of, where it is not this one
     modelled: dict[str, Any] | None = None  # the modelled machine, where it is one
-    observed: "Entries | None" = None  # there: kernel entries of this very run
-    calm: "Result | None" = None  # there: the same with clients that pause (crossover.py)
+    observed: Entries | None = None  # there: kernel entries of this very run
+    pausing: Result | None = None  # there: the same with clients that pause (crossover.py)
     # cores whose cluster was, within the interval: their counts are lost
     started_again: list[int] = field(default_factory=list)
     machine: dict[str, Any] | None = None  # which core was where, in which cluster, and what ran there
@@ -64,7 +83,7 @@ class Result:
     def to_json(self) -> dict[str, Any]:
         optional = {"latency_us", "machine", "modelled", "observed"}
         found = {key: value for key, value in vars(self).items() if key not in optional or value is not None}
-        del found["calm"]  # stands with the ratios
+        del found["pausing"]  # stands with the ratios
         if not self.started_again:
             del found["started_again"]
         if found.pop("turns"):
@@ -76,6 +95,9 @@ class Result:
         if not self.emulated:
             del found["emulated"]
         return found | {"metrics": nested(self.metrics)}
+
+    def with_metrics(self, more: Mapping[str, float]) -> Result:
+        return replace(self, metrics={**self.metrics, **more})
 
 
 def nested(metrics: Mapping[str, float]) -> dict[str, Any]:
@@ -118,8 +140,8 @@ def check(plan: Plan, events: EventStream) -> list[str]:
     return found
 
 
-def evaluate(plan: Plan, events: EventStream, emulated: bool) -> Result:
-    """Figures of the interval in which all clients ran: all have loaded .. the last has finished."""
+def evaluate(plan: Plan, events: EventStream, clock: Clock) -> Result:
+    """Returns the figures of the interval in which all clients ran: all have loaded .. the last has finished."""
     assert plan.load
     bad = check(plan, events)
     clients = ycsb.collect(events)
@@ -134,15 +156,16 @@ def evaluate(plan: Plan, events: EventStream, emulated: bool) -> Result:
     seconds = max((core.seconds for core in cores), default=0.0) or snapshots.seconds(events)
     metrics = _metrics(clients, cores, seconds)
     metrics |= _unknown(metrics) if again else {}
+    counted = {"instructions_per_op": snapshots.ratio(seconds * 1e9, metrics["operations"])} if clock.counts else {}
     return Result(
         layout=plan.layout,
         lock=plan.lock,
         workload=plan.load.workload,
         clusters=len(plan.cluster_map.clusters),
         cores=len(plan.cluster_map.cpus),
-        emulated=emulated,
+        emulated=clock.emulated,
         metrics=metrics | _memory(clients, committed, reserved)
-        | {"channel_hops_per_op": plan.cluster_map.hops_per_operation()},
+        | {"channel_hops_per_op": plan.cluster_map.hops_per_operation()} | counted,
         per_core=sorted(
             [_core(core, clients) for core in cores]
             + [_uncounted(cpu, cluster, clients) for cpu, cluster in again.items()],
@@ -150,7 +173,9 @@ def evaluate(plan: Plan, events: EventStream, emulated: bool) -> Result:
         ),
         started_again=sorted(again),
         problems=bad,
+        turns=clock.turns,
         latency_us=ycsb.merged(clients),
+        modelled=clock.modelled.to_json() if clock.modelled else None,
         machine=_machine(plan),
     )
 

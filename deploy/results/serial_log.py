@@ -15,7 +15,7 @@ from deploy.deployment.planner import Plan
 from deploy.machine import image
 from deploy.machine.console_lines import By, Line, lines
 from deploy.machine.events import CANCEL, Event, EventStream
-from deploy.results.result import Result, evaluate
+from deploy.results.result import Clock, Result, evaluate
 from topology import foreign
 from topology.errors import InputError
 from topology.machines.parts import Machine
@@ -121,5 +121,5 @@ def evaluate_log(image_path: Path, log: Path) -> Captured:
     machine = events.of("machine")[0]
     signature = str(machine["hypervisor"]).strip()
     hypervisor = _HYPERVISORS.get(signature, signature)
-    result = evaluate(plan, events, hypervisor == "TCG")
+    result = evaluate(plan, events, Clock(emulated=hypervisor == "TCG"))
     return Captured(result, str(machine["cpu"]).strip(), hypervisor)

@@ -4,26 +4,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from statistics import mean
 
 from deploy.base.errors import Failure
-from deploy.base.paths import BUILD
 from deploy.base.timeouts import Patience
+from deploy.bench.boot import Bench, marked_events
 from deploy.bench.ipc import pingpong
-from deploy.deployment.planner import Plan
 from deploy.emulator import lockstep, run
-from deploy.emulator.lockstep import Mark, Marks
+from deploy.emulator.lockstep import Mark
 from deploy.emulator.machine_file import ModelledMachine
 from deploy.machine.events import Event
-from topology.machines.machine import Shape, default_memory
+from topology.machines.machine import default_memory
 
 CALL, RETURNED = 1, 2  # marks of apps/pingpong/unmap.c
 ROUNDS = 4
 PAGES = (1, 2, 4, 8, 16, 32, 64, 128, 256)  # as in the paper's figure
+REGIME = "dynamic"
 KERNEL, DOMAIN, MAPPING = "kernel", "domain", "mapping"  # what guards the frames: enum frame_guard
 EVENT = "unmap"
 
@@ -48,30 +46,29 @@ class Calls:
         return min(self.took) / self.pages, max(self.took) / self.pages
 
 
-def _target(kernel: str, granularity: str | None, guard: str, cores: Sequence[int], pages: Sequence[int], rounds: int,
-            shape: Shape | None) -> Plan:
-    words = (str(rounds), ",".join(map(str, cores)), ",".join(map(str, pages)), guard)
-    return pingpong.machine(kernel, EVENT, *words, granularity=granularity, shape=shape)
+@dataclass(frozen=True)
+class Job:
+    """One boot, with each number of cores and each number of pages."""
+
+    granularity: str
+    guard: str
+    cores: Sequence[int]
+    pages: Sequence[int]
+    rounds: int
+    machine: ModelledMachine | None  # None: instructions of the kernel are counted, on one core
+    line_factor: float = 1.0
 
 
-def measure(
-    kernel: str, granularity: str | None, guard: str, cores: Sequence[int], pages: Sequence[int], rounds: int,
-    machine: ModelledMachine | None,
-    line_factor: float, patience: Patience, build: Path = BUILD,
-) -> list[Calls]:
-    """Cycles of the modelled machine; without one, instructions of the kernel on one core. `granularity`: of a kernel
-    that has a choice."""
-    shape = machine.shape(max(cores), default_memory(machine.cores_per_socket)) if machine else None
-    target = _target(kernel, granularity, guard, cores, pages, rounds, shape)
-    made: AbstractContextManager[Marks] = run.marks(machine, target, line_factor, build,
-                                                    priced=run.POINTS) if machine else lockstep.marks(build)
-    with made as marks:
-        accel = run.mode(machine) if machine else lockstep.mode(1)
-        events = pingpong.events(target, accel, patience, build, marks.arguments)
-        moments = marks.read()
-    wanted = [(n, p) for n in cores for p in pages]
-    return calls(wanted, rounds, line_factor, [event for event in events if event.kind == EVENT], moments,
-                 counted=machine is None)
+def measure(job: Job, patience: Patience) -> list[Calls]:
+    """Returns cycles of the modelled machine; without one, instructions of the kernel on one core."""
+    machine = job.machine
+    shape = machine.shape(max(job.cores), default_memory(machine.cores_per_socket)) if machine else None
+    words = (str(job.rounds), ",".join(map(str, job.cores)), ",".join(map(str, job.pages)), job.guard)
+    target = pingpong.machine(REGIME, EVENT, *words, granularity=job.granularity, shape=shape)
+    bench = Bench(run.mode(machine) if machine else lockstep.mode(1), patience, stepped=True)
+    events, moments = marked_events(target, bench, machine, job.line_factor, run.POINTS)
+    points = [(n, p) for n in job.cores for p in job.pages]
+    return calls(points, job.rounds, job.line_factor, events.of(EVENT), moments, counted=machine is None)
 
 
 def calls(

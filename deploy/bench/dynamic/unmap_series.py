@@ -17,7 +17,7 @@ from deploy.results.result import Result
 from topology.maps.clustermap import COARSE, FINE
 from topology.model.papers import UHLIG_MAPPING_GROWTH, UHLIG_SPLIT_NODE_BYTES, UHLIG_UNMAP_MORE, UHLIG_UNMAP_OVERHEAD
 
-KERNEL = "dynamic"
+KERNEL = unmap.REGIME
 FLAT, LINEAR = "a", "b"  # the figure's parts
 MOST_RISE, LEAST_R_SQUARED = 0.1, 0.95  # what must hold of (a), and of (b)
 FEWEST = 3  # numbers of cores of which a line says something

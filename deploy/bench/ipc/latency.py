@@ -9,6 +9,7 @@ from rich.table import Table
 
 from deploy.base.errors import Failure
 from deploy.base.timeouts import Patience
+from deploy.bench.boot import Bench, events
 from deploy.bench.ipc import pingpong
 from deploy.machine.qemu import Accel
 from deploy.results.result import Result
@@ -46,7 +47,7 @@ class Measured:
 
 
 def measure(kernel: str, accel: Accel, patience: Patience) -> Measured:
-    found = pingpong.events(pingpong.machine(kernel, "latency", memory=MEMORY), accel, patience)
+    found = events(pingpong.machine(kernel, "latency", memory=MEMORY), Bench(accel, patience)).events
     operations = [
         Operation(event["name"], event["delay"], event["response"], event["entries"])
         for event in found

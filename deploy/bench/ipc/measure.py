@@ -6,6 +6,8 @@ from typing import Any
 
 from deploy.base.errors import Failure
 from deploy.base.timeouts import Patience
+from deploy.bench import boot
+from deploy.bench.boot import Bench
 from deploy.bench.ipc import pingpong, reference
 from deploy.bench.regimes import BASELINE
 from deploy.emulator import run as modelled_run
@@ -110,8 +112,8 @@ def measure(
     local = local and chosen is not None
     target = pingpong.machine(lock, "ipc", str(rounds), *pingpong.AT_HOME[local], granularity=chosen)
     with modelled_run.clocks(modelled, False, target) as marks:
-        found = pingpong.events(target, accel, patience, extra=marks.arguments if marks else ())
-    events = {event["name"]: event for event in found if event.kind == "pingpong"}
+        reported = boot.events(target, Bench(accel, patience), marks.arguments if marks else ())
+    events = {event["name"]: event for event in reported.of("pingpong")}
     missing = {EMPTY, *OPERATIONS} ^ set(events)
     if missing:
         raise Failure(f"kernel {lock}: results do not match: {', '.join(sorted(missing))}")

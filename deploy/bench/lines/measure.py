@@ -15,7 +15,8 @@ from deploy.base.errors import Failure
 from deploy.base.paths import BUILD, ROOT
 from deploy.base.symbols import Image
 from deploy.base.timeouts import Patience
-from deploy.bench.scale.measure import Point, Request, measure
+from deploy.bench.boot import Bench
+from deploy.bench.scale.measure import Point, Request, case, measure
 from deploy.deployment import modules
 from deploy.emulator import run as modelled
 from deploy.emulator.entries import PROTOCOLS
@@ -222,7 +223,7 @@ def measure_lines(request: Request, patience: Patience, build: Path = BUILD) -> 
             "entry": ":".join(map(hex, entries)),
         }
         watched = replace(request, plugin={**request.plugin, **options})
-        points = measure(watched, modelled.mode(request.modelled), True, patience, build=build)
+        points = measure(case(watched), Bench(modelled.mode(request.modelled), patience, True, build))
         told = [
             json.loads(of_lines) | json.loads(of_locks)
             for of_lines, of_locks in zip(file.read_text().splitlines(), locks.read_text().splitlines(), strict=True)

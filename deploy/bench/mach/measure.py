@@ -4,17 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 from deploy.base.errors import Failure
-from deploy.base.paths import BUILD
-from deploy.base.timeouts import Patience
+from deploy.bench.boot import Bench, marked_events
 from deploy.bench.mach import stress
-from deploy.emulator import lockstep
+from deploy.emulator.lockstep import Mark
 from deploy.emulator.machine_file import ModelledMachine, whole_ranges
-from deploy.emulator.run import clocks
 from deploy.live.lockstat import source
 from deploy.live.lockstat.check import Check, checks
 from deploy.live.lockstat.record import ratio
@@ -45,6 +42,17 @@ class Work:
     @staticmethod
     def memory(tasks: int, pages: int, rounds: int, pagers: int) -> Work:
         return Work(stress.MEMORY, tasks, (tasks, pages, rounds, pagers))
+
+
+@dataclass(frozen=True)
+class Job:
+    """One boot."""
+
+    lock: str
+    cores: int
+    work: Work
+    modelled: ModelledMachine | None = None
+    line_factor: float = 1.0  # of what lines cost that move between the modelled machine's cores
 
 
 @dataclass(frozen=True)
@@ -114,19 +122,13 @@ class Run:
         return entry | told | counted | model | ({"steps_late": self.late} if self.late else {})
 
 
-def measure(
-    lock: str, cores: int, work: Work, accel: Accel, stepped: bool, patience: Patience, build: Path = BUILD,
-    modelled: ModelledMachine | None = None, line_factor: float = 1.0,
-) -> Run:
-    """`stepped`: the emulator's cores go in step (in_step); else they run as they come, and the clock is the TSC."""
-    target = stress.machine(f"{lock}+stat", cores, work.program, *work.numbers, modelled=modelled)
-    with clocks(modelled, stepped, target, line_factor, build) as marks:
-        events = stress.events(target, accel, patience, build, marks.arguments if marks else ())
-        moments = marks.read() if marks else []
-    if marks and [mark.number for mark in moments] != [1, 2]:
-        raise Failure(f"kernel {lock}, {work.program}: the emulator did not see begin and end")
-    run = _run(lock, cores, work, accel, events, moments)
-    return replace(run, clock="modelled", modelled=modelled, line_factor=line_factor) if modelled else run
+def measure(job: Job, bench: Bench) -> Run:
+    """One boot, and what it counted; raises Failure if the statistics do not add up."""
+    target = stress.machine(f"{job.lock}+stat", job.cores, job.work.program, *job.work.numbers, modelled=job.modelled)
+    events, moments = marked_events(target, bench, job.modelled, job.line_factor)
+    if bench.stepped and [mark.number for mark in moments] != [1, 2]:
+        raise Failure(f"kernel {job.lock}, {job.work.program}: the emulator did not see begin and end")
+    return _run(job, bench.accel, events, moments)
 
 
 def ranges_of(runs: Iterable[Run]) -> Ranges:
@@ -153,9 +155,8 @@ def class_ranges_of(runs: Iterable[Run]) -> ClassRanges:
     return whole_ranges(found)
 
 
-def _run(
-    lock: str, cores: int, work: Work, accel: Accel, events: EventStream, moments: Sequence[lockstep.Mark]
-) -> Run:
+def _run(job: Job, accel: Accel, events: EventStream, moments: Sequence[Mark]) -> Run:
+    lock, work = job.lock, job.work
     ends = events.of("stress")
     if len(ends) != 1 or ends[0]["program"] != work.program:
         raise Failure(f"kernel {lock}, {work.program}: the program did not end")
@@ -166,8 +167,9 @@ def _run(
     time, late = (moments[1].clock - moments[0].clock,
                   moments[1].late - moments[0].late) if moments else (end["cycles"], 0)
     run = Run(
-        lock, cores, work, end["servers"], end["operations"], time, "step" if moments else "tsc", snapshot, times,
-        accel.emulated, late,
+        lock, job.cores, work, end["servers"], end["operations"], time,
+        "modelled" if job.modelled else "step" if moments else "tsc", snapshot, times, accel.emulated, late,
+        job.modelled, job.line_factor,
     )
     wrong = [check for check in run.checks if not check.holds]
     if wrong:

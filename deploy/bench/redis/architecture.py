@@ -12,7 +12,6 @@ from typing import Any
 from rich.table import Table
 
 from deploy.bench.redis import measure as redis
-from deploy.deployment.planner import plan
 from topology.maps.clustermap import Application
 from topology.model.papers import ELPHINSTONE, REDIS_CORES
 
@@ -54,8 +53,8 @@ def _of(core: int, programs: Sequence[Application]) -> Counter[str]:
 
 def places(cores: int = REDIS_CORES) -> list[Place]:
     """As `bench redis` boots it, with lwIP apart."""
-    (job,) = redis.Request(["clh"], [cores]).jobs()
-    programs = plan(job.deployment(redis.LAYOUT, "c")).cluster_map.applications
+    (case,) = redis.Request(["clh"], [cores]).cases()
+    programs = case.plan.cluster_map.applications
     return [Place(core, _of(core, programs)) for core in range(cores)]
 
 

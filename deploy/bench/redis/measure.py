@@ -1,26 +1,25 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Redis under YCSB in the machine, on 1 to n cores under each lock; the papers' macrobenchmark."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from deploy.base.errors import Failure
-from deploy.base.paths import BUILD
 from deploy.base.timeouts import Patience
+from deploy.bench.boot import Bench
 from deploy.bench.regimes import BASELINE
 from deploy.deployment import STACKS
-from deploy.deployment.planner import plan
 from deploy.emulator import lockstep
 from deploy.emulator.machine_file import ModelledMachine, whole_ranges
 from deploy.emulator.run import LOAD, clocks
 from deploy.live.lockstat.snapshot import Core as Counts
 from deploy.load import comparison, measure as load
+from deploy.load.case import RedisCase, case
 from deploy.load.comparison import Comparison
-from deploy.machine.events import Event
-from deploy.machine.qemu import Accel
 from deploy.machine.run import Options, Run, boot
 from deploy.results.result import Result
 from deploy.results.snapshots import between, mean, ratio
@@ -104,6 +103,9 @@ class Point:
         """Throughput over the mean utilisation of all cores: Peters' Xput."""
         return ratio(self.throughput, self.utilisation)
 
+    def with_metrics(self, more: Mapping[str, float]) -> Point:
+        return replace(self, result=self.result.with_metrics(more))
+
     @property
     def metrics(self) -> dict[str, float]:
         network, others = self.cores[0], self.cores[1:]
@@ -123,7 +125,7 @@ class Point:
             found["delay_cycles"] = ratio(user, sum(core.entries for core in others))
         if self.clock == STEP:
             found["instructions_per_op"] = ratio(busy, self.operations)
-        return self.result.metrics | found
+        return {**self.result.metrics, **found}
 
     def to_json(self) -> dict[str, Any]:
         mine = {(core.cluster, core.core): core.to_json() for core in self.cores}
@@ -162,25 +164,26 @@ class Request:
     factors: Sequence[float] = (1.0,)  # of the modelled machine's line costs
     think: int = 0  # microseconds, the mean, that a client pauses before an operation
 
-    def job(self, lock: str, cores: int, stack: str, factor: float = 1.0) -> Comparison:
+    def job(self, lock: str, cores: int, stack: str) -> Comparison:
         places = self.modelled.exactly(cores, default_memory(cores)) if self.modelled else Shape(1, cores)
         shape = comparison.with_room(places, None, self.records, self.clients, stack)
         return Comparison(
             shape=shape, layouts=(LAYOUT,), workloads=(self.workload,), lock=lock, records=self.records,
             operations=self.operations, clients=self.clients, patience=self.patience, medium="kernel", stack=stack,
-            modelled=self.modelled, line_factor=factor, think=self.think,
+            modelled=self.modelled, think=self.think,
         )
 
-    def jobs(self) -> list[Comparison]:
-        """One for each boot. A kernel without a lock runs on one core only."""
-        return [
-            self.job(lock, cores, stack, factor)
-            for factor in self.factors
+    def cases(self, counting: bool = True) -> list[RedisCase]:
+        """One for each boot. A kernel without a lock runs on one core only. `counting`: by kernels that count; what a
+        core does in the kernel is the question."""
+        plain = [
+            case(self.job(lock, cores, stack), LAYOUT, self.workload, counting)
             for stack in self.stacks
             for cores in self.cores
             for lock in self.locks
             if cores == 1 or lock != BASELINE
         ]
+        return [one.at_costs(factor) for factor in self.factors for one in plain]
 
 
 def stacks(text: str) -> list[str]:
@@ -191,30 +194,21 @@ def stacks(text: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def measure(
-    job: Comparison, accel: Accel, stepped: bool, on_event: Callable[[Event], None] | None = None, build: Path = BUILD,
-    counting: bool = True,
-) -> Point:
-    """One boot. `stepped`: the emulator's cores go in step, or by the model, and that is the clock.
-
-    `counting`: by kernels that count; else entries are not known.
-    """
-    workload = job.workloads[0]
-    what = plan(job.deployment(LAYOUT, workload, counting))  # what a core does in the kernel is the question
+def measure(case: RedisCase, bench: Bench) -> Point:
+    """One boot. Where the case's kernels do not count, entries are not known."""
+    job, what = case.job, case.plan
     with ExitStack() as stack:
-        marks = stack.enter_context(clocks(job.modelled, stepped, what, job.line_factor, build, priced=LOAD))
-        options = Options(
-            accel, job.patience, job.medium, binary=job.binary, build=build, on_event=on_event,
-            extra=marks.arguments if marks else (),
-        )
+        marks = stack.enter_context(clocks(job.modelled, bench.stepped, what, job.line_factor, bench.build,
+                                           priced=LOAD))
+        options = Options(bench.accel, bench.patience, job.medium, binary=job.binary, build=bench.build,
+                          extra=marks.arguments if marks else ())
         machine = stack.enter_context(boot(what, options))
-        result = load.finish(machine, f"{job.lock}, {job.shape.cpus} cores, stack {job.stack}")
-        result.metrics |= _stack_memory(machine)
-        result.modelled = job.modelled.to_json() if job.modelled else None
+        result = load.finish(machine, f"{job.lock}, {job.shape.cpus} cores, stack {job.stack}", job.modelled)
+        result = result.with_metrics(_stack_memory(machine))
         cores = [core for cluster in what.cluster_map.clusters for core in between(machine.events, cluster.number)]
         if marks:
             return _stepped(job, result, cores, marks.read())
-    clock = COUNTED if accel.icount else TSC
+    clock = COUNTED if bench.accel.icount else TSC
     return Point(job.stack, clock, result, tuple(_by_counters(core) for core in cores))
 
 

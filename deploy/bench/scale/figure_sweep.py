@@ -23,6 +23,7 @@ from deploy.base.atomic_files import write_text
 from deploy.base.parallel import Call
 from deploy.base.paths import BUILD
 from deploy.base.timeouts import Patience
+from deploy.bench.boot import Bench
 from deploy.bench.scale import measure as scale
 from deploy.bench.scale.measure import Point, Request
 from deploy.deployment import modules
@@ -105,7 +106,8 @@ def store(path: Path, points: Sequence[Point]) -> None:
 def boot(request: Request, path: Path, on_event: Callable[[Event], None]) -> list[Point]:
     """One boot, in a process of its own."""
     assert request.modelled
-    found = scale.measure(request, run.mode(request.modelled), True, Patience(SILENCE), starving=True)
+    bench = Bench(run.mode(request.modelled), Patience(SILENCE), stepped=True)
+    found = scale.measure(scale.case(request), bench, starving=True)
     store(path, found)
     return found
 

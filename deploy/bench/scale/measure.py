@@ -3,19 +3,18 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from deploy.base.errors import Failure
-from deploy.base.paths import BUILD
-from deploy.base.timeouts import Patience
+from deploy.bench.boot import Bench, program_plan
 from deploy.bench.ipc.pingpong import AT_HOME
-from deploy.deployment import Deployment, Program
-from deploy.deployment.planner import Plan, plan
+from deploy.deployment import Program
+from deploy.deployment.planner import Plan
 from deploy.emulator.lockstep import Mark
 from deploy.emulator.machine_file import ModelledMachine, whole_ranges
 from deploy.emulator.run import POINTS, clocks
+from deploy.load.case import Case
 from deploy.machine.events import Event
 from deploy.machine.qemu import Accel
 from deploy.machine.run import Options, boot
@@ -185,6 +184,9 @@ class Request:
     def points(self) -> int:
         return len(self.cores) * len(self.delays)
 
+    def lock_of(self, layout: str) -> str:
+        return self.lock
+
 
 def _shape(request: Request) -> Shape:
     most = max(request.cores)
@@ -196,14 +198,12 @@ def _shape(request: Request) -> Shape:
     return Shape(request.sockets, each, default_memory(each))
 
 
-def machine(request: Request, unit: str) -> Plan:
+def case(request: Request) -> Case[Request]:
+    """Returns the request with the plan of its boot; raises InputError for what the machine cannot be."""
     check_named(request.layout)
-    target = plan(Deployment(
-        name="bench-scale", shape=_shape(request), layout=request.layout,
-        lock=request.lock, statistics=request.statistics, granularity=request.granularity, network=False,
-        shutdown="never",
-        programs=(Program("pingpong", barrier=False),),
-    ))
+    kernel = f"{request.lock}{'+stat' * request.statistics}"
+    target = program_plan("bench-scale", kernel, _shape(request), Program("pingpong", barrier=False),
+                          layout=request.layout, granularity=request.granularity)
     clusters = target.cluster_map.clusters
     if len({len(cluster.cpus) for cluster in clusters}) > 1:
         raise InputError(f"--layout {request.layout}", "its clusters are not of one size")
@@ -212,33 +212,39 @@ def machine(request: Request, unit: str) -> Plan:
     for n in request.cores:
         if n % len(clusters):
             raise InputError("--cores", f"{n} cores do not divide into {len(clusters)} clusters ({request.layout})")
-    for cluster in clusters:
-        cluster.root = "pingpong"
-    each_cluster = ",".join(str(n // len(clusters)) for n in request.cores)
+    return Case(request, request.layout, "scale", target, request.statistics)
+
+
+def machine(case: Case[Request], emulated: bool) -> Plan:
+    """Returns the case's plan with the program's arguments: an emulator's clock counts instructions."""
+    request, cluster_map = case.job, case.plan.cluster_map
+    each_cluster = ",".join(str(n // len(cluster_map.clusters)) for n in request.cores)
     delays = ",".join(f"{delay:.0f}" for delay in request.delays)
     section = [str(request.section)] if request.section else []
-    target.cluster_map.applications[0].args = ["scale", unit, str(request.rounds), each_cluster, delays, *section,
-                                               *AT_HOME[request.local]]
-    return target
+    arguments = ["scale", "instructions" if emulated else "cycles", str(request.rounds), each_cluster, delays,
+                 *section, *AT_HOME[request.local]]
+    program = replace(cluster_map.applications[0], args=arguments)
+    return replace(case.plan, cluster_map=replace(cluster_map, applications=[program]))
 
 
 def measure(
-    request: Request, accel: Accel, stepped: bool, patience: Patience, on_point: Callable[[], None] = lambda: None,
-    build: Path = BUILD, finished: list[Point] | None = None, starving: bool = False,
+    case: Case[Request], bench: Bench, on_point: Callable[[], None] = lambda: None,
+    finished: list[Point] | None = None, starving: bool = False,
 ) -> list[Point]:
-    """Returns all points of one boot. `stepped`: the emulator's cores go in step; else the clock is the TSC.
+    """Returns all points of one boot.
 
     A boot that ends early raises. `finished` has the points before its end even then. `starving`: points in which a
     core did nothing are results; else they are a failure.
     """
-    target = machine(request, "instructions" if accel.emulated else "cycles")
+    request, accel = case.job, bench.accel
+    target = machine(case, accel.emulated)
     points: list[Point] = [] if finished is None else finished
     with ExitStack() as stack:
         marks = stack.enter_context(clocks(
-            request.modelled, stepped, target, request.line_factor, build, request.plugin, POINTS
+            request.modelled, bench.stepped, target, request.line_factor, bench.build, request.plugin, POINTS
         ))
         options = Options(
-            accel, patience=patience, medium="kernel", build=build, extra=marks.arguments if marks else (),
+            accel, patience=bench.patience, medium="kernel", build=bench.build, extra=marks.arguments if marks else (),
             on_event=lambda event: on_point() if event.kind == "scale" else None,
         )
         run = stack.enter_context(boot(target, options))
@@ -246,10 +252,9 @@ def measure(
             run.wait_done()
         except (Failure, KeyboardInterrupt):
             with suppress(Failure):  # what ended the boot is said, not what is missing because of that
-                points += _points(request, target, accel, run.events.events, marks.read() if marks else None,
-                                  whole=False)
+                points += _points(case, accel, run.events.events, marks.read() if marks else None, whole=False)
             raise
-        points += _points(request, target, accel, run.events.events, marks.read() if marks else None)
+        points += _points(case, accel, run.events.events, marks.read() if marks else None)
     if not starving and (odd := [point for point in points if point.starved]):
         raise Failure(f"kernel {request.lock}, {odd[0].cores} cores, delay {odd[0].delay:g}: {starved_words(odd[0])}")
     return points
@@ -261,10 +266,10 @@ def starved_words(point: Point) -> str:
 
 
 def _points(
-    request: Request, target: Plan, accel: Accel, events: Sequence[Event], moments: Sequence[Mark] | None,
-    whole: bool = True
+    case: Case[Request], accel: Accel, events: Sequence[Event], moments: Sequence[Mark] | None, whole: bool = True
 ) -> list[Point]:
     """`moments`: of an emulator whose clock is the points' time. `whole`: all points must be there."""
+    request, clusters = case.job, len(case.plan.cluster_map.clusters)
     groups = _groups(events)
     wanted = [(n, delay) for n in request.cores for delay in request.delays]
     sizes = [(len(cores), float(end["delay"])) for cores, end in groups]
@@ -274,7 +279,6 @@ def _points(
     numbers = [mark.number for mark in moments or ()]
     if moments is not None and numbers[: None if whole else 2 * len(groups)] != [1, 2] * len(groups):
         raise Failure(f"kernel {request.lock}: the emulator did not see each point's begin and end")
-    clusters = len(target.cluster_map.clusters)
     points = []
     for place, ((n, delay), (cores, end)) in enumerate(zip(wanted, groups)):
         time, late, transactions = end["cycles"], 0, None

@@ -4,17 +4,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from deploy.base.errors import Failure
-from deploy.base.paths import BUILD
 from deploy.base.timeouts import Patience
+from deploy.bench.boot import Bench, events, program_plan
 from deploy.deployment import Deployment, Program
-from deploy.deployment.planner import Plan, plan
+from deploy.deployment.planner import Plan
 from deploy.emulator import run
 from deploy.emulator.machine_file import LINE_PRICES, ModelledMachine
 from deploy.machine.events import Event
-from deploy.machine.run import Options, boot
 from topology.errors import InputError
 from topology.machines.machine import default_memory
 from topology.model.papers import LEVELS
@@ -88,12 +86,8 @@ def cells(machine: ModelledMachine) -> list[Cell]:
 
 
 def plan_for(machine: ModelledMachine, wanted: Sequence[Cell]) -> Plan:
-    target = plan(Deployment(
-        name="bench-caches", shape=machine.shape(machine.cores, default_memory(machine.cores_per_socket)),
-        layout="spanning",
-        network=False, shutdown="never", programs=(Program("pingpong", barrier=False),),
-    ))
-    target.cluster_map.clusters[0].root = "pingpong"
+    shape = machine.shape(machine.cores, default_memory(machine.cores_per_socket))
+    target = program_plan("bench-caches", Deployment.lock, shape, Program("pingpong", barrier=False))
     end = max(part.end for part in target.machine.memory if part.node == 0)
     lists = ([cell.writer + 1 for cell in wanted], [cell.reader + 1 for cell in wanted],
              [cell.pages for cell in wanted])
@@ -101,15 +95,12 @@ def plan_for(machine: ModelledMachine, wanted: Sequence[Cell]) -> Plan:
     return target
 
 
-def measure(machine: ModelledMachine, patience: Patience, line_factor: float = 1.0,
-            build: Path = BUILD) -> list[Latency]:
+def measure(machine: ModelledMachine, patience: Patience, line_factor: float = 1.0) -> list[Latency]:
     wanted = cells(machine)
     target = plan_for(machine, wanted)
-    with run.marks(machine, target, line_factor, build, priced=run.POINTS) as marks:
-        options = Options(run.mode(machine), patience=patience, medium="kernel", build=build, extra=marks.arguments)
-        with boot(target, options) as booted:
-            booted.wait_done()
-            return latencies(wanted, booted.events.of(EVENT))
+    with run.marks(machine, target, line_factor, priced=run.POINTS) as marks:
+        reported = events(target, Bench(run.mode(machine), patience), marks.arguments)
+    return latencies(wanted, reported.of(EVENT))
 
 
 def latencies(wanted: Sequence[Cell], events: Sequence[Event]) -> list[Latency]:

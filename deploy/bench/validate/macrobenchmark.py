@@ -4,6 +4,7 @@
 from collections.abc import Callable, Iterator
 
 from deploy.base.timeouts import Patience
+from deploy.bench.boot import Bench
 from deploy.bench.redis import measure as redis
 from deploy.bench.redis.measure import Point, Request
 from deploy.bench.validate.validation import Row, beside
@@ -25,7 +26,8 @@ def measure(machine: ModelledMachine, line_factor: float, pause_us: int = 0) -> 
             modelled=machine,
             factors=(line_factor,), think=pause_us,
         )
-        return redis.measure(request.jobs()[0], run.mode(machine), True, counting=counting)
+        (case,) = request.cases(counting)
+        return redis.measure(case, Bench(run.mode(machine), request.patience, stepped=True))
 
     return one
 

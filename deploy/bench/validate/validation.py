@@ -9,6 +9,7 @@ from statistics import median
 from typing import Any
 
 from deploy.base.timeouts import Patience
+from deploy.bench.boot import Bench
 from deploy.bench.ipc import measure as ipc, reference
 from deploy.bench.ipc.measure import ONE_WAY
 from deploy.bench.regimes import BASELINE
@@ -104,7 +105,8 @@ Measure = Callable[[experiment.Request], list[Point]]
 
 def measure(request: experiment.Request) -> list[Point]:
     assert request.modelled
-    return experiment.measure(request, run.mode(request.modelled), True, Patience(1200.0))
+    bench = Bench(run.mode(request.modelled), Patience(1200.0), stepped=True)
+    return experiment.measure(experiment.case(request), bench)
 
 
 def at_line_cost(scale: Measure, factor: float) -> Measure:

@@ -22,7 +22,7 @@ from deploy.emulator import run
 from deploy.emulator.entries import Entries
 from deploy.emulator.machine_file import load
 from deploy.load.case import cases
-from deploy.load.comparison import Comparison, settled
+from deploy.load.comparison import Comparison, with_common_switch
 from deploy.results.counting import Counting
 from deploy.results.result import DISTORTED, Result
 from topology import demand
@@ -123,9 +123,8 @@ def test_turning() -> None:
     wins"""
     said = answer(340.0, 250.0, {})
     assert said.turn is None and "turning" not in said.to_json()
-    said.first.calm, said.second.calm = result("per-socket", 2, 20.0, mean_us=90), result("spanning", 1, 20.0,
-        mean_us=95)
-    said = replace(said)
+    said = replace(said, first=replace(said.first, pausing=result("per-socket", 2, 20.0, mean_us=90)),
+                   second=replace(said.second, pausing=result("spanning", 1, 20.0, mean_us=95)))
     assert any(line.startswith("per-socket is not slower at either of the two rates") for line in said.sentences())
     assert said.to_json()["turning"]["outcome"] == "neither"
     assert len(said.sentences()) <= 10
@@ -137,8 +136,8 @@ def test_unpriced() -> None:
     verdict, trust = unpriced.sentences(first, second)
     assert "2 kernels (per-socket) do 2.00 times" in verdict and "one kernel for the machine (spanning)" in verdict
     assert "Cache lines cost nothing" in trust
-    for result, count in ((first, 37_000.0), (second, 38_000.0)):
-        result.metrics |= {"instructions_per_op": count, "instructions_per_op_by.kernel": 3000.0}
+    first, second = (one.with_metrics({"instructions_per_op": count, "instructions_per_op_by.kernel": 3000.0})
+                     for one, count in ((first, 37_000.0), (second, 38_000.0)))
     counted = unpriced.sentences(first, second)
     assert (
         "2 kernels (per-socket) take 0.974 times the instructions an operation of one kernel for the machine (spanning)"
@@ -158,7 +157,7 @@ def test_alone() -> None:
                               "1,198,898 operations per second.")
     assert "there is no ratio" in said[0] and said[1].startswith("homed: 11.2 kernel entries an operation")
     counted = replace(result("per-socket", 2, 2.0), turns=True, observed=None)
-    counted.metrics["instructions_per_op"] = 22_440.0
+    counted = counted.with_metrics({"instructions_per_op": 22_440.0})
     assert alone(counted) == ["2 kernels (per-socket), lock clh: 22,440 instructions for an operation. Nothing stands "
                               "beside it, so there is no ratio: "
                               "--layout takes several."]  # fmt: skip
@@ -269,8 +268,8 @@ def test_neither() -> None:
     said, = crossover.sentences(found, {0.5: found, 2.0: found})
     assert said.endswith("the same holds when lines that move between cores cost half or double.")
     assert (
-        f"and {found.first.calm.rate:,.0f}, where clients pause for 10 ms" in said
-        and f"{found.second.calm.mean_us:,.1f} µs under spanning" in said
+        f"and {found.first.pausing.rate:,.0f}, where clients pause for 10 ms" in said
+        and f"{found.second.pausing.mean_us:,.1f} µs under spanning" in said
     )
 
 
@@ -282,7 +281,7 @@ def test_turn() -> None:
         "spanning", "spanning")
     assert found.pause_us and found.rate
     assert found.first.at(found.pause_us).ops_per_s == pytest.approx(found.second.at(found.pause_us).ops_per_s)
-    assert found.first.calm.rate < found.rate < found.first.busy.rate
+    assert found.first.pausing.rate < found.rate < found.first.busy.rate
     assert 5 < found.first.at(found.pause_us).entries_per_op < 15
     assert found.first.at(0).entries_per_op == pytest.approx(5) and found.first.at(
         PAUSE_US).entries_per_op == pytest.approx(15)
@@ -322,13 +321,13 @@ def test_point_of_a_result() -> None:
     """without a pause an operation takes what the operations per second come to; with one, what the clients measured"""
     apps = [{"program": name} for name in ("switch", "switch", "redis-server", "ycsb", "ycsb")]
     metrics = {"ops_per_s": 10_000.0, "mean_us": 150.0}
-    result = Result("per-socket", "clh", "c", 2, 4, True, metrics, [], machine={"applications": apps})
-    result.observed = Entries(operations=100, entries=700, acquisitions=700, conflicts=70, wait=7000, hold=70_000,
-                              moves=1400)
+    observed = Entries(operations=100, entries=700, acquisitions=700, conflicts=70, wait=7000, hold=70_000, moves=1400)
+    result = Result("per-socket", "clh", "c", 2, 4, True, metrics, [], machine={"applications": apps},
+                    observed=observed)
     busy, calm = crossover.point(result, 0), crossover.point(result, PAUSE_US)
     assert (busy.mean_us, calm.mean_us, busy.clients, busy.stations, busy.entries_per_op) == (200.0, 150.0, 2, 2, 7.0)
     assert busy.rate == pytest.approx(10_000 * 7 / 4)
-    assert result.observed.to_json() == {
+    assert observed.to_json() == {
         "kernel_entries_per_op": 7.0, "line_moves_per_entry": 2.0, "lock_conflict_ratio": 0.1,
         "lock_mean_wait_cycles": 10.0,
         "lock_mean_hold_cycles": 100.0,
@@ -347,7 +346,7 @@ def test_point_of_a_result() -> None:
     (Shape(2, 2, 4 * GIB), ("homed", "spanning"), []),
 ])  # fmt: skip
 def test_alike(shape: Shape, layouts: tuple[str, ...], expected: list[list[str]]) -> None:
-    assert alike(cases(settled(Comparison(shape, layouts)))) == expected
+    assert alike(cases(with_common_switch(Comparison(shape, layouts)))) == expected
 
 
 # ---- The picture of a comparison: readable with 28 cores, in print, and in grey ----

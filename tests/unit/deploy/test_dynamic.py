@@ -65,7 +65,7 @@ def test_messages() -> None:
     assert (messages.kernel, messages.granularity, messages.local) == (locks.kernel, locks.granularity,
                                                                        True) and not locks.local
     assert all(messages in dynamic.of(figure) for figure in (IPC, FORK_JOIN, LOAD))
-    ordered = [scale.machine(dynamic.request(series, [2], 2048, XEON, 1.0), "instructions")
+    ordered = [scale.machine(scale.case(dynamic.request(series, [2], 2048, XEON, 1.0)), emulated=True)
                for series in (messages, locks)]
     assert [target.cluster_map.applications[0].args[-1] == "local" for target in ordered] == [True, False]
     rows = [join(messages, 2, 5000), join(messages, 3, 6000), join(BY_NAME["dynamic fine"], 2, 2000),
@@ -268,8 +268,7 @@ def test_granularity() -> None:
     """bench dynamic: the map says what a series' kernel is to be"""
     for name, kernel, granularity in (("dynamic fine", "dynamic", "fine"), ("dynamic coarse", "dynamic", "coarse"),
                                       ("clh", "clh", "coarse")):
-        (cluster,) = scale.machine(dynamic.request(BY_NAME[name], [1, 2], 2048, XEON, 1.0),
-                                   "instructions").cluster_map.clusters
+        (cluster,) = scale.case(dynamic.request(BY_NAME[name], [1, 2], 2048, XEON, 1.0)).plan.cluster_map.clusters
         assert (cluster.kernel, cluster.granularity, cluster.root) == (kernel, granularity, "pingpong")
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from deploy.base.errors import Failure
-from deploy.bench.scale.measure import MOST_CORES, Point, Request, machine, ranges_of
+from deploy.bench.scale.measure import MOST_CORES, Point, Request, case, machine, ranges_of
 from deploy.bench.validate import calibrate
 from deploy.bench.validate.calibrate import Cache, Calibration, Figure, Places
 from deploy.cli.commands.bench.scale import _request, _sizes
@@ -70,7 +70,7 @@ def test_shape() -> None:
     assert (found.shape(16, GIB).sockets, found.shape(16, GIB).cores) == (2, 14)
     with pytest.raises(InputError, match="--cores: 29 cores; 2 x 14 Xeon"):
         found.shape(29, GIB)
-    target = machine(Request("clh", [4, 28], [500.0], 10, modelled=found), "instructions")
+    target = machine(case(Request("clh", [4, 28], [500.0], 10, modelled=found)), emulated=True)
     assert len(target.machine.cores) == 28
 
 
@@ -86,7 +86,7 @@ def test_shared_caches() -> None:
         with pytest.raises(InputError, match=f"--cores: {wrong} cores; of 2 x 24 EPYC 7402 run up to 3, an L3's, or "
                            f"whole L3s of a socket, or all 48"):
             found.exactly(wrong, GIB)
-    target = machine(Request("clh", [48], [500.0], 10, "per-l3", modelled=found), "instructions")
+    target = machine(case(Request("clh", [48], [500.0], 10, "per-l3", modelled=found)), emulated=True)
     assert [len(cluster.cpus) for cluster in target.cluster_map.clusters] == 16 * [3]
     assert [core.l3 for core in target.machine.cores] == [number // 3 for number in range(48)]
 

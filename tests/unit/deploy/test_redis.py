@@ -30,7 +30,7 @@ from topology.maps.dts import write_dts
 from topology.maps.reader import read_dts
 from topology.units import MIB
 
-from .synthetic import HZ, good_run, stream
+from .synthetic import EMULATED, HZ, good_run, stream
 
 # ----  ----
 
@@ -42,7 +42,7 @@ def point(cores: int = 3, lock: str = "clh", marks: list[Mark] | None = None) ->
     job = REQUEST.job(lock, cores, "process")
     what = plan(job.deployment("spanning", "c"))
     events = stream(*good_run(what))
-    result, counted = evaluate(what, events, emulated=True), between(events, 0)
+    result, counted = evaluate(what, events, EMULATED), between(events, 0)
     assert not result.problems
     if marks is not None:
         return redis._stepped(job, result, counted, marks)
@@ -56,7 +56,7 @@ MARKS = [
 
 
 def test_boots() -> None:
-    found = [(job.stack, job.shape.cpus, job.lock) for job in REQUEST.jobs()]
+    found = [(case.job.stack, case.job.shape.cpus, case.lock) for case in REQUEST.cases()]
     assert len(found) == len(set(found)) == 2 * (3 + 2 + 2)
     assert not [1 for _, cores, lock in found if lock == "none" and cores > 1]
 

@@ -116,7 +116,7 @@ def test_comparison() -> None:
     """all layouts, and Linux, have the same kind of switch and so the same instances"""
     shape = Shape(2, 4, default_memory(4))
     for layouts, servers in ((("per-socket", "spanning"), 6), (("per-socket", "size=2"), 7)):
-        job = comparison.settled(comparison.Comparison(shape, layouts))
+        job = comparison.with_common_switch(comparison.Comparison(shape, layouts))
         assert comparison.servers(job) == servers
         for layout in layouts:
             assert sum(a.program == "redis-server"

@@ -12,8 +12,10 @@ import typer
 
 from deploy.base import export, process
 from deploy.base.atomic_files import write_text
-from deploy.base.terminal import Json, Output, Quiet, check_target, places
+from deploy.base.terminal import Json, Output, Quiet, check_target
 from deploy.base.timeouts import Patience
+from deploy.bench.boot import Bench
+from deploy.bench.destination import Destination
 from deploy.bench.dynamic import forkjoin, measure as experiment, unmap, unmap_series as dynamic_unmap
 from deploy.bench.dynamic.measure import FORK_JOIN, IPC, LOAD, TITLES, UNMAP, ForkJoin, Ipc, Load
 from deploy.bench.dynamic.plot import plot_dynamic
@@ -125,8 +127,8 @@ def dynamic(args: DynamicOptions) -> None:
     process.heed_signals()
     wanted = _wanted(args.figure, args.cores, machine, args.quick, args.icount)
     _check_csv(args.csv, json)
-    json, picture = places("dynamic", json, args.plot)
-    output = Output(args.quiet, json)
+    to = Destination.of("dynamic", json, args.plot, args.quiet)
+    output = to.output
     if wanted.machine:
         run.check_installed()
     clocks = [machine for machine, is_wanted in ((None, wanted.counts and UNMAP in wanted.figures),
@@ -145,8 +147,8 @@ def dynamic(args: DynamicOptions) -> None:
     if args.csv:
         write_text(args.csv, export.table(data["results"]))
     plot_dynamic(found.ipc, found.joins, found.loads, found.unmaps, ". ".join(mode.description for mode in modes),
-                 picture)
-    output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
+                 to.picture)
+    to.end()
 
 
 def _check_csv(csv: Path | None, json: str | None) -> None:
@@ -234,21 +236,18 @@ def _ipc(found: Found, series: experiment.Series, machine: ModelledMachine | Non
 
 def _join(found: Found, series: experiment.Series, machine: ModelledMachine, wanted: Wanted,
           patience: Patience) -> None:
-    made = [
-        one for factor in wanted.factors
-        for one in forkjoin.measure(series.kernel, series.granularity, wanted.join_cores, forkjoin.ROUNDS, machine,
-                                    factor, patience, local=series.local)
-    ]  # fmt: skip
+    jobs = [forkjoin.Job(series.kernel, series.granularity, wanted.join_cores, forkjoin.ROUNDS, machine, factor,
+                         series.local) for factor in wanted.factors]
+    made = [one for job in jobs for one in forkjoin.measure(job, patience)]
     found.joins += experiment.fork_joins(series, machine, made)
 
 
 def _load(found: Found, series: experiment.Series, machine: ModelledMachine, wanted: Wanted,
           patience: Patience) -> None:
-    made = [
-        point for factor in wanted.factors
-        for point in scale.measure(experiment.request(series, wanted.load_cores, LOAD_ROUNDS, machine, factor),
-                                   run.mode(machine), True, patience)
-    ]  # fmt: skip
+    bench = Bench(run.mode(machine), patience, stepped=True)
+    requests = [experiment.request(series, wanted.load_cores, LOAD_ROUNDS, machine, factor)
+                for factor in wanted.factors]
+    made = [point for request in requests for point in scale.measure(scale.case(request), bench)]
     found.loads += experiment.loads(series, machine, made)
 
 
@@ -266,11 +265,9 @@ def _unmap_work(found: Found, wanted: Wanted, patience: Patience) -> list[tuple[
 
 def _unmap(found: Found, series: Guard, machine: ModelledMachine | None, cores: Sequence[int], factors: Sequence[float],
            patience: Patience) -> None:
-    made = [
-        calls for factor in factors
-        for calls in unmap.measure(dynamic_unmap.KERNEL, series.granularity, series.guard, cores, unmap.PAGES,
-                                   unmap.ROUNDS, machine, factor, patience)
-    ]  # fmt: skip
+    jobs = [unmap.Job(series.granularity, series.guard, cores, unmap.PAGES, unmap.ROUNDS, machine, factor)
+            for factor in factors]
+    made = [calls for job in jobs for calls in unmap.measure(job, patience)]
     found.unmaps += dynamic_unmap.rows_of(series, machine, made)
 
 

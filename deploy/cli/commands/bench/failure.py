@@ -9,8 +9,9 @@ import typer
 
 from deploy.base import process
 from deploy.base.choices import words
-from deploy.base.terminal import Json, Output, Quiet, places
+from deploy.base.terminal import Json, Output, Quiet
 from deploy.base.timeouts import Patience
+from deploy.bench.destination import Destination
 from deploy.bench.failure import cost as failure_cost, measure as kills, scene
 from deploy.bench.failure.cost import Cost
 from deploy.bench.failure.measure import QUICK_REPEATS, REPEATS, USUAL, Job
@@ -81,7 +82,7 @@ def failure(args: FailureOptions) -> None:
     operation where nothing fails. The exit status is 1 if a value that was acknowledged is lost, or a cluster does not
     come back; a goal that is missed is shown.
     """
-    seed, json = args.seed, args.json
+    seed = args.seed
     process.heed_signals()
     check_machine(args.machine)
     seed = random.SystemRandom().randrange(1 << 32) if seed is None else seed
@@ -95,8 +96,8 @@ def failure(args: FailureOptions) -> None:
         raise InputError(f"--sockets {job.sockets}",
                          "one cluster: no other is there to notice its end, or to start it again")
     check_survivors(what, [number for number, _ in scene.mortal(what, args.first)], job.cores)
-    json, _ = places("failure", json, None)
-    output = Output(args.quiet, json)
+    to = Destination.of("failure", args.json, None, args.quiet)
+    output = to.output
     kvm.check_choice(args.accel, False)
     counts = None if args.quick else _counted(job)
     images = needs.of_map(what.cluster_map) | (needed(cases(counts)) if counts else needs.NOTHING)
@@ -109,8 +110,7 @@ def failure(args: FailureOptions) -> None:
     output.table(failure_table(found, cost))
     entries = found.to_json() + ([cost.to_json()] if cost else [])
     output.results(document("bench failure", host_description(job.accel, qemu.BINARY), [], entries) | {"seed": seed})
-    if json != "-":
-        output.line(f"Results: {json}.")
+    to.end(drawn=False)
 
 
 def _ways(how: str) -> list[str]:

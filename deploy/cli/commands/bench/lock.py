@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from deploy.base import process
-from deploy.base.terminal import Json, Output, Quiet, places
+from deploy.base.terminal import Json, Quiet
 from deploy.bench import regimes
+from deploy.bench.destination import Destination
 from deploy.bench.native import lock as native_lock, measure as native
 from deploy.cli import options
 from deploy.cli.experiments import Locks, Plot, Runs
@@ -52,15 +53,12 @@ def lock(args: LockOptions) -> None:
 
     Threads are pinned, one to each core. They take the kernel's lock as the kernel does, without the kernel's work.
     """
-    machine, json = args.machine, args.json
+    machine = args.machine
     process.heed_signals()
     if chosen(machine, False, {}):
         raise InputError(f"--machine {machine}",
                          "is not for bench lock, which measures this machine's own cores; bench scale takes it")
-    json, picture = places("lock", json, args.plot)
-    output = Output(args.quiet, json)
+    to = Destination.of("lock", args.json, args.plot, args.quiet)
     locks = regimes.chosen(args.lock)
     what = native_lock.Contention(native.sizes(args.cores), ranges.delays(args.delay), args.section, args.lines)
-    parts = native.lock_command(locks, what, args.entries, args.runs, output, picture)
-    output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
-    parts.finish()
+    to.end(native.lock_command(locks, what, args.entries, args.runs, to.output, to.picture))

@@ -59,9 +59,7 @@ def validate(
     --quick. It prints what comes out; the exit status says only whether it ran.
     """
     process.heed_signals()
-    wanted = [word.strip() for word in rows.split(",")]
-    if odd := [word for word in wanted if word not in GROUPS]:
-        raise InputError("--rows", f"'{odd[0]}' is not one of {', '.join(GROUPS)}")
+    wanted = _groups(rows)
     if host_file and "host" not in wanted:
         raise InputError("--host", "is for the rows of this host, and --rows leaves them out")
     xeon = load(PAPERS)
@@ -73,25 +71,41 @@ def validate(
         RESULTS.mkdir(parents=True, exist_ok=True)
         json = str(RESULTS / "bench-validate.json")
     output = Output(quiet, json)
-    kernels = needs.kernels(modules.REGIMES, "pingpong", "root", transactions=True) | needs.MODELLED
     if boots:
-        ensure_built(output, kernels | (needs.natively(validation.HOST_LOCKS) | needs.PRICES
-                                        if "host" in wanted else needs.NOTHING))
+        ensure_built(output, _needed("host" in wanted))
     _introduce(xeon, wanted, output)
     found: list[tuple[Row, ModelledMachine]] = []
     for group in wanted:
-        of, machine = _rows(group, xeon, mine, rounds, (1.0,) if quick else RANGED, output)
-        with output.progress(f"Rows: {group}") as update:
-            for row in of:
-                found.append((row, machine))
-                update(description=f"Rows: {group}: {row.name}")
-    output.table(table([row for row, _ in found]))
-    for line in closing([row for row, _ in found]):
-        output.line(line)
+        found += _measured(group, *_rows(group, xeon, mine, rounds, (1.0,) if quick else RANGED, output), output)
+    only_rows = [row for row, _ in found]
+    output.table(table(only_rows))
+    output.line("\n".join(closing(only_rows)))
     on = host_description(run.mode(xeon), qemu.BINARY) if boots else without_machine(line_costs.MODE)
     output.results(document("bench validate", on, [], [row.to_json(machine) for row, machine in found]))
     if json != "-":
         output.line(f"Results: {json}.")
+
+
+def _groups(rows: str) -> list[str]:
+    groups = [word.strip() for word in rows.split(",")]
+    if odd := [word for word in groups if word not in GROUPS]:
+        raise InputError("--rows", f"'{odd[0]}' is not one of {', '.join(GROUPS)}")
+    return groups
+
+
+def _measured(group: str, rows: Iterator[Row], machine: ModelledMachine,
+              output: Output) -> list[tuple[Row, ModelledMachine]]:
+    measured = []
+    with output.progress(f"Rows: {group}") as update:
+        for row in rows:
+            measured.append((row, machine))
+            update(description=f"Rows: {group}: {row.name}")
+    return measured
+
+
+def _needed(host: bool) -> needs.Needs:
+    kernels = needs.kernels(modules.REGIMES, "pingpong", "root", transactions=True) | needs.MODELLED
+    return kernels | (needs.natively(validation.HOST_LOCKS) | needs.PRICES if host else needs.NOTHING)
 
 
 def _introduce(xeon: ModelledMachine, wanted: Sequence[str], output: Output) -> None:

@@ -11,6 +11,7 @@ import typer
 from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.base.timeouts import slowness
+from deploy.cli.options import RunName
 from deploy.domains.options import RunsUnder
 from deploy.live.kill import DESTROY, DONE, How, check, loss, order
 from deploy.live.target import Target, local_machine, of_libvirt
@@ -21,11 +22,7 @@ PATIENCE = 20.0  # seconds of given time for the others to notice: several times
 _POLL = 0.05
 
 def kill(
-    what: Annotated[
-        str | None,
-        typer.Argument(metavar="RUN", help="The process id of a skerry that runs a machine, or with --connect a "
-                       "deployment's name; default: the only one."),
-    ] = None,
+    what: RunName = None,
     connect: RunsUnder = None,
     cluster: Annotated[int, typer.Option("--cluster", metavar="N", min=0, help="Cluster to end.")] = ...,  # type: ignore[assignment]
     how: Annotated[How, typer.Option("--how", help="How the cluster ends.")] = How("panic"),

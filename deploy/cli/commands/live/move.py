@@ -11,6 +11,7 @@ import typer
 from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.base.timeouts import slowness
+from deploy.cli.options import RunName
 from deploy.domains.options import RunsUnder
 from deploy.live import ledger
 from deploy.live.cores import LEFT, OWNED, PARKED, Core, answer, check, cores_of, order, refusal
@@ -27,11 +28,7 @@ _POLL = 0.05
 
 
 def move(
-    what: Annotated[
-        str | None,
-        typer.Argument(metavar="RUN", help="The process id of a skerry that runs a machine, or with --connect a "
-                       "deployment's name; default: the only one."),
-    ] = None,
+    what: RunName = None,
     connect: RunsUnder = None,
     core: Annotated[int | None, typer.Option("--core", metavar="N", min=0,
                                              help="Core to move, numbered in the whole machine.")] = None,
@@ -61,6 +58,10 @@ def move(
         return _memory(output, what, connect, size_of(str(memory)), to, giver)
     if giver is not None:
         raise InputError("--from", "is for --memory: a core has one cluster")
+    _core(output, what, connect, core, to)
+
+
+def _core(output: Output, what: str | None, connect: str | None, core: int, to: int) -> None:
     with of_libvirt(connect, what) if connect else local_machine(what, "move") as target:
         before = cores_of(target.events(), target.read)
         found, boot = check(target.events(), before, core, to)

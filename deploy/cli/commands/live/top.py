@@ -47,37 +47,52 @@ def top(
         raise InputError(f"--count {count}", "is not --once")
     process.heed_signals()
     output = Output(quiet, json)
-    taken: list[Sample] = []
-    ended: source.Ended | None = None
-    shown = True
     with ExitStack() as stack:
-        machine: source.Source = stack.enter_context(source.of_libvirt(connect,
-                                                                       what)) if connect else stack.enter_context(
-                                                                           source.local(what))
-        try:
-            if terminal.is_one() and not once and json != "-":
-                with terminal.opened() as display:
-                    watch = Watch(machine, display, interval, count)
-                    taken = watch.taken
-                    watch.run(keep=json is not None)
-            else:
-                shown = False
-                for sample in samples(machine, interval, count or 1):
-                    if taken:
-                        output.line("")
-                    taken.append(sample)
-                    for line in plain(machine.name, machine.emulated, sample):
-                        output.line(line)
-                    shown = True
-        except source.Ended as end:
-            ended = end
-        except KeyboardInterrupt:
-            pass
+        machine: source.Source = (stack.enter_context(source.of_libvirt(connect, what)) if connect
+                                  else stack.enter_context(source.local(what)))
+        on_screen = terminal.is_one() and not once and json != "-"
+        if on_screen:
+            ended, taken = _watch(machine, interval, count, json is not None)
+        else:
+            ended, taken = _print(machine, interval, count or 1, output)
         output.results(_results(machine, taken))
-    if ended and (not ended.well or not shown):
+    if ended and not (ended.well and (taken or on_screen)):
         raise Failure(str(ended))
     if ended:
         output.line(f"Ended: {ended}.")
+
+
+Taken = tuple[source.Ended | None, list[Sample]]
+
+
+def _watch(machine: source.Source, interval: float, count: int | None, keep: bool) -> Taken:
+    taken: list[Sample] = []
+    try:
+        with terminal.opened() as display:
+            watch = Watch(machine, display, interval, count)
+            taken = watch.taken
+            watch.run(keep=keep)
+    except source.Ended as end:
+        return end, taken
+    except KeyboardInterrupt:
+        pass
+    return None, taken
+
+
+def _print(machine: source.Source, interval: float, count: int, output: Output) -> Taken:
+    taken: list[Sample] = []
+    try:
+        for sample in samples(machine, interval, count):
+            if taken:
+                output.line("")
+            taken.append(sample)
+            for line in plain(machine.name, machine.emulated, sample):
+                output.line(line)
+    except source.Ended as end:
+        return end, taken
+    except KeyboardInterrupt:
+        pass
+    return None, taken
 
 
 def _results(machine: source.Source, taken: list[Sample]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, check_plot, version
 from deploy.base.timeouts import FOREVER, Patience
 from deploy.cli import options
+from deploy.cli.experiments import check_emulator
 from deploy.cli.parameters import takes
 from deploy.compare.tables import layout_table
 from deploy.deployment.addresses import shown
@@ -35,7 +36,7 @@ from deploy.machine.qemu import Forward
 from deploy.machine.run import Options, Run, boot
 from deploy.results import fingerprint, survival
 from deploy.results.counting import without_counts
-from deploy.results.result import Result, evaluate, host_description
+from deploy.results.result import Clock, Result, evaluate, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
@@ -81,18 +82,15 @@ def run(args: RunOptions) -> None:
     output = Output(args.quiet, args.json)
     options.check_boot(args.medium)
     _check_plot(args.plot, what)
-    kvm.check_choice(args.accel, args.icount)
-    if modelled:
-        modelled_run.check_installed()
+    check_emulator(modelled, args.accel, args.icount)
     ensure_built(output, needs.of_map(what.cluster_map, what.own) | (needs.MODELLED if modelled else needs.NOTHING))
-    mode = modelled_run.mode(modelled) if modelled else kvm.choose(args.accel, len(what.machine.cores),
-                                                                   icount=args.icount)
-    _say_mode(output, mode, modelled)
+    how = _how(args, what, modelled)
+    _say_mode(output, how.accel, modelled)
     console = args.verbose or args.keep
     own = ProgramOutput(what, output.line)
     spoken = ConsoleText(lambda text: output.out.print(text, end="", markup=False)) if console else own
     narrate = _Narrator(output, what, set() if console else own.names)
-    how = replace(_how(args, mode, modelled), on_event=narrate.event, on_console=spoken.feed)
+    how = replace(how, on_event=narrate.event, on_console=spoken.feed)
     with _booted(what, how, modelled) as running:
         narrate.machine = running
         if how.gdb_port:
@@ -108,7 +106,9 @@ def run(args: RunOptions) -> None:
         output.line("Ended.")
 
 
-def _how(args: RunOptions, mode: qemu.Accel, modelled: ModelledMachine | None) -> Options:
+def _how(args: RunOptions, what: Plan, modelled: ModelledMachine | None) -> Options:
+    cores = len(what.machine.cores)
+    mode = modelled_run.mode(modelled) if modelled else kvm.choose(args.accel, cores, icount=args.icount)
     return Options(
         accel=mode,
         patience=Patience(MODELLED_SILENCE, args.timeout) if modelled else Patience(limit=args.timeout),
@@ -185,9 +185,8 @@ def _measured(machine: Run, modelled: ModelledMachine | None) -> Result | None:
     """What the load did, if there is one and it has ended."""
     if machine.plan.load is None or machine.status is None:
         return None
-    result = evaluate(machine.plan, machine.events, machine.options.accel.emulated)
-    result.turns = machine.options.accel.turns and not modelled
-    result.modelled = modelled.to_json() if modelled else None
+    clock = replace(Clock.of(machine.options.accel, modelled), counts=False)
+    result = evaluate(machine.plan, machine.events, clock)
     counts = all(cluster.kernel.endswith("+stat") for cluster in machine.plan.cluster_map.clusters)
     return result if counts else without_counts(result)
 

@@ -3,7 +3,7 @@
 
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,6 +18,7 @@ from deploy.base.paths import RESULTS
 from deploy.base.terminal import Json, Output, Plot, Quiet, check_plot
 from deploy.base.timeouts import Patience
 from deploy.cli import options
+from deploy.cli.experiments import check_baseline
 from deploy.cli.parameters import takes
 from deploy.compare import plot, runs, unpriced
 from deploy.compare.tables import comparison_table, layout_table, linux_table, pairs, ratio_json
@@ -26,7 +27,7 @@ from deploy.deployment import Deployment
 from deploy.emulator import run as modelled_run
 from deploy.emulator.machine_file import PAPERS, ModelledMachine, chosen as chosen_machine
 from deploy.load import comparison, measure
-from deploy.load.case import Case, needed
+from deploy.load.case import RedisCase, needed
 from deploy.load.comparison import Comparison
 from deploy.load.request import prepared
 from deploy.machine import kvm
@@ -37,7 +38,7 @@ from deploy.results.result import Result, document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
-from topology.machines.machine import Machine, default_memory
+from topology.machines.machine import Machine, Shape, default_memory
 from topology.maps.dts import write_dts
 
 Workload = Annotated[str, typer.Option("--workload", metavar="A,C", help="YCSB core workloads: a, b, c, f.")]
@@ -96,31 +97,22 @@ def compare(args: CompareOptions) -> None:
     in sentences, and the ratio has its range under half and double line costs. With --icount, --accel, --baseline or a
     machine by --sockets, --cores or --topology it is emulated without prices, or runs under KVM.
     """
-    workload, records, operations = args.workload, args.records, args.operations
     process.heed_signals()
-    fixed = {
-        "--sockets": args.sockets, "--cores": args.cores, "--topology": args.topology, "--smt": args.smt,
-        "--baseline": args.baseline,
-        "--accel": args.accel != "auto", "--icount": args.icount, "--boot": args.medium != "iso",
-    }
-    modelled = _modelled(args.machine, args.quick, args.verify, fixed)
-    records = records or (MODELLED_RECORDS if modelled else RECORDS)
-    operations = operations or (MODELLED_OPERATIONS if modelled else comparison.OPERATIONS)
+    modelled = _modelled(args)
     started = time.strftime("%Y%m%d-%H%M%S")
     check_plot(args.plot)
     if args.json is None:
         _check_results()
     output = Output(args.quiet, args.json or str(RESULTS / f"compare-{started}.json"))
-    shape = options.adapt(Deployment(), args.sockets, args.cores, args.memory if not modelled else None, args.topology,
-                          None, args.lock,
-                          args.smt).shape
-    shape = modelled.shape(modelled.cores, default_memory(modelled.cores_per_socket)) if modelled else shape
+    shape = _shape(args, modelled)
     patience = Patience(MODELLED_SILENCE, args.timeout) if modelled else Patience(limit=args.timeout)
-    _check_choice(args.baseline, args.accel, args.icount)
+    check_baseline(args.baseline)
+    kvm.check_choice(args.accel, args.icount)
     cases = prepared(
-        shape, args.layout, workload, memory=args.memory, switch=args.switch, clients=args.clients, records=records,
-        lock=args.lock or "clh",
-        operations=operations, patience=patience, medium=options.check_boot(args.medium), modelled=modelled,
+        shape, args.layout, args.workload, memory=args.memory, switch=args.switch, clients=args.clients,
+        records=args.records or (MODELLED_RECORDS if modelled else RECORDS), lock=args.lock or "clh",
+        operations=args.operations or (MODELLED_OPERATIONS if modelled else comparison.OPERATIONS),
+        patience=patience, medium=options.check_boot(args.medium), modelled=modelled,
     )
     job = cases[0].job
     if modelled:
@@ -138,6 +130,12 @@ def compare(args: CompareOptions) -> None:
     parts.finish()
 
 
+def _shape(args: CompareOptions, modelled: ModelledMachine | None) -> Shape | Machine:
+    memory = None if modelled else args.memory
+    given = options.adapt(Deployment(), args.sockets, args.cores, memory, args.topology, None, args.lock, args.smt)
+    return modelled.shape(modelled.cores, default_memory(modelled.cores_per_socket)) if modelled else given.shape
+
+
 def _picture(plot: Path | None, output: Output, started: str) -> Path:
     """Where the plot goes: beside the results where no option says more."""
     if plot:
@@ -149,18 +147,17 @@ def _picture(plot: Path | None, output: Output, started: str) -> Path:
     return RESULTS / f"compare-{started}.png"
 
 
-def _modelled(machine: str | None, quick: bool, verify: bool, fixed: Mapping[str, object]) -> ModelledMachine | None:
-    """The papers' machine, unless an option says how or what to emulate."""
-    found = chosen_machine(machine or (None if any(fixed.values()) else PAPERS), quick, fixed)
-    if verify and not found:
+def _modelled(args: CompareOptions) -> ModelledMachine | None:
+    """Returns the papers' machine, unless an option says how or what to emulate."""
+    fixed = {
+        "--sockets": args.sockets, "--cores": args.cores, "--topology": args.topology, "--smt": args.smt,
+        "--baseline": args.baseline, "--accel": args.accel != "auto", "--icount": args.icount,
+        "--boot": args.medium != "iso",
+    }
+    machine = chosen_machine(args.machine or (None if any(fixed.values()) else PAPERS), args.quick, fixed)
+    if args.verify and not machine:
         raise InputError("--verify", "is for a modelled machine (--machine)")
-    return found
-
-
-def _check_choice(baseline: str | None, accel: str, icount: bool) -> None:
-    if baseline not in (None, "linux"):
-        raise InputError("--baseline", f"'{baseline}' is not linux")
-    kvm.check_choice(accel, icount)
+    return machine
 
 
 def _check_results() -> None:
@@ -174,7 +171,7 @@ def _check_results() -> None:
                       f"elsewhere") from None
 
 
-def _say_mode(cases: Sequence[Case], load: Accel, outside: Accel, output: Output) -> None:
+def _say_mode(cases: Sequence[RedisCase], load: Accel, outside: Accel, output: Output) -> None:
     job = cases[0].job
     each = f"{job.clients} client{'s' * (job.clients > 1)} of each Redis"
     output.line(f"Machine: {job.shape}; {each}. Mode: {load.description}.")
@@ -187,7 +184,7 @@ def _say_mode(cases: Sequence[Case], load: Accel, outside: Accel, output: Output
                     f"layout.")
 
 
-def alike(cases: Sequence[Case]) -> list[list[str]]:
+def alike(cases: Sequence[RedisCase]) -> list[list[str]]:
     """The layouts that divide this machine in the same way, under the same locks."""
     maps: dict[str, list[str]] = {}
     for case in cases:
@@ -196,7 +193,7 @@ def alike(cases: Sequence[Case]) -> list[list[str]]:
     return [names for names in maps.values() if len(names) > 1]
 
 
-def _run(cases: Sequence[Case], load: Accel, outside: Accel, parts: Parts) -> list[Result]:
+def _run(cases: Sequence[RedisCase], load: Accel, outside: Accel, parts: Parts) -> list[Result]:
     results = []
     pongs: dict[str, float] = {}
     output, milestones = parts.output, _milestones(cases[0].job)
@@ -207,17 +204,17 @@ def _run(cases: Sequence[Case], load: Accel, outside: Accel, parts: Parts) -> li
             if case.layout not in pongs:  # the host measures it
                 with output.progress(f"{case.layout}: from power-on to the first +PONG"):
                     pongs[case.layout] = measure.boot_to_pong(case.job, case.layout, outside)
-            result.metrics["boot_to_pong_s"] = pongs[case.layout]
+            result = result.with_metrics({"boot_to_pong_s": pongs[case.layout]})
             if load.icount:
                 with output.progress(f"{case.name}: counting instructions", total=milestones // 2) as update:
                     counted, _ = profile(case.profiled(), _follow(case.name, update))
-                result.metrics |= counted.metrics()
+                result = result.with_metrics(counted.metrics())
             output.table(layout_table(result))
             results.append(result)
     return results
 
 
-def _run_modelled(cases: Sequence[Case], accel: Accel, parts: Parts, quick: bool,
+def _run_modelled(cases: Sequence[RedisCase], accel: Accel, parts: Parts, quick: bool,
                   verify: bool) -> tuple[list[Result], list[Answer]]:
     """The results at the machine's own line costs, and what they and those at other costs say."""
     output, machine = parts.output, cases[0].job.modelled

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -64,15 +65,19 @@ def paper(
     if not only_list and done:
         page.write(report, done)
         output.line(f"Report: {report}, of {len(done)} of {len(todo)} runs.")
-    output.results({
+    output.results(_document(folder, report, todo))
+    if failed:
+        raise Failure("; ".join(f"{task.figure.id}: {why} (all of it: {task.log})" for task, why in failed))
+
+
+def _document(folder: Path, report: Path, tasks: Sequence[work.Task]) -> dict[str, Any]:
+    return {
         "skerry": version(),
         "command": "paper",
         "folder": str(folder),
         "report": str(report) if report.is_file() else None,
         "figures": [
             {"id": task.figure.id, "kind": task.figure.kind, "run": task.run, "done": task.is_done,
-             "results": str(task.path)} for task in todo
+             "results": str(task.path)} for task in tasks
         ],
-    })
-    if failed:
-        raise Failure("; ".join(f"{task.figure.id}: {why} (all of it: {task.log})" for task, why in failed))
+    }

@@ -90,15 +90,7 @@ def plan(args: PlanOptions) -> None:
     pause = _delay(args.rate, args.ghz, args.delay, near,
                    args.source in (None, LIVE) and not (args.sockets or args.cores))
     machine = _machine(args.source, args.sockets, args.cores, args.smt)
-    if lock == "rtm":
-        if args.conflict is None:
-            raise InputError("--lock rtm", "needs --conflict: no closed form gives the rate of conflicts")
-        throughput = cluster.elided(near, far / near, pause, ranges.probability(args.conflict, "--conflict"),
-                                    args.attempts)
-    else:
-        form = ClosedForm(lock, near, ranges.at_least_0(args.transfer, "--transfer"))
-        throughput = cluster.queued(form, far / near, pause)
-    planner = Planner(machine, pause + near, throughput, end=0.5 if lock == "rtm" else 1.0)
+    planner = Planner(machine, pause + near, _throughput(args, near, far, pause), end=0.5 if lock == "rtm" else 1.0)
     with output.progress("Planning"):
         advice = planner.advise(loss / 100)
     _print(output, machine, lock, near, far, pause, loss, advice)
@@ -117,6 +109,15 @@ def plan(args: PlanOptions) -> None:
         "remote_service_cycles": far,
     }
     output.results(document)
+
+
+def _throughput(args: PlanOptions, near: float, far: float, pause: float) -> cluster.Throughput:
+    if args.lock != "rtm":
+        form = ClosedForm(args.lock, near, ranges.at_least_0(args.transfer, "--transfer"))
+        return cluster.queued(form, far / near, pause)
+    if args.conflict is None:
+        raise InputError("--lock rtm", "needs --conflict: no closed form gives the rate of conflicts")
+    return cluster.elided(near, far / near, pause, ranges.probability(args.conflict, "--conflict"), args.attempts)
 
 
 def _machine(source: str | None, sockets: int | None, cores: int | None, smt: str | None) -> Machine:

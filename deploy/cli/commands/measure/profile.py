@@ -14,6 +14,7 @@ from deploy.base.paths import RESULTS
 from deploy.base.terminal import Json, Output, Quiet
 from deploy.base.timeouts import Patience
 from deploy.cli import options
+from deploy.cli.experiments import check_baseline
 from deploy.cli.parameters import takes
 from deploy.deployment import Deployment
 from deploy.emulator.plugin import plugin
@@ -96,8 +97,7 @@ def profile(args: ProfileOptions) -> None:
     """
     baseline, outside, flame = args.baseline, args.outside, args.flame
     process.heed_signals()
-    if baseline not in (None, "linux"):
-        raise InputError("--baseline", f"'{baseline}' is not linux")
+    check_baseline(baseline)
     if args.start and (outside or baseline):
         raise InputError("--start", f"cannot be combined with {'--outside' if outside else '--baseline'}")
     if args.tap and not outside:
@@ -112,8 +112,8 @@ def profile(args: ProfileOptions) -> None:
     picture = flame or base.with_suffix(".svg")
     cases = prepared(
         shape, args.layout, args.workload, memory=args.memory, switch=args.switch, clients=args.clients,
-        records=args.records, lock=args.lock or "clh",
-        operations=args.operations or (REQUESTS if outside else OPERATIONS), patience=Patience(SILENCE, args.timeout),
+        records=args.records, lock=args.lock or "clh", operations=args.operations or (REQUESTS if outside else OPERATIONS),
+        patience=Patience(SILENCE, args.timeout),
     )
     job = cases[0].job
     if len(job.workloads) != 1:

@@ -76,18 +76,13 @@ def simulate(args: SimulateOptions) -> None:
     regimes.check(args.lock, also=() if args.markov else ("rtm",))
     sizes, pauses = ranges.cores(args.cores), ranges.delays(args.delay)
     moves = (
-        ranges.positive(args.hold, "--hold"),
-        ranges.at_least_0(args.lines, "--lines"),
-        ranges.at_least_0(args.same_socket, "--same-socket"),
-        ranges.at_least_0(args.other_socket, "--other-socket"),
+        ranges.positive(args.hold, "--hold"), ranges.at_least_0(args.lines, "--lines"),
+        ranges.at_least_0(args.same_socket, "--same-socket"), ranges.at_least_0(args.other_socket, "--other-socket"),
         args.per_socket,
     )
-    reload = ranges.at_least_0(args.transfer, "--transfer")
-    fallback = Transfers(*moves)
-    elision = Elision(
-        ranges.probability(args.conflict, "--conflict"), args.attempts, ranges.at_least_0(args.overhead, "--overhead"),
-        fallback
-    )
+    reload, fallback = ranges.at_least_0(args.transfer, "--transfer"), Transfers(*moves)
+    elision = Elision(ranges.probability(args.conflict, "--conflict"), args.attempts,
+                      ranges.at_least_0(args.overhead, "--overhead"), fallback)
     form = ClosedForm(args.lock if args.lock != "rtm" else "clh", ranges.positive(args.service, "--service"), reload)
 
     def make(n: int, pause: float) -> Simulation:
