@@ -11,6 +11,7 @@ from deploy.profile.components import GROUPS, SPLIT
 from deploy.results.counting import COUNTED
 from deploy.results.kinds import bracketed
 from deploy.results.result import DISTORTED, Result, nested
+from deploy.results.tables import plain_table
 from topology.spans import format_spans
 from topology.units import MIB
 
@@ -79,21 +80,12 @@ def layout_table(result: Result) -> Table:
     emulated = _emulated(result)
     mark = MARK if result.counting else ""
     kernels = f"{result.clusters} kernel{'s' * (result.clusters != 1)}"
-    table = Table(
-        title=f"{result.layout}: {kernels}, lock {result.lock}, YCSB {result.workload.upper()}{emulated}",
-        title_justify="left",
-        title_style="bold",
-        caption=_note([result], split=False),
-        caption_justify="left",
-        box=box.SIMPLE_HEAD,  # fits into 80 columns
-        padding=(0, 1, 0, 0),
-        pad_edge=False,
-    )
+    title = f"{result.layout}: {kernels}, lock {result.lock}, YCSB {result.workload.upper()}{emulated}"
     names = ["ops/s", "p50 µs", "p99 µs", "CPU", f"entries\n/s{mark}", f"con-\nflicts{mark}", f"wait{mark},\ncycles"]
     shown = {m: name for m, name in zip(PER_CORE, names) if m in _printed(result, dict.fromkeys(PER_CORE))}
     wanted = list(shown)
-    for name in ("cluster", "core", *shown.values()):
-        table.add_column(name, justify="right")
+    table = plain_table(title, ("cluster", "core", *shown.values()), note=_note([result], split=False),
+                        box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)  # fits into 80 columns
     for core in result.per_core:
         known = _printed(result, core)
         idle = not core["ops_per_s"]  # no latency then
@@ -151,10 +143,7 @@ def _beside(
     title: str, a: str, of_a: Mapping[str, float], b: str, of_b: Mapping[str, float], counted_apart: bool = False,
     bounds: Mapping[str, tuple[float, float]] = {},
 ) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold")
-    table.add_column("")
-    for name in (a, b, f"{a} / {b}"):
-        table.add_column(name, justify="right")
+    table = plain_table(title, ("", a, b, f"{a} / {b}"))
     quotient = _ratios(of_a, of_b)
     for metric, name, _ in FIGURES:
         if metric == TOTAL and metric not in of_a and metric not in of_b and _counted(of_a) and _counted(of_b):

@@ -8,6 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from deploy.report.model_results import Bounds, parameters
+from deploy.results.tables import plain_table
 from topology.model import repairman, ticket
 from topology.model.fit import Fit, Parameter
 from topology.model.plan import Advice
@@ -17,10 +18,7 @@ UNIT = 1000  # cycles; throughput is shown per so many
 
 
 def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold")
-    for column in columns:
-        table.add_column(column, justify="right")
-    return table
+    return plain_table(title, columns)
 
 
 def predictions(form: ClosedForm, delays: Sequence[float], cores: Sequence[int], bounds: Bounds) -> Table:

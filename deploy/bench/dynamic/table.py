@@ -25,6 +25,7 @@ from deploy.bench.dynamic.measure import (
     crossing,
     published_ipc,
 )
+from deploy.results.tables import plain_table
 from topology.model.papers import UHLIG, UHLIG_FIGURE_6, UHLIG_FIGURE_7, UHLIG_MACHINE
 
 UNIT = 1000  # cycles of a throughput
@@ -54,12 +55,8 @@ LOAD_NOTE = (
 )
 
 
-def plain_table(title: str, note: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", caption=textwrap.fill(note, WIDTH),
-                  caption_justify="left")
-    for place, column in enumerate(columns):
-        table.add_column(column, justify="left" if place == 0 else "right")
-    return table
+def noted_table(title: str, note: str, *columns: str) -> Table:
+    return plain_table(title, columns, columns[:1], textwrap.fill(note, WIDTH))
 
 
 def _kind(row: Ipc) -> str:
@@ -73,7 +70,7 @@ def _kind(row: Ipc) -> str:
 def ipc_table(rows: Sequence[Ipc]) -> Table:
     """Rows of one unit."""
     base = bases(rows)[rows[0].unit]
-    table = plain_table(
+    table = noted_table(
         f"{TITLES[IPC]}, {_kind(base)}", IPC_NOTE + f"{UHLIG_MACHINE}.", "series", "there",
         *(column for where in SPACES for column in (f"{where}-space", f"/ {base.series.name}", "paper", "ours/paper")),
     )
@@ -95,7 +92,7 @@ def range_text(bounds: tuple[float, float] | None, digits: int, by: float = 1.0)
 def fork_join_table(rows: Sequence[ForkJoin]) -> Table:
     names = list(dict.fromkeys(row.series.name for row in rows))
     pairs = {pair.locks.cores: pair for pair in beside(rows)}
-    table = plain_table(
+    table = noted_table(
         f"{TITLES[FORK_JOIN]}, cycles until the last worker runs (modelled: {rows[0].machine.name})", FORK_JOIN_NOTE,
         "cores",
         *(column for name in names for column in (name, "signals made")),
@@ -115,7 +112,7 @@ def fork_join_table(rows: Sequence[ForkJoin]) -> Table:
 
 def load_table(rows: Sequence[Load]) -> Table:
     names = list(dict.fromkeys(row.series.name for row in rows))
-    table = plain_table(f"{TITLES[LOAD]}, kernel entries in {UNIT:,} cycles (modelled: {rows[0].machine.name})",
+    table = noted_table(f"{TITLES[LOAD]}, kernel entries in {UNIT:,} cycles (modelled: {rows[0].machine.name})",
                         LOAD_NOTE, "cores", *names)
     by = {(row.series.name, row.point.cores): row for row in rows}
     for cores in sorted({row.point.cores for row in rows}):

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from rich.table import Table
 
 from deploy.bench.dynamic.measure import TITLES, UNMAP
-from deploy.bench.dynamic.table import plain_table, range_text
+from deploy.bench.dynamic.table import noted_table, range_text
 from deploy.bench.dynamic.unmap_series import LEAST_R_SQUARED, MOST_RISE, Guard, Trend, Unmap, trends
 
 UNMAP_NOTE = (
@@ -51,7 +51,7 @@ def unmap_tables(rows: Sequence[Unmap]) -> Iterator[Table]:
 
 def _by_cores(title: str, note: str, rows: Sequence[Unmap]) -> Table:
     counts = sorted({row.calls.cores for row in rows})
-    table = plain_table(title, note, "pages", *(f"{n} core{'s' if n > 1 else ''}" for n in counts))
+    table = noted_table(title, note, "pages", *(f"{n} core{'s' if n > 1 else ''}" for n in counts))
     by = {(row.calls.pages, row.calls.cores): row.calls.mapping for row in rows}
     for pages in sorted({row.calls.pages for row in rows}):
         table.add_row(str(pages), *(f"{by[pages, n]:,.0f}" if (pages, n) in by else "-" for n in counts))
@@ -60,7 +60,7 @@ def _by_cores(title: str, note: str, rows: Sequence[Unmap]) -> Table:
 
 def _counted(rows: Sequence[Unmap]) -> Table:
     names = list(dict.fromkeys(row.series.name for row in rows))
-    table = plain_table(f"{TITLES[UNMAP]}: instructions of the kernel for a mapping, one core (counted, emulated)",
+    table = noted_table(f"{TITLES[UNMAP]}: instructions of the kernel for a mapping, one core (counted, emulated)",
                         COUNTED_NOTE, "pages", *names)
     by = {(row.calls.pages, row.series.name): row.calls.mapping for row in rows}
     for pages in sorted({row.calls.pages for row in rows}):
@@ -69,7 +69,7 @@ def _counted(rows: Sequence[Unmap]) -> Table:
 
 
 def _trends(found: Sequence[Trend]) -> Table:
-    table = plain_table(f"{TITLES[UNMAP]}: over the cores", TRENDS_NOTE, "series", "pages", "from", "to", "rise", "R²")
+    table = noted_table(f"{TITLES[UNMAP]}: over the cores", TRENDS_NOTE, "series", "pages", "from", "to", "rise", "R²")
     for series in dict.fromkeys(trend.series for trend in found):
         mine = sorted((trend for trend in found if trend.series == series), key=lambda trend: trend.pages)
         for trend in dict.fromkeys((mine[0], mine[len(mine) // 2], mine[-1])):

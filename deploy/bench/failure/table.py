@@ -9,6 +9,7 @@ from rich.table import Table
 
 from deploy.bench.failure.cost import Cost
 from deploy.bench.failure.measure import COUNTED, FIGURES, HOST, SAID, TICKS, Figure, Measured, goals
+from deploy.results.tables import plain_table
 
 _NOTE = (
     f"Clock: {HOST}, seen from outside, up to 100 ms of it before the cluster obeys; {TICKS}, the machine's as its "
@@ -45,16 +46,11 @@ def _met(met: bool) -> str:
 def failure_table(found: Measured, cost: Cost | None) -> Table:
     emulated = "  (emulated)" if found.job.accel.emulated else ""
     ended = "The first cluster" if found.job.first else "A cluster"
-    table = Table(
-        title=f"{ended} fails: median and worst of {found.job.repeats}{emulated}", title_justify="left",
-        title_style="bold",
-        caption=_NOTE, caption_justify="left",
-    )  # fmt: skip
-    table.add_column("figure")
-    table.add_column("clock", style="dim")
-    for name in ("median", "worst", "goal", "KVM, metal"):
-        table.add_column(name, justify="right", style="dim" if name in ("goal", "KVM, metal") else "")
-    table.add_column("met")
+    table = plain_table(f"{ended} fails: median and worst of {found.job.repeats}{emulated}",
+                        ("figure", "clock", "median", "worst", "goal", "KVM, metal", "met"),
+                        ("figure", "clock", "met"), _NOTE)
+    for column in table.columns:
+        column.style = "dim" if column.header in ("clock", "goal", "KVM, metal") else ""
     for how in found.job.ways:
         if not found.of(how):
             continue

@@ -13,6 +13,7 @@ from deploy.bench.boot import Bench, events
 from deploy.bench.ipc import pingpong
 from deploy.machine.qemu import Accel
 from deploy.results.result import Result
+from deploy.results.tables import plain_table
 from topology.units import MIB
 
 MEMORY = 6144 * MIB  # with a gigabyte in one piece, besides what the program works with
@@ -60,20 +61,13 @@ def measure(kernel: str, accel: Accel, patience: Patience) -> Measured:
 
 
 def latency_table(measured: Sequence[Measured]) -> Table:
-    table = Table(
-        title="Instructions that an interrupt waits, at worst, because of one operation; one core  (emulated)",
-        title_justify="left",
-        title_style="bold",
-        caption=(
-            "Extra delay between an interrupt that is raised as the kernel is entered and the first instruction of\n"
-            "the thread that waits for it, which has the highest priority; without the cost in an idle system. No\n"
-            "stretch with interrupts off is longer. Pieces: how often an interrupt got in during the operation."
-        ),
-        caption_justify="left",
+    table = plain_table(
+        "Instructions that an interrupt waits, at worst, because of one operation; one core  (emulated)",
+        ("operation", *(one.lock for one in measured)), ("operation",),
+        "Extra delay between an interrupt that is raised as the kernel is entered and the first instruction of\n"
+        "the thread that waits for it, which has the highest priority; without the cost in an idle system. No\n"
+        "stretch with interrupts off is longer. Pieces: how often an interrupt got in during the operation.",
     )
-    table.add_column("operation")
-    for one in measured:
-        table.add_column(one.lock, justify="right")
     table.add_column("pieces", justify="right", style="dim")
     for row in zip(*(one.operations for one in measured), strict=True):
         table.add_row(row[0].name, *(f"{cell.delay:,}" for cell in row), f"{row[0].entries:,}")

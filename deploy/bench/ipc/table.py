@@ -10,6 +10,7 @@ from deploy.bench.ipc import reference
 from deploy.bench.ipc.measure import ONE_WAY, OPERATIONS, Measured
 from deploy.bench.regimes import BASELINE
 from deploy.results.kinds import bracketed
+from deploy.results.tables import plain_table
 from topology.model.papers import ELPHINSTONE, FIGURE_3, PETERS, PETERS_FIGURE_1
 
 
@@ -25,18 +26,10 @@ def ipc_table(measured: Sequence[Measured]) -> Table:
     baseline = measured[0]
     counted = baseline.unit == "instructions"
     emulated = bracketed(baseline.emulated, baseline.modelled.name if baseline.modelled else None)
-    table = Table(
-        title=f"Kernel {baseline.unit} from system-call entry to exit, one way, one core{emulated}",
-        title_justify="left",
-        title_style="bold",
-        caption=_caption(measured, counted),
-        caption_justify="left",
-    )
-    table.add_column("")
-    for one in measured:
-        table.add_column(one.title, justify="right")
-        if one.lock != BASELINE:
-            table.add_column(f"/ {BASELINE}", justify="right")
+    columns = [column for one in measured
+               for column in (one.title, *([f"/ {BASELINE}"] if one.lock != BASELINE else []))]
+    table = plain_table(f"Kernel {baseline.unit} from system-call entry to exit, one way, one core{emulated}",
+                        ("", *columns), note=_caption(measured, counted))
     if counted:
         table.add_column("seL4 SMP*", justify="right", style="dim")
         table.add_column("seL4, no lock*", justify="right", style="dim")
@@ -53,13 +46,8 @@ def published_table(measured: Sequence[Measured]) -> Table | None:
     if not beside:
         return None
     base = measured[0].spread[ONE_WAY].median
-    table = Table(
-        title=f"IPC over {BASELINE}, beside the papers, whose cycles are real machines'", title_justify="left",
-        title_style="bold",
-        caption=_sources(beside), caption_justify="left",
-    )
-    for column in ("", "ours", ELPHINSTONE, "ours/paper", PETERS, "ours/paper"):
-        table.add_column(column, justify="right" if column else "left")
+    table = plain_table(f"IPC over {BASELINE}, beside the papers, whose cycles are real machines'",
+                        ("", "ours", ELPHINSTONE, "ours/paper", PETERS, "ours/paper"), note=_sources(beside))
     for one in beside:
         ours = one.spread[ONE_WAY].median / base if base > 0 else 0.0
         cells = []

@@ -9,6 +9,7 @@ from rich.table import Table
 from deploy.bench.lines.measure import Line, Lines, LockUse
 from deploy.results import kinds
 from deploy.results.snapshots import ratio
+from deploy.results.tables import plain_table
 
 TOP_INSTRUCTIONS = 3
 NOTE = (
@@ -23,17 +24,13 @@ NOTE = (
 
 def lines_table(found: Lines, top: int) -> Table:
     point = found.point
-    table = Table(
-        title=(
-            f"{point.lock}, {point.cores} cores, delay {point.delay:g}: {found.moves:,} moves of {found.count:,} "
-            f"lines in "
-            f"{point.entries:,} kernel entries, {found.moves_per_entry:.2f} an entry; "
-            f"{point.layout}{kinds.of_clock(point.clock, point.emulated)}"
-        ),
-        title_justify="left", title_style="bold", caption=NOTE, caption_justify="left",
+    title = (
+        f"{point.lock}, {point.cores} cores, delay {point.delay:g}: {found.moves:,} moves of {found.count:,} lines in "
+        f"{point.entries:,} kernel entries, {found.moves_per_entry:.2f} an entry; "
+        f"{point.layout}{kinds.of_clock(point.clock, point.emulated)}"
     )
-    for column in ("line", "moves", "read, write, upgrade", "wait each", "cores", "useless", "by"):
-        table.add_column(column, justify="left" if column in ("line", "cores", "by") else "right")
+    columns = ("line", "moves", "read, write, upgrade", "wait each", "cores", "useless", "by")
+    table = plain_table(title, columns, ("line", "cores", "by"), NOTE)
     for line in found.hottest[:top]:
         table.add_row(
             escape(line.name) + (" [bold]false sharing[/bold]" if line.false_sharing else ""), f"{line.moves:,}",
@@ -46,11 +43,9 @@ def lines_table(found: Lines, top: int) -> Table:
 
 
 def _uses(title: str, uses: Sequence[LockUse], of_kinds: bool) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold")
     head = ["entries", "lines moved"] if of_kinds else []
-    for column in ("", *head, "acqui-\nsitions", "conflicts", "handed over", "wait", "hold", "moves of the lock",
-                   "inside"):
-        table.add_column(column, justify="right" if column else "left")
+    table = plain_table(title, ("", *head, "acqui-\nsitions", "conflicts", "handed over", "wait", "hold",
+                                "moves of the lock", "inside"))
     for use in uses:
         about = [f"{use.entries:,}", f"{ratio(use.moves, use.entries):.2f}"] if of_kinds else []
         shares = [f"{ratio(part, use.acquisitions):.1%}" for part in (use.conflicts, use.handovers)]

@@ -10,18 +10,14 @@ from deploy.bench.ipc.measure import ONE_WAY, Measured, Spread
 from deploy.bench.native.ipc import CONTAINS, IN_A_ROW, OPERATIONS
 from deploy.bench.native.result import name_of
 from deploy.bench.regimes import BASELINE
+from deploy.results.tables import plain_table
 
 UNIT = 1000  # cycles; throughput is shown per so many
 Entry = Mapping[str, Any]
 
 
 def table(title: str, caption: str, *columns: str) -> Table:
-    made = Table(
-        title=title, title_justify="left", title_style="bold", caption=caption, caption_justify="left",
-    )  # fmt: skip
-    for number, column in enumerate(columns):
-        made.add_column(column, justify="right" if number else "left")
-    return made
+    return plain_table(title, columns, columns[:1], caption)
 
 
 def _spread(value: Spread, unit: float = 1, digits: int = 1) -> str:

@@ -21,6 +21,7 @@ from deploy.base.paths import ROOT
 from deploy.base.terminal import Output
 from deploy.base.version import version
 from deploy.bench.paper.figures import COUNTED, DRAWN, MODELLED, Figure
+from deploy.results.tables import plain_table
 
 SAME_EACH_TIME = (MODELLED, COUNTED, DRAWN)
 
@@ -157,10 +158,8 @@ def _run(task: Task, tick: Any) -> str:
 
 
 def table(figures: Sequence[Figure], todo: Sequence[Task]) -> Table:
-    made = Table(title="Figures of the papers", title_justify="left", title_style="bold")
-    for name in ("figure", "what", "kind", "runs"):
-        made.add_column(name)
-    made.add_column("min", justify="right")
+    words = ("figure", "what", "kind", "runs")
+    made = plain_table("Figures of the papers", (*words, "min"), words)
     for figure in figures:
         mine = [task for task in todo if task.figure is figure]
         done = sum(task.is_done for task in mine)

@@ -12,6 +12,7 @@ from typing import Any
 from rich.table import Table
 
 from deploy.bench.redis import measure as redis
+from deploy.results.tables import plain_table
 from topology.maps.clustermap import Application
 from topology.model.papers import ELPHINSTONE, REDIS_CORES
 
@@ -65,11 +66,9 @@ def said(counts: Counter[str]) -> str:
 
 
 def table(found: Sequence[Place]) -> Table:
-    made = Table(title=f"What runs on which core: {SOURCE}", title_justify="left", title_style="bold")
-    for column in ("core", "here", "paper", "the same"):
-        made.add_column(column, justify="right" if column == "core" else "left")
+    note = "The network is a virtual one on core 0: a switch, and the driver of a card where a machine has one."
+    words = ("here", "paper", "the same")
+    made = plain_table(f"What runs on which core: {SOURCE}", ("core", *words), words, note)
     for place in found:
         made.add_row(str(place.core), said(place.programs), said(place.published), "yes" if place.same else "no")
-    made.caption = "The network is a virtual one on core 0: a switch, and the driver of a card where a machine has one."
-    made.caption_justify = "left"
     return made

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from deploy.bench.redis.measure import COUNTED, MODELLED, NO_RANGES, PER, STEP, TSC, Point, Ranges
 from deploy.results.kinds import bracketed
+from deploy.results.tables import plain_table
 
 FIGURES = (
     "Stands for Figures 6 and 7 of Elphinstone et al., 'An Evaluation of Coarse-Grained Locking for Multicore "
@@ -53,9 +54,7 @@ def _throughput(points: Sequence[Point], ranged: Ranges) -> Table:
     locks = list(dict.fromkeys(point.lock for point in points))
     at = {(point.size, point.lock): point for point in points}
     title = _title(f"lwIP {_where(points[0].stack)}: operations in {PER:,} cycles, all cores together", points)
-    table = Table(title=title, title_justify="left", title_style="bold")
-    for column in ("cores", *locks):
-        table.add_column(column, justify="right")
+    table = plain_table(title, ("cores", *locks))
     for size in sorted({point.size for point in points}):
         found = [at.get((size, lock)) for lock in locks]
         table.add_row(str(size), *[_with_range(point, ranged) if point else "-" for point in found])
@@ -73,12 +72,9 @@ def _where(stack: str) -> str:
 
 
 def _details(points: Sequence[Point]) -> Table:
-    table = Table(title=_title("Each boot", points), title_justify="left", title_style="bold")
-    for column in ("stack", "cores", "lock"):
-        table.add_column(column, justify="right" if column == "cores" else "left")
-    for column in ("idle", "delay, core 0", "delay, others", "kernel/entry", "entries/op", "interrupts/op", "conflicts",
-                   "Xput", "instr/op"):
-        table.add_column(column, justify="right")
+    columns = ("stack", "cores", "lock", "idle", "delay, core 0", "delay, others", "kernel/entry", "entries/op",
+               "interrupts/op", "conflicts", "Xput", "instr/op")
+    table = plain_table(_title("Each boot", points), columns, ("stack", "lock"))
     for point in points:
         m = point.metrics
         table.add_row(
@@ -94,9 +90,8 @@ def _details(points: Sequence[Point]) -> Table:
 def instance_table(points: Sequence[Point], linux: Sequence[Mapping[str, Any]]) -> Table:
     """What an instance costs, in each set-up: issues of size rather than of locks."""
     title = "An instance: memory resident, given to its stack process; power-on to the first +PONG"
-    table = Table(title=_title(title, points), title_justify="left", title_style="bold")
-    for column in ("system", "cores", "operations/s", "instr/op", "resident MiB", "stack MiB", "+PONG s"):
-        table.add_column(column, justify="left" if column == "system" else "right")
+    columns = ("system", "cores", "operations/s", "instr/op", "resident MiB", "stack MiB", "+PONG s")
+    table = plain_table(_title(title, points), columns, ("system",))
     last = {point.stack: point for point in points}  # of each, the largest machine's
     entries = [(f"skerry, {_where(stack)}", point.size, point.metrics) for stack, point in last.items()]
     entries += [("linux", int(entry["cores"]), entry["metrics"]) for entry in linux]

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from deploy.bench.scale.figure_sweep import GOAL, published_point
 from deploy.bench.scale.measure import Key, Point, key_of
+from deploy.results.tables import plain_table
 from topology.model import papers, published
 
 UNIT = 1000  # cycles
@@ -39,11 +40,7 @@ def _cell(point: Point | None, ranged: Ranges) -> str:
 
 def _table(title: str, columns: Sequence[str], ranged: Ranges) -> Table:
     brackets = " In brackets: half and double line costs." if ranged else ""
-    table = Table(title=f"{title}: kernel entries in {UNIT:,} cycles (modelled).{brackets}", title_justify="left",
-                  title_style="bold")
-    for column in columns:
-        table.add_column(column, justify="right")
-    return table
+    return plain_table(f"{title}: kernel entries in {UNIT:,} cycles (modelled).{brackets}", columns)
 
 
 def _by_delay(points: Sequence[Point], ranged: Ranges) -> Table:

@@ -10,6 +10,7 @@ from deploy.bench.scale.fit import Model, models
 from deploy.bench.scale.measure import FIGURE_4, FIGURE_5, Key, Point, figure_5_delays, key_of
 from deploy.emulator import lockstep
 from deploy.results import kinds
+from deploy.results.tables import plain_table
 from topology.model import repairman
 from topology.model.fit import Fit, Parameter
 
@@ -68,11 +69,8 @@ def _figures(points: Sequence[Point]) -> str:
 def _table(points: Sequence[Point], title: str, columns: Sequence[str]) -> Table:
     emulated = kinds.of_clock(points[0].clock, points[0].emulated)
     layout = points[0].layout if points[0].clusters == 1 else f"{points[0].layout}, {points[0].clusters} clusters"
-    table = Table(title=f"{title}: kernel entries in {UNIT:,} cycles, all cores together; {layout}{emulated}",
-                  title_justify="left", title_style="bold")
-    for column in ("cores", *columns):
-        table.add_column(column, justify="right")
-    return table
+    return plain_table(f"{title}: kernel entries in {UNIT:,} cycles, all cores together; {layout}{emulated}",
+                       ("cores", *columns))
 
 
 def _cell(point: Point | None, ranged: Ranges) -> str:

@@ -14,6 +14,7 @@ from deploy.bench.native import host as native_host
 from deploy.bench.validate import calibrate as calibration
 from deploy.emulator.machine_file import ModelledMachine
 from deploy.results.result import document
+from deploy.results.tables import plain_table
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
@@ -57,10 +58,7 @@ def calibrate(
 
 
 def price_table(machine: ModelledMachine) -> Table:
-    table = Table(title=f"{machine.name}: cycles of {machine.ghz:g} GHz", title_justify="left", title_style="bold")
-    table.add_column("")
-    table.add_column("cycles", justify="right")
-    table.add_column("source")
+    table = plain_table(f"{machine.name}: cycles of {machine.ghz:g} GHz", ("", "cycles", "source"), ("", "source"))
     for name, price in machine.prices.items():
         table.add_row(name, f"{price.cycles:,.2f}", price.source)
     return table

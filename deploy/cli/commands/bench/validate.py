@@ -23,6 +23,7 @@ from deploy.emulator import run
 from deploy.emulator.machine_file import PAPERS, RANGE, ModelledMachine, load
 from deploy.machine import qemu
 from deploy.results.result import document, host_description, without_machine
+from deploy.results.tables import plain_table
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
@@ -180,17 +181,10 @@ def _native(rounds: int, output: Output) -> dict[tuple[str, float], validation.N
 
 
 def table(rows: Sequence[Row]) -> Table:
-    made = Table(title="The model against what is published and measured", title_justify="left", title_style="bold")
-    made.add_column("against")
-    for column in ("reference", "modelled", "error"):
-        made.add_column(column, justify="right")
     priced, spread = any(row.price is not None for row in rows), any(row.spread for row in rows)
-    if spread:
-        made.add_column("line costs x 0.5 to x 2", justify="right")
-    if priced:
-        made.add_column("price", justify="right")
-    made.add_column("goal")
-    made.add_column("met")
+    columns = ["against", "reference", "modelled", "error", *["line costs x 0.5 to x 2"] * spread, *["price"] * priced,
+               "goal", "met"]
+    made = plain_table("The model against what is published and measured", columns, ("against", "goal", "met"))
     last = rows[0].group if rows else ""
     for row in rows:
         if row.group != last:

@@ -112,8 +112,8 @@ def profile(args: ProfileOptions) -> None:
     picture = flame or base.with_suffix(".svg")
     cases = prepared(
         shape, args.layout, args.workload, memory=args.memory, switch=args.switch, clients=args.clients,
-        records=args.records, lock=args.lock or "clh", operations=args.operations or (REQUESTS if outside else OPERATIONS),
-        patience=Patience(SILENCE, args.timeout),
+        records=args.records, lock=args.lock or "clh", patience=Patience(SILENCE, args.timeout),
+        operations=args.operations or (REQUESTS if outside else OPERATIONS),
     )
     job = cases[0].job
     if len(job.workloads) != 1:
