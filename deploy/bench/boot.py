@@ -25,7 +25,7 @@ class Bench:
     """How experiments are booted, and by which clock they are timed."""
 
     accel: Accel
-    patience: Patience
+    timeout: Patience
     stepped: bool = False  # the emulator's cores go in step, or by a machine's prices; else the clock is the TSC
     build: Path = BUILD
 
@@ -45,7 +45,7 @@ def program_plan(name: str, kernel: str, shape: Shape | Machine, program: Progra
 
 def events(target: Plan, bench: Bench, extra: Sequence[str] = ()) -> EventStream:
     """Returns all that the program reports until it is done. `extra`: arguments of the emulator."""
-    options = Options(bench.accel, patience=bench.patience, medium="kernel", build=bench.build, extra=tuple(extra))
+    options = Options(bench.accel, bench.timeout, "kernel", build=bench.build, extra=tuple(extra))
     with boot(target, options) as run:
         run.wait_done()
         return run.events
@@ -55,5 +55,5 @@ def marked_events(target: Plan, bench: Bench, modelled: ModelledMachine | None, 
                   priced: str | None = None) -> tuple[EventStream, list[Mark]]:
     """Returns also the moments at which the plugin saw the program's marks; none where the clock is the TSC."""
     with clocks(modelled, bench.stepped, target, line_factor, bench.build, priced=priced) as marks:
-        found = events(target, bench, marks.arguments if marks else ())
-        return found, marks.read() if marks else []
+        reported = events(target, bench, marks.arguments if marks else ())
+        return reported, marks.read() if marks else []

@@ -7,9 +7,9 @@ from topology.errors import InputError
 BASELINE = "none"
 
 
-def chosen(wanted: str | None) -> list[str]:
+def chosen(option: str | None) -> list[str]:
     """Those of --lock, or all that the build makes; the baseline always and first, for the others stand beside it."""
-    names = [name.strip() for name in wanted.split(",")] if wanted is not None else list(REGIMES)
+    names = [name.strip() for name in option.split(",")] if option is not None else list(REGIMES)
     for name in names:
         if name not in REGIMES:
             raise InputError("--lock", f"'{name}' is not one of {', '.join(REGIMES)}")

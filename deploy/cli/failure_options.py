@@ -29,8 +29,8 @@ Lock = Annotated[str, typer.Option("--lock", metavar="REGIME", help="Lock regime
 def check_machine(machine: str | None) -> None:
     """No modelled machine: what is measured happens on the host's clock, too."""
     if machine is not None:
-        found = chosen(machine, False, {})
-        raise InputError(f"--machine {machine}", MODELLED if found else "is no modelled machine")
+        modelled = chosen(machine, False, {})
+        raise InputError(f"--machine {machine}", MODELLED if modelled else "is no modelled machine")
 
 
 def check_lock(lock: str) -> str:

@@ -162,5 +162,5 @@ def _folded(line: str) -> list[str]:
 
 def epilog(name: str) -> str | None:
     """For a help page, which leaves its lines as they are."""
-    found = example_lines(name)
-    return "\b\n" + "\n".join(["Examples:", *(f"  {line}" for line in found)]) if found else None
+    lines = example_lines(name)
+    return "\b\n" + "\n".join(["Examples:", *(f"  {line}" for line in lines)]) if lines else None

@@ -60,8 +60,8 @@ FOLDER_OF = {name: f"{folder}." for folder, names in FOLDERS.items() for name in
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM)
 
 
-def _say_version(wanted: bool) -> None:
-    if wanted:
+def _say_version(asked: bool) -> None:
+    if asked:
         print(f"skerry {version()}")
         raise typer.Exit()
 
@@ -169,11 +169,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _unwritable(error: OSError) -> str:
     """What cannot be written, and why, in words; nothing for other errors."""
-    said = error.strerror or ""
+    text = error.strerror or ""
     if _finds_no_folder(error):
-        return f"cannot write temporary files: {said[:1].lower()}{said[1:]}; set TMPDIR to a folder with space"
+        return f"cannot write temporary files: {text[:1].lower()}{text[1:]}; set TMPDIR to a folder with space"
     where = f" {error.filename}" if error.filename else ""
-    return f"cannot write{where}: {said.lower()}" if error.errno in UNWRITABLE else ""
+    return f"cannot write{where}: {text.lower()}" if error.errno in UNWRITABLE else ""
 
 
 def _finds_no_folder(error: OSError) -> bool:

@@ -38,9 +38,9 @@ PAGES = ("README.md", "CONTRIBUTING.md", "docs/deployments.md", "docs/topology.m
 
 def released() -> str:
     """The date of this version, as CHANGELOG.md has it."""
-    found = re.search(rf"^## \[{re.escape(version())}\] - (\d{{4}}-\d\d-\d\d)$", (ROOT / "CHANGELOG.md").read_text(),
+    match = re.search(rf"^## \[{re.escape(version())}\] - (\d{{4}}-\d\d-\d\d)$", (ROOT / "CHANGELOG.md").read_text(),
                       re.MULTILINE)
-    return found[1] if found else ""
+    return match[1] if match else ""
 
 
 def escaped(text: str) -> str:

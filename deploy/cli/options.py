@@ -117,7 +117,7 @@ def threads(smt: str | None, named: bool) -> bool:
 
 
 def adapt(
-    given: Deployment,
+    read: Deployment,
     sockets: int | None,
     cores: int | None,
     memory: str | None,
@@ -127,7 +127,7 @@ def adapt(
     smt: str | None = None,
 ) -> Deployment:
     """A deployment with what the command line says instead."""
-    has_threads = given.shape.threads > 1 if isinstance(given.shape, Shape) else given.shape.has_smt
+    has_threads = read.shape.threads > 1 if isinstance(read.shape, Shape) else read.shape.has_smt
     both = threads(smt, topology is not None or (has_threads and not sockets and not cores))
     size = parse_size(memory, "--memory") if memory is not None else None
     if lock is not None and lock not in REGIMES:
@@ -140,19 +140,19 @@ def adapt(
         if sockets or cores:
             raise InputError("--topology", "says sockets and cores already; not with --sockets or --cores")
         # what is emulated has memory of its own
-        given = given.on(like(read_machine(topology, both, GIB, may_connect=True), size))
+        read = read.on(like(read_machine(topology, both, GIB, may_connect=True), size))
     else:
-        given = given.with_machine(sockets, cores, size, both)
-    return given.with_clusters(layout, lock)
+        read = read.with_machine(sockets, cores, size, both)
+    return read.with_clusters(layout, lock)
 
 
-def _with_metrics(given: Deployment) -> Deployment:
+def _with_metrics(adapted: Deployment) -> Deployment:
     """With an endpoint for Prometheus, unless it has one."""
-    if not given.network:
-        raise InputError("--metrics", f"needs a network, and {given.name} has none")
-    if not is_layout_name(given.layout):
-        raise InputError("--metrics", f"is not for the cluster map {given.layout}, which says all that runs")
-    return given if given.metrics else replace(given, metrics=Metrics())
+    if not adapted.network:
+        raise InputError("--metrics", f"needs a network, and {adapted.name} has none")
+    if not is_layout_name(adapted.layout):
+        raise InputError("--metrics", f"is not for the cluster map {adapted.layout}, which says all that runs")
+    return adapted if adapted.metrics else replace(adapted, metrics=Metrics())
 
 
 @dataclass(frozen=True)
@@ -170,8 +170,8 @@ class PlanOptions:
     metrics: WithMetrics = False
     switch: Switch = None
 
-    def adapted(self, given: Deployment) -> Deployment:
-        return adapt(given, self.sockets, self.cores, self.memory, self.topology, self.layout, self.lock, self.smt)
+    def adapted(self, read: Deployment) -> Deployment:
+        return adapt(read, self.sockets, self.cores, self.memory, self.topology, self.layout, self.lock, self.smt)
 
 
 def load_plan(args: PlanOptions, apart: bool = False, machine: str | None = None) -> Plan:

@@ -122,25 +122,25 @@ class Curve:
         Those of an operation are not: the more there is to do, the less often somebody must be woken for it.
         """
         assert self.station
-        found = replace(self.pausing, pause_us=pause, mean_us=self.station.mean_us(pause))
-        share = (found.ops_per_s - self.pausing.ops_per_s) / (self.busy.ops_per_s - self.pausing.ops_per_s)
+        model = replace(self.pausing, pause_us=pause, mean_us=self.station.mean_us(pause))
+        share = (model.ops_per_s - self.pausing.ops_per_s) / (self.busy.ops_per_s - self.pausing.ops_per_s)
         rate = self.pausing.rate + share * (self.busy.rate - self.pausing.rate)
-        return replace(found, entries_per_op=rate * found.cores / found.ops_per_s)
+        return replace(model, entries_per_op=rate * model.cores / model.ops_per_s)
 
 
 @dataclass(frozen=True)
-class Turn:
+class Crossover:
     """Two layouts beside each other at all rates that were measured."""
 
     first: Curve
     second: Curve
 
     @staticmethod
-    def of(first: Result, second: Result) -> Turn | None:
+    def of(first: Result, second: Result) -> Crossover | None:
         """None: nobody ran them with a pause."""
         if not (first.pausing and second.pausing):
             return None
-        return Turn(*(Curve(point(r, 0), point(r.pausing, PAUSE_US)) for r in (first, second) if r.pausing))
+        return Crossover(*(Curve(point(r, 0), point(r.pausing, PAUSE_US)) for r in (first, second) if r.pausing))
 
     @property
     def busy_winner(self) -> str:
@@ -186,60 +186,60 @@ class Turn:
                 "winner_with_pause": self.calm_winner, **known, "points": points}
 
 
-def sentences(turn: Turn, others: Mapping[float, Turn], verified: tuple[float, float] | None = None) -> list[str]:
+def sentences(crossover: Crossover, others: Mapping[float, Crossover], verified: tuple[float, float] | None = None) -> list[str]:
     """`others`: at other line costs, by their factor. `verified`: what operations took in runs with the turning
     pause."""
-    said = {NEITHER: _neither, AT: _at, BETWEEN: _between}[turn.outcome](turn)
-    found = [f"{said}{_range(turn, others)}."]
+    text = {NEITHER: _neither, AT: _at, BETWEEN: _between}[crossover.outcome](crossover)
+    lines = [f"{text}{_range(crossover, others)}."]
     if verified:
-        found.append(
-            f"Checked: runs in which clients pause for {turn.pause_us:,.0f} µs take {verified[0]:,.1f} µs for an "
+        lines.append(
+            f"Checked: runs in which clients pause for {crossover.pause_us:,.0f} µs take {verified[0]:,.1f} µs for an "
             f"operation under "
-            f"{turn.first.busy.layout} and {verified[1]:,.1f} under {turn.second.busy.layout}."
+            f"{crossover.first.busy.layout} and {verified[1]:,.1f} under {crossover.second.busy.layout}."
         )
-    return found
+    return lines
 
 
-def _times(turn: Turn) -> str:
+def _times(crossover: Crossover) -> str:
     def one(curve: Curve) -> str:
         return f"{curve.pausing.mean_us:,.1f} µs under {curve.busy.layout}"
 
-    return f"{one(turn.first)} and {one(turn.second)}"
+    return f"{one(crossover.first)} and {one(crossover.second)}"
 
 
-def _neither(turn: Turn) -> str:
+def _neither(crossover: Crossover) -> str:
     """Two rates were measured; nothing is said of those in between."""
-    curve = turn.first
+    curve = crossover.first
     return (
-        f"{turn.busy_winner} is not slower at either of the two rates that were measured: {curve.busy.rate:,.0f} "
+        f"{crossover.busy_winner} is not slower at either of the two rates that were measured: {curve.busy.rate:,.0f} "
         f"kernel entries a second on each core, and {curve.pausing.rate:,.0f}, where clients pause for "
-        f"{curve.pausing.pause_us / 1000:g} ms and an operation takes {_times(turn)}"
+        f"{curve.pausing.pause_us / 1000:g} ms and an operation takes {_times(crossover)}"
     )
 
 
-def _at(turn: Turn) -> str:
-    curve = turn.first
+def _at(crossover: Crossover) -> str:
+    curve = crossover.first
     return (
-        f"{turn.loser} wins below {turn.rate:,.0f} kernel entries a second on each core, where clients pause for "
-        f"{turn.pause_us:,.0f} µs (queueing "
+        f"{crossover.loser} wins below {crossover.rate:,.0f} kernel entries a second on each core, where clients pause "
+        f"for {crossover.pause_us:,.0f} µs (queueing "
         f"model through the measured {curve.busy.rate:,.0f} without a pause and {curve.pausing.rate:,.0f}, where an "
-        f"operation takes {_times(turn)})"
+        f"operation takes {_times(crossover)})"
     )
 
 
-def _between(turn: Turn) -> str:
-    curve = turn.first
+def _between(crossover: Crossover) -> str:
+    curve = crossover.first
     return (
-        f"{turn.loser} wins from a rate between {curve.pausing.rate:,.0f} and {curve.busy.rate:,.0f} kernel entries a "
-        f"second on each core on downwards; "
-        f"the model does not say where. At the least, an operation takes {_times(turn)}"
+        f"{crossover.loser} wins from a rate between {curve.pausing.rate:,.0f} and {curve.busy.rate:,.0f} kernel "
+        f"entries a second on each core on downwards; "
+        f"the model does not say where. At the least, an operation takes {_times(crossover)}"
     )
 
 
-def _range(turn: Turn, others: Mapping[float, Turn]) -> str:
+def _range(crossover: Crossover, others: Mapping[float, Crossover]) -> str:
     if not others:
         return "; the range of this was not measured"
-    every = [turn, *others.values()]
+    every = [crossover, *others.values()]
     if {t.outcome for t in every} == {NEITHER} and len({t.loser for t in every}) == 1:
         return "; the same holds when lines that move between cores cost half or double"
     rates = [t.rate for t in every if t.rate is not None]
@@ -248,21 +248,22 @@ def _range(turn: Turn, others: Mapping[float, Turn]) -> str:
     return "".join(f"; at line costs x {factor:g}, {_brief(t)}" for factor, t in sorted(others.items()))
 
 
-def _brief(turn: Turn) -> str:
-    if turn.outcome == AT:
-        return f"{turn.loser} wins below {turn.rate:,.0f}"
-    return f"{turn.loser} wins at {'neither measured rate' if turn.outcome == NEITHER else 'some rate in between'}"
+def _brief(crossover: Crossover) -> str:
+    if crossover.outcome == AT:
+        return f"{crossover.loser} wins below {crossover.rate:,.0f}"
+    where = "neither measured rate" if crossover.outcome == NEITHER else "some rate in between"
+    return f"{crossover.loser} wins at {where}"
 
 
-def to_json(turn: Turn, others: Mapping[float, Turn], verified: tuple[float, float] | None) -> dict[str, Any]:
+def to_json(crossover: Crossover, others: Mapping[float, Crossover], verified: tuple[float, float] | None) -> dict[str, Any]:
     """The turn, and what becomes of it at other line costs."""
-    found = turn.to_json()
+    document = crossover.to_json()
     if verified:
-        found["verified_mean_us"] = {curve.busy.layout: took
-                                     for curve, took in zip((turn.first, turn.second), verified)}
+        document["verified_mean_us"] = {curve.busy.layout: took
+                                        for curve, took in zip((crossover.first, crossover.second), verified)}
     if others:
-        found["line_costs"] = {f"{factor:g}": t.to_json() for factor, t in sorted(others.items())}
-        rates = [t.rate for t in (turn, *others.values()) if t.rate is not None]
+        document["line_costs"] = {f"{factor:g}": t.to_json() for factor, t in sorted(others.items())}
+        rates = [t.rate for t in (crossover, *others.values()) if t.rate is not None]
         if len(rates) == 1 + len(others):
-            found["range"] = [min(rates), max(rates)]
-    return found
+            document["range"] = [min(rates), max(rates)]
+    return document

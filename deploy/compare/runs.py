@@ -45,8 +45,8 @@ def run_once(case: RedisCase, accel: Accel, on_event: Callable[[Event], None]) -
 
 
 def instructions(case: RedisCase, on_event: Callable[[Event], None]) -> dict[str, float]:
-    found, _ = profile(case, on_event)
-    return found.metrics()
+    counted, _ = profile(case, on_event)
+    return counted.metrics()
 
 
 def factors(cases: Sequence[RedisCase], quick: bool) -> list[float]:
@@ -131,15 +131,15 @@ def measure(cases: Sequence[RedisCase], accel: Accel, quick: bool, parts: Parts,
     done = run_all(at_once(cases[0]), every, shown, parts)
     own = [key for key in every if key[1] == 1]
     kept = [case for case in cases if all(key in done for key in own if key[2:] == case.key)]
-    found: dict[float, list[Result]] = {}
+    results_at: dict[float, list[Result]] = {}
     for factor in factors(cases, quick):
         results = [result for case in kept if (result := _timed(done, every, factor, case))]
         if len(results) == len(kept):
-            found[factor] = results
-    if len(found) < len(factors(cases, quick)):  # a range has all factors, or there is none
-        found = {1.0: found[1.0]}
-    found[1.0] = [_with_counts(done, case, result) for case, result in zip(kept, found[1.0])]
-    return found
+            results_at[factor] = results
+    if len(results_at) < len(factors(cases, quick)):  # a range has all factors, or there is none
+        results_at = {1.0: results_at[1.0]}
+    results_at[1.0] = [_with_counts(done, case, result) for case, result in zip(kept, results_at[1.0])]
+    return results_at
 
 
 def _timed(done: Mapping[Key, Any], every: Mapping[Key, Call], factor: float, case: RedisCase) -> Result | None:
@@ -158,7 +158,7 @@ def _with_counts(done: Mapping[Key, Any], case: RedisCase, result: Result) -> Re
 
 def verified(cases: Sequence[RedisCase], accel: Accel, answer: Answer, shown: Follower) -> Answer:
     """With runs of both layouts at the pause with which they should do as many operations, if there is one."""
-    pause = answer.turn and answer.turn.pause_us
+    pause = answer.crossover and answer.crossover.pause_us
     if not pause:
         return answer
     pair = [next(case for case in cases if case.key == (one.layout, one.workload))

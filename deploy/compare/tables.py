@@ -50,11 +50,11 @@ _FORMAT = {metric: format for metric, _, format in FIGURES}
 
 def _note(results: Sequence[Result], split: bool = True) -> str | None:
     """What the marked figures are of; `split`: instructions by component are among them."""
-    words = [f"{MARK.strip()} {said}" for said in dict.fromkeys(str(r.counting) for r in results if r.counting)]
+    words = [f"{MARK.strip()} {text}" for text in dict.fromkeys(str(r.counting) for r in results if r.counting)]
     if split and any(metric.startswith(f"{SPLIT}.") for result in results for metric in result.metrics):
         words.append(f"{SPLIT_MARK.strip()} of a short run beside it, in which a plugin counted every instruction; "
                      f"plain kernels.")
-    if any(result.turns for result in results):
+    if any(result.round_robin for result in results):
         words.append(TURNS)
     if again := sorted({core for result in results for core in result.started_again}):
         words.append(f"The cluster of cores {format_spans(again)} was started again meanwhile: what kernels counted is "
@@ -64,7 +64,7 @@ def _note(results: Sequence[Result], split: bool = True) -> str | None:
 
 def _printed(result: Result, values: Mapping[str, Any]) -> dict[str, Any]:
     """Without what is not true of any machine."""
-    return {metric: value for metric, value in values.items() if not (result.turns and metric in DISTORTED)}
+    return {metric: value for metric, value in values.items() if not (result.round_robin and metric in DISTORTED)}
 
 
 def _text(metric: str, value: float | None) -> str:
@@ -83,7 +83,7 @@ def layout_table(result: Result) -> Table:
     title = f"{result.layout}: {kernels}, lock {result.lock}, YCSB {result.workload.upper()}{emulated}"
     names = ["ops/s", "p50 µs", "p99 µs", "CPU", f"entries\n/s{mark}", f"con-\nflicts{mark}", f"wait{mark},\ncycles"]
     shown = {m: name for m, name in zip(PER_CORE, names) if m in _printed(result, dict.fromkeys(PER_CORE))}
-    wanted = list(shown)
+    metrics = list(shown)
     table = plain_table(title, ("cluster", "core", *shown.values()), note=_note([result], split=False),
                         box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)  # fits into 80 columns
     for core in result.per_core:
@@ -91,11 +91,11 @@ def layout_table(result: Result) -> Table:
         idle = not core["ops_per_s"]  # no latency then
         table.add_row(
             str(core["cluster"]), str(core["core"]),
-            *["-" if idle and m.startswith("p") else _text(m, known.get(m)) for m in wanted]
+            *["-" if idle and m.startswith("p") else _text(m, known.get(m)) for m in metrics]
         )
     table.add_section()
     total = _printed(result, result.metrics)
-    table.add_row("all", "", *[_text(m, total.get(m)) for m in wanted], style="bold")
+    table.add_row("all", "", *[_text(m, total.get(m)) for m in metrics], style="bold")
     return table
 
 
@@ -165,15 +165,15 @@ def _counted(of: Mapping[str, float]) -> float:
 
 def pairs(results: Sequence[Result]) -> list[tuple[Result, Result]]:
     """The first layout beside each other one, for each workload."""
-    found = []
+    both = []
     for workload in dict.fromkeys(r.workload for r in results):
         first, *others = [r for r in results if r.workload == workload]
-        found += [(first, other) for other in others]
-    return found
+        both += [(first, other) for other in others]
+    return both
 
 
 def ratio_json(first: Result, second: Result) -> dict[str, Any]:
-    found: dict[str, Any] = {"of": first.layout, "to": second.layout, "workload": first.workload}
+    entry: dict[str, Any] = {"of": first.layout, "to": second.layout, "workload": first.workload}
     if first.emulated:
-        found["emulated"] = True
-    return found | {"metrics": nested(ratios(first, second))}
+        entry["emulated"] = True
+    return entry | {"metrics": nested(ratios(first, second))}

@@ -39,7 +39,7 @@ def _timed(first: Result, second: Result) -> list[str]:
     )
     latency = (
         f"; p99 latency {first.metrics['p99_us']:,.0f} µs against {second.metrics['p99_us']:,.0f} µs"
-        if not first.turns else ""
+        if not first.round_robin else ""
     )
     return [f"{_where(first, second)}: {kernels(first)} ({first.layout}) {does} {how} {kernels(second)} "
             f"({second.layout}){latency}."]

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from deploy.compare import crossover
-from deploy.compare.crossover import Turn
+from deploy.compare.crossover import Crossover
 from deploy.compare.tables import ratios
 from deploy.compare.unpriced import kernels, locks
 from deploy.emulator.machine_file import PAPERS, ModelledMachine, load
@@ -42,37 +42,37 @@ class Answer:
     verified: tuple[float, float] | None = None  # what an operation takes where both should do as many, microseconds
 
     @cached_property
-    def turn(self) -> Turn | None:
-        return Turn.of(self.first, self.second)
+    def crossover(self) -> Crossover | None:
+        return Crossover.of(self.first, self.second)
 
     @property
-    def _other_turns(self) -> dict[float, Turn]:
-        return {factor: turn for factor, pair in self.others.items() if (turn := Turn.of(*pair))}
+    def _other_crossovers(self) -> dict[float, Crossover]:
+        return {factor: crossing for factor, pair in self.others.items() if (crossing := Crossover.of(*pair))}
 
     def range(self, metric: str) -> tuple[float, float] | None:
         """Of the ratio first / second over all line costs; None without other ones."""
         if not self.others:
             return None
-        found = [ratios(*pair)[metric] for pair in ((self.first, self.second), *self.others.values())]
-        return min(found), max(found)
+        values = [ratios(*pair)[metric] for pair in ((self.first, self.second), *self.others.values())]
+        return min(values), max(values)
 
     def to_json(self) -> dict[str, Any]:
-        ranged = {metric: list(found) for metric, found in self.ranges().items()}
-        found: dict[str, Any] = {"modelled": self.machine.to_json()} | ({"range": ranged} if ranged else {})
-        if self.turn:
-            found["turning"] = crossover.to_json(self.turn, self._other_turns, self.verified)
-        return found | {"answer": self.sentences()}
+        ranged = {metric: list(bounds) for metric, bounds in self.ranges().items()}
+        document: dict[str, Any] = {"modelled": self.machine.to_json()} | ({"range": ranged} if ranged else {})
+        if self.crossover:
+            document["turning"] = crossover.to_json(self.crossover, self._other_crossovers, self.verified)
+        return document | {"answer": self.sentences()}
 
     def ranges(self) -> dict[str, tuple[float, float]]:
-        return {metric: found for metric in RANGED if (found := self.range(metric))}
+        return {metric: bounds for metric in RANGED if (bounds := self.range(metric))}
 
     def sentences(self) -> list[str]:
-        turns = crossover.sentences(self.turn, self._other_turns, self.verified) if self.turn else []
-        return [self._verdict(), *self._why(), *turns, self._trust()]
+        crossings = crossover.sentences(self.crossover, self._other_crossovers, self.verified) if self.crossover else []
+        return [self._verdict(), *self._why(), *crossings, self._trust()]
 
     def _verdict(self) -> str:
         ratio, bounds = ratios(self.first, self.second)["ops_per_s"], self.range("ops_per_s")
-        said = (
+        text = (
             f"On the modelled {self.machine.name}, YCSB {self.first.workload.upper()} ({_load(self.first)}), "
             f"{kernels(self.first)} "
             f"({self.first.layout}) do{'es' * (self.first.clusters == 1)} {ratio:.2f} times the operations per "
@@ -80,16 +80,16 @@ class Answer:
             f"{kernels(self.second)} ({self.second.layout}), {locks(self.first, self.second)}"
         )
         if not bounds:
-            return f"{said}. The range of this ratio was not measured."
+            return f"{text}. The range of this ratio was not measured."
         low, high = bounds
-        said += f"; {low:.2f} to {high:.2f} times when lines that move between cores cost half and double."
-        return said + (" The range includes 1: the model does not say which layout does more."
+        text += f"; {low:.2f} to {high:.2f} times when lines that move between cores cost half and double."
+        return text + (" The range includes 1: the model does not say which layout does more."
                        if low <= 1 <= high else "")
 
     def _why(self) -> list[str]:
         apart = [APART] if self.first.counting or self.second.counting else []
         return [_lock(self.first), _lock(self.second), *apart,
-                *(said for of in (self.first, self.second) if (said := _busy(of)))]
+                *(text for of in (self.first, self.second) if (text := _busy(of)))]
 
     def _trust(self) -> str:
         m = self.machine
@@ -150,14 +150,14 @@ def _busy(result: Result) -> str | None:
 
 def alone(result: Result) -> list[str]:
     """Of a layout that nothing stands beside."""
-    rate = f"{result.metrics['instructions_per_op']:,.0f} instructions for an operation" if result.turns and "instructions_per_op" in result.metrics else (
+    rate = f"{result.metrics['instructions_per_op']:,.0f} instructions for an operation" if result.round_robin and "instructions_per_op" in result.metrics else (
         f"{result.metrics['ops_per_s']:,.0f} operations per second"
     )
-    said = (
+    text = (
         f"{kernels(result)} ({result.layout}), lock {result.lock}: {rate}. Nothing stands beside it, so there is no "
         f"ratio: --layout takes several."
     )
-    return [said[:1].upper() + said[1:], *([_lock(result)] if result.observed else [])]
+    return [text[:1].upper() + text[1:], *([_lock(result)] if result.observed else [])]
 
 
 def answers(machine: ModelledMachine, by_factor: Mapping[float, Sequence[tuple[Result, Result]]]) -> list[Answer]:

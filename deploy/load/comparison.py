@@ -39,7 +39,7 @@ class Comparison:
     records: int = 10_000
     operations: int = OPERATIONS
     clients: int = 2
-    patience: Patience = Patience()
+    timeout: Patience = Patience()
     medium: str = "iso"
     binary: str = qemu.BINARY
     stack: str = Redis.stack
@@ -71,8 +71,8 @@ class Comparison:
 
 def with_common_switch(job: Comparison) -> Comparison:
     """The job with the same kind of switch under all layouts."""
-    wanted = [job.deployment(layout, job.workloads[0]) for layout in job.layouts if is_layout_name(layout)]
-    return replace(job, switch=same_for(wanted, emulated(job.shape))) if wanted else job
+    deployments = [job.deployment(layout, job.workloads[0]) for layout in job.layouts if is_layout_name(layout)]
+    return replace(job, switch=same_for(deployments, emulated(job.shape))) if deployments else job
 
 
 def servers(job: Comparison) -> int:
@@ -115,8 +115,8 @@ def with_room(
     """Enough memory in each node for every core's programs, whatever the layout takes for channels."""
 
     def needed(cores: int) -> int:
-        wanted = cores * (heap_for(records) + clients * Load.heap + stacks(stack, clients)) + 256 * MIB
-        rounded = (wanted + 256 * MIB - 1) // (256 * MIB) * (256 * MIB)
+        needs = cores * (heap_for(records) + clients * Load.heap + stacks(stack, clients)) + 256 * MIB
+        rounded = (needs + 256 * MIB - 1) // (256 * MIB) * (256 * MIB)
         return max(default_memory(cores), rounded)
 
     return with_memory(shape, memory or needed)

@@ -43,7 +43,7 @@ def measure_once(case: RedisCase, accel: qemu.Accel, on_event: Callable[[Event],
     watched = entries.watching(case.lock) if job.modelled and not case.counting else nullcontext()
     with watched as watch, _plugin(job, what, watch) as plugin:
         how = Options(
-            accel, job.patience, medium, binary=job.binary, on_event=on_event, extra=plugin.arguments if plugin else ()
+            accel, job.timeout, medium, binary=job.binary, on_event=on_event, extra=plugin.arguments if plugin else ()
         )
         with boot(what, how) as machine:
             result = finish(machine, name, job.modelled)
@@ -79,31 +79,31 @@ def boot_to_pong(job: Comparison, layout: str, accel: qemu.Accel, boots: int = P
 
 
 def _pong(what: Plan, job: Comparison, accel: qemu.Accel) -> float:
-    with boot(what, Options(accel, job.patience, job.medium, binary=job.binary)) as machine:
+    with boot(what, Options(accel, job.timeout, job.medium, binary=job.binary)) as machine:
         first = what.forwards[0][0]
         machine.wait_event("serving", app=first)
         return first_pong(machine.address(first), machine.pid,
-                          max(PONG_PATIENCE, job.patience.silence)) - machine.started
+                          max(PONG_PATIENCE, job.timeout.silence)) - machine.started
 
 
 def linux(job: Comparison, workload: str, accel: qemu.Accel, outside: qemu.Accel) -> dict[str, Any]:
     """The same instances and clients on Linux, on the same machine; one entry of "results"."""
     guest = build_guest()
     deployment = job.deployment("spanning", workload)
-    result = measure_linux(deployment, LinuxOptions(accel, job.patience.times(LINUX_PATIENCE), binary=job.binary),
+    result = measure_linux(deployment, LinuxOptions(accel, job.timeout.times(LINUX_PATIENCE), binary=job.binary),
                            guest)
     idle = replace(deployment, load=Load(), shutdown="never")
-    options = LinuxOptions(outside, job.patience, binary=job.binary)
-    boots = [measure_linux(idle, options, guest, pong=True)["metrics"]["boot_to_pong_s"] for _ in range(PONG_BOOTS)]
-    result["metrics"]["boot_to_pong_s"] = median(boots)
+    options = LinuxOptions(outside, job.timeout, binary=job.binary)
+    boots = [measure_linux(idle, options, guest, time_ready=True)["metrics"] for _ in range(PONG_BOOTS)]
+    result["metrics"]["boot_to_pong_s"] = median(one["boot_to_pong_s"] for one in boots)
     return result
 
 
-def accelerators(job: Comparison, wanted: str, icount: bool) -> tuple[qemu.Accel, qemu.Accel]:
+def accelerators(job: Comparison, accel: str, icount: bool) -> tuple[qemu.Accel, qemu.Accel]:
     """For the load, and for what is timed from outside."""
     cores = job.shape.cpus
     if job.modelled:
         mode = modelled_run.mode(job.modelled)
         return mode, mode
-    load = kvm.choose(wanted, cores, repeatable=True, icount=icount)
+    load = kvm.choose(accel, cores, repeatable=True, icount=icount)
     return load, qemu.tcg_for(cores) if load.icount else load

@@ -22,11 +22,11 @@ CLIENTS = 2  # of each Redis, where they fit
 
 
 def split(option: str, text: str, allowed: tuple[str, ...] | None) -> list[str]:
-    found = [part.strip() for part in text.split(",")]
-    for part in found:
+    parts = [part.strip() for part in text.split(",")]
+    for part in parts:
         if not part or (allowed and part not in allowed):
             raise InputError(option, f"'{part}' is not one of {', '.join(allowed) if allowed else NAMED}")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(parts))
 
 
 def prepared(
@@ -37,15 +37,15 @@ def prepared(
     """The cases that these options ask for. `shape`: the machine, but for its memory. `clients`: None is as many as
     fit, CLIENTS at most."""
     size = parse_size(memory, "--memory") if memory else None
-    wanted, layouts = clients or CLIENTS, split("--layout", layout, None)
+    most, layouts = clients or CLIENTS, split("--layout", layout, None)
     for name in layouts:
         check_named(name)
     job = comparison.with_common_switch(Comparison(
-        shape=comparison.with_room(shape, size, more["records"], wanted),
+        shape=comparison.with_room(shape, size, more["records"], most),
         layouts=layouts,
         workloads=split("--workload", workload.lower(), WORKLOADS),
         switch=with_switch(Deployment(), switch).switch,
-        clients=wanted,
+        clients=most,
         **more,
     ))  # fmt: skip
     if clients is None:

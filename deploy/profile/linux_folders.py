@@ -43,10 +43,10 @@ class Folders:
         for name in (_NET_FIRST, _NET_BEHIND):
             if name not in addresses:
                 raise Failure(f"the Linux guest's symbols: no {name}, which bounds the network's functions")
-        found = [(addresses[name], folder) for name, folder in _FIRST if name in addresses]
-        if found != sorted(found):
+        starts = [(addresses[name], folder) for name, folder in _FIRST if name in addresses]
+        if starts != sorted(starts):
             raise Failure("the Linux guest's symbols: its kernel is linked in another order")
-        self._starts, self._folders = [start for start, _ in found], [folder for _, folder in found]
+        self._starts, self._folders = [start for start, _ in starts], [folder for _, folder in starts]
 
     def source(self, address: int, name: str, module: str | None) -> str:
         """The folder, with IN in front."""

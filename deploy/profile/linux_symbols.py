@@ -44,21 +44,21 @@ class Kernel:
 
 def kernel(lines: Iterable[str]) -> Kernel:
     """Of lines of /proc/kallsyms that name code."""
-    found: dict[int, tuple[str, str | None]] = {}
+    symbols: dict[int, tuple[str, str | None]] = {}
     addresses: dict[str, int] = {}
     for line in lines:
         match = _LINE.fullmatch(line.rstrip())
         if not match:
             raise Failure(f"the Linux guest's symbols: '{line[:80]}' is no line of /proc/kallsyms")
         if (address := int(match[1], 16)) >= KERNEL_HALF:
-            if address not in found or found[address][0].endswith(_BOUNDS):  # the first of several names
-                found[address] = match[2], match[3]
+            if address not in symbols or symbols[address][0].endswith(_BOUNDS):  # the first of several names
+                symbols[address] = match[2], match[3]
             addresses.setdefault(match[2], address)
-    if not found:
+    if not symbols:
         raise Failure("the Linux guest's symbols: no function of the kernel has an address")
-    starts = sorted(found)
+    starts = sorted(symbols)
     folders = Folders(addresses)
-    return Kernel(starts, [Function(found[at][0], folders.source(at, *found[at])) for at in starts])
+    return Kernel(starts, [Function(symbols[at][0], folders.source(at, *symbols[at])) for at in starts])
 
 
 @dataclass
@@ -81,10 +81,10 @@ class Mapped(Program):
         return block.address < KERNEL_HALF and self.bytes_at(block.address - self.base, len(block.code)) == block.code
 
     def function(self, address: int) -> Function:
-        found = super().function(address - self.base)
-        if found.source != UNKNOWN or not self.library:
-            return found
-        return Function(found.name, self.library.sources.get(found.name, LIBC))
+        function = super().function(address - self.base)
+        if function.source != UNKNOWN or not self.library:
+            return function
+        return Function(function.name, self.library.sources.get(function.name, LIBC))
 
 
 def executable(path: Path) -> list[tuple[elf.Segment, bytes]]:
@@ -92,10 +92,10 @@ def executable(path: Path) -> list[tuple[elf.Segment, bytes]]:
     try:
         data = path.read_bytes()
         elf.check_header(path.name, str(path), data)
-        found = [s for s in elf.segments(path.name, str(path), data, dynamic=True) if s.flags & elf.EXECUTE]
+        segments = [s for s in elf.segments(path.name, str(path), data, dynamic=True) if s.flags & elf.EXECUTE]
     except (OSError, InputError) as error:
         raise Failure(f"the Linux guest's code: {error}") from None
-    return [(s, data[s.offset:s.offset + s.in_file]) for s in found]
+    return [(s, data[s.offset:s.offset + s.in_file]) for s in segments]
 
 
 def base(path: Path, start: int, offset: int) -> int:
@@ -106,7 +106,7 @@ def base(path: Path, start: int, offset: int) -> int:
     raise Failure(f"the Linux guest's code: {path} has no executable segment at {offset:#x}, where one is mapped")
 
 
-def said(path: Path) -> tuple[Kernel, bytes]:
+def reported(path: Path) -> tuple[Kernel, bytes]:
     """The kernel's functions and its vDSO, as the guest's init wrote them (deploy/load/linux_guest/symbols.c)."""
     try:
         lines = path.read_text().splitlines()
@@ -124,14 +124,14 @@ def said(path: Path) -> tuple[Kernel, bytes]:
 def mapped(maps: Iterable[Event], vdso: Path, on_host: Callable[[str], Path]) -> list[Mapped]:
     """What servers have mapped, by events of the guest's init, each image at each place once. `vdso`: a file with
     it."""
-    found: dict[tuple[Path, int], Mapped] = {}
+    files: dict[tuple[Path, int], Mapped] = {}
     for event in maps:
         path, start, offset = str(event["path"]), _number(event, "start"), _number(event, "offset")
         if path.startswith("/") or path == f"[{VDSO}]":
             image = vdso if path == f"[{VDSO}]" else on_host(path)
             at = base(image, start, offset)
-            found[image, at] = Mapped(Path(path).name.strip("[]"), image, at)
-    return list(found.values())
+            files[image, at] = Mapped(Path(path).name.strip("[]"), image, at)
+    return list(files.values())
 
 
 def _number(event: Event, key: str) -> int:

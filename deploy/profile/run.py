@@ -27,11 +27,11 @@ def profile(case: RedisCase, on_event: Callable[[Event], None], build: Path = BU
     with TemporaryDirectory(prefix="skerry-profile-") as folder:
         out = Path(folder) / "blocks"
         how = Options(
-            qemu.TCG_COUNTED, job.patience, "kernel", binary=job.binary, build=build, on_event=on_event,
+            qemu.TCG_COUNTED, job.timeout, "kernel", binary=job.binary, build=build, on_event=on_event,
             extra=arguments(build / plugin("profile"), {"out": str(out)}),
         )
         with boot(what, how) as machine:
             result = measure.finish(machine, f"{case.layout}, workload {case.workload}")
-        found = blocks.read(out)
+        counted = blocks.read(out)
     programs = [Program(name, path) for name, path in modules.collect(what.cluster_map, build, what.own).items()]
-    return tally(found, programs, round(result.metrics["operations"])), result
+    return tally(counted, programs, round(result.metrics["operations"])), result

@@ -52,7 +52,7 @@ def functions(profile: Profile, title: str, most: int) -> Table:
     return table
 
 
-def beside(
+def compared(
     name: str, counted: Profile, other_name: str, other: Profile,
     metrics: tuple[Mapping[str, float], Mapping[str, float]] = ({}, {}),
     title: str = "An operation",
@@ -70,10 +70,10 @@ def beside(
     if counted.repeated or other.repeated:
         once = [(profile.instructions - profile.repeated) / profile.operations for profile in (counted, other)]
         table.add_row(f"all but steps of {REPEATED}", *_pair(once[0], once[1], ",.0f"))
-    memory = [found["memory_per_instance"] / MIB if "memory_per_instance" in found else None for found in metrics]
+    memory = [figures["memory_per_instance"] / MIB if "memory_per_instance" in figures else None for figures in metrics]
     if any(memory):
         table.add_row("resident memory of an instance, MiB", *_pair(memory[0], memory[1], ",.1f"))
-    speed = [found.get("requests_per_cpu_s") for found in metrics]
+    speed = [figures.get("requests_per_cpu_s") for figures in metrics]
     if all(speed):
         table.add_section()
         table.add_row(SPEED, *_pair(speed[0], speed[1], ",.0f"))

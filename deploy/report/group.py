@@ -99,19 +99,19 @@ class Group:
 
     def per_core(self, name: str) -> dict[tuple[int, int], Value]:
         """A figure by (cluster, core)."""
-        found: dict[tuple[int, int], list[float]] = {}
+        values: dict[tuple[int, int], list[float]] = {}
         for entry in self.entries:
             for core in entry.per_core if name not in entry.distorted else ():
                 value = getattr(core, name)
                 if value is not None and core.core is not None:
-                    found.setdefault((core.cluster, core.core), []).append(float(value))
-        return {place: Value(tuple(runs)) for place, runs in sorted(found.items())}
+                    values.setdefault((core.cluster, core.core), []).append(float(value))
+        return {place: Value(tuple(runs)) for place, runs in sorted(values.items())}
 
 
 def groups(sources: Iterable[Source]) -> list[Group]:
     """In the order in which they come. Results of other releases, commits, images, hosts, emulators or sizes are not
     repeats."""
-    found: dict[Key, Group] = {}
+    by_key: dict[Key, Group] = {}
     for source in sources:
         for number, entry in enumerate(source.document.results):
             key: Key = (
@@ -121,13 +121,13 @@ def groups(sources: Iterable[Source]) -> list[Group]:
                 source.kernels(entry.lock),
                 number if not entry.layout and not entry.lock else None,
             )  # fmt: skip
-            group = found.setdefault(key, Group(entry, source))
+            group = by_key.setdefault(key, Group(entry, source))
             group.entries.append(entry)
             group.sources.append(source)
-    one_lock = len({group.entry.lock for group in found.values() if group.entry.layout and group.entry.lock}) == 1
-    for group in found.values():
+    one_lock = len({group.entry.lock for group in by_key.values() if group.entry.layout and group.entry.lock}) == 1
+    for group in by_key.values():
         group.one_lock = one_lock
-    return list(found.values())
+    return list(by_key.values())
 
 
 def _machine(entry: Entry) -> str | None:
@@ -154,5 +154,5 @@ def ratio(first: Group, second: Group, metric: str) -> Value | None:
 
 
 def _of(group: Group, source: Source, metric: str) -> float | None:
-    found = [e.metrics.get(metric) for e, s in zip(group.entries, group.sources) if s is source]
-    return found[0] if len(found) == 1 else None
+    values = [e.metrics.get(metric) for e, s in zip(group.entries, group.sources) if s is source]
+    return values[0] if len(values) == 1 else None

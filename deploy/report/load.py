@@ -34,11 +34,11 @@ def _flat(metrics: Any) -> Any:
     """A metric in parts as one for each part: {"a": {"b": 1}} is {"a.b": 1}."""
     if not isinstance(metrics, dict):
         return metrics
-    found: dict[Any, Any] = {}
+    flat: dict[Any, Any] = {}
     for name, value in metrics.items():
-        found |= {f"{name}.{part}": of_part for part, of_part in value.items()} if isinstance(value,
+        flat |= {f"{name}.{part}": of_part for part, of_part in value.items()} if isinstance(value,
             dict) else {name: value}
-    return found
+    return flat
 
 
 Number = Annotated[int | float, AfterValidator(_finite)]
@@ -223,24 +223,24 @@ class Source:
     def _words(self, without: tuple[str, ...]) -> tuple[str, ...]:
         """The command line without these options and their values."""
         words = iter(self.document.arguments or ())
-        found = []
+        kept = []
         for word in words:
             if word in without:
                 next(words, None)
             elif word not in ("-q", "--quiet") and not word.startswith(tuple(f"{option}=" for option in without)):
-                found.append(word)
-        return tuple(found)
+                kept.append(word)
+        return tuple(kept)
 
 
 def read_all(paths: Sequence[Path]) -> list[Source]:
-    found: dict[str, Source] = {}
+    sources: dict[str, Source] = {}
     for path in paths:
         source = read(path)
-        if source.digest in found:
+        if source.digest in sources:
             raise InputError(str(path),
-                             f"the same results as {found[source.digest].path}: a repeat is a run of its own")
-        found[source.digest] = source
-    return list(found.values())
+                             f"the same results as {sources[source.digest].path}: a repeat is a run of its own")
+        sources[source.digest] = source
+    return list(sources.values())
 
 
 def read(path: Path) -> Source:
@@ -278,9 +278,9 @@ def _wrong(path: Path, raw: Any, error: ValidationError) -> InputError:
         return InputError(str(path), "'results' is empty: nothing to report")
     if detail["type"] == "json_invalid":
         return InputError(str(path), f"not JSON: {detail['ctx']['error']}")
-    said = detail["msg"].removeprefix("Value error, ")
+    text = detail["msg"].removeprefix("Value error, ")
     if detail["loc"][-2:-1] and detail["loc"][-1] == "int":  # the first of the two that a number may be
-        said = said.replace("valid integer", "valid number")
+        text = text.replace("valid integer", "valid number")
     shown = json.dumps(here, default=str)
     return InputError(str(path),
-                      f"{place}: {said[:1].lower() + said[1:]}, not {shown[:LONGEST]}{'…' * (len(shown) > LONGEST)}")
+                      f"{place}: {text[:1].lower() + text[1:]}, not {shown[:LONGEST]}{'…' * (len(shown) > LONGEST)}")

@@ -107,9 +107,9 @@ def _programs(place: int, machine: MachineEntry) -> list[str]:
     for app in machine.applications:
         if app.cpu == place:
             names[app.program] = names.get(app.program, 0) + 1
-    said = [(name if len(name) <= 12 else name[:11] + "…") + (f" ×{count}" if count > 1 else "")
-            for name, count in names.items()]
-    return said if len(said) < 3 else [said[0], f"and {len(said) - 1} more"]
+    labels = [(name if len(name) <= 12 else name[:11] + "…") + (f" ×{count}" if count > 1 else "")
+              for name, count in names.items()]
+    return labels if len(labels) < 3 else [labels[0], f"and {len(labels) - 1} more"]
 
 
 def spoken(machine: MachineEntry) -> str:

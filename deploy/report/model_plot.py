@@ -58,8 +58,8 @@ def plot_fits(fits: Sequence[Fit], output: Path) -> None:
         axes.plot(sizes, [UNIT * x for x in measured], "o", color=f"C{number}", markersize=4)
         label = f"{fit.curve.name}: service {fit.service.value:.0f}"
         axes.plot(cores, [UNIT * fit.throughput(n) for n in cores], color=f"C{number}", label=label)
-    said = " and ".join(dict.fromkeys(fit.curve.kind for fit in fits if fit.curve.kind))
-    _finish(figure, [axes], f"Measured and fitted{f' ({said})' if said else ''}", output)
+    kinds = " and ".join(dict.fromkeys(fit.curve.kind for fit in fits if fit.curve.kind))
+    _finish(figure, [axes], f"Measured and fitted{f' ({kinds})' if kinds else ''}", output)
 
 
 def plot_plan(advice: Advice, limit: float, title: str, output: Path) -> None:

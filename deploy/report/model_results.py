@@ -66,13 +66,13 @@ def fitted(fit: Fit) -> dict[str, Any]:
         "worst_deviation": fit.worst,
         "points": len(fit.curve.points),
     }
-    found = entry(fit.curve.lock, fit.form.model, max(cores for cores, _ in fit.curve.points), metrics)
-    return found | ({"emulated": True} if fit.curve.emulated else {})
+    fields = entry(fit.curve.lock, fit.form.model, max(cores for cores, _ in fit.curve.points), metrics)
+    return fields | ({"emulated": True} if fit.curve.emulated else {})
 
 
 def parameters(fit: Fit) -> dict[str, Parameter]:
-    found = {"service": fit.service, "delay": fit.delay, "transfer": fit.transfer}
-    return {name: parameter for name, parameter in found.items() if parameter}
+    every = {"service": fit.service, "delay": fit.delay, "transfer": fit.transfer}
+    return {name: parameter for name, parameter in every.items() if parameter}
 
 
 def simulated(lock: str, delay: float, outcome: Outcome, closed: float) -> dict[str, Any]:

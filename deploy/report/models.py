@@ -29,15 +29,15 @@ def check(sources: Sequence[Source]) -> None:
 
 def _curves(sources: Sequence[Source]) -> list[Curve]:
     """Of repeats all points in one."""
-    found: dict[tuple[object, ...], Curve] = {}
+    curves: dict[tuple[object, ...], Curve] = {}
     for source in sources:
         for curve in measured.read(source.path):
             key = (curve.lock, curve.nominal_delay, curve.kind)
-            if key in found:
-                found[key].points += curve.points
+            if key in curves:
+                curves[key].points += curve.points
             else:
-                found[key] = curve
-    return list(found.values())
+                curves[key] = curve
+    return list(curves.values())
 
 
 def section(sources: Sequence[Source]) -> Section:

@@ -64,6 +64,6 @@ def without_counts(result: Result) -> Result:
 def _merged(timed: Mapping[str, Any], counted: Mapping[str, Any], pace: float) -> dict[str, Any]:
     """`pace`: how many times the operations per second of the counting run the plain one does. None stays: it was not
     counted."""
-    found = dict(timed) | {name: counted[name] for name in COUNTED if name in counted}
+    merged = dict(timed) | {name: counted[name] for name in COUNTED if name in counted}
     per_second = counted[PER_SECOND]
-    return found | {PER_SECOND: None if per_second is None else pace * per_second}
+    return merged | {PER_SECOND: None if per_second is None else pace * per_second}

@@ -53,9 +53,9 @@ def digest(path: Path) -> str:
 
 def of_targets(targets: Iterable[str], build: Path = BUILD) -> dict[str, str]:
     """By the image's name; of targets that are images and are there."""
-    found = {name: build / target for target in targets if (name := name_of(Path(target)))
-             and (build / target).is_file()}
-    return {name: digest(path) for name, path in sorted(found.items())}
+    images = {name: build / target for target in targets if (name := name_of(Path(target)))
+              and (build / target).is_file()}
+    return {name: digest(path) for name, path in sorted(images.items())}
 
 
 def target_of(name: str) -> Path | None:
@@ -79,9 +79,9 @@ def together(images: dict[str, str]) -> str:
 @cache
 def toolchain() -> dict[str, str]:
     """What decides about an image's code beside its sources: the first line that each program says of its version."""
-    found = {name: subprocess.run([name, "--version"], capture_output=True, text=True).stdout for name in TOOLS
-             if shutil.which(name)}
-    return {name: text.splitlines()[0] for name, text in found.items() if text}
+    versions = {name: subprocess.run([name, "--version"], capture_output=True, text=True).stdout for name in TOOLS
+                if shutil.which(name)}
+    return {name: text.splitlines()[0] for name, text in versions.items() if text}
 
 
 def used() -> dict[str, Any]:

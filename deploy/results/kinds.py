@@ -44,5 +44,5 @@ def of_clock(clock: str, emulated: bool, gap: str = "  ") -> str:
 
 def bracketed(emulated: bool, machine: str | None, gap: str = "  ") -> str:
     """`words` as the end of a title."""
-    said = words(emulated, machine)
-    return f"{gap}({said})" if said else ""
+    text = words(emulated, machine)
+    return f"{gap}({text})" if text else ""

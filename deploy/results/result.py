@@ -47,7 +47,7 @@ class Clock:
     """By which clock, and of which machine, a run's times are."""
 
     emulated: bool
-    turns: bool = False  # cores took turns: see DISTORTED
+    round_robin: bool = False  # cores took turns: see DISTORTED
     counts: bool = False  # instructions: one clock of 1 ns each for all cores
     modelled: ModelledMachine | None = None
 
@@ -69,7 +69,7 @@ class Result:
     metrics: Mapping[str, float]
     per_core: list[dict[str, Any]]
     problems: list[str] = field(default_factory=list)
-    turns: bool = False  # cores took turns: see DISTORTED
+    round_robin: bool = False  # cores took turns: see DISTORTED
     system: str = "skerry"
     latency_us: list[tuple[float, int]] | None = None  # of all operations: microseconds, how many
     counting: Counting | None = None  # the run that the kernel's counts are of, where it is not this one
@@ -82,19 +82,19 @@ class Result:
 
     def to_json(self) -> dict[str, Any]:
         optional = {"latency_us", "machine", "modelled", "observed"}
-        found = {key: value for key, value in vars(self).items() if key not in optional or value is not None}
-        del found["pausing"]  # stands with the ratios
+        entry = {key: value for key, value in vars(self).items() if key not in optional or value is not None}
+        del entry["pausing"]  # stands with the ratios
         if not self.started_again:
-            del found["started_again"]
-        if found.pop("turns"):
-            found["distorted"] = list(DISTORTED)
+            del entry["started_again"]
+        if entry.pop("round_robin"):
+            entry["distorted"] = list(DISTORTED)
         if self.observed:
-            found["observed"] = self.observed.to_json()
-        if (counting := found.pop("counting")) is not None:
-            found["counting"] = counting.to_json()
+            entry["observed"] = self.observed.to_json()
+        if (counting := entry.pop("counting")) is not None:
+            entry["counting"] = counting.to_json()
         if not self.emulated:
-            del found["emulated"]
-        return found | {"metrics": nested(self.metrics)}
+            del entry["emulated"]
+        return entry | {"metrics": nested(self.metrics)}
 
     def with_metrics(self, more: Mapping[str, float]) -> Result:
         return replace(self, metrics={**self.metrics, **more})
@@ -102,22 +102,22 @@ class Result:
 
 def nested(metrics: Mapping[str, float]) -> dict[str, Any]:
     """As files have them: {"a.b": 1} is {"a": {"b": 1}}."""
-    found: dict[str, Any] = {}
+    tree: dict[str, Any] = {}
     for name, value in metrics.items():
         outer, _, inner = name.partition(".")
         if inner:
-            found.setdefault(outer, {})[inner] = value
+            tree.setdefault(outer, {})[inner] = value
         else:
-            found[name] = value
-    return found
+            tree[name] = value
+    return tree
 
 
 def check(plan: Plan, events: EventStream) -> list[str]:
     """Everything that makes a run worthless: faults, failed programs, operations lost or wrong."""
     assert plan.load
     survives = plan.load.survive > 0
-    found = [lost_words(e) for e in events.of("cluster-lost") if not (survives and is_started_again(e, plan))]
-    found += [
+    problems = [lost_words(e) for e in events.of("cluster-lost") if not (survives and is_started_again(e, plan))]
+    problems += [
         f"{e.kind}: {e.get('app', '')} {e}" for e in events.events
         if e.kind in BAD_EVENTS and e.kind != "cluster-lost" and not (survives and is_started_again(e, plan))
     ]  # fmt: skip
@@ -127,17 +127,17 @@ def check(plan: Plan, events: EventStream) -> list[str]:
     exits = {e.get("app"): e.get("status") for e in events.of("exit")}
     for app in expected:
         if app.name in exits and exits[app.name] != 0:
-            found.append(f"{app.name}: ended with status {exits[app.name]}")
+            problems.append(f"{app.name}: ended with status {exits[app.name]}")
         if app.name not in clients:
-            found.append(f"{app.name}: no result")
+            problems.append(f"{app.name}: no result")
             continue
         share = int(app.args[app.args.index("--load-count") + 1])
-        found += ycsb.problems(clients[app.name], plan.load, share, unanswered.get(app.name, 0))
+        problems += ycsb.problems(clients[app.name], plan.load, share, unanswered.get(app.name, 0))
     names = {a.name for a in expected}
-    found += [f"{name}: a result of a client that was not started" for name in clients if name not in names]
+    problems += [f"{name}: a result of a client that was not started" for name in clients if name not in names]
     again = {app.name for app in plan.cluster_map.applications if app.restart != NEVER} if survives else set()
-    found += [f"{app}: ended before its clients" for app in exits if app and app not in names | again]
-    return found
+    problems += [f"{app}: ended before its clients" for app in exits if app and app not in names | again]
+    return problems
 
 
 def evaluate(plan: Plan, events: EventStream, clock: Clock) -> Result:
@@ -151,7 +151,7 @@ def evaluate(plan: Plan, events: EventStream, clock: Clock) -> Result:
              for cpu in snapshots.started_again(events, cluster.number)}
     missing = set(range(len(plan.cluster_map.cpus))) ^ {core.cpu for core in cores} ^ set(again)
     reserved, committed = (_told(plan, events, what) for what in ("per_app", "committed"))
-    bad += [f"{name}: no report of the memory that it was given" for name, given in reserved.items() if not given]
+    bad += [f"{name}: no report of the memory that it was given" for name, size in reserved.items() if not size]
     bad += [f"cpu {cpu}: no counters, or counters of a core that is not there" for cpu in sorted(missing)]
     seconds = max((core.seconds for core in cores), default=0.0) or snapshots.seconds(events)
     metrics = _metrics(clients, cores, seconds)
@@ -173,7 +173,7 @@ def evaluate(plan: Plan, events: EventStream, clock: Clock) -> Result:
         ),
         started_again=sorted(again),
         problems=bad,
-        turns=clock.turns,
+        round_robin=clock.round_robin,
         latency_us=ycsb.merged(clients),
         modelled=clock.modelled.to_json() if clock.modelled else None,
         machine=_machine(plan),
@@ -229,8 +229,8 @@ def _metrics(clients: Sequence[ycsb.Client], cores: Sequence[Core], seconds: flo
 def _told(plan: Plan, events: EventStream, what: str) -> dict[str, int]:
     """Bytes that its manager reserved for each Redis, most of them its heap (per_app), or has given it (committed); 0:
     not said."""
-    given = {name: size for event in events.of("memory") for name, size in event[what].items()}
-    return {a.name: given.get(a.name, 0) for a in plan.cluster_map.applications if a.program == "redis-server"}
+    sizes = {name: size for event in events.of("memory") for name, size in event[what].items()}
+    return {a.name: sizes.get(a.name, 0) for a in plan.cluster_map.applications if a.program == "redis-server"}
 
 
 def _memory(clients: Sequence[ycsb.Client], committed: Mapping[str, int],
@@ -265,8 +265,8 @@ def _core(core: Core, clients: Sequence[ycsb.Client]) -> dict[str, Any]:
 
 def _uncounted(cpu: int, cluster: int, clients: Sequence[ycsb.Client]) -> dict[str, Any]:
     """A core of which a part of the interval is not counted."""
-    found = _load(cpu, cluster, clients) | _locks([])
-    return found | {"cpu_utilisation": None, "kernel_entries_per_s": None} | _unknown(found)
+    core = _load(cpu, cluster, clients) | _locks([])
+    return core | {"cpu_utilisation": None, "kernel_entries_per_s": None} | _unknown(core)
 
 
 def _unknown(metrics: Mapping[str, Any]) -> dict[str, Any]:

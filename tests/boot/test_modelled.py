@@ -266,10 +266,10 @@ def test_mach(tmp_path: Path) -> None:
 @pytest.mark.limit(300)
 def test_redis(tmp_path: Path) -> None:
     """modelled machine: bench redis tells kernel, program and idle time of each core apart"""
-    request = redis.Request(["clh"], [2], records=20, operations=20, clients=1, patience=Patience(PATIENCE),
+    request = redis.Request(["clh"], [2], records=20, operations=20, clients=1, timeout=Patience(PATIENCE),
                             modelled=small(tmp_path))
     (one,) = request.cases()
-    point = redis.measure(one, Bench(run.mode(request.modelled), request.patience, stepped=True))
+    point = redis.measure(one, Bench(run.mode(request.modelled), request.timeout, stepped=True))
     assert point.clock == "modelled" and point.to_json()["modelled"]["machine"] == XEON.name
     for core in point.cores:
         assert 0 < core.kernel < core.busy < core.cycles
@@ -294,7 +294,7 @@ def small_job(tmp_path: Path, **given: Any) -> Comparison:
     return with_common_switch(Comparison(
         shape=with_room(modelled.shape(modelled.cores, default_memory(2)), None, 20, 1), records=20, operations=20,
         clients=1,
-        patience=Patience(PATIENCE), modelled=modelled, **given,
+        timeout=Patience(PATIENCE), modelled=modelled, **given,
     ))
 
 

@@ -67,12 +67,12 @@ class Job:
     local: bool = False  # each notification is at home on the core of the thread that waits
 
 
-def measure(job: Job, patience: Patience) -> list[Latency]:
+def measure(job: Job, timeout: Patience) -> list[Latency]:
     machine = job.machine
     shape = machine.shape(max(job.cores), default_memory(machine.cores_per_socket))
     target = pingpong.machine(job.kernel, EVENT, str(job.rounds), ",".join(map(str, job.cores)),
                               *pingpong.AT_HOME[job.local], granularity=job.granularity, shape=shape)
-    bench = Bench(run.mode(machine), patience, stepped=True)
+    bench = Bench(run.mode(machine), timeout, stepped=True)
     events, moments = marked_events(target, bench, machine, job.line_factor, run.POINTS)
     return latencies(job.cores, job.rounds, job.line_factor, events.of(EVENT), moments)
 
@@ -81,13 +81,13 @@ def latencies(cores: Sequence[int], rounds: int, line_factor: float, events: Seq
               moments: Sequence[Mark]) -> list[Latency]:
     if [(event["cores"], event["rounds"]) for event in events] != [(n, rounds) for n in cores]:
         raise Failure("fork and join: the results do not have the requested numbers of cores and rounds")
-    found, of = [], _rounds(moments)
+    results, of = [], _rounds(moments)
     for event in events:
         made = [_round(next(of, []), event["cores"] - 1) for _ in range(event["warm_up"] + rounds)]
-        found.append(Latency(event["cores"], line_factor, tuple(made[event["warm_up"] :])))
+        results.append(Latency(event["cores"], line_factor, tuple(made[event["warm_up"] :])))
     if next(of, None) is not None:
         raise Failure("fork and join: the emulator saw more rounds than the program made")
-    return found
+    return results
 
 
 def _rounds(moments: Sequence[Mark]) -> Iterator[list[Mark]]:

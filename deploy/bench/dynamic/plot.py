@@ -64,9 +64,9 @@ def _bars(axes: Any, rows: Sequence[Ipc]) -> None:
         bars = axes.bar(places, heights, width,
                         label=row.series.name + (f" ({row.series.paper})" if row.series.paper else ""))
         over = [f"×{row.over(base, where):.2f}" for where in SPACES]
-        given = [published_ipc(row.series, where) for where in SPACES]
+        published = [published_ipc(row.series, where) for where in SPACES]
         axes.bar_label(bars, [f"{ours}\n(paper ×{there:.2f})" if there and row is not base else ours
-                              for ours, there in zip(over, given)], size=6)
+                              for ours, there in zip(over, published)], size=6)
     axes.set_xticks(range(len(SPACES)), list(SPACES.values()))
     axes.margins(y=0.2)
 

@@ -21,8 +21,8 @@ from deploy.bench.dynamic.measure import (
     Ipc,
     Load,
     bases,
-    beside,
     crossing,
+    pairs as joined_pairs,
     published_ipc,
 )
 from deploy.results.tables import plain_table
@@ -77,10 +77,10 @@ def ipc_table(rows: Sequence[Ipc]) -> Table:
     for row in rows:
         cells = []
         for where in SPACES:
-            ours, given = row.over(base, where), published_ipc(row.series, where)
+            ours, published = row.over(base, where), published_ipc(row.series, where)
             over = "" if row is base else f"{ours:.3f}"
-            cells += [f"{row.one_way(where):,g}", over, f"{given:.3f}" if given else "",
-                      f"{ours / given:.3f}" if given else ""]
+            cells += [f"{row.one_way(where):,g}", over, f"{published:.3f}" if published else "",
+                      f"{ours / published:.3f}" if published else ""]
         table.add_row(row.series.name, row.series.paper, *cells)
     return table
 
@@ -91,7 +91,7 @@ def range_text(bounds: tuple[float, float] | None, digits: int, by: float = 1.0)
 
 def fork_join_table(rows: Sequence[ForkJoin]) -> Table:
     names = list(dict.fromkeys(row.series.name for row in rows))
-    pairs = {pair.locks.cores: pair for pair in beside(rows)}
+    pairs = {pair.locks.cores: pair for pair in joined_pairs(rows)}
     table = noted_table(
         f"{TITLES[FORK_JOIN]}, cycles until the last worker runs (modelled: {rows[0].machine.name})", FORK_JOIN_NOTE,
         "cores",
@@ -135,10 +135,11 @@ def sentences(ipc: Sequence[Ipc], joins: Sequence[ForkJoin], loads: Sequence[Loa
                 )
                 yield f"{row.series.name}, the paper's {row.series.paper}, in {_unit(unit)}: {ours}."
         yield from _order(rows, unit)
-    if pairs := sorted(beside(joins), key=lambda pair: pair.locks.cores):
+    if pairs := sorted(joined_pairs(joins), key=lambda pair: pair.locks.cores):
         ours = ", ".join(f"{pair.ours:.2f} on {pair.locks.cores} cores" for pair in pairs)
-        given = ", ".join(f"{one.value:g} on {cores} cores" for cores, one in UHLIG_FIGURE_7.items())
-        yield f"Time of fork and join by messages, as a multiple of that by locks: {ours}. {UHLIG}, Figure 7: {given}."
+        published = ", ".join(f"{one.value:g} on {cores} cores" for cores, one in UHLIG_FIGURE_7.items())
+        yield (f"Time of fork and join by messages, as a multiple of that by locks: {ours}. {UHLIG}, Figure 7: "
+               f"{published}.")
     if loads:
         yield _crossing(loads)
 
@@ -158,14 +159,14 @@ def _order(rows: Sequence[Ipc], unit: str) -> Iterator[str]:
         f"locks ({locks:g}) <= {LOCKS_OVER_FINE} x fine ({fine:g})": locks <= LOCKS_OVER_FINE * fine,
         f"messages <= {LOCKS_OVER_FINE} x fine": messages <= LOCKS_OVER_FINE * fine,
     }
-    said = "; ".join(f"{claim} {'holds' if holds else 'does not hold'}" for claim, holds in claims.items())
-    yield f"In {_unit(unit)}, {SPACES[INTER]}: {said}."
+    text = "; ".join(f"{claim} {'holds' if holds else 'does not hold'}" for claim, holds in claims.items())
+    yield f"In {_unit(unit)}, {SPACES[INTER]}: {text}."
 
 
 def _crossing(rows: Sequence[Load]) -> str:
-    said = {
+    text = {
         (first, second): f"from {cores} cores on"
         if (cores := crossing(rows, first, second)) else "on no number of cores measured"
         for first, second in (("dynamic coarse", "dynamic fine"), ("clh", "fine"))
     }
-    return "; ".join(f"{second} does more than {first} {when}" for (first, second), when in said.items()) + "."
+    return "; ".join(f"{second} does more than {first} {when}" for (first, second), when in text.items()) + "."

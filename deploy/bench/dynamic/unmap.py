@@ -59,34 +59,34 @@ class Job:
     line_factor: float = 1.0
 
 
-def measure(job: Job, patience: Patience) -> list[Calls]:
+def measure(job: Job, timeout: Patience) -> list[Calls]:
     """Returns cycles of the modelled machine; without one, instructions of the kernel on one core."""
     machine = job.machine
     shape = machine.shape(max(job.cores), default_memory(machine.cores_per_socket)) if machine else None
     words = (str(job.rounds), ",".join(map(str, job.cores)), ",".join(map(str, job.pages)), job.guard)
     target = pingpong.machine(REGIME, EVENT, *words, granularity=job.granularity, shape=shape)
-    bench = Bench(run.mode(machine) if machine else lockstep.mode(1), patience, stepped=True)
+    bench = Bench(run.mode(machine) if machine else lockstep.mode(1), timeout, stepped=True)
     events, moments = marked_events(target, bench, machine, job.line_factor, run.POINTS)
     points = [(n, p) for n in job.cores for p in job.pages]
     return calls(points, job.rounds, job.line_factor, events.of(EVENT), moments, counted=machine is None)
 
 
 def calls(
-    wanted: Sequence[tuple[int, int]], rounds: int, line_factor: float, events: Sequence[Event],
+    points: Sequence[tuple[int, int]], rounds: int, line_factor: float, events: Sequence[Event],
     moments: Sequence[Mark], counted: bool
 ) -> list[Calls]:
-    """`wanted`: cores and pages. `counted`: what the kernel executed on core 0 in place of the time that passed."""
-    if [(event["cores"], event["pages"], event["rounds"]) for event in events] != [(n, p, rounds) for n, p in wanted]:
+    """`points`: cores and pages. `counted`: what the kernel executed on core 0 in place of the time that passed."""
+    if [(event["cores"], event["pages"], event["rounds"]) for event in events] != [(n, p, rounds) for n, p in points]:
         raise Failure("unmap: the results do not have the requested numbers of cores, pages and rounds")
-    lengths, found = _lengths(moments, counted), []
+    lengths, results = _lengths(moments, counted), []
     for event in events:
         took = tuple(islice(lengths, event["warm_up"] + rounds))
         if len(took) != event["warm_up"] + rounds:
             raise Failure("unmap: the emulator saw fewer calls than the program made")
-        found.append(Calls(event["cores"], event["pages"], line_factor, took[event["warm_up"] :]))
+        results.append(Calls(event["cores"], event["pages"], line_factor, took[event["warm_up"] :]))
     if next(lengths, None) is not None:
         raise Failure("unmap: the emulator saw more calls than the program made")
-    return found
+    return results
 
 
 def _lengths(moments: Sequence[Mark], counted: bool) -> Iterator[int]:

@@ -78,9 +78,9 @@ class Unmap:
         return entry | ({"range": {self.metric: list(self.range)}} if self.range else {})
 
 
-def rows_of(series: Guard, machine: ModelledMachine | None, found: Iterable[unmap.Calls]) -> list[Unmap]:
+def rows_of(series: Guard, machine: ModelledMachine | None, measured: Iterable[unmap.Calls]) -> list[Unmap]:
     """One for each number of cores and pages."""
-    by_point = at_plain_costs(found, lambda one: (one.cores, one.pages), lambda one: one.mapping)
+    by_point = at_plain_costs(measured, lambda one: (one.cores, one.pages), lambda one: one.mapping)
     return [Unmap(series, plain, machine, extent) for plain, extent in by_point]
 
 
@@ -164,17 +164,17 @@ class OneCore:
 
     @property
     def published(self) -> float | None:
-        given = UHLIG_UNMAP_OVERHEAD.get(self.pages)
-        return given.value if given else None
+        published = UHLIG_UNMAP_OVERHEAD.get(self.pages)
+        return published.value if published else None
 
     def to_json(self) -> dict[str, Any]:
         metric = self.fine.metric
-        found = {
+        entry = {
             "of": f"{self.fine.series.name}, {self.pages} pages", "to": self.coarse.series.name, "workload": "unmap",
             "figure": UNMAP, "cores": 1,
             "pages": self.pages, "more": {metric: self.more}, "metrics": {metric: self.over}, "emulated": True,
         }
-        return found | ({"published": {metric: self.published}} if self.published else {})
+        return entry | ({"published": {metric: self.published}} if self.published else {})
 
 
 def one_core(rows: Iterable[Unmap]) -> list[OneCore]:
@@ -189,20 +189,20 @@ def one_core(rows: Iterable[Unmap]) -> list[OneCore]:
 def sizes() -> dict[str, int]:
     """Bytes of a slot, which has a mapping, and of a domain, as the kernel's ABI has them."""
     text = SYSCALLS.read_text()
-    found = {}
+    by_name = {}
     for name in ("SLOT", "DOMAIN"):
         match = re.search(rf"\b{name}_BITS = (\d+),", text)
         assert match, f"{SYSCALLS}: no {name}_BITS"
-        found[name.lower()] = 1 << int(match[1])
-    return found
+        by_name[name.lower()] = 1 << int(match[1])
+    return by_name
 
 
 # ---- in words ----
 
 def sentences(rows: Sequence[Unmap]) -> Iterator[str]:
-    found = trends(rows)
-    yield from _flat([trend for trend in found if trend.series.part == FLAT])
-    yield from _linear([trend for trend in found if trend.series.part == LINEAR])
+    every = trends(rows)
+    yield from _flat([trend for trend in every if trend.series.part == FLAT])
+    yield from _linear([trend for trend in every if trend.series.part == LINEAR])
     for unit in ("instructions", "cycles"):
         if pairs := [pair for pair in one_core(rows) if pair.fine.unit == unit]:
             yield _beside(pairs, "modelled cycles" if unit == "cycles" else "kernel instructions")
@@ -223,10 +223,10 @@ def _cores(trend: Trend) -> str:
     return f"{trend.rows[0].calls.cores} to {trend.rows[-1].calls.cores} cores"
 
 
-def _flat(found: Sequence[Trend]) -> Iterator[str]:
-    if not found:
+def _flat(level: Sequence[Trend]) -> Iterator[str]:
+    if not level:
         return
-    worst = max(found, key=lambda trend: trend.rise)
+    worst = max(level, key=lambda trend: trend.rise)
     holds = "holds" if worst.rise <= MOST_RISE else "does not hold"
     yield (
         f"(a) is flat, to {MOST_RISE:.0%} at most: {holds}. Over {_cores(worst)} a mapping rises by {worst.rise:.1%} "
@@ -234,12 +234,12 @@ def _flat(found: Sequence[Trend]) -> Iterator[str]:
     )
 
 
-def _linear(found: Sequence[Trend]) -> Iterator[str]:
-    if not found:
+def _linear(rising: Sequence[Trend]) -> Iterator[str]:
+    if not rising:
         return
-    worst = min(found, key=lambda trend: trend.r_squared)
+    worst = min(rising, key=lambda trend: trend.r_squared)
     holds = "holds" if worst.r_squared >= LEAST_R_SQUARED else "does not hold"
-    steep = min(found, key=lambda trend: trend.pages)
+    steep = min(rising, key=lambda trend: trend.pages)
     yield (
         f"(b) is linear in the cores, R² at least {LEAST_R_SQUARED}: {holds}. The least R² is {worst.r_squared:.3f}, "
         f"with {_pages(worst.pages)}; each core "
@@ -248,12 +248,12 @@ def _linear(found: Sequence[Trend]) -> Iterator[str]:
 
 
 def _beside(pairs: Sequence[OneCore], unit: str) -> str:
-    said = ", ".join(f"{pair.more:+,.0f} ({pair.over - 1:+.0%}) with {pair.pages} pages" for pair in pairs
-                     if pair.published or len(pairs) == 1)
-    if not said:
-        said = f"{pairs[-1].more:+,.0f} ({pairs[-1].over - 1:+.0%}) with {pairs[-1].pages} pages"
-    given = ", ".join(f"{one.value - 1:+.0%} with {pages}" for pages, one in UHLIG_UNMAP_OVERHEAD.items())
+    costs = ", ".join(f"{pair.more:+,.0f} ({pair.over - 1:+.0%}) with {pair.pages} pages" for pair in pairs
+                      if pair.published or len(pairs) == 1)
+    if not costs:
+        costs = f"{pairs[-1].more:+,.0f} ({pairs[-1].over - 1:+.0%}) with {pairs[-1].pages} pages"
+    published = ", ".join(f"{one.value - 1:+.0%} with {pages}" for pages, one in UHLIG_UNMAP_OVERHEAD.items())
     return (
-        f"On one core a lock for each mapping costs, in {unit} a mapping, beside the kernel's one lock: {said}. "
-        f"Paper: {UHLIG_UNMAP_MORE.value:+g} cycles; {given} pages."
+        f"On one core a lock for each mapping costs, in {unit} a mapping, beside the kernel's one lock: {costs}. "
+        f"Paper: {UHLIG_UNMAP_MORE.value:+g} cycles; {published} pages."
     )

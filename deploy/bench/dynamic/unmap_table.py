@@ -45,8 +45,8 @@ def unmap_tables(rows: Sequence[Unmap]) -> Iterator[Table]:
         assert mine[0].machine
         title = f"{title_of(series)}: cycles of a mapping (modelled: {mine[0].machine.name})"
         yield _by_cores(title, f"{series.means[0].upper()}{series.means[1:]}. {UNMAP_NOTE}", mine)
-    if found := trends(rows):
-        yield _trends(found)
+    if rising := trends(rows):
+        yield _trends(rising)
 
 
 def _by_cores(title: str, note: str, rows: Sequence[Unmap]) -> Table:
@@ -68,10 +68,10 @@ def _counted(rows: Sequence[Unmap]) -> Table:
     return table
 
 
-def _trends(found: Sequence[Trend]) -> Table:
+def _trends(shown: Sequence[Trend]) -> Table:
     table = noted_table(f"{TITLES[UNMAP]}: over the cores", TRENDS_NOTE, "series", "pages", "from", "to", "rise", "R²")
-    for series in dict.fromkeys(trend.series for trend in found):
-        mine = sorted((trend for trend in found if trend.series == series), key=lambda trend: trend.pages)
+    for series in dict.fromkeys(trend.series for trend in shown):
+        mine = sorted((trend for trend in shown if trend.series == series), key=lambda trend: trend.pages)
         for trend in dict.fromkeys((mine[0], mine[len(mine) // 2], mine[-1])):
             first, last = trend.rows[0], trend.rows[-1]
             cells = (f"{row.calls.mapping:,.0f}{range_text(row.range, 0)}" for row in (first, last))

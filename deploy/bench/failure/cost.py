@@ -71,10 +71,10 @@ def watching(counted: Profile, functions: set[tuple[str, str]]) -> float:
 
 def _functions(job: Comparison) -> set[tuple[str, str]]:
     what = plan(job.deployment(LAYOUT, WORKLOAD))
-    found: set[tuple[str, str]] = set()
+    functions: set[tuple[str, str]] = set()
     for name, path in modules.collect(what.cluster_map, BUILD, what.own).items():
         image = Program(name, path).image
         for address, source in image.files.items():
             if source != UNKNOWN and source.endswith(WATCHING) and (symbol := image.before(address)):
-                found.add((name, symbol.name))
-    return found
+                functions.add((name, symbol.name))
+    return functions

@@ -43,10 +43,10 @@ class Load(threading.Thread):
     write without an answer that came after it. What contradicts that is a line of `wrong`.
     """
 
-    def __init__(self, name: str, address: tuple[str, int], seed: int, patience: float = TRY) -> None:
+    def __init__(self, name: str, address: tuple[str, int], seed: int, silence: float = TRY) -> None:
         super().__init__(daemon=True, name=f"load of {name}")
-        self.server, self.address, self.patience = name, address, patience
-        self._wait = patience  # twice as long after each attempt in vain
+        self.server, self.address, self.silence = name, address, silence
+        self._wait = silence  # twice as long after each attempt in vain
         self.over = threading.Event()
         self.wrong: list[str] = []
         self.writes = 0      # that were acknowledged
@@ -77,7 +77,7 @@ class Load(threading.Thread):
             try:
                 with self._connected() as server:
                     self._begin(server)
-                    self._wait = self.patience
+                    self._wait = self.silence
                     while not self.over.is_set():
                         self._operate(server)
             except (redis.RedisError, OSError):
@@ -120,13 +120,13 @@ class Load(threading.Thread):
         del self._unsure[key]
         self.writes += 1
 
-    def _check(self, key: str, found: bytes | str | None) -> None:
+    def _check(self, key: str, answer: bytes | str | None) -> None:
         possible = {self._known.get(key), self._unsure.get(key, self._known.get(key))}
-        if found is None and key in self._former and key not in self._known:
+        if answer is None and key in self._former and key not in self._known:
             self._former.discard(key)
             self.forgotten += 1
         try:
-            value = None if found is None else int(found)
+            value = None if answer is None else int(answer)
         except ValueError:
             value = -1
         if value in possible:
@@ -135,7 +135,7 @@ class Load(threading.Thread):
             "of a former life of its server" if value is not None
             and 0 < value <= self._first else f"none of {possible}"
         )
-        self.wrong.append(f"{self.server} {key}: {found!r} is {what}")
+        self.wrong.append(f"{self.server} {key}: {answer!r} is {what}")
 
     def _timed(self, request: Callable[[], T], is_write: bool) -> T:
         with self._lock:
@@ -176,9 +176,9 @@ class Load(threading.Thread):
         with self._lock:
             now = time.monotonic_ns()
             waiting = (now - self._asked_ns) / 1e9 if self._asked_ns else 0.0
-            found = Window(self._window.requests, self._window.errors, max(self._window.longest, waiting))
+            window = Window(self._window.requests, self._window.errors, max(self._window.longest, waiting))
             self._window, self._window_ns = Window(), now
-            return found
+            return window
 
     def rate(self, first_ns: int, end_ns: int) -> float:
         """Answers a second in the whole slots of a stretch of time.monotonic_ns()."""

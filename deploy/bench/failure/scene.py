@@ -35,11 +35,11 @@ _BAD = ("fault", "failed", "bad-line", *CLUSTER_DOWN)
 
 
 def deployment(sockets: int = 2, cores: int = 2, lock: str = "clh", restart: str = "on-failure",
-               patience: int | None = None) -> Deployment:
+               silence: int | None = None) -> Deployment:
     """Clusters with Redis that start again at once, and without end."""
     return Deployment(
         name="failure", shape=Shape(sockets, cores, default_memory(cores)), lock=lock, shutdown="never",
-        redis=Redis(heap=64 * MIB), restart=restart, restart_limit=0, restart_delay=0, patience=patience,
+        redis=Redis(heap=64 * MIB), restart=restart, restart_limit=0, restart_delay=0, patience=silence,
     )  # fmt: skip
 
 
@@ -125,9 +125,9 @@ class Fate:
 class Scene:
     """Use by `on_stage()`. A load for each Redis runs from then on."""
 
-    def __init__(self, run: Run, seed: int, patience: float = TRY, first: bool = False) -> None:
+    def __init__(self, run: Run, seed: int, silence: float = TRY, first: bool = False) -> None:
         self.run = run
-        self.loads = {name: Load(name, run.address(name), seed, TRY if self._ends(name, first) else patience)
+        self.loads = {name: Load(name, run.address(name), seed, TRY if self._ends(name, first) else silence)
                       for name in servers(run.plan)}
         self.false_alarms = 0
         self.kills = 0  # in this machine's life
@@ -152,16 +152,16 @@ class Scene:
         self._calm(what.quiet)
         before = self._longest(what.cluster)
         lives = {load: load.lives for load in self._clients(what.cluster)}
-        again, told = self._of("cluster-restarted", what.cluster), self._next_loss(what)
+        again, report = self._of("cluster-restarted", what.cluster), self._next_loss(what)
         tell(f"ordered: {what}")
         at = end_cluster(self.run, what.cluster, what.how, what.core)
         self.kills += 1
-        noticed, loss = told()
+        noticed, loss = report()
         detect = noticed - at
         tell(f"told by the others: {loss.get('why')}")
         back = self._next("cluster-restarted", what.cluster, again, f"{what} again")
         came = time.monotonic() - at
-        serving, pong = self._pong(what.cluster)
+        serving, answered = self._pong(what.cluster)
         tell(f"cluster {what.cluster} serves again")
         during = self._longest(what.cluster)
         self.run.wait_for(lambda: all(load.lives > before for load, before in lives.items()),
@@ -170,7 +170,7 @@ class Scene:
         self.check()
         return Fate(
             what, str(loss["reason"]), str(loss["why"]), 1e3 * detect, loss.get("silent_ms"), int(back["after_ms"]),
-            back.get("fence_ms"), back.get("load_ms"), 1e3 * came, 1e3 * (serving - at), 1e3 * (pong - at),
+            back.get("fence_ms"), back.get("load_ms"), 1e3 * came, 1e3 * (serving - at), 1e3 * (answered - at),
             during.errors, during.requests,
             1e3 * during.longest, 1e3 * before.longest, len(self.others(what.cluster)), during.broken,
         )
@@ -273,14 +273,14 @@ def cluster_of(plan: Plan, name: str) -> int:
 
 
 @contextmanager
-def on_stage(run: Run, seed: int, patience: float = TRY, first: bool = False) -> Iterator[Scene]:
+def on_stage(run: Run, seed: int, silence: float = TRY, first: bool = False) -> Iterator[Scene]:
     """Of a machine that has booted: all serve, and the load runs, until the block is left.
 
-    `first`: the first cluster is ended, not others. `patience`: seconds after which a request without an answer to a
+    `first`: the first cluster is ended, not others. `silence`: seconds after which a request without an answer to a
     cluster that goes on is an error; of clusters that are ended TRY.
     """
     run.wait_serving()
-    scene = Scene(run, seed, patience, first)
+    scene = Scene(run, seed, silence, first)
     for load in scene.loads.values():
         load.start()
     try:

@@ -39,13 +39,14 @@ class Show:
 
     def panels(self) -> list[Panel]:
         """Whole steps only: the last one has not come to its end."""
-        found: dict[int, list[float]] = {}
+        by_cluster: dict[int, list[float]] = {}
         for name, load in self.scene.loads.items():
             counts = load.survivor().counts
             rates = [sum(counts[at : at + STEP_SLOTS]) / STEP for at in range(0, len(counts) - STEP_SLOTS, STEP_SLOTS)]
-            before = found.get(self.scene.cluster_of(name))
-            found[self.scene.cluster_of(name)] = rates if before is None else [a + b for a, b in zip(before, rates)]
-        return [Panel(f"Cluster {number}", rates) for number, rates in sorted(found.items())]
+            cluster = self.scene.cluster_of(name)
+            before = by_cluster.get(cluster)
+            by_cluster[cluster] = rates if before is None else [a + b for a, b in zip(before, rates)]
+        return [Panel(f"Cluster {number}", rates) for number, rates in sorted(by_cluster.items())]
 
     def frame(self, width: int = WIDTH) -> Text:
         return Text("\n".join(draw(self.panels(), STEP, self._said[-_WORDS:], min(WIDTH, width))), no_wrap=True)

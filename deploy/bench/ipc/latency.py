@@ -47,14 +47,14 @@ class Measured:
         return entry | {"operations": [vars(one) for one in self.operations]}
 
 
-def measure(kernel: str, accel: Accel, patience: Patience) -> Measured:
-    found = events(pingpong.machine(kernel, "latency", memory=MEMORY), Bench(accel, patience)).events
+def measure(kernel: str, accel: Accel, timeout: Patience) -> Measured:
+    reported = events(pingpong.machine(kernel, "latency", memory=MEMORY), Bench(accel, timeout)).events
     operations = [
         Operation(event["name"], event["delay"], event["response"], event["entries"])
-        for event in found
+        for event in reported
         if event.kind == "latency"
     ]
-    held = [event["longest"] for event in found if event.kind == "latency-held"]
+    held = [event["longest"] for event in reported if event.kind == "latency-held"]
     if not operations or len(held) != 1:
         raise Failure(f"kernel {kernel}: results are missing")
     return Measured(kernel, operations, held[0])

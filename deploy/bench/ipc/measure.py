@@ -102,7 +102,7 @@ def metric(name: str, unit: str) -> str:
 
 
 def measure(
-    lock: str, accel: Accel, rounds: int, patience: Patience, modelled: ModelledMachine | None = None,
+    lock: str, accel: Accel, rounds: int, timeout: Patience, modelled: ModelledMachine | None = None,
     granularity: str = COARSE,
     local: bool = False,
 ) -> Measured:
@@ -112,7 +112,7 @@ def measure(
     local = local and chosen is not None
     target = pingpong.machine(lock, "ipc", str(rounds), *pingpong.AT_HOME[local], granularity=chosen)
     with modelled_run.clocks(modelled, False, target) as marks:
-        reported = boot.events(target, Bench(accel, patience), marks.arguments if marks else ())
+        reported = boot.events(target, Bench(accel, timeout), marks.arguments if marks else ())
     events = {event["name"]: event for event in reported.of("pingpong")}
     missing = {EMPTY, *OPERATIONS} ^ set(events)
     if missing:
@@ -132,12 +132,12 @@ def measure(
 
 def ratios(measured: Measured, baseline: Measured) -> dict[str, Any]:
     """Beside the kernel without a lock, in the same run."""
-    found = {
+    quotients = {
         metric(name, measured.unit): value.median / baseline.spread[name].median
         for name, value in measured.spread.items()
         if baseline.spread[name].median > 0
     }
-    entry: dict[str, Any] = {"of": measured.lock, "to": BASELINE, "workload": "ipc", "metrics": found}
+    entry: dict[str, Any] = {"of": measured.lock, "to": BASELINE, "workload": "ipc", "metrics": quotients}
     entry |= measured.kept
     if measured.lock in reference.FIGURE_RATIOS:
         entry["published"] = {ONE_WAY: reference.FIGURE_RATIOS[measured.lock]}

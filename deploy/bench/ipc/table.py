@@ -42,24 +42,24 @@ def ipc_table(measured: Sequence[Measured]) -> Table:
 
 def published_table(measured: Sequence[Measured]) -> Table | None:
     """The papers' ratios beside these; None where none of these regimes is in the papers."""
-    beside = [one for one in measured if one.lock in FIGURE_3]
-    if not beside:
+    published = [one for one in measured if one.lock in FIGURE_3]
+    if not published:
         return None
     base = measured[0].spread[ONE_WAY].median
     table = plain_table(f"IPC over {BASELINE}, beside the papers, whose cycles are real machines'",
-                        ("", "ours", ELPHINSTONE, "ours/paper", PETERS, "ours/paper"), note=_sources(beside))
-    for one in beside:
+                        ("", "ours", ELPHINSTONE, "ours/paper", PETERS, "ours/paper"), note=_sources(published))
+    for one in published:
         ours = one.spread[ONE_WAY].median / base if base > 0 else 0.0
         cells = []
-        for given in (FIGURE_3[one.lock].value, PETERS_FIGURE_1[one.lock].value):
-            cells += [f"{given:.2f}", f"{ours / given:.3f}" if ours else "-"]
+        for value in (FIGURE_3[one.lock].value, PETERS_FIGURE_1[one.lock].value):
+            cells += [f"{value:.2f}", f"{ours / value:.3f}" if ours else "-"]
         table.add_row(one.lock, f"{ours:.3f}" if ours else "-", *cells)
     return table
 
 
-def _sources(beside: Sequence[Measured]) -> str:
-    found = dict.fromkeys(paper[one.lock].source for paper in (FIGURE_3, PETERS_FIGURE_1) for one in beside)
-    return "; ".join(found) + ": a 2 x 14 Xeon E5-2683 v3, and a Core i7-4770."
+def _sources(published: Sequence[Measured]) -> str:
+    sources = dict.fromkeys(paper[one.lock].source for paper in (FIGURE_3, PETERS_FIGURE_1) for one in published)
+    return "; ".join(sources) + ": a 2 x 14 Xeon E5-2683 v3, and a Core i7-4770."
 
 
 def _cells(measured: Sequence[Measured], name: str, counted: bool) -> list[str]:

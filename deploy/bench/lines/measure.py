@@ -41,12 +41,12 @@ def _syscalls() -> dict[int, str]:
     body = re.search(r"enum skerry_syscall \{(.*?)\};", SYSCALLS.read_text(), re.DOTALL)
     assert body
     code = re.sub(r"/\*.*?\*/", "", body[1], flags=re.DOTALL)
-    found: dict[int, str] = {}
+    names: dict[int, str] = {}
     number = -1
     for name, value in re.findall(r"\bSYS_(\w+)(?:\s*=\s*(\w+))?", code):
         number = int(value, 0) if value else number + 1
-        found[number] = name
-    return found
+        names[number] = name
+    return names
 
 
 def kind_name(kind: int) -> str:
@@ -160,14 +160,14 @@ class Lines:
 
 def byte_ranges(mask: int) -> list[list[int]]:
     """Of a mask of bytes: first and last of each stretch."""
-    found: list[list[int]] = []
+    spans: list[list[int]] = []
     for byte in range(LINE):
         if mask >> byte & 1:
-            if found and found[-1][1] == byte - 1:
-                found[-1][1] = byte
+            if spans and spans[-1][1] == byte - 1:
+                spans[-1][1] = byte
             else:
-                found.append([byte, byte])
-    return found
+                spans.append([byte, byte])
+    return spans
 
 
 class Names:
@@ -189,25 +189,25 @@ class Names:
         image = self.kernel if address >= KERNEL_IMAGE_BASE else self.program
         if KERNEL_DIRECT_BASE <= address < KERNEL_IMAGE_BASE:
             return self._of_cpu(address) or f"memory {address - KERNEL_DIRECT_BASE:#x}"
-        if found := image.name(address):
-            return found
+        if name := image.name(address):
+            return name
         if inside := image.touched(address, LINE):
             return ", ".join(inside)
         return f"program {address:#x}" if image is self.program else f"kernel {address:#x}"
 
-    def movers(self, found: Sequence[dict[str, int]]) -> dict[int, tuple[str, str]]:
+    def movers(self, instructions: Sequence[dict[str, int]]) -> dict[int, tuple[str, str]]:
         """Each instruction's function+offset, and its source."""
-        told = {}
+        places = {}
         for image, inside in ((self.kernel, True), (self.program, False)):
-            mine = [one["pc"] for one in found if (one["pc"] >= KERNEL_IMAGE_BASE) == inside]
+            mine = [one["pc"] for one in instructions if (one["pc"] >= KERNEL_IMAGE_BASE) == inside]
             for pc, place in image.places(mine).items():
                 at = image.name(pc) or hex(pc)
                 inlined = f" {place.function}" if place.source and place.function != at.split("+")[0] else ""
-                told[pc] = (at, place.source + inlined)
-        return told
+                places[pc] = (at, place.source + inlined)
+        return places
 
 
-def measure_lines(request: Request, patience: Patience, build: Path = BUILD) -> list[Lines]:
+def measure_lines(request: Request, timeout: Patience, build: Path = BUILD) -> list[Lines]:
     """Of each point of the request, which is of a modelled machine."""
     assert request.modelled
     counting = "+stat" if request.statistics else ""
@@ -223,19 +223,19 @@ def measure_lines(request: Request, patience: Patience, build: Path = BUILD) -> 
             "entry": ":".join(map(hex, entries)),
         }
         watched = replace(request, plugin={**request.plugin, **options})
-        points = measure(case(watched), Bench(modelled.mode(request.modelled), patience, True, build))
-        told = [
+        points = measure(case(watched), Bench(modelled.mode(request.modelled), timeout, True, build))
+        reported = [
             json.loads(of_lines) | json.loads(of_locks)
             for of_lines, of_locks in zip(file.read_text().splitlines(), locks.read_text().splitlines(), strict=True)
         ]
-    if len(told) != len(points):
-        raise Failure(f"{len(told)} points with lines, of {len(points)}")
-    return [_lines(point, one, image, program) for point, one in zip(points, told)]
+    if len(reported) != len(points):
+        raise Failure(f"{len(reported)} points with lines, of {len(points)}")
+    return [_lines(point, one, image, program) for point, one in zip(points, reported)]
 
 
-def _lines(point: Point, told: dict[str, Any], kernel: Image, program: Image) -> Lines:
-    names = Names(kernel, program, told["cpus"])
-    movers = names.movers([mover for line in told["hottest"] for mover in line["instructions"]])
+def _lines(point: Point, reported: dict[str, Any], kernel: Image, program: Image) -> Lines:
+    names = Names(kernel, program, reported["cpus"])
+    movers = names.movers([mover for line in reported["hottest"] for mover in line["instructions"]])
     hottest = [
         Line(
             physical=line["physical"], address=line["address"], name=names.line(line["address"]), reads=line["reads"],
@@ -244,9 +244,9 @@ def _lines(point: Point, told: dict[str, Any], kernel: Image, program: Image) ->
             users=[User(**user) for user in line["users"]],
             movers=[Mover(*movers[mover["pc"]], mover["moves"], mover["wait"]) for mover in line["instructions"]],
         )
-        for line in told["hottest"]
+        for line in reported["hottest"]
     ]
     locks = [LockUse(names.line(lock.pop("address")), **{k: v for k, v in lock.items() if k != "physical"})
-             for lock in told["locks"]]
-    kinds = [LockUse(kind_name(kind.pop("kind")), **kind) for kind in told["kinds"]]
-    return Lines(point, told["moves"], told["lines"], hottest, locks, kinds)
+             for lock in reported["locks"]]
+    kinds = [LockUse(kind_name(kind.pop("kind")), **kind) for kind in reported["kinds"]]
+    return Lines(point, reported["moves"], reported["lines"], hottest, locks, kinds)

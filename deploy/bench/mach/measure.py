@@ -76,11 +76,11 @@ class Run:
     @property
     def checks(self) -> list[Check]:
         """Idleness is what the kernel's record says, business what the threads say that they ran."""
-        found = checks(self.snapshot)
+        every = checks(self.snapshot)
         for core in self.times:
             both, wall = core["idle"] + core["busy"], core["wall"]
-            found.append(Check(f"core {core['core']}: idle + busy = wall", both, wall, wall // 50 + core["taken"]))
-        return found
+            every.append(Check(f"core {core['core']}: idle + busy = wall", both, wall, wall // 50 + core["taken"]))
+        return every
 
     @property
     def conflict_ratio(self) -> float:
@@ -116,10 +116,10 @@ class Run:
             emulated=self.emulated, metrics=self.metrics, per_core=per_core,
         ).to_json()
         counted = {"statistics": self.snapshot.to_json(), "checks": [check.to_json() for check in self.checks]}
-        told = {"tasks": self.work.tasks, "servers": self.servers, "arguments": list(self.work.numbers),
-                "clock": self.clock}
+        request = {"tasks": self.work.tasks, "servers": self.servers, "arguments": list(self.work.numbers),
+                   "clock": self.clock}
         model = {"modelled": self.modelled.to_json(), "line_factor": self.line_factor} if self.modelled else {}
-        return entry | told | counted | model | ({"steps_late": self.late} if self.late else {})
+        return entry | request | counted | model | ({"steps_late": self.late} if self.late else {})
 
 
 def measure(job: Job, bench: Bench) -> Run:
@@ -133,10 +133,10 @@ def measure(job: Job, bench: Bench) -> Run:
 
 def ranges_of(runs: Iterable[Run]) -> Ranges:
     """Of runs that were made at all line costs of RANGE."""
-    found: dict[tuple[str, str, int], dict[float, float]] = {}
+    rates: dict[tuple[str, str, int], dict[float, float]] = {}
     for run in runs:
-        found.setdefault(run.key, {})[run.line_factor] = run.metrics["operations_per_million_cycles"]
-    return whole_ranges(found)
+        rates.setdefault(run.key, {})[run.line_factor] = run.metrics["operations_per_million_cycles"]
+    return whole_ranges(rates)
 
 
 # of a run's key and a lock class, or all: conflicts of an acquisition
@@ -146,13 +146,13 @@ NO_CLASS_RANGES: ClassRanges = {}
 
 def class_ranges_of(runs: Iterable[Run]) -> ClassRanges:
     """The same of each class of locks."""
-    found: dict[tuple[str, str, int, str], dict[float, float]] = {}
+    ratios_at: dict[tuple[str, str, int, str], dict[float, float]] = {}
     for run in runs:
         ratios = {name: lock.conflict_ratio
                   for name, lock in run.snapshot.total.simple.items()} | {MACH_TOTAL: run.conflict_ratio}
         for name, value in ratios.items():
-            found.setdefault((*run.key, name), {})[run.line_factor] = value
-    return whole_ranges(found)
+            ratios_at.setdefault((*run.key, name), {})[run.line_factor] = value
+    return whole_ranges(ratios_at)
 
 
 def _run(job: Job, accel: Accel, events: EventStream, moments: Sequence[Mark]) -> Run:

@@ -112,7 +112,7 @@ def describe(usable: Processors, parallel: Parallel, no_transactions: str | None
     """The `host` of a results file."""
     first = parallel.looks[0]
     numbers: Sequence[int] = usable.numbers[: parallel.count]
-    found: dict[str, Any] = {
+    description: dict[str, Any] = {
         "cpu": host.cpu().model,
         "cores": host.cpu().cores,
         "environment": host.environment(),
@@ -128,7 +128,7 @@ def describe(usable: Processors, parallel: Parallel, no_transactions: str | None
         "transfer_cycles": [min(parallel.transfers), max(parallel.transfers)] if parallel.transfers else [],
     }
     if no_transactions:
-        found["no_transactions"] = no_transactions
+        description["no_transactions"] = no_transactions
     if usable.share_cores(parallel.count):
-        found["hardware_threads_share_cores"] = True
-    return found
+        description["hardware_threads_share_cores"] = True
+    return description

@@ -96,19 +96,19 @@ def sizes(text: str | None) -> list[int]:
 
 
 def scale_command(
-    wanted: Mapping[str, Sequence[float]], cores: Sequence[int], rounds: int, output: Output, picture: Path,
+    delays: Mapping[str, Sequence[float]], cores: Sequence[int], rounds: int, output: Output, picture: Path,
     runs: int = native_scale.RUNS,
 ) -> Parts:
-    """All of `bench scale --native`: table, results, plot. Returns what failed. `wanted` are the delays of each
+    """All of `bench scale --native`: table, results, plot. Returns what failed. `delays` are the delays of each
     lock."""
-    session = Session(max(cores), output, wanted)
-    entries = native_scale.measure(wanted, cores, rounds, session.parts, runs, session.usable, session.glance)
+    session = Session(max(cores), output, delays)
+    entries = native_scale.measure(delays, cores, rounds, session.parts, runs, session.usable, session.glance)
     session.parts.require(entries)
     more: dict[str, Any] = {}
-    if max(cores) > 1 and BASELINE in wanted:
-        if found := native_scale.unlocked(max(wanted[BASELINE]), max(cores), rounds, session.parts, runs,
-                                          session.usable):
-            more["unlocked"] = found
+    if max(cores) > 1 and BASELINE in delays:
+        if result := native_scale.unlocked(max(delays[BASELINE]), max(cores), rounds, session.parts, runs,
+                                           session.usable):
+            more["unlocked"] = result
     notes = session.looked_again()
     output.table(native_table.scale(entries, FIGURE_SCALE, session.label))
     if more:

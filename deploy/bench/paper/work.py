@@ -72,12 +72,12 @@ class Task:
 
 
 def tasks(figures: Sequence[Figure], folder: Path, repeats: int, of: dict[str, Any], fresh: bool) -> list[Task]:
-    found = []
+    listed = []
     for figure in figures:
         for run in range(1, (1 if figure.kind in SAME_EACH_TIME else repeats) + 1):
             task = Task(figure, run, folder, False)
-            found.append(Task(figure, run, folder, not fresh and _is_done(task, of)))
-    return found
+            listed.append(Task(figure, run, folder, not fresh and _is_done(task, of)))
+    return listed
 
 
 def _is_done(task: Task, of: dict[str, Any]) -> bool:
@@ -102,9 +102,9 @@ def run(todo: Sequence[Task], of: dict[str, Any], output: Output) -> list[tuple[
     planned = took = 0.0
     for number, task in enumerate(left, 1):
         pace = took / planned if planned else 1.0
-        said = f"{number} of {len(left)}: {task.name}; {remaining(left[number - 1 :], pace)} left"
+        text = f"{number} of {len(left)}: {task.name}; {remaining(left[number - 1 :], pace)} left"
         began = time.monotonic()
-        with output.progress(said, total=task.figure.minutes * 60 * pace) as update:
+        with output.progress(text, total=task.figure.minutes * 60 * pace) as update:
             same = there.get(task.figure.command)
             why = _copy(same, task) if same else _run(task,
                                                       lambda since=began: update(completed=time.monotonic() - since))
@@ -123,9 +123,9 @@ def run(todo: Sequence[Task], of: dict[str, Any], output: Output) -> list[tuple[
 def _copy(same: Task, task: Task) -> str:
     """Two figures of one command: it need not run twice. A line apart keeps the files different, as repeats are."""
     write_text(task.path, same.path.read_text().rstrip() + "\n" * 2)
-    for beside in (".csv", ".hgrm", ".log"):
-        if (made := same.path.with_suffix(beside)).is_file():
-            write_bytes(task.path.with_suffix(beside), made.read_bytes())
+    for suffix in (".csv", ".hgrm", ".log"):
+        if (made := same.path.with_suffix(suffix)).is_file():
+            write_bytes(task.path.with_suffix(suffix), made.read_bytes())
     return ""
 
 

@@ -59,16 +59,16 @@ def places(cores: int = REDIS_CORES) -> list[Place]:
     return [Place(core, _of(core, programs)) for core in range(cores)]
 
 
-def said(counts: Counter[str]) -> str:
+def text_of(counts: Counter[str]) -> str:
     order = [name for name in (NETWORK, SERVER, CLIENT, STACK)
              if name in counts] + sorted(set(counts) - {NETWORK, SERVER, CLIENT, STACK})
     return ", ".join(f"{counts[name]} x {name}" if counts[name] > 1 else name for name in order)
 
 
-def table(found: Sequence[Place]) -> Table:
+def table(every: Sequence[Place]) -> Table:
     note = "The network is a virtual one on core 0: a switch, and the driver of a card where a machine has one."
     words = ("here", "paper", "the same")
     made = plain_table(f"What runs on which core: {SOURCE}", ("core", *words), words, note)
-    for place in found:
-        made.add_row(str(place.core), said(place.programs), said(place.published), "yes" if place.same else "no")
+    for place in every:
+        made.add_row(str(place.core), text_of(place.programs), text_of(place.published), "yes" if place.same else "no")
     return made

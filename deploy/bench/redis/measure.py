@@ -110,7 +110,7 @@ class Point:
     def metrics(self) -> dict[str, float]:
         network, others = self.cores[0], self.cores[1:]
         entries, busy = sum(core.entries for core in self.cores), sum(core.busy for core in self.cores)
-        found = {
+        metrics = {
             "ops_per_mcycle": self.throughput,
             "ops_per_mcycle_over_utilisation": self.normalised,
             "cpu_utilisation": self.utilisation,
@@ -122,10 +122,10 @@ class Point:
         }
         if others:
             user = sum(core.busy - core.kernel for core in others)
-            found["delay_cycles"] = ratio(user, sum(core.entries for core in others))
+            metrics["delay_cycles"] = ratio(user, sum(core.entries for core in others))
         if self.clock == STEP:
-            found["instructions_per_op"] = ratio(busy, self.operations)
-        return {**self.result.metrics, **found}
+            metrics["instructions_per_op"] = ratio(busy, self.operations)
+        return {**self.result.metrics, **metrics}
 
     def to_json(self) -> dict[str, Any]:
         mine = {(core.cluster, core.core): core.to_json() for core in self.cores}
@@ -142,10 +142,10 @@ NO_RANGES: Ranges = {}
 
 def ranges_of(points: Iterable[Point]) -> Ranges:
     """Of points that were measured at all line costs of RANGE."""
-    found: dict[tuple[str, str, int], dict[float, float]] = {}
+    rates: dict[tuple[str, str, int], dict[float, float]] = {}
     for point in points:
-        found.setdefault(point.key, {})[point.line_factor] = point.throughput
-    return whole_ranges(found)
+        rates.setdefault(point.key, {})[point.line_factor] = point.throughput
+    return whole_ranges(rates)
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class Request:
     records: int = RECORDS
     operations: int = OPERATIONS
     clients: int = CLIENTS
-    patience: Patience = Patience()
+    timeout: Patience = Patience()
     modelled: ModelledMachine | None = None
     factors: Sequence[float] = (1.0,)  # of the modelled machine's line costs
     think: int = 0  # microseconds, the mean, that a client pauses before an operation
@@ -169,7 +169,7 @@ class Request:
         shape = comparison.with_room(places, None, self.records, self.clients, stack)
         return Comparison(
             shape=shape, layouts=(LAYOUT,), workloads=(self.workload,), lock=lock, records=self.records,
-            operations=self.operations, clients=self.clients, patience=self.patience, medium="kernel", stack=stack,
+            operations=self.operations, clients=self.clients, timeout=self.timeout, medium="kernel", stack=stack,
             modelled=self.modelled, think=self.think,
         )
 
@@ -200,7 +200,7 @@ def measure(case: RedisCase, bench: Bench) -> Point:
     with ExitStack() as stack:
         marks = stack.enter_context(clocks(job.modelled, bench.stepped, what, job.line_factor, bench.build,
                                            priced=LOAD))
-        options = Options(bench.accel, bench.patience, job.medium, binary=job.binary, build=bench.build,
+        options = Options(bench.accel, bench.timeout, job.medium, binary=job.binary, build=bench.build,
                           extra=marks.arguments if marks else ())
         machine = stack.enter_context(boot(what, options))
         result = load.finish(machine, f"{job.lock}, {job.shape.cpus} cores, stack {job.stack}", job.modelled)
@@ -227,17 +227,17 @@ def _stepped(job: Comparison, result: Result, cores: Sequence[Counts], marks: Se
     time = after.clock - before.clock
     if time <= 0 or len(before.executed) != len(cores):
         raise Failure(f"{job.lock}, {job.shape.cpus} cores: no time passed, or a core did nothing")
-    found = []
+    measured = []
     for core in cores:
         busy, kernel = (getattr(after, of)[core.cpu] - getattr(before, of)[core.cpu] for of in ("executed", "kernel"))
         entries, interrupts = core.counters["entries"], core.counters["interrupts"]
-        found.append(Core(core.cluster, core.cpu, time, busy, kernel, entries, interrupts))
+        measured.append(Core(core.cluster, core.cpu, time, busy, kernel, entries, interrupts))
     clock = MODELLED if job.modelled else STEP
-    return Point(job.stack, clock, result, tuple(found), after.late - before.late, job.line_factor)
+    return Point(job.stack, clock, result, tuple(measured), after.late - before.late, job.line_factor)
 
 
 def _stack_memory(machine: Run) -> dict[str, float]:
     """Bytes that each Redis's stack process was given, the mean of all; nothing where there is none."""
-    given = {name: size for event in machine.events.of("memory") for name, size in event["per_app"].items()}
+    sizes = {name: size for event in machine.events.of("memory") for name, size in event["per_app"].items()}
     names = [a.stack for a in machine.plan.cluster_map.applications if a.program == "redis-server" and a.stack]
-    return {"memory_of_stack": mean([given.get(name, 0) for name in names])} if names else {}
+    return {"memory_of_stack": mean([sizes.get(name, 0) for name in names])} if names else {}

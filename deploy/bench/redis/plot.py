@@ -40,7 +40,7 @@ def _curves(axes: Any, points: Sequence[Point], value: Value) -> None:
     for stack in dict.fromkeys(p.stack for p in points):
         for number, lock in enumerate(locks):
             mine = sorted((p for p in points if (p.stack, p.lock) == (stack, lock)), key=lambda p: p.size)
-            places = [(p.size, found) for p in mine if (found := value(p)) is not None]
+            places = [(p.size, height) for p in mine if (height := value(p)) is not None]
             label = f"{lock}, {stack}" if several else lock
             axes.plot(
                 [x for x, _ in places], [y for _, y in places], _LINES[stack], marker=MARKERS[number % len(MARKERS)],

@@ -36,13 +36,13 @@ FALLS_BACK = "Regime rtm runs as clh where the processor has no usable transacti
 
 
 def tables(points: Sequence[Point], ranged: Ranges = NO_RANGES) -> list[Table]:
-    found = [_throughput([p for p in points if p.stack == stack], ranged)
-             for stack in dict.fromkeys(p.stack for p in points)]
-    found.append(_details(points))
+    made = [_throughput([p for p in points if p.stack == stack], ranged)
+            for stack in dict.fromkeys(p.stack for p in points)]
+    made.append(_details(points))
     notes = [NOTES[points[0].clock], *([FALLS_BACK] if any(p.lock == "rtm" for p in points) else []), FIGURES]
-    found[-1].caption = "\n".join(textwrap.fill(note, 112) for note in notes)
-    found[-1].caption_justify = "left"
-    return found
+    made[-1].caption = "\n".join(textwrap.fill(note, 112) for note in notes)
+    made[-1].caption_justify = "left"
+    return made
 
 
 def _title(text: str, points: Sequence[Point]) -> str:
@@ -56,8 +56,8 @@ def _throughput(points: Sequence[Point], ranged: Ranges) -> Table:
     title = _title(f"lwIP {_where(points[0].stack)}: operations in {PER:,} cycles, all cores together", points)
     table = plain_table(title, ("cores", *locks))
     for size in sorted({point.size for point in points}):
-        found = [at.get((size, lock)) for lock in locks]
-        table.add_row(str(size), *[_with_range(point, ranged) if point else "-" for point in found])
+        row = [at.get((size, lock)) for lock in locks]
+        table.add_row(str(size), *[_with_range(point, ranged) if point else "-" for point in row])
     return table
 
 

@@ -29,11 +29,11 @@ def locks_of(figure: str, lock: str | None) -> tuple[str, ...]:
     of = figure_sweep.chosen(figure).locks
     if lock is None:
         return of
-    wanted = [word.strip() for word in lock.split(",")]
-    if odd := [name for name in wanted if name not in of]:
+    named = [word.strip() for word in lock.split(",")]
+    if odd := [name for name in named if name not in of]:
         known = "is not in this figure" if odd[0] in REGIMES else "is no lock regime"
         raise InputError("--lock", f"'{odd[0]}' {known}: {', '.join(of)}")
-    return tuple(name for name in of if name in wanted)
+    return tuple(name for name in of if name in named)
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,9 @@ def _report(points: list[Point], figure: str, to: Destination) -> None:
 
 def _entry(point: Point, ranged: Mapping[Any, tuple[float, float]], modelled: dict[str, Any],
            figure: str) -> dict[str, Any]:
-    found: dict[str, Any] = point.to_json() | {"modelled": modelled}
+    entry: dict[str, Any] = point.to_json() | {"modelled": modelled}
     if key_of(point) in ranged:
-        found["range"] = {"throughput_per_cycle": list(ranged[key_of(point)])}
+        entry["range"] = {"throughput_per_cycle": list(ranged[key_of(point)])}
     if figure == "4" and point.lock == "clh":
-        found["published"] = dict(published_point(point))
-    return found
+        entry["published"] = dict(published_point(point))
+    return entry

@@ -107,9 +107,9 @@ def boot(request: Request, path: Path, on_event: Callable[[Event], None]) -> lis
     """One boot, in a process of its own."""
     assert request.modelled
     bench = Bench(run.mode(request.modelled), Patience(SILENCE), stepped=True)
-    found = scale.measure(scale.case(request), bench, starving=True)
-    store(path, found)
-    return found
+    points = scale.measure(scale.case(request), bench, starving=True)
+    store(path, points)
+    return points
 
 
 @dataclass
@@ -132,29 +132,29 @@ Measure = Callable[[Sequence[Call], int, Callable[[int], None]], list[Any]]
 
 
 def measure(
-    wanted: Sequence[Request], on_step: Callable[[str], None], folder: Path = KEPT, measured: Measure = parallel.run,
+    boots: Sequence[Request], on_step: Callable[[str], None], folder: Path = KEPT, measured: Measure = parallel.run,
     clock: Callable[[], float] = time.monotonic,
 ) -> list[Point]:
     """All points; `on_step` is told in words how far it is. Boots go side by side, one on each processor of the
     host."""
-    paths = [place(request, folder) for request in wanted]
-    found: dict[int, list[Point]] = {at: points for at, path in enumerate(paths) if (points := stored(path))}
-    missing = [at for at in range(len(wanted)) if at not in found]
-    if found:
-        on_step(f"{len(found)} of {len(wanted)} boots are there from before ({folder})")
+    paths = [place(request, folder) for request in boots]
+    points_at: dict[int, list[Point]] = {at: points for at, path in enumerate(paths) if (points := stored(path))}
+    missing = [at for at in range(len(boots)) if at not in points_at]
+    if points_at:
+        on_step(f"{len(points_at)} of {len(boots)} boots are there from before ({folder})")
     most = len(parallel.processors())
     left, begun = Estimate(len(missing), clock()), [0]
 
     def on_start(at: int) -> None:
         begun[0] += 1
         left.done = max(0, begun[0] - most)
-        request = wanted[missing[at]]
+        request = boots[missing[at]]
         on_step(f"{request.lock}, delay {request.delays[0]:g}, line costs x {request.line_factor:g}; "
                 f"{left.text(clock())}")
 
-    calls = [Call(f"kernel {wanted[at].lock}", boot, (wanted[at], paths[at])) for at in missing]
-    found |= dict(zip(missing, measured(calls, most, on_start)))
-    return [point for at in range(len(wanted)) for point in found[at]]
+    calls = [Call(f"kernel {boots[at].lock}", boot, (boots[at], paths[at])) for at in missing]
+    points_at |= dict(zip(missing, measured(calls, most, on_start)))
+    return [point for at in range(len(boots)) for point in points_at[at]]
 
 
 def published_point(point: Point) -> Mapping[str, Any]:

@@ -20,9 +20,9 @@ def tables(points: Sequence[Point], ranged: Ranges, figure: str) -> list[Table]:
     locks = list(dict.fromkeys(point.lock for point in points))
     if figure == "5":
         return [_by_lock(points, locks, ranged)]
-    found = [_by_delay([p for p in points if p.lock == lock], ranged) for lock in locks]
+    made = [_by_delay([p for p in points if p.lock == lock], ranged) for lock in locks]
     one = [point for point in points if point.lock == "clh"]
-    return [*found, beside(one)] if one else found
+    return [*made, against_paper(one)] if one else made
 
 
 def _shown(points: Sequence[Point]) -> list[int]:
@@ -60,7 +60,7 @@ def _by_lock(points: Sequence[Point], locks: Sequence[str], ranged: Ranges) -> T
     return table
 
 
-def beside(points: Sequence[Point]) -> Table:
+def against_paper(points: Sequence[Point]) -> Table:
     """One lock: ours, what the paper has, and how far apart; * where that is more than the goal."""
     delays = sorted({point.delay for point in points})
     at = {(point.cores, point.delay): point for point in points}
@@ -81,11 +81,11 @@ def beside(points: Sequence[Point]) -> Table:
 def _against(point: Point | None) -> str:
     if point is None:
         return "-"
-    given, ours = published_point(point), f"{UNIT * point.throughput:.3g}"
-    star = "" if given["met"] else "*"
-    if "fit" in given:
-        return f"{ours} ({UNIT * given['fit']:.3g}, {given['error']:+.0%}){star}"
-    return f"{ours} ({UNIT * given['bounds'][0]:.3g}..{UNIT * given['bounds'][1]:.3g}){star}"
+    paper, ours = published_point(point), f"{UNIT * point.throughput:.3g}"
+    star = "" if paper["met"] else "*"
+    if "fit" in paper:
+        return f"{ours} ({UNIT * paper['fit']:.3g}, {paper['error']:+.0%}){star}"
+    return f"{ours} ({UNIT * paper['bounds'][0]:.3g}..{UNIT * paper['bounds'][1]:.3g}){star}"
 
 
 def sentences(points: Sequence[Point], figure: str) -> Iterator[str]:
@@ -118,8 +118,8 @@ def _said(lock: str, over_one: float, over_half: float, most: int) -> str:
 
 
 def _about_fit(points: Sequence[Point]) -> Iterator[str]:
-    given = [(point, published_point(point)) for point in points]
-    near, far = ([one for one in given if "fit" in one[1]], [one for one in given if "bounds" in one[1]])
+    compared = [(point, published_point(point)) for point in points]
+    near, far = ([one for one in compared if "fit" in one[1]], [one for one in compared if "bounds" in one[1]])
     if near:
         worst, of = max(near, key=lambda one: abs(one[1]["error"]))
         yield (

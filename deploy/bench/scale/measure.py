@@ -39,7 +39,7 @@ ENTRIES = 2  # of a round trip
 def figure_5_delays(delays: Iterable[float]) -> list[float]:
     """Of those that there are, the ones next to the figure's."""
     there = set(delays)
-    return sorted({min(there, key=lambda delay: abs(delay - wanted)) for wanted in FIGURE_5_DELAYS if there})
+    return sorted({min(there, key=lambda delay: abs(delay - published)) for published in FIGURE_5_DELAYS if there})
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Point:
 
     @property
     def metrics(self) -> dict[str, float]:
-        found: dict[str, float] = {
+        metrics: dict[str, float] = {
             "throughput_per_cycle": self.throughput,
             "delay_cycles": self.delay,
             "drawn_delay_cycles": ratio(self.total("drawn"), self.entries),
@@ -97,17 +97,17 @@ class Point:
             "cycles": self.time,
         }
         if self.clock == "modelled":
-            found["instructions"] = sum(core.get("instructions", 0) for core in self.per_core)
+            metrics["instructions"] = sum(core.get("instructions", 0) for core in self.per_core)
         if self._knows_idle:
-            found["cpu_utilisation"] = 1 - ratio(sum(self._idle(core) for core in self.per_core), self.cores)
+            metrics["cpu_utilisation"] = 1 - ratio(sum(self._idle(core) for core in self.per_core), self.cores)
         if self.counted:
-            found["lock_conflict_ratio"] = self.conflicts
-            found["fallback_ratio"] = ratio(self.total("fallbacks"), self.total("entries"))
+            metrics["lock_conflict_ratio"] = self.conflicts
+            metrics["fallback_ratio"] = ratio(self.total("fallbacks"), self.total("entries"))
         if ended := self.transactions:
-            found["fallback_ratio"] = ratio(ended["fallbacks"], ended["fallbacks"] + ended["committed"])
-            found["abort_ratio"] = ratio(sum(count for name, count in ended.items() if name.startswith("aborted_")),
-                                         ended["begun"])
-        return found
+            metrics["fallback_ratio"] = ratio(ended["fallbacks"], ended["fallbacks"] + ended["committed"])
+            metrics["abort_ratio"] = ratio(sum(count for name, count in ended.items() if name.startswith("aborted_")),
+                                           ended["begun"])
+        return metrics
 
     @property
     def _knows_idle(self) -> bool:
@@ -119,7 +119,7 @@ class Point:
         return min(1.0, max(0.0, ratio(core["idle"], self.time)))
 
     def _core(self, core: dict[str, Any]) -> dict[str, Any]:
-        found: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "cluster": core["cluster"],
             "core": core["cpu"],
             "round_trips": core["rounds"],
@@ -128,10 +128,10 @@ class Point:
             "throughput_per_cycle": ENTRIES * core["rounds"] / self.time,
         }
         if self._knows_idle:
-            found["cpu_utilisation"] = 1 - self._idle(core)
+            entry["cpu_utilisation"] = 1 - self._idle(core)
         if self.counted:
-            found |= {"lock_conflict_ratio": ratio(core["conflicts"], core["acquisitions"])}
-        return found
+            entry |= {"lock_conflict_ratio": ratio(core["conflicts"], core["acquisitions"])}
+        return entry
 
     def to_json(self) -> dict[str, Any]:
         entry = Result(
@@ -154,10 +154,10 @@ def key_of(point: Point) -> Key:
 
 def ranges_of(points: Iterable[Point]) -> dict[Key, tuple[float, float]]:
     """Least and most throughput of each point that was measured at all line costs of RANGE."""
-    found: dict[Key, dict[float, float]] = {}
+    rates: dict[Key, dict[float, float]] = {}
     for point in points:
-        found.setdefault(key_of(point), {})[point.line_factor] = point.throughput
-    return whole_ranges(found)
+        rates.setdefault(key_of(point), {})[point.line_factor] = point.throughput
+    return whole_ranges(rates)
 
 
 @dataclass(frozen=True)
@@ -244,7 +244,7 @@ def measure(
             request.modelled, bench.stepped, target, request.line_factor, bench.build, request.plugin, POINTS
         ))
         options = Options(
-            accel, patience=bench.patience, medium="kernel", build=bench.build, extra=marks.arguments if marks else (),
+            accel, bench.timeout, "kernel", build=bench.build, extra=marks.arguments if marks else (),
             on_event=lambda event: on_point() if event.kind == "scale" else None,
         )
         run = stack.enter_context(boot(target, options))
@@ -271,16 +271,16 @@ def _points(
     """`moments`: of an emulator whose clock is the points' time. `whole`: all points must be there."""
     request, clusters = case.job, len(case.plan.cluster_map.clusters)
     groups = _groups(events)
-    wanted = [(n, delay) for n in request.cores for delay in request.delays]
+    requested = [(n, delay) for n in request.cores for delay in request.delays]
     sizes = [(len(cores), float(end["delay"])) for cores, end in groups]
-    expected = [(n, round(delay)) for n, delay in wanted]
+    expected = [(n, round(delay)) for n, delay in requested]
     if sizes != expected[: len(expected) if whole else len(sizes)]:
         raise Failure(f"kernel {request.lock}: the results do not have the requested points")
     numbers = [mark.number for mark in moments or ()]
     if moments is not None and numbers[: None if whole else 2 * len(groups)] != [1, 2] * len(groups):
         raise Failure(f"kernel {request.lock}: the emulator did not see each point's begin and end")
     points = []
-    for place, ((n, delay), (cores, end)) in enumerate(zip(wanted, groups)):
+    for place, ((n, delay), (cores, end)) in enumerate(zip(requested, groups)):
         time, late, transactions = end["cycles"], 0, None
         per_core = [dict(core.data) for core in cores]
         if moments is not None:
@@ -305,11 +305,11 @@ def _points(
 
 def _groups(events: Sequence[Event]) -> list[tuple[list[Event], Event]]:
     """Each point: its cores' events, then its own."""
-    found, cores = [], []
+    groups, cores = [], []
     for event in events:
         if event.kind == "scale-core":
             cores.append(event)
         elif event.kind == "scale":
-            found.append((cores, event))
+            groups.append((cores, event))
             cores = []
-    return found
+    return groups

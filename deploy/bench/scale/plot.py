@@ -53,14 +53,14 @@ def _curve(axes: Any, points: Sequence[Point], fits: Fits, label: str, number: i
     ordered = sorted(points, key=lambda point: point.cores)
     cores = [point.cores for point in ordered]
     clusters, delay = ordered[0].clusters, ordered[0].delay
-    found, model = fits.get((ordered[0].lock, delay)), models(fits).get(ordered[0].lock)
+    fit, model = fits.get((ordered[0].lock, delay)), models(fits).get(ordered[0].lock)
     axes.plot(cores, [_value(point) for point in ordered], marker, color=colour, markersize=4, label=label)
     if starved := [point for point in ordered if point.starved]:
         places = [point.cores for point in starved], [_value(point) for point in starved]
         axes.plot(*places, "x", color="black", markersize=8, label=f"{label}: cores starved")
-    if found:
+    if fit:
         sizes = range(1, max(cores) // clusters + 1)
-        line = [model.throughput(delay, n) if model else found.throughput(n) for n in sizes]
+        line = [model.throughput(delay, n) if model else fit.throughput(n) for n in sizes]
         axes.plot([n * clusters for n in sizes], [UNIT * clusters * x for x in line], color=colour, linewidth=1)
     elif ordered[0].lock == "none":  # one core only: the best that n of them could do
         most = axes.get_xlim()[1]

@@ -61,10 +61,10 @@ class Latency:
 def pages(machine: ModelledMachine) -> dict[str, int]:
     """How many pages a core has to write so that the first of them are no nearer than the cache of the name."""
     l1, l2, l3 = (sets * ways // LINES_OF_PAGE for sets, ways in (machine.caches[name] for name in ("l1", "l2", "l3")))
-    found = {"L1": FEWEST_PAGES, "L2": l2 // 2, "L3": 2 * l2, "memory": l2 + l3 + l3 // 4}
-    if not (2 * FEWEST_PAGES <= l1 < found["L2"] and found["L3"] < l3):
+    sizes = {"L1": FEWEST_PAGES, "L2": l2 // 2, "L3": 2 * l2, "memory": l2 + l3 + l3 // 4}
+    if not (2 * FEWEST_PAGES <= l1 < sizes["L2"] and sizes["L3"] < l3):
         raise InputError(str(machine.path), "its caches are too small, or too alike, for a table of their latencies")
-    return found
+    return sizes
 
 
 def cells(machine: ModelledMachine) -> list[Cell]:
@@ -77,34 +77,34 @@ def cells(machine: ModelledMachine) -> list[Cell]:
     if machine.sockets > 1:
         others[INTER] = machine.cores_per_socket
     sizes = pages(machine)
-    found = []
+    made = []
     for level in LEVELS:
         for where, other in others.items():
             writer, reader = (0, other) if level == "memory" and where == INTER else (other, 0)
-            found.append(Cell(level, where, writer, reader, sizes[level]))
-    return found
+            made.append(Cell(level, where, writer, reader, sizes[level]))
+    return made
 
 
-def plan_for(machine: ModelledMachine, wanted: Sequence[Cell]) -> Plan:
+def plan_for(machine: ModelledMachine, requested: Sequence[Cell]) -> Plan:
     shape = machine.shape(machine.cores, default_memory(machine.cores_per_socket))
     target = program_plan("bench-caches", Deployment.lock, shape, Program("pingpong", barrier=False))
     end = max(part.end for part in target.machine.memory if part.node == 0)
-    lists = ([cell.writer + 1 for cell in wanted], [cell.reader + 1 for cell in wanted],
-             [cell.pages for cell in wanted])
+    lists = ([cell.writer + 1 for cell in requested], [cell.reader + 1 for cell in requested],
+             [cell.pages for cell in requested])
     target.cluster_map.applications[0].args = ["caches", str(end // MIB), *(",".join(map(str, one)) for one in lists)]
     return target
 
 
-def measure(machine: ModelledMachine, patience: Patience, line_factor: float = 1.0) -> list[Latency]:
-    wanted = cells(machine)
-    target = plan_for(machine, wanted)
+def measure(machine: ModelledMachine, timeout: Patience, line_factor: float = 1.0) -> list[Latency]:
+    every = cells(machine)
+    target = plan_for(machine, every)
     with run.marks(machine, target, line_factor, priced=run.POINTS) as marks:
-        reported = events(target, Bench(run.mode(machine), patience), marks.arguments)
-    return latencies(wanted, reported.of(EVENT))
+        reported = events(target, Bench(run.mode(machine), timeout), marks.arguments)
+    return latencies(every, reported.of(EVENT))
 
 
-def latencies(wanted: Sequence[Cell], events: Sequence[Event]) -> list[Latency]:
-    told = [(event["writer"], event["reader"], event["pages"]) for event in events]
-    if told != [(cell.writer, cell.reader, cell.pages) for cell in wanted]:
+def latencies(expected: Sequence[Cell], events: Sequence[Event]) -> list[Latency]:
+    reported = [(event["writer"], event["reader"], event["pages"]) for event in events]
+    if reported != [(cell.writer, cell.reader, cell.pages) for cell in expected]:
         raise Failure("the results do not have the requested measurements")
-    return [Latency(cell, event["cycles"] / event["loads"]) for cell, event in zip(wanted, events)]
+    return [Latency(cell, event["cycles"] / event["loads"]) for cell, event in zip(expected, events)]

@@ -54,7 +54,7 @@ class Row:
 
     def to_json(self, machine: ModelledMachine) -> dict[str, Any]:
         metrics = {"reference": self.reference, "modelled": self.modelled, "error": self.error, "price": self.price}
-        found: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "workload": "validate", "system": "skerry", "emulated": True, "row": self.name, "group": self.group,
             "unit": self.unit,
             "metrics": {name: value for name, value in metrics.items() if value is not None}, "source": self.source,
@@ -63,7 +63,7 @@ class Row:
         spread = {"modelled": self.spread} if self.spread else None
         more = {"bounds": self.bounds, "range": spread, "goal": self.goal, "met": self.met, "noisy": self.noisy,
                 "not_run": self.not_run}
-        return found | {name: value for name, value in more.items() if value not in (None, "", False) or name == "met"}
+        return entry | {name: value for name, value in more.items() if value not in (None, "", False) or name == "met"}
 
 
 def ranged(make: Callable[[float], Iterable[Row]], factors: Sequence[float] = (1.0,)) -> Iterator[Row]:
@@ -84,18 +84,18 @@ def within(name: str, unit: str, bounds: tuple[float, float], modelled: float, s
     return Row("paper", name, unit, None, source, modelled, bounds, goal, low <= modelled <= high)
 
 
-def close(group: str, name: str, unit: str, given: float, modelled: float, source: str, goal: float,
+def close(group: str, name: str, unit: str, aim: float, modelled: float, source: str, goal: float,
           noisy: bool = False) -> Row:
-    return Row(group, name, unit, given, source, modelled, None, f"<= {goal:.0%}", abs(modelled / given - 1) <= goal,
+    return Row(group, name, unit, aim, source, modelled, None, f"<= {goal:.0%}", abs(modelled / aim - 1) <= goal,
                noisy)
 
 
-def beside(group: str, name: str, unit: str, given: Published | Between, modelled: float, goal: float = 0.0) -> Row:
+def against(group: str, name: str, unit: str, paper: Published | Between, modelled: float, goal: float = 0.0) -> Row:
     """`goal`: how far off the published value is allowed to be; where a range is published, inside."""
-    if isinstance(given, Between):
-        return Row(group, name, unit, None, given.source, modelled, (given.low, given.high), "inside",
-                   given.low <= modelled <= given.high)
-    return close(group, name, unit, given.value, modelled, given.source, goal)
+    if isinstance(paper, Between):
+        return Row(group, name, unit, None, paper.source, modelled, (paper.low, paper.high), "inside",
+                   paper.low <= modelled <= paper.high)
+    return close(group, name, unit, paper.value, modelled, paper.source, goal)
 
 
 # ---- the papers' machine ----
@@ -116,12 +116,12 @@ def at_line_cost(scale: Measure, factor: float) -> Measure:
 def paper_rows(machine: ModelledMachine, rounds: int, scale: Measure = measure) -> Iterator[Row]:
     """Of the machine file of the papers' Xeon only."""
     socket, most = machine.cores_per_socket, machine.cores
-    wanted = [n for n in (1, 2, 4, 6, 8, 10, 12, 14) if n <= socket]
-    points = scale(experiment.Request("clh", wanted, [2000.0], rounds, modelled=machine))
+    sizes = [n for n in (1, 2, 4, 6, 8, 10, 12, 14) if n <= socket]
+    points = scale(experiment.Request("clh", sizes, [2000.0], rounds, modelled=machine))
     (curve,) = curves(points)
-    found = fitting.fit(curve)
+    fitted = fitting.fit(curve)
     yield close("paper", "service time of the lock, one socket, delay 2,000", "cycles", published.SERVICE,
-                found.service.value,
+                fitted.service.value,
                 f"{PAPER}, 5.1.2: least squares, up to 14 cores", 0.05)
     delays = [500.0, 4000.0, 8000.0, 16000.0, 32000.0]
     points = scale(experiment.Request("clh", [1, socket, most], delays, rounds, modelled=machine))
@@ -143,21 +143,21 @@ def spanning_delay(at: Mapping[tuple[int, float], float], cores: int) -> float:
         return all_cores / (count * one)
 
     fit = [repairman.steady(published.SERVICE, published.SPANS_SOCKET, n).throughput for n in (1, published.SOCKET)]
-    wanted = part(fit[0], fit[1], published.SOCKET)
+    least = part(fit[0], fit[1], published.SOCKET)
     delays = sorted({delay for n, delay in at if n == cores})
     parts = [part(at[1, delay], at[cores, delay], cores) for delay in delays]
     for place in range(1, len(delays)):
         below, above = parts[place - 1], parts[place]
-        if below < wanted <= above:
-            share = (wanted - below) / (above - below)
+        if below < least <= above:
+            share = (least - below) / (above - below)
             return float(math.exp(math.log(delays[place - 1]) + share * math.log(delays[place] / delays[place - 1])))
-    return delays[0] if parts[0] >= wanted else math.inf
+    return delays[0] if parts[0] >= least else math.inf
 
 
 def _span(at: Mapping[tuple[int, float], float], cores: int) -> Row:
-    found, given = spanning_delay(at, cores), published.SPANS_MACHINE
-    row = Row("paper", "delay from which on a workload scales to both sockets", "cycles", given, f"{PAPER}, 5.1.3",
-              None if math.isinf(found) else found, None, "inside a factor of 1.5", given / 1.5 <= found <= given * 1.5)
+    delay, paper = spanning_delay(at, cores), published.SPANS_MACHINE
+    row = Row("paper", "delay from which on a workload scales to both sockets", "cycles", paper, f"{PAPER}, 5.1.3",
+              None if math.isinf(delay) else delay, None, "inside a factor of 1.5", paper / 1.5 <= delay <= paper * 1.5)
     return row if row.modelled else replace(row, met=False,
                                             not_run="more than the longest delay that was measured, 32,000")
 
@@ -185,10 +185,10 @@ def figure_rows(machine: ModelledMachine, rounds: int, scale: Measure = measure)
         for point in scale(experiment.Request(lock, [1, socket, most], [published.SPANS_SOCKET], rounds,
                                               modelled=machine)):
             at[lock, point.cores] = point.throughput
-    yield beside("figures", f"Figure 5: fine, {most} cores over one", "times", papers.FIGURE_5_FINE,
+    yield against("figures", f"Figure 5: fine, {most} cores over one", "times", papers.FIGURE_5_FINE,
                  at["fine", most] / at["fine", 1], 0.05)
     rtm, fine = (at[lock, most] / at[lock, 1] for lock in ("rtm", "fine"))
-    yield beside("figures", f"Figure 5: rtm over fine, each over its own core, {most} cores", "times",
+    yield against("figures", f"Figure 5: rtm over fine, each over its own core, {most} cores", "times",
                  papers.FIGURE_5_RTM, rtm / fine, 0.05)
     share = at["clh", most] / at["clh", socket]
     yield Row("figures", f"Figure 5: clh, {most} cores over {socket}", "times", None,
@@ -198,13 +198,13 @@ def figure_rows(machine: ModelledMachine, rounds: int, scale: Measure = measure)
 
 def _peak(machine: ModelledMachine, rounds: int, scale: Measure) -> Row:
     """On how many cores the curve of a delay of 1,000 cycles has its maximum."""
-    given = papers.FIGURE_4_PEAK
+    paper = papers.FIGURE_4_PEAK
     sizes = list(range(4, machine.cores_per_socket + 1))
     points = scale(experiment.Request("clh", sizes, [1000.0], rounds, modelled=machine))
     best = max(points, key=lambda point: point.throughput).cores
-    return Row("figures", "Figure 4: delay 1,000, cores of the peak", "cores", given.value, given.source, float(best),
+    return Row("figures", "Figure 4: delay 1,000, cores of the peak", "cores", paper.value, paper.source, float(best),
                None, "within 2 cores",
-               abs(best - given.value) <= 2)
+               abs(best - paper.value) <= 2)
 
 
 def ipc_rows(machine: ModelledMachine, rounds: int) -> Iterator[Row]:
@@ -212,11 +212,11 @@ def ipc_rows(machine: ModelledMachine, rounds: int) -> Iterator[Row]:
     accel = run.mode(machine)
     locks = (BASELINE, *reference.FIGURE_RATIOS)
     alone = {lock: ipc.measure(lock, accel, rounds, Patience(1200.0), machine).spread[ONE_WAY].median for lock in locks}
-    for lock, given in reference.FIGURE_RATIOS.items():
+    for lock, paper in reference.FIGURE_RATIOS.items():
         name, goal = f"one core, one-way IPC: {lock} / none", "within 0.08"
         ratio = alone[lock] / alone[BASELINE]
-        yield Row("paper", name, "ratio", given, f"{PAPER}, Figure 3", ratio, None, goal,
-                  abs(ratio - given) <= FIGURE_3_POINTS)
+        yield Row("paper", name, "ratio", paper, f"{PAPER}, Figure 3", ratio, None, goal,
+                  abs(ratio - paper) <= FIGURE_3_POINTS)
 
 
 # ---- this host's own cores ----
@@ -275,9 +275,9 @@ def _order(known: Mapping[tuple[str, float], tuple[float, float]], delay: float,
 
 def native_of(entries: Sequence[Mapping[str, Any]], real: bool) -> dict[tuple[str, float], Native]:
     """From what bench scale --native measures (native_scale.measure)."""
-    found: dict[tuple[str, float], dict[int, Mapping[str, Any]]] = {}
+    by_key: dict[tuple[str, float], dict[int, Mapping[str, Any]]] = {}
     for entry in entries:
-        found.setdefault((entry["lock"], entry["metrics"]["delay_cycles"]), {})[entry["cores"]] = entry
+        by_key.setdefault((entry["lock"], entry["metrics"]["delay_cycles"]), {})[entry["cores"]] = entry
 
     def spread(entry: Mapping[str, Any]) -> bool:
         low, high = entry["min_max"]["kernel_cycles"]
@@ -286,7 +286,7 @@ def native_of(entries: Sequence[Mapping[str, Any]], real: bool) -> dict[tuple[st
     return {
         key: Native(of[1]["metrics"]["kernel_cycles"], of[2]["metrics"]["kernel_cycles"],
                     not real or spread(of[1]) or spread(of[2]))
-        for key, of in found.items()
+        for key, of in by_key.items()
     }
 
 

@@ -98,9 +98,9 @@ def comparison() -> str:
     heading."""
     document = result.known()
     results, (ratio,) = document["results"], document["ratios"]
-    said = [f"{r['layout']}: " + ", ".join(f"{name} {form.format(result.figure(r, key))}" for key, name, form in PANELS)
-            for r in results]
-    made = Drawing(760, 214, "One kernel per socket beside one for the machine", "; ".join(said))
+    texts = [f"{r['layout']}: " + ", ".join(f"{name} {form.format(result.figure(r, key))}"
+                                            for key, name, form in PANELS) for r in results]
+    made = Drawing(760, 214, "One kernel per socket beside one for the machine", "; ".join(texts))
     low, high = ratio["range"]["ops_per_s"]
     reach = f" ({low:.2f} to {high:.2f} at half and double line costs)"
     made.text(8, 22, f"{ratio['of']} does {ratio['metrics']['ops_per_s']:.2f} times the operations of "

@@ -45,11 +45,11 @@ def record(document: Mapping[str, Any]) -> dict[str, Any]:
         raise Failure("the results do not say which images ran: measure again")
     if "ops_per_s" not in document["ratios"][0].get("range", {}):
         raise Failure("the ratio has no range: measure without --quick")
-    found = {key: document[key] for key in KEPT if key in document}
-    found["host"] = {key: document["host"][key] for key in HOST_KEPT} | {"environment": {"commit": commit}}
-    found["results"] = [{key: value for key, value in result.items() if key not in NOT_KEPT}
-                        | {"programs": programs(result)} for result in document["results"]]
-    return found
+    kept = {key: document[key] for key in KEPT if key in document}
+    kept["host"] = {key: document["host"][key] for key in HOST_KEPT} | {"environment": {"commit": commit}}
+    kept["results"] = [{key: value for key, value in result.items() if key not in NOT_KEPT}
+                       | {"programs": programs(result)} for result in document["results"]]
+    return kept
 
 
 def programs(result: Mapping[str, Any]) -> dict[str, int]:
@@ -89,12 +89,12 @@ def headline() -> str:
     """The ratio with its range: one sentence."""
     (ratio,), (first, second) = known()["ratios"], known()["results"]
     value, (low, high) = ratio["metrics"]["ops_per_s"], ratio["range"]["ops_per_s"]
-    said = (
+    text = (
         f"{_kernels(first).capitalize()} do{'es' * (first['clusters'] == 1)} {value:.2f} times the operations per "
         f"second of {_kernels(second)} "
         f"({low:.2f} to {high:.2f} when moving a line costs half and double)"
     )
-    return f"{said}; the range includes 1, so nothing is decided" if low <= 1 <= high else said
+    return f"{text}; the range includes 1, so nothing is decided" if low <= 1 <= high else text
 
 
 def depends() -> str:
@@ -111,10 +111,10 @@ def depends() -> str:
     )
     turning = ratio.get("turning")
     if turning and turning["outcome"] == "neither":
-        calm = [points[1] for points in turning["points"].values()]
-        times = dict.fromkeys(f"{point['mean_us']:.1f}" for point in calm)
+        pausing = [points[1] for points in turning["points"].values()]
+        times = dict.fromkeys(f"{point['mean_us']:.1f}" for point in pausing)
         both = f"both take {next(iter(times))} µs" if len(times) == 1 else f"they take {' and '.join(times)} µs"
-        text += f" With pauses of {calm[0]['pause_us'] / 1000:g} ms {both} an operation."
+        text += f" With pauses of {pausing[0]['pause_us'] / 1000:g} ms {both} an operation."
     return text
 
 

@@ -70,8 +70,8 @@ def _add_redis(archive: Archive, redis: Path) -> None:
 
 def redis_version() -> str:
     """Of the binary that goes into the guest."""
-    said = _output(BUILD / REDIS, "--version")
-    match = re.search(r" v=(\S+)", said)
+    text = _output(BUILD / REDIS, "--version")
+    match = re.search(r" v=(\S+)", text)
     if not match:
-        raise Failure(f"{BUILD / REDIS} --version says {said.splitlines()[:1]}")
+        raise Failure(f"{BUILD / REDIS} --version says {text.splitlines()[:1]}")
     return match[1]

@@ -28,13 +28,13 @@ class Kernel:
 
 def fetch(folder: Path = THIRD_PARTY / "linux", modules: Sequence[str] = NEEDED_MODULES) -> Kernel:
     """The kernel in `folder`, with these modules; downloads it where there is none."""
-    found = _find(folder, modules)
-    if found is None:
+    kernel = _find(folder, modules)
+    if kernel is None:
         _download(folder)
-        found = _find(folder, modules)
-    if found is None:
+        kernel = _find(folder, modules)
+    if kernel is None:
         raise Failure(f"{folder}: Debian's kernel package holds no kernel")
-    return found
+    return kernel
 
 
 def _package() -> str | None:

@@ -37,7 +37,7 @@ DEBUG_CONSOLE = 0xE9  # as in symbols.c
 @dataclass(frozen=True)
 class Options:
     accel: qemu.Accel
-    patience: Patience = Patience(300.0)
+    timeout: Patience = Patience(300.0)
     command_line: str = COMMAND_LINE
     binary: str = qemu.BINARY
     on_event: Callable[[Event], None] | None = None
@@ -53,7 +53,7 @@ class LinuxRun:
         self.options = options
         self.deployment = deployment
         self.plan = guest_plan(deployment, options.symbols)
-        self.patience = options.patience.plus(silent_work(deployment.load, len(self.plan.shares)))
+        self.timeout = options.timeout.plus(silent_work(deployment.load, len(self.plan.shares)))
         self.events = EventStream()
         self.started = 0.0
         self.status: int | None = None
@@ -145,7 +145,7 @@ class LinuxRun:
                 raise Failure(f"the Linux guest failed: {errors[0]['what']}")
             if self.status is not None:
                 raise Failure(f"the Linux guest ended before {what}: {self._last_words()}")
-            if why := self._watch.overdue(f"no {what}", self.patience, self.started):
+            if why := self._watch.overdue(f"no {what}", self.timeout, self.started):
                 raise Failure(f"the Linux guest: {why}: {self._last_words()}")
             time.sleep(_POLL)
 

@@ -16,7 +16,7 @@ from deploy.base.paths import ROOT
 from deploy.cli.commands.measure.compare import alike
 from deploy.cli.main import command_module, main
 from deploy.compare import crossover, plot, unpriced
-from deploy.compare.crossover import PAUSE_US, Curve, Point, Station, Turn
+from deploy.compare.crossover import PAUSE_US, Crossover, Curve, Point, Station
 from deploy.compare.verdict import APART, Answer, alone, answers
 from deploy.emulator import run
 from deploy.emulator.entries import Entries
@@ -122,7 +122,7 @@ def test_turning() -> None:
     """with runs of clients that pause the sentences, and the JSON, say at which rate of kernel entries another layout
     wins"""
     said = answer(340.0, 250.0, {})
-    assert said.turn is None and "turning" not in said.to_json()
+    assert said.crossover is None and "turning" not in said.to_json()
     said = replace(said, first=replace(said.first, pausing=result("per-socket", 2, 20.0, mean_us=90)),
                    second=replace(said.second, pausing=result("spanning", 1, 20.0, mean_us=95)))
     assert any(line.startswith("per-socket is not slower at either of the two rates") for line in said.sentences())
@@ -156,7 +156,7 @@ def test_alone() -> None:
     assert said[0].startswith("One kernel for the machine with objects at home on their node (homed), lock clh: "
                               "1,198,898 operations per second.")
     assert "there is no ratio" in said[0] and said[1].startswith("homed: 11.2 kernel entries an operation")
-    counted = replace(result("per-socket", 2, 2.0), turns=True, observed=None)
+    counted = replace(result("per-socket", 2, 2.0), round_robin=True, observed=None)
     counted = counted.with_metrics({"instructions_per_op": 22_440.0})
     assert alone(counted) == ["2 kernels (per-socket), lock clh: 22,440 instructions for an operation. Nothing stands "
                               "beside it, so there is no ratio: "
@@ -245,8 +245,8 @@ def curve(layout: str, service: float, delay: float, stations: int = 1,
     return Curve(point(0, entries[0]), point(PAUSE_US, entries[1]))
 
 
-def turn(first: tuple[float, float], second: tuple[float, float]) -> Turn:
-    return Turn(curve("per-socket", *first, stations=2), curve("spanning", *second))
+def turn(first: tuple[float, float], second: tuple[float, float]) -> Crossover:
+    return Crossover(curve("per-socket", *first, stations=2), curve("spanning", *second))
 
 
 def test_station() -> None:
@@ -310,7 +310,7 @@ def test_no_queue() -> None:
     made up"""
     quick = Curve(Point("per-socket", 0, 40, CLIENTS, 5, CORES, 2),
                   Point("per-socket", PAUSE_US, 50, CLIENTS, 9, CORES, 2))
-    found = Turn(quick, curve("spanning", 7.0, 40.0))
+    found = Crossover(quick, curve("spanning", 7.0, 40.0))
     assert (found.outcome, found.rate) == (crossover.BETWEEN, None)
     said, = crossover.sentences(found, {})
     assert "between" in said and "the model does not say where" in said
@@ -332,7 +332,7 @@ def test_point_of_a_result() -> None:
         "lock_mean_wait_cycles": 10.0,
         "lock_mean_hold_cycles": 100.0,
     }
-    assert Turn.of(result, result) is None
+    assert Crossover.of(result, result) is None
 
 
 # ---- Layouts that a machine divides alike: `compare` says so before it runs anything ----
@@ -362,7 +362,7 @@ def result_plot(layout: str, ops: float, modelled: bool = True, turns: bool = Fa
              for core in range(CORES_PLOT)]
     metrics = {"ops_per_s": ops, "p99_us": 40.0, "lock_conflict_ratio": 0.5, "kernel_entries_per_op": 2.06,
                "instructions_per_op": 22_440.0}
-    return Result(layout, "clh", "c", 2, CORES_PLOT, True, metrics, cores, turns=turns,
+    return Result(layout, "clh", "c", 2, CORES_PLOT, True, metrics, cores, round_robin=turns,
                   modelled=MODELLED if modelled else None)
 
 

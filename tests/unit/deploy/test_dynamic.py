@@ -71,13 +71,13 @@ def test_messages() -> None:
     rows = [join(messages, 2, 5000), join(messages, 3, 6000), join(BY_NAME["dynamic fine"], 2, 2000),
             join(BY_NAME["dynamic fine"], 3, 2000)]
     assert [(pair.locks.cores, pair.ours, pair.published)
-            for pair in dynamic.beside(rows)] == [(2, 2.5, UHLIG_FIGURE_7[2].value), (3, 3.0, None)]
+            for pair in dynamic.pairs(rows)] == [(2, 2.5, UHLIG_FIGURE_7[2].value), (3, 3.0, None)]
     text = text_of(fork_join_table(rows))
     assert "messages/locks" in text and "2.50" in text and "2.5" in text
     (said,) = sentences([], rows, [])
     assert "2.50 on 2 cores, 3.00 on 3 cores" in said and "3.6 on 16 cores" in said
     assert rows[0].to_json()["local"] and "local" not in rows[2].to_json()
-    pair = dynamic.beside(rows)[0].to_json()
+    pair = dynamic.pairs(rows)[0].to_json()
     (point,) = reading.of_documents([{"results": [], "ratios": [pair]}])
     assert (point.ours, point.published) == ((2.5,), 2.5)
 

@@ -389,7 +389,7 @@ def test_parts() -> None:
 
 def test_turns(tmp_path: Path) -> None:
     """where cores take turns, what that distorts is in the file, named there, and in no table"""
-    first, second = (replace(result, turns=True) for result in both())
+    first, second = (replace(result, round_robin=True) for result in both())
     text = printed(render.layout_table(first), render.comparison_table(first, second))
     rows = [line for line in text.splitlines() if line[:1] in "┃│"]
     assert rows and not [line for line in rows if "CPU" in line or "conflicts" in line

@@ -46,14 +46,14 @@ def calibrate(
     output = Output(quiet, json)
     calibration.places()  # what this machine cannot be is said before anything is built
     ensure_built(output, needs.PRICES)
-    found, machine, look = calibration.measured(output_file, output, runs)
+    calibrated, machine, look = calibration.measured(output_file, output, runs)
     output.table(price_table(machine))
     output.line(look.verdict)
-    if found.noisy:
-        output.line(f"Noisy: {', '.join(found.noisy)}: the middle 80 % of samples are more than a quarter of the "
+    if calibrated.noisy:
+        output.line(f"Noisy: {', '.join(calibrated.noisy)}: the middle 80 % of samples are more than a quarter of the "
                     f"median apart.")
     on = native_host.describe(native_host.processors(), look, None)
-    output.results(document("bench calibrate", on, [], [_entry(found, machine)]))
+    output.results(document("bench calibrate", on, [], [_entry(calibrated, machine)]))
     output.line(f"Machine file: {output_file}. {machine.header.partition('; ')[2].partition('.')[0]}.")
 
 
@@ -64,10 +64,10 @@ def price_table(machine: ModelledMachine) -> Table:
     return table
 
 
-def _entry(found: calibration.Calibration, machine: ModelledMachine) -> dict[str, Any]:
+def _entry(calibrated: calibration.Calibration, machine: ModelledMachine) -> dict[str, Any]:
     prices = {name: price.cycles for name, price in machine.prices.items()}
     return {
         "workload": "calibrate", "system": "skerry", "metrics": prices, "modelled": machine.to_json(),
-        "noisy": found.noisy,
-        "spread": {name: [figure.low, figure.high] for name, figure in found.alone.items()},
+        "noisy": calibrated.noisy,
+        "spread": {name: [figure.low, figure.high] for name, figure in calibrated.alone.items()},
     }

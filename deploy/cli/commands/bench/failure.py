@@ -59,11 +59,11 @@ class FailureOptions:
     repeats: Repeats = REPEATS
     first: First = False
     seed: Seed = None
-    calm: Calm = 0.0
+    quiet_minutes: Calm = 0.0
     sockets: options.Sockets = 2
     cores: options.Cores = 2
     lock: Lock = "clh"
-    patience: Silence = None
+    silence: Silence = None
     machine: options.ModelledMachine = None
     quick: Quick = False
     accel: options.Accel = "auto"
@@ -88,8 +88,8 @@ def failure(args: FailureOptions) -> None:
     seed = random.SystemRandom().randrange(1 << 32) if seed is None else seed
     job = Job(_ways(args.how), args.repeats, seed, qemu.TCG_TURNS, Patience(limit=args.timeout), args.sockets or 2,
               args.cores or 2,
-              check_lock(args.lock), calm=60 * args.calm,
-              first=args.first, silence=args.patience)
+              check_lock(args.lock), quiet=60 * args.quiet_minutes,
+              first=args.first, silence=args.silence)
     job = kills.quick(job) if args.quick else job
     what = plan(job.deployment)
     if not scene.mortal(what):
@@ -105,20 +105,20 @@ def failure(args: FailureOptions) -> None:
     job.accel = kvm.choose(args.accel, len(what.machine.cores))
     output.line(f"Mode: {job.accel.description}. Seed: {seed}.")
     with output.progress("Booting", total=job.repeats * len(job.ways)) as update:
-        found = kills.measure(job, update, output.step)
+        measured = kills.measure(job, update, output.step)
     cost = _cost(counts, output) if counts else None
-    output.table(failure_table(found, cost))
-    entries = found.to_json() + ([cost.to_json()] if cost else [])
+    output.table(failure_table(measured, cost))
+    entries = measured.to_json() + ([cost.to_json()] if cost else [])
     output.results(document("bench failure", host_description(job.accel, qemu.BINARY), [], entries) | {"seed": seed})
     to.end(drawn=False)
 
 
 def _ways(how: str) -> list[str]:
-    found = [word.strip() for word in how.split(",")]
-    for word in found:
+    ways = [word.strip() for word in how.split(",")]
+    for word in ways:
         if word not in scene.WAYS:
             raise InputError("--how", f"'{word}' is not one of {', '.join(scene.WAYS)}")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(ways))
 
 
 def _counted(job: Job) -> Comparison:
@@ -126,7 +126,7 @@ def _counted(job: Job) -> Comparison:
     made = prepared(
         Shape(job.sockets, job.cores), failure_cost.LAYOUT, failure_cost.WORKLOAD, records=comparison.PROFILED_RECORDS,
         lock=job.lock,
-        patience=Patience(COST_SILENCE, job.patience.limit),
+        timeout=Patience(COST_SILENCE, job.timeout.limit),
     )
     return failure_cost.job_of(made[0].job)
 

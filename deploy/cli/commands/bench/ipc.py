@@ -101,7 +101,7 @@ def _measure(locks: Sequence[str], args: IpcOptions, modelled: ModelledMachine |
         for done, name in enumerate(parts.of(locks)):
             update(completed=done, description=f"kernel {name}")
             with parts.part(f"kernel {name}"):
-                patience = Patience(SILENCE, args.timeout)
-                measured.append(experiment.measure(name, mode, args.rounds, patience, modelled, granularity,
+                timeout = Patience(SILENCE, args.timeout)
+                measured.append(experiment.measure(name, mode, args.rounds, timeout, modelled, granularity,
                                                    args.local))
     return measured

@@ -77,7 +77,7 @@ class RedisOptions:
     operations: Operations = None
     clients: Clients = experiment.CLIENTS
     baseline: Baseline = None
-    pong: Pong = None
+    time_pong: Pong = None
     figure: Figure = None
     machine: options.ModelledMachine = None
     quick: options.Quick = False
@@ -104,7 +104,7 @@ def redis(args: RedisOptions) -> None:
         return
     baseline = args.baseline
     modelled = chosen(args.machine, args.quick, {
-        "--icount": args.icount, "--baseline": baseline, "--accel": args.accel != "auto", "--pong": args.pong,
+        "--icount": args.icount, "--baseline": baseline, "--accel": args.accel != "auto", "--pong": args.time_pong,
     })
     request = _request(args, modelled)
     check_baseline(baseline)
@@ -118,11 +118,11 @@ def redis(args: RedisOptions) -> None:
     load, outside, stepped = _modes(cases[-1].job, args.accel, args.icount, bool(baseline), max(request.cores))
     to.output.line(f"Mode: {load.description}.")
     parts = Parts(to.output)
-    points = _measure(cases, Bench(load, request.patience, stepped), parts)
+    points = _measure(cases, Bench(load, request.timeout, stepped), parts)
     ranged = experiment.ranges_of(points)
     points = [point for point in points if point.line_factor == 1]
     parts.require(points)
-    if args.pong is not False and not modelled:
+    if args.time_pong is not False and not modelled:
         points = _with_pongs(points, cases, outside, parts)
     linux = _linux(request, load, outside, parts) if baseline else []
     _show(points, ranged, linux, to)
@@ -157,11 +157,11 @@ def _architecture(figure: str, json: str | None, quiet: bool) -> None:
     """A drawing, of what every boot here has: nothing runs for it."""
     if figure != "6":
         raise InputError("--figure", f"'{figure}' is not 6; Figure 7 is bench redis itself")
-    output, found = Output(quiet, json), architecture.places()
-    output.table(architecture.table(found))
-    differ = [str(place.core) for place in found if not place.same]
+    output, placed = Output(quiet, json), architecture.places()
+    output.table(architecture.table(placed))
+    differ = [str(place.core) for place in placed if not place.same]
     output.line(f"Not as in the paper: core {', '.join(differ)}." if differ else "Every core has the paper's programs.")
-    output.results(document("bench redis", {}, [], [place.to_json() for place in found]))
+    output.results(document("bench redis", {}, [], [place.to_json() for place in placed]))
 
 
 def _range(point: experiment.Point, ranged: experiment.Ranges) -> dict[str, Any]:
@@ -188,7 +188,7 @@ def _workload(text: str) -> str:
 
 
 def _modes(
-    job: Comparison, accel: str, icount: bool, beside: bool, most: int
+    job: Comparison, accel: str, icount: bool, with_linux: bool, most: int
 ) -> tuple[qemu.Accel, qemu.Accel, bool]:
     """How the load runs, how what is timed from outside does, and whether cores go in step."""
     load, outside = measure.accelerators(job, accel, icount)
@@ -196,7 +196,7 @@ def _modes(
         return load, outside, True
     if not load.emulated:
         check_parallel(most)
-    if load.emulated and not icount and not beside:
+    if load.emulated and not icount and not with_linux:
         return lockstep.mode(most), outside, True
     return load, outside, False
 
@@ -231,9 +231,9 @@ def _with_pongs(
 def _linux(
     request: experiment.Request, load: qemu.Accel, outside: qemu.Accel, parts: Parts
 ) -> list[dict[str, Any]]:
-    found = []
+    entries = []
     for cores in parts.of(request.cores):
         job = request.job(request.locks[0], cores, request.stacks[0])
         with parts.output.progress(f"Linux, {cores} cores"), parts.part(f"Linux, {cores} cores"):
-            found.append(measure.linux(job, request.workload, load, outside))
-    return found
+            entries.append(measure.linux(job, request.workload, load, outside))
+    return entries

@@ -182,11 +182,11 @@ def _measure(cases: Sequence[Case[experiment.Request]], bench: Bench, parts: Par
             update(completed=len(points), description=name)
             done = iter(range(len(points) + 1, len(points) + request.points + 1))
             with parts.part(name):
-                found: list[experiment.Point] = []
+                finished: list[experiment.Point] = []
                 try:
-                    experiment.measure(case, bench, partial(_count, update, done), finished=found, starving=True)
+                    experiment.measure(case, bench, partial(_count, update, done), finished=finished, starving=True)
                 finally:
-                    points += found
+                    points += finished
     return points
 
 
@@ -202,8 +202,8 @@ def _show(
     output = to.output
     ranged = ranges_of(points)
     points = [point for point in points if point.line_factor == 1]
-    found = fits(points)
-    for table in tables(points, found, ranged):
+    fitted = fits(points)
+    for table in tables(points, fitted, ranged):
         output.table(table)
     to.say_late(points)
     if kept:
@@ -214,7 +214,7 @@ def _show(
     for point in (point for point in points if point.starved):
         output.line(f"{point.lock}, {point.cores} cores, delay {point.delay:g}: {experiment.starved_words(point)}.")
     output.results(document("bench scale", host_description(mode, qemu.BINARY), [], entries) | parts.to_json())
-    plot_scale(points, found, mode.description, to.picture)
+    plot_scale(points, fitted, mode.description, to.picture)
 
 
 def _sizes(modelled: ModelledMachine | None, sockets: int) -> list[int]:
@@ -223,8 +223,8 @@ def _sizes(modelled: ModelledMachine | None, sockets: int) -> list[int]:
     if not modelled:
         return [n for n in ranges.cores(CORES) if n % sockets == 0] or [sockets]
     socket, most = modelled.cores_per_socket, min(modelled.cores, experiment.MOST_CORES)
-    wanted = {1, 4, 8, socket, socket + 2, most}
-    return sorted(n for n in wanted if n <= most and (n <= socket or n % 2 == 0))
+    sizes = {1, 4, 8, socket, socket + 2, most}
+    return sorted(n for n in sizes if n <= most and (n <= socket or n % 2 == 0))
 
 
 def _about(point: experiment.Point, modelled: ModelledMachine | None,
@@ -232,20 +232,20 @@ def _about(point: experiment.Point, modelled: ModelledMachine | None,
     """What stands beside a modelled figure."""
     if not modelled:
         return {}
-    found: dict[str, Any] = {"modelled": modelled.to_json()}
+    about: dict[str, Any] = {"modelled": modelled.to_json()}
     if key_of(point) in ranged:
-        found["range"] = {"throughput_per_cycle": list(ranged[key_of(point)])}
-    return found
+        about["range"] = {"throughput_per_cycle": list(ranged[key_of(point)])}
+    return about
 
 
 def _delays(text: str) -> list[float]:
-    found = ranges.delays(text, "--delays")
-    for delay in found:
+    delays = ranges.delays(text, "--delays")
+    for delay in delays:
         if not 1 <= delay <= experiment.MOST_DELAY or delay != round(delay):
             raise InputError("--delays", f"{delay:g} is not a whole number from 1 to {experiment.MOST_DELAY:,}")
-    if len(found) > experiment.MOST_POINTS:
-        raise InputError("--delays", f"{len(found)} delays; {experiment.MOST_POINTS} are the most")
-    return found
+    if len(delays) > experiment.MOST_POINTS:
+        raise InputError("--delays", f"{len(delays)} delays; {experiment.MOST_POINTS} are the most")
+    return delays
 
 
 def _names(lock: str | None) -> list[str]:

@@ -60,12 +60,12 @@ def validate(
     --quick. It prints what comes out; the exit status says only whether it ran.
     """
     process.heed_signals()
-    wanted = _groups(rows)
-    if host_file and "host" not in wanted:
+    groups = _groups(rows)
+    if host_file and "host" not in groups:
         raise InputError("--host", "is for the rows of this host, and --rows leaves them out")
     xeon = load(PAPERS)
     mine = load(host_file) if host_file else None
-    boots = set(wanted) != {"lines"}  # those are read from files
+    boots = set(groups) != {"lines"}  # those are read from files
     if boots:
         run.check_installed()
     if json is None:
@@ -73,16 +73,16 @@ def validate(
         json = str(RESULTS / "bench-validate.json")
     output = Output(quiet, json)
     if boots:
-        ensure_built(output, _needed("host" in wanted))
-    _introduce(xeon, wanted, output)
-    found: list[tuple[Row, ModelledMachine]] = []
-    for group in wanted:
-        found += _measured(group, *_rows(group, xeon, mine, rounds, (1.0,) if quick else RANGED, output), output)
-    only_rows = [row for row, _ in found]
+        ensure_built(output, _needed("host" in groups))
+    _introduce(xeon, groups, output)
+    judged: list[tuple[Row, ModelledMachine]] = []
+    for group in groups:
+        judged += _measured(group, *_rows(group, xeon, mine, rounds, (1.0,) if quick else RANGED, output), output)
+    only_rows = [row for row, _ in judged]
     output.table(table(only_rows))
     output.line("\n".join(closing(only_rows)))
     on = host_description(run.mode(xeon), qemu.BINARY) if boots else without_machine(line_costs.MODE)
-    output.results(document("bench validate", on, [], [row.to_json(machine) for row, machine in found]))
+    output.results(document("bench validate", on, [], [row.to_json(machine) for row, machine in judged]))
     if json != "-":
         output.line(f"Results: {json}.")
 
@@ -109,18 +109,18 @@ def _needed(host: bool) -> needs.Needs:
     return kernels | (needs.natively(validation.HOST_LOCKS) | needs.PRICES if host else needs.NOTHING)
 
 
-def _introduce(xeon: ModelledMachine, wanted: Sequence[str], output: Output) -> None:
+def _introduce(xeon: ModelledMachine, groups: Sequence[str], output: Output) -> None:
     """No modelled figure is printed without its machine."""
-    if "lines" in wanted:
+    if "lines" in groups:
         for machine in line_costs.machines():
             output.line(f"Line costs, read from the file: {machine.header}.")
-    if set(wanted) == {"lines"}:
+    if set(groups) == {"lines"}:
         return
     output.line(f"Published rows: {xeon.header}.")
     for name, to in xeon.fitted_to.items():
         output.line(f"Fitted: {name}, so that {to}. Every row below is a "
-                    f"prediction{', but for Table 1' if 'table1' in wanted else ''}.")
-    if "table1" in wanted:
+                    f"prediction{', but for Table 1' if 'table1' in groups else ''}.")
+    if "table1" in groups:
         output.line("Prices come from Table 1: its rows show whether a program on the modelled machine finds them "
                     "there.")
 
@@ -190,17 +190,17 @@ def table(rows: Sequence[Row]) -> Table:
         if row.group != last:
             made.add_section()
         last = row.group
-        given = "" if row.reference is None else _number(row.reference)
+        reference = "" if row.reference is None else _number(row.reference)
         if row.bounds and row.reference is None:
-            given = f"{_number(row.bounds[0])} to {_number(row.bounds[1])}"
+            reference = f"{_number(row.bounds[0])} to {_number(row.bounds[1])}"
         more = [f"{_number(row.spread[0])} to {_number(row.spread[1])}" if row.spread else ""] * spread
         more += ["" if row.price is None else _number(row.price)] * priced
         if row.modelled is None:
-            made.add_row(row.name, given, f"not run: {row.not_run}", "", *more, row.goal, "-")
+            made.add_row(row.name, reference, f"not run: {row.not_run}", "", *more, row.goal, "-")
             continue
         error = "" if row.error is None else f"{row.error:+.1%}"
         verdict = "" if row.met is None else ("yes" if row.met else "no") + (" (noisy)" if row.noisy else "")
-        made.add_row(row.name, given, _number(row.modelled), error, *more, row.goal, verdict)
+        made.add_row(row.name, reference, _number(row.modelled), error, *more, row.goal, verdict)
     return made
 
 

@@ -94,31 +94,31 @@ def deploy(args: DeployOptions) -> None:
             stack.enter_context(host)
         mode = accelerators.choose(host, args.accel, len(what.machine.cores))
         folder = PurePosixPath(args.storage) if args.storage else None
-        wanted = Wanted(what, args.name or what.name, mode.kind, args.bridge, args.uefi, folder, args.replace,
-                        args.per_cluster)
+        order = Wanted(what, args.name or what.name, mode.kind, args.bridge, args.uefi, folder, args.replace,
+                       args.per_cluster)
         if args.print_xml:
-            print(Deployment(host, wanted).preview(), end="")
+            print(Deployment(host, order).preview(), end="")
             return
-        _converge(args, host, wanted, output)
+        _converge(args, host, order, output)
 
 
-def _converge(args: DeployOptions, host: Connection, wanted: Wanted, output: Output) -> None:
-    with output.progress(f"Deploying {wanted.name}"):
-        deployment = Deployment(host, wanted)
+def _converge(args: DeployOptions, host: Connection, order: Wanted, output: Output) -> None:
+    with output.progress(f"Deploying {order.name}"):
+        deployment = Deployment(host, order)
         done = deployment.converge()
     output.line(f"{done.said}.")
     verb = "will serve"
     if args.wait:
-        with output.progress(f"Waiting until {wanted.name} serves") as update:
-            verb = "serves" if wait_ready(done, wanted.what, Patience(limit=args.timeout), update) else ""
+        with output.progress(f"Waiting until {order.name} serves") as update:
+            verb = "serves" if wait_ready(done, order.what, Patience(limit=args.timeout), update) else ""
     _tell(output, done, verb)
     output.results({
         "skerry": version(),
         "command": "deploy",
         "connect": args.connect,
-        "name": wanted.name,
+        "name": order.name,
         "action": done.action,
-        "accel": wanted.accel,
+        "accel": order.accel,
         "domains": [member.domain for member in done.deployed.members],
         "placement": done.deployed.record.placement,
         "instances": done.deployed.record.instances(),

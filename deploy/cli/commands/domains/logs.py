@@ -80,8 +80,8 @@ class _Log:
 
     def print(self, follow: bool) -> None:
         text = self.one.storage.read(self._file)
-        wanted = text.splitlines(keepends=True)
-        self._write(b"".join(wanted if self._lines is None else wanted[max(0, len(wanted) - self._lines) :]))
+        lines = text.splitlines(keepends=True)
+        self._write(b"".join(lines if self._lines is None else lines[max(0, len(lines) - self._lines) :]))
         if follow:
             self._follow(len(text))
         self._end()

@@ -18,8 +18,8 @@ def status(name: OptionalName = None, connect: Connect = URI, quiet: Quiet = Fal
     """Show the state of the deployments of a libvirt host."""
     output = Output(quiet, json)
     with Connection(connect) as host:
-        found = [deployed.pick(host, name)] if name else deployed.all_of(host)
-        states = [(one, one.state()) for one in found]
+        deployments = [deployed.pick(host, name)] if name else deployed.all_of(host)
+        states = [(one, one.state()) for one in deployments]
     if states:
         output.table(_table(states))
     else:

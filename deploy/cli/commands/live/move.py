@@ -64,17 +64,17 @@ def move(
 def _core(output: Output, what: str | None, connect: str | None, core: int, to: int) -> None:
     with of_libvirt(connect, what) if connect else local_machine(what, "move") as target:
         before = cores_of(target.events(), target.read)
-        found, boot = check(target.events(), before, core, to)
+        moving, boot = check(target.events(), before, core, to)
         number = ledger.CORE.unused(target.events(), target.read)
         asked = len(target.events())
         order(target.write(int(boot["cluster"])), boot, core, to, number)
         ordered = time.monotonic()
-        _wait(target, before, found, to, number, asked)
+        _wait(target, before, moving, to, number, asked)
         seconds = time.monotonic() - ordered
-        left = f"Core {core} has left cluster {found.cluster}" if found.state != PARKED else f"Core {core} was parked"
+        left = f"Core {core} has left cluster {moving.cluster}" if moving.state != PARKED else f"Core {core} was parked"
         output.line(f"{left}, and is cluster {to}'s after {seconds:.2f} s.")
         output.results({
-            "skerry": version(), "command": "move", "core": core, "from": found.cluster, "to": to,
+            "skerry": version(), "command": "move", "core": core, "from": moving.cluster, "to": to,
             "seconds": round(seconds, 3),
         })  # fmt: skip
 
@@ -94,9 +94,9 @@ def _wait(target: Target, before: list[Core], core: Core, to: int, number: int, 
         now = next(one for one in cores_of(target.events(), target.read) if one.number == core.number)
         if now.state == OWNED and now.cluster == to:
             return
-        said: Event | None = answer(target.events()[asked:], core.number, number)
-        if said and said["what"] != LEFT:
-            raise Failure(refusal(target.events(), before, core, said))
+        reply: Event | None = answer(target.events()[asked:], core.number, number)
+        if reply and reply["what"] != LEFT:
+            raise Failure(refusal(target.events(), before, core, reply))
         if target.clock.look() > most:
             raise Failure(f"core {core.number} is not cluster {to}'s after {PATIENCE:g} s: {now}")
         time.sleep(_POLL)

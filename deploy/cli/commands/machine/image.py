@@ -127,5 +127,5 @@ def _live(file: Path | None, layout: str | None, lock: str | None, smt: str | No
         if layout or lock:
             raise InputError(str(file), "is a cluster map: it says layout and lock itself")
         return plan_map(file, metal=machine)
-    given = deployments.read(file) if file else DEFAULT
-    return plan(given.with_clusters(layout, lock), metal=machine)
+    deployment = deployments.read(file) if file else DEFAULT
+    return plan(deployment.with_clusters(layout, lock), metal=machine)

@@ -172,13 +172,13 @@ def _check_plot(plot: Path | None, what: Plan) -> None:
 
 def _survivors(machine: Run, output: Output, plot: Path | None) -> list[survival.Survivor]:
     """Clients that were to survive the loss of their server: what they tell, shown."""
-    found = survival.collect(machine.events)
-    for text in survival.lines(found):
+    survivors = survival.collect(machine.events)
+    for text in survival.lines(survivors):
         output.line(text)
-    if plot and found:
-        survival.plot(found, plot)
+    if plot and survivors:
+        survival.plot(survivors, plot)
         output.step(f"Plot: {plot}")
-    return found
+    return survivors
 
 
 def _measured(machine: Run, modelled: ModelledMachine | None) -> Result | None:
@@ -220,23 +220,23 @@ class _Narrator:
         elif event.kind == BAD_LINE:
             self.output.line(str(event))
         elif is_started_again(event, self.plan):
-            found = death(event, self.plan, "")
-            self.output.step(str(found or f"{event.get('app')} {status_text(event.get('status'))}"))
+            dead = death(event, self.plan, "")
+            self.output.step(str(dead or f"{event.get('app')} {status_text(event.get('status'))}"))
         elif event.kind == "restart":
             self.output.step(f"{event.get('app')} is started again in {event.get('after_ms')} ms (restart "
                              f"{event.get('restarts')})")
         elif event.kind == "cluster-restarted":
             took = f"{event.get('after_ms')} ms after its loss was known (restart {event.get('restarts')})"
             self.output.step(f"cluster {event.get('cluster')} has started again {took}")
-        elif found := death(event, self.plan, self.machine.console if self.machine else ""):
-            self.dead(found)
+        elif dead := death(event, self.plan, self.machine.console if self.machine else ""):
+            self.dead(dead)
         elif event.kind == "exit":
             self.output.step(f"{event.get('app')} {status_text(event.get('status'))}")
 
-    def dead(self, found: Death) -> None:
-        self.deaths.append(found)
-        lines = [] if found.application in self.shown else found.lines
-        self.output.line(f"{found}; its last lines:" if lines else str(found))
+    def dead(self, dead: Death) -> None:
+        self.deaths.append(dead)
+        lines = [] if dead.application in self.shown else dead.lines
+        self.output.line(f"{dead}; its last lines:" if lines else str(dead))
         for line in lines:
             self.output.line(f"    {line}")
 
@@ -265,7 +265,7 @@ def _give_up(machine: Run, announcer: Announcer, narrate: _Narrator, keep: bool)
 def _follow(machine: Run, narrate: _Narrator, keep: bool, waits: bool, bar: bool) -> bool:
     """Returns whether Ctrl-C ended it. With a bar until all serve or all is done, unless the console goes to the same
     terminal."""
-    patience, output = None if waits else FOREVER, narrate.output  # somebody at a debugger takes time
+    timeout, output = None if waits else FOREVER, narrate.output  # somebody at a debugger takes time
     announcer = Announcer(machine.forwards, output.line)
     cluster_map = machine.plan.cluster_map
     ends = cluster_map.shutdown == "when-done" and any(a.ends_the_run for a in cluster_map.applications)
@@ -281,14 +281,14 @@ def _follow(machine: Run, narrate: _Narrator, keep: bool, waits: bool, bar: bool
 
         if not keep and ends:
             with _told_where(announcer):
-                machine.wait_for(lambda: served() or machine.status is not None, "serving", patience)
+                machine.wait_for(lambda: served() or machine.status is not None, "serving", timeout)
             announcer.say(at_last=machine.status is not None)
-            machine.wait_done(patience)
+            machine.wait_done(timeout)
             return False
-        most = (patience or machine.patience).silence * ELSEWHERE
+        most = (timeout or machine.patience).silence * ELSEWHERE
         with _told_where(announcer):
             machine.wait_for(lambda: served() or _is_settled(announcer, keep, machine.quiet > most), "serving",
-                             patience)
+                             timeout)
     announcer.say()
     if keep:
         _show_cluster(machine, output)
@@ -296,9 +296,9 @@ def _follow(machine: Run, narrate: _Narrator, keep: bool, waits: bool, bar: bool
 
 
 def _show_cluster(machine: Run, output: Output) -> None:
-    if found := redis_cluster.instances(machine.plan, machine.forwards):
+    if instances := redis_cluster.instances(machine.plan, machine.forwards):
         output.line("These commands make a Redis Cluster of the instances, for clients on this host:")
-        for line in redis_cluster.commands(found):
+        for line in redis_cluster.commands(instances):
             output.out.print(line, markup=False, soft_wrap=True)  # to be copied
 
 

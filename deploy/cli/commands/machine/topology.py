@@ -109,8 +109,8 @@ def _machine(
         raise InputError("--from", "is a machine already; not with --sockets or --cores")
     if size and size % LARGE_PAGE:
         raise InputError("--memory", f"{format_size(size)} is not a multiple of 2 MiB")
-    found = read_machine(source, both, size, may_connect=True)
-    return found if source == LIVE and not size else with_shape(found)
+    machine = read_machine(source, both, size, may_connect=True)
+    return machine if source == LIVE and not size else with_shape(machine)
 
 
 def _print(output: Output, cluster_map: ClusterMap, machine: Machine, format: str) -> None:

@@ -105,14 +105,14 @@ def compare(args: CompareOptions) -> None:
         _check_results()
     output = Output(args.quiet, args.json or str(RESULTS / f"compare-{started}.json"))
     shape = _shape(args, modelled)
-    patience = Patience(MODELLED_SILENCE, args.timeout) if modelled else Patience(limit=args.timeout)
+    timeout = Patience(MODELLED_SILENCE, args.timeout) if modelled else Patience(limit=args.timeout)
     check_baseline(args.baseline)
     kvm.check_choice(args.accel, args.icount)
     cases = prepared(
         shape, args.layout, args.workload, memory=args.memory, switch=args.switch, clients=args.clients,
         records=args.records or (MODELLED_RECORDS if modelled else RECORDS), lock=args.lock or "clh",
         operations=args.operations or (MODELLED_OPERATIONS if modelled else comparison.OPERATIONS),
-        patience=patience, medium=options.check_boot(args.medium), modelled=modelled,
+        timeout=timeout, medium=options.check_boot(args.medium), modelled=modelled,
     )
     job = cases[0].job
     if modelled:
@@ -121,19 +121,19 @@ def compare(args: CompareOptions) -> None:
     load, outside = measure.accelerators(job, args.accel, args.icount)
     _say_mode(cases, load, outside, output)
     parts = Parts(output)
-    results, found = _run_modelled(cases, load, parts, args.quick,
-                                   args.verify) if modelled else (_run(cases, load, outside, parts), [])
+    results, verdicts = _run_modelled(cases, load, parts, args.quick,
+                                      args.verify) if modelled else (_run(cases, load, outside, parts), [])
     linux = [one for workload in parts.of(job.workloads) if args.baseline
              and (one := _linux(job, workload, load, outside, parts))]
     parts.require(results)
-    _publish(results, linux, found, host_description(load, job.binary), parts, _picture(args.plot, output, started))
+    _publish(results, linux, verdicts, host_description(load, job.binary), parts, _picture(args.plot, output, started))
     parts.finish()
 
 
 def _shape(args: CompareOptions, modelled: ModelledMachine | None) -> Shape | Machine:
     memory = None if modelled else args.memory
-    given = options.adapt(Deployment(), args.sockets, args.cores, memory, args.topology, None, args.lock, args.smt)
-    return modelled.shape(modelled.cores, default_memory(modelled.cores_per_socket)) if modelled else given.shape
+    adapted = options.adapt(Deployment(), args.sockets, args.cores, memory, args.topology, None, args.lock, args.smt)
+    return modelled.shape(modelled.cores, default_memory(modelled.cores_per_socket)) if modelled else adapted.shape
 
 
 def _picture(plot: Path | None, output: Output, started: str) -> Path:
@@ -221,22 +221,22 @@ def _run_modelled(cases: Sequence[RedisCase], accel: Accel, parts: Parts, quick:
     assert machine
     output.line("The instructions of each part of an operation are of a run without prices.")
     shown = runs.Follower(output, _follow, _milestones(cases[0].job) // 2)
-    found = runs.measure(cases, accel, quick, parts, shown)
-    for result in found[1.0]:
+    results_at = runs.measure(cases, accel, quick, parts, shown)
+    for result in results_at[1.0]:
         output.table(layout_table(result))
-    said = answers(machine, {factor: pairs(results) for factor, results in found.items()})
+    verdicts = answers(machine, {factor: pairs(results) for factor, results in results_at.items()})
     if not verify or not parts.complete:
-        return found[1.0], said
-    return found[1.0], [runs.verified(cases, accel, answer, shown) for answer in said]
+        return results_at[1.0], verdicts
+    return results_at[1.0], [runs.verified(cases, accel, answer, shown) for answer in verdicts]
 
 
 def _linux(job: Comparison, workload: str, load: Accel, outside: Accel, parts: Parts) -> dict[str, Any]:
     """Nothing where it failed."""
-    found: dict[str, Any] = {}
+    entry: dict[str, Any] = {}
     name = f"Linux, workload {workload.upper()}"
     with parts.output.progress(name), parts.part(name):
-        found = measure.linux(job, workload, load, outside)
-    return found
+        entry = measure.linux(job, workload, load, outside)
+    return entry
 
 
 def _milestones(job: Comparison) -> int:
@@ -259,26 +259,27 @@ def _follow(name: str, update: Callable[..., None]) -> Callable[[Event], None]:
 
 
 def _publish(
-    results: list[Result], linux: list[dict[str, Any]], found: list[Answer], on: dict[str, Any], parts: Parts,
+    results: list[Result], linux: list[dict[str, Any]], verdicts: list[Answer], on: dict[str, Any], parts: Parts,
     picture: Path
 ) -> None:
     output = parts.output
-    beside = pairs(results)
-    bounds = [answer.ranges() for answer in found] or [{}] * len(beside)
-    for (first, second), known in zip(beside, bounds):
+    compared = pairs(results)
+    bounds = [answer.ranges() for answer in verdicts] or [{}] * len(compared)
+    for (first, second), known in zip(compared, bounds):
         output.table(comparison_table(first, second, known))
     for other in linux:
         if beside_linux := next((r for r in results if r.workload == other["workload"]), None):
             output.table(linux_table(beside_linux, other))
     data = document("compare", on, results, linux) | parts.to_json()
-    data["ratios"] = [ratio_json(first, second) for first, second in beside]
-    for ratio, answer in zip(data["ratios"], found):
+    data["ratios"] = [ratio_json(first, second) for first, second in compared]
+    for ratio, answer in zip(data["ratios"], verdicts):
         ratio |= answer.to_json()
-    for ratio, (first, second) in zip(data["ratios"], beside if not found else ()):
+    for ratio, (first, second) in zip(data["ratios"], compared if not verdicts else ()):
         ratio["answer"] = unpriced.sentences(first, second)
     output.results(data)
     plot.plot(results, on["mode"], picture, bounds)
     output.line(f"Plot: {picture}." if output.json_to == "-" else f"Results: {output.json_to}. Plot: {picture}.")
-    said = [answer.sentences() for answer in found] or [unpriced.sentences(first, second) for first, second in beside]
-    for sentences in said or [alone(result) for result in results]:
+    texts = ([answer.sentences() for answer in verdicts]
+             or [unpriced.sentences(first, second) for first, second in compared])
+    for sentences in texts or [alone(result) for result in results]:
         output.prose("\n" + "\n".join(sentences))

@@ -153,8 +153,8 @@ def _delay(rate: float | None, ghz: float | None, delay: float | None, service: 
 
 def _clock() -> float | None:
     """Hertz of this machine's TSC: Linux takes its BogoMIPS from there, two a cycle."""
-    found = re.search(r"^bogomips\s*: *([\d.]+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE | re.IGNORECASE)
-    return float(found[1]) / 2 * 1e6 if found and float(found[1]) else None
+    match = re.search(r"^bogomips\s*: *([\d.]+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE | re.IGNORECASE)
+    return float(match[1]) / 2 * 1e6 if match and float(match[1]) else None
 
 
 def _cores(count: int) -> str:

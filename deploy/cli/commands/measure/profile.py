@@ -112,7 +112,7 @@ def profile(args: ProfileOptions) -> None:
     picture = flame or base.with_suffix(".svg")
     cases = prepared(
         shape, args.layout, args.workload, memory=args.memory, switch=args.switch, clients=args.clients,
-        records=args.records, lock=args.lock or "clh", patience=Patience(SILENCE, args.timeout),
+        records=args.records, lock=args.lock or "clh", timeout=Patience(SILENCE, args.timeout),
         operations=args.operations or (REQUESTS if outside else OPERATIONS),
     )
     job = cases[0].job
@@ -130,8 +130,8 @@ def profile(args: ProfileOptions) -> None:
 
 
 def _depths(text: str) -> list[int]:
-    found = [word.strip() for word in text.split(",")]
-    for word in found:
+    depths = [word.strip() for word in text.split(",")]
+    for word in depths:
         if not word.isdecimal() or not 1 <= int(word) <= MOST_IN_FLIGHT:
             raise InputError("--pipeline", f"'{word}' is no number from 1 to {MOST_IN_FLIGHT}")
-    return list(dict.fromkeys(map(int, found)))
+    return list(dict.fromkeys(map(int, depths)))

@@ -73,10 +73,10 @@ def _title(sources: list[Any]) -> str:
     return f"Skerry: {', '.join(commands)}"
 
 
-def _document(found: list[Any]) -> dict[str, Any]:
+def _document(groups: list[Any]) -> dict[str, Any]:
     """The means, in the shape that every results file has."""
     entries = []
-    for group in found:
+    for group in groups:
         entry = group.entry
         values = {metric: value for metric in group.metrics if (value := group.value(metric))}
         entries.append(

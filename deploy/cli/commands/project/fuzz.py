@@ -168,14 +168,14 @@ def _merge(output: Output, target: Target, learned: Path) -> corpora.Merged:
 
 def _shower(output: Output, update: Any, by_runs: bool) -> Any:
     """Shows progress: a bar on a terminal, else a line now and then."""
-    began = said = time.monotonic()
+    began = shown = time.monotonic()
 
     def show(state: State | seeds.Progress) -> None:
-        nonlocal said
+        nonlocal shown
         now = time.monotonic()
         update(completed=state.runs if by_runs else now - began, description=str(state))
-        if not output.err.is_terminal and now - said > SAID_EVERY:
-            said = now
+        if not output.err.is_terminal and now - shown > SAID_EVERY:
+            shown = now
             output.step(str(state))
 
     return show

@@ -110,21 +110,21 @@ def fit(
     if ghz is not None:
         ranges.positive(ghz, "--ghz")
     curves = measured.read(results, metric, ghz, max_cores)
-    found = [fitting.fit(curve) for curve in curves if fitting.can_fit(curve)]
+    fitted = [fitting.fit(curve) for curve in curves if fitting.can_fit(curve)]
     skipped = [fitting.why_not(curve) for curve in curves if not fitting.can_fit(curve)]
-    if not found:
+    if not fitted:
         raise InputError(str(results), skipped[0] if skipped else f"no result has {max_cores} cores or fewer")
-    output.table(model_tables.fits(found))
+    output.table(model_tables.fits(fitted))
     for why in skipped:
         output.line(f"Not fitted: {why}.")
-    for item in found:
+    for item in fitted:
         for name, parameter in model_results.parameters(item).items():
             if parameter.is_loose:
                 output.line(f"{item.curve.name}: these core counts do not determine the {name} time.")
     if plot:
-        plot_fits(found, plot)
+        plot_fits(fitted, plot)
         output.step(f"Plot: {plot}")
-    output.results(model_results.document("model fit", [model_results.fitted(item) for item in found]))
+    output.results(model_results.document("model fit", [model_results.fitted(item) for item in fitted]))
 
 
 model.command("simulate")(simulate)

@@ -94,14 +94,14 @@ def simulate(args: SimulateOptions) -> None:
         return QueueLock(n, pause, TicketTransfers(*moves, reload=reload) if regimes.collapses(args.lock) else fallback,
                          args.seed)
 
-    def closed(n: int, pause: float, found: float) -> float:
+    def closed(n: int, pause: float, service: float) -> float:
         if args.markov:
             return form.steady(pause, n).throughput
         if args.lock == "rtm":
             return n / (pause + elision.length)
         if regimes.collapses(args.lock):
             return ClosedForm(args.lock, args.hold + args.lines * args.same_socket, reload).steady(pause, n).throughput
-        return repairman.steady(found, pause, n).throughput
+        return repairman.steady(service, pause, n).throughput
 
     results = _run(output, sizes, pauses, args.lock, args.entries, make, closed)
     output.table(model_tables.simulations(args.lock, results))
