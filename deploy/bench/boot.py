@@ -22,7 +22,7 @@ from topology.machines.machine import Machine, Shape
 
 @dataclass(frozen=True)
 class Bench:
-    """How experiments are booted, and by which clock they are timed."""
+    """The emulator that experiments are booted in, and the clock that times them."""
 
     accel: Accel
     timeout: Patience

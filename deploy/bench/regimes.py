@@ -8,7 +8,7 @@ BASELINE = "none"
 
 
 def chosen(option: str | None) -> list[str]:
-    """Those of --lock, or all that the build makes; the baseline always and first, for the others stand beside it."""
+    """Returns the regimes of --lock, or all that the build makes; the baseline always and first, as the reference."""
     names = [name.strip() for name in option.split(",")] if option is not None else list(REGIMES)
     for name in names:
         if name not in REGIMES:

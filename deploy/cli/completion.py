@@ -30,7 +30,7 @@ def asked() -> bool:
 
 
 def _value(parameter: click.Parameter, context: click.Context) -> dict[str, Any]:
-    """What may stand there: some words, and files or folders."""
+    """Returns the possible values: some words, and files or folders."""
     items = parameter.shell_complete(context, "")
     custom = getattr(parameter, "_custom_shell_complete", None)
     return {
@@ -64,8 +64,8 @@ def _node(command: click.Command, context: click.Context, called: str | None) ->
 
 
 def write(command: click.Command, called: str) -> None:
-    """For the next TAB, which then needs no more than this. `called`: the command that `command` has the parameters
-    of."""
+    """Writes the answer for the next TAB, which then needs no more than this. `called`: the command whose parameters
+    `command` has."""
     node = _node(command, click.Context(command, info_name=NAME), called)
     try:
         tab.FOLDER.mkdir(parents=True, exist_ok=True)

@@ -40,7 +40,7 @@ def check_lock(lock: str) -> str:
 
 
 def check_survivors(plan: Plan, clusters: Iterable[int], cores: int) -> None:
-    """Of each of these clusters' ends somebody else must be able to tell: a Redis of another cluster, by its client."""
+    """Checks that each of these clusters' ends can be seen from another: by the client of another cluster's Redis."""
     places = {cluster_of(plan, name) for name in servers(plan)}
     for cluster in clusters:
         if not places - {cluster}:

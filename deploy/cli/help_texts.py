@@ -161,6 +161,6 @@ def _folded(line: str) -> list[str]:
 
 
 def epilog(name: str) -> str | None:
-    """For a help page, which leaves its lines as they are."""
+    """Returns the end of a help page, which leaves its lines as they are."""
     lines = example_lines(name)
     return "\b\n" + "\n".join(["Examples:", *(f"  {line}" for line in lines)]) if lines else None

@@ -83,7 +83,7 @@ def _stub() -> None:
 
 @interrupts.heard_in_imports
 def _install(group: str) -> None:
-    """For what is read before a command says what it needs (topology/demand.py)."""
+    """Installs what is needed before a command says what it needs (topology/demand.py)."""
     from deploy.base.terminal import Output
     from deploy.setup import build, needs
 
@@ -168,7 +168,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _unwritable(error: OSError) -> str:
-    """What cannot be written, and why, in words; nothing for other errors."""
+    """Returns the file that cannot be written, and why, in words; nothing for other errors."""
     text = error.strerror or ""
     if _finds_no_folder(error):
         return f"cannot write temporary files: {text[:1].lower()}{text[1:]}; set TMPDIR to a folder with space"
@@ -177,7 +177,7 @@ def _unwritable(error: OSError) -> str:
 
 
 def _finds_no_folder(error: OSError) -> bool:
-    """Of the tempfile module, for which that is a file that does not exist: one without a name."""
+    """Returns whether the tempfile module failed, which reports a missing file without a name."""
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     return error.errno == errno.ENOENT and error.filename is None and frame.f_globals["__name__"] == "tempfile"
 

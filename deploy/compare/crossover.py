@@ -39,7 +39,7 @@ class Point:
 
     @property
     def ops_per_s(self) -> float:
-        """Of clients that go on: those of a run have their last operation at different times."""
+        """Returns the rate of clients that go on: those of a run have their last operation at different times."""
         return 1e6 * self.clients / (self.pause_us + self.mean_us)
 
     @property
@@ -55,8 +55,8 @@ class Point:
 
 
 def point(result: Result, pause_us: float) -> Point:
-    """Without a pause an operation takes what the operations per second of the whole run come to, its slowest clients
-    included.
+    """Makes a point of a result. Without a pause an operation takes what the operations per second of the whole run
+    come to, its slowest clients included.
 
     With one the run ends when the longest pauses have passed, and only the clients' own times say how long one takes.
     """
@@ -71,7 +71,7 @@ def point(result: Result, pause_us: float) -> Point:
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float | None:
-    """Where it becomes 0 between two points at which its signs differ."""
+    """Returns the root between two points at which the function's signs differ."""
     at_low = function(low)
     if at_low * function(high) > 0:
         return None
@@ -83,7 +83,7 @@ def _root(function: Callable[[float], float], low: float, high: float) -> float 
 
 @dataclass(frozen=True)
 class Station:
-    """Where the clients of one station of the network queue. Times are microseconds."""
+    """A station of the network, at which clients queue. Times are microseconds."""
 
     service: float
     delay: float  # of an operation, where none waits
@@ -174,7 +174,7 @@ class Crossover:
 
     @property
     def loser(self) -> str:
-        """Of the run without a pause."""
+        """Returns the loser of the run without a pause."""
         layouts = (self.first.busy.layout, self.second.busy.layout)
         return layouts[self.busy_winner == layouts[0]]
 
@@ -186,7 +186,11 @@ class Crossover:
                 "winner_with_pause": self.calm_winner, **known, "points": points}
 
 
-def sentences(crossover: Crossover, others: Mapping[float, Crossover], verified: tuple[float, float] | None = None) -> list[str]:
+AtCosts = Mapping[float, Crossover]  # by the factor of the line costs
+Verified = tuple[float, float]  # what an operation takes under either layout at the crossover, microseconds
+
+
+def sentences(crossover: Crossover, others: AtCosts, verified: Verified | None = None) -> list[str]:
     """`others`: at other line costs, by their factor. `verified`: what operations took in runs with the turning
     pause."""
     text = {NEITHER: _neither, AT: _at, BETWEEN: _between}[crossover.outcome](crossover)
@@ -236,7 +240,7 @@ def _between(crossover: Crossover) -> str:
     )
 
 
-def _range(crossover: Crossover, others: Mapping[float, Crossover]) -> str:
+def _range(crossover: Crossover, others: AtCosts) -> str:
     if not others:
         return "; the range of this was not measured"
     every = [crossover, *others.values()]
@@ -255,7 +259,7 @@ def _brief(crossover: Crossover) -> str:
     return f"{crossover.loser} wins at {where}"
 
 
-def to_json(crossover: Crossover, others: Mapping[float, Crossover], verified: tuple[float, float] | None) -> dict[str, Any]:
+def to_json(crossover: Crossover, others: AtCosts, verified: Verified | None) -> dict[str, Any]:
     """The turn, and what becomes of it at other line costs."""
     document = crossover.to_json()
     if verified:

@@ -33,7 +33,7 @@ Key = tuple[What, float, str, str]  # the factor of the line costs, layout, work
 
 @dataclass(frozen=True)
 class Follower:
-    """How a run's progress is shown: `follow` makes of its name and of its bar what is called at its events."""
+    """Shows a run's progress: `follow` makes of its name and of its bar a function to be called at its events."""
 
     output: Output
     follow: Follow
@@ -50,7 +50,8 @@ def instructions(case: RedisCase, on_event: Callable[[Event], None]) -> dict[str
 
 
 def factors(cases: Sequence[RedisCase], quick: bool) -> list[float]:
-    """Of what lines cost that move, the machine's own first. One layout has no ratio, and so no range of it."""
+    """Returns the factors of the costs of moving lines, the machine's own first. One layout has no ratio, so no range
+    of it."""
     return [1.0] if quick or not _several(cases) else [1.0, *(factor for factor in RANGE if factor != 1)]
 
 
@@ -59,8 +60,8 @@ def _several(cases: Sequence[RedisCase]) -> bool:
 
 
 def calls(cases: Sequence[RedisCase], accel: Accel, quick: bool) -> dict[Key, Call]:
-    """Of each case, what is counted or timed without prices; then, for each factor, a plain run, and one of clients
-    that pause."""
+    """Returns, for each case, the runs that count or time without prices; then, for each factor, a plain run, and one
+    of clients that pause."""
     made: dict[Key, Call] = {}
     for case in cases:
         made[What.COUNTED, 1.0, *case.key] = Call(f"{case.name}, counting", run_once, (case.counted(), accel))
@@ -91,7 +92,7 @@ def _costs(factor: float) -> str:
 
 
 def at_once(case: RedisCase) -> int:
-    """How many runs the host has room for: a processor for each, and the memory that its programs reserve.
+    """Returns how many runs the host has room for: a processor for each, and the memory that its programs reserve.
 
     The rest of a machine's memory is never touched, and takes none of the host's.
     """

@@ -49,7 +49,7 @@ _FORMAT = {metric: format for metric, _, format in FIGURES}
 
 
 def _note(results: Sequence[Result], split: bool = True) -> str | None:
-    """What the marked figures are of; `split`: instructions by component are among them."""
+    """Explains the marked figures; `split`: instructions by component are among them."""
     words = [f"{MARK.strip()} {text}" for text in dict.fromkeys(str(r.counting) for r in results if r.counting)]
     if split and any(metric.startswith(f"{SPLIT}.") for result in results for metric in result.metrics):
         words.append(f"{SPLIT_MARK.strip()} of a short run beside it, in which a plugin counted every instruction; "
@@ -63,7 +63,7 @@ def _note(results: Sequence[Result], split: bool = True) -> str | None:
 
 
 def _printed(result: Result, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Without what is not true of any machine."""
+    """Returns the figures without those that are not true of any machine."""
     return {metric: value for metric, value in values.items() if not (result.round_robin and metric in DISTORTED)}
 
 
@@ -131,7 +131,7 @@ def linux_table(first: Result, linux: Mapping[str, Any]) -> Table:
 
 
 def linux_differences(network: str) -> list[str]:
-    """What still differs when Linux does the same work, in lines."""
+    """Returns the remaining differences when Linux does the same work, in lines."""
     return [
         f"Linux's clients and servers speak over {network}, Skerry's over lwIP and a cable in shared memory.",
         "Memory per instance: used_memory_rss after the run. Skerry counts pages when they are handed out, Linux when",

@@ -10,9 +10,8 @@ SAME = 0.005  # a ratio this near to 1 prints as 1.00
 
 
 def sentences(first: Result, second: Result) -> list[str]:
-    """What was found, what it is made of, and what it does not say. Where instructions were counted they are what was
-    found:
-    the clock is that counter, and cores take turns, so operations per second and latencies say nothing more."""
+    """Returns the ratio, its parts, and its limits. Where instructions were counted, the ratio is of those: the clock
+    is that counter, and cores take turns, so operations per second and latencies say nothing more."""
     verdict = _counted(first, second) if is_counted(first) and is_counted(second) else _timed(first, second)
     return [*verdict, _trust(first)]
 

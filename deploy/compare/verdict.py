@@ -50,7 +50,7 @@ class Answer:
         return {factor: crossing for factor, pair in self.others.items() if (crossing := Crossover.of(*pair))}
 
     def range(self, metric: str) -> tuple[float, float] | None:
-        """Of the ratio first / second over all line costs; None without other ones."""
+        """Returns the range of the ratio first / second over all line costs; None without other ones."""
         if not self.others:
             return None
         values = [ratios(*pair)[metric] for pair in ((self.first, self.second), *self.others.values())]
@@ -102,7 +102,7 @@ class Answer:
 
 
 def _load(result: Result) -> str:
-    """How much was done: what a ratio of so many operations may be off by is for the reader to judge."""
+    """Returns how much was done: the reader judges by it how far a ratio may be off."""
     assert result.observed and result.machine
     programs = [app["program"] for app in result.machine["applications"]]
     servers, clients = programs.count("redis-server"), programs.count("ycsb")
@@ -110,7 +110,7 @@ def _load(result: Result) -> str:
 
 
 def _lock(result: Result) -> str:
-    """As the plugin saw it in the timed run."""
+    """Describes the lock as the plugin saw it in the timed run."""
     assert result.observed
     m = result.observed.to_json()
     entries = f"{result.layout}: {m['kernel_entries_per_op']:.1f} kernel entries an operation"
@@ -149,10 +149,10 @@ def _busy(result: Result) -> str | None:
 
 
 def alone(result: Result) -> list[str]:
-    """Of a layout that nothing stands beside."""
-    rate = f"{result.metrics['instructions_per_op']:,.0f} instructions for an operation" if result.round_robin and "instructions_per_op" in result.metrics else (
-        f"{result.metrics['ops_per_s']:,.0f} operations per second"
-    )
+    """Describes a layout that is compared with nothing."""
+    counted = result.round_robin and "instructions_per_op" in result.metrics
+    rate = (f"{result.metrics['instructions_per_op']:,.0f} instructions for an operation" if counted
+            else f"{result.metrics['ops_per_s']:,.0f} operations per second")
     text = (
         f"{kernels(result)} ({result.layout}), lock {result.lock}: {rate}. Nothing stands beside it, so there is no "
         f"ratio: --layout takes several."

@@ -99,7 +99,8 @@ def heap_for(records: int) -> int:
 
 
 def stacks(stack: str, clients: int) -> int:
-    """What the stack processes of a Redis and its clients take, with the memory that they share with them."""
+    """Returns the memory of the stack processes of a Redis and its clients, with the memory that they share with
+    them."""
     if stack == "inproc":
         return 0
     return SERVER_STACK_HEAP + clients * CLIENT_STACK_HEAP + (1 + clients) * SOCKET_PORT

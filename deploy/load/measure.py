@@ -87,7 +87,7 @@ def _pong(what: Plan, job: Comparison, accel: qemu.Accel) -> float:
 
 
 def linux(job: Comparison, workload: str, accel: qemu.Accel, outside: qemu.Accel) -> dict[str, Any]:
-    """The same instances and clients on Linux, on the same machine; one entry of "results"."""
+    """Measures the same instances and clients on Linux, on the same machine; returns one entry of "results"."""
     guest = build_guest()
     deployment = job.deployment("spanning", workload)
     result = measure_linux(deployment, LinuxOptions(accel, job.timeout.times(LINUX_PATIENCE), binary=job.binary),
@@ -100,7 +100,7 @@ def linux(job: Comparison, workload: str, accel: qemu.Accel, outside: qemu.Accel
 
 
 def accelerators(job: Comparison, accel: str, icount: bool) -> tuple[qemu.Accel, qemu.Accel]:
-    """For the load, and for what is timed from outside."""
+    """Returns the accelerator of the load, and that for timings from outside."""
     cores = job.shape.cpus
     if job.modelled:
         mode = modelled_run.mode(job.modelled)

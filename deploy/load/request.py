@@ -54,7 +54,7 @@ def prepared(
 
 
 def fitting_clients(job: Comparison) -> int:
-    """Of each Redis, at most, for the network's ports; 0: not even one."""
+    """Returns the clients of each Redis that the network's ports allow at most; 0: not even one."""
     return (MAX_PORTS - _other_ports(job)) // comparison.servers(job) - 1
 
 

@@ -27,7 +27,7 @@ class Box:
 
 
 def boxes(lines: Sequence[Line]) -> Iterator[Box]:
-    """Of each level, those that belong to the same box below beside each other, the widest first."""
+    """Yields the boxes level by level; boxes on the same one below stand beside each other, the widest first."""
     yield Box(0, 0, sum(line.instructions for line in lines), "all", "program")
     yield from _above(lines, 0, 0)
 

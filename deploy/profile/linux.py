@@ -37,7 +37,7 @@ def options(
 def profile(
     job: Comparison, workload: str, on_event: Callable[[Event], None] | None = None, build: Path = BUILD
 ) -> tuple[Profile, dict[str, Any]]:
-    """Of the interval in which all clients run; and the entry of "results"."""
+    """Profiles the interval in which all clients run; returns also the entry of "results"."""
     with TemporaryDirectory(prefix="skerry-profile-") as folder:
         out = Path(folder) / "blocks"
         how = options(qemu.TCG_COUNTED, job.timeout.times(LINUX_PATIENCE), job.binary, out, {}, on_event, build)
@@ -51,7 +51,8 @@ def profile(
 
 
 def owners(run: LinuxRun, folder: Path, build: Path = BUILD) -> list[Owner]:
-    """Whose code a run can have executed. `folder` gets a file that lives as long as they are used."""
+    """Returns the owners of all code that a run can have executed. `folder` gets a file that lives as long as they are
+    used."""
     kernel, vdso = reported(run.symbols)
     image = folder / VDSO
     image.write_bytes(vdso)

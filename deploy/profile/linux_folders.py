@@ -37,7 +37,7 @@ _IDLE = (
 
 
 class Folders:
-    """Of one kernel, by the addresses of its functions."""
+    """The source folders of one kernel, by the addresses of its functions."""
 
     def __init__(self, addresses: Mapping[str, int]) -> None:
         for name in (_NET_FIRST, _NET_BEHIND):

@@ -43,7 +43,7 @@ class Kernel:
 
 
 def kernel(lines: Iterable[str]) -> Kernel:
-    """Of lines of /proc/kallsyms that name code."""
+    """Reads the lines of /proc/kallsyms that name code."""
     symbols: dict[int, tuple[str, str | None]] = {}
     addresses: dict[str, int] = {}
     for line in lines:
@@ -74,7 +74,7 @@ class Mapped(Program):
 
     @cached_property
     def sources(self) -> dict[str, str]:
-        """Of each function's name."""
+        """Returns the source of each function's name."""
         return {s.name: self.image.files[s.address] for s in self.image.symbols if s.address in self.image.files}
 
     def owns(self, block: Block) -> bool:
@@ -99,7 +99,7 @@ def executable(path: Path) -> list[tuple[elf.Segment, bytes]]:
 
 
 def base(path: Path, start: int, offset: int) -> int:
-    """Where an image's address 0 is, whose file is mapped executable at `start`, from `offset` on."""
+    """Returns the place of an image's address 0, whose file is mapped executable at `start`, from `offset` on."""
     for segment, _ in executable(path):
         if segment.offset - segment.offset % elf.PAGE == offset:
             return start - (segment.address - segment.address % elf.PAGE)
@@ -122,8 +122,8 @@ def reported(path: Path) -> tuple[Kernel, bytes]:
 
 
 def mapped(maps: Iterable[Event], vdso: Path, on_host: Callable[[str], Path]) -> list[Mapped]:
-    """What servers have mapped, by events of the guest's init, each image at each place once. `vdso`: a file with
-    it."""
+    """Returns the files that servers have mapped, by events of the guest's init, each image at each place once. `vdso`:
+    a file with it."""
     files: dict[tuple[Path, int], Mapped] = {}
     for event in maps:
         path, start, offset = str(event["path"]), _number(event, "start"), _number(event, "offset")

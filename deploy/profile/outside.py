@@ -62,7 +62,7 @@ class Requests:
         return "request"
 
     def window(self, command: int, code: bytes) -> dict[str, str]:
-        """For the plugin. `command`: where Redis has COMMAND."""
+        """Returns the plugin's options. `command`: where Redis has COMMAND."""
         return {"skip": str(self.before), "count": str(self.count), "to": f"{command:x}:{code[:_CODE].hex()}"}
 
     def words(self, address: tuple[str, int]) -> list[str]:
@@ -105,7 +105,7 @@ def of_linux(
     shape: Shape | Machine, requests: Requests, timeout: Patience, binary: str, tap: Tap | None = None,
     build: Path = BUILD
 ) -> Profile:
-    """The same programs on the same machine."""
+    """Profiles the same programs on Linux, on the same machine."""
     what = deployment(shape, linux.LAYOUT, Deployment.lock)
     redis = Mapped("redis-server", on_host("/bin/redis-server", build), PIE)
     at = redis.image.symbol(COMMAND).address

@@ -22,7 +22,7 @@ from deploy.results.result import Result
 
 
 def profile(case: RedisCase, on_event: Callable[[Event], None], build: Path = BUILD) -> tuple[Profile, Result]:
-    """Of the interval in which all clients run."""
+    """Profiles the interval in which all clients run."""
     job, what = case.job, case.plan
     with TemporaryDirectory(prefix="skerry-profile-") as folder:
         out = Path(folder) / "blocks"

@@ -31,7 +31,7 @@ LINUX = "Linux"
 
 @dataclass(frozen=True)
 class Shown:
-    """Where a profile goes."""
+    """The destination of a profile."""
 
     output: Output
     count: int  # functions
@@ -104,7 +104,7 @@ def _measure(case: RedisCase, output: Output) -> tuple[Profile, Result]:
 
 
 def profile_start(job: Comparison, show: Shown) -> None:
-    """The same of a start, where there is no load."""
+    """Profiles a start, without a load."""
     output = show.output
     what = starting.planned(job.shape, job.layouts[0], job.lock)
     ensure_built(output, needs.of_map(what.cluster_map, what.own) | needs.plugin("profile"))
@@ -123,7 +123,7 @@ def profile_start(job: Comparison, show: Shown) -> None:
 
 def profile_outside(job: Comparison, loads: Sequence[outside.Requests], with_linux: bool, over_tap: bool,
                     show: Shown) -> None:
-    """Of GETs that redis-benchmark sends from the host."""
+    """Profiles GETs that redis-benchmark sends from the host."""
     output, layout, accel = show.output, job.layouts[0], qemu.TCG_COUNTED_OUTSIDE
     what = starting.planned(job.shape, layout, job.lock)
     needed_images = needs.of_map(what.cluster_map, what.own) | needs.plugin("profile") | needs.OUTSIDE | (needs.TAP
@@ -166,7 +166,8 @@ def _from_outside(
 
 def _speeds(job: Comparison, loads: Sequence[outside.Requests], with_linux: bool, tap: Tap | None,
             output: Output) -> dict[str, list[float]]:
-    """By system, of each load. Timed, on machines of their own: a plugin takes most of the emulator's time."""
+    """Returns the speeds of each load by system. Timed on machines of their own: a plugin takes most of the emulator's
+    time."""
     layout = job.layouts[0]
     with output.progress(f"GETs from outside, timed: {layout}"):
         speeds = {layout: throughput.of_skerry(job.shape, layout, job.lock, loads, job.timeout, job.binary, tap)}

@@ -59,7 +59,7 @@ _ON_TREE = 1  # GCC derives the count of such an arc from those of others
 
 
 class Profile(TypedDict):
-    """What apps/profile/profile.py writes."""
+    """The output of apps/profile/profile.py."""
 
     version: str
     highest: int
@@ -84,7 +84,7 @@ class Object:
 
 
 def objects() -> list[Object]:
-    """Of our own sources, by the build's own commands."""
+    """Returns the objects of our own sources, by the build's own commands."""
     made = []
     for entry in json.loads((BUILD / "compile_commands.json").read_text()):
         output = entry.get("output", "")
@@ -100,7 +100,7 @@ def objects() -> list[Object]:
 
 
 def _plain(words: Sequence[str]) -> Iterator[str]:
-    """Without a compiler's cache, output and dependencies, and the profile."""
+    """Yields a command's words without compiler cache, output, dependencies and profile."""
     rest = iter(words[1:] if Path(words[0]).name == "ccache" else words)
     for word in rest:
         if word in ("-o", "-MQ", "-MF"):
@@ -241,7 +241,7 @@ def train(output: Output) -> None:
 
 
 def _tool(*words: str | Path) -> str:
-    """What apps/profile/profile.py says."""
+    """Returns the output of apps/profile/profile.py."""
     done = subprocess.run([sys.executable, TOOLS / "profile.py", *words], capture_output=True, text=True)
     if done.returncode:
         raise Failure(done.stderr.strip())
@@ -269,7 +269,7 @@ class Lost:
 
 
 def lost() -> tuple[list[Lost], int]:
-    """Those of the committed profile, and the executions of edges that all of it has."""
+    """Returns the losses of the committed profile, and the executions of edges that all of it has."""
     profile = _profile()
     objects_now = {each.name: each for each in objects()}
     with TemporaryDirectory(prefix="skerry-training-") as folder:
@@ -304,7 +304,7 @@ class Noted:
 
 
 def functions_of(each: Object | None, notes: Path) -> dict[str, Noted]:
-    """By identifier, from the notes that GCC makes for gcov (gcc/gcov-io.h)."""
+    """Reads the functions by identifier from the notes that GCC makes for gcov (gcc/gcov-io.h)."""
     if not each or not (BUILD / each.source).exists():
         return {}
     each.compile(Path("/dev/null"), *INSTRUMENTED, "-ftest-coverage", f"-fprofile-note={notes}", "-S")

@@ -23,7 +23,7 @@ Rows = list[tuple[str, list[Cell | None]]]
 
 
 def _counted(group: Group) -> list[Counted]:
-    """Of each repeat."""
+    """Returns the counts of each repeat."""
     counted = [entry if entry.locks else entry.statistics for entry in group.entries]
     return [one for one in counted if one and one.locks]
 

@@ -22,7 +22,7 @@ def short(text: str, most: int = LONGEST) -> str:
 
 
 def spoken(names: Sequence[str], values: Sequence[Value], unit: str) -> str:
-    """What a bar chart shows, in words."""
+    """Describes a bar chart in words."""
     parts = [f"{name}: {number(value.mean)}{_give_or_take(value)}" for name, value in zip(names, values)]
     return f"{unit}. " + "; ".join(parts)
 

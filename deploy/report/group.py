@@ -27,7 +27,7 @@ class Value:
 
     @property
     def reach(self) -> tuple[float, float]:
-        """How far to the left and to the right whiskers go."""
+        """Returns how far whiskers go to the left and to the right."""
         if self.deviation is not None:
             return self.deviation, self.deviation
         if self.extent:
@@ -55,7 +55,7 @@ class Group:
 
     @property
     def label(self) -> str:
-        """What sets this one apart within its comparison; the load, which all share, is in the heading."""
+        """Returns what distinguishes this one within its comparison; the load, which all share, is in the heading."""
         e = self.entry
         if e.system == "linux":
             return "Linux"
@@ -77,7 +77,7 @@ class Group:
         return len(self.entries)
 
     def value(self, metric: str) -> Value | None:
-        """Of those runs that have it, and where it is true of a machine."""
+        """Returns the value over those runs that have it, where it is true of a machine."""
         if metric == "boot_to_pong_s" and self.kind == kinds.MODELLED:
             return None  # the host's time, in files of releases that had it
         runs = [run for entry in self.entries if metric not in entry.distorted
@@ -135,7 +135,7 @@ def _machine(entry: Entry) -> str | None:
 
 
 def _told(entry: Entry) -> tuple[object, ...]:
-    """What the benchmark was told, where it says so among its metrics."""
+    """Returns the benchmark's parameters, where they are among its metrics."""
     return tuple(entry.metrics.get(name) for name in ("delay_cycles", "rounds", "operations"))
 
 

@@ -98,7 +98,7 @@ class Core(_Shape):
 
 
 class LockClass(_Shape):
-    """What `skerry lockstat` says of one class of locks; times in cycles."""
+    """One class of locks in the output of `skerry lockstat`; times in cycles."""
 
     acquisitions: Number
     conflicts: Number
@@ -118,7 +118,7 @@ class Transactions(_Shape):
 
 
 class Counted(_Shape):
-    """What counting kernels counted; an entry of `skerry lockstat`, or "statistics" in one of another command."""
+    """The counts of counting kernels; an entry of `skerry lockstat`, or "statistics" in one of another command."""
 
     cluster: Count | None = None
     kernel: str = ""
@@ -187,18 +187,18 @@ class Source:
 
     @property
     def command(self) -> str:
-        """How to make these results again, wherever they go then; as typed, where the file says it."""
+        """Returns the command that makes these results again; as typed, where the file says it."""
         words = self._words(_PLACES)
         return f"./skerry {shlex.join(words) if words else self.document.command}"
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """What all results of the file have in common: runs that agree in it are repeats."""
+        """Returns what all results of the file have in common: runs that agree in it are repeats."""
         return self._words(_PLACES + _BESIDE)
 
     @property
     def setting(self) -> tuple[object, ...]:
-        """What must agree before results of several files are set beside each other, or are repeats."""
+        """Returns what must agree before results of several files are set beside each other, or are repeats."""
         host = self.document.host
         return (
             self.document.skerry, self.document.command, self.asked, host.cpu, host.cores, host.qemu, host.mode,
@@ -207,7 +207,8 @@ class Source:
 
     @property
     def code(self) -> tuple[object, ...]:
-        """What ran: the commit, and the images but for kernels, of which each result has its own (kernels()).
+        """Returns the code that ran: the commit, and the images but for kernels, of which each result has its own
+        (kernels()).
 
         Files with changes to a commit and without hashes are like no other file.
         """

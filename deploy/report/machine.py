@@ -20,7 +20,7 @@ _LINES = 3  # of a core: its number and two programs
 
 @dataclass
 class _Pen:
-    """What is drawn so far, and where the next thing goes."""
+    """The drawing so far, and the place of the next part."""
 
     y: float = 4
     parts: list[str] | None = None

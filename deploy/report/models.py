@@ -28,7 +28,7 @@ def check(sources: Sequence[Source]) -> None:
 
 
 def _curves(sources: Sequence[Source]) -> list[Curve]:
-    """Of repeats all points in one."""
+    """Returns the curves, with all points of repeats in one."""
     curves: dict[tuple[object, ...], Curve] = {}
     for source in sources:
         for curve in measured.read(source.path):

@@ -122,7 +122,7 @@ def answer(every: Sequence[Group]) -> list[str]:
 
 
 def missing(sources: Sequence[Source]) -> list[str]:
-    """Of files that do not have all of what was asked for."""
+    """Names the files that do not have all that was asked for."""
     incomplete = [(source.path.name, source.document.incomplete) for source in sources if source.document.incomplete]
     return [f"{name} is incomplete, without {', '.join(f'{one.part} ({one.why})' for one in parts)}."
             for name, parts in incomplete]
@@ -134,7 +134,7 @@ def _counts(part: Sequence[Group]) -> bool:
 
 
 def _range(first: Group, second: Group) -> str:
-    """Of the ratio, as the file has it for other line costs."""
+    """Returns the ratio's range, as the file has it for other line costs."""
     ratios = first.source.raw.get("ratios")
     for one in ratios if isinstance(ratios, list) else []:
         if isinstance(one, dict) and (one.get("of"), one.get("to"), one.get("workload")) == (first.entry.layout,

@@ -87,7 +87,7 @@ def commands(groups: Iterable[Group]) -> list[str]:
 
 
 def repeats(groups: Sequence[Group]) -> str:
-    """How many runs the figures stand on."""
+    """Returns how many runs the figures stand on."""
     counts = sorted({group.repeats for group in groups})
     if counts == [1]:
         if any(group.entry.min_max for group in groups):
@@ -131,7 +131,7 @@ def _bars(name: str, metric: str, groups: Sequence[Group], names: Sequence[str] 
 
 
 def _counted(metric: str, groups: Sequence[Group]) -> str:
-    """Of a metric that was not taken from the runs that were timed."""
+    """Explains a metric that was not taken from the runs that were timed."""
     counts = [c for group in groups for entry in group.entries if (c := entry.counting) and metric in c.metrics]
     if not counts:
         return ""
@@ -152,7 +152,7 @@ def partitions(groups: Sequence[Group]) -> list[list[Group]]:
 
 
 def head(part: Sequence[Group]) -> str:
-    """What sets this comparison apart from others on the page."""
+    """Returns what sets this comparison apart from others on the page."""
     entry, document = part[0].entry, part[0].source.document
     load = f", YCSB {entry.workload.upper()}" if entry.workload in WORKLOADS else ""
     where = f", {document.host.cpu}" if document.host.cpu else ""
@@ -166,7 +166,7 @@ def head(part: Sequence[Group]) -> str:
 
 
 def where(part: Sequence[Group]) -> str:
-    """The same in words of a sentence."""
+    """Returns what sets it apart, in words of a sentence."""
     entry = part[0].entry
     load = f"YCSB {entry.workload.upper()} " if entry.workload in WORKLOADS else ""
     modelled = (entry.model_extra or {}).get("modelled") or {}
@@ -352,7 +352,7 @@ def labels(part: Sequence[Group], cores: bool = True) -> list[str]:
 
 
 def emulated(sources: Iterable[Source]) -> bool:
-    """Without prices."""
+    """Returns whether it was emulated without prices."""
     return any(entry.emulated and not is_modelled(entry) for source in sources for entry in source.document.results)
 
 

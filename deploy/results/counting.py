@@ -54,7 +54,7 @@ def with_counts(plain: Result, counting: Result) -> Result:
 
 
 def without_counts(result: Result) -> Result:
-    """Of plain kernels, which count nothing: their zeros are no figures."""
+    """Removes the counts of plain kernels, which count nothing: their zeros are no figures."""
     nothing = dict.fromkeys(COUNTED)
     cores = [core | {name: None for name in nothing if name in core} for core in result.per_core]
     metrics = {**result.metrics, **{name: None for name in nothing if name in result.metrics}}

@@ -16,7 +16,7 @@ CLOCKS = {"step": COUNTED, "instructions": COUNTED, "modelled": MODELLED}  # `cl
 
 
 def kind(entry: Mapping[str, Any], host: Mapping[str, Any]) -> str:
-    """Of one element of "results", in a document about `host`."""
+    """Returns the kind of one element of "results", in a document about `host`."""
     if entry.get("kind"):
         return str(entry["kind"])
     if entry.get("model"):
@@ -38,7 +38,7 @@ def words(emulated: bool, machine: str | None) -> str:
 
 
 def of_clock(clock: str, emulated: bool, gap: str = "  ") -> str:
-    """The same for a point whose clock is known, but not the machine's name."""
+    """Returns the brackets for a point whose clock is known, but not the machine's name."""
     return f"{gap}({MODELLED})" if clock == MODELLED else bracketed(emulated, None, gap)
 
 

@@ -44,7 +44,7 @@ BAD_EVENTS = ("fault", "failed", "cluster-lost", *CLUSTER_DOWN, "too-long", BAD_
 
 @dataclass(frozen=True)
 class Clock:
-    """By which clock, and of which machine, a run's times are."""
+    """The clock and the machine that a run's times are of."""
 
     emulated: bool
     round_robin: bool = False  # cores took turns: see DISTORTED
@@ -58,7 +58,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class Result:
-    """What a run has measured. Complete when it is made: a run beside it, or a later figure, makes another one."""
+    """The measurements of a run. Complete when it is made: a run beside it, or a later figure, makes another one."""
 
     layout: str
     lock: str
@@ -101,7 +101,7 @@ class Result:
 
 
 def nested(metrics: Mapping[str, float]) -> dict[str, Any]:
-    """As files have them: {"a.b": 1} is {"a": {"b": 1}}."""
+    """Returns metrics as files have them: {"a.b": 1} is {"a": {"b": 1}}."""
     tree: dict[str, Any] = {}
     for name, value in metrics.items():
         outer, _, inner = name.partition(".")
@@ -200,7 +200,8 @@ def _sum(cores: Iterable[Core], counter: str) -> int:
 
 
 def _locks(cores: Sequence[Core]) -> dict[str, float]:
-    """Of the locks of kernels as a whole. Mean wait: from wanting the lock to having it, over all acquisitions."""
+    """Returns the figures of kernels' whole locks. Mean wait: from wanting the lock to having it, over all
+    acquisitions."""
     acquisitions, conflicts, wait = (_sum(cores, f"lock_{name}") for name in ("acquisitions", "conflicts", "wait"))
     return {
         "lock_conflict_ratio": snapshots.ratio(conflicts, acquisitions),
@@ -288,7 +289,7 @@ def host_description(accel: Accel, binary: str) -> dict[str, Any]:
 
 
 def without_machine(mode: str) -> dict[str, Any]:
-    """Of results that no emulator and no processor has measured."""
+    """Describes the host of results that no emulator and no processor has measured."""
     return {"cpu": host.cpu().model, "cores": host.cpu().cores, "mode": mode}
 
 

@@ -30,7 +30,7 @@ _HYPERVISORS = {"TCGTCGTCGTCG": "TCG", "KVMKVMKVM": "KVM", "Microsoft Hv": "Hype
 
 
 def notes(plan: Plan) -> dict[str, bytes]:
-    """What an image's map does not say of its plan."""
+    """Returns what an image's map does not say of its plan."""
     known = {
         "name": plan.name,
         "machine": plan.machine.name,
@@ -42,7 +42,7 @@ def notes(plan: Plan) -> dict[str, bytes]:
 
 
 def read_plan(path: Path) -> Plan:
-    """Of an image."""
+    """Reads the plan of an image."""
     if not path.is_file():
         raise InputError(str(path), "no such file")
     blob, text = image.read_iso(path, "map", NOTES)
@@ -58,7 +58,7 @@ def read_plan(path: Path) -> Plan:
 
 
 def _lines(path: Path) -> Iterator[Line]:
-    """Those that their writer could finish."""
+    """Yields the lines that their writer could finish."""
     text = foreign.read(path, foreign.LOG).decode("utf-8", "replace")
     return (line for line in lines(text) if not line.text.rstrip().endswith(CANCEL))
 

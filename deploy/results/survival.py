@@ -57,7 +57,7 @@ class Survivor:
 
 
 def collect(events: EventStream) -> list[Survivor]:
-    """By name. Failure where a part did not arrive."""
+    """Returns the survivors by name; raises Failure where a part did not arrive."""
     summaries: dict[str, Event] = {}
     parts: dict[str, dict[int, list[int]]] = {}
     gaps: dict[str, list[tuple[int, int]]] = {}
@@ -103,7 +103,7 @@ def line(of: Survivor, start_ns: int, end_ns: int) -> str:
 
 
 def lines(survivors: Sequence[Survivor]) -> list[str]:
-    """For a terminal: a sentence and a time line for each."""
+    """Returns a sentence and a time line for each, for a terminal."""
     if not survivors:
         return []
     start, end = min(s.start_ns for s in survivors), max(s.end_ns for s in survivors)

@@ -119,7 +119,7 @@ def resident(clients: Iterable[Client]) -> dict[str, int]:
 
 
 def problems(client: Client, load: Load, first_load: int, unanswered: int = 0) -> list[str]:
-    """What is wrong with one client's counts; `first_load` is how many records it had to write.
+    """Returns the problems of one client's counts; `first_load` is how many records it had to write.
 
     `unanswered`: operations whose answers were lost with the server, by a client that survives that.
     """

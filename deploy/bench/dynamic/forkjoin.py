@@ -50,7 +50,7 @@ class Latency:
 
     @property
     def extent(self) -> tuple[int, int]:
-        """Of the rounds: the least and the most time until all run."""
+        """Returns the least and the most time until all run, over the rounds."""
         return min(one.running for one in self.rounds), max(one.running for one in self.rounds)
 
 

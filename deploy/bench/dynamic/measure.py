@@ -56,7 +56,7 @@ def of(figure: str) -> list[Series]:
 
 
 def figures(text: str | None) -> list[str]:
-    """Those of --figure, or all."""
+    """Returns the figures that --figure names, or all."""
     if text is None:
         return list(TITLES)
     named = [word.strip() for word in text.split(",")]
@@ -102,7 +102,7 @@ def published_ipc(series: Series, spaces: str) -> float | None:
 
 
 def bases(rows: Iterable[Ipc]) -> dict[str, Ipc]:
-    """By unit: the kernel for one core."""
+    """Returns the kernel for one core, by unit."""
     return {row.unit: row for row in rows if row.series.kernel == BASELINE}
 
 
@@ -151,7 +151,7 @@ class ForkJoin:
 
 
 class Priced(Protocol):
-    """What was measured of one point at one price of moving lines."""
+    """A measurement of one point at one price of moving lines."""
 
     @property
     def line_factor(self) -> float: ...
@@ -162,7 +162,7 @@ P = TypeVar("P", bound=Priced)
 
 def at_plain_costs(measured: Iterable[P], key: Callable[[P], Any],
                    cycles: Callable[[P], float]) -> Iterator[tuple[P, tuple[float, float] | None]]:
-    """Of each point the one at plain line costs, and its range where there are others."""
+    """Yields each point at plain line costs, with its range where there are other costs."""
     by_key: dict[Any, list[P]] = {}
     for one in measured:
         by_key.setdefault(key(one), []).append(one)
@@ -205,7 +205,7 @@ class Beside:
 
 
 def pairs(rows: Iterable[ForkJoin]) -> list[Beside]:
-    """By cores; empty where one of the two was not measured."""
+    """Returns messages beside locks for each number of cores; empty where one of the two was not measured."""
     by = {(row.series.paper, row.cores): row for row in rows}
     return [Beside(by[MESSAGES, row.cores], row) for (paper, _),
             row in by.items() if paper == LOCKS and (MESSAGES, row.cores) in by]
@@ -251,7 +251,8 @@ def crossing(rows: Iterable[Load], first: str, second: str) -> int | None:
 
 
 def names(figure: str, series: Series) -> dict[str, Any]:
-    """Where an entry of the results belongs. Its lock is the series: kernel and granularity say of what."""
+    """Returns the keys that place an entry of the results. Its lock is the series; kernel and granularity say of
+    what."""
     entry: dict[str, Any] = {"figure": figure, "lock": series.name, "kernel": series.kernel}
     return entry | ({"granularity": series.granularity} if series.granularity else {}) | ({"local": True}
         if series.local else {})

@@ -123,7 +123,7 @@ def load_table(rows: Sequence[Load]) -> Table:
 
 
 def sentences(ipc: Sequence[Ipc], joins: Sequence[ForkJoin], loads: Sequence[Load]) -> Iterator[str]:
-    """What the tables say, beside what the paper says."""
+    """Yields the conclusions from the tables, beside those of the paper."""
     by_unit = {unit: [row for row in ipc if row.unit == unit] for unit in bases(ipc)}
     for unit, rows in by_unit.items():
         for row in rows:

@@ -37,12 +37,12 @@ class Calls:
 
     @property
     def mapping(self) -> float:
-        """What one mapping takes, of all calls together."""
+        """Returns the time of one mapping, over all calls together."""
         return mean(self.took) / self.pages
 
     @property
     def extent(self) -> tuple[float, float]:
-        """The same of the shortest call and of the longest."""
+        """Returns the time of one mapping in the shortest call and in the longest."""
         return min(self.took) / self.pages, max(self.took) / self.pages
 
 

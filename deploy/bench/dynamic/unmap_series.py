@@ -133,7 +133,7 @@ def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 
 def trends(rows: Iterable[Unmap]) -> list[Trend]:
-    """Of modelled rows with enough numbers of cores, by series and pages."""
+    """Returns the trends of modelled rows with enough numbers of cores, by series and pages."""
     by: dict[tuple[Guard, int], list[Unmap]] = {}
     for row in rows:
         if row.machine:
@@ -145,7 +145,7 @@ def trends(rows: Iterable[Unmap]) -> list[Trend]:
 
 @dataclass(frozen=True)
 class OneCore:
-    """What a mapping takes on one core with a lock of its own, beside one lock for all."""
+    """The time of a mapping on one core with a lock of its own, beside that with one lock for all."""
 
     fine: Unmap
     coarse: Unmap
@@ -178,7 +178,7 @@ class OneCore:
 
 
 def one_core(rows: Iterable[Unmap]) -> list[OneCore]:
-    """By unit and pages, as far as there are both."""
+    """Returns the pairs by unit and pages, as far as both were measured."""
     alone = {(row.unit, row.series.name, row.calls.pages): row for row in rows if row.calls.cores == 1}
     coarse = ((unit, pages, alone.get((unit, ONE.name, pages))) for unit, name, pages in alone if name == EACH.name)
     return [OneCore(alone[unit, EACH.name, pages], other) for unit, pages, other in coarse if other]

@@ -36,7 +36,7 @@ def title_of(series: Guard) -> str:
 
 
 def unmap_tables(rows: Sequence[Unmap]) -> Iterator[Table]:
-    """Of one unit: a table for each series where cycles are modelled, else one for all."""
+    """Yields the tables of one unit: one for each series where cycles are modelled, else one for all."""
     if rows and not rows[0].machine:
         yield _counted(rows)
         return

@@ -26,7 +26,7 @@ LAYOUT, WORKLOAD = "per-socket", "c"
 
 @dataclass(frozen=True)
 class Cost:
-    """Of a run each with clusters that start again and with clusters that never do."""
+    """Two runs: one with clusters that start again, one with clusters that never do."""
 
     GOAL: ClassVar[float] = 0.005
     plain: float    # instructions of an operation

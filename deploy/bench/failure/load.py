@@ -28,7 +28,7 @@ _JOIN = 3 * TRY  # seconds for the thread's end
 
 @dataclass(frozen=True)
 class Window:
-    """What a load had between two looks at it."""
+    """The requests, errors and longest wait of a load between two readings."""
 
     requests: int = 0
     errors: int = 0
@@ -172,7 +172,7 @@ class Load(threading.Thread):
     # --- others ---
 
     def window(self) -> Window:
-        """What there was since the last call. A request that is under way counts with the time that it has taken."""
+        """Returns the window since the last call. A request under way counts with the time that it has taken."""
         with self._lock:
             now = time.monotonic_ns()
             waiting = (now - self._asked_ns) / 1e9 if self._asked_ns else 0.0
@@ -191,7 +191,7 @@ class Load(threading.Thread):
         self.join(_JOIN)
 
     def survivor(self) -> Survivor:
-        """As a client in the machine would tell it."""
+        """Returns the record that a client in the machine would report."""
         with self._lock:
             slots = (time.monotonic_ns() - self._start_ns) // SLOT_NS + 1
             return Survivor(

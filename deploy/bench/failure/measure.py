@@ -61,7 +61,7 @@ FIRST_ANSWER = 30.0  # seconds until a request elsewhere counts as an error then
 
 
 def goals(figure: Figure, how: str, first: bool = False, silence: int | None = None) -> tuple[float, float]:
-    """Of one figure of a way of failing; `first`: of the first cluster; `silence`: that of the deployment, in ms."""
+    """Returns the goals of a figure, emulated and on real machines. `first`: of the first cluster; `silence`: in ms."""
     if first and figure.name == "survivor_stall_ms":
         return FIRST_STALL
     if figure.name in ("detect_ms", "silent_ms") and how in SILENT:
@@ -155,7 +155,7 @@ class Measured:
 
 
 def kills(job: Job, clusters: Sequence[tuple[int, int]]) -> Iterator[Kill]:
-    """As often as wanted in each way, in turn, so that what changes on the host meets all of them."""
+    """Yields the kills, in turn by way, so that changes on the host affect all ways alike."""
     for number in range(job.repeats * len(job.ways)):
         yield draw(job.seed, number + 1, clusters, [job.ways[number % len(job.ways)]])
 

@@ -86,8 +86,7 @@ def end_cluster(run: Run, cluster: int, how: str, core: int | None = None) -> fl
 
 @dataclass(frozen=True)
 class Fate:
-    """What became of a kill. Times in milliseconds of the host's clock, from the order on, unless they say
-    otherwise."""
+    """The outcome of a kill. Times are milliseconds of the host's clock since the order, unless they say otherwise."""
 
     kill: Kill
     reason: str
@@ -114,7 +113,7 @@ class Fate:
 
     @property
     def survivor_stall_ms(self) -> float:
-        """What the longest request took beyond the usual."""
+        """Returns by how much the longest request exceeded the usual."""
         return max(0.0, self.survivor_longest_ms - self.usual_longest_ms)
 
     def to_json(self) -> dict[str, Any]:
@@ -203,7 +202,7 @@ class Scene:
         return wait
 
     def _gone(self, cluster: int) -> int:
-        """How often the others have said on the console that they miss it."""
+        """Returns how often the others have reported its loss on the console."""
         gone = re.compile(rf"\[manager \d+\] cluster {cluster} is gone: ")
         return sum(line.by == By.MANAGER and bool(gone.match(line.text)) for line in self.run.own_lines)
 
@@ -212,7 +211,7 @@ class Scene:
         return self.run.events.of(kind, cluster=cluster)[known]
 
     def _longest(self, cluster: int) -> Window:
-        """Of the clients of all other clusters, since it was asked for last."""
+        """Returns the window of the clients of all other clusters, since the last call."""
         windows = [load.window() for load in self.others(cluster)]
         longest = max((w.longest for w in windows), default=0.0)
         return Window(sum(w.requests for w in windows), sum(w.errors for w in windows), longest,
@@ -268,7 +267,7 @@ def servers(plan: Plan) -> list[str]:
 
 
 def cluster_of(plan: Plan, name: str) -> int:
-    """Of an application."""
+    """Returns the cluster of an application."""
     return next(c.number for c in plan.cluster_map.clusters if plan.application(name).cpu in c.cpus)
 
 

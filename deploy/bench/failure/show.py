@@ -93,7 +93,7 @@ def play(run: Run, kill: Kill, after: float, output: Output) -> tuple[Fate, list
 
 
 def sentences(fate: Fate) -> Sequence[str]:
-    """What was seen, for those who saw the curve."""
+    """Returns a summary for viewers of the curve."""
     fence = "" if fate.fence_ms is None else f", fenced within {fate.fence_ms} ms"
     errors = "no error" if not fate.survivor_errors else f"{fate.survivor_errors} errors"
     return (

@@ -56,7 +56,7 @@ ONE_WAY = "one_way"  # the mean of Call and ReplyRecv without words: what Figure
 
 @dataclass(frozen=True)
 class Spread:
-    """Of all rounds; less what the clock readings take."""
+    """Median and extremes over all rounds, less the time of reading the clock."""
 
     median: float
     least: float
@@ -80,7 +80,7 @@ class Measured:
 
     @property
     def kept(self) -> dict[str, Any]:
-        """What tells it from others of its regime."""
+        """Returns the settings that tell it from other kernels of its regime."""
         return ({"granularity": self.granularity} if self.granularity else {}) | ({"local": True} if self.local else {})
 
     @property

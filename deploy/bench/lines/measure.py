@@ -50,7 +50,7 @@ def _syscalls() -> dict[int, str]:
 
 
 def kind_name(kind: int) -> str:
-    """Of a kernel entry."""
+    """Returns the name of a kind of kernel entry."""
     if kind == KIND_UNKNOWN:
         return "other"
     return f"vector {kind - KIND_VECTOR}" if kind >= KIND_VECTOR else _syscalls().get(kind, f"system call {kind}")
@@ -115,7 +115,7 @@ class Line:
 
 @dataclass(frozen=True)
 class LockUse:
-    """Of a lock, or of all locks that a kind of kernel entry takes. Times are cycles, of all acquisitions."""
+    """The use of a lock, or of all locks that a kind of kernel entry takes. Times are cycles over all acquisitions."""
 
     name: str
     acquisitions: int
@@ -133,7 +133,7 @@ class LockUse:
 
 @dataclass(frozen=True)
 class Lines:
-    """Of one point of the benchmark."""
+    """The lines that moved in one point of the benchmark."""
 
     point: Point
     moves: int
@@ -159,7 +159,7 @@ class Lines:
 
 
 def byte_ranges(mask: int) -> list[list[int]]:
-    """Of a mask of bytes: first and last of each stretch."""
+    """Returns the first and the last byte of each stretch of a mask of bytes."""
     spans: list[list[int]] = []
     for byte in range(LINE):
         if mask >> byte & 1:
@@ -208,7 +208,7 @@ class Names:
 
 
 def measure_lines(request: Request, timeout: Patience, build: Path = BUILD) -> list[Lines]:
-    """Of each point of the request, which is of a modelled machine."""
+    """Returns the lines of each point of the request, which must be of a modelled machine."""
     assert request.modelled
     counting = "+stat" if request.statistics else ""
     kernel = modules.MODELLED_RTM if request.lock == modelled.RTM and not counting else request.lock + counting

@@ -57,7 +57,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Run:
-    """What one boot counted, from the program's begin to its end."""
+    """The counts of one boot, from the program's begin to its end."""
 
     lock: str
     cores: int
@@ -84,7 +84,7 @@ class Run:
 
     @property
     def conflict_ratio(self) -> float:
-        """Of all simple locks, as in the last lines of Tables 1 and 2."""
+        """Returns the conflicts of an acquisition over all simple locks, as in the last lines of Tables 1 and 2."""
         locks = self.snapshot.total.simple.values()
         return ratio(sum(lock.conflicts for lock in locks), sum(lock.acquisitions for lock in locks))
 
@@ -132,7 +132,7 @@ def measure(job: Job, bench: Bench) -> Run:
 
 
 def ranges_of(runs: Iterable[Run]) -> Ranges:
-    """Of runs that were made at all line costs of RANGE."""
+    """Returns the range of each run that was made at all line costs of RANGE."""
     rates: dict[tuple[str, str, int], dict[float, float]] = {}
     for run in runs:
         rates.setdefault(run.key, {})[run.line_factor] = run.metrics["operations_per_million_cycles"]
@@ -145,7 +145,7 @@ NO_CLASS_RANGES: ClassRanges = {}
 
 
 def class_ranges_of(runs: Iterable[Run]) -> ClassRanges:
-    """The same of each class of locks."""
+    """Returns the range of each class of locks."""
     ratios_at: dict[tuple[str, str, int, str], dict[float, float]] = {}
     for run in runs:
         ratios = {name: lock.conflict_ratio

@@ -42,7 +42,7 @@ def _what(run: Run) -> str:
 
 
 def beside_paper(program: str, name: str, ours: float) -> tuple[str, str]:
-    """What the study has for the nearest class, and this kernel's over it."""
+    """Returns the study's figure for the nearest class, and this kernel's over it."""
     published = MACH_CONFLICTS.get((program, name))
     if published is None:
         return "", ""
@@ -93,7 +93,7 @@ def complex_locks(runs: Sequence[Run]) -> Table | str:
 
 
 def reads(runs: Sequence[Run]) -> Table | None:
-    """What the study concludes from Tables 3 and 4: how much more often such locks are taken to read."""
+    """Returns the study's conclusion from Tables 3 and 4: how much more often such locks are taken to read."""
     having = [run for run in runs if has_readers(run.snapshot)]
     if not having:
         return None
@@ -110,7 +110,7 @@ def reads(runs: Sequence[Run]) -> Table | None:
 
 
 def throughput(runs: Sequence[Run], ranged: Ranges) -> Table:
-    """What the papers since then would have asked first."""
+    """Returns a table of throughput, which later papers report first."""
     unit = {"step": "instructions of a core", "modelled": "modelled cycles"}.get(runs[0].clock, "TSC cycles")
     table = plain_table(
         f"Operations in a million {unit}, of kernels that count (the cost of counting is included; fine counts most)",

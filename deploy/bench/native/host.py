@@ -22,7 +22,7 @@ ENOUGH = 0.9  # of the time: the rest is the host's own interrupts
 
 @dataclass(frozen=True)
 class Processors:
-    """Those that threads are pinned to, in this order: a socket is filled before the next."""
+    """The processors that threads are pinned to, in this order: a socket is filled before the next."""
 
     numbers: tuple[int, ...]
     cores: int  # physical ones among those that may be used; the first processors are one of each
@@ -52,7 +52,7 @@ def check_count(count: int, usable: Processors, option: str = "--cores") -> None
 
 @dataclass
 class Parallel:
-    """What a handshake and a watch on the clock say, each time that they were asked."""
+    """The results of a handshake and of a watch on the clock, at each look."""
 
     looks: list[dict[str, Any]]
     count: int  # processors
@@ -74,7 +74,7 @@ class Parallel:
 
     @property
     def moved(self) -> bool:
-        """The same two were near to each other at one time and far at another: a virtual machine."""
+        """Returns whether the same two were near to each other at one time and far at another: a virtual machine."""
         each: dict[tuple[int, int], list[float]] = {}
         for look in self.all:
             for pair in look["transfer"]:

@@ -41,7 +41,7 @@ RUNS = 15  # each lasts a tenth of a second
 def measure(
     locks: Sequence[str], rounds: int, runs: int, parts: Parts, usable: native_host.Processors
 ) -> tuple[list[Measured], list[dict[str, Any]]]:
-    """As Measured, which tables and plots know, and as results."""
+    """Returns the measurements as Measured, which tables and plots take, and as results."""
     jobs = [job(lock, "ipc", cpus=usable.listed(1), rounds=rounds) for lock in locks]
     collected = collect(jobs, runs, parts, "Calls and answers on one core")
     measured = [_measured(lock, collected[each], rounds) for lock, each in zip(locks, jobs) if each in collected]

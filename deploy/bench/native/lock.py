@@ -108,7 +108,7 @@ def exclusion(
 
 
 def aborts(cores: int, parts: Parts, usable: native_host.Processors) -> dict[str, dict[str, float]]:
-    """For each cause that is provoked, aborts of each cause and fallbacks for each entry."""
+    """Returns aborts of each cause and fallbacks of each entry, for each cause that is provoked."""
     jobs: dict[str, Job] = {}
     for cause, options in PROVOKED.items():
         threads = usable.listed(cores if cause == "conflict" else 1)

@@ -55,7 +55,7 @@ class Session:
             self.parallel.glances.append(native_host.look(self.usable, self.parallel.count, native_host.GLANCE))
 
     def looked_again(self) -> list[str]:
-        """What a reader must know of this machine, a line each."""
+        """Returns the notes that a reader must know of this machine, a line each."""
         self.parallel.looks.append(native_host.look(self.usable, self.parallel.count))
         notes = [self.parallel.verdict]
         if self.usable.share_cores(self.parallel.count):

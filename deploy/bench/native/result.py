@@ -34,7 +34,7 @@ def entry(
 
 
 def counted(result: Mapping[str, Any]) -> dict[str, float]:
-    """Of a kernel that counts (+stat)."""
+    """Returns the metrics of a kernel that counts (+stat)."""
     counted = result.get("counted")
     if not counted:
         return {}
@@ -59,5 +59,5 @@ def counted(result: Mapping[str, Any]) -> dict[str, float]:
 
 
 def name_of(result: Mapping[str, Any]) -> str:
-    """As tables and plots name its regime."""
+    """Returns the name of its regime in tables and plots."""
     return f"{result['lock']} (as clh)" if result.get("runs_as") else str(result["lock"])

@@ -41,13 +41,13 @@ def _one(entry: Entry, metric: str, form: str) -> str:
 
 
 def _conflicts(entry: Entry) -> str:
-    """Of the kernel's lock; where objects have some, of those, too."""
+    """Returns the conflicts of the kernel's lock; where objects have locks, of those, too."""
     objects = _one(entry, "object_lock_conflict_ratio", ".1%")
     return _one(entry, "lock_conflict_ratio", ".1%") + ("" if objects == "-" else f", objects {objects}")
 
 
 def _runs(entries: Sequence[Entry]) -> str:
-    """How often; and where others were in the way."""
+    """Returns the number of runs, and of those that others disturbed."""
     runs, disturbed = max(e["runs"] for e in entries), sum(e["disturbed_runs"] for e in entries)
     again = (
         f" {disturbed} more had to share a processor, and do not count where there are enough others."

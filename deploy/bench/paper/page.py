@@ -75,7 +75,8 @@ def _section(figure: PaperFigure, raw: Sequence[Mapping[str, Any]],
 
 
 def _own(figure: PaperFigure, points: Sequence[Point]) -> list[Point]:
-    """Those of this figure, where a command measures rows of several; without its number, which is in the heading."""
+    """Returns the points of this figure where a command measures rows of several, without its number, which is in the
+    heading."""
     named = re.compile(r"(?:\w+, )?(?:Figure|Table) \d+: ")
     mine = (f"{figure.number}: ", f"{figure.paper.split()[0]}, {figure.number}: ")
     own = [point for point in points if point.name.startswith(mine) or not named.match(point.name)]
@@ -163,6 +164,6 @@ def _cell(value: float | None) -> Cell | None:
 
 
 def _plain_tables(sources: Sequence[load.Source]) -> list[Table]:
-    """Of figures whose paper has no values in its text: what was measured."""
+    """Returns tables of measurements for figures whose paper has no values in its text."""
     measured = [group for group in groups(sources) if group.metrics]
     return sections.others(measured, 0).tables if measured else []

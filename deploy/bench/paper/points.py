@@ -36,7 +36,7 @@ Given = tuple[str, Mapping[str, float]]  # a metric, and its published ratio to 
 
 
 def of_documents(documents: Sequence[Mapping[str, Any]], published: Given | None = None) -> list[Point]:
-    """Of all runs of one figure."""
+    """Returns the points of all runs of one figure."""
     points: dict[str, Point] = {}
     for document in documents:
         for point in _of(document, published):
@@ -62,7 +62,7 @@ def _of(document: Mapping[str, Any], published: Given | None) -> Iterator[Point]
 
 
 def _published(ratio: Mapping[str, Any], published: Given | None) -> Mapping[str, Any]:
-    """By metric. `published`, of another paper, are in place of those in the file."""
+    """Returns the published values by metric. `published`, of another paper, replace those in the file."""
     if published is None:
         return ratio.get("published") or {}
     metric, values = published
@@ -112,7 +112,7 @@ def curves(documents: Sequence[Mapping[str, Any]]) -> Curves:
 
 
 def drawn(documents: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What runs on each core, of a figure that is a drawing."""
+    """Returns the programs of each core, of a figure that is a drawing."""
     texts = []
     for result in documents[0].get("results", []) if documents else []:
         if isinstance(result.get("programs"), Mapping) and isinstance(result.get("published"), Mapping):

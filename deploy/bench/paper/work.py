@@ -27,14 +27,14 @@ SAME_EACH_TIME = (MODELLED, COUNTED, DRAWN)
 
 
 def state() -> dict[str, Any]:
-    """What results depend on beside their command: a change of it makes them stale."""
+    """Returns all that results depend on beside their command; a change makes them stale."""
     on = host.environment()
     return {"skerry": version(), "commit": on["commit"], "changes": _changes(), "cpu": host.cpu().model,
             "cores": host.cpu().cores}
 
 
 def _changes() -> str | None:
-    """Of files that git knows, since the commit; None without any, or without git."""
+    """Returns the changes since the commit of files that git knows; None without any, or without git."""
     command = ["git", "-c", "safe.directory=*", "-C", str(ROOT), "diff", "HEAD", "--", ".", ":!docs", ":!tests",
                ":!*.md"]
     try:
@@ -95,7 +95,7 @@ def remaining(todo: Iterable[Task], pace: float) -> str:
 
 
 def run(todo: Sequence[Task], of: dict[str, Any], output: Output) -> list[tuple[Task, str]]:
-    """What failed, and why: the others go on."""
+    """Returns the tasks that failed, and why; the others go on."""
     left = [task for task in todo if not task.is_done]
     there = {task.figure.command: task for task in todo if task.is_done and task.figure.kind in SAME_EACH_TIME}
     failed: list[tuple[Task, str]] = []

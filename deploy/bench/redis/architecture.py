@@ -53,7 +53,7 @@ def _of(core: int, programs: Sequence[Application]) -> Counter[str]:
 
 
 def places(cores: int = REDIS_CORES) -> list[Place]:
-    """As `bench redis` boots it, with lwIP apart."""
+    """Returns the places as `bench redis` boots them, with lwIP apart."""
     (case,) = redis.Request(["clh"], [cores]).cases()
     programs = case.plan.cluster_map.applications
     return [Place(core, _of(core, programs)) for core in range(cores)]

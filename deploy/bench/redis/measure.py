@@ -141,7 +141,7 @@ NO_RANGES: Ranges = {}
 
 
 def ranges_of(points: Iterable[Point]) -> Ranges:
-    """Of points that were measured at all line costs of RANGE."""
+    """Returns the range of each point that was measured at all line costs of RANGE."""
     rates: dict[tuple[str, str, int], dict[float, float]] = {}
     for point in points:
         rates.setdefault(point.key, {})[point.line_factor] = point.throughput
@@ -213,7 +213,7 @@ def measure(case: RedisCase, bench: Bench) -> Point:
 
 
 def _by_counters(core: Counts) -> Core:
-    """By what the kernel counted: its own time is that for which it held the lock."""
+    """Returns a core by the kernel's counters: its own time is that for which it held the lock."""
     counters = core.counters
     busy = max(0, core.wall - counters["idle"])
     kernel = min(busy, counters["lock_hold"])

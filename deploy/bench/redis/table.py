@@ -88,7 +88,7 @@ def _details(points: Sequence[Point]) -> Table:
 
 
 def instance_table(points: Sequence[Point], linux: Sequence[Mapping[str, Any]]) -> Table:
-    """What an instance costs, in each set-up: issues of size rather than of locks."""
+    """Returns the costs of an instance in each set-up: issues of size rather than of locks."""
     title = "An instance: memory resident, given to its stack process; power-on to the first +PONG"
     columns = ("system", "cores", "operations/s", "instr/op", "resident MiB", "stack MiB", "+PONG s")
     table = plain_table(_title(title, points), columns, ("system",))

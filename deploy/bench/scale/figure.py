@@ -25,7 +25,7 @@ from topology.model import ranges
 
 
 def locks_of(figure: str, lock: str | None) -> tuple[str, ...]:
-    """Those of the figure that --lock leaves."""
+    """Returns the locks of the figure that --lock leaves."""
     of = figure_sweep.chosen(figure).locks
     if lock is None:
         return of

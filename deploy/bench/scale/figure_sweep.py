@@ -41,7 +41,7 @@ ROUNDS = 512  # of a point, all pairs together; at least 128 of each core
 
 @dataclass(frozen=True)
 class Sweep:
-    """What a figure of the paper takes."""
+    """The locks and delays of a figure of the paper."""
 
     locks: tuple[str, ...]
     delays: tuple[float, ...]
@@ -76,7 +76,7 @@ def _digest(path: Path) -> str:
 
 
 def key(request: Request, build: Path = BUILD) -> str:
-    """Of all that the points depend on."""
+    """Returns a digest of all that the points depend on."""
     assert request.modelled
     kernel = modules.MODELLED_RTM if request.lock == run.RTM else request.lock
     images = [modules.module_path(name, build) for name in (f"kernel-{kernel}", "pingpong")]
@@ -114,7 +114,7 @@ def boot(request: Request, path: Path, on_event: Callable[[Event], None]) -> lis
 
 @dataclass
 class Estimate:
-    """How long the rest takes, by how long the boots so far took."""
+    """The time that is left, estimated from the boots so far."""
 
     total: int
     started: float
@@ -158,7 +158,8 @@ def measure(
 
 
 def published_point(point: Point) -> Mapping[str, Any]:
-    """What the text has of Figure 4 for this point of one lock: the fit within a socket, the two bounds beyond it."""
+    """Returns the text's values of Figure 4 for this point of one lock: the fit within a socket, two bounds beyond
+    it."""
     slow, fast, fit = (
         repairman.steady(service, point.delay, point.cores).throughput
         for service in (*reversed(published.BOUNDS), published.SERVICE)

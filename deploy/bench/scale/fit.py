@@ -13,7 +13,7 @@ from topology.model.regimes import ClosedForm
 
 
 def curves(points: Sequence[Point]) -> list[Curve]:
-    """As `skerry model fit` reads them from the results file: a cluster's cores and its share of the throughput."""
+    """Returns the curves as `skerry model fit` reads them: a cluster's cores and its share of the throughput."""
     made: dict[tuple[str, float], Curve] = {}
     for point in points:
         if point.starved:
@@ -25,7 +25,7 @@ def curves(points: Sequence[Point]) -> list[Curve]:
 
 
 def fits(points: Sequence[Point]) -> dict[tuple[str, float], Fit]:
-    """By lock and delay."""
+    """Returns the fits by lock and delay."""
     return {
         (curve.lock, curve.nominal_delay or 0.0): fitting.fit(curve)
         for curve in curves(points)
@@ -52,7 +52,7 @@ class Model:
 
 
 def models(by_curve: Mapping[tuple[str, float], Fit]) -> dict[str, Model]:
-    """By lock, for those whose service some delay's points determine."""
+    """Returns a model by lock, for locks whose service is determined by some delay's points."""
     best: dict[str, Model] = {}
     errors: dict[str, float] = {}
     for (lock, delay), fit in by_curve.items():

@@ -37,7 +37,7 @@ ENTRIES = 2  # of a round trip
 
 
 def figure_5_delays(delays: Iterable[float]) -> list[float]:
-    """Of those that there are, the ones next to the figure's."""
+    """Returns the given delays that are nearest to the figure's."""
     there = set(delays)
     return sorted({min(there, key=lambda delay: abs(delay - published)) for published in FIGURE_5_DELAYS if there})
 
@@ -79,7 +79,7 @@ class Point:
 
     @property
     def counted(self) -> bool:
-        """By a kernel with statistics."""
+        """Returns whether a kernel with statistics measured it."""
         return self.total("entries") > 0
 
     @property

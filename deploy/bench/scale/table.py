@@ -37,7 +37,7 @@ RANGED = "Below a figure, in brackets: its range when what lines cost that move 
 
 
 def tables(points: Sequence[Point], fits: Fits, ranged: Ranges | None = None) -> list[Table]:
-    """Those for which there are points."""
+    """Returns the tables for which there are points."""
     locks = list(dict.fromkeys(point.lock for point in points))
     delays = sorted({point.delay for point in points})
     made = []

@@ -59,7 +59,7 @@ class Latency:
 
 
 def pages(machine: ModelledMachine) -> dict[str, int]:
-    """How many pages a core has to write so that the first of them are no nearer than the cache of the name."""
+    """Returns how many pages a core has to write so that the first of them are no nearer than the named cache."""
     l1, l2, l3 = (sets * ways // LINES_OF_PAGE for sets, ways in (machine.caches[name] for name in ("l1", "l2", "l3")))
     sizes = {"L1": FEWEST_PAGES, "L2": l2 // 2, "L3": 2 * l2, "memory": l2 + l3 + l3 // 4}
     if not (2 * FEWEST_PAGES <= l1 < sizes["L2"] and sizes["L3"] < l3):

@@ -59,7 +59,7 @@ Figures = Mapping[str, Figure]
 
 @dataclass(frozen=True)
 class Places:
-    """Which cores there are: one hardware thread of each, that may be used, by socket and L3."""
+    """The cores that may be used, one hardware thread of each, by socket and L3."""
 
     sockets: int
     clusters: int  # of a socket
@@ -165,7 +165,7 @@ def measure(on_run: Callable[[int, int], None] = lambda done, of: None, runs: in
 
 
 def _difference(a: Figure, b: Figure, share: float = 1.0) -> Figure:
-    """What `a` takes beyond `b`, or a share of that."""
+    """Returns by how much `a` exceeds `b`, or a share of that."""
     middle, low, high = (max(0.0, (value - b.median) * share) for value in (a.median, a.low, a.high))
     return Figure(middle, low, high, a.count)
 
@@ -216,7 +216,7 @@ def _overlap(of: Figures, upgrade: float, transfer: float) -> tuple[float, str]:
 
 
 def _lines(calibration: Calibration) -> dict[str, tuple[float, str]]:
-    """What costs by how far apart two cores are. A distance that there is not costs what the nearer one does."""
+    """Returns the costs that depend on the distance of two cores. A missing distance costs what the nearer one does."""
     by_name: dict[str, tuple[float, str]] = {}
     near = next(iter(calibration.moved.values()))
     by_name["atomic"] = (
@@ -253,7 +253,7 @@ def _text(value: str) -> str:
 
 
 def machine_file(calibration: Calibration) -> str:
-    """As emulator/machines has them."""
+    """Returns the text of a machine file, as in emulator/machines."""
     where = calibration.places
     cores = where.sockets * where.clusters * where.cores
     today = time.strftime("%Y-%m-%d")

@@ -41,13 +41,14 @@ def redis_rows(measured: Measure) -> Iterator[Row]:
         ("fine", "rtm", papers.REDIS_FINE_OVER_RTM), ("fine", "clh", papers.REDIS_FINE_OVER_CLH),
         ("clh", "rtm", papers.REDIS_CLH_OVER_RTM),
     ):
-        yield against("redis", f"Figure 7: {n} cores, {above} / {below}", "ratio", published, at[above] / at[below], 0.1)
+        yield against("redis", f"Figure 7: {n} cores, {above} / {below}", "ratio", published, at[above] / at[below],
+                      0.1)
     more = measured("clh", MORE_CORES, "c", False).throughput
     yield against("redis", f"Figure 7: clh, {MORE_CORES} cores over {n}", "times", papers.REDIS_CLH_MORE_CORES,
                  more / at["clh"])
     delays = measured("clh", n, "c", True).metrics
-    yield against("redis", f"Figure 7: delay between entries on core 0, {n} cores", "cycles", papers.REDIS_DELAY_NETWORK,
-                 delays["delay_core0_cycles"], 0.25)
+    yield against("redis", f"Figure 7: delay between entries on core 0, {n} cores", "cycles",
+                  papers.REDIS_DELAY_NETWORK, delays["delay_core0_cycles"], 0.25)
     yield against("redis", f"Figure 7: delay between entries on the others, {n} cores", "cycles",
                  papers.REDIS_DELAY_OTHERS, delays["delay_cycles"], 0.25)
     efficient = {lock: measured(lock, papers.PETERS_CORES, "a", False).normalised for lock in ("clh", "fine", "rtm")}

@@ -114,7 +114,7 @@ def at_line_cost(scale: Measure, factor: float) -> Measure:
 
 
 def paper_rows(machine: ModelledMachine, rounds: int, scale: Measure = measure) -> Iterator[Row]:
-    """Of the machine file of the papers' Xeon only."""
+    """Yields the rows of the paper; only for the machine file of the papers' Xeon."""
     socket, most = machine.cores_per_socket, machine.cores
     sizes = [n for n in (1, 2, 4, 6, 8, 10, 12, 14) if n <= socket]
     points = scale(experiment.Request("clh", sizes, [2000.0], rounds, modelled=machine))
@@ -223,7 +223,7 @@ def ipc_rows(machine: ModelledMachine, rounds: int) -> Iterator[Row]:
 
 
 def hosted(machine: ModelledMachine) -> ModelledMachine:
-    """Without what the hosted port does not do."""
+    """Returns the machine without the prices of operations that the hosted port does not do."""
     free = Price(0.0, "the hosted port does without")
     return replace(machine,
                    prices={name: free if name in NOT_HOSTED else price for name, price in machine.prices.items()})
@@ -241,7 +241,7 @@ class Native:
 def host_rows(
     machine: ModelledMachine, native: Mapping[tuple[str, float], Native], rounds: int, scale: Measure = measure
 ) -> Iterator[Row]:
-    """What the second core adds to an entry is modelled; what it takes alone is measured."""
+    """Yields rows with the second core's effect modelled; the time of one core alone is measured."""
     known: dict[tuple[str, float], tuple[float, float]] = {}
     for lock in HOST_LOCKS:
         points = scale(experiment.Request(lock, [1, 2], HOST_DELAYS, rounds, modelled=hosted(machine)))
@@ -294,7 +294,7 @@ def native_of(entries: Sequence[Mapping[str, Any]], real: bool) -> dict[tuple[st
 
 
 def _cpu_time() -> float:
-    """Of all processes that have ended, the emulators."""
+    """Returns the processor time of all children that have ended, the emulators."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

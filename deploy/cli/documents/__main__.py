@@ -19,7 +19,7 @@ COMMAND = "build/venv/bin/python -m deploy.cli.documents"
 
 
 def made() -> dict[Path, Callable[[], str]]:
-    """What makes each file of the tree."""
+    """Returns the function that makes each file of the tree."""
     texts: dict[Path, Callable[[], str]] = {DOCS / "pictures" / f"{name}.svg": draw
                                             for name, draw in pictures.PICTURES.items()}
     return texts | {page: partial(result.filled, page) for page in result.pages()}

@@ -29,7 +29,7 @@ def page(top: click.Command) -> str:
 
 
 def _anchor(name: str) -> str:
-    """As GitHub and Python-Markdown make them of "skerry NAME"."""
+    """Returns the anchor that GitHub and Python-Markdown make of "skerry NAME"."""
     return f"skerry-{name.replace(' ', '-')}"
 
 

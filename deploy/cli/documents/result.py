@@ -32,8 +32,8 @@ PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 
 
 def record(document: Mapping[str, Any]) -> dict[str, Any]:
-    """What is kept of a results file. Refuses one that cannot be cited: in part, of changed files, or without a
-    range."""
+    """Returns the kept part of a results file. Refuses one that cannot be cited: incomplete, of changed files, or
+    without a range."""
     if document.get("incomplete"):
         raise Failure("these results are incomplete: a part failed or was interrupted")
     if len(document.get("ratios", ())) != 1 or len(document["results"]) != 2:
@@ -53,7 +53,7 @@ def record(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def programs(result: Mapping[str, Any]) -> dict[str, int]:
-    """How many of each ran."""
+    """Returns how many of each program ran."""
     names = [app["program"] for app in result["machine"]["applications"]]
     return {name: names.count(name) for name in dict.fromkeys(names)}
 
@@ -144,7 +144,7 @@ FIGURES = (
 
 
 def figure(result: Mapping[str, Any], metric: str) -> float:
-    """Of the timed run, where that has it."""
+    """Returns the figure of the timed run, where that has it."""
     return float({**result["metrics"], **(result.get("observed") or {})}[metric])
 
 
@@ -171,7 +171,7 @@ def filled(page: Path) -> str:
 
 
 def pages() -> Iterator[Path]:
-    """Those that have a block."""
+    """Yields the pages that have a block."""
     return (page for page in PAGES if BLOCK.search(page.read_text()))
 
 

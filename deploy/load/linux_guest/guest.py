@@ -69,7 +69,7 @@ def _add_redis(archive: Archive, redis: Path) -> None:
 
 
 def redis_version() -> str:
-    """Of the binary that goes into the guest."""
+    """Returns the version of the binary that goes into the guest."""
     text = _output(BUILD / REDIS, "--version")
     match = re.search(r" v=(\S+)", text)
     if not match:

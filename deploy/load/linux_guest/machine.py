@@ -87,7 +87,7 @@ class LinuxRun:
 
     @property
     def symbols(self) -> Path:
-        """What symbols.c says."""
+        """Returns the file with the output of symbols.c."""
         return self.directory / "symbols"
 
     def __enter__(self) -> LinuxRun:
@@ -107,7 +107,7 @@ class LinuxRun:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def address(self, name: str) -> tuple[str, int]:
-        """Where the host reaches an instance."""
+        """Returns the host's address of an instance."""
         return self.command.reached_at(next(f for f in self.command.forwards if f.application == name))
 
     @property

@@ -35,7 +35,7 @@ def measure(
 
 
 def _idle(run: LinuxRun, metrics: dict[str, float]) -> dict[str, Any]:
-    """What can be said without load."""
+    """Returns the figures that need no load."""
     events, accel = run.events, run.options.accel
     boot = events.of("boot")[0]
     metrics["boot_to_serving_s"] = max(e["ns"] for e in events.of("serving")) / 1e9  # from the kernel's start
@@ -56,7 +56,7 @@ def _idle(run: LinuxRun, metrics: dict[str, float]) -> dict[str, Any]:
 
 
 def loaded(run: LinuxRun, metrics: dict[str, float]) -> dict[str, Any]:
-    """Of a run that is done, checked."""
+    """Returns the figures of a run that is done, checked."""
     clients = ycsb.collect(run.events)
     _check(run, clients)
     seconds = (max(c.number("end_ns") for c in clients) - min(c.number("start_ns") for c in clients)) / 1e9
@@ -104,7 +104,7 @@ def _memory(events: EventStream) -> dict[str, Any]:
 
 
 def _utilisation(events: EventStream) -> dict[int, float]:
-    """Of each core, between the barriers of the clients; Linux counts in ticks of 10 ms."""
+    """Returns each core's utilisation between the barriers of the clients; Linux counts in ticks of 10 ms."""
     before = {e["cpu"]: e for e in events.of("stats", when="barrier-1")}
     shares = {}
     for event in events.of("stats", when="barrier-2"):

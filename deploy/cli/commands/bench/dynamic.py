@@ -59,7 +59,7 @@ Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE",
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be measured, on what."""
+    """The selected figures, and the machine for them."""
 
     figures: Sequence[str]
     machine: ModelledMachine | None  # None: instructions are counted, and nothing else
@@ -91,7 +91,7 @@ class Found:
         return [one.to_json() for one in every]
 
     def add_to(self, data: dict[str, Any]) -> None:
-        """What follows from the results."""
+        """Adds ratios and trends of the results."""
         data["ratios"] = [
             *experiment.ipc_ratios(self.ipc), *(pair.to_json() for pair in experiment.pairs(self.joins)),
             *(pair.to_json() for pair in dynamic_unmap.one_core(self.unmaps)),
@@ -188,7 +188,7 @@ def _wanted(figure: str | None, cores: str | None, machine: str | None, quick: b
 
 def _cores(text: str | None, drawn: Sequence[str],
            machine: ModelledMachine) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
-    """Of Figure 7, of the load, and of Figure 8."""
+    """Returns the numbers of cores for Figure 7, for the load, and for Figure 8."""
     most = min(machine.cores, scale.MOST_CORES)
     named = ranges.cores(text) if text is not None else []
     if named and max(named) > most:

@@ -190,7 +190,7 @@ def _workload(text: str) -> str:
 def _modes(
     job: Comparison, accel: str, icount: bool, with_linux: bool, most: int
 ) -> tuple[qemu.Accel, qemu.Accel, bool]:
-    """How the load runs, how what is timed from outside does, and whether cores go in step."""
+    """Returns the mode of the load, that for timings from outside, and whether cores go in step."""
     load, outside = measure.accelerators(job, accel, icount)
     if job.modelled:
         return load, outside, True

@@ -166,7 +166,7 @@ def _figure(args: ScaleOptions, figure: str) -> None:
 
 
 def _chosen(granularity: Granularity | None, local: bool) -> dict[str, Any]:
-    """Of kernels that have a choice, what was chosen."""
+    """Returns the chosen settings of kernels that have a choice."""
     return ({"granularity": granularity.value} if granularity else {}) | ({"local": True} if local else {})
 
 
@@ -218,8 +218,7 @@ def _show(
 
 
 def _sizes(modelled: ModelledMachine | None, sockets: int) -> list[int]:
-    """Where no --cores names them. Of a modelled machine: a socket, where the second begins, as much of it as a kernel
-    takes."""
+    """Returns the numbers of cores without --cores. On a modelled machine: a socket, the begin of the second, all."""
     if not modelled:
         return [n for n in ranges.cores(CORES) if n % sockets == 0] or [sockets]
     socket, most = modelled.cores_per_socket, min(modelled.cores, experiment.MOST_CORES)
@@ -229,7 +228,7 @@ def _sizes(modelled: ModelledMachine | None, sockets: int) -> list[int]:
 
 def _about(point: experiment.Point, modelled: ModelledMachine | None,
            ranged: Mapping[Key, tuple[float, float]]) -> dict[str, Any]:
-    """What stands beside a modelled figure."""
+    """Returns the fields that accompany a modelled figure."""
     if not modelled:
         return {}
     about: dict[str, Any] = {"modelled": modelled.to_json()}

@@ -105,7 +105,7 @@ class _Log:
         self._text.feed(self._decoder.decode(text))
 
     def _show(self, text: str) -> None:
-        """What a terminal prints, and nothing that it obeys."""
+        """Shows text with all that a terminal would obey made visible."""
         if self._keep:
             self._shown.append(text)
         self._to.write(text.encode())

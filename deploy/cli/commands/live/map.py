@@ -55,7 +55,7 @@ def map(  # named as the command is
 
 
 def _memory(pieces: list[Piece]) -> Table:
-    """What may move of each cluster's memory; what it was booted from, some MiB, never does."""
+    """Returns a table of each cluster's movable memory; some MiB that it was booted from never move."""
     table = Table("cluster", "memory", "of it gained", "given away", "parked for it", box=None)
     for cluster, of in sums(pieces).items():
         table.add_row(str(cluster), *(format_size(of[what]) for what in ("has", "gained", "given", "parked")))

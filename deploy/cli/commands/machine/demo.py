@@ -101,7 +101,7 @@ def failure(args: FailureOptions) -> None:
 
 
 def _kill(mortal: list[tuple[int, int]], cluster: int, how: str, core: int | None, quiet: float) -> scene.Kill:
-    """What the options ask for, checked before anything is built."""
+    """Returns the kill that the options select, checked before anything is built."""
     known = dict(mortal)
     if cluster not in known:
         such = ", ".join(map(str, known)) or "this machine has none"

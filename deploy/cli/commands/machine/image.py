@@ -102,8 +102,7 @@ def write_command(image_file: Path) -> str:
 
 
 def qemu_command(what: Plan, image_file: Path) -> str:
-    """For an image that is not of this machine: an emulated one like that which it is for, events among the console's
-    lines."""
+    """Returns a command that emulates a machine like the image's, with events among the console's lines."""
     machine = ["-nodefaults", "-machine", "q35", "-cpu", cpu_argument(what.machine), *arguments(what.machine)]
     network = user_network(what.cluster_map.network, [], what.outside)
     card = ["-netdev", f"user,id=net,{network}", "-device", "virtio-net-pci,netdev=net,mac=52:54:00:53:4b:01,romfile="]

@@ -135,7 +135,7 @@ def _report(running: Run, narrate: _Narrator, modelled: ModelledMachine | None, 
 
 def _document(machine: Run, modelled: ModelledMachine | None, measured: Result | None,
               survivors: list[survival.Survivor]) -> dict[str, Any]:
-    """For --json."""
+    """Returns the document for --json."""
     return {
         "skerry": version(),
         "command": "run",
@@ -182,7 +182,7 @@ def _survivors(machine: Run, output: Output, plot: Path | None) -> list[survival
 
 
 def _measured(machine: Run, modelled: ModelledMachine | None) -> Result | None:
-    """What the load did, if there is one and it has ended."""
+    """Returns the result of the load, if there is one and it has ended."""
     if machine.plan.load is None or machine.status is None:
         return None
     clock = replace(Clock.of(machine.options.accel, modelled), counts=False)
@@ -242,7 +242,7 @@ class _Narrator:
 
 
 def _nothing(**what: Any) -> None:
-    """Where there is no bar."""
+    """Stands in for a bar."""
 
 
 def _give_up(machine: Run, announcer: Announcer, narrate: _Narrator, keep: bool) -> None:
@@ -320,7 +320,7 @@ def _is_settled(announcer: Announcer, keep: bool, long: bool) -> bool:
 
 
 def addresses(forwards: Sequence[Forward], waiting: set[str]) -> list[str]:
-    """Where the host reaches each program that serves, a line each, in the order of their numbers."""
+    """Returns the host's address of each program that serves, a line each, in the order of their numbers."""
     there = [forward for forward in forwards if forward.is_open and forward.application not in waiting]
     parts = [(re.split(r"(\d+)", forward.application), forward) for forward in there]
     ordered = sorted(parts, key=lambda part: [int(word) if word.isdigit() else word for word in part[0]])

@@ -97,7 +97,7 @@ def _looks_like_file(layout: str) -> bool:
 def _machine(
     source: str | None, sockets: int | None, cores: int | None, memory: str | None, smt: str | None
 ) -> Machine | None:
-    """What the command line says; None when it says nothing."""
+    """Returns the machine of the command line; None where it names none."""
     size = parse_size(memory, "--memory") if memory else None
     both = threads(smt, source is not None)
     if source is None:

@@ -137,7 +137,7 @@ def _shape(args: CompareOptions, modelled: ModelledMachine | None) -> Shape | Ma
 
 
 def _picture(plot: Path | None, output: Output, started: str) -> Path:
-    """Where the plot goes: beside the results where no option says more."""
+    """Returns the plot's path: beside the results where no option says more."""
     if plot:
         return plot
     written = Path(output.json_to) if output.json_to not in (None, "-") else None
@@ -161,7 +161,7 @@ def _modelled(args: CompareOptions) -> ModelledMachine | None:
 
 
 def _check_results() -> None:
-    """Where results go that the user names no file for."""
+    """Checks the default folder of results."""
     try:
         RESULTS.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=RESULTS):

@@ -55,7 +55,7 @@ def _check(path: Path, results: list[Path]) -> None:
 
 
 def page_title(sources: list[Any]) -> str:
-    """What the main comparison is of."""
+    """Returns the subject of the main comparison."""
     part = page.chief(groups_of(sources))
     layouts = [group.entry.layout for group in part[:2]]
     alike = len(set(layouts)) < 2 or any(group.entry.system != "skerry" for group in part[:2])

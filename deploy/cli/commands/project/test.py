@@ -68,7 +68,8 @@ def _build(output: Output, word: str, werror: bool) -> Result:
 
 
 def _needed(output: Output, word: str, werror: bool) -> needs.Needs:
-    """For tests with `word` in their name. Components' tests say what they use; Python's use anything."""
+    """Returns the needs of tests with `word` in their name. Components' tests say what they use; Python's use
+    anything."""
     if not word or word in BUILD_TEST:
         return needs.EVERYTHING
     # what can say the names
@@ -104,7 +105,7 @@ def _show(output: Output, result: Result) -> None:
 
 
 def _why(result: Result) -> str:
-    """Of one that was skipped: what lacks, and what would make it run."""
+    """Returns why a test was skipped: what lacks, and what would make it run."""
     lines = result.detail.strip().splitlines()
     return lines[-1].removeprefix("Skipped: ") if lines else "its program says that it cannot run here"
 
