@@ -4,6 +4,7 @@ booted."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +22,8 @@ from topology.units import parse_size
 CLIENTS = 2  # of each Redis, where they fit
 
 
-def split(option: str, text: str, allowed: tuple[str, ...] | None) -> list[str]:
+def split(option: str, text: str, allowed: Collection[str] | None) -> list[str]:
+    """Returns the words of a list, each once; `allowed`: what they must be of, None: names of layouts."""
     parts = [part.strip() for part in text.split(",")]
     for part in parts:
         if not part or (allowed and part not in allowed):

@@ -14,8 +14,8 @@ from deploy.bench.regimes import BASELINE
 from deploy.bench.scale import measure as scale
 from deploy.bench.scale.measure import Point
 from deploy.emulator.machine_file import ModelledMachine
+from deploy.load.request import split
 from deploy.results.result import Result
-from topology.errors import InputError
 from topology.maps.clustermap import COARSE, FINE
 from topology.model.papers import UHLIG_FIGURE_6, UHLIG_FIGURE_7
 
@@ -59,10 +59,7 @@ def figures(text: str | None) -> list[str]:
     """Returns the figures that --figure names, or all."""
     if text is None:
         return list(TITLES)
-    named = [word.strip() for word in text.split(",")]
-    for word in named:
-        if word not in TITLES:
-            raise InputError("--figure", f"'{word}' is not one of {', '.join(TITLES)}")
+    named = split("--figure", text, TITLES)
     return [figure for figure in TITLES if figure in named]
 
 

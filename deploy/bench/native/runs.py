@@ -42,10 +42,6 @@ class Runs:
         """All where too few were left alone."""
         return self.good if len(self.good) >= len(self.disturbed) else self.good + self.disturbed
 
-    @property
-    def is_undisturbed(self) -> bool:
-        return len(self.good) >= len(self.disturbed)
-
     def spread(self, of: Callable[[dict[str, Any]], float]) -> Spread:
         values = [of(result) for result in self.used]
         return Spread(median(values), min(values), max(values))

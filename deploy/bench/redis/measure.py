@@ -12,7 +12,6 @@ from deploy.base.errors import Failure
 from deploy.base.timeouts import Patience
 from deploy.bench.boot import Bench
 from deploy.bench.regimes import BASELINE
-from deploy.deployment import STACKS
 from deploy.emulator import lockstep
 from deploy.emulator.machine_file import ModelledMachine, whole_ranges
 from deploy.emulator.run import LOAD, clocks
@@ -23,7 +22,6 @@ from deploy.load.comparison import Comparison
 from deploy.machine.run import Options, Run, boot
 from deploy.results.result import Result
 from deploy.results.snapshots import between, mean, ratio
-from topology.errors import InputError
 from topology.machines.machine import Shape, default_memory
 
 LAYOUT = "spanning"
@@ -184,14 +182,6 @@ class Request:
             if cores == 1 or lock != BASELINE
         ]
         return [one.at_costs(factor) for factor in self.factors for one in plain]
-
-
-def stacks(text: str) -> list[str]:
-    names = [name.strip() for name in text.split(",")]
-    for name in names:
-        if name not in STACKS:
-            raise InputError("--stack", f"'{name}' is not one of {', '.join(STACKS)}")
-    return list(dict.fromkeys(names))
 
 
 def measure(case: RedisCase, bench: Bench) -> Point:

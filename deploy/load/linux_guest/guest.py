@@ -19,7 +19,6 @@ YCSB = Path("apps/ycsb/ycsb-linux")
 
 # From the same sources as the one for Skerry, optimised alike (apps/redis/meson.build).
 REDIS = Path("apps/redis/redis-server-linux")
-REDIS_VERSION = "7.0.15"
 
 
 def build_guest(folder: Path = BUILD / "linux-guest", build: Path = BUILD) -> DirectBoot:

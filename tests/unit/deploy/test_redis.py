@@ -15,11 +15,12 @@ from deploy.bench.redis import measure as redis
 from deploy.bench.redis.measure import STEP, TSC, Core, Point, Request
 from deploy.bench.redis.table import instance_table, tables
 from deploy.cli.main import main
-from deploy.deployment import Deployment, Load, Redis, parse
+from deploy.deployment import STACKS, Deployment, Load, Redis, parse
 from deploy.deployment.planner import plan
 from deploy.deployment.redis_memory import limits, maxmemory
 from deploy.emulator.lockstep import Mark
 from deploy.load.comparison import SOCKET_PORT, Comparison
+from deploy.load.request import split
 from deploy.machine.qemu import INSIDE, Forward
 from deploy.machine.redis_cluster import SLOTS, commands, instances
 from deploy.results.result import evaluate
@@ -112,9 +113,9 @@ def test_busy_is_not_more_than_all() -> None:
 
 
 def test_stacks_named() -> None:
-    assert redis.stacks("inproc, process,inproc") == ["inproc", "process"]
+    assert split("--stack", "inproc, process,inproc", STACKS) == ["inproc", "process"]
     with pytest.raises(InputError, match="'lwip' is not one of"):
-        redis.stacks("lwip")
+        split("--stack", "lwip", STACKS)
 
 
 def test_a_stack_for_each_program() -> None:

@@ -23,7 +23,7 @@ from deploy.deployment.planner import plan
 from deploy.load import comparison
 from deploy.load.case import cases, needed
 from deploy.load.comparison import Comparison
-from deploy.load.request import prepared
+from deploy.load.request import prepared, split
 from deploy.machine import kvm, qemu
 from deploy.machine.events import Event
 from deploy.results.result import document, host_description
@@ -86,7 +86,7 @@ def failure(args: FailureOptions) -> None:
     process.heed_signals()
     check_machine(args.machine)
     seed = random.SystemRandom().randrange(1 << 32) if seed is None else seed
-    job = Job(_ways(args.how), args.repeats, seed, qemu.TCG_TURNS, Patience(limit=args.timeout), args.sockets or 2,
+    job = Job(split("--how", args.how, scene.WAYS), args.repeats, seed, qemu.TCG_TURNS, Patience(limit=args.timeout), args.sockets or 2,
               args.cores or 2,
               check_lock(args.lock), quiet=60 * args.quiet_minutes,
               first=args.first, silence=args.silence)
@@ -111,14 +111,6 @@ def failure(args: FailureOptions) -> None:
     entries = measured.to_json() + ([cost.to_json()] if cost else [])
     output.results(document("bench failure", host_description(job.accel, qemu.BINARY), [], entries) | {"seed": seed})
     to.end(drawn=False)
-
-
-def _ways(how: str) -> list[str]:
-    ways = [word.strip() for word in how.split(",")]
-    for word in ways:
-        if word not in scene.WAYS:
-            raise InputError("--how", f"'{word}' is not one of {', '.join(scene.WAYS)}")
-    return list(dict.fromkeys(ways))
 
 
 def _counted(job: Job) -> Comparison:

@@ -23,12 +23,13 @@ from deploy.cli import options
 from deploy.cli.experiments import Locks, Plot, check_baseline, check_emulator, check_parallel
 from deploy.cli.parameters import takes
 from deploy.compare.tables import linux_table
-from deploy.deployment import WORKLOADS
+from deploy.deployment import STACKS, WORKLOADS
 from deploy.emulator import lockstep
 from deploy.emulator.machine_file import RANGE, ModelledMachine, chosen
 from deploy.load import measure
 from deploy.load.case import RedisCase, needed as needed_by
 from deploy.load.comparison import Comparison
+from deploy.load.request import split
 from deploy.machine import qemu
 from deploy.results.result import document, host_description
 from deploy.setup import needs
@@ -134,7 +135,7 @@ def redis(args: RedisOptions) -> None:
 
 def _request(args: RedisOptions, modelled: ModelledMachine | None) -> experiment.Request:
     return experiment.Request(
-        _names(args.lock), _sizes(args.cores), experiment.stacks(args.stack), _workload(args.workload),
+        regimes.named(args.lock), _sizes(args.cores), split("--stack", args.stack, STACKS), _workload(args.workload),
         args.records or (MODELLED_RECORDS if modelled else experiment.RECORDS),
         args.operations or (MODELLED_OPERATIONS if modelled else experiment.OPERATIONS),
         args.clients, Patience(MODELLED_SILENCE, args.timeout) if modelled else Patience(limit=args.timeout),
@@ -166,12 +167,6 @@ def _architecture(figure: str, json: str | None, quiet: bool) -> None:
 
 def _range(point: experiment.Point, ranged: experiment.Ranges) -> dict[str, Any]:
     return {"range": {"ops_per_mcycle": list(ranged[point.key])}} if point.key in ranged else {}
-
-
-def _names(lock: str | None) -> list[str]:
-    """The regimes named, or every one; the one without a lock only where it is wanted or all are."""
-    named = None if lock is None else {word.strip() for word in lock.split(",")}
-    return [name for name in regimes.chosen(lock) if named is None or name in named]
 
 
 def _sizes(text: str) -> list[int]:

@@ -249,9 +249,7 @@ def _delays(text: str) -> list[float]:
 
 def _names(lock: str | None) -> list[str]:
     """Regimes that are to be measured, clh first and none last."""
-    named = None if lock is None else {word.strip() for word in lock.split(",")}
-    names = [name for name in regimes.chosen(lock) if named is None or name in named]
-    return sorted(names, key=lambda name: (name != FIRST, name == BASELINE, REGIMES.index(name)))
+    return sorted(regimes.named(lock), key=lambda name: (name != FIRST, name == BASELINE, REGIMES.index(name)))
 
 
 def _delays_of(name: str, lock: str | None, pauses: list[float]) -> list[float]:
