@@ -49,8 +49,7 @@ def _node(command: click.Command, context: click.Context, called: str | None) ->
             is_switch = parameter.is_flag or parameter.count
             options.append({
                 "names": [*parameter.opts, *parameter.secondary_opts], "help": parameter.help,
-                "multiple": parameter.multiple,
-                "value": None if is_switch else _value(parameter, context),
+                "multiple": parameter.multiple, "value": None if is_switch else _value(parameter, context),
             })  # fmt: skip
     node: tab.Node = {"options": options, "arguments": arguments, "commands": None}
     if isinstance(command, click.Group):

@@ -17,8 +17,7 @@ from topology.errors import InputError
 
 MODELLED = (
     "its clock moves only as its cores do, and neither the order to fail nor a client's next answer are theirs but the "
-    "host's: "
-    "measure it emulated, or under KVM"
+    "host's: measure it emulated, or under KVM"
 )
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", min=0,
                                           help="Seed of the drawn kills; it is printed (default: random).")]

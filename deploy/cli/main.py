@@ -43,10 +43,8 @@ from topology.errors import InputError
 # In the order of the help page.
 COMMANDS = (
     "doctor", "build", "test", "prove", "fuzz", "compare", "bench", "run", "topology", "image", "collect", "model",
-    "plan",
-    "lockstat", "top", "granularity", "kill", "map", "move", "demo", "profile", "cc",
-    "deploy", "status", "console", "logs", "stop", "undeploy", "report", "paper", "completion", "man", "docs",
-    "release",
+    "plan", "lockstat", "top", "granularity", "kill", "map", "move", "demo", "profile", "cc", "deploy", "status",
+    "console", "logs", "stop", "undeploy", "report", "paper", "completion", "man", "docs", "release",
 )
 # By folder of deploy/cli/commands. `bench` is a folder of its own.
 FOLDERS = {

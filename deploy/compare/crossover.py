@@ -225,9 +225,8 @@ def _at(crossover: Crossover) -> str:
     curve = crossover.first
     return (
         f"{crossover.loser} wins below {crossover.rate:,.0f} kernel entries a second on each core, where clients pause "
-        f"for {crossover.pause_us:,.0f} µs (queueing "
-        f"model through the measured {curve.busy.rate:,.0f} without a pause and {curve.pausing.rate:,.0f}, where an "
-        f"operation takes {_times(crossover)})"
+        f"for {crossover.pause_us:,.0f} µs (queueing model through the measured {curve.busy.rate:,.0f} without a pause "
+        f"and {curve.pausing.rate:,.0f}, where an operation takes {_times(crossover)})"
     )
 
 

@@ -70,8 +70,7 @@ def _trust(result: Result) -> str:
         return "These are times of one run on this host: repeat them before you believe a small difference."
     return (
         "Cache lines cost nothing here, and no core runs beside another where they take turns: this compares lengths "
-        "of code, "
-        "not how locks scale. ./skerry compare without options prices lines as published for the papers' Xeon."
+        "of code, not how locks scale. ./skerry compare without options prices lines as published for the papers' Xeon."
     )
 
 

@@ -19,15 +19,13 @@ RANGED = ("ops_per_s", "p50_us", "p99_us")  # ratios that have a range
 BUSY = 0.9  # share of its time from which a core holds the others up
 APART = (  # a reader sees both on one screen
     "These locks are of the timed run, in which the emulator watches plain kernels. The tables' * are of kernels that "
-    "count: "
-    "they hold their locks longer, and wait longer for them."
+    "count: they hold their locks longer, and wait longer for them."
 )
 # What validation found of this machine (docs/modelled.md has all rows): bench validate --rows paper,figures.
 VALIDATED = (
     "Beside published figures of this machine the model's lock takes 4% too long in one socket, throughputs there are "
-    "up to 39% too low, and "
-    "beyond one socket 17 of 21 are between the published bounds: trust which layout wins, its factor roughly, and no "
-    "absolute rate."
+    "up to 39% too low, and beyond one socket 17 of 21 are between the published bounds: trust which layout wins, its "
+    "factor roughly, and no absolute rate."
 )
 
 
@@ -74,10 +72,8 @@ class Answer:
         ratio, bounds = ratios(self.first, self.second)["ops_per_s"], self.range("ops_per_s")
         text = (
             f"On the modelled {self.machine.name}, YCSB {self.first.workload.upper()} ({_load(self.first)}), "
-            f"{kernels(self.first)} "
-            f"({self.first.layout}) do{'es' * (self.first.clusters == 1)} {ratio:.2f} times the operations per "
-            f"second of "
-            f"{kernels(self.second)} ({self.second.layout}), {locks(self.first, self.second)}"
+            f"{kernels(self.first)} ({self.first.layout}) do{'es' * (self.first.clusters == 1)} {ratio:.2f} times the "
+            f"operations per second of {kernels(self.second)} ({self.second.layout}), {locks(self.first, self.second)}"
         )
         if not bounds:
             return f"{text}. The range of this ratio was not measured."
@@ -117,13 +113,11 @@ def _lock(result: Result) -> str:
     if not result.observed.acquisitions:
         return (
             f"{entries}, none of which takes a lock of the whole kernel; what they wait for the locks of objects is "
-            f"not counted; "
-            f"request and answer go through {_hops(result)}."
+            f"not counted; request and answer go through {_hops(result)}."
         )
     return (
-        f"{entries}; {m['lock_conflict_ratio']:.0%} of them find the lock taken, "
-        f"and a lock is waited for {m['lock_mean_wait_cycles']:,.0f} cycles and held {m['lock_mean_hold_cycles']:,.0f} "
-        f"on average, in which "
+        f"{entries}; {m['lock_conflict_ratio']:.0%} of them find the lock taken, and a lock is waited for "
+        f"{m['lock_mean_wait_cycles']:,.0f} cycles and held {m['lock_mean_hold_cycles']:,.0f} on average, in which "
         f"{m['line_moves_per_entry']:.1f} lines move between cores; request and answer go through {_hops(result)}."
     )
 
@@ -142,9 +136,8 @@ def _busy(result: Result) -> str | None:
     cores = ", ".join(map(str, network))
     return (
         f"{result.layout}: the network's core{'s' * (len(network) > 1)} {cores} {'are' if len(network) > 1 else 'is'} "
-        f"busy more than "
-        f"{BUSY:.0%} of the time and limit{'s' * (len(network) == 1)} the others: the ratio is that of what the "
-        f"network does, not of the lock alone."
+        f"busy more than {BUSY:.0%} of the time and limit{'s' * (len(network) == 1)} the others: the ratio is that of "
+        "what the network does, not of the lock alone."
     )
 
 

@@ -90,8 +90,7 @@ def linux(job: Comparison, workload: str, accel: qemu.Accel, outside: qemu.Accel
     """Measures the same instances and clients on Linux, on the same machine; returns one entry of "results"."""
     guest = build_guest()
     deployment = job.deployment("spanning", workload)
-    result = measure_linux(deployment, LinuxOptions(accel, job.timeout.times(LINUX_PATIENCE), binary=job.binary),
-                           guest)
+    result = measure_linux(deployment, LinuxOptions(accel, job.timeout.times(LINUX_PATIENCE), binary=job.binary), guest)
     idle = replace(deployment, load=Load(), shutdown="never")
     options = LinuxOptions(outside, job.timeout, binary=job.binary)
     boots = [measure_linux(idle, options, guest, time_ready=True)["metrics"] for _ in range(PONG_BOOTS)]

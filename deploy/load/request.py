@@ -33,8 +33,7 @@ def split(option: str, text: str, allowed: Collection[str] | None) -> list[str]:
 
 def prepared(
     shape: Shape | Machine, layout: str, workload: str, *, memory: str | None = None, switch: str | None = None,
-    clients: int | None = None,
-    **more: Any,
+    clients: int | None = None, **more: Any,
 ) -> list[RedisCase]:
     """The cases that these options ask for. `shape`: the machine, but for its memory. `clients`: None is as many as
     fit, CLIENTS at most."""

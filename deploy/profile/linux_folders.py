@@ -22,17 +22,15 @@ _FIRST = (
     ("cap_capable", "security"), ("crypto_mod_get", "crypto"), ("I_BDEV", "block"), ("lockref_get", "lib"),
     ("pci_bus_read_config_byte", "drivers"), (_NET_FIRST, NET), (_NET_BEHIND, "arch"), ("argv_free", "lib"),
     ("clear_page_rep", "arch"), ("do_syscall_64", "entry"), ("__sched_text_start", "kernel"),
-    ("__entry_text_start", "entry"),
-    ("__softirqentry_text_start", "kernel"),
+    ("__entry_text_start", "entry"), ("__softirqentry_text_start", "kernel"),
 )  # fmt: skip
 # Of several folders: the driver of the loopback interface; what a core does that has nothing to do.
 _LOOPBACK = ("loopback_",)
 _IDLE = (
     "do_idle", "cpu_startup_entry", "default_idle", "native_safe_halt", "arch_cpu_idle", "call_cpuidle", "cpuidle_",
-    "menu_", "poll_idle",
-    "tick_nohz_", "__tick_nohz", "can_stop_idle_tick", "ct_idle_", "hrtimer_next_event_without",
-    "hrtimer_get_next_event",
-    "get_next_timer_interrupt", "__get_next_timer_interrupt", "sched_clock_idle_", "quiet_vmstat", "rcu_needs_cpu",
+    "menu_", "poll_idle", "tick_nohz_", "__tick_nohz", "can_stop_idle_tick", "ct_idle_", "hrtimer_next_event_without",
+    "hrtimer_get_next_event", "get_next_timer_interrupt", "__get_next_timer_interrupt", "sched_clock_idle_",
+    "quiet_vmstat", "rcu_needs_cpu",
 )  # fmt: skip
 
 

@@ -82,8 +82,7 @@ class Guest(Protocol):
 
 def skerry(
     shape: Shape | Machine, layout: str, lock: str, requests: Requests, timeout: Patience, binary: str,
-    tap: Tap | None = None,
-    build: Path = BUILD,
+    tap: Tap | None = None, build: Path = BUILD,
 ) -> Profile:
     what = planned(shape, layout, lock)
     programs = [Program(name, path) for name, path in modules.collect(what.cluster_map, build, what.own).items()]

@@ -54,8 +54,7 @@ def functions(profile: Profile, title: str, most: int) -> Table:
 
 def compared(
     name: str, counted: Profile, other_name: str, other: Profile,
-    metrics: tuple[Mapping[str, float], Mapping[str, float]] = ({}, {}),
-    title: str = "An operation",
+    metrics: tuple[Mapping[str, float], Mapping[str, float]] = ({}, {}), title: str = "An operation",
 ) -> Table:  # fmt: skip
     """Two systems that did the same; `metrics` of both, for the memory of an instance and what the host measures."""
     first = f"instructions/{counted.unit}"

@@ -141,8 +141,7 @@ def powers(name: str, title: str, unit: str, of: Mapping[str, Sequence[float]]) 
             axes.plot(
                 range(last + 1), [*bins, *[0] * (last + 1)][: last + 1], color=COLOURS[place % len(COLOURS)],
                 linestyle=LINES[place % len(LINES)], marker=MARKERS[place % len(MARKERS)], markersize=3.5,
-                linewidth=1.2,
-                label=short(key),
+                linewidth=1.2, label=short(key),
             )  # fmt: skip
         axes.set_yscale("symlog", linthresh=1)
         axes.set_ylim(bottom=0)

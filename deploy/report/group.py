@@ -117,9 +117,7 @@ def groups(sources: Iterable[Source]) -> list[Group]:
             key: Key = (
                 source.setting, entry.system, entry.layout, entry.lock, entry.workload, entry.stack, entry.model,
                 entry.clusters, entry.cores, entry.emulated, entry.cluster, entry.kernel, _machine(entry),
-                *_told(entry),
-                source.kernels(entry.lock),
-                number if not entry.layout and not entry.lock else None,
+                *_told(entry), source.kernels(entry.lock), number if not entry.layout and not entry.lock else None,
             )  # fmt: skip
             group = by_key.setdefault(key, Group(entry, source))
             group.entries.append(entry)

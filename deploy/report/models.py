@@ -55,8 +55,7 @@ def section(sources: Sequence[Source]) -> Section:
     if made.figures:
         made.words.append(
             "Service and delay are the machine-repairman model's (for ticket locks Boyd-Wickizer's), fitted by least "
-            "squares "
-            "to the points; beyond the dotted line the model speaks alone."
+            "squares to the points; beyond the dotted line the model speaks alone."
         )
     return made
 

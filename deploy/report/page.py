@@ -115,8 +115,7 @@ def answer(every: Sequence[Group]) -> list[str]:
             )
             lines.append(
                 f"With {_kernels(part[0])} Redis {what.format(ratio.mean)} that it {'takes' if counts else 'does'} "
-                f"with "
-                f"{_kernels(other)}{spread}, {sections.where(part)}."
+                f"with {_kernels(other)}{spread}, {sections.where(part)}."
             )
     return lines
 

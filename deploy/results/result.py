@@ -36,8 +36,7 @@ DISTORTED = ("cpu_utilisation", "lock_conflict_ratio", "lock_mean_wait_cycles", 
 # Not known of a machine of which a cluster was started again within the interval: its first life's counters are lost.
 UNKNOWN = (
     "cpu_utilisation", "kernel_entries_per_s", "kernel_entries_per_op", "lock_conflict_ratio", "lock_mean_wait_cycles",
-    "lock_mean_hold_cycles",
-    "fallback_ratio",
+    "lock_mean_hold_cycles", "fallback_ratio",
 )  # fmt: skip
 BAD_EVENTS = ("fault", "failed", "cluster-lost", *CLUSTER_DOWN, "too-long", BAD_LINE)
 

@@ -34,24 +34,19 @@ LOCKS_OVER_FINE = 0.8  # at most: a kernel that switches its locks, beside one t
 WIDTH = 112
 IPC_NOTE = (
     "One way, no words: the mean of Call and ReplyRecv on the fast path. 'dynamic coarse' is the same image as "
-    "'dynamic fine' with one "
-    "lock for the kernel; clh and fine are kernels of their own. In 'messages' all objects are at home on the core, "
-    "which "
-    "takes no lock of theirs. The paper's cycles are those of "
+    "'dynamic fine' with one lock for the kernel; clh and fine are kernels of their own. In 'messages' all objects are "
+    "at home on the core, which takes no lock of theirs. The paper's cycles are those of "
 )
 FORK_JOIN_NOTE = (
     "Core 0 signals a worker on each other core, whose cores are halted: from before the first signal until the last "
-    "worker runs at user "
-    "level; medians. 'signals made': until the coordinator has made all signals. How long an interrupt takes to "
-    "another core is an assumed "
-    "price of the machine file (ipi). In brackets: under half and double line costs. In 'messages' each worker's "
-    "notification is at home on its core: the coordinator's call travels there, and comes back. The paper has no "
-    "points of single series in its text."
+    "worker runs at user level; medians. 'signals made': until the coordinator has made all signals. How long an "
+    "interrupt takes to another core is an assumed price of the machine file (ipi). In brackets: under half and double "
+    "line costs. In 'messages' each worker's notification is at home on its core: the coordinator's call travels "
+    "there, and comes back. The paper has no points of single series in its text."
 )
 LOAD_NOTE = (
     f"Independent ping-pong on every core, a mean delay of {DELAY:g} cycles before each entry. In brackets: under half "
-    f"and double line costs. "
-    "No figure of the paper."
+    "and double line costs. No figure of the paper."
 )
 
 
@@ -94,8 +89,7 @@ def fork_join_table(rows: Sequence[ForkJoin]) -> Table:
     pairs = {pair.locks.cores: pair for pair in joined_pairs(rows)}
     table = noted_table(
         f"{TITLES[FORK_JOIN]}, cycles until the last worker runs (modelled: {rows[0].machine.name})", FORK_JOIN_NOTE,
-        "cores",
-        *(column for name in names for column in (name, "signals made")),
+        "cores", *(column for name in names for column in (name, "signals made")),
         *(("messages/locks", "paper") if pairs else ()),
     )
     by = {(row.series.name, row.cores): row for row in rows}

@@ -242,8 +242,7 @@ def _linear(rising: Sequence[Trend]) -> Iterator[str]:
     steep = min(rising, key=lambda trend: trend.pages)
     yield (
         f"(b) is linear in the cores, R² at least {LEAST_R_SQUARED}: {holds}. The least R² is {worst.r_squared:.3f}, "
-        f"with {_pages(worst.pages)}; each core "
-        f"adds {steep.per_core:,.0f} cycles with {_pages(steep.pages)}."
+        f"with {_pages(worst.pages)}; each core adds {steep.per_core:,.0f} cycles with {_pages(steep.pages)}."
     )
 
 

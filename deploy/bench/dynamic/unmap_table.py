@@ -14,20 +14,17 @@ from deploy.bench.dynamic.unmap_series import LEAST_R_SQUARED, MOST_RISE, Guard,
 
 UNMAP_NOTE = (
     "One call on core 0 takes the right to write from so many mappings, while each other core takes it from one page "
-    "of its own and gives it back, "
-    "without end: the mean of all calls, for each mapping."
+    "of its own and gives it back, without end: the mean of all calls, for each mapping."
 )
 COUNTED_NOTE = (
     "One call takes the right to write from so many mappings: the mean of all calls, for each mapping. 'kernel': all "
     "frames are in its own domain."
 )
 TRENDS_NOTE = (
-    f"From the fewest cores to the most; in brackets: under half and double line costs. Of (a) the rise is to be "
-    f"{MOST_RISE:.0%} at most, of (b) R² of "
-    f"the straight line {LEAST_R_SQUARED} at least. The paper's two knees of (a) cannot show: that at 5 processors is "
-    f"the line of a page that processors of "
-    "two nodes share, and here cores share none; that at 9 is the second thread of a processor, which modelled cores "
-    "do not have."
+    "From the fewest cores to the most; in brackets: under half and double line costs. Of (a) the rise is to be "
+    f"{MOST_RISE:.0%} at most, of (b) R² of the straight line {LEAST_R_SQUARED} at least. The paper's two knees of (a) "
+    "cannot show: that at 5 processors is the line of a page that processors of two nodes share, and here cores share "
+    "none; that at 9 is the second thread of a processor, which modelled cores do not have."
 )
 
 

@@ -196,8 +196,7 @@ class Load(threading.Thread):
             slots = (time.monotonic_ns() - self._start_ns) // SLOT_NS + 1
             return Survivor(
                 client=f"outside, {self.server}", server="{}:{}".format(*self.address), start_ns=self._start_ns,
-                slot_ns=SLOT_NS,
-                counts=(*self._counts, *[0] * (slots - len(self._counts))), gaps=tuple(self._gaps),
-                reads=self._unanswered[False],
-                updates=self._unanswered[True], lives=max(1, self.lives), forgotten=self.forgotten,
+                slot_ns=SLOT_NS, counts=(*self._counts, *[0] * (slots - len(self._counts))), gaps=tuple(self._gaps),
+                reads=self._unanswered[False], updates=self._unanswered[True], lives=max(1, self.lives),
+                forgotten=self.forgotten,
             )  # fmt: skip

@@ -134,8 +134,7 @@ class Measured:
         job = self.job
         common = {
             "layout": "per-socket", "lock": job.lock, "system": "skerry", "workload": "failure",
-            "clusters": self.clusters,
-            "cores": job.sockets * job.cores, "ended": "first" if job.first else "others",
+            "clusters": self.clusters, "cores": job.sockets * job.cores, "ended": "first" if job.first else "others",
             **({"emulated": True} if job.accel.emulated else {}),
         }  # fmt: skip
         return [
@@ -149,8 +148,7 @@ class Measured:
             for how in self.job.ways if self.of(how)
         ] + [common | {
             "how": "none", "metrics": {"false_alarms": self.false_alarms, "seconds": self.seconds} | self._calm(),
-            "per_core": [],
-            "goals": {"false_alarms": {"emulated_idle": 0, "kvm_and_metal": 0}},
+            "per_core": [], "goals": {"false_alarms": {"emulated_idle": 0, "kvm_and_metal": 0}},
         }]  # fmt: skip
 
 

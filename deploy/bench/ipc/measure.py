@@ -103,8 +103,7 @@ def metric(name: str, unit: str) -> str:
 
 def measure(
     lock: str, accel: Accel, rounds: int, timeout: Patience, modelled: ModelledMachine | None = None,
-    granularity: str = COARSE,
-    local: bool = False,
+    granularity: str = COARSE, local: bool = False,
 ) -> Measured:
     """`granularity`: of a kernel that has a choice. `local`: of such a kernel, whether all objects are at home on the
     core."""

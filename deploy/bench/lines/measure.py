@@ -240,8 +240,7 @@ def _lines(point: Point, reported: dict[str, Any], kernel: Image, program: Image
         Line(
             physical=line["physical"], address=line["address"], name=names.line(line["address"]), reads=line["reads"],
             writes=line["writes"], upgrades=line["upgrades"], wait=line["wait"], fetches=line["fetches"],
-            useless=line["useless"],
-            users=[User(**user) for user in line["users"]],
+            useless=line["useless"], users=[User(**user) for user in line["users"]],
             movers=[Mover(*movers[mover["pc"]], mover["moves"], mover["wait"]) for mover in line["instructions"]],
         )
         for line in reported["hottest"]

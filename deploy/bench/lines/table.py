@@ -36,8 +36,7 @@ def lines_table(measured: Lines, top: int) -> Table:
             escape(line.name) + (" [bold]false sharing[/bold]" if line.false_sharing else ""), f"{line.moves:,}",
             f"{line.reads:,}, {line.writes:,}, {line.upgrades:,}", f"{line.wait / line.moves:,.0f}",
             cores_text([user.core for user in line.users]),
-            f"{line.useless / line.fetches:.0%}" if line.fetches else "-",
-            escape(_movers(line)),
+            f"{line.useless / line.fetches:.0%}" if line.fetches else "-", escape(_movers(line)),
         )
     return table
 

@@ -23,11 +23,10 @@ from topology.model.papers import MACH_CONFLICTS, MACH_PROCESSORS, MACH_READS, M
 # What stands here for what stood there.
 NEAREST = (
     "Nearest to Mach's classes: run queue (CPU LIST, GLOBAL and LOCAL RUNQ), TCB, with reply objects (THREAD LOCK), "
-    "endpoint and "
-    "notification (OBJ LOCK of ports, MESSAGEQ). Mach's locks of memory (ZONE, VM PAGE…, PMAP) have no counterpart: "
-    "untyped memory, frames and address spaces have no locks of their own here and stand under the kernel's. "
-    "Under one lock its conflicts stand beside the total of all of Mach's classes. "
-    "A reader/writer lock (Mach's complex locks) has regime fine alone, and no lock here sleeps: a core spins."
+    "endpoint and notification (OBJ LOCK of ports, MESSAGEQ). Mach's locks of memory (ZONE, VM PAGE…, PMAP) have no "
+    "counterpart: untyped memory, frames and address spaces have no locks of their own here and stand under the "
+    "kernel's. Under one lock its conflicts stand beside the total of all of Mach's classes. A reader/writer lock "
+    "(Mach's complex locks) has regime fine alone, and no lock here sleeps: a core spins."
 )
 TITLES = {
     MESSAGES: ("Table 1", "Table 3", "message program"),
@@ -61,8 +60,7 @@ def simple_locks(runs: Sequence[Run], ranged: ClassRanges = NO_CLASS_RANGES) -> 
     title = f"{number}: simple locks, {name} on {runs[0].cores} cores ({_what(runs[0])})"
     table = plain_table(
         title, "regime", "lock class", "instances", "acqui-\nsitions", "conflicts", "conflicts/\nacquisition",
-        "spins max", "ave",
-        f"paper, {MACH_PROCESSORS} CPUs: conflicts/\nacquisition", "ours/paper",
+        "spins max", "ave", f"paper, {MACH_PROCESSORS} CPUs: conflicts/\nacquisition", "ours/paper",
     )
     table.columns[1].justify = "left"
     for run in runs:

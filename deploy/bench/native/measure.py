@@ -31,9 +31,8 @@ from topology.model import ranges
 
 FEW = 8  # cores that show neither a collapse nor a plateau
 FIGURE_LOCK = (
-    "Stands for the locks of Elphinstone et al. 2016, sections 3.2 to 3.4, and for a ticket lock beside queue locks "
-    "as in "
-    "Boyd-Wickizer et al. 2012."
+    "Stands for the locks of Elphinstone et al. 2016, sections 3.2 to 3.4, and for a ticket lock beside queue locks as "
+    "in Boyd-Wickizer et al. 2012."
 )
 FIGURE_SCALE = f"Stands for {FIGURE_4}\n{FIGURE_5}"
 
@@ -64,10 +63,9 @@ class Session:
             notes.append("Without real-time priority: others on this machine disturb.")
         if self.parallel.count < FEW:
             notes.append(
-                f"{self.parallel.count} {'core shows' if self.parallel.count == 1 else 'cores show'} what a lock "
-                f"and its "
-                "hand-over cost, not where ticket collapses or queue locks hold a plateau: skerry model predict says "
-                "where."
+                f"{self.parallel.count} {'core shows' if self.parallel.count == 1 else 'cores show'} what a lock and "
+                "its hand-over cost, not where ticket collapses or queue locks hold a plateau: skerry model predict "
+                "says where."
             )
         return notes
 

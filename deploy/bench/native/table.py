@@ -84,9 +84,8 @@ def contended(entries: Sequence[Entry], stands_for: str, label: str) -> Table:
     for e in _in_groups(made, entries):
         made.add_row(
             f"{e['metrics']['delay_cycles']:g}", str(e["cores"]), name_of(e),
-            spread(e, "throughput_per_cycle", UNIT, 3),
-            spread(e, "p50_cycles", 1, 0), spread(e, "p99_cycles", 1, 0), _one(e, "max_cycles", ",.0f"),
-            _conflicts(e), _one(e, "fallback_ratio", ".2%"),
+            spread(e, "throughput_per_cycle", UNIT, 3), spread(e, "p50_cycles", 1, 0), spread(e, "p99_cycles", 1, 0),
+            _one(e, "max_cycles", ",.0f"), _conflicts(e), _one(e, "fallback_ratio", ".2%"),
         )  # fmt: skip
     return made
 
@@ -108,8 +107,7 @@ def scale(entries: Sequence[Entry], stands_for: str, label: str) -> Table:
         made.add_row(
             f"{delay:g}", str(e["cores"]), name_of(e), spread(e, "throughput_per_cycle", UNIT, 3),
             f"{times:.2f}" if times else "-", spread(e, "kernel_cycles", 1, 0),
-            _one(e, "lock_mean_hold_cycles", ",.0f"),
-            _conflicts(e), _one(e, "fallback_ratio", ".2%"),
+            _one(e, "lock_mean_hold_cycles", ",.0f"), _conflicts(e), _one(e, "fallback_ratio", ".2%"),
         )  # fmt: skip
     return made
 
@@ -117,9 +115,8 @@ def scale(entries: Sequence[Entry], stands_for: str, label: str) -> Table:
 def unlocked(entry: Entry) -> str:
     return (
         f"{entry['cores']} cores in one kernel without its lock, delay {entry['metrics']['delay_cycles']:g}: "
-        f"{spread(entry, 'kernel_cycles', 1, 0)} cycles an entry. What that is above {BASELINE} of one core, lines "
-        f"of the "
-        "kernel cost that are not the lock's."
+        f"{spread(entry, 'kernel_cycles', 1, 0)} cycles an entry. What that is above {BASELINE} of one core, lines of "
+        "the kernel cost that are not the lock's."
     )
 
 

@@ -130,8 +130,7 @@ def _ratios(name: str, points: Sequence[Point]) -> Markup:
             reach = [[max(0.0, point.ratio - low / point.published)], [max(0.0, high / point.published - point.ratio)]]
             axes.errorbar(
                 point.ratio, place, xerr=reach, fmt=MARKERS[0 if point.met is not False else 1],
-                color=COLOURS[0 if point.met is not False else 1],
-                markersize=4, capsize=2.5, linewidth=1,
+                color=COLOURS[0 if point.met is not False else 1], markersize=4, capsize=2.5, linewidth=1,
             )  # fmt: skip
         axes.axvline(1.0, color="#010203", linewidth=0.8)
         axes.set_yticks(range(len(points)), [_label(point.name) for point in points], fontsize=7)

@@ -15,8 +15,7 @@ FIGURES = (
     "Stands for Figures 6 and 7 of Elphinstone et al., 'An Evaluation of Coarse-Grained Locking for Multicore "
     "Microkernels' (2016): a virtual network processor on core 0, on every other core a Redis and two clients, each "
     "with an lwIP process of its own; there the lock keeps up to 5 cores, and delays are 800 cycles on core 0 and "
-    "1,600 "
-    "on the others. And for Figures 3 and 4 of Peters et al., 'For a Microkernel, a Big Lock Is Fine' (2015): "
+    "1,600 on the others. And for Figures 3 and 4 of Peters et al., 'For a Microkernel, a Big Lock Is Fine' (2015): "
     "throughput over cores, and throughput over utilisation (Xput), which there hardly depends on the lock."
 )
 NOTES = {
@@ -81,8 +80,7 @@ def _details(points: Sequence[Point]) -> Table:
             point.stack, str(point.size), point.lock, f"{m['idle_ratio']:.1%}", f"{m['delay_core0_cycles']:,.0f}",
             f"{m['delay_cycles']:,.0f}" if "delay_cycles" in m else "-", f"{m['kernel_cycles_per_entry']:,.0f}",
             f"{m['kernel_entries_per_op']:.1f}", f"{m['interrupts_per_op']:.1f}", f"{m['lock_conflict_ratio']:.1%}",
-            f"{point.normalised:.2f}",
-            f"{m['instructions_per_op']:,.0f}" if "instructions_per_op" in m else "-",
+            f"{point.normalised:.2f}", f"{m['instructions_per_op']:,.0f}" if "instructions_per_op" in m else "-",
         )
     return table
 

@@ -70,9 +70,8 @@ def against_paper(points: Sequence[Point]) -> Table:
         table.add_row(str(cores), *(_against(at.get((cores, delay))) for delay in delays))
     table.caption = (
         f"Up to {published.SOCKET} cores: its fit with a service time of {published.SERVICE:g} cycles; beyond, between "
-        f"its bounds for "
-        f"{published.BOUNDS[1]:g} and {published.BOUNDS[0]:g}. Its text has no points. * more than {GOAL:.0%} off, or "
-        f"outside."
+        f"its bounds for {published.BOUNDS[1]:g} and {published.BOUNDS[0]:g}. Its text has no points. * more than "
+        f"{GOAL:.0%} off, or outside."
     )
     table.caption_justify = "left"
     return table
@@ -100,8 +99,7 @@ def sentences(points: Sequence[Point], figure: str) -> Iterator[str]:
         if whole and half and one and most > published.SOCKET:
             yield (
                 f"{lock}, delay {delay:g}: {most} cores do {whole / one:.1f} times what one does, and "
-                f"{whole / half:.2f} times what "
-                f"{published.SOCKET} do. {_said(lock, whole / one, whole / half, most)}"
+                f"{whole / half:.2f} times what {published.SOCKET} do. {_said(lock, whole / one, whole / half, most)}"
             )
 
 
@@ -124,8 +122,7 @@ def _about_fit(points: Sequence[Point]) -> Iterator[str]:
         worst, of = max(near, key=lambda one: abs(one[1]["error"]))
         yield (
             f"clh, one socket: {sum(of['met'] for _, of in near)} of {len(near)} points are within {GOAL:.0%} of the "
-            f"paper's fit; the worst is "
-            f"{of['error']:+.0%} ({worst.cores} cores, delay {worst.delay:g})."
+            f"paper's fit; the worst is {of['error']:+.0%} ({worst.cores} cores, delay {worst.delay:g})."
         )
     if far:
         below = sum(1 for point, of in far if point.throughput < of["bounds"][0])

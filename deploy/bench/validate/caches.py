@@ -24,13 +24,11 @@ EVENT = "latency-of-line"
 LOCAL, INTRA, OTHER_L3, INTER = "local", "intra-socket", "intra-socket, other L3", "inter-socket"
 # What the machine file asks for a load beyond the base CPI; an L1 hit costs nothing beyond it.
 PRICES: Mapping[tuple[str, str], str] = {
-    ("L2", LOCAL): "l2", ("L3", LOCAL): "l3", ("memory", LOCAL): "dram_near",
-    ("L1", INTRA): "transfer_cluster", ("L2", INTRA): "transfer_cluster", ("L3", INTRA): "l3",
-    ("memory", INTRA): "dram_near",
+    ("L2", LOCAL): "l2", ("L3", LOCAL): "l3", ("memory", LOCAL): "dram_near", ("L1", INTRA): "transfer_cluster",
+    ("L2", INTRA): "transfer_cluster", ("L3", INTRA): "l3", ("memory", INTRA): "dram_near",
     ("L1", OTHER_L3): "transfer_socket", ("L2", OTHER_L3): "transfer_socket", ("L3", OTHER_L3): "l3_socket",
-    ("memory", OTHER_L3): "dram_near",
-    ("L1", INTER): "transfer_machine", ("L2", INTER): "transfer_machine", ("L3", INTER): "l3_machine",
-    ("memory", INTER): "dram_far",
+    ("memory", OTHER_L3): "dram_near", ("L1", INTER): "transfer_machine", ("L2", INTER): "transfer_machine",
+    ("L3", INTER): "l3_machine", ("memory", INTER): "dram_far",
 }
 
 

@@ -28,8 +28,7 @@ PLACES = ("cluster", "socket", "machine")
 # What only a kernel could measure, and what the model needs beside it: as in xeon-e5-2683v3.
 GUESSED = {
     "reader_gap": 20, "store": 1, "tlb_walk": 25, "iret": 250, "swapgs": 20, "cr3": 130, "wrmsr": 100, "cpuid": 100,
-    "io": 1500,
-    "mmio": 200, "ipi": 1500, "segment_base": 15, "transaction_begin": 20, "transaction_commit": 20,
+    "io": 1500, "mmio": 200, "ipi": 1500, "segment_base": 15, "transaction_begin": 20, "transaction_commit": 20,
     "transaction_abort": 150,
 }
 

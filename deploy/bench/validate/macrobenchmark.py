@@ -23,8 +23,7 @@ def measure(machine: ModelledMachine, line_factor: float, pause_us: int = 0) -> 
     def one(lock: str, cores: int, workload: str, counting: bool) -> Point:
         request = Request(
             [lock], [cores], workload=workload, records=RECORDS, operations=OPERATIONS, timeout=Patience(1200.0),
-            modelled=machine,
-            factors=(line_factor,), think=pause_us,
+            modelled=machine, factors=(line_factor,), think=pause_us,
         )
         (case,) = request.cases(counting)
         return redis.measure(case, Bench(run.mode(machine), request.timeout, stepped=True))

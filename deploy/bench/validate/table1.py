@@ -27,7 +27,6 @@ def rows(machine: ModelledMachine, line_factor: float, measured: Measure = measu
         met = abs(one.cycles / published.value - 1) <= GOAL if published else None
         yield Row(
             "table1", f"Table 1: {cell.level}, {cell.where}", "cycles", published.value if published else None,
-            published.source if published else "",
-            one.cycles, None, f"<= {GOAL:.0%}" if published else "", met, price=cell.price(machine, line_factor),
-            kind=KIND,
+            published.source if published else "", one.cycles, None, f"<= {GOAL:.0%}" if published else "", met,
+            price=cell.price(machine, line_factor), kind=KIND,
         )

@@ -56,9 +56,8 @@ class Row:
         metrics = {"reference": self.reference, "modelled": self.modelled, "error": self.error, "price": self.price}
         entry: dict[str, Any] = {
             "workload": "validate", "system": "skerry", "emulated": True, "row": self.name, "group": self.group,
-            "unit": self.unit,
-            "metrics": {name: value for name, value in metrics.items() if value is not None}, "source": self.source,
-            "basis": self.kind, "modelled": (self.machine or machine).to_json(),
+            "unit": self.unit, "metrics": {name: value for name, value in metrics.items() if value is not None},
+            "source": self.source, "basis": self.kind, "modelled": (self.machine or machine).to_json(),
         }
         spread = {"modelled": self.spread} if self.spread else None
         more = {"bounds": self.bounds, "range": spread, "goal": self.goal, "met": self.met, "noisy": self.noisy,
@@ -86,8 +85,7 @@ def within(name: str, unit: str, bounds: tuple[float, float], modelled: float, s
 
 def close(group: str, name: str, unit: str, aim: float, modelled: float, source: str, goal: float,
           noisy: bool = False) -> Row:
-    return Row(group, name, unit, aim, source, modelled, None, f"<= {goal:.0%}", abs(modelled / aim - 1) <= goal,
-               noisy)
+    return Row(group, name, unit, aim, source, modelled, None, f"<= {goal:.0%}", abs(modelled / aim - 1) <= goal, noisy)
 
 
 def against(group: str, name: str, unit: str, paper: Published | Between, modelled: float, goal: float = 0.0) -> Row:
@@ -121,15 +119,13 @@ def paper_rows(machine: ModelledMachine, rounds: int, scale: Measure = measure) 
     (curve,) = curves(points)
     fitted = fitting.fit(curve)
     yield close("paper", "service time of the lock, one socket, delay 2,000", "cycles", published.SERVICE,
-                fitted.service.value,
-                f"{PAPER}, 5.1.2: least squares, up to 14 cores", 0.05)
+                fitted.service.value, f"{PAPER}, 5.1.2: least squares, up to 14 cores", 0.05)
     delays = [500.0, 4000.0, 8000.0, 16000.0, 32000.0]
     points = scale(experiment.Request("clh", [1, socket, most], delays, rounds, modelled=machine))
     at = {(point.cores, point.delay): point.throughput for point in points}
     for cores, where in ((socket, "one socket"), (most, "two sockets")):
         yield within(f"saturated: cycles for each entry, {where}, delay 500", "cycles", published.BOUNDS,
-                     1 / at[cores, 500.0],
-                     f"{PAPER}, 5.1.2: least and most mean holding time")
+                     1 / at[cores, 500.0], f"{PAPER}, 5.1.2: least and most mean holding time")
     yield _span(at, most)
 
 
@@ -192,8 +188,7 @@ def figure_rows(machine: ModelledMachine, rounds: int, scale: Measure = measure)
                  papers.FIGURE_5_RTM, rtm / fine, 0.05)
     share = at["clh", most] / at["clh", socket]
     yield Row("figures", f"Figure 5: clh, {most} cores over {socket}", "times", None,
-              f"{PAPER}, 5.1.4: a lower plateau on both sockets", share,
-              (0.0, 1.0), "below 1", share < 1)
+              f"{PAPER}, 5.1.4: a lower plateau on both sockets", share, (0.0, 1.0), "below 1", share < 1)
 
 
 def _peak(machine: ModelledMachine, rounds: int, scale: Measure) -> Row:
@@ -203,8 +198,7 @@ def _peak(machine: ModelledMachine, rounds: int, scale: Measure) -> Row:
     points = scale(experiment.Request("clh", sizes, [1000.0], rounds, modelled=machine))
     best = max(points, key=lambda point: point.throughput).cores
     return Row("figures", "Figure 4: delay 1,000, cores of the peak", "cores", paper.value, paper.source, float(best),
-               None, "within 2 cores",
-               abs(best - paper.value) <= 2)
+               None, "within 2 cores", abs(best - paper.value) <= 2)
 
 
 def ipc_rows(machine: ModelledMachine, rounds: int) -> Iterator[Row]:
@@ -261,12 +255,10 @@ def host_summary(known: Mapping[tuple[str, float], tuple[float, float]], noisy: 
     errors = [abs(predicted / measured - 1) for predicted, measured in known.values()]
     for name, value, goal in (("median", median(errors), MEDIAN_GOAL), ("worst", max(errors), WORST_GOAL)):
         yield Row("host", f"this host, 2 cores: {name} error of {len(errors)}", "share", None, "the rows above", value,
-                  (0, goal),
-                  f"<= {goal:.0%}", value <= goal, noisy)
+                  (0, goal), f"<= {goal:.0%}", value <= goal, noisy)
     right = sum(_order(known, delay, 0) == _order(known, delay, 1) for delay in HOST_DELAYS)
     yield Row("host", "this host, 2 cores: delays at which the order of the locks is right", "of 3",
-              float(len(HOST_DELAYS)),
-              "the rows above", float(right), None, "all", right == len(HOST_DELAYS), noisy)
+              float(len(HOST_DELAYS)), "the rows above", float(right), None, "all", right == len(HOST_DELAYS), noisy)
 
 
 def _order(known: Mapping[tuple[str, float], tuple[float, float]], delay: float, which: int) -> list[str]:
@@ -312,8 +304,7 @@ def speed_rows(machine: ModelledMachine, rounds: int, scale: Measure = measure) 
             taken.append((point.metrics["instructions"], _cpu_time() - before))
         (few, short), (many, long) = taken
         row = Row("speed", f"speed, {machine.cores} cores, delay {delay:g}", "instructions/s", None,
-                  "CPU time of the emulator here",
-                  goal=f">= {goal / 1e6:g} million")
+                  "CPU time of the emulator here", goal=f">= {goal / 1e6:g} million")
         if long - short < 0.1 * long:
             yield replace(row, not_run="the host's CPU times say nothing: too little was run")
             continue
@@ -323,5 +314,4 @@ def speed_rows(machine: ModelledMachine, rounds: int, scale: Measure = measure) 
 
 def compare_row() -> Row:
     return Row("compare", "compare, 2 x 14, both layouts, three price levels", "min", None, "",
-               goal="<= 8; --quick <= 3",
-               not_run="takes minutes: time ./skerry compare --machine xeon-e5-2683v3")
+               goal="<= 8; --quick <= 3", not_run="takes minutes: time ./skerry compare --machine xeon-e5-2683v3")

@@ -57,10 +57,9 @@ def request() -> str:
     """From a client to Redis and back."""
     width, height = 760, 218
     made = Drawing(width, height, "The way of a request",
-                   "A client writes; its lwIP puts a frame into a ring; the switch passes it on, over a "
-                   "channel where the server is in another cluster; the server's lwIP gives the bytes to Redis. The "
-                   "answer goes the same way back. "
-                   "Frames lie in shared memory; only wake-ups enter a kernel.")  # fmt: skip
+                   "A client writes; its lwIP puts a frame into a ring; the switch passes it on, over a channel where "
+                   "the server is in another cluster; the server's lwIP gives the bytes to Redis. The answer goes the "
+                   "same way back. Frames lie in shared memory; only wake-ups enter a kernel.")  # fmt: skip
     for place, (name, does) in enumerate(STEPS):
         x = 8 + place * 151
         made.box(x, 44, 128, 62, "box")

@@ -91,8 +91,7 @@ def headline() -> str:
     value, (low, high) = ratio["metrics"]["ops_per_s"], ratio["range"]["ops_per_s"]
     text = (
         f"{_kernels(first).capitalize()} do{'es' * (first['clusters'] == 1)} {value:.2f} times the operations per "
-        f"second of {_kernels(second)} "
-        f"({low:.2f} to {high:.2f} when moving a line costs half and double)"
+        f"second of {_kernels(second)} ({low:.2f} to {high:.2f} when moving a line costs half and double)"
     )
     return f"{text}; the range includes 1, so nothing is decided" if low <= 1 <= high else text
 
@@ -104,10 +103,8 @@ def depends() -> str:
     modelled, there = ratio["modelled"], first["programs"]
     text = (
         f"Lock `{first['lock']}`, {there['redis-server']} Redis, {there['ycsb']} clients, on the modelled "
-        f"{modelled['machine'].replace(' x ', ' × ')} "
-        f"with {modelled['assumed']} assumed prices. It depends on how long the lock is held, the time between "
-        f"entries, and cores; "
-        "addresses of functions move it by some percent."
+        f"{modelled['machine'].replace(' x ', ' × ')} with {modelled['assumed']} assumed prices. It depends on how "
+        "long the lock is held, the time between entries, and cores; addresses of functions move it by some percent."
     )
     turning = ratio.get("turning")
     if turning and turning["outcome"] == "neither":

@@ -86,9 +86,8 @@ def failure(args: FailureOptions) -> None:
     process.heed_signals()
     check_machine(args.machine)
     seed = random.SystemRandom().randrange(1 << 32) if seed is None else seed
-    job = Job(split("--how", args.how, scene.WAYS), args.repeats, seed, qemu.TCG_TURNS, Patience(limit=args.timeout), args.sockets or 2,
-              args.cores or 2,
-              check_lock(args.lock), quiet=60 * args.quiet_minutes,
+    job = Job(split("--how", args.how, scene.WAYS), args.repeats, seed, qemu.TCG_TURNS, Patience(limit=args.timeout),
+              args.sockets or 2, args.cores or 2, check_lock(args.lock), quiet=60 * args.quiet_minutes,
               first=args.first, silence=args.silence)
     job = kills.quick(job) if args.quick else job
     what = plan(job.deployment)
@@ -117,8 +116,7 @@ def _counted(job: Job) -> Comparison:
     """The load of `compare` on the same machine, as far as its memory goes."""
     made = prepared(
         Shape(job.sockets, job.cores), failure_cost.LAYOUT, failure_cost.WORKLOAD, records=comparison.PROFILED_RECORDS,
-        lock=job.lock,
-        timeout=Patience(COST_SILENCE, job.timeout.limit),
+        lock=job.lock, timeout=Patience(COST_SILENCE, job.timeout.limit),
     )
     return failure_cost.job_of(made[0].job)
 

@@ -102,6 +102,5 @@ def _measure(locks: Sequence[str], args: IpcOptions, modelled: ModelledMachine |
             update(completed=done, description=f"kernel {name}")
             with parts.part(f"kernel {name}"):
                 timeout = Patience(SILENCE, args.timeout)
-                measured.append(experiment.measure(name, mode, args.rounds, timeout, modelled, granularity,
-                                                   args.local))
+                measured.append(experiment.measure(name, mode, args.rounds, timeout, modelled, granularity, args.local))
     return measured

@@ -147,8 +147,7 @@ def _cases(args: ScaleOptions, modelled: ModelledMachine | None, names: Sequence
     return [
         experiment.case(_request(experiment.Request(
             name, sizes, _delays_of(name, args.lock, pauses), rounds, args.layout or "spanning", args.sockets,
-            args.stat, modelled, factor,
-            **(_chosen(args.granularity, args.local) if name in SWITCHED else {}),
+            args.stat, modelled, factor, **(_chosen(args.granularity, args.local) if name in SWITCHED else {}),
         )))
         for factor in (RANGE if modelled and not args.quick else (1.0,))
         for name in names

@@ -69,8 +69,7 @@ def _data(one: Deployed, state: State) -> dict[str, object]:
     return {
         "name": record.name, "state": state.word, "serving": state.serving,
         "domains": [{"domain": domain, "state": word} for domain, word in state.domains.items()],
-        "trouble": state.trouble, "restarts": state.restarts, "changes": state.changes,
-        "version": record.version, "clusters": record.clusters, "cores": record.cores,
-        "layout": record.layout, "lock": record.lock, "accel": record.accel, "bridge": record.bridge,
-        "placement": record.placement, "instances": record.instances(),
+        "trouble": state.trouble, "restarts": state.restarts, "changes": state.changes, "version": record.version,
+        "clusters": record.clusters, "cores": record.cores, "layout": record.layout, "lock": record.lock,
+        "accel": record.accel, "bridge": record.bridge, "placement": record.placement, "instances": record.instances(),
     }  # fmt: skip

@@ -94,8 +94,7 @@ def failure(args: FailureOptions) -> None:
     survival.plot(survivors, picture, "the host's clock")
     output.line(f"Plot: {picture}.")
     entry = {"workload": "failure", "system": "skerry", "layout": "per-socket", "lock": args.lock,
-             "emulated": mode.emulated,
-             "kill": fate.to_json()}
+             "emulated": mode.emulated, "kill": fate.to_json()}
     output.results(document("demo failure", host_description(mode, qemu.BINARY), [], [entry])
                    | {"survival": [s.to_json() for s in survivors]})
 

@@ -287,8 +287,7 @@ def _follow(machine: Run, narrate: _Narrator, keep: bool, waits: bool, bar: bool
             return False
         most = (timeout or machine.patience).silence * ELSEWHERE
         with _told_where(announcer):
-            machine.wait_for(lambda: served() or _is_settled(announcer, keep, machine.quiet > most), "serving",
-                             timeout)
+            machine.wait_for(lambda: served() or _is_settled(announcer, keep, machine.quiet > most), "serving", timeout)
     announcer.say()
     if keep:
         _show_cluster(machine, output)

@@ -175,8 +175,7 @@ def _print(
     if crossing := next((point.cores for point in advice.curve if point.crosses), None):
         output.line(
             f"From {_cores(crossing)} on they have no last-level cache in common: lines move {far / near:.2f} times as "
-            f"long, so that the lock does fewer "
-            "entries, and from where it is always taken, more cores do not do more."
+            "long, so that the lock does fewer entries, and from where it is always taken, more cores do not do more."
         )
     for note in machine.notes:
         output.line(f"Note: {note}.")
