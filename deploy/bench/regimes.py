@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which lock regimes an experiment runs under."""
+"""The lock regimes that an experiment runs under."""
 
 from deploy.deployment.modules import REGIMES
 from deploy.load.request import split

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the experiments' commands have in common: options that mean the same."""
+"""Options that mean the same in the experiments' commands, and their checks."""
 
 from collections.abc import Collection
 from typing import Annotated

@@ -139,7 +139,7 @@ def adapt(
             raise InputError("--topology", "names no machine")
         if sockets or cores:
             raise InputError("--topology", "says sockets and cores already; not with --sockets or --cores")
-        # what is emulated has memory of its own
+        # an emulated machine has memory of its own
         read = read.on(like(read_machine(topology, both, GIB, may_connect=True), size))
     else:
         read = read.with_machine(sockets, cores, size, both)

@@ -19,7 +19,7 @@ from deploy.load.comparison import PAUSE_US
 from deploy.results.result import Result
 from topology.model import repairman
 
-_STEPS = 60  # of a bisection
+_STEPS = 60  # steps of a bisection
 
 # the rates at which the other layout wins: neither of the measured ones, ...
 NEITHER, AT, BETWEEN = "neither", "at", "between"
@@ -31,11 +31,11 @@ class Point:
 
     layout: str
     pause_us: float
-    mean_us: float  # of an operation
+    mean_us: float  # the mean of an operation
     clients: int
     entries_per_op: float
     cores: int
-    stations: int  # of the network: each serves as many clients
+    stations: int  # stations of the network: each serves as many clients
 
     @property
     def ops_per_s(self) -> float:
@@ -86,7 +86,7 @@ class Station:
     """A station of the network, at which clients queue. Times are microseconds."""
 
     service: float
-    delay: float  # of an operation, where none waits
+    delay: float  # time of an operation that never waits
     clients: int
 
     def mean_us(self, pause: float) -> float:
@@ -187,7 +187,7 @@ class Crossover:
 
 
 AtCosts = Mapping[float, Crossover]  # by the factor of the line costs
-Verified = tuple[float, float]  # what an operation takes under either layout at the crossover, microseconds
+Verified = tuple[float, float]  # time of an operation under either layout at the crossover, microseconds
 
 
 def sentences(crossover: Crossover, others: AtCosts, verified: Verified | None = None) -> list[str]:

@@ -21,7 +21,7 @@ _PANELS = (
     ("lock_conflict_ratio", "lock found taken", 100.0, "% of acquisitions"),
     ("instructions_per_op", "instructions", 1e-3, "thousand an operation"),
 )
-Bounds = Mapping[str, tuple[float, float]]  # of a ratio, by metric
+Bounds = Mapping[str, tuple[float, float]]  # ranges of a ratio, by metric
 
 
 def number(value: float) -> str:

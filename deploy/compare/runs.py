@@ -24,7 +24,7 @@ from deploy.results.counting import with_counts
 from deploy.results.result import Result
 from topology.units import MIB
 
-BESIDE = 768 * MIB  # what a run takes beside its programs: the emulator, kernels, ports
+BESIDE = 768 * MIB  # memory of a run beside its programs: the emulator, kernels, ports
 
 Follow = Callable[[str, Callable[..., None]], Callable[[Event], None]]
 What = Enum("What", ["COUNTED", "INSTRUCTIONS", "TIMED", "PAUSING"])

@@ -147,7 +147,7 @@ def _beside(
     quotient = _ratios(of_a, of_b)
     for metric, name, _ in FIGURES:
         if metric == TOTAL and metric not in of_a and metric not in of_b and _counted(of_a) and _counted(of_b):
-            sums = _counted(of_a), _counted(of_b)  # of the parts, which the next rows are
+            sums = _counted(of_a), _counted(of_b)  # sums of the parts, which the next rows are
             table.add_row(f"{name}{SPLIT_MARK}", *(_text(metric, one) for one in sums), f"{sums[0] / sums[1]:.3f}")
         if metric in of_a or metric in of_b:
             ratio = f"{quotient[metric]:.3f}" if metric in quotient else "-"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a comparison without modelled line costs says, in sentences: counted under the emulator, or timed under KVM."""
+"""The verdict of a comparison without modelled line costs, in sentences: counted in the emulator, or timed in KVM."""
 
 from __future__ import annotations
 

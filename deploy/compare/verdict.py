@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a comparison on a modelled machine says, in sentences: which layout does more, how sure that is, and why."""
+"""The verdict of a comparison on a modelled machine, in sentences: which layout does more, how surely, and why."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ APART = (  # a reader sees both on one screen
     "These locks are of the timed run, in which the emulator watches plain kernels. The tables' * are of kernels that "
     "count: they hold their locks longer, and wait longer for them."
 )
-# What validation found of this machine (docs/modelled.md has all rows): bench validate --rows paper,figures.
+# The result of validation of this machine (docs/modelled.md has all rows): bench validate --rows paper,figures.
 VALIDATED = (
     "Beside published figures of this machine the model's lock takes 4% too long in one socket, throughputs there are "
     "up to 39% too low, and beyond one socket 17 of 21 are between the published bounds: trust which layout wins, its "
@@ -37,7 +37,7 @@ class Answer:
     first: Result
     second: Result
     others: Mapping[float, tuple[Result, Result]]  # by the factor of the line costs
-    verified: tuple[float, float] | None = None  # what an operation takes where both should do as many, microseconds
+    verified: tuple[float, float] | None = None  # time of an operation where both should do as many, microseconds
 
     @cached_property
     def crossover(self) -> Crossover | None:

@@ -18,12 +18,12 @@ from topology.maps.clustermap import NEVER
 from topology.units import MIB
 
 LAYOUTS = ("per-socket", "spanning")
-HOMED_LOCK = "dynamic"  # of layout `homed`, whichever the others have
-OPERATIONS = 5000  # of each client
+HOMED_LOCK = "dynamic"  # for layout `homed`, whichever the others have
+OPERATIONS = 5000  # for each client
 VALUE_SIZE = 1000
 COUNTED_RECORDS, COUNTED_OPERATIONS = 2000, 1000  # at most, where the kernel counts
 PROFILED_RECORDS, PROFILED_OPERATIONS = 500, 200  # at most, where a plugin counts instructions
-PAUSE_US = 10_000  # of clients that pause: hundreds of times what an operation takes, so that they rarely wait
+PAUSE_US = 10_000  # clients' pause: hundreds of times what an operation takes, so that they rarely wait
 _PORT = headers.LIBRARY / "socket_port.h"
 _SHARED = headers.constant(_PORT, "SOCKET_PORT_HEAD") + headers.constant(_PORT, "SOCKET_PORT_BUFFERS_SIZE")
 SOCKET_PORT = -(-_SHARED // MIB) * MIB  # whole MiB: what a program shares with its stack process
@@ -43,10 +43,10 @@ class Comparison:
     medium: str = "iso"
     binary: str = qemu.BINARY
     stack: str = Redis.stack
-    switch: str | None = None  # what suits all layouts
+    switch: str | None = None  # None: the one that suits all layouts
     think: int = 0  # microseconds, the mean, that a client pauses before an operation
-    modelled: ModelledMachine | None = None  # whose prices the emulator has
-    line_factor: float = 1.0  # of what lines cost that move between its cores
+    modelled: ModelledMachine | None = None  # the emulator has its prices
+    line_factor: float = 1.0  # factor of the costs of lines that move between its cores
     restart: str = NEVER  # when a cluster that is lost is started again
     plugin: Mapping[str, str] = field(default_factory=dict)  # options of its plugin (emulator/modelled/plugin.c)
 

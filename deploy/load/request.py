@@ -19,7 +19,7 @@ from topology.limits import MAX_PORTS
 from topology.machines.machine import Machine, Shape
 from topology.units import parse_size
 
-CLIENTS = 2  # of each Redis, where they fit
+CLIENTS = 2  # clients of each Redis, where they fit
 
 
 def split(option: str, text: str, allowed: Collection[str] | None) -> list[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which folder of Linux's sources a function of its kernel is from.
+"""Maps a function of Linux's kernel to the folder of its source.
 
 The kernel names no sources, but it is linked folder by folder, in an order that its makefiles fix: a function is from
 the folder whose well-known function stands before it. Some others of a folder stand before that one: they count for the
@@ -24,7 +24,7 @@ _FIRST = (
     ("clear_page_rep", "arch"), ("do_syscall_64", "entry"), ("__sched_text_start", "kernel"),
     ("__entry_text_start", "entry"), ("__softirqentry_text_start", "kernel"),
 )  # fmt: skip
-# Of several folders: the driver of the loopback interface; what a core does that has nothing to do.
+# In several folders: the driver of the loopback interface; the loop of an idle core.
 _LOOPBACK = ("loopback_",)
 _IDLE = (
     "do_idle", "cpu_startup_entry", "default_idle", "native_safe_halt", "arch_cpu_idle", "call_cpuidle", "cpuidle_",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whose code the Linux guest executed: its kernel by /proc/kallsyms, its programs by where they are mapped."""
+"""Owners of the code that the Linux guest ran: its kernel by /proc/kallsyms, its programs by where they are mapped."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KERNEL, VDSO = "linux", "vdso"
 LIBC = "/glibc/"  # the source of a function in a static program that its debug information does not know
 END = "end"
 _LINE = re.compile(r"([0-9a-f]{1,16}) [tTwW] (\S+)(?:\s+\[(\S+)\])?")
-_BOUNDS = ("_start", "_end", "_begin")  # of sections
+_BOUNDS = ("_start", "_end", "_begin")  # bounds of sections
 _LONGEST = 1 << 16  # bytes of code behind a symbol that may be its own
 
 

@@ -32,7 +32,7 @@ from topology import demand
 from topology.machines.machine import Machine, Shape
 
 BENCHMARK = "redis-benchmark"
-COMMAND = "getCommand"  # of Redis: each GET begins there
+COMMAND = "getCommand"  # Redis's function at which each GET begins
 KEY, VALUE = "key:__rand_int__", "xxx"  # that redis-benchmark asks for, and as long as what it sets
 PIE = 0x555555554000  # where Linux puts a position-independent program, with norandmaps
 _CODE = 15  # bytes that tell Redis from other programs with code at the same address

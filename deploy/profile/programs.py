@@ -12,7 +12,7 @@ from deploy.base.symbols import Image
 from deploy.profile.blocks import Block
 
 UNKNOWN = "?"
-KERNEL_HALF = 1 << 63  # of the address space
+KERNEL_HALF = 1 << 63  # where the upper half of the address space begins
 
 
 @dataclass(frozen=True)

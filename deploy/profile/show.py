@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What `skerry profile` measures, and how it is shown: a load, a start, requests from outside; Linux beside them."""
+"""Measures and shows the profiles of `skerry profile`: a load, a start, requests from outside; Linux beside them."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from deploy.profile.tally import Profile, tally
 from topology.machines.machine import Machine, Shape
 from topology.units import MIB
 
-COMMAND = "processCommand"  # of Redis: each command begins there
+COMMAND = "processCommand"  # Redis's function at which each command begins
 _CODE = 15  # bytes that tell Redis from other programs with code at the same address
 
 

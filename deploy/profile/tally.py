@@ -12,7 +12,7 @@ from deploy.profile.blocks import Block
 from deploy.profile.components import GROUPS, SPLIT, component, group
 from deploy.profile.programs import Function
 
-OTHER = "(other code)"  # of no image of the deployment: the loader, the firmware
+OTHER = "(other code)"  # code of no image of the deployment: the loader, the firmware
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class Line:
 class Profile:
     lines: Sequence[Line]  # the most first
     operations: int
-    unit: str = "operation"  # what `operations` counts
-    # of the instructions: steps of `rep movs` and the like, each of which is one instruction of a processor
+    unit: str = "operation"  # the unit of `operations`
+    # a part of the instructions: steps of `rep movs` and the like, each of which is one instruction of a processor
     repeated: int = 0
 
     @property

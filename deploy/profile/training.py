@@ -71,7 +71,7 @@ class Object:
     """One of the layer's, and how it is compiled."""
 
     name: str  # as the profile has it: the object's path in the build folder, without .o
-    arguments: tuple[str, ...]  # of the compiler, without the output
+    arguments: tuple[str, ...]  # the compiler's, without the output
     source: str
 
     def compile(self, output: Path, *more: str) -> None:
@@ -265,7 +265,7 @@ class Lost:
 
     source: str
     function: str
-    executions: int  # of its edges
+    executions: int  # the sum over its edges
 
 
 def lost() -> tuple[list[Lost], int]:
@@ -310,7 +310,7 @@ def functions_of(each: Object | None, notes: Path) -> dict[str, Noted]:
     each.compile(Path("/dev/null"), *INSTRUMENTED, "-ftest-coverage", f"-fprofile-note={notes}", "-S")
     data = notes.read_bytes()
     at = _GCNO_HEADER.size
-    (size,) = _WORD.unpack_from(data, at)  # of the folder's name
+    (size,) = _WORD.unpack_from(data, at)  # words of the folder's name
     at += 2 * _WORD.size + size
     functions: dict[str, Noted] = {}
     last = ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What counting kernels counted, by class of lock."""
+"""The counts of counting kernels, by class of lock."""
 
 from collections.abc import Sequence
 from itertools import zip_longest

@@ -41,14 +41,14 @@ class Value:
         return stdev(self.runs) if len(set(self.runs)) > 1 else None
 
 
-# What must agree before two results are repeats of one another.
+# Fields that must agree before two results are repeats of one another.
 Key = tuple[object, ...]
 
 
 @dataclass
 class Group:
-    entry: Entry  # of the first run; what all share
-    source: Source  # of the first run
+    entry: Entry  # the first run's; it has what all share
+    source: Source  # the first run's
     entries: list[Entry] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
     one_lock: bool = False  # every layout on the page has the same lock, which is said once

@@ -20,7 +20,7 @@ _BESIDE = ("--baseline", "--layout", "--lock", "--workload")  # that say which r
 LONGEST = 60  # characters of a value in a message
 
 
-_GREATEST = 1e100  # of a number: more overflows in sums of squares, and is no measurement
+_GREATEST = 1e100  # largest number: more overflows in sums of squares, and is no measurement
 
 
 def _finite(value: float) -> float:
@@ -139,7 +139,7 @@ class Entry(Counted):
     """One element of "results"."""
 
     metrics: Annotated[dict[str, Number | None], BeforeValidator(_flat)] = {}
-    min_max: dict[str, tuple[Number, Number]] = {}  # of the runs that a metric is the median of
+    min_max: dict[str, tuple[Number, Number]] = {}  # extremes of the runs that a metric is the median of
     statistics: Counted | None = None
     counting: CountingRun | None = None
     system: str = "skerry"
@@ -148,8 +148,8 @@ class Entry(Counted):
     network: str = ""  # that Linux's clients reach its servers over
     redis: str = ""  # its version, where the file says it
     stack: str = ""  # where an instance's TCP/IP is, where a benchmark says it
-    kind: str = ""  # of deploy/results/kinds.py, where the file says it
-    model: str = ""  # of a computed result; nothing was measured
+    kind: str = ""  # a kind of deploy/results/kinds.py, where the file says it
+    model: str = ""  # the model of a computed result; nothing was measured
     distorted: list[str] = []  # metrics that are true of no machine, because cores took turns
     clusters: Count = 1
     cores: Count = 1

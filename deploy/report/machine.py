@@ -15,7 +15,7 @@ WIDTH = 360  # units, about pixels on a phone
 COLUMNS = 4
 _GAP, _PAD, _HEAD, _ROW = 6, 10, 22, 18
 CELL = (WIDTH - 4 * _PAD - (COLUMNS - 1) * _GAP) / COLUMNS
-_LINES = 3  # of a core: its number and two programs
+_LINES = 3  # lines of a core: its number and two programs
 
 
 @dataclass

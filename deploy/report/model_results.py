@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the queueing models say, in the shape that every results file has."""
+"""Results of the queueing models, in the shape that every results file has."""
 
 import math
 from collections.abc import Iterable

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the page shows of the groups, as data for its template."""
+"""The page's contents on the groups, as data for its template."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the kernel counts of a load, beside its timing: a plain kernel is timed, a counting one runs the same load
+"""Adds the kernel's counts of a load to its timing: a plain kernel is timed, a counting one runs the same load
 again.
 
 Counting costs: a Call of clh+stat takes nearly twice the instructions of one of clh. No time of a counting kernel
@@ -15,7 +15,7 @@ from typing import Any
 from deploy.results.result import Result
 from deploy.results.snapshots import ratio
 
-# Of a result's metrics, those that the counting run gives.
+# The metrics of a result that the counting run gives.
 COUNTED = (
     "kernel_entries_per_s", "kernel_entries_per_op", "lock_conflict_ratio", "lock_mean_wait_cycles",
     "lock_mean_hold_cycles", "fallback_ratio",

@@ -49,7 +49,7 @@ def save(figure: Any, output: Path) -> None:
 
 
 MARKERS = "osD^vPX*"
-MARGIN = 0.01  # of a figure's width and height
+MARGIN = 0.01  # share of a figure's width and height
 
 
 def plain_axes(axes: Any, cores: Iterable[int] | None = None, label: str | None = None) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a result's figures are of: counted, modelled, native, real, emulated or computed."""
+"""Kinds of a result's figures: counted, modelled, native, real, emulated or computed."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from deploy.emulator.machine_file import ModelledMachine
     from deploy.results.counting import Counting
 
-LAUNCHED = ROOT / "deploy/cli/main.py"  # what ./skerry runs
+LAUNCHED = ROOT / "deploy/cli/main.py"  # the program that ./skerry runs
 # Where cores take turns, one that waits for its turn counts as busy, a lock is held while its holder has none, and a
 # request
 # waits until its server's core has its turn.
@@ -70,7 +70,7 @@ class Result:
     problems: list[str] = field(default_factory=list)
     round_robin: bool = False  # cores took turns: see DISTORTED
     system: str = "skerry"
-    latency_us: list[tuple[float, int]] | None = None  # of all operations: microseconds, how many
+    latency_us: list[tuple[float, int]] | None = None  # all operations: microseconds, how many
     counting: Counting | None = None  # the run that the kernel's counts are of, where it is not this one
     modelled: dict[str, Any] | None = None  # the modelled machine, where it is one
     observed: Entries | None = None  # there: kernel entries of this very run
@@ -300,5 +300,5 @@ def document(
     entries: list[dict[str, Any]] = [*(r.to_json() for r in results), *others]
     entries = [entry | {"kind": kinds.kind(entry, on)} if "metrics" in entry else entry for entry in entries]
     images = fingerprint.used()
-    words = {"arguments": sys.argv[1:]} if Path(sys.argv[0]) == LAUNCHED else {}  # what the user typed
+    words = {"arguments": sys.argv[1:]} if Path(sys.argv[0]) == LAUNCHED else {}  # the user's words
     return {"skerry": skerry_version(), "command": command, **words, "host": on, **images, "results": entries}

@@ -13,7 +13,7 @@ from deploy.base.errors import Failure
 from deploy.machine.events import Event, EventStream
 from deploy.results.figure import save, subplots
 
-COLUMNS = 60  # of a line of text
+COLUMNS = 60  # columns of a line of text
 _LEVELS = " ▁▂▃▄▅▆▇█"
 _COLOURS = ("#1b6ca8", "#d97925", "#5a9e4b", "#8a5a9e")
 
@@ -30,7 +30,7 @@ class Survivor:
     gaps: tuple[tuple[int, int], ...]  # from the last answer before a loss to the first one after it
     reads: int  # unanswered
     updates: int  # unanswered: carried out or not
-    lives: int  # of the server; 1: it was not started again
+    lives: int  # the server's lives; 1: it was not started again
     forgotten: int  # reads that found a record missing or in part, in a later life
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the YCSB clients report: counts, and latencies as a histogram in several parts (apps/ycsb/report.c)."""
+"""Reads the reports of the YCSB clients: counts, and latencies as a histogram in several parts (apps/ycsb/report.c)."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -59,7 +59,7 @@ class Job:
     """One boot, on each number of cores."""
 
     kernel: str
-    granularity: str | None  # of a kernel that has a choice
+    granularity: str | None  # for kernels that have a choice
     cores: Sequence[int]
     rounds: int
     machine: ModelledMachine

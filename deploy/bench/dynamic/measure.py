@@ -35,7 +35,7 @@ class Series:
     kernel: str  # a lock regime
     # that the root task has its kernel take before anything is measured, where there is a choice
     granularity: str | None
-    paper: str  # what stands there; nothing: not in the paper
+    paper: str  # the paper's name of it; empty: not in the paper
     figures: Sequence[str]
     local: bool = False  # objects are at home on the core of their threads, so that calls of others travel
 
@@ -220,7 +220,7 @@ class Load:
     series: Series
     point: Point
     machine: ModelledMachine
-    range: tuple[float, float] | None = None  # of entries in a cycle
+    range: tuple[float, float] | None = None  # entries in a cycle
 
     def to_json(self) -> dict[str, Any]:
         entry = self.point.to_json() | names(LOAD, self.series) | {"modelled": self.machine.to_json()}

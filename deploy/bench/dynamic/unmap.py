@@ -22,7 +22,7 @@ CALL, RETURNED = 1, 2  # marks of apps/pingpong/unmap.c
 ROUNDS = 4
 PAGES = (1, 2, 4, 8, 16, 32, 64, 128, 256)  # as in the paper's figure
 REGIME = "dynamic"
-KERNEL, DOMAIN, MAPPING = "kernel", "domain", "mapping"  # what guards the frames: enum frame_guard
+KERNEL, DOMAIN, MAPPING = "kernel", "domain", "mapping"  # the frames' guards: enum frame_guard
 EVENT = "unmap"
 
 

@@ -19,7 +19,7 @@ from topology.model.papers import UHLIG_MAPPING_GROWTH, UHLIG_SPLIT_NODE_BYTES, 
 
 KERNEL = unmap.REGIME
 FLAT, LINEAR = "a", "b"  # the figure's parts
-MOST_RISE, LEAST_R_SQUARED = 0.1, 0.95  # what must hold of (a), and of (b)
+MOST_RISE, LEAST_R_SQUARED = 0.1, 0.95  # limits for (a), and for (b)
 FEWEST = 3  # numbers of cores of which a line says something
 SYSCALLS = ROOT / "cluster-kernel" / "include" / "skerry" / "syscall.h"
 
@@ -29,9 +29,9 @@ class Guard:
     """A series: what guards the frames that are protected."""
 
     name: str
-    granularity: str  # of the kernel
-    guard: str  # of the frames
-    part: str  # of the paper's figure; nothing: not in the paper
+    granularity: str  # the kernel's
+    guard: str  # the frames'
+    part: str  # the part of the paper's figure; empty: not in the paper
     means: str
 
     def to_json(self) -> dict[str, Any]:
@@ -57,7 +57,7 @@ class Unmap:
     series: Guard
     calls: unmap.Calls
     machine: ModelledMachine | None  # None: instructions are counted
-    range: tuple[float, float] | None = None  # of a mapping's cycles at other line costs
+    range: tuple[float, float] | None = None  # a mapping's cycles at other line costs
 
     @property
     def unit(self) -> str:

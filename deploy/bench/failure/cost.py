@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the readiness for a failure costs where nothing fails: instructions of an operation, counted."""
+"""The cost of readiness for a failure where nothing fails: instructions of an operation, counted."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from deploy.results.survival import Survivor
 
 T = TypeVar("T")
 KEYS = 500
-SLOT_NS = 100_000_000  # of the time line
+SLOT_NS = 100_000_000  # a step of the time line
 TRY = 2.0     # seconds until a connection, or an answer, is given up
 _MOST = 60.0  # seconds of an attempt, on a host that takes as long
 _PAUSE = 0.1  # seconds between a loss and the next attempt
@@ -33,7 +33,7 @@ class Window:
     requests: int = 0
     errors: int = 0
     longest: float = 0.0  # seconds for an answer, one that is still awaited included
-    broken: int = 0  # of several clients: those with an error, which ends a connection
+    broken: int = 0  # several clients: those with an error, which ends a connection
 
 
 class Load(threading.Thread):
@@ -50,7 +50,7 @@ class Load(threading.Thread):
         self.over = threading.Event()
         self.wrong: list[str] = []
         self.writes = 0      # that were acknowledged
-        self.lives = 0       # of the server, as far as they were seen
+        self.lives = 0       # the server's lives, as far as they were seen
         self.forgotten = 0   # reads that found nothing of what the server's former life had
         self._draw = random.Random(f"{seed} {name}")
         self._number = 0
@@ -60,7 +60,7 @@ class Load(threading.Thread):
         self._known: dict[str, int] = {}   # key: number of the last acknowledged write
         self._unsure: dict[str, int] = {}  # key: number of a later write without an answer
         self._former: set[str] = set()     # keys of the life before
-        self._lock = threading.Lock()      # of what follows
+        self._lock = threading.Lock()      # for the state below
         self._start_ns = self._last_ns = time.monotonic_ns()
         self._counts: list[int] = []
         self._gaps: list[tuple[int, int]] = []

@@ -92,17 +92,17 @@ class Fate:
     reason: str
     why: str
     detect_ms: float         # to the event
-    silent_ms: int | None    # of the machine's clock: for how long the others had seen no sign of life
-    after_ms: int            # of the machine's clock: from the loss, as known, to the boot report of the next life
-    fence_ms: int | None     # of it, in ticks of the manager that did it; None: another cluster's did
+    silent_ms: int | None    # by the machine's clock: for how long the others had seen no sign of life
+    after_ms: int            # by the machine's clock: from the loss, as known, to the boot report of the next life
+    fence_ms: int | None     # its part, in ticks of the manager that did it; None: another cluster's did
     load_ms: int | None
     again_ms: float          # to the event that says so
     serving_ms: float        # to the event that the last of its Redis serves
     pong_ms: float           # to that one's answer
     survivor_errors: int
     survivor_requests: int
-    survivor_longest_ms: float  # of a request of a survivor's client, from the order to the last PONG
-    usual_longest_ms: float     # the same in the time before the order
+    survivor_longest_ms: float  # a request of a survivor's client, from the order to the last PONG
+    usual_longest_ms: float     # such a request in the time before the order
     survivor_connections: int = 0
     survivor_connections_lost: int = 0
 
@@ -273,7 +273,7 @@ def cluster_of(plan: Plan, name: str) -> int:
 
 @contextmanager
 def on_stage(run: Run, seed: int, silence: float = TRY, first: bool = False) -> Iterator[Scene]:
-    """Of a machine that has booted: all serve, and the load runs, until the block is left.
+    """Makes a scene of a machine that has booted: all serve, and the load runs, until the block is left.
 
     `first`: the first cluster is ended, not others. `silence`: seconds after which a request without an answer to a
     cluster that goes on is an error; of clusters that are ended TRY.

@@ -18,7 +18,7 @@ from deploy.bench.failure.scene import Fate, Kill, Scene, on_stage
 from deploy.machine.run import Run
 from deploy.results.survival import Survivor
 
-STEP_SLOTS = 2  # of the load's time line in a column of the curve
+STEP_SLOTS = 2  # steps of the load's time line in a column of the curve
 STEP = STEP_SLOTS * SLOT_NS / 1e9
 _FRAMES = 8  # a second
 _WORDS = 4   # lines of what happened, below the curve

@@ -21,7 +21,7 @@ from topology.maps.clustermap import COARSE
 ROUNDS_MAX = 200_000  # the program has room for
 EMPTY = "empty"  # the readings of the clock alone
 
-# What the program reports, in the order of the table, and what people call it.
+# The program's operations, in the order of the table, with their titles.
 OPERATIONS = {
     "call": "Call, no words",
     "call_1": "Call, 1 word",
@@ -71,7 +71,7 @@ class Measured:
     rounds: int
     spread: dict[str, Spread]
     modelled: ModelledMachine | None = None
-    granularity: str | None = None  # of a kernel that has a choice
+    granularity: str | None = None  # for kernels that have a choice
     local: bool = False  # all objects are at home on the core
 
     @property

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which cache lines move between the cores of a modelled machine in the scaling benchmark, and by which
-instructions."""
+"""Finds the cache lines that move between cores of a modelled machine in the scaling benchmark, and the instructions
+that move them."""
 
 import json
 import re
@@ -28,7 +28,7 @@ KERNEL_DIRECT_BASE = headers.macro(_BOOT, "KERNEL_DIRECT_BASE")
 KERNEL_IMAGE_BASE = headers.macro(_BOOT, "KERNEL_IMAGE_BASE")
 BOOT_MAX_CPUS = headers.constant(_BOOT, "BOOT_MAX_CPUS")  # elements of core_local[]
 PROGRAM = "pingpong"
-FEWEST_FETCHES = 4  # of which something is said
+FEWEST_FETCHES = 4  # fetches from which on their useless ones are judged
 
 
 # As emulator/modelled/locks.h recognises them.
@@ -125,10 +125,10 @@ class LockUse:
     wait_max: int
     hold: int
     hold_max: int
-    lock_moves: int  # of the lock's own lines
-    inside_moves: int  # of others while it was held
-    entries: int = 0  # of a kind
-    moves: int = 0  # of lines, in all of these entries
+    lock_moves: int  # moves of the lock's own lines
+    inside_moves: int  # moves of other lines while it was held
+    entries: int = 0  # entries of a kind
+    moves: int = 0  # moves of lines, in all of these entries
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from deploy.results.result import Result
 from topology.model.papers import MACH_TOTAL
 
 STUDY = "Uemura et al., 'An Empirical Investigation of Multiprocessor Synchronization Mechanisms in the MACH Kernel'"
-Ranges = Mapping[tuple[str, str, int], tuple[float, float]]  # of a run's key: operations in a million cycles
+Ranges = Mapping[tuple[str, str, int], tuple[float, float]]  # by a run's key: operations in a million cycles
 NO_RANGES: Ranges = {}
 BEGIN, END = "begin", "end"  # the program's snapshots
 
@@ -52,7 +52,7 @@ class Job:
     cores: int
     work: Work
     modelled: ModelledMachine | None = None
-    line_factor: float = 1.0  # of what lines cost that move between the modelled machine's cores
+    line_factor: float = 1.0  # factor of the costs of lines that move between the modelled machine's cores
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,8 @@ class Run:
     time: int  # cycles; steps where the cores go in step
     clock: str  # step, modelled or tsc
     snapshot: Snapshot
-    times: list[dict[str, int]]  # of each core: wall, idle, busy cycles since it started; that asking for them took
+    # for each core: wall, idle, busy cycles since it started, and those that reading them took
+    times: list[dict[str, int]]
     emulated: bool
     late: int = 0
     modelled: ModelledMachine | None = None
@@ -139,7 +140,7 @@ def ranges_of(runs: Iterable[Run]) -> Ranges:
     return whole_ranges(rates)
 
 
-# of a run's key and a lock class, or all: conflicts of an acquisition
+# by a run's key and a lock class, or all: conflicts of an acquisition
 ClassRanges = Mapping[tuple[str, str, int, str], tuple[float, float]]
 NO_CLASS_RANGES: ClassRanges = {}
 

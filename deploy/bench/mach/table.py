@@ -20,7 +20,7 @@ from deploy.live.lockstat.table import (
 )
 from topology.model.papers import MACH_CONFLICTS, MACH_PROCESSORS, MACH_READS, MACH_TOTAL
 
-# What stands here for what stood there.
+# Counterparts here of Mach's classes.
 NEAREST = (
     "Nearest to Mach's classes: run queue (CPU LIST, GLOBAL and LOCAL RUNQ), TCB, with reply objects (THREAD LOCK), "
     "endpoint and notification (OBJ LOCK of ports, MESSAGEQ). Mach's locks of memory (ZONE, VM PAGE…, PMAP) have no "

@@ -15,9 +15,9 @@ from topology.limits import MAX_CPUS
 from topology.machines.hwloc import survey_live
 
 WINDOW = 100_000_000  # cycles of one look at whether they run together
-GLANCE = 10_000_000  # of one between runs
+GLANCE = 10_000_000  # cycles of a look between runs
 MOVED = 1.5  # times as long as before: not the same place
-ENOUGH = 0.9  # of the time: the rest is the host's own interrupts
+ENOUGH = 0.9  # share of the time: the rest is the host's own interrupts
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from deploy.bench.native import host as native_host, result as native_result
 from deploy.bench.native.runs import Job, Runs, collect, job
 from deploy.bench.regimes import BASELINE
 
-PAIRS = 200_000  # of an idle lock, in one run
+PAIRS = 200_000  # acquisitions of an idle lock, in one run
 PARTS = ("enter_exit", "exclusive", "object", "bare_clh")
 EXCLUSION = {"section": 0, "delay": 0, "lines": 1, "exclusive": 4, "window": 200_000_000}
 
-# What makes a transaction abort, and the cause that it should be counted under.
+# Provocations of an abort, with the cause that it should be counted under.
 PROVOKED = {
     "capacity": {"lines": 20_000, "section": 0, "delay": 2000},
     "conflict": {"lines": 8, "section": 500, "delay": 0},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What was measured natively, as pictures: medians, with bars from the least to the most of all runs."""
+"""Pictures of native measurements: medians, with bars from the least to the most of all runs."""
 
 import textwrap
 from collections.abc import Mapping, Sequence

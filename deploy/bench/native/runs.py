@@ -10,7 +10,7 @@ from deploy.base.partial import Parts
 from deploy.bench.ipc.measure import Spread
 from deploy.bench.native import program
 
-UNDISTURBED = 0.97  # of its time that the host let a thread run: the least of a run that counts
+UNDISTURBED = 0.97  # share of its time that the host let a thread run: the least of a run that counts
 TRIES = 2  # for each run that counts
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What was measured natively, as tables: medians of the runs, and the range of all."""
+"""Tables of native measurements: medians of the runs, and the range of all."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -27,7 +27,7 @@ class Figure:
     title: str
     command: tuple[str, ...]  # behind ./skerry; --json FILE and --quiet may follow
     compared: str  # ours with what of the paper
-    kind: str  # of KINDS
+    kind: str  # one of KINDS
     minutes: float  # on two processors of the host that nothing else uses
     schema: str  # where in the JSON results our figures stand
 
@@ -130,7 +130,7 @@ FIGURES = (
                      "metrics, published",
     ),
 )
-# What the papers draw that no experiment stands behind.
+# Drawings of the papers without an experiment.
 NOT_MEASURED = {
     "elphinstone-1": "Figure 1 is the code of a transaction: cluster-kernel/lock/rtm.h",
     "elphinstone-2": "Figure 2 is the states of the machine-repairman model: docs/models.md, ./skerry model",

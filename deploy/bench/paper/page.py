@@ -26,7 +26,7 @@ from deploy.report.sections import Cell, Figure, Section, Table
 from deploy.report.svg import COLOURS, MARKERS, drawing
 from topology.model.papers import PETERS_FIGURE_1
 
-MOST_ROWS = 40  # of a drawing
+MOST_ROWS = 40  # ratios in a drawing
 MOST_LINES = 6
 UNIT = 1000  # cycles
 

@@ -18,7 +18,7 @@ class Point:
     ours: tuple[float, ...]
     published: float | None = None
     bounds: tuple[float, float] | None = None
-    extent: tuple[float, float] | None = None  # of ours, at half and double line costs
+    extent: tuple[float, float] | None = None  # ours, at half and double line costs
     met: bool | None = None
     source: str = ""
 

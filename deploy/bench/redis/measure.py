@@ -27,7 +27,7 @@ from topology.machines.machine import Shape, default_memory
 LAYOUT = "spanning"
 RECORDS, OPERATIONS, CLIENTS, CORES = 1000, 1000, 2, "1,2,4"
 PER = 1_000_000  # cycles, of throughputs in a clock that is no real machine's
-STEP, MODELLED, COUNTED, TSC = "step", "modelled", "instructions", "tsc"  # what a cycle is; see NOTES in redis_table.py
+STEP, MODELLED, COUNTED, TSC = "step", "modelled", "instructions", "tsc"  # a cycle's meaning; see NOTES in table.py
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class Core:
     core: int
     cycles: int
     busy: int
-    kernel: int  # of `busy`
+    kernel: int  # a part of `busy`
     entries: int
-    interrupts: int = 0  # of `entries`
+    interrupts: int = 0  # a part of `entries`
 
     @property
     def delay(self) -> float:
@@ -69,7 +69,7 @@ class Point:
     result: Result
     cores: tuple[Core, ...]
     late: int = 0
-    line_factor: float = 1.0  # of a modelled machine's line costs
+    line_factor: float = 1.0  # factor of a modelled machine's line costs
 
     @property
     def lock(self) -> str:
@@ -134,7 +134,7 @@ class Point:
                         "clock": self.clock} | factor | ({"steps_late": self.late} if self.late else {})
 
 
-Ranges = Mapping[tuple[str, str, int], tuple[float, float]]  # of a point's key: throughput
+Ranges = Mapping[tuple[str, str, int], tuple[float, float]]  # throughput by a point's key
 NO_RANGES: Ranges = {}
 
 
@@ -159,7 +159,7 @@ class Request:
     clients: int = CLIENTS
     timeout: Patience = Patience()
     modelled: ModelledMachine | None = None
-    factors: Sequence[float] = (1.0,)  # of the modelled machine's line costs
+    factors: Sequence[float] = (1.0,)  # factors of the modelled machine's line costs
     think: int = 0  # microseconds, the mean, that a client pauses before an operation
 
     def job(self, lock: str, cores: int, stack: str) -> Comparison:

@@ -90,7 +90,7 @@ def instance_table(points: Sequence[Point], linux: Sequence[Mapping[str, Any]]) 
     title = "An instance: memory resident, given to its stack process; power-on to the first +PONG"
     columns = ("system", "cores", "operations/s", "instr/op", "resident MiB", "stack MiB", "+PONG s")
     table = plain_table(_title(title, points), columns, ("system",))
-    last = {point.stack: point for point in points}  # of each, the largest machine's
+    last = {point.stack: point for point in points}  # the largest machine's of each
     entries = [(f"skerry, {_where(stack)}", point.size, point.metrics) for stack, point in last.items()]
     entries += [("linux", int(entry["cores"]), entry["metrics"]) for entry in linux]
     for name, cores, m in entries:

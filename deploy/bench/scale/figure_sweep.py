@@ -36,7 +36,7 @@ from topology.model import published, ranges, repairman
 
 KEPT = BUILD / "results" / "figure-points"
 SILENCE = 1200.0  # seconds in which a boot must come to its end
-ROUNDS = 512  # of a point, all pairs together; at least 128 of each core
+ROUNDS = 512  # round trips of a point, all pairs together; at least 128 of each core
 
 
 @dataclass(frozen=True)
@@ -169,4 +169,4 @@ def published_point(point: Point) -> Mapping[str, Any]:
     return {"bounds": [slow, fast], "met": slow <= point.throughput <= fast}
 
 
-GOAL = 0.10  # of the paper's fit, as for bench validate --rows figures
+GOAL = 0.10  # allowed error of the paper's fit, as for bench validate --rows figures

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the queueing models make of `skerry bench scale`: each lock and delay a curve, fitted where it can be."""
+"""Fits the queueing models to `skerry bench scale`: each lock and delay is a curve, fitted where it can be."""
 
 import math
 from collections.abc import Mapping, Sequence

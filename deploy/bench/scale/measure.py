@@ -33,7 +33,7 @@ FIGURE_4 = (
 FIGURE_5 = "Figure 5 there: the same for every lock, at 4,000 cycles (x86) and at 500 (ARM)."
 FIGURE_5_DELAYS = (500.0, 4000.0)
 MOST_DELAY, MOST_POINTS, MOST_CORES = 1_000_000, 63, 60  # that the program takes, of a list; of a kernel
-ENTRIES = 2  # of a round trip
+ENTRIES = 2  # kernel entries of a round trip
 
 
 def figure_5_delays(delays: Iterable[float]) -> list[float]:
@@ -52,12 +52,12 @@ class Point:
     cores: int
     delay: float  # that was asked for
     time: int  # cycles; instructions where the clock counts those
-    clock: str  # what `time` is: step (the emulator's, cores in step), modelled (the machine file's cycles) or tsc
+    clock: str  # the unit of `time`: step (the emulator's, cores in step), modelled (the machine file's cycles) or tsc
     per_core: list[dict[str, Any]]  # as the program reports
     emulated: bool
     late: int = 0
     line_factor: float = 1.0
-    transactions: Mapping[str, int] | None = None  # of a modelled machine under rtm: how they ended
+    transactions: Mapping[str, int] | None = None  # how they ended, on a modelled machine under rtm
 
     def total(self, name: str) -> int:
         return sum(core[name] for core in self.per_core)
@@ -167,15 +167,15 @@ class Request:
     lock: str
     cores: Sequence[int]
     delays: Sequence[float]
-    rounds: int  # of all pairs together
+    rounds: int  # all pairs together
     layout: str = "spanning"
     sockets: int = 1
     statistics: bool = False
     modelled: ModelledMachine | None = None
-    line_factor: float = 1.0  # of what lines cost that move between the modelled machine's cores
+    line_factor: float = 1.0  # factor of the costs of lines that move between the modelled machine's cores
     # cycles in a ticket lock of the programs' own, which they take in the place of the kernel's; 0: IPC
     section: int = 0
-    granularity: str | None = None  # of a kernel that has a choice
+    granularity: str | None = None  # for kernels that have a choice
     local: bool = False  # a pair's objects are at home on its core
     # options of the modelled machine's (emulator/modelled/plugin.c)
     plugin: Mapping[str, str] = field(default_factory=dict)
@@ -251,7 +251,7 @@ def measure(
         try:
             run.wait_done()
         except (Failure, KeyboardInterrupt):
-            with suppress(Failure):  # what ended the boot is said, not what is missing because of that
+            with suppress(Failure):  # the cause of the boot's end is reported, not what is missing because of it
                 points += _points(case, accel, run.events.events, marks.read() if marks else None, whole=False)
             raise
         points += _points(case, accel, run.events.events, marks.read() if marks else None)

@@ -22,7 +22,7 @@ LINES_OF_PAGE = 64
 FEWEST_PAGES = 4  # in which lines are read and timed: CACHES_TIMED in apps/pingpong/shared.h
 EVENT = "latency-of-line"
 LOCAL, INTRA, OTHER_L3, INTER = "local", "intra-socket", "intra-socket, other L3", "inter-socket"
-# What the machine file asks for a load beyond the base CPI; an L1 hit costs nothing beyond it.
+# The machine file's price of a load beyond the base CPI; an L1 hit costs nothing beyond it.
 PRICES: Mapping[tuple[str, str], str] = {
     ("L2", LOCAL): "l2", ("L3", LOCAL): "l3", ("memory", LOCAL): "dram_near", ("L1", INTRA): "transfer_cluster",
     ("L2", INTRA): "transfer_cluster", ("L3", INTRA): "l3", ("memory", INTRA): "dram_near",
@@ -53,7 +53,7 @@ class Cell:
 @dataclass(frozen=True)
 class Latency:
     cell: Cell
-    cycles: float  # of one load
+    cycles: float  # cycles of one load
 
 
 def pages(machine: ModelledMachine) -> dict[str, int]:

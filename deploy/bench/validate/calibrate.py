@@ -20,12 +20,12 @@ from topology.machines.hwloc import survey_live
 
 PROGRAM = "bench-prices"
 DEFAULT = BUILD / "this-host.toml"
-RUNS, ROUNDS = 5, 300  # of the program, and samples of each figure in one
-NOISY = 0.25  # of the median: what the middle 80 % of samples may be apart
+RUNS, ROUNDS = 5, 300  # runs of the program, and samples of each figure in one
+NOISY = 0.25  # share of the median: by how much the middle 80 % of samples may differ
 ALONE = {"atomic", "fence", "pause", "rdtsc", "divide"}  # measured with the call around them
 CACHES = Path("/sys/devices/system/cpu")
 PLACES = ("cluster", "socket", "machine")
-# What only a kernel could measure, and what the model needs beside it: as in xeon-e5-2683v3.
+# Prices that only a kernel could measure, and others that the model needs: as in xeon-e5-2683v3.
 GUESSED = {
     "reader_gap": 20, "store": 1, "tlb_walk": 25, "iret": 250, "swapgs": 20, "cr3": 130, "wrmsr": 100, "cpuid": 100,
     "io": 1500, "mmio": 200, "ipi": 1500, "segment_base": 15, "transaction_begin": 20, "transaction_commit": 20,
@@ -61,8 +61,8 @@ class Places:
     """The cores that may be used, one hardware thread of each, by socket and L3."""
 
     sockets: int
-    clusters: int  # of a socket
-    cores: int  # of a cluster
+    clusters: int  # L3s of a socket
+    cores: int  # cores of a cluster
     pair: Mapping[str, tuple[int, int]]  # processors that far apart; no entry: there are none
 
 

@@ -13,7 +13,7 @@ from deploy.emulator.machine_file import ModelledMachine
 from topology.model import papers
 
 RECORDS, OPERATIONS = 50, 100
-# of clients: some twice what an operation takes on 4 cores, so that they limit the throughput and no core does
+# the clients' pause: some twice what an operation takes on 4 cores, so that they limit the throughput and no core does
 PAUSE_US = 200
 MORE_CORES = 8  # than one lock is published to keep up with
 Measure = Callable[[str, int, str, bool], Point]  # lock, cores, workload, whether the kernel counts

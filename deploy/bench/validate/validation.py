@@ -22,11 +22,11 @@ from topology.model import fit as fitting, papers, published, ranges, repairman
 from topology.model.papers import Between, Published
 
 PAPER = "Elphinstone 2016"
-FIGURE_3_POINTS = 0.08  # of a ratio: how far off the goal allows
+FIGURE_3_POINTS = 0.08  # error of a ratio that the goal allows
 HOST_LOCKS, HOST_DELAYS = ("clh", "ticket", "mcs", "fine"), (4000.0, 500.0, 125.0)
 MEDIAN_GOAL, WORST_GOAL = 0.12, 0.35
 SPEED = {500.0: 20e6, 4000.0: 100e6}  # instructions a second of the host's CPU time, 28 cores
-# What the hosted port, which runs natively, does without: modes, address spaces, the state of the FPU.
+# The hosted port, which runs natively, does without modes, address spaces and the state of the FPU.
 NOT_HOSTED = ("syscall", "sysret", "swapgs", "segment_base", "cr3", "xsave", "tlb_walk")
 
 
@@ -43,10 +43,10 @@ class Row:
     met: bool | None = None
     noisy: bool = False
     not_run: str = ""
-    spread: tuple[float, float] | None = None  # of `modelled` under half and double line costs
-    price: float | None = None  # what the machine file asks for the same
+    spread: tuple[float, float] | None = None  # `modelled` under half and double line costs
+    price: float | None = None  # the machine file's price
     kind: str = "predicted"
-    machine: ModelledMachine | None = None  # whose row it is; None: that of its group
+    machine: ModelledMachine | None = None  # the row's owner; None: that of its group
 
     @property
     def error(self) -> float | None:

@@ -23,9 +23,9 @@ from deploy.results import fingerprint
 RECORD = ROOT / "docs" / "data" / "comparison.json"
 MEASURED = BUILD / "results" / "readme.json"
 COMMAND = "build/venv/bin/python -m deploy.cli.documents --measure"
-MOST_WORDS = 80  # of README's result
-KEPT = ("skerry", "command", "host", "images", "images_sha256", "toolchain", "results", "ratios")  # of the file
-NOT_KEPT = ("per_core", "latency_us", "machine")  # of each result: large, and no page needs them
+MOST_WORDS = 80  # limit for README's result
+KEPT = ("skerry", "command", "host", "images", "images_sha256", "toolchain", "results", "ratios")  # keys of the file
+NOT_KEPT = ("per_core", "latency_us", "machine")  # keys of each result that are large, and that no page needs
 HOST_KEPT = ("mode", "qemu")
 BLOCK = re.compile(r"(<!-- result: ([a-z]+) -->\n)(.*?)(<!-- end of result -->)", re.DOTALL)
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))

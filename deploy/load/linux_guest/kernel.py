@@ -50,7 +50,7 @@ def _download(folder: Path) -> None:
         package = _package()
     if package is None:
         raise Failure(f"apt knows no {META_PACKAGE}")
-    with whole_folder(folder) as fresh:  # what lacks a module would pass for a kernel that has it built in
+    with whole_folder(folder) as fresh:  # a kernel that lacks a module would pass for one that has it built in
         apt.run_apt(["download", package], as_root=False, cwd=fresh)
         debs = list(fresh.glob(f"{package}_*.deb"))
         if not debs:

@@ -41,7 +41,7 @@ class Options:
     command_line: str = COMMAND_LINE
     binary: str = qemu.BINARY
     on_event: Callable[[Event], None] | None = None
-    symbols: bool = False  # what names the guest's code is reported, and addresses are the same in each boot
+    symbols: bool = False  # the symbols of the guest's code are reported, and addresses are the same in each boot
     extra: tuple[str, ...] = ()  # arguments of QEMU
     tap: Tap | None = None  # in place of ports of the host
 

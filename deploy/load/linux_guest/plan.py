@@ -25,7 +25,7 @@ RENDEZVOUS = "/tmp/meet"
 @dataclass(frozen=True)
 class GuestPlan:
     text: str  # see plan.c
-    ports: dict[str, int]  # of each Redis, by the instance's name
+    ports: dict[str, int]  # each Redis's port, by the instance's name
     shares: dict[str, int]  # how many records each client loads, by the client's name
 
 

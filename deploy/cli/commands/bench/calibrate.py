@@ -44,7 +44,7 @@ def calibrate(
     if not output_file.resolve().parent.is_dir():
         raise InputError(f"--output {output_file}", "no such folder")
     output = Output(quiet, json)
-    calibration.places()  # what this machine cannot be is said before anything is built
+    calibration.places()  # fails before anything is built
     ensure_built(output, needs.PRICES)
     calibrated, machine, look = calibration.measured(output_file, output, runs)
     output.table(price_table(machine))

@@ -64,7 +64,7 @@ class Wanted:
     figures: Sequence[str]
     machine: ModelledMachine | None  # None: instructions are counted, and nothing else
     counts: bool  # Figures 6 and 8 in instructions, on one core
-    factors: Sequence[float]  # of line costs
+    factors: Sequence[float]  # factors of line costs
     join_cores: Sequence[int] = ()
     load_cores: Sequence[int] = ()
     unmap_cores: Sequence[int] = ()

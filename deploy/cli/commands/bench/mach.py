@@ -87,7 +87,7 @@ def mach(args: MachOptions) -> None:
     if min(sizes) < 2 or max(sizes) > TASKS_MAX:
         raise InputError("--cores", f"from 2 to {TASKS_MAX}: on one core no lock is contended")
     if modelled:
-        for n in sizes:  # what the machine cannot be is said before anything is built
+        for n in sizes:  # fails before anything is built
             modelled.exactly(n, 0)
     to = Destination.of("mach", args.json, args.plot, args.quiet)
     output = to.output

@@ -109,7 +109,7 @@ def redis(args: RedisOptions) -> None:
     })
     request = _request(args, modelled)
     check_baseline(baseline)
-    cases = request.cases()  # what the machine cannot be is said before anything is built
+    cases = request.cases()  # fails before anything is built
     if not cases:
         raise InputError("--lock", f"'{regimes.BASELINE}' requires --cores to include 1, and --cores is {args.cores}")
     to = Destination.of("redis", args.json, args.plot, args.quiet)

@@ -121,7 +121,7 @@ def scale(args: ScaleOptions) -> None:
         return
     modelled = chosen(args.machine, args.quick, _of_real_machines(args))
     sizes = ranges.cores(args.cores) if args.cores else _sizes(modelled, args.sockets)
-    cases = _cases(args, modelled, names, pauses, sizes)  # what the machine cannot be is said before anything is built
+    cases = _cases(args, modelled, names, pauses, sizes)  # fails before anything is built
     to = Destination.of("scale", args.json, args.plot, args.quiet)
     check_emulator(modelled, args.accel, args.icount)
     ensure_built(to.output, needs.kernels(names, "pingpong", "root", statistics=args.stat, transactions=bool(modelled))

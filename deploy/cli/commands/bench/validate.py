@@ -30,7 +30,7 @@ from topology.errors import InputError
 
 USUAL = ("paper", "host", "speed", "compare")
 GROUPS = (*USUAL, "lines", "figures", "table1", "peters", "collapse", "redis", "idle")
-RANGED = (1.0, *(factor for factor in RANGE if factor != 1.0))  # of line costs
+RANGED = (1.0, *(factor for factor in RANGE if factor != 1.0))  # factors of line costs
 ROUNDS, IPC_ROUNDS, SPEED_ROUNDS, NATIVE_RUNS = 2048, 200, 128, 7
 
 Groups = Annotated[str, typer.Option("--rows", metavar="LIST",
@@ -65,7 +65,7 @@ def validate(
         raise InputError("--host", "is for the rows of this host, and --rows leaves them out")
     xeon = load(PAPERS)
     mine = load(host_file) if host_file else None
-    boots = set(groups) != {"lines"}  # those are read from files
+    boots = set(groups) != {"lines"}  # the lines' rows are read from files
     if boots:
         run.check_installed()
     if json is None:

@@ -27,7 +27,7 @@ Werror = Annotated[bool, typer.Option(
 )]  # fmt: skip
 BUILD_TEST = "build: set-up and build"
 NO_TEST = "no test has this in its name"
-LONGEST = "test_ktest"  # of the files of boot tests, a third of them all: it begins first, or one lane ends last
+LONGEST = "test_ktest"  # the longest file of boot tests, a third of them all: it begins first, or one lane ends last
 
 
 def test(only: Only = None, werror: Werror = False, quiet: Quiet = False, json: Json = None) -> None:
@@ -72,7 +72,7 @@ def _needed(output: Output, word: str, werror: bool) -> needs.Needs:
     anything."""
     if not word or word in BUILD_TEST:
         return needs.EVERYTHING
-    # what can say the names
+    # the program that knows the names
     ensure_built(output, replace(needs.EVERYTHING, targets=frozenset({needs.CHECKER})), werror)
     try:
         if any(word in name for name in names.of_python()):
