@@ -116,20 +116,28 @@ def threads(smt: str | None, named: bool) -> bool:
     return smt != "off"
 
 
-def adapt(
-    read: Deployment,
-    sockets: int | None,
-    cores: int | None,
-    memory: str | None,
-    topology: str | None,
-    layout: str | None,
-    lock: str | None,
-    smt: str | None = None,
-) -> Deployment:
+@dataclass(frozen=True)
+class MachineOptions:
+    """A machine to be emulated, in place of the deployment's."""
+
+    sockets: Sockets = None
+    cores: Cores = None
+    memory: Memory = None
+    topology: Topology = None
+    smt: Smt = None
+
+    @property
+    def without_memory(self) -> dict[str, object]:
+        """The options that say what is emulated, with their values."""
+        return {"--sockets": self.sockets, "--cores": self.cores, "--topology": self.topology, "--smt": self.smt}
+
+
+def adapt(read: Deployment, machine: MachineOptions, layout: str | None = None, lock: str | None = None) -> Deployment:
     """A deployment with what the command line says instead."""
     has_threads = read.shape.threads > 1 if isinstance(read.shape, Shape) else read.shape.has_smt
-    both = threads(smt, topology is not None or (has_threads and not sockets and not cores))
-    size = parse_size(memory, "--memory") if memory is not None else None
+    sockets, cores, topology = machine.sockets, machine.cores, machine.topology
+    both = threads(machine.smt, topology is not None or (has_threads and not sockets and not cores))
+    size = parse_size(machine.memory, "--memory") if machine.memory is not None else None
     if lock is not None and lock not in REGIMES:
         raise InputError("--lock", f"'{lock}' is not one of {', '.join(REGIMES)}")
     if layout is not None and not is_layout_name(layout) and is_map(Path(layout)) and not Path(layout).is_file():
@@ -170,8 +178,12 @@ class PlanOptions:
     metrics: WithMetrics = False
     switch: Switch = None
 
+    @property
+    def machine(self) -> MachineOptions:
+        return MachineOptions(self.sockets, self.cores, self.memory, self.topology, self.smt)
+
     def adapted(self, read: Deployment) -> Deployment:
-        return adapt(read, self.sockets, self.cores, self.memory, self.topology, self.layout, self.lock, self.smt)
+        return adapt(read, self.machine, self.layout, self.lock)
 
 
 def load_plan(args: PlanOptions, apart: bool = False, machine: str | None = None) -> Plan:
@@ -180,9 +192,7 @@ def load_plan(args: PlanOptions, apart: bool = False, machine: str | None = None
     `apart`: each cluster on a machine of its own, where one switch is the default. `machine`: a modelled one, of
     commands that have that option.
     """
-    modelled = chosen(machine, False, {
-        "--sockets": args.sockets, "--cores": args.cores, "--topology": args.topology, "--smt": args.smt,
-    })
+    modelled = chosen(machine, False, args.machine.without_memory)
     if not is_map(args.path):
         return plan(_of_file(args, apart, modelled))
     if modelled:
@@ -192,7 +202,7 @@ def load_plan(args: PlanOptions, apart: bool = False, machine: str | None = None
     for option, value in (("--metrics", args.metrics), ("--switch", args.switch)):
         if value:
             raise InputError(option, "is not for a cluster map, which says all that runs")
-    if all(value is None for value in (args.sockets, args.cores, args.memory, args.topology, args.smt)):
+    if args.machine == MachineOptions():
         return plan_map(args.path)
     known = read_file(args.path)
     read = Deployment(shape=known.shape if isinstance(known.shape, Shape) else machine_of(known))

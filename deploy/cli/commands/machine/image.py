@@ -11,7 +11,7 @@ import typer
 
 from deploy import deployment as deployments
 from deploy.base.terminal import Json, Output, Quiet, version
-from deploy.cli.options import Cores, Layout, Lock, Memory, PlanOptions, Smt, Sockets, Topology, load_plan, threads
+from deploy.cli.options import Layout, Lock, MachineOptions, PlanOptions, adapt, load_plan, threads
 from deploy.cli.parameters import takes
 from deploy.deployment import DEFAULT, modules, physical_memory
 from deploy.deployment.planner import Plan, is_map, plan, plan_map
@@ -44,11 +44,7 @@ class ImageOptions:
         Path | None, typer.Argument(metavar="[DEPLOYMENT]", help="A deployment file or cluster map; default: Redis.")
     ] = None
     live: Live = False
-    sockets: Sockets = None
-    cores: Cores = None
-    memory: Memory = None
-    topology: Topology = None
-    smt: Smt = None
+    emulated: MachineOptions = MachineOptions()
     layout: Layout = None
     lock: Lock = None
     console: Console = None
@@ -88,13 +84,14 @@ def image(args: ImageOptions) -> None:
 
 
 def _planned(args: ImageOptions) -> Plan:
+    machine = args.emulated
     if args.live:
-        if args.sockets or args.cores or args.memory or args.topology:
+        if machine.sockets or machine.cores or machine.memory or machine.topology:
             raise InputError("--live", "is this machine as it is; not with --sockets, --cores, --memory or --topology")
-        return _live(args.deployment, args.layout, args.lock, args.smt)
-    other = PlanOptions(args.deployment or Path(), args.sockets, args.cores, args.memory, args.topology, args.layout,
-                        args.lock, args.smt)
-    return load_plan(other) if args.deployment else plan(other.adapted(DEFAULT))
+        return _live(args.deployment, args.layout, args.lock, machine.smt)
+    if args.deployment is None:
+        return plan(adapt(DEFAULT, machine, args.layout, args.lock))
+    return load_plan(PlanOptions(args.deployment, **vars(machine), layout=args.layout, lock=args.lock))
 
 
 def write_command(image_file: Path) -> str:

@@ -4,7 +4,7 @@
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -69,11 +69,7 @@ class CompareOptions:
     machine: options.ModelledMachine = None
     quick: options.Quick = False
     verify: Verify = False
-    sockets: options.Sockets = None
-    cores: options.Cores = None
-    memory: options.Memory = None
-    topology: options.Topology = None
-    smt: options.Smt = None
+    emulated: options.MachineOptions = options.MachineOptions()
     records: Records = None
     operations: Operations = None
     clients: options.Clients = None
@@ -109,7 +105,7 @@ def compare(args: CompareOptions) -> None:
     check_baseline(args.baseline)
     kvm.check_choice(args.accel, args.icount)
     cases = prepared(
-        shape, args.layout, args.workload, memory=args.memory, switch=args.switch, clients=args.clients,
+        shape, args.layout, args.workload, memory=args.emulated.memory, switch=args.switch, clients=args.clients,
         records=args.records or (MODELLED_RECORDS if modelled else RECORDS), lock=args.lock or "clh",
         operations=args.operations or (MODELLED_OPERATIONS if modelled else comparison.OPERATIONS),
         timeout=timeout, medium=options.check_boot(args.medium), modelled=modelled,
@@ -131,8 +127,8 @@ def compare(args: CompareOptions) -> None:
 
 
 def _shape(args: CompareOptions, modelled: ModelledMachine | None) -> Shape | Machine:
-    memory = None if modelled else args.memory
-    adapted = options.adapt(Deployment(), args.sockets, args.cores, memory, args.topology, None, args.lock, args.smt)
+    machine = replace(args.emulated, memory=None) if modelled else args.emulated
+    adapted = options.adapt(Deployment(), machine, lock=args.lock)
     return modelled.shape(modelled.cores, default_memory(modelled.cores_per_socket)) if modelled else adapted.shape
 
 
@@ -149,8 +145,7 @@ def _picture(plot: Path | None, output: Output, started: str) -> Path:
 
 def _modelled(args: CompareOptions) -> ModelledMachine | None:
     """Returns the papers' machine, unless an option says how or what to emulate."""
-    fixed = {
-        "--sockets": args.sockets, "--cores": args.cores, "--topology": args.topology, "--smt": args.smt,
+    fixed = args.emulated.without_memory | {
         "--baseline": args.baseline, "--accel": args.accel != "auto", "--icount": args.icount,
         "--boot": args.medium != "iso",
     }

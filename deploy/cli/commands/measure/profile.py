@@ -63,11 +63,7 @@ class ProfileOptions:
     workload: Workload = "c"
     lock: options.Lock = "clh"
     switch: options.Switch = None
-    sockets: options.Sockets = None
-    cores: options.Cores = None
-    memory: options.Memory = None
-    topology: options.Topology = None
-    smt: options.Smt = None
+    emulated: options.MachineOptions = options.MachineOptions()
     records: Records = 2000
     operations: Operations = None
     clients: options.Clients = None
@@ -107,11 +103,10 @@ def profile(args: ProfileOptions) -> None:
     RESULTS.mkdir(parents=True, exist_ok=True)
     base = RESULTS / f"profile-{time.strftime('%Y%m%d-%H%M%S')}"
     output = Output(args.quiet, args.json or str(base.with_suffix(".json")))
-    shape = options.adapt(Deployment(), args.sockets, args.cores, args.memory, args.topology, None, args.lock,
-                          args.smt).shape
+    shape = options.adapt(Deployment(), args.emulated, lock=args.lock).shape
     picture = flame or base.with_suffix(".svg")
     cases = prepared(
-        shape, args.layout, args.workload, memory=args.memory, switch=args.switch, clients=args.clients,
+        shape, args.layout, args.workload, memory=args.emulated.memory, switch=args.switch, clients=args.clients,
         records=args.records, lock=args.lock or "clh", timeout=Patience(SILENCE, args.timeout),
         operations=args.operations or (REQUESTS if outside else OPERATIONS),
     )
