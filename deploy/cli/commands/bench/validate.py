@@ -2,6 +2,7 @@
 """`skerry bench validate`."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -18,6 +19,7 @@ from deploy.bench.validate import line_costs, macrobenchmark, microbenchmarks, t
 from deploy.bench.validate.calibrate import DEFAULT, measured
 from deploy.bench.validate.validation import Row, ranged
 from deploy.cli.options import Quick
+from deploy.cli.parameters import takes
 from deploy.deployment import modules
 from deploy.emulator import run
 from deploy.emulator.machine_file import PAPERS, RANGE, ModelledMachine, load
@@ -42,14 +44,18 @@ Rounds = Annotated[int, typer.Option("--rounds", metavar="N", min=128, max=1_000
                                      help="Round trips of a modelled point.")]
 
 
-def validate(
-    rows: Groups = ",".join(USUAL),
-    host_file: HostFile = None,
-    rounds: Rounds = ROUNDS,
-    quick: Quick = False,
-    quiet: Quiet = False,
-    json: Json = None,
-) -> None:
+@dataclass(frozen=True)
+class ValidateOptions:
+    rows: Groups = ",".join(USUAL)
+    host_file: HostFile = None
+    rounds: Rounds = ROUNDS
+    quick: Quick = False
+    quiet: Quiet = False
+    json: Json = None
+
+
+@takes(ValidateOptions)
+def validate(args: ValidateOptions) -> None:
     """The modelled machine against what is published and what this machine's own cores do, with goals and errors.
 
     Rows: paper (Elphinstone 2016, on the papers' Xeon), host (locks on two cores of this machine, from prices that
@@ -60,24 +66,25 @@ def validate(
     --quick. It prints what comes out; the exit status says only whether it ran.
     """
     process.heed_signals()
-    groups = _groups(rows)
-    if host_file and "host" not in groups:
+    groups = _groups(args.rows)
+    if args.host_file and "host" not in groups:
         raise InputError("--host", "is for the rows of this host, and --rows leaves them out")
     xeon = load(PAPERS)
-    mine = load(host_file) if host_file else None
+    mine = load(args.host_file) if args.host_file else None
     boots = set(groups) != {"lines"}  # the lines' rows are read from files
     if boots:
         run.check_installed()
-    if json is None:
+    if args.json is None:
         RESULTS.mkdir(parents=True, exist_ok=True)
-        json = str(RESULTS / "bench-validate.json")
-    output = Output(quiet, json)
+    json = args.json or str(RESULTS / "bench-validate.json")
+    output = Output(args.quiet, json)
     if boots:
         ensure_built(output, _needed("host" in groups))
     _introduce(xeon, groups, output)
     judged: list[tuple[Row, ModelledMachine]] = []
+    factors = (1.0,) if args.quick else RANGED
     for group in groups:
-        judged += _measured(group, *_rows(group, xeon, mine, rounds, (1.0,) if quick else RANGED, output), output)
+        judged += _measured(group, *_rows(group, xeon, mine, args.rounds, factors, output), output)
     only_rows = [row for row, _ in judged]
     output.table(table(only_rows))
     output.line("\n".join(closing(only_rows)))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -12,6 +13,7 @@ from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.base.timeouts import slowness
 from deploy.cli.options import RunName
+from deploy.cli.parameters import takes
 from deploy.domains.options import RunsUnder
 from deploy.live import ledger
 from deploy.live.cores import LEFT, OWNED, PARKED, Core, answer, check, cores_of, order, refusal
@@ -27,22 +29,26 @@ PATIENCE = 20.0
 _POLL = 0.05
 
 
-def move(
-    what: RunName = None,
-    connect: RunsUnder = None,
+@dataclass(frozen=True, kw_only=True)
+class MoveOptions:
+    what: RunName = None
+    connect: RunsUnder = None
     core: Annotated[int | None, typer.Option("--core", metavar="N", min=0,
-                                             help="Core to move, numbered in the whole machine.")] = None,
+                                             help="Core to move, numbered in the whole machine.")] = None
     memory: Annotated[str | None, typer.Option("--memory", metavar="SIZE",
-                                               help="Amount of memory to move: 64M, 1G; a multiple of 2 MiB.")] = None,
-    to: Annotated[int, typer.Option("--to", metavar="CLUSTER", min=0, help="Cluster that receives it.")] = ...,  # type: ignore[assignment]
+                                               help="Amount of memory to move: 64M, 1G; a multiple of 2 MiB.")] = None
+    to: Annotated[int, typer.Option("--to", metavar="CLUSTER", min=0, help="Cluster that receives it.")]
     giver: Annotated[
         int | None,
         typer.Option("--from", metavar="CLUSTER", min=0,
                      help="Cluster that gives the memory (default: the largest that has it free)."),
-    ] = None,
-    quiet: Quiet = False,
-    json: Json = None,
-) -> None:
+    ] = None
+    quiet: Quiet = False
+    json: Json = None
+
+
+@takes(MoveOptions)
+def move(args: MoveOptions) -> None:
     """Move a core, or memory, of a running deployment from its cluster to another.
 
     A core must run no program, and not be the first of its cluster. It leaves its kernel, and joins the other, whose
@@ -51,14 +57,14 @@ def move(
     be in several pieces. The other cluster's programs find it zeroed. QEMU's debugger stops the machine for some
     milliseconds.
     """
-    output = Output(quiet, json)
-    if (core is None) == (memory is None):
+    output = Output(args.quiet, args.json)
+    if (args.core is None) == (args.memory is None):
         raise InputError("--core, --memory", "exactly one of the two is required")
-    if core is None:
-        return _memory(output, what, connect, size_of(str(memory)), to, giver)
-    if giver is not None:
+    if args.core is None:
+        return _memory(output, args.what, args.connect, size_of(str(args.memory)), args.to, args.giver)
+    if args.giver is not None:
         raise InputError("--from", "is for --memory: a core has one cluster")
-    _core(output, what, connect, core, to)
+    _core(output, args.what, args.connect, args.core, args.to)
 
 
 def _core(output: Output, what: str | None, connect: str | None, core: int, to: int) -> None:

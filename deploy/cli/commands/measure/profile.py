@@ -104,7 +104,6 @@ def profile(args: ProfileOptions) -> None:
     base = RESULTS / f"profile-{time.strftime('%Y%m%d-%H%M%S')}"
     output = Output(args.quiet, args.json or str(base.with_suffix(".json")))
     shape = options.adapt(Deployment(), args.emulated, lock=args.lock).shape
-    picture = flame or base.with_suffix(".svg")
     cases = prepared(
         shape, args.layout, args.workload, memory=args.emulated.memory, switch=args.switch, clients=args.clients,
         records=args.records, lock=args.lock or "clh", timeout=Patience(SILENCE, args.timeout),
@@ -114,7 +113,7 @@ def profile(args: ProfileOptions) -> None:
     if len(job.workloads) != 1:
         raise InputError("--workload", "one at a time")
     plugin("profile")
-    show = Shown(output, args.count, picture)
+    show = Shown(output, args.count, flame or base.with_suffix(".svg"))
     if args.start:
         profile_start(job, show)
     elif outside:

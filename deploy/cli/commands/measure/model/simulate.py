@@ -84,22 +84,21 @@ def simulate(args: SimulateOptions) -> None:
     elision = Elision(ranges.probability(args.conflict, "--conflict"), args.attempts,
                       ranges.at_least_0(args.overhead, "--overhead"), fallback)
     form = ClosedForm(args.lock if args.lock != "rtm" else "clh", ranges.positive(args.service, "--service"), reload)
+    collapses = regimes.collapses(args.lock)
 
     def make(n: int, pause: float) -> Simulation:
         if args.lock == "rtm":
             return Transactions(n, pause, elision, args.seed)
         if args.markov:
-            return QueueLock(n, pause, Markovian(form.service, reload if regimes.collapses(args.lock) else 0.0),
-                             args.seed)
-        return QueueLock(n, pause, TicketTransfers(*moves, reload=reload) if regimes.collapses(args.lock) else fallback,
-                         args.seed)
+            return QueueLock(n, pause, Markovian(form.service, reload if collapses else 0.0), args.seed)
+        return QueueLock(n, pause, TicketTransfers(*moves, reload=reload) if collapses else fallback, args.seed)
 
     def closed(n: int, pause: float, service: float) -> float:
         if args.markov:
             return form.steady(pause, n).throughput
         if args.lock == "rtm":
             return n / (pause + elision.length)
-        if regimes.collapses(args.lock):
+        if collapses:
             return ClosedForm(args.lock, args.hold + args.lines * args.same_socket, reload).steady(pause, n).throughput
         return repairman.steady(service, pause, n).throughput
 
@@ -109,13 +108,8 @@ def simulate(args: SimulateOptions) -> None:
 
 
 def _run(
-    output: Output,
-    sizes: list[int],
-    pauses: list[float],
-    lock: str,
-    entries: int,
-    make: Callable[[int, float], Simulation],
-    closed: Callable[[int, float, float], float],
+    output: Output, sizes: list[int], pauses: list[float], lock: str, entries: int,
+    make: Callable[[int, float], Simulation], closed: Callable[[int, float, float], float],
 ) -> list[dict[str, object]]:
     points = [(pause, n) for pause in pauses for n in sizes]
     if len(points) * entries > 1_000_000_000:
