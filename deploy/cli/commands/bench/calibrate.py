@@ -19,15 +19,13 @@ from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
 
-File = Annotated[
-    Path,
-    typer.Option("--output", "-o", metavar="FILE.toml", help="Where the machine file goes.",
-                 show_default=str(calibration.DEFAULT.relative_to(ROOT))),
-]
-
 
 def calibrate(
-    output_file: File = calibration.DEFAULT,
+    output_file: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FILE.toml", help="Where the machine file goes.",
+                     show_default=str(calibration.DEFAULT.relative_to(ROOT))),
+    ] = calibration.DEFAULT,
     runs: Annotated[int, typer.Option("--runs", metavar="N", min=1, max=100,
                                       help="Repetitions; medians of all are taken.")] = calibration.RUNS,
     quiet: Quiet = False,

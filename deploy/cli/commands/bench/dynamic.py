@@ -42,11 +42,6 @@ SILENCE = 1200.0  # seconds in which a measurement must come to its end
 IPC_ROUNDS, LOAD_ROUNDS = 200, 2048
 FORK_JOIN_CORES, UNMAP_MOST_CORES = "2..16", 16  # as there
 
-Figure = Annotated[
-    str | None,
-    typer.Option("--figure", metavar="LIST",
-                 help=f"Figures to measure, of {','.join(TITLES)} (default: all). 'load' is not in the paper."),
-]
 Cores = Annotated[
     str | None, typer.Option("--cores", metavar="LIST",
                              help=f"Numbers of cores of Figures 7 ({FORK_JOIN_CORES}) and 8, and of 'load': 8; 1,2,4; "
@@ -103,7 +98,11 @@ class Found:
 
 @dataclass(frozen=True)
 class DynamicOptions:
-    figure: Figure = None
+    figure: Annotated[
+        str | None,
+        typer.Option("--figure", metavar="LIST",
+                     help=f"Figures to measure, of {','.join(TITLES)} (default: all). 'load' is not in the paper."),
+    ] = None
     cores: Cores = None
     machine: options.ModelledMachine = None
     quick: options.Quick = False

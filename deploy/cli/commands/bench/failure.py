@@ -35,20 +35,12 @@ from topology.machines.machine import Shape
 
 COST_SILENCE = 300.0  # seconds: the plugin makes the emulator slower
 
-Repeats = Annotated[int, typer.Option("--repeats", metavar="N", min=1, max=1000,
-                                      help="Kills in each way; medians and worst are shown.")]
 Ways = Annotated[str, typer.Option(
     "--how", metavar="LIST", help=f"Ways of failing, of {', '.join(scene.WAYS)}.", autocompletion=words(*scene.WAYS))]
 First = (
     Annotated[bool, typer.Option("--first",
                                  help="End the first cluster, which has the network card and the switch, not another.")]
 )
-Calm = Annotated[float, typer.Option(
-    "--calm", metavar="MIN", min=0.0, max=1440.0,
-    help="Minutes under load without a kill, and as many idle: for false alarms.")]
-Silence = Annotated[int | None, typer.Option(
-    "--patience", metavar="MS", min=MIN_PATIENCE, max=MAX_PATIENCE,
-    help="Milliseconds of silence after which a cluster counts as lost. Default: as the machine has it.")]
 Quick = Annotated[bool, typer.Option("--quick",
                                      help=f"{QUICK_REPEATS} kills in each way, and no count of what readiness costs.")]
 
@@ -56,14 +48,19 @@ Quick = Annotated[bool, typer.Option("--quick",
 @dataclass(frozen=True)
 class FailureOptions:
     how: Ways = ",".join(USUAL)
-    repeats: Repeats = REPEATS
+    repeats: Annotated[int, typer.Option("--repeats", metavar="N", min=1, max=1000,
+                                         help="Kills in each way; medians and worst are shown.")] = REPEATS
     first: First = False
     seed: Seed = None
-    quiet_minutes: Calm = 0.0
+    quiet_minutes: Annotated[float, typer.Option(
+        "--calm", metavar="MIN", min=0.0, max=1440.0,
+        help="Minutes under load without a kill, and as many idle: for false alarms.")] = 0.0
     sockets: options.Sockets = 2
     cores: options.Cores = 2
     lock: Lock = "clh"
-    silence: Silence = None
+    silence: Annotated[int | None, typer.Option(
+        "--patience", metavar="MS", min=MIN_PATIENCE, max=MAX_PATIENCE,
+        help="Milliseconds of silence after which a cluster counts as lost. Default: as the machine has it.")] = None
     machine: options.ModelledMachine = None
     quick: Quick = False
     accel: options.Accel = "auto"

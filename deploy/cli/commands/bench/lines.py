@@ -33,22 +33,19 @@ SILENCE = 1200.0
 LOCK = "clh"
 ROUNDS = 512
 
-Cores = Annotated[str, typer.Option("--cores", metavar="LIST", help="Numbers of cores: 8; 2,4.")]
 Delay = Annotated[str, typer.Option("--delay", metavar="LIST", help="Mean cycles before an entry: 4000; 500,4000.")]
-Rounds = Annotated[int, typer.Option("--rounds", metavar="N", min=10, max=1_000_000,
-                                     help="Round trips of a point, all pairs together.")]
-Top = Annotated[int, typer.Option("--top", metavar="N", min=1, max=256, help="Lines that the table shows.")]
 
 
 @dataclass(frozen=True)
 class LinesOptions:
     lock: Locks = LOCK
-    cores: Cores = "8"
+    cores: Annotated[str, typer.Option("--cores", metavar="LIST", help="Numbers of cores: 8; 2,4.")] = "8"
     delay: Delay = "500"
-    rounds: Rounds = ROUNDS
+    rounds: Annotated[int, typer.Option("--rounds", metavar="N", min=10, max=1_000_000,
+                                        help="Round trips of a point, all pairs together.")] = ROUNDS
     layout: options.NamedLayout = None
     machine: options.ModelledMachine = PAPERS
-    top: Top = 12
+    top: Annotated[int, typer.Option("--top", metavar="N", min=1, max=256, help="Lines that the table shows.")] = 12
     timeout: options.Timeout = None
     quiet: Quiet = False
     json: Json = None

@@ -37,29 +37,23 @@ TASKS_MAX = constant(Path("apps/stress/stress.h"), "TASKS_MAX")
 
 Cores = Annotated[str, typer.Option("--cores", metavar="LIST",
                                     help="Numbers of cores: 4; 2..4 is each of them; the tables are of the most.")]
-Clients = Annotated[int | None, typer.Option("--clients", metavar="N", min=1, max=TASKS_MAX,
-                                             help="Clients of the one server (default: 2 a core).")]
-Requests = Annotated[int, typer.Option("--requests", metavar="N", min=1, max=1_000_000,
-                                       help="Requests of each client.")]
-Tasks = Annotated[int | None, typer.Option("--tasks", metavar="N", min=1, max=TASKS_MAX,
-                                           help="Tasks that write into shared memory (default: 1 a core).")]
-Pages = Annotated[int, typer.Option("--pages", metavar="N", min=1, max=256,
-                                    help="Pages that the tasks share copy-on-write.")]
-Rounds = Annotated[int, typer.Option("--rounds", metavar="N", min=1, max=100_000, help="Rounds of sharing.")]
-Pagers = Annotated[int | None, typer.Option("--pagers", metavar="N", min=1, max=60,
-                                            help="Pagers that serve the faults (default: 1 a core).")]
 
 
 @dataclass(frozen=True)
 class MachOptions:
     lock: Locks = None
     cores: Cores = "2..4"
-    clients: Clients = None
-    requests: Requests = 100
-    tasks: Tasks = None
-    pages: Pages = 16
-    rounds: Rounds = 2
-    pagers: Pagers = None
+    clients: Annotated[int | None, typer.Option("--clients", metavar="N", min=1, max=TASKS_MAX,
+                                                help="Clients of the one server (default: 2 a core).")] = None
+    requests: Annotated[int, typer.Option("--requests", metavar="N", min=1, max=1_000_000,
+                                          help="Requests of each client.")] = 100
+    tasks: Annotated[int | None, typer.Option("--tasks", metavar="N", min=1, max=TASKS_MAX,
+                                              help="Tasks that write into shared memory (default: 1 a core).")] = None
+    pages: Annotated[int, typer.Option("--pages", metavar="N", min=1, max=256,
+                                       help="Pages that the tasks share copy-on-write.")] = 16
+    rounds: Annotated[int, typer.Option("--rounds", metavar="N", min=1, max=100_000, help="Rounds of sharing.")] = 2
+    pagers: Annotated[int | None, typer.Option("--pagers", metavar="N", min=1, max=60,
+                                               help="Pagers that serve the faults (default: 1 a core).")] = None
     machine: options.ModelledMachine = None
     quick: options.Quick = False
     accel: options.Accel = "auto"

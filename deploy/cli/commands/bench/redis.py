@@ -39,13 +39,6 @@ from topology.model import ranges
 
 MOST_CORES = 32
 
-Cores = Annotated[str, typer.Option("--cores", metavar="LIST",
-                                    help="Numbers of cores: 4; 1,2,4; 1..4 is each of them.")]
-Stack = Annotated[
-    str, typer.Option("--stack", metavar="process,inproc",
-                      help="lwIP in a process of its own, inside each process, or both.")
-]
-Workload = Annotated[str, typer.Option("--workload", metavar="C", help="YCSB core workload: a, b, c or f.")]
 MODELLED_RECORDS, MODELLED_OPERATIONS = 50, 100
 MODELLED_SILENCE = 1200.0  # seconds in which a run on a modelled machine must come to its end
 Records = Annotated[int | None, typer.Option(
@@ -54,16 +47,6 @@ Records = Annotated[int | None, typer.Option(
 Operations = Annotated[int | None, typer.Option(
     "--operations", metavar="N", min=1,
     help=f"Operations of each client ({experiment.OPERATIONS:,}; {MODELLED_OPERATIONS} on a modelled machine).")]
-Clients = Annotated[int, typer.Option("--clients", metavar="N", min=1, max=16,
-                                      help="Clients of each Redis, on its core.")]
-Baseline = Annotated[
-    str | None, typer.Option("--baseline", metavar="linux",
-                             help="The same on Linux, too; both then in the host's time.")
-]
-Figure = Annotated[
-    str | None, typer.Option("--figure", metavar="6",
-                             help="Elphinstone's Figure 6: what runs on which core, here and there.")
-]
 Pong = Annotated[bool | None, typer.Option(
     "--pong/--no-pong", help="Time from power-on to the first +PONG, too: the default, but not of a modelled machine.")]
 
@@ -71,15 +54,26 @@ Pong = Annotated[bool | None, typer.Option(
 @dataclass(frozen=True)
 class RedisOptions:
     lock: Locks = None
-    cores: Cores = experiment.CORES
-    stack: Stack = "process"
-    workload: Workload = "c"
+    cores: Annotated[str, typer.Option("--cores", metavar="LIST",
+                                       help="Numbers of cores: 4; 1,2,4; 1..4 is each of them.")] = experiment.CORES
+    stack: Annotated[
+        str, typer.Option("--stack", metavar="process,inproc",
+                          help="lwIP in a process of its own, inside each process, or both.")
+    ] = "process"
+    workload: Annotated[str, typer.Option("--workload", metavar="C", help="YCSB core workload: a, b, c or f.")] = "c"
     records: Records = None
     operations: Operations = None
-    clients: Clients = experiment.CLIENTS
-    baseline: Baseline = None
+    clients: Annotated[int, typer.Option("--clients", metavar="N", min=1, max=16,
+                                         help="Clients of each Redis, on its core.")] = experiment.CLIENTS
+    baseline: Annotated[
+        str | None, typer.Option("--baseline", metavar="linux",
+                                 help="The same on Linux, too; both then in the host's time.")
+    ] = None
     time_pong: Pong = None
-    figure: Figure = None
+    figure: Annotated[
+        str | None, typer.Option("--figure", metavar="6",
+                                 help="Elphinstone's Figure 6: what runs on which core, here and there.")
+    ] = None
     machine: options.ModelledMachine = None
     quick: options.Quick = False
     icount: options.Icount = False

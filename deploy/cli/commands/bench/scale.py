@@ -49,19 +49,6 @@ ROUNDS, MODELLED_ROUNDS = 1024, 2048
 Cores = Annotated[
     str | None, typer.Option("--cores", metavar="LIST", help=f"Numbers of cores: 8; 1,2,4; {CORES} is each of them.")
 ]
-Delays = Annotated[
-    str, typer.Option("--delays", metavar="LIST",
-                      help="Mean cycles before an entry: 4000; 500,4000; 500..32000 doubles.")
-]
-Rounds = Annotated[
-    int | None,
-    typer.Option(
-        "--rounds", metavar="N", min=10, max=1_000_000,
-        help=f"Round trips of a point, all pairs together ({ROUNDS:,}; {MODELLED_ROUNDS:,} on a modelled machine).",
-    ),
-]
-Sockets = Annotated[int, typer.Option("--sockets", metavar="N", min=1, help="Sockets with these cores.")]
-Native = Annotated[bool, typer.Option("--native", help="On this machine's own cores, by the hosted port.")]
 Figure = Annotated[
     str | None,
     typer.Option(
@@ -80,14 +67,23 @@ Statistics = (
 class ScaleOptions:
     lock: Locks = None
     cores: Cores = None
-    delays: Delays = experiment.DELAYS
-    rounds: Rounds = None
-    sockets: Sockets = 1
+    delays: Annotated[
+        str, typer.Option("--delays", metavar="LIST",
+                          help="Mean cycles before an entry: 4000; 500,4000; 500..32000 doubles.")
+    ] = experiment.DELAYS
+    rounds: Annotated[
+        int | None,
+        typer.Option(
+            "--rounds", metavar="N", min=10, max=1_000_000,
+            help=f"Round trips of a point, all pairs together ({ROUNDS:,}; {MODELLED_ROUNDS:,} on a modelled machine).",
+        ),
+    ] = None
+    sockets: Annotated[int, typer.Option("--sockets", metavar="N", min=1, help="Sockets with these cores.")] = 1
     layout: options.NamedLayout = None
     stat: Statistics = False
     granularity: OfKernel = None
     local: Local = False
-    native: Native = False
+    native: Annotated[bool, typer.Option("--native", help="On this machine's own cores, by the hosted port.")] = False
     figure: Figure = None
     machine: options.ModelledMachine = None
     quick: options.Quick = False

@@ -37,18 +37,16 @@ ROUNDS, IPC_ROUNDS, SPEED_ROUNDS, NATIVE_RUNS = 2048, 200, 128, 7
 
 Groups = Annotated[str, typer.Option("--rows", metavar="LIST",
                                      help=f"Which: {','.join(GROUPS)}; else the first {len(USUAL)}.")]
-HostFile = Annotated[str | None, typer.Option("--host", metavar="FILE.toml",
-                                              help="This machine's prices; else they are measured now.",
-                                              shell_complete=files())]
-Rounds = Annotated[int, typer.Option("--rounds", metavar="N", min=128, max=1_000_000,
-                                     help="Round trips of a modelled point.")]
 
 
 @dataclass(frozen=True)
 class ValidateOptions:
     rows: Groups = ",".join(USUAL)
-    host_file: HostFile = None
-    rounds: Rounds = ROUNDS
+    host_file: Annotated[str | None, typer.Option("--host", metavar="FILE.toml",
+                                                  help="This machine's prices; else they are measured now.",
+                                                  shell_complete=files())] = None
+    rounds: Annotated[int, typer.Option("--rounds", metavar="N", min=128, max=1_000_000,
+                                        help="Round trips of a modelled point.")] = ROUNDS
     quick: Quick = False
     quiet: Quiet = False
     json: Json = None

@@ -27,40 +27,35 @@ from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
 
-Name = Annotated[str | None, typer.Option("--name", metavar="NAME",
-                                          help="Name of the deployment (default: its file's).")]
 Bridge = Annotated[
     str | None,
     typer.Option("--bridge", metavar="NAME", help="A bridge of the host, in place of ports forwarded to its loopback."),
 ]
 Replace = Annotated[bool, typer.Option("--replace", help="Restart a machine that runs, where it has changed.")]
-Storage = Annotated[
-    str | None, typer.Option("--storage", metavar="FOLDER", help="The host's folder for image and logs.")
-]
 PerCluster = Annotated[
     bool, typer.Option("--per-cluster", help="A domain for each cluster; channels are memory that two of them share.")
 ]
-PrintXml = Annotated[bool, typer.Option("--print-xml", help="Print the domains' XML and change nothing.")]
-Keep = Annotated[
-    bool,
-    typer.Option("--keep", help="With --per-cluster: stay, and start a domain that is lost again, by [clusters] "
-                 "restart, until Ctrl-C."),
-]
-Wait = Annotated[bool, typer.Option("--wait/--no-wait",
-                                    help="Wait until all of it serves, or only until it is started.")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeployOptions:
     connect: Connect = URI
-    name: Name = None
+    name: Annotated[str | None, typer.Option("--name", metavar="NAME",
+                                             help="Name of the deployment (default: its file's).")] = None
     bridge: Bridge = None
     per_cluster: PerCluster = False
     replace: Replace = False
-    wait: Wait = True
-    keep: Keep = False
-    storage: Storage = None
-    print_xml: PrintXml = False
+    wait: Annotated[bool, typer.Option("--wait/--no-wait",
+                                       help="Wait until all of it serves, or only until it is started.")] = True
+    keep: Annotated[
+        bool,
+        typer.Option("--keep", help="With --per-cluster: stay, and start a domain that is lost again, by [clusters] "
+                     "restart, until Ctrl-C."),
+    ] = False
+    storage: Annotated[
+        str | None, typer.Option("--storage", metavar="FOLDER", help="The host's folder for image and logs.")
+    ] = None
+    print_xml: Annotated[bool, typer.Option("--print-xml", help="Print the domains' XML and change nothing.")] = False
     accel: options.Accel = "auto"
     what: options.PlanOptions
     uefi: options.Uefi = False

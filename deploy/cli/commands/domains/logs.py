@@ -19,7 +19,6 @@ from deploy.machine.console import ConsoleText
 from deploy.machine.events import EventStream
 from topology.errors import InputError
 
-Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on until the machine ends, or Ctrl-C.")]
 Lines = Annotated[int | None, typer.Option("--lines", "-n", metavar="N", min=0, help="Only the last N lines.")]
 Events = Annotated[bool, typer.Option("--events", help="What the managers report, as JSON lines, not the console.")]
 
@@ -29,7 +28,7 @@ def logs(
     name: OptionalName = None,
     connect: Connect = URI,
     cluster: Cluster = None,
-    follow: Follow = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the machine ends, or Ctrl-C.")] = False,
     lines: Lines = None,
     events: Events = False,
     quiet: Quiet = False,

@@ -26,15 +26,10 @@ from topology.units import MIB
 
 PORT = re.compile(r"none|(mmio:)?(0x[0-9a-f]+|[0-9]+)(,[0-9]+(,[124])?)?")
 
-Live = Annotated[
-    bool, typer.Option("--live", help="Make the image for this machine instead of an emulated one.")
-]
 Console = Annotated[
     str | None,
     typer.Option("--console", metavar="PORT", help="Serial port: none, 0x3f8, 0x3f8,115200, mmio:ADDRESS,BAUD,STRIDE."),
 ]
-Results = Annotated[str | None, typer.Option("--results", metavar="PORT",
-                                             help="Serial port for results, in the same form.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,12 +38,15 @@ class ImageOptions:
     deployment: Annotated[
         Path | None, typer.Argument(metavar="[DEPLOYMENT]", help="A deployment file or cluster map; default: Redis.")
     ] = None
-    live: Live = False
+    live: Annotated[
+        bool, typer.Option("--live", help="Make the image for this machine instead of an emulated one.")
+    ] = False
     emulated: MachineOptions = MachineOptions()
     layout: Layout = None
     lock: Lock = None
     console: Console = None
-    results: Results = None
+    results: Annotated[str | None, typer.Option("--results", metavar="PORT",
+                                                help="Serial port for results, in the same form.")] = None
     quiet: Quiet = False
     json: Json = None
 

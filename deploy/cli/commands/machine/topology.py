@@ -32,15 +32,6 @@ from topology.units import LARGE_PAGE, format_size, parse_size
 
 FORMATS = ("draw", "dts", "json", "svg", "qemu", "libvirt")
 
-Layout = Annotated[
-    str,
-    typer.Option(
-        "--layout",
-        metavar="LAYOUT",
-        help=f"What a cluster is. {EXPLAINED}; or a map file (.dts, .dtb) to read and check.",
-        shell_complete=files(*LAYOUTS),
-    ),
-]
 Format = Annotated[
     str,
     typer.Option("--format", "-f", metavar="|".join(FORMATS), help="What to print.", autocompletion=words(*FORMATS)),
@@ -53,7 +44,15 @@ class TopologyOptions:
     sockets: Sockets = None
     cores: Cores = None
     memory: Memory = None
-    layout: Layout = "per-socket"
+    layout: Annotated[
+        str,
+        typer.Option(
+            "--layout",
+            metavar="LAYOUT",
+            help=f"What a cluster is. {EXPLAINED}; or a map file (.dts, .dtb) to read and check.",
+            shell_complete=files(*LAYOUTS),
+        ),
+    ] = "per-socket"
     smt: Smt = None
     lock: Lock = None
     format: Format = "draw"

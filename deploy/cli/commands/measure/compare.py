@@ -41,39 +41,33 @@ from topology.errors import InputError
 from topology.machines.machine import Machine, Shape, default_memory
 from topology.maps.dts import write_dts
 
-Workload = Annotated[str, typer.Option("--workload", metavar="A,C", help="YCSB core workloads: a, b, c, f.")]
-Layouts = Annotated[str, typer.Option("--layout", metavar="L1,L2", help="The layouts to compare.",
-                                      autocompletion=words(*options.LAYOUTS))]
 RECORDS, MODELLED_RECORDS = 10_000, 50
 MODELLED_OPERATIONS = 100
 MODELLED_SILENCE = 1200.0  # seconds in which a run on a modelled machine must come to its end
-Records = Annotated[int | None, typer.Option(
-    "--records", metavar="N", min=1, max=1 << 22,
-    help=f"Records of 1 kB in each Redis ({RECORDS:,}; {MODELLED_RECORDS} on a modelled machine).")]
 Operations = Annotated[int | None, typer.Option(
     "--operations", metavar="N", min=1,
     help=f"Operations of each client ({comparison.OPERATIONS:,}; {MODELLED_OPERATIONS} on a modelled machine).")]
 
-Verify = Annotated[bool, typer.Option(
-    "--verify", help="On a modelled machine: run both layouts at the crossover rate of kernel entries.")]
-Baseline = Annotated[str | None, typer.Option("--baseline", metavar="linux", help="Also run the same load on Linux.",
-                                              autocompletion=words("linux"))]
-
 
 @dataclass(frozen=True)
 class CompareOptions:
-    workload: Workload = "c"
-    layout: Layouts = ",".join(comparison.LAYOUTS)
+    workload: Annotated[str, typer.Option("--workload", metavar="A,C", help="YCSB core workloads: a, b, c, f.")] = "c"
+    layout: Annotated[str, typer.Option("--layout", metavar="L1,L2", help="The layouts to compare.",
+                                        autocompletion=words(*options.LAYOUTS))] = ",".join(comparison.LAYOUTS)
     lock: options.Lock = "clh"
     switch: options.Switch = None
     machine: options.ModelledMachine = None
     quick: options.Quick = False
-    verify: Verify = False
+    verify: Annotated[bool, typer.Option(
+        "--verify", help="On a modelled machine: run both layouts at the crossover rate of kernel entries.")] = False
     emulated: options.MachineOptions = options.MachineOptions()
-    records: Records = None
+    records: Annotated[int | None, typer.Option(
+        "--records", metavar="N", min=1, max=1 << 22,
+        help=f"Records of 1 kB in each Redis ({RECORDS:,}; {MODELLED_RECORDS} on a modelled machine).")] = None
     operations: Operations = None
     clients: options.Clients = None
-    baseline: Baseline = None
+    baseline: Annotated[str | None, typer.Option("--baseline", metavar="linux", help="Also run the same load on Linux.",
+                                                 autocompletion=words("linux"))] = None
     accel: options.Accel = "auto"
     icount: options.Icount = False
     medium: options.Boot = "iso"

@@ -24,18 +24,15 @@ FOLDER = BUILD / "paper"
 Which = Annotated[list[str] | None, typer.Argument(metavar="FIGURE...", help="Some figures, by their names; else all.")]
 Into = Annotated[Path | None, typer.Option("--into", metavar="FOLDER",
                                            help="Where results and report go (build/paper).", shell_complete=files())]
-Repeats = Annotated[int, typer.Option("--repeats", metavar="N", min=1, max=100,
-                                      help="Repeats of figures whose runs differ.")]
-List = Annotated[bool, typer.Option("--list", help="List the figures, and which are done.")]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Repeat finished figures.")]
 
 
 def paper(
     which: Which = None,
     into: Into = None,
-    repeats: Repeats = 3,
-    only_list: List = False,
-    fresh: Fresh = False,
+    repeats: Annotated[int, typer.Option("--repeats", metavar="N", min=1, max=100,
+                                         help="Repeats of figures whose runs differ.")] = 3,
+    only_list: Annotated[bool, typer.Option("--list", help="List the figures, and which are done.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Repeat finished figures.")] = False,
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:

@@ -22,29 +22,9 @@ from topology.model import cluster, published, ranges, regimes
 from topology.model.plan import Advice, Planner
 from topology.model.regimes import ClosedForm
 
-Service = Annotated[
-    float,
-    typer.Option(
-        "--service", metavar="CYCLES", help="From hand-over to hand-over in a shared cache; rtm: of an entry."
-    ),
-]
-Remote = Annotated[
-    float | None,
-    typer.Option("--remote-service", metavar="CYCLES",
-                 help="Service time in a larger cluster (--service times 613/358)."),
-]
 Rate = Annotated[float | None, typer.Option("--rate", metavar="N", help="Kernel entries per second of one core.")]
 Ghz = Annotated[float | None, typer.Option("--ghz", metavar="GHZ", help="Clock, with --rate (live: this machine's).")]
-Delay = Annotated[
-    float | None, typer.Option("--delay", metavar="CYCLES", help="Cycles between two entries, instead of --rate.")
-]
 Loss = Annotated[float, typer.Option("--loss", metavar="P", help="Per cent of the work that the lock may cost.")]
-Conflict = Annotated[
-    float | None,
-    typer.Option("--conflict", metavar="P", help="rtm: chance that two overlapping entries conflict."),
-]
-Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE",
-                                           help="Write a plot of the curve: .png, .svg or .pdf.")]
 
 REMOTE = published.BOUNDS[1] / published.SERVICE
 
@@ -56,16 +36,31 @@ class PlanOptions:
     cores: Cores = None
     smt: Smt = None
     lock: Lock = "clh"
-    service: Service = published.SERVICE
-    remote_service: Remote = None
+    service: Annotated[
+        float,
+        typer.Option(
+            "--service", metavar="CYCLES", help="From hand-over to hand-over in a shared cache; rtm: of an entry."
+        ),
+    ] = published.SERVICE
+    remote_service: Annotated[
+        float | None,
+        typer.Option("--remote-service", metavar="CYCLES",
+                     help="Service time in a larger cluster (--service times 613/358)."),
+    ] = None
     transfer: Transfer = published.LINE_SAME_SOCKET
-    conflict: Conflict = None
+    conflict: Annotated[
+        float | None,
+        typer.Option("--conflict", metavar="P", help="rtm: chance that two overlapping entries conflict."),
+    ] = None
     attempts: Attempts = 3
     rate: Rate = None
     ghz: Ghz = None
-    delay: Delay = None
+    delay: Annotated[
+        float | None, typer.Option("--delay", metavar="CYCLES", help="Cycles between two entries, instead of --rate.")
+    ] = None
     loss: Loss = 5.0
-    plot: Plot = None
+    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE",
+                                              help="Write a plot of the curve: .png, .svg or .pdf.")] = None
     quiet: Quiet = False
     json: Json = None
 

@@ -25,30 +25,14 @@ from topology.errors import InputError
 
 SILENCE = 300.0  # seconds: the plugin makes the emulator slower
 
-Workload = Annotated[str, typer.Option("--workload", metavar="C", help="YCSB core workload: a, b, c or f.")]
-Records = Annotated[int, typer.Option("--records", metavar="N", min=1, max=1 << 22,
-                                      help="Records of 1 kB in each Redis.")]
 OPERATIONS, REQUESTS = 1000, 3000
 MOST_IN_FLIGHT = 1000
-Operations = Annotated[int | None, typer.Option(
-    "--operations", metavar="N", min=1,
-    help=f"Operations of each client ({OPERATIONS:,}); requests from outside ({REQUESTS:,}).")]
-Baseline = Annotated[str | None, typer.Option(
-    "--baseline", metavar="linux", help="Also profile the Linux guest under the same load.",
-    autocompletion=words("linux"))]
 Outside = Annotated[bool, typer.Option("--outside", help="Profile GETs from outside by redis-benchmark, not YCSB.")]
 OverTap = (
     Annotated[bool, typer.Option("--tap",
                                  help="With --outside: use a tap device in a network namespace (root), not QEMU's user "
                                  "network.")]
 )
-Connections = Annotated[int, typer.Option("--connections", metavar="N", min=1, max=500,
-                                          help="Connections from outside.")]
-Pipeline = Annotated[str, typer.Option("--pipeline", metavar="LIST",
-                                       help="Requests in flight on each connection from outside.")]
-Functions = Annotated[int, typer.Option("--functions", metavar="N", min=0,
-                                        help="Number of functions to show for each layout.")]
-Stat = Annotated[bool, typer.Option("--stat", help="Use kernels with statistics, which are slower.")]
 Start = (
     Annotated[bool, typer.Option("--start",
                                  help="Profile from the loader's first instruction to the first command that a Redis "
@@ -60,20 +44,28 @@ Flame = Annotated[Path | None, typer.Option("--flame", metavar="FILE.svg", help=
 @dataclass(frozen=True)
 class ProfileOptions:
     layout: Annotated[str, typer.Option("--layout", metavar="L1,L2", help="Layouts to profile.")] = "per-socket"
-    workload: Workload = "c"
+    workload: Annotated[str, typer.Option("--workload", metavar="C", help="YCSB core workload: a, b, c or f.")] = "c"
     lock: options.Lock = "clh"
     switch: options.Switch = None
     emulated: options.MachineOptions = options.MachineOptions()
-    records: Records = 2000
-    operations: Operations = None
+    records: Annotated[int, typer.Option("--records", metavar="N", min=1, max=1 << 22,
+                                         help="Records of 1 kB in each Redis.")] = 2000
+    operations: Annotated[int | None, typer.Option(
+        "--operations", metavar="N", min=1,
+        help=f"Operations of each client ({OPERATIONS:,}); requests from outside ({REQUESTS:,}).")] = None
     clients: options.Clients = None
-    baseline: Baseline = None
+    baseline: Annotated[str | None, typer.Option(
+        "--baseline", metavar="linux", help="Also profile the Linux guest under the same load.",
+        autocompletion=words("linux"))] = None
     outside: Outside = False
     tap: OverTap = False
-    connections: Connections = 50
-    pipeline: Pipeline = "1,16"
-    stat: Stat = False
-    count: Functions = 30
+    connections: Annotated[int, typer.Option("--connections", metavar="N", min=1, max=500,
+                                             help="Connections from outside.")] = 50
+    pipeline: Annotated[str, typer.Option("--pipeline", metavar="LIST",
+                                          help="Requests in flight on each connection from outside.")] = "1,16"
+    stat: Annotated[bool, typer.Option("--stat", help="Use kernels with statistics, which are slower.")] = False
+    count: Annotated[int, typer.Option("--functions", metavar="N", min=0,
+                                       help="Number of functions to show for each layout.")] = 30
     flame: Flame = None
     start: Start = False
     timeout: options.Timeout = None

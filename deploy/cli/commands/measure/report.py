@@ -16,13 +16,12 @@ Results = Annotated[
     list[Path], typer.Argument(metavar="RESULTS.json...", help="Results files; several of one command are repeats.")
 ]
 To = Annotated[Path, typer.Option("-o", "--output", metavar="FILE.html", help="The page to write.")]
-Title = Annotated[str | None, typer.Option("--title", metavar="TEXT", help="The page's heading.")]
 
 
 def report(
     results: Results,
     output_file: To,
-    title: Title = None,
+    title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="The page's heading.")] = None,
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:

@@ -24,38 +24,29 @@ model = typer.Typer(
 )
 
 Service = Annotated[float, typer.Option("--service", metavar="CYCLES", help="Mean time from hand-over to hand-over.")]
-Delay = Annotated[
-    str, typer.Option("--delay", metavar="LIST", help="Cycles between entries: 4000; 1,2; 500..32000 doubles.")
-]
 Cores = Annotated[str, typer.Option("--cores", metavar="LIST", help="Cores of one kernel: 8; 1,2,4; 1..28 is each.")]
-Bounds = Annotated[
-    str | None,
-    typer.Option(
-        "--bounds",
-        metavar="LOW,HIGH|none",
-        help="Service times of two sockets, to draw between (323,613 where the service time lies within).",
-    ),
-]
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Write a plot: .png, .svg or .pdf.")]
 Results = Annotated[Path, typer.Argument(metavar="RESULTS.json", help="A results file of any command.")]
-Metric = Annotated[
-    str | None, typer.Option("--metric", metavar="NAME", help=f"The throughput to fit ({measured.METRIC}).")
-]
 Ghz = Annotated[float | None, typer.Option("--ghz", metavar="GHZ", help="Clock, for a throughput per second.")]
-MaxCores = Annotated[
-    int | None, typer.Option("--max-cores", metavar="N", min=1,
-                             help="Only points of at most this many cores: one socket's.")
-]
 
 
 @dataclass(frozen=True)
 class PredictOptions:
     service: Service = published.SERVICE
-    delay: Delay = published.DELAYS
+    delay: Annotated[
+        str, typer.Option("--delay", metavar="LIST", help="Cycles between entries: 4000; 1,2; 500..32000 doubles.")
+    ] = published.DELAYS
     cores: Cores = published.CORES
     lock: Lock = "clh"
     transfer: Transfer = published.LINE_SAME_SOCKET
-    bounds: Bounds = None
+    bounds: Annotated[
+        str | None,
+        typer.Option(
+            "--bounds",
+            metavar="LOW,HIGH|none",
+            help="Service times of two sockets, to draw between (323,613 where the service time lies within).",
+        ),
+    ] = None
     plot: Plot = None
     quiet: Quiet = False
     json: Json = None
@@ -93,9 +84,14 @@ def _bounds(text: str | None, service: float) -> tuple[float, float] | None:
 @model.command("fit")
 def fit(
     results: Results,
-    metric: Metric = None,
+    metric: Annotated[
+        str | None, typer.Option("--metric", metavar="NAME", help=f"The throughput to fit ({measured.METRIC}).")
+    ] = None,
     ghz: Ghz = None,
-    max_cores: MaxCores = None,
+    max_cores: Annotated[
+        int | None, typer.Option("--max-cores", metavar="N", min=1,
+                                 help="Only points of at most this many cores: one socket's.")
+    ] = None,
     plot: Plot = None,
     quiet: Quiet = False,
     json: Json = None,

@@ -21,45 +21,38 @@ from topology.model.simulation.transactions import Elision, Transactions
 
 Delay = Annotated[str, typer.Option("--delay", metavar="LIST", help="Mean cycles between entries, as for predict.")]
 Cores = Annotated[str, typer.Option("--cores", metavar="LIST", help="Cores of one kernel, as for predict.")]
-Lock = Annotated[str, typer.Option("--lock", metavar="REGIME", help="clh, mcs, ticket or rtm.")]
-PerSocket = Annotated[
-    int, typer.Option("--per-socket", metavar="N", min=1, help="Cores of a socket; the first fills first.")
-]
 Hold = Annotated[float, typer.Option("--hold", metavar="CYCLES", help="Time under the lock when no cache line moves.")]
-Lines = Annotated[float, typer.Option("--lines", metavar="N", help="Lines that each hand-over moves.")]
 Near = Annotated[float, typer.Option("--same-socket", metavar="CYCLES", help="Cost of moving a line within a socket.")]
 Far = Annotated[float, typer.Option("--other-socket", metavar="CYCLES", help="Cost of moving a line between sockets.")]
 Reload = Annotated[float, typer.Option("--transfer", metavar="CYCLES", help="ticket: cost of one waiter's reload.")]
-Conflict = Annotated[
-    float,
-    typer.Option("--conflict", metavar="P", help="rtm: chance that two overlapping entries conflict."),
-]
 Overhead = Annotated[float, typer.Option("--overhead", metavar="CYCLES", help="rtm: cost of begin and commit.")]
-Check = Annotated[bool, typer.Option("--markov", help="Simulate the closed form's own assumptions.")]
 Service = Annotated[float, typer.Option("--service", metavar="CYCLES", help="With --markov: mean service time.")]
-Entries = Annotated[int, typer.Option("--entries", metavar="N", min=1000, max=10_000_000,
-                                      help="Kernel entries of each point.")]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the simulation.")]
 
 
 @dataclass(frozen=True)
 class SimulateOptions:
     delay: Delay = "500,1000,4000"
     cores: Cores = "1,2,4,7,10,14,15,18,21,28"
-    lock: Lock = "clh"
-    per_socket: PerSocket = published.SOCKET
+    lock: Annotated[str, typer.Option("--lock", metavar="REGIME", help="clh, mcs, ticket or rtm.")] = "clh"
+    per_socket: Annotated[
+        int, typer.Option("--per-socket", metavar="N", min=1, help="Cores of a socket; the first fills first.")
+    ] = published.SOCKET
     hold: Hold = published.HOLD_ALONE
-    lines: Lines = 2.0
+    lines: Annotated[float, typer.Option("--lines", metavar="N", help="Lines that each hand-over moves.")] = 2.0
     same_socket: Near = published.LINE_SAME_SOCKET
     other_socket: Far = published.LINE_OTHER_SOCKET
     transfer: Reload = published.LINE_SAME_SOCKET
-    conflict: Conflict = 0.0
+    conflict: Annotated[
+        float,
+        typer.Option("--conflict", metavar="P", help="rtm: chance that two overlapping entries conflict."),
+    ] = 0.0
     attempts: Attempts = 3
     overhead: Overhead = 0.0
-    markov: Check = False
+    markov: Annotated[bool, typer.Option("--markov", help="Simulate the closed form's own assumptions.")] = False
     service: Service = published.SERVICE
-    entries: Entries = 20_000
-    seed: Seed = 1
+    entries: Annotated[int, typer.Option("--entries", metavar="N", min=1000, max=10_000_000,
+                                         help="Kernel entries of each point.")] = 20_000
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the simulation.")] = 1
     quiet: Quiet = False
     json: Json = None
 
