@@ -30,7 +30,7 @@ def asked() -> bool:
 
 
 def _value(parameter: click.Parameter, context: click.Context) -> dict[str, Any]:
-    """What may stand there: some words, and files or folders."""
+    """Returns the possible values: some words, and files or folders."""
     items = parameter.shell_complete(context, "")
     custom = getattr(parameter, "_custom_shell_complete", None)
     return {
@@ -49,8 +49,7 @@ def _node(command: click.Command, context: click.Context, called: str | None) ->
             is_switch = parameter.is_flag or parameter.count
             options.append({
                 "names": [*parameter.opts, *parameter.secondary_opts], "help": parameter.help,
-                "multiple": parameter.multiple,
-                "value": None if is_switch else _value(parameter, context),
+                "multiple": parameter.multiple, "value": None if is_switch else _value(parameter, context),
             })  # fmt: skip
     node: tab.Node = {"options": options, "arguments": arguments, "commands": None}
     if isinstance(command, click.Group):
@@ -64,8 +63,8 @@ def _node(command: click.Command, context: click.Context, called: str | None) ->
 
 
 def write(command: click.Command, called: str) -> None:
-    """For the next TAB, which then needs no more than this. `called`: the command that `command` has the parameters
-    of."""
+    """Writes the answer for the next TAB, which then needs no more than this. `called`: the command whose parameters
+    `command` has."""
     node = _node(command, click.Context(command, info_name=NAME), called)
     try:
         tab.FOLDER.mkdir(parents=True, exist_ok=True)

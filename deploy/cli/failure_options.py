@@ -17,8 +17,7 @@ from topology.errors import InputError
 
 MODELLED = (
     "its clock moves only as its cores do, and neither the order to fail nor a client's next answer are theirs but the "
-    "host's: "
-    "measure it emulated, or under KVM"
+    "host's: measure it emulated, or under KVM"
 )
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", min=0,
                                           help="Seed of the drawn kills; it is printed (default: random).")]
@@ -29,8 +28,8 @@ Lock = Annotated[str, typer.Option("--lock", metavar="REGIME", help="Lock regime
 def check_machine(machine: str | None) -> None:
     """No modelled machine: what is measured happens on the host's clock, too."""
     if machine is not None:
-        found = chosen(machine, False, {})
-        raise InputError(f"--machine {machine}", MODELLED if found else "is no modelled machine")
+        modelled = chosen(machine, False, {})
+        raise InputError(f"--machine {machine}", MODELLED if modelled else "is no modelled machine")
 
 
 def check_lock(lock: str) -> str:
@@ -40,7 +39,7 @@ def check_lock(lock: str) -> str:
 
 
 def check_survivors(plan: Plan, clusters: Iterable[int], cores: int) -> None:
-    """Of each of these clusters' ends somebody else must be able to tell: a Redis of another cluster, by its client."""
+    """Checks that each of these clusters' ends can be seen from another: by the client of another cluster's Redis."""
     places = {cluster_of(plan, name) for name in servers(plan)}
     for cluster in clusters:
         if not places - {cluster}:

@@ -27,15 +27,15 @@ class GroupedCommand(TyperCommand):
     """A command, its options under headings."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        found: dict[str, list[tuple[str, str]]] = {"Arguments": [], FIRST: [], **{group: [] for group in GROUPS}}
+        by_group: dict[str, list[tuple[str, str]]] = {"Arguments": [], FIRST: [], **{group: [] for group in GROUPS}}
         options = [p for p in self.get_params(ctx) if p.param_type_name == "option"]
         for parameter in self.get_params(ctx):
             if record := parameter.get_help_record(ctx):
                 place = (
                     "Arguments" if parameter not in options else group_of(parameter) if len(options) >= MANY else FIRST
                 )
-                found[place].append(record)
-        for title, records in found.items():
+                by_group[place].append(record)
+        for title, records in by_group.items():
             if records:
                 with formatter.section(title):
                     formatter.write_dl(records)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What help pages have beside a command's own words: a line for each in the list of all, examples at each one's end."""
+"""Texts of help pages beside a command's own words: a line for each in the list of all, examples at each one's end."""
 
-SUMMARIES = {  # what fits into a terminal of 80 columns
+SUMMARIES = {  # they fit into a terminal of 80 columns
     "doctor": "What this machine offers, and what will be used.",
     "build": "Set up and build everything.",
     "test": "Run every test, or those with a word in their name.",
@@ -38,7 +38,7 @@ SUMMARIES = {  # what fits into a terminal of 80 columns
     "release": "Images, SDK, sources and checksums.",
 }
 
-INNER = {  # of commands that have some of their own
+INNER = {  # for commands that have some of their own
     "bench ipc": "System calls on one core, under every lock.",
     "bench scale": "Where one lock stops scaling: ping-pong on 1..n cores.",
     "bench redis": "Redis, its lwIP and the driver over 1..n cores.",
@@ -161,6 +161,6 @@ def _folded(line: str) -> list[str]:
 
 
 def epilog(name: str) -> str | None:
-    """For a help page, which leaves its lines as they are."""
-    found = example_lines(name)
-    return "\b\n" + "\n".join(["Examples:", *(f"  {line}" for line in found)]) if found else None
+    """Returns the end of a help page, which leaves its lines as they are."""
+    lines = example_lines(name)
+    return "\b\n" + "\n".join(["Examples:", *(f"  {line}" for line in lines)]) if lines else None

@@ -43,10 +43,8 @@ from topology.errors import InputError
 # In the order of the help page.
 COMMANDS = (
     "doctor", "build", "test", "prove", "fuzz", "compare", "bench", "run", "topology", "image", "collect", "model",
-    "plan",
-    "lockstat", "top", "granularity", "kill", "map", "move", "demo", "profile", "cc",
-    "deploy", "status", "console", "logs", "stop", "undeploy", "report", "paper", "completion", "man", "docs",
-    "release",
+    "plan", "lockstat", "top", "granularity", "kill", "map", "move", "demo", "profile", "cc", "deploy", "status",
+    "console", "logs", "stop", "undeploy", "report", "paper", "completion", "man", "docs", "release",
 )
 # By folder of deploy/cli/commands. `bench` is a folder of its own.
 FOLDERS = {
@@ -60,8 +58,8 @@ FOLDER_OF = {name: f"{folder}." for folder, names in FOLDERS.items() for name in
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM)
 
 
-def _say_version(wanted: bool) -> None:
-    if wanted:
+def _say_version(asked: bool) -> None:
+    if asked:
         print(f"skerry {version()}")
         raise typer.Exit()
 
@@ -83,7 +81,7 @@ def _stub() -> None:
 
 @interrupts.heard_in_imports
 def _install(group: str) -> None:
-    """For what is read before a command says what it needs (topology/demand.py)."""
+    """Installs what is needed before a command says what it needs (topology/demand.py)."""
     from deploy.base.terminal import Output
     from deploy.setup import build, needs
 
@@ -168,16 +166,16 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _unwritable(error: OSError) -> str:
-    """What cannot be written, and why, in words; nothing for other errors."""
-    said = error.strerror or ""
+    """Returns the file that cannot be written, and why, in words; nothing for other errors."""
+    text = error.strerror or ""
     if _finds_no_folder(error):
-        return f"cannot write temporary files: {said[:1].lower()}{said[1:]}; set TMPDIR to a folder with space"
+        return f"cannot write temporary files: {text[:1].lower()}{text[1:]}; set TMPDIR to a folder with space"
     where = f" {error.filename}" if error.filename else ""
-    return f"cannot write{where}: {said.lower()}" if error.errno in UNWRITABLE else ""
+    return f"cannot write{where}: {text.lower()}" if error.errno in UNWRITABLE else ""
 
 
 def _finds_no_folder(error: OSError) -> bool:
-    """Of the tempfile module, for which that is a file that does not exist: one without a name."""
+    """Returns whether the tempfile module failed, which reports a missing file without a name."""
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     return error.errno == errno.ENOENT and error.filename is None and frame.f_globals["__name__"] == "tempfile"
 

@@ -32,15 +32,14 @@ FILES = (
     ("build/", "Everything that is built, results and logs. It may be removed at any time."),
 )
 PAGES = ("README.md", "CONTRIBUTING.md", "docs/deployments.md", "docs/topology.md", "docs/benchmarks.md",
-         "docs/libvirt.md",
-         "docs/json.md", "docs/glossary.md")  # fmt: skip
+         "docs/libvirt.md", "docs/json.md", "docs/glossary.md")  # fmt: skip
 
 
 def released() -> str:
     """The date of this version, as CHANGELOG.md has it."""
-    found = re.search(rf"^## \[{re.escape(version())}\] - (\d{{4}}-\d\d-\d\d)$", (ROOT / "CHANGELOG.md").read_text(),
+    match = re.search(rf"^## \[{re.escape(version())}\] - (\d{{4}}-\d\d-\d\d)$", (ROOT / "CHANGELOG.md").read_text(),
                       re.MULTILINE)
-    return found[1] if found else ""
+    return match[1] if match else ""
 
 
 def escaped(text: str) -> str:
@@ -61,14 +60,12 @@ def commands(group: click.Command, name: str = "") -> Iterator[tuple[str, click.
 def page(top: click.Command) -> str:
     """The whole page, from the command line that `top` is."""
     lines = [
-        '.\\" SPDX-License-Identifier: BSD-2-Clause',
-        '.\\" Made by ./skerry man from the help texts; do not edit.',
-        f'.TH SKERRY 1 "{released()}" "Skerry {version()}" "User Commands"',
-        ".SH NAME", "skerry \\- " + escaped((top.help or "").strip().rstrip(".").replace("A clustered", "a clustered")),
+        '.\\" SPDX-License-Identifier: BSD-2-Clause', '.\\" Made by ./skerry man from the help texts; do not edit.',
+        f'.TH SKERRY 1 "{released()}" "Skerry {version()}" "User Commands"', ".SH NAME",
+        "skerry \\- " + escaped((top.help or "").strip().rstrip(".").replace("A clustered", "a clustered")),
         ".SH SYNOPSIS", ".B ./skerry", ".I command", ".RI [ options ]", ".br", ".B ./skerry \\-\\-version",
-        ".SH DESCRIPTION", *_paragraphs(DESCRIPTION),
-        ".PP", "A command explains itself:", ".BI ./skerry \" command \" \\-\\-help .",
-        ".SH COMMANDS",
+        ".SH DESCRIPTION", *_paragraphs(DESCRIPTION), ".PP", "A command explains itself:",
+        ".BI ./skerry \" command \" \\-\\-help .", ".SH COMMANDS",
     ]  # fmt: skip
     for name, command in commands(top):
         lines += _command(name, command)
@@ -84,13 +81,10 @@ def command_page(name: str, command: click.Command) -> str:
     body = _command(name, command)
     synopsis = body[0].removeprefix(".SS ")
     lines = [
-        '.\\" SPDX-License-Identifier: BSD-2-Clause',
-        '.\\" Made by ./skerry man from the help texts; do not edit.',
-        f'.TH {escaped(title.upper())} 1 "{released()}" "Skerry {version()}" "User Commands"',
-        ".SH NAME", f"{escaped(title)} \\- {escaped(_first_sentence(summary))}",
-        ".SH SYNOPSIS", f".B ./skerry\n{synopsis}",
-        ".SH DESCRIPTION", *body[1:],
-        ".SH EXIT STATUS", *_list(STATUSES), ".SH SEE ALSO", ".IR skerry (1)",
+        '.\\" SPDX-License-Identifier: BSD-2-Clause', '.\\" Made by ./skerry man from the help texts; do not edit.',
+        f'.TH {escaped(title.upper())} 1 "{released()}" "Skerry {version()}" "User Commands"', ".SH NAME",
+        f"{escaped(title)} \\- {escaped(_first_sentence(summary))}", ".SH SYNOPSIS", f".B ./skerry\n{synopsis}",
+        ".SH DESCRIPTION", *body[1:], ".SH EXIT STATUS", *_list(STATUSES), ".SH SEE ALSO", ".IR skerry (1)",
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
 

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Options that several commands share, and what they mean together."""
 
-import inspect
 import math
-from collections.abc import Callable
-from dataclasses import replace
-from functools import wraps
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -18,7 +15,7 @@ from deploy.deployment.model import ONE_SWITCH, SWITCHES
 from deploy.deployment.modules import REGIMES
 from deploy.deployment.planner import Plan, is_map, plan, plan_map
 from deploy.deployment.switches import with_switch
-from deploy.emulator.machine_file import chosen, names as machine_names
+from deploy.emulator.machine_file import ModelledMachine as MachineFile, chosen, names as machine_names
 from deploy.load.request import CLIENTS
 from topology.errors import InputError
 from topology.grouping import EXPLAINED, SENTENCES, is_layout_name
@@ -105,6 +102,11 @@ Boot = Annotated[str, typer.Option("--boot", metavar="iso|kernel", help="GRUB's 
 Uefi = Annotated[bool, typer.Option("--uefi", help="UEFI firmware in place of BIOS.")]
 
 
+RunName = Annotated[str | None, typer.Argument(
+    metavar="RUN", help="The process id of a skerry that runs a machine, or with --connect a deployment's name; "
+    "default: the only one.")]
+
+
 def threads(smt: str | None, named: bool) -> bool:
     """Whether all threads of a core are used. `named`: the command line names a machine."""
     if smt not in (None, "on", "off"):
@@ -114,20 +116,28 @@ def threads(smt: str | None, named: bool) -> bool:
     return smt != "off"
 
 
-def adapt(
-    given: Deployment,
-    sockets: int | None,
-    cores: int | None,
-    memory: str | None,
-    topology: str | None,
-    layout: str | None,
-    lock: str | None,
-    smt: str | None = None,
-) -> Deployment:
+@dataclass(frozen=True)
+class MachineOptions:
+    """A machine to be emulated, in place of the deployment's."""
+
+    sockets: Sockets = None
+    cores: Cores = None
+    memory: Memory = None
+    topology: Topology = None
+    smt: Smt = None
+
+    @property
+    def without_memory(self) -> dict[str, object]:
+        """The options that say what is emulated, with their values."""
+        return {"--sockets": self.sockets, "--cores": self.cores, "--topology": self.topology, "--smt": self.smt}
+
+
+def adapt(read: Deployment, machine: MachineOptions, layout: str | None = None, lock: str | None = None) -> Deployment:
     """A deployment with what the command line says instead."""
-    has_threads = given.shape.threads > 1 if isinstance(given.shape, Shape) else given.shape.has_smt
-    both = threads(smt, topology is not None or (has_threads and not sockets and not cores))
-    size = parse_size(memory, "--memory") if memory is not None else None
+    has_threads = read.shape.threads > 1 if isinstance(read.shape, Shape) else read.shape.has_smt
+    sockets, cores, topology = machine.sockets, machine.cores, machine.topology
+    both = threads(machine.smt, topology is not None or (has_threads and not sockets and not cores))
+    size = parse_size(machine.memory, "--memory") if machine.memory is not None else None
     if lock is not None and lock not in REGIMES:
         raise InputError("--lock", f"'{lock}' is not one of {', '.join(REGIMES)}")
     if layout is not None and not is_layout_name(layout) and is_map(Path(layout)) and not Path(layout).is_file():
@@ -137,84 +147,80 @@ def adapt(
             raise InputError("--topology", "names no machine")
         if sockets or cores:
             raise InputError("--topology", "says sockets and cores already; not with --sockets or --cores")
-        # what is emulated has memory of its own
-        given = given.on(like(read_machine(topology, both, GIB, may_connect=True), size))
+        # an emulated machine has memory of its own
+        read = read.on(like(read_machine(topology, both, GIB, may_connect=True), size))
     else:
-        given = given.with_machine(sockets, cores, size, both)
-    return given.with_clusters(layout, lock)
+        read = read.with_machine(sockets, cores, size, both)
+    return read.with_clusters(layout, lock)
 
 
-def _with_metrics(given: Deployment) -> Deployment:
+def _with_metrics(adapted: Deployment) -> Deployment:
     """With an endpoint for Prometheus, unless it has one."""
-    if not given.network:
-        raise InputError("--metrics", f"needs a network, and {given.name} has none")
-    if not is_layout_name(given.layout):
-        raise InputError("--metrics", f"is not for the cluster map {given.layout}, which says all that runs")
-    return given if given.metrics else replace(given, metrics=Metrics())
+    if not adapted.network:
+        raise InputError("--metrics", f"needs a network, and {adapted.name} has none")
+    if not is_layout_name(adapted.layout):
+        raise InputError("--metrics", f"is not for the cluster map {adapted.layout}, which says all that runs")
+    return adapted if adapted.metrics else replace(adapted, metrics=Metrics())
 
 
-def load_plan(
-    path: Annotated[Path, typer.Argument(metavar="DEPLOYMENT", help="A deployment file or a cluster map.")],
-    sockets: Sockets = None,
-    cores: Cores = None,
-    memory: Memory = None,
-    topology: Topology = None,
-    layout: Layout = None,
-    lock: Lock = None,
-    smt: Smt = None,
-    metrics: WithMetrics = False,
-    switch: Switch = None,
-    apart: bool = False,
-    machine: str | None = None,
-) -> Plan:
+@dataclass(frozen=True)
+class PlanOptions:
+    """A deployment, and what the command line says instead of its file."""
+
+    path: Annotated[Path, typer.Argument(metavar="DEPLOYMENT", help="A deployment file or a cluster map.")]
+    sockets: Sockets = None
+    cores: Cores = None
+    memory: Memory = None
+    topology: Topology = None
+    layout: Layout = None
+    lock: Lock = None
+    smt: Smt = None
+    metrics: WithMetrics = False
+    switch: Switch = None
+
+    @property
+    def machine(self) -> MachineOptions:
+        return MachineOptions(self.sockets, self.cores, self.memory, self.topology, self.smt)
+
+    def adapted(self, read: Deployment) -> Deployment:
+        return adapt(read, self.machine, self.layout, self.lock)
+
+
+def load_plan(args: PlanOptions, apart: bool = False, machine: str | None = None) -> Plan:
     """A deployment file, or a cluster map, as something to boot.
 
-    `apart`: each cluster on a machine of its own, where one switch is the default. No option says it.
-    `machine`: a modelled one, of commands that have that option.
+    `apart`: each cluster on a machine of its own, where one switch is the default. `machine`: a modelled one, of
+    commands that have that option.
     """
-    modelled = chosen(machine, False, {"--sockets": sockets, "--cores": cores, "--topology": topology, "--smt": smt})
-    if modelled and is_map(path):
-        raise InputError("--machine", f"{path} is a cluster map, which says what machine it is for")
-    if not is_map(path):
-        read = deployments.read(path)
-        if modelled:
-            read = read.on(modelled.shape(modelled.cores, default_memory(modelled.cores_per_socket)))
-        given = with_switch(adapt(read, sockets, cores, memory, topology, layout, lock, smt), switch)
-        if switch is not None and not given.network:
-            raise InputError("--switch", f"needs a network, and {given.name} has none")
-        if switch is not None and not is_layout_name(given.layout):
-            raise InputError("--switch", f"is not for the cluster map {given.layout}, which says all that runs")
-        if apart and given.switch is None:
-            given = replace(given, switch=ONE_SWITCH)
-        return plan(_with_metrics(given) if metrics else given)
-    if layout is not None or lock is not None:
-        raise InputError(str(path), "is a cluster map: it says layout and lock itself")
-    for option, said in (("--metrics", metrics), ("--switch", switch)):
-        if said:
+    modelled = chosen(machine, False, args.machine.without_memory)
+    if not is_map(args.path):
+        return plan(_of_file(args, apart, modelled))
+    if modelled:
+        raise InputError("--machine", f"{args.path} is a cluster map, which says what machine it is for")
+    if args.layout is not None or args.lock is not None:
+        raise InputError(str(args.path), "is a cluster map: it says layout and lock itself")
+    for option, value in (("--metrics", args.metrics), ("--switch", args.switch)):
+        if value:
             raise InputError(option, "is not for a cluster map, which says all that runs")
-    if all(said is None for said in (sockets, cores, memory, topology, smt)):
-        return plan_map(path)
-    known = read_file(path)
-    given = Deployment(shape=known.shape if isinstance(known.shape, Shape) else machine_of(known))
-    return plan_map(path, adapt(given, sockets, cores, memory, topology, None, None, smt).shape)
+    if args.machine == MachineOptions():
+        return plan_map(args.path)
+    known = read_file(args.path)
+    read = Deployment(shape=known.shape if isinstance(known.shape, Shape) else machine_of(known))
+    return plan_map(args.path, args.adapted(read).shape)
 
 
-def of_plan(command: Callable[..., None]) -> Callable[..., None]:
-    """Of a command that takes `what: Plan` one whose user gives what load_plan makes it of."""
-    parts = {name: part for name, part in inspect.signature(load_plan).parameters.items()
-             if name not in ("apart", "machine")}
-    own = inspect.signature(command).parameters
-
-    @wraps(command)
-    def called(**given: Any) -> None:
-        wanted = {"apart": given.get("per_cluster", False), "machine": given.get("machine")}
-        command(what=load_plan(*(given.pop(name) for name in parts), **wanted), **given)
-
-    merged = [new for name, old in own.items() for new in (parts.values() if name == "what" else [old])]
-    named = [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in merged]
-    called.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]
-    called.__annotations__ = {parameter.name: parameter.annotation for parameter in named}
-    return called
+def _of_file(args: PlanOptions, apart: bool, modelled: MachineFile | None) -> Deployment:
+    read = deployments.read(args.path)
+    if modelled:
+        read = read.on(modelled.shape(modelled.cores, default_memory(modelled.cores_per_socket)))
+    adapted = with_switch(args.adapted(read), args.switch)
+    if args.switch is not None and not adapted.network:
+        raise InputError("--switch", f"needs a network, and {adapted.name} has none")
+    if args.switch is not None and not is_layout_name(adapted.layout):
+        raise InputError("--switch", f"is not for the cluster map {adapted.layout}, which says all that runs")
+    if apart and adapted.switch is None:
+        adapted = replace(adapted, switch=ONE_SWITCH)
+    return _with_metrics(adapted) if args.metrics else adapted
 
 
 def check_boot(boot: str) -> str:

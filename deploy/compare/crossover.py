@@ -19,7 +19,7 @@ from deploy.load.comparison import PAUSE_US
 from deploy.results.result import Result
 from topology.model import repairman
 
-_STEPS = 60  # of a bisection
+_STEPS = 60  # steps of a bisection
 
 # the rates at which the other layout wins: neither of the measured ones, ...
 NEITHER, AT, BETWEEN = "neither", "at", "between"
@@ -31,15 +31,15 @@ class Point:
 
     layout: str
     pause_us: float
-    mean_us: float  # of an operation
+    mean_us: float  # the mean of an operation
     clients: int
     entries_per_op: float
     cores: int
-    stations: int  # of the network: each serves as many clients
+    stations: int  # stations of the network: each serves as many clients
 
     @property
     def ops_per_s(self) -> float:
-        """Of clients that go on: those of a run have their last operation at different times."""
+        """Returns the rate of clients that go on: those of a run have their last operation at different times."""
         return 1e6 * self.clients / (self.pause_us + self.mean_us)
 
     @property
@@ -55,8 +55,8 @@ class Point:
 
 
 def point(result: Result, pause_us: float) -> Point:
-    """Without a pause an operation takes what the operations per second of the whole run come to, its slowest clients
-    included.
+    """Makes a point of a result. Without a pause an operation takes what the operations per second of the whole run
+    come to, its slowest clients included.
 
     With one the run ends when the longest pauses have passed, and only the clients' own times say how long one takes.
     """
@@ -71,7 +71,7 @@ def point(result: Result, pause_us: float) -> Point:
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float | None:
-    """Where it becomes 0 between two points at which its signs differ."""
+    """Returns the root between two points at which the function's signs differ."""
     at_low = function(low)
     if at_low * function(high) > 0:
         return None
@@ -83,10 +83,10 @@ def _root(function: Callable[[float], float], low: float, high: float) -> float 
 
 @dataclass(frozen=True)
 class Station:
-    """Where the clients of one station of the network queue. Times are microseconds."""
+    """A station of the network, at which clients queue. Times are microseconds."""
 
     service: float
-    delay: float  # of an operation, where none waits
+    delay: float  # time of an operation that never waits
     clients: int
 
     def mean_us(self, pause: float) -> float:
@@ -98,23 +98,23 @@ class Curve:
     """One layout: without a pause, and with one."""
 
     busy: Point
-    calm: Point
+    pausing: Point
 
     @cached_property
     def station(self) -> Station | None:
         """Through both points; None: an operation takes no longer without a pause, which is no queue."""
-        if self.busy.mean_us <= self.calm.mean_us:
+        if self.busy.mean_us <= self.pausing.mean_us:
             return None
         clients = max(1, round(self.busy.clients / self.busy.stations))
 
-        def through_calm(service: float) -> Station:
+        def through_pausing(service: float) -> Station:
             def error(delay: float) -> float:
-                return Station(service, delay, clients).mean_us(self.calm.pause_us) - self.calm.mean_us
+                return Station(service, delay, clients).mean_us(self.pausing.pause_us) - self.pausing.mean_us
 
-            return Station(service, _root(error, 0.0, self.calm.mean_us) or 0.0, clients)
+            return Station(service, _root(error, 0.0, self.pausing.mean_us) or 0.0, clients)
 
-        service = _root(lambda s: through_calm(s).mean_us(0.0) - self.busy.mean_us, 1e-6, self.calm.mean_us)
-        return None if service is None else through_calm(service)
+        service = _root(lambda s: through_pausing(s).mean_us(0.0) - self.busy.mean_us, 1e-6, self.pausing.mean_us)
+        return None if service is None else through_pausing(service)
 
     def at(self, pause: float) -> Point:
         """With another pause, as the model has it. Kernel entries a second are on the line between the measured ones.
@@ -122,25 +122,25 @@ class Curve:
         Those of an operation are not: the more there is to do, the less often somebody must be woken for it.
         """
         assert self.station
-        found = replace(self.calm, pause_us=pause, mean_us=self.station.mean_us(pause))
-        share = (found.ops_per_s - self.calm.ops_per_s) / (self.busy.ops_per_s - self.calm.ops_per_s)
-        rate = self.calm.rate + share * (self.busy.rate - self.calm.rate)
-        return replace(found, entries_per_op=rate * found.cores / found.ops_per_s)
+        model = replace(self.pausing, pause_us=pause, mean_us=self.station.mean_us(pause))
+        share = (model.ops_per_s - self.pausing.ops_per_s) / (self.busy.ops_per_s - self.pausing.ops_per_s)
+        rate = self.pausing.rate + share * (self.busy.rate - self.pausing.rate)
+        return replace(model, entries_per_op=rate * model.cores / model.ops_per_s)
 
 
 @dataclass(frozen=True)
-class Turn:
+class Crossover:
     """Two layouts beside each other at all rates that were measured."""
 
     first: Curve
     second: Curve
 
     @staticmethod
-    def of(first: Result, second: Result) -> Turn | None:
+    def of(first: Result, second: Result) -> Crossover | None:
         """None: nobody ran them with a pause."""
-        if not (first.calm and second.calm):
+        if not (first.pausing and second.pausing):
             return None
-        return Turn(*(Curve(point(r, 0), point(r.calm, PAUSE_US)) for r in (first, second) if r.calm))
+        return Crossover(*(Curve(point(r, 0), point(r.pausing, PAUSE_US)) for r in (first, second) if r.pausing))
 
     @property
     def busy_winner(self) -> str:
@@ -148,7 +148,7 @@ class Turn:
 
     @property
     def calm_winner(self) -> str:
-        return self._faster(self.first.calm, self.second.calm)
+        return self._faster(self.first.pausing, self.second.pausing)
 
     @staticmethod
     def _faster(a: Point, b: Point) -> str:
@@ -161,7 +161,7 @@ class Turn:
             return None
         one, other = self.first.station, self.second.station
         return _root(lambda pause: one.mean_us(pause) - other.mean_us(pause), 0.0,
-                     self.first.calm.pause_us) if one and other else None
+                     self.first.pausing.pause_us) if one and other else None
 
     @property
     def outcome(self) -> str:
@@ -174,73 +174,75 @@ class Turn:
 
     @property
     def loser(self) -> str:
-        """Of the run without a pause."""
+        """Returns the loser of the run without a pause."""
         layouts = (self.first.busy.layout, self.second.busy.layout)
         return layouts[self.busy_winner == layouts[0]]
 
     def to_json(self) -> dict[str, Any]:
-        points = {curve.busy.layout: [curve.busy.to_json(), curve.calm.to_json()]
+        points = {curve.busy.layout: [curve.busy.to_json(), curve.pausing.to_json()]
                   for curve in (self.first, self.second)}
         known = {"pause_us": self.pause_us, "kernel_entries_per_s_per_core": self.rate} if self.outcome == AT else {}
         return {"outcome": self.outcome, "winner_without_pause": self.busy_winner,
                 "winner_with_pause": self.calm_winner, **known, "points": points}
 
 
-def sentences(turn: Turn, others: Mapping[float, Turn], verified: tuple[float, float] | None = None) -> list[str]:
+AtCosts = Mapping[float, Crossover]  # by the factor of the line costs
+Verified = tuple[float, float]  # time of an operation under either layout at the crossover, microseconds
+
+
+def sentences(crossover: Crossover, others: AtCosts, verified: Verified | None = None) -> list[str]:
     """`others`: at other line costs, by their factor. `verified`: what operations took in runs with the turning
     pause."""
-    said = {NEITHER: _neither, AT: _at, BETWEEN: _between}[turn.outcome](turn)
-    found = [f"{said}{_range(turn, others)}."]
+    text = {NEITHER: _neither, AT: _at, BETWEEN: _between}[crossover.outcome](crossover)
+    lines = [f"{text}{_range(crossover, others)}."]
     if verified:
-        found.append(
-            f"Checked: runs in which clients pause for {turn.pause_us:,.0f} µs take {verified[0]:,.1f} µs for an "
+        lines.append(
+            f"Checked: runs in which clients pause for {crossover.pause_us:,.0f} µs take {verified[0]:,.1f} µs for an "
             f"operation under "
-            f"{turn.first.busy.layout} and {verified[1]:,.1f} under {turn.second.busy.layout}."
+            f"{crossover.first.busy.layout} and {verified[1]:,.1f} under {crossover.second.busy.layout}."
         )
-    return found
+    return lines
 
 
-def _times(turn: Turn) -> str:
+def _times(crossover: Crossover) -> str:
     def one(curve: Curve) -> str:
-        return f"{curve.calm.mean_us:,.1f} µs under {curve.busy.layout}"
+        return f"{curve.pausing.mean_us:,.1f} µs under {curve.busy.layout}"
 
-    return f"{one(turn.first)} and {one(turn.second)}"
+    return f"{one(crossover.first)} and {one(crossover.second)}"
 
 
-def _neither(turn: Turn) -> str:
+def _neither(crossover: Crossover) -> str:
     """Two rates were measured; nothing is said of those in between."""
-    curve = turn.first
+    curve = crossover.first
     return (
-        f"{turn.busy_winner} is not slower at either of the two rates that were measured: {curve.busy.rate:,.0f} "
-        f"kernel entries a second on each core, "
-        f"and {curve.calm.rate:,.0f}, where clients pause for {curve.calm.pause_us / 1000:g} ms and an operation takes "
-        f"{_times(turn)}"
+        f"{crossover.busy_winner} is not slower at either of the two rates that were measured: {curve.busy.rate:,.0f} "
+        f"kernel entries a second on each core, and {curve.pausing.rate:,.0f}, where clients pause for "
+        f"{curve.pausing.pause_us / 1000:g} ms and an operation takes {_times(crossover)}"
     )
 
 
-def _at(turn: Turn) -> str:
-    curve = turn.first
+def _at(crossover: Crossover) -> str:
+    curve = crossover.first
     return (
-        f"{turn.loser} wins below {turn.rate:,.0f} kernel entries a second on each core, where clients pause for "
-        f"{turn.pause_us:,.0f} µs (queueing "
-        f"model through the measured {curve.busy.rate:,.0f} without a pause and {curve.calm.rate:,.0f}, where an "
-        f"operation takes {_times(turn)})"
+        f"{crossover.loser} wins below {crossover.rate:,.0f} kernel entries a second on each core, where clients pause "
+        f"for {crossover.pause_us:,.0f} µs (queueing model through the measured {curve.busy.rate:,.0f} without a pause "
+        f"and {curve.pausing.rate:,.0f}, where an operation takes {_times(crossover)})"
     )
 
 
-def _between(turn: Turn) -> str:
-    curve = turn.first
+def _between(crossover: Crossover) -> str:
+    curve = crossover.first
     return (
-        f"{turn.loser} wins from a rate between {curve.calm.rate:,.0f} and {curve.busy.rate:,.0f} kernel entries a "
-        f"second on each core on downwards; "
-        f"the model does not say where. At the least, an operation takes {_times(turn)}"
+        f"{crossover.loser} wins from a rate between {curve.pausing.rate:,.0f} and {curve.busy.rate:,.0f} kernel "
+        f"entries a second on each core on downwards; "
+        f"the model does not say where. At the least, an operation takes {_times(crossover)}"
     )
 
 
-def _range(turn: Turn, others: Mapping[float, Turn]) -> str:
+def _range(crossover: Crossover, others: AtCosts) -> str:
     if not others:
         return "; the range of this was not measured"
-    every = [turn, *others.values()]
+    every = [crossover, *others.values()]
     if {t.outcome for t in every} == {NEITHER} and len({t.loser for t in every}) == 1:
         return "; the same holds when lines that move between cores cost half or double"
     rates = [t.rate for t in every if t.rate is not None]
@@ -249,21 +251,22 @@ def _range(turn: Turn, others: Mapping[float, Turn]) -> str:
     return "".join(f"; at line costs x {factor:g}, {_brief(t)}" for factor, t in sorted(others.items()))
 
 
-def _brief(turn: Turn) -> str:
-    if turn.outcome == AT:
-        return f"{turn.loser} wins below {turn.rate:,.0f}"
-    return f"{turn.loser} wins at {'neither measured rate' if turn.outcome == NEITHER else 'some rate in between'}"
+def _brief(crossover: Crossover) -> str:
+    if crossover.outcome == AT:
+        return f"{crossover.loser} wins below {crossover.rate:,.0f}"
+    where = "neither measured rate" if crossover.outcome == NEITHER else "some rate in between"
+    return f"{crossover.loser} wins at {where}"
 
 
-def to_json(turn: Turn, others: Mapping[float, Turn], verified: tuple[float, float] | None) -> dict[str, Any]:
+def to_json(crossover: Crossover, others: AtCosts, verified: Verified | None) -> dict[str, Any]:
     """The turn, and what becomes of it at other line costs."""
-    found = turn.to_json()
+    document = crossover.to_json()
     if verified:
-        found["verified_mean_us"] = {curve.busy.layout: took
-                                     for curve, took in zip((turn.first, turn.second), verified)}
+        document["verified_mean_us"] = {curve.busy.layout: took
+                                        for curve, took in zip((crossover.first, crossover.second), verified)}
     if others:
-        found["line_costs"] = {f"{factor:g}": t.to_json() for factor, t in sorted(others.items())}
-        rates = [t.rate for t in (turn, *others.values()) if t.rate is not None]
+        document["line_costs"] = {f"{factor:g}": t.to_json() for factor, t in sorted(others.items())}
+        rates = [t.rate for t in (crossover, *others.values()) if t.rate is not None]
         if len(rates) == 1 + len(others):
-            found["range"] = [min(rates), max(rates)]
-    return found
+            document["range"] = [min(rates), max(rates)]
+    return document

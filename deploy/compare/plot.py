@@ -21,7 +21,7 @@ _PANELS = (
     ("lock_conflict_ratio", "lock found taken", 100.0, "% of acquisitions"),
     ("instructions_per_op", "instructions", 1e-3, "thousand an operation"),
 )
-Bounds = Mapping[str, tuple[float, float]]  # of a ratio, by metric
+Bounds = Mapping[str, tuple[float, float]]  # ranges of a ratio, by metric
 
 
 def number(value: float) -> str:
@@ -31,11 +31,11 @@ def number(value: float) -> str:
 
 def _values(results: Sequence[Result], metric: str, counting: bool = True) -> list[float] | None:
     """None: a result has no such figure, or not one that is true of a machine."""
-    found = [(r.observed.to_json() if r.observed and counting else {}).get(metric, r.metrics.get(metric))
-             for r in results]
-    if any(value is None for value in found) or metric in DISTORTED and any(r.turns for r in results):
+    figures = [(r.observed.to_json() if r.observed and counting else {}).get(metric, r.metrics.get(metric))
+               for r in results]
+    if any(value is None for value in figures) or metric in DISTORTED and any(r.round_robin for r in results):
         return None
-    return [float(value) for value in found if value is not None]
+    return [float(value) for value in figures if value is not None]
 
 
 def _bars(axes: Any, results: Sequence[Result], values: Sequence[float], title: str, unit: str) -> None:
@@ -62,24 +62,24 @@ def _cores(axes: Any, results: Sequence[Result], scale: float, unit: str) -> Non
     axes.set_ylim(0, 1.15 * most)
 
 
-def _ratios(axes: Any, beside: Sequence[tuple[Result, Result]], bounds: Sequence[Bounds]) -> None:
+def _ratios(axes: Any, compared: Sequence[tuple[Result, Result]], bounds: Sequence[Bounds]) -> None:
     """The ratio of operations per second, with its range where that was measured."""
-    for y, (first, second) in enumerate(beside):
+    for y, (first, second) in enumerate(compared):
         ratio = ratios(first, second)["ops_per_s"]
         low, high = (bounds[y] if y < len(bounds) else {}).get("ops_per_s", (ratio, ratio))
         low, high = min(low, ratio), max(high, ratio)
         axes.errorbar(ratio, y, xerr=[[ratio - low], [high - ratio]] if high > low else None, fmt="o", color="black",
                       capsize=4, linewidth=1.2)
-        said = f"{ratio:.2f}" + (f" ({low:.2f} to {high:.2f})" if high > low else "")
-        axes.annotate(said, (ratio, y), (0, 6), textcoords="offset points", ha="center", size=8)
+        label = f"{ratio:.2f}" + (f" ({low:.2f} to {high:.2f})" if high > low else "")
+        axes.annotate(label, (ratio, y), (0, 6), textcoords="offset points", ha="center", size=8)
     axes.axvline(1, color="black", linewidth=0.7, linestyle=":")
     names = (
         [f"{a.layout} ÷\n{b.layout}" + (f", {a.workload.upper()}"
-                                        if len({r.workload for pair in beside for r in pair}) > 1 else "")
-                                        for a, b in beside]
+                                        if len({r.workload for pair in compared for r in pair}) > 1 else "")
+                                        for a, b in compared]
     )
-    axes.set_yticks(range(len(beside)), names, size=8)
-    axes.set_ylim(-0.6, len(beside) - 0.4)
+    axes.set_yticks(range(len(compared)), names, size=8)
+    axes.set_ylim(-0.6, len(compared) - 0.4)
     axes.invert_yaxis()
     axes.margins(x=0.35)
     axes.set_title("operations per second, ratio", size=9)
@@ -91,12 +91,12 @@ def plot(results: Sequence[Result], mode: str, output: Path, bounds: Sequence[Bo
     scale, unit = (1e-6, "million/s") if most >= 1e6 else (1e-3, "thousand/s") if most >= 1e4 else (1.0, "1/s")
     known = [(values, title, by, unit_of) for metric, title, by, unit_of in _PANELS
              if (values := _values(results, metric))]
-    beside = pairs(results)
-    widths = [*([2.6] if beside else []), *[0.9 + 0.55 * len(results)] * (2 + len(known))]
+    compared = pairs(results)
+    widths = [*([2.6] if compared else []), *[0.9 + 0.55 * len(results)] * (2 + len(known))]
     figure, panels = subplots(1, len(widths), figsize=(0.5 + sum(widths), 3.4), gridspec_kw={"width_ratios": widths})
     named = iter(panels)
-    if beside:
-        _ratios(next(named), beside, bounds)
+    if compared:
+        _ratios(next(named), compared, bounds)
     upright = list(named)
     _bars(upright[0], results, [r.metrics["ops_per_s"] * scale for r in results], "operations", unit)
     _cores(upright[1], results, 1e-3, "thousand/s")

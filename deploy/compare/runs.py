@@ -16,7 +16,7 @@ from deploy.base.terminal import Output
 from deploy.compare.verdict import Answer
 from deploy.emulator.machine_file import RANGE
 from deploy.load import measure as load
-from deploy.load.case import Case
+from deploy.load.case import RedisCase
 from deploy.machine.events import Event
 from deploy.machine.qemu import Accel
 from deploy.profile.run import profile
@@ -24,7 +24,7 @@ from deploy.results.counting import with_counts
 from deploy.results.result import Result
 from topology.units import MIB
 
-BESIDE = 768 * MIB  # what a run takes beside its programs: the emulator, kernels, ports
+BESIDE = 768 * MIB  # memory of a run beside its programs: the emulator, kernels, ports
 
 Follow = Callable[[str, Callable[..., None]], Callable[[Event], None]]
 What = Enum("What", ["COUNTED", "INSTRUCTIONS", "TIMED", "PAUSING"])
@@ -33,34 +33,35 @@ Key = tuple[What, float, str, str]  # the factor of the line costs, layout, work
 
 @dataclass(frozen=True)
 class Follower:
-    """How a run's progress is shown: `follow` makes of its name and of its bar what is called at its events."""
+    """Shows a run's progress: `follow` makes of its name and of its bar a function to be called at its events."""
 
     output: Output
     follow: Follow
     milestones: int
 
 
-def run_once(case: Case, accel: Accel, on_event: Callable[[Event], None]) -> Result:
+def run_once(case: RedisCase, accel: Accel, on_event: Callable[[Event], None]) -> Result:
     return load.measure_once(case, accel, on_event)
 
 
-def instructions(case: Case, on_event: Callable[[Event], None]) -> dict[str, float]:
-    found, _ = profile(case, on_event)
-    return found.metrics()
+def instructions(case: RedisCase, on_event: Callable[[Event], None]) -> dict[str, float]:
+    counted, _ = profile(case, on_event)
+    return counted.metrics()
 
 
-def factors(cases: Sequence[Case], quick: bool) -> list[float]:
-    """Of what lines cost that move, the machine's own first. One layout has no ratio, and so no range of it."""
+def factors(cases: Sequence[RedisCase], quick: bool) -> list[float]:
+    """Returns the factors of the costs of moving lines, the machine's own first. One layout has no ratio, so no range
+    of it."""
     return [1.0] if quick or not _several(cases) else [1.0, *(factor for factor in RANGE if factor != 1)]
 
 
-def _several(cases: Sequence[Case]) -> bool:
+def _several(cases: Sequence[RedisCase]) -> bool:
     return len({case.layout for case in cases}) > 1
 
 
-def calls(cases: Sequence[Case], accel: Accel, quick: bool) -> dict[Key, Call]:
-    """Of each case, what is counted or timed without prices; then, for each factor, a plain run, and one of clients
-    that pause."""
+def calls(cases: Sequence[RedisCase], accel: Accel, quick: bool) -> dict[Key, Call]:
+    """Returns, for each case, the runs that count or time without prices; then, for each factor, a plain run, and one
+    of clients that pause."""
     made: dict[Key, Call] = {}
     for case in cases:
         made[What.COUNTED, 1.0, *case.key] = Call(f"{case.name}, counting", run_once, (case.counted(), accel))
@@ -78,7 +79,7 @@ def calls(cases: Sequence[Case], accel: Accel, quick: bool) -> dict[Key, Call]:
     return made
 
 
-def _pausing(cases: Sequence[Case], accel: Accel, factor: float = 1.0) -> dict[Key, Call]:
+def _pausing(cases: Sequence[RedisCase], accel: Accel, factor: float = 1.0) -> dict[Key, Call]:
     """Plain runs of cases with clients that pause."""
     return {
         (What.PAUSING, factor, *case.key): Call(f"{case.name}, pauses{_costs(factor)}", run_once,
@@ -90,8 +91,8 @@ def _costs(factor: float) -> str:
     return "" if factor == 1 else f", line costs x {factor:g}"
 
 
-def at_once(case: Case) -> int:
-    """How many runs the host has room for: a processor for each, and the memory that its programs reserve.
+def at_once(case: RedisCase) -> int:
+    """Returns how many runs the host has room for: a processor for each, and the memory that its programs reserve.
 
     The rest of a machine's memory is never touched, and takes none of the host's.
     """
@@ -121,7 +122,7 @@ def run_all(most: int, every: Mapping[Key, Call], shown: Follower, parts: Parts 
     return {key: result for key, result in zip(every, done) if result is not None}
 
 
-def measure(cases: Sequence[Case], accel: Accel, quick: bool, parts: Parts,
+def measure(cases: Sequence[RedisCase], accel: Accel, quick: bool, parts: Parts,
             shown: Follower) -> dict[float, list[Result]]:
     """The results at each factor of the line costs, those at factor 1 with what the counting runs counted.
 
@@ -131,39 +132,39 @@ def measure(cases: Sequence[Case], accel: Accel, quick: bool, parts: Parts,
     done = run_all(at_once(cases[0]), every, shown, parts)
     own = [key for key in every if key[1] == 1]
     kept = [case for case in cases if all(key in done for key in own if key[2:] == case.key)]
-    found: dict[float, list[Result]] = {}
+    results_at: dict[float, list[Result]] = {}
     for factor in factors(cases, quick):
         results = [result for case in kept if (result := _timed(done, every, factor, case))]
         if len(results) == len(kept):
-            found[factor] = results
-    if len(found) < len(factors(cases, quick)):  # a range has all factors, or there is none
-        found = {1.0: found[1.0]}
-    found[1.0] = [_with_counts(done, case, result) for case, result in zip(kept, found[1.0])]
-    return found
+            results_at[factor] = results
+    if len(results_at) < len(factors(cases, quick)):  # a range has all factors, or there is none
+        results_at = {1.0: results_at[1.0]}
+    results_at[1.0] = [_with_counts(done, case, result) for case, result in zip(kept, results_at[1.0])]
+    return results_at
 
 
-def _timed(done: Mapping[Key, Any], every: Mapping[Key, Call], factor: float, case: Case) -> Result | None:
+def _timed(done: Mapping[Key, Any], every: Mapping[Key, Call], factor: float, case: RedisCase) -> Result | None:
     """The timed run, with that of clients that pause where there is to be one."""
     timed, pausing = (What.TIMED, factor, *case.key), (What.PAUSING, factor, *case.key)
     if timed not in done or (pausing in every and pausing not in done):
         return None
     result: Result = done[timed]
-    return replace(result, calm=done.get(pausing))
+    return replace(result, pausing=done.get(pausing))
 
 
-def _with_counts(done: Mapping[Key, Any], case: Case, result: Result) -> Result:
+def _with_counts(done: Mapping[Key, Any], case: RedisCase, result: Result) -> Result:
     counted = with_counts(result, done[What.COUNTED, 1.0, *case.key])
-    return replace(counted, metrics=counted.metrics | done[What.INSTRUCTIONS, 1.0, *case.key])
+    return counted.with_metrics(done[What.INSTRUCTIONS, 1.0, *case.key])
 
 
-def verified(cases: Sequence[Case], accel: Accel, answer: Answer, shown: Follower) -> Answer:
+def verified(cases: Sequence[RedisCase], accel: Accel, answer: Answer, shown: Follower) -> Answer:
     """With runs of both layouts at the pause with which they should do as many operations, if there is one."""
-    pause = answer.turn and answer.turn.pause_us
+    pause = answer.crossover and answer.crossover.pause_us
     if not pause:
         return answer
     pair = [next(case for case in cases if case.key == (one.layout, one.workload))
             for one in (answer.first, answer.second)]
-    calm = [case.pausing(max(1, round(pause))) for case in pair]
-    done = run_all(at_once(calm[0]), _pausing(calm, accel), shown)
-    first, second = (done[What.PAUSING, 1.0, *case.key] for case in calm)
+    pausing = [case.pausing(max(1, round(pause))) for case in pair]
+    done = run_all(at_once(pausing[0]), _pausing(pausing, accel), shown)
+    first, second = (done[What.PAUSING, 1.0, *case.key] for case in pausing)
     return replace(answer, verified=(first.metrics["mean_us"], second.metrics["mean_us"]))

@@ -11,6 +11,7 @@ from deploy.profile.components import GROUPS, SPLIT
 from deploy.results.counting import COUNTED
 from deploy.results.kinds import bracketed
 from deploy.results.result import DISTORTED, Result, nested
+from deploy.results.tables import plain_table
 from topology.spans import format_spans
 from topology.units import MIB
 
@@ -48,12 +49,12 @@ _FORMAT = {metric: format for metric, _, format in FIGURES}
 
 
 def _note(results: Sequence[Result], split: bool = True) -> str | None:
-    """What the marked figures are of; `split`: instructions by component are among them."""
-    words = [f"{MARK.strip()} {said}" for said in dict.fromkeys(str(r.counting) for r in results if r.counting)]
+    """Explains the marked figures; `split`: instructions by component are among them."""
+    words = [f"{MARK.strip()} {text}" for text in dict.fromkeys(str(r.counting) for r in results if r.counting)]
     if split and any(metric.startswith(f"{SPLIT}.") for result in results for metric in result.metrics):
         words.append(f"{SPLIT_MARK.strip()} of a short run beside it, in which a plugin counted every instruction; "
                      f"plain kernels.")
-    if any(result.turns for result in results):
+    if any(result.round_robin for result in results):
         words.append(TURNS)
     if again := sorted({core for result in results for core in result.started_again}):
         words.append(f"The cluster of cores {format_spans(again)} was started again meanwhile: what kernels counted is "
@@ -62,8 +63,8 @@ def _note(results: Sequence[Result], split: bool = True) -> str | None:
 
 
 def _printed(result: Result, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Without what is not true of any machine."""
-    return {metric: value for metric, value in values.items() if not (result.turns and metric in DISTORTED)}
+    """Returns the figures without those that are not true of any machine."""
+    return {metric: value for metric, value in values.items() if not (result.round_robin and metric in DISTORTED)}
 
 
 def _text(metric: str, value: float | None) -> str:
@@ -79,31 +80,22 @@ def layout_table(result: Result) -> Table:
     emulated = _emulated(result)
     mark = MARK if result.counting else ""
     kernels = f"{result.clusters} kernel{'s' * (result.clusters != 1)}"
-    table = Table(
-        title=f"{result.layout}: {kernels}, lock {result.lock}, YCSB {result.workload.upper()}{emulated}",
-        title_justify="left",
-        title_style="bold",
-        caption=_note([result], split=False),
-        caption_justify="left",
-        box=box.SIMPLE_HEAD,  # fits into 80 columns
-        padding=(0, 1, 0, 0),
-        pad_edge=False,
-    )
+    title = f"{result.layout}: {kernels}, lock {result.lock}, YCSB {result.workload.upper()}{emulated}"
     names = ["ops/s", "p50 µs", "p99 µs", "CPU", f"entries\n/s{mark}", f"con-\nflicts{mark}", f"wait{mark},\ncycles"]
     shown = {m: name for m, name in zip(PER_CORE, names) if m in _printed(result, dict.fromkeys(PER_CORE))}
-    wanted = list(shown)
-    for name in ("cluster", "core", *shown.values()):
-        table.add_column(name, justify="right")
+    metrics = list(shown)
+    table = plain_table(title, ("cluster", "core", *shown.values()), note=_note([result], split=False),
+                        box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)  # fits into 80 columns
     for core in result.per_core:
         known = _printed(result, core)
         idle = not core["ops_per_s"]  # no latency then
         table.add_row(
             str(core["cluster"]), str(core["core"]),
-            *["-" if idle and m.startswith("p") else _text(m, known.get(m)) for m in wanted]
+            *["-" if idle and m.startswith("p") else _text(m, known.get(m)) for m in metrics]
         )
     table.add_section()
     total = _printed(result, result.metrics)
-    table.add_row("all", "", *[_text(m, total.get(m)) for m in wanted], style="bold")
+    table.add_row("all", "", *[_text(m, total.get(m)) for m in metrics], style="bold")
     return table
 
 
@@ -139,7 +131,7 @@ def linux_table(first: Result, linux: Mapping[str, Any]) -> Table:
 
 
 def linux_differences(network: str) -> list[str]:
-    """What still differs when Linux does the same work, in lines."""
+    """Returns the remaining differences when Linux does the same work, in lines."""
     return [
         f"Linux's clients and servers speak over {network}, Skerry's over lwIP and a cable in shared memory.",
         "Memory per instance: used_memory_rss after the run. Skerry counts pages when they are handed out, Linux when",
@@ -151,14 +143,11 @@ def _beside(
     title: str, a: str, of_a: Mapping[str, float], b: str, of_b: Mapping[str, float], counted_apart: bool = False,
     bounds: Mapping[str, tuple[float, float]] = {},
 ) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold")
-    table.add_column("")
-    for name in (a, b, f"{a} / {b}"):
-        table.add_column(name, justify="right")
+    table = plain_table(title, ("", a, b, f"{a} / {b}"))
     quotient = _ratios(of_a, of_b)
     for metric, name, _ in FIGURES:
         if metric == TOTAL and metric not in of_a and metric not in of_b and _counted(of_a) and _counted(of_b):
-            sums = _counted(of_a), _counted(of_b)  # of the parts, which the next rows are
+            sums = _counted(of_a), _counted(of_b)  # sums of the parts, which the next rows are
             table.add_row(f"{name}{SPLIT_MARK}", *(_text(metric, one) for one in sums), f"{sums[0] / sums[1]:.3f}")
         if metric in of_a or metric in of_b:
             ratio = f"{quotient[metric]:.3f}" if metric in quotient else "-"
@@ -176,15 +165,15 @@ def _counted(of: Mapping[str, float]) -> float:
 
 def pairs(results: Sequence[Result]) -> list[tuple[Result, Result]]:
     """The first layout beside each other one, for each workload."""
-    found = []
+    both = []
     for workload in dict.fromkeys(r.workload for r in results):
         first, *others = [r for r in results if r.workload == workload]
-        found += [(first, other) for other in others]
-    return found
+        both += [(first, other) for other in others]
+    return both
 
 
 def ratio_json(first: Result, second: Result) -> dict[str, Any]:
-    found: dict[str, Any] = {"of": first.layout, "to": second.layout, "workload": first.workload}
+    entry: dict[str, Any] = {"of": first.layout, "to": second.layout, "workload": first.workload}
     if first.emulated:
-        found["emulated"] = True
-    return found | {"metrics": nested(ratios(first, second))}
+        entry["emulated"] = True
+    return entry | {"metrics": nested(ratios(first, second))}

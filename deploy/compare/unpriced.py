@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a comparison without modelled line costs says, in sentences: counted under the emulator, or timed under KVM."""
+"""The verdict of a comparison without modelled line costs, in sentences: counted in the emulator, or timed in KVM."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ SAME = 0.005  # a ratio this near to 1 prints as 1.00
 
 
 def sentences(first: Result, second: Result) -> list[str]:
-    """What was found, what it is made of, and what it does not say. Where instructions were counted they are what was
-    found:
-    the clock is that counter, and cores take turns, so operations per second and latencies say nothing more."""
+    """Returns the ratio, its parts, and its limits. Where instructions were counted, the ratio is of those: the clock
+    is that counter, and cores take turns, so operations per second and latencies say nothing more."""
     verdict = _counted(first, second) if is_counted(first) and is_counted(second) else _timed(first, second)
     return [*verdict, _trust(first)]
 
@@ -39,7 +38,7 @@ def _timed(first: Result, second: Result) -> list[str]:
     )
     latency = (
         f"; p99 latency {first.metrics['p99_us']:,.0f} µs against {second.metrics['p99_us']:,.0f} µs"
-        if not first.turns else ""
+        if not first.round_robin else ""
     )
     return [f"{_where(first, second)}: {kernels(first)} ({first.layout}) {does} {how} {kernels(second)} "
             f"({second.layout}){latency}."]
@@ -71,8 +70,7 @@ def _trust(result: Result) -> str:
         return "These are times of one run on this host: repeat them before you believe a small difference."
     return (
         "Cache lines cost nothing here, and no core runs beside another where they take turns: this compares lengths "
-        "of code, "
-        "not how locks scale. ./skerry compare without options prices lines as published for the papers' Xeon."
+        "of code, not how locks scale. ./skerry compare without options prices lines as published for the papers' Xeon."
     )
 
 

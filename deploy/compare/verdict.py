@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a comparison on a modelled machine says, in sentences: which layout does more, how sure that is, and why."""
+"""The verdict of a comparison on a modelled machine, in sentences: which layout does more, how surely, and why."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from deploy.compare import crossover
-from deploy.compare.crossover import Turn
+from deploy.compare.crossover import Crossover
 from deploy.compare.tables import ratios
 from deploy.compare.unpriced import kernels, locks
 from deploy.emulator.machine_file import PAPERS, ModelledMachine, load
@@ -19,15 +19,13 @@ RANGED = ("ops_per_s", "p50_us", "p99_us")  # ratios that have a range
 BUSY = 0.9  # share of its time from which a core holds the others up
 APART = (  # a reader sees both on one screen
     "These locks are of the timed run, in which the emulator watches plain kernels. The tables' * are of kernels that "
-    "count: "
-    "they hold their locks longer, and wait longer for them."
+    "count: they hold their locks longer, and wait longer for them."
 )
-# What validation found of this machine (docs/modelled.md has all rows): bench validate --rows paper,figures.
+# The result of validation of this machine (docs/modelled.md has all rows): bench validate --rows paper,figures.
 VALIDATED = (
     "Beside published figures of this machine the model's lock takes 4% too long in one socket, throughputs there are "
-    "up to 39% too low, and "
-    "beyond one socket 17 of 21 are between the published bounds: trust which layout wins, its factor roughly, and no "
-    "absolute rate."
+    "up to 39% too low, and beyond one socket 17 of 21 are between the published bounds: trust which layout wins, its "
+    "factor roughly, and no absolute rate."
 )
 
 
@@ -39,57 +37,55 @@ class Answer:
     first: Result
     second: Result
     others: Mapping[float, tuple[Result, Result]]  # by the factor of the line costs
-    verified: tuple[float, float] | None = None  # what an operation takes where both should do as many, microseconds
+    verified: tuple[float, float] | None = None  # time of an operation where both should do as many, microseconds
 
     @cached_property
-    def turn(self) -> Turn | None:
-        return Turn.of(self.first, self.second)
+    def crossover(self) -> Crossover | None:
+        return Crossover.of(self.first, self.second)
 
     @property
-    def _other_turns(self) -> dict[float, Turn]:
-        return {factor: turn for factor, pair in self.others.items() if (turn := Turn.of(*pair))}
+    def _other_crossovers(self) -> dict[float, Crossover]:
+        return {factor: crossing for factor, pair in self.others.items() if (crossing := Crossover.of(*pair))}
 
     def range(self, metric: str) -> tuple[float, float] | None:
-        """Of the ratio first / second over all line costs; None without other ones."""
+        """Returns the range of the ratio first / second over all line costs; None without other ones."""
         if not self.others:
             return None
-        found = [ratios(*pair)[metric] for pair in ((self.first, self.second), *self.others.values())]
-        return min(found), max(found)
+        values = [ratios(*pair)[metric] for pair in ((self.first, self.second), *self.others.values())]
+        return min(values), max(values)
 
     def to_json(self) -> dict[str, Any]:
-        ranged = {metric: list(found) for metric, found in self.ranges().items()}
-        found: dict[str, Any] = {"modelled": self.machine.to_json()} | ({"range": ranged} if ranged else {})
-        if self.turn:
-            found["turning"] = crossover.to_json(self.turn, self._other_turns, self.verified)
-        return found | {"answer": self.sentences()}
+        ranged = {metric: list(bounds) for metric, bounds in self.ranges().items()}
+        document: dict[str, Any] = {"modelled": self.machine.to_json()} | ({"range": ranged} if ranged else {})
+        if self.crossover:
+            document["turning"] = crossover.to_json(self.crossover, self._other_crossovers, self.verified)
+        return document | {"answer": self.sentences()}
 
     def ranges(self) -> dict[str, tuple[float, float]]:
-        return {metric: found for metric in RANGED if (found := self.range(metric))}
+        return {metric: bounds for metric in RANGED if (bounds := self.range(metric))}
 
     def sentences(self) -> list[str]:
-        turns = crossover.sentences(self.turn, self._other_turns, self.verified) if self.turn else []
-        return [self._verdict(), *self._why(), *turns, self._trust()]
+        crossings = crossover.sentences(self.crossover, self._other_crossovers, self.verified) if self.crossover else []
+        return [self._verdict(), *self._why(), *crossings, self._trust()]
 
     def _verdict(self) -> str:
         ratio, bounds = ratios(self.first, self.second)["ops_per_s"], self.range("ops_per_s")
-        said = (
+        text = (
             f"On the modelled {self.machine.name}, YCSB {self.first.workload.upper()} ({_load(self.first)}), "
-            f"{kernels(self.first)} "
-            f"({self.first.layout}) do{'es' * (self.first.clusters == 1)} {ratio:.2f} times the operations per "
-            f"second of "
-            f"{kernels(self.second)} ({self.second.layout}), {locks(self.first, self.second)}"
+            f"{kernels(self.first)} ({self.first.layout}) do{'es' * (self.first.clusters == 1)} {ratio:.2f} times the "
+            f"operations per second of {kernels(self.second)} ({self.second.layout}), {locks(self.first, self.second)}"
         )
         if not bounds:
-            return f"{said}. The range of this ratio was not measured."
+            return f"{text}. The range of this ratio was not measured."
         low, high = bounds
-        said += f"; {low:.2f} to {high:.2f} times when lines that move between cores cost half and double."
-        return said + (" The range includes 1: the model does not say which layout does more."
+        text += f"; {low:.2f} to {high:.2f} times when lines that move between cores cost half and double."
+        return text + (" The range includes 1: the model does not say which layout does more."
                        if low <= 1 <= high else "")
 
     def _why(self) -> list[str]:
         apart = [APART] if self.first.counting or self.second.counting else []
         return [_lock(self.first), _lock(self.second), *apart,
-                *(said for of in (self.first, self.second) if (said := _busy(of)))]
+                *(text for of in (self.first, self.second) if (text := _busy(of)))]
 
     def _trust(self) -> str:
         m = self.machine
@@ -102,7 +98,7 @@ class Answer:
 
 
 def _load(result: Result) -> str:
-    """How much was done: what a ratio of so many operations may be off by is for the reader to judge."""
+    """Returns how much was done: the reader judges by it how far a ratio may be off."""
     assert result.observed and result.machine
     programs = [app["program"] for app in result.machine["applications"]]
     servers, clients = programs.count("redis-server"), programs.count("ycsb")
@@ -110,20 +106,18 @@ def _load(result: Result) -> str:
 
 
 def _lock(result: Result) -> str:
-    """As the plugin saw it in the timed run."""
+    """Describes the lock as the plugin saw it in the timed run."""
     assert result.observed
     m = result.observed.to_json()
     entries = f"{result.layout}: {m['kernel_entries_per_op']:.1f} kernel entries an operation"
     if not result.observed.acquisitions:
         return (
             f"{entries}, none of which takes a lock of the whole kernel; what they wait for the locks of objects is "
-            f"not counted; "
-            f"request and answer go through {_hops(result)}."
+            f"not counted; request and answer go through {_hops(result)}."
         )
     return (
-        f"{entries}; {m['lock_conflict_ratio']:.0%} of them find the lock taken, "
-        f"and a lock is waited for {m['lock_mean_wait_cycles']:,.0f} cycles and held {m['lock_mean_hold_cycles']:,.0f} "
-        f"on average, in which "
+        f"{entries}; {m['lock_conflict_ratio']:.0%} of them find the lock taken, and a lock is waited for "
+        f"{m['lock_mean_wait_cycles']:,.0f} cycles and held {m['lock_mean_hold_cycles']:,.0f} on average, in which "
         f"{m['line_moves_per_entry']:.1f} lines move between cores; request and answer go through {_hops(result)}."
     )
 
@@ -142,22 +136,21 @@ def _busy(result: Result) -> str | None:
     cores = ", ".join(map(str, network))
     return (
         f"{result.layout}: the network's core{'s' * (len(network) > 1)} {cores} {'are' if len(network) > 1 else 'is'} "
-        f"busy more than "
-        f"{BUSY:.0%} of the time and limit{'s' * (len(network) == 1)} the others: the ratio is that of what the "
-        f"network does, not of the lock alone."
+        f"busy more than {BUSY:.0%} of the time and limit{'s' * (len(network) == 1)} the others: the ratio is that of "
+        "what the network does, not of the lock alone."
     )
 
 
 def alone(result: Result) -> list[str]:
-    """Of a layout that nothing stands beside."""
-    rate = f"{result.metrics['instructions_per_op']:,.0f} instructions for an operation" if result.turns and "instructions_per_op" in result.metrics else (
-        f"{result.metrics['ops_per_s']:,.0f} operations per second"
-    )
-    said = (
+    """Describes a layout that is compared with nothing."""
+    counted = result.round_robin and "instructions_per_op" in result.metrics
+    rate = (f"{result.metrics['instructions_per_op']:,.0f} instructions for an operation" if counted
+            else f"{result.metrics['ops_per_s']:,.0f} operations per second")
+    text = (
         f"{kernels(result)} ({result.layout}), lock {result.lock}: {rate}. Nothing stands beside it, so there is no "
         f"ratio: --layout takes several."
     )
-    return [said[:1].upper() + said[1:], *([_lock(result)] if result.observed else [])]
+    return [text[:1].upper() + text[1:], *([_lock(result)] if result.observed else [])]
 
 
 def answers(machine: ModelledMachine, by_factor: Mapping[float, Sequence[tuple[Result, Result]]]) -> list[Answer]:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Cases of a comparison: one boot each, with its plan, which is made here and carried to all that reads it."""
+"""Cases of an experiment: one boot each, with its plan, which is made once and carried to all that reads it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Generic, Protocol, TypeVar
 
 from deploy.deployment.planner import Plan, plan
 from deploy.load import comparison
@@ -15,11 +16,20 @@ from deploy.setup.needs import Needs
 Key = tuple[str, str]  # layout, workload
 
 
+class Job(Protocol):
+    """An experiment's request, of which each case measures a part."""
+
+    def lock_of(self, layout: str) -> str: ...
+
+
+J = TypeVar("J", bound=Job)
+
+
 @dataclass(frozen=True)
-class Case:
+class Case(Generic[J]):
     """A layout and a workload of a job. `counting`: its kernels count, which makes them slower."""
 
-    job: Comparison
+    job: J
     layout: str
     workload: str
     plan: Plan
@@ -33,37 +43,42 @@ class Case:
     def lock(self) -> str:
         return self.job.lock_of(self.layout)
 
+
+@dataclass(frozen=True)
+class RedisCase(Case[Comparison]):
+    """A case of Redis under YCSB."""
+
     @property
     def name(self) -> str:
         return f"{self.layout}, workload {self.workload.upper()}"
 
-    def counted(self) -> Case:
-        """By kernels that count, with fewer operations."""
+    def counted(self) -> RedisCase:
+        """The case with kernels that count, and fewer operations."""
         return case(comparison.counted(self.job), self.layout, self.workload, counting=True)
 
-    def profiled(self, counting: bool = False) -> Case:
-        """Short enough for a plugin that counts instructions."""
+    def profiled(self, counting: bool = False) -> RedisCase:
+        """The case with so few operations that a plugin can count instructions."""
         return case(comparison.profiled(self.job), self.layout, self.workload, counting)
 
-    def pausing(self, pause_us: int = comparison.PAUSE_US) -> Case:
-        """With clients that pause."""
-        return case(comparison.calm(self.job, pause_us), self.layout, self.workload)
+    def pausing(self, pause_us: int = comparison.PAUSE_US) -> RedisCase:
+        """The case with clients that pause."""
+        return case(comparison.with_pauses(self.job, pause_us), self.layout, self.workload)
 
-    def at_costs(self, factor: float) -> Case:
-        """With other costs of lines that move between cores. The machine boots the same."""
+    def at_costs(self, factor: float) -> RedisCase:
+        """The case with other costs of lines that move between cores. The machine boots the same."""
         return replace(self, job=replace(self.job, line_factor=factor))
 
 
-def case(job: Comparison, layout: str, workload: str, counting: bool = False) -> Case:
-    return Case(job, layout, workload, plan(job.deployment(layout, workload, counting)), counting)
+def case(job: Comparison, layout: str, workload: str, counting: bool = False) -> RedisCase:
+    return RedisCase(job, layout, workload, plan(job.deployment(layout, workload, counting)), counting)
 
 
-def cases(job: Comparison) -> list[Case]:
-    """One for each workload and layout, in that order. InputError where one cannot be planned."""
+def cases(job: Comparison) -> list[RedisCase]:
+    """Returns one for each workload and layout, in that order. InputError where one cannot be planned."""
     return [case(job, layout, workload) for layout, workload in comparison.steps(job)]
 
 
-def needed(every: Sequence[Case]) -> Needs:
+def needed(every: Sequence[RedisCase]) -> Needs:
     """Images of a job's layouts, plain and counting; what counts the instructions of an operation, and what prices
     them."""
     job = every[0].job

@@ -18,12 +18,12 @@ from topology.maps.clustermap import NEVER
 from topology.units import MIB
 
 LAYOUTS = ("per-socket", "spanning")
-HOMED_LOCK = "dynamic"  # of layout `homed`, whichever the others have
-OPERATIONS = 5000  # of each client
+HOMED_LOCK = "dynamic"  # for layout `homed`, whichever the others have
+OPERATIONS = 5000  # for each client
 VALUE_SIZE = 1000
 COUNTED_RECORDS, COUNTED_OPERATIONS = 2000, 1000  # at most, where the kernel counts
 PROFILED_RECORDS, PROFILED_OPERATIONS = 500, 200  # at most, where a plugin counts instructions
-PAUSE_US = 10_000  # of clients that pause: hundreds of times what an operation takes, so that they rarely wait
+PAUSE_US = 10_000  # clients' pause: hundreds of times what an operation takes, so that they rarely wait
 _PORT = headers.LIBRARY / "socket_port.h"
 _SHARED = headers.constant(_PORT, "SOCKET_PORT_HEAD") + headers.constant(_PORT, "SOCKET_PORT_BUFFERS_SIZE")
 SOCKET_PORT = -(-_SHARED // MIB) * MIB  # whole MiB: what a program shares with its stack process
@@ -39,14 +39,14 @@ class Comparison:
     records: int = 10_000
     operations: int = OPERATIONS
     clients: int = 2
-    patience: Patience = Patience()
+    timeout: Patience = Patience()
     medium: str = "iso"
     binary: str = qemu.BINARY
     stack: str = Redis.stack
-    switch: str | None = None  # what suits all layouts
+    switch: str | None = None  # None: the one that suits all layouts
     think: int = 0  # microseconds, the mean, that a client pauses before an operation
-    modelled: ModelledMachine | None = None  # whose prices the emulator has
-    line_factor: float = 1.0  # of what lines cost that move between its cores
+    modelled: ModelledMachine | None = None  # the emulator has its prices
+    line_factor: float = 1.0  # factor of the costs of lines that move between its cores
     restart: str = NEVER  # when a cluster that is lost is started again
     plugin: Mapping[str, str] = field(default_factory=dict)  # options of its plugin (emulator/modelled/plugin.c)
 
@@ -69,10 +69,10 @@ class Comparison:
         )
 
 
-def settled(job: Comparison) -> Comparison:
-    """With the same kind of switch under all layouts."""
-    wanted = [job.deployment(layout, job.workloads[0]) for layout in job.layouts if is_layout_name(layout)]
-    return replace(job, switch=same_for(wanted, emulated(job.shape))) if wanted else job
+def with_common_switch(job: Comparison) -> Comparison:
+    """The job with the same kind of switch under all layouts."""
+    deployments = [job.deployment(layout, job.workloads[0]) for layout in job.layouts if is_layout_name(layout)]
+    return replace(job, switch=same_for(deployments, emulated(job.shape))) if deployments else job
 
 
 def servers(job: Comparison) -> int:
@@ -99,7 +99,8 @@ def heap_for(records: int) -> int:
 
 
 def stacks(stack: str, clients: int) -> int:
-    """What the stack processes of a Redis and its clients take, with the memory that they share with them."""
+    """Returns the memory of the stack processes of a Redis and its clients, with the memory that they share with
+    them."""
     if stack == "inproc":
         return 0
     return SERVER_STACK_HEAP + clients * CLIENT_STACK_HEAP + (1 + clients) * SOCKET_PORT
@@ -115,8 +116,8 @@ def with_room(
     """Enough memory in each node for every core's programs, whatever the layout takes for channels."""
 
     def needed(cores: int) -> int:
-        wanted = cores * (heap_for(records) + clients * Load.heap + stacks(stack, clients)) + 256 * MIB
-        rounded = (wanted + 256 * MIB - 1) // (256 * MIB) * (256 * MIB)
+        needs = cores * (heap_for(records) + clients * Load.heap + stacks(stack, clients)) + 256 * MIB
+        rounded = (needs + 256 * MIB - 1) // (256 * MIB) * (256 * MIB)
         return max(default_memory(cores), rounded)
 
     return with_memory(shape, memory or needed)
@@ -127,8 +128,8 @@ def counted(job: Comparison) -> Comparison:
     return replace(job, records=min(job.records, COUNTED_RECORDS), operations=min(job.operations, COUNTED_OPERATIONS))
 
 
-def calm(job: Comparison, pause_us: int = PAUSE_US) -> Comparison:
-    """With clients that pause; fewer operations are enough for a mean."""
+def with_pauses(job: Comparison, pause_us: int = PAUSE_US) -> Comparison:
+    """The job with clients that pause; fewer operations are enough for a mean."""
     return replace(job, think=pause_us, operations=max(1, job.operations // 2))
 
 

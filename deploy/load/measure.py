@@ -13,7 +13,8 @@ from deploy.deployment import Load
 from deploy.deployment.planner import Plan, plan
 from deploy.emulator import entries, run as modelled_run
 from deploy.emulator.lockstep import Marks
-from deploy.load.case import Case
+from deploy.emulator.machine_file import ModelledMachine
+from deploy.load.case import RedisCase
 from deploy.load.comparison import Comparison
 from deploy.load.linux_guest.guest import build_guest
 from deploy.load.linux_guest.machine import Options as LinuxOptions
@@ -22,19 +23,19 @@ from deploy.machine import kvm, qemu
 from deploy.machine.events import Event
 from deploy.machine.run import Options, Run, boot
 from deploy.results.counting import with_counts
-from deploy.results.result import Result, evaluate
+from deploy.results.result import Clock, Result, evaluate
 
 PONG_BOOTS = 3
 LINUX_PATIENCE = 3  # it takes longer to boot and for each operation
 
 
-def measure(case: Case, accel: qemu.Accel, on_event: Callable[[Event], None]) -> Result:
+def measure(case: RedisCase, accel: qemu.Accel, on_event: Callable[[Event], None]) -> Result:
     """Two boots, one result: times of plain kernels, counts of counting ones. A result that cannot be trusted is a
     failure."""
     return with_counts(measure_once(case, accel, on_event), measure_once(case.counted(), accel, on_event))
 
 
-def measure_once(case: Case, accel: qemu.Accel, on_event: Callable[[Event], None]) -> Result:
+def measure_once(case: RedisCase, accel: qemu.Accel, on_event: Callable[[Event], None]) -> Result:
     """One boot."""
     job, what = case.job, case.plan
     name = f"{case.layout}, workload {case.workload}{', counting' if case.counting else ''}"
@@ -42,17 +43,13 @@ def measure_once(case: Case, accel: qemu.Accel, on_event: Callable[[Event], None
     watched = entries.watching(case.lock) if job.modelled and not case.counting else nullcontext()
     with watched as watch, _plugin(job, what, watch) as plugin:
         how = Options(
-            accel, job.patience, medium, binary=job.binary, on_event=on_event, extra=plugin.arguments if plugin else ()
+            accel, job.timeout, medium, binary=job.binary, on_event=on_event, extra=plugin.arguments if plugin else ()
         )
         with boot(what, how) as machine:
-            result = finish(machine, name)
+            result = finish(machine, name, job.modelled)
         if plugin and [mark.number for mark in plugin.read()] != [1, 2]:
             raise Failure(f"{name}: the emulator did not see the load's begin and end")
-        if watch:
-            result.observed = watch.read(round(result.metrics["operations"]))
-    result.turns = accel.round_robin and not job.modelled
-    result.modelled = job.modelled.to_json() if job.modelled else None
-    return result
+        return replace(result, observed=watch.read(round(result.metrics["operations"]))) if watch else result
 
 
 def _plugin(job: Comparison, what: Plan, watch: entries.Watch | None) -> AbstractContextManager[Marks | None]:
@@ -62,13 +59,10 @@ def _plugin(job: Comparison, what: Plan, watch: entries.Watch | None) -> Abstrac
     return modelled_run.marks(job.modelled, what, job.line_factor, options=options, priced=modelled_run.LOAD)
 
 
-def finish(machine: Run, what: str) -> Result:
-    """The result of a machine that is to end by itself; `what` was measured, for a message."""
-    accel = machine.options.accel
+def finish(machine: Run, what: str, modelled: ModelledMachine | None = None) -> Result:
+    """Returns the result of a machine that is to end by itself; `what` was measured, for a message."""
     machine.wait_done()
-    result = evaluate(machine.plan, machine.events, accel.emulated)
-    if accel.icount:  # one clock of 1 ns an instruction for all cores
-        result.metrics["instructions_per_op"] = result.metrics["seconds"] * 1e9 / result.metrics["operations"]
+    result = evaluate(machine.plan, machine.events, Clock.of(machine.options.accel, modelled))
     if result.problems:
         more = f" (and {len(result.problems) - 1} more)" if len(result.problems) > 1 else ""
         raise Failure(f"{what}: {result.problems[0]}{more}")
@@ -85,31 +79,30 @@ def boot_to_pong(job: Comparison, layout: str, accel: qemu.Accel, boots: int = P
 
 
 def _pong(what: Plan, job: Comparison, accel: qemu.Accel) -> float:
-    with boot(what, Options(accel, job.patience, job.medium, binary=job.binary)) as machine:
+    with boot(what, Options(accel, job.timeout, job.medium, binary=job.binary)) as machine:
         first = what.forwards[0][0]
         machine.wait_event("serving", app=first)
         return first_pong(machine.address(first), machine.pid,
-                          max(PONG_PATIENCE, job.patience.silence)) - machine.started
+                          max(PONG_PATIENCE, job.timeout.silence)) - machine.started
 
 
 def linux(job: Comparison, workload: str, accel: qemu.Accel, outside: qemu.Accel) -> dict[str, Any]:
-    """The same instances and clients on Linux, on the same machine; one entry of "results"."""
+    """Measures the same instances and clients on Linux, on the same machine; returns one entry of "results"."""
     guest = build_guest()
     deployment = job.deployment("spanning", workload)
-    result = measure_linux(deployment, LinuxOptions(accel, job.patience.times(LINUX_PATIENCE), binary=job.binary),
-                           guest)
+    result = measure_linux(deployment, LinuxOptions(accel, job.timeout.times(LINUX_PATIENCE), binary=job.binary), guest)
     idle = replace(deployment, load=Load(), shutdown="never")
-    options = LinuxOptions(outside, job.patience, binary=job.binary)
-    boots = [measure_linux(idle, options, guest, pong=True)["metrics"]["boot_to_pong_s"] for _ in range(PONG_BOOTS)]
-    result["metrics"]["boot_to_pong_s"] = median(boots)
+    options = LinuxOptions(outside, job.timeout, binary=job.binary)
+    boots = [measure_linux(idle, options, guest, time_ready=True)["metrics"] for _ in range(PONG_BOOTS)]
+    result["metrics"]["boot_to_pong_s"] = median(one["boot_to_pong_s"] for one in boots)
     return result
 
 
-def accelerators(job: Comparison, wanted: str, icount: bool) -> tuple[qemu.Accel, qemu.Accel]:
-    """For the load, and for what is timed from outside."""
+def accelerators(job: Comparison, accel: str, icount: bool) -> tuple[qemu.Accel, qemu.Accel]:
+    """Returns the accelerator of the load, and that for timings from outside."""
     cores = job.shape.cpus
     if job.modelled:
         mode = modelled_run.mode(job.modelled)
         return mode, mode
-    load = kvm.choose(wanted, cores, repeatable=True, icount=icount)
+    load = kvm.choose(accel, cores, repeatable=True, icount=icount)
     return load, qemu.tcg_for(cores) if load.icount else load

@@ -4,13 +4,14 @@ booted."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
 from deploy.deployment import WORKLOADS, Deployment
 from deploy.deployment.switches import with_switch
 from deploy.load import comparison
-from deploy.load.case import Case, case
+from deploy.load.case import RedisCase, case
 from deploy.load.comparison import Comparison
 from topology.errors import InputError
 from topology.grouping import NAMED, check_named
@@ -18,34 +19,34 @@ from topology.limits import MAX_PORTS
 from topology.machines.machine import Machine, Shape
 from topology.units import parse_size
 
-CLIENTS = 2  # of each Redis, where they fit
+CLIENTS = 2  # clients of each Redis, where they fit
 
 
-def split(option: str, text: str, allowed: tuple[str, ...] | None) -> list[str]:
-    found = [part.strip() for part in text.split(",")]
-    for part in found:
+def split(option: str, text: str, allowed: Collection[str] | None) -> list[str]:
+    """Returns the words of a list, each once; `allowed`: what they must be of, None: names of layouts."""
+    parts = [part.strip() for part in text.split(",")]
+    for part in parts:
         if not part or (allowed and part not in allowed):
             raise InputError(option, f"'{part}' is not one of {', '.join(allowed) if allowed else NAMED}")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(parts))
 
 
 def prepared(
     shape: Shape | Machine, layout: str, workload: str, *, memory: str | None = None, switch: str | None = None,
-    clients: int | None = None,
-    **more: Any,
-) -> list[Case]:
+    clients: int | None = None, **more: Any,
+) -> list[RedisCase]:
     """The cases that these options ask for. `shape`: the machine, but for its memory. `clients`: None is as many as
     fit, CLIENTS at most."""
     size = parse_size(memory, "--memory") if memory else None
-    wanted, layouts = clients or CLIENTS, split("--layout", layout, None)
+    most, layouts = clients or CLIENTS, split("--layout", layout, None)
     for name in layouts:
         check_named(name)
-    job = comparison.settled(Comparison(
-        shape=comparison.with_room(shape, size, more["records"], wanted),
+    job = comparison.with_common_switch(Comparison(
+        shape=comparison.with_room(shape, size, more["records"], most),
         layouts=layouts,
         workloads=split("--workload", workload.lower(), WORKLOADS),
         switch=with_switch(Deployment(), switch).switch,
-        clients=wanted,
+        clients=most,
         **more,
     ))  # fmt: skip
     if clients is None:
@@ -54,7 +55,7 @@ def prepared(
 
 
 def fitting_clients(job: Comparison) -> int:
-    """Of each Redis, at most, for the network's ports; 0: not even one."""
+    """Returns the clients of each Redis that the network's ports allow at most; 0: not even one."""
     return (MAX_PORTS - _other_ports(job)) // comparison.servers(job) - 1
 
 
@@ -63,7 +64,7 @@ def _other_ports(job: Comparison) -> int:
     return comparison.lower_switches(job) + 1
 
 
-def checked(job: Comparison) -> list[Case]:
+def checked(job: Comparison) -> list[RedisCase]:
     """The cases of a job that fits its machine; InputError otherwise."""
     servers, others = comparison.servers(job), _other_ports(job)
     if servers * (1 + job.clients) + others > MAX_PORTS:

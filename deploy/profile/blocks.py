@@ -10,7 +10,7 @@ from pathlib import Path
 from deploy.base.errors import Failure
 
 END = "end"
-_PREFIXES = frozenset((0x66, 0x67, *range(0x40, 0x50)))  # of size, of addresses, REX
+_PREFIXES = frozenset((0x66, 0x67, *range(0x40, 0x50)))  # prefixes: size, addresses, REX
 _REPEAT = (0xF2, 0xF3)
 # ins, outs, movs, cmps, stos, lods, scas
 _STRING = frozenset((*range(0x6C, 0x70), *range(0xA4, 0xA8), *range(0xAA, 0xB0)))
@@ -22,7 +22,7 @@ class Block:
 
     address: int  # virtual
     executions: int
-    lengths: tuple[int, ...]  # of each instruction, in bytes
+    lengths: tuple[int, ...]  # lengths of the instructions, in bytes
     code: bytes
 
     @property

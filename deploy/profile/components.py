@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a function belongs to: a component by its source file, a group of components by the component."""
+"""Maps a function to its component by its source file, and a component to its group."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BY_SOURCE = (
     ("/musl/src/string/", "strings"),
     ("/musl/", "musl"),
     ("/deps/hiredis/", "hiredis"),
-    # Of the Linux guest: its kernel's folders, the allocator of its Redis, its C library.
+    # The Linux guest's: its kernel's folders, the allocator of its Redis, its C library.
     (f"{IN}{NET}", "Linux network"),
     (f"{IN}{MODULES}", "network card"),
     (f"{IN}{IDLE}", "idle"),
@@ -59,7 +59,7 @@ def component(program: str, function: Function) -> str:
     if program.startswith("kernel-"):
         return "kernel"
     source = function.source
-    if program in drivers.every() and "/net/driver/" in source:  # what all drivers have in common
+    if program in drivers.every() and "/net/driver/" in source:  # common parts of all drivers
         return program
     for part, name in _BY_SOURCE:
         if source != UNKNOWN and part in source:

@@ -27,7 +27,7 @@ class Box:
 
 
 def boxes(lines: Sequence[Line]) -> Iterator[Box]:
-    """Of each level, those that belong to the same box below beside each other, the widest first."""
+    """Yields the boxes level by level; boxes on the same one below stand beside each other, the widest first."""
     yield Box(0, 0, sum(line.instructions for line in lines), "all", "program")
     yield from _above(lines, 0, 0)
 
@@ -51,7 +51,7 @@ def _colour(box: Box) -> str:
 
 def _drawn(box: Box, profile: Profile, scale: float, height: int) -> str:
     x, y, width = MARGIN + box.start * scale, height - MARGIN - (box.level + 1) * ROW, box.size * scale
-    said = (
+    label = (
         f"{box.name}: {box.size / profile.operations:,.1f} instructions/{profile.unit}, "
         f"{box.size / profile.instructions:.1%}"
     )
@@ -59,7 +59,7 @@ def _drawn(box: Box, profile: Profile, scale: float, height: int) -> str:
     name = box.name if len(box.name) <= letters else box.name[: letters - 1] + "…" if letters > 3 else ""
     text = f'<text x="{x + 3:.1f}" y="{y + 13}">{escape(name)}</text>' if name else ""
     rectangle = f'<rect x="{x:.2f}" y="{y}" width="{width:.2f}" height="{ROW - 1}" fill="{_colour(box)}"/>'
-    return f"<g><title>{escape(said)}</title>{rectangle}{text}</g>"
+    return f"<g><title>{escape(label)}</title>{rectangle}{text}</g>"
 
 
 def svg(profile: Profile, title: str) -> str:

@@ -19,40 +19,41 @@ from deploy.load.measure import LINUX_PATIENCE
 from deploy.machine import qemu
 from deploy.machine.events import Event
 from deploy.profile import blocks
-from deploy.profile.linux_symbols import VDSO, Mapped, mapped, said
+from deploy.profile.linux_symbols import VDSO, Mapped, mapped, reported
 from deploy.profile.tally import Owner, Profile, tally
 
 LAYOUT = "spanning"  # one kernel
 
 
 def options(
-    accel: qemu.Accel, patience: Patience, binary: str, out: Path, window: Mapping[str, str] = {},
+    accel: qemu.Accel, timeout: Patience, binary: str, out: Path, window: Mapping[str, str] = {},
     on_event: Callable[[Event], None] | None = None, build: Path = BUILD,
 ) -> Options:  # fmt: skip
     """`window`: when the plugin counts; nothing: between the marks of the clients."""
     counting = arguments(build / plugin("profile"), {"out": str(out)} | dict(window))
-    return Options(accel, patience, binary=binary, on_event=on_event, symbols=True, extra=counting)
+    return Options(accel, timeout, binary=binary, on_event=on_event, symbols=True, extra=counting)
 
 
 def profile(
     job: Comparison, workload: str, on_event: Callable[[Event], None] | None = None, build: Path = BUILD
 ) -> tuple[Profile, dict[str, Any]]:
-    """Of the interval in which all clients run; and the entry of "results"."""
+    """Profiles the interval in which all clients run; returns also the entry of "results"."""
     with TemporaryDirectory(prefix="skerry-profile-") as folder:
         out = Path(folder) / "blocks"
-        how = options(qemu.TCG_COUNTED, job.patience.times(LINUX_PATIENCE), job.binary, out, {}, on_event, build)
+        how = options(qemu.TCG_COUNTED, job.timeout.times(LINUX_PATIENCE), job.binary, out, {}, on_event, build)
         with LinuxRun(build_guest(), job.deployment(LAYOUT, workload), how) as run:
             run.wait_done()
             entry = loaded(run, {})
-            found = owners(run, Path(folder), build)
-        counted = tally(blocks.read(out), found, round(entry["metrics"]["operations"]))
+            programs = owners(run, Path(folder), build)
+        counted = tally(blocks.read(out), programs, round(entry["metrics"]["operations"]))
     entry["metrics"] |= {"instructions_per_op": counted.instructions / counted.operations} | counted.metrics()
     return counted, entry
 
 
 def owners(run: LinuxRun, folder: Path, build: Path = BUILD) -> list[Owner]:
-    """Whose code a run can have executed. `folder` gets a file that lives as long as they are used."""
-    kernel, vdso = said(run.symbols)
+    """Returns the owners of all code that a run can have executed. `folder` gets a file that lives as long as they are
+    used."""
+    kernel, vdso = reported(run.symbols)
     image = folder / VDSO
     image.write_bytes(vdso)
     programs = mapped(run.events.of("map"), image, lambda path: on_host(path, build))

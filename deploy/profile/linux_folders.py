@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which folder of Linux's sources a function of its kernel is from.
+"""Maps a function of Linux's kernel to the folder of its source.
 
 The kernel names no sources, but it is linked folder by folder, in an order that its makefiles fix: a function is from
 the folder whose well-known function stands before it. Some others of a folder stand before that one: they count for the
@@ -22,31 +22,29 @@ _FIRST = (
     ("cap_capable", "security"), ("crypto_mod_get", "crypto"), ("I_BDEV", "block"), ("lockref_get", "lib"),
     ("pci_bus_read_config_byte", "drivers"), (_NET_FIRST, NET), (_NET_BEHIND, "arch"), ("argv_free", "lib"),
     ("clear_page_rep", "arch"), ("do_syscall_64", "entry"), ("__sched_text_start", "kernel"),
-    ("__entry_text_start", "entry"),
-    ("__softirqentry_text_start", "kernel"),
+    ("__entry_text_start", "entry"), ("__softirqentry_text_start", "kernel"),
 )  # fmt: skip
-# Of several folders: the driver of the loopback interface; what a core does that has nothing to do.
+# In several folders: the driver of the loopback interface; the loop of an idle core.
 _LOOPBACK = ("loopback_",)
 _IDLE = (
     "do_idle", "cpu_startup_entry", "default_idle", "native_safe_halt", "arch_cpu_idle", "call_cpuidle", "cpuidle_",
-    "menu_", "poll_idle",
-    "tick_nohz_", "__tick_nohz", "can_stop_idle_tick", "ct_idle_", "hrtimer_next_event_without",
-    "hrtimer_get_next_event",
-    "get_next_timer_interrupt", "__get_next_timer_interrupt", "sched_clock_idle_", "quiet_vmstat", "rcu_needs_cpu",
+    "menu_", "poll_idle", "tick_nohz_", "__tick_nohz", "can_stop_idle_tick", "ct_idle_", "hrtimer_next_event_without",
+    "hrtimer_get_next_event", "get_next_timer_interrupt", "__get_next_timer_interrupt", "sched_clock_idle_",
+    "quiet_vmstat", "rcu_needs_cpu",
 )  # fmt: skip
 
 
 class Folders:
-    """Of one kernel, by the addresses of its functions."""
+    """The source folders of one kernel, by the addresses of its functions."""
 
     def __init__(self, addresses: Mapping[str, int]) -> None:
         for name in (_NET_FIRST, _NET_BEHIND):
             if name not in addresses:
                 raise Failure(f"the Linux guest's symbols: no {name}, which bounds the network's functions")
-        found = [(addresses[name], folder) for name, folder in _FIRST if name in addresses]
-        if found != sorted(found):
+        starts = [(addresses[name], folder) for name, folder in _FIRST if name in addresses]
+        if starts != sorted(starts):
             raise Failure("the Linux guest's symbols: its kernel is linked in another order")
-        self._starts, self._folders = [start for start, _ in found], [folder for _, folder in found]
+        self._starts, self._folders = [start for start, _ in starts], [folder for _, folder in starts]
 
     def source(self, address: int, name: str, module: str | None) -> str:
         """The folder, with IN in front."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whose code the Linux guest executed: its kernel by /proc/kallsyms, its programs by where they are mapped."""
+"""Owners of the code that the Linux guest ran: its kernel by /proc/kallsyms, its programs by where they are mapped."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KERNEL, VDSO = "linux", "vdso"
 LIBC = "/glibc/"  # the source of a function in a static program that its debug information does not know
 END = "end"
 _LINE = re.compile(r"([0-9a-f]{1,16}) [tTwW] (\S+)(?:\s+\[(\S+)\])?")
-_BOUNDS = ("_start", "_end", "_begin")  # of sections
+_BOUNDS = ("_start", "_end", "_begin")  # bounds of sections
 _LONGEST = 1 << 16  # bytes of code behind a symbol that may be its own
 
 
@@ -43,22 +43,22 @@ class Kernel:
 
 
 def kernel(lines: Iterable[str]) -> Kernel:
-    """Of lines of /proc/kallsyms that name code."""
-    found: dict[int, tuple[str, str | None]] = {}
+    """Reads the lines of /proc/kallsyms that name code."""
+    symbols: dict[int, tuple[str, str | None]] = {}
     addresses: dict[str, int] = {}
     for line in lines:
         match = _LINE.fullmatch(line.rstrip())
         if not match:
             raise Failure(f"the Linux guest's symbols: '{line[:80]}' is no line of /proc/kallsyms")
         if (address := int(match[1], 16)) >= KERNEL_HALF:
-            if address not in found or found[address][0].endswith(_BOUNDS):  # the first of several names
-                found[address] = match[2], match[3]
+            if address not in symbols or symbols[address][0].endswith(_BOUNDS):  # the first of several names
+                symbols[address] = match[2], match[3]
             addresses.setdefault(match[2], address)
-    if not found:
+    if not symbols:
         raise Failure("the Linux guest's symbols: no function of the kernel has an address")
-    starts = sorted(found)
+    starts = sorted(symbols)
     folders = Folders(addresses)
-    return Kernel(starts, [Function(found[at][0], folders.source(at, *found[at])) for at in starts])
+    return Kernel(starts, [Function(symbols[at][0], folders.source(at, *symbols[at])) for at in starts])
 
 
 @dataclass
@@ -74,17 +74,17 @@ class Mapped(Program):
 
     @cached_property
     def sources(self) -> dict[str, str]:
-        """Of each function's name."""
+        """Returns the source of each function's name."""
         return {s.name: self.image.files[s.address] for s in self.image.symbols if s.address in self.image.files}
 
     def owns(self, block: Block) -> bool:
         return block.address < KERNEL_HALF and self.bytes_at(block.address - self.base, len(block.code)) == block.code
 
     def function(self, address: int) -> Function:
-        found = super().function(address - self.base)
-        if found.source != UNKNOWN or not self.library:
-            return found
-        return Function(found.name, self.library.sources.get(found.name, LIBC))
+        function = super().function(address - self.base)
+        if function.source != UNKNOWN or not self.library:
+            return function
+        return Function(function.name, self.library.sources.get(function.name, LIBC))
 
 
 def executable(path: Path) -> list[tuple[elf.Segment, bytes]]:
@@ -92,21 +92,21 @@ def executable(path: Path) -> list[tuple[elf.Segment, bytes]]:
     try:
         data = path.read_bytes()
         elf.check_header(path.name, str(path), data)
-        found = [s for s in elf.segments(path.name, str(path), data, dynamic=True) if s.flags & elf.EXECUTE]
+        segments = [s for s in elf.segments(path.name, str(path), data, dynamic=True) if s.flags & elf.EXECUTE]
     except (OSError, InputError) as error:
         raise Failure(f"the Linux guest's code: {error}") from None
-    return [(s, data[s.offset:s.offset + s.in_file]) for s in found]
+    return [(s, data[s.offset:s.offset + s.in_file]) for s in segments]
 
 
 def base(path: Path, start: int, offset: int) -> int:
-    """Where an image's address 0 is, whose file is mapped executable at `start`, from `offset` on."""
+    """Returns the place of an image's address 0, whose file is mapped executable at `start`, from `offset` on."""
     for segment, _ in executable(path):
         if segment.offset - segment.offset % elf.PAGE == offset:
             return start - (segment.address - segment.address % elf.PAGE)
     raise Failure(f"the Linux guest's code: {path} has no executable segment at {offset:#x}, where one is mapped")
 
 
-def said(path: Path) -> tuple[Kernel, bytes]:
+def reported(path: Path) -> tuple[Kernel, bytes]:
     """The kernel's functions and its vDSO, as the guest's init wrote them (deploy/load/linux_guest/symbols.c)."""
     try:
         lines = path.read_text().splitlines()
@@ -122,16 +122,16 @@ def said(path: Path) -> tuple[Kernel, bytes]:
 
 
 def mapped(maps: Iterable[Event], vdso: Path, on_host: Callable[[str], Path]) -> list[Mapped]:
-    """What servers have mapped, by events of the guest's init, each image at each place once. `vdso`: a file with
-    it."""
-    found: dict[tuple[Path, int], Mapped] = {}
+    """Returns the files that servers have mapped, by events of the guest's init, each image at each place once. `vdso`:
+    a file with it."""
+    files: dict[tuple[Path, int], Mapped] = {}
     for event in maps:
         path, start, offset = str(event["path"]), _number(event, "start"), _number(event, "offset")
         if path.startswith("/") or path == f"[{VDSO}]":
             image = vdso if path == f"[{VDSO}]" else on_host(path)
             at = base(image, start, offset)
-            found[image, at] = Mapped(Path(path).name.strip("[]"), image, at)
-    return list(found.values())
+            files[image, at] = Mapped(Path(path).name.strip("[]"), image, at)
+    return list(files.values())
 
 
 def _number(event: Event, key: str) -> int:

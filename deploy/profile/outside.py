@@ -32,7 +32,7 @@ from topology import demand
 from topology.machines.machine import Machine, Shape
 
 BENCHMARK = "redis-benchmark"
-COMMAND = "getCommand"  # of Redis: each GET begins there
+COMMAND = "getCommand"  # Redis's function at which each GET begins
 KEY, VALUE = "key:__rand_int__", "xxx"  # that redis-benchmark asks for, and as long as what it sets
 PIE = 0x555555554000  # where Linux puts a position-independent program, with norandmaps
 _CODE = 15  # bytes that tell Redis from other programs with code at the same address
@@ -62,7 +62,7 @@ class Requests:
         return "request"
 
     def window(self, command: int, code: bytes) -> dict[str, str]:
-        """For the plugin. `command`: where Redis has COMMAND."""
+        """Returns the plugin's options. `command`: where Redis has COMMAND."""
         return {"skip": str(self.before), "count": str(self.count), "to": f"{command:x}:{code[:_CODE].hex()}"}
 
     def words(self, address: tuple[str, int]) -> list[str]:
@@ -81,9 +81,8 @@ class Guest(Protocol):
 
 
 def skerry(
-    shape: Shape | Machine, layout: str, lock: str, requests: Requests, patience: Patience, binary: str,
-    tap: Tap | None = None,
-    build: Path = BUILD,
+    shape: Shape | Machine, layout: str, lock: str, requests: Requests, timeout: Patience, binary: str,
+    tap: Tap | None = None, build: Path = BUILD,
 ) -> Profile:
     what = planned(shape, layout, lock)
     programs = [Program(name, path) for name, path in modules.collect(what.cluster_map, build, what.own).items()]
@@ -93,47 +92,48 @@ def skerry(
         out = Path(folder) / "blocks"
         extra = arguments(build / plugin("profile"),
                           {"out": str(out)} | requests.window(command, redis.bytes_at(command, _CODE)))
-        how = Options(qemu.TCG_COUNTED_OUTSIDE, patience, "kernel", binary=binary, build=build, extra=extra, tap=tap)
+        how = Options(qemu.TCG_COUNTED_OUTSIDE, timeout, "kernel", binary=binary, build=build, extra=extra, tap=tap)
         with boot(what, how) as machine:
             server = what.forwards[0][0]
             machine.wait_event("serving", app=server)
-            load(machine, machine.address(server), requests, patience)
+            load(machine, machine.address(server), requests, timeout)
         return tally(blocks.read(out), programs, requests.count, requests.unit)
 
 
 def of_linux(
-    shape: Shape | Machine, requests: Requests, patience: Patience, binary: str, tap: Tap | None = None,
+    shape: Shape | Machine, requests: Requests, timeout: Patience, binary: str, tap: Tap | None = None,
     build: Path = BUILD
 ) -> Profile:
-    """The same programs on the same machine."""
+    """Profiles the same programs on Linux, on the same machine."""
     what = deployment(shape, linux.LAYOUT, Deployment.lock)
     redis = Mapped("redis-server", on_host("/bin/redis-server", build), PIE)
     at = redis.image.symbol(COMMAND).address
     with TemporaryDirectory(prefix="skerry-profile-") as folder:
         out = Path(folder) / "blocks"
         window = requests.window(PIE + at, redis.bytes_at(at, _CODE))
-        how = linux.options(qemu.TCG_COUNTED_OUTSIDE, patience.times(LINUX_PATIENCE), binary, out, window, None, build)
+        how = linux.options(qemu.TCG_COUNTED_OUTSIDE, timeout.times(LINUX_PATIENCE), binary, out, window, None, build)
         with LinuxRun(build_guest(), what, replace(how, tap=tap)) as run:
             run.wait_serving()
-            load(run, run.address(next(iter(run.plan.ports))), requests, patience.times(LINUX_PATIENCE))
-            found: list[Owner] = linux.owners(run, Path(folder), build)
-        if redis.base not in (owner.base for owner in found if isinstance(owner, Mapped) and owner.path == redis.path):
+            load(run, run.address(next(iter(run.plan.ports))), requests, timeout.times(LINUX_PATIENCE))
+            programs: list[Owner] = linux.owners(run, Path(folder), build)
+        if not any(isinstance(owner, Mapped) and owner.path == redis.path and owner.base == redis.base
+                   for owner in programs):
             raise Failure(f"the Linux guest has its Redis elsewhere than at {PIE:#x}")
-        return tally(blocks.read(out), found, requests.count, requests.unit)
+        return tally(blocks.read(out), programs, requests.count, requests.unit)
 
 
-def load(guest: Guest, address: tuple[str, int], requests: Requests, patience: Patience) -> None:
+def load(guest: Guest, address: tuple[str, int], requests: Requests, timeout: Patience) -> None:
     """Runs it to its end; an error of it, and standing still, are failures."""
     client = ["redis-cli", "-h", address[0], "-p", str(address[1])]
     if guest.command.tap:  # where this process is not
-        _talk([*client, "ping"], guest, patience, "PONG")
+        _talk([*client, "ping"], guest, timeout, "PONG")
     else:
-        first_pong(address, guest.pid, max(PONG_PATIENCE, patience.silence))
-    _talk([*client, "set", KEY, VALUE], guest, patience, "OK")
-    _talk([BENCHMARK, *requests.words(address)], guest, patience, '"GET"')
+        first_pong(address, guest.pid, max(PONG_PATIENCE, timeout.silence))
+    _talk([*client, "set", KEY, VALUE], guest, timeout, "OK")
+    _talk([BENCHMARK, *requests.words(address)], guest, timeout, '"GET"')
 
 
-def _talk(command: list[str], guest: Guest, patience: Patience, wanted: str) -> None:
+def _talk(command: list[str], guest: Guest, timeout: Patience, last_line: str) -> None:
     name = demand.program(command[0], "outside")
     tap = guest.command.tap
     with subprocess.Popen(tap.inside(command) if tap else command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -142,13 +142,13 @@ def _talk(command: list[str], guest: Guest, patience: Patience, wanted: str) -> 
             clock = Clock(lambda: [guest.pid, talking.pid])
             began = time.monotonic()
             while talking.poll() is None:
-                over = time.monotonic() - began > patience.limit if patience.limit else clock.look(
-                    ) > patience.silence * slowness()
+                over = time.monotonic() - began > timeout.limit if timeout.limit else clock.look(
+                    ) > timeout.silence * slowness()
                 if over:
                     raise Failure(f"{name} has not ended")
                 time.sleep(_POLL)
         finally:
             talking.kill()
-        said = talking.stdout.read() if talking.stdout else ""
-    if talking.returncode or wanted not in said:
-        raise Failure(f"{name}: {said.strip().splitlines()[-1:] or 'nothing said'}")
+        text = talking.stdout.read() if talking.stdout else ""
+    if talking.returncode or last_line not in text:
+        raise Failure(f"{name}: {text.strip().splitlines()[-1:] or 'nothing said'}")

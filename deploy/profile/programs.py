@@ -12,7 +12,7 @@ from deploy.base.symbols import Image
 from deploy.profile.blocks import Block
 
 UNKNOWN = "?"
-KERNEL_HALF = 1 << 63  # of the address space
+KERNEL_HALF = 1 << 63  # where the upper half of the address space begins
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Program:
                 if s.flags & elf.EXECUTE]
 
     def bytes_at(self, address: int, count: int) -> bytes:
-        """Of its code; fewer at the end of a segment, none where it has no code."""
+        """Returns bytes of its code; fewer at the end of a segment, none where it has no code."""
         for start, content in self.code:
             if start <= address < start + len(content):
                 return content[address - start:address - start + count]

@@ -11,7 +11,7 @@ from deploy.base.paths import BUILD
 from deploy.deployment import modules
 from deploy.emulator.plugin import arguments, plugin
 from deploy.load import measure
-from deploy.load.case import Case
+from deploy.load.case import RedisCase
 from deploy.machine import qemu
 from deploy.machine.events import Event
 from deploy.machine.run import Options, boot
@@ -21,17 +21,17 @@ from deploy.profile.tally import Profile, tally
 from deploy.results.result import Result
 
 
-def profile(case: Case, on_event: Callable[[Event], None], build: Path = BUILD) -> tuple[Profile, Result]:
-    """Of the interval in which all clients run."""
+def profile(case: RedisCase, on_event: Callable[[Event], None], build: Path = BUILD) -> tuple[Profile, Result]:
+    """Profiles the interval in which all clients run."""
     job, what = case.job, case.plan
     with TemporaryDirectory(prefix="skerry-profile-") as folder:
         out = Path(folder) / "blocks"
         how = Options(
-            qemu.TCG_COUNTED, job.patience, "kernel", binary=job.binary, build=build, on_event=on_event,
+            qemu.TCG_COUNTED, job.timeout, "kernel", binary=job.binary, build=build, on_event=on_event,
             extra=arguments(build / plugin("profile"), {"out": str(out)}),
         )
         with boot(what, how) as machine:
             result = measure.finish(machine, f"{case.layout}, workload {case.workload}")
-        found = blocks.read(out)
+        counted = blocks.read(out)
     programs = [Program(name, path) for name, path in modules.collect(what.cluster_map, build, what.own).items()]
-    return tally(found, programs, round(result.metrics["operations"])), result
+    return tally(counted, programs, round(result.metrics["operations"])), result

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What `skerry profile` measures, and how it is shown: a load, a start, requests from outside; Linux beside them."""
+"""Measures and shows the profiles of `skerry profile`: a load, a start, requests from outside; Linux beside them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from deploy.base.atomic_files import write_text
 from deploy.base.terminal import Output
 from deploy.load import comparison
-from deploy.load.case import Case, case, needed
+from deploy.load.case import RedisCase, case, needed
 from deploy.load.comparison import Comparison
 from deploy.machine import qemu
 from deploy.machine.events import Event
@@ -20,7 +20,7 @@ from deploy.machine.tap import Tap
 from deploy.profile import linux, outside, starting, throughput
 from deploy.profile.flame import svg
 from deploy.profile.run import profile as measure
-from deploy.profile.table import SPEED, beside, components, functions
+from deploy.profile.table import SPEED, compared, components, functions
 from deploy.profile.tally import Profile
 from deploy.results.result import Result, document, host_description, nested
 from deploy.setup import needs
@@ -31,7 +31,7 @@ LINUX = "Linux"
 
 @dataclass(frozen=True)
 class Shown:
-    """Where a profile goes."""
+    """The destination of a profile."""
 
     output: Output
     count: int  # functions
@@ -60,24 +60,24 @@ def _draw(picture: Path, counted: Profile, title: str) -> None:
                svg(counted, f"{title}: {counted.instructions / counted.operations:,.0f} instructions/{counted.unit}"))
 
 
-def profile_load(every: Sequence[Case], stat: bool, with_linux: bool, show: Shown) -> None:
+def profile_load(every: Sequence[RedisCase], stat: bool, with_linux: bool, show: Shown) -> None:
     """Under YCSB."""
     output, job, workload = show.output, every[0].job, every[0].workload
     ensure_built(output, needed(every) | (needs.BESIDE_LINUX if with_linux else needs.NOTHING))
     _say_mode(job, qemu.TCG_COUNTED, output)
-    found = [_measure(one if not stat else case(job, *one.key, counting=True), output) for one in every]
-    for name, (counted, _) in zip(job.layouts, found):
+    measured = [_measure(one if not stat else case(job, *one.key, counting=True), output) for one in every]
+    for name, (counted, _) in zip(job.layouts, measured):
         show.tables(counted, f"{name}: instructions of an operation")
-    first, result = found[0]
+    first, result = measured[0]
     _draw(show.picture, first, f"{job.layouts[0]}, YCSB {workload.upper()}")
-    data = document("profile", host_description(qemu.TCG_COUNTED, job.binary), [result for _, result in found])
-    profiles = [counted for counted, _ in found]
+    data = document("profile", host_description(qemu.TCG_COUNTED, job.binary), [result for _, result in measured])
+    profiles = [counted for counted, _ in measured]
     if with_linux:
         with output.progress("Linux: booting, loading and counting"):
             of_linux, entry = linux.profile(job, workload)
         show.tables(of_linux, f"{LINUX} {entry['kernel']}: instructions of an operation")
         _draw(show.picture_of_linux, of_linux, f"{LINUX} {entry['kernel']}, YCSB {workload.upper()}")
-        output.table(beside(job.layouts[0], first, LINUX, of_linux, (result.metrics, entry["metrics"])))
+        output.table(compared(job.layouts[0], first, LINUX, of_linux, (result.metrics, entry["metrics"])))
         data["results"].append(entry | {"metrics": nested(entry["metrics"])})
         profiles.append(of_linux)
     for entry, counted in zip(data["results"], profiles):
@@ -86,7 +86,7 @@ def profile_load(every: Sequence[Case], stat: bool, with_linux: bool, show: Show
     show.end(show.picture, *([show.picture_of_linux] if with_linux else []))
 
 
-def _measure(case: Case, output: Output) -> tuple[Profile, Result]:
+def _measure(case: RedisCase, output: Output) -> tuple[Profile, Result]:
     job, layout = case.job, case.layout
     servers = comparison.servers(job)
     with output.progress(f"{layout}: booting", total=2 + servers * (2 + 2 * job.clients)) as update:
@@ -99,18 +99,18 @@ def _measure(case: Case, output: Output) -> tuple[Profile, Result]:
                    if event.kind == "started" else f"{layout}: counting")
 
         counted, result = measure(case, follow)
-    result.metrics |= {"instructions_per_op": counted.instructions / counted.operations} | counted.metrics()
-    return counted, result
+    figures = {"instructions_per_op": counted.instructions / counted.operations} | counted.metrics()
+    return counted, result.with_metrics(figures)
 
 
 def profile_start(job: Comparison, show: Shown) -> None:
-    """The same of a start, where there is no load."""
+    """Profiles a start, without a load."""
     output = show.output
     what = starting.planned(job.shape, job.layouts[0], job.lock)
     ensure_built(output, needs.of_map(what.cluster_map, what.own) | needs.plugin("profile"))
     _say_mode(job, qemu.TCG_COUNTED, output)
     with output.progress("booting", total=1) as update:
-        counted = starting.profile(what, job.patience, job.binary,
+        counted = starting.profile(what, job.timeout, job.binary,
                                    lambda event: update(completed=int(event.kind == "serving")))
     title = f"{job.layouts[0]}: from the loader's first instruction to the first command served"
     show.tables(counted, title)
@@ -123,12 +123,12 @@ def profile_start(job: Comparison, show: Shown) -> None:
 
 def profile_outside(job: Comparison, loads: Sequence[outside.Requests], with_linux: bool, over_tap: bool,
                     show: Shown) -> None:
-    """Of GETs that redis-benchmark sends from the host."""
+    """Profiles GETs that redis-benchmark sends from the host."""
     output, layout, accel = show.output, job.layouts[0], qemu.TCG_COUNTED_OUTSIDE
     what = starting.planned(job.shape, layout, job.lock)
-    wanted = needs.of_map(what.cluster_map, what.own) | needs.plugin("profile") | needs.OUTSIDE | (needs.TAP
+    needed_images = needs.of_map(what.cluster_map, what.own) | needs.plugin("profile") | needs.OUTSIDE | (needs.TAP
         if over_tap else needs.NOTHING)
-    ensure_built(output, wanted | (needs.BESIDE_LINUX if with_linux else needs.NOTHING))
+    ensure_built(output, needed_images | (needs.BESIDE_LINUX if with_linux else needs.NOTHING))
     _say_mode(job, accel, output)
     with Tap(what.cluster_map.network) if over_tap else nullcontext() as tap:
         entries = _from_outside(job, loads, with_linux, tap, show)
@@ -145,35 +145,36 @@ def _from_outside(
     for at, requests in enumerate(loads):
         title = f"GET from outside, {requests.connections} connections, -P {requests.pipeline}{', tap' * bool(tap)}"
         with output.progress(f"{title}: {layout}"):
-            ours = outside.skerry(job.shape, layout, job.lock, requests, job.patience, job.binary, tap)
-        found = {layout: ours}
+            ours = outside.skerry(job.shape, layout, job.lock, requests, job.timeout, job.binary, tap)
+        profiles = {layout: ours}
         if with_linux:
             with output.progress(f"{title}: {LINUX}"):
-                found[LINUX] = outside.of_linux(job.shape, requests, job.patience, job.binary, tap)
-        for name, counted in found.items():
+                profiles[LINUX] = outside.of_linux(job.shape, requests, job.timeout, job.binary, tap)
+        for name, counted in profiles.items():
             show.tables(counted, f"{title}: {name}")
             entries.append(_entry(name, job, requests, counted, speeds[name][at], "tap" if tap else "user"))
         if with_linux:
             metrics = ({throughput.METRIC: speeds[layout][at]}, {throughput.METRIC: speeds[LINUX][at]})
-            output.table(beside(layout, ours, LINUX, found[LINUX], metrics, title))
+            output.table(compared(layout, ours, LINUX, profiles[LINUX], metrics, title))
         else:
             output.line(f"{title}: {speeds[layout][at]:,.0f} {SPEED}.")
         if requests is loads[0]:
-            for picture, (name, counted) in zip((show.picture, show.picture_of_linux), found.items()):
+            for picture, (name, counted) in zip((show.picture, show.picture_of_linux), profiles.items()):
                 _draw(picture, counted, f"{title}: {name}")
     return entries
 
 
 def _speeds(job: Comparison, loads: Sequence[outside.Requests], with_linux: bool, tap: Tap | None,
             output: Output) -> dict[str, list[float]]:
-    """By system, of each load. Timed, on machines of their own: a plugin takes most of the emulator's time."""
+    """Returns the speeds of each load by system. Timed on machines of their own: a plugin takes most of the emulator's
+    time."""
     layout = job.layouts[0]
     with output.progress(f"GETs from outside, timed: {layout}"):
-        found = {layout: throughput.of_skerry(job.shape, layout, job.lock, loads, job.patience, job.binary, tap)}
+        speeds = {layout: throughput.of_skerry(job.shape, layout, job.lock, loads, job.timeout, job.binary, tap)}
     if with_linux:
         with output.progress(f"GETs from outside, timed: {LINUX}"):
-            found[LINUX] = throughput.of_linux(job.shape, loads, job.patience, job.binary, tap)
-    return found
+            speeds[LINUX] = throughput.of_linux(job.shape, loads, job.timeout, job.binary, tap)
+    return speeds
 
 
 def _entry(name: str, job: Comparison, requests: outside.Requests, counted: Profile, speed: float,

@@ -22,7 +22,7 @@ from deploy.profile.tally import Profile, tally
 from topology.machines.machine import Machine, Shape
 from topology.units import MIB
 
-COMMAND = "processCommand"  # of Redis: each command begins there
+COMMAND = "processCommand"  # Redis's function at which each command begins
 _CODE = 15  # bytes that tell Redis from other programs with code at the same address
 
 
@@ -35,7 +35,7 @@ def planned(shape: Shape | Machine, layout: str, lock: str) -> Plan:
     return plan(deployment(shape, layout, lock))
 
 
-def profile(what: Plan, patience: Patience, binary: str, on_event: Callable[[Event], None],
+def profile(what: Plan, timeout: Patience, binary: str, on_event: Callable[[Event], None],
             build: Path = BUILD) -> Profile:
     loader = Program("loader", build / modules.LOADER)
     programs = {name: Program(name, path) for name, path in modules.collect(what.cluster_map, build, what.own).items()}
@@ -47,12 +47,12 @@ def profile(what: Plan, patience: Patience, binary: str, on_event: Callable[[Eve
         options = {"out": str(out), "from": f"{first:x}-{behind:x}",
                    "to": f"{command:x}:{redis.bytes_at(command, _CODE).hex()}"}
         how = Options(
-            qemu.TCG_COUNTED, patience, "kernel", binary=binary, build=build, on_event=on_event,
+            qemu.TCG_COUNTED, timeout, "kernel", binary=binary, build=build, on_event=on_event,
             extra=arguments(build / plugin("profile"), options),
         )
         with boot(what, how) as machine:
             server = what.forwards[0][0]
             machine.wait_event("serving", app=server)
-            first_pong(machine.address(server), machine.pid, max(PATIENCE, patience.silence))
-        found = blocks.read(out)
-    return tally(found, [loader, *programs.values()], 1, "start")
+            first_pong(machine.address(server), machine.pid, max(PATIENCE, timeout.silence))
+        counted = blocks.read(out)
+    return tally(counted, [loader, *programs.values()], 1, "start")

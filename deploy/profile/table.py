@@ -10,6 +10,7 @@ from rich.table import Table
 
 from deploy.profile.components import group
 from deploy.profile.tally import Profile
+from deploy.results.tables import plain_table
 from topology.units import MIB
 
 REPEATED = "rep movs, stos"  # string instructions: the emulator counts each step, a processor one instruction
@@ -18,12 +19,7 @@ SPEED = "requests for each second of the emulator's processor time, without the 
 
 
 def _table(profile: Profile, title: str, *names: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold")
-    table.add_column(f"instructions/{profile.unit}", justify="right")
-    table.add_column("share", justify="right")
-    for name in names:
-        table.add_column(name)
-    return table
+    return plain_table(title, (f"instructions/{profile.unit}", "share", *names), left=names)
 
 
 def _figures(profile: Profile, instructions: float) -> tuple[str, str]:
@@ -56,17 +52,14 @@ def functions(profile: Profile, title: str, most: int) -> Table:
     return table
 
 
-def beside(
+def compared(
     name: str, counted: Profile, other_name: str, other: Profile,
-    metrics: tuple[Mapping[str, float], Mapping[str, float]] = ({}, {}),
-    title: str = "An operation",
+    metrics: tuple[Mapping[str, float], Mapping[str, float]] = ({}, {}), title: str = "An operation",
 ) -> Table:  # fmt: skip
     """Two systems that did the same; `metrics` of both, for the memory of an instance and what the host measures."""
-    table = Table(title=f"{title}: {name} beside {other_name}  (counted, emulated)", title_justify="left",
-                  title_style="bold")
-    table.add_column(f"instructions/{counted.unit}")
-    for column in (name, other_name, f"{other_name} / {name}"):
-        table.add_column(column, justify="right")
+    first = f"instructions/{counted.unit}"
+    table = plain_table(f"{title}: {name} beside {other_name}  (counted, emulated)",
+                        (first, name, other_name, f"{other_name} / {name}"), left=(first,))
     a, b = counted.by_group(), other.by_group()
     for each in dict.fromkeys((*a, *b)):
         table.add_row(each, *_pair(a.get(each), b.get(each), ",.0f"))
@@ -76,10 +69,10 @@ def beside(
     if counted.repeated or other.repeated:
         once = [(profile.instructions - profile.repeated) / profile.operations for profile in (counted, other)]
         table.add_row(f"all but steps of {REPEATED}", *_pair(once[0], once[1], ",.0f"))
-    memory = [found["memory_per_instance"] / MIB if "memory_per_instance" in found else None for found in metrics]
+    memory = [figures["memory_per_instance"] / MIB if "memory_per_instance" in figures else None for figures in metrics]
     if any(memory):
         table.add_row("resident memory of an instance, MiB", *_pair(memory[0], memory[1], ",.1f"))
-    speed = [found.get("requests_per_cpu_s") for found in metrics]
+    speed = [figures.get("requests_per_cpu_s") for figures in metrics]
     if all(speed):
         table.add_section()
         table.add_row(SPEED, *_pair(speed[0], speed[1], ",.0f"))

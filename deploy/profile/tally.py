@@ -12,7 +12,7 @@ from deploy.profile.blocks import Block
 from deploy.profile.components import GROUPS, SPLIT, component, group
 from deploy.profile.programs import Function
 
-OTHER = "(other code)"  # of no image of the deployment: the loader, the firmware
+OTHER = "(other code)"  # code of no image of the deployment: the loader, the firmware
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class Line:
 class Profile:
     lines: Sequence[Line]  # the most first
     operations: int
-    unit: str = "operation"  # what `operations` counts
-    # of the instructions: steps of `rep movs` and the like, each of which is one instruction of a processor
+    unit: str = "operation"  # the unit of `operations`
+    # a part of the instructions: steps of `rep movs` and the like, each of which is one instruction of a processor
     repeated: int = 0
 
     @property
@@ -39,18 +39,18 @@ class Profile:
 
     def by(self, *names: str) -> Counter[tuple[str, ...]]:
         """Instructions by these of Line's fields."""
-        found: Counter[tuple[str, ...]] = Counter()
+        sums: Counter[tuple[str, ...]] = Counter()
         for line in self.lines:
-            found[tuple(getattr(line, name) for name in names)] += line.instructions
-        return found
+            sums[tuple(getattr(line, name) for name in names)] += line.instructions
+        return sums
 
     def by_group(self) -> dict[str, float]:
         """Instructions of an operation: application, libc, network, kernel, and idle where there are any."""
-        found = dict.fromkeys(GROUPS, 0.0)
+        sums = dict.fromkeys(GROUPS, 0.0)
         for line in self.lines:
             name = group(line.component)
-            found[name] = found.get(name, 0.0) + line.instructions / self.operations
-        return found
+            sums[name] = sums.get(name, 0.0) + line.instructions / self.operations
+        return sums
 
     def metrics(self) -> dict[str, float]:
         return {f"{SPLIT}.{name}": value for name, value in self.by_group().items()}
@@ -69,15 +69,15 @@ class Owner(Protocol):
 
 def tally(blocks: Iterable[Block], owners: Sequence[Owner], operations: int, unit: str = "operation") -> Profile:
     """Each block belongs to the first that has its code at its address."""
-    found: Counter[tuple[str, str, str]] = Counter()
+    sums: Counter[tuple[str, str, str]] = Counter()
     repeated = 0
     for block in blocks:
         repeated += block.repeated
         owner = next((owner for owner in owners if owner.owns(block)), None)
         if not owner:
-            found[OTHER, OTHER, OTHER] += block.instructions
+            sums[OTHER, OTHER, OTHER] += block.instructions
             continue
         for place in block.places():
             function = owner.function(place)
-            found[owner.name, component(owner.name, function), function.name] += block.executions
-    return Profile([Line(*names, count) for names, count in found.most_common()], operations, unit, repeated)
+            sums[owner.name, component(owner.name, function), function.name] += block.executions
+    return Profile([Line(*names, count) for names, count in sums.most_common()], operations, unit, repeated)

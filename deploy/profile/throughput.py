@@ -28,30 +28,30 @@ def accel(shape: Shape | Machine) -> qemu.Accel:
 
 
 def of_skerry(
-    shape: Shape | Machine, layout: str, lock: str, loads: Sequence[Requests], patience: Patience, binary: str,
+    shape: Shape | Machine, layout: str, lock: str, loads: Sequence[Requests], timeout: Patience, binary: str,
     tap: Tap | None = None
 ) -> list[float]:
     what = planned(shape, layout, lock)
-    with boot(what, Options(accel(shape), patience, "kernel", binary=binary, tap=tap)) as machine:
+    with boot(what, Options(accel(shape), timeout, "kernel", binary=binary, tap=tap)) as machine:
         server = what.forwards[0][0]
         machine.wait_event("serving", app=server)
-        return [_measured(machine, machine.address(server), requests, patience) for requests in loads]
+        return [_measured(machine, machine.address(server), requests, timeout) for requests in loads]
 
 
 def of_linux(
-    shape: Shape | Machine, loads: Sequence[Requests], patience: Patience, binary: str, tap: Tap | None = None
+    shape: Shape | Machine, loads: Sequence[Requests], timeout: Patience, binary: str, tap: Tap | None = None
 ) -> list[float]:
-    more = patience.times(LINUX_PATIENCE)
+    more = timeout.times(LINUX_PATIENCE)
     what = deployment(shape, linux.LAYOUT, Deployment.lock)
     with LinuxRun(build_guest(), what, LinuxOptions(accel(shape), more, binary=binary, tap=tap)) as run:
         run.wait_serving()
         return [_measured(run, run.address(next(iter(run.plan.ports))), requests, more) for requests in loads]
 
 
-def _measured(guest: Guest, address: tuple[str, int], requests: Requests, patience: Patience) -> float:
+def _measured(guest: Guest, address: tuple[str, int], requests: Requests, timeout: Patience) -> float:
     """Behind a first load of the same kind: the emulator has translated the guest's code then."""
-    load(guest, address, requests, patience)
+    load(guest, address, requests, timeout)
     many = replace(requests, count=ENOUGH * max(1, requests.pipeline // 4))
     began = processor_seconds(guest.pid)
-    load(guest, address, many, patience)
+    load(guest, address, many, timeout)
     return many.total / (processor_seconds(guest.pid) - began)

@@ -59,7 +59,7 @@ _ON_TREE = 1  # GCC derives the count of such an arc from those of others
 
 
 class Profile(TypedDict):
-    """What apps/profile/profile.py writes."""
+    """The output of apps/profile/profile.py."""
 
     version: str
     highest: int
@@ -71,7 +71,7 @@ class Object:
     """One of the layer's, and how it is compiled."""
 
     name: str  # as the profile has it: the object's path in the build folder, without .o
-    arguments: tuple[str, ...]  # of the compiler, without the output
+    arguments: tuple[str, ...]  # the compiler's, without the output
     source: str
 
     def compile(self, output: Path, *more: str) -> None:
@@ -84,23 +84,23 @@ class Object:
 
 
 def objects() -> list[Object]:
-    """Of our own sources, by the build's own commands."""
-    found = []
+    """Returns the objects of our own sources, by the build's own commands."""
+    made = []
     for entry in json.loads((BUILD / "compile_commands.json").read_text()):
         output = entry.get("output", "")
         if output.startswith(LIBRARIES) and not Path(entry["file"]).is_relative_to(THIRD_PARTY):
-            found.append(Object(output.removesuffix(".o"), tuple(_plain(shlex.split(entry["command"]))), entry["file"]))
-    if not found:
+            made.append(Object(output.removesuffix(".o"), tuple(_plain(shlex.split(entry["command"]))), entry["file"]))
+    if not made:
         raise Failure("the build has no commands for the layer; ./skerry build makes them")
     checkout = str(ROOT).replace("/", "_")
-    if odd := [each.source for each in found if checkout in each.name]:
+    if odd := [each.source for each in made if checkout in each.name]:
         raise Failure(f"{odd[0]}: the name of its object contains the checkout's folder, and no other checkout would "
                       f"find its profile; name it by files()")
-    return found
+    return made
 
 
 def _plain(words: Sequence[str]) -> Iterator[str]:
-    """Without a compiler's cache, output and dependencies, and the profile."""
+    """Yields a command's words without compiler cache, output, dependencies and profile."""
     rest = iter(words[1:] if Path(words[0]).name == "ccache" else words)
     for word in rest:
         if word in ("-o", "-MQ", "-MF"):
@@ -113,14 +113,14 @@ def _instrumented(output: Output) -> None:
     """The layer as one object, WORK/skerry-layer.o."""
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
-    found = objects()
+    every = objects()
     with output.progress("Compiling the layer, instrumented",
-                         total=len(found)) as update, ThreadPoolExecutor(cpu().cores) as pool:
-        made = [WORK / f"{number}.o" for number in range(len(found))]
-        compiled = pool.map(lambda pair: pair[0].compile(pair[1], *INSTRUMENTED, SECTION), zip(found, made))
+                         total=len(every)) as update, ThreadPoolExecutor(cpu().cores) as pool:
+        made = [WORK / f"{number}.o" for number in range(len(every))]
+        compiled = pool.map(lambda pair: pair[0].compile(pair[1], *INSTRUMENTED, SECTION), zip(every, made))
         for number, _ in enumerate(compiled, 1):
             update(completed=number)
-    own = {f"{each.name}.o" for each in found}
+    own = {f"{each.name}.o" for each in every}
     others = [path for library in LIBRARIES for path in (BUILD / library).glob("*.o")
               if str(path.relative_to(BUILD)) not in own]
     counts = WORK / "counts.o"
@@ -141,12 +141,12 @@ def _link(output: Output) -> None:
     """Redis and the client with it, by the build's own commands."""
     for program in ("apps/ycsb/ycsb.elf", "apps/redis/redis-server"):
         with output.progress(f"Building {Path(program).name} with it"):
-            said = subprocess.run(["ninja", "-C", str(BUILD), "-t", "commands", program], capture_output=True,
-                                  text=True, check=True).stdout
+            commands = subprocess.run(["ninja", "-C", str(BUILD), "-t", "commands", program], capture_output=True,
+                                      text=True, check=True).stdout
             places = {str(BUILD / "apps/libc/skerry-cc"): BUILD / "apps/libc/skerry-cc-training",
                       str(BUILD / "apps/redis/work"): WORK / "redis"}
             places |= {name: WORK / Path(name).name for name in (program, f"{program}.debug")}
-            _run(*(places.get(word, word) for word in shlex.split(said.splitlines()[-1])))
+            _run(*(places.get(word, word) for word in shlex.split(commands.splitlines()[-1])))
 
 
 def _run(*words: str | Path) -> None:
@@ -185,19 +185,19 @@ def _ended(machine: Run, application: str) -> None:
 def gather(console: str, objects_named: Collection[str], folder: Path) -> int:
     """Writes the .gcda files of each program to a folder of its own; their number. Each has said all of it, to the
     byte."""
-    said: dict[str, list[tuple[str, str]]] = {}
+    lines_of: dict[str, list[tuple[str, str]]] = {}
     for program, kind, text in _LINE.findall(console):
-        said.setdefault(program, []).append((kind, text.strip()))
+        lines_of.setdefault(program, []).append((kind, text.strip()))
     names = {f"{BUILD}/{name}.gcda": Path(f"{name}.gcda") for name in objects_named}
-    for program, lines in said.items():
-        found = dict(_files(program, lines))
-        if unknown := found.keys() - names.keys():
+    for program, lines in lines_of.items():
+        counted = dict(_files(program, lines))
+        if unknown := counted.keys() - names.keys():
             raise Failure(f"{program} counted in {min(unknown)}, which is none of the layer's objects")
-        for name, content in found.items():
+        for name, content in counted.items():
             path = folder / program / names[name]
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-    return len(said)
+    return len(lines_of)
 
 
 def _files(program: str, lines: Sequence[tuple[str, str]]) -> Iterator[tuple[str, bytes]]:
@@ -241,7 +241,7 @@ def train(output: Output) -> None:
 
 
 def _tool(*words: str | Path) -> str:
-    """What apps/profile/profile.py says."""
+    """Returns the output of apps/profile/profile.py."""
     done = subprocess.run([sys.executable, TOOLS / "profile.py", *words], capture_output=True, text=True)
     if done.returncode:
         raise Failure(done.stderr.strip())
@@ -250,8 +250,8 @@ def _tool(*words: str | Path) -> str:
 
 def _profile() -> Profile:
     _tool("check", PROFILE)
-    found: Profile = json.loads(PROFILE.read_text())
-    return found
+    profile: Profile = json.loads(PROFILE.read_text())
+    return profile
 
 
 def _executions(profile: Profile) -> int:
@@ -265,11 +265,11 @@ class Lost:
 
     source: str
     function: str
-    executions: int  # of its edges
+    executions: int  # the sum over its edges
 
 
 def lost() -> tuple[list[Lost], int]:
-    """Those of the committed profile, and the executions of edges that all of it has."""
+    """Returns the losses of the committed profile, and the executions of edges that all of it has."""
     profile = _profile()
     objects_now = {each.name: each for each in objects()}
     with TemporaryDirectory(prefix="skerry-training-") as folder:
@@ -279,15 +279,15 @@ def lost() -> tuple[list[Lost], int]:
         notes = [(name, Path(folder) / f"{number}.gcno") for number, name in enumerate(profile["objects"])]
         with ThreadPoolExecutor(cpu().cores) as pool:
             known = dict(pool.map(lambda note: (note[0], functions_of(objects_now.get(note[0]), note[1])), notes))
-    found = []
+    losses = []
     for name, functions in profile["objects"].items():
         for key, text in functions.items():
             identifier, _, flow = key.split()
             counts = list(map(int, text.split()))
             now = known[name].get(identifier, Noted("one that is gone", "", 0))
             if (now.flow, now.counts) != (flow, len(counts)):
-                found.append(Lost(objects_now[name].source if name in objects_now else name, now.name, sum(counts)))
-    return found, _executions(profile)
+                losses.append(Lost(objects_now[name].source if name in objects_now else name, now.name, sum(counts)))
+    return losses, _executions(profile)
 
 
 def _compiler() -> str:
@@ -304,15 +304,15 @@ class Noted:
 
 
 def functions_of(each: Object | None, notes: Path) -> dict[str, Noted]:
-    """By identifier, from the notes that GCC makes for gcov (gcc/gcov-io.h)."""
+    """Reads the functions by identifier from the notes that GCC makes for gcov (gcc/gcov-io.h)."""
     if not each or not (BUILD / each.source).exists():
         return {}
     each.compile(Path("/dev/null"), *INSTRUMENTED, "-ftest-coverage", f"-fprofile-note={notes}", "-S")
     data = notes.read_bytes()
     at = _GCNO_HEADER.size
-    (size,) = _WORD.unpack_from(data, at)  # of the folder's name
+    (size,) = _WORD.unpack_from(data, at)  # words of the folder's name
     at += 2 * _WORD.size + size
-    found: dict[str, Noted] = {}
+    functions: dict[str, Noted] = {}
     last = ""
     while at + _RECORD.size <= len(data):
         tag, length = _RECORD.unpack_from(data, at)
@@ -320,12 +320,13 @@ def functions_of(each: Object | None, notes: Path) -> dict[str, Noted]:
         if tag == _FUNCTION:
             identifier, _, flow, size = struct.unpack_from("<4I", data, at)
             last = f"{identifier:08x}"
-            found[last] = Noted(data[at + 16 : at + 16 + size].rstrip(b"\0").decode(), f"{flow:08x}", 0)
+            functions[last] = Noted(data[at + 16 : at + 16 + size].rstrip(b"\0").decode(), f"{flow:08x}", 0)
         elif tag == _ARCS:
             flags = [flag for _, flag in struct.iter_unpack("<2I", data[at + _WORD.size : at + length])]
-            found[last] = replace(found[last], counts=found[last].counts + sum(not flag & _ON_TREE for flag in flags))
+            more = sum(not flag & _ON_TREE for flag in flags)
+            functions[last] = replace(functions[last], counts=functions[last].counts + more)
         at += length
-    return found
+    return functions
 
 
 def check(output: Output) -> None:

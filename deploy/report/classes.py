@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What counting kernels counted, by class of lock."""
+"""The counts of counting kernels, by class of lock."""
 
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -23,9 +23,9 @@ Rows = list[tuple[str, list[Cell | None]]]
 
 
 def _counted(group: Group) -> list[Counted]:
-    """Of each repeat."""
-    found = [entry if entry.locks else entry.statistics for entry in group.entries]
-    return [one for one in found if one and one.locks]
+    """Returns the counts of each repeat."""
+    counted = [entry if entry.locks else entry.statistics for entry in group.entries]
+    return [one for one in counted if one and one.locks]
 
 
 def section(groups: Sequence[Group]) -> Section:
@@ -53,14 +53,14 @@ def section(groups: Sequence[Group]) -> Section:
 
 def _names(groups: Sequence[Group]) -> list[str]:
     """The kernel, and whatever else sets these apart."""
-    found = []
+    names = []
     for group, label in zip(groups, labels(groups)):
         one = _counted(group)[0]
         load = f"{group.entry.workload}, " if group.entry.workload else ""
         rest = label.partition(", ")[2]
         where = f"cluster {one.cluster or 0}, {one.kernel or one.lock}"
-        found.append(f"{load}{where}{', ' + rest if rest else ''}")
-    return found
+        names.append(f"{load}{where}{', ' + rest if rest else ''}")
+    return names
 
 
 def _cell(runs: Sequence[float], form: str) -> Cell:
@@ -70,15 +70,15 @@ def _cell(runs: Sequence[float], form: str) -> Cell:
 def _histograms(number: int, where: str, group: Group, repeats: Sequence[Counted]) -> list[Figure]:
     made = []
     for key, what in _HISTOGRAMS:
-        found: dict[str, list[float]] = {}
+        gathered: dict[str, list[float]] = {}
         for name in repeats[0].locks or {}:
             bins = [getattr(one.locks[name], key) for one in repeats if one.locks and name in one.locks]
             total = [float(sum(counts)) for counts in zip_longest(*bins, fillvalue=0)]
             if any(total):
-                found[name] = total
-        if found:
+                gathered[name] = total
+        if gathered:
             title = f"How long locks were {what}: {where}"
-            svg = figures.powers(f"classes-{number}-{key.replace('_', '-')}", title, "cycles", found)
+            svg = figures.powers(f"classes-{number}-{key.replace('_', '-')}", title, "cycles", gathered)
             made.append(Figure(title, svg, "Counted in powers of two.", commands([group])))
     return made
 

@@ -22,7 +22,7 @@ def short(text: str, most: int = LONGEST) -> str:
 
 
 def spoken(names: Sequence[str], values: Sequence[Value], unit: str) -> str:
-    """What a bar chart shows, in words."""
+    """Describes a bar chart in words."""
     parts = [f"{name}: {number(value.mean)}{_give_or_take(value)}" for name, value in zip(names, values)]
     return f"{unit}. " + "; ".join(parts)
 
@@ -72,8 +72,8 @@ def bars(
 
 def over_cores(name: str, title: str, unit: str, of: Mapping[str, Mapping[int, Value]]) -> Markup:
     """A line for each of what is compared; whiskers as those of bars."""
-    said = [f"{key}: " + ", ".join(f"{n} cores {number(v.mean)}" for n, v in line.items()) for key, line in of.items()]
-    with drawing(name, title, f"{unit}. " + "; ".join(said), height=2.5 + 0.18 * len(of)) as made:
+    lines = [f"{key}: " + ", ".join(f"{n} cores {number(v.mean)}" for n, v in line.items()) for key, line in of.items()]
+    with drawing(name, title, f"{unit}. " + "; ".join(lines), height=2.5 + 0.18 * len(of)) as made:
         axes = made.axes
         for place, (key, line) in enumerate(of.items()):
             axes.errorbar(
@@ -95,11 +95,11 @@ def latencies(name: str, title: str, of: Mapping[str, Sequence[tuple[float, int]
     """Latency at each percentile, the tail stretched: every step to the right has a tenth of the operations."""
     most = max(sum(count for _, count in histogram) for histogram in of.values())
     shown = [p for p in PERCENTILES if p < 100 and (p < 99 or most * (100 - p) >= 100)]
-    said = [
+    lines = [
         f"{key}: " + ", ".join(f"{p:g} % within {number(percentile(histogram, p))} µs" for p in (50, 99) if p in shown)
         for key, histogram in of.items()
     ]
-    with drawing(name, title, "; ".join(said), height=3.2) as made:
+    with drawing(name, title, "; ".join(lines), height=3.2) as made:
         axes = made.axes
         for place, (key, histogram) in enumerate(of.items()):
             total, seen = sum(count for _, count in histogram), 0
@@ -132,17 +132,16 @@ def latencies(name: str, title: str, of: Mapping[str, Sequence[tuple[float, int]
 
 def powers(name: str, title: str, unit: str, of: Mapping[str, Sequence[float]]) -> Markup:
     """Histograms by powers of two: how many of each class lie from 2^n on."""
-    said = "; ".join(f"{key}: most from {2 ** max(range(len(bins)), key=bins.__getitem__)} {unit} on"
+    text = "; ".join(f"{key}: most from {2 ** max(range(len(bins)), key=bins.__getitem__)} {unit} on"
                      for key, bins in of.items())
     last = max((n for bins in of.values() for n, count in enumerate(bins) if count), default=0)
-    with drawing(name, title, said, height=2.5 + 0.18 * len(of)) as made:
+    with drawing(name, title, text, height=2.5 + 0.18 * len(of)) as made:
         axes = made.axes
         for place, (key, bins) in enumerate(of.items()):
             axes.plot(
                 range(last + 1), [*bins, *[0] * (last + 1)][: last + 1], color=COLOURS[place % len(COLOURS)],
                 linestyle=LINES[place % len(LINES)], marker=MARKERS[place % len(MARKERS)], markersize=3.5,
-                linewidth=1.2,
-                label=short(key),
+                linewidth=1.2, label=short(key),
             )  # fmt: skip
         axes.set_yscale("symlog", linthresh=1)
         axes.set_ylim(bottom=0)
@@ -157,17 +156,17 @@ def powers(name: str, title: str, unit: str, of: Mapping[str, Sequence[float]]) 
     return made.svg
 
 
-def fits(name: str, title: str, found: Sequence[Fit]) -> Markup:
+def fits(name: str, title: str, fitted: Sequence[Fit]) -> Markup:
     """Points are measured, lines are the fitted model, drawn on to twice the cores that were measured."""
-    said = [
+    lines = [
         f"{fit.curve.name}: measured on {', '.join(str(n) for n, _ in sorted(fit.curve.points))} cores, fitted service "
         f"time {number(fit.service.value)} cycles"
-        for fit in found
+        for fit in fitted
     ]
-    with drawing(name, title, "; ".join(said), height=2.6 + 0.36 * len(found)) as made:
+    with drawing(name, title, "; ".join(lines), height=2.6 + 0.36 * len(fitted)) as made:
         axes = made.axes
-        most = max(cores for fit in found for cores, _ in fit.curve.points)
-        for place, fit in enumerate(found):
+        most = max(cores for fit in fitted for cores, _ in fit.curve.points)
+        for place, fit in enumerate(fitted):
             colour = COLOURS[place % len(COLOURS)]
             points: dict[int, list[float]] = {}
             for cores, throughput in fit.curve.points:

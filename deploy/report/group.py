@@ -27,7 +27,7 @@ class Value:
 
     @property
     def reach(self) -> tuple[float, float]:
-        """How far to the left and to the right whiskers go."""
+        """Returns how far whiskers go to the left and to the right."""
         if self.deviation is not None:
             return self.deviation, self.deviation
         if self.extent:
@@ -41,21 +41,21 @@ class Value:
         return stdev(self.runs) if len(set(self.runs)) > 1 else None
 
 
-# What must agree before two results are repeats of one another.
+# Fields that must agree before two results are repeats of one another.
 Key = tuple[object, ...]
 
 
 @dataclass
 class Group:
-    entry: Entry  # of the first run; what all share
-    source: Source  # of the first run
+    entry: Entry  # the first run's; it has what all share
+    source: Source  # the first run's
     entries: list[Entry] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
     one_lock: bool = False  # every layout on the page has the same lock, which is said once
 
     @property
     def label(self) -> str:
-        """What sets this one apart within its comparison; the load, which all share, is in the heading."""
+        """Returns what distinguishes this one within its comparison; the load, which all share, is in the heading."""
         e = self.entry
         if e.system == "linux":
             return "Linux"
@@ -77,7 +77,7 @@ class Group:
         return len(self.entries)
 
     def value(self, metric: str) -> Value | None:
-        """Of those runs that have it, and where it is true of a machine."""
+        """Returns the value over those runs that have it, where it is true of a machine."""
         if metric == "boot_to_pong_s" and self.kind == kinds.MODELLED:
             return None  # the host's time, in files of releases that had it
         runs = [run for entry in self.entries if metric not in entry.distorted
@@ -99,35 +99,33 @@ class Group:
 
     def per_core(self, name: str) -> dict[tuple[int, int], Value]:
         """A figure by (cluster, core)."""
-        found: dict[tuple[int, int], list[float]] = {}
+        values: dict[tuple[int, int], list[float]] = {}
         for entry in self.entries:
             for core in entry.per_core if name not in entry.distorted else ():
                 value = getattr(core, name)
                 if value is not None and core.core is not None:
-                    found.setdefault((core.cluster, core.core), []).append(float(value))
-        return {place: Value(tuple(runs)) for place, runs in sorted(found.items())}
+                    values.setdefault((core.cluster, core.core), []).append(float(value))
+        return {place: Value(tuple(runs)) for place, runs in sorted(values.items())}
 
 
 def groups(sources: Iterable[Source]) -> list[Group]:
     """In the order in which they come. Results of other releases, commits, images, hosts, emulators or sizes are not
     repeats."""
-    found: dict[Key, Group] = {}
+    by_key: dict[Key, Group] = {}
     for source in sources:
         for number, entry in enumerate(source.document.results):
             key: Key = (
                 source.setting, entry.system, entry.layout, entry.lock, entry.workload, entry.stack, entry.model,
                 entry.clusters, entry.cores, entry.emulated, entry.cluster, entry.kernel, _machine(entry),
-                *_told(entry),
-                source.kernels(entry.lock),
-                number if not entry.layout and not entry.lock else None,
+                *_told(entry), source.kernels(entry.lock), number if not entry.layout and not entry.lock else None,
             )  # fmt: skip
-            group = found.setdefault(key, Group(entry, source))
+            group = by_key.setdefault(key, Group(entry, source))
             group.entries.append(entry)
             group.sources.append(source)
-    one_lock = len({group.entry.lock for group in found.values() if group.entry.layout and group.entry.lock}) == 1
-    for group in found.values():
+    one_lock = len({group.entry.lock for group in by_key.values() if group.entry.layout and group.entry.lock}) == 1
+    for group in by_key.values():
         group.one_lock = one_lock
-    return list(found.values())
+    return list(by_key.values())
 
 
 def _machine(entry: Entry) -> str | None:
@@ -135,7 +133,7 @@ def _machine(entry: Entry) -> str | None:
 
 
 def _told(entry: Entry) -> tuple[object, ...]:
-    """What the benchmark was told, where it says so among its metrics."""
+    """Returns the benchmark's parameters, where they are among its metrics."""
     return tuple(entry.metrics.get(name) for name in ("delay_cycles", "rounds", "operations"))
 
 
@@ -154,5 +152,5 @@ def ratio(first: Group, second: Group, metric: str) -> Value | None:
 
 
 def _of(group: Group, source: Source, metric: str) -> float | None:
-    found = [e.metrics.get(metric) for e, s in zip(group.entries, group.sources) if s is source]
-    return found[0] if len(found) == 1 else None
+    values = [e.metrics.get(metric) for e, s in zip(group.entries, group.sources) if s is source]
+    return values[0] if len(values) == 1 else None

@@ -20,7 +20,7 @@ _BESIDE = ("--baseline", "--layout", "--lock", "--workload")  # that say which r
 LONGEST = 60  # characters of a value in a message
 
 
-_GREATEST = 1e100  # of a number: more overflows in sums of squares, and is no measurement
+_GREATEST = 1e100  # largest number: more overflows in sums of squares, and is no measurement
 
 
 def _finite(value: float) -> float:
@@ -34,11 +34,11 @@ def _flat(metrics: Any) -> Any:
     """A metric in parts as one for each part: {"a": {"b": 1}} is {"a.b": 1}."""
     if not isinstance(metrics, dict):
         return metrics
-    found: dict[Any, Any] = {}
+    flat: dict[Any, Any] = {}
     for name, value in metrics.items():
-        found |= {f"{name}.{part}": of_part for part, of_part in value.items()} if isinstance(value,
+        flat |= {f"{name}.{part}": of_part for part, of_part in value.items()} if isinstance(value,
             dict) else {name: value}
-    return found
+    return flat
 
 
 Number = Annotated[int | float, AfterValidator(_finite)]
@@ -98,7 +98,7 @@ class Core(_Shape):
 
 
 class LockClass(_Shape):
-    """What `skerry lockstat` says of one class of locks; times in cycles."""
+    """One class of locks in the output of `skerry lockstat`; times in cycles."""
 
     acquisitions: Number
     conflicts: Number
@@ -118,7 +118,7 @@ class Transactions(_Shape):
 
 
 class Counted(_Shape):
-    """What counting kernels counted; an entry of `skerry lockstat`, or "statistics" in one of another command."""
+    """The counts of counting kernels; an entry of `skerry lockstat`, or "statistics" in one of another command."""
 
     cluster: Count | None = None
     kernel: str = ""
@@ -139,7 +139,7 @@ class Entry(Counted):
     """One element of "results"."""
 
     metrics: Annotated[dict[str, Number | None], BeforeValidator(_flat)] = {}
-    min_max: dict[str, tuple[Number, Number]] = {}  # of the runs that a metric is the median of
+    min_max: dict[str, tuple[Number, Number]] = {}  # extremes of the runs that a metric is the median of
     statistics: Counted | None = None
     counting: CountingRun | None = None
     system: str = "skerry"
@@ -148,8 +148,8 @@ class Entry(Counted):
     network: str = ""  # that Linux's clients reach its servers over
     redis: str = ""  # its version, where the file says it
     stack: str = ""  # where an instance's TCP/IP is, where a benchmark says it
-    kind: str = ""  # of deploy/results/kinds.py, where the file says it
-    model: str = ""  # of a computed result; nothing was measured
+    kind: str = ""  # a kind of deploy/results/kinds.py, where the file says it
+    model: str = ""  # the model of a computed result; nothing was measured
     distorted: list[str] = []  # metrics that are true of no machine, because cores took turns
     clusters: Count = 1
     cores: Count = 1
@@ -187,18 +187,18 @@ class Source:
 
     @property
     def command(self) -> str:
-        """How to make these results again, wherever they go then; as typed, where the file says it."""
+        """Returns the command that makes these results again; as typed, where the file says it."""
         words = self._words(_PLACES)
         return f"./skerry {shlex.join(words) if words else self.document.command}"
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """What all results of the file have in common: runs that agree in it are repeats."""
+        """Returns what all results of the file have in common: runs that agree in it are repeats."""
         return self._words(_PLACES + _BESIDE)
 
     @property
     def setting(self) -> tuple[object, ...]:
-        """What must agree before results of several files are set beside each other, or are repeats."""
+        """Returns what must agree before results of several files are set beside each other, or are repeats."""
         host = self.document.host
         return (
             self.document.skerry, self.document.command, self.asked, host.cpu, host.cores, host.qemu, host.mode,
@@ -207,7 +207,8 @@ class Source:
 
     @property
     def code(self) -> tuple[object, ...]:
-        """What ran: the commit, and the images but for kernels, of which each result has its own (kernels()).
+        """Returns the code that ran: the commit, and the images but for kernels, of which each result has its own
+        (kernels()).
 
         Files with changes to a commit and without hashes are like no other file.
         """
@@ -223,24 +224,24 @@ class Source:
     def _words(self, without: tuple[str, ...]) -> tuple[str, ...]:
         """The command line without these options and their values."""
         words = iter(self.document.arguments or ())
-        found = []
+        kept = []
         for word in words:
             if word in without:
                 next(words, None)
             elif word not in ("-q", "--quiet") and not word.startswith(tuple(f"{option}=" for option in without)):
-                found.append(word)
-        return tuple(found)
+                kept.append(word)
+        return tuple(kept)
 
 
 def read_all(paths: Sequence[Path]) -> list[Source]:
-    found: dict[str, Source] = {}
+    sources: dict[str, Source] = {}
     for path in paths:
         source = read(path)
-        if source.digest in found:
+        if source.digest in sources:
             raise InputError(str(path),
-                             f"the same results as {found[source.digest].path}: a repeat is a run of its own")
-        found[source.digest] = source
-    return list(found.values())
+                             f"the same results as {sources[source.digest].path}: a repeat is a run of its own")
+        sources[source.digest] = source
+    return list(sources.values())
 
 
 def read(path: Path) -> Source:
@@ -278,9 +279,9 @@ def _wrong(path: Path, raw: Any, error: ValidationError) -> InputError:
         return InputError(str(path), "'results' is empty: nothing to report")
     if detail["type"] == "json_invalid":
         return InputError(str(path), f"not JSON: {detail['ctx']['error']}")
-    said = detail["msg"].removeprefix("Value error, ")
+    text = detail["msg"].removeprefix("Value error, ")
     if detail["loc"][-2:-1] and detail["loc"][-1] == "int":  # the first of the two that a number may be
-        said = said.replace("valid integer", "valid number")
+        text = text.replace("valid integer", "valid number")
     shown = json.dumps(here, default=str)
     return InputError(str(path),
-                      f"{place}: {said[:1].lower() + said[1:]}, not {shown[:LONGEST]}{'…' * (len(shown) > LONGEST)}")
+                      f"{place}: {text[:1].lower() + text[1:]}, not {shown[:LONGEST]}{'…' * (len(shown) > LONGEST)}")

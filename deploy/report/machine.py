@@ -15,12 +15,12 @@ WIDTH = 360  # units, about pixels on a phone
 COLUMNS = 4
 _GAP, _PAD, _HEAD, _ROW = 6, 10, 22, 18
 CELL = (WIDTH - 4 * _PAD - (COLUMNS - 1) * _GAP) / COLUMNS
-_LINES = 3  # of a core: its number and two programs
+_LINES = 3  # lines of a core: its number and two programs
 
 
 @dataclass
 class _Pen:
-    """What is drawn so far, and where the next thing goes."""
+    """The drawing so far, and the place of the next part."""
 
     y: float = 4
     parts: list[str] | None = None
@@ -107,9 +107,9 @@ def _programs(place: int, machine: MachineEntry) -> list[str]:
     for app in machine.applications:
         if app.cpu == place:
             names[app.program] = names.get(app.program, 0) + 1
-    said = [(name if len(name) <= 12 else name[:11] + "…") + (f" ×{count}" if count > 1 else "")
-            for name, count in names.items()]
-    return said if len(said) < 3 else [said[0], f"and {len(said) - 1} more"]
+    labels = [(name if len(name) <= 12 else name[:11] + "…") + (f" ×{count}" if count > 1 else "")
+              for name, count in names.items()]
+    return labels if len(labels) < 3 else [labels[0], f"and {len(labels) - 1} more"]
 
 
 def spoken(machine: MachineEntry) -> str:

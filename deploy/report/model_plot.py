@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from deploy.report.model_results import Bounds
-from deploy.results.figure import save, subplots
+from deploy.results.figure import plain_axes, publish, subplots
 from topology.model.fit import Fit
 from topology.model.plan import Advice
 from topology.model.regimes import ClosedForm
@@ -22,13 +22,9 @@ def _curve(form: ClosedForm, delay: float, cores: Sequence[int]) -> list[float]:
 def _finish(figure: Any, panels: Sequence[Any], title: str, output: Path) -> None:
     for axes in panels:
         axes.set_xlabel("cores")
-        axes.set_ylabel("kernel entries in 1,000 cycles")
-        axes.set_ylim(bottom=0)
-        axes.spines[["top", "right"]].set_visible(False)
+        plain_axes(axes, label="kernel entries in 1,000 cycles")
         axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
-    figure.suptitle(title, x=0.01, ha="left", weight="bold")
-    figure.tight_layout(rect=(0, 0, 1, 0.97))
-    save(figure, output)
+    publish(figure, output, title, "", 0, 0.97)
 
 
 def plot_predictions(
@@ -62,8 +58,8 @@ def plot_fits(fits: Sequence[Fit], output: Path) -> None:
         axes.plot(sizes, [UNIT * x for x in measured], "o", color=f"C{number}", markersize=4)
         label = f"{fit.curve.name}: service {fit.service.value:.0f}"
         axes.plot(cores, [UNIT * fit.throughput(n) for n in cores], color=f"C{number}", label=label)
-    said = " and ".join(dict.fromkeys(fit.curve.kind for fit in fits if fit.curve.kind))
-    _finish(figure, [axes], f"Measured and fitted{f' ({said})' if said else ''}", output)
+    kinds = " and ".join(dict.fromkeys(fit.curve.kind for fit in fits if fit.curve.kind))
+    _finish(figure, [axes], f"Measured and fitted{f' ({kinds})' if kinds else ''}", output)
 
 
 def plot_plan(advice: Advice, limit: float, title: str, output: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the queueing models say, in the shape that every results file has."""
+"""Results of the queueing models, in the shape that every results file has."""
 
 import math
 from collections.abc import Iterable
@@ -66,13 +66,13 @@ def fitted(fit: Fit) -> dict[str, Any]:
         "worst_deviation": fit.worst,
         "points": len(fit.curve.points),
     }
-    found = entry(fit.curve.lock, fit.form.model, max(cores for cores, _ in fit.curve.points), metrics)
-    return found | ({"emulated": True} if fit.curve.emulated else {})
+    fields = entry(fit.curve.lock, fit.form.model, max(cores for cores, _ in fit.curve.points), metrics)
+    return fields | ({"emulated": True} if fit.curve.emulated else {})
 
 
 def parameters(fit: Fit) -> dict[str, Parameter]:
-    found = {"service": fit.service, "delay": fit.delay, "transfer": fit.transfer}
-    return {name: parameter for name, parameter in found.items() if parameter}
+    every = {"service": fit.service, "delay": fit.delay, "transfer": fit.transfer}
+    return {name: parameter for name, parameter in every.items() if parameter}
 
 
 def simulated(lock: str, delay: float, outcome: Outcome, closed: float) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from deploy.report.model_results import Bounds, parameters
+from deploy.results.tables import plain_table
 from topology.model import repairman, ticket
 from topology.model.fit import Fit, Parameter
 from topology.model.plan import Advice
@@ -17,10 +18,7 @@ UNIT = 1000  # cycles; throughput is shown per so many
 
 
 def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold")
-    for column in columns:
-        table.add_column(column, justify="right")
-    return table
+    return plain_table(title, columns)
 
 
 def predictions(form: ClosedForm, delays: Sequence[float], cores: Sequence[int], bounds: Bounds) -> Table:
@@ -40,20 +38,20 @@ def predictions(form: ClosedForm, delays: Sequence[float], cores: Sequence[int],
     return table
 
 
-def fits(found: Sequence[Fit]) -> Table:
-    names = list(dict.fromkeys(name for fit in found for name in parameters(fit)))
+def fits(fitted: Sequence[Fit]) -> Table:
+    names = list(dict.fromkeys(name for fit in fitted for name in parameters(fit)))
     columns = [f"{name}, cycles" for name in names]
-    every = {fit.curve.kind for fit in found}
+    every = {fit.curve.kind for fit in fitted}
     common = every.pop() if len(every) == 1 else ""
     table = _table(f"Least squares on throughput{f', {common}' if common else ''}", "lock", "told delay", "points",
                    *columns, "R²", "worst point")
-    for fit in found:
-        told = "-" if fit.curve.nominal_delay is None else f"{fit.curve.nominal_delay:g}"
+    for fit in fitted:
+        nominal = "-" if fit.curve.nominal_delay is None else f"{fit.curve.nominal_delay:g}"
         values = [_parameter(parameters(fit).get(name)) for name in names]
         r_squared = "-" if math.isnan(fit.r_squared) else f"{fit.r_squared:.4f}"
         emulated = f"\n{fit.curve.kind}" if fit.curve.kind and not common else ""
         points = f"{len(fit.curve.points)} of {fit.curve.sizes} sizes"
-        table.add_row(fit.curve.lock + emulated, told, points, *values, r_squared, f"{fit.worst:.1%}")
+        table.add_row(fit.curve.lock + emulated, nominal, points, *values, r_squared, f"{fit.worst:.1%}")
     return table
 
 

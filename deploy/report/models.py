@@ -28,16 +28,16 @@ def check(sources: Sequence[Source]) -> None:
 
 
 def _curves(sources: Sequence[Source]) -> list[Curve]:
-    """Of repeats all points in one."""
-    found: dict[tuple[object, ...], Curve] = {}
+    """Returns the curves, with all points of repeats in one."""
+    curves: dict[tuple[object, ...], Curve] = {}
     for source in sources:
         for curve in measured.read(source.path):
             key = (curve.lock, curve.nominal_delay, curve.kind)
-            if key in found:
-                found[key].points += curve.points
+            if key in curves:
+                curves[key].points += curve.points
             else:
-                found[key] = curve
-    return list(found.values())
+                curves[key] = curve
+    return list(curves.values())
 
 
 def section(sources: Sequence[Source]) -> Section:
@@ -55,8 +55,7 @@ def section(sources: Sequence[Source]) -> Section:
     if made.figures:
         made.words.append(
             "Service and delay are the machine-repairman model's (for ticket locks Boyd-Wickizer's), fitted by least "
-            "squares "
-            "to the points; beyond the dotted line the model speaks alone."
+            "squares to the points; beyond the dotted line the model speaks alone."
         )
     return made
 

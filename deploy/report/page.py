@@ -22,15 +22,15 @@ _CONTROLS = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(0x20), *range
 def make(sources: Sequence[Source], title: str, step: Callable[[str], None] = lambda text: None) -> str:
     """`step` hears what is being drawn."""
     step("putting repeats together")
-    found = groups(sources)
-    return render(build(found, sources, step), sources, title, [*answer(found), *missing(sources)], numbers(found))
+    every = groups(sources)
+    return render(build(every, sources, step), sources, title, [*answer(every), *missing(sources)], numbers(every))
 
 
 def render(
-    made: Sequence[Section], sources: Sequence[Source], title: str, said: Sequence[str],
+    made: Sequence[Section], sources: Sequence[Source], title: str, notes: Sequence[str],
     head: Sequence[tuple[str, str]] = ()
 ) -> str:
-    """`said`: the first paragraphs; `head`: numbers, each with what it is of."""
+    """`notes`: the first paragraphs; `head`: numbers, each with what it is of."""
     environment = Environment(
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -44,14 +44,14 @@ def render(
         modelled=sections.modelled(sources),
         sources_of={command: [n for n, source in enumerate(sources, 1) if source.command == command]
                     for command in {s.command for s in sources}},
-        answer=said,
+        answer=notes,
         numbers=head,
     )
     return text.translate(_CONTROLS)
 
 
-def build(found: Sequence[Group], sources: Sequence[Source], step: Callable[[str], None]) -> list[Section]:
-    compared = [group for group in found if sections.is_comparison(group)]
+def build(every: Sequence[Group], sources: Sequence[Source], step: Callable[[str], None]) -> list[Section]:
+    compared = [group for group in every if sections.is_comparison(group)]
     parts = sections.partitions(compared)
     step("drawing machines")
     made = [sections.machines(compared)]
@@ -59,10 +59,10 @@ def build(found: Sequence[Group], sources: Sequence[Source], step: Callable[[str
         step(f"drawing {sections.head(part)}")
         made += [make(part, number) for make in (sections.comparison, sections.latency, sections.utilisation,
                                                  sections.locks)]
-    made.append(classes.section(found))
+    made.append(classes.section(every))
     step("fitting the model")
     made.append(models.section(sources))
-    rest = sections.partitions([group for group in found if not sections.is_comparison(group) and group.metrics])
+    rest = sections.partitions([group for group in every if not sections.is_comparison(group) and group.metrics])
     for number, part in enumerate(_gathered(rest)):
         step(f"drawing {part[0].source.document.command}")
         made.append(sections.others(part, number))
@@ -71,17 +71,17 @@ def build(found: Sequence[Group], sources: Sequence[Source], step: Callable[[str
 
 def _gathered(parts: Sequence[list[Group]]) -> list[list[Group]]:
     """Results over cores belong into one table."""
-    found: dict[tuple[object, ...], list[Group]] = {}
+    by_setting: dict[tuple[object, ...], list[Group]] = {}
     for part in parts:
         entry = part[0].entry
         key = (part[0].source.setting, entry.emulated, bool(entry.model), entry.workload)
-        found.setdefault(key, []).extend(part)
-    return list(found.values())
+        by_setting.setdefault(key, []).extend(part)
+    return list(by_setting.values())
 
 
-def chief(found: Sequence[Group]) -> list[Group]:
+def chief(every: Sequence[Group]) -> list[Group]:
     """The first comparison on the page that has two sides; else nothing."""
-    parts = sections.partitions([group for group in found if sections.is_comparison(group)])
+    parts = sections.partitions([group for group in every if sections.is_comparison(group)])
     return next((part for part in parts if len(part) > 1), [])
 
 
@@ -89,19 +89,19 @@ NUMBERS = (("ops_per_s", "the operations per second"), ("p99_us", "the p99 laten
 COUNTED_NUMBERS = (("instructions_per_op", "the instructions for an operation"),)
 
 
-def numbers(found: Sequence[Group]) -> list[tuple[str, str]]:
+def numbers(every: Sequence[Group]) -> list[tuple[str, str]]:
     """Throughput and tail latency of the first result, as multiples of the second's; of counting runs what they
     counted."""
-    part = chief(found)
+    part = chief(every)
     of = COUNTED_NUMBERS if part and _counts(part) else NUMBERS
     known = [(words, ratio) for metric, words in of if part and (ratio := sections.ratio(part[0], part[1], metric))]
     return [(f"{ratio.mean:.2f} ×", f"{words} of {part[1].label}") for words, ratio in known]
 
 
-def answer(found: Sequence[Group]) -> list[str]:
+def answer(every: Sequence[Group]) -> list[str]:
     """The main question, in a sentence; other comparisons of the page each in one of their own."""
-    said = []
-    for part in sections.partitions([group for group in found if sections.is_comparison(group)]):
+    lines = []
+    for part in sections.partitions([group for group in every if sections.is_comparison(group)]):
         for other in part[1:]:
             counts = _counts([part[0], other])
             ratio = sections.ratio(part[0], other, "instructions_per_op" if counts else "ops_per_s")
@@ -113,19 +113,18 @@ def answer(found: Sequence[Group]) -> list[str]:
                 "takes {:.3f} times the instructions an operation"
                 if counts else "does {:.3f} times the operations per second"
             )
-            said.append(
+            lines.append(
                 f"With {_kernels(part[0])} Redis {what.format(ratio.mean)} that it {'takes' if counts else 'does'} "
-                f"with "
-                f"{_kernels(other)}{spread}, {sections.where(part)}."
+                f"with {_kernels(other)}{spread}, {sections.where(part)}."
             )
-    return said
+    return lines
 
 
 def missing(sources: Sequence[Source]) -> list[str]:
-    """Of files that do not have all of what was asked for."""
-    found = [(source.path.name, source.document.incomplete) for source in sources if source.document.incomplete]
+    """Names the files that do not have all that was asked for."""
+    incomplete = [(source.path.name, source.document.incomplete) for source in sources if source.document.incomplete]
     return [f"{name} is incomplete, without {', '.join(f'{one.part} ({one.why})' for one in parts)}."
-            for name, parts in found]
+            for name, parts in incomplete]
 
 
 def _counts(part: Sequence[Group]) -> bool:
@@ -134,13 +133,13 @@ def _counts(part: Sequence[Group]) -> bool:
 
 
 def _range(first: Group, second: Group) -> str:
-    """Of the ratio, as the file has it for other line costs."""
+    """Returns the ratio's range, as the file has it for other line costs."""
     ratios = first.source.raw.get("ratios")
     for one in ratios if isinstance(ratios, list) else []:
         if isinstance(one, dict) and (one.get("of"), one.get("to"), one.get("workload")) == (first.entry.layout,
             second.entry.layout, first.entry.workload):
-            found = one.get("range")
-            pair = found.get("ops_per_s") if isinstance(found, dict) else None
+            bounds = one.get("range")
+            pair = bounds.get("ops_per_s") if isinstance(bounds, dict) else None
             if isinstance(pair, list) and len(pair) == 2 and all(type(value) is float for value in pair):
                 return f" ({pair[0]:.3f} to {pair[1]:.3f} times at half and double line costs)"
     return ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the page shows of the groups, as data for its template."""
+"""The page's contents on the groups, as data for its template."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -87,7 +87,7 @@ def commands(groups: Iterable[Group]) -> list[str]:
 
 
 def repeats(groups: Sequence[Group]) -> str:
-    """How many runs the figures stand on."""
+    """Returns how many runs the figures stand on."""
     counts = sorted({group.repeats for group in groups})
     if counts == [1]:
         if any(group.entry.min_max for group in groups):
@@ -120,9 +120,10 @@ def _bars(name: str, metric: str, groups: Sequence[Group], names: Sequence[str] 
     values = [value.scaled(scale) for *_, value in known]
     of = [group for group, *_ in known]
     svg = figures.bars(name, title, title, [label for _, label, _ in known], values)
-    beside = [(known[0][0], other, label)
-              for other, label, _ in known[1:]] if is_comparison(known[0][0]) and len(known) <= MOST_RATIOS else []
-    ratios = [f"{known[0][1]} ÷ {label}: {found.mean:.3f}." for a, b, label in beside if (found := ratio(a, b, metric))]
+    compared = [(known[0][0], other, label)
+                for other, label, _ in known[1:]] if is_comparison(known[0][0]) and len(known) <= MOST_RATIOS else []
+    ratios = [f"{known[0][1]} ÷ {label}: {quotient.mean:.3f}." for a, b, label in compared
+              if (quotient := ratio(a, b, metric))]
     table = Table(title, [title], [(label, [cell(metric, value)]) for _, label, value in known])
     runs = "" if is_single(of) and is_comparison(of[0]) else repeats(of)  # else it stands below the heading
     caption = " ".join(filter(None, [*ratios, runs, _counted(metric, of)]))
@@ -130,28 +131,28 @@ def _bars(name: str, metric: str, groups: Sequence[Group], names: Sequence[str] 
 
 
 def _counted(metric: str, groups: Sequence[Group]) -> str:
-    """Of a metric that was not taken from the runs that were timed."""
-    beside = [c for group in groups for entry in group.entries if (c := entry.counting) and metric in c.metrics]
-    if not beside:
+    """Explains a metric that was not taken from the runs that were timed."""
+    counts = [c for group in groups for entry in group.entries if (c := entry.counting) and metric in c.metrics]
+    if not counts:
         return ""
-    kernels = ", ".join(dict.fromkeys(counting.kernel for counting in beside))
+    kernels = ", ".join(dict.fromkeys(counting.kernel for counting in counts))
     return (
-        f"Counted in a run of {beside[0].operations:,} operations beside each timed one, by kernels that count "
+        f"Counted in a run of {counts[0].operations:,} operations beside each timed one, by kernels that count "
         f"({kernels})."
     )
 
 
 def partitions(groups: Sequence[Group]) -> list[list[Group]]:
     """Groups that may be compared: the same release, command, load, host and number of cores."""
-    found: dict[tuple[object, ...], list[Group]] = {}
+    by_key: dict[tuple[object, ...], list[Group]] = {}
     for group in groups:
         entry = group.entry
-        found.setdefault((group.source.setting, entry.workload, entry.cores, entry.emulated), []).append(group)
-    return list(found.values())
+        by_key.setdefault((group.source.setting, entry.workload, entry.cores, entry.emulated), []).append(group)
+    return list(by_key.values())
 
 
 def head(part: Sequence[Group]) -> str:
-    """What sets this comparison apart from others on the page."""
+    """Returns what sets this comparison apart from others on the page."""
     entry, document = part[0].entry, part[0].source.document
     load = f", YCSB {entry.workload.upper()}" if entry.workload in WORKLOADS else ""
     where = f", {document.host.cpu}" if document.host.cpu else ""
@@ -165,7 +166,7 @@ def head(part: Sequence[Group]) -> str:
 
 
 def where(part: Sequence[Group]) -> str:
-    """The same in words of a sentence."""
+    """Returns what sets it apart, in words of a sentence."""
     entry = part[0].entry
     load = f"YCSB {entry.workload.upper()} " if entry.workload in WORKLOADS else ""
     modelled = (entry.model_extra or {}).get("modelled") or {}
@@ -225,13 +226,13 @@ def comparison(part: Sequence[Group], number: int) -> Section:
 
 def _beside(part: Sequence[Group]) -> Table:
     names = [group.label for group in part] + [f"÷ {group.label}" for group in part[1:]]
-    wanted = [metric for metric in _NAMES if any(group.value(metric) for group in part)]
+    metrics = [metric for metric in _NAMES if any(group.value(metric) for group in part)]
     rows: list[tuple[str, list[Cell | None]]] = []
-    for metric in wanted:
+    for metric in metrics:
         cells = [cell(metric, group.value(metric)) for group in part]
         for other in part[1:]:
-            found = ratio(part[0], other, metric)
-            cells.append(Cell(found, ".3f") if found else None)
+            quotient = ratio(part[0], other, metric)
+            cells.append(Cell(quotient, ".3f") if quotient else None)
         rows.append((title_of(metric), cells))
     return Table(head(part), names, rows)
 
@@ -252,10 +253,10 @@ def latency(part: Sequence[Group], number: int) -> Section:
 
 
 def _percentiles(of: dict[str, list[tuple[float, int]]]) -> Table:
-    wanted = [p for p in figures.PERCENTILES if p]
+    ranks = [p for p in figures.PERCENTILES if p]
     rows: list[tuple[str, list[Cell | None]]] = [
         (f"{p:g} %", [Cell(Value((figures.percentile(histogram, p),)), ",.1f") for histogram in of.values()])
-        for p in wanted
+        for p in ranks
     ]
     rows.append(("slowest", [Cell(Value((histogram[-1][0],)), ",.1f") for histogram in of.values()]))
     return Table("Microseconds within which this share of the operations was done", list(of), rows)
@@ -298,19 +299,19 @@ def others(part: Sequence[Group], number: int) -> Section:
     title = f"{command}{of}{emulated}{computed}"
     made = Section(f"other-{number}", title, commands=commands(part))
     names = labels(part)
-    wanted = list(dict.fromkeys(metric for group in part for metric in group.metrics))
-    common = [m for m in wanted if m not in _TOLD and all(group.value(m) for group in part)]
+    metrics = list(dict.fromkeys(metric for group in part for metric in group.metrics))
+    common = [m for m in metrics if m not in _TOLD and all(group.value(m) for group in part)]
     chief = [m for m in _CHIEF if m in common] or common[:4]
     if len({group.entry.cores for group in part}) > 2 and not computed:
         made.figures = [_over_cores(f"other-{number}-{n}", m, part) for n, m in enumerate(chief)]
     elif len(part) <= MOST_BARS and not computed:
         made.figures = [f for n, m in enumerate(chief) if (f := _bars(f"other-{number}-{n}", m, part, names))]
     if len(part) <= 6:
-        rows = [(title_of(m), [cell(m, group.value(m)) for group in part]) for m in wanted]
+        rows = [(title_of(m), [cell(m, group.value(m)) for group in part]) for m in metrics]
         made.tables = [Table(title, names, rows)]
     else:
-        lines = [(name, [cell(m, group.value(m)) for m in wanted]) for name, group in zip(names, part)]
-        made.tables = [Table(title, [title_of(m) for m in wanted], lines)]
+        lines = [(name, [cell(m, group.value(m)) for m in metrics]) for name, group in zip(names, part)]
+        made.tables = [Table(title, [title_of(m) for m in metrics], lines)]
     return made
 
 
@@ -333,7 +334,7 @@ def labels(part: Sequence[Group], cores: bool = True) -> list[str]:
 
     entries = [group.entry for group in part]
     delays = [group.value("delay_cycles") for group in part]
-    found = []
+    texts = []
     for entry, delay in zip(entries, delays):
         words = [entry.lock or entry.layout or entry.system]
         if entry.layout and differ(e.layout for e in entries):
@@ -346,12 +347,12 @@ def labels(part: Sequence[Group], cores: bool = True) -> list[str]:
             words.append(f"{entry.cores} core{'s' * (entry.cores != 1)}")
         if delay and differ(d.mean if d else None for d in delays):
             words.append(f"delay {delay.mean:g}")
-        found.append(", ".join(words))
-    return found
+        texts.append(", ".join(words))
+    return texts
 
 
 def emulated(sources: Iterable[Source]) -> bool:
-    """Without prices."""
+    """Returns whether it was emulated without prices."""
     return any(entry.emulated and not is_modelled(entry) for source in sources for entry in source.document.results)
 
 

@@ -52,7 +52,7 @@ def drawing(name: str, title: str, description: str, height: float) -> Iterator[
     """`name` is unique on the page. On leaving, `svg` is the figure; a reader's software says title and description."""
     drawn_by = pyplot()
     with drawn_by.rc_context(_STYLE | {"svg.hashsalt": name}), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of letters that its font has not: the reader's has them
+        warnings.simplefilter("ignore")  # warnings of letters that its font lacks: the reader's has them
         figure, axes = drawn_by.subplots(figsize=(WIDTH, height), layout="constrained")
         made = Drawing(figure, axes)
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the kernel counts of a load, beside its timing: a plain kernel is timed, a counting one runs the same load
+"""Adds the kernel's counts of a load to its timing: a plain kernel is timed, a counting one runs the same load
 again.
 
 Counting costs: a Call of clh+stat takes nearly twice the instructions of one of clh. No time of a counting kernel
@@ -15,7 +15,7 @@ from typing import Any
 from deploy.results.result import Result
 from deploy.results.snapshots import ratio
 
-# Of a result's metrics, those that the counting run gives.
+# The metrics of a result that the counting run gives.
 COUNTED = (
     "kernel_entries_per_s", "kernel_entries_per_op", "lock_conflict_ratio", "lock_mean_wait_cycles",
     "lock_mean_hold_cycles", "fallback_ratio",
@@ -54,16 +54,16 @@ def with_counts(plain: Result, counting: Result) -> Result:
 
 
 def without_counts(result: Result) -> Result:
-    """Of plain kernels, which count nothing: their zeros are no figures."""
+    """Removes the counts of plain kernels, which count nothing: their zeros are no figures."""
     nothing = dict.fromkeys(COUNTED)
     cores = [core | {name: None for name in nothing if name in core} for core in result.per_core]
-    metrics = result.metrics | {name: None for name in nothing if name in result.metrics}
+    metrics = {**result.metrics, **{name: None for name in nothing if name in result.metrics}}
     return replace(result, metrics=metrics, per_core=cores)  # type: ignore[arg-type]
 
 
 def _merged(timed: Mapping[str, Any], counted: Mapping[str, Any], pace: float) -> dict[str, Any]:
     """`pace`: how many times the operations per second of the counting run the plain one does. None stays: it was not
     counted."""
-    found = dict(timed) | {name: counted[name] for name in COUNTED if name in counted}
+    merged = dict(timed) | {name: counted[name] for name in COUNTED if name in counted}
     per_second = counted[PER_SECOND]
-    return found | {PER_SECOND: None if per_second is None else pace * per_second}
+    return merged | {PER_SECOND: None if per_second is None else pace * per_second}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Pictures by matplotlib, which takes long to load: only where something is drawn."""
 
+from collections.abc import Iterable
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -45,3 +46,27 @@ def save(figure: Any, output: Path) -> None:
     finally:
         pyplot().close(figure)
     write_bytes(output, made.getvalue())
+
+
+MARKERS = "osD^vPX*"
+MARGIN = 0.01  # share of a figure's width and height
+
+
+def plain_axes(axes: Any, cores: Iterable[int] | None = None, label: str | None = None) -> None:
+    """From 0 upward, without a frame; `cores`: the places that are marked, `label`: what stands above them."""
+    if label:
+        axes.set_ylabel(label)
+    if cores is not None:
+        axes.set_xlabel("cores")
+        axes.set_xticks(sorted(set(cores)))
+    axes.set_ylim(bottom=0)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def publish(figure: Any, output: Path, title: str, note: str, bottom: float, top: float = 0.98) -> None:
+    """With its title above and `note` below, which takes the part `bottom` of the height."""
+    figure.suptitle(title, x=MARGIN, ha="left", weight="bold")
+    if note:
+        figure.text(MARGIN, MARGIN, note, size=6, color="#555555")
+    figure.tight_layout(rect=(0, bottom, 1, top))
+    save(figure, output)

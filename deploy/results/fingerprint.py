@@ -39,7 +39,7 @@ def name_of(target: Path) -> str | None:
 
 @cache
 def digest(path: Path) -> str:
-    """Without symbols. Raises Failure for what is no executable: nothing else is an image."""
+    """Returns the digest without symbols. Raises Failure for what is no executable: nothing else is an image."""
     with tempfile.TemporaryDirectory(prefix="skerry-strip-") as folder:
         stripped = Path(folder, "image")
         done = subprocess.run(
@@ -52,10 +52,10 @@ def digest(path: Path) -> str:
 
 
 def of_targets(targets: Iterable[str], build: Path = BUILD) -> dict[str, str]:
-    """By the image's name; of targets that are images and are there."""
-    found = {name: build / target for target in targets if (name := name_of(Path(target)))
-             and (build / target).is_file()}
-    return {name: digest(path) for name, path in sorted(found.items())}
+    """Returns digests by the image's name, of targets that are images and exist."""
+    images = {name: build / target for target in targets if (name := name_of(Path(target)))
+              and (build / target).is_file()}
+    return {name: digest(path) for name, path in sorted(images.items())}
 
 
 def target_of(name: str) -> Path | None:
@@ -67,7 +67,7 @@ def target_of(name: str) -> Path | None:
 
 
 def of_names(names: Iterable[str], build: Path = BUILD) -> dict[str, str]:
-    """Of those that are there."""
+    """Returns digests of the images that exist."""
     return of_targets((str(target) for name in names if (target := target_of(name))), build)
 
 
@@ -78,14 +78,14 @@ def together(images: dict[str, str]) -> str:
 
 @cache
 def toolchain() -> dict[str, str]:
-    """What decides about an image's code beside its sources: the first line that each program says of its version."""
-    found = {name: subprocess.run([name, "--version"], capture_output=True, text=True).stdout for name in TOOLS
-             if shutil.which(name)}
-    return {name: text.splitlines()[0] for name, text in found.items() if text}
+    """Returns what decides about an image's code beside its sources: the first line of each program's version."""
+    versions = {name: subprocess.run([name, "--version"], capture_output=True, text=True).stdout for name in TOOLS
+                if shutil.which(name)}
+    return {name: text.splitlines()[0] for name, text in versions.items() if text}
 
 
 def used() -> dict[str, Any]:
-    """What a results file says of the images that its command had built; nothing where it needed none."""
+    """Returns a results file's fields on the images that its command had built; nothing where it needed none."""
     targets = [target for needed, _ in build.made() for target in needed.targets or ()]
     images = of_targets(targets)
     return {"images": images, "images_sha256": together(images), "toolchain": toolchain()} if images else {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a result's figures are of: counted, modelled, native, real, emulated or computed."""
+"""Kinds of a result's figures: counted, modelled, native, real, emulated or computed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CLOCKS = {"step": COUNTED, "instructions": COUNTED, "modelled": MODELLED}  # `cl
 
 
 def kind(entry: Mapping[str, Any], host: Mapping[str, Any]) -> str:
-    """Of one element of "results", in a document about `host`."""
+    """Returns the kind of one element of "results", in a document about `host`."""
     if entry.get("kind"):
         return str(entry["kind"])
     if entry.get("model"):
@@ -38,11 +38,11 @@ def words(emulated: bool, machine: str | None) -> str:
 
 
 def of_clock(clock: str, emulated: bool, gap: str = "  ") -> str:
-    """The same for a point whose clock is known, but not the machine's name."""
+    """Returns the brackets for a point whose clock is known, but not the machine's name."""
     return f"{gap}({MODELLED})" if clock == MODELLED else bracketed(emulated, None, gap)
 
 
 def bracketed(emulated: bool, machine: str | None, gap: str = "  ") -> str:
     """`words` as the end of a title."""
-    said = words(emulated, machine)
-    return f"{gap}({said})" if said else ""
+    text = words(emulated, machine)
+    return f"{gap}({text})" if text else ""

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A finished YCSB run as figures, in the shape that every result file has; and whether to believe it."""
 
+from __future__ import annotations
+
 import platform
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +24,10 @@ from topology.maps.draw import to_json
 
 if TYPE_CHECKING:
     from deploy.emulator.entries import Entries
+    from deploy.emulator.machine_file import ModelledMachine
     from deploy.results.counting import Counting
 
-LAUNCHED = ROOT / "deploy/cli/main.py"  # what ./skerry runs
+LAUNCHED = ROOT / "deploy/cli/main.py"  # the program that ./skerry runs
 # Where cores take turns, one that waits for its turn counts as busy, a lock is held while its holder has none, and a
 # request
 # waits until its server's core has its turn.
@@ -33,69 +36,87 @@ DISTORTED = ("cpu_utilisation", "lock_conflict_ratio", "lock_mean_wait_cycles", 
 # Not known of a machine of which a cluster was started again within the interval: its first life's counters are lost.
 UNKNOWN = (
     "cpu_utilisation", "kernel_entries_per_s", "kernel_entries_per_op", "lock_conflict_ratio", "lock_mean_wait_cycles",
-    "lock_mean_hold_cycles",
-    "fallback_ratio",
+    "lock_mean_hold_cycles", "fallback_ratio",
 )  # fmt: skip
 BAD_EVENTS = ("fault", "failed", "cluster-lost", *CLUSTER_DOWN, "too-long", BAD_LINE)
 
 
-@dataclass
+@dataclass(frozen=True)
+class Clock:
+    """The clock and the machine that a run's times are of."""
+
+    emulated: bool
+    round_robin: bool = False  # cores took turns: see DISTORTED
+    counts: bool = False  # instructions: one clock of 1 ns each for all cores
+    modelled: ModelledMachine | None = None
+
+    @staticmethod
+    def of(accel: Accel, modelled: ModelledMachine | None = None) -> Clock:
+        return Clock(accel.emulated, accel.round_robin and not modelled, accel.icount, modelled)
+
+
+@dataclass(frozen=True)
 class Result:
+    """The measurements of a run. Complete when it is made: a run beside it, or a later figure, makes another one."""
+
     layout: str
     lock: str
     workload: str
     clusters: int
     cores: int
     emulated: bool
-    metrics: dict[str, float]
+    metrics: Mapping[str, float]
     per_core: list[dict[str, Any]]
     problems: list[str] = field(default_factory=list)
-    turns: bool = False  # cores took turns: see DISTORTED
+    round_robin: bool = False  # cores took turns: see DISTORTED
     system: str = "skerry"
-    latency_us: list[tuple[float, int]] | None = None  # of all operations: microseconds, how many
-    counting: "Counting | None" = None  # the run that the kernel's counts are of, where it is not this one
+    latency_us: list[tuple[float, int]] | None = None  # all operations: microseconds, how many
+    counting: Counting | None = None  # the run that the kernel's counts are of, where it is not this one
     modelled: dict[str, Any] | None = None  # the modelled machine, where it is one
-    observed: "Entries | None" = None  # there: kernel entries of this very run
-    calm: "Result | None" = None  # there: the same with clients that pause (crossover.py)
+    observed: Entries | None = None  # there: kernel entries of this very run
+    pausing: Result | None = None  # there: the same with clients that pause (crossover.py)
     # cores whose cluster was, within the interval: their counts are lost
     started_again: list[int] = field(default_factory=list)
     machine: dict[str, Any] | None = None  # which core was where, in which cluster, and what ran there
 
     def to_json(self) -> dict[str, Any]:
         optional = {"latency_us", "machine", "modelled", "observed"}
-        found = {key: value for key, value in vars(self).items() if key not in optional or value is not None}
-        del found["calm"]  # stands with the ratios
+        entry = {key: value for key, value in vars(self).items() if key not in optional or value is not None}
+        del entry["pausing"]  # stands with the ratios
         if not self.started_again:
-            del found["started_again"]
-        if found.pop("turns"):
-            found["distorted"] = list(DISTORTED)
+            del entry["started_again"]
+        if entry.pop("round_robin"):
+            entry["distorted"] = list(DISTORTED)
         if self.observed:
-            found["observed"] = self.observed.to_json()
-        if (counting := found.pop("counting")) is not None:
-            found["counting"] = counting.to_json()
+            entry["observed"] = self.observed.to_json()
+        if (counting := entry.pop("counting")) is not None:
+            entry["counting"] = counting.to_json()
         if not self.emulated:
-            del found["emulated"]
-        return found | {"metrics": nested(self.metrics)}
+            del entry["emulated"]
+        return entry | {"metrics": nested(self.metrics)}
+
+    def with_metrics(self, more: Mapping[str, float]) -> Result:
+        return replace(self, metrics={**self.metrics, **more})
 
 
 def nested(metrics: Mapping[str, float]) -> dict[str, Any]:
-    """As files have them: {"a.b": 1} is {"a": {"b": 1}}."""
-    found: dict[str, Any] = {}
+    """Returns metrics as files have them: {"a.b": 1} is {"a": {"b": 1}}."""
+    tree: dict[str, Any] = {}
     for name, value in metrics.items():
         outer, _, inner = name.partition(".")
         if inner:
-            found.setdefault(outer, {})[inner] = value
+            tree.setdefault(outer, {})[inner] = value
         else:
-            found[name] = value
-    return found
+            tree[name] = value
+    return tree
 
 
 def check(plan: Plan, events: EventStream) -> list[str]:
     """Everything that makes a run worthless: faults, failed programs, operations lost or wrong."""
     assert plan.load
     survives = plan.load.survive > 0
-    found = [lost_words(e) for e in events.of("cluster-lost") if not (survives and is_started_again(e, plan))]
-    found += [
+    problems = [lost_words(e) for e in events.of("cluster-lost") if not (survives and is_started_again(e, plan))]
+    problems += [
         f"{e.kind}: {e.get('app', '')} {e}" for e in events.events
         if e.kind in BAD_EVENTS and e.kind != "cluster-lost" and not (survives and is_started_again(e, plan))
     ]  # fmt: skip
@@ -105,21 +126,21 @@ def check(plan: Plan, events: EventStream) -> list[str]:
     exits = {e.get("app"): e.get("status") for e in events.of("exit")}
     for app in expected:
         if app.name in exits and exits[app.name] != 0:
-            found.append(f"{app.name}: ended with status {exits[app.name]}")
+            problems.append(f"{app.name}: ended with status {exits[app.name]}")
         if app.name not in clients:
-            found.append(f"{app.name}: no result")
+            problems.append(f"{app.name}: no result")
             continue
         share = int(app.args[app.args.index("--load-count") + 1])
-        found += ycsb.problems(clients[app.name], plan.load, share, unanswered.get(app.name, 0))
+        problems += ycsb.problems(clients[app.name], plan.load, share, unanswered.get(app.name, 0))
     names = {a.name for a in expected}
-    found += [f"{name}: a result of a client that was not started" for name in clients if name not in names]
+    problems += [f"{name}: a result of a client that was not started" for name in clients if name not in names]
     again = {app.name for app in plan.cluster_map.applications if app.restart != NEVER} if survives else set()
-    found += [f"{app}: ended before its clients" for app in exits if app and app not in names | again]
-    return found
+    problems += [f"{app}: ended before its clients" for app in exits if app and app not in names | again]
+    return problems
 
 
-def evaluate(plan: Plan, events: EventStream, emulated: bool) -> Result:
-    """Figures of the interval in which all clients ran: all have loaded .. the last has finished."""
+def evaluate(plan: Plan, events: EventStream, clock: Clock) -> Result:
+    """Returns the figures of the interval in which all clients ran: all have loaded .. the last has finished."""
     assert plan.load
     bad = check(plan, events)
     clients = ycsb.collect(events)
@@ -129,20 +150,21 @@ def evaluate(plan: Plan, events: EventStream, emulated: bool) -> Result:
              for cpu in snapshots.started_again(events, cluster.number)}
     missing = set(range(len(plan.cluster_map.cpus))) ^ {core.cpu for core in cores} ^ set(again)
     reserved, committed = (_told(plan, events, what) for what in ("per_app", "committed"))
-    bad += [f"{name}: no report of the memory that it was given" for name, given in reserved.items() if not given]
+    bad += [f"{name}: no report of the memory that it was given" for name, size in reserved.items() if not size]
     bad += [f"cpu {cpu}: no counters, or counters of a core that is not there" for cpu in sorted(missing)]
     seconds = max((core.seconds for core in cores), default=0.0) or snapshots.seconds(events)
     metrics = _metrics(clients, cores, seconds)
     metrics |= _unknown(metrics) if again else {}
+    counted = {"instructions_per_op": snapshots.ratio(seconds * 1e9, metrics["operations"])} if clock.counts else {}
     return Result(
         layout=plan.layout,
         lock=plan.lock,
         workload=plan.load.workload,
         clusters=len(plan.cluster_map.clusters),
         cores=len(plan.cluster_map.cpus),
-        emulated=emulated,
+        emulated=clock.emulated,
         metrics=metrics | _memory(clients, committed, reserved)
-        | {"channel_hops_per_op": plan.cluster_map.hops_per_operation()},
+        | {"channel_hops_per_op": plan.cluster_map.hops_per_operation()} | counted,
         per_core=sorted(
             [_core(core, clients) for core in cores]
             + [_uncounted(cpu, cluster, clients) for cpu, cluster in again.items()],
@@ -150,7 +172,9 @@ def evaluate(plan: Plan, events: EventStream, emulated: bool) -> Result:
         ),
         started_again=sorted(again),
         problems=bad,
+        round_robin=clock.round_robin,
         latency_us=ycsb.merged(clients),
+        modelled=clock.modelled.to_json() if clock.modelled else None,
         machine=_machine(plan),
     )
 
@@ -175,7 +199,8 @@ def _sum(cores: Iterable[Core], counter: str) -> int:
 
 
 def _locks(cores: Sequence[Core]) -> dict[str, float]:
-    """Of the locks of kernels as a whole. Mean wait: from wanting the lock to having it, over all acquisitions."""
+    """Returns the figures of kernels' whole locks. Mean wait: from wanting the lock to having it, over all
+    acquisitions."""
     acquisitions, conflicts, wait = (_sum(cores, f"lock_{name}") for name in ("acquisitions", "conflicts", "wait"))
     return {
         "lock_conflict_ratio": snapshots.ratio(conflicts, acquisitions),
@@ -204,8 +229,8 @@ def _metrics(clients: Sequence[ycsb.Client], cores: Sequence[Core], seconds: flo
 def _told(plan: Plan, events: EventStream, what: str) -> dict[str, int]:
     """Bytes that its manager reserved for each Redis, most of them its heap (per_app), or has given it (committed); 0:
     not said."""
-    given = {name: size for event in events.of("memory") for name, size in event[what].items()}
-    return {a.name: given.get(a.name, 0) for a in plan.cluster_map.applications if a.program == "redis-server"}
+    sizes = {name: size for event in events.of("memory") for name, size in event[what].items()}
+    return {a.name: sizes.get(a.name, 0) for a in plan.cluster_map.applications if a.program == "redis-server"}
 
 
 def _memory(clients: Sequence[ycsb.Client], committed: Mapping[str, int],
@@ -240,8 +265,8 @@ def _core(core: Core, clients: Sequence[ycsb.Client]) -> dict[str, Any]:
 
 def _uncounted(cpu: int, cluster: int, clients: Sequence[ycsb.Client]) -> dict[str, Any]:
     """A core of which a part of the interval is not counted."""
-    found = _load(cpu, cluster, clients) | _locks([])
-    return found | {"cpu_utilisation": None, "kernel_entries_per_s": None} | _unknown(found)
+    core = _load(cpu, cluster, clients) | _locks([])
+    return core | {"cpu_utilisation": None, "kernel_entries_per_s": None} | _unknown(core)
 
 
 def _unknown(metrics: Mapping[str, Any]) -> dict[str, Any]:
@@ -263,7 +288,7 @@ def host_description(accel: Accel, binary: str) -> dict[str, Any]:
 
 
 def without_machine(mode: str) -> dict[str, Any]:
-    """Of results that no emulator and no processor has measured."""
+    """Describes the host of results that no emulator and no processor has measured."""
     return {"cpu": host.cpu().model, "cores": host.cpu().cores, "mode": mode}
 
 
@@ -275,5 +300,5 @@ def document(
     entries: list[dict[str, Any]] = [*(r.to_json() for r in results), *others]
     entries = [entry | {"kind": kinds.kind(entry, on)} if "metrics" in entry else entry for entry in entries]
     images = fingerprint.used()
-    words = {"arguments": sys.argv[1:]} if Path(sys.argv[0]) == LAUNCHED else {}  # what the user typed
+    words = {"arguments": sys.argv[1:]} if Path(sys.argv[0]) == LAUNCHED else {}  # the user's words
     return {"skerry": skerry_version(), "command": command, **words, "host": on, **images, "results": entries}

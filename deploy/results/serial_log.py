@@ -15,7 +15,7 @@ from deploy.deployment.planner import Plan
 from deploy.machine import image
 from deploy.machine.console_lines import By, Line, lines
 from deploy.machine.events import CANCEL, Event, EventStream
-from deploy.results.result import Result, evaluate
+from deploy.results.result import Clock, Result, evaluate
 from topology import foreign
 from topology.errors import InputError
 from topology.machines.parts import Machine
@@ -30,7 +30,7 @@ _HYPERVISORS = {"TCGTCGTCGTCG": "TCG", "KVMKVMKVM": "KVM", "Microsoft Hv": "Hype
 
 
 def notes(plan: Plan) -> dict[str, bytes]:
-    """What an image's map does not say of its plan."""
+    """Returns what an image's map does not say of its plan."""
     known = {
         "name": plan.name,
         "machine": plan.machine.name,
@@ -42,7 +42,7 @@ def notes(plan: Plan) -> dict[str, bytes]:
 
 
 def read_plan(path: Path) -> Plan:
-    """Of an image."""
+    """Reads the plan of an image."""
     if not path.is_file():
         raise InputError(str(path), "no such file")
     blob, text = image.read_iso(path, "map", NOTES)
@@ -58,7 +58,7 @@ def read_plan(path: Path) -> Plan:
 
 
 def _lines(path: Path) -> Iterator[Line]:
-    """Those that their writer could finish."""
+    """Yields the lines that their writer could finish."""
     text = foreign.read(path, foreign.LOG).decode("utf-8", "replace")
     return (line for line in lines(text) if not line.text.rstrip().endswith(CANCEL))
 
@@ -121,5 +121,5 @@ def evaluate_log(image_path: Path, log: Path) -> Captured:
     machine = events.of("machine")[0]
     signature = str(machine["hypervisor"]).strip()
     hypervisor = _HYPERVISORS.get(signature, signature)
-    result = evaluate(plan, events, hypervisor == "TCG")
+    result = evaluate(plan, events, Clock(emulated=hypervisor == "TCG"))
     return Captured(result, str(machine["cpu"]).strip(), hypervisor)

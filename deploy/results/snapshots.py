@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What kernels counted between two snapshots that the managers took."""
+"""Counts of kernels between two snapshots that the managers took."""
 
 from collections.abc import Collection
 

@@ -13,7 +13,7 @@ from deploy.base.errors import Failure
 from deploy.machine.events import Event, EventStream
 from deploy.results.figure import save, subplots
 
-COLUMNS = 60  # of a line of text
+COLUMNS = 60  # columns of a line of text
 _LEVELS = " ▁▂▃▄▅▆▇█"
 _COLOURS = ("#1b6ca8", "#d97925", "#5a9e4b", "#8a5a9e")
 
@@ -30,7 +30,7 @@ class Survivor:
     gaps: tuple[tuple[int, int], ...]  # from the last answer before a loss to the first one after it
     reads: int  # unanswered
     updates: int  # unanswered: carried out or not
-    lives: int  # of the server; 1: it was not started again
+    lives: int  # the server's lives; 1: it was not started again
     forgotten: int  # reads that found a record missing or in part, in a later life
 
     @property
@@ -49,16 +49,16 @@ class Survivor:
             "" if self.lives == 1 else f", started again {self.lives - 1} times"
             if self.lives > 2 else ", started again"
         )
-        found = f"; {self.forgotten} reads found records that it had lost" if self.forgotten else ""
+        losses = f"; {self.forgotten} reads found records that it had lost" if self.forgotten else ""
         return (
             f"{self.client}: {self.server} was lost {times}, for {longest:.3f} s at most{born}; "
-            f"without an answer: {self.reads} reads, {self.updates} updates{found}"
+            f"without an answer: {self.reads} reads, {self.updates} updates{losses}"
         )
 
 
 def collect(events: EventStream) -> list[Survivor]:
-    """By name. Failure where a part did not arrive."""
-    told: dict[str, Event] = {}
+    """Returns the survivors by name; raises Failure where a part did not arrive."""
+    summaries: dict[str, Event] = {}
     parts: dict[str, dict[int, list[int]]] = {}
     gaps: dict[str, list[tuple[int, int]]] = {}
     servers: dict[str, str] = {}
@@ -70,20 +70,20 @@ def collect(events: EventStream) -> list[Survivor]:
         elif kind == "timeline":
             parts.setdefault(app, {})[data["part"]] = data["counts"]
         elif kind == "survival":
-            told[app] = data
+            summaries[app] = data
         elif kind == "ycsb":
             servers[app] = str(data["server"])
     return [_survivor(app, data, parts.get(app, {}), gaps.get(app, []), servers.get(app, "?"))
-            for app, data in sorted(told.items())]
+            for app, data in sorted(summaries.items())]
 
 
 def _survivor(app: str, data: Any, parts: dict[int, list[int]], gaps: list[tuple[int, int]], server: str) -> Survivor:
-    wanted = int(data["timeline_parts"])
-    if sorted(parts) != list(range(1, wanted + 1)):
-        raise Failure(f"{app}: of {wanted} parts of its time line {len(parts)} arrived")
+    expected = int(data["timeline_parts"])
+    if sorted(parts) != list(range(1, expected + 1)):
+        raise Failure(f"{app}: of {expected} parts of its time line {len(parts)} arrived")
     if len(gaps) != data["gaps"]:
         raise Failure(f"{app}: of {data['gaps']} gaps {len(gaps)} arrived")
-    counts = tuple(count for part in range(1, wanted + 1) for count in parts[part])
+    counts = tuple(count for part in range(1, expected + 1) for count in parts[part])
     numbers = {key: int(data[key]) for key in ("start_ns", "slot_ns", "reads", "updates", "lives", "forgotten")}
     return Survivor(client=app, server=server, counts=counts, gaps=tuple(gaps), **numbers)
 
@@ -103,14 +103,14 @@ def line(of: Survivor, start_ns: int, end_ns: int) -> str:
 
 
 def lines(survivors: Sequence[Survivor]) -> list[str]:
-    """For a terminal: a sentence and a time line for each."""
+    """Returns a sentence and a time line for each, for a terminal."""
     if not survivors:
         return []
     start, end = min(s.start_ns for s in survivors), max(s.end_ns for s in survivors)
-    found = [f"Answers over {(end - start) / 1e9:.2f} s:"]
+    texts = [f"Answers over {(end - start) / 1e9:.2f} s:"]
     for one in survivors:
-        found += [f"|{line(one, start, end)}|", f"  {one}"]
-    return found
+        texts += [f"|{line(one, start, end)}|", f"  {one}"]
+    return texts
 
 
 def plot(survivors: Sequence[Survivor], output: Path, clock: str = "the machine's clock") -> None:

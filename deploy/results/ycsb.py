@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the YCSB clients report: counts, and latencies as a histogram in several parts (apps/ycsb/report.c)."""
+"""Reads the reports of the YCSB clients: counts, and latencies as a histogram in several parts (apps/ycsb/report.c)."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,15 +47,15 @@ def collect(events: EventStream) -> list[Client]:
             if app in summaries:
                 raise Failure(f"{app}: its result came twice")
             summaries[app] = (event["cpu"], data)
-    found = []
+    clients = []
     for app, (cpu, data) in sorted(summaries.items()):
-        mine, wanted = parts.get(app, {}), data.get("histogram_parts", 0)
-        if sorted(mine) != list(range(1, wanted + 1)):
-            raise Failure(f"{app}: of {wanted} parts of its histogram {len(mine)} arrived")
-        flat = [value for part in range(1, wanted + 1) for value in mine[part]]
+        mine, expected = parts.get(app, {}), data.get("histogram_parts", 0)
+        if sorted(mine) != list(range(1, expected + 1)):
+            raise Failure(f"{app}: of {expected} parts of its histogram {len(mine)} arrived")
+        flat = [value for part in range(1, expected + 1) for value in mine[part]]
         pairs = tuple((flat[i], int(flat[i + 1])) for i in range(0, len(flat), 2))
-        found.append(Client(app, cpu, data, pairs))
-    return found
+        clients.append(Client(app, cpu, data, pairs))
+    return clients
 
 
 def merged(clients: Iterable[Client]) -> list[tuple[float, int]]:
@@ -109,38 +109,38 @@ def figures(clients: Sequence[Client], seconds: float) -> dict[str, float]:
 
 def resident(clients: Iterable[Client]) -> dict[str, int]:
     """Bytes of memory that each server held when its clients were done, by its address; see apps/libc/posix/proc.c."""
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for client in clients:
         server, memory = client.data.get("server"), client.data.get("memory", {}).get("resident")
         if not isinstance(server, str) or not isinstance(memory, int) or memory <= 0:
             raise Failure(f"{client.app}: its result does not say how much memory its server uses")
-        found[server] = max(memory, found.get(server, 0))
-    return found
+        sizes[server] = max(memory, sizes.get(server, 0))
+    return sizes
 
 
 def problems(client: Client, load: Load, first_load: int, unanswered: int = 0) -> list[str]:
-    """What is wrong with one client's counts; `first_load` is how many records it had to write.
+    """Returns the problems of one client's counts; `first_load` is how many records it had to write.
 
     `unanswered`: operations whose answers were lost with the server, by a client that survives that.
     """
-    number, found = client.number, []
+    number, wrong = client.number, []
     if number("errors"):
-        found.append(f"{client.app}: {number('errors'):.0f} operations failed")
+        wrong.append(f"{client.app}: {number('errors'):.0f} operations failed")
     if number("wrong"):
-        found.append(f"{client.app}: {number('wrong'):.0f} answers were wrong")
+        wrong.append(f"{client.app}: {number('wrong'):.0f} answers were wrong")
     if number("operations") + unanswered != load.operations:
-        found.append(f"{client.app}: did {number('operations'):.0f} of {load.operations} operations")
+        wrong.append(f"{client.app}: did {number('operations'):.0f} of {load.operations} operations")
     parts = number("reads") + number("updates")
     if parts < number("operations") or (load.workload != "f" and parts != number("operations")):
-        found.append(f"{client.app}: reads and updates do not add up to its operations")
+        wrong.append(f"{client.app}: reads and updates do not add up to its operations")
     if load.workload == "c" and number("updates"):
-        found.append(f"{client.app}: workload c has no updates")
+        wrong.append(f"{client.app}: workload c has no updates")
     if number("operations") and client.nanoseconds <= 0:
-        found.append(f"{client.app}: its operations took {client.nanoseconds:.0f} ns")
+        wrong.append(f"{client.app}: its operations took {client.nanoseconds:.0f} ns")
     counted = sum(count for _, count in client.histogram)
     if counted != number("operations"):
-        found.append(f"{client.app}: its histogram holds {counted} of {number('operations'):.0f} operations")
+        wrong.append(f"{client.app}: its histogram holds {counted} of {number('operations'):.0f} operations")
     loaded = client.data.get("load", {}).get("records")
     if loaded != first_load:
-        found.append(f"{client.app}: wrote {loaded} of {first_load} records")
-    return found
+        wrong.append(f"{client.app}: wrote {loaded} of {first_load} records")
+    return wrong

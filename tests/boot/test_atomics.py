@@ -12,6 +12,7 @@ import pytest
 from deploy.base.paths import BUILD
 from deploy.base.symbols import Image
 from deploy.base.timeouts import Patience
+from deploy.bench.boot import Bench, events
 from deploy.bench.ipc import pingpong
 from deploy.emulator.plugin import arguments, plugin
 from deploy.machine import qemu
@@ -59,7 +60,7 @@ def round_trip(lock: str, granularity: str | None = None, local: bool = False) -
         window = {"skip": str(BEFORE), "count": str(COUNTED),
                   "to": f"{entry:x}:{Program(image.stem, image).bytes_at(entry, 15).hex()}"}
         extra = arguments(BUILD / plugin("profile"), {"out": str(out)} | window)
-        pingpong.events(target, qemu.tcg_for(1, counted=True), Patience(PATIENCE), extra=extra)
+        events(target, Bench(qemu.tcg_for(1, counted=True), Patience(PATIENCE)), extra)
         ours = [block for block in blocks.read(out) if block.address >= KERNEL_HALF]
     return Executed(sum(block.instructions for block in ours) / COUNTED, sum(map(atomic_executions, ours)) / COUNTED)
 

@@ -23,7 +23,8 @@ CORES, ROUNDS = (2, 3, 4), 4
 
 
 def measured(granularity: str, line_factor: float = 1.0, local: bool = False) -> list[Latency]:
-    return forkjoin.measure("dynamic", granularity, CORES, ROUNDS, XEON, line_factor, Patience(PATIENCE), local=local)
+    job = forkjoin.Job("dynamic", granularity, CORES, ROUNDS, XEON, line_factor, local)
+    return forkjoin.measure(job, Patience(PATIENCE))
 
 
 @cache
@@ -92,7 +93,7 @@ GUARDED_CORES, PAGES, CALLS = (1, 2, 4), (1, 48), 2  # 48: more than one entry's
 
 @cache
 def protected(series: Guard, line_factor: float = 1.0) -> dict[tuple[int, int], Calls]:
-    calls = unmap.measure("dynamic", series.granularity, series.guard, GUARDED_CORES, PAGES, CALLS, XEON, line_factor,
+    calls = unmap.measure(unmap.Job(series.granularity, series.guard, GUARDED_CORES, PAGES, CALLS, XEON, line_factor),
                           Patience(PATIENCE))
     return {(one.cores, one.pages): one for one in calls}
 
@@ -141,7 +142,7 @@ def test_one_lock_for_each_costs() -> None:
 def test_counted_mappings() -> None:
     """unmap: instructions of one core are the same for each call, and a lock for each mapping takes more of them"""
     each, one = (
-        unmap.measure("dynamic", series.granularity, series.guard, [1], PAGES, CALLS, None, 1.0, Patience(PATIENCE))
+        unmap.measure(unmap.Job(series.granularity, series.guard, [1], PAGES, CALLS, None), Patience(PATIENCE))
         for series in (EACH, ONE)
     )
     assert all(len(set(calls.took)) == 1 for calls in (*each, *one))

@@ -7,8 +7,9 @@ import pytest
 
 from deploy.base.paths import BUILD
 from deploy.base.timeouts import Patience
+from deploy.bench.boot import Bench
 from deploy.bench.lines.measure import Lines, measure_lines
-from deploy.bench.scale.measure import Request, measure
+from deploy.bench.scale.measure import Request, case, measure
 from deploy.deployment import modules
 from deploy.emulator import run
 from deploy.emulator.machine_file import load
@@ -51,7 +52,8 @@ def test_queue_lock() -> None:
     names = {node.name.split("+")[0] for node in nodes}
     assert names == {"kernel", *(f"core {core}'s struct cpu" for core in range(4))}
     assert not any(line.false_sharing for line in first.hottest)
-    unwatched, = measure(Request("clh", [4], [500.0], 256, modelled=XEON), run.mode(XEON), True, Patience(PATIENCE))
+    unwatched, = measure(case(Request("clh", [4], [500.0], 256, modelled=XEON)),
+                         Bench(run.mode(XEON), Patience(PATIENCE), stepped=True))
     assert first.point == unwatched
 
 

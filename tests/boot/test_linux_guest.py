@@ -22,7 +22,7 @@ from topology.machines.machine import Shape
 
 LOAD = Load(clients=2, workload="a", records=200, operations=300)
 DEPLOYMENT = Deployment(name="linux", redis=Redis(), shape=Shape(1, 2), load=LOAD)
-OPTIONS = Options(qemu.TCG_TURNS, patience=Patience(120))
+OPTIONS = Options(qemu.TCG_TURNS, timeout=Patience(120))
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def guest(tmp_path_factory: pytest.TempPathFactory) -> DirectBoot:
 
 def test_load(guest: DirectBoot) -> None:
     """two clients load, run and check Redis on the core beside core 0"""
-    result = measure(DEPLOYMENT, OPTIONS, guest, pong=True)
+    result = measure(DEPLOYMENT, OPTIONS, guest, time_ready=True)
     metrics = result["metrics"]
     assert metrics["operations"] == 600 and metrics["errors"] == 0
     assert 0 < metrics["p50_us"] <= metrics["p99_us"] <= metrics["max_us"] * 1.01

@@ -10,7 +10,8 @@ import pytest
 
 from deploy.base.paths import ROOT
 from deploy.base.timeouts import Patience
-from deploy.bench.mach.measure import Run, Work, measure
+from deploy.bench.boot import Bench
+from deploy.bench.mach.measure import Job, Run, Work, measure
 from deploy.bench.mach.table import tables
 from deploy.deployment.modules import REGIMES
 from deploy.emulator import lockstep
@@ -22,7 +23,8 @@ MESSAGES, MEMORY = Work.messages(5, 40), Work.memory(3, 8, 2, 2)
 
 def one(lock: str, work: Work, stepped: bool = False) -> Run:
     """measure() fails where anything does not add up."""
-    return measure(lock, 2, work, lockstep.mode(2) if stepped else qemu.TCG_TURNS, stepped, Patience(60.0))
+    bench = Bench(lockstep.mode(2) if stepped else qemu.TCG_TURNS, Patience(60.0), stepped)
+    return measure(Job(lock, 2, work), bench)
 
 
 @pytest.mark.limit(90)

@@ -19,11 +19,12 @@ import pytest
 from deploy.base import parallel
 from deploy.base.paths import BUILD
 from deploy.base.timeouts import Patience
+from deploy.bench.boot import Bench, events
 from deploy.bench.ipc import measure as ipc
 from deploy.bench.lines.measure import Lines, measure_lines
 from deploy.bench.mach import measure as mach, stress
 from deploy.bench.redis import measure as redis
-from deploy.bench.scale.measure import Point, Request, machine as scale_machine, measure
+from deploy.bench.scale.measure import Point, Request, case as scale_case, machine as scale_machine, measure
 from deploy.bench.validate import caches, validation
 from deploy.cli.main import main
 from deploy.compare import runs
@@ -34,7 +35,7 @@ from deploy.emulator import run
 from deploy.emulator.lockstep import Mark
 from deploy.emulator.machine_file import MACHINES, ModelledMachine, load
 from deploy.load.case import case, cases
-from deploy.load.comparison import Comparison, settled, with_room
+from deploy.load.comparison import Comparison, with_common_switch, with_room
 from deploy.load.measure import accelerators, measure_once
 from deploy.machine import qemu
 from deploy.results.result import Result
@@ -50,7 +51,7 @@ XEON = load("xeon-e5-2683v3")
 def points(lock: str, cores: list[int], delay: float, factor: float = 1.0, rounds: int = 512,
            **plugin: str) -> list[Point]:
     request = Request(lock, cores, [delay], rounds, modelled=XEON, line_factor=factor, plugin=plugin)
-    return measure(request, run.mode(XEON), True, Patience(PATIENCE))
+    return measure(scale_case(request), Bench(run.mode(XEON), Patience(PATIENCE), stepped=True))
 
 
 @needs_new
@@ -123,7 +124,7 @@ def test_quantum() -> None:
 def test_counter() -> None:
     """modelled machine: the guest's time-stamp counter is the same whether QEMU's answer is set, as it is here, or its
     read trapped"""
-    target = scale_machine(Request("clh", [4], [500.0], 512, modelled=XEON), "instructions")
+    target = scale_machine(scale_case(Request("clh", [4], [500.0], 512, modelled=XEON)), emulated=True)
     runs = []
     for options, way in (({}, "set"), ({"counter": "trap"}, "trapped")):
         with run.marks(XEON, target, options=options) as marks, machine(target, accel=run.mode(XEON),
@@ -208,7 +209,7 @@ def test_section(tmp_path: Path) -> None:
     def rounds(section: int, delay: float, cores: int) -> float:
         request = Request("clh", [cores], [delay], 256, modelled=small(tmp_path), section=section,
                           plugin={"program_quantum": "0"})
-        (point,) = measure(request, run.mode(XEON), True, Patience(PATIENCE))
+        (point,) = measure(scale_case(request), Bench(run.mode(XEON), Patience(PATIENCE), stepped=True))
         return point.time / point.total("rounds")
 
     assert rounds(1600, 16.0, 1) == pytest.approx(1600 + 16 + 40, abs=40)
@@ -250,10 +251,8 @@ def test_mach(tmp_path: Path) -> None:
     """modelled machine: the Mach study's messages take longer where lines cost double, and the counts add up"""
     modelled = small(tmp_path)
     plain, dear = (
-        mach.measure(
-            "clh", 4, mach.Work.messages(4, 50), run.mode(modelled), True, Patience(PATIENCE), modelled=modelled,
-            line_factor=factor
-        ) for factor in (1.0, 2.0)
+        mach.measure(mach.Job("clh", 4, mach.Work.messages(4, 50), modelled, factor),
+                     Bench(run.mode(modelled), Patience(PATIENCE), stepped=True)) for factor in (1.0, 2.0)
     )
     assert dear.time > plain.time
     assert (plain.clock, plain.operations) == ("modelled", 200)
@@ -264,10 +263,10 @@ def test_mach(tmp_path: Path) -> None:
 @pytest.mark.limit(300)
 def test_redis(tmp_path: Path) -> None:
     """modelled machine: bench redis tells kernel, program and idle time of each core apart"""
-    request = redis.Request(["clh"], [2], records=20, operations=20, clients=1, patience=Patience(PATIENCE),
+    request = redis.Request(["clh"], [2], records=20, operations=20, clients=1, timeout=Patience(PATIENCE),
                             modelled=small(tmp_path))
-    (job,) = request.jobs()
-    point = redis.measure(job, run.mode(request.modelled), True)
+    (one,) = request.cases()
+    point = redis.measure(one, Bench(run.mode(request.modelled), request.timeout, stepped=True))
     assert point.clock == "modelled" and point.to_json()["modelled"]["machine"] == XEON.name
     for core in point.cores:
         assert 0 < core.kernel < core.busy < core.cycles
@@ -289,10 +288,10 @@ def test_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def small_job(tmp_path: Path, **more: Any) -> Comparison:
     modelled = small(tmp_path)
-    return settled(Comparison(
+    return with_common_switch(Comparison(
         shape=with_room(modelled.shape(modelled.cores, default_memory(2)), None, 20, 1), records=20, operations=20,
         clients=1,
-        patience=Patience(PATIENCE), modelled=modelled, **more,
+        timeout=Patience(PATIENCE), modelled=modelled, **more,
     ))
 
 
@@ -351,7 +350,7 @@ def test_functional_boot(tmp_path: Path) -> None:
 @pytest.mark.limit(300)
 def test_phases() -> None:
     """modelled machine: memory is modelled between the marks that begin and end the priced phase, and nowhere else"""
-    target = scale_machine(Request("clh", [2], [500.0, 500.0], 512, modelled=XEON), "instructions")
+    target = scale_machine(scale_case(Request("clh", [2], [500.0, 500.0], 512, modelled=XEON)), emulated=True)
     for priced, expected in (("", (True, True, True, True)), ("0", (True, True, True, True)),
                              ("1-2", (False, True, False, True))):
         with run.marks(XEON, target, priced=priced or None) as marks, machine(target, accel=run.mode(XEON),
@@ -369,7 +368,7 @@ def test_phases() -> None:
 @pytest.mark.limit(300)
 def test_fetches() -> None:
     """modelled machine: each line of code is fetched once where the code fits L1, and not outside the priced phase"""
-    target = scale_machine(Request("clh", [1], [500.0, 500.0], 512, modelled=XEON), "instructions")
+    target = scale_machine(scale_case(Request("clh", [1], [500.0, 500.0], 512, modelled=XEON)), emulated=True)
     with run.marks(XEON, target, priced="1-2") as marks, machine(target, accel=run.mode(XEON),
                                                                  extra=marks.arguments) as booted:
         booted.wait_done()
@@ -515,7 +514,7 @@ def ended(program: str, *numbers: int) -> dict[str, int]:
     """Returns how the transactions of the Mach study's program ended, on 4 cores."""
     target = stress.machine("rtm", 4, program, *numbers, modelled=XEON)
     with run.marks(XEON, target) as marks:
-        assert stress.events(target, run.mode(XEON), Patience(PATIENCE), extra=marks.arguments).of("stress")
+        assert events(target, Bench(run.mode(XEON), Patience(PATIENCE)), marks.arguments).of("stress")
         _, end = marks.read()
     assert isinstance(end, Mark) and end.transactions and end.late == 0
     counts = end.transactions

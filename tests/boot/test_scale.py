@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from deploy.base.timeouts import Patience
+from deploy.bench.boot import Bench
 from deploy.bench.scale.fit import fits
-from deploy.bench.scale.measure import Point, Request, measure
+from deploy.bench.scale.measure import Point, Request, case, measure
 from deploy.emulator import lockstep
 from deploy.machine import qemu
 from tests.boot.machine import PATIENCE
@@ -20,7 +21,8 @@ from tests.boot.test_commands import skerry
 @cache
 def points() -> dict[tuple[int, float], Point]:
     request = Request("clh", [1, 2, 3, 4], [100.0, 2000.0], rounds=256)
-    return {(one.cores, one.delay): one for one in measure(request, lockstep.mode(4), True, Patience(PATIENCE))}
+    bench = Bench(lockstep.mode(4), Patience(PATIENCE), stepped=True)
+    return {(one.cores, one.delay): one for one in measure(case(request), bench)}
 
 
 @pytest.mark.limit(120)
@@ -58,7 +60,7 @@ def test_statistics() -> None:
     """a counting kernel's acquisitions are its entries, two for each round trip; conflicts come with the second core"""
     request = Request("clh", [1, 3], [100.0], rounds=256, statistics=True)
     for _ in range(5):
-        alone, three = measure(request, lockstep.mode(3), True, Patience(PATIENCE))
+        alone, three = measure(case(request), Bench(lockstep.mode(3), Patience(PATIENCE), stepped=True))
         met = alone.conflicts * sum(core["acquisitions"] for core in alone.per_core)
         if met < 2.5:  # of some 500: an idle core enters, too, for its beat, at most once in 50 ms of the host
             break
@@ -76,7 +78,7 @@ def test_statistics() -> None:
 def test_clusters() -> None:
     """two kernels of two cores each do more than one of four where cores meet at the lock; each is counted"""
     request = Request("clh", [4], [100.0], rounds=256, layout="per-socket", sockets=2)
-    (apart,) = measure(request, lockstep.mode(4), True, Patience(PATIENCE))
+    (apart,) = measure(case(request), Bench(lockstep.mode(4), Patience(PATIENCE), stepped=True))
     assert (apart.clusters, apart.cores) == (2, 4)
     assert [(core["cluster"], core["cpu"]) for core in apart.per_core] == [(0, 0), (0, 1), (1, 2), (1, 3)]
     assert apart.throughput > 1.1 * points()[4, 100.0].throughput
@@ -86,7 +88,8 @@ def test_clusters() -> None:
 @pytest.mark.limit(120)
 def test_fine() -> None:
     """under fine-grained locks cores that share nothing do not wait for each other; a core alone pays for it"""
-    alone, four = measure(Request("fine", [1, 4], [100.0], rounds=256), lockstep.mode(4), True, Patience(PATIENCE))
+    alone, four = measure(case(Request("fine", [1, 4], [100.0], rounds=256)),
+                          Bench(lockstep.mode(4), Patience(PATIENCE), stepped=True))
     assert four.throughput == pytest.approx(4 * alone.throughput, rel=0.04)
     assert alone.throughput < points()[1, 100.0].throughput
 
@@ -95,7 +98,7 @@ def test_fine() -> None:
 def test_cycles() -> None:
     """where the processor is real, delays are cycles of its clock, and so is the time: no entry comes sooner"""
     as_if_real = replace(qemu.tcg_for(1), kind="kvm")
-    (one,) = measure(Request("clh", [1], [20_000.0], rounds=128), as_if_real, False, Patience(PATIENCE))
+    (one,) = measure(case(Request("clh", [1], [20_000.0], rounds=128)), Bench(as_if_real, Patience(PATIENCE)))
     assert one.clock == "tsc" and not one.emulated
     assert one.metrics["drawn_delay_cycles"] == pytest.approx(20_000, abs=1)
     assert one.throughput < 1 / 20_000

@@ -6,12 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 
 from deploy.base.errors import Failure
-from deploy.base.paths import BUILD
 from deploy.base.timeouts import Patience
+from deploy.bench.boot import Bench, marked_events
 from deploy.bench.ipc import pingpong
 from deploy.emulator import run
 from deploy.emulator.lockstep import Mark
@@ -51,37 +50,44 @@ class Latency:
 
     @property
     def extent(self) -> tuple[int, int]:
-        """Of the rounds: the least and the most time until all run."""
+        """Returns the least and the most time until all run, over the rounds."""
         return min(one.running for one in self.rounds), max(one.running for one in self.rounds)
 
 
-def measure(
-    kernel: str, granularity: str | None, cores: Sequence[int], rounds: int, machine: ModelledMachine,
-    line_factor: float, patience: Patience,
-    build: Path = BUILD, local: bool = False,
-) -> list[Latency]:
-    """`granularity`: of a kernel that has a choice. `local`: each notification is at home on the core of the thread
-    that waits."""
-    shape = machine.shape(max(cores), default_memory(machine.cores_per_socket))
-    target = pingpong.machine(kernel, "forkjoin", str(rounds), ",".join(map(str, cores)), *pingpong.AT_HOME[local],
-                              granularity=granularity, shape=shape)
-    with run.marks(machine, target, line_factor, build, priced=run.POINTS) as marks:
-        events = pingpong.events(target, run.mode(machine), patience, build, marks.arguments)
-        moments = marks.read()
-    return latencies(cores, rounds, line_factor, [event for event in events if event.kind == EVENT], moments)
+@dataclass(frozen=True)
+class Job:
+    """One boot, on each number of cores."""
+
+    kernel: str
+    granularity: str | None  # for kernels that have a choice
+    cores: Sequence[int]
+    rounds: int
+    machine: ModelledMachine
+    line_factor: float = 1.0
+    local: bool = False  # each notification is at home on the core of the thread that waits
+
+
+def measure(job: Job, timeout: Patience) -> list[Latency]:
+    machine = job.machine
+    shape = machine.shape(max(job.cores), default_memory(machine.cores_per_socket))
+    target = pingpong.machine(job.kernel, EVENT, str(job.rounds), ",".join(map(str, job.cores)),
+                              *pingpong.AT_HOME[job.local], granularity=job.granularity, shape=shape)
+    bench = Bench(run.mode(machine), timeout, stepped=True)
+    events, moments = marked_events(target, bench, machine, job.line_factor, run.POINTS)
+    return latencies(job.cores, job.rounds, job.line_factor, events.of(EVENT), moments)
 
 
 def latencies(cores: Sequence[int], rounds: int, line_factor: float, events: Sequence[Event],
               moments: Sequence[Mark]) -> list[Latency]:
     if [(event["cores"], event["rounds"]) for event in events] != [(n, rounds) for n in cores]:
         raise Failure("fork and join: the results do not have the requested numbers of cores and rounds")
-    found, of = [], _rounds(moments)
+    results, of = [], _rounds(moments)
     for event in events:
         made = [_round(next(of, []), event["cores"] - 1) for _ in range(event["warm_up"] + rounds)]
-        found.append(Latency(event["cores"], line_factor, tuple(made[event["warm_up"] :])))
+        results.append(Latency(event["cores"], line_factor, tuple(made[event["warm_up"] :])))
     if next(of, None) is not None:
         raise Failure("fork and join: the emulator saw more rounds than the program made")
-    return found
+    return results
 
 
 def _rounds(moments: Sequence[Mark]) -> Iterator[list[Mark]]:

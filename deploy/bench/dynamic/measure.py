@@ -14,8 +14,8 @@ from deploy.bench.regimes import BASELINE
 from deploy.bench.scale import measure as scale
 from deploy.bench.scale.measure import Point
 from deploy.emulator.machine_file import ModelledMachine
+from deploy.load.request import split
 from deploy.results.result import Result
-from topology.errors import InputError
 from topology.maps.clustermap import COARSE, FINE
 from topology.model.papers import UHLIG_FIGURE_6, UHLIG_FIGURE_7
 
@@ -35,7 +35,7 @@ class Series:
     kernel: str  # a lock regime
     # that the root task has its kernel take before anything is measured, where there is a choice
     granularity: str | None
-    paper: str  # what stands there; nothing: not in the paper
+    paper: str  # the paper's name of it; empty: not in the paper
     figures: Sequence[str]
     local: bool = False  # objects are at home on the core of their threads, so that calls of others travel
 
@@ -56,14 +56,11 @@ def of(figure: str) -> list[Series]:
 
 
 def figures(text: str | None) -> list[str]:
-    """Those of --figure, or all."""
+    """Returns the figures that --figure names, or all."""
     if text is None:
         return list(TITLES)
-    wanted = [word.strip() for word in text.split(",")]
-    for word in wanted:
-        if word not in TITLES:
-            raise InputError("--figure", f"'{word}' is not one of {', '.join(TITLES)}")
-    return [figure for figure in TITLES if figure in wanted]
+    named = split("--figure", text, TITLES)
+    return [figure for figure in TITLES if figure in named]
 
 
 # ---- Figure 6 ----
@@ -90,35 +87,35 @@ class Ipc:
         return self.one_way(spaces) / base.one_way(spaces)
 
     def to_json(self) -> dict[str, Any]:
-        found = self.measured.to_json() | names(IPC, self.series)
-        return found | {"metrics": found["metrics"]
+        entry = self.measured.to_json() | names(IPC, self.series)
+        return entry | {"metrics": entry["metrics"]
                         | {ipc.metric(where, self.unit): self.one_way(where) for where in WAYS}}
 
 
 def published_ipc(series: Series, spaces: str) -> float | None:
     """The paper's time over that of its kernel for one processor."""
-    given = UHLIG_FIGURE_6.get((spaces, series.paper))
-    return given.value if given else None
+    published = UHLIG_FIGURE_6.get((spaces, series.paper))
+    return published.value if published else None
 
 
 def bases(rows: Iterable[Ipc]) -> dict[str, Ipc]:
-    """By unit: the kernel for one core."""
+    """Returns the kernel for one core, by unit."""
     return {row.unit: row for row in rows if row.series.kernel == BASELINE}
 
 
 def ipc_ratios(rows: Sequence[Ipc]) -> list[dict[str, Any]]:
-    found = []
+    ratios = []
     for row in rows:
         if (base := bases(rows)[row.unit]) is row:
             continue
         metrics = {ipc.metric(where, row.unit): row.over(base, where) for where in WAYS}
-        published = {ipc.metric(where, row.unit): given for where in WAYS
-                     if (given := published_ipc(row.series, where))}
-        found.append({
+        published = {ipc.metric(where, row.unit): value for where in WAYS
+                     if (value := published_ipc(row.series, where))}
+        ratios.append({
             "of": row.series.name, "to": base.series.name, "workload": "ipc", "figure": IPC, "metrics": metrics,
             "emulated": row.measured.emulated,
         } | ({"published": published} if published else {}))
-    return found
+    return ratios
 
 
 # ---- Figure 7 ----
@@ -151,7 +148,7 @@ class ForkJoin:
 
 
 class Priced(Protocol):
-    """What was measured of one point at one price of moving lines."""
+    """A measurement of one point at one price of moving lines."""
 
     @property
     def line_factor(self) -> float: ...
@@ -160,11 +157,11 @@ class Priced(Protocol):
 P = TypeVar("P", bound=Priced)
 
 
-def at_plain_costs(found: Iterable[P], key: Callable[[P], Any],
+def at_plain_costs(measured: Iterable[P], key: Callable[[P], Any],
                    cycles: Callable[[P], float]) -> Iterator[tuple[P, tuple[float, float] | None]]:
-    """Of each point the one at plain line costs, and its range where there are others."""
+    """Yields each point at plain line costs, with its range where there are other costs."""
     by_key: dict[Any, list[P]] = {}
-    for one in found:
+    for one in measured:
         by_key.setdefault(key(one), []).append(one)
     for all_costs in by_key.values():
         values = [cycles(one) for one in all_costs]
@@ -172,9 +169,9 @@ def at_plain_costs(found: Iterable[P], key: Callable[[P], Any],
         yield plain, (min(values), max(values)) if len(values) > 1 else None
 
 
-def fork_joins(series: Series, machine: ModelledMachine, found: Iterable[forkjoin.Latency]) -> list[ForkJoin]:
+def fork_joins(series: Series, machine: ModelledMachine, latencies: Iterable[forkjoin.Latency]) -> list[ForkJoin]:
     """One for each number of cores."""
-    by_cores = at_plain_costs(found, lambda one: one.cores, lambda one: one.running)
+    by_cores = at_plain_costs(latencies, lambda one: one.cores, lambda one: one.running)
     return [ForkJoin(series, plain, machine, extent) for plain, extent in by_cores]
 
 
@@ -191,21 +188,21 @@ class Beside:
 
     @property
     def published(self) -> float | None:
-        given = UHLIG_FIGURE_7.get(self.locks.cores)
-        return given.value if given else None
+        published = UHLIG_FIGURE_7.get(self.locks.cores)
+        return published.value if published else None
 
     def to_json(self) -> dict[str, Any]:
         metric = "signal_to_last_cycles"
-        found = {
+        entry = {
             "of": f"{self.messages.series.name}, {self.messages.cores} cores", "to": self.locks.series.name,
             "workload": "forkjoin", "figure": FORK_JOIN,
             "cores": self.locks.cores, "metrics": {metric: self.ours}, "emulated": True,
         }
-        return found | ({"published": {metric: self.published}} if self.published else {})
+        return entry | ({"published": {metric: self.published}} if self.published else {})
 
 
-def beside(rows: Iterable[ForkJoin]) -> list[Beside]:
-    """By cores; empty where one of the two was not measured."""
+def pairs(rows: Iterable[ForkJoin]) -> list[Beside]:
+    """Returns messages beside locks for each number of cores; empty where one of the two was not measured."""
     by = {(row.series.paper, row.cores): row for row in rows}
     return [Beside(by[MESSAGES, row.cores], row) for (paper, _),
             row in by.items() if paper == LOCKS and (MESSAGES, row.cores) in by]
@@ -223,7 +220,7 @@ class Load:
     series: Series
     point: Point
     machine: ModelledMachine
-    range: tuple[float, float] | None = None  # of entries in a cycle
+    range: tuple[float, float] | None = None  # entries in a cycle
 
     def to_json(self) -> dict[str, Any]:
         entry = self.point.to_json() | names(LOAD, self.series) | {"modelled": self.machine.to_json()}
@@ -246,12 +243,13 @@ def loads(series: Series, machine: ModelledMachine, points: Sequence[Point]) -> 
 def crossing(rows: Iterable[Load], first: str, second: str) -> int | None:
     """The fewest cores at which the series `second` does more than `first`; None: at none that was measured."""
     by = {(row.series.name, row.point.cores): row.point.throughput for row in rows}
-    found = [cores for name, cores in by if name == second and by[second, cores] > by.get((first, cores), float("inf"))]
-    return min(found, default=None)
+    sizes = [cores for name, cores in by if name == second and by[second, cores] > by.get((first, cores), float("inf"))]
+    return min(sizes, default=None)
 
 
 def names(figure: str, series: Series) -> dict[str, Any]:
-    """Where an entry of the results belongs. Its lock is the series: kernel and granularity say of what."""
-    found: dict[str, Any] = {"figure": figure, "lock": series.name, "kernel": series.kernel}
-    return found | ({"granularity": series.granularity} if series.granularity else {}) | ({"local": True}
+    """Returns the keys that place an entry of the results. Its lock is the series; kernel and granularity say of
+    what."""
+    entry: dict[str, Any] = {"figure": figure, "lock": series.name, "kernel": series.kernel}
+    return entry | ({"granularity": series.granularity} if series.granularity else {}) | ({"local": True}
         if series.local else {})

@@ -25,10 +25,8 @@ from deploy.bench.dynamic.measure import (
 from deploy.bench.dynamic.table import UNIT
 from deploy.bench.dynamic.unmap_series import Unmap
 from deploy.bench.dynamic.unmap_table import title_of
-from deploy.results.figure import save, subplots
+from deploy.results.figure import MARKERS, publish, subplots
 from topology.model.papers import UHLIG
-
-_MARKERS = "osD^vPX*"
 
 
 def plot_dynamic(
@@ -54,11 +52,8 @@ def plot_dynamic(
         draw(axes)
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
-    figure.suptitle("Regime dynamic", x=0.01, ha="left", weight="bold")
-    figure.text(0.01, 0.01, textwrap.fill(f"{UHLIG}. {mode}", width=int(21 * figure.get_figwidth())), size=6,
-                color="#555555")
-    figure.tight_layout(rect=(0, 0.3 / figure.get_figheight(), 1, 0.98))
-    save(figure, output)
+    note = textwrap.fill(f"{UHLIG}. {mode}", width=int(21 * figure.get_figwidth()))
+    publish(figure, output, "Regime dynamic", note, 0.3 / figure.get_figheight())
 
 
 def _bars(axes: Any, rows: Sequence[Ipc]) -> None:
@@ -69,9 +64,9 @@ def _bars(axes: Any, rows: Sequence[Ipc]) -> None:
         bars = axes.bar(places, heights, width,
                         label=row.series.name + (f" ({row.series.paper})" if row.series.paper else ""))
         over = [f"×{row.over(base, where):.2f}" for where in SPACES]
-        given = [published_ipc(row.series, where) for where in SPACES]
+        published = [published_ipc(row.series, where) for where in SPACES]
         axes.bar_label(bars, [f"{ours}\n(paper ×{there:.2f})" if there and row is not base else ours
-                              for ours, there in zip(over, given)], size=6)
+                              for ours, there in zip(over, published)], size=6)
     axes.set_xticks(range(len(SPACES)), list(SPACES.values()))
     axes.margins(y=0.2)
 
@@ -80,7 +75,7 @@ def _joins(axes: Any, rows: Sequence[ForkJoin]) -> None:
     for number, name in enumerate(dict.fromkeys(row.series.name for row in rows)):
         mine = sorted((row for row in rows if row.series.name == name), key=lambda row: row.cores)
         cores, cycles = [row.cores for row in mine], [row.latency.running for row in mine]
-        axes.plot(cores, cycles, marker=_MARKERS[number % len(_MARKERS)], markersize=4, label=name)
+        axes.plot(cores, cycles, marker=MARKERS[number % len(MARKERS)], markersize=4, label=name)
         _ranges(axes, cores, [row.range for row in mine], f"C{number % 10}", 1)
     axes.set_xlabel("cores")
     axes.set_ylabel("cycles from the first signal until the last worker runs")
@@ -107,7 +102,7 @@ def _unmaps(axes: Any, lines: Mapping[str, Sequence[Unmap]]) -> None:
     for number, (name, rows) in enumerate(lines.items()):
         mine = sorted(rows, key=lambda row: row.calls.pages)
         pages = [row.calls.pages for row in mine]
-        axes.plot(pages, [row.calls.mapping for row in mine], marker=_MARKERS[number % len(_MARKERS)], markersize=4,
+        axes.plot(pages, [row.calls.mapping for row in mine], marker=MARKERS[number % len(MARKERS)], markersize=4,
                   label=name)
         _ranges(axes, pages, [row.range for row in mine], f"C{number % 10}", 1)
         axes.set_ylabel(f"{mine[0].unit} of a mapping" if mine else "")
@@ -120,7 +115,7 @@ def _loads(axes: Any, rows: Sequence[Load]) -> None:
     for number, name in enumerate(dict.fromkeys(row.series.name for row in rows)):
         mine = sorted((row for row in rows if row.series.name == name), key=lambda row: row.point.cores)
         cores, values = [row.point.cores for row in mine], [UNIT * row.point.throughput for row in mine]
-        axes.plot(cores, values, marker=_MARKERS[number % len(_MARKERS)], markersize=4, label=name)
+        axes.plot(cores, values, marker=MARKERS[number % len(MARKERS)], markersize=4, label=name)
         _ranges(axes, cores, [row.range for row in mine], f"C{number % 10}", UNIT)
     axes.set_xlabel("cores")
     axes.set_ylabel(f"kernel entries in {UNIT:,} cycles")

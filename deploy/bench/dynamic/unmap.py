@@ -4,27 +4,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from statistics import mean
 
 from deploy.base.errors import Failure
-from deploy.base.paths import BUILD
 from deploy.base.timeouts import Patience
+from deploy.bench.boot import Bench, marked_events
 from deploy.bench.ipc import pingpong
-from deploy.deployment.planner import Plan
 from deploy.emulator import lockstep, run
-from deploy.emulator.lockstep import Mark, Marks
+from deploy.emulator.lockstep import Mark
 from deploy.emulator.machine_file import ModelledMachine
 from deploy.machine.events import Event
-from topology.machines.machine import Shape, default_memory
+from topology.machines.machine import default_memory
 
 CALL, RETURNED = 1, 2  # marks of apps/pingpong/unmap.c
 ROUNDS = 4
 PAGES = (1, 2, 4, 8, 16, 32, 64, 128, 256)  # as in the paper's figure
-KERNEL, DOMAIN, MAPPING = "kernel", "domain", "mapping"  # what guards the frames: enum frame_guard
+REGIME = "dynamic"
+KERNEL, DOMAIN, MAPPING = "kernel", "domain", "mapping"  # the frames' guards: enum frame_guard
 EVENT = "unmap"
 
 
@@ -39,57 +37,56 @@ class Calls:
 
     @property
     def mapping(self) -> float:
-        """What one mapping takes, of all calls together."""
+        """Returns the time of one mapping, over all calls together."""
         return mean(self.took) / self.pages
 
     @property
     def extent(self) -> tuple[float, float]:
-        """The same of the shortest call and of the longest."""
+        """Returns the time of one mapping in the shortest call and in the longest."""
         return min(self.took) / self.pages, max(self.took) / self.pages
 
 
-def _target(kernel: str, granularity: str | None, guard: str, cores: Sequence[int], pages: Sequence[int], rounds: int,
-            shape: Shape | None) -> Plan:
-    words = (str(rounds), ",".join(map(str, cores)), ",".join(map(str, pages)), guard)
-    return pingpong.machine(kernel, EVENT, *words, granularity=granularity, shape=shape)
+@dataclass(frozen=True)
+class Job:
+    """One boot, with each number of cores and each number of pages."""
+
+    granularity: str
+    guard: str
+    cores: Sequence[int]
+    pages: Sequence[int]
+    rounds: int
+    machine: ModelledMachine | None  # None: instructions of the kernel are counted, on one core
+    line_factor: float = 1.0
 
 
-def measure(
-    kernel: str, granularity: str | None, guard: str, cores: Sequence[int], pages: Sequence[int], rounds: int,
-    machine: ModelledMachine | None,
-    line_factor: float, patience: Patience, build: Path = BUILD,
-) -> list[Calls]:
-    """Cycles of the modelled machine; without one, instructions of the kernel on one core. `granularity`: of a kernel
-    that has a choice."""
-    shape = machine.shape(max(cores), default_memory(machine.cores_per_socket)) if machine else None
-    target = _target(kernel, granularity, guard, cores, pages, rounds, shape)
-    made: AbstractContextManager[Marks] = run.marks(machine, target, line_factor, build,
-                                                    priced=run.POINTS) if machine else lockstep.marks(build)
-    with made as marks:
-        accel = run.mode(machine) if machine else lockstep.mode(1)
-        events = pingpong.events(target, accel, patience, build, marks.arguments)
-        moments = marks.read()
-    wanted = [(n, p) for n in cores for p in pages]
-    return calls(wanted, rounds, line_factor, [event for event in events if event.kind == EVENT], moments,
-                 counted=machine is None)
+def measure(job: Job, timeout: Patience) -> list[Calls]:
+    """Returns cycles of the modelled machine; without one, instructions of the kernel on one core."""
+    machine = job.machine
+    shape = machine.shape(max(job.cores), default_memory(machine.cores_per_socket)) if machine else None
+    words = (str(job.rounds), ",".join(map(str, job.cores)), ",".join(map(str, job.pages)), job.guard)
+    target = pingpong.machine(REGIME, EVENT, *words, granularity=job.granularity, shape=shape)
+    bench = Bench(run.mode(machine) if machine else lockstep.mode(1), timeout, stepped=True)
+    events, moments = marked_events(target, bench, machine, job.line_factor, run.POINTS)
+    points = [(n, p) for n in job.cores for p in job.pages]
+    return calls(points, job.rounds, job.line_factor, events.of(EVENT), moments, counted=machine is None)
 
 
 def calls(
-    wanted: Sequence[tuple[int, int]], rounds: int, line_factor: float, events: Sequence[Event],
+    points: Sequence[tuple[int, int]], rounds: int, line_factor: float, events: Sequence[Event],
     moments: Sequence[Mark], counted: bool
 ) -> list[Calls]:
-    """`wanted`: cores and pages. `counted`: what the kernel executed on core 0 in place of the time that passed."""
-    if [(event["cores"], event["pages"], event["rounds"]) for event in events] != [(n, p, rounds) for n, p in wanted]:
+    """`points`: cores and pages. `counted`: what the kernel executed on core 0 in place of the time that passed."""
+    if [(event["cores"], event["pages"], event["rounds"]) for event in events] != [(n, p, rounds) for n, p in points]:
         raise Failure("unmap: the results do not have the requested numbers of cores, pages and rounds")
-    lengths, found = _lengths(moments, counted), []
+    lengths, results = _lengths(moments, counted), []
     for event in events:
         took = tuple(islice(lengths, event["warm_up"] + rounds))
         if len(took) != event["warm_up"] + rounds:
             raise Failure("unmap: the emulator saw fewer calls than the program made")
-        found.append(Calls(event["cores"], event["pages"], line_factor, took[event["warm_up"] :]))
+        results.append(Calls(event["cores"], event["pages"], line_factor, took[event["warm_up"] :]))
     if next(lengths, None) is not None:
         raise Failure("unmap: the emulator saw more calls than the program made")
-    return found
+    return results
 
 
 def _lengths(moments: Sequence[Mark], counted: bool) -> Iterator[int]:

@@ -17,9 +17,9 @@ from deploy.results.result import Result
 from topology.maps.clustermap import COARSE, FINE
 from topology.model.papers import UHLIG_MAPPING_GROWTH, UHLIG_SPLIT_NODE_BYTES, UHLIG_UNMAP_MORE, UHLIG_UNMAP_OVERHEAD
 
-KERNEL = "dynamic"
+KERNEL = unmap.REGIME
 FLAT, LINEAR = "a", "b"  # the figure's parts
-MOST_RISE, LEAST_R_SQUARED = 0.1, 0.95  # what must hold of (a), and of (b)
+MOST_RISE, LEAST_R_SQUARED = 0.1, 0.95  # limits for (a), and for (b)
 FEWEST = 3  # numbers of cores of which a line says something
 SYSCALLS = ROOT / "cluster-kernel" / "include" / "skerry" / "syscall.h"
 
@@ -29,9 +29,9 @@ class Guard:
     """A series: what guards the frames that are protected."""
 
     name: str
-    granularity: str  # of the kernel
-    guard: str  # of the frames
-    part: str  # of the paper's figure; nothing: not in the paper
+    granularity: str  # the kernel's
+    guard: str  # the frames'
+    part: str  # the part of the paper's figure; empty: not in the paper
     means: str
 
     def to_json(self) -> dict[str, Any]:
@@ -57,7 +57,7 @@ class Unmap:
     series: Guard
     calls: unmap.Calls
     machine: ModelledMachine | None  # None: instructions are counted
-    range: tuple[float, float] | None = None  # of a mapping's cycles at other line costs
+    range: tuple[float, float] | None = None  # a mapping's cycles at other line costs
 
     @property
     def unit(self) -> str:
@@ -78,9 +78,9 @@ class Unmap:
         return entry | ({"range": {self.metric: list(self.range)}} if self.range else {})
 
 
-def rows_of(series: Guard, machine: ModelledMachine | None, found: Iterable[unmap.Calls]) -> list[Unmap]:
+def rows_of(series: Guard, machine: ModelledMachine | None, measured: Iterable[unmap.Calls]) -> list[Unmap]:
     """One for each number of cores and pages."""
-    by_point = at_plain_costs(found, lambda one: (one.cores, one.pages), lambda one: one.mapping)
+    by_point = at_plain_costs(measured, lambda one: (one.cores, one.pages), lambda one: one.mapping)
     return [Unmap(series, plain, machine, extent) for plain, extent in by_point]
 
 
@@ -133,7 +133,7 @@ def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 
 def trends(rows: Iterable[Unmap]) -> list[Trend]:
-    """Of modelled rows with enough numbers of cores, by series and pages."""
+    """Returns the trends of modelled rows with enough numbers of cores, by series and pages."""
     by: dict[tuple[Guard, int], list[Unmap]] = {}
     for row in rows:
         if row.machine:
@@ -145,7 +145,7 @@ def trends(rows: Iterable[Unmap]) -> list[Trend]:
 
 @dataclass(frozen=True)
 class OneCore:
-    """What a mapping takes on one core with a lock of its own, beside one lock for all."""
+    """The time of a mapping on one core with a lock of its own, beside that with one lock for all."""
 
     fine: Unmap
     coarse: Unmap
@@ -164,21 +164,21 @@ class OneCore:
 
     @property
     def published(self) -> float | None:
-        given = UHLIG_UNMAP_OVERHEAD.get(self.pages)
-        return given.value if given else None
+        published = UHLIG_UNMAP_OVERHEAD.get(self.pages)
+        return published.value if published else None
 
     def to_json(self) -> dict[str, Any]:
         metric = self.fine.metric
-        found = {
+        entry = {
             "of": f"{self.fine.series.name}, {self.pages} pages", "to": self.coarse.series.name, "workload": "unmap",
             "figure": UNMAP, "cores": 1,
             "pages": self.pages, "more": {metric: self.more}, "metrics": {metric: self.over}, "emulated": True,
         }
-        return found | ({"published": {metric: self.published}} if self.published else {})
+        return entry | ({"published": {metric: self.published}} if self.published else {})
 
 
 def one_core(rows: Iterable[Unmap]) -> list[OneCore]:
-    """By unit and pages, as far as there are both."""
+    """Returns the pairs by unit and pages, as far as both were measured."""
     alone = {(row.unit, row.series.name, row.calls.pages): row for row in rows if row.calls.cores == 1}
     coarse = ((unit, pages, alone.get((unit, ONE.name, pages))) for unit, name, pages in alone if name == EACH.name)
     return [OneCore(alone[unit, EACH.name, pages], other) for unit, pages, other in coarse if other]
@@ -189,20 +189,20 @@ def one_core(rows: Iterable[Unmap]) -> list[OneCore]:
 def sizes() -> dict[str, int]:
     """Bytes of a slot, which has a mapping, and of a domain, as the kernel's ABI has them."""
     text = SYSCALLS.read_text()
-    found = {}
+    by_name = {}
     for name in ("SLOT", "DOMAIN"):
         match = re.search(rf"\b{name}_BITS = (\d+),", text)
         assert match, f"{SYSCALLS}: no {name}_BITS"
-        found[name.lower()] = 1 << int(match[1])
-    return found
+        by_name[name.lower()] = 1 << int(match[1])
+    return by_name
 
 
 # ---- in words ----
 
 def sentences(rows: Sequence[Unmap]) -> Iterator[str]:
-    found = trends(rows)
-    yield from _flat([trend for trend in found if trend.series.part == FLAT])
-    yield from _linear([trend for trend in found if trend.series.part == LINEAR])
+    every = trends(rows)
+    yield from _flat([trend for trend in every if trend.series.part == FLAT])
+    yield from _linear([trend for trend in every if trend.series.part == LINEAR])
     for unit in ("instructions", "cycles"):
         if pairs := [pair for pair in one_core(rows) if pair.fine.unit == unit]:
             yield _beside(pairs, "modelled cycles" if unit == "cycles" else "kernel instructions")
@@ -223,10 +223,10 @@ def _cores(trend: Trend) -> str:
     return f"{trend.rows[0].calls.cores} to {trend.rows[-1].calls.cores} cores"
 
 
-def _flat(found: Sequence[Trend]) -> Iterator[str]:
-    if not found:
+def _flat(level: Sequence[Trend]) -> Iterator[str]:
+    if not level:
         return
-    worst = max(found, key=lambda trend: trend.rise)
+    worst = max(level, key=lambda trend: trend.rise)
     holds = "holds" if worst.rise <= MOST_RISE else "does not hold"
     yield (
         f"(a) is flat, to {MOST_RISE:.0%} at most: {holds}. Over {_cores(worst)} a mapping rises by {worst.rise:.1%} "
@@ -234,26 +234,25 @@ def _flat(found: Sequence[Trend]) -> Iterator[str]:
     )
 
 
-def _linear(found: Sequence[Trend]) -> Iterator[str]:
-    if not found:
+def _linear(rising: Sequence[Trend]) -> Iterator[str]:
+    if not rising:
         return
-    worst = min(found, key=lambda trend: trend.r_squared)
+    worst = min(rising, key=lambda trend: trend.r_squared)
     holds = "holds" if worst.r_squared >= LEAST_R_SQUARED else "does not hold"
-    steep = min(found, key=lambda trend: trend.pages)
+    steep = min(rising, key=lambda trend: trend.pages)
     yield (
         f"(b) is linear in the cores, R² at least {LEAST_R_SQUARED}: {holds}. The least R² is {worst.r_squared:.3f}, "
-        f"with {_pages(worst.pages)}; each core "
-        f"adds {steep.per_core:,.0f} cycles with {_pages(steep.pages)}."
+        f"with {_pages(worst.pages)}; each core adds {steep.per_core:,.0f} cycles with {_pages(steep.pages)}."
     )
 
 
 def _beside(pairs: Sequence[OneCore], unit: str) -> str:
-    said = ", ".join(f"{pair.more:+,.0f} ({pair.over - 1:+.0%}) with {pair.pages} pages" for pair in pairs
-                     if pair.published or len(pairs) == 1)
-    if not said:
-        said = f"{pairs[-1].more:+,.0f} ({pairs[-1].over - 1:+.0%}) with {pairs[-1].pages} pages"
-    given = ", ".join(f"{one.value - 1:+.0%} with {pages}" for pages, one in UHLIG_UNMAP_OVERHEAD.items())
+    costs = ", ".join(f"{pair.more:+,.0f} ({pair.over - 1:+.0%}) with {pair.pages} pages" for pair in pairs
+                      if pair.published or len(pairs) == 1)
+    if not costs:
+        costs = f"{pairs[-1].more:+,.0f} ({pairs[-1].over - 1:+.0%}) with {pairs[-1].pages} pages"
+    published = ", ".join(f"{one.value - 1:+.0%} with {pages}" for pages, one in UHLIG_UNMAP_OVERHEAD.items())
     return (
-        f"On one core a lock for each mapping costs, in {unit} a mapping, beside the kernel's one lock: {said}. "
-        f"Paper: {UHLIG_UNMAP_MORE.value:+g} cycles; {given} pages."
+        f"On one core a lock for each mapping costs, in {unit} a mapping, beside the kernel's one lock: {costs}. "
+        f"Paper: {UHLIG_UNMAP_MORE.value:+g} cycles; {published} pages."
     )

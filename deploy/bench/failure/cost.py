@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the readiness for a failure costs where nothing fails: instructions of an operation, counted."""
+"""The cost of readiness for a failure where nothing fails: instructions of an operation, counted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LAYOUT, WORKLOAD = "per-socket", "c"
 
 @dataclass(frozen=True)
 class Cost:
-    """Of a run each with clusters that start again and with clusters that never do."""
+    """Two runs: one with clusters that start again, one with clusters that never do."""
 
     GOAL: ClassVar[float] = 0.005
     plain: float    # instructions of an operation
@@ -71,10 +71,10 @@ def watching(counted: Profile, functions: set[tuple[str, str]]) -> float:
 
 def _functions(job: Comparison) -> set[tuple[str, str]]:
     what = plan(job.deployment(LAYOUT, WORKLOAD))
-    found: set[tuple[str, str]] = set()
+    functions: set[tuple[str, str]] = set()
     for name, path in modules.collect(what.cluster_map, BUILD, what.own).items():
         image = Program(name, path).image
         for address, source in image.files.items():
             if source != UNKNOWN and source.endswith(WATCHING) and (symbol := image.before(address)):
-                found.add((name, symbol.name))
-    return found
+                functions.add((name, symbol.name))
+    return functions

@@ -37,15 +37,15 @@ def draw(panels: Sequence[Panel], step: float, words: Sequence[str], width: int 
     columns = max(10, width - LABEL - 1)
     most = max((rate for panel in panels for rate in panel.rates[-columns:]), default=0.0)
     steps = max((len(panel.rates) for panel in panels), default=0)
-    found: list[str] = []
+    drawn: list[str] = []
     for panel in panels:
         now = panel.rates[-1] if panel.rates else 0.0
-        found.append(f"{panel.title}: {now:,.0f} requests/s"[:width])
+        drawn.append(f"{panel.title}: {now:,.0f} requests/s"[:width])
         for number, line in enumerate(bars(panel.rates, most, columns)):
             scale = _short(most) if number == 0 else "0" if number == HEIGHT - 1 else ""
-            found.append(f"{scale:>{LABEL - 1}} |{line}".rstrip())
-    found.append(_axis(steps, step, columns)[:width])
-    return found + [word[:width] for word in words]
+            drawn.append(f"{scale:>{LABEL - 1}} |{line}".rstrip())
+    drawn.append(_axis(steps, step, columns)[:width])
+    return drawn + [word[:width] for word in words]
 
 
 def _short(rate: float) -> str:

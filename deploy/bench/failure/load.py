@@ -19,7 +19,7 @@ from deploy.results.survival import Survivor
 
 T = TypeVar("T")
 KEYS = 500
-SLOT_NS = 100_000_000  # of the time line
+SLOT_NS = 100_000_000  # a step of the time line
 TRY = 2.0     # seconds until a connection, or an answer, is given up
 _MOST = 60.0  # seconds of an attempt, on a host that takes as long
 _PAUSE = 0.1  # seconds between a loss and the next attempt
@@ -28,12 +28,12 @@ _JOIN = 3 * TRY  # seconds for the thread's end
 
 @dataclass(frozen=True)
 class Window:
-    """What a load had between two looks at it."""
+    """The requests, errors and longest wait of a load between two readings."""
 
     requests: int = 0
     errors: int = 0
     longest: float = 0.0  # seconds for an answer, one that is still awaited included
-    broken: int = 0  # of several clients: those with an error, which ends a connection
+    broken: int = 0  # several clients: those with an error, which ends a connection
 
 
 class Load(threading.Thread):
@@ -43,14 +43,14 @@ class Load(threading.Thread):
     write without an answer that came after it. What contradicts that is a line of `wrong`.
     """
 
-    def __init__(self, name: str, address: tuple[str, int], seed: int, patience: float = TRY) -> None:
+    def __init__(self, name: str, address: tuple[str, int], seed: int, silence: float = TRY) -> None:
         super().__init__(daemon=True, name=f"load of {name}")
-        self.server, self.address, self.patience = name, address, patience
-        self._wait = patience  # twice as long after each attempt in vain
+        self.server, self.address, self.silence = name, address, silence
+        self._wait = silence  # twice as long after each attempt in vain
         self.over = threading.Event()
         self.wrong: list[str] = []
         self.writes = 0      # that were acknowledged
-        self.lives = 0       # of the server, as far as they were seen
+        self.lives = 0       # the server's lives, as far as they were seen
         self.forgotten = 0   # reads that found nothing of what the server's former life had
         self._draw = random.Random(f"{seed} {name}")
         self._number = 0
@@ -60,7 +60,7 @@ class Load(threading.Thread):
         self._known: dict[str, int] = {}   # key: number of the last acknowledged write
         self._unsure: dict[str, int] = {}  # key: number of a later write without an answer
         self._former: set[str] = set()     # keys of the life before
-        self._lock = threading.Lock()      # of what follows
+        self._lock = threading.Lock()      # for the state below
         self._start_ns = self._last_ns = time.monotonic_ns()
         self._counts: list[int] = []
         self._gaps: list[tuple[int, int]] = []
@@ -77,7 +77,7 @@ class Load(threading.Thread):
             try:
                 with self._connected() as server:
                     self._begin(server)
-                    self._wait = self.patience
+                    self._wait = self.silence
                     while not self.over.is_set():
                         self._operate(server)
             except (redis.RedisError, OSError):
@@ -120,13 +120,13 @@ class Load(threading.Thread):
         del self._unsure[key]
         self.writes += 1
 
-    def _check(self, key: str, found: bytes | str | None) -> None:
+    def _check(self, key: str, answer: bytes | str | None) -> None:
         possible = {self._known.get(key), self._unsure.get(key, self._known.get(key))}
-        if found is None and key in self._former and key not in self._known:
+        if answer is None and key in self._former and key not in self._known:
             self._former.discard(key)
             self.forgotten += 1
         try:
-            value = None if found is None else int(found)
+            value = None if answer is None else int(answer)
         except ValueError:
             value = -1
         if value in possible:
@@ -135,7 +135,7 @@ class Load(threading.Thread):
             "of a former life of its server" if value is not None
             and 0 < value <= self._first else f"none of {possible}"
         )
-        self.wrong.append(f"{self.server} {key}: {found!r} is {what}")
+        self.wrong.append(f"{self.server} {key}: {answer!r} is {what}")
 
     def _timed(self, request: Callable[[], T], is_write: bool) -> T:
         with self._lock:
@@ -172,13 +172,13 @@ class Load(threading.Thread):
     # --- others ---
 
     def window(self) -> Window:
-        """What there was since the last call. A request that is under way counts with the time that it has taken."""
+        """Returns the window since the last call. A request under way counts with the time that it has taken."""
         with self._lock:
             now = time.monotonic_ns()
             waiting = (now - self._asked_ns) / 1e9 if self._asked_ns else 0.0
-            found = Window(self._window.requests, self._window.errors, max(self._window.longest, waiting))
+            window = Window(self._window.requests, self._window.errors, max(self._window.longest, waiting))
             self._window, self._window_ns = Window(), now
-            return found
+            return window
 
     def rate(self, first_ns: int, end_ns: int) -> float:
         """Answers a second in the whole slots of a stretch of time.monotonic_ns()."""
@@ -191,13 +191,12 @@ class Load(threading.Thread):
         self.join(_JOIN)
 
     def survivor(self) -> Survivor:
-        """As a client in the machine would tell it."""
+        """Returns the record that a client in the machine would report."""
         with self._lock:
             slots = (time.monotonic_ns() - self._start_ns) // SLOT_NS + 1
             return Survivor(
                 client=f"outside, {self.server}", server="{}:{}".format(*self.address), start_ns=self._start_ns,
-                slot_ns=SLOT_NS,
-                counts=(*self._counts, *[0] * (slots - len(self._counts))), gaps=tuple(self._gaps),
-                reads=self._unanswered[False],
-                updates=self._unanswered[True], lives=max(1, self.lives), forgotten=self.forgotten,
+                slot_ns=SLOT_NS, counts=(*self._counts, *[0] * (slots - len(self._counts))), gaps=tuple(self._gaps),
+                reads=self._unanswered[False], updates=self._unanswered[True], lives=max(1, self.lives),
+                forgotten=self.forgotten,
             )  # fmt: skip

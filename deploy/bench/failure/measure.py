@@ -37,7 +37,7 @@ class Figure:
     are real."""
 
     name: str
-    said: str
+    title: str
     clock: str
     emulated: float
     metal: float
@@ -60,12 +60,12 @@ FIRST_STALL = 3000.0, 1000.0  # goals of a stall elsewhere, where the first clus
 FIRST_ANSWER = 30.0  # seconds until a request elsewhere counts as an error then
 
 
-def goals(figure: Figure, how: str, first: bool = False, patience: int | None = None) -> tuple[float, float]:
-    """Of one figure of a way of failing; `first`: of the first cluster; `patience`: that of the deployment, in ms."""
+def goals(figure: Figure, how: str, first: bool = False, silence: int | None = None) -> tuple[float, float]:
+    """Returns the goals of a figure, emulated and on real machines. `first`: of the first cluster; `silence`: in ms."""
     if first and figure.name == "survivor_stall_ms":
         return FIRST_STALL
     if figure.name in ("detect_ms", "silent_ms") and how in SILENT:
-        return SILENT[how] * (patience or EMULATED_PATIENCE) + PATIENCE_EMULATED, PATIENCE_METAL
+        return SILENT[how] * (silence or EMULATED_PATIENCE) + PATIENCE_EMULATED, PATIENCE_METAL
     return figure.emulated, figure.metal
 
 
@@ -75,18 +75,18 @@ class Job:
     repeats: int
     seed: int
     accel: Accel
-    patience: Patience
+    timeout: Patience
     sockets: int = 2
     cores: int = 2
     lock: str = "clh"
     medium: str = "kernel"
-    calm: float = 0.0  # seconds under load without a kill, and as many without a load
+    quiet: float = 0.0  # seconds under load without a kill, and as many without a load
     first: bool = False  # the first cluster ends, not others
     silence: int | None = None  # ms after which a silent cluster is lost; None: as the loader has it
 
     @property
     def deployment(self) -> Deployment:
-        return deployment(self.sockets, self.cores, self.lock, patience=self.silence)
+        return deployment(self.sockets, self.cores, self.lock, silence=self.silence)
 
 
 @dataclass
@@ -98,7 +98,7 @@ class Measured:
     seconds: float = 0.0     # under load, all told
     false_alarms: int = 0
     clusters: int = 0
-    calm: dict[str, int] = field(default_factory=dict)  # false alarms of each kind of calm, of CALM
+    alarms: dict[str, int] = field(default_factory=dict)  # false alarms of each kind of calm, of CALM
 
     def of(self, how: str) -> list[Fate]:
         return [fate for fate in self.fates if fate.kill.how == how]
@@ -109,16 +109,16 @@ class Measured:
     def metrics(self, how: str) -> dict[str, float]:
         """The median under the figure's own name, the worst beside it; of errors the sum. What nobody measured is not
         there."""
-        found: dict[str, float] = {"kills": len(self.of(how))}
+        metrics: dict[str, float] = {"kills": len(self.of(how))}
         for figure in FIGURES:
             if not (values := self.values(how, figure)):
                 continue
             if figure.clock == COUNTED:
-                found[figure.name] = sum(values)
+                metrics[figure.name] = sum(values)
             else:
-                found |= {figure.name: median(values), figure.name.replace("_ms", "_worst_ms"): max(values)}
+                metrics |= {figure.name: median(values), figure.name.replace("_ms", "_worst_ms"): max(values)}
         fates = self.of(how)
-        return found | {
+        return metrics | {
             "survivor_requests": sum(fate.survivor_requests for fate in fates),
             "survivor_connections": sum(fate.survivor_connections for fate in fates),
             "survivor_longest_ms": max(fate.survivor_longest_ms for fate in fates),
@@ -126,16 +126,15 @@ class Measured:
         }
 
     def _calm(self) -> dict[str, float]:
-        names = {name: f"false_alarms_{name.replace(' ', '_')}" for name in self.calm}
-        return {names[name]: float(count) for name, count in self.calm.items()} | ({"calm_seconds": self.job.calm}
-            if self.calm else {})
+        names = {name: f"false_alarms_{name.replace(' ', '_')}" for name in self.alarms}
+        return {names[name]: float(count) for name, count in self.alarms.items()} | ({"calm_seconds": self.job.quiet}
+            if self.alarms else {})
 
     def to_json(self) -> list[dict[str, Any]]:
         job = self.job
         common = {
             "layout": "per-socket", "lock": job.lock, "system": "skerry", "workload": "failure",
-            "clusters": self.clusters,
-            "cores": job.sockets * job.cores, "ended": "first" if job.first else "others",
+            "clusters": self.clusters, "cores": job.sockets * job.cores, "ended": "first" if job.first else "others",
             **({"emulated": True} if job.accel.emulated else {}),
         }  # fmt: skip
         return [
@@ -149,13 +148,12 @@ class Measured:
             for how in self.job.ways if self.of(how)
         ] + [common | {
             "how": "none", "metrics": {"false_alarms": self.false_alarms, "seconds": self.seconds} | self._calm(),
-            "per_core": [],
-            "goals": {"false_alarms": {"emulated_idle": 0, "kvm_and_metal": 0}},
+            "per_core": [], "goals": {"false_alarms": {"emulated_idle": 0, "kvm_and_metal": 0}},
         }]  # fmt: skip
 
 
 def kills(job: Job, clusters: Sequence[tuple[int, int]]) -> Iterator[Kill]:
-    """As often as wanted in each way, in turn, so that what changes on the host meets all of them."""
+    """Yields the kills, in turn by way, so that changes on the host affect all ways alike."""
     for number in range(job.repeats * len(job.ways)):
         yield draw(job.seed, number + 1, clusters, [job.ways[number % len(job.ways)]])
 
@@ -167,24 +165,24 @@ def _stage(run: Run, job: Job) -> AbstractContextManager[Scene]:
 def measure(job: Job, update: Callable[..., None], tell: Callable[[str], None]) -> Measured:
     """One boot, all kills."""
     what = plan(job.deployment)
-    found = Measured(job, clusters=len(what.cluster_map.clusters))
-    with boot(what, Options(job.accel, job.patience, job.medium)) as run, _stage(run, job) as scene:
+    measured = Measured(job, clusters=len(what.cluster_map.clusters))
+    with boot(what, Options(job.accel, job.timeout, job.medium)) as run, _stage(run, job) as scene:
         begun = time.monotonic()
         for one in kills(job, mortal(what, job.first)):
             update(completed=one.number - 1, description=str(one))
             fate = scene.kill(one)
-            found.fates.append(fate)
+            measured.fates.append(fate)
             tell(f"{one.number}: {one}: told after {fate.detect_ms / 1e3:.2f} s, PONG after {fate.pong_ms / 1e3:.2f} s")
-        found.false_alarms = scene.false_alarms
-        found.seconds = time.monotonic() - begun
-        if job.calm:
+        measured.false_alarms = scene.false_alarms
+        measured.seconds = time.monotonic() - begun
+        if job.quiet:
             for name in CALM:
                 update(description=f"without a kill, {name}")
                 if name == IDLE:
                     scene.idle()
-                found.calm[name] = scene.watch(job.calm)
+                measured.alarms[name] = scene.watch(job.quiet)
                 scene.check()
-    return found
+    return measured
 
 
 def quick(job: Job) -> Job:

@@ -35,12 +35,12 @@ _BAD = ("fault", "failed", "bad-line", *CLUSTER_DOWN)
 
 
 def deployment(sockets: int = 2, cores: int = 2, lock: str = "clh", restart: str = "on-failure",
-               patience: int | None = None) -> Deployment:
+               silence: int | None = None) -> Deployment:
     """Clusters with Redis that start again at once, and without end."""
     return Deployment(
         name="failure", shape=Shape(sockets, cores, default_memory(cores)), lock=lock, shutdown="never",
         redis=Redis(heap=64 * MIB), restart=restart, restart_limit=0, restart_delay=0,
-        failure_timeout=patience,
+        failure_timeout=silence,
     )  # fmt: skip
 
 
@@ -87,24 +87,23 @@ def end_cluster(run: Run, cluster: int, how: str, core: int | None = None) -> fl
 
 @dataclass(frozen=True)
 class Fate:
-    """What became of a kill. Times in milliseconds of the host's clock, from the order on, unless they say
-    otherwise."""
+    """The outcome of a kill. Times are milliseconds of the host's clock since the order, unless they say otherwise."""
 
     kill: Kill
     reason: str
     why: str
     detect_ms: float         # to the event
-    silent_ms: int | None    # of the machine's clock: for how long the others had seen no sign of life
-    after_ms: int            # of the machine's clock: from the loss, as known, to the boot report of the next life
-    fence_ms: int | None     # of it, in ticks of the manager that did it; None: another cluster's did
+    silent_ms: int | None    # by the machine's clock: for how long the others had seen no sign of life
+    after_ms: int            # by the machine's clock: from the loss, as known, to the boot report of the next life
+    fence_ms: int | None     # its part, in ticks of the manager that did it; None: another cluster's did
     load_ms: int | None
     again_ms: float          # to the event that says so
     serving_ms: float        # to the event that the last of its Redis serves
     pong_ms: float           # to that one's answer
     survivor_errors: int
     survivor_requests: int
-    survivor_longest_ms: float  # of a request of a survivor's client, from the order to the last PONG
-    usual_longest_ms: float     # the same in the time before the order
+    survivor_longest_ms: float  # a request of a survivor's client, from the order to the last PONG
+    usual_longest_ms: float     # such a request in the time before the order
     survivor_connections: int = 0
     survivor_connections_lost: int = 0
 
@@ -115,7 +114,7 @@ class Fate:
 
     @property
     def survivor_stall_ms(self) -> float:
-        """What the longest request took beyond the usual."""
+        """Returns by how much the longest request exceeded the usual."""
         return max(0.0, self.survivor_longest_ms - self.usual_longest_ms)
 
     def to_json(self) -> dict[str, Any]:
@@ -126,9 +125,9 @@ class Fate:
 class Scene:
     """Use by `on_stage()`. A load for each Redis runs from then on."""
 
-    def __init__(self, run: Run, seed: int, patience: float = TRY, first: bool = False) -> None:
+    def __init__(self, run: Run, seed: int, silence: float = TRY, first: bool = False) -> None:
         self.run = run
-        self.loads = {name: Load(name, run.address(name), seed, TRY if self._ends(name, first) else patience)
+        self.loads = {name: Load(name, run.address(name), seed, TRY if self._ends(name, first) else silence)
                       for name in servers(run.plan)}
         self.false_alarms = 0
         self.kills = 0  # in this machine's life
@@ -153,16 +152,16 @@ class Scene:
         self._calm(what.quiet)
         before = self._longest(what.cluster)
         lives = {load: load.lives for load in self._clients(what.cluster)}
-        again, told = self._of("cluster-restarted", what.cluster), self._next_loss(what)
+        again, report = self._of("cluster-restarted", what.cluster), self._next_loss(what)
         tell(f"ordered: {what}")
         at = end_cluster(self.run, what.cluster, what.how, what.core)
         self.kills += 1
-        noticed, loss = told()
+        noticed, loss = report()
         detect = noticed - at
         tell(f"told by the others: {loss.get('why')}")
         back = self._next("cluster-restarted", what.cluster, again, f"{what} again")
         came = time.monotonic() - at
-        serving, pong = self._pong(what.cluster)
+        serving, answered = self._pong(what.cluster)
         tell(f"cluster {what.cluster} serves again")
         during = self._longest(what.cluster)
         self.run.wait_for(lambda: all(load.lives > before for load, before in lives.items()),
@@ -171,7 +170,7 @@ class Scene:
         self.check()
         return Fate(
             what, str(loss["reason"]), str(loss["why"]), 1e3 * detect, loss.get("silent_ms"), int(back["after_ms"]),
-            back.get("fence_ms"), back.get("load_ms"), 1e3 * came, 1e3 * (serving - at), 1e3 * (pong - at),
+            back.get("fence_ms"), back.get("load_ms"), 1e3 * came, 1e3 * (serving - at), 1e3 * (answered - at),
             during.errors, during.requests,
             1e3 * during.longest, 1e3 * before.longest, len(self.others(what.cluster)), during.broken,
         )
@@ -204,7 +203,7 @@ class Scene:
         return wait
 
     def _gone(self, cluster: int) -> int:
-        """How often the others have said on the console that they miss it."""
+        """Returns how often the others have reported its loss on the console."""
         gone = re.compile(rf"\[manager \d+\] cluster {cluster} is gone: ")
         return sum(line.by == By.MANAGER and bool(gone.match(line.text)) for line in self.run.own_lines)
 
@@ -213,7 +212,7 @@ class Scene:
         return self.run.events.of(kind, cluster=cluster)[known]
 
     def _longest(self, cluster: int) -> Window:
-        """Of the clients of all other clusters, since it was asked for last."""
+        """Returns the window of the clients of all other clusters, since the last call."""
         windows = [load.window() for load in self.others(cluster)]
         longest = max((w.longest for w in windows), default=0.0)
         return Window(sum(w.requests for w in windows), sum(w.errors for w in windows), longest,
@@ -269,19 +268,19 @@ def servers(plan: Plan) -> list[str]:
 
 
 def cluster_of(plan: Plan, name: str) -> int:
-    """Of an application."""
+    """Returns the cluster of an application."""
     return next(c.number for c in plan.cluster_map.clusters if plan.application(name).cpu in c.cpus)
 
 
 @contextmanager
-def on_stage(run: Run, seed: int, patience: float = TRY, first: bool = False) -> Iterator[Scene]:
-    """Of a machine that has booted: all serve, and the load runs, until the block is left.
+def on_stage(run: Run, seed: int, silence: float = TRY, first: bool = False) -> Iterator[Scene]:
+    """Makes a scene of a machine that has booted: all serve, and the load runs, until the block is left.
 
-    `first`: the first cluster is ended, not others. `patience`: seconds after which a request without an answer to a
+    `first`: the first cluster is ended, not others. `silence`: seconds after which a request without an answer to a
     cluster that goes on is an error; of clusters that are ended TRY.
     """
     run.wait_serving()
-    scene = Scene(run, seed, patience, first)
+    scene = Scene(run, seed, silence, first)
     for load in scene.loads.values():
         load.start()
     try:

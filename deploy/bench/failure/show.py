@@ -18,7 +18,7 @@ from deploy.bench.failure.scene import Fate, Kill, Scene, on_stage
 from deploy.machine.run import Run
 from deploy.results.survival import Survivor
 
-STEP_SLOTS = 2  # of the load's time line in a column of the curve
+STEP_SLOTS = 2  # steps of the load's time line in a column of the curve
 STEP = STEP_SLOTS * SLOT_NS / 1e9
 _FRAMES = 8  # a second
 _WORDS = 4   # lines of what happened, below the curve
@@ -39,13 +39,14 @@ class Show:
 
     def panels(self) -> list[Panel]:
         """Whole steps only: the last one has not come to its end."""
-        found: dict[int, list[float]] = {}
+        by_cluster: dict[int, list[float]] = {}
         for name, load in self.scene.loads.items():
             counts = load.survivor().counts
             rates = [sum(counts[at : at + STEP_SLOTS]) / STEP for at in range(0, len(counts) - STEP_SLOTS, STEP_SLOTS)]
-            before = found.get(self.scene.cluster_of(name))
-            found[self.scene.cluster_of(name)] = rates if before is None else [a + b for a, b in zip(before, rates)]
-        return [Panel(f"Cluster {number}", rates) for number, rates in sorted(found.items())]
+            cluster = self.scene.cluster_of(name)
+            before = by_cluster.get(cluster)
+            by_cluster[cluster] = rates if before is None else [a + b for a, b in zip(before, rates)]
+        return [Panel(f"Cluster {number}", rates) for number, rates in sorted(by_cluster.items())]
 
     def frame(self, width: int = WIDTH) -> Text:
         return Text("\n".join(draw(self.panels(), STEP, self._said[-_WORDS:], min(WIDTH, width))), no_wrap=True)
@@ -92,7 +93,7 @@ def play(run: Run, kill: Kill, after: float, output: Output) -> tuple[Fate, list
 
 
 def sentences(fate: Fate) -> Sequence[str]:
-    """What was seen, for those who saw the curve."""
+    """Returns a summary for viewers of the curve."""
     fence = "" if fate.fence_ms is None else f", fenced within {fate.fence_ms} ms"
     errors = "no error" if not fate.survivor_errors else f"{fate.survivor_errors} errors"
     return (

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from deploy.bench.failure.cost import Cost
 from deploy.bench.failure.measure import COUNTED, FIGURES, HOST, SAID, TICKS, Figure, Measured, goals
+from deploy.results.tables import plain_table
 
 _NOTE = (
     f"Clock: {HOST}, seen from outside, up to 100 ms of it before the cluster obeys; {TICKS}, the machine's as its "
@@ -24,16 +25,17 @@ def _ms(value: float) -> str:
     return f"{value:,.0f} ms" if value >= 1 or value == 0 else f"{value:.2f} ms"
 
 
-def _row(found: Measured, how: str, figure: Figure) -> tuple[str, ...]:
-    values, (emulated, metal) = found.values(how, figure), goals(figure, how, found.job.first, found.job.silence)
-    goal = emulated if found.job.accel.emulated else metal
+def _row(measured: Measured, how: str, figure: Figure) -> tuple[str, ...]:
+    job = measured.job
+    values, (emulated, metal) = measured.values(how, figure), goals(figure, how, job.first, job.silence)
+    goal = emulated if job.accel.emulated else metal
     if figure.clock == COUNTED:
         total = sum(values)
-        return figure.said, figure.clock, f"{total:,.0f}", "", f"{emulated:g}", f"{metal:g}", _met(total <= goal)
+        return figure.title, figure.clock, f"{total:,.0f}", "", f"{emulated:g}", f"{metal:g}", _met(total <= goal)
     if not values:
-        return figure.said, figure.clock, "-", "-", _ms(emulated), _ms(metal), ""
+        return figure.title, figure.clock, "-", "-", _ms(emulated), _ms(metal), ""
     return (
-        figure.said, figure.clock, _ms(median(values)), _ms(max(values)), _ms(emulated), _ms(metal),
+        figure.title, figure.clock, _ms(median(values)), _ms(max(values)), _ms(emulated), _ms(metal),
         _met(median(values) <= goal),
     )  # fmt: skip
 
@@ -42,37 +44,31 @@ def _met(met: bool) -> str:
     return "met" if met else "no"
 
 
-def failure_table(found: Measured, cost: Cost | None) -> Table:
-    emulated = "  (emulated)" if found.job.accel.emulated else ""
-    ended = "The first cluster" if found.job.first else "A cluster"
-    table = Table(
-        title=f"{ended} fails: median and worst of {found.job.repeats}{emulated}", title_justify="left",
-        title_style="bold",
-        caption=_NOTE, caption_justify="left",
-    )  # fmt: skip
-    table.add_column("figure")
-    table.add_column("clock", style="dim")
-    for name in ("median", "worst", "goal", "KVM, metal"):
-        table.add_column(name, justify="right", style="dim" if name in ("goal", "KVM, metal") else "")
-    table.add_column("met")
-    for how in found.job.ways:
-        if not found.of(how):
+def failure_table(measured: Measured, cost: Cost | None) -> Table:
+    emulated = "  (emulated)" if measured.job.accel.emulated else ""
+    ended = "The first cluster" if measured.job.first else "A cluster"
+    table = plain_table(f"{ended} fails: median and worst of {measured.job.repeats}{emulated}",
+                        ("figure", "clock", "median", "worst", "goal", "KVM, metal", "met"),
+                        ("figure", "clock", "met"), _NOTE)
+    for column in table.columns:
+        column.style = "dim" if column.header in ("clock", "goal", "KVM, metal") else ""
+    for how in measured.job.ways:
+        if not measured.of(how):
             continue
         table.add_section()
         table.add_row(SAID[how], style="bold")
         for figure in FIGURES:
-            table.add_row(*_row(found, how, figure))
+            table.add_row(*_row(measured, how, figure))
     table.add_section()
     table.add_row("all", style="bold")
     table.add_row(
-        f"false alarms, in {found.seconds / 60:.1f} min of this", COUNTED, f"{found.false_alarms}", "", "0 an hour",
-        "0 an hour",
-        _met(not found.false_alarms),
+        f"false alarms, in {measured.seconds / 60:.1f} min of this", COUNTED, f"{measured.false_alarms}", "",
+        "0 an hour", "0 an hour", _met(not measured.false_alarms),
     )  # fmt: skip
-    for name, count in found.calm.items():
+    for name, count in measured.alarms.items():
         row = (
-            f"false alarms, in {found.job.calm / 60:.1f} min {name}", COUNTED, f"{count}", "", "0 an hour", "0 an hour",
-            _met(not count)
+            f"false alarms, in {measured.job.quiet / 60:.1f} min {name}", COUNTED, f"{count}", "", "0 an hour",
+            "0 an hour", _met(not count)
         )
         table.add_row(*row)
     if cost:

@@ -9,9 +9,11 @@ from rich.table import Table
 
 from deploy.base.errors import Failure
 from deploy.base.timeouts import Patience
+from deploy.bench.boot import Bench, events
 from deploy.bench.ipc import pingpong
 from deploy.machine.qemu import Accel
 from deploy.results.result import Result
+from deploy.results.tables import plain_table
 from topology.units import MIB
 
 MEMORY = 6144 * MIB  # with a gigabyte in one piece, besides what the program works with
@@ -45,34 +47,27 @@ class Measured:
         return entry | {"operations": [vars(one) for one in self.operations]}
 
 
-def measure(kernel: str, accel: Accel, patience: Patience) -> Measured:
-    found = pingpong.events(pingpong.machine(kernel, "latency", memory=MEMORY), accel, patience)
+def measure(kernel: str, accel: Accel, timeout: Patience) -> Measured:
+    reported = events(pingpong.machine(kernel, "latency", memory=MEMORY), Bench(accel, timeout)).events
     operations = [
         Operation(event["name"], event["delay"], event["response"], event["entries"])
-        for event in found
+        for event in reported
         if event.kind == "latency"
     ]
-    held = [event["longest"] for event in found if event.kind == "latency-held"]
+    held = [event["longest"] for event in reported if event.kind == "latency-held"]
     if not operations or len(held) != 1:
         raise Failure(f"kernel {kernel}: results are missing")
     return Measured(kernel, operations, held[0])
 
 
 def latency_table(measured: Sequence[Measured]) -> Table:
-    table = Table(
-        title="Instructions that an interrupt waits, at worst, because of one operation; one core  (emulated)",
-        title_justify="left",
-        title_style="bold",
-        caption=(
-            "Extra delay between an interrupt that is raised as the kernel is entered and the first instruction of\n"
-            "the thread that waits for it, which has the highest priority; without the cost in an idle system. No\n"
-            "stretch with interrupts off is longer. Pieces: how often an interrupt got in during the operation."
-        ),
-        caption_justify="left",
+    table = plain_table(
+        "Instructions that an interrupt waits, at worst, because of one operation; one core  (emulated)",
+        ("operation", *(one.lock for one in measured)), ("operation",),
+        "Extra delay between an interrupt that is raised as the kernel is entered and the first instruction of\n"
+        "the thread that waits for it, which has the highest priority; without the cost in an idle system. No\n"
+        "stretch with interrupts off is longer. Pieces: how often an interrupt got in during the operation.",
     )
-    table.add_column("operation")
-    for one in measured:
-        table.add_column(one.lock, justify="right")
     table.add_column("pieces", justify="right", style="dim")
     for row in zip(*(one.operations for one in measured), strict=True):
         table.add_row(row[0].name, *(f"{cell.delay:,}" for cell in row), f"{row[0].entries:,}")

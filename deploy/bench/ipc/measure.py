@@ -6,6 +6,8 @@ from typing import Any
 
 from deploy.base.errors import Failure
 from deploy.base.timeouts import Patience
+from deploy.bench import boot
+from deploy.bench.boot import Bench
 from deploy.bench.ipc import pingpong, reference
 from deploy.bench.regimes import BASELINE
 from deploy.emulator import run as modelled_run
@@ -19,7 +21,7 @@ from topology.maps.clustermap import COARSE
 ROUNDS_MAX = 200_000  # the program has room for
 EMPTY = "empty"  # the readings of the clock alone
 
-# What the program reports, in the order of the table, and what people call it.
+# The program's operations, in the order of the table, with their titles.
 OPERATIONS = {
     "call": "Call, no words",
     "call_1": "Call, 1 word",
@@ -54,7 +56,7 @@ ONE_WAY = "one_way"  # the mean of Call and ReplyRecv without words: what Figure
 
 @dataclass(frozen=True)
 class Spread:
-    """Of all rounds; less what the clock readings take."""
+    """Median and extremes over all rounds, less the time of reading the clock."""
 
     median: float
     least: float
@@ -69,7 +71,7 @@ class Measured:
     rounds: int
     spread: dict[str, Spread]
     modelled: ModelledMachine | None = None
-    granularity: str | None = None  # of a kernel that has a choice
+    granularity: str | None = None  # for kernels that have a choice
     local: bool = False  # all objects are at home on the core
 
     @property
@@ -78,7 +80,7 @@ class Measured:
 
     @property
     def kept(self) -> dict[str, Any]:
-        """What tells it from others of its regime."""
+        """Returns the settings that tell it from other kernels of its regime."""
         return ({"granularity": self.granularity} if self.granularity else {}) | ({"local": True} if self.local else {})
 
     @property
@@ -100,9 +102,8 @@ def metric(name: str, unit: str) -> str:
 
 
 def measure(
-    lock: str, accel: Accel, rounds: int, patience: Patience, modelled: ModelledMachine | None = None,
-    granularity: str = COARSE,
-    local: bool = False,
+    lock: str, accel: Accel, rounds: int, timeout: Patience, modelled: ModelledMachine | None = None,
+    granularity: str = COARSE, local: bool = False,
 ) -> Measured:
     """`granularity`: of a kernel that has a choice. `local`: of such a kernel, whether all objects are at home on the
     core."""
@@ -110,8 +111,8 @@ def measure(
     local = local and chosen is not None
     target = pingpong.machine(lock, "ipc", str(rounds), *pingpong.AT_HOME[local], granularity=chosen)
     with modelled_run.clocks(modelled, False, target) as marks:
-        found = pingpong.events(target, accel, patience, extra=marks.arguments if marks else ())
-    events = {event["name"]: event for event in found if event.kind == "pingpong"}
+        reported = boot.events(target, Bench(accel, timeout), marks.arguments if marks else ())
+    events = {event["name"]: event for event in reported.of("pingpong")}
     missing = {EMPTY, *OPERATIONS} ^ set(events)
     if missing:
         raise Failure(f"kernel {lock}: results do not match: {', '.join(sorted(missing))}")
@@ -130,12 +131,12 @@ def measure(
 
 def ratios(measured: Measured, baseline: Measured) -> dict[str, Any]:
     """Beside the kernel without a lock, in the same run."""
-    found = {
+    quotients = {
         metric(name, measured.unit): value.median / baseline.spread[name].median
         for name, value in measured.spread.items()
         if baseline.spread[name].median > 0
     }
-    entry: dict[str, Any] = {"of": measured.lock, "to": BASELINE, "workload": "ipc", "metrics": found}
+    entry: dict[str, Any] = {"of": measured.lock, "to": BASELINE, "workload": "ipc", "metrics": quotients}
     entry |= measured.kept
     if measured.lock in reference.FIGURE_RATIOS:
         entry["published"] = {ONE_WAY: reference.FIGURE_RATIOS[measured.lock]}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from deploy.bench.ipc import reference
 from deploy.bench.ipc.measure import ONE_WAY, Measured
-from deploy.results.figure import save, subplots
+from deploy.results.figure import publish, subplots
 
 _PARTS = (("call", "Call", "#1b6ca8"), ("reply_recv", "ReplyRecv", "#d97925"), (ONE_WAY, "mean", "#5a9e4b"))
 
@@ -31,11 +31,8 @@ def plot_ipc(measured: Sequence[Measured], mode: str, output: Path) -> None:
     axes.margins(y=0.15)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
-    figure.suptitle("One-way IPC without words, one core", x=0.01, ha="left", weight="bold")
     note = "Elphinstone et al., Figure 3 (there in cycles of a real machine)"
     # counted ones are exact
     emulated = "emulated: compare ratios only\n" if first.emulated and first.unit != "instructions" else ""
     wrapped = textwrap.fill(mode, width=int(22 * figure.get_figwidth()))
-    figure.text(0.01, 0.01, f"{note}\n{emulated}{wrapped}", size=6, color="#555555")
-    figure.tight_layout(rect=(0, 0.12, 1, 0.97))
-    save(figure, output)
+    publish(figure, output, "One-way IPC without words, one core", f"{note}\n{emulated}{wrapped}", 0.12, 0.97)

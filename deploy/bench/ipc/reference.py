@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What others published or measured elsewhere. Nothing here is measured by this program."""
+"""Figures that others published or measured elsewhere. Nothing here is measured by this program."""
 
 from topology.model.papers import FIGURE_3
 

@@ -10,6 +10,7 @@ from deploy.bench.ipc import reference
 from deploy.bench.ipc.measure import ONE_WAY, OPERATIONS, Measured
 from deploy.bench.regimes import BASELINE
 from deploy.results.kinds import bracketed
+from deploy.results.tables import plain_table
 from topology.model.papers import ELPHINSTONE, FIGURE_3, PETERS, PETERS_FIGURE_1
 
 
@@ -25,18 +26,10 @@ def ipc_table(measured: Sequence[Measured]) -> Table:
     baseline = measured[0]
     counted = baseline.unit == "instructions"
     emulated = bracketed(baseline.emulated, baseline.modelled.name if baseline.modelled else None)
-    table = Table(
-        title=f"Kernel {baseline.unit} from system-call entry to exit, one way, one core{emulated}",
-        title_justify="left",
-        title_style="bold",
-        caption=_caption(measured, counted),
-        caption_justify="left",
-    )
-    table.add_column("")
-    for one in measured:
-        table.add_column(one.title, justify="right")
-        if one.lock != BASELINE:
-            table.add_column(f"/ {BASELINE}", justify="right")
+    columns = [column for one in measured
+               for column in (one.title, *([f"/ {BASELINE}"] if one.lock != BASELINE else []))]
+    table = plain_table(f"Kernel {baseline.unit} from system-call entry to exit, one way, one core{emulated}",
+                        ("", *columns), note=_caption(measured, counted))
     if counted:
         table.add_column("seL4 SMP*", justify="right", style="dim")
         table.add_column("seL4, no lock*", justify="right", style="dim")
@@ -49,29 +42,24 @@ def ipc_table(measured: Sequence[Measured]) -> Table:
 
 def published_table(measured: Sequence[Measured]) -> Table | None:
     """The papers' ratios beside these; None where none of these regimes is in the papers."""
-    beside = [one for one in measured if one.lock in FIGURE_3]
-    if not beside:
+    published = [one for one in measured if one.lock in FIGURE_3]
+    if not published:
         return None
     base = measured[0].spread[ONE_WAY].median
-    table = Table(
-        title=f"IPC over {BASELINE}, beside the papers, whose cycles are real machines'", title_justify="left",
-        title_style="bold",
-        caption=_sources(beside), caption_justify="left",
-    )
-    for column in ("", "ours", ELPHINSTONE, "ours/paper", PETERS, "ours/paper"):
-        table.add_column(column, justify="right" if column else "left")
-    for one in beside:
+    table = plain_table(f"IPC over {BASELINE}, beside the papers, whose cycles are real machines'",
+                        ("", "ours", ELPHINSTONE, "ours/paper", PETERS, "ours/paper"), note=_sources(published))
+    for one in published:
         ours = one.spread[ONE_WAY].median / base if base > 0 else 0.0
         cells = []
-        for given in (FIGURE_3[one.lock].value, PETERS_FIGURE_1[one.lock].value):
-            cells += [f"{given:.2f}", f"{ours / given:.3f}" if ours else "-"]
+        for value in (FIGURE_3[one.lock].value, PETERS_FIGURE_1[one.lock].value):
+            cells += [f"{value:.2f}", f"{ours / value:.3f}" if ours else "-"]
         table.add_row(one.lock, f"{ours:.3f}" if ours else "-", *cells)
     return table
 
 
-def _sources(beside: Sequence[Measured]) -> str:
-    found = dict.fromkeys(paper[one.lock].source for paper in (FIGURE_3, PETERS_FIGURE_1) for one in beside)
-    return "; ".join(found) + ": a 2 x 14 Xeon E5-2683 v3, and a Core i7-4770."
+def _sources(published: Sequence[Measured]) -> str:
+    sources = dict.fromkeys(paper[one.lock].source for paper in (FIGURE_3, PETERS_FIGURE_1) for one in published)
+    return "; ".join(sources) + ": a 2 x 14 Xeon E5-2683 v3, and a Core i7-4770."
 
 
 def _cells(measured: Sequence[Measured], name: str, counted: bool) -> list[str]:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which cache lines move between the cores of a modelled machine in the scaling benchmark, and by which
-instructions."""
+"""Finds the cache lines that move between cores of a modelled machine in the scaling benchmark, and the instructions
+that move them."""
 
 import json
 import re
@@ -15,7 +15,8 @@ from deploy.base.errors import Failure
 from deploy.base.paths import BUILD, ROOT
 from deploy.base.symbols import Image
 from deploy.base.timeouts import Patience
-from deploy.bench.scale.measure import Point, Request, measure
+from deploy.bench.boot import Bench
+from deploy.bench.scale.measure import Point, Request, case, measure
 from deploy.deployment import modules
 from deploy.emulator import run as modelled
 from deploy.emulator.entries import PROTOCOLS
@@ -27,7 +28,7 @@ KERNEL_DIRECT_BASE = headers.macro(_BOOT, "KERNEL_DIRECT_BASE")
 KERNEL_IMAGE_BASE = headers.macro(_BOOT, "KERNEL_IMAGE_BASE")
 BOOT_MAX_CPUS = headers.constant(_BOOT, "BOOT_MAX_CPUS")  # elements of core_local[]
 PROGRAM = "pingpong"
-FEWEST_FETCHES = 4  # of which something is said
+FEWEST_FETCHES = 4  # fetches from which on their useless ones are judged
 
 
 # As emulator/modelled/locks.h recognises them.
@@ -40,16 +41,16 @@ def _syscalls() -> dict[int, str]:
     body = re.search(r"enum skerry_syscall \{(.*?)\};", SYSCALLS.read_text(), re.DOTALL)
     assert body
     code = re.sub(r"/\*.*?\*/", "", body[1], flags=re.DOTALL)
-    found: dict[int, str] = {}
+    names: dict[int, str] = {}
     number = -1
     for name, value in re.findall(r"\bSYS_(\w+)(?:\s*=\s*(\w+))?", code):
         number = int(value, 0) if value else number + 1
-        found[number] = name
-    return found
+        names[number] = name
+    return names
 
 
 def kind_name(kind: int) -> str:
-    """Of a kernel entry."""
+    """Returns the name of a kind of kernel entry."""
     if kind == KIND_UNKNOWN:
         return "other"
     return f"vector {kind - KIND_VECTOR}" if kind >= KIND_VECTOR else _syscalls().get(kind, f"system call {kind}")
@@ -114,7 +115,7 @@ class Line:
 
 @dataclass(frozen=True)
 class LockUse:
-    """Of a lock, or of all locks that a kind of kernel entry takes. Times are cycles, of all acquisitions."""
+    """The use of a lock, or of all locks that a kind of kernel entry takes. Times are cycles over all acquisitions."""
 
     name: str
     acquisitions: int
@@ -124,15 +125,15 @@ class LockUse:
     wait_max: int
     hold: int
     hold_max: int
-    lock_moves: int  # of the lock's own lines
-    inside_moves: int  # of others while it was held
-    entries: int = 0  # of a kind
-    moves: int = 0  # of lines, in all of these entries
+    lock_moves: int  # moves of the lock's own lines
+    inside_moves: int  # moves of other lines while it was held
+    entries: int = 0  # entries of a kind
+    moves: int = 0  # moves of lines, in all of these entries
 
 
 @dataclass(frozen=True)
 class Lines:
-    """Of one point of the benchmark."""
+    """The lines that moved in one point of the benchmark."""
 
     point: Point
     moves: int
@@ -158,15 +159,15 @@ class Lines:
 
 
 def byte_ranges(mask: int) -> list[list[int]]:
-    """Of a mask of bytes: first and last of each stretch."""
-    found: list[list[int]] = []
+    """Returns the first and the last byte of each stretch of a mask of bytes."""
+    spans: list[list[int]] = []
     for byte in range(LINE):
         if mask >> byte & 1:
-            if found and found[-1][1] == byte - 1:
-                found[-1][1] = byte
+            if spans and spans[-1][1] == byte - 1:
+                spans[-1][1] = byte
             else:
-                found.append([byte, byte])
-    return found
+                spans.append([byte, byte])
+    return spans
 
 
 class Names:
@@ -188,26 +189,26 @@ class Names:
         image = self.kernel if address >= KERNEL_IMAGE_BASE else self.program
         if KERNEL_DIRECT_BASE <= address < KERNEL_IMAGE_BASE:
             return self._of_cpu(address) or f"memory {address - KERNEL_DIRECT_BASE:#x}"
-        if found := image.name(address):
-            return found
+        if name := image.name(address):
+            return name
         if inside := image.touched(address, LINE):
             return ", ".join(inside)
         return f"program {address:#x}" if image is self.program else f"kernel {address:#x}"
 
-    def movers(self, found: Sequence[dict[str, int]]) -> dict[int, tuple[str, str]]:
+    def movers(self, instructions: Sequence[dict[str, int]]) -> dict[int, tuple[str, str]]:
         """Each instruction's function+offset, and its source."""
-        told = {}
+        places = {}
         for image, inside in ((self.kernel, True), (self.program, False)):
-            mine = [one["pc"] for one in found if (one["pc"] >= KERNEL_IMAGE_BASE) == inside]
+            mine = [one["pc"] for one in instructions if (one["pc"] >= KERNEL_IMAGE_BASE) == inside]
             for pc, place in image.places(mine).items():
                 at = image.name(pc) or hex(pc)
                 inlined = f" {place.function}" if place.source and place.function != at.split("+")[0] else ""
-                told[pc] = (at, place.source + inlined)
-        return told
+                places[pc] = (at, place.source + inlined)
+        return places
 
 
-def measure_lines(request: Request, patience: Patience, build: Path = BUILD) -> list[Lines]:
-    """Of each point of the request, which is of a modelled machine."""
+def measure_lines(request: Request, timeout: Patience, build: Path = BUILD) -> list[Lines]:
+    """Returns the lines of each point of the request, which must be of a modelled machine."""
     assert request.modelled
     counting = "+stat" if request.statistics else ""
     kernel = modules.MODELLED_RTM if request.lock == modelled.RTM and not counting else request.lock + counting
@@ -222,30 +223,29 @@ def measure_lines(request: Request, patience: Patience, build: Path = BUILD) -> 
             "entry": ":".join(map(hex, entries)),
         }
         watched = replace(request, plugin={**request.plugin, **options})
-        points = measure(watched, modelled.mode(request.modelled), True, patience, build=build)
-        told = [
+        points = measure(case(watched), Bench(modelled.mode(request.modelled), timeout, True, build))
+        reported = [
             json.loads(of_lines) | json.loads(of_locks)
             for of_lines, of_locks in zip(file.read_text().splitlines(), locks.read_text().splitlines(), strict=True)
         ]
-    if len(told) != len(points):
-        raise Failure(f"{len(told)} points with lines, of {len(points)}")
-    return [_lines(point, one, image, program) for point, one in zip(points, told)]
+    if len(reported) != len(points):
+        raise Failure(f"{len(reported)} points with lines, of {len(points)}")
+    return [_lines(point, one, image, program) for point, one in zip(points, reported)]
 
 
-def _lines(point: Point, told: dict[str, Any], kernel: Image, program: Image) -> Lines:
-    names = Names(kernel, program, told["cpus"])
-    movers = names.movers([mover for line in told["hottest"] for mover in line["instructions"]])
+def _lines(point: Point, reported: dict[str, Any], kernel: Image, program: Image) -> Lines:
+    names = Names(kernel, program, reported["cpus"])
+    movers = names.movers([mover for line in reported["hottest"] for mover in line["instructions"]])
     hottest = [
         Line(
             physical=line["physical"], address=line["address"], name=names.line(line["address"]), reads=line["reads"],
             writes=line["writes"], upgrades=line["upgrades"], wait=line["wait"], fetches=line["fetches"],
-            useless=line["useless"],
-            users=[User(**user) for user in line["users"]],
+            useless=line["useless"], users=[User(**user) for user in line["users"]],
             movers=[Mover(*movers[mover["pc"]], mover["moves"], mover["wait"]) for mover in line["instructions"]],
         )
-        for line in told["hottest"]
+        for line in reported["hottest"]
     ]
     locks = [LockUse(names.line(lock.pop("address")), **{k: v for k, v in lock.items() if k != "physical"})
-             for lock in told["locks"]]
-    kinds = [LockUse(kind_name(kind.pop("kind")), **kind) for kind in told["kinds"]]
-    return Lines(point, told["moves"], told["lines"], hottest, locks, kinds)
+             for lock in reported["locks"]]
+    kinds = [LockUse(kind_name(kind.pop("kind")), **kind) for kind in reported["kinds"]]
+    return Lines(point, reported["moves"], reported["lines"], hottest, locks, kinds)

@@ -9,6 +9,7 @@ from rich.table import Table
 from deploy.bench.lines.measure import Line, Lines, LockUse
 from deploy.results import kinds
 from deploy.results.snapshots import ratio
+from deploy.results.tables import plain_table
 
 TOP_INSTRUCTIONS = 3
 NOTE = (
@@ -21,36 +22,29 @@ NOTE = (
 )
 
 
-def lines_table(found: Lines, top: int) -> Table:
-    point = found.point
-    table = Table(
-        title=(
-            f"{point.lock}, {point.cores} cores, delay {point.delay:g}: {found.moves:,} moves of {found.count:,} "
-            f"lines in "
-            f"{point.entries:,} kernel entries, {found.moves_per_entry:.2f} an entry; "
-            f"{point.layout}{kinds.of_clock(point.clock, point.emulated)}"
-        ),
-        title_justify="left", title_style="bold", caption=NOTE, caption_justify="left",
+def lines_table(measured: Lines, top: int) -> Table:
+    point = measured.point
+    title = (
+        f"{point.lock}, {point.cores} cores, delay {point.delay:g}: {measured.moves:,} moves of {measured.count:,} "
+        f"lines in {point.entries:,} kernel entries, {measured.moves_per_entry:.2f} an entry; "
+        f"{point.layout}{kinds.of_clock(point.clock, point.emulated)}"
     )
-    for column in ("line", "moves", "read, write, upgrade", "wait each", "cores", "useless", "by"):
-        table.add_column(column, justify="left" if column in ("line", "cores", "by") else "right")
-    for line in found.hottest[:top]:
+    columns = ("line", "moves", "read, write, upgrade", "wait each", "cores", "useless", "by")
+    table = plain_table(title, columns, ("line", "cores", "by"), NOTE)
+    for line in measured.hottest[:top]:
         table.add_row(
             escape(line.name) + (" [bold]false sharing[/bold]" if line.false_sharing else ""), f"{line.moves:,}",
             f"{line.reads:,}, {line.writes:,}, {line.upgrades:,}", f"{line.wait / line.moves:,.0f}",
             cores_text([user.core for user in line.users]),
-            f"{line.useless / line.fetches:.0%}" if line.fetches else "-",
-            escape(_movers(line)),
+            f"{line.useless / line.fetches:.0%}" if line.fetches else "-", escape(_movers(line)),
         )
     return table
 
 
 def _uses(title: str, uses: Sequence[LockUse], of_kinds: bool) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold")
     head = ["entries", "lines moved"] if of_kinds else []
-    for column in ("", *head, "acqui-\nsitions", "conflicts", "handed over", "wait", "hold", "moves of the lock",
-                   "inside"):
-        table.add_column(column, justify="right" if column else "left")
+    table = plain_table(title, ("", *head, "acqui-\nsitions", "conflicts", "handed over", "wait", "hold",
+                                "moves of the lock", "inside"))
     for use in uses:
         about = [f"{use.entries:,}", f"{ratio(use.moves, use.entries):.2f}"] if of_kinds else []
         shares = [f"{ratio(part, use.acquisitions):.1%}" for part in (use.conflicts, use.handovers)]
@@ -60,28 +54,28 @@ def _uses(title: str, uses: Sequence[LockUse], of_kinds: bool) -> Table:
     return table
 
 
-def lock_tables(found: Lines, top: int) -> list[Table]:
+def lock_tables(measured: Lines, top: int) -> list[Table]:
     """Waiting for each lock, and holding it; nothing where there is none."""
-    if not found.locks:
+    if not measured.locks:
         return []
-    shown, rest = found.locks[:top], found.locks[top:]
+    shown, rest = measured.locks[:top], measured.locks[top:]
     more = f" ({len(rest)} more, of {sum(lock.acquisitions for lock in rest):,} acquisitions)" if rest else ""
     return [
         _uses(f"Locks{more}: means of an acquisition, in cycles and lines", shown, False),
         _uses("Kernel entries by kind: lines moved by an entry; of the locks that it takes, means of an acquisition",
-              found.kinds, True),
+              measured.kinds, True),
     ]
 
 
 def cores_text(cores: Sequence[int]) -> str:
     """0..3, 8"""
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for core in cores:
-        if found and found[-1][1] == core - 1:
-            found[-1] = (found[-1][0], core)
+        if spans and spans[-1][1] == core - 1:
+            spans[-1] = (spans[-1][0], core)
         else:
-            found.append((core, core))
-    return ", ".join(str(a) if a == b else f"{a}..{b}" for a, b in found)
+            spans.append((core, core))
+    return ", ".join(str(a) if a == b else f"{a}..{b}" for a, b in spans)
 
 
 def _movers(line: Line) -> str:

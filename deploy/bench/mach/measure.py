@@ -4,17 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 from deploy.base.errors import Failure
-from deploy.base.paths import BUILD
-from deploy.base.timeouts import Patience
+from deploy.bench.boot import Bench, marked_events
 from deploy.bench.mach import stress
-from deploy.emulator import lockstep
+from deploy.emulator.lockstep import Mark
 from deploy.emulator.machine_file import ModelledMachine, whole_ranges
-from deploy.emulator.run import clocks
 from deploy.live.lockstat import source
 from deploy.live.lockstat.check import Check, checks
 from deploy.live.lockstat.record import ratio
@@ -25,7 +22,7 @@ from deploy.results.result import Result
 from topology.model.papers import MACH_TOTAL
 
 STUDY = "Uemura et al., 'An Empirical Investigation of Multiprocessor Synchronization Mechanisms in the MACH Kernel'"
-Ranges = Mapping[tuple[str, str, int], tuple[float, float]]  # of a run's key: operations in a million cycles
+Ranges = Mapping[tuple[str, str, int], tuple[float, float]]  # by a run's key: operations in a million cycles
 NO_RANGES: Ranges = {}
 BEGIN, END = "begin", "end"  # the program's snapshots
 
@@ -48,8 +45,19 @@ class Work:
 
 
 @dataclass(frozen=True)
+class Job:
+    """One boot."""
+
+    lock: str
+    cores: int
+    work: Work
+    modelled: ModelledMachine | None = None
+    line_factor: float = 1.0  # factor of the costs of lines that move between the modelled machine's cores
+
+
+@dataclass(frozen=True)
 class Run:
-    """What one boot counted, from the program's begin to its end."""
+    """The counts of one boot, from the program's begin to its end."""
 
     lock: str
     cores: int
@@ -59,7 +67,8 @@ class Run:
     time: int  # cycles; steps where the cores go in step
     clock: str  # step, modelled or tsc
     snapshot: Snapshot
-    times: list[dict[str, int]]  # of each core: wall, idle, busy cycles since it started; that asking for them took
+    # for each core: wall, idle, busy cycles since it started, and those that reading them took
+    times: list[dict[str, int]]
     emulated: bool
     late: int = 0
     modelled: ModelledMachine | None = None
@@ -68,15 +77,15 @@ class Run:
     @property
     def checks(self) -> list[Check]:
         """Idleness is what the kernel's record says, business what the threads say that they ran."""
-        found = checks(self.snapshot)
+        every = checks(self.snapshot)
         for core in self.times:
             both, wall = core["idle"] + core["busy"], core["wall"]
-            found.append(Check(f"core {core['core']}: idle + busy = wall", both, wall, wall // 50 + core["taken"]))
-        return found
+            every.append(Check(f"core {core['core']}: idle + busy = wall", both, wall, wall // 50 + core["taken"]))
+        return every
 
     @property
     def conflict_ratio(self) -> float:
-        """Of all simple locks, as in the last lines of Tables 1 and 2."""
+        """Returns the conflicts of an acquisition over all simple locks, as in the last lines of Tables 1 and 2."""
         locks = self.snapshot.total.simple.values()
         return ratio(sum(lock.conflicts for lock in locks), sum(lock.acquisitions for lock in locks))
 
@@ -108,54 +117,47 @@ class Run:
             emulated=self.emulated, metrics=self.metrics, per_core=per_core,
         ).to_json()
         counted = {"statistics": self.snapshot.to_json(), "checks": [check.to_json() for check in self.checks]}
-        told = {"tasks": self.work.tasks, "servers": self.servers, "arguments": list(self.work.numbers),
-                "clock": self.clock}
+        request = {"tasks": self.work.tasks, "servers": self.servers, "arguments": list(self.work.numbers),
+                   "clock": self.clock}
         model = {"modelled": self.modelled.to_json(), "line_factor": self.line_factor} if self.modelled else {}
-        return entry | told | counted | model | ({"steps_late": self.late} if self.late else {})
+        return entry | request | counted | model | ({"steps_late": self.late} if self.late else {})
 
 
-def measure(
-    lock: str, cores: int, work: Work, accel: Accel, stepped: bool, patience: Patience, build: Path = BUILD,
-    modelled: ModelledMachine | None = None, line_factor: float = 1.0,
-) -> Run:
-    """`stepped`: the emulator's cores go in step (in_step); else they run as they come, and the clock is the TSC."""
-    target = stress.machine(f"{lock}+stat", cores, work.program, *work.numbers, modelled=modelled)
-    with clocks(modelled, stepped, target, line_factor, build) as marks:
-        events = stress.events(target, accel, patience, build, marks.arguments if marks else ())
-        moments = marks.read() if marks else []
-    if marks and [mark.number for mark in moments] != [1, 2]:
-        raise Failure(f"kernel {lock}, {work.program}: the emulator did not see begin and end")
-    run = _run(lock, cores, work, accel, events, moments)
-    return replace(run, clock="modelled", modelled=modelled, line_factor=line_factor) if modelled else run
+def measure(job: Job, bench: Bench) -> Run:
+    """One boot, and what it counted; raises Failure if the statistics do not add up."""
+    target = stress.machine(f"{job.lock}+stat", job.cores, job.work.program, *job.work.numbers, modelled=job.modelled)
+    events, moments = marked_events(target, bench, job.modelled, job.line_factor)
+    if bench.stepped and [mark.number for mark in moments] != [1, 2]:
+        raise Failure(f"kernel {job.lock}, {job.work.program}: the emulator did not see begin and end")
+    return _run(job, bench.accel, events, moments)
 
 
 def ranges_of(runs: Iterable[Run]) -> Ranges:
-    """Of runs that were made at all line costs of RANGE."""
-    found: dict[tuple[str, str, int], dict[float, float]] = {}
+    """Returns the range of each run that was made at all line costs of RANGE."""
+    rates: dict[tuple[str, str, int], dict[float, float]] = {}
     for run in runs:
-        found.setdefault(run.key, {})[run.line_factor] = run.metrics["operations_per_million_cycles"]
-    return whole_ranges(found)
+        rates.setdefault(run.key, {})[run.line_factor] = run.metrics["operations_per_million_cycles"]
+    return whole_ranges(rates)
 
 
-# of a run's key and a lock class, or all: conflicts of an acquisition
+# by a run's key and a lock class, or all: conflicts of an acquisition
 ClassRanges = Mapping[tuple[str, str, int, str], tuple[float, float]]
 NO_CLASS_RANGES: ClassRanges = {}
 
 
 def class_ranges_of(runs: Iterable[Run]) -> ClassRanges:
-    """The same of each class of locks."""
-    found: dict[tuple[str, str, int, str], dict[float, float]] = {}
+    """Returns the range of each class of locks."""
+    ratios_at: dict[tuple[str, str, int, str], dict[float, float]] = {}
     for run in runs:
         ratios = {name: lock.conflict_ratio
                   for name, lock in run.snapshot.total.simple.items()} | {MACH_TOTAL: run.conflict_ratio}
         for name, value in ratios.items():
-            found.setdefault((*run.key, name), {})[run.line_factor] = value
-    return whole_ranges(found)
+            ratios_at.setdefault((*run.key, name), {})[run.line_factor] = value
+    return whole_ranges(ratios_at)
 
 
-def _run(
-    lock: str, cores: int, work: Work, accel: Accel, events: EventStream, moments: Sequence[lockstep.Mark]
-) -> Run:
+def _run(job: Job, accel: Accel, events: EventStream, moments: Sequence[Mark]) -> Run:
+    lock, work = job.lock, job.work
     ends = events.of("stress")
     if len(ends) != 1 or ends[0]["program"] != work.program:
         raise Failure(f"kernel {lock}, {work.program}: the program did not end")
@@ -166,8 +168,9 @@ def _run(
     time, late = (moments[1].clock - moments[0].clock,
                   moments[1].late - moments[0].late) if moments else (end["cycles"], 0)
     run = Run(
-        lock, cores, work, end["servers"], end["operations"], time, "step" if moments else "tsc", snapshot, times,
-        accel.emulated, late,
+        lock, job.cores, work, end["servers"], end["operations"], time,
+        "modelled" if job.modelled else "step" if moments else "tsc", snapshot, times, accel.emulated, late,
+        job.modelled, job.line_factor,
     )
     wrong = [check for check in run.checks if not check.holds]
     if wrong:

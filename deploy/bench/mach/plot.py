@@ -11,10 +11,8 @@ from typing import Any
 from deploy.bench.mach.measure import STUDY, Run
 from deploy.bench.mach.stress import MEMORY, MESSAGES
 from deploy.live.lockstat.table import NAMES
-from deploy.results.figure import save, subplots
+from deploy.results.figure import MARKERS, plain_axes, publish, subplots
 from deploy.results.kinds import bracketed
-
-_MARKERS = "osD^vPX*"
 
 
 def plot_mach(runs: Sequence[Run], mode: str, output: Path) -> None:
@@ -24,23 +22,17 @@ def plot_mach(runs: Sequence[Run], mode: str, output: Path) -> None:
     _classes(right, [run for run in runs if run.cores == most])
     modelled = runs[0].modelled
     emulated = bracketed(runs[0].emulated, modelled.name if modelled else None, " ")
-    figure.suptitle(f"Conflicts of the kernel's locks{emulated}", x=0.01, ha="left", weight="bold")
-    figure.text(0.01, 0.01, textwrap.fill(f"{STUDY}. {mode}.", width=240), size=6, color="#555555")
-    figure.tight_layout(rect=(0, 0.06, 1, 0.98))
-    save(figure, output)
+    publish(figure, output, f"Conflicts of the kernel's locks{emulated}",
+            textwrap.fill(f"{STUDY}. {mode}.", width=240), 0.06)
 
 
 def _over_cores(axes: Any, runs: Sequence[Run]) -> None:
     for number, lock in enumerate(dict.fromkeys(run.lock for run in runs)):
         mine = sorted((run for run in runs if run.lock == lock), key=lambda run: run.cores)
         shares = [100 * run.conflict_ratio for run in mine]
-        axes.plot([run.cores for run in mine], shares, marker=_MARKERS[number % len(_MARKERS)], label=lock)
+        axes.plot([run.cores for run in mine], shares, marker=MARKERS[number % len(MARKERS)], label=lock)
     axes.set_title("Figure 3: message program", size=9)
-    axes.set_xlabel("cores")
-    axes.set_xticks(sorted({run.cores for run in runs}))
-    axes.set_ylabel("conflicts, % of acquisitions")
-    axes.set_ylim(bottom=0)
-    axes.spines[["top", "right"]].set_visible(False)
+    plain_axes(axes, (run.cores for run in runs), "conflicts, % of acquisitions")
     if runs:
         axes.legend(frameon=False, fontsize=8)
 

@@ -20,14 +20,13 @@ from deploy.live.lockstat.table import (
 )
 from topology.model.papers import MACH_CONFLICTS, MACH_PROCESSORS, MACH_READS, MACH_TOTAL
 
-# What stands here for what stood there.
+# Counterparts here of Mach's classes.
 NEAREST = (
     "Nearest to Mach's classes: run queue (CPU LIST, GLOBAL and LOCAL RUNQ), TCB, with reply objects (THREAD LOCK), "
-    "endpoint and "
-    "notification (OBJ LOCK of ports, MESSAGEQ). Mach's locks of memory (ZONE, VM PAGE…, PMAP) have no counterpart: "
-    "untyped memory, frames and address spaces have no locks of their own here and stand under the kernel's. "
-    "Under one lock its conflicts stand beside the total of all of Mach's classes. "
-    "A reader/writer lock (Mach's complex locks) has regime fine alone, and no lock here sleeps: a core spins."
+    "endpoint and notification (OBJ LOCK of ports, MESSAGEQ). Mach's locks of memory (ZONE, VM PAGE…, PMAP) have no "
+    "counterpart: untyped memory, frames and address spaces have no locks of their own here and stand under the "
+    "kernel's. Under one lock its conflicts stand beside the total of all of Mach's classes. A reader/writer lock "
+    "(Mach's complex locks) has regime fine alone, and no lock here sleeps: a core spins."
 )
 TITLES = {
     MESSAGES: ("Table 1", "Table 3", "message program"),
@@ -42,11 +41,11 @@ def _what(run: Run) -> str:
 
 
 def beside_paper(program: str, name: str, ours: float) -> tuple[str, str]:
-    """What the study has for the nearest class, and this kernel's over it."""
-    given = MACH_CONFLICTS.get((program, name))
-    if given is None:
+    """Returns the study's figure for the nearest class, and this kernel's over it."""
+    published = MACH_CONFLICTS.get((program, name))
+    if published is None:
         return "", ""
-    return f"{given.value:.4f}", f"{ours / given.value:.3g}"
+    return f"{published.value:.4f}", f"{ours / published.value:.3g}"
 
 
 def _ratio(run: Run, name: str, value: float, ranged: ClassRanges) -> str:
@@ -61,8 +60,7 @@ def simple_locks(runs: Sequence[Run], ranged: ClassRanges = NO_CLASS_RANGES) -> 
     title = f"{number}: simple locks, {name} on {runs[0].cores} cores ({_what(runs[0])})"
     table = plain_table(
         title, "regime", "lock class", "instances", "acqui-\nsitions", "conflicts", "conflicts/\nacquisition",
-        "spins max", "ave",
-        f"paper, {MACH_PROCESSORS} CPUs: conflicts/\nacquisition", "ours/paper",
+        "spins max", "ave", f"paper, {MACH_PROCESSORS} CPUs: conflicts/\nacquisition", "ours/paper",
     )
     table.columns[1].justify = "left"
     for run in runs:
@@ -71,15 +69,15 @@ def simple_locks(runs: Sequence[Run], ranged: ClassRanges = NO_CLASS_RANGES) -> 
         for name, lock in sorted(locks.items(), key=lambda item: -item[1].conflicts):
             counts = (lock.instances, lock.acquisitions, lock.conflicts)
             spins = (f"{lock.spins_max:,}", f"{lock.spins_mean:,.0f}")
-            beside = beside_paper(program, name if len(locks) > 1 else MACH_TOTAL, lock.conflict_ratio)
+            published = beside_paper(program, name if len(locks) > 1 else MACH_TOTAL, lock.conflict_ratio)
             ours = _ratio(run, name, lock.conflict_ratio, ranged)
-            table.add_row(run.lock, NAMES[name], *(f"{n:,}" for n in counts), ours, *spins, *beside)
+            table.add_row(run.lock, NAMES[name], *(f"{n:,}" for n in counts), ours, *spins, *published)
         if len(locks) > 1:
             acquisitions, conflicts = sum(lock.acquisitions for lock in locks.values()), sum(lock.conflicts
                 for lock in locks.values())
-            ours, beside = _ratio(run, MACH_TOTAL, run.conflict_ratio, ranged), beside_paper(program, MACH_TOTAL,
+            ours, published = _ratio(run, MACH_TOTAL, run.conflict_ratio, ranged), beside_paper(program, MACH_TOTAL,
                 run.conflict_ratio)
-            table.add_row(run.lock, "total", "", f"{acquisitions:,}", f"{conflicts:,}", ours, "", "", *beside)
+            table.add_row(run.lock, "total", "", f"{acquisitions:,}", f"{conflicts:,}", ours, "", "", *published)
     return table
 
 
@@ -93,24 +91,24 @@ def complex_locks(runs: Sequence[Run]) -> Table | str:
 
 
 def reads(runs: Sequence[Run]) -> Table | None:
-    """What the study concludes from Tables 3 and 4: how much more often such locks are taken to read."""
+    """Returns the study's conclusion from Tables 3 and 4: how much more often such locks are taken to read."""
     having = [run for run in runs if has_readers(run.snapshot)]
     if not having:
         return None
-    given = MACH_READS
+    published = MACH_READS
     table = plain_table("Acquisitions to read for each one to write", "regime", "program", "reads/write", "paper",
                         "ours/paper")
     table.columns[1].justify = "left"
     for run in having:
         locks = run.snapshot.total.locks
         ours = ratio(locks["read"].acquisitions, locks["write"].acquisitions)
-        over = f"{ours / given.high:.1f} to {ours / given.low:.1f}" if ours else "no writers"
-        table.add_row(run.lock, run.work.program, f"{ours:.1f}", f"{given.low:g} to {given.high:g}", over)
+        over = f"{ours / published.high:.1f} to {ours / published.low:.1f}" if ours else "no writers"
+        table.add_row(run.lock, run.work.program, f"{ours:.1f}", f"{published.low:g} to {published.high:g}", over)
     return table
 
 
 def throughput(runs: Sequence[Run], ranged: Ranges) -> Table:
-    """What the papers since then would have asked first."""
+    """Returns a table of throughput, which later papers report first."""
     unit = {"step": "instructions of a core", "modelled": "modelled cycles"}.get(runs[0].clock, "TSC cycles")
     table = plain_table(
         f"Operations in a million {unit}, of kernels that count (the cost of counting is included; fine counts most)",
@@ -157,8 +155,8 @@ def tables(runs: Sequence[Run], ranged: Ranges = NO_RANGES,
     for program in (MESSAGES, MEMORY):
         if mine := [run for run in runs if run.work.program == program and run.cores == most]:
             yield complex_locks(mine)
-    if (found := reads([run for run in runs if run.cores == most])) is not None:
-        yield found
+    if (table := reads([run for run in runs if run.cores == most])) is not None:
+        yield table
     if transactions := [(f"{r.lock}, {r.work.program}", r.snapshot) for r in runs if r.cores == most
                         and has_transactions(r.snapshot)]:
         yield transaction_table("Transactions (no table there)", transactions)

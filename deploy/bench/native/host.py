@@ -15,14 +15,14 @@ from topology.limits import MAX_CPUS
 from topology.machines.hwloc import survey_live
 
 WINDOW = 100_000_000  # cycles of one look at whether they run together
-GLANCE = 10_000_000  # of one between runs
+GLANCE = 10_000_000  # cycles of a look between runs
 MOVED = 1.5  # times as long as before: not the same place
-ENOUGH = 0.9  # of the time: the rest is the host's own interrupts
+ENOUGH = 0.9  # share of the time: the rest is the host's own interrupts
 
 
 @dataclass(frozen=True)
 class Processors:
-    """Those that threads are pinned to, in this order: a socket is filled before the next."""
+    """The processors that threads are pinned to, in this order: a socket is filled before the next."""
 
     numbers: tuple[int, ...]
     cores: int  # physical ones among those that may be used; the first processors are one of each
@@ -52,7 +52,7 @@ def check_count(count: int, usable: Processors, option: str = "--cores") -> None
 
 @dataclass
 class Parallel:
-    """What a handshake and a watch on the clock say, each time that they were asked."""
+    """The results of a handshake and of a watch on the clock, at each look."""
 
     looks: list[dict[str, Any]]
     count: int  # processors
@@ -74,7 +74,7 @@ class Parallel:
 
     @property
     def moved(self) -> bool:
-        """The same two were near to each other at one time and far at another: a virtual machine."""
+        """Returns whether the same two were near to each other at one time and far at another: a virtual machine."""
         each: dict[tuple[int, int], list[float]] = {}
         for look in self.all:
             for pair in look["transfer"]:
@@ -112,7 +112,7 @@ def describe(usable: Processors, parallel: Parallel, no_transactions: str | None
     """The `host` of a results file."""
     first = parallel.looks[0]
     numbers: Sequence[int] = usable.numbers[: parallel.count]
-    found: dict[str, Any] = {
+    description: dict[str, Any] = {
         "cpu": host.cpu().model,
         "cores": host.cpu().cores,
         "environment": host.environment(),
@@ -128,7 +128,7 @@ def describe(usable: Processors, parallel: Parallel, no_transactions: str | None
         "transfer_cycles": [min(parallel.transfers), max(parallel.transfers)] if parallel.transfers else [],
     }
     if no_transactions:
-        found["no_transactions"] = no_transactions
+        description["no_transactions"] = no_transactions
     if usable.share_cores(parallel.count):
-        found["hardware_threads_share_cores"] = True
-    return found
+        description["hardware_threads_share_cores"] = True
+    return description

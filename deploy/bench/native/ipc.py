@@ -41,12 +41,12 @@ RUNS = 15  # each lasts a tenth of a second
 def measure(
     locks: Sequence[str], rounds: int, runs: int, parts: Parts, usable: native_host.Processors
 ) -> tuple[list[Measured], list[dict[str, Any]]]:
-    """As Measured, which tables and plots know, and as results."""
+    """Returns the measurements as Measured, which tables and plots take, and as results."""
     jobs = [job(lock, "ipc", cpus=usable.listed(1), rounds=rounds) for lock in locks]
-    found = collect(jobs, runs, parts, "Calls and answers on one core")
-    measured = [_measured(lock, found[each], rounds) for lock, each in zip(locks, jobs) if each in found]
-    return measured, [_result(one, found[each])
-                      for one, each in zip(measured, (each for each in jobs if each in found))]
+    collected = collect(jobs, runs, parts, "Calls and answers on one core")
+    measured = [_measured(lock, collected[each], rounds) for lock, each in zip(locks, jobs) if each in collected]
+    return measured, [_result(one, collected[each])
+                      for one, each in zip(measured, (each for each in jobs if each in collected))]
 
 
 def _measured(lock: str, runs: Runs, rounds: int) -> Measured:

@@ -12,11 +12,11 @@ from deploy.bench.native import host as native_host, result as native_result
 from deploy.bench.native.runs import Job, Runs, collect, job
 from deploy.bench.regimes import BASELINE
 
-PAIRS = 200_000  # of an idle lock, in one run
+PAIRS = 200_000  # acquisitions of an idle lock, in one run
 PARTS = ("enter_exit", "exclusive", "object", "bare_clh")
 EXCLUSION = {"section": 0, "delay": 0, "lines": 1, "exclusive": 4, "window": 200_000_000}
 
-# What makes a transaction abort, and the cause that it should be counted under.
+# Provocations of an abort, with the cause that it should be counted under.
 PROVOKED = {
     "capacity": {"lines": 20_000, "section": 0, "delay": 2000},
     "conflict": {"lines": 8, "section": 500, "delay": 0},
@@ -42,15 +42,15 @@ class Contention:
 
 def idle(locks: Sequence[str], runs: int, parts: Parts, usable: native_host.Processors) -> list[dict[str, Any]]:
     jobs = [job(lock, "idle", cpus=usable.listed(1), rounds=PAIRS) for lock in locks]
-    found = collect(jobs, runs, parts, "An idle lock")
-    return [_idle_result(lock, found[each]) for lock, each in zip(locks, jobs) if each in found]
+    collected = collect(jobs, runs, parts, "An idle lock")
+    return [_idle_result(lock, collected[each]) for lock, each in zip(locks, jobs) if each in collected]
 
 
 def _idle_result(lock: str, runs: Runs) -> dict[str, Any]:
     """Ratios are made in each run, then their median taken: both sides had the same machine."""
 
-    def net(found: dict[str, Any], name: str) -> float:
-        return float(found["cycles"][name]) - float(found["cycles"]["empty"])
+    def net(result: dict[str, Any], name: str) -> float:
+        return float(result["cycles"][name]) - float(result["cycles"]["empty"])
 
     spread = {f"{name}_cycles": runs.spread(partial(net, name=name)) for name in PARTS}
     spread["to_bare_clh"] = runs.spread(lambda r: net(r, "enter_exit") / net(r, "bare_clh"))
@@ -70,16 +70,16 @@ def contended(
     ]
     jobs = [job(lock, "contended", **what.options(usable, delay, n)) for lock, delay, n in points]
     counting = [job(f"{lock}+stat", "contended", **what.options(usable, delay, n)) for lock, delay, n in points]
-    found = collect(jobs, runs, parts, "Threads at one lock", between)
+    collected = collect(jobs, runs, parts, "Threads at one lock", between)
     counts = collect(counting, 1, parts, "The same, counted")
     return [
-        _contended_result(lock, n, delay, found[plain], counts[counted].used[0] if counted in counts else {})
-        for (lock, delay, n), plain, counted in zip(points, jobs, counting) if plain in found
+        _contended_result(lock, n, delay, collected[plain], counts[counted].used[0] if counted in counts else {})
+        for (lock, delay, n), plain, counted in zip(points, jobs, counting) if plain in collected
     ]
 
 
-def _wait(found: dict[str, Any], name: str) -> float:
-    return float(found["wait"][name])
+def _wait(result: dict[str, Any], name: str) -> float:
+    return float(result["wait"][name])
 
 
 def _contended_result(lock: str, cores: int, delay: float, runs: Runs, counted: dict[str, Any]) -> dict[str, Any]:
@@ -108,10 +108,10 @@ def exclusion(
 
 
 def aborts(cores: int, parts: Parts, usable: native_host.Processors) -> dict[str, dict[str, float]]:
-    """For each cause that is provoked, aborts of each cause and fallbacks for each entry."""
+    """Returns aborts of each cause and fallbacks of each entry, for each cause that is provoked."""
     jobs: dict[str, Job] = {}
     for cause, options in PROVOKED.items():
         threads = usable.listed(cores if cause == "conflict" else 1)
         jobs[cause] = job("rtm+stat", "contended", cpus=threads, **options)
-    found = collect(list(jobs.values()), 1, parts, "Provoking aborts")
-    return {cause: native_result.counted(found[each].used[0]) for cause, each in jobs.items() if each in found}
+    collected = collect(list(jobs.values()), 1, parts, "Provoking aborts")
+    return {cause: native_result.counted(collected[each].used[0]) for cause, each in jobs.items() if each in collected}

@@ -31,9 +31,8 @@ from topology.model import ranges
 
 FEW = 8  # cores that show neither a collapse nor a plateau
 FIGURE_LOCK = (
-    "Stands for the locks of Elphinstone et al. 2016, sections 3.2 to 3.4, and for a ticket lock beside queue locks "
-    "as in "
-    "Boyd-Wickizer et al. 2012."
+    "Stands for the locks of Elphinstone et al. 2016, sections 3.2 to 3.4, and for a ticket lock beside queue locks as "
+    "in Boyd-Wickizer et al. 2012."
 )
 FIGURE_SCALE = f"Stands for {FIGURE_4}\n{FIGURE_5}"
 
@@ -55,7 +54,7 @@ class Session:
             self.parallel.glances.append(native_host.look(self.usable, self.parallel.count, native_host.GLANCE))
 
     def looked_again(self) -> list[str]:
-        """What a reader must know of this machine, a line each."""
+        """Returns the notes that a reader must know of this machine, a line each."""
         self.parallel.looks.append(native_host.look(self.usable, self.parallel.count))
         notes = [self.parallel.verdict]
         if self.usable.share_cores(self.parallel.count):
@@ -64,10 +63,9 @@ class Session:
             notes.append("Without real-time priority: others on this machine disturb.")
         if self.parallel.count < FEW:
             notes.append(
-                f"{self.parallel.count} {'core shows' if self.parallel.count == 1 else 'cores show'} what a lock "
-                f"and its "
-                "hand-over cost, not where ticket collapses or queue locks hold a plateau: skerry model predict says "
-                "where."
+                f"{self.parallel.count} {'core shows' if self.parallel.count == 1 else 'cores show'} what a lock and "
+                "its hand-over cost, not where ticket collapses or queue locks hold a plateau: skerry model predict "
+                "says where."
             )
         return notes
 
@@ -96,19 +94,19 @@ def sizes(text: str | None) -> list[int]:
 
 
 def scale_command(
-    wanted: Mapping[str, Sequence[float]], cores: Sequence[int], rounds: int, output: Output, picture: Path,
+    delays: Mapping[str, Sequence[float]], cores: Sequence[int], rounds: int, output: Output, picture: Path,
     runs: int = native_scale.RUNS,
 ) -> Parts:
-    """All of `bench scale --native`: table, results, plot. Returns what failed. `wanted` are the delays of each
+    """All of `bench scale --native`: table, results, plot. Returns what failed. `delays` are the delays of each
     lock."""
-    session = Session(max(cores), output, wanted)
-    entries = native_scale.measure(wanted, cores, rounds, session.parts, runs, session.usable, session.glance)
+    session = Session(max(cores), output, delays)
+    entries = native_scale.measure(delays, cores, rounds, session.parts, runs, session.usable, session.glance)
     session.parts.require(entries)
     more: dict[str, Any] = {}
-    if max(cores) > 1 and BASELINE in wanted:
-        if found := native_scale.unlocked(max(wanted[BASELINE]), max(cores), rounds, session.parts, runs,
-                                          session.usable):
-            more["unlocked"] = found
+    if max(cores) > 1 and BASELINE in delays:
+        if result := native_scale.unlocked(max(delays[BASELINE]), max(cores), rounds, session.parts, runs,
+                                           session.usable):
+            more["unlocked"] = result
     notes = session.looked_again()
     output.table(native_table.scale(entries, FIGURE_SCALE, session.label))
     if more:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What was measured natively, as pictures: medians, with bars from the least to the most of all runs."""
+"""Pictures of native measurements: medians, with bars from the least to the most of all runs."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 
 from deploy.bench.native.result import name_of
 from deploy.bench.native.table import UNIT
-from deploy.results.figure import save, subplots
+from deploy.results.figure import publish, subplots
 
 _COLOURS = ("#1b6ca8", "#d97925", "#5a9e4b", "#8a5a9e", "#b03a48", "#2a9d9d", "#a08030", "#7a7a7a")
 _LOCKS = dict(zip(("clh", "rtm", "mcs", "ticket", "fine", "dynamic", "", "none"), _COLOURS))
@@ -100,9 +100,7 @@ def _delay(entry: Entry) -> float:
 def _finish(figure: Any, panels: Sequence[Any], title: str, notes: Sequence[str], output: Path) -> None:
     for axes in panels:
         axes.spines[["top", "right"]].set_visible(False)
-    figure.suptitle(title, x=0.01, ha="left", weight="bold")
     width = int(21 * figure.get_figwidth())
     text = "\n".join(textwrap.fill(note, width) for note in notes)
     figure.text(0.01, 0.01, text, size=6, color="#555555", va="bottom")
-    figure.tight_layout(rect=(0, 0.02 + 0.024 * (text.count("\n") + 1), 1, 0.97))
-    save(figure, output)
+    publish(figure, output, title, "", 0.02 + 0.024 * (text.count("\n") + 1), 0.97)

@@ -31,23 +31,23 @@ def run(name: str, *bench: str, **options: int | str) -> dict[str, Any]:
     except subprocess.TimeoutExpired:
         raise Failure(f"{name} {' '.join(bench)} did not end within {TIMEOUT} s") from None
     try:
-        found: dict[str, Any] = json.loads(done.stdout)
+        result: dict[str, Any] = json.loads(done.stdout)
     except ValueError:
-        said = (done.stderr.strip().splitlines() or [f"it ended with status {done.returncode}"])[-1]
-        raise Failure(f"{name} {' '.join(bench)}: {said}") from None
-    check(name, found)
+        message = (done.stderr.strip().splitlines() or [f"it ended with status {done.returncode}"])[-1]
+        raise Failure(f"{name} {' '.join(bench)}: {message}") from None
+    check(name, result)
     if done.returncode:
         raise Failure(f"{name} {' '.join(bench)}: it ended with status {done.returncode}")
-    return found
+    return result
 
 
-def check(name: str, found: dict[str, Any]) -> None:
+def check(name: str, result: dict[str, Any]) -> None:
     """Everything that must add up."""
-    entries = found.get("all_entries")
-    if "counter" in found and found["counter"] != entries:
-        raise Failure(f"{name}: the lock does not exclude: {entries} entries, and {found['counter']} were counted "
+    entries = result.get("all_entries")
+    if "counter" in result and result["counter"] != entries:
+        raise Failure(f"{name}: the lock does not exclude: {entries} entries, and {result['counter']} were counted "
                       f"in it")
-    counted = found.get("counted")
+    counted = result.get("counted")
     if not counted:
         return
     if counted["entries"] != entries:
@@ -55,9 +55,9 @@ def check(name: str, found: dict[str, Any]) -> None:
     locks, transactions = counted["locks"], counted["transactions"]
     # An entry is a reader first, where there are some; a writer it becomes afterwards.
     acquisitions = sum(locks[name]["acquisitions"] for name in ("kernel", "read") if name in locks)
-    if found["regime"] == "none":
+    if result["regime"] == "none":
         expected = 0
-    elif found["regime"] == "rtm":
+    elif result["regime"] == "rtm":
         expected = transactions["fallbacks"]
         if transactions["committed"] + expected != entries:
             raise Failure(f"{name}: {transactions['committed']} commits and {expected} fallbacks are not {entries} "

@@ -18,11 +18,11 @@ def entry(
 ) -> dict[str, Any]:
     """`spread` has least and most beside each median; `more` are figures of one run."""
     metrics = {name: value.median for name, value in spread.items()} | dict(more or {})
-    found = Result(
+    fields = Result(
         layout="spanning" if clusters == 1 else "size=1", lock=lock, workload=workload, clusters=clusters, cores=cores,
         emulated=False, metrics=metrics, per_core=per_core or [],
     ).to_json()
-    found |= {
+    fields |= {
         "emulated": False,
         "kind": kinds.NATIVE,
         "min_max": {name: [value.least, value.most] for name, value in spread.items()},
@@ -30,12 +30,12 @@ def entry(
         "disturbed_runs": len(runs.disturbed),
     }
     why = runs.first("no_transactions")
-    return found | ({"runs_as": "clh", "no_transactions": why} if why else {})
+    return fields | ({"runs_as": "clh", "no_transactions": why} if why else {})
 
 
-def counted(found: Mapping[str, Any]) -> dict[str, float]:
-    """Of a kernel that counts (+stat)."""
-    counted = found.get("counted")
+def counted(result: Mapping[str, Any]) -> dict[str, float]:
+    """Returns the metrics of a kernel that counts (+stat)."""
+    counted = result.get("counted")
     if not counted:
         return {}
     locks = [of for name, of in counted["locks"].items() if name in KERNEL]
@@ -58,6 +58,6 @@ def counted(found: Mapping[str, Any]) -> dict[str, float]:
     return metrics
 
 
-def name_of(found: Mapping[str, Any]) -> str:
-    """As tables and plots name its regime."""
-    return f"{found['lock']} (as clh)" if found.get("runs_as") else str(found["lock"])
+def name_of(result: Mapping[str, Any]) -> str:
+    """Returns the name of its regime in tables and plots."""
+    return f"{result['lock']} (as clh)" if result.get("runs_as") else str(result["lock"])

@@ -10,7 +10,7 @@ from deploy.base.partial import Parts
 from deploy.bench.ipc.measure import Spread
 from deploy.bench.native import program
 
-UNDISTURBED = 0.97  # of its time that the host let a thread run: the least of a run that counts
+UNDISTURBED = 0.97  # share of its time that the host let a thread run: the least of a run that counts
 TRIES = 2  # for each run that counts
 
 
@@ -42,12 +42,8 @@ class Runs:
         """All where too few were left alone."""
         return self.good if len(self.good) >= len(self.disturbed) else self.good + self.disturbed
 
-    @property
-    def calm(self) -> bool:
-        return len(self.good) >= len(self.disturbed)
-
     def spread(self, of: Callable[[dict[str, Any]], float]) -> Spread:
-        values = [of(found) for found in self.used]
+        values = [of(result) for result in self.used]
         return Spread(median(values), min(values), max(values))
 
     def first(self, name: str) -> Any:
@@ -62,25 +58,26 @@ def collect(
     A job that fails is not run again, and one without a run is not in the result. `between` looks at the machine, each
     time that all have run.
     """
-    found = {each: Runs() for each in jobs}
+    collected = {each: Runs() for each in jobs}
     failing: set[Job] = set()
     with parts.output.progress(what, total=runs) as update:
         for attempt in parts.of(range(TRIES * runs)):
-            wanting = [each for each in jobs if each not in failing and len(found[each].good) < runs]
+            wanting = [each for each in jobs if each not in failing and len(collected[each].good) < runs]
             if not wanting:
                 break
-            update(completed=min(len(of.good) for of in found.values()), description=what)
+            update(completed=min(len(of.good) for of in collected.values()), description=what)
             for each in parts.of(wanting):
                 failing.add(each)
                 with parts.part(each.name):
                     result = each.run(attempt)
-                    (found[each].good if result["share"] >= UNDISTURBED else found[each].disturbed).append(result)
+                    of = collected[each]
+                    (of.good if result["share"] >= UNDISTURBED else of.disturbed).append(result)
                     failing.remove(each)
             if between and not parts.interrupted:
                 between()
-    return {each: of for each, of in found.items() if of.used}
+    return {each: of for each, of in collected.items() if of.used}
 
 
-def no_transactions(found: dict[Job, Runs]) -> str | None:
+def no_transactions(collected: dict[Job, Runs]) -> str | None:
     """Why regime rtm ran as its fallback, or None: it did not, or did not run."""
-    return next((why for runs in found.values() if (why := runs.first("no_transactions"))), None)
+    return next((why for runs in collected.values() if (why := runs.first("no_transactions"))), None)

@@ -19,19 +19,19 @@ def window(rounds: int, delay: float) -> int:
 
 
 def measure(
-    wanted: Mapping[str, Sequence[float]], cores: Sequence[int], rounds: int, parts: Parts, runs: int,
+    delays_of: Mapping[str, Sequence[float]], cores: Sequence[int], rounds: int, parts: Parts, runs: int,
     usable: native_host.Processors, between: Callable[[], None] | None = None,
 ) -> list[dict[str, Any]]:
     """A result for each lock, delay of it, and number of cores; under `none` each core has a kernel to itself."""
-    delays = sorted({delay for of in wanted.values() for delay in of})
-    points = [(lock, delay, n) for delay in delays for n in cores for lock, of in wanted.items() if delay in of]
+    delays = sorted({delay for of in delays_of.values() for delay in of})
+    points = [(lock, delay, n) for delay in delays for n in cores for lock, of in delays_of.items() if delay in of]
     jobs = [_job(lock, delay, n, rounds, usable) for lock, delay, n in points]
-    found = collect(jobs, runs, parts, "Ping-pong on every core", between)
+    collected = collect(jobs, runs, parts, "Ping-pong on every core", between)
     counting = [_job(f"{lock}+stat", delay, n, rounds, usable) for lock, delay, n in points]
     counts = collect(counting, 1, parts, "The same, counted")
     return [
-        _result(lock, delay, n, found[plain], counts[counted].used[0] if counted in counts else {})
-        for (lock, delay, n), plain, counted in zip(points, jobs, counting) if plain in found
+        _result(lock, delay, n, collected[plain], counts[counted].used[0] if counted in counts else {})
+        for (lock, delay, n), plain, counted in zip(points, jobs, counting) if plain in collected
     ]
 
 
@@ -40,8 +40,8 @@ def unlocked(
 ) -> dict[str, Any] | None:
     """All cores in one kernel that has no lock, which these pairs do not need: what its other lines cost."""
     each = _job(BASELINE, delay, cores, rounds, usable, unlocked=1)
-    found = collect([each], runs, parts, "One kernel without a lock")
-    return None if each not in found else _result(BASELINE, delay, cores, found[each], {}) | {
+    collected = collect([each], runs, parts, "One kernel without a lock")
+    return None if each not in collected else _result(BASELINE, delay, cores, collected[each], {}) | {
         "clusters": 1, "layout": "spanning", "workload": "scale-unlocked",
     }  # fmt: skip
 

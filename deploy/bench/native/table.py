@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What was measured natively, as tables: medians of the runs, and the range of all."""
+"""Tables of native measurements: medians of the runs, and the range of all."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -10,18 +10,14 @@ from deploy.bench.ipc.measure import ONE_WAY, Measured, Spread
 from deploy.bench.native.ipc import CONTAINS, IN_A_ROW, OPERATIONS
 from deploy.bench.native.result import name_of
 from deploy.bench.regimes import BASELINE
+from deploy.results.tables import plain_table
 
 UNIT = 1000  # cycles; throughput is shown per so many
 Entry = Mapping[str, Any]
 
 
 def table(title: str, caption: str, *columns: str) -> Table:
-    made = Table(
-        title=title, title_justify="left", title_style="bold", caption=caption, caption_justify="left",
-    )  # fmt: skip
-    for number, column in enumerate(columns):
-        made.add_column(column, justify="right" if number else "left")
-    return made
+    return plain_table(title, columns, columns[:1], caption)
 
 
 def _spread(value: Spread, unit: float = 1, digits: int = 1) -> str:
@@ -45,13 +41,13 @@ def _one(entry: Entry, metric: str, form: str) -> str:
 
 
 def _conflicts(entry: Entry) -> str:
-    """Of the kernel's lock; where objects have some, of those, too."""
+    """Returns the conflicts of the kernel's lock; where objects have locks, of those, too."""
     objects = _one(entry, "object_lock_conflict_ratio", ".1%")
     return _one(entry, "lock_conflict_ratio", ".1%") + ("" if objects == "-" else f", objects {objects}")
 
 
 def _runs(entries: Sequence[Entry]) -> str:
-    """How often; and where others were in the way."""
+    """Returns the number of runs, and of those that others disturbed."""
     runs, disturbed = max(e["runs"] for e in entries), sum(e["disturbed_runs"] for e in entries)
     again = (
         f" {disturbed} more had to share a processor, and do not count where there are enough others."
@@ -88,9 +84,8 @@ def contended(entries: Sequence[Entry], stands_for: str, label: str) -> Table:
     for e in _in_groups(made, entries):
         made.add_row(
             f"{e['metrics']['delay_cycles']:g}", str(e["cores"]), name_of(e),
-            spread(e, "throughput_per_cycle", UNIT, 3),
-            spread(e, "p50_cycles", 1, 0), spread(e, "p99_cycles", 1, 0), _one(e, "max_cycles", ",.0f"),
-            _conflicts(e), _one(e, "fallback_ratio", ".2%"),
+            spread(e, "throughput_per_cycle", UNIT, 3), spread(e, "p50_cycles", 1, 0), spread(e, "p99_cycles", 1, 0),
+            _one(e, "max_cycles", ",.0f"), _conflicts(e), _one(e, "fallback_ratio", ".2%"),
         )  # fmt: skip
     return made
 
@@ -112,8 +107,7 @@ def scale(entries: Sequence[Entry], stands_for: str, label: str) -> Table:
         made.add_row(
             f"{delay:g}", str(e["cores"]), name_of(e), spread(e, "throughput_per_cycle", UNIT, 3),
             f"{times:.2f}" if times else "-", spread(e, "kernel_cycles", 1, 0),
-            _one(e, "lock_mean_hold_cycles", ",.0f"),
-            _conflicts(e), _one(e, "fallback_ratio", ".2%"),
+            _one(e, "lock_mean_hold_cycles", ",.0f"), _conflicts(e), _one(e, "fallback_ratio", ".2%"),
         )  # fmt: skip
     return made
 
@@ -121,9 +115,8 @@ def scale(entries: Sequence[Entry], stands_for: str, label: str) -> Table:
 def unlocked(entry: Entry) -> str:
     return (
         f"{entry['cores']} cores in one kernel without its lock, delay {entry['metrics']['delay_cycles']:g}: "
-        f"{spread(entry, 'kernel_cycles', 1, 0)} cycles an entry. What that is above {BASELINE} of one core, lines "
-        f"of the "
-        "kernel cost that are not the lock's."
+        f"{spread(entry, 'kernel_cycles', 1, 0)} cycles an entry. What that is above {BASELINE} of one core, lines of "
+        "the kernel cost that are not the lock's."
     )
 
 

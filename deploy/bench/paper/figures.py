@@ -27,7 +27,7 @@ class Figure:
     title: str
     command: tuple[str, ...]  # behind ./skerry; --json FILE and --quiet may follow
     compared: str  # ours with what of the paper
-    kind: str  # of KINDS
+    kind: str  # one of KINDS
     minutes: float  # on two processors of the host that nothing else uses
     schema: str  # where in the JSON results our figures stand
 
@@ -86,9 +86,8 @@ FIGURES = (
     ),
     Figure(
         "peters-3", PETERS, "Figure 3",
-        "Redis under YCSB A: throughput, where something else than the kernel limits it",
-        _validated("idle"), "throughput of every lock alike, and all cores idle for a part of the time", MODELLED, 2,
-        VALIDATED,
+        "Redis under YCSB A: throughput, where something else than the kernel limits it", _validated("idle"),
+        "throughput of every lock alike, and all cores idle for a part of the time", MODELLED, 2, VALIDATED,
     ),
     Figure(
         "peters-4", PETERS, "Figure 4", "Redis under YCSB A: throughput over utilisation",
@@ -96,8 +95,7 @@ FIGURES = (
     ),
     Figure(
         "boyd-wickizer-collapse", BOYD_WICKIZER, "Short and long sections",
-        "A ticket lock's collapse, by length of its sections",
-        _validated("collapse"),
+        "A ticket lock's collapse, by length of its sections", _validated("collapse"),
         "speed-up on 14 and 28 cores with their Markov model; short sections collapse, long ones do not", MODELLED, 1,
         VALIDATED,
     ),
@@ -119,9 +117,8 @@ FIGURES = (
     Figure(
         "uhlig-7", UHLIG, "Figure 7", "Fork and join: signals to workers on 1 to 15 other cores",
         ("bench", "dynamic", "--figure", "7", "--machine", MACHINE),
-        "messages over locks with its 2.5 (2 processors) to 3.6 (16); its text has no points of one series",
-        MODELLED, 3,
-        "results[]: lock, cores, metrics.signal_to_last_cycles, range; ratios[]: of, cores, metrics, published",
+        "messages over locks with its 2.5 (2 processors) to 3.6 (16); its text has no points of one series", MODELLED,
+        3, "results[]: lock, cores, metrics.signal_to_last_cycles, range; ratios[]: of, cores, metrics, published",
     ),
     Figure(
         "uhlig-8", UHLIG, "Figure 8",
@@ -133,7 +130,7 @@ FIGURES = (
                      "metrics, published",
     ),
 )
-# What the papers draw that no experiment stands behind.
+# Drawings of the papers without an experiment.
 NOT_MEASURED = {
     "elphinstone-1": "Figure 1 is the code of a transaction: cluster-kernel/lock/rtm.h",
     "elphinstone-2": "Figure 2 is the states of the machine-repairman model: docs/models.md, ./skerry model",

@@ -26,7 +26,7 @@ from deploy.report.sections import Cell, Figure, Section, Table
 from deploy.report.svg import COLOURS, MARKERS, drawing
 from topology.model.papers import PETERS_FIGURE_1
 
-MOST_ROWS = 40  # of a drawing
+MOST_ROWS = 40  # ratios in a drawing
 MOST_LINES = 6
 UNIT = 1000  # cycles
 
@@ -38,11 +38,11 @@ def write(path: Path, done: Sequence[Task]) -> None:
     made = [_section(figure, [raw[task] for task in of], [sources[task] for task in of if task in sources])
             for figure, of in of_figures]
     near = [abs(p.ratio - 1) for section in made for p in section[1] if p.ratio]
-    told = [p for section in made for p in section[1]]
-    met = [p for p in told if p.met is not None]
+    paragraphs = [p for section in made for p in section[1]]
+    met = [p for p in paragraphs if p.met is not None]
     head = [
         (str(len(made)), f"figure{'s' * (len(made) != 1)} of the papers"),
-        (str(len(told)), "published points with ours beside them"),
+        (str(len(paragraphs)), "published points with ours beside them"),
         *([(f"{sum(bool(p.met) for p in met)} of {len(met)}", "goals met, of points that have one")] if met else []),
     ]
     middle = sorted(near)[len(near) // 2] if near else None
@@ -75,11 +75,12 @@ def _section(figure: PaperFigure, raw: Sequence[Mapping[str, Any]],
 
 
 def _own(figure: PaperFigure, points: Sequence[Point]) -> list[Point]:
-    """Those of this figure, where a command measures rows of several; without its number, which is in the heading."""
+    """Returns the points of this figure where a command measures rows of several, without its number, which is in the
+    heading."""
     named = re.compile(r"(?:\w+, )?(?:Figure|Table) \d+: ")
     mine = (f"{figure.number}: ", f"{figure.paper.split()[0]}, {figure.number}: ")
-    found = [point for point in points if point.name.startswith(mine) or not named.match(point.name)]
-    return [replace(point, name=named.sub("", point.name, count=1)) for point in found or points]
+    own = [point for point in points if point.name.startswith(mine) or not named.match(point.name)]
+    return [replace(point, name=named.sub("", point.name, count=1)) for point in own or points]
 
 
 def _label(name: str) -> str:
@@ -120,8 +121,8 @@ def _ratio_figures(figure: PaperFigure, points: Sequence[Point]) -> list[Figure]
 
 
 def _ratios(name: str, points: Sequence[Point]) -> Markup:
-    said = "; ".join(f"{point.name}: {point.ratio:.2f}" for point in points)
-    with drawing(name, "Ours over the published value", said, height=0.9 + 0.3 * len(points)) as made:
+    text = "; ".join(f"{point.name}: {point.ratio:.2f}" for point in points)
+    with drawing(name, "Ours over the published value", text, height=0.9 + 0.3 * len(points)) as made:
         axes = made.axes
         for place, point in enumerate(points):
             assert point.published and point.ratio
@@ -129,8 +130,7 @@ def _ratios(name: str, points: Sequence[Point]) -> Markup:
             reach = [[max(0.0, point.ratio - low / point.published)], [max(0.0, high / point.published - point.ratio)]]
             axes.errorbar(
                 point.ratio, place, xerr=reach, fmt=MARKERS[0 if point.met is not False else 1],
-                color=COLOURS[0 if point.met is not False else 1],
-                markersize=4, capsize=2.5, linewidth=1,
+                color=COLOURS[0 if point.met is not False else 1], markersize=4, capsize=2.5, linewidth=1,
             )  # fmt: skip
         axes.axvline(1.0, color="#010203", linewidth=0.8)
         axes.set_yticks(range(len(points)), [_label(point.name) for point in points], fontsize=7)
@@ -163,6 +163,6 @@ def _cell(value: float | None) -> Cell | None:
 
 
 def _plain_tables(sources: Sequence[load.Source]) -> list[Table]:
-    """Of figures whose paper has no values in its text: what was measured."""
-    found = [group for group in groups(sources) if group.metrics]
-    return sections.others(found, 0).tables if found else []
+    """Returns tables of measurements for figures whose paper has no values in its text."""
+    measured = [group for group in groups(sources) if group.metrics]
+    return sections.others(measured, 0).tables if measured else []

@@ -18,7 +18,7 @@ class Point:
     ours: tuple[float, ...]
     published: float | None = None
     bounds: tuple[float, float] | None = None
-    extent: tuple[float, float] | None = None  # of ours, at half and double line costs
+    extent: tuple[float, float] | None = None  # ours, at half and double line costs
     met: bool | None = None
     source: str = ""
 
@@ -35,17 +35,17 @@ class Point:
 Given = tuple[str, Mapping[str, float]]  # a metric, and its published ratio to `none` by lock
 
 
-def of_documents(documents: Sequence[Mapping[str, Any]], given: Given | None = None) -> list[Point]:
-    """Of all runs of one figure."""
-    found: dict[str, Point] = {}
+def of_documents(documents: Sequence[Mapping[str, Any]], published: Given | None = None) -> list[Point]:
+    """Returns the points of all runs of one figure."""
+    points: dict[str, Point] = {}
     for document in documents:
-        for point in _of(document, given):
-            before = found.get(point.name)
-            found[point.name] = Point(**{**vars(point), "ours": (*before.ours, *point.ours)}) if before else point
-    return list(found.values())
+        for point in _of(document, published):
+            before = points.get(point.name)
+            points[point.name] = Point(**{**vars(point), "ours": (*before.ours, *point.ours)}) if before else point
+    return list(points.values())
 
 
-def _of(document: Mapping[str, Any], given: Given | None) -> Iterator[Point]:
+def _of(document: Mapping[str, Any], published: Given | None) -> Iterator[Point]:
     for result in document.get("results", []):
         metrics = result.get("metrics") or {}
         if metrics.get("modelled") is not None:
@@ -53,7 +53,7 @@ def _of(document: Mapping[str, Any], given: Given | None) -> Iterator[Point]:
         elif isinstance(result.get("published"), Mapping) and metrics.get(CURVE) is not None:
             yield _curve(result, metrics)
     for ratio in document.get("ratios", []):
-        for metric, value in _published(ratio, given).items():
+        for metric, value in _published(ratio, published).items():
             ours = next((v for name, v in ratio.get("metrics", {}).items() if name == metric
                          or name.startswith(f"{metric}_kernel_")), None)
             if ours is not None and value is not None:
@@ -61,11 +61,11 @@ def _of(document: Mapping[str, Any], given: Given | None) -> Iterator[Point]:
                             float(value))
 
 
-def _published(ratio: Mapping[str, Any], given: Given | None) -> Mapping[str, Any]:
-    """By metric. `given`, of another paper, are in place of those in the file."""
-    if given is None:
+def _published(ratio: Mapping[str, Any], published: Given | None) -> Mapping[str, Any]:
+    """Returns the published values by metric. `published`, of another paper, replace those in the file."""
+    if published is None:
         return ratio.get("published") or {}
-    metric, values = given
+    metric, values = published
     return {metric: values[ratio["of"]]} if ratio.get("of") in values else {}
 
 
@@ -98,29 +98,29 @@ Curves = dict[str, dict[int, tuple[list[float], tuple[float, float] | None]]]  #
 
 def curves(documents: Sequence[Mapping[str, Any]]) -> Curves:
     """Throughput over cores, of results that have it; nothing where there are not three sizes."""
-    found: Curves = {}
+    lines: Curves = {}
     for document in documents:
         for result in document.get("results", []):
             metrics = result.get("metrics") or {}
             if metrics.get(CURVE) is None or "modelled" in metrics:
                 continue
-            line = found.setdefault(f"{result.get('lock')}, delay {metrics.get('delay_cycles', 0):g}", {})
+            line = lines.setdefault(f"{result.get('lock')}, delay {metrics.get('delay_cycles', 0):g}", {})
             runs, _ = line.setdefault(int(result.get("cores", 1)), ([], None))
             runs.append(float(metrics[CURVE]))
             line[int(result.get("cores", 1))] = (runs, _pair((result.get("range") or {}).get(CURVE)))
-    return {name: dict(sorted(line.items())) for name, line in found.items() if len(line) >= 3}
+    return {name: dict(sorted(line.items())) for name, line in lines.items() if len(line) >= 3}
 
 
 def drawn(documents: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What runs on each core, of a figure that is a drawing."""
-    found = []
+    """Returns the programs of each core, of a figure that is a drawing."""
+    texts = []
     for result in documents[0].get("results", []) if documents else []:
         if isinstance(result.get("programs"), Mapping) and isinstance(result.get("published"), Mapping):
             ours, theirs = (", ".join(f"{n} × {name}" for name, n in sorted(result[key].items()))
                             for key in ("programs", "published"))
-            found.append(f"Core {result.get('core')}: {ours}; "
+            texts.append(f"Core {result.get('core')}: {ours}; "
                          + ("as published." if result.get("same") else f"published: {theirs}."))
-    return found
+    return texts
 
 
 def not_run(documents: Sequence[Mapping[str, Any]]) -> list[str]:

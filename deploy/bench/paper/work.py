@@ -21,19 +21,20 @@ from deploy.base.paths import ROOT
 from deploy.base.terminal import Output
 from deploy.base.version import version
 from deploy.bench.paper.figures import COUNTED, DRAWN, MODELLED, Figure
+from deploy.results.tables import plain_table
 
 SAME_EACH_TIME = (MODELLED, COUNTED, DRAWN)
 
 
 def state() -> dict[str, Any]:
-    """What results depend on beside their command: a change of it makes them stale."""
+    """Returns all that results depend on beside their command; a change makes them stale."""
     on = host.environment()
     return {"skerry": version(), "commit": on["commit"], "changes": _changes(), "cpu": host.cpu().model,
             "cores": host.cpu().cores}
 
 
 def _changes() -> str | None:
-    """Of files that git knows, since the commit; None without any, or without git."""
+    """Returns the changes since the commit of files that git knows; None without any, or without git."""
     command = ["git", "-c", "safe.directory=*", "-C", str(ROOT), "diff", "HEAD", "--", ".", ":!docs", ":!tests",
                ":!*.md"]
     try:
@@ -71,12 +72,12 @@ class Task:
 
 
 def tasks(figures: Sequence[Figure], folder: Path, repeats: int, of: dict[str, Any], fresh: bool) -> list[Task]:
-    found = []
+    listed = []
     for figure in figures:
         for run in range(1, (1 if figure.kind in SAME_EACH_TIME else repeats) + 1):
             task = Task(figure, run, folder, False)
-            found.append(Task(figure, run, folder, not fresh and _is_done(task, of)))
-    return found
+            listed.append(Task(figure, run, folder, not fresh and _is_done(task, of)))
+    return listed
 
 
 def _is_done(task: Task, of: dict[str, Any]) -> bool:
@@ -94,16 +95,16 @@ def remaining(todo: Iterable[Task], pace: float) -> str:
 
 
 def run(todo: Sequence[Task], of: dict[str, Any], output: Output) -> list[tuple[Task, str]]:
-    """What failed, and why: the others go on."""
+    """Returns the tasks that failed, and why; the others go on."""
     left = [task for task in todo if not task.is_done]
     there = {task.figure.command: task for task in todo if task.is_done and task.figure.kind in SAME_EACH_TIME}
     failed: list[tuple[Task, str]] = []
     planned = took = 0.0
     for number, task in enumerate(left, 1):
         pace = took / planned if planned else 1.0
-        said = f"{number} of {len(left)}: {task.name}; {remaining(left[number - 1 :], pace)} left"
+        text = f"{number} of {len(left)}: {task.name}; {remaining(left[number - 1 :], pace)} left"
         began = time.monotonic()
-        with output.progress(said, total=task.figure.minutes * 60 * pace) as update:
+        with output.progress(text, total=task.figure.minutes * 60 * pace) as update:
             same = there.get(task.figure.command)
             why = _copy(same, task) if same else _run(task,
                                                       lambda since=began: update(completed=time.monotonic() - since))
@@ -122,9 +123,9 @@ def run(todo: Sequence[Task], of: dict[str, Any], output: Output) -> list[tuple[
 def _copy(same: Task, task: Task) -> str:
     """Two figures of one command: it need not run twice. A line apart keeps the files different, as repeats are."""
     write_text(task.path, same.path.read_text().rstrip() + "\n" * 2)
-    for beside in (".csv", ".hgrm", ".log"):
-        if (made := same.path.with_suffix(beside)).is_file():
-            write_bytes(task.path.with_suffix(beside), made.read_bytes())
+    for suffix in (".csv", ".hgrm", ".log"):
+        if (made := same.path.with_suffix(suffix)).is_file():
+            write_bytes(task.path.with_suffix(suffix), made.read_bytes())
     return ""
 
 
@@ -157,10 +158,8 @@ def _run(task: Task, tick: Any) -> str:
 
 
 def table(figures: Sequence[Figure], todo: Sequence[Task]) -> Table:
-    made = Table(title="Figures of the papers", title_justify="left", title_style="bold")
-    for name in ("figure", "what", "kind", "runs"):
-        made.add_column(name)
-    made.add_column("min", justify="right")
+    words = ("figure", "what", "kind", "runs")
+    made = plain_table("Figures of the papers", (*words, "min"), words)
     for figure in figures:
         mine = [task for task in todo if task.figure is figure]
         done = sum(task.is_done for task in mine)

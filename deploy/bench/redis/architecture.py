@@ -12,7 +12,7 @@ from typing import Any
 from rich.table import Table
 
 from deploy.bench.redis import measure as redis
-from deploy.deployment.planner import plan
+from deploy.results.tables import plain_table
 from topology.maps.clustermap import Application
 from topology.model.papers import ELPHINSTONE, REDIS_CORES
 
@@ -53,24 +53,22 @@ def _of(core: int, programs: Sequence[Application]) -> Counter[str]:
 
 
 def places(cores: int = REDIS_CORES) -> list[Place]:
-    """As `bench redis` boots it, with lwIP apart."""
-    (job,) = redis.Request(["clh"], [cores]).jobs()
-    programs = plan(job.deployment(redis.LAYOUT, "c")).cluster_map.applications
+    """Returns the places as `bench redis` boots them, with lwIP apart."""
+    (case,) = redis.Request(["clh"], [cores]).cases()
+    programs = case.plan.cluster_map.applications
     return [Place(core, _of(core, programs)) for core in range(cores)]
 
 
-def said(counts: Counter[str]) -> str:
+def text_of(counts: Counter[str]) -> str:
     order = [name for name in (NETWORK, SERVER, CLIENT, STACK)
              if name in counts] + sorted(set(counts) - {NETWORK, SERVER, CLIENT, STACK})
     return ", ".join(f"{counts[name]} x {name}" if counts[name] > 1 else name for name in order)
 
 
-def table(found: Sequence[Place]) -> Table:
-    made = Table(title=f"What runs on which core: {SOURCE}", title_justify="left", title_style="bold")
-    for column in ("core", "here", "paper", "the same"):
-        made.add_column(column, justify="right" if column == "core" else "left")
-    for place in found:
-        made.add_row(str(place.core), said(place.programs), said(place.published), "yes" if place.same else "no")
-    made.caption = "The network is a virtual one on core 0: a switch, and the driver of a card where a machine has one."
-    made.caption_justify = "left"
+def table(every: Sequence[Place]) -> Table:
+    note = "The network is a virtual one on core 0: a switch, and the driver of a card where a machine has one."
+    words = ("here", "paper", "the same")
+    made = plain_table(f"What runs on which core: {SOURCE}", ("core", *words), words, note)
+    for place in every:
+        made.add_row(str(place.core), text_of(place.programs), text_of(place.published), "yes" if place.same else "no")
     return made

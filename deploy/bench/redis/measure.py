@@ -1,36 +1,33 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Redis under YCSB in the machine, on 1 to n cores under each lock; the papers' macrobenchmark."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from deploy.base.errors import Failure
-from deploy.base.paths import BUILD
 from deploy.base.timeouts import Patience
+from deploy.bench.boot import Bench
 from deploy.bench.regimes import BASELINE
-from deploy.deployment import STACKS
-from deploy.deployment.planner import plan
 from deploy.emulator import lockstep
 from deploy.emulator.machine_file import ModelledMachine, whole_ranges
 from deploy.emulator.run import LOAD, clocks
 from deploy.live.lockstat.snapshot import Core as Counts
 from deploy.load import comparison, measure as load
+from deploy.load.case import RedisCase, case
 from deploy.load.comparison import Comparison
-from deploy.machine.events import Event
-from deploy.machine.qemu import Accel
 from deploy.machine.run import Options, Run, boot
 from deploy.results.result import Result
 from deploy.results.snapshots import between, mean, ratio
-from topology.errors import InputError
 from topology.machines.machine import Shape, default_memory
 
 LAYOUT = "spanning"
 RECORDS, OPERATIONS, CLIENTS, CORES = 1000, 1000, 2, "1,2,4"
 PER = 1_000_000  # cycles, of throughputs in a clock that is no real machine's
-STEP, MODELLED, COUNTED, TSC = "step", "modelled", "instructions", "tsc"  # what a cycle is; see NOTES in redis_table.py
+STEP, MODELLED, COUNTED, TSC = "step", "modelled", "instructions", "tsc"  # a cycle's meaning; see NOTES in table.py
 
 
 @dataclass(frozen=True)
@@ -41,9 +38,9 @@ class Core:
     core: int
     cycles: int
     busy: int
-    kernel: int  # of `busy`
+    kernel: int  # a part of `busy`
     entries: int
-    interrupts: int = 0  # of `entries`
+    interrupts: int = 0  # a part of `entries`
 
     @property
     def delay(self) -> float:
@@ -72,7 +69,7 @@ class Point:
     result: Result
     cores: tuple[Core, ...]
     late: int = 0
-    line_factor: float = 1.0  # of a modelled machine's line costs
+    line_factor: float = 1.0  # factor of a modelled machine's line costs
 
     @property
     def lock(self) -> str:
@@ -104,11 +101,14 @@ class Point:
         """Throughput over the mean utilisation of all cores: Peters' Xput."""
         return ratio(self.throughput, self.utilisation)
 
+    def with_metrics(self, more: Mapping[str, float]) -> Point:
+        return replace(self, result=self.result.with_metrics(more))
+
     @property
     def metrics(self) -> dict[str, float]:
         network, others = self.cores[0], self.cores[1:]
         entries, busy = sum(core.entries for core in self.cores), sum(core.busy for core in self.cores)
-        found = {
+        metrics = {
             "ops_per_mcycle": self.throughput,
             "ops_per_mcycle_over_utilisation": self.normalised,
             "cpu_utilisation": self.utilisation,
@@ -120,10 +120,10 @@ class Point:
         }
         if others:
             user = sum(core.busy - core.kernel for core in others)
-            found["delay_cycles"] = ratio(user, sum(core.entries for core in others))
+            metrics["delay_cycles"] = ratio(user, sum(core.entries for core in others))
         if self.clock == STEP:
-            found["instructions_per_op"] = ratio(busy, self.operations)
-        return self.result.metrics | found
+            metrics["instructions_per_op"] = ratio(busy, self.operations)
+        return {**self.result.metrics, **metrics}
 
     def to_json(self) -> dict[str, Any]:
         mine = {(core.cluster, core.core): core.to_json() for core in self.cores}
@@ -134,16 +134,16 @@ class Point:
                         "clock": self.clock} | factor | ({"steps_late": self.late} if self.late else {})
 
 
-Ranges = Mapping[tuple[str, str, int], tuple[float, float]]  # of a point's key: throughput
+Ranges = Mapping[tuple[str, str, int], tuple[float, float]]  # throughput by a point's key
 NO_RANGES: Ranges = {}
 
 
 def ranges_of(points: Iterable[Point]) -> Ranges:
-    """Of points that were measured at all line costs of RANGE."""
-    found: dict[tuple[str, str, int], dict[float, float]] = {}
+    """Returns the range of each point that was measured at all line costs of RANGE."""
+    rates: dict[tuple[str, str, int], dict[float, float]] = {}
     for point in points:
-        found.setdefault(point.key, {})[point.line_factor] = point.throughput
-    return whole_ranges(found)
+        rates.setdefault(point.key, {})[point.line_factor] = point.throughput
+    return whole_ranges(rates)
 
 
 @dataclass(frozen=True)
@@ -157,69 +157,53 @@ class Request:
     records: int = RECORDS
     operations: int = OPERATIONS
     clients: int = CLIENTS
-    patience: Patience = Patience()
+    timeout: Patience = Patience()
     modelled: ModelledMachine | None = None
-    factors: Sequence[float] = (1.0,)  # of the modelled machine's line costs
+    factors: Sequence[float] = (1.0,)  # factors of the modelled machine's line costs
     think: int = 0  # microseconds, the mean, that a client pauses before an operation
 
-    def job(self, lock: str, cores: int, stack: str, factor: float = 1.0) -> Comparison:
+    def job(self, lock: str, cores: int, stack: str) -> Comparison:
         places = self.modelled.exactly(cores, default_memory(cores)) if self.modelled else Shape(1, cores)
         shape = comparison.with_room(places, None, self.records, self.clients, stack)
         return Comparison(
             shape=shape, layouts=(LAYOUT,), workloads=(self.workload,), lock=lock, records=self.records,
-            operations=self.operations, clients=self.clients, patience=self.patience, medium="kernel", stack=stack,
-            modelled=self.modelled, line_factor=factor, think=self.think,
+            operations=self.operations, clients=self.clients, timeout=self.timeout, medium="kernel", stack=stack,
+            modelled=self.modelled, think=self.think,
         )
 
-    def jobs(self) -> list[Comparison]:
-        """One for each boot. A kernel without a lock runs on one core only."""
-        return [
-            self.job(lock, cores, stack, factor)
-            for factor in self.factors
+    def cases(self, counting: bool = True) -> list[RedisCase]:
+        """One for each boot. A kernel without a lock runs on one core only. `counting`: by kernels that count; what a
+        core does in the kernel is the question."""
+        plain = [
+            case(self.job(lock, cores, stack), LAYOUT, self.workload, counting)
             for stack in self.stacks
             for cores in self.cores
             for lock in self.locks
             if cores == 1 or lock != BASELINE
         ]
+        return [one.at_costs(factor) for factor in self.factors for one in plain]
 
 
-def stacks(text: str) -> list[str]:
-    names = [name.strip() for name in text.split(",")]
-    for name in names:
-        if name not in STACKS:
-            raise InputError("--stack", f"'{name}' is not one of {', '.join(STACKS)}")
-    return list(dict.fromkeys(names))
-
-
-def measure(
-    job: Comparison, accel: Accel, stepped: bool, on_event: Callable[[Event], None] | None = None, build: Path = BUILD,
-    counting: bool = True,
-) -> Point:
-    """One boot. `stepped`: the emulator's cores go in step, or by the model, and that is the clock.
-
-    `counting`: by kernels that count; else entries are not known.
-    """
-    workload = job.workloads[0]
-    what = plan(job.deployment(LAYOUT, workload, counting))  # what a core does in the kernel is the question
+def measure(case: RedisCase, bench: Bench) -> Point:
+    """One boot. Where the case's kernels do not count, entries are not known."""
+    job, what = case.job, case.plan
     with ExitStack() as stack:
-        marks = stack.enter_context(clocks(job.modelled, stepped, what, job.line_factor, build, priced=LOAD))
-        options = Options(
-            accel, job.patience, job.medium, binary=job.binary, build=build, on_event=on_event,
-            extra=marks.arguments if marks else (),
-        )
+        marks = stack.enter_context(clocks(job.modelled, bench.stepped, what, job.line_factor, bench.build,
+                                           priced=LOAD))
+        options = Options(bench.accel, bench.timeout, job.medium, binary=job.binary, build=bench.build,
+                          extra=marks.arguments if marks else ())
         machine = stack.enter_context(boot(what, options))
-        result = load.finish(machine, f"{job.lock}, {job.shape.cpus} cores, stack {job.stack}")
-        result.metrics |= _stack_memory(machine)
-        result.modelled = job.modelled.to_json() if job.modelled else None
+        result = load.finish(machine, f"{job.lock}, {job.shape.cpus} cores, stack {job.stack}", job.modelled)
+        result = result.with_metrics(_stack_memory(machine))
         cores = [core for cluster in what.cluster_map.clusters for core in between(machine.events, cluster.number)]
         if marks:
             return _stepped(job, result, cores, marks.read())
-    clock = COUNTED if accel.icount else TSC
+    clock = COUNTED if bench.accel.icount else TSC
     return Point(job.stack, clock, result, tuple(_by_counters(core) for core in cores))
 
 
 def _by_counters(core: Counts) -> Core:
-    """By what the kernel counted: its own time is that for which it held the lock."""
+    """Returns a core by the kernel's counters: its own time is that for which it held the lock."""
     counters = core.counters
     busy = max(0, core.wall - counters["idle"])
     kernel = min(busy, counters["lock_hold"])
@@ -233,17 +217,17 @@ def _stepped(job: Comparison, result: Result, cores: Sequence[Counts], marks: Se
     time = after.clock - before.clock
     if time <= 0 or len(before.executed) != len(cores):
         raise Failure(f"{job.lock}, {job.shape.cpus} cores: no time passed, or a core did nothing")
-    found = []
+    measured = []
     for core in cores:
         busy, kernel = (getattr(after, of)[core.cpu] - getattr(before, of)[core.cpu] for of in ("executed", "kernel"))
         entries, interrupts = core.counters["entries"], core.counters["interrupts"]
-        found.append(Core(core.cluster, core.cpu, time, busy, kernel, entries, interrupts))
+        measured.append(Core(core.cluster, core.cpu, time, busy, kernel, entries, interrupts))
     clock = MODELLED if job.modelled else STEP
-    return Point(job.stack, clock, result, tuple(found), after.late - before.late, job.line_factor)
+    return Point(job.stack, clock, result, tuple(measured), after.late - before.late, job.line_factor)
 
 
 def _stack_memory(machine: Run) -> dict[str, float]:
     """Bytes that each Redis's stack process was given, the mean of all; nothing where there is none."""
-    given = {name: size for event in machine.events.of("memory") for name, size in event["per_app"].items()}
+    sizes = {name: size for event in machine.events.of("memory") for name, size in event["per_app"].items()}
     names = [a.stack for a in machine.plan.cluster_map.applications if a.program == "redis-server" and a.stack]
-    return {"memory_of_stack": mean([given.get(name, 0) for name in names])} if names else {}
+    return {"memory_of_stack": mean([sizes.get(name, 0) for name in names])} if names else {}

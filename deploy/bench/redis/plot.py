@@ -8,10 +8,9 @@ from typing import Any
 
 from deploy.bench.redis.measure import PER, Point
 from deploy.bench.redis.table import NOTES
-from deploy.results.figure import save, subplots
+from deploy.results.figure import MARKERS, plain_axes, publish, subplots
 from deploy.results.kinds import bracketed
 
-_MARKERS = "osD^vPX*"
 _LINES = {"process": "-", "inproc": "--"}
 Value = Callable[[Point], float | None]
 _PANELS: tuple[tuple[str, str, Value], ...] = (
@@ -28,19 +27,12 @@ def plot_redis(points: Sequence[Point], mode: str, output: Path) -> None:
     for axes, (title, label, value) in zip(grid.flat, _PANELS):
         axes.set_title(title, size=9)
         _curves(axes, points, value)
-        axes.set_xlabel("cores")
-        axes.set_ylabel(label)
-        axes.set_ylim(bottom=0)
-        axes.set_xticks(sorted({point.size for point in points}))
-        axes.spines[["top", "right"]].set_visible(False)
+        plain_axes(axes, (point.size for point in points), label)
     grid[0][1].legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
     first = points[0].result
     emulated = bracketed(first.emulated, first.modelled["machine"] if first.modelled else None, " ")
     title = f"Redis under YCSB workload {points[0].result.workload.upper()}, with the network on core 0{emulated}"
-    figure.suptitle(title, x=0.01, ha="left", weight="bold")
-    figure.text(0.01, 0.01, textwrap.fill(f"{mode}. {NOTES[points[0].clock]}", width=230), size=6, color="#555555")
-    figure.tight_layout(rect=(0, 0.05, 1, 0.98))
-    save(figure, output)
+    publish(figure, output, title, textwrap.fill(f"{mode}. {NOTES[points[0].clock]}", width=230), 0.05)
 
 
 def _curves(axes: Any, points: Sequence[Point], value: Value) -> None:
@@ -48,9 +40,9 @@ def _curves(axes: Any, points: Sequence[Point], value: Value) -> None:
     for stack in dict.fromkeys(p.stack for p in points):
         for number, lock in enumerate(locks):
             mine = sorted((p for p in points if (p.stack, p.lock) == (stack, lock)), key=lambda p: p.size)
-            places = [(p.size, found) for p in mine if (found := value(p)) is not None]
+            places = [(p.size, height) for p in mine if (height := value(p)) is not None]
             label = f"{lock}, {stack}" if several else lock
             axes.plot(
-                [x for x, _ in places], [y for _, y in places], _LINES[stack], marker=_MARKERS[number % len(_MARKERS)],
+                [x for x, _ in places], [y for _, y in places], _LINES[stack], marker=MARKERS[number % len(MARKERS)],
                 color=f"C{number % 10}", markersize=4, linewidth=1, label=label,
             )

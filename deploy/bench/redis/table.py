@@ -9,13 +9,13 @@ from rich.table import Table
 
 from deploy.bench.redis.measure import COUNTED, MODELLED, NO_RANGES, PER, STEP, TSC, Point, Ranges
 from deploy.results.kinds import bracketed
+from deploy.results.tables import plain_table
 
 FIGURES = (
     "Stands for Figures 6 and 7 of Elphinstone et al., 'An Evaluation of Coarse-Grained Locking for Multicore "
     "Microkernels' (2016): a virtual network processor on core 0, on every other core a Redis and two clients, each "
     "with an lwIP process of its own; there the lock keeps up to 5 cores, and delays are 800 cycles on core 0 and "
-    "1,600 "
-    "on the others. And for Figures 3 and 4 of Peters et al., 'For a Microkernel, a Big Lock Is Fine' (2015): "
+    "1,600 on the others. And for Figures 3 and 4 of Peters et al., 'For a Microkernel, a Big Lock Is Fine' (2015): "
     "throughput over cores, and throughput over utilisation (Xput), which there hardly depends on the lock."
 )
 NOTES = {
@@ -35,13 +35,13 @@ FALLS_BACK = "Regime rtm runs as clh where the processor has no usable transacti
 
 
 def tables(points: Sequence[Point], ranged: Ranges = NO_RANGES) -> list[Table]:
-    found = [_throughput([p for p in points if p.stack == stack], ranged)
-             for stack in dict.fromkeys(p.stack for p in points)]
-    found.append(_details(points))
+    made = [_throughput([p for p in points if p.stack == stack], ranged)
+            for stack in dict.fromkeys(p.stack for p in points)]
+    made.append(_details(points))
     notes = [NOTES[points[0].clock], *([FALLS_BACK] if any(p.lock == "rtm" for p in points) else []), FIGURES]
-    found[-1].caption = "\n".join(textwrap.fill(note, 112) for note in notes)
-    found[-1].caption_justify = "left"
-    return found
+    made[-1].caption = "\n".join(textwrap.fill(note, 112) for note in notes)
+    made[-1].caption_justify = "left"
+    return made
 
 
 def _title(text: str, points: Sequence[Point]) -> str:
@@ -53,12 +53,10 @@ def _throughput(points: Sequence[Point], ranged: Ranges) -> Table:
     locks = list(dict.fromkeys(point.lock for point in points))
     at = {(point.size, point.lock): point for point in points}
     title = _title(f"lwIP {_where(points[0].stack)}: operations in {PER:,} cycles, all cores together", points)
-    table = Table(title=title, title_justify="left", title_style="bold")
-    for column in ("cores", *locks):
-        table.add_column(column, justify="right")
+    table = plain_table(title, ("cores", *locks))
     for size in sorted({point.size for point in points}):
-        found = [at.get((size, lock)) for lock in locks]
-        table.add_row(str(size), *[_with_range(point, ranged) if point else "-" for point in found])
+        row = [at.get((size, lock)) for lock in locks]
+        table.add_row(str(size), *[_with_range(point, ranged) if point else "-" for point in row])
     return table
 
 
@@ -73,31 +71,26 @@ def _where(stack: str) -> str:
 
 
 def _details(points: Sequence[Point]) -> Table:
-    table = Table(title=_title("Each boot", points), title_justify="left", title_style="bold")
-    for column in ("stack", "cores", "lock"):
-        table.add_column(column, justify="right" if column == "cores" else "left")
-    for column in ("idle", "delay, core 0", "delay, others", "kernel/entry", "entries/op", "interrupts/op", "conflicts",
-                   "Xput", "instr/op"):
-        table.add_column(column, justify="right")
+    columns = ("stack", "cores", "lock", "idle", "delay, core 0", "delay, others", "kernel/entry", "entries/op",
+               "interrupts/op", "conflicts", "Xput", "instr/op")
+    table = plain_table(_title("Each boot", points), columns, ("stack", "lock"))
     for point in points:
         m = point.metrics
         table.add_row(
             point.stack, str(point.size), point.lock, f"{m['idle_ratio']:.1%}", f"{m['delay_core0_cycles']:,.0f}",
             f"{m['delay_cycles']:,.0f}" if "delay_cycles" in m else "-", f"{m['kernel_cycles_per_entry']:,.0f}",
             f"{m['kernel_entries_per_op']:.1f}", f"{m['interrupts_per_op']:.1f}", f"{m['lock_conflict_ratio']:.1%}",
-            f"{point.normalised:.2f}",
-            f"{m['instructions_per_op']:,.0f}" if "instructions_per_op" in m else "-",
+            f"{point.normalised:.2f}", f"{m['instructions_per_op']:,.0f}" if "instructions_per_op" in m else "-",
         )
     return table
 
 
 def instance_table(points: Sequence[Point], linux: Sequence[Mapping[str, Any]]) -> Table:
-    """What an instance costs, in each set-up: issues of size rather than of locks."""
+    """Returns the costs of an instance in each set-up: issues of size rather than of locks."""
     title = "An instance: memory resident, given to its stack process; power-on to the first +PONG"
-    table = Table(title=_title(title, points), title_justify="left", title_style="bold")
-    for column in ("system", "cores", "operations/s", "instr/op", "resident MiB", "stack MiB", "+PONG s"):
-        table.add_column(column, justify="left" if column == "system" else "right")
-    last = {point.stack: point for point in points}  # of each, the largest machine's
+    columns = ("system", "cores", "operations/s", "instr/op", "resident MiB", "stack MiB", "+PONG s")
+    table = plain_table(_title(title, points), columns, ("system",))
+    last = {point.stack: point for point in points}  # the largest machine's of each
     entries = [(f"skerry, {_where(stack)}", point.size, point.metrics) for stack, point in last.items()]
     entries += [("linux", int(entry["cores"]), entry["metrics"]) for entry in linux]
     for name, cores, m in entries:

@@ -23,6 +23,7 @@ from deploy.base.atomic_files import write_text
 from deploy.base.parallel import Call
 from deploy.base.paths import BUILD
 from deploy.base.timeouts import Patience
+from deploy.bench.boot import Bench
 from deploy.bench.scale import measure as scale
 from deploy.bench.scale.measure import Point, Request
 from deploy.deployment import modules
@@ -35,12 +36,12 @@ from topology.model import published, ranges, repairman
 
 KEPT = BUILD / "results" / "figure-points"
 SILENCE = 1200.0  # seconds in which a boot must come to its end
-ROUNDS = 512  # of a point, all pairs together; at least 128 of each core
+ROUNDS = 512  # round trips of a point, all pairs together; at least 128 of each core
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """What a figure of the paper takes."""
+    """The locks and delays of a figure of the paper."""
 
     locks: tuple[str, ...]
     delays: tuple[float, ...]
@@ -75,7 +76,7 @@ def _digest(path: Path) -> str:
 
 
 def key(request: Request, build: Path = BUILD) -> str:
-    """Of all that the points depend on."""
+    """Returns a digest of all that the points depend on."""
     assert request.modelled
     kernel = modules.MODELLED_RTM if request.lock == run.RTM else request.lock
     images = [modules.module_path(name, build) for name in (f"kernel-{kernel}", "pingpong")]
@@ -105,14 +106,15 @@ def store(path: Path, points: Sequence[Point]) -> None:
 def boot(request: Request, path: Path, on_event: Callable[[Event], None]) -> list[Point]:
     """One boot, in a process of its own."""
     assert request.modelled
-    found = scale.measure(request, run.mode(request.modelled), True, Patience(SILENCE), starving=True)
-    store(path, found)
-    return found
+    bench = Bench(run.mode(request.modelled), Patience(SILENCE), stepped=True)
+    points = scale.measure(scale.case(request), bench, starving=True)
+    store(path, points)
+    return points
 
 
 @dataclass
 class Estimate:
-    """How long the rest takes, by how long the boots so far took."""
+    """The time that is left, estimated from the boots so far."""
 
     total: int
     started: float
@@ -130,33 +132,34 @@ Measure = Callable[[Sequence[Call], int, Callable[[int], None]], list[Any]]
 
 
 def measure(
-    wanted: Sequence[Request], on_step: Callable[[str], None], folder: Path = KEPT, measured: Measure = parallel.run,
+    boots: Sequence[Request], on_step: Callable[[str], None], folder: Path = KEPT, measured: Measure = parallel.run,
     clock: Callable[[], float] = time.monotonic,
 ) -> list[Point]:
     """All points; `on_step` is told in words how far it is. Boots go side by side, one on each processor of the
     host."""
-    paths = [place(request, folder) for request in wanted]
-    found: dict[int, list[Point]] = {at: points for at, path in enumerate(paths) if (points := stored(path))}
-    missing = [at for at in range(len(wanted)) if at not in found]
-    if found:
-        on_step(f"{len(found)} of {len(wanted)} boots are there from before ({folder})")
+    paths = [place(request, folder) for request in boots]
+    points_at: dict[int, list[Point]] = {at: points for at, path in enumerate(paths) if (points := stored(path))}
+    missing = [at for at in range(len(boots)) if at not in points_at]
+    if points_at:
+        on_step(f"{len(points_at)} of {len(boots)} boots are there from before ({folder})")
     most = len(parallel.processors())
     left, begun = Estimate(len(missing), clock()), [0]
 
     def on_start(at: int) -> None:
         begun[0] += 1
         left.done = max(0, begun[0] - most)
-        request = wanted[missing[at]]
+        request = boots[missing[at]]
         on_step(f"{request.lock}, delay {request.delays[0]:g}, line costs x {request.line_factor:g}; "
                 f"{left.text(clock())}")
 
-    calls = [Call(f"kernel {wanted[at].lock}", boot, (wanted[at], paths[at])) for at in missing]
-    found |= dict(zip(missing, measured(calls, most, on_start)))
-    return [point for at in range(len(wanted)) for point in found[at]]
+    calls = [Call(f"kernel {boots[at].lock}", boot, (boots[at], paths[at])) for at in missing]
+    points_at |= dict(zip(missing, measured(calls, most, on_start)))
+    return [point for at in range(len(boots)) for point in points_at[at]]
 
 
 def published_point(point: Point) -> Mapping[str, Any]:
-    """What the text has of Figure 4 for this point of one lock: the fit within a socket, the two bounds beyond it."""
+    """Returns the text's values of Figure 4 for this point of one lock: the fit within a socket, two bounds beyond
+    it."""
     slow, fast, fit = (
         repairman.steady(service, point.delay, point.cores).throughput
         for service in (*reversed(published.BOUNDS), published.SERVICE)
@@ -166,4 +169,4 @@ def published_point(point: Point) -> Mapping[str, Any]:
     return {"bounds": [slow, fast], "met": slow <= point.throughput <= fast}
 
 
-GOAL = 0.10  # of the paper's fit, as for bench validate --rows figures
+GOAL = 0.10  # allowed error of the paper's fit, as for bench validate --rows figures

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from deploy.bench.scale.figure_sweep import GOAL, published_point
 from deploy.bench.scale.measure import Key, Point, key_of
+from deploy.results.tables import plain_table
 from topology.model import papers, published
 
 UNIT = 1000  # cycles
@@ -19,9 +20,9 @@ def tables(points: Sequence[Point], ranged: Ranges, figure: str) -> list[Table]:
     locks = list(dict.fromkeys(point.lock for point in points))
     if figure == "5":
         return [_by_lock(points, locks, ranged)]
-    found = [_by_delay([p for p in points if p.lock == lock], ranged) for lock in locks]
+    made = [_by_delay([p for p in points if p.lock == lock], ranged) for lock in locks]
     one = [point for point in points if point.lock == "clh"]
-    return [*found, beside(one)] if one else found
+    return [*made, against_paper(one)] if one else made
 
 
 def _shown(points: Sequence[Point]) -> list[int]:
@@ -39,11 +40,7 @@ def _cell(point: Point | None, ranged: Ranges) -> str:
 
 def _table(title: str, columns: Sequence[str], ranged: Ranges) -> Table:
     brackets = " In brackets: half and double line costs." if ranged else ""
-    table = Table(title=f"{title}: kernel entries in {UNIT:,} cycles (modelled).{brackets}", title_justify="left",
-                  title_style="bold")
-    for column in columns:
-        table.add_column(column, justify="right")
-    return table
+    return plain_table(f"{title}: kernel entries in {UNIT:,} cycles (modelled).{brackets}", columns)
 
 
 def _by_delay(points: Sequence[Point], ranged: Ranges) -> Table:
@@ -63,7 +60,7 @@ def _by_lock(points: Sequence[Point], locks: Sequence[str], ranged: Ranges) -> T
     return table
 
 
-def beside(points: Sequence[Point]) -> Table:
+def against_paper(points: Sequence[Point]) -> Table:
     """One lock: ours, what the paper has, and how far apart; * where that is more than the goal."""
     delays = sorted({point.delay for point in points})
     at = {(point.cores, point.delay): point for point in points}
@@ -73,9 +70,8 @@ def beside(points: Sequence[Point]) -> Table:
         table.add_row(str(cores), *(_against(at.get((cores, delay))) for delay in delays))
     table.caption = (
         f"Up to {published.SOCKET} cores: its fit with a service time of {published.SERVICE:g} cycles; beyond, between "
-        f"its bounds for "
-        f"{published.BOUNDS[1]:g} and {published.BOUNDS[0]:g}. Its text has no points. * more than {GOAL:.0%} off, or "
-        f"outside."
+        f"its bounds for {published.BOUNDS[1]:g} and {published.BOUNDS[0]:g}. Its text has no points. * more than "
+        f"{GOAL:.0%} off, or outside."
     )
     table.caption_justify = "left"
     return table
@@ -84,11 +80,11 @@ def beside(points: Sequence[Point]) -> Table:
 def _against(point: Point | None) -> str:
     if point is None:
         return "-"
-    given, ours = published_point(point), f"{UNIT * point.throughput:.3g}"
-    star = "" if given["met"] else "*"
-    if "fit" in given:
-        return f"{ours} ({UNIT * given['fit']:.3g}, {given['error']:+.0%}){star}"
-    return f"{ours} ({UNIT * given['bounds'][0]:.3g}..{UNIT * given['bounds'][1]:.3g}){star}"
+    paper, ours = published_point(point), f"{UNIT * point.throughput:.3g}"
+    star = "" if paper["met"] else "*"
+    if "fit" in paper:
+        return f"{ours} ({UNIT * paper['fit']:.3g}, {paper['error']:+.0%}){star}"
+    return f"{ours} ({UNIT * paper['bounds'][0]:.3g}..{UNIT * paper['bounds'][1]:.3g}){star}"
 
 
 def sentences(points: Sequence[Point], figure: str) -> Iterator[str]:
@@ -103,8 +99,7 @@ def sentences(points: Sequence[Point], figure: str) -> Iterator[str]:
         if whole and half and one and most > published.SOCKET:
             yield (
                 f"{lock}, delay {delay:g}: {most} cores do {whole / one:.1f} times what one does, and "
-                f"{whole / half:.2f} times what "
-                f"{published.SOCKET} do. {_said(lock, whole / one, whole / half, most)}"
+                f"{whole / half:.2f} times what {published.SOCKET} do. {_said(lock, whole / one, whole / half, most)}"
             )
 
 
@@ -121,14 +116,13 @@ def _said(lock: str, over_one: float, over_half: float, most: int) -> str:
 
 
 def _about_fit(points: Sequence[Point]) -> Iterator[str]:
-    given = [(point, published_point(point)) for point in points]
-    near, far = ([one for one in given if "fit" in one[1]], [one for one in given if "bounds" in one[1]])
+    compared = [(point, published_point(point)) for point in points]
+    near, far = ([one for one in compared if "fit" in one[1]], [one for one in compared if "bounds" in one[1]])
     if near:
         worst, of = max(near, key=lambda one: abs(one[1]["error"]))
         yield (
             f"clh, one socket: {sum(of['met'] for _, of in near)} of {len(near)} points are within {GOAL:.0%} of the "
-            f"paper's fit; the worst is "
-            f"{of['error']:+.0%} ({worst.cores} cores, delay {worst.delay:g})."
+            f"paper's fit; the worst is {of['error']:+.0%} ({worst.cores} cores, delay {worst.delay:g})."
         )
     if far:
         below = sum(1 for point, of in far if point.throughput < of["bounds"][0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the queueing models make of `skerry bench scale`: each lock and delay a curve, fitted where it can be."""
+"""Fits the queueing models to `skerry bench scale`: each lock and delay is a curve, fitted where it can be."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,19 +13,19 @@ from topology.model.regimes import ClosedForm
 
 
 def curves(points: Sequence[Point]) -> list[Curve]:
-    """As `skerry model fit` reads them from the results file: a cluster's cores and its share of the throughput."""
-    found: dict[tuple[str, float], Curve] = {}
+    """Returns the curves as `skerry model fit` reads them: a cluster's cores and its share of the throughput."""
+    made: dict[tuple[str, float], Curve] = {}
     for point in points:
         if point.starved:
             continue  # the model's clients all get their turn
         key = point.lock, point.delay
-        curve = found.setdefault(key, Curve(*key, point.emulated, modelled=point.clock == "modelled"))
+        curve = made.setdefault(key, Curve(*key, point.emulated, modelled=point.clock == "modelled"))
         curve.points.append((point.cores // point.clusters, point.throughput / point.clusters))
-    return list(found.values())
+    return list(made.values())
 
 
 def fits(points: Sequence[Point]) -> dict[tuple[str, float], Fit]:
-    """By lock and delay."""
+    """Returns the fits by lock and delay."""
     return {
         (curve.lock, curve.nominal_delay or 0.0): fitting.fit(curve)
         for curve in curves(points)
@@ -51,11 +51,11 @@ class Model:
         return max(abs(self.throughput(delay, n) / measured - 1) for n, measured in curve.points)
 
 
-def models(found: Mapping[tuple[str, float], Fit]) -> dict[str, Model]:
-    """By lock, for those whose service some delay's points determine."""
+def models(by_curve: Mapping[tuple[str, float], Fit]) -> dict[str, Model]:
+    """Returns a model by lock, for locks whose service is determined by some delay's points."""
     best: dict[str, Model] = {}
     errors: dict[str, float] = {}
-    for (lock, delay), fit in found.items():
+    for (lock, delay), fit in by_curve.items():
         error = fit.service.error / fit.service.value
         if fit.service.is_loose or math.isnan(error) or error >= errors.get(lock, math.inf):
             continue

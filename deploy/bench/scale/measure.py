@@ -3,19 +3,18 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from deploy.base.errors import Failure
-from deploy.base.paths import BUILD
-from deploy.base.timeouts import Patience
+from deploy.bench.boot import Bench, program_plan
 from deploy.bench.ipc.pingpong import AT_HOME
-from deploy.deployment import Deployment, Program
-from deploy.deployment.planner import Plan, plan
+from deploy.deployment import Program
+from deploy.deployment.planner import Plan
 from deploy.emulator.lockstep import Mark
 from deploy.emulator.machine_file import ModelledMachine, whole_ranges
 from deploy.emulator.run import POINTS, clocks
+from deploy.load.case import Case
 from deploy.machine.events import Event
 from deploy.machine.qemu import Accel
 from deploy.machine.run import Options, boot
@@ -34,13 +33,13 @@ FIGURE_4 = (
 FIGURE_5 = "Figure 5 there: the same for every lock, at 4,000 cycles (x86) and at 500 (ARM)."
 FIGURE_5_DELAYS = (500.0, 4000.0)
 MOST_DELAY, MOST_POINTS, MOST_CORES = 1_000_000, 63, 60  # that the program takes, of a list; of a kernel
-ENTRIES = 2  # of a round trip
+ENTRIES = 2  # kernel entries of a round trip
 
 
 def figure_5_delays(delays: Iterable[float]) -> list[float]:
-    """Of those that there are, the ones next to the figure's."""
+    """Returns the given delays that are nearest to the figure's."""
     there = set(delays)
-    return sorted({min(there, key=lambda delay: abs(delay - wanted)) for wanted in FIGURE_5_DELAYS if there})
+    return sorted({min(there, key=lambda delay: abs(delay - published)) for published in FIGURE_5_DELAYS if there})
 
 
 @dataclass(frozen=True)
@@ -53,12 +52,12 @@ class Point:
     cores: int
     delay: float  # that was asked for
     time: int  # cycles; instructions where the clock counts those
-    clock: str  # what `time` is: step (the emulator's, cores in step), modelled (the machine file's cycles) or tsc
+    clock: str  # the unit of `time`: step (the emulator's, cores in step), modelled (the machine file's cycles) or tsc
     per_core: list[dict[str, Any]]  # as the program reports
     emulated: bool
     late: int = 0
     line_factor: float = 1.0
-    transactions: Mapping[str, int] | None = None  # of a modelled machine under rtm: how they ended
+    transactions: Mapping[str, int] | None = None  # how they ended, on a modelled machine under rtm
 
     def total(self, name: str) -> int:
         return sum(core[name] for core in self.per_core)
@@ -80,7 +79,7 @@ class Point:
 
     @property
     def counted(self) -> bool:
-        """By a kernel with statistics."""
+        """Returns whether a kernel with statistics measured it."""
         return self.total("entries") > 0
 
     @property
@@ -89,7 +88,7 @@ class Point:
 
     @property
     def metrics(self) -> dict[str, float]:
-        found: dict[str, float] = {
+        metrics: dict[str, float] = {
             "throughput_per_cycle": self.throughput,
             "delay_cycles": self.delay,
             "drawn_delay_cycles": ratio(self.total("drawn"), self.entries),
@@ -98,17 +97,17 @@ class Point:
             "cycles": self.time,
         }
         if self.clock == "modelled":
-            found["instructions"] = sum(core.get("instructions", 0) for core in self.per_core)
+            metrics["instructions"] = sum(core.get("instructions", 0) for core in self.per_core)
         if self._knows_idle:
-            found["cpu_utilisation"] = 1 - ratio(sum(self._idle(core) for core in self.per_core), self.cores)
+            metrics["cpu_utilisation"] = 1 - ratio(sum(self._idle(core) for core in self.per_core), self.cores)
         if self.counted:
-            found["lock_conflict_ratio"] = self.conflicts
-            found["fallback_ratio"] = ratio(self.total("fallbacks"), self.total("entries"))
+            metrics["lock_conflict_ratio"] = self.conflicts
+            metrics["fallback_ratio"] = ratio(self.total("fallbacks"), self.total("entries"))
         if ended := self.transactions:
-            found["fallback_ratio"] = ratio(ended["fallbacks"], ended["fallbacks"] + ended["committed"])
-            found["abort_ratio"] = ratio(sum(count for name, count in ended.items() if name.startswith("aborted_")),
-                                         ended["begun"])
-        return found
+            metrics["fallback_ratio"] = ratio(ended["fallbacks"], ended["fallbacks"] + ended["committed"])
+            metrics["abort_ratio"] = ratio(sum(count for name, count in ended.items() if name.startswith("aborted_")),
+                                           ended["begun"])
+        return metrics
 
     @property
     def _knows_idle(self) -> bool:
@@ -120,7 +119,7 @@ class Point:
         return min(1.0, max(0.0, ratio(core["idle"], self.time)))
 
     def _core(self, core: dict[str, Any]) -> dict[str, Any]:
-        found: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "cluster": core["cluster"],
             "core": core["cpu"],
             "round_trips": core["rounds"],
@@ -129,10 +128,10 @@ class Point:
             "throughput_per_cycle": ENTRIES * core["rounds"] / self.time,
         }
         if self._knows_idle:
-            found["cpu_utilisation"] = 1 - self._idle(core)
+            entry["cpu_utilisation"] = 1 - self._idle(core)
         if self.counted:
-            found |= {"lock_conflict_ratio": ratio(core["conflicts"], core["acquisitions"])}
-        return found
+            entry |= {"lock_conflict_ratio": ratio(core["conflicts"], core["acquisitions"])}
+        return entry
 
     def to_json(self) -> dict[str, Any]:
         entry = Result(
@@ -155,10 +154,10 @@ def key_of(point: Point) -> Key:
 
 def ranges_of(points: Iterable[Point]) -> dict[Key, tuple[float, float]]:
     """Least and most throughput of each point that was measured at all line costs of RANGE."""
-    found: dict[Key, dict[float, float]] = {}
+    rates: dict[Key, dict[float, float]] = {}
     for point in points:
-        found.setdefault(key_of(point), {})[point.line_factor] = point.throughput
-    return whole_ranges(found)
+        rates.setdefault(key_of(point), {})[point.line_factor] = point.throughput
+    return whole_ranges(rates)
 
 
 @dataclass(frozen=True)
@@ -168,15 +167,15 @@ class Request:
     lock: str
     cores: Sequence[int]
     delays: Sequence[float]
-    rounds: int  # of all pairs together
+    rounds: int  # all pairs together
     layout: str = "spanning"
     sockets: int = 1
     statistics: bool = False
     modelled: ModelledMachine | None = None
-    line_factor: float = 1.0  # of what lines cost that move between the modelled machine's cores
+    line_factor: float = 1.0  # factor of the costs of lines that move between the modelled machine's cores
     # cycles in a ticket lock of the programs' own, which they take in the place of the kernel's; 0: IPC
     section: int = 0
-    granularity: str | None = None  # of a kernel that has a choice
+    granularity: str | None = None  # for kernels that have a choice
     local: bool = False  # a pair's objects are at home on its core
     # options of the modelled machine's (emulator/modelled/plugin.c)
     plugin: Mapping[str, str] = field(default_factory=dict)
@@ -184,6 +183,9 @@ class Request:
     @property
     def points(self) -> int:
         return len(self.cores) * len(self.delays)
+
+    def lock_of(self, layout: str) -> str:
+        return self.lock
 
 
 def _shape(request: Request) -> Shape:
@@ -196,14 +198,12 @@ def _shape(request: Request) -> Shape:
     return Shape(request.sockets, each, default_memory(each))
 
 
-def machine(request: Request, unit: str) -> Plan:
+def case(request: Request) -> Case[Request]:
+    """Returns the request with the plan of its boot; raises InputError for what the machine cannot be."""
     check_named(request.layout)
-    target = plan(Deployment(
-        name="bench-scale", shape=_shape(request), layout=request.layout,
-        lock=request.lock, statistics=request.statistics, granularity=request.granularity, network=False,
-        shutdown="never",
-        programs=(Program("pingpong", barrier=False),),
-    ))
+    kernel = f"{request.lock}{'+stat' * request.statistics}"
+    target = program_plan("bench-scale", kernel, _shape(request), Program("pingpong", barrier=False),
+                          layout=request.layout, granularity=request.granularity)
     clusters = target.cluster_map.clusters
     if len({len(cluster.cpus) for cluster in clusters}) > 1:
         raise InputError(f"--layout {request.layout}", "its clusters are not of one size")
@@ -212,44 +212,49 @@ def machine(request: Request, unit: str) -> Plan:
     for n in request.cores:
         if n % len(clusters):
             raise InputError("--cores", f"{n} cores do not divide into {len(clusters)} clusters ({request.layout})")
-    for cluster in clusters:
-        cluster.root = "pingpong"
-    each_cluster = ",".join(str(n // len(clusters)) for n in request.cores)
+    return Case(request, request.layout, "scale", target, request.statistics)
+
+
+def machine(case: Case[Request], emulated: bool) -> Plan:
+    """Returns the case's plan with the program's arguments: an emulator's clock counts instructions."""
+    request, cluster_map = case.job, case.plan.cluster_map
+    each_cluster = ",".join(str(n // len(cluster_map.clusters)) for n in request.cores)
     delays = ",".join(f"{delay:.0f}" for delay in request.delays)
     section = [str(request.section)] if request.section else []
-    target.cluster_map.applications[0].args = ["scale", unit, str(request.rounds), each_cluster, delays, *section,
-                                               *AT_HOME[request.local]]
-    return target
+    arguments = ["scale", "instructions" if emulated else "cycles", str(request.rounds), each_cluster, delays,
+                 *section, *AT_HOME[request.local]]
+    program = replace(cluster_map.applications[0], args=arguments)
+    return replace(case.plan, cluster_map=replace(cluster_map, applications=[program]))
 
 
 def measure(
-    request: Request, accel: Accel, stepped: bool, patience: Patience, on_point: Callable[[], None] = lambda: None,
-    build: Path = BUILD, finished: list[Point] | None = None, starving: bool = False,
+    case: Case[Request], bench: Bench, on_point: Callable[[], None] = lambda: None,
+    finished: list[Point] | None = None, starving: bool = False,
 ) -> list[Point]:
-    """Returns all points of one boot. `stepped`: the emulator's cores go in step; else the clock is the TSC.
+    """Returns all points of one boot.
 
     A boot that ends early raises. `finished` has the points before its end even then. `starving`: points in which a
     core did nothing are results; else they are a failure.
     """
-    target = machine(request, "instructions" if accel.emulated else "cycles")
+    request, accel = case.job, bench.accel
+    target = machine(case, accel.emulated)
     points: list[Point] = [] if finished is None else finished
     with ExitStack() as stack:
         marks = stack.enter_context(clocks(
-            request.modelled, stepped, target, request.line_factor, build, request.plugin, POINTS
+            request.modelled, bench.stepped, target, request.line_factor, bench.build, request.plugin, POINTS
         ))
         options = Options(
-            accel, patience=patience, medium="kernel", build=build, extra=marks.arguments if marks else (),
+            accel, bench.timeout, "kernel", build=bench.build, extra=marks.arguments if marks else (),
             on_event=lambda event: on_point() if event.kind == "scale" else None,
         )
         run = stack.enter_context(boot(target, options))
         try:
             run.wait_done()
         except (Failure, KeyboardInterrupt):
-            with suppress(Failure):  # what ended the boot is said, not what is missing because of that
-                points += _points(request, target, accel, run.events.events, marks.read() if marks else None,
-                                  whole=False)
+            with suppress(Failure):  # the cause of the boot's end is reported, not what is missing because of it
+                points += _points(case, accel, run.events.events, marks.read() if marks else None, whole=False)
             raise
-        points += _points(request, target, accel, run.events.events, marks.read() if marks else None)
+        points += _points(case, accel, run.events.events, marks.read() if marks else None)
     if not starving and (odd := [point for point in points if point.starved]):
         raise Failure(f"kernel {request.lock}, {odd[0].cores} cores, delay {odd[0].delay:g}: {starved_words(odd[0])}")
     return points
@@ -261,22 +266,21 @@ def starved_words(point: Point) -> str:
 
 
 def _points(
-    request: Request, target: Plan, accel: Accel, events: Sequence[Event], moments: Sequence[Mark] | None,
-    whole: bool = True
+    case: Case[Request], accel: Accel, events: Sequence[Event], moments: Sequence[Mark] | None, whole: bool = True
 ) -> list[Point]:
     """`moments`: of an emulator whose clock is the points' time. `whole`: all points must be there."""
+    request, clusters = case.job, len(case.plan.cluster_map.clusters)
     groups = _groups(events)
-    wanted = [(n, delay) for n in request.cores for delay in request.delays]
+    requested = [(n, delay) for n in request.cores for delay in request.delays]
     sizes = [(len(cores), float(end["delay"])) for cores, end in groups]
-    expected = [(n, round(delay)) for n, delay in wanted]
+    expected = [(n, round(delay)) for n, delay in requested]
     if sizes != expected[: len(expected) if whole else len(sizes)]:
         raise Failure(f"kernel {request.lock}: the results do not have the requested points")
     numbers = [mark.number for mark in moments or ()]
     if moments is not None and numbers[: None if whole else 2 * len(groups)] != [1, 2] * len(groups):
         raise Failure(f"kernel {request.lock}: the emulator did not see each point's begin and end")
-    clusters = len(target.cluster_map.clusters)
     points = []
-    for place, ((n, delay), (cores, end)) in enumerate(zip(wanted, groups)):
+    for place, ((n, delay), (cores, end)) in enumerate(zip(requested, groups)):
         time, late, transactions = end["cycles"], 0, None
         per_core = [dict(core.data) for core in cores]
         if moments is not None:
@@ -301,11 +305,11 @@ def _points(
 
 def _groups(events: Sequence[Event]) -> list[tuple[list[Event], Event]]:
     """Each point: its cores' events, then its own."""
-    found, cores = [], []
+    groups, cores = [], []
     for event in events:
         if event.kind == "scale-core":
             cores.append(event)
         elif event.kind == "scale":
-            found.append((cores, event))
+            groups.append((cores, event))
             cores = []
-    return found
+    return groups

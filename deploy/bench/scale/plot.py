@@ -10,10 +10,9 @@ from deploy.bench.scale.fit import models
 from deploy.bench.scale.measure import Point
 from deploy.bench.scale.table import NOTES, UNIT, shared_delays
 from deploy.results import kinds
-from deploy.results.figure import save, subplots
+from deploy.results.figure import MARKERS, plain_axes, publish, subplots
 from topology.model.fit import Fit
 
-_MARKERS = "osD^vPX*"
 Fits = Mapping[tuple[str, float], Fit]
 
 
@@ -37,18 +36,12 @@ def plot_scale(points: Sequence[Point], fits: Fits, mode: str, output: Path) -> 
         axes.set_title(title + (f"\nlines: model with service {services}" if services else ""), size=9)
         for number, (label, values) in enumerate(series.items()):
             _curve(axes, values, fits, label, number)
-        axes.set_xlabel("cores")
-        axes.set_ylabel(f"kernel entries in {UNIT:,} cycles")
-        axes.set_ylim(bottom=0)
-        axes.set_xticks(sorted({point.cores for point in points}))
-        axes.spines[["top", "right"]].set_visible(False)
+        plain_axes(axes, (point.cores for point in points), f"kernel entries in {UNIT:,} cycles")
         axes.legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
     emulated = kinds.of_clock(points[0].clock, points[0].emulated, " ")
-    figure.suptitle(f"Independent ping-pong on every core{emulated}", x=0.01, ha="left", weight="bold")
     note = "Elphinstone et al. 2016, section 5.1.2. " + " ".join(f"{mode}. {NOTES[points[0].clock]}".split())
-    figure.text(0.01, 0.01, textwrap.fill(note, width=int(21 * figure.get_figwidth())), size=6, color="#555555")
-    figure.tight_layout(rect=(0, 0.13, 1, 0.98))
-    save(figure, output)
+    publish(figure, output, f"Independent ping-pong on every core{emulated}",
+            textwrap.fill(note, width=int(21 * figure.get_figwidth())), 0.13)
 
 
 def _value(point: Point) -> float:
@@ -56,18 +49,18 @@ def _value(point: Point) -> float:
 
 
 def _curve(axes: Any, points: Sequence[Point], fits: Fits, label: str, number: int) -> None:
-    colour, marker = f"C{number % 10}", _MARKERS[number % len(_MARKERS)]
+    colour, marker = f"C{number % 10}", MARKERS[number % len(MARKERS)]
     ordered = sorted(points, key=lambda point: point.cores)
     cores = [point.cores for point in ordered]
     clusters, delay = ordered[0].clusters, ordered[0].delay
-    found, model = fits.get((ordered[0].lock, delay)), models(fits).get(ordered[0].lock)
+    fit, model = fits.get((ordered[0].lock, delay)), models(fits).get(ordered[0].lock)
     axes.plot(cores, [_value(point) for point in ordered], marker, color=colour, markersize=4, label=label)
     if starved := [point for point in ordered if point.starved]:
         places = [point.cores for point in starved], [_value(point) for point in starved]
         axes.plot(*places, "x", color="black", markersize=8, label=f"{label}: cores starved")
-    if found:
+    if fit:
         sizes = range(1, max(cores) // clusters + 1)
-        line = [model.throughput(delay, n) if model else found.throughput(n) for n in sizes]
+        line = [model.throughput(delay, n) if model else fit.throughput(n) for n in sizes]
         axes.plot([n * clusters for n in sizes], [UNIT * clusters * x for x in line], color=colour, linewidth=1)
     elif ordered[0].lock == "none":  # one core only: the best that n of them could do
         most = axes.get_xlim()[1]

@@ -10,6 +10,7 @@ from deploy.bench.scale.fit import Model, models
 from deploy.bench.scale.measure import FIGURE_4, FIGURE_5, Key, Point, figure_5_delays, key_of
 from deploy.emulator import lockstep
 from deploy.results import kinds
+from deploy.results.tables import plain_table
 from topology.model import repairman
 from topology.model.fit import Fit, Parameter
 
@@ -36,21 +37,21 @@ RANGED = "Below a figure, in brackets: its range when what lines cost that move 
 
 
 def tables(points: Sequence[Point], fits: Fits, ranged: Ranges | None = None) -> list[Table]:
-    """Those for which there are points."""
+    """Returns the tables for which there are points."""
     locks = list(dict.fromkeys(point.lock for point in points))
     delays = sorted({point.delay for point in points})
-    found = []
+    made = []
     for lock in locks:
         mine = [point for point in points if point.lock == lock]
         if len(delays) == 1 and len(locks) > 1 or {point.delay for point in mine} != set(delays):
             continue
-        found.append(_delays(mine, fits, ranged or {}))
+        made.append(_delays(mine, fits, ranged or {}))
     for delay in shared_delays(points):
-        found.append(_locks([point for point in points if point.delay == delay], fits, ranged or {}))
+        made.append(_locks([point for point in points if point.delay == delay], fits, ranged or {}))
     notes = [*([RANGED] if ranged else []), *([STARVED] if any(point.starved for point in points) else [])]
-    found[-1].caption = "\n".join([NOTES[points[0].clock], *notes, _figures(points)])
-    found[-1].caption_justify = "left"
-    return found
+    made[-1].caption = "\n".join([NOTES[points[0].clock], *notes, _figures(points)])
+    made[-1].caption_justify = "left"
+    return made
 
 
 def shared_delays(points: Sequence[Point]) -> list[float]:
@@ -68,19 +69,16 @@ def _figures(points: Sequence[Point]) -> str:
 def _table(points: Sequence[Point], title: str, columns: Sequence[str]) -> Table:
     emulated = kinds.of_clock(points[0].clock, points[0].emulated)
     layout = points[0].layout if points[0].clusters == 1 else f"{points[0].layout}, {points[0].clusters} clusters"
-    table = Table(title=f"{title}: kernel entries in {UNIT:,} cycles, all cores together; {layout}{emulated}",
-                  title_justify="left", title_style="bold")
-    for column in ("cores", *columns):
-        table.add_column(column, justify="right")
-    return table
+    return plain_table(f"{title}: kernel entries in {UNIT:,} cycles, all cores together; {layout}{emulated}",
+                       ("cores", *columns))
 
 
 def _cell(point: Point | None, ranged: Ranges) -> str:
     if point is None:
         return "-"
     value = f"{UNIT * point.throughput:.3f}" + (f"  starved: {len(point.starved)}" if point.starved else "")
-    if found := ranged.get(key_of(point)):
-        value += f"\n({UNIT * found[0]:.3f} to {UNIT * found[1]:.3f})"
+    if bounds := ranged.get(key_of(point)):
+        value += f"\n({UNIT * bounds[0]:.3f} to {UNIT * bounds[1]:.3f})"
     return f"{value}  {point.conflicts:.1%} conflicts" if point.counted else value
 
 
@@ -91,9 +89,9 @@ def _delays(points: Sequence[Point], fits: Fits, ranged: Ranges) -> Table:
     table = _table(points, lock, [f"delay {delay:g}" for delay in delays])
     for cores in sorted({point.cores for point in points}):
         table.add_row(str(cores), *[_cell(at.get((cores, delay)), ranged) for delay in delays])
-    found = [fits.get((lock, delay)) for delay in delays]
-    _fit_rows(table, found)
-    _model_rows(table, found, models(fits).get(lock))
+    fitted = [fits.get((lock, delay)) for delay in delays]
+    _fit_rows(table, fitted)
+    _model_rows(table, fitted, models(fits).get(lock))
     return table
 
 
@@ -108,25 +106,25 @@ def _locks(points: Sequence[Point], fits: Fits, ranged: Ranges) -> Table:
     return table
 
 
-def _fit_rows(table: Table, found: Sequence[Fit | None]) -> None:
+def _fit_rows(table: Table, fitted: Sequence[Fit | None]) -> None:
     """Each curve fitted by itself."""
-    if not any(found):
+    if not any(fitted):
         return
     table.add_section()
-    table.add_row("service fitted", *[_parameter(fit.service if fit else None) for fit in found], style="dim")
-    table.add_row("delay fitted", *[_parameter(fit.delay if fit else None) for fit in found], style="dim")
-    table.add_row("R²", *[f"{fit.r_squared:.4f}" if fit else "-" for fit in found], style="dim")
+    table.add_row("service fitted", *[_parameter(fit.service if fit else None) for fit in fitted], style="dim")
+    table.add_row("delay fitted", *[_parameter(fit.delay if fit else None) for fit in fitted], style="dim")
+    table.add_row("R²", *[f"{fit.r_squared:.4f}" if fit else "-" for fit in fitted], style="dim")
 
 
-def _model_rows(table: Table, found: Sequence[Fit | None], model: Model | None) -> None:
+def _model_rows(table: Table, fitted: Sequence[Fit | None], model: Model | None) -> None:
     """All curves of a lock with one service time, as the paper predicts all from that of 2,000 cycles."""
     if model is None:
         return
-    delays = [(fit.curve.nominal_delay or 0.0) + model.outside if fit else None for fit in found]
+    delays = [(fit.curve.nominal_delay or 0.0) + model.outside if fit else None for fit in fitted]
     knees = [repairman.knee(model.form.service, delay) if delay is not None else None for delay in delays]
     title = f"with service {model.form.service:,.0f}, of delay {model.fitted_at:g}"
     table.add_section()
-    table.add_row(f"{title}: worst point", *[f"{model.worst(f.curve):.1%}" if f else "-" for f in found], style="dim")
+    table.add_row(f"{title}: worst point", *[f"{model.worst(f.curve):.1%}" if f else "-" for f in fitted], style="dim")
     table.add_row("knee, cores of a kernel", *[f"{knee:.1f}" if knee is not None else "-" for knee in knees],
                   style="dim")
 

@@ -20,16 +20,15 @@ from topology.machines.hwloc import survey_live
 
 PROGRAM = "bench-prices"
 DEFAULT = BUILD / "this-host.toml"
-RUNS, ROUNDS = 5, 300  # of the program, and samples of each figure in one
-NOISY = 0.25  # of the median: what the middle 80 % of samples may be apart
+RUNS, ROUNDS = 5, 300  # runs of the program, and samples of each figure in one
+NOISY = 0.25  # share of the median: by how much the middle 80 % of samples may differ
 ALONE = {"atomic", "fence", "pause", "rdtsc", "divide"}  # measured with the call around them
 CACHES = Path("/sys/devices/system/cpu")
 PLACES = ("cluster", "socket", "machine")
-# What only a kernel could measure, and what the model needs beside it: as in xeon-e5-2683v3.
+# Prices that only a kernel could measure, and others that the model needs: as in xeon-e5-2683v3.
 GUESSED = {
     "reader_gap": 20, "store": 1, "tlb_walk": 25, "iret": 250, "swapgs": 20, "cr3": 130, "wrmsr": 100, "cpuid": 100,
-    "io": 1500,
-    "mmio": 200, "ipi": 1500, "segment_base": 15, "transaction_begin": 20, "transaction_commit": 20,
+    "io": 1500, "mmio": 200, "ipi": 1500, "segment_base": 15, "transaction_begin": 20, "transaction_commit": 20,
     "transaction_abort": 150,
 }
 
@@ -47,7 +46,7 @@ class Figure:
     def noisy(self) -> bool:
         return self.high - self.low > NOISY * self.median
 
-    def said(self, what: str = "") -> str:
+    def described(self, what: str = "") -> str:
         return (
             f"measured {time.strftime('%Y-%m-%d')}{what}, median of {self.count:,}; 10 % to 90 % of samples: "
             f"{self.low:.1f} to {self.high:.1f}"
@@ -59,11 +58,11 @@ Figures = Mapping[str, Figure]
 
 @dataclass(frozen=True)
 class Places:
-    """Which cores there are: one hardware thread of each, that may be used, by socket and L3."""
+    """The cores that may be used, one hardware thread of each, by socket and L3."""
 
     sockets: int
-    clusters: int  # of a socket
-    cores: int  # of a cluster
+    clusters: int  # L3s of a socket
+    cores: int  # cores of a cluster
     pair: Mapping[str, tuple[int, int]]  # processors that far apart; no entry: there are none
 
 
@@ -87,8 +86,8 @@ class Calibration:
 
     @property
     def noisy(self) -> list[str]:
-        found = [name for name, figure in self.alone.items() if figure.noisy]
-        return found + [f"{name} ({place})" for place, of in self.moved.items() for name, figure in of.items()
+        names = [name for name, figure in self.alone.items() if figure.noisy]
+        return names + [f"{name} ({place})" for place, of in self.moved.items() for name, figure in of.items()
                         if figure.noisy]
 
 
@@ -124,16 +123,16 @@ def _regular(groups: Mapping[Hashable, Mapping[Hashable, Sequence[int]]], cluste
 
 
 def caches(cpu: int, root: Path = CACHES) -> dict[str, Cache]:
-    found = {}
+    by_level = {}
     for index in sorted((root / f"cpu{cpu}" / "cache").glob("index*")):
         def read(name: str, folder: Path = index) -> str:
             return (folder / name).read_text().strip()
 
         name = f"l{read('level')}{'i' if read('type') == 'Instruction' else ''}"
-        found[name] = Cache(int(read("number_of_sets")), min(64, int(read("ways_of_associativity"))))
-    if missing := {"l1", "l1i", "l2", "l3"} - set(found):
+        by_level[name] = Cache(int(read("number_of_sets")), min(64, int(read("ways_of_associativity"))))
+    if missing := {"l1", "l1i", "l2", "l3"} - set(by_level):
         raise Failure(f"this machine says nothing of its {', '.join(sorted(missing))}, which a machine file needs")
-    return found
+    return by_level
 
 
 def _together(runs: Sequence[Mapping[str, Any]]) -> dict[str, Figure]:
@@ -165,19 +164,19 @@ def measure(on_run: Callable[[int, int], None] = lambda done, of: None, runs: in
 
 
 def _difference(a: Figure, b: Figure, share: float = 1.0) -> Figure:
-    """What `a` takes beyond `b`, or a share of that."""
+    """Returns by how much `a` exceeds `b`, or a share of that."""
     middle, low, high = (max(0.0, (value - b.median) * share) for value in (a.median, a.low, a.high))
     return Figure(middle, low, high, a.count)
 
 
-def prices(found: Calibration) -> dict[str, tuple[float, str]]:
+def prices(calibration: Calibration) -> dict[str, tuple[float, str]]:
     """Cycles and source of each."""
-    given: dict[str, tuple[float, str]] = {name: (value, ASSUMED) for name, value in GUESSED.items()}
+    by_name: dict[str, tuple[float, str]] = {name: (value, ASSUMED) for name, value in GUESSED.items()}
 
     def take(name: str, figure: Figure, what: str = "") -> None:
-        given[name] = (round(figure.median, 2), figure.said(what))
+        by_name[name] = (round(figure.median, 2), figure.described(what))
 
-    alone = found.alone
+    alone = calibration.alone
     call = alone["nothing"]
     for name in ("cpi_kernel", "cpi_user"):
         take(name, alone["cpi"], ", a mix of instructions whose loads hit L1")
@@ -193,8 +192,8 @@ def prices(found: Calibration) -> dict[str, tuple[float, str]]:
              ", half of the host kernel's shortest system call with all that it does")
     if "segment_base_pair" in alone:
         take("segment_base", _difference(alone["segment_base_pair"], call, 0.5), ", half of RDFSBASE and WRFSBASE")
-    given |= _lines(found)
-    return {name: given[name] for name in price_names()}
+    by_name |= _lines(calibration)
+    return {name: by_name[name] for name in price_names()}
 
 
 def _l3(alone: Figures) -> float:
@@ -211,65 +210,67 @@ def _overlap(of: Figures, upgrade: float, transfer: float) -> tuple[float, str]:
         return 0.0, ASSUMED
     return (
         round(max(0.0, upgrade + transfer - whole.median), 2),
-        whole.said(f", what a flag handed over ({whole.median:.1f}) takes less than an upgrade and a transfer"),
+        whole.described(f", what a flag handed over ({whole.median:.1f}) takes less than an upgrade and a transfer"),
     )
 
 
-def _lines(found: Calibration) -> dict[str, tuple[float, str]]:
-    """What costs by how far apart two cores are. A distance that there is not costs what the nearer one does."""
-    given: dict[str, tuple[float, str]] = {}
-    near = next(iter(found.moved.values()))
-    given["atomic"] = (
-        round(max(0.0, near["write_own"].median - found.alone["cpi"].median), 2),
-        near["write_own"].said(", locked instructions that wait for each other"),
+def _lines(calibration: Calibration) -> dict[str, tuple[float, str]]:
+    """Returns the costs that depend on the distance of two cores. A missing distance costs what the nearer one does."""
+    by_name: dict[str, tuple[float, str]] = {}
+    near = next(iter(calibration.moved.values()))
+    by_name["atomic"] = (
+        round(max(0.0, near["write_own"].median - calibration.alone["cpi"].median), 2),
+        near["write_own"].described(", locked instructions that wait for each other"),
     )
     for place in PLACES:
-        of = found.moved.get(place)
+        of = calibration.moved.get(place)
         absent = {"cluster": "not used: one core for each L3", "socket": "not used: one L3 a socket",
                   "machine": "not used: one socket"}[place]
         before = {"cluster": None, "socket": "cluster", "machine": "socket"}[place]
         for kind, figure, own in (("transfer", "read", "read_own"), ("upgrade", "upgrade", "write_own")):
             if of:
                 difference = _difference(of[figure], of[own])
-                given[f"{kind}_{place}"] = (round(difference.median, 2), difference.said())
+                by_name[f"{kind}_{place}"] = (round(difference.median, 2), difference.described())
             else:
-                known = given[f"{kind}_{before}"][0] if before else round(_difference(near[figure], near[own]).median,
-                                                                          2)
-                given[f"{kind}_{place}"] = (known, absent)
+                known = by_name[f"{kind}_{before}"][0] if before else round(_difference(near[figure], near[own]).median,
+                                                                            2)
+                by_name[f"{kind}_{place}"] = (known, absent)
         if of:
-            given[f"overlap_{place}"] = _overlap(of, given[f"upgrade_{place}"][0], given[f"transfer_{place}"][0])
+            by_name[f"overlap_{place}"] = _overlap(of, by_name[f"upgrade_{place}"][0], by_name[f"transfer_{place}"][0])
         else:
-            given[f"overlap_{place}"] = (given[f"overlap_{before}"][0] if before else 0.0, absent)
+            by_name[f"overlap_{place}"] = (by_name[f"overlap_{before}"][0] if before else 0.0, absent)
         if place != "cluster":
-            given[f"l3_{place}"] = (given[f"transfer_{place}"][0], ASSUMED if of else absent)
-    dram = round(_difference(found.alone["dram"], found.alone["l1"]).median, 2)
-    given["dram_far"] = (round(1.5 * dram, 2), ASSUMED) if "machine" in found.moved else (dram, "not used: one socket")
-    return given
+            by_name[f"l3_{place}"] = (by_name[f"transfer_{place}"][0], ASSUMED if of else absent)
+    dram = round(_difference(calibration.alone["dram"], calibration.alone["l1"]).median, 2)
+    by_name["dram_far"] = ((round(1.5 * dram, 2), ASSUMED) if "machine" in calibration.moved
+                           else (dram, "not used: one socket"))
+    return by_name
 
 
 def _text(value: str) -> str:
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def machine_file(found: Calibration) -> str:
-    """As emulator/machines has them."""
-    where = found.places
+def machine_file(calibration: Calibration) -> str:
+    """Returns the text of a machine file, as in emulator/machines."""
+    where = calibration.places
     cores = where.sockets * where.clusters * where.cores
+    today = time.strftime("%Y-%m-%d")
     lines = [
         "# SPDX-License-Identifier: BSD-2-Clause",
         "# Written by `skerry bench calibrate`. Cycles are those of the time-stamp counter.", "",
         f"name = {_text(f'{host.cpu().model}, {cores} cores of this host')}",
         f"sockets = {where.sockets}", f"clusters_per_socket = {where.clusters}", f"cores_per_cluster = {where.cores}",
-        f'ghz = {{ value = {found.ghz:.4g}, source = "measured {time.strftime("%Y-%m-%d")}: the time-stamp counter" }}',
+        f'ghz = {{ value = {calibration.ghz:.4g}, source = "measured {today}: the time-stamp counter" }}',
     ]
     for name in ("l1", "l1i", "l2", "l3"):
-        cache = found.caches[name]
+        cache = calibration.caches[name]
         inclusive = "inclusive = false, " if name == "l3" else ""
         source = "/sys/devices/system/cpu" + ("; not inclusive: assumed" if name == "l3" else "")
         lines.append(f'{name} = {{ sets = {cache.sets}, ways = {cache.ways}, {inclusive}source = "{source}" }}')
     lines += ['store_buffer = { value = 56, source = "assumed" }', "", "[price]"]
     lines += [f"{name} = {{ cycles = {cycles:g}, source = {_text(source)} }}"
-              for name, (cycles, source) in prices(found).items()]
+              for name, (cycles, source) in prices(calibration).items()]
     return "\n".join(lines) + "\n"
 
 
@@ -278,6 +279,6 @@ def measured(path: Path, output: Output, runs: int = RUNS) -> tuple[Calibration,
     usable = native_host.processors()
     with output.progress("Measuring this machine's cores", total=100) as update:
         look = native_host.Parallel([native_host.look(usable, 2)], 2)
-        found = measure(lambda done, of: update(completed=100 * done / of), runs)
-    write_text(path, machine_file(found))
-    return found, load(str(path)), look
+        calibration = measure(lambda done, of: update(completed=100 * done / of), runs)
+    write_text(path, machine_file(calibration))
+    return calibration, load(str(path)), look

@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 
 from deploy.bench.scale import measure as experiment
-from deploy.bench.validate.validation import Measure, Row, beside, measure
+from deploy.bench.validate.validation import Measure, Row, against, measure
 from deploy.emulator.machine_file import ModelledMachine
 from topology.model import papers, published, ticket
 from topology.model.papers import Between, Published
@@ -20,11 +20,11 @@ def peters_rows(machine: ModelledMachine, rounds: int, scale: Measure = measure)
     for lock in ("clh", "fine", "rtm"):
         for point in scale(experiment.Request(lock, [1, 3, 4], [LEAST_DELAY], rounds, modelled=machine)):
             at[lock, point.cores] = point.throughput
-    yield beside("peters", "Figure 2: clh without delay, 4 cores over 3", "times", papers.PETERS_FIGURE_2_CLH,
+    yield against("peters", "Figure 2: clh without delay, 4 cores over 3", "times", papers.PETERS_FIGURE_2_CLH,
                  at["clh", 4] / at["clh", 3], 0.1)
-    yield beside("peters", "Figure 2: fine without delay, 4 cores over one", "times", papers.PETERS_FIGURE_2_FINE,
+    yield against("peters", "Figure 2: fine without delay, 4 cores over one", "times", papers.PETERS_FIGURE_2_FINE,
                  at["fine", 4] / at["fine", 1], 0.1)
-    yield beside("peters", "Figure 2: rtm over fine without delay, each over its own core, 4 cores", "times",
+    yield against("peters", "Figure 2: rtm over fine without delay, each over its own core, 4 cores", "times",
                  papers.PETERS_FIGURE_2_RTM,
                  at["rtm", 4] / at["rtm", 1] * at["fine", 1] / at["fine", 4], 0.1)
 
@@ -42,11 +42,11 @@ def collapse_rows(machine: ModelledMachine, rounds: int, scale: Measure = measur
                                      plugin=IN_STEP)
         at = {point.cores: point.total("rounds") / point.time for point in scale(request)}
         name = f"ticket lock, sections of {section} cycles, 2 % of the time"
-        yield beside("collapse", f"{name}: {most} cores over {half}", "times", statement, at[most] / at[half])
+        yield against("collapse", f"{name}: {most} cores over {half}", "times", statement, at[most] / at[half])
         socket, quickest = (_model(section, delay, cores, published.LINE_SAME_SOCKET) for cores in (half, most))
         slowest = _model(section, delay, most, published.LINE_OTHER_SOCKET)
-        yield beside("collapse", f"{name}: speed-up on {half} cores", "times", socket, at[half] / at[1], 0.1)
-        yield beside("collapse", f"{name}: speed-up on {most} cores", "times",
+        yield against("collapse", f"{name}: speed-up on {half} cores", "times", socket, at[half] / at[1], 0.1)
+        yield against("collapse", f"{name}: speed-up on {most} cores", "times",
                      Between(slowest.value, quickest.value, f"{slowest.source}; {quickest.source}"),
                      at[most] / at[1])
     kernel_delay = published.HOLD_ALONE / papers.IN_SECTION.value - published.HOLD_ALONE
@@ -54,7 +54,7 @@ def collapse_rows(machine: ModelledMachine, rounds: int, scale: Measure = measur
         lock: scale(experiment.Request(lock, [most], [float(round(kernel_delay))], rounds,
                                        modelled=machine))[0].throughput for lock in ("ticket", "clh")
     }
-    yield beside("collapse", f"kernel, 2 % of one core's time in it, {most} cores: ticket over clh", "times",
+    yield against("collapse", f"kernel, 2 % of one core's time in it, {most} cores: ticket over clh", "times",
                  papers.SCALABLE_LOCKS,
                  at_most["ticket"] / at_most["clh"])
 

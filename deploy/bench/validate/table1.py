@@ -23,10 +23,10 @@ def rows(machine: ModelledMachine, line_factor: float, measured: Measure = measu
     """The rows of the paper's table; of distances that it does not have, without a reference."""
     for one in measured(machine, line_factor):
         cell = one.cell
-        given = TABLE_1.get((cell.level, cell.where))
-        met = abs(one.cycles / given.value - 1) <= GOAL if given else None
+        published = TABLE_1.get((cell.level, cell.where))
+        met = abs(one.cycles / published.value - 1) <= GOAL if published else None
         yield Row(
-            "table1", f"Table 1: {cell.level}, {cell.where}", "cycles", given.value if given else None,
-            given.source if given else "",
-            one.cycles, None, f"<= {GOAL:.0%}" if given else "", met, price=cell.price(machine, line_factor), kind=KIND,
+            "table1", f"Table 1: {cell.level}, {cell.where}", "cycles", published.value if published else None,
+            published.source if published else "", one.cycles, None, f"<= {GOAL:.0%}" if published else "", met,
+            price=cell.price(machine, line_factor), kind=KIND,
         )

@@ -9,6 +9,7 @@ from statistics import median
 from typing import Any
 
 from deploy.base.timeouts import Patience
+from deploy.bench.boot import Bench
 from deploy.bench.ipc import measure as ipc, reference
 from deploy.bench.ipc.measure import ONE_WAY
 from deploy.bench.regimes import BASELINE
@@ -21,11 +22,11 @@ from topology.model import fit as fitting, papers, published, ranges, repairman
 from topology.model.papers import Between, Published
 
 PAPER = "Elphinstone 2016"
-FIGURE_3_POINTS = 0.08  # of a ratio: how far off the goal allows
+FIGURE_3_POINTS = 0.08  # error of a ratio that the goal allows
 HOST_LOCKS, HOST_DELAYS = ("clh", "ticket", "mcs", "fine"), (4000.0, 500.0, 125.0)
 MEDIAN_GOAL, WORST_GOAL = 0.12, 0.35
 SPEED = {500.0: 20e6, 4000.0: 100e6}  # instructions a second of the host's CPU time, 28 cores
-# What the hosted port, which runs natively, does without: modes, address spaces, the state of the FPU.
+# The hosted port, which runs natively, does without modes, address spaces and the state of the FPU.
 NOT_HOSTED = ("syscall", "sysret", "swapgs", "segment_base", "cr3", "xsave", "tlb_walk")
 
 
@@ -42,10 +43,10 @@ class Row:
     met: bool | None = None
     noisy: bool = False
     not_run: str = ""
-    spread: tuple[float, float] | None = None  # of `modelled` under half and double line costs
-    price: float | None = None  # what the machine file asks for the same
+    spread: tuple[float, float] | None = None  # `modelled` under half and double line costs
+    price: float | None = None  # the machine file's price
     kind: str = "predicted"
-    machine: ModelledMachine | None = None  # whose row it is; None: that of its group
+    machine: ModelledMachine | None = None  # the row's owner; None: that of its group
 
     @property
     def error(self) -> float | None:
@@ -53,16 +54,15 @@ class Row:
 
     def to_json(self, machine: ModelledMachine) -> dict[str, Any]:
         metrics = {"reference": self.reference, "modelled": self.modelled, "error": self.error, "price": self.price}
-        found: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "workload": "validate", "system": "skerry", "emulated": True, "row": self.name, "group": self.group,
-            "unit": self.unit,
-            "metrics": {name: value for name, value in metrics.items() if value is not None}, "source": self.source,
-            "basis": self.kind, "modelled": (self.machine or machine).to_json(),
+            "unit": self.unit, "metrics": {name: value for name, value in metrics.items() if value is not None},
+            "source": self.source, "basis": self.kind, "modelled": (self.machine or machine).to_json(),
         }
         spread = {"modelled": self.spread} if self.spread else None
         more = {"bounds": self.bounds, "range": spread, "goal": self.goal, "met": self.met, "noisy": self.noisy,
                 "not_run": self.not_run}
-        return found | {name: value for name, value in more.items() if value not in (None, "", False) or name == "met"}
+        return entry | {name: value for name, value in more.items() if value not in (None, "", False) or name == "met"}
 
 
 def ranged(make: Callable[[float], Iterable[Row]], factors: Sequence[float] = (1.0,)) -> Iterator[Row]:
@@ -83,18 +83,17 @@ def within(name: str, unit: str, bounds: tuple[float, float], modelled: float, s
     return Row("paper", name, unit, None, source, modelled, bounds, goal, low <= modelled <= high)
 
 
-def close(group: str, name: str, unit: str, given: float, modelled: float, source: str, goal: float,
+def close(group: str, name: str, unit: str, aim: float, modelled: float, source: str, goal: float,
           noisy: bool = False) -> Row:
-    return Row(group, name, unit, given, source, modelled, None, f"<= {goal:.0%}", abs(modelled / given - 1) <= goal,
-               noisy)
+    return Row(group, name, unit, aim, source, modelled, None, f"<= {goal:.0%}", abs(modelled / aim - 1) <= goal, noisy)
 
 
-def beside(group: str, name: str, unit: str, given: Published | Between, modelled: float, goal: float = 0.0) -> Row:
+def against(group: str, name: str, unit: str, paper: Published | Between, modelled: float, goal: float = 0.0) -> Row:
     """`goal`: how far off the published value is allowed to be; where a range is published, inside."""
-    if isinstance(given, Between):
-        return Row(group, name, unit, None, given.source, modelled, (given.low, given.high), "inside",
-                   given.low <= modelled <= given.high)
-    return close(group, name, unit, given.value, modelled, given.source, goal)
+    if isinstance(paper, Between):
+        return Row(group, name, unit, None, paper.source, modelled, (paper.low, paper.high), "inside",
+                   paper.low <= modelled <= paper.high)
+    return close(group, name, unit, paper.value, modelled, paper.source, goal)
 
 
 # ---- the papers' machine ----
@@ -104,7 +103,8 @@ Measure = Callable[[experiment.Request], list[Point]]
 
 def measure(request: experiment.Request) -> list[Point]:
     assert request.modelled
-    return experiment.measure(request, run.mode(request.modelled), True, Patience(1200.0))
+    bench = Bench(run.mode(request.modelled), Patience(1200.0), stepped=True)
+    return experiment.measure(experiment.case(request), bench)
 
 
 def at_line_cost(scale: Measure, factor: float) -> Measure:
@@ -112,22 +112,20 @@ def at_line_cost(scale: Measure, factor: float) -> Measure:
 
 
 def paper_rows(machine: ModelledMachine, rounds: int, scale: Measure = measure) -> Iterator[Row]:
-    """Of the machine file of the papers' Xeon only."""
+    """Yields the rows of the paper; only for the machine file of the papers' Xeon."""
     socket, most = machine.cores_per_socket, machine.cores
-    wanted = [n for n in (1, 2, 4, 6, 8, 10, 12, 14) if n <= socket]
-    points = scale(experiment.Request("clh", wanted, [2000.0], rounds, modelled=machine))
+    sizes = [n for n in (1, 2, 4, 6, 8, 10, 12, 14) if n <= socket]
+    points = scale(experiment.Request("clh", sizes, [2000.0], rounds, modelled=machine))
     (curve,) = curves(points)
-    found = fitting.fit(curve)
+    fitted = fitting.fit(curve)
     yield close("paper", "service time of the lock, one socket, delay 2,000", "cycles", published.SERVICE,
-                found.service.value,
-                f"{PAPER}, 5.1.2: least squares, up to 14 cores", 0.05)
+                fitted.service.value, f"{PAPER}, 5.1.2: least squares, up to 14 cores", 0.05)
     delays = [500.0, 4000.0, 8000.0, 16000.0, 32000.0]
     points = scale(experiment.Request("clh", [1, socket, most], delays, rounds, modelled=machine))
     at = {(point.cores, point.delay): point.throughput for point in points}
     for cores, where in ((socket, "one socket"), (most, "two sockets")):
         yield within(f"saturated: cycles for each entry, {where}, delay 500", "cycles", published.BOUNDS,
-                     1 / at[cores, 500.0],
-                     f"{PAPER}, 5.1.2: least and most mean holding time")
+                     1 / at[cores, 500.0], f"{PAPER}, 5.1.2: least and most mean holding time")
     yield _span(at, most)
 
 
@@ -141,21 +139,21 @@ def spanning_delay(at: Mapping[tuple[int, float], float], cores: int) -> float:
         return all_cores / (count * one)
 
     fit = [repairman.steady(published.SERVICE, published.SPANS_SOCKET, n).throughput for n in (1, published.SOCKET)]
-    wanted = part(fit[0], fit[1], published.SOCKET)
+    least = part(fit[0], fit[1], published.SOCKET)
     delays = sorted({delay for n, delay in at if n == cores})
     parts = [part(at[1, delay], at[cores, delay], cores) for delay in delays]
     for place in range(1, len(delays)):
         below, above = parts[place - 1], parts[place]
-        if below < wanted <= above:
-            share = (wanted - below) / (above - below)
+        if below < least <= above:
+            share = (least - below) / (above - below)
             return float(math.exp(math.log(delays[place - 1]) + share * math.log(delays[place] / delays[place - 1])))
-    return delays[0] if parts[0] >= wanted else math.inf
+    return delays[0] if parts[0] >= least else math.inf
 
 
 def _span(at: Mapping[tuple[int, float], float], cores: int) -> Row:
-    found, given = spanning_delay(at, cores), published.SPANS_MACHINE
-    row = Row("paper", "delay from which on a workload scales to both sockets", "cycles", given, f"{PAPER}, 5.1.3",
-              None if math.isinf(found) else found, None, "inside a factor of 1.5", given / 1.5 <= found <= given * 1.5)
+    delay, paper = spanning_delay(at, cores), published.SPANS_MACHINE
+    row = Row("paper", "delay from which on a workload scales to both sockets", "cycles", paper, f"{PAPER}, 5.1.3",
+              None if math.isinf(delay) else delay, None, "inside a factor of 1.5", paper / 1.5 <= delay <= paper * 1.5)
     return row if row.modelled else replace(row, met=False,
                                             not_run="more than the longest delay that was measured, 32,000")
 
@@ -183,26 +181,24 @@ def figure_rows(machine: ModelledMachine, rounds: int, scale: Measure = measure)
         for point in scale(experiment.Request(lock, [1, socket, most], [published.SPANS_SOCKET], rounds,
                                               modelled=machine)):
             at[lock, point.cores] = point.throughput
-    yield beside("figures", f"Figure 5: fine, {most} cores over one", "times", papers.FIGURE_5_FINE,
+    yield against("figures", f"Figure 5: fine, {most} cores over one", "times", papers.FIGURE_5_FINE,
                  at["fine", most] / at["fine", 1], 0.05)
     rtm, fine = (at[lock, most] / at[lock, 1] for lock in ("rtm", "fine"))
-    yield beside("figures", f"Figure 5: rtm over fine, each over its own core, {most} cores", "times",
+    yield against("figures", f"Figure 5: rtm over fine, each over its own core, {most} cores", "times",
                  papers.FIGURE_5_RTM, rtm / fine, 0.05)
     share = at["clh", most] / at["clh", socket]
     yield Row("figures", f"Figure 5: clh, {most} cores over {socket}", "times", None,
-              f"{PAPER}, 5.1.4: a lower plateau on both sockets", share,
-              (0.0, 1.0), "below 1", share < 1)
+              f"{PAPER}, 5.1.4: a lower plateau on both sockets", share, (0.0, 1.0), "below 1", share < 1)
 
 
 def _peak(machine: ModelledMachine, rounds: int, scale: Measure) -> Row:
     """On how many cores the curve of a delay of 1,000 cycles has its maximum."""
-    given = papers.FIGURE_4_PEAK
+    paper = papers.FIGURE_4_PEAK
     sizes = list(range(4, machine.cores_per_socket + 1))
     points = scale(experiment.Request("clh", sizes, [1000.0], rounds, modelled=machine))
     best = max(points, key=lambda point: point.throughput).cores
-    return Row("figures", "Figure 4: delay 1,000, cores of the peak", "cores", given.value, given.source, float(best),
-               None, "within 2 cores",
-               abs(best - given.value) <= 2)
+    return Row("figures", "Figure 4: delay 1,000, cores of the peak", "cores", paper.value, paper.source, float(best),
+               None, "within 2 cores", abs(best - paper.value) <= 2)
 
 
 def ipc_rows(machine: ModelledMachine, rounds: int) -> Iterator[Row]:
@@ -210,18 +206,18 @@ def ipc_rows(machine: ModelledMachine, rounds: int) -> Iterator[Row]:
     accel = run.mode(machine)
     locks = (BASELINE, *reference.FIGURE_RATIOS)
     alone = {lock: ipc.measure(lock, accel, rounds, Patience(1200.0), machine).spread[ONE_WAY].median for lock in locks}
-    for lock, given in reference.FIGURE_RATIOS.items():
+    for lock, paper in reference.FIGURE_RATIOS.items():
         name, goal = f"one core, one-way IPC: {lock} / none", "within 0.08"
         ratio = alone[lock] / alone[BASELINE]
-        yield Row("paper", name, "ratio", given, f"{PAPER}, Figure 3", ratio, None, goal,
-                  abs(ratio - given) <= FIGURE_3_POINTS)
+        yield Row("paper", name, "ratio", paper, f"{PAPER}, Figure 3", ratio, None, goal,
+                  abs(ratio - paper) <= FIGURE_3_POINTS)
 
 
 # ---- this host's own cores ----
 
 
 def hosted(machine: ModelledMachine) -> ModelledMachine:
-    """Without what the hosted port does not do."""
+    """Returns the machine without the prices of operations that the hosted port does not do."""
     free = Price(0.0, "the hosted port does without")
     return replace(machine,
                    prices={name: free if name in NOT_HOSTED else price for name, price in machine.prices.items()})
@@ -239,7 +235,7 @@ class Native:
 def host_rows(
     machine: ModelledMachine, native: Mapping[tuple[str, float], Native], rounds: int, scale: Measure = measure
 ) -> Iterator[Row]:
-    """What the second core adds to an entry is modelled; what it takes alone is measured."""
+    """Yields rows with the second core's effect modelled; the time of one core alone is measured."""
     known: dict[tuple[str, float], tuple[float, float]] = {}
     for lock in HOST_LOCKS:
         points = scale(experiment.Request(lock, [1, 2], HOST_DELAYS, rounds, modelled=hosted(machine)))
@@ -259,12 +255,10 @@ def host_summary(known: Mapping[tuple[str, float], tuple[float, float]], noisy: 
     errors = [abs(predicted / measured - 1) for predicted, measured in known.values()]
     for name, value, goal in (("median", median(errors), MEDIAN_GOAL), ("worst", max(errors), WORST_GOAL)):
         yield Row("host", f"this host, 2 cores: {name} error of {len(errors)}", "share", None, "the rows above", value,
-                  (0, goal),
-                  f"<= {goal:.0%}", value <= goal, noisy)
+                  (0, goal), f"<= {goal:.0%}", value <= goal, noisy)
     right = sum(_order(known, delay, 0) == _order(known, delay, 1) for delay in HOST_DELAYS)
     yield Row("host", "this host, 2 cores: delays at which the order of the locks is right", "of 3",
-              float(len(HOST_DELAYS)),
-              "the rows above", float(right), None, "all", right == len(HOST_DELAYS), noisy)
+              float(len(HOST_DELAYS)), "the rows above", float(right), None, "all", right == len(HOST_DELAYS), noisy)
 
 
 def _order(known: Mapping[tuple[str, float], tuple[float, float]], delay: float, which: int) -> list[str]:
@@ -273,9 +267,9 @@ def _order(known: Mapping[tuple[str, float], tuple[float, float]], delay: float,
 
 def native_of(entries: Sequence[Mapping[str, Any]], real: bool) -> dict[tuple[str, float], Native]:
     """From what bench scale --native measures (native_scale.measure)."""
-    found: dict[tuple[str, float], dict[int, Mapping[str, Any]]] = {}
+    by_key: dict[tuple[str, float], dict[int, Mapping[str, Any]]] = {}
     for entry in entries:
-        found.setdefault((entry["lock"], entry["metrics"]["delay_cycles"]), {})[entry["cores"]] = entry
+        by_key.setdefault((entry["lock"], entry["metrics"]["delay_cycles"]), {})[entry["cores"]] = entry
 
     def spread(entry: Mapping[str, Any]) -> bool:
         low, high = entry["min_max"]["kernel_cycles"]
@@ -284,7 +278,7 @@ def native_of(entries: Sequence[Mapping[str, Any]], real: bool) -> dict[tuple[st
     return {
         key: Native(of[1]["metrics"]["kernel_cycles"], of[2]["metrics"]["kernel_cycles"],
                     not real or spread(of[1]) or spread(of[2]))
-        for key, of in found.items()
+        for key, of in by_key.items()
     }
 
 
@@ -292,7 +286,7 @@ def native_of(entries: Sequence[Mapping[str, Any]], real: bool) -> dict[tuple[st
 
 
 def _cpu_time() -> float:
-    """Of all processes that have ended, the emulators."""
+    """Returns the processor time of all children that have ended, the emulators."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -310,8 +304,7 @@ def speed_rows(machine: ModelledMachine, rounds: int, scale: Measure = measure) 
             taken.append((point.metrics["instructions"], _cpu_time() - before))
         (few, short), (many, long) = taken
         row = Row("speed", f"speed, {machine.cores} cores, delay {delay:g}", "instructions/s", None,
-                  "CPU time of the emulator here",
-                  goal=f">= {goal / 1e6:g} million")
+                  "CPU time of the emulator here", goal=f">= {goal / 1e6:g} million")
         if long - short < 0.1 * long:
             yield replace(row, not_run="the host's CPU times say nothing: too little was run")
             continue
@@ -321,5 +314,4 @@ def speed_rows(machine: ModelledMachine, rounds: int, scale: Measure = measure) 
 
 def compare_row() -> Row:
     return Row("compare", "compare, 2 x 14, both layouts, three price levels", "min", None, "",
-               goal="<= 8; --quick <= 3",
-               not_run="takes minutes: time ./skerry compare --machine xeon-e5-2683v3")
+               goal="<= 8; --quick <= 3", not_run="takes minutes: time ./skerry compare --machine xeon-e5-2683v3")

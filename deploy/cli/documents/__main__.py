@@ -19,10 +19,10 @@ COMMAND = "build/venv/bin/python -m deploy.cli.documents"
 
 
 def made() -> dict[Path, Callable[[], str]]:
-    """What makes each file of the tree."""
-    found: dict[Path, Callable[[], str]] = {DOCS / "pictures" / f"{name}.svg": draw
+    """Returns the function that makes each file of the tree."""
+    texts: dict[Path, Callable[[], str]] = {DOCS / "pictures" / f"{name}.svg": draw
                                             for name, draw in pictures.PICTURES.items()}
-    return found | {page: partial(result.filled, page) for page in result.pages()}
+    return texts | {page: partial(result.filled, page) for page in result.pages()}
 
 
 def main() -> int:
@@ -35,9 +35,9 @@ def main() -> int:
     where.add_argument("--record", metavar="FILE.json", type=Path, help="publish these results of ./skerry compare")
     where.add_argument("--measure", action="store_true",
                        help="run ./skerry compare, some minutes, and publish its results")
-    given = parser.parse_args()
-    if given.record or given.measure:
-        result.store(result.measure() if given.measure else json.loads(given.record.read_text()))
+    args = parser.parse_args()
+    if args.record or args.measure:
+        result.store(result.measure() if args.measure else json.loads(args.record.read_text()))
     for path, make in made().items():
         path.write_text(make(), encoding="utf-8")
     generated.write(generated.FOLDER)

@@ -19,17 +19,17 @@ Made from the help texts (`deploy/cli/documents/cli_page.py`); do not edit. `./s
 
 def page(top: click.Command) -> str:
     """Every command with its arguments, options and examples."""
-    found = list(commands(top))
+    every = list(commands(top))
     parts = [HEAD, "| command | does |\n|---|---|"]
-    parts[-1] += "".join(f"\n| [`{name}`](#{_anchor(name)}) | {_cell(_summary(command))} |" for name, command in found)
-    parts += [_section(name, command) for name, command in found]
+    parts[-1] += "".join(f"\n| [`{name}`](#{_anchor(name)}) | {_cell(_summary(command))} |" for name, command in every)
+    parts += [_section(name, command) for name, command in every]
     parts += ["## Exit status\n", "| status | means |\n|---|---|"
-              + "".join(f"\n| {code} | {_cell(said)} |" for code, said in STATUSES)]
+              + "".join(f"\n| {code} | {_cell(meaning)} |" for code, meaning in STATUSES)]
     return "\n".join(part if part.endswith("\n") else part + "\n" for part in parts)
 
 
 def _anchor(name: str) -> str:
-    """As GitHub and Python-Markdown make them of "skerry NAME"."""
+    """Returns the anchor that GitHub and Python-Markdown make of "skerry NAME"."""
     return f"skerry-{name.replace(' ', '-')}"
 
 

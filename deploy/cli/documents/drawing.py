@@ -24,7 +24,7 @@ class Drawing:
     width: float
     height: float
     title: str
-    words: str  # the same for those who do not see it
+    words: str  # a description for those who do not see it
     parts: list[str] = field(default_factory=list)
 
     def box(self, x: float, y: float, width: float, height: float, kind: str = "box") -> None:

@@ -57,10 +57,9 @@ def request() -> str:
     """From a client to Redis and back."""
     width, height = 760, 218
     made = Drawing(width, height, "The way of a request",
-                   "A client writes; its lwIP puts a frame into a ring; the switch passes it on, over a "
-                   "channel where the server is in another cluster; the server's lwIP gives the bytes to Redis. The "
-                   "answer goes the same way back. "
-                   "Frames lie in shared memory; only wake-ups enter a kernel.")  # fmt: skip
+                   "A client writes; its lwIP puts a frame into a ring; the switch passes it on, over a channel where "
+                   "the server is in another cluster; the server's lwIP gives the bytes to Redis. The answer goes the "
+                   "same way back. Frames lie in shared memory; only wake-ups enter a kernel.")  # fmt: skip
     for place, (name, does) in enumerate(STEPS):
         x = 8 + place * 151
         made.box(x, 44, 128, 62, "box")
@@ -98,9 +97,9 @@ def comparison() -> str:
     heading."""
     document = result.known()
     results, (ratio,) = document["results"], document["ratios"]
-    said = [f"{r['layout']}: " + ", ".join(f"{name} {form.format(result.figure(r, key))}" for key, name, form in PANELS)
-            for r in results]
-    made = Drawing(760, 214, "One kernel per socket beside one for the machine", "; ".join(said))
+    texts = [f"{r['layout']}: " + ", ".join(f"{name} {form.format(result.figure(r, key))}"
+                                            for key, name, form in PANELS) for r in results]
+    made = Drawing(760, 214, "One kernel per socket beside one for the machine", "; ".join(texts))
     low, high = ratio["range"]["ops_per_s"]
     reach = f" ({low:.2f} to {high:.2f} at half and double line costs)"
     made.text(8, 22, f"{ratio['of']} does {ratio['metrics']['ops_per_s']:.2f} times the operations of "

@@ -23,17 +23,17 @@ from deploy.results import fingerprint
 RECORD = ROOT / "docs" / "data" / "comparison.json"
 MEASURED = BUILD / "results" / "readme.json"
 COMMAND = "build/venv/bin/python -m deploy.cli.documents --measure"
-MOST_WORDS = 80  # of README's result
-KEPT = ("skerry", "command", "host", "images", "images_sha256", "toolchain", "results", "ratios")  # of the file
-NOT_KEPT = ("per_core", "latency_us", "machine")  # of each result: large, and no page needs them
+MOST_WORDS = 80  # limit for README's result
+KEPT = ("skerry", "command", "host", "images", "images_sha256", "toolchain", "results", "ratios")  # keys of the file
+NOT_KEPT = ("per_core", "latency_us", "machine")  # keys of each result that are large, and that no page needs
 HOST_KEPT = ("mode", "qemu")
 BLOCK = re.compile(r"(<!-- result: ([a-z]+) -->\n)(.*?)(<!-- end of result -->)", re.DOTALL)
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 
 
 def record(document: Mapping[str, Any]) -> dict[str, Any]:
-    """What is kept of a results file. Refuses one that cannot be cited: in part, of changed files, or without a
-    range."""
+    """Returns the kept part of a results file. Refuses one that cannot be cited: incomplete, of changed files, or
+    without a range."""
     if document.get("incomplete"):
         raise Failure("these results are incomplete: a part failed or was interrupted")
     if len(document.get("ratios", ())) != 1 or len(document["results"]) != 2:
@@ -45,15 +45,15 @@ def record(document: Mapping[str, Any]) -> dict[str, Any]:
         raise Failure("the results do not say which images ran: measure again")
     if "ops_per_s" not in document["ratios"][0].get("range", {}):
         raise Failure("the ratio has no range: measure without --quick")
-    found = {key: document[key] for key in KEPT if key in document}
-    found["host"] = {key: document["host"][key] for key in HOST_KEPT} | {"environment": {"commit": commit}}
-    found["results"] = [{key: value for key, value in result.items() if key not in NOT_KEPT}
-                        | {"programs": programs(result)} for result in document["results"]]
-    return found
+    kept = {key: document[key] for key in KEPT if key in document}
+    kept["host"] = {key: document["host"][key] for key in HOST_KEPT} | {"environment": {"commit": commit}}
+    kept["results"] = [{key: value for key, value in result.items() if key not in NOT_KEPT}
+                       | {"programs": programs(result)} for result in document["results"]]
+    return kept
 
 
 def programs(result: Mapping[str, Any]) -> dict[str, int]:
-    """How many of each ran."""
+    """Returns how many of each program ran."""
     names = [app["program"] for app in result["machine"]["applications"]]
     return {name: names.count(name) for name in dict.fromkeys(names)}
 
@@ -89,12 +89,11 @@ def headline() -> str:
     """The ratio with its range: one sentence."""
     (ratio,), (first, second) = known()["ratios"], known()["results"]
     value, (low, high) = ratio["metrics"]["ops_per_s"], ratio["range"]["ops_per_s"]
-    said = (
+    text = (
         f"{_kernels(first).capitalize()} do{'es' * (first['clusters'] == 1)} {value:.2f} times the operations per "
-        f"second of {_kernels(second)} "
-        f"({low:.2f} to {high:.2f} when moving a line costs half and double)"
+        f"second of {_kernels(second)} ({low:.2f} to {high:.2f} when moving a line costs half and double)"
     )
-    return f"{said}; the range includes 1, so nothing is decided" if low <= 1 <= high else said
+    return f"{text}; the range includes 1, so nothing is decided" if low <= 1 <= high else text
 
 
 def depends() -> str:
@@ -104,17 +103,15 @@ def depends() -> str:
     modelled, there = ratio["modelled"], first["programs"]
     text = (
         f"Lock `{first['lock']}`, {there['redis-server']} Redis, {there['ycsb']} clients, on the modelled "
-        f"{modelled['machine'].replace(' x ', ' × ')} "
-        f"with {modelled['assumed']} assumed prices. It depends on how long the lock is held, the time between "
-        f"entries, and cores; "
-        "addresses of functions move it by some percent."
+        f"{modelled['machine'].replace(' x ', ' × ')} with {modelled['assumed']} assumed prices. It depends on how "
+        "long the lock is held, the time between entries, and cores; addresses of functions move it by some percent."
     )
     turning = ratio.get("turning")
     if turning and turning["outcome"] == "neither":
-        calm = [points[1] for points in turning["points"].values()]
-        times = dict.fromkeys(f"{point['mean_us']:.1f}" for point in calm)
+        pausing = [points[1] for points in turning["points"].values()]
+        times = dict.fromkeys(f"{point['mean_us']:.1f}" for point in pausing)
         both = f"both take {next(iter(times))} µs" if len(times) == 1 else f"they take {' and '.join(times)} µs"
-        text += f" With pauses of {calm[0]['pause_us'] / 1000:g} ms {both} an operation."
+        text += f" With pauses of {pausing[0]['pause_us'] / 1000:g} ms {both} an operation."
     return text
 
 
@@ -144,7 +141,7 @@ FIGURES = (
 
 
 def figure(result: Mapping[str, Any], metric: str) -> float:
-    """Of the timed run, where that has it."""
+    """Returns the figure of the timed run, where that has it."""
     return float({**result["metrics"], **(result.get("observed") or {})}[metric])
 
 
@@ -171,7 +168,7 @@ def filled(page: Path) -> str:
 
 
 def pages() -> Iterator[Path]:
-    """Those that have a block."""
+    """Yields the pages that have a block."""
     return (page for page in PAGES if BLOCK.search(page.read_text()))
 
 

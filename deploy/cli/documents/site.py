@@ -40,14 +40,14 @@ THEME = {
 
 def structure(index: str) -> dict[str, list[tuple[str, str]]]:
     """Titles and pages by heading, of docs/index.md."""
-    found: dict[str, list[tuple[str, str]]] = {}
+    groups: dict[str, list[tuple[str, str]]] = {}
     heading = ""
     for line in index.splitlines():
         if line.startswith("## "):
             heading = line[3:].strip()
         elif item := ITEM.match(line):
-            found.setdefault(heading, []).append((item[1], item[2]))
-    return found
+            groups.setdefault(heading, []).append((item[1], item[2]))
+    return groups
 
 
 def make(folder: Path) -> int:
@@ -75,8 +75,8 @@ def _loads_something(folder: Path) -> str:
         r"""|<link[^>]*rel=["']?(?:stylesheet|preconnect)[^>]*href=["']?(https?:[^"'> ]+)"""
     )
     for page in sorted(folder.rglob("*.html")):
-        if found := loads.search(page.read_text()):
-            return f"{page.name}: {found[1] or found[2]}"
+        if match := loads.search(page.read_text()):
+            return f"{page.name}: {match[1] or match[2]}"
     return ""
 
 
@@ -106,10 +106,10 @@ def _linked(text: str, source: Path) -> str:
     """The page's text as it stands in the stage."""
     here = source.parent.relative_to(ROOT / "docs") if source.parent.is_relative_to(ROOT / "docs") else Path()
 
-    def link(found: re.Match[str]) -> str:
-        mark, words, to, part = found[1], found[2], found[3], found[4] or ""
+    def link(match: re.Match[str]) -> str:
+        mark, words, to, part = match[1], match[2], match[3], match[4] or ""
         if ":" in to:
-            return found[0]
+            return match[0]
         aim = (source.parent / to).resolve()
         up = "../" * len(here.parts)
         if aim.is_relative_to(ROOT / "docs"):

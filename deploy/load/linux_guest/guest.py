@@ -19,7 +19,6 @@ YCSB = Path("apps/ycsb/ycsb-linux")
 
 # From the same sources as the one for Skerry, optimised alike (apps/redis/meson.build).
 REDIS = Path("apps/redis/redis-server-linux")
-REDIS_VERSION = "7.0.15"
 
 
 def build_guest(folder: Path = BUILD / "linux-guest", build: Path = BUILD) -> DirectBoot:
@@ -69,9 +68,9 @@ def _add_redis(archive: Archive, redis: Path) -> None:
 
 
 def redis_version() -> str:
-    """Of the binary that goes into the guest."""
-    said = _output(BUILD / REDIS, "--version")
-    match = re.search(r" v=(\S+)", said)
+    """Returns the version of the binary that goes into the guest."""
+    text = _output(BUILD / REDIS, "--version")
+    match = re.search(r" v=(\S+)", text)
     if not match:
-        raise Failure(f"{BUILD / REDIS} --version says {said.splitlines()[:1]}")
+        raise Failure(f"{BUILD / REDIS} --version says {text.splitlines()[:1]}")
     return match[1]

@@ -28,13 +28,13 @@ class Kernel:
 
 def fetch(folder: Path = THIRD_PARTY / "linux", modules: Sequence[str] = NEEDED_MODULES) -> Kernel:
     """The kernel in `folder`, with these modules; downloads it where there is none."""
-    found = _find(folder, modules)
-    if found is None:
+    kernel = _find(folder, modules)
+    if kernel is None:
         _download(folder)
-        found = _find(folder, modules)
-    if found is None:
+        kernel = _find(folder, modules)
+    if kernel is None:
         raise Failure(f"{folder}: Debian's kernel package holds no kernel")
-    return found
+    return kernel
 
 
 def _package() -> str | None:
@@ -50,7 +50,7 @@ def _download(folder: Path) -> None:
         package = _package()
     if package is None:
         raise Failure(f"apt knows no {META_PACKAGE}")
-    with whole_folder(folder) as fresh:  # what lacks a module would pass for a kernel that has it built in
+    with whole_folder(folder) as fresh:  # a kernel that lacks a module would pass for one that has it built in
         apt.run_apt(["download", package], as_root=False, cwd=fresh)
         debs = list(fresh.glob(f"{package}_*.deb"))
         if not debs:

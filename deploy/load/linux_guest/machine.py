@@ -37,11 +37,11 @@ DEBUG_CONSOLE = 0xE9  # as in symbols.c
 @dataclass(frozen=True)
 class Options:
     accel: qemu.Accel
-    patience: Patience = Patience(300.0)
+    timeout: Patience = Patience(300.0)
     command_line: str = COMMAND_LINE
     binary: str = qemu.BINARY
     on_event: Callable[[Event], None] | None = None
-    symbols: bool = False  # what names the guest's code is reported, and addresses are the same in each boot
+    symbols: bool = False  # the symbols of the guest's code are reported, and addresses are the same in each boot
     extra: tuple[str, ...] = ()  # arguments of QEMU
     tap: Tap | None = None  # in place of ports of the host
 
@@ -53,7 +53,7 @@ class LinuxRun:
         self.options = options
         self.deployment = deployment
         self.plan = guest_plan(deployment, options.symbols)
-        self.patience = options.patience.plus(silent_work(deployment.load, len(self.plan.shares)))
+        self.timeout = options.timeout.plus(silent_work(deployment.load, len(self.plan.shares)))
         self.events = EventStream()
         self.started = 0.0
         self.status: int | None = None
@@ -87,7 +87,7 @@ class LinuxRun:
 
     @property
     def symbols(self) -> Path:
-        """What symbols.c says."""
+        """Returns the file with the output of symbols.c."""
         return self.directory / "symbols"
 
     def __enter__(self) -> LinuxRun:
@@ -107,7 +107,7 @@ class LinuxRun:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def address(self, name: str) -> tuple[str, int]:
-        """Where the host reaches an instance."""
+        """Returns the host's address of an instance."""
         return self.command.reached_at(next(f for f in self.command.forwards if f.application == name))
 
     @property
@@ -145,7 +145,7 @@ class LinuxRun:
                 raise Failure(f"the Linux guest failed: {errors[0]['what']}")
             if self.status is not None:
                 raise Failure(f"the Linux guest ended before {what}: {self._last_words()}")
-            if why := self._watch.overdue(f"no {what}", self.patience, self.started):
+            if why := self._watch.overdue(f"no {what}", self.timeout, self.started):
                 raise Failure(f"the Linux guest: {why}: {self._last_words()}")
             time.sleep(_POLL)
 

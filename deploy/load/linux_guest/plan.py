@@ -25,7 +25,7 @@ RENDEZVOUS = "/tmp/meet"
 @dataclass(frozen=True)
 class GuestPlan:
     text: str  # see plan.c
-    ports: dict[str, int]  # of each Redis, by the instance's name
+    ports: dict[str, int]  # each Redis's port, by the instance's name
     shares: dict[str, int]  # how many records each client loads, by the client's name
 
 
@@ -64,10 +64,10 @@ def _client_args(app: Application, ports: dict[str | None, int], parties: int) -
 
 
 def _replaced(arguments: list[str], values: dict[str, str]) -> list[str]:
-    found = list(arguments)
+    words = list(arguments)
     for option, value in values.items():
-        found[found.index(option) + 1] = value
-    return found
+        words[words.index(option) + 1] = value
+    return words
 
 
 def with_plan(guest: DirectBoot, plan: GuestPlan, folder: Path) -> DirectBoot:

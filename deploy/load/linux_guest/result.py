@@ -18,12 +18,12 @@ from deploy.results.snapshots import mean, ratio
 
 
 def measure(
-    deployment: Deployment, options: Options, guest: DirectBoot | None = None, pong: bool = False
+    deployment: Deployment, options: Options, guest: DirectBoot | None = None, time_ready: bool = False
 ) -> dict[str, Any]:
-    """Boots, loads, runs, checks; one entry of "results". With `pong` also the time to the first +PONG outside."""
+    """Boots, loads, runs, checks; one entry of "results". `time_ready`: with the time to the first +PONG outside."""
     with LinuxRun(guest or build_guest(), deployment, options) as run:
         metrics: dict[str, float] = {}
-        if pong:
+        if time_ready:
             first = next(iter(run.plan.ports))
             run.wait_for(lambda: bool(run.events.of("serving", app=first)), f"'serving' of {first}")
             metrics["boot_to_pong_s"] = first_pong(run.address(first), run.pid) - run.started
@@ -35,7 +35,7 @@ def measure(
 
 
 def _idle(run: LinuxRun, metrics: dict[str, float]) -> dict[str, Any]:
-    """What can be said without load."""
+    """Returns the figures that need no load."""
     events, accel = run.events, run.options.accel
     boot = events.of("boot")[0]
     metrics["boot_to_serving_s"] = max(e["ns"] for e in events.of("serving")) / 1e9  # from the kernel's start
@@ -56,7 +56,7 @@ def _idle(run: LinuxRun, metrics: dict[str, float]) -> dict[str, Any]:
 
 
 def loaded(run: LinuxRun, metrics: dict[str, float]) -> dict[str, Any]:
-    """Of a run that is done, checked."""
+    """Returns the figures of a run that is done, checked."""
     clients = ycsb.collect(run.events)
     _check(run, clients)
     seconds = (max(c.number("end_ns") for c in clients) - min(c.number("start_ns") for c in clients)) / 1e9
@@ -66,10 +66,10 @@ def loaded(run: LinuxRun, metrics: dict[str, float]) -> dict[str, Any]:
     metrics["memory_per_instance"] = mean(ycsb.resident(clients).values())
     if run.options.accel.icount:  # one clock of 1 ns an instruction for all cores
         metrics["instructions_per_op"] = ratio(seconds * 1e9, metrics["operations"])
-    found = _idle(run, metrics)
-    found["workload"] = run.deployment.load.workload
-    found["latency_us"] = ycsb.merged(clients)
-    found["per_core"] = [
+    entry = _idle(run, metrics)
+    entry["workload"] = run.deployment.load.workload
+    entry["latency_us"] = ycsb.merged(clients)
+    entry["per_core"] = [
         {
             "cluster": 0,
             "core": core,
@@ -78,39 +78,39 @@ def loaded(run: LinuxRun, metrics: dict[str, float]) -> dict[str, Any]:
         }
         for core, busy in utilisation.items()
     ]
-    return found
+    return entry
 
 
 def _check(run: LinuxRun, clients: Sequence[ycsb.Client]) -> None:
     """A run that loses an operation or gets a wrong value back is worth nothing."""
     shares = run.plan.shares
-    found = [p for c in clients for p in ycsb.problems(c, run.deployment.load, shares.get(c.app, 0))]
-    found += [f"{name}: no result" for name in shares.keys() - {client.app for client in clients}]
-    found += [f"{e['app']}: ended with status {e['status']}" for e in run.events.of("exit") if e["status"]]
-    if found:
-        raise Failure(f"the Linux guest: {found[0]}")
+    problems = [p for c in clients for p in ycsb.problems(c, run.deployment.load, shares.get(c.app, 0))]
+    problems += [f"{name}: no result" for name in shares.keys() - {client.app for client in clients}]
+    problems += [f"{e['app']}: ended with status {e['status']}" for e in run.events.of("exit") if e["status"]]
+    if problems:
+        raise Failure(f"the Linux guest: {problems[0]}")
 
 
 def _memory(events: EventStream) -> dict[str, Any]:
     """Bytes: of each Redis ("resident", of which "shared" with files), and of the whole guest, at each point."""
-    found: dict[str, Any] = {}
+    by_moment: dict[str, Any] = {}
     for event in events.of("memory"):
-        at = found.setdefault(event["when"], {"redis": {}})
+        at = by_moment.setdefault(event["when"], {"redis": {}})
         if "app" in event.data:
             at["redis"][event["app"]] = {"resident": event["resident"], "shared": event["shared"]}
         else:
             at |= {"total": event["total"], "available": event["available"]}
-    return found
+    return by_moment
 
 
 def _utilisation(events: EventStream) -> dict[int, float]:
-    """Of each core, between the barriers of the clients; Linux counts in ticks of 10 ms."""
+    """Returns each core's utilisation between the barriers of the clients; Linux counts in ticks of 10 ms."""
     before = {e["cpu"]: e for e in events.of("stats", when="barrier-1")}
-    found = {}
+    shares = {}
     for event in events.of("stats", when="barrier-2"):
         busy = event["busy_ticks"] - before[event["cpu"]]["busy_ticks"]
         idle = event["idle_ticks"] - before[event["cpu"]]["idle_ticks"]
-        found[event["cpu"]] = ratio(busy, busy + idle)
-    if not found:
+        shares[event["cpu"]] = ratio(busy, busy + idle)
+    if not shares:
         raise Failure("the Linux guest counted no ticks")
-    return found
+    return shares

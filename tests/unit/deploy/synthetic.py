@@ -7,8 +7,10 @@ from typing import Any
 from deploy.deployment.planner import Plan
 from deploy.live.lockstat.snapshot import COUNTERS
 from deploy.machine.events import EventStream
+from deploy.results.result import Clock
 
 HZ = 1_000_000_000
+EMULATED = Clock(emulated=True)
 
 
 def stream(*events: dict[str, Any]) -> EventStream:

@@ -16,13 +16,13 @@ from deploy.base.paths import ROOT
 from deploy.cli.commands.measure.compare import alike
 from deploy.cli.main import command_module, main
 from deploy.compare import crossover, plot, unpriced
-from deploy.compare.crossover import PAUSE_US, Curve, Point, Station, Turn
+from deploy.compare.crossover import PAUSE_US, Crossover, Curve, Point, Station
 from deploy.compare.verdict import APART, Answer, alone, answers
 from deploy.emulator import run
 from deploy.emulator.entries import Entries
 from deploy.emulator.machine_file import load
 from deploy.load.case import cases
-from deploy.load.comparison import Comparison, settled
+from deploy.load.comparison import Comparison, with_common_switch
 from deploy.results.counting import Counting
 from deploy.results.result import DISTORTED, Result
 from topology import demand
@@ -122,10 +122,9 @@ def test_turning() -> None:
     """with runs of clients that pause the sentences, and the JSON, say at which rate of kernel entries another layout
     wins"""
     said = answer(340.0, 250.0, {})
-    assert said.turn is None and "turning" not in said.to_json()
-    said.first.calm, said.second.calm = result("per-socket", 2, 20.0, mean_us=90), result("spanning", 1, 20.0,
-        mean_us=95)
-    said = replace(said)
+    assert said.crossover is None and "turning" not in said.to_json()
+    said = replace(said, first=replace(said.first, pausing=result("per-socket", 2, 20.0, mean_us=90)),
+                   second=replace(said.second, pausing=result("spanning", 1, 20.0, mean_us=95)))
     assert any(line.startswith("per-socket is not slower at either of the two rates") for line in said.sentences())
     assert said.to_json()["turning"]["outcome"] == "neither"
     assert len(said.sentences()) <= 10
@@ -137,8 +136,8 @@ def test_unpriced() -> None:
     verdict, trust = unpriced.sentences(first, second)
     assert "2 kernels (per-socket) do 2.00 times" in verdict and "one kernel for the machine (spanning)" in verdict
     assert "Cache lines cost nothing" in trust
-    for result, count in ((first, 37_000.0), (second, 38_000.0)):
-        result.metrics |= {"instructions_per_op": count, "instructions_per_op_by.kernel": 3000.0}
+    first, second = (one.with_metrics({"instructions_per_op": count, "instructions_per_op_by.kernel": 3000.0})
+                     for one, count in ((first, 37_000.0), (second, 38_000.0)))
     counted = unpriced.sentences(first, second)
     assert (
         "2 kernels (per-socket) take 0.974 times the instructions an operation of one kernel for the machine (spanning)"
@@ -157,8 +156,8 @@ def test_alone() -> None:
     assert said[0].startswith("One kernel for the machine with objects at home on their node (homed), lock clh: "
                               "1,198,898 operations per second.")
     assert "there is no ratio" in said[0] and said[1].startswith("homed: 11.2 kernel entries an operation")
-    counted = replace(result("per-socket", 2, 2.0), turns=True, observed=None)
-    counted.metrics["instructions_per_op"] = 22_440.0
+    counted = replace(result("per-socket", 2, 2.0), round_robin=True, observed=None)
+    counted = counted.with_metrics({"instructions_per_op": 22_440.0})
     assert alone(counted) == ["2 kernels (per-socket), lock clh: 22,440 instructions for an operation. Nothing stands "
                               "beside it, so there is no ratio: "
                               "--layout takes several."]  # fmt: skip
@@ -246,8 +245,8 @@ def curve(layout: str, service: float, delay: float, stations: int = 1,
     return Curve(point(0, entries[0]), point(PAUSE_US, entries[1]))
 
 
-def turn(first: tuple[float, float], second: tuple[float, float]) -> Turn:
-    return Turn(curve("per-socket", *first, stations=2), curve("spanning", *second))
+def turn(first: tuple[float, float], second: tuple[float, float]) -> Crossover:
+    return Crossover(curve("per-socket", *first, stations=2), curve("spanning", *second))
 
 
 def test_station() -> None:
@@ -269,8 +268,8 @@ def test_neither() -> None:
     said, = crossover.sentences(found, {0.5: found, 2.0: found})
     assert said.endswith("the same holds when lines that move between cores cost half or double.")
     assert (
-        f"and {found.first.calm.rate:,.0f}, where clients pause for 10 ms" in said
-        and f"{found.second.calm.mean_us:,.1f} µs under spanning" in said
+        f"and {found.first.pausing.rate:,.0f}, where clients pause for 10 ms" in said
+        and f"{found.second.pausing.mean_us:,.1f} µs under spanning" in said
     )
 
 
@@ -282,7 +281,7 @@ def test_turn() -> None:
         "spanning", "spanning")
     assert found.pause_us and found.rate
     assert found.first.at(found.pause_us).ops_per_s == pytest.approx(found.second.at(found.pause_us).ops_per_s)
-    assert found.first.calm.rate < found.rate < found.first.busy.rate
+    assert found.first.pausing.rate < found.rate < found.first.busy.rate
     assert 5 < found.first.at(found.pause_us).entries_per_op < 15
     assert found.first.at(0).entries_per_op == pytest.approx(5) and found.first.at(
         PAUSE_US).entries_per_op == pytest.approx(15)
@@ -311,7 +310,7 @@ def test_no_queue() -> None:
     made up"""
     quick = Curve(Point("per-socket", 0, 40, CLIENTS, 5, CORES, 2),
                   Point("per-socket", PAUSE_US, 50, CLIENTS, 9, CORES, 2))
-    found = Turn(quick, curve("spanning", 7.0, 40.0))
+    found = Crossover(quick, curve("spanning", 7.0, 40.0))
     assert (found.outcome, found.rate) == (crossover.BETWEEN, None)
     said, = crossover.sentences(found, {})
     assert "between" in said and "the model does not say where" in said
@@ -322,18 +321,18 @@ def test_point_of_a_result() -> None:
     """without a pause an operation takes what the operations per second come to; with one, what the clients measured"""
     apps = [{"program": name} for name in ("switch", "switch", "redis-server", "ycsb", "ycsb")]
     metrics = {"ops_per_s": 10_000.0, "mean_us": 150.0}
-    result = Result("per-socket", "clh", "c", 2, 4, True, metrics, [], machine={"applications": apps})
-    result.observed = Entries(operations=100, entries=700, acquisitions=700, conflicts=70, wait=7000, hold=70_000,
-                              moves=1400)
+    observed = Entries(operations=100, entries=700, acquisitions=700, conflicts=70, wait=7000, hold=70_000, moves=1400)
+    result = Result("per-socket", "clh", "c", 2, 4, True, metrics, [], machine={"applications": apps},
+                    observed=observed)
     busy, calm = crossover.point(result, 0), crossover.point(result, PAUSE_US)
     assert (busy.mean_us, calm.mean_us, busy.clients, busy.stations, busy.entries_per_op) == (200.0, 150.0, 2, 2, 7.0)
     assert busy.rate == pytest.approx(10_000 * 7 / 4)
-    assert result.observed.to_json() == {
+    assert observed.to_json() == {
         "kernel_entries_per_op": 7.0, "line_moves_per_entry": 2.0, "lock_conflict_ratio": 0.1,
         "lock_mean_wait_cycles": 10.0,
         "lock_mean_hold_cycles": 100.0,
     }
-    assert Turn.of(result, result) is None
+    assert Crossover.of(result, result) is None
 
 
 # ---- Layouts that a machine divides alike: `compare` says so before it runs anything ----
@@ -347,7 +346,7 @@ def test_point_of_a_result() -> None:
     (Shape(2, 2, 4 * GIB), ("homed", "spanning"), []),
 ])  # fmt: skip
 def test_alike(shape: Shape, layouts: tuple[str, ...], expected: list[list[str]]) -> None:
-    assert alike(cases(settled(Comparison(shape, layouts)))) == expected
+    assert alike(cases(with_common_switch(Comparison(shape, layouts)))) == expected
 
 
 # ---- The picture of a comparison: readable with 28 cores, in print, and in grey ----
@@ -363,7 +362,7 @@ def result_plot(layout: str, ops: float, modelled: bool = True, turns: bool = Fa
              for core in range(CORES_PLOT)]
     metrics = {"ops_per_s": ops, "p99_us": 40.0, "lock_conflict_ratio": 0.5, "kernel_entries_per_op": 2.06,
                "instructions_per_op": 22_440.0}
-    return Result(layout, "clh", "c", 2, CORES_PLOT, True, metrics, cores, turns=turns,
+    return Result(layout, "clh", "c", 2, CORES_PLOT, True, metrics, cores, round_robin=turns,
                   modelled=MODELLED if modelled else None)
 
 

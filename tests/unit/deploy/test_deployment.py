@@ -12,7 +12,7 @@ import pytest
 from deploy import deployment
 from deploy.base.errors import Failure
 from deploy.base.paths import ROOT
-from deploy.cli.options import load_plan
+from deploy.cli.options import PlanOptions, load_plan
 from deploy.deployment import Deployment, Load, Metrics, Program, Redis, parse, places, reference, schema
 from deploy.deployment.addresses import INSIDE, mac
 from deploy.deployment.planner import plan, plan_map
@@ -168,15 +168,15 @@ def test_a_machine_is_done_only_when_something_counts() -> None:
 def test_an_option_adds_metrics_to_what_has_a_network(tmp_path: Path) -> None:
     path = tmp_path / "a.toml"
     path.write_text("[redis]\ninstances = 1")
-    assert [app for app, _ in load_plan(path, metrics=True).forwards] == ["redis@2", "metrics@3"]
+    assert [app for app, _ in load_plan(PlanOptions(path, metrics=True)).forwards] == ["redis@2", "metrics@3"]
     path.write_text("[redis]\ninstances = 1\n[metrics]\nport = 9999")
-    assert ("metrics@3", 9999) in load_plan(path, metrics=True).forwards
+    assert ("metrics@3", 9999) in load_plan(PlanOptions(path, metrics=True)).forwards
     path.write_text("network = false\n[[program]]\nprogram = 'posixtest'")
     with pytest.raises(InputError, match="--metrics: needs a network"):
-        load_plan(path, metrics=True)
+        load_plan(PlanOptions(path, metrics=True))
     (tmp_path / "a.dts").write_text(write_dts(plan(parse("[redis]")).cluster_map))
     with pytest.raises(InputError, match="--metrics: is not for a cluster map"):
-        load_plan(tmp_path / "a.dts", metrics=True)
+        load_plan(PlanOptions(tmp_path / "a.dts", metrics=True))
 
 
 def test_clients_have_cables_to_their_redis() -> None:

@@ -9,7 +9,7 @@ import pytest
 from deploy.base.paths import ROOT
 from deploy.cli import main
 from deploy.cli.commands.machine import run
-from deploy.cli.options import adapt
+from deploy.cli.options import MachineOptions, adapt
 from deploy.deployment import parse, read
 from deploy.deployment.planner import plan
 from tests.unit.topology.machines import write
@@ -196,8 +196,8 @@ def test_a_map_as_layout(tmp_path: Path) -> None:
 def test_the_command_line_is_to_blame_for_what_it_says() -> None:
     deployment = parse("[redis]\n[clusters]\nlayout = 'spanning'\nlock = ['clh', 'clh']", "file")
     with pytest.raises(InputError, match="^--layout size=3: "):
-        plan(adapt(deployment, None, None, None, None, "size=3", None))
-    assert plan(adapt(deployment, None, None, None, None, None, "mcs")).lock == "mcs"
+        plan(adapt(deployment, MachineOptions(), "size=3"))
+    assert plan(adapt(deployment, MachineOptions(), lock="mcs")).lock == "mcs"
 
 
 def bad_files(folder: Path) -> dict[str, Path]:

@@ -65,19 +65,19 @@ def test_messages() -> None:
     assert (messages.kernel, messages.granularity, messages.local) == (locks.kernel, locks.granularity,
                                                                        True) and not locks.local
     assert all(messages in dynamic.of(figure) for figure in (IPC, FORK_JOIN, LOAD))
-    ordered = [scale.machine(dynamic.request(series, [2], 2048, XEON, 1.0), "instructions")
+    ordered = [scale.machine(scale.case(dynamic.request(series, [2], 2048, XEON, 1.0)), emulated=True)
                for series in (messages, locks)]
     assert [target.cluster_map.applications[0].args[-1] == "local" for target in ordered] == [True, False]
     rows = [join(messages, 2, 5000), join(messages, 3, 6000), join(BY_NAME["dynamic fine"], 2, 2000),
             join(BY_NAME["dynamic fine"], 3, 2000)]
     assert [(pair.locks.cores, pair.ours, pair.published)
-            for pair in dynamic.beside(rows)] == [(2, 2.5, UHLIG_FIGURE_7[2].value), (3, 3.0, None)]
+            for pair in dynamic.pairs(rows)] == [(2, 2.5, UHLIG_FIGURE_7[2].value), (3, 3.0, None)]
     text = text_of(fork_join_table(rows))
     assert "messages/locks" in text and "2.50" in text and "2.5" in text
     (said,) = sentences([], rows, [])
     assert "2.50 on 2 cores, 3.00 on 3 cores" in said and "3.6 on 16 cores" in said
     assert rows[0].to_json()["local"] and "local" not in rows[2].to_json()
-    pair = dynamic.beside(rows)[0].to_json()
+    pair = dynamic.pairs(rows)[0].to_json()
     (point,) = reading.of_documents([{"results": [], "ratios": [pair]}])
     assert (point.ours, point.published) == ((2.5,), 2.5)
 
@@ -268,8 +268,7 @@ def test_granularity() -> None:
     """bench dynamic: the map says what a series' kernel is to be"""
     for name, kernel, granularity in (("dynamic fine", "dynamic", "fine"), ("dynamic coarse", "dynamic", "coarse"),
                                       ("clh", "clh", "coarse")):
-        (cluster,) = scale.machine(dynamic.request(BY_NAME[name], [1, 2], 2048, XEON, 1.0),
-                                   "instructions").cluster_map.clusters
+        (cluster,) = scale.case(dynamic.request(BY_NAME[name], [1, 2], 2048, XEON, 1.0)).plan.cluster_map.clusters
         assert (cluster.kernel, cluster.granularity, cluster.root) == (kernel, granularity, "pingpong")
 
 

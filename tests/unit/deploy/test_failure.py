@@ -154,7 +154,7 @@ def server() -> Iterator[_Server]:
 @pytest.fixture
 def load(server: _Server, request: pytest.FixtureRequest) -> Iterator[Load]:
     """It gives up an answer after so long that a busy host lets it do so nowhere, unless a test wants it to."""
-    found = Load("redis@1", server.address, 3, patience=getattr(request, "param", 100.0))
+    found = Load("redis@1", server.address, 3, silence=getattr(request, "param", 100.0))
     found.start()
     until(lambda: found.writes > 600)
     yield found
@@ -266,7 +266,7 @@ def test_metrics() -> None:
 def test_goals() -> None:
     """what silence tells may take the watchers' patience and 100 ms; what is told at once, 50 ms"""
     detect, silent = FIGURES[:2]
-    assert goals(silent, "panic") == (50, 1) and goals(silent, "init", patience=600) == (700, 150)
+    assert goals(silent, "panic") == (50, 1) and goals(silent, "init", silence=600) == (700, 150)
     assert goals(detect, "panic") == (50, 1) and goals(detect, "garbage") == (50, 1)
     assert goals(detect, "hang-core") == goals(detect, "hang") == (3100, 150) and goals(detect, "manager") == (5100,
         150)
@@ -322,7 +322,7 @@ def test_first() -> None:
 def test_calm_minutes() -> None:
     """false alarms of the minutes without a kill stand beside those of the others"""
     found = measured(fate())
-    found.job.calm, found.calm = 90.0, {"under load": 0, "idle": 2}
+    found.job.quiet, found.alarms = 90.0, {"under load": 0, "idle": 2}
     assert found.to_json()[-1]["metrics"] == {"false_alarms": 0, "seconds": 60.0, "false_alarms_under_load": 0,
                                               "false_alarms_idle": 2, "calm_seconds": 90.0}
     console = Console(width=100, record=True, file=open("/dev/null", "w"))

@@ -19,7 +19,7 @@ from deploy.bench.redis.measure import Point as RedisPoint
 from deploy.bench.scale import figure_sweep
 from deploy.bench.scale.figure import locks_of
 from deploy.bench.scale.figure_sweep import Estimate
-from deploy.bench.scale.figure_table import beside, sentences, tables
+from deploy.bench.scale.figure_table import against_paper, sentences, tables
 from deploy.bench.scale.measure import Point, Request, ranges_of
 from deploy.bench.validate import macrobenchmark
 from deploy.cli.main import make_app
@@ -136,12 +136,12 @@ def test_beside_the_paper() -> None:
     wanted = figure_sweep.requests(XEON, ("clh",), [1, 14, 28], [500.0, 4000.0], (0.5, 1.0, 2.0))
     points = [point for request in wanted for point in points_of(request)]
     own = [point for point in points if point.line_factor == 1]
-    rows = cells(beside(own))
+    rows = cells(against_paper(own))
     assert [row[0] for row in rows] == ["1", "14", "28"] and "+0%" in rows[1][1] and not any("*" in cell for row in rows
         for cell in row)
     assert "1.63..3.1)" in rows[2][1]
     slow = [point for request in wanted for point in points_of(request, 700.0)]
-    assert "*" in cells(beside([point for point in slow if point.line_factor == 1]))[1][1]
+    assert "*" in cells(against_paper([point for point in slow if point.line_factor == 1]))[1][1]
     said = " ".join(sentences(own, "4"))
     assert (
         "4 of 4 points are within 10%" in said and "2 of 2 points are between its bounds" in said

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from deploy.base.errors import Failure
-from deploy.bench.scale.measure import MOST_CORES, Point, Request, machine, ranges_of
+from deploy.bench.scale.measure import MOST_CORES, Point, Request, case, machine, ranges_of
 from deploy.bench.validate import calibrate
 from deploy.bench.validate.calibrate import Cache, Calibration, Figure, Places
 from deploy.cli.commands.bench.scale import _request, _sizes
 from deploy.cli.main import main
-from deploy.cli.options import load_plan
+from deploy.cli.options import PlanOptions, load_plan
 from deploy.compare import runs as sweep
 from deploy.emulator.machine_file import ASSUMED, LINE_PRICES, MACHINES, load, names, price_names
 from deploy.load.case import cases
@@ -68,7 +68,7 @@ def test_shape() -> None:
     assert (xeon.shape(16, GIB).sockets, xeon.shape(16, GIB).cores) == (2, 14)
     with pytest.raises(InputError, match="--cores: 29 cores; 2 x 14 Xeon"):
         xeon.shape(29, GIB)
-    target = machine(Request("clh", [4, 28], [500.0], 10, modelled=xeon), "instructions")
+    target = machine(case(Request("clh", [4, 28], [500.0], 10, modelled=xeon)), emulated=True)
     assert len(target.machine.cores) == 28
 
 
@@ -84,7 +84,7 @@ def test_shared_caches() -> None:
         with pytest.raises(InputError, match=f"--cores: {wrong} cores; of 2 x 24 EPYC 7402 run up to 3, an L3's, or "
                            f"whole L3s of a socket, or all 48"):
             epyc.exactly(wrong, GIB)
-    target = machine(Request("clh", [48], [500.0], 10, "per-l3", modelled=epyc), "instructions")
+    target = machine(case(Request("clh", [48], [500.0], 10, "per-l3", modelled=epyc)), emulated=True)
     assert [len(cluster.cpus) for cluster in target.cluster_map.clusters] == 16 * [3]
     assert [core.l3 for core in target.machine.cores] == [number // 3 for number in range(48)]
 
@@ -204,7 +204,7 @@ def test_commands(capsys: pytest.CaptureFixture[str], words: list[str], says: st
 
 def test_run_machine() -> None:
     """modelled machine: `run` takes the whole of it, whatever machine the deployment names"""
-    target = load_plan(Path(REDIS), machine="xeon-e5-2683v3")
+    target = load_plan(PlanOptions(Path(REDIS)), machine="xeon-e5-2683v3")
     assert len(target.machine.cores) == 28
     assert len(target.cluster_map.clusters) == 2
 

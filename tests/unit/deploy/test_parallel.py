@@ -19,7 +19,7 @@ from deploy.base.paths import ROOT
 from deploy.compare import runs
 from deploy.emulator.machine_file import load
 from deploy.load.case import cases
-from deploy.load.comparison import Comparison, settled, with_room
+from deploy.load.comparison import Comparison, with_common_switch, with_room
 from topology.errors import InputError
 from topology.machines.machine import default_memory
 from topology.units import GIB
@@ -169,7 +169,7 @@ def test_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """runs go side by side as far as the memory that their programs reserve goes, not that of their machines"""
     machine = load("xeon-e5-2683v3")
     shape = with_room(machine.shape(machine.cores, default_memory(machine.cores_per_socket)), None, 50, 2)
-    job = settled(Comparison(shape=shape, records=50, operations=10, modelled=machine))
+    job = with_common_switch(Comparison(shape=shape, records=50, operations=10, modelled=machine))
     monkeypatch.setattr(runs, "_available", lambda: 10 * GIB)  # less than one of the machines has
     monkeypatch.setattr(runs.parallel, "processors", lambda: list(range(8)))
     assert runs.at_once(cases(job)[0]) == 2

@@ -19,6 +19,7 @@ from deploy.base.parallel import Call
 from deploy.base.partial import MOST_IN_A_ROW, Parts
 from deploy.base.terminal import Output
 from deploy.base.timeouts import Patience
+from deploy.bench.boot import Bench
 from deploy.bench.ipc import measure as ipc
 from deploy.bench.native import runs as native_runs
 from deploy.bench.native.runs import Job
@@ -159,22 +160,21 @@ def test_a_boot_that_ends_early(error: BaseException, monkeypatch: pytest.Monkey
     monkeypatch.setattr(scale, "clocks", lambda *rest: Clocks())
     found: list[scale.Point] = []
     with pytest.raises(type(error)):
-        scale.measure(request, qemu.TCG_COUNTED, True, Patience(), finished=found)
+        scale.measure(scale.case(request), Bench(qemu.TCG_COUNTED, Patience(), stepped=True), finished=found)
     assert [one.cores for one in found] == [1, 2]
 
 
 def test_only_a_sweep_takes_points_that_starve(monkeypatch: pytest.MonkeyPatch) -> None:
     """what must have every core, as a validation, is told that one did nothing"""
-    target = scale.machine(scale.Request("clh", [2], [500.0], 100), "instructions")
-    one, = scale._points(scale.Request("clh", [2], [500.0], 100), target, qemu.TCG_COUNTED, events([(100, 0)], 500),
-                         marks(1))
+    case = scale.case(scale.Request("clh", [2], [500.0], 100))
+    one, = scale._points(case, qemu.TCG_COUNTED, events([(100, 0)], 500), marks(1))
     assert one.starved == [1] and "core 1 came through no round trip" in scale.starved_words(one)
     with pytest.raises(Failure, match="no core did anything"):
-        scale._points(scale.Request("clh", [2], [500.0], 100), target, qemu.TCG_COUNTED, events([(0, 0)], 500),
-                      marks(1))
+        scale._points(case, qemu.TCG_COUNTED, events([(0, 0)], 500), marks(1))
 
 
-def of_scale(request: scale.Request, *rest: Any, finished: list[scale.Point], **more: Any) -> None:
+def of_scale(case: Any, *rest: Any, finished: list[scale.Point], **more: Any) -> None:
+    request = case.job
     finished += [scale_point(n, request.delays[0], request.lock) for n in request.cores[:2]]
     if request.lock == "mcs":
         raise of_scale.error  # type: ignore[attr-defined]
@@ -187,7 +187,8 @@ def of_ipc(lock: str, *rest: Any) -> ipc.Measured:
     return ipc.Measured(lock, "instructions", True, 100, spread)
 
 
-def of_redis(job: Any, *rest: Any) -> redis.Point:
+def of_redis(case: Any, *rest: Any) -> redis.Point:
+    job = case.job
     if job.lock == "mcs":
         raise of_scale.error  # type: ignore[attr-defined]
     return redis_point(job.shape.cpus, job.lock)
@@ -301,7 +302,7 @@ def test_comparison(lost: str | None, factors: set[float], layouts: list[str], m
     parts = Parts(QUIET)
     found = runs.measure(CASES, qemu.TCG_COUNTED, False, parts, SHOWN)
     assert found.keys() == factors and all([one.layout for one in results] == layouts for results in found.values())
-    assert all(one.calm for results in found.values() for one in results)
+    assert all(one.pausing for results in found.values() for one in results)
     assert parts.complete == (lost is None)
 
 

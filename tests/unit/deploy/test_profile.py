@@ -26,10 +26,10 @@ from deploy.profile import blocks
 from deploy.profile.blocks import Block
 from deploy.profile.components import GROUPS, component, group
 from deploy.profile.flame import boxes, svg
-from deploy.profile.linux_symbols import Kernel, Mapped, base, executable, kernel, mapped, said
+from deploy.profile.linux_symbols import Kernel, Mapped, base, executable, kernel, mapped, reported
 from deploy.profile.outside import Requests
 from deploy.profile.programs import UNKNOWN, Function, Program
-from deploy.profile.table import SPEED, beside
+from deploy.profile.table import SPEED, compared
 from deploy.profile.tally import OTHER, Line, Profile, tally
 from deploy.profile.throughput import METRIC
 from deploy.report.load import Entry
@@ -257,16 +257,16 @@ def test_broken_console(tmp_path: Path, content: bytes) -> None:
     """a debug console that was cut off, or is garbage, is refused"""
     (tmp_path / "symbols").write_bytes(content)
     with pytest.raises(Failure, match="the Linux guest's symbols"):
-        said(tmp_path / "symbols")
+        reported(tmp_path / "symbols")
 
 
 def test_console(tmp_path: Path) -> None:
     """functions first, then the vDSO; a file that is not there is a failure"""
     (tmp_path / "symbols").write_text("\n".join([*KALLSYMS, "vdso 7f454c46", "end", ""]))
-    found, vdso = said(tmp_path / "symbols")
+    found, vdso = reported(tmp_path / "symbols")
     assert vdso == b"\x7fELF" and found.function(TEXT + 0x1100).name == "tcp_sendmsg"
     with pytest.raises(Failure, match="the Linux guest's symbols"):
-        said(tmp_path / "none")
+        reported(tmp_path / "none")
 
 
 def executable_map(path: str, app: str, at: int = 0x7FFFF7000000) -> Event:
@@ -352,7 +352,7 @@ def test_beside() -> None:
     """a group that one of both has not is a dash, and no ratio"""
     ours, other = Profile([Line("a", "Redis", "f", 100)],
                           10), Profile([Line("linux", "idle", "g", 50), Line("b", "Redis", "f", 250)], 10)
-    columns = [list(column.cells) for column in beside("ours", ours, "Linux", other,
+    columns = [list(column.cells) for column in compared("ours", ours, "Linux", other,
                                                        metrics=({"memory_per_instance": 1 << 20}, {})).columns]
     rows = {row[0]: row[1:] for row in zip(*columns)}
     assert rows["application"] == ("10", "25", "2.50") and rows["idle"] == ("-", "5", "-")
@@ -363,7 +363,7 @@ def test_beside() -> None:
 def test_beside_timed() -> None:
     """what the host has measured stands below what was counted, and says that it is the host's"""
     same = Profile([Line("a", "Redis", "f", 100)], 10, "request")
-    table = beside("ours", same, "Linux", same, ({METRIC: 40_000.0}, {METRIC: 10_000.0}))
+    table = compared("ours", same, "Linux", same, ({METRIC: 40_000.0}, {METRIC: 10_000.0}))
     assert [list(column.cells)[-1] for column in table.columns] == [SPEED, "40,000", "10,000",
                                                                     "0.25"] and "on this host" in SPEED
 

@@ -15,11 +15,12 @@ from deploy.bench.redis import measure as redis
 from deploy.bench.redis.measure import STEP, TSC, Core, Point, Request
 from deploy.bench.redis.table import instance_table, tables
 from deploy.cli.main import main
-from deploy.deployment import Deployment, Load, Redis, parse
+from deploy.deployment import STACKS, Deployment, Load, Redis, parse
 from deploy.deployment.planner import plan
 from deploy.deployment.redis_memory import limits, maxmemory
 from deploy.emulator.lockstep import Mark
 from deploy.load.comparison import SOCKET_PORT, Comparison
+from deploy.load.request import split
 from deploy.machine.qemu import INSIDE, Forward
 from deploy.machine.redis_cluster import SLOTS, commands, instances
 from deploy.results.result import evaluate
@@ -30,7 +31,7 @@ from topology.maps.dts import write_dts
 from topology.maps.reader import read_dts
 from topology.units import MIB
 
-from .synthetic import HZ, good_run, stream
+from .synthetic import EMULATED, HZ, good_run, stream
 
 # ----  ----
 
@@ -43,7 +44,7 @@ def point(cores: int = 3, lock: str = "clh", marks: list[Mark] | None = None) ->
     job = REQUEST.job(lock, cores, "process")
     what = plan(job.deployment("spanning", "c"))
     events = stream(*good_run(what))
-    result, counted = evaluate(what, events, emulated=True), between(events, 0)
+    result, counted = evaluate(what, events, EMULATED), between(events, 0)
     assert not result.problems
     if marks is not None:
         return redis._stepped(job, result, counted, marks)
@@ -57,7 +58,7 @@ MARKS = [
 
 
 def test_boots() -> None:
-    found = [(job.stack, job.shape.cpus, job.lock) for job in REQUEST.jobs()]
+    found = [(case.job.stack, case.job.shape.cpus, case.lock) for case in REQUEST.cases()]
     assert len(found) == len(set(found)) == 2 * (3 + 2 + 2)
     assert not [1 for _, cores, lock in found if lock == "none" and cores > 1]
 
@@ -113,9 +114,9 @@ def test_busy_is_not_more_than_all() -> None:
 
 
 def test_stacks_named() -> None:
-    assert redis.stacks("inproc, process,inproc") == ["inproc", "process"]
+    assert split("--stack", "inproc, process,inproc", STACKS) == ["inproc", "process"]
     with pytest.raises(InputError, match="'lwip' is not one of"):
-        redis.stacks("lwip")
+        split("--stack", "lwip", STACKS)
 
 
 def test_a_stack_for_each_program() -> None:

@@ -23,7 +23,7 @@ from deploy.results.result import document, evaluate
 from deploy.results.ycsb import percentile
 from topology.model.regimes import ClosedForm
 
-from .synthetic import good_run, stream
+from .synthetic import EMULATED, good_run, stream
 
 # ---- The report: its numbers are those of the files, and it is one page that needs nothing else ----
 
@@ -36,7 +36,7 @@ def comparison(*seconds: float) -> dict[str, Any]:
     results = []
     for layout, time in zip(("per-socket", "spanning"), seconds, strict=True):
         what = plan(Deployment(layout=layout, statistics=True, redis=Redis(), load=Load(clients=2, operations=1000)))
-        results.append(evaluate(what, stream(*good_run(what, seconds=time)), emulated=True))
+        results.append(evaluate(what, stream(*good_run(what, seconds=time)), EMULATED))
     return document("compare", HOST, results) | {"arguments": ["compare", "--records", "10", "--json", "x.json"]}
 
 

@@ -39,7 +39,7 @@ from deploy.results.result import document, evaluate, host_description
 from deploy.results.ycsb import percentile
 from tests.ports import reserved_port
 
-from .synthetic import HZ, good_run, snapshot, stream
+from .synthetic import EMULATED, HZ, good_run, snapshot, stream
 
 # ----  ----
 
@@ -54,7 +54,7 @@ def what(request: pytest.FixtureRequest) -> Plan:
 
 
 def test_figures_of_a_good_run(what: Plan) -> None:
-    result = evaluate(what, stream(*good_run(what, seconds=2.0)), emulated=True)
+    result = evaluate(what, stream(*good_run(what, seconds=2.0)), EMULATED)
     assert result.problems == []
     assert result.metrics["ops_per_s"] == pytest.approx(6 * OPERATIONS / 2.0)
     assert result.metrics["operations"] == 6 * OPERATIONS
@@ -78,7 +78,7 @@ def test_rate_is_of_each_client_alone(what: Plan) -> None:
                   and event["data"]["event"] == "ycsb"][:2]
     late["start_ns"] += HZ
     slow["end_ns"] += 2 * HZ
-    result = evaluate(what, stream(*events), emulated=True)
+    result = evaluate(what, stream(*events), EMULATED)
     assert result.problems == []
     assert result.metrics["ops_per_s"] == pytest.approx(OPERATIONS * (4 / 2.0 + 1 / 1.0 + 1 / 4.0))
     assert (result.metrics["start_spread_us"], result.metrics["end_spread_us"]) == (1e6, 2e6)
@@ -95,7 +95,7 @@ def test_counters_of_two_lives_are_not_subtracted(what: Plan) -> None:
                 events[number] = snapshot(last.number, last.cpus, "barrier-2", 3 * HZ, scale)
                 for core in events[number]["cores"]:
                     core["started"] = 2 * HZ
-        result = evaluate(what, stream(*events), emulated=True)
+        result = evaluate(what, stream(*events), EMULATED)
         assert result.problems == [] and result.started_again == last.cpus == result.to_json()["started_again"]
         assert result.metrics["ops_per_s"] == pytest.approx(6 * OPERATIONS / 2.0)
         assert result.metrics["cpu_utilisation"] is None and result.metrics["kernel_entries_per_s"] is None
@@ -160,7 +160,7 @@ def test_a_bad_run_is_not_believed(what: Plan, name: str) -> None:
     events = good_run(what)
     breaks, expected = BREAKS[name]
     breaks(events)
-    assert any(expected in problem for problem in evaluate(what, stream(*events), emulated=True).problems)
+    assert any(expected in problem for problem in evaluate(what, stream(*events), EMULATED).problems)
 
 
 IMPOSSIBLE: dict[str, Callable[[dict[str, Any]], None]] = {
@@ -176,7 +176,7 @@ def test_core_that_idles_all_the_time_enters_no_kernel(what: Plan) -> None:
     first, last = (next(e for e in events if e.get("when") == when)["cores"][0] for when in ("barrier-1", "barrier-2"))
     last.update({name: value for name, value in first.items() if name not in ("tsc", "idle")})
     last["idle"] = first["idle"] + last["tsc"] - first["tsc"]
-    assert not any("never entered" in problem for problem in evaluate(what, stream(*events), emulated=True).problems)
+    assert not any("never entered" in problem for problem in evaluate(what, stream(*events), EMULATED).problems)
 
 
 @pytest.mark.parametrize("expected", IMPOSSIBLE)
@@ -184,7 +184,7 @@ def test_counters_that_cannot_be_true_are_found(what: Plan, expected: str) -> No
     events = good_run(what)
     last = next(e for e in events if e.get("when") == "barrier-2")
     IMPOSSIBLE[expected](last)
-    assert any(expected in problem for problem in evaluate(what, stream(*events), emulated=True).problems)
+    assert any(expected in problem for problem in evaluate(what, stream(*events), EMULATED).problems)
 
 
 @pytest.mark.parametrize("kind", ["stats", "histogram"])
@@ -192,7 +192,7 @@ def test_a_run_with_something_missing_fails(what: Plan, kind: str) -> None:
     events = good_run(what)
     drop(kind)(events)
     with pytest.raises(Failure):
-        evaluate(what, stream(*events), emulated=True)
+        evaluate(what, stream(*events), EMULATED)
 
 
 @pytest.mark.parametrize("kind", ["ycsb", "histogram"])
@@ -200,7 +200,7 @@ def test_a_result_that_comes_twice_fails(what: Plan, kind: str) -> None:
     events = good_run(what)
     events.append(next(e for e in events if e.get("data", {}).get("event") == kind))
     with pytest.raises(Failure, match="twice"):
-        evaluate(what, stream(*events), emulated=True)
+        evaluate(what, stream(*events), EMULATED)
 
 
 def test_memory_counts_each_instance_once(what: Plan) -> None:
@@ -211,13 +211,13 @@ def test_memory_counts_each_instance_once(what: Plan) -> None:
     assert len(results) == 6 and len(servers) == 3
     for result in results[::2]:  # of one instance's two clients
         result["memory"]["resident"] = (50 + 10 * servers.index(result["server"])) << 20
-    metrics = evaluate(what, stream(*events), emulated=True).metrics
+    metrics = evaluate(what, stream(*events), EMULATED).metrics
     assert metrics["memory_per_instance"] == 60 << 20
     assert metrics["memory_reserved"] == Redis().heap and metrics["memory_committed"] == Redis().heap // 2
     assert "60.0" in render._text("memory_per_instance", metrics["memory_per_instance"])
     results[0]["memory"]["resident"] = 0
     with pytest.raises(Failure, match="how much memory"):
-        evaluate(what, stream(*events), emulated=True)
+        evaluate(what, stream(*events), EMULATED)
 
 
 def test_percentiles() -> None:
@@ -250,14 +250,14 @@ def test_one_bad_line_ends_no_reading(what: Plan, data: str) -> None:
     assert events.of(BAD_LINE)[0]["app"] == "ycsb@7"
     events = stream(*good_run(what))
     events.feed(bad.encode())
-    assert any(problem.startswith("bad-line: ycsb@7") for problem in evaluate(what, events, emulated=True).problems)
+    assert any(problem.startswith("bad-line: ycsb@7") for problem in evaluate(what, events, EMULATED).problems)
 
 
 def both() -> list[Any]:
     found = []
     for layout in ("per-socket", "spanning"):
         made = plan(Deployment(layout=layout, statistics=True, redis=Redis(), load=Load(2, operations=OPERATIONS)))
-        found.append(evaluate(made, stream(*good_run(made, 1.0 if layout == "per-socket" else 2.0)), emulated=True))
+        found.append(evaluate(made, stream(*good_run(made, 1.0 if layout == "per-socket" else 2.0)), EMULATED))
     return found
 
 
@@ -300,8 +300,8 @@ def test_linux_stands_beside_the_first_layout() -> None:
 
 def test_counts_stand_beside_times_of_plain_kernels(what: Plan) -> None:
     plain_plan = plan(Deployment(layout=what.layout, redis=Redis(), load=Load(clients=2, operations=OPERATIONS)))
-    plain = evaluate(plain_plan, stream(*good_run(plain_plan, seconds=1.0)), emulated=True)
-    counting = evaluate(what, stream(*good_run(what, seconds=2.0)), emulated=True)  # half as fast
+    plain = evaluate(plain_plan, stream(*good_run(plain_plan, seconds=1.0)), EMULATED)
+    counting = evaluate(what, stream(*good_run(what, seconds=2.0)), EMULATED)  # half as fast
     both = with_counts(plain, counting)
     assert both.metrics["ops_per_s"] == plain.metrics["ops_per_s"] == pytest.approx(2 * counting.metrics["ops_per_s"])
     assert both.metrics["p99_us"] == plain.metrics["p99_us"]
@@ -331,8 +331,8 @@ def test_counts_stand_beside_times_of_plain_kernels(what: Plan) -> None:
 def test_counts_that_are_not_known(what: Plan) -> None:
     """what the counting run could not count, as its cluster was started again, is not known of the result; the rest
     is"""
-    plain = evaluate(what, stream(*good_run(what, seconds=1.0)), emulated=True)
-    counting = evaluate(what, stream(*good_run(what, seconds=2.0)), emulated=True)
+    plain = evaluate(what, stream(*good_run(what, seconds=1.0)), EMULATED)
+    counting = evaluate(what, stream(*good_run(what, seconds=2.0)), EMULATED)
     nothing = {"kernel_entries_per_s": None, "kernel_entries_per_op": None, "lock_conflict_ratio": None}
     core = counting.per_core[1] | {name: None for name in nothing if name in counting.per_core[1]}
     both = with_counts(plain, replace(counting, metrics=counting.metrics | nothing,
@@ -363,8 +363,8 @@ def test_80_columns() -> None:
 
 def test_notes() -> None:
     """a table explains the marks that it has, and no others"""
-    first, second = (replace(result, counting=Counting("clh+stat", 600)) for result in both())
-    first.metrics["instructions_per_op_by.kernel"] = second.metrics["instructions_per_op_by.kernel"] = 3000.0
+    first, second = (replace(result, counting=Counting("clh+stat", 600)).with_metrics(
+        {"instructions_per_op_by.kernel": 3000.0}) for result in both())
     for table in (render.layout_table(first), render.comparison_table(first, second)):
         text = printed(table)
         noted = [line.lstrip()[0] for line in text.splitlines() if line.lstrip()[:2] in ("* ", "+ ")]
@@ -375,21 +375,21 @@ def test_notes() -> None:
 def test_parts() -> None:
     """instructions by part stand below their sum, where they were counted beside a machine that has none of its own"""
     first, second = both()
-    for result, scale in ((first, 1.0), (second, 2.0)):
-        result.metrics |= {f"instructions_per_op_by.{part}": scale * 1000
-                           for part in ("application", "libc", "network", "kernel")}
+    parts = ("application", "libc", "network", "kernel")
+    first, second = (result.with_metrics({f"instructions_per_op_by.{part}": scale * 1000 for part in parts})
+                     for result, scale in ((first, 1.0), (second, 2.0)))
     rows = [" ".join(line.replace("│", " ").split())
             for line in printed(render.comparison_table(first, second)).splitlines()]
     at = next(number for number, row in enumerate(rows) if row.startswith("application +"))
     assert rows[at - 1] == "instructions/operation + 4,000 8,000 0.500"
-    first.metrics["instructions_per_op"] = 4100.0
+    first = first.with_metrics({"instructions_per_op": 4100.0})
     text = printed(render.comparison_table(first, second))
     assert "instructions/operation +" not in text and "4,100" in text
 
 
 def test_turns(tmp_path: Path) -> None:
     """where cores take turns, what that distorts is in the file, named there, and in no table"""
-    first, second = (replace(result, turns=True) for result in both())
+    first, second = (replace(result, round_robin=True) for result in both())
     text = printed(render.layout_table(first), render.comparison_table(first, second))
     rows = [line for line in text.splitlines() if line[:1] in "┃│"]
     assert rows and not [line for line in rows if "CPU" in line or "conflicts" in line

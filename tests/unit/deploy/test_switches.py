@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.cli.options import load_plan
+from deploy.cli.options import PlanOptions, load_plan
 from deploy.deployment import Deployment, Redis, parse
 from deploy.deployment.planner import Plan, plan, plan_map
 from deploy.domains.definition import QEMU, define
@@ -60,8 +60,8 @@ def test_the_papers() -> None:
     """one network processor is what a file or the command line says, and then the file does not count"""
     assert list(switches(made("[network]\nswitch = 'one'"))) == [0]
     assert list(switches(made("[network]\nswitch = 'per-socket'", cores=2))) == [0, 2]
-    assert list(switches(load_plan(REDIS, sockets=2, cores=4, switch="one"))) == [0]
-    assert list(switches(load_plan(REDIS, sockets=2, cores=2, switch="per-socket"))) == [0, 2]
+    assert list(switches(load_plan(PlanOptions(REDIS, sockets=2, cores=4, switch="one")))) == [0]
+    assert list(switches(load_plan(PlanOptions(REDIS, sockets=2, cores=2, switch="per-socket")))) == [0, 2]
 
 
 def test_only_where_somebody_is() -> None:
@@ -76,8 +76,8 @@ def test_only_where_somebody_is() -> None:
 
 def test_machines_of_their_own() -> None:
     """a domain for each cluster has one switch unless somebody says otherwise; then the channel has one port"""
-    assert list(switches(load_plan(REDIS, sockets=2, cores=4, apart=True))) == [0]
-    what = load_plan(REDIS, sockets=2, cores=4, switch="per-socket", apart=True)
+    assert list(switches(load_plan(PlanOptions(REDIS, sockets=2, cores=4), apart=True))) == [0]
+    what = load_plan(PlanOptions(REDIS, sockets=2, cores=4, switch="per-socket"), apart=True)
     assert list(switches(what)) == [0, 4]
     cluster_map, _ = separate(what.cluster_map, what.machine)
     assert cluster_map.ports_between(0, 1) == 1
@@ -89,14 +89,14 @@ def test_refusals(tmp_path: Path) -> None:
                        r"layout size=2"):
         made("[network]\nswitch = 'per-socket'", layout="size=2")
     with pytest.raises(InputError, match="--switch per-socket: is for clusters of whole sockets"):
-        load_plan(REDIS, sockets=2, cores=4, layout="size=2", switch="per-socket")
+        load_plan(PlanOptions(REDIS, sockets=2, cores=4, layout="size=2", switch="per-socket"))
     with pytest.raises(InputError, match="--switch: 'two' is neither one nor per-socket"):
-        load_plan(REDIS, switch="two")
+        load_plan(PlanOptions(REDIS, switch="two"))
     with pytest.raises(InputError, match=r"deployment:2: \[network\] switch: 'two' is not one of one, per-socket"):
         parse("[network]\nswitch = 'two'\n[redis]")
     (tmp_path / "a.dts").write_text("")
     with pytest.raises(InputError, match="--switch: is not for a cluster map"):
-        load_plan(tmp_path / "a.dts", switch="one")
+        load_plan(PlanOptions(tmp_path / "a.dts", switch="one"))
 
 
 @pytest.mark.parametrize("sockets, cores, layout, switch, hops", [
@@ -114,7 +114,7 @@ def test_comparison() -> None:
     """all layouts, and Linux, have the same kind of switch and so the same instances"""
     shape = Shape(2, 4, default_memory(4))
     for layouts, servers in ((("per-socket", "spanning"), 6), (("per-socket", "size=2"), 7)):
-        job = comparison.settled(comparison.Comparison(shape, layouts))
+        job = comparison.with_common_switch(comparison.Comparison(shape, layouts))
         assert comparison.servers(job) == servers
         for layout in layouts:
             assert sum(a.program == "redis-server"

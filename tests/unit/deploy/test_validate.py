@@ -12,7 +12,7 @@ import pytest
 
 from deploy.base.errors import Failure
 from deploy.bench.redis.measure import Core, Point as RedisPoint
-from deploy.bench.scale.measure import Point, Request, machine
+from deploy.bench.scale.measure import Point, Request, case, machine
 from deploy.bench.validate import caches, line_costs, macrobenchmark, microbenchmarks, table1, validation
 from deploy.bench.validate.caches import Latency
 from deploy.bench.validate.validation import HOST_DELAYS, HOST_LOCKS, NOT_HOSTED, Native, Row, spanning_delay
@@ -240,8 +240,9 @@ def test_ranged() -> None:
 def test_section() -> None:
     """validate: the program is told of a section only where there is one"""
     request = Request("clh", [1], [7840.0], 128, modelled=XEON)
-    assert machine(request, "instructions").cluster_map.applications[0].args[1:] == ["instructions", "128", "1", "7840"]
-    assert machine(replace(request, section=160), "instructions").cluster_map.applications[0].args[-1] == "160"
+    (program,) = machine(case(request), emulated=True).cluster_map.applications
+    assert program.args[1:] == ["instructions", "128", "1", "7840"]
+    assert machine(case(replace(request, section=160)), emulated=True).cluster_map.applications[0].args[-1] == "160"
 
 
 def test_table1() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deploy.cli import main
-from deploy.cli.options import adapt
+from deploy.cli.options import MachineOptions, adapt
 from deploy.deployment import Deployment, Redis
 from deploy.deployment.planner import plan
 from tests.unit.topology.capabilities import Host
@@ -125,16 +125,16 @@ def test_runs_take_the_machine_of_a_file(tmp_path: Path, epyc: str) -> None:
     deployment = Deployment(redis=Redis(instances=1))
 
     def shape(path: str, memory: str | None = None, smt: str | None = None) -> Shape | Machine:
-        return adapt(deployment, None, None, memory, path, "per-l3", None, smt).shape
+        return adapt(deployment, MachineOptions(memory=memory, topology=path, smt=smt), "per-l3").shape
 
     assert shape(epyc) == Shape(sockets=2, cores=24, memory=6 * GIB, caches=8, nodes=4, threads=2)
     assert shape(epyc, "1G", "off") == Shape(sockets=2, cores=24, memory=GIB, caches=8, nodes=4, threads=1)
-    made = plan(adapt(deployment, None, None, None, epyc, "per-l3", None)).cluster_map
+    made = plan(adapt(deployment, MachineOptions(topology=epyc), "per-l3")).cluster_map
     assert len(made.clusters) == 16 and {len(c.cpus) for c in made.clusters} == {6}
     uneven = shape(str(write("Sandy Bridge, sockets of 8 and 4 cores", tmp_path)))
     assert isinstance(uneven, Machine) and uneven.cpus == 12
     with pytest.raises(InputError, match="--smt: is for a machine whose cores have several threads"):
-        adapt(deployment, 2, 2, None, None, None, None, "off")
+        adapt(deployment, MachineOptions(2, 2, smt="off"))
 
 
 def test_picture(capsys: pytest.CaptureFixture[str], tmp_path: Path, epyc: str) -> None:

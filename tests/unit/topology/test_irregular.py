@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from deploy.cli import main
-from deploy.cli.options import load_plan
+from deploy.cli.options import PlanOptions, load_plan
 from deploy.deployment import Deployment, Redis
 from deploy.deployment.planner import plan, plan_map
 from deploy.load.comparison import Comparison, steps, with_room
@@ -179,11 +179,11 @@ def test_a_map_on_another_machine(tmp_path: Path) -> None:
     machine = with_shape(read_machine(str(write("Sandy Bridge, sockets of 8 and 4 cores", tmp_path)), memory=GIB))
     path = tmp_path / "mine.dts"
     path.write_text(write_dts(make_map(machine, "per-socket")))
-    assert load_plan(path, memory="1G").machine.memory == machine.memory
+    assert load_plan(PlanOptions(path, memory="1G")).machine.memory == machine.memory
     with pytest.raises(InputError, match="memory@0: numa-node-id is 0, not all of 0x0..0x40000000"):
-        load_plan(path, memory="512M")
+        load_plan(PlanOptions(path, memory="512M"))
     with pytest.raises(InputError, match="cpu@8: the machine"):
-        load_plan(path, sockets=1, cores=8)
+        load_plan(PlanOptions(path, sockets=1, cores=8))
 
 
 def test_libvirt_takes_irregular_machines(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from deploy.base.paths import ROOT
-from deploy.cli.options import load_plan
+from deploy.cli.options import PlanOptions, load_plan
 from deploy.deployment.planner import Plan, plan_map
 from tests.unit.topology.machines import MACHINES, write
 from topology.errors import InputError
@@ -48,7 +48,7 @@ def check_separated(before: ClusterMap, whole: Machine) -> None:
 @pytest.mark.parametrize("layout", ["per-socket", "size=1", "per-l3"])
 def test_deployments(layout: str) -> None:
     """a deployment's clusters on machines of their own: same numbers, same programs, nothing lost"""
-    what = load_plan(REDIS, layout=layout)
+    what = load_plan(PlanOptions(REDIS, layout=layout))
     check_separated(what.cluster_map, what.machine)
     made, _ = separate(what.cluster_map, what.machine)
     assert (made.applications, made.network, made.shutdown) == (
@@ -76,7 +76,7 @@ def test_real_machines(tmp_path: Path) -> None:
 
 def test_channels() -> None:
     """each has the next PCI device at both ends, and a power of two with room for ports and kernels"""
-    what = load_plan(REDIS, sockets=3, cores=12, memory="8G", apart=True)
+    what = load_plan(PlanOptions(REDIS, sockets=3, cores=12, memory="8G"), apart=True)
     made, _ = separate(what.cluster_map, what.machine)
     assert [(c.ends, c.ivshmem) for c in made.channels] == [((0, 1), (0x11, 0x11)), ((0, 2), (0x12, 0x11))]
     assert {c.memory for c in made.channels} == {Range(0, 16 * MIB)}, "12 ports of 408 KiB, 2 MiB before and behind"
@@ -139,7 +139,7 @@ def test_devices_elsewhere() -> None:
 
 def good() -> str:
     machine = emulated(Shape(2, 2, GIB))
-    what: Plan = load_plan(REDIS)
+    what: Plan = load_plan(PlanOptions(REDIS))
     return write_dts(separate(what.cluster_map, machine)[0])
 
 

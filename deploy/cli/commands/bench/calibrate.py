@@ -14,19 +14,18 @@ from deploy.bench.native import host as native_host
 from deploy.bench.validate import calibrate as calibration
 from deploy.emulator.machine_file import ModelledMachine
 from deploy.results.result import document
+from deploy.results.tables import plain_table
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
 
-File = Annotated[
-    Path,
-    typer.Option("--output", "-o", metavar="FILE.toml", help="Where the machine file goes.",
-                 show_default=str(calibration.DEFAULT.relative_to(ROOT))),
-]
-
 
 def calibrate(
-    output_file: File = calibration.DEFAULT,
+    output_file: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FILE.toml", help="Where the machine file goes.",
+                     show_default=str(calibration.DEFAULT.relative_to(ROOT))),
+    ] = calibration.DEFAULT,
     runs: Annotated[int, typer.Option("--runs", metavar="N", min=1, max=100,
                                       help="Repetitions; medians of all are taken.")] = calibration.RUNS,
     quiet: Quiet = False,
@@ -43,33 +42,30 @@ def calibrate(
     if not output_file.resolve().parent.is_dir():
         raise InputError(f"--output {output_file}", "no such folder")
     output = Output(quiet, json)
-    calibration.places()  # what this machine cannot be is said before anything is built
+    calibration.places()  # fails before anything is built
     ensure_built(output, needs.PRICES)
-    found, machine, look = calibration.measured(output_file, output, runs)
+    calibrated, machine, look = calibration.measured(output_file, output, runs)
     output.table(price_table(machine))
     output.line(look.verdict)
-    if found.noisy:
-        output.line(f"Noisy: {', '.join(found.noisy)}: the middle 80 % of samples are more than a quarter of the "
+    if calibrated.noisy:
+        output.line(f"Noisy: {', '.join(calibrated.noisy)}: the middle 80 % of samples are more than a quarter of the "
                     f"median apart.")
     on = native_host.describe(native_host.processors(), look, None)
-    output.results(document("bench calibrate", on, [], [_entry(found, machine)]))
+    output.results(document("bench calibrate", on, [], [_entry(calibrated, machine)]))
     output.line(f"Machine file: {output_file}. {machine.header.partition('; ')[2].partition('.')[0]}.")
 
 
 def price_table(machine: ModelledMachine) -> Table:
-    table = Table(title=f"{machine.name}: cycles of {machine.ghz:g} GHz", title_justify="left", title_style="bold")
-    table.add_column("")
-    table.add_column("cycles", justify="right")
-    table.add_column("source")
+    table = plain_table(f"{machine.name}: cycles of {machine.ghz:g} GHz", ("", "cycles", "source"), ("", "source"))
     for name, price in machine.prices.items():
         table.add_row(name, f"{price.cycles:,.2f}", price.source)
     return table
 
 
-def _entry(found: calibration.Calibration, machine: ModelledMachine) -> dict[str, Any]:
+def _entry(calibrated: calibration.Calibration, machine: ModelledMachine) -> dict[str, Any]:
     prices = {name: price.cycles for name, price in machine.prices.items()}
     return {
         "workload": "calibrate", "system": "skerry", "metrics": prices, "modelled": machine.to_json(),
-        "noisy": found.noisy,
-        "spread": {name: [figure.low, figure.high] for name, figure in found.alone.items()},
+        "noisy": calibrated.noisy,
+        "spread": {name: [figure.low, figure.high] for name, figure in calibrated.alone.items()},
     }

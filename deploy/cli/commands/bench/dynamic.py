@@ -12,8 +12,10 @@ import typer
 
 from deploy.base import export, process
 from deploy.base.atomic_files import write_text
-from deploy.base.terminal import Json, Output, Quiet, check_target, places
+from deploy.base.terminal import Json, Output, Quiet, check_target
 from deploy.base.timeouts import Patience
+from deploy.bench.boot import Bench
+from deploy.bench.destination import Destination
 from deploy.bench.dynamic import forkjoin, measure as experiment, unmap, unmap_series as dynamic_unmap
 from deploy.bench.dynamic.measure import FORK_JOIN, IPC, LOAD, TITLES, UNMAP, ForkJoin, Ipc, Load
 from deploy.bench.dynamic.plot import plot_dynamic
@@ -40,11 +42,6 @@ SILENCE = 1200.0  # seconds in which a measurement must come to its end
 IPC_ROUNDS, LOAD_ROUNDS = 200, 2048
 FORK_JOIN_CORES, UNMAP_MOST_CORES = "2..16", 16  # as there
 
-Figure = Annotated[
-    str | None,
-    typer.Option("--figure", metavar="LIST",
-                 help=f"Figures to measure, of {','.join(TITLES)} (default: all). 'load' is not in the paper."),
-]
 Cores = Annotated[
     str | None, typer.Option("--cores", metavar="LIST",
                              help=f"Numbers of cores of Figures 7 ({FORK_JOIN_CORES}) and 8, and of 'load': 8; 1,2,4; "
@@ -57,12 +54,12 @@ Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE",
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be measured, on what."""
+    """The selected figures, and the machine for them."""
 
     figures: Sequence[str]
     machine: ModelledMachine | None  # None: instructions are counted, and nothing else
     counts: bool  # Figures 6 and 8 in instructions, on one core
-    factors: Sequence[float]  # of line costs
+    factors: Sequence[float]  # factors of line costs
     join_cores: Sequence[int] = ()
     load_cores: Sequence[int] = ()
     unmap_cores: Sequence[int] = ()
@@ -89,9 +86,9 @@ class Found:
         return [one.to_json() for one in every]
 
     def add_to(self, data: dict[str, Any]) -> None:
-        """What follows from the results."""
+        """Adds ratios and trends of the results."""
         data["ratios"] = [
-            *experiment.ipc_ratios(self.ipc), *(pair.to_json() for pair in experiment.beside(self.joins)),
+            *experiment.ipc_ratios(self.ipc), *(pair.to_json() for pair in experiment.pairs(self.joins)),
             *(pair.to_json() for pair in dynamic_unmap.one_core(self.unmaps)),
         ]
         if self.unmaps:
@@ -101,7 +98,11 @@ class Found:
 
 @dataclass(frozen=True)
 class DynamicOptions:
-    figure: Figure = None
+    figure: Annotated[
+        str | None,
+        typer.Option("--figure", metavar="LIST",
+                     help=f"Figures to measure, of {','.join(TITLES)} (default: all). 'load' is not in the paper."),
+    ] = None
     cores: Cores = None
     machine: options.ModelledMachine = None
     quick: options.Quick = False
@@ -123,30 +124,30 @@ def dynamic(args: DynamicOptions) -> None:
     """
     machine, json = args.machine, args.json
     process.heed_signals()
-    wanted = _wanted(args.figure, args.cores, machine, args.quick, args.icount)
+    selected = _wanted(args.figure, args.cores, machine, args.quick, args.icount)
     _check_csv(args.csv, json)
-    json, picture = places("dynamic", json, args.plot)
-    output = Output(args.quiet, json)
-    if wanted.machine:
+    to = Destination.of("dynamic", json, args.plot, args.quiet)
+    output = to.output
+    if selected.machine:
         run.check_installed()
-    clocks = [machine for machine, is_wanted in ((None, wanted.counts and UNMAP in wanted.figures),
-                                                 (wanted.machine, wanted.machine)) if is_wanted]
+    clocks = [machine for machine, is_wanted in ((None, selected.counts and UNMAP in selected.figures),
+                                                 (selected.machine, selected.machine)) if is_wanted]
     ensure_built(output, reduce(or_, (needs.clocks(one) for one in clocks),
-                                needs.kernels(wanted.kernels, "pingpong", "root")))
-    modes = _modes(wanted)
+                                needs.kernels(selected.kernels, "pingpong", "root")))
+    modes = _modes(selected)
     for mode in modes:
         output.line(f"Mode: {mode.description}.")
-    found = _measure(wanted, Patience(SILENCE, args.timeout), output)
-    _show(found, output)
-    entries = found.to_json()
+    measured = _measure(selected, Patience(SILENCE, args.timeout), output)
+    _show(measured, output)
+    entries = measured.to_json()
     data = document("bench dynamic", host_description(modes[-1], qemu.BINARY), [], entries)
-    found.add_to(data)
+    measured.add_to(data)
     output.results(data)
     if args.csv:
         write_text(args.csv, export.table(data["results"]))
-    plot_dynamic(found.ipc, found.joins, found.loads, found.unmaps, ". ".join(mode.description for mode in modes),
-                 picture)
-    output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
+    description = ". ".join(mode.description for mode in modes)
+    plot_dynamic(measured.ipc, measured.joins, measured.loads, measured.unmaps, description, to.picture)
+    to.end()
 
 
 def _check_csv(csv: Path | None, json: str | None) -> None:
@@ -159,10 +160,10 @@ def _check_csv(csv: Path | None, json: str | None) -> None:
         raise InputError(f"--csv {csv}", "is where --json writes")
 
 
-def _modes(wanted: Wanted) -> list[qemu.Accel]:
-    found = [qemu.tcg_for(1, counted=True)] if wanted.counts and IPC in wanted.figures else []
-    found += [lockstep.mode(1)] if wanted.counts and UNMAP in wanted.figures else []
-    return found + ([run.mode(wanted.machine)] if wanted.machine else [])
+def _modes(selected: Wanted) -> list[qemu.Accel]:
+    modes = [qemu.tcg_for(1, counted=True)] if selected.counts and IPC in selected.figures else []
+    modes += [lockstep.mode(1)] if selected.counts and UNMAP in selected.figures else []
+    return modes + ([run.mode(selected.machine)] if selected.machine else [])
 
 
 def _wanted(figure: str | None, cores: str | None, machine: str | None, quick: bool, icount: bool) -> Wanted:
@@ -177,26 +178,27 @@ def _wanted(figure: str | None, cores: str | None, machine: str | None, quick: b
             raise InputError("--quick", "is for a modelled machine, and --icount prices nothing")
     on = None if icount else modelled or load(PAPERS)
     counts = icount or not modelled and any(name in COUNTED for name in asked)
-    wanted = Wanted(asked, on, counts, (1.0,) if quick else RANGE, *(_cores(cores, asked, on) if on else ((), (), ())))
-    if cores is not None and not wanted.join_cores and not wanted.load_cores and not wanted.unmap_cores:
+    each = _cores(cores, asked, on) if on else ((), (), ())
+    selected = Wanted(asked, on, counts, (1.0,) if quick else RANGE, *each)
+    if cores is not None and not selected.join_cores and not selected.load_cores and not selected.unmap_cores:
         raise InputError("--cores", f"is for {FORK_JOIN}, {UNMAP} and {LOAD} of --figure")
-    return wanted
+    return selected
 
 
 def _cores(text: str | None, drawn: Sequence[str],
            machine: ModelledMachine) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
-    """Of Figure 7, of the load, and of Figure 8."""
+    """Returns the numbers of cores for Figure 7, for the load, and for Figure 8."""
     most = min(machine.cores, scale.MOST_CORES)
-    given = ranges.cores(text) if text is not None else []
-    if given and max(given) > most:
+    named = ranges.cores(text) if text is not None else []
+    if named and max(named) > most:
         raise InputError("--cores",
-                         f"{max(given)} cores; {machine.name} has {machine.cores}, a kernel takes {scale.MOST_CORES}")
-    joins = [n for n in given or ranges.cores(FORK_JOIN_CORES) if forkjoin.FEWEST_CORES <= n <= most]
+                         f"{max(named)} cores; {machine.name} has {machine.cores}, a kernel takes {scale.MOST_CORES}")
+    joins = [n for n in named or ranges.cores(FORK_JOIN_CORES) if forkjoin.FEWEST_CORES <= n <= most]
     if FORK_JOIN in drawn and not joins:
-        raise InputError("--cores" if given else "--machine",
+        raise InputError("--cores" if named else "--machine",
                          f"1 core: fork and join takes {forkjoin.FEWEST_CORES} or more")
-    loads = given or [n for n in (1, 2, 4, 8, machine.cores_per_socket, machine.cores) if n <= most]
-    unmaps = given or [n for n in (1, 2, 4, 8, machine.cores_per_socket, UNMAP_MOST_CORES)
+    loads = named or [n for n in (1, 2, 4, 8, machine.cores_per_socket, machine.cores) if n <= most]
+    unmaps = named or [n for n in (1, 2, 4, 8, machine.cores_per_socket, UNMAP_MOST_CORES)
                        if n <= min(most, UNMAP_MOST_CORES)]
     return (
         joins if FORK_JOIN in drawn else (), sorted(set(loads)) if LOAD in drawn else (),
@@ -204,85 +206,81 @@ def _cores(text: str | None, drawn: Sequence[str],
     )
 
 
-def _measure(wanted: Wanted, patience: Patience, output: Output) -> Found:
-    found, machine = Found(), wanted.machine
+def _measure(selected: Wanted, timeout: Patience, output: Output) -> Found:
+    measured, machine = Found(), selected.machine
     work: list[tuple[str, Callable[[], None]]] = []
-    for one in wanted.series:
-        if IPC in one.figures and IPC in wanted.figures:
-            if wanted.counts:
-                work.append((f"{one.name}, instructions", partial(_ipc, found, one, None, patience)))
+    for one in selected.series:
+        if IPC in one.figures and IPC in selected.figures:
+            if selected.counts:
+                work.append((f"{one.name}, instructions", partial(_ipc, measured, one, None, timeout)))
             if machine:
-                work.append((f"{one.name}, IPC", partial(_ipc, found, one, machine, patience)))
-        if machine and FORK_JOIN in one.figures and wanted.join_cores:
-            work.append((f"{one.name}, fork and join", partial(_join, found, one, machine, wanted, patience)))
-        if machine and LOAD in one.figures and wanted.load_cores:
-            work.append((f"{one.name}, load", partial(_load, found, one, machine, wanted, patience)))
-    if UNMAP in wanted.figures:
-        work += _unmap_work(found, wanted, patience)
+                work.append((f"{one.name}, IPC", partial(_ipc, measured, one, machine, timeout)))
+        if machine and FORK_JOIN in one.figures and selected.join_cores:
+            work.append((f"{one.name}, fork and join", partial(_join, measured, one, machine, selected, timeout)))
+        if machine and LOAD in one.figures and selected.load_cores:
+            work.append((f"{one.name}, load", partial(_load, measured, one, machine, selected, timeout)))
+    if UNMAP in selected.figures:
+        work += _unmap_work(measured, selected, timeout)
     with output.progress("Booting", total=len(work)) as update:
         for done, (name, do) in enumerate(work):
             update(completed=done, description=name)
             do()
-    return found
+    return measured
 
 
-def _ipc(found: Found, series: experiment.Series, machine: ModelledMachine | None, patience: Patience) -> None:
+def _ipc(measured: Found, series: experiment.Series, machine: ModelledMachine | None, timeout: Patience) -> None:
     mode = run.mode(machine) if machine else qemu.tcg_for(1, counted=True)
-    found.ipc.append(Ipc(series, ipc.measure(series.kernel, mode, IPC_ROUNDS, patience, machine,
-                                             series.granularity or COARSE, series.local)))
+    measured.ipc.append(Ipc(series, ipc.measure(series.kernel, mode, IPC_ROUNDS, timeout, machine,
+                                                series.granularity or COARSE, series.local)))
 
 
-def _join(found: Found, series: experiment.Series, machine: ModelledMachine, wanted: Wanted,
-          patience: Patience) -> None:
-    made = [
-        one for factor in wanted.factors
-        for one in forkjoin.measure(series.kernel, series.granularity, wanted.join_cores, forkjoin.ROUNDS, machine,
-                                    factor, patience, local=series.local)
-    ]  # fmt: skip
-    found.joins += experiment.fork_joins(series, machine, made)
+def _join(measured: Found, series: experiment.Series, machine: ModelledMachine, selected: Wanted,
+          timeout: Patience) -> None:
+    jobs = [forkjoin.Job(series.kernel, series.granularity, selected.join_cores, forkjoin.ROUNDS, machine, factor,
+                         series.local) for factor in selected.factors]
+    made = [one for job in jobs for one in forkjoin.measure(job, timeout)]
+    measured.joins += experiment.fork_joins(series, machine, made)
 
 
-def _load(found: Found, series: experiment.Series, machine: ModelledMachine, wanted: Wanted,
-          patience: Patience) -> None:
-    made = [
-        point for factor in wanted.factors
-        for point in scale.measure(experiment.request(series, wanted.load_cores, LOAD_ROUNDS, machine, factor),
-                                   run.mode(machine), True, patience)
-    ]  # fmt: skip
-    found.loads += experiment.loads(series, machine, made)
+def _load(measured: Found, series: experiment.Series, machine: ModelledMachine, selected: Wanted,
+          timeout: Patience) -> None:
+    bench = Bench(run.mode(machine), timeout, stepped=True)
+    requests = [experiment.request(series, selected.load_cores, LOAD_ROUNDS, machine, factor)
+                for factor in selected.factors]
+    made = [point for request in requests for point in scale.measure(scale.case(request), bench)]
+    measured.loads += experiment.loads(series, machine, made)
 
 
-def _unmap_work(found: Found, wanted: Wanted, patience: Patience) -> list[tuple[str, Callable[[], None]]]:
+def _unmap_work(measured: Found, selected: Wanted, timeout: Patience) -> list[tuple[str, Callable[[], None]]]:
     work: list[tuple[str, Callable[[], None]]] = []
     for one in GUARDS:
-        if wanted.counts:
+        if selected.counts:
             work.append((f"{one.name}, unmapping, instructions",
-                         partial(_unmap, found, one, None, (1,), (1.0,), patience)))
-        if wanted.machine:
-            work.append((f"{one.name}, unmapping",
-                         partial(_unmap, found, one, wanted.machine, wanted.unmap_cores, wanted.factors, patience)))
+                         partial(_unmap, measured, one, None, (1,), (1.0,), timeout)))
+        if machine := selected.machine:
+            do = partial(_unmap, measured, one, machine, selected.unmap_cores, selected.factors, timeout)
+            work.append((f"{one.name}, unmapping", do))
     return work
 
 
-def _unmap(found: Found, series: Guard, machine: ModelledMachine | None, cores: Sequence[int], factors: Sequence[float],
-           patience: Patience) -> None:
-    made = [
-        calls for factor in factors
-        for calls in unmap.measure(dynamic_unmap.KERNEL, series.granularity, series.guard, cores, unmap.PAGES,
-                                   unmap.ROUNDS, machine, factor, patience)
-    ]  # fmt: skip
-    found.unmaps += dynamic_unmap.rows_of(series, machine, made)
+def _unmap(measured: Found, series: Guard, machine: ModelledMachine | None, cores: Sequence[int],
+           factors: Sequence[float], timeout: Patience) -> None:
+    jobs = [unmap.Job(series.granularity, series.guard, cores, unmap.PAGES, unmap.ROUNDS, machine, factor)
+            for factor in factors]
+    made = [calls for job in jobs for calls in unmap.measure(job, timeout)]
+    measured.unmaps += dynamic_unmap.rows_of(series, machine, made)
 
 
-def _show(found: Found, output: Output) -> None:
-    for unit in experiment.bases(found.ipc):
-        output.table(ipc_table([row for row in found.ipc if row.unit == unit]))
-    if found.joins:
-        output.table(fork_join_table(found.joins))
+def _show(measured: Found, output: Output) -> None:
+    for unit in experiment.bases(measured.ipc):
+        output.table(ipc_table([row for row in measured.ipc if row.unit == unit]))
+    if measured.joins:
+        output.table(fork_join_table(measured.joins))
     for unit in ("instructions", "cycles"):
-        for table in unmap_tables([row for row in found.unmaps if row.unit == unit]):
+        for table in unmap_tables([row for row in measured.unmaps if row.unit == unit]):
             output.table(table)
-    if found.loads:
-        output.table(load_table(found.loads))
-    for sentence in (*sentences(found.ipc, found.joins, found.loads), *dynamic_unmap.sentences(found.unmaps)):
+    if measured.loads:
+        output.table(load_table(measured.loads))
+    own = sentences(measured.ipc, measured.joins, measured.loads)
+    for sentence in (*own, *dynamic_unmap.sentences(measured.unmaps)):
         output.prose(sentence)

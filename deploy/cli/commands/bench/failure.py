@@ -9,8 +9,9 @@ import typer
 
 from deploy.base import process
 from deploy.base.choices import words
-from deploy.base.terminal import Json, Output, Quiet, places
+from deploy.base.terminal import Json, Output, Quiet
 from deploy.base.timeouts import Patience
+from deploy.bench.destination import Destination
 from deploy.bench.failure import cost as failure_cost, measure as kills, scene
 from deploy.bench.failure.cost import Cost
 from deploy.bench.failure.measure import QUICK_REPEATS, REPEATS, USUAL, Job
@@ -22,7 +23,7 @@ from deploy.deployment.planner import plan
 from deploy.load import comparison
 from deploy.load.case import cases, needed
 from deploy.load.comparison import Comparison
-from deploy.load.request import prepared
+from deploy.load.request import prepared, split
 from deploy.machine import kvm, qemu
 from deploy.machine.events import Event
 from deploy.results.result import document, host_description
@@ -34,20 +35,12 @@ from topology.machines.machine import Shape
 
 COST_SILENCE = 300.0  # seconds: the plugin makes the emulator slower
 
-Repeats = Annotated[int, typer.Option("--repeats", metavar="N", min=1, max=1000,
-                                      help="Kills in each way; medians and worst are shown.")]
 Ways = Annotated[str, typer.Option(
     "--how", metavar="LIST", help=f"Ways of failing, of {', '.join(scene.WAYS)}.", autocompletion=words(*scene.WAYS))]
 First = (
     Annotated[bool, typer.Option("--first",
                                  help="End the first cluster, which has the network card and the switch, not another.")]
 )
-Calm = Annotated[float, typer.Option(
-    "--calm", metavar="MIN", min=0.0, max=1440.0,
-    help="Minutes under load without a kill, and as many idle: for false alarms.")]
-Silence = Annotated[int | None, typer.Option(
-    "--patience", metavar="MS", min=MIN_PATIENCE, max=MAX_PATIENCE,
-    help="Milliseconds of silence after which a cluster counts as lost. Default: as the machine has it.")]
 Quick = Annotated[bool, typer.Option("--quick",
                                      help=f"{QUICK_REPEATS} kills in each way, and no count of what readiness costs.")]
 
@@ -55,14 +48,19 @@ Quick = Annotated[bool, typer.Option("--quick",
 @dataclass(frozen=True)
 class FailureOptions:
     how: Ways = ",".join(USUAL)
-    repeats: Repeats = REPEATS
+    repeats: Annotated[int, typer.Option("--repeats", metavar="N", min=1, max=1000,
+                                         help="Kills in each way; medians and worst are shown.")] = REPEATS
     first: First = False
     seed: Seed = None
-    calm: Calm = 0.0
+    quiet_minutes: Annotated[float, typer.Option(
+        "--calm", metavar="MIN", min=0.0, max=1440.0,
+        help="Minutes under load without a kill, and as many idle: for false alarms.")] = 0.0
     sockets: options.Sockets = 2
     cores: options.Cores = 2
     lock: Lock = "clh"
-    patience: Silence = None
+    silence: Annotated[int | None, typer.Option(
+        "--patience", metavar="MS", min=MIN_PATIENCE, max=MAX_PATIENCE,
+        help="Milliseconds of silence after which a cluster counts as lost. Default: as the machine has it.")] = None
     machine: options.ModelledMachine = None
     quick: Quick = False
     accel: options.Accel = "auto"
@@ -81,22 +79,21 @@ def failure(args: FailureOptions) -> None:
     operation where nothing fails. The exit status is 1 if a value that was acknowledged is lost, or a cluster does not
     come back; a goal that is missed is shown.
     """
-    seed, json = args.seed, args.json
+    seed = args.seed
     process.heed_signals()
     check_machine(args.machine)
     seed = random.SystemRandom().randrange(1 << 32) if seed is None else seed
-    job = Job(_ways(args.how), args.repeats, seed, qemu.TCG_TURNS, Patience(limit=args.timeout), args.sockets or 2,
-              args.cores or 2,
-              check_lock(args.lock), calm=60 * args.calm,
-              first=args.first, silence=args.patience)
+    job = Job(split("--how", args.how, scene.WAYS), args.repeats, seed, qemu.TCG_TURNS, Patience(limit=args.timeout),
+              args.sockets or 2, args.cores or 2, check_lock(args.lock), quiet=60 * args.quiet_minutes,
+              first=args.first, silence=args.silence)
     job = kills.quick(job) if args.quick else job
     what = plan(job.deployment)
     if not scene.mortal(what):
         raise InputError(f"--sockets {job.sockets}",
                          "one cluster: no other is there to notice its end, or to start it again")
     check_survivors(what, [number for number, _ in scene.mortal(what, args.first)], job.cores)
-    json, _ = places("failure", json, None)
-    output = Output(args.quiet, json)
+    to = Destination.of("failure", args.json, None, args.quiet)
+    output = to.output
     kvm.check_choice(args.accel, False)
     counts = None if args.quick else _counted(job)
     images = needs.of_map(what.cluster_map) | (needed(cases(counts)) if counts else needs.NOTHING)
@@ -104,29 +101,19 @@ def failure(args: FailureOptions) -> None:
     job.accel = kvm.choose(args.accel, len(what.machine.cores))
     output.line(f"Mode: {job.accel.description}. Seed: {seed}.")
     with output.progress("Booting", total=job.repeats * len(job.ways)) as update:
-        found = kills.measure(job, update, output.step)
+        measured = kills.measure(job, update, output.step)
     cost = _cost(counts, output) if counts else None
-    output.table(failure_table(found, cost))
-    entries = found.to_json() + ([cost.to_json()] if cost else [])
+    output.table(failure_table(measured, cost))
+    entries = measured.to_json() + ([cost.to_json()] if cost else [])
     output.results(document("bench failure", host_description(job.accel, qemu.BINARY), [], entries) | {"seed": seed})
-    if json != "-":
-        output.line(f"Results: {json}.")
-
-
-def _ways(how: str) -> list[str]:
-    found = [word.strip() for word in how.split(",")]
-    for word in found:
-        if word not in scene.WAYS:
-            raise InputError("--how", f"'{word}' is not one of {', '.join(scene.WAYS)}")
-    return list(dict.fromkeys(found))
+    to.end(drawn=False)
 
 
 def _counted(job: Job) -> Comparison:
     """The load of `compare` on the same machine, as far as its memory goes."""
     made = prepared(
         Shape(job.sockets, job.cores), failure_cost.LAYOUT, failure_cost.WORKLOAD, records=comparison.PROFILED_RECORDS,
-        lock=job.lock,
-        patience=Patience(COST_SILENCE, job.patience.limit),
+        lock=job.lock, timeout=Patience(COST_SILENCE, job.timeout.limit),
     )
     return failure_cost.job_of(made[0].job)
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`skerry bench ipc`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -8,9 +9,10 @@ import typer
 
 from deploy.base import process
 from deploy.base.partial import Parts
-from deploy.base.terminal import Json, Output, Quiet, places
+from deploy.base.terminal import Json, Quiet
 from deploy.base.timeouts import Patience
 from deploy.bench import regimes as of_bench
+from deploy.bench.destination import Destination
 from deploy.bench.ipc import measure as experiment
 from deploy.bench.ipc.plot import plot_ipc
 from deploy.bench.ipc.table import ipc_table, published_table
@@ -19,7 +21,7 @@ from deploy.cli import options
 from deploy.cli.experiments import Local, Locks, Native, OfKernel, Plot, Runs, check_granularity
 from deploy.cli.parameters import takes
 from deploy.emulator import run as modelled_run
-from deploy.emulator.machine_file import chosen
+from deploy.emulator.machine_file import ModelledMachine, chosen
 from deploy.machine import kvm, qemu
 from deploy.results.result import document, host_description
 from deploy.setup import needs
@@ -58,12 +60,11 @@ def ipc(args: IpcOptions) -> None:
     With --icount in exact instructions of the kernel, else in TSC cycles; with --native on a real core in any case.
     With --machine in cycles of one core of that modelled machine.
     """
-    json = args.json
     process.heed_signals()
     modelled = chosen(args.machine, False,
                       {"--icount": args.icount, "--native": args.native, "--accel": args.accel != "auto"})
-    json, picture = places("ipc", json, args.plot)
-    output = Output(args.quiet, json)
+    to = Destination.of("ipc", args.json, args.plot, args.quiet)
+    output = to.output
     kvm.check_choice(args.accel, args.icount)
     locks = of_bench.chosen(args.lock)
     check_granularity(args.granularity, args.local, locks)
@@ -72,31 +73,34 @@ def ipc(args: IpcOptions) -> None:
             raise InputError("--native", "runs on this machine, so --icount and --accel are not allowed")
         if args.granularity:
             raise InputError("--native", "measures kernels as they start, so --granularity is not allowed")
-        parts = natively.ipc_command(locks, args.rounds, args.runs, output, picture)
-        output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
-        parts.finish()
+        to.end(natively.ipc_command(locks, args.rounds, args.runs, output, to.picture))
         return
     if modelled:
         modelled_run.check_installed()
     ensure_built(output, needs.kernels(locks, "pingpong", "root", transactions=bool(modelled)) | needs.clocks(modelled))
     mode = modelled_run.mode(modelled) if modelled else kvm.choose(args.accel, 1, icount=args.icount)
     output.line(f"Mode: {mode.description}.")
-    measured: list[experiment.Measured] = []
     parts = Parts(output)
-    with output.progress("Booting", total=len(locks)) as update:
-        for done, name in enumerate(parts.of(locks)):
-            update(completed=done, description=f"kernel {name}")
-            with parts.part(f"kernel {name}"):
-                patience = Patience(SILENCE, args.timeout)
-                measured.append(experiment.measure(name, mode, args.rounds, patience, modelled,
-                                                   args.granularity.value if args.granularity else COARSE, args.local))
+    measured = _measure(locks, args, modelled, mode, parts)
     parts.require(measured and measured[0].lock == locks[0])  # which all ratios are to
     output.table(ipc_table(measured))
-    if (beside := published_table(measured)) is not None:
-        output.table(beside)
+    if (published := published_table(measured)) is not None:
+        output.table(published)
     data = document("bench ipc", host_description(mode, qemu.BINARY), [], [one.to_json() for one in measured])
     data["ratios"] = [experiment.ratios(one, measured[0]) for one in measured[1:]]
     output.results(data | parts.to_json())
-    plot_ipc(measured, mode.description, picture)
-    output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
-    parts.finish()
+    plot_ipc(measured, mode.description, to.picture)
+    to.end(parts)
+
+
+def _measure(locks: Sequence[str], args: IpcOptions, modelled: ModelledMachine | None, mode: qemu.Accel,
+             parts: Parts) -> list[experiment.Measured]:
+    measured = []
+    granularity = args.granularity.value if args.granularity else COARSE
+    with parts.output.progress("Booting", total=len(locks)) as update:
+        for done, name in enumerate(parts.of(locks)):
+            update(completed=done, description=f"kernel {name}")
+            with parts.part(f"kernel {name}"):
+                timeout = Patience(SILENCE, args.timeout)
+                measured.append(experiment.measure(name, mode, args.rounds, timeout, modelled, granularity, args.local))
+    return measured

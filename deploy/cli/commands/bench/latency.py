@@ -2,9 +2,10 @@
 """`skerry bench latency`."""
 
 from deploy.base import process
-from deploy.base.terminal import Json, Output, Quiet, places
+from deploy.base.terminal import Json, Quiet
 from deploy.base.timeouts import Patience
 from deploy.bench import regimes
+from deploy.bench.destination import Destination
 from deploy.bench.ipc import latency as stretches
 from deploy.cli import options
 from deploy.cli.experiments import Locks
@@ -26,8 +27,8 @@ def latency(
     how much later than at rest it runs, at worst: no stretch with interrupts off is longer.
     """
     process.heed_signals()
-    json, _ = places("latency", json, None)
-    output = Output(quiet, json)
+    to = Destination.of("latency", json, None, quiet)
+    output = to.output
     locks = regimes.chosen(lock)
     ensure_built(output, needs.kernels(locks, "stress", "root"))
     mode = qemu.tcg_for(1, counted=True)
@@ -40,5 +41,4 @@ def latency(
     output.table(stretches.latency_table(measured))
     entries = [one.to_json() for one in measured]
     output.results(document("bench latency", host_description(mode, qemu.BINARY), [], entries))
-    if json != "-":
-        output.line(f"Results: {json}.")
+    to.end(drawn=False)

@@ -8,9 +8,10 @@ import typer
 
 from deploy.base import process
 from deploy.base.partial import Parts
-from deploy.base.terminal import Json, Output, Quiet, places
+from deploy.base.terminal import Json, Quiet
 from deploy.base.timeouts import Patience
 from deploy.bench import regimes
+from deploy.bench.destination import Destination
 from deploy.bench.lines.measure import PROTOCOLS, measure_lines
 from deploy.bench.lines.table import lines_table, lock_tables
 from deploy.bench.regimes import BASELINE
@@ -19,7 +20,7 @@ from deploy.cli import options
 from deploy.cli.experiments import Locks
 from deploy.cli.parameters import takes
 from deploy.emulator import run
-from deploy.emulator.machine_file import PAPERS, load
+from deploy.emulator.machine_file import PAPERS, ModelledMachine, load
 from deploy.machine import qemu
 from deploy.results.result import document, host_description
 from deploy.setup import needs
@@ -32,22 +33,19 @@ SILENCE = 1200.0
 LOCK = "clh"
 ROUNDS = 512
 
-Cores = Annotated[str, typer.Option("--cores", metavar="LIST", help="Numbers of cores: 8; 2,4.")]
 Delay = Annotated[str, typer.Option("--delay", metavar="LIST", help="Mean cycles before an entry: 4000; 500,4000.")]
-Rounds = Annotated[int, typer.Option("--rounds", metavar="N", min=10, max=1_000_000,
-                                     help="Round trips of a point, all pairs together.")]
-Top = Annotated[int, typer.Option("--top", metavar="N", min=1, max=256, help="Lines that the table shows.")]
 
 
 @dataclass(frozen=True)
 class LinesOptions:
     lock: Locks = LOCK
-    cores: Cores = "8"
+    cores: Annotated[str, typer.Option("--cores", metavar="LIST", help="Numbers of cores: 8; 2,4.")] = "8"
     delay: Delay = "500"
-    rounds: Rounds = ROUNDS
+    rounds: Annotated[int, typer.Option("--rounds", metavar="N", min=10, max=1_000_000,
+                                        help="Round trips of a point, all pairs together.")] = ROUNDS
     layout: options.NamedLayout = None
     machine: options.ModelledMachine = PAPERS
-    top: Top = 12
+    top: Annotated[int, typer.Option("--top", metavar="N", min=1, max=256, help="Lines that the table shows.")] = 12
     timeout: options.Timeout = None
     quiet: Quiet = False
     json: Json = None
@@ -60,43 +58,46 @@ def lines(args: LinesOptions) -> None:
     A line that cores share without sharing its bytes is marked as false sharing. Of each lock, and each kind of kernel
     entry: how often it was waited for, how long it was held, and which lines moved. Two runs give the same figures.
     """
-    json = args.json
     process.heed_signals()
     check_unmanaged(args.layout)
-    sizes, delays = ranges.cores(args.cores), ranges.delays(args.delay, "--delay")
     modelled = load(args.machine or PAPERS)
-    wanted = [
+    requests = _requests(args, modelled)
+    to = Destination.of("lines", args.json, None, args.quiet)
+    output = to.output
+    run.check_installed()
+    ensure_built(output, needs.kernels([request.lock for request in requests], "pingpong", "root", statistics=True,
+                                       transactions=True) | needs.MODELLED)
+    mode = run.mode(modelled)
+    output.line(f"Mode: {mode.description}.")
+    entries = []
+    parts = Parts(output)
+    with output.progress("Booting", total=len(requests)) as update:
+        for done, request in enumerate(parts.of(requests)):
+            update(completed=done, description=f"kernel {request.lock}")
+            with parts.part(f"kernel {request.lock}"):
+                for point in measure_lines(request, Patience(SILENCE, args.timeout)):
+                    for table in (lines_table(point, args.top), *lock_tables(point, args.top)):
+                        output.table(table)
+                    entries.append(point.to_json() | {"modelled": modelled.to_json()})
+    parts.require(entries)
+    output.results(document("bench lines", host_description(mode, qemu.BINARY), [], entries) | parts.to_json())
+    to.end(parts, drawn=False)
+
+
+def _requests(args: LinesOptions, modelled: ModelledMachine) -> list[experiment.Request]:
+    """Raises InputError for what the machine cannot be."""
+    sizes, delays = ranges.cores(args.cores), ranges.delays(args.delay, "--delay")
+    requests = [
         experiment.Request(name, sizes, delays, args.rounds, args.layout or "spanning", modelled=modelled)
         for name in regimes.chosen(args.lock)
         if name != BASELINE or args.lock == BASELINE
     ]
-    for request in wanted:
+    for request in requests:
         if request.lock == BASELINE and sizes != [1]:
             raise InputError("--lock none", "runs on one core; give it --cores 1")
         if not PROTOCOLS[request.lock]:
             raise InputError(f"--lock {request.lock}",
                              "nothing is known of how it uses its words: cluster-kernel/lock/regimes.toml has no "
                              "protocol for it")
-        experiment.machine(request, "instructions")
-    json, _ = places("lines", json, None)
-    output = Output(args.quiet, json)
-    run.check_installed()
-    ensure_built(output, needs.kernels([request.lock for request in wanted], "pingpong", "root", statistics=True,
-                                       transactions=True) | needs.MODELLED)
-    mode = run.mode(modelled)
-    output.line(f"Mode: {mode.description}.")
-    entries = []
-    parts = Parts(output)
-    with output.progress("Booting", total=len(wanted)) as update:
-        for done, request in enumerate(parts.of(wanted)):
-            update(completed=done, description=f"kernel {request.lock}")
-            with parts.part(f"kernel {request.lock}"):
-                for found in measure_lines(request, Patience(SILENCE, args.timeout)):
-                    for table in (lines_table(found, args.top), *lock_tables(found, args.top)):
-                        output.table(table)
-                    entries.append(found.to_json() | {"modelled": modelled.to_json()})
-    parts.require(entries)
-    output.results(document("bench lines", host_description(mode, qemu.BINARY), [], entries) | parts.to_json())
-    if json != "-":
-        output.line(f"Results: {json}.")
-    parts.finish()
+        experiment.case(request)
+    return requests

@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from deploy.base import process
-from deploy.base.terminal import Json, Output, Quiet, places
+from deploy.base.terminal import Json, Quiet
 from deploy.bench import regimes
+from deploy.bench.destination import Destination
 from deploy.bench.native import lock as native_lock, measure as native
 from deploy.cli import options
 from deploy.cli.experiments import Locks, Plot, Runs
@@ -17,28 +18,24 @@ from deploy.emulator.machine_file import chosen
 from topology.errors import InputError
 from topology.model import ranges
 
-Cores = Annotated[str | None, typer.Option("--cores", metavar="LIST",
-                                           help="Threads: 1..4 or 1,2; else up to all cores.")]
-Delay = Annotated[
-    str, typer.Option("--delay", metavar="LIST", help="Mean cycles outside: 4000; 0,2000; 500..32000 doubles.")
-]
 Section = Annotated[int, typer.Option("--section", metavar="CYCLES", min=0, max=10_000_000, help="Time with the lock.")]
-Lines = Annotated[int, typer.Option("--lines", metavar="N", min=0, max=100_000,
-                                    help="Shared cache lines written under the lock.")]
-Entries = Annotated[
-    int, typer.Option("--entries", metavar="N", min=1, max=10**10,
-                      help="Entries to count under each lock, to check exclusion.")
-]
 
 
 @dataclass(frozen=True)
 class LockOptions:
     lock: Locks = None
-    cores: Cores = None
-    delay: Delay = "0,2000"
+    cores: Annotated[str | None, typer.Option("--cores", metavar="LIST",
+                                              help="Threads: 1..4 or 1,2; else up to all cores.")] = None
+    delay: Annotated[
+        str, typer.Option("--delay", metavar="LIST", help="Mean cycles outside: 4000; 0,2000; 500..32000 doubles.")
+    ] = "0,2000"
     section: Section = 300
-    lines: Lines = 4
-    entries: Entries = 2_000_000
+    lines: Annotated[int, typer.Option("--lines", metavar="N", min=0, max=100_000,
+                                       help="Shared cache lines written under the lock.")] = 4
+    entries: Annotated[
+        int, typer.Option("--entries", metavar="N", min=1, max=10**10,
+                          help="Entries to count under each lock, to check exclusion.")
+    ] = 2_000_000
     runs: Runs = 7
     machine: options.ModelledMachine = None
     plot: Plot = None
@@ -52,15 +49,12 @@ def lock(args: LockOptions) -> None:
 
     Threads are pinned, one to each core. They take the kernel's lock as the kernel does, without the kernel's work.
     """
-    machine, json = args.machine, args.json
+    machine = args.machine
     process.heed_signals()
     if chosen(machine, False, {}):
         raise InputError(f"--machine {machine}",
                          "is not for bench lock, which measures this machine's own cores; bench scale takes it")
-    json, picture = places("lock", json, args.plot)
-    output = Output(args.quiet, json)
+    to = Destination.of("lock", args.json, args.plot, args.quiet)
     locks = regimes.chosen(args.lock)
     what = native_lock.Contention(native.sizes(args.cores), ranges.delays(args.delay), args.section, args.lines)
-    parts = native.lock_command(locks, what, args.entries, args.runs, output, picture)
-    output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
-    parts.finish()
+    to.end(native.lock_command(locks, what, args.entries, args.runs, to.output, to.picture))

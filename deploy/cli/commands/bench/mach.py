@@ -1,28 +1,29 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`skerry bench mach`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from deploy.base import host, process
+from deploy.base import process
 from deploy.base.partial import Parts
-from deploy.base.terminal import Json, Output, Quiet, places
+from deploy.base.terminal import Json, Quiet
 from deploy.base.timeouts import Patience
 from deploy.bench import regimes
-from deploy.bench.mach.measure import ClassRanges, Ranges, Run, Work, class_ranges_of, measure, ranges_of
+from deploy.bench.boot import Bench
+from deploy.bench.destination import Destination
+from deploy.bench.mach.measure import ClassRanges, Job, Ranges, Run, Work, class_ranges_of, measure, ranges_of
 from deploy.bench.mach.plot import plot_mach
 from deploy.bench.mach.table import tables
 from deploy.bench.regimes import BASELINE
 from deploy.cli import options
-from deploy.cli.experiments import Locks, Plot
+from deploy.cli.experiments import Locks, Plot, check_emulator, choose_mode
 from deploy.cli.parameters import takes
-from deploy.emulator import lockstep, run as modelled_run
-from deploy.emulator.machine_file import RANGE, chosen
-from deploy.machine import kvm, qemu
+from deploy.emulator.machine_file import RANGE, ModelledMachine, chosen
+from deploy.machine import qemu
 from deploy.results.result import document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
@@ -36,29 +37,23 @@ TASKS_MAX = constant(Path("apps/stress/stress.h"), "TASKS_MAX")
 
 Cores = Annotated[str, typer.Option("--cores", metavar="LIST",
                                     help="Numbers of cores: 4; 2..4 is each of them; the tables are of the most.")]
-Clients = Annotated[int | None, typer.Option("--clients", metavar="N", min=1, max=TASKS_MAX,
-                                             help="Clients of the one server (default: 2 a core).")]
-Requests = Annotated[int, typer.Option("--requests", metavar="N", min=1, max=1_000_000,
-                                       help="Requests of each client.")]
-Tasks = Annotated[int | None, typer.Option("--tasks", metavar="N", min=1, max=TASKS_MAX,
-                                           help="Tasks that write into shared memory (default: 1 a core).")]
-Pages = Annotated[int, typer.Option("--pages", metavar="N", min=1, max=256,
-                                    help="Pages that the tasks share copy-on-write.")]
-Rounds = Annotated[int, typer.Option("--rounds", metavar="N", min=1, max=100_000, help="Rounds of sharing.")]
-Pagers = Annotated[int | None, typer.Option("--pagers", metavar="N", min=1, max=60,
-                                            help="Pagers that serve the faults (default: 1 a core).")]
 
 
 @dataclass(frozen=True)
 class MachOptions:
     lock: Locks = None
     cores: Cores = "2..4"
-    clients: Clients = None
-    requests: Requests = 100
-    tasks: Tasks = None
-    pages: Pages = 16
-    rounds: Rounds = 2
-    pagers: Pagers = None
+    clients: Annotated[int | None, typer.Option("--clients", metavar="N", min=1, max=TASKS_MAX,
+                                                help="Clients of the one server (default: 2 a core).")] = None
+    requests: Annotated[int, typer.Option("--requests", metavar="N", min=1, max=1_000_000,
+                                          help="Requests of each client.")] = 100
+    tasks: Annotated[int | None, typer.Option("--tasks", metavar="N", min=1, max=TASKS_MAX,
+                                              help="Tasks that write into shared memory (default: 1 a core).")] = None
+    pages: Annotated[int, typer.Option("--pages", metavar="N", min=1, max=256,
+                                       help="Pages that the tasks share copy-on-write.")] = 16
+    rounds: Annotated[int, typer.Option("--rounds", metavar="N", min=1, max=100_000, help="Rounds of sharing.")] = 2
+    pagers: Annotated[int | None, typer.Option("--pagers", metavar="N", min=1, max=60,
+                                               help="Pagers that serve the faults (default: 1 a core).")] = None
     machine: options.ModelledMachine = None
     quick: options.Quick = False
     accel: options.Accel = "auto"
@@ -77,7 +72,6 @@ def mach(args: MachOptions) -> None:
     With --machine the emulator has the price list of that machine, and throughput its range under half and double line
     costs.
     """
-    json = args.json
     process.heed_signals()
     modelled = chosen(args.machine, args.quick, {"--accel": args.accel != "auto"})
     names = [name for name in regimes.chosen(args.lock) if name != BASELINE]
@@ -87,48 +81,49 @@ def mach(args: MachOptions) -> None:
     if min(sizes) < 2 or max(sizes) > TASKS_MAX:
         raise InputError("--cores", f"from 2 to {TASKS_MAX}: on one core no lock is contended")
     if modelled:
-        for n in sizes:  # what the machine cannot be is said before anything is built
+        for n in sizes:  # fails before anything is built
             modelled.exactly(n, 0)
-    json, picture = places("mach", json, args.plot)
-    output = Output(args.quiet, json)
-    kvm.check_choice(args.accel, False)
-    if modelled:
-        modelled_run.check_installed()
+    to = Destination.of("mach", args.json, args.plot, args.quiet)
+    output = to.output
+    check_emulator(modelled, args.accel, False)
     ensure_built(output, needs.kernels(names, "stress", "root", statistics=True, transactions=bool(modelled))
                  | needs.clocks(modelled))
-    mode, stepped = (modelled_run.mode(modelled), True) if modelled else _mode(args.accel, max(sizes))
+    mode, stepped = choose_mode(modelled, args.accel, max(sizes))
     output.line(f"Mode: {mode.description}.")
-    most = max(sizes)
-    wanted = [(name, n, Work.messages(args.clients or 2 * n, args.requests)) for name in names for n in sizes]
-    wanted += [(name, most,
-                Work.memory(args.tasks or most, args.pages, args.rounds, min(args.pagers or most, args.tasks or most)))
-               for name in names]
-    runs: list[Run] = []
     parts = Parts(output)
-    factors = RANGE if modelled and not args.quick else (1.0,)
-    with output.progress("Booting", total=len(factors) * len(wanted)) as update:
-        for factor, (name, n, work) in parts.of(product(factors, wanted)):
-            lines = f", line costs x {factor:g}" if len(factors) > 1 else ""
-            one = f"kernel {name}, {work.program}, {n} cores{lines}"
-            update(completed=len(runs), description=one)
-            with parts.part(one):
-                patience = Patience(SILENCE, args.timeout)
-                runs.append(measure(name, n, work, mode, stepped, patience, modelled=modelled, line_factor=factor))
+    runs = _measure(_jobs(args, modelled, names, sizes), Bench(mode, Patience(SILENCE, args.timeout), stepped), parts)
     ranged, classes = ranges_of(runs), class_ranges_of(runs)
     runs = [run for run in runs if run.line_factor == 1]
     parts.require(runs)
     for part in tables(runs, ranged, classes):
-        if isinstance(part, str):
-            output.line(part)
-        else:
-            output.table(part)
-    if any(run.late for run in runs):
-        output.line(f"The host was so busy that cores got out of step {sum(run.late for run in runs)} times.")
+        output.line(part) if isinstance(part, str) else output.table(part)
+    to.say_late(runs)
     entries = [run.to_json() | _range(run, ranged, classes) for run in runs]
     output.results(document("bench mach", host_description(mode, qemu.BINARY), [], entries) | parts.to_json())
-    plot_mach(runs, mode.description, picture)
-    output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
-    parts.finish()
+    plot_mach(runs, mode.description, to.picture)
+    to.end(parts)
+
+
+def _jobs(args: MachOptions, modelled: ModelledMachine | None, names: Sequence[str], sizes: Sequence[int]) -> list[Job]:
+    most = max(sizes)
+    tasks, pagers = args.tasks or most, args.pagers or most
+    work = [(name, n, Work.messages(args.clients or 2 * n, args.requests)) for name in names for n in sizes]
+    work += [(name, most, Work.memory(tasks, args.pages, args.rounds, min(pagers, tasks))) for name in names]
+    factors = RANGE if modelled and not args.quick else (1.0,)
+    return [Job(name, n, one, modelled, factor) for factor in factors for name, n, one in work]
+
+
+def _measure(jobs: Sequence[Job], bench: Bench, parts: Parts) -> list[Run]:
+    runs: list[Run] = []
+    ranged = len({job.line_factor for job in jobs}) > 1
+    with parts.output.progress("Booting", total=len(jobs)) as update:
+        for job in parts.of(jobs):
+            lines = f", line costs x {job.line_factor:g}" if ranged else ""
+            name = f"kernel {job.lock}, {job.work.program}, {job.cores} cores{lines}"
+            update(completed=len(runs), description=name)
+            with parts.part(name):
+                runs.append(measure(job, bench))
+    return runs
 
 
 def _range(run: Run, ranged: Ranges, classes: ClassRanges) -> dict[str, Any]:
@@ -138,11 +133,3 @@ def _range(run: Run, ranged: Ranges, classes: ClassRanges) -> dict[str, Any]:
         "operations_per_million_cycles": list(ranged[run.key]),
         "lock_conflict_ratio": list(classes[*run.key, MACH_TOTAL]),
     }}
-
-
-def _mode(accel: str, most: int) -> tuple[qemu.Accel, bool]:
-    if not (mode := kvm.choose(accel, most)).emulated:
-        if most > host.cpu().cores:
-            raise InputError("--cores", f"{most} virtual cores do not run in parallel on {host.cpu().cores}")
-        return mode, False
-    return lockstep.mode(most), True

@@ -4,32 +4,33 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from deploy.base import host, process
+from deploy.base import process
 from deploy.base.partial import Parts
-from deploy.base.terminal import Json, Output, Quiet, places
+from deploy.base.terminal import Json, Quiet
 from deploy.base.timeouts import Patience
 from deploy.bench import regimes
+from deploy.bench.boot import Bench
+from deploy.bench.destination import Destination
 from deploy.bench.native import host as native_host, measure as native
 from deploy.bench.regimes import BASELINE
 from deploy.bench.scale import measure as experiment
-from deploy.bench.scale.figure import scale_figure
+from deploy.bench.scale.figure import Choice, scale_figure
 from deploy.bench.scale.fit import fits
 from deploy.bench.scale.measure import Key, key_of, ranges_of
 from deploy.bench.scale.plot import plot_scale
 from deploy.bench.scale.table import tables
 from deploy.cli import options
-from deploy.cli.experiments import Local, Locks, OfKernel, Plot, check_granularity
+from deploy.cli.experiments import Local, Locks, OfKernel, Plot, check_emulator, check_granularity, choose_mode
 from deploy.cli.parameters import takes
 from deploy.deployment.modules import REGIMES
-from deploy.emulator import lockstep, run
 from deploy.emulator.machine_file import RANGE, ModelledMachine, chosen
 from deploy.live.granularity import Granularity
-from deploy.machine import kvm, qemu
+from deploy.load.case import Case
+from deploy.machine import qemu
 from deploy.results.result import document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
@@ -48,19 +49,6 @@ ROUNDS, MODELLED_ROUNDS = 1024, 2048
 Cores = Annotated[
     str | None, typer.Option("--cores", metavar="LIST", help=f"Numbers of cores: 8; 1,2,4; {CORES} is each of them.")
 ]
-Delays = Annotated[
-    str, typer.Option("--delays", metavar="LIST",
-                      help="Mean cycles before an entry: 4000; 500,4000; 500..32000 doubles.")
-]
-Rounds = Annotated[
-    int | None,
-    typer.Option(
-        "--rounds", metavar="N", min=10, max=1_000_000,
-        help=f"Round trips of a point, all pairs together ({ROUNDS:,}; {MODELLED_ROUNDS:,} on a modelled machine).",
-    ),
-]
-Sockets = Annotated[int, typer.Option("--sockets", metavar="N", min=1, help="Sockets with these cores.")]
-Native = Annotated[bool, typer.Option("--native", help="On this machine's own cores, by the hosted port.")]
 Figure = Annotated[
     str | None,
     typer.Option(
@@ -79,14 +67,23 @@ Statistics = (
 class ScaleOptions:
     lock: Locks = None
     cores: Cores = None
-    delays: Delays = experiment.DELAYS
-    rounds: Rounds = None
-    sockets: Sockets = 1
+    delays: Annotated[
+        str, typer.Option("--delays", metavar="LIST",
+                          help="Mean cycles before an entry: 4000; 500,4000; 500..32000 doubles.")
+    ] = experiment.DELAYS
+    rounds: Annotated[
+        int | None,
+        typer.Option(
+            "--rounds", metavar="N", min=10, max=1_000_000,
+            help=f"Round trips of a point, all pairs together ({ROUNDS:,}; {MODELLED_ROUNDS:,} on a modelled machine).",
+        ),
+    ] = None
+    sockets: Annotated[int, typer.Option("--sockets", metavar="N", min=1, help="Sockets with these cores.")] = 1
     layout: options.NamedLayout = None
     stat: Statistics = False
     granularity: OfKernel = None
     local: Local = False
-    native: Native = False
+    native: Annotated[bool, typer.Option("--native", help="On this machine's own cores, by the hosted port.")] = False
     figure: Figure = None
     machine: options.ModelledMachine = None
     quick: options.Quick = False
@@ -108,7 +105,6 @@ def scale(args: ScaleOptions) -> None:
     line costs. With --figure it is all of Figure 4 (five locks, 980 points, three line costs) or 5, beside what the
     paper says.
     """
-    rounds, json = args.rounds, args.json
     process.heed_signals()
     check_unmanaged(args.layout)
     if args.figure:
@@ -116,49 +112,42 @@ def scale(args: ScaleOptions) -> None:
         return
     pauses, names = _delays(args.delays), _names(args.lock)
     check_granularity(args.granularity, args.local, names)
-    alone = {
-        "--machine": args.machine, "--layout": args.layout, "--sockets": args.sockets > 1, "--stat": args.stat,
-        "--icount": args.icount,
-        "--accel": args.accel != "auto", "--granularity": args.granularity,
-    }
     if args.native:
-        if odd := [option for option, given in alone.items() if given]:
-            raise InputError(odd[0], "chooses a machine, and is not allowed with --native")
-        _run_native(
-            {name: _delays_of(name, args.lock, pauses) for name in names}, args.cores, rounds or ROUNDS,
-            places("scale", json, args.plot), args.quiet)
+        _run_native({name: _delays_of(name, args.lock, pauses) for name in names}, args)
         return
-    modelled = chosen(args.machine, args.quick, {name: given for name, given in alone.items()
-                                       if name not in ("--machine", "--layout", "--granularity")})
-    rounds = rounds or (MODELLED_ROUNDS if modelled else ROUNDS)
+    modelled = chosen(args.machine, args.quick, _of_real_machines(args))
     sizes = ranges.cores(args.cores) if args.cores else _sizes(modelled, args.sockets)
-    factors = RANGE if modelled and not args.quick else (1.0,)
-    wanted = [
-        _request(experiment.Request(
+    cases = _cases(args, modelled, names, pauses, sizes)  # fails before anything is built
+    to = Destination.of("scale", args.json, args.plot, args.quiet)
+    check_emulator(modelled, args.accel, args.icount)
+    ensure_built(to.output, needs.kernels(names, "pingpong", "root", statistics=args.stat, transactions=bool(modelled))
+                 | needs.clocks(modelled))
+    mode, stepped = choose_mode(modelled, args.accel, max(sizes), args.icount)
+    to.output.line(f"Mode: {mode.description}.")
+    parallel = None if stepped else _Parallel(max(sizes))
+    parts = Parts(to.output)
+    points = _measure(cases, Bench(mode, Patience(SILENCE, args.timeout), stepped), parts)
+    parts.require([point for point in points if point.line_factor == 1])
+    _show(points, modelled, mode, parallel, parts, to, _chosen(args.granularity, args.local))
+    to.end(parts)
+
+
+def _of_real_machines(args: ScaleOptions) -> dict[str, object]:
+    return {"--sockets": args.sockets > 1, "--stat": args.stat, "--icount": args.icount,
+            "--accel": args.accel != "auto"}
+
+
+def _cases(args: ScaleOptions, modelled: ModelledMachine | None, names: Sequence[str],
+           pauses: list[float], sizes: list[int]) -> list[Case[experiment.Request]]:
+    rounds = args.rounds or (MODELLED_ROUNDS if modelled else ROUNDS)
+    return [
+        experiment.case(_request(experiment.Request(
             name, sizes, _delays_of(name, args.lock, pauses), rounds, args.layout or "spanning", args.sockets,
-            args.stat, modelled, factor,
-            **(_chosen(args.granularity, args.local) if name in SWITCHED else {}),
-        ))
-        for factor in factors
+            args.stat, modelled, factor, **(_chosen(args.granularity, args.local) if name in SWITCHED else {}),
+        )))
+        for factor in (RANGE if modelled and not args.quick else (1.0,))
         for name in names
     ]
-    for request in wanted:  # what the machine cannot be is said before anything is built
-        experiment.machine(request, "instructions")
-    json, picture = places("scale", json, args.plot)
-    output = Output(args.quiet, json)
-    kvm.check_choice(args.accel, args.icount)
-    if modelled:
-        run.check_installed()
-    ensure_built(output, needs.kernels(names, "pingpong", "root", statistics=args.stat, transactions=bool(modelled))
-                 | needs.clocks(modelled))
-    mode, stepped = (run.mode(modelled), True) if modelled else _mode(args.accel, max(sizes), args.icount)
-    output.line(f"Mode: {mode.description}.")
-    beside = None if stepped else _Beside(max(sizes))
-    parts = Parts(output)
-    points = _measure(wanted, mode, stepped, args.timeout, parts)
-    parts.require([point for point in points if point.line_factor == 1])
-    _show(points, modelled, mode, beside, parts, (json, picture), _chosen(args.granularity, args.local))
-    parts.finish()
 
 
 def _figure(args: ScaleOptions, figure: str) -> None:
@@ -167,34 +156,32 @@ def _figure(args: ScaleOptions, figure: str) -> None:
         "--layout": args.layout, "--stat": args.stat, "--native": args.native, "--icount": args.icount,
         "--accel": args.accel != "auto", "--timeout": args.timeout, "--granularity": args.granularity,
     }
-    scale_figure(figure, args.lock, args.cores, args.machine, args.quick, args.json, args.plot, args.quiet, fixed)
+    choice = Choice(figure, args.lock, args.cores, args.machine, args.quick)
+    scale_figure(choice, fixed, args.json, args.plot, args.quiet)
 
 
 def _chosen(granularity: Granularity | None, local: bool) -> dict[str, Any]:
-    """Of kernels that have a choice, what was chosen."""
+    """Returns the chosen settings of kernels that have a choice."""
     return ({"granularity": granularity.value} if granularity else {}) | ({"local": True} if local else {})
 
 
-def _measure(
-    wanted: Sequence[experiment.Request], mode: qemu.Accel, stepped: bool, timeout: float | None, parts: Parts
-) -> list[experiment.Point]:
-    """The points of all boots. A boot that ends early leaves those before its end, and the other boots."""
+def _measure(cases: Sequence[Case[experiment.Request]], bench: Bench, parts: Parts) -> list[experiment.Point]:
+    """Returns the points of all boots. A boot that ends early leaves those before its end, and the other boots."""
     points: list[experiment.Point] = []
-    with parts.output.progress("Booting", total=sum(request.points for request in wanted)) as update:
-        for request in parts.of(wanted):
-            lines = f", line costs x {request.line_factor:g}" if len({each.line_factor for each in wanted}) > 1 else ""
+    ranged = len({case.job.line_factor for case in cases}) > 1
+    with parts.output.progress("Booting", total=sum(case.job.points for case in cases)) as update:
+        for case in parts.of(cases):
+            request = case.job
+            lines = f", line costs x {request.line_factor:g}" if ranged else ""
             name = f"kernel {request.lock}{lines}"
             update(completed=len(points), description=name)
             done = iter(range(len(points) + 1, len(points) + request.points + 1))
             with parts.part(name):
-                found: list[experiment.Point] = []
+                finished: list[experiment.Point] = []
                 try:
-                    experiment.measure(
-                        request, mode, stepped, Patience(SILENCE, timeout), partial(_count, update, done),
-                        finished=found, starving=True
-                    )
+                    experiment.measure(case, bench, partial(_count, update, done), finished=finished, starving=True)
                 finally:
-                    points += found
+                    points += finished
     return points
 
 
@@ -203,67 +190,61 @@ def _count(update: Callable[..., None], done: Iterator[int]) -> None:
 
 
 def _show(
-    points: list[experiment.Point], modelled: ModelledMachine | None, mode: qemu.Accel, beside: "_Beside | None",
-    parts: Parts,
-    to: tuple[str, Path], kept: dict[str, Any],
+    points: list[experiment.Point], modelled: ModelledMachine | None, mode: qemu.Accel, parallel: "_Parallel | None",
+    parts: Parts, to: Destination, kept: dict[str, Any],
 ) -> None:
     """`kept`: what was chosen of kernels that have a choice."""
-    (json, picture), output = to, parts.output
+    output = to.output
     ranged = ranges_of(points)
     points = [point for point in points if point.line_factor == 1]
-    found = fits(points)
-    for table in tables(points, found, ranged):
+    fitted = fits(points)
+    for table in tables(points, fitted, ranged):
         output.table(table)
-    if any(point.late for point in points):
-        output.line(f"The host was so busy that cores got out of step {sum(point.late for point in points)} times.")
+    to.say_late(points)
     if kept:
         output.line(f"{', '.join(SWITCHED)}: {kept['granularity']}{', all objects local' * ('local' in kept)}.")
     entries = [one.to_json() | _about(one, modelled, ranged) | (kept if one.lock in SWITCHED else {}) for one in points]
-    if beside:
-        output.line(beside.verdict(entries))
+    if parallel:
+        output.line(parallel.verdict(entries))
     for point in (point for point in points if point.starved):
         output.line(f"{point.lock}, {point.cores} cores, delay {point.delay:g}: {experiment.starved_words(point)}.")
     output.results(document("bench scale", host_description(mode, qemu.BINARY), [], entries) | parts.to_json())
-    plot_scale(points, found, mode.description, picture)
-    output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
+    plot_scale(points, fitted, mode.description, to.picture)
 
 
 def _sizes(modelled: ModelledMachine | None, sockets: int) -> list[int]:
-    """Where no --cores names them. Of a modelled machine: a socket, where the second begins, as much of it as a kernel
-    takes."""
+    """Returns the numbers of cores without --cores. On a modelled machine: a socket, the begin of the second, all."""
     if not modelled:
         return [n for n in ranges.cores(CORES) if n % sockets == 0] or [sockets]
     socket, most = modelled.cores_per_socket, min(modelled.cores, experiment.MOST_CORES)
-    wanted = {1, 4, 8, socket, socket + 2, most}
-    return sorted(n for n in wanted if n <= most and (n <= socket or n % 2 == 0))
+    sizes = {1, 4, 8, socket, socket + 2, most}
+    return sorted(n for n in sizes if n <= most and (n <= socket or n % 2 == 0))
 
 
 def _about(point: experiment.Point, modelled: ModelledMachine | None,
            ranged: Mapping[Key, tuple[float, float]]) -> dict[str, Any]:
-    """What stands beside a modelled figure."""
+    """Returns the fields that accompany a modelled figure."""
     if not modelled:
         return {}
-    found: dict[str, Any] = {"modelled": modelled.to_json()}
+    about: dict[str, Any] = {"modelled": modelled.to_json()}
     if key_of(point) in ranged:
-        found["range"] = {"throughput_per_cycle": list(ranged[key_of(point)])}
-    return found
+        about["range"] = {"throughput_per_cycle": list(ranged[key_of(point)])}
+    return about
 
 
 def _delays(text: str) -> list[float]:
-    found = ranges.delays(text, "--delays")
-    for delay in found:
+    delays = ranges.delays(text, "--delays")
+    for delay in delays:
         if not 1 <= delay <= experiment.MOST_DELAY or delay != round(delay):
             raise InputError("--delays", f"{delay:g} is not a whole number from 1 to {experiment.MOST_DELAY:,}")
-    if len(found) > experiment.MOST_POINTS:
-        raise InputError("--delays", f"{len(found)} delays; {experiment.MOST_POINTS} are the most")
-    return found
+    if len(delays) > experiment.MOST_POINTS:
+        raise InputError("--delays", f"{len(delays)} delays; {experiment.MOST_POINTS} are the most")
+    return delays
 
 
 def _names(lock: str | None) -> list[str]:
     """Regimes that are to be measured, clh first and none last."""
-    named = None if lock is None else {word.strip() for word in lock.split(",")}
-    names = [name for name in regimes.chosen(lock) if named is None or name in named]
-    return sorted(names, key=lambda name: (name != FIRST, name == BASELINE, REGIMES.index(name)))
+    return sorted(regimes.named(lock), key=lambda name: (name != FIRST, name == BASELINE, REGIMES.index(name)))
 
 
 def _delays_of(name: str, lock: str | None, pauses: list[float]) -> list[float]:
@@ -279,17 +260,17 @@ def _request(request: experiment.Request) -> experiment.Request:
     return request
 
 
-def _run_native(
-    wanted: Mapping[str, Sequence[float]], cores: str | None, rounds: int, to: tuple[str, Path], quiet: bool
-) -> None:
-    json, picture = to
-    output = Output(quiet, json)
-    parts = native.scale_command(wanted, native.sizes(cores), rounds, output, picture)
-    output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
-    parts.finish()
+def _run_native(delays: Mapping[str, Sequence[float]], args: ScaleOptions) -> None:
+    """`delays`: of each lock."""
+    alone = {"--machine": args.machine, "--layout": args.layout, **_of_real_machines(args),
+             "--granularity": args.granularity}
+    if odd := [option for option, value in alone.items() if value]:
+        raise InputError(odd[0], "chooses a machine, and is not allowed with --native")
+    to = Destination.of("scale", args.json, args.plot, args.quiet)
+    to.end(native.scale_command(delays, native.sizes(args.cores), args.rounds or ROUNDS, to.output, to.picture))
 
 
-class _Beside:
+class _Parallel:
     """Whether the host's processors run in parallel, looked at before and after: without that there is no
     contention."""
 
@@ -304,13 +285,3 @@ class _Beside:
             if entry["cores"] > 1 and not self.parallel.real:
                 entry["parallel"] = False
         return self.parallel.verdict
-
-
-def _mode(accel: str, most: int, icount: bool) -> tuple[qemu.Accel, bool]:
-    """How guests run, and whether their cores are to go in step. One counter for all (-icount) would show no
-    waiting."""
-    if not icount and not (mode := kvm.choose(accel, most)).emulated:
-        if most > host.cpu().cores:
-            raise InputError("--cores", f"{most} virtual cores do not run in parallel on {host.cpu().cores}")
-        return mode, False
-    return lockstep.mode(most), True

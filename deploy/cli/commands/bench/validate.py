@@ -2,6 +2,7 @@
 """`skerry bench validate`."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -18,37 +19,41 @@ from deploy.bench.validate import line_costs, macrobenchmark, microbenchmarks, t
 from deploy.bench.validate.calibrate import DEFAULT, measured
 from deploy.bench.validate.validation import Row, ranged
 from deploy.cli.options import Quick
+from deploy.cli.parameters import takes
 from deploy.deployment import modules
 from deploy.emulator import run
 from deploy.emulator.machine_file import PAPERS, RANGE, ModelledMachine, load
 from deploy.machine import qemu
 from deploy.results.result import document, host_description, without_machine
+from deploy.results.tables import plain_table
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
 
 USUAL = ("paper", "host", "speed", "compare")
 GROUPS = (*USUAL, "lines", "figures", "table1", "peters", "collapse", "redis", "idle")
-RANGED = (1.0, *(factor for factor in RANGE if factor != 1.0))  # of line costs
+RANGED = (1.0, *(factor for factor in RANGE if factor != 1.0))  # factors of line costs
 ROUNDS, IPC_ROUNDS, SPEED_ROUNDS, NATIVE_RUNS = 2048, 200, 128, 7
 
 Groups = Annotated[str, typer.Option("--rows", metavar="LIST",
                                      help=f"Which: {','.join(GROUPS)}; else the first {len(USUAL)}.")]
-HostFile = Annotated[str | None, typer.Option("--host", metavar="FILE.toml",
-                                              help="This machine's prices; else they are measured now.",
-                                              shell_complete=files())]
-Rounds = Annotated[int, typer.Option("--rounds", metavar="N", min=128, max=1_000_000,
-                                     help="Round trips of a modelled point.")]
 
 
-def validate(
-    rows: Groups = ",".join(USUAL),
-    host_file: HostFile = None,
-    rounds: Rounds = ROUNDS,
-    quick: Quick = False,
-    quiet: Quiet = False,
-    json: Json = None,
-) -> None:
+@dataclass(frozen=True)
+class ValidateOptions:
+    rows: Groups = ",".join(USUAL)
+    host_file: Annotated[str | None, typer.Option("--host", metavar="FILE.toml",
+                                                  help="This machine's prices; else they are measured now.",
+                                                  shell_complete=files())] = None
+    rounds: Annotated[int, typer.Option("--rounds", metavar="N", min=128, max=1_000_000,
+                                        help="Round trips of a modelled point.")] = ROUNDS
+    quick: Quick = False
+    quiet: Quiet = False
+    json: Json = None
+
+
+@takes(ValidateOptions)
+def validate(args: ValidateOptions) -> None:
     """The modelled machine against what is published and what this machine's own cores do, with goals and errors.
 
     Rows: paper (Elphinstone 2016, on the papers' Xeon), host (locks on two cores of this machine, from prices that
@@ -59,53 +64,68 @@ def validate(
     --quick. It prints what comes out; the exit status says only whether it ran.
     """
     process.heed_signals()
-    wanted = [word.strip() for word in rows.split(",")]
-    if odd := [word for word in wanted if word not in GROUPS]:
-        raise InputError("--rows", f"'{odd[0]}' is not one of {', '.join(GROUPS)}")
-    if host_file and "host" not in wanted:
+    groups = _groups(args.rows)
+    if args.host_file and "host" not in groups:
         raise InputError("--host", "is for the rows of this host, and --rows leaves them out")
     xeon = load(PAPERS)
-    mine = load(host_file) if host_file else None
-    boots = set(wanted) != {"lines"}  # those are read from files
+    mine = load(args.host_file) if args.host_file else None
+    boots = set(groups) != {"lines"}  # the lines' rows are read from files
     if boots:
         run.check_installed()
-    if json is None:
+    if args.json is None:
         RESULTS.mkdir(parents=True, exist_ok=True)
-        json = str(RESULTS / "bench-validate.json")
-    output = Output(quiet, json)
-    kernels = needs.kernels(modules.REGIMES, "pingpong", "root", transactions=True) | needs.MODELLED
+    json = args.json or str(RESULTS / "bench-validate.json")
+    output = Output(args.quiet, json)
     if boots:
-        ensure_built(output, kernels | (needs.natively(validation.HOST_LOCKS) | needs.PRICES
-                                        if "host" in wanted else needs.NOTHING))
-    _introduce(xeon, wanted, output)
-    found: list[tuple[Row, ModelledMachine]] = []
-    for group in wanted:
-        of, machine = _rows(group, xeon, mine, rounds, (1.0,) if quick else RANGED, output)
-        with output.progress(f"Rows: {group}") as update:
-            for row in of:
-                found.append((row, machine))
-                update(description=f"Rows: {group}: {row.name}")
-    output.table(table([row for row, _ in found]))
-    for line in closing([row for row, _ in found]):
-        output.line(line)
+        ensure_built(output, _needed("host" in groups))
+    _introduce(xeon, groups, output)
+    judged: list[tuple[Row, ModelledMachine]] = []
+    factors = (1.0,) if args.quick else RANGED
+    for group in groups:
+        judged += _measured(group, *_rows(group, xeon, mine, args.rounds, factors, output), output)
+    only_rows = [row for row, _ in judged]
+    output.table(table(only_rows))
+    output.line("\n".join(closing(only_rows)))
     on = host_description(run.mode(xeon), qemu.BINARY) if boots else without_machine(line_costs.MODE)
-    output.results(document("bench validate", on, [], [row.to_json(machine) for row, machine in found]))
+    output.results(document("bench validate", on, [], [row.to_json(machine) for row, machine in judged]))
     if json != "-":
         output.line(f"Results: {json}.")
 
 
-def _introduce(xeon: ModelledMachine, wanted: Sequence[str], output: Output) -> None:
+def _groups(rows: str) -> list[str]:
+    groups = [word.strip() for word in rows.split(",")]
+    if odd := [word for word in groups if word not in GROUPS]:
+        raise InputError("--rows", f"'{odd[0]}' is not one of {', '.join(GROUPS)}")
+    return groups
+
+
+def _measured(group: str, rows: Iterator[Row], machine: ModelledMachine,
+              output: Output) -> list[tuple[Row, ModelledMachine]]:
+    measured = []
+    with output.progress(f"Rows: {group}") as update:
+        for row in rows:
+            measured.append((row, machine))
+            update(description=f"Rows: {group}: {row.name}")
+    return measured
+
+
+def _needed(host: bool) -> needs.Needs:
+    kernels = needs.kernels(modules.REGIMES, "pingpong", "root", transactions=True) | needs.MODELLED
+    return kernels | (needs.natively(validation.HOST_LOCKS) | needs.PRICES if host else needs.NOTHING)
+
+
+def _introduce(xeon: ModelledMachine, groups: Sequence[str], output: Output) -> None:
     """No modelled figure is printed without its machine."""
-    if "lines" in wanted:
+    if "lines" in groups:
         for machine in line_costs.machines():
             output.line(f"Line costs, read from the file: {machine.header}.")
-    if set(wanted) == {"lines"}:
+    if set(groups) == {"lines"}:
         return
     output.line(f"Published rows: {xeon.header}.")
     for name, to in xeon.fitted_to.items():
         output.line(f"Fitted: {name}, so that {to}. Every row below is a "
-                    f"prediction{', but for Table 1' if 'table1' in wanted else ''}.")
-    if "table1" in wanted:
+                    f"prediction{', but for Table 1' if 'table1' in groups else ''}.")
+    if "table1" in groups:
         output.line("Prices come from Table 1: its rows show whether a program on the modelled machine finds them "
                     "there.")
 
@@ -166,33 +186,26 @@ def _native(rounds: int, output: Output) -> dict[tuple[str, float], validation.N
 
 
 def table(rows: Sequence[Row]) -> Table:
-    made = Table(title="The model against what is published and measured", title_justify="left", title_style="bold")
-    made.add_column("against")
-    for column in ("reference", "modelled", "error"):
-        made.add_column(column, justify="right")
     priced, spread = any(row.price is not None for row in rows), any(row.spread for row in rows)
-    if spread:
-        made.add_column("line costs x 0.5 to x 2", justify="right")
-    if priced:
-        made.add_column("price", justify="right")
-    made.add_column("goal")
-    made.add_column("met")
+    columns = ["against", "reference", "modelled", "error", *["line costs x 0.5 to x 2"] * spread, *["price"] * priced,
+               "goal", "met"]
+    made = plain_table("The model against what is published and measured", columns, ("against", "goal", "met"))
     last = rows[0].group if rows else ""
     for row in rows:
         if row.group != last:
             made.add_section()
         last = row.group
-        given = "" if row.reference is None else _number(row.reference)
+        reference = "" if row.reference is None else _number(row.reference)
         if row.bounds and row.reference is None:
-            given = f"{_number(row.bounds[0])} to {_number(row.bounds[1])}"
+            reference = f"{_number(row.bounds[0])} to {_number(row.bounds[1])}"
         more = [f"{_number(row.spread[0])} to {_number(row.spread[1])}" if row.spread else ""] * spread
         more += ["" if row.price is None else _number(row.price)] * priced
         if row.modelled is None:
-            made.add_row(row.name, given, f"not run: {row.not_run}", "", *more, row.goal, "-")
+            made.add_row(row.name, reference, f"not run: {row.not_run}", "", *more, row.goal, "-")
             continue
         error = "" if row.error is None else f"{row.error:+.1%}"
         verdict = "" if row.met is None else ("yes" if row.met else "no") + (" (noisy)" if row.noisy else "")
-        made.add_row(row.name, given, _number(row.modelled), error, *more, row.goal, verdict)
+        made.add_row(row.name, reference, _number(row.modelled), error, *more, row.goal, verdict)
     return made
 
 

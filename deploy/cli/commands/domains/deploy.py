@@ -3,6 +3,7 @@
 
 import re
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.base.timeouts import Patience
 from deploy.cli import options
+from deploy.cli.parameters import takes
 from deploy.deployment.addresses import shown
 from deploy.deployment.planner import Plan
 from deploy.domains import accel as accelerators, keep as watch
@@ -25,96 +27,99 @@ from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
 
-Name = Annotated[str | None, typer.Option("--name", metavar="NAME",
-                                          help="Name of the deployment (default: its file's).")]
 Bridge = Annotated[
     str | None,
     typer.Option("--bridge", metavar="NAME", help="A bridge of the host, in place of ports forwarded to its loopback."),
 ]
 Replace = Annotated[bool, typer.Option("--replace", help="Restart a machine that runs, where it has changed.")]
-Storage = Annotated[
-    str | None, typer.Option("--storage", metavar="FOLDER", help="The host's folder for image and logs.")
-]
 PerCluster = Annotated[
     bool, typer.Option("--per-cluster", help="A domain for each cluster; channels are memory that two of them share.")
 ]
-PrintXml = Annotated[bool, typer.Option("--print-xml", help="Print the domains' XML and change nothing.")]
-Keep = Annotated[
-    bool,
-    typer.Option("--keep", help="With --per-cluster: stay, and start a domain that is lost again, by [clusters] "
-                 "restart, until Ctrl-C."),
-]
-Wait = Annotated[bool, typer.Option("--wait/--no-wait",
-                                    help="Wait until all of it serves, or only until it is started.")]
 
 
-@options.of_plan
-def deploy(
-    *,
-    connect: Connect = URI,
-    name: Name = None,
-    bridge: Bridge = None,
-    per_cluster: PerCluster = False,
-    replace: Replace = False,
-    wait: Wait = True,
-    keep: Keep = False,
-    storage: Storage = None,
-    print_xml: PrintXml = False,
-    accel: options.Accel = "auto",
-    what: Plan,
-    uefi: options.Uefi = False,
-    timeout: options.Timeout = None,
-    quiet: Quiet = False,
-    json: Json = None,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class DeployOptions:
+    connect: Connect = URI
+    name: Annotated[str | None, typer.Option("--name", metavar="NAME",
+                                             help="Name of the deployment (default: its file's).")] = None
+    bridge: Bridge = None
+    per_cluster: PerCluster = False
+    replace: Replace = False
+    wait: Annotated[bool, typer.Option("--wait/--no-wait",
+                                       help="Wait until all of it serves, or only until it is started.")] = True
+    keep: Annotated[
+        bool,
+        typer.Option("--keep", help="With --per-cluster: stay, and start a domain that is lost again, by [clusters] "
+                     "restart, until Ctrl-C."),
+    ] = False
+    storage: Annotated[
+        str | None, typer.Option("--storage", metavar="FOLDER", help="The host's folder for image and logs.")
+    ] = None
+    print_xml: Annotated[bool, typer.Option("--print-xml", help="Print the domains' XML and change nothing.")] = False
+    accel: options.Accel = "auto"
+    what: options.PlanOptions
+    uefi: options.Uefi = False
+    timeout: options.Timeout = None
+    quiet: Quiet = False
+    json: Json = None
+
+
+@takes(DeployOptions)
+def deploy(args: DeployOptions) -> None:
     """Make a deployment run as a domain of libvirt, or as one for each cluster, and say where its instances are.
 
     A running deployment is left alone if it has not changed; --replace restarts one that has.
     """
+    what = options.load_plan(args.what, apart=args.per_cluster)
     process.heed_signals()
-    output = Output(quiet, json)
-    kvm.check_choice(accel, False)
-    _check(what, name, bridge, storage)
-    if keep and (not per_cluster or len(what.cluster_map.clusters) < 2):
+    output = Output(args.quiet, args.json)
+    kvm.check_choice(args.accel, False)
+    _check(what, args.name, args.bridge, args.storage)
+    if args.keep and (not args.per_cluster or len(what.cluster_map.clusters) < 2):
         raise InputError("--keep", "is for a deployment with a domain for each cluster: --per-cluster")
-    arrange(what, per_cluster=per_cluster)  # refuses what cannot be, before anything is asked or built
-    needed = needs.of_map(what.cluster_map, what.own) | (needs.NOTHING if print_xml else needs.DEPLOY)
+    arrange(what, per_cluster=args.per_cluster)  # refuses what cannot be, before anything is asked or built
+    needed = needs.of_map(what.cluster_map, what.own) | (needs.NOTHING if args.print_xml else needs.DEPLOY)
     # first: it also compiles libvirt's library, and libvirtd drops a connection that is silent for long
     ensure_built(output, needed)
-    host = Connection(connect)
+    host = Connection(args.connect)
     with ExitStack() as stack:
-        if print_xml:
+        if args.print_xml:
             _enter_if_it_answers(output, stack, host)
         else:
             stack.enter_context(host)
-        mode = accelerators.choose(host, accel, len(what.machine.cores))
-        folder = PurePosixPath(storage) if storage else None
-        wanted = Request(what, name or what.name, mode.kind, bridge, uefi, folder, replace, per_cluster)
-        if print_xml:
-            print(Deployment(host, wanted).preview(), end="")
+        mode = accelerators.choose(host, args.accel, len(what.machine.cores))
+        folder = PurePosixPath(args.storage) if args.storage else None
+        order = Request(what, args.name or what.name, mode.kind, args.bridge, args.uefi, folder, args.replace,
+                       args.per_cluster)
+        if args.print_xml:
+            print(Deployment(host, order).preview(), end="")
             return
-        with output.progress(f"Deploying {wanted.name}"):
-            deployment = Deployment(host, wanted)
-            done = deployment.converge()
-        output.line(f"{done.message}.")
-        verb = "will serve"
-        if wait:
-            with output.progress(f"Waiting until {wanted.name} serves") as update:
-                verb = "serves" if wait_ready(done, what, Patience(limit=timeout), update) else ""
-        _tell(output, done, verb)
-        output.results({
-            "skerry": version(),
-            "command": "deploy",
-            "connect": connect,
-            "name": wanted.name,
-            "action": done.action,
-            "accel": mode.kind,
-            "domains": [member.domain for member in done.deployed.members],
-            "placement": done.deployed.record.placement,
-            "instances": done.deployed.record.instances(),
-        })
-        if keep:
-            _keep(output, deployment)
+        _converge(args, host, order, output)
+
+
+def _converge(args: DeployOptions, host: Connection, order: Request, output: Output) -> None:
+    with output.progress(f"Deploying {order.name}"):
+        deployment = Deployment(host, order)
+        done = deployment.converge()
+    output.line(f"{done.message}.")
+    verb = "will serve"
+    if args.wait:
+        with output.progress(f"Waiting until {order.name} serves") as update:
+            verb = "serves" if wait_ready(done, order.what, Patience(limit=args.timeout), update) else ""
+    _tell(output, done, verb)
+    output.results({
+        "skerry": version(),
+        "command": "deploy",
+        "connect": args.connect,
+        "name": order.name,
+        "action": done.action,
+        "accel": order.accel,
+        "domains": [member.domain for member in done.deployed.members],
+        "placement": done.deployed.record.placement,
+        "instances": done.deployed.record.instances(),
+    })
+    if args.keep:
+        _keep(output, deployment)
 
 
 def _enter_if_it_answers(output: Output, stack: ExitStack, host: Connection) -> None:

@@ -19,7 +19,6 @@ from deploy.machine.console import ConsoleText
 from deploy.machine.events import EventStream
 from topology.errors import InputError
 
-Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on until the machine ends, or Ctrl-C.")]
 Lines = Annotated[int | None, typer.Option("--lines", "-n", metavar="N", min=0, help="Only the last N lines.")]
 Events = Annotated[bool, typer.Option("--events", help="What the managers report, as JSON lines, not the console.")]
 
@@ -29,7 +28,7 @@ def logs(
     name: OptionalName = None,
     connect: Connect = URI,
     cluster: Cluster = None,
-    follow: Follow = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the machine ends, or Ctrl-C.")] = False,
     lines: Lines = None,
     events: Events = False,
     quiet: Quiet = False,
@@ -80,8 +79,8 @@ class _Log:
 
     def print(self, follow: bool) -> None:
         text = self.one.storage.read(self._file)
-        wanted = text.splitlines(keepends=True)
-        self._write(b"".join(wanted if self._lines is None else wanted[max(0, len(wanted) - self._lines) :]))
+        lines = text.splitlines(keepends=True)
+        self._write(b"".join(lines if self._lines is None else lines[max(0, len(lines) - self._lines) :]))
         if follow:
             self._follow(len(text))
         self._end()
@@ -105,7 +104,7 @@ class _Log:
         self._text.feed(self._decoder.decode(text))
 
     def _show(self, text: str) -> None:
-        """What a terminal prints, and nothing that it obeys."""
+        """Shows text with all that a terminal would obey made visible."""
         if self._keep:
             self._shown.append(text)
         self._to.write(text.encode())

@@ -18,8 +18,8 @@ def status(name: OptionalName = None, connect: Connect = URI, quiet: Quiet = Fal
     """Show the state of the deployments of a libvirt host."""
     output = Output(quiet, json)
     with Connection(connect) as host:
-        found = [deployed.pick(host, name)] if name else deployed.all_of(host)
-        states = [(one, one.state()) for one in found]
+        deployments = [deployed.pick(host, name)] if name else deployed.all_of(host)
+        states = [(one, one.state()) for one in deployments]
     if states:
         output.table(_table(states))
     else:
@@ -69,8 +69,7 @@ def _data(one: Deployed, state: State) -> dict[str, object]:
     return {
         "name": record.name, "state": state.word, "serving": state.serving,
         "domains": [{"domain": domain, "state": word} for domain, word in state.domains.items()],
-        "trouble": state.trouble, "restarts": state.restarts, "changes": state.changes,
-        "version": record.version, "clusters": record.clusters, "cores": record.cores,
-        "layout": record.layout, "lock": record.lock, "accel": record.accel, "bridge": record.bridge,
-        "placement": record.placement, "instances": record.instances(),
+        "trouble": state.trouble, "restarts": state.restarts, "changes": state.changes, "version": record.version,
+        "clusters": record.clusters, "cores": record.cores, "layout": record.layout, "lock": record.lock,
+        "accel": record.accel, "bridge": record.bridge, "placement": record.placement, "instances": record.instances(),
     }  # fmt: skip

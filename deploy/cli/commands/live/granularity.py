@@ -19,7 +19,7 @@ _POLL = 0.02
 
 
 def granularity(
-    wanted: Annotated[Granularity, typer.Argument(metavar="GRANULARITY",
+    chosen: Annotated[Granularity, typer.Argument(metavar="GRANULARITY",
                                                   help="coarse: one lock; fine: one for each object.")],
     what: Annotated[
         str | None,
@@ -44,16 +44,16 @@ def granularity(
         number = ledger.GRANULARITY.unused(target.events(), target.read)
         results, asked = [], len(target.events())
         for boot in boots:
-            order(target.write(int(boot["cluster"])), boot, wanted.value, number)
+            order(target.write(int(boot["cluster"])), boot, chosen.value, number)
         deadline = time.monotonic() + PATIENCE
         for boot in boots:
             one = int(boot["cluster"])
-            while not (said := done(target.events()[asked:], one, number)):
+            while not (answer := done(target.events()[asked:], one, number)):
                 if time.monotonic() > deadline:
-                    raise Failure(f"cluster {one} has not become {wanted.value} within {PATIENCE:g} s")
+                    raise Failure(f"cluster {one} has not become {chosen.value} within {PATIENCE:g} s")
                 time.sleep(_POLL)
-            if said["error"]:
-                raise Failure(f"cluster {one}: its kernel refuses to become {wanted.value}: error {said['error']}")
-            output.line(f"Cluster {one} is {wanted.value}.")
-            results.append({"cluster": one, "granularity": wanted.value})
+            if answer["error"]:
+                raise Failure(f"cluster {one}: its kernel refuses to become {chosen.value}: error {answer['error']}")
+            output.line(f"Cluster {one} is {chosen.value}.")
+            results.append({"cluster": one, "granularity": chosen.value})
         output.results({"skerry": version(), "command": "granularity", "results": results})

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -11,6 +12,8 @@ import typer
 from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.base.timeouts import slowness
+from deploy.cli.options import RunName
+from deploy.cli.parameters import takes
 from deploy.domains.options import RunsUnder
 from deploy.live.kill import DESTROY, DONE, How, check, loss, order
 from deploy.live.target import Target, local_machine, of_libvirt
@@ -20,22 +23,23 @@ from topology.errors import InputError
 PATIENCE = 20.0  # seconds of given time for the others to notice: several times the longest silence that they wait for
 _POLL = 0.05
 
-def kill(
-    what: Annotated[
-        str | None,
-        typer.Argument(metavar="RUN", help="The process id of a skerry that runs a machine, or with --connect a "
-                       "deployment's name; default: the only one."),
-    ] = None,
-    connect: RunsUnder = None,
-    cluster: Annotated[int, typer.Option("--cluster", metavar="N", min=0, help="Cluster to end.")] = ...,  # type: ignore[assignment]
-    how: Annotated[How, typer.Option("--how", help="How the cluster ends.")] = How("panic"),
+
+@dataclass(frozen=True, kw_only=True)
+class KillOptions:
+    what: RunName = None
+    connect: RunsUnder = None
+    cluster: Annotated[int, typer.Option("--cluster", metavar="N", min=0, help="Cluster to end.")]
+    how: Annotated[How, typer.Option("--how", help="How the cluster ends.")] = How("panic")
     core: Annotated[
         int | None, typer.Option("--core", metavar="N", min=0,
                                  help="Core to crash with --how panic or hang-core (default: the cluster's first).")
-    ] = None,
-    quiet: Quiet = False,
-    json: Json = None,
-) -> None:
+    ] = None
+    quiet: Quiet = False
+    json: Json = None
+
+
+@takes(KillOptions)
+def kill(args: KillOptions) -> None:
     """End one cluster of a running deployment, to see what the others do.
 
     panic: its kernel panics. hang: all its cores loop with interrupts off. hang-core: one of them does. init: its cores
@@ -44,24 +48,24 @@ def kill(
     command waits until the others have detected the loss, and prints their report. QEMU's debugger stops the machine
     for some milliseconds. A lost cluster stays lost, unless the deployment has it start again.
     """
-    output = Output(quiet, json)
-    with of_libvirt(connect, what) if connect else local_machine(what, "kill") as target:
-        boot = check(target.events(), cluster, how.value, core)
-        _end(target, cluster, boot, how.value, core)
+    output = Output(args.quiet, args.json)
+    with of_libvirt(args.connect, args.what) if args.connect else local_machine(args.what, "kill") as target:
+        boot = check(target.events(), args.cluster, args.how.value, args.core)
+        _end(target, args.cluster, boot, args.how.value, args.core)
         ordered = time.monotonic()
-        output.line(f"Cluster {cluster}: {DONE[how.value]}.")
-        lost = _wait(target, cluster)
+        output.line(f"Cluster {args.cluster}: {DONE[args.how.value]}.")
+        lost = _wait(target, args.cluster)
         seconds = time.monotonic() - ordered
         if lost:
-            output.line(f"Cluster {cluster} is lost, the others say after {seconds:.2f} s: {lost.get('why')}.")
-        elif _reports(target.events(), cluster):
-            output.line(f"Cluster {cluster} reports for all: what the others say is on the console.")
+            output.line(f"Cluster {args.cluster} is lost, the others say after {seconds:.2f} s: {lost.get('why')}.")
+        elif _reports(target.events(), args.cluster):
+            output.line(f"Cluster {args.cluster} reports for all: what the others say is on the console.")
         output.results({
-            "skerry": version(), "command": "kill", "cluster": cluster, "how": how.value, "core": core,
+            "skerry": version(), "command": "kill", "cluster": args.cluster, "how": args.how.value, "core": args.core,
             "lost": lost.data if lost else None, "seconds": round(seconds, 3) if lost else None,
         })
-        if not lost and not _reports(target.events(), cluster):
-            raise Failure(f"cluster {cluster}: no cluster has noticed within {PATIENCE:g} s")
+        if not lost and not _reports(target.events(), args.cluster):
+            raise Failure(f"cluster {args.cluster}: no cluster has noticed within {PATIENCE:g} s")
 
 
 def _end(target: Target, cluster: int, boot: Event, how: str, core: int | None) -> None:

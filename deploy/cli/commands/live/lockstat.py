@@ -39,10 +39,10 @@ def lockstat(
     outside, without its involvement.
     """
     output = Output(quiet, json)
-    found, emulated = _snapshots(what, connect, since, until)
-    told: list[dict[str, Any]] = []
+    snapshots, emulated = _snapshots(what, connect, since, until)
+    results: list[dict[str, Any]] = []
     wrong: list[Check] = []
-    for snapshot in found:
+    for snapshot in snapshots:
         for part in tables(snapshot, histogram):
             if isinstance(part, str):
                 output.line(part)
@@ -50,10 +50,10 @@ def lockstat(
                 output.table(part, COLUMNS)
         made = checks(snapshot)
         wrong += [check for check in made if not check.holds]
-        told.append(snapshot.to_json() | {"emulated": emulated, "checks": [check.to_json() for check in made]})
+        results.append(snapshot.to_json() | {"emulated": emulated, "checks": [check.to_json() for check in made]})
     if emulated:
         output.line("Emulated: times, and how often locks are met taken, are the emulator's; counts are the kernel's.")
-    output.results({"skerry": version(), "command": "lockstat", "results": told})
+    output.results({"skerry": version(), "command": "lockstat", "results": results})
     if wrong:
         raise Failure(f"the statistics do not add up: {wrong[0]}")
 
@@ -69,10 +69,10 @@ def _snapshots(
         raise InputError("--since, --until", "name snapshots of a run that is over; its results must be given")
     with ExitStack() as stack:
         machine = stack.enter_context(live.of_libvirt(connect, what)) if connect else live.local(live.find(what))
-        found = machine.snapshots()
-    counting = [snapshot for snapshot in found if snapshot.counted]
+        snapshots = machine.snapshots()
+    counting = [snapshot for snapshot in snapshots if snapshot.counted]
     if not counting:
-        kernels = ", ".join(sorted({snapshot.kernel for snapshot in found}))
+        kernels = ", ".join(sorted({snapshot.kernel for snapshot in snapshots}))
         raise Failure(f"the kernels that run do not count: {kernels}; `statistics = true` in the deployment file "
                       f"makes them")
     return counting, machine.emulated

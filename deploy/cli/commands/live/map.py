@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
 
-import typer
 from rich.table import Table
 
 from deploy.base.terminal import Json, Output, Quiet, version
+from deploy.cli.options import RunName
 from deploy.domains.options import RunsUnder
 from deploy.live.cores import OWNED, boots_of, cores_of, programs_of
 from deploy.live.kill import loss
@@ -19,11 +18,7 @@ from topology.units import format_size
 
 
 def map(  # named as the command is
-    what: Annotated[
-        str | None,
-        typer.Argument(metavar="RUN", help="The process id of a skerry that runs a machine, or with --connect a "
-                       "deployment's name; default: the only one."),
-    ] = None,
+    what: RunName = None,
     connect: RunsUnder = None,
     quiet: Quiet = False,
     json: Json = None,
@@ -60,7 +55,7 @@ def map(  # named as the command is
 
 
 def _memory(pieces: list[Piece]) -> Table:
-    """What may move of each cluster's memory; what it was booted from, some MiB, never does."""
+    """Returns a table of each cluster's movable memory; some MiB that it was booted from never move."""
     table = Table("cluster", "memory", "of it gained", "given away", "parked for it", box=None)
     for cluster, of in sums(pieces).items():
         table.add_row(str(cluster), *(format_size(of[what]) for what in ("has", "gained", "given", "parked")))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -11,6 +12,8 @@ import typer
 from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.base.timeouts import slowness
+from deploy.cli.options import RunName
+from deploy.cli.parameters import takes
 from deploy.domains.options import RunsUnder
 from deploy.live import ledger
 from deploy.live.cores import LEFT, OWNED, PARKED, Core, answer, check, cores_of, order, refusal
@@ -26,26 +29,26 @@ PATIENCE = 20.0
 _POLL = 0.05
 
 
-def move(
-    what: Annotated[
-        str | None,
-        typer.Argument(metavar="RUN", help="The process id of a skerry that runs a machine, or with --connect a "
-                       "deployment's name; default: the only one."),
-    ] = None,
-    connect: RunsUnder = None,
+@dataclass(frozen=True, kw_only=True)
+class MoveOptions:
+    what: RunName = None
+    connect: RunsUnder = None
     core: Annotated[int | None, typer.Option("--core", metavar="N", min=0,
-                                             help="Core to move, numbered in the whole machine.")] = None,
+                                             help="Core to move, numbered in the whole machine.")] = None
     memory: Annotated[str | None, typer.Option("--memory", metavar="SIZE",
-                                               help="Amount of memory to move: 64M, 1G; a multiple of 2 MiB.")] = None,
-    to: Annotated[int, typer.Option("--to", metavar="CLUSTER", min=0, help="Cluster that receives it.")] = ...,  # type: ignore[assignment]
+                                               help="Amount of memory to move: 64M, 1G; a multiple of 2 MiB.")] = None
+    to: Annotated[int, typer.Option("--to", metavar="CLUSTER", min=0, help="Cluster that receives it.")]
     giver: Annotated[
         int | None,
         typer.Option("--from", metavar="CLUSTER", min=0,
                      help="Cluster that gives the memory (default: the largest that has it free)."),
-    ] = None,
-    quiet: Quiet = False,
-    json: Json = None,
-) -> None:
+    ] = None
+    quiet: Quiet = False
+    json: Json = None
+
+
+@takes(MoveOptions)
+def move(args: MoveOptions) -> None:
     """Move a core, or memory, of a running deployment from its cluster to another.
 
     A core must run no program, and not be the first of its cluster. It leaves its kernel, and joins the other, whose
@@ -54,26 +57,30 @@ def move(
     be in several pieces. The other cluster's programs find it zeroed. QEMU's debugger stops the machine for some
     milliseconds.
     """
-    output = Output(quiet, json)
-    if (core is None) == (memory is None):
+    output = Output(args.quiet, args.json)
+    if (args.core is None) == (args.memory is None):
         raise InputError("--core, --memory", "exactly one of the two is required")
-    if core is None:
-        return _memory(output, what, connect, size_of(str(memory)), to, giver)
-    if giver is not None:
+    if args.core is None:
+        return _memory(output, args.what, args.connect, size_of(str(args.memory)), args.to, args.giver)
+    if args.giver is not None:
         raise InputError("--from", "is for --memory: a core has one cluster")
+    _core(output, args.what, args.connect, args.core, args.to)
+
+
+def _core(output: Output, what: str | None, connect: str | None, core: int, to: int) -> None:
     with of_libvirt(connect, what) if connect else local_machine(what, "move") as target:
         before = cores_of(target.events(), target.read)
-        found, boot = check(target.events(), before, core, to)
+        moving, boot = check(target.events(), before, core, to)
         number = ledger.CORE.unused(target.events(), target.read)
         asked = len(target.events())
         order(target.write(int(boot["cluster"])), boot, core, to, number)
         ordered = time.monotonic()
-        _wait(target, before, found, to, number, asked)
+        _wait(target, before, moving, to, number, asked)
         seconds = time.monotonic() - ordered
-        left = f"Core {core} has left cluster {found.cluster}" if found.state != PARKED else f"Core {core} was parked"
+        left = f"Core {core} has left cluster {moving.cluster}" if moving.state != PARKED else f"Core {core} was parked"
         output.line(f"{left}, and is cluster {to}'s after {seconds:.2f} s.")
         output.results({
-            "skerry": version(), "command": "move", "core": core, "from": found.cluster, "to": to,
+            "skerry": version(), "command": "move", "core": core, "from": moving.cluster, "to": to,
             "seconds": round(seconds, 3),
         })  # fmt: skip
 
@@ -93,9 +100,9 @@ def _wait(target: Target, before: list[Core], core: Core, to: int, number: int, 
         now = next(one for one in cores_of(target.events(), target.read) if one.number == core.number)
         if now.state == OWNED and now.cluster == to:
             return
-        said: Event | None = answer(target.events()[asked:], core.number, number)
-        if said and said["what"] != LEFT:
-            raise Failure(refusal(target.events(), before, core, said))
+        reply: Event | None = answer(target.events()[asked:], core.number, number)
+        if reply and reply["what"] != LEFT:
+            raise Failure(refusal(target.events(), before, core, reply))
         if target.clock.look() > most:
             raise Failure(f"core {core.number} is not cluster {to}'s after {PATIENCE:g} s: {now}")
         time.sleep(_POLL)

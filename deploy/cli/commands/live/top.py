@@ -2,6 +2,7 @@
 """`skerry top`."""
 
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -9,6 +10,7 @@ import typer
 from deploy.base import process
 from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, version
+from deploy.cli.parameters import takes
 from deploy.domains.options import RunsUnder
 from deploy.live.top import source, terminal
 from deploy.live.top.sample import Sample
@@ -19,19 +21,23 @@ from topology.errors import InputError
 SHORTEST, LONGEST = 0.1, 3600.0  # seconds
 
 
-def top(
+@dataclass(frozen=True)
+class TopOptions:
     what: Annotated[
         str | None,
         typer.Argument(metavar="RUN", help="The process id of a skerry that runs a machine; default: the running one."),
-    ] = None,
-    connect: RunsUnder = None,
-    once: Annotated[bool, typer.Option("--once", help="One sample as plain tables.")] = False,
-    interval: Annotated[float, typer.Option("--interval", "-i", metavar="S", help="Seconds between samples.")] = 1.0,
+    ] = None
+    connect: RunsUnder = None
+    once: Annotated[bool, typer.Option("--once", help="One sample as plain tables.")] = False
+    interval: Annotated[float, typer.Option("--interval", "-i", metavar="S", help="Seconds between samples.")] = 1.0
     count: Annotated[int | None, typer.Option("--count", "-n", metavar="N",
-                                              help="End after this many samples.")] = None,
-    quiet: Quiet = False,
-    json: Json = None,
-) -> None:
+                                              help="End after this many samples.")] = None
+    quiet: Quiet = False
+    json: Json = None
+
+
+@takes(TopOptions)
+def top(args: TopOptions) -> None:
     """Watch a running deployment: clusters, cores, kernel entries, lock conflicts, idle time, Redis operations.
 
     On a terminal until q, h shows the keys. Elsewhere one sample, or --count. Counters are read from the machine's
@@ -39,45 +45,60 @@ def top(
     watching costs it nothing but an INFO of each Redis. Other rates than utilisation and Redis's need `statistics =
     true`.
     """
-    if not SHORTEST <= interval <= LONGEST:
-        raise InputError(f"--interval {interval:g}", f"not between {SHORTEST:g} and {LONGEST:g} seconds")
-    if count is not None and count < 1:
-        raise InputError(f"--count {count}", "not a number from 1 on")
-    if once and count not in (None, 1):
-        raise InputError(f"--count {count}", "is not --once")
+    if not SHORTEST <= args.interval <= LONGEST:
+        raise InputError(f"--interval {args.interval:g}", f"not between {SHORTEST:g} and {LONGEST:g} seconds")
+    if args.count is not None and args.count < 1:
+        raise InputError(f"--count {args.count}", "not a number from 1 on")
+    if args.once and args.count not in (None, 1):
+        raise InputError(f"--count {args.count}", "is not --once")
     process.heed_signals()
-    output = Output(quiet, json)
-    taken: list[Sample] = []
-    ended: source.Ended | None = None
-    shown = True
+    output = Output(args.quiet, args.json)
     with ExitStack() as stack:
-        machine: source.Source = stack.enter_context(source.of_libvirt(connect,
-                                                                       what)) if connect else stack.enter_context(
-                                                                           source.local(what))
-        try:
-            if terminal.is_one() and not once and json != "-":
-                with terminal.opened() as display:
-                    watch = Watch(machine, display, interval, count)
-                    taken = watch.taken
-                    watch.run(keep=json is not None)
-            else:
-                shown = False
-                for sample in samples(machine, interval, count or 1):
-                    if taken:
-                        output.line("")
-                    taken.append(sample)
-                    for line in plain(machine.name, machine.emulated, sample):
-                        output.line(line)
-                    shown = True
-        except source.Ended as end:
-            ended = end
-        except KeyboardInterrupt:
-            pass
+        machine: source.Source = (stack.enter_context(source.of_libvirt(args.connect, args.what)) if args.connect
+                                  else stack.enter_context(source.local(args.what)))
+        on_screen = terminal.is_one() and not args.once and args.json != "-"
+        if on_screen:
+            ended, taken = _watch(machine, args.interval, args.count, args.json is not None)
+        else:
+            ended, taken = _print(machine, args.interval, args.count or 1, output)
         output.results(_results(machine, taken))
-    if ended and (not ended.well or not shown):
+    if ended and not (ended.well and (taken or on_screen)):
         raise Failure(str(ended))
     if ended:
         output.line(f"Ended: {ended}.")
+
+
+Taken = tuple[source.Ended | None, list[Sample]]
+
+
+def _watch(machine: source.Source, interval: float, count: int | None, keep: bool) -> Taken:
+    taken: list[Sample] = []
+    try:
+        with terminal.opened() as display:
+            watch = Watch(machine, display, interval, count)
+            taken = watch.taken
+            watch.run(keep=keep)
+    except source.Ended as end:
+        return end, taken
+    except KeyboardInterrupt:
+        pass
+    return None, taken
+
+
+def _print(machine: source.Source, interval: float, count: int, output: Output) -> Taken:
+    taken: list[Sample] = []
+    try:
+        for sample in samples(machine, interval, count):
+            if taken:
+                output.line("")
+            taken.append(sample)
+            for line in plain(machine.name, machine.emulated, sample):
+                output.line(line)
+    except source.Ended as end:
+        return end, taken
+    except KeyboardInterrupt:
+        pass
+    return None, taken
 
 
 def _results(machine: source.Source, taken: list[Sample]) -> dict[str, Any]:

@@ -31,14 +31,6 @@ from topology.errors import InputError
 
 demo = typer.Typer(help="What Skerry does, to be looked at: failure.", no_args_is_help=True, rich_markup_mode=None)
 
-Cluster = Annotated[int, typer.Option("--cluster", metavar="N", min=0,
-                                      help="Cluster to end; not 0, which reports the events.")]
-Ending = Annotated[How, typer.Option("--how", help="How the cluster ends.")]
-Core = Annotated[int | None, typer.Option("--core", metavar="N", min=0,
-                                          help="Core to crash with --how panic or hang-core (default: the cluster's "
-                                          "first).")]
-Seconds = Annotated[float, typer.Option("--seconds", metavar="S", min=1.0, max=600.0,
-                                        help="Seconds of load before the kill and after recovery.")]
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="File for the plot: .png, .svg or .pdf.")]
 
 
@@ -49,10 +41,14 @@ def _demo() -> None:
 
 @dataclass(frozen=True)
 class FailureOptions:
-    cluster: Cluster = 1
-    how: Ending = How("panic")
-    core: Core = None
-    seconds: Seconds = 6.0
+    cluster: Annotated[int, typer.Option("--cluster", metavar="N", min=0,
+                                         help="Cluster to end; not 0, which reports the events.")] = 1
+    how: Annotated[How, typer.Option("--how", help="How the cluster ends.")] = How("panic")
+    core: Annotated[int | None, typer.Option("--core", metavar="N", min=0,
+                                             help="Core to crash with --how panic or hang-core (default: the cluster's "
+                                             "first).")] = None
+    seconds: Annotated[float, typer.Option("--seconds", metavar="S", min=1.0, max=600.0,
+                                           help="Seconds of load before the kill and after recovery.")] = 6.0
     sockets: options.Sockets = 2
     cores: options.Cores = 2
     lock: Lock = "clh"
@@ -94,14 +90,13 @@ def failure(args: FailureOptions) -> None:
     survival.plot(survivors, picture, "the host's clock")
     output.line(f"Plot: {picture}.")
     entry = {"workload": "failure", "system": "skerry", "layout": "per-socket", "lock": args.lock,
-             "emulated": mode.emulated,
-             "kill": fate.to_json()}
+             "emulated": mode.emulated, "kill": fate.to_json()}
     output.results(document("demo failure", host_description(mode, qemu.BINARY), [], [entry])
                    | {"survival": [s.to_json() for s in survivors]})
 
 
 def _kill(mortal: list[tuple[int, int]], cluster: int, how: str, core: int | None, quiet: float) -> scene.Kill:
-    """What the options ask for, checked before anything is built."""
+    """Returns the kill that the options select, checked before anything is built."""
     known = dict(mortal)
     if cluster not in known:
         such = ", ".join(map(str, known)) or "this machine has none"

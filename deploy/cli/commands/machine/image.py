@@ -3,6 +3,7 @@
 
 import re
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,8 @@ import typer
 
 from deploy import deployment as deployments
 from deploy.base.terminal import Json, Output, Quiet, version
-from deploy.cli.options import Cores, Layout, Lock, Memory, Smt, Sockets, Topology, adapt, load_plan, threads
+from deploy.cli.options import Layout, Lock, MachineOptions, PlanOptions, adapt, load_plan, threads
+from deploy.cli.parameters import takes
 from deploy.deployment import DEFAULT, modules, physical_memory
 from deploy.deployment.planner import Plan, is_map, plan, plan_map
 from deploy.machine import image as images
@@ -24,50 +26,41 @@ from topology.units import MIB
 
 PORT = re.compile(r"none|(mmio:)?(0x[0-9a-f]+|[0-9]+)(,[0-9]+(,[124])?)?")
 
-Live = Annotated[
-    bool, typer.Option("--live", help="Make the image for this machine instead of an emulated one.")
-]
 Console = Annotated[
     str | None,
     typer.Option("--console", metavar="PORT", help="Serial port: none, 0x3f8, 0x3f8,115200, mmio:ADDRESS,BAUD,STRIDE."),
 ]
-Results = Annotated[str | None, typer.Option("--results", metavar="PORT",
-                                             help="Serial port for results, in the same form.")]
 
 
-def image(
-    output_file: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The ISO to write.")],
+@dataclass(frozen=True, kw_only=True)
+class ImageOptions:
+    output_file: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The ISO to write.")]
     deployment: Annotated[
         Path | None, typer.Argument(metavar="[DEPLOYMENT]", help="A deployment file or cluster map; default: Redis.")
-    ] = None,
-    live: Live = False,
-    sockets: Sockets = None,
-    cores: Cores = None,
-    memory: Memory = None,
-    topology: Topology = None,
-    smt: Smt = None,
-    layout: Layout = None,
-    lock: Lock = None,
-    console: Console = None,
-    results: Results = None,
-    quiet: Quiet = False,
-    json: Json = None,
-) -> None:
+    ] = None
+    live: Annotated[
+        bool, typer.Option("--live", help="Make the image for this machine instead of an emulated one.")
+    ] = False
+    emulated: MachineOptions = MachineOptions()
+    layout: Layout = None
+    lock: Lock = None
+    console: Console = None
+    results: Annotated[str | None, typer.Option("--results", metavar="PORT",
+                                                help="Serial port for results, in the same form.")] = None
+    quiet: Quiet = False
+    json: Json = None
+
+
+@takes(ImageOptions)
+def image(args: ImageOptions) -> None:
     """Write a bootable image of a deployment: BIOS and UEFI, optical disc or USB stick.
 
     It is for the machine that the deployment describes, or with --live for the one at hand (docs/bare-metal.md).
     """
-    output = Output(quiet, json)
+    output, output_file, live = Output(args.quiet, args.json), args.output_file, args.live
     images.check_output(output_file)
-    options = _options(console=console, results=results)
-    if live:
-        if sockets or cores or memory or topology:
-            raise InputError("--live", "is this machine as it is; not with --sockets, --cores, --memory or --topology")
-        what = _live(deployment, layout, lock, smt)
-    elif deployment:
-        what = load_plan(deployment, sockets, cores, memory, topology, layout, lock, smt)
-    else:
-        what = plan(adapt(DEFAULT, sockets, cores, memory, topology, layout, lock, smt))
+    options = _options(console=args.console, results=args.results)
+    what = _planned(args)
     if not modules.are_built(what.cluster_map, own=what.own):
         ensure_built(output, needs.of_map(what.cluster_map, what.own))
     files = images.contents(what.cluster_map, own=what.own)
@@ -88,13 +81,23 @@ def image(
     })
 
 
+def _planned(args: ImageOptions) -> Plan:
+    machine = args.emulated
+    if args.live:
+        if machine.sockets or machine.cores or machine.memory or machine.topology:
+            raise InputError("--live", "is this machine as it is; not with --sockets, --cores, --memory or --topology")
+        return _live(args.deployment, args.layout, args.lock, machine.smt)
+    if args.deployment is None:
+        return plan(adapt(DEFAULT, machine, args.layout, args.lock))
+    return load_plan(PlanOptions(args.deployment, **vars(machine), layout=args.layout, lock=args.lock))
+
+
 def write_command(image_file: Path) -> str:
     return f"sudo dd if={shlex.quote(str(image_file))} of=/dev/sdX bs=4M conv=fsync status=progress"
 
 
 def qemu_command(what: Plan, image_file: Path) -> str:
-    """For an image that is not of this machine: an emulated one like that which it is for, events among the console's
-    lines."""
+    """Returns a command that emulates a machine like the image's, with events among the console's lines."""
     machine = ["-nodefaults", "-machine", "q35", "-cpu", cpu_argument(what.machine), *arguments(what.machine)]
     network = user_network(what.cluster_map.network, [], what.outside)
     card = ["-netdev", f"user,id=net,{network}", "-device", "virtio-net-pci,netdev=net,mac=52:54:00:53:4b:01,romfile="]
@@ -118,5 +121,5 @@ def _live(file: Path | None, layout: str | None, lock: str | None, smt: str | No
         if layout or lock:
             raise InputError(str(file), "is a cluster map: it says layout and lock itself")
         return plan_map(file, metal=machine)
-    given = deployments.read(file) if file else DEFAULT
-    return plan(given.with_clusters(layout, lock), metal=machine)
+    deployment = deployments.read(file) if file else DEFAULT
+    return plan(deployment.with_clusters(layout, lock), metal=machine)

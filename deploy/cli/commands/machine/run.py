@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`skerry run`."""
 
+from __future__ import annotations
+
 import re
 import socket
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +19,8 @@ from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, check_plot, version
 from deploy.base.timeouts import FOREVER, Patience
 from deploy.cli import options
+from deploy.cli.experiments import check_emulator
+from deploy.cli.parameters import takes
 from deploy.compare.tables import layout_table
 from deploy.deployment.addresses import shown
 from deploy.deployment.modules import module_path
@@ -32,7 +36,7 @@ from deploy.machine.qemu import Forward
 from deploy.machine.run import Options, Run, boot
 from deploy.results import fingerprint, survival
 from deploy.results.counting import without_counts
-from deploy.results.result import Result, evaluate, host_description
+from deploy.results.result import Clock, Result, evaluate, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
@@ -40,25 +44,27 @@ from topology.errors import InputError
 MODELLED_SILENCE = 1200.0  # seconds in which something must happen on a modelled machine
 
 
-@options.of_plan
-def run(
-    *,
-    keep: Annotated[bool, typer.Option("--keep", help="Stay until Ctrl-C, and show the machine's console.")] = False,
-    gdb: Annotated[bool, typer.Option("--gdb", help="Stop before the first instruction and wait for gdb.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the machine's console.")] = False,
-    accel: options.Accel = "auto",
-    what: Plan,
-    machine: options.ModelledMachine = None,
-    icount: options.Icount = False,
-    medium: options.Boot = "iso",
-    uefi: options.Uefi = False,
-    timeout: options.Timeout = None,
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    keep: Annotated[bool, typer.Option("--keep", help="Stay until Ctrl-C, and show the machine's console.")] = False
+    gdb: Annotated[bool, typer.Option("--gdb", help="Stop before the first instruction and wait for gdb.")] = False
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the machine's console.")] = False
+    accel: options.Accel = "auto"
+    what: options.PlanOptions
+    machine: options.ModelledMachine = None
+    icount: options.Icount = False
+    medium: options.Boot = "iso"
+    uefi: options.Uefi = False
+    timeout: options.Timeout = None
     plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE",
                                               help="Plot answers over time, with [ycsb] survive: .png, .svg or "
-                                              ".pdf.")] = None,
-    quiet: Quiet = False,
-    json: Json = None,
-) -> None:
+                                              ".pdf.")] = None
+    quiet: Quiet = False
+    json: Json = None
+
+
+@takes(RunOptions)
+def run(args: RunOptions) -> None:
     """Boot a deployment and print the host address of each instance.
 
     Without --keep it ends when every counted program has ended, or all serve, and shows what a YCSB load did and what
@@ -67,60 +73,69 @@ def run(
     is 1 if an instance, or another program that the deployment counts, has died, however the run ended. With --machine
     it runs on all of that modelled machine; a client on the host goes by another clock.
     """
+    what = options.load_plan(args.what, machine=args.machine)
     process.heed_signals()
-    modelled = chosen(machine, False, {
-        "--accel": accel != "auto", "--icount": icount, "--boot": medium != "iso", "--uefi": uefi, "--gdb": gdb,
+    modelled = chosen(args.machine, False, {
+        "--accel": args.accel != "auto", "--icount": args.icount, "--boot": args.medium != "iso", "--uefi": args.uefi,
+        "--gdb": args.gdb,
     })
-    output = Output(quiet, json)
-    options.check_boot(medium)
-    _check_plot(plot, what)
-    kvm.check_choice(accel, icount)
-    if modelled:
-        modelled_run.check_installed()
+    output = Output(args.quiet, args.json)
+    options.check_boot(args.medium)
+    _check_plot(args.plot, what)
+    check_emulator(modelled, args.accel, args.icount)
     ensure_built(output, needs.of_map(what.cluster_map, what.own) | (needs.MODELLED if modelled else needs.NOTHING))
-    mode = modelled_run.mode(modelled) if modelled else kvm.choose(accel, len(what.machine.cores), icount=icount)
-    _say_mode(output, mode, modelled)
-    port = _free_port() if gdb else None
-    console = verbose or keep
+    how = _how(args, what, modelled)
+    _say_mode(output, how.accel, modelled)
+    console = args.verbose or args.keep
     own = ProgramOutput(what, output.line)
     spoken = ConsoleText(lambda text: output.out.print(text, end="", markup=False)) if console else own
     narrate = _Narrator(output, what, set() if console else own.names)
-    how = Options(
-        accel=mode,
-        patience=Patience(MODELLED_SILENCE, timeout) if modelled else Patience(limit=timeout),
-        medium="kernel" if modelled else medium,  # how long a disc takes depends on the host
-        uefi=uefi,
-        gdb_port=port,
-        keep_time=not (mode.icount or gdb or modelled),
-        on_event=narrate.event,
-        on_console=spoken.feed,
-    )
+    how = replace(how, on_event=narrate.event, on_console=spoken.feed)
     with _booted(what, how, modelled) as running:
         narrate.machine = running
-        if port:
-            output.line(f"Stopped. {gdb_command(what, port)}")
+        if how.gdb_port:
+            output.line(f"Stopped. {gdb_command(what, how.gdb_port)}")
         try:
-            ended = _follow(running, narrate, keep, waits=port is None, output=output, bar=not (console or gdb))
+            ended = _follow(running, narrate, args.keep, waits=not args.gdb, bar=not (console or args.gdb))
         finally:
             spoken.end()
             for line in running.panics():
                 output.line(line)
-        failures = [str(death) for death in narrate.deaths if death.counts]
-        measured = None if failures else _measured(running, modelled)
-        if measured:
-            output.table(layout_table(measured))
-            failures += measured.problems
-        survivors = _survivors(running, output, plot)
-        output.results(_document(running, modelled, measured, survivors) | {"failures": failures})
-        if failures:
-            raise Failure("; ".join(failures))
+        _report(running, narrate, modelled, args.plot)
     if ended:
         output.line("Ended.")
 
 
+def _how(args: RunOptions, what: Plan, modelled: ModelledMachine | None) -> Options:
+    cores = len(what.machine.cores)
+    mode = modelled_run.mode(modelled) if modelled else kvm.choose(args.accel, cores, icount=args.icount)
+    return Options(
+        accel=mode,
+        patience=Patience(MODELLED_SILENCE, args.timeout) if modelled else Patience(limit=args.timeout),
+        medium="kernel" if modelled else args.medium,  # how long a disc takes depends on the host
+        uefi=args.uefi,
+        gdb_port=_free_port() if args.gdb else None,
+        keep_time=not (mode.icount or args.gdb or modelled),
+    )
+
+
+def _report(running: Run, narrate: _Narrator, modelled: ModelledMachine | None, plot: Path | None) -> None:
+    """Shows and writes the results of a run that has ended; raises Failure if a program that counts has died."""
+    output = narrate.output
+    failures = [str(death) for death in narrate.deaths if death.counts]
+    measured = None if failures else _measured(running, modelled)
+    if measured:
+        output.table(layout_table(measured))
+        failures += measured.problems
+    survivors = _survivors(running, output, plot)
+    output.results(_document(running, modelled, measured, survivors) | {"failures": failures})
+    if failures:
+        raise Failure("; ".join(failures))
+
+
 def _document(machine: Run, modelled: ModelledMachine | None, measured: Result | None,
               survivors: list[survival.Survivor]) -> dict[str, Any]:
-    """For --json."""
+    """Returns the document for --json."""
     return {
         "skerry": version(),
         "command": "run",
@@ -157,22 +172,21 @@ def _check_plot(plot: Path | None, what: Plan) -> None:
 
 def _survivors(machine: Run, output: Output, plot: Path | None) -> list[survival.Survivor]:
     """Clients that were to survive the loss of their server: what they tell, shown."""
-    found = survival.collect(machine.events)
-    for text in survival.lines(found):
+    survivors = survival.collect(machine.events)
+    for text in survival.lines(survivors):
         output.line(text)
-    if plot and found:
-        survival.plot(found, plot)
+    if plot and survivors:
+        survival.plot(survivors, plot)
         output.step(f"Plot: {plot}")
-    return found
+    return survivors
 
 
 def _measured(machine: Run, modelled: ModelledMachine | None) -> Result | None:
-    """What the load did, if there is one and it has ended."""
+    """Returns the result of the load, if there is one and it has ended."""
     if machine.plan.load is None or machine.status is None:
         return None
-    result = evaluate(machine.plan, machine.events, machine.options.accel.emulated)
-    result.turns = machine.options.accel.round_robin and not modelled
-    result.modelled = modelled.to_json() if modelled else None
+    clock = replace(Clock.of(machine.options.accel, modelled), counts=False)
+    result = evaluate(machine.plan, machine.events, clock)
     counts = all(cluster.kernel.endswith("+stat") for cluster in machine.plan.cluster_map.clusters)
     return result if counts else without_counts(result)
 
@@ -206,29 +220,29 @@ class _Narrator:
         elif event.kind == BAD_LINE:
             self.output.line(str(event))
         elif is_started_again(event, self.plan):
-            found = death(event, self.plan, "")
-            self.output.step(str(found or f"{event.get('app')} {status_text(event.get('status'))}"))
+            dead = death(event, self.plan, "")
+            self.output.step(str(dead or f"{event.get('app')} {status_text(event.get('status'))}"))
         elif event.kind == "restart":
             self.output.step(f"{event.get('app')} is started again in {event.get('after_ms')} ms (restart "
                              f"{event.get('restarts')})")
         elif event.kind == "cluster-restarted":
             took = f"{event.get('after_ms')} ms after its loss was known (restart {event.get('restarts')})"
             self.output.step(f"cluster {event.get('cluster')} has started again {took}")
-        elif found := death(event, self.plan, self.machine.console if self.machine else ""):
-            self.dead(found)
+        elif dead := death(event, self.plan, self.machine.console if self.machine else ""):
+            self.dead(dead)
         elif event.kind == "exit":
             self.output.step(f"{event.get('app')} {status_text(event.get('status'))}")
 
-    def dead(self, found: Death) -> None:
-        self.deaths.append(found)
-        lines = [] if found.application in self.shown else found.lines
-        self.output.line(f"{found}; its last lines:" if lines else str(found))
+    def dead(self, dead: Death) -> None:
+        self.deaths.append(dead)
+        lines = [] if dead.application in self.shown else dead.lines
+        self.output.line(f"{dead}; its last lines:" if lines else str(dead))
         for line in lines:
             self.output.line(f"    {line}")
 
 
 def _nothing(**what: Any) -> None:
-    """Where there is no bar."""
+    """Stands in for a bar."""
 
 
 def _give_up(machine: Run, announcer: Announcer, narrate: _Narrator, keep: bool) -> None:
@@ -248,10 +262,10 @@ def _give_up(machine: Run, announcer: Announcer, narrate: _Narrator, keep: bool)
         narrate.output.line(f"{name} has ended before it served; the others go on")
 
 
-def _follow(machine: Run, narrate: _Narrator, keep: bool, waits: bool, output: Output, bar: bool) -> bool:
+def _follow(machine: Run, narrate: _Narrator, keep: bool, waits: bool, bar: bool) -> bool:
     """Returns whether Ctrl-C ended it. With a bar until all serve or all is done, unless the console goes to the same
     terminal."""
-    patience = None if waits else FOREVER  # somebody at a debugger takes time
+    timeout, output = None if waits else FOREVER, narrate.output  # somebody at a debugger takes time
     announcer = Announcer(machine.forwards, output.line)
     cluster_map = machine.plan.cluster_map
     ends = cluster_map.shutdown == "when-done" and any(a.ends_the_run for a in cluster_map.applications)
@@ -267,14 +281,13 @@ def _follow(machine: Run, narrate: _Narrator, keep: bool, waits: bool, output: O
 
         if not keep and ends:
             with _told_where(announcer):
-                machine.wait_for(lambda: served() or machine.status is not None, "serving", patience)
+                machine.wait_for(lambda: served() or machine.status is not None, "serving", timeout)
             announcer.say(at_last=machine.status is not None)
-            machine.wait_done(patience)
+            machine.wait_done(timeout)
             return False
-        most = (patience or machine.patience).silence * ELSEWHERE
+        most = (timeout or machine.patience).silence * ELSEWHERE
         with _told_where(announcer):
-            machine.wait_for(lambda: served() or _is_settled(announcer, keep, machine.quiet > most), "serving",
-                             patience)
+            machine.wait_for(lambda: served() or _is_settled(announcer, keep, machine.quiet > most), "serving", timeout)
     announcer.say()
     if keep:
         _show_cluster(machine, output)
@@ -282,9 +295,9 @@ def _follow(machine: Run, narrate: _Narrator, keep: bool, waits: bool, output: O
 
 
 def _show_cluster(machine: Run, output: Output) -> None:
-    if found := redis_cluster.instances(machine.plan, machine.forwards):
+    if instances := redis_cluster.instances(machine.plan, machine.forwards):
         output.line("These commands make a Redis Cluster of the instances, for clients on this host:")
-        for line in redis_cluster.commands(found):
+        for line in redis_cluster.commands(instances):
             output.out.print(line, markup=False, soft_wrap=True)  # to be copied
 
 
@@ -306,7 +319,7 @@ def _is_settled(announcer: Announcer, keep: bool, long: bool) -> bool:
 
 
 def addresses(forwards: Sequence[Forward], waiting: set[str]) -> list[str]:
-    """Where the host reaches each program that serves, a line each, in the order of their numbers."""
+    """Returns the host's address of each program that serves, a line each, in the order of their numbers."""
     there = [forward for forward in forwards if forward.is_open and forward.application not in waiting]
     parts = [(re.split(r"(\d+)", forward.application), forward) for forward in there]
     ordered = sorted(parts, key=lambda part: [int(word) if word.isdigit() else word for word in part[0]])

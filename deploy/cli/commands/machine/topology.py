@@ -32,15 +32,6 @@ from topology.units import LARGE_PAGE, format_size, parse_size
 
 FORMATS = ("draw", "dts", "json", "svg", "qemu", "libvirt")
 
-Layout = Annotated[
-    str,
-    typer.Option(
-        "--layout",
-        metavar="LAYOUT",
-        help=f"What a cluster is. {EXPLAINED}; or a map file (.dts, .dtb) to read and check.",
-        shell_complete=files(*LAYOUTS),
-    ),
-]
 Format = Annotated[
     str,
     typer.Option("--format", "-f", metavar="|".join(FORMATS), help="What to print.", autocompletion=words(*FORMATS)),
@@ -53,7 +44,15 @@ class TopologyOptions:
     sockets: Sockets = None
     cores: Cores = None
     memory: Memory = None
-    layout: Layout = "per-socket"
+    layout: Annotated[
+        str,
+        typer.Option(
+            "--layout",
+            metavar="LAYOUT",
+            help=f"What a cluster is. {EXPLAINED}; or a map file (.dts, .dtb) to read and check.",
+            shell_complete=files(*LAYOUTS),
+        ),
+    ] = "per-socket"
     smt: Smt = None
     lock: Lock = None
     format: Format = "draw"
@@ -97,7 +96,7 @@ def _looks_like_file(layout: str) -> bool:
 def _machine(
     source: str | None, sockets: int | None, cores: int | None, memory: str | None, smt: str | None
 ) -> Machine | None:
-    """What the command line says; None when it says nothing."""
+    """Returns the machine of the command line; None where it names none."""
     size = parse_size(memory, "--memory") if memory else None
     both = threads(smt, source is not None)
     if source is None:
@@ -109,8 +108,8 @@ def _machine(
         raise InputError("--from", "is a machine already; not with --sockets or --cores")
     if size and size % LARGE_PAGE:
         raise InputError("--memory", f"{format_size(size)} is not a multiple of 2 MiB")
-    found = read_machine(source, both, size, may_connect=True)
-    return found if source == LIVE and not size else with_shape(found)
+    machine = read_machine(source, both, size, may_connect=True)
+    return machine if source == LIVE and not size else with_shape(machine)
 
 
 def _print(output: Output, cluster_map: ClusterMap, machine: Machine, format: str) -> None:

@@ -32,18 +32,18 @@ def collect(
     output = Output(quiet, json)
     if len(files) % 2:
         raise InputError(str(files[-1]), "every image needs its log: IMAGE LOG [IMAGE LOG]...")
-    found = []
+    captured = []
     for image, log in zip(files[::2], files[1::2]):
         with output.progress(f"Reading {image} and {log}"):
             one = serial_log.evaluate_log(image, log)
         if one.result.problems:
             raise Failure(f"{log}: {one.result.problems[0]}")
         output.table(layout_table(one.result))
-        found.append(one)
-    hosts = [one.host for one in found]
+        captured.append(one)
+    hosts = [one.host for one in captured]
     if any((host["cpu"], host["mode"]) != (hosts[0]["cpu"], hosts[0]["mode"]) for host in hosts):
         raise Failure("these runs are of different machines: " + "; ".join(f"{h['cpu']}, {h['mode']}" for h in hosts))
-    results = [one.result for one in found]
+    results = [one.result for one in captured]
     for first, second in pairs(results):
         output.table(comparison_table(first, second))
     output.line(f"{hosts[0]['cpu']}, {hosts[0]['mode']}.")

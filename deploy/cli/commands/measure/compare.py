@@ -3,8 +3,8 @@
 
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +18,7 @@ from deploy.base.paths import RESULTS
 from deploy.base.terminal import Json, Output, Plot, Quiet, check_plot
 from deploy.base.timeouts import Patience
 from deploy.cli import options
+from deploy.cli.experiments import check_baseline
 from deploy.cli.parameters import takes
 from deploy.compare import plot, runs, unpriced
 from deploy.compare.tables import comparison_table, layout_table, linux_table, pairs, ratio_json
@@ -26,7 +27,7 @@ from deploy.deployment import Deployment
 from deploy.emulator import run as modelled_run
 from deploy.emulator.machine_file import PAPERS, ModelledMachine, chosen as chosen_machine
 from deploy.load import comparison, measure
-from deploy.load.case import Case, needed
+from deploy.load.case import RedisCase, needed
 from deploy.load.comparison import Comparison
 from deploy.load.request import prepared
 from deploy.machine import kvm
@@ -37,46 +38,36 @@ from deploy.results.result import Result, document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
-from topology.machines.machine import Machine, default_memory
+from topology.machines.machine import Machine, Shape, default_memory
 from topology.maps.dts import write_dts
 
-Workload = Annotated[str, typer.Option("--workload", metavar="A,C", help="YCSB core workloads: a, b, c, f.")]
-Layouts = Annotated[str, typer.Option("--layout", metavar="L1,L2", help="The layouts to compare.",
-                                      autocompletion=words(*options.LAYOUTS))]
 RECORDS, MODELLED_RECORDS = 10_000, 50
 MODELLED_OPERATIONS = 100
 MODELLED_SILENCE = 1200.0  # seconds in which a run on a modelled machine must come to its end
-Records = Annotated[int | None, typer.Option(
-    "--records", metavar="N", min=1, max=1 << 22,
-    help=f"Records of 1 kB in each Redis ({RECORDS:,}; {MODELLED_RECORDS} on a modelled machine).")]
 Operations = Annotated[int | None, typer.Option(
     "--operations", metavar="N", min=1,
     help=f"Operations of each client ({comparison.OPERATIONS:,}; {MODELLED_OPERATIONS} on a modelled machine).")]
 
-Verify = Annotated[bool, typer.Option(
-    "--verify", help="On a modelled machine: run both layouts at the crossover rate of kernel entries.")]
-Baseline = Annotated[str | None, typer.Option("--baseline", metavar="linux", help="Also run the same load on Linux.",
-                                              autocompletion=words("linux"))]
-
 
 @dataclass(frozen=True)
 class CompareOptions:
-    workload: Workload = "c"
-    layout: Layouts = ",".join(comparison.LAYOUTS)
+    workload: Annotated[str, typer.Option("--workload", metavar="A,C", help="YCSB core workloads: a, b, c, f.")] = "c"
+    layout: Annotated[str, typer.Option("--layout", metavar="L1,L2", help="The layouts to compare.",
+                                        autocompletion=words(*options.LAYOUTS))] = ",".join(comparison.LAYOUTS)
     lock: options.Lock = "clh"
     switch: options.Switch = None
     machine: options.ModelledMachine = None
     quick: options.Quick = False
-    verify: Verify = False
-    sockets: options.Sockets = None
-    cores: options.Cores = None
-    memory: options.Memory = None
-    topology: options.Topology = None
-    smt: options.Smt = None
-    records: Records = None
+    verify: Annotated[bool, typer.Option(
+        "--verify", help="On a modelled machine: run both layouts at the crossover rate of kernel entries.")] = False
+    emulated: options.MachineOptions = options.MachineOptions()
+    records: Annotated[int | None, typer.Option(
+        "--records", metavar="N", min=1, max=1 << 22,
+        help=f"Records of 1 kB in each Redis ({RECORDS:,}; {MODELLED_RECORDS} on a modelled machine).")] = None
     operations: Operations = None
     clients: options.Clients = None
-    baseline: Baseline = None
+    baseline: Annotated[str | None, typer.Option("--baseline", metavar="linux", help="Also run the same load on Linux.",
+                                                 autocompletion=words("linux"))] = None
     accel: options.Accel = "auto"
     icount: options.Icount = False
     medium: options.Boot = "iso"
@@ -96,31 +87,22 @@ def compare(args: CompareOptions) -> None:
     in sentences, and the ratio has its range under half and double line costs. With --icount, --accel, --baseline or a
     machine by --sockets, --cores or --topology it is emulated without prices, or runs under KVM.
     """
-    workload, records, operations = args.workload, args.records, args.operations
     process.heed_signals()
-    fixed = {
-        "--sockets": args.sockets, "--cores": args.cores, "--topology": args.topology, "--smt": args.smt,
-        "--baseline": args.baseline,
-        "--accel": args.accel != "auto", "--icount": args.icount, "--boot": args.medium != "iso",
-    }
-    modelled = _modelled(args.machine, args.quick, args.verify, fixed)
-    records = records or (MODELLED_RECORDS if modelled else RECORDS)
-    operations = operations or (MODELLED_OPERATIONS if modelled else comparison.OPERATIONS)
+    modelled = _modelled(args)
     started = time.strftime("%Y%m%d-%H%M%S")
     check_plot(args.plot)
     if args.json is None:
         _check_results()
     output = Output(args.quiet, args.json or str(RESULTS / f"compare-{started}.json"))
-    shape = options.adapt(Deployment(), args.sockets, args.cores, args.memory if not modelled else None, args.topology,
-                          None, args.lock,
-                          args.smt).shape
-    shape = modelled.shape(modelled.cores, default_memory(modelled.cores_per_socket)) if modelled else shape
-    patience = Patience(MODELLED_SILENCE, args.timeout) if modelled else Patience(limit=args.timeout)
-    _check_choice(args.baseline, args.accel, args.icount)
+    shape = _shape(args, modelled)
+    timeout = Patience(MODELLED_SILENCE, args.timeout) if modelled else Patience(limit=args.timeout)
+    check_baseline(args.baseline)
+    kvm.check_choice(args.accel, args.icount)
     cases = prepared(
-        shape, args.layout, workload, memory=args.memory, switch=args.switch, clients=args.clients, records=records,
-        lock=args.lock or "clh",
-        operations=operations, patience=patience, medium=options.check_boot(args.medium), modelled=modelled,
+        shape, args.layout, args.workload, memory=args.emulated.memory, switch=args.switch, clients=args.clients,
+        records=args.records or (MODELLED_RECORDS if modelled else RECORDS), lock=args.lock or "clh",
+        operations=args.operations or (MODELLED_OPERATIONS if modelled else comparison.OPERATIONS),
+        timeout=timeout, medium=options.check_boot(args.medium), modelled=modelled,
     )
     job = cases[0].job
     if modelled:
@@ -129,17 +111,23 @@ def compare(args: CompareOptions) -> None:
     load, outside = measure.accelerators(job, args.accel, args.icount)
     _say_mode(cases, load, outside, output)
     parts = Parts(output)
-    results, found = _run_modelled(cases, load, parts, args.quick,
-                                   args.verify) if modelled else (_run(cases, load, outside, parts), [])
+    results, verdicts = _run_modelled(cases, load, parts, args.quick,
+                                      args.verify) if modelled else (_run(cases, load, outside, parts), [])
     linux = [one for workload in parts.of(job.workloads) if args.baseline
              and (one := _linux(job, workload, load, outside, parts))]
     parts.require(results)
-    _publish(results, linux, found, host_description(load, job.binary), parts, _picture(args.plot, output, started))
+    _publish(results, linux, verdicts, host_description(load, job.binary), parts, _picture(args.plot, output, started))
     parts.finish()
 
 
+def _shape(args: CompareOptions, modelled: ModelledMachine | None) -> Shape | Machine:
+    machine = replace(args.emulated, memory=None) if modelled else args.emulated
+    adapted = options.adapt(Deployment(), machine, lock=args.lock)
+    return modelled.shape(modelled.cores, default_memory(modelled.cores_per_socket)) if modelled else adapted.shape
+
+
 def _picture(plot: Path | None, output: Output, started: str) -> Path:
-    """Where the plot goes: beside the results where no option says more."""
+    """Returns the plot's path: beside the results where no option says more."""
     if plot:
         return plot
     written = Path(output.json_to) if output.json_to not in (None, "-") else None
@@ -149,22 +137,20 @@ def _picture(plot: Path | None, output: Output, started: str) -> Path:
     return RESULTS / f"compare-{started}.png"
 
 
-def _modelled(machine: str | None, quick: bool, verify: bool, fixed: Mapping[str, object]) -> ModelledMachine | None:
-    """The papers' machine, unless an option says how or what to emulate."""
-    found = chosen_machine(machine or (None if any(fixed.values()) else PAPERS), quick, fixed)
-    if verify and not found:
+def _modelled(args: CompareOptions) -> ModelledMachine | None:
+    """Returns the papers' machine, unless an option says how or what to emulate."""
+    fixed = args.emulated.without_memory | {
+        "--baseline": args.baseline, "--accel": args.accel != "auto", "--icount": args.icount,
+        "--boot": args.medium != "iso",
+    }
+    machine = chosen_machine(args.machine or (None if any(fixed.values()) else PAPERS), args.quick, fixed)
+    if args.verify and not machine:
         raise InputError("--verify", "is for a modelled machine (--machine)")
-    return found
-
-
-def _check_choice(baseline: str | None, accel: str, icount: bool) -> None:
-    if baseline not in (None, "linux"):
-        raise InputError("--baseline", f"'{baseline}' is not linux")
-    kvm.check_choice(accel, icount)
+    return machine
 
 
 def _check_results() -> None:
-    """Where results go that the user names no file for."""
+    """Checks the default folder of results."""
     try:
         RESULTS.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=RESULTS):
@@ -174,7 +160,7 @@ def _check_results() -> None:
                       f"elsewhere") from None
 
 
-def _say_mode(cases: Sequence[Case], load: Accel, outside: Accel, output: Output) -> None:
+def _say_mode(cases: Sequence[RedisCase], load: Accel, outside: Accel, output: Output) -> None:
     job = cases[0].job
     each = f"{job.clients} client{'s' * (job.clients > 1)} of each Redis"
     output.line(f"Machine: {job.shape}; {each}. Mode: {load.description}.")
@@ -187,7 +173,7 @@ def _say_mode(cases: Sequence[Case], load: Accel, outside: Accel, output: Output
                     f"layout.")
 
 
-def alike(cases: Sequence[Case]) -> list[list[str]]:
+def alike(cases: Sequence[RedisCase]) -> list[list[str]]:
     """The layouts that divide this machine in the same way, under the same locks."""
     maps: dict[str, list[str]] = {}
     for case in cases:
@@ -196,7 +182,7 @@ def alike(cases: Sequence[Case]) -> list[list[str]]:
     return [names for names in maps.values() if len(names) > 1]
 
 
-def _run(cases: Sequence[Case], load: Accel, outside: Accel, parts: Parts) -> list[Result]:
+def _run(cases: Sequence[RedisCase], load: Accel, outside: Accel, parts: Parts) -> list[Result]:
     results = []
     pongs: dict[str, float] = {}
     output, milestones = parts.output, _milestones(cases[0].job)
@@ -207,39 +193,39 @@ def _run(cases: Sequence[Case], load: Accel, outside: Accel, parts: Parts) -> li
             if case.layout not in pongs:  # the host measures it
                 with output.progress(f"{case.layout}: from power-on to the first +PONG"):
                     pongs[case.layout] = measure.boot_to_pong(case.job, case.layout, outside)
-            result.metrics["boot_to_pong_s"] = pongs[case.layout]
+            result = result.with_metrics({"boot_to_pong_s": pongs[case.layout]})
             if load.icount:
                 with output.progress(f"{case.name}: counting instructions", total=milestones // 2) as update:
                     counted, _ = profile(case.profiled(), _follow(case.name, update))
-                result.metrics |= counted.metrics()
+                result = result.with_metrics(counted.metrics())
             output.table(layout_table(result))
             results.append(result)
     return results
 
 
-def _run_modelled(cases: Sequence[Case], accel: Accel, parts: Parts, quick: bool,
+def _run_modelled(cases: Sequence[RedisCase], accel: Accel, parts: Parts, quick: bool,
                   verify: bool) -> tuple[list[Result], list[Answer]]:
     """The results at the machine's own line costs, and what they and those at other costs say."""
     output, machine = parts.output, cases[0].job.modelled
     assert machine
     output.line("The instructions of each part of an operation are of a run without prices.")
     shown = runs.Follower(output, _follow, _milestones(cases[0].job) // 2)
-    found = runs.measure(cases, accel, quick, parts, shown)
-    for result in found[1.0]:
+    results_at = runs.measure(cases, accel, quick, parts, shown)
+    for result in results_at[1.0]:
         output.table(layout_table(result))
-    said = answers(machine, {factor: pairs(results) for factor, results in found.items()})
+    verdicts = answers(machine, {factor: pairs(results) for factor, results in results_at.items()})
     if not verify or not parts.complete:
-        return found[1.0], said
-    return found[1.0], [runs.verified(cases, accel, answer, shown) for answer in said]
+        return results_at[1.0], verdicts
+    return results_at[1.0], [runs.verified(cases, accel, answer, shown) for answer in verdicts]
 
 
 def _linux(job: Comparison, workload: str, load: Accel, outside: Accel, parts: Parts) -> dict[str, Any]:
     """Nothing where it failed."""
-    found: dict[str, Any] = {}
+    entry: dict[str, Any] = {}
     name = f"Linux, workload {workload.upper()}"
     with parts.output.progress(name), parts.part(name):
-        found = measure.linux(job, workload, load, outside)
-    return found
+        entry = measure.linux(job, workload, load, outside)
+    return entry
 
 
 def _milestones(job: Comparison) -> int:
@@ -262,26 +248,27 @@ def _follow(name: str, update: Callable[..., None]) -> Callable[[Event], None]:
 
 
 def _publish(
-    results: list[Result], linux: list[dict[str, Any]], found: list[Answer], on: dict[str, Any], parts: Parts,
+    results: list[Result], linux: list[dict[str, Any]], verdicts: list[Answer], on: dict[str, Any], parts: Parts,
     picture: Path
 ) -> None:
     output = parts.output
-    beside = pairs(results)
-    bounds = [answer.ranges() for answer in found] or [{}] * len(beside)
-    for (first, second), known in zip(beside, bounds):
+    compared = pairs(results)
+    bounds = [answer.ranges() for answer in verdicts] or [{}] * len(compared)
+    for (first, second), known in zip(compared, bounds):
         output.table(comparison_table(first, second, known))
     for other in linux:
         if beside_linux := next((r for r in results if r.workload == other["workload"]), None):
             output.table(linux_table(beside_linux, other))
     data = document("compare", on, results, linux) | parts.to_json()
-    data["ratios"] = [ratio_json(first, second) for first, second in beside]
-    for ratio, answer in zip(data["ratios"], found):
+    data["ratios"] = [ratio_json(first, second) for first, second in compared]
+    for ratio, answer in zip(data["ratios"], verdicts):
         ratio |= answer.to_json()
-    for ratio, (first, second) in zip(data["ratios"], beside if not found else ()):
+    for ratio, (first, second) in zip(data["ratios"], compared if not verdicts else ()):
         ratio["answer"] = unpriced.sentences(first, second)
     output.results(data)
     plot.plot(results, on["mode"], picture, bounds)
     output.line(f"Plot: {picture}." if output.json_to == "-" else f"Results: {output.json_to}. Plot: {picture}.")
-    said = [answer.sentences() for answer in found] or [unpriced.sentences(first, second) for first, second in beside]
-    for sentences in said or [alone(result) for result in results]:
+    texts = ([answer.sentences() for answer in verdicts]
+             or [unpriced.sentences(first, second) for first, second in compared])
+    for sentences in texts or [alone(result) for result in results]:
         output.prose("\n" + "\n".join(sentences))

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -23,18 +24,15 @@ FOLDER = BUILD / "paper"
 Which = Annotated[list[str] | None, typer.Argument(metavar="FIGURE...", help="Some figures, by their names; else all.")]
 Into = Annotated[Path | None, typer.Option("--into", metavar="FOLDER",
                                            help="Where results and report go (build/paper).", shell_complete=files())]
-Repeats = Annotated[int, typer.Option("--repeats", metavar="N", min=1, max=100,
-                                      help="Repeats of figures whose runs differ.")]
-List = Annotated[bool, typer.Option("--list", help="List the figures, and which are done.")]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Repeat finished figures.")]
 
 
 def paper(
     which: Which = None,
     into: Into = None,
-    repeats: Repeats = 3,
-    only_list: List = False,
-    fresh: Fresh = False,
+    repeats: Annotated[int, typer.Option("--repeats", metavar="N", min=1, max=100,
+                                         help="Repeats of figures whose runs differ.")] = 3,
+    only_list: Annotated[bool, typer.Option("--list", help="List the figures, and which are done.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Repeat finished figures.")] = False,
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:
@@ -64,15 +62,19 @@ def paper(
     if not only_list and done:
         page.write(report, done)
         output.line(f"Report: {report}, of {len(done)} of {len(todo)} runs.")
-    output.results({
+    output.results(_document(folder, report, todo))
+    if failed:
+        raise Failure("; ".join(f"{task.figure.id}: {why} (all of it: {task.log})" for task, why in failed))
+
+
+def _document(folder: Path, report: Path, tasks: Sequence[work.Task]) -> dict[str, Any]:
+    return {
         "skerry": version(),
         "command": "paper",
         "folder": str(folder),
         "report": str(report) if report.is_file() else None,
         "figures": [
             {"id": task.figure.id, "kind": task.figure.kind, "run": task.run, "done": task.is_done,
-             "results": str(task.path)} for task in todo
+             "results": str(task.path)} for task in tasks
         ],
-    })
-    if failed:
-        raise Failure("; ".join(f"{task.figure.id}: {why} (all of it: {task.log})" for task, why in failed))
+    }

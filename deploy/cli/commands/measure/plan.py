@@ -22,29 +22,9 @@ from topology.model import cluster, published, ranges, regimes
 from topology.model.plan import Advice, Planner
 from topology.model.regimes import ClosedForm
 
-Service = Annotated[
-    float,
-    typer.Option(
-        "--service", metavar="CYCLES", help="From hand-over to hand-over in a shared cache; rtm: of an entry."
-    ),
-]
-Remote = Annotated[
-    float | None,
-    typer.Option("--remote-service", metavar="CYCLES",
-                 help="Service time in a larger cluster (--service times 613/358)."),
-]
 Rate = Annotated[float | None, typer.Option("--rate", metavar="N", help="Kernel entries per second of one core.")]
 Ghz = Annotated[float | None, typer.Option("--ghz", metavar="GHZ", help="Clock, with --rate (live: this machine's).")]
-Delay = Annotated[
-    float | None, typer.Option("--delay", metavar="CYCLES", help="Cycles between two entries, instead of --rate.")
-]
 Loss = Annotated[float, typer.Option("--loss", metavar="P", help="Per cent of the work that the lock may cost.")]
-Conflict = Annotated[
-    float | None,
-    typer.Option("--conflict", metavar="P", help="rtm: chance that two overlapping entries conflict."),
-]
-Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE",
-                                           help="Write a plot of the curve: .png, .svg or .pdf.")]
 
 REMOTE = published.BOUNDS[1] / published.SERVICE
 
@@ -56,16 +36,31 @@ class PlanOptions:
     cores: Cores = None
     smt: Smt = None
     lock: Lock = "clh"
-    service: Service = published.SERVICE
-    remote_service: Remote = None
+    service: Annotated[
+        float,
+        typer.Option(
+            "--service", metavar="CYCLES", help="From hand-over to hand-over in a shared cache; rtm: of an entry."
+        ),
+    ] = published.SERVICE
+    remote_service: Annotated[
+        float | None,
+        typer.Option("--remote-service", metavar="CYCLES",
+                     help="Service time in a larger cluster (--service times 613/358)."),
+    ] = None
     transfer: Transfer = published.LINE_SAME_SOCKET
-    conflict: Conflict = None
+    conflict: Annotated[
+        float | None,
+        typer.Option("--conflict", metavar="P", help="rtm: chance that two overlapping entries conflict."),
+    ] = None
     attempts: Attempts = 3
     rate: Rate = None
     ghz: Ghz = None
-    delay: Delay = None
+    delay: Annotated[
+        float | None, typer.Option("--delay", metavar="CYCLES", help="Cycles between two entries, instead of --rate.")
+    ] = None
     loss: Loss = 5.0
-    plot: Plot = None
+    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE",
+                                              help="Write a plot of the curve: .png, .svg or .pdf.")] = None
     quiet: Quiet = False
     json: Json = None
 
@@ -90,15 +85,7 @@ def plan(args: PlanOptions) -> None:
     pause = _delay(args.rate, args.ghz, args.delay, near,
                    args.source in (None, LIVE) and not (args.sockets or args.cores))
     machine = _machine(args.source, args.sockets, args.cores, args.smt)
-    if lock == "rtm":
-        if args.conflict is None:
-            raise InputError("--lock rtm", "needs --conflict: no closed form gives the rate of conflicts")
-        throughput = cluster.elided(near, far / near, pause, ranges.probability(args.conflict, "--conflict"),
-                                    args.attempts)
-    else:
-        form = ClosedForm(lock, near, ranges.at_least_0(args.transfer, "--transfer"))
-        throughput = cluster.queued(form, far / near, pause)
-    planner = Planner(machine, pause + near, throughput, end=0.5 if lock == "rtm" else 1.0)
+    planner = Planner(machine, pause + near, _throughput(args, near, far, pause), end=0.5 if lock == "rtm" else 1.0)
     with output.progress("Planning"):
         advice = planner.advise(loss / 100)
     _print(output, machine, lock, near, far, pause, loss, advice)
@@ -117,6 +104,15 @@ def plan(args: PlanOptions) -> None:
         "remote_service_cycles": far,
     }
     output.results(document)
+
+
+def _throughput(args: PlanOptions, near: float, far: float, pause: float) -> cluster.Throughput:
+    if args.lock != "rtm":
+        form = ClosedForm(args.lock, near, ranges.at_least_0(args.transfer, "--transfer"))
+        return cluster.queued(form, far / near, pause)
+    if args.conflict is None:
+        raise InputError("--lock rtm", "needs --conflict: no closed form gives the rate of conflicts")
+    return cluster.elided(near, far / near, pause, ranges.probability(args.conflict, "--conflict"), args.attempts)
 
 
 def _machine(source: str | None, sockets: int | None, cores: int | None, smt: str | None) -> Machine:
@@ -152,8 +148,8 @@ def _delay(rate: float | None, ghz: float | None, delay: float | None, service: 
 
 def _clock() -> float | None:
     """Hertz of this machine's TSC: Linux takes its BogoMIPS from there, two a cycle."""
-    found = re.search(r"^bogomips\s*: *([\d.]+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE | re.IGNORECASE)
-    return float(found[1]) / 2 * 1e6 if found and float(found[1]) else None
+    match = re.search(r"^bogomips\s*: *([\d.]+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE | re.IGNORECASE)
+    return float(match[1]) / 2 * 1e6 if match and float(match[1]) else None
 
 
 def _cores(count: int) -> str:
@@ -174,8 +170,7 @@ def _print(
     if crossing := next((point.cores for point in advice.curve if point.crosses), None):
         output.line(
             f"From {_cores(crossing)} on they have no last-level cache in common: lines move {far / near:.2f} times as "
-            f"long, so that the lock does fewer "
-            "entries, and from where it is always taken, more cores do not do more."
+            "long, so that the lock does fewer entries, and from where it is always taken, more cores do not do more."
         )
     for note in machine.notes:
         output.line(f"Note: {note}.")

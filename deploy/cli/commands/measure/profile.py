@@ -14,6 +14,7 @@ from deploy.base.paths import RESULTS
 from deploy.base.terminal import Json, Output, Quiet
 from deploy.base.timeouts import Patience
 from deploy.cli import options
+from deploy.cli.experiments import check_baseline
 from deploy.cli.parameters import takes
 from deploy.deployment import Deployment
 from deploy.emulator.plugin import plugin
@@ -24,30 +25,14 @@ from topology.errors import InputError
 
 SILENCE = 300.0  # seconds: the plugin makes the emulator slower
 
-Workload = Annotated[str, typer.Option("--workload", metavar="C", help="YCSB core workload: a, b, c or f.")]
-Records = Annotated[int, typer.Option("--records", metavar="N", min=1, max=1 << 22,
-                                      help="Records of 1 kB in each Redis.")]
 OPERATIONS, REQUESTS = 1000, 3000
 MOST_IN_FLIGHT = 1000
-Operations = Annotated[int | None, typer.Option(
-    "--operations", metavar="N", min=1,
-    help=f"Operations of each client ({OPERATIONS:,}); requests from outside ({REQUESTS:,}).")]
-Baseline = Annotated[str | None, typer.Option(
-    "--baseline", metavar="linux", help="Also profile the Linux guest under the same load.",
-    autocompletion=words("linux"))]
 Outside = Annotated[bool, typer.Option("--outside", help="Profile GETs from outside by redis-benchmark, not YCSB.")]
 OverTap = (
     Annotated[bool, typer.Option("--tap",
                                  help="With --outside: use a tap device in a network namespace (root), not QEMU's user "
                                  "network.")]
 )
-Connections = Annotated[int, typer.Option("--connections", metavar="N", min=1, max=500,
-                                          help="Connections from outside.")]
-Pipeline = Annotated[str, typer.Option("--pipeline", metavar="LIST",
-                                       help="Requests in flight on each connection from outside.")]
-Functions = Annotated[int, typer.Option("--functions", metavar="N", min=0,
-                                        help="Number of functions to show for each layout.")]
-Stat = Annotated[bool, typer.Option("--stat", help="Use kernels with statistics, which are slower.")]
 Start = (
     Annotated[bool, typer.Option("--start",
                                  help="Profile from the loader's first instruction to the first command that a Redis "
@@ -59,24 +44,28 @@ Flame = Annotated[Path | None, typer.Option("--flame", metavar="FILE.svg", help=
 @dataclass(frozen=True)
 class ProfileOptions:
     layout: Annotated[str, typer.Option("--layout", metavar="L1,L2", help="Layouts to profile.")] = "per-socket"
-    workload: Workload = "c"
+    workload: Annotated[str, typer.Option("--workload", metavar="C", help="YCSB core workload: a, b, c or f.")] = "c"
     lock: options.Lock = "clh"
     switch: options.Switch = None
-    sockets: options.Sockets = None
-    cores: options.Cores = None
-    memory: options.Memory = None
-    topology: options.Topology = None
-    smt: options.Smt = None
-    records: Records = 2000
-    operations: Operations = None
+    emulated: options.MachineOptions = options.MachineOptions()
+    records: Annotated[int, typer.Option("--records", metavar="N", min=1, max=1 << 22,
+                                         help="Records of 1 kB in each Redis.")] = 2000
+    operations: Annotated[int | None, typer.Option(
+        "--operations", metavar="N", min=1,
+        help=f"Operations of each client ({OPERATIONS:,}); requests from outside ({REQUESTS:,}).")] = None
     clients: options.Clients = None
-    baseline: Baseline = None
+    baseline: Annotated[str | None, typer.Option(
+        "--baseline", metavar="linux", help="Also profile the Linux guest under the same load.",
+        autocompletion=words("linux"))] = None
     outside: Outside = False
     tap: OverTap = False
-    connections: Connections = 50
-    pipeline: Pipeline = "1,16"
-    stat: Stat = False
-    count: Functions = 30
+    connections: Annotated[int, typer.Option("--connections", metavar="N", min=1, max=500,
+                                             help="Connections from outside.")] = 50
+    pipeline: Annotated[str, typer.Option("--pipeline", metavar="LIST",
+                                          help="Requests in flight on each connection from outside.")] = "1,16"
+    stat: Annotated[bool, typer.Option("--stat", help="Use kernels with statistics, which are slower.")] = False
+    count: Annotated[int, typer.Option("--functions", metavar="N", min=0,
+                                       help="Number of functions to show for each layout.")] = 30
     flame: Flame = None
     start: Start = False
     timeout: options.Timeout = None
@@ -96,8 +85,7 @@ def profile(args: ProfileOptions) -> None:
     """
     baseline, outside, flame = args.baseline, args.outside, args.flame
     process.heed_signals()
-    if baseline not in (None, "linux"):
-        raise InputError("--baseline", f"'{baseline}' is not linux")
+    check_baseline(baseline)
     if args.start and (outside or baseline):
         raise InputError("--start", f"cannot be combined with {'--outside' if outside else '--baseline'}")
     if args.tap and not outside:
@@ -107,19 +95,17 @@ def profile(args: ProfileOptions) -> None:
     RESULTS.mkdir(parents=True, exist_ok=True)
     base = RESULTS / f"profile-{time.strftime('%Y%m%d-%H%M%S')}"
     output = Output(args.quiet, args.json or str(base.with_suffix(".json")))
-    shape = options.adapt(Deployment(), args.sockets, args.cores, args.memory, args.topology, None, args.lock,
-                          args.smt).shape
-    picture = flame or base.with_suffix(".svg")
+    shape = options.adapt(Deployment(), args.emulated, lock=args.lock).shape
     cases = prepared(
-        shape, args.layout, args.workload, memory=args.memory, switch=args.switch, clients=args.clients,
-        records=args.records, lock=args.lock or "clh",
-        operations=args.operations or (REQUESTS if outside else OPERATIONS), patience=Patience(SILENCE, args.timeout),
+        shape, args.layout, args.workload, memory=args.emulated.memory, switch=args.switch, clients=args.clients,
+        records=args.records, lock=args.lock or "clh", timeout=Patience(SILENCE, args.timeout),
+        operations=args.operations or (REQUESTS if outside else OPERATIONS),
     )
     job = cases[0].job
     if len(job.workloads) != 1:
         raise InputError("--workload", "one at a time")
     plugin("profile")
-    show = Shown(output, args.count, picture)
+    show = Shown(output, args.count, flame or base.with_suffix(".svg"))
     if args.start:
         profile_start(job, show)
     elif outside:
@@ -130,8 +116,8 @@ def profile(args: ProfileOptions) -> None:
 
 
 def _depths(text: str) -> list[int]:
-    found = [word.strip() for word in text.split(",")]
-    for word in found:
+    depths = [word.strip() for word in text.split(",")]
+    for word in depths:
         if not word.isdecimal() or not 1 <= int(word) <= MOST_IN_FLIGHT:
             raise InputError("--pipeline", f"'{word}' is no number from 1 to {MOST_IN_FLIGHT}")
-    return list(dict.fromkeys(map(int, found)))
+    return list(dict.fromkeys(map(int, depths)))

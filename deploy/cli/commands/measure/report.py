@@ -16,13 +16,12 @@ Results = Annotated[
     list[Path], typer.Argument(metavar="RESULTS.json...", help="Results files; several of one command are repeats.")
 ]
 To = Annotated[Path, typer.Option("-o", "--output", metavar="FILE.html", help="The page to write.")]
-Title = Annotated[str | None, typer.Option("--title", metavar="TEXT", help="The page's heading.")]
 
 
 def report(
     results: Results,
     output_file: To,
-    title: Title = None,
+    title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="The page's heading.")] = None,
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:
@@ -55,7 +54,7 @@ def _check(path: Path, results: list[Path]) -> None:
 
 
 def page_title(sources: list[Any]) -> str:
-    """What the main comparison is of."""
+    """Returns the subject of the main comparison."""
     part = page.chief(groups_of(sources))
     layouts = [group.entry.layout for group in part[:2]]
     alike = len(set(layouts)) < 2 or any(group.entry.system != "skerry" for group in part[:2])
@@ -73,10 +72,10 @@ def _title(sources: list[Any]) -> str:
     return f"Skerry: {', '.join(commands)}"
 
 
-def _document(found: list[Any]) -> dict[str, Any]:
+def _document(groups: list[Any]) -> dict[str, Any]:
     """The means, in the shape that every results file has."""
     entries = []
-    for group in found:
+    for group in groups:
         entry = group.entry
         values = {metric: value for metric in group.metrics if (value := group.value(metric))}
         entries.append(

@@ -33,9 +33,9 @@ def docs(output: To = None, quiet: Quiet = False, json: Json = None) -> None:
     folder = (output or SITE).resolve()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir()) and not (folder / "index.html").is_file()):
         raise InputError(f"-o {output}", "is there already, and is no site")
-    said = Output(quiet, json)
-    ensure_built(said, needs.DOCS)
-    with said.progress("Making the site"):
+    screen = Output(quiet, json)
+    ensure_built(screen, needs.DOCS)
+    with screen.progress("Making the site"):
         pages = site.make(folder)
-    said.line(f"{pages} pages: {folder / 'index.html'}")
-    said.results({"skerry": version(), "command": "docs", "site": str(folder), "pages": pages})
+    screen.line(f"{pages} pages: {folder / 'index.html'}")
+    screen.results({"skerry": version(), "command": "docs", "site": str(folder), "pages": pages})

@@ -29,31 +29,26 @@ SECONDS = 60  # without --time and --runs
 DEFAULT_REGIME = "clh"
 SAID_EVERY = 20.0  # seconds, where there is no terminal
 
-What = Annotated[str, typer.Option("--target", metavar="NAME", help=f"What to fuzz: {', '.join(NAMES)}.")]
-Regime = Annotated[str | None, typer.Option("--regime", metavar="REGIME",
-                                            help=f"Lock regime of the kernel ({DEFAULT_REGIME}): "
-                                            f"{', '.join(REGIMES)}.")]
-Time = Annotated[int | None, typer.Option("--time", metavar="S", min=1, help=f"Seconds ({SECONDS}).")]
 Runs = Annotated[int | None, typer.Option("--runs", metavar="N", min=1, help="Runs of all jobs, in place of a time.")]
 Jobs = Annotated[int, typer.Option("--jobs", metavar="N", min=1, help="Parallel processes that share a corpus (1).")]
-Seed = Annotated[int | None, typer.Option(
-    "--seed", metavar="N", min=1, max=2**31 - 1,
-    help="Seed of the mutations, or the first seed of target net (default: random).")]
-Corpus = Annotated[
-    Path | None, typer.Option("--corpus", metavar="DIR", help="Folder for inputs with new coverage.")
-]
 Merge = Annotated[bool, typer.Option("--merge", help="Merge new inputs into the repository's corpus, minimised.")]
 
 
 @dataclass(frozen=True)
 class FuzzOptions:
-    what: What = KERNEL
-    regime: Regime = None
-    seconds: Time = None
+    what: Annotated[str, typer.Option("--target", metavar="NAME", help=f"What to fuzz: {', '.join(NAMES)}.")] = KERNEL
+    regime: Annotated[str | None, typer.Option("--regime", metavar="REGIME",
+                                               help=f"Lock regime of the kernel ({DEFAULT_REGIME}): "
+                                               f"{', '.join(REGIMES)}.")] = None
+    seconds: Annotated[int | None, typer.Option("--time", metavar="S", min=1, help=f"Seconds ({SECONDS}).")] = None
     runs: Runs = None
     jobs: Jobs = 1
-    seed: Seed = None
-    corpus: Corpus = None
+    seed: Annotated[int | None, typer.Option(
+        "--seed", metavar="N", min=1, max=2**31 - 1,
+        help="Seed of the mutations, or the first seed of target net (default: random).")] = None
+    corpus: Annotated[
+        Path | None, typer.Option("--corpus", metavar="DIR", help="Folder for inputs with new coverage.")
+    ] = None
     merge: Merge = False
     quiet: Quiet = False
     json: Json = None
@@ -168,14 +163,14 @@ def _merge(output: Output, target: Target, learned: Path) -> corpora.Merged:
 
 def _shower(output: Output, update: Any, by_runs: bool) -> Any:
     """Shows progress: a bar on a terminal, else a line now and then."""
-    began = said = time.monotonic()
+    began = shown = time.monotonic()
 
     def show(state: State | seeds.Progress) -> None:
-        nonlocal said
+        nonlocal shown
         now = time.monotonic()
         update(completed=state.runs if by_runs else now - began, description=str(state))
-        if not output.err.is_terminal and now - said > SAID_EVERY:
-            said = now
+        if not output.err.is_terminal and now - shown > SAID_EVERY:
+            shown = now
             output.step(str(state))
 
     return show

@@ -39,17 +39,17 @@ def man(
     The page is made from the help texts and kept as build/skerry.1. Where standard output is no terminal the page's
     source is printed.
     """
-    found = manual.pages(typer.main.get_command(make_app()))
+    pages = manual.pages(typer.main.get_command(make_app()))
     name = "-".join(["skerry", *(command or ())]) + ".1"
-    if name not in found:
-        known = [one.removeprefix("skerry-").removesuffix(".1").replace("-", " ") for one in found
+    if name not in pages:
+        known = [one.removeprefix("skerry-").removesuffix(".1").replace("-", " ") for one in pages
                  if one.startswith("skerry-")]
         raise InputError(" ".join(command or ()), f"is no command; there are {', '.join(known)}")
     if output and output.is_dir():
-        for one, content in found.items():
+        for one, content in pages.items():
             write_text(output / one, content)
         return
-    text = found[name]
+    text = pages[name]
     page = output or (PAGE.with_name(name) if command else PAGE)
     page.parent.mkdir(parents=True, exist_ok=True)
     write_text(page, text)

@@ -159,7 +159,7 @@ def _run(tests: list[MesonTest], width: int,
 
 
 def _proof(test: MesonTest, log: Path, began: float, ended: subprocess.Popen[bytes]) -> Proof:
-    cases = [[int(number) for number in found.groups()] for found in CASE.finditer(log.read_text(errors="replace"))]
+    cases = [[int(number) for number in match.groups()] for match in CASE.finditer(log.read_text(errors="replace"))]
     sums = [sum(column) for column in zip(*cases)] or [0, 0, 0]
     return Proof(_name(test), ended.returncode == 0, time.monotonic() - began, len(cases), sums[0], sums[2], log)
 

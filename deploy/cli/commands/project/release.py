@@ -32,21 +32,21 @@ def release(output: To = None, quiet: Quiet = False, json: Json = None) -> None:
     folder = output or BUILD / "release" / version()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir()) and not (folder / releases.SUMS).is_file()):
         raise InputError(f"-o {folder}", "is there already, and is no release")
-    said = Output(quiet, json)
+    screen = Output(quiet, json)
     needed = needs.COMPILER
     for what in releases.plans().values():
         needed |= needs.of_map(what.cluster_map, what.own)
-    ensure_built(said, needed)
+    ensure_built(screen, needed)
     if releases.is_changed():
-        said.line("Files differ from the commit: this is no release of it.")
+        screen.line("Files differ from the commit: this is no release of it.")
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.iterdir():
         old.unlink()
-    with said.progress("Releasing") as update:
+    with screen.progress("Releasing") as update:
         made = releases.make(folder, lambda what: update(description=what[:1].upper() + what[1:]))
     for path in made:
-        said.line(f"{path}: {path.stat().st_size / MIB:.1f} MiB")
-    found = [{"name": name, "sha256": digest, "bytes": (folder / name).stat().st_size}
+        screen.line(f"{path}: {path.stat().st_size / MIB:.1f} MiB")
+    files = [{"name": name, "sha256": digest, "bytes": (folder / name).stat().st_size}
              for name, digest in releases.sums(folder).items()]
-    said.results({"skerry": version(), "command": "release", "folder": str(folder), "changed": releases.is_changed(),
-                  "files": found})
+    screen.results({"skerry": version(), "command": "release", "folder": str(folder), "changed": releases.is_changed(),
+                    "files": files})

@@ -27,7 +27,7 @@ Werror = Annotated[bool, typer.Option(
 )]  # fmt: skip
 BUILD_TEST = "build: set-up and build"
 NO_TEST = "no test has this in its name"
-LONGEST = "test_ktest"  # of the files of boot tests, a third of them all: it begins first, or one lane ends last
+LONGEST = "test_ktest"  # the longest file of boot tests, a third of them all: it begins first, or one lane ends last
 
 
 def test(only: Only = None, werror: Werror = False, quiet: Quiet = False, json: Json = None) -> None:
@@ -68,10 +68,11 @@ def _build(output: Output, word: str, werror: bool) -> Result:
 
 
 def _needed(output: Output, word: str, werror: bool) -> needs.Needs:
-    """For tests with `word` in their name. Components' tests say what they use; Python's use anything."""
+    """Returns the needs of tests with `word` in their name. Components' tests say what they use; Python's use
+    anything."""
     if not word or word in BUILD_TEST:
         return needs.EVERYTHING
-    # what can say the names
+    # the program that knows the names
     ensure_built(output, replace(needs.EVERYTHING, targets=frozenset({needs.CHECKER})), werror)
     try:
         if any(word in name for name in names.of_python()):
@@ -104,7 +105,7 @@ def _show(output: Output, result: Result) -> None:
 
 
 def _why(result: Result) -> str:
-    """Of one that was skipped: what lacks, and what would make it run."""
+    """Returns why a test was skipped: what lacks, and what would make it run."""
     lines = result.detail.strip().splitlines()
     return lines[-1].removeprefix("Skipped: ") if lines else "its program says that it cannot run here"
 

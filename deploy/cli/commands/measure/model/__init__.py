@@ -24,38 +24,29 @@ model = typer.Typer(
 )
 
 Service = Annotated[float, typer.Option("--service", metavar="CYCLES", help="Mean time from hand-over to hand-over.")]
-Delay = Annotated[
-    str, typer.Option("--delay", metavar="LIST", help="Cycles between entries: 4000; 1,2; 500..32000 doubles.")
-]
 Cores = Annotated[str, typer.Option("--cores", metavar="LIST", help="Cores of one kernel: 8; 1,2,4; 1..28 is each.")]
-Bounds = Annotated[
-    str | None,
-    typer.Option(
-        "--bounds",
-        metavar="LOW,HIGH|none",
-        help="Service times of two sockets, to draw between (323,613 where the service time lies within).",
-    ),
-]
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Write a plot: .png, .svg or .pdf.")]
 Results = Annotated[Path, typer.Argument(metavar="RESULTS.json", help="A results file of any command.")]
-Metric = Annotated[
-    str | None, typer.Option("--metric", metavar="NAME", help=f"The throughput to fit ({measured.METRIC}).")
-]
 Ghz = Annotated[float | None, typer.Option("--ghz", metavar="GHZ", help="Clock, for a throughput per second.")]
-MaxCores = Annotated[
-    int | None, typer.Option("--max-cores", metavar="N", min=1,
-                             help="Only points of at most this many cores: one socket's.")
-]
 
 
 @dataclass(frozen=True)
 class PredictOptions:
     service: Service = published.SERVICE
-    delay: Delay = published.DELAYS
+    delay: Annotated[
+        str, typer.Option("--delay", metavar="LIST", help="Cycles between entries: 4000; 1,2; 500..32000 doubles.")
+    ] = published.DELAYS
     cores: Cores = published.CORES
     lock: Lock = "clh"
     transfer: Transfer = published.LINE_SAME_SOCKET
-    bounds: Bounds = None
+    bounds: Annotated[
+        str | None,
+        typer.Option(
+            "--bounds",
+            metavar="LOW,HIGH|none",
+            help="Service times of two sockets, to draw between (323,613 where the service time lies within).",
+        ),
+    ] = None
     plot: Plot = None
     quiet: Quiet = False
     json: Json = None
@@ -93,9 +84,14 @@ def _bounds(text: str | None, service: float) -> tuple[float, float] | None:
 @model.command("fit")
 def fit(
     results: Results,
-    metric: Metric = None,
+    metric: Annotated[
+        str | None, typer.Option("--metric", metavar="NAME", help=f"The throughput to fit ({measured.METRIC}).")
+    ] = None,
     ghz: Ghz = None,
-    max_cores: MaxCores = None,
+    max_cores: Annotated[
+        int | None, typer.Option("--max-cores", metavar="N", min=1,
+                                 help="Only points of at most this many cores: one socket's.")
+    ] = None,
     plot: Plot = None,
     quiet: Quiet = False,
     json: Json = None,
@@ -110,21 +106,21 @@ def fit(
     if ghz is not None:
         ranges.positive(ghz, "--ghz")
     curves = measured.read(results, metric, ghz, max_cores)
-    found = [fitting.fit(curve) for curve in curves if fitting.can_fit(curve)]
+    fitted = [fitting.fit(curve) for curve in curves if fitting.can_fit(curve)]
     skipped = [fitting.why_not(curve) for curve in curves if not fitting.can_fit(curve)]
-    if not found:
+    if not fitted:
         raise InputError(str(results), skipped[0] if skipped else f"no result has {max_cores} cores or fewer")
-    output.table(model_tables.fits(found))
+    output.table(model_tables.fits(fitted))
     for why in skipped:
         output.line(f"Not fitted: {why}.")
-    for item in found:
+    for item in fitted:
         for name, parameter in model_results.parameters(item).items():
             if parameter.is_loose:
                 output.line(f"{item.curve.name}: these core counts do not determine the {name} time.")
     if plot:
-        plot_fits(found, plot)
+        plot_fits(fitted, plot)
         output.step(f"Plot: {plot}")
-    output.results(model_results.document("model fit", [model_results.fitted(item) for item in found]))
+    output.results(model_results.document("model fit", [model_results.fitted(item) for item in fitted]))
 
 
 model.command("simulate")(simulate)
