@@ -3,26 +3,26 @@
 #pragma once
 
 #include "../qemu_plugin.h"
-#include "agenda.h"
-#include "baton.h"
+#include "event_queue.h"
+#include "turn_token.h"
 #include "memory.h"
 #include "spin.h"
 
 extern struct machine machine;
 extern struct memory memory;
 
-/* Whether the core runs as the agenda knows: not before it is on the agenda, nor when it goes ahead without the
- * baton. */
-static inline bool core_runs(const struct agenda *agenda, unsigned core)
+/* Whether the event queue has the core running: not before it is in the queue, nor when it goes ahead without the
+ * token. */
+static inline bool core_runs(const struct event_queue *queue, unsigned core)
 {
-	return agenda->core[core].count && agenda->core[core].state == RUNS;
+	return queue->core[core].count && queue->core[core].state == RUNS;
 }
 
 /* A core that has passed its limit lets the others act first. What it does next it does when it precedes all others. */
 static inline void let_others(unsigned core)
 {
-	if (agenda.core[core].count->used >= LIMIT && core_runs(&agenda, core))
-		baton_step(core);
+	if (event_queue.core[core].count->used >= LIMIT && core_runs(&event_queue, core))
+		token_step(core);
 }
 
 enum { MOST_LOOKS = 8 };
@@ -48,7 +48,8 @@ void access_remapped(unsigned core, void *data);
  * afterwards. */
 extern bool access_keeps_turn;
 
-/* `count` accesses of the kernel, `step` bytes apart, that QEMU does not report, of a core that is on the agenda. */
+/* Accounts for `count` accesses of the kernel, `step` bytes apart, that QEMU does not report. The core is in the event
+ * queue. */
 void access_row(unsigned core, uint64_t first, unsigned count, unsigned step, bool store);
 
 /* What QEMU is to call behind a load and behind a store. */

@@ -25,13 +25,13 @@ bool fetch_page(uint64_t page, uint64_t *physical)
 {
 	if (translate_address)
 		return translate_address(page, physical);
-	*physical = physical_page(get_core(baton_self()), page);
+	*physical = physical_page(get_core(token_self()), page);
 	return *physical != UINT64_MAX;
 }
 
 static void fetch_line(unsigned i, void *line)
 {
-	struct runner *runner = &agenda.core[i];
+	struct runner *runner = &event_queue.core[i];
 	if (!runner->count)
 		return;
 	uint64_t now = clock_of(runner);

@@ -4,7 +4,7 @@
  * physical line (MESIF: one owner, or several sharers of whom the nearest answers). It says when an access is done.
  *
  * A line is busy while it moves, and requests for it queue in the order of their calls. Callers therefore call in the
- * order of the cores' clocks (agenda.h), within the quantum.
+ * order of the cores' clocks (event_queue.h), within the quantum.
  *
  * Instructions come by way of an L1 of their own, whose lines are replaced in the order in which they came, and which
  * may only be read. What a core stores itself does not take them away.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The agenda's moments, in UNITs of a cycle, as nanoseconds of QEMU's clocks and as the time-stamp counter. */
+/* Moments of the event queue, in UNITs of a cycle, as nanoseconds of QEMU's clocks and as the time-stamp counter. */
 #pragma once
 
 #include "prices.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Cores that spin with PAUSE are parked (agenda.h), where that is the same as spinning. */
+/* Cores that spin with PAUSE are parked (event_queue.h), where that is the same as spinning. */
 #pragma once
 
 #include <stdio.h>

@@ -2,8 +2,8 @@
 /*
  * A QEMU plugin that makes of the emulated machine one with a price list: each core has a clock in cycles, instructions
  * and memory accesses cost what the machine file says (prices.def), and lines move between caches (memory.h). Cores
- * act in the order of their clocks (agenda.h, baton.h), so that neither the host's speed nor its load matters. QEMU's
- * clocks and timers, and the guest's time-stamp counter, go by the same clocks (outside.h).
+ * act in the order of their clocks (event_queue.h, turn_token.h), so that neither the host's speed nor its load
+ * matters. QEMU's clocks and timers, and the guest's time-stamp counter, go by the same clocks (virtual_time.h).
  * For `-S -accel tcg,thread=multi`, with modelled-preload.so in LD_PRELOAD; QEMU 9.2 and later. docs/modelled.md says
  * what this can and cannot tell.
  *
@@ -20,14 +20,14 @@
 #include "../qemu_plugin.h"
 #include "access.h"
 #include "area.h"
-#include "baton.h"
 #include "decode.h"
 #include "fetch.h"
 #include "observe.h"
-#include "outside.h"
 #include "pause.h"
 #include "phase.h"
 #include "registers.h"
+#include "turn_token.h"
+#include "virtual_time.h"
 
 enum { QUANTUM = 0, PROGRAM_QUANTUM = 2000 }; /* cycles */
 /* What lies below is always executed functionally (phase.h): all cores spin on a lock of SeaBIOS's, which the first one
@@ -59,20 +59,20 @@ static FILE *out;
 static void at_limit(unsigned core, void *data)
 {
 	(void)data;
-	if (!agenda.core[core].count)
-		outside_arrived(core);
-	baton_step(core);
+	if (!event_queue.core[core].count)
+		virtual_time_arrived(core);
+	token_step(core);
 }
 
 /* ---- instructions of a kind of their own ---- */
 
 /* What its clock is without the time for which it was halted, which is nobody's. */
-static uint64_t active_of(unsigned i) { return clock_of(&agenda.core[i]) - agenda.core[i].idle; }
+static uint64_t active_of(unsigned i) { return clock_of(&event_queue.core[i]) - event_queue.core[i].idle; }
 
 static void enter_mode(unsigned i, bool kernel)
 {
 	struct core *core = &cores[i];
-	if (!agenda.core[i].count || core->in_kernel == kernel)
+	if (!event_queue.core[i].count || core->in_kernel == kernel)
 		return;
 	uint64_t now = active_of(i);
 	if (core->in_kernel)
@@ -93,17 +93,17 @@ static void leave_kernel(unsigned i, void *data) { (void)data, enter_mode(i, fal
 static void at_clock(unsigned i, void *data)
 {
 	(void)data;
-	if (!agenda.core[i].count)
+	if (!event_queue.core[i].count)
 		return;
 	pause_looked(i, NULL);
 	let_others(i);
-	outside_counter(i);
+	virtual_time_counter(i);
 }
 static void at_functional_clock(unsigned i, void *data)
 {
 	(void)data;
-	if (agenda.core[i].count)
-		outside_counter(i);
+	if (event_queue.core[i].count)
+		virtual_time_counter(i);
 }
 
 /* ---- marks ---- */
@@ -111,20 +111,23 @@ static void at_functional_clock(unsigned i, void *data)
 static void print_each(const char *name, uint64_t (*value)(unsigned core))
 {
 	fprintf(out, ",\"%s\":[", name);
-	for (unsigned i = 0; i < agenda.count; i++)
+	for (unsigned i = 0; i < event_queue.count; i++)
 		fprintf(out, "%s%llu", i ? "," : "", (unsigned long long)value(i));
 	fputs("]", out);
 }
 static uint64_t busy_of(unsigned i)
 {
-	return agenda.core[i].count ? active_of(i) / UNIT : 0;
+	return event_queue.core[i].count ? active_of(i) / UNIT : 0;
 }
 static uint64_t kernel_of(unsigned i)
 {
 	const struct core *c = &cores[i];
 	return (c->kernel + (c->in_kernel ? active_of(i) - c->kernel_since : 0)) / UNIT;
 }
-static uint64_t instructions_of(unsigned i) { return agenda.core[i].count ? agenda.core[i].count->instructions : 0; }
+static uint64_t instructions_of(unsigned i)
+{
+	return event_queue.core[i].count ? event_queue.core[i].count->instructions : 0;
+}
 static uint64_t accesses_of(unsigned i) { return memory.core[i].traffic.accesses; }
 static uint64_t fetches_of(unsigned i) { return memory.core[i].traffic.fetches; }
 static uint64_t sum_remote(const uint64_t *by) { return by[SAME_CLUSTER] + by[SAME_SOCKET] + by[OTHER_SOCKET]; }
@@ -140,9 +143,9 @@ static uint64_t wait_of(unsigned i) { return memory.core[i].traffic.wait_time / 
 
 static void mark_reached(unsigned i, void *number)
 {
-	if (!agenda.core[i].count)
+	if (!event_queue.core[i].count)
 		return;
-	baton_step(i);
+	token_step(i);
 	if (phase_mark((unsigned)(uintptr_t)number)) {
 		memory_warm(&memory);
 		access_remapped(MOST_CORES, NULL);
@@ -152,9 +155,9 @@ static void mark_reached(unsigned i, void *number)
 		return;
 	observe_mark((unsigned)(uintptr_t)number);
 	fprintf(out, "{\"marker\":%u,\"core\":%u,\"clock\":%llu,\"late\":%llu,\"misparked\":%llu,\"counter\":\"%s\"",
-	        (unsigned)(uintptr_t)number, i, (unsigned long long)(clock_of(&agenda.core[i]) / UNIT),
-	        (unsigned long long)baton.late, (unsigned long long)pause_misparked(),
-	        outside_sets_counter() ? "set" : "trapped");
+	        (unsigned)(uintptr_t)number, i, (unsigned long long)(clock_of(&event_queue.core[i]) / UNIT),
+	        (unsigned long long)turn_token.late, (unsigned long long)pause_misparked(),
+	        virtual_time_sets_counter() ? "set" : "trapped");
 	print_each("executed", busy_of);
 	print_each("kernel", kernel_of);
 	print_each("instructions", instructions_of);
@@ -292,7 +295,7 @@ static void init_core(plugin_id id, unsigned vcpu)
 	(void)id;
 	if (vcpu >= MOST_CORES)
 		abort();
-	baton_join(vcpu);
+	token_join(vcpu);
 	const char *wrong = registers_take();
 	if (wrong) {
 		fprintf(stderr, "modelled: %s\n", wrong);
@@ -306,7 +309,7 @@ static void at_open(void)
 {
 	for (unsigned i = 0; i < core_count; i++) {
 		struct part *part = qemu_plugin_scoreboard_find(board, i);
-		agenda_add(&agenda, i, &part->count);
+		queue_add(&event_queue, i, &part->count);
 		memory.core[i].code = part->code;
 	}
 	stay_on_one_processor();
@@ -319,7 +322,7 @@ static bool take_option(const char *option, const char **file)
 	else if (!strncmp(option, "out=", 4))
 		out = fopen(option + 4, "w");
 	else if (!strncmp(option, "quantum=", 8))
-		agenda.quantum = strtoull(option + 8, NULL, 10) * UNIT;
+		event_queue.quantum = strtoull(option + 8, NULL, 10) * UNIT;
 	else if (!strncmp(option, "program_quantum=", 16))
 		program_quantum = strtoull(option + 16, NULL, 10);
 	else if (!strncmp(option, "priced=", 7))
@@ -337,7 +340,7 @@ int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int argc, ch
 {
 	const char *file = NULL, *wrong;
 	unsigned line;
-	agenda.quantum = QUANTUM * UNIT;
+	event_queue.quantum = QUANTUM * UNIT;
 	for (int i = 0; i < argc; i++)
 		if (!take_option(argv[i], &file)) {
 			fprintf(stderr, "modelled: %s: no option of this plugin\n", argv[i]);
@@ -359,7 +362,7 @@ int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int argc, ch
 		fprintf(stderr, "modelled: %u cores; %s has %u\n", core_count, file, (unsigned)machine.cores);
 		return -1;
 	}
-	if ((wrong = fetch_take()) || (wrong = outside_take(&machine, core_count, traps, at_open))) {
+	if ((wrong = fetch_take()) || (wrong = virtual_time_take(&machine, core_count, traps, at_open))) {
 		fprintf(stderr, "modelled: %s\n", wrong);
 		return -1;
 	}

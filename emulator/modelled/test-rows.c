@@ -8,8 +8,8 @@
 
 enum { ROWS = 20000, LINES = 40, LIMIT_EACH = 30 * UNIT };
 
-struct agenda agenda;
-struct baton baton;
+struct event_queue event_queue;
+struct turn_token turn_token;
 static struct count counts[2];
 static uint64_t seed;
 static unsigned steps;
@@ -21,17 +21,17 @@ static uint64_t draw(uint64_t below)
 }
 
 /* Core 0 has passed its limit. The other one takes a line or two of those that it uses, and it goes on. */
-void baton_step(unsigned core)
+void token_step(unsigned core)
 {
-	struct runner *runner = &agenda.core[core];
+	struct runner *runner = &event_queue.core[core];
 	uint64_t now = clock_of(runner), kept = seed;
 	seed = ++steps * 0x9e3779b97f4a7c15;
 	for (uint64_t i = draw(3); i > 0; i--)
 		memory_access(&memory, 1, 1 + draw(LINES), draw(2) ? STORE : LOAD, now);
 	seed = kept;
-	agenda_limit(runner, now + LIMIT_EACH);
+	queue_limit(runner, now + LIMIT_EACH);
 }
-void baton_unpark(unsigned core, uint64_t ahead) { (void)core, (void)ahead; }
+void token_unpark(unsigned core, uint64_t ahead) { (void)core, (void)ahead; }
 
 bool fetch_page(uint64_t page, uint64_t *physical)
 {
@@ -60,14 +60,14 @@ static void play(bool whole, struct outcome *outcome)
 	memory_make(&memory, &machine);
 	memset(counts, 0, sizeof(counts));
 	memset(looks, 0, sizeof(looks));
-	agenda = (struct agenda){ .running = NOBODY };
+	event_queue = (struct event_queue){ .running = NOBODY };
 	seed = 88172645463325252ull;
 	steps = 0;
 	access_remapped(MOST_CORES, NULL);
 	for (unsigned core = 0; core < 2; core++) {
-		agenda_add(&agenda, core, &counts[core]);
-		agenda.core[core].state = RUNS;
-		agenda_limit(&agenda.core[core], LIMIT_EACH);
+		queue_add(&event_queue, core, &counts[core]);
+		event_queue.core[core].state = RUNS;
+		queue_limit(&event_queue.core[core], LIMIT_EACH);
 	}
 	for (unsigned row = 0; row < ROWS; row++) {
 		unsigned step = step_of[draw(3)], count = 1 + (unsigned)draw(33);
@@ -78,9 +78,9 @@ static void play(bool whole, struct outcome *outcome)
 		else
 			for (unsigned i = 0; i < count; i++)
 				access_row(0, first + i * step, 1, step, store);
-		outcome->clock[row] = clock_of(&agenda.core[0]);
+		outcome->clock[row] = clock_of(&event_queue.core[0]);
 		if (!draw(4)) /* what it has stored arrives */
-			core_charge(&agenda.core[0], 400 * UNIT);
+			core_charge(&event_queue.core[0], 400 * UNIT);
 		if (!draw(8))
 			looks[0].count = 0;
 	}

@@ -11,7 +11,7 @@ import pytest
 from deploy.base.paths import ROOT
 
 PLUGIN = ROOT / "emulator" / "modelled"
-SOURCES = {"memory": ("memory.c", "cache.c", "prices.c"), "agenda": ("agenda.c",),
+SOURCES = {"memory": ("memory.c", "cache.c", "prices.c"), "event-queue": ("event_queue.c",),
            "repeats": ("memory.c", "cache.c", "prices.c"), "spin": ("spin.c",)}
 SECONDS = 120  # a mistake may make a test wait for ever
 
@@ -53,13 +53,15 @@ MISTAKES = (
             "	lose_all(memory, cores, entry_line(victim), now);\n", ""),
     Mistake("code is owned", "memory.c", "alone = access != FETCH;", "alone = true;"),
     Mistake("a store to a line that others read repeats", "memory.h", "!entry_writable(first) || ", "", "repeats"),
-    Mistake("a clock runs backwards", "agenda.c", "	core->base = now;\n", "", "agenda"),
-    Mistake("a core that is woken goes on where it halted", "agenda.c", "		core->base += when - own;\n", "", "agenda"),
-    Mistake("of two at one moment the greater number goes first", "agenda.c", "(core < (place & (MOST_CORES - 1)))",
-            "1", "agenda"),
-    Mistake("a core that waits goes on between two turns of its loop", "agenda.c",
-            "(when - looks + c->period - 1) / c->period * c->period", "when - looks", "agenda"),
-    Mistake("cores run past a timer", "agenda.c", "	if (*limit > events)\n		*limit = events;\n", "", "agenda"),
+    Mistake("a clock runs backwards", "event_queue.c", "	core->base = now;\n", "", "event-queue"),
+    Mistake("a core that is woken goes on where it halted", "event_queue.c", "		core->base += when - own;\n", "",
+            "event-queue"),
+    Mistake("of two at one moment the greater number goes first", "event_queue.c",
+            "(core < (place & (MOST_CORES - 1)))", "1", "event-queue"),
+    Mistake("a core that waits goes on between two turns of its loop", "event_queue.c",
+            "(when - looks + c->period - 1) / c->period * c->period", "when - looks", "event-queue"),
+    Mistake("cores run past a timer", "event_queue.c", "	if (*limit > events)\n		*limit = events;\n", "",
+            "event-queue"),
     Mistake("a loop that counts in a register is parked", "spin.c", "same &= now == spin->general[i];", "", "spin"),
     Mistake("a loop that counts in a vector register is parked", "spin.c",
             "spin->wide_known && !memcmp(now, spin->wide, sizeof(now));", "true;", "spin"),

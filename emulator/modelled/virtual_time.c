@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #define _GNU_SOURCE
-#include "outside.h"
-#include "baton.h"
+#include "virtual_time.h"
+#include "turn_token.h"
 #include "moment.h"
 #include "preload.h"
 #include "ticks.h"
@@ -33,8 +33,8 @@ static struct place place[MOST_CORES + 1];
 static struct pollfd polled[MOST_FILES + 1]; /* while the event loop waits: what it waits for, behind `turn` */
 static nfds_t polled_count;
 static bool notified; /* a core has written to one of these */
-static int turn;      /* eventfd: the event loop has the baton */
-static uint64_t last_ns, last_tsc; /* that were seen; their reader has the baton */
+static int turn;      /* eventfd: the event loop has the token */
+static uint64_t last_ns, last_tsc; /* that were seen; their reader has the token */
 static bool sets_ticks; /* else reads of the counter are trapped */
 
 /* ---- clocks ---- */
@@ -49,9 +49,9 @@ static uint64_t not_back(uint64_t *last, uint64_t value)
 
 static bool read_monotonic(struct timespec *time)
 {
-	if (baton_self() == NOBODY)
+	if (token_self() == NOBODY)
 		return false;
-	uint64_t ns = not_back(&last_ns, moment_ns(baton_clock(), model.khz));
+	uint64_t ns = not_back(&last_ns, moment_ns(token_clock(), model.khz));
 	time->tv_sec = (time_t)(ns / 1000000000);
 	time->tv_nsec = (long)(ns % 1000000000);
 	return true;
@@ -59,19 +59,19 @@ static bool read_monotonic(struct timespec *time)
 
 static bool read_counter(uint64_t *value)
 {
-	if (baton_self() == NOBODY)
+	if (token_self() == NOBODY)
 		return false;
-	*value = not_back(&last_tsc, moment_tsc(baton_clock()));
+	*value = not_back(&last_tsc, moment_tsc(token_clock()));
 	return true;
 }
 
-void outside_counter(unsigned core)
+void virtual_time_counter(unsigned core)
 {
 	if (sets_ticks)
-		ticks_set(not_back(&last_tsc, moment_tsc(clock_of(&agenda.core[core]))));
+		ticks_set(not_back(&last_tsc, moment_tsc(clock_of(&event_queue.core[core]))));
 }
 
-bool outside_sets_counter(void) { return sets_ticks; }
+bool virtual_time_sets_counter(void) { return sets_ticks; }
 
 /* ---- conditions ---- */
 
@@ -88,23 +88,23 @@ static void await_events_turn(void);
 
 static int cond_wait(pthread_cond_t *cond, pthread_mutex_t *held)
 {
-	int party = baton_self();
-	if (party == NOBODY || (party == EVENTS && !baton_is_open()))
+	int party = token_self();
+	if (party == NOBODY || (party == EVENTS && !token_is_open()))
 		return original->cond_wait(cond, held);
 	waits_on((unsigned)party, cond);
-	if (!baton_is_open()) {
+	if (!token_is_open()) {
 		place[party].arrived = true;
 		int status = original->cond_wait(cond, held);
-		if (!baton_is_open())
+		if (!token_is_open())
 			return status;
 	} else {
-		baton_block(NEVER);
+		token_block(NEVER);
 	}
-	pthread_mutex_unlock(held); /* the one that has the baton may need it */
+	pthread_mutex_unlock(held); /* the one that has the token may need it */
 	if (party == EVENTS)
 		await_events_turn();
 	else
-		baton_await((unsigned)party);
+		token_await((unsigned)party);
 	waits_on((unsigned)party, NULL);
 	pthread_mutex_lock(held);
 	return 0;
@@ -113,7 +113,7 @@ static int cond_wait(pthread_cond_t *cond, pthread_mutex_t *held)
 /* Those that wait on it go on; a core that has it to halt, and spins, gets an interrupt. */
 static void cond_wake(pthread_cond_t *cond)
 {
-	if (!baton_is_open())
+	if (!token_is_open())
 		return;
 	unsigned woken[MOST_CORES + 1], count = 0;
 	pthread_mutex_lock(&mutex);
@@ -122,8 +122,8 @@ static void cond_wake(pthread_cond_t *cond)
 			woken[count++] = i;
 	pthread_mutex_unlock(&mutex);
 	for (unsigned i = 0; i < count; i++)
-		if ((int)woken[i] != baton_self())
-			baton_wake(woken[i], model.price.ipi);
+		if ((int)woken[i] != token_self())
+			token_wake(woken[i], model.price.ipi);
 }
 
 /* ---- the event loop's files ---- */
@@ -168,7 +168,7 @@ static void wake_events(void)
  * now. */
 static void file_written(int file, size_t size)
 {
-	int party = baton_self();
+	int party = token_self();
 	bool wakes = false;
 	if (size != sizeof(uint64_t) || party == NOBODY || party == EVENTS)
 		return;
@@ -178,7 +178,7 @@ static void file_written(int file, size_t size)
 	notified |= wakes;
 	pthread_mutex_unlock(&mutex);
 	if (wakes)
-		baton_wake(EVENTS, 0);
+		token_wake(EVENTS, 0);
 }
 
 static void forget_turn(void)
@@ -188,7 +188,7 @@ static void forget_turn(void)
 		;
 }
 
-/* Until it has the baton. What comes from outside meanwhile has no moment: a turn is asked for. */
+/* Waits for the token. An event from outside has no moment meanwhile: a turn is asked for. */
 static void await_events_turn(void)
 {
 	struct pollfd wait[MOST_FILES + 1];
@@ -197,7 +197,7 @@ static void await_events_turn(void)
 	memcpy(wait, polled, count * sizeof(*wait));
 	pthread_mutex_unlock(&mutex);
 	wait[0] = (struct pollfd){ turn, POLLIN, 0 };
-	while (!baton_events_turn()) {
+	while (!token_events_turn()) {
 		int ready = original->poll(wait, count, NULL, NULL);
 		if (ready > 0 && wait[0].revents)
 			continue;
@@ -206,7 +206,7 @@ static void await_events_turn(void)
 		bool outside = !notified;
 		pthread_mutex_unlock(&mutex);
 		if (outside)
-			baton_ask();
+			token_ask();
 	}
 	forget_turn();
 }
@@ -220,7 +220,7 @@ static void open_if_all_arrived(void)
 			arrived += place[i].arrived;
 		if (arrived == core_count) {
 			when_open();
-			baton_open();
+			token_open();
 			return;
 		}
 		nanosleep(&pause, NULL);
@@ -230,18 +230,18 @@ static void open_if_all_arrived(void)
 static int poll_files(struct pollfd *files, nfds_t count, const struct timespec *timeout, const sigset_t *mask)
 {
 	static const struct timespec at_once;
-	if (baton_self() != EVENTS || count > MOST_FILES)
+	if (token_self() != EVENTS || count > MOST_FILES)
 		return original->poll(files, count, timeout, mask);
-	if (!baton_is_open())
+	if (!token_is_open())
 		open_if_all_arrived();
-	if (!baton_is_open())
+	if (!token_is_open())
 		return original->poll(files, count, timeout, mask);
 	int ready = original->poll(files, count, &at_once, mask);
 	if (ready || (timeout && !timeout->tv_sec && !timeout->tv_nsec))
 		return ready;
 	uint64_t until = NEVER;
 	if (timeout) {
-		uint64_t ns = moment_ns(baton_clock(), model.khz) + (uint64_t)timeout->tv_sec * 1000000000 +
+		uint64_t ns = moment_ns(token_clock(), model.khz) + (uint64_t)timeout->tv_sec * 1000000000 +
 		         (uint64_t)timeout->tv_nsec;
 		until = moment_from_ns(ns, model.khz);
 	}
@@ -249,7 +249,7 @@ static int poll_files(struct pollfd *files, nfds_t count, const struct timespec 
 	keep_polled(files, count);
 	notified = false;
 	pthread_mutex_unlock(&mutex);
-	baton_block(until);
+	token_block(until);
 	await_events_turn();
 	pthread_mutex_lock(&mutex);
 	polled_count = 0;
@@ -259,7 +259,7 @@ static int poll_files(struct pollfd *files, nfds_t count, const struct timespec 
 
 /* ---- */
 
-void outside_arrived(unsigned core) { place[core].arrived = true; }
+void virtual_time_arrived(unsigned core) { place[core].arrived = true; }
 
 static bool take_counter(bool traps)
 {
@@ -269,7 +269,7 @@ static bool take_counter(bool traps)
 	return sets_ticks || trap_counter(read_counter);
 }
 
-const char *outside_take(const struct machine *machine, unsigned cores, bool traps, void (*open)(void))
+const char *virtual_time_take(const struct machine *machine, unsigned cores, bool traps, void (*open)(void))
 {
 	static const struct hooks hooks = {
 		.monotonic = read_monotonic, .poll = poll_files, .cond_wait = cond_wait, .cond_wake = cond_wake,
@@ -283,8 +283,8 @@ const char *outside_take(const struct machine *machine, unsigned cores, bool tra
 	model = *machine;
 	core_count = cores;
 	when_open = open;
-	baton_wake_events = wake_events;
-	baton_join(EVENTS);
+	token_wake_events = wake_events;
+	token_join(EVENTS);
 	if (!take_counter(traps))
 		return "the host does not trap its time-stamp counter (PR_SET_TSC)";
 	original = take(&hooks); /* QEMU does not look at a clock between the two */

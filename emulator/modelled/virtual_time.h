@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What QEMU does beside executing instructions, in modelled time: its clocks, the guest's time-stamp counter, and how
- * its threads wait. QEMU's event loop, which executes the timers of all devices, polls files until the next timer is
- * due; a core that halts waits on a condition. Both become turns of the agenda (baton.h). preload.c calls this.
+ * QEMU's virtual time on the modelled machine: its clocks, the guest's time-stamp counter, and how its threads wait.
+ * QEMU's event loop, which executes the timers of all devices, polls files until the next timer is due; a core that
+ * halts waits on a condition. Both become turns in the event queue (turn_token.h). preload.c calls this.
  */
 #pragma once
 
@@ -14,10 +14,10 @@
  * called once, when the threads of all `cores` are there and wait. `traps`: reads of the time-stamp counter are trapped
  * (trap.h), also if this QEMU's answer can be set (ticks.h).
  */
-const char *outside_take(const struct machine *machine, unsigned cores, bool traps, void (*open)(void));
+const char *virtual_time_take(const struct machine *machine, unsigned cores, bool traps, void (*open)(void));
 /* The core, which runs, reads the time-stamp counter next. */
-void outside_counter(unsigned core);
+void virtual_time_counter(unsigned core);
 /* Whether its answer is set, and not trapped. */
-bool outside_sets_counter(void);
+bool virtual_time_sets_counter(void);
 /* The core's thread has begun to execute: it waits for nobody. */
-void outside_arrived(unsigned core);
+void virtual_time_arrived(unsigned core);

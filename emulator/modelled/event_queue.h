@@ -6,7 +6,7 @@
  * ahead.
  *
  * A clock advances inline, in code that QEMU generates: `used` grows with each instruction, and a core calls back
- * (baton.c) once `used` reaches LIMIT. So `used` is kept that far below LIMIT as the core may go, and the clock is
+ * (turn_token.c) once `used` reaches LIMIT. So `used` is kept that far below LIMIT as the core may go, and the clock is
  * base + used - from.
  *
  * A core that was halted and to which another sent an interrupt is expected: it has its turn from the moment at which
@@ -18,7 +18,7 @@
  * A core that waits in a loop with PAUSE is parked until a line that its loop reads is taken: its loop has a period,
  * and it goes on with the turn in which it would have found that line gone, so that the outcome is that of spinning.
  *
- * The caller holds the baton's lock where cores are threads.
+ * The caller holds the token's lock where cores are threads.
  */
 #pragma once
 
@@ -52,11 +52,11 @@ struct runner {
 	uint64_t most;   /* PARKED: it looks again after so long, whatever happens */
 };
 
-struct agenda {
+struct event_queue {
 	struct runner core[MOST_CORES];
 	uint64_t place[MOST_CORES]; /* in the order: its clock and its number in one; NEVER if it has no turns */
 	unsigned count;             /* cores that there are */
-	/* core whose clock advances by itself, so that its place has to be looked up; NOBODY: none */
+	/* core that runs: its clock advances by itself, so its place has to be computed again; NOBODY: none */
 	int running;
 	uint64_t patience;          /* no core that is parked looks again before this */
 	uint64_t quantum;
@@ -74,32 +74,32 @@ static inline void core_charge(struct runner *core, uint64_t cost)
 }
 
 /* The place of the core that is running, or of one that goes ahead by mistake, is where its clock is now. */
-void agenda_moved(struct agenda *agenda, unsigned core);
+void queue_moved(struct event_queue *queue, unsigned core);
 /* The clock from which on `core` may not act before `other` has, but for the quantum. */
-uint64_t agenda_until(const struct agenda *agenda, unsigned core, unsigned other);
+uint64_t queue_until(const struct event_queue *queue, unsigned core, unsigned other);
 /* The core calls back when its clock reaches `limit`, or has passed it. */
-void agenda_limit(struct runner *core, uint64_t limit);
+void queue_limit(struct runner *core, uint64_t limit);
 /*
- * Returns what goes next: a core, which then runs, and *limit is where it must stop; EVENTS, whose clock is then that
- * of its turn; or NOBODY. Unparks cores that have waited long enough.
+ * Returns the next party: a core, which then runs, and *limit is where it must stop; EVENTS, with `events_clock` at its
+ * turn; or NOBODY. Unparks cores that have waited long enough.
  */
-int agenda_next(struct agenda *agenda, uint64_t *limit);
+int queue_next(struct event_queue *queue, uint64_t *limit);
 /* The core is there, halted, its clock at 0. */
-void agenda_add(struct agenda *agenda, unsigned core, struct count *count);
-void agenda_halt(struct agenda *agenda, unsigned core);
+void queue_add(struct event_queue *queue, unsigned core, struct count *count);
+void queue_halt(struct event_queue *queue, unsigned core);
 /* An interrupt arrives at the core at `when`. Returns whether it is expected from then on; not if it runs, or comes
  * earlier. */
-bool agenda_expect(struct agenda *agenda, unsigned core, uint64_t when);
+bool queue_expect(struct event_queue *queue, unsigned core, uint64_t when);
 /* The core waits in a loop of `period`, and looks at memory up to `ahead` later. */
-void agenda_park(struct agenda *agenda, unsigned core, uint64_t period, uint64_t ahead, uint64_t most);
-static inline bool agenda_waits(const struct agenda *agenda, unsigned core)
+void queue_park(struct event_queue *queue, unsigned core, uint64_t period, uint64_t ahead, uint64_t most);
+static inline bool queue_waits(const struct event_queue *queue, unsigned core)
 {
-	return agenda->core[core].state == PARKED || agenda->core[core].resumes;
+	return queue->core[core].state == PARKED || queue->core[core].resumes;
 }
 /*
  * A line is taken at `when` at which the core's loop looks `ahead` after its begin: if the core is parked it runs from
  * the first turn on in which it looks then or later.
  */
-void agenda_unpark(struct agenda *agenda, unsigned core, uint64_t when, uint64_t ahead);
-/* The least clock of those that run; if none does, the latest moment at which anybody did. */
-uint64_t agenda_now(struct agenda *agenda);
+void queue_unpark(struct event_queue *queue, unsigned core, uint64_t when, uint64_t ahead);
+/* Returns the minimum clock of the runnable cores; if none is runnable, the clock of the last that ran. */
+uint64_t queue_now(struct event_queue *queue);

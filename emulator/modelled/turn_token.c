@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #define _GNU_SOURCE
-#include "baton.h"
+#include "turn_token.h"
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -13,11 +13,11 @@
 #include <skerry/require.h>
 #include "fiber.h"
 
-struct baton baton;
-struct agenda agenda;
-void (*baton_wake_events)(void);
+struct turn_token turn_token;
+struct event_queue event_queue;
+void (*token_wake_events)(void);
 
-/* It is looked so often whether the holder sleeps; after so many looks at one clock the others go ahead by a block. */
+/* How often the holder is polled for sleep; after so many polls at one clock the others go ahead by a block. */
 enum { LOOK_NS = 200000000, STILL_LOOKS = 10 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -28,9 +28,9 @@ static bool asked; /* the event loop wants an undated turn */
 static _Atomic bool open_now;
 static __thread __attribute__((tls_model("initial-exec"))) int self = NOBODY;
 
-int baton_self(void) { return self; }
+int token_self(void) { return self; }
 
-void baton_join(unsigned party)
+void token_join(unsigned party)
 {
 	require(self == NOBODY && party <= EVENTS);
 	self = (int)party;
@@ -40,23 +40,22 @@ void baton_join(unsigned party)
 		fiber_join(party);
 }
 
-bool baton_is_open(void) { return open_now; }
+bool token_is_open(void) { return open_now; }
 
-/* What goes next: the event loop, if it has asked, before the core that the agenda names, whose turn comes
- * afterwards. */
+/* Returns the next party: the event loop if it has asked, before the core that the event queue names. */
 static int next_turn(uint64_t *limit)
 {
 	if (!asked)
-		return agenda_next(&agenda, limit);
-	uint64_t now = agenda_now(&agenda);
-	if (agenda.events_clock < now)
-		agenda.events_clock = now;
+		return queue_next(&event_queue, limit);
+	uint64_t now = queue_now(&event_queue);
+	if (event_queue.events_clock < now)
+		event_queue.events_clock = now;
 	return EVENTS;
 }
 
 static bool is_core(int party) { return party != NOBODY && party != EVENTS; }
 
-/* The caller holds the mutex. Hands the baton to the core that the agenda names. */
+/* The caller holds the mutex. Hands the token to the core that the event queue names. */
 static void pass_on(void)
 {
 	uint64_t limit;
@@ -66,14 +65,14 @@ static void pass_on(void)
 		fiber_stop((unsigned)was);
 	if (next == NOBODY)
 		return;
-	baton.handed += next != was;
+	turn_token.handed += next != was;
 	if (next == EVENTS) {
 		asked = false;
-		baton_wake_events();
+		token_wake_events();
 		return;
 	}
-	require((unsigned)next < agenda.count);
-	agenda_limit(&agenda.core[next], limit);
+	require((unsigned)next < event_queue.count);
+	queue_limit(&event_queue.core[next], limit);
 	if (was == next)
 		return;
 	if (was == self && is_core(was)) /* it awaits its turn next */
@@ -98,16 +97,16 @@ static bool thread_sleeps(pid_t id)
 
 static uint64_t clock_of_holder(int party)
 {
-	return party == NOBODY ? 0 : party == EVENTS ? agenda.events_clock : clock_of(&agenda.core[party]);
+	return party == NOBODY ? 0 : party == EVENTS ? event_queue.events_clock : clock_of(&event_queue.core[party]);
 }
 
-/* Under the mutex: all others that could execute do so for a block, without the baton. */
+/* Under the mutex: all others that could execute do so for a block, without the token. */
 static void let_ahead(void)
 {
-	for (unsigned i = 0; i < agenda.count; i++) {
-		if ((int)i == holder || agenda.core[i].state == HALTED)
+	for (unsigned i = 0; i < event_queue.count; i++) {
+		if ((int)i == holder || event_queue.core[i].state == HALTED)
 			continue;
-		baton.late++;
+		turn_token.late++;
 		fiber_go(i);
 	}
 }
@@ -135,7 +134,7 @@ static __attribute__((noreturn)) void *watch_host(void *nothing)
 	}
 }
 
-void baton_open(void)
+void token_open(void)
 {
 	sigset_t all, before;
 	pthread_t thread;
@@ -147,7 +146,7 @@ void baton_open(void)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-void baton_await(unsigned core)
+void token_await(unsigned core)
 {
 	fiber_await(core);
 	if (holder == (int)core)
@@ -158,22 +157,22 @@ void baton_await(unsigned core)
 	pthread_mutex_unlock(&mutex);
 }
 
-void baton_keep(unsigned core, bool on) { keeps[core] = on; }
+void token_keep(unsigned core, bool on) { keeps[core] = on; }
 
-/* Under the mutex. A core without the baton: it calls again after the block. */
+/* Under the mutex. A core without the token: it calls again after the block. */
 static void went_ahead(unsigned core)
 {
-	agenda_limit(&agenda.core[core], 0);
-	agenda_moved(&agenda, core);
+	queue_limit(&event_queue.core[core], 0);
+	queue_moved(&event_queue, core);
 }
 
-void baton_step(unsigned core)
+void token_step(unsigned core)
 {
 	require(core < MOST_CORES);
 	if (keeps[core])
 		return;
 	pthread_mutex_lock(&mutex);
-	agenda.started = true;
+	event_queue.started = true;
 	if (holder == (int)core || holder == NOBODY)
 		pass_on();
 	else
@@ -181,17 +180,17 @@ void baton_step(unsigned core)
 	bool mine = holder == (int)core;
 	pthread_mutex_unlock(&mutex);
 	if (!mine)
-		baton_await(core);
+		token_await(core);
 }
 
-void baton_block(uint64_t until)
+void token_block(uint64_t until)
 {
 	pthread_mutex_lock(&mutex);
 	require(self != NOBODY);
 	if (self == EVENTS)
-		agenda.events = until;
+		event_queue.events = until;
 	else
-		agenda_halt(&agenda, (unsigned)self);
+		queue_halt(&event_queue, (unsigned)self);
 	if (holder == self)
 		pass_on();
 	pthread_mutex_unlock(&mutex);
@@ -202,39 +201,39 @@ static void hold_back(uint64_t when)
 {
 	if (self == NOBODY || self == EVENTS || holder != self)
 		return;
-	struct runner *core = &agenda.core[holder];
+	struct runner *core = &event_queue.core[holder];
 	require(core->count);
 	uint64_t left = core->count->used < LIMIT ? LIMIT - core->count->used : 0;
 	if (when < clock_of(core) + left)
-		agenda_limit(core, when);
+		queue_limit(core, when);
 }
 
 static void hold_back_for(unsigned core)
 {
 	if (is_core(self))
-		hold_back(agenda_until(&agenda, (unsigned)self, core));
+		hold_back(queue_until(&event_queue, (unsigned)self, core));
 }
 
 /* Under the mutex. */
 static uint64_t clock_here(void)
 {
-	return self == NOBODY ? agenda_now(&agenda) : clock_of_holder(self);
+	return self == NOBODY ? queue_now(&event_queue) : clock_of_holder(self);
 }
 
-void baton_wake(unsigned party, uint64_t latency)
+void token_wake(unsigned party, uint64_t latency)
 {
 	pthread_mutex_lock(&mutex);
 	uint64_t now = clock_here();
 	require(party <= EVENTS);
 	if (party == EVENTS) {
-		agenda.started |= self != NOBODY;
-		if (now < agenda.events)
-			agenda.events = now;
+		event_queue.started |= self != NOBODY;
+		if (now < event_queue.events)
+			event_queue.events = now;
 		hold_back(now);
-	} else if (agenda.core[party].state == PARKED) {
-		agenda_unpark(&agenda, party, now, agenda.core[party].ahead);
+	} else if (event_queue.core[party].state == PARKED) {
+		queue_unpark(&event_queue, party, now, event_queue.core[party].ahead);
 		hold_back_for(party);
-	} else if (agenda_expect(&agenda, party, now + (self == NOBODY || self == EVENTS ? 0 : latency))) {
+	} else if (queue_expect(&event_queue, party, now + (self == NOBODY || self == EVENTS ? 0 : latency))) {
 		hold_back_for(party);
 	}
 	if (holder == NOBODY)
@@ -242,7 +241,7 @@ void baton_wake(unsigned party, uint64_t latency)
 	pthread_mutex_unlock(&mutex);
 }
 
-void baton_ask(void)
+void token_ask(void)
 {
 	pthread_mutex_lock(&mutex);
 	asked = holder != EVENTS;
@@ -251,35 +250,35 @@ void baton_ask(void)
 	pthread_mutex_unlock(&mutex);
 }
 
-bool baton_events_turn(void) { return holder == EVENTS; }
+bool token_events_turn(void) { return holder == EVENTS; }
 
-void baton_park(unsigned core, uint64_t period, uint64_t ahead, uint64_t most)
+void token_park(unsigned core, uint64_t period, uint64_t ahead, uint64_t most)
 {
 	pthread_mutex_lock(&mutex);
-	agenda_park(&agenda, core, period, ahead, most);
+	queue_park(&event_queue, core, period, ahead, most);
 	pthread_mutex_unlock(&mutex);
-	baton_step(core);
+	token_step(core);
 	pthread_mutex_lock(&mutex);
-	if (agenda.core[core].state == PARKED) { /* it went ahead without the baton */
-		agenda.core[core].state = RUNS;
-		agenda_moved(&agenda, core);
+	if (event_queue.core[core].state == PARKED) { /* it went ahead without the token */
+		event_queue.core[core].state = RUNS;
+		queue_moved(&event_queue, core);
 	}
-	agenda.core[core].resumes = false;
+	event_queue.core[core].resumes = false;
 	pthread_mutex_unlock(&mutex);
 }
 
-void baton_unpark(unsigned core, uint64_t ahead)
+void token_unpark(unsigned core, uint64_t ahead)
 {
-	if (!agenda_waits(&agenda, core))
+	if (!queue_waits(&event_queue, core))
 		return;
 	pthread_mutex_lock(&mutex);
 	/* Of two that act at one moment the one of the lesser number is first. */
-	agenda_unpark(&agenda, core, clock_here() + ((int)core < self), ahead);
+	queue_unpark(&event_queue, core, clock_here() + ((int)core < self), ahead);
 	hold_back_for(core);
 	pthread_mutex_unlock(&mutex);
 }
 
-uint64_t baton_clock(void)
+uint64_t token_clock(void)
 {
 	pthread_mutex_lock(&mutex);
 	uint64_t now = clock_here();
