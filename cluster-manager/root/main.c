@@ -5,12 +5,12 @@
 #include "channel.h"
 #include "console.h"
 #include "device.h"
-#include "loss.h"
+#include "loss-record.h"
 #include "map.h"
 #include "memory.h"
 #include "memory-moves.h"
 #include "modules.h"
-#include "obey.h"
+#include "debug-orders.h"
 #include "output.h"
 #include "ports.h"
 #include "power.h"
@@ -72,13 +72,13 @@ _Noreturn void root_main(void)
 	cables_init();
 	memory_moves_begin();
 	if (is_primary() && ROOT->life > 1) {
-		obey_map();
+		debug_orders_apply_map();
 		run_resume(); /* it reports its boot when it knows what the others do */
 	} else {
-		loss_report_boot(false);
+		report_boot(false);
 		stats_take(STATS_START);
 		stats_report();
-		obey_map();
+		debug_orders_apply_map();
 		if (is_primary())
 			run_start();
 	}

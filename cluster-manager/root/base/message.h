@@ -46,7 +46,7 @@ enum message_type {
 	REPORT_SAMPLE,     /* struct report_sample: that was all */
 	/* struct report_life: to a primary that was lost, what became of a program; one of each, then */
 	REPORT_LIFE,
-	REPORT_RECOUNTED,  /* struct report_recounted: that was all */
+	REPORT_RECOVERY,  /* struct report_recovery: that was all */
 	/* struct report_granularity: an order from outside, or the map's, is carried out, or refused */
 	REPORT_GRANULARITY,
 	REPORT_CORE,       /* struct report_core: a core has moved, or an order to move one is refused */
@@ -102,7 +102,7 @@ struct report_life {
 	uint32_t reserved;
 };
 
-struct report_recounted {
+struct report_recovery {
 	uint32_t released; /* last barrier that opened */
 	uint32_t is_over;  /* the order to finish has come */
 	uint32_t lost_ms;  /* since the loss of the primary was known; 0: it was not */

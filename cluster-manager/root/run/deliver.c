@@ -3,12 +3,12 @@
 #include "channel.h"
 #include "console.h"
 #include "deliver.h"
-#include "loss.h"
+#include "loss-record.h"
 #include "map.h"
 #include "orders.h"
 #include "power.h"
-#include "recount.h"
-#include "rescue.h"
+#include "state-recovery.h"
+#include "cluster-restart.h"
 #include "root.h"
 #include "reports.h"
 #include "signs.h"
@@ -67,19 +67,19 @@ static const char *mail_take(const struct mail *mail)
 
 static void peer_lost(uint32_t cluster, const char *text)
 {
-	if (signs_are_spoilt())
-		return; /* words that only this cluster writes were overwritten: this cluster failed, and the others see that, too */
+	if (signs_are_spoilt()) /* this cluster failed: words that only it writes were overwritten; the others see it, too */
+		return;
 	if (!is_primary() && cluster == map->primary)
 		writers_primary_lost();
 	console_print("cluster %u is gone: %s", cluster, text);
-	rescue_lost(cluster);
-	if (!is_primary() && cluster == map->primary && rescue_is_coming(cluster)) {
-		loss_of_primary(text);
+	cluster_restart_lost(cluster);
+	if (!is_primary() && cluster == map->primary && cluster_restart_is_pending(cluster)) {
+		loss_record_primary(text);
 		order_cluster_lost(cluster);
 	}
 	if (is_primary())
 		run_cluster_lost(cluster, text);
-	else if (cluster == map->primary && !rescue_is_coming(cluster) && map->shutdown_when_done &&
+	else if (cluster == map->primary && !cluster_restart_is_pending(cluster) && map->shutdown_when_done &&
 	         map_cluster(map, ROOT->cluster)->devices)
 		mail_then_power_off(1); /* nobody else is left to order it */
 }
@@ -92,7 +92,7 @@ static void deliver_one(const struct mail *mail)
 		break;
 	case MAIL_PEER_BACK:
 		if (mail->cluster == map->primary)
-			recount();
+			state_recovery_report();
 		break;
 	case MAIL_PEER: {
 		const char *wrong = mail_take(mail);
@@ -104,7 +104,7 @@ static void deliver_one(const struct mail *mail)
 		if (mail->type == REPORT_CONSOLE) /* a line of this manager's own (console.h) */
 			text_pass(REPORT_CONSOLE, ABOUT_MANAGER, mail->body, mail->size);
 		else
-			mail_take(mail); /* what makes no sense by now, such as a report of a program that is gone, has no effect */
+			mail_take(mail); /* a stale message, such as a report of a program that is gone, has no effect */
 	}
 }
 

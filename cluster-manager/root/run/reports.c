@@ -249,11 +249,11 @@ static bool life_reported(uint32_t cluster, const struct report_life *l, size_t 
 	return true;
 }
 
-static bool recount_reported(uint32_t cluster, const struct report_recounted *r, size_t size)
+static bool recovery_reported(uint32_t cluster, const struct report_recovery *r, size_t size)
 {
 	if (size != sizeof(*r) || cluster_place(cluster) < 0 || memchr(r->text, 0, sizeof(r->text)) == NULL)
 		return false;
-	run_recounted(cluster, r);
+	run_recovered(cluster, r);
 	return true;
 }
 
@@ -294,8 +294,8 @@ bool report_take(uint32_t cluster, enum message_type type, const void *body, siz
 		return sample_reported(cluster, body, size);
 	case REPORT_LIFE:
 		return life_reported(cluster, body, size);
-	case REPORT_RECOUNTED:
-		return recount_reported(cluster, body, size);
+	case REPORT_RECOVERY:
+		return recovery_reported(cluster, body, size);
 	case REPORT_GRANULARITY:
 		return granularity_reported(cluster, body, size);
 	case REPORT_CORE:

@@ -269,7 +269,7 @@ static bool is_of_application(enum run_event_kind kind)
 	return kind >= RUN_EVENT_STARTED && kind <= RUN_EVENT_KILLED;
 }
 
-static bool is_of_cluster(enum run_event_kind kind) { return kind >= RUN_EVENT_BOOTED && kind <= RUN_EVENT_RECOUNTED; }
+static bool is_of_cluster(enum run_event_kind kind) { return kind >= RUN_EVENT_BOOTED && kind <= RUN_EVENT_RECOVERED; }
 
 /* --- a primary that was lost --- */
 
@@ -281,7 +281,7 @@ static void step_resume(const struct step *s)
 		s->run->cluster[i].absent = s->run->cluster[i].away = true;
 }
 
-static void on_recounted(const struct step *s, uint32_t place, uint32_t released)
+static void on_recovered(const struct step *s, uint32_t place, uint32_t released)
 {
 	if (!s->run->cluster[place].away)
 		return; /* it has started anew since */
@@ -372,8 +372,8 @@ void run_step(struct run *run, const struct cluster_map *map, struct run_event e
 	case RUN_EVENT_RESUME:
 		step_resume(&s);
 		break;
-	case RUN_EVENT_RECOUNTED:
-		on_recounted(&s, event.subject, event.value);
+	case RUN_EVENT_RECOVERED:
+		on_recovered(&s, event.subject, event.value);
 		break;
 	case RUN_EVENT_RUNS:
 	case RUN_EVENT_OVER:

@@ -54,7 +54,7 @@ enum run_event_kind {
 	RUN_EVENT_LOST,      /* `value`: 1, it is being started again; 0, it stays down, which may come later, too */
 	RUN_EVENT_FINISHED,  /* its last report has come */
 	/* after RUN_EVENT_RESUME: all was said of its programs; `value`: the last barrier that opened */
-	RUN_EVENT_RECOUNTED,
+	RUN_EVENT_RECOVERED,
 	/* of an application that is not known to have been started, after RUN_EVENT_RESUME; `subject`: its index */
 	RUN_EVENT_RUNS,      /* `value`: twice the last barrier that it came to, 1 more if it serves */
 	RUN_EVENT_OVER,      /* `value`: its status; it is not started again */

@@ -3,12 +3,12 @@
 #include "channel.h"
 #include "clusters.h"
 #include "console.h"
-#include "loss.h"
+#include "loss-record.h"
 #include "map.h"
 #include "output.h"
 #include "published.h"
 #include "report.h"
-#include "rescue.h"
+#include "cluster-restart.h"
 #include "restart.h"
 #include "results.h"
 #include "root.h"
@@ -247,7 +247,7 @@ static void cluster_told(uint32_t place)
 	if (!all)
 		return;
 	resuming = false;
-	loss_report_boot(false);
+	report_boot(false);
 }
 
 void run_resume(void)
@@ -280,7 +280,7 @@ void run_life(const struct report_life *l)
 }
 
 /* This cluster's own loss, which the first that tells of it knows best. */
-static void publish_own_loss(const struct report_recounted *r)
+static void publish_own_loss(const struct report_recovery *r)
 {
 	uint32_t place = (uint32_t)cluster_place(ROOT->cluster);
 	const struct watch_verdict v = { .reason = r->reason, .core = r->core, .silent_ms = r->silent_ms };
@@ -291,11 +291,11 @@ static void publish_own_loss(const struct report_recounted *r)
 	restarted[place] = (struct restarted){ r->is_ours, r->fence_ms, r->load_ms };
 }
 
-void run_recounted(uint32_t cluster, const struct report_recounted *r)
+void run_recovered(uint32_t cluster, const struct report_recovery *r)
 {
 	uint32_t place = (uint32_t)cluster_place(cluster);
 	publish_own_loss(r);
-	run_happened(RUN_EVENT_RECOUNTED, place, r->released);
+	run_happened(RUN_EVENT_RECOVERED, place, r->released);
 	if (r->is_over)
 		run_happened(RUN_EVENT_ENDED_BEFORE, 0, 0);
 	cluster_told(place);
@@ -327,16 +327,16 @@ void run_cluster_lost(uint32_t cluster, const char *text)
 	if (place < 0)
 		return;
 	lost_at[place] = read_tsc();
-	run_happened(RUN_EVENT_LOST, (uint32_t)place, rescue_is_coming(cluster));
+	run_happened(RUN_EVENT_LOST, (uint32_t)place, cluster_restart_is_pending(cluster));
 	cluster_told((uint32_t)place);
 }
 
 /* 1: its first. */
 static uint32_t cluster_life(uint32_t cluster)
 {
-	uint32_t life = cluster == ROOT->cluster ? ROOT->life : map_cluster(map, cluster)->machine == map->machine
-	         ? watch_life(cluster) :
-													     channel_peer_life(cluster);
+	uint32_t life = cluster == ROOT->cluster                             ? ROOT->life
+	                : map_cluster(map, cluster)->machine == map->machine ? watch_life(cluster)
+	                                                                     : channel_peer_life(cluster);
 	return life ? life : 1;
 }
 

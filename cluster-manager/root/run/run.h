@@ -18,7 +18,7 @@ void run_resume(void);
 /* What another cluster tells of a program; of one that it may speak for. */
 void run_life(const struct report_life *life);
 /* It has told all. */
-void run_recounted(uint32_t cluster, const struct report_recounted *recounted);
+void run_recovered(uint32_t cluster, const struct report_recovery *recovery);
 /* Checks the deadline; at every wake-up of the service loop. */
 void run_tick(void);
 

@@ -12,12 +12,12 @@
 #include "memory.h"
 #include "memory-moves.h"
 #include "move.h"
-#include "obey.h"
+#include "debug-orders.h"
 #include "orders.h"
 #include "power.h"
 #include "process.h"
 #include "report.h"
-#include "rescue.h"
+#include "cluster-restart.h"
 #include "root.h"
 #include "run.h"
 #include "sample.h"
@@ -308,8 +308,8 @@ static bool serve_wake_up(uint64_t bits)
 	if (bits & WAKE_TIMER) {
 		channels_tick();
 		watch_report();
-		rescue_tick();
-		obey_tick();
+		cluster_restart_tick();
+		debug_orders_tick();
 		moves_tick();
 		memory_moves_tick();
 		if (power_button_pressed())

@@ -18,7 +18,7 @@ static unsigned texts, reports, counted, taken, depth, lines, verdicts, chained,
 static const char *complaint, *lost_why;
 static enum message_type last_type;
 
-void rescue_lost(uint32_t cluster) { CHECK(cluster == OTHER); }
+void cluster_restart_lost(uint32_t cluster) { CHECK(cluster == OTHER); }
 
 bool writers_came(uint32_t cluster, size_t length)
 {
@@ -66,13 +66,13 @@ bool order_execute(enum message_type type, const void *body, size_t size)
 
 static bool coming, is_spoilt;
 bool signs_are_spoilt(void) { return is_spoilt; }
-static unsigned told_lost, told_away, recounts;
-bool rescue_is_coming(uint32_t cluster)
+static unsigned told_lost, told_away, recoveries;
+bool cluster_restart_is_pending(uint32_t cluster)
 {
 	CHECK(cluster == OTHER);
 	return coming;
 }
-void loss_of_primary(const char *text)
+void loss_record_primary(const char *text)
 {
 	CHECK(coming && !strcmp(text, "it is gone"));
 	told_lost++;
@@ -82,7 +82,7 @@ void order_cluster_lost(uint32_t cluster)
 	CHECK(coming && cluster == OTHER);
 	told_away++;
 }
-void recount(void) { recounts++; }
+void state_recovery_report(void) { recoveries++; }
 
 void writers_primary_lost(void) { primary_lost++; }
 void channel_complain(uint32_t cluster, const char *what)
@@ -248,7 +248,7 @@ static void peer_is_lost(void)
 	const struct mail back = { .kind = MAIL_PEER_BACK, .cluster = OTHER };
 	CHECK(!mailbox_put(&mail) && !mailbox_put(&back));
 	deliver_all();
-	CHECK(primary_lost == 3 && off == 1 && told_lost == 1 && told_away == 1 && recounts == 1);
+	CHECK(primary_lost == 3 && off == 1 && told_lost == 1 && told_away == 1 && recoveries == 1);
 	coming = false;
 	tested_map.primary = OWN;
 	is_spoilt = true;
@@ -258,7 +258,7 @@ static void peer_is_lost(void)
 	is_spoilt = false;
 	CHECK(!mailbox_put(&back)); /* not the primary */
 	deliver_all();
-	CHECK(recounts == 1);
+	CHECK(recoveries == 1);
 }
 
 /* A line of this manager's own goes the way of its programs' lines. */

@@ -54,7 +54,7 @@ void run_cluster_loaded(uint32_t cluster, uint32_t fence_ms, uint32_t load_ms)
 }
 void run_cluster_down(uint32_t cluster, bool is_stuck, const char *why) { (void)cluster, (void)is_stuck, (void)why; }
 void run_life(const struct report_life *l) { (void)l; }
-void run_recounted(uint32_t cluster, const struct report_recounted *r) { (void)cluster, (void)r; }
+void run_recovered(uint32_t cluster, const struct report_recovery *r) { (void)cluster, (void)r; }
 void fault_publish(const struct report_fault *f) { (void)f; }
 const char *stats_core_came(uint32_t place, const struct report_record *r, size_t size)
 {

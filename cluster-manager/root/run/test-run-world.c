@@ -148,7 +148,7 @@ static void check_action(struct world *w, struct run_event event, const struct r
 	case RUN_CATCH_UP: /* before any program of it starts */
 		CHECK((event.kind == RUN_EVENT_BOOTED && action.value == event.subject &&
 		       w->cluster[event.subject].away) ||
-		      event.kind == RUN_EVENT_RECOUNTED);
+		      event.kind == RUN_EVENT_RECOVERED);
 		w->cluster[action.value].away = false;
 		break;
 	case RUN_RESTART:

@@ -157,7 +157,7 @@ static void tells(struct state *after, uint32_t place)
 		if (map->application[i].cluster / NUMBER == place ||
 		    (map->application[i].cluster == 0 && w->program[i].gone))
 			tells_of(after, i);
-	told(after, RUN_EVENT_RECOUNTED, place, w->released);
+	told(after, RUN_EVENT_RECOVERED, place, w->released);
 }
 
 /* Its own programs wait until all others have told, in either order. */

@@ -71,8 +71,8 @@ static unsigned hurried;
 bool watch_words_are_said(void) { return words; }
 void timer_hurry(void) { hurried++; }
 void watch_report(void) {}
-void rescue_tick(void) {}
-void obey_tick(void) {}
+void cluster_restart_tick(void) {}
+void debug_orders_tick(void) {}
 void moves_tick(void) {}
 void memory_moves_tick(void) {}
 void signs_begin(void) {}

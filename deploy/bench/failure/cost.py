@@ -20,7 +20,7 @@ from topology.maps.clustermap import NEVER, ON_FAILURE
 
 # Source files of what every cluster does so that the others can see that it lives, and to see whether they do.
 WATCHING = ("cluster-kernel/core/beat.c", "cluster-manager/root/link/watch.c", "cluster-manager/root/base/signs.c",
-            "cluster-manager/root/run/rescue.c")
+            "cluster-manager/root/run/cluster-restart.c")
 LAYOUT, WORKLOAD = "per-socket", "c"
 
 

@@ -4,11 +4,11 @@
 #include <skerry/require.h>
 #include "channel.h"
 #include "console.h"
-#include "loss.h"
+#include "loss-record.h"
 #include "mailbox.h"
 #include "map.h"
 #include "report.h"
-#include "rescue.h"
+#include "cluster-restart.h"
 #include "restart.h"
 #include "root.h"
 #include "signs.h"
@@ -26,7 +26,7 @@ enum {
 	HASTE_MS = 20,
 };
 
-struct rescue {
+struct cluster_restart {
 	bool is_lost;       /* and is being started again */
 	bool is_down;       /* for good, and that was said */
 	bool is_loaded;     /* its new life has begun, the manager of it has not */
@@ -41,56 +41,56 @@ struct rescue {
 	bool is_spent;
 };
 
-static struct rescue rescue[BOOT_MAX_CLUSTERS]; /* in the order of ROOT->controlled */
+static struct cluster_restart restart[BOOT_MAX_CLUSTERS]; /* in the order of ROOT->controlled */
 
-static uint32_t number_of(const struct rescue *r)
+static uint32_t number_of(const struct cluster_restart *r)
 {
-	require(r >= rescue && r - rescue < (long)ROOT->controlled_count);
-	return ROOT->controlled[r - rescue];
+	require(r >= restart && r - restart < (long)ROOT->controlled_count);
+	return ROOT->controlled[r - restart];
 }
 
-static struct rescue *rescue_find(uint32_t cluster)
+static struct cluster_restart *restart_find(uint32_t cluster)
 {
 	for (uint32_t i = 0; i < ROOT->controlled_count && i < BOOT_MAX_CLUSTERS; i++)
 		if (ROOT->controlled[i] == cluster)
-			return &rescue[i];
+			return &restart[i];
 	return NULL;
 }
 
 static uint64_t now_ms(void) { return read_tsc() / (ROOT->tsc_hz / 1000); }
 
-static uint64_t read_word(const struct rescue *r)
+static uint64_t read_word(const struct cluster_restart *r)
 {
 	uint64_t word;
 	return cluster_read(ROOT_SLOT_CLUSTER_CONTROL, number_of(r), &word) ? 0 : word;
 }
 
-static int rescue_step(const struct rescue *r, enum skerry_invocation what)
+static int restart_step(const struct cluster_restart *r, enum skerry_invocation what)
 {
 	return cluster_step(ROOT_SLOT_CLUSTER_CONTROL, what, number_of(r));
 }
 
 /* Time and ticks, as for silence (watch.h). */
-static bool has_waited(const struct rescue *r, uint32_t ms)
+static bool has_waited(const struct cluster_restart *r, uint32_t ms)
 {
 	return r->ticks > ms / timer_ms() && read_tsc() - r->since > milliseconds(ms);
 }
 
-static void restart_wait(struct rescue *r)
+static void restart_wait(struct cluster_restart *r)
 {
 	r->since = read_tsc();
 	r->ticks = 0;
 }
 
 /* The next look is to come soon, not at the next tick. */
-static void rescue_hasten(const struct rescue *r)
+static void restart_hasten(const struct cluster_restart *r)
 {
 	if (read_tsc() - r->since < milliseconds(HASTE_MS))
 		timer_soon();
 }
 
 /* The life that we watched is lost; `word`: what has become of it. */
-static void rescue_begin(struct rescue *r, uint64_t word)
+static void restart_begin(struct cluster_restart *r, uint64_t word)
 {
 	const struct map_cluster *c = map_cluster(map, number_of(r));
 	struct restart_history history = r->history;
@@ -98,14 +98,13 @@ static void rescue_begin(struct rescue *r, uint64_t word)
 	bool spent = restart_spent(&history, c->restart_limit, now_ms());
 	if (!spent)
 		delay = restart_note(&history, c->restart_delay, now_ms());
-	*r = (struct rescue){ .is_lost = true, .is_spent = spent, .life = watch_life(number_of(r)), .word = word,
-	                      .history = history,
-		              .due = read_tsc() + milliseconds(delay) };
+	*r = (struct cluster_restart){ .is_lost = true, .is_spent = spent, .life = watch_life(number_of(r)),
+	                               .word = word, .history = history, .due = read_tsc() + milliseconds(delay) };
 	restart_wait(r);
 }
 
 /* It stays down. */
-static void give_up(struct rescue *r, bool stuck, const char *text)
+static void give_up(struct cluster_restart *r, bool stuck, const char *text)
 {
 	struct note_down note = { .cluster = number_of(r), .is_stuck = stuck };
 	struct text t = TEXT(note.text);
@@ -126,17 +125,17 @@ static const char *restart_refusal(uint64_t word)
 	return control_state(word) == CONTROL_DOWN ? "its control word says that it was given up" : NULL;
 }
 
-void rescue_lost(uint32_t cluster)
+void cluster_restart_lost(uint32_t cluster)
 {
-	struct rescue *r = rescue_find(cluster);
+	struct cluster_restart *r = restart_find(cluster);
 	uint64_t word = r ? read_word(r) : 0;
 	if (!r || !map_cluster(map, cluster))
 		return;
 	if (restart_refusal(word) && !r->is_down)
 		give_up(r, true, restart_refusal(word));
 	else if (!restart_refusal(word) && (!r->is_lost || watch_life(cluster) != r->life))
-		rescue_begin(r, word);
-	rescue_hasten(r);
+		restart_begin(r, word);
+	restart_hasten(r);
 }
 
 /*
@@ -153,14 +152,14 @@ static bool may_return(const struct map_cluster *c)
 	return true;
 }
 
-bool rescue_is_coming(uint32_t cluster)
+bool cluster_restart_is_pending(uint32_t cluster)
 {
-	const struct rescue *r = rescue_find(cluster);
+	const struct cluster_restart *r = restart_find(cluster);
 	const struct map_cluster *c = map_cluster(map, cluster);
 	return (r && r->is_lost) || (c && may_return(c));
 }
 
-static void note_loaded(const struct rescue *r)
+static void note_loaded(const struct cluster_restart *r)
 {
 	uint64_t hz = ROOT->tsc_hz / 1000;
 	const struct note_loaded note = { number_of(r), (uint32_t)((r->parked_at - r->claimed_at) / hz),
@@ -168,11 +167,11 @@ static void note_loaded(const struct rescue *r)
 	if (r->parked_at && is_primary())
 		report(NOTE_LOADED, &note, sizeof(note));
 	else if (r->parked_at && note.cluster == map->primary)
-		loss_loaded(note.fence_ms, note.load_ms);
+		loss_record_loaded(note.fence_ms, note.load_ms);
 }
 
 /* Living clusters with lower numbers claim before us. */
-static uint32_t rescue_turn(const struct rescue *r)
+static uint32_t restart_turn(const struct cluster_restart *r)
 {
 	uint32_t before = 0;
 	for (uint32_t i = 1; i < ROOT->ledger_count; i++) {
@@ -182,7 +181,7 @@ static uint32_t rescue_turn(const struct rescue *r)
 	return before;
 }
 
-static void rescue_claim(struct rescue *r, uint64_t word)
+static void restart_claim(struct cluster_restart *r, uint64_t word)
 {
 	if (cluster_claim(ROOT_SLOT_CLUSTER_CONTROL, number_of(r), word))
 		return; /* somebody was faster */
@@ -193,48 +192,48 @@ static void rescue_claim(struct rescue *r, uint64_t word)
 		struct text t = TEXT(text);
 		text_format(&t, "it was started again %u times in %u s", map_cluster(map, number_of(r))->restart_limit,
 		            RESTART_WINDOW_MS / 1000);
-		if (!rescue_step(r, CLUSTER_GIVE_UP))
+		if (!restart_step(r, CLUSTER_GIVE_UP))
 			give_up(r, false, text);
 		return;
 	}
 	console_print("cluster %u is fenced and loaded again", number_of(r));
-	rescue_step(r, CLUSTER_FENCE);
+	restart_step(r, CLUSTER_FENCE);
 	r->fences++;
 	restart_wait(r);
-	rescue_hasten(r);
+	restart_hasten(r);
 }
 
 /* Nobody's claim, or another cluster's. */
-static void look_at_claim(struct rescue *r, uint64_t word)
+static void poll_claim(struct cluster_restart *r, uint64_t word)
 {
 	uint32_t claimer = control_claimer(word);
-	if (signs_are_spoilt())
-		return; /* words that only this cluster writes were overwritten: this cluster failed, and the other one sees that, too */
-	rescue_hasten(r);
-	if (watch_console_is_taken() || read_tsc() < r->due || !has_waited(r, rescue_turn(r) * TURN_MS))
+	if (signs_are_spoilt()) /* this cluster failed: words that only it writes were overwritten; the other sees it, too */
+		return;
+	restart_hasten(r);
+	if (watch_console_is_taken() || read_tsc() < r->due || !has_waited(r, restart_turn(r) * TURN_MS))
 		return;
 	if (!control_is_claimed(word) || watch_verdict(claimer) || has_waited(r, STEP_MS))
-		rescue_claim(r, word);
+		restart_claim(r, word);
 }
 
-static void fence_again(struct rescue *r, const char *text)
+static void fence_again(struct cluster_restart *r, const char *text)
 {
 	require(r->fences <= FENCES && r->claimed_at);
 	if (r->fences < FENCES) {
-		rescue_step(r, CLUSTER_FENCE);
+		restart_step(r, CLUSTER_FENCE);
 		r->fences++;
 		restart_wait(r);
-	} else if (!rescue_step(r, CLUSTER_GIVE_UP)) {
+	} else if (!restart_step(r, CLUSTER_GIVE_UP)) {
 		give_up(r, true, text);
 	}
 }
 
 /* Our own claim. */
-static void go_on(struct rescue *r, uint64_t word)
+static void go_on(struct cluster_restart *r, uint64_t word)
 {
 	switch (control_state(word)) {
 	case CONTROL_FENCED:
-		if (!rescue_step(r, CLUSTER_START))
+		if (!restart_step(r, CLUSTER_START))
 			r->parked_at = read_tsc();
 		else if (has_waited(r, PARK_MS))
 			fence_again(r, "not all its cores come to the loader");
@@ -244,15 +243,15 @@ static void go_on(struct rescue *r, uint64_t word)
 			fence_again(r, "its first core does not load it");
 		break;
 	default: /* CLAIMED: it has claimed us, too */
-		if (rescue_step(r, CLUSTER_FENCE) && has_waited(r, STEP_MS))
+		if (restart_step(r, CLUSTER_FENCE) && has_waited(r, STEP_MS))
 			fence_again(r, "it cannot be fenced");
 		break;
 	}
-	rescue_hasten(r);
+	restart_hasten(r);
 }
 
 /* Its next life has begun: do its kernel and its manager say so, too? */
-static void await_boot(struct rescue *r, uint64_t word)
+static void await_boot(struct cluster_restart *r, uint64_t word)
 {
 	if (!r->is_loaded) {
 		r->is_loaded = true;
@@ -264,11 +263,11 @@ static void await_boot(struct rescue *r, uint64_t word)
 		r->is_lost = false;
 	} else if (has_waited(r, BOOT_MS)) {
 		console_print("cluster %u was loaded and did not start", number_of(r));
-		rescue_begin(r, word);
+		restart_begin(r, word);
 	}
 }
 
-static void rescue_poll(struct rescue *r)
+static void restart_poll(struct cluster_restart *r)
 {
 	uint64_t word = read_word(r);
 	require(r->is_lost);
@@ -285,11 +284,11 @@ static void rescue_poll(struct rescue *r)
 	else if (control_is_claimed(word) && control_claimer(word) == ROOT->cluster && r->claimed_at)
 		go_on(r, word);
 	else
-		look_at_claim(r, word);
+		poll_claim(r, word);
 }
 
 /* Its ledger shows another life: others may have noticed a loss, and dealt with it, before this cluster did. */
-static void look_whether_missed(struct rescue *r)
+static void check_missed_restart(struct cluster_restart *r)
 {
 	static const char text[] = "it was started again";
 	uint64_t word = read_word(r);
@@ -300,12 +299,12 @@ static void look_whether_missed(struct rescue *r)
 		mailbox_put(&mail);
 }
 
-void rescue_tick(void)
+void cluster_restart_tick(void)
 {
 	for (uint32_t i = 0; i < ROOT->controlled_count && i < BOOT_MAX_CLUSTERS; i++) {
-		if (!rescue[i].is_lost && watch_is_another(ROOT->controlled[i]))
-			look_whether_missed(&rescue[i]);
-		if (rescue[i].is_lost)
-			rescue_poll(&rescue[i]);
+		if (!restart[i].is_lost && watch_is_another(ROOT->controlled[i]))
+			check_missed_restart(&restart[i]);
+		if (restart[i].is_lost)
+			restart_poll(&restart[i]);
 	}
 }

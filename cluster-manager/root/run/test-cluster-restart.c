@@ -16,7 +16,7 @@ static int test_step(uint64_t control, enum skerry_invocation step, uint32_t clu
 #define cluster_read test_read
 #define cluster_claim test_claim
 #define cluster_step test_step
-#include "rescue.c"
+#include "cluster-restart.c"
 #include "restart.c"
 
 enum { LOST = 2, CLUSTERS = 4, CORES = 2, FOREVER = 100000 /* ms */ };
@@ -91,10 +91,10 @@ bool channel_lose(uint32_t cluster, const char *text)
 {
 	CHECK(cluster == LOST && text);
 	losses++;
-	rescue_lost(cluster); /* as deliver.c does with the message that this makes */
+	cluster_restart_lost(cluster); /* as deliver.c does with the message that this makes */
 	return true;
 }
-void loss_loaded(uint32_t fence_ms, uint32_t load_ms) { CHECK(fence_ms < FOREVER && load_ms < FOREVER); }
+void loss_record_loaded(uint32_t fence_ms, uint32_t load_ms) { CHECK(fence_ms < FOREVER && load_ms < FOREVER); }
 static bool is_printing; /* a kernel that panics, its report */
 static uint32_t hurries;
 bool watch_console_is_taken(void) { return is_printing; }
@@ -132,21 +132,21 @@ static void tick(void)
 	if (boots && control_state(control_read(&control)) == CONTROL_RUNNING &&
 	    control_life(control_read(&control)) > 1)
 		ledger_life = control_life(control_read(&control));
-	rescue_tick();
+	cluster_restart_tick();
 }
 
 /* Until it is not being started again any more; how many ms that took. */
 static uint64_t wait(void)
 {
 	uint64_t start = now;
-	while (rescue_is_coming(LOST) && now - start < FOREVER)
+	while (cluster_restart_is_pending(LOST) && now - start < FOREVER)
 		tick();
 	return now - start;
 }
 
 static void set_up(uint32_t self)
 {
-	memset(rescue, 0, sizeof(rescue));
+	memset(restart, 0, sizeof(restart));
 	memset(lost, 0, sizeof(lost));
 	control = (struct cluster_control){ .word = control_word(1, 0, CONTROL_RUNNING), .parked = UINT64_MAX };
 	root->cluster = test_map.primary = self;
@@ -163,11 +163,11 @@ static void set_up(uint32_t self)
 static void whole_way(void)
 {
 	set_up(0);
-	rescue_lost(1); /* not one of those */
-	CHECK(!rescue_is_coming(1));
-	rescue_lost(LOST);
-	rescue_lost(LOST); /* twice by two signs: one loss */
-	CHECK(rescue_is_coming(LOST) && wait() < 1000);
+	cluster_restart_lost(1); /* not one of those */
+	CHECK(!cluster_restart_is_pending(1));
+	cluster_restart_lost(LOST);
+	cluster_restart_lost(LOST); /* twice by two signs: one loss */
+	CHECK(cluster_restart_is_pending(LOST) && wait() < 1000);
 	CHECK(claims == 1 && fences == 1 && starts == 1 && loaded == 1 && !downs && !stucks);
 	CHECK(control_read(&control) == control_word(2, 0, CONTROL_RUNNING));
 }
@@ -178,20 +178,20 @@ static void too_often(void)
 	uint64_t took = 0;
 	set_up(0);
 	for (unsigned i = 0; i < 5; i++) {
-		rescue_lost(LOST);
+		cluster_restart_lost(LOST);
 		uint64_t before = took;
 		took = wait();
 		CHECK(took >= before);
 	}
 	CHECK(starts == 5 && took >= 1600 && !downs);
-	rescue_lost(LOST);
+	cluster_restart_lost(LOST);
 	wait();
 	CHECK(starts == 5 && downs == 1 && !stucks && control_state(control_read(&control)) == CONTROL_DOWN);
-	rescue_lost(LOST);
-	CHECK(!rescue_is_coming(LOST) && downs == 1 && !stucks); /* which was said */
+	cluster_restart_lost(LOST);
+	CHECK(!cluster_restart_is_pending(LOST) && downs == 1 && !stucks); /* which was said */
 }
 
-/* Wild words, before the loss and in the middle of the rescue: nobody can claim it, and that is said once. */
+/* Wild words, before the loss and in the middle of the restart: nobody can claim it, and that is said once. */
 static void wild_words(void)
 {
 	static const uint32_t states[] = { CONTROL_NONE, CONTROL_DOWN, CONTROL_DOWN + 1, 0xff };
@@ -200,15 +200,15 @@ static void wild_words(void)
 			set_up(0);
 			is_deaf = true;
 			if (later)
-				rescue_lost(LOST);
+				cluster_restart_lost(LOST);
 			while (later && fences < 2)
 				tick();
 			control.word = control_word(1, 0, (enum control_state)states[i]);
 			if (!later)
-				rescue_lost(LOST);
+				cluster_restart_lost(LOST);
 			CHECK(wait() < 1000 && stucks == 1 && !starts && !downs);
-			rescue_lost(LOST);
-			CHECK(!rescue_is_coming(LOST) && stucks == 1);
+			cluster_restart_lost(LOST);
+			CHECK(!cluster_restart_is_pending(LOST) && stucks == 1);
 		}
 }
 
@@ -216,7 +216,7 @@ static void cannot_be_fenced(void)
 {
 	set_up(0);
 	is_deaf = true;
-	rescue_lost(LOST);
+	cluster_restart_lost(LOST);
 	CHECK(wait() < FOREVER);
 	CHECK(fences == FENCES && !starts && stucks == 1 && control_state(control_read(&control)) == CONTROL_DOWN);
 }
@@ -226,7 +226,7 @@ static void fenced_late(void)
 {
 	set_up(0);
 	is_deaf = true;
-	rescue_lost(LOST);
+	cluster_restart_lost(LOST);
 	while (fences < 2)
 		tick();
 	is_deaf = false;
@@ -237,7 +237,7 @@ static void does_not_load(void)
 {
 	set_up(0);
 	loads = false;
-	rescue_lost(LOST);
+	cluster_restart_lost(LOST);
 	CHECK(wait() < FOREVER && fences == FENCES && starts == FENCES && stucks == 1);
 }
 
@@ -246,7 +246,7 @@ static void does_not_boot(void)
 {
 	set_up(0);
 	boots = false;
-	rescue_lost(LOST);
+	cluster_restart_lost(LOST);
 	while (starts < 2 && now < UINT32_MAX)
 		tick();
 	CHECK(control_life(control_read(&control)) == 2);
@@ -258,7 +258,7 @@ static void does_not_boot(void)
 static void claimer_dies(enum control_state at, bool is_seen)
 {
 	set_up(1);
-	rescue_lost(LOST);
+	cluster_restart_lost(LOST);
 	tick();
 	CHECK(!claims); /* its turn is later */
 	control.word = control_word(1, 0, at);
@@ -278,16 +278,16 @@ static void claimer_dies(enum control_state at, bool is_seen)
 static void second(void)
 {
 	set_up(1);
-	rescue_lost(LOST);
+	cluster_restart_lost(LOST);
 	CHECK(wait() >= TURN_MS && claims == 1 && starts == 1);
 	set_up(1);
-	rescue_lost(LOST);
+	cluster_restart_lost(LOST);
 	tick();
 	control.word = control_word(1, 0, CONTROL_LOADING);
 	loading_since = now;
 	CHECK(wait() < TURN_MS && !claims && !fences && !loaded);
 	set_up(1);
-	rescue_lost(LOST);
+	cluster_restart_lost(LOST);
 	control.word = control_word(1, 0, CONTROL_DOWN);
 	CHECK(wait() < TURN_MS && !claims && stucks == 1);
 }
@@ -299,7 +299,7 @@ static void missed(void)
 	tick();
 	ledger_life = 2; /* it may say what it likes: the control word says that it lives its first life */
 	tick();
-	CHECK(!losses && !rescue_is_coming(LOST));
+	CHECK(!losses && !cluster_restart_is_pending(LOST));
 	control.word = control_word(2, 0, CONTROL_RUNNING);
 	tick();
 	CHECK(losses == 1 && wait() < TURN_MS && !claims && watched_life == 2);
@@ -310,7 +310,7 @@ static void spoilt(void)
 {
 	set_up(0);
 	is_spoilt = true;
-	rescue_lost(LOST);
+	cluster_restart_lost(LOST);
 	CHECK(wait() == FOREVER && !claims);
 	is_spoilt = false;
 	CHECK(wait() < 1000 && claims == 1);
@@ -321,7 +321,7 @@ static void printing(void)
 {
 	set_up(0);
 	is_printing = true;
-	rescue_lost(LOST);
+	cluster_restart_lost(LOST);
 	CHECK(wait() == FOREVER && !claims);
 	is_printing = false;
 	hurries = 0;

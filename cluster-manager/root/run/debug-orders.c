@@ -3,7 +3,7 @@
 #include <skerry/ledger.h>
 #include "console.h"
 #include "map.h"
-#include "obey.h"
+#include "debug-orders.h"
 #include "report.h"
 #include "root.h"
 
@@ -32,7 +32,7 @@ static void report_granularity(uint32_t number, enum granularity wanted, int err
 	report(REPORT_GRANULARITY, &done, sizeof(done));
 }
 
-void obey_map(void)
+void debug_orders_apply_map(void)
 {
 	enum granularity wanted = map_cluster(map, ROOT->cluster)->granularity;
 	if (wanted == GRANULARITY_COARSE) /* as every kernel begins that has a choice */
@@ -45,7 +45,7 @@ void obey_map(void)
 }
 
 /* Again at each tick until the kernel says that the change has ended. */
-static void obey_granularity(uint64_t word)
+static void granularity_poll(uint64_t word)
 {
 	static uint64_t obeyed;
 	int wanted = ledger_granularity(word);
@@ -59,13 +59,13 @@ static void obey_granularity(uint64_t word)
 	report_granularity((uint32_t)word >> 8, (enum granularity)wanted, error);
 }
 
-void obey_tick(void)
+void debug_orders_tick(void)
 {
 	static bool is_done;
 	if (!ROOT->ledger_count || is_done)
 		return;
 	const struct ledger *own = (const struct ledger *)ROOT_LEDGER_VADDR;
-	obey_granularity(atomic_load_explicit(&own->kernel.granularity, memory_order_relaxed));
+	granularity_poll(atomic_load_explicit(&own->kernel.granularity, memory_order_relaxed));
 	switch (ledger_order(atomic_load_explicit(&own->kernel.order, memory_order_relaxed))) {
 	case LEDGER_ORDER_MANAGER:
 		__builtin_trap();

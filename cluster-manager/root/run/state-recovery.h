@@ -9,5 +9,5 @@
  */
 #pragma once
 
-/* A later life of the primary has come. */
-void recount(void);
+/* Reports the state of this cluster's programs to a later life of the primary. */
+void state_recovery_report(void);

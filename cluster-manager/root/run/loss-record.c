@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
 #include <skerry/format.h>
-#include "loss.h"
+#include "loss-record.h"
 #include "map.h"
 #include "report.h"
 #include "root.h"
 #include "watch.h"
 
 static uint64_t lost_at; /* TSC; 0: the primary was not lost, or has been told */
-static struct report_recounted loss;
+static struct report_recovery loss_record;
 
-void loss_report_boot(bool again)
+void report_boot(bool again)
 {
 	struct report_boot body = { .tsc = read_tsc(), .tsc_hz = ROOT->tsc_hz, .cores = ROOT->cpu_count,
 	                            .again = again };
@@ -23,28 +23,29 @@ void loss_report_boot(bool again)
 	report(REPORT_BOOT, &body, sizeof(body));
 }
 
-void loss_of_primary(const char *text)
+void loss_record_primary(const char *text)
 {
 	const struct watch_verdict *v = watch_verdict(map->primary);
-	struct text t = TEXT(loss.text);
-	loss = (struct report_recounted){ .reason = v ? v->reason : WATCH_ALIVE, .core = v ? v->core : WATCH_NO_CORE,
-		                         .silent_ms = v ? v->silent_ms : 0 };
+	struct text t = TEXT(loss_record.text);
+	loss_record = (struct report_recovery){ .reason = v ? v->reason : WATCH_ALIVE,
+	                                        .core = v ? v->core : WATCH_NO_CORE,
+	                                        .silent_ms = v ? v->silent_ms : 0 };
 	text_format(&t, "%s", text);
 	lost_at = read_tsc();
 }
 
-void loss_loaded(uint32_t fence_ms, uint32_t load_ms)
+void loss_record_loaded(uint32_t fence_ms, uint32_t load_ms)
 {
-	loss.is_ours = 1;
-	loss.fence_ms = fence_ms;
-	loss.load_ms = load_ms;
+	loss_record.is_ours = 1;
+	loss_record.fence_ms = fence_ms;
+	loss_record.load_ms = load_ms;
 }
 
-struct report_recounted loss_take(void)
+struct report_recovery loss_record_take(void)
 {
-	struct report_recounted found = loss;
+	struct report_recovery found = loss_record;
 	found.lost_ms = lost_at ? (uint32_t)((read_tsc() - lost_at) / (ROOT->tsc_hz / 1000)) + 1 : 0;
-	loss = (struct report_recounted){ 0 };
+	loss_record = (struct report_recovery){ 0 };
 	lost_at = 0;
 	return found;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "life.h"
-#include "loss.h"
+#include "loss-record.h"
 #include "map.h"
 #include "orders.h"
-#include "recount.h"
+#include "state-recovery.h"
 #include "report.h"
 #include "root.h"
 
 /* Reports all of its own programs, and those of the primary's that have ended, which no other cluster knows. */
-static void recount_application(uint32_t application)
+static void report_application(uint32_t application)
 {
 	uint32_t cluster = map->application[application].cluster;
 	struct report_life body = { .application = application };
@@ -20,13 +20,13 @@ static void recount_application(uint32_t application)
 		report(REPORT_LIFE, &body, sizeof(body));
 }
 
-void recount(void)
+void state_recovery_report(void)
 {
-	struct report_recounted end = loss_take();
-	loss_report_boot(true);
+	struct report_recovery end = loss_record_take();
+	report_boot(true);
 	for (uint32_t i = 0; i < map->application_count; i++)
-		recount_application(i);
+		report_application(i);
 	end.released = barrier_released();
 	end.is_over = run_is_over();
-	report(REPORT_RECOUNTED, &end, sizeof(end));
+	report(REPORT_RECOVERY, &end, sizeof(end));
 }

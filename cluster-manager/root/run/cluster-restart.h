@@ -11,9 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A cluster is known to be lost. */
-void rescue_lost(uint32_t cluster);
-/* At every tick of the timer. */
-void rescue_tick(void);
-/* Whether a lost cluster is being started again. */
-bool rescue_is_coming(uint32_t cluster);
+/* Begins the restart of a cluster that is known to be lost. */
+void cluster_restart_lost(uint32_t cluster);
+/* Polls the restarts in progress. Called at every tick of the timer. */
+void cluster_restart_tick(void);
+/* Returns whether a lost cluster is being started again. */
+bool cluster_restart_is_pending(uint32_t cluster);
