@@ -2,9 +2,9 @@
 /*
  * Channels to other machines: memory of QEMU's inter-VM shared memory device
  * (docs/specs/ivshmem-spec.txt there), and how this loader meets the other ends:
- * their loaders, or managers that run already (skerry/meeting.h).
+ * their loaders, or managers that run already (skerry/machine_handshake.h).
  */
-#include <skerry/meeting.h>
+#include <skerry/machine_handshake.h>
 
 #include "cpu.h"
 #include "loader.h"
@@ -15,8 +15,8 @@ enum { IVSHMEM_ID = 0x11101af4, PATIENCE_S = 2, LIFE_MAX = INT32_MAX };
 
 struct party {
 	const struct boot_channel *channel;
-	struct meeting_loader end;
-	bool met;
+	struct handshake_loader end;
+	bool done;
 };
 
 struct ranges ivshmem_ranges;
@@ -72,11 +72,11 @@ static uint64_t fresh_number(void)
 static void say_hello(struct party *p, const struct boot_channel *channel)
 {
 	p->channel = channel;
-	p->end = (struct meeting_loader){ .header = (struct channel_header *)channel->memory.base,
+	p->end = (struct handshake_loader){ .header = (struct channel_header *)channel->memory.base,
 	                                  .size = channel->memory.size,
 		                          .side = channel->side };
 	doorbells_clear(channel->rx); /* before the peer may ring */
-	meeting_say_hello(&p->end, fresh_number());
+	handshake_hello(&p->end, fresh_number());
 }
 
 static uint32_t say_hellos(struct party *party, const struct cluster *clusters, uint32_t count)
@@ -93,7 +93,7 @@ static uint32_t say_hellos(struct party *party, const struct cluster *clusters, 
 static void print_missing(const struct party *party, uint32_t parties)
 {
 	for (uint32_t i = 0; i < parties; i++)
-		if (!party[i].met)
+		if (!party[i].done)
 			print("waiting for the machine of cluster %u", party[i].channel->peer);
 }
 
@@ -105,7 +105,7 @@ static void await_all(struct party *party, uint32_t parties)
 	while (!all) {
 		all = true;
 		for (uint32_t i = 0; i < parties; i++)
-			all &= party[i].met = meeting_look(&party[i].end);
+			all &= party[i].done = handshake_poll(&party[i].end);
 		if (!all && !said && read_tsc_in_order() - start > machine_clock.tsc_hz * PATIENCE_S) {
 			print_missing(party, parties);
 			said = true;
@@ -141,7 +141,7 @@ void ivshmem_meet(const struct cluster *clusters, uint32_t count)
 	if (life > 1 && count > 1)
 		panic("%u clusters on one machine cannot join others that run: start all machines together", count);
 	for (uint32_t i = 0; i < parties; i++)
-		meeting_leave(&party[i].end);
+		handshake_finish(&party[i].end);
 	if (life > 1)
 		clusters[0].info->life = life;
 }

@@ -2,7 +2,7 @@
 /* Two cluster-managers' channel code over one channel, for the explorer's cases: what is around it. */
 #pragma once
 
-#include <skerry/meeting.h>
+#include <skerry/machine_handshake.h>
 #include "channel-memory.h"
 #include "channel.h"
 #include "console.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two machines over one channel, each first its loader (skerry/meeting.h), then its manager's channel code: both
+ * Two machines over one channel, each first its loader (machine_handshake.h), then its manager's channel code: both
  * loaders meet, and a machine that is switched off, and on again, joins the other one, which runs; its loader may be
  * off once more before any of its accesses.
  */
@@ -21,27 +21,27 @@ static void tick(unsigned side)
 		explore_raise(&line[side]);
 }
 
-static struct meeting_loader say_hello(unsigned side)
+static struct handshake_loader say_hello(unsigned side)
 {
-	struct meeting_loader l = { .header = (struct channel_header *)memory, .side = side,
+	struct handshake_loader l = { .header = (struct channel_header *)memory, .side = side,
 		                    .size = with_rings ? sizeof(memory) : sizeof(struct channel_header) + SOME };
 	if (with_rings) {
 		atomic_store_explicit(&listens[side], 0, memory_order_release);
 		atomic_store_explicit(&bell[side], 0, memory_order_release);
 	}
-	meeting_say_hello(&l, HELLO + 10 * side); /* the same number each time: the protocol makes two of it */
+	handshake_hello(&l, HELLO + 10 * side); /* the same number each time: the protocol makes two of it */
 	return l;
 }
 
 /* The loader, up to its end. */
 static void load(unsigned side)
 {
-	struct meeting_loader l = say_hello(side);
+	struct handshake_loader l = say_hello(side);
 	if (with_rings)
 		tick(!side);
-	while (!meeting_look(&l))
+	while (!handshake_poll(&l))
 		explore_relax();
-	meeting_leave(&l);
+	handshake_finish(&l);
 }
 
 static void set_up_remote(void)
@@ -60,15 +60,15 @@ static void nobody(void)
 /* Both run, and messages have passed: as many as the ring has slots. */
 static void both_run(void)
 {
-	struct meeting_loader l[SIDES];
+	struct handshake_loader l[SIDES];
 	with_rings = true;
 	nobody();
 	for (played = 0; played < SIDES; played++)
 		l[played] = say_hello((unsigned)played);
-	while (!(meeting_look(&l[0]) & meeting_look(&l[1])))
+	while (!(handshake_poll(&l[0]) & handshake_poll(&l[1])))
 		;
 	for (unsigned side = 0; side < SIDES; side++)
-		meeting_leave(&l[side]);
+		handshake_finish(&l[side]);
 	both_up();
 	played = 1;
 	send(1, 11); /* its last words, which nobody has read yet */
@@ -85,7 +85,7 @@ static void scribble(void)
 	for (unsigned side = 0; side < SIDES; side++) {
 		atomic_store_explicit(&h->side[side].generation, 1, memory_order_relaxed);
 		atomic_store_explicit(&h->side[side].acknowledged, 2, memory_order_relaxed);
-		atomic_store_explicit(&h->meeting.side[side].granted, 0, memory_order_relaxed);
+		atomic_store_explicit(&h->handshake.side[side].granted, 0, memory_order_relaxed);
 	}
 }
 
@@ -146,8 +146,8 @@ static void came(void)
 /* The loader has come to its end, with what the peer has granted, or with what two that begin anew have. */
 static void has_met(unsigned side)
 {
-	const struct channel_meeting_side *mine = &((struct channel_header *)memory)->meeting.side[side];
-	const struct channel_meeting_side *theirs = &((struct channel_header *)memory)->meeting.side[!side];
+	const struct machine_handshake_side *mine = &((struct channel_header *)memory)->handshake.side[side];
+	const struct machine_handshake_side *theirs = &((struct channel_header *)memory)->handshake.side[!side];
 	uint64_t own = atomic_load_explicit(&mine->own, memory_order_relaxed),
 	         granted = atomic_load_explicit(&theirs->granted, memory_order_relaxed);
 	EXPLORE_CHECK(done[side], "a loader waits for good");

@@ -2,7 +2,7 @@
 /* What channel.c keeps of each channel. */
 #pragma once
 
-#include <skerry/meeting.h>
+#include <skerry/machine_handshake.h>
 #include "fragment.h"
 #include "root.h"
 
@@ -21,7 +21,7 @@ struct channel {
 	uint32_t silent_ticks; /* of our timer since then */
 	/* that its watcher knows of (watch.h), which sees more than its heartbeat; null: it has none */
 	const _Atomic uint32_t *life;
-	struct meeting_manager meeting; /* with a peer in another machine */
+	struct handshake_manager handshake; /* with a peer in another machine */
 	int doorbell;
 	struct fragment *queue;
 	uint32_t queue_head, queue_tail; /* free-running */
@@ -38,7 +38,7 @@ struct channel {
 static inline uint64_t own_generation(struct channel *c, struct channel_header *header, const struct root_channel *info)
 {
 	if (info->remote)
-		return meeting_manage(&c->meeting, header, info->side);
+		return handshake_resume(&c->handshake, header, info->side);
 	for (uint32_t i = 1; i < ROOT->ledger_count; i++)
 		if (ROOT->ledger[i].cluster == c->peer && ROOT->life)
 			return ROOT->life;

@@ -278,7 +278,7 @@ static uint32_t channel_drain(struct channel *c, uint32_t most)
 /* The peer's machine has been started again: its loader waits until this side has let go of the former life. */
 static void look_at_loader(struct channel *c)
 {
-	if (!meeting_knocks(&c->meeting))
+	if (!handshake_is_requested(&c->handshake))
 		return;
 	if (c->state != LINK_DEAD) {
 		if (!may_say(c))
@@ -286,7 +286,7 @@ static void look_at_loader(struct channel *c)
 		link_lose(c, "it started again");
 	}
 	channel_announce(c); /* the peer's former life may have overwritten this */
-	meeting_grant(&c->meeting);
+	handshake_grant(&c->handshake);
 }
 
 /* The handshake of channel.h: notices a peer that started, and when it has noticed us. */
@@ -299,18 +299,18 @@ static void look_at_peer(struct channel *c)
 			return;
 		if (c->life && atomic_load_explicit(c->life, memory_order_relaxed) != generation)
 			return; /* the word was overwritten, or it has not been told yet that it has started again */
-		if (!meeting_expects(&c->meeting, generation))
+		if (!handshake_expects(&c->handshake, generation))
 			return; /* the same */
 		if (c->seen && c->state != LINK_DEAD) {
 			if (!may_say(c))
 				return; /* as above */
 			link_lose(c, "it started again");
 		}
-		bool is_later = c->seen || ((c->life || c->meeting.theirs) && generation > 1); /* than its first */
+		bool is_later = c->seen || ((c->life || c->handshake.theirs) && generation > 1); /* than its first */
 		c->state = LINK_STARTING;
 		c->seen = generation;
 		start_rings(c);
-		if (c->life || c->meeting.theirs)
+		if (c->life || c->handshake.theirs)
 			channel_announce(c); /* its former life may have overwritten this */
 		c->alive_at = read_tsc();
 		c->silent_ticks = 0;
@@ -349,7 +349,7 @@ static void check_alive(struct channel *c)
 static void check_header(struct channel *c)
 {
 	if (c->state == LINK_UP && (atomic_load_explicit(&c->theirs->magic, memory_order_relaxed) != CHANNEL_MAGIC ||
-				    meeting_meddled(&c->meeting)))
+				    handshake_corrupted(&c->handshake)))
 		link_lose(c, "it overwrote what it shares with us");
 }
 

@@ -7,7 +7,7 @@
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
-#include <skerry/meeting.h>
+#include <skerry/machine_handshake.h>
 #include "channel.h"
 #include "channel-memory.h"
 #include "console.h"
@@ -85,23 +85,23 @@ static struct ring_end their_out, their_in;
 static uint64_t their_generation;
 
 /* The loader of a machine that keeps to the protocol. False: this side does not let it in. */
-static bool load(struct meeting_loader *l)
+static bool load(struct handshake_loader *l)
 {
-	*l = (struct meeting_loader){ .header = &memory.header, .size = sizeof(memory), .side = 1 };
-	meeting_say_hello(l, 42);
-	for (unsigned i = 0; i < 100 && !meeting_look(l); i++)
+	*l = (struct handshake_loader){ .header = &memory.header, .size = sizeof(memory), .side = 1 };
+	handshake_hello(l, 42);
+	for (unsigned i = 0; i < 100 && !handshake_poll(l); i++)
 		work();
-	if (l->is_met)
-		meeting_leave(l);
-	return l->is_met;
+	if (l->is_done)
+		handshake_finish(l);
+	return l->is_done;
 }
 
 /* Its manager. */
 static void start(void)
 {
-	struct meeting_manager m;
+	struct handshake_manager m;
 	struct channel_side *theirs = &memory.header.side[1];
-	their_generation = meeting_manage(&m, &memory.header, 1);
+	their_generation = handshake_resume(&m, &memory.header, 1);
 	theirs->acknowledged = 0;
 	theirs->magic = CHANNEL_MAGIC;
 	theirs->version = CHANNEL_VERSION;
@@ -128,7 +128,7 @@ static void say(uint8_t what)
 static void joins(uint8_t what)
 {
 	static uint64_t before;
-	struct meeting_loader l;
+	struct handshake_loader l;
 	const uint8_t hello = 7;
 	now += 2 * SECOND; /* lines may be said again */
 	anything_goes = false;
@@ -182,11 +182,11 @@ static void single_words(void)
 		unsigned before = lost;
 		work();
 		CHECK(channel[0].state != LINK_DEAD || lost == before + 1);
-		if ((uint64_t *)&memory + at == (uint64_t *)&memory.header.meeting.side[0].hello)
+		if ((uint64_t *)&memory + at == (uint64_t *)&memory.header.handshake.side[0].hello)
 			CHECK(lost == before + 1);
 		joins((uint8_t)at);
 		CHECK(memory.header.side[0].generation == channel[0].generation &&
-		      memory.header.meeting.side[0].hello == channel[0].meeting.hello);
+		      memory.header.handshake.side[0].hello == channel[0].handshake.hello);
 	}
 }
 
@@ -211,8 +211,8 @@ static void hellos(void)
 	unsigned before = lost, said = lines;
 	now += 2 * SECOND;
 	for (unsigned i = 0; i < 1000; i++) {
-		memory.header.meeting.side[1].hello++;
-		memory.header.side[1].generation = memory.header.meeting.side[0].granted;
+		memory.header.handshake.side[1].hello++;
+		memory.header.side[1].generation = memory.header.handshake.side[0].granted;
 		while (channels_work())
 			;
 	}
@@ -223,17 +223,17 @@ static void hellos(void)
 /* Both loaders meet; then this side's manager begins. */
 static void begin(void)
 {
-	struct meeting_loader l[2];
+	struct handshake_loader l[2];
 	memset(&memory, 0x5a, sizeof(memory));
 	for (uint32_t side = 0; side < 2; side++) {
-		l[side] = (struct meeting_loader){ .header = &memory.header, .size = sizeof(memory), .side = side };
-		meeting_say_hello(&l[side], 42 + side);
+		l[side] = (struct handshake_loader){ .header = &memory.header, .size = sizeof(memory), .side = side };
+		handshake_hello(&l[side], 42 + side);
 	}
-	for (unsigned i = 0; i < 10 && !(meeting_look(&l[0]) & meeting_look(&l[1])); i++)
+	for (unsigned i = 0; i < 10 && !(handshake_poll(&l[0]) & handshake_poll(&l[1])); i++)
 		;
 	for (uint32_t side = 0; side < 2; side++) {
-		CHECK(l[side].is_met && !l[side].has_joined && l[side].own_generation == 1);
-		meeting_leave(&l[side]);
+		CHECK(l[side].is_done && !l[side].has_joined && l[side].own_generation == 1);
+		handshake_finish(&l[side]);
 	}
 	CHECK(memory.rest[0] == 0 && memory.rest[sizeof(memory.rest) - 1] == 0 &&
 	      memory.header.side[0].generation == 0);

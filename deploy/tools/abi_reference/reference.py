@@ -16,8 +16,8 @@ GROUPS = {
     "The library of user-level programs": (
         LIBRARY,
         ["message", "system_call", "stubs", "process", "file_tree",
-         "sample", "channel", "meeting", "ring", "ledger_read", "stat_read", "stat_pack", "mark", "map_limits",
-         "cluster_map"],
+         "sample", "channel", "machine_handshake", "ring", "ledger_read", "stat_read", "stat_pack", "mark",
+         "map_limits", "cluster_map"],
     ),
     "The network": (LIBRARY, ["port", "bell", "socket_port", "socket_address", "posix"]),
 }

@@ -56,9 +56,9 @@ struct channel_side {
 };
 enum { CHANNEL_HEARTBEAT_MS = 100, CHANNEL_DEAD_MS = 1000 };
 
-/* How the ends of a channel between machines meet (skerry/meeting.h); all zero in any other. */
-struct channel_meeting {
-	struct channel_meeting_side {
+/* The words of the handshake between machines (skerry/machine_handshake.h); all zero in any other channel. */
+struct machine_handshake {
+	struct machine_handshake_side {
 		_Alignas(64) _Atomic uint64_t hello; /* of the machine's loader: never 0, another at every start */
 		_Atomic uint64_t answer;  /* the peer's hello that the loader has seen */
 		_Atomic uint64_t joined;  /* the peer's hello that the manager has seen, which was running already */
@@ -72,7 +72,7 @@ struct channel_meeting {
 
 struct channel_header {
 	struct channel_side side[2];
-	struct channel_meeting meeting;
+	struct machine_handshake handshake;
 };
 _Static_assert(sizeof(struct channel_header) <= CHANNEL_RINGS, "before the rings");
 
