@@ -5,9 +5,9 @@
  * and checked; its bytes may change while they are looked at, and may at worst
  * become another wrong frame.
  *
- * An end that was opened gives and takes frames once port_look() has found that
- * both sides have acknowledged each other. Whoever holds it calls port_look()
- * whenever it is woken, and signals the other end when that returns true.
+ * An end that was opened gives and takes frames once port_poll() has found that
+ * both sides have acknowledged each other. Its owner calls port_poll() whenever
+ * it is woken, and signals the other end when that returns true.
  */
 #pragma once
 
@@ -29,12 +29,12 @@ struct port_end {
 	uint64_t seen; /* the other side's epoch that was acknowledged last; 0: none */
 	struct ring_end transmit;
 	struct ring_end receive;
-	/* of the far end's process; null: it is in another cluster, and the rings have flags instead */
+	/* the far end's process's; null: it is in another cluster, and the rings have flags instead */
 	const struct bell *bell;
 	uint64_t rung;               /* bell.h */
 };
 
-/* Of each ring. Their masks are this side's own: what the other side writes does not change them. */
+/* Returns the slots of each ring. The masks are this side's own copy, which the other side cannot change. */
 static inline uint64_t port_slots(const struct port_end *end) { return end->transmit.mask + 1; }
 
 static inline enum port_direction port_in(const struct port_end *end)
@@ -64,7 +64,7 @@ static inline void port_start_rings(struct port_end *end, uint64_t epoch)
 	require(slots && !(slots & (slots - 1)) && port_is_open(end->own));
 	if (end->may_send && !end->up)
 		carried = port_count(&end->transmit);
-	if (carried > slots) /* somebody made room for more */
+	if (carried > slots) /* another party has written to the words */
 		carried = 0;
 	for (uint64_t i = 0; i < slots; i++)
 		atomic_store_explicit(&ring->slot[i].sequence, i < carried ? position + i + 1 : 0,
@@ -74,8 +74,8 @@ static inline void port_start_rings(struct port_end *end, uint64_t epoch)
 	end->receive = ring_consumer_at(port_ring(end->memory, port_in(end)), slots, position);
 }
 
-/* The words that tell the other side of this life. */
-static inline void port_tell(struct port_end *end)
+/* Publishes this life's epoch to the other side. */
+static inline void port_announce(struct port_end *end)
 {
 	atomic_store_explicit(&port_mine(end)->acknowledged, 0, memory_order_relaxed);
 	atomic_store_explicit(&port_mine(end)->epoch, end->own, memory_order_release);
@@ -96,7 +96,7 @@ static inline struct port_end port_open_slots(void *memory, enum port_direction 
 	bool first = !atomic_load_explicit(&port_theirs(&end)->epoch, memory_order_acquire);
 	port_start_rings(&end, 0);
 	end.may_send = first;
-	port_tell(&end);
+	port_announce(&end);
 	return end;
 }
 
@@ -116,8 +116,8 @@ static inline struct port_end cable_open(void *memory, enum port_direction out, 
 	return port_open_slots(memory, out, epoch, CABLE_SLOTS);
 }
 
-/* Somebody else has written to what only this side writes. */
-static inline bool port_meddled(const struct port_end *end)
+/* Returns whether another party has overwritten the words that only this side writes. */
+static inline bool port_corrupted(const struct port_end *end)
 {
 	const struct port_side *mine = port_mine(end);
 
@@ -137,17 +137,17 @@ static inline bool port_epoch_changed(const struct port_end *end)
 	return atomic_load_explicit(&port_theirs(end)->epoch, memory_order_acquire) != end->seen;
 }
 
-/* Whether the other side has another epoch than before, or port_meddled(). */
-static inline bool port_changed(const struct port_end *end) { return port_epoch_changed(end) || port_meddled(end); }
+/* Returns whether the other side has another epoch than before, or port_corrupted(). */
+static inline bool port_changed(const struct port_end *end) { return port_epoch_changed(end) || port_corrupted(end); }
 
-/* Lets go of both rings, and acknowledges what port_changed() has found. The other end is to be signalled. */
-static inline void port_renew(struct port_end *end)
+/* Resets both rings and acknowledges the change that port_changed() has found. The caller signals the other end. */
+static inline void port_reset(struct port_end *end)
 {
 	uint64_t epoch = atomic_load_explicit(&port_theirs(end)->epoch, memory_order_acquire);
 
-	if (port_meddled(end)) {
+	if (port_corrupted(end)) {
 		end->own += 2;
-		port_tell(end);
+		port_announce(end);
 	}
 	if (port_is_open(epoch))
 		port_start_rings(end, epoch);
@@ -157,8 +157,8 @@ static inline void port_renew(struct port_end *end)
 	atomic_store_explicit(&port_mine(end)->acknowledged, epoch, memory_order_release);
 }
 
-/* Whether the other side has acknowledged this life. Until then there is nothing to take and no room to send. */
-static inline bool port_met(struct port_end *end)
+/* Returns whether the other side has acknowledged this life. Before that there is no frame to take, no room to send. */
+static inline bool port_handshake_done(struct port_end *end)
 {
 	if (!end->up && port_is_open(end->seen))
 		end->up = end->may_send =
@@ -166,16 +166,16 @@ static inline bool port_met(struct port_end *end)
 	return end->up;
 }
 
-/* Returns whether the other end must be signalled. */
-static inline bool port_look(struct port_end *end)
+/* Continues the handshake, or begins it anew after a change. Returns whether the caller must signal the other end. */
+static inline bool port_poll(struct port_end *end)
 {
 	bool changed = port_changed(end);
 
 	if (changed)
-		port_renew(end);
+		port_reset(end);
 	require(!end->up || (end->may_send && port_is_open(end->seen)));
 	if (!end->up)
-		port_met(end);
+		port_handshake_done(end);
 	return changed;
 }
 
@@ -233,7 +233,8 @@ static inline bool port_rings(struct port_end *end)
 	return end->bell ? bell_rings(end->bell, &end->rung) : ring_wanted(&end->transmit);
 }
 
-/* This side is about to sleep. The caller has called bell_arm() of its own word, looks once more, then waits. */
+/* Announces that this side is about to sleep. The caller has called bell_arm() of its own word, polls once more, then
+ * waits. */
 static inline void port_arm(struct port_end *end)
 {
 	if (!end->bell)

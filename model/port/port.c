@@ -105,7 +105,7 @@ static bool take(struct life *l)
 static bool pass(unsigned self)
 {
 	struct life *l = &life[self];
-	bool wake = port_look(&l->end);
+	bool wake = port_poll(&l->end);
 	if (l->pair != l->end.seen) {
 		l->pair = l->end.seen;
 		l->sent = port_count(&l->end.transmit); /* before the other side's first life */

@@ -89,7 +89,7 @@ static bool driver_transmit(struct driver *driver, bool arm)
 
 static bool driver_pass(struct driver *driver, bool arm)
 {
-	if (port_look(&driver->port))
+	if (port_poll(&driver->port))
 		notification_signal(PROCESS_SLOT_PEER);
 	bool received = driver_receive(driver, arm);
 

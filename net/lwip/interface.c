@@ -313,7 +313,7 @@ static void renew_cable(struct cable *cable)
 	}
 	link_own(link);
 	require(!cable->lender.lent);
-	port_renew(&link->port);
+	port_reset(&link->port);
 	link->told = true;
 	mark_used(cable);
 }
@@ -323,7 +323,7 @@ static void look_at_cable(struct cable *cable)
 	if (port_changed(&cable->link.port))
 		renew_cable(cable);
 	if (!cable->link.port.up)
-		port_met(&cable->link.port);
+		port_handshake_done(&cable->link.port);
 }
 
 /* Both ends have met and go on as they were, and there is no frame. */
@@ -338,7 +338,7 @@ void interface_receive(void)
 
 	links_awake();
 	if (!is_quiet(to_switch)) {
-		to_switch->told |= port_look(&to_switch->port);
+		to_switch->told |= port_poll(&to_switch->port);
 		receive_from_switch();
 	}
 	for (struct cable *cable = interface.cable; cable != interface.behind; cable++) {

@@ -6,8 +6,8 @@
 #include "../ethernet.h"
 
 /*
- * The station at the port, or behind the lower switch there, that a frame is for or, if `sent`, from. One that is no
- * station's there has address 0, for which reset.h answers nothing.
+ * Returns the station at the port, or behind the lower switch there, that a frame is for or, if `sent`, from. Of other
+ * frames the address is 0, for which reset.h answers nothing.
  */
 static struct reset_port station_of(const struct forward *forward, unsigned port, const void *frame, uint32_t length,
                                     bool sent)
@@ -34,10 +34,10 @@ void answer_for_ended(struct forward *forward, unsigned number, const void *fram
 		forward->lost_answers++; /* its peer sends the segment again */
 }
 
-/* A reset for each connection of the last frames in one of its rings, newest first, unless there is one already. */
+/* Queues a reset for each connection of the last frames in one of its rings, newest first, unless it has one. */
 static void collect_resets(struct forward *forward, unsigned number, enum port_direction direction)
 {
-	struct telling *telling = &forward->telling;
+	struct reset_queue *queue = &forward->reset_queue;
 	const struct forward_port *port = &forward->port[number];
 	const bool sent = direction == PORT_TO_SWITCH;
 	const struct ring_end *ring = sent ? &port->end.receive : &port->end.transmit;
@@ -47,7 +47,7 @@ static void collect_resets(struct forward *forward, unsigned number, enum port_d
 		const struct port_descriptor *d = (const void *)ring->ring->slot[slot].payload;
 		uint32_t length = __atomic_load_n(&d->length, __ATOMIC_RELAXED), size = 0;
 		const void *frame = port_buffer(port->end.memory, direction, PORT_SLOTS, slot);
-		uint8_t *reset = telling->reset[telling->count];
+		uint8_t *reset = queue->reset[queue->count];
 		unsigned k = 0;
 
 		if (length <= PORT_FRAME_MAX) {
@@ -59,11 +59,11 @@ static void collect_resets(struct forward *forward, unsigned number, enum port_d
 		}
 		if (size != RESET_FRAME) /* no TCP */
 			continue;
-		require(telling->count < sizeof(telling->reset) / sizeof(telling->reset[0]));
-		while (k < telling->count && !reset_same(telling->reset[k], reset))
+		require(queue->count < sizeof(queue->reset) / sizeof(queue->reset[0]));
+		while (k < queue->count && !reset_same(queue->reset[k], reset))
 			k++;
-		if (k == telling->count)
-			telling->count++;
+		if (k == queue->count)
+			queue->count++;
 	}
 }
 
@@ -83,110 +83,110 @@ static void drop_backlog(struct forward *forward, unsigned number)
 	port->late = false;
 }
 
-/* The next port of which the peers are to be told: none of its own frames waits, which its peers must see before. */
-static bool begin_telling(struct forward *forward, uint64_t now)
+/* Collects the resets of the next ended port that has any. Frames that it sent before its end are forwarded first. */
+static bool reset_queue_next(struct forward *forward, uint64_t now)
 {
-	struct telling *telling = &forward->telling;
-	const unsigned first = telling->next; /* the loop moves it */
+	struct reset_queue *queue = &forward->reset_queue;
+	const unsigned first = queue->next; /* the loop moves it */
 
-	require(!telling->count && telling->waiting && telling->waiting <= forward->count);
+	require(!queue->count && queue->waiting && queue->waiting <= forward->count);
 	for (unsigned i = 0; i < forward->count; i++) {
 		unsigned number = (first + i) % forward->count;
 		struct forward_port *port = &forward->port[number];
 		uint32_t length;
 
-		if (!port->ended || port->told || port_peek(&port->end, &length))
+		if (!port->ended || port->resets_sent || port_peek(&port->end, &length))
 			continue;
-		port->told = true;
-		require(telling->waiting && !port->upper);
-		telling->waiting--;
-		telling->port = number;
-		telling->next = number + 1;
-		telling->since = now;
+		port->resets_sent = true;
+		require(queue->waiting && !port->upper);
+		queue->waiting--;
+		queue->port = number;
+		queue->next = number + 1;
+		queue->since = now;
 		collect_resets(forward, number, PORT_TO_SWITCH);
 		collect_resets(forward, number, PORT_FROM_SWITCH);
-		if (telling->count)
+		if (queue->count)
 			return true;
 	}
 	return false;
 }
 
-/* Returns whether any reset left. Those for which there is no room stay. */
+/* Sends queued resets. Returns whether any left; those without room stay queued. */
 static bool send_resets(struct forward *forward, uint64_t now, bool last)
 {
-	struct telling *telling = &forward->telling;
-	unsigned kept = 0, count = telling->count;
+	struct reset_queue *queue = &forward->reset_queue;
+	unsigned kept = 0, count = queue->count;
 
-	require(count <= 2 * PORT_SLOTS && telling->port < forward->count);
+	require(count <= 2 * PORT_SLOTS && queue->port < forward->count);
 	for (unsigned i = 0; i < count; i++) {
-		if (forward_make(forward, telling->port, telling->reset[i], RESET_FRAME, now, last))
+		if (forward_make(forward, queue->port, queue->reset[i], RESET_FRAME, now, last))
 			continue;
 		if (kept != i)
-			copy_bytes(telling->reset[kept], telling->reset[i], RESET_FRAME);
+			copy_bytes(queue->reset[kept], queue->reset[i], RESET_FRAME);
 		kept++;
 	}
-	telling->count = kept;
+	queue->count = kept;
 	return kept < count;
 }
 
-static void renew_port(struct forward *forward, struct forward_port *port)
+static void reset_port_end(struct forward *forward, struct forward_port *port)
 {
-	require(port->ended || !port->told);
-	port_renew(&port->end);
-	port->ended = port->told = false;
-	port->news = forward->news = true;
+	require(port->ended || !port->resets_sent);
+	port_reset(&port->end);
+	port->ended = port->resets_sent = false;
+	port->publish_pending = forward->publish_pending = true;
 }
 
-/* Peers of a port are told first that its far end has ended; then a successor is admitted. */
-static void look_at(struct forward *forward, unsigned number)
+/* Resets the connections of a port whose far end has ended, before it admits a successor. */
+static void poll_port(struct forward *forward, unsigned number)
 {
-	struct telling *telling = &forward->telling;
+	struct reset_queue *queue = &forward->reset_queue;
 	struct forward_port *port = &forward->port[number];
 	bool open = port_is_open(atomic_load_explicit(&port_theirs(&port->end)->epoch, memory_order_acquire));
 
 	if (!port->ended && port_changed(&port->end)) {
 		if (port->upper || (open && (!port->end.seen || port_is_given_up(&port->end))))
-			return renew_port(forward, port);
+			return reset_port_end(forward, port);
 		port->ended = true;
-		telling->waiting++;
+		queue->waiting++;
 		drop_backlog(forward, number);
-	} else if (port->ended && port->told && open && (!telling->count || telling->port != number)) {
-		renew_port(forward, port);
+	} else if (port->ended && port->resets_sent && open && (!queue->count || queue->port != number)) {
+		reset_port_end(forward, port);
 	}
-	port_met(&port->end);
+	port_handshake_done(&port->end);
 }
 
-/* All ports in the last pass, which comes after each wake-up; one in each other pass, so that a busy switch learns of
- * them, too. */
-static void look_for_ended(struct forward *forward, bool last)
+/* Polls all ports in the last pass, which comes after each wake-up; one in each other pass, so that a busy switch sees
+ * changes, too. */
+static void poll_ports(struct forward *forward, bool last)
 {
-	struct telling *telling = &forward->telling;
+	struct reset_queue *queue = &forward->reset_queue;
 
-	for (unsigned looks = last || !forward->count ? forward->count : 1; looks; looks--) {
-		unsigned number = telling->look;
+	for (unsigned polls = last || !forward->count ? forward->count : 1; polls; polls--) {
+		unsigned number = queue->polled;
 		const struct forward_port *port = &forward->port[number];
 
 		require(number < forward->count);
-		telling->look = number + 1 < forward->count ? number + 1 : 0;
+		queue->polled = number + 1 < forward->count ? number + 1 : 0;
 		if (port->ended || !port->end.up || port_changed(&port->end)) /* of others there is nothing to say */
-			look_at(forward, number);
+			poll_port(forward, number);
 	}
 }
 
-bool tell_ended(struct forward *forward, uint64_t now, bool last)
+bool reset_queue_serve(struct forward *forward, uint64_t now, bool last)
 {
-	struct telling *telling = &forward->telling;
+	struct reset_queue *queue = &forward->reset_queue;
 	unsigned waiting;
 	bool moved = false;
 
-	look_for_ended(forward, last);
-	waiting = telling->waiting;
-	if (!telling->count && (!telling->waiting || !begin_telling(forward, now)))
-		return telling->waiting < waiting; /* nobody was to be told: a successor that waits already is admitted in the next pass */
+	poll_ports(forward, last);
+	waiting = queue->waiting;
+	if (!queue->count && (!queue->waiting || !reset_queue_next(forward, now)))
+		return queue->waiting < waiting; /* no resets: a successor that waits is admitted in the next pass */
 	moved = send_resets(forward, now, last);
-	if (telling->count && now - telling->since >= forward->patience) {
-		forward->port[telling->port].missed += telling->count;
-		telling->count = 0;
+	if (queue->count && now - queue->since >= forward->patience) {
+		forward->port[queue->port].missed += queue->count;
+		queue->count = 0;
 		moved = true; /* another port's turn */
 	}
 	return moved;

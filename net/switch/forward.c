@@ -15,17 +15,18 @@ void forward_init(struct forward *forward, const struct process_port *port, unsi
 	forward->uplink = FORWARD_NONE;
 	stations_init(forward);
 	forward->deadline = forward->dropped = forward->lost_answers = 0;
-	forward->telling.count = forward->telling.next = forward->telling.look = forward->telling.waiting = 0;
+	forward->reset_queue.count = forward->reset_queue.next = forward->reset_queue.polled =
+		forward->reset_queue.waiting = 0;
 	forward->behind = forward->first = 0;
 	forward->bell = &forward->private_bell;
-	forward->news = count;
+	forward->publish_pending = count;
 	backlog_init(&forward->backlog);
 	for (unsigned i = 0; i < count; i++) {
 		enum port_direction out = port[i].upper ? PORT_TO_SWITCH : PORT_FROM_SWITCH;
 
 		forward->port[i] = (struct forward_port){
 			.end = port_open((char *)memory + (uint64_t)i * PORT_SIZE, out, life),
-			.news = true,
+			.publish_pending = true,
 			.ipv4 = port[i].ipv4,
 			.uplink = port[i].uplink || port[i].upper,
 			.upper = port[i].upper,
@@ -39,7 +40,7 @@ void forward_init(struct forward *forward, const struct process_port *port, unsi
 	}
 }
 
-/* Put a copy of the frame into the port's ring. False if that is full. */
+/* Puts a copy of the frame into the port's ring. Returns false if that is full. */
 static inline __attribute__((always_inline)) bool port_put(struct forward_port *to, const void *frame, uint32_t length)
 {
 	void *buffer = port_reserve(&to->end);
@@ -69,11 +70,10 @@ static void forward_flood(struct forward *forward, unsigned source, const void *
 			forward->port[i].missed++;
 }
 
-/* What a pass is given. */
 struct pass {
 	uint64_t now;
 	bool last;           /* ask to be woken by room */
-	unsigned next;       /* the source that the next pass begins with; FORWARD_NONE: nobody competed */
+	unsigned next;       /* the source that the next pass begins with; FORWARD_NONE: no source competed */
 };
 
 /* --- ports that are behind --- */
@@ -84,7 +84,7 @@ static void stall_begin(struct forward_stall *stall, uint64_t now)
 	stall->since = now;
 }
 
-/* Each pass ends all stalls, then begins those that go on. */
+/* Ends a stall. Each pass ends all stalls, then begins those that go on. */
 static void stall_end(struct forward_stall *stall, uint64_t now)
 {
 	require(now >= stall->since);
@@ -93,7 +93,7 @@ static void stall_end(struct forward_stall *stall, uint64_t now)
 	stall->since = 0;
 }
 
-/* How much longer it may last. Between stall_end() and stall_begin(). */
+/* Returns how much longer it may last. Called between stall_end() and stall_begin(). */
 static uint64_t stall_left(struct forward_stall *stall, uint64_t now, uint64_t patience, uint64_t limit)
 {
 	require(now >= stall->period);
@@ -110,7 +110,7 @@ static void backlog_drop(struct forward *forward, unsigned to)
 	forward->dropped++;
 }
 
-/* Its ring is full, or was and is not yet half empty. */
+/* Marks the port as behind: its ring is full, or was and is not yet half empty. */
 static void fall_behind(struct forward *forward, struct forward_port *port, uint64_t now)
 {
 	if (port->behind_since)
@@ -154,7 +154,7 @@ static bool port_is_dead(const struct forward *forward, const struct forward_por
 	return port->delivered == port->behind_from && now - port->behind_since >= forward->patience;
 }
 
-/* Deliver of the port's backlog what there is room for. Returns whether any moved. */
+/* Delivers the frames of the port's backlog that its ring has room for. Returns whether any moved. */
 static bool backlog_drain(struct forward *forward, unsigned number)
 {
 	struct backlog *backlog = &forward->backlog;
@@ -201,9 +201,9 @@ static bool serve_backlogs(struct forward *forward, struct pass *pass)
 }
 
 /*
- * Whether a frame for another port is behind the head of the source's ring, which is for port `to`. Each frame is
- * looked at once: `ahead` remembers. True, too, if the ring of a source that carries many programs' frames is full:
- * frames that did not fit may be for others.
+ * Returns whether a frame for another port is behind the head of the source's ring, which is for port `to`. Each frame
+ * is examined once: `ahead` is the position reached. True, too, if the ring of a source that carries many programs'
+ * frames is full: frames that did not fit may be for other ports.
  */
 static bool delays_others(const struct forward *forward, struct forward_port *from, unsigned source, unsigned to)
 {
@@ -229,7 +229,7 @@ static bool delays_others(const struct forward *forward, struct forward_port *fr
 	return other != TO_NOBODY || (from->ahead == end && (from->uplink || from->lower));
 }
 
-/* Let the source wait until `end`. */
+/* Lets the source wait until `end`. Returns false, for the caller. */
 static bool wait_until(struct forward *forward, uint64_t end)
 {
 	require(end);
@@ -238,7 +238,7 @@ static bool wait_until(struct forward *forward, uint64_t end)
 	return false;
 }
 
-/* How long the source may yet delay its frames for others on account of port `to`, which may be late now. */
+/* Returns how long the source may yet delay its frames for others on account of port `to`, which may be late now. */
 static uint64_t delay_left(struct forward *forward, struct forward_port *from, struct forward_port *to, uint64_t now)
 {
 	uint64_t left = stall_left(&to->by_receiver, now, forward->patience, forward->patience / 8);
@@ -249,8 +249,8 @@ static uint64_t delay_left(struct forward *forward, struct forward_port *from, s
 }
 
 /*
- * What becomes of a frame without room in the ring of its port. True: it has
- * been delivered, held or dropped. False: it waits at the head of its source.
+ * Handles a frame without room in the ring of its port. Returns true if it was
+ * delivered, held or dropped; false if it waits at the head of its source.
  */
 static bool deliver_behind(struct forward *forward, unsigned source, unsigned number, const void *frame,
                            uint32_t length, struct pass *pass)
@@ -302,7 +302,7 @@ bool forward_make(struct forward *forward, unsigned source, const void *frame, u
 
 /* --- passes --- */
 
-/* The program there runs on, as far as one look says: pass_on() looks at all that can be wrong. */
+/* Returns whether the program there runs on, by one cheap check: pass_on() makes the complete one. */
 static inline bool is_as_before(const struct forward_port *port)
 {
 	return !port->ended && !is_cut_off(port) && !port_epoch_changed(&port->end);
@@ -342,7 +342,7 @@ static __attribute__((noinline)) bool pass_on(struct forward *forward, unsigned 
 	return true;
 }
 
-/* Pass on the frame at the head of `source`. False if there is none or it must wait. */
+/* Passes on the frame at the head of `source`. Returns false if there is none or it must wait. */
 static inline bool forward_one(struct forward *forward, unsigned source, struct pass *pass)
 {
 	struct forward_port *from = &forward->port[source];
@@ -365,19 +365,19 @@ static inline bool forward_one(struct forward *forward, unsigned source, struct 
 	return true;
 }
 
-/* Sources that compete for room take turns: the next pass begins behind the one that got it first, or with the first
- * that finds a ring full again. */
+/* Serves all sources once. Sources that compete for room take turns: the next pass begins behind the one that got it
+ * first, or with the first that finds a ring full again. */
 static bool sources_serve(struct forward *forward, struct pass *pass)
 {
 	bool moved = forward->behind && serve_backlogs(forward, pass);
 	unsigned source = forward->first;
 
 	require(pass->now && (source < forward->count || !forward->count));
-	moved |= tell_ended(forward, pass->now, pass->last);
-	moved |= forward->news;
-	forward->news = false;
-	if (forward->telling.count)
-		wait_until(forward, forward->telling.since + forward->patience);
+	moved |= reset_queue_serve(forward, pass->now, pass->last);
+	moved |= forward->publish_pending;
+	forward->publish_pending = false;
+	if (forward->reset_queue.count)
+		wait_until(forward, forward->reset_queue.since + forward->patience);
 
 	for (unsigned i = 0; i < forward->count; i++) {
 		unsigned n = 0;
@@ -413,10 +413,10 @@ void forward_signal(struct forward *forward, void (*wake)(void *context, unsigne
 		struct forward_port *port = &forward->port[i];
 		bool wanted = port->wake_receiver && port_rings(&port->end);
 
-		wanted |= port->news;
+		wanted |= port->publish_pending;
 		if (port->wake_sender && ring_room_wanted(&port->end.receive))
 			wanted = true;
-		port->wake_receiver = port->wake_sender = port->news = false;
+		port->wake_receiver = port->wake_sender = port->publish_pending = false;
 		if (wanted)
 			wake(context, i);
 	}

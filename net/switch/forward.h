@@ -38,9 +38,9 @@
  * ring. One that takes nothing at all for `patience` is dead: its backlog is
  * dropped, and its frames are dropped at once until its ring has room.
  *
- * When the program at a port has ended, its peers are told so (reset.h):
- * connections of the frames that are still in its rings are reset at once, or
- * as soon as the peer has room, others when a segment comes for them. Frames for
+ * When the program at a port has ended, its connections are reset (reset.h):
+ * those of the frames that are still in its rings at once, or as soon as the
+ * peer has room, others when a segment comes for them. Frames for
  * it do not wait. Its successor is acknowledged (port.h) when that is done. The
  * other way round a switch that starts again resets nobody: the connections of
  * its stacks go on.
@@ -76,33 +76,33 @@ struct forward_port {
 	bool uplink;
 	bool upper;            /* the uplink leads to another switch */
 	bool lower;            /* to a lower switch */
-	bool news;             /* to publish: our epoch, or the acknowledgement of the far end's */
+	bool publish_pending;  /* to signal: our epoch, or the acknowledgement of the far end's */
 	bool ended;            /* its program has, and its backlog is dropped */
-	bool told;             /* and the resets of its connections have been collected */
+	bool resets_sent;      /* the resets of its connections have been queued */
 	/* `now` when its ring was found full, later the last time it was judged; 0: not behind */
 	uint64_t behind_since;
 	uint64_t behind_from;  /* `delivered` then */
 	bool late;             /* behind, and not waited for */
 	struct forward_stall by_receiver; /* of sources, because this port takes no frames */
 	struct forward_stall of_source;   /* of this port as a source */
-	/* receive ring: frames from its head up to here are for the same port as that one, or for nobody */
+	/* receive ring: frames from its head up to here are for the same port as that one, or for no station */
 	uint64_t ahead;
 	bool wake_receiver; /* frames were put into its ring since the last forward_signal() */
 	bool wake_sender;   /* frames were taken from its ring since then */
 	uint64_t frames;    /* taken from this port and passed on */
 	uint64_t delivered; /* put into this port's ring */
-	uint64_t bad;       /* with a length that cannot be */
-	uint64_t strays;    /* for nobody here, and nowhere else to go */
+	uint64_t bad;       /* with an impossible length */
+	uint64_t strays;    /* for no station here, and nowhere else to go */
 	/* copies of broadcasts that its full ring could not take; frames for an upper switch that has ended */
 	uint64_t missed;
 	uint64_t dropped;   /* frames for it that were dropped because it was late */
 };
 
 /* The resets of an ended port's connections that have not left yet. */
-struct telling {
-	unsigned port, next; /* that port; the one whose turn is next */
-	unsigned look;       /* the port whose turn it is to be looked at */
-	unsigned waiting;    /* ports that have ended, and are not told */
+struct reset_queue {
+	unsigned port, next; /* that port; the one that the next search begins at */
+	unsigned polled;     /* the port that is polled next */
+	unsigned waiting;    /* ended ports that have no resets queued yet */
 	unsigned count;
 	uint64_t since;      /* `now` when they were collected */
 	uint8_t reset[2 * PORT_SLOTS + 1][RESET_FRAME]; /* one is room for the next candidate */
@@ -114,7 +114,7 @@ struct forward {
 	uint64_t deadline;               /* when the first wait for a port ends; 0: no source waits */
 	uint64_t dropped;                /* of all ports */
 	uint64_t lost_answers;           /* for ended ports, for which there was no room */
-	bool news;                       /* of any port */
+	bool publish_pending;            /* of any port */
 	unsigned behind;                 /* ports that are */
 	unsigned first;                  /* the source that a pass begins with */
 	unsigned uplink;                 /* FORWARD_NONE without one */
@@ -123,9 +123,9 @@ struct forward {
 	uint8_t by_mac[FORWARD_TABLE];   /* a station; open addressing; FORWARD_NONE ends a probe */
 	struct forward_port port[PROCESS_MAX_PORTS];
 	struct bell *bell;               /* its own */
-	struct bell private_bell;        /* in place of one: nobody else reads it */
+	struct bell private_bell;        /* in place of one: no other process reads it */
 	struct backlog backlog;
-	struct telling telling;
+	struct reset_queue reset_queue;
 };
 
 /* Port i's memory is at `memory` + i * PORT_SIZE. `life`: the epoch of its ends. */
@@ -166,5 +166,5 @@ bool forward_last_pass(struct forward *forward, uint64_t now);
 bool forward_make(struct forward *forward, unsigned source, const void *frame, uint32_t length, uint64_t now,
                   bool last);
 
-/* After one or more passes: call `wake` for each port whose far end asked for it. */
+/* Called after one or more passes: calls `wake` for each port whose far end asked for it. */
 void forward_signal(struct forward *forward, void (*wake)(void *context, unsigned port), void *context);

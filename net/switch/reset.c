@@ -25,7 +25,7 @@ static void store_mac(uint8_t *p, uint64_t mac)
 		p[i] = (uint8_t)mac;
 }
 
-/* False for what is no whole TCP segment between two hosts. */
+/* Returns false unless the frame is a whole TCP segment between two hosts. */
 static int segment_parse(const void *frame, uint32_t length, struct segment *s)
 {
 	uint8_t h[HEADERS] = { 0 };

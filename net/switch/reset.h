@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the switch answers for a port whose program has ended, so that its
- * peers learn of that at once in place of waiting: resets as of a host without
- * that connection (RFC 9293, 3.5.2), and the dead address's ARP replies, without which
- * no segment would come.
+ * Answers of the switch for a port whose program has ended, so that its peers
+ * need not wait for a timeout: resets as of a host without that connection
+ * (RFC 9293, 3.5.2), and the dead address's ARP replies, without which no
+ * segment would come.
  *
  * Frames are in memory that their sender may write meanwhile; headers are
- * copied before they are looked at. Checksums are left 0: see ../port.h.
+ * copied before they are read (double fetch). Checksums are left 0: see ../port.h.
  */
 #pragma once
 
@@ -20,11 +20,11 @@ struct reset_port {
 	uint32_t ipv4;
 };
 
-/* The answer to a frame for the dead port: its length, or 0 for none. */
+/* Makes the answer to a frame for the dead port. Returns its length, or 0 for none. */
 uint32_t reset_answer(const struct reset_port *, const void *frame, uint32_t length, uint8_t answer[RESET_FRAME]);
 
-/* Resets the connection on which the port has sent this frame: the reset's length, or 0 if there is none. */
+/* Makes the reset of the connection on which the port has sent this frame. Returns its length, or 0 for none. */
 uint32_t reset_after_sent(const struct reset_port *, const void *frame, uint32_t length, uint8_t answer[RESET_FRAME]);
 
-/* Whether two resets, both of one of the functions above, are for one connection. */
+/* Returns whether two resets, both made by the same function above, are for one connection. */
 int reset_same(const uint8_t a[RESET_FRAME], const uint8_t b[RESET_FRAME]);

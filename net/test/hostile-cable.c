@@ -19,7 +19,7 @@ static void lie(struct port_end *end, uint8_t server, uint8_t client)
 	                                    0xffffffff };
 	uint8_t *frame;
 
-	port_look(end);
+	port_poll(end);
 	frame = port_reserve(end);
 	if (!frame)
 		return;

@@ -10,7 +10,7 @@ static inline void forward_meet(struct forward *forward, struct port_end *stack,
 	for (unsigned turn = 0; turn < 3; turn++) {
 		forward_last_pass(forward, now);
 		for (unsigned i = 0; i < count; i++)
-			port_look(&stack[i]);
+			port_poll(&stack[i]);
 	}
 	for (unsigned i = 0; i < count; i++)
 		CHECK(stack[i].up && forward->port[i].end.up);

@@ -51,7 +51,7 @@ void layer_free(void *memory)
 /* --- sending --- */
 
 /* Connections that write all they may, in turns or one after the other, and whose peers take nothing. */
-static void hogs(size_t memory, unsigned count, bool in_turns)
+static void greedy_writers(size_t memory, unsigned count, bool in_turns)
 {
 	struct budget budget = budget_of(memory);
 	size_t held[CONNECTIONS] = { 0 }, used = 0;
@@ -237,8 +237,8 @@ int main(void)
 	for (unsigned m = 0; m < sizeof(memory) / sizeof(memory[0]); m++) {
 		CHECK(budget_of(memory[m]).connections_max == memory[m] / 24576);
 		for (unsigned c = 0; c < sizeof(count) / sizeof(count[0]); c++) {
-			hogs(memory[m], count[c], false);
-			hogs(memory[m], count[c], true);
+			greedy_writers(memory[m], count[c], false);
+			greedy_writers(memory[m], count[c], true);
 			windows(memory[m], count[c]);
 		}
 	}

@@ -103,7 +103,7 @@ static void ended_peer_is_full(void)
 		port_release(&stack[1]);
 	}
 	CHECK(resets == 1);
-	CHECK(!forward.telling.count && !forward.behind);
+	CHECK(!forward.reset_queue.count && !forward.behind);
 }
 
 /* A successor that is there before the switch has looked is let in although nobody is to be told and nothing else
@@ -114,7 +114,7 @@ static void succeeded_at_once(void)
 	end(2);
 	stack[2] = port_open(memory + 2 * PORT_SIZE, PORT_TO_SWITCH, 100);
 	pass_until_quiet();
-	CHECK(port_look(&stack[2]));
+	CHECK(port_poll(&stack[2]));
 	CHECK(stack[2].up);
 }
 

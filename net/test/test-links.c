@@ -70,8 +70,8 @@ int main(void)
 	/* the far end comes: what was in the ring before its first life is there, what waits follows in order */
 	far = cable_open(memory, PORT_FROM_SWITCH, 4);
 	for (unsigned i = 0; i < 3; i++) {
-		port_look(&far);
-		port_look(&a.port);
+		port_poll(&far);
+		port_poll(&a.port);
 	}
 	CHECK(a.port.up && far.up);
 	take(&far, CABLE_SLOTS);

@@ -43,8 +43,8 @@ static void run_network(void)
 	for (unsigned i = 0; i < 20; i++) {
 		net_poll();
 		for (unsigned at = FIRST; at < STATIONS; at++)
-			port_look(&station[at]);
-		port_look(&far_end);
+			port_poll(&station[at]);
+		port_poll(&far_end);
 		sem_post(&network->switch_wake);
 		usleep(500);
 	}

@@ -197,8 +197,8 @@ static void at_random(char *cable, uint64_t life)
 	lender = (struct lender){ .port = &near };
 	sent = arrived;
 	for (unsigned i = 0; i < 3; i++) {
-		port_look(&near);
-		port_look(&far);
+		port_poll(&near);
+		port_poll(&far);
 	}
 	CHECK(near.up && far.up);
 	for (unsigned step = 0; step < STEPS; step++) {

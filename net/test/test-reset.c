@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is answered for a port whose program has ended, byte by byte; RFC 9293, 3.5.2. */
+/* The answers for a port whose program has ended, byte by byte; RFC 9293, 3.5.2. */
 #include <string.h>
 #include "../ethernet.h"
 #include "../switch/reset.h"

@@ -16,7 +16,7 @@ static void all_look(void)
 	for (unsigned turn = 0; turn < 4; turn++) {
 		pass_until_quiet();
 		for (unsigned i = 0; i < PORTS; i++)
-			port_look(&stack[i]);
+			port_poll(&stack[i]);
 	}
 }
 
@@ -86,13 +86,13 @@ static void a_peer_without_room(void)
 	CHECK(send_to(PEER, table[PORT].mac, 7, 60));
 	pass_until_quiet();
 	end(PORT);
-	forward.telling.count = 1; /* a reset waits for room */
-	forward.telling.port = PORT;
-	forward.telling.since = now;
-	forward.port[PORT].ended = forward.port[PORT].told = true;
-	memset(forward.telling.reset[0], 0, RESET_FRAME);
-	memcpy(forward.telling.reset[0], table[PEER].mac, 6);
-	memcpy(forward.telling.reset[0] + 6, table[PORT].mac, 6);
+	forward.reset_queue.count = 1; /* a reset waits for room */
+	forward.reset_queue.port = PORT;
+	forward.reset_queue.since = now;
+	forward.port[PORT].ended = forward.port[PORT].resets_sent = true;
+	memset(forward.reset_queue.reset[0], 0, RESET_FRAME);
+	memcpy(forward.reset_queue.reset[0], table[PEER].mac, 6);
+	memcpy(forward.reset_queue.reset[0] + 6, table[PORT].mac, 6);
 	while (port_reserve(&forward.port[PEER].end))
 		port_publish(&forward.port[PEER].end, 60);
 	forward.backlog.free = 0;
@@ -115,7 +115,7 @@ static void a_switch_again(void)
 			port_close(epochs(i), PORT_FROM_SWITCH);
 		if (n % 2) /* they have seen it end, or have not */
 			for (unsigned i = 0; i < PORTS; i++)
-				CHECK(port_look(&stack[i]) && !stack[i].up && !port_reserve(&stack[i]));
+				CHECK(port_poll(&stack[i]) && !stack[i].up && !port_reserve(&stack[i]));
 		forward_init(&forward, table, PORTS, memory, PATIENCE, life += 2);
 		memset(wakes, 0, sizeof(wakes));
 		CHECK(forward_pass(&forward, now));
@@ -123,7 +123,7 @@ static void a_switch_again(void)
 		for (unsigned i = 0; i < PORTS; i++)
 			CHECK(wakes[i] == 1);
 		all_look();
-		CHECK(!received_anything() && !forward.telling.waiting);
+		CHECK(!received_anything() && !forward.reset_queue.waiting);
 		check_traffic(PORT);
 	}
 	/* one that finds a port closed answers for it, and lets a successor in */
@@ -146,7 +146,7 @@ static void before_the_first_life(void)
 		pass_until_quiet();
 		for (unsigned i = 0; i < PORTS; i++)
 			if (i != PORT)
-				port_look(&stack[i]);
+				port_poll(&stack[i]);
 	}
 	for (unsigned n = 0; n < PORT_SLOTS; n++) {
 		CHECK(send_to(PEER, table[PORT].mac, n, 60));

@@ -122,9 +122,9 @@ void given_up(void)
 	port_close((struct port_epochs *)((char *)root.port[1].end.memory + PORT_EPOCHS), PORT_FROM_SWITCH);
 	send_segment(OUTSIDE, A, 2000, REDIS, PUSH | ACK);
 	run();
-	CHECK(!waiting(OUTSIDE) && !waiting(B) && !root.telling.waiting && !root.telling.count);
+	CHECK(!waiting(OUTSIDE) && !waiting(B) && !root.reset_queue.waiting && !root.reset_queue.count);
 	for (unsigned i = 0; i < 2; i++) { /* as A's stack does when it is woken */
-		port_look(&station[A]);
+		port_poll(&station[A]);
 		run();
 	}
 	waiting(A);
@@ -168,5 +168,5 @@ void an_end_while_cut_off(void)
 	port_close((struct port_epochs *)((char *)lower[0].port[0].end.memory + PORT_EPOCHS), PORT_TO_SWITCH);
 	while (forward_last_pass(&lower[0], now))
 		;
-	CHECK(lower[0].port[0].told && !lower[0].telling.count && !lower[0].behind && !lower[0].deadline);
+	CHECK(lower[0].port[0].resets_sent && !lower[0].reset_queue.count && !lower[0].behind && !lower[0].deadline);
 }

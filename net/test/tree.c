@@ -76,7 +76,7 @@ void set_up(void)
 	for (unsigned turn = 0; turn < 3; turn++) {
 		run();
 		for (unsigned i = 0; i < STATIONS; i++)
-			port_look(&station[i]);
+			port_poll(&station[i]);
 	}
 	for (unsigned i = 0; i < STATIONS; i++)
 		CHECK(station[i].up);

@@ -207,7 +207,7 @@ static void restart_claim(struct cluster_restart *r, uint64_t word)
 static void poll_claim(struct cluster_restart *r, uint64_t word)
 {
 	uint32_t claimer = control_claimer(word);
-	if (signs_are_spoilt()) /* this cluster failed: words that only it writes were overwritten; the other sees it, too */
+	if (signs_are_spoilt()) /* this cluster failed: words that only it writes were overwritten; the other sees it */
 		return;
 	restart_hasten(r);
 	if (watch_console_is_taken() || read_tsc() < r->due || !has_waited(r, restart_turn(r) * TURN_MS))

@@ -67,7 +67,7 @@ static const char *mail_take(const struct mail *mail)
 
 static void peer_lost(uint32_t cluster, const char *text)
 {
-	if (signs_are_spoilt()) /* this cluster failed: words that only it writes were overwritten; the others see it, too */
+	if (signs_are_spoilt()) /* this cluster failed: words that only it writes were overwritten; the others see it */
 		return;
 	if (!is_primary() && cluster == map->primary)
 		writers_primary_lost();
@@ -104,7 +104,7 @@ static void deliver_one(const struct mail *mail)
 		if (mail->type == REPORT_CONSOLE) /* a line of this manager's own (console.h) */
 			text_pass(REPORT_CONSOLE, ABOUT_MANAGER, mail->body, mail->size);
 		else
-			mail_take(mail); /* a stale message, such as a report of a program that is gone, has no effect */
+			mail_take(mail); /* a stale one, such as a report of a program that is gone, has no effect */
 	}
 }
 

@@ -157,7 +157,7 @@ static void sleep_of_driver(void)
 
 	look(of_driver);
 	CHECK(of_driver->armed);
-	port_look(&far);
+	port_poll(&far);
 	if (far.up)
 		steps[step++]();
 	else

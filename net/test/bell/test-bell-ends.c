@@ -58,8 +58,8 @@ static void send(struct port_end *end)
 static void meet(struct port_end *a, struct port_end *b)
 {
 	for (unsigned i = 0; i < 3; i++) {
-		port_look(a);
-		port_look(b);
+		port_poll(a);
+		port_poll(b);
 	}
 	CHECK(a->up && b->up);
 }
@@ -80,7 +80,7 @@ static void ends(void *memory)
 
 	/* a successor whose word says what its predecessor's said: it has not been signalled yet */
 	port_close((struct port_epochs *)((char *)memory + PORT_EPOCHS), PORT_FROM_SWITCH);
-	port_look(&a);
+	port_poll(&a);
 	b = cable_open(memory, PORT_FROM_SWITCH, 6);
 	meet(&a, &b);
 	send(&a);

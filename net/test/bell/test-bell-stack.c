@@ -122,7 +122,7 @@ static void run(void)
 	const volatile bool *up = &network->forward.port[STACK].end.up;
 	while (!far_end.up || !*up) {
 		net_poll();
-		port_look(&far_end);
+		port_poll(&far_end);
 		sched_yield();
 	}
 	net_poll();

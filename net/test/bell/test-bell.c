@@ -74,7 +74,7 @@ static void switching(char *memory)
 	for (unsigned k = 0; k < 3; k++) {
 		work(&forward);
 		for (unsigned i = 0; i < PORTS; i++)
-			port_look(&stack[i]);
+			port_poll(&stack[i]);
 	}
 	work(&forward);
 	CHECK((own.sleeps & 1) && bell_rings(&own, &rung) && !bell_rings(&own, &rung));

@@ -124,14 +124,14 @@ static void describe(void)
 		fprintf(stderr, "stack %u, life %lu, %sawake; at the switch %sup,%s%s%s epoch %lu, last %lu\n", i,
 		        run.stack[i].host.info.life,
 			run.stack[i].awake ? "" : "not ", port->end.up ? "" : "not ", port->ended ? " ended," : "",
-			port->told ? " told," : "", port->late ? " late," : "", (uint64_t)port->end.theirs->epoch,
-			port->end.seen);
+			port->resets_sent ? " resets sent," : "", port->late ? " late," : "",
+			(uint64_t)port->end.theirs->epoch, port->end.seen);
 		run.stack[i].calls->describe();
 	}
 	fprintf(stderr, "switch %sawake: %u resets of %u for %lu ms, %u ports wait; deadline in %ld ms\n",
 	        run.switch_awake ? "" : "not ",
-		run.forward.telling.count, run.forward.telling.port,
-		(run.now - run.forward.telling.since) / MILLISECOND, run.forward.telling.waiting,
+		run.forward.reset_queue.count, run.forward.reset_queue.port,
+		(run.now - run.forward.reset_queue.since) / MILLISECOND, run.forward.reset_queue.waiting,
 		run.forward.deadline ? (int64_t)(run.forward.deadline - run.now) / (int64_t)MILLISECOND : 0);
 }
 

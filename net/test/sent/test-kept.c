@@ -77,8 +77,8 @@ static void run(void)
 {
 	net_poll();
 	if (far.own)
-		port_look(&far);
-	port_look(&station);
+		port_poll(&far);
+	port_poll(&station);
 	sem_post(&network->switch_wake);
 	usleep(500);
 }

@@ -63,8 +63,8 @@ int main(void)
 	far = cable_open(memory, PORT_FROM_SWITCH, 2);
 	memset(data, MARK, sizeof(data));
 	for (unsigned i = 0; i < 3; i++) {
-		port_look(&far);
-		port_look(&link.port);
+		port_poll(&far);
+		port_poll(&link.port);
 	}
 	CHECK(link.port.up && far.up);
 

@@ -223,10 +223,10 @@ int main(void)
 	far = cable_open(cable_memory, PORT_FROM_SWITCH, 4);
 	far_switch = port_open(switch_memory, PORT_FROM_SWITCH, 4);
 	for (unsigned i = 0; i < 3; i++) {
-		port_look(&cable.port);
-		port_look(&far);
-		port_look(&to_switch.port);
-		port_look(&far_switch);
+		port_poll(&cable.port);
+		port_poll(&far);
+		port_poll(&to_switch.port);
+		port_poll(&far_switch);
 	}
 	CHECK(cable.port.up && to_switch.port.up);
 	for (unsigned i = 0; i < STEPS; i++) {

@@ -10,7 +10,7 @@ static void start(unsigned port)
 	stack[port] = port_open(memory + port * PORT_SIZE, PORT_TO_SWITCH, life += 2);
 	CHECK(forward_last_pass(&forward, now)); /* the stack is to be woken, too */
 	for (unsigned turn = 0; turn < 2; turn++) {
-		port_look(&stack[port]);
+		port_poll(&stack[port]);
 		pass_until_quiet();
 	}
 	CHECK(stack[port].up);
@@ -60,7 +60,7 @@ static void resets_that_wait(void)
 	fill(3, 1);
 	forward.backlog.free = 0; /* others have all of the pool */
 	end(2);
-	CHECK(forward_last_pass(&forward, now) && forward.telling.count == 3 && !forward.telling.waiting);
+	CHECK(forward_last_pass(&forward, now) && forward.reset_queue.count == 3 && !forward.reset_queue.waiting);
 	take_reset(3, 2, 1003, 503);
 	take_reset(3, 2, 1001, 501);
 	ring_room_wanted(&stack[1].receive);
@@ -69,10 +69,12 @@ static void resets_that_wait(void)
 	end(3);
 	/* a successor waits until all of it is told */
 	stack[3] = port_open(memory + 3 * PORT_SIZE, PORT_TO_SWITCH, 100);
-	for (unsigned i = 0; i < 2; i++)
-		CHECK(!forward_last_pass(&forward, now) && forward.telling.port == 2 && forward.telling.waiting == 1);
+	for (unsigned i = 0; i < 2; i++) {
+		CHECK(!forward_last_pass(&forward, now));
+		CHECK(forward.reset_queue.port == 2 && forward.reset_queue.waiting == 1);
+	}
 	for (unsigned i = 0; i < 3; i++) {
-		CHECK(forward.telling.count == 3 - i && take(1, NULL) == i);
+		CHECK(forward.reset_queue.count == 3 - i && take(1, NULL) == i);
 		CHECK(forward_pass(&forward, now));
 	}
 	for (unsigned i = 3; i < PORT_SLOTS; i++)
@@ -82,7 +84,7 @@ static void resets_that_wait(void)
 	take_reset(1, 2, 1000, 500);
 	pass_until_quiet();
 	take_reset(1, 3, 3000, 900);
-	CHECK(!received_anything() && !forward.telling.count && !forward.telling.waiting);
+	CHECK(!received_anything() && !forward.reset_queue.count && !forward.reset_queue.waiting);
 }
 
 /* A peer that takes nothing for `patience` is not waited for, and another ended port has its turn. */
@@ -99,14 +101,14 @@ static void ended_peer_is_dead(void)
 	forward.backlog.free = 0; /* others have all of the pool */
 	end(2);
 	pass_until_quiet();
-	CHECK(forward.telling.count == 1);
+	CHECK(forward.reset_queue.count == 1);
 	now += 5;
 	/* it is woken by room, or then */
 	CHECK(!forward_last_pass(&forward, now) && forward.deadline == now - 5 + PATIENCE);
 	now += PATIENCE - 5;
 	CHECK(forward_last_pass(&forward, now)); /* it may be another port's turn */
 	CHECK(!forward_last_pass(&forward, now));
-	CHECK(!forward.telling.count && !forward.deadline);
+	CHECK(!forward.reset_queue.count && !forward.deadline);
 }
 
 /* A successor is let in while another port's resets wait for room. */
@@ -121,7 +123,7 @@ static void a_successor_beside(void)
 	forward.backlog.free = 0;
 	end(2);
 	pass_until_quiet();
-	CHECK(forward.telling.count == 1 && forward.telling.port == 2);
+	CHECK(forward.reset_queue.count == 1 && forward.reset_queue.port == 2);
 	start(3);
 }
 
@@ -141,12 +143,12 @@ static void turn(unsigned first, unsigned second)
 	end(first);
 	if (second)
 		end(second);
-	CHECK(forward_last_pass(&forward, now) && forward.telling.waiting == (second != 0));
+	CHECK(forward_last_pass(&forward, now) && forward.reset_queue.waiting == (second != 0));
 	pass_until_quiet();
 	take_reset(UPLINK, first, 3000, 900);
 	if (second)
 		take_reset(UPLINK, second, 3000, 900);
-	CHECK(!received_anything() && !forward.telling.waiting);
+	CHECK(!received_anything() && !forward.reset_queue.waiting);
 }
 
 /* All ended ports have their turns, one after the other and around, whichever end again. */
@@ -237,17 +239,17 @@ static void first_life(void)
 		pass_until_quiet();
 		for (unsigned k = 0; k < PORTS; k++)
 			if (k != 2)
-				port_look(&stack[k]);
+				port_poll(&stack[k]);
 	}
 	send_segment(1, 2, 1000, 6379, 100, 0, 2, 0);
 	pass_until_quiet();
 	stack[2] = port_open(memory + 2 * PORT_SIZE, PORT_TO_SWITCH, 6);
-	forward.telling.look = 3;
+	forward.reset_queue.polled = 3;
 	send_segment(1, 2, 1001, 6379, 100, 0, 2, 0);
 	CHECK(forward_pass(&forward, now)); /* has not looked at it yet */
 	for (unsigned i = 0; i < 2; i++) {
 		pass_until_quiet();
-		port_look(&stack[2]);
+		port_poll(&stack[2]);
 	}
 	CHECK(take(2, NULL) != -1 && take(2, NULL) != -1 && !received_anything());
 }
@@ -261,7 +263,7 @@ static void ended_unseen(void)
 
 	set_up();
 	pass_until_quiet();
-	forward.telling.look = 3;
+	forward.reset_queue.polled = 3;
 	end(2);
 	send_segment(1, 2, 1000, 6379, 100, 500, 0x10, 0);
 	CHECK(forward_pass(&forward, now) && !forward.port[2].ended);
@@ -275,12 +277,12 @@ static void ended_unseen(void)
 	CHECK(forward_last_pass(&forward, now) && forward.port[2].ended);
 	take_reset(1, 2, 1000, 500);
 	atomic_store(own, epoch);
-	forward.telling.look = 3;
+	forward.reset_queue.polled = 3;
 	send_segment(1, 2, 1001, 6379, 100, 500, 0x10, 0);
 	CHECK(forward_pass(&forward, now) && forward.port[2].ended);
 	take_reset(1, 2, 1001, 500);
 	pass_until_quiet();
-	port_look(&stack[2]);
+	port_poll(&stack[2]);
 	pass_until_quiet();
 	CHECK(send_to(1, table[2].mac, 7, 60));
 	pass_until_quiet();
@@ -299,7 +301,7 @@ static void words_of_its_own(bool lost)
 	pass_until_quiet(); /* no frame takes the short way while a port is behind */
 	own = &port_mine(&forward.port[2].end)->epoch;
 	atomic_store(own, lost ? atomic_load(own) | 1 : 77);
-	forward.telling.look = 3;
+	forward.reset_queue.polled = 3;
 	table[UPLINK].ipv4 = 0x08080808;
 	send_segment(UPLINK, 2, 1000, 6379, 100, 500, 0x10, 0);
 	CHECK(forward_pass(&forward, now));

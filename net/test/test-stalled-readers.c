@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Clients that ask for much and read nothing, against a server whose stack has
- * little memory: others are served all the same, nobody loses a byte, and the
- * memory is free again when the hogs are gone. With the argument "process"
- * each process has its lwIP in a stack process beside it. What counts is
- * that requests are answered while the hogs wait, not when.
+ * little memory: others are served all the same, no client loses a byte, and the
+ * memory is free again when they are gone. With the argument "process" each
+ * process has its lwIP in a stack process beside it. The criterion is that
+ * requests are answered while the stalled readers wait, not when.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -18,7 +18,7 @@
 
 enum {
 	MIB = 1 << 20,
-	HOGS = 300,
+	READERS = 300,
 	MEMORY_APART = 12 * MIB,  /* of the server's stack: 384 connections */
 	MEMORY_INSIDE = 24 * MIB, /* of which its stack may use 3/8 */
 	CONNECTIONS_MAX = 384,
@@ -30,7 +30,7 @@ enum {
 
 static struct network *network;
 static bool apart;
-static struct file *hog[2 * CONNECTIONS_MAX];
+static struct file *reader[2 * CONNECTIONS_MAX];
 
 static void reset_file(struct file *file)
 {
@@ -66,38 +66,38 @@ static void read_exactly(struct file *file, uint32_t size)
 	}
 }
 
-static void open_hogs(unsigned count, uint32_t size)
+static void open_readers(unsigned count, uint32_t size)
 {
 	for (unsigned i = 0; i < count; i++) {
-		hog[i] = connect_server();
-		request(hog[i], REQUEST_SOURCE, size);
+		reader[i] = connect_server();
+		request(reader[i], REQUEST_SOURCE, size);
 	}
 	settle(500); /* until all is stuck */
 }
 
 /* --- scenarios --- */
 
-static void hogs_that_read_late(void)
+static void readers_that_read_late(void)
 {
 	struct file *file;
 
-	open_hogs(HOGS, MIB);
+	open_readers(READERS, MIB);
 	file = connect_server();
 	exchange(file, 200);
 	close_file(file);
-	for (unsigned i = 0; i < HOGS; i++) {
-		read_exactly(hog[i], MIB);
-		close_file(hog[i]);
+	for (unsigned i = 0; i < READERS; i++) {
+		read_exactly(reader[i], MIB);
+		close_file(reader[i]);
 	}
 }
 
-static void hogs_that_reset(void)
+static void readers_that_reset(void)
 {
-	open_hogs(HOGS, MIB);
-	for (unsigned i = 0; i < HOGS; i++)
-		reset_file(hog[i]);
-	exchange(hog[0] = connect_server(), 200);
-	close_file(hog[0]);
+	open_readers(READERS, MIB);
+	for (unsigned i = 0; i < READERS; i++)
+		reset_file(reader[i]);
+	exchange(reader[0] = connect_server(), 200);
+	close_file(reader[0]);
 }
 
 /* More than the server's stack has room for are refused, and those before them served. */
@@ -107,21 +107,21 @@ static void too_many(void)
 	int error = 0;
 
 	settle(2500); /* TIME_WAIT of those before */
-	while (count < 2 * CONNECTIONS_MAX && (hog[count] = connect_to(layer_address(0), SERVER_PORT, &error)))
+	while (count < 2 * CONNECTIONS_MAX && (reader[count] = connect_to(layer_address(0), SERVER_PORT, &error)))
 		count++;
 	CHECK(error == ECONNREFUSED);
 	printf("%u connections\n", count);
 	CHECK(count >= CONNECTIONS_MAX - 10 && count <= CONNECTIONS_MAX);
 	for (unsigned i = 0; i < count; i++)
-		exchange(hog[i], 1);
+		exchange(reader[i], 1);
 	for (unsigned i = 0; i < count; i++)
-		close_file(hog[i]);
+		close_file(reader[i]);
 	settle(500);
-	exchange(hog[0] = connect_server(), 1); /* there is room again */
-	close_file(hog[0]);
+	exchange(reader[0] = connect_server(), 1); /* there is room again */
+	close_file(reader[0]);
 }
 
-/* Reads all that is left of a hog; returns whether it was reset before its end. */
+/* Reads the rest of a connection; returns whether it was reset before its end. */
 static bool was_reset(struct file *file)
 {
 	static char bytes[65536];
@@ -141,21 +141,21 @@ static void orphans(void)
 	char byte;
 
 	for (unsigned i = 0; i < ORPHANS + HELD; i++) {
-		hog[i] = connect_server();
+		reader[i] = connect_server();
 		if (i >= ORPHANS)
-			request(hog[i], REQUEST_HOLD, 0);
-		request(hog[i], REQUEST_SOURCE, ORPHAN_BYTES);
-		CHECK(!hog[i]->ops->shutdown(hog[i], SHUT_WR));
+			request(reader[i], REQUEST_HOLD, 0);
+		request(reader[i], REQUEST_SOURCE, ORPHAN_BYTES);
+		CHECK(!reader[i]->ops->shutdown(reader[i], SHUT_WR));
 	}
 	settle(45000);
 	for (unsigned i = ORPHANS; i < ORPHANS + HELD; i++) {
-		read_exactly(hog[i], ORPHAN_BYTES);
-		CHECK(read_all(hog[i], &byte, 1) == 0);
-		close_file(hog[i]);
+		read_exactly(reader[i], ORPHAN_BYTES);
+		CHECK(read_all(reader[i], &byte, 1) == 0);
+		close_file(reader[i]);
 	}
 	for (unsigned i = 0; i < ORPHANS; i++) {
-		CHECK(was_reset(hog[i]));
-		close_file(hog[i]);
+		CHECK(was_reset(reader[i]));
+		close_file(reader[i]);
 	}
 }
 
@@ -163,17 +163,17 @@ static void orphans(void)
 static void resets(void)
 {
 	for (unsigned i = 0; i < HELD; i++) {
-		hog[i] = connect_server();
-		request(hog[i], REQUEST_HOLD, 1);
-		request(hog[i], REQUEST_SOURCE, ORPHAN_BYTES);
-		CHECK(!hog[i]->ops->shutdown(hog[i], SHUT_WR));
+		reader[i] = connect_server();
+		request(reader[i], REQUEST_HOLD, 1);
+		request(reader[i], REQUEST_SOURCE, ORPHAN_BYTES);
+		CHECK(!reader[i]->ops->shutdown(reader[i], SHUT_WR));
 	}
 	settle(3000); /* until all is stuck */
 	server_memory();
 	settle(3000);
 	for (unsigned i = 0; i < HELD; i++) {
-		CHECK(was_reset(hog[i]));
-		close_file(hog[i]);
+		CHECK(was_reset(reader[i]));
+		close_file(reader[i]);
 	}
 }
 
@@ -187,16 +187,16 @@ static void left(void)
 {
 	unsigned next = 0;
 
-	open_hogs(LEFT, MIB);
+	open_readers(LEFT, MIB);
 	for (unsigned i = 0; i < LEFT; i++)
-		request(hog[i], REQUEST_LEAVE, 0);
+		request(reader[i], REQUEST_LEAVE, 0);
 	do {
 		printf("left: %u of %u have been read\n", next, LEFT);
 		CHECK(next < LEFT);
 		settle(7000);
-	} while (!was_reset(hog[next++]));
+	} while (!was_reset(reader[next++]));
 	for (unsigned i = 0; i < LEFT; i++)
-		close_file(hog[i]);
+		close_file(reader[i]);
 }
 
 static pid_t start(void (*scenario)(void), unsigned port)
@@ -248,10 +248,10 @@ int main(int argc, char **argv)
 	start(server_run, 0);
 	layer_heap = 256 * MIB;
 	network_await_server(network);
-	RUN(hogs_that_read_late, 2);
-	RUN(hogs_that_reset, 3);
+	RUN(readers_that_read_late, 2);
+	RUN(readers_that_reset, 3);
 	RUN(too_many, 4);
-	RUN(hogs_that_read_late, 6); /* nothing is lost of the stack's memory */
+	RUN(readers_that_read_late, 6); /* nothing is lost of the stack's memory */
 	RUN(orphans, 7);
 	RUN(resets, 8);
 	if (apart)
