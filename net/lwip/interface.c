@@ -25,7 +25,7 @@ _Static_assert(sizeof(struct eth_hdr) == ETHERNET_HEADER, "no padding");
 
 struct cable {
 	struct link link;
-	struct lender lender;
+	struct loans loans;
 	struct cable *next_used;
 	bool used; /* frames were given to it, or taken from it, since the last flush */
 	unsigned number;
@@ -102,17 +102,17 @@ static struct cable *cable_at(uint32_t ipv4)
 }
 
 /* Out of line: callers have short packets, mostly. */
-__attribute__((noinline)) void *interface_lend(struct pbuf *packet, uint32_t ipv4)
+__attribute__((noinline)) void *interface_loan(struct pbuf *packet, uint32_t ipv4)
 {
 	struct cable *cable = cable_at(ipv4);
 
-	return cable ? link_lend(&cable->link, packet) : packet->payload;
+	return cable ? link_loan(&cable->link, packet) : packet->payload;
 }
 
-void interface_own(void)
+void interface_copy_out(void)
 {
 	for (struct cable *cable = interface.cable; cable != interface.behind; cable++)
-		link_own(&cable->link);
+		link_copy_out(&cable->link);
 }
 
 static void set_header(struct eth_hdr *header, const uint8_t to[6], const uint8_t from[6])
@@ -197,7 +197,7 @@ static void start_cables(const struct process_info *info)
 		interface.behind = cable + 1;
 		link_start(&cable->link, cable_open(cable_memory(i), out, info->life), cable_bell(i),
 		           slots[cable->number]);
-		cable->lender.port = &cable->link.port;
+		cable->loans.port = &cable->link.port;
 		cable->mac = mac_number(to->mac);
 		cable->ipv4 = to->ipv4;
 		require(cable->ipv4 != info->network.ipv4);
@@ -234,11 +234,11 @@ static void look_at_sender(const struct pbuf *frame)
 		look_at_cable(cable);
 }
 
-static void take_in(struct pbuf *packet, void *lent)
+static void take_in(struct pbuf *packet, void *loan)
 {
-	if (connections_frame(packet, &interface.netif, lent))
+	if (connections_frame(packet, &interface.netif, loan))
 		return;
-	received_own(packet);
+	received_copy_out(packet);
 	interface_forget_neighbour(); /* it may be ARP's */
 	if (interface.netif.input(packet, &interface.netif) != ERR_OK)
 		pbuf_free(packet);
@@ -271,26 +271,26 @@ static void receive_by_cable(struct cable *cable)
 	char *frame;
 
 	for (uint64_t n = 0; n < CABLE_SLOTS && (frame = port_peek(port, &length)); n++) {
-		void *lent = length >= LENT_MIN ? frame + LENT_HEADERS : NULL;
-		struct pbuf *packet = lent ? received_headers(&cable->lender, frame, length) : NULL;
+		void *loan = length >= LOAN_MIN ? frame + LOAN_HEADERS : NULL;
+		struct pbuf *packet = loan ? received_headers(&cable->loans, frame, length) : NULL;
 
 		if (!packet) {
-			lent = NULL;
+			loan = NULL;
 			packet = length ? received_copy(frame, length) : NULL;
 		}
-		if (lender_release(&cable->lender))
+		if (loans_release(&cable->loans))
 			cable->link.released = true;
 		if (packet)
-			take_in(packet, lent);
+			take_in(packet, loan);
 	}
 	mark_used(cable);
 }
 
-void interface_returned(struct lender *lender)
+void interface_returned(struct loans *loans)
 {
-	struct cable *cable = (struct cable *)((char *)lender - offsetof(struct cable, lender));
+	struct cable *cable = (struct cable *)((char *)loans - offsetof(struct cable, loans));
 
-	require(lender == &cable->lender);
+	require(loans == &cable->loans);
 	cable->link.released = true;
 	mark_used(cable);
 }
@@ -305,14 +305,14 @@ static void renew_cable(struct cable *cable)
 
 	if (port_is_open(link->port.seen)) {
 		receive_by_cable(cable);
-		lender_end(&cable->lender);
+		loans_end(&cable->loans);
 		link_drop(link);
 		/* what connections_ended() sends goes through the switch */
 		link->port.up = link->port.may_send = false;
 		connections_ended(cable->ipv4);
 	}
-	link_own(link);
-	require(!cable->lender.lent);
+	link_copy_out(link);
+	require(!cable->loans.slots);
 	port_reset(&link->port);
 	link->told = true;
 	mark_used(cable);

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <skerry/process.h>
 
-struct lender;
+struct loans;
 struct pbuf;
 
 /* After lwip_init(). */
@@ -26,23 +26,23 @@ void interface_flush(void);
 /* Deliver what this program sent itself: a connection to oneself goes through any interface, whichever has the
  * address. */
 void interface_loop(void);
-/* Whether there is something of that. */
+/* Returns whether there is something to deliver so. */
 bool interface_loops(void);
 
-/* So many frames wait for room on the way to this address that a datagram should not wait behind them. */
+/* Returns whether so many frames wait for room on the way to this address that a datagram should not wait, too. */
 bool interface_is_congested(uint32_t ipv4);
 
-/* Ask to be woken by frames, and by room if something waits for it. Says no when there is something already. */
+/* Asks to be woken by frames, and by room if something waits for it. Returns false when there is something already. */
 bool interface_arm(void);
 
 /*
- * Where the data of the packet is to be put, which nobody has sent yet: into the packet, or into the ring of the cable
- * that leads to this address. The packet begins with room for struct sent (sent.h).
+ * Returns where to put the data of a packet that has not been sent yet: in the packet, or in the ring of the cable that
+ * leads to this address. The packet begins with room for struct sent (sent.h).
  */
-void *interface_lend(struct pbuf *packet, uint32_t ipv4);
+void *interface_loan(struct pbuf *packet, uint32_t ipv4);
 
-/* lwIP's timers look at what was sent: copies all of it that cables' rings keep. */
-void interface_own(void);
+/* Copies all sent data that is in the rings of cables: lwIP's timers read it next. */
+void interface_copy_out(void);
 
-/* The ring of this cable has got slots back (received.h). */
-void interface_returned(struct lender *);
+/* Signals the far end: slots of this cable's ring have been returned (received.h). */
+void interface_returned(struct loans *);

@@ -42,7 +42,7 @@ static __attribute__((noinline, cold)) void make_room(struct sent *before, struc
 {
 	if (before)
 		sent_take(before);
-	sent_own(frame);
+	sent_copy_out(frame);
 }
 
 static void link_publish(struct link *link, struct pbuf *frame, char *buffer)
@@ -139,7 +139,7 @@ bool link_flush(struct link *link)
 	return wake;
 }
 
-void link_own(struct link *link)
+void link_copy_out(struct link *link)
 {
 	require(link->slot);
 	for (unsigned i = 0; i < CABLE_SLOTS; i++)

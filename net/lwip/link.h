@@ -62,17 +62,17 @@ void link_drop(struct link *);
  * frame that is sent before the packet is takes that slot, and the data is copied out of it first; so it is if the
  * packet goes elsewhere.
  */
-static inline void *link_lend(struct link *link, struct pbuf *packet)
+static inline void *link_loan(struct link *link, struct pbuf *packet)
 {
 	require(link->slot);
 	struct sent_slot *slot = cable_slot(link);
 
 	return !slot->sent && link->port.may_send &&
-	       ring_has_room(&link->port.transmit) ? sent_lend(packet, slot) : packet->payload;
+	       ring_has_room(&link->port.transmit) ? sent_loan(packet, slot) : packet->payload;
 }
 
 /* Copies all sent data that is still in the ring. Before a successor of the far end may write it. */
-void link_own(struct link *);
+void link_copy_out(struct link *);
 
 /* Asks to be woken by frames, and by room if something waits for it. Returns whether the far end is to be woken. */
 bool link_arm(struct link *);

@@ -82,7 +82,7 @@ static void check_timers(void)
 	if (clock_cycles() < timer.at)
 		return;
 	timer.at = 0;
-	interface_own();
+	interface_copy_out();
 	connections_before_timers();
 	sys_check_timeouts();
 	interface_forget_neighbour();

@@ -284,7 +284,7 @@ bool prediction_write(struct tcp_pcb *pcb, const void *bytes, size_t size)
 			pbuf_free(packet);
 		return false;
 	}
-	copy_bytes(size >= SENT_MIN ? interface_lend(packet, ip_2_ip4(&pcb->remote_ip)->addr) : packet->payload, bytes,
+	copy_bytes(size >= SENT_MIN ? interface_loan(packet, ip_2_ip4(&pcb->remote_ip)->addr) : packet->payload, bytes,
 	           size);
 	tcp = (struct tcp_hdr *)packet->payload - 1;
 	tcp->src = lwip_htons(pcb->local_port);

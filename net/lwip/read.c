@@ -50,7 +50,7 @@ static size_t peek_bytes(const struct socket *socket, char *bytes, size_t size, 
 	size_t offset = socket->offset + skip, done = 0;
 
 	for (; pbuf && done < size; pbuf = pbuf->next) {
-		received_own(pbuf);
+		received_copy_out(pbuf);
 		size_t part = pbuf->len > offset ? pbuf->len - offset : 0;
 
 		if (part > size - done)

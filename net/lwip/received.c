@@ -7,25 +7,25 @@
 #include "received.h"
 
 enum { HALF = CABLE_SLOTS / 2 };
-_Static_assert(CABLE_SLOTS == 64, "a slot is a bit of struct lender");
+_Static_assert(CABLE_SLOTS == 64, "a slot is a bit of struct loans");
 
-/* Taken and given back in a few instructions. A frame's bytes are behind it. */
-struct place {
-	_Alignas(16) struct pbuf_custom custom; /* first: a pbuf of it is the place */
-	struct place *next;
-	struct lender *lender; /* of what is behind the headers; null: it is here */
+/* Allocated and freed in a few instructions. A frame's bytes are behind it. */
+struct packet_buffer {
+	_Alignas(16) struct pbuf_custom custom; /* first: a pbuf of it is the buffer */
+	struct packet_buffer *next;
+	struct loans *loans; /* of the data behind the headers; null: it is here */
 	unsigned slot;
 	uint32_t length;
 };
 
 /* Requests are short, and a server of many clients has one of each at a time. */
-enum { PLACES = 16, SHORT_PLACES = 64, SHORT_FRAME = 192 };
+enum { BUFFERS = 16, SHORT_BUFFERS = 64, SHORT_FRAME = 192 };
 
-static _Alignas(16) char places[PLACES][sizeof(struct place) + PORT_FRAME_MAX];
-static _Alignas(16) char short_places[SHORT_PLACES][sizeof(struct place) + SHORT_FRAME];
+static _Alignas(16) char buffers[BUFFERS][sizeof(struct packet_buffer) + PORT_FRAME_MAX];
+static _Alignas(16) char short_buffers[SHORT_BUFFERS][sizeof(struct packet_buffer) + SHORT_FRAME];
 
 struct pool {
-	struct place *free; /* the last used first */
+	struct packet_buffer *free; /* the last used first */
 	unsigned used;      /* others were never touched */
 };
 
@@ -36,133 +36,134 @@ static struct {
 	bool headers_used;
 } received;
 
-static inline uint8_t *frame_of(struct place *place) { return (uint8_t *)(place + 1); }
+static inline uint8_t *frame_of(struct packet_buffer *buffer) { return (uint8_t *)(buffer + 1); }
 
 /* --- slots --- */
 
-/* The position of the oldest slot that is lent, of which there is one. */
-static uint64_t oldest_lent(const struct lender *lender)
+/* Returns the position of the oldest slot on loan. There must be one. */
+static uint64_t oldest_loan(const struct loans *loans)
 {
-	require(lender->lent);
-	const uint64_t position = lender->port->receive.position;
+	require(loans->slots);
+	const uint64_t position = loans->port->receive.position;
 	const unsigned first = position % CABLE_SLOTS;
-	const uint64_t in_order = lender->lent >> first | lender->lent << (-first % CABLE_SLOTS);
+	const uint64_t in_order = loans->slots >> first | loans->slots << (-first % CABLE_SLOTS);
 
 	return position - CABLE_SLOTS + (unsigned)__builtin_ctzll(in_order);
 }
 
-static void give_back(struct place *place)
+static void return_loan(struct packet_buffer *buffer)
 {
-	struct lender *lender = place->lender;
-	const bool first = lender->oldest % CABLE_SLOTS == place->slot;
+	struct loans *loans = buffer->loans;
+	const bool first = loans->oldest % CABLE_SLOTS == buffer->slot;
 
-	require(lender->lent >> place->slot & 1 && lender->place[place->slot] == place);
-	lender->lent &= ~(1ull << place->slot);
-	place->lender = NULL;
+	require(loans->slots >> buffer->slot & 1 && loans->buffer[buffer->slot] == buffer);
+	loans->slots &= ~(1ull << buffer->slot);
+	buffer->loans = NULL;
 	if (!first)
 		return;
-	lender->oldest = lender->lent ? oldest_lent(lender) : lender->port->receive.position;
-	require(lender->port->receive.position - lender->oldest <= CABLE_SLOTS);
-	ring_return(&lender->port->receive, lender->oldest);
-	interface_returned(lender);
+	loans->oldest = loans->slots ? oldest_loan(loans) : loans->port->receive.position;
+	require(loans->port->receive.position - loans->oldest <= CABLE_SLOTS);
+	ring_return(&loans->port->receive, loans->oldest);
+	interface_returned(loans);
 }
 
-static const char *slot_of(const struct place *place)
+static const char *slot_of(const struct packet_buffer *buffer)
 {
-	require(place->lender && place->slot < CABLE_SLOTS);
-	return place->lender->port->received + place->slot * PORT_BUFFER;
+	require(buffer->loans && buffer->slot < CABLE_SLOTS);
+	return buffer->loans->port->received + buffer->slot * PORT_BUFFER;
 }
 
-/* Copies what is lent. Out of line, with the long copy in it: seldom. */
-static __attribute__((noinline, cold)) void place_own(struct place *place)
+/* Copies the data on loan into the packet buffer. Out of line, with the long copy in it: seldom. */
+static __attribute__((noinline, cold)) void copy_out(struct packet_buffer *buffer)
 {
-	const char *lent = slot_of(place), *payload = place->custom.pbuf.payload;
+	const char *loan = slot_of(buffer), *payload = buffer->custom.pbuf.payload;
 
-	require(place->length >= LENT_MIN && place->length <= PORT_FRAME_MAX);
-	copy_bytes(frame_of(place) + LENT_HEADERS, lent + LENT_HEADERS, place->length - LENT_HEADERS);
-	if (payload >= lent && payload < lent + PORT_BUFFER)
-		place->custom.pbuf.payload = frame_of(place) + (payload - lent);
-	give_back(place);
+	require(buffer->length >= LOAN_MIN && buffer->length <= PORT_FRAME_MAX);
+	copy_bytes(frame_of(buffer) + LOAN_HEADERS, loan + LOAN_HEADERS, buffer->length - LOAN_HEADERS);
+	if (payload >= loan && payload < loan + PORT_BUFFER)
+		buffer->custom.pbuf.payload = frame_of(buffer) + (payload - loan);
+	return_loan(buffer);
 }
 
-bool lender_release(struct lender *lender)
+bool loans_release(struct loans *loans)
 {
-	struct ring_end *ring = &lender->port->receive;
+	struct ring_end *ring = &loans->port->receive;
 
-	if (!lender->lent) {
+	if (!loans->slots) {
 		ring_release(ring);
 		return true;
 	}
-	require(ring->position - lender->oldest < CABLE_SLOTS);
+	require(ring->position - loans->oldest < CABLE_SLOTS);
 	ring->position++;
-	while (lender->lent && ring->position - lender->oldest >= HALF)
-		place_own(lender->place[lender->oldest % CABLE_SLOTS]);
+	while (loans->slots && ring->position - loans->oldest >= HALF)
+		copy_out(loans->buffer[loans->oldest % CABLE_SLOTS]);
 	return false;
 }
 
-void lender_end(struct lender *lender)
+void loans_end(struct loans *loans)
 {
-	while (lender->lent)
-		place_own(lender->place[__builtin_ctzll(lender->lent)]);
+	while (loans->slots)
+		copy_out(loans->buffer[__builtin_ctzll(loans->slots)]);
 }
 
-/* --- places --- */
+/* --- buffers --- */
 
-static inline void put_place(struct pool *pool, struct place *place)
+static inline void put_buffer(struct pool *pool, struct packet_buffer *buffer)
 {
-	require(place != pool->free && pool->used);
-	place->next = pool->free;
-	pool->free = place;
+	require(buffer != pool->free && pool->used);
+	buffer->next = pool->free;
+	pool->free = buffer;
 }
 
-static void free_place(struct pbuf *pbuf)
+static void free_buffer(struct pbuf *pbuf)
 {
-	struct place *place = (struct place *)pbuf;
+	struct packet_buffer *buffer = (struct packet_buffer *)pbuf;
 
-	if (place->lender)
-		give_back(place);
-	put_place(&received.large, place);
+	if (buffer->loans)
+		return_loan(buffer);
+	put_buffer(&received.large, buffer);
 }
 
-static void free_short_place(struct pbuf *pbuf) { put_place(&received.small, (struct place *)pbuf); }
+static void free_short_buffer(struct pbuf *pbuf) { put_buffer(&received.small, (struct packet_buffer *)pbuf); }
 
-static __attribute__((noinline, cold)) struct place *new_place(struct pool *pool, bool small)
+static __attribute__((noinline, cold)) struct packet_buffer *new_buffer(struct pool *pool, bool small)
 {
-	struct place *place = (struct place *)(small ? short_places[pool->used] : places[pool->used]);
+	struct packet_buffer *buffer =
+		(struct packet_buffer *)(small ? short_buffers[pool->used] : buffers[pool->used]);
 
-	require(pool->used < (small ? SHORT_PLACES : PLACES));
+	require(pool->used < (small ? SHORT_BUFFERS : BUFFERS));
 	pool->used++;
-	place->custom.custom_free_function = small ? free_short_place : free_place;
-	return place;
+	buffer->custom.custom_free_function = small ? free_short_buffer : free_buffer;
+	return buffer;
 }
 
-/* Null: all are in use. */
-static inline struct place *take_place(struct pool *pool, bool small)
+/* Returns a packet buffer, or null if all are in use. */
+static inline struct packet_buffer *take_buffer(struct pool *pool, bool small)
 {
-	struct place *place = pool->free;
+	struct packet_buffer *buffer = pool->free;
 
-	if (place)
-		pool->free = place->next;
-	else if (pool->used < (small ? SHORT_PLACES : PLACES))
-		place = new_place(pool, small);
-	return place;
+	if (buffer)
+		pool->free = buffer->next;
+	else if (pool->used < (small ? SHORT_BUFFERS : BUFFERS))
+		buffer = new_buffer(pool, small);
+	return buffer;
 }
 
-static inline struct pbuf *packet_in(struct place *place, uint32_t length, uint32_t room)
+static inline struct pbuf *packet_in(struct packet_buffer *buffer, uint32_t length, uint32_t room)
 {
 	require(length <= room);
-	return pbuf_alloced_custom(PBUF_RAW, (u16_t)length, PBUF_REF, &place->custom, frame_of(place), (u16_t)room);
+	return pbuf_alloced_custom(PBUF_RAW, (u16_t)length, PBUF_REF, &buffer->custom, frame_of(buffer), (u16_t)room);
 }
 
-/* Memory for so many bytes, or null. */
+/* Returns memory for so many bytes, or null. */
 static inline struct pbuf *memory_for(uint32_t length)
 {
-	struct place *place;
+	struct packet_buffer *buffer;
 
-	if (length <= SHORT_FRAME && (place = take_place(&received.small, true)))
-		return packet_in(place, length, SHORT_FRAME);
-	place = take_place(&received.large, false);
-	return place ? packet_in(place, length, PORT_FRAME_MAX) : pbuf_alloc(PBUF_RAW, (u16_t)length, PBUF_RAM);
+	if (length <= SHORT_FRAME && (buffer = take_buffer(&received.small, true)))
+		return packet_in(buffer, length, SHORT_FRAME);
+	buffer = take_buffer(&received.large, false);
+	return buffer ? packet_in(buffer, length, PORT_FRAME_MAX) : pbuf_alloc(PBUF_RAW, (u16_t)length, PBUF_RAM);
 }
 
 static void free_headers(struct pbuf *pbuf)
@@ -171,7 +172,8 @@ static void free_headers(struct pbuf *pbuf)
 	received.headers_used = false;
 }
 
-/* In memory that nothing else uses, or null. lwIP keeps no segment that has no data. */
+/* Returns a copy of the headers in the one reserved buffer, or null if it is in use. lwIP keeps no segment without
+ * data. */
 static __attribute__((noinline, cold)) struct pbuf *copy_headers(const void *frame, uint32_t length)
 {
 	if (received.headers_used || !(length = headers_only(received.header_bytes, frame, length)))
@@ -193,29 +195,29 @@ struct pbuf *received_copy(const void *frame, uint32_t length)
 	return copy;
 }
 
-struct pbuf *received_headers(struct lender *lender, const void *frame, uint32_t length)
+struct pbuf *received_headers(struct loans *loans, const void *frame, uint32_t length)
 {
-	struct place *place = take_place(&received.large, false);
+	struct packet_buffer *buffer = take_buffer(&received.large, false);
 
-	require(length >= LENT_MIN && length <= PORT_FRAME_MAX);
-	if (!place)
+	require(length >= LOAN_MIN && length <= PORT_FRAME_MAX);
+	if (!buffer)
 		return NULL;
-	place->lender = lender;
-	place->slot = lender->port->receive.position % CABLE_SLOTS;
-	place->length = length;
-	require(frame == slot_of(place) && !(lender->lent >> place->slot & 1));
-	if (!lender->lent)
-		lender->oldest = lender->port->receive.position;
-	lender->lent |= 1ull << place->slot;
-	lender->place[place->slot] = place;
-	copy_bytes(frame_of(place), frame, LENT_HEADERS);
-	return packet_in(place, length, PORT_FRAME_MAX);
+	buffer->loans = loans;
+	buffer->slot = loans->port->receive.position % CABLE_SLOTS;
+	buffer->length = length;
+	require(frame == slot_of(buffer) && !(loans->slots >> buffer->slot & 1));
+	if (!loans->slots)
+		loans->oldest = loans->port->receive.position;
+	loans->slots |= 1ull << buffer->slot;
+	loans->buffer[buffer->slot] = buffer;
+	copy_bytes(frame_of(buffer), frame, LOAN_HEADERS);
+	return packet_in(buffer, length, PORT_FRAME_MAX);
 }
 
-void received_own(struct pbuf *pbuf)
+void received_copy_out(struct pbuf *pbuf)
 {
-	struct place *place = (struct place *)pbuf;
+	struct packet_buffer *buffer = (struct packet_buffer *)pbuf;
 
-	if (pbuf->flags & PBUF_FLAG_IS_CUSTOM && place->custom.custom_free_function == free_place && place->lender)
-		place_own(place);
+	if (pbuf->flags & PBUF_FLAG_IS_CUSTOM && buffer->custom.custom_free_function == free_buffer && buffer->loans)
+		copy_out(buffer);
 }

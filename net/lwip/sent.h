@@ -47,9 +47,9 @@ _Static_assert(LWIP_MEM_ALIGN_SIZE(PBUF_TRANSPORT) >= SENT_HEADERS, "room for th
 /* Frees a packet for which sent_is() holds, when its last reference goes. */
 void sent_free(struct pbuf *);
 
-/* The packet has its data in this slot from now on. Returns where. The packet begins with room for struct sent; the
- * slot has no other's data. */
-static inline void *sent_lend(struct pbuf *packet, struct sent_slot *slot)
+/* Puts the packet's data in this slot from now on. Returns where. The packet begins with room for struct sent; the slot
+ * has no other packet's data. */
+static inline void *sent_loan(struct pbuf *packet, struct sent_slot *slot)
 {
 	struct sent *sent = (struct sent *)packet;
 
@@ -61,7 +61,7 @@ static inline void *sent_lend(struct pbuf *packet, struct sent_slot *slot)
 	return slot->data;
 }
 
-/* The packet has no data any more. */
+/* Releases the slot of the packet's data, if it is in one. */
 static inline void sent_leave(struct sent *packet)
 {
 	require(!packet->slot || packet->slot->sent == packet);
@@ -77,8 +77,8 @@ static inline bool sent_is(const struct pbuf *packet)
 	return packet->flags & PBUF_FLAG_IS_CUSTOM && packet->type_internal == (u8_t)PBUF_RAM;
 }
 
-/* Afterwards the packet has its data, whatever packet it is. */
-static inline void sent_own(struct pbuf *packet)
+/* Copies the packet's data into the packet if it is in a slot. Takes any packet. */
+static inline void sent_copy_out(struct pbuf *packet)
 {
 	if (sent_is(packet) && ((struct sent *)packet)->slot)
 		sent_take((struct sent *)packet);

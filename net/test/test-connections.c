@@ -50,7 +50,7 @@ uint32_t net_random(void)
 }
 
 void *net_allocate(size_t size) { return malloc(size); }
-void *interface_lend(struct pbuf *packet, uint32_t ipv4) { (void)ipv4; return packet->payload; }
+void *interface_loan(struct pbuf *packet, uint32_t ipv4) { (void)ipv4; return packet->payload; }
 void *net_allocate_zeroed(size_t count, size_t size) { return calloc(count, size); }
 void net_free(void *block) { free(block); }
 bool net_memory_has(size_t size) { return size && memory; }

@@ -67,7 +67,7 @@ static struct {
 } ring;
 unsigned kept_in_ring;
 
-void *interface_lend(struct pbuf *packet, uint32_t ipv4)
+void *interface_loan(struct pbuf *packet, uint32_t ipv4)
 {
 	CHECK(ipv4 == lwip_htonl(PEER) && packet->len <= MOST);
 	for (unsigned i = 0; i < SLOTS; i++) {
@@ -76,7 +76,7 @@ void *interface_lend(struct pbuf *packet, uint32_t ipv4)
 		ring.slot[i].data = ring.data[i];
 		ring.sent[i] = false;
 		kept_in_ring++;
-		return sent_lend(packet, &ring.slot[i]);
+		return sent_loan(packet, &ring.slot[i]);
 	}
 	return packet->payload;
 }
@@ -94,7 +94,7 @@ size_t bytes_of(struct pbuf *frame, unsigned char *bytes, size_t room)
 	size_t size;
 
 	if (slot && ring.sent[slot - ring.slot]) { /* again */
-		sent_own(frame);
+		sent_copy_out(frame);
 		slot = NULL;
 	}
 	size = pbuf_copy_partial(frame, bytes, (u16_t)room, 0);

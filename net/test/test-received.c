@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Received frames whose data the ring lends: drawn at random, a far end sends, packets are taken in, kept, read, copied
- * and freed in any order. Each is as it was sent as long as it is kept, slots go back as soon as nothing before them is
- * lent, the far end is told, and always has half of its ring.
+ * Received frames whose data is on loan from the ring: drawn at random, a far end sends, packets are taken in, kept,
+ * read, copied and freed in any order. Each is as it was sent as long as it is kept, slots are returned as soon as no
+ * slot before them is on loan, the far end is signalled, and always has half of its ring.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,12 +12,12 @@
 #include "test.h"
 
 enum { STEPS = 150000, KEPT = 24, LONGEST = 1514, SHORTEST = 60, HALF = CABLE_SLOTS / 2 };
-enum { PLACES = 16, SHORT_PLACES = 64, SHORT_FRAME = 192 }; /* as in received.c */
+enum { BUFFERS = 16, SHORT_BUFFERS = 64, SHORT_FRAME = 192 }; /* as in received.c */
 
 static char *memory;
 static struct port_end near, far;
-static struct lender lender;
-static unsigned told, lent, copied;
+static struct loans loans;
+static unsigned returns, loans_made, copied;
 static uint64_t sent, arrived;
 static bool no_memory;    /* of lwIP's */
 static u16_t offered;     /* room of the last packet that is not lwIP's */
@@ -67,10 +67,10 @@ _Noreturn void net_assertion(const char *text, const char *file, int line)
 	abort();
 }
 
-void interface_returned(struct lender *of)
+void interface_returned(struct loans *of)
 {
-	CHECK(of == &lender);
-	told++;
+	CHECK(of == &loans);
+	returns++;
 }
 
 /* --- frames: a number says all of one --- */
@@ -79,7 +79,7 @@ static uint32_t size_of(uint64_t number)
 {
 	uint64_t mixed = (number + 1) * 0x9e3779b97f4a7c15ull >> 40;
 
-	return mixed % 3 ? LENT_MIN - 10 + mixed % (LONGEST - LENT_MIN + 11) : SHORTEST + mixed % 200;
+	return mixed % 3 ? LOAN_MIN - 10 + mixed % (LONGEST - LOAN_MIN + 11) : SHORTEST + mixed % 200;
 }
 
 static char byte_of(uint64_t number, uint32_t at) { return (char)((number * 131 + at * 7 + (at >> 3)) >> 1); }
@@ -109,19 +109,19 @@ static void far_sends(void)
 
 static uint64_t returned(void) { return atomic_load(&near.receive.ring->taken); }
 
-/* A slot goes back at once, or later, and then the far end is told. Nothing is copied before half of the ring is held
- * up. */
+/* A slot is returned at once, or later, and then the far end is signalled. Nothing is copied before half of the ring is
+ * held up. */
 static void release_slot(void)
 {
 	const uint64_t before = returned();
-	const unsigned tellings = told;
-	const int slots = __builtin_popcountll(lender.lent);
-	const bool back = lender_release(&lender);
+	const unsigned returns_before = returns;
+	const int slots = __builtin_popcountll(loans.slots);
+	const bool back = loans_release(&loans);
 
-	CHECK(!back || (returned() == near.receive.position && told == tellings));
-	CHECK(back || (returned() != before) == (told != tellings));
+	CHECK(!back || (returned() == near.receive.position && returns == returns_before));
+	CHECK(back || (returned() != before) == (returns != returns_before));
 	CHECK(near.receive.position - returned() < HALF);
-	CHECK(near.receive.position - before >= HALF || __builtin_popcountll(lender.lent) == slots);
+	CHECK(near.receive.position - before >= HALF || __builtin_popcountll(loans.slots) == slots);
 }
 
 /* As net/lwip/interface.c does it: the segment is the expected one, or lwIP gets the whole frame. */
@@ -137,25 +137,25 @@ static void receive_one(void)
 	if (free == KEPT || !(frame = port_peek(&near, &length)))
 		return;
 	CHECK(length == size_of(arrived));
-	p.pbuf = length >= LENT_MIN ? received_headers(&lender, frame, length) : NULL;
-	const bool lends = p.pbuf;
+	p.pbuf = length >= LOAN_MIN ? received_headers(&loans, frame, length) : NULL;
+	const bool loaned = p.pbuf;
 
-	if (!lends)
+	if (!loaned)
 		p.pbuf = received_copy(frame, length);
-	if (lends)
-		memset(frame, 0xee, LENT_HEADERS); /* a far end that changes them finds that they have been read */
+	if (loaned)
+		memset(frame, 0xee, LOAN_HEADERS); /* a far end that changes them finds that they have been read */
 	release_slot();
 	arrived++;
 	if (!p.pbuf)
 		return;
-	lent += lends;
-	copied += !lends;
-	if (lends && rand() % 4) {
-		p.pbuf->payload = frame + LENT_HEADERS;
-		p.pbuf->len = (u16_t)(length - LENT_HEADERS);
-		p.skipped = LENT_HEADERS;
+	loans_made += loaned;
+	copied += !loaned;
+	if (loaned && rand() % 4) {
+		p.pbuf->payload = frame + LOAN_HEADERS;
+		p.pbuf->len = (u16_t)(length - LOAN_HEADERS);
+		p.skipped = LOAN_HEADERS;
 	} else {
-		received_own(p.pbuf);
+		received_copy_out(p.pbuf);
 	}
 	CHECK(is_frame(&p));
 	kept[free] = p;
@@ -164,12 +164,12 @@ static void receive_one(void)
 static void end_one(struct packet *p)
 {
 	uint64_t before = returned();
-	unsigned tellings = told;
+	unsigned returns_before = returns;
 
 	CHECK(is_frame(p));
 	release(p->pbuf);
 	p->pbuf = NULL;
-	CHECK((returned() == before) == (told == tellings)); /* and only then */
+	CHECK((returned() == before) == (returns == returns_before)); /* and only then */
 }
 
 static bool in_ring(const struct packet *p)
@@ -177,14 +177,14 @@ static bool in_ring(const struct packet *p)
 	return (char *)p->pbuf->payload >= memory && (char *)p->pbuf->payload < memory + CABLE_SIZE;
 }
 
-/* Slots are held by what is lent, and by nothing else. */
+/* Slots are held by packets with loans, and by nothing else. */
 static void check_ring(void)
 {
 	unsigned in_rings = 0;
 
 	for (unsigned i = 0; i < KEPT; i++)
 		in_rings += kept[i].pbuf && in_ring(&kept[i]);
-	CHECK(in_rings == (unsigned)__builtin_popcountll(lender.lent));
+	CHECK(in_rings == (unsigned)__builtin_popcountll(loans.slots));
 	CHECK(in_rings || returned() == near.receive.position);
 }
 
@@ -194,7 +194,7 @@ static void at_random(char *cable, uint64_t life)
 	memory = cable;
 	near = cable_open(memory, PORT_FROM_SWITCH, life);
 	far = cable_open(memory, PORT_TO_SWITCH, life + 2);
-	lender = (struct lender){ .port = &near };
+	loans = (struct loans){ .port = &near };
 	sent = arrived;
 	for (unsigned i = 0; i < 3; i++) {
 		port_poll(&near);
@@ -211,14 +211,14 @@ static void at_random(char *cable, uint64_t life)
 			if (p->pbuf && rand() % 3)
 				end_one(p);
 			else if (p->pbuf && !(rand() % 4)) {
-				received_own(p->pbuf);
+				received_copy_out(p->pbuf);
 				CHECK(!in_ring(p) && is_frame(p));
 			}
 			break;
 		default:
 			if (rand() % 200)
 				break;
-			lender_end(&lender);
+			loans_end(&loans);
 			for (unsigned i = 0; i < KEPT; i++)
 				CHECK(!kept[i].pbuf || (!in_ring(&kept[i]) && is_frame(&kept[i])));
 		}
@@ -249,30 +249,32 @@ static bool is_segment(const struct pbuf *p, const uint8_t *frame)
 	       !memcmp(bytes + 18, frame + 18, 29) && !memcmp(bytes + 48, frame + 48, 6);
 }
 
-/* All places are in use and lwIP has no memory: of one frame at a time the headers find room. */
+/* All buffers are in use and lwIP has no memory: of one frame at a time the headers find room. */
 static void without_memory(void)
 {
 	uint8_t noise[LONGEST], first[LONGEST], second[LONGEST];
-	struct pbuf *place[SHORT_PLACES + PLACES + 1], *p;
+	struct pbuf *buffer[SHORT_BUFFERS + BUFFERS + 1], *p;
 	unsigned count = 0;
 
 	make_segment(first, 1);
 	make_segment(second, 2);
 	no_memory = true;
-	for (; count <= SHORT_PLACES + PLACES; count++) { /* for long frames, for the longest short ones, for others */
-		const uint32_t length = count < PLACES - 1 ? LONGEST : count < PLACES - 1 + SHORT_PLACES ? SHORT_FRAME
-		                        : SHORT_FRAME - 1;
+	/* for long frames, for the longest short ones, for others */
+	for (; count <= SHORT_BUFFERS + BUFFERS; count++) {
+		const uint32_t length = count < BUFFERS - 1                   ? LONGEST
+		                        : count < BUFFERS - 1 + SHORT_BUFFERS ? SHORT_FRAME
+		                                                              : SHORT_FRAME - 1;
 
 		memset(noise, (int)count + 1, sizeof(noise));
-		if (!(place[count] = received_copy(noise, length)))
+		if (!(buffer[count] = received_copy(noise, length)))
 			break;
 		CHECK(offered == (length == SHORT_FRAME ? SHORT_FRAME : PORT_FRAME_MAX));
 	}
-	CHECK(count == SHORT_PLACES + PLACES);
+	CHECK(count == SHORT_BUFFERS + BUFFERS);
 	CHECK(!received_copy(noise, LONGEST) && !received_copy(noise, SHORTEST)); /* no segment */
 	CHECK((p = received_copy(first, 54 + 20 * 24)) && is_segment(p, first));
 	CHECK(!received_copy(second, LONGEST) && is_segment(p, first));
-	received_own(p); /* nothing of it is lent */
+	received_copy_out(p); /* it has no loan */
 	release(p);
 	CHECK((p = received_copy(second, LONGEST)) && is_segment(p, second));
 	release(p);
@@ -284,14 +286,14 @@ static void without_memory(void)
 			release(p);
 	}
 	CHECK(p->len == 600 && !memcmp(p->payload, second, 600));
-	memset(p->payload, 0x41, 600); /* what looks like a place is none */
-	memcpy(p->payload, &((struct pbuf_custom *)place[0])->custom_free_function, sizeof(void *));
-	received_own(p);
+	memset(p->payload, 0x41, 600); /* what looks like a buffer is none */
+	memcpy(p->payload, &((struct pbuf_custom *)buffer[0])->custom_free_function, sizeof(void *));
+	received_copy_out(p);
 	release(p);
 	while (count--) {
-		for (unsigned i = 0; i < place[count]->len; i++)
-			CHECK(((uint8_t *)place[count]->payload)[i] == count + 1);
-		release(place[count]);
+		for (unsigned i = 0; i < buffer[count]->len; i++)
+			CHECK(((uint8_t *)buffer[count]->payload)[i] == count + 1);
+		release(buffer[count]);
 	}
 }
 
@@ -306,7 +308,7 @@ int main(void)
 	at_random(near_places, 2);
 	at_random(far_from_places, 6);
 	without_memory();
-	CHECK(arrived > 2 * STEPS / 20 && lent > arrived / 3 && copied > arrived / 10);
-	printf("%llu frames, %u of them lent\n", (unsigned long long)arrived, lent);
+	CHECK(arrived > 2 * STEPS / 20 && loans_made > arrived / 3 && copied > arrived / 10);
+	printf("%llu frames, %u of them lent\n", (unsigned long long)arrived, loans_made);
 	return 0;
 }

@@ -36,8 +36,8 @@ bool __real_net_memory_has(size_t size);
 bool __wrap_net_memory_has(size_t size);
 void __real_net_free(void *block);
 void __wrap_net_free(void *block);
-void *__real_interface_lend(struct pbuf *packet, uint32_t ipv4);
-void *__wrap_interface_lend(struct pbuf *packet, uint32_t ipv4);
+void *__real_interface_loan(struct pbuf *packet, uint32_t ipv4);
+void *__wrap_interface_loan(struct pbuf *packet, uint32_t ipv4);
 void __real_link_start(struct link *link, struct port_end port, const struct bell *bell, struct sent_slot *slot);
 void __wrap_link_start(struct link *link, struct port_end port, const struct bell *bell, struct sent_slot *slot);
 
@@ -67,9 +67,9 @@ void __wrap_net_free(void *block)
 
 bool __wrap_net_memory_has(size_t size) { return host->memory != STARVED && __real_net_memory_has(size); }
 
-void *__wrap_interface_lend(struct pbuf *packet, uint32_t ipv4)
+void *__wrap_interface_loan(struct pbuf *packet, uint32_t ipv4)
 {
-	void *data = __real_interface_lend(packet, ipv4);
+	void *data = __real_interface_loan(packet, ipv4);
 
 	lent += data != packet->payload;
 	return data;

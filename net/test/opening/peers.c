@@ -39,7 +39,7 @@ uint32_t net_random(void)
 void *net_allocate(size_t size) { allocations++; return malloc(size); }
 void *net_allocate_zeroed(size_t count, size_t size) { allocations++; return calloc(count, size); }
 void net_free(void *block) { allocations -= block != NULL; free(block); }
-void *interface_lend(struct pbuf *packet, uint32_t ipv4) { (void)ipv4; return packet->payload; }
+void *interface_loan(struct pbuf *packet, uint32_t ipv4) { (void)ipv4; return packet->payload; }
 bool net_memory_has(size_t size) { return size && allocations < memory; }
 bool net_memory_layer_has(size_t size) { return size; }
 size_t net_memory_sent(void) { return 0; }

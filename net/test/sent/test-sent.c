@@ -91,7 +91,7 @@ static void write_one(struct packet *k)
 	static uint32_t number;
 	const uint32_t size = size_of(number);
 	struct pbuf *p = new_packet(size);
-	char *data = size >= SENT_MIN ? link_lend(&cable, p) : p->payload;
+	char *data = size >= SENT_MIN ? link_loan(&cable, p) : p->payload;
 
 	lent += data != p->payload;
 	fill(data, number, SENT_HEADERS, size);
@@ -163,7 +163,7 @@ static void check_slots(void)
 /* lwIP's timers look at everything. */
 static void own_all(void)
 {
-	link_own(&cable);
+	link_copy_out(&cable);
 	for (unsigned i = 0; i < KEPT; i++) {
 		const struct pbuf *p = kept[i].pbuf;
 

@@ -58,7 +58,7 @@ void interface_loop(void) {}
 void interface_flush(void) {}
 bool interface_arm(void) { return true; }
 
-void interface_own(void) { owned = true; }
+void interface_copy_out(void) { owned = true; }
 void connections_before_timers(void) { prepared = owned; }
 void interface_forget_neighbour(void) { forgotten = true; }
 
