@@ -18,7 +18,7 @@ static void *kept[KEPT];
 static unsigned kept_count;
 static struct machine machine;
 
-/* What is asked for, and not a byte more. */
+/* Returns a copy of exactly the bytes asked for, so that the sanitizer sees a read beyond them. */
 const void *acpi_memory(uint64_t address, uint64_t size)
 {
 	if (address < BASE || address - BASE > memory_size || size > memory_size - (address - BASE) ||

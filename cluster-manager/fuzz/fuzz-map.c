@@ -118,7 +118,7 @@ static void check_cores(const struct cluster_map *map)
 	}
 }
 
-/* Of the pool, aligned, and none of another's. Returns where the next begins. */
+/* Checks that the list is aligned and in the pool, behind those before it. Returns where the next begins. */
 static uint32_t check_list(const struct cluster_map *map, const struct map_list *list, uint32_t from)
 {
 	uint32_t pool = map->size - (uint32_t)offsetof(struct cluster_map, pool);

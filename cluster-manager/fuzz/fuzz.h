@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the fuzz targets of loader and managers share. Each is one file with a LLVMFuzzerTestOneInput(). */
+/* Shared by the fuzz targets of loader and managers. Each is one file with a LLVMFuzzerTestOneInput(). */
 #pragma once
 
 #include <stdint.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include "replay.h"
 
-/* What must hold of whatever is accepted. */
+/* An invariant of accepted input. */
 #define MUST(condition)                                                                     \
 	do {                                                                                \
 		if (!(condition)) {                                                         \

@@ -103,7 +103,7 @@ static void change_cell(struct fdt_property *p)
 	*cell = cpu_to_fdt32(any_cell(fdt32_ld(cell)));
 }
 
-/* What another property has, or a part of it. */
+/* Replaces a property's value by that of another one, or by a part of it. */
 static void copy_value(int to, const char *name)
 {
 	const char *from_name;

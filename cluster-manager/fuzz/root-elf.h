@@ -3,5 +3,5 @@
 
 #include <stddef.h>
 
-/* What the manager's elf_load() says of a file that it loads into nothing, or NULL. What it would map is checked. */
+/* Returns the error of the manager's elf_load() for a file that is loaded into nothing, or NULL. Checks mappings. */
 const char *root_elf_refusal(const void *file, size_t size);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What single ACPI tables say (ACPI 6.5, 5.2; SPCR and HPET have specifications
- * of their own). A table's signature, length and checksum are right here, its
- * contents need not be: entries that do not fit are left out.
+ * Parses single ACPI tables (ACPI 6.5, 5.2; SPCR and HPET have specifications of their own). A table's signature,
+ * length and checksum have been checked, its contents have not: entries that do not fit are left out.
  */
 #include <string.h>
 

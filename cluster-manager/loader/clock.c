@@ -102,7 +102,7 @@ static bool reference_measure(const struct reference *r, bool counted)
 	return true;
 }
 
-/* What CPUID says is exact, but may be nonsense under a hypervisor: it must agree with what we saw within 1 %. */
+/* CPUID's frequency is exact, but may be nonsense under a hypervisor: it must agree with the measured within 1 %. */
 static void refine_hz(uint64_t hz)
 {
 	uint64_t seen = machine_clock.tsc_hz;

@@ -25,7 +25,7 @@ uint32_t reference_read(const struct reference *r);
 /* Returns its name, for lines on the console. */
 const char *reference_name(const struct reference *r);
 
-/* What CPUID says of the TSC's frequency; 0: nothing. `exact`: it is meant to be, and need not be measured. */
+/* Returns the TSC's frequency by CPUID; 0: none. `exact`: it is meant to be, and need not be measured. */
 uint64_t cpuid_tsc_hz(bool *exact);
 
 /* date.c: seconds since 1970, at TSC *when; 0 when the clock cannot be read. */

@@ -107,7 +107,7 @@ static void place_root(struct cluster *c, const struct machine *m)
 _Static_assert((int)ELF_READ == (int)BOOT_READ && (int)ELF_WRITE == (int)BOOT_WRITE &&
 	       (int)ELF_EXECUTE == (int)BOOT_EXECUTE, "same bits");
 
-/* What stays for starting it again is in no direct map. */
+/* Places the data for starting the cluster again, which is in no direct map. */
 static void place_resident(struct cluster *c, const struct cluster_map *map, const struct machine *m)
 {
 	if (!resident_wanted(c, map, m))
@@ -273,8 +273,8 @@ static void place_ledgers(struct cluster *clusters, uint32_t count, const struct
 }
 
 /*
- * What the kernel takes of the free memory: the CNode in one piece, the rest
- * where it is first found. A piece for all of it is enough wherever that is.
+ * Returns the size of the kernel's part of the free memory: the CNode in one piece, the rest wherever it fits. A piece
+ * for all of it is enough in any case.
  */
 static uint64_t state_size(const struct cluster *c, const struct cluster_map *map, uint32_t cnode_bits)
 {

@@ -11,7 +11,7 @@
  * `o` are what it will go by, or panic() before it, with what they hold then.
  */
 void console_early(const struct machine *m, const struct options *o);
-/* What the command line says, else the firmware's console (SPCR), else COM1 and COM2; and the screen, if there is
+/* Chooses the console of the command line, else the firmware's (SPCR), else COM1 and COM2; and the screen, if there is
  * one. */
 void console_choose(void);
 /* Console, results and the rows for cluster `index` of `count`, which begin below the loader's last line. */

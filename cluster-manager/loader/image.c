@@ -104,8 +104,8 @@ static void map_screen(struct cluster *c)
 		tables_map(&c->tables, KERNEL_SCREEN_BASE, base, screen_size(c->info), MAP_WRITE | MAP_COMBINE);
 }
 
-/* Of all clusters: the loader that starts one again writes them (skerry/cluster_control.h). Its own boot processor
- * leaves by the page. */
+/* Maps the control words of all clusters: the loader that starts one again writes them (skerry/cluster_control.h). Its
+ * own boot processor leaves by the parking page. */
 static void map_control(struct cluster *c)
 {
 	uint64_t size, base = resident_control(&size), park = c->info->park;
@@ -119,7 +119,7 @@ static void map_control(struct cluster *c)
 	tables_map(&c->tables, KERNEL_DIRECT_BASE + park, park, PAGE_SIZE, MAP_EXECUTE);
 }
 
-/* What is a channel's belongs to both its ends, one of which may be another cluster of this machine. */
+/* Leaves out the memory of channels: it belongs to both ends, one of which may be another cluster of this machine. */
 static void leave_out_channels(struct ranges *device)
 {
 	for (uint32_t i = 0; i < ivshmem_ranges.count; i++)

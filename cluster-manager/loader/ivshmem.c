@@ -21,7 +21,7 @@ struct party {
 
 struct ranges ivshmem_ranges;
 
-/* What stays 0 when all bits are written. */
+/* Returns a BAR's size, by the bits that stay 0 when all are written. */
 static uint64_t bar_size(uint32_t bdf, uint32_t low, uint32_t high, bool wide)
 {
 	uint32_t command = pci_read(bdf, PCI_COMMAND);

@@ -46,7 +46,7 @@ void memory_note(struct machine *m, uint64_t base, uint64_t size, bool usable, b
 /* Makes the usable entries RAM, less all that others reserve. Caller has noted all entries. */
 void memory_settle(struct machine *m);
 void memory_forget(void); /* all that was noted, for tests that begin anew */
-/* What must not be overwritten before the clusters start, although it is RAM. */
+/* RAM that must not be overwritten before the clusters start. */
 extern struct ranges memory_busy;
 
 /* multiboot2.c, pvh.c: fill memory, modules and the RSDP from what started us */
@@ -120,7 +120,7 @@ struct cluster {
 	uint64_t entry;
 	uint64_t resident; /* what starting it again needs: boot_info as placed, stacks (resident.c); 0: it is not */
 };
-/* Those on this machine; how many. */
+/* Places the clusters on this machine. Returns how many there are. */
 uint32_t clusters_place(struct cluster *clusters, const struct cluster_map *map, const struct machine *m);
 
 /* moves.c: memory that moves from cluster to cluster while they run (skerry/memory_control.h) */

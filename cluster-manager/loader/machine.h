@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the firmware and the boot loader before us say about this machine. */
+/* The machine as the firmware and the boot loader describe it. */
 #pragma once
 
 #include "ranges.h"

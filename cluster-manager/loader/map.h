@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a cluster map (docs/cluster-map.md) asks of the machine; all else lib/cluster-map has checked. */
+/* Checks a cluster map (docs/cluster-map.md) against the machine; lib/cluster-map has checked the rest. */
 #pragma once
 
 #include <skerry/cluster_map.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What other clocks are measured with: the ACPI timer, the HPET, the PIT, or,
- * on a machine that has none of them (hardware-reduced ACPI), the TSC itself,
- * when CPUID says how fast it runs; then only the APIC timer needs measuring.
+ * The reference that other clocks are measured with: the ACPI timer, the HPET, the PIT, or, on a machine that has none
+ * of them (hardware-reduced ACPI), the TSC itself, when CPUID has its frequency; then only the APIC timer needs
+ * measuring.
  */
 #include "clock.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a sound firmware of a large server says, and ways to edit it. */
+/* Tables of a large server with sound firmware, and ways to edit them. */
 #include <stdlib.h>
 #include <string.h>
 

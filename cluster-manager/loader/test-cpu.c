@@ -24,7 +24,7 @@ static struct cpuid ask(uint32_t leaf, uint32_t subleaf)
 	       : model.state : (struct cpuid){ 0 };
 }
 
-/* What a SandyBridge has. */
+/* A SandyBridge's features suffice. */
 static void complete(void)
 {
 	model = (struct model){

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What may be wrong with applications, their programs and the network. */
+/* Errors in applications, their programs and the network. */
 #include <stdio.h>
 #include <skerry/channel.h>
 #include <skerry/port.h>

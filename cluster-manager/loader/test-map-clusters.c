@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What may be wrong with the tree, its cores, its clusters and their memory. */
+/* Errors in the tree, its cores, its clusters and their memory. */
 #include <string.h>
 
 #include "test-map.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What may be wrong with a map of several machines, and what may differ between them. */
+/* Errors in a map of several machines, and allowed differences between them. */
 #include "test-map.h"
 
 #define MACHINE0_CPU "/cpus/cpu@0,1"

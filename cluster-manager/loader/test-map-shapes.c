@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What may be wrong with the devicetree's container and with the sizes of what it holds. */
+/* Errors in the devicetree's container and in the sizes of its contents. */
 #include <stdio.h>
 #include <string.h>
 

@@ -30,12 +30,12 @@ void fresh(void); /* the sound map and its machine */
 /* `culprit` NULL: must be accepted. */
 void judge(const char *what, const char *culprit);
 
-/* Of the map accepted last: at most so many lines about its nodes, `words` among them. NULL: no line at all. */
+/* Checks the lines about the nodes of the map accepted last: at most so many, `words` among them. NULL: none at all. */
 void expect_words(unsigned most, const char *words);
 
-/* What is unusual, and the statement that makes it so: this must pass. */
+/* Something unusual that must pass, and the statement that makes it so. */
 #define ACCEPT(what, line) (fresh(), line, judge(what, NULL))
-/* What is broken, the statement that breaks it, and what the error must say. */
+/* Something broken, the statement that breaks it, and a part of the error that must follow. */
 #define BREAK(what, line, culprit) (fresh(), line, judge(what, culprit))
 
 /* --- test-map-edit.c --- */
@@ -81,6 +81,6 @@ void break_cables(void);
 void break_switches(void);
 void accept_switches(void);
 void accept_applications(void);
-/* Of the map of several machines */
+/* for maps of several machines */
 void break_machines(void);
 void accept_machines(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a core runs from its start-up IPI to its kernel's entry point. Copied
- * to a page below 1 MiB; struct trampoline of smp.c lies at its end.
+ * Runs on a core from its start-up IPI to its kernel's entry point. Copied to a page below 1 MiB; struct trampoline of
+ * smp.c lies at its end.
  */
 #include "resident.h"
 #include "segments.h"
@@ -127,7 +127,7 @@ resident_entry:
 	xor %ebp, %ebp
 	call resident_main
 
-/* What was to interrupt a core that is sent on to its kernel ends here. */
+/* Discards an interrupt to a core that is on its way to its kernel. */
 	.globl resident_interrupt
 resident_interrupt:
 	iretq

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What managers tell each other. The primary (the cluster that owns the
- * devices) drives the run: it sends orders to the other managers and receives
- * their reports. Its own orders and reports go through its mailbox (mailbox.h).
- * The receiver checks all bodies; strings are not terminated.
+ * Messages between managers. The primary (the cluster that owns the devices) drives the run: it sends orders to the
+ * other managers and receives their reports. Its own orders and reports go through its mailbox (mailbox.h). The
+ * receiver checks all bodies; strings are not terminated.
  */
 #pragma once
 
@@ -129,7 +128,7 @@ struct report_granularity {
 	uint32_t reserved;
 };
 
-/* What has become of a core, or of the order to move it. */
+/* The state of a core, or of the order to move it. */
 enum core_event {
 	CORE_LEFT,         /* its cluster, for another */
 	CORE_JOINED,
@@ -150,7 +149,7 @@ struct report_core {
 	uint32_t application;
 };
 
-/* What has become of memory, or of the order to move some. */
+/* The state of memory, or of the order to move some. */
 enum memory_event {
 	MEMORY_GIVEN,    /* to another cluster, which has still to take it */
 	MEMORY_TAKEN,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What every file of the manager needs: its cluster and where its memory lies. */
+/* Needed by every file of the manager: its cluster and where its memory lies. */
 #pragma once
 
 #include <stdbool.h>

@@ -81,7 +81,7 @@ static void full(enum mail_kind filler)
 	CHECK(is_empty() && !put(MAIL_OWN, 3, 0) && take(MAIL_OWN, 3, 0));
 }
 
-/* What mailbox_has_room() promises holds for messages of every size. */
+/* The promise of mailbox_has_room() holds for messages of every size. */
 static void room(void)
 {
 	for (size_t size = 0; size < 64; size++) {

@@ -35,7 +35,7 @@ static void seals(void)
 	}
 }
 
-/* What is too long is cut off, and the seal is that of the rest. */
+/* A line that is too long is cut off, and the seal is that of the rest. */
 static void room(void)
 {
 	char buffer[64], seal_of_rest[SEAL_SIZE];

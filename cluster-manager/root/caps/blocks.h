@@ -32,5 +32,5 @@ void block_push(uint32_t i);
 /* Two spare records in a row; 0: there are none. */
 uint32_t block_pair_take(void);
 void block_pair_put(uint32_t i);
-/* What memory_total() returns. */
+/* Changes the sum that memory_total() returns. */
 void memory_total_change(int64_t bytes);

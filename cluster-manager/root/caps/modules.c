@@ -5,7 +5,7 @@
 #include "slots.h"
 #include "vspace.h"
 
-/* Of all modules, one of 2 MiB after another. */
+/* the frames of all modules, one of 2 MiB after another */
 static int first_frame;
 
 void modules_init(void)

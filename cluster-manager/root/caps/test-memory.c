@@ -273,7 +273,7 @@ static void again_and_again(const struct picture *empty)
 	}
 }
 
-/* What was promised can be had in any order, each frame once, when nothing else can be had any more. */
+/* Promised frames can be had in any order, each once, when no other frame can be had any more. */
 static void promises(const struct picture *empty)
 {
 	enum { SMALL = 300, LARGE = 3 };

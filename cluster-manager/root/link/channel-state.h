@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What channel.c keeps of each channel. */
+/* The state of a channel, for channel.c. */
 #pragma once
 
 #include <skerry/machine_handshake.h>

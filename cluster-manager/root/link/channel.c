@@ -26,7 +26,7 @@ enum {
 
 static struct channel channel[BOOT_MAX_CHANNELS];
 static uint32_t channel_count; /* published last: the timer thread reads it */
-static uint32_t next_channel;  /* the one whose turn to be received from it is */
+static uint32_t next_channel;  /* the next to be received from */
 
 /* With the peer of generation c->seen. */
 static void start_rings(struct channel *c)
@@ -191,7 +191,8 @@ void channel_complain(uint32_t cluster, const char *what)
 		log_complaint(&channel[index], what);
 }
 
-/* What log_complaint() kept back, once it may speak again; what was lost, once the line is not lost itself. */
+/* Prints the complaints that log_complaint() kept back, once it may speak again; the messages lost, once the queue has
+ * room for the line. */
 static void channel_summarise(struct channel *c)
 {
 	if (c->dropped && c->queue_head == c->queue_tail && may_say(c)) {

@@ -140,7 +140,7 @@ static void budget(void)
 	CHECK(received[HONEST] == CHANNEL_SLOTS && at_rest(HONEST) && at_rest(FLOODER));
 }
 
-/* What the mailbox has no room for stays in the ring, and channels_work() asks to be called again. */
+/* A message without room in the mailbox stays in the ring, and channels_work() asks to be called again. */
 static void full_mailbox(void)
 {
 	const struct fragment one = { .type = TYPE_GOOD, .total = 1 };

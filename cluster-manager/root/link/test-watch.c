@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a cluster's ledger may hold, and what its watcher concludes of it. */
+/* Possible contents of a cluster's ledger, and what its watcher concludes. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -96,7 +96,7 @@ static void ends(unsigned signs, unsigned patience, enum watch_reason reason, ui
 	CHECK(v && v->silent_ms >= patience && v->silent_ms <= patience + 3 * tick);
 }
 
-/* Of machines whose cores do not take turns, and of those whose deployments say so. */
+/* Timeouts of machines whose cores do not take turns, and of those whose deployments set them. */
 static void other_patience(void)
 {
 	static const unsigned patience[] = { 100, 120, 499, 1000, 60000 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a program finds in its file system: the module with its files, and the names of the deployment. */
+/* The initial file system of a program: the module with its files, and the names of the deployment. */
 #pragma once
 
 #include "grant.h"

@@ -7,7 +7,7 @@
 #include <skerry/process.h>
 #include "promise.h"
 
-/* What ports and devices need of a program that is being built. */
+/* The part of a program that is being built that ports and devices need. */
 struct process {
 	int cnode, vspace, tcb;
 	int own_memory;        /* the untyped whose child is the program's own */

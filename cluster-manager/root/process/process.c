@@ -177,7 +177,7 @@ static int map_info(const struct process_info *info, int vspace)
 	return vspace_map(vspace, frame, PROCESS_INFO_VADDR, RIGHT_READ, CACHE_WRITE_BACK);
 }
 
-/* What it has beside its image and stack, and where: `info` says it. */
+/* Attaches everything beside image and stack, and stores in `info` where it is. */
 static int process_attach(struct process *p, uint32_t application, struct process_info *info, const char **step)
 {
 	const struct map_application *a = &map->application[application];

@@ -28,5 +28,5 @@ uint64_t process_committed(uint32_t application);
 bool process_touches(uint32_t application, uint64_t address, unsigned needed);
 /* MANAGER_PROTECT (skerry/process.h). Returns the bytes that are done, or an error. */
 int64_t process_protect(uint32_t application, uint64_t address, uint64_t size, uint64_t rights);
-/* What the address of a page fault of its thread is. */
+/* Returns the kind of memory at the address of a page fault of its thread. */
 enum report_place process_place(uint32_t application, uint64_t address, uint64_t stack_pointer);

@@ -4,8 +4,7 @@
 #include "signs.h"
 #include "split.h"
 
-/* What one request does at most: frames that it changes, of which a step that is split is so many, and steps that it
- * looks at. */
+/* Limits of one request: frames that it changes (a split step counts as SPLIT_WORK of them), and steps it visits. */
 enum { FRAMES_SHARE = STEP_PAGES, SPLIT_WORK = STEP_PAGES / 2, STEPS_SHARE = 64 };
 /* A fault that is so near to the stack pointer is a stack's overflow. */
 enum { STACK_NEAR = 64 * SIZE_4K };

@@ -17,5 +17,5 @@ int64_t protect(struct process *p, uint64_t address, uint64_t size, unsigned rig
  * there. */
 bool protect_touch(struct process *p, uint64_t address, unsigned needed, int *error);
 
-/* What an address is that a thread has touched in vain. */
+/* Returns the kind of memory at an address that a thread has touched in vain. */
 enum report_place protect_place(const struct process *p, uint64_t address, uint64_t stack_pointer);

@@ -17,7 +17,7 @@ struct split {
 	uint64_t made; /* a bit for each part */
 };
 
-/* What a program has from its first MANAGER_PROTECT on. */
+/* The state of a program from its first MANAGER_PROTECT on. */
 struct shield {
 	struct page_rights rights;
 	uint32_t split_count;

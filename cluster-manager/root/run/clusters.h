@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the primary knows of clusters. */
+/* The primary's knowledge of clusters. */
 #pragma once
 
 #include <stdint.h>

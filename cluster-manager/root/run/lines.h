@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What programs of this cluster write, put together to lines. */
+/* Puts together the lines that programs of this cluster write. */
 #pragma once
 
 #include <stddef.h>

@@ -76,7 +76,7 @@ static uint32_t take_parked(uint32_t cluster, uint64_t most, int *error)
 	return taken;
 }
 
-/* Of clusters that have not taken it, this one excepted: on an order from outside. */
+/* Takes pieces of other clusters that have not taken them, on an order from outside. */
 static void adopt_pieces(uint32_t pieces)
 {
 	uint32_t taken = 0;

@@ -115,7 +115,7 @@ static void look_at(uint32_t cpu)
 	}
 }
 
-/* What the map gives us and was not moved is no news. */
+/* Marks the cores that the map gives us and that were not moved as joined: they are not reported. */
 static void moves_begin(void)
 {
 	for (uint32_t i = 0; i < ROOT->cpu_count; i++) {

@@ -6,7 +6,7 @@
 /* Does what the primary orders; false when the order makes no sense. */
 bool order_execute(enum message_type type, const void *body, size_t size);
 
-/* What every manager knows of an application, of whichever cluster. */
+/* The state of an application that every manager knows, whichever cluster it is of. */
 enum application_fate { FATE_PENDING, FATE_SERVING, FATE_GONE };
 enum application_fate application_fate(uint32_t application);
 /*

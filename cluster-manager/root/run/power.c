@@ -8,7 +8,7 @@
 /* QEMU's isa-debug-exit ends with status 2 * value + 1. */
 enum { DEBUG_EXIT_PORT = 0xf4, DEBUG_EXIT_SUCCESS = 0x10, DEBUG_EXIT_FAILURE = 0x11, EXIT_MS = 500 };
 
-/* Of the PM1 status and enable registers (ACPI 6.5, 4.8.3.1) */
+/* in the PM1 status and enable registers (ACPI 6.5, 4.8.3.1) */
 enum { PM1_POWER_BUTTON = 1 << 8 };
 
 static bool has_button(void)

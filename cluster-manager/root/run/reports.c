@@ -236,7 +236,7 @@ static bool note_cluster(uint32_t cluster, enum message_type type, const void *b
 	return true;
 }
 
-/* Of this cluster's own programs any manager may say that they are gone: this one was lost, and cannot know. */
+/* Accepts from any manager that a program of this cluster is gone: this manager was lost, and cannot know. */
 static bool life_reported(uint32_t cluster, const struct report_life *l, size_t size)
 {
 	if (size != sizeof(*l) || l->state == LIFE_NONE || l->state > LIFE_GONE || l->arrived > UINT32_MAX / 2 ||

@@ -4,7 +4,7 @@
 
 static const char TOO_OFTEN[] = "an application ended too often and stays down";
 
-/* What a step works on. */
+/* The working set of a step. */
 struct step {
 	struct run *run;
 	const struct cluster_map *map;

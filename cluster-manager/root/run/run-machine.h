@@ -88,8 +88,8 @@ enum run_action_kind {
 };
 
 /*
- * Of each application RUN_START or RUN_GIVE_UP, RUN_SERVING and RUN_GONE; of one RUN_RESTART or RUN_STAY_DOWN; of each
- * cluster RUN_CATCH_UP; of the run four.
+ * The most: for each application RUN_START or RUN_GIVE_UP, RUN_SERVING and RUN_GONE; for one RUN_RESTART or
+ * RUN_STAY_DOWN; for each cluster RUN_CATCH_UP; for the run four.
  */
 enum { RUN_MAX_ACTIONS = 3 * MAP_MAX_APPLICATIONS + BOOT_MAX_CLUSTERS + 5 };
 

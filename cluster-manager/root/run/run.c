@@ -138,8 +138,8 @@ static void open_barrier(void)
 }
 
 /*
- * What is behind a barrier is measured. Each byte on its way to a port is an entry into this kernel, which many cores
- * beside it make expensive: lines that were written before leave before.
+ * Opens the barrier when earlier lines have left the port: what is behind it is measured, and each byte on its way to a
+ * port is an entry into this kernel, which many cores beside it make expensive.
  */
 static void open_barrier_when_quiet(void)
 {

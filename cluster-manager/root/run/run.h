@@ -15,7 +15,7 @@ void run_start(void);
 /* The same in a later life of the primary: the others tell what the run has come to, then its own programs are
  * started. */
 void run_resume(void);
-/* What another cluster tells of a program; of one that it may speak for. */
+/* Handles another cluster's report about a program, for which it may speak. */
 void run_life(const struct report_life *life);
 /* It has told all. */
 void run_recovered(uint32_t cluster, const struct report_recovery *recovery);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What programs ask of their manager (process.h), and the loop that answers. */
+/* Answers the requests of programs to their manager (process.h), in a loop. */
 #include <string.h>
 #include <skerry/require.h>
 #include "channel.h"

@@ -305,7 +305,7 @@ static void missed(void)
 	CHECK(losses == 1 && wait() < TURN_MS && !claims && watched_life == 2);
 }
 
-/* It was we who overwrote what both see: the other one claims us, and we claim nobody. */
+/* This manager has overwritten words that both see: the other one claims us, and we claim no cluster. */
 static void spoilt(void)
 {
 	set_up(0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a manager does with messages of its mailbox: it acts on one at a time, and complains about peers. */
+/* A manager acts on one message of its mailbox at a time, and complains about peers. */
 #define _GNU_SOURCE
 #include <string.h>
 #include <skerry/errors.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the primary publishes of another cluster's reports about its programs: what is new, once. */
+/* The primary publishes another cluster's reports about its programs once, if they are new. */
 #define _GNU_SOURCE
 #include <string.h>
 #include "test-check.h"

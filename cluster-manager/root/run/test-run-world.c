@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What test-run.c knows of the world, and what the run must never do there. Included by it. */
+/* The model of the world of test-run.c, and what the run must never do there. Included by it. */
 #include "run-machine.h"
 #include "test-check.h"
 
@@ -182,7 +182,7 @@ static void check_action(struct world *w, struct run_event event, const struct r
 	}
 }
 
-/* What holds in every state. */
+/* Checks the invariants of every state. */
 static void check_state(const struct state *s)
 {
 	const struct world *w = &s->world;

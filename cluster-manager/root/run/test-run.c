@@ -128,7 +128,7 @@ static void told(struct state *after, enum run_event_kind kind, uint32_t subject
 		after->run.application[i].restarts = 0;
 }
 
-/* What a cluster tells of a program, of its own or, if that is gone, of the primary's. */
+/* A cluster reports a program, its own or, if that is gone, the primary's. */
 static void tells_of(struct state *after, uint32_t i)
 {
 	const uint8_t life = after->world.program[i].life;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a program can make its manager keep: nothing by sending, little by calling, and never what others need. */
+/* A program can make its manager keep nothing by sending, little by calling, and never what others need. */
 #define _GNU_SOURCE
 #include <string.h>
 #include "channel.h"

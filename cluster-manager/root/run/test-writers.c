@@ -272,7 +272,7 @@ static void only_reports(void)
 	reset();
 }
 
-/* What a terminal would obey reaches no console: colours are left out, and any other escape is a question mark. */
+/* Escape sequences reach no console: colours are left out, and any other is a question mark. */
 static void printable(void)
 {
 	static const struct {

@@ -21,7 +21,7 @@ bool text_publish(uint32_t cluster, enum message_type type, const struct about_a
 /* Whether texts go to the primary by a channel: this manager is another one, and the primary is alive. */
 bool texts_go_to_primary(void);
 
-/* What a text of this length counts against the window of writers.h. */
+/* Returns how much a text of this length counts against the window of writers.h. */
 uint32_t text_cost(size_t length);
 /* Returns the cost of all texts that were sent to the primary and that it has not written. */
 uint32_t texts_sent(void);

@@ -30,7 +30,7 @@ static struct writer {
 	struct record *record; /* WAITERS_EACH of them: their writers wait; null until one must be kept */
 	uint32_t first, count;
 } writer[MAP_MAX_APPLICATIONS];
-static uint32_t next_writer;   /* whose turn it is */
+static uint32_t next_writer;   /* in turn */
 static uint32_t kept;          /* records of all */
 static uint32_t reported[BOOT_MAX_CLUSTERS]; /* bytes of its reports since the ports were last not behind */
 static uint32_t owed[BOOT_MAX_CLUSTERS]; /* the primary: bytes written or waiting of which the cluster was not told */

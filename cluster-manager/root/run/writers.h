@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What programs of this cluster write (MANAGER_WRITE, MANAGER_RESULT). At most WRITERS_WINDOW bytes of it are queued
+ * The output of this cluster's programs (MANAGER_WRITE, MANAGER_RESULT). At most WRITERS_WINDOW bytes of it are queued
  * for the ports. Text beyond that stays here, in a buffer of its program, while the writer waits for its answer; it
- * leaves line by line, programs in turn. The primary tells the other managers what of theirs it has written
- * (ORDER_WRITTEN).
+ * leaves line by line, programs in turn. The primary reports to the other managers how much of their text it has
+ * written (ORDER_WRITTEN).
  */
 #pragma once
 
