@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the plugins here use of QEMU's interface for TCG plugins (its manual, "QEMU
- * TCG Plugins"). QEMU itself has the functions. The build defines
- * PLUGIN_VERSION, the interface's: 1 for QEMU 7.2 to 8.2, 4 for 9.2 and later.
+ * The part of QEMU's interface for TCG plugins that the plugins here use (its manual, "QEMU TCG Plugins"). QEMU itself
+ * has the functions. The build defines PLUGIN_VERSION, the interface's: 1 for QEMU 7.2 to 8.2, 4 for 9.2 and later.
  */
 #pragma once
 

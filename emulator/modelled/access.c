@@ -219,8 +219,8 @@ static void locked_access(unsigned i, plugin_meminfo info, uint64_t address, voi
 }
 const struct watch locked_accesses = { locked_access, locked_access };
 
-/* Of at most `most` accesses that follow the one at `at`, `step` apart, makes those in its line, if they cost nothing.
- * Returns how many. */
+/* Makes those of the at most `most` accesses behind the one at `at`, `step` apart, that are in its line, if they cost
+ * nothing. Returns how many. */
 static unsigned repeat_in_line(unsigned i, uint64_t at, unsigned most, unsigned step, bool store)
 {
 	uint64_t physical;

@@ -27,8 +27,8 @@ static inline void let_others(unsigned core)
 
 enum { MOST_LOOKS = 8 };
 
-/* Of a core: when it last looked at memory, what it has waited for memory in all, code included, and the lines that it
- * has looked at since its last PAUSE. */
+/* A core's record of its accesses: the last one, its time spent waiting for memory, code included, and the lines that
+ * it has accessed since its last PAUSE. */
 struct looks {
 	uint64_t last, waited;
 	uint64_t from; /* clock at the PAUSE */
@@ -52,14 +52,14 @@ extern bool access_keeps_turn;
  * queue. */
 void access_row(unsigned core, uint64_t first, unsigned count, unsigned step, bool store);
 
-/* What QEMU is to call behind a load and behind a store. */
+/* Callbacks of QEMU behind a load and behind a store. */
 struct watch {
 	plugin_memory_fn load, store;
 };
 extern const struct watch kernel_accesses, program_accesses;
 extern const struct watch locked_accesses; /* their data: a struct locked */
 
-/* What is known of a locked instruction; lives as long as QEMU's translation. */
+/* Data of a locked instruction; lives as long as QEMU's translation. */
 struct locked;
 struct locked *locked_make(bool kernel);
 /* Lets other cores act until the line of a locked instruction has arrived. */

@@ -16,7 +16,7 @@ struct area {
 	bool store;
 };
 
-/* Of the components in the area those that it says it has; the others are not read. */
+/* Returns the components that the area's header has; others are not read. */
 static uint64_t components_there(unsigned core, uint64_t area)
 {
 	return registers_memory(core, area + HEADER);

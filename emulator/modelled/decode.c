@@ -36,7 +36,7 @@ static struct bytes skip_prefixes(const uint8_t *bytes, size_t size)
 static unsigned reg_of(uint8_t modrm) { return modrm >> 3 & 7; }
 static bool is_memory(uint8_t modrm) { return modrm < 0xc0; }
 
-/* Of an instruction with two bytes of opcode. */
+/* Returns the operand of an instruction with two bytes of opcode. */
 static struct operand find_operand(const struct bytes *b)
 {
 	enum { REX_B = 1, REX_X = 2, STACK = 4, FRAME = 5 };

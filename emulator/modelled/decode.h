@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an instruction is to the modelled machine, read from its bytes (64-bit mode). */
+/* Decodes an instruction's bytes (64-bit mode) into the properties that the modelled machine prices. */
 #pragma once
 
 #include <stdbool.h>

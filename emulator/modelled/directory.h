@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the modelled machine knows of each line of memory. */
+/* The modelled machine's directory of lines of memory. */
 #pragma once
 
 #include <stdlib.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The cores' clocks, and which core goes next: the one whose clock is least, of several the one of the least number.
- * With a quantum of 0 a core acts only while no other core that runs precedes it in that order. No core gets more than
- * `quantum` ahead of another that runs; programs, which share nothing but through the kernel, may get `program_quantum`
- * ahead.
+ * The event queue: the cores' clocks, and the order of cores, by clock, then by number. With a quantum of 0 a core acts
+ * only while no other core that runs precedes it in that order. No core gets more than `quantum` ahead of another that
+ * runs; programs, which share nothing but through the kernel, may get `program_quantum` ahead.
  *
  * A clock advances inline, in code that QEMU generates: `used` grows with each instruction, and a core calls back
  * (turn_token.c) once `used` reaches LIMIT. So `used` is kept that far below LIMIT as the core may go, and the clock is

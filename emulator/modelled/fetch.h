@@ -12,5 +12,6 @@
 const char *fetch_take(void);
 /* Where in memory a page is; the thread is a core's, and the address one of its. False if there is none. */
 bool fetch_page(uint64_t page, uint64_t *physical);
-/* Of the block that is being translated; `slots`: the first of CODE_SLOTS (memory.h) in the scoreboard. */
+/* Watches the fetches of the block that is being translated; `slots`: the first of CODE_SLOTS (memory.h) in the
+ * scoreboard. */
 void fetch_watch(const struct qemu_plugin_tb *block, size_t count, qemu_plugin_u64 slots);

@@ -129,7 +129,7 @@ static __attribute__((noreturn)) void carrier_run(struct carrier *carrier)
 	}
 }
 
-/* What fiber_switch() takes from a stack. */
+/* The frame that fiber_switch() pops from a stack. */
 struct frame {
 	uint32_t mxcsr, fcw;
 	uint64_t r15, r14, r13, r12, rbx, rbp, rip, above;

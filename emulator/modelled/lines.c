@@ -9,7 +9,7 @@ struct mover {
 	uint64_t pc, moves, wait;
 };
 
-/* What a core did to a line. Bytes are bits. */
+/* A core's accesses to a line. Bytes are bits. */
 struct user {
 	uint64_t read, written; /* bytes, ever */
 	uint64_t touched;       /* since it fetched the line */

@@ -21,7 +21,7 @@ enum access { LOAD, STORE, ATOMIC, FETCH };
 
 enum { STORES_MOST = 256, TLB_ENTRIES = 128, CODE_SLOTS = 4096 };
 
-/* What a core's accesses were. The arrays are by distance. */
+/* Statistics of a core's accesses. The arrays are by distance. */
 struct traffic {
 	uint64_t accesses, l2, l3[DISTANCES], transfer[DISTANCES], upgrade[DISTANCES], dram_near, dram_far, walks;
 	uint64_t fetches; /* lines of instructions that L1 did not have */

@@ -145,7 +145,7 @@ static void watch_locks(const struct site *site, plugin_meminfo info, const stru
 	});
 }
 
-/* What the access was, which has been made; at `before` it began. */
+/* Reports an access that has been made; it began at `before`. */
 static void report_access(const struct site *site, plugin_meminfo info, const struct touch *touch, uint64_t before)
 {
 	if (locks_out && site->kernel)

@@ -24,7 +24,7 @@ bool observe_option(const char *option);
 bool observe_any(void);
 /* Before the guest runs. */
 void observe_begin(struct memory *memory);
-/* Of the instruction for which the next call is: what its block's begin has charged for those behind it. */
+/* Sets, for the instruction of the next call, how much the begin of its block has charged for those behind it. */
 void observe_paid_ahead(uint64_t price);
 /* Watches by `usual`, with its data, the instruction's accesses; and the observers around it, if there are some. */
 void observe_accesses(struct qemu_plugin_insn *instruction, const struct watch *usual, void *data, bool kernel);

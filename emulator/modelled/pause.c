@@ -8,7 +8,7 @@
  * happens. */
 enum { LONGEST_LOOP = 200 * UNIT, KERNEL_PATIENCE = 20000 * UNIT, PROGRAM_PATIENCE = 3000 * UNIT };
 
-/* What was at a core's last PAUSE. */
+/* The state at a core's last PAUSE. */
 static struct last {
 	uint64_t clock, taken, waited; /* lines taken from it, its waits */
 	struct spin spin; /* of its programs */

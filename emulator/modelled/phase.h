@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What comes before the interval that is measured, and behind it, is executed functionally: instructions have their
- * prices, and cores go in the order of their clocks within FUNCTIONAL_QUANTUM, but memory accesses cost nothing and
- * leave no line in a cache. A mark of the guest begins the priced phase, and another may end it. At its first begin all
- * L1s, L2s and TLBs are empty, and the L3s are warm (memory_warm).
+ * Before and after the measured interval the guest is executed functionally: instructions have their prices, and cores
+ * go in the order of their clocks within FUNCTIONAL_QUANTUM, but memory accesses cost nothing and leave no line in a
+ * cache. A mark of the guest begins the priced phase, and another may end it. At its first begin all L1s, L2s and TLBs
+ * are empty, and the L3s are warm (memory_warm).
  *
- * The phases differ in what is translated. Between two, QEMU throws away all that it has translated.
+ * The phases differ in their translations. Between two, QEMU flushes all translated code.
  */
 #pragma once
 

@@ -30,10 +30,10 @@
 #include "virtual_time.h"
 
 enum { QUANTUM = 0, PROGRAM_QUANTUM = 2000 }; /* cycles */
-/* What lies below is always executed functionally (phase.h): all cores spin on a lock of SeaBIOS's, which the first one
- * lets go of for one PAUSE only. */
+/* Code below is always executed functionally (phase.h): all cores spin on a lock of SeaBIOS's, which the first one
+ * releases for one PAUSE only. */
 enum { FIRMWARE_END = 0x100000 };
-/* What the plugin keeps of a core beside its clock and caches. */
+/* The plugin's state of a core beside its clock and caches. */
 struct core {
 	bool in_kernel;
 	uint64_t kernel, kernel_since; /* time in the kernel, but for halts */
@@ -66,7 +66,7 @@ static void at_limit(unsigned core, void *data)
 
 /* ---- instructions of a kind of their own ---- */
 
-/* What its clock is without the time for which it was halted, which is nobody's. */
+/* Returns its clock without the time for which it was halted, which is charged to no phase. */
 static uint64_t active_of(unsigned i) { return clock_of(&event_queue.core[i]) - event_queue.core[i].idle; }
 
 static void enter_mode(unsigned i, bool kernel)
@@ -246,8 +246,7 @@ static uint64_t price_block(const struct qemu_plugin_tb *block, size_t count, bo
 	for (size_t i = 0; i < count; i++) {
 		struct qemu_plugin_insn *instruction;
 		struct decoded d = decode_at(block, i, kernel, &instruction);
-		/* What has a price of its own is charged at its place: XSAVE behind a lock's release is not inside the
-		 * lock. */
+		/* An expensive instruction is charged at its place: XSAVE behind a lock's release is not inside the lock. */
 		if (d.price > 3 * (kernel ? machine.price.cpi_kernel : machine.price.cpi_user)) {
 			charge_at(instruction, d.price);
 			if (kernel)

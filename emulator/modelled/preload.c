@@ -16,7 +16,7 @@ static _Atomic(const struct hooks *) hooks;
 static struct originals original;
 static int (*host_clock)(clockid_t id, struct timespec *time);
 
-/* Of several versions of a function the one that programs of today are linked with. */
+/* Returns the version of a function that today's programs are linked with. */
 static void *find_symbol(const char *name, const char *version)
 {
 	void *found = dlvsym(RTLD_NEXT, name, version);

@@ -25,7 +25,7 @@ struct hooks {
 	void (*write)(int file, size_t size);      /* before bytes are written */
 };
 
-/* What the C library has. */
+/* The C library's own functions. */
 struct originals {
 	poll_fn poll;
 	cond_wait_fn cond_wait;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What things cost on the modelled machine, and how it is built: the machine file as the plugin gets it. */
+/* Prices and structure of the modelled machine: the machine file as the plugin gets it. */
 #pragma once
 
 #include <stdbool.h>

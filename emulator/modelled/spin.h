@@ -15,7 +15,7 @@
 
 enum { SPIN_GENERAL = 16, SPIN_WIDE = 48 };
 
-/* What a core has done since its last PAUSE. */
+/* Events of a core since its last PAUSE. */
 enum {
 	SPIN_STORED = 1,    /* a store to memory */
 	/* looked at the time, or at a device: what it finds there changes without a line that is taken */

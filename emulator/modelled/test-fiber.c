@@ -13,7 +13,7 @@
 
 enum { FIBERS = 5, TURNS = 20000, OUT_EACH = 7, LEFT_AHEAD = 50, GO_EACH = 11 };
 
-static _Atomic unsigned turn; /* whose */
+static _Atomic unsigned turn; /* the fiber in turn */
 static _Atomic unsigned turns, joined, main_turns, direct, carried;
 static _Atomic bool main_turn;
 static pthread_t thread[FIBERS];
@@ -101,7 +101,7 @@ int main(void)
 		main_turn = false;
 		fiber_go(next);
 		if (++main_turns % LEFT_AHEAD == 0)
-			fiber_go((next + 1) % FIBERS); /* whose turn it is not */
+			fiber_go((next + 1) % FIBERS); /* not in turn */
 	}
 	EXPECT(turns, TURNS / OUT_EACH * OUT_EACH + OUT_EACH);
 	EXPECT(carried, turns);

@@ -37,7 +37,7 @@ static void at(unsigned core, unsigned offset, enum access access)
 	access_bytes(core, LINE, offset, 8, access, 0x1000 + core);
 }
 
-/* What is said of the lines that moved. */
+/* Returns the report about the lines that moved. */
 static const char *result(unsigned most)
 {
 	FILE *out = fmemopen(text, sizeof(text), "w");
@@ -108,7 +108,7 @@ static void upgrades(void)
 	says(told, "\"fetches\":19,\"useless\":17,");
 }
 
-/* What one core has for itself does not count, nor what all only read. */
+/* A line that one core has for itself does not count, nor does one that all only read. */
 static void nothing_moves(void)
 {
 	begin();

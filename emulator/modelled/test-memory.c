@@ -122,7 +122,7 @@ static void lines_are_busy(void)
 	end();
 }
 
-/* Those who load a shared line at once are served one behind the other. */
+/* Cores that load a shared line at once are served one behind the other. */
 static void readers_queue(void)
 {
 	begin();
@@ -180,7 +180,7 @@ static void levels(void)
 	end();
 }
 
-/* What leaves an inclusive L3 leaves its cores, too. */
+/* A line that leaves an inclusive L3 leaves its cores, too. */
 static void inclusion(void)
 {
 	for (unsigned inclusive = 0; inclusive < 2; inclusive++) {
@@ -244,7 +244,7 @@ static void translations(void)
 	end();
 }
 
-/* What nobody has accessed yet is in the L3 of the core that asks, until so much of it was asked for as it holds. */
+/* A line that no core has accessed yet is in the L3 of the core that asks, until its capacity has been asked for. */
 static void a_warm_start(void)
 {
 	begin();
@@ -319,7 +319,7 @@ static void code_is_shared(void)
 	end();
 }
 
-/* Whatever cores do: one owner, who alone has it writable; everybody with a copy is in the directory. */
+/* Whatever cores do: one owner, the only core that has it writable; every core with a copy is in the directory. */
 static void invariants(void)
 {
 	static uint64_t code[8][CODE_SLOTS];

@@ -121,7 +121,7 @@ static void readers(void)
 	transactions_free(&all);
 }
 
-/* What is no transaction aborts one: its core pays later, and once. */
+/* An access outside a transaction aborts one: its core pays later, and once. */
 static void outside(void)
 {
 	make(8);

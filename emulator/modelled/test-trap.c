@@ -39,7 +39,7 @@ static void *other(void *data)
 	return data;
 }
 
-/* What is no read of the counter ends the process, as before. */
+/* An instruction other than a read of the counter ends the process, as before. */
 static void other_faults(void)
 {
 	int status;

@@ -20,5 +20,6 @@ struct ticks {
  * above, which is tried; *state is as before then. To be called before the machine has run.
  */
 bool ticks_take(struct ticks *state, int64_t (*get)(void));
-/* What the next read gives, if ticks_take() has returned true; nobody may read meanwhile. `value` is less than 2^62. */
+/* Sets the result of the next read, if ticks_take() has returned true; no thread may read meanwhile. `value` is less
+ * than 2^62. */
 void ticks_set(uint64_t value);

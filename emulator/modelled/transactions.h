@@ -2,8 +2,8 @@
 /*
  * Transactions of kernel rtm+model (cluster-kernel/arch-modelled/arch_transaction.h). The plugin cannot take back what
  * a guest has done, so none is ever thrown back: a transaction is executed whole while no other core runs. That order,
- * one after the other by their begins, is one that a processor may give them. What a processor would have aborted on
- * the way there costs time alone, and that is what is computed here:
+ * one after the other by their begins, is one that a processor may give them. A processor's aborts on the way there
+ * cost only time, which is computed here:
  *
  *     conflict     a core asks for a line that another's transaction, still under way in modelled time, has written, or
  *                  asks to write one that it has read. The one that asks is aborted, when both have touched the line,

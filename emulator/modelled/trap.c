@@ -54,7 +54,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
 {
 	greg_t *reg = ((ucontext_t *)context)->uc_mcontext.gregs;
 	uintptr_t at = (uintptr_t)reg[REG_RIP];
-	/* Of general protection only, which a fetch from memory that is not there would not be. */
+	/* general protection only: a fetch from memory that is not there would be another fault */
 	bool general = info->si_code == SI_KERNEL;
 	size_t size = !general ? 0 : !memcmp((void *)at, RDTSC, sizeof(RDTSC)) ? sizeof(RDTSC)
 	              : !memcmp((void *)at, RDTSCP, sizeof(RDTSCP)) ? sizeof(RDTSCP) : 0;

@@ -272,7 +272,7 @@ void token_unpark(unsigned core, uint64_t ahead)
 	if (!queue_waits(&event_queue, core))
 		return;
 	pthread_mutex_lock(&mutex);
-	/* Of two that act at one moment the one of the lesser number is first. */
+	/* of two cores that act at one moment the one with the lesser number is first */
 	queue_unpark(&event_queue, core, clock_here() + ((int)core < self), ahead);
 	hold_back_for(core);
 	pthread_mutex_unlock(&mutex);

@@ -110,7 +110,7 @@ static int cond_wait(pthread_cond_t *cond, pthread_mutex_t *held)
 	return 0;
 }
 
-/* Those that wait on it go on; a core that has it to halt, and spins, gets an interrupt. */
+/* Wakes the parties that wait on it; a core that is to halt because of it, and spins, gets an interrupt. */
 static void cond_wake(pthread_cond_t *cond)
 {
 	if (!token_is_open())

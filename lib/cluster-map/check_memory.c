@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What memory the map gives away: in whole pages, and nothing twice. */
+/* Checks the memory that the map gives away: in whole pages, and nothing twice. */
 #include "draft.h"
 
 enum { SMALL_PAGE = 4096 };

@@ -10,7 +10,7 @@ enum { MAP_HUGE_PAGE = 2 << 20 };
 /* An address in network byte order, for "%u.%u.%u.%u". */
 #define MAP_IPV4(a) (a) & 255, (a) >> 8 & 255, (a) >> 16 & 255, (a) >> 24
 
-/* What the devicetree says of an application and the checked map does not; strings are the devicetree's. */
+/* The properties of an application that the checked map does not have; strings are the devicetree's. */
 struct draft_application {
 	int node;
 	const char *stack, *above; /* properties `stack` and `switch`; NULL: none */

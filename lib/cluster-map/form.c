@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What only the host's tool demands of a map: there is no node and no property that docs/cluster-map.md does not name,
- * so that a misspelt one does not pass as absent, and the nodes that describe a machine have their form. The loader
- * reads the real machine instead.
+ * Checks that only the host's tool makes: no node and no property is allowed that docs/cluster-map.md does not name, so
+ * that a misspelt one does not pass as absent, and the nodes that describe a machine have their form. The loader reads
+ * the real machine instead.
  */
 #include <libfdt.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "draft.h"
 #include "form.h"
 
-/* What a node below the root may have. Blanks separate the names of properties. */
+/* The properties that a node below the root may have. Blanks separate their names. */
 struct form {
 	const char *name; /* before '@' */
 	const char *properties;
@@ -97,7 +97,7 @@ static bool check_cells(struct draft *d, int node, uint32_t address, uint32_t si
 			 "map: %s: #address-cells must be %u and #size-cells %u", node_name(d, node), address, size);
 }
 
-/* What follows '@' in a node's name must be its first address, in hexadecimal digits. */
+/* Checks that the part of a node's name behind '@' is its first address, in hexadecimal digits. */
 static bool check_unit(struct draft *d, int node, const char *unit)
 {
 	const char *name = node_name(d, node), *at = strchr(name, '@');
@@ -223,7 +223,7 @@ static bool check_distances(struct draft *d, int node)
 	return true;
 }
 
-/* An emulated machine: one that is regular, or one whose cores are where the cpus are. */
+/* Checks an emulated machine: a regular one, or one with cores where the cpus are. */
 static bool check_machine(struct draft *d, int node)
 {
 	static const char *const irregular[] = { "sockets", "l3-caches-per-socket", "cores-per-l3-cache",
@@ -247,7 +247,8 @@ static bool check_machine(struct draft *d, int node)
 	return read_u32(d, node, "sockets", &value) && read_u32(d, node, "cores-per-socket", &value);
 }
 
-/* Of the nodes below the root, only those of memory have an address in their names: no other is named twice. */
+/* Returns the form of a node below the root. Only those of memory have an address in their names: no other is named
+ * twice. */
 static const struct form *form_of(const char *name)
 {
 	for (unsigned i = 0; i < sizeof forms / sizeof *forms; i++)

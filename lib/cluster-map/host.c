@@ -94,7 +94,7 @@ static void put_channel(struct text *out, const struct map_channel *channel)
 	text_close(out, "}");
 }
 
-/* The switch that it names; one whose port is of the root switch need not. */
+/* Returns the switch that the application names; one with a port of the root switch need not. */
 static const char *named_switch(const struct cluster_map *map, const struct map_application *a)
 {
 	if (a->port_of == MAP_NONE || (a->port_of == map->switch_index && a->role != MAP_SWITCH))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a checked map says: test-cluster-map.dts, compiled, and edits of it. What is
- * refused is in cluster-manager/loader/test-map*.c.
+ * The contents of a checked map: test-cluster-map.dts, compiled, and edits of it. Refused maps are in
+ * cluster-manager/loader/test-map*.c.
  */
 #include <libfdt.h>
 #include <stdio.h>

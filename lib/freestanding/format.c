@@ -37,7 +37,7 @@ static void sink_put(const struct format_sink *sink, const char *bytes, size_t s
 	sink->put(sink->to, bytes, size);
 }
 
-/* What others wrote: nothing in it may end the line or move a cursor, where the sink says so. */
+/* Puts foreign text, in which nothing may end the line or move a cursor if the sink forbids it. */
 static void put_foreign(const struct format_sink *sink, const char *bytes, size_t size)
 {
 	for (size_t i = 0; sink->printable && i < size; i++)

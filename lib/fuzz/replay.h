@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What replay.c asks of a fuzz target, which is linked with it. */
+/* The functions that replay.c needs of a fuzz target, which is linked with it. */
 #pragma once
 
 #include <stddef.h>

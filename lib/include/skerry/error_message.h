@@ -12,8 +12,8 @@ void format_line(char *out, size_t size, const char *format, va_list args);
 
 struct error_message {
 	char text[240];
-	/* Of a map: the node and its property that it is about, and the ones to change where those are others; NULL:
-	 * none. */
+	/* in a map: the node and its property that it is about, and the ones to change where those are others; NULL:
+	 * none */
 	const char *node, *property, *cause, *cause_property;
 };
 

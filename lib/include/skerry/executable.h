@@ -25,9 +25,8 @@ struct elf_image {
 bool elf_read(struct elf_image *out, const void *file, uint64_t size, const char *name, struct error_message *err);
 
 /*
- * What can be mapped, by the loader or a manager: every segment inside
- * low .. high - 1, in ascending order, no two in one page, none writable and
- * executable, the entry point in an executable one.
+ * Checks whether the loader or a manager can map it: every segment inside low .. high - 1, in ascending order, no two
+ * in one page, none writable and executable, the entry point in an executable one.
  */
 bool elf_check_mappable(const struct elf_image *elf, uint64_t low, uint64_t high, uint32_t max_segments,
 			const char *name, struct error_message *err);

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <skerry/syscall.h>
 
-/* What of a system call travels in registers. `badge` is an answer only. */
+/* The part of a system call that travels in registers. `badge` is an answer only. */
 struct message {
 	uint64_t info;
 	uint64_t badge;

@@ -83,9 +83,9 @@ struct process_network {
 };
 
 /*
- * What is mapped of the stack and of the heap, from the lowest address on: a bit for each step. A bit that is set stays
- * set. A step of the heap in which pages have several rights (MANAGER_PROTECT) is split: of it something is mapped, and
- * what, steps of PROCESS_STACK_STEP, is in its place in `split`, of which the first ones are in use.
+ * The mapped steps of the stack and of the heap, from the lowest address on: a bit for each step. A bit that is set
+ * stays set. A step of the heap in which pages have several rights (MANAGER_PROTECT) is split: part of it is mapped, by
+ * steps of PROCESS_STACK_STEP in its entry of `split`, of which the first ones are in use.
  */
 enum { PROCESS_SPLITS = 64 };
 struct process_touched {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a program whose application node has `statistics` may read: counters of
- * all clusters' kernels, memory, and what became of applications. MANAGER_SAMPLE
- * has them taken, MANAGER_SAMPLE_READ reads one record of them. What another
- * cluster counted is as it says.
+ * The counters that a program may read if its application node has `statistics`: of all clusters' kernels, of memory,
+ * and the state of applications. MANAGER_SAMPLE has them taken, MANAGER_SAMPLE_READ reads one record of them. The
+ * counters of another cluster are as it reports them, unchecked.
  */
 #pragma once
 
@@ -41,7 +40,7 @@ struct sample_cluster {
 	uint32_t lost; /* enum sample_loss */
 };
 
-/* What a core counted since it started: its record without histograms, for stat_unpack() (skerry/stat_pack.h). */
+/* The counters of a core since it started: its record without histograms, for stat_unpack() (skerry/stat_pack.h). */
 struct sample_core {
 	uint32_t cpu;   /* place among all cpus of the map */
 	uint32_t words; /* of `word`; 0: nothing is known of the core */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What of the stubs only the processor can do. The kernel's tests have this header once more, for the hosted port:
- * apps/ktest/hosted/.
+ * The part of the stubs that only the processor can do. The kernel's tests have this header once more, for the hosted
+ * port: apps/ktest/hosted/.
  */
 #pragma once
 
