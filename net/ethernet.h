@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the switch and the drivers read of Ethernet, ARP and IP headers, at byte offsets of the frame. */
+/* Byte offsets in a frame of the Ethernet, ARP and IP header fields that the switch and the drivers read. */
 #pragma once
 
 #include <stdint.h>

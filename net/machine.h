@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What sockets need of the machine below them; host tests have their own. */
+/* The functions that sockets require of the machine below them; host tests have their own. */
 #pragma once
 
 struct bell;

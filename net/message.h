@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What sendmsg() and recvmsg() ask of a connection, wherever its data is. */
+/* sendmsg() and recvmsg() of a connection, wherever its data is. */
 #pragma once
 
 #include <errno.h>
@@ -40,7 +40,7 @@ static inline ssize_t message_write(const struct msghdr *message, connection_wri
 	return total;
 }
 
-/* What is received has no name and nothing beside its data. 0, or negative for flags that no connection has. */
+/* Prepares an answer without a name or control data. Returns 0, or a negative error for unsupported flags. */
 static inline int message_begin(struct msghdr *message, int flags)
 {
 	if (flags & MSG_OOB)

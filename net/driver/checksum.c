@@ -84,7 +84,7 @@ static inline __attribute__((always_inline)) uint16_t sum_of(const uint8_t *data
 
 uint16_t checksum_sum(const uint8_t *data, uint32_t size, uint64_t start) { return sum_of(data, size, start); }
 
-/* Of an IPv4 header; nearly all have no options. Five numbers of 32 bits carry nothing out of 64. */
+/* Returns the sum of an IPv4 header; nearly all have no options. Five numbers of 32 bits carry nothing out of 64. */
 static inline uint16_t header_sum(const uint8_t *ip, uint32_t size)
 {
 	if (size != IP_HEADER)
@@ -93,7 +93,7 @@ static inline uint16_t header_sum(const uint8_t *ip, uint32_t size)
 	                     load_raw32(ip + 16));
 }
 
-/* Of the addresses, the protocol, and the length of what the IPv4 packet carries. */
+/* Returns the sum of the addresses, the protocol, and the length of the IPv4 packet's payload. */
 static inline uint64_t pseudo_sum(const uint8_t *frame, uint8_t protocol, uint32_t size)
 {
 	/* 0, protocol, size */
@@ -124,7 +124,7 @@ static inline struct transport transport_of_plain_tcp(const uint8_t *frame, uint
 
 #define UNUSUAL __attribute__((noinline)) /* the code for plain frames, around the call, needs fewer registers then */
 
-/* Of any frame. */
+/* Returns the transport protocol's part of any frame. */
 static struct transport transport_of(const uint8_t *frame, uint32_t length)
 {
 	static const struct { uint8_t offset, least; } protocols[256] = {
@@ -153,7 +153,7 @@ static struct transport transport_of(const uint8_t *frame, uint32_t length)
 
 static void store_raw16(uint8_t *p, uint16_t value) { __builtin_memcpy(p, &value, sizeof(value)); }
 
-/* Of an IPv4 header of `size` bytes. */
+/* Writes the sum of an IPv4 header of `size` bytes. */
 static inline void make_header_sum(uint8_t *frame, uint32_t size)
 {
 	store_raw16(frame + IP_CHECKSUM, 0);

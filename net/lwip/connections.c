@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * lwIP's list has links in one direction only, so a connection cannot leave
- * its place without the one before it. `order` is a copy of the list with
- * links in both directions. lwIP takes connections out of its list without a
- * word (TIME_WAIT), so what the copy says is checked: the connection before is
- * the one whose `next` is this one. No other pcb has such a `next`, for those
- * that lwIP takes out have none, and those that it frees are told to on_destroyed().
+ * lwIP's list has links in one direction only, so a connection cannot leave its place without the one before it.
+ * `order` is a copy of the list with links in both directions. lwIP takes connections out of its list without a
+ * callback (TIME_WAIT), so an entry of the copy is checked: the connection before is the one whose `next` is this one.
+ * No other pcb has such a `next`, for those that lwIP takes out have none, and those that it frees are reported to
+ * on_destroyed().
  */
 #include <stdbool.h>
 #include <string.h>
@@ -162,7 +161,7 @@ void connections_start(void)
 
 static bool is_listed(const struct tcp_pcb *pcb) { return pcb->state != CLOSED && pcb->state != TIME_WAIT; }
 
-/* The one whose `next` is the connection; null: it is the first, or not in the list. */
+/* Returns the connection whose `next` is this one; null: it is the first, or not in the list. */
 static struct tcp_pcb *connection_before(const struct connection *c)
 {
 	struct tcp_pcb *pcb;
@@ -374,7 +373,9 @@ static void reset_connection(struct tcp_pcb *pcb)
 		tell(argument, ERR_RST);
 }
 
-/* What is told of an end frees no other connection, so that `next` stays in the list. */
+/*
+ * Ends the connections to this address. A callback about an end frees no other connection, so `next` stays in the list.
+ */
 void connections_ended(uint32_t ipv4)
 {
 	struct tcp_pcb *pcb, *next;

@@ -26,7 +26,7 @@ struct link {
 	bool told;            /* to publish: this life, or the acknowledgement of the far end's */
 };
 
-/* Of the next frame. */
+/* Returns the slot of the next frame. */
 static inline struct sent_slot *cable_slot(struct link *cable)
 {
 	return &cable->slot[cable->port.transmit.position % CABLE_SLOTS];

@@ -74,7 +74,8 @@ static struct socket *queue_take(struct socket *listener)
 	return connection;
 }
 
-/* The socket of a connection that lwIP has made for the listener, whose operations it has. Null without memory. */
+/* Returns the socket, with the listener's operations, of a connection that lwIP has made for the listener. Null without
+ * memory. */
 static struct socket *socket_of_connection(const struct socket *listener, struct tcp_pcb *pcb)
 {
 	struct socket *socket = socket_make(listener->file.ops, pcb);

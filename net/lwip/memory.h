@@ -14,8 +14,8 @@ bool net_memory_has(size_t size);
 /* Whether layer_allocate() would give this: beyond lwIP's memory. */
 bool net_memory_layer_has(size_t size);
 
-/* What is allocated from now on is data to send: it counts in net_memory_sent() until it is freed, and leaves the
- * reserve alone. */
+/* Counts all later allocations as data to send: in net_memory_sent() until they are freed. They leave the reserve
+ * alone. */
 void net_memory_sending(bool on);
 
 /* Memory of blocks that hold data to send. */

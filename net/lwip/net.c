@@ -60,8 +60,8 @@ static struct {
 
 static bool has_connections(void) { return tcp_active_pcbs || tcp_tw_pcbs; }
 
-/* Of a timer that is due: now. Where connections come and go, it is found again and again, and would always be due
- * soon. */
+/* Reads lwIP's next timer. A timer that is already due is due now: computed relative to the present time, it would be
+ * postponed each time that a connection comes or goes. */
 static void find_timer(void)
 {
 	const uint64_t milliseconds = sys_timeouts_sleeptime();

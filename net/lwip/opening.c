@@ -11,7 +11,7 @@
 
 enum { ISN_PER_MS = 250 /* RFC 793: one for each 4 us */, ISN_GAP = 65536, PORT_FIRST = 49152 };
 
-/* Of a cookie: its low bits say what a SYN has said, the others are a hash. */
+/* a cookie: its low bits encode the SYN's options, the others are a hash */
 enum {
 	COOKIE_MSS_BITS = 2, COOKIE_BITS = 6, COOKIE_UNSCALED = 15, /* in the bits above those of the MSS */
 	COOKIE_SLOT_MS = 32768, /* it is valid in the slot in which it was given, and in the next */
@@ -298,7 +298,8 @@ static bool restore_dropped(const struct pbuf *packet, const struct tcp_hdr *hea
 	       ip_2_ip4(&made->remote_ip)->addr == ((const struct ip_hdr *)packet->payload)->src.addr;
 }
 
-/* A SYN with an acknowledgement answers one of ours, whose connection connections_add() may have had no memory for. */
+/* Handles a SYN of a known connection. With an acknowledgement it answers one of ours, whose connection
+ * connections_add() may have had no memory for. */
 int opening_seen(struct pbuf *packet, struct tcp_pcb *waiting, struct netif *netif)
 {
 	const struct tcp_hdr *header = header_in(packet);

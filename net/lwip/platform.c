@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What lwIP asks of the system below it (arch/cc.h, lwip/sys.h): milliseconds, random numbers, and the end where an
- * assertion fails. */
+/* The functions that lwIP requires of the system below it (arch/cc.h, lwip/sys.h): milliseconds, random numbers, and
+ * the end where an assertion fails. */
 #include <lwip/sys.h>
 #include <skerry/posix.h>
 

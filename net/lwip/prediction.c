@@ -188,7 +188,7 @@ static void receive_data(struct tcp_pcb *pcb, struct pbuf *packet, const struct 
 	tcp_ack(pcb);
 }
 
-/* Of what fits no callback's argument there are several. */
+/* Reports acknowledged bytes to the program, more than 65,535 in several callbacks: the argument has 16 bits. */
 static __attribute__((noinline)) err_t tell_sent(struct tcp_pcb *pcb, tcpwnd_size_t sent)
 {
 	err_t error = ERR_OK;

@@ -43,7 +43,7 @@ static inline size_t read_bytes(struct socket *socket, char *bytes, size_t size)
 	return length;
 }
 
-/* What is read again must be the same then. */
+/* Copies without taking. Data that is read again must be the same then, so loans are copied out first. */
 static size_t peek_bytes(const struct socket *socket, char *bytes, size_t size, size_t skip)
 {
 	struct pbuf *pbuf = socket->first;

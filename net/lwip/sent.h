@@ -24,7 +24,7 @@
 
 struct sent;
 
-/* Of a ring to send. */
+/* a slot of a ring to send */
 struct sent_slot {
 	struct sent *sent; /* the packet that has its data in the slot's buffer, or null */
 	char *data;        /* in that buffer */

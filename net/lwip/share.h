@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What each connection may hold of the stack's memory (budget.h), so that a
- * connection whose peer does not read, or whose program does not, has
- * back-pressure itself and holds up no other.
+ * Limits each connection's share of the stack's memory (budget.h), so that a connection whose peer does not read, or
+ * whose program does not, has back-pressure itself and holds up no other.
  */
 #pragma once
 

@@ -18,7 +18,7 @@
 
 enum socket_state { SOCKET_NEW, SOCKET_LISTENING, SOCKET_CONNECTING, SOCKET_CONNECTED, SOCKET_FAILED };
 
-/* What a connection has from its listener, as on Linux; it may have others later. */
+/* Options that a connection inherits from its listener, as on Linux; it may have others later. */
 struct socket_options {
 	bool no_delay;
 	uint32_t keep_idle, keep_interval; /* ms */
@@ -121,7 +121,7 @@ int datagram_open(struct file **out);
 
 /* option.c */
 void socket_options_init(struct socket *socket);
-/* Of a connection that the listener's options become the connection's. */
+/* Gives the listener's options to a connection. */
 void socket_options_inherit(struct socket *connection, const struct socket *listener);
 int socket_setsockopt(struct file *file, int level, int option, const void *value, socklen_t size);
 int socket_getsockopt(struct file *file, int level, int option, void *value, socklen_t *size);

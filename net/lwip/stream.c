@@ -53,7 +53,7 @@ void stream_flush(void)
 		stream_output(socket->pcb);
 }
 
-/* What speaks against writing now: 0 or negative. */
+/* Returns the error with which a write has to fail now, or 0. -EAGAIN: it has to wait. */
 static int write_obstacle(struct socket *socket)
 {
 	switch (socket->state) {

@@ -31,7 +31,7 @@ void *remote_buffer(const struct remote_socket *socket, enum socket_side produce
 	return socket_port_buffer(port.memory, socket->number, producer);
 }
 
-/* What a thread in remote_call() waits for: it may be another one than the one that finds it. */
+/* Wakes the thread in remote_call(), which may be another than the calling one. */
 static void call_goes_on(void)
 {
 	port.happened = true;

@@ -22,7 +22,7 @@ bool remote_writable(const struct remote_socket *socket) { return send_room(sock
 
 /* --- writing --- */
 
-/* What speaks against writing now: 0 or negative. */
+/* Returns the error with which a write has to fail now, or 0. -EAGAIN: it has to wait. */
 static int write_obstacle(struct remote_socket *socket)
 {
 	switch (socket->state) {

@@ -254,7 +254,8 @@ void serve_start(void)
 	stack.events = ring_producer(socket_port_ring(stack.memory, SOCKET_SIDE_STACK), SOCKET_PORT_SLOTS);
 }
 
-/* What the program wrote goes to lwIP before lwIP sends, so that an answer carries its request's acknowledgement. */
+/* Serves the program once. Its data goes to lwIP before lwIP sends, so that an answer carries its request's
+ * acknowledgement. */
 bool serve_pass(void)
 {
 	bool moved = receive_requests();

@@ -46,7 +46,7 @@ void served_changed(struct served *);
 
 /* --- calls.c --- */
 
-/* What the program asks, answered in `answer`; false when it makes no sense. */
+/* Carries out the program's request and fills `answer`. Returns false when the request makes no sense. */
 bool call_make(const struct socket_request *request, struct socket_event *answer);
 
 /* --- pump.c --- */

@@ -75,7 +75,7 @@ static void cause(uint32_t bits)
 
 /* --- queues --- */
 
-/* What lies at a physical address, which must be within the driver's memory. */
+/* Returns the memory at a physical address, which must be within the driver's memory. */
 static void *at(uint64_t paddr, uint64_t size)
 {
 	CHECK(paddr >= PADDR && size <= E1000E_MEMORY && paddr - PADDR <= E1000E_MEMORY - size);

@@ -28,7 +28,7 @@ static struct {
 	uint32_t wanted, told;
 } watched[WATCHED];
 
-/* What the file is ready for when it is added is the first edge. */
+/* Adds a file. Its state then is the first edge. */
 void file_watch(struct file *file, uint32_t events)
 {
 	static unsigned count;

@@ -27,7 +27,7 @@ struct network {
 	unsigned cables;
 	_Alignas(4096) char cable[NETWORK_CABLES][CABLE_SIZE];
 	_Alignas(4096) char port[NETWORK_PORTS][PORT_SIZE];
-	/* of who has lwIP of the port; the last is the switch's */
+	/* of the process with the port's lwIP; the last is the switch's */
 	_Alignas(4096) char bell[NETWORK_PORTS + 1][BELL_SIZE];
 	_Alignas(4096) char sockets[NETWORK_PORTS][SOCKET_PORT_SIZE];
 };
@@ -46,7 +46,7 @@ extern uint64_t layer_life; /* of what is started next */
 extern bool layer_still;    /* lwIP's clock stands still: nothing happens by its timers */
 /* This process has port `port` from now on: address 10.0.0.(port + 1). */
 void layer_start(struct network *network, unsigned port);
-/* The same with a stack process beside it, whose number is the answer. */
+/* The same with a stack process beside it. Returns its process number. */
 pid_t layer_start_apart(struct network *network, unsigned port);
 /* As the cluster-manager does: the stack, or the program, of this port has ended. */
 void layer_end(unsigned port, enum socket_side side);

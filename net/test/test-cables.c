@@ -121,7 +121,7 @@ static void deadline_stands(void)
 	close_file(file);
 }
 
-/* What was looked at stays as it was, though the far end overwrites it: of bytes that the ring lends, too. */
+/* Data that was read by MSG_PEEK stays the same, though the far end overwrites it: also where it is on loan. */
 static void looked_at(void)
 {
 	enum { SIZE = 1400 };

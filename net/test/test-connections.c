@@ -244,8 +244,8 @@ static struct outcome run_apart(unsigned count, bool found)
 
 static err_t connected(void *argument, struct tcp_pcb *pcb, err_t error) { return argument || !pcb ? ERR_VAL : error; }
 
-/* What begins a connection gets no answer. All else does: an answer to a connection that had no memory to be found by,
- * too. */
+/* A segment that begins a connection gets no answer. All others do, also an answer to a connection that had no memory
+ * to be found by. */
 static void without_memory(void)
 {
 	const ip_addr_t to = { lwip_htonl(PEERS) };

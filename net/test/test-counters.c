@@ -2,7 +2,7 @@
 /* The switch's counters: after each step all of all ports are compared, so that none counts what it does not name. */
 #include "switch-ports.h"
 
-/* What is to be counted, of each port in the order of `names`; `lost` and `all` are the switch's own. */
+/* Counters of each port in the order of `names`; `lost` and `all` are the switch's own. */
 enum counter { FRAMES, DELIVERED, BAD, STRAYS, MISSED, DROPPED, COUNTERS };
 static uint64_t expected[PORTS][COUNTERS], lost, all;
 

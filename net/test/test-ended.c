@@ -2,7 +2,7 @@
 /* A port's program has ended: the switch tells its peers, whether or not it ever sleeps and they have room. */
 #include "switch-ports.h"
 
-/* A stack has ended: its peers are reset, at once those whose frames are in its rings; nobody waits for it. */
+/* A stack has ended: its peers are reset, those with frames in its rings at once; nobody waits for it. */
 static void ended_port(void)
 {
 	uint32_t length;

@@ -108,7 +108,7 @@ static bool has_come(unsigned port, uint32_t address, char mark)
 	return has_come_by(&station[port], port, address, mark);
 }
 
-/* What has come says nothing here: the stack announces itself at its start. */
+/* Drops all frames: the stack announces itself at its start, which does not count. */
 static void drop(unsigned port)
 {
 	uint32_t length;

@@ -88,7 +88,7 @@ static err_t output(struct netif *interface, struct pbuf *frame, const ip4_addr_
 	return ERR_OK;
 }
 
-/* What would be of ARP. */
+/* the function of ARP */
 static err_t send_nothing(struct netif *interface, struct pbuf *frame)
 {
 	(void)interface;

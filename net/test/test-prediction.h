@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the test of header prediction draws at random, notes, and sends to lwIP. */
+/* The random packets of the test of header prediction, its records, and its calls of lwIP. */
 #pragma once
 
 #include <stdbool.h>

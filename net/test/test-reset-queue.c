@@ -44,7 +44,7 @@ static void ended_while_late(void)
 	CHECK(!forward_last_pass(&forward, now) && forward.deadline == now + PATIENCE && forward.behind == 1);
 }
 
-/* Of several resets those leave for which there is room; the others stay, in their order. No other port is told of
+/* Resets leave as far as there is room; the others stay, in their order. No other port's resets are collected
  * meanwhile. */
 static void resets_that_wait(void)
 {

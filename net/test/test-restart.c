@@ -185,7 +185,7 @@ static void wild_words(void)
 	}
 }
 
-/* What a life that ends may leave in the rings for the next one. */
+/* Frames that a former life may leave in the rings for the next one. */
 static void forged_frames(void)
 {
 	set_up();

@@ -68,7 +68,7 @@ static void consume(struct pipe *pipe)
 	CHECK(!ring_peek(&end));
 }
 
-/* What a peer writes must not lead this side out of its ring. */
+/* Nothing that a peer writes leads this side out of its ring. */
 static void lies(void)
 {
 	static _Alignas(64) uint8_t memory[sizeof(struct ring) + 16 * RING_SLOT];

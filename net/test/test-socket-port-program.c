@@ -114,7 +114,7 @@ static const struct file_operations fake = {
 
 static bool asked; /* a call whose answer has not come */
 
-/* What a program might ask of this socket now. */
+/* Returns a request that a program might make of this socket now. */
 static struct socket_request sensible(const struct served *s)
 {
 	struct socket_request r = { .socket = (uint16_t)served_number(s), .kind = SOCKET_UPDATE };

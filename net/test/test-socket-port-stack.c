@@ -10,7 +10,7 @@
 
 static uint32_t arrived[SOCKET_PORT_SOCKETS];
 
-/* What a stack might say of this request. */
+/* Returns an answer that a stack might give to this request. */
 static struct socket_event proper(const struct socket_request *r)
 {
 	struct socket_event e = { .kind = SOCKET_ANSWER, .socket = r->socket, .taken = r->written };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an edge-triggered epoll is told of sockets: of more data, connections and ends, also where the socket is ready
- * already. */
+/*
+ * Edge-triggered epoll of sockets: more data, connections and ends are events, also where the socket is ready already.
+ */
 #include <errno.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>

@@ -10,7 +10,7 @@ extern struct network *network;
 extern unsigned own_port;
 extern pid_t own_stack; /* 0: within this process */
 
-/* Of a scenario that does not return. */
+/* for a scenario that does not return */
 void say_passed(void);
 
 /* --- test-sockets-traffic.c --- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a tree of switches answers for stations, and for lower switches, that have ended. */
+/* The answers of a tree of switches for stations, and for lower switches, that have ended. */
 #include <string.h>
 #include "../ethernet.h"
 #include "../switch/ended.h"

@@ -74,7 +74,7 @@ static void many(unsigned rate)
 	}
 }
 
-/* One begins when the others have competed for a while, one ends; nobody who goes on pays for that. */
+/* One source begins when the others have competed for a while, one ends; those that go on do not pay for it. */
 static void begin_and_end(void)
 {
 	set_up(PORTS);
@@ -131,8 +131,7 @@ static void floods_of_two(unsigned others, unsigned rate)
 		      c >= all * 49 / 100);
 }
 
-/* Of those that get room in one pass the first has had its turn: the next one is behind it, whatever others have
- * got. */
+/* The first source that gets room in a pass has had its turn: the next one is behind it, whatever others have got. */
 static void room_for_two(void)
 {
 	set_up(PORTS);

@@ -233,7 +233,7 @@ static void limits(uint64_t start)
 	CHECK(!last_pass() && forward.deadline == now + LIMIT);
 }
 
-/* What is waited in one period adds up, and what is not waited does not. */
+/* Time that is waited in one period adds up, and other time does not. */
 static void limits_of_several_waits(void)
 {
 	const uint64_t start = now;
@@ -263,7 +263,7 @@ static void limits_of_several_waits(void)
 	CHECK(forward.dropped == 1 && forward.port[2].late);
 }
 
-/* Of several waits the first that ends counts, whichever begins first. */
+/* The first of several waits that ends counts, whichever begins first. */
 static void earliest_deadline(unsigned first)
 {
 	begin_without_a_pool(1, 2);
@@ -274,7 +274,7 @@ static void earliest_deadline(unsigned first)
 	CHECK(!last_pass() && forward.deadline == now + LIMIT);
 }
 
-/* What is behind the head of a ring; each frame is looked at once. */
+/* Frames behind the head of a ring are examined once each. */
 static void looks_ahead(void)
 {
 	uint8_t *second;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the network's host tests share. */
+/* Shared by the network's host tests. */
 #pragma once
 
 #include <stdio.h>

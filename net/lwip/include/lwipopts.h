@@ -28,7 +28,7 @@
 #define IP_FRAG 0
 #define IP_FORWARD 0
 
-/* A connect to somebody whose address is not yet known must not lose its first segments; answers to nobody's SYNs wait,
+/* A connect to a host of yet unknown address must not lose its first segments; answers to SYNs of unknown hosts wait,
  * too. */
 #define ARP_TABLE_SIZE 127
 #define ARP_QUEUEING 1

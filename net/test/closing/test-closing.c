@@ -20,7 +20,7 @@ static char *port;
 static struct ring_end out, in;
 static unsigned numbers;
 
-/* Of the socket that is open. */
+/* the socket that is open */
 static struct {
 	int limit, limits; /* TCP_USER_TIMEOUT, and how often it was set */
 	struct linger linger;
@@ -156,7 +156,7 @@ static void closes_with(struct linger linger, bool reset)
 	CHECK(now.closed == reset);
 }
 
-/* What a program has put into the buffer of a socket without a connection nobody takes. */
+/* Data in the buffer of a socket without a connection is never taken. */
 static void closes_unconnected(void)
 {
 	numbers++;

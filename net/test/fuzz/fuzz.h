@@ -13,7 +13,7 @@
 
 enum { STACKS = 3, CABLES = 2, CONNECTIONS = 200, FEW = 40, NONE = -1, SERVICE = 6379, DATAGRAMS = 7777, MTU = 1500 };
 
-/* What a run has besides plain traffic. */
+/* Disturbances of a run besides plain traffic. */
 enum mode {
 	LOSS = 1,    /* frames get lost, one by one and many at once */
 	LATE = 2,    /* frames come late, twice, and in another order */
@@ -103,7 +103,7 @@ _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)
 void trace(const struct connection *connection, const char *format, ...) __attribute__((format(printf, 2, 3)));
 uint32_t draw(uint32_t below);
 static inline bool once_in(uint32_t times) { return !draw(times); }
-/* What has happened, as a part of the run's hash. */
+/* Adds an event to the run's hash. */
 void note(const void *bytes, uint32_t size);
 static inline uint32_t address_of(unsigned stack) { return __builtin_bswap32(0x0a000001 + stack); }
 
@@ -127,7 +127,7 @@ void connections_accept(unsigned stack);
 void end_close(struct connection *connection, unsigned side, bool reset);
 void end_shut(struct connection *connection, unsigned side);
 void connections_reap(void);
-/* Those over this cable, from now on. */
+/* Loosens the checks of connections over this cable, from now on. */
 void connections_loosen(unsigned cable, bool words);
 /* As far as an untroubled connection would come to its end: something is still to be read, or to be accepted. */
 bool connection_is_pending(struct connection *connection);
@@ -135,7 +135,7 @@ bool connection_is_pending(struct connection *connection);
 /* traffic.c */
 /* The bytes that the writer of one direction writes, from `at` on. */
 void text(uint8_t *to, const struct connection *connection, unsigned direction, uint64_t at, uint32_t size);
-/* Of these, the first that is not as it was written, or `size`. */
+/* Returns the index of the first of these bytes that is not as it was written, or `size`. */
 uint32_t text_differs(const uint8_t *bytes, const struct connection *connection, unsigned direction, uint64_t at,
                       uint32_t size);
 void end_write(struct connection *connection, unsigned side);

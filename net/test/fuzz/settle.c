@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a program on Skerry does: it sleeps until it is woken, or until its next timer is due. A ring that has something
- * for a program that sleeps unwoken is a lost wake-up.
+ * Runs the programs as Skerry does: each sleeps until it is woken, or until its next timer is due. A ring that has
+ * something for a program that sleeps unwoken is a lost wake-up.
  */
 #include <stdio.h>
 #include "../../lwip/link.h"

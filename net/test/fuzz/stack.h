@@ -11,7 +11,7 @@
 
 enum { TO_SWITCH = -1, STALE = 0xa5 /* in all memory that was not written since it was allocated */ };
 
-/* What the module is given. */
+/* The functions that the module requires. */
 struct stack_host {
 	const uint64_t *now; /* ns since the machine started; the clock has 10^9 cycles a second */
 	uint64_t random;     /* state of random_bytes() */
@@ -28,7 +28,7 @@ struct stack_host {
 
 struct link;
 
-/* What it gives: the symbol `stack_calls`. */
+/* The functions that the module exports: the symbol `stack_calls`. */
 struct stack_calls {
 	void (*start)(struct stack_host *);
 	int (*socket)(int domain, int type, int protocol, struct file **);

@@ -46,7 +46,7 @@ static uint32_t size_of_call(void)
 	}
 }
 
-/* Of several parts, the last one perhaps to be sent with what follows. */
+/* Writes several parts, the last one perhaps to be sent with what follows. */
 static ssize_t write_parts(struct file *file, uint32_t size)
 {
 	struct iovec part[PARTS];
@@ -143,7 +143,7 @@ static void check(const struct connection *c, unsigned side, uint32_t size)
 		fail("connection %u, end %u: another byte at %lu: %02x", c->id, side, end->read + wrong, buffer[wrong]);
 }
 
-/* What is there, without taking it; at most `size`. */
+/* Copies the data that is there without taking it; at most `size`. */
 static ssize_t peek(struct file *file, uint8_t *to, uint32_t size)
 {
 	struct iovec all = { to, size };

@@ -126,7 +126,7 @@ static void write_epochs(char *cable)
 		side->acknowledged += draw(5) - 2ull;
 }
 
-/* Of a frame that is soon taken: another byte, or an MSS that comes late, perhaps with a closed window. */
+/* Changes a frame that is taken soon: another byte, or an MSS that comes late, perhaps with a closed window. */
 static void write_header(char *cable)
 {
 	const unsigned direction = draw(2);

@@ -157,7 +157,8 @@ static bool is_refused(struct peer peer, uint32_t acknowledged, uint32_t sequenc
 	return answer.flags & TCP_RST && !count_in(ESTABLISHED);
 }
 
-/* What is no acknowledgement of a cookie makes no connection; nor does one that is too old, or without a flood. */
+/* A number that is no acknowledgement of a cookie makes no connection; nor does one that is too old, or without a
+ * flood. */
 static void wrong_cookies(void)
 {
 	struct tcp_pcb *listener = start(false);
@@ -307,7 +308,7 @@ static void time_wait_among(bool in_flood)
 static void time_wait(void) { time_wait_among(false); }
 static void time_wait_in_flood(void) { time_wait_among(true); }
 
-/* What does not open a new connection leaves the old one alone. */
+/* A segment that does not open a new connection leaves the old one alone. */
 static void time_wait_stays(void)
 {
 	struct tcp_pcb *listener = start(false);

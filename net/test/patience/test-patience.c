@@ -63,7 +63,7 @@ static void closed_and_read(void)
 	close_client();
 }
 
-/* What one side has sent on its cable to the other, which has not taken it yet. */
+/* Loses the frames that one side has sent on its cable and the other has not taken yet. */
 static void lose_from(unsigned side)
 {
 	struct link *from = link_of_cable(0, side), *to = link_of_cable(0, !side);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a stack has sent and the ring of its cable keeps, with a far end that speaks TCP by hand: it does not
- * acknowledge, writes the buffers, closes its window, opens it by a part, also where the end waits behind the data,
- * answers late, acknowledges a part, all behind a closed window, asks for a segment again, changes its options, and
- * ends while the data is under way through the switch.
+ * Sent data that the ring of a cable keeps, with a far end that speaks TCP by hand: it does not acknowledge, writes the
+ * buffers, closes its window, opens it by a part, also where the end waits behind the data, answers late, acknowledges
+ * a part, all behind a closed window, asks for a segment again, changes its options, and ends while the data is under
+ * way through the switch.
  */
 #include <netinet/in.h>
 #include <string.h>

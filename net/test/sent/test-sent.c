@@ -139,7 +139,7 @@ static void take_from(struct port_end *end)
 	arrived++;
 }
 
-/* What the far end has not taken yet stays readable here. */
+/* Data that the far end has not taken yet stays readable here. */
 static void scribble(void)
 {
 	for (unsigned i = 0; i < CABLE_SLOTS; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What lwIP asks of its compiler and platform. */
+/* lwIP's requirements of its compiler and platform. */
 #pragma once
 
 #include <stddef.h>
