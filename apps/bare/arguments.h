@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the cluster map says to this program: `args` of the application whose program it is. */
+/* The program's arguments in the cluster map: `args` of its application. */
 #pragma once
 
 #include <stdbool.h>

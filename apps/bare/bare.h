@@ -43,7 +43,7 @@ uint64_t copy_of(uint64_t cap, unsigned rights);
 bool is_empty(uint64_t slot);
 /* The untyped that a test's objects come from, 32 MiB. */
 uint64_t test_memory(void);
-/* What that was taken from. */
+/* The untyped that test_memory() is taken from. */
 uint64_t source_untyped(void);
 
 /* Addresses of the main address space that are for tests; tables exist already. */

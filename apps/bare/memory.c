@@ -40,7 +40,7 @@ void memory_init(void)
 	add_table(LARGE_WINDOW);
 }
 
-/* What exists now lasts; what comes is a test's. */
+/* Deletes the objects of a test. Those that existed at the first call stay. */
 void memory_reset(void)
 {
 	if (!first_slot)

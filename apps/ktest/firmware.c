@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What QEMU was told to tell the machine (-fw_cfg): items of bytes behind two I/O ports. */
+/* Reads QEMU's configuration of the machine (-fw_cfg): items of bytes behind two I/O ports. */
 #include "ktest.h"
 
 enum { SELECTOR = 0x510, DATA = 0x511, KEY_SIGNATURE = 0, KEY_FILES = 0x19, NAME_SIZE = 56, FILES_MAX = 256 };

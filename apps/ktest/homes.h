@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include "ktest.h"
 
-/* What a scenario's threads meet at: on core 0 the main thread, others on the last one. */
+/* The objects that a scenario's threads share: on core 0 the main thread, others on the last one. */
 struct homes {
 	uint64_t endpoint, reply, notification, other; /* of two notifications */
 	bool switches;

@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include "bare.h"
 
-/* What a test needs that not every machine has: it is skipped without. */
+/* A test's needs that not every machine meets: it is skipped without. */
 enum { NEEDS_DEVICES = 1, NEEDS_PEER = 2, NEEDS_GIGABYTE = 4, NEEDS_MSI = 8,
        NEEDS_PROCESSOR = 16 /* instructions, address spaces or counters of the machine: not in the hosted port */,
        NEEDS_NEIGHBOUR = 32 /* another cluster, to and from which memory moves */ };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a message carries. */
+/* The words, badges and capabilities of a message. */
 #include "ktest.h"
 
 static uint64_t pattern(unsigned length, unsigned index) { return (uint64_t)length << 32 | (index * 0x9e37u + 1); }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a mapping's rights keep a program from. */
+/* A mapping's rights keep a program from reading, writing and executing. */
 #include "ktest.h"
 
 enum access { READ, WRITE, EXECUTE };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What each right of a capability is for: every operation with it and without it. */
+/* Each right of a capability: every operation with it and without it. */
 #include <skerry/stubs.h>
 #include "ktest.h"
 

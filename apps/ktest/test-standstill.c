@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What may be done to a thread that runs, waits, or stands still. */
+/* Operations on a thread that runs, waits, or stands still. */
 #include "ktest.h"
 
 static void waiter(struct worker *self)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a system call does to registers: a message's words within its length
- * arrive, nothing else of the sender does, and the rest stays as it was.
+ * Registers after a system call: a message's words within its length arrive, nothing else of the sender does, and the
+ * rest stays as it was.
  */
 #include "ktest.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the tests are run with in either port. */
+/* The tests' set-up and objects in either port. */
 #include "ktest.h"
 
 static uint64_t never; /* a notification that nobody signals */

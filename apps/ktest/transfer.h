@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include "ktest.h"
 
-/* What a sender sends: the system call, the capabilities, and through what. */
+/* A sender's system call: its number, the capabilities that it sends, and the capability that it invokes. */
 struct parcel {
 	uint64_t call, endpoint, cap[MESSAGE_CAPS_MAX];
 	unsigned count, words;

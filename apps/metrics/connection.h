@@ -44,7 +44,7 @@ enum { REQUEST_MS = 5000, ANSWER_MS = 10000, DRAIN_MS = 1000 };
 void connection_begin(struct connection *, int fd);
 void connection_end(struct connection *);
 
-/* What poll() is to look for. 0: nothing now. */
+/* Returns the events to poll for. 0: none now. */
 short connection_events(const struct connection *);
 /* After poll() found some of it. */
 void connection_go_on(struct connection *);

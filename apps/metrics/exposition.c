@@ -85,7 +85,7 @@ static void add_clusters(struct text *t, const struct snapshot *s)
 		         s->cluster[i].cores);
 }
 
-/* What the run's events call it. */
+/* the names in the run's events */
 static const char *const loss[SAMPLE_LOSSES] = {
 	[SAMPLE_LOSS_PANIC] = "panic", [SAMPLE_LOSS_STOPPED] = "stopped", [SAMPLE_LOSS_CORE] = "core",
 	[SAMPLE_LOSS_TIMER] = "timer", [SAMPLE_LOSS_MANAGER] = "manager", [SAMPLE_LOSS_CHANNEL] = "channel",
@@ -134,7 +134,8 @@ static void add_memory(struct text *t, const struct snapshot *s)
 
 /* --- cores --- */
 
-/* What a cluster that is gone counted last is not told: it would look as if it stood still. */
+/* Returns whether the cluster's counters are exported. The last ones of a lost cluster are not: it would look as if it
+ * stood still. */
 static bool is_counted(const struct snapshot_cluster *c)
 {
 	bool counted = false;

@@ -42,7 +42,7 @@ static bool is_text(struct span s)
 	return true;
 }
 
-/* What stands before the first `c`, which goes, too; everything where there is none. */
+/* Cuts off and returns the bytes before the first `c`, which goes, too; all where there is none. */
 static struct span span_cut(struct span *from, char c)
 {
 	const char *end = memchr(from->at, c, from->length);

@@ -32,8 +32,8 @@ struct http_request {
 enum { HTTP_REQUEST_MAX = 4096 }; /* bytes of request line and header fields */
 
 /*
- * What has come of a request, from its first byte. HTTP_MORE, or HTTP_OK and *request, or the
- * status to answer with; request->head holds then, too, as far as the request line came.
+ * Parses a request from its first byte. Returns HTTP_MORE, or HTTP_OK with *request, or the status to answer with;
+ * request->head then holds, too, as far as the request line came.
  */
 enum http_status http_parse(const char *bytes, size_t length, struct http_request *request);
 

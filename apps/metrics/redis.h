@@ -14,7 +14,7 @@ void redis_ask(struct redis_told *told, uint32_t ipv4, unsigned port);
 /* How many have yet to answer. */
 unsigned redis_waiting(void);
 
-/* What to poll for, into `fds`, of room for redis_waiting(); their number. */
+/* Fills `fds`, with room for redis_waiting() of them, for poll(). Returns their number. */
 unsigned redis_poll_set(struct pollfd *fds);
 /* The same `fds` after poll(). */
 void redis_polled(const struct pollfd *fds, unsigned count);
@@ -22,5 +22,5 @@ void redis_polled(const struct pollfd *fds, unsigned count);
 /* Lets go of those that have not answered. */
 void redis_give_up(void);
 
-/* What an answer to INFO tells. Apart, for tests. */
+/* Reads an answer to INFO. Declared here for tests. */
 void redis_read_info(struct redis_told *told, const char *info);

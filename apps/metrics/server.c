@@ -54,7 +54,7 @@ static uint64_t slow_since(const struct connection *c)
 	}
 }
 
-/* The one whose place may be given away first. */
+/* Returns the connection that is dropped first for a new one. */
 static struct connection *slowest_connection(void)
 {
 	struct connection *found = connection;

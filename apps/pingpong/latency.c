@@ -12,7 +12,7 @@ static void report_stretch(const char *name, const struct stretch *s)
 	output_results(&line);
 }
 
-/* Of the locks of the kernel as a whole, whichever its regime has. */
+/* Returns the longest hold of a lock of the kernel as a whole, whichever the regime has. */
 static uint64_t held_longest(void)
 {
 	uint64_t longest = 0;

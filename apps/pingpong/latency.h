@@ -4,7 +4,7 @@
 
 #include "pingpong.h"
 
-/* What an interrupt meets that comes as the kernel is entered, at worst; within a few dozen instructions. */
+/* The worst latency of an interrupt that comes as the kernel is entered; within a few dozen instructions. */
 struct stretch {
 	uint64_t response; /* until the thread that waits for it runs */
 	uint64_t delay;    /* the same, less what that takes while nothing is in its way */

@@ -71,7 +71,7 @@ void latency_measure(void);
 
 /* --- scale.c --- */
 
-/* What `scale` is told: its words behind that one. */
+/* The arguments of `scale`. */
 struct scale {
 	const char *unit;                 /* of delays: instructions or cycles */
 	unsigned rounds;                  /* of all pairs together, about */
@@ -93,7 +93,7 @@ void unmap_measure(unsigned rounds, const uint32_t *cores, const uint32_t *pages
 
 /* --- caches.c --- */
 
-/* What `caches` is told, a measurement at each place; the lists end with 0. Cores count from 1. */
+/* The arguments of `caches`, a measurement at each index; the lists end with 0. Cores count from 1. */
 struct caches {
 	uint64_t end_mib; /* the lines are in memory below this address, in MiB */
 	/* one core writes the lines of so many pages, one reads the first of them */

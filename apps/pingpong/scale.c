@@ -12,7 +12,7 @@
 
 enum { MOST_CORES = 1024 }; /* of the machine */
 
-/* What has happened until a moment. */
+/* The counters at a moment. */
 struct snapshot {
 	uint64_t time; /* TSC */
 	struct counts {

@@ -11,7 +11,7 @@ struct block {
 	uint64_t signal_call, signal_cap;
 	_Atomic uint64_t drawn;
 	uint64_t errors;
-	uint32_t cluster, cpu; /* whose it is; cpu is its place among all cores of the machine */
+	uint32_t cluster, cpu; /* the counters' cluster and core; cpu is its place among all cores of the machine */
 	char line[8];
 	_Atomic uint64_t server_drawn;
 	uint64_t server_errors;
@@ -32,7 +32,7 @@ _Static_assert(offsetof(struct block, signal_at) == SCALE_SIGNAL_AT &&
 _Static_assert((BOOT_MAX_CPUS + 2) * SCALE_BLOCK <= 1 << 21,
                "a large page has a block for each core, one for orders and one for a lock");
 
-/* What all pairs of a cluster are to do. */
+/* The order to all pairs of a cluster. */
 struct order {
 	_Atomic uint32_t number; /* of the order; the first is 1 */
 	_Atomic uint32_t running, stop, stopped; /* the order's number, when it has come to that */
@@ -64,5 +64,5 @@ void others_start(const struct order *order);
 bool others_have_started(const struct order *order);
 void others_stop(const struct order *order);
 void others_wait_stopped(const struct order *order);
-/* What another cluster does. */
+/* Carries out orders, in a cluster other than the first. */
 _Noreturn void cluster_obey(void);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is measured. Position-independent, no stack; runs in address spaces of
- * its own. The reader before a system call and the one after it enclose, of
- * user instructions, what `empty` encloses and the SYSCALL itself: nothing that
+ * The measured threads. Position-independent, no stack; runs in address spaces of its own. The reader before a system
+ * call and the one after it enclose, of user instructions, what `empty` encloses and the SYSCALL itself: nothing that
  * depends on data, no branch.
  *
  *     RBX  the shared frame (shared.h)      R13  the number of the system call

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the watching thread (watch.S) and the main thread share: offsets of struct watch. */
+/* Shared by the watching thread (watch.S) and the main thread: offsets of struct watch. */
 #pragma once
 
 #define WATCH_ACTIVE  0

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What of Redis writes data to a disk, which no machine here has. The
- * linker puts these in place of Redis's own (--wrap in build-redis.sh), which
- * would say that all is saved: into memory, or not why it cannot be.
+ * Replaces Redis's functions that write data to a disk, which no machine here has. The linker puts these in their place
+ * (--wrap in build-redis.sh): they would report success for memory, or an error without its reason.
  */
 #include "server.h"
 

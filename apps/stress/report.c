@@ -6,7 +6,7 @@
 #include "output.h"
 #include "stress.h"
 
-/* What the cores had counted at a moment. */
+/* The cores' counters at a moment. */
 struct moment {
 	const char *name;
 	uint64_t time; /* TSC */

@@ -45,7 +45,7 @@ uint64_t tasks_time(unsigned core);
 
 /* --- report.c --- */
 
-/* What is measured lies between these two. Nothing is reported before the second has read what the cores counted. */
+/* Begin and end of the measured interval. Nothing is reported before the second has read the cores' counters. */
 void report_begin(void);
 void report_end(void);
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What tasks do. Position-independent, no stack; runs in address spaces of
- * their own. Whatever goes wrong ends in UD2, which nobody handles here.
+ * The tasks. Position-independent, no stack; runs in address spaces of their own. Every error ends in UD2, for which
+ * there is no handler here.
  */
 #include "tasks.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the server answered, taken apart while hiredis reads it: hiredis hands
- * every element to functions of ours, straight from its buffer, so that
- * nothing is allocated or copied.
+ * Takes the server's answers apart while hiredis reads them: hiredis hands every element to functions of ours, straight
+ * from its buffer, so that nothing is allocated or copied.
  */
 #pragma once
 

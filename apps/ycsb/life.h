@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a client knows about its server that survives the server's loss
- * (--survive). A server that was started again is empty and has another run_id:
- * it is in its next life. Two promises are checked across a loss: within a life
- * nothing that was acknowledged is lost or goes back in time, and in a later
- * life nothing that was written before it appears.
+ * A client's knowledge of its server that survives the server's loss (--survive). A server that was started again is
+ * empty and has another run_id: it is in its next life. Two promises are checked across a loss: within a life nothing
+ * that was acknowledged is lost or goes back in time, and in a later life nothing that was written before it appears.
  *
- * Hazard: a request of a lost connection may still be waiting at the server,
- * and be carried out after later ones. So a client that returns has the server
- * close its old connection before it goes on.
+ * Hazard: a request of a lost connection may still be waiting at the server, and be carried out after later ones. So a
+ * client that returns has the server close its old connection before it goes on.
  */
 #pragma once
 

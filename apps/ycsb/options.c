@@ -163,7 +163,7 @@ static void set_option(struct options *o, enum option_id id, const char *name, c
 	}
 }
 
-/* What only makes sense, or only can be filled in, when all options are known. */
+/* Checks and completes options that depend on others. */
 static void complete_options(struct options *o, uint64_t value_size)
 {
 	if (value_size && value_size % o->fields)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the command line asks for; see options.c for each one's meaning. */
+/* The options of the command line; see options.c for each one's meaning. */
 #pragma once
 
 #include <stdbool.h>

@@ -11,7 +11,7 @@
 #include "record.h"
 #include "report.h"
 
-/* What the operations of a run are drawn from. */
+/* The random source of a run's operations. */
 struct source {
 	const struct options *options;
 	struct random random;
@@ -134,7 +134,7 @@ static void end_gap(const struct client *c, struct measurement *m, uint64_t now)
 	m->gaps.since_ns = 0;
 }
 
-/* Of a run that survives the loss of its server. */
+/* Records an answer in a run that survives the loss of its server. */
 static void record_answer(const struct client *c, struct measurement *m)
 {
 	m->answered_ns = now_ns(CLOCK_MONOTONIC);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What differs between a host process and a program on Skerry. Calls that return int: 0, or -1 after a line on
- * stderr. */
+/* Differences between a host process and a program on Skerry. Calls return 0, or -1 after a line on stderr. */
 #pragma once
 
 #include "options.h"

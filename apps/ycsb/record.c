@@ -130,7 +130,7 @@ static bool parse_stamp(const char *value, uint64_t *stamp)
 	return true;
 }
 
-/* What follows the last whole word is compared as the upper characters of the word that ends where the value does. */
+/* Bytes behind the last whole word are compared as the upper characters of the word that ends where the value does. */
 bool record_check(const char *value, size_t length, size_t expected_length, uint64_t record, unsigned field,
 		  uint64_t *stamp)
 {

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Records whose every value proves itself. A field's value is a stamp (who
- * wrote it, and that client's sequence number) in 16 hexadecimal digits,
- * followed by characters that only this record, field and stamp give. So any
- * client can check any value without knowing the last writer: a value of
- * another record or field, a mixture of two, or a damaged one does not pass.
+ * Records whose every value proves itself. A field's value is a stamp (its writer, and that client's sequence number)
+ * in 16 hexadecimal digits, followed by characters that only this record, field and stamp give. So any client can check
+ * any value without knowing the last writer: a value of another record or field, a mixture of two, or a damaged one
+ * does not pass.
  *
- * Age is checked as well, by what this client has already seen of the field: a
- * server with one copy never shows an older value of the same writer again,
- * nor the loaded one after an update.
+ * Age is checked as well, by what this client has already seen of the field: a server with one copy never shows an
+ * older value of the same writer again, nor the loaded one after an update.
  */
 #pragma once
 

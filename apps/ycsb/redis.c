@@ -17,7 +17,7 @@ enum { COMPLAINTS = 5, RETRY_NS = 10000000, TRY_S = 5 };
 /* A request's bytes beside its values: the command with the key; what goes around one value. */
 enum { HEAD_BYTES = 96, FIELD_BYTES = 64 };
 
-/* What precedes a field's value in a request: "$6\r\nfield0\r\n$100\r\n". */
+/* the bytes before a field's value in a request: "$6\r\nfield0\r\n$100\r\n" */
 static char field_heads[MAX_FIELDS][FIELD_BYTES];
 static size_t field_head_lengths[MAX_FIELDS];
 
@@ -212,7 +212,8 @@ static bool is_whole(const struct client *c)
 	return c->answer.kind == ANSWER_ARRAY && c->answer.number == 2 * (int64_t)c->options->fields;
 }
 
-/* What a server that was started again may answer: it has what was written since, which may be a part of a record. */
+/* Returns whether it may be the answer of a server that was started again: it has only fields written since, which may
+ * be a part of a record. */
 static bool is_part(const struct client *c)
 {
 	const int64_t n = c->answer.number;

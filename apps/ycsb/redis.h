@@ -32,7 +32,7 @@ struct operation {
 struct reading {
 	uint64_t record;
 	uint64_t found; /* fields, a bit each */
-	unsigned field; /* whose value comes next; MAX_FIELDS after an error */
+	unsigned field; /* of the next value; MAX_FIELDS after an error */
 };
 
 /* Bytes, as the server's INFO has them; 0: not known. */

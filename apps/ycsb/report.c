@@ -98,7 +98,7 @@ static int report_timeline(const struct client *c, const struct timeline *t, uns
 	return status;
 }
 
-/* Of a run that was to survive the loss of its server. */
+/* Reports a run that was to survive the loss of its server. */
 static int report_survival(const struct client *c, const struct measurement *m)
 {
 	const struct gaps *g = &m->gaps;

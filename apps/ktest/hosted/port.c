@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the tests need of the hosted port; the first that fails ends them. */
+/* The tests' functions of the hosted port; the first test that fails ends them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "ktest.h"
@@ -66,7 +66,7 @@ uint64_t program_entry(void) { return (uint64_t)worker_entry; }
 _Noreturn void worker_main(struct worker *worker);
 _Noreturn void program_thread(uint64_t argument) { worker_main((struct worker *)argument); }
 
-/* What looks at granularity and localities themselves, or sets them, has a run of its own. */
+/* Returns whether the test runs here. Tests that read or set granularity and localities have a run of their own. */
 static bool runs(const struct test *test, const char *word)
 {
 	static const char *const own[] = { "control:", "locality:", "visits:" };

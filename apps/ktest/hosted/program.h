@@ -26,7 +26,7 @@ bool program_localities(void);
 /* The machine's last program is over. */
 _Noreturn void program_over(void);
 
-/* Of port.c: the first program, and the function that a thread with RIP program_entry() begins with. */
+/* in port.c: the first program, and the function that a thread with RIP program_entry() begins with */
 void program_main(const char *word);
 uint64_t program_entry(void);
 /* The RIP of a thread that does nothing. */

@@ -96,7 +96,7 @@ static inline bool blocking(const struct file *file, size_t size)
 	       (file->flags & O_ACCMODE) != O_WRONLY;
 }
 
-/* What file_readv() does behind its first look. Arguments: the file, buffer and size. */
+/* Continues file_readv() behind its first attempt. Arguments: the file, buffer and size. */
 static long wait_to_read(const long *a)
 {
 	struct file *file = (struct file *)a[0];
@@ -110,7 +110,7 @@ static long wait_to_read(const long *a)
 	return n;
 }
 
-/* What comes seldom is out of line: the usual read saves no registers for it. */
+/* Seldom needed, so out of line: the usual read saves no registers for it. */
 static __attribute__((noinline)) long read_later(int fd, void *buffer, size_t size)
 {
 	struct file *file = descriptor_file(fd);

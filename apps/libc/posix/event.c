@@ -83,7 +83,7 @@ void event_leave(void)
 	event_settle();
 }
 
-/* What net_hold_signal() has held back is signalled, for the caller does not sleep on PLATFORM_NET. */
+/* Sends the signals that net_hold_signal() has held back, for the caller does not sleep on PLATFORM_NET. */
 static void signal_held(void)
 {
 	const uint64_t peer = net_held_signal();

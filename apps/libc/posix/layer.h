@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the files of the layer share. posix.h has what the socket layer may
- * use as well; platform.h is what differs between Skerry and the host.
+ * Shared by the files of the layer. posix.h is for the socket layer as well; platform.h has the differences between
+ * Skerry and the host.
  */
 #pragma once
 

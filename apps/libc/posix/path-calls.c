@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include "ramfs.h"
 
-/* What an open with these flags is refused for, of what is there. */
+/* Returns the error of an open of this node with these flags, or 0. */
 static int open_check(const struct ramfs_node *node, int flags)
 {
 	const bool writes = (flags & O_ACCMODE) != O_RDONLY;
@@ -167,7 +167,7 @@ static bool is_within(const struct ramfs_node *node, const struct ramfs_node *di
 	return node == directory;
 }
 
-/* What `from` may not replace. */
+/* Returns the error of a rename of `from` to `to`, or 0. */
 static int rename_check(const struct place *from, const struct place *to)
 {
 	const struct ramfs_node *node = from->node, *old = to->node;

@@ -64,7 +64,7 @@ static int pipe_stat(struct file *file, struct stat *st)
 	return 0;
 }
 
-/* Of either end. */
+/* for either end */
 static int pipe_ioctl(struct file *file, unsigned long request, void *argument)
 {
 	if (request != FIONREAD)

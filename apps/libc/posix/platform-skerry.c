@@ -28,7 +28,8 @@ _Static_assert(sizeof(struct ipc_buffer) * PROCESS_IPC_BUFFERS == PAGE && THREAD
 
 const struct process_info *platform_info(void) { return (const struct process_info *)PROCESS_INFO_VADDR; }
 
-/* What the manager sets while we look is missed: the answer is of a moment ago then. */
+/* Returns whether the address is mapped. A bit that the manager sets meanwhile is missed: the answer is a moment old
+ * then. */
 bool platform_is_touched(uintptr_t address)
 {
 	const struct process_touched *touched = (const struct process_touched *)PROCESS_TOUCHED_VADDR;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the file system holds from the start: the deployment's files, and then,
- * where these have nothing of the same name, devices, /proc, /tmp, and the files
- * of /etc without which the C library knows neither users nor hosts.
+ * The initial file system: the deployment's files, and then, where these have nothing of the same name, devices, /proc,
+ * /tmp, and the files of /etc without which the C library knows neither users nor hosts.
  */
 #include <errno.h>
 #include <string.h>

@@ -73,7 +73,7 @@ static void chunk_free(struct ramfs_node *node, size_t i)
 	pages_held -= pages;
 }
 
-/* What is cut off reads as zero when the file grows again. */
+/* Cuts the file off. The rest reads as zero when the file grows again. */
 static void node_shrink(struct ramfs_node *node, size_t size)
 {
 	require(size <= node->size);

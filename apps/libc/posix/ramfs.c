@@ -138,7 +138,7 @@ static void close_file(struct file *file)
 	layer_free(file);
 }
 
-/* What no program can change lies where it is for as long as the program runs. */
+/* Maps a file that no program can change in place, for as long as the program runs. */
 static bool map_file(struct file *file, off_t offset, size_t size, const void **at)
 {
 	const struct ramfs_node *node = node_of(file);

@@ -17,7 +17,7 @@ enum {
 	RAMFS_LEAST = 1 << 20,
 };
 
-/* What a program has set. */
+/* Times that a program has set. */
 struct ramfs_times {
 	struct timespec accessed, modified;
 	uint64_t set; /* the node's `changed` then: while it is the same, nothing has been written since */
@@ -91,7 +91,7 @@ ssize_t ramfs_write(struct ramfs_node *, const void *, size_t size, size_t offse
 int ramfs_row(struct ramfs_node *, size_t first, size_t last, bool may_move, char **at);
 void ramfs_stat(const struct ramfs_node *, struct stat *);
 void ramfs_touch(struct ramfs_node *);
-/* Of the last access and the last change, as utimensat() has them; null: now. 0 or an error. */
+/* Sets the times of the last access and the last change, as utimensat() has them; null: now. Returns 0 or an error. */
 int ramfs_set_times(struct ramfs_node *, const struct timespec *times);
 
 /* ramfs.c: an open file of a node; null: it is something else. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of signals share: signal.c, signal-queue.c and signal-calls.c. All of it is used under the layer's
+/* Shared by the files of signals: signal.c, signal-queue.c and signal-calls.c. All of it is used under the layer's
  * lock. */
 #pragma once
 

@@ -268,8 +268,8 @@ long sys_recvfrom(const long *a)
 	return n;
 }
 
-/* Of a stream the bytes that have arrived, of datagrams those of the first one: what MSG_PEEK would show in a large
- * buffer. */
+/* Returns the bytes of a stream that have arrived, or of the first datagram: as many as MSG_PEEK would return into a
+ * large buffer. */
 static ssize_t bytes_arrived(struct file *file)
 {
 	enum { PIECES = 64, PIECE = 8192 }; /* more than any socket's window */

@@ -148,7 +148,7 @@ static int pair_shutdown(struct file *file, int how)
 	return 0;
 }
 
-/* Of a socket without a name. */
+/* Returns the empty address of a socket without a name. */
 static int pair_name(struct file *file, struct sockaddr *address, socklen_t *length)
 {
 	const sa_family_t family = AF_UNIX;

@@ -80,7 +80,7 @@ static _Noreturn void thread_end(struct thread *self)
 	platform_thread_end(self->index, &layer_held);
 }
 
-/* What the function returns is nobody's: a thread's result is in musl's struct. */
+/* Runs the thread's function. Its result is ignored: a thread's result is in musl's struct. */
 static void thread_start(void *function, void *argument)
 {
 	((int (*)(void *))function)(argument);
@@ -148,7 +148,7 @@ _Noreturn void __unmapself(void *base, size_t size)
 	thread_end(thread_self());
 }
 
-/* What was written is still sent, and the peers of open connections are told that they end. */
+/* Ends the process. Written data is still sent, and the peers of open connections see their end. */
 long sys_exit_group(const long *a)
 {
 	for (int fd = 0; fd < descriptor_count_max(); fd++)

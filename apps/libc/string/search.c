@@ -80,7 +80,7 @@ static __attribute__((noinline)) void *find_far(const void *bytes, __m128i wante
 	return at < end ? (void *)at : NULL;
 }
 
-/* What is looked for is nearly always within the first 16 bytes. */
+/* The byte is nearly always within the first 16 bytes. */
 void *memchr(const void *bytes, int byte, size_t n)
 {
 	const __m128i wanted = _mm_set1_epi8((char)byte);

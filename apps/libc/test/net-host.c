@@ -71,7 +71,7 @@ bool net_host_wake(void)
 	return true;
 }
 
-/* What Linux answered; -EAGAIN means that `event` holds no longer. */
+/* Returns Linux's result; -EAGAIN means that `event` holds no longer. */
 static long after(struct file *file, long result, uint32_t event)
 {
 	if (result == -EAGAIN)

@@ -209,7 +209,8 @@ static struct outcome observe(int (*make)(void), unsigned number, bool direct, u
 	o.result = call(number, direct, fd, variant);
 	o.error = errno;
 	memcpy(o.content, buffer, ROOM);
-	/* What the first call left: a second one would have to wait on a blocking descriptor, but never for no time. */
+	/* The state after the first call: a second one would have to wait on a blocking descriptor, but never for no
+	 * time. */
 	struct pollfd looks[2] = { { .fd = fd, .events = POLLIN | POLLOUT },
 	                           { .fd = other, .events = POLLIN | POLLOUT } };
 	poll(looks, 2, 0);

@@ -76,7 +76,7 @@ static uint64_t free_memory(void)
 	return (uint64_t)info.freeram * info.mem_unit;
 }
 
-/* What is not given back does not grow: one span of each class may be kept. */
+/* Memory does not grow without leaks: one span of each class may be kept. */
 static bool test_churn(void)
 {
 	uint64_t before;
@@ -143,8 +143,8 @@ static void *take_over(void *argument)
 }
 
 /*
- * What the first thread frees is for others, too, but for the few blocks that it keeps; nobody else gets these. And
- * what others free is for it.
+ * Blocks that the first thread frees are for others, too, but for the few blocks that it keeps; no other thread gets
+ * these. Blocks that others free are for it.
  */
 static bool test_given_blocks(void)
 {
@@ -278,7 +278,7 @@ static bool test_reuse(void)
 	return true;
 }
 
-/* What is freed and taken again keeps its pages, and its content unless calloc() takes it. */
+/* A block that is freed and taken again keeps its pages, and its content unless calloc() takes it. */
 static bool test_spares(void)
 {
 	for (size_t pages = 2; pages <= 16; pages++) {

@@ -80,7 +80,7 @@ static void pieces(void)
 	CHECK(CALL(unlink, P("/f")) == 0 && blocks_held == before);
 }
 
-/* What is mapped stays where it is, and reads as zero where the file has lost it. */
+/* A mapped page stays where it is, and reads as zero where the file has lost it. */
 static void files_that_change(void)
 {
 	const long before = blocks_held, fd = call_open("/f", O_RDWR | O_CREAT);

@@ -77,7 +77,7 @@ static bool ends(void)
 	return true;
 }
 
-/* What was written before the other end closed is still there. */
+/* Bytes that were written before the other end closed are still there. */
 static bool close_keeps_what_was_written(void)
 {
 	char buffer[4];
@@ -183,7 +183,7 @@ static bool reads_end(void)
 	return true;
 }
 
-/* What ioctl() says can be read; or the error, negative. */
+/* Returns the number of readable bytes by ioctl(), or the error, negative. */
 static int readable(int fd)
 {
 	int bytes = -1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the deployment of tests/boot/test_posix.py gives a program to start with: environment, working directory, user,
+ * The initial state of a program in the deployment of tests/boot/test_posix.py: environment, working directory, user,
  * threads, storage and files. `posixtest start` runs these alone.
  */
 #define _GNU_SOURCE

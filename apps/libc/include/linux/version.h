@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Programs ask which Linux they are built for: the one whose system calls we answer. */
+/* The version of Linux that programs are built for: the one with the system calls that the layer has. */
 #pragma once
 
 #define LINUX_VERSION_CODE 0x060100

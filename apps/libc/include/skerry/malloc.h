@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a program may know of malloc().
+ * The part of malloc() that a program may rely on.
  *
- * Alignment of what malloc(), calloc() and realloc() give, in bytes, of more than 8 bytes: 16, as the ABI of x86-64
- * asks for. A program may define it as 8 if none of its types needs more: its blocks of 17 to 128 bytes then are
- * multiples of 8 bytes long, in place of 16. aligned_alloc() gives what it is asked for in either case.
+ * Alignment of blocks from malloc(), calloc() and realloc(), in bytes, of more than 8 bytes: 16, as the ABI of x86-64
+ * demands. A program may define it as 8 if none of its types needs more: its blocks of 17 to 128 bytes then are
+ * multiples of 8 bytes long, in place of 16. aligned_alloc() gives its argument's alignment in either case.
  */
 #pragma once
 

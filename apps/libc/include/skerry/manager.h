@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a program may ask of its cluster-manager (process.h), for programs
- * that know they run on Skerry. Calls return 0 or a negative error of
- * skerry/errors.h; any thread may make them. They wait for the answer.
+ * Requests to the cluster-manager (process.h), for programs that know they run on Skerry. Calls return 0 or a negative
+ * error of skerry/errors.h; any thread may make them. They wait for the answer.
  */
 #pragma once
 

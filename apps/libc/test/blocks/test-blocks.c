@@ -141,7 +141,7 @@ static unsigned locks_to_free(void **block, unsigned count)
 	return locks - before;
 }
 
-/* Of this size: the first thread takes the last ones that it has freed without the lock, and so many; others none. */
+/* The first thread gets a fixed number of the blocks of this size that it freed last without the lock; others none. */
 static void kept_blocks_of(size_t size)
 {
 	void *block[MANY], *again[MANY], *others[MANY];
