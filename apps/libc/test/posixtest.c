@@ -19,28 +19,25 @@ uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+extern const struct test *const __start_layer_tests[], *const __stop_layer_tests[];
+extern const struct test *const __start_start_tests[], *const __stop_start_tests[];
+
 int main(int argc, char **argv)
 {
-	const struct test *const alone[] = { start_tests };
-	const struct test *const all[] = { memory_tests, thread_tests, file_tests, poll_tests, clock_tests,
-	                                   string_tests, malloc_tests,
-	                                       protect_tests, cancel_tests, direct_tests, direct_cancel_tests,
-	                                       socketpair_tests, signal_tests };
 	const bool starts = argc > 1 && !strcmp(argv[1], "start");
-	const struct test *const *groups = starts ? alone : all;
-	const unsigned count = starts ? 1 : sizeof(all) / sizeof(all[0]);
+	const struct test *const *first = starts ? __start_start_tests : __start_layer_tests;
+	const struct test *const *end = starts ? __stop_start_tests : __stop_layer_tests;
 	unsigned passed = 0, failed = 0;
 	char json[128];
 
 	if (argc > 2 && !strcmp(argv[1], "raise"))
 		return raise(atoi(argv[2])) == 0 ? 0 : 1;
 	setvbuf(stdout, 0, _IOLBF, 0); /* what was printed before a crash must be there */
-	for (unsigned g = 0; g < count; g++)
-		for (const struct test *t = groups[g]; t->name; t++) {
-			bool ok = t->run();
-			printf("%s %s\n", ok ? "ok" : "not ok", t->name);
-			*(ok ? &passed : &failed) += 1;
-		}
+	while (end-- != first) {
+		bool ok = (*end)->run();
+		printf("%s %s\n", ok ? "ok" : "not ok", (*end)->name);
+		*(ok ? &passed : &failed) += 1;
+	}
 	snprintf(json, sizeof(json), "{\"test\": \"posixtest\", \"passed\": %u, \"failed\": %u}", passed, failed);
 	if (manager_result(json) != 0) {
 		printf("not ok result\n");

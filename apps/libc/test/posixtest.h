@@ -19,8 +19,13 @@ struct test {
 	bool (*run)(void);
 };
 
-extern const struct test memory_tests[], thread_tests[], file_tests[], poll_tests[], clock_tests[], string_tests[],
-	malloc_tests[], protect_tests[], cancel_tests[], direct_tests[], direct_cancel_tests[], socketpair_tests[],
-	signal_tests[], start_tests[];
+/* Defines a test of the group `tests`. The linker collects the groups; GCC has a file's last test first. */
+#define TEST_OF(tests, id, text)                                                                                 \
+	static bool id(void);                                                                                    \
+	static const struct test *const tests##_##id __attribute__((section(#tests), used)) =                     \
+		&(const struct test){ text, id };                                                                \
+	static bool id(void)
+#define TEST(id, text)       TEST_OF(layer_tests, id, text)
+#define START_TEST(id, text) TEST_OF(start_tests, id, text)
 
 uint64_t now_ns(void); /* CLOCK_MONOTONIC */

@@ -147,7 +147,7 @@ static bool close_pipe(void)
 	return true;
 }
 
-static bool in_waits(void)
+TEST(in_waits, "cancelled in waits for other threads")
 {
 	sem_init(&asleep, 0, 0);
 	sem_init(&go_on, 0, 0);
@@ -157,13 +157,13 @@ static bool in_waits(void)
 	return true;
 }
 
-static bool in_sleeps(void)
+TEST(in_sleeps, "cancelled in sleeps")
 {
 	CHECK(cancel_in(sleep_long, 0) && cancel_in(sleep_until, 0) && cancel_in(sleep_for_ever, 0));
 	return true;
 }
 
-static bool in_files(void)
+TEST(in_files, "cancelled in waits for files")
 {
 	struct epoll_event event = { .events = EPOLLIN };
 
@@ -177,7 +177,7 @@ static bool in_files(void)
 }
 
 /* Where there is a network; posixtest has none in the machine, and its host has one. */
-static bool in_accept(void)
+TEST(in_accept, "cancelled in accept")
 {
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 
@@ -193,7 +193,7 @@ static bool in_accept(void)
 }
 
 /* All that can sleep at once, the poller of the network among them; woken in another order than they slept. */
-static bool several_at_once(void)
+TEST(several_at_once, "cancelled several at once")
 {
 	void (*const calls[])(void) = { read_pipe, wait_condition, sleep_long };
 	pthread_t threads[3];
@@ -232,7 +232,7 @@ static void *read_then_point(void *argument)
 	return argument;
 }
 
-static bool disabled_is_not_disturbed(void)
+TEST(disabled_is_not_disturbed, "disabled cancellation does not disturb")
 {
 	pthread_t thread;
 	void *result;
@@ -259,7 +259,7 @@ static void *lock_then_point(void *argument)
 	return argument;
 }
 
-static bool deferred_until_a_point(void)
+TEST(deferred_until_a_point, "deferred until a cancellation point")
 {
 	pthread_t thread;
 	void *result;
@@ -284,7 +284,7 @@ static void *asynchronous(void *argument)
 	return run_cleaned(argument);
 }
 
-static bool asynchronous_asleep(void)
+TEST(asynchronous_asleep, "asynchronous cancellation ends sleepers")
 {
 	void (*call)(void) = wait_condition;
 	pthread_t thread;
@@ -298,15 +298,3 @@ static bool asynchronous_asleep(void)
 	CHECK(pthread_kill(pthread_self(), 0) == 0);
 	return true;
 }
-
-const struct test cancel_tests[] = {
-	{ "cancelled in waits for other threads", in_waits },
-	{ "cancelled in sleeps", in_sleeps },
-	{ "cancelled in waits for files", in_files },
-	{ "cancelled in accept", in_accept },
-	{ "cancelled several at once", several_at_once },
-	{ "disabled cancellation does not disturb", disabled_is_not_disturbed },
-	{ "deferred until a cancellation point", deferred_until_a_point },
-	{ "asynchronous cancellation ends sleepers", asynchronous_asleep },
-	{ 0 },
-};

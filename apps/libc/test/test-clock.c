@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "posixtest.h"
 
-static bool monotonic_never_goes_back(void)
+TEST(monotonic_never_goes_back, "the monotonic clock never goes back")
 {
 	uint64_t last = now_ns(), first = last;
 
@@ -21,7 +21,7 @@ static bool monotonic_never_goes_back(void)
 	return true;
 }
 
-static bool sleep_lasts(void)
+TEST(sleep_lasts, "sleep lasts as long as asked")
 {
 	for (int ms = 1; ms <= 32; ms *= 2) {
 		uint64_t took;
@@ -38,7 +38,7 @@ static bool sleep_lasts(void)
 	return true;
 }
 
-static bool clocks_agree(void)
+TEST(clocks_agree, "clocks agree")
 {
 	struct timespec before, after;
 	struct timeval day;
@@ -54,7 +54,7 @@ static bool clocks_agree(void)
 	return true;
 }
 
-static bool processor_time_grows(void)
+TEST(processor_time_grows, "processor time grows")
 {
 	struct rusage usage;
 	struct timespec before, after;
@@ -68,18 +68,9 @@ static bool processor_time_grows(void)
 	return true;
 }
 
-static bool unknown_calls_are_refused(void)
+TEST(unknown_calls_are_refused, "unknown calls are refused")
 {
 	CHECK(syscall(SYS_ptrace, 0, 0, 0, 0) == -1 && errno == ENOSYS);
 	CHECK(fork() == -1);
 	return true;
 }
-
-const struct test clock_tests[] = {
-	{ "the monotonic clock never goes back", monotonic_never_goes_back },
-	{ "sleep lasts as long as asked", sleep_lasts },
-	{ "clocks agree", clocks_agree },
-	{ "processor time grows", processor_time_grows },
-	{ "unknown calls are refused", unknown_calls_are_refused },
-	{ 0 },
-};

@@ -73,7 +73,7 @@ static void *run(void (*call)(void), int state)
 	return ended;
 }
 
-static bool cancelled_calls_have_no_effect(void)
+TEST(cancelled_calls_have_no_effect, "cancelled direct calls have no effect")
 {
 	void (*const on_pair[])(void) = { do_read, do_recv, do_send, do_write };
 
@@ -98,7 +98,7 @@ static bool cancelled_calls_have_no_effect(void)
 	return true;
 }
 
-static bool disabled_and_masked(void)
+TEST(disabled_and_masked, "direct calls with cancellation disabled and masked")
 {
 	CHECK(open_pair("abcdef"));
 	CHECK(run(do_read, PTHREAD_CANCEL_DISABLE) == 0 && result == 6);
@@ -160,7 +160,7 @@ static bool cancel_behind_part(int state, size_t *got)
 	return ended == (state == PTHREAD_CANCEL_ENABLE ? PTHREAD_CANCELED : 0);
 }
 
-static bool cancelled_behind_a_part(void)
+TEST(cancelled_behind_a_part, "a write that is cancelled behind a part")
 {
 	size_t got;
 
@@ -172,10 +172,3 @@ static bool cancelled_behind_a_part(void)
 	CHECK(cancel_behind_part(PTHREAD_CANCEL_DISABLE, &got) && got == LONG && result == LONG);
 	return true;
 }
-
-const struct test direct_cancel_tests[] = {
-	{ "cancelled direct calls have no effect", cancelled_calls_have_no_effect },
-	{ "direct calls with cancellation disabled and masked", disabled_and_masked },
-	{ "a write that is cancelled behind a part", cancelled_behind_a_part },
-	{ 0 },
-};

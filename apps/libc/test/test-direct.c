@@ -224,7 +224,7 @@ static struct outcome observe(int (*make)(void), unsigned number, bool direct, u
 	return o;
 }
 
-static bool same_both_ways(void)
+TEST(same_both_ways, "direct calls and system calls agree")
 {
 	unsigned differ = 0;
 
@@ -244,7 +244,7 @@ static bool same_both_ways(void)
 }
 
 /* The states are what they are named after: the comparison above would not notice if none of them could be made. */
-static bool expected_results(void)
+TEST(expected_results, "direct calls have their results")
 {
 	int fd = pipe_empty();
 
@@ -270,9 +270,3 @@ static bool expected_results(void)
 	close(fd), close(other);
 	return true;
 }
-
-const struct test direct_tests[] = {
-	{ "direct calls and system calls agree", same_both_ways },
-	{ "direct calls have their results", expected_results },
-	{ 0 },
-};

@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include "posixtest.h"
 
-static bool write_and_read_back(void)
+TEST(write_and_read_back, "a file reads back as written")
 {
 	char line[64];
 	FILE *f = fopen("/tmp/a", "w+");
@@ -36,7 +36,7 @@ static bool write_and_read_back(void)
 	return true;
 }
 
-static bool holes_and_truncation_read_zero(void)
+TEST(holes_and_truncation_read_zero, "holes and truncation read as zero")
 {
 	char c = 1;
 	struct stat st;
@@ -55,7 +55,7 @@ static bool holes_and_truncation_read_zero(void)
 	return true;
 }
 
-static bool vectors_and_sendfile(void)
+TEST(vectors_and_sendfile, "vectors at offsets, sendfile")
 {
 	char a[3] = "", b[6] = "";
 	struct iovec parts[2] = { { a, 2 }, { b, 5 } };
@@ -75,7 +75,7 @@ static bool vectors_and_sendfile(void)
 	return unlink("/tmp/v") == 0;
 }
 
-static bool append_mode(void)
+TEST(append_mode, "append mode")
 {
 	char all[8] = "";
 	int fd = open("/tmp/log", O_WRONLY | O_CREAT | O_APPEND, 0600);
@@ -91,7 +91,7 @@ static bool append_mode(void)
 }
 
 /* A size is set, longer or shorter, and memory is taken for what is written only. */
-static bool sizes_of_holes(void)
+TEST(sizes_of_holes, "sizes of files with holes")
 {
 	char bytes[3] = { 0 };
 	int fd = open("/tmp/hole", O_RDWR | O_CREAT, 0600);
@@ -107,7 +107,7 @@ static bool sizes_of_holes(void)
 	return unlink("/tmp/hole") == 0;
 }
 
-static bool rename_replaces(void)
+TEST(rename_replaces, "rename replaces")
 {
 	char c;
 	int a = open("/tmp/new", O_WRONLY | O_CREAT, 0600), b = open("/tmp/old", O_WRONLY | O_CREAT, 0600);
@@ -123,7 +123,7 @@ static bool rename_replaces(void)
 	return unlink("/tmp/old") == 0;
 }
 
-static bool directories(void)
+TEST(directories, "directories")
 {
 	char where[64];
 	unsigned found = 0;
@@ -150,7 +150,7 @@ static bool directories(void)
 	return true;
 }
 
-static bool devices(void)
+TEST(devices, "devices")
 {
 	unsigned char a[64] = { 0 }, b[64] = { 0 };
 	int fd = open("/dev/urandom", O_RDONLY);
@@ -165,7 +165,7 @@ static bool devices(void)
 	return true;
 }
 
-static bool lowest_descriptor(void)
+TEST(lowest_descriptor, "descriptors are the lowest free")
 {
 	int a = open("/dev/null", O_RDONLY), b = dup(a), c = dup(b);
 
@@ -178,7 +178,7 @@ static bool lowest_descriptor(void)
 	return true;
 }
 
-static bool formatted_output(void)
+TEST(formatted_output, "formatted output")
 {
 	char text[64];
 
@@ -196,7 +196,7 @@ static unsigned long free_pages(void)
 }
 
 /* Files share the heap with everything else: they may have a part of it, and give it back. */
-static bool files_are_limited_and_freed(void)
+TEST(files_are_limited_and_freed, "files are limited and freed")
 {
 	static char block[65536];
 	unsigned long before = free_pages(), written = 0;
@@ -230,7 +230,7 @@ static bool files_are_limited_and_freed(void)
 	return true;
 }
 
-static bool users_and_hosts(void)
+TEST(users_and_hosts, "users and hosts")
 {
 	char name[256] = "";
 	struct passwd *nobody = getpwnam("nobody");
@@ -249,7 +249,7 @@ static bool users_and_hosts(void)
 }
 
 /* Last of all: there is no way back to root. */
-static bool identities(void)
+TEST(identities, "identities")
 {
 	uid_t real, effective, saved;
 
@@ -264,7 +264,7 @@ static bool identities(void)
 	return true;
 }
 
-static bool times_that_are_set(void)
+TEST(times_that_are_set, "times that are set")
 {
 	struct timespec omit[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_sec = 77, .tv_nsec = 5 } },
 	                wrong[2] = { { .tv_nsec = 1000000000 } };
@@ -284,7 +284,7 @@ static bool times_that_are_set(void)
 	return close(fd) == 0 && unlink("timed") == 0;
 }
 
-static bool size_of_the_file_system(void)
+TEST(size_of_the_file_system, "the size of the file system")
 {
 	enum { SIZE = 300000 };
 	struct statfs before, after;
@@ -301,22 +301,3 @@ static bool size_of_the_file_system(void)
 	CHECK(statfs("/nothing", &after) == -1 && errno == ENOENT && fstatfs(-1, &after) == -1 && errno == EBADF);
 	return true;
 }
-
-const struct test file_tests[] = {
-	{ "times that are set", times_that_are_set },
-	{ "a file reads back as written", write_and_read_back },
-	{ "holes and truncation read as zero", holes_and_truncation_read_zero },
-	{ "vectors at offsets, sendfile", vectors_and_sendfile },
-	{ "append mode", append_mode },
-	{ "rename replaces", rename_replaces },
-	{ "directories", directories },
-	{ "sizes of files with holes", sizes_of_holes },
-	{ "files are limited and freed", files_are_limited_and_freed },
-	{ "the size of the file system", size_of_the_file_system },
-	{ "devices", devices },
-	{ "descriptors are the lowest free", lowest_descriptor },
-	{ "formatted output", formatted_output },
-	{ "users and hosts", users_and_hosts },
-	{ "identities", identities },
-	{ 0 },
-};

@@ -77,7 +77,7 @@ static uint64_t free_memory(void)
 }
 
 /* Memory does not grow without leaks: one span of each class may be kept. */
-static bool test_churn(void)
+TEST(test_churn, "blocks keep what is written")
 {
 	uint64_t before;
 
@@ -90,7 +90,7 @@ static bool test_churn(void)
 
 static void *churn_thread(void *seed) { return (void *)(uintptr_t)churn((uint32_t)(uintptr_t)seed); }
 
-static bool test_threads(void)
+TEST(test_threads, "blocks of two threads")
 {
 	pthread_t thread;
 	void *ok;
@@ -146,7 +146,7 @@ static void *take_over(void *argument)
  * Blocks that the first thread frees are for others, too, but for the few blocks that it keeps; no other thread gets
  * these. Blocks that others free are for it.
  */
-static bool test_given_blocks(void)
+TEST(test_given_blocks, "blocks that threads give to each other")
 {
 	static struct gift gift;
 	static unsigned char *after[GIVEN];
@@ -182,7 +182,7 @@ static bool test_given_blocks(void)
 	return true;
 }
 
-static bool test_alignment(void)
+TEST(test_alignment, "aligned blocks")
 {
 	for (size_t align = 1; align <= 1 << 16; align *= 2)
 		for (size_t size = 0; size < 9000; size = size * 2 + 1) {
@@ -199,7 +199,7 @@ static bool test_alignment(void)
 	return true;
 }
 
-static bool test_zeroed(void)
+TEST(test_zeroed, "zeroed blocks")
 {
 	for (size_t size = 1; size < 20000; size = size * 3 / 2 + 1) {
 		unsigned char *a = malloc(size);
@@ -215,7 +215,7 @@ static bool test_zeroed(void)
 	return true;
 }
 
-static bool test_too_much(void)
+TEST(test_too_much, "more than there is")
 {
 	volatile size_t half = SIZE_MAX / 2 + 2, much = (size_t)1 << 40;
 
@@ -246,7 +246,7 @@ static bool holds(const unsigned char *bytes, size_t size, unsigned char value)
 }
 
 /* A large block that was used before keeps its content, since zeroing costs time; calloc() zeroes it. */
-static bool test_reuse(void)
+TEST(test_reuse, "used blocks are zeroed only for calloc and mmap")
 {
 	enum { SIZE = 8 << 20, LAST = 4096, MOST = SIZE - LAST }; /* larger than the holes that others leave */
 	unsigned char *first = malloc(SIZE), *again;
@@ -279,7 +279,7 @@ static bool test_reuse(void)
 }
 
 /* A block that is freed and taken again keeps its pages, and its content unless calloc() takes it. */
-static bool test_spares(void)
+TEST(test_spares, "freed spans that are kept")
 {
 	for (size_t pages = 2; pages <= 16; pages++) {
 		const size_t size = pages * 4096;
@@ -302,7 +302,7 @@ static bool test_spares(void)
 }
 
 /* The program decides how close to each other short blocks are. */
-static bool test_malloc_alignment(void)
+TEST(test_malloc_alignment, "lengths of short blocks")
 {
 	const size_t step = malloc_alignment;
 
@@ -325,7 +325,7 @@ static void **take_all(size_t size, void **chain)
 }
 
 /* A full heap: what is freed serves for larger and smaller blocks alike. The rest is for others meanwhile. */
-static bool test_full(void)
+TEST(test_full, "a heap without room")
 {
 	enum { SOME = 12, SIZE = 65536 };
 	void *some[SOME], **all = NULL, *first = NULL;
@@ -355,7 +355,7 @@ static bool test_full(void)
 }
 
 /* A spare span is not protected, whatever its last owner has done. */
-static bool test_protected_spare(void)
+TEST(test_protected_spare, "freed spans that were protected")
 {
 	const size_t size = 4 * 4096;
 	unsigned char *one = aligned_alloc(4096, size);
@@ -371,18 +371,3 @@ static bool test_protected_spare(void)
 	free(again);
 	return true;
 }
-
-const struct test malloc_tests[] = {
-	{ "blocks keep what is written", test_churn },
-	{ "blocks of two threads", test_threads },
-	{ "blocks that threads give to each other", test_given_blocks },
-	{ "aligned blocks", test_alignment },
-	{ "zeroed blocks", test_zeroed },
-	{ "more than there is", test_too_much },
-	{ "lengths of short blocks", test_malloc_alignment },
-	{ "freed spans that are kept", test_spares },
-	{ "a heap without room", test_full },
-	{ "freed spans that were protected", test_protected_spare },
-	{ "used blocks are zeroed only for calloc and mmap", test_reuse },
-	{ 0 },
-};

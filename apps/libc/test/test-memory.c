@@ -25,7 +25,7 @@ static bool all_zero(const char *p, size_t size)
 	return true;
 }
 
-static bool mmap_gives_zeroed_memory_again(void)
+TEST(mmap_gives_zeroed_memory_again, "mmap gives zeroed memory again")
 {
 	enum { SIZE = 300 * 4096 };
 	unsigned long before = free_pages();
@@ -68,7 +68,7 @@ static bool was_first_fit(const struct mapping *all, const struct mapping *is, c
 }
 
 /* Whatever came and went before, the lowest room that is large enough is taken. Others' pages lie around it. */
-static bool mappings_take_the_lowest_room(void)
+TEST(mappings_take_the_lowest_room, "mappings take the lowest room")
 {
 	static struct mapping m[MAPPINGS];
 	unsigned random = 1;
@@ -96,7 +96,7 @@ static bool mappings_take_the_lowest_room(void)
 	return true;
 }
 
-static bool mremap_keeps_content(void)
+TEST(mremap_keeps_content, "mremap keeps content")
 {
 	char *p = mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	char *wall = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -114,7 +114,7 @@ static bool mremap_keeps_content(void)
 }
 
 /* Tests ranges of which no page is mapped, or only some: the answers are Linux's. */
-static bool ranges_that_are_not_there(void)
+TEST(ranges_that_are_not_there, "ranges that are not there")
 {
 	enum { PAGES = 8, SIZE = PAGES * 4096 };
 	const unsigned long before = free_pages();
@@ -149,7 +149,7 @@ static bool ranges_that_are_not_there(void)
 	return true;
 }
 
-static bool middle_of_a_mapping_can_be_freed(void)
+TEST(middle_of_a_mapping_can_be_freed, "the middle of a mapping can be freed")
 {
 	unsigned long before = free_pages();
 	char *p = mmap(0, 200 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -163,7 +163,7 @@ static bool middle_of_a_mapping_can_be_freed(void)
 	return true;
 }
 
-static bool dont_need_zeroes(void)
+TEST(dont_need_zeroes, "madvise DONTNEED zeroes")
 {
 	char *p = mmap(0, 16384, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -174,7 +174,7 @@ static bool dont_need_zeroes(void)
 	return true;
 }
 
-static bool too_much_is_refused(void)
+TEST(too_much_is_refused, "too much memory is refused")
 {
 	CHECK(mmap(0, 1ul << 46, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED);
 	CHECK(malloc(1ul << 46) == 0);
@@ -182,7 +182,7 @@ static bool too_much_is_refused(void)
 }
 
 /* Blocks of random sizes, each filled with its own pattern and checked when freed or grown. */
-static bool malloc_stress(void)
+TEST(malloc_stress, "malloc stress")
 {
 	enum { BLOCKS = 512, STEPS = 40000 };
 	static struct { unsigned char *p; size_t size; unsigned char mark; } block[BLOCKS];
@@ -213,7 +213,7 @@ static bool malloc_stress(void)
 	return true;
 }
 
-static bool big_blocks_come_back(void)
+TEST(big_blocks_come_back, "big blocks come back")
 {
 	free(malloc(1)); /* whatever the allocator sets up the first time */
 	unsigned long before = free_pages();
@@ -260,7 +260,7 @@ static unsigned long resident_pages(void)
 	return pages;
 }
 
-static bool proc_stat_counts_resident_pages(void)
+TEST(proc_stat_counts_resident_pages, "/proc/self/stat counts resident pages")
 {
 	enum { SIZE = 23, LAST = 52, STACK = 256, REST_MAX = 300 /* a port, and what segments round up */ };
 	extern const char __executable_start[], _end[];
@@ -278,7 +278,7 @@ static bool proc_stat_counts_resident_pages(void)
 	return true;
 }
 
-static bool touched_pages_count(void)
+TEST(touched_pages_count, "touched pages count as resident")
 {
 	enum { PAGES = 3000, SIZE = PAGES * 4096 };
 	unsigned long before = resident_pages();
@@ -305,7 +305,7 @@ static bool touched_pages_count(void)
 	return true;
 }
 
-static bool proc_files_are_made_when_read(void)
+TEST(proc_files_are_made_when_read, "files of /proc are made when read")
 {
 	char c[2], first[64] = "", again[64] = "";
 	int fd = open("/proc/self/statm", O_RDONLY);
@@ -348,27 +348,10 @@ static bool map_shared(void)
 	return true;
 }
 
-static bool shared_mappings_are_the_file(void)
+TEST(shared_mappings_are_the_file, "shared mappings are the file")
 {
 	CHECK(map_shared()); /* and what the layer keeps for the next time */
 	const unsigned long before = free_pages();
 	CHECK(map_shared() && free_pages() == before);
 	return true;
 }
-
-const struct test memory_tests[] = {
-	{ "shared mappings are the file", shared_mappings_are_the_file },
-	{ "mmap gives zeroed memory again", mmap_gives_zeroed_memory_again },
-	{ "mappings take the lowest room", mappings_take_the_lowest_room },
-	{ "mremap keeps content", mremap_keeps_content },
-	{ "ranges that are not there", ranges_that_are_not_there },
-	{ "the middle of a mapping can be freed", middle_of_a_mapping_can_be_freed },
-	{ "madvise DONTNEED zeroes", dont_need_zeroes },
-	{ "too much memory is refused", too_much_is_refused },
-	{ "malloc stress", malloc_stress },
-	{ "big blocks come back", big_blocks_come_back },
-	{ "/proc/self/stat counts resident pages", proc_stat_counts_resident_pages },
-	{ "touched pages count as resident", touched_pages_count },
-	{ "files of /proc are made when read", proc_files_are_made_when_read },
-	{ 0 },
-};

@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include "posixtest.h"
 
-static bool pipe_carries_all(void)
+TEST(pipe_carries_all, "a pipe carries all")
 {
 	char buffer[1024];
 	int fds[2];
@@ -36,7 +36,7 @@ static bool pipe_carries_all(void)
 	return true;
 }
 
-static bool write_without_reader(void)
+TEST(write_without_reader, "writing without a reader fails")
 {
 	int fds[2];
 
@@ -60,7 +60,7 @@ static void *write_slowly(void *argument)
 	return argument;
 }
 
-static bool blocking_read_waits_for_a_thread(void)
+TEST(blocking_read_waits_for_a_thread, "a blocking read waits for a thread")
 {
 	char buffer[64];
 	int fds[2];
@@ -89,7 +89,7 @@ static void *read_all(void *argument)
 	return (void *)total;
 }
 
-static bool blocking_write_waits_for_room(void)
+TEST(blocking_write_waits_for_room, "a blocking write waits for room")
 {
 	static char block[100000];
 	int fds[2];
@@ -106,7 +106,7 @@ static bool blocking_write_waits_for_room(void)
 	return true;
 }
 
-static bool poll_and_select(void)
+TEST(poll_and_select, "poll and select")
 {
 	int fds[2];
 	fd_set set;
@@ -130,7 +130,7 @@ static bool poll_and_select(void)
 	return true;
 }
 
-static bool epoll_levels_and_edges(void)
+TEST(epoll_levels_and_edges, "epoll: levels and edges")
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.u64 = 42 }, out[4];
 	char c;
@@ -195,7 +195,7 @@ enum { ALL_EVENTS = EPOLLIN | EPOLLOUT | EPOLLRDHUP };
 
 /* An end has an edge when the other one writes, makes room in what was full, or closes; and none of what it does
  * itself. */
-static bool edges_of_a_pipe(void)
+TEST(edges_of_a_pipe, "epoll: edges of a pipe")
 {
 	char c[4];
 	int fds[2];
@@ -229,7 +229,7 @@ static bool edges_of_a_pipe(void)
 }
 
 /* The same of sockets, which are told of room by each read that leaves nothing. */
-static bool edges_of_a_pair(void)
+TEST(edges_of_a_pair, "epoll: edges of a socket pair")
 {
 	char c[4];
 	int fds[2];
@@ -264,7 +264,7 @@ static bool edges_of_a_pair(void)
 }
 
 /* Each write is an edge to read, each read one to write. */
-static bool edges_of_an_eventfd(void)
+TEST(edges_of_an_eventfd, "epoll: edges of an eventfd")
 {
 	const uint64_t one = 1;
 	uint64_t taken;
@@ -289,7 +289,7 @@ static bool edges_of_an_eventfd(void)
 	return true;
 }
 
-static bool epoll_forgets_closed_files(void)
+TEST(epoll_forgets_closed_files, "epoll forgets closed files")
 {
 	struct epoll_event event = { .events = EPOLLIN }, out[4];
 	int fds[2], e = epoll_create1(0);
@@ -303,7 +303,7 @@ static bool epoll_forgets_closed_files(void)
 }
 
 /* Many watched, few ready: each ready one is reported in turn, however small the room for events. */
-static bool epoll_is_fair(void)
+TEST(epoll_is_fair, "epoll is fair")
 {
 	enum { PIPES = 60 };
 	struct epoll_event out[7];
@@ -329,7 +329,7 @@ static bool epoll_is_fair(void)
 	return true;
 }
 
-static bool epoll_wakes_for_a_thread(void)
+TEST(epoll_wakes_for_a_thread, "epoll wakes for a thread")
 {
 	struct epoll_event event = { .events = EPOLLIN }, out;
 	int fds[2], e = epoll_create1(0), total = 0;
@@ -352,7 +352,7 @@ static bool epoll_wakes_for_a_thread(void)
 	return true;
 }
 
-static bool sockets_are_told_from_files(void)
+TEST(sockets_are_told_from_files, "sockets are told from files")
 {
 	int fd = open("/dev/null", O_RDONLY);
 
@@ -363,7 +363,7 @@ static bool sockets_are_told_from_files(void)
 	return true;
 }
 
-static bool eventfd_counts(void)
+TEST(eventfd_counts, "eventfd counts")
 {
 	uint64_t value = 5;
 	int fd = eventfd(3, EFD_NONBLOCK), semaphore = eventfd(2, EFD_NONBLOCK | EFD_SEMAPHORE);
@@ -400,7 +400,7 @@ static void *add_to_event(void *argument)
 }
 
 /* A write of more than a number adds the first, and does not wait to write the rest. */
-static bool eventfd_takes_one_number(void)
+TEST(eventfd_takes_one_number, "eventfd takes one number of a write")
 {
 	uint64_t numbers[] = { 5, 6, 7 }, value;
 	const struct iovec two[] = { { &numbers[0], 8 }, { &numbers[1], 16 } };
@@ -437,24 +437,7 @@ static bool eventfd_waits_with(void *(*add)(void *))
 	return true;
 }
 
-static bool eventfd_waits(void) { return eventfd_waits_with(add_to_event) && eventfd_waits_with(add_more_to_event); }
-
-const struct test poll_tests[] = {
-	{ "a pipe carries all", pipe_carries_all },
-	{ "writing without a reader fails", write_without_reader },
-	{ "a blocking read waits for a thread", blocking_read_waits_for_a_thread },
-	{ "a blocking write waits for room", blocking_write_waits_for_room },
-	{ "eventfd counts", eventfd_counts },
-	{ "eventfd takes one number of a write", eventfd_takes_one_number },
-	{ "eventfd waits for a reader and a writer", eventfd_waits },
-	{ "poll and select", poll_and_select },
-	{ "epoll: levels and edges", epoll_levels_and_edges },
-	{ "epoll: edges of a pipe", edges_of_a_pipe },
-	{ "epoll: edges of a socket pair", edges_of_a_pair },
-	{ "epoll: edges of an eventfd", edges_of_an_eventfd },
-	{ "epoll forgets closed files", epoll_forgets_closed_files },
-	{ "epoll is fair", epoll_is_fair },
-	{ "epoll wakes for a thread", epoll_wakes_for_a_thread },
-	{ "sockets are told from files", sockets_are_told_from_files },
-	{ 0 },
-};
+TEST(eventfd_waits, "eventfd waits for a reader and a writer")
+{
+	return eventfd_waits_with(add_to_event) && eventfd_waits_with(add_more_to_event);
+}

@@ -21,7 +21,7 @@ static bool refuses(const void *at, size_t size, long prot, int error)
 	return protect(at, size, prot) == -1 && errno == error;
 }
 
-static bool mprotect_refuses_as_linux_does(void)
+TEST(mprotect_refuses_as_linux_does, "mprotect refuses what Linux refuses")
 {
 	char *p = map(4 * PAGE, RW);
 	static char data[PAGE];
@@ -43,7 +43,7 @@ static bool mprotect_refuses_as_linux_does(void)
 	return true;
 }
 
-static bool content_stays(void)
+TEST(content_stays, "content stays when pages are protected")
 {
 	enum { PAGES = 40 };
 	static const int rights[] = { PROT_READ, PROT_NONE, RW, PROT_NONE, PROT_READ | PROT_EXEC, PROT_READ, RW };
@@ -65,7 +65,7 @@ static bool content_stays(void)
 }
 
 /* Steps of the heap that are used already, some wholly and some in part within the range. */
-static bool large_ranges_keep_content(void)
+TEST(large_ranges_keep_content, "content stays when large ranges are protected")
 {
 	enum { SIZE = 5 * STEP };
 	char *p = map(SIZE, RW);
@@ -86,7 +86,7 @@ static bool large_ranges_keep_content(void)
 	return true;
 }
 
-static bool reserved_memory_is_used_by_and_by(void)
+TEST(reserved_memory_is_used_by_and_by, "reserved memory is used by and by")
 {
 	enum { SIZE = 3 * STEP };
 	char *p = map(SIZE, PROT_NONE);
@@ -106,7 +106,7 @@ static bool reserved_memory_is_used_by_and_by(void)
 	return true;
 }
 
-static bool pages_come_back_unprotected(void)
+TEST(pages_come_back_unprotected, "pages come back unprotected")
 {
 	char *p = map(8 * PAGE, RW);
 
@@ -130,7 +130,7 @@ static bool pages_come_back_unprotected(void)
 }
 
 /* More ranges than there may be are refused, and what is protected stays so; then all can be taken back. */
-static bool ranges_are_limited(void)
+TEST(ranges_are_limited, "protected ranges are limited")
 {
 	enum { PAGES = 2 * RANGES_MAX + 40 };
 	char *p = map(PAGES * PAGE, RW);
@@ -162,7 +162,7 @@ static void *use_stack(void *wrong)
 }
 
 /* The stack can be used down to its guard; stacks that are gone can be used by others. */
-static bool threads_have_their_stacks(void)
+TEST(threads_have_their_stacks, "threads have their stacks above a guard")
 {
 	enum { THREADS = 20, ROUNDS = 5 };
 	pthread_t thread[THREADS];
@@ -182,14 +182,3 @@ static bool threads_have_their_stacks(void)
 	pthread_attr_destroy(&attr);
 	return true;
 }
-
-const struct test protect_tests[] = {
-	{ "mprotect refuses what Linux refuses", mprotect_refuses_as_linux_does },
-	{ "content stays when pages are protected", content_stays },
-	{ "content stays when large ranges are protected", large_ranges_keep_content },
-	{ "reserved memory is used by and by", reserved_memory_is_used_by_and_by },
-	{ "pages come back unprotected", pages_come_back_unprotected },
-	{ "protected ranges are limited", ranges_are_limited },
-	{ "threads have their stacks above a guard", threads_have_their_stacks },
-	{ 0 },
-};

@@ -69,7 +69,7 @@ static bool is_pending(int number)
 	return sigpending(&set) == 0 && sigismember(&set, number);
 }
 
-static bool handlers_run_at_once(void)
+TEST(handlers_run_at_once, "signals run their handlers at once")
 {
 	char here;
 
@@ -85,7 +85,7 @@ static bool handlers_run_at_once(void)
 	return true;
 }
 
-static bool information(void)
+TEST(information, "signals tell handlers what they are")
 {
 	struct sigaction before;
 
@@ -107,7 +107,7 @@ static bool information(void)
 	return signal(SIGTERM, SIG_DFL) == count;
 }
 
-static bool blocked_until_unblocked(void)
+TEST(blocked_until_unblocked, "blocked signals are pending")
 {
 	sigset_t set = set_of(SIGUSR1), before;
 
@@ -123,7 +123,7 @@ static bool blocked_until_unblocked(void)
 	return signal(SIGUSR1, SIG_DFL) == count;
 }
 
-static bool waiting(void)
+TEST(waiting, "threads wait for signals")
 {
 	sigset_t set = set_of(SIGUSR1), none, before, now;
 	siginfo_t info;
@@ -173,7 +173,7 @@ static void let_it_sleep(void)
 }
 
 /* A thread that waits for signals gets them from another one. */
-static bool between_threads(void)
+TEST(between_threads, "threads send signals to threads that wait")
 {
 	sigset_t set = set_of(SIGUSR1), before;
 	pthread_t thread;
@@ -193,7 +193,7 @@ static bool between_threads(void)
 	return signal(SIGUSR2, SIG_DFL) == count;
 }
 
-static bool what_cannot_be_sent(void)
+TEST(what_cannot_be_sent, "signals that cannot be sent or caught")
 {
 	struct sigaction action = { .sa_handler = count };
 	pthread_t thread;
@@ -218,7 +218,7 @@ static bool what_cannot_be_sent(void)
 	return pthread_join(thread, 0) == 0 && signal(SIGUSR1, SIG_DFL) == count;
 }
 
-static bool timers(void)
+TEST(timers, "timers that would send signals")
 {
 	struct itimerval value = { .it_value.tv_sec = 1 }, old = value;
 	timer_t timer;
@@ -236,7 +236,7 @@ static sigjmp_buf out;
 static void jump(int number) { siglongjmp(out, number); }
 
 /* The layer's lock is free in a handler, and afterwards. */
-static bool left_by_a_jump(void)
+TEST(left_by_a_jump, "handlers that jump away")
 {
 	sigset_t now;
 
@@ -251,7 +251,7 @@ static bool left_by_a_jump(void)
 	return signal(SIGUSR1, SIG_DFL) == jump;
 }
 
-static bool alternate_stack(void)
+TEST(alternate_stack, "handlers on an alternate stack")
 {
 	static char room[16384];
 	stack_t stack = { .ss_sp = room, .ss_size = sizeof(room) }, old;
@@ -268,16 +268,3 @@ static bool alternate_stack(void)
 	CHECK(sigaltstack(&stack, 0) == 0 && sigaltstack(0, &old) == 0 && old.ss_flags == SS_DISABLE);
 	return signal(SIGUSR1, SIG_DFL) == count;
 }
-
-const struct test signal_tests[] = {
-	{ "signals run their handlers at once", handlers_run_at_once },
-	{ "signals tell handlers what they are", information },
-	{ "blocked signals are pending", blocked_until_unblocked },
-	{ "threads wait for signals", waiting },
-	{ "threads send signals to threads that wait", between_threads },
-	{ "signals that cannot be sent or caught", what_cannot_be_sent },
-	{ "timers that would send signals", timers },
-	{ "handlers that jump away", left_by_a_jump },
-	{ "handlers on an alternate stack", alternate_stack },
-	{ 0 },
-};

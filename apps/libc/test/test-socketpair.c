@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include "posixtest.h"
 
-static bool carries_both_ways(void)
+TEST(carries_both_ways, "a pair of sockets carries bytes both ways")
 {
 	char buffer[8];
 	struct stat st;
@@ -33,7 +33,7 @@ static bool carries_both_ways(void)
 }
 
 /* More than its room holds, so that the ring's end is passed, in pieces that do not divide it. */
-static bool keeps_order(void)
+TEST(keeps_order, "a pair of sockets keeps the order")
 {
 	static char sent[40000], got[40000];
 	size_t in = 0, out = 0;
@@ -55,7 +55,7 @@ static bool keeps_order(void)
 	return true;
 }
 
-static bool ends(void)
+TEST(ends, "each direction of a pair of sockets ends")
 {
 	char c;
 	int fds[2];
@@ -78,7 +78,7 @@ static bool ends(void)
 }
 
 /* Bytes that were written before the other end closed are still there. */
-static bool close_keeps_what_was_written(void)
+TEST(close_keeps_what_was_written, "closing a socket of a pair keeps what was written")
 {
 	char buffer[4];
 	int fds[2];
@@ -103,7 +103,7 @@ static void *echo(void *argument)
 	return 0;
 }
 
-static bool waits_for_a_thread(void)
+TEST(waits_for_a_thread, "a pair of sockets waits for a thread")
 {
 	static char sent[3000], got[3000];
 	void *result;
@@ -128,7 +128,7 @@ static bool waits_for_a_thread(void)
 	return true;
 }
 
-static bool says_what_it_is(void)
+TEST(says_what_it_is, "a pair of sockets says what it is")
 {
 	struct sockaddr_storage name;
 	socklen_t length = sizeof(name), size = sizeof(int);
@@ -159,7 +159,7 @@ static void *closes_later(void *fd)
 }
 
 /* read() and recv() that find nothing: at a timeout, at the peer's end, at once. */
-static bool reads_end(void)
+TEST(reads_end, "reading of a pair of sockets ends")
 {
 	const struct timeval soon = { .tv_usec = 20000 }, never = { 0 };
 	pthread_t thread;
@@ -200,7 +200,7 @@ static int readable_soon(int fd)
 	return readable(fd);
 }
 
-static bool sockets_tell_what_can_be_read(void)
+TEST(sockets_tell_what_can_be_read, "sockets tell how much can be read")
 {
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t length = sizeof(at);
@@ -227,7 +227,7 @@ static bool sockets_tell_what_can_be_read(void)
 	return true;
 }
 
-static bool files_tell_what_can_be_read(void)
+TEST(files_tell_what_can_be_read, "pipes and files tell how much can be read")
 {
 	char buffer[8];
 	int fds[2];
@@ -248,16 +248,3 @@ static bool files_tell_what_can_be_read(void)
 	      readable(fds[0]) == -EBADF);
 	return true;
 }
-
-const struct test socketpair_tests[] = {
-	{ "a pair of sockets carries bytes both ways", carries_both_ways },
-	{ "a pair of sockets keeps the order", keeps_order },
-	{ "each direction of a pair of sockets ends", ends },
-	{ "closing a socket of a pair keeps what was written", close_keeps_what_was_written },
-	{ "a pair of sockets waits for a thread", waits_for_a_thread },
-	{ "reading of a pair of sockets ends", reads_end },
-	{ "a pair of sockets says what it is", says_what_it_is },
-	{ "sockets tell how much can be read", sockets_tell_what_can_be_read },
-	{ "pipes and files tell how much can be read", files_tell_what_can_be_read },
-	{ 0 },
-};

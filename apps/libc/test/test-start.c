@@ -17,14 +17,14 @@
 
 extern char **environ;
 
-static bool environment(void)
+START_TEST(environment, "environment")
 {
 	CHECK(getenv("FIRST") && !strcmp(getenv("FIRST"), "one") && getenv("EMPTY") && !*getenv("EMPTY"));
 	CHECK(!strcmp(getenv("SIGN"), "a=b c") && environ[3] == 0);
 	return true;
 }
 
-static bool place_and_user(void)
+START_TEST(place_and_user, "working directory and user")
 {
 	char where[64];
 
@@ -34,7 +34,7 @@ static bool place_and_user(void)
 	return true;
 }
 
-static bool contents(void)
+START_TEST(contents, "files of the deployment")
 {
 	char text[64] = "";
 	struct stat st;
@@ -52,7 +52,7 @@ static bool contents(void)
 	return true;
 }
 
-static bool read_only(void)
+START_TEST(read_only, "files of the deployment are read-only")
 {
 	CHECK(open("/data/small", O_RDWR) == -1 && errno == EROFS);
 	CHECK(truncate("/data/small", 0) == -1 && errno == EROFS);
@@ -63,7 +63,7 @@ static bool read_only(void)
 	return true;
 }
 
-static bool private_copies(void)
+START_TEST(private_copies, "files of the deployment to be changed")
 {
 	char text[8] = "";
 	int fd = open("/data/own", O_RDWR);
@@ -75,7 +75,7 @@ static bool private_copies(void)
 	return true;
 }
 
-static bool listing(void)
+START_TEST(listing, "directories of the deployment")
 {
 	unsigned count = 0;
 	DIR *d = opendir("/data/many");
@@ -88,7 +88,7 @@ static bool listing(void)
 	return true;
 }
 
-static bool mapping(void)
+START_TEST(mapping, "mapped files")
 {
 	int large = open("/data/large", O_RDONLY), small = open("/data/small", O_RDONLY);
 	char *there = mmap(0, 3000001, PROT_READ, MAP_SHARED, large, 0);
@@ -112,7 +112,7 @@ static void *wait_at_gate(void *unused)
 	return unused;
 }
 
-static bool limits(void)
+START_TEST(limits, "threads and storage")
 {
 	static char block[1 << 20];
 	pthread_t thread[3];
@@ -128,15 +128,3 @@ static bool limits(void)
 	CHECK(write(fd, block, 1) == -1 && errno == ENOSPC && close(fd) == 0 && unlink("full") == 0);
 	return true;
 }
-
-const struct test start_tests[] = {
-	{ "environment", environment },
-	{ "working directory and user", place_and_user },
-	{ "files of the deployment", contents },
-	{ "files of the deployment are read-only", read_only },
-	{ "files of the deployment to be changed", private_copies },
-	{ "directories of the deployment", listing },
-	{ "mapped files", mapping },
-	{ "threads and storage", limits },
-	{ 0 },
-};

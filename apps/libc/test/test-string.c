@@ -27,7 +27,7 @@ static bool moves(void *(*volatile move)(void *, const void *, size_t), size_t t
 	return true;
 }
 
-static bool test_move(void)
+TEST(test_move, "move")
 {
 	static const int distances[] = { -300, -65, -64, -63, -33, -17, -16, -15, -8, -1, 0, 1, 7, 15, 16, 17, 31, 48,
 	                                 63, 64, 65, 200 };
@@ -38,7 +38,7 @@ static bool test_move(void)
 	return true;
 }
 
-static bool test_copy(void)
+TEST(test_copy, "copy")
 {
 	for (size_t n = 0; n < SIZE_MAX_TRIED; n++)
 		for (size_t offset = 0; offset < 17; offset++)
@@ -48,7 +48,7 @@ static bool test_copy(void)
 
 static int sign(int x) { return (x > 0) - (x < 0); }
 
-static bool test_compare(void)
+TEST(test_compare, "compare")
 {
 	int (*volatile compare)(const void *, const void *, size_t) = memcmp;
 	unsigned char *a = buffer + 3, *b = buffer + 512;
@@ -70,7 +70,7 @@ static bool test_compare(void)
 }
 
 
-static bool test_find(void)
+TEST(test_find, "find")
 {
 	void *(*volatile find)(const void *, int, size_t) = memchr;
 
@@ -99,7 +99,7 @@ static char *last_page(void)
 }
 
 /* Bytes up to the edge of a page, and across one. */
-static bool test_find_at_an_edge(void)
+TEST(test_find_at_an_edge, "find at an edge")
 {
 	void *(*volatile find)(const void *, int, size_t) = memchr;
 	char *page = last_page();
@@ -121,7 +121,7 @@ static bool test_find_at_an_edge(void)
 }
 
 /* Texts up to the edge of a page, and across one. */
-static bool test_find_in_text(void)
+TEST(test_find_in_text, "find in a text")
 {
 	char *(*volatile find)(const char *, int) = strchr, *(*volatile find_or_end)(const char *, int) = strchrnul;
 	char *page = last_page();
@@ -155,7 +155,7 @@ static int compared(const unsigned char *a, const unsigned char *b)
 }
 
 /* All pairs of characters, at the end of texts up to the edges of pages, with other bytes behind the end. */
-static bool test_compare_case(void)
+TEST(test_compare_case, "compare without case")
 {
 	int (*volatile compare)(const char *, const char *) = strcasecmp;
 	char *left = last_page(), *right = last_page();
@@ -181,14 +181,3 @@ static bool test_compare_case(void)
 		}
 	return munmap(left, 4096) == 0 && munmap(right, 4096) == 0;
 }
-
-const struct test string_tests[] = {
-	{ "move", test_move },
-	{ "copy", test_copy },
-	{ "compare", test_compare },
-	{ "find", test_find },
-	{ "find at an edge", test_find_at_an_edge },
-	{ "find in a text", test_find_in_text },
-	{ "compare without case", test_compare_case },
-	{ 0 },
-};

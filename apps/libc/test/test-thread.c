@@ -45,7 +45,7 @@ static void *return_index(void *argument)
 	return (void *)((long)argument + 1 + (own - 7 - (long)argument));
 }
 
-static bool create_and_join(void)
+TEST(create_and_join, "threads are created and joined")
 {
 	bool ok = start_and_join(return_index, 200);
 
@@ -66,7 +66,7 @@ static void *count_locked(void *argument)
 	return (void *)((long)argument + 1);
 }
 
-static bool mutex_excludes(void)
+TEST(mutex_excludes, "a mutex excludes")
 {
 	counter = 0;
 	CHECK(start_and_join(count_locked, 1));
@@ -90,7 +90,7 @@ static void *pass_baton(void *argument)
 	return (void *)(me + 1);
 }
 
-static bool condition_variables(void)
+TEST(condition_variables, "condition variables")
 {
 	counter = 0;
 	CHECK(start_and_join(pass_baton, 1));
@@ -98,7 +98,7 @@ static bool condition_variables(void)
 	return true;
 }
 
-static bool condition_timeout(void)
+TEST(condition_timeout, "a condition variable times out")
 {
 	struct timespec until;
 
@@ -128,7 +128,7 @@ static void *answer_pings(void *argument)
 	return argument;
 }
 
-static bool semaphores_alternate(void)
+TEST(semaphores_alternate, "semaphores alternate")
 {
 	pthread_t worker;
 
@@ -149,7 +149,7 @@ static void *end_detached(void *argument)
 	return argument;
 }
 
-static bool detached_threads_free_themselves(void)
+TEST(detached_threads_free_themselves, "detached threads free themselves")
 {
 	pthread_attr_t attributes;
 	pthread_t worker;
@@ -183,7 +183,7 @@ static void *allocate_much(void *argument)
 	return (void *)((long)argument + 1);
 }
 
-static bool malloc_in_threads(void) { return start_and_join(allocate_much, 2); }
+TEST(malloc_in_threads, "malloc in threads") { return start_and_join(allocate_much, 2); }
 
 static pthread_key_t key;
 static int destroyed;
@@ -195,7 +195,7 @@ static void *set_key(void *argument)
 	return (void *)((long)argument + 1);
 }
 
-static bool thread_specific_data(void)
+TEST(thread_specific_data, "thread-specific data")
 {
 	CHECK(pthread_key_create(&key, note_destroyed) == 0);
 	CHECK(start_and_join(set_key, 1));
@@ -213,7 +213,7 @@ static void *meet(void *argument)
 	return (void *)(long)own;
 }
 
-static bool many_threads_at_once(void)
+TEST(many_threads_at_once, "64 threads at once")
 {
 	pthread_t thread[MANY], beyond;
 
@@ -237,7 +237,7 @@ static bool many_threads_at_once(void)
 }
 
 /* musl measures the first thread's by what mremap() answers. */
-static bool size_of_stacks(void)
+TEST(size_of_stacks, "stacks have their size")
 {
 	const uintptr_t lowest = PROCESS_STACK_TOP - PROCESS_STACK_SIZE;
 	uintptr_t here = (uintptr_t)&lowest;
@@ -263,7 +263,7 @@ static void *dies_with_it(void *unused)
 }
 
 /* As LMDB has them: shared between processes, though there is one. */
-static bool robust_mutexes(void)
+TEST(robust_mutexes, "robust mutexes")
 {
 	pthread_mutexattr_t attributes;
 	pthread_t thread;
@@ -289,18 +289,3 @@ static bool robust_mutexes(void)
 	      pthread_mutex_lock(&robust) == ENOTRECOVERABLE);
 	return pthread_mutex_destroy(&robust) == 0;
 }
-
-const struct test thread_tests[] = {
-	{ "stacks have their size", size_of_stacks },
-	{ "threads are created and joined", create_and_join },
-	{ "a mutex excludes", mutex_excludes },
-	{ "condition variables", condition_variables },
-	{ "a condition variable times out", condition_timeout },
-	{ "semaphores alternate", semaphores_alternate },
-	{ "detached threads free themselves", detached_threads_free_themselves },
-	{ "malloc in threads", malloc_in_threads },
-	{ "thread-specific data", thread_specific_data },
-	{ "robust mutexes", robust_mutexes },
-	{ "64 threads at once", many_threads_at_once },
-	{ 0 },
-};
