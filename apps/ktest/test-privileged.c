@@ -20,6 +20,14 @@ struct attack {
 		__asm__ volatile(text "\n\tud2\n\tud2");                 \
 	}
 
+/* An instruction stands once in a list X(id, text, exception); ATTACKS() makes of it functions and a table. */
+#define ONLY(v)                .vector = v, .other = NO_OTHER
+#define EITHER(v, o)           .vector = v, .other = o
+#define CODE(id, text, ...)    ATTACK(id, text)
+#define ENTRY(id, text, ...)   { .what = #id, .code = id, __VA_ARGS__ },
+#define ATTACKS(id, instructions) \
+	instructions(CODE) static const struct attack id[] = { instructions(ENTRY) };
+
 /*
  * Not tested: INVD, WBINVD, XSAVES, VMXON, INTO and MOV to CS, which the emulator executes as no operations.
  * RDI and RSP point into a mapped page during an attack; RDI is aligned to 1 KiB.
@@ -58,36 +66,21 @@ static void attack(const struct attack *list, unsigned count)
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
-ATTACK(cli, "cli") ATTACK(sti, "sti") ATTACK(hlt, "hlt") ATTACK(clts, "clts")
-ATTACK(invlpg, "invlpg (%rdi)") ATTACK(lgdt, "lgdt (%rdi)") ATTACK(lidt, "lidt (%rdi)") ATTACK(lldt, "lldt %ax")
-ATTACK(ltr, "ltr %ax") ATTACK(lmsw, "lmsw %ax") ATTACK(swapgs, "swapgs") ATTACK(sysret, "sysretq") ATTACK(sysret32,
-	"sysretl")
-ATTACK(sysexit, ".byte 0x48, 0x0f, 0x35") ATTACK(sysenter, "sysenter") ATTACK(xsetbv, "xsetbv") ATTACK(rsm, "rsm")
-ATTACK(stac, "stac") ATTACK(clac, "clac") ATTACK(rdpmc, "rdpmc") ATTACK(monitor, "monitor") ATTACK(mwait, "mwait")
-ATTACK(invpcid, "invpcid (%rdi), %rax") ATTACK(rdpkru, "rdpkru") ATTACK(getsec, ".byte 0x0f, 0x37")
+#define SYSTEM(X) \
+	X(cli, "cli", ONLY(GP)) X(sti, "sti", ONLY(GP)) X(hlt, "hlt", ONLY(GP)) X(clts, "clts", ONLY(GP)) \
+	X(invlpg, "invlpg (%rdi)", ONLY(GP)) X(lgdt, "lgdt (%rdi)", ONLY(GP)) X(lidt, "lidt (%rdi)", ONLY(GP)) \
+	X(lldt, "lldt %ax", ONLY(GP)) X(ltr, "ltr %ax", ONLY(GP)) X(lmsw, "lmsw %ax", ONLY(GP)) \
+	X(swapgs, "swapgs", ONLY(GP)) X(sysret, "sysretq", ONLY(GP)) X(sysret32, "sysretl", ONLY(GP)) \
+	X(sysexit, ".byte 0x48, 0x0f, 0x35", EITHER(GP, UD)) X(sysenter, "sysenter", EITHER(GP, UD)) \
+	X(xsetbv, "xsetbv", ONLY(GP)) X(rsm, "rsm", ONLY(UD)) X(stac, "stac", ONLY(UD)) \
+	X(clac, "clac", ONLY(UD)) X(rdpmc, "rdpmc", ONLY(GP)) X(monitor, "monitor", EITHER(UD, GP)) \
+	X(mwait, "mwait", EITHER(UD, GP)) X(invpcid, "invpcid (%rdi), %rax", EITHER(GP, UD)) \
+	X(rdpkru, "rdpkru", ONLY(UD)) X(getsec, ".byte 0x0f, 0x37", EITHER(UD, GP))
+ATTACKS(system, SYSTEM)
 
 TEST(system, 1, 0, "privileged: instructions that run the machine")
 {
-	static const struct attack list[] = {
-		{ "cli", cli, GP, NO_OTHER, 0, 0, 0 }, { "sti", sti, GP, NO_OTHER, 0, 0, 0 },
-		{ "hlt", hlt, GP, NO_OTHER, 0, 0, 0 },
-		{ "clts", clts, GP, NO_OTHER, 0, 0, 0 },
-		{ "invlpg", invlpg, GP, NO_OTHER, 0, 0, 0 }, { "lgdt", lgdt, GP, NO_OTHER, 0, 0, 0 },
-		{ "lidt", lidt, GP, NO_OTHER, 0, 0, 0 },
-		{ "lldt", lldt, GP, NO_OTHER, 0, 0, 0 }, { "ltr", ltr, GP, NO_OTHER, 0, 0, 0 },
-		{ "lmsw", lmsw, GP, NO_OTHER, 0, 0, 0 },
-		{ "swapgs", swapgs, GP, NO_OTHER, 0, 0, 0 }, { "sysret", sysret, GP, NO_OTHER, 0, 0, 0 },
-		{ "sysret32", sysret32, GP, NO_OTHER, 0, 0, 0 },
-		{ "sysexit", sysexit, GP, UD, 0, 0, 0 }, { "sysenter", sysenter, GP, UD, 0, 0, 0 },
-		{ "xsetbv", xsetbv, GP, NO_OTHER, 0, 0, 0 },
-		{ "rsm", rsm, UD, NO_OTHER, 0, 0, 0 }, { "stac", stac, UD, NO_OTHER, 0, 0, 0 },
-		{ "clac", clac, UD, NO_OTHER, 0, 0, 0 },
-		{ "rdpmc", rdpmc, GP, NO_OTHER, 0, 0, 0 }, { "monitor", monitor, UD, GP, 0, 0, 0 },
-		{ "mwait", mwait, UD, GP, 0, 0, 0 },
-		{ "invpcid", invpcid, GP, UD, 0, 0, 0 }, { "rdpkru", rdpkru, UD, NO_OTHER, 0, 0, 0 },
-		{ "getsec", getsec, UD, GP, 0, 0, 0 },
-	};
-	attack(list, COUNT(list));
+	attack(system, COUNT(system));
 }
 
 ATTACK(rdmsr, "rdmsr") ATTACK(wrmsr, "wrmsr")
@@ -96,8 +89,7 @@ TEST(msr, 1, 0, "privileged: model-specific registers")
 {
 	/* EFER, LSTAR, FMASK, FS and GS bases, APIC base, PAT, SYSENTER_CS, one that no processor has */
 	static const uint32_t msr[] = { 0xc0000080, 0xc0000082, 0xc0000084, 0xc0000100, 0xc0000101, 0xc0000102, 0x1b,
-	                                0x277, 0x174,
-		                        0xdeadbeef };
+	                                0x277, 0x174, 0xdeadbeef };
 	struct attack list[2 * COUNT(msr)];
 	for (unsigned i = 0; i < COUNT(msr); i++) {
 		list[2 * i] = (struct attack){ "rdmsr", rdmsr, GP, NO_OTHER, 0, msr[i], 0 };
@@ -106,81 +98,58 @@ TEST(msr, 1, 0, "privileged: model-specific registers")
 	attack(list, COUNT(list));
 }
 
-ATTACK(from_cr0, "mov %cr0, %rax") ATTACK(from_cr2, "mov %cr2, %rax") ATTACK(from_cr3, "mov %cr3, %rax")
-ATTACK(from_cr4, "mov %cr4, %rax") ATTACK(from_cr8, "mov %cr8, %rax") ATTACK(to_cr0, "mov %rax, %cr0")
-ATTACK(to_cr2, "mov %rax, %cr2") ATTACK(to_cr3, "mov %rax, %cr3") ATTACK(to_cr4, "mov %rax, %cr4") ATTACK(to_cr8,
-	"mov %rax, %cr8")
-ATTACK(from_dr0, "mov %db0, %rax") ATTACK(from_dr6, "mov %db6, %rax") ATTACK(from_dr7, "mov %db7, %rax")
-ATTACK(to_dr0, "mov %rax, %db0") ATTACK(to_dr6, "mov %rax, %db6") ATTACK(to_dr7, "mov %rax, %db7")
+#define CONTROL(X) \
+	X(from_cr0, "mov %cr0, %rax", ONLY(GP)) X(from_cr2, "mov %cr2, %rax", ONLY(GP)) \
+	X(from_cr3, "mov %cr3, %rax", ONLY(GP)) X(from_cr4, "mov %cr4, %rax", ONLY(GP)) \
+	X(from_cr8, "mov %cr8, %rax", ONLY(GP)) X(to_cr0, "mov %rax, %cr0", ONLY(GP)) \
+	X(to_cr2, "mov %rax, %cr2", ONLY(GP)) X(to_cr3, "mov %rax, %cr3", ONLY(GP)) \
+	X(to_cr4, "mov %rax, %cr4", ONLY(GP)) X(to_cr8, "mov %rax, %cr8", ONLY(GP)) \
+	X(from_dr0, "mov %db0, %rax", ONLY(GP)) X(from_dr6, "mov %db6, %rax", ONLY(GP)) \
+	X(from_dr7, "mov %db7, %rax", ONLY(GP)) X(to_dr0, "mov %rax, %db0", ONLY(GP)) \
+	X(to_dr6, "mov %rax, %db6", ONLY(GP)) X(to_dr7, "mov %rax, %db7", ONLY(GP))
+ATTACKS(control, CONTROL)
 
 TEST(control, 1, 0, "privileged: control and debug registers")
 {
-	static const struct attack list[] = {
-		{ "from cr0", from_cr0, GP, NO_OTHER, 0, 0, 0 }, { "from cr2", from_cr2, GP, NO_OTHER, 0, 0, 0 },
-		{ "from cr3", from_cr3, GP, NO_OTHER, 0, 0, 0 },
-		{ "from cr4", from_cr4, GP, NO_OTHER, 0, 0, 0 }, { "from cr8", from_cr8, GP, NO_OTHER, 0, 0, 0 },
-		{ "to cr0", to_cr0, GP, NO_OTHER, 0, 0, 0 },
-		{ "to cr2", to_cr2, GP, NO_OTHER, 0, 0, 0 }, { "to cr3", to_cr3, GP, NO_OTHER, 0, 0, 0 },
-		{ "to cr4", to_cr4, GP, NO_OTHER, 0, 0, 0 },
-		{ "to cr8", to_cr8, GP, NO_OTHER, 0, 0, 0 }, { "from dr0", from_dr0, GP, NO_OTHER, 0, 0, 0 },
-		{ "from dr6", from_dr6, GP, NO_OTHER, 0, 0, 0 },
-		{ "from dr7", from_dr7, GP, NO_OTHER, 0, 0, 0 }, { "to dr0", to_dr0, GP, NO_OTHER, 0, 0, 0 },
-		{ "to dr6", to_dr6, GP, NO_OTHER, 0, 0, 0 },
-		{ "to dr7", to_dr7, GP, NO_OTHER, 0, 0, 0 },
-	};
-	attack(list, COUNT(list));
+	attack(control, COUNT(control));
 }
 
-ATTACK(read_port_8, "in $0x80, %al") ATTACK(read_port_16, "in %dx, %ax") ATTACK(read_port_32, "in %dx, %eax")
-ATTACK(write_port_8, "out %al, $0x80") ATTACK(write_port_16, "out %ax, %dx") ATTACK(write_port_32, "out %eax, %dx")
-ATTACK(ins, "insb") ATTACK(outs, "outsb") ATTACK(rep_outs, "rep outsb")
+#define PORTS(X) \
+	X(read_port_8, "in $0x80, %al", ONLY(GP)) X(read_port_16, "in %dx, %ax", ONLY(GP)) \
+	X(read_port_32, "in %dx, %eax", ONLY(GP)) X(write_port_8, "out %al, $0x80", ONLY(GP)) \
+	X(write_port_16, "out %ax, %dx", ONLY(GP)) X(write_port_32, "out %eax, %dx", ONLY(GP)) \
+	X(ins, "insb", ONLY(GP)) X(outs, "outsb", ONLY(GP)) X(rep_outs, "rep outsb", ONLY(GP), .rcx = 5)
+ATTACKS(ports, PORTS)
 
 TEST(ports, 1, 0, "privileged: port instructions of every size")
 {
-	static const struct attack list[] = {
-		{ "in8", read_port_8, GP, NO_OTHER, 0, 0, 0 }, { "in16", read_port_16, GP, NO_OTHER, 0, 0, 0 },
-		{ "in32", read_port_32, GP, NO_OTHER, 0, 0, 0 }, { "out8", write_port_8, GP, NO_OTHER, 0, 0, 0 },
-		{ "out16", write_port_16, GP, NO_OTHER, 0, 0, 0 }, { "out32", write_port_32, GP, NO_OTHER, 0, 0, 0 },
-		{ "ins", ins, GP, NO_OTHER, 0, 0, 0 }, { "outs", outs, GP, NO_OTHER, 0, 0, 0 },
-		{ "rep outs", rep_outs, GP, NO_OTHER, 0, 5, 0 },
-	};
-	attack(list, COUNT(list));
+	attack(ports, COUNT(ports));
 }
-
-ATTACK(sgdt, "sgdt (%rdi)") ATTACK(sidt, "sidt (%rdi)") ATTACK(sldt, "sldt %rax") ATTACK(str, "str %rax") ATTACK(smsw,
-	"smsw %rax")
-ATTACK(sldt_memory, "sldt (%rdi)") ATTACK(str_memory, "str (%rdi)") ATTACK(smsw_memory, "smsw (%rdi)")
 
 static bool has_umip(void) { return cpuid(7, 0).ecx >> 2 & 1; }
 
+#define DESCRIPTORS(X) \
+	X(sgdt, "sgdt (%rdi)", ONLY(GP)) X(sidt, "sidt (%rdi)", ONLY(GP)) X(sldt, "sldt %rax", ONLY(GP)) \
+	X(str, "str %rax", ONLY(GP)) X(smsw, "smsw %rax", ONLY(GP)) X(sldt_memory, "sldt (%rdi)", ONLY(GP)) \
+	X(str_memory, "str (%rdi)", ONLY(GP)) X(smsw_memory, "smsw (%rdi)", ONLY(GP))
+ATTACKS(descriptors, DESCRIPTORS)
+
 TEST(descriptors, 1, 0, "privileged: SGDT, SIDT, SLDT, STR, SMSW tell no kernel address where the processor has UMIP")
 {
-	static const struct attack list[] = {
-		{ "sgdt", sgdt, GP, NO_OTHER, 0, 0, 0 }, { "sidt", sidt, GP, NO_OTHER, 0, 0, 0 },
-		{ "sldt", sldt, GP, NO_OTHER, 0, 0, 0 },
-		{ "str", str, GP, NO_OTHER, 0, 0, 0 }, { "smsw", smsw, GP, NO_OTHER, 0, 0, 0 },
-		{ "sldt m", sldt_memory, GP, NO_OTHER, 0, 0, 0 },
-		{ "str m", str_memory, GP, NO_OTHER, 0, 0, 0 }, { "smsw m", smsw_memory, GP, NO_OTHER, 0, 0, 0 },
-	};
 	if (has_umip())
-		attack(list, COUNT(list));
+		attack(descriptors, COUNT(descriptors));
 }
 
-ATTACK(vmcall, "vmcall") ATTACK(vmmcall, "vmmcall") ATTACK(vmrun, ".byte 0x0f, 0x01, 0xd8") ATTACK(vmload,
-	".byte 0x0f, 0x01, 0xda")
-ATTACK(vmsave, ".byte 0x0f, 0x01, 0xdb") ATTACK(stgi, ".byte 0x0f, 0x01, 0xdc") ATTACK(clgi, ".byte 0x0f, 0x01, 0xdd")
-ATTACK(vmlaunch, "vmlaunch")
+#define VIRTUAL(X) \
+	X(vmcall, "vmcall", ONLY(UD)) X(vmmcall, "vmmcall", ONLY(UD)) \
+	X(vmrun, ".byte 0x0f, 0x01, 0xd8", EITHER(UD, GP)) X(vmload, ".byte 0x0f, 0x01, 0xda", EITHER(UD, GP)) \
+	X(vmsave, ".byte 0x0f, 0x01, 0xdb", EITHER(UD, GP)) X(stgi, ".byte 0x0f, 0x01, 0xdc", EITHER(UD, GP)) \
+	X(clgi, ".byte 0x0f, 0x01, 0xdd", EITHER(UD, GP)) X(vmlaunch, "vmlaunch", EITHER(UD, GP))
+ATTACKS(virtual, VIRTUAL)
 
 TEST(virtual, 1, 0, "privileged: instructions of virtual machines")
 {
-	static const struct attack list[] = {
-		{ "vmcall", vmcall, UD, NO_OTHER, 0, 0, 0 }, { "vmmcall", vmmcall, UD, NO_OTHER, 0, 0, 0 },
-		{ "vmrun", vmrun, UD, GP, 0, 0, 0 },
-		{ "vmload", vmload, UD, GP, 0, 0, 0 }, { "vmsave", vmsave, UD, GP, 0, 0, 0 },
-		{ "stgi", stgi, UD, GP, 0, 0, 0 }, { "clgi", clgi, UD, GP, 0, 0, 0 },
-		{ "vmlaunch", vmlaunch, UD, GP, 0, 0, 0 },
-	};
-	attack(list, COUNT(list));
+	attack(virtual, COUNT(virtual));
 }
 
 ATTACK(to_ds, "mov %ax, %ds") ATTACK(to_es, "mov %ax, %es") ATTACK(to_fs, "mov %ax, %fs") ATTACK(to_gs, "mov %ax, %gs")
@@ -216,8 +185,8 @@ TEST(own_segments, 1, 0, "privileged: null and user selectors are a program's ow
 	}
 }
 
-ATTACK(iret, "iretq") ATTACK(far_return, "lretq") ATTACK(far_jump, "rex.w ljmp *(%rdi)") ATTACK(far_call,
-	"rex.w lcall *(%rdi)")
+ATTACK(iret, "iretq") ATTACK(far_return, "lretq") ATTACK(far_jump, "rex.w ljmp *(%rdi)")
+ATTACK(far_call, "rex.w lcall *(%rdi)")
 
 TEST(gates, 1, 0, "privileged: no return, jump or call leads to another level")
 {
@@ -276,15 +245,13 @@ TEST(interrupts, 1, 0, "privileged: INT n of every n is exception 13, but INT 3"
 	}
 }
 
-ATTACK(too_long, ".fill 15, 1, 0x66; nop") ATTACK(lock, ".byte 0xf0, 0x90") ATTACK(ud0, ".byte 0x0f, 0xff, 0xc0")
-ATTACK(ud1, ".byte 0x0f, 0xb9, 0xc0") ATTACK(push_cs, ".byte 0x0e")
+#define UNDEFINED(X) \
+	X(too_long, ".fill 15, 1, 0x66; nop", EITHER(GP, UD)) X(lock, ".byte 0xf0, 0x90", ONLY(UD)) \
+	X(ud0, ".byte 0x0f, 0xff, 0xc0", ONLY(UD)) X(ud1, ".byte 0x0f, 0xb9, 0xc0", ONLY(UD)) \
+	X(push_cs, ".byte 0x0e", ONLY(UD))
+ATTACKS(undefined, UNDEFINED)
 
 TEST(undefined, 1, 0, "privileged: what is no instruction")
 {
-	static const struct attack list[] = {
-		{ "too long", too_long, GP, UD, 0, 0, 0 }, { "lock nop", lock, UD, NO_OTHER, 0, 0, 0 },
-		{ "ud0", ud0, UD, NO_OTHER, 0, 0, 0 },
-		{ "ud1", ud1, UD, NO_OTHER, 0, 0, 0 }, { "push cs", push_cs, UD, NO_OTHER, 0, 0, 0 },
-	};
-	attack(list, COUNT(list));
+	attack(undefined, COUNT(undefined));
 }
