@@ -15,7 +15,6 @@
 #include <unistd.h>
 #include "../port_end.h"
 #include "client.h"
-#include "hostile-cable.h"
 #include "server.h"
 #include "test.h"
 
@@ -260,7 +259,58 @@ static void listen_to_the_last(void)
 	CHECK(read_some(file, in, 1) == (says_goodbye ? 0 : -ECONNRESET));
 }
 
-/* --- beside a hostile far end (hostile-cable.h) --- */
+/* --- beside a hostile far end --- */
+
+static uint32_t chance(void)
+{
+	static uint64_t state = 88172645463325252ull;
+
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (uint32_t)(state >> 16);
+}
+
+static void lie(struct port_end *end, uint8_t server, uint8_t client)
+{
+	static const uint32_t lengths[] = { 0, 13, 14, 33, 54, 60, 1514, 1536, 1537, 0xffff, 0x10000, 0x7fffffff,
+	                                    0xffffffff };
+	uint8_t *frame;
+
+	port_poll(end);
+	frame = port_reserve(end);
+	if (!frame)
+		return;
+	for (unsigned i = 0; i < 64; i++)
+		frame[i] = (uint8_t)chance();
+	memcpy(frame, (uint8_t[]){ 2, 0, 0, 0, 0, server, 2, 0, 0, 0, 0, client, 8, 0, 0x45 }, 15);
+	frame[23] = 6;
+	port_publish(end, lengths[chance() % (sizeof(lengths) / sizeof(*lengths))]);
+}
+
+/*
+ * The far end of a server's cable: frames that lie, in a client's name, then every word of the cable's head and
+ * buffers, while the server reads them.
+ */
+static void hostile_cable(void *cable, uint8_t server, uint8_t client)
+{
+	struct port_end end = cable_open(cable, PORT_FROM_SWITCH, layer_life);
+	uint32_t *word = cable;
+	_Atomic uint64_t *position = cable;
+
+	for (unsigned i = 0; i < 60000; i++) {
+		if (i < 20000)
+			lie(&end, server, client);
+		else if (i % 3)
+			__atomic_store_n(&word[chance() % (CABLE_SIZE / 4)], i % 2 ? chance() : chance() % 2000,
+			                 __ATOMIC_RELAXED);
+		else /* indices close to what they are */
+			atomic_fetch_add(&position[chance() % (PORT_BUFFERS / 8) & ~7u],
+			                 (uint64_t)(int64_t)(int32_t)(chance() % 300 - 150));
+		if (i % 16 == 0)
+			sem_post(&network->wake[server]);
+	}
+}
 
 static void others(void)
 {
@@ -339,7 +389,7 @@ static void with_hostile(pid_t server)
 	layer_life += 2;
 	enemy = fork();
 	if (!enemy) {
-		hostile_cable(network, network->cable[1], SERVER, CLIENT);
+		hostile_cable(network->cable[1], SERVER, CLIENT);
 		_exit(0);
 	}
 	passed(client, "beside a hostile cable, by cable");

@@ -56,12 +56,6 @@ void net_free(void *block) { free(block); }
 bool net_memory_has(size_t size) { return size && memory; }
 bool net_memory_layer_has(size_t size) { return size; }
 
-_Noreturn void net_assertion(const char *text, const char *file, int line)
-{
-	printf("lwIP: %s (%s:%d)\n", text, file, line);
-	abort();
-}
-
 /* --- the machine: a program that echoes, and a network that remembers answers --- */
 
 static err_t output(struct netif *interface, struct pbuf *frame, const ip4_addr_t *to)

@@ -140,12 +140,6 @@ void net_free(void *block)
 bool net_memory_has(size_t size) { return size; }
 bool net_memory_layer_has(size_t size) { return size; }
 
-_Noreturn void net_assertion(const char *text, const char *file, int line)
-{
-	fprintf(stderr, "lwIP: %s (%s:%d)%s\n", text, file, line, finds ? "" : ", alone");
-	abort();
-}
-
 /* --- packets --- */
 
 /* In a frame, at times a broken one, as net/lwip/interface.c does. */

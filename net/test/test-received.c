@@ -61,12 +61,6 @@ static void release(struct pbuf *p)
 		free(p);
 }
 
-_Noreturn void net_assertion(const char *text, const char *file, int line)
-{
-	fprintf(stderr, "lwIP: %s (%s:%d)\n", text, file, line);
-	abort();
-}
-
 void interface_returned(struct loans *of)
 {
 	CHECK(of == &loans);

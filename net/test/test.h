@@ -12,3 +12,10 @@
 			exit(1);                                                            \
 		}                                                                           \
 	} while (0)
+
+/* lwIP's failed assertions, in tests without net/lwip/platform.c. */
+__attribute__((weak)) _Noreturn void net_assertion(const char *text, const char *file, int line)
+{
+	fprintf(stderr, "lwIP: %s (%s:%d)\n", text, file, line);
+	abort();
+}

@@ -2,29 +2,7 @@
 /* Peers that publish without end, break the protocol, or start again and again hold nobody up. */
 #define _GNU_SOURCE
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <skerry/channel.h>
-#include "channel.h"
-#include "channel-memory.h"
-#include "console.h"
-#include "mailbox.h"
-#include "root.h"
-#include "slots.h"
-#include "test-check.h"
-#include "test-place.h"
-#include "timer.h"
-#include "vspace.h"
-
-static uint64_t now = 1000000;
-static uint64_t test_clock(void) { return now; }
-static int no_kernel(void) { return 0; }
-
-#define read_tsc test_clock
-#define notification_signal(slot) ((void)(slot))
-#define cnode_mint(ipc, cnode, slot, source, source_slot, rights, badge) no_kernel()
-#define channel_listen(ipc, channel, doorbell, core, notification) ((void)(notification), no_kernel())
-#include "channel.c"
+#include "test-link.h"
 
 enum { PEERS = 2, FLOODER = 0, HONEST = 1, TYPE_GOOD = 1, TYPE_BAD = 2, ENDLESS = 100000, SECOND = 1000 };
 
@@ -35,10 +13,8 @@ static char last_line[256];
 static bool mailbox_takes = true;
 static struct fragment flood; /* what the flooder's ring is filled with again and again; total 0: nothing */
 
-void *own_memory(uint64_t size) { return calloc(1, size); }
 void *channel_memory_map(uint32_t index) { return memory[index]; }
 int channel_to(uint32_t cluster) { return cluster <= PEERS ? (int)cluster - 1 : -1; }
-int slots_take(uint32_t count) { return (int)count; }
 
 _Noreturn void manager_panic(const char *format, ...)
 {

@@ -5,29 +5,7 @@
  * again: what it wrote before has no effect on its next life, and none on us but that it is lost.
  */
 #define _GNU_SOURCE
-#include <stdlib.h>
-#include <string.h>
-#include <skerry/machine_handshake.h>
-#include "channel.h"
-#include "channel-memory.h"
-#include "console.h"
-#include "mailbox.h"
-#include "root.h"
-#include "slots.h"
-#include "test-check.h"
-#include "test-place.h"
-#include "timer.h"
-#include "vspace.h"
-
-static uint64_t now = 1000000;
-static uint64_t test_clock(void) { return now; }
-static int no_kernel(void) { return 0; }
-
-#define read_tsc test_clock
-#define notification_signal(slot) ((void)(slot))
-#define cnode_mint(ipc, cnode, slot, source, source_slot, rights, badge) no_kernel()
-#define channel_listen(ipc, channel, doorbell, core, notification) ((void)(notification), no_kernel())
-#include "channel.c"
+#include "test-link.h"
 
 enum { PEER = 1, TYPE = 1, STORMS = 3000, TURNS = 40, SECOND = 1000 };
 
@@ -40,10 +18,8 @@ static uint8_t last;         /* message */
 static unsigned received;    /* since the peer's last start */
 static bool anything_goes;   /* the peer is hostile: what comes is its own words */
 
-void *own_memory(uint64_t size) { return calloc(1, size); }
 void *channel_memory_map(uint32_t index) { return index ? NULL : &memory; }
 int channel_to(uint32_t cluster) { return cluster == PEER ? 0 : -1; }
-int slots_take(uint32_t count) { return (int)count; }
 bool mailbox_has_room(size_t bytes, uint32_t count) { return bytes + count > 0; }
 _Noreturn void manager_panic(const char *format, ...) { abort(); (void)format; }
 

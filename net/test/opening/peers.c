@@ -44,12 +44,6 @@ bool net_memory_has(size_t size) { return size && allocations < memory; }
 bool net_memory_layer_has(size_t size) { return size; }
 size_t net_memory_sent(void) { return 0; }
 
-_Noreturn void net_assertion(const char *text, const char *file, int line)
-{
-	fprintf(stderr, "lwIP: %s (%s:%d)\n", text, file, line);
-	abort();
-}
-
 /* --- the network, and the program --- */
 
 static err_t output(struct netif *interface, struct pbuf *packet, const ip4_addr_t *to)

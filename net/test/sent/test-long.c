@@ -15,11 +15,6 @@ static struct sent_slot slots[CABLE_SLOTS];
 void mem_free(void *block) { free(block); }
 void pbuf_ref(struct pbuf *p) { p->ref++; }
 u8_t pbuf_free(struct pbuf *p) { return (u8_t)(p->ref-- == 1); }
-_Noreturn void net_assertion(const char *text, const char *file, int line)
-{
-	fprintf(stderr, "%s (%s:%d)\n", text, file, line);
-	abort();
-}
 
 static struct pbuf part(u16_t length, struct pbuf *next)
 {

@@ -44,12 +44,6 @@ u8_t pbuf_free(struct pbuf *p)
 	return 0;
 }
 
-_Noreturn void net_assertion(const char *text, const char *file, int line)
-{
-	fprintf(stderr, "lwIP: %s (%s:%d)\n", text, file, line);
-	abort();
-}
-
 /* --- packets: a number says all of one, and stands at its beginning --- */
 
 static uint32_t size_of(uint32_t number)
