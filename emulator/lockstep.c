@@ -17,7 +17,7 @@
  *
  * The guest marks moments by no-ops (mark.h), at which the other cores come up
  * first; each writes a line to FILE: the marker's number, the core, its clock,
- * how often a core went ahead because the others did not come (see `PATIENCE`),
+ * how often a core went ahead because the others did not come (see `TIMEOUT`),
  * and of each core the instructions that it executed, and how many of them in
  * the kernel.
  */
@@ -35,7 +35,7 @@
 enum { CORES = 256, QUANTUM = 20 };
 /* Nanoseconds that a core waits for the others. QEMU stops all cores for some work of its own, and one that waits
  * here would never see that. One block of instructions then goes ahead, which is what it takes to see it. */
-enum { PATIENCE = 100000000 };
+enum { TIMEOUT = 100000000 };
 
 struct core {
 	_Atomic uint64_t clock;
@@ -73,7 +73,7 @@ static void wait_for_others(struct core *this)
 	if (this->clock >= limit) {
 		struct timespec until;
 		clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_nsec += PATIENCE;
+		until.tv_nsec += TIMEOUT;
 		until.tv_sec += until.tv_nsec / 1000000000;
 		until.tv_nsec %= 1000000000;
 		while (this->clock >= limit)

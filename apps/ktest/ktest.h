@@ -41,7 +41,7 @@ bool kernel_is(const char *regime);
 /* --- what each port has (harness.c, firmware.c, hosted/port.c) --- */
 
 void test_pause(void); /* ends the test if a worker has failed */
-void test_progress(void); /* the test gets on, or looks with patience: the watchdog waits a minute for the next time */
+void test_progress(void); /* the test makes progress, or polls with a timeout: the watchdog waits a minute for the next time */
 bool has_processor(void);
 /* Whether the clock counts instructions: of the emulator, if the test that boots it says so
  * (tests/boot/test_ktest.py). */
@@ -51,24 +51,24 @@ bool clock_counts_instructions(void);
 
 /*
  * Time never decides a test: the host may stop a core at any instruction, for seconds. What must happen is waited for
- * with patience: it is over when thirty seconds have passed in which this thread looked ever so often. An order is
+ * with timeout: it is over when thirty seconds have passed in which this thread looked ever so often. An order is
  * checked by what the tests count, and a clock's reading only against what the kernel's own clock enforces.
  */
-struct patience {
+struct timeout {
 	uint64_t deadline;
 	unsigned looks;
 };
 enum { LOOKS = 20000 }; /* a core that the host stops looks once meanwhile */
-static inline struct patience patience_begin(void);
+static inline struct timeout timeout_begin(void);
 /* One look more. */
-bool patience_over(struct patience *patience);
+bool timeout_over(struct timeout *timeout);
 
-/* Main thread only: until the condition holds, or patience is over. Others run meanwhile. */
+/* Main thread only: until the condition holds, or the time is out. Others run meanwhile. */
 #define until(condition)                                                              \
 	do {                                                                          \
-		struct patience patience = patience_begin();                          \
+		struct timeout timeout = timeout_begin();                          \
 		while (!(condition)) {                                                \
-			check(!(#condition " in time" && patience_over(&patience))); \
+			check(!(#condition " in time" && timeout_over(&timeout))); \
 			pause_main();                                                 \
 		}                                                                     \
 		test_progress();                                                      \
@@ -77,7 +77,7 @@ bool passed(uint64_t deadline);
 void pause_main(void); /* a tenth of a millisecond; ends the test if a worker has failed */
 void sleep_ms(unsigned ms);
 static inline uint64_t deadline_ms(unsigned ms) { return read_tsc() + ROOT->tsc_hz / 1000 * ms; }
-static inline struct patience patience_begin(void) { return (struct patience){ deadline_ms(30000), 0 }; }
+static inline struct timeout timeout_begin(void) { return (struct timeout){ deadline_ms(30000), 0 }; }
 /* In a loop that waits without the kernel: others get on. */
 static inline void pause_turn(void)
 {

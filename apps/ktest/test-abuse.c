@@ -289,13 +289,13 @@ TEST(foreign, 1, 0, "abuse: another address space's memory is neither read nor w
 	static const char *const entry[] = { foreign_load, foreign_store };
 	for (unsigned i = 0; i < 2; i++) {
 		uint64_t endpoint = object(OBJECT_ENDPOINT, 0);
-		struct patience patience = patience_begin();
+		struct timeout timeout = timeout_begin();
 		struct space s = space_make(entry[i], 50, last_core(), WINDOW, 0xbad);
 		struct message m = { 0 };
 		check_ok(tcb_configure(IPC, s.tcb, ROOT_SLOT_CNODE, s.vspace, 0, 0, endpoint));
 		check_ok(tcb_resume(s.tcb));
 		while (ipc_nb_receive(endpoint, 0, &m)) {
-			check(!patience_over(&patience));
+			check(!timeout_over(&timeout));
 			pause_main();
 		}
 		check_eq(message_label(m.info), FAULT_PAGE);

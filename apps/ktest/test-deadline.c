@@ -43,14 +43,14 @@ static void timed(struct worker *self)
 TEST(in_order, 1, 0, "deadline: many on one core end in their order, not that of their beginning")
 {
 	/* milliseconds; SLICE: of time slices (core/boot.c) */
-	enum { COUNT = 8, STEP = 2, SLICE = 5, PATIENCE = 20000 };
+	enum { COUNT = 8, STEP = 2, SLICE = 5, TIMEOUT = 20000 };
 	uint64_t notification = object(OBJECT_NOTIFICATION, 0), cycles = ROOT->tsc_hz / 1000,
-	         patience = deadline_ms(PATIENCE);
+	         timeout = deadline_ms(TIMEOUT);
 	struct worker *w[COUNT];
 	bool ordered = false;
 	/* again where deadlines passed before all waited, as in waiter(), or a slice may have ended between wake-up and
 	 * turn */
-	for (unsigned ms = 40; !ordered && !passed(patience); ms *= 2) {
+	for (unsigned ms = 40; !ordered && !passed(timeout); ms *= 2) {
 		workers_drop();
 		uint64_t base = deadline_ms(ms);
 		order.sequence = 0;
@@ -187,11 +187,11 @@ void check_deadlines_met(unsigned core, void (*interrupt)(void))
 	enum { ENOUGH = 6 };
 	struct worker *w = worker_start(sleeper, 200, core, object(OBJECT_NOTIFICATION, 0), 0);
 	until(w->count);
-	struct patience patience = patience_begin();
+	struct timeout timeout = timeout_begin();
 	uint64_t goal = w->count + ENOUGH;
 	while (w->count < goal) {
 		interrupt();
-		check(!("deadlines are met in time" && patience_over(&patience)));
+		check(!("deadlines are met in time" && timeout_over(&timeout)));
 	}
 	check_ok(tcb_suspend(w->tcb));
 }

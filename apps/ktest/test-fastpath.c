@@ -387,7 +387,7 @@ TEST(space_gone, 1, NEEDS_PROCESSOR,
 {
 	for (unsigned priority = CLIENT - 10; priority <= CLIENT + 10; priority += 10) {
 		uint64_t endpoint = object(OBJECT_ENDPOINT, 0), faults = object(OBJECT_ENDPOINT, 0);
-		struct patience patience = patience_begin();
+		struct timeout timeout = timeout_begin();
 		struct space s = space_make(foreign_reply, priority, 0, endpoint, object(OBJECT_REPLY, 0));
 		struct thread_registers r;
 		struct message m = { 0 };
@@ -398,7 +398,7 @@ TEST(space_gone, 1, NEEDS_PROCESSOR,
 		check_ok(cnode_delete(ROOT_SLOT_CNODE, s.vspace));
 		worker_start(call_once, CLIENT, 0, endpoint, 1);
 		while (ipc_nb_receive(faults, 0, &m)) {
-			check(!patience_over(&patience));
+			check(!timeout_over(&timeout));
 			pause_main();
 		}
 		check_eq(message_label(m.info), FAULT_PAGE);

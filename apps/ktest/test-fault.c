@@ -276,8 +276,8 @@ static void check_sane(struct trial *p)
 	uint64_t reply = object(OBJECT_REPLY, 0);
 	struct message m = { 0 };
 	int error;
-	struct patience patience = patience_begin();
-	while ((error = ipc_nb_receive(p->worker->arg[0], reply, &m)) && !patience_over(&patience))
+	struct timeout timeout = timeout_begin();
+	while ((error = ipc_nb_receive(p->worker->arg[0], reply, &m)) && !timeout_over(&timeout))
 		pause_main();
 	check_ok(error);
 	check_eq(m.info, message_info(33, 0, 1));

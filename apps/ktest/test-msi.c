@@ -6,7 +6,7 @@
 #define CONTROL ROOT_SLOT_IRQ_CONTROL
 #define NODE    ROOT_SLOT_CNODE
 #define DEVICE  ((volatile uint32_t *)WINDOW)
-enum { PATIENCE = 30000, QUIET = 20 }; /* milliseconds for one that must come, and for one that must not */
+enum { TIMEOUT = 30000, QUIET = 20 }; /* milliseconds for one that must come, and for one that must not */
 
 static unsigned device, msi;
 
@@ -66,7 +66,7 @@ TEST(delivered, 1, NEEDS_MSI, "msi: each message signals the handler's notificat
 		uint64_t irq = handler(core, badged(notification, 0x100 + core, RIGHT_WRITE));
 		for (unsigned i = 0; i < 20; i++) {
 			raise();
-			check_eq(arrives(notification, PATIENCE), 0x100 + core);
+			check_eq(arrives(notification, TIMEOUT), 0x100 + core);
 			if (i % 4 == 0)
 				check_ok(irq_ack(irq)); /* not needed */
 		}
@@ -117,7 +117,7 @@ TEST(apart, 1, NEEDS_MSI, "msi: messages of several handlers are told apart")
 		unsigned j = i * 5 % COUNT;
 		program(address[j], data[j]);
 		raise();
-		check_eq(arrives(notification, PATIENCE), 1ull << j);
+		check_eq(arrives(notification, TIMEOUT), 1ull << j);
 	}
 }
 
@@ -127,14 +127,14 @@ TEST(deleted, 1, NEEDS_MSI, "msi: after the handler's end its messages arrive no
 	device_init();
 	uint64_t irq = handler(last_core(), notification);
 	raise();
-	check_eq(arrives(notification, PATIENCE), 1);
+	check_eq(arrives(notification, TIMEOUT), 1);
 	check_ok(cnode_delete(NODE, irq));
 	for (unsigned i = 0; i < 5; i++)
 		raise();
 	check_eq(arrives(notification, QUIET), 0);
 	irq = handler(last_core(), notification);
 	raise();
-	check_eq(arrives(notification, PATIENCE), 1);
+	check_eq(arrives(notification, TIMEOUT), 1);
 }
 
 TEST(blocks_nothing, 1, NEEDS_MSI, "msi: one without a handler keeps no other interrupt from its core")
@@ -153,7 +153,7 @@ TEST(blocks_nothing, 1, NEEDS_MSI, "msi: one without a handler keeps no other in
 			raise();
 		program(address[0], data[0]);
 		raise();
-		check_eq(arrives(notification, PATIENCE), 1);
+		check_eq(arrives(notification, TIMEOUT), 1);
 		check_ok(cnode_delete(NODE, low));
 	}
 }
@@ -234,9 +234,9 @@ static void start_dma(void)
 /* Without the kernel: its timer then has nothing to do for the main thread. */
 static void spin_until(const struct worker *w, uint64_t count)
 {
-	struct patience patience = patience_begin();
+	struct timeout timeout = timeout_begin();
 	while (w->count < count)
-		check(!("the message comes in time" && patience_over(&patience)));
+		check(!("the message comes in time" && timeout_over(&timeout)));
 }
 
 /* A thread without a stack: waits with the deadline that it starts with, then without one. */

@@ -40,19 +40,19 @@ static void ticker(struct worker *self)
 	}
 }
 
-enum { TICKS = 5, ATTEMPTS_COUNTED = 3, ATTEMPTS = 20, PATIENCE = 25000 };
+enum { TICKS = 5, ATTEMPTS_COUNTED = 3, ATTEMPTS = 20, TIMEOUT = 25000 };
 
 /*
  * Without a preemption point it would come in once, when the call is over, or
  * twice. Where the clock counts instructions (test_ktest.py boots such a machine),
  * the first attempt decides, or the third. Elsewhere the host decides how often
  * the clock strikes within a few milliseconds of its time: attempts go on for
- * PATIENCE milliseconds, and there are ATTEMPTS. `make` prepares what `run` is to do.
+ * TIMEOUT milliseconds, and there are ATTEMPTS. `make` prepares what `run` is to do.
  */
 static void check_preempted(unsigned core, void (*run)(struct worker *), void (*make)(struct worker *))
 {
 	bool counts = clock_counts_instructions();
-	uint64_t patience = deadline_ms(PATIENCE);
+	uint64_t timeout = deadline_ms(TIMEOUT);
 	for (unsigned attempt = 1;; attempt++) {
 		struct worker *high = worker_start(ticker, 60, core, object(OBJECT_NOTIFICATION, 0), 0);
 		struct worker *low = worker_make(run, 50, core);
@@ -68,7 +68,7 @@ static void check_preempted(unsigned core, void (*run)(struct worker *), void (*
 		if (enough)
 			return;
 		test_progress();
-		check(attempt < (counts ? ATTEMPTS_COUNTED : ATTEMPTS) || (!counts && !passed(patience)));
+		check(attempt < (counts ? ATTEMPTS_COUNTED : ATTEMPTS) || (!counts && !passed(timeout)));
 	}
 }
 

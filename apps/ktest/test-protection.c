@@ -19,7 +19,7 @@ static void attempt(struct worker *self)
 static uint64_t result(uint64_t address, enum access access)
 {
 	uint64_t endpoint = object(OBJECT_ENDPOINT, 0);
-	struct patience patience = patience_begin();
+	struct timeout timeout = timeout_begin();
 	struct message m = { 0 };
 	struct worker *w = worker_make(attempt, 50, last_core());
 	worker_fault_to(w, endpoint);
@@ -29,7 +29,7 @@ static uint64_t result(uint64_t address, enum access access)
 	while (ipc_nb_receive(endpoint, 0, &m)) {
 		if (w->done)
 			return FINE;
-		check(!patience_over(&patience));
+		check(!timeout_over(&timeout));
 		pause_main();
 	}
 	check_eq(message_label(m.info), FAULT_PAGE);

@@ -94,7 +94,7 @@ static uint64_t calls_of(struct worker *const w[], unsigned count)
 static void unleash(uint64_t number, unsigned ms)
 {
 	uint64_t memory = object(OBJECT_UNTYPED, 18), node = prison(memory);
-	struct patience patience = patience_begin();
+	struct timeout timeout = timeout_begin();
 	struct worker *w[4];
 	unsigned count = cores() < 4 ? cores() : 4;
 	for (unsigned i = 0; i < count; i++) {
@@ -106,7 +106,7 @@ static void unleash(uint64_t number, unsigned ms)
 	}
 	/* a busy host may let none of them run */
 	for (unsigned turn = 0; turn < ms || calls_of(w, count) <= 50; turn++) {
-		check(!("random calls are made in time" && patience_over(&patience)));
+		check(!("random calls are made in time" && timeout_over(&timeout)));
 		sleep_ms(1);
 		for (unsigned i = 0; i < count; i++) {
 			struct thread_registers r;

@@ -34,7 +34,7 @@ TEST(by_priority, 1, 0, "schedule: ready threads run from the highest priority t
 /* Whole time slices, of 5 ms (core/boot.c), that can have ended since then. */
 static uint64_t slices_since(uint64_t begin) { return (read_tsc() - begin) / (ROOT->tsc_hz / 1000 * 5); }
 
-enum { EQUALS = 4, ROUNDS = 4, PATIENCE = 20000 /* milliseconds for rounds that the host does not disturb */ };
+enum { EQUALS = 4, ROUNDS = 4, TIMEOUT = 20000 /* milliseconds for rounds that the host does not disturb */ };
 
 /*
  * Whether the workers, equals that became ready after `begin`, took their turns in order. They must where no slice has
@@ -54,8 +54,8 @@ static bool in_order(struct worker *const w[], uint64_t begin)
 
 TEST(first_come, 1, 0, "schedule: equals run in the order in which they became ready")
 {
-	uint64_t patience = deadline_ms(PATIENCE);
-	for (unsigned ordered = 0; ordered < ROUNDS && !passed(patience);) {
+	uint64_t timeout = deadline_ms(TIMEOUT);
+	for (unsigned ordered = 0; ordered < ROUNDS && !passed(timeout);) {
 		struct worker *w[EQUALS];
 		uint64_t begin = read_tsc();
 		turn = 0;
@@ -74,8 +74,8 @@ static void note_turn_later(struct worker *self)
 
 TEST(woken_together, 1, 0, "schedule: equals that one system call makes ready run in the order in which they waited")
 {
-	uint64_t patience = deadline_ms(PATIENCE);
-	for (unsigned ordered = 0; ordered < ROUNDS && !passed(patience);) {
+	uint64_t timeout = deadline_ms(TIMEOUT);
+	for (unsigned ordered = 0; ordered < ROUNDS && !passed(timeout);) {
 		uint64_t endpoint = object(OBJECT_ENDPOINT, 0);
 		struct worker *w[EQUALS];
 		turn = 0;
@@ -156,7 +156,7 @@ static void yielder(struct worker *self)
 /* A slice that ends in between changes the order of the next turns; a host that is busy makes slices end. */
 TEST(yield, 1, 0, "schedule: YIELD gives each of three equals its turn")
 {
-	uint64_t allowed, patience = deadline_ms(PATIENCE);
+	uint64_t allowed, timeout = deadline_ms(TIMEOUT);
 	do {
 		struct worker *w[3];
 		uint64_t begin = read_tsc(), most = 0;
@@ -170,7 +170,7 @@ TEST(yield, 1, 0, "schedule: YIELD gives each of three equals its turn")
 		allowed = 29 + 3 * slices_since(begin);
 		check(most <= allowed);
 		workers_drop();
-	} while (allowed > 100 && !passed(patience)); /* of 300 turns */
+	} while (allowed > 100 && !passed(timeout)); /* of 300 turns */
 }
 
 TEST(yield_alone, 1, 0, "schedule: YIELD runs no lower priority")
@@ -233,9 +233,9 @@ TEST(after_preemption, 1, 0, "schedule: a preempted thread goes on before its eq
 	struct worker *w[2] = { worker_start(spinner, 50, 0, 0, 0), worker_start(spinner, 50, 0, 0, 0) };
 	enum { NOBODY = 2 }; /* of two counters that have both moved, none is known to be the last that did */
 	unsigned changes = 0, last = NOBODY;
-	uint64_t patience = deadline_ms(PATIENCE);
+	uint64_t timeout = deadline_ms(TIMEOUT);
 	until(w[0]->count);
-	for (unsigned i = 0; i < PREEMPTIONS && !passed(patience);) {
+	for (unsigned i = 0; i < PREEMPTIONS && !passed(timeout);) {
 		uint64_t count[2] = { w[0]->count, w[1]->count }, begin = read_tsc();
 		pause_main();
 		bool moved[2] = { w[0]->count != count[0], w[1]->count != count[1] };

@@ -36,9 +36,9 @@ static struct victim victim(unsigned core)
 static void await_fault(struct victim *v, uint64_t address)
 {
 	struct message m = { 0 };
-	struct patience patience = patience_begin();
+	struct timeout timeout = timeout_begin();
 	while (ipc_nb_receive(v->endpoint, v->reply, &m)) {
-		check(!patience_over(&patience));
+		check(!timeout_over(&timeout));
 		pause_main();
 	}
 	check_eq(message_label(m.info), FAULT_PAGE);

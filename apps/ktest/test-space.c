@@ -23,9 +23,9 @@ static struct guest guest(const void *entry, unsigned core, uint64_t arg0, uint6
 static struct message fault(const struct guest *g)
 {
 	struct message m = { 0 };
-	struct patience patience = patience_begin();
+	struct timeout timeout = timeout_begin();
 	while (ipc_nb_receive(g->endpoint, g->reply, &m)) {
-		check(!patience_over(&patience));
+		check(!timeout_over(&timeout));
 		pause_main();
 	}
 	check_eq(message_label(m.info), FAULT_PAGE);
@@ -208,14 +208,14 @@ TEST(deleted_everywhere, 1, 0,
 		}
 		for (unsigned i = 0; i < count; i++)
 			before[i] = s.data[8 * i];
-		struct patience patience = patience_begin();
+		struct timeout timeout = timeout_begin();
 		while (faults < count) {
 			struct message m = { 0 };
 			if (ipc_nb_receive(endpoint, 0, &m) == 0) {
 				check_eq(message_label(m.info), FAULT_PAGE);
 				faults++;
 			} else {
-				check(!patience_over(&patience));
+				check(!timeout_over(&timeout));
 				pause_main();
 			}
 		}

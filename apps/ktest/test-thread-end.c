@@ -139,9 +139,9 @@ static void space_ends(unsigned core)
 	check_ok(cnode_delete(NODE, s.vspace));
 	uint64_t count = s.data[0];
 	struct message m = { 0 };
-	struct patience patience = patience_begin();
+	struct timeout timeout = timeout_begin();
 	int error;
-	while ((error = ipc_nb_receive(endpoint, reply, &m)) && !patience_over(&patience))
+	while ((error = ipc_nb_receive(endpoint, reply, &m)) && !timeout_over(&timeout))
 		pause_main();
 	check_ok(error);
 	check_eq(message_label(m.info), FAULT_PAGE); /* the first instruction without an address space */

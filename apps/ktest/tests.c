@@ -43,10 +43,10 @@ bool kernel_is(const char *regime)
 
 bool passed(uint64_t deadline) { return read_tsc() >= deadline; }
 
-bool patience_over(struct patience *patience)
+bool timeout_over(struct timeout *timeout)
 {
 	test_progress(); /* it is for the caller to give up, not for the watchdog */
-	return ++patience->looks > LOOKS && passed(patience->deadline);
+	return ++timeout->looks > LOOKS && passed(timeout->deadline);
 }
 
 void pause_main(void)

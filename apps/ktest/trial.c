@@ -10,13 +10,13 @@ struct trial trial_make(void (*run)(struct worker *), unsigned priority, unsigne
 
 bool trial_faults(const struct trial *trial, struct message *fault)
 {
-	struct patience patience = patience_begin();
+	struct timeout timeout = timeout_begin();
 	int error;
 	*fault = (struct message){ 0 };
 	while ((error = ipc_nb_receive(trial->endpoint, trial->reply, fault)) == -SKERRY_WOULD_BLOCK) {
 		if (trial->worker->done)
 			return false;
-		check(!patience_over(&patience));
+		check(!timeout_over(&timeout));
 		pause_main();
 	}
 	check_ok(error);

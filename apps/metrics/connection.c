@@ -15,10 +15,10 @@
 
 enum { DRAIN_MAX = 256 << 10 }; /* bytes that a client may go on sending */
 
-static void connection_enter(struct connection *c, enum connection_state state, uint64_t patience)
+static void connection_enter(struct connection *c, enum connection_state state, uint64_t timeout)
 {
 	c->state = state;
-	c->deadline = now() + patience;
+	c->deadline = now() + timeout;
 }
 
 void connection_begin(struct connection *c, int fd)

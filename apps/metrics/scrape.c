@@ -14,7 +14,7 @@
 
 _Static_assert((int)SCRAPE_POLLS_MAX >= (int)REDIS_ASKED_MAX, "there is room for all");
 
-enum { PATIENCE_MS = 1000, FIRST_ROOM = 16 };
+enum { TIMEOUT_MS = 1000, FIRST_ROOM = 16 };
 
 static struct snapshot snapshot;
 static uint64_t begun; /* milliseconds */
@@ -165,7 +165,7 @@ bool scrape_begin(unsigned redis_port)
 }
 
 unsigned scrape_poll_set(struct pollfd *fds) { return redis_poll_set(fds); }
-uint64_t scrape_deadline(void) { return asked + PATIENCE_MS; }
+uint64_t scrape_deadline(void) { return asked + TIMEOUT_MS; }
 
 bool scrape_polled(const struct pollfd *fds, unsigned count)
 {

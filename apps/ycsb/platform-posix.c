@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { POLL_NS = 2000000, PATIENCE_S = 3600 };
+enum { POLL_NS = 2000000, TIMEOUT_S = 3600 };
 
 void platform_identify(struct options *o)
 {
@@ -53,7 +53,7 @@ int platform_barrier(const struct options *o, unsigned number)
 	}
 	const off_t all = (off_t)number * o->parties;
 	for (long waited = 0; fstat(fd, &st) == 0 && st.st_size < all; waited++) {
-		if (waited > PATIENCE_S * (1000000000l / POLL_NS)) {
+		if (waited > TIMEOUT_S * (1000000000l / POLL_NS)) {
 			close(fd);
 			return fail_file(o->rendezvous, "somebody never came");
 		}

@@ -56,9 +56,9 @@ bool client_connect(struct client *c, unsigned seconds)
 	return true;
 }
 
-static bool connect_until(struct client *c, time_t patience_s)
+static bool connect_until(struct client *c, time_t timeout_s)
 {
-	const time_t deadline = time(NULL) + patience_s;
+	const time_t deadline = time(NULL) + timeout_s;
 
 	while (!client_connect(c, TRY_S)) {
 		if (!c->context || time(NULL) >= deadline)

@@ -11,7 +11,7 @@
 #include "pci.h"
 
 enum { BAR_WIDTH = 6, BAR_64 = 4, BAR_FLAGS = 15 };
-enum { IVSHMEM_ID = 0x11101af4, PATIENCE_S = 2, LIFE_MAX = INT32_MAX };
+enum { IVSHMEM_ID = 0x11101af4, TIMEOUT_S = 2, LIFE_MAX = INT32_MAX };
 
 struct party {
 	const struct boot_channel *channel;
@@ -106,7 +106,7 @@ static void await_all(struct party *party, uint32_t parties)
 		all = true;
 		for (uint32_t i = 0; i < parties; i++)
 			all &= party[i].done = handshake_poll(&party[i].end);
-		if (!all && !said && read_tsc_in_order() - start > machine_clock.tsc_hz * PATIENCE_S) {
+		if (!all && !said && read_tsc_in_order() - start > machine_clock.tsc_hz * TIMEOUT_S) {
 			print_missing(party, parties);
 			said = true;
 		}

@@ -88,12 +88,12 @@ static struct least least_places(struct event_queue *queue)
 }
 
 /* Unparks cores that have waited long enough, and all if no core runs: then each of them only waits for the others. */
-static bool unpark_patient(struct event_queue *queue, bool any_runs, uint64_t now)
+static bool unpark_expired(struct event_queue *queue, bool any_runs, uint64_t now)
 {
 	bool unparked = false;
-	if (any_runs && now <= queue->patience)
+	if (any_runs && now <= queue->timeout)
 		return false;
-	queue->patience = NEVER;
+	queue->timeout = NEVER;
 	for (unsigned i = 0; i < queue->count; i++) {
 		const struct runner *c = &queue->core[i];
 		if (c->state != PARKED)
@@ -102,8 +102,8 @@ static bool unpark_patient(struct event_queue *queue, bool any_runs, uint64_t no
 		if (!any_runs || until < now) {
 			queue_unpark(queue, i, any_runs ? now : 0, c->ahead);
 			unparked = true;
-		} else if (until < queue->patience) {
-			queue->patience = until;
+		} else if (until < queue->timeout) {
+			queue->timeout = until;
 		}
 	}
 	return unparked;
@@ -113,7 +113,7 @@ int queue_next(struct event_queue *queue, uint64_t *limit)
 {
 	uint64_t events = queue->started ? queue->events : NEVER;
 	struct least place = least_places(queue);
-	if (unpark_patient(queue, place.first != NEVER, place.first >> NUMBER_BITS))
+	if (unpark_expired(queue, place.first != NEVER, place.first >> NUMBER_BITS))
 		place = least_places(queue);
 	queue->running = NOBODY;
 	if (events != NEVER && (place.first == NEVER || events <= place.first >> NUMBER_BITS)) {
@@ -194,8 +194,8 @@ void queue_park(struct event_queue *queue, unsigned core, uint64_t period, uint6
 	c->most = most;
 	c->state = PARKED;
 	queue_moved(queue, core);
-	if (clock_of(c) + most < queue->patience)
-		queue->patience = clock_of(c) + most;
+	if (clock_of(c) + most < queue->timeout)
+		queue->timeout = clock_of(c) + most;
 }
 
 uint64_t queue_now(struct event_queue *queue)

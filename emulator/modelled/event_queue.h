@@ -57,7 +57,7 @@ struct event_queue {
 	unsigned count;             /* cores that there are */
 	/* core that runs: its clock advances by itself, so its place has to be computed again; NOBODY: none */
 	int running;
-	uint64_t patience;          /* no core that is parked looks again before this */
+	uint64_t timeout;           /* clock up to which no parked core has waited for its `most` */
 	uint64_t quantum;
 	uint64_t events;       /* next turn of the event loop, or NEVER */
 	uint64_t events_clock; /* of its last turn */

@@ -6,7 +6,7 @@
 
 /* A loop with PAUSE that takes no longer than this waits for a line; it looks again after the other, whatever
  * happens. */
-enum { LONGEST_LOOP = 200 * UNIT, KERNEL_PATIENCE = 20000 * UNIT, PROGRAM_PATIENCE = 3000 * UNIT };
+enum { LONGEST_LOOP = 200 * UNIT, KERNEL_TIMEOUT = 20000 * UNIT, PROGRAM_TIMEOUT = 3000 * UNIT };
 
 /* The state at a core's last PAUSE. */
 static struct last {
@@ -94,7 +94,7 @@ static void pause_of_kernel(unsigned i, void *data)
 	observe_pause(i);
 	uint64_t period = period_of(i, &steady);
 	if (period != NEVER && !(looks[i].did & SPIN_LOOKED))
-		core_park(i, period, KERNEL_PATIENCE);
+		core_park(i, period, KERNEL_TIMEOUT);
 	core_keep(i);
 	looks[i].did = SPIN_DISTURBED;
 }
@@ -111,7 +111,7 @@ static void pause_of_program(unsigned i, void *address)
 	uint64_t taken = memory.core[i].taken;
 	bool same = spin_turn(spin, &registers, i, (uintptr_t)address, looks[i].did | (steady ? 0 : SPIN_TAKEN));
 	if (period != NEVER && same)
-		spin_skipped(spin, core_park(i, period, PROGRAM_PATIENCE), same);
+		spin_skipped(spin, core_park(i, period, PROGRAM_TIMEOUT), same);
 	report_pause(i);
 	core_keep(i);
 	looks[i].did = memory.core[i].taken == taken ? 0 : SPIN_TAKEN;

@@ -172,7 +172,7 @@ static void looks_within_its_loop(void)
 }
 
 /* Whatever happens it looks again in the end: nobody runs, or it has waited for long enough. */
-static void patience(void)
+static void timeout(void)
 {
 	uint64_t limit;
 	begin(2);
@@ -237,7 +237,7 @@ int main(void)
 	expected();
 	parked();
 	looks_within_its_loop();
-	patience();
+	timeout();
 	events();
 	idle_until_timer();
 	return 0;

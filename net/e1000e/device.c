@@ -6,16 +6,16 @@
 
 enum {
 	PAUSE = 100,            /* microseconds between two looks at a register */
-	MASTER_PATIENCE = 1000, /* looks: PCI Express lets a completion take 50 ms */
-	RESET_PATIENCE = 1000,
+	MASTER_TIMEOUT = 1000, /* looks: PCI Express lets a completion take 50 ms */
+	RESET_TIMEOUT = 1000,
 	RESET_TIME = 5000,      /* microseconds in which the card must be left alone; section 4.6.3.2 asks for 1000 */
 };
 
 /* Wait until these bits of a register are as wanted. */
-static bool register_settles(const struct e1000e *e, uint32_t offset, uint32_t bits, uint32_t wanted, unsigned patience)
+static bool register_settles(const struct e1000e *e, uint32_t offset, uint32_t bits, uint32_t wanted, unsigned timeout)
 {
 	while ((register_read(e, offset) & bits) != wanted) {
-		if (!patience--)
+		if (!timeout--)
 			return false;
 		register_pause(e, PAUSE);
 	}
@@ -29,15 +29,15 @@ static const char *device_reset(const struct e1000e *e)
 	register_write(e, REGISTER_RCTL, 0);
 	register_write(e, REGISTER_TCTL, 0);
 	register_write(e, REGISTER_CTRL, register_read(e, REGISTER_CTRL) | CTRL_MASTER_DISABLE);
-	/* a reset in the middle of a transfer can hang the bus; past its patience there is no better choice (section
+	/* a reset in the middle of a transfer can hang the bus; past its timeout there is no better choice (section
 	 * 3.1.3.10) */
-	register_settles(e, REGISTER_STATUS, STATUS_MASTER_ENABLED, 0, MASTER_PATIENCE);
+	register_settles(e, REGISTER_STATUS, STATUS_MASTER_ENABLED, 0, MASTER_TIMEOUT);
 	register_write(e, REGISTER_CTRL, register_read(e, REGISTER_CTRL) | CTRL_RESET);
 	register_pause(e, RESET_TIME);
 	if (register_read(e, REGISTER_STATUS) == REGISTER_GONE)
 		return "the card does not answer";
-	if (!register_settles(e, REGISTER_CTRL, CTRL_RESET, 0, RESET_PATIENCE) ||
-	    !register_settles(e, REGISTER_EEPROM, EEPROM_READ, EEPROM_READ, RESET_PATIENCE))
+	if (!register_settles(e, REGISTER_CTRL, CTRL_RESET, 0, RESET_TIMEOUT) ||
+	    !register_settles(e, REGISTER_EEPROM, EEPROM_READ, EEPROM_READ, RESET_TIMEOUT))
 		return "the card does not end its reset";
 	register_write(e, REGISTER_IMC, (uint32_t)CAUSES_ALL);
 	register_write(e, REGISTER_ICR, (uint32_t)CAUSES_ALL);

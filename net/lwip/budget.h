@@ -24,7 +24,7 @@ enum {
 	BUDGET_CONNECTION = 12288,       /* memory: both of these, and lwIP's and our own state */
 	BUDGET_SHARE = 8,                /* a connection may hold 1/8 of what is free */
 	BUDGET_FIRST_WINDOW_SHARE = 64,  /* and begins with this window */
-	BUDGET_PATIENCE = 20000,         /* ms: a closed connection is reset if its peer takes nothing for so long */
+	BUDGET_TIMEOUT = 20000,         /* ms: a closed connection is reset if its peer takes nothing for so long */
 };
 
 struct budget {

@@ -23,10 +23,10 @@ static void close_socket(struct file *file)
 	if (socket->ending && reset && socket->ending->state != TIME_WAIT)
 		tcp_abort(socket->ending);
 	else if (socket->ending)
-		share_orphan(socket->ending, stream_patience(socket, socket->ending));
+		share_orphan(socket->ending, stream_timeout(socket, socket->ending));
 	if (pcb) {
 		if (socket->state != SOCKET_LISTENING)
-			share_orphan(pcb, stream_patience(socket, pcb));
+			share_orphan(pcb, stream_timeout(socket, pcb));
 		if (socket->state == SOCKET_CONNECTED) {
 			connections_restore_order(pcb);
 			tcp_output(pcb);

@@ -7,7 +7,7 @@
 #include "share.h"
 
 enum {
-	ORPHAN_PATIENCE = BUDGET_PATIENCE / TCP_SLOW_INTERVAL,
+	ORPHAN_TIMEOUT = BUDGET_TIMEOUT / TCP_SLOW_INTERVAL,
 	ORPHAN_INTERVAL = 2, /* of TCP_SLOW_INTERVAL: 1 s */
 };
 
@@ -194,19 +194,19 @@ static err_t look_at_orphan(void *argument, struct tcp_pcb *pcb)
 	pcb->tmr = tcp_ticks; /* from here on, not from the last segment before the close */
 	if (pcb->lastack != (u32_t)seen) {
 		set_orphan(pcb, tcp_ticks);
-	} else if (tcp_ticks - (u32_t)(seen >> 32) >= ORPHAN_PATIENCE && connections_segment_room()) {
+	} else if (tcp_ticks - (u32_t)(seen >> 32) >= ORPHAN_TIMEOUT && connections_segment_room()) {
 		tcp_abort(pcb);
 		return ERR_ABRT;
 	}
 	return ERR_OK;
 }
 
-void share_orphan(struct tcp_pcb *pcb, uint32_t patience)
+void share_orphan(struct tcp_pcb *pcb, uint32_t timeout)
 {
 	require(!pcb->recv && !pcb->sent && !pcb->errf);
-	require(patience <= BUDGET_PATIENCE);
+	require(timeout <= BUDGET_TIMEOUT);
 	tcp_ext_arg_set(pcb, share.slot, NULL);
-	set_orphan(pcb, tcp_ticks - (BUDGET_PATIENCE - patience) / TCP_SLOW_INTERVAL);
+	set_orphan(pcb, tcp_ticks - (BUDGET_TIMEOUT - timeout) / TCP_SLOW_INTERVAL);
 	if (pcb->state != TIME_WAIT)
 		pcb->tmr = tcp_ticks;
 	tcp_poll(pcb, look_at_orphan, ORPHAN_INTERVAL);

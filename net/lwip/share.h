@@ -30,6 +30,6 @@ void share_window_end(struct socket *);
 /* A pcb that socket_detach() has left to lwIP while the program holds the socket: `ending` points to it until lwIP
  * frees it. */
 void share_ending(struct socket *, struct tcp_pcb *);
-/* A pcb that no socket belongs to any more, without callbacks: it is reset if its peer takes nothing for `patience` ms,
- * later for BUDGET_PATIENCE. */
-void share_orphan(struct tcp_pcb *, uint32_t patience);
+/* A pcb that no socket belongs to any more, without callbacks: it is reset if its peer takes nothing for `timeout` ms,
+ * later for BUDGET_TIMEOUT. */
+void share_orphan(struct tcp_pcb *, uint32_t timeout);

@@ -104,8 +104,8 @@ ssize_t stream_receive(struct file *file, struct msghdr *message, int flags);
 int stream_shutdown(struct file *file, int how);
 void stream_attach(struct socket *socket);  /* data callbacks of a connection */
 void stream_flush(void);                    /* send what was written since the last time */
-/* ms: how long its peer may take nothing when the socket is closed; TCP_USER_TIMEOUT goes on, up to BUDGET_PATIENCE. */
-uint32_t stream_patience(struct socket *socket, const struct tcp_pcb *pcb);
+/* ms: how long its peer may take nothing when the socket is closed; TCP_USER_TIMEOUT goes on, up to BUDGET_TIMEOUT. */
+uint32_t stream_timeout(struct socket *socket, const struct tcp_pcb *pcb);
 
 /* listen.c: connections */
 int socket_bind(struct file *file, const struct sockaddr *address, socklen_t length);

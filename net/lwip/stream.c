@@ -276,12 +276,12 @@ static u64_t waited_ms(struct socket *socket, const struct tcp_pcb *pcb)
 	return (u64_t)(tcp_ticks - socket->waits_since) * TCP_SLOW_INTERVAL;
 }
 
-uint32_t stream_patience(struct socket *socket, const struct tcp_pcb *pcb)
+uint32_t stream_timeout(struct socket *socket, const struct tcp_pcb *pcb)
 {
 	const u64_t limit = socket->options.user_timeout, used = waited_ms(socket, pcb);
 
-	if (!limit || limit > used + BUDGET_PATIENCE)
-		return BUDGET_PATIENCE;
+	if (!limit || limit > used + BUDGET_TIMEOUT)
+		return BUDGET_TIMEOUT;
 	return limit > used ? (uint32_t)(limit - used) : 0;
 }
 

@@ -72,15 +72,15 @@ void served_changed(struct served *s)
 }
 
 /* A shorter time that the program has named runs on. So does this one, when the program ends after the close. */
-static void limit_patience(struct file *file)
+static void limit_timeout(struct file *file)
 {
-	const int patience = BUDGET_PATIENCE;
+	const int timeout = BUDGET_TIMEOUT;
 	int limit = 0;
 	socklen_t size = sizeof(limit);
 
 	file->ops->getsockopt(file, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, &size);
-	if (!limit || limit > patience)
-		file->ops->setsockopt(file, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof(patience));
+	if (!limit || limit > timeout)
+		file->ops->setsockopt(file, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, sizeof(timeout));
 }
 
 /* A close with SO_LINGER and no time waits for nothing. */
@@ -98,7 +98,7 @@ static void begin_closing(struct served *s)
 {
 	require(s->file);
 	s->closing = true;
-	limit_patience(s->file);
+	limit_timeout(s->file);
 	if (close_resets(s->file))
 		s->taken = s->written;
 	served_pending(s);

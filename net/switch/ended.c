@@ -184,7 +184,7 @@ bool reset_queue_serve(struct forward *forward, uint64_t now, bool last)
 	if (!queue->count && (!queue->waiting || !reset_queue_next(forward, now)))
 		return queue->waiting < waiting; /* no resets: a successor that waits is admitted in the next pass */
 	moved = send_resets(forward, now, last);
-	if (queue->count && now - queue->since >= forward->patience) {
+	if (queue->count && now - queue->since >= forward->timeout) {
 		forward->port[queue->port].missed += queue->count;
 		queue->count = 0;
 		moved = true; /* another port's turn */

@@ -25,7 +25,7 @@ void answer_for_ended(struct forward *forward, unsigned port, const void *frame,
  * Called at the beginning of a pass. Polls for ports that have ended or been opened,
  * and resets the connections that have frames in the rings of an ended port, one port
  * at a time. A reset without room at its receiver is tried again in each pass for
- * `patience`, then dropped. Returns whether a frame moved. A cluster-manager wakes a
+ * `timeout`, then dropped. Returns whether a frame moved. A cluster-manager wakes a
  * switch that sleeps.
  */
 bool reset_queue_serve(struct forward *forward, uint64_t now, bool last);

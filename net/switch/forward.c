@@ -7,11 +7,11 @@
 #include "../ethernet.h"
 
 void forward_init(struct forward *forward, const struct process_port *port, unsigned count, void *memory,
-                  uint64_t patience, uint64_t life)
+                  uint64_t timeout, uint64_t life)
 {
 	require(count <= PROCESS_MAX_PORTS && port_is_open(life));
 	forward->count = count;
-	forward->patience = patience;
+	forward->timeout = timeout;
 	forward->uplink = FORWARD_NONE;
 	stations_init(forward);
 	forward->deadline = forward->dropped = forward->lost_answers = 0;
@@ -94,10 +94,10 @@ static void stall_end(struct forward_stall *stall, uint64_t now)
 }
 
 /* Returns how much longer it may last. Called between stall_end() and stall_begin(). */
-static uint64_t stall_left(struct forward_stall *stall, uint64_t now, uint64_t patience, uint64_t limit)
+static uint64_t stall_left(struct forward_stall *stall, uint64_t now, uint64_t timeout, uint64_t limit)
 {
 	require(now >= stall->period);
-	if (!stall->period || now - stall->period >= patience) {
+	if (!stall->period || now - stall->period >= timeout) {
 		stall->period = now;
 		stall->used = 0;
 	}
@@ -135,7 +135,7 @@ static void port_judge(struct forward *forward, unsigned number, uint64_t now)
 	uint64_t took = port->delivered - port->behind_from;
 
 	require(port->behind_since && now >= port->behind_since && port->delivered >= port->behind_from);
-	if (now - port->behind_since < forward->patience)
+	if (now - port->behind_since < forward->timeout)
 		return;
 	port->late |= took < FORWARD_KEEPS_UP;
 	while (!took && backlog_count(&forward->backlog, number)) {
@@ -151,7 +151,7 @@ static void port_judge(struct forward *forward, unsigned number, uint64_t now)
 /* Whether the port takes nothing at all. */
 static bool port_is_dead(const struct forward *forward, const struct forward_port *port, uint64_t now)
 {
-	return port->delivered == port->behind_from && now - port->behind_since >= forward->patience;
+	return port->delivered == port->behind_from && now - port->behind_since >= forward->timeout;
 }
 
 /* Delivers the frames of the port's backlog that its ring has room for. Returns whether any moved. */
@@ -241,8 +241,8 @@ static bool wait_until(struct forward *forward, uint64_t end)
 /* Returns how long the source may yet delay its frames for others on account of port `to`, which may be late now. */
 static uint64_t delay_left(struct forward *forward, struct forward_port *from, struct forward_port *to, uint64_t now)
 {
-	uint64_t left = stall_left(&to->by_receiver, now, forward->patience, forward->patience / 8);
-	uint64_t of_source = stall_left(&from->of_source, now, forward->patience, forward->patience / 4);
+	uint64_t left = stall_left(&to->by_receiver, now, forward->timeout, forward->timeout / 8);
+	uint64_t of_source = stall_left(&from->of_source, now, forward->timeout, forward->timeout / 4);
 
 	to->late |= !left;
 	return to->late ? 0 : left < of_source ? left : of_source;
@@ -269,7 +269,7 @@ static bool deliver_behind(struct forward *forward, unsigned source, unsigned nu
 			return true;
 	}
 	if (!to->late && !delays_others(forward, from, source, number))
-		return wait_until(forward, to->behind_since + forward->patience);
+		return wait_until(forward, to->behind_since + forward->timeout);
 	if (!port_is_dead(forward, to, pass->now) && backlog_hold(&forward->backlog, source, number, frame, length))
 		return true;
 	left = delay_left(forward, from, to, pass->now);
@@ -377,7 +377,7 @@ static bool sources_serve(struct forward *forward, struct pass *pass)
 	moved |= forward->publish_pending;
 	forward->publish_pending = false;
 	if (forward->reset_queue.count)
-		wait_until(forward, forward->reset_queue.since + forward->patience);
+		wait_until(forward, forward->reset_queue.since + forward->timeout);
 
 	for (unsigned i = 0; i < forward->count; i++) {
 		unsigned n = 0;

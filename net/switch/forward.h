@@ -28,14 +28,14 @@
  *    and the frame for another port not yet in it: that is assumed of drivers
  *    and other switches, which bring the frames of many.
  *  - When the backlog has no room, the source waits for the port. Such waits
- *    are limited in each period of `patience`: to 1/8 of it for a port, to 1/4
+ *    are limited in each period of `timeout`: to 1/8 of it for a port, to 1/4
  *    of it for a source. At that limit the port is late.
  *  - A port that is behind and takes fewer than FORWARD_KEEPS_UP frames in
- *    `patience` is late, too.
+ *    `timeout` is late, too.
  *
  * A late port is not waited for: frames without room in its ring or backlog are
  * dropped and counted. It is late until its backlog is empty and half of its
- * ring. One that takes nothing at all for `patience` is dead: its backlog is
+ * ring. One that takes nothing at all for `timeout` is dead: its backlog is
  * dropped, and its frames are dropped at once until its ring has room.
  *
  * When the program at a port has ended, its connections are reset (reset.h):
@@ -63,7 +63,7 @@ struct forward_station {
 	unsigned port;
 };
 
-/* How long frames for others were kept waiting, in the period of `patience` that began at `period`. */
+/* How long frames for others were kept waiting, in the period of `timeout` that began at `period`. */
 struct forward_stall {
 	uint64_t since; /* it lasts since then; 0: it does not */
 	uint64_t period;
@@ -110,7 +110,7 @@ struct reset_queue {
 
 struct forward {
 	unsigned count;
-	uint64_t patience;               /* in the unit of `now`: cycles of the TSC */
+	uint64_t timeout;               /* in the unit of `now`: cycles of the TSC */
 	uint64_t deadline;               /* when the first wait for a port ends; 0: no source waits */
 	uint64_t dropped;                /* of all ports */
 	uint64_t lost_answers;           /* for ended ports, for which there was no room */
@@ -130,7 +130,7 @@ struct forward {
 
 /* Port i's memory is at `memory` + i * PORT_SIZE. `life`: the epoch of its ends. */
 void forward_init(struct forward *forward, const struct process_port *port, unsigned count, void *memory,
-		  uint64_t patience, uint64_t life);
+		  uint64_t timeout, uint64_t life);
 
 /*
  * After forward_init(): the switch's bell word (bell.h), and those of the far ends of its ports; port i's is at `far` +

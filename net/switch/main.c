@@ -75,7 +75,7 @@ _Noreturn void program_main(const struct process_info *info)
 		program_fail("too many ports:", info->port_count);
 	if (info->route_count > PROCESS_MAX_PORTS)
 		program_fail("too many stations:", info->route_count);
-	/* a second: longer than a busy stack is silent, shorter than its peers' patience */
+	/* a second: longer than a busy stack is silent, shorter than its peers' timeout */
 	forward_init(&forward, info->port, info->port_count, (void *)PROCESS_PORTS_VADDR, info->tsc_hz, info->life);
 	forward_bells(&forward, info->port, bell_at(PROCESS_BELL_OWN), bell_at(PROCESS_BELL_PORTS));
 	forward_routes(&forward, info->route, info->route_count);

@@ -15,7 +15,7 @@
 #include "layer.h"
 #include "test.h"
 
-enum { PATIENCE_OF_ALL = 1000 /* s: longer than a test runs */ };
+enum { TIMEOUT_OF_ALL = 1000 /* s: longer than a test runs */ };
 
 static struct network *network;
 static unsigned own_port, own_cable[NETWORK_CABLES];
@@ -88,9 +88,9 @@ static void measure_clock(void)
 			    (uint64_t)((b.tv_sec - a.tv_sec) * 1000000000 + b.tv_nsec - a.tv_nsec);
 }
 
-void network_patience(struct network *shared, unsigned seconds)
+void network_timeout(struct network *shared, unsigned seconds)
 {
-	shared->forward.patience = cycles_per_second * seconds;
+	shared->forward.timeout = cycles_per_second * seconds;
 }
 
 struct network *network_start(void)
@@ -109,7 +109,7 @@ struct network *network_start(void)
 	}
 	forward_init(&network->forward, table, NETWORK_PORTS, network->port, 0, 2);
 	forward_bells(&network->forward, table, (struct bell *)network->bell[NETWORK_PORTS], network->bell);
-	network_patience(network, PATIENCE_OF_ALL);
+	network_timeout(network, TIMEOUT_OF_ALL);
 	if (!fork())
 		run_switch();
 	return network;

@@ -35,7 +35,7 @@ struct network {
 /* Shared memory and a running switch, which drops no frame, however busy the host. Before any process is started. */
 struct network *network_start(void);
 /* From now on the switch waits so long for a full ring; while nothing is under way. */
-void network_patience(struct network *network, unsigned seconds);
+void network_timeout(struct network *network, unsigned seconds);
 extern size_t layer_heap; /* what layer_allocate() gives at most, in processes started from now on */
 /* A cable between the stacks of two ports, from their next starts on. */
 void network_cable(struct network *network, unsigned from, unsigned to);

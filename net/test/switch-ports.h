@@ -9,7 +9,7 @@
 #include "meet.h"
 #include "test.h"
 
-enum { PORTS = 4, UPLINK = 0, PATIENCE = 1000000000 };
+enum { PORTS = 4, UPLINK = 0, TIMEOUT = 1000000000 };
 
 static struct forward forward;
 static struct process_port table[PORTS];
@@ -35,7 +35,7 @@ static inline void set_up(void)
 		table[i].ipv4 = i == UPLINK ? 0 : 0x0a00000a + (i << 24);
 		stack[i] = port_open(memory + i * PORT_SIZE, PORT_TO_SWITCH, 2);
 	}
-	forward_init(&forward, table, PORTS, memory, PATIENCE, 2);
+	forward_init(&forward, table, PORTS, memory, TIMEOUT, 2);
 	forward_meet(&forward, stack, PORTS, now);
 	forward_signal(&forward, count_wake, NULL);
 	memset(wakes, 0, sizeof(wakes));

@@ -407,7 +407,7 @@ int main(void)
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	network = network_start();
-	network_patience(network, 1);
+	network_timeout(network, 1);
 	stage = mmap(NULL, sizeof(*stage), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	sem_init(&stage->told, 1, 0);
 	sem_init(&stage->go, 1, 0);

@@ -82,7 +82,7 @@ static void without_an_uplink(void)
 {
 	start();
 	table[UPLINK].uplink = false;
-	forward_init(&forward, table, PORTS, memory, PATIENCE, 4);
+	forward_init(&forward, table, PORTS, memory, TIMEOUT, 4);
 	forward_meet(&forward, stack, PORTS, now);
 	CHECK(send_to(1, (uint8_t[6]){ 2, 9, 9, 9, 9, 9 }, 1, 60));
 	expected[1][FRAMES]++;
@@ -90,7 +90,7 @@ static void without_an_uplink(void)
 	pass_and_check();
 }
 
-/* Port 2 takes nothing: a broadcast misses it; for `patience` frames for it wait, then they are dropped. */
+/* Port 2 takes nothing: a broadcast misses it; for `timeout` frames for it wait, then they are dropped. */
 static void dropped(void)
 {
 	start();
@@ -120,7 +120,7 @@ static void dropped(void)
 	expected[UPLINK][DELIVERED]++;
 	pass_and_check();
 	CHECK(backlog_count(&forward.backlog, 2) == 5);
-	now += PATIENCE;
+	now += TIMEOUT;
 	CHECK(send_to(3, table[2].mac, 6, 60));
 	expected[3][FRAMES]++;
 	expected[2][DROPPED] += 6;
@@ -167,7 +167,7 @@ static void ended(void)
 	pass_and_check();
 }
 
-/* Port 2 had connections with a stack that takes nothing: their resets are given up after `patience`. */
+/* Port 2 had connections with a stack that takes nothing: their resets are given up after `timeout`. */
 static void not_told(void)
 {
 	start();
@@ -184,7 +184,7 @@ static void not_told(void)
 	forward.backlog.free = 0; /* others have all of the pool */
 	end(2);
 	pass_and_check();
-	now += PATIENCE - 1;
+	now += TIMEOUT - 1;
 	pass_and_check();
 	now++;
 	expected[2][MISSED] += 3;

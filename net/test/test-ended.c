@@ -122,7 +122,7 @@ static void succeeded_at_once(void)
 static void no_ports(void)
 {
 	memset(&forward, 0, sizeof(forward));
-	forward_init(&forward, table, 0, NULL, PATIENCE, 2);
+	forward_init(&forward, table, 0, NULL, TIMEOUT, 2);
 	CHECK(!forward_pass(&forward, now) && !forward_last_pass(&forward, now));
 }
 

@@ -30,7 +30,7 @@ static void ended_while_late(void)
 	fill(3, 2);
 	CHECK(send_to(3, table[2].mac, 0, 60) && send_to(3, table[UPLINK].mac, 0, 60));
 	pass_until_quiet();
-	now += PATIENCE;
+	now += TIMEOUT;
 	CHECK(send_to(3, table[2].mac, 0, 60));
 	pass_until_quiet();
 	CHECK(forward.port[2].late && forward.behind == 1);
@@ -41,7 +41,7 @@ static void ended_while_late(void)
 	start(2);
 	fill(3, 2);
 	CHECK(send_to(3, table[2].mac, 0, 60));
-	CHECK(!forward_last_pass(&forward, now) && forward.deadline == now + PATIENCE && forward.behind == 1);
+	CHECK(!forward_last_pass(&forward, now) && forward.deadline == now + TIMEOUT && forward.behind == 1);
 }
 
 /* Resets leave as far as there is room; the others stay, in their order. No other port's resets are collected
@@ -87,7 +87,7 @@ static void resets_that_wait(void)
 	CHECK(!received_anything() && !forward.reset_queue.count && !forward.reset_queue.waiting);
 }
 
-/* A peer that takes nothing for `patience` is not waited for, and another ended port has its turn. */
+/* A peer that takes nothing for `timeout` is not waited for, and another ended port has its turn. */
 static void ended_peer_is_dead(void)
 {
 	set_up();
@@ -104,8 +104,8 @@ static void ended_peer_is_dead(void)
 	CHECK(forward.reset_queue.count == 1);
 	now += 5;
 	/* it is woken by room, or then */
-	CHECK(!forward_last_pass(&forward, now) && forward.deadline == now - 5 + PATIENCE);
-	now += PATIENCE - 5;
+	CHECK(!forward_last_pass(&forward, now) && forward.deadline == now - 5 + TIMEOUT);
+	now += TIMEOUT - 5;
 	CHECK(forward_last_pass(&forward, now)); /* it may be another port's turn */
 	CHECK(!forward_last_pass(&forward, now));
 	CHECK(!forward.reset_queue.count && !forward.deadline);
@@ -234,7 +234,7 @@ static void first_life(void)
 {
 	set_up();
 	memset(memory + 2 * PORT_SIZE, 0, PORT_SIZE);
-	forward_init(&forward, table, PORTS, memory, PATIENCE, 4);
+	forward_init(&forward, table, PORTS, memory, TIMEOUT, 4);
 	for (unsigned i = 0; i < 3; i++) {
 		pass_until_quiet();
 		for (unsigned k = 0; k < PORTS; k++)

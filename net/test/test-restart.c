@@ -99,7 +99,7 @@ static void a_peer_without_room(void)
 	start(PORT);
 	all_look();
 	CHECK(!stack[PORT].up);
-	now += PATIENCE;
+	now += TIMEOUT;
 	all_look();
 	CHECK(stack[PORT].up);
 }
@@ -116,7 +116,7 @@ static void a_switch_again(void)
 		if (n % 2) /* they have seen it end, or have not */
 			for (unsigned i = 0; i < PORTS; i++)
 				CHECK(port_poll(&stack[i]) && !stack[i].up && !port_reserve(&stack[i]));
-		forward_init(&forward, table, PORTS, memory, PATIENCE, life += 2);
+		forward_init(&forward, table, PORTS, memory, TIMEOUT, life += 2);
 		memset(wakes, 0, sizeof(wakes));
 		CHECK(forward_pass(&forward, now));
 		forward_signal(&forward, count_wake, NULL);
@@ -128,7 +128,7 @@ static void a_switch_again(void)
 	}
 	/* one that finds a port closed answers for it, and lets a successor in */
 	end(PORT);
-	forward_init(&forward, table, PORTS, memory, PATIENCE, life += 2);
+	forward_init(&forward, table, PORTS, memory, TIMEOUT, life += 2);
 	pass_until_quiet();
 	CHECK(forward.port[PORT].ended && !forward.port[PEER].ended);
 	start(PORT);
@@ -141,7 +141,7 @@ static void before_the_first_life(void)
 {
 	set_up();
 	memset(memory + PORT * PORT_SIZE, 0, PORT_SIZE);
-	forward_init(&forward, table, PORTS, memory, PATIENCE, life += 2);
+	forward_init(&forward, table, PORTS, memory, TIMEOUT, life += 2);
 	for (unsigned turn = 0; turn < 3; turn++) {
 		pass_until_quiet();
 		for (unsigned i = 0; i < PORTS; i++)

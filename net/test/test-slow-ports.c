@@ -107,8 +107,8 @@ static void dead_port(void)
 	CHECK(take(A, ALL) == PORT_SLOTS - 10);
 }
 
-/* A port that nobody serves and nobody waits behind: its source waits for patience once. */
-static void patience(void)
+/* A port that nobody serves and nobody waits behind: its source waits for one timeout. */
+static void timeout(void)
 {
 	uint64_t start = now, dropped;
 
@@ -144,7 +144,7 @@ static void patience(void)
 	pass();
 	put(UPLINK, A, 1);
 	pass();
-	CHECK(forward.deadline == now + SECOND); /* patience begins anew */
+	CHECK(forward.deadline == now + SECOND); /* timeout begins anew */
 	take(A, ALL);
 	pass();
 	take(A, ALL);
@@ -254,7 +254,7 @@ int main(void)
 	teasing_ports(1, 80);
 	teasing_ports(9, 65);
 	dead_port();
-	patience();
+	timeout();
 	bursts(420, 100, false);
 	bursts(900, 60, true);
 	bursts_beside_a_dead_port();

@@ -10,8 +10,8 @@
 #include "test-sockets.h"
 #include "test.h"
 
-#ifndef EDGES_PATIENCE
-#define EDGES_PATIENCE 60000 /* ms */
+#ifndef EDGES_TIMEOUT
+#define EDGES_TIMEOUT 60000 /* ms */
 #endif
 
 enum { PORT = 7100, MOMENT = 50, ALL = EPOLLIN | EPOLLOUT | EPOLLRDHUP };
@@ -19,7 +19,7 @@ enum { PORT = 7100, MOMENT = 50, ALL = EPOLLIN | EPOLLOUT | EPOLLRDHUP };
 /* Waits for an edge. */
 static uint32_t comes(const struct file *file)
 {
-	const uint64_t deadline = layer_in(EDGES_PATIENCE);
+	const uint64_t deadline = layer_in(EDGES_TIMEOUT);
 	uint32_t events;
 
 	while (!(events = file_watched(file)) && layer_wait(deadline))

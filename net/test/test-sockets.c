@@ -113,7 +113,7 @@ int main(int argc, char **argv)
 	}
 	start(datagram_peer, DATAGRAM_PEER);
 	RUN(datagrams, 17);
-	network_patience(network, 1);
+	network_timeout(network, 1);
 	together[0] = start(others_while_one_vanishes, 13);
 	RUN(vanish, VANISHING);
 	finish(together[0], "others_while_one_vanishes"); /* its ring was really full */

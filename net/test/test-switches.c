@@ -89,7 +89,7 @@ static void back_pressure(void)
 	CHECK(!root.dropped && !lower[0].dropped && take(B) < 0 && passed == sent);
 }
 
-/* A lower switch stops: frames of others are delayed for 1/8 of the patience at most, and none of them is lost. */
+/* A lower switch stops: frames of others are delayed for 1/8 of the timeout at most, and none of them is lost. */
 static void stops(void)
 {
 	unsigned got[STATIONS] = { 0 }, most = 8 * PORT_SLOTS;
@@ -97,7 +97,7 @@ static void stops(void)
 
 	stopped[0] = true;
 	for (unsigned i = 0; i < most; i++) {
-		now += PATIENCE / 512;
+		now += TIMEOUT / 512;
 		send_to(OUTSIDE, C, i);
 		send_to(A, B, i);
 		CHECK(send_to(D, B, i) && send_to(E, A, i) && send_to(E, OUTSIDE, i));
@@ -124,7 +124,7 @@ static void stops(void)
 static void alone(void)
 {
 	for (unsigned i = 0; i < 4 * PORT_SLOTS; i++) {
-		now += PATIENCE / 256;
+		now += TIMEOUT / 256;
 		send_to(B, A, i);
 		CHECK(send_to(C, B, i));
 		while (forward_pass(&lower[0], now))

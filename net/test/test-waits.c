@@ -6,7 +6,7 @@
  */
 #include "switch-ports.h"
 
-enum { LIMIT = PATIENCE / 8 };
+enum { LIMIT = TIMEOUT / 8 };
 
 void (*before_arming)(void), (*before_comparing)(void);
 static unsigned later, room; /* room for so many frames is made at port 2, after so many calls */
@@ -62,7 +62,7 @@ static void asks_for_room(void)
 	fill(1, 2);
 	send(1, 2);
 	CHECK(!last_pass() && asks(2));
-	now += PATIENCE;
+	now += TIMEOUT;
 	CHECK(last_pass() && !asks(2) && forward.port[2].dropped == 1); /* nothing is waited for */
 }
 
@@ -141,11 +141,11 @@ static void made_frames(void)
 	before_arming = NULL;
 
 	begin_with_a_backlog();
-	now += PATIENCE;
+	now += TIMEOUT;
 	CHECK(makes(2, true) == 0 && held(2) == 1); /* it has taken nothing */
 	take(2, NULL);
 	CHECK(pass() && !held(2));
-	now += PATIENCE;
+	now += TIMEOUT;
 	CHECK(makes(2, false) == 2); /* it has taken something */
 
 	end(3);
@@ -154,7 +154,7 @@ static void made_frames(void)
 	CHECK(makes(3, true) == -1 && !held(3));
 }
 
-/* Port 2 takes so many frames, one at a time, and patience ends. */
+/* Port 2 takes so many frames, one at a time, and the timeout ends. */
 static void takes_in_a_period(unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -162,7 +162,7 @@ static void takes_in_a_period(unsigned count)
 		send(1, 2);
 		pass_until_quiet();
 	}
-	now += PATIENCE;
+	now += TIMEOUT;
 	send(1, 2);
 	pass_until_quiet();
 }
@@ -175,9 +175,9 @@ static void keeps_up(void)
 	fill(1, 2);
 	send(1, 2);
 	pass_until_quiet();
-	CHECK(forward.deadline == now + PATIENCE);
+	CHECK(forward.deadline == now + TIMEOUT);
 	takes_in_a_period(FORWARD_KEEPS_UP);
-	CHECK(!port->late && forward.deadline == now + PATIENCE);
+	CHECK(!port->late && forward.deadline == now + TIMEOUT);
 	takes_in_a_period(FORWARD_KEEPS_UP - 1);
 	/* the first one's, and one of each period: nobody waits for them */
 	CHECK(port->late && held(2) == 3 && !forward.deadline);
@@ -206,7 +206,7 @@ static void begin_without_a_pool(unsigned from, unsigned last)
 }
 
 /* One source waits for three ports, one after the other: LIMIT for each, and twice that in all, in each period of
- * PATIENCE. */
+ * TIMEOUT. */
 static void limits(uint64_t start)
 {
 	now = start;
@@ -222,12 +222,12 @@ static void limits(uint64_t start)
 	now = start + 2 * LIMIT;
 	pass_until_quiet();
 	CHECK(forward.port[2].late && !forward.port[3].late && forward.dropped == 4 && !forward.deadline);
-	now = start + PATIENCE - 1;
+	now = start + TIMEOUT - 1;
 	send(UPLINK, 3);
 	send(UPLINK, 1);
 	pass_until_quiet();
 	CHECK(!forward.port[3].late && forward.dropped == 6 && !forward.deadline);
-	now = start + PATIENCE;
+	now = start + TIMEOUT;
 	send(UPLINK, 3);
 	send(UPLINK, 1);
 	CHECK(!last_pass() && forward.deadline == now + LIMIT);
@@ -308,7 +308,7 @@ static void looks_ahead(void)
 
 	set_up();
 	table[1].lower = true; /* it brings the frames of many, too */
-	forward_init(&forward, table, PORTS, memory, PATIENCE, 4);
+	forward_init(&forward, table, PORTS, memory, TIMEOUT, 4);
 	forward_meet(&forward, stack, PORTS, now);
 	fill(1, 2);
 	for (unsigned i = 0; i < PORT_SLOTS; i++)
@@ -357,8 +357,8 @@ int main(void)
 	room_behind_a_backlog();
 	made_frames();
 	keeps_up();
-	limits(5 * (uint64_t)PATIENCE);
-	limits(PATIENCE / 2); /* no period began at 0 */
+	limits(5 * (uint64_t)TIMEOUT);
+	limits(TIMEOUT / 2); /* no period began at 0 */
 	limits_of_several_waits();
 	earliest_deadline(1);
 	earliest_deadline(3);

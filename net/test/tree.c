@@ -55,7 +55,7 @@ void set_up(void)
 	CHECK(file >= 0 && !ftruncate(file, (ROOT_PORTS + LOWERS * LOWER_PORTS) * PORT_SIZE));
 	root_memory = mmap(NULL, ROOT_PORTS * PORT_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 	CHECK(root_memory != MAP_FAILED);
-	forward_init(&root, of_root, ROOT_PORTS, root_memory, PATIENCE, 2);
+	forward_init(&root, of_root, ROOT_PORTS, root_memory, TIMEOUT, 2);
 	forward_routes(&root, routes, 4);
 	station[OUTSIDE] = port_open(root_memory, PORT_TO_SWITCH, 2);
 	station[A] = port_open(root_memory + PORT_SIZE, PORT_TO_SWITCH, 2);
@@ -67,7 +67,7 @@ void set_up(void)
 		for (unsigned k = 0; k < LOWER_PORTS; k++)
 			map_port(lower_memory[i] + k * PORT_SIZE, file,
 			         k == UPPER ? 2 + i : ROOT_PORTS + LOWER_PORTS * i + k);
-		forward_init(&lower[i], ports, LOWER_PORTS, lower_memory[i], PATIENCE, 2);
+		forward_init(&lower[i], ports, LOWER_PORTS, lower_memory[i], TIMEOUT, 2);
 		station[B + 2 * i] = port_open(lower_memory[i], PORT_TO_SWITCH, 2);
 		station[C + 2 * i] = port_open(lower_memory[i] + PORT_SIZE, PORT_TO_SWITCH, 2);
 		stopped[i] = false;

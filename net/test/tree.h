@@ -12,7 +12,7 @@
 #include "../switch/forward.h"
 
 enum { OUTSIDE, A, B, C, D, E, STATIONS };
-enum { ROOT_PORTS = 4, LOWER_PORTS = 3, UPPER = 2, LOWERS = 2, PATIENCE = 1000000000 };
+enum { ROOT_PORTS = 4, LOWER_PORTS = 3, UPPER = 2, LOWERS = 2, TIMEOUT = 1000000000 };
 
 extern struct forward root, lower[LOWERS];
 extern struct port_end station[STATIONS];

@@ -335,13 +335,13 @@ static void check_alive(struct channel *c)
 {
 	uint64_t now = read_tsc();
 	uint64_t heartbeat = atomic_load_explicit(&c->theirs->heartbeat, memory_order_relaxed);
-	uint32_t patience = c->state == LINK_UP ? CHANNEL_DEAD_MS : CHANNEL_START_MS;
+	uint32_t timeout = c->state == LINK_UP ? CHANNEL_DEAD_MS : CHANNEL_START_MS;
 	if (heartbeat != c->heartbeat || (c->life && c->state == LINK_UP)) {
 		c->heartbeat = heartbeat;
 		c->alive_at = now;
 		c->silent_ticks = 0;
-	} else if (c->state != LINK_DEAD && ++c->silent_ticks > patience / timer_ms() &&
-		   now - c->alive_at > milliseconds(patience)) {
+	} else if (c->state != LINK_DEAD && ++c->silent_ticks > timeout / timer_ms() &&
+		   now - c->alive_at > milliseconds(timeout)) {
 		link_lose(c, c->seen ? "its heartbeat stopped" : "it never started");
 	}
 }

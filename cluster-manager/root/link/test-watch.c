@@ -14,7 +14,7 @@ static uint64_t test_clock(void) { return now; }
 #include "watch.c"
 
 enum { CLUSTERS = 4, CORES = 3, RANDOM_PAGES = 3000, CORE_MS = 3000, MANAGER_MS = 5000,
-       PATIENCE_TICKS = CORE_MS / TIMER_MS };
+       TIMEOUT_TICKS = CORE_MS / TIMER_MS };
 
 static struct root_info *root;
 
@@ -83,29 +83,29 @@ static void pass(unsigned ticks, unsigned ms, unsigned signs)
 }
 
 /* Exactly these signs end, and that is the verdict: not before its time, and soon after it. */
-static void ends(unsigned signs, unsigned patience, enum watch_reason reason, uint32_t core, const char *words)
+static void ends(unsigned signs, unsigned timeout, enum watch_reason reason, uint32_t core, const char *words)
 {
 	const unsigned tick = timer_ms();
 	begin();
 	pass(10, tick, ALL);
-	pass(patience / tick, tick, signs);
+	pass(timeout / tick, tick, signs);
 	CHECK(!watch_verdict(1));
 	pass(2, tick, signs);
 	const struct watch_verdict *v = watch_verdict(1);
 	CHECK(v && v->reason == reason && v->core == core && strstr(v->text, words));
-	CHECK(v && v->silent_ms >= patience && v->silent_ms <= patience + 3 * tick);
+	CHECK(v && v->silent_ms >= timeout && v->silent_ms <= timeout + 3 * tick);
 }
 
 /* Timeouts of machines whose cores do not take turns, and of those whose deployments set them. */
-static void other_patience(void)
+static void other_timeout(void)
 {
-	static const unsigned patience[] = { 100, 120, 499, 1000, 60000 };
-	for (unsigned i = 0; i < sizeof(patience) / sizeof(patience[0]); i++) {
-		root->patience_ms = patience[i];
-		CHECK(timer_ms() >= 10 && timer_ms() <= 50 && timer_ms() * 10 <= patience[i]);
-		ends(0, patience[i], WATCH_STOPPED, 0, "cores have stopped");
-		ends(ALL & ~2u, patience[i], WATCH_CORE, 1, "core 1 hangs");
-		ends(ALL & ~MANAGER, patience[i] * 5 / 3, WATCH_MANAGER, WATCH_NO_CORE, "main loop");
+	static const unsigned timeout[] = { 100, 120, 499, 1000, 60000 };
+	for (unsigned i = 0; i < sizeof(timeout) / sizeof(timeout[0]); i++) {
+		root->patience_ms = timeout[i];
+		CHECK(timer_ms() >= 10 && timer_ms() <= 50 && timer_ms() * 10 <= timeout[i]);
+		ends(0, timeout[i], WATCH_STOPPED, 0, "cores have stopped");
+		ends(ALL & ~2u, timeout[i], WATCH_CORE, 1, "core 1 hangs");
+		ends(ALL & ~MANAGER, timeout[i] * 5 / 3, WATCH_MANAGER, WATCH_NO_CORE, "main loop");
 	}
 	root->patience_ms = CORE_MS;
 }
@@ -133,25 +133,25 @@ static void end_apart(void)
 }
 
 /* Neither many ticks in no time, nor much time with few ticks, is a silence; nor is a manager that has not begun. */
-static void patience(void)
+static void timeout(void)
 {
 	begin();
-	pass(100 * PATIENCE_TICKS, 0, 0);
+	pass(100 * TIMEOUT_TICKS, 0, 0);
 	CHECK(!watch_verdict(1));
 	begin();
-	pass(PATIENCE_TICKS, 100000, 0);
+	pass(TIMEOUT_TICKS, 100000, 0);
 	CHECK(!watch_verdict(1));
 	begin();
 	ledger[1].manager.magic = 0;
 	for (unsigned i = 0; i < watched_count; i++)
 		watched[i].manager_started = false;
-	pass(10 * PATIENCE_TICKS, TIMER_MS, ALL_CORES);
+	pass(10 * TIMEOUT_TICKS, TIMER_MS, ALL_CORES);
 	CHECK(!watch_verdict(1));
 	begin();
 	ledger[1].kernel.magic = 0;
 	for (unsigned i = 0; i < watched_count; i++)
 		watched[i].started = false;
-	pass(10 * PATIENCE_TICKS, TIMER_MS, 0);
+	pass(10 * TIMEOUT_TICKS, TIMER_MS, 0);
 	CHECK(!watch_verdict(1));
 }
 
@@ -242,7 +242,7 @@ static void hostile_pages(void)
 	srandom(1);
 	for (unsigned i = 0; i < RANDOM_PAGES; i++) {
 		begin();
-		for (unsigned tick = 0; tick < 2 * PATIENCE_TICKS / 10; tick++) {
+		for (unsigned tick = 0; tick < 2 * TIMEOUT_TICKS / 10; tick++) {
 			for (size_t w = 0; w < sizeof(ledger[1]) / 4; w++)
 				((uint32_t *)&ledger[1])[w] = (uint32_t)random();
 			if (i & 1)
@@ -298,8 +298,8 @@ int main(void)
 	CHECK(watched_count == CLUSTERS - 1);
 	signs_end();
 	end_apart();
-	other_patience();
-	patience();
+	other_timeout();
+	timeout();
 	last_words();
 	hostile_words();
 	hostile_pages();

@@ -6,7 +6,7 @@
 
 enum { TIMER_MS = 50, TIMER_SHORT_MS = 10 }; /* at most, at least */
 
-/* A tenth of the patience (watch.h), which is counted in ticks, too. */
+/* A tenth of the timeout (watch.h), which is counted in ticks, too. */
 static inline uint32_t timer_ms(void)
 {
 	uint32_t tenth = ROOT->patience_ms / 10;

@@ -14,7 +14,7 @@ enum {
 	BUSY_MS = 1,     /* until a port that is busy is looked at again: 16 bytes take 1.4 ms at 115200 baud */
 	STUCK = 100,     /* so many times; then the port is taken for ready, as one that is stuck must stop nobody */
 	TURN_MS = 10,    /* how long the main thread lets the other one work before it looks again */
-	PATIENCE_MS = 1000, /* for output_deadline(), and a millisecond for each 8 bytes */
+	TIMEOUT_MS = 1000, /* for output_deadline(), and a millisecond for each 8 bytes */
 };
 
 static struct lane {
@@ -180,7 +180,7 @@ bool output_want(size_t limit)
 	return false;
 }
 
-uint64_t output_deadline(void) { return read_tsc() + milliseconds(PATIENCE_MS + output_waiting() / 8); }
+uint64_t output_deadline(void) { return read_tsc() + milliseconds(TIMEOUT_MS + output_waiting() / 8); }
 
 void output_drain(void)
 {

@@ -25,8 +25,8 @@ void results_init(void)
 		return;
 	console_print("there is no second serial port: results go to the console");
 	/* where other kernels say a line each as they start */
-	uint64_t patience = read_tsc() + ROOT->cluster_count * milliseconds(KERNEL_LINE_MS);
-	while (read_tsc() < patience)
+	uint64_t timeout = read_tsc() + ROOT->cluster_count * milliseconds(KERNEL_LINE_MS);
+	while (read_tsc() < timeout)
 		;
 }
 

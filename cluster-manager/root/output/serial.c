@@ -6,7 +6,7 @@
 enum {
 	DATA = 0, LINE_STATUS = 5,
 	STATUS_ROOM = 0x20, STATUS_IDLE = 0x40,
-	PATIENCE = 1000000, /* turns of the waiting loop: a port that is stuck must not stop the cluster */
+	TIMEOUT = 1000000, /* turns of the waiting loop: a port that is stuck must not stop the cluster */
 };
 
 static uint8_t line_status(uint16_t base)
@@ -25,6 +25,6 @@ void serial_put(uint16_t base, char byte)
 
 void serial_drain(uint16_t base)
 {
-	for (unsigned i = 0; i < PATIENCE && !(line_status(base) & STATUS_IDLE); i++)
+	for (unsigned i = 0; i < TIMEOUT && !(line_status(base) & STATUS_IDLE); i++)
 		;
 }

@@ -41,8 +41,8 @@ void power_off(uint32_t status)
 {
 	output_drain();
 	io_port_out(ROOT_SLOT_IO_PORT, DEBUG_EXIT_PORT, 1, status ? DEBUG_EXIT_FAILURE : DEBUG_EXIT_SUCCESS);
-	uint64_t patience = read_tsc() + milliseconds(EXIT_MS); /* the emulator ends a moment later */
-	while (read_tsc() < patience)
+	uint64_t timeout = read_tsc() + milliseconds(EXIT_MS); /* the emulator ends a moment later */
+	while (read_tsc() < timeout)
 		;
 	console_print("it is now safe to switch off");
 }

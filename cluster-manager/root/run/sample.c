@@ -15,7 +15,7 @@
 #include "watch.h"
 
 enum {
-	PATIENCE_MS = 1000, /* with clusters that do not answer */
+	TIMEOUT_MS = 1000, /* with clusters that do not answer */
 	/* a sample serves all requests that come meanwhile, so that requests cannot keep the managers busy */
 	FRESH_MS = 100,
 };
@@ -122,7 +122,7 @@ int sample_ask(void)
 		sample.cluster[i].records.came = 0;
 	sample.number = sample.number == UINT32_MAX ? 1 : sample.number + 1;
 	sample.going = true;
-	sample.deadline = read_tsc() + milliseconds(PATIENCE_MS);
+	sample.deadline = read_tsc() + milliseconds(TIMEOUT_MS);
 	order_all(ORDER_SAMPLE, &sample.number, sizeof(sample.number));
 	return sample.going;
 }

@@ -255,8 +255,8 @@ static void bad_records(void)
 	sample_tick();
 }
 
-/* A second's patience is over. */
-static void patience(void)
+/* Clusters that do not answer are left out after a second. */
+static void timeout(void)
 {
 	begin();
 	CHECK(core_came(1, ordered, 0, 1) && core_came(1, ordered, 1, 1));
@@ -289,7 +289,7 @@ int main(void)
 	alone();
 	all_answer();
 	one_lies();
-	patience();
+	timeout();
 	bad_records();
 	return failures != 0;
 }

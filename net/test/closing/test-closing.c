@@ -176,8 +176,8 @@ int main(void)
 	out = ring_producer(socket_port_ring(port, SOCKET_SIDE_PROGRAM), SOCKET_PORT_SLOTS);
 	in = ring_consumer(socket_port_ring(port, SOCKET_SIDE_STACK), SOCKET_PORT_SLOTS);
 	serve_start();
-	closes(0, BUDGET_PATIENCE);
-	closes(BUDGET_PATIENCE + 1, BUDGET_PATIENCE);
+	closes(0, BUDGET_TIMEOUT);
+	closes(BUDGET_TIMEOUT + 1, BUDGET_TIMEOUT);
 	closes(5000, 5000);
 	closes_with((struct linger){ .l_onoff = 1 }, true);
 	closes_with((struct linger){ .l_onoff = 1, .l_linger = 5 }, false);

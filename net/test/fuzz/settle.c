@@ -9,7 +9,7 @@
 
 static const uint64_t MILLISECOND = 1000000, SECOND = 1000000000;
 enum {
-	PATIENCE = 400,   /* s until everything has arrived: lwIP's longest times between two tries, in a row */
+	TIMEOUT = 400,   /* s until everything has arrived: lwIP's longest times between two tries, in a row */
 	QUIET = 50,       /* rounds in which nothing was pending */
 	TIME_WAIT = 130,  /* s until closed connections are gone, or were given up */
 	BLOCKS_MORE = 8,  /* than at first: ARP, and lwIP's timers */
@@ -146,7 +146,7 @@ static bool any_pending(void)
 
 static void arrive(void)
 {
-	const uint64_t late = run.now + PATIENCE * SECOND;
+	const uint64_t late = run.now + TIMEOUT * SECOND;
 
 	for (unsigned quiet = 0; quiet < QUIET; pass_time()) {
 		run_all();

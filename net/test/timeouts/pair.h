@@ -24,6 +24,6 @@ void fill(void);
 
 /* The client has been told of an error. */
 bool is_reset(void);
-/* Milliseconds until it is; NEVER, if it is not within three times the patience. */
+/* Milliseconds until it is; NEVER, if it is not within three times the timeout. */
 unsigned until_reset(void);
 bool is_about(unsigned ms, unsigned expected);

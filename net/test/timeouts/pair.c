@@ -51,10 +51,10 @@ void pass(unsigned ms)
 
 bool is_reset(void) { return client->ready & EPOLLERR; }
 
-/* Milliseconds until the client is told of a reset; NEVER, if it is not within three times the patience. */
+/* Milliseconds until the client is told of a reset; NEVER, if it is not within three times the timeout. */
 unsigned until_reset(void)
 {
-	for (unsigned ms = 0; ms < 3 * BUDGET_PATIENCE; ms += STEP, pass(STEP))
+	for (unsigned ms = 0; ms < 3 * BUDGET_TIMEOUT; ms += STEP, pass(STEP))
 		if (is_reset())
 			return ms;
 	return NEVER;

@@ -37,7 +37,7 @@ static void is_given_up(void)
 	connect_both();
 	fill();
 	server->ops->close(server);
-	pass(BUDGET_PATIENCE - 3000);
+	pass(BUDGET_TIMEOUT - 3000);
 	set_memory(STARVED);
 	pass(10000);
 	set_memory(FED);

@@ -28,7 +28,7 @@ static void closed(void)
 		fill();
 		pass(i * 3370);
 		server->ops->close(server);
-		CHECK(is_about(until_reset(), BUDGET_PATIENCE));
+		CHECK(is_about(until_reset(), BUDGET_TIMEOUT));
 		close_client();
 	}
 }
@@ -54,12 +54,12 @@ static void closed_and_read(void)
 	fill();
 	server->ops->close(server);
 	for (unsigned i = 0; i < 3; i++) {
-		pass(BUDGET_PATIENCE - 3000);
+		pass(BUDGET_TIMEOUT - 3000);
 		CHECK(!is_reset());
 		read_part();
 	}
 	ms = until_reset();
-	CHECK(ms + 500 >= BUDGET_PATIENCE && ms != NEVER);
+	CHECK(ms + 500 >= BUDGET_TIMEOUT && ms != NEVER);
 	close_client();
 }
 
@@ -99,7 +99,7 @@ static void update_lost(int ms)
 	stack_poll(CLIENT);
 	lose_from(1);
 	got = 0;
-	for (unsigned i = 0; i < BUDGET_PATIENCE + 5000; i += STEP, pass(STEP))
+	for (unsigned i = 0; i < BUDGET_TIMEOUT + 5000; i += STEP, pass(STEP))
 		read_all(&got);
 	CHECK(got > PART && !is_reset());
 	if (ms)
@@ -121,7 +121,7 @@ static void away(unsigned ms)
 	pass(2000);
 	lose_from(0);
 	client_stands = false;
-	pass(BUDGET_PATIENCE + 5000);
+	pass(BUDGET_TIMEOUT + 5000);
 	CHECK(client->ops->read(client, bytes, sizeof(bytes)) == 4 &&
 	      client->ops->read(client, bytes, sizeof(bytes)) == 0);
 	close_client();
@@ -190,7 +190,7 @@ static void timeout_idle(void)
 	CHECK(server->ops->write(server, "last", 4) == 4);
 	server->ops->close(server);
 	client_stands = true;
-	pass(BUDGET_PATIENCE - 3000);
+	pass(BUDGET_TIMEOUT - 3000);
 	client_stands = false;
 	pass(20000);
 	CHECK(!is_reset() && client->ready & EPOLLIN);
@@ -219,7 +219,7 @@ static void finished(int ms, bool shut, unsigned away)
 	CHECK(!client->ops->setsockopt(client, IPPROTO_TCP, TCP_KEEPIDLE, &on, sizeof(on)));
 	CHECK(!client->ops->setsockopt(client, IPPROTO_TCP, TCP_KEEPINTVL, &on, sizeof(on)));
 	CHECK(!client->ops->setsockopt(client, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)));
-	CHECK(is_about(until_reset(), BUDGET_PATIENCE));
+	CHECK(is_about(until_reset(), BUDGET_TIMEOUT));
 	close_client();
 }
 
@@ -232,7 +232,7 @@ static void finished_and_read(void)
 	connect_both();
 	CHECK(server->ops->write(server, bytes, sizeof(bytes)) == sizeof(bytes));
 	server->ops->close(server);
-	pass(BUDGET_PATIENCE + 5000);
+	pass(BUDGET_TIMEOUT + 5000);
 	for (unsigned i = 0; i < sizeof(bytes) / PART; i++, pass(1000))
 		read_part();
 	CHECK(client->ops->read(client, &byte, 1) == 0);
@@ -282,19 +282,19 @@ int main(int argc, char **argv)
 	closed();
 	closed_and_read();
 	timeout(30000, 25000, 5000);
-	timeout(90000, 30000, BUDGET_PATIENCE);
+	timeout(90000, 30000, BUDGET_TIMEOUT);
 	timeout_open();
 	timeout_idle();
 	timeout_short();
-	held(0, STUCK, BUDGET_PATIENCE);
+	held(0, STUCK, BUDGET_TIMEOUT);
 	held(30000, 25000, 5000);
 	finished(0, false, 0);
 	finished(0, true, 0);
 	finished(1000, true, 0);
-	finished(0, false, BUDGET_PATIENCE - 5000);
+	finished(0, false, BUDGET_TIMEOUT - 5000);
 	finished_and_read();
 	update_lost(0);
-	update_lost(BUDGET_PATIENCE);
+	update_lost(BUDGET_TIMEOUT);
 	for (unsigned i = 0; i < 6; i++)
 		away(30000 + i * 17770);
 	held_often();
