@@ -200,7 +200,7 @@ static inline void port_publish(struct port_end *end, uint32_t length)
 	ring_publish_slot(&end->transmit, slot, position);
 }
 
-/* Whether port_peek() would find a frame. */
+/* Returns whether port_peek() would find a frame. */
 static inline bool port_ready(const struct port_end *end) { return end->up && ring_ready(&end->receive); }
 
 /*

@@ -33,17 +33,18 @@ struct test {
 
 void tests_init(void);
 void tests_reset(void);
-/* Whether the machine has what the test needs. */
+/* Returns whether the machine has what the test needs. */
 bool test_possible(const struct test *test);
-/* Whether the kernel has this lock regime, whatever it counts or checks. */
+/* Returns whether the kernel has this lock regime, whatever it counts or checks. */
 bool kernel_is(const char *regime);
 
 /* --- what each port has (harness.c, firmware.c, hosted/port.c) --- */
 
 void test_pause(void); /* ends the test if a worker has failed */
-void test_progress(void); /* the test makes progress, or polls with a timeout: the watchdog waits a minute for the next time */
+/* The test makes progress, or polls with a timeout: the watchdog waits a minute for the next call. */
+void test_progress(void);
 bool has_processor(void);
-/* Whether the clock counts instructions: of the emulator, if the test that boots it says so
+/* Returns whether the clock counts instructions: of the emulator, if the test that boots it says so
  * (tests/boot/test_ktest.py). */
 bool clock_counts_instructions(void);
 

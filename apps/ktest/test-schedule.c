@@ -37,8 +37,8 @@ static uint64_t slices_since(uint64_t begin) { return (read_tsc() - begin) / (RO
 enum { EQUALS = 4, ROUNDS = 4, TIMEOUT = 20000 /* milliseconds for rounds that the host does not disturb */ };
 
 /*
- * Whether the workers, equals that became ready after `begin`, took their turns in order. They must where no slice has
- * ended since: one that ends before its worker has taken its turn sends the worker behind its equals.
+ * Returns whether the workers, equals that became ready after `begin`, took their turns in order. They must where no
+ * slice has ended since: one that ends before its worker has taken its turn sends the worker behind its equals.
  */
 static bool in_order(struct worker *const w[], uint64_t begin)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ktest.h"
 
-/* Whether it gets on within two milliseconds. */
+/* Returns whether it gets on within two milliseconds. */
 static bool runs(struct worker *worker)
 {
 	uint64_t before = worker->count;

@@ -25,7 +25,7 @@ struct life {
 	uint64_t forgotten;     /* reads that found a record missing or in part, in a later life */
 };
 
-/* Whether a value of ours was written in a life before this one. */
+/* Returns whether a value of ours was written in a life before this one. */
 bool life_is_over(const struct life *life, uint64_t stamp);
 
 /*

@@ -16,7 +16,7 @@ static uint64_t read_u64(const uint8_t *p) { uint64_t v; memcpy(&v, p, 8); retur
 enum { PAGE = 4096, PORTS = 0x10000 };
 enum { ADDRESS_MEMORY = 0, ADDRESS_PORT = 1 }; /* of generic address structures */
 
-/* Whether the CPU has such an address; a line where it has not. */
+/* Returns whether the CPU has such an address; a line where it has not. */
 static bool in_reach(const struct machine *m, uint64_t address, const char *what)
 {
 	if (address < m->address_limit && m->address_limit - address >= PAGE)

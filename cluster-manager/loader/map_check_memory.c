@@ -38,7 +38,9 @@ static bool check_is_ram(const char *to, const struct boot_range *r, const struc
 	return true;
 }
 
-/* Whether the node has cores that the map uses. High-bandwidth memory and memory expanders are nodes without. */
+/*
+ * Returns whether the node has cores that the map uses. High-bandwidth memory and memory expanders are nodes without.
+ */
 static bool has_cores(const struct cluster_map *map, const struct machine *machine, uint32_t node)
 {
 	for (uint32_t i = 0; i < map->cpu_count; i++) {
@@ -50,7 +52,7 @@ static bool has_cores(const struct cluster_map *map, const struct machine *machi
 	return false;
 }
 
-/* Whether a core of this cluster is in the node; nodes as the firmware has them. */
+/* Returns whether a core of this cluster is in the node; nodes as the firmware has them. */
 static bool has_node(const struct cluster_map *map, const struct map_cluster *cluster, const struct machine *machine,
 		     uint32_t node)
 {

@@ -38,7 +38,7 @@ static uint32_t find_relative(const struct cluster_map *map, uint32_t place, enu
 	return count;
 }
 
-/* Whether no core before this one has its label and its domain. */
+/* Returns whether no core before this one has its label and its domain. */
 static bool is_first(const struct cluster_map *map, uint32_t place)
 {
 	return core[place].known && find_relative(map, place, SAME_BOTH, place) == place;

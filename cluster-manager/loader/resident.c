@@ -75,7 +75,8 @@ static bool is_of(const struct map_cluster *c, const struct machine_module *modu
 	return strcmp(module->name, c->root) == 0;
 }
 
-/* Whether another cluster of this machine may lose it and start it again; a machine is started again by its host. */
+/* Returns whether another cluster of this machine may lose it and start it again; a machine is started again by its
+ * host. */
 static bool is_restarted(const struct map_cluster *c, const struct cluster_map *of)
 {
 	uint32_t others = 0;

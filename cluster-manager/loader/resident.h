@@ -20,7 +20,7 @@ extern uint32_t resident_core_count;
 
 /* Takes the modules of clusters that are started again out of a cluster's memory: they are loaded from once more. */
 void resident_keep_modules(struct ranges *ram, const struct cluster_map *map, const struct machine *m);
-/* Whether the map wants the cluster started again, and it can be; says why where it cannot. Caller has called
+/* Returns whether the map wants the cluster started again, and it can be; says why where it cannot. Caller has called
  * apic_init(). */
 bool resident_wanted(const struct cluster *c, const struct cluster_map *map, const struct machine *m);
 /* Bytes of its memory that are taken for that, in whole pages. */

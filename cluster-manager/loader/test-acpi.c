@@ -265,7 +265,7 @@ static void rewrite(struct piece *p, uint32_t offset, unsigned bytes, uint64_t v
 	seal(p->bytes, p->size);
 }
 
-/* Whether it was read; else host_words says why not. */
+/* Returns whether it was read; else host_words says why not. */
 static bool read_all(void)
 {
 	return HOST_TRY(acpi_read(&machine));

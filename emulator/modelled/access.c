@@ -121,7 +121,7 @@ void line_lost(unsigned i, uint64_t line, uint64_t when)
 		}
 }
 
-/* Whether the access costs nothing: most do. It is made then. */
+/* Returns whether the access costs nothing: most do. It is made then. */
 static inline bool access_repeats(unsigned i, uint64_t line, bool store, uint64_t now)
 {
 	if (!memory_repeats(&memory, i, line, store, now))

@@ -11,8 +11,8 @@
 extern struct machine machine;
 extern struct memory memory;
 
-/* Whether the event queue has the core running: not before it is in the queue, nor when it goes ahead without the
- * token. */
+/* Returns whether the event queue has the core running: not before it is in the queue, nor when it goes ahead without
+ * the token. */
 static inline bool core_runs(const struct event_queue *queue, unsigned core)
 {
 	return queue->core[core].count && queue->core[core].state == RUNS;

@@ -44,7 +44,7 @@ static inline entry_t cache_find(struct cache *cache, uint64_t line)
 		}
 	return 0;
 }
-/* Whether the line is there; the order of its set stays as it is. */
+/* Returns whether the line is there; the order of its set stays as it is. */
 static inline bool cache_has(const struct cache *cache, uint64_t line)
 {
 	const entry_t *set = cache_set(cache, line);

@@ -78,8 +78,8 @@ void memory_warm(struct memory *memory);
 /* `core` accesses `line` at `now`. Returns when it goes on: at once after a store that the buffer takes. */
 uint64_t memory_access(struct memory *memory, unsigned core, uint64_t line, enum access access, uint64_t now);
 /*
- * Whether a load or store at `now` costs nothing and changes nothing but the count of accesses: the line is the most
- * recently used one of its set of L1. It is counted then; else memory_access() does it.
+ * Returns whether a load or store at `now` costs nothing and changes nothing but the count of accesses: the line is the
+ * most recently used one of its set of L1. It is counted then; else memory_access() does it.
  */
 static inline bool memory_repeats(struct memory *memory, unsigned core, uint64_t line, bool store, uint64_t now)
 {

@@ -20,7 +20,7 @@
 
 /* Takes the option if it is one of these. */
 bool observe_option(const char *option);
-/* Whether there are any: each access must be reported then. */
+/* Returns whether there are any: each access must be reported then. */
 bool observe_any(void);
 /* Before the guest runs. */
 void observe_begin(struct memory *memory);

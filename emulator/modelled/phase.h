@@ -20,7 +20,7 @@ enum { FUNCTIONAL_QUANTUM = 20000 * UNIT, FUNCTIONAL_PAUSE = 2 * FUNCTIONAL_QUAN
 bool phase_take(const char *text);
 /* Registers the plugin's callbacks, now and at each change of phase. */
 void phase_install(plugin_id id, plugin_vcpu_fn init, plugin_translate_fn translate);
-/* Whether what is translated now is priced. */
+/* Returns whether what is translated now is priced. */
 bool phase_priced(void);
 /* The calling core has executed the mark. Returns whether another phase begins once all cores have left their
  * blocks. */

@@ -2,7 +2,7 @@
 #include "spin.h"
 #include <string.h>
 
-/* Whether the general registers are as they were. They are read in any case, for the next PAUSE. */
+/* Returns whether the general registers are as they were. They are read in any case, for the next PAUSE. */
 static bool same_general(struct spin *spin, const struct spin_source *source, unsigned core)
 {
 	bool same = true;

@@ -81,7 +81,7 @@ static void pass_on(void)
 		fiber_go((unsigned)next);
 }
 
-/* Whether the thread waits for something, rather than for a processor of the host. */
+/* Returns whether the thread waits for something, rather than for a processor of the host. */
 static bool thread_sleeps(pid_t id)
 {
 	char path[64], text[512];

@@ -17,7 +17,7 @@
 const char *virtual_time_take(const struct machine *machine, unsigned cores, bool traps, void (*open)(void));
 /* The core, which runs, reads the time-stamp counter next. */
 void virtual_time_counter(unsigned core);
-/* Whether its answer is set, and not trapped. */
+/* Returns whether its answer is set, and not trapped. */
 bool virtual_time_sets_counter(void);
 /* The core's thread has begun to execute: it waits for nobody. */
 void virtual_time_arrived(unsigned core);

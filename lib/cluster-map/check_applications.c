@@ -80,7 +80,7 @@ static bool check_restart(const struct map_application *a, struct error_message 
 	return true;
 }
 
-/* Whether all that `a` awaits are among the `started`. */
+/* Returns whether all that `a` awaits are among the `started`. */
 static bool can_start(const struct cluster_map *map, const struct map_application *a, const bool *started)
 {
 	for (uint32_t i = 0; i < map_await_count(a); i++)

@@ -44,7 +44,7 @@ bool read_children(struct draft *d, const char *parent, bool required, bool (*re
  * shape; d->why says so then.
  */
 bool read_u32(struct draft *d, int node, const char *property, uint32_t *out);
-/* Whether there is such a property, which has no value. */
+/* Returns whether there is such a property, which has no value. */
 bool read_flag(struct draft *d, int node, const char *property, bool *out);
 /* One string, ended inside the property, printable and not empty. */
 bool read_string(struct draft *d, int node, const char *property, const char **out);
@@ -66,7 +66,7 @@ struct map_list pool_add(struct draft *d, const void *bytes, uint32_t size);
 bool read_clusters(struct draft *d); /* with their cores and channels */
 bool read_applications(struct draft *d);
 
-/* Whether its kernel is the one of this lock regime, or a variant of it ("clh+stat"). */
+/* Returns whether its kernel is the one of this lock regime, or a variant of it ("clh+stat"). */
 bool runs_regime(const struct map_cluster *cluster, const char *regime);
 
 /* --- check_*.c: what it means. Each returns false where the map contradicts itself; d->why says how. The caller has

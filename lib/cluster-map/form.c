@@ -40,7 +40,7 @@ static const struct form forms[] = {
 	{ "run", "shutdown patience", NULL, NULL },
 };
 
-/* Whether `name` is one of `names`, which blanks separate. */
+/* Returns whether `name` is one of `names`, which blanks separate. */
 static bool is_among(const char *names, const char *name)
 {
 	size_t length;
@@ -78,7 +78,7 @@ static bool check_childless(struct draft *d, int node)
 	                    node_name(d, node));
 }
 
-/* Whether a node's name is `base`, or begins with `base` and '@'. */
+/* Returns whether a node's name is `base`, or begins with `base` and '@'. */
 static bool is_named(const char *name, const char *base)
 {
 	size_t length = strlen(base);

@@ -4,7 +4,7 @@
 #include "read.h"
 
 /*
- * Whether there is nothing in a devicetree but what docs/cluster-map.md names, in its form: the tool asks for more than
- * the loader does. The caller has made `map` of it with cluster_map_read().
+ * Returns whether there is nothing in a devicetree but what docs/cluster-map.md names, in its form: the tool asks for
+ * more than the loader does. The caller has made `map` of it with cluster_map_read().
  */
 bool check_form(const struct cluster_map *map, const void *fdt, struct error_message *err);

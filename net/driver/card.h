@@ -42,7 +42,7 @@ static void card_release(struct card *card, const struct card_frame *frame);
 /* At the end of a batch: tell the card of buffers that it may fill. */
 static void card_refill(struct card *card);
 
-/* Whether a frame can be sent. If not, and `arm` is set: the card interrupts when one can. */
+/* Returns whether a frame can be sent. If not, and `arm` is set: the card interrupts when one can. */
 static bool card_has_room(struct card *card, bool arm);
 
 /* A buffer of PORT_FRAME_MAX bytes for a frame. card_has_room() has just returned true. */

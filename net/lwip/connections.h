@@ -23,16 +23,16 @@ struct netif;
 void connections_start(void);
 
 /*
- * Whether there is memory for one more and its socket; asked before each tcp_new(), and before lwIP sees a SYN. Without
- * memory lwIP's tcp_alloc() frees connections in LAST_ACK and CLOSING, without a reset: what their peers had not
- * acknowledged yet would be lost, and the peers would wait for it. Without a socket a connection would be reset as soon
- * as its peer has it: lwIP's memory, freed blocks and a reserve, lasts longer than the layer's.
+ * Returns whether there is memory for one more and its socket; asked before each tcp_new(), and before lwIP sees a SYN.
+ * Without memory lwIP's tcp_alloc() frees connections in LAST_ACK and CLOSING, without a reset: what their peers had
+ * not acknowledged yet would be lost, and the peers would wait for it. Without a socket a connection would be reset as
+ * soon as its peer has it: lwIP's memory, freed blocks and a reserve, lasts longer than the layer's.
  */
 bool connections_room(void);
 
 /*
- * Whether there is memory for a segment without data: a reset, that of tcp_abort(), or a probe. A reset that finds none
- * is lost, and a peer that only reads would wait for ever.
+ * Returns whether there is memory for a segment without data: a reset, that of tcp_abort(), or a probe. A reset that
+ * finds none is lost, and a peer that only reads would wait for ever.
  */
 bool connections_segment_room(void);
 

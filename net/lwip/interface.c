@@ -124,7 +124,7 @@ static void set_header(struct eth_hdr *header, const uint8_t to[6], const uint8_
 
 void interface_forget_neighbour(void) { interface.neighbour.known = false; }
 
-/* Whether packets to this address, of this station, leave through the switch: not by a cable, and not to the
+/* Returns whether packets to this address, of this station, leave through the switch: not by a cable, and not to the
  * gateway. */
 static bool is_behind_switch(const struct netif *netif, const ip4_addr_t *to, const struct eth_addr *mac)
 {

@@ -8,10 +8,10 @@
 /* Fills the reserve. False without memory. Before lwip_init(). */
 bool net_memory_start(void);
 
-/* Whether one block of this size is there, for the next net_allocate() if nothing else comes before. */
+/* Returns whether one block of this size is there, for the next net_allocate() if nothing else comes before. */
 bool net_memory_has(size_t size);
 
-/* Whether layer_allocate() would give this: beyond lwIP's memory. */
+/* Returns whether layer_allocate() would give this: beyond lwIP's memory. */
 bool net_memory_layer_has(size_t size);
 
 /* Counts all later allocations as data to send: in net_memory_sent() until they are freed. They leave the reserve

@@ -52,7 +52,7 @@ void remote_changed(struct remote_socket *);
 void remote_happened(void);
 /* Ask and wait. `request` has all but socket and positions; `answer` may be null. 0 or a negative errno. */
 int remote_call(struct remote_socket *, struct socket_request *request, struct socket_event *answer);
-/* Whether another socket has a number. Listeners become acceptable when there is one again. */
+/* Returns whether another socket has a number. Listeners become acceptable when there is one again. */
 bool remote_has_room(void);
 /* A socket with a number, or null. */
 struct remote_socket *remote_new(void);

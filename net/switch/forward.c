@@ -148,7 +148,7 @@ static void port_judge(struct forward *forward, unsigned number, uint64_t now)
 	}
 }
 
-/* Whether the port takes nothing at all. */
+/* Returns whether the port takes nothing at all. */
 static bool port_is_dead(const struct forward *forward, const struct forward_port *port, uint64_t now)
 {
 	return port->delivered == port->behind_from && now - port->behind_since >= forward->timeout;

@@ -117,7 +117,7 @@ static void shares(void)
 	check_counts();
 }
 
-/* Whether this ends the process, as a broken precondition must. */
+/* Returns whether this ends the process, as a broken precondition must. */
 static bool ends(void (*what)(void))
 {
 	int status = 0;

@@ -48,7 +48,7 @@ static uint32_t header_of(const uint8_t *frame, uint32_t length)
 	return header >= 20 && total >= header && total <= length - 14 ? header : 0;
 }
 
-/* Whether the frame holds a whole transport with a sum. */
+/* Returns whether the frame holds a whole transport with a sum. */
 static bool has_sum(const uint8_t *frame, uint32_t header)
 {
 	return field_of(frame[23]) && load_be16(frame + 16) - header >= least_of(frame[23]) &&

@@ -81,8 +81,8 @@ static void send_message(uint32_t address, char mark)
 	run_network();
 }
 
-/* Whether this message, to that address, is the next frame there; it begins as a packet of the stack's to this port
- * must. */
+/* Returns whether this message, to that address, is the next frame there; it begins as a packet of the stack's to this
+ * port must. */
 static bool has_come_by(struct port_end *end, unsigned port, uint32_t address, char mark)
 {
 	uint8_t expected[IP], to[4];

@@ -234,7 +234,7 @@ static void make_segment(uint8_t *frame, uint8_t mark)
 	frame[47] = 0x18;
 }
 
-/* Whether these are its headers: of 40 bytes, without PSH. */
+/* Returns whether these are its headers: of 40 bytes, without PSH. */
 static bool is_segment(const struct pbuf *p, const uint8_t *frame)
 {
 	const uint8_t *bytes = p->payload;

@@ -26,7 +26,7 @@ static bool pass(void) { return forward_pass(&forward, now); }
 static bool last_pass(void) { return forward_last_pass(&forward, now); }
 static unsigned held(unsigned to) { return backlog_count(&forward.backlog, to); }
 
-/* Whether the switch has asked for room at the port, since the last call. */
+/* Returns whether the switch has asked for room at the port, since the last call. */
 static bool asks(unsigned port) { return ring_room_wanted(&stack[port].receive); }
 
 static void fill(unsigned from, unsigned to)

@@ -75,7 +75,7 @@ static uint32_t headers_of(const uint8_t *frame, uint32_t size)
 	return headers >= TCP_OPTIONS && headers < size ? headers : 0;
 }
 
-/* Whether this segment goes on where the growing frame ends, with the headers that the device would give it. */
+/* Returns whether this segment goes on where the growing frame ends, with the headers that the device would give it. */
 static bool growing_follows(const struct growing *g, const uint8_t *first, const uint8_t *frame, uint32_t size)
 {
 	const uint32_t headers = headers_of(frame, size);
@@ -166,7 +166,7 @@ static void growing_append(struct outgoing *o, uint16_t id, uint32_t size)
 		growing_finish(o);
 }
 
-/* Whether the frame may become the first of several. */
+/* Returns whether the frame may become the first of several. */
 static bool growing_begin(struct outgoing *o, uint16_t id, uint32_t size)
 {
 	const uint8_t *frame = frame_in(o, id);

@@ -27,7 +27,7 @@ static inline void program_store(uint64_t address, uint64_t value) { *(volatile 
 static inline void program_break(void) { __asm__ volatile("int3"); }
 /* An undefined instruction, of two bytes. */
 static inline void program_undefined(void) { __asm__ volatile("ud2"); }
-/* Whether a RIP is one of a short function's. */
+/* Returns whether a RIP is one of a short function's. */
 static inline bool program_in(const void *function, uint64_t rip) { return rip - (uint64_t)function < 128; }
 
 /* Returns a number, not 0, that identifies the core it runs on. */

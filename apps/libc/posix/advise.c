@@ -9,7 +9,7 @@
 
 static size_t whole_pages(size_t size) { return (size + PAGE - 1) & -(size_t)PAGE; }
 
-/* Whether all of these pages are there. */
+/* Returns whether all of these pages are there. */
 static bool is_there(uintptr_t address, size_t size)
 {
 	return memory_is_mapped(address, size) || memory_in_stack(address, size) || memory_in_image(address, size) ||

@@ -208,7 +208,7 @@ static int epoll_harvest(struct epoll *e, struct epoll_event *out, int room)
 	return count;
 }
 
-/* Whether a file is ready. Level-triggered watches of files that no longer are leave the list. */
+/* Returns whether a file is ready. Level-triggered watches of files that no longer are leave the list. */
 static bool any_ready(struct epoll *e)
 {
 	while (!list_is_empty(&e->ready)) {

@@ -43,7 +43,8 @@ unsigned protection_of(uintptr_t address);
 bool memory_in_stack(uintptr_t address, size_t size); /* the first thread's */
 /* the program's, which the manager has mapped and nobody may change */
 bool memory_in_image(uintptr_t address, size_t size);
-/* Whether any page of a range is one that the manager has mapped for good: of image, stack or deployment's files. */
+/* Returns whether any page of a range is one that the manager has mapped for good: of image, stack or deployment's
+ * files. */
 bool memory_is_fixed(uintptr_t address, size_t size);
 /* they can be read and written; false: no room for that */
 static inline bool protection_drop(uintptr_t address, size_t pages)
@@ -144,7 +145,8 @@ ssize_t file_readv(struct file *, const struct iovec *, int count, bool dont_wai
 ssize_t file_writev(struct file *, const struct iovec *, int count, bool dont_wait);
 /* Wait until any of `events` holds: 0, -EAGAIN when `deadline` (TSC, 0: none) has passed, or -EINTR (event_sleep). */
 int file_wait(struct file *, uint32_t events, uint64_t deadline);
-/* Whether an operation that answered `*result` is to be made again, now that `events` hold; else `*result` is final. */
+/* Returns whether an operation that answered `*result` is to be made again, now that `events` hold; else `*result` is
+ * final. */
 bool file_again(struct file *, uint32_t events, uint64_t deadline, ssize_t *result);
 
 /* epoll.c */

@@ -32,7 +32,7 @@ bool ramfs_map_overlaps(uintptr_t address, size_t size)
 	return false;
 }
 
-/* Whether any of these chunks must stay where it is. */
+/* Returns whether any of these chunks must stay where it is. */
 static bool is_pinned(const struct ramfs_node *node, size_t first, size_t last)
 {
 	for (const struct mapping *m = mappings; m; m = m->next)

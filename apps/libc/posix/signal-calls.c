@@ -115,7 +115,7 @@ long sys_rt_sigsuspend(const long *a)
 }
 long sys_pause(const long *a) { (void)a; return signal_suspend(0); }
 
-/* Whether one is pending of which a handler runs. */
+/* Returns whether one is pending of which a handler runs. */
 static bool is_interrupted(const struct signal_state *s)
 {
 	const uint64_t set = signal_pending(s) & ~s->blocked;

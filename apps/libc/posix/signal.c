@@ -165,7 +165,7 @@ long signal_leave(long result)
 
 /* --- sending --- */
 
-/* Whether no thread takes it now, of the process's; or the one that it is for does not. */
+/* Returns whether no thread takes it now, of the process's; or the one that it is for does not. */
 static bool is_blocked(const struct pending_signal *p)
 {
 	if (p->to)

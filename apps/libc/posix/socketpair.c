@@ -29,10 +29,10 @@ struct pair {
 
 static struct pair_end *end_of(struct file *file) { return (struct pair_end *)file; }
 
-/* Whether no more will come than `in` holds. */
+/* Returns whether no more will come than `in` holds. */
 static bool read_ended(const struct pair_end *e) { return e->read_shut || !e->peer || e->peer->write_shut; }
 
-/* Whether whatever is written is refused. */
+/* Returns whether whatever is written is refused. */
 static bool write_refused(const struct pair_end *e) { return e->write_shut || !e->peer || e->peer->read_shut; }
 
 enum { ALL = -1 }; /* events */

@@ -57,7 +57,7 @@ int memcmp(const void *left, const void *right, size_t n)
 	return 0;
 }
 
-/* Whether 16 bytes from here are in one page: some of them may be read that nobody has asked for. */
+/* Returns whether 16 bytes from here are in one page: some of them may be read that nobody has asked for. */
 static inline int in_one_page(const void *at) { return ((uintptr_t)at & 4095) <= 4096 - 16; }
 
 /* Reads whole aligned words, which never reach into another page than the bytes that are asked for. */

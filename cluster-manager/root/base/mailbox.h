@@ -39,7 +39,7 @@ int mailbox_put(const struct mail *mail);
 /* Takes the oldest. Its body, aligned to 8 bytes, is valid until the next call. False: there is none. */
 bool mailbox_take(struct mail *mail);
 
-/* Whether peers' messages with bodies of `bytes` in all, `count` of them, have room. */
+/* Returns whether peers' messages with bodies of `bytes` in all, `count` of them, have room. */
 bool mailbox_has_room(size_t bytes, uint32_t count);
 
 /* Returns the messages lost since the last call; *harmful: one of them was MAIL_OWN or MAIL_PEER_LOST. */

@@ -51,7 +51,7 @@ int memory_contiguous(enum skerry_object type, unsigned count_bits);
 void memory_return(uint32_t owner);
 
 enum { MEMORY_RECORDS_SIZE = 16384 };
-/* Whether the allocator's records suffice for `blocks` more blocks. */
+/* Returns whether the allocator's records suffice for `blocks` more blocks. */
 bool memory_has_records(uint64_t blocks);
 /* Takes MEMORY_RECORDS_SIZE zeroed bytes for more records, for good. */
 void memory_give_records(void *memory);

@@ -46,10 +46,10 @@ void watch_init(void);
 void watch_tick(void);
 /* From the main thread: passes on what watch_tick() has concluded. */
 void watch_report(void);
-/* Whether a kernel has said last words that watch_tick() has not seen yet. */
+/* Returns whether a kernel has said last words that watch_tick() has not seen yet. */
 bool watch_words_are_said(void);
-/* Whether a panicking kernel prints its report, on the console that this cluster prints on, too: for WATCH_WORDS_MS at
- * most. */
+/* Returns whether a panicking kernel prints its report, on the console that this cluster prints on, too: for
+ * WATCH_WORDS_MS at most. */
 bool watch_console_is_taken(void);
 /* Null while the cluster is not known to be lost, or cannot be seen. */
 const struct watch_verdict *watch_verdict(uint32_t cluster);
@@ -60,9 +60,9 @@ const struct watch_verdict *watch_verdict(uint32_t cluster);
 uint32_t watch_life(uint32_t cluster);
 /* Watches this life from the next tick on. */
 void watch_again(uint32_t cluster, uint32_t life);
-/* Whether the ledger shows the life that is watched, and its manager's loop going round. */
+/* Returns whether the ledger shows the life that is watched, and its manager's loop going round. */
 bool watch_is_back(uint32_t cluster);
-/* Whether the ledger shows another one. */
+/* Returns whether the ledger shows another one. */
 bool watch_is_another(uint32_t cluster);
 /* "panic" and so on, as the run's events have it. */
 const char *watch_reason_name(enum watch_reason reason);

@@ -23,5 +23,5 @@ void core_use(uint32_t application, uint32_t index);
 void core_ended(uint32_t application);
 /* Returns where a program runs that was last started, and has not ended: index in the cluster. */
 uint32_t core_of(uint32_t application);
-/* Whether the map has programs of this cluster run on that core, or one that has started does. */
+/* Returns whether the map has programs of this cluster run on that core, or one that has started does. */
 bool core_has_programs(uint32_t index);

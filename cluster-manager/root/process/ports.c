@@ -60,7 +60,7 @@ int ports_owner(uint32_t application)
 	return port_holder(owner) == application ? (int)owner : MAP_NONE;
 }
 
-/* Whether the program has ends of network ports, in any of its lives. */
+/* Returns whether the program has ends of network ports, in any of its lives. */
 static bool has_ends(uint32_t application)
 {
 	int owner = ports_owner(application);

@@ -44,7 +44,7 @@ int promise_commit(struct promise *p, uint32_t group);
 /* Maps a group's frames and notes that in the table. Returns 0 or an error. */
 int promise_map(const struct promise *p, int vspace, const struct promise_table *t, uint32_t group, unsigned rights);
 
-/* Whether the address is in the range. */
+/* Returns whether the address is in the range. */
 static inline bool promise_has(const struct promise *p, uint64_t address)
 {
 	return address - p->address < (uint64_t)p->count * p->frame_size;

@@ -13,7 +13,7 @@
 int sockets_attach(uint32_t application, struct process *p, struct process_info *info);
 /* Tells the other end that this one has ended, or will never run. */
 void sockets_ended(uint32_t application);
-/* Whether this side has ended before: it and its peer start together, at a port that is new. */
+/* Returns whether this side has ended before: it and its peer start together, at a port that is new. */
 bool sockets_used(uint32_t application);
 /* The application at the other end, or -1: neither a program with a stack nor a stack. */
 int sockets_peer(uint32_t application);

@@ -28,8 +28,8 @@ void mail_then_power_off(uint32_t status)
 }
 
 /*
- * Whether the ports have room for the lines that a message of another cluster makes there. Unless it is known to make
- * none, a message needs room: each line waits where a port is behind, and this manager's thread with it.
+ * Returns whether the ports have room for the lines that a message of another cluster makes there. Unless it is known
+ * to make none, a message needs room: each line waits where a port is behind, and this manager's thread with it.
  */
 static bool has_room(uint32_t cluster, uint16_t type, size_t size)
 {

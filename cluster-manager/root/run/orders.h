@@ -14,7 +14,7 @@ enum application_fate application_fate(uint32_t application);
  * primary.
  */
 void order_cluster_lost(uint32_t cluster);
-/* Whether the order to finish has come. */
+/* Returns whether the order to finish has come. */
 bool run_is_over(void);
 /* The last barrier that opened: a program that reaches it, or one before it, goes on. */
 uint32_t barrier_released(void);

@@ -16,7 +16,7 @@ struct restart_history {
 	uint32_t in_a_row; /* each within RESTART_WINDOW_MS of the one before */
 };
 
-/* Whether it has been started again as often as it may within RESTART_WINDOW_MS; `limit` 0: there is none. */
+/* Returns whether it has been started again as often as it may within RESTART_WINDOW_MS; `limit` 0: there is none. */
 bool restart_spent(const struct restart_history *history, uint32_t limit, uint64_t now);
 /* Notes a restart. Returns how long to wait before it: `first_delay`, and longer where it comes soon after the last. */
 uint64_t restart_note(struct restart_history *history, uint32_t first_delay, uint64_t now);

@@ -101,7 +101,7 @@ struct run_actions {
 	} action[RUN_MAX_ACTIONS];
 };
 
-/* Whether an event is possible: an application reports only while it is started. Others have no effect. */
+/* Returns whether an event is possible: an application reports only while it is started. Others have no effect. */
 bool run_believes(const struct run *run, const struct cluster_map *map, struct run_event event);
 
 /* Changes the state and fills *actions, to be performed in their order. */

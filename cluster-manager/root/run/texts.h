@@ -18,7 +18,7 @@ void text_pass(enum message_type type, uint32_t application, const char *text, s
 bool text_publish(uint32_t cluster, enum message_type type, const struct about_application *about, const char *text,
 		  size_t length);
 
-/* Whether texts go to the primary by a channel: this manager is another one, and the primary is alive. */
+/* Returns whether texts go to the primary by a channel: this manager is another one, and the primary is alive. */
 bool texts_go_to_primary(void);
 
 /* Returns how much a text of this length counts against the window of writers.h. */

@@ -127,7 +127,7 @@ struct cluster_map {
 	char pool[MAP_MAX_SIZE];
 };
 
-/* Whether `bytes` from `m` on are a map of this version. */
+/* Returns whether `bytes` from `m` on are a map of this version. */
 static inline bool map_is_valid(const struct cluster_map *m, uint64_t bytes)
 {
 	return bytes >= offsetof(struct cluster_map, pool) && m->magic == MAP_MAGIC && m->version == MAP_VERSION &&

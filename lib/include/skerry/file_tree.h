@@ -44,7 +44,7 @@ struct file_tree {
 };
 _Static_assert(sizeof(struct file_tree) == 32 && sizeof(struct file_tree_entry) == 32, "as the host writes it");
 
-/* Whether `bytes` from `tree` on are a tree of this version whose head and entries are all there. */
+/* Returns whether `bytes` from `tree` on are a tree of this version whose head and entries are all there. */
 static inline bool file_tree_is_valid(const struct file_tree *tree, uint64_t bytes)
 {
 	return bytes >= sizeof *tree + sizeof *tree->entry && tree->magic == FILE_TREE_MAGIC &&
@@ -55,7 +55,7 @@ static inline bool file_tree_is_valid(const struct file_tree *tree, uint64_t byt
 }
 
 /*
- * Whether entry `number` of a valid tree keeps to the form: its name and content
+ * Returns whether entry `number` of a valid tree keeps to the form: its name and content
  * lie inside the tree, its entries behind it. The root's name is of no account.
  */
 static inline bool file_tree_entry_is_valid(const struct file_tree *tree, uint32_t number)

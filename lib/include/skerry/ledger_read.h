@@ -17,7 +17,7 @@ struct ledger_words {
 	char text[LEDGER_TEXT + 1];
 };
 
-/* Whether the kernel of `cores` cores said any. */
+/* Returns whether the kernel of `cores` cores said any. */
 static inline bool ledger_read_words(const struct ledger_kernel *ledger, uint32_t cores, struct ledger_words *words)
 {
 	uint32_t state = atomic_load_explicit(&ledger->state, memory_order_acquire);

@@ -53,7 +53,7 @@ static inline unsigned page_rights_of(const struct page_rights *p, uint64_t page
 	return inside ? p->at[i].rights : PAGE_RIGHTS_DEFAULT;
 }
 
-/* Whether all `count` pages have the same rights. Ranges that touch and have the same rights are one. */
+/* Returns whether all `count` pages have the same rights. Ranges that touch and have the same rights are one. */
 static inline bool page_rights_even(const struct page_rights *p, uint64_t first, uint64_t count)
 {
 	uint64_t end;

@@ -29,7 +29,7 @@ void pass(unsigned milliseconds);
 struct peer peer_of(unsigned number);
 struct peer *make_peer(struct peer *peer, unsigned number);
 void send_segment(const struct peer *peer, uint32_t sequence, unsigned flags, unsigned data);
-/* Whether the stack has sent one packet, to this peer, with these flags. */
+/* Returns whether the stack has sent one packet, to this peer, with these flags. */
 bool is_answered(const struct peer *peer, unsigned flags);
 /* Returns whether it was answered. The initial sequence number is answer.sequence. */
 bool send_syn(struct peer *peer);
