@@ -26,7 +26,7 @@ typedef void (*plugin_vcpu_fn)(plugin_id id, unsigned vcpu);
 typedef void (*plugin_translate_fn)(plugin_id id, struct qemu_plugin_tb *block);
 typedef void (*plugin_execute_fn)(unsigned vcpu, void *data);
 
-/* Forgets all callbacks and all translated code; `call` registers callbacks anew. It comes when no core executes. */
+/* Drops all callbacks and all translated code; `call` registers callbacks anew. It comes when no core executes. */
 void qemu_plugin_reset(plugin_id id, plugin_simple_fn call);
 void qemu_plugin_register_vcpu_idle_cb(plugin_id id, plugin_vcpu_fn call);
 void qemu_plugin_register_vcpu_tb_trans_cb(plugin_id id, plugin_translate_fn call);

@@ -130,9 +130,8 @@ bool is_emulated(void)
 }
 
 /*
- * The clock tells whole seconds. In QEMU's emulator it and the TSC start with
- * the machine, so the TSC knows when the present second began; elsewhere the
- * time is up to a second late.
+ * The clock has whole seconds. In QEMU's emulator it and the TSC start with the machine, so the TSC gives the begin of
+ * the present second; elsewhere the time is up to a second late.
  */
 static void read_time(const struct machine *m)
 {

@@ -13,7 +13,7 @@ extern unsigned host_lines;  /* how often */
 /* False: `call` died. */
 #define HOST_TRY(call) (setjmp(host_refused) == 0 ? ((call), true) : false)
 
-/* Tells of a condition that does not hold, with what was said last, and counts it. */
+/* Prints a condition that does not hold, with the last output, and counts it. */
 extern int host_failures;
 void host_check(bool good, const char *what);
 #define CHECK(condition) host_check(condition, #condition)

@@ -128,7 +128,7 @@ uint32_t clusters_place(struct cluster *clusters, const struct cluster_map *map,
 void moves_place(struct cluster *clusters, uint32_t count, const struct machine *m);
 /* Pages of a cluster's page table that are for it. */
 uint64_t moves_tables_bound(const struct cluster *c, const struct machine *m);
-/* After all is placed: what is free may move, and is said in boot_info. */
+/* Called after all is placed: marks free memory as movable in boot_info. */
 void moves_begin(struct cluster *clusters, uint32_t count);
 /* Before a cluster's next life is loaded: it has the memory that it has now. What it did not have at boot is parked for
  * it. */
@@ -145,7 +145,7 @@ void ivshmem_meet(const struct cluster *clusters, uint32_t count);
 
 /* image.c: fills what clusters_place has placed */
 uint64_t screen_size(const struct boot_info *info); /* bytes, whole pages; 0: none */
-void doorbells_clear(uint64_t page); /* nobody listens, nothing was rung */
+void doorbells_clear(uint64_t page); /* no peer listens, nothing was rung */
 void cluster_load(struct cluster *c, const struct cluster_map *map, const struct machine *m);
 
 /* smp.c: starts every core; this one last */

@@ -69,7 +69,7 @@ static void clear_channels(uint32_t count)
 		}
 }
 
-/* Nobody may be surprised by an interrupt of the firmware's; kernels use the I/O APICs. */
+/* Masks the firmware's interrupts; kernels use the I/O APICs. */
 static void mask_pic(const struct machine *m)
 {
 	if (!m->has_pic)

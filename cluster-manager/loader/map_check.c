@@ -80,7 +80,7 @@ static bool check_program(const char *name, const struct machine *machine, struc
 	       elf_check_mappable(&elf, 4096, PROCESS_HEAP_VADDR, ELF_MAX_SEGMENTS, name, err);
 }
 
-/* The same of the module with its files. What is in there concerns nobody but the program. */
+/* Checks the module with files likewise. Its content concerns only the program. */
 static bool check_files(const char *name, const struct machine *machine, struct error_message *err)
 {
 	const struct machine_module *module = machine_module(machine, name);

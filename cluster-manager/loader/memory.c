@@ -19,7 +19,7 @@ enum { RESERVED_MAX = 1024 };
 
 struct ranges memory_busy;
 static uint64_t reach = 4 * GIB; /* boot.S has mapped that much */
-/* Not usable, whatever overlapping entries say. A set of ranges may forget; none of these may be. */
+/* Not usable, whatever overlapping entries say. A set of ranges may drop some; none of these may be dropped. */
 static struct boot_range reserved[RESERVED_MAX];
 static uint32_t reserved_count;
 

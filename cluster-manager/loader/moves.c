@@ -64,7 +64,7 @@ void moves_begin(struct cluster *clusters, uint32_t count)
 	for (uint32_t i = 0; i < count; i++) {
 		struct cluster *c = &clusters[i];
 
-		ranges_keep_largest(&c->free, BOOT_MAX_RANGES); /* as for boot_info: the rest is nobody's */
+		ranges_keep_largest(&c->free, BOOT_MAX_RANGES); /* as for boot_info: the rest belongs to no cluster */
 		c->home = c->free;
 		if (!has_words(c))
 			continue;
@@ -89,9 +89,9 @@ static bool is_owned(const struct cluster *c, uint64_t piece)
 }
 
 /*
- * No kernel of the cluster runs, so nobody else changes what it owns. What is parked for it, its manager takes when it
- * runs: that goes through the new kernel's checks, and takes no room in boot_info. What has come back is boot memory
- * again.
+ * No kernel of the cluster runs, so its ownership does not change meanwhile. Memory that is parked for it is taken by
+ * its manager when it runs: that goes through the new kernel's checks, and takes no room in boot_info. Memory that has
+ * come back is boot memory again.
  */
 void moves_again(struct cluster *c)
 {

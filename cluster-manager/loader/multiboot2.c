@@ -56,7 +56,7 @@ void module_add(struct machine *m, const char *name, uint64_t name_size, const v
 
 static void read_rsdp(struct machine *m, const struct tag *tag)
 {
-	static _Alignas(16) char copy[36]; /* in the loader's memory, which nobody gets */
+	static _Alignas(16) char copy[36]; /* in the loader's memory, which is given to no cluster */
 	uint64_t size = tag->size - sizeof *tag;
 
 	if (m->rsdp != 0 && tag->type == TAG_RSDP_1)
@@ -114,7 +114,7 @@ static void read_efi_memory(struct machine *m, const struct tag_memory *tag)
 
 		if (d->pages > UINT64_MAX / PAGE_SIZE || end < d->base)
 			continue;
-		/* only to tell where RAM ends and devices begin: the other map says what is usable */
+		/* only for the border between RAM and devices: the other map decides what is usable */
 		if (d->type >= EFI_LOADER_CODE && d->type <= EFI_ACPI_NVS && end <= 1ul << 32 && m->low_ram_end < end)
 			m->low_ram_end = end;
 	}

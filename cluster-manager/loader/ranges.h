@@ -14,8 +14,8 @@ struct ranges {
 };
 
 /*
- * A set that is full drops what does not fit: it may forget addresses, but
- * never holds one that was not added, or that was removed.
+ * A set that is full drops what does not fit: it may lose addresses, but never holds one that was not added, or that
+ * was removed.
  */
 void ranges_add(struct ranges *set, uint64_t base, uint64_t size);
 void ranges_remove(struct ranges *set, uint64_t base, uint64_t size);

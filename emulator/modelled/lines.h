@@ -22,7 +22,7 @@ struct touch {
 
 void lines_make(unsigned cores);
 void lines_free(void);
-/* Forgets all. */
+/* Frees all. */
 void lines_reset(void);
 /* The access makes the line move. To be called before lines_touched() of the same access. */
 void lines_moved(const struct movement *movement, const struct touch *touch);

@@ -224,7 +224,7 @@ static uint64_t take_shared(struct memory *memory, unsigned core, uint64_t numbe
 		line->upgrade = (uint32_t)latency;
 		memory->core[core].traffic.upgrade[far]++;
 	} else {
-		latency = m->price.l3; /* the directory says that nobody else has it */
+		latency = m->price.l3; /* by the directory no other core has it */
 		memory->core[core].traffic.upgrade[SAME_CLUSTER]++;
 	}
 	lose_all(memory, others, number, start + latency / 2);

@@ -31,7 +31,7 @@ struct traffic {
 
 struct core_memory {
 	struct cache l1, l1i, l2;
-	/* CODE_SLOTS: in code_slot(line) a line that L1I has, of which no fetch is to be told; may be null */
+	/* CODE_SLOTS: in code_slot(line) a line that L1I has, whose fetches are not reported; may be null */
 	uint64_t *code;
 	uint64_t store[STORES_MOST]; /* when each outstanding store is done; a ring, never falling */
 	unsigned store_first, store_count;
@@ -59,7 +59,7 @@ struct memory {
 	struct core_memory core[MOST_CORES];
 	struct cache l3[MOST_CORES]; /* of each cluster */
 	struct line **chunk;
-	/* of each cluster: how many lines its L3 is still taken to have that nobody has accessed yet */
+	/* of each cluster: how many lines its L3 is still taken to have that no core has accessed yet */
 	uint64_t warm[MOST_CORES];
 	/* Called when `core` loses `line`, which another takes: it is without it from `when` on; may be null. */
 	void (*lost)(unsigned core, uint64_t line, uint64_t when);
@@ -101,6 +101,6 @@ static inline unsigned code_slot(uint64_t line) { return (unsigned)(line % CODE_
  * that half alone. The access that follows is to be made at (its time - *half).
  */
 uint64_t memory_approach(struct memory *memory, unsigned core, uint64_t line, uint64_t now, uint64_t *half);
-/* Returns what translating `address` (virtual) costs; flush forgets all translations of the core. */
+/* Returns the cost of translating `address` (virtual); flush drops all translations of the core. */
 uint64_t memory_translate(struct memory *memory, unsigned core, uint64_t address);
 void memory_flush(struct memory *memory, unsigned core);

@@ -89,7 +89,7 @@ static void enter_kernel(unsigned i, void *data)
 }
 static void leave_kernel(unsigned i, void *data) { (void)data, enter_mode(i, false); }
 
-/* Whoever reads the time-stamp counter, programs too, is not ahead of anybody by more than the quantum. */
+/* A core that reads the time-stamp counter, in programs too, is not ahead of another by more than the quantum. */
 static void at_clock(unsigned i, void *data)
 {
 	(void)data;
@@ -246,7 +246,7 @@ static uint64_t price_block(const struct qemu_plugin_tb *block, size_t count, bo
 	for (size_t i = 0; i < count; i++) {
 		struct qemu_plugin_insn *instruction;
 		struct decoded d = decode_at(block, i, kernel, &instruction);
-		/* An expensive instruction is charged at its place: XSAVE behind a lock's release is not inside the lock. */
+		/* expensive instructions are charged at their place: XSAVE behind a lock's release is not inside the lock */
 		if (d.price > 3 * (kernel ? machine.price.cpi_kernel : machine.price.cpi_user)) {
 			charge_at(instruction, d.price);
 			if (kernel)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A core's registers, as QEMU tells them in a callback with PLUGIN_READS_REGISTERS. Without the flags: QEMU tells those
- * of an earlier instruction. */
+/* A core's registers, as QEMU has them in a callback with PLUGIN_READS_REGISTERS. Without the flags: QEMU has those of
+ * an earlier instruction. */
 #pragma once
 
 #include "../qemu_plugin.h"

@@ -201,7 +201,7 @@ uint64_t transaction_moved(struct transactions *all, const struct movement *move
 		else if (all->core[other[i]->core].last.until == other[i]->span.until)
 			owe_abort(all, &all->core[other[i]->core], BY_CONFLICT, when);
 	}
-	uint64_t later = when - movement->when; /* the line is under way to nobody by then */
+	uint64_t later = when - movement->when; /* the line is under way to no core by then */
 	return later > movement->queued ? later - movement->queued : 0;
 }
 

@@ -34,7 +34,7 @@ void token_await(unsigned core);
 void token_block(uint64_t until);
 /* The caller wakes `party`, which blocks, or has spun. An interrupt from a core to a core takes `latency`. */
 void token_wake(unsigned party, uint64_t latency);
-/* Something outside happened: the event loop wants a turn soon, which changes nobody's order. */
+/* Something outside happened: the event loop wants a turn soon, which changes no core's order. */
 void token_ask(void);
 bool token_events_turn(void);
 /* Called when the event loop has got a turn, under a lock: it only may wake the thread. */

@@ -19,5 +19,5 @@ const char *virtual_time_take(const struct machine *machine, unsigned cores, boo
 void virtual_time_counter(unsigned core);
 /* Returns whether its answer is set, and not trapped. */
 bool virtual_time_sets_counter(void);
-/* The core's thread has begun to execute: it waits for nobody. */
+/* The core's thread has begun to execute: it does not wait. */
 void virtual_time_arrived(unsigned core);

@@ -39,7 +39,7 @@ static bool card_peek(struct card *card, struct card_frame *frame);
 /* Give the buffer of the frame that card_peek() has returned back to the card. */
 static void card_release(struct card *card, const struct card_frame *frame);
 
-/* At the end of a batch: tell the card of buffers that it may fill. */
+/* At the end of a batch: announces to the card buffers that it may fill. */
 static void card_refill(struct card *card);
 
 /* Returns whether a frame can be sent. If not, and `arm` is set: the card interrupts when one can. */
@@ -55,7 +55,7 @@ static uint8_t *card_reserve(struct card *card);
  */
 static void card_send(struct card *card, uint8_t *buffer, uint32_t size);
 
-/* At the end of a batch: tell the card of frames to send. */
+/* At the end of a batch: announces to the card frames to send. */
 static void card_flush(struct card *card);
 
 /*

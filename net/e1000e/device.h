@@ -45,7 +45,7 @@ struct e1000e_queue {
 	uint8_t *buffers;
 	uint32_t taken; /* descriptors that the card is done with, seen by the driver */
 	uint32_t given; /* descriptors given to the card */
-	uint32_t told;  /* of them, those it was told of */
+	uint32_t told;  /* of them, those that were announced to it */
 };
 
 struct e1000e {
@@ -79,8 +79,8 @@ static inline uint64_t e1000e_word(const struct e1000e_queue *queue, uint32_t po
 const char *e1000e_start(struct e1000e *e, const struct process_info *info);
 
 /*
- * Tell the card of descriptors given. The registers lie in uncached memory:
- * what was stored before is seen by the card before the register changes.
+ * Announces given descriptors to the card. The registers are in uncached memory: the card sees earlier stores before
+ * the register changes.
  */
 void e1000e_tell_receive(struct e1000e *e);
 void e1000e_tell_transmit(struct e1000e *e);

@@ -211,7 +211,7 @@ static struct connection *connection_of(const struct ip_hdr *ip, uint32_t ports)
 	return c;
 }
 
-/* The connection of a packet that nobody has checked. */
+/* Returns the connection of an unchecked packet. */
 static struct connection *connection_with(const struct pbuf *packet)
 {
 	const struct ip_hdr *ip = packet->payload;
@@ -352,7 +352,7 @@ int connections_options(const struct tcp_pcb *pcb, struct tcp_hdr *header, unsig
 
 uint64_t connections_searched(void) { return table.searched; }
 
-/* Nothing but an answer to a segment can tell more about it. */
+/* Only an answer to a segment shows more about it. */
 static bool asks_again(const struct tcp_pcb *pcb)
 {
 	switch (pcb->state) {
@@ -361,7 +361,7 @@ static bool asks_again(const struct tcp_pcb *pcb)
 	}
 }
 
-/* As for a reset that has come; lwIP's own tells of an end by its own decision. */
+/* Ends the connection as a reset that has come does; lwIP's own function reports an end of its own decision. */
 static void reset_connection(struct tcp_pcb *pcb)
 {
 	const tcp_err_fn tell = pcb->errf;

@@ -23,7 +23,7 @@ enum {
 	HEADERS = 20 + 8, /* IPv4's and UDP's */
 };
 
-/* A received datagram that nobody has read yet. */
+/* a received datagram that has not been read yet */
 struct datagram {
 	struct datagram *next;
 	struct pbuf *data;

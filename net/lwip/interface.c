@@ -202,7 +202,7 @@ static void start_cables(const struct process_info *info)
 		cable->ipv4 = to->ipv4;
 		require(cable->ipv4 != info->network.ipv4);
 		set_header(&cable->header, to->mac, info->network.mac);
-		mark_used(cable); /* the far end must be told of this life */
+		mark_used(cable); /* the far end must see this life */
 	}
 }
 

@@ -54,7 +54,7 @@ static inline bool link_is_flushed(const struct link *link)
 /* Sends what waits and has room now. Returns whether the far end is to be woken. */
 bool link_flush(struct link *);
 
-/* The far end has ended: nobody takes what waits for it. */
+/* The far end has ended: its waiting frames are dropped. */
 void link_drop(struct link *);
 
 /*

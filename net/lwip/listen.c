@@ -168,7 +168,7 @@ int socket_accept(struct file *file, struct file **out, struct sockaddr *address
 	return 0;
 }
 
-/* The listener closes: reset the connections that nobody accepted. */
+/* The listener closes: resets the connections that were not accepted. */
 void socket_drop_queue(struct socket *socket)
 {
 	struct socket *connection;

@@ -143,7 +143,7 @@ static void replace_waiting(struct tcp_pcb *pcb, uint32_t sequence)
 
 /* --- segments that lwIP has not seen yet --- */
 
-/* The TCP header of a packet that nobody has checked; null: it has none in one part, and lwIP looks at none in two. */
+/* Returns the TCP header of an unchecked packet; null: it has none in one part, and lwIP handles none in two. */
 static const struct tcp_hdr *header_in(const struct pbuf *packet)
 {
 	const struct ip_hdr *ip = packet->payload;

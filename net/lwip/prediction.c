@@ -94,7 +94,7 @@ static void open_congestion_window(struct tcp_pcb *pcb, tcpwnd_size_t acknowledg
 	}
 }
 
-/* tcp_seg_free(). Returns the buffers of its packet; nearly always it has one, which nobody else has. */
+/* tcp_seg_free(). Returns the buffers of its packet; nearly always it has one, with one reference. */
 static u16_t free_segment(struct tcp_seg *segment)
 {
 	struct pbuf *packet = segment->p;
@@ -198,7 +198,7 @@ static __attribute__((noinline)) err_t tell_sent(struct tcp_pcb *pcb, tcpwnd_siz
 	return error;
 }
 
-/* Tells the program. Returns false if it has aborted the connection. */
+/* Passes the data to the program. Returns false if that has aborted the connection. */
 static bool deliver_data(struct tcp_pcb *pcb, struct pbuf *data, tcpwnd_size_t sent)
 {
 	err_t error = ERR_OK;

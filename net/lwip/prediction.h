@@ -15,7 +15,7 @@ struct netif;
 struct pbuf;
 struct tcp_pcb;
 
-/* An IPv4 packet that nobody has checked is whole and to this interface; TCP's; and its headers have no options: 40
+/* Returns whether an unchecked IPv4 packet is whole and to this interface; TCP's; and its headers have no options: 40
  * bytes. */
 bool prediction_is_plain(const struct pbuf *packet, const struct netif *);
 

@@ -64,7 +64,7 @@ static uint32_t socket_readiness(const struct socket *socket)
 	return ready;
 }
 
-/* `again`: what more has come of. Nearly always nobody has to know more than that something is ready. */
+/* `again`: the event that there is more of. Nearly always readiness alone matters. */
 static inline __attribute__((always_inline)) void set_ready(struct socket *socket, uint32_t ready, uint32_t again)
 {
 	if (ready == socket->file.ready && !(again && socket->file.edge_triggered))

@@ -53,7 +53,7 @@ struct socket {
 	size_t credit;       /* these and the window: share.h */
 	struct socket *next_unsent;
 
-	/* a listener's connections that nobody has accepted yet */
+	/* a listener's connections that were not accepted yet */
 	struct socket *queue_first, *queue_last, *queue_next;
 	unsigned queued, backlog;
 };
@@ -63,16 +63,16 @@ extern bool socket_readiness_changed;
 
 static inline struct socket *socket_of(struct file *file) { return (struct socket *)file; }
 
-/* A socket of this pcb, of which lwIP tells it nothing yet (stream_attach()). Null without memory. */
+/* Returns a socket of this pcb, without callbacks yet (stream_attach()). Null without memory. */
 struct socket *socket_make(const struct file_operations *, struct tcp_pcb *pcb);
-/* Forget the pcb: lwIP no longer calls back, and finishes the connection by itself. */
+/* Detaches the pcb: lwIP no longer calls back, and finishes the connection by itself. */
 void socket_detach(struct socket *socket);
 void socket_free(struct socket *socket);
 void socket_drop_first(struct socket *socket); /* the first pbuf of received data, which there is */
-void socket_discard(struct socket *socket);    /* received data that nobody will read */
+void socket_discard(struct socket *socket);    /* received data that will not be read */
 #define SOCKET_ALL UINT32_MAX
 
-/* Tell the POSIX layer what the socket is ready for now. */
+/* Reports to the POSIX layer what the socket is ready for now. */
 void socket_update(struct socket *socket);
 
 /* The same where more has come of the events `again`, or of all that it is ready for (SOCKET_ALL): a connection, an

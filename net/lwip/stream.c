@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A connection's data: writing, ends, and what lwIP tells about both directions; reading is in read.c. */
+/* A connection's data: writing, ends, and lwIP's callbacks about both directions; reading is in read.c. */
 #include <errno.h>
 #include <lwip/priv/tcp_priv.h>
 #include <skerry/require.h>
@@ -177,7 +177,7 @@ int stream_shutdown(struct file *file, int how)
 	return 0;
 }
 
-/* --- what lwIP tells --- */
+/* --- callbacks of lwIP --- */
 
 /* A new pbuf behind the last, for a full frame's worth of small segments. */
 static struct pbuf *add_collector(struct socket *socket)

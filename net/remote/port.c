@@ -115,7 +115,7 @@ static void port_publish_request(struct socket_request *to, const struct remote_
 	port.published = true;
 }
 
-/* Says whether all that changed has been told. */
+/* Returns whether all changes have been sent. */
 static bool tell_changes(void)
 {
 	struct socket_request *to;
@@ -257,7 +257,7 @@ static bool backend_poll(void)
 	if (!port.gone) {
 		receive_events();
 		if (tell_changes() && port.asked && ring_reserve(&port.requests)) {
-			port.asked = false; /* its thread has been told and asks again */
+			port.asked = false; /* its thread has been woken and asks again */
 			call_goes_on();
 		}
 		wake_stack();

@@ -78,4 +78,4 @@ ssize_t remote_send(struct file *, const struct msghdr *, int flags);
 ssize_t remote_receive(struct file *, struct msghdr *, int flags);
 int remote_shutdown(struct file *, int how);
 bool remote_writable(const struct remote_socket *);
-void remote_discard(struct remote_socket *); /* what arrived and nobody will read */
+void remote_discard(struct remote_socket *); /* data that arrived and will not be read */

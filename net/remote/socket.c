@@ -15,7 +15,7 @@ static uint32_t remote_readiness(const struct remote_socket *socket)
 	switch (socket->state) {
 	case REMOTE_NEW:
 		return EPOLLOUT | EPOLLHUP;
-	case REMOTE_LISTENING: /* an error: until accept() has told it */
+	case REMOTE_LISTENING: /* an error, until accept() has returned it */
 		if (socket->error)
 			return socket->acceptable ? EPOLLIN | EPOLLERR : 0;
 		return socket->acceptable && remote_has_room() ? EPOLLIN : 0;
@@ -164,7 +164,8 @@ static int accept_socket(struct file *file, struct file **out, struct sockaddr *
 	if (listener->state != REMOTE_LISTENING)
 		return -EINVAL;
 	if (remote_gone()) {
-		listener->acceptable = false; /* told once: a waiter for readiness need not be woken again and again */
+		/* reported once: a waiter for readiness need not be woken again and again */
+		listener->acceptable = false;
 		remote_update(listener);
 		return -ENETDOWN;
 	}

@@ -9,7 +9,7 @@
 enum {
 	MASK = SOCKET_PORT_BUFFER - 1,
 	WRITE_LOW = SOCKET_PORT_BUFFER / 4, /* writable with this much room */
-	READ_TOLD = SOCKET_PORT_BUFFER / 2, /* the stack hears of this much room at once */
+	READ_TOLD = SOCKET_PORT_BUFFER / 2, /* so much room is reported to the stack at once */
 };
 
 static uint32_t send_room(const struct remote_socket *socket)

@@ -127,7 +127,7 @@ bool call_make(const struct socket_request *r, struct socket_event *answer)
 	if (!s || r->kind < SOCKET_OPEN || r->kind > SOCKET_GET_OPTION || r->size > SOCKET_OPTION_BYTES)
 		return false;
 	if (r->kind == SOCKET_OPEN || r->kind == SOCKET_ACCEPT) {
-		/* the program may use a number again once it has been told so */
+		/* the program may use a number again once it has this answer */
 		if (s->file || (s->changed && s->flags & SOCKET_CLOSED))
 			return false;
 		if (r->kind == SOCKET_OPEN) {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The stack: a process that runs lwIP for one program beside it, as in the
- * papers. It is a program over the POSIX layer whose only thread lives inside
- * the layer: the layer's lock has nobody else to keep out.
+ * The stack: a process that runs lwIP for one program beside it, as in the papers. It is a program over the POSIX layer
+ * with one thread, which lives inside the layer: the layer's lock has no other thread to keep out.
  */
 #include <stdio.h>
 #include <skerry/process.h>

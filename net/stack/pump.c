@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Bytes between lwIP and the shared buffers, straight from one to the other. A
- * socket is pumped when the program has told of it or lwIP finds it ready, and
- * then until neither side can take more.
+ * Bytes between lwIP and the shared buffers, straight from one to the other. A socket is pumped when a message of the
+ * program names it or lwIP reports it ready, and then until neither side can take more.
  */
 #include <errno.h>
 #include <sys/epoll.h>
@@ -14,7 +13,7 @@ enum { MASK = SOCKET_PORT_BUFFER - 1, TAKEN_TOLD = SOCKET_PORT_BUFFER / 2 };
 static void served_broken(struct served *s, ssize_t error)
 {
 	s->flags |= SOCKET_BROKEN;
-	s->value = error == -EPIPE ? 0 : (int32_t)error; /* to a writer only, which gets it without being told */
+	s->value = error == -EPIPE ? 0 : (int32_t)error; /* to a writer only, which gets it without a message */
 	s->taken = s->written;
 	served_changed(s);
 }
@@ -131,5 +130,5 @@ void served_pump(struct served *s)
 			pump_in(s);
 	}
 	if (s->closing && (s->taken == s->written || !(s->flags & SOCKET_CONNECTED || s->connecting)))
-		served_end(s); /* nobody takes what a program has written to a listener */
+		served_end(s); /* data that a program has written to a listener is never taken */
 }

@@ -107,7 +107,7 @@ static void write_64(volatile uint32_t *field, uint64_t value)
 	field[1] = (uint32_t)(value >> 32);
 }
 
-/* Tell the device of a queue whose memory is laid out. */
+/* Announces to the device a queue whose memory is laid out. */
 static const char *queue_announce(volatile struct common_configuration *common, struct virtqueue *queue,
                                   uint16_t number,
 			  volatile void *notify, uint32_t notify_size, uint32_t multiplier)

@@ -36,7 +36,7 @@ struct virtqueue_used {
 struct virtqueue {
 	uint16_t size; /* a power of two */
 	uint16_t posted;    /* buffers given to the device so far, modulo 2^16 */
-	uint16_t published; /* of them, those it was told of */
+	uint16_t published; /* of them, those that were announced to it */
 	uint16_t taken;     /* buffers taken back so far */
 	bool event_index;   /* VIRTIO_F_EVENT_IDX was negotiated */
 	struct virtqueue_descriptor *descriptor;

@@ -29,7 +29,7 @@ enum { MANAGER_PRIORITY = 254, TIMER_PRIORITY = 255 };
 /* Bits of the main thread's bound notification */
 enum { WAKE_TIMER = 1, WAKE_CHANNEL = 2, WAKE_OUTPUT = 4 };
 
-/* Ends this manager with a sentence: only before the cluster is of use to anybody. */
+/* Ends this manager with a message. Only before the cluster serves any other. */
 _Noreturn void manager_panic(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Called before the sentence is printed; null: nothing is. */
 extern void (*manager_before_panic)(void);

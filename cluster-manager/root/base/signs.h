@@ -7,7 +7,7 @@
 
 /* The main loop begins: from now on the signs below are expected. */
 void signs_begin(void);
-/* Returns whether somebody else has written to them: of this cluster, since no other can. */
+/* Returns whether they were overwritten: within this cluster, since no other can. */
 bool signs_are_spoilt(void);
 /* The main thread has got on: a pass of its loop, or a bounded piece of work within one. */
 void sign_pass(void);

@@ -45,8 +45,8 @@ int memory_retype(int untyped, enum skerry_object type, int first, uint32_t coun
 int memory_contiguous(enum skerry_object type, unsigned count_bits);
 
 /*
- * Takes back all that an owner has, memory and slots: revokes its untypeds, with
- * every object that anybody has made of them, and deletes its other capabilities.
+ * Takes back all memory and slots of an owner: revokes its untypeds, with every object that was made of them, and
+ * deletes its other capabilities.
  */
 void memory_return(uint32_t owner);
 

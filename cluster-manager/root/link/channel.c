@@ -276,7 +276,7 @@ static uint32_t channel_drain(struct channel *c, uint32_t most)
 	return taken;
 }
 
-/* The peer's machine has been started again: its loader waits until this side has let go of the former life. */
+/* The peer's machine has been started again: its loader waits until this side has released the former life. */
 static void look_at_loader(struct channel *c)
 {
 	if (!handshake_is_requested(&c->handshake))
@@ -299,7 +299,7 @@ static void look_at_peer(struct channel *c)
 		    atomic_load_explicit(&c->theirs->version, memory_order_relaxed) != CHANNEL_VERSION)
 			return;
 		if (c->life && atomic_load_explicit(c->life, memory_order_relaxed) != generation)
-			return; /* the word was overwritten, or it has not been told yet that it has started again */
+			return; /* the word was overwritten, or the peer has not seen yet that it has started again */
 		if (!handshake_expects(&c->handshake, generation))
 			return; /* the same */
 		if (c->seen && c->state != LINK_DEAD) {

@@ -212,7 +212,7 @@ void watch_tick(void)
 	}
 }
 
-/* The timer thread has begun to watch the life that it was told to. */
+/* Returns whether the timer thread has begun to watch the requested life. */
 static bool is_settled(const struct watched *w)
 {
 	return __atomic_load_n(&w->life, __ATOMIC_ACQUIRE) == atomic_load_explicit(&w->next_life, memory_order_relaxed);

@@ -15,7 +15,8 @@
 #include "root.h"
 
 enum {
-	WATCH_WORDS_MS = 500, /* for a panicking kernel to print its report, before anybody else prints, or fences it */
+	/* for a panicking kernel to print its report, before another cluster prints, or fences it */
+	WATCH_WORDS_MS = 500,
 };
 
 /* Without a beat of a core, or a tick of a manager's timer. */

@@ -12,7 +12,8 @@
 enum {
 	LANE_SIZE = 1 << 18,
 	BUSY_MS = 1,     /* until a port that is busy is looked at again: 16 bytes take 1.4 ms at 115200 baud */
-	STUCK = 100,     /* so many times; then the port is taken for ready, as one that is stuck must stop nobody */
+	/* so many times; then the port is taken for ready: one that is stuck must not block the cluster */
+	STUCK = 100,
 	TURN_MS = 10,    /* how long the main thread lets the other one work before it looks again */
 	TIMEOUT_MS = 1000, /* for output_deadline(), and a millisecond for each 8 bytes */
 };
@@ -28,7 +29,7 @@ static struct lane {
 static _Alignas(16) char stack[4096];
 static int thread = -1;
 static uint64_t work;            /* notification: there is something to write */
-static uint64_t pause, quiet;    /* notifications that nobody signals: a deadline ends the wait of thread or main */
+static uint64_t pause, quiet;    /* notifications without a signaller: a deadline ends the wait of thread or main */
 static uint64_t wake;
 static _Atomic uint32_t wanted;  /* signal `wake` when fewer bytes than this wait; 0: do not */
 

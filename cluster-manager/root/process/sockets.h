@@ -11,7 +11,7 @@
 
 /* Gives a program with a stack, or a stack, its end of their port. */
 int sockets_attach(uint32_t application, struct process *p, struct process_info *info);
-/* Tells the other end that this one has ended, or will never run. */
+/* Marks this end as ended for the other one, or as never to run. */
 void sockets_ended(uint32_t application);
 /* Returns whether this side has ended before: it and its peer start together, at a port that is new. */
 bool sockets_used(uint32_t application);

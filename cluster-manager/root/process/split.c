@@ -90,7 +90,7 @@ static const uint64_t *take_content(struct process *p, uint32_t step, int *error
 		*error = scratch < 0 ? scratch : -SKERRY_NO_MEMORY;
 		return NULL;
 	}
-	/* nobody writes there from now on: a thread that touches it waits for us */
+	/* not written from now on: a thread that touches it waits for us */
 	if (page_rights_of(&p->shield->rights, page_of(p, step), page_of(p, step) + 1, &end) & RIGHT_READ)
 		frame_unmap((uint64_t)frame);
 	const uint64_t *content = window_large(frame, 1);

@@ -117,7 +117,7 @@ static void give_up(struct cluster_restart *r, bool stuck, const char *text)
 		report(NOTE_DOWN, &note, sizeof(note));
 }
 
-/* Null, or why nobody can start a cluster again that has this control word. */
+/* Returns null, or why a cluster with this control word cannot be started again. */
 static const char *restart_refusal(uint64_t word)
 {
 	if (control_state(word) == CONTROL_NONE || control_state(word) > CONTROL_DOWN)
@@ -184,7 +184,7 @@ static uint32_t restart_turn(const struct cluster_restart *r)
 static void restart_claim(struct cluster_restart *r, uint64_t word)
 {
 	if (cluster_claim(ROOT_SLOT_CLUSTER_CONTROL, number_of(r), word))
-		return; /* somebody was faster */
+		return; /* another cluster was faster */
 	r->claimed_at = read_tsc();
 	r->fences = 0;
 	if (r->is_spent) {
@@ -203,7 +203,7 @@ static void restart_claim(struct cluster_restart *r, uint64_t word)
 	restart_hasten(r);
 }
 
-/* Nobody's claim, or another cluster's. */
+/* Handles a claim of no cluster, or of another one. */
 static void poll_claim(struct cluster_restart *r, uint64_t word)
 {
 	uint32_t claimer = control_claimer(word);

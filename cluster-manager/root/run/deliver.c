@@ -81,7 +81,7 @@ static void peer_lost(uint32_t cluster, const char *text)
 		run_cluster_lost(cluster, text);
 	else if (cluster == map->primary && !cluster_restart_is_pending(cluster) && map->shutdown_when_done &&
 	         map_cluster(map, ROOT->cluster)->devices)
-		mail_then_power_off(1); /* nobody else is left to order it */
+		mail_then_power_off(1); /* no other cluster is left to order it */
 }
 
 static void deliver_one(const struct mail *mail)

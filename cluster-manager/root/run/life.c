@@ -11,7 +11,7 @@
 #include "waiters.h"
 #include "writers.h"
 
-static struct report_life life[MAP_MAX_APPLICATIONS]; /* `serving`: that was told */
+static struct report_life life[MAP_MAX_APPLICATIONS]; /* `serving`: that was reported */
 static struct listeners told[MAP_MAX_APPLICATIONS]; /* a program that listens at more cannot fill the mailbox */
 
 static bool life_begin(uint32_t application)

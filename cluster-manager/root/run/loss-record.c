@@ -7,7 +7,7 @@
 #include "root.h"
 #include "watch.h"
 
-static uint64_t lost_at; /* TSC; 0: the primary was not lost, or has been told */
+static uint64_t lost_at; /* TSC; 0: the primary was not lost, or its loss was reported */
 static struct report_recovery loss_record;
 
 void report_boot(bool again)

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-/* A program has started: tells where, if that is not the core that the map says. */
+/* Reports the core of a program that has started, if it is not the map's. */
 void move_started(uint32_t application);
 /* At every tick of the timer, from the main thread. */
 void moves_tick(void);

@@ -27,8 +27,8 @@ struct records {
 /* Makes room for the cluster at this place of the map. False: there is no memory. */
 bool records_open(struct records *records, uint32_t place);
 /*
- * Takes a report of a core's record, which anybody may have sent. Returns null, or what the sender did wrong. A good
- * one is kept if it is `awaited`; else it is late, and nothing is done.
+ * Takes a report of a core's record, which any manager may have sent. Returns null, or the sender's error. A good one
+ * is kept if it is `awaited`; else it is late, and ignored.
  */
 const char *records_take(struct records *records, bool awaited, uint32_t place, const struct report_record *report,
                          size_t size);

@@ -119,7 +119,7 @@ static bool fault_reported(uint32_t cluster, const struct report_fault *f, size_
 	return true;
 }
 
-/* Counters that are not as they may be are told of by what is wrong with them. */
+/* Logs the check that an invalid counter record failed, if any. Returns true: the message was well formed. */
 static bool counters_invalid(uint32_t cluster, const char *wrong)
 {
 	if (wrong)

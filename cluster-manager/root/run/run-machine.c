@@ -288,7 +288,7 @@ static void on_recovered(const struct step *s, uint32_t place, uint32_t released
 	if (released > s->run->released)
 		s->run->released = released;
 	on_booted(s, place);
-	for (uint32_t i = 0; i < s->map->cluster_count; i++) /* what this one has told may be news to others */
+	for (uint32_t i = 0; i < s->map->cluster_count; i++) /* this cluster's report may be new to others */
 		if (i != place && !s->run->cluster[i].away)
 			step_act(s, RUN_CATCH_UP, i);
 	check_all_ended(s);

@@ -38,7 +38,7 @@ struct run {
 
 enum run_event_kind {
 	RUN_EVENT_START,
-	/* in place of START, in a later life of the primary: the others tell it what the run has come to */
+	/* in place of START, in a later life of the primary: the others report the state of the run to it */
 	RUN_EVENT_RESUME,
 	/* of an application, whose index is `subject` */
 	RUN_EVENT_STARTED,
@@ -74,13 +74,14 @@ struct run_event {
 enum run_action_kind {
 	RUN_START,     /* `value`: the application whose cluster is to start it */
 	RUN_GIVE_UP,   /* `value`: an application that will not be started, since it awaits one that ended */
-	RUN_SERVING,   /* `value`: the application that all clusters are told to serve */
+	RUN_SERVING,   /* `value`: the application that is reported to all clusters as serving */
 	RUN_RESTART,   /* `value`: the application that is down until RUN_EVENT_DUE */
 	RUN_STAY_DOWN, /* `value`: an application that would be started again, but too often */
 	RUN_AWAY,      /* `value`: an application that is down until its cluster has started again */
-	/* `value`: place of a cluster that is told what serves and what ended: it, or the primary, has started again */
+	/* `value`: place of a cluster that gets the list of what serves and what ended: it, or the primary, has started
+	 * again */
 	RUN_CATCH_UP,
-	RUN_GONE,      /* `value`: the application that all clusters are told to be gone */
+	RUN_GONE,      /* `value`: the application that is reported to all clusters as gone */
 	RUN_RELEASE,   /* `value`: the barrier that opens */
 	RUN_FINISH,    /* all clusters are to send their last reports */
 	RUN_DONE,      /* the run is over, with run.status and run.why */

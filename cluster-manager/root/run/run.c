@@ -32,7 +32,7 @@ static struct restarted {
 	bool is_ours; /* this cluster did it, and knows the times */
 	uint32_t fence_ms, load_ms;
 } restarted[BOOT_MAX_CLUSTERS]; /* in the map's order */
-static bool resuming; /* in a later life: not all have told what they know */
+static bool resuming; /* in a later life: not all reports have come */
 static bool has_told[BOOT_MAX_CLUSTERS]; /* in the map's order */
 
 const struct run_application *run_application(uint32_t application) { return &run.application[application]; }
@@ -234,7 +234,7 @@ static void publish_loss(uint32_t cluster, const char *text, const struct watch_
 	results_end(t);
 }
 
-/* Another cluster has told all, or is lost. With the last of them this one's own programs are started. */
+/* Another cluster has sent its last report, or is lost. After the last of them this one's own programs are started. */
 static void cluster_told(uint32_t place)
 {
 	bool all = true;
@@ -268,7 +268,7 @@ void run_life(const struct report_life *l)
 	case LIFE_RUNS:
 		run_happened(RUN_EVENT_RUNS, l->application, 2 * l->arrived + !!l->serving);
 		break;
-	default: /* its end was told to nobody, or to a primary that had not yet started it again */
+	default: /* its end was reported to no cluster, or to a primary that had not yet started it again */
 		if (!run_may_happen(RUN_EVENT_RUNS, l->application))
 			break;
 		run_happened(RUN_EVENT_RUNS, l->application, 0);
@@ -279,7 +279,7 @@ void run_life(const struct report_life *l)
 	}
 }
 
-/* This cluster's own loss, which the first that tells of it knows best. */
+/* Publishes this cluster's own loss, from the first report about it. */
 static void publish_own_loss(const struct report_recovery *r)
 {
 	uint32_t place = (uint32_t)cluster_place(ROOT->cluster);

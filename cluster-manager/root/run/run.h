@@ -12,12 +12,13 @@
 /* Begins the run: applications that wait for nothing are ordered to start. The primary calls it once, with its channels
  * open. */
 void run_start(void);
-/* The same in a later life of the primary: the others tell what the run has come to, then its own programs are
- * started. */
+/*
+ * The same in a later life of the primary: the others report the state of the run, then its own programs are started.
+ */
 void run_resume(void);
 /* Handles another cluster's report about a program, for which it may speak. */
 void run_life(const struct report_life *life);
-/* It has told all. */
+/* The cluster has sent its last report. */
 void run_recovered(uint32_t cluster, const struct report_recovery *recovery);
 /* Checks the deadline; at every wake-up of the service loop. */
 void run_tick(void);

@@ -256,10 +256,10 @@ static void message_serve(const struct message *m)
 	}
 	if (m->badge & BADGE_FAULT) {
 		handle_fault(r.application, m);
-		return; /* the thread is suspended, nobody holds the reply object */
+		return; /* the thread is suspended, no other holds the reply object */
 	}
 	if (!reply_holds(reply))
-		return; /* sent, not called: nobody waits, so nothing is kept for an answer */
+		return; /* sent, not called: the sender does not wait, so nothing is kept for an answer */
 	int error = request_handle(&r, &answer);
 	if (r.answered)
 		return;

@@ -16,7 +16,7 @@ struct waiter {
 static struct waiter waiter[MAP_MAX_APPLICATIONS][WAITERS_EACH];
 static int spare[WAITERS_ALL];
 static uint32_t spare_count;
-static int nowhere;          /* an endpoint to which nobody has a capability but this manager */
+static int nowhere;          /* an endpoint to which only this manager has a capability */
 static uint64_t woken;       /* notification bits that a look at a reply object took */
 
 void waiters_init(void)

@@ -35,5 +35,5 @@ uint64_t waiters_woken(void);
 int waiter_add(enum wait_kind kind, uint32_t key, uint32_t application, int reply);
 /* Answers all callers that wait for this with `error` (errors.h, positive). */
 void waiters_wake(enum wait_kind kind, uint32_t key, uint64_t error);
-/* The application's threads are suspended: nobody waits any more. */
+/* The application's threads are suspended: none waits any more. */
 void waiters_forget(uint32_t application);

@@ -14,7 +14,7 @@
 #include "writers.h"
 
 enum {
-	RETURN_AT = WRITERS_WINDOW / 4, /* bytes written for which another cluster is told */
+	RETURN_AT = WRITERS_WINDOW / 4, /* bytes written that are reported to another cluster at a time */
 	OWED_COUNTED = 1 << 30, /* no more than that is counted */
 	REPORTED_MAX = 1 << 17, /* of a cluster's reports while the ports are behind */
 	REPORT_COST = 128,      /* of a short one: its line is longer */
@@ -33,7 +33,8 @@ static struct writer {
 static uint32_t next_writer;   /* in turn */
 static uint32_t kept;          /* records of all */
 static uint32_t reported[BOOT_MAX_CLUSTERS]; /* bytes of its reports since the ports were last not behind */
-static uint32_t owed[BOOT_MAX_CLUSTERS]; /* the primary: bytes written or waiting of which the cluster was not told */
+/* the primary: bytes written or waiting that were not reported to the cluster */
+static uint32_t owed[BOOT_MAX_CLUSTERS];
 
 static bool has_room(void)
 {
@@ -89,7 +90,7 @@ int writers_add(uint32_t application, enum manager_request label, const char *te
 		return -SKERRY_NO_MEMORY;
 	w->record[(w->first + w->count++) % WAITERS_EACH] = now;
 	kept++;
-	writers_pass_on(); /* has us told when there is room */
+	writers_pass_on(); /* has the other end signal when there is room */
 	return w->count ? 1 : 0;
 }
 
@@ -188,8 +189,8 @@ bool writers_came(uint32_t cluster, size_t length)
 	return good;
 }
 
-/* Hazard: a run that does not end. Counters of many cores must not take the room of what is said once: that a program
- * has ended. */
+/* Hazard: a run that does not end. Counters of many cores must not take the room of events that come once: that a
+ * program has ended. */
 bool writers_report_came(uint32_t cluster, size_t size, bool counters)
 {
 	const struct map_cluster *c = map_cluster(map, cluster);

@@ -17,7 +17,7 @@ enum {
 	MAP_ARGUMENT_PAGES = 4,    /* for these and what else a program finds on its stack */
 	MAP_RESTART_LIMIT = 5,     /* restarts of a program in 60 s, where its node says nothing */
 	MAP_RESTART_LIMIT_MAX = 16,
-	MAP_RESTART_DELAY = 100,   /* ms, likewise */
+	MAP_RESTART_DELAY = 100,   /* ms, where its node says nothing */
 	MAP_RESTART_DELAY_MAX = 5000,
 	/* ms of a cluster's silence after which it counts as lost, where its map says nothing */
 	MAP_PATIENCE = 100,

@@ -108,8 +108,8 @@ enum {
 	SOCKET_CONNECTED = 1,
 	SOCKET_ENDED = 2,      /* the peer sends no more; `arrived` is all there was */
 	SOCKET_BROKEN = 4,     /* reset, refused or timed out: value is the error (negative), or 0 */
-	SOCKET_ACCEPTABLE = 8, /* a listener: somebody waits */
-	SOCKET_CLOSED = 16,    /* the number is free, the last that is said of it */
+	SOCKET_ACCEPTABLE = 8, /* a listener: a connection waits */
+	SOCKET_CLOSED = 16,    /* the number is free; the last message about it */
 };
 
 struct socket_event {

@@ -51,8 +51,7 @@ static inline unsigned stat_pack(uint64_t *to, const struct core_stat *from, boo
 	return used;
 }
 
-/* Unpacks `words` words that anybody may have sent. Returns null, or what the sender did wrong; *to is undefined
- * then. */
+/* Unpacks `words` words from an untrusted sender. Returns null, or the sender's error; *to is undefined then. */
 static inline const char *stat_unpack(struct core_stat *to, const uint64_t *from, size_t words, bool brief)
 {
 	uint64_t *word = (uint64_t *)to;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Views of records (stat.h), for the events of a run (docs/lock-statistics.md).
- * They walk the tables that are made of stat.h (lib/stat), so that what is
- * counted there is told here under the name it has there.
+ * Views of records (stat.h), for the events of a run (docs/lock-statistics.md). They walk the tables that are generated
+ * from stat.h (lib/stat), so that each counter appears here under its name there.
  */
 #pragma once
 

@@ -381,7 +381,7 @@ static inline int channel_listen(struct ipc_buffer *ipc, uint64_t channel, unsig
 	return invoke(channel, CHANNEL_LISTEN, 1, 2, &m);
 }
 
-/* *under_way: the kernel still changes; the same call made again tells when it has. */
+/* *under_way: the kernel still changes. The caller repeats the call until it is false. */
 static inline int control_granularity(uint64_t control, enum granularity wanted, bool *under_way)
 {
 	struct message m = { .word = { wanted } };

@@ -24,7 +24,7 @@
 #define LWIP_UDP 1
 #define LWIP_RAW 0
 #define LWIP_ICMP 1
-#define IP_REASSEMBLY 0 /* nobody sends fragments of TCP; a datagram is one frame */
+#define IP_REASSEMBLY 0 /* TCP is never fragmented; a datagram is one frame */
 #define IP_FRAG 0
 #define IP_FORWARD 0
 
