@@ -246,7 +246,7 @@ static uint64_t price_block(const struct qemu_plugin_tb *block, size_t count, bo
 	for (size_t i = 0; i < count; i++) {
 		struct qemu_plugin_insn *instruction;
 		struct decoded d = decode_at(block, i, kernel, &instruction);
-		/* expensive instructions are charged at their place: XSAVE behind a lock's release is not inside the lock */
+		/* charged at its place: XSAVE behind a lock's release is not inside the lock */
 		if (d.price > 3 * (kernel ? machine.price.cpi_kernel : machine.price.cpi_user)) {
 			charge_at(instruction, d.price);
 			if (kernel)

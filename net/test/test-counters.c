@@ -41,6 +41,16 @@ static void pass_and_check(void)
 	check();
 }
 
+/* Fills the ring of port `to`. */
+static void fill(unsigned from, unsigned to)
+{
+	for (unsigned i = 0; i < PORT_SLOTS; i++)
+		CHECK(send_to(from, table[to].mac, i, 60));
+	expected[from][FRAMES] += PORT_SLOTS;
+	expected[to][DELIVERED] += PORT_SLOTS;
+	pass_and_check();
+}
+
 /* Frames that arrive, lie, or have nowhere to go. */
 static void passed_on(void)
 {
@@ -94,11 +104,7 @@ static void without_an_uplink(void)
 static void dropped(void)
 {
 	start();
-	for (unsigned i = 0; i < PORT_SLOTS; i++)
-		CHECK(send_to(1, table[2].mac, i, 60));
-	expected[1][FRAMES] += PORT_SLOTS;
-	expected[2][DELIVERED] += PORT_SLOTS;
-	pass_and_check();
+	fill(1, 2);
 	CHECK(send_to(3, (uint8_t[6]){ 255, 255, 255, 255, 255, 255 }, 1, 60));
 	expected[3][FRAMES]++;
 	expected[2][MISSED]++;
@@ -106,11 +112,7 @@ static void dropped(void)
 	expected[1][DELIVERED]++;
 	pass_and_check();
 	received_anything();
-	for (unsigned i = 0; i < PORT_SLOTS; i++)
-		CHECK(send_to(1, table[2].mac, i, 60));
-	expected[1][FRAMES] += PORT_SLOTS;
-	expected[2][DELIVERED] += PORT_SLOTS;
-	pass_and_check();
+	fill(1, 2);
 
 	for (unsigned i = 0; i < 5; i++) /* these wait in their ring */
 		CHECK(send_to(3, table[2].mac, i, 60));
@@ -148,11 +150,7 @@ static void ended(void)
 	all += 5;
 	pass_and_check();
 
-	for (unsigned i = 0; i < PORT_SLOTS; i++)
-		CHECK(send_to(3, table[1].mac, i, 60));
-	expected[3][FRAMES] += PORT_SLOTS;
-	expected[1][DELIVERED] += PORT_SLOTS;
-	pass_and_check();
+	fill(3, 1);
 	forward.backlog.free = 0; /* others have all of the pool */
 	for (unsigned i = 0; i < 3; i++) {
 		send_segment(1, 2, 1000, 6379, 100, 500, 0x18, 20);
@@ -176,11 +174,7 @@ static void not_told(void)
 	expected[1][FRAMES] += 3;
 	expected[2][DELIVERED] += 3;
 	pass_and_check();
-	for (unsigned i = 0; i < PORT_SLOTS; i++)
-		CHECK(send_to(3, table[1].mac, i, 60));
-	expected[3][FRAMES] += PORT_SLOTS;
-	expected[1][DELIVERED] += PORT_SLOTS;
-	pass_and_check();
+	fill(3, 1);
 	forward.backlog.free = 0; /* others have all of the pool */
 	end(2);
 	pass_and_check();

@@ -127,17 +127,22 @@ static void away(unsigned ms)
 	close_client();
 }
 
-/* Open for `open` ms of its time-out, then closed: `left` ms are left. */
-static void timeout(int ms, unsigned open, unsigned left)
+/* The server's end is open for `open` ms of its time-out, then closed: `left` ms are left. */
+static void expect_reset(int ms, unsigned open, unsigned left)
 {
-	connect_both();
-	fill();
 	set_timeout(ms);
 	pass(open);
 	CHECK(!is_reset());
 	server->ops->close(server);
 	CHECK(is_about(until_reset(), left));
 	close_client();
+}
+
+static void timeout(int ms, unsigned open, unsigned left)
+{
+	connect_both();
+	fill();
+	expect_reset(ms, open, left);
 }
 
 static void timeout_open(void)
@@ -251,12 +256,7 @@ static void held(int ms, unsigned open, unsigned left)
 	pass(100);
 	CHECK(server->ops->read(server, &byte, 1) == 0);
 	CHECK(!server->ops->shutdown(server, SHUT_WR));
-	set_timeout(ms);
-	pass(open);
-	CHECK(!is_reset());
-	server->ops->close(server);
-	CHECK(is_about(until_reset(), left));
-	close_client();
+	expect_reset(ms, open, left);
 }
 
 /* More than the server's stack takes at once. Each counts until it has ended, also where its program holds it until
