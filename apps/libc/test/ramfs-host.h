@@ -3,19 +3,10 @@
  * ramfs-host.c. */
 #pragma once
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <skerry/file_tree.h>
+#include "check.h"
 #include "platform.h"
 #include "ramfs.h"
-
-#define CHECK(condition)                                                                   \
-	do {                                                                               \
-		if (!(condition)) {                                                        \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);    \
-			exit(1);                                                           \
-		}                                                                          \
-	} while (0)
 
 extern struct process_info host_info;
 extern uint64_t host_time;    /* in ns; it goes on with each look */

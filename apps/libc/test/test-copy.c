@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Copies with and without AVX, whatever this processor has, up to the edge of pages that cannot be touched. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include "../string/copy.c"
-
-#define CHECK(what)                                                                     \
-	do {                                                                            \
-		if (!(what)) {                                                          \
-			printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #what);       \
-			exit(1);                                                        \
-		}                                                                       \
-	} while (0)
+#include "check.h"
 
 enum { ROOM = 3 * 4096, PAGE = 4096, MOST = 2100 };
 

@@ -3,16 +3,13 @@
  * meanwhile. */
 #include <errno.h>
 #include <setjmp.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <ucontext.h>
+#include "check.h"
 #include "../posix/signals.h"
 
-#define CHECK(condition) \
-	((condition) ? (void)0 : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition), exit(1)))
 #define CALL(name, ...) sys_##name((const long[]){ __VA_ARGS__, 0, 0, 0, 0 })
 #define P(pointer) ((long)(pointer))
 

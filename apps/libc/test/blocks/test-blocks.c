@@ -5,21 +5,12 @@
  * touched.
  */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <skerry/malloc.h>
+#include "../check.h"
 #include "layer.h"
 #include "platform.h"
-
-#define CHECK(condition)                                                                \
-	do {                                                                            \
-		if (!(condition)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			exit(1);                                                        \
-		}                                                                       \
-	} while (0)
 
 /* malloc.c is compiled with these names. */
 void *blocks_malloc(size_t size);
