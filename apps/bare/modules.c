@@ -15,7 +15,7 @@ static void map_piece(uint64_t untyped, uint64_t address, uint64_t size)
 
 const void *modules_map(const char *name)
 {
-	const void *found = 0;
+	const void *bytes = 0;
 	for (unsigned i = 0; i < ROOT->untyped_count; i++) {
 		const struct root_untyped *u = &ROOT->untyped[i];
 		if (u->kind == ROOT_UNTYPED_MODULES)
@@ -24,6 +24,6 @@ const void *modules_map(const char *name)
 	}
 	for (unsigned i = 0; i < ROOT->module_count; i++)
 		if (!strcmp(ROOT->module[i].name, name))
-			found = (const char *)MODULES + ROOT->module[i].offset;
-	return found;
+			bytes = (const char *)MODULES + ROOT->module[i].offset;
+	return bytes;
 }

@@ -5,16 +5,16 @@
 
 enum { CHANGES = 40, AT_EACH = 20, CLIENTS = 4 };
 
-static int order(enum granularity wanted)
+static int order(enum granularity target)
 {
 	bool under_way;
-	return control_granularity(ROOT_SLOT_CONTROL, wanted, &under_way);
+	return control_granularity(ROOT_SLOT_CONTROL, target, &under_way);
 }
 
-static bool is_so(enum granularity wanted)
+static bool is_so(enum granularity target)
 {
 	bool under_way;
-	check_ok(control_granularity(ROOT_SLOT_CONTROL, wanted, &under_way));
+	check_ok(control_granularity(ROOT_SLOT_CONTROL, target, &under_way));
 	return !under_way;
 }
 
@@ -42,10 +42,10 @@ TEST(changed, 1, 0, "control: no message is lost while the granularity changes t
 	struct traffic load;
 	traffic_begin(&load);
 	for (unsigned i = 0; i < CHANGES; i++) {
-		enum granularity wanted = i % 2 ? GRANULARITY_COARSE : GRANULARITY_FINE;
+		enum granularity target = i % 2 ? GRANULARITY_COARSE : GRANULARITY_FINE;
 		uint64_t before = traffic_least(&load);
 		if (kernel_is("dynamic"))
-			until(is_so(wanted));
+			until(is_so(target));
 		until(traffic_least(&load) >= before + AT_EACH);
 	}
 	traffic_end(&load);

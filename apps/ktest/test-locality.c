@@ -90,9 +90,9 @@ TEST(rights, 1, 0,
 	for (unsigned i = 0; i < TYPES; i++) {
 		uint64_t made = object(types[i], 0), writer = copy_of(made, RIGHT_ALL & ~RIGHT_READ),
 		         reader = copy_of(made, RIGHT_READ);
-		int wanted = types[i] == OBJECT_REPLY ? 0 : -SKERRY_NO_RIGHTS;
+		int expected = types[i] == OBJECT_REPLY ? 0 : -SKERRY_NO_RIGHTS;
 		for (enum skerry_invocation label = CNODE_LOCALITY; label <= CNODE_LOCALITY_OF; label++) {
-			check_eq(raw(NODE, label, 2, writer, 0), wanted);
+			check_eq(raw(NODE, label, 2, writer, 0), expected);
 			check_ok(raw(NODE, label, 2, reader, 0));
 		}
 	}

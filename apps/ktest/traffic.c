@@ -39,11 +39,11 @@ void traffic_begin(struct traffic *traffic)
 
 uint64_t traffic_least(const struct traffic *traffic)
 {
-	uint64_t found = traffic->client[0]->count;
+	uint64_t before = traffic->client[0]->count;
 	for (unsigned i = 1; i < TRAFFIC_CLIENTS; i++)
-		if (traffic->client[i]->count < found)
-			found = traffic->client[i]->count;
-	return found;
+		if (traffic->client[i]->count < before)
+			before = traffic->client[i]->count;
+	return before;
 }
 
 void traffic_end(struct traffic *traffic)

@@ -93,8 +93,8 @@ static enum http_status request_line(struct span line, struct http_request *requ
 		return HTTP_VERSION;
 	*minor = (unsigned)(version.at[7] - '0');
 	request->head = span_is(method, "HEAD");
-	const enum http_status found = find_resource(target, &request->resource);
-	return found == HTTP_OK && !request->head && !span_is(method, "GET") ? HTTP_METHOD_NOT_ALLOWED : found;
+	const enum http_status result = find_resource(target, &request->resource);
+	return result == HTTP_OK && !request->head && !span_is(method, "GET") ? HTTP_METHOD_NOT_ALLOWED : result;
 }
 
 /* "Name: value". Counts Host, of which there is one. */

@@ -57,12 +57,12 @@ static uint64_t slow_since(const struct connection *c)
 /* Returns the connection that is dropped first for a new one. */
 static struct connection *slowest_connection(void)
 {
-	struct connection *found = connection;
+	struct connection *slowest = connection;
 
 	for (struct connection *c = connection; c < connection + CONNECTIONS; c++)
-		if (slow_since(c) < slow_since(found))
-			found = c;
-	return found;
+		if (slow_since(c) < slow_since(slowest))
+			slowest = c;
+	return slowest;
 }
 
 /* A free place, or null; *when: at which there may be one. */
@@ -131,11 +131,11 @@ static void end_scrape(void)
 
 static void begin_scrape(unsigned redis_port)
 {
-	bool wanted = false;
+	bool needed = false;
 
 	for (unsigned i = 0; i < CONNECTIONS; i++)
-		wanted |= connection[i].state == CONNECTION_WAITING;
-	if (!wanted || scraping)
+		needed |= connection[i].state == CONNECTION_WAITING;
+	if (!needed || scraping)
 		return;
 	scraping = scrape_begin(redis_port);
 	if (!scraping)

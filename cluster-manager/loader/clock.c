@@ -150,31 +150,31 @@ static void read_time(const struct machine *m)
 	machine_clock.epoch_tsc = when - when % second;
 }
 
-static struct reference find_reference(const struct machine *m, enum clock_source wanted)
+static struct reference find_reference(const struct machine *m, enum clock_source chosen)
 {
 	static const enum clock_source order[] = { CLOCK_PM, CLOCK_HPET, CLOCK_PIT, CLOCK_CPUID };
 	struct reference r;
 
 	for (uint32_t i = 0; i < sizeof order / sizeof *order; i++)
-		if ((wanted == CLOCK_ANY || wanted == order[i]) && reference_start(&r, order[i], m) &&
+		if ((chosen == CLOCK_ANY || chosen == order[i]) && reference_start(&r, order[i], m) &&
 		    reference_measure(&r, m->counted))
 			return r;
-	if (wanted != CLOCK_ANY)
+	if (chosen != CLOCK_ANY)
 		panic("the clock that the command line asks for is not there, or does not run");
 	panic("no ACPI timer, HPET or PIT runs, and CPUID does not say how fast the TSC is: no clock to measure with");
 }
 
-void clock_calibrate(const struct machine *m, enum clock_source wanted)
+void clock_calibrate(const struct machine *m, enum clock_source chosen)
 {
-	struct reference r = find_reference(m, wanted);
+	struct reference r = find_reference(m, chosen);
 	bool exact;
-	uint64_t said = cpuid_tsc_hz(&exact);
+	uint64_t cpuid_hz = cpuid_tsc_hz(&exact);
 
 	if (machine_clock.tsc_hz < 1000000)
 		panic("the time stamp counter does not run");
 	cpu_check_timer(cpuid, machine_clock.lapic_hz);
 	if (exact)
-		refine_hz(said);
+		refine_hz(cpuid_hz);
 	read_time(m);
 	print("TSC %lu kHz, APIC timer %lu kHz, by %s; epoch %lu", machine_clock.tsc_hz / 1000,
 	    machine_clock.lapic_hz / 1000, reference_name(&r), machine_clock.epoch);

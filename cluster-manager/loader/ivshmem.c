@@ -42,7 +42,7 @@ static uint64_t bar_size(uint32_t bdf, uint32_t low, uint32_t high, bool wide)
 
 struct boot_range ivshmem_memory(const struct map_channel *channel, uint32_t device)
 {
-	uint64_t wanted = channel->memory.size + MAP_KERNELS_PART, base, size;
+	uint64_t needed = channel->memory.size + MAP_KERNELS_PART, base, size;
 	uint32_t bdf = device << 3, low = pci_read(bdf, PCI_BAR2), high = 0;
 	bool wide = (low & BAR_WIDTH) == BAR_64;
 
@@ -52,8 +52,8 @@ struct boot_range ivshmem_memory(const struct map_channel *channel, uint32_t dev
 		high = pci_read(bdf, PCI_BAR2 + 4);
 	base = (uint64_t)high << 32 | (low & ~(uint32_t)BAR_FLAGS);
 	size = bar_size(bdf, low, high, wide);
-	if (size != wanted)
-		panic("%s: device %u has %lu KiB, the map says %lu", channel->name, device, size / 1024, wanted / 1024);
+	if (size != needed)
+		panic("%s: device %u has %lu KiB, the map says %lu", channel->name, device, size / 1024, needed / 1024);
 	if (base == 0)
 		panic("%s: the firmware gave device %u no addresses", channel->name, device);
 	if (!identity_map(base, size))

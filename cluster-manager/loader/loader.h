@@ -77,7 +77,7 @@ struct clock {
 };
 /* Fills machine_clock from the counter `wanted`, or from the best there is. Dies where the machine has none. Caller has
  * called apic_init(). */
-void clock_calibrate(const struct machine *m, enum clock_source wanted);
+void clock_calibrate(const struct machine *m, enum clock_source chosen);
 extern struct clock machine_clock;
 /* Waits, spinning. Caller has called clock_calibrate(). */
 void delay(uint64_t microseconds);

@@ -124,14 +124,14 @@ int queue_next(struct event_queue *queue, uint64_t *limit)
 	}
 	if (place.first == NEVER)
 		return NOBODY;
-	unsigned found = (unsigned)(place.first & (MOST_CORES - 1));
-	require(found < queue->count && has_turns(&queue->core[found]) && place.first <= place.second);
-	*limit = place.second == NEVER ? NEVER : clock_until(found, place.second) + queue->quantum;
+	unsigned next = (unsigned)(place.first & (MOST_CORES - 1));
+	require(next < queue->count && has_turns(&queue->core[next]) && place.first <= place.second);
+	*limit = place.second == NEVER ? NEVER : clock_until(next, place.second) + queue->quantum;
 	if (*limit > events)
 		*limit = events;
-	queue->core[found].state = RUNS;
-	queue->core[found].resumes = false;
-	queue->running = (int)found;
+	queue->core[next].state = RUNS;
+	queue->core[next].resumes = false;
+	queue->running = (int)next;
 	return queue->running;
 }
 

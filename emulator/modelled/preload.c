@@ -19,8 +19,8 @@ static int (*host_clock)(clockid_t id, struct timespec *time);
 /* Returns the version of a function that today's programs are linked with. */
 static void *find_symbol(const char *name, const char *version)
 {
-	void *found = dlvsym(RTLD_NEXT, name, version);
-	return found ? found : dlsym(RTLD_NEXT, name);
+	void *symbol = dlvsym(RTLD_NEXT, name, version);
+	return symbol ? symbol : dlsym(RTLD_NEXT, name);
 }
 
 static __attribute__((constructor)) void find_originals(void)
@@ -38,11 +38,11 @@ static __attribute__((constructor)) void find_originals(void)
 		abort();
 }
 
-EXPORT const struct originals *skerry_preload_take(const struct hooks *wanted);
-const struct originals *skerry_preload_take(const struct hooks *wanted)
+EXPORT const struct originals *skerry_preload_take(const struct hooks *taken);
+const struct originals *skerry_preload_take(const struct hooks *taken)
 {
 	find_originals();
-	hooks = wanted;
+	hooks = taken;
 	return &original;
 }
 

@@ -48,9 +48,9 @@ static void table_grow(struct table *table)
 void *table_add(struct table *table, uint64_t number, size_t size)
 {
 	require(size >= sizeof(number));
-	void *found = table_find(table, number);
-	if (found)
-		return found;
+	void *entry = table_find(table, number);
+	if (entry)
+		return entry;
 	if (table->used * 2 >= table->slots)
 		table_grow(table);
 	uint64_t *fresh = allocate(size);

@@ -25,14 +25,14 @@ static bool can_be_interrupted(const struct cluster_map *map, const struct map_c
 static bool check_machine(const struct cluster_map *map, uint32_t machines, uint32_t machine, struct error_message *err)
 {
 	const struct map_cluster *owner = NULL;
-	bool found = false;
+	bool is_there = false;
 
 	for (uint32_t i = 0; i < map->cluster_count; i++) {
 		const struct map_cluster *cluster = &map->cluster[i];
 
 		if (cluster->machine != machine)
 			continue;
-		found = true;
+		is_there = true;
 		if (!cluster->devices)
 			continue;
 		if (owner != NULL)
@@ -41,7 +41,7 @@ static bool check_machine(const struct cluster_map *map, uint32_t machines, uint
 					 cluster->name);
 		owner = cluster;
 	}
-	if (!found)
+	if (!is_there)
 		return error_set(err, "map: there is no cluster on machine %u, and machines are numbered without gaps",
 		                 machine);
 	if (owner == NULL && machines == 1)

@@ -12,9 +12,9 @@ enum {
 };
 
 /* Wait until these bits of a register are as wanted. */
-static bool register_settles(const struct e1000e *e, uint32_t offset, uint32_t bits, uint32_t wanted, unsigned timeout)
+static bool register_settles(const struct e1000e *e, uint32_t offset, uint32_t bits, uint32_t expected, unsigned timeout)
 {
-	while ((register_read(e, offset) & bits) != wanted) {
+	while ((register_read(e, offset) & bits) != expected) {
 		if (!timeout--)
 			return false;
 		register_pause(e, PAUSE);

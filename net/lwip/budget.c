@@ -46,8 +46,8 @@ size_t budget_credit(const struct budget *budget, size_t promised, size_t credit
 	if (unread < credit / 4 && credit >= BUDGET_WINDOW_MIN && credit <= pool && credit <= max)
 		return credit; /* as below: nearly every time */
 	const size_t limit = max_size(BUDGET_WINDOW_MIN, pool);
-	size_t wanted = unread >= credit / 4 ? credit + size : credit;
+	size_t target = unread >= credit / 4 ? credit + size : credit;
 
-	wanted = max_size(BUDGET_WINDOW_MIN, wanted);
-	return max_size(free_of(credit, size), min_size(min_size(wanted, limit), max));
+	target = max_size(BUDGET_WINDOW_MIN, target);
+	return max_size(free_of(credit, size), min_size(min_size(target, limit), max));
 }

@@ -141,9 +141,9 @@ static __attribute__((noinline)) err_t send_by_arp(struct netif *netif, struct p
 	struct neighbour *neighbour = &interface.neighbour;
 	const err_t error = etharp_output(netif, packet, to);
 	struct eth_addr *mac;
-	const ip4_addr_t *found;
+	const ip4_addr_t *entry;
 
-	neighbour->known = error == ERR_OK && etharp_find_addr(netif, to, &mac, &found) >= 0 &&
+	neighbour->known = error == ERR_OK && etharp_find_addr(netif, to, &mac, &entry) >= 0 &&
 	                   is_behind_switch(netif, to, mac);
 	if (neighbour->known) {
 		neighbour->ipv4 = to->addr;

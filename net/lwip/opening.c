@@ -178,12 +178,12 @@ static uint32_t ports_in(const struct tcp_hdr *header)
 }
 
 static uint32_t cookie_of(const struct pbuf *packet, const struct tcp_hdr *header, uint32_t initial, uint32_t slot,
-                          uint32_t said)
+                          uint32_t encoded)
 {
 	uint64_t hash = siphash_12(opening.cookie_key, addresses_in(packet), ports_in(header));
 
 	hash = siphash_12(opening.cookie_key, hash, initial);
-	return (uint32_t)siphash_12(opening.cookie_key, hash, slot << COOKIE_BITS | said) << COOKIE_BITS | said;
+	return (uint32_t)siphash_12(opening.cookie_key, hash, slot << COOKIE_BITS | encoded) << COOKIE_BITS | encoded;
 }
 
 /* Returns the bits of a cookie for the MSS and the window scale that a SYN asks for; its header is as long as it says
@@ -267,14 +267,14 @@ static bool is_of_cookie(const struct pbuf *packet, const struct tcp_hdr *header
 {
 	const struct ip_hdr *ip = packet->payload;
 	const uint32_t cookie = lwip_ntohl(header->ackno) - 1, initial = lwip_ntohl(header->seqno) - 1,
-	               said = cookie % (1 << COOKIE_BITS);
+	               encoded = cookie % (1 << COOKIE_BITS);
 	const uint32_t slot = sys_now() / COOKIE_SLOT_MS;
 	const ip_addr_t to = { .addr = ip->dest.addr };
 
 	if (!drops_lately() || !has_listener(&to, lwip_ntohs(header->dest)))
 		return false;
-	return cookie == cookie_of(packet, header, initial, slot, said) ||
-	       cookie == cookie_of(packet, header, initial, slot - 1, said);
+	return cookie == cookie_of(packet, header, initial, slot, encoded) ||
+	       cookie == cookie_of(packet, header, initial, slot - 1, encoded);
 }
 
 /*

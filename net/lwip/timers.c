@@ -44,12 +44,12 @@ void tcp_timer_needed(void)
 /* The timer that is due first; TIMERS: none runs. */
 static int timer_first(void)
 {
-	int found = TIMERS;
+	int soonest = TIMERS;
 
 	for (int i = 0; i < TIMERS; i++)
-		if (timer[i].runs && (found == TIMERS || is_before(timer[i].due, timer[found].due)))
-			found = i;
-	return found;
+		if (timer[i].runs && (soonest == TIMERS || is_before(timer[i].due, timer[soonest].due)))
+			soonest = i;
+	return soonest;
 }
 
 static void timer_run(int number)

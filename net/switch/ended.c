@@ -12,14 +12,14 @@
 static struct reset_port station_of(const struct forward *forward, unsigned port, const void *frame, uint32_t length,
                                     bool sent)
 {
-	const struct forward_station *found;
+	const struct forward_station *station;
 	uint8_t header[ARP_FRAME] = { 0 };
 
 	copy_bytes(header, frame, length < ARP_FRAME ? length : ARP_FRAME);
-	found = station_by_mac(forward, mac_number(sent ? header + 6 : header));
-	if (!found && !sent)
-		found = station_by_ipv4(forward, load_raw32(header + ARP_TARGET_IP_OFFSET));
-	return found && found->port == port ? (struct reset_port){ .mac = found->mac, .ipv4 = found->ipv4 }
+	station = station_by_mac(forward, mac_number(sent ? header + 6 : header));
+	if (!station && !sent)
+		station = station_by_ipv4(forward, load_raw32(header + ARP_TARGET_IP_OFFSET));
+	return station && station->port == port ? (struct reset_port){ .mac = station->mac, .ipv4 = station->ipv4 }
 	       : (struct reset_port){ 0 };
 }
 

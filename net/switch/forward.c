@@ -411,13 +411,13 @@ void forward_signal(struct forward *forward, void (*wake)(void *context, unsigne
 {
 	for (unsigned i = 0; i < forward->count; i++) {
 		struct forward_port *port = &forward->port[i];
-		bool wanted = port->wake_receiver && port_rings(&port->end);
+		bool wakes = port->wake_receiver && port_rings(&port->end);
 
-		wanted |= port->publish_pending;
+		wakes |= port->publish_pending;
 		if (port->wake_sender && ring_room_wanted(&port->end.receive))
-			wanted = true;
+			wakes = true;
 		port->wake_receiver = port->wake_sender = port->publish_pending = false;
-		if (wanted)
+		if (wakes)
 			wake(context, i);
 	}
 }

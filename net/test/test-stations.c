@@ -48,10 +48,10 @@ static void draw_addresses(unsigned places)
 
 static void check_station(unsigned i)
 {
-	const struct forward_station *found = station_by_mac(&forward, mac_number(address[i]));
+	const struct forward_station *known = station_by_mac(&forward, mac_number(address[i]));
 
-	CHECK(found && found == station_by_ipv4(&forward, ipv4_of(i)));
-	CHECK(found->mac == mac_number(address[i]) && found->ipv4 == ipv4_of(i) && found->port == i % PORTS);
+	CHECK(known && known == station_by_ipv4(&forward, ipv4_of(i)));
+	CHECK(known->mac == mac_number(address[i]) && known->ipv4 == ipv4_of(i) && known->port == i % PORTS);
 	CHECK(frame_destination(&forward, (i + 1) % PORTS, address[i], 60) == (int)(i % PORTS));
 	CHECK(frame_destination(&forward, i % PORTS, address[i], 60) == TO_NOBODY);
 }

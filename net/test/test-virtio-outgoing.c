@@ -36,9 +36,9 @@ static const uint64_t PADDR = 0x7000000;
 static void arrive(const uint8_t *bytes, uint32_t size)
 {
 	CHECK(arrived_count != sent_count);
-	const struct frame *wanted = &sent[arrived_count++ % FRAMES];
+	const struct frame *expected = &sent[arrived_count++ % FRAMES];
 
-	CHECK(size == wanted->size && !memcmp(bytes, wanted->bytes, size));
+	CHECK(size == expected->size && !memcmp(bytes, expected->bytes, size));
 }
 
 /* The device's: what the driver has left of the sums. */

@@ -81,21 +81,21 @@ static bool has_feature(uint64_t features, unsigned bit) { return features >> bi
  */
 static const char *agree_features(volatile struct common_configuration *common, uint64_t *agreed)
 {
-	uint64_t offered = 0, wanted = 1ull << FEATURE_VERSION_1;
+	uint64_t offered = 0, accepted = 1ull << FEATURE_VERSION_1;
 
 	for (uint32_t half = 0; half < 2; half++) {
 		common->device_feature_select = half;
 		offered |= (uint64_t)common->device_feature << 32 * half;
 	}
-	if (!(offered & wanted))
+	if (!(offered & accepted))
 		return "the device is older than virtio 1.0";
-	wanted |= offered & (1ull << FEATURE_EVENT_INDEX | 1ull << FEATURE_SUMS | 1ull << FEATURE_RECEIVES_SUMMED);
-	if (has_feature(wanted, FEATURE_SUMS)) /* segments need sums: section 5.1.3.1 */
-		wanted |= offered & 1ull << FEATURE_SEGMENTS;
-	*agreed = wanted;
+	accepted |= offered & (1ull << FEATURE_EVENT_INDEX | 1ull << FEATURE_SUMS | 1ull << FEATURE_RECEIVES_SUMMED);
+	if (has_feature(accepted, FEATURE_SUMS)) /* segments need sums: section 5.1.3.1 */
+		accepted |= offered & 1ull << FEATURE_SEGMENTS;
+	*agreed = accepted;
 	for (uint32_t half = 0; half < 2; half++) {
 		common->driver_feature_select = half;
-		common->driver_feature = (uint32_t)(wanted >> 32 * half);
+		common->driver_feature = (uint32_t)(accepted >> 32 * half);
 	}
 	common->status |= STATUS_FEATURES_OK;
 	return common->status & STATUS_FEATURES_OK ? 0 : "the device refuses the features it offered";

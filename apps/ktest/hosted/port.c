@@ -21,9 +21,9 @@ int system_call(enum skerry_syscall number, uint64_t cap, uint64_t reply, struct
 void system_call_raw(struct registers *registers) { program_call_all((uint64_t *)registers); }
 uint64_t read_tsc(void) { return program_time(); }
 
-static _Noreturn void failed(const char *file, int line, const char *what, const char *found)
+static _Noreturn void failed(const char *file, int line, const char *what, const char *actual)
 {
-	fprintf(stderr, "%s: %s:%d: %s%s\n", name, file, line, what, found);
+	fprintf(stderr, "%s: %s:%d: %s%s\n", name, file, line, what, actual);
 	abort();
 }
 
@@ -31,18 +31,18 @@ _Noreturn void fail(const char *file, int line, const char *what) { failed(file,
 
 void check_equal(const char *file, int line, const char *what, uint64_t value, uint64_t expected)
 {
-	char found[80];
-	snprintf(found, sizeof(found), " is %#llx, not %#llx", (unsigned long long)value, (unsigned long long)expected);
+	char actual[80];
+	snprintf(actual, sizeof(actual), " is %#llx, not %#llx", (unsigned long long)value, (unsigned long long)expected);
 	if (value != expected)
-		failed(file, line, what, found);
+		failed(file, line, what, actual);
 }
 
 void check_code(const char *file, int line, const char *what, int result, unsigned expected)
 {
-	char found[80];
-	snprintf(found, sizeof(found), " is %d, not %d", -result, (int)expected);
+	char actual[80];
+	snprintf(actual, sizeof(actual), " is %d, not %d", -result, (int)expected);
 	if (result != -(int)expected)
-		failed(file, line, what, found);
+		failed(file, line, what, actual);
 }
 
 void test_pause(void) { }

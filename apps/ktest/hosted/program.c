@@ -36,7 +36,7 @@ struct program {
 
 static struct program programs[PROGRAMS], *running;
 static struct hosted *machine;
-static const char *wanted;
+static const char *words;
 static bool over;
 static unsigned calls; /* since program_check() */
 static unsigned checks;
@@ -208,7 +208,7 @@ static void fiber_main(void *argument)
 {
 	struct program *self = argument;
 	if (self == programs)
-		program_main(wanted);
+		program_main(words);
 	else
 		program_thread(self->argument);
 	program_over();
@@ -317,7 +317,7 @@ static void pass_time(void)
 	hosted_advance(machine, first > now ? first - now : 0);
 }
 
-static const char *tell(void) { return wanted; }
+static const char *tell(void) { return words; }
 
 /* Even seeds take every preemption point. */
 static int run(unsigned cores, unsigned seed)
@@ -367,7 +367,7 @@ int main(int argc, char **argv)
 		seed_localities(argv[1][sizeof(localities) - 1] == '=' ? argv[1] + sizeof(localities) : 0);
 		argc--, argv++;
 	}
-	wanted = argc > 1 ? argv[1] : "";
+	words = argc > 1 ? argv[1] : "";
 	for (unsigned i = 0; i < sizeof(machines) / sizeof(machines[0]) && machines[i][0] <= cores_max; i++) {
 		int status;
 		fflush(stdout);

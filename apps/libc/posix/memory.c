@@ -357,29 +357,29 @@ long sys_mremap(const long *a)
 	return (long)moved;
 }
 
-static bool shrink_break(uintptr_t wanted)
+static bool shrink_break(uintptr_t new_end)
 {
-	const uintptr_t first = wanted & -(uintptr_t)PAGE;
+	const uintptr_t first = new_end & -(uintptr_t)PAGE;
 
 	if (!protection_drop(first, (heap.break_address - first + PAGE - 1) / PAGE))
 		return false;
-	memset((void *)wanted, 0, heap.break_address - wanted);
+	memset((void *)new_end, 0, heap.break_address - new_end);
 	return true;
 }
 
 /* On failure the break stays where it is, which is what Linux answers too. */
 long sys_brk(const long *a)
 {
-	uintptr_t wanted = (uintptr_t)a[0];
+	uintptr_t new_end = (uintptr_t)a[0];
 	uintptr_t low = (uintptr_t)page_address(heap.break_first), high = (uintptr_t)page_address(heap.break_limit);
 
-	if (wanted < low || wanted > high)
+	if (new_end < low || new_end > high)
 		return (long)heap.break_address;
-	if (wanted < heap.break_address && !shrink_break(wanted)) /* grown again, it must read as zero */
+	if (new_end < heap.break_address && !shrink_break(new_end)) /* grown again, it must read as zero */
 		return (long)heap.break_address;
-	size_t page = (wanted - PROCESS_HEAP_VADDR + PAGE - 1) / PAGE;
+	size_t page = (new_end - PROCESS_HEAP_VADDR + PAGE - 1) / PAGE;
 	require(page >= heap.break_first && page <= heap.break_limit);
 	heap.used_count += page - heap.break_page;
 	heap.break_page = page;
-	return (long)(heap.break_address = wanted);
+	return (long)(heap.break_address = new_end);
 }

@@ -15,7 +15,7 @@ static short poll_bits(uint32_t ready)
 
 static int poll_once(struct pollfd *fds, unsigned count)
 {
-	int found = 0;
+	int ready_count = 0;
 
 	for (unsigned i = 0; i < count; i++) {
 		fds[i].revents = 0;
@@ -23,9 +23,9 @@ static int poll_once(struct pollfd *fds, unsigned count)
 			continue;
 		struct file *file = descriptor_file(fds[i].fd);
 		fds[i].revents = file ? poll_bits(file->ready) & (fds[i].events | POLLERR | POLLHUP) : POLLNVAL;
-		found += fds[i].revents != 0;
+		ready_count += fds[i].revents != 0;
 	}
-	return found;
+	return ready_count;
 }
 
 static long poll_until(struct pollfd *fds, unsigned count, bool wait, uint64_t deadline)
@@ -33,11 +33,11 @@ static long poll_until(struct pollfd *fds, unsigned count, bool wait, uint64_t d
 	if (count > (unsigned)descriptor_count_max())
 		return -EINVAL;
 	net_poll();
-	int found = poll_once(fds, count);
+	int ready_count = poll_once(fds, count);
 	int error = 0;
-	while (!found && wait && !(error = event_sleep(deadline)))
-		found = poll_once(fds, count);
-	return error == -EINTR ? -EINTR : found;
+	while (!ready_count && wait && !(error = event_sleep(deadline)))
+		ready_count = poll_once(fds, count);
+	return error == -EINTR ? -EINTR : ready_count;
 }
 
 long sys_poll(const long *a)
@@ -62,7 +62,7 @@ long sys_ppoll(const long *a)
 static int look_sets(int count, const fd_set in[3], fd_set out[3])
 {
 	static const uint32_t events[3] = { EPOLLIN | EPOLLHUP | EPOLLERR | EPOLLRDHUP, EPOLLOUT | EPOLLERR, EPOLLPRI };
-	int found = 0;
+	int ready_count = 0;
 
 	memset(out, 0, 3 * sizeof(*out));
 	for (int fd = 0; fd < count; fd++)
@@ -74,10 +74,10 @@ static int look_sets(int count, const fd_set in[3], fd_set out[3])
 				return -EBADF;
 			if (file->ready & events[set]) {
 				FD_SET(fd, &out[set]);
-				found++;
+				ready_count++;
 			}
 		}
-	return found;
+	return ready_count;
 }
 
 static long select_until(int count, fd_set *sets[3], bool wait, uint64_t deadline)
@@ -93,16 +93,16 @@ static long select_until(int count, fd_set *sets[3], bool wait, uint64_t deadlin
 		if (sets[set])
 			in[set] = *sets[set];
 	net_poll();
-	int found = look_sets(count, in, out);
+	int ready_count = look_sets(count, in, out);
 	int error = 0;
-	while (!found && wait && !(error = event_sleep(deadline)))
-		found = look_sets(count, in, out);
+	while (!ready_count && wait && !(error = event_sleep(deadline)))
+		ready_count = look_sets(count, in, out);
 	if (error == -EINTR)
 		return -EINTR;
-	for (int set = 0; set < 3 && found >= 0; set++)
+	for (int set = 0; set < 3 && ready_count >= 0; set++)
 		if (sets[set])
 			*sets[set] = out[set];
-	return found;
+	return ready_count;
 }
 
 long sys_pselect6(const long *a)

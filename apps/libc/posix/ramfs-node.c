@@ -13,11 +13,11 @@ static size_t pages_held; /* of all files */
 /* All files together, in pages: they share the heap with the program's data. */
 static size_t page_limit(void)
 {
-	const size_t said = platform_info()->storage, least = RAMFS_LEAST / PAGE;
+	const size_t configured = platform_info()->storage, least = RAMFS_LEAST / PAGE;
 	size_t total, used;
 
-	if (said)
-		return said / PAGE;
+	if (configured)
+		return configured / PAGE;
 	heap_usage(&total, &used);
 	return total / 16 > least ? total / 16 : least;
 }
@@ -251,9 +251,9 @@ static bool is_time(const struct timespec *t)
 	return t->tv_nsec == UTIME_NOW || t->tv_nsec == UTIME_OMIT || (t->tv_nsec >= 0 && t->tv_nsec < 1000000000);
 }
 
-static struct timespec chosen_time(const struct timespec *wanted, struct timespec before, struct timespec now)
+static struct timespec chosen_time(const struct timespec *requested, struct timespec before, struct timespec now)
 {
-	return wanted->tv_nsec == UTIME_OMIT ? before : wanted->tv_nsec == UTIME_NOW ? now : *wanted;
+	return requested->tv_nsec == UTIME_OMIT ? before : requested->tv_nsec == UTIME_NOW ? now : *requested;
 }
 
 int ramfs_set_times(struct ramfs_node *node, const struct timespec *times)

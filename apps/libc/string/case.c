@@ -41,10 +41,10 @@ int strcasecmp(const char *left, const char *right)
 		return (int)lower(*a) - (int)lower(*b);
 	for (;;) {
 		if (word_at(a) && word_at(b)) {
-			const unsigned found = ends(a, b);
+			const unsigned matches = ends(a, b);
 
-			if (found) {
-				const unsigned at = (unsigned)__builtin_ctz(found);
+			if (matches) {
+				const unsigned at = (unsigned)__builtin_ctz(matches);
 
 				if (a[at] == b[at])
 					return 0;

@@ -85,9 +85,9 @@ static __attribute__((noinline)) bool find_width(void)
 
 static inline bool is_wide(void)
 {
-	const unsigned found = __atomic_load_n(&width, __ATOMIC_RELAXED);
+	const unsigned known = __atomic_load_n(&width, __ATOMIC_RELAXED);
 
-	return found == WIDE || (found == UNKNOWN && find_width());
+	return known == WIDE || (known == UNKNOWN && find_width());
 }
 
 /* n is above 64 and at most 128: everything is read before anything is written. */

@@ -61,74 +61,74 @@ int memcmp(const void *left, const void *right, size_t n)
 static inline int in_one_page(const void *at) { return ((uintptr_t)at & 4095) <= 4096 - 16; }
 
 /* Reads whole aligned words, which never reach into another page than the bytes that are asked for. */
-static __attribute__((noinline)) void *find_far(const void *bytes, __m128i wanted, size_t n)
+static __attribute__((noinline)) void *find_far(const void *bytes, __m128i pattern, size_t n)
 {
 	const unsigned offset = (uintptr_t)bytes % 16;
 	const char *at = (const char *)bytes - offset, *end = (const char *)bytes + n;
-	unsigned found;
+	unsigned matches;
 
 	if (end < (const char *)bytes) /* n stands for "without end" */
 		end = (const char *)UINTPTR_MAX;
-	found = same(_mm_load_si128((const __m128i *)at), wanted) >> offset << offset;
-	while (!found) {
+	matches = same(_mm_load_si128((const __m128i *)at), pattern) >> offset << offset;
+	while (!matches) {
 		at += 16;
 		if (at >= end)
 			return NULL;
-		found = same(_mm_load_si128((const __m128i *)at), wanted);
+		matches = same(_mm_load_si128((const __m128i *)at), pattern);
 	}
-	at += __builtin_ctz(found);
+	at += __builtin_ctz(matches);
 	return at < end ? (void *)at : NULL;
 }
 
 /* The byte is nearly always within the first 16 bytes. */
 void *memchr(const void *bytes, int byte, size_t n)
 {
-	const __m128i wanted = _mm_set1_epi8((char)byte);
+	const __m128i pattern = _mm_set1_epi8((char)byte);
 
 	if (!n)
 		return NULL;
 	if (in_one_page(bytes)) {
-		const unsigned found = same(load(bytes), wanted);
+		const unsigned matches = same(load(bytes), pattern);
 
-		if (found) {
-			const size_t at = (size_t)__builtin_ctz(found);
+		if (matches) {
+			const size_t at = (size_t)__builtin_ctz(matches);
 			return at < n ? (char *)bytes + at : NULL;
 		}
 		if (n <= 16)
 			return NULL;
 	}
-	return find_far(bytes, wanted, n);
+	return find_far(bytes, pattern, n);
 }
 
-static __attribute__((noinline)) char *find_end_far(const char *text, __m128i wanted)
+static __attribute__((noinline)) char *find_end_far(const char *text, __m128i pattern)
 {
 	const __m128i zero = _mm_setzero_si128();
 	const unsigned offset = (uintptr_t)text % 16;
 	const char *at = text - offset;
 	__m128i word = _mm_load_si128((const __m128i *)at);
-	unsigned found = (same(word, wanted) | same(word, zero)) >> offset << offset;
+	unsigned matches = (same(word, pattern) | same(word, zero)) >> offset << offset;
 
-	while (!found) {
+	while (!matches) {
 		at += 16;
 		word = _mm_load_si128((const __m128i *)at);
-		found = same(word, wanted) | same(word, zero);
+		matches = same(word, pattern) | same(word, zero);
 	}
-	return (char *)at + __builtin_ctz(found);
+	return (char *)at + __builtin_ctz(matches);
 }
 
 /* The first `byte` of the text, or its end. Reads as memchr() does. */
 char *__strchrnul(const char *text, int byte)
 {
-	const __m128i wanted = _mm_set1_epi8((char)byte);
+	const __m128i pattern = _mm_set1_epi8((char)byte);
 
 	if (in_one_page(text)) {
 		const __m128i word = load(text);
-		const unsigned found = same(word, wanted) | same(word, _mm_setzero_si128());
+		const unsigned matches = same(word, pattern) | same(word, _mm_setzero_si128());
 
-		if (found)
-			return (char *)text + __builtin_ctz(found);
+		if (matches)
+			return (char *)text + __builtin_ctz(matches);
 	}
-	return find_end_far(text, wanted);
+	return find_end_far(text, pattern);
 }
 
 char *strchrnul(const char *text, int byte) __attribute__((alias("__strchrnul")));

@@ -25,11 +25,11 @@ static const struct host_file files[] = {
 	{ "data/sub/deep", 0755, 70000, 'd' },
 };
 
-static bool is(long result, long wanted)
+static bool is(long result, long expected)
 {
-	if (result != wanted)
-		fprintf(stderr, "%ld in place of %ld\n", result, wanted);
-	return result == wanted;
+	if (result != expected)
+		fprintf(stderr, "%ld in place of %ld\n", result, expected);
+	return result == expected;
 }
 
 static void paths(void)

@@ -7,9 +7,9 @@ struct scan {
 	const char *at, *end;
 };
 
-static bool scan_accept(struct scan *s, char wanted)
+static bool scan_accept(struct scan *s, char expected)
 {
-	if (s->at == s->end || *s->at != wanted)
+	if (s->at == s->end || *s->at != expected)
 		return false;
 	s->at++;
 	return true;

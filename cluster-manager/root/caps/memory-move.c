@@ -111,11 +111,11 @@ static unsigned largest_block(uint32_t pieces)
 
 uint32_t memory_part_with(uint32_t pieces, uint32_t cluster, int *error)
 {
-	uint32_t given = 0, before = owner_set(OWNER_MANAGER);
+	uint32_t count = 0, before = owner_set(OWNER_MANAGER);
 	*error = 0;
-	for (unsigned bits = MEMORY_MOVE_BITS_MAX; given < pieces;) {
-		if (bits > largest_block(pieces - given))
-			bits = largest_block(pieces - given);
+	for (unsigned bits = MEMORY_MOVE_BITS_MAX; count < pieces;) {
+		if (bits > largest_block(pieces - count))
+			bits = largest_block(pieces - count);
 		uint32_t i = block_take(bits, error);
 		if (!i && bits > MEMORY_PIECE_BITS) {
 			bits--;
@@ -126,11 +126,11 @@ uint32_t memory_part_with(uint32_t pieces, uint32_t cluster, int *error)
 		*error = give_block(i, cluster);
 		if (*error)
 			break;
-		given += 1u << (bits - MEMORY_PIECE_BITS);
+		count += 1u << (bits - MEMORY_PIECE_BITS);
 		sign_pass();
 	}
 	owner_set(before);
-	return given;
+	return count;
 }
 
 int memory_gain(uint64_t base, unsigned bits)

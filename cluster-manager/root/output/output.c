@@ -31,7 +31,7 @@ static int thread = -1;
 static uint64_t work;            /* notification: there is something to write */
 static uint64_t pause, quiet;    /* notifications without a signaller: a deadline ends the wait of thread or main */
 static uint64_t wake;
-static _Atomic uint32_t wanted;  /* signal `wake` when fewer bytes than this wait; 0: do not */
+static _Atomic uint32_t wake_below;  /* signal `wake` when fewer bytes than this wait; 0: do not */
 
 static uint32_t lane_waiting(const struct lane *lane)
 {
@@ -78,8 +78,8 @@ static bool write_some(struct lane *lane)
 
 static void wake_thread(void)
 {
-	uint32_t limit = atomic_load_explicit(&wanted, memory_order_seq_cst);
-	if (limit && output_waiting() < limit && atomic_exchange_explicit(&wanted, 0, memory_order_seq_cst))
+	uint32_t limit = atomic_load_explicit(&wake_below, memory_order_seq_cst);
+	if (limit && output_waiting() < limit && atomic_exchange_explicit(&wake_below, 0, memory_order_seq_cst))
 		notification_signal(wake);
 }
 
@@ -174,10 +174,10 @@ void output_put(enum output_lane which, const char *bytes, size_t length)
 
 bool output_want(size_t limit)
 {
-	atomic_store_explicit(&wanted, (uint32_t)limit, memory_order_seq_cst);
+	atomic_store_explicit(&wake_below, (uint32_t)limit, memory_order_seq_cst);
 	if (output_waiting() >= limit)
 		return true;
-	atomic_store_explicit(&wanted, 0, memory_order_seq_cst);
+	atomic_store_explicit(&wake_below, 0, memory_order_seq_cst);
 	return false;
 }
 

@@ -95,13 +95,13 @@ static int load_segment(const struct module *m, unsigned segment, const struct e
 	uint32_t count = (uint32_t)((s->vaddr + s->memory_size - start + SIZE_4K - 1) / SIZE_4K);
 	bool writable = s->rights & ELF_WRITE;
 	unsigned rights = RIGHT_READ | (writable ? RIGHT_WRITE : 0) | (s->rights & ELF_EXECUTE ? RIGHT_EXECUTE : 0);
-	struct shared *found = writable ? NULL : shared_find(m->index, segment);
+	struct shared *known = writable ? NULL : shared_find(m->index, segment);
 	bool share = !writable && shared_count < SHARED_MAX;
-	int frames = found ? shared_use(found) : make_frames(m, s, s->vaddr - start, count, share);
+	int frames = known ? shared_use(known) : make_frames(m, s, s->vaddr - start, count, share);
 
 	if (frames < 0)
 		return frames;
-	if (!found && share)
+	if (!known && share)
 		shared[shared_count++] = (struct shared){ m->index, segment, frames, count, owner_now() };
 	return vspace_map_range(vspace, frames, count, SIZE_4K, start, rights, CACHE_WRITE_BACK);
 }

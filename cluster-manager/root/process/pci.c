@@ -8,11 +8,11 @@ enum {
 	COMMAND_IO = 1, COMMAND_MEMORY = 2, COMMAND_MASTER = 4,
 	HEADER_MULTIFUNCTION = 0x800000,
 	BAR_IO = 1, BAR_TYPE = 6, BAR_64 = 4,
-	GIVEN_MAX = 32,
+	ASSIGNED_MAX = 32,
 };
 
-static uint32_t given[GIVEN_MAX];
-static unsigned given_count;
+static uint32_t assigned[ASSIGNED_MAX];
+static unsigned assigned_count;
 
 static void pci_select(uint32_t bdf, unsigned reg)
 {
@@ -39,8 +39,8 @@ static uint32_t big_endian(const uint8_t *byte)
 
 static bool is_wanted(uint32_t bdf, uint32_t id, const uint8_t *ids, unsigned count)
 {
-	for (unsigned i = 0; i < given_count; i++)
-		if (given[i] == bdf)
+	for (unsigned i = 0; i < assigned_count; i++)
+		if (assigned[i] == bdf)
 			return false;
 	for (unsigned i = 0; i < count; i++)
 		if (big_endian(ids + 8 * i) == (id & 0xffff) && big_endian(ids + 8 * i + 4) == id >> 16)
@@ -50,11 +50,11 @@ static bool is_wanted(uint32_t bdf, uint32_t id, const uint8_t *ids, unsigned co
 
 bool pci_find(const void *ids, unsigned count, struct pci_function *function)
 {
-	for (uint32_t bdf = 0; bdf < 0x10000 && given_count < GIVEN_MAX; bdf++) {
+	for (uint32_t bdf = 0; bdf < 0x10000 && assigned_count < ASSIGNED_MAX; bdf++) {
 		uint32_t id = config_read(bdf, REG_ID);
 		if ((id & 0xffff) != 0xffff && is_wanted(bdf, id, ids, count)) {
 			*function = (struct pci_function){ bdf, (uint16_t)id, (uint16_t)(id >> 16) };
-			given[given_count++] = bdf;
+			assigned[assigned_count++] = bdf;
 			return true;
 		}
 		/* no function 0, or one that says it is alone: on to the next device */

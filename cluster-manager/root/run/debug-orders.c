@@ -26,37 +26,37 @@ static void spoil_all(void)
 	memory_spoil((uint64_t *)&((struct ledger *)ROOT_LEDGER_VADDR)->manager, sizeof(struct ledger_manager));
 }
 
-static void report_granularity(uint32_t number, enum granularity wanted, int error)
+static void report_granularity(uint32_t number, enum granularity target, int error)
 {
-	const struct report_granularity done = { .number = number, .fine = wanted, .error = (uint32_t)-error };
+	const struct report_granularity done = { .number = number, .fine = target, .error = (uint32_t)-error };
 	report(REPORT_GRANULARITY, &done, sizeof(done));
 }
 
 void debug_orders_apply_map(void)
 {
-	enum granularity wanted = map_cluster(map, ROOT->cluster)->granularity;
-	if (wanted == GRANULARITY_COARSE) /* as every kernel begins that has a choice */
+	enum granularity target = map_cluster(map, ROOT->cluster)->granularity;
+	if (target == GRANULARITY_COARSE) /* as every kernel begins that has a choice */
 		return;
-	int error = control_granularity_wait(ROOT_SLOT_CONTROL, wanted);
+	int error = control_granularity_wait(ROOT_SLOT_CONTROL, target);
 	if (error)
 		manager_panic("kernel %s cannot have the granularity that the map says (error %d)", ROOT->kernel_name,
 		              -error);
-	report_granularity(0, wanted, 0);
+	report_granularity(0, target, 0);
 }
 
 /* Again at each tick until the kernel says that the change has ended. */
 static void granularity_poll(uint64_t word)
 {
 	static uint64_t obeyed;
-	int wanted = ledger_granularity(word);
-	if (wanted < 0 || wanted > GRANULARITY_FINE || word == obeyed)
+	int target = ledger_granularity(word);
+	if (target < 0 || target > GRANULARITY_FINE || word == obeyed)
 		return;
 	bool under_way;
-	int error = control_granularity(ROOT_SLOT_CONTROL, (enum granularity)wanted, &under_way);
+	int error = control_granularity(ROOT_SLOT_CONTROL, (enum granularity)target, &under_way);
 	if (!error && under_way)
 		return;
 	obeyed = word;
-	report_granularity((uint32_t)word >> 8, (enum granularity)wanted, error);
+	report_granularity((uint32_t)word >> 8, (enum granularity)target, error);
 }
 
 void debug_orders_tick(void)

@@ -57,9 +57,9 @@ void life_arrived(uint32_t application, uint32_t barrier) { life[application].ar
 
 struct report_life life_of(uint32_t application)
 {
-	struct report_life found = life[application];
-	found.application = application;
-	return found;
+	struct report_life current = life[application];
+	current.application = application;
+	return current;
 }
 
 void life_serving(uint32_t application, uint16_t port, uint32_t address)

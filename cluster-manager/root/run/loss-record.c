@@ -43,9 +43,9 @@ void loss_record_loaded(uint32_t fence_ms, uint32_t load_ms)
 
 struct report_recovery loss_record_take(void)
 {
-	struct report_recovery found = loss_record;
-	found.lost_ms = lost_at ? (uint32_t)((read_tsc() - lost_at) / (ROOT->tsc_hz / 1000)) + 1 : 0;
+	struct report_recovery record = loss_record;
+	record.lost_ms = lost_at ? (uint32_t)((read_tsc() - lost_at) / (ROOT->tsc_hz / 1000)) + 1 : 0;
 	loss_record = (struct report_recovery){ 0 };
 	lost_at = 0;
-	return found;
+	return record;
 }

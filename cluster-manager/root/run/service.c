@@ -117,16 +117,16 @@ static int request_barrier(struct request *r)
 
 static int request_await(struct request *r)
 {
-	int wanted = map_find(map, r->text, r->length);
-	if (wanted < 0)
+	int awaited = map_find(map, r->text, r->length);
+	if (awaited < 0)
 		return -SKERRY_NOT_FOUND;
-	switch (application_fate((uint32_t)wanted)) {
+	switch (application_fate((uint32_t)awaited)) {
 	case FATE_SERVING:
 		return 0;
 	case FATE_GONE:
 		return -SKERRY_PEER_DOWN;
 	default:
-		return wait_for(r, WAIT_SERVING, (uint32_t)wanted);
+		return wait_for(r, WAIT_SERVING, (uint32_t)awaited);
 	}
 }
 
@@ -208,10 +208,10 @@ static int request_handle(struct request *r, struct message *answer)
 	case MANAGER_BARRIER:
 		return request_barrier(r);
 	case MANAGER_LOOKUP: {
-		int found = map_find(map, r->text, r->length);
-		if (found < 0)
+		int named = map_find(map, r->text, r->length);
+		if (named < 0)
 			return -SKERRY_NOT_FOUND;
-		answer->word[1] = map->application[found].ipv4;
+		answer->word[1] = map->application[named].ipv4;
 		answer->info = message_info(0, 0, 2);
 		return 0;
 	}

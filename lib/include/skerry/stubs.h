@@ -382,21 +382,21 @@ static inline int channel_listen(struct ipc_buffer *ipc, uint64_t channel, unsig
 }
 
 /* *under_way: the kernel still changes. The caller repeats the call until it is false. */
-static inline int control_granularity(uint64_t control, enum granularity wanted, bool *under_way)
+static inline int control_granularity(uint64_t control, enum granularity target, bool *under_way)
 {
-	struct message m = { .word = { wanted } };
+	struct message m = { .word = { target } };
 	int error = invoke(control, CONTROL_GRANULARITY, 0, 1, &m);
 	*under_way = !error && m.word[0];
 	return error;
 }
 
 /* The same, and returns when the kernel has changed: when no core is left in an entry that began before. */
-static inline int control_granularity_wait(uint64_t control, enum granularity wanted)
+static inline int control_granularity_wait(uint64_t control, enum granularity target)
 {
 	bool under_way;
 	int error;
 	do
-		error = control_granularity(control, wanted, &under_way);
+		error = control_granularity(control, target, &under_way);
 	while (under_way);
 	return error;
 }
@@ -437,9 +437,9 @@ static inline int frame_guard(uint64_t frame, enum frame_guard *guard)
 }
 
 /* `before` may be null. */
-static inline int domain_granularity(uint64_t domain, enum granularity wanted, enum granularity *before)
+static inline int domain_granularity(uint64_t domain, enum granularity target, enum granularity *before)
 {
-	struct message m = { .word = { wanted } };
+	struct message m = { .word = { target } };
 	int error = invoke(domain, DOMAIN_GRANULARITY, 0, 1, &m);
 	if (before)
 		*before = error ? GRANULARITY_COARSE : (enum granularity)m.word[0];
