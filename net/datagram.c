@@ -21,11 +21,11 @@ struct datagram {
 
 static int error_set(void)
 {
-	static bool told;
+	static bool logged;
 
-	if (!told)
+	if (!logged)
 		console_log("posix: no UDP without a network, or with a stack process: no datagrams, no name server");
-	told = true;
+	logged = true;
 	return -EOPNOTSUPP;
 }
 

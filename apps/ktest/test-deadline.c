@@ -196,18 +196,18 @@ void check_deadlines_met(unsigned core, void (*interrupt)(void))
 	check_ok(tcb_suspend(w->tcb));
 }
 
-static struct worker *told;
+static struct worker *moved_worker;
 
 /* Its core must look again whenever the priority of one that waits there changes. */
 static void tell(void)
 {
-	told->count++;
-	check_ok(tcb_schedule(IPC, told->tcb, ROOT_SLOT_TCB, 60 + told->count % 2, last_core()));
+	moved_worker->count++;
+	check_ok(tcb_schedule(IPC, moved_worker->tcb, ROOT_SLOT_TCB, 60 + moved_worker->count % 2, last_core()));
 }
 
 TEST(under_reschedules, 2, 0, "deadline: met on a core that another one interrupts without a pause")
 {
-	told = worker_start(timed, 60, last_core(), object(OBJECT_NOTIFICATION, 0), deadline_ms(100000));
-	until(waits(told));
+	moved_worker = worker_start(timed, 60, last_core(), object(OBJECT_NOTIFICATION, 0), deadline_ms(100000));
+	until(waits(moved_worker));
 	check_deadlines_met(last_core(), tell);
 }

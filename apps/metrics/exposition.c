@@ -40,7 +40,7 @@ static bool is_counter(const struct stat_field *field)
 	return (field->kind == STAT_KIND_COUNT || field->kind == STAT_KIND_CYCLES) && field->count == 1;
 }
 
-/* Makes the name: "skerry_lock_wait_seconds_total". Cycles are told as seconds. */
+/* Makes the name: "skerry_lock_wait_seconds_total". Cycles are exported as seconds. */
 static void counter_name(char name[FAMILY_MAX], const char *prefix, const struct stat_field *field)
 {
 	const char *unit = strstr(field->name, "_cycles"); /* "idle_cycles" is idle_seconds */

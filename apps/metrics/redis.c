@@ -23,7 +23,7 @@ static const char *const redis_fields[REDIS_FIELDS] = {
 
 static struct question {
 	redisContext *context;
-	struct redis_told *told;
+	struct redis_info *stats;
 	bool sent;
 } question[REDIS_ASKED_MAX];
 static unsigned waiting;
@@ -50,18 +50,18 @@ void redis_give_up(void)
 		target_forget(waiting - 1);
 }
 
-void redis_ask(struct redis_told *told, uint32_t ipv4, unsigned port)
+void redis_ask(struct redis_info *stats, uint32_t ipv4, unsigned port)
 {
 	static redisReplyObjectFunctions without_arrays;
 	char address[INET_ADDRSTRLEN];
 
-	*told = (struct redis_told){ .asked = true };
+	*stats = (struct redis_info){ .asked = true };
 	if (waiting == REDIS_ASKED_MAX || !inet_ntop(AF_INET, &ipv4, address, sizeof(address)))
 		return;
 	redisContext *context = redisConnectNonBlock(address, (int)port);
 	if (!context)
 		return;
-	question[waiting] = (struct question){ context, told, false };
+	question[waiting] = (struct question){ context, stats, false };
 	waiting++;
 	if (!context->err) {
 		without_arrays = *context->reader->fn;
@@ -81,7 +81,7 @@ unsigned redis_poll_set(struct pollfd *fds)
 	return waiting;
 }
 
-void redis_read_info(struct redis_told *told, const char *info)
+void redis_read_info(struct redis_info *stats, const char *info)
 {
 	for (const char *line = info; line; line = strchr(line, '\n')) {
 		line += *line == '\n';
@@ -91,12 +91,12 @@ void redis_read_info(struct redis_told *told, const char *info)
 			if (strncmp(line, redis_fields[i], length) || line[length] != ':' || line[length + 1] < '0' ||
 			    line[length + 1] > '9')
 				continue;
-			told->field[i] = strtoull(line + length + 1, &end, 10);
+			stats->field[i] = strtoull(line + length + 1, &end, 10);
 			if (*end == '\r' || *end == '\n' || !*end)
-				told->known |= 1u << i;
+				stats->known |= 1u << i;
 		}
 	}
-	told->up = true;
+	stats->up = true;
 }
 
 /* Says whether there is more to wait for. */
@@ -115,9 +115,9 @@ static bool go_on(struct question *q)
 		return false;
 	if (!reply)
 		return true;
-	const redisReply *told = reply;
-	if (told->type == REDIS_REPLY_STRING)
-		redis_read_info(q->told, told->str);
+	const redisReply *answer = reply;
+	if (answer->type == REDIS_REPLY_STRING)
+		redis_read_info(q->stats, answer->str);
 	freeReplyObject(reply);
 	return false;
 }

@@ -8,8 +8,8 @@
 
 enum { REDIS_ASKED_MAX = 128 };
 
-/* Begins to query one server; *told is filled in as answers arrive. A server that cannot be queried counts as down. */
-void redis_ask(struct redis_told *told, uint32_t ipv4, unsigned port);
+/* Begins to query one server; *stats is filled in as answers arrive. A server that cannot be queried counts as down. */
+void redis_ask(struct redis_info *stats, uint32_t ipv4, unsigned port);
 
 /* How many have yet to answer. */
 unsigned redis_waiting(void);
@@ -23,4 +23,4 @@ void redis_polled(const struct pollfd *fds, unsigned count);
 void redis_give_up(void);
 
 /* Reads an answer to INFO. Declared here for tests. */
-void redis_read_info(struct redis_told *told, const char *info);
+void redis_read_info(struct redis_info *stats, const char *info);

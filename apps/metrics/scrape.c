@@ -137,13 +137,13 @@ static void ask_redis(unsigned port)
 /* Once, however often it is asked in vain. */
 static void log_once(int error)
 {
-	static int told;
+	static int last_error;
 
-	if (error != told)
+	if (error != last_error)
 		fprintf(stderr, "metrics: %s (error %d)\n",
 			error == -SKERRY_NO_RIGHTS ? "the cluster map does not let it read statistics"
 						   : "statistics cannot be read", -error);
-	told = error;
+	last_error = error;
 }
 
 bool scrape_begin(unsigned redis_port)

@@ -21,7 +21,7 @@ enum redis_field {
 	REDIS_FIELDS,
 };
 
-struct redis_told {
+struct redis_info {
 	bool asked; /* it is a Redis */
 	bool up;    /* it answered */
 	uint32_t known; /* bit i: field[i] holds */
@@ -44,6 +44,6 @@ struct snapshot {
 	unsigned clusters, applications;
 	struct snapshot_cluster *cluster;
 	struct sample_application *application;
-	struct redis_told *redis; /* of each application */
+	struct redis_info *redis; /* of each application */
 	double seconds;           /* that it took */
 };

@@ -48,12 +48,12 @@ void *cluster_frame(unsigned cluster) { return cluster ? ring_address(cluster - 
 void others_start(const struct order *order)
 {
 	for (unsigned i = 0; i < ROOT->channel_count; i++) {
-		struct order *told = order_in(ring_address(i));
-		told->cores = order->cores;
-		told->delay = order->delay;
-		told->in_cycles = order->in_cycles;
-		told->section = order->section;
-		told->number = order->number;
+		struct order *copy = order_in(ring_address(i));
+		copy->cores = order->cores;
+		copy->delay = order->delay;
+		copy->in_cycles = order->in_cycles;
+		copy->section = order->section;
+		copy->number = order->number;
 		check_ok(notification_signal(doorbell[i]));
 	}
 }

@@ -11,26 +11,26 @@ const char program_name[] = "pingpong";
 
 static void run_scale(const struct cluster_map *map)
 {
-	static struct scale told;
+	static struct scale args;
 	if (ROOT->cluster)
 		cluster_obey();
-	told.unit = argument(map, 1);
-	told.rounds = (unsigned)argument_number(map, 2, ROUNDS);
-	check(told.unit);
-	check(argument_list(map, 3, told.cores, 63));
-	check(argument_list(map, 4, told.delays, 63));
-	told.section = (unsigned)argument_number(map, 5, 0);
-	scale_measure(&told);
+	args.unit = argument(map, 1);
+	args.rounds = (unsigned)argument_number(map, 2, ROUNDS);
+	check(args.unit);
+	check(argument_list(map, 3, args.cores, 63));
+	check(argument_list(map, 4, args.delays, 63));
+	args.section = (unsigned)argument_number(map, 5, 0);
+	scale_measure(&args);
 }
 
 static void run_caches(const struct cluster_map *map)
 {
-	static struct caches told;
-	told.end_mib = argument_number(map, 1, 0);
-	check(argument_list(map, 2, told.writers, 63));
-	check(argument_list(map, 3, told.readers, 63));
-	check(argument_list(map, 4, told.pages, 63));
-	caches_measure(&told);
+	static struct caches args;
+	args.end_mib = argument_number(map, 1, 0);
+	check(argument_list(map, 2, args.writers, 63));
+	check(argument_list(map, 3, args.readers, 63));
+	check(argument_list(map, 4, args.pages, 63));
+	caches_measure(&args);
 }
 
 static void run_forkjoin(const struct cluster_map *map)

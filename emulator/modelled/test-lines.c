@@ -48,10 +48,10 @@ static const char *result(unsigned most)
 	return text;
 }
 
-static void says(const char *told, const char *part)
+static void says(const char *report, const char *part)
 {
-	if (!strstr(told, part)) {
-		fprintf(stderr, "%s is not in %s\n", part, told);
+	if (!strstr(report, part)) {
+		fprintf(stderr, "%s is not in %s\n", part, report);
 		exit(1);
 	}
 }
@@ -63,12 +63,12 @@ static void false_sharing(void)
 	for (unsigned i = 0; i < 10; i++)
 		for (unsigned core = 0; core < 2; core++)
 			at(core, 8 * core, ATOMIC);
-	const char *told = result(8);
-	says(told, "\"moves\":19,\"lines\":1,"); /* the first comes from memory */
-	says(told, "\"reads\":0,\"writes\":19,\"upgrades\":0,\"wait\":2090,"); /* 110 each */
-	says(told, "\"fetches\":19,\"useless\":17,"); /* of the first of each nobody knows */
-	says(told, "{\"core\":0,\"read\":0,\"written\":255},{\"core\":1,\"read\":0,\"written\":65280}");
-	says(told, "[{\"pc\":4097,\"moves\":10,\"wait\":1100},{\"pc\":4096,\"moves\":9,\"wait\":990}]");
+	const char *report = result(8);
+	says(report, "\"moves\":19,\"lines\":1,"); /* the first comes from memory */
+	says(report, "\"reads\":0,\"writes\":19,\"upgrades\":0,\"wait\":2090,"); /* 110 each */
+	says(report, "\"fetches\":19,\"useless\":17,"); /* of the first of each nobody knows */
+	says(report, "{\"core\":0,\"read\":0,\"written\":255},{\"core\":1,\"read\":0,\"written\":65280}");
+	says(report, "[{\"pc\":4097,\"moves\":10,\"wait\":1100},{\"pc\":4096,\"moves\":9,\"wait\":990}]");
 }
 
 /* The same counter. */
@@ -103,9 +103,9 @@ static void upgrades(void)
 			at(core, 8 * core, LOAD);
 			at(core, 8 * core, STORE);
 		}
-	const char *told = result(8);
-	says(told, "\"reads\":19,\"writes\":0,\"upgrades\":19,");
-	says(told, "\"fetches\":19,\"useless\":17,");
+	const char *report = result(8);
+	says(report, "\"reads\":19,\"writes\":0,\"upgrades\":19,");
+	says(report, "\"fetches\":19,\"useless\":17,");
 }
 
 /* A line that one core has for itself does not count, nor does one that all only read. */
@@ -127,11 +127,11 @@ static void many(void)
 	for (unsigned i = 0; i < MANY; i++)
 		for (unsigned times = 0; times < (i == 7 ? 4 : 2); times++)
 			access_bytes(times % 2, LINE + i, 60, 8, ATOMIC, 1);
-	const char *told = result(2);
-	says(told, "\"moves\":5002,\"lines\":5000,\"hottest\":[{\"physical\":6848,\"address\":6848,"); /* 107 */
-	says(told, "},{\"physical\":6400,"); /* of equal ones the lowest */
-	says(told, "\"written\":17293822569102704640}"); /* 4 bytes at the end */
-	EXPECT(strstr(told, "\"physical\":6464") != NULL, 0);
+	const char *report = result(2);
+	says(report, "\"moves\":5002,\"lines\":5000,\"hottest\":[{\"physical\":6848,\"address\":6848,"); /* 107 */
+	says(report, "},{\"physical\":6400,"); /* of equal ones the lowest */
+	says(report, "\"written\":17293822569102704640}"); /* 4 bytes at the end */
+	EXPECT(strstr(report, "\"physical\":6464") != NULL, 0);
 }
 
 int main(void)

@@ -45,8 +45,8 @@ static inline void card_release(struct card *card, const struct card_frame *fram
 /* The card has many more. Each time costs an exit where the card is emulated. */
 static inline void card_refill(struct card *card)
 {
-	require(card->e.receive.given - card->e.receive.told < E1000E_SLOTS);
-	if (card->e.receive.given - card->e.receive.told >= E1000E_REFILL)
+	require(card->e.receive.given - card->e.receive.announced < E1000E_SLOTS);
+	if (card->e.receive.given - card->e.receive.announced >= E1000E_REFILL)
 		e1000e_tell_receive(&card->e);
 }
 
@@ -94,7 +94,7 @@ static inline void card_send(struct card *card, uint8_t *buffer, uint32_t size)
 
 static inline void card_flush(struct card *card)
 {
-	if (card->e.transmit.given != card->e.transmit.told)
+	if (card->e.transmit.given != card->e.transmit.announced)
 		e1000e_tell_transmit(&card->e);
 }
 

@@ -11,8 +11,9 @@ enum {
 	RESET_TIME = 5000,      /* microseconds in which the card must be left alone; section 4.6.3.2 asks for 1000 */
 };
 
-/* Wait until these bits of a register are as wanted. */
-static bool register_settles(const struct e1000e *e, uint32_t offset, uint32_t bits, uint32_t expected, unsigned timeout)
+/* Waits until these bits of a register are as expected. Returns false on a timeout. */
+static bool register_settles(const struct e1000e *e, uint32_t offset, uint32_t bits, uint32_t expected,
+                             unsigned timeout)
 {
 	while ((register_read(e, offset) & bits) != expected) {
 		if (!timeout--)
@@ -143,14 +144,14 @@ void e1000e_tell_receive(struct e1000e *e)
 {
 	require(e->receive.given - e->receive.taken < E1000E_SLOTS);
 	register_write(e, REGISTER_RDT, e->receive.given % E1000E_SLOTS);
-	e->receive.told = e->receive.given;
+	e->receive.announced = e->receive.given;
 }
 
 void e1000e_tell_transmit(struct e1000e *e)
 {
 	require(e->transmit.given - e->transmit.taken < E1000E_SLOTS);
 	register_write(e, REGISTER_TDT, e->transmit.given % E1000E_SLOTS);
-	e->transmit.told = e->transmit.given;
+	e->transmit.announced = e->transmit.given;
 }
 
 /* A reset changes the link, and is seen by that. What the queues held is lost, as on a cable. */

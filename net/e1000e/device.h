@@ -45,7 +45,7 @@ struct e1000e_queue {
 	uint8_t *buffers;
 	uint32_t taken; /* descriptors that the card is done with, seen by the driver */
 	uint32_t given; /* descriptors given to the card */
-	uint32_t told;  /* of them, those that were announced to it */
+	uint32_t announced;  /* of them, those that were announced to it */
 };
 
 struct e1000e {

@@ -314,7 +314,7 @@ static void renew_cable(struct cable *cable)
 	link_copy_out(link);
 	require(!cable->loans.slots);
 	port_reset(&link->port);
-	link->told = true;
+	link->publish_pending = true;
 	mark_used(cable);
 }
 
@@ -338,7 +338,7 @@ void interface_receive(void)
 
 	links_awake();
 	if (!is_quiet(to_switch)) {
-		to_switch->told |= port_poll(&to_switch->port);
+		to_switch->publish_pending |= port_poll(&to_switch->port);
 		receive_from_switch();
 	}
 	for (struct cable *cable = interface.cable; cable != interface.behind; cable++) {

@@ -32,7 +32,7 @@ void link_start(struct link *link, struct port_end port, const struct bell *bell
 {
 	require(!slot || port_slots(&port) == CABLE_SLOTS);
 	port.bell = bell;
-	*link = (struct link){ .port = port, .slot = slot, .first = NOWHERE, .last = NOWHERE, .told = true };
+	*link = (struct link){ .port = port, .slot = slot, .first = NOWHERE, .last = NOWHERE, .publish_pending = true };
 	for (unsigned i = 0; slot && i < CABLE_SLOTS; i++)
 		slot[i].data = port.sent + i * PORT_BUFFER + SENT_HEADERS;
 }
@@ -126,7 +126,7 @@ err_t link_send(struct link *link, struct pbuf *frame)
 
 bool link_flush(struct link *link)
 {
-	bool wake = link->told;
+	bool wake = link->publish_pending;
 
 	if (link->waiting)
 		send_waiting(link);
@@ -135,7 +135,7 @@ bool link_flush(struct link *link)
 	if (link->released && ring_room_wanted(&link->port.receive))
 		wake = true;
 	link->published = 0;
-	link->released = link->told = false;
+	link->released = link->publish_pending = false;
 	return wake;
 }
 

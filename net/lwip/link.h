@@ -23,7 +23,7 @@ struct link {
 	unsigned waiting;
 	unsigned published;   /* frames sent since the far end was last asked whether it sleeps */
 	bool released;        /* frames were taken since it was last asked whether it waits for room */
-	bool told;            /* to publish: this life, or the acknowledgement of the far end's */
+	bool publish_pending; /* to signal: this life, or the acknowledgement of the far end's */
 };
 
 /* Returns the slot of the next frame. */
@@ -48,7 +48,7 @@ err_t link_send(struct link *, struct pbuf *frame);
 /* link_flush() would do nothing. */
 static inline bool link_is_flushed(const struct link *link)
 {
-	return !link->waiting && !link->published && !link->released && !link->told;
+	return !link->waiting && !link->published && !link->released && !link->publish_pending;
 }
 
 /* Sends what waits and has room now. Returns whether the far end is to be woken. */

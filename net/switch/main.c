@@ -12,7 +12,7 @@
 #include "ended.h"
 
 static struct forward forward;
-static uint64_t told, next_line[PROCESS_MAX_PORTS];
+static uint64_t logged, next_line[PROCESS_MAX_PORTS];
 
 static char *write_text(char *at, const char *text)
 {
@@ -39,9 +39,9 @@ static char *write_ipv4(char *at, uint32_t address)
 /* A line on the console for a port's first dropped frame, and whenever their number has doubled. */
 static void report_drops(void)
 {
-	if (forward.dropped == told)
+	if (forward.dropped == logged)
 		return;
-	told = forward.dropped;
+	logged = forward.dropped;
 	for (unsigned i = 0; i < forward.count; i++) {
 		const struct forward_port *port = &forward.port[i];
 		char line[120], *end = write_text(line, "the switch: the port of ");

@@ -25,7 +25,7 @@ void file_put(struct file *file)
 enum { WATCHED = 8 };
 static struct {
 	const struct file *file;
-	uint32_t wanted, told;
+	uint32_t wanted, seen;
 } watched[WATCHED];
 
 /* Adds a file. Its state then is the first edge. */
@@ -39,21 +39,21 @@ void file_watch(struct file *file, uint32_t events)
 	file->edge_triggered = true;
 	watched[count % WATCHED].file = file;
 	watched[count % WATCHED].wanted = events | EPOLLERR | EPOLLHUP;
-	watched[count++ % WATCHED].told = file->ready;
+	watched[count++ % WATCHED].seen = file->ready;
 }
 
 void file_edge(struct file *file, uint32_t events)
 {
 	for (unsigned i = 0; i < WATCHED; i++)
 		if (watched[i].file == file)
-			watched[i].told |= events;
+			watched[i].seen |= events;
 }
 
 uint32_t file_watched(const struct file *file)
 {
 	for (unsigned i = 0; i < WATCHED; i++)
-		if (watched[i].file == file && watched[i].told & watched[i].wanted) {
-			watched[i].told = 0;
+		if (watched[i].file == file && watched[i].seen & watched[i].wanted) {
+			watched[i].seen = 0;
 			return file->ready & watched[i].wanted;
 		}
 	return 0;

@@ -22,7 +22,7 @@ enum { SERVER, CLIENT, HOSTILE, OUTSIDER, SPEAKER, LAST_WORDS = 3000, SPEAKER_PO
 
 static struct network *network;
 static struct {
-	sem_t told, go; /* of a scenario: it has come to where this process acts; it may go on */
+	sem_t reached, go; /* of a scenario: it has come to where this process acts; it may go on */
 } *stage;
 
 /* --- programs --- */
@@ -57,7 +57,7 @@ static void passed(pid_t pid, const char *name)
 		exit(1);
 }
 
-static void tell(void) { sem_post(&stage->told); }
+static void tell(void) { sem_post(&stage->reached); }
 
 static void await(sem_t *sem)
 {
@@ -328,10 +328,10 @@ static void with_full_ring(pid_t server)
 {
 	pid_t client = start(full, CLIENT);
 
-	await(&stage->told);
+	await(&stage->reached);
 	kill(server, SIGSTOP);
 	sem_post(&stage->go);
-	await(&stage->told);
+	await(&stage->reached);
 	kill(server, SIGCONT);
 	passed(client, "full");
 	network_close(CLIENT);
@@ -341,9 +341,9 @@ static pid_t with_death(pid_t server)
 {
 	pid_t client = start(death, CLIENT);
 
-	await(&stage->told);
+	await(&stage->reached);
 	bury(server, SERVER);
-	await(&stage->told);
+	await(&stage->reached);
 	server = start_server();
 	sem_post(&stage->go);
 	passed(client, "death");
@@ -355,10 +355,10 @@ static void with_connecting(pid_t server)
 {
 	pid_t client = start(connecting, CLIENT);
 
-	await(&stage->told);
+	await(&stage->reached);
 	kill(server, SIGSTOP);
 	sem_post(&stage->go);
-	await(&stage->told);
+	await(&stage->reached);
 	bury(server, SERVER);
 	passed(client, "connecting");
 	network_close(CLIENT);
@@ -372,7 +372,7 @@ static void with_last_words(bool goodbye)
 	speaker = start(speak, SPEAKER);
 	network_await_server(network);
 	client = start(listen_to_the_last, CLIENT);
-	await(&stage->told);
+	await(&stage->reached);
 	CHECK(waitpid(speaker, NULL, 0) == speaker);
 	network_close(SPEAKER);
 	sem_post(&stage->go);
@@ -384,8 +384,8 @@ static void with_hostile(pid_t server)
 {
 	pid_t client = start(others, CLIENT), outsider = start(others, OUTSIDER), enemy;
 
-	await(&stage->told);
-	await(&stage->told);
+	await(&stage->reached);
+	await(&stage->reached);
 	layer_life += 2;
 	enemy = fork();
 	if (!enemy) {
@@ -409,7 +409,7 @@ int main(void)
 	network = network_start();
 	network_timeout(network, 1);
 	stage = mmap(NULL, sizeof(*stage), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	sem_init(&stage->told, 1, 0);
+	sem_init(&stage->reached, 1, 0);
 	sem_init(&stage->go, 1, 0);
 	network_cable(network, CLIENT, SERVER);
 	network_cable(network, SERVER, HOSTILE);

@@ -32,7 +32,8 @@ _Noreturn void fail(const char *file, int line, const char *what) { failed(file,
 void check_equal(const char *file, int line, const char *what, uint64_t value, uint64_t expected)
 {
 	char actual[80];
-	snprintf(actual, sizeof(actual), " is %#llx, not %#llx", (unsigned long long)value, (unsigned long long)expected);
+	snprintf(actual, sizeof(actual), " is %#llx, not %#llx", (unsigned long long)value,
+	         (unsigned long long)expected);
 	if (value != expected)
 		failed(file, line, what, actual);
 }

@@ -27,7 +27,8 @@ static struct ramfs_node *working_directory(void)
 
 	if (!current) {
 		const char *path = (const char *)platform_info()->cwd;
-		bool is_folder = path && !path_walk(ramfs_root(), path, &start) && start.node && S_ISDIR(start.node->mode);
+		bool is_folder = path && !path_walk(ramfs_root(), path, &start) && start.node &&
+		                 S_ISDIR(start.node->mode);
 		if (path && !is_folder)
 			console_log("posix: cannot start in %s: it is no directory", path);
 		set_current(is_folder ? start.node : ramfs_root());

@@ -37,14 +37,14 @@ static int open_socket(struct file *file, int type)
  * for. */
 static void tell_family(int family)
 {
-	static bool told[AF_MAX];
+	static bool logged[AF_MAX];
 	const char *name = family == AF_NETLINK ? " (netlink)" : family == AF_PACKET ? " (packet)" : family == AF_UNIX
 	                   ? " (unix)" :
 			   family == AF_INET6 ? " (IPv6)" : "";
 
-	if (family < 0 || family >= AF_MAX || told[family])
+	if (family < 0 || family >= AF_MAX || logged[family])
 		return;
-	told[family] = true;
+	logged[family] = true;
 	console_log("posix: sockets of family %d%s are not provided", family, name);
 }
 

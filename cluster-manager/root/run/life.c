@@ -12,7 +12,7 @@
 #include "writers.h"
 
 static struct report_life life[MAP_MAX_APPLICATIONS]; /* `serving`: that was reported */
-static struct listeners told[MAP_MAX_APPLICATIONS]; /* a program that listens at more cannot fill the mailbox */
+static struct listeners reported[MAP_MAX_APPLICATIONS]; /* a program that listens at more cannot fill the mailbox */
 
 static bool life_begin(uint32_t application)
 {
@@ -45,7 +45,7 @@ void life_end(uint32_t application)
 	waiters_forget(application);
 	writers_flush(application);
 	life[application] = (struct report_life){ 0 };
-	told[application] = (struct listeners){ 0 };
+	reported[application] = (struct listeners){ 0 };
 }
 
 void life_ended(uint32_t application, enum life_state how, uint32_t value)
@@ -66,7 +66,7 @@ void life_serving(uint32_t application, uint16_t port, uint32_t address)
 {
 	const bool serves = !ipv4_is_loopback(address);
 	const struct report_serving body = { .application = application, .port = port, .address = address };
-	if (listeners_note(&told[application], (struct listener){ address, port }) ||
+	if (listeners_note(&reported[application], (struct listener){ address, port }) ||
 	    (serves && !life[application].serving))
 		report(REPORT_SERVING, &body, sizeof(body));
 	life[application].serving |= serves;

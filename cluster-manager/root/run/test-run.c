@@ -316,7 +316,7 @@ static bool cluster_events(const struct state *s, uint32_t place, struct state *
 /* --- the primary is lost, and starts again --- */
 
 /* An event of which the next one does not wait for what follows from it. */
-static void told(struct state *after, enum run_event_kind kind, uint32_t subject, uint32_t value)
+static void reports(struct state *after, enum run_event_kind kind, uint32_t subject, uint32_t value)
 {
 	static struct run_actions actions;
 	const struct run_event event = { kind, subject, value, false };
@@ -332,12 +332,13 @@ static void tells_of(struct state *after, uint32_t i)
 {
 	const uint8_t life = after->world.program[i].life;
 	if (life == EXITED || life == BROKEN)
-		told(after, RUN_EVENT_OVER, i, after->world.program[i].status);
+		reports(after, RUN_EVENT_OVER, i, after->world.program[i].status);
 	else if (life == PAUSED) /* its end, for which the primary was to start it again, is told anew */
-		told(after, RUN_EVENT_RUNS, i, 0), after->world.program[i].life = EXITED,
-			told(after, RUN_EVENT_EXITED, i, 3);
+		reports(after, RUN_EVENT_RUNS, i, 0), after->world.program[i].life = EXITED,
+			reports(after, RUN_EVENT_EXITED, i, 3);
 	else if (life == ORDERED || life == ALIVE)
-		told(after, RUN_EVENT_RUNS, i, 2u * after->world.program[i].arrived + after->world.program[i].serving);
+		reports(after, RUN_EVENT_RUNS, i,
+		        2u * after->world.program[i].arrived + after->world.program[i].serving);
 }
 
 static void tells(struct state *after, uint32_t place)
@@ -349,14 +350,14 @@ static void tells(struct state *after, uint32_t place)
 			w->program[i].life = AWAY;
 		}
 	if (w->cluster[place].lost) {
-		told(after, RUN_EVENT_LOST, place, w->cluster[place].away);
+		reports(after, RUN_EVENT_LOST, place, w->cluster[place].away);
 		return;
 	}
 	for (uint32_t i = 0; i < map->application_count; i++)
 		if (map->application[i].cluster / NUMBER == place ||
 		    (map->application[i].cluster == 0 && w->program[i].gone))
 			tells_of(after, i);
-	told(after, RUN_EVENT_RECOVERED, place, w->released);
+	reports(after, RUN_EVENT_RECOVERED, place, w->released);
 }
 
 /* Its own programs wait until all others have told, in either order. */
@@ -372,7 +373,7 @@ static void resumes(const struct state *s, struct state *after, bool backwards)
 			w->program[i].serving = w->program[i].told_serving = false;
 			w->program[i].arrived = w->program[i].status = 0;
 		}
-	told(after, RUN_EVENT_RESUME, 0, 0);
+	reports(after, RUN_EVENT_RESUME, 0, 0);
 	w->cluster[0].away = true;
 	for (uint32_t i = 1; i < map->cluster_count; i++)
 		tells(after, backwards ? map->cluster_count - i : i);

@@ -106,14 +106,14 @@ static void wake_core(void)
 /* A core wakes while it is read: its idle time is not told as more than it will be. */
 static void wakes(void)
 {
-	struct core_stat *core = (struct core_stat *)ROOT_STAT_VADDR, told = { 0 };
+	struct core_stat *core = (struct core_stat *)ROOT_STAT_VADDR, copy = { 0 };
 	core->idle_since = milliseconds_passed - 100;
 	while_read = wake_core;
-	stat_read(core, &told, test_clock);
-	CHECK(told.idle_cycles == core->idle_cycles && told.updated == milliseconds_passed);
+	stat_read(core, &copy, test_clock);
+	CHECK(copy.idle_cycles == core->idle_cycles && copy.updated == milliseconds_passed);
 	core->idle_since = milliseconds_passed - 100;
-	stat_read(core, &told, test_clock);
-	CHECK(told.idle_cycles == core->idle_cycles + 100);
+	stat_read(core, &copy, test_clock);
+	CHECK(copy.idle_cycles == core->idle_cycles + 100);
 	core->idle_since = 0;
 }
 
