@@ -62,7 +62,7 @@ void drop(const char *path, const char *name)
 	must(fdt_delprop(tree, at(path), name));
 }
 
-static struct fdt_property *property(const char *path, const char *name)
+struct fdt_property *property(const char *path, const char *name)
 {
 	return fdt_get_property_w(tree, at(path), name, NULL);
 }

@@ -41,6 +41,7 @@ void expect_words(unsigned most, const char *words);
 /* --- test-map-edit.c --- */
 
 int at(const char *path);
+struct fdt_property *property(const char *path, const char *name);
 void must(int error); /* libfdt's, if not 0, ends the test */
 void set_cell(const char *path, const char *name, uint32_t value);
 void set_cells(const char *path, const char *name, uint32_t first, uint32_t second);
