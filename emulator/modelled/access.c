@@ -108,10 +108,10 @@ void line_lost(unsigned i, uint64_t line, uint64_t when)
 {
 	const struct looks *l = &looks[i];
 	(void)when;
-	if (!queue_waits(&event_queue, i))
+	if (!queue_waits(&event_turns, i))
 		return;
 	if (l->count > MOST_LOOKS) {
-		token_unpark(i, event_queue.core[i].ahead);
+		token_unpark(i, event_turns.core[i].ahead);
 		return;
 	}
 	for (unsigned k = l->count; k > 0; k--)
@@ -132,7 +132,7 @@ static inline bool access_repeats(unsigned i, uint64_t line, bool store, uint64_
 
 static void access_memory(unsigned i, uint64_t address, uint64_t physical, enum access access, bool kernel)
 {
-	struct runner *runner = &event_queue.core[i];
+	struct runner *runner = &event_turns.core[i];
 	uint64_t now = clock_of(runner), begin = now, end = now;
 	if (access == ATOMIC) {
 		begin -= half[i];
@@ -154,12 +154,12 @@ static void access_memory(unsigned i, uint64_t address, uint64_t physical, enum 
 static void access_make(unsigned i, plugin_meminfo info, uint64_t address, enum access access, bool kernel)
 {
 	uint64_t physical;
-	if (!event_queue.core[i].count)
+	if (!event_turns.core[i].count)
 		return;
 	if (!kernel && access != LOAD)
 		looks[i].did |= SPIN_STORED;
 	if (!find_memory(i, info, address, &physical)) {
-		core_charge(&event_queue.core[i], machine.price.mmio);
+		core_charge(&event_turns.core[i], machine.price.mmio);
 		looks[i].did |= SPIN_LOOKED;
 	} else {
 		access_memory(i, address, physical, access, kernel);
@@ -169,7 +169,7 @@ static void access_make(unsigned i, plugin_meminfo info, uint64_t address, enum 
 static inline void touch_kernel(unsigned i, plugin_meminfo info, uint64_t address, enum access access)
 {
 	uint64_t physical;
-	struct runner *runner = &event_queue.core[i];
+	struct runner *runner = &event_turns.core[i];
 	if (!runner->count)
 		return;
 	if (!known_page(i, address, &physical) || !access_repeats(i, physical >> 6, access == STORE, clock_of(runner)))
@@ -207,7 +207,7 @@ static void locked_access(unsigned i, plugin_meminfo info, uint64_t address, voi
 {
 	struct locked *locked = data;
 	uint64_t physical;
-	if (!event_queue.core[i].count)
+	if (!event_turns.core[i].count)
 		return;
 	/* called for its load and for its store; the second finds the line in L1 */
 	if (find_memory(i, info, address, &physical))
@@ -229,7 +229,7 @@ static unsigned repeat_in_line(unsigned i, uint64_t at, unsigned most, unsigned 
 	if (count > most)
 		count = most;
 	if (!count || !known_page(i, at, &physical) ||
-	    !access_repeats(i, physical >> 6, store, clock_of(&event_queue.core[i])))
+	    !access_repeats(i, physical >> 6, store, clock_of(&event_turns.core[i])))
 		return 0;
 	memory.core[i].traffic.accesses += count - 1;
 	return count;
@@ -250,7 +250,7 @@ static void access_unreported(unsigned i, uint64_t address, bool store)
 
 void access_row(unsigned i, uint64_t first, unsigned count, unsigned step, bool store)
 {
-	require(i < MOST_CORES && event_queue.core[i].count);
+	require(i < MOST_CORES && event_turns.core[i].count);
 	for (unsigned k = 0; k < count; k++) {
 		access_unreported(i, first + k * step, store);
 		k += repeat_in_line(i, first + k * step, count - k - 1, step, store);
@@ -260,9 +260,9 @@ void access_row(unsigned i, uint64_t first, unsigned count, unsigned step, bool 
 void before_locked(unsigned i, void *data)
 {
 	struct locked *locked = data;
-	struct runner *runner = &event_queue.core[i];
+	struct runner *runner = &event_turns.core[i];
 	half[i] = 0;
-	if (!core_runs(&event_queue, i))
+	if (!core_runs(&event_turns, i))
 		return;
 	uint64_t line = locked->last[i] ? locked->last[i] : locked->any;
 	uint64_t ahead = line ? memory_approach(&memory, i, line, clock_of(runner), &half[i]) : 0;
@@ -274,7 +274,7 @@ void before_locked(unsigned i, void *data)
 
 void drain_accesses(unsigned i, void *flush)
 {
-	struct runner *runner = &event_queue.core[i];
+	struct runner *runner = &event_turns.core[i];
 	if (!runner->count)
 		return;
 	uint64_t now = clock_of(runner);

@@ -21,7 +21,7 @@ static inline bool core_runs(const struct event_queue *queue, unsigned core)
 /* A core that has passed its limit lets the others act first. What it does next it does when it precedes all others. */
 static inline void let_others(unsigned core)
 {
-	if (event_queue.core[core].count->used >= LIMIT && core_runs(&event_queue, core))
+	if (event_turns.core[core].count->used >= LIMIT && core_runs(&event_turns, core))
 		token_step(core);
 }
 

@@ -46,7 +46,7 @@ static void access_components(unsigned core, uint64_t area, uint64_t asked, uint
 static void access_area(unsigned core, void *data)
 {
 	const struct area *of = data;
-	if (!event_queue.core[core].count)
+	if (!event_turns.core[core].count)
 		return;
 	uint64_t area = (uint64_t)(int64_t)of->at.displacement;
 	if (of->at.base != NO_REGISTER)

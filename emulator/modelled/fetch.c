@@ -31,7 +31,7 @@ bool fetch_page(uint64_t page, uint64_t *physical)
 
 static void fetch_line(unsigned i, void *line)
 {
-	struct runner *runner = &event_queue.core[i];
+	struct runner *runner = &event_turns.core[i];
 	if (!runner->count)
 		return;
 	uint64_t now = clock_of(runner);

@@ -95,7 +95,7 @@ static void line_moved(const struct movement *movement)
 	if (counting && locks_out && current.pc >> 63)
 		locks_moved(movement->core, movement->line, current.address);
 	if (has_transactions)
-		core_charge(&event_queue.core[movement->core], transaction_moved(&transactions, movement));
+		core_charge(&event_turns.core[movement->core], transaction_moved(&transactions, movement));
 }
 
 bool observe_any(void) { return lines_out || locks_out || has_transactions; }
@@ -141,7 +141,7 @@ static void watch_locks(const struct site *site, plugin_meminfo info, const stru
 		.core = touch->core, .store = touch->store, .atomic = site->atomic, .address = touch->address,
 		.physical = touch->line * 64 + touch->offset, .value = value, .size = touch->size,
 		.before = before - site->ahead,
-		.after = clock_of(&event_queue.core[touch->core]) - site->ahead,
+		.after = clock_of(&event_turns.core[touch->core]) - site->ahead,
 	});
 }
 
@@ -151,7 +151,7 @@ static void report_access(const struct site *site, plugin_meminfo info, const st
 	if (locks_out && site->kernel)
 		watch_locks(site, info, touch, before);
 	if (has_transactions && transaction_runs(&transactions, touch->core)) {
-		struct runner *runner = &event_queue.core[touch->core];
+		struct runner *runner = &event_turns.core[touch->core];
 		core_charge(runner, transaction_touch(&transactions, touch->core, touch->line, touch->store,
 		                                      clock_of(runner)));
 	}
@@ -176,7 +176,7 @@ static void access_observed(unsigned core, plugin_meminfo info, uint64_t address
 		.core = core, .store = qemu_plugin_mem_is_store(info), .pc = site->pc, .address = address,
 		.line = physical >> 6, .offset = physical & 63, .size = 1u << qemu_plugin_mem_size_shift(info),
 	};
-	uint64_t before = clock_of(&event_queue.core[core]);
+	uint64_t before = clock_of(&event_turns.core[core]);
 	current = touch;
 	access_keeps_turn = true;
 	(touch.store ? site->usual->store : site->usual->load)(core, info, address, site->data);
@@ -271,7 +271,7 @@ enum { MODEL_BEGIN = 1, MODEL_COMMIT, MODEL_LOCK_HELD, MODEL_IRREVOCABLE, MODEL_
 /* From the begin to the end no other core runs; where it falls back in the middle, until it has the kernel's lock. */
 static void at_transaction(unsigned core, void *mark)
 {
-	struct runner *runner = &event_queue.core[core];
+	struct runner *runner = &event_turns.core[core];
 	unsigned kind = (unsigned)(uintptr_t)mark >> 8, argument = (uintptr_t)mark & 0xff;
 	if (!runner->count)
 		return;

@@ -54,9 +54,9 @@ static void report_pause(unsigned i)
 /* Returns how many turns of its loop later the core goes on. */
 static uint64_t core_park(unsigned i, uint64_t period, uint64_t most)
 {
-	uint64_t begin = looks[i].from, now = clock_of(&event_queue.core[i]);
+	uint64_t begin = looks[i].from, now = clock_of(&event_turns.core[i]);
 	token_park(i, period, looks[i].last > begin ? looks[i].last - begin : 0, most);
-	return (clock_of(&event_queue.core[i]) - now) / (period ? period : UNIT);
+	return (clock_of(&event_turns.core[i]) - now) / (period ? period : UNIT);
 }
 
 /*
@@ -66,16 +66,16 @@ static uint64_t core_park(unsigned i, uint64_t period, uint64_t most)
 static uint64_t period_of(unsigned i, bool *steady)
 {
 	const struct last *last = &lasts[i];
-	uint64_t period = clock_of(&event_queue.core[i]) - last->clock;
+	uint64_t period = clock_of(&event_turns.core[i]) - last->clock;
 	*steady = last->taken == memory.core[i].taken && last->waited == looks[i].waited;
 	looks[i].from = last->clock;
-	return pause_parks && *steady && event_queue.count > 1 && period < LONGEST_LOOP ? period : NEVER;
+	return pause_parks && *steady && event_turns.count > 1 && period < LONGEST_LOOP ? period : NEVER;
 }
 
 static void core_keep(unsigned i)
 {
 	struct last *last = &lasts[i];
-	last->clock = clock_of(&event_queue.core[i]);
+	last->clock = clock_of(&event_turns.core[i]);
 	last->taken = memory.core[i].taken;
 	last->waited = looks[i].waited;
 	looks[i].count = 0;
@@ -89,7 +89,7 @@ static void pause_of_kernel(unsigned i, void *data)
 {
 	bool steady;
 	(void)data;
-	if (!core_runs(&event_queue, i))
+	if (!core_runs(&event_turns, i))
 		return;
 	observe_pause(i);
 	uint64_t period = period_of(i, &steady);
@@ -104,7 +104,7 @@ static void pause_of_program(unsigned i, void *address)
 	static const struct spin_source registers = { registers_general, registers_wide };
 	struct spin *spin = &lasts[i].spin;
 	bool steady;
-	if (!core_runs(&event_queue, i))
+	if (!core_runs(&event_turns, i))
 		return;
 	observe_pause(i);
 	uint64_t period = period_of(i, &steady);

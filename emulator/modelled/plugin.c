@@ -59,7 +59,7 @@ static FILE *out;
 static void at_limit(unsigned core, void *data)
 {
 	(void)data;
-	if (!event_queue.core[core].count)
+	if (!event_turns.core[core].count)
 		virtual_time_arrived(core);
 	token_step(core);
 }
@@ -67,12 +67,12 @@ static void at_limit(unsigned core, void *data)
 /* ---- instructions of a kind of their own ---- */
 
 /* Returns its clock without the time for which it was halted, which is charged to no phase. */
-static uint64_t active_of(unsigned i) { return clock_of(&event_queue.core[i]) - event_queue.core[i].idle; }
+static uint64_t active_of(unsigned i) { return clock_of(&event_turns.core[i]) - event_turns.core[i].idle; }
 
 static void enter_mode(unsigned i, bool kernel)
 {
 	struct core *core = &cores[i];
-	if (!event_queue.core[i].count || core->in_kernel == kernel)
+	if (!event_turns.core[i].count || core->in_kernel == kernel)
 		return;
 	uint64_t now = active_of(i);
 	if (core->in_kernel)
@@ -93,7 +93,7 @@ static void leave_kernel(unsigned i, void *data) { (void)data, enter_mode(i, fal
 static void at_clock(unsigned i, void *data)
 {
 	(void)data;
-	if (!event_queue.core[i].count)
+	if (!event_turns.core[i].count)
 		return;
 	pause_looked(i, NULL);
 	let_others(i);
@@ -102,7 +102,7 @@ static void at_clock(unsigned i, void *data)
 static void at_functional_clock(unsigned i, void *data)
 {
 	(void)data;
-	if (event_queue.core[i].count)
+	if (event_turns.core[i].count)
 		virtual_time_counter(i);
 }
 
@@ -111,13 +111,13 @@ static void at_functional_clock(unsigned i, void *data)
 static void print_each(const char *name, uint64_t (*value)(unsigned core))
 {
 	fprintf(out, ",\"%s\":[", name);
-	for (unsigned i = 0; i < event_queue.count; i++)
+	for (unsigned i = 0; i < event_turns.count; i++)
 		fprintf(out, "%s%llu", i ? "," : "", (unsigned long long)value(i));
 	fputs("]", out);
 }
 static uint64_t busy_of(unsigned i)
 {
-	return event_queue.core[i].count ? active_of(i) / UNIT : 0;
+	return event_turns.core[i].count ? active_of(i) / UNIT : 0;
 }
 static uint64_t kernel_of(unsigned i)
 {
@@ -126,7 +126,7 @@ static uint64_t kernel_of(unsigned i)
 }
 static uint64_t instructions_of(unsigned i)
 {
-	return event_queue.core[i].count ? event_queue.core[i].count->instructions : 0;
+	return event_turns.core[i].count ? event_turns.core[i].count->instructions : 0;
 }
 static uint64_t accesses_of(unsigned i) { return memory.core[i].traffic.accesses; }
 static uint64_t fetches_of(unsigned i) { return memory.core[i].traffic.fetches; }
@@ -143,7 +143,7 @@ static uint64_t wait_of(unsigned i) { return memory.core[i].traffic.wait_time / 
 
 static void mark_reached(unsigned i, void *number)
 {
-	if (!event_queue.core[i].count)
+	if (!event_turns.core[i].count)
 		return;
 	token_step(i);
 	if (phase_mark((unsigned)(uintptr_t)number)) {
@@ -155,7 +155,7 @@ static void mark_reached(unsigned i, void *number)
 		return;
 	observe_mark((unsigned)(uintptr_t)number);
 	fprintf(out, "{\"marker\":%u,\"core\":%u,\"clock\":%llu,\"late\":%llu,\"misparked\":%llu,\"counter\":\"%s\"",
-	        (unsigned)(uintptr_t)number, i, (unsigned long long)(clock_of(&event_queue.core[i]) / UNIT),
+	        (unsigned)(uintptr_t)number, i, (unsigned long long)(clock_of(&event_turns.core[i]) / UNIT),
 	        (unsigned long long)turn_token.late, (unsigned long long)pause_misparked(),
 	        virtual_time_sets_counter() ? "set" : "trapped");
 	print_each("executed", busy_of);
@@ -308,7 +308,7 @@ static void at_open(void)
 {
 	for (unsigned i = 0; i < core_count; i++) {
 		struct part *part = qemu_plugin_scoreboard_find(board, i);
-		queue_add(&event_queue, i, &part->count);
+		queue_add(&event_turns, i, &part->count);
 		memory.core[i].code = part->code;
 	}
 	stay_on_one_processor();
@@ -321,7 +321,7 @@ static bool take_option(const char *option, const char **file)
 	else if (!strncmp(option, "out=", 4))
 		out = fopen(option + 4, "w");
 	else if (!strncmp(option, "quantum=", 8))
-		event_queue.quantum = strtoull(option + 8, NULL, 10) * UNIT;
+		event_turns.quantum = strtoull(option + 8, NULL, 10) * UNIT;
 	else if (!strncmp(option, "program_quantum=", 16))
 		program_quantum = strtoull(option + 16, NULL, 10);
 	else if (!strncmp(option, "priced=", 7))
@@ -339,7 +339,7 @@ int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int argc, ch
 {
 	const char *file = NULL, *wrong;
 	unsigned line;
-	event_queue.quantum = QUANTUM * UNIT;
+	event_turns.quantum = QUANTUM * UNIT;
 	for (int i = 0; i < argc; i++)
 		if (!take_option(argv[i], &file)) {
 			fprintf(stderr, "modelled: %s: no option of this plugin\n", argv[i]);

@@ -8,7 +8,7 @@
 
 enum { ROWS = 20000, LINES = 40, LIMIT_EACH = 30 * UNIT };
 
-struct event_queue event_queue;
+struct event_queue event_turns;
 struct turn_token turn_token;
 static struct count counts[2];
 static uint64_t seed;
@@ -23,7 +23,7 @@ static uint64_t draw(uint64_t below)
 /* Core 0 has passed its limit. The other one takes a line or two of those that it uses, and it goes on. */
 void token_step(unsigned core)
 {
-	struct runner *runner = &event_queue.core[core];
+	struct runner *runner = &event_turns.core[core];
 	uint64_t now = clock_of(runner), kept = seed;
 	seed = ++steps * 0x9e3779b97f4a7c15;
 	for (uint64_t i = draw(3); i > 0; i--)
@@ -60,14 +60,14 @@ static void play(bool whole, struct outcome *outcome)
 	memory_make(&memory, &machine);
 	memset(counts, 0, sizeof(counts));
 	memset(looks, 0, sizeof(looks));
-	event_queue = (struct event_queue){ .running = NOBODY };
+	event_turns = (struct event_queue){ .running = NOBODY };
 	seed = 88172645463325252ull;
 	steps = 0;
 	access_remapped(MOST_CORES, NULL);
 	for (unsigned core = 0; core < 2; core++) {
-		queue_add(&event_queue, core, &counts[core]);
-		event_queue.core[core].state = RUNS;
-		queue_limit(&event_queue.core[core], LIMIT_EACH);
+		queue_add(&event_turns, core, &counts[core]);
+		event_turns.core[core].state = RUNS;
+		queue_limit(&event_turns.core[core], LIMIT_EACH);
 	}
 	for (unsigned row = 0; row < ROWS; row++) {
 		unsigned step = step_of[draw(3)], count = 1 + (unsigned)draw(33);
@@ -78,9 +78,9 @@ static void play(bool whole, struct outcome *outcome)
 		else
 			for (unsigned i = 0; i < count; i++)
 				access_row(0, first + i * step, 1, step, store);
-		outcome->clock[row] = clock_of(&event_queue.core[0]);
+		outcome->clock[row] = clock_of(&event_turns.core[0]);
 		if (!draw(4)) /* what it has stored arrives */
-			core_charge(&event_queue.core[0], 400 * UNIT);
+			core_charge(&event_turns.core[0], 400 * UNIT);
 		if (!draw(8))
 			looks[0].count = 0;
 	}

@@ -14,7 +14,7 @@
 #include "fiber.h"
 
 struct turn_token turn_token;
-struct event_queue event_queue;
+struct event_queue event_turns;
 void (*token_wake_events)(void);
 
 /* How often the holder is polled for sleep; after so many polls at one clock the others go ahead by a block. */
@@ -46,10 +46,10 @@ bool token_is_open(void) { return open_now; }
 static int next_turn(uint64_t *limit)
 {
 	if (!asked)
-		return queue_next(&event_queue, limit);
-	uint64_t now = queue_now(&event_queue);
-	if (event_queue.events_clock < now)
-		event_queue.events_clock = now;
+		return queue_next(&event_turns, limit);
+	uint64_t now = queue_now(&event_turns);
+	if (event_turns.events_clock < now)
+		event_turns.events_clock = now;
 	return EVENTS;
 }
 
@@ -71,8 +71,8 @@ static void pass_on(void)
 		token_wake_events();
 		return;
 	}
-	require((unsigned)next < event_queue.count);
-	queue_limit(&event_queue.core[next], limit);
+	require((unsigned)next < event_turns.count);
+	queue_limit(&event_turns.core[next], limit);
 	if (was == next)
 		return;
 	if (was == self && is_core(was)) /* it awaits its turn next */
@@ -97,14 +97,14 @@ static bool thread_sleeps(pid_t id)
 
 static uint64_t clock_of_holder(int party)
 {
-	return party == NOBODY ? 0 : party == EVENTS ? event_queue.events_clock : clock_of(&event_queue.core[party]);
+	return party == NOBODY ? 0 : party == EVENTS ? event_turns.events_clock : clock_of(&event_turns.core[party]);
 }
 
 /* Under the mutex: all others that could execute do so for a block, without the token. */
 static void let_ahead(void)
 {
-	for (unsigned i = 0; i < event_queue.count; i++) {
-		if ((int)i == holder || event_queue.core[i].state == HALTED)
+	for (unsigned i = 0; i < event_turns.count; i++) {
+		if ((int)i == holder || event_turns.core[i].state == HALTED)
 			continue;
 		turn_token.late++;
 		fiber_go(i);
@@ -162,8 +162,8 @@ void token_keep(unsigned core, bool on) { keeps[core] = on; }
 /* Under the mutex. A core without the token: it calls again after the block. */
 static void went_ahead(unsigned core)
 {
-	queue_limit(&event_queue.core[core], 0);
-	queue_moved(&event_queue, core);
+	queue_limit(&event_turns.core[core], 0);
+	queue_moved(&event_turns, core);
 }
 
 void token_step(unsigned core)
@@ -172,7 +172,7 @@ void token_step(unsigned core)
 	if (keeps[core])
 		return;
 	pthread_mutex_lock(&mutex);
-	event_queue.started = true;
+	event_turns.started = true;
 	if (holder == (int)core || holder == NOBODY)
 		pass_on();
 	else
@@ -188,9 +188,9 @@ void token_block(uint64_t until)
 	pthread_mutex_lock(&mutex);
 	require(self != NOBODY);
 	if (self == EVENTS)
-		event_queue.events = until;
+		event_turns.events = until;
 	else
-		queue_halt(&event_queue, (unsigned)self);
+		queue_halt(&event_turns, (unsigned)self);
 	if (holder == self)
 		pass_on();
 	pthread_mutex_unlock(&mutex);
@@ -201,7 +201,7 @@ static void hold_back(uint64_t when)
 {
 	if (self == NOBODY || self == EVENTS || holder != self)
 		return;
-	struct runner *core = &event_queue.core[holder];
+	struct runner *core = &event_turns.core[holder];
 	require(core->count);
 	uint64_t left = core->count->used < LIMIT ? LIMIT - core->count->used : 0;
 	if (when < clock_of(core) + left)
@@ -211,13 +211,13 @@ static void hold_back(uint64_t when)
 static void hold_back_for(unsigned core)
 {
 	if (is_core(self))
-		hold_back(queue_until(&event_queue, (unsigned)self, core));
+		hold_back(queue_until(&event_turns, (unsigned)self, core));
 }
 
 /* Under the mutex. */
 static uint64_t clock_here(void)
 {
-	return self == NOBODY ? queue_now(&event_queue) : clock_of_holder(self);
+	return self == NOBODY ? queue_now(&event_turns) : clock_of_holder(self);
 }
 
 void token_wake(unsigned party, uint64_t latency)
@@ -226,14 +226,14 @@ void token_wake(unsigned party, uint64_t latency)
 	uint64_t now = clock_here();
 	require(party <= EVENTS);
 	if (party == EVENTS) {
-		event_queue.started |= self != NOBODY;
-		if (now < event_queue.events)
-			event_queue.events = now;
+		event_turns.started |= self != NOBODY;
+		if (now < event_turns.events)
+			event_turns.events = now;
 		hold_back(now);
-	} else if (event_queue.core[party].state == PARKED) {
-		queue_unpark(&event_queue, party, now, event_queue.core[party].ahead);
+	} else if (event_turns.core[party].state == PARKED) {
+		queue_unpark(&event_turns, party, now, event_turns.core[party].ahead);
 		hold_back_for(party);
-	} else if (queue_expect(&event_queue, party, now + (self == NOBODY || self == EVENTS ? 0 : latency))) {
+	} else if (queue_expect(&event_turns, party, now + (self == NOBODY || self == EVENTS ? 0 : latency))) {
 		hold_back_for(party);
 	}
 	if (holder == NOBODY)
@@ -255,25 +255,25 @@ bool token_events_turn(void) { return holder == EVENTS; }
 void token_park(unsigned core, uint64_t period, uint64_t ahead, uint64_t most)
 {
 	pthread_mutex_lock(&mutex);
-	queue_park(&event_queue, core, period, ahead, most);
+	queue_park(&event_turns, core, period, ahead, most);
 	pthread_mutex_unlock(&mutex);
 	token_step(core);
 	pthread_mutex_lock(&mutex);
-	if (event_queue.core[core].state == PARKED) { /* it went ahead without the token */
-		event_queue.core[core].state = RUNS;
-		queue_moved(&event_queue, core);
+	if (event_turns.core[core].state == PARKED) { /* it went ahead without the token */
+		event_turns.core[core].state = RUNS;
+		queue_moved(&event_turns, core);
 	}
-	event_queue.core[core].resumes = false;
+	event_turns.core[core].resumes = false;
 	pthread_mutex_unlock(&mutex);
 }
 
 void token_unpark(unsigned core, uint64_t ahead)
 {
-	if (!queue_waits(&event_queue, core))
+	if (!queue_waits(&event_turns, core))
 		return;
 	pthread_mutex_lock(&mutex);
 	/* of two cores that act at one moment the one with the lesser number is first */
-	queue_unpark(&event_queue, core, clock_here() + ((int)core < self), ahead);
+	queue_unpark(&event_turns, core, clock_here() + ((int)core < self), ahead);
 	hold_back_for(core);
 	pthread_mutex_unlock(&mutex);
 }

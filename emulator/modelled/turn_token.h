@@ -15,7 +15,7 @@ struct turn_token {
 	uint64_t late;
 };
 extern struct turn_token turn_token;
-extern struct event_queue event_queue;
+extern struct event_queue event_turns;
 
 /* Returns the party that the calling thread plays; NOBODY if none. */
 int token_self(void);

@@ -68,7 +68,7 @@ static bool read_counter(uint64_t *value)
 void virtual_time_counter(unsigned core)
 {
 	if (sets_ticks)
-		ticks_set(not_back(&last_tsc, moment_tsc(clock_of(&event_queue.core[core]))));
+		ticks_set(not_back(&last_tsc, moment_tsc(clock_of(&event_turns.core[core]))));
 }
 
 bool virtual_time_sets_counter(void) { return sets_ticks; }
