@@ -482,8 +482,7 @@ def test_other_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_hypervisor(signature: str, shown: str, accel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """where a log comes from is said by the name of the hypervisor, not by its signature of CPUID"""
     monkeypatch.setattr(serial_log, "read_plan", lambda path: plan(DEPLOYMENT))
-    monkeypatch.setattr(serial_log, "evaluate", lambda what, events,
-                        emulated: SimpleNamespace(emulated=emulated, cores=2))
+    monkeypatch.setattr(serial_log, "evaluate", lambda what, events, clock: SimpleNamespace(emulated=clock.emulated, cores=2))
     boots = [json.dumps({"event": "boot", "cluster": c, "cores": len(cluster.cpus)})
              for c, cluster in enumerate(plan(DEPLOYMENT).cluster_map.clusters)]
     machine = json.dumps({"event": "machine", "cpu": "A processor", "hypervisor": signature})
