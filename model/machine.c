@@ -223,9 +223,6 @@ int machine_main(int argc, char **argv, const struct explore_case *cases)
 	return explore_main(argc, argv, ordered);
 }
 
-/* harness.c would run these. */
-const struct test tests[] = { { 0 } };
-
 static bool busy(void *core) { return hosted_core_busy(core); }
 
 /* A thread that runs uses its registers (on two cores at a time, that is a race) and memory. */

@@ -153,13 +153,31 @@ uint64_t word(const struct thread *thread, unsigned index) { return message_word
 static char where[200];
 static const char *tell(void) { return where; }
 
+/* Of all files with TESTS(); none where the explorer has the harness. */
+extern const struct test_file __start_test_files[] __attribute__((weak)), __stop_test_files[] __attribute__((weak));
+
+/* Returns the tests of a file, or ends with the names of all. */
+static const struct test *tests_of(const char *file)
+{
+	for (const struct test_file *each = __start_test_files; each < __stop_test_files; each++)
+		if (!strcmp(each->name, file))
+			return each->tests;
+	fprintf(stderr, "expected a file of tests, got '%s'. There are", file);
+	for (const struct test_file *each = __start_test_files; each < __stop_test_files; each++)
+		fprintf(stderr, " %s", each->name);
+	fputc('\n', stderr);
+	exit(2);
+}
+
 /*
- * [--threads] [--changes] [WORD]: cores as threads of the host, tests of several; the kernel's granularity changes all
- * the time, at random, and which cores may touch an object; only tests with the word in their name.
+ * FILE [--threads] [--changes] [WORD]: cores as threads of the host, tests of several; the kernel's granularity changes
+ * all the time, at random, and which cores may touch an object; only tests with the word in their name.
  */
 int main(int argc, char **argv)
 {
 	unsigned cores_max = strcmp(REGIME_HEADER, "none.h") ? BOOT_MAX_CPUS : 1;
+	const struct test *tests = tests_of(argc > 1 ? argv[1] : "");
+	argc--, argv++;
 	bool threads = argc > 1 && !strcmp(argv[1], "--threads");
 	changes = argc > 1 + threads && !strcmp(argv[1 + threads], "--changes");
 	const char *word = argc > 1 + threads + changes ? argv[1 + threads + changes] : "";

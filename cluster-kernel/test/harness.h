@@ -80,5 +80,14 @@ struct test {
 	void (*run)(void);
 	unsigned cores; /* not run where the regime is for fewer; with TEST_ONCE where it is long */
 };
-/* Each file's own, ended by a null name; harness.c has main(). */
-extern const struct test tests[];
+
+struct test_file {
+	const char *name; /* test-some-name.c is "some_name" */
+	const struct test *tests;
+};
+/* A file's tests, ended by a null name; main() of harness.c runs those of the file that it is told. */
+#define TESTS(file)                                                                            \
+	extern const struct test tests_##file[];                                               \
+	static const struct test_file file_##file __attribute__((section("test_files"), used)) = \
+		{ #file, tests_##file };                                                       \
+	const struct test tests_##file[]

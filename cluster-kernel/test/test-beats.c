@@ -229,7 +229,7 @@ static void other_words_are_not(void)
 	}
 }
 
-const struct test tests[] = {
+TESTS(beats) = {
 	{ "each core beats", each_core_beats, 1 },
 	{ "each of several cores beats", each_core_beats, 3 },
 	{ "beats beside other timers", beats_beside_other_timers, 1 },

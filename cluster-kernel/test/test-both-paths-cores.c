@@ -313,7 +313,7 @@ static void both_paths_do_the_same(void)
 		EXPECT(with > without + PROGRAMS * STEPS / 20, true);
 }
 
-const struct test tests[] = {
+TESTS(both_paths_cores) = {
 	{ "both paths of a signal and wait do the same on two cores", both_paths_do_the_same, CORES | TEST_ONCE },
 	{ 0 },
 };

@@ -168,7 +168,7 @@ static void both_paths_do_the_same(void)
 		EXPECT(fast > STEPS / 2, true);
 }
 
-const struct test tests[] = {
+TESTS(both_paths) = {
 	{ "both paths of a signal and wait do the same", both_paths_do_the_same, 1 },
 	{ 0 },
 };

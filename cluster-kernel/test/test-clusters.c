@@ -200,7 +200,7 @@ static void refused(void)
 	end();
 }
 
-const struct test tests[] = {
+TESTS(clusters) = {
 	{ "a cluster is claimed, fenced and started", whole_way, 1 },
 	{ "a fence is awaited", fence_is_awaited, 1 },
 	{ "all cores of the largest cluster", largest, 1 },

@@ -329,7 +329,7 @@ static void real_deadlines_pass(void)
 	machine = saved;
 }
 
-const struct test tests[] = {
+TESTS(concurrency) = {
 	{ "calls cross cores", calls_cross_cores, 3 | TEST_ONCE },
 	{ "calls from other cores meet calls from here", calls_meet_on_a_core, 3 | TEST_ONCE },
 	{ "wake-ups cross cores", wake_ups_cross_cores, 3 | TEST_ONCE },

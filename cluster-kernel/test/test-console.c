@@ -127,7 +127,7 @@ static void a_copy_of_the_control_object_will_do(void)
 	EXPECT(machine->console[before], 'y');
 }
 
-const struct test tests[] = {
+TESTS(console) = {
 	{ "reports of faults are limited", reports_of_faults_are_limited, 1 | TEST_ONCE },
 	{ "nobody waits for the console in the kernel", nobody_waits_for_the_console_in_the_kernel, 1 },
 	{ "the console needs the control object", the_console_needs_the_control_object, 1 },

@@ -153,7 +153,7 @@ static void a_reader(void)
 	reported(needs_it_alone, "must be exclusive and is not");
 }
 
-const struct test tests[] = {
+TESTS(contracts) = {
 	{ "the kernel's lock", the_kernels_lock, 1 | TEST_ONCE },
 	{ "the kernel's lock is free", the_lock_is_free, 1 | TEST_ONCE },
 	{ "a lock twice", a_lock_twice, 1 | TEST_ONCE },

@@ -129,7 +129,7 @@ static void at_work(void)
 	EXPECT(returned > 4, true);
 }
 
-const struct test tests[] = {
+TESTS(cores_at_work) = {
 	{ "cores leave and come, and locks change, under threads at work", at_work, CORES },
 	{ 0 },
 };

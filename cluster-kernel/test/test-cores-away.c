@@ -263,7 +263,7 @@ static void locks_stay(void)
 	EXPECT(core_state(word_of(CORE)), CORE_PARKED);
 }
 
-const struct test tests[] = {
+TESTS(cores_away) = {
 	{ "no change of the locks while a core leaves", locks_stay, 3 },
 	{ "a core to which interrupts go", interrupts_keep_it, 2 },
 	{ "memory moves while a core is away", memory_moves, 2 },

@@ -256,7 +256,7 @@ static void reports_outlive_their_core(void)
 	pair_end();
 }
 
-const struct test tests[] = {
+TESTS(cores) = {
 	{ "a core leaves and comes back", there_and_back, 2 },
 	{ "threads run on a core that has joined", threads_run_there, 2 },
 	{ "a core that has left owes nothing", owes_nothing, 2 },

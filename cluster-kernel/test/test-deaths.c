@@ -116,7 +116,7 @@ static void dies(void)
 	EXPECT(p[1].step > ROUNDS / 2, true); /* it ran */
 }
 
-const struct test tests[] = {
+TESTS(deaths) = {
 	{ "a thread, its CSpace and its address space go in every order", dies, CORES | TEST_ONCE },
 	{ 0 },
 };

@@ -270,7 +270,7 @@ static void a_deleter_dies_by_another_core(void)
 	EXPECT(wide_whole(MEMORY), true);
 }
 
-const struct test tests[] = {
+TESTS(deletion) = {
 	{ "ten thousand descendants", ten_thousand_descendants, 1 },
 	{ "long lines of descent", long_lines_of_descent, 1 },
 	{ "a doomed CNode keeps its memory", a_doomed_cnode_keeps_its_memory, 1 },

@@ -217,7 +217,7 @@ static void threads_go(void)
 	run(p, 4);
 }
 
-const struct test tests[] = {
+TESTS(destruction) = {
 	{ "objects go while threads use them", objects_go, 3 | TEST_ONCE },
 	{ "a page goes while threads write into it", page_goes, 3 | TEST_ONCE },
 	{ "an address space goes while threads live in it", address_space_goes, 3 | TEST_ONCE },

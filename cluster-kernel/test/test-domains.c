@@ -217,7 +217,7 @@ static void side_by_side(void)
 	EXPECT(cap_of(SHARED)->rights | cap_of(SHARED + 1)->rights, RIGHT_READ);
 }
 
-const struct test tests[] = {
+TESTS(domains) = {
 	{ "cores map, protect and unmap side by side", side_by_side, 3 | TEST_ONCE },
 	{ "frames name domains by their ids", ids, 1 },
 	{ "one program leaves domains to others", one_program_leaves_domains_to_others, 1 },

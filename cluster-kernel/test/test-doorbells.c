@@ -407,7 +407,7 @@ static void more_remote_bells_than_a_budget(void)
 	end();
 }
 
-const struct test tests[] = {
+TESTS(doorbells) = {
 	{ "a bell is received", a_bell_is_received, 1 },
 	{ "it wakes on the listening core", it_wakes_on_the_listening_core, 2 },
 	{ "a remote bell", a_remote_bell, 2 },

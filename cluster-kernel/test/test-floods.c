@@ -226,7 +226,7 @@ static void one_that_falls_below_a_sleeper(void)
 	EXPECT(running(1), other);
 }
 
-const struct test tests[] = {
+TESTS(floods) = {
 	{ "a sleeper below what runs", a_sleeper_below_what_runs, CORES | TEST_ONCE },
 	{ "a sleeper that comes and goes", a_sleeper_that_comes_and_goes, CORES | TEST_ONCE },
 	{ "a sleeper of equal priority", a_sleeper_of_equal_priority, CORES | TEST_ONCE },

@@ -344,7 +344,7 @@ static void memory(void)
 	memory_from(1); /* where alignment skips a page, or another one */
 }
 
-const struct test tests[] = {
+TESTS(hand_over) = {
 	{ "the root task's capabilities, with devices", with_devices, 1 | TEST_ONCE },
 	{ "the root task's capabilities, without devices", without_devices, 1 | TEST_ONCE },
 	{ "the root task's mappings", mappings, 1 | TEST_ONCE },

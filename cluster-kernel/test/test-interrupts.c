@@ -73,7 +73,7 @@ static void each_signals_its_badge(void)
 	EXPECT(polled(), 1);
 }
 
-const struct test tests[] = {
+TESTS(interrupts) = {
 	{ "each signals its badge", each_signals_its_badge, 1 },
 	{ "a handler goes: level-triggered", level_triggered, 1 },
 	{ "a handler goes: edge-triggered", edge_triggered, 1 },

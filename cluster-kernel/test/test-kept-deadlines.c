@@ -196,7 +196,7 @@ static void until_the_thread_moves(void)
 	EXPECT(pong->state, THREAD_WAITING);
 }
 
-const struct test tests[] = {
+TESTS(kept_deadlines) = {
 	{ "a kept deadline: the same again", for_the_same_deadline, 1 },
 	{ "a kept deadline: another one", for_another_deadline, 1 },
 	{ "a kept deadline: it passes", passes_while_the_thread_runs, 1 },

@@ -159,7 +159,7 @@ static void priority_by_priority(void)
 	}
 }
 
-const struct test tests[] = {
+TESTS(late_deadlines) = {
 	{ "late deadlines: after a wait", after_a_wait, 2 },
 	{ "late deadlines: after a suspension by another core", after_suspension_by_another_core, 2 },
 	{ "late deadlines: after a deletion by another core", after_deletion_by_another_core, 2 },

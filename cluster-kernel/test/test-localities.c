@@ -359,7 +359,7 @@ static void same_bound(void) { compare(bound); }
 static void same_deleted(void) { compare(deleted); }
 static void same_suspended(void) { compare(suspended); }
 
-const struct test tests[] = {
+TESTS(localities) = {
 	{ "set and told", set_and_told, CORES },
 	{ "not inherited", not_inherited, CORES },
 	{ "refused", refused, CORES },

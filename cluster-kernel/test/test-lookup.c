@@ -21,7 +21,7 @@ static void slot_0_is_none(void)
 	EXPECT(second != 0 && slot_empty(second), true);
 }
 
-const struct test tests[] = {
+TESTS(lookup) = {
 	{ "slot 0 is none", slot_0_is_none, 1 },
 	{ 0 },
 };

@@ -220,7 +220,7 @@ static void one_of_many(void)
 	pair_end();
 }
 
-const struct test tests[] = {
+TESTS(memory_moves) = {
 	{ "one piece of more than are looked through", one_of_many, 2 },
 	{ "memory leaves and comes back", there_and_back, 2 },
 	{ "it is taken in parts", in_parts, 2 },

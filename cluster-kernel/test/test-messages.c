@@ -116,7 +116,7 @@ static void what_the_server_waits_for(void)
 	EXPECT(server->reply, slot_of(REPLY)->cap.object);
 }
 
-const struct test tests[] = {
+TESTS(messages) = {
 	{ "both paths end in the same state", both_paths_end_in_the_same, 1 },
 	{ "what the server waits for", what_the_server_waits_for, 1 },
 	{ 0 },

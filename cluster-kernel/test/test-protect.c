@@ -383,7 +383,7 @@ static void the_last_one_goes(void)
 		EXPECT(rights_of(MANY + i) & ~RIGHT_READ, 0);
 }
 
-const struct test tests[] = {
+TESTS(protect) = {
 	{ "descendants keep at most these rights", descendants_keep_at_most_these, 1 },
 	{ "a frame's own mapping", own_mapping, 1 },
 	{ "without READ it is unmapped", without_read_unmapped, 1 },

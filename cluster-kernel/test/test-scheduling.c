@@ -125,7 +125,7 @@ static void one_leaves_from_below(void)
 	EXPECT(running(0), higher);
 }
 
-const struct test tests[] = {
+TESTS(scheduling) = {
 	{ "a thread deletes itself", a_thread_deletes_itself, 1 },
 	{ "a thread is destroyed before it is saved", a_thread_is_destroyed_before_it_is_saved, 2 },
 	{ "no system call is lost", no_system_call_is_lost, 2 },

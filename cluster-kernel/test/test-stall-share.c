@@ -97,7 +97,7 @@ static void shares(void)
 	share(101, "higher");
 }
 
-const struct test tests[] = {
+TESTS(stall_share) = {
 	{ "what stalls take from a core", shares, CORES | TEST_ONCE },
 	{ 0 },
 };

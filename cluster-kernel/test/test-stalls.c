@@ -153,7 +153,7 @@ static void nomads(bool moved)
 static void moves_itself(void) { nomads(false); }
 static void is_moved_as_well(void) { nomads(true); }
 
-const struct test tests[] = {
+TESTS(stalls) = {
 	{ "stalled while it makes calls", stalled_on_another_core, CORES | TEST_ONCE },
 	{ "stalled beside its receiver", stalled_beside_its_receiver, CORES | TEST_ONCE },
 	{ "stalled, its receiver on the stalling core", stalled_far_from_its_receiver, CORES | TEST_ONCE },

@@ -191,7 +191,7 @@ static void a_set_moves_nobody(void)
 	EXPECT(schedule(A, ROOT_SLOT_TCB, 1), SKERRY_NO_RIGHTS);
 }
 
-const struct test tests[] = {
+TESTS(tcbs) = {
 	{ "a new TCB has no cores", a_new_tcb_has_no_cores, 1 },
 	{ "sets of cores within sets", sets_within_sets, 3 },
 	{ "words of a set of cores", words_of_a_set, 2 },

@@ -264,7 +264,7 @@ static void cancelled_all_at_once(void)
 		EXPECT(result(waiter[i]), SKERRY_DELETED);
 }
 
-const struct test tests[] = {
+TESTS(timers) = {
 	{ "deadlines: each at its time", each_at_its_time, 1 },
 	{ "deadlines: in order", in_order, 1 },
 	{ "deadlines: one that has passed is not waited for", a_deadline_that_has_passed_is_not_waited_for, 1 },

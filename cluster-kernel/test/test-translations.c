@@ -278,7 +278,7 @@ static void page_by_the_clock(void)
 	EXPECT(physical_at(1), 0);
 }
 
-const struct test tests[] = {
+TESTS(translations) = {
 	{ "a space that is not loaded loses a page", unmapped_here, 1 },
 	{ "a space that is not loaded loses a page by another core", unmapped_by_another_core, 2 },
 	{ "a space that is not loaded gets another page", replaced_here, 1 },

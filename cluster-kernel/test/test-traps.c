@@ -199,7 +199,7 @@ static void while_a_handler_waits(void)
 	}
 }
 
-const struct test tests[] = {
+TESTS(traps) = {
 	{ "stopped in a trap, then resumed", then_resumed, 2 },
 	{ "stopped in a trap, then moved", then_moved, 2 },
 	{ "stopped in a trap, then given another handler", then_given_another_handler, 2 },

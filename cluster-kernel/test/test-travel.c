@@ -372,7 +372,7 @@ static void becomes_coarse(void)
 	}
 }
 
-const struct test tests[] = {
+TESTS(travel) = {
 	{ "many travel, and the kernel becomes coarse", becomes_coarse, CORES },
 	{ "visitors ring doorbells", both_ring, CORES },
 	{ "threads change while they travel", threads_change, CORES },

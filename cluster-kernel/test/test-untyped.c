@@ -223,7 +223,7 @@ static void a_call_for_what_is_left_looks_at_all_slots(void)
 	EXPECT(slot_empty(slot_of(next)), true);
 }
 
-const struct test tests[] = {
+TESTS(untyped) = {
 	{ "large frames are zeroed by and by", large_frames_are_zeroed_by_and_by, 1 },
 	{ "a gap that alignment skips is not taken for zeroed", a_skipped_gap_is_not_taken_for_zeroed, 1 },
 	{ "many objects are made by and by", many_objects_are_made_by_and_by, 1 },

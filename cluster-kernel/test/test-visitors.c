@@ -384,7 +384,7 @@ static void a_search_for_the_woken_is_charged(void)
 	end();
 }
 
-const struct test tests[] = {
+TESTS(visitors) = {
 	{ "own threads have turns between visitors", own_threads_have_turns, 3 | TEST_ONCE },
 	{ "own threads keep their core", own_threads_keep_their_core, 3 | TEST_ONCE },
 	{ "a core does not leave its visitors", a_core_does_not_leave_its_visitors, 3 },

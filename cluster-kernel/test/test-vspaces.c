@@ -146,7 +146,7 @@ static void a_thread_loses_its_space(void)
 	EXPECT(slot_of(SPACE)->cap.type, OBJECT_VSPACE);
 }
 
-const struct test tests[] = {
+TESTS(vspaces) = {
 	{ "a mapping's rights are the capability's", rights_are_the_capabilitys, 1 },
 	{ "a large frame is forgotten", a_large_frame_is_forgotten, 1 },
 	{ "other cores forget", other_cores_forget, 2 },

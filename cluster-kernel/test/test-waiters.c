@@ -110,7 +110,7 @@ static void a_handler_goes(void)
 	EXPECT(call(ROOT_SLOT_IRQ_CONTROL, IRQ_GET_IOAPIC, W(HANDLER + 1, 0, PIN, 0), W(CNODE)), 0);
 }
 
-const struct test tests[] = {
+TESTS(waiters) = {
 	{ "an endpoint with many waiters", an_endpoint_with_many_waiters, 1 },
 	{ "an endpoint with two waiters", an_endpoint_with_two_waiters, 1 },
 	{ "a notification with many waiters is replaced", a_notification_is_replaced, 1 },

@@ -346,7 +346,7 @@ static void signalled_above_a_thread_that_goes_on(void)
 	expect_then(x);
 }
 
-const struct test tests[] = {
+TESTS(wake_ups) = {
 	{ "equals run in the order of waking", equals_run_in_the_order_of_waking, 1 },
 	{ "the best of several that are woken runs", the_best_of_several_runs, 1 },
 	{ "a higher one runs at once", a_higher_one_runs_at_once, 1 },

@@ -77,12 +77,12 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def test_lock(tree: Path) -> None:
     """a lock is added by what the page says: it is built, explored, tested on the host and in the machine"""
     ninja(tree, "cluster-kernel/kernel-tas.elf", "model/model-lock-tas",
-          "cluster-kernel/test/test-kernel-concurrency-tas")
+          "cluster-kernel/test/test-kernel-tas")
     facts = python(tree, "-c", "from topology import regimes; regimes.print_for_build()").splitlines()
     without = [line.split("\t")[2] for line in facts if line.startswith("without\tlock-tas\t")]
     build = tree / "build"
     run(build, build / "model" / "model-lock-tas", *(word for case in without for word in ("--without", case)))
-    run(build, build / "cluster-kernel" / "test" / "test-kernel-concurrency-tas")
+    run(build, build / "cluster-kernel" / "test" / "test-kernel-tas", "concurrency")
     result = json.loads(python(tree, "-m", "tests.mistakes.boot", "1", "2", "tas"))
     assert result["failed"] == []
     assert "tas" in python(tree, "-c", "from deploy.deployment.modules import REGIMES; print(*REGIMES)")

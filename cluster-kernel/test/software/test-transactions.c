@@ -371,7 +371,7 @@ static void no_trace(void)
 	free(before), free(expected), free(now);
 }
 
-const struct test tests[] = {
+TESTS(transactions) = {
 	{ "causes of aborts, and what is done then", causes, 1 },
 	{ "every transaction aborts", all_abort, 1 },
 	{ "what cannot be taken back", irrevocable, 1 },
