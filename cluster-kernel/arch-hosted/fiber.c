@@ -21,7 +21,7 @@ static void __sanitizer_finish_switch_fiber(void *fake_stack, const void **botto
 }
 #endif
 
-enum { STACK_SIZE = 256 << 10 };
+enum { FIBER_STACK = 256 << 10 };
 
 /*
  * The registers that a function keeps are on the stack while another fiber runs. Not swapcontext(): it asks the host
@@ -51,7 +51,7 @@ void fiber_enter(struct fiber *fiber)
 
 void fiber_init(struct fiber *fiber, void (*run)(void *), void *argument)
 {
-	*fiber = (struct fiber){ .run = run, .argument = argument, .size = STACK_SIZE, .stack = malloc(STACK_SIZE) };
+	*fiber = (struct fiber){ .run = run, .argument = argument, .size = FIBER_STACK, .stack = malloc(FIBER_STACK) };
 	if (!fiber->stack) {
 		perror("making a core");
 		abort();

@@ -6,7 +6,7 @@
 
 enum { STEPS_MAX = 4000000 }; /* of one hosted_run(): more means that cores wait for each other */
 
-static void core_main(void *core)
+static void turns_core_main(void *core)
 {
 	for (;;) {
 		hosted_core_enter(core);
@@ -14,7 +14,7 @@ static void core_main(void *core)
 	}
 }
 
-void turns_init(struct hosted_core *core) { fiber_init(&core->fiber, core_main, core); }
+void turns_init(struct hosted_core *core) { fiber_init(&core->fiber, turns_core_main, core); }
 void turns_free(struct hosted_core *core) { fiber_free(&core->fiber); }
 
 void turns_pause(struct hosted_core *core)

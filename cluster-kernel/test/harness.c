@@ -151,7 +151,7 @@ uint64_t badge(const struct thread *thread) { return thread->context.registers.r
 uint64_t word(const struct thread *thread, unsigned index) { return message_word(thread, index); }
 
 static char where[200];
-static const char *tell(void) { return where; }
+static const char *whereabouts(void) { return where; }
 
 /* Of all files with TESTS(); none where the explorer has the harness. */
 extern const struct test_file __start_test_files[] __attribute__((weak)), __stop_test_files[] __attribute__((weak));
@@ -181,7 +181,7 @@ int main(int argc, char **argv)
 	bool threads = argc > 1 && !strcmp(argv[1], "--threads");
 	changes = argc > 1 + threads && !strcmp(argv[1 + threads], "--changes");
 	const char *word = argc > 1 + threads + changes ? argv[1 + threads + changes] : "";
-	watch(tell);
+	watch(whereabouts);
 	for (const struct test *test = tests; test->name; test++) {
 		unsigned cores = test->cores & ~TEST_ONCE;
 		/* other interleavings */

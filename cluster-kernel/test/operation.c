@@ -273,7 +273,7 @@ static void write_buffer(struct hosted *machine, unsigned core, const struct thr
 			return;
 }
 
-static void tell(unsigned core, const struct thread *thread, const struct step *s)
+static void tell_step(unsigned core, const struct thread *thread, const struct step *s)
 {
 	const uint64_t *word = s->word, *cap = s->cap;
 	fprintf(stderr, "core %u thread %p: system call %" PRIu64 " on %" PRIu64 ", label %" PRIu64 ", words %#"
@@ -321,7 +321,7 @@ static bool system_call(struct hosted *machine, unsigned core, unsigned kind)
 	s.call.info = message_info(s.label, s.caps, s.words);
 	write_buffer(machine, core, thread, &s);
 	if (operation_verbose)
-		tell(core, thread, &s);
+		tell_step(core, thread, &s);
 	hosted_post_call(machine, core, &s.call);
 	return true;
 }

@@ -17,23 +17,23 @@ enum { THREAD_CALLS = 200000, THREAD_CALLS_RUN = 6000, THREAD_CORES_MAX = 4 };
 
 static char where[80];
 
-static const char *tell(void) { return where; }
+static const char *whereabouts(void) { return where; }
 
-static void begin(uint64_t seed, unsigned cores)
+static void begin_run(uint64_t seed, unsigned cores)
 {
 	snprintf(where, sizeof(where), "this was seed %llu on %u cores", (unsigned long long)seed, cores);
 }
 
-static unsigned run(uint64_t seed, unsigned cores)
+static unsigned run_steps(uint64_t seed, unsigned cores)
 {
 	struct records records = records_random(seed);
-	begin(seed, cores);
+	begin_run(seed, cores);
 	return random_run(&records, cores, STEPS, seed);
 }
 
 static uint64_t run_threads(uint64_t seed, unsigned cores)
 {
-	begin(seed, cores);
+	begin_run(seed, cores);
 	return random_threads(cores, THREAD_CALLS_RUN, seed);
 }
 
@@ -54,7 +54,7 @@ static void turns(unsigned seconds, unsigned cores_max)
 	uint64_t seed = fresh_seed();
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	do {
-		steps += run(seed + runs, 1 + runs % cores_max);
+		steps += run_steps(seed + runs, 1 + runs % cores_max);
 		runs++;
 		clock_gettime(CLOCK_MONOTONIC, &now);
 	} while ((unsigned)(now.tv_sec - start.tv_sec) < seconds);
@@ -82,12 +82,12 @@ int main(int argc, char **argv)
 	bool many = strcmp(REGIME_HEADER, "none.h"), at_once = argc > 1 && !strcmp(argv[1], "--threads");
 	argc -= at_once;
 	argv += at_once;
-	watch(tell);
+	watch(whereabouts);
 	if (argc > 2) {
 		uint64_t seed = strtoull(argv[2], 0, 0);
 		unsigned cores = argc > 3 ? atoi(argv[3]) : 1;
 		operation_verbose = !at_once;
-		printf("%llu steps\n", (unsigned long long)(at_once ? run_threads(seed, cores) : run(seed, cores)));
+		printf("%llu steps\n", (unsigned long long)(at_once ? run_threads(seed, cores) : run_steps(seed, cores)));
 	} else if (at_once) {
 		threads(argc > 1 ? strtoull(argv[1], 0, 0) : THREAD_CALLS, many ? THREAD_CORES_MAX : 1);
 	} else {
