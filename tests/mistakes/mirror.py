@@ -19,6 +19,7 @@ from tests.mistakes.running import run
 
 COMPILING = 1200.0  # seconds, after which a compiler is stopped
 _DEPENDENCIES = re.compile(r" -M[QF] '?([^ ']+)'?")
+_TOGETHER = re.compile(r"-unity\d+\.c$")  # of sources that are compiled in one go: Meson includes them by whole paths
 
 
 class BuildFailure(Exception):
@@ -104,6 +105,9 @@ class Mirror:
                                f"argument has a line's end")
         for path in {*step.outputs, *_DEPENDENCIES.findall(step.command)}:
             self._own(self.build / path)
+        for path in filter(_TOGETHER.search, step.inputs):
+            self._own(self.build / path)
+            (self.build / path).write_text(self.text((self._real / path).read_text()))
         # No warnings of what a mistake leaves unused, or without a choice.
         command = self.text(step.command) + (" -w -Werror=implicit-function-declaration" if step.compiles else "")
         done = run(["sh", "-c", command], self.build, self._stop, wall=COMPILING)

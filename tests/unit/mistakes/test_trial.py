@@ -19,11 +19,13 @@ from tests.mistakes.trial import Bench
 from tests.mistakes.verdicts import CAUGHT, SURVIVED, UNFIT
 
 FILES = {
-    "lib/add.h": "enum { ONE = 1 };\nint add(int a, int b);\n",
+    "lib/add.h": "enum { ONE = 1 };\nint add(int a, int b);\nint more(void);\n",
     "lib/add.c": '#include "add.h"\nint add(int a, int b) { return a + b; }\n',
+    "lib/more.c": "int more(void) { return 0; }\n",
+    "build/lib/more-unity0.c": "#include<ROOT/build/../lib/more.c>\n",
     "lib/text.txt": "static int two(void) { return 2; }\n",
     "test/test.c": '#include "../lib/add.h"\n#include "text.h"\nint main(int argc, char **argv) {\n'
-                   "\tif (argc > 1) return argv[1][0] != 's';\n\treturn add(ONE, two()) != 3;\n}\n",
+                   "\tif (argc > 1) return argv[1][0] != 's';\n\treturn add(ONE, two()) + more() != 3;\n}\n",
     "test/while.c": "int main(void) { return 0; }\n",
 }  # fmt: skip
 NINJA = """rule cc
@@ -37,7 +39,8 @@ rule ld
 rule copy
   command = sed s/2/1+1/ $in > $out
 build lib/add.o: cc ../lib/../lib/add.c
-build lib/lib$ add.a: ar lib/add.o
+build lib/more.o: cc lib/more-unity0.c
+build lib/lib$ add.a: ar lib/add.o lib/more.o
 build text.h: copy ../lib/text.txt | ../lib/text.txt || lib/add.o
 build test.p/test.o: cc ROOT/test/test.c || text.h
   args = -I.
@@ -51,9 +54,8 @@ build all: phony test-add test-while
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     for name, text in FILES.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    (tmp_path / "build").mkdir()
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / name).write_text(text.replace("ROOT", str(tmp_path)))
     (tmp_path / "build" / "build.ninja").write_text(NINJA.replace("ROOT", str(tmp_path)))
     subprocess.run(["ninja", "-C", tmp_path / "build"], check=True, capture_output=True)
     return tmp_path
@@ -72,6 +74,7 @@ def mirror(tree: Path) -> Mirror:
 @pytest.mark.parametrize("file, find, put, made", [
     ("lib/add.c", "a + b", "a - b", {"lib/add.o", "lib/lib add.a", "test-add"}),
     ("lib/add.h", "ONE = 1", "ONE = 2", {"lib/add.o", "lib/lib add.a", "test.p/test.o", "test-add"}),
+    ("lib/more.c", "0", "1", {"lib/more.o", "lib/lib add.a", "test-add"}),
     ("lib/text.txt", "2", "5", {"text.h", "test.p/test.o", "test-add"}),
     ("test/test.c", "!= 3", "== 3", {"test.p/test.o", "test-add"}),
 ])
