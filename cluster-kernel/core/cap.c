@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cap.h"
+#include "channel.h"
 #include "domain.h"
 #include "endpoint.h"
 #include "irq.h"
@@ -149,6 +150,8 @@ bool slot_delete(struct cpu *cpu, struct slot *slot)
 		vspace_unmap_cap(cpu, &cap);
 	if ((cap.flags & CAP_THREAD) && cap.type == OBJECT_VSPACE)
 		thread_leave_vspace(cpu, slot, (struct vspace *)cap.object);
+	if (cap.flags & CAP_LISTENER)
+		channel_unlisten(cpu, slot);
 	if (references && --*references == 0)
 		object_destroy(cpu, &cap);
 	return true;

@@ -23,6 +23,7 @@ enum {
 	CAP_THREAD = 4, /* held in a slot of a TCB: CSpace, VSpace or IPC buffer of a thread */
 	/* frame in a fine domain: a reader has its slot to itself (guard.h); never where a writer is inside */
 	CAP_LOCKED = 16,
+	CAP_LISTENER = 32, /* notification: held for a doorbell of a channel */
 	CAP_NOTED = 8,  /* frame: some core's struct protection may name its slot (protect.h) */
 };
 

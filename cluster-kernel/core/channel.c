@@ -49,18 +49,57 @@ static void end_looking(struct cpu *cpu, struct cpu *core)
 		kernel_of(cpu)->unpolled |= core->own.bit;
 }
 
-/* Has `core` poll for the doorbell, in place of the core that did. */
-static void look_at(struct cpu *cpu, struct channel_end *end, uint64_t number, uint64_t core)
+/*
+ * Notes that `core` receives the doorbell in place of the core that did; either may be DOORBELL_UNBOUND. It polls for
+ * that of a remote peer.
+ */
+static void route_note(struct cpu *cpu, struct channel_end *end, uint64_t number, uint64_t core)
 {
 	struct kernel *kernel = kernel_of(cpu);
 	const uint8_t before = end->route[number];
-	kernel_assert(end->remote && (before == DOORBELL_UNBOUND || before < kernel->cpu_count));
+	kernel_assert(before == DOORBELL_UNBOUND || before < kernel->cpu_count);
 	if (before == core)
 		return;
 	end->route[number] = (uint8_t)core;
-	begin_looking(cpu, kernel->cpu[core]);
-	if (before != DOORBELL_UNBOUND)
-		end_looking(cpu, kernel->cpu[before]);
+	if (core != DOORBELL_UNBOUND) {
+		kernel->doorbells[core]++;
+		if (end->remote)
+			begin_looking(cpu, kernel->cpu[core]);
+	}
+	if (before != DOORBELL_UNBOUND) {
+		kernel->doorbells[before]--;
+		if (end->remote)
+			end_looking(cpu, kernel->cpu[before]);
+	}
+}
+
+/* Holds the notification for the doorbell, in place of one that may be there. Returns false if the budget is spent
+ * first. */
+static bool listener_set(struct cpu *cpu, struct listener *listener, struct slot *slot)
+{
+	/* the route stays as it is meanwhile: a peer that found none would drop what it rings */
+	listener->notification.cap.flags &= ~CAP_LISTENER;
+	if (!slot_delete(cpu, &listener->notification)) {
+		listener->notification.cap.flags |= CAP_LISTENER;
+		return false;
+	}
+	kernel_assert(slot_empty(&listener->notification));
+	struct cap cap = slot->cap;
+	cap.flags |= CAP_LISTENER;
+	slot_insert(&listener->notification, &cap, slot);
+	return true;
+}
+
+void channel_unlisten(struct cpu *cpu, const struct slot *slot)
+{
+	struct channel_end *end = kernel_of(cpu)->channel;
+	assert_exclusive();
+	while ((uint64_t)slot - (uint64_t)end->listener >= DOORBELL_COUNT * sizeof(struct listener))
+		end++;
+	kernel_assert(end < kernel_of(cpu)->channel + kernel_of(cpu)->channel_count);
+	const uint64_t number = ((uint64_t)slot - (uint64_t)end->listener) / sizeof(struct listener);
+	atomic_store_explicit(&end->rx->route[number], DOORBELL_UNBOUND, memory_order_seq_cst);
+	route_note(cpu, end, number, DOORBELL_UNBOUND);
 }
 
 static uint64_t channel_listen(struct cpu *cpu, struct channel_end *end, uint64_t info)
@@ -78,11 +117,8 @@ static uint64_t channel_listen(struct cpu *cpu, struct channel_end *end, uint64_
 	if (!(slot->cap.rights & RIGHT_WRITE))
 		return SKERRY_NO_RIGHTS;
 
-	struct listener *listener = &end->listener[number];
-	if (!slot_delete(cpu, &listener->notification))
+	if (!listener_set(cpu, &end->listener[number], slot))
 		return KERNEL_AGAIN;
-	kernel_assert(slot_empty(&listener->notification));
-	slot_insert(&listener->notification, &slot->cap, slot);
 	/*
 	 * Store buffering: two clusters that each listen and then ring must not both miss the other's route. The store
 	 * here and the load in doorbell_ring() are seq_cst, so that one of the two observes the other's store.
@@ -97,8 +133,7 @@ static uint64_t channel_listen(struct cpu *cpu, struct channel_end *end, uint64_
 		cpu->own.doorbell_apic = kernel_of(cpu)->boot->apic[core];
 		cpu->own.pending |= PENDING_DOORBELL;
 	}
-	if (end->remote)
-		look_at(cpu, end, number, core);
+	route_note(cpu, end, number, core);
 	return SKERRY_OK;
 }
 

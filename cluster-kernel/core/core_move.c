@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "core_move.h"
 #include <skerry/core_control.h>
-#include <skerry/doorbell.h>
 #include <skerry/ledger.h>
 #include "arch.h"
 #include "cap.h"
@@ -41,7 +40,7 @@ static bool has_deadlines(const struct cpu *core)
 	for (unsigned i = 0; i < PRIORITIES; i++)
 		if (core->shared.timers.heap[i])
 			return true;
-	return core->own.cleanup_at || core->shared.remote_bells;
+	return core->own.cleanup_at;
 }
 
 /*
@@ -54,11 +53,7 @@ static bool has_interrupts(const struct kernel *kernel, uint32_t index)
 		if (kernel->irq[i].used &&
 		    (kernel->irq[i].core == index || kernel->boot->apic[kernel->irq[i].core] > BOOT_MAX_DEVICE_APIC))
 			return true;
-	for (unsigned i = 0; i < kernel->channel_count; i++)
-		for (unsigned number = 0; number < DOORBELL_COUNT; number++)
-			if (atomic_load_explicit(&kernel->channel[i].rx->route[number], memory_order_relaxed) == index)
-				return true;
-	return false;
+	return kernel->doorbells[index];
 }
 
 bool kernel_cores_move(struct cpu *cpu)

@@ -42,7 +42,7 @@ struct channel_end {
 	bool remote; /* none of the two can interrupt the other */
 	const uint32_t *peer_apic;
 	struct listener *listener; /* DOORBELL_COUNT of them */
-	/* of a remote peer, which can write rx->route: the core that listens, DOORBELL_UNBOUND */
+	/* the core that receives each doorbell, DOORBELL_UNBOUND: rx->route is what the peer reads, and can write */
 	uint8_t route[DOORBELL_COUNT];
 };
 
@@ -73,6 +73,7 @@ struct kernel {
 	uint64_t unpolled; /* cores that polled the doorbells of remote peers and do no more, channel.h */
 	uint64_t cores;                  /* bit i: core i is here, and takes threads and interrupts; core_move.h */
 	uint32_t placed[BOOT_MAX_CPUS];  /* threads whose next_core is core i; of core 0 it is not counted */
+	uint32_t doorbells[BOOT_MAX_CPUS]; /* that core i receives */
 	uint32_t homes[BOOT_MAX_CPUS];   /* objects that are at home on core i (visit.h) */
 	struct cpu *cpu[BOOT_MAX_CPUS];
 };

@@ -175,10 +175,18 @@ static void check_timers(const struct cpu *cpu)
 /* A core polls for those doorbells of other machines that are routed to it. */
 static void check_polling(const struct world *world, const struct cpu *cpu)
 {
-	uint32_t bells = 0;
+	uint32_t bells = 0, all = 0;
 	for (unsigned c = 0; c < world->kernel->channel_count; c++)
-		for (unsigned number = 0; number < DOORBELL_COUNT; number++)
-			bells += world->kernel->channel[c].route[number] == cpu->own.index;
+		for (unsigned number = 0; number < DOORBELL_COUNT; number++) {
+			const struct channel_end *end = &world->kernel->channel[c];
+			bool bound = !slot_empty(&end->listener[number].notification);
+			CHECK(bound == (end->route[number] != DOORBELL_UNBOUND),
+			      "a doorbell's route does not fit its listener", number, end->route[number]);
+			bells += end->remote && end->route[number] == cpu->own.index;
+			all += end->route[number] == cpu->own.index;
+		}
+	CHECK(all == world->kernel->doorbells[cpu->own.index], "doorbells of a core are counted wrongly", all,
+	      world->kernel->doorbells[cpu->own.index]);
 	CHECK(bells == cpu->shared.remote_bells, "a core polls for other doorbells than are routed to it", bells,
 	      cpu->shared.remote_bells);
 	CHECK(!bells || (cpu->own.poll_at && !(world->kernel->unpolled & cpu->own.bit)),

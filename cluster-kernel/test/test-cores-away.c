@@ -218,6 +218,46 @@ static void interrupts_keep_it(void)
 	}
 }
 
+/* Nobody listens any more: a core to which a doorbell went may leave, and the peer is told. */
+static void listeners_are_revoked(void)
+{
+	for (unsigned remote = 0; remote < 2; remote++) {
+		be_giver(remote);
+		struct channel_end *end = &machine->kernel.channel[0];
+		EXPECT(call(ROOT_SLOT_CHANNEL, CHANNEL_LISTEN, W(7, CORE), W(NOTE)), 0);
+		EXPECT(call(ROOT_SLOT_CHANNEL, CHANNEL_LISTEN, W(8, CORE), W(NOTE + 1)), 0);
+		EXPECT(end->rx->route[7], CORE);
+		revoke(NOTE);
+		EXPECT(end->rx->route[7], DOORBELL_UNBOUND);
+		EXPECT(leave(), SKERRY_BUSY);
+		revoke(NOTE + 1);
+		EXPECT(end->rx->route[8], DOORBELL_UNBOUND);
+		hosted_advance(machine, machine->kernel.tsc_hz);
+		settle();
+		EXPECT(machine->kernel.cpu[CORE]->own.poll_at, 0);
+		if (leave() == SKERRY_BUSY)
+			leave(); /* as tried() */
+		EXPECT(machine->kernel.cores, 1);
+	}
+}
+
+/* Which core receives a doorbell is the kernel's own knowledge, whatever the peer writes into the page. */
+static void a_peer_writes_routes(void)
+{
+	be_giver(false);
+	struct doorbell_page *page = machine->kernel.channel[0].rx;
+	EXPECT(call(ROOT_SLOT_CHANNEL, CHANNEL_LISTEN, W(7, CORE), W(NOTE)), 0);
+	atomic_store(&page->route[7], 0);
+	EXPECT(leave(), SKERRY_BUSY);
+	EXPECT(leave(), SKERRY_BUSY);
+	EXPECT(call(ROOT_SLOT_CHANNEL, CHANNEL_LISTEN, W(7, 0), W(NOTE)), 0);
+	for (unsigned number = 0; number < DOORBELL_COUNT; number++)
+		atomic_store(&page->route[number], CORE);
+	if (leave() == SKERRY_BUSY)
+		leave(); /* as tried() */
+	EXPECT(machine->kernel.cores, 1);
+}
+
 static unsigned orders, turns;
 
 /* The core has left the kernel, and is not parked yet. */
@@ -266,6 +306,8 @@ static void locks_stay(void)
 TESTS(cores_away) = {
 	{ "no change of the locks while a core leaves", locks_stay, 3 },
 	{ "a core to which interrupts go", interrupts_keep_it, 2 },
+	{ "a core whose listeners are revoked", listeners_are_revoked, 2 },
+	{ "a peer that writes routes", a_peer_writes_routes, 2 },
 	{ "memory moves while a core is away", memory_moves, 2 },
 	{ "a core is held that was to leave", word_refuses, 2 },
 	{ "a core is held that was to come", does_not_arrive, 2 },
