@@ -154,6 +154,28 @@ static void an_equal_that_is_stopped_at_once(void)
 	expect_few(before, 1);
 }
 
+/* The core begins to serve the first interrupt, and waits to enter its kernel: it is not sent another one meanwhile. */
+static void an_equal_that_comes_while_its_core_waits(void)
+{
+	struct hosted_core *core = &machine->core[1];
+	begin(0);
+	uint32_t before = entries();
+	for (unsigned i = 0; i < CALLS; i++) {
+		quickly(OTHER, TCB_RESUME, NONE, 0);
+		if (hosted_core_busy(core)) {
+			hosted_self = core;
+			fiber_resume(&core->fiber);
+			hosted_self = 0;
+			EXPECT(core->inside, true);
+		}
+		quickly(OTHER, TCB_SUSPEND, NONE, 0);
+		quickly(OTHER, TCB_RESUME, NONE, 0);
+		quickly(OTHER, TCB_SUSPEND, NONE, 0);
+		settle();
+	}
+	expect_few(before, 1);
+}
+
 /* An honest equal still has its turn when the slice is over. */
 static void an_equal_that_stays(void)
 {
@@ -234,6 +256,7 @@ TESTS(floods) = {
 	{ "a sleeper that is overdue", a_sleeper_that_is_overdue, CORES | TEST_ONCE },
 	{ "an equal that is stopped and goes on", an_equal_that_is_stopped_and_goes_on, CORES | TEST_ONCE },
 	{ "an equal that is stopped at once", an_equal_that_is_stopped_at_once, CORES | TEST_ONCE },
+	{ "an equal that comes while its core waits", an_equal_that_comes_while_its_core_waits, CORES | TEST_ONCE },
 	{ "an equal that stays", an_equal_that_stays, CORES },
 	{ "an equal after one that went", an_equal_after_one_that_went, CORES },
 	{ "a slice that was had", a_slice_that_was_had, CORES },
