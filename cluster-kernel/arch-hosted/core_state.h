@@ -61,11 +61,11 @@ struct hosted_core {
 	uint64_t interrupted_by; /* the entry whose interrupt is pending, and must change something; 0: need not */
 	bool observed;           /* the present entry serves such an interrupt */
 	struct hosted_view {
-		const struct thread *current, *requeue, *visitors, *visited;
+		const struct thread *current, *visited;
 		const struct vspace *vspace;
-		uint64_t slice_end, timer, housekeeping_at, flush_askers;
+		uint64_t slice_end, timer, housekeeping_at, flush_askers, requeue, visitors;
 		int running;
-		uint32_t request;
+		uint32_t request, requeue_level;
 	} before;
 };
 

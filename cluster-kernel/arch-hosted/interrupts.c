@@ -4,12 +4,12 @@
  * from threads of higher priority there, by system calls that interrupt it.
  *
  * A core that serves an interrupt of another one must run another thread then, begin or end a time slice, set its timer
- * anew, publish another priority, or serve a remote call, a requeue list, or visitors. An interrupt that changes none
- * of these ends the test. Checked are cores that take turns, and those of their interrupts whose reason cannot have
- * gone
- * meanwhile: no other core was in the kernel when the sender entered it, and none has entered it since. Not checked are
- * interrupts of the lock regime (kernel_interrupt_all()), about a state that only the regime knows, and those that are
- * sent in the middle of an entry, for a remote call or a bias.
+ * anew, publish another priority, serve a remote call or visitors, say which threads' wake-ups do not concern it, or
+ * look at a requeue list that it must look at. An interrupt that changes none of these ends the test. Checked are cores
+ * that take turns, and those of their interrupts whose reason cannot have gone meanwhile: no other core was in the
+ * kernel when the sender entered it, and none has entered it since. Not checked are interrupts of the lock regime
+ * (kernel_interrupt_all()), about a state that only the regime knows, and those that are sent in the middle of an entry,
+ * for a remote call or a bias.
  */
 #include <stdio.h>
 #include <string.h>
@@ -46,6 +46,12 @@ void interrupts_send(const struct hosted_core *sender, uint64_t cores, bool with
 	}
 }
 
+/* To look at its requeue list whatever the threads' priorities are, for one must go on, or the list is long. */
+static bool is_asked(const struct cpu *cpu)
+{
+	return stack_level(thread_stack_word(&cpu->shared.requeue)) == STACK_ASKED;
+}
+
 static void view_core(const struct hosted_core *core, struct hosted_view *view)
 {
 	const struct cpu *cpu = core->cpu;
@@ -58,9 +64,10 @@ static void view_core(const struct hosted_core *core, struct hosted_view *view)
 	view->vspace = cpu->own.loaded_vspace;
 	view->request = cpu->shared.request;
 	view->flush_askers = cpu->shared.flush_askers;
-	view->requeue = cpu->shared.requeue.top;
-	view->visitors = cpu->shared.visitors.top;
-	view->visited = cpu->shared.visited.top;
+	view->requeue = is_asked(cpu) ? thread_stack_word(&cpu->shared.requeue) : 0;
+	view->requeue_level = cpu->own.requeue_level;
+	view->visitors = cpu->shared.visitors.word;
+	view->visited = cpu->shared.visited;
 }
 
 void interrupts_serve(struct hosted_core *core)

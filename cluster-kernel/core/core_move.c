@@ -72,8 +72,7 @@ bool kernel_cores_move(struct cpu *cpu)
 static bool has_visitors(const struct kernel *kernel, uint32_t index)
 {
 	const struct cpu_public *core = &kernel->cpu[index]->shared;
-	return kernel->homes[index] || atomic_load_explicit(&core->visitors.top, memory_order_relaxed) ||
-	       atomic_load_explicit(&core->visited.top, memory_order_relaxed);
+	return kernel->homes[index] || thread_stack_word(&core->visitors) || core->visited;
 }
 
 static bool can_leave(const struct kernel *kernel, uint32_t index)
@@ -81,8 +80,8 @@ static bool can_leave(const struct kernel *kernel, uint32_t index)
 	const struct cpu *core = kernel->cpu[index];
 	return index && kernel_has_core(kernel, index) && !kernel->placed[index] &&
 	       core->shared.current == &core->shared.idle && core->shared.ready.highest < 0 &&
-	       !atomic_load_explicit(&core->shared.requeue.top, memory_order_relaxed) && !has_deadlines(core) &&
-	       !has_interrupts(kernel, index) && !has_visitors(kernel, index);
+	       thread_stack_empty(&core->shared.requeue) && !has_deadlines(core) && !has_interrupts(kernel, index) &&
+	       !has_visitors(kernel, index);
 }
 
 /* For others of the machine: which cores beat. */

@@ -67,6 +67,9 @@ struct cpu_private {
 	uint32_t doorbell_apic;
 	uint32_t next_channel; /* channel whose doorbells are received first, channel.c */
 	int32_t work_left; /* of this entry's budget, work.h */
+	unsigned requeue_level;  /* that this core has given its requeue list, schedule.h */
+	/* `current` before threads of that list were placed; null: none were, and between entries */
+	const struct thread *requeue_before;
 	uint64_t slice_end;      /* TSC */
 	uint64_t timer_armed;    /* TSC for which the timer is set; 0 none */
 	/* TSC for which it is set, or will be at the end of the entry; 0 none. Other cores read it, inside */
@@ -110,7 +113,7 @@ struct cpu_public {
 	/* threads of this core that other cores have woken, schedule.h; empty unless cores own their queues */
 	struct thread_stack requeue;
 	struct thread_stack visitors; /* threads of other cores whose calls this one makes: visit.h */
-	struct thread_stack visited;  /* threads taken from `visitors`, in order of arrival */
+	struct thread *visited; /* threads taken from `visitors`, in order of arrival */
 	struct tlb_spaces owed; /* spaces that the current entry must flush; empty between entries */
 	struct run_queue ready;
 	struct thread idle;

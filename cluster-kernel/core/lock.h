@@ -33,6 +33,9 @@
  *                                  begins to take one lock for the kernel, or
  *                                  one for each object; false where the
  *                                  regime has no such choice
+ *     kernel_is_coarse(cpu), kernel_is_fine(cpu)
+ *                                  where cores own their queues: whether one lock of the kernel alone, or those of
+ *                                  what it touches alone, keep others from this entry; neither while it changes
  *     kernel_count_core(cpu, core, here)
  *                                  what changes the locks waits for that core,
  *                                  too, or no longer; false while it does.

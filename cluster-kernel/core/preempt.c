@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "preempt.h"
 #include "kernel.h"
+#include "schedule.h"
 #include "timer.h"
 
 void preempt(struct cpu *cpu, struct cpu *home, int priority)
@@ -41,5 +42,8 @@ void preempt_changed(struct cpu *cpu, const struct thread *thread)
 	else if (home->shared.ready.highest >= 0)
 		preempt(cpu, home, home->shared.ready.highest);
 	timer_ask(cpu, home, timer_first(home));
+	if (cores_own_queues() && thread_stack_lower(&home->shared.requeue, &home->own.requeue_level,
+	                                             schedule_core_level(home)))
+		cpu_interrupt(cpu, home->own.index);
 	object_unlock(cpu, &home->shared.ready.lock, LOCK_CLASS_RUN_QUEUE);
 }

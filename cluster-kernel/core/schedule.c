@@ -57,13 +57,17 @@ static void queue_append(struct cpu *cpu, struct thread *thread)
 		preempt(cpu, home, thread->priority);
 }
 
-/* Hands a THREAD_REQUEUED thread to its core. From the push on, only that core may touch it. */
+/*
+ * Hands a THREAD_REQUEUED thread to its core. From the push on, only that core may touch it. One that is to leave that
+ * core cannot wait until that one looks: its priority says nothing about what runs there.
+ */
 static void remote_requeue(struct cpu *cpu, struct thread *thread)
 {
 	struct cpu *home = core_of(cpu, thread);
 	unsigned core = thread->core;
 	kernel_assert(home != cpu && thread->queued == THREAD_REQUEUED);
-	if (thread_stack_push(&home->shared.requeue, thread))
+	const bool waits = kernel_is_fine(cpu) && core == thread->next_core;
+	if (thread_stack_push(&home->shared.requeue, thread, waits ? schedule_level(thread->priority) : STACK_ALWAYS))
 		cpu_interrupt(cpu, core);
 }
 
@@ -141,7 +145,14 @@ void schedule_unready(struct cpu *cpu, struct thread *thread)
 		return;
 	if (thread->queued == THREAD_REQUEUED) {
 		unsigned looked = 0;
-		thread_stack_remove(&home->shared.requeue, thread, &looked);
+		/* a long list is taken by its core, which has been interrupted: so no search takes much longer */
+		const uint64_t word = thread_stack_word(&home->shared.requeue);
+		kernel_assert(stack_count(word) < STACK_LONG || stack_level(word) == STACK_ASKED);
+		(void)word;
+		/* it has interrupted its core: as in preempt() */
+		if (schedule_level(thread->priority) == schedule_core_level(home))
+			home->shared.slice_asked = true;
+		thread_stack_remove(&home->shared.requeue, thread, home->own.requeue_level, &looked);
 		work_done(cpu, (int)looked * WORK_LOOK);
 		thread->queued = 0;
 		timer_drop(cpu, thread);
@@ -159,10 +170,12 @@ void schedule_unready(struct cpu *cpu, struct thread *thread)
  * thread on two cores. A thread that this core has not left yet is not passed on, since the other core could run it at
  * once; pick_next() finds that it still runs.
  */
-static void take_requeued(struct cpu *cpu)
+static __attribute__((noinline)) void take_requeued(struct cpu *cpu)
 {
 	struct thread *thread, *next;
-	for (thread = thread_stack_take(&cpu->shared.requeue); thread; thread = next) {
+	cpu->own.requeue_before = current(cpu);
+	cpu->own.requeue_level = schedule_level(-1);
+	for (thread = thread_stack_take(&cpu->shared.requeue, cpu->own.requeue_level); thread; thread = next) {
 		next = thread->next;
 		kernel_assert(thread->queued == THREAD_REQUEUED && thread->core == cpu->own.index);
 		thread->queued = 0;
@@ -347,11 +360,33 @@ static __attribute__((noinline)) void set_timer(struct cpu *cpu)
 	cpu->own.pending |= PENDING_TIMER;
 }
 
+/*
+ * From now on threads of this level and above that are woken interrupt this core. Hazard: lost wake-up. One that has
+ * interrupted nobody may have come since the core took its list: then the core comes back.
+ */
+static void set_level(struct cpu *cpu, unsigned level)
+{
+	if (!thread_stack_set_level(&cpu->shared.requeue, &cpu->own.requeue_level, level))
+		cpu_interrupt(cpu, cpu->own.index);
+}
+
+/* Says which threads concern this core, if it has said something else, or has had some that change nothing. A coarse
+ * kernel, in which none come, has no levels. */
+static __attribute__((noinline)) void settle_level(struct cpu *cpu)
+{
+	const unsigned level = kernel_is_coarse(cpu) ? 0 : schedule_core_level(cpu);
+	const unsigned found = stack_level(thread_stack_word(&cpu->shared.requeue));
+	const bool in_vain = cpu->own.requeue_before == current(cpu);
+	cpu->own.requeue_before = 0;
+	if (in_vain || found > level)
+		set_level(cpu, level);
+}
+
 void schedule(struct cpu *cpu)
 {
 	assert_entered();
-	kernel_assert(!cpu->shared.owed.count);
-	if (cores_own_queues())
+	kernel_assert(!cpu->shared.owed.count && !cpu->own.requeue_before);
+	if (cores_own_queues() && !thread_stack_empty(&cpu->shared.requeue))
 		take_requeued(cpu);
 	queue_lock(cpu, cpu);
 	struct thread *moves = pick_next(cpu);
@@ -365,18 +400,23 @@ void schedule(struct cpu *cpu)
 	queue_unlock(cpu, cpu);
 	if (moves)
 		queue_enqueue(cpu, moves);
+	if (cores_own_queues() && thread_stack_word(&cpu->shared.requeue))
+		settle_level(cpu);
 }
 
 void schedule_interrupted(struct cpu *cpu)
 {
 	schedule(cpu);
 	queue_lock(cpu, cpu);
-	if (cpu->shared.slice_asked && !cpu->own.slice_end && current(cpu) != &cpu->shared.idle) {
+	const bool begins = cpu->shared.slice_asked && !cpu->own.slice_end && current(cpu) != &cpu->shared.idle;
+	if (begins) {
 		begin_slice(cpu, current(cpu));
 		set_timer(cpu);
 	}
 	cpu->shared.slice_asked = false;
 	queue_unlock(cpu, cpu);
+	if (cores_own_queues() && begins && !kernel_is_coarse(cpu))
+		set_level(cpu, schedule_core_level(cpu));
 }
 
 void schedule_yield(struct cpu *cpu)

@@ -4,10 +4,18 @@
  *
  * Where cores own their queues (cores_own_queues()) and entries run side by side, only a thread's core changes
  * the thread's place: its run queue, its deadline and `core`. Another core that wakes the thread pushes it on the
- * requeue list of that core, which it interrupts if the list was empty. That core takes the whole list before it
- * selects what it runs next: it cancels the thread's deadline, and puts the thread into its own run queue or passes it
- * on to the core that the thread is to move to. (Uhlig 2007, section 3.1.) Elsewhere, cores lock each other's run
+ * requeue list of that core, which it interrupts where this changes what that core does: the thread is of a higher
+ * priority than what runs there, or of the same where no time slice runs. That core takes the whole list before
+ * it selects what it runs next: it cancels the thread's deadline, and puts the thread into its own run queue or passes
+ * it on to the core that the thread is to move to. (Uhlig 2007, section 3.1.) Elsewhere, cores lock each other's run
  * queues.
+ *
+ * From which priority on a core is to be interrupted is the level of its list (thread_stack.h). At first that is the
+ * lowest. Hazard: denial of service. Where threads that were woken have changed nothing of what it does, the core
+ * raises the level, and has no interrupt for such ones again until it has run something lower.
+ *
+ * While the kernel changes, the first push interrupts whatever the priority: the fast path of SIGNAL_WAIT, in a coarse
+ * kernel, does not look at the list.
  */
 #pragma once
 
@@ -28,6 +36,14 @@ static inline void schedule_charge(struct thread *from, struct thread *to, uint6
 static inline bool schedule_foreign(struct cpu *cpu, const struct thread *thread)
 {
 	return cores_own_queues() && !kernel_exclusive(cpu) && thread->core != cpu->own.index;
+}
+/* The level of a thread of this priority in a requeue list. */
+static inline unsigned schedule_level(int priority) { return (unsigned)(priority + 2); }
+/* The lowest level of threads that change what the core does; not below 1. */
+static inline unsigned schedule_core_level(const struct cpu *cpu)
+{
+	return schedule_level(atomic_load_explicit(&cpu->shared.running, memory_order_relaxed)) +
+	       (cpu->own.slice_end != 0);
 }
 /* Puts a ready thread into its core's queue; interrupts that core if the thread should preempt. */
 void schedule_queue(struct cpu *cpu, struct thread *thread);

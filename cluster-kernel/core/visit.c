@@ -9,18 +9,6 @@
 #include "work.h"
 #include LOCKING_HEADER
 
-void visit_begin(struct cpu *cpu, struct thread *thread)
-{
-	unsigned home = cpu->own.home;
-	assert_entered();
-	kernel_assert(!kernel_exclusive(cpu) && thread == current(cpu) && !thread->faulting);
-	kernel_assert(home < kernel_of(cpu)->cpu_count && home != cpu->own.index);
-	thread->away_at = (uint8_t)home;
-	thread_become(thread, THREAD_AWAY);
-	if (thread_stack_push(&kernel_of(cpu)->cpu[home]->shared.visitors, thread))
-		cpu_interrupt(cpu, home);
-}
-
 /*
  * Makes the thread restart its call on its own core: exclusively, unless a part of the call has been made. Hazard:
  * starvation. This entry may be exclusive because of other work, also in a kernel that is fine (kernel_timer()); a call
@@ -31,6 +19,23 @@ static void send_back(struct thread *thread, uint64_t number)
 {
 	thread->stays = context_syscall(&thread->context) == number;
 	context_restart(&thread->context);
+}
+
+void visit_begin(struct cpu *cpu, struct thread *thread)
+{
+	unsigned home = cpu->own.home;
+	assert_entered();
+	kernel_assert(!kernel_exclusive(cpu) && thread == current(cpu) && !thread->faulting);
+	kernel_assert(home < kernel_of(cpu)->cpu_count && home != cpu->own.index);
+	struct thread_stack *visitors = &kernel_of(cpu)->cpu[home]->shared.visitors;
+	if (stack_count(thread_stack_word(visitors)) >= VISITORS_MAX) {
+		send_back(thread, context_syscall(&thread->context));
+		return;
+	}
+	thread->away_at = (uint8_t)home;
+	thread_become(thread, THREAD_AWAY);
+	if (thread_stack_push(visitors, thread, STACK_ALWAYS))
+		cpu_interrupt(cpu, home);
 }
 
 static void serve_visitor(struct cpu *cpu, struct thread *thread)
@@ -49,15 +54,12 @@ static void serve_visitor(struct cpu *cpu, struct thread *thread)
 	schedule_wake(cpu, thread);
 }
 
-/*
- * Leaves visitors until `time`. The core's own idle thread stands in the list meanwhile, so that the list is not empty
- * and those who push interrupt nobody.
- */
+/* Leaves visitors until `time`. Those who push interrupt nobody meanwhile. */
 static void leave_until(struct cpu *cpu, uint64_t time)
 {
 	kernel_assert(time && current(cpu) != &cpu->shared.idle);
 	if (!cpu->own.visits_at)
-		thread_stack_push(&cpu->shared.visitors, &cpu->shared.idle);
+		thread_stack_quieten(&cpu->shared.visitors);
 	cpu->own.visits_at = time;
 	timer_housekeeping(cpu);
 }
@@ -65,30 +67,27 @@ static void leave_until(struct cpu *cpu, uint64_t time)
 /* Takes all visitors, in order of arrival; null: there are none. */
 static struct thread *take_visitors(struct cpu *cpu)
 {
-	struct thread *first = thread_stack_take(&cpu->shared.visitors), **link = &first;
-	if (!cpu->own.visits_at)
-		return first;
-	for (; *link != &cpu->shared.idle; link = &(*link)->next)
-		kernel_assert(*link);
-	*link = cpu->shared.idle.next;
-	cpu->own.visits_at = 0;
-	timer_housekeeping(cpu);
-	return first;
+	if (!thread_stack_word(&cpu->shared.visitors))
+		return 0;
+	if (cpu->own.visits_at) {
+		cpu->own.visits_at = 0;
+		timer_housekeeping(cpu);
+	}
+	return thread_stack_take(&cpu->shared.visitors, 0);
 }
 
 /* Makes calls of visitors within the work budget; those that an earlier entry has left come first. Returns whether some
  * are left. */
 static bool serve_visitors(struct cpu *cpu)
 {
-	struct thread_stack *visited = &cpu->shared.visited;
-	struct thread *thread = atomic_load_explicit(&visited->top, memory_order_relaxed);
+	struct thread *thread = cpu->shared.visited;
 	while ((thread || (thread = take_visitors(cpu))) && !work_over(cpu)) {
 		struct thread *next = thread->next;
 		serve_visitor(cpu, thread);
 		work_done(cpu, WORK_VISIT);
 		thread = next;
 	}
-	atomic_store_explicit(&visited->top, thread, memory_order_relaxed);
+	cpu->shared.visited = thread;
 	return thread;
 }
 
@@ -100,8 +99,7 @@ void visits_serve(struct cpu *cpu)
 {
 	assert_entered();
 	const bool idles = current(cpu) == &cpu->shared.idle;
-	if (work_over(cpu) || (!atomic_load_explicit(&cpu->shared.visited.top, memory_order_relaxed) &&
-	                       !atomic_load_explicit(&cpu->shared.visitors.top, memory_order_relaxed)))
+	if (work_over(cpu) || (!cpu->shared.visited && !thread_stack_word(&cpu->shared.visitors)))
 		return;
 	const uint64_t begin = arch_time();
 	if (!idles && begin < cpu->own.visits_until) {
@@ -123,9 +121,9 @@ void visit_cancel(struct cpu *cpu, struct thread *thread)
 	kernel_assert(thread_is(thread, THREAD_AWAY) && thread->away_at < kernel_of(cpu)->cpu_count);
 	struct cpu_public *home = &kernel_of(cpu)->cpu[thread->away_at]->shared;
 	unsigned looked = 0;
-	bool removed = thread_stack_remove(&home->visited, thread, &looked) ||
-	     thread_stack_remove(&home->visitors, thread, &looked);
-	kernel_assert(removed);
+	bool removed = thread_list_remove(&home->visited, thread, &looked) ||
+	     thread_stack_remove(&home->visitors, thread, stack_level(thread_stack_word(&home->visitors)), &looked);
+	kernel_assert(removed && looked <= 2 * (VISITORS_MAX + BOOT_MAX_CPUS));
 	(void)removed;
 	work_done(cpu, (int)looked * WORK_LOOK);
 }

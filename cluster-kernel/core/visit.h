@@ -10,6 +10,9 @@
  * capabilities are passed on) comes back with nothing done and is made again on its own core, which has the kernel for
  * itself then and may touch everything. So no call travels twice in vain.
  *
+ * Nor does a call travel to a home for which VISITORS_MAX others wait: however many threads call, one of them is found
+ * in bounded time when it is suspended or destroyed.
+ *
  * What the kernel itself does at an object that is away (interrupts, doorbells, faults, deadlines) needs the kernel for
  * itself, too: writer_wanted.
  *
@@ -30,6 +33,9 @@
 #include "cpu.h"
 #include "outcome.h"
 #include LOCKING_HEADER
+
+/* Each core may add one more, and as many may have been taken already. */
+enum { VISITORS_MAX = STACK_LONG };
 
 /* Returns whether this core makes the call for a thread of another core. */
 static inline bool visits(struct cpu *cpu, const struct thread *thread)
@@ -77,7 +83,8 @@ static inline bool take_writer_wanted(struct cpu *cpu)
 	return true;
 }
 
-/* The current thread, whose call has come to KERNEL_AWAY, goes to cpu->own.home. */
+/* The current thread, whose call has come to KERNEL_AWAY, goes to cpu->own.home, or makes its call again as the
+ * writer. */
 void visit_begin(struct cpu *cpu, struct thread *thread);
 /* Makes the calls of threads that have come to this core, within the entry's work budget, unless its own threads have a
  * turn. */

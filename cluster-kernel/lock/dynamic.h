@@ -90,6 +90,14 @@ static inline void lock_cpu_init(struct cpu *cpu)
 INLINE bool kernel_locks_objects(struct cpu *cpu) { return __builtin_expect(lock_own(cpu)->entry & ENTRY_SIDE, 0); }
 INLINE bool cores_own_queues(void) { return true; }
 static inline bool kernel_exclusive(struct cpu *cpu) { return !kernel_locks_objects(cpu); }
+static inline bool kernel_is_coarse(struct cpu *cpu)
+{
+	return !(lock_own(cpu)->entry & (ENTRY_SIDE | ENTRY_ALL_SIDES));
+}
+static inline bool kernel_is_fine(struct cpu *cpu)
+{
+	return !kernel_is_coarse(cpu) && !(lock_own(cpu)->entry & ENTRY_QUEUE);
+}
 
 /* Returns whether only this core may touch the object. Exclusive entries take no object locks anyway. */
 INLINE bool object_alone(struct cpu *cpu, const struct object_lock *lock)

@@ -13,6 +13,8 @@ struct lock_locality {
 };
 
 static inline bool objects_have_homes(void) { return false; }
+static inline bool kernel_is_coarse(struct cpu *cpu) { (void)cpu; return true; }
+static inline bool kernel_is_fine(struct cpu *cpu) { (void)cpu; return false; }
 static inline bool object_alone(struct cpu *cpu, const struct object_lock *lock)
 {
 	(void)cpu, (void)lock;

@@ -35,8 +35,9 @@ static void check_timer(const struct world *world, const struct thread *thread)
 	      "a thread's deadline is not where it says", thread, top);
 	CHECK(thread->timer.level == (thread->core == thread->next_core ? thread->priority : PRIORITIES - 1u),
 	      "a thread's deadline is in the wrong heap", thread, thread->timer.level);
-	CHECK(thread->state == THREAD_WAITING || thread->timer.kept, "a thread has a deadline and waits for nothing",
-	      thread, thread->state);
+	/* where its core has not looked for it yet, the deadline is still there (core/schedule.h) */
+	CHECK(thread->state == THREAD_WAITING || thread->timer.kept || thread->queued == THREAD_REQUEUED,
+	      "a thread has a deadline and waits for nothing", thread, thread->state);
 }
 
 /* At rest a core's thread has raised it; a waiting thread has been reported, or waits for something else. */
@@ -56,7 +57,8 @@ static void check_ready(const struct world *world, const struct thread *thread)
 	for (unsigned c = 0; c < world->kernel->cpu_count; c++)
 		runs += world->kernel->cpu[c]->shared.current == thread;
 	if (thread->state == THREAD_READY) {
-		CHECK(runs + thread->queued == 1, "a ready thread is not in exactly one place", runs, thread->queued);
+		CHECK(runs + (thread->queued != 0) == 1, "a ready thread is not in exactly one place", runs,
+		      thread->queued);
 		CHECK(!runs || world->kernel->cpu[thread->core]->shared.current == thread,
 		      "a thread runs on a core not its own",
 		      thread, thread->core);
@@ -194,6 +196,23 @@ static void check_polling(const struct world *world, const struct cpu *cpu)
 	      cpu->own.poll_at);
 }
 
+/* Threads that others have woken change nothing of what the core does: it need not look. */
+static void check_requeued(const struct cpu *cpu)
+{
+	const uint64_t word = thread_stack_word(&cpu->shared.requeue);
+	const unsigned level = schedule_core_level(cpu);
+	unsigned count = 0;
+	for (const struct thread *t = stack_last(word); t; t = t->next, count++) {
+		CHECK(t->queued == THREAD_REQUEUED && t->state == THREAD_READY && t->core == cpu->own.index,
+		      "a thread is in the wrong requeue list", t, cpu->own.index);
+		CHECK(t->core == t->next_core && schedule_level(t->priority) < level,
+		      "a core has not looked for threads that others have woken", t, level);
+	}
+	CHECK(count == stack_count(word) && count < STACK_LONG, "a requeue list is too long", count, stack_count(word));
+	CHECK(!count || stack_level(word) <= level, "a core does not want to be told of what concerns it",
+	      stack_level(word), level);
+}
+
 static void check_core(const struct world *world, const struct cpu *cpu)
 {
 	const struct thread *current = cpu->shared.current, *idle = &cpu->shared.idle;
@@ -218,10 +237,9 @@ static void check_core(const struct world *world, const struct cpu *cpu)
 	CHECK(cpu->own.stat->idle_cycles <= hosted_now(world->machine), "a core idled longer than it exists",
 	      cpu->own.index, cpu->own.stat->idle_cycles);
 	CHECK(!cpu->own.handoff, "a woken thread is in no queue", cpu->own.index, cpu->own.handoff);
-	CHECK(!cpu->shared.requeue.top, "a core has not looked for threads that others have woken", cpu->own.index,
-	      cpu->shared.requeue.top);
-	CHECK(!cpu->shared.visitors.top && !cpu->shared.visited.top, "a core has not made the calls of others' threads",
-	      cpu->own.index, cpu->shared.visitors.top);
+	check_requeued(cpu);
+	CHECK(!cpu->shared.visitors.word && !cpu->shared.visited, "a core has not made the calls of others' threads",
+	      cpu->own.index, cpu->shared.visitors.word);
 	check_timers(cpu);
 	check_polling(world, cpu);
 	uint64_t next = timer_next(cpu);

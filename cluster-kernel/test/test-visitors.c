@@ -4,6 +4,7 @@
  * have their turns, the core does not leave before all calls are made, and a visitor that is suspended is not searched
  * for free.
  */
+#include <string.h>
 #include <skerry/cluster_mask.h>
 #include <skerry/core_control.h>
 #include "check.h"
@@ -11,14 +12,16 @@
 #include "fiber.h"
 #include "harness.h"
 #include "locality.h"
+#include "notification.h"
 #include "pair.h"
 #include "ticket_lock.h"
+#include "visit.h"
 #include LOCKING_HEADER
 
-enum { HOME = 1, AT = 2, NOTE = 1900, OTHER_NOTE = 1700, VICTIM = 1000, THREAD = 2000, THREADS = 60, ENDPOINT = 1750,
-       RECEIVER = 1010, FIRST = PAIR_FIRST, BUDGET = 6000 };
+enum { HOME = 1, AT = 2, NOTE = 1900, OTHER_NOTE = 1700, VICTIM = 1000, THREAD = 2000, THREADS = 60, CROWD = 80,
+       ENDPOINT = 1750, RECEIVER = 1010, FIRST = PAIR_FIRST, BUDGET = 6000 };
 
-static struct thread *thread[THREADS];
+static struct thread *thread[CROWD];
 
 /* Core 1 is the home of a notification, which `count` threads on the cores from 2 on will signal; kernel fine. */
 static void begin(unsigned cores, unsigned count)
@@ -30,6 +33,7 @@ static void begin(unsigned cores, unsigned count)
 	be(0);
 	check_every(1u << 30);
 	make(OBJECT_NOTIFICATION, 0, NOTE, 1);
+	memset(thread, 0, sizeof(thread));
 	for (unsigned i = 0; i < count; i++)
 		thread[i] = make_thread(THREAD + 2 * i, 100 - i % 100, AT + i % (cores - AT));
 	while (order_granularity(GRANULARITY_FINE))
@@ -93,7 +97,7 @@ static void all_go_away(unsigned count)
 static unsigned away(void)
 {
 	unsigned count = 0;
-	for (unsigned i = 0; i < THREADS; i++)
+	for (unsigned i = 0; i < CROWD && thread[i]; i++)
 		count += thread[i]->state == THREAD_AWAY;
 	return count;
 }
@@ -215,6 +219,26 @@ static void a_search_is_charged(void)
 	run_all_but_home();
 	EXPECT(thread[0]->state, THREAD_INACTIVE);
 	EXPECT(BUDGET - machine->kernel.cpu[0]->own.work_left >= THREADS * 4, true);
+	end();
+}
+
+/* Where so many wait for a home already, a call does not travel: its thread makes it as the writer. */
+static void a_home_has_enough_visitors(void)
+{
+	if (!objects_have_homes())
+		return;
+	begin(3, CROWD);
+	all_go_away(VISITORS_MAX);
+	for (unsigned i = VISITORS_MAX; i < CROWD; i++) {
+		hosted_post_call(machine, AT, &(struct hosted_call){ .number = SYS_SIGNAL, .cptr = NOTE });
+		run_all_but_home();
+		EXPECT(running(AT), thread[VISITORS_MAX]);
+		EXPECT(result(thread[VISITORS_MAX]), 0);
+		EXPECT(((const struct notification *)slot_of(NOTE)->cap.object)->word, 1);
+		EXPECT(away(), VISITORS_MAX);
+	}
+	settle();
+	EXPECT(away(), 0);
 	end();
 }
 
@@ -391,6 +415,7 @@ TESTS(visitors) = {
 	{ "calls that go back are made", calls_that_go_back_are_made, 3 | TEST_ONCE },
 	{ "a search for a visitor is charged", a_search_is_charged, 3 | TEST_ONCE },
 	{ "a search for a woken thread is charged", a_search_for_the_woken_is_charged, 3 | TEST_ONCE },
+	{ "a home has enough visitors", a_home_has_enough_visitors, 3 | TEST_ONCE },
 	{ "a turn has an end", a_turn_has_an_end, 3 | TEST_ONCE },
 	{ "no turn for nobody", no_turn_for_nobody, 3 | TEST_ONCE },
 	{ "deadlines take no turn", deadlines_take_no_turn, 3 | TEST_ONCE },

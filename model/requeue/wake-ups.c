@@ -4,8 +4,9 @@
 #include "machine.h"
 #include "message.h"
 #include "notification.h"
+#include "schedule.h"
 
-enum { A = 1000, B = 1010, C = 1020, NOTE = 1050, OTHER };
+enum { A = 1000, B = 1010, C = 1020, D = 1030, NOTE = 1050, OTHER };
 
 static struct thread *root, *a, *b, *c;
 
@@ -147,6 +148,36 @@ static void the_other_runs(void)
 	EXPLORE_CHECK(a->state == THREAD_INACTIVE && running(1) == c, "the other one sleeps though it was signalled");
 }
 
+/* It does not interrupt what runs on its core, for that is of a higher priority, and has been interrupted once. */
+static void woken_below_what_runs(void)
+{
+	make_waiter();
+	make_thread(D, 10, 1);
+	wait_on_core_1(OTHER);
+	c = make_thread(C, 200, 1);
+	EXPECT(simple(0, SYS_SIGNAL, OTHER), 0);
+	EXPECT(machine->kernel.cpu[1]->own.requeue_level, schedule_level(200));
+	machine_does(b, SYS_SIGNAL, NOTE);
+}
+
+static void woken_while_what_runs_waits(void)
+{
+	woken_below_what_runs();
+	machine_does(c, SYS_WAIT, OTHER);
+}
+
+static void woken_while_what_runs_is_lowered(void)
+{
+	woken_below_what_runs();
+	machine_invokes(root, C, TCB_SCHEDULE, 50, 1, ROOT_SLOT_TCB);
+}
+
+static void a_runs(void)
+{
+	machine_check();
+	EXPLORE_CHECK(running(1) == a && badge(a) == 1, "a woken thread is forgotten");
+}
+
 #define KERNEL .thread = machine_core, .resume = machine_resume, .tear_down = machine_drop
 static const struct explore_case cases[] = {
 	{ .name = "woken and suspended", .threads = 3, .set_up = woken_and_suspended, .end = a_is_stopped, KERNEL },
@@ -161,6 +192,10 @@ static const struct explore_case cases[] = {
 	{ .name = "woken by two", .threads = 3, .set_up = woken_by_two, .end = a_was_woken, KERNEL },
 	{ .name = "two are woken and one is suspended", .threads = 3, .set_up = two_woken_and_one_suspended,
 	  .end = the_other_runs, KERNEL },
+	{ .name = "woken while what runs waits", .threads = 3, .set_up = woken_while_what_runs_waits, .end = a_runs,
+	  KERNEL },
+	{ .name = "woken while what runs is lowered", .threads = 3, .set_up = woken_while_what_runs_is_lowered,
+	  .end = a_runs, KERNEL },
 	{ 0 },
 };
 
