@@ -185,7 +185,7 @@ static void many(void)
 	EXPECT(entries() - before, 1);
 }
 
-const struct test tests[] = {
+TESTS(requeue_lists) = {
 	{ "one below what runs", one_below_what_runs, CORES | TEST_ONCE },
 	{ "one with a deadline", one_with_a_deadline, CORES | TEST_ONCE },
 	{ "an equal that has gone", an_equal_that_has_gone, CORES | TEST_ONCE },
