@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import median
 from typing import Any
 
 from deploy.compare import crossover
@@ -16,6 +17,7 @@ from deploy.emulator.machine_file import PAPERS, ModelledMachine, load
 from deploy.results.result import Result
 
 RANGED = ("ops_per_s", "p50_us", "p99_us")  # ratios that have a range
+UNEVEN = 0.01  # of the median core's instructions an operation: another core does other work
 BUSY = 0.9  # share of its time from which a core holds the others up
 APART = (  # a reader sees both on one screen
     "These locks are of the timed run, in which the emulator watches plain kernels. The tables' * are of kernels that "
@@ -85,7 +87,7 @@ class Answer:
     def _why(self) -> list[str]:
         apart = [APART] if self.first.counting or self.second.counting else []
         return [_lock(self.first), _lock(self.second), *apart,
-                *(text for of in (self.first, self.second) if (text := _busy(of)))]
+                *(text for of in (self.first, self.second) for text in (_busy(of), _uneven(of)) if text)]
 
     def _trust(self) -> str:
         m = self.machine
@@ -138,6 +140,21 @@ def _busy(result: Result) -> str | None:
         f"{result.layout}: the network's core{'s' * (len(network) > 1)} {cores} {'are' if len(network) > 1 else 'is'} "
         f"busy more than {BUSY:.0%} of the time and limit{'s' * (len(network) == 1)} the others: the ratio is that of "
         "what the network does, not of the lock alone."
+    )
+
+
+def _uneven(result: Result) -> str | None:
+    """Names the cores that execute more or fewer instructions for an operation than most cores of the layout."""
+    work = {core["core"]: core["instructions_per_op"] for core in result.per_core if core.get("instructions_per_op")}
+    usual = median(work.values()) if work else 0.0
+    others = {core: each / usual - 1 for core, each in work.items() if abs(each / usual - 1) > UNEVEN}
+    if not others:
+        return None
+    furthest = max(others.values(), key=abs)
+    return (
+        f"{result.layout}: not all cores do the same work: of {len(work)} with a load, {len(others)} (core"
+        f"{'s' * (len(others) > 1)} {', '.join(map(str, sorted(others)))}) execute more than {UNEVEN:.0%} more or fewer instructions "
+        f"an operation than the median core, {furthest:+.1%} at most."
     )
 
 

@@ -23,7 +23,7 @@ from deploy.machine import kvm, qemu
 from deploy.machine.events import Event
 from deploy.machine.run import Options, Run, boot
 from deploy.results.counting import with_counts
-from deploy.results.result import Clock, Result, evaluate
+from deploy.results.result import Clock, Result, evaluate, with_work
 
 PONG_BOOTS = 3
 LINUX_PATIENCE = 3  # it takes longer to boot and for each operation
@@ -47,8 +47,11 @@ def measure_once(case: RedisCase, accel: qemu.Accel, on_event: Callable[[Event],
         )
         with boot(what, how) as machine:
             result = finish(machine, name, job.modelled)
-        if plugin and [mark.number for mark in plugin.read()] != [1, 2]:
+        marks = plugin.read() if plugin else []
+        if plugin and [mark.number for mark in marks] != [1, 2]:
             raise Failure(f"{name}: the emulator did not see the load's begin and end")
+        if plugin:
+            result = with_work(result, marks[0].instructions, marks[1].instructions)
         return replace(result, observed=watch.read(round(result.metrics["operations"]))) if watch else result
 
 

@@ -249,6 +249,7 @@ def _load(cpu: int, cluster: int, clients: Sequence[ycsb.Client]) -> dict[str, A
     return {
         "cluster": cluster,
         "core": cpu,
+        "operations": sum(client.number("operations") for client in mine),
         "ops_per_s": ycsb.rate(mine),
         "p50_us": ycsb.percentile(ycsb.merged(mine), 50),
         "p99_us": ycsb.percentile(ycsb.merged(mine), 99),
@@ -261,6 +262,14 @@ def _core(core: Core, clients: Sequence[ycsb.Client]) -> dict[str, Any]:
         "kernel_entries_per_s": core.entries / core.seconds,
         **_locks([core]),
     }
+
+
+def with_work(result: Result, before: Sequence[int], after: Sequence[int]) -> Result:
+    """Adds what each core executed for an operation, from its instructions until the load's begin and end."""
+    work = {core["core"]: snapshots.ratio(after[core["core"]] - before[core["core"]], core["operations"])
+            for core in result.per_core if core["operations"]}
+    return replace(result, per_core=[core | {"instructions_per_op": work.get(core["core"])}
+                                     for core in result.per_core])
 
 
 def _uncounted(cpu: int, cluster: int, clients: Sequence[ycsb.Client]) -> dict[str, Any]:

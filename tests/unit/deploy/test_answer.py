@@ -24,7 +24,7 @@ from deploy.emulator.machine_file import load
 from deploy.load.case import cases
 from deploy.load.comparison import Comparison, with_common_switch
 from deploy.results.counting import Counting
-from deploy.results.result import DISTORTED, Result
+from deploy.results.result import DISTORTED, Result, with_work
 from topology import demand
 from topology.machines.machine import Shape
 from topology.units import GIB
@@ -64,6 +64,19 @@ def test_verdict() -> None:
     assert "YCSB C (1 Redis, 2 clients, 1,000 operations)" in verdict
     assert said.to_json()["range"]["ops_per_s"] == [pytest.approx(350 / 300), 2.0]
     assert said.to_json()["modelled"]["machine"] == MACHINE.name
+
+
+def test_cores_with_other_work() -> None:
+    """a core that executes 1 % more or less for an operation than the median core is named, with how much"""
+    first, second = result("per-socket", 2, 340.0), result("spanning", 1, 250.0)
+    marks = [1000] * 6, [1000 + 100 * work for work in (7, 215, 216, 217, 210, 232)]
+    cores = [{"core": core, "operations": 100.0 * (core > 0), "ops_per_s": 50.0, "cpu_utilisation": 0.5}
+             for core in range(6)]
+    first = with_work(replace(first, per_core=cores), *marks)
+    assert [core["instructions_per_op"] for core in first.per_core] == [None, 215, 216, 217, 210, 232]
+    (verdict,) = answers(MACHINE, {1.0: [(first, second)]})
+    (said,) = [sentence for sentence in verdict.sentences() if "the same work" in sentence]
+    assert said.startswith("per-socket: ") and "of 5 with a load, 2 (cores 4, 5)" in said and "+7.4% at most" in said
 
 
 def test_homed() -> None:
