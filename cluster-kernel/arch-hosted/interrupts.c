@@ -8,8 +8,8 @@
  * look at a requeue list that it must look at. An interrupt that changes none of these ends the test. Checked are cores
  * that take turns, and those of their interrupts whose reason cannot have gone meanwhile: no other core was in the
  * kernel when the sender entered it, and none has entered it since. Not checked are interrupts of the lock regime
- * (kernel_interrupt_all()), about a state that only the regime knows, and those that are sent in the middle of an entry,
- * for a remote call or a bias.
+ * (kernel_interrupt_all()), about a state that only the regime knows, and those that are sent in the middle of an
+ * entry, for a remote call or a bias.
  */
 #include <stdio.h>
 #include <string.h>

@@ -316,8 +316,8 @@ static void threads_change(void)
 			struct travel_step *step = &order.step[order.steps];
 			*step = tried[i].step[order.steps];
 			if (step->label == CNODE_LOCALITY && step->word[1] != MASK_ALL)
-				step->word[1] =
-					mask_of((uint32_t)step->word[1]); /* to another core, and home to the thread's */
+				/* to another core, and home to the thread's */
+				step->word[1] = mask_of((uint32_t)step->word[1]);
 		}
 		travel_post(AT, &call_made);
 		EXPECT(travel_run(&order), true);
