@@ -103,8 +103,8 @@ def depends() -> str:
     modelled, there = ratio["modelled"], first["programs"]
     text = (
         f"Lock `{first['lock']}`, {there['redis-server']} Redis, {there['ycsb']} clients, on the modelled "
-        f"{modelled['machine'].replace(' x ', ' × ')} with {modelled['assumed']} assumed prices. It depends on how "
-        "long the lock is held, the time between entries, and cores; addresses of functions move it by some percent."
+        f"{modelled['machine'].replace(' x ', ' × ')} with {modelled['assumed']} assumed prices. It depends on "
+        "hold times, the time between entries, and cores; other addresses move it by some percent."
     )
     turning = ratio.get("turning")
     if turning and turning["outcome"] == "neither":
