@@ -46,7 +46,7 @@ void interrupts_send(const struct hosted_core *sender, uint64_t cores, bool with
 	}
 }
 
-/* To look at its requeue list whatever the threads' priorities are, for one must go on, or the list is long. */
+/* Returns whether the core must look at its requeue list at any priority: a thread must go on, or the list is long. */
 static bool is_asked(const struct cpu *cpu)
 {
 	return stack_level(thread_stack_word(&cpu->shared.requeue)) == STACK_ASKED;

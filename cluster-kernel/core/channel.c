@@ -94,9 +94,10 @@ void channel_unlisten(struct cpu *cpu, const struct slot *slot)
 {
 	struct channel_end *end = kernel_of(cpu)->channel;
 	assert_exclusive();
-	while ((uint64_t)slot - (uint64_t)end->listener >= DOORBELL_COUNT * sizeof(struct listener))
+	while ((uint64_t)slot - (uint64_t)end->listener >= DOORBELL_COUNT * sizeof(struct listener)) {
 		end++;
-	kernel_assert(end < kernel_of(cpu)->channel + kernel_of(cpu)->channel_count);
+		kernel_assert(end < kernel_of(cpu)->channel + kernel_of(cpu)->channel_count);
+	}
 	const uint64_t number = ((uint64_t)slot - (uint64_t)end->listener) / sizeof(struct listener);
 	atomic_store_explicit(&end->rx->route[number], DOORBELL_UNBOUND, memory_order_seq_cst);
 	route_note(cpu, end, number, DOORBELL_UNBOUND);

@@ -54,7 +54,7 @@ static void serve_visitor(struct cpu *cpu, struct thread *thread)
 	schedule_wake(cpu, thread);
 }
 
-/* Leaves visitors until `time`. Those who push interrupt nobody meanwhile. */
+/* Leaves visitors until `time`; a push does not interrupt this core meanwhile. */
 static void leave_until(struct cpu *cpu, uint64_t time)
 {
 	kernel_assert(time && current(cpu) != &cpu->shared.idle);

@@ -153,7 +153,7 @@ uint64_t word(const struct thread *thread, unsigned index) { return message_word
 static char where[200];
 static const char *whereabouts(void) { return where; }
 
-/* Of all files with TESTS(); none where the explorer has the harness. */
+/* The tables of all files with TESTS(); none where the explorer links the harness. */
 extern const struct test_file __start_test_files[] __attribute__((weak)), __stop_test_files[] __attribute__((weak));
 
 /* Returns the tests of a file, or ends with the names of all. */

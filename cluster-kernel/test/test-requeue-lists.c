@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Threads that another core wakes in a fine kernel whose cores own their queues: each is in the requeue list of its
- * core (core/schedule.h). That one is interrupted only where the thread changes what it does, once where it does not,
- * or where the list grows long.
+ * Wake-ups from another core in a fine kernel of regime `dynamic`: the woken thread enters the requeue list of its core
+ * (core/schedule.h). That core is interrupted only where the thread changes what it does, once where it does not, or
+ * where the list grows long.
  */
 #include "fiber.h"
 #include "harness.h"
@@ -29,7 +29,7 @@ static void sleep_there(unsigned priority, uint64_t deadline)
 	EXPECT(sleeper->state == THREAD_WAITING && sleeper->core == CORE, true);
 }
 
-/* Of priority `each` they sleep on core 1. */
+/* Makes threads of priority `each` that wait on core 1. */
 static void make_sleepers(unsigned count, unsigned each)
 {
 	make(OBJECT_NOTIFICATION, 0, NOTES, count);

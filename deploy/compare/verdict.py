@@ -17,7 +17,7 @@ from deploy.emulator.machine_file import PAPERS, ModelledMachine, load
 from deploy.results.result import Result
 
 RANGED = ("ops_per_s", "p50_us", "p99_us")  # ratios that have a range
-UNEVEN = 0.01  # of the median core's instructions an operation: another core does other work
+UNEVEN = 0.01  # relative difference from the median core's instructions an operation: other work
 BUSY = 0.9  # share of its time from which a core holds the others up
 APART = (  # a reader sees both on one screen
     "These locks are of the timed run, in which the emulator watches plain kernels. The tables' * are of kernels that "
