@@ -14,7 +14,7 @@ static uint16_t *table;
 /* of each slot that has an owner other than the manager: the owner's next one, or NO_SLOT */
 static uint32_t *following;
 static struct {
-	uint32_t first, last;
+	uint32_t first, last, before; /* before: the last one before the latest request */
 } list[OWNERS]; /* slots of each owner, in the order in which they were taken; not the manager's */
 static uint32_t lowest; /* no free slot is below it */
 static uint32_t slot_count, free_count;
@@ -93,6 +93,7 @@ static int slots_mark(uint32_t count, uint32_t flag)
 		return (int)lowest;
 	if (first == slot_count)
 		return -SKERRY_NO_RESOURCE;
+	list[owner].before = list[owner].last;
 	for (uint32_t i = 0; table && i < count; i++)
 		link_slot(first + i, flag);
 	require(first + count <= slot_count && count <= free_count);
@@ -120,37 +121,23 @@ static void set_free(uint32_t slot)
 	require(free_count < slot_count);
 }
 
-/* Takes an owner's slots from `first` up to `end` out of its list. */
-static void unlink_slots(uint32_t of, uint32_t first, uint32_t end)
-{
-	require(of != OWNER_MANAGER && of < OWNERS && first < end);
-	uint32_t before = NO_SLOT;
-	for (uint32_t i = list[of].first; i != NO_SLOT; i = following[i]) {
-		steps++;
-		if (i < first || i >= end) {
-			before = i;
-			continue;
-		}
-		if (before == NO_SLOT)
-			list[of].first = following[i];
-		else
-			following[before] = following[i];
-	}
-	list[of].last = before;
-}
-
 void slots_give(int first, uint32_t count)
 {
 	if (!table)
 		return; /* halves that were joined before the table was there: they stay the manager's */
-	require(first > NO_SLOT && (uint32_t)first + count <= slot_count);
-	for (uint32_t i = (uint32_t)first; i < (uint32_t)first + count; i++) {
-		uint32_t of = owner_of(i);
-		if (of != OWNER_MANAGER && (i == (uint32_t)first || owner_of(i - 1) != of))
-			unlink_slots(of, i, (uint32_t)first + count);
+	require(first > NO_SLOT && count && (uint32_t)first + count <= slot_count);
+	uint32_t of = owner_of((uint32_t)first), before = list[of].before;
+	if (of != OWNER_MANAGER) {
+		uint32_t *link = before == NO_SLOT ? &list[of].first : &following[before];
+		require(*link == (uint32_t)first && list[of].last == (uint32_t)first + count - 1);
+		*link = NO_SLOT;
+		list[of].last = before;
 	}
-	for (uint32_t i = 0; i < count; i++)
-		set_free((uint32_t)first + i);
+	for (uint32_t i = (uint32_t)first; i < (uint32_t)first + count; i++) {
+		steps++;
+		require(owner_of(i) == of);
+		set_free(i);
+	}
 }
 
 void slots_return(uint32_t of)

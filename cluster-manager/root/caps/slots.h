@@ -34,7 +34,7 @@ void slots_table(void *zeroed);
 int slots_take(uint32_t count);
 /* The same, for objects: revoking the untyped that they are made of empties them. */
 int slots_take_for_objects(uint32_t count);
-/* Gives empty slots back. Looks at all slots of their owner, unless that is the manager. */
+/* Gives empty slots back: the manager's, or what the latest request of another owner has taken. */
 void slots_give(int first, uint32_t count);
 
 /*
@@ -45,5 +45,5 @@ void slots_return(uint32_t owner);
 
 /* Returns how many slots are free. */
 uint32_t slots_free(void);
-/* Returns how many slots have been looked at, in all, to give slots of owners other than the manager back. */
+/* Returns how many slots have been looked at, in all, to give slots back. */
 uint64_t slots_steps(void);

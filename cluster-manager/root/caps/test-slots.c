@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Slots that belong to owners: what giving them back costs, counted in slots that are looked at, and what it leaves. */
 #include <stdlib.h>
+#include <string.h>
 #include <skerry/stubs.h>
 #include "root.h"
 #include "test-check.h"
@@ -69,33 +70,26 @@ static void costs(void)
 	all_free();
 }
 
-/* An owner gives some of its slots back by itself, from the middle of those that it has, and then the others. */
-static void some(void)
+/* An owner gives its latest slots back, again and again, however many it has; the manager gives any of its own. */
+static void latest(void)
 {
-	uint32_t first = take_for(1, 10, false);
-	CHECK(take_for(1, 5, true) == first + 10);
-	uint32_t other = take_for(2, 4, false);
-	CHECK(take_for(1, 2, false) == other + 4);
-	slots_give((int)first + 3, 4);
-	slots_give((int)other + 5, 1); /* the last */
-	slots_give((int)first, 1);     /* the first */
-	slots_give((int)first + 9, 6); /* across two requests */
-	CHECK(take_for(3, 4, false) == first + 3); /* now another owner's */
-	CHECK(steps_of_return(1) == 10 - 4 - 1 - 1 + 1);
-	for (uint32_t i = 0; i < 4; i++)
-		CHECK(table[first + 3 + i] == 3 + 1);
-	slots_return(2);
-	slots_return(3);
-	all_free();
-}
-
-/* Slots that are given back together need not be one owner's. */
-static void of_several(void)
-{
-	uint32_t first = take_for(1, 3, false);
-	CHECK(take_for(2, 3, false) == first + 3 && take_for(1, 3, true) == first + 6);
-	slots_give((int)first + 1, 7);
-	CHECK(steps_of_return(1) == 2 && steps_of_return(2) == 0);
+	uint32_t first = take_for(1, 1000, false), last = take_for(2, 4, false);
+	for (unsigned i = 0; i < 3; i++) {
+		uint64_t before = slots_steps();
+		uint32_t given = take_for(1, 5, true);
+		CHECK(given == last + 4);
+		slots_give((int)given, 5);
+		CHECK(slots_steps() - before == 5);
+	}
+	CHECK(take_for(3, 6, false) == last + 4); /* now another owner's */
+	slots_give((int)last + 4, 6);
+	uint32_t own = take_for(OWNER_MANAGER, 9, false);
+	slots_give((int)own + 3, 4);
+	CHECK(take_for(1, 4, false) == own + 3);
+	slots_give((int)own, 3);
+	slots_give((int)own + 7, 2);
+	CHECK(steps_of_return(1) == 1004 && steps_of_return(2) == 4 && steps_of_return(3) == 0);
+	CHECK(first < last);
 	all_free();
 }
 
@@ -115,8 +109,10 @@ static void any_order(void)
 				CHECK(!of[i]);
 				of[i] = (uint8_t)who;
 			}
-			if (seed >> 55 & 1)
-				slots_give((int)(of[first] = 0, first), 1);
+			if (seed >> 55 & 1) {
+				slots_give((int)first, count);
+				memset(of + first, 0, count);
+			}
 			continue;
 		}
 		for (uint32_t i = 0; i < SLOTS; i++)
@@ -141,8 +137,7 @@ int main(void)
 	slots_init();
 	slots_table(calloc(1, slots_table_size()));
 	costs();
-	some();
-	of_several();
+	latest();
 	any_order();
 	return failures != 0;
 }
