@@ -26,6 +26,7 @@ def test_posix(cpu: int) -> None:
         result = run.events.of("result")[0]["data"]
         assert result["failed"] == 0 and result["passed"] > 10
         assert run.events.of("exit")[0]["status"] == 0
+        assert run.console.count("posix: sockets of family 16 (netlink) are not provided") == 1
 
 
 AS_STARTED = """\

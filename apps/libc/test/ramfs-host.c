@@ -66,7 +66,7 @@ void file_put(struct file *file) { (void)file; }
 int event_sleep(uint64_t deadline) { (void)deadline; return -EINTR; } /* files never wait */
 uint64_t deadline_after(uint64_t nanoseconds) { return nanoseconds; }
 __attribute__((weak)) bool net_poll(void) { return false; }
-void console_log(const char *format, ...) { (void)format; }
+__attribute__((weak)) void console_log(const char *format, ...) { (void)format; }
 
 void file_init(struct file *file, const struct file_operations *ops, uint32_t flags)
 {

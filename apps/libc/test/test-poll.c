@@ -360,6 +360,7 @@ TEST(sockets_are_told_from_files, "sockets are told from files")
 	CHECK(listen(1000, 1) == -1 && errno == EBADF);
 	close(fd);
 	CHECK(socket(AF_APPLETALK, SOCK_STREAM, 0) == -1 && errno == EAFNOSUPPORT);
+	CHECK(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 0) == -1 && errno == EAFNOSUPPORT);
 	return true;
 }
 

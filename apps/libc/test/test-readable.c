@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* FIONREAD: how much of a file, a pipe, a pair of sockets, and of a socket that only knows MSG_PEEK, can be read. */
+/* FIONREAD: how much of a file, a pipe, a pair of sockets, and of a socket that only knows MSG_PEEK, can be read.
+ * Families of sockets that there are not. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
@@ -9,7 +11,7 @@
 #include "ramfs-host.h"
 
 long sys_ioctl(const long *), sys_pipe2(const long *), sys_socketpair(const long *), sys_write(const long *),
-sys_shutdown(const long *);
+sys_shutdown(const long *), sys_socket(const long *);
 int manager_listens(uint16_t port), manager_listens_at(uint16_t port, uint32_t ipv4);
 int manager_listens(uint16_t port) { return port && 0; }
 int manager_listens_at(uint16_t port, uint32_t ipv4) { return port && ipv4 && 0; }
@@ -95,10 +97,36 @@ static void files(void)
 	CHECK(CALL(shutdown, pair[0], SHUT_RD) == 0 && readable(pair[0]) == 0);
 }
 
+static char line[120]; /* the last on the console */
+static int lines;
+
+void console_log(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(line, sizeof(line), format, arguments);
+	va_end(arguments);
+	lines++;
+}
+
+/* A family is refused at once, and named once. */
+static void families(void)
+{
+	for (int i = 0; i < 3; i++) {
+		CHECK(CALL(socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 0) == -EAFNOSUPPORT && lines == 1);
+		CHECK(!strcmp(line, "posix: sockets of family 16 (netlink) are not provided"));
+	}
+	CHECK(CALL(socket, -1, SOCK_STREAM, 0) == -EAFNOSUPPORT && CALL(socket, AF_MAX, SOCK_STREAM, 0) == -EAFNOSUPPORT);
+	CHECK(lines == 1 && CALL(socket, AF_PACKET, SOCK_RAW, 0) == -EAFNOSUPPORT && lines == 2);
+	CHECK(!strcmp(line, "posix: sockets of family 17 (packet) are not provided"));
+}
+
 int main(void)
 {
 	host_info.files_size = 0;
 	sockets();
 	files();
+	families();
 	return 0;
 }
