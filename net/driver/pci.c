@@ -11,7 +11,9 @@ enum {
 	MSIX_ENABLE = 1 << 15,
 	MSIX_MASK_ALL = 1 << 14,
 	MSIX_ENTRY = 16, /* bytes: address low and high, data, control */
+	MSIX_SIZE = 12,
 	POWER_CONTROL = 4,
+	POWER_SIZE = 8,
 	POWER_STATE = 3,       /* 0: D0 */
 	POWER_EVENT = 1 << 15, /* cleared by writing 1 */
 };
@@ -25,7 +27,7 @@ static unsigned select_data_port(const struct process_device *device, unsigned o
 
 uint32_t pci_read(const struct process_device *device, unsigned offset, unsigned size)
 {
-	require((size == 1 || size == 2 || size == 4) && offset % size == 0);
+	require((size == 1 || size == 2 || size == 4) && offset % size == 0 && offset + size <= PCI_CONFIGURATION);
 	uint64_t address = device->config_vaddr + offset;
 	uint32_t value;
 
@@ -43,7 +45,7 @@ uint32_t pci_read(const struct process_device *device, unsigned offset, unsigned
 
 void pci_write(const struct process_device *device, unsigned offset, unsigned size, uint32_t value)
 {
-	require((size == 1 || size == 2 || size == 4) && offset % size == 0);
+	require((size == 1 || size == 2 || size == 4) && offset % size == 0 && offset + size <= PCI_CONFIGURATION);
 	uint64_t address = device->config_vaddr + offset;
 
 	if (!device->config_vaddr) {
@@ -59,17 +61,18 @@ void pci_write(const struct process_device *device, unsigned offset, unsigned si
 	}
 }
 
-unsigned pci_capability(const struct process_device *device, unsigned kind, unsigned after)
+unsigned pci_capability(const struct process_device *device, unsigned kind, unsigned size, unsigned after)
 {
-	unsigned offset;
+	unsigned offset = after;
 
 	if (!(pci_read(device, PCI_STATUS, 2) & PCI_STATUS_CAPABILITIES))
 		return 0;
-	offset = pci_read(device, after ? after + 1 : PCI_CAPABILITIES, 1) & 0xfc;
-	for (unsigned n = 0; offset && n < 64; n++) { /* a list that runs in circles ends too */
-		if (pci_read(device, offset, 1) == kind)
+	for (unsigned n = 0; n < 64; n++) { /* a list that runs in circles ends too */
+		offset = pci_read(device, offset ? offset + 1 : PCI_CAPABILITIES, 1) & 0xfc;
+		if (offset < PCI_HEADER)
+			return 0;
+		if (offset + size <= PCI_CONFIGURATION && pci_read(device, offset, 1) == kind)
 			return offset;
-		offset = pci_read(device, offset + 1, 1) & 0xfc;
 	}
 	return 0;
 }
@@ -88,7 +91,7 @@ volatile void *pci_bar(const struct process_device *device, unsigned bar, uint64
  */
 static void pci_power_on(const struct process_device *device, uint64_t tsc_hz)
 {
-	unsigned power = pci_capability(device, PCI_CAPABILITY_POWER, 0);
+	unsigned power = pci_capability(device, PCI_CAPABILITY_POWER, POWER_SIZE, 0);
 	uint32_t bar[PCI_BARS], control;
 
 	if (!power)
@@ -127,7 +130,7 @@ void pci_enable_dma(const struct process_device *device)
 
 int pci_interrupt(const struct process_device *device)
 {
-	unsigned msix = pci_capability(device, PCI_CAPABILITY_MSIX, 0);
+	unsigned msix = pci_capability(device, PCI_CAPABILITY_MSIX, MSIX_SIZE, 0);
 	uint32_t table, control;
 	volatile uint32_t *entry;
 

@@ -15,17 +15,22 @@ enum {
 	PCI_BAR = 0x10,
 	PCI_BARS = 6,
 	PCI_CAPABILITIES = 0x34,
+	PCI_HEADER = 0x40, /* bytes; capabilities are behind it */
+	PCI_CONFIGURATION = 0x100, /* bytes with the header */
 	PCI_CAPABILITY_POWER = 0x01,
 	PCI_CAPABILITY_VENDOR = 0x09,
 	PCI_CAPABILITY_MSIX = 0x11,
 };
 
-/* `size` is 1, 2 or 4; `offset` a multiple of it below 256. */
+/* `size` is 1, 2 or 4; `offset` a multiple of it below PCI_CONFIGURATION. */
 uint32_t pci_read(const struct process_device *device, unsigned offset, unsigned size);
 void pci_write(const struct process_device *device, unsigned offset, unsigned size, uint32_t value);
 
-/* Offset of the next capability of this kind behind `after` (0: the first), or 0. */
-unsigned pci_capability(const struct process_device *device, unsigned kind, unsigned after);
+/*
+ * Returns the offset of the next capability of this kind behind `after` (0: the first), or 0. Its `size` bytes are
+ * behind the header and in the configuration space, wherever the card says that it is.
+ */
+unsigned pci_capability(const struct process_device *device, unsigned kind, unsigned size, unsigned after);
 
 /* Address of `size` bytes at `offset` of a memory BAR, or null where that is not mapped. */
 volatile void *pci_bar(const struct process_device *device, unsigned bar, uint64_t offset, uint64_t size);

@@ -34,6 +34,8 @@ enum {
 	CAPABILITY_OFFSET = 8,
 	CAPABILITY_LENGTH = 12,
 	CAPABILITY_NOTIFY_MULTIPLIER = 16,
+	CAPABILITY_SIZE = 16,
+	CAPABILITY_NOTIFY_SIZE = 20,
 	TYPE_COMMON = 1,
 	TYPE_NOTIFY = 2,
 
@@ -45,18 +47,19 @@ enum {
 	QUEUE_RECEIVE = 0,
 	QUEUE_TRANSMIT = 1,
 	NO_VECTOR = 0xffff,
-	CAPABILITIES_MAX = (256 - 64) / 4, /* as many as there is room for behind the header */
+	CAPABILITIES_MAX = (PCI_CONFIGURATION - PCI_HEADER) / 4, /* as many as there is room for behind the header */
 };
 
 /* The registers of this type; `*where` is their capability's offset. */
 static volatile void *find_region(const struct process_device *device, unsigned type, uint32_t *length,
 				  unsigned *where)
 {
+	const unsigned size = type == TYPE_NOTIFY ? CAPABILITY_NOTIFY_SIZE : CAPABILITY_SIZE;
 	unsigned at = 0;
 
 	/* a device whose capabilities point at each other has no more than this all the same */
-	for (unsigned seen = 0; seen < CAPABILITIES_MAX && (at = pci_capability(device, PCI_CAPABILITY_VENDOR, at));
-	     seen++) {
+	for (unsigned seen = 0;
+	     seen < CAPABILITIES_MAX && (at = pci_capability(device, PCI_CAPABILITY_VENDOR, size, at)); seen++) {
 		volatile void *region;
 
 		if (pci_read(device, at + CAPABILITY_TYPE, 1) != type)
