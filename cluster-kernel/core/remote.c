@@ -138,5 +138,6 @@ void kernel_interrupt_all(struct cpu *cpu)
 {
 	cpu_decline_fast(cpu);
 	cpu->own.interrupt_cores |= kernel_of(cpu)->cores;
+	cpu->own.preempt_cores = 0; /* none of them may be taken back */
 	cpu->own.pending |= PENDING_INTERRUPT;
 }

@@ -7,6 +7,7 @@
  */
 #include "fiber.h"
 #include "harness.h"
+#include LOCKING_HEADER
 
 enum { VICTIM = 1000, OTHER = 1010, EQUAL = 1020, NOTE = 1050, CALLS = 200, CORES = 3 };
 
@@ -248,6 +249,37 @@ static void one_that_falls_below_a_sleeper(void)
 	EXPECT(running(1), other);
 }
 
+/* What a core does until it has nothing more to do, before any other core has a turn. */
+static void run_alone(unsigned core)
+{
+	while (hosted_core_busy(&machine->core[core])) {
+		hosted_self = &machine->core[core];
+		fiber_resume(&hosted_self->fiber);
+		hosted_self = 0;
+	}
+}
+
+/*
+ * Core 0 begins an epoch in an entry in which it stops a thread that is queued on core 1, and has interrupted that core
+ * for a thread some time before: core 1 is interrupted all the same, and passes the epoch.
+ */
+static void a_change_of_the_locks(void)
+{
+	if (!cores_own_queues() || is_changing())
+		return;
+	other = make_thread(OTHER, 10, 1);
+	make_thread(VICTIM, 255, 1);
+	order_granularity(GRANULARITY_FINE);
+	run_alone(1);
+	run_alone(2);
+	EXPECT(order_granularity(GRANULARITY_FINE), true);
+	atomic_store(&machine->core[0].vectors[HOSTED_VECTOR_RESCHEDULE / 64], 0); /* is on its way */
+	quickly(OTHER, TCB_SUSPEND, NONE, 0);
+	hosted_interrupt(&machine->core[0], HOSTED_VECTOR_RESCHEDULE);
+	settle();
+	EXPECT(order_granularity(GRANULARITY_FINE), false);
+}
+
 TESTS(floods) = {
 	{ "a sleeper below what runs", a_sleeper_below_what_runs, CORES | TEST_ONCE },
 	{ "a sleeper that comes and goes", a_sleeper_that_comes_and_goes, CORES | TEST_ONCE },
@@ -263,5 +295,6 @@ TESTS(floods) = {
 	{ "one that stays as it is", one_that_stays_as_it_is, CORES | TEST_ONCE },
 	{ "one that falls", one_that_falls, CORES },
 	{ "one that falls below a sleeper", one_that_falls_below_a_sleeper, CORES },
+	{ "a change of the locks", a_change_of_the_locks, CORES | TEST_ONCE },
 	{ 0 },
 };
