@@ -87,7 +87,7 @@ TEST(nested, 1, 0, "domain: what derives from a frame may be in a domain of its 
 TEST(gone, 1, 0,
      "domain: frames of one that is gone are in the kernel's own, and stay there when another takes its memory")
 {
-	uint64_t memory = object(OBJECT_UNTYPED, 12), d = slot(), frame = object(OBJECT_FRAME_4K, 0);
+	uint64_t memory = object(OBJECT_UNTYPED, DOMAIN_BITS), d = slot(), frame = object(OBJECT_FRAME_4K, 0);
 	check_ok(untyped_retype(IPC, memory, OBJECT_DOMAIN, 0, NODE, d, 1));
 	uint64_t copy = copy_of(d, RIGHT_ALL);
 	check_ok(frame_split(IPC, frame, d));
@@ -203,19 +203,19 @@ TEST(no_use, 1, 0, "domain: BAD_CAP where a message, a signal or a wait goes to 
 	check_error(cnode_mint(IPC, NODE, slot(), NODE, d, RIGHT_ALL, 1), BAD_ARGUMENT);
 }
 
-TEST(limit, 1, 0, "domain: NO_RESOURCE for more than there may be; each that goes makes room")
+TEST(no_limit, 1, 0, "domain: a program makes all that its 4 MiB pay for, and others make theirs all the same")
 {
-	uint64_t memory = object(OBJECT_UNTYPED, DOMAIN_BITS + 10), more = object(OBJECT_UNTYPED, DOMAIN_BITS + 2),
-	         first = slots(1024);
-	for (unsigned i = 0; i < 4; i++)
-		check_ok(untyped_retype(IPC, memory, OBJECT_DOMAIN, 0, NODE, first + 256 * i, 256));
-	uint64_t again = slots(3);
-	check_error(untyped_retype(IPC, more, OBJECT_DOMAIN, 0, NODE, again, 1), NO_RESOURCE);
-	check_ok(cnode_delete(NODE, first + 7));
-	check_ok(cnode_delete(NODE, first + 700));
-	check_error(untyped_retype(IPC, more, OBJECT_DOMAIN, 0, NODE, again, 3), NO_RESOURCE);
-	check_ok(untyped_retype(IPC, more, OBJECT_DOMAIN, 0, NODE, again, 2));
-	check_ok(cnode_revoke(NODE, more));
+	enum { BITS = 22, ALL = 1 << (BITS - DOMAIN_BITS) };
+	uint64_t memory = object(OBJECT_UNTYPED, BITS), node = object(OBJECT_CNODE, BITS - DOMAIN_BITS + 1),
+	         frame = object(OBJECT_FRAME_4K, 0), other = object(OBJECT_FRAME_4K, 0);
+	for (uint64_t made = 0; made < ALL; made += RETYPE_COUNT_MAX)
+		check_ok(untyped_retype(IPC, memory, OBJECT_DOMAIN, 0, node, 1 + made, RETYPE_COUNT_MAX));
+	check_error(untyped_retype(IPC, memory, OBJECT_DOMAIN, 0, node, 1 + ALL, 1), NO_MEMORY);
+	check_ok(frame_split(IPC, frame, domain(GRANULARITY_FINE)));
+	check_ok(frame_split(IPC, other, domain(GRANULARITY_COARSE)));
+	check_ok(map(frame, WINDOW));
 	check_ok(cnode_revoke(NODE, memory));
-	check_ok(untyped_retype(IPC, memory, OBJECT_DOMAIN, 0, NODE, again, 3));
+	check_ok(frame_unmap(frame));
+	check_eq(guard(frame), FRAME_GUARD_MAPPING);
+	check_eq(guard(other), FRAME_GUARD_DOMAIN);
 }

@@ -71,7 +71,6 @@ void boot_kernel(struct kernel *kernel, const struct boot_info *info)
 	kernel->tsc_hz = info->tsc_hz;
 	for (unsigned i = 0; i < KERNEL_VSPACES; i++)
 		kernel->vspace_free[i] = i;
-	domains_init(&kernel->domains);
 	kernel->work_budget = WORK_BUDGET;
 	kernel->tlb_round = 1;
 	kernel->slice = info->tsc_hz / 1000 * SLICE_MS;
@@ -236,10 +235,10 @@ static void put_special(struct kernel *kernel, struct slot *cnode, const void *i
 		put_cap(cnode, ROOT_SLOT_CLUSTER_CONTROL, (struct cap){ .type = OBJECT_CLUSTER_CONTROL });
 	put_cap(cnode, ROOT_SLOT_CONTROL, (struct cap){ .type = OBJECT_CONTROL });
 	put_cap(cnode, ROOT_SLOT_IPC_BUFFER,
-	        (struct cap){ .type = OBJECT_FRAME_4K, .size_bits = 12, .object = physical(ipc_buffer) });
+	        (struct cap){ .type = OBJECT_FRAME_4K, .object = physical(ipc_buffer) });
 	for (unsigned i = 0; i < kernel->cpu_count; i++)
 		put_cap(cnode, ROOT_SLOT_STAT + i,
-		        (struct cap){ .type = OBJECT_FRAME_4K, .size_bits = 12, .rights = RIGHT_READ,
+		        (struct cap){ .type = OBJECT_FRAME_4K, .rights = RIGHT_READ,
 		                      .object = physical(&kernel->stat[i]) });
 	for (unsigned i = 0; i < info->channel_count; i++)
 		put_cap(cnode, ROOT_SLOT_CHANNEL + i, (struct cap){ .type = OBJECT_CHANNEL, .object = i });

@@ -122,7 +122,7 @@ static void object_destroy(struct cpu *cpu, const struct cap *cap)
 	case OBJECT_TCB: thread_destroy(cpu, (struct thread *)cap->object); break;
 	case OBJECT_REPLY: reply_destroy(cpu, (struct reply *)cap->object); break;
 	case OBJECT_VSPACE: vspace_destroy(cpu, (struct vspace *)cap->object); break;
-	case OBJECT_DOMAIN: domain_destroy(cpu, (const struct domain *)cap->object); break;
+	case OBJECT_DOMAIN: domain_destroy(cpu, (struct domain *)cap->object); break;
 	}
 }
 

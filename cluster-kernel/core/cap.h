@@ -19,7 +19,7 @@ struct cpu;
 enum { CAP_NULL = 0, CAP_ZOMBIE = 255 }; /* other types: enum skerry_object; zombie.h */
 enum {
 	CAP_DEVICE = 1, /* untyped, frame: content is kept, the kernel never touches it */
-	CAP_MAPPED = 2, /* frame, page table: `vaddr` and `vspace` are valid */
+	CAP_MAPPED = 2, /* frame, page table: cap_vaddr() and `vspace` are valid */
 	CAP_THREAD = 4, /* held in a slot of a TCB: CSpace, VSpace or IPC buffer of a thread */
 	/* frame in a fine domain: a reader has its slot to itself (guard.h); never where a writer is inside */
 	CAP_LOCKED = 16,
@@ -30,18 +30,21 @@ enum {
 struct cap {
 	uint8_t type;
 	uint8_t rights;
-	uint8_t size_bits; /* untyped, CNode (log2 of slots), frame */
+	union {
+		uint8_t size_bits; /* untyped, CNode: log2 of slots */
+		uint8_t page_high; /* frame, page table: with page_low cap_vaddr() */
+	};
 	uint8_t flags;
 	union {
 		uint32_t guard_bits; /* CNode */
 		uint32_t references; /* in slot 0 of a CNode: capabilities to that CNode */
-		uint32_t domain; /* frame: id of the mapping domain that it is in, domain.h; 0: the kernel's own */
+		uint32_t page_low;   /* frame, page table */
 	};
 	uint64_t object; /* kernel address; of untypeds and frames the physical address */
 	union {
 		uint64_t badge;    /* of endpoint, notification, I/O ports, doorbell; of a CNode its guard */
 		uint64_t used;     /* untyped: bytes handed out */
-		uint64_t vaddr;    /* frame, page table: where it is mapped */
+		uint64_t domain;   /* frame: id of the mapping domain that it is in, domain.h; 0: the kernel's own */
 		struct slot *next; /* zombie: the next of kernel->reap_list */
 	};
 	union {
@@ -73,6 +76,18 @@ static inline bool slot_has_children(const struct slot *slot)
 {
 	kernel_assert(slot_empty(slot) || (slot->open.next && slot->close.previous));
 	return slot->open.next != &slot->close && !slot_empty(slot);
+}
+
+/* Returns where a frame or page table is mapped: the page, which has 35 bits. */
+static inline uint64_t cap_vaddr(const struct cap *cap)
+{
+	return ((uint64_t)cap->page_high << 32 | cap->page_low) << 12;
+}
+static inline void cap_set_vaddr(struct cap *cap, uint64_t vaddr)
+{
+	kernel_assert(vaddr >> 12 < 1ull << 40);
+	cap->page_high = (uint8_t)(vaddr >> 44);
+	cap->page_low = (uint32_t)(vaddr >> 12);
 }
 
 /*

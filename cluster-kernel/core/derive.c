@@ -22,8 +22,10 @@ uint64_t cap_copy(const struct cap *source, uint64_t rights, struct cap *copy)
 	kernel_assert(source->type != CAP_NULL && source->type != CAP_ZOMBIE);
 	*copy = *source;
 	copy->rights &= rights;
-	if (copy->flags & CAP_MAPPED)
-		copy->vaddr = copy->vspace = 0;
+	if (copy->flags & CAP_MAPPED) {
+		cap_set_vaddr(copy, 0);
+		copy->vspace = 0;
+	}
 	copy->flags &= ~(CAP_MAPPED | CAP_THREAD | CAP_NOTED);
 	if (has_one_owner(source))
 		return SKERRY_BAD_ARGUMENT;

@@ -3,50 +3,45 @@
 #include "kernel.h"
 #include "message.h"
 
-static unsigned place_of(uint32_t id) { return id % KERNEL_DOMAINS; }
-
-void domains_init(struct domains *domains)
+/* Returns the link to the domain with this id, or the empty one where it belongs, below the link to the root. */
+static struct domain **domain_link(struct domain **link, uint64_t id)
 {
-	for (unsigned i = 0; i < KERNEL_DOMAINS; i++) {
-		domains->free[i] = (uint16_t)i;
-		domains->next[i] = KERNEL_DOMAINS + i; /* 0 is no domain's */
-	}
-}
-
-bool domain_room(const struct kernel *kernel, uint64_t count)
-{
-	kernel_assert(kernel->domains.count <= KERNEL_DOMAINS);
-	return count <= KERNEL_DOMAINS - kernel->domains.count;
+	for (uint64_t bits = id; *link && (*link)->id != id; bits >>= 1)
+		link = &(*link)->child[bits & 1];
+	return link;
 }
 
 void domain_init(struct kernel *kernel, struct domain *domain)
 {
-	struct domains *domains = &kernel->domains;
 	assert_exclusive();
-	kernel_assert(domains->count < KERNEL_DOMAINS);
-	unsigned place = domains->free[domains->count++];
-	kernel_assert(!domains->at[place] && domains->next[place] && place_of(domains->next[place]) == place);
-	domain->id = domains->next[place];
-	domains->at[place] = domain;
+	domain->id = ++kernel->domains_made;
+	struct domain **link = domain_link(&kernel->domains, domain->id);
+	kernel_assert(!*link && !domain->child[0] && !domain->child[1]);
+	*link = domain;
 }
 
-void domain_destroy(struct cpu *cpu, const struct domain *domain)
+/* A leaf below the domain takes its place: its id begins with the same bits. */
+void domain_destroy(struct cpu *cpu, struct domain *domain)
 {
-	struct domains *domains = &kernel_of(cpu)->domains;
-	unsigned place = place_of(domain->id);
+	struct domain **link = domain_link(&kernel_of(cpu)->domains, domain->id), **last = link;
 	assert_exclusive();
-	kernel_assert(domain->references == 0 && domains->at[place] == domain && domains->count > 0);
-	domains->at[place] = 0;
-	domains->next[place] = domain->id <= UINT32_MAX - KERNEL_DOMAINS ? domain->id + KERNEL_DOMAINS : 0;
-	if (domains->next[place])
-		domains->free[--domains->count] = (uint16_t)place;
+	kernel_assert(domain->references == 0 && *link == domain);
+	while ((*last)->child[0] || (*last)->child[1])
+		last = &(*last)->child[!(*last)->child[0]];
+	struct domain *leaf = *last;
+	*last = 0;
+	if (leaf == domain)
+		return;
+	leaf->child[0] = domain->child[0];
+	leaf->child[1] = domain->child[1];
+	*link = leaf;
 }
 
 struct domain *domain_of(const struct kernel *kernel, const struct cap *frame)
 {
 	kernel_assert(frame->type >= OBJECT_FRAME_4K && frame->type <= OBJECT_FRAME_1G);
-	struct domain *domain = kernel->domains.at[place_of(frame->domain)];
-	return domain && domain->id == frame->domain ? domain : 0;
+	struct domain *root = kernel->domains;
+	return frame->domain ? *domain_link(&root, frame->domain) : 0;
 }
 
 unsigned domain_guard(const struct kernel *kernel, const struct cap *frame)
@@ -59,7 +54,7 @@ unsigned domain_guard(const struct kernel *kernel, const struct cap *frame)
 uint64_t frame_split(struct cpu *cpu, struct slot *frame, uint64_t info)
 {
 	assert_exclusive();
-	uint32_t id = 0;
+	uint64_t id = 0;
 	if (message_caps(info) > 0) {
 		const struct slot *slot = message_cap_of(cpu, info, 0, OBJECT_DOMAIN);
 		if (!slot)

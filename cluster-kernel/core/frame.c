@@ -46,7 +46,7 @@ static uint64_t frame_change(struct cpu *cpu, struct cap *cap, uint64_t info)
 	if (!guard_take(cpu, &guard, cap))
 		return KERNEL_EXCLUSIVE;
 	uint64_t result = message_label(info) == FRAME_MAP ? frame_map(cpu, cap, info) : mapping_undo(cpu, cap);
-	guard_drop(cpu, cap);
+	guard_drop(cpu, &guard, cap);
 	guard_end(cpu, &guard);
 	return result;
 }

@@ -45,8 +45,8 @@ bool guard_take(struct cpu *cpu, struct guard *guard, struct cap *cap)
 	return true;
 }
 
-void guard_drop(struct cpu *cpu, struct cap *cap)
+void guard_drop(struct cpu *cpu, const struct guard *guard, struct cap *cap)
 {
-	if (!kernel_exclusive(cpu) && domain_of(kernel_of(cpu), cap)->granularity == GRANULARITY_FINE)
+	if (!kernel_exclusive(cpu) && !guard->held)
 		bit_release(&cap->flags, CAP_LOCKED);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What keeps readers apart that map, unmap or protect frames at the same time. The derivation tree stands still while
- * readers are inside: they change what slots of frames say (rights, CAP_MAPPED, `vaddr`, `vspace`) and page-table
+ * readers are inside: they change what slots of frames say (rights, CAP_MAPPED, the page, `vspace`) and page-table
  * entries of frames, and nothing else.
  *
  *     a frame                     its slot is guarded by
@@ -23,7 +23,7 @@
 #include "kernel.h"
 
 struct guard {
-	struct domain *held; /* the entry has this coarse domain's lock; null: none */
+	struct domain *held; /* the entry has this coarse domain's lock; null: none, or a slot's bit */
 };
 
 /*
@@ -31,7 +31,7 @@ struct guard {
  * kernel's own domain.
  */
 bool guard_take(struct cpu *cpu, struct guard *guard, struct cap *cap);
-void guard_drop(struct cpu *cpu, struct cap *cap);
+void guard_drop(struct cpu *cpu, const struct guard *guard, struct cap *cap);
 /* Releases what guard_drop() has kept. */
 void guard_end(struct cpu *cpu, struct guard *guard);
 

@@ -52,8 +52,6 @@ uint64_t invoke_as_reader(struct cpu *cpu, struct slot *slot, uint64_t info)
 	uint64_t label = message_label(info);
 	if (label != FRAME_MAP && label != FRAME_UNMAP && label != FRAME_PROTECT)
 		return KERNEL_EXCLUSIVE;
-	if (!domain_of(kernel_of(cpu), &slot->cap))
-		return KERNEL_EXCLUSIVE;
 	uint64_t result = invoke_frame(cpu, slot, info);
 	/* on errors and preemption, too: part of the change may be done, and the next entry relies on it */
 	tlb_flush_pending(cpu);

@@ -59,7 +59,8 @@ struct kernel {
 	uint32_t vspace_count; /* alive */
 	uint16_t vspace_free[KERNEL_VSPACES];  /* from vspace_count on: places in `vspace` that are free */
 	struct vspace *vspace[KERNEL_VSPACES]; /* by id modulo KERNEL_VSPACES */
-	struct domains domains;  /* mapping domains */
+	uint64_t domains_made;   /* ever */
+	struct domain *domains;  /* mapping domains by id, domain.h */
 	uint64_t reports_until;  /* TSC up to which fault reports have used their rate limit, fault.c */
 	uint32_t reports_missed; /* since the last one that was made */
 	uint64_t missed_since;   /* TSC of the first of them */

@@ -40,7 +40,7 @@ static uint64_t protect_own(struct cpu *cpu, struct guard *guard, struct cap *ca
 		mapping_protect(cpu, cap, rights & cap->rights, message_caps(info) > 0);
 	else if (!error)
 		tlb_doubt(cpu);
-	guard_drop(cpu, cap);
+	guard_drop(cpu, guard, cap);
 	return error;
 }
 
@@ -80,7 +80,7 @@ static struct link *protect_guarded(struct cpu *cpu, struct guard *guard, struct
 	if (!guard_take(cpu, guard, &slot->cap))
 		return 0;
 	struct link *done = protect_slot(cpu, slot, rights);
-	guard_drop(cpu, &slot->cap);
+	guard_drop(cpu, guard, &slot->cap);
 	return done;
 }
 
@@ -102,7 +102,7 @@ static uint64_t protect_descendants(struct cpu *cpu, struct guard *guard, struct
 	if (!guard_take(cpu, guard, &frame->cap))
 		return KERNEL_EXCLUSIVE;
 	uint64_t error = check_gain(cpu, &frame->cap, info);
-	guard_drop(cpu, &frame->cap);
+	guard_drop(cpu, guard, &frame->cap);
 	if (error)
 		return error;
 	struct link *done = noted->frame == frame && noted->rights == rights ? noted->done : &frame->close;

@@ -92,8 +92,6 @@ static uint64_t decode_retype(struct cpu *cpu, struct slot *untyped, uint64_t in
 		return SKERRY_SLOT_FULL;
 	if (r->object == OBJECT_VSPACE && !vspace_room(kernel_of(cpu), r->count))
 		return SKERRY_NO_RESOURCE;
-	if (r->object == OBJECT_DOMAIN && !domain_room(kernel_of(cpu), r->count))
-		return SKERRY_NO_RESOURCE;
 	uint64_t size = 1ull << cap->size_bits;
 	uint64_t used = slot_has_children(untyped) ? cap->used : 0;
 	kernel_assert(used <= size);

@@ -97,7 +97,7 @@ static uint64_t *entry_of_table(struct vspace *vspace, const struct cap *cap)
 	kernel_assert(cap->type == OBJECT_PAGE_TABLE && (cap->flags & CAP_MAPPED));
 	uint64_t *table = vspace->root;
 	for (unsigned l = LEVEL_ROOT; l > LEVEL_4K; l--) {
-		uint64_t *entry = &table[index_at(cap->vaddr, l)];
+		uint64_t *entry = &table[index_at(cap_vaddr(cap), l)];
 		if (!arch_pte_is_table(*entry))
 			return 0;
 		table = direct(arch_pte_address(*entry, l));
@@ -115,7 +115,7 @@ static uint64_t *entry_of_frame(struct vspace *vspace, const struct cap *cap, ui
 {
 	unsigned missing;
 	kernel_assert(cap_flags(cap) & CAP_MAPPED);
-	uint64_t *entry = vspace_entry(vspace, cap->vaddr, frame_level(cap), &missing);
+	uint64_t *entry = vspace_entry(vspace, cap_vaddr(cap), frame_level(cap), &missing);
 	*found = entry ? entry_load(entry) : 0;
 	if (entry && (!arch_pte_present(*found) || arch_pte_address(*found, frame_level(cap)) != cap->object))
 		entry = 0;
@@ -201,7 +201,7 @@ uint64_t mapping_check(struct cpu *cpu, const struct cap *cap, uint64_t info, un
 void mapping_note(struct cpu *cpu, struct cap *cap, const struct vspace *vspace, uint64_t vaddr)
 {
 	cap_set_flag(cpu, cap, CAP_MAPPED);
-	cap->vaddr = vaddr;
+	cap_set_vaddr(cap, vaddr);
 	cap->vspace = vspace->id;
 }
 

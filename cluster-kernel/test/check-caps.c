@@ -246,38 +246,41 @@ static void check_protection(const struct world *world, const struct protection 
 	CHECK(link, "a core has noted a slot that does not derive from the frame", noted->frame, noted->done);
 }
 
-/* The kernel's table has the live ones and no other, each in the place that its id names; what a frame names was given
- * once. */
+/* Returns how many domains the tree has; each has a living capability. */
+static unsigned count_domains(const struct world *world, const struct domain *domain)
+{
+	if (!domain)
+		return 0;
+	CHECK(world_find(world, OBJECT_DOMAIN, (uint64_t)domain), "the kernel's tree of domains holds a dead one",
+	      domain->id, domain);
+	return 1 + count_domains(world, domain->child[0]) + count_domains(world, domain->child[1]);
+}
+
+/* The kernel finds the live domains and no other, each by its id; what a frame names was given once. */
 static void check_domains(const struct world *world)
 {
-	const struct domains *domains = &world->kernel->domains;
-	unsigned live = 0, known = 0, used_up = 0;
-	for (unsigned i = 0; i < KERNEL_DOMAINS; i++) {
-		known += domains->at[i] != 0;
-		used_up += !domains->at[i] && !domains->next[i];
-	}
+	const struct kernel *kernel = world->kernel;
+	unsigned live = 0;
 	for (size_t i = 0; i < world->founds; i++) {
 		const struct domain *domain = (const struct domain *)world->found[i].slot->cap.object;
 		if (world->found[i].slot->cap.type != OBJECT_DOMAIN)
 			continue;
-		CHECK(domains->at[domain->id % KERNEL_DOMAINS] == domain, "a domain is not in the kernel's table",
-		      domain->id, domain);
+		const struct cap frame = { .type = OBJECT_FRAME_4K, .domain = domain->id };
+		CHECK(domain_of(kernel, &frame) == domain, "the kernel does not find a domain", domain->id, domain);
+		CHECK(domain->id <= kernel->domains_made, "a domain has an id that was not given", domain->id, domain);
 		CHECK(domain->lock.next == domain->lock.serving, "a domain is locked though no core is inside",
 		      domain->id, domain->lock.next);
 		CHECK(domain->granularity <= GRANULARITY_FINE, "a domain has no granularity", domain->id,
 		      domain->granularity);
 		live++;
 	}
-	CHECK(known == live && domains->count == live + used_up, "the kernel's table of domains holds dead ones", known,
-	      live);
+	CHECK(count_domains(world, kernel->domains) == live, "the kernel's tree lacks domains", kernel->domains, live);
 	for (size_t i = 0; i < world->slots; i++) {
 		const struct cap *cap = &world->slot[i]->cap;
 		CHECK(!is_frame(cap->type) || !(cap->flags & CAP_LOCKED), "a slot is locked though no core is inside",
 		      world->slot[i], cap->flags);
-		if (is_frame(cap->type) && cap->domain)
-			CHECK(!domains->next[cap->domain % KERNEL_DOMAINS] ||
-			      cap->domain <= domains->next[cap->domain % KERNEL_DOMAINS],
-			      "a frame names a domain that has not been", cap->domain, world->slot[i]);
+		CHECK(!is_frame(cap->type) || cap->domain <= kernel->domains_made,
+		      "a frame names a domain that has not been", cap->domain, world->slot[i]);
 	}
 }
 

@@ -32,7 +32,7 @@ static bool is_accounted(const struct world *world, const struct vspace *vspace,
 	for (size_t i = 0; i < world->slots; i++) {
 		const struct cap *cap = &world->slot[i]->cap;
 		if ((cap->flags & CAP_MAPPED) && cap->type == OBJECT_FRAME_4K + level && cap->vspace == vspace->id &&
-		    cap->vaddr == vaddr && cap->object == arch_pte_address(entry, level) &&
+		    cap_vaddr(cap) == vaddr && cap->object == arch_pte_address(entry, level) &&
 		    !((entry >> PTE_RIGHTS & RIGHT_ALL) & ~cap->rights))
 			return true;
 	}

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Mapping domains: the ids that frames keep, and the kernel's table. kernel_check() finds dead domains in it. */
+/* Mapping domains: the ids that frames keep, and the kernel's tree. kernel_check() finds dead domains in it. */
 #include "check.h"
 #include "domain.h"
 #include "harness.h"
 #include "kernel.h"
 #include "programs.h"
 
-enum { POOL = 1100, D = 1110, F = 1200, RW = RIGHT_READ | RIGHT_WRITE };
+enum { POOL = 1100, NODE = 1105, D = 1110, F = 1200, FIRST = 1300, RW = RIGHT_READ | RIGHT_WRITE };
 #define AT 0x8000000000ull
 
 static const struct cap *cap_of(uint64_t slot) { return &slot_of(slot)->cap; }
-static uint32_t id_of(uint64_t slot) { return ((const struct domain *)cap_of(slot)->object)->id; }
+static uint64_t id_of(uint64_t slot) { return ((const struct domain *)cap_of(slot)->object)->id; }
 static uint64_t split(uint64_t frame, uint64_t domain) { return call(frame, FRAME_SPLIT, NONE, W(domain)); }
 static unsigned guard(uint64_t frame) { return domain_guard(&machine->kernel, cap_of(frame)); }
 
@@ -56,7 +56,6 @@ static void copies_inherit(void)
 /* A slot's other kinds keep what they have in that place: a CNode its guard, and how many capabilities lead to it. */
 static void other_kinds_keep_theirs(void)
 {
-	enum { NODE = F + 20 };
 	begin();
 	make(OBJECT_CNODE, 4, NODE, 1);
 	EXPECT(cap_of(NODE)->guard_bits, 60);
@@ -73,22 +72,50 @@ static void the_last_capability_ends_it(void)
 	EXPECT(guard(F), FRAME_GUARD_DOMAIN);
 	delete(D + 2);
 	EXPECT(guard(F), FRAME_GUARD_KERNEL);
-	EXPECT(machine->kernel.domains.count, 1);
 }
 
-/*
- * A program makes as many domains as the memory that a program gets, 256 KiB, pays for: a sixteenth of all.
- */
+/* A program makes as many domains as its 256 KiB pay for, and another one makes its own all the same. */
 static void one_program_leaves_domains_to_others(void)
 {
-	enum { PROGRAM_BITS = 18, EACH = 64, FIRST = 1300 };
-	make(OBJECT_UNTYPED, PROGRAM_BITS, POOL, 1);
-	for (unsigned i = 0; i < EACH; i++)
-		EXPECT(call(POOL, UNTYPED_RETYPE, W(OBJECT_DOMAIN, 0, FIRST + i, 1), W(CNODE)), 0);
-	EXPECT(call(POOL, UNTYPED_RETYPE, W(OBJECT_DOMAIN, 0, FIRST + EACH, 1), W(CNODE)), SKERRY_NO_MEMORY);
-	EXPECT(machine->kernel.domains.count, EACH);
-	EXPECT(domain_room(&machine->kernel, 15 * EACH), true);
-	make(OBJECT_DOMAIN, 0, D, 1);
+	enum { PROGRAM_BITS = 18, NODE_BITS = PROGRAM_BITS - DOMAIN_BITS + 1, ALL = 1 << (PROGRAM_BITS - DOMAIN_BITS) };
+	check_every(100);
+	make(OBJECT_UNTYPED, PROGRAM_BITS, POOL, 2);
+	make(OBJECT_CNODE, NODE_BITS, NODE, 1);
+	make(OBJECT_FRAME_4K, 0, F, 2);
+	for (unsigned i = 0; i < ALL; i += RETYPE_COUNT_MAX)
+		EXPECT(call(POOL, UNTYPED_RETYPE, W(OBJECT_DOMAIN, 0, 1 + i, RETYPE_COUNT_MAX), W(NODE)), 0);
+	EXPECT(call(POOL, UNTYPED_RETYPE, W(OBJECT_DOMAIN, 0, 1 + ALL, 1), W(NODE)), SKERRY_NO_MEMORY);
+	EXPECT(call(POOL + 1, UNTYPED_RETYPE, W(OBJECT_DOMAIN, 0, D, 2), W(CNODE)), 0);
+	EXPECT(call(D, DOMAIN_GRANULARITY, W(GRANULARITY_FINE), NONE), 0);
+	EXPECT(split(F, D), 0);
+	EXPECT(split(F + 1, D + 1), 0);
+	revoke(POOL);
+	EXPECT(guard(F), FRAME_GUARD_MAPPING);
+	EXPECT(guard(F + 1), FRAME_GUARD_DOMAIN);
+}
+
+/* Each frame finds its own domain while others come and go in any order; all bits of their ids count. */
+static void found_in_any_order(void)
+{
+	enum { DOMAINS = 40, STEPS = 400 };
+	uint64_t seed = 1;
+	bool lives[DOMAINS] = { false };
+	make(OBJECT_FRAME_4K, 0, F, DOMAINS);
+	for (unsigned step = 0; step < STEPS; step++) {
+		seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+		unsigned i = (seed >> 33) % DOMAINS;
+		if (lives[i])
+			delete(FIRST + i);
+		else
+			make(OBJECT_DOMAIN, 0, FIRST + i, 1);
+		lives[i] = !lives[i];
+		EXPECT(guard(F + i), FRAME_GUARD_KERNEL);
+		if (lives[i])
+			EXPECT(split(F + i, FIRST + i), 0);
+		for (unsigned j = 0; j < DOMAINS; j++)
+			EXPECT(guard(F + j), lives[j] ? FRAME_GUARD_DOMAIN : FRAME_GUARD_KERNEL);
+		machine->kernel.domains_made += seed >> 60 == 0 ? 1ull << (seed >> 54 & 31) : 0;
+	}
 }
 
 /* The next domain at the same place of the table and of memory is another. */
@@ -107,23 +134,18 @@ static void ids_are_not_reused(void)
 	}
 }
 
-/* A place of which all ids have been given stays empty; frames that name the last one name no other. */
-static void a_place_is_used_up(void)
+/* A frame of a domain that is gone names none of those that are made 2^32 domains later. */
+static void ids_do_not_begin_again(void)
 {
-	struct domains *domains = &machine->kernel.domains;
-	unsigned place = domains->free[domains->count];
-	domains->next[place] = (UINT32_MAX & ~(KERNEL_DOMAINS - 1u)) + place;
 	begin();
-	EXPECT(id_of(D), (UINT32_MAX & ~(KERNEL_DOMAINS - 1u)) + place);
+	uint64_t gone = id_of(D);
 	delete(D);
-	EXPECT(guard(F), FRAME_GUARD_KERNEL);
-	EXPECT(domains->next[place], 0);
-	EXPECT(domains->count, 2);
+	machine->kernel.domains_made = (1ull << 32) + gone - 1;
 	make(OBJECT_DOMAIN, 0, D, 1);
-	EXPECT(id_of(D) % KERNEL_DOMAINS != place, true);
+	EXPECT(id_of(D), (1ull << 32) + gone);
 	EXPECT(guard(F), FRAME_GUARD_KERNEL);
-	EXPECT(domain_room(&machine->kernel, KERNEL_DOMAINS - 3), true);
-	EXPECT(domain_room(&machine->kernel, KERNEL_DOMAINS - 2), false);
+	EXPECT(split(F + 1, D), 0);
+	EXPECT(guard(F + 1), FRAME_GUARD_DOMAIN);
 }
 
 /* A frame in a domain that is gone is mapped, protected and unmapped as any, and may be split again. */
@@ -225,7 +247,8 @@ TESTS(domains) = {
 	{ "other kinds keep what they have in its place", other_kinds_keep_theirs, 1 },
 	{ "the last capability ends a domain", the_last_capability_ends_it, 1 },
 	{ "ids are not reused", ids_are_not_reused, 1 },
-	{ "a place is used up", a_place_is_used_up, 1 },
+	{ "ids do not begin again", ids_do_not_begin_again, 1 },
+	{ "domains are found in any order", found_in_any_order, 1 | TEST_ONCE },
 	{ "a domain goes while its frames are mapped", mapped_while_it_goes, 1 },
 	{ 0 },
 };

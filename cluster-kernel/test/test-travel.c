@@ -120,7 +120,7 @@ static struct seen look(uint64_t slot)
 	if (cap->type >= OBJECT_FRAME_4K && cap->type <= OBJECT_FRAME_1G) {
 		seen.rights = cap->rights;
 		seen.flags = cap->flags;
-		seen.at = cap->flags & CAP_MAPPED ? cap->vaddr : 0;
+		seen.at = cap->flags & CAP_MAPPED ? cap_vaddr(cap) : 0;
 		seen.mapped = seen.at ? arch_pte_rights(hosted_touch(machine, 0, seen.at)) : 0;
 	}
 	return seen;

@@ -44,6 +44,26 @@ static void a_large_frame_is_forgotten(void)
 	EXPECT(hosted_touch(machine, 0, AT + 0x1ff000), 0);
 }
 
+/* A capability remembers every bit of the page: kernel_check() finds mappings that no capability stands for. */
+static void mapped_at_any_page(void)
+{
+	static const uint64_t at[] = { 0, 0x5555aaaa5000ull, 0x2aaa55555000ull, USER_TOP - 4096 };
+	make(OBJECT_FRAME_4K, 0, FRAME, 1);
+	make(OBJECT_PAGE_TABLE, 0, TABLES, 3);
+	for (unsigned i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+		make(OBJECT_VSPACE, 0, SPACE, 1);
+		for (unsigned table = 0; table < 3; table++)
+			EXPECT(call(TABLES + table, PAGE_TABLE_MAP, W(at[i]), W(SPACE)), 0);
+		EXPECT(map(FRAME, SPACE, at[i], RIGHT_ALL, 0), 0);
+		EXPECT(call(FRAME, FRAME_UNMAP, NONE, NONE), 0);
+		EXPECT(map(FRAME, SPACE, at[i], RIGHT_ALL, 0), 0);
+		EXPECT(call(FRAME, FRAME_UNMAP, NONE, NONE), 0);
+		for (unsigned table = 3; table--;)
+			EXPECT(call(TABLES + table, PAGE_TABLE_UNMAP, NONE, NONE), 0);
+		delete(SPACE);
+	}
+}
+
 /* kernel_check() finds the stale entry if a core was not told. */
 static void other_cores_forget(void)
 {
@@ -148,6 +168,7 @@ static void a_thread_loses_its_space(void)
 
 TESTS(vspaces) = {
 	{ "a mapping's rights are the capability's", rights_are_the_capabilitys, 1 },
+	{ "a frame is mapped at any page", mapped_at_any_page, 1 },
 	{ "a large frame is forgotten", a_large_frame_is_forgotten, 1 },
 	{ "other cores forget", other_cores_forget, 2 },
 	{ "a caller that loses its space leaves the server's alone",

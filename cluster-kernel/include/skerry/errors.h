@@ -27,7 +27,7 @@
 	X(17, DELETED, "the object was deleted while the thread waited on it")           \
 	X(18, NO_REPLY, "the reply object holds no caller")                              \
 	X(19, NO_RESOURCE, \
-	  "a table of fixed size is full (interrupts, address spaces, domains, copies of a capability)") \
+	  "a table of fixed size is full (interrupts, address spaces, copies of a capability)") \
 	X(20, PEER_DOWN, "the other end of the channel is not running")                  \
 	X(21, PROTOCOL, "the other side broke the protocol")                             \
 	X(22, NOT_FOUND, "nothing has this name")

@@ -122,7 +122,7 @@ enum skerry_object {
 	OBJECT_CLUSTER_CONTROL, /* the first task has it where the map lets its cluster start others again */
 	/* not from untyped: the first task of each cluster has it; settings of its kernel, its console */
 	OBJECT_CONTROL,
-	OBJECT_DOMAIN,      /* 4 KiB; mapping domain: what guards the mappings of the frames in it */
+	OBJECT_DOMAIN,      /* mapping domain: what guards the mappings of the frames in it */
 };
 
 enum { RETYPE_COUNT_MAX = 256 };
@@ -135,8 +135,7 @@ enum {
 	SLOT_BITS = 6,
 	VSPACE_BITS = 13,
 	PAGE_TABLE_BITS = 12,
-	/* more than it needs: so the memory of one program does not pay for all that a kernel can have */
-	DOMAIN_BITS = 12,
+	DOMAIN_BITS = 7,
 };
 
 /*
@@ -186,7 +185,7 @@ enum skerry_invocation {
 	/* m0 object, m1 size_bits (UNTYPED, CNODE; else 0), m2 first slot, m3 count (1 .. RETYPE_COUNT_MAX); c0 CNode.
 	 * All but untypeds and device memory is zeroed. CNODE_REVOKE on the untyped makes its room whole again.
 	 * Errors: BAD_ARGUMENT (no such object or size, none such in device memory, slots outside the CNode),
-	 * SLOT_FULL, NO_MEMORY, NO_RESOURCE (too many VSpaces or domains). Where the call stops between two objects it
+	 * SLOT_FULL, NO_MEMORY, NO_RESOURCE (too many VSpaces). Where the call stops between two objects it
 	 * moves on m2 and m3: if it then fails (somebody has filled a slot meanwhile), they say what was not made. */
 	UNTYPED_RETYPE = 1,
 

@@ -311,7 +311,7 @@ def test_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest
     data = json.loads((tmp_path / "r.json").read_text())
     assert {one["figure"] for one in data["results"]} == {"6", "7", "8",
                                                           "load"} and data["trends"] and data["bytes"] == {"slot": 64,
-                                                              "domain": 4096}
+                                                              "domain": 128}
     assert {one["cores"] for one in data["results"] if one["figure"] == "7"} == {2, 4} and data["ratios"]
     assert (tmp_path / "r.csv").read_text() == (tmp_path / "other.csv").read_text()
     rows = list(csv.DictReader((tmp_path / "other.csv").open()))
