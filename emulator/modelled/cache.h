@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <skerry/require.h>
 #include "prices.h"
+#include "salt.h"
 
 /* line << 1 | writable; 0: empty. Line 0 of memory is therefore never cached. */
 typedef uint64_t entry_t;
@@ -14,6 +15,7 @@ typedef uint64_t entry_t;
 struct cache {
 	uint64_t sets, mask; /* mask: sets - 1 if that is a power of two, else 0 */
 	unsigned ways;
+	uint64_t salt; /* of its page colours; 0: they are the addresses' own */
 	entry_t *entry; /* sets x ways, in each set the most recently used first */
 };
 
@@ -24,9 +26,19 @@ static inline bool entry_writable(entry_t entry) { return entry & 1; }
 void cache_make(struct cache *cache, const struct cache_shape *shape);
 void cache_free(struct cache *cache);
 
+enum { PAGE_LINES = 64, PAGE_LINE_BITS = 6 };
+
+/* Returns the line with another colour than its address has: lines of one page stay side by side, and pages that are
+ * neighbours and have different colours keep different ones. */
+static inline uint64_t cache_coloured(const struct cache *cache, uint64_t line)
+{
+	return line ^ salt_draw(cache->salt, line & ~cache->mask) << PAGE_LINE_BITS;
+}
 static inline entry_t *cache_set(const struct cache *cache, uint64_t line)
 {
 	require(cache->entry && cache->sets && cache->ways);
+	if (__builtin_expect(cache->salt && cache->mask, 0))
+		line = cache_coloured(cache, line);
 	return cache->entry + (cache->mask ? line & cache->mask : line % cache->sets) * cache->ways;
 }
 /* Returns the line's entry, which becomes the most recently used of its set; 0 if it is not there. */

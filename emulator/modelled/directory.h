@@ -10,6 +10,7 @@ struct line {
 	uint64_t l3;      /* clusters that have it in L3 */
 	uint64_t busy;    /* until when it is under way to the core that asked last */
 	uint32_t upgrade; /* how long the upgrade takes that makes it busy; 0: it moves for another reason */
+	uint8_t rotation; /* of a page's first line: 1 + by how many lines it is rotated in L1I; 0: not drawn */
 	uint8_t owner;    /* core + 1 of the one that may write it; 0: none */
 };
 

@@ -62,8 +62,10 @@ void fetch_watch(const struct qemu_plugin_tb *block, size_t count, qemu_plugin_u
 				page = next & ~(PAGE - 1ull);
 				there = fetch_page(page, &physical);
 			}
-			if (there)
-				watch_line(instruction, (physical + next - page) >> LINE_BITS, slots);
+			if (!there)
+				continue;
+			memory_place_code(&memory, (physical + next - page) >> LINE_BITS, next);
+			watch_line(instruction, (physical + next - page) >> LINE_BITS, slots);
 		}
 	}
 }

@@ -37,6 +37,13 @@ void memory_free(struct memory *memory)
 	free(memory->chunk);
 }
 
+void memory_salt(struct memory *memory, uint64_t salt)
+{
+	memory->salt = salt;
+	for (unsigned i = 0; i < memory->machine->cores; i++)
+		memory->core[i].l2.salt = salt ? salt_draw(salt, i) | 1 : 0;
+}
+
 void memory_warm(struct memory *memory)
 {
 	const struct machine *m = memory->machine;
@@ -84,6 +91,35 @@ uint64_t memory_drain(const struct memory *memory, unsigned core, uint64_t now)
 
 /* ---- where a line is ---- */
 
+static struct line *page_of(struct memory *memory, uint64_t line)
+{
+	return directory_line(memory, line & ~(PAGE_LINES - 1ull));
+}
+
+void memory_place_code(struct memory *memory, uint64_t line, uint64_t address)
+{
+	if (!memory->salt || line >= MEMORY_LINES)
+		return;
+	struct line *page = page_of(memory, line);
+	if (!page->rotation)
+		page->rotation = (uint8_t)(1 + salt_draw(memory->salt, address >> 12) % PAGE_LINES);
+}
+
+/* Returns the line of its page, rotated on by `by`. */
+static uint64_t rotate_line(uint64_t line, unsigned by)
+{
+	return (line & ~(PAGE_LINES - 1ull)) | ((line + by) & (PAGE_LINES - 1ull));
+}
+/* Returns the place of a line in L1I, as the line whose address has that place. */
+static uint64_t code_place(struct memory *memory, uint64_t line)
+{
+	return memory->salt ? rotate_line(line, page_of(memory, line)->rotation) : line;
+}
+static uint64_t code_line(struct memory *memory, uint64_t place)
+{
+	return memory->salt ? rotate_line(place, 2u * PAGE_LINES - page_of(memory, place)->rotation) : place;
+}
+
 /* The core's L1I has the line no more. */
 static void tell_fetches(struct core_memory *core, uint64_t line)
 {
@@ -91,10 +127,10 @@ static void tell_fetches(struct core_memory *core, uint64_t line)
 		core->code[code_slot(line)] = 0;
 }
 
-static void drop_from_l1(struct core_memory *core, uint64_t line)
+static void drop_from_l1(struct memory *memory, struct core_memory *core, uint64_t line)
 {
 	cache_drop(&core->l1, line);
-	if (cache_drop(&core->l1i, line))
+	if (cache_drop(&core->l1i, code_place(memory, line)))
 		tell_fetches(core, line);
 }
 
@@ -102,7 +138,7 @@ static void line_lose(struct memory *memory, unsigned core, uint64_t line, uint6
 {
 	struct core_memory *c = &memory->core[core];
 	require(core < memory->machine->cores);
-	drop_from_l1(c, line);
+	drop_from_l1(memory, c, line);
 	cache_drop(&c->l2, line);
 	c->taken++;
 	if (memory->lost)
@@ -138,7 +174,7 @@ static void fill_l3(struct memory *memory, unsigned cluster, uint64_t line, uint
 static void line_evicted(struct memory *memory, unsigned core, entry_t entry, uint64_t now)
 {
 	struct line *line = directory_line(memory, entry_line(entry));
-	drop_from_l1(&memory->core[core], entry_line(entry));
+	drop_from_l1(memory, &memory->core[core], entry_line(entry));
 	line->sharers &= ~(1ull << core);
 	if (line->owner == core + 1)
 		line->owner = 0;
@@ -146,11 +182,11 @@ static void line_evicted(struct memory *memory, unsigned core, entry_t entry, ui
 		fill_l3(memory, cluster_of(memory->machine, core), entry_line(entry), now);
 }
 
-static void fill_l1i(struct core_memory *core, uint64_t line)
+static void fill_l1i(struct memory *memory, struct core_memory *core, uint64_t line)
 {
-	entry_t victim = cache_fill(&core->l1i, entry_of(line, false));
+	entry_t victim = cache_fill(&core->l1i, entry_of(code_place(memory, line), false));
 	if (victim)
-		tell_fetches(core, entry_line(victim));
+		tell_fetches(core, code_line(memory, entry_line(victim)));
 }
 
 static void line_fill(struct memory *memory, unsigned core, entry_t entry, enum access access, uint64_t now)
@@ -352,7 +388,7 @@ uint64_t memory_fetch(struct memory *memory, unsigned core, uint64_t line, uint6
 	if (line >= MEMORY_LINES)
 		return now + memory->machine->price.dram_far;
 	require(core < memory->machine->cores);
-	if (!cache_has(&c->l1i, line)) {
+	if (!cache_has(&c->l1i, code_place(memory, line))) {
 		c->traffic.fetches++;
 		if (cache_find(&c->l2, line)) {
 			c->traffic.l2++;
@@ -360,7 +396,7 @@ uint64_t memory_fetch(struct memory *memory, unsigned core, uint64_t line, uint6
 		} else {
 			arrival = miss_time(memory, core, line, FETCH, now);
 		}
-		fill_l1i(c, line);
+		fill_l1i(memory, c, line);
 	}
 	if (c->code)
 		c->code[code_slot(line)] = line;

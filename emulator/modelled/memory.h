@@ -59,6 +59,7 @@ struct memory {
 	struct core_memory core[MOST_CORES];
 	struct cache l3[MOST_CORES]; /* of each cluster */
 	struct line **chunk;
+	uint64_t salt; /* of the places of code in L1I (memory_salt()); 0: none */
 	/* of each cluster: how many lines its L3 is still taken to have that no core has accessed yet */
 	uint64_t warm[MOST_CORES];
 	/* Called when `core` loses `line`, which another takes: it is without it from `when` on; may be null. */
@@ -72,6 +73,9 @@ struct memory {
 
 void memory_make(struct memory *memory, const struct machine *machine);
 void memory_free(struct memory *memory);
+/* Draws the colours of each core's L2, and by how much each page of code is rotated in L1I. 0: the addresses' own.
+ * Before the first access. */
+void memory_salt(struct memory *memory, uint64_t salt);
 /* From now on each L3 is taken to be full of what its cores access first: what came before was not accessed here. */
 void memory_warm(struct memory *memory);
 
@@ -92,6 +96,9 @@ static inline bool memory_repeats(struct memory *memory, unsigned core, uint64_t
 }
 /* Returns when all its stores are visible, `now` if they are: what a fence or a serialising instruction waits for. */
 uint64_t memory_drain(const struct memory *memory, unsigned core, uint64_t now);
+/* Code of `line` is executed at the virtual `address`, which says how its page is rotated: the same for all copies of a
+ * program, as a linker places it the same in all. */
+void memory_place_code(struct memory *memory, uint64_t line, uint64_t address);
 /* The core begins to execute instructions of `line` at `now`. Returns when it can. */
 uint64_t memory_fetch(struct memory *memory, unsigned core, uint64_t line, uint64_t now);
 static inline unsigned code_slot(uint64_t line) { return (unsigned)(line % CODE_SLOTS); }

@@ -8,7 +8,10 @@
  * what this can and cannot tell.
  *
  *     -plugin modelled.so,machine=FILE,out=FILE[,quantum=CYCLES][,program_quantum=CYCLES][,park=off]
- *             [,counter=trap][,priced=FROM[-TO]][,OPTION OF observe.h]
+ *             [,counter=trap][,priced=FROM[-TO]][,salt=N][,OPTION OF observe.h]
+ *
+ * A salt draws what programs do not choose: places of code in L1I, colours of L2 (memory_salt()), and by how much each
+ * core is late when pricing begins. Runs with the same salt agree in every digit; 0, the default, draws nothing.
  *
  * At each mark of the guest (skerry/mark.h) a line goes to `out`: as of lockstep.c, in cycles, with what memory did.
  */
@@ -30,6 +33,7 @@
 #include "virtual_time.h"
 
 enum { QUANTUM = 0, PROGRAM_QUANTUM = 2000 }; /* cycles */
+enum { LATEST_US = 40 }; /* that a salt delays a core: about an operation of Redis's */
 /* Code below is always executed functionally (phase.h): all cores spin on a lock of SeaBIOS's, which the first one
  * releases for one PAUSE only. */
 enum { FIRMWARE_END = 0x100000 };
@@ -37,6 +41,7 @@ enum { FIRMWARE_END = 0x100000 };
 struct core {
 	bool in_kernel;
 	uint64_t kernel, kernel_since; /* time in the kernel, but for halts */
+	uint64_t late; /* charged when it leaves the kernel, where it holds no lock */
 };
 
 /* A core's part of the scoreboard. */
@@ -50,7 +55,7 @@ int qemu_plugin_version = PLUGIN_VERSION;
 static struct core cores[MOST_CORES];
 static struct qemu_plugin_scoreboard *board;
 static qemu_plugin_u64 used, instructions, code;
-static uint64_t program_quantum = PROGRAM_QUANTUM;
+static uint64_t program_quantum = PROGRAM_QUANTUM, salt;
 static bool traps;
 static unsigned core_count;
 static size_t processor; /* of the host */
@@ -87,7 +92,22 @@ static void enter_kernel(unsigned i, void *data)
 	looks[i].did |= SPIN_DISTURBED;
 	enter_mode(i, true);
 }
-static void leave_kernel(unsigned i, void *data) { (void)data, enter_mode(i, false); }
+static void leave_kernel(unsigned i, void *data)
+{
+	(void)data;
+	enter_mode(i, false);
+	if (!cores[i].late || !core_runs(&event_turns, i))
+		return;
+	core_charge(&event_turns.core[i], cores[i].late);
+	cores[i].late = 0;
+	let_others(i);
+}
+static void draw_late(void)
+{
+	uint64_t most = LATEST_US * machine.khz / 1000 * UNIT;
+	for (unsigned i = 0; i < core_count; i++)
+		cores[i].late = memory.salt ? salt_draw(memory.salt, MOST_CORES + i) % most : 0;
+}
 
 /* A core that reads the time-stamp counter, in programs too, is not ahead of another by more than the quantum. */
 static void at_clock(unsigned i, void *data)
@@ -148,6 +168,8 @@ static void mark_reached(unsigned i, void *number)
 	token_step(i);
 	if (phase_mark((unsigned)(uintptr_t)number)) {
 		memory_warm(&memory);
+		if (!phase_priced())
+			draw_late();
 		access_remapped(MOST_CORES, NULL);
 		pause_disturbed();
 	}
@@ -324,6 +346,8 @@ static bool take_option(const char *option, const char **file)
 		event_turns.quantum = strtoull(option + 8, NULL, 10) * UNIT;
 	else if (!strncmp(option, "program_quantum=", 16))
 		program_quantum = strtoull(option + 16, NULL, 10);
+	else if (!strncmp(option, "salt=", 5))
+		salt = strtoull(option + 5, NULL, 10);
 	else if (!strncmp(option, "priced=", 7))
 		return phase_take(option + 7);
 	else if (!strcmp(option, "park=off") || !strcmp(option, "park=on"))
@@ -367,6 +391,7 @@ int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int argc, ch
 	}
 	processor = (size_t)sched_getcpu();
 	memory_make(&memory, &machine);
+	memory_salt(&memory, salt);
 	memory.lost = line_lost;
 	pause_reports(out);
 	observe_begin(&memory);

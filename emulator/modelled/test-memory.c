@@ -356,6 +356,72 @@ static void invariants(void)
 	end();
 }
 
+static void begin_salted(uint64_t salt)
+{
+	machine = small_machine();
+	machine.l1i = (struct cache_shape){ PAGE_LINES, 1 };
+	machine.l2 = (struct cache_shape){ 4 * PAGE_LINES, 1 };
+	memory_make(&memory, &machine);
+	memory_salt(&memory, salt);
+}
+
+/* Fetches a page of code, then the first line of another. Returns which line of the first has left L1I, which has one
+ * way; `copy`: the same code elsewhere in memory. */
+static uint64_t evicted_code(uint64_t salt, uint64_t copy)
+{
+	const uint64_t first = (copy + 10) * PAGE_LINES, second = first + 4 * PAGE_LINES;
+	static uint64_t code[CODE_SLOTS]; /* of lines that L1I has */
+	uint64_t missing = 0, missed = 0;
+	begin_salted(salt);
+	memory.core[0].code = code;
+	for (uint64_t line = 0; line < PAGE_LINES; line++) {
+		memory_place_code(&memory, first + line, 0x401000 + (line << 6));
+		fetched(0, first + line, 1000 * line);
+	}
+	memory_place_code(&memory, second, 0x407000);
+	fetched(0, second, 100000);
+	EXPECT(memory.core[0].traffic.fetches, PAGE_LINES + 1); /* a page's lines have places of their own */
+	for (uint64_t line = 0; line < PAGE_LINES; line++)
+		if (code[code_slot(first + line)] != first + line) {
+			missing++;
+			missed = line;
+		}
+	EXPECT(missing, 1);
+	end();
+	return missed;
+}
+
+/* Returns whether the lines drive each other out of the L2 of the core. */
+static bool conflict(uint64_t salt, unsigned core, uint64_t line, uint64_t other)
+{
+	begin_salted(salt);
+	at(core, line, LOAD, 0);
+	at(core, other, LOAD, 1000);
+	bool gone = !cache_has(&memory.core[core].l2, line);
+	end();
+	return gone;
+}
+
+static void salts(void)
+{
+	enum { SALTS = 64 };
+	unsigned moved = 0, conflicts = 0, differ = 0;
+	EXPECT(evicted_code(0, 0), 0);
+	for (uint64_t salt = 1; salt <= SALTS; salt++) {
+		moved += evicted_code(salt, 0) != 0;
+		EXPECT(evicted_code(salt, 1000), evicted_code(salt, 0)); /* all copies of a program are rotated alike */
+		conflicts += conflict(salt, 0, 4 * PAGE_LINES, 8 * PAGE_LINES);
+		differ += conflict(salt, 0, 4 * PAGE_LINES, 8 * PAGE_LINES) !=
+		          conflict(salt, 1, 4 * PAGE_LINES, 8 * PAGE_LINES);
+		for (uint64_t page = 5; page < 8; page++)
+			EXPECT(conflict(salt, 0, 4 * PAGE_LINES, page * PAGE_LINES), false);
+	}
+	EXPECT(moved > SALTS / 2, true);
+	EXPECT(conflict(0, 0, 4 * PAGE_LINES, 8 * PAGE_LINES), true);
+	EXPECT(conflicts > SALTS / 16 && conflicts < SALTS / 2, true); /* one in four */
+	EXPECT(differ > SALTS / 16, true);
+}
+
 int main(void)
 {
 	loads();
@@ -376,5 +442,6 @@ int main(void)
 	fetches();
 	code_is_shared();
 	invariants();
+	salts();
 	return 0;
 }
