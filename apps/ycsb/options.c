@@ -22,7 +22,7 @@ enum option_id {
 	OPTION_RECORDS, OPTION_OPERATIONS, OPTION_FIELDS, OPTION_FIELD_LENGTH, OPTION_VALUE_SIZE, OPTION_SEED,
 	OPTION_PIPELINE, OPTION_THINK, OPTION_LOAD, OPTION_LOAD_FIRST, OPTION_LOAD_COUNT, OPTION_LOAD_PIPELINE,
 	OPTION_EXPECT, OPTION_AWAIT, OPTION_RENDEZVOUS, OPTION_PARTIES, OPTION_ALONE, OPTION_CONNECT_TIMEOUT,
-	OPTION_SURVIVE, OPTION_HELP,
+	OPTION_SURVIVE, OPTION_WARM, OPTION_HELP,
 };
 
 static const struct {
@@ -36,6 +36,8 @@ static const struct {
 	{ "workload", OPTION_WORKLOAD, "a|b|c|f", "core workload (c)" },
 	{ "records", OPTION_RECORDS, "N", "records in the whole table (10000)" },
 	{ "operations", OPTION_OPERATIONS, "N", "operations of this client; 0 only loads (10000)" },
+	{ "warm", OPTION_WARM, "N",
+	  "operations before them that are not measured; also report when each of --operations ended (0)" },
 	{ "distribution", OPTION_DISTRIBUTION, "zipfian|uniform", "how records are chosen (zipfian, scrambled)" },
 	{ "fields", OPTION_FIELDS, "N", "fields of a record (10)" },
 	{ "field-length", OPTION_FIELD_LENGTH, "BYTES", "length of a field, at least 24 (100)" },
@@ -141,6 +143,7 @@ static void set_option(struct options *o, enum option_id id, const char *name, c
 	case OPTION_DISTRIBUTION: o->distribution = find_distribution(text); break;
 	case OPTION_RECORDS: o->records = parse_number(name, text, 1, 1u << 28); break;
 	case OPTION_OPERATIONS: o->operations = parse_number(name, text, 0, 1ull << 40); break;
+	case OPTION_WARM: o->warm = parse_number(name, text, 0, MAX_WARM); break;
 	case OPTION_FIELDS: o->fields = parse_number(name, text, 1, MAX_FIELDS); break;
 	case OPTION_FIELD_LENGTH: o->field_length = parse_number(name, text, 24, MAX_FIELD_LENGTH); break;
 	case OPTION_VALUE_SIZE: *value_size = parse_number(name, text, 24, (uint64_t)MAX_FIELDS * MAX_FIELD_LENGTH);
@@ -179,6 +182,8 @@ static void complete_options(struct options *o, uint64_t value_size)
 		    (unsigned long long)(o->load_first + o->load_count - 1), (unsigned long long)o->records);
 	if (o->think && o->pipeline > 1)
 		bad("--think: one operation at a time, without --pipeline");
+	if (o->warm && (o->survive || o->operations > MAX_ENDS))
+		bad("--warm: with at most %d operations, without --survive", MAX_ENDS);
 	if (!o->rendezvous != !o->parties)
 		bad("--rendezvous and --parties go together");
 	if (o->rendezvous && o->alone)

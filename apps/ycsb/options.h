@@ -12,6 +12,8 @@ enum {
 	MAX_WRITER = 4095,
 	MAX_THINK = 10000000, /* microseconds */
 	MAX_NAME = 31,
+	MAX_WARM = 1 << 20,
+	MAX_ENDS = 1 << 20,        /* operations whose ends are reported */
 };
 
 enum distribution { DISTRIBUTION_ZIPFIAN, DISTRIBUTION_UNIFORM };
@@ -33,6 +35,7 @@ struct options {
 	enum distribution distribution;
 	uint64_t records;
 	uint64_t operations;
+	uint64_t warm; /* operations before them that are not measured; then each operation's end is reported */
 	uint64_t load_first;
 	uint64_t load_count;
 	uint64_t seed;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include <hdr_histogram.h>
@@ -30,9 +31,11 @@ static uint64_t now_ns(clockid_t clock)
 	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
 }
 
-bool measurement_init(struct measurement *m)
+bool measurement_init(struct measurement *m, const struct options *o)
 {
 	*m = (struct measurement){ 0 };
+	if (o->warm && o->operations && !(m->ends = calloc(o->operations, sizeof(*m->ends))))
+		return false;
 	return hdr_init(1, 3600ll * 1000000000 / TICK_NS, HISTOGRAM_DIGITS, &m->latency) == 0;
 }
 
@@ -111,17 +114,21 @@ static void think_time(struct source *s)
 		;
 }
 
-static void record_latency(struct measurement *m, const struct operation *op)
-{
-	const uint64_t taken = now_ns(CLOCK_MONOTONIC) - op->start_ns;
+static uint64_t to_ticks(uint64_t ns) { return (ns + TICK_NS / 2) / TICK_NS; }
 
-	hdr_record_value(m->latency, (int64_t)((taken + TICK_NS / 2) / TICK_NS));
+/* Returns the time of the answer. */
+static uint64_t record_latency(struct measurement *m, const struct operation *op)
+{
+	const uint64_t now = now_ns(CLOCK_MONOTONIC), taken = now - op->start_ns;
+
+	hdr_record_value(m->latency, (int64_t)to_ticks(taken));
 	m->sum_ns += taken;
 	if (taken > m->max_ns)
 		m->max_ns = taken;
 	m->operations++;
 	m->reads += !!(op->parts & OPERATION_READ);
 	m->updates += !!(op->parts & OPERATION_UPDATE);
+	return now;
 }
 
 static void end_gap(const struct client *c, struct measurement *m, uint64_t now)
@@ -222,17 +229,34 @@ void phase_warm(struct client *c, struct measurement *m)
 	m->operations = m->reads = m->sum_ns = m->max_ns = 0;
 }
 
+/* Records the answer to operation `number`, 0..; the clock starts when the last of the warming ones is answered. */
+static void record_operation(const struct client *c, struct measurement *m, uint64_t number)
+{
+	const uint64_t warm = c->options->warm;
+
+	if (number >= warm) {
+		const uint64_t now = record_latency(m, &ring[number % MAX_PIPELINE]);
+		if (m->ends)
+			m->ends[number - warm] = (uint32_t)to_ticks(now - m->start_ns);
+	} else if (number + 1 == warm) {
+		m->start_ns = now_ns(CLOCK_MONOTONIC);
+	}
+	if (c->life.survives)
+		record_answer(c, m);
+}
+
 void phase_run(struct client *c, struct measurement *m)
 {
 	const struct options *o = c->options;
+	const uint64_t all = o->operations ? o->warm + o->operations : 0;
 	struct source source;
 	uint64_t sent = 0, done = 0;
 
 	source_init(&source, o);
 	m->start_ns = m->answered_ns = now_ns(CLOCK_MONOTONIC);
 	timeline_init(&m->timeline, m->start_ns);
-	while (done < o->operations && !c->lost) {
-		for (; sent < o->operations && sent - done < o->pipeline; sent++) {
+	while (done < all && !c->lost) {
+		for (; sent < all && sent - done < o->pipeline; sent++) {
 			struct operation *op = &ring[sent % MAX_PIPELINE];
 			draw_operation(&source, op);
 			think_time(&source);
@@ -240,11 +264,8 @@ void phase_run(struct client *c, struct measurement *m)
 			if (!client_send(c, op))
 				break;
 		}
-		for (; done < sent && client_finish(c, &ring[done % MAX_PIPELINE]); done++) {
-			record_latency(m, &ring[done % MAX_PIPELINE]);
-			if (c->life.survives)
-				record_answer(c, m);
-		}
+		for (; done < sent && client_finish(c, &ring[done % MAX_PIPELINE]); done++)
+			record_operation(c, m, done);
 		if (c->lost && go_on(c, m, &source, done, sent))
 			done = sent;
 	}

@@ -34,10 +34,11 @@ struct measurement {
 	uint64_t load_ns;
 	uint64_t answered_ns; /* the last answer */
 	struct gaps gaps;
+	uint32_t *ends; /* of each operation, in ticks since start_ns; NULL: not reported */
 	struct timeline timeline; /* of a run that survives the loss of its server */
 };
 
-bool measurement_init(struct measurement *m);
+bool measurement_init(struct measurement *m, const struct options *o);
 void phase_load(struct client *c, struct measurement *m);
 /* Some reads that do not count: before the time is taken, the code of a read has run, here and in the server, and the
  * server has fitted its reply buffer to a read's answer. */

@@ -66,6 +66,29 @@ static int report_histogram(const struct client *c, const struct hdr_histogram *
 	return status;
 }
 
+/* Reports when each operation ended. */
+static int report_ends(const struct client *c, const struct measurement *m, unsigned *parts)
+{
+	struct line line = { 0 };
+	int status = 0;
+
+	*parts = 0;
+	for (uint64_t i = 0; m->ends && i < m->operations; i++) {
+		if (line.length == 0)
+			add(&line, "{\"event\":\"ends\",\"client\":\"%s\",\"part\":%u,\"us\":[", c->options->name,
+			    ++*parts);
+		else
+			add(&line, ",");
+		add(&line, "%.1f", to_microseconds(m->ends[i]));
+		if (line.length + PAIR_BYTES > RESULT_BYTES || i + 1 == m->operations) {
+			add(&line, "]}");
+			status |= send_report(&line);
+			line.length = 0;
+		}
+	}
+	return status;
+}
+
 int report_gap(const struct client *c, const struct measurement *m, uint64_t end_ns)
 {
 	struct line line = { 0 };
@@ -124,8 +147,8 @@ int report(const struct client *c, const struct measurement *m)
 		{ "p50_us", 50 }, { "p90_us", 90 }, { "p99_us", 99 }, { "p999_us", 99.9 },
 	};
 	struct line line = { 0 };
-	unsigned parts;
-	int status = report_histogram(c, m->latency, &parts);
+	unsigned parts, ends;
+	int status = report_histogram(c, m->latency, &parts) | report_ends(c, m, &ends);
 
 	if (o->survive)
 		status |= report_survival(c, m);
@@ -149,6 +172,8 @@ int report(const struct client *c, const struct measurement *m)
 	    (unsigned long long)m->end_ns);
 	add(&line, "\"memory\":{\"used\":%llu,\"resident\":%llu},", (unsigned long long)c->memory.used,
 	    (unsigned long long)c->memory.resident);
+	if (m->ends)
+		add(&line, "\"warm\":%llu,\"ends_parts\":%u,", (unsigned long long)o->warm, ends);
 	add(&line, "\"load\":{\"records\":%llu,\"seconds\":%.6f},\"histogram_parts\":%u}",
 	    (unsigned long long)m->load_records, (double)m->load_ns / 1e9, parts);
 	return status | send_report(&line);

@@ -115,7 +115,7 @@ class Client(unittest.TestCase):
         self.assertTrue(all(len(line) <= 900 for line in out.splitlines()))
         *rest, result = lines
         self.others = {kind: [line for line in rest if line["event"] == kind]
-                       for kind in ("gap", "survival", "timeline")}
+                       for kind in ("gap", "survival", "timeline", "ends")}
         parts = [line for line in rest if line["event"] == "histogram"]
         self.assertEqual(len(parts), result["histogram_parts"])
         pairs = [x for part in parts for x in part["pairs"]]
@@ -164,6 +164,17 @@ class Client(unittest.TestCase):
         self.assertEqual((status, result["operations"], len(values)), (0, 100, 100))
         taken_us = (result["end_ns"] - result["start_ns"]) / 1000
         self.assertGreater(taken_us - sum(values), 100 * 2000 / 2)
+
+    def test_warm(self) -> None:
+        """Operations that warm up are not measured, and each other one's end is reported."""
+        status, result, values = self.run_one("--load", "--operations", "200", "--warm", "50", "--think", "100")
+        self.assertEqual((status, result["operations"], result["reads"], len(values)), (0, 200, 200, 200))
+        self.assertGreaterEqual(self.calls("hgetall"), 250)
+        ends = [end for part in self.others["ends"] for end in part["us"]]
+        self.assertEqual((result["warm"], len(self.others["ends"]), len(ends)), (50, result["ends_parts"], 200))
+        self.assertEqual(ends, sorted(ends))
+        self.assertAlmostEqual(ends[-1], (result["end_ns"] - result["start_ns"]) / 1000, delta=1000)
+        self.assertGreater(ends[0], 0)
 
     def wrong(self, *arguments: str) -> None:
         status, result, _ = self.run_one(*arguments)
@@ -367,7 +378,8 @@ class Client(unittest.TestCase):
     def test_usage(self) -> None:
         for arguments in (["--bogus"], ["--port", "x"], ["--records", "0"], ["--value-size", "1001"], ["extra"],
                           ["--field-length", "23"], ["--parties", "2"], ["--workload", "z"], ["--name", "a b"],
-                          ["--think", "5", "--pipeline", "2"], ["--think", "99999999"]):
+                          ["--think", "5", "--pipeline", "2"], ["--warm", "5", "--survive", "1"],
+                          ["--think", "99999999"]):
             done = subprocess.run([YCSB, *arguments], capture_output=True, text=True)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), arguments)
 

@@ -95,6 +95,12 @@ class Load:
         doc="A client and its Redis exchange frames directly; `false`: through the switch, as all others do."
     )
     think: int = 0  # microseconds that a client pauses before an operation, on average; no key of deployment files
+    warm: int = 0  # operations of each client before those that are measured; no key of deployment files
+
+    @property
+    def whole(self) -> int:
+        """Operations of each client, those that are not measured included."""
+        return self.warm + self.operations
 
 
 @dataclass(frozen=True)

@@ -91,6 +91,7 @@ def client_args(load: Load, host: str, port: int, server: str, index: int) -> li
         "value-size": load.value_size,
         "pipeline": load.pipeline,
         **({"think": load.think} if load.think else {}),
+        **({"warm": load.warm} if load.warm else {}),
         **({"survive": load.survive} if load.survive else {}),
         "load-first": first,
         "load-count": count,

@@ -370,7 +370,7 @@ def _clients(plan: Plan) -> list[str]:
 
 def silent_work(load: Load | None, clients: int) -> float:
     """Seconds that a load of so many clients may take between two events."""
-    return _OPERATION * clients * (load.operations + load.records / load.clients) if load and clients else 0.0
+    return _OPERATION * clients * (load.whole + load.records / load.clients) if load and clients else 0.0
 
 
 def check_ports(forwards: Sequence[qemu.Forward]) -> None:

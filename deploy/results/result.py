@@ -264,9 +264,10 @@ def _core(core: Core, clients: Sequence[ycsb.Client]) -> dict[str, Any]:
     }
 
 
-def with_work(result: Result, before: Sequence[int], after: Sequence[int]) -> Result:
-    """Adds what each core executed for an operation, from its instructions until the load's begin and end."""
-    work = {core["core"]: snapshots.ratio(after[core["core"]] - before[core["core"]], core["operations"])
+def with_work(result: Result, before: Sequence[int], after: Sequence[int], whole: float = 1.0) -> Result:
+    """Adds what each core executed for an operation, from its instructions until the load's begin and end. `whole`:
+    operations between these for each one that is measured."""
+    work = {core["core"]: snapshots.ratio(after[core["core"]] - before[core["core"]], whole * core["operations"])
             for core in result.per_core if core["operations"]}
     return replace(result, per_core=[core | {"instructions_per_op": work.get(core["core"])}
                                      for core in result.per_core])

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Reads the reports of the YCSB clients: counts, and latencies as a histogram in several parts (apps/ycsb/report.c)."""
+"""Reads the reports of the YCSB clients: counts, latencies as a histogram, and, of those that warm up, when each
+operation ended; the last two in several parts (apps/ycsb/report.c)."""
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from deploy.base.errors import Failure
@@ -13,12 +15,15 @@ from deploy.machine.events import EventStream
 
 @dataclass(frozen=True)
 class Client:
-    """One client's result. `histogram`: (latency in microseconds, number of operations)."""
+    """One client's result. `histogram`: (latency in microseconds, number of operations). `ends`: of each operation,
+    microseconds from the client's start. `window`: nanoseconds between which all clients were measured."""
 
     app: str
     cpu: int
     data: Mapping[str, Any]
     histogram: tuple[tuple[float, int], ...]
+    ends: tuple[float, ...] = ()
+    window: tuple[float, float] | None = None
 
     def number(self, key: str) -> float:
         value = self.data.get(key)
@@ -31,31 +36,65 @@ class Client:
         """From the first request to the last answer."""
         return self.number("end_ns") - self.number("start_ns")
 
+    @property
+    def rate(self) -> float:
+        """Operations per second: in the window, or from the first request to the last answer."""
+        if self.window:
+            begin, end = self.window
+            return 1e9 * (self._done(end) - self._done(begin)) / (end - begin)
+        return 1e9 * self.number("operations") / self.nanoseconds if self.nanoseconds > 0 else 0.0
+
+    def _done(self, when: float) -> float:
+        """Returns the operations done until then; of the one under way, the part of its time that has passed."""
+        at = (when - self.number("start_ns")) / 1e3
+        whole = bisect_right(self.ends, at)
+        if whole == len(self.ends):
+            return whole
+        before = self.ends[whole - 1] if whole else 0.0
+        return whole + (at - before) / (self.ends[whole] - before)
+
+
+PARTS = {"histogram": ("histogram", "pairs"), "ends": ("list of ends", "us")}  # by their event: name, key of numbers
+
 
 def collect(events: EventStream) -> list[Client]:
     """Clients by name, each with its whole histogram."""
     summaries: dict[str, tuple[int, Mapping[str, Any]]] = {}
-    parts: dict[str, dict[int, list[float]]] = {}
+    parts: dict[tuple[str, str], dict[int, list[float]]] = {}
     for event in events.of("result"):
         app, data = event["app"], event["data"]
-        if data.get("event") == "histogram":
-            mine = parts.setdefault(app, {})
+        if (kind := data.get("event")) in PARTS:
+            name, numbers = PARTS[kind]
+            mine = parts.setdefault((app, kind), {})
             if data["part"] in mine:
-                raise Failure(f"{app}: part {data['part']} of its histogram came twice")
-            mine[data["part"]] = data["pairs"]
-        elif data.get("event") == "ycsb":
+                raise Failure(f"{app}: part {data['part']} of its {name} came twice")
+            mine[data["part"]] = data[numbers]
+        elif kind == "ycsb":
             if app in summaries:
                 raise Failure(f"{app}: its result came twice")
             summaries[app] = (event["cpu"], data)
     clients = []
     for app, (cpu, data) in sorted(summaries.items()):
-        mine, expected = parts.get(app, {}), data.get("histogram_parts", 0)
-        if sorted(mine) != list(range(1, expected + 1)):
-            raise Failure(f"{app}: of {expected} parts of its histogram {len(mine)} arrived")
-        flat = [value for part in range(1, expected + 1) for value in mine[part]]
+        flat, ends = (_joined(app, kind, parts.get((app, kind), {}), data.get(f"{kind}_parts", 0)) for kind in PARTS)
         pairs = tuple((flat[i], int(flat[i + 1])) for i in range(0, len(flat), 2))
-        clients.append(Client(app, cpu, data, pairs))
-    return clients
+        clients.append(Client(app, cpu, data, pairs, tuple(ends)))
+    return _with_window(clients)
+
+
+def _joined(app: str, kind: str, parts: Mapping[int, list[float]], expected: int) -> list[float]:
+    if sorted(parts) != list(range(1, expected + 1)):
+        raise Failure(f"{app}: of {expected} parts of its {PARTS[kind][0]} {len(parts)} arrived")
+    return [value for part in range(1, expected + 1) for value in parts[part]]
+
+
+def _with_window(clients: list[Client]) -> list[Client]:
+    """Returns the clients with the window from the last one's start to the first one's end, if all say when their
+    operations ended, and there is one."""
+    if not clients or not all(client.ends for client in clients):
+        return clients
+    begin = max(client.number("start_ns") for client in clients)
+    end = min(client.number("end_ns") for client in clients)
+    return [replace(client, window=(begin, end)) for client in clients] if begin < end else clients
 
 
 def merged(clients: Iterable[Client]) -> list[tuple[float, int]]:
@@ -78,11 +117,13 @@ def percentile(histogram: Sequence[tuple[float, int]], percent: float) -> float:
 
 
 def rate(clients: Iterable[Client]) -> float:
-    """Operations per second: the sum of the clients' own rates, each between its first request and its last answer.
+    """Operations per second: the sum of the clients' own rates, each in the window in which all are measured or, of
+    clients that do not warm up, between its first request and its last answer.
 
-    One interval for all clients would count the time until the last has begun, and that of the slowest alone.
+    One interval from the first start to the last end would count the time until the last has begun, and that of the
+    slowest alone.
     """
-    return sum(1e9 * client.number("operations") / client.nanoseconds for client in clients if client.nanoseconds > 0)
+    return sum(client.rate for client in clients)
 
 
 def figures(clients: Sequence[Client], seconds: float) -> dict[str, float]:
@@ -92,12 +133,14 @@ def figures(clients: Sequence[Client], seconds: float) -> dict[str, float]:
     operations = sum(client.number("operations") for client in clients)
     begin, end = ([client.number(key) for client in clients] or [0.0] for key in ("start_ns", "end_ns"))
     latency = sum(client.number("mean_us") * client.number("operations") for client in clients)
+    windows = {client.window for client in clients if client.window}
     return {
         "ops_per_s": rate(clients),
         "operations": operations,
         "seconds": seconds,
         "start_spread_us": (max(begin) - min(begin)) / 1e3,
         "end_spread_us": (max(end) - min(end)) / 1e3,
+        **{"window_us": (last - first) / 1e3 for first, last in windows},
         "mean_us": latency / operations if operations else 0.0,
         "p50_us": percentile(histogram, 50),
         "p99_us": percentile(histogram, 99),
@@ -137,6 +180,10 @@ def problems(client: Client, load: Load, first_load: int, unanswered: int = 0) -
         wrong.append(f"{client.app}: workload c has no updates")
     if number("operations") and client.nanoseconds <= 0:
         wrong.append(f"{client.app}: its operations took {client.nanoseconds:.0f} ns")
+    if load.warm and (client.data.get("warm") != load.warm or len(client.ends) != number("operations")):
+        wrong.append(f"{client.app}: does not say when each operation ended, behind {load.warm} that warm up")
+    elif load.warm and not client.window:
+        wrong.append(f"{client.app}: at no time were all clients measured; give them more operations")
     counted = sum(count for _, count in client.histogram)
     if counted != number("operations"):
         wrong.append(f"{client.app}: its histogram holds {counted} of {number('operations'):.0f} operations")

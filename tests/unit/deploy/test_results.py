@@ -84,6 +84,46 @@ def test_rate_is_of_each_client_alone(what: Plan) -> None:
     assert (result.metrics["start_spread_us"], result.metrics["end_spread_us"]) == (1e6, 2e6)
 
 
+def windowed(what: Plan, starts: list[float], each: list[float]) -> list[dict[str, Any]]:
+    """A run of clients that warm up: when each starts, seconds, and how long each of its operations takes."""
+    events = good_run(what)
+    clients = [event for event in events if event["event"] == "result" and event["data"]["event"] == "ycsb"]
+    for event, start, taken in zip(clients, starts, each, strict=True):
+        ends = [1e6 * taken * (n + 1) for n in range(OPERATIONS)]
+        event["data"] |= {"start_ns": int(HZ * start), "end_ns": int(HZ * (start + taken * OPERATIONS)), "warm": 5,
+                          "ends_parts": 2}
+        for part, numbers in ((1, ends[:3]), (2, ends[3:])):
+            events.insert(events.index(event), event | {"data": {"event": "ends", "part": part, "us": numbers}})
+    return events
+
+
+def test_rate_is_of_the_common_window(what: Plan) -> None:
+    """clients that warm up are measured while all of them are, from the last start to the first end, whoever is slow"""
+    warm = replace(what, load=replace(what.load, warm=5))  # type: ignore[type-var]
+    starts, each = [1.0, 1.5, 1.0, 1.0, 1.0, 1.0], [0.1, 0.1, 0.2, 0.1, 0.1, 0.1]
+    result = evaluate(warm, stream(*windowed(warm, starts, each)), EMULATED)
+    assert result.problems == []
+    assert result.metrics["ops_per_s"] == pytest.approx(5 / 0.1 + 1 / 0.2)
+    assert result.metrics["window_us"] == pytest.approx(1e6 * (OPERATIONS * 0.1 - 0.5))
+    assert sum(core["ops_per_s"] for core in result.per_core) == pytest.approx(result.metrics["ops_per_s"])
+
+
+@pytest.mark.parametrize("change, problem", [
+    ({"warm": 4}, "behind 5 that warm up"), ({"start_ns": 200 * HZ, "end_ns": 201 * HZ}, "at no time"),
+    ({"ends_parts": 0}, "of 0 parts of its list of ends 2 arrived"),
+])
+def test_no_window(what: Plan, change: dict[str, int], problem: str) -> None:
+    """clients that do not say when operations ended, or were never measured at the same time, are a problem"""
+    warm = replace(what, load=replace(what.load, warm=5))  # type: ignore[type-var]
+    events = windowed(warm, [1.0] * 6, [0.1] * 6)
+    client = next(event for event in events if event["event"] == "result" and event["data"]["event"] == "ycsb")
+    client["data"] |= change
+    try:
+        assert problem in "; ".join(evaluate(warm, stream(*events), EMULATED).problems)
+    except Failure as failure:
+        assert problem in str(failure)
+
+
 def test_counters_of_two_lives_are_not_subtracted(what: Plan) -> None:
     """a cluster that was started again within the interval costs its counts, whether they ran backwards or have grown
     since"""
