@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A comparison as a picture that can be printed: bars that differ in grey, too, and the range of the ratio as a
-whisker."""
+"""A comparison as a picture that can be printed: bars that differ in grey, too, and the interval of the ratio over
+images as a whisker."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from deploy.compare.images import Spread
+from deploy.compare.interval import Interval
 from deploy.compare.tables import pairs, ratios
 from deploy.results.figure import save, subplots
 from deploy.results.kinds import bracketed
@@ -21,7 +23,7 @@ _PANELS = (
     ("lock_conflict_ratio", "lock found taken", 100.0, "% of acquisitions"),
     ("instructions_per_op", "instructions", 1e-3, "thousand an operation"),
 )
-Bounds = Mapping[str, tuple[float, float]]  # ranges of a ratio, by metric
+Spreads = Mapping[str, Spread]  # of a ratio over images, by metric
 
 
 def number(value: float) -> str:
@@ -62,12 +64,13 @@ def _cores(axes: Any, results: Sequence[Result], scale: float, unit: str) -> Non
     axes.set_ylim(0, 1.15 * most)
 
 
-def _ratios(axes: Any, compared: Sequence[tuple[Result, Result]], bounds: Sequence[Bounds]) -> None:
-    """The ratio of operations per second, with its range where that was measured."""
+def _ratios(axes: Any, compared: Sequence[tuple[Result, Result]], spreads: Sequence[Spreads]) -> None:
+    """The ratio of operations per second, with its interval where several images were measured."""
     for y, (first, second) in enumerate(compared):
-        ratio = ratios(first, second)["ops_per_s"]
-        low, high = (bounds[y] if y < len(bounds) else {}).get("ops_per_s", (ratio, ratio))
-        low, high = min(low, ratio), max(high, ratio)
+        alone = Spread(ratios(first, second)["ops_per_s"], None, None)
+        spread = (spreads[y] if y < len(spreads) else {}).get("ops_per_s", alone)
+        ratio, interval = spread.median, spread.interval or Interval(spread.median, spread.median)
+        low, high = min(interval.low, ratio), max(interval.high, ratio)
         axes.errorbar(ratio, y, xerr=[[ratio - low], [high - ratio]] if high > low else None, fmt="o", color="black",
                       capsize=4, linewidth=1.2)
         label = f"{ratio:.2f}" + (f" ({low:.2f} to {high:.2f})" if high > low else "")
@@ -85,8 +88,8 @@ def _ratios(axes: Any, compared: Sequence[tuple[Result, Result]], bounds: Sequen
     axes.set_title("operations per second, ratio", size=9)
 
 
-def plot(results: Sequence[Result], mode: str, output: Path, bounds: Sequence[Bounds] = ()) -> None:
-    """`bounds`: ranges of the ratios of pairs(results), where there are some."""
+def plot(results: Sequence[Result], mode: str, output: Path, spreads: Sequence[Spreads] = ()) -> None:
+    """`spreads`: of the ratios of pairs(results) over images, where there are some."""
     most = max(r.metrics["ops_per_s"] for r in results)
     scale, unit = (1e-6, "million/s") if most >= 1e6 else (1e-3, "thousand/s") if most >= 1e4 else (1.0, "1/s")
     known = [(values, title, by, unit_of) for metric, title, by, unit_of in _PANELS
@@ -96,7 +99,7 @@ def plot(results: Sequence[Result], mode: str, output: Path, bounds: Sequence[Bo
     figure, panels = subplots(1, len(widths), figsize=(0.5 + sum(widths), 3.4), gridspec_kw={"width_ratios": widths})
     named = iter(panels)
     if compared:
-        _ratios(next(named), compared, bounds)
+        _ratios(next(named), compared, spreads)
     upright = list(named)
     _bars(upright[0], results, [r.metrics["ops_per_s"] * scale for r in results], "operations", unit)
     _cores(upright[1], results, 1e-3, "thousand/s")
@@ -116,7 +119,8 @@ def plot(results: Sequence[Result], mode: str, output: Path, bounds: Sequence[Bo
     figure.suptitle(f"Redis under YCSB {first.workload.upper() if not several else ''}, {first.cores} cores, lock "
                     f"{locks}{kind}".replace(" ,", ","),
                     x=0.01, ha="left", weight="bold", size=10)  # fmt: skip
-    ranged = "Whisker: half and double line costs. " if any("ops_per_s" in one for one in bounds) else ""
+    several_images = any(spread.interval for one in spreads for spread in one.values())
+    ranged = "Whisker: 95 % over images. " if several_images else ""
     figure.text(0.01, 0.01, textwrap.fill(f"{ranged}{mode}", int(20 * figure.get_figwidth())), size=6, color="#444444")
     figure.tight_layout(rect=(0, 0.07, 1, 0.97), w_pad=0.6)
     save(figure, output)

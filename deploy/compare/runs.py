@@ -13,6 +13,8 @@ from deploy.base import parallel
 from deploy.base.parallel import Call
 from deploy.base.partial import Parts
 from deploy.base.terminal import Output
+from deploy.compare.images import Draw, Images
+from deploy.compare.tables import pairs
 from deploy.compare.verdict import Answer
 from deploy.emulator.machine_file import RANGE
 from deploy.load import measure as load
@@ -28,7 +30,21 @@ BESIDE = 768 * MIB  # memory of a run beside its programs: the emulator, kernels
 
 Follow = Callable[[str, Callable[..., None]], Callable[[Event], None]]
 What = Enum("What", ["COUNTED", "INSTRUCTIONS", "TIMED", "PAUSING"])
-Key = tuple[What, float, str, str]  # the factor of the line costs, layout, workload
+
+
+@dataclass(frozen=True)
+class Setting:
+    """In what a run differs from the machine and the image as they are. `draw`: which image, 0..."""
+
+    factor: float = 1.0  # of the costs of lines that move between cores
+    draw: int = 0
+
+    def __str__(self) -> str:
+        return (f", line costs x {self.factor:g}" * (self.factor != 1)) + (f", image {self.draw}" * (self.draw > 0))
+
+
+PLAIN = Setting()
+Key = tuple[What, Setting, str, str]  # layout, workload
 
 
 @dataclass(frozen=True)
@@ -56,39 +72,46 @@ def factors(cases: Sequence[RedisCase], quick: bool) -> list[float]:
 
 
 def _several(cases: Sequence[RedisCase]) -> bool:
-    return len({case.layout for case in cases}) > 1
+    return len({case.key[0] for case in cases}) > 1
 
 
-def calls(cases: Sequence[RedisCase], accel: Accel, quick: bool) -> dict[Key, Call]:
-    """Returns, for each case, the runs that count or time without prices; then, for each factor, a plain run, and one
-    of clients that pause."""
+def settings(cases: Sequence[RedisCase], quick: bool, images: int) -> list[Setting]:
+    """Returns those of the timed runs: each image, then each factor of the line costs."""
+    drawn = images if _several(cases) else 1
+    return [Setting(draw=draw) for draw in range(drawn)] + [Setting(factor) for factor in factors(cases, quick)[1:]]
+
+
+def salt(case: RedisCase, draw: int, images: int) -> int:
+    """Returns the salt of a draw: the same for all layouts, and others for the second side of a control."""
+    return draw + images * case.again
+
+
+def calls(cases: Sequence[RedisCase], accel: Accel, quick: bool, images: int = 1) -> dict[Key, Call]:
+    """Returns, for each case, the runs that count or time without prices; then, for each setting, a plain run; then,
+    for each factor, one of clients that pause."""
     made: dict[Key, Call] = {}
     for case in cases:
-        made[What.COUNTED, 1.0, *case.key] = Call(f"{case.name}, counting", run_once, (case.counted(), accel))
+        made[What.COUNTED, PLAIN, *case.key] = Call(f"{case.name}, counting", run_once, (case.counted(), accel))
     for case in cases:
-        made[What.INSTRUCTIONS, 1.0, *case.key] = Call(f"{case.name}, counting instructions", instructions,
-                                                       (case.profiled(),))
-    for factor in factors(cases, quick):
+        made[What.INSTRUCTIONS, PLAIN, *case.key] = Call(f"{case.name}, counting instructions", instructions,
+                                                         (case.profiled(),))
+    for setting in settings(cases, quick, images):
         for case in cases:
-            made[What.TIMED, factor, *case.key] = Call(f"{case.name}{_costs(factor)}", run_once,
-                                                       (case.at_costs(factor), accel))
+            drawn = case.at_costs(setting.factor).salted(salt(case, setting.draw, images))
+            made[What.TIMED, setting, *case.key] = Call(f"{case.name}{setting}", run_once, (drawn, accel))
     if _several(cases):
         pausing = [case.pausing() for case in cases]
         for factor in factors(cases, quick):
-            made |= _pausing(pausing, accel, factor)
+            made |= _pausing(pausing, accel, Setting(factor))
     return made
 
 
-def _pausing(cases: Sequence[RedisCase], accel: Accel, factor: float = 1.0) -> dict[Key, Call]:
+def _pausing(cases: Sequence[RedisCase], accel: Accel, setting: Setting = PLAIN) -> dict[Key, Call]:
     """Plain runs of cases with clients that pause."""
     return {
-        (What.PAUSING, factor, *case.key): Call(f"{case.name}, pauses{_costs(factor)}", run_once,
-                                                (case.at_costs(factor), accel)) for case in cases
+        (What.PAUSING, setting, *case.key): Call(f"{case.name}, pauses{setting}", run_once,
+                                                 (case.at_costs(setting.factor), accel)) for case in cases
     }
-
-
-def _costs(factor: float) -> str:
-    return "" if factor == 1 else f", line costs x {factor:g}"
 
 
 def at_once(case: RedisCase) -> int:
@@ -122,30 +145,54 @@ def run_all(most: int, every: Mapping[Key, Call], shown: Follower, parts: Parts 
     return {key: result for key, result in zip(every, done) if result is not None}
 
 
-def measure(cases: Sequence[RedisCase], accel: Accel, quick: bool, parts: Parts,
-            shown: Follower) -> dict[float, list[Result]]:
-    """The results at each factor of the line costs, those at factor 1 with what the counting runs counted.
+@dataclass(frozen=True)
+class Measured:
+    """The results at each factor of the line costs, those at factor 1 with what the counting runs counted; and of each
+    pair of them the images."""
 
-    Of a layout and workload that a run has failed of there is none. Other factors are there if all of their runs are.
-    """
-    every = calls(cases, accel, quick)
+    at: Mapping[float, list[Result]]
+    images: list[Images]
+
+    @property
+    def results(self) -> list[Result]:
+        return self.at[1.0]
+
+
+def measure(cases: Sequence[RedisCase], accel: Accel, quick: bool, images: int, parts: Parts,
+            shown: Follower) -> Measured:
+    """Of a layout and workload that a run has failed of as the image is there is none. Other images and factors are
+    there if all of their runs are."""
+    every = calls(cases, accel, quick, images)
     done = run_all(at_once(cases[0]), every, shown, parts)
-    own = [key for key in every if key[1] == 1]
+    own = [key for key in every if key[1] == PLAIN]
     kept = [case for case in cases if all(key in done for key in own if key[2:] == case.key)]
-    results_at: dict[float, list[Result]] = {}
-    for factor in factors(cases, quick):
-        results = [result for case in kept if (result := _timed(done, every, factor, case))]
+    of_setting: dict[Setting, list[Result]] = {}
+    for setting in settings(cases, quick, images):
+        results = [result for case in kept if (result := _timed(done, every, setting, case))]
         if len(results) == len(kept):
-            results_at[factor] = results
-    if len(results_at) < len(factors(cases, quick)):  # a range has all factors, or there is none
-        results_at = {1.0: results_at[1.0]}
-    results_at[1.0] = [_with_counts(done, case, result) for case, result in zip(kept, results_at[1.0])]
-    return results_at
+            of_setting[setting] = results
+    at = {setting.factor: results for setting, results in of_setting.items() if setting.draw == 0}
+    if len(at) < len(factors(cases, quick)):  # a range has all factors, or there is none
+        at = {1.0: of_setting[PLAIN]}
+    at[1.0] = [_with_counts(done, case, result) for case, result in zip(kept, at[1.0])]
+    return Measured(at, _images(kept, of_setting, images))
 
 
-def _timed(done: Mapping[Key, Any], every: Mapping[Key, Call], factor: float, case: RedisCase) -> Result | None:
+def _images(cases: Sequence[RedisCase], of_setting: Mapping[Setting, list[Result]], images: int) -> list[Images]:
+    """Returns the images of each pair of results."""
+    by_key = {case.key: case for case in cases}
+    draws: list[list[Draw]] = [[] for _ in pairs(of_setting[PLAIN])]
+    for setting, results in of_setting.items():
+        for place, (first, second) in enumerate(pairs(results) if setting.factor == 1 else ()):
+            one, other = (salt(by_key[result.layout, result.workload], setting.draw, images)
+                          for result in (first, second))
+            draws[place].append(Draw((one, other), first, second))
+    return [Images(tuple(drawn)) for drawn in draws]
+
+
+def _timed(done: Mapping[Key, Any], every: Mapping[Key, Call], setting: Setting, case: RedisCase) -> Result | None:
     """The timed run, with that of clients that pause where there is to be one."""
-    timed, pausing = (What.TIMED, factor, *case.key), (What.PAUSING, factor, *case.key)
+    timed, pausing = (What.TIMED, setting, *case.key), (What.PAUSING, setting, *case.key)
     if timed not in done or (pausing in every and pausing not in done):
         return None
     result: Result = done[timed]
@@ -153,8 +200,8 @@ def _timed(done: Mapping[Key, Any], every: Mapping[Key, Call], factor: float, ca
 
 
 def _with_counts(done: Mapping[Key, Any], case: RedisCase, result: Result) -> Result:
-    counted = with_counts(result, done[What.COUNTED, 1.0, *case.key])
-    return counted.with_metrics(done[What.INSTRUCTIONS, 1.0, *case.key])
+    counted = with_counts(result, done[What.COUNTED, PLAIN, *case.key])
+    return counted.with_metrics(done[What.INSTRUCTIONS, PLAIN, *case.key])
 
 
 def verified(cases: Sequence[RedisCase], accel: Accel, answer: Answer, shown: Follower) -> Answer:
@@ -166,5 +213,5 @@ def verified(cases: Sequence[RedisCase], accel: Accel, answer: Answer, shown: Fo
             for one in (answer.first, answer.second)]
     pausing = [case.pausing(max(1, round(pause))) for case in pair]
     done = run_all(at_once(pausing[0]), _pausing(pausing, accel), shown)
-    first, second = (done[What.PAUSING, 1.0, *case.key] for case in pausing)
+    first, second = (done[What.PAUSING, PLAIN, *case.key] for case in pausing)
     return replace(answer, verified=(first.metrics["mean_us"], second.metrics["mean_us"]))

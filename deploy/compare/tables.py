@@ -108,13 +108,20 @@ def _ratios(a: Mapping[str, float], b: Mapping[str, float]) -> dict[str, float]:
     return {metric: a[metric] / b[metric] for metric, _, _ in FIGURES if a.get(metric) is not None and b.get(metric)}
 
 
-def comparison_table(first: Result, second: Result, bounds: Mapping[str, tuple[float, float]] = {}) -> Table:
-    """`bounds` of the ratios, by metric; for a modelled machine, where those without have no range of their own."""
+OVER_IMAGES = (
+    "A ratio with an interval is the median over images, and where that of another image lies (95 %); the columns are "
+    "of the image as it is."
+)
+
+
+def comparison_table(first: Result, second: Result, spreads: Mapping[str, object] = {}) -> Table:
+    """`spreads`: by metric, the ratio over images, as text."""
     emulated = _emulated(first)
     title = f"{first.layout} beside {second.layout}, YCSB {first.workload.upper()}{emulated}"
     of_first, of_second = _printed(first, first.metrics), _printed(second, second.metrics)
-    table = _beside(title, first.layout, of_first, second.layout, of_second, first.counting is not None, bounds)
-    table.caption, table.caption_justify = _note([first, second]), "left"
+    table = _beside(title, first.layout, of_first, second.layout, of_second, first.counting is not None, spreads)
+    notes = [_note([first, second]), OVER_IMAGES if spreads else None]
+    table.caption, table.caption_justify = "\n".join(note for note in notes if note) or None, "left"
     return table
 
 
@@ -141,7 +148,7 @@ def linux_differences(network: str) -> list[str]:
 
 def _beside(
     title: str, a: str, of_a: Mapping[str, float], b: str, of_b: Mapping[str, float], counted_apart: bool = False,
-    bounds: Mapping[str, tuple[float, float]] = {},
+    spreads: Mapping[str, object] = {},
 ) -> Table:
     table = plain_table(title, ("", a, b, f"{a} / {b}"))
     quotient = _ratios(of_a, of_b)
@@ -150,9 +157,7 @@ def _beside(
             sums = _counted(of_a), _counted(of_b)  # sums of the parts, which the next rows are
             table.add_row(f"{name}{SPLIT_MARK}", *(_text(metric, one) for one in sums), f"{sums[0] / sums[1]:.3f}")
         if metric in of_a or metric in of_b:
-            ratio = f"{quotient[metric]:.3f}" if metric in quotient else "-"
-            if metric in bounds:
-                ratio += " ({:.3f} to {:.3f})".format(*bounds[metric])
+            ratio = str(spreads.get(metric) or (f"{quotient[metric]:.3f}" if metric in quotient else "-"))
             name += MARK if counted_apart and metric in COUNTED else ""
             table.add_row(name, _text(metric, of_a.get(metric)), _text(metric, of_b.get(metric)), ratio)
     return table

@@ -11,12 +11,13 @@ from typing import Any
 
 from deploy.compare import crossover
 from deploy.compare.crossover import Crossover
+from deploy.compare.images import RANGED, Draw, Images, Spread
+from deploy.compare.interval import Interval
 from deploy.compare.tables import ratios
 from deploy.compare.unpriced import kernels, locks
 from deploy.emulator.machine_file import PAPERS, ModelledMachine, load
 from deploy.results.result import Result
 
-RANGED = ("ops_per_s", "p50_us", "p99_us")  # ratios that have a range
 UNEVEN = 0.01  # relative difference from the median core's instructions an operation: other work
 BUSY = 0.9  # share of its time from which a core holds the others up
 APART = (  # a reader sees both on one screen
@@ -39,6 +40,7 @@ class Answer:
     first: Result
     second: Result
     others: Mapping[float, tuple[Result, Result]]  # by the factor of the line costs
+    images: Images
     verified: tuple[float, float] | None = None  # time of an operation where both should do as many, microseconds
 
     @cached_property
@@ -56,9 +58,19 @@ class Answer:
         values = [ratios(*pair)[metric] for pair in ((self.first, self.second), *self.others.values())]
         return min(values), max(values)
 
+    @property
+    def prices(self) -> Interval | None:
+        """Over other prices: of line costs alone."""
+        bounds = self.range("ops_per_s")
+        return Interval(*bounds) if bounds else None
+
+    def spreads(self) -> dict[str, Spread]:
+        return self.images.spreads()
+
     def to_json(self) -> dict[str, Any]:
         ranged = {metric: list(bounds) for metric, bounds in self.ranges().items()}
-        document: dict[str, Any] = {"modelled": self.machine.to_json()} | ({"range": ranged} if ranged else {})
+        document: dict[str, Any] = {"modelled": self.machine.to_json(), "images": self.images.to_json()}
+        document |= {"range": ranged} if ranged else {}
         if self.crossover:
             document["turning"] = crossover.to_json(self.crossover, self._other_crossovers, self.verified)
         return document | {"answer": self.sentences()}
@@ -71,18 +83,26 @@ class Answer:
         return [self._verdict(), *self._why(), *crossings, self._trust()]
 
     def _verdict(self) -> str:
-        ratio, bounds = ratios(self.first, self.second)["ops_per_s"], self.range("ops_per_s")
+        does, ratio = f"do{'es' * (self.first.clusters == 1)}", self.images.spread("ops_per_s").median
         text = (
-            f"On the modelled {self.machine.name}, YCSB {self.first.workload.upper()} ({_load(self.first)}), "
-            f"{kernels(self.first)} ({self.first.layout}) do{'es' * (self.first.clusters == 1)} {ratio:.2f} times the "
-            f"operations per second of {kernels(self.second)} ({self.second.layout}), {locks(self.first, self.second)}"
+            f"{kernels(self.first)} ({self.first.layout}) {does} {ratio:.2f} times the operations per second of "
+            f"{kernels(self.second)} ({self.second.layout}): {self._how_sure()}. On the modelled {self.machine.name}, "
+            f"{locks(self.first, self.second)}, YCSB {self.first.workload.upper()} ({_load(self.first)})."
         )
-        if not bounds:
-            return f"{text}. The range of this ratio was not measured."
-        low, high = bounds
-        text += f"; {low:.2f} to {high:.2f} times when lines that move between cores cost half and double."
-        return text + (" The range includes 1: the model does not say which layout does more."
-                       if low <= 1 <= high else "")
+        return text[:1].upper() + text[1:]
+
+    def _how_sure(self) -> str:
+        """Returns the intervals, and which of them include 1."""
+        spread, count = self.images.spread("ops_per_s"), len(self.images.draws)
+        if self.images.control:
+            mean = f"{spread.mean} for the mean of {count} images (95 %)" if spread.mean else "on one image"
+            return f"a control, whose ratio is 1; measured {mean}"
+        images, prices = spread.interval, self.prices
+        said = [f"{images} on another image (95 %, from {count})" if images else "other images were not measured",
+                f"{prices} when moving a line costs half and double" if prices else "other prices were not measured"]
+        if over := [name for name, one in (("images", images), ("prices", prices)) if one and one.undecided]:
+            said.append(f"undecided, for the interval over {' and that over '.join(over)} includes 1")
+        return "; ".join(said)
 
     def _why(self) -> list[str]:
         apart = [APART] if self.first.counting or self.second.counting else []
@@ -170,10 +190,12 @@ def alone(result: Result) -> list[str]:
     return [text[:1].upper() + text[1:], *([_lock(result)] if result.observed else [])]
 
 
-def answers(machine: ModelledMachine, by_factor: Mapping[float, Sequence[tuple[Result, Result]]]) -> list[Answer]:
+def answers(machine: ModelledMachine, by_factor: Mapping[float, Sequence[tuple[Result, Result]]],
+            images: Sequence[Images] = ()) -> list[Answer]:
     """One for each pair of results at the machine's own line costs (factor 1)."""
     others = {factor: pairs for factor, pairs in by_factor.items() if factor != 1}
     return [
-        Answer(machine, first, second, {factor: pairs[place] for factor, pairs in others.items()})
+        Answer(machine, first, second, {factor: pairs[place] for factor, pairs in others.items()},
+               images[place] if images else Images((Draw((0, 0), first, second),)))
         for place, (first, second) in enumerate(by_factor[1.0])
     ]

@@ -46,31 +46,44 @@ class Case(Generic[J]):
 
 @dataclass(frozen=True)
 class RedisCase(Case[Comparison]):
-    """A case of Redis under YCSB."""
+    """A case of Redis under YCSB. `again`: beside the same layout, as a control."""
+
+    again: bool = False
+
+    @property
+    def key(self) -> Key:
+        return f"{self.layout}{' again' * self.again}", self.workload
 
     @property
     def name(self) -> str:
-        return f"{self.layout}, workload {self.workload.upper()}"
+        return f"{self.key[0]}, workload {self.workload.upper()}"
 
     def counted(self) -> RedisCase:
         """The case with kernels that count, and fewer operations."""
-        return case(comparison.counted(self.job), self.layout, self.workload, counting=True)
+        return self._of(comparison.counted(self.job), counting=True)
 
     def profiled(self, counting: bool = False) -> RedisCase:
         """The case with so few operations that a plugin can count instructions."""
-        return case(comparison.profiled(self.job), self.layout, self.workload, counting)
+        return self._of(comparison.profiled(self.job), counting)
 
     def pausing(self, pause_us: int = comparison.PAUSE_US) -> RedisCase:
         """The case with clients that pause."""
-        return case(comparison.with_pauses(self.job, pause_us), self.layout, self.workload)
+        return self._of(comparison.with_pauses(self.job, pause_us))
+
+    def _of(self, job: Comparison, counting: bool = False) -> RedisCase:
+        return case(job, self.layout, self.workload, counting, self.again)
+
+    def salted(self, salt: int) -> RedisCase:
+        """The case on the image that the salt draws. The machine boots the same."""
+        return replace(self, job=replace(self.job, salt=salt))
 
     def at_costs(self, factor: float) -> RedisCase:
         """The case with other costs of lines that move between cores. The machine boots the same."""
         return replace(self, job=replace(self.job, line_factor=factor))
 
 
-def case(job: Comparison, layout: str, workload: str, counting: bool = False) -> RedisCase:
-    return RedisCase(job, layout, workload, plan(job.deployment(layout, workload, counting)), counting)
+def case(job: Comparison, layout: str, workload: str, counting: bool = False, again: bool = False) -> RedisCase:
+    return RedisCase(job, layout, workload, plan(job.deployment(layout, workload, counting)), counting, again)
 
 
 def cases(job: Comparison) -> list[RedisCase]:

@@ -45,8 +45,10 @@ class Comparison:
     stack: str = Redis.stack
     switch: str | None = None  # None: the one that suits all layouts
     think: int = 0  # microseconds, the mean, that a client pauses before an operation
+    warm: int = 0  # operations of each client before those that are measured
     modelled: ModelledMachine | None = None  # the emulator has its prices
     line_factor: float = 1.0  # factor of the costs of lines that move between its cores
+    salt: int = 0  # draws an image in the emulator; 0: the image as it is
     restart: str = NEVER  # when a cluster that is lost is started again
     plugin: Mapping[str, str] = field(default_factory=dict)  # options of its plugin (emulator/modelled/plugin.c)
 
@@ -65,7 +67,8 @@ class Comparison:
             switch=self.switch,
             restart=self.restart,
             redis=Redis(heap=heap_for(self.records), stack=self.stack, args=(*Redis.args, *UNLIMITED)),
-            load=Load(self.clients, workload, self.records, self.operations, VALUE_SIZE, think=self.think),
+            load=Load(self.clients, workload, self.records, self.operations, VALUE_SIZE, think=self.think,
+                      warm=self.warm),
         )
 
 
@@ -125,17 +128,19 @@ def with_room(
 
 def counted(job: Comparison) -> Comparison:
     """With fewer operations: what is counted is for each of them."""
-    return replace(job, records=min(job.records, COUNTED_RECORDS), operations=min(job.operations, COUNTED_OPERATIONS))
+    return replace(job, records=min(job.records, COUNTED_RECORDS), operations=min(job.operations, COUNTED_OPERATIONS),
+                   warm=0)
 
 
 def with_pauses(job: Comparison, pause_us: int = PAUSE_US) -> Comparison:
     """The job with clients that pause; fewer operations are enough for a mean."""
-    return replace(job, think=pause_us, operations=max(1, job.operations // 2))
+    return replace(job, think=pause_us, operations=max(1, job.operations // 2), warm=0)
 
 
 def profiled(job: Comparison) -> Comparison:
     """Short enough for a slow emulator."""
-    return replace(job, records=min(job.records, PROFILED_RECORDS), operations=min(job.operations, PROFILED_OPERATIONS))
+    return replace(job, records=min(job.records, PROFILED_RECORDS), operations=min(job.operations, PROFILED_OPERATIONS),
+                   warm=0)
 
 
 def steps(job: Comparison) -> Iterator[tuple[str, str]]:

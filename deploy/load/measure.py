@@ -38,7 +38,7 @@ def measure(case: RedisCase, accel: qemu.Accel, on_event: Callable[[Event], None
 def measure_once(case: RedisCase, accel: qemu.Accel, on_event: Callable[[Event], None]) -> Result:
     """One boot."""
     job, what = case.job, case.plan
-    name = f"{case.layout}, workload {case.workload}{', counting' if case.counting else ''}"
+    name = f"{case.key[0]}, workload {case.workload}{', counting' if case.counting else ''}"
     medium = "kernel" if accel.icount or job.modelled else job.medium  # how long a disc takes depends on the host
     watched = entries.watching(case.lock) if job.modelled and not case.counting else nullcontext()
     with watched as watch, _plugin(job, what, watch) as plugin:
@@ -51,14 +51,21 @@ def measure_once(case: RedisCase, accel: qemu.Accel, on_event: Callable[[Event],
         if plugin and [mark.number for mark in marks] != [1, 2]:
             raise Failure(f"{name}: the emulator did not see the load's begin and end")
         if plugin:
-            result = with_work(result, marks[0].instructions, marks[1].instructions)
-        return replace(result, observed=watch.read(round(result.metrics["operations"]))) if watch else result
+            result = with_work(result, marks[0].instructions, marks[1].instructions, _whole(what))
+        result = replace(result, layout=case.key[0]) if case.again else result
+        operations = round(result.metrics["operations"] * _whole(what))
+        return replace(result, observed=watch.read(operations)) if watch else result
+
+
+def _whole(what: Plan) -> float:
+    """Returns how many operations come to one that is measured: between the marks are those that warm up, too."""
+    return what.load.whole / what.load.operations if what.load else 1.0
 
 
 def _plugin(job: Comparison, what: Plan, watch: entries.Watch | None) -> AbstractContextManager[Marks | None]:
     if not job.modelled:
         return nullcontext()
-    options = {**(watch.options if watch else {}), **job.plugin}
+    options = {**(watch.options if watch else {}), **({"salt": str(job.salt)} if job.salt else {}), **job.plugin}
     return modelled_run.marks(job.modelled, what, job.line_factor, options=options, priced=modelled_run.LOAD)
 
 

@@ -24,11 +24,21 @@ CLIENTS = 2  # clients of each Redis, where they fit
 
 def split(option: str, text: str, allowed: Collection[str] | None) -> list[str]:
     """Returns the words of a list, each once; `allowed`: what they must be of, None: names of layouts."""
+    return list(dict.fromkeys(_words(option, text, allowed)))
+
+
+def _words(option: str, text: str, allowed: Collection[str] | None) -> list[str]:
     parts = [part.strip() for part in text.split(",")]
     for part in parts:
         if not part or (allowed and part not in allowed):
             raise InputError(option, f"'{part}' is not one of {', '.join(allowed) if allowed else NAMED}")
-    return list(dict.fromkeys(parts))
+    return parts
+
+
+def _layouts(text: str, control: bool) -> list[str]:
+    """Returns each layout once; `control`: two that are the same stay two."""
+    parts = _words("--layout", text, None)
+    return parts if control and len(parts) == 2 else list(dict.fromkeys(parts))
 
 
 def prepared(
@@ -38,7 +48,7 @@ def prepared(
     """The cases that these options ask for. `shape`: the machine, but for its memory. `clients`: None is as many as
     fit, CLIENTS at most."""
     size = parse_size(memory, "--memory") if memory else None
-    most, layouts = clients or CLIENTS, split("--layout", layout, None)
+    most, layouts = clients or CLIENTS, _layouts(layout, control=more.get("modelled") is not None)
     for name in layouts:
         check_named(name)
     job = comparison.with_common_switch(Comparison(
@@ -78,10 +88,11 @@ def checked(job: Comparison) -> list[RedisCase]:
         cores = (MAX_PORTS - others) // 2 + comparison.lower_switches(job) + 1
         raise InputError("--machine" if job.modelled else "--cores",
                          f"{what}; a machine of {cores} cores in all fits, with --clients 1")
-    made = []
+    made: list[RedisCase] = []
     for layout, workload in comparison.steps(job):
+        again = (layout, workload) in [one.key for one in made]
         try:
-            made.append(case(job, layout, workload))
+            made.append(case(job, layout, workload, again=again))
         except InputError as error:
             if error.at != ("clusters", "lock"):
                 raise

@@ -147,8 +147,27 @@ def test_published_result_is_in_readme() -> None:
     (block,) = [block for block in result.BLOCK.finditer((ROOT / "README.md").read_text()) if block[2] == "readme"]
     words, _, _ = block[3].partition("\n|")
     assert len(words.split()) <= result.MOST_WORDS, words
-    low, high = result.known()["ratios"][0]["range"]["ops_per_s"]
-    assert f"({low:.2f} to {high:.2f} when" in words and "depends on" in words
+    median, images, prices = result.intervals()
+    assert f"{median:.2f} times" in words and "depends on" in words
+    assert f"({images} on another image, {prices} when" in words
+
+
+@pytest.mark.parametrize(("images", "prices", "undecided"), [
+    ([1.2, 1.3], [1.1, 1.6], None), ([0.9, 1.3], [1.1, 1.6], "images"), ([1.2, 1.3], [0.9, 1.6], "prices"),
+    ([0.9, 1.3], [0.9, 1.6], "images and prices"),
+])
+def test_headline(images: list[float], prices: list[float], undecided: str | None,
+                  monkeypatch: pytest.MonkeyPatch) -> None:
+    """the published sentence has the median and both intervals, and says so if 1 is within one of them"""
+    spread = dict(zip(("median", "low", "high"), (1.25, *images)))
+    ratio = {"metrics": {"ops_per_s": 1.29}, "images": {"ops_per_s": spread}, "range": {"ops_per_s": prices}}
+    monkeypatch.setattr(result, "known", lambda: {"ratios": [ratio], "results": [{"clusters": 2}, {"clusters": 1}]})
+    said = result.headline()
+    assert said.startswith(
+        "Two kernels do 1.25 times the operations per second of one kernel "
+        f"({images[0]:.2f} to {images[1]:.2f} on another image, {prices[0]:.2f} to {prices[1]:.2f} when "
+    )
+    assert said.endswith(f"; undecided, for 1 is within the interval over {undecided}" if undecided else "double)")
 
 
 @pytest.mark.parametrize(
@@ -161,6 +180,7 @@ def test_published_result_is_in_readme() -> None:
         (lambda d: d | {"images": {}}, "which images"),
         (lambda d: d | {"ratios": [{key: value for key, value in d["ratios"][0].items() if key != "range"}]},
          "no range"),
+        (lambda d: d | {"ratios": [d["ratios"][0] | {"images": {"ops_per_s": {"median": 1.2}}}]}, "no interval"),
     ],
 )
 def test_results_that_cannot_be_cited(change: Callable[[dict[str, Any]], dict[str, Any]], why: str) -> None:

@@ -93,17 +93,16 @@ PANELS = (
 
 
 def comparison() -> str:
-    """The result, from the recorded run. Bars of two colours that differ in grey; the ratio's range is in the
+    """The result, from the recorded run. Bars of two colours that differ in grey; the ratio's intervals are in the
     heading."""
     document = result.known()
     results, (ratio,) = document["results"], document["ratios"]
     texts = [f"{r['layout']}: " + ", ".join(f"{name} {form.format(result.figure(r, key))}"
                                             for key, name, form in PANELS) for r in results]
     made = Drawing(760, 214, "One kernel per socket beside one for the machine", "; ".join(texts))
-    low, high = ratio["range"]["ops_per_s"]
-    reach = f" ({low:.2f} to {high:.2f} at half and double line costs)"
-    made.text(8, 22, f"{ratio['of']} does {ratio['metrics']['ops_per_s']:.2f} times the operations of "
-                     f"{ratio['to']}{reach}", "head")
+    median, images, prices = result.intervals()
+    made.text(8, 22, f"{ratio['of']} does {median:.2f} times the operations of {ratio['to']} ({images} on another "
+                     f"image, {prices} at half and double line costs)", "head")
     made.text(8, 42, f"Redis under YCSB C, lock {results[0]['lock']}; modelled {ratio['modelled']['machine']}",
               "small faint")
     for place, (key, name, form) in enumerate(PANELS):

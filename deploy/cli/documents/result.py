@@ -18,6 +18,7 @@ from typing import Any
 from deploy.base.atomic_files import write_text
 from deploy.base.errors import Failure
 from deploy.base.paths import BUILD, ROOT
+from deploy.compare.interval import Interval
 from deploy.results import fingerprint
 
 RECORD = ROOT / "docs" / "data" / "comparison.json"
@@ -45,6 +46,8 @@ def record(document: Mapping[str, Any]) -> dict[str, Any]:
         raise Failure("the results do not say which images ran: measure again")
     if "ops_per_s" not in document["ratios"][0].get("range", {}):
         raise Failure("the ratio has no range: measure without --quick")
+    if "low" not in document["ratios"][0]["images"]["ops_per_s"]:
+        raise Failure("the ratio has no interval over images: measure without --images 1")
     kept = {key: document[key] for key in KEPT if key in document}
     kept["host"] = {key: document["host"][key] for key in HOST_KEPT} | {"environment": {"commit": commit}}
     kept["results"] = [{key: value for key, value in result.items() if key not in NOT_KEPT}
@@ -86,14 +89,22 @@ def _count(number: int) -> str:
 
 
 def headline() -> str:
-    """The ratio with its range: one sentence."""
-    (ratio,), (first, second) = known()["ratios"], known()["results"]
-    value, (low, high) = ratio["metrics"]["ops_per_s"], ratio["range"]["ops_per_s"]
+    """The ratio with its intervals: one sentence."""
+    first, second = known()["results"]
+    median, images, prices = intervals()
     text = (
-        f"{_kernels(first).capitalize()} do{'es' * (first['clusters'] == 1)} {value:.2f} times the operations per "
-        f"second of {_kernels(second)} ({low:.2f} to {high:.2f} when moving a line costs half and double)"
+        f"{_kernels(first).capitalize()} do{'es' * (first['clusters'] == 1)} {median:.2f} times the operations per "
+        f"second of {_kernels(second)} ({images} on another image, {prices} when moving a line costs half and double)"
     )
-    return f"{text}; the range includes 1, so nothing is decided" if low <= 1 <= high else text
+    over = " and ".join(name for name, one in (("images", images), ("prices", prices)) if one.undecided)
+    return f"{text}; undecided, for 1 is within the interval over {over}" if over else text
+
+
+def intervals() -> tuple[float, Interval, Interval]:
+    """Returns the ratio of operations per second, and its intervals over images and over prices."""
+    (ratio,) = known()["ratios"]
+    spread = ratio["images"]["ops_per_s"]
+    return spread["median"], Interval(spread["low"], spread["high"]), Interval(*ratio["range"]["ops_per_s"])
 
 
 def depends() -> str:
@@ -103,8 +114,8 @@ def depends() -> str:
     modelled, there = ratio["modelled"], first["programs"]
     text = (
         f"Lock `{first['lock']}`, {there['redis-server']} Redis, {there['ycsb']} clients, on the modelled "
-        f"{modelled['machine'].replace(' x ', ' × ')} with {modelled['assumed']} assumed prices. It depends on "
-        "hold times, the time between entries, and cores; other addresses move it by some percent."
+        f"{modelled['machine'].replace(' x ', ' × ')} with {modelled['assumed']} assumed prices. It depends on hold "
+        "times, the time between entries, and cores."
     )
     turning = ratio.get("turning")
     if turning and turning["outcome"] == "neither":

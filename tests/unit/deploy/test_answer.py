@@ -17,6 +17,8 @@ from deploy.cli.commands.measure.compare import alike
 from deploy.cli.main import command_module, main
 from deploy.compare import crossover, plot, unpriced
 from deploy.compare.crossover import PAUSE_US, Crossover, Curve, Point, Station
+from deploy.compare.images import Draw, Images, Spread
+from deploy.compare.interval import Interval, of_mean, prediction
 from deploy.compare.verdict import APART, Answer, alone, answers
 from deploy.emulator import run
 from deploy.emulator.entries import Entries
@@ -55,12 +57,20 @@ def answer(first: float, second: float, others: dict[float, tuple[float, float]]
     return answers(MACHINE, {1.0: pair(first, second)} | {factor: pair(*ops) for factor, ops in others.items()})[0]
 
 
+def images(*rates: tuple[float, float], control: bool = False) -> Images:
+    """Images with these operations per second of either side."""
+    return Images(tuple(Draw((salt, salt + len(rates) * control), result("per-socket", 2, first),
+                             result("spanning", 1, second)) for salt, (first, second) in enumerate(rates)))
+
+
 def test_verdict() -> None:
-    """which layout, by how much, on which machine, with which range"""
-    said = answer(340.0, 250.0, {0.5: (350.0, 300.0), 2.0: (300.0, 150.0)})
+    """which layout, by how much, how surely, on which machine"""
+    said = replace(answer(340.0, 250.0, {0.5: (350.0, 300.0), 2.0: (300.0, 150.0)}),
+                   images=images((340.0, 250.0), (345.0, 250.0), (350.0, 250.0)))
     verdict = said.sentences()[0]
-    assert MACHINE.name in verdict and "1.36 times" in verdict and "1.17 to 2.00 times" in verdict
-    assert "2 kernels (per-socket) do 1.36" in verdict and "includes 1" not in verdict
+    assert verdict.startswith("2 kernels (per-socket) do 1.38 times the operations per second of one kernel for the "
+                              "machine (spanning): 1.28 to 1.48 on another image (95 %, from 3); 1.17 to 2.00 when ")
+    assert MACHINE.name in verdict and "undecided" not in verdict
     assert "YCSB C (1 Redis, 2 clients, 1,000 operations)" in verdict
     assert said.to_json()["range"]["ops_per_s"] == [pytest.approx(350 / 300), 2.0]
     assert said.to_json()["modelled"]["machine"] == MACHINE.name
@@ -83,10 +93,9 @@ def test_homed() -> None:
     """a kernel whose objects have homes is named so, and each layout's lock where they differ"""
     first, second = result("per-socket", 2, 340.0), replace(result("homed", 1, 250.0), lock="dynamic")
     (said,) = answers(MACHINE, {1.0: [(first, second)]})
-    assert (
-        "one kernel for the machine with objects at home on their node (homed), lock clh against dynamic"
-        in said.sentences()[0]
-    )
+    headline = said.sentences()[0]
+    assert "one kernel for the machine with objects at home on their node (homed): " in headline
+    assert ", lock clh against dynamic, " in headline
     unlocked = replace(second, observed=Entries(1000, 11_200, acquisitions=0, conflicts=0, wait=0, hold=0, moves=0))
     why = answers(MACHINE, {1.0: [(first, unlocked)]})[0].sentences()[2]
     assert why.startswith("homed: 11.2 kernel entries an operation, none of which takes a lock of the whole kernel")
@@ -94,8 +103,46 @@ def test_homed() -> None:
 
 
 def test_undecided() -> None:
-    """a range that includes 1 decides nothing, and says so"""
-    assert "does not say which" in answer(100.0, 99.0, {0.5: (100.0, 101.0), 2.0: (100.0, 90.0)}).sentences()[0]
+    """an interval that includes 1 decides nothing, and the headline says which"""
+    def headline(prices: dict[float, tuple[float, float]], *rates: tuple[float, float]) -> str:
+        return replace(answer(*rates[0], prices), images=images(*rates)).sentences()[0]
+
+    near, far = {0.5: (100.0, 101.0), 2.0: (100.0, 90.0)}, {0.5: (100.0, 80.0), 2.0: (100.0, 70.0)}
+    apart, mixed = ((100.0, 79.0), (100.0, 80.0)), ((100.0, 99.0), (100.0, 101.0))
+    assert "undecided" not in headline(far, *apart)
+    assert "undecided, for the interval over prices includes 1." in headline(near, *apart)
+    assert "undecided, for the interval over images includes 1." in headline(far, *mixed)
+    assert "undecided, for the interval over images and that over prices includes 1." in headline(near, *mixed)
+
+
+def test_intervals() -> None:
+    """Student's t on logarithms: of one more image, and of the mean; none of a single one"""
+    ratios = [1.2, 1.25, 1.3, 1.28]
+    more, mean = prediction(ratios), of_mean(ratios)
+    assert more and mean
+    assert (more.low, more.high) == (pytest.approx(1.1103, abs=2e-4), pytest.approx(1.4229, abs=2e-4))
+    assert (mean.low, mean.high) == (pytest.approx(1.1891, abs=2e-4), pytest.approx(1.3286, abs=2e-4))
+    assert prediction([1.2]) is None and of_mean([1.2]) is None
+    assert Interval(0.9, 1.1).undecided and not Interval(1.01, 1.1).undecided and not Interval(0.8, 0.99).undecided
+    many = prediction([1.0, 1.1] * 30)
+    assert many and many.low == pytest.approx(0.9519, abs=1e-3)
+
+
+def test_images() -> None:
+    """the median, its intervals, and every draw with its salts are in the JSON"""
+    document = images((340.0, 250.0), (345.0, 250.0), (350.0, 250.0)).to_json()
+    assert document["count"] == 3 and document["ops_per_s"]["median"] == pytest.approx(1.38)
+    low, high = document["ops_per_s"]["low"], document["ops_per_s"]["high"]
+    assert low < document["ops_per_s"]["mean_low"] < 1.38 < document["ops_per_s"]["mean_high"] < high
+    assert document["draws"][1] == {"salts": [1, 1], "ratio": pytest.approx(1.38), "ops_per_s": [345.0, 250.0],
+                                    "p50_us": [1e6 / 345, 4000.0], "p99_us": [2e6 / 345, 8000.0]}
+
+
+def test_control() -> None:
+    """one layout beside itself is a control: its interval is that of the mean, and what it should be is said"""
+    of = images((100.0, 100.5), (100.0, 99.5), (100.0, 100.2), control=True)
+    said = replace(answer(100.0, 100.0, {}), images=of).sentences()[0]
+    assert of.control and "a control, whose ratio is 1; measured 0.99 to 1.01 for the mean of 3 images (95 %)" in said
 
 
 def test_counted_apart() -> None:
@@ -108,9 +155,12 @@ def test_counted_apart() -> None:
 
 
 def test_quick() -> None:
-    """without other line costs there is no range, and that is said"""
+    """without other line costs there is no range, without other images no interval, and that is said"""
     said = answer(340.0, 250.0, {})
-    assert "this ratio was not measured" in said.sentences()[0] and "range" not in said.to_json()
+    assert ": other images were not measured; other prices were not measured. On" in said.sentences()[0]
+    assert "range" not in said.to_json() and "low" not in said.to_json()["images"]["ops_per_s"]
+    said = replace(said, images=images((340.0, 250.0), (345.0, 250.0)))
+    assert "other prices were not measured" in said.sentences()[0]
 
 
 def test_why() -> None:
@@ -395,11 +445,14 @@ def words(figure: Any) -> list[Any]:
     return [text for text in texts if text.get_text()]
 
 
+SPREADS = {"ops_per_s": Spread(1.30, Interval(1.16, 1.64), Interval(1.28, 1.32))}
+
+
 @pytest.mark.parametrize("layouts", [("per-socket", "spanning"), ("per-socket", "homed", "spanning")])
 def test_nothing_overlaps(layouts: tuple[str, ...], drawn: list[Any]) -> None:
     """no two texts of a picture of 28 cores overlap, and none has an exponent"""
     results = [result_plot(layout, 1_273_292.0 - 100_000 * n) for n, layout in enumerate(layouts)]
-    plot.plot(results, "a mode", Path("x.svg"), [{"ops_per_s": (1.16, 1.64)}] * (len(layouts) - 1))
+    plot.plot(results, "a mode", Path("x.svg"), [SPREADS] * (len(layouts) - 1))
     texts = words(drawn[0])
     boxes = [(text.get_text(), text.get_window_extent()) for text in texts]
     over = [(a, b) for n, (a, one) in enumerate(boxes) for b, other in boxes[n + 1 :] if one.overlaps(other)]
@@ -408,9 +461,9 @@ def test_nothing_overlaps(layouts: tuple[str, ...], drawn: list[Any]) -> None:
 
 
 def test_range(drawn: list[Any]) -> None:
-    """the ratio has a whisker as long as its range, and the range in words; without one there is neither"""
+    """the ratio has a whisker as long as its interval, and that in words; without one there is neither"""
     both = [result_plot("per-socket", 1_273_292.0), result_plot("spanning", 977_591.0)]
-    plot.plot(both, "a mode", Path("x.svg"), [{"ops_per_s": (1.16, 1.64)}])
+    plot.plot(both, "a mode", Path("x.svg"), [SPREADS])
     plot.plot(both, "a mode", Path("x.svg"))
     (ranged, plain) = (figure.axes[0] for figure in drawn)
     ends = [segment[:, 0] for lines in ranged.collections for segment in lines.get_segments()]

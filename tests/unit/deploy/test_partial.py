@@ -32,6 +32,7 @@ from deploy.emulator.lockstep import Mark
 from deploy.emulator.machine_file import PAPERS, RANGE, load, whole_ranges
 from deploy.load.case import cases
 from deploy.load.comparison import Comparison
+from deploy.load.request import checked
 from deploy.machine import qemu
 from deploy.machine.events import Event
 from deploy.results.result import Result
@@ -267,24 +268,27 @@ def test_side_by_side() -> None:
 
 
 CASES = cases(Comparison(Shape(2, 2), modelled=load(PAPERS)))
-COMPARED = list(runs.calls(CASES, qemu.TCG_COUNTED, False).values())
+IMAGES = 3
+COMPARED = list(runs.calls(CASES, qemu.TCG_COUNTED, False, IMAGES).values())
 SHOWN = runs.Follower(QUIET, lambda *rest: lambda event: None, 1)
 
 
 @pytest.mark.parametrize(
-    ("lost", "factors", "layouts"),
+    ("lost", "factors", "salts", "layouts"),
     [
-        (None, {0.5, 1.0, 2.0}, ["per-socket", "spanning"]),
-        ("spanning, workload C, line costs x 2", {1.0}, ["per-socket", "spanning"]),
-        ("per-socket, workload C, pauses, line costs x 0.5", {1.0}, ["per-socket", "spanning"]),
-        ("spanning, workload C, counting", {0.5, 1.0, 2.0}, ["per-socket"]),
-        ("per-socket, workload C", {0.5, 1.0, 2.0}, ["spanning"]),
-        ("spanning, workload C, counting instructions", {0.5, 1.0, 2.0}, ["per-socket"]),
+        (None, {0.5, 1.0, 2.0}, [0, 1, 2], ["per-socket", "spanning"]),
+        ("spanning, workload C, line costs x 2", {1.0}, [0, 1, 2], ["per-socket", "spanning"]),
+        ("per-socket, workload C, pauses, line costs x 0.5", {1.0}, [0, 1, 2], ["per-socket", "spanning"]),
+        ("spanning, workload C, image 1", {0.5, 1.0, 2.0}, [0, 2], ["per-socket", "spanning"]),
+        ("spanning, workload C, counting", {0.5, 1.0, 2.0}, [], ["per-socket"]),
+        ("per-socket, workload C", {0.5, 1.0, 2.0}, [], ["spanning"]),
+        ("spanning, workload C, counting instructions", {0.5, 1.0, 2.0}, [], ["per-socket"]),
     ],
 )
-def test_comparison(lost: str | None, factors: set[float], layouts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """a run that fails costs its layout, or, at other line costs, the range; a range never has some of its line costs
-    only"""
+def test_comparison(lost: str | None, factors: set[float], salts: list[int], layouts: list[str],
+                    monkeypatch: pytest.MonkeyPatch) -> None:
+    """a run that fails costs its layout, its image or, at other line costs, the range; a range never has some of its
+    line costs only"""
     assert lost is None or lost in [call.name for call in COMPARED]
 
     def run_all(most: int, every: dict[runs.Key, Call], shown: runs.Follower, parts: Parts) -> dict[runs.Key, Any]:
@@ -300,10 +304,24 @@ def test_comparison(lost: str | None, factors: set[float], layouts: list[str], m
     monkeypatch.setattr(runs, "run_all", run_all)
     monkeypatch.setattr(runs, "with_counts", lambda plain, counting: plain)
     parts = Parts(QUIET)
-    found = runs.measure(CASES, qemu.TCG_COUNTED, False, parts, SHOWN)
-    assert found.keys() == factors and all([one.layout for one in results] == layouts for results in found.values())
-    assert all(one.pausing for results in found.values() for one in results)
+    found = runs.measure(CASES, qemu.TCG_COUNTED, False, IMAGES, parts, SHOWN)
+    assert found.at.keys() == factors
+    assert all([one.layout for one in results] == layouts for results in found.at.values())
+    assert all(one.pausing for results in found.at.values() for one in results)
+    assert [draw.salts for of in found.images for draw in of.draws] == [(salt, salt) for salt in salts]
     assert parts.complete == (lost is None)
+
+
+def test_control() -> None:
+    """one layout twice: each side has salts of its own, and a name; the same for all layouts otherwise"""
+    job = CASES[0].job
+    control = checked(replace(job, layouts=("spanning", "spanning")))
+    assert [case.key for case in control] == [("spanning", "c"), ("spanning again", "c")]
+    assert [[runs.salt(case, draw, IMAGES) for draw in range(IMAGES)] for case in control] == [[0, 1, 2], [3, 4, 5]]
+    assert [[runs.salt(case, draw, IMAGES) for draw in range(IMAGES)] for case in CASES] == [[0, 1, 2]] * 2
+    timed = [call.arguments[0].job.salt for key, call in runs.calls(control, qemu.TCG_COUNTED, True, IMAGES).items()
+             if key[0] is runs.What.TIMED]
+    assert sorted(timed) == [0, 1, 2, 3, 4, 5]
 
 
 def test_comparison_without_anything(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -314,6 +332,6 @@ def test_comparison_without_anything(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(runs, "run_all", run_all)
     parts = Parts(QUIET)
-    assert runs.measure(CASES, qemu.TCG_COUNTED, False, parts, SHOWN)[1.0] == []
+    assert runs.measure(CASES, qemu.TCG_COUNTED, False, IMAGES, parts, SHOWN).results == []
     with pytest.raises(KeyboardInterrupt):
         parts.require([])

@@ -21,6 +21,7 @@ from deploy.cli import options
 from deploy.cli.experiments import check_baseline
 from deploy.cli.parameters import takes
 from deploy.compare import plot, runs, unpriced
+from deploy.compare.images import IMAGES, QUICK_IMAGES
 from deploy.compare.tables import comparison_table, layout_table, linux_table, pairs, ratio_json
 from deploy.compare.verdict import Answer, alone, answers
 from deploy.deployment import Deployment
@@ -41,8 +42,9 @@ from topology.errors import InputError
 from topology.machines.machine import Machine, Shape, default_memory
 from topology.maps.dts import write_dts
 
+MOST_IMAGES = 1000
 RECORDS, MODELLED_RECORDS = 10_000, 50
-MODELLED_OPERATIONS = 100
+MODELLED_OPERATIONS, MODELLED_WARM = 30, 10
 MODELLED_SILENCE = 1200.0  # seconds in which a run on a modelled machine must come to its end
 Operations = Annotated[int | None, typer.Option(
     "--operations", metavar="N", min=1,
@@ -57,7 +59,11 @@ class CompareOptions:
     lock: options.Lock = "clh"
     switch: options.Switch = None
     machine: options.ModelledMachine = None
-    quick: options.Quick = False
+    quick: Annotated[bool, typer.Option(
+        "--quick", help=f"Fewer images of a modelled machine ({QUICK_IMAGES}), and only its own line costs.")] = False
+    images: Annotated[int | None, typer.Option(
+        "--images", metavar="K", min=1, max=MOST_IMAGES,
+        help=f"On a modelled machine: draw so many images, the ratio's interval is over them ({IMAGES}).")] = None
     verify: Annotated[bool, typer.Option(
         "--verify", help="On a modelled machine: run both layouts at the crossover rate of kernel entries.")] = False
     emulated: options.MachineOptions = options.MachineOptions()
@@ -84,8 +90,9 @@ def compare(args: CompareOptions) -> None:
     Prints a table for each and their ratio, writes JSON and a plot (build/results, or beside --json FILE). Fails if one
     operation is lost or wrong. Plain kernels are timed; kernel entries and locks are counted in a shorter run beside
     it. The machine is the papers' 2 x 14 Xeon, modelled (--machine for another): the comparison ends with what follows,
-    in sentences, and the ratio has its range under half and double line costs. With --icount, --accel, --baseline or a
-    machine by --sockets, --cores or --topology it is emulated without prices, or runs under KVM.
+    in sentences, and the ratio has its interval over images, which differ in addresses alone, and its range under half
+    and double line costs. Two layouts that are the same are a control, whose ratio is 1. With --icount, --accel,
+    --baseline or a machine by --sockets, --cores or --topology it is emulated without prices, or runs under KVM.
     """
     process.heed_signals()
     modelled = _modelled(args)
@@ -102,6 +109,7 @@ def compare(args: CompareOptions) -> None:
         shape, args.layout, args.workload, memory=args.emulated.memory, switch=args.switch, clients=args.clients,
         records=args.records or (MODELLED_RECORDS if modelled else RECORDS), lock=args.lock or "clh",
         operations=args.operations or (MODELLED_OPERATIONS if modelled else comparison.OPERATIONS),
+        warm=MODELLED_WARM if modelled else 0,
         timeout=timeout, medium=options.check_boot(args.medium), modelled=modelled,
     )
     job = cases[0].job
@@ -111,8 +119,7 @@ def compare(args: CompareOptions) -> None:
     load, outside = measure.accelerators(job, args.accel, args.icount)
     _say_mode(cases, load, outside, output)
     parts = Parts(output)
-    results, verdicts = _run_modelled(cases, load, parts, args.quick,
-                                      args.verify) if modelled else (_run(cases, load, outside, parts), [])
+    results, verdicts = _run_modelled(cases, load, parts, args) if modelled else (_run(cases, load, outside, parts), [])
     linux = [one for workload in parts.of(job.workloads) if args.baseline
              and (one := _linux(job, workload, load, outside, parts))]
     parts.require(results)
@@ -144,8 +151,9 @@ def _modelled(args: CompareOptions) -> ModelledMachine | None:
         "--boot": args.medium != "iso",
     }
     machine = chosen_machine(args.machine or (None if any(fixed.values()) else PAPERS), args.quick, fixed)
-    if args.verify and not machine:
-        raise InputError("--verify", "is for a modelled machine (--machine)")
+    for name, given in (("--verify", args.verify), ("--images", args.images)):
+        if given and not machine:
+            raise InputError(name, "is for a modelled machine (--machine)")
     return machine
 
 
@@ -203,20 +211,21 @@ def _run(cases: Sequence[RedisCase], load: Accel, outside: Accel, parts: Parts) 
     return results
 
 
-def _run_modelled(cases: Sequence[RedisCase], accel: Accel, parts: Parts, quick: bool,
-                  verify: bool) -> tuple[list[Result], list[Answer]]:
+def _run_modelled(cases: Sequence[RedisCase], accel: Accel, parts: Parts,
+                  args: CompareOptions) -> tuple[list[Result], list[Answer]]:
     """The results at the machine's own line costs, and what they and those at other costs say."""
     output, machine = parts.output, cases[0].job.modelled
     assert machine
     output.line("The instructions of each part of an operation are of a run without prices.")
     shown = runs.Follower(output, _follow, _milestones(cases[0].job) // 2)
-    results_at = runs.measure(cases, accel, quick, parts, shown)
-    for result in results_at[1.0]:
+    images = args.images or (QUICK_IMAGES if args.quick else IMAGES)
+    measured = runs.measure(cases, accel, args.quick, images, parts, shown)
+    for result in measured.results:
         output.table(layout_table(result))
-    verdicts = answers(machine, {factor: pairs(results) for factor, results in results_at.items()})
-    if not verify or not parts.complete:
-        return results_at[1.0], verdicts
-    return results_at[1.0], [runs.verified(cases, accel, answer, shown) for answer in verdicts]
+    verdicts = answers(machine, {factor: pairs(results) for factor, results in measured.at.items()}, measured.images)
+    if not args.verify or not parts.complete:
+        return measured.results, verdicts
+    return measured.results, [runs.verified(cases, accel, answer, shown) for answer in verdicts]
 
 
 def _linux(job: Comparison, workload: str, load: Accel, outside: Accel, parts: Parts) -> dict[str, Any]:
@@ -253,8 +262,8 @@ def _publish(
 ) -> None:
     output = parts.output
     compared = pairs(results)
-    bounds = [answer.ranges() for answer in verdicts] or [{}] * len(compared)
-    for (first, second), known in zip(compared, bounds):
+    spreads = [answer.spreads() for answer in verdicts] or [{}] * len(compared)
+    for (first, second), known in zip(compared, spreads):
         output.table(comparison_table(first, second, known))
     for other in linux:
         if beside_linux := next((r for r in results if r.workload == other["workload"]), None):
@@ -266,7 +275,7 @@ def _publish(
     for ratio, (first, second) in zip(data["ratios"], compared if not verdicts else ()):
         ratio["answer"] = unpriced.sentences(first, second)
     output.results(data)
-    plot.plot(results, on["mode"], picture, bounds)
+    plot.plot(results, on["mode"], picture, spreads)
     output.line(f"Plot: {picture}." if output.json_to == "-" else f"Results: {output.json_to}. Plot: {picture}.")
     texts = ([answer.sentences() for answer in verdicts]
              or [unpriced.sentences(first, second) for first, second in compared])

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""One layout beside another on several images, which differ in what no program chooses.
+
+An image is drawn by a salt inside the emulator: places of code in caches of instructions, colours of caches, moments of
+starts (emulator/modelled/plugin.c). Both layouts have the same salts, so that what they share cancels out of the ratio;
+two runs of one layout beside each other, the control, have different ones, or nothing would differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+from typing import Any
+
+from deploy.compare.interval import Interval, of_mean, prediction
+from deploy.compare.tables import ratios
+from deploy.results.result import Result
+
+IMAGES, QUICK_IMAGES = 8, 4  # by default
+RANGED = ("ops_per_s", "p50_us", "p99_us")  # ratios that have an interval
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One image's results under both layouts, each with its salt."""
+
+    salts: tuple[int, int]
+    first: Result
+    second: Result
+
+    @cached_property
+    def ratios(self) -> dict[str, float]:
+        return ratios(self.first, self.second)
+
+    def to_json(self) -> dict[str, Any]:
+        figures = {metric: [self.first.metrics[metric], self.second.metrics[metric]] for metric in RANGED}
+        return {"salts": list(self.salts), "ratio": self.ratios["ops_per_s"]} | figures
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A ratio over images: its median, where one more image's lies, and where the mean of all lies."""
+
+    median: float
+    interval: Interval | None
+    mean: Interval | None
+
+    def to_json(self) -> dict[str, float]:
+        known = {"": self.interval, "mean_": self.mean}
+        return {"median": self.median} | {f"{name}{end}": getattr(interval, end) for name, interval in known.items()
+                                          if interval for end in ("low", "high")}
+
+    def __str__(self) -> str:
+        return f"{self.median:.3f}" + (f" ({self.interval.low:.3f} to {self.interval.high:.3f})"
+                                       if self.interval else "")
+
+
+@dataclass(frozen=True)
+class Images:
+    draws: tuple[Draw, ...]
+
+    @property
+    def control(self) -> bool:
+        """Whether both sides are the same layout, whose ratio must be 1."""
+        return any(draw.salts[0] != draw.salts[1] for draw in self.draws)
+
+    def spread(self, metric: str) -> Spread:
+        values = [draw.ratios[metric] for draw in self.draws]
+        return Spread(median(values), prediction(values), of_mean(values))
+
+    def spreads(self, metrics: Iterable[str] = RANGED) -> dict[str, Spread]:
+        return {metric: self.spread(metric) for metric in metrics}
+
+    def to_json(self) -> dict[str, Any]:
+        spreads = {metric: spread.to_json() for metric, spread in self.spreads().items()}
+        return {"count": len(self.draws), "level": 0.95, **spreads, "draws": [draw.to_json() for draw in self.draws]}
