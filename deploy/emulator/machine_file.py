@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from math import log
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,6 +29,7 @@ LINE_PRICES = frozenset({
 RANGE = (0.5, 1.0, 2.0)
 MOST_CORES = 64  # emulator/modelled/prices.h
 _Key = TypeVar("_Key")
+INTERVAL = frozenset({"low", "high", "why"})  # what an assumed price has beside its cycles and source, and others may
 _CACHES = ("l1", "l1i", "l2", "l3")
 
 
@@ -73,8 +75,29 @@ def names() -> list[str]:
 
 @dataclass(frozen=True)
 class Price:
+    """Cycles and their source. An assumed price has `low` and `high`, and `why` it lies between them; another may."""
+
     cycles: float
     source: str
+    low: float | None = None
+    high: float | None = None
+    why: str | None = None
+
+    def at(self, position: float) -> float:
+        """Returns the cycles at a position from -1 (low) to 1 (high): in equal factors, or equal steps where low is
+        0."""
+        if self.low is None or self.high is None:
+            return self.cycles
+        share = (1 + position) / 2
+        return self.low * (self.high / self.low) ** share if self.low else self.high * share
+
+    @property
+    def position(self) -> float | None:
+        """Returns the position of its own cycles; None without an interval."""
+        if self.low is None or self.high is None or self.low == self.high:
+            return None
+        return 2 * (log(self.cycles / self.low) / log(self.high / self.low) if self.low
+                    else self.cycles / self.high) - 1
 
 
 @dataclass(frozen=True)
@@ -256,9 +279,23 @@ class _Reader:
         prices = {}
         for name in known:
             cycles = PER_INSTRUCTION if name.startswith("cpi_") else CYCLES
-            value = self.table(name, {"cycles": cycles, "source": str}, entries, "price.")
-            prices[name] = Price(float(value["cycles"]), value["source"])
+            entry = entries.get(name)
+            fields: dict[str, type | Number] = {"cycles": cycles, "source": str}
+            if isinstance(entry, dict) and (entry.get("source") == ASSUMED or not INTERVAL.isdisjoint(entry)):
+                fields |= {"low": cycles, "high": cycles, "why": str}
+            prices[name] = self.price(f"price.{name}", self.table(name, fields, entries, "price."))
         return prices
+
+    def price(self, key: str, value: Mapping[str, Any]) -> Price:
+        if "why" not in value:
+            return Price(float(value["cycles"]), value["source"])
+        low, cycles, high = (float(value[part]) for part in ("low", "cycles", "high"))
+        if not low <= cycles <= high:
+            raise self.wrong(f"{key}.{'low' if low > cycles else 'high'}",
+                             f"the interval from {low:g} to {high:g} does not contain its {cycles:g} cycles")
+        if value["why"] in (ASSUMED, FITTED):
+            raise self.wrong(f"{key}.why", f"is {value['why']!r}, not the reason for its interval")
+        return Price(cycles, value["source"], low, high, value["why"])
 
     def fitted(self, prices: Mapping[str, Price]) -> None:
         """A price is fitted only to what the file names."""

@@ -251,6 +251,17 @@ def _text(value: str) -> str:
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
+def _interval(name: str, by_name: Mapping[str, tuple[float, str]]) -> str:
+    """Returns `low` and `high` of an assumed price: half and double, or all of the upgrade where it is nothing."""
+    cycles, source = by_name[name]
+    if source != ASSUMED:
+        return ""
+    if name.startswith("overlap_") and not cycles:
+        high = by_name[name.replace("overlap", "upgrade")][0]
+        return f', low = 0, high = {high:g}, why = "a request may be under way during all of the upgrade"'
+    return f', low = {cycles / 2:g}, high = {cycles * 2:g}, why = "not measured: half to double"'
+
+
 def machine_file(calibration: Calibration) -> str:
     """Returns the text of a machine file, as in emulator/machines."""
     where = calibration.places
@@ -269,8 +280,9 @@ def machine_file(calibration: Calibration) -> str:
         source = "/sys/devices/system/cpu" + ("; not inclusive: assumed" if name == "l3" else "")
         lines.append(f'{name} = {{ sets = {cache.sets}, ways = {cache.ways}, {inclusive}source = "{source}" }}')
     lines += ['store_buffer = { value = 56, source = "assumed" }', "", "[price]"]
-    lines += [f"{name} = {{ cycles = {cycles:g}, source = {_text(source)} }}"
-              for name, (cycles, source) in prices(calibration).items()]
+    known = prices(calibration)
+    lines += [f"{name} = {{ cycles = {cycles:g}, source = {_text(source)}{_interval(name, known)} }}"
+              for name, (cycles, source) in known.items()]
     return "\n".join(lines) + "\n"
 
 

@@ -100,22 +100,33 @@ def test_sources() -> None:
         assert cycles["l3"] < cycles["transfer_cluster"]
 
 
+IPI = next(line for line in XEON.read_text().splitlines() if line.startswith("ipi = "))
 BROKEN = [
     ("cycles = 214, ", "", "price.transfer_machine.cycles: is missing"),
     ("transfer_machine =", "transfer_mashine =", "price.transfer_mashine: is no price"),
-    ('ipi = { cycles = 1500, source = "assumed" }', "", "price.ipi: is missing"),
-    ('ipi = { cycles = 1500, source = "assumed" }', "ipi = 1500", "price.ipi: is 1500, not a table"),
-    ('ipi = { cycles = 1500, source = "assumed" }', 'ipi = { cycles = -1, source = "assumed" }',
-     "price.ipi.cycles: is -1"),
-    ('ipi = { cycles = 1500, source = "assumed" }', 'ipi = { cycles = nan, source = "assumed" }',
-     "price.ipi.cycles: is nan"),
-    ('ipi = { cycles = 1500, source = "assumed" }', 'ipi = { cycles = true, source = "assumed" }',
-     "price.ipi.cycles: is True"),
-    ('ipi = { cycles = 1500, source = "assumed" }', 'ipi = { cycles = 1500, source = "" }', "price.ipi.source: is ''"),
-    ('ipi = { cycles = 1500, source = "assumed" }', 'ipi = { cycles = 1500, source = "fitted" }', "fitted: must say"),
-    *(('ipi = { cycles = 1500, source = "assumed" }', f'ipi = {{ cycles = 1500, source = "{source}" }}',
-       "price.ipi.source: is ")
-      for source in ("Assumed", " assumed", "assumed.", "Fitted", "?", "a\\nb", "a\\u001b[31mb")),
+    (IPI, "", "price.ipi: is missing"),
+    (IPI, "ipi = 1500", "price.ipi: is 1500, not a table"),
+    ("ipi = { cycles = 1500", "ipi = { cycles = -1", "price.ipi.cycles: is -1"),
+    ("ipi = { cycles = 1500", "ipi = { cycles = nan", "price.ipi.cycles: is nan"),
+    ("ipi = { cycles = 1500", "ipi = { cycles = true", "price.ipi.cycles: is True"),
+    *((IPI, f'ipi = {{ cycles = 1500, source = "{source}" }}', says) for source, says in (
+        ("", "price.ipi.source: is ''"), ("fitted", "fitted: must say"),
+        *((other, "price.ipi.source: is ")
+          for other in ("Assumed", " assumed", "assumed.", "Fitted", "?", "a\\nb", "a\\u001b[31mb")),
+        ("assumed", "price.ipi.high: is missing"),
+    )),
+    *((IPI, f'ipi = {{ cycles = 1500, source = "{source}", {interval} }}', says) for source in ("assumed", "a book")
+      for interval, says in (
+        ('low = 1501, high = 3000, why = "r"',
+         "price.ipi.low: the interval from 1501 to 3000 does not contain its 1500 cycles"),
+        ('low = 750, high = 1499, why = "r"', "price.ipi.high: the interval from 750 to 1499 does not contain"),
+        ('low = 750, high = nan, why = "r"', "price.ipi.high: is nan, not a number"),
+        ('low = -1, high = 3000, why = "r"', "price.ipi.low: is -1, not a number"),
+        ('low = 750, why = "r"', "price.ipi.high: is missing"), ('low = 750, high = 3000', "price.ipi.why: is missing"),
+        ('low = 750, high = 3000, why = ""', "price.ipi.why: is ''"),
+        ('low = 750, high = 3000, why = "assumed"', "price.ipi.why: is 'assumed', not the reason"),
+        ('low = 750, high = 3000, why = "r", most = 1', "price.ipi.most: is not one of"),
+    )),
     ("cpi_kernel = \"the lock", "cpi_kernel = \"assumed\" # ", "fitted: must say"),
     ("sockets = 2", "sockets = 0", "sockets: is 0"),
     ("sockets = 2", "sockets = 64", "sockets: 896 cores in all"),
@@ -139,6 +150,7 @@ BROKEN = [
     ("value = 42", "value = 4.0", "store_buffer.value: is 4.0, not a whole"),
     ("transfer_machine = { cycles = 214", "transfer_machine = { cycles = 900_000_000",
      "price.transfer_machine.cycles: is 900000000"),
+    ("low = 0.5, high = 1.5", "low = 0, high = 1.5", "price.cpi_user.low: is 0, not a number from 0.1"),
     # With it a core that runs in a loop would have no time
     ("cpi_user = { cycles = 1,", "cpi_user = { cycles = 0,", "price.cpi_user.cycles: is 0, not a number from 0.1"),
 ]
