@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""How far a ratio depends on prices of the modelled machine that are not known: a design of experiments.
+
+Prices form groups that move together, each from its prices' `low` (-1) to their `high` (1). A two-level design of
+Plackett and Burman (Biometrika 33, 1946) says how much each group moves the logarithm of a ratio. The interval is of
+price sets in which each group has a position of its own, all of them equally likely (a price's logarithm, then).
+
+The two levels lie inside the intervals, at the points of Gauss's quadrature: a ratio bends near 1 and near the most
+that it can be, and a line through the ends would be wrong for most price sets.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import exp, log, sqrt
+from statistics import mean
+from typing import Any
+
+from deploy.emulator.machine_file import ModelledMachine
+
+RUNS = 12
+LEVEL = 1 / sqrt(3)
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "cpi_user": ("cpi_user",),
+    "cpi_kernel": ("cpi_kernel",),
+    "tlb_walk": ("tlb_walk",),
+    "cr3": ("cr3",),
+    "entry": ("syscall", "sysret", "swapgs", "segment_base", "wrmsr", "xsave", "transaction_begin",
+              "transaction_commit", "transaction_abort"),
+    "transfer": ("transfer_cluster", "transfer_socket", "transfer_machine", "l3_socket", "l3_machine"),
+    "upgrade": ("upgrade_cluster", "upgrade_socket", "upgrade_machine"),
+    "overlap": ("overlap_cluster", "overlap_socket", "overlap_machine"),
+    "store": ("store", "reader_gap"),
+    "memory": ("l2", "l3", "dram_near", "dram_far"),
+    "other": ("iret", "io", "mmio", "ipi", "divide", "repeat", "atomic", "fence", "pause", "rdtsc", "cpuid"),
+}
+SHARE = 0.95  # of price sets, in the interval
+DRAWS = 10_000
+NAMED = 3  # groups that the verdict names
+_FIRST = (1, 1, -1, 1, 1, 1, -1, -1, -1, 1, -1)  # the others are this row shifted, and one at the low ends
+
+Positions = Mapping[str, float]  # of each group, from -1 to 1
+Ratios = Mapping[str, float]  # by metric
+
+
+def groups(machine: ModelledMachine) -> list[str]:
+    """Returns the groups with a price that has an interval."""
+    return [group for group, names in GROUPS.items()
+            if any(machine.prices[name].position is not None for name in names)]
+
+
+def own_positions(machine: ModelledMachine) -> dict[str, float]:
+    """Returns where each group of the machine file's own prices is between low and high: the mean of its prices."""
+    found = {group: [position for name in GROUPS[group] if (position := machine.prices[name].position) is not None]
+             for group in groups(machine)}
+    return {group: mean(positions) for group, positions in found.items()}
+
+
+def design(names: Sequence[str]) -> list[dict[str, float]]:
+    """Returns the price sets of the design: each pair of groups has each pair of levels equally often."""
+    columns = {name: place for place, name in enumerate(names)}
+    return [{name: LEVEL * row[place] for name, place in columns.items()} for row in _rows()]
+
+
+def _rows() -> list[tuple[int, ...]]:
+    size = len(_FIRST)
+    return [*(_FIRST[size - shift:] + _FIRST[:size - shift] for shift in range(size)), (-1,) * size]
+
+
+def repriced(machine: ModelledMachine, positions: Positions) -> ModelledMachine:
+    """The machine with the prices of these groups moved."""
+    moved = {name: at for group, at in positions.items() for name in GROUPS[group]}
+    return replace(machine, prices={name: replace(price, cycles=price.at(moved[name])) if name in moved else price
+                                    for name, price in machine.prices.items()})
+
+
+def hypercube(names: Sequence[str], size: int, seed: int) -> list[dict[str, float]]:
+    """Returns `size` price sets in which each group has each of as many equal parts of its interval once."""
+    draw = random.Random(seed)
+    columns = {}
+    for name in names:
+        cells = list(range(size))
+        draw.shuffle(cells)
+        columns[name] = [2 * (cell + draw.random()) / size - 1 for cell in cells]
+    return [{name: columns[name][place] for name in names} for place in range(size)]
+
+
+@dataclass(frozen=True)
+class Surface:
+    """The logarithm of a ratio as a linear function of the groups' positions."""
+
+    middle: float
+    effects: Mapping[str, float]  # from the middle of a group's interval to its high end
+    residual: float  # standard deviation of what is not that function
+
+    @staticmethod
+    def of(names: Sequence[str], ratios: Sequence[float], own: tuple[Positions, float]) -> Surface:
+        """Fits the ratios of design(names). `own`: positions and ratio of the machine file's own prices, which are
+        in no run of the design: they, and the columns that have no group, say how well the function fits."""
+        logs = [log(ratio) for ratio in ratios]
+        coefficients = [sum(row[place] * value for row, value in zip(_rows(), logs)) / RUNS
+                        for place in range(len(_FIRST))]
+        surface = Surface(mean(logs), {name: value / LEVEL for name, value in zip(names, coefficients)}, 0.0)
+        positions, ratio = own
+        leverage = (1 + sum((positions[name] / LEVEL) ** 2 for name in names)) / RUNS
+        squares = [(log(ratio) - surface.at(positions)) ** 2 / (1 + leverage)]
+        squares += [RUNS * value ** 2 for value in coefficients[len(names):]]
+        return replace(surface, residual=sqrt(mean(squares)))
+
+    def at(self, positions: Positions) -> float:
+        return self.middle + sum(effect * positions[name] for name, effect in self.effects.items())
+
+    def interval(self) -> tuple[float, float]:
+        """Returns what SHARE of price sets have their ratio between, with the residual in each."""
+        draw = random.Random(1)
+        drawn = sorted(
+            self.at({name: draw.uniform(-1, 1) for name in self.effects}) + draw.gauss(0, self.residual)
+            for _ in range(DRAWS)
+        )
+        tail = round(DRAWS * (1 - SHARE) / 2)
+        return exp(drawn[tail]), exp(drawn[-1 - tail])
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What a group does to the ratio: its factors at the low and the high ends of its prices."""
+
+    group: str
+    prices: Mapping[str, tuple[float, float]]  # low and high
+    low: float
+    high: float
+
+    @property
+    def size(self) -> float:
+        return max(self.low, self.high)
+
+    def __str__(self) -> str:
+        ends = next(iter(self.prices.values()))
+        cycles = f" from {ends[0]:g} to {ends[1]:g} cycles" if len(self.prices) == 1 else ""
+        return f"{self.group}{cycles} (x {self.low:.2f} to x {self.high:.2f})"
+
+
+@dataclass(frozen=True)
+class Study:
+    """The ratios of two layouts over the price sets of the design."""
+
+    machine: ModelledMachine
+    ratios: Sequence[Ratios]  # of each run of the design
+    own: Ratios  # at the machine file's own prices
+
+    @property
+    def groups(self) -> list[str]:
+        return groups(self.machine)
+
+    @cached_property
+    def surfaces(self) -> dict[str, Surface]:
+        """Returns the surface of each metric that all runs have."""
+        own = own_positions(self.machine)
+        return {metric: Surface.of(self.groups, [ratios[metric] for ratios in self.ratios], (own, value))
+                for metric, value in self.own.items() if all(ratios.get(metric) for ratios in self.ratios)}
+
+    @cached_property
+    def intervals(self) -> dict[str, tuple[float, float]]:
+        return {metric: surface.interval() for metric, surface in self.surfaces.items()}
+
+    def tornado(self, metric: str) -> list[Bar]:
+        """Returns the groups, first the one that moves the ratio most."""
+        bars = [Bar(group, _ends(self.machine, group), exp(-effect), exp(effect))
+                for group, effect in self.surfaces[metric].effects.items()]
+        return sorted(bars, key=lambda bar: -bar.size)
+
+    def sentence(self, metric: str) -> str:
+        """Says which prices move the ratio."""
+        bars = self.tornado(metric)
+        named, rest = bars[:NAMED], bars[NAMED:]
+        text = f"The ratio depends most on the price{'s' * (len(named) > 1)} {', '.join(map(str, named))}"
+        if rest:
+            text += (f"; each of the other {len(rest)} groups of prices moves it by {100 * (rest[0].size - 1):.1f}% at "
+                     f"most")
+        return f"{text}."
+
+    def to_json(self, metric: str) -> dict[str, Any]:
+        surface = self.surfaces[metric]
+        return {
+            "share": SHARE, "interval": list(self.intervals[metric]), "residual": surface.residual,
+            "tornado": [{"group": bar.group, "low": bar.low, "high": bar.high,
+                         "prices": {name: list(ends) for name, ends in bar.prices.items()}}
+                        for bar in self.tornado(metric)],
+            "runs": [{"positions": positions, "ratio": ratios[metric]}
+                     for positions, ratios in zip(design(self.groups), self.ratios)],
+        }
+
+
+def _ends(machine: ModelledMachine, group: str) -> dict[str, tuple[float, float]]:
+    """Low and high of each price of a group."""
+    return {name: (price.low, price.high) for name in GROUPS[group]
+            if (price := machine.prices[name]).low is not None and price.high is not None}

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The interval of a ratio over uncertain prices, and which price moves it most."""
+
+from dataclasses import replace
+from itertools import combinations
+from math import exp, log, sqrt
+
+import pytest
+
+from deploy.compare import prices
+from deploy.compare.prices import GROUPS, Study, Surface, design, groups, hypercube, own_positions, repriced
+from deploy.emulator.machine_file import ASSUMED, FITTED, Price, load, names, price_names
+
+XEON = load("xeon-e5-2683v3")
+# Effects on the logarithm of the ratio, as measured on one image of 27 November 2026 (middle: a ratio of 1.328).
+EFFECTS = {"cpi_user": -0.196, "tlb_walk": -0.057, "upgrade": 0.028, "other": -0.026, "overlap": 0.019,
+           "cpi_kernel": 0.017, "cr3": 0.017, "transfer": 0.011, "store": -0.006, "entry": 0.003}
+
+
+def study(bend: float = 0.0) -> Study:
+    """A study whose ratios are those of EFFECTS; `bend`: what the square of cpi_user's position adds."""
+    surface = Surface(log(1.328), EFFECTS, 0.0)
+
+    def ratio(positions: prices.Positions) -> float:
+        return exp(surface.at(positions) + bend * positions["cpi_user"] ** 2)
+
+    known = groups(XEON)
+    return Study(XEON, [{"ops_per_s": ratio(one)} for one in design(known)], {"ops_per_s": ratio(own_positions(XEON))})
+
+
+def test_groups() -> None:
+    """every price is of one group, no machine has more groups than the design has columns, and what is assumed or
+    fitted has an interval"""
+    assert sorted(name for names_of in GROUPS.values() for name in names_of) == sorted(price_names())
+    for name in names():
+        machine = load(name)
+        assert len(groups(machine)) < prices.RUNS
+        assert all(price.low is not None for price in machine.prices.values() if price.source in (ASSUMED, FITTED))
+    assert set(groups(XEON)) == set(EFFECTS)
+
+
+def test_design() -> None:
+    """the design has each level of a group six times, and each pair of levels of two groups three times"""
+    runs = design(list(GROUPS))
+    assert len(runs) == prices.RUNS
+    for a, b in combinations(GROUPS, 2):
+        levels = sorted((run[a] / prices.LEVEL, run[b] / prices.LEVEL) for run in runs)
+        assert levels == sorted(3 * [(-1, -1), (-1, 1), (1, -1), (1, 1)])
+
+
+def test_repriced() -> None:
+    """a group's prices move together, between low and high in equal factors; others and the machine stay"""
+    low, middle, high = (repriced(XEON, {"cpi_user": at, "overlap": at}).prices for at in (-1, 0, 1))
+    assert [of["cpi_user"].cycles for of in (low, middle, high)] == pytest.approx([0.5, sqrt(0.5 * 1.5), 1.5])
+    assert [of["overlap_machine"].cycles for of in (low, middle, high)] == [0, 60, 120]
+    assert {name for name in high if high[name] != XEON.prices[name]} == {"cpi_user", "overlap_cluster",
+        "overlap_machine"}
+    assert repriced(XEON, own_positions(XEON)).prices["tlb_walk"].cycles == pytest.approx(25)
+    assert own_positions(XEON)["overlap"] == -1 and own_positions(XEON)["tlb_walk"] == pytest.approx(0)
+    assert Price(3, "a book").at(1) == 3 and Price(3, "a book", 3, 3, "r").position is None
+
+
+def test_effects() -> None:
+    """the design finds what each group does to a ratio that is log-linear, without a residual"""
+    surface = study().surfaces["ops_per_s"]
+    assert surface.effects == pytest.approx(EFFECTS) and exp(surface.middle) == pytest.approx(1.328)
+    assert surface.residual == pytest.approx(0, abs=1e-9)
+
+
+def test_interval() -> None:
+    """95 in 100 of price sets drawn afresh have their ratio inside the interval; a bend makes it wider"""
+    known = study()
+    low, high = known.intervals["ops_per_s"]
+    surface = known.surfaces["ops_per_s"]
+    ratios = [exp(surface.at(one)) for one in hypercube(known.groups, 1000, 7)]
+    assert sum(low <= ratio <= high for ratio in ratios) == pytest.approx(950, abs=15)
+    assert (low, high) == pytest.approx((1.073, 1.646), abs=0.01)
+    bent = study(0.1)
+    least, most = bent.intervals["ops_per_s"]
+    assert bent.surfaces["ops_per_s"].residual > 0.01 and most / least > high / low
+
+
+def test_hypercube() -> None:
+    """each tenth of each group's interval is drawn once, and a seed draws the same again"""
+    drawn = hypercube(groups(XEON), 10, 1)
+    for group in groups(XEON):
+        assert sorted(int(5 * (one[group] + 1)) for one in drawn) == list(range(10))
+    assert drawn == hypercube(groups(XEON), 10, 1) != hypercube(groups(XEON), 10, 2)
+
+
+def test_tornado() -> None:
+    """the price that moves the ratio most is named first, with its ends in cycles"""
+    known = study()
+    assert [bar.group for bar in known.tornado("ops_per_s")][:3] == ["cpi_user", "tlb_walk", "upgrade"]
+    assert known.sentence("ops_per_s") == (
+        "The ratio depends most on the prices cpi_user from 0.5 to 1.5 cycles (x 1.22 to x 0.82), tlb_walk from 12.5 "
+        "to 50 cycles (x 1.06 to x 0.94), upgrade (x 0.97 to x 1.03); each of the other 7 groups of prices moves it by "
+        "2.6% at most.")
+    data = known.to_json("ops_per_s")
+    assert [entry["group"] for entry in data["tornado"]] == [bar.group for bar in known.tornado("ops_per_s")]
+    assert data["tornado"][0]["prices"] == {"cpi_user": [0.5, 1.5]} and len(data["runs"]) == prices.RUNS
+
+
+def test_missing_metric() -> None:
+    """a metric that one run does not have has no interval"""
+    known = study()
+    assert replace(known, own={"ops_per_s": 1.3, "p99_us": 0.7}).intervals.keys() == {"ops_per_s"}
