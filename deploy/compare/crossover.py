@@ -10,7 +10,7 @@ goes through both measured points: each station of the network has one service t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -186,15 +186,13 @@ class Crossover:
                 "winner_with_pause": self.calm_winner, **known, "points": points}
 
 
-AtCosts = Mapping[float, Crossover]  # by the factor of the line costs
 Verified = tuple[float, float]  # time of an operation under either layout at the crossover, microseconds
 
 
-def sentences(crossover: Crossover, others: AtCosts, verified: Verified | None = None) -> list[str]:
-    """`others`: at other line costs, by their factor. `verified`: what operations took in runs with the turning
-    pause."""
+def sentences(crossover: Crossover, verified: Verified | None = None) -> list[str]:
+    """`verified`: what operations took in runs with the turning pause."""
     text = {NEITHER: _neither, AT: _at, BETWEEN: _between}[crossover.outcome](crossover)
-    lines = [f"{text}{_range(crossover, others)}."]
+    lines = [f"{text}."]
     if verified:
         lines.append(
             f"Checked: runs in which clients pause for {crossover.pause_us:,.0f} µs take {verified[0]:,.1f} µs for an "
@@ -239,34 +237,9 @@ def _between(crossover: Crossover) -> str:
     )
 
 
-def _range(crossover: Crossover, others: AtCosts) -> str:
-    if not others:
-        return "; the range of this was not measured"
-    every = [crossover, *others.values()]
-    if {t.outcome for t in every} == {NEITHER} and len({t.loser for t in every}) == 1:
-        return "; the same holds when lines that move between cores cost half or double"
-    rates = [t.rate for t in every if t.rate is not None]
-    if len(rates) == len(every) and len({t.loser for t in every}) == 1:
-        return f"; {min(rates):,.0f} to {max(rates):,.0f} when lines that move between cores cost half and double"
-    return "".join(f"; at line costs x {factor:g}, {_brief(t)}" for factor, t in sorted(others.items()))
-
-
-def _brief(crossover: Crossover) -> str:
-    if crossover.outcome == AT:
-        return f"{crossover.loser} wins below {crossover.rate:,.0f}"
-    where = "neither measured rate" if crossover.outcome == NEITHER else "some rate in between"
-    return f"{crossover.loser} wins at {where}"
-
-
-def to_json(crossover: Crossover, others: AtCosts, verified: Verified | None) -> dict[str, Any]:
-    """The turn, and what becomes of it at other line costs."""
+def to_json(crossover: Crossover, verified: Verified | None) -> dict[str, Any]:
     document = crossover.to_json()
     if verified:
         document["verified_mean_us"] = {curve.busy.layout: took
                                         for curve, took in zip((crossover.first, crossover.second), verified)}
-    if others:
-        document["line_costs"] = {f"{factor:g}": t.to_json() for factor, t in sorted(others.items())}
-        rates = [t.rate for t in (crossover, *others.values()) if t.rate is not None]
-        if len(rates) == 1 + len(others):
-            document["range"] = [min(rates), max(rates)]
     return document

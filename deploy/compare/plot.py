@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from deploy.compare import tornado
 from deploy.compare.images import Spread
 from deploy.compare.interval import Interval
+from deploy.compare.prices import Bar
 from deploy.compare.tables import pairs, ratios
 from deploy.results.figure import save, subplots
 from deploy.results.kinds import bracketed
@@ -88,18 +90,23 @@ def _ratios(axes: Any, compared: Sequence[tuple[Result, Result]], spreads: Seque
     axes.set_title("operations per second, ratio", size=9)
 
 
-def plot(results: Sequence[Result], mode: str, output: Path, spreads: Sequence[Spreads] = ()) -> None:
-    """`spreads`: of the ratios of pairs(results) over images, where there are some."""
+def plot(results: Sequence[Result], mode: str, output: Path, spreads: Sequence[Spreads] = (),
+         bars: Sequence[Bar] = ()) -> None:
+    """`spreads`: of the ratios of pairs(results) over images, where there are some. `bars`: which prices move the first
+    ratio."""
     most = max(r.metrics["ops_per_s"] for r in results)
     scale, unit = (1e-6, "million/s") if most >= 1e6 else (1e-3, "thousand/s") if most >= 1e4 else (1.0, "1/s")
     known = [(values, title, by, unit_of) for metric, title, by, unit_of in _PANELS
              if (values := _values(results, metric))]
     compared = pairs(results)
-    widths = [*([2.6] if compared else []), *[0.9 + 0.55 * len(results)] * (2 + len(known))]
+    widths = [*([2.6] if compared else []), *([2.8] if bars else []),
+              *[0.9 + 0.55 * len(results)] * (2 + len(known))]
     figure, panels = subplots(1, len(widths), figsize=(0.5 + sum(widths), 3.4), gridspec_kw={"width_ratios": widths})
     named = iter(panels)
     if compared:
         _ratios(next(named), compared, spreads)
+    if bars:
+        tornado.draw(next(named), bars)
     upright = list(named)
     _bars(upright[0], results, [r.metrics["ops_per_s"] * scale for r in results], "operations", unit)
     _cores(upright[1], results, 1e-3, "thousand/s")

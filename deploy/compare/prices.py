@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from math import exp, log, sqrt
 from statistics import mean
 from typing import Any
 
+from deploy.compare.interval import Interval
 from deploy.emulator.machine_file import ModelledMachine
 
 RUNS = 12
@@ -113,7 +114,7 @@ class Surface:
     def at(self, positions: Positions) -> float:
         return self.middle + sum(effect * positions[name] for name, effect in self.effects.items())
 
-    def interval(self) -> tuple[float, float]:
+    def interval(self) -> Interval:
         """Returns what SHARE of price sets have their ratio between, with the residual in each."""
         draw = random.Random(1)
         drawn = sorted(
@@ -121,7 +122,7 @@ class Surface:
             for _ in range(DRAWS)
         )
         tail = round(DRAWS * (1 - SHARE) / 2)
-        return exp(drawn[tail]), exp(drawn[-1 - tail])
+        return Interval(exp(drawn[tail]), exp(drawn[-1 - tail]))
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,8 @@ class Study:
 
     machine: ModelledMachine
     ratios: Sequence[Ratios]  # of each run of the design
-    own: Ratios  # at the machine file's own prices
+    own: Ratios  # at the machine file's own prices, on the same image
+    median: Ratios  # at these prices, over images, of the metrics that are asked for
 
     @property
     def groups(self) -> list[str]:
@@ -157,13 +159,17 @@ class Study:
 
     @cached_property
     def surfaces(self) -> dict[str, Surface]:
-        """Returns the surface of each metric that all runs have."""
-        own = own_positions(self.machine)
-        return {metric: Surface.of(self.groups, [ratios[metric] for ratios in self.ratios], (own, value))
-                for metric, value in self.own.items() if all(ratios.get(metric) for ratios in self.ratios)}
+        """Returns the surface of each metric, moved from the design's image to the median one."""
+        positions = own_positions(self.machine)
+        surfaces = {}
+        for metric, typical in self.median.items():
+            own = self.own[metric]
+            surface = Surface.of(self.groups, [ratios[metric] for ratios in self.ratios], (positions, own))
+            surfaces[metric] = replace(surface, middle=surface.middle + log(typical / own))
+        return surfaces
 
     @cached_property
-    def intervals(self) -> dict[str, tuple[float, float]]:
+    def intervals(self) -> dict[str, Interval]:
         return {metric: surface.interval() for metric, surface in self.surfaces.items()}
 
     def tornado(self, metric: str) -> list[Bar]:
@@ -183,9 +189,10 @@ class Study:
         return f"{text}."
 
     def to_json(self, metric: str) -> dict[str, Any]:
-        surface = self.surfaces[metric]
+        """The intervals of all metrics, and what moves this one."""
         return {
-            "share": SHARE, "interval": list(self.intervals[metric]), "residual": surface.residual,
+            "level": SHARE, **{name: asdict(interval) for name, interval in self.intervals.items()},
+            "residual": self.surfaces[metric].residual,
             "tornado": [{"group": bar.group, "low": bar.low, "high": bar.high,
                          "prices": {name: list(ends) for name, ends in bar.prices.items()}}
                         for bar in self.tornado(metric)],

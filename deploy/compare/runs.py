@@ -14,9 +14,10 @@ from deploy.base.parallel import Call
 from deploy.base.partial import Parts
 from deploy.base.terminal import Output
 from deploy.compare.images import Draw, Images
-from deploy.compare.tables import pairs
+from deploy.compare.prices import Positions, Study, design, groups, repriced
+from deploy.compare.tables import pairs, ratios
 from deploy.compare.verdict import Answer
-from deploy.emulator.machine_file import RANGE
+from deploy.emulator.machine_file import ModelledMachine
 from deploy.load import measure as load
 from deploy.load.case import RedisCase
 from deploy.machine.events import Event
@@ -34,13 +35,14 @@ What = Enum("What", ["COUNTED", "INSTRUCTIONS", "TIMED", "PAUSING"])
 
 @dataclass(frozen=True)
 class Setting:
-    """In what a run differs from the machine and the image as they are. `draw`: which image, 0..."""
+    """In what a run differs from the machine and the image as they are. `draw`: which image, 0... `prices`: which price
+    set, 1...; 0: the machine file's own prices."""
 
-    factor: float = 1.0  # of the costs of lines that move between cores
     draw: int = 0
+    prices: int = 0
 
     def __str__(self) -> str:
-        return (f", line costs x {self.factor:g}" * (self.factor != 1)) + (f", image {self.draw}" * (self.draw > 0))
+        return (f", prices {self.prices}" * (self.prices > 0)) + (f", image {self.draw}" * (self.draw > 0))
 
 
 PLAIN = Setting()
@@ -65,10 +67,17 @@ def instructions(case: RedisCase, on_event: Callable[[Event], None]) -> dict[str
     return counted.metrics()
 
 
-def factors(cases: Sequence[RedisCase], quick: bool) -> list[float]:
-    """Returns the factors of the costs of moving lines, the machine's own first. One layout has no ratio, so no range
-    of it."""
-    return [1.0] if quick or not _several(cases) else [1.0, *(factor for factor in RANGE if factor != 1)]
+def price_sets(cases: Sequence[RedisCase], quick: bool) -> list[dict[str, float]]:
+    """Returns the price sets of the design; none for one layout, which has no ratio, and for a control."""
+    if quick or not _several(cases) or any(case.again for case in cases):
+        return []
+    return design(groups(_machine(cases)))
+
+
+def _machine(cases: Sequence[RedisCase]) -> ModelledMachine:
+    machine = cases[0].job.modelled
+    assert machine
+    return machine
 
 
 def _several(cases: Sequence[RedisCase]) -> bool:
@@ -76,9 +85,10 @@ def _several(cases: Sequence[RedisCase]) -> bool:
 
 
 def settings(cases: Sequence[RedisCase], quick: bool, images: int) -> list[Setting]:
-    """Returns those of the timed runs: each image, then each factor of the line costs."""
+    """Returns those of the timed runs: each image, then each price set."""
     drawn = images if _several(cases) else 1
-    return [Setting(draw=draw) for draw in range(drawn)] + [Setting(factor) for factor in factors(cases, quick)[1:]]
+    return [Setting(draw) for draw in range(drawn)] + [Setting(prices=number + 1)
+                                                       for number in range(len(price_sets(cases, quick)))]
 
 
 def salt(case: RedisCase, draw: int, images: int) -> int:
@@ -87,31 +97,35 @@ def salt(case: RedisCase, draw: int, images: int) -> int:
 
 
 def calls(cases: Sequence[RedisCase], accel: Accel, quick: bool, images: int = 1) -> dict[Key, Call]:
-    """Returns, for each case, the runs that count or time without prices; then, for each setting, a plain run; then,
-    for each factor, one of clients that pause."""
+    """Returns, for each case, the runs that count or time without prices; then plain runs of each image and of each
+    price set; then one of clients that pause."""
     made: dict[Key, Call] = {}
     for case in cases:
         made[What.COUNTED, PLAIN, *case.key] = Call(f"{case.name}, counting", run_once, (case.counted(), accel))
     for case in cases:
         made[What.INSTRUCTIONS, PLAIN, *case.key] = Call(f"{case.name}, counting instructions", instructions,
                                                          (case.profiled(),))
-    for setting in settings(cases, quick, images):
+    for draw in range(images if _several(cases) else 1):
         for case in cases:
-            drawn = case.at_costs(setting.factor).salted(salt(case, setting.draw, images))
-            made[What.TIMED, setting, *case.key] = Call(f"{case.name}{setting}", run_once, (drawn, accel))
-    if _several(cases):
-        pausing = [case.pausing() for case in cases]
-        for factor in factors(cases, quick):
-            made |= _pausing(pausing, accel, Setting(factor))
+            drawn = case.salted(salt(case, draw, images))
+            made[What.TIMED, Setting(draw), *case.key] = Call(f"{case.name}{Setting(draw)}", run_once, (drawn, accel))
+    made |= priced(cases, accel, price_sets(cases, quick))
+    return made | (_pausing([case.pausing() for case in cases], accel) if _several(cases) else {})
+
+
+def priced(cases: Sequence[RedisCase], accel: Accel, sets: Sequence[Positions]) -> dict[Key, Call]:
+    """Plain runs of each case at each price set, on the image as it is."""
+    made: dict[Key, Call] = {}
+    for number, positions in enumerate(sets, 1):
+        machine, setting = repriced(_machine(cases), positions), Setting(prices=number)
+        for case in cases:
+            made[What.TIMED, setting, *case.key] = Call(f"{case.name}{setting}", run_once, (case.on(machine), accel))
     return made
 
 
-def _pausing(cases: Sequence[RedisCase], accel: Accel, setting: Setting = PLAIN) -> dict[Key, Call]:
+def _pausing(cases: Sequence[RedisCase], accel: Accel) -> dict[Key, Call]:
     """Plain runs of cases with clients that pause."""
-    return {
-        (What.PAUSING, setting, *case.key): Call(f"{case.name}, pauses{setting}", run_once,
-                                                 (case.at_costs(setting.factor), accel)) for case in cases
-    }
+    return {(What.PAUSING, PLAIN, *case.key): Call(f"{case.name}, pauses", run_once, (case, accel)) for case in cases}
 
 
 def at_once(case: RedisCase) -> int:
@@ -147,21 +161,17 @@ def run_all(most: int, every: Mapping[Key, Call], shown: Follower, parts: Parts 
 
 @dataclass(frozen=True)
 class Measured:
-    """The results at each factor of the line costs, those at factor 1 with what the counting runs counted; and of each
-    pair of them the images."""
+    """The results, with what the counting runs counted; and of each pair of them the images and the price sets."""
 
-    at: Mapping[float, list[Result]]
+    results: list[Result]
     images: list[Images]
-
-    @property
-    def results(self) -> list[Result]:
-        return self.at[1.0]
+    studies: list[Study | None]
 
 
 def measure(cases: Sequence[RedisCase], accel: Accel, quick: bool, images: int, parts: Parts,
             shown: Follower) -> Measured:
-    """Of a layout and workload that a run has failed of as the image is there is none. Other images and factors are
-    there if all of their runs are."""
+    """Of a layout and workload that a run has failed of as the image is there is none. Other images are there
+    if all of their runs are; price sets, if all runs of all sets are."""
     every = calls(cases, accel, quick, images)
     done = run_all(at_once(cases[0]), every, shown, parts)
     own = [key for key in every if key[1] == PLAIN]
@@ -171,11 +181,20 @@ def measure(cases: Sequence[RedisCase], accel: Accel, quick: bool, images: int, 
         results = [result for case in kept if (result := _timed(done, every, setting, case))]
         if len(results) == len(kept):
             of_setting[setting] = results
-    at = {setting.factor: results for setting, results in of_setting.items() if setting.draw == 0}
-    if len(at) < len(factors(cases, quick)):  # a range has all factors, or there is none
-        at = {1.0: of_setting[PLAIN]}
-    at[1.0] = [_with_counts(done, case, result) for case, result in zip(kept, at[1.0])]
-    return Measured(at, _images(kept, of_setting, images))
+    drawn = _images(kept, of_setting, images)
+    studies = [_study(_machine(cases), of_setting, place, len(price_sets(cases, quick)), one)
+               for place, one in enumerate(drawn)]
+    return Measured([_with_counts(done, case, result) for case, result in zip(kept, of_setting[PLAIN])], drawn, studies)
+
+
+def _study(machine: ModelledMachine, of_setting: Mapping[Setting, list[Result]], place: int, sets: int,
+           images: Images) -> Study | None:
+    """The price sets of the pair of results at `place`; None unless there are all."""
+    known = [pairs(results)[place] for number in range(sets) if (results := of_setting.get(Setting(prices=number + 1)))]
+    if not known or len(known) < sets:
+        return None
+    return Study(machine, [ratios(*pair) for pair in known], images.draws[0].ratios,
+                 {metric: spread.median for metric, spread in images.spreads().items()})
 
 
 def _images(cases: Sequence[RedisCase], of_setting: Mapping[Setting, list[Result]], images: int) -> list[Images]:
@@ -183,7 +202,7 @@ def _images(cases: Sequence[RedisCase], of_setting: Mapping[Setting, list[Result
     by_key = {case.key: case for case in cases}
     draws: list[list[Draw]] = [[] for _ in pairs(of_setting[PLAIN])]
     for setting, results in of_setting.items():
-        for place, (first, second) in enumerate(pairs(results) if setting.factor == 1 else ()):
+        for place, (first, second) in enumerate(() if setting.prices else pairs(results)):
             one, other = (salt(by_key[result.layout, result.workload], setting.draw, images)
                           for result in (first, second))
             draws[place].append(Draw((one, other), first, second))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
@@ -11,13 +11,14 @@ from typing import Any
 
 from deploy.compare import crossover
 from deploy.compare.crossover import Crossover
-from deploy.compare.images import RANGED, Draw, Images, Spread
+from deploy.compare.images import Draw, Images, Spread
 from deploy.compare.interval import Interval
-from deploy.compare.tables import ratios
+from deploy.compare.prices import Bar, Study
 from deploy.compare.unpriced import kernels, locks
 from deploy.emulator.machine_file import PAPERS, ModelledMachine, load
 from deploy.results.result import Result
 
+RATE = "ops_per_s"
 UNEVEN = 0.01  # relative difference from the median core's instructions an operation: other work
 BUSY = 0.9  # share of its time from which a core holds the others up
 APART = (  # a reader sees both on one screen
@@ -34,13 +35,13 @@ VALIDATED = (
 
 @dataclass(frozen=True)
 class Answer:
-    """One layout beside another: `first` and `second` at the machine's own line costs, `others` at other ones."""
+    """One layout beside another. `study`: at other prices, where there are runs."""
 
     machine: ModelledMachine
     first: Result
     second: Result
-    others: Mapping[float, tuple[Result, Result]]  # by the factor of the line costs
     images: Images
+    study: Study | None = None
     verified: tuple[float, float] | None = None  # time of an operation where both should do as many, microseconds
 
     @cached_property
@@ -48,42 +49,32 @@ class Answer:
         return Crossover.of(self.first, self.second)
 
     @property
-    def _other_crossovers(self) -> dict[float, Crossover]:
-        return {factor: crossing for factor, pair in self.others.items() if (crossing := Crossover.of(*pair))}
-
-    def range(self, metric: str) -> tuple[float, float] | None:
-        """Returns the range of the ratio first / second over all line costs; None without other ones."""
-        if not self.others:
-            return None
-        values = [ratios(*pair)[metric] for pair in ((self.first, self.second), *self.others.values())]
-        return min(values), max(values)
-
-    @property
     def prices(self) -> Interval | None:
-        """Over other prices: of line costs alone."""
-        bounds = self.range("ops_per_s")
-        return Interval(*bounds) if bounds else None
+        """Over price sets."""
+        return self.study.intervals[RATE] if self.study else None
 
     def spreads(self) -> dict[str, Spread]:
         return self.images.spreads()
 
     def to_json(self) -> dict[str, Any]:
-        ranged = {metric: list(bounds) for metric, bounds in self.ranges().items()}
         document: dict[str, Any] = {"modelled": self.machine.to_json(), "images": self.images.to_json()}
-        document |= {"range": ranged} if ranged else {}
+        document |= {"prices": self.study.to_json(RATE)} if self.study else {}
         if self.crossover:
-            document["turning"] = crossover.to_json(self.crossover, self._other_crossovers, self.verified)
+            document["turning"] = crossover.to_json(self.crossover, self.verified)
         return document | {"answer": self.sentences()}
 
-    def ranges(self) -> dict[str, tuple[float, float]]:
-        return {metric: bounds for metric in RANGED if (bounds := self.range(metric))}
+    @property
+    def bars(self) -> list[Bar]:
+        """What prices move the ratio."""
+        return self.study.tornado(RATE) if self.study else []
 
     def sentences(self) -> list[str]:
-        crossings = crossover.sentences(self.crossover, self._other_crossovers, self.verified) if self.crossover else []
-        return [self._verdict(), *self._why(), *crossings, self._trust()]
+        crossings = crossover.sentences(self.crossover, self.verified) if self.crossover else []
+        tornado = [self.study.sentence(RATE)] if self.study else []
+        return [self._verdict(), *tornado, *self._why(), *crossings, self._trust()]
 
     def _verdict(self) -> str:
-        does, ratio = f"do{'es' * (self.first.clusters == 1)}", self.images.spread("ops_per_s").median
+        does, ratio = f"do{'es' * (self.first.clusters == 1)}", self.images.spread(RATE).median
         text = (
             f"{kernels(self.first)} ({self.first.layout}) {does} {ratio:.2f} times the operations per second of "
             f"{kernels(self.second)} ({self.second.layout}): {self._how_sure()}. On the modelled {self.machine.name}, "
@@ -93,13 +84,13 @@ class Answer:
 
     def _how_sure(self) -> str:
         """Returns the intervals, and which of them include 1."""
-        spread, count = self.images.spread("ops_per_s"), len(self.images.draws)
+        spread, count = self.images.spread(RATE), len(self.images.draws)
         if self.images.control:
             mean = f"{spread.mean} for the mean of {count} images (95 %)" if spread.mean else "on one image"
             return f"a control, whose ratio is 1; measured {mean}"
         images, prices = spread.interval, self.prices
         said = [f"{images} on another image (95 %, from {count})" if images else "other images were not measured",
-                f"{prices} when moving a line costs half and double" if prices else "other prices were not measured"]
+                f"{prices} at other prices (95 % of sets)" if prices else "other prices were not measured"]
         if over := [name for name, one in (("images", images), ("prices", prices)) if one and one.undecided]:
             said.append(f"undecided, for the interval over {' and that over '.join(over)} includes 1")
         return "; ".join(said)
@@ -190,12 +181,11 @@ def alone(result: Result) -> list[str]:
     return [text[:1].upper() + text[1:], *([_lock(result)] if result.observed else [])]
 
 
-def answers(machine: ModelledMachine, by_factor: Mapping[float, Sequence[tuple[Result, Result]]],
-            images: Sequence[Images] = ()) -> list[Answer]:
-    """One for each pair of results at the machine's own line costs (factor 1)."""
-    others = {factor: pairs for factor, pairs in by_factor.items() if factor != 1}
+def answers(machine: ModelledMachine, compared: Sequence[tuple[Result, Result]], images: Sequence[Images] = (),
+            studies: Sequence[Study | None] = ()) -> list[Answer]:
+    """One for each pair of results."""
     return [
-        Answer(machine, first, second, {factor: pairs[place] for factor, pairs in others.items()},
-               images[place] if images else Images((Draw((0, 0), first, second),)))
-        for place, (first, second) in enumerate(by_factor[1.0])
+        Answer(machine, first, second, images[place] if images else Images((Draw((0, 0), first, second),)),
+               studies[place] if studies else None)
+        for place, (first, second) in enumerate(compared)
     ]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
 from deploy.deployment.planner import Plan, plan
+from deploy.emulator.machine_file import ModelledMachine
 from deploy.load import comparison
 from deploy.load.comparison import Comparison
 from deploy.setup import needs
@@ -76,6 +77,10 @@ class RedisCase(Case[Comparison]):
     def salted(self, salt: int) -> RedisCase:
         """The case on the image that the salt draws. The machine boots the same."""
         return replace(self, job=replace(self.job, salt=salt))
+
+    def on(self, machine: ModelledMachine) -> RedisCase:
+        """The case on a machine of other prices. It boots the same."""
+        return replace(self, job=replace(self.job, modelled=machine))
 
     def at_costs(self, factor: float) -> RedisCase:
         """The case with other costs of lines that move between cores. The machine boots the same."""

@@ -133,15 +133,16 @@ def _counts(part: Sequence[Group]) -> bool:
 
 
 def _range(first: Group, second: Group) -> str:
-    """Returns the ratio's range, as the file has it for other line costs."""
+    """Returns the ratio's interval over prices, as the file has it."""
     ratios = first.source.raw.get("ratios")
     for one in ratios if isinstance(ratios, list) else []:
         if isinstance(one, dict) and (one.get("of"), one.get("to"), one.get("workload")) == (first.entry.layout,
             second.entry.layout, first.entry.workload):
-            bounds = one.get("range")
-            pair = bounds.get("ops_per_s") if isinstance(bounds, dict) else None
-            if isinstance(pair, list) and len(pair) == 2 and all(type(value) is float for value in pair):
-                return f" ({pair[0]:.3f} to {pair[1]:.3f} times at half and double line costs)"
+            prices = one.get("prices")
+            of = prices.get("ops_per_s") if isinstance(prices, dict) else None
+            ends = [of.get("low"), of.get("high")] if isinstance(of, dict) else []
+            if ends and all(type(value) is float for value in ends):
+                return f" ({ends[0]:.3f} to {ends[1]:.3f} times at other prices)"
     return ""
 
 

@@ -143,13 +143,13 @@ def test_published_result_is_of_these_images() -> None:
 
 
 def test_published_result_is_in_readme() -> None:
-    """README has the result as a block that is made, of few words, with its range and what it depends on"""
+    """README has the result as a block that is made, of few words, with its intervals and what it depends on"""
     (block,) = [block for block in result.BLOCK.finditer((ROOT / "README.md").read_text()) if block[2] == "readme"]
     words, _, _ = block[3].partition("\n|")
     assert len(words.split()) <= result.MOST_WORDS, words
     median, images, prices = result.intervals()
     assert f"{median:.2f} times" in words and "depends on" in words
-    assert f"({images} on another image, {prices} when" in words
+    assert f"({images} on another image, {prices} at other prices; 95 %)" in words
 
 
 @pytest.mark.parametrize(("images", "prices", "undecided"), [
@@ -160,14 +160,15 @@ def test_headline(images: list[float], prices: list[float], undecided: str | Non
                   monkeypatch: pytest.MonkeyPatch) -> None:
     """the published sentence has the median and both intervals, and says so if 1 is within one of them"""
     spread = dict(zip(("median", "low", "high"), (1.25, *images)))
-    ratio = {"metrics": {"ops_per_s": 1.29}, "images": {"ops_per_s": spread}, "range": {"ops_per_s": prices}}
+    ratio = {"metrics": {"ops_per_s": 1.29}, "images": {"ops_per_s": spread},
+             "prices": {"ops_per_s": dict(zip(("low", "high"), prices))}}
     monkeypatch.setattr(result, "known", lambda: {"ratios": [ratio], "results": [{"clusters": 2}, {"clusters": 1}]})
     said = result.headline()
     assert said.startswith(
         "Two kernels do 1.25 times the operations per second of one kernel "
-        f"({images[0]:.2f} to {images[1]:.2f} on another image, {prices[0]:.2f} to {prices[1]:.2f} when "
+        f"({images[0]:.2f} to {images[1]:.2f} on another image, {prices[0]:.2f} to {prices[1]:.2f} at other prices"
     )
-    assert said.endswith(f"; undecided, for 1 is within the interval over {undecided}" if undecided else "double)")
+    assert said.endswith(f"; undecided, for 1 is within the interval over {undecided}" if undecided else "; 95 %)")
 
 
 @pytest.mark.parametrize(
@@ -178,13 +179,13 @@ def test_headline(images: list[float], prices: list[float], undecided: str | Non
         (lambda d: d | {"host": {"environment": {"commit": "abc+"}}}, "differ from a commit"),
         (lambda d: d | {"host": {"environment": {}}}, "differ from a commit"),
         (lambda d: d | {"images": {}}, "which images"),
-        (lambda d: d | {"ratios": [{key: value for key, value in d["ratios"][0].items() if key != "range"}]},
-         "no range"),
-        (lambda d: d | {"ratios": [d["ratios"][0] | {"images": {"ops_per_s": {"median": 1.2}}}]}, "no interval"),
+        (lambda d: d | {"ratios": [{key: value for key, value in d["ratios"][0].items() if key != "prices"}]},
+         "over prices"),
+        (lambda d: d | {"ratios": [d["ratios"][0] | {"images": {"ops_per_s": {"median": 1.2}}}]}, "over images"),
     ],
 )
 def test_results_that_cannot_be_cited(change: Callable[[dict[str, Any]], dict[str, Any]], why: str) -> None:
-    """results of three layouts, of changed files, in part, without images or without a range are not published"""
+    """results of three layouts, of changed files, in part, without images or without an interval are not published"""
     with pytest.raises(Failure, match=why):
         result.record(change(dict(result.known())))
 

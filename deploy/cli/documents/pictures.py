@@ -102,7 +102,7 @@ def comparison() -> str:
     made = Drawing(760, 214, "One kernel per socket beside one for the machine", "; ".join(texts))
     median, images, prices = result.intervals()
     made.text(8, 22, f"{ratio['of']} does {median:.2f} times the operations of {ratio['to']} ({images} on another "
-                     f"image, {prices} at half and double line costs)", "head")
+                     f"image, {prices} at other prices)", "head")
     made.text(8, 42, f"Redis under YCSB C, lock {results[0]['lock']}; modelled {ratio['modelled']['machine']}",
               "small faint")
     for place, (key, name, form) in enumerate(PANELS):

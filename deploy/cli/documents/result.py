@@ -44,8 +44,8 @@ def record(document: Mapping[str, Any]) -> dict[str, Any]:
         raise Failure("the results are of files that differ from a commit: commit them, build, and measure again")
     if not document.get("images"):
         raise Failure("the results do not say which images ran: measure again")
-    if "ops_per_s" not in document["ratios"][0].get("range", {}):
-        raise Failure("the ratio has no range: measure without --quick")
+    if "prices" not in document["ratios"][0]:
+        raise Failure("the ratio has no interval over prices: measure without --quick")
     if "low" not in document["ratios"][0]["images"]["ops_per_s"]:
         raise Failure("the ratio has no interval over images: measure without --images 1")
     kept = {key: document[key] for key in KEPT if key in document}
@@ -94,7 +94,7 @@ def headline() -> str:
     median, images, prices = intervals()
     text = (
         f"{_kernels(first).capitalize()} do{'es' * (first['clusters'] == 1)} {median:.2f} times the operations per "
-        f"second of {_kernels(second)} ({images} on another image, {prices} when moving a line costs half and double)"
+        f"second of {_kernels(second)} ({images} on another image, {prices} at other prices; 95 %)"
     )
     over = " and ".join(name for name, one in (("images", images), ("prices", prices)) if one.undecided)
     return f"{text}; undecided, for 1 is within the interval over {over}" if over else text
@@ -103,8 +103,8 @@ def headline() -> str:
 def intervals() -> tuple[float, Interval, Interval]:
     """Returns the ratio of operations per second, and its intervals over images and over prices."""
     (ratio,) = known()["ratios"]
-    spread = ratio["images"]["ops_per_s"]
-    return spread["median"], Interval(spread["low"], spread["high"]), Interval(*ratio["range"]["ops_per_s"])
+    spread, prices = ratio["images"]["ops_per_s"], ratio["prices"]["ops_per_s"]
+    return spread["median"], Interval(spread["low"], spread["high"]), Interval(prices["low"], prices["high"])
 
 
 def depends() -> str:

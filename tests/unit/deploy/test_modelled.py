@@ -16,6 +16,7 @@ from deploy.cli.commands.bench.scale import _request, _sizes
 from deploy.cli.main import main
 from deploy.cli.options import PlanOptions, load_plan
 from deploy.compare import runs as sweep
+from deploy.compare.prices import LEVEL
 from deploy.emulator.machine_file import ASSUMED, LINE_PRICES, MACHINES, load, names, price_names
 from deploy.load.case import cases
 from deploy.load.comparison import Comparison
@@ -243,19 +244,21 @@ def test_largest(shape: tuple[int, int, int]) -> None:
 
 
 def test_alone() -> None:
-    """modelled machine: a layout without another is not run at other line costs, for it has no ratio"""
+    """modelled machine: a layout without another is not run at other prices, for it has no ratio; --quick leaves them
+    out"""
     two = Comparison(shape=load("xeon-e5-2683v3").shape(4, GIB), modelled=load("xeon-e5-2683v3"))
-    for job, quick, factors in ((replace(two, layouts=["spanning"]), False, [1.0]), (two, True, [1.0]),
-                                (two, False, [1.0, 0.5, 2.0])):
+    low, high = (price.at(LEVEL * sign) for price in [two.modelled.prices["cpi_user"]] for sign in (-1, 1))
+    for job, quick, priced in ((replace(two, layouts=["spanning"]), False, []), (two, True, []),
+                               (two, False, 6 * [low] + 6 * [high])):
         called = sweep.calls(cases(job), Accel("tcg", (), ""), quick)
         runs = [call.arguments[0] for call in called.values() if call.function is sweep.run_once]
-        assert [(case.job.line_factor, case.layout, case.counting) for case in runs if not case.job.think] == [
-            *((1.0, layout, True) for layout in job.layouts),
-            *((factor, layout, False) for factor in factors for layout in job.layouts)
-        ]
-        pauses = [(case.job.line_factor, case.layout, case.counting) for case in runs if case.job.think]
-        assert pauses == [(factor, layout, False) for factor in factors for layout in job.layouts
-                          if len(job.layouts) > 1]
+        plain = [case for case in runs if case.job.modelled == two.modelled]
+        assert [(case.layout, case.counting) for case in plain if not case.job.think] == [
+            (layout, counting) for counting in (True, False) for layout in job.layouts]
+        assert [case.layout for case in plain if case.job.think] == list(job.layouts) * (len(job.layouts) > 1)
+        for layout in job.layouts:
+            assert sorted(case.job.modelled.prices["cpi_user"].cycles for case in runs
+                          if case not in plain and case.layout == layout) == pytest.approx(priced)
 
 
 # ---- A machine file of this host: what becomes of measurements, without trusting the host's time ----

@@ -28,6 +28,7 @@ from deploy.bench.scale import measure as scale
 from deploy.bench.scale.fit import curves
 from deploy.cli import main
 from deploy.compare import runs
+from deploy.compare.images import RANGED
 from deploy.emulator.lockstep import Mark
 from deploy.emulator.machine_file import PAPERS, RANGE, load, whole_ranges
 from deploy.load.case import cases
@@ -274,21 +275,22 @@ SHOWN = runs.Follower(QUIET, lambda *rest: lambda event: None, 1)
 
 
 @pytest.mark.parametrize(
-    ("lost", "factors", "salts", "layouts"),
+    ("lost", "studied", "salts", "layouts"),
     [
-        (None, {0.5, 1.0, 2.0}, [0, 1, 2], ["per-socket", "spanning"]),
-        ("spanning, workload C, line costs x 2", {1.0}, [0, 1, 2], ["per-socket", "spanning"]),
-        ("per-socket, workload C, pauses, line costs x 0.5", {1.0}, [0, 1, 2], ["per-socket", "spanning"]),
-        ("spanning, workload C, image 1", {0.5, 1.0, 2.0}, [0, 2], ["per-socket", "spanning"]),
-        ("spanning, workload C, counting", {0.5, 1.0, 2.0}, [], ["per-socket"]),
-        ("per-socket, workload C", {0.5, 1.0, 2.0}, [], ["spanning"]),
-        ("spanning, workload C, counting instructions", {0.5, 1.0, 2.0}, [], ["per-socket"]),
+        (None, True, [0, 1, 2], ["per-socket", "spanning"]),
+        ("spanning, workload C, prices 12", False, [0, 1, 2], ["per-socket", "spanning"]),
+        ("per-socket, workload C, prices 1", False, [0, 1, 2], ["per-socket", "spanning"]),
+        ("spanning, workload C, image 1", True, [0, 2], ["per-socket", "spanning"]),
+        ("spanning, workload C, counting", False, [], ["per-socket"]),
+        ("per-socket, workload C", False, [], ["spanning"]),
+        ("per-socket, workload C, pauses", False, [], ["spanning"]),
+        ("spanning, workload C, counting instructions", False, [], ["per-socket"]),
     ],
 )
-def test_comparison(lost: str | None, factors: set[float], salts: list[int], layouts: list[str],
+def test_comparison(lost: str | None, studied: bool, salts: list[int], layouts: list[str],
                     monkeypatch: pytest.MonkeyPatch) -> None:
-    """a run that fails costs its layout, its image or, at other line costs, the range; a range never has some of its
-    line costs only"""
+    """a run that fails costs its layout, its image or, at other prices, the interval over prices, which is made of all
+    price sets or not at all"""
     assert lost is None or lost in [call.name for call in COMPARED]
 
     def run_all(most: int, every: dict[runs.Key, Call], shown: runs.Follower, parts: Parts) -> dict[runs.Key, Any]:
@@ -298,16 +300,15 @@ def test_comparison(lost: str | None, factors: set[float], salts: list[int], lay
                 parts.record(call.name, Failure("it broke"))
             else:
                 made[key] = {} if call.function is runs.instructions else Result(key[2], "clh", "c", 1, 28, True,
-                    {"ops_per_s": 1.0}, [])
+                    dict.fromkeys(RANGED, 1.0), [])
         return made
 
     monkeypatch.setattr(runs, "run_all", run_all)
     monkeypatch.setattr(runs, "with_counts", lambda plain, counting: plain)
     parts = Parts(QUIET)
     found = runs.measure(CASES, qemu.TCG_COUNTED, False, IMAGES, parts, SHOWN)
-    assert found.at.keys() == factors
-    assert all([one.layout for one in results] == layouts for results in found.at.values())
-    assert all(one.pausing for results in found.at.values() for one in results)
+    assert [study is not None for study in found.studies] == [studied] * (len(layouts) - 1)
+    assert [one.layout for one in found.results] == layouts and all(one.pausing for one in found.results)
     assert [draw.salts for of in found.images for draw in of.draws] == [(salt, salt) for salt in salts]
     assert parts.complete == (lost is None)
 

@@ -257,13 +257,14 @@ def test_head(everything: tuple[list[dict[str, Any]], str]) -> None:
 
 
 def test_range(tmp_path: Path) -> None:
-    """the sentence has the range that the file says, and a modelled machine is called one"""
+    """the sentence has the interval that the file says, and a modelled machine is called one"""
     data = comparison(2.0, 2.5)
     for entry in data["results"]:
         entry["modelled"] = {"machine": "some Xeon"}
-    data["ratios"] = [{"of": "per-socket", "to": "spanning", "workload": "c", "range": {"ops_per_s": [1.1, 1.3]}}]
+    data["ratios"] = [{"of": "per-socket", "to": "spanning", "workload": "c",
+                       "prices": {"ops_per_s": {"low": 1.1, "high": 1.3}}}]
     text = make(write(tmp_path, one=data))
-    assert "(1.100 to 1.300 times at half and double line costs)" in text and "of the modelled some Xeon" in text
+    assert "(1.100 to 1.300 times at other prices)" in text and "of the modelled some Xeon" in text
     assert (
         "YCSB C, modelled</h2>" in text and "<strong>Modelled.</strong>" in text
         and "<strong>Emulated.</strong>" not in text

@@ -60,7 +60,7 @@ class CompareOptions:
     switch: options.Switch = None
     machine: options.ModelledMachine = None
     quick: Annotated[bool, typer.Option(
-        "--quick", help=f"Fewer images of a modelled machine ({QUICK_IMAGES}), and only its own line costs.")] = False
+        "--quick", help=f"Fewer images of a modelled machine ({QUICK_IMAGES}), and only its own prices.")] = False
     images: Annotated[int | None, typer.Option(
         "--images", metavar="K", min=1, max=MOST_IMAGES,
         help=f"On a modelled machine: draw so many images, the ratio's interval is over them ({IMAGES}).")] = None
@@ -90,9 +90,9 @@ def compare(args: CompareOptions) -> None:
     Prints a table for each and their ratio, writes JSON and a plot (build/results, or beside --json FILE). Fails if one
     operation is lost or wrong. Plain kernels are timed; kernel entries and locks are counted in a shorter run beside
     it. The machine is the papers' 2 x 14 Xeon, modelled (--machine for another): the comparison ends with what follows,
-    in sentences, and the ratio has its interval over images, which differ in addresses alone, and its range under half
-    and double line costs. Two layouts that are the same are a control, whose ratio is 1. With --icount, --accel,
-    --baseline or a machine by --sockets, --cores or --topology it is emulated without prices, or runs under KVM.
+    in sentences, and the ratio has its interval over images, which differ in addresses alone, and over prices that are
+    uncertain. Two layouts that are the same are a control, whose ratio is 1. With --icount, --accel, --baseline or a
+    machine by --sockets, --cores or --topology it is emulated without prices, or runs under KVM.
     """
     process.heed_signals()
     modelled = _modelled(args)
@@ -213,7 +213,7 @@ def _run(cases: Sequence[RedisCase], load: Accel, outside: Accel, parts: Parts) 
 
 def _run_modelled(cases: Sequence[RedisCase], accel: Accel, parts: Parts,
                   args: CompareOptions) -> tuple[list[Result], list[Answer]]:
-    """The results at the machine's own line costs, and what they and those at other costs say."""
+    """The results, and what they and those of other images and price sets say."""
     output, machine = parts.output, cases[0].job.modelled
     assert machine
     output.line("The instructions of each part of an operation are of a run without prices.")
@@ -222,7 +222,7 @@ def _run_modelled(cases: Sequence[RedisCase], accel: Accel, parts: Parts,
     measured = runs.measure(cases, accel, args.quick, images, parts, shown)
     for result in measured.results:
         output.table(layout_table(result))
-    verdicts = answers(machine, {factor: pairs(results) for factor, results in measured.at.items()}, measured.images)
+    verdicts = answers(machine, pairs(measured.results), measured.images, measured.studies)
     if not args.verify or not parts.complete:
         return measured.results, verdicts
     return measured.results, [runs.verified(cases, accel, answer, shown) for answer in verdicts]
@@ -275,7 +275,7 @@ def _publish(
     for ratio, (first, second) in zip(data["ratios"], compared if not verdicts else ()):
         ratio["answer"] = unpriced.sentences(first, second)
     output.results(data)
-    plot.plot(results, on["mode"], picture, spreads)
+    plot.plot(results, on["mode"], picture, spreads, verdicts[0].bars if verdicts else ())
     output.line(f"Plot: {picture}." if output.json_to == "-" else f"Results: {output.json_to}. Plot: {picture}.")
     texts = ([answer.sentences() for answer in verdicts]
              or [unpriced.sentences(first, second) for first, second in compared])
