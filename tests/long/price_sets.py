@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The interval over prices beside price sets that it was not made from: `build/venv/bin/python -m
+tests.long.price_sets`.
+
+Runs the design of `./skerry compare`, then price sets of a Latin hypercube, of which nine in ten must have their ratio
+inside the interval; then the two groups that move the ratio most, each alone at the design's two levels, which must
+move it as the design says within 3 %. Takes some ten minutes on two processors.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from math import ceil, exp
+from pathlib import Path
+
+from deploy.base import process
+from deploy.base.terminal import Output
+from deploy.base.timeouts import Patience
+from deploy.cli.commands.measure.compare import (
+    MODELLED_OPERATIONS,
+    MODELLED_RECORDS,
+    MODELLED_SILENCE,
+    MODELLED_WARM,
+)
+from deploy.compare import runs
+from deploy.compare.prices import LEVEL, Positions, Ratios, Study, design, groups, hypercube, own_positions
+from deploy.compare.tables import ratios
+from deploy.emulator import run as modelled_run
+from deploy.emulator.machine_file import PAPERS, load
+from deploy.load.case import RedisCase, needed
+from deploy.load.comparison import LAYOUTS
+from deploy.load.request import prepared
+from deploy.machine.events import Event
+from deploy.setup.build import ensure_built
+from topology.machines.machine import default_memory
+
+METRIC = "ops_per_s"
+INSIDE = 0.9  # of the held-out price sets
+ALONE = 0.03  # relative difference of a group's effect, alone and in the design
+BIGGEST = 2  # groups that are run alone
+
+
+def measure(cases: Sequence[RedisCase], sets: Sequence[Positions], output: Output) -> list[Ratios]:
+    """Returns the ratios at each price set."""
+    def follow(name: str, update: Callable[..., None]) -> Callable[[Event], None]:
+        return lambda event: None
+
+    machine = cases[0].job.modelled
+    assert machine
+    every = runs.priced(cases, modelled_run.mode(machine), sets)
+    done = runs.run_all(runs.at_once(cases[0]), every, runs.Follower(output, follow, 1))
+    settings = [runs.Setting(prices=number) for number in range(1, len(sets) + 1)]
+    return [ratios(*(done[runs.What.TIMED, setting, *case.key] for case in cases)) for setting in settings]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.long.price_sets",
+                                     description="Puts price sets beside the interval over prices.")
+    parser.add_argument("--sets", type=int, default=10, metavar="N", help="held-out price sets (10)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the hypercube (1)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all ratios")
+    args = parser.parse_args()
+    process.heed_signals()
+    machine, output = load(PAPERS), Output()
+    shape = machine.shape(machine.cores, default_memory(machine.cores_per_socket))
+    cases = prepared(shape, ",".join(LAYOUTS), "c", records=MODELLED_RECORDS, operations=MODELLED_OPERATIONS,
+                     warm=MODELLED_WARM, timeout=Patience(MODELLED_SILENCE, None), modelled=machine)
+    ensure_built(output, needed(cases))
+    names, own = groups(machine), own_positions(machine)
+    designed, held_out = design(names), hypercube(names, args.sets, args.seed)
+    known = measure(cases, [own, *designed, *held_out], output)
+    study = Study(machine, known[1:1 + len(designed)], known[0], {METRIC: known[0][METRIC]})
+    surface, interval = study.surfaces[METRIC], study.intervals[METRIC]
+    print(f"at the machine's own prices: {known[0][METRIC]:.3f}; interval: {interval}; residual "
+          f"{surface.residual:.4f}\n{study.sentence(METRIC)}")
+    inside = 0
+    for positions, ratio in zip(held_out, known[1 + len(designed):]):
+        within = interval.low <= ratio[METRIC] <= interval.high
+        inside += within
+        print(f"{ratio[METRIC]:.3f}, by the surface {exp(surface.at(positions)):.3f}: "
+              f"{'inside' if within else 'OUTSIDE'}")
+    right = inside >= ceil(INSIDE * args.sets)
+    print(f"{inside} of {args.sets} inside: {'met' if right else 'MISSED'}")
+    biggest = study.tornado(METRIC)[:BIGGEST]
+    levels = [dict.fromkeys(names, 0.0) | {bar.group: level} for bar in biggest for level in (-LEVEL, LEVEL)]
+    alone = measure(cases, levels, output)
+    for place, bar in enumerate(biggest):
+        effect = alone[2 * place + 1][METRIC] / alone[2 * place][METRIC]
+        designed_effect = exp(2 * LEVEL * surface.effects[bar.group])
+        error = effect / designed_effect - 1
+        right &= abs(error) <= ALONE
+        print(f"{bar.group} alone, high level over low: x {effect:.3f}; in the design x {designed_effect:.3f}, "
+              f"{error:+.1%}: {'met' if abs(error) <= ALONE else 'MISSED'}")
+    if args.json:
+        args.json.write_text(json.dumps({
+            "own": known[0][METRIC], "study": study.to_json(METRIC),
+            "held_out": [{"positions": positions, "ratio": ratio[METRIC]}
+                         for positions, ratio in zip(held_out, known[1 + len(designed):])],
+            "alone": [{"positions": positions, "ratio": ratio[METRIC]} for positions, ratio in zip(levels, alone)],
+        }, indent=2) + "\n")
+    return 0 if right else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
