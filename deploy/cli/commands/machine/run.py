@@ -27,7 +27,7 @@ from deploy.deployment.modules import module_path
 from deploy.deployment.planner import Plan
 from deploy.emulator import run as modelled_run
 from deploy.emulator.machine_file import ModelledMachine, chosen
-from deploy.machine import kvm, qemu, redis_cluster
+from deploy.machine import kvm, program_output, qemu, redis_cluster
 from deploy.machine.console import ConsoleText, ProgramOutput
 from deploy.machine.crashes import UNSERVED, Death, death, is_started_again, status_text, unserved
 from deploy.machine.events import BAD_LINE, Event
@@ -144,6 +144,8 @@ def _document(machine: Run, modelled: ModelledMachine | None, measured: Result |
         **({"modelled": modelled.to_json()} if modelled else {}),
         "instances": [{"app": f.application, "address": f.address} for f in machine.forwards],
         "events": [event.data for event in machine.events.events],
+        "output": program_output.to_json(program_output.collect(machine.plan.cluster_map.applications,
+                                                                machine.console)),
         **({"results": [measured.to_json()]} if measured else {}),
         **({"survival": [one.to_json() for one in survivors]} if survivors else {}),
     }
