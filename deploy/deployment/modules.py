@@ -29,6 +29,7 @@ PROGRAMS = {
     "ktest": Path("apps/ktest/ktest.elf"),
     "pingpong": Path("apps/pingpong/pingpong.elf"),
     "stress": Path("apps/stress/stress.elf"),
+    "wakeups": Path("apps/wakeups/wakeups.elf"),
     "crash": Path("tests/programs/crash.elf"),
     "hostile": Path("tests/programs/hostile.elf"),
     "sleep": Path("tests/programs/sleep.elf"),
