@@ -170,7 +170,7 @@ static void translate_block(plugin_id id, struct qemu_plugin_tb *block)
 			continue;
 		plugin_read(instruction, bytes, size);
 		int number = mark_number(bytes, size);
-		if (number > 0) /* 0 is for modelled.so */
+		if (number != NO_MARK && number != MARK_PREPARE && number != MARK_OVER)
 			qemu_plugin_register_vcpu_insn_exec_cb(instruction, mark_reached, PLUGIN_NO_REGISTERS,
 			                                       (void *)(uintptr_t)number);
 	}

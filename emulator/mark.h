@@ -9,6 +9,9 @@
 /* nopl DISPLACEMENT(%rax,%rax), the upper half of the displacement being MARK_MAGIC and the lower the mark's number. */
 enum { MARK_SIZE = 8, MARK_MAGIC = 0x534b, NO_MARK = -1 };
 
+/* Of managers, for modelled.so alone: programs begin; the run is over. */
+enum { MARK_PREPARE = 0, MARK_OVER = 9 };
+
 /* The number of the mark that an instruction of `size` bytes is; NO_MARK of any other. */
 static inline int mark_number(const uint8_t *bytes, size_t size)
 {

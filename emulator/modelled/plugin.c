@@ -8,18 +8,21 @@
  * what this can and cannot tell.
  *
  *     -plugin modelled.so,machine=FILE,out=FILE[,quantum=CYCLES][,program_quantum=CYCLES][,park=off]
- *             [,counter=trap][,priced=FROM[-TO]][,salt=N][,OPTION OF observe.h]
+ *             [,counter=trap][,priced=FROM[-TO]][,salt=N][,whole=on][,OPTION OF observe.h]
  *
  * A salt draws what programs do not choose: places of code in L1I, colours of L2 (memory_salt()), and by how much each
  * core is late when pricing begins. Runs with the same salt agree in every digit; 0, the default, draws nothing.
  *
- * At each mark of the guest (skerry/mark.h) a line goes to `out`: as of lockstep.c, in cycles, with what memory did.
+ * At each mark of the guest but 0 and 9 (skerry/mark.h) a line goes to `out`: as of lockstep.c, in cycles, with what
+ * memory did. With `whole` the first mark 0 has one, too, and so has mark 9 if there was neither 1 nor 2: observers
+ * then count between these.
  */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../mark.h"
 #include "../qemu_plugin.h"
 #include "access.h"
 #include "area.h"
@@ -56,7 +59,7 @@ static struct core cores[MOST_CORES];
 static struct qemu_plugin_scoreboard *board;
 static qemu_plugin_u64 used, instructions, code;
 static uint64_t program_quantum = PROGRAM_QUANTUM, salt;
-static bool traps;
+static bool traps, whole;
 static unsigned core_count;
 static size_t processor; /* of the host */
 static FILE *out;
@@ -161,23 +164,39 @@ static uint64_t far_of(unsigned i)
 }
 static uint64_t wait_of(unsigned i) { return memory.core[i].traffic.wait_time / UNIT; }
 
-static void mark_reached(unsigned i, void *number)
+static bool is_prepared, has_interval;
+
+/* Returns the mark that observers take this one for; 0: none, and no line is written. */
+static unsigned observed_as(unsigned number)
 {
+	const bool begins = number == MARK_PREPARE && !is_prepared, ends = number == MARK_OVER && !has_interval;
+	if (number == MARK_PREPARE || number == MARK_OVER)
+		number = !whole ? 0 : begins ? 1 : ends ? 2 : 0;
+	else
+		has_interval = true;
+	is_prepared |= begins;
+	return number;
+}
+
+static void mark_reached(unsigned i, void *data)
+{
+	const unsigned number = (unsigned)(uintptr_t)data;
 	if (!event_turns.core[i].count)
 		return;
 	token_step(i);
-	if (phase_mark((unsigned)(uintptr_t)number)) {
+	if (phase_mark(number)) {
 		memory_warm(&memory);
 		if (!phase_priced())
 			draw_late();
 		access_remapped(MOST_CORES, NULL);
 		pause_disturbed();
 	}
-	if (!number)
+	const unsigned observed = observed_as(number);
+	if (!observed)
 		return;
-	observe_mark((unsigned)(uintptr_t)number);
+	observe_mark(observed);
 	fprintf(out, "{\"marker\":%u,\"core\":%u,\"clock\":%llu,\"late\":%llu,\"misparked\":%llu,\"counter\":\"%s\"",
-	        (unsigned)(uintptr_t)number, i, (unsigned long long)(clock_of(&event_turns.core[i]) / UNIT),
+	        number, i, (unsigned long long)(clock_of(&event_turns.core[i]) / UNIT),
 	        (unsigned long long)turn_token.late, (unsigned long long)pause_misparked(),
 	        virtual_time_sets_counter() ? "set" : "trapped");
 	print_each("executed", busy_of);
@@ -354,6 +373,8 @@ static bool take_option(const char *option, const char **file)
 		pause_parks = !strcmp(option, "park=on");
 	else if (!strcmp(option, "counter=trap"))
 		traps = true;
+	else if (!strcmp(option, "whole=on"))
+		whole = true;
 	else
 		return observe_option(option);
 	return true;

@@ -38,6 +38,8 @@ static void barrier_release(uint32_t barrier)
 static void run_finish(void)
 {
 	is_over = true;
+	if (is_primary())
+		MARK(9);
 	stats_take(STATS_END);
 	stats_report();
 	memory_report();
@@ -71,6 +73,9 @@ bool order_execute(enum message_type type, const void *body, size_t size)
 	uint32_t barrier, status;
 	switch (type) {
 	case ORDER_START:
+		if (is_primary())
+			MARK(0);
+		/* fall through */
 	case ORDER_SERVING:
 	case ORDER_GONE:
 	case ORDER_DOWN:

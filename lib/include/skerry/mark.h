@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A moment that an emulator's plugin sees (emulator/): a no-op, `nopl` whose displacement says that it is one.
- * Number 0 is not reported: it says that what follows leads to what is measured, so that its caches are to be modelled.
+ * Number 0 says that what follows leads to what is measured, so that its caches are to be modelled. A manager makes it
+ * when it starts a program, the marks 1 and 2 when the barriers of these numbers open, and 9 when the run is over.
  */
 #pragma once
 
