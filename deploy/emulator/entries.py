@@ -32,10 +32,13 @@ class Entries:
     wait: int  # from wanting a lock to having it, of all acquisitions
     hold: int
     moves: int  # of lines between cores, for a lock or while it is held
+    cycles: int = 0  # how long the interval is, where there are no operations
 
     def to_json(self) -> dict[str, float]:
-        return {
-            "kernel_entries_per_op": self.per_operation, "line_moves_per_entry": self._of(self.moves, self.entries),
+        rate = ({"kernel_entries": self.entries, "cycles": self.cycles} if self.cycles
+                else {"kernel_entries_per_op": self.per_operation})
+        return rate | {
+            "line_moves_per_entry": self._of(self.moves, self.entries),
             "lock_conflict_ratio": self._of(self.conflicts, self.acquisitions),
             "lock_mean_wait_cycles": self._of(self.wait, self.acquisitions),
             "lock_mean_hold_cycles": self._of(self.hold, self.acquisitions),
