@@ -283,7 +283,11 @@ def test_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", str(path), "--machine", str(tmp_path / "small.toml"), "--json", str(written)]) == 0
     printed = capsys.readouterr().out
     assert "prices assumed" in printed and "What comes from outside is not modelled" in printed
-    assert json.loads(written.read_text())["modelled"]["machine"] == XEON.name
+    document = json.loads(written.read_text())
+    assert document["modelled"]["machine"] == XEON.name
+    (output,) = document["output"]
+    assert output["app"].startswith("sleep@") and output["omitted"] == 0
+    assert [line.partition(":")[0] for line in output["lines"]] == ["slept", "skerry-metric"]
 
 
 def small_job(tmp_path: Path, **more: Any) -> Comparison:
