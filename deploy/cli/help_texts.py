@@ -66,6 +66,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "compare --sockets 2 --cores 4 --workload a,c --baseline linux",
         "compare --from machine.xml --layout per-l3,per-socket,spanning --json results.json",
         "compare --quick",
+        "compare --program wakeups --layout per-socket,homed,spanning",
         "compare --icount --records 1000 --operations 500",
     ),
     "run": (

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 from deploy.base import parallel
 from deploy.base.parallel import Call
@@ -19,7 +19,7 @@ from deploy.compare.tables import pairs, ratios
 from deploy.compare.verdict import Answer
 from deploy.emulator.machine_file import ModelledMachine
 from deploy.load import measure as load
-from deploy.load.case import RedisCase
+from deploy.load.case import Case, RedisCase
 from deploy.machine.events import Event
 from deploy.machine.qemu import Accel
 from deploy.profile.run import profile
@@ -47,6 +47,7 @@ class Setting:
 
 PLAIN = Setting()
 Key = tuple[What, Setting, str, str]  # layout, workload
+K = TypeVar("K")
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ def _pausing(cases: Sequence[RedisCase], accel: Accel) -> dict[Key, Call]:
     return {(What.PAUSING, PLAIN, *case.key): Call(f"{case.name}, pauses", run_once, (case, accel)) for case in cases}
 
 
-def at_once(case: RedisCase) -> int:
+def at_once(case: Case[Any]) -> int:
     """Returns how many runs the host has room for: a processor for each, and the memory that its programs reserve.
 
     The rest of a machine's memory is never touched, and takes none of the host's.
@@ -145,7 +146,7 @@ def _available() -> int:
     return 1024 * MIB
 
 
-def run_all(most: int, every: Mapping[Key, Call], shown: Follower, parts: Parts | None = None) -> dict[Key, Any]:
+def run_all(most: int, every: Mapping[K, Call], shown: Follower, parts: Parts | None = None) -> dict[K, Any]:
     """Each on a processor of the host, `most` at once. `parts`: see parallel.run(); what failed has no key."""
     following: dict[int, Callable[[Event], None]] = {}
     listed = list(every.values())

@@ -35,9 +35,11 @@ def _words(option: str, text: str, allowed: Collection[str] | None) -> list[str]
     return parts
 
 
-def _layouts(text: str, control: bool) -> list[str]:
+def layouts_of(text: str, control: bool) -> list[str]:
     """Returns each layout once; `control`: two that are the same stay two."""
     parts = _words("--layout", text, None)
+    for name in parts:
+        check_named(name)
     return parts if control and len(parts) == 2 else list(dict.fromkeys(parts))
 
 
@@ -48,9 +50,7 @@ def prepared(
     """The cases that these options ask for. `shape`: the machine, but for its memory. `clients`: None is as many as
     fit, CLIENTS at most."""
     size = parse_size(memory, "--memory") if memory else None
-    most, layouts = clients or CLIENTS, _layouts(layout, control=more.get("modelled") is not None)
-    for name in layouts:
-        check_named(name)
+    most, layouts = clients or CLIENTS, layouts_of(layout, control=more.get("modelled") is not None)
     job = comparison.with_common_switch(Comparison(
         shape=comparison.with_room(shape, size, more["records"], most),
         layouts=layouts,

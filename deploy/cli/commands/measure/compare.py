@@ -17,7 +17,7 @@ from deploy.base.partial import Parts
 from deploy.base.paths import RESULTS
 from deploy.base.terminal import Json, Output, Plot, Quiet, check_plot
 from deploy.base.timeouts import Patience
-from deploy.cli import options
+from deploy.cli import options, program_comparison
 from deploy.cli.experiments import check_baseline
 from deploy.cli.parameters import takes
 from deploy.compare import plot, runs, unpriced
@@ -30,7 +30,8 @@ from deploy.emulator.machine_file import PAPERS, ModelledMachine, chosen as chos
 from deploy.load import comparison, measure
 from deploy.load.case import RedisCase, needed
 from deploy.load.comparison import Comparison
-from deploy.load.request import prepared
+from deploy.load.programs import Programs
+from deploy.load.request import layouts_of, prepared
 from deploy.machine import kvm
 from deploy.machine.events import Event
 from deploy.machine.qemu import Accel
@@ -53,6 +54,11 @@ Operations = Annotated[int | None, typer.Option(
 
 @dataclass(frozen=True)
 class CompareOptions:
+    path: Annotated[Path | None, typer.Argument(
+        metavar="[FILE.toml]", help="A deployment whose programs print metrics, in the place of Redis.")] = None
+    program: Annotated[str | None, typer.Option(
+        "--program", metavar="'NAME ARGUMENTS'",
+        help="A program that prints metrics, of the build or FILE.elf, on every core but the sockets' first.")] = None
     workload: Annotated[str, typer.Option("--workload", metavar="A,C", help="YCSB core workloads: a, b, c, f.")] = "c"
     layout: Annotated[str, typer.Option("--layout", metavar="L1,L2", help="The layouts to compare.",
                                         autocompletion=words(*options.LAYOUTS))] = ",".join(comparison.LAYOUTS)
@@ -82,6 +88,11 @@ class CompareOptions:
     quiet: Quiet = False
     json: Json = None
 
+    @property
+    def drawn(self) -> int:
+        """How many images of a modelled machine there are."""
+        return self.images or (QUICK_IMAGES if self.quick else IMAGES)
+
 
 @takes(CompareOptions)
 def compare(args: CompareOptions) -> None:
@@ -93,6 +104,7 @@ def compare(args: CompareOptions) -> None:
     in sentences, and the ratio has its interval over images, which differ in addresses alone, and over prices that are
     uncertain. Two layouts that are the same are a control, whose ratio is 1. With --icount, --accel, --baseline or a
     machine by --sockets, --cores or --topology it is emulated without prices, or runs under KVM.
+    FILE.toml or --program compares metrics that programs print: `skerry-metric: NAME VALUE UNIT [better=lower]`.
     """
     process.heed_signals()
     modelled = _modelled(args)
@@ -101,10 +113,13 @@ def compare(args: CompareOptions) -> None:
     if args.json is None:
         _check_results()
     output = Output(args.quiet, args.json or str(RESULTS / f"compare-{started}.json"))
-    shape = _shape(args, modelled)
     timeout = Patience(MODELLED_SILENCE, args.timeout) if modelled else Patience(limit=args.timeout)
     check_baseline(args.baseline)
     kvm.check_choice(args.accel, args.icount)
+    if args.path or args.program:
+        _compare_programs(args, modelled, timeout, output)
+        return
+    shape = _shape(args, modelled)
     cases = prepared(
         shape, args.layout, args.workload, memory=args.emulated.memory, switch=args.switch, clients=args.clients,
         records=args.records or (MODELLED_RECORDS if modelled else RECORDS), lock=args.lock or "clh",
@@ -125,6 +140,20 @@ def compare(args: CompareOptions) -> None:
     parts.require(results)
     _publish(results, linux, verdicts, host_description(load, job.binary), parts, _picture(args.plot, output, started))
     parts.finish()
+
+
+def _compare_programs(args: CompareOptions, modelled: ModelledMachine | None, timeout: Patience,
+                      output: Output) -> None:
+    program_comparison.check_options(args.path or f"--program {args.program}", {
+        "--workload": args.workload != CompareOptions.workload, "--records": args.records, "--plot": args.plot,
+        "--operations": args.operations, "--clients": args.clients, "--baseline": args.baseline,
+        "--verify": args.verify, "--switch": args.switch,
+    })
+    job = Programs(
+        program_comparison.deployment(args.path, args.program, args.emulated, args.lock, modelled),
+        layouts_of(args.layout, control=modelled is not None), timeout, options.check_boot(args.medium), modelled,
+    )
+    program_comparison.compare(job, args.accel, args.icount, args.drawn, output)
 
 
 def _shape(args: CompareOptions, modelled: ModelledMachine | None) -> Shape | Machine:
@@ -218,8 +247,7 @@ def _run_modelled(cases: Sequence[RedisCase], accel: Accel, parts: Parts,
     assert machine
     output.line("The instructions of each part of an operation are of a run without prices.")
     shown = runs.Follower(output, _follow, _milestones(cases[0].job) // 2)
-    images = args.images or (QUICK_IMAGES if args.quick else IMAGES)
-    measured = runs.measure(cases, accel, args.quick, images, parts, shown)
+    measured = runs.measure(cases, accel, args.quick, args.drawn, parts, shown)
     for result in measured.results:
         output.table(layout_table(result))
     verdicts = answers(machine, pairs(measured.results), measured.images, measured.studies)
