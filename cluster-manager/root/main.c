@@ -4,6 +4,7 @@
 #include "cables.h"
 #include "channel.h"
 #include "console.h"
+#include "console-turn.h"
 #include "device.h"
 #include "loss-record.h"
 #include "map.h"
@@ -62,7 +63,7 @@ _Noreturn void root_main(void)
 	if (notification < 0 || tcb_bind(IPC, ROOT_SLOT_TCB, (uint64_t)notification))
 		manager_panic("no notification");
 	service_init(notification);
-	output_start(badged_notification(notification, WAKE_OUTPUT), watch_console_is_taken);
+	output_start(badged_notification(notification, WAKE_OUTPUT), console_turn_take, console_turn_end);
 	device_init();
 	power_init();
 	channels_init(badged_notification(notification, WAKE_CHANNEL));

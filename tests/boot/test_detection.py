@@ -2,15 +2,19 @@
 """Clusters that end in every way that can be ordered: the others say which one, and why."""
 
 import os
+import re
 
 import pytest
 
 from deploy.bench.failure.scene import end_cluster
 from deploy.cli.main import main
+from deploy.deployment import Program
 from deploy.live import kill
+from deploy.machine.console_lines import By, ConsoleLines
 from deploy.machine.events import Event
 from tests.boot.machine import assert_serve, deployment, machine_booted, machine_serving, servers, with_redis
 
+LINES = 3000  # that programs print meanwhile
 # how, core: the reason, the core that is named, and a part of the sentence
 WAYS: dict[tuple[str, int], tuple[str, int | None, str]] = {
     ("panic", 1): ("panic", 1, "panicked on core 1: ordered from outside"),
@@ -45,6 +49,25 @@ def test_first(how: str) -> None:
     with machine_booted(deployment(network=False)) as run:
         end_cluster(run, 0, how)
         run.wait_for(lambda: f"[manager 1] cluster 0 is gone: {words}" in run.own_console, "the other manager's words")
+
+
+@pytest.mark.limit(150)
+def test_lines_without_the_first() -> None:
+    """once the first cluster is lost, programs of two others that print without pause tear no line, of theirs or of a
+    manager"""
+    programs = tuple(Program("hostile", cpu, args=("chatty", "1000000"), barrier=False, name=f"chatty-{cpu}")
+                     for cpu in (1, 2))
+    with machine_booted(deployment(3, 1, network=False, programs=programs)) as run:
+        end_cluster(run, 0, "panic")
+        for number in (1, 2):
+            gone = f"[manager {number}] cluster 0 is gone: its kernel panicked"
+            run.wait_for(lambda gone=gone: gone in run.own_console, "the managers' words")
+        start = run.console.rindex("\n") + 1
+        run.wait_for(lambda: run.console.count("\n", start) >= LINES, "the programs' lines")
+        written = [line.text for line in ConsoleLines().feed(run.console[start:]) if line.by != By.MANAGER]
+        torn = [line for line in written if not re.fullmatch(r"\[chatty-[12]@\d\] line \d+ of 1000000 \.* end", line)]
+        assert not torn
+        assert {line[: len("[chatty-1")] for line in written} == {"[chatty-1", "[chatty-2"}
 
 
 @pytest.mark.limit(150)

@@ -5,6 +5,7 @@
  */
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <skerry/manager.h>
 #include <skerry/process.h>
@@ -15,10 +16,10 @@ enum { LINES = 2000, SENDS = 2000, NEWLINES = 40, FORGED = 12, SLOT_FAULTY = 255
 #define MAIN_IPC ((struct ipc_buffer *)PROCESS_IPC_VADDR)
 
 /* Whole lines, numbered, without end for the console's patience. */
-static int chatty(void)
+static int chatty(unsigned lines)
 {
-	for (unsigned i = 0; i < LINES; i++)
-		if (printf("line %04u of %u %.*s end\n", i, LINES, (int)(i % 60),
+	for (unsigned i = 0; i < lines; i++)
+		if (printf("line %04u of %u %.*s end\n", i, lines, (int)(i % 60),
 		           "............................................................") < 0)
 			return 1;
 	return 0;
@@ -156,8 +157,8 @@ int main(int argc, char **argv)
 {
 	int status = 2;
 	setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
-	if (argc == 2 && !strcmp(argv[1], "chatty"))
-		status = chatty();
+	if (argc >= 2 && !strcmp(argv[1], "chatty"))
+		status = chatty(argc == 3 ? (unsigned)atoi(argv[2]) : LINES);
 	else if (argc == 2 && !strcmp(argv[1], "newlines"))
 		status = newlines();
 	else if (argc == 2 && !strcmp(argv[1], "results"))

@@ -118,7 +118,8 @@ struct ledger_manager {
 	_Atomic uint64_t magic;                /* LEDGER_MAGIC; 0 before the manager's loop begins */
 	_Alignas(64) _Atomic uint64_t passes;  /* of the main loop, and of long work within one */
 	_Alignas(64) _Atomic uint64_t ticks;   /* of the timer thread */
-	uint64_t reserved[495];
+	_Alignas(64) _Atomic uint64_t console; /* its ticket for the next turn on the console; 0: it wants none */
+	uint64_t reserved[487];
 };
 
 struct ledger {

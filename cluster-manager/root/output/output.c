@@ -39,8 +39,10 @@ static uint32_t lane_waiting(const struct lane *lane)
 		memory_order_acquire);
 }
 
-static bool never_full(void) { return false; }
-static bool (*is_console_taken)(void) = never_full;
+static bool always(void) { return true; }
+static void nothing(void) { }
+static bool (*take_console)(void) = always;
+static void (*end_line)(void) = nothing;
 
 size_t output_waiting(void) { return (size_t)lane_waiting(&lanes[0]) + lane_waiting(&lanes[1]); }
 
@@ -65,15 +67,19 @@ static bool write_some(struct lane *lane)
 	lane->busy = 0;
 	if (count > SERIAL_FIFO)
 		count = SERIAL_FIFO;
-	for (uint32_t i = 0; i < count; i++) {
-		char byte = lane->bytes[(left + i) % LANE_SIZE];
+	const bool is_console = lane == &lanes[OUTPUT_CONSOLE];
+	uint32_t i = 0;
+	while (i < count && (!is_console || take_console())) {
+		char byte = lane->bytes[(left + i++) % LANE_SIZE];
 		if (lane->port)
 			serial_put(lane->port, byte);
 		else
 			debug_put(ROOT_SLOT_CONTROL, byte);
+		if (is_console && byte == '\n')
+			end_line();
 	}
-	atomic_store_explicit(&lane->left, left + count, memory_order_release);
-	return true;
+	atomic_store_explicit(&lane->left, left + i, memory_order_release);
+	return i > 0;
 }
 
 static void wake_thread(void)
@@ -86,7 +92,7 @@ static void wake_thread(void)
 static void output_main(void)
 {
 	for (;;) {
-		bool some = !is_console_taken() && write_some(&lanes[OUTPUT_CONSOLE]);
+		bool some = write_some(&lanes[OUTPUT_CONSOLE]);
 		some |= write_some(&lanes[OUTPUT_RESULTS]);
 		wake_thread();
 		if (!some && output_waiting())
@@ -112,10 +118,11 @@ static uint64_t make_notification(void)
 	return (uint64_t)made;
 }
 
-void output_start(int wake_slot, bool (*is_taken)(void))
+void output_start(int wake_slot, bool (*take)(void), void (*end)(void))
 {
 	require(thread < 0 && wake_slot > 0);
-	is_console_taken = is_taken;
+	take_console = take;
+	end_line = end;
 	work = make_notification();
 	pause = make_notification();
 	quiet = make_notification();

@@ -17,10 +17,10 @@ enum output_lane { OUTPUT_CONSOLE, OUTPUT_RESULTS, OUTPUT_LANES };
 /* The ports, 0: none. The console's bytes go to the kernel's then, those of results to the console. */
 void output_init(uint16_t console_port, uint16_t results_port);
 /*
- * Starts the thread. `wake` (a slot) is signalled after output_want(). Until then bytes are queued only. While
- * `is_console_taken` says so, which the thread calls, somebody else prints on the console: its bytes wait.
+ * Starts the thread. `wake` (a slot) is signalled after output_want(). Until then bytes are queued only. The thread
+ * writes to the console after `take` has returned true, and calls `end` behind each line.
  */
-void output_start(int wake, bool (*is_console_taken)(void));
+void output_start(int wake, bool (*take)(void), void (*end)(void));
 
 /* Queues bytes. Where there is no room, waits for some: only what is bounded in other ways may come here. */
 void output_put(enum output_lane lane, const char *bytes, size_t length);
