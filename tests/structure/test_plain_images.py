@@ -5,6 +5,7 @@ same."""
 import os
 import re
 import subprocess
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -21,16 +22,16 @@ FIELDS = ("idle_cycles", "started", "updated", "idle_since", "sequence", "layout
 
 
 @cache
-def commands() -> dict[str, tuple[list[str], ...]]:
-    """Returns how the C sources of each plain image are compiled."""
-    by_image: dict[str, list[list[str]]] = {}
+def commands() -> dict[str, dict[str, list[str]]]:
+    """Returns how the C sources of each plain image are compiled, by their objects."""
+    by_image: dict[str, dict[str, list[str]]] = {}
     for entry, words in tree.compiled():
         image = re.match(r"cluster-kernel/kernel-(\w+)\.elf\.p/", entry["output"])
         if image and entry["file"].endswith(".c"):
             kept = [w for i, w in enumerate(words) if not {"-o", "-MQ", "-MF"} & {w, words[i - 1]}
                     and w not in ("-MD", "-c", "-g")]
-            by_image.setdefault(image[1], []).append(kept)
-    return {image: tuple(lists) for image, lists in by_image.items()}
+            by_image.setdefault(image[1], {})[entry["output"]] = kept
+    return by_image
 
 
 def without_counters(text: str) -> str:
@@ -57,10 +58,17 @@ def without_code(text: str, evaluates: bool) -> str:
                       "struct thread;", *macros, ""])
 
 
-def counts(words: list[str]) -> bool:
-    """Does the source take locks, or count what it does? All others see these functions, too, and call none."""
-    done = subprocess.run([*words, "-MM"], cwd=BUILD, capture_output=True, text=True, check=True)
-    return "check/unrecorded.h" in done.stdout
+def counting(objects: Iterable[str]) -> list[str]:
+    """Returns the objects of sources that take locks, or count what they do. All others see these functions, too, and
+    call none."""
+    done = subprocess.run(["ninja", "-t", "deps", *objects], cwd=BUILD, capture_output=True, text=True, check=True)
+    return [name for name, _, files in (block.partition(": ") for block in done.stdout.split("\n\n"))
+            if "check/unrecorded.h" in files]
+
+
+def without_debug(source: Path, kept: Path) -> bytes:
+    subprocess.run(["strip", "--strip-debug", "-o", str(kept), str(source)], check=True)
+    return kept.read_bytes()
 
 
 def assembly(words: list[str]) -> str:
@@ -81,19 +89,21 @@ def test_no_trace(image: str, tmp_path: Path) -> None:
     for name, evaluates in (("absent.h", False), ("evaluates.h", True)):
         (tmp_path / name).write_text(without_code(OFF.read_text(), evaluates))
 
-    def differs(words: list[str]) -> str | None:
-        if not counts(words):
+    def differs(number: int, name: str) -> str | None:
+        words = commands()[image][name]
+        made, kept = tmp_path / f"{number}.o", tmp_path / f"{number}.kept.o"
+        bare = {header: [words[0], f"-I{tmp_path}", *(word.replace("count/off.h", header) for word in words[1:])]
+                for header in ("absent.h", "evaluates.h")}
+        subprocess.run([*bare["absent.h"], "-w", "-c", "-o", str(made)], cwd=BUILD, check=True)
+        if without_debug(made, kept) == without_debug(BUILD / name, kept):
             return None
         plain = assembly(words)
-        for header in ("absent.h", "evaluates.h"):
-            bare = [word.replace("count/off.h", header) for word in words]
-            if plain == assembly([bare[0], f"-I{tmp_path}", *bare[1:]]):
-                return None
-        return words[-1]
+        return None if any(plain == assembly(other) for other in bare.values()) else words[-1]
 
+    names = counting(commands()[image])
+    assert len(names) >= 4
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        assert sum(pool.map(counts, commands()[image])) >= 4
-        wrong = [source for source in pool.map(differs, commands()[image]) if source]
+        wrong = [source for source in pool.map(differs, *zip(*enumerate(names))) if source]
     assert not wrong, "\n".join(wrong)
 
 
