@@ -17,7 +17,7 @@ class Result:
     name: str
     outcome: str  # passed, failed or skipped
     seconds: float
-    detail: str = ""  # of a failure: everything it printed; of a skip: why
+    detail: str = ""  # of a failure: everything it printed; of a skip, or where it passed before: why
 
     @property
     def log(self) -> Path:

@@ -17,7 +17,7 @@ from deploy.base.paths import ROOT
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
-from deploy.tools.testing import lanes, meson_tests, names, words
+from deploy.tools.testing import explored, lanes, meson_tests, names, words
 from deploy.tools.testing.result import Result
 from topology.errors import InputError
 
@@ -90,11 +90,15 @@ def _all_results(word: str, started: Callable[[str], None]) -> Iterator[Result]:
     own: list[list[Path]] = [[], [tests / "structure", tests / "unit"]]
     own += [[] for _ in range(lanes.width() - len(own))]
     booted = sorted((tests / "boot").glob("test_*.py"), key=lambda path: (path.stem != LONGEST, path.stem))
-    yield from lanes.run(own, booted, meson_tests.collect(word), word, started)
+    components, known = meson_tests.collect(word), list[Result]()
+    if not word:  # else somebody asks for these tests
+        components, known = explored.without_explored(components)
+    yield from known
+    yield from lanes.run(own, booted, components, word, started)
 
 
 def _show(output: Output, result: Result) -> None:
-    why = f"  ({_why(result)})" if result.outcome == "skipped" else ""
+    why = f"  ({_why(result)})" if result.outcome == "skipped" or result.outcome == "passed" and result.detail else ""
     mark = {"passed": "ok  ", "failed": "FAIL", "skipped": "skip"}[result.outcome]
     output.line(f"{mark}  {result.name}  {result.seconds:.1f} s{why}")
     if result.outcome == "failed":
@@ -105,7 +109,8 @@ def _show(output: Output, result: Result) -> None:
 
 
 def _why(result: Result) -> str:
-    """Returns why a test was skipped: what lacks, and what would make it run."""
+    """Returns why a test was skipped: what lacks, and what would make it run. Of one that passed: why it did not
+    run."""
     lines = result.detail.strip().splitlines()
     return lines[-1].removeprefix("Skipped: ") if lines else "its program says that it cannot run here"
 
