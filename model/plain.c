@@ -41,9 +41,10 @@ void plain_start(void)
 
 static struct word *word_of(uint64_t address)
 {
-	unsigned i = (address >> 3) * 0x9e3779b97f4a7c15ull >> 48;
-	for (;; i = (i + 1) % WORDS) {
-		struct word *w = &words[i];
+	/* the words of a page lie together: a case touches few pages */
+	unsigned i = ((address >> 12) * 0x9e3779b97f4a7c15ull >> 48) + (address >> 3 & 511);
+	for (;; i++) {
+		struct word *w = &words[i % WORDS];
 		if (w->execution != execution) {
 			if (++word_count == WORDS / 2)
 				explore_fail("too much memory for the explorer");
@@ -59,7 +60,9 @@ static void access_word(unsigned thread, uint64_t address, uint8_t bytes, bool w
 {
 	struct word *w = word_of(address);
 	struct access *own = 0;
-	for (struct access *a = w->accesses; a; a = a->next) {
+	const uint16_t clock = memory_clock(thread);
+	/* Until the thread's next write no other's access is ordered behind its own: a race with that has been seen. */
+	for (struct access *a = w->accesses; a && !(own && own->clock == clock); a = a->next) {
 		if (a->thread == thread) {
 			if (a->bytes == bytes && a->write == write && a->atomic == atomic)
 				own = a;
@@ -82,7 +85,7 @@ static void access_word(unsigned thread, uint64_t address, uint8_t bytes, bool w
 		                        .atomic = atomic };
 		w->accesses = own;
 	}
-	own->clock = memory_clock(thread);
+	own->clock = clock;
 	own->code = code;
 }
 

@@ -30,7 +30,7 @@ class Verdict:
     seconds: int  # on whatever host
 
 
-def _sections(data: bytes) -> Iterator[bytes]:
+def sections(data: bytes) -> Iterator[bytes]:
     """Yields what of an ELF64 file is loaded: less notes, of which one is a hash of the debug information too."""
     (at,), (size, count) = struct.unpack_from("<Q", data, 40), struct.unpack_from("<HH", data, 58)
     for number in range(count):
@@ -44,7 +44,7 @@ def digest(test: MesonTest) -> str:
     """Returns a hash of the test's program and arguments."""
     program, *arguments = test.command
     sha256 = hashlib.sha256("\0".join(arguments).encode())
-    for part in _sections(Path(program).read_bytes()):
+    for part in sections(Path(program).read_bytes()):
         sha256.update(part)
     return sha256.hexdigest()[:32]
 

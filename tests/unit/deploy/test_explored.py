@@ -5,6 +5,7 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 
+from deploy.base.paths import ROOT
 from deploy.tools.testing import explored, meson_tests
 from deploy.tools.testing.meson_tests import MesonTest
 from tests import verdict_file
@@ -52,3 +53,10 @@ def test_names() -> None:
     """each verdict is of an exploration that there is"""
     tests = {test.name for test in meson_tests.collect(explored.SUITE)}
     assert set(explored.verdicts()) <= tests and len(tests) > 50
+
+
+def test_any_folder() -> None:
+    """explorations' programs are the same in every folder: none has the name of this one"""
+    programs = {Path(test.command[0]) for test in meson_tests.collect(explored.SUITE)}
+    named = [path for path in programs if str(ROOT).encode() in b"".join(explored.sections(path.read_bytes()))]
+    assert not named
