@@ -38,8 +38,8 @@ def test_run_again(tmp_path: Path) -> None:
     """an exploration runs if its program, or its arguments, have no verdict; tests that are none always run"""
     one = named(program(tmp_path / "a", "int main(void) { return 0; }\n"))
     file = tmp_path / "verdicts.txt"
-    known = [(test.name, explored.digest(test), "2026-11-29", "7") for test in (one, replace(one, name="kernel: a case"))]
-    verdict_file.write(file, known)
+    named_twice = (one, replace(one, name="kernel: a case"))
+    verdict_file.write(file, ((test.name, explored.digest(test), "2026-11-29", "7") for test in named_twice))
     assert explored.verdicts(file)["model: a case"] == explored.Verdict(explored.digest(one), "2026-11-29", 7)
     others = [replace(one, name="model: another"), replace(one, command=[*one.command, "x"]),
               replace(one, name="kernel: a case"), named(tmp_path / "missing")]
