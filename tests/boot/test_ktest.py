@@ -19,6 +19,7 @@ MSI_DEVICE = ("-device", "edu")  # it raises an interrupt at each write to a reg
 COUNTED = ("-fw_cfg", "name=opt/skerry/clock-counts-instructions,string=yes")  # ktest asks for it (firmware.c)
 SILENCE = 60.0  # seconds of given time in which a test must come to its end: it takes one or two
 LIMIT = 300.0   # of all; on an idle machine the longest takes a tenth of that
+PARALLEL = ("fine", "dynamic+stat")  # kernels of two cores that run in parallel; clh does in test_gigabyte()
 
 # Each regime's debug image, which counts and has assertions, in the place of one that counts: the machine is the same.
 RUNS = [
@@ -62,10 +63,11 @@ def failures(run: Run) -> list[str]:
     return [f"cluster {e['cluster']}: {e['name']}: {e['why']}" for e in run.events.of("test", ok=False)]
 
 
-def check(target: Plan, least: int, counted: bool = False) -> Run:
-    """Boots it; every test passes, so many at least in each cluster. `counted`: the clock counts instructions."""
-    mode = {"accel": qemu.tcg_for(len(target.machine.cores), counted=True)} if counted else {}
-    with machine(target, patience=Patience(SILENCE), extra=(*MSI_DEVICE, *(COUNTED if counted else ())), **mode) as run:
+def check(target: Plan, least: int, accel: qemu.Accel) -> Run:
+    """Boots it; every test passes, so many at least in each cluster."""
+    counted = accel.icount
+    with machine(target, patience=Patience(SILENCE), extra=(*MSI_DEVICE, *(COUNTED if counted else ())),
+                 accel=accel) as run:
         try:
             run.wait_for(lambda: bool(run.events.of("ktest")), "the summary")
         except Failure as failure:
@@ -88,7 +90,10 @@ def check(target: Plan, least: int, counted: bool = False) -> Run:
 @pytest.mark.parametrize("clusters,cores,kernel", RUNS, ids=[f"{k}, {n} clusters of {c} cores" for n, c, k in RUNS])
 def test_ktest(clusters: int, cores: int, kernel: str) -> None:
     """every test of the kernel inside the machine passes"""
-    run = check(ktest(clusters, cores, kernel), MINIMUM[min(cores, 2)])
+    # in parallel they take three times the processor time, much of it in cores that wait for one that waits itself
+    parallel = clusters * cores > 1 and kernel in PARALLEL
+    run = check(ktest(clusters, cores, kernel), MINIMUM[min(cores, 2)],
+                qemu.tcg_for(cores) if parallel else qemu.TCG_TURNS)
     moves = [e["cluster"] for e in run.events.of("test", ok=True) if str(e["name"]).startswith("memory move: ")]
     assert set(moves) == (set(range(clusters)) if clusters > 1 else set())
 
@@ -103,11 +108,11 @@ def test_every_debug_image() -> None:
                     reason="this QEMU cannot count: bookworm-backports has a newer qemu-system-x86")
 def test_counted() -> None:
     """every test passes where the clock counts instructions, and the host decides nothing"""
-    check(ktest(1, 1, "clh"), MINIMUM[1], counted=True)
+    check(ktest(1, 1, "clh"), MINIMUM[1], qemu.tcg_for(1, counted=True))
 
 
 @pytest.mark.limit(LIMIT)
 def test_gigabyte() -> None:
     """every test passes on two cores with much memory, those of frames of 1 GiB too"""
-    run = check(ktest(1, 2, "clh", memory=4 * GIB), MINIMUM[2])
+    run = check(ktest(1, 2, "clh", memory=4 * GIB), MINIMUM[2], qemu.tcg_for(2))
     assert [e for e in run.events.of("test", ok=True) if "1 GiB" in str(e["name"])]
