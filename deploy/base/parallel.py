@@ -44,13 +44,11 @@ def run(calls: Sequence[Call], most: int, on_start: Callable[[int], None] = lamb
     The first that fails ends all. With `parts` failures and an interrupt are recorded there, and the result of a call
     that was not finished is None.
     """
-    free = processors()[: max(1, most)]
-    waiting, running, results = list(enumerate(calls)), dict[int, _Worker](), dict[int, Any]()
+    free, waiting = processors()[: max(1, most)], list(enumerate(calls))
+    running, results = dict[int, _Worker](), dict[int, Any]()
     messages: SimpleQueue[_Said] = SimpleQueue()
     try:
-        while waiting or running:
-            if parts and not parts.goes_on:
-                break
+        while (waiting or running) and (not parts or parts.goes_on):
             while waiting and free:
                 place, call = waiting.pop(0)
                 running[place] = _Worker(place, call, free.pop(0), messages)
@@ -66,8 +64,7 @@ def run(calls: Sequence[Call], most: int, on_start: Callable[[int], None] = lamb
             worker.process.wait()
             if kind == _RESULT:
                 results[place] = what
-            else:
-                assert parts
+            elif parts:
                 parts.record(worker.name, what)
     except KeyboardInterrupt:
         if not parts:

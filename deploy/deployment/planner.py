@@ -227,20 +227,7 @@ def _plan(deployment: Deployment, metal: Machine | None) -> Plan:
     joined = [(app.cpu, switch.cpu) for app in apps if (switch := switch_of(apps, app))]
     cluster_map = make_map(machine, deployment.layout, deployment.kernel,
                            lambda cores: sum((a in cores) != (b in cores) for a, b in joined))
-    if deployment.locks:
-        _each_its_lock(deployment, cluster_map)
-    if deployment.granularity:
-        _set_granularity(deployment.granularity, cluster_map)
-    if is_homed(deployment.layout):
-        _set_homes(deployment.granularity or FINE, cluster_map)
-    for cluster in cluster_map.clusters:
-        mine = [a for a in apps if a.cpu in cluster.cpus]
-        cluster.restart = deployment.restart != NEVER
-        cluster.restart_limit, cluster.restart_delay = deployment.restart_limit, deployment.restart_delay
-        cluster.spare_cores = (
-            deployment.spare_cores and cluster.kernel.partition("+")[0] not in regimes.names(regimes.UNLOCKED)
-        )
-        cluster.modules = list(dict.fromkeys([*(a.program for a in mine), *(a.files for a in mine if a.files)]))
+    _configure_clusters(deployment, cluster_map, apps)
     if deployment.metrics:
         _check_metrics(deployment.metrics, cluster_map)
     _lay_cables(deployment, cluster_map, apps)
@@ -270,6 +257,24 @@ def _plan(deployment: Deployment, metal: Machine | None) -> Plan:
         own=own,
         outside=deployment.subnet.outside,
     )
+
+
+def _configure_clusters(deployment: Deployment, cluster_map: ClusterMap, apps: list[Application]) -> None:
+    """Gives each cluster its lock, its rules of restart, and the modules of its programs."""
+    if deployment.locks:
+        _each_its_lock(deployment, cluster_map)
+    if deployment.granularity:
+        _set_granularity(deployment.granularity, cluster_map)
+    if is_homed(deployment.layout):
+        _set_homes(deployment.granularity or FINE, cluster_map)
+    for cluster in cluster_map.clusters:
+        mine = [a for a in apps if a.cpu in cluster.cpus]
+        cluster.restart = deployment.restart != NEVER
+        cluster.restart_limit, cluster.restart_delay = deployment.restart_limit, deployment.restart_delay
+        cluster.spare_cores = (
+            deployment.spare_cores and cluster.kernel.partition("+")[0] not in regimes.names(regimes.UNLOCKED)
+        )
+        cluster.modules = list(dict.fromkeys([*(a.program for a in mine), *(a.files for a in mine if a.files)]))
 
 
 def _trees(deployment: Deployment) -> dict[FileTree, str]:

@@ -90,15 +90,9 @@ def to_json(cluster_map: ClusterMap, machine: Machine | None = None) -> dict[str
         "memory": [{"base": r.base, "size": r.size, "node": r.node} for r in m.memory],
         "distances": [{"from": a, "to": b, "distance": d} for (a, b), d in sorted(m.distances.items())],
         "clusters": [
-            {
-                "cluster": c.number,
-                "kernel": c.kernel,
-                "root": c.root,
-                "cpus": c.cpus,
-                "memory": [{"base": r.base, "size": r.size} for r in c.memory],
-                "modules": c.modules,
-                "devices": c.devices,
-            }
+            {"cluster": c.number, "kernel": c.kernel, "root": c.root, "cpus": c.cpus,
+             "memory": [{"base": r.base, "size": r.size} for r in c.memory],
+             "modules": c.modules, "devices": c.devices}
             for c in m.clusters
         ],
         "channels": [
@@ -107,20 +101,9 @@ def to_json(cluster_map: ClusterMap, machine: Machine | None = None) -> dict[str
         ],
         "network": vars(m.network) if m.network else None,
         "applications": [
-            {
-                "application": a.name,
-                "program": a.program,
-                "cpu": a.cpu,
-                "heap": a.heap,
-                "role": a.role,
-                "ipv4": a.ipv4,
-                "mac": a.mac.hex(":") if a.mac else None,
-                "args": a.args,
-                "await": a.awaits,
-                "cables": a.cables,
-                "stack": a.stack,
-                "barrier": a.barrier,
-            }
+            {"application": a.name, "program": a.program, "cpu": a.cpu, "heap": a.heap, "role": a.role,
+             "ipv4": a.ipv4, "mac": a.mac.hex(":") if a.mac else None, "args": a.args, "await": a.awaits,
+             "cables": a.cables, "stack": a.stack, "barrier": a.barrier}
             for a in m.applications
         ],
         "shutdown": m.shutdown,

@@ -4,6 +4,7 @@
 Records of a core that is in the kernel while they are read may lack what that one entry has not counted yet.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,43 +40,48 @@ class Check:
 
 
 def checks(snapshot: Snapshot) -> list[Check]:
-    record, slack = snapshot.total, len(snapshot.cores)
-    made = []
-    locks = record.locks
+    """Returns every sum that holds in the snapshot of a kernel that counts rightly."""
+    return [*_entries(snapshot), *_locks(snapshot), *_cycles(snapshot)]
+
+
+def _entries(snapshot: Snapshot) -> Iterator[Check]:
+    """Yields what each entry does with the locks of its regime."""
+    record, slack, locks, t = snapshot.total, len(snapshot.cores), snapshot.total.locks, snapshot.total.transactions
     served = record.syscalls + record.interrupts  # the rest are faults, and calls that are to be made again
-    made.append(Check("system calls and interrupts served <= entries", served, record.entries, slack, at_most=True))
+    yield Check("system calls and interrupts served <= entries", served, record.entries, slack, at_most=True)
     if snapshot.regime in BIG_LOCKS:
-        made.append(Check("acquisitions = entries", locks["kernel"].acquisitions, record.entries, slack))
+        yield Check("acquisitions = entries", locks["kernel"].acquisitions, record.entries, slack)
     if snapshot.regime in TRANSACTIONS:
-        t = record.transactions
-        made.append(Check("commits + fallbacks = entries", t.committed + t.fallbacks, record.entries, slack))
-        made.append(Check("begun = commits + aborts", t.begun, t.committed + sum(t.aborted), slack))
-        made.append(Check("fallbacks = acquisitions of the lock", t.fallbacks, locks["kernel"].acquisitions, slack))
+        yield Check("commits + fallbacks = entries", t.committed + t.fallbacks, record.entries, slack)
+        yield Check("begun = commits + aborts", t.begun, t.committed + sum(t.aborted), slack)
+        yield Check("fallbacks = acquisitions of the lock", t.fallbacks, locks["kernel"].acquisitions, slack)
     if snapshot.regime in READERS:
-        made.append(Check("read acquisitions = entries", locks["read"].acquisitions, record.entries, slack))
-        made.append(Check("write acquisitions <= entries", locks["write"].acquisitions, record.entries, slack,
-                          at_most=True))
+        yield Check("read acquisitions = entries", locks["read"].acquisitions, record.entries, slack)
     if snapshot.regime in SWITCHED:
         # coarse entries take the one, fine ones the other, and while the granularity changes both
         kernel, read = locks["kernel"].acquisitions, locks["read"].acquisitions
-        made.append(Check("entries <= acquisitions + read acquisitions", record.entries, kernel + read, slack,
-                          at_most=True))
-        made.append(Check("read acquisitions <= entries", read, record.entries, slack, at_most=True))
-        made.append(Check("write acquisitions <= entries", locks["write"].acquisitions, record.entries, slack,
-                          at_most=True))
-    for name, lock in record.active.items():
-        made.append(Check(f"{name}: conflicts <= acquisitions", lock.conflicts, lock.acquisitions, slack,
-                          at_most=True))
-        made.append(Check(f"{name}: waits in the histogram = acquisitions", sum(lock.wait_log2), lock.acquisitions,
-                          slack))
-        made.append(Check(f"{name}: holds in the histogram = acquisitions", sum(lock.hold_log2), lock.acquisitions,
-                          slack))
+        yield Check("entries <= acquisitions + read acquisitions", record.entries, kernel + read, slack, at_most=True)
+        yield Check("read acquisitions <= entries", read, record.entries, slack, at_most=True)
+    if snapshot.regime in (*READERS, *SWITCHED):
+        yield Check("write acquisitions <= entries", locks["write"].acquisitions, record.entries, slack, at_most=True)
+
+
+def _locks(snapshot: Snapshot) -> Iterator[Check]:
+    """Yields what the histograms of each lock add up to."""
+    slack = len(snapshot.cores)
+    for name, lock in snapshot.total.active.items():
+        yield Check(f"{name}: conflicts <= acquisitions", lock.conflicts, lock.acquisitions, slack, at_most=True)
+        for what, histogram in (("waits", lock.wait_log2), ("holds", lock.hold_log2)):
+            yield Check(f"{name}: {what} in the histogram = acquisitions", sum(histogram), lock.acquisitions, slack)
+
+
+def _cycles(snapshot: Snapshot) -> Iterator[Check]:
+    """Yields the cycles of parts that are no more than the whole."""
     for core in snapshot.cores:
-        made.append(Check(f"cpu {core.cpu}: idle <= wall", core.idle, core.wall, core.wall // 50, at_most=True))
-    wall = sum(core.wall for core in snapshot.cores)
+        yield Check(f"cpu {core.cpu}: idle <= wall", core.idle, core.wall, core.wall // 50, at_most=True)
+    wall, locks = sum(core.wall for core in snapshot.cores), snapshot.total.locks
     # an entry may hold the other at the same time
     for one in ALTERNATIVES if snapshot.regime in SWITCHED else (WHOLE,):
         inside = sum(locks[name].hold + locks[name].wait for name in one)
-        made.append(Check("cycles waiting for the kernel's lock and holding it <= wall", inside, wall, wall // 50,
-                          at_most=True))
-    return made
+        yield Check("cycles waiting for the kernel's lock and holding it <= wall", inside, wall, wall // 50,
+                    at_most=True)
