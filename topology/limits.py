@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Limits of a map that this tool makes, from the C headers. C code checks whether a map keeps to them: checker.py."""
+"""Limits of a map that this tool makes, from the C headers. C code checks whether a map keeps to them: reader.py."""
 
 from topology.headers import KERNEL, LIBRARY, constant
 

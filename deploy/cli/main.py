@@ -35,8 +35,7 @@ import typer
 from deploy.base.errors import Failure
 from deploy.base.version import version
 from deploy.cli import completion
-from deploy.cli.grouped_help import GroupedCommand
-from deploy.cli.help_texts import INNER, SUMMARIES, epilog
+from deploy.cli.help import INNER, SUMMARIES, GroupedCommand, epilog
 from topology import demand
 from topology.errors import InputError
 

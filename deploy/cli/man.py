@@ -10,7 +10,7 @@ import click
 
 from deploy.base.paths import ROOT
 from deploy.base.version import version
-from deploy.cli.help_texts import example_lines
+from deploy.cli.help import example_lines
 
 DESCRIPTION = """
 Skerry runs one small microkernel on each group of cores that share a cache (a cluster). Clusters share nothing but

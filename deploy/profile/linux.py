@@ -18,8 +18,8 @@ from deploy.load.linux_guest.result import loaded
 from deploy.load.measure import LINUX_PATIENCE
 from deploy.machine import qemu
 from deploy.machine.events import Event
-from deploy.profile import blocks
 from deploy.profile.linux_symbols import VDSO, Mapped, mapped, reported
+from deploy.profile.programs import read_blocks
 from deploy.profile.tally import Owner, Profile, tally
 
 LAYOUT = "spanning"  # one kernel
@@ -45,7 +45,7 @@ def profile(
             run.wait_done()
             entry = loaded(run, {})
             programs = owners(run, Path(folder), build)
-        counted = tally(blocks.read(out), programs, round(entry["metrics"]["operations"]))
+        counted = tally(read_blocks(out), programs, round(entry["metrics"]["operations"]))
     entry["metrics"] |= {"instructions_per_op": counted.instructions / counted.operations} | counted.metrics()
     return counted, entry
 

@@ -13,9 +13,8 @@ from pathlib import Path
 from deploy.base import elf
 from deploy.base.errors import Failure
 from deploy.machine.events import Event
-from deploy.profile.blocks import Block
-from deploy.profile.linux_folders import Folders
-from deploy.profile.programs import KERNEL_HALF, UNKNOWN, Function, Program
+from deploy.profile.components import Folders
+from deploy.profile.programs import KERNEL_HALF, UNKNOWN, Block, Function, Program
 from topology.errors import InputError
 
 KERNEL, VDSO = "linux", "vdso"

@@ -23,10 +23,10 @@ from deploy.load.measure import LINUX_PATIENCE
 from deploy.machine import qemu
 from deploy.machine.run import Options, boot
 from deploy.machine.tap import Tap
-from deploy.profile import blocks, linux
+from deploy.profile import linux
 from deploy.profile.linux_symbols import Mapped
-from deploy.profile.programs import Program
-from deploy.profile.starting import deployment, planned
+from deploy.profile.programs import Program, read_blocks
+from deploy.profile.run import deployment, planned
 from deploy.profile.tally import Owner, Profile, tally
 from topology import demand
 from topology.machines.machine import Machine, Shape
@@ -97,7 +97,7 @@ def skerry(
             server = what.forwards[0][0]
             machine.wait_event("serving", app=server)
             load(machine, machine.address(server), requests, timeout)
-        return tally(blocks.read(out), programs, requests.count, requests.unit)
+        return tally(read_blocks(out), programs, requests.count, requests.unit)
 
 
 def of_linux(
@@ -119,7 +119,7 @@ def of_linux(
         if not any(isinstance(owner, Mapped) and owner.path == redis.path and owner.base == redis.base
                    for owner in programs):
             raise Failure(f"the Linux guest has its Redis elsewhere than at {PIE:#x}")
-        return tally(blocks.read(out), programs, requests.count, requests.unit)
+        return tally(read_blocks(out), programs, requests.count, requests.unit)
 
 
 def load(guest: Guest, address: tuple[str, int], requests: Requests, timeout: Patience) -> None:

@@ -17,10 +17,9 @@ from deploy.load.comparison import Comparison
 from deploy.machine import qemu
 from deploy.machine.events import Event
 from deploy.machine.tap import Tap
-from deploy.profile import linux, outside, starting, throughput
-from deploy.profile.flame import svg
+from deploy.profile import linux, outside, run, throughput
+from deploy.profile.present import SPEED, compared, components, functions, svg
 from deploy.profile.run import profile as measure
-from deploy.profile.table import SPEED, compared, components, functions
 from deploy.profile.tally import Profile
 from deploy.results.result import Result, document, host_description, nested
 from deploy.setup import needs
@@ -106,11 +105,11 @@ def _measure(case: RedisCase, output: Output) -> tuple[Profile, Result]:
 def profile_start(job: Comparison, show: Shown) -> None:
     """Profiles a start, without a load."""
     output = show.output
-    what = starting.planned(job.shape, job.layouts[0], job.lock)
+    what = run.planned(job.shape, job.layouts[0], job.lock)
     ensure_built(output, needs.of_map(what.cluster_map, what.own) | needs.plugin("profile"))
     _say_mode(job, qemu.TCG_COUNTED, output)
     with output.progress("booting", total=1) as update:
-        counted = starting.profile(what, job.timeout, job.binary,
+        counted = run.profile_start(what, job.timeout, job.binary,
                                    lambda event: update(completed=int(event.kind == "serving")))
     title = f"{job.layouts[0]}: from the loader's first instruction to the first command served"
     show.tables(counted, title)
@@ -125,7 +124,7 @@ def profile_outside(job: Comparison, loads: Sequence[outside.Requests], with_lin
                     show: Shown) -> None:
     """Profiles GETs that redis-benchmark sends from the host."""
     output, layout, accel = show.output, job.layouts[0], qemu.TCG_COUNTED_OUTSIDE
-    what = starting.planned(job.shape, layout, job.lock)
+    what = run.planned(job.shape, layout, job.lock)
     needed_images = needs.of_map(what.cluster_map, what.own) | needs.plugin("profile") | needs.OUTSIDE | (needs.TAP
         if over_tap else needs.NOTHING)
     ensure_built(output, needed_images | (needs.BESIDE_LINUX if with_linux else needs.NOTHING))

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from deploy.profile.blocks import Block
 from deploy.profile.components import GROUPS, SPLIT, component, group
-from deploy.profile.programs import Function
+from deploy.profile.programs import Block, Function
 
 OTHER = "(other code)"  # code of no image of the deployment: the loader, the firmware
 

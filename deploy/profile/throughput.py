@@ -16,7 +16,7 @@ from deploy.machine.run import Options, boot
 from deploy.machine.tap import Tap
 from deploy.profile import linux
 from deploy.profile.outside import Guest, Requests, load
-from deploy.profile.starting import deployment, planned
+from deploy.profile.run import deployment, planned
 from topology.machines.machine import Machine, Shape
 
 METRIC = "requests_per_cpu_s"

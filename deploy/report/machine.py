@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The measured machine as SVG: a box for each cluster, in it its cores by socket and L3 cache, and what ran on them."""
 
-from collections.abc import Iterable, Iterator
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
+from typing import Any
 
 from markupsafe import Markup, escape
 
@@ -121,3 +125,23 @@ def spoken(machine: MachineEntry) -> str:
         runs = f", running {', '.join(apps)}" if apps else ""
         parts.append(f"cluster {cluster.cluster} with kernel {cluster.kernel} on cores {format_spans(here)}{runs}")
     return "; ".join(parts)
+
+
+_CSS = Path(__file__).with_name("page.css")
+
+
+def svg(title: str, document: Mapping[str, Any]) -> str:
+    """`document`: a machine and its map as `topology --json` has them."""
+    channels = [channel["ends"] for channel in document["channels"]]
+    known = {"name": title, **{key: document[key] for key in ("cpus", "clusters", "applications")},
+             "channels": channels}
+    text = str(draw("machine", title, MachineEntry.model_validate(known)))
+    head, end, rest = text.partition(">")
+    return f"{head} width=\"{2 * WIDTH}\"{end}<style>{_style()}</style>{rest}\n"
+
+
+def _style() -> str:
+    """The page's rules for machines, and its colours for light and dark."""
+    lines = _CSS.read_text().splitlines()
+    colours = lines[1 : lines.index("* { box-sizing: border-box; }")]
+    return "\n".join([*colours, "svg { color: var(--ink); }", *(line for line in lines if line.startswith(".machine"))])

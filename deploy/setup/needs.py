@@ -11,7 +11,7 @@ from deploy.deployment import modules
 from topology.maps.check import images_of
 from topology.maps.clustermap import ClusterMap
 
-CHECKER = "lib/cluster-map/cluster-map.so"  # topology/maps/checker.py
+CHECKER = "lib/cluster-map/cluster-map.so"  # topology/maps/reader.py
 LISTEN = "deploy/listen-backlog.so"         # deploy/machine/qemu.py
 WRAPPER = "apps/libc/skerry-cc"             # which Meson writes; what it links:
 NAMES, LAYER = "apps/libc/syscall-names.h", "net/skerry-layer.o"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* For the host's tool, which loads this as a shared library (topology/maps/checker.py): maps and refusals as JSON. */
+/* For the host's tool, which loads this as a shared library (topology/maps/reader.py): maps and refusals as JSON. */
 #include <libfdt.h>
 #include <string.h>
 

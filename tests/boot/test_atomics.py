@@ -16,9 +16,7 @@ from deploy.bench.boot import Bench, events
 from deploy.bench.ipc import pingpong
 from deploy.emulator.plugin import arguments, plugin
 from deploy.machine import qemu
-from deploy.profile import blocks
-from deploy.profile.blocks import Block
-from deploy.profile.programs import Program
+from deploy.profile.programs import Block, Program, read_blocks
 from tests.boot.machine import PATIENCE
 from tests.boot.test_bench import counted
 from topology.maps.clustermap import FINE
@@ -61,7 +59,7 @@ def round_trip(lock: str, granularity: str | None = None, local: bool = False) -
                   "to": f"{entry:x}:{Program(image.stem, image).bytes_at(entry, 15).hex()}"}
         extra = arguments(BUILD / plugin("profile"), {"out": str(out)} | window)
         events(target, Bench(qemu.tcg_for(1, counted=True), Patience(PATIENCE)), extra)
-        ours = [block for block in blocks.read(out) if block.address >= KERNEL_HALF]
+        ours = [block for block in read_blocks(out) if block.address >= KERNEL_HALF]
     return Executed(sum(block.instructions for block in ours) / COUNTED, sum(map(atomic_executions, ours)) / COUNTED)
 
 

@@ -10,7 +10,7 @@ import pytest
 from deploy.base.timeouts import Patience
 from deploy.bench.ipc import latency
 from deploy.bench.ipc.measure import OPERATIONS, Measured, Spread, measure, metric
-from deploy.bench.ipc.reference import FIGURE_RATIOS
+from deploy.bench.ipc.present import FIGURE_RATIOS
 from deploy.deployment.modules import REGIMES
 from deploy.machine import qemu
 from tests.boot.machine import PATIENCE

@@ -12,7 +12,7 @@ from deploy.base.paths import ROOT
 from deploy.base.timeouts import Patience
 from deploy.bench.boot import Bench
 from deploy.bench.mach.measure import Job, Run, Work, measure
-from deploy.bench.mach.table import tables
+from deploy.bench.mach.present import tables
 from deploy.deployment.modules import REGIMES
 from deploy.emulator import lockstep
 from deploy.machine import qemu

@@ -22,7 +22,7 @@ from deploy.base.timeouts import Patience
 from deploy.bench.boot import Bench, events
 from deploy.bench.ipc import measure as ipc
 from deploy.bench.lines.measure import Lines, measure_lines
-from deploy.bench.mach import measure as mach, stress
+from deploy.bench.mach import measure as mach
 from deploy.bench.redis import measure as redis
 from deploy.bench.scale.measure import Point, Request, case as scale_case, machine as scale_machine, measure
 from deploy.bench.validate import caches, validation
@@ -515,7 +515,7 @@ def test_clusters_apart() -> None:
 
 def ended(program: str, *numbers: int) -> dict[str, int]:
     """Returns how the transactions of the Mach study's program ended, on 4 cores."""
-    target = stress.machine("rtm", 4, program, *numbers, modelled=XEON)
+    target = mach.stress_plan("rtm", 4, program, *numbers, modelled=XEON)
     with run.marks(XEON, target) as marks:
         assert events(target, Bench(run.mode(XEON), Patience(PATIENCE)), marks.arguments).of("stress")
         _, end = marks.read()

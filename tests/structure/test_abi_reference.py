@@ -4,9 +4,8 @@
 import pytest
 
 from deploy.base.errors import Failure
-from deploy.tools.abi_reference.comments import markdown, sentence
 from deploy.tools.abi_reference.headers import Constant
-from deploy.tools.abi_reference.page import _split
+from deploy.tools.abi_reference.page import _split, markdown, sentence
 from deploy.tools.abi_reference.reference import generate
 
 

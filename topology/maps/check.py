@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The rules of a cluster map (docs/cluster-map.md). The first breach is refused with one line.
 
-Those of the loader are the loader's own code (checker.py). Here are the rules of what only this tool reads: names of
+Those of the loader are the loader's own code (reader.py). Here are the rules of what only this tool reads: names of
 files, the nodes that describe the machine's memory, and a machine to compare with.
 """
 
@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from topology.errors import InputError
 from topology.limits import NAME_SIZE
 from topology.machines.machine import Machine, MemoryRange
-from topology.maps.checker import can_check, read_map
 from topology.maps.clustermap import ClusterMap, Range
 from topology.maps.dts import write_dts
 from topology.maps.fdt import compile_dts
+from topology.maps.reader import can_check, read_map
 from topology.units import PAGE
 
 

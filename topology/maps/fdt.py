@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Devicetree source and blobs. dtc compiles; lib/cluster-map reads (checker.py)."""
+"""Devicetree source and blobs. dtc compiles; lib/cluster-map reads (reader.py)."""
 
 import re
 import struct

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The Mach study's experiment (Uemura et al., section 3), for the locks that this kernel has."""
+"""The Mach study's experiment (Uemura et al., section 3), for the locks that this kernel has, by apps/stress."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from deploy.base.errors import Failure
-from deploy.bench.boot import Bench, marked_events
-from deploy.bench.mach import stress
+from deploy.bench.boot import Bench, marked_events, program_plan
+from deploy.deployment import Program
+from deploy.deployment.planner import Plan
 from deploy.emulator.lockstep import Mark
 from deploy.emulator.machine_file import ModelledMachine, whole_ranges
 from deploy.live.lockstat import source
@@ -19,7 +20,19 @@ from deploy.live.lockstat.snapshot import Snapshot
 from deploy.machine.events import EventStream
 from deploy.machine.qemu import Accel
 from deploy.results.result import Result
+from topology.machines.machine import Shape, default_memory
 from topology.model.papers import MACH_TOTAL
+
+MESSAGES, MEMORY = "messages", "memory"
+
+
+def stress_plan(kernel: str, cores: int, program: str, *numbers: int, modelled: ModelledMachine | None = None) -> Plan:
+    """`numbers` as apps/stress/main.c takes them."""
+    shape = modelled.exactly(cores, default_memory(modelled.cores_per_socket)) if modelled else Shape(1, cores,
+        default_memory(cores))
+    application = Program("stress", args=(program, *map(str, numbers)), barrier=False)
+    return program_plan(f"bench-mach-{program}", kernel, shape, application)
+
 
 STUDY = "Uemura et al., 'An Empirical Investigation of Multiprocessor Synchronization Mechanisms in the MACH Kernel'"
 Ranges = Mapping[tuple[str, str, int], tuple[float, float]]  # by a run's key: operations in a million cycles
@@ -37,11 +50,11 @@ class Work:
 
     @staticmethod
     def messages(clients: int, requests: int) -> Work:
-        return Work(stress.MESSAGES, clients, (clients, requests))
+        return Work(MESSAGES, clients, (clients, requests))
 
     @staticmethod
     def memory(tasks: int, pages: int, rounds: int, pagers: int) -> Work:
-        return Work(stress.MEMORY, tasks, (tasks, pages, rounds, pagers))
+        return Work(MEMORY, tasks, (tasks, pages, rounds, pagers))
 
 
 @dataclass(frozen=True)
@@ -125,7 +138,7 @@ class Run:
 
 def measure(job: Job, bench: Bench) -> Run:
     """One boot, and what it counted; raises Failure if the statistics do not add up."""
-    target = stress.machine(f"{job.lock}+stat", job.cores, job.work.program, *job.work.numbers, modelled=job.modelled)
+    target = stress_plan(f"{job.lock}+stat", job.cores, job.work.program, *job.work.numbers, modelled=job.modelled)
     events, moments = marked_events(target, bench, job.modelled, job.line_factor)
     if bench.stepped and [mark.number for mark in moments] != [1, 2]:
         raise Failure(f"kernel {job.lock}, {job.work.program}: the emulator did not see begin and end")

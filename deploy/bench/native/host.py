@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from deploy.base import host
-from deploy.bench.native import program
+from deploy.bench.native.runs import CORES, run_program
 from topology.errors import InputError
 from topology.limits import MAX_CPUS
 from topology.machines.hwloc import survey_live
@@ -105,7 +105,7 @@ class Parallel:
 
 
 def look(usable: Processors, count: int, window: int = WINDOW) -> dict[str, Any]:
-    return program.run(program.CORES, cpus=usable.listed(count), window=window)
+    return run_program(CORES, cpus=usable.listed(count), window=window)
 
 
 def describe(usable: Processors, parallel: Parallel, no_transactions: str | None) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from typing import Any
 
 from deploy.base.partial import Parts
 from deploy.bench.ipc.measure import ONE_WAY, Measured, metric
-from deploy.bench.native import host as native_host, result as native_result
-from deploy.bench.native.runs import Runs, collect, job
+from deploy.bench.native import host as native_host
+from deploy.bench.native.runs import Runs, collect, entry, job
 
 UNIT = "cycles"
 ROUNDS = 5000
@@ -58,4 +58,4 @@ def _measured(lock: str, runs: Runs, rounds: int) -> Measured:
 
 def _result(measured: Measured, runs: Runs) -> dict[str, Any]:
     spread = {metric(name, UNIT): value for name, value in measured.spread.items()}
-    return native_result.entry(measured.lock, "ipc", 1, runs, spread, {"rounds": measured.rounds})
+    return entry(measured.lock, "ipc", 1, runs, spread, {"rounds": measured.rounds})

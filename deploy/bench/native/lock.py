@@ -8,8 +8,8 @@ from typing import Any
 
 from deploy.base.partial import Parts
 from deploy.base.terminal import Output
-from deploy.bench.native import host as native_host, result as native_result
-from deploy.bench.native.runs import Job, Runs, collect, job
+from deploy.bench.native import host as native_host
+from deploy.bench.native.runs import Job, Runs, collect, counted_metrics, entry, job
 from deploy.bench.regimes import BASELINE
 
 PAIRS = 200_000  # acquisitions of an idle lock, in one run
@@ -58,7 +58,7 @@ def _idle_result(lock: str, runs: Runs) -> dict[str, Any]:
         spread["bare_rtm_cycles"] = runs.spread(lambda r: net(r, "bare_rtm"))
         spread["to_bare_rtm"] = runs.spread(lambda r: net(r, "enter_exit") / net(r, "bare_rtm"))
         spread["bare_rtm_committed"] = runs.spread(lambda r: r["rtm_committed"])
-    return native_result.entry(lock, "lock-idle", 1, runs, spread)
+    return entry(lock, "lock-idle", 1, runs, spread)
 
 
 def contended(
@@ -89,7 +89,7 @@ def _contended_result(lock: str, cores: int, delay: float, runs: Runs, counted: 
         **{f"{name}_cycles": runs.spread(partial(_wait, name=name)) for name in ("p50", "p99", "max")},
     }
     more = {"delay_cycles": delay, "entries": sum(r["all_entries"] for r in runs.used)}
-    return native_result.entry(lock, "lock-contended", cores, runs, spread, more | native_result.counted(counted))
+    return entry(lock, "lock-contended", cores, runs, spread, more | counted_metrics(counted))
 
 
 def exclusion(
@@ -114,4 +114,4 @@ def aborts(cores: int, parts: Parts, usable: native_host.Processors) -> dict[str
         threads = usable.listed(cores if cause == "conflict" else 1)
         jobs[cause] = job("rtm+stat", "contended", cpus=threads, **options)
     collected = collect(list(jobs.values()), 1, parts, "Provoking aborts")
-    return {cause: native_result.counted(collected[each].used[0]) for cause, each in jobs.items() if each in collected}
+    return {cause: counted_metrics(collected[each].used[0]) for cause, each in jobs.items() if each in collected}

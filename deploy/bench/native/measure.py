@@ -9,19 +9,18 @@ from typing import Any
 from deploy.base.errors import Failure
 from deploy.base.partial import Parts
 from deploy.base.terminal import Output
-from deploy.bench.ipc import reference
-from deploy.bench.ipc.measure import ratios
-from deploy.bench.ipc.plot import plot_ipc
+from deploy.bench.ipc.measure import FIGURE, ratios
+from deploy.bench.ipc.present import plot_ipc
 from deploy.bench.native import (
     host as native_host,
     ipc as native_ipc,
     lock as native_lock,
-    result as native_result,
+    present as native_present,
     scale as native_scale,
-    table as native_table,
 )
 from deploy.bench.native.host import Parallel, Processors
-from deploy.bench.native.plot import plot_lock, plot_scale
+from deploy.bench.native.present import plot_lock, plot_scale
+from deploy.bench.native.runs import name_of
 from deploy.bench.regimes import BASELINE
 from deploy.bench.scale.measure import FIGURE_4, FIGURE_5
 from deploy.results.result import document
@@ -108,9 +107,9 @@ def scale_command(
                                            session.usable):
             more["unlocked"] = result
     notes = session.looked_again()
-    output.table(native_table.scale(entries, FIGURE_SCALE, session.label))
+    output.table(native_present.scale(entries, FIGURE_SCALE, session.label))
     if more:
-        output.line(native_table.unlocked(more["unlocked"]))
+        output.line(native_present.unlocked(more["unlocked"]))
     _lines(output, notes)
     session.finish("bench scale", entries, **more)
     plot_scale(entries, [FIGURE_SCALE, *notes], picture)
@@ -122,9 +121,9 @@ def ipc_command(locks: Sequence[str], rounds: int, runs: int, output: Output, pi
     session = Session(1, output, locks)
     measured, entries = native_ipc.measure(locks, rounds, runs, session.parts, session.usable)
     session.parts.require(measured and measured[0].lock == locks[0])  # which all ratios are to
-    output.table(native_table.ipc(measured, entries, f"Stands for {reference.FIGURE}"))
+    output.table(native_present.ipc(measured, entries, f"Stands for {FIGURE}"))
     session.finish("bench ipc", entries, ratios=[ratios(one, measured[0]) for one in measured[1:]])
-    named = [replace(one, lock=native_result.name_of(entry)) for one, entry in zip(measured, entries)]
+    named = [replace(one, lock=name_of(entry)) for one, entry in zip(measured, entries)]
     plot_ipc(named, "native, hosted port: without mode and address-space switches", picture)
     return session.parts
 
@@ -142,12 +141,12 @@ def lock_command(
     contended = native_lock.contended(locks, what, runs, session.parts, session.usable, session.glance)
     session.parts.require(idle and contended)
     notes = session.looked_again()
-    output.table(native_table.idle(idle, FIGURE_LOCK))
-    output.table(native_table.contended(contended, FIGURE_LOCK, session.label))
+    output.table(native_present.idle(idle, FIGURE_LOCK))
+    output.table(native_present.contended(contended, FIGURE_LOCK, session.label))
     more: dict[str, Any] = {"exclusion": kept}
     if "rtm" in locks and not any("no_transactions" in e for e in idle):
         more["aborts"] = native_lock.aborts(most, session.parts, session.usable)
-        output.table(native_table.aborts(more["aborts"]))
+        output.table(native_present.aborts(more["aborts"]))
     counts = ", ".join(f"{count:,} under {lock}" for lock, count in kept.items())
     output.line(f"Mutual exclusion held on {most} core{'s' * (most != 1)}: no entry was lost of {counts}.")
     _lines(output, notes)

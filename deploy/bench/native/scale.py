@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from deploy.base.partial import Parts
-from deploy.bench.native import host as native_host, result as native_result
-from deploy.bench.native.runs import Job, Runs, collect, job
+from deploy.bench.native import host as native_host
+from deploy.bench.native.runs import Job, Runs, collect, counted_metrics, entry, job
 from deploy.bench.regimes import BASELINE
 
 RUNS = 7
@@ -56,7 +56,7 @@ def _result(lock: str, delay: float, cores: int, runs: Runs, counted: dict[str, 
         "measured_delay_cycles": runs.spread(lambda r: r["outside"]),
         "kernel_cycles": runs.spread(lambda r: r["inside"]),
     }
-    more = {"delay_cycles": delay, "entries": sum(r["entries"] for r in runs.used)} | native_result.counted(counted)
+    more = {"delay_cycles": delay, "entries": sum(r["entries"] for r in runs.used)} | counted_metrics(counted)
     typical = sorted(runs.used, key=lambda r: r["entries"])[len(runs.used) // 2]
     per_core = [
         {"cluster": i if lock == BASELINE else 0, "core": i, "processor": core["cpu"],
@@ -64,4 +64,4 @@ def _result(lock: str, delay: float, cores: int, runs: Runs, counted: dict[str, 
         for i, core in enumerate(typical["per_core"])
     ]  # fmt: skip
     clusters = cores if lock == BASELINE else 1
-    return native_result.entry(lock, "scale", cores, runs, spread, more, clusters, per_core)
+    return entry(lock, "scale", cores, runs, spread, more, clusters, per_core)

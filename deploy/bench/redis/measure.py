@@ -27,7 +27,7 @@ from topology.machines.machine import Shape, default_memory
 LAYOUT = "spanning"
 RECORDS, OPERATIONS, CLIENTS, CORES = 1000, 1000, 2, "1,2,4"
 PER = 1_000_000  # cycles, of throughputs in a clock that is no real machine's
-STEP, MODELLED, COUNTED, TSC = "step", "modelled", "instructions", "tsc"  # a cycle's meaning; see NOTES in table.py
+STEP, MODELLED, COUNTED, TSC = "step", "modelled", "instructions", "tsc"  # a cycle's meaning; see NOTES in present.py
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from deploy.bench.scale.figure_sweep import published_point
 from deploy.bench.scale.figure_table import sentences, tables
 from deploy.bench.scale.fit import fits
 from deploy.bench.scale.measure import Point, Request, key_of, ranges_of
-from deploy.bench.scale.plot import plot_scale
+from deploy.bench.scale.present import plot_scale
 from deploy.deployment.modules import REGIMES
 from deploy.emulator import run
 from deploy.emulator.machine_file import PAPERS, RANGE, ModelledMachine, load

@@ -14,7 +14,8 @@ from deploy.base.atomic_files import write_text
 from deploy.base.errors import Failure
 from deploy.base.paths import BUILD
 from deploy.base.terminal import Output
-from deploy.bench.native import host as native_host, program
+from deploy.bench.native import host as native_host
+from deploy.bench.native.runs import run_program
 from deploy.emulator.machine_file import ASSUMED, MOST_CORES, ModelledMachine, load, price_names
 from topology.machines.hwloc import survey_live
 
@@ -156,9 +157,9 @@ def measure(on_run: Callable[[int, int], None] = lambda done, of: None, runs: in
     moved: dict[str, list[Mapping[str, Any]]] = {place: [] for place in where.pair}
     for run in range(runs):
         on_run(run * (1 + len(where.pair)), total)
-        alone.append(program.run(PROGRAM, cpus=str(cpu), rounds=ROUNDS, **sizes))
+        alone.append(run_program(PROGRAM, cpus=str(cpu), rounds=ROUNDS, **sizes))
         for place, (a, b) in where.pair.items():
-            moved[place].append(program.run(PROGRAM, cpus=f"{a},{b}", rounds=ROUNDS))
+            moved[place].append(run_program(PROGRAM, cpus=f"{a},{b}", rounds=ROUNDS))
     ghz = median(run["tsc_hz"] for run in alone) / 1e9
     return Calibration(where, known, ghz, _together(alone), {place: _together(of) for place, of in moved.items()})
 

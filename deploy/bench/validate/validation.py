@@ -10,7 +10,7 @@ from typing import Any
 
 from deploy.base.timeouts import Patience
 from deploy.bench.boot import Bench
-from deploy.bench.ipc import measure as ipc, reference
+from deploy.bench.ipc import measure as ipc
 from deploy.bench.ipc.measure import ONE_WAY
 from deploy.bench.regimes import BASELINE
 from deploy.bench.scale import measure as experiment
@@ -204,9 +204,9 @@ def _peak(machine: ModelledMachine, rounds: int, scale: Measure) -> Row:
 def ipc_rows(machine: ModelledMachine, rounds: int) -> Iterator[Row]:
     """One-way IPC of each lock over none, on one core."""
     accel = run.mode(machine)
-    locks = (BASELINE, *reference.FIGURE_RATIOS)
+    locks = (BASELINE, *ipc.FIGURE_RATIOS)
     alone = {lock: ipc.measure(lock, accel, rounds, Patience(1200.0), machine).spread[ONE_WAY].median for lock in locks}
-    for lock, paper in reference.FIGURE_RATIOS.items():
+    for lock, paper in ipc.FIGURE_RATIOS.items():
         name, goal = f"one core, one-way IPC: {lock} / none", "within 0.08"
         ratio = alone[lock] / alone[BASELINE]
         yield Row("paper", name, "ratio", paper, f"{PAPER}, Figure 3", ratio, None, goal,

@@ -7,7 +7,7 @@ import re
 
 import click
 
-from deploy.cli.help_texts import EXAMPLES
+from deploy.cli.help import EXAMPLES
 from deploy.cli.man import STATUSES, commands
 
 HEAD = """<!-- SPDX-License-Identifier: BSD-2-Clause -->

@@ -17,8 +17,7 @@ from rich.console import Console
 from deploy.base.errors import Failure
 from deploy.bench.dynamic import forkjoin, measure as dynamic
 from deploy.bench.dynamic.measure import FORK_JOIN, INTER, INTRA, IPC, LOAD, UNMAP, ForkJoin, Ipc, Load, Series
-from deploy.bench.dynamic.plot import plot_dynamic
-from deploy.bench.dynamic.table import fork_join_table, ipc_table, load_table, sentences
+from deploy.bench.dynamic.present import fork_join_table, ipc_table, load_table, plot_dynamic, sentences
 from deploy.bench.ipc import measure as ipc
 from deploy.bench.paper import points as reading
 from deploy.bench.scale import measure as scale

@@ -18,10 +18,10 @@ from deploy.base.errors import Failure
 from deploy.base.export import files
 from deploy.base.timeouts import Patience
 from deploy.bench.failure.cost import Cost, watching
-from deploy.bench.failure.curve import HEIGHT, WIDTH, Panel, bars, draw as draw_curve
 from deploy.bench.failure.load import Load
 from deploy.bench.failure.measure import FIGURES, USUAL, Job, Measured, goals, kills
 from deploy.bench.failure.scene import WAYS, Fate, Kill, deployment, draw, mortal
+from deploy.bench.failure.show import HEIGHT, WIDTH, Panel, bars, draw as draw_curve
 from deploy.bench.failure.table import failure_table
 from deploy.cli.main import main
 from deploy.deployment.planner import plan

@@ -21,7 +21,7 @@ from deploy.bench.scale.figure import locks_of
 from deploy.bench.scale.figure_sweep import Estimate
 from deploy.bench.scale.figure_table import against_paper, sentences, tables
 from deploy.bench.scale.measure import Point, Request, ranges_of
-from deploy.bench.validate import macrobenchmark
+from deploy.bench.validate import rows as row_groups
 from deploy.cli.main import make_app
 from deploy.emulator.machine_file import load
 from tests.unit.deploy.test_validate import redis_point
@@ -180,13 +180,13 @@ def test_architecture() -> None:
 
 def test_idle() -> None:
     """validate: where clients pause, throughput is the same under all locks, and cores idle"""
-    def measured(clh: float, busy: int) -> macrobenchmark.Measure:
+    def measured(clh: float, busy: int) -> row_groups.MeasureRedis:
         def one(lock: str, cores: int, workload: str, counting: bool) -> RedisPoint:
             point = redis_point(lock, cores, 100.0 * (clh if lock == "clh" else 1.0))
             return replace(point, cores=tuple(replace(core, busy=core.cycles * busy // 1000) for core in point.cores))
 
         return one
 
-    rows = list(macrobenchmark.idle_rows(measured(1.0, 500)))
+    rows = list(row_groups.idle_rows(measured(1.0, 500)))
     assert len(rows) == 5 and all(row.met for row in rows) and rows[0].reference == papers.PETERS_FIGURE_3.value
-    assert [row.met for row in macrobenchmark.idle_rows(measured(2.0, 990))] == [False] * 5
+    assert [row.met for row in row_groups.idle_rows(measured(2.0, 990))] == [False] * 5

@@ -14,8 +14,7 @@ import typer
 from deploy.base import terminal
 from deploy.base.paths import ROOT
 from deploy.cli import main
-from deploy.cli.grouped_help import FIRST, GROUPS
-from deploy.cli.help_texts import EXAMPLES, SUMMARIES
+from deploy.cli.help import EXAMPLES, FIRST, GROUPS, SUMMARIES
 from topology.errors import InputError
 
 PAGE = (ROOT / "docs/json.md").read_text()

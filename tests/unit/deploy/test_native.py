@@ -16,8 +16,6 @@ from deploy.bench.native import (
     host as native_host,
     lock as native_lock,
     measure as native,
-    program as native_program,
-    result as native_result,
     runs as native_runs,
     scale as native_scale,
     table as native_table,
@@ -45,8 +43,8 @@ def most(lock: str) -> int:
 
 def run(kernel: str, bench: str, cores: int, **options: int) -> dict[str, Any]:
     """Fails where exclusion or statistics do not add up."""
-    return native_program.run(
-        native_program.of_kernel(kernel), bench, cpus=USABLE.listed(cores), **{"window": SHORT} | options
+    return native_runs.run_program(
+        native_runs.of_kernel(kernel), bench, cpus=USABLE.listed(cores), **{"window": SHORT} | options
     )
 
 
@@ -113,14 +111,14 @@ STATISTICS = {
 )
 def test_sums(place: tuple[str, ...], value: Any, complaint: str) -> None:
     """natively: counts that do not add up are a failure"""
-    native_program.check("x", STATISTICS)
+    native_runs.check_counts("x", STATISTICS)
     wrong: Any = copy.deepcopy(STATISTICS)
     inner = wrong
     for key in place[:-1]:
         inner = inner[key]
     inner[place[-1]] = value
     with pytest.raises(Failure, match=complaint):
-        native_program.check("x", wrong)
+        native_runs.check_counts("x", wrong)
 
 
 def test_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -196,9 +194,9 @@ def test_program_refuses() -> None:
     """natively: the programs refuse processors that are not there, and one twice"""
     for cpus in ("4000", f"{CPUS[0]},{CPUS[0]}", "a", ""):
         with pytest.raises(Failure, match="cpus"):
-            native_program.run(native_program.CORES, cpus=cpus)
+            native_runs.run_program(native_runs.CORES, cpus=cpus)
     with pytest.raises(Failure, match="no such option"):
-        native_program.run(native_program.CORES, colour=1)
+        native_runs.run_program(native_runs.CORES, colour=1)
 
 
 def test_processors(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,9 +238,9 @@ def test_disturbed() -> None:
 def test_label() -> None:
     """natively: rtm without transactions is called what it is"""
     runs = native_runs.Runs([{"no_transactions": "none here"}])
-    entry = native_result.entry("rtm", "scale", 1, runs, {})
-    assert native_result.name_of(entry) == "rtm (as clh)" and entry["no_transactions"] == "none here"
-    assert native_result.counted(STATISTICS)["fallback_ratio"] == 0.3
+    entry = native_runs.entry("rtm", "scale", 1, runs, {})
+    assert native_runs.name_of(entry) == "rtm (as clh)" and entry["no_transactions"] == "none here"
+    assert native_runs.counted_metrics(STATISTICS)["fallback_ratio"] == 0.3
 
 
 def test_no_negative_zero() -> None:
@@ -254,7 +252,7 @@ def test_no_negative_zero() -> None:
 
 def test_aborts(capsys: pytest.CaptureFixture[str]) -> None:
     """natively: why transactions aborted is a row for each provocation, a column for each cause"""
-    provoked = {what: native_result.counted(STATISTICS) for what in native_lock.PROVOKED}
+    provoked = {what: native_runs.counted_metrics(STATISTICS) for what in native_lock.PROVOKED}
     Output(quiet=True).table(native_table.aborts(provoked))
     rows = [line for line in capsys.readouterr().out.splitlines() if "0.400" in line]
     assert [row.split()[1] for row in rows] == ["capacity", "conflict", "explicit", "interrupt"]

@@ -22,14 +22,11 @@ from deploy.deployment.planner import expand
 from deploy.load.linux_guest.cpio import Archive
 from deploy.load.linux_guest.plan import guest_plan
 from deploy.machine.events import Event
-from deploy.profile import blocks
-from deploy.profile.blocks import Block
 from deploy.profile.components import GROUPS, component, group
-from deploy.profile.flame import boxes, svg
 from deploy.profile.linux_symbols import Kernel, Mapped, base, executable, kernel, mapped, reported
 from deploy.profile.outside import Requests
-from deploy.profile.programs import UNKNOWN, Function, Program
-from deploy.profile.table import SPEED, compared
+from deploy.profile.present import SPEED, boxes, compared, svg
+from deploy.profile.programs import UNKNOWN, Block, Function, Program, read_blocks
 from deploy.profile.tally import OTHER, Line, Profile, tally
 from deploy.profile.throughput import METRIC
 from deploy.report.load import Entry
@@ -46,7 +43,7 @@ def written(path: Path, *lines: str) -> Path:
 
 def test_blocks(tmp_path: Path) -> None:
     """a block has its address, its executions, and the place of each of its instructions"""
-    (block,) = blocks.read(written(tmp_path / "blocks", "ffffffff80001000 7 125 9090904155418b00", "end"))
+    (block,) = read_blocks(written(tmp_path / "blocks", "ffffffff80001000 7 125 9090904155418b00", "end"))
     assert block == Block(0xFFFFFFFF80001000, 7, (1, 2, 5), bytes.fromhex("9090904155418b00"))
     assert list(block.places()) == [0xFFFFFFFF80001000, 0xFFFFFFFF80001001, 0xFFFFFFFF80001003]
     assert block.instructions == 21
@@ -77,13 +74,13 @@ BROKEN = {
 def test_broken_blocks(tmp_path: Path, lines: list[str], why: str) -> None:
     """what the plugin cannot have written is refused"""
     with pytest.raises(Failure, match=why):
-        blocks.read(written(tmp_path / "blocks", *lines))
+        read_blocks(written(tmp_path / "blocks", *lines))
 
 
 def test_no_blocks(tmp_path: Path) -> None:
     """a file that is not there is refused"""
     with pytest.raises(Failure, match="no profile"):
-        blocks.read(tmp_path / "blocks")
+        read_blocks(tmp_path / "blocks")
 
 
 def code_at(program: Program, name: str, size: int = 16) -> tuple[int, bytes]:

@@ -7,9 +7,9 @@ import pytest
 from rich.table import Table
 
 from deploy.bench.ipc.measure import ONE_WAY, OPERATIONS, Measured, Spread
-from deploy.bench.ipc.table import published_table
+from deploy.bench.ipc.present import published_table
 from deploy.bench.mach.measure import ClassRanges, Run, Work, class_ranges_of
-from deploy.bench.mach.table import over_cores, reads, simple_locks
+from deploy.bench.mach.present import over_cores, reads, simple_locks
 from deploy.live.lockstat.record import CLASSES, LOCK, LOCK_WORDS, WORDS, Record
 from deploy.live.lockstat.snapshot import Snapshot
 from topology.model import papers, published

@@ -13,7 +13,7 @@ from deploy.base.errors import Failure
 from deploy.base.paths import ROOT
 from deploy.bench.redis import measure as redis
 from deploy.bench.redis.measure import STEP, TSC, Core, Point, Request
-from deploy.bench.redis.table import instance_table, tables
+from deploy.bench.redis.present import instance_table, tables
 from deploy.cli.main import main
 from deploy.deployment import STACKS, Deployment, Load, Redis, parse
 from deploy.deployment.planner import plan

@@ -17,8 +17,7 @@ from deploy.base.paths import ROOT
 from deploy.base.table_layout import parts
 from deploy.bench.scale import measure as scale
 from deploy.bench.scale.fit import fits, models
-from deploy.bench.scale.plot import plot_scale
-from deploy.bench.scale.table import tables
+from deploy.bench.scale.present import plot_scale, tables
 from deploy.cli import main
 from deploy.results.result import document
 from topology.model import measured, repairman

@@ -12,9 +12,9 @@ from rich.console import Console
 
 from deploy.base.errors import Failure
 from deploy.bench.dynamic import unmap, unmap_series as dynamic_unmap
+from deploy.bench.dynamic.present import unmap_tables
 from deploy.bench.dynamic.unmap import Calls
 from deploy.bench.dynamic.unmap_series import DOMAIN, EACH, GUARDS, ONE, Guard, Unmap, one_core, sentences, trends
-from deploy.bench.dynamic.unmap_table import unmap_tables
 from deploy.bench.paper import points as reading
 from deploy.emulator.lockstep import Mark
 from deploy.emulator.machine_file import PAPERS, load

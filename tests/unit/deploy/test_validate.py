@@ -13,7 +13,7 @@ import pytest
 from deploy.base.errors import Failure
 from deploy.bench.redis.measure import Core, Point as RedisPoint
 from deploy.bench.scale.measure import Point, Request, case, machine
-from deploy.bench.validate import caches, line_costs, macrobenchmark, microbenchmarks, table1, validation
+from deploy.bench.validate import caches, rows as row_groups, validation
 from deploy.bench.validate.caches import Latency
 from deploy.bench.validate.validation import HOST_DELAYS, HOST_LOCKS, NOT_HOSTED, Native, Row, spanning_delay
 from deploy.cli.commands.bench.validate import closing, table
@@ -147,14 +147,14 @@ def test_collapse() -> None:
         requests.append(request)
         return ticket_points(150.0)(request)
 
-    rows = {row.name: row for row in microbenchmarks.collapse_rows(XEON, 128, scale)}
+    rows = {row.name: row for row in row_groups.collapse_rows(XEON, 128, scale)}
     assert len(rows) == 7 and all(row.met for row in rows.values())
     short = rows["ticket lock, sections of 160 cycles, 2 % of the time: 28 cores over 14"]
     long = rows["ticket lock, sections of 800 cycles, 2 % of the time: 28 cores over 14"]
     assert short.modelled and long.modelled and short.modelled < 0.6 and long.modelled > 1.8
     assert [(request.section, request.delays[0]) for request in requests[:2]] == [(160, 7840), (800, 39200)]
     assert all(request.plugin == {"program_quantum": "0"} for request in requests[:2]) and not requests[2].plugin
-    scaling = {row.name: row for row in microbenchmarks.collapse_rows(XEON, 128, ticket_points(0.0))}
+    scaling = {row.name: row for row in row_groups.collapse_rows(XEON, 128, ticket_points(0.0))}
     assert not scaling[short.name].met and scaling[long.name].met
     assert not scaling["ticket lock, sections of 160 cycles, 2 % of the time: speed-up on 28 cores"].met
 
@@ -166,9 +166,9 @@ def test_peters() -> None:
         return [replace(point, time=round(358 * 2_000_000 / point.cores))
                 for point in points] if request.lock != "clh" else points
 
-    rows = list(microbenchmarks.peters_rows(XEON, 128, scale))
+    rows = list(row_groups.peters_rows(XEON, 128, scale))
     assert [row.reference for row in rows] == [1, 4, 1] and all(row.met for row in rows)
-    queues = list(microbenchmarks.peters_rows(XEON, 128, repairman_points(358)))
+    queues = list(row_groups.peters_rows(XEON, 128, repairman_points(358)))
     assert [row.met for row in queues] == [True, False, True]
 
 
@@ -192,7 +192,7 @@ def test_redis() -> None:
         rate = {"clh": 98.0, "fine": 72.0, "rtm": 100.0}[lock]
         return redis_point(lock, cores, rate if cores <= 5 else 0.9 * rate)
 
-    rows = {row.name: row for row in macrobenchmark.redis_rows(measured)}
+    rows = {row.name: row for row in row_groups.redis_rows(measured)}
     assert len(rows) == 8 and all(row.met for row in rows.values() if row.group == "redis" and "Peters" not in row.name)
     assert rows["Figure 7: 5 cores, fine / rtm"].bounds == (0.6, 0.75)
     assert rows["Figure 7: clh, 8 cores over 5"].modelled == pytest.approx(0.9, rel=0.001)
@@ -207,7 +207,7 @@ def test_redis() -> None:
 def test_lines() -> None:
     """validate: line costs of other machines stand beside measurements that no price was taken from, each row with its
     machine"""
-    xeon, other, near, far = line_costs.rows()
+    xeon, other, near, far = row_groups.line_rows()
     assert (xeon.reference, other.reference, near.reference, far.reference) == (48, 47, 24, 94)
     assert xeon.modelled == pytest.approx((134 + 18) / 2.8) and xeon.met and near.met
     assert far.modelled == pytest.approx((351 + 18) / 2.8) and not far.met
@@ -254,7 +254,7 @@ def test_table1() -> None:
         seen.append(factor)
         return [Latency(cell, cell.price(machine, factor)) for cell in caches.cells(machine)]
 
-    rows = {row.name: row for row in validation.ranged(lambda factor: table1.rows(XEON, factor, measured),
+    rows = {row.name: row for row in validation.ranged(lambda factor: row_groups.table1_rows(XEON, factor, measured),
                                                        (1.0, 0.5, 2.0))}
     assert seen == [1.0, 0.5, 2.0] and len(rows) == 12 == len(TABLE_1)
     assert all(row.price == row.modelled for row in rows.values())

@@ -12,13 +12,12 @@ import pytest
 
 from topology.errors import InputError
 from topology.machines.machine import Shape, emulated
-from topology.maps import checker
+from topology.maps import reader
 from topology.maps.check import check_map
-from topology.maps.checker import refused
 from topology.maps.clustermap import Application
 from topology.maps.dts import write_dts
 from topology.maps.fdt import compile_dts
-from topology.maps.reader import read_blob, read_dts, read_file
+from topology.maps.reader import read_blob, read_dts, read_file, refused
 from topology.units import LARGE_PAGE
 
 MACHINE = emulated(Shape())
@@ -308,10 +307,10 @@ def test_quotes_in_refusals() -> None:
 def library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     """Where the loader's check would be, had it been built; afterwards it is that of the build again."""
     path = tmp_path / "lib" / "map.so"
-    monkeypatch.setattr(checker, "LIBRARY", path)
-    checker._library.cache_clear()
+    monkeypatch.setattr(reader, "LIBRARY", path)
+    reader._library.cache_clear()
     yield path
-    checker._library.cache_clear()
+    reader._library.cache_clear()
 
 
 def test_before_the_first_build(library: Path) -> None:
@@ -371,9 +370,9 @@ def test_a_library_older_than_its_sources(library: Path, monkeypatch: pytest.Mon
     library.write_text("not a library")
     os.utime(library, (0, 0))
     assert "awaits itself" in refusal(GOOD.replace('await = "redis@2"', 'await = "ycsb@3"'))
-    checker._library.cache_clear()
-    monkeypatch.setattr(checker, "LIBRARY", library / "no" / "folder.so")
-    assert checker._library() is None
+    reader._library.cache_clear()
+    monkeypatch.setattr(reader, "LIBRARY", library / "no" / "folder.so")
+    assert reader._library() is None
 
 
 @pytest.mark.usefixtures("library")

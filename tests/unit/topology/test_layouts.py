@@ -13,8 +13,7 @@ from topology.machines.machine import Machine, MemoryRange, Shape, emulated, uni
 from topology.maps.check import check_map
 from topology.maps.clustermap import Range
 from topology.maps.dts import write_dts
-from topology.maps.mapmaker import make_map
-from topology.maps.memory import carve, channel_size
+from topology.maps.mapmaker import carve, channel_size, make_map
 from topology.maps.reader import read_dts
 from topology.units import GIB, LARGE_PAGE, MIB
 

@@ -9,10 +9,9 @@ import math
 import pytest
 
 from topology.model import published, repairman, ticket
-from topology.model.simulation import estimate
-from topology.model.simulation.estimate import T_999
+from topology.model.simulation import outcome as simulated
 from topology.model.simulation.holding import Holding, Markovian, TicketTransfers, Transfers
-from topology.model.simulation.outcome import Outcome
+from topology.model.simulation.outcome import T_999, Outcome
 from topology.model.simulation.queue_lock import QueueLock
 from topology.model.simulation.transactions import Elision, Transactions
 
@@ -68,7 +67,7 @@ def test_the_same_seed_gives_the_same_figures() -> None:
 
 
 def test_batch_means() -> None:
-    even = estimate.throughput([100.0 * i for i in range(21)], 5)
+    even = simulated.throughput([100.0 * i for i in range(21)], 5)
     assert (even.mean, even.half_width) == (0.05, 0.0)
 
 

@@ -1,16 +1,36 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Result of a simulation, and the run that every kind of simulation shares."""
+"""Result of a simulation with its confidence interval, and the run that every kind of simulation shares."""
 
+import math
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from random import Random
+from statistics import fmean, stdev
 from typing import Any
 
 import simpy
 
-from topology.model.simulation import estimate
-from topology.model.simulation.estimate import BATCHES, Estimate
+BATCHES = 20
+# Student's t with BATCHES - 1 degrees of freedom, two-sided.
+T_95, T_999 = 2.093, 3.883
+
+
+@dataclass(frozen=True)
+class Estimate:
+    mean: float
+    half_width: float  # of the 95 % interval
+
+    def covers(self, value: float, t: float = T_95) -> bool:
+        return abs(value - self.mean) <= self.half_width * t / T_95
+
+
+def throughput(times: Sequence[float], per_batch: int) -> Estimate:
+    """`times`: when each batch of `per_batch` completions ended, the first when counting began."""
+    spans = [b - a for a, b in zip(times, times[1:])]
+    mean = per_batch / fmean(spans)
+    return Estimate(mean, mean * T_95 * stdev(spans) / fmean(spans) / math.sqrt(len(spans)))
+
 
 WARM_UP = 0.1  # share of the entries that are simulated first and not counted
 Steps = Generator[Any, Any, None]
@@ -69,5 +89,5 @@ class Cores:
             self.processes.append(self.env.process(live(core)))
         self.env.run(done)
         counted = per_batch * BATCHES
-        throughput = estimate.throughput(times, per_batch)
-        return Outcome(self.cores, throughput, self.held / counted, self.inside / counted, Counter(self.counts))
+        estimate = throughput(times, per_batch)
+        return Outcome(self.cores, estimate, self.held / counted, self.inside / counted, Counter(self.counts))

@@ -18,10 +18,8 @@ from deploy.bench.boot import Bench
 from deploy.bench.destination import Destination
 from deploy.bench.dynamic import forkjoin, measure as experiment, unmap, unmap_series as dynamic_unmap
 from deploy.bench.dynamic.measure import FORK_JOIN, IPC, LOAD, TITLES, UNMAP, ForkJoin, Ipc, Load
-from deploy.bench.dynamic.plot import plot_dynamic
-from deploy.bench.dynamic.table import fork_join_table, ipc_table, load_table, sentences
+from deploy.bench.dynamic.present import fork_join_table, ipc_table, load_table, plot_dynamic, sentences, unmap_tables
 from deploy.bench.dynamic.unmap_series import GUARDS, Guard, Unmap
-from deploy.bench.dynamic.unmap_table import unmap_tables
 from deploy.bench.ipc import measure as ipc
 from deploy.bench.scale import measure as scale
 from deploy.cli import options

@@ -14,8 +14,7 @@ from deploy.base.timeouts import Patience
 from deploy.bench import regimes as of_bench
 from deploy.bench.destination import Destination
 from deploy.bench.ipc import measure as experiment
-from deploy.bench.ipc.plot import plot_ipc
-from deploy.bench.ipc.table import ipc_table, published_table
+from deploy.bench.ipc.present import ipc_table, plot_ipc, published_table
 from deploy.bench.native import ipc as native_ipc, measure as natively
 from deploy.cli import options
 from deploy.cli.experiments import Local, Locks, Native, OfKernel, Plot, Runs, check_granularity

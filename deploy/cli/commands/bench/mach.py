@@ -16,8 +16,7 @@ from deploy.bench import regimes
 from deploy.bench.boot import Bench
 from deploy.bench.destination import Destination
 from deploy.bench.mach.measure import ClassRanges, Job, Ranges, Run, Work, class_ranges_of, measure, ranges_of
-from deploy.bench.mach.plot import plot_mach
-from deploy.bench.mach.table import tables
+from deploy.bench.mach.present import plot_mach, tables
 from deploy.bench.regimes import BASELINE
 from deploy.cli import options
 from deploy.cli.experiments import Locks, Plot, check_emulator, choose_mode

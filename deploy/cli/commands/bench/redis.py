@@ -17,8 +17,7 @@ from deploy.bench import regimes
 from deploy.bench.boot import Bench
 from deploy.bench.destination import Destination
 from deploy.bench.redis import architecture, measure as experiment
-from deploy.bench.redis.plot import plot_redis
-from deploy.bench.redis.table import instance_table, tables
+from deploy.bench.redis.present import instance_table, plot_redis, tables
 from deploy.cli import options
 from deploy.cli.experiments import Locks, Plot, check_baseline, check_emulator, check_parallel
 from deploy.cli.parameters import takes

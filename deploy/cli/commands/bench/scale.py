@@ -21,8 +21,7 @@ from deploy.bench.scale import measure as experiment
 from deploy.bench.scale.figure import Choice, scale_figure
 from deploy.bench.scale.fit import fits
 from deploy.bench.scale.measure import Key, key_of, ranges_of
-from deploy.bench.scale.plot import plot_scale
-from deploy.bench.scale.table import tables
+from deploy.bench.scale.present import plot_scale, tables
 from deploy.cli import options
 from deploy.cli.experiments import Local, Locks, OfKernel, Plot, check_emulator, check_granularity, choose_mode
 from deploy.cli.parameters import takes

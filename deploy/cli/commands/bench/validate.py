@@ -15,7 +15,7 @@ from deploy.base.partial import Parts
 from deploy.base.paths import RESULTS
 from deploy.base.terminal import Json, Output, Quiet
 from deploy.bench.native import host as native_host, scale as native_scale
-from deploy.bench.validate import line_costs, macrobenchmark, microbenchmarks, table1, validation
+from deploy.bench.validate import rows as row_groups, validation
 from deploy.bench.validate.calibrate import DEFAULT, measured
 from deploy.bench.validate.validation import Row, ranged
 from deploy.cli.options import Quick
@@ -86,7 +86,7 @@ def validate(args: ValidateOptions) -> None:
     only_rows = [row for row, _ in judged]
     output.table(table(only_rows))
     output.line("\n".join(closing(only_rows)))
-    on = host_description(run.mode(xeon), qemu.BINARY) if boots else without_machine(line_costs.MODE)
+    on = host_description(run.mode(xeon), qemu.BINARY) if boots else without_machine(row_groups.MODE)
     output.results(document("bench validate", on, [], [row.to_json(machine) for row, machine in judged]))
     if json != "-":
         output.line(f"Results: {json}.")
@@ -117,7 +117,7 @@ def _needed(host: bool) -> needs.Needs:
 def _introduce(xeon: ModelledMachine, groups: Sequence[str], output: Output) -> None:
     """No modelled figure is printed without its machine."""
     if "lines" in groups:
-        for machine in line_costs.machines():
+        for machine in row_groups.machines():
             output.line(f"Line costs, read from the file: {machine.header}.")
     if set(groups) == {"lines"}:
         return
@@ -143,16 +143,16 @@ def _rows(
             validation.ipc_rows(xeon, IPC_ROUNDS)
         ),
         "figures": lambda: ranged(lambda factor: validation.figure_rows(xeon, rounds, scale(factor)), factors),
-        "table1": lambda: ranged(lambda factor: table1.rows(xeon, factor), factors),
-        "peters": lambda: ranged(lambda factor: microbenchmarks.peters_rows(xeon, rounds, scale(factor)), factors),
-        "collapse": lambda: ranged(lambda factor: microbenchmarks.collapse_rows(xeon, rounds, scale(factor)), factors),
-        "redis": lambda: ranged(lambda factor: macrobenchmark.redis_rows(macrobenchmark.measure(xeon, factor)),
+        "table1": lambda: ranged(lambda factor: row_groups.table1_rows(xeon, factor), factors),
+        "peters": lambda: ranged(lambda factor: row_groups.peters_rows(xeon, rounds, scale(factor)), factors),
+        "collapse": lambda: ranged(lambda factor: row_groups.collapse_rows(xeon, rounds, scale(factor)), factors),
+        "redis": lambda: ranged(lambda factor: row_groups.redis_rows(row_groups.measure_redis(xeon, factor)),
                                 factors),
         "idle": lambda: ranged(
-            lambda factor: macrobenchmark.idle_rows(macrobenchmark.measure(xeon, factor, macrobenchmark.PAUSE_US)),
+            lambda factor: row_groups.idle_rows(row_groups.measure_redis(xeon, factor, row_groups.PAUSE_US)),
             factors
         ),
-        "lines": line_costs.rows,
+        "lines": row_groups.line_rows,
         "speed": lambda: validation.speed_rows(xeon, SPEED_ROUNDS),
         "compare": lambda: iter([validation.compare_row()]),
     }

@@ -14,7 +14,7 @@ from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.cli.options import LAYOUTS, Cores, From, Lock, Memory, Smt, Sockets, threads
 from deploy.cli.parameters import takes
 from deploy.deployment.modules import are_built, collect
-from deploy.report.alone import svg
+from deploy.report.machine import svg
 from topology.errors import InputError
 from topology.grouping import EXPLAINED, is_layout_name
 from topology.machines.irregular import machine_of

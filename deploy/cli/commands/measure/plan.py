@@ -12,8 +12,8 @@ from deploy.base.terminal import Json, Output, Quiet, check_plot
 from deploy.cli.model_options import Attempts, Lock, Transfer
 from deploy.cli.options import Cores, From, Smt, Sockets
 from deploy.cli.parameters import takes
-from deploy.report import model_results, model_tables
-from deploy.report.model_plot import plot_plan
+from deploy.report import model_present, model_results
+from deploy.report.model_present import plot_plan
 from topology.errors import InputError
 from topology.limits import MAX_CPUS
 from topology.machines.machine import Machine, Shape, emulated
@@ -159,7 +159,7 @@ def _cores(count: int) -> str:
 def _print(
     output: Output, machine: Machine, lock: str, near: float, far: float, pause: float, loss: float, advice: Advice
 ) -> None:
-    output.table(model_tables.plan_curve(advice, loss / 100))
+    output.table(model_present.plan_curve(advice, loss / 100))
     sizes = ", ".join(f"{advice.sizes.count(s)} x {_cores(s)}" for s in dict.fromkeys(advice.sizes))
     whole = " (all of this machine)" if advice.largest == len(machine.cores) else ""
     most = " (the most that a kernel runs on)" if not whole and advice.largest == MAX_CPUS else ""

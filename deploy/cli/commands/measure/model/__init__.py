@@ -11,8 +11,8 @@ from deploy.base.terminal import Json, Output, Quiet, check_plot
 from deploy.cli.commands.measure.model.simulate import simulate
 from deploy.cli.model_options import Lock, Transfer
 from deploy.cli.parameters import takes
-from deploy.report import model_results, model_tables
-from deploy.report.model_plot import plot_fits, plot_predictions
+from deploy.report import model_present, model_results
+from deploy.report.model_present import plot_fits, plot_predictions
 from topology.errors import InputError
 from topology.model import fit as fitting, measured, published, ranges
 from topology.model.regimes import ClosedForm
@@ -66,7 +66,7 @@ def predict(args: PredictOptions) -> None:
                       ranges.at_least_0(args.transfer, "--transfer"))
     sizes, pauses = ranges.cores(args.cores), ranges.delays(args.delay)
     between = _bounds(args.bounds, args.service)
-    output.table(model_tables.predictions(form, pauses, sizes, between))
+    output.table(model_present.predictions(form, pauses, sizes, between))
     if plot:
         plot_predictions(form, pauses, sizes, between, plot)
         output.step(f"Plot: {plot}")
@@ -110,7 +110,7 @@ def fit(
     skipped = [fitting.why_not(curve) for curve in curves if not fitting.can_fit(curve)]
     if not fitted:
         raise InputError(str(results), skipped[0] if skipped else f"no result has {max_cores} cores or fewer")
-    output.table(model_tables.fits(fitted))
+    output.table(model_present.fits(fitted))
     for why in skipped:
         output.line(f"Not fitted: {why}.")
     for item in fitted:

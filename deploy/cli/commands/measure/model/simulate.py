@@ -10,7 +10,7 @@ import typer
 from deploy.base.terminal import Json, Output, Quiet
 from deploy.cli.model_options import Attempts
 from deploy.cli.parameters import takes
-from deploy.report import model_results, model_tables
+from deploy.report import model_present, model_results
 from topology.errors import InputError
 from topology.model import published, ranges, regimes, repairman
 from topology.model.regimes import ClosedForm
@@ -96,7 +96,7 @@ def simulate(args: SimulateOptions) -> None:
         return repairman.steady(service, pause, n).throughput
 
     results = _run(output, sizes, pauses, args.lock, args.entries, make, closed)
-    output.table(model_tables.simulations(args.lock, results))
+    output.table(model_present.simulations(args.lock, results))
     output.results(model_results.document("model simulate", results))
 
 

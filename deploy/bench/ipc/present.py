@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`skerry bench ipc` as a table."""
+"""One-way IPC under each lock as tables and as Figure 3."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from rich.table import Table
 
-from deploy.bench.ipc import reference
-from deploy.bench.ipc.measure import ONE_WAY, OPERATIONS, Measured
+from deploy.bench.ipc.measure import FIGURE, FIGURE_RATIOS, ONE_WAY, OPERATIONS, SEL4, SEL4_ONE_CORE, SEL4_SMP, Measured
 from deploy.bench.regimes import BASELINE
+from deploy.results.figure import publish, subplots
 from deploy.results.kinds import bracketed
 from deploy.results.tables import plain_table
 from topology.model.papers import ELPHINSTONE, FIGURE_3, PETERS, PETERS_FIGURE_1
@@ -78,7 +79,7 @@ def _sel4(name: str) -> list[str]:
             return f"{(table['call'] + table['reply_recv']) / 2:,g}"
         return str(table.get(name, ""))
 
-    return [text(reference.SEL4_SMP), text(reference.SEL4_ONE_CORE)]
+    return [text(SEL4_SMP), text(SEL4_ONE_CORE)]
 
 
 def _caption(measured: Sequence[Measured], counted: bool) -> str:
@@ -86,11 +87,40 @@ def _caption(measured: Sequence[Measured], counted: bool) -> str:
     lines = [f"Medians of {baseline.rounds:,} rounds; client and server in two address spaces, of equal priority."]
     if counted:
         lines[0] += " SYSCALL is not counted, SYSRET is."
-        lines.append(f"* {reference.SEL4}: for reference, not measured here.")
+        lines.append(f"* {SEL4}: for reference, not measured here.")
     elif baseline.modelled:
         lines.append("Modelled cycles. One core moves no line to another: half and double line costs change no figure.")
     elif baseline.emulated:
         lines.append("Emulated time: only ratios mean something, and little; --icount counts instructions.")
     if baseline.emulated and not baseline.modelled and any(one.lock == "rtm" for one in measured):
         lines.append("The emulator has no transactions: rtm ran as what it falls back to, clh.")
-    return "\n".join([*lines, textwrap.fill(f"Stands for {reference.FIGURE}", 120)])
+    return "\n".join([*lines, textwrap.fill(f"Stands for {FIGURE}", 120)])
+
+
+_PARTS = (("call", "Call", "#1b6ca8"), ("reply_recv", "ReplyRecv", "#d97925"), (ONE_WAY, "mean", "#5a9e4b"))
+
+
+def plot_ipc(measured: Sequence[Measured], mode: str, output: Path) -> None:
+    first = measured[0]
+    figure, axes = subplots(figsize=(3.0 + 1.6 * len(measured), 4.4))
+    width = 0.26
+    for number, (name, label, colour) in enumerate(_PARTS):
+        places = [x + (number - 1) * width for x in range(len(measured))]
+        heights = [one.spread[name].median for one in measured]
+        bars = axes.bar(places, heights, width, label=label, color=colour)
+        base = first.spread[name].median
+        axes.bar_label(bars, [f"{h:,g}\n×{h / base:.2f}" if base > 0 else f"{h:,g}" for h in heights], size=7)
+    names = []
+    for one in measured:
+        paper = FIGURE_RATIOS.get(one.lock)
+        names.append(f"{one.lock}\n(paper: ×{paper:.2f})" if paper else one.title)
+    axes.set_xticks(range(len(measured)), names)
+    axes.set_ylabel(f"kernel {first.unit}, one way")
+    axes.margins(y=0.15)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
+    note = "Elphinstone et al., Figure 3 (there in cycles of a real machine)"
+    # counted ones are exact
+    emulated = "emulated: compare ratios only\n" if first.emulated and first.unit != "instructions" else ""
+    wrapped = textwrap.fill(mode, width=int(22 * figure.get_figwidth()))
+    publish(figure, output, "One-way IPC without words, one core", f"{note}\n{emulated}{wrapped}", 0.12, 0.97)
