@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Options that several commands share, and what they mean together."""
+"""Options that several commands share, and what they mean together; commands that take them as one dataclass."""
 
+from __future__ import annotations
+
+import dataclasses
+import inspect
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
@@ -227,3 +233,42 @@ def check_boot(boot: str) -> str:
     if boot not in ("iso", "kernel"):
         raise InputError("--boot", f"'{boot}' is not one of iso, kernel")
     return boot
+
+
+Options = TypeVar("Options")
+
+
+def _options(kind: type) -> Iterator[inspect.Parameter]:
+    """The fields of `kind` as parameters; a field that is such a dataclass itself stands for its fields."""
+    hints = get_type_hints(kind, include_extras=True)
+    for field in dataclasses.fields(kind):
+        if dataclasses.is_dataclass(hints[field.name]):
+            yield from _options(hints[field.name])
+            continue
+        default = inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
+        yield inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, annotation=hints[field.name],
+                                default=default)
+
+
+def _filled(kind: type[Options], words: dict[str, Any]) -> Options:
+    hints = get_type_hints(kind, include_extras=True)
+    return kind(**{
+        field.name: _filled(hints[field.name], words) if dataclasses.is_dataclass(hints[field.name])
+        else words[field.name] for field in dataclasses.fields(kind)  # type: ignore[arg-type]
+    })  # fmt: skip
+
+
+def takes(kind: type[Options]) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
+    """Makes a command of a function of `kind`: typer sees its fields as parameters."""
+    parameters = list(_options(kind))
+
+    def decorate(function: Callable[[Options], None]) -> Callable[..., None]:
+        @wraps(function)
+        def command(**words: Any) -> None:
+            function(_filled(kind, words))
+
+        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return command
+
+    return decorate

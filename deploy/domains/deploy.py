@@ -17,9 +17,8 @@ from deploy.domains import deployed as deployments
 from deploy.domains.connection import Connection, explained, is_failed_start, is_libvirts, one_line
 from deploy.domains.definition import define
 from deploy.domains.deployed import GONE, Deployed, State, check_names
-from deploy.domains.machines import arrange
+from deploy.domains.machines import arrange, on_host
 from deploy.domains.member import Member
-from deploy.domains.placement import on_host
 from deploy.domains.record import Record, deployment_name, fingerprint
 from deploy.domains.shared import remove_shared
 from deploy.domains.storage import Storage, default_folder, require

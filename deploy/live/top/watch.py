@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from deploy.base.errors import Failure
-from deploy.live.top import keys
 from deploy.live.top.sample import Sample, between
 from deploy.live.top.source import Look, Source
-from deploy.live.top.terminal import Terminal
+from deploy.live.top.terminal import QUIT, Terminal, decode, press
 from deploy.live.top.view import FRAME, HELP, State, rows, screen
 
 _TICK = 0.25  # seconds in which a new size is noticed
@@ -63,12 +62,12 @@ class Watch:
         typed = self._terminal.keys(_TICK if self._state.paused and not self._looking else wait)
         if typed is None:
             raise Failure("the terminal is gone")
-        for key in keys.decode(typed):
-            if key == keys.QUIT:
+        for key in decode(typed):
+            if key == QUIT:
                 return False
             page = max(0, self._terminal.size()[1] - FRAME)
             count = len(HELP) if self._state.help else len(rows(self._shown, self._state.view)) if self._shown else 0
-            self._state = keys.press(self._state, key, count, page)
+            self._state = press(self._state, key, count, page)
         return True
 
     def _look(self, thread: ThreadPoolExecutor, keep: bool) -> None:

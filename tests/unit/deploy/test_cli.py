@@ -14,7 +14,7 @@ import typer
 from typer.testing import CliRunner
 
 from deploy.cli.main import main
-from deploy.cli.parameters import takes
+from deploy.cli.options import takes
 
 man = import_module("deploy.cli.commands.project.man")
 

@@ -18,8 +18,7 @@ from deploy.domains.connection import explained, one_line
 from deploy.domains.definition import QEMU, define
 from deploy.domains.deployed import State, serving
 from deploy.domains.keep import History, Keeper
-from deploy.domains.machines import Machines, arrange
-from deploy.domains.placement import on_host
+from deploy.domains.machines import Machines, arrange, on_host
 from deploy.domains.record import NAMESPACE, Record, parse
 from deploy.machine.events import BUTTON, Event
 from deploy.machine.qemu import Forward

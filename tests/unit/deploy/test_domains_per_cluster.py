@@ -16,9 +16,8 @@ from deploy.domains import deployed
 from deploy.domains.definition import QEMU, define
 from deploy.domains.deploy import was
 from deploy.domains.deployed import Deployed, State
-from deploy.domains.machines import arrange
+from deploy.domains.machines import arrange, on_host
 from deploy.domains.member import Member
-from deploy.domains.placement import on_host
 from deploy.domains.record import Record, parse
 from deploy.live.lockstat import live
 from deploy.live.lockstat.record import SIZE

@@ -9,7 +9,7 @@ import pytest
 
 from deploy.base.errors import Failure
 from deploy.base.paths import BUILD
-from deploy.tools.fuzz import corpus as campaign, seeds
+from deploy.tools.fuzz import minimise as minimising, seeds
 from deploy.tools.fuzz.minimise import kind_of, shrink, split
 from deploy.tools.fuzz.run import Limits, read_state, reason_of
 from deploy.tools.fuzz.target import KERNEL, NAMES, NET, Target
@@ -184,7 +184,7 @@ def test_merge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (chosen / fresh).write_bytes(b"3")
         return subprocess.CompletedProcess(command, 0, "", "")
 
-    monkeypatch.setattr(campaign.subprocess, "run", libfuzzer)
-    merged = campaign.merge(target, tmp_path)
+    monkeypatch.setattr(minimising.subprocess, "run", libfuzzer)
+    merged = minimising.merge(target, tmp_path)
     assert (merged.inputs, merged.bytes, merged.fresh, merged.gone) == (2, 2, 1, 1)
     assert read(target.corpus) == {needed: b"1", fresh: b"3", "a-word": b"w"}

@@ -16,9 +16,9 @@ from deploy.bench.native import (
     host as native_host,
     lock as native_lock,
     measure as native,
+    present as native_present,
     runs as native_runs,
     scale as native_scale,
-    table as native_table,
 )
 from deploy.bench.native.host import Parallel, Processors
 from deploy.cli import main
@@ -246,14 +246,14 @@ def test_label() -> None:
 def test_no_negative_zero() -> None:
     """natively: what is a little less than nothing is shown as nothing"""
     entry = {"metrics": {"x": -0.01}, "min_max": {"x": (-0.04, 0.02)}}
-    assert native_table.spread(entry, "x") == "0.0 [0.0..0.0]" and native_table.spread(entry, "x", 1,
+    assert native_present.spread(entry, "x") == "0.0 [0.0..0.0]" and native_present.spread(entry, "x", 1,
         2) == "-0.01 [-0.04..0.02]"
 
 
 def test_aborts(capsys: pytest.CaptureFixture[str]) -> None:
     """natively: why transactions aborted is a row for each provocation, a column for each cause"""
     provoked = {what: native_runs.counted_metrics(STATISTICS) for what in native_lock.PROVOKED}
-    Output(quiet=True).table(native_table.aborts(provoked))
+    Output(quiet=True).table(native_present.aborts(provoked))
     rows = [line for line in capsys.readouterr().out.splitlines() if "0.400" in line]
     assert [row.split()[1] for row in rows] == ["capacity", "conflict", "explicit", "interrupt"]
     assert all("30.0%" in row for row in rows)

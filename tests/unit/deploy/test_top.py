@@ -21,9 +21,9 @@ from deploy.live.lockstat.record import LOCK, WORDS, Record
 from deploy.live.lockstat.snapshot import COUNTERS, Core, Snapshot
 from deploy.live.top import source
 from deploy.live.top.instances import Served
-from deploy.live.top.keys import decode, press
 from deploy.live.top.sample import Sample, between
 from deploy.live.top.source import Ended, Look, ended
+from deploy.live.top.terminal import decode, press
 from deploy.live.top.view import COLUMNS, HELP, INTERVALS, VIEWS, State, plain, screen
 from deploy.machine.events import Event
 from tests.unit.deploy.run_folders import run_folder_of

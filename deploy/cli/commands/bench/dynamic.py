@@ -24,7 +24,7 @@ from deploy.bench.ipc import measure as ipc
 from deploy.bench.scale import measure as scale
 from deploy.cli import options
 from deploy.cli.experiments import Plot
-from deploy.cli.parameters import takes
+from deploy.cli.options import takes
 from deploy.emulator import lockstep, run
 from deploy.emulator.machine_file import PAPERS, RANGE, ModelledMachine, chosen, load
 from deploy.machine import qemu

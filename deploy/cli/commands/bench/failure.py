@@ -18,7 +18,7 @@ from deploy.bench.failure.measure import QUICK_REPEATS, REPEATS, USUAL, Job
 from deploy.bench.failure.table import failure_table
 from deploy.cli import options
 from deploy.cli.failure_options import Lock, Seed, check_lock, check_machine, check_survivors
-from deploy.cli.parameters import takes
+from deploy.cli.options import takes
 from deploy.deployment.planner import plan
 from deploy.load import comparison
 from deploy.load.case import cases, needed

@@ -18,7 +18,7 @@ from deploy.bench.ipc.present import ipc_table, plot_ipc, published_table
 from deploy.bench.native import ipc as native_ipc, measure as natively
 from deploy.cli import options
 from deploy.cli.experiments import Local, Locks, Native, OfKernel, Plot, Runs, check_granularity
-from deploy.cli.parameters import takes
+from deploy.cli.options import takes
 from deploy.emulator import run as modelled_run
 from deploy.emulator.machine_file import ModelledMachine, chosen
 from deploy.machine import kvm, qemu

@@ -18,7 +18,7 @@ from deploy.bench.regimes import BASELINE
 from deploy.bench.scale import measure as experiment
 from deploy.cli import options
 from deploy.cli.experiments import Locks
-from deploy.cli.parameters import takes
+from deploy.cli.options import takes
 from deploy.emulator import run
 from deploy.emulator.machine_file import PAPERS, ModelledMachine, load
 from deploy.machine import qemu

@@ -13,7 +13,7 @@ from deploy.bench.destination import Destination
 from deploy.bench.native import lock as native_lock, measure as native
 from deploy.cli import options
 from deploy.cli.experiments import Locks, Plot, Runs
-from deploy.cli.parameters import takes
+from deploy.cli.options import takes
 from deploy.emulator.machine_file import chosen
 from topology.errors import InputError
 from topology.model import ranges

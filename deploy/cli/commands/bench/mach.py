@@ -20,7 +20,7 @@ from deploy.bench.mach.present import plot_mach, tables
 from deploy.bench.regimes import BASELINE
 from deploy.cli import options
 from deploy.cli.experiments import Locks, Plot, check_emulator, choose_mode
-from deploy.cli.parameters import takes
+from deploy.cli.options import takes
 from deploy.emulator.machine_file import RANGE, ModelledMachine, chosen
 from deploy.machine import qemu
 from deploy.results.result import document, host_description

@@ -20,7 +20,7 @@ from deploy.bench.redis import architecture, measure as experiment
 from deploy.bench.redis.present import instance_table, plot_redis, tables
 from deploy.cli import options
 from deploy.cli.experiments import Locks, Plot, check_baseline, check_emulator, check_parallel
-from deploy.cli.parameters import takes
+from deploy.cli.options import takes
 from deploy.compare.tables import linux_table
 from deploy.deployment import STACKS, WORKLOADS
 from deploy.emulator import lockstep

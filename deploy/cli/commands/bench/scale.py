@@ -24,7 +24,7 @@ from deploy.bench.scale.measure import Key, key_of, ranges_of
 from deploy.bench.scale.present import plot_scale, tables
 from deploy.cli import options
 from deploy.cli.experiments import Local, Locks, OfKernel, Plot, check_emulator, check_granularity, choose_mode
-from deploy.cli.parameters import takes
+from deploy.cli.options import takes
 from deploy.deployment.modules import REGIMES
 from deploy.emulator.machine_file import RANGE, ModelledMachine, chosen
 from deploy.live.granularity import Granularity

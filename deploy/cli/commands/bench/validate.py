@@ -18,8 +18,7 @@ from deploy.bench.native import host as native_host, scale as native_scale
 from deploy.bench.validate import rows as row_groups, validation
 from deploy.bench.validate.calibrate import DEFAULT, measured
 from deploy.bench.validate.validation import Row, ranged
-from deploy.cli.options import Quick
-from deploy.cli.parameters import takes
+from deploy.cli.options import Quick, takes
 from deploy.deployment import modules
 from deploy.emulator import run
 from deploy.emulator.machine_file import PAPERS, RANGE, ModelledMachine, load

@@ -14,7 +14,7 @@ from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.base.timeouts import Patience
 from deploy.cli import options
-from deploy.cli.parameters import takes
+from deploy.cli.options import takes
 from deploy.deployment.addresses import shown
 from deploy.deployment.planner import Plan
 from deploy.domains import accel as accelerators, keep as watch

@@ -12,8 +12,7 @@ import typer
 from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.base.timeouts import slowness
-from deploy.cli.options import RunName
-from deploy.cli.parameters import takes
+from deploy.cli.options import RunName, takes
 from deploy.domains.options import RunsUnder
 from deploy.live import ledger
 from deploy.live.cores import LEFT, OWNED, PARKED, Core, answer, check, cores_of, order, refusal

@@ -10,7 +10,7 @@ import typer
 from deploy.base import process
 from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, version
-from deploy.cli.parameters import takes
+from deploy.cli.options import takes
 from deploy.domains.options import RunsUnder
 from deploy.live.top import source, terminal
 from deploy.live.top.sample import Sample

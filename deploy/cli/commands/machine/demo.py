@@ -17,7 +17,7 @@ from deploy.base.timeouts import Patience
 from deploy.bench.failure import scene, show
 from deploy.cli import options
 from deploy.cli.failure_options import Lock, check_lock, check_survivors
-from deploy.cli.parameters import takes
+from deploy.cli.options import takes
 from deploy.deployment.planner import plan
 from deploy.live import kill
 from deploy.live.kill import How

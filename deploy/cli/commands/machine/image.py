@@ -11,8 +11,7 @@ import typer
 
 from deploy import deployment as deployments
 from deploy.base.terminal import Json, Output, Quiet, version
-from deploy.cli.options import Layout, Lock, MachineOptions, PlanOptions, adapt, load_plan, threads
-from deploy.cli.parameters import takes
+from deploy.cli.options import Layout, Lock, MachineOptions, PlanOptions, adapt, load_plan, takes, threads
 from deploy.deployment import DEFAULT, modules, physical_memory
 from deploy.deployment.planner import Plan, is_map, plan, plan_map
 from deploy.machine import image as images

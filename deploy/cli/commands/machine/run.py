@@ -20,7 +20,7 @@ from deploy.base.terminal import Json, Output, Quiet, check_plot, version
 from deploy.base.timeouts import FOREVER, Patience
 from deploy.cli import options
 from deploy.cli.experiments import check_emulator
-from deploy.cli.parameters import takes
+from deploy.cli.options import takes
 from deploy.compare.tables import layout_table
 from deploy.deployment.addresses import shown
 from deploy.deployment.modules import module_path

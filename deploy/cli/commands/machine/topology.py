@@ -11,8 +11,7 @@ import typer
 
 from deploy.base.choices import files, words
 from deploy.base.terminal import Json, Output, Quiet, version
-from deploy.cli.options import LAYOUTS, Cores, From, Lock, Memory, Smt, Sockets, threads
-from deploy.cli.parameters import takes
+from deploy.cli.options import LAYOUTS, Cores, From, Lock, Memory, Smt, Sockets, takes, threads
 from deploy.deployment.modules import are_built, collect
 from deploy.report.machine import svg
 from topology.errors import InputError

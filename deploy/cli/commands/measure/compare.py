@@ -19,7 +19,7 @@ from deploy.base.terminal import Json, Output, Plot, Quiet, check_plot
 from deploy.base.timeouts import Patience
 from deploy.cli import options, program_comparison
 from deploy.cli.experiments import check_baseline
-from deploy.cli.parameters import takes
+from deploy.cli.options import takes
 from deploy.compare import plot, runs, unpriced
 from deploy.compare.images import IMAGES, QUICK_IMAGES
 from deploy.compare.tables import comparison_table, layout_table, linux_table, pairs, ratio_json

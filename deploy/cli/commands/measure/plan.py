@@ -10,8 +10,7 @@ import typer
 
 from deploy.base.terminal import Json, Output, Quiet, check_plot
 from deploy.cli.model_options import Attempts, Lock, Transfer
-from deploy.cli.options import Cores, From, Smt, Sockets
-from deploy.cli.parameters import takes
+from deploy.cli.options import Cores, From, Smt, Sockets, takes
 from deploy.report import model_present, model_results
 from deploy.report.model_present import plot_plan
 from topology.errors import InputError

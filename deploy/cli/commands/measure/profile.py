@@ -15,7 +15,7 @@ from deploy.base.terminal import Json, Output, Quiet
 from deploy.base.timeouts import Patience
 from deploy.cli import options
 from deploy.cli.experiments import check_baseline
-from deploy.cli.parameters import takes
+from deploy.cli.options import takes
 from deploy.deployment import Deployment
 from deploy.emulator.plugin import plugin
 from deploy.load.request import prepared

@@ -16,11 +16,11 @@ from deploy.base.errors import Failure
 from deploy.base.file_lock import LOCK, alone, exclusive
 from deploy.base.process import heed_signals
 from deploy.base.terminal import Json, Output, Quiet, version
-from deploy.cli.parameters import takes
+from deploy.cli.options import takes
 from deploy.deployment.modules import REGIMES
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
-from deploy.tools.fuzz import corpus as corpora, minimise as minimising, seeds
+from deploy.tools.fuzz import minimise as minimising, seeds
 from deploy.tools.fuzz.run import Limits, State, fuzz as run_fuzzers
 from deploy.tools.fuzz.target import KERNEL, NAMES, NET, Target, build
 from topology.errors import InputError
@@ -150,7 +150,7 @@ def _seeds(output: Output, target: Target, limits: Limits, jobs: int, seed: int)
         raise Failure(f"the fuzzer found: {find.reason}")
 
 
-def _merge(output: Output, target: Target, learned: Path) -> corpora.Merged:
+def _merge(output: Output, target: Target, learned: Path) -> minimising.Merged:
     """One regime at a time: all have one corpus."""
 
     def wait(holder: str) -> None:
@@ -158,7 +158,7 @@ def _merge(output: Output, target: Target, learned: Path) -> corpora.Merged:
 
     with exclusive(target.folder.parent / f"{target.corpus.name}{LOCK}", "skerry fuzz --merge", wait):
         with output.progress("Merging into the repository's corpus"):
-            return corpora.merge(target, learned)
+            return minimising.merge(target, learned)
 
 
 def _shower(output: Output, update: Any, by_runs: bool) -> Any:

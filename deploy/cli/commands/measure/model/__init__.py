@@ -10,7 +10,7 @@ import typer
 from deploy.base.terminal import Json, Output, Quiet, check_plot
 from deploy.cli.commands.measure.model.simulate import simulate
 from deploy.cli.model_options import Lock, Transfer
-from deploy.cli.parameters import takes
+from deploy.cli.options import takes
 from deploy.report import model_present, model_results
 from deploy.report.model_present import plot_fits, plot_predictions
 from topology.errors import InputError

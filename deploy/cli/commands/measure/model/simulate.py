@@ -9,7 +9,7 @@ import typer
 
 from deploy.base.terminal import Json, Output, Quiet
 from deploy.cli.model_options import Attempts
-from deploy.cli.parameters import takes
+from deploy.cli.options import takes
 from deploy.report import model_present, model_results
 from topology.errors import InputError
 from topology.model import published, ranges, regimes, repairman
