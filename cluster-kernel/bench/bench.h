@@ -2,9 +2,7 @@
 /* The benchmarks of one regime; each prints one line of JSON and returns the program's exit status. */
 #pragma once
 
-#include "options.h"
-
-struct team;
+#include "team.h"
 
 int bench_idle(struct options *options);      /* an idle lock */
 int bench_contended(struct options *options); /* threads that want the same lock */

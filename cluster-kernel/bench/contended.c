@@ -7,11 +7,8 @@
 #include <stdio.h>
 #include <unistd.h>
 #include "bench.h"
-#include "counted.h"
-#include "cycles.h"
-#include "draw.h"
+#include "numbers.h"
 #include "pair.h"
-#include "quantile.h"
 #include "regime.h"
 #include "team.h"
 

@@ -9,8 +9,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "cycles.h"
-#include "quantile.h"
+#include "numbers.h"
 #include "team.h"
 
 enum {

@@ -6,9 +6,8 @@
 #include <stdio.h>
 #include "bare.h"
 #include "bench.h"
-#include "cycles.h"
+#include "numbers.h"
 #include "pair.h"
-#include "quantile.h"
 #include "regime.h"
 #include "team.h"
 

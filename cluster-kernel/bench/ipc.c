@@ -9,9 +9,8 @@
  */
 #include <stdio.h>
 #include "bench.h"
-#include "cycles.h"
+#include "numbers.h"
 #include "pair.h"
-#include "quantile.h"
 #include "team.h"
 
 enum { TRIPS = 100, LONG = MESSAGE_REGISTERS + 1 };

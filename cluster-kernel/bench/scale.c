@@ -9,9 +9,7 @@
  */
 #include <stdio.h>
 #include "bench.h"
-#include "counted.h"
-#include "cycles.h"
-#include "draw.h"
+#include "numbers.h"
 #include "pair.h"
 #include "regime.h"
 #include "team.h"

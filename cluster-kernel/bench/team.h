@@ -1,9 +1,65 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Threads, each on a processor of its own, that are measured over the same stretch of time. */
+/*
+ * Threads, each on a processor of its own, that are measured over the same stretch of time; their clock; and what a
+ * benchmark program is told: NAME=NUMBER, and cpus=LIST.
+ */
 #pragma once
 
 #include <stdint.h>
-#include "options.h"
+
+enum { TEAM_MAX = 60 }; /* cores of one kernel */
+
+struct options {
+	unsigned cpu[TEAM_MAX]; /* of the host, one for each thread */
+	unsigned cores;
+	uint64_t rounds;  /* repetitions of what is measured alone */
+	uint64_t window;  /* cycles for which threads are measured together */
+	uint64_t delay;   /* mean cycles from leaving the kernel to entering it */
+	uint64_t section; /* cycles with the lock */
+	uint64_t lines;   /* cache lines shared by all, written in the section */
+	uint64_t nap;     /* microseconds asleep in the section: threads that are not excluded enter then */
+	uint64_t exclusive;   /* each n-th entry has the kernel to itself; 0: none */
+	uint64_t unlocked;    /* 1: many cores in one kernel under `none` */
+	uint64_t irrevocable; /* 1: the section says so (core/lock.h) */
+	uint64_t seed;
+};
+
+/* From argv[first] on; anything else ends the program with status 2. */
+void options_read(struct options *options, int argc, char **argv, int first);
+
+/* Time: the time-stamp counter's cycles, which are the same on all cores and need not be the core's own. */
+
+/*
+ * Around what is measured: nothing of it begins before the one, or ends after the other (Intel SDM volume 2, RDTSC and
+ * RDTSCP).
+ */
+static inline uint64_t cycles_begin(void)
+{
+	__builtin_ia32_lfence();
+	uint64_t now = __builtin_ia32_rdtsc();
+	__builtin_ia32_lfence();
+	return now;
+}
+
+static inline uint64_t cycles_end(void)
+{
+	unsigned processor;
+	uint64_t now = __builtin_ia32_rdtscp(&processor);
+	__builtin_ia32_lfence();
+	return now;
+}
+
+/* Waits, busily, and returns when it did. */
+static inline uint64_t cycles_until(uint64_t then)
+{
+	uint64_t now;
+	while ((now = __builtin_ia32_rdtsc()) < then)
+		;
+	return now;
+}
+
+/* The counter's rate, measured against CLOCK_MONOTONIC for 50 ms. */
+double cycles_per_second(void);
 
 struct team;
 

@@ -3,6 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#define revoke revoke_terminal /* harness.h has another */
+#include <sys/wait.h>
+#include <unistd.h>
+#undef revoke
 #include "check.h"
 #include "draw-localities.h"
 #include "message.h"
@@ -212,4 +216,63 @@ int main(int argc, char **argv)
 		printf("ok %s\n", name);
 	}
 	return 0;
+}
+
+enum { HIGH = 1000, SPARE = 1020 };
+
+struct thread *stopped_high, *stopped_worker;
+
+/* The worker has an equal, so that the clock moves. */
+void stopped_begin(void)
+{
+	make(OBJECT_NOTIFICATION, 0, STOPPED_NOTE, 1);
+	stopped_high = make_thread(HIGH, 200, 0);
+	stopped_worker = make_thread(STOPPED_WORKER, 100, 0);
+	make_thread(SPARE, 100, 0);
+	root_priority(10);
+	EXPECT(running(0), stopped_high);
+}
+
+void stopped_wait(uint64_t deadline) { syscall_on(0, SYS_WAIT, STOPPED_NOTE, 0, W(deadline), NONE, 0); }
+
+void stopped_call(unsigned budgets, uint64_t cptr, uint64_t label, const uint64_t *words, unsigned word_count,
+                  const uint64_t *caps, unsigned cap_count)
+{
+	for (unsigned ticks = 1; running(0) == stopped_high; ticks++) /* too few pass before the worker runs */
+		stopped_wait(machine->time + ticks + budgets);
+	EXPECT(running(0), stopped_worker);
+	syscall_on(0, SYS_CALL, cptr, label, words, word_count, caps, cap_count, 0);
+	EXPECT(running(0), stopped_high);
+	EXPECT(stopped_worker->context.again, true);
+}
+
+void stopped_finish(uint64_t expected)
+{
+	stopped_wait(0);
+	while (running(0) != stopped_worker)
+		simple(0, SYS_YIELD, 0);
+	EXPECT(result(stopped_worker), expected);
+	EXPECT(simple(0, SYS_SIGNAL, STOPPED_NOTE), 0);
+	EXPECT(running(0), stopped_high);
+}
+
+void last_words(void (*mistake)(void), char *text, size_t size)
+{
+	int pipes[2], status;
+	EXPECT(pipe(pipes), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		dup2(pipes[1], STDERR_FILENO);
+		hosted_self = &machine->core[0];
+		mistake();
+		_exit(0);
+	}
+	close(pipes[1]);
+	size_t length = 0;
+	for (ssize_t got; length < size - 1 && (got = read(pipes[0], text + length, size - 1 - length)) > 0;)
+		length += got;
+	text[length] = 0;
+	close(pipes[0]);
+	EXPECT(waitpid(child, &status, 0), child);
+	EXPECT(WIFSIGNALED(status), true);
 }

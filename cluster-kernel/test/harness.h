@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <skerry/root_info.h>
 #include "hosted.h"
@@ -91,3 +92,22 @@ struct test_file {
 	static const struct test_file file_##file __attribute__((section("test_files"), used)) = \
 		{ #file, tests_##file };                                                       \
 	const struct test tests_##file[]
+
+/* What a child process that does `mistake`, as core 0 of the machine, writes to standard error; abort() must end it. */
+void last_words(void (*mistake)(void), char *text, size_t size);
+
+/* A call that stops at a preemption point, since a thread of higher priority is woken meanwhile. On core 0. */
+
+enum { STOPPED_WORKER = 1010, STOPPED_NOTE = 1030 }; /* slots; all below 1040 are taken */
+
+extern struct thread *stopped_high, *stopped_worker;
+
+/* From now on `stopped_high` runs; when it waits, the worker does. */
+void stopped_begin(void);
+/* `stopped_high` waits until then; 0: for a signal. */
+void stopped_wait(uint64_t deadline);
+/* The worker makes a call in which it is interrupted after `budgets`, roughly: `stopped_high` runs. */
+void stopped_call(unsigned budgets, uint64_t cptr, uint64_t label, const uint64_t *words, unsigned word_count,
+                  const uint64_t *caps, unsigned cap_count);
+/* The call goes on and ends with this result; then `stopped_high` runs once more. */
+void stopped_finish(uint64_t expected);

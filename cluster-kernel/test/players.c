@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "players.h"
 #include <skerry/root_info.h>
 #include "check.h"
 #include "message.h"

@@ -2,7 +2,6 @@
 #include "random.h"
 #include <string.h>
 #include "check.h"
-#include "players.h"
 
 static uint64_t shuffle(uint64_t *state)
 {

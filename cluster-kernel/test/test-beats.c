@@ -9,7 +9,6 @@
 #include "arch.h"
 #include "harness.h"
 #include "kernel.h"
-#include "last-words.h"
 #include "vspace.h"
 
 enum { NOTE = 1000, EQUAL = 1010, BEAT_MS = 50, STEPS = 10 };

@@ -8,7 +8,6 @@
 #include "endpoint.h"
 #include "harness.h"
 #include "kernel.h"
-#include "last-words.h"
 #include "notification.h"
 #include LOCKING_HEADER
 

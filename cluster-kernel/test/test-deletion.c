@@ -2,7 +2,6 @@
 /* Deletions that take many budgets, and what happens between these. */
 #include "endpoint.h"
 #include "harness.h"
-#include "stopped.h"
 #include "work.h"
 
 enum { MEMORY = 1040, NODE = 1041, MANY = 3000, WIDE_BITS = 14 };
@@ -45,7 +44,7 @@ static void ten_thousand_descendants(void)
 		EXPECT(whole(MEMORY, 20), false);
 		before = now;
 		stopped_wait(machine->time + 100);
-		EXPECT(running(0), high);
+		EXPECT(running(0), stopped_high);
 	}
 	stopped_finish(0);
 	EXPECT(left(COUNT), 0);
@@ -201,12 +200,12 @@ static void the_deleter_deletes_itself(void)
 	stopped_begin();
 	EXPECT(call(NODE, CNODE_MOVE, W(7, STOPPED_WORKER), W(CNODE)), 0); /* its TCB, the only capability */
 	stopped_wait(0);
-	EXPECT(running(0), worker);
+	EXPECT(running(0), stopped_worker);
 	struct hosted_call order = { .number = SYS_CALL, .cptr = CNODE, .info = message_info(CNODE_DELETE, 0, 1),
 	                             .word = { NODE } };
 	hosted_post_call(machine, 0, &order);
 	settle();
-	EXPECT(running(0) != 0 && running(0) != worker, true);
+	EXPECT(running(0) != 0 && running(0) != stopped_worker, true);
 	EXPECT(machine->kernel.reap_list != 0, true);
 	bury();
 	EXPECT(wide_whole(MEMORY), true);

@@ -4,7 +4,6 @@
 #include "check.h"
 #include "harness.h"
 #include "kernel.h"
-#include "stopped.h"
 #include "vspace.h"
 #include "work.h"
 
@@ -272,7 +271,7 @@ static void changed_between_budgets(void)
 		        MANY + COUNT + steps);
 		kernel_check(machine);
 		stopped_wait(machine->time + 10);
-		while (running(0) != high) { /* the call has ended */
+		while (running(0) != stopped_high) { /* the call has ended */
 			hosted_advance(machine, 10);
 			settle();
 		}

@@ -8,14 +8,126 @@
 #include <string.h>
 #include <skerry/cluster_mask.h>
 #include <skerry/doorbell.h>
+#include "arch.h"
 #include "harness.h"
 #include "lock.h"
+#include "message.h"
 #include "notification.h"
-#include "arch.h"
 #include "thread.h"
-#include "travel.h"
 
-enum { CORES = TRAVEL_CORES, AT = TRAVEL_AT, HOME = TRAVEL_HOME };
+/* The order in which a test has calls travel: away, then the root task invokes, then they are made. */
+enum { TRAVELLERS = 6, TRAVEL_STEPS = 16 };
+/* the threads are on core AT, what they call on HOME */
+enum { CORES = 3, AT = 1, HOME = 2 };
+
+struct travel_call {
+	uint64_t number, label, cptr, reply;
+};
+struct travel_step {
+	uint64_t label, word[4], cptr; /* 0: the root CNode */
+};
+struct travel {
+	const struct thread *traveller[TRAVELLERS];
+	/* what those do that run when the ones before them are away; number 0: nothing, or posted */
+	struct travel_call call[TRAVELLERS];
+	struct travel_step step[TRAVEL_STEPS]; /* invocations, by the root task */
+	uint64_t result[TRAVEL_STEPS];
+	unsigned steps;
+	/* The rest is the order's own. */
+	unsigned done, turns;
+	bool released; /* the home may go on */
+};
+
+/* The current thread of a core makes the call, with words and a capability that fit any. */
+static void travel_post(unsigned core, const struct travel_call *m)
+{
+	static const uint64_t words[] = { 0x40100000, RIGHT_READ, 0, 44, 55 };
+	struct hosted_call posted = { .number = m->number, .cptr = m->cptr, .reply = m->reply,
+	                              .info = message_info(m->label, 0, 5) };
+	struct ipc_buffer *buffer = thread_ipc_buffer(running(core));
+	const bool waits = m->number == SYS_WAIT || m->number == SYS_SIGNAL_WAIT;
+	for (unsigned i = 0; i < 4; i++)
+		posted.word[i] = waits ? 0 : m->label == FRAME_PROTECT && i == 0 ? RIGHT_READ : words[i];
+	buffer->words[4] = words[4];
+	buffer->caps[0] = VSPACE;
+	hosted_post_call(machine, core, &posted);
+}
+
+static struct travel *active;
+
+static bool all_away(void)
+{
+	for (unsigned i = 0; i < TRAVELLERS; i++)
+		if (active->traveller[i] && active->traveller[i]->state != THREAD_AWAY)
+			return false;
+	return true;
+}
+
+static bool root_is_done(void) { return active->done == active->steps && !machine->core[0].inside; }
+
+/* The candidate that is this core; `count` if it has nothing to do. */
+static unsigned place_of(unsigned core, unsigned count)
+{
+	unsigned place = 0;
+	for (unsigned i = 0; i < core; i++)
+		place += hosted_core_busy(&machine->core[i]);
+	return hosted_core_busy(&machine->core[core]) ? place : count;
+}
+
+static unsigned choose(void *argument, unsigned count)
+{
+	enum { PATIENCE = 400 };
+	(void)argument;
+	active->turns++;
+	const bool away = active->done || (all_away() && !machine->core[AT].inside);
+	unsigned first = place_of(away && active->turns % 2 ? 0 : AT, count),
+	         second = place_of(away && active->turns % 2 ? AT : 0, count);
+	active->released |= (away && root_is_done()) || active->turns > PATIENCE || (first == count && second == count);
+	if (active->released)
+		return active->turns % count;
+	return first < count ? first : second; /* a writer may wait for the thread's core */
+}
+
+static bool next_step(void *argument, struct hosted *of, unsigned core)
+{
+	(void)argument;
+	for (unsigned i = 0; core == AT && i < TRAVELLERS; i++)
+		if (active->call[i].number && running(AT) == active->traveller[i]) {
+			travel_post(AT, &active->call[i]);
+			active->call[i].number = 0;
+			return true;
+		}
+	if (core != 0 || (!active->done && !all_away()))
+		return false;
+	if (active->done)
+		active->result[active->done - 1] = result(of->root);
+	if (active->done == active->steps)
+		return false;
+	const struct travel_step *step = &active->step[active->done++];
+	struct hosted_call call = { .number = SYS_CALL, .cptr = step->cptr ? step->cptr : CNODE,
+	                            .info = message_info(step->label, 2, 21) };
+	memcpy(call.word, step->word, sizeof(call.word));
+	memset(thread_ipc_buffer(of->root)->words, 0, sizeof(uint64_t) * 24);
+	thread_ipc_buffer(of->root)->caps[0] = step->label == TCB_SCHEDULE ? ROOT_SLOT_TCB : CNODE;
+	thread_ipc_buffer(of->root)->caps[1] = VSPACE;
+	hosted_post_call(of, 0, &call);
+	return true;
+}
+
+/* What has been posted happens in that order. Returns whether all travelled, and waited for the root task. */
+static bool travel_run(struct travel *wanted)
+{
+	active = wanted;
+	machine->config.choose = choose;
+	machine->config.program = next_step;
+	for (unsigned i = 0; i < CORES; i++)
+		machine->core[i].quiet = false;
+	settle();
+	machine->config.choose = 0;
+	machine->config.program = 0;
+	return active->done == active->steps && active->steps > 0;
+}
+
 /* Slots: objects at home on core HOME, what the travelling call names, what comes in its place, and the rest. */
 enum { NOTE = 1000, ENDPOINT, REPLY, FIRST_SLOT = 1010, SECOND_SLOT, THINGS = 1020, A = 1100, B = 1110, C = 1120,
        DOMAIN = 1130, COARSE, TABLES = 1140, BELL = 1150, HEARD = 1160, MANY = 1200, MANY_FRAMES = 1300 };

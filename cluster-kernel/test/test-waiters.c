@@ -3,7 +3,6 @@
 #include "endpoint.h"
 #include "harness.h"
 #include "message.h"
-#include "stopped.h"
 
 enum { OTHER = 1040, HANDLER = 1042, PIN = 5 };
 enum { WAITERS = 200, WAITER = 20000 };
@@ -96,7 +95,7 @@ static void a_notification_is_replaced(void)
 	hosted_raise_pin(machine, PIN);
 	settle();
 	EXPECT(simple(0, SYS_POLL, STOPPED_NOTE), 0);
-	EXPECT(badge(high), 1);
+	EXPECT(badge(stopped_high), 1);
 }
 
 static void a_handler_goes(void)
