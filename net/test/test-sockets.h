@@ -13,30 +13,10 @@ extern pid_t own_stack; /* 0: within this process */
 /* for a scenario that does not return */
 void say_passed(void);
 
-/* --- test-sockets-traffic.c --- */
-
-void values_of_all_sizes(void);
-void frames_of_a_request(void);
-void fifty_pipelined(void);
-void thousand_connections(void);
-void thousand_at_once(void);
-void slow_reader(void);
-void load(void);
-void six_hundred_first(void);
-void six_hundred_more(void);
-
-/* --- test-sockets-datagrams.c --- */
+/* --- test-sockets-ends.c --- */
 
 void datagram_peer(void);
 void datagrams(void);
-
-/* --- test-sockets-edges.c --- */
-
-void edges(void);
-void datagram_edges(void);
-
-/* --- test-sockets-ends.c --- */
-
 void ends(void);
 void within_one_stack(void);
 void vanish(void);
