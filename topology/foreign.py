@@ -11,7 +11,7 @@ import resource
 import subprocess
 import tomllib
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -137,6 +137,11 @@ _TOML = re.compile(
 _SEPARATORS = {"[": 1, "{": 1, "]": -1, "}": -1, "=": 0, ",": 0, "\n": 0}  # and by how much they deepen
 
 
+def xml_root(path: Path) -> Element:
+    """Returns the root of XML that a user names."""
+    return xml(read(path, TOPOLOGY), str(path))
+
+
 def check_toml(text: str, source: str) -> None:
     """Refuses keys of many parts, and nesting, in one pass, before a parser takes its time for them."""
     parts, depth = 1, 0
@@ -186,3 +191,27 @@ def run(command: Sequence[str], text: str | bytes, name: str, environment: Mappi
     if process.returncode < 0:
         raise InputError(name, f"{Path(command[0]).name} ended with signal {-process.returncode} while it read it")
     return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+def format_spans(numbers: Iterable[int]) -> str:
+    spans: list[tuple[int, int]] = []
+    for number in sorted(set(numbers)):
+        if spans and spans[-1][1] == number - 1:
+            spans[-1] = (spans[-1][0], number)
+        else:
+            spans.append((number, number))
+    return ",".join(f"{a}-{b}" if a < b else str(a) for a, b in spans)
+
+
+def parse_spans(text: str) -> set[int]:
+    """Raises ValueError for anything else, and for more numbers, or larger ones, than machines have."""
+    numbers: set[int] = set()
+    left = NUMBERS
+    for part in text.split(","):
+        first, _, last = part.strip().partition("-")
+        span = range(int(first), int(last or first) + 1)
+        left -= len(span) if span.stop <= NUMBERS else NUMBERS
+        if span.stop > NUMBERS or left < 0:
+            raise ValueError(f"'{part.strip()[:40]}': more than {NUMBERS} numbers, or one above {NUMBERS - 1}")
+        numbers |= set(span)
+    return numbers

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import accumulate, groupby
 
 from topology.errors import InputError
+from topology.foreign import format_spans
 from topology.machines.machine import Core, Machine
-from topology.spans import format_spans
 
 AT = ("layout",)  # the parameter, of an error
 HERE = "topology/layouts.py"  # as errors name it

@@ -12,7 +12,7 @@ from deploy.results.counting import COUNTED
 from deploy.results.kinds import bracketed
 from deploy.results.result import DISTORTED, Result, nested
 from deploy.results.tables import plain_table
-from topology.spans import format_spans
+from topology.foreign import format_spans
 from topology.units import MIB
 
 MARK = " *"  # at what a run beside it counted

@@ -28,7 +28,7 @@ from deploy.machine.events import (
 )
 from topology import foreign
 from topology.errors import InputError
-from topology.spans import parse_spans
+from topology.foreign import parse_spans
 
 PATIENCE = Patience(5.0)  # on the wall, for an orderly end: the emulator is not ours, and may be on another host
 POLL = 0.1  # seconds between looks

@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 
 from deploy.report.load import Entry, MachineEntry, PlacedCluster, PlacedCpu
 from deploy.report.svg import open_svg
-from topology.spans import format_spans
+from topology.foreign import format_spans
 
 WIDTH = 360  # units, about pixels on a phone
 COLUMNS = 4

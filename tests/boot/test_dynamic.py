@@ -11,8 +11,7 @@ import pytest
 from deploy.base.timeouts import Patience
 from deploy.bench.dynamic import forkjoin, unmap
 from deploy.bench.dynamic.forkjoin import Latency
-from deploy.bench.dynamic.unmap import Calls
-from deploy.bench.dynamic.unmap_series import ALONE, DOMAIN, EACH, ONE, Guard
+from deploy.bench.dynamic.unmap import ALONE, DOMAIN, EACH, ONE, Calls, Guard
 from deploy.emulator.machine_file import PAPERS, load
 from tests.boot.machine import PATIENCE
 from tests.boot.test_commands import skerry

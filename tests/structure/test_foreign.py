@@ -29,7 +29,7 @@ ALLOWED = {
     "deploy/cli/documents/__main__.py": "results that a maintainer publishes",
     "deploy/setup/build.py": OF_A_BUILD, "deploy/setup/tab.py": OF_A_BUILD, "deploy/machine/kvm.py": OF_A_BUILD,
     "deploy/bench/paper/page.py": OF_A_BUILD,
-    "deploy/bench/paper/work.py": OF_A_BUILD, "deploy/bench/scale/figure_sweep.py": OF_A_BUILD,
+    "deploy/bench/paper/work.py": OF_A_BUILD, "deploy/bench/scale/figure.py": OF_A_BUILD,
     "deploy/bench/native/runs.py": OF_A_BUILD,
     "deploy/bench/lines/measure.py": OF_A_BUILD, "deploy/emulator/lockstep.py": OF_A_BUILD,
     "deploy/emulator/entries.py": OF_A_BUILD,

@@ -14,12 +14,10 @@ from pathlib import Path
 
 from topology import demand, foreign
 from topology.errors import InputError
-from topology.foreign import NUMBERS
+from topology.foreign import NUMBERS, format_spans
 from topology.machines import linux
 from topology.machines.parts import Machine
 from topology.machines.survey import Processor, Survey
-from topology.machines.xml_file import read_root
-from topology.spans import format_spans
 
 TIMEOUT = 60  # seconds; the largest machines take one
 X86 = ("x86_64", "i686", "i386")
@@ -46,7 +44,7 @@ def survey_live() -> Survey:
 
 
 def survey_file(path: Path) -> Survey:
-    root = read_root(path)
+    root = foreign.xml_root(path)
     if root.tag != "topology":
         raise InputError(str(path), f"is not hwloc's XML: it starts with <{root.tag}>")
     _as_version_2(root)

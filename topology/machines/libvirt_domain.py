@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from topology.errors import InputError
+from topology.foreign import format_spans
 from topology.machines.machine import Machine
 from topology.machines.q35 import Grid, Place, grid, place
 from topology.machines.qemu import address_bits, nodes_of_places
 from topology.maps.clustermap import ClusterMap
-from topology.spans import format_spans
 from topology.units import KIB
 
 MANY = 255  # processors that need nothing special

@@ -11,8 +11,8 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from topology import demand, foreign
 from topology.errors import InputError
+from topology.foreign import format_spans, parse_spans
 from topology.machines.survey import Processor, Survey
-from topology.spans import format_spans, parse_spans
 from topology.units import KIB
 
 TIMEOUT = 60  # seconds

@@ -4,11 +4,11 @@
 import re
 from pathlib import Path
 
+from topology import foreign
 from topology.errors import InputError
 from topology.machines import hwloc, libvirt_host, linux
 from topology.machines.machine import Machine
 from topology.machines.survey import Survey
-from topology.machines.xml_file import read_root
 
 LIVE = "live"
 
@@ -45,7 +45,7 @@ def _survey(source: str) -> Survey:
         return hwloc.survey_live()
     if is_uri(source):
         return libvirt_host.connect(source)
-    root = read_root(Path(source))
+    root = foreign.xml_root(Path(source))
     if root.tag == "topology":
         return hwloc.survey_file(Path(source))
     if root.tag == "capabilities":

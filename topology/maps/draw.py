@@ -8,9 +8,9 @@ from rich.console import Group
 from rich.panel import Panel
 from rich.text import Text
 
+from topology.foreign import format_spans
 from topology.machines.machine import Core, Machine
 from topology.maps.clustermap import Cluster, ClusterMap
-from topology.spans import format_spans
 from topology.units import format_size
 
 

@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from topology.errors import InputError
+from topology.foreign import format_spans
 from topology.grouping import WORDS, group
 from topology.layouts import AT, cores_of_sockets, possible_sizes
 from topology.limits import CHANNEL_PORTS, MAX_CLUSTERS, MAX_CPUS, PORT_SIZE
 from topology.machines.machine import Machine, MemoryRange
 from topology.maps.clustermap import Channel, Cluster, ClusterMap, Cpu, Range
-from topology.spans import format_spans
 from topology.units import LARGE_PAGE, MIB, align_down, align_up, format_size
 
 CHANNEL_MINIMUM = 16 * MIB

@@ -7,7 +7,7 @@ from dataclasses import replace
 from topology.model.published import LINE_SAME_SOCKET
 from topology.model.regimes import ClosedForm
 from topology.model.simulation.holding import Transfers
-from topology.model.simulation.transactions import Elision, Transactions
+from topology.model.simulation.lock import Elision, Transactions
 
 # Throughput of n cores, which share a last-level cache (False) or do not (True).
 Throughput = Callable[[int, bool], float]

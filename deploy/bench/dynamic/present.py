@@ -29,7 +29,7 @@ from deploy.bench.dynamic.measure import (
     pairs as joined_pairs,
     published_ipc,
 )
-from deploy.bench.dynamic.unmap_series import LEAST_R_SQUARED, MOST_RISE, Guard, Trend, Unmap, trends
+from deploy.bench.dynamic.unmap import LEAST_R_SQUARED, MOST_RISE, Guard, Trend, Unmap, trends
 from deploy.results.figure import MARKERS, publish, subplots
 from deploy.results.tables import plain_table
 from topology.model.papers import UHLIG, UHLIG_FIGURE_6, UHLIG_FIGURE_7, UHLIG_MACHINE

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Results of `skerry bench redis` as tables and plots: throughput, utilisation and idle time over cores for each lock."""
+"""`skerry bench redis` as tables and plots: throughput, utilisation and idle time over cores for each lock."""
 
 import textwrap
 from collections.abc import Callable, Mapping, Sequence

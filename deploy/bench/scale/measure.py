@@ -21,9 +21,9 @@ from deploy.machine.run import Options, boot
 from deploy.results.result import Result
 from deploy.results.snapshots import ratio
 from topology.errors import InputError
+from topology.foreign import format_spans
 from topology.grouping import check_named
 from topology.machines.machine import Shape, default_memory
-from topology.spans import format_spans
 
 DELAYS = "125..32000"  # Figure 4 starts at 500; but a lock that is held for a fifth of the time bends at a fifth
 FIGURE_4 = (

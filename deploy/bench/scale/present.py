@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Results of `skerry bench scale` as tables and plots: all delays under one lock (Figure 4), all locks at one delay (Figure 5)."""
+"""`skerry bench scale` as tables and plots: all delays under one lock (Figure 4), all locks at one delay (Figure 5)."""
 
 import textwrap
 from collections.abc import Mapping, Sequence

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Events of a machine that was never booted."""
+"""Events of a machine that was never booted, and folders as those of machines that run."""
 
 import json
+import os
+import socket
+from pathlib import Path
 from typing import Any
 
+from deploy.base.paths import ROOT
 from deploy.deployment.planner import Plan
 from deploy.live.lockstat.snapshot import COUNTERS
 from deploy.machine.events import EventStream
+from deploy.machine.run_folder import TREE
 from deploy.results.result import Clock
 
 HZ = 1_000_000_000
@@ -69,3 +74,19 @@ def good_run(plan: Plan, seconds: float = 2.0) -> list[dict[str, Any]]:
         events.append({"event": "memory", "cluster": cluster.number} | memory)
     events.append({"event": "done", "status": 0})
     return events
+
+
+def run_folder_of(place: Path, pid: int | None = None, tree: str = str(ROOT)) -> Path:
+    """A private folder with a monitor's socket, of a process that lives: this one, or `pid`."""
+    folder = place / f"skerry-run-{pid or os.getpid()}-1"
+    folder.mkdir(0o700)
+    (folder / TREE).write_text(tree)
+    name = folder / "qmp.sock"
+    with socket.socket(socket.AF_UNIX) as monitor:
+        where = os.getcwd()
+        os.chdir(folder)  # a socket's path has 107 characters at most
+        try:
+            monitor.bind(name.name)
+        finally:
+            os.chdir(where)
+    return folder

@@ -22,15 +22,14 @@ from deploy.domains.machines import Machines, arrange, on_host
 from deploy.domains.record import NAMESPACE, Record, parse
 from deploy.machine.events import BUTTON, Event
 from deploy.machine.qemu import Forward
-from tests.unit.topology.capabilities import Host
-from tests.unit.topology.machines import MACHINES, write
+from tests.unit.topology.machines import MACHINES, Host, write
 from topology.errors import InputError
+from topology.foreign import parse_spans
 from topology.machines import libvirt_host
 from topology.machines.machine import Machine, Shape, emulated
 from topology.machines.sources import read_machine
 from topology.maps.clustermap import ClusterMap, Network
 from topology.maps.mapmaker import make_map
-from topology.spans import parse_spans
 from topology.units import GIB, KIB
 
 # ---- Domains as text: libvirt's schema over several dozen machines, where they run on a host, and what ----

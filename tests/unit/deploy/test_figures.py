@@ -16,10 +16,8 @@ from deploy.base.parallel import Call
 from deploy.bench.paper.figures import FIGURES, KINDS, NOT_MEASURED, figure
 from deploy.bench.redis import architecture
 from deploy.bench.redis.measure import Point as RedisPoint
-from deploy.bench.scale import figure_sweep
-from deploy.bench.scale.figure import locks_of
-from deploy.bench.scale.figure_sweep import Estimate
-from deploy.bench.scale.figure_table import against_paper, sentences, tables
+from deploy.bench.scale import figure as scale_figure
+from deploy.bench.scale.figure import Estimate, against_paper, locks_of, sentences, tables
 from deploy.bench.scale.measure import Point, Request, ranges_of
 from deploy.bench.validate import rows as row_groups
 from deploy.cli.main import make_app
@@ -84,45 +82,45 @@ class Host:
                 raise KeyboardInterrupt
             self.booted.append(request)
             found.append(points_of(request))
-            figure_sweep.store(path, found[-1])
+            scale_figure.store(path, found[-1])
         return found
 
 
 @pytest.fixture(autouse=True)
 def images(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(figure_sweep, "_digest", lambda path: path.name)
-    monkeypatch.setattr(figure_sweep.qemu, "version", lambda: (10, 0))
+    monkeypatch.setattr(scale_figure, "_digest", lambda path: path.name)
+    monkeypatch.setattr(scale_figure.qemu, "version", lambda: (10, 0))
 
 
 def test_resumes(tmp_path: Path) -> None:
     """bench scale --figure: a sweep that was ended boots what is missing, and its points are those of one that was
     not"""
-    wanted = figure_sweep.requests(XEON, ("clh", "fine"), [1, 14, 28], [500.0, 4000.0], (0.5, 1.0))
+    wanted = scale_figure.requests(XEON, ("clh", "fine"), [1, 14, 28], [500.0, 4000.0], (0.5, 1.0))
     assert [request.line_factor for request in wanted] == [1.0] * 4 + [0.5] * 4
     first, second, steps = Host(last=3), Host(), list[str]()
     with pytest.raises(KeyboardInterrupt):
-        figure_sweep.measure(wanted, steps.append, tmp_path, first.run, lambda: 0.0)
-    found = figure_sweep.measure(wanted, steps.append, tmp_path, second.run, lambda: 0.0)
+        scale_figure.measure(wanted, steps.append, tmp_path, first.run, lambda: 0.0)
+    found = scale_figure.measure(wanted, steps.append, tmp_path, second.run, lambda: 0.0)
     assert len(first.booted) == 3 and len(second.booted) == 5 and any("3 of 8 boots are there" in step
                                                                       for step in steps)
     assert found == [point for request in wanted for point in points_of(request)]
-    assert figure_sweep.measure(wanted, steps.append, tmp_path, Host(last=0).run) == found
-    damaged = figure_sweep.place(wanted[0], tmp_path)
+    assert scale_figure.measure(wanted, steps.append, tmp_path, Host(last=0).run) == found
+    damaged = scale_figure.place(wanted[0], tmp_path)
     damaged.write_text(damaged.read_text()[:100])
     third = Host()
-    assert figure_sweep.measure(wanted, steps.append, tmp_path, third.run) == found and third.booted == wanted[:1]
+    assert scale_figure.measure(wanted, steps.append, tmp_path, third.run) == found and third.booted == wanted[:1]
 
 
 def test_other_points(monkeypatch: pytest.MonkeyPatch) -> None:
     """bench scale --figure: points of another kernel, machine, emulator or line cost are other points"""
-    (request,) = figure_sweep.requests(XEON, ("clh",), [1], [500.0], (1.0,))
-    known = {figure_sweep.key(request), figure_sweep.key(replace(request, line_factor=2.0)),
-             figure_sweep.key(replace(request, lock="mcs")),
-             figure_sweep.key(replace(request, modelled=load("epyc-7402")))}
-    monkeypatch.setattr(figure_sweep.qemu, "version", lambda: (10, 1))
-    known.add(figure_sweep.key(request))
-    monkeypatch.setattr(figure_sweep, "_digest", lambda path: "other")
-    assert figure_sweep.key(request) not in known and len(known) == 5
+    (request,) = scale_figure.requests(XEON, ("clh",), [1], [500.0], (1.0,))
+    known = {scale_figure.key(request), scale_figure.key(replace(request, line_factor=2.0)),
+             scale_figure.key(replace(request, lock="mcs")),
+             scale_figure.key(replace(request, modelled=load("epyc-7402")))}
+    monkeypatch.setattr(scale_figure.qemu, "version", lambda: (10, 1))
+    known.add(scale_figure.key(request))
+    monkeypatch.setattr(scale_figure, "_digest", lambda path: "other")
+    assert scale_figure.key(request) not in known and len(known) == 5
 
 
 def test_estimate() -> None:
@@ -133,7 +131,7 @@ def test_estimate() -> None:
 
 def test_beside_the_paper() -> None:
     """bench scale --figure 4: one lock stands beside the paper's fit and bounds, and what is off is marked"""
-    wanted = figure_sweep.requests(XEON, ("clh",), [1, 14, 28], [500.0, 4000.0], (0.5, 1.0, 2.0))
+    wanted = scale_figure.requests(XEON, ("clh",), [1, 14, 28], [500.0, 4000.0], (0.5, 1.0, 2.0))
     points = [point for request in wanted for point in points_of(request)]
     own = [point for point in points if point.line_factor == 1]
     rows = cells(against_paper(own))
@@ -152,7 +150,7 @@ def test_beside_the_paper() -> None:
 
 def test_by_lock() -> None:
     """bench scale --figure 5: locks stand side by side, and one that does not scale disagrees with the paper"""
-    wanted = figure_sweep.requests(XEON, ("clh", "fine", "none"), [1, 14, 28], [published.SPANS_SOCKET], (1.0,))
+    wanted = scale_figure.requests(XEON, ("clh", "fine", "none"), [1, 14, 28], [published.SPANS_SOCKET], (1.0,))
     points = [point for request in wanted for point in points_of(request)]
     rows = cells(tables(points, {}, "5")[0])
     assert rows[0][3] != "-" and rows[2][3] == "-"

@@ -21,7 +21,7 @@ from deploy.live.lockstat.snapshot import COUNTERS, Core, Snapshot
 from deploy.live.lockstat.table import COLUMNS, tables
 from deploy.machine.events import EventStream
 from deploy.results import result
-from tests.unit.deploy.run_folders import run_folder_of
+from tests.unit.deploy.synthetic import run_folder_of
 from topology import headers
 from topology.errors import InputError
 

@@ -246,8 +246,8 @@ def test_native(monkeypatch: pytest.MonkeyPatch) -> None:
             raise Failure("does not exclude")
         return {"share": 1.0}
 
-    monkeypatch.setattr(native_runs.program, "of_kernel", lambda kernel: kernel)
-    monkeypatch.setattr(native_runs.program, "run", run)
+    monkeypatch.setattr(native_runs, "of_kernel", lambda kernel: kernel)
+    monkeypatch.setattr(native_runs, "run_program", run)
     jobs, parts = [Job(lock, "idle", ()) for lock in ("clh", "mcs")], Parts(QUIET)
     found = native_runs.collect(jobs, 3, parts, "x")
     assert [job.kernel for job in found] == ["clh"] and asked.count("clh") == 3 and asked.count("mcs") == 1

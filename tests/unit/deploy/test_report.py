@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Reports: their pages, and what they are given."""
+"""Reports: their pages, what they are given, which results are repeats of each other, and what leads."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ from deploy.cli.main import main
 from deploy.deployment import Deployment, Load, Redis
 from deploy.deployment.planner import plan
 from deploy.report import load, page
+from deploy.report.group import groups
 from deploy.results.result import document, evaluate
 from deploy.results.ycsb import percentile
 from topology.model.regimes import ClosedForm
 
 from .synthetic import EMULATED, good_run, stream
-
-# ---- The report: its numbers are those of the files, and it is one page that needs nothing else ----
 
 HOST = {"cpu": "A <b>processor</b> & more", "cores": 2, "mode": "emulated", "qemu": "10.0"}
 VOID = {"meta", "br", "hr", "img", "input", "link"}
@@ -465,3 +464,67 @@ def test_bad_arguments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
         assert main(["report", *words]) == 2
         said = capsys.readouterr().err.splitlines()
         assert len(said) == 1 and culprit in said[0], said
+
+
+def of_code(commit: str, images: dict[str, str]) -> dict[str, Any]:
+    one = comparison(2.0, 2.5)
+    return one | {"host": HOST | {"environment": {"commit": commit}}, "images": images}
+
+
+@pytest.mark.parametrize(
+    ("commits", "images", "repeats"),
+    [
+        (("a", "a"), ({"root": "1", "kernel-clh": "2"}, {"root": "1", "kernel-clh": "2"}), [2, 2]),
+        (("a", "b"), ({"root": "1"}, {"root": "1"}), [1, 1, 1, 1]),
+        (("a", "a+"), ({"root": "1"}, {"root": "1"}), [1, 1, 1, 1]),
+        (("a", "a"), ({"root": "1"}, {"root": "3"}), [1, 1, 1, 1]),
+        (("a", "a"), ({"kernel-clh": "1"}, {"kernel-clh": "3"}), [1, 1, 1, 1]),
+        (("a", "a"), ({"kernel-clh+stat": "1"}, {"kernel-clh+stat": "3"}), [1, 1, 1, 1]),
+        (("a", "a"), ({"kernel-mcs": "1"}, {"kernel-mcs": "3"}), [2, 2]),
+        (("a+", "a+"), ({}, {}), [1, 1, 1, 1]),
+    ],
+)
+def test_other_code_is_no_repeat(tmp_path: Path, commits: tuple[str, str], images: tuple[dict[str, str], ...],
+                                 repeats: list[int]) -> None:
+    """results of other commits or images are not repeats, however alike their figures are; a kernel that did not run
+    does not matter"""
+    files = {f"run{n}": of_code(commit, of) | {"arguments": ["compare", "--json", f"{n}.json"]}
+             for n, (commit, of) in enumerate(zip(commits, images))}
+    sources = load.read_all(write(tmp_path, **files))
+    assert [group.repeats for group in groups(sources)] == repeats
+
+
+def test_incomplete(tmp_path: Path) -> None:
+    """a page of results of which a part failed says which"""
+    one = comparison(2.0, 2.5) | {"incomplete": [{"part": "kernel mcs", "why": "it hung"}]}
+    assert "x.json is incomplete, without kernel mcs (it hung)." in make(write(tmp_path, x=one))
+
+
+def test_repeats_of_a_computation(tmp_path: Path) -> None:
+    """runs that are the same in every digit have no interval: that is precision, which says nothing of accuracy"""
+    files = {f"run{n}": comparison(2.0, 2.5) | {"arguments": ["compare", "--json", f"{n}.json"]} for n in range(2)}
+    text = make(write(tmp_path, **files))
+    assert "±" not in text and "2 runs, the same in every digit" in text
+
+
+def test_no_time_of_the_host_on_a_modelled_machine(tmp_path: Path) -> None:
+    """the time from power-on to +PONG is the host's: no headline, and nothing in a comparison on a modelled machine"""
+    one = comparison(2.0, 2.5)
+    for entry in one["results"]:
+        entry["metrics"]["boot_to_pong_s"] = 3.0
+    text = make(write(tmp_path, emulated=one))
+    assert "power-on to first +PONG, s" in text and "the time from power-on" not in text
+    for entry in one["results"]:
+        entry |= {"kind": "modelled", "modelled": {"machine": "X"}}
+    assert "+PONG" not in make(write(tmp_path, modelled=one))
+
+
+def test_counted(tmp_path: Path) -> None:
+    """where instructions were counted, they are the answer and the headline, not operations per second"""
+    one = comparison(2.0, 2.5)
+    for entry, count in zip(one["results"], (20_000.0, 25_000.0)):
+        entry |= {"kind": "counted"}
+        entry["metrics"]["instructions_per_op"] = count
+    text = make(write(tmp_path, counted=one))
+    assert "takes 0.800 times the instructions an operation that it takes with one kernel" in text
+    assert "0.80 ×</strong> the instructions for an operation" in text and "the operations per second of" not in text

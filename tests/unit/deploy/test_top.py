@@ -26,7 +26,7 @@ from deploy.live.top.source import Ended, Look, ended
 from deploy.live.top.terminal import decode, press
 from deploy.live.top.view import COLUMNS, HELP, INTERVALS, VIEWS, State, plain, screen
 from deploy.machine.events import Event
-from tests.unit.deploy.run_folders import run_folder_of
+from tests.unit.deploy.synthetic import run_folder_of
 from topology.errors import InputError
 
 HZ = 1_000_000_000

@@ -11,10 +11,9 @@ import pytest
 from rich.console import Console
 
 from deploy.base.errors import Failure
-from deploy.bench.dynamic import unmap, unmap_series as dynamic_unmap
+from deploy.bench.dynamic import unmap
 from deploy.bench.dynamic.present import unmap_tables
-from deploy.bench.dynamic.unmap import Calls
-from deploy.bench.dynamic.unmap_series import DOMAIN, EACH, GUARDS, ONE, Guard, Unmap, one_core, sentences, trends
+from deploy.bench.dynamic.unmap import DOMAIN, EACH, GUARDS, ONE, Calls, Guard, Unmap, one_core, sentences, trends
 from deploy.bench.paper import points as reading
 from deploy.emulator.lockstep import Mark
 from deploy.emulator.machine_file import PAPERS, load
@@ -96,14 +95,14 @@ def rows(series: Guard, cycles: Callable[[int, int], float], factors: Sequence[f
                                  round(pages * (cycles(n, pages) * factor + 1))))
         for factor in factors for n in cores for pages in (1, 128, 256)
     ]  # fmt: skip
-    return dynamic_unmap.rows_of(series, XEON, made)
+    return unmap.rows_of(series, XEON, made)
 
 
 FINE = rows(EACH, lambda n, pages: 1000 + n)
 COARSE = rows(ONE, lambda n, pages: 800 * n)
 COUNTED = [
     row for series, each in ((EACH, 372), (ONE, 300))
-    for row in dynamic_unmap.rows_of(series, None, [Calls(1, pages, 1.0, (each * pages,)) for pages in (1, 128, 256)])
+    for row in unmap.rows_of(series, None, [Calls(1, pages, 1.0, (each * pages,)) for pages in (1, 128, 256)])
 ]  # fmt: skip
 UNMAPS = [*FINE, *COARSE, *COUNTED]
 
@@ -111,9 +110,9 @@ UNMAPS = [*FINE, *COARSE, *COUNTED]
 def test_series() -> None:
     """unmap: a series is a row; the paper's two parts are a lock for each mapping, and the kernel's one lock"""
     assert len({one.name for one in GUARDS}) == len(GUARDS) and [one.part for one in GUARDS if one.part] == ["a", "b"]
-    assert {one.guard for one in GUARDS} == {unmap.KERNEL, unmap.DOMAIN, unmap.MAPPING}
-    assert (EACH.guard, EACH.granularity) == (unmap.MAPPING, "fine") and (ONE.guard, ONE.granularity) == (unmap.KERNEL,
-        "coarse")
+    assert {one.guard for one in GUARDS} == {unmap.GUARD_KERNEL, unmap.GUARD_DOMAIN, unmap.GUARD_MAPPING}
+    assert (EACH.guard, EACH.granularity) == (unmap.GUARD_MAPPING, "fine")
+    assert (ONE.guard, ONE.granularity) == (unmap.GUARD_KERNEL, "coarse")
 
 
 def test_rows() -> None:
@@ -180,7 +179,7 @@ def test_one_core() -> None:
 
 def test_memory() -> None:
     """unmap: what domains take is read from the kernel's ABI"""
-    assert dynamic_unmap.sizes() == {"slot": 64, "domain": 128}
+    assert unmap.sizes() == {"slot": 64, "domain": 128}
     assert "grows by nothing (its slot stays at 64 bytes), a domain takes 128" in list(sentences(UNMAPS))[-1]
 
 

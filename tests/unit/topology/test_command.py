@@ -12,8 +12,7 @@ from deploy.cli import main
 from deploy.cli.options import MachineOptions, adapt
 from deploy.deployment import Deployment, Redis
 from deploy.deployment.planner import plan
-from tests.unit.topology.capabilities import Host
-from tests.unit.topology.machines import write
+from tests.unit.topology.machines import Host, write
 from topology.errors import InputError
 from topology.machines.machine import Machine, Shape, emulated
 from topology.machines.sources import read_machine

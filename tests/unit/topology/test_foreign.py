@@ -12,11 +12,11 @@ import pytest
 from tests.unit.steps import steps
 from topology import foreign
 from topology.errors import InputError
+from topology.foreign import parse_spans
 from topology.machines import hwloc
 from topology.machines.sources import read_machine
 from topology.maps import fdt
 from topology.maps.fdt import check_source, compile_dts
-from topology.spans import parse_spans
 
 
 @pytest.mark.parametrize("text", ["0-99999999999", "4096", "0-4095,0", "0-4095," * 100_000, f"1-{'9' * 4000}", "0,,1",

@@ -7,15 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.topology.capabilities import Host
-from tests.unit.topology.machines import MACHINES, write
+from tests.unit.topology.machines import MACHINES, Host, write
 from topology.errors import InputError
+from topology.foreign import parse_spans
 from topology.machines.libvirt_domain import domain
 from topology.machines.machine import Shape, emulated
 from topology.machines.sources import read_machine
 from topology.maps.clustermap import ClusterMap
 from topology.maps.mapmaker import make_map
-from topology.spans import parse_spans
 from topology.units import GIB, KIB
 
 

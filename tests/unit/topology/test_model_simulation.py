@@ -11,9 +11,8 @@ import pytest
 from topology.model import published, repairman, ticket
 from topology.model.simulation import outcome as simulated
 from topology.model.simulation.holding import Holding, Markovian, TicketTransfers, Transfers
+from topology.model.simulation.lock import Elision, QueueLock, Transactions
 from topology.model.simulation.outcome import T_999, Outcome
-from topology.model.simulation.queue_lock import QueueLock
-from topology.model.simulation.transactions import Elision, Transactions
 
 ENTRIES = 20_000
 

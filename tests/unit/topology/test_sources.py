@@ -5,16 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.topology.capabilities import Host
-from tests.unit.topology.machines import allowed, from_set, lstopo, subtype, to_set, write, xml_of
+from tests.unit.topology.machines import Host, allowed, from_set, lstopo, subtype, to_set, write, xml_of
 from topology.errors import InputError
+from topology.foreign import format_spans, parse_spans
 from topology.machines import libvirt_host, linux
 from topology.machines.hwloc import bitmap
 from topology.machines.machine import Machine, MemoryRange, like
 from topology.machines.sources import read_machine
 from topology.maps.check import check_map
 from topology.maps.mapmaker import make_map
-from topology.spans import format_spans, parse_spans
 from topology.units import GIB, MIB
 
 

@@ -16,10 +16,10 @@ from deploy.base.terminal import Json, Output, Quiet, check_target
 from deploy.base.timeouts import Patience
 from deploy.bench.boot import Bench
 from deploy.bench.destination import Destination
-from deploy.bench.dynamic import forkjoin, measure as experiment, unmap, unmap_series as dynamic_unmap
+from deploy.bench.dynamic import forkjoin, measure as experiment, unmap
 from deploy.bench.dynamic.measure import FORK_JOIN, IPC, LOAD, TITLES, UNMAP, ForkJoin, Ipc, Load
 from deploy.bench.dynamic.present import fork_join_table, ipc_table, load_table, plot_dynamic, sentences, unmap_tables
-from deploy.bench.dynamic.unmap_series import GUARDS, Guard, Unmap
+from deploy.bench.dynamic.unmap import GUARDS, Guard, Unmap
 from deploy.bench.ipc import measure as ipc
 from deploy.bench.scale import measure as scale
 from deploy.cli import options
@@ -69,7 +69,7 @@ class Wanted:
     @property
     def kernels(self) -> list[str]:
         return list(dict.fromkeys([*(one.kernel for one in self.series),
-                                   *([dynamic_unmap.KERNEL] if UNMAP in self.figures else [])]))
+                                   *([unmap.REGIME] if UNMAP in self.figures else [])]))
 
 
 @dataclass
@@ -87,11 +87,11 @@ class Found:
         """Adds ratios and trends of the results."""
         data["ratios"] = [
             *experiment.ipc_ratios(self.ipc), *(pair.to_json() for pair in experiment.pairs(self.joins)),
-            *(pair.to_json() for pair in dynamic_unmap.one_core(self.unmaps)),
+            *(pair.to_json() for pair in unmap.one_core(self.unmaps)),
         ]
         if self.unmaps:
-            data["trends"] = [trend.to_json() for trend in dynamic_unmap.trends(self.unmaps)]
-            data["bytes"] = dynamic_unmap.sizes()
+            data["trends"] = [trend.to_json() for trend in unmap.trends(self.unmaps)]
+            data["bytes"] = unmap.sizes()
 
 
 @dataclass(frozen=True)
@@ -266,7 +266,7 @@ def _unmap(measured: Found, series: Guard, machine: ModelledMachine | None, core
     jobs = [unmap.Job(series.granularity, series.guard, cores, unmap.PAGES, unmap.ROUNDS, machine, factor)
             for factor in factors]
     made = [calls for job in jobs for calls in unmap.measure(job, timeout)]
-    measured.unmaps += dynamic_unmap.rows_of(series, machine, made)
+    measured.unmaps += unmap.rows_of(series, machine, made)
 
 
 def _show(measured: Found, output: Output) -> None:
@@ -280,5 +280,5 @@ def _show(measured: Found, output: Output) -> None:
     if measured.loads:
         output.table(load_table(measured.loads))
     own = sentences(measured.ipc, measured.joins, measured.loads)
-    for sentence in (*own, *dynamic_unmap.sentences(measured.unmaps)):
+    for sentence in (*own, *unmap.sentences(measured.unmaps)):
         output.prose(sentence)

@@ -16,8 +16,7 @@ from deploy.cli.options import RunName, takes
 from deploy.domains.options import RunsUnder
 from deploy.live import ledger
 from deploy.live.cores import LEFT, OWNED, PARKED, Core, answer, check, cores_of, order, refusal
-from deploy.live.memory_moves import size_of
-from deploy.live.move_memory import move_memory
+from deploy.live.memory_moves import move_memory, size_of
 from deploy.live.target import Target, local_machine, of_libvirt
 from deploy.machine.events import Event
 from topology.errors import InputError

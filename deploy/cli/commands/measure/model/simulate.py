@@ -15,9 +15,8 @@ from topology.errors import InputError
 from topology.model import published, ranges, regimes, repairman
 from topology.model.regimes import ClosedForm
 from topology.model.simulation.holding import Markovian, TicketTransfers, Transfers
+from topology.model.simulation.lock import Elision, QueueLock, Transactions
 from topology.model.simulation.outcome import Cores as Simulation
-from topology.model.simulation.queue_lock import QueueLock
-from topology.model.simulation.transactions import Elision, Transactions
 
 Delay = Annotated[str, typer.Option("--delay", metavar="LIST", help="Mean cycles between entries, as for predict.")]
 Cores = Annotated[str, typer.Option("--cores", metavar="LIST", help="Cores of one kernel, as for predict.")]

@@ -1,17 +1,51 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Kernel entries as hardware transactions, the lock elided (Elphinstone 2016, 3.4), with conflicts between them.
+"""Cores at one lock: handed over in the order of arrival (CLH, MCS, ticket differ in what holding costs), or elided by
+hardware transactions (Elphinstone 2016, 3.4), with conflicts between them.
 
 Two entries that overlap conflict with a given probability. The later one reaches the line at some moment of its run
 and the earlier one, which had it, aborts. After `attempts` conflicts an entry takes the lock, which every running
-transaction has in its read set: all abort, wait until the lock is free, and this does not count against them.
-"""
+transaction has in its read set: all abort, wait until the lock is free, and this does not count against them."""
 
 from dataclasses import dataclass
 
 import simpy
 
-from topology.model.simulation.holding import Transfers
+from topology.model.simulation.holding import Holding, Transfers
 from topology.model.simulation.outcome import Cores, Steps
+
+
+class QueueLock(Cores):
+    def __init__(self, cores: int, delay: float, holding: Holding, seed: int) -> None:
+        super().__init__(cores, delay, seed)
+        self.holding = holding
+        self.lock = simpy.Resource(self.env, capacity=1)
+        self.previous: int | None = None
+        self.arrived = self.env.event()
+
+    def enter(self, core: int) -> Steps:
+        with self.lock.request() as request:
+            if not request.triggered and self.holding.memoryless:
+                self.arrived.succeed()
+                self.arrived = self.env.event()
+            yield request
+            since = self.env.now
+            yield from self._hold(core)
+            self.held += self.env.now - since
+            self.previous = core
+
+    def _hold(self, core: int) -> Steps:
+        """Holds the lock. The rest of a memoryless holding may be drawn anew at any moment, with the rate of that
+        moment."""
+        while True:
+            cycles = self.holding.cycles(core, self.previous, len(self.lock.queue), self.random)
+            end = self.env.timeout(cycles)
+            if not self.holding.memoryless:
+                yield end
+                return
+            arrived = self.arrived
+            yield end | arrived
+            if end.processed:
+                return
 
 
 @dataclass(frozen=True)
