@@ -122,14 +122,13 @@ static void nothing_left(void)
 	EXPLORE_CHECK(!peer->kernel.channel[0].rx->core[0].pending[0], "a bell was rung and nobody looks");
 }
 
-#define KERNEL .thread = machine_core, .resume = machine_resume, .tear_down = machine_drop
 static const struct explore_case cases[] = {
-	{ .name = "a ring meets a wait", .threads = 2, .set_up = one_ring, .end = received, KERNEL },
-	{ .name = "two bells", .threads = 2, .set_up = two_rings, .end = both_received, KERNEL },
-	{ .name = "rings from two cores", .threads = 3, .set_up = two_ringers, .end = both_received, KERNEL },
-	{ .name = "a ring for another core", .threads = 3, .set_up = on_another_core, .end = received, KERNEL },
-	{ .name = "a ring meets the listener's end", .threads = 2, .set_up = revoked, .end = nothing_left, KERNEL },
-	{ .name = "both begin to listen", .threads = 2, .set_up = two_openers, .end = one_told, KERNEL },
+	MACHINE_CASE("a ring meets a wait", 2, one_ring, received),
+	MACHINE_CASE("two bells", 2, two_rings, both_received),
+	MACHINE_CASE("rings from two cores", 3, two_ringers, both_received),
+	MACHINE_CASE("a ring for another core", 3, on_another_core, received),
+	MACHINE_CASE("a ring meets the listener's end", 2, revoked, nothing_left),
+	MACHINE_CASE("both begin to listen", 2, two_openers, one_told),
 	{ 0 },
 };
 

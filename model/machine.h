@@ -39,6 +39,11 @@ void machine_drop(void);
  * kernel, of regime dynamic, is fine from the start, or is ordered to change when an execution begins.
  */
 int machine_main(int argc, char **argv, const struct explore_case *cases);
+/* One of these cases, on so many cores; and one with the outcomes that it must have (explore_outcome()). */
+#define MACHINE_CASE_OF(title, cores, prepare, check, wanted)                                    \
+	{ .name = title, .threads = cores, .thread = machine_core, .resume = machine_resume,     \
+	  .set_up = prepare, .end = check, .tear_down = machine_drop, .outcomes = wanted }
+#define MACHINE_CASE(title, cores, prepare, check) MACHINE_CASE_OF(title, cores, prepare, check, 0)
 void machine_core(unsigned self);
 void machine_resume(unsigned self);
 

@@ -99,15 +99,11 @@ static void the_other_or_none(void)
 	EXPLORE_CHECK(!hosted_store(machine, 1, AT, 2), "a frame can be written");
 }
 
-#define KERNEL .thread = machine_core, .resume = machine_resume, .tear_down = machine_drop
 static const struct explore_case cases[] = {
-	{ .name = "a frame is protected in two spaces", .threads = 2, .set_up = protect, .end = both_read, KERNEL },
-	{ .name = "a frame is protected in two spaces, coarse", .threads = 2, .set_up = protect_coarse,
-	  .end = both_read, KERNEL },
-	{ .name = "a frame takes the place of another", .threads = 3, .set_up = replace, .end = the_other_or_none,
-	  KERNEL },
-	{ .name = "a frame takes the place of another, coarse", .threads = 3, .set_up = replace_coarse,
-	  .end = the_other_or_none, KERNEL },
+	MACHINE_CASE("a frame is protected in two spaces", 2, protect, both_read),
+	MACHINE_CASE("a frame is protected in two spaces, coarse", 2, protect_coarse, both_read),
+	MACHINE_CASE("a frame takes the place of another", 3, replace, the_other_or_none),
+	MACHINE_CASE("a frame takes the place of another, coarse", 3, replace_coarse, the_other_or_none),
 	{ 0 },
 };
 

@@ -178,24 +178,17 @@ static void a_runs(void)
 	EXPLORE_CHECK(running(1) == a && badge(a) == 1, "a woken thread is forgotten");
 }
 
-#define KERNEL .thread = machine_core, .resume = machine_resume, .tear_down = machine_drop
 static const struct explore_case cases[] = {
-	{ .name = "woken and suspended", .threads = 3, .set_up = woken_and_suspended, .end = a_is_stopped, KERNEL },
-	{ .name = "woken, suspended and resumed", .threads = 3, .set_up = woken_and_resumed, .end = a_runs_or_waits,
-	  KERNEL },
-	{ .name = "woken and told to move", .threads = 3, .set_up = woken_and_moved, .end = a_moved, KERNEL },
-	{ .name = "woken and told to move to its waker", .threads = 3, .set_up = woken_and_moved_to_its_waker,
-	  .end = a_moved, KERNEL },
-	{ .name = "told to move, then woken", .threads = 3, .set_up = moved_and_woken, .end = a_moved_and_waited,
-	  KERNEL },
-	{ .name = "woken and destroyed", .threads = 3, .set_up = woken_and_destroyed, .end = a_is_gone, KERNEL },
-	{ .name = "woken by two", .threads = 3, .set_up = woken_by_two, .end = a_was_woken, KERNEL },
-	{ .name = "two are woken and one is suspended", .threads = 3, .set_up = two_woken_and_one_suspended,
-	  .end = the_other_runs, KERNEL },
-	{ .name = "woken while what runs waits", .threads = 3, .set_up = woken_while_what_runs_waits, .end = a_runs,
-	  KERNEL },
-	{ .name = "woken while what runs is lowered", .threads = 3, .set_up = woken_while_what_runs_is_lowered,
-	  .end = a_runs, KERNEL },
+	MACHINE_CASE("woken and suspended", 3, woken_and_suspended, a_is_stopped),
+	MACHINE_CASE("woken, suspended and resumed", 3, woken_and_resumed, a_runs_or_waits),
+	MACHINE_CASE("woken and told to move", 3, woken_and_moved, a_moved),
+	MACHINE_CASE("woken and told to move to its waker", 3, woken_and_moved_to_its_waker, a_moved),
+	MACHINE_CASE("told to move, then woken", 3, moved_and_woken, a_moved_and_waited),
+	MACHINE_CASE("woken and destroyed", 3, woken_and_destroyed, a_is_gone),
+	MACHINE_CASE("woken by two", 3, woken_by_two, a_was_woken),
+	MACHINE_CASE("two are woken and one is suspended", 3, two_woken_and_one_suspended, the_other_runs),
+	MACHINE_CASE("woken while what runs waits", 3, woken_while_what_runs_waits, a_runs),
+	MACHINE_CASE("woken while what runs is lowered", 3, woken_while_what_runs_is_lowered, a_runs),
 	{ 0 },
 };
 

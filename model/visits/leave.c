@@ -51,11 +51,9 @@ static void all_are_back(void)
 	EXPLORE_CHECK(((struct notification *)slot_of(NOTE)->cap.object)->word == 1, "a visitor's call is lost");
 }
 
-#define KERNEL .thread = machine_core, .resume = machine_resume, .tear_down = machine_drop
 static const struct explore_case cases[] = {
-	{ .name = "leaves with a visitor", .threads = 2, .set_up = leaves_with_one, .end = all_are_back, KERNEL },
-	{ .name = "leaves with visitors of three budgets", .threads = 2, .set_up = leaves_with_three,
-	  .end = all_are_back, KERNEL },
+	MACHINE_CASE("leaves with a visitor", 2, leaves_with_one, all_are_back),
+	MACHINE_CASE("leaves with visitors of three budgets", 2, leaves_with_three, all_are_back),
 	{ 0 },
 };
 
