@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A connection to libvirt, and its errors as lines that a user can act on."""
+"""A connection to libvirt, its errors as lines that a user can act on, and KVM or the emulator on its host."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from deploy.base.errors import Failure
+from deploy.machine import kvm, qemu
 from topology import demand
 from topology.errors import InputError
 from topology.machines.libvirt_host import check_uri, split_uri
@@ -130,3 +131,27 @@ class Connection:
     def is_session(self) -> bool:
         """A user's own daemon, not the host's."""
         return self._parts.path == "/session"
+
+
+def choose_accel(host: Connection, kind: str, cores: int) -> qemu.Accel:
+    """Chooses for --accel auto|kvm|tcg. On this host KVM must boot our kernels; elsewhere libvirt's word must do, or
+    without it the user's."""
+    if not host.is_open and not host.is_local:
+        return qemu.KVM if kind == "kvm" else qemu.tcg_for(cores)
+    if kind != "tcg" and not _offers_kvm(host):
+        if kind == "kvm":
+            raise Failure(f"{host.uri}: libvirt has no KVM there")
+        kind = "tcg"
+    if host.is_local:
+        return kvm.choose(kind, cores)
+    return qemu.tcg_for(cores) if kind == "tcg" else qemu.KVM
+
+
+def _offers_kvm(host: Connection) -> bool:
+    if not host.is_open:
+        return True
+    try:
+        host.raw.getDomainCapabilities(None, "x86_64", "q35", "kvm")
+    except host.lib.libvirtError:
+        return False
+    return True

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Deployments on a host, of one domain or several: finding them, what they do, stopping and removing them."""
+"""Deployments on a host, of one domain or several: finding them, what they do, their emulators' monitors, stopping and
+removing them."""
 
 import time
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from deploy.base.errors import Failure
 from deploy.base.timeouts import Patience
@@ -12,7 +14,7 @@ from deploy.domains.member import Member, of_domain
 from deploy.domains.record import deployment_name
 from deploy.domains.shared import remove_shared
 from deploy.domains.storage import EVENTS, Storage
-from deploy.machine import changes
+from deploy.machine import changes, gdb_remote
 from deploy.machine.console_lines import lines
 from deploy.machine.crashes import plain
 from deploy.machine.events import (
@@ -246,3 +248,30 @@ def pick(host: Connection, name: str | None) -> Deployed:
         if name in (deployment_name(one.name), *(member.domain for member in one.members)):
             return one
     raise InputError(name, f"is not deployed; {host.uri} has {names}")
+
+
+_HMP = 1  # VIR_DOMAIN_QEMU_MONITOR_COMMAND_HMP
+
+
+def _library() -> Any:
+    """Comes with libvirt-python, where that was built with the headers of libvirt's QEMU driver."""
+    try:
+        import libvirt_qemu
+    except ImportError as error:
+        raise Failure(f"libvirt's Python library has no access to QEMU's monitor: {error}") from None
+    return libvirt_qemu
+
+
+def human(member: Member, line: str) -> str:
+    """Returns QEMU's answer to a command of its human monitor. libvirt marks the domain as tainted by it."""
+    with explained(f"{member.host.uri}: {member.domain}: its monitor"):
+        return str(_library().qemuMonitorCommand(member.raw, line, _HMP))
+
+
+def write_word(one: Deployed, cluster: int, address: int, word: int) -> None:
+    """Stores eight bytes in the memory of a cluster's domain. Only a host that is this machine has a debugger in
+    reach."""
+    if not one.host.is_local:
+        raise InputError("--connect", f"{one.host.uri}: memory is written by QEMU's debugger, on the host itself only")
+    member = one.member(cluster if one.record.machines > 1 else None)
+    gdb_remote.write_word_by_port(lambda line: human(member, line), address, word)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from deploy.base.errors import Failure
 from deploy.base.timeouts import Clock, children_of
-from deploy.domains import deployed, monitor as domain_monitor
+from deploy.domains import deployed
 from deploy.domains.connection import Connection
 from deploy.live.ledger import Write
 from deploy.live.lockstat import live
@@ -50,7 +50,7 @@ def of_libvirt(uri: str, name: str | None) -> Iterator[Target]:
         destroy = (lambda cluster: one.member(cluster).destroy()) if one.record.machines > 1 else None
         clock = Clock(lambda: [])  # all time counts: it is another's
         memory = live.of_domain(one).memory
-        yield Target(one.events, lambda cluster: partial(domain_monitor.write_word, one, cluster), memory, clock,
+        yield Target(one.events, lambda cluster: partial(deployed.write_word, one, cluster), memory, clock,
                      destroy)
 
 

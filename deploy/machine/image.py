@@ -24,8 +24,7 @@ from deploy.setup.build import require
 from topology import foreign
 from topology.errors import InputError
 from topology.maps.clustermap import ClusterMap
-from topology.maps.dts import write_dts
-from topology.maps.fdt import compile_dts
+from topology.maps.dts import compile_dts, write_dts
 from topology.units import MIB
 
 # Modules that GRUB itself needs; the rest of its modules would double the image. Those of partition tables are what

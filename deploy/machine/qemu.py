@@ -20,8 +20,7 @@ from deploy.machine.tap import Tap
 from topology import demand, drivers
 from topology.errors import InputError
 from topology.machines.machine import Machine, Shape, emulated
-from topology.machines.q35 import grid
-from topology.machines.qemu import address_bits, arguments
+from topology.machines.qemu import address_bits, arguments, grid
 from topology.maps.clustermap import Network
 
 BINARY = os.environ.get("SKERRY_QEMU", "qemu-system-x86_64")

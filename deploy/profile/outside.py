@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""redis-benchmark on the host against one Redis of a guest: the guest's instructions for a request, Skerry's and
-Linux's."""
+"""redis-benchmark on the host against one Redis of a guest: the guest's instructions for a request, of Skerry and of
+Linux; without a plugin, requests for each second of the emulator's processor time, which the host measures."""
 
 from __future__ import annotations
 
 import subprocess
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,17 +15,17 @@ from typing import Protocol
 from deploy.base.errors import Failure
 from deploy.base.paths import BUILD
 from deploy.base.readiness import PATIENCE as PONG_PATIENCE, first_pong
-from deploy.base.timeouts import Clock, Patience, slowness
+from deploy.base.timeouts import Clock, Patience, processor_seconds, slowness
 from deploy.deployment import Deployment, modules
 from deploy.emulator.plugin import arguments, plugin
 from deploy.load.linux_guest.guest import build_guest, on_host
-from deploy.load.linux_guest.machine import LinuxRun
+from deploy.load.linux_guest.machine import LinuxRun, Options as LinuxOptions
 from deploy.load.measure import LINUX_PATIENCE
 from deploy.machine import qemu
 from deploy.machine.run import Options, boot
 from deploy.machine.tap import Tap
 from deploy.profile import linux
-from deploy.profile.linux_symbols import Mapped
+from deploy.profile.linux import Mapped
 from deploy.profile.programs import Program, read_blocks
 from deploy.profile.run import deployment, planned
 from deploy.profile.tally import Owner, Profile, tally
@@ -152,3 +153,41 @@ def _talk(command: list[str], guest: Guest, timeout: Patience, last_line: str) -
         text = talking.stdout.read() if talking.stdout else ""
     if talking.returncode or last_line not in text:
         raise Failure(f"{name}: {text.strip().splitlines()[-1:] or 'nothing said'}")
+
+
+METRIC = "requests_per_cpu_s"
+ENOUGH = 20_000  # requests: more than a second of Linux's
+
+
+def accel(shape: Shape | Machine) -> qemu.Accel:
+    return qemu.tcg_for(shape.cpus)
+
+
+def skerry_speeds(
+    shape: Shape | Machine, layout: str, lock: str, loads: Sequence[Requests], timeout: Patience, binary: str,
+    tap: Tap | None = None
+) -> list[float]:
+    what = planned(shape, layout, lock)
+    with boot(what, Options(accel(shape), timeout, "kernel", binary=binary, tap=tap)) as machine:
+        server = what.forwards[0][0]
+        machine.wait_event("serving", app=server)
+        return [_measured(machine, machine.address(server), requests, timeout) for requests in loads]
+
+
+def linux_speeds(
+    shape: Shape | Machine, loads: Sequence[Requests], timeout: Patience, binary: str, tap: Tap | None = None
+) -> list[float]:
+    more = timeout.times(LINUX_PATIENCE)
+    what = deployment(shape, linux.LAYOUT, Deployment.lock)
+    with LinuxRun(build_guest(), what, LinuxOptions(accel(shape), more, binary=binary, tap=tap)) as run:
+        run.wait_serving()
+        return [_measured(run, run.address(next(iter(run.plan.ports))), requests, more) for requests in loads]
+
+
+def _measured(guest: Guest, address: tuple[str, int], requests: Requests, timeout: Patience) -> float:
+    """Behind a first load of the same kind: the emulator has translated the guest's code then."""
+    load(guest, address, requests, timeout)
+    many = replace(requests, count=ENOUGH * max(1, requests.pipeline // 4))
+    began = processor_seconds(guest.pid)
+    load(guest, address, many, timeout)
+    return many.total / (processor_seconds(guest.pid) - began)

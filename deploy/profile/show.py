@@ -17,7 +17,7 @@ from deploy.load.comparison import Comparison
 from deploy.machine import qemu
 from deploy.machine.events import Event
 from deploy.machine.tap import Tap
-from deploy.profile import linux, outside, run, throughput
+from deploy.profile import linux, outside, run
 from deploy.profile.present import SPEED, compared, components, functions, svg
 from deploy.profile.run import profile as measure
 from deploy.profile.tally import Profile
@@ -153,7 +153,7 @@ def _from_outside(
             show.tables(counted, f"{title}: {name}")
             entries.append(_entry(name, job, requests, counted, speeds[name][at], "tap" if tap else "user"))
         if with_linux:
-            metrics = ({throughput.METRIC: speeds[layout][at]}, {throughput.METRIC: speeds[LINUX][at]})
+            metrics = ({outside.METRIC: speeds[layout][at]}, {outside.METRIC: speeds[LINUX][at]})
             output.table(compared(layout, ours, LINUX, profiles[LINUX], metrics, title))
         else:
             output.line(f"{title}: {speeds[layout][at]:,.0f} {SPEED}.")
@@ -169,10 +169,10 @@ def _speeds(job: Comparison, loads: Sequence[outside.Requests], with_linux: bool
     time."""
     layout = job.layouts[0]
     with output.progress(f"GETs from outside, timed: {layout}"):
-        speeds = {layout: throughput.of_skerry(job.shape, layout, job.lock, loads, job.timeout, job.binary, tap)}
+        speeds = {layout: outside.skerry_speeds(job.shape, layout, job.lock, loads, job.timeout, job.binary, tap)}
     if with_linux:
         with output.progress(f"GETs from outside, timed: {LINUX}"):
-            speeds[LINUX] = throughput.of_linux(job.shape, loads, job.timeout, job.binary, tap)
+            speeds[LINUX] = outside.linux_speeds(job.shape, loads, job.timeout, job.binary, tap)
     return speeds
 
 
@@ -187,7 +187,7 @@ def _entry(name: str, job: Comparison, requests: outside.Requests, counted: Prof
         "connections": requests.connections,
         "pipeline": requests.pipeline,
         "metrics": nested({"instructions_per_request": counted.instructions / counted.operations,
-                           throughput.METRIC: speed} | split),
+                           outside.METRIC: speed} | split),
         "profile": _to_json(counted),
     }
 

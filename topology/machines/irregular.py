@@ -4,7 +4,7 @@
 from topology.errors import InputError
 from topology.machines.machine import emulated, uniform_distances
 from topology.machines.parts import Board, Core, Machine, Shape
-from topology.machines.q35 import Place, place
+from topology.machines.qemu import Place, place
 from topology.maps.clustermap import ClusterMap
 
 
@@ -47,7 +47,7 @@ def _irregular(cluster_map: ClusterMap, board: Board) -> Machine:
 
 
 def _place(board: Board, apic: int) -> Place:
-    """Splits an APIC id as topology.machines.q35.Grid makes it: each part has as many bits as its largest number
+    """Splits an APIC id as topology.machines.qemu.Grid makes it: each part has as many bits as its largest number
     needs."""
     numbers, rest = [], apic
     for width in (board.threads, board.cores, max(1, board.caches)):

@@ -8,8 +8,7 @@ from dataclasses import replace
 from topology.errors import InputError
 from topology.foreign import format_spans
 from topology.machines.machine import Machine
-from topology.machines.q35 import Grid, Place, grid, place
-from topology.machines.qemu import address_bits, nodes_of_places
+from topology.machines.qemu import Grid, Place, address_bits, grid, nodes_of_places, place
 from topology.maps.clustermap import ClusterMap
 from topology.units import KIB
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from topology.errors import InputError
 from topology.machines.parts import Board, Core, Machine, MemoryRange, Shape
-from topology.machines.q35 import grid, place
+from topology.machines.qemu import grid, place
 from topology.units import GIB, LARGE_PAGE, MIB, format_size
 
 __all__ = [

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from topology.errors import InputError
 from topology.foreign import format_spans
 from topology.machines.machine import LOCAL_DISTANCE, Core, Machine, MemoryRange, default_memory, uniform_distances
-from topology.machines.q35 import place, q35_memory
+from topology.machines.qemu import place, q35_memory
 from topology.units import LARGE_PAGE, align_down, format_size
 
 

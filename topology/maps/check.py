@@ -12,8 +12,7 @@ from topology.errors import InputError
 from topology.limits import NAME_SIZE
 from topology.machines.machine import Machine, MemoryRange
 from topology.maps.clustermap import ClusterMap, Range
-from topology.maps.dts import write_dts
-from topology.maps.fdt import compile_dts
+from topology.maps.dts import compile_dts, write_dts
 from topology.maps.reader import can_check, read_map
 from topology.units import PAGE
 

@@ -16,7 +16,7 @@ from topology import demand
 from topology.errors import InputError
 from topology.machines.machine import Board, MemoryRange, Shape
 from topology.maps.clustermap import Application, Channel, Cluster, ClusterMap, Cpu, Network, Range
-from topology.maps.fdt import compile_dts, load
+from topology.maps.dts import compile_dts, load
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = "lib/cluster-map"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from topology.errors import InputError
 from topology.limits import CHANNEL_KERNELS, CHANNEL_PORTS, PORT_SIZE
 from topology.machines.machine import Machine, MemoryRange
-from topology.machines.q35 import place
+from topology.machines.qemu import place
 from topology.maps.check import check_map
 from topology.maps.clustermap import Channel, Cluster, ClusterMap, Cpu, Range
 from topology.units import LARGE_PAGE, align_down

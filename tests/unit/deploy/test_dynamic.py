@@ -19,7 +19,7 @@ from deploy.bench.dynamic import forkjoin, measure as dynamic
 from deploy.bench.dynamic.measure import FORK_JOIN, INTER, INTRA, IPC, LOAD, UNMAP, ForkJoin, Ipc, Load, Series
 from deploy.bench.dynamic.present import fork_join_table, ipc_table, load_table, plot_dynamic, sentences
 from deploy.bench.ipc import measure as ipc
-from deploy.bench.paper import points as reading
+from deploy.bench.paper import page as reading
 from deploy.bench.scale import measure as scale
 from deploy.cli import main
 from deploy.cli.commands.bench.dynamic import Found, Wanted

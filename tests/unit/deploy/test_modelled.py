@@ -22,7 +22,7 @@ from deploy.load.case import cases
 from deploy.load.comparison import Comparison
 from deploy.machine.qemu import Accel
 from topology.errors import InputError
-from topology.machines.q35 import q35_memory
+from topology.machines.qemu import q35_memory
 from topology.machines.survey import Processor, Survey
 from topology.units import GIB
 

@@ -12,7 +12,7 @@ import pytest
 from deploy.base.errors import Failure
 from deploy.base.paths import ROOT
 from deploy.cli.main import main
-from deploy.domains.monitor import write_word
+from deploy.domains.deployed import write_word
 from deploy.live import cores, granularity, kill, ledger as orders, memory_moves
 from deploy.live.ledger import Order, Read
 from deploy.live.lockstat import live

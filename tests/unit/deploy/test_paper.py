@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from deploy.base.terminal import Output
-from deploy.bench.paper import figures, page, points, work
+from deploy.bench.paper import figures, page, work
 from deploy.bench.paper.figures import MODELLED, NATIVE, Figure
 from deploy.cli.commands.measure import paper as command
 from deploy.cli.main import main
@@ -117,14 +117,14 @@ def test_page(runs: Runs, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 
 def test_points() -> None:
     """rows, points of a curve and ratios, each with what is published; repeats are runs of one point"""
-    rows, curve = points.of_documents([ROWS]), points.of_documents([CURVE, CURVE])
+    rows, curve = page.of_documents([ROWS]), page.of_documents([CURVE, CURVE])
     assert [(p.name, p.ratio, p.bounds, p.met) for p in rows] == [("lock service", pytest.approx(1.1), None, True),
                                                                   ("plateau", None, (6.0, 8.0), False)]
     assert rows[0].extent == (90.0, 130.0) and rows[0].source == "its Section 4"
     assert len(curve) == 5 and curve[0].ours == (0.001, 0.001) and curve[3].ratio == pytest.approx(0.75)
     assert curve[4].name == "fine / none: one way" and curve[4].ratio == pytest.approx(1.25 / 1.2)
-    assert points.not_run([ROWS]) == ["collapse: no such machine"]
-    assert list(points.curves([CURVE])) == ["clh, delay 500"] and points.curves([ROWS]) == {}
+    assert page.not_run([ROWS]) == ["collapse: no such machine"]
+    assert list(page.curves([CURVE])) == ["clh, delay 500"] and page.curves([ROWS]) == {}
 
 
 def test_other_shapes(runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +137,7 @@ def test_other_shapes(runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     ipc = {"skerry": "0", "command": "bench ipc", "host": HOST,
            "results": [{"lock": "clh", "metrics": {"cycles": 1.0}}],
            "ratios": [{"of": "clh", "to": "none", "metrics": {"one_way_kernel_cycles": 1.09}, "published": {"one_way": 1.03}}]}  # fmt: skip
-    assert points.of_documents([ipc])[0].ratio == pytest.approx(1.09 / 1.03)
+    assert page.of_documents([ipc])[0].ratio == pytest.approx(1.09 / 1.03)
     documents = {"drawing": drawing, "ipc": ipc}
     three = (
         Figure("drawing", "P", "Figure 6", "Cores", ("drawing",), "cores", figures.DRAWN, 1, ""),
@@ -159,7 +159,7 @@ def test_other_shapes(runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_rows_of_several_figures() -> None:
     """of a command that measures rows of several figures, each figure has its own, and none is told by its number
     alone"""
-    rows = [points.Point(name, (1.0,)) for name in ("Figure 7: fine / clh", "Peters, Figure 4: throughput",
+    rows = [page.Point(name, (1.0,)) for name in ("Figure 7: fine / clh", "Peters, Figure 4: throughput",
                                                     "lock service")]
     names = {one.id: [point.name for point in page._own(one, rows)] for one in figures.FIGURES
              if one.id in ("elphinstone-7", "peters-4")}

@@ -23,12 +23,11 @@ from deploy.load.linux_guest.cpio import Archive
 from deploy.load.linux_guest.plan import guest_plan
 from deploy.machine.events import Event
 from deploy.profile.components import GROUPS, component, group
-from deploy.profile.linux_symbols import Kernel, Mapped, base, executable, kernel, mapped, reported
-from deploy.profile.outside import Requests
+from deploy.profile.linux import Kernel, Mapped, base, executable, kernel, mapped, reported
+from deploy.profile.outside import METRIC, Requests
 from deploy.profile.present import SPEED, boxes, compared, svg
 from deploy.profile.programs import UNKNOWN, Block, Function, Program, read_blocks
 from deploy.profile.tally import OTHER, Line, Profile, tally
-from deploy.profile.throughput import METRIC
 from deploy.report.load import Entry
 from deploy.results.result import nested
 from deploy.setup.needs import CHECKER

@@ -33,8 +33,7 @@ from deploy.machine.events import Event
 from deploy.results import serial_log
 from topology.errors import InputError
 from topology.machines.machine import MemoryRange, Shape, emulated
-from topology.maps.dts import write_dts
-from topology.maps.fdt import compile_dts
+from topology.maps.dts import compile_dts, write_dts
 from topology.units import GIB
 
 # ---- What `run` shows of the programs of a user's ----

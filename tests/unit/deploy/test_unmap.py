@@ -14,7 +14,7 @@ from deploy.base.errors import Failure
 from deploy.bench.dynamic import unmap
 from deploy.bench.dynamic.present import unmap_tables
 from deploy.bench.dynamic.unmap import DOMAIN, EACH, GUARDS, ONE, Calls, Guard, Unmap, one_core, sentences, trends
-from deploy.bench.paper import points as reading
+from deploy.bench.paper import page as reading
 from deploy.emulator.lockstep import Mark
 from deploy.emulator.machine_file import PAPERS, load
 from deploy.machine.events import Event

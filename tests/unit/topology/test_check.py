@@ -15,8 +15,7 @@ from topology.machines.machine import Shape, emulated
 from topology.maps import reader
 from topology.maps.check import check_map
 from topology.maps.clustermap import Application
-from topology.maps.dts import write_dts
-from topology.maps.fdt import compile_dts
+from topology.maps.dts import compile_dts, write_dts
 from topology.maps.reader import read_blob, read_dts, read_file, refused
 from topology.units import LARGE_PAGE
 

@@ -15,8 +15,8 @@ from topology.errors import InputError
 from topology.foreign import parse_spans
 from topology.machines import hwloc
 from topology.machines.sources import read_machine
-from topology.maps import fdt
-from topology.maps.fdt import check_source, compile_dts
+from topology.maps import dts
+from topology.maps.dts import check_source, compile_dts
 
 
 @pytest.mark.parametrize("text", ["0-99999999999", "4096", "0-4095,0", "0-4095," * 100_000, f"1-{'9' * 4000}", "0,,1",
@@ -193,7 +193,7 @@ def test_no_includes() -> None:
         '/dts-v1/;\n/* /include/ "a" */ // /incbin/("b")\n/ { x = "/include/ \\"", "/usr/include/x"; y = <1>; /* " */ };\n'
     )
     check_source(f"{text}// /include/")
-    assert fdt.compile_dts(text)
+    assert dts.compile_dts(text)
 
 
 def test_lexer_agrees(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_sizes(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="file: has more than 1 MiB: not a deployment file"):
         foreign.read(path, foreign.DEPLOYMENT)
     with pytest.raises(InputError, match="/dev/zero: has more than 4 MiB: not a cluster map"):
-        fdt.load(Path("/dev/zero"))
+        dts.load(Path("/dev/zero"))
     with pytest.raises(InputError, match="/dev/zero: has more than 16 MiB: not a machine's topology"):
         read_machine("/dev/zero")
     with pytest.raises(InputError, match="is a directory"):

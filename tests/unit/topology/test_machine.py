@@ -14,8 +14,7 @@ from tests.unit.topology.machines import write
 from topology import regimes
 from topology.errors import InputError, ListError
 from topology.machines.machine import MemoryRange, Shape, emulated, shape_of, with_shape
-from topology.machines.q35 import q35_memory
-from topology.machines.qemu import arguments, cpu_argument
+from topology.machines.qemu import arguments, cpu_argument, q35_memory
 from topology.machines.sources import read_machine
 from topology.regimes import LIST, read
 from topology.units import GIB, MIB, format_size, parse_size

@@ -11,7 +11,7 @@ from deploy.deployment.planner import Plan, plan_map
 from tests.unit.topology.machines import MACHINES, write
 from topology.errors import InputError
 from topology.machines.machine import Machine, Shape, emulated
-from topology.machines.q35 import place
+from topology.machines.qemu import place
 from topology.machines.sources import read_machine
 from topology.maps.check import check_map
 from topology.maps.clustermap import ClusterMap, Range

@@ -17,7 +17,7 @@ from tests.unit.topology.machines import MACHINES, from_set, lstopo, write, xml_
 from topology.errors import InputError
 from topology.limits import MAX_CLUSTERS, MAX_CPUS
 from topology.machines.machine import Machine
-from topology.machines.q35 import place
+from topology.machines.qemu import place
 from topology.machines.sources import read_machine
 from topology.maps.check import check_map
 from topology.maps.clustermap import Cluster, ClusterMap

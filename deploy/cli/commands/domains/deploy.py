@@ -17,7 +17,7 @@ from deploy.cli import options
 from deploy.cli.options import takes
 from deploy.deployment.addresses import shown
 from deploy.deployment.planner import Plan
-from deploy.domains import accel as accelerators, keep as watch
+from deploy.domains import connection, keep as watch
 from deploy.domains.connection import Connection, has_library
 from deploy.domains.deploy import Deployment, Done, Request, wait_ready
 from deploy.domains.machines import arrange
@@ -87,7 +87,7 @@ def deploy(args: DeployOptions) -> None:
             _enter_if_it_answers(output, stack, host)
         else:
             stack.enter_context(host)
-        mode = accelerators.choose(host, args.accel, len(what.machine.cores))
+        mode = connection.choose_accel(host, args.accel, len(what.machine.cores))
         folder = PurePosixPath(args.storage) if args.storage else None
         order = Request(what, args.name or what.name, mode.kind, args.bridge, args.uefi, folder, args.replace,
                        args.per_cluster)

@@ -17,7 +17,7 @@ from topology.errors import InputError
 from topology.limits import MAX_CPUS
 from topology.machines.machine import Machine, Shape, emulated
 from topology.machines.sources import LIVE, read_machine
-from topology.model import cluster, published, ranges, regimes
+from topology.model import plan as planning, published, ranges, regimes
 from topology.model.plan import Advice, Planner
 from topology.model.regimes import ClosedForm
 
@@ -105,13 +105,13 @@ def plan(args: PlanOptions) -> None:
     output.results(document)
 
 
-def _throughput(args: PlanOptions, near: float, far: float, pause: float) -> cluster.Throughput:
+def _throughput(args: PlanOptions, near: float, far: float, pause: float) -> planning.Throughput:
     if args.lock != "rtm":
         form = ClosedForm(args.lock, near, ranges.at_least_0(args.transfer, "--transfer"))
-        return cluster.queued(form, far / near, pause)
+        return planning.queued(form, far / near, pause)
     if args.conflict is None:
         raise InputError("--lock rtm", "needs --conflict: no closed form gives the rate of conflicts")
-    return cluster.elided(near, far / near, pause, ranges.probability(args.conflict, "--conflict"), args.attempts)
+    return planning.elided(near, far / near, pause, ranges.probability(args.conflict, "--conflict"), args.attempts)
 
 
 def _machine(source: str | None, sockets: int | None, cores: int | None, smt: str | None) -> Machine:
