@@ -142,7 +142,8 @@ def svg(profile: Profile, title: str) -> str:
     height = HEADER + (len(_LEVELS) + 1) * ROW + MARGIN
     drawn = [_drawn(box, profile, scale, height) for box in boxes(profile.lines) if box.size * scale >= _NARROWEST]
     return "\n".join([
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="12">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" '
+        'font-size="12">',
         f"<title>{escape(title)}</title>",
         '<rect width="100%" height="100%" fill="white"/>',
         f'<text x="{MARGIN}" y="26" font-size="15">{escape(title)}</text>',

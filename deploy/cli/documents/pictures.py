@@ -51,10 +51,12 @@ class Drawing:
         return "\n".join([
             "<!-- SPDX-License-Identifier: BSD-2-Clause -->",
             "<!-- Made by build/venv/bin/python -m deploy.cli.documents; do not edit. -->",
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width:g} {self.height:g}" width="{self.width:g}" role="img" aria-labelledby="t d">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width:g} {self.height:g}" '
+            f'width="{self.width:g}" role="img" aria-labelledby="t d">',
             f'<title id="t">{escape(self.title)}</title><desc id="d">{escape(self.words)}</desc>',
             f"<style>{STYLE}</style>",
-            '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse">'
+            '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
+            'orient="auto-start-reverse">'
             '<path class="tip" d="M0,0 L8,4 L0,8 z"/></marker></defs>',
             *self.parts,
             "</svg>",
