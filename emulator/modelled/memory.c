@@ -41,7 +41,7 @@ void memory_salt(struct memory *memory, uint64_t salt)
 {
 	memory->salt = salt;
 	for (unsigned i = 0; i < memory->machine->cores; i++)
-		memory->core[i].l2.salt = salt ? salt_draw(salt, i) | 1 : 0;
+		memory->core[i].salt = memory->core[i].l2.salt = salt ? salt_draw(salt, i) | 1 : 0;
 }
 
 void memory_warm(struct memory *memory)
@@ -427,7 +427,10 @@ uint64_t memory_approach(struct memory *memory, unsigned core, uint64_t line, ui
 uint64_t memory_translate(struct memory *memory, unsigned core, uint64_t address)
 {
 	struct core_memory *c = &memory->core[core];
-	uint64_t page = (address >> 12 & 0xfffffffff) | c->space << 36, *slot = &c->tlb[page % TLB_ENTRIES];
+	uint64_t number = address >> 12 & 0xfffffffff, page = number | c->space << 36;
+	if (c->salt)
+		number ^= salt_draw(c->salt, number / TLB_ENTRIES);
+	uint64_t *slot = &c->tlb[number % TLB_ENTRIES];
 	if (*slot == page)
 		return 0;
 	*slot = page;

@@ -37,6 +37,7 @@ struct core_memory {
 	unsigned store_first, store_count;
 	uint64_t stores_done; /* the last of them; 0: none yet */
 	uint64_t taken; /* lines that other cores have taken from this one */
+	uint64_t salt; /* of the places of pages in its TLB; 0: by address */
 	uint64_t space; /* changes with the address space */
 	uint64_t tlb[TLB_ENTRIES];
 	struct traffic traffic;
@@ -73,8 +74,8 @@ struct memory {
 
 void memory_make(struct memory *memory, const struct machine *machine);
 void memory_free(struct memory *memory);
-/* Draws the colours of each core's L2, and by how much each page of code is rotated in L1I. 0: the addresses' own.
- * Before the first access. */
+/* Draws, for each core, the colours of its L2 and the places of pages in its TLB, and for all by how much each page of
+ * code is rotated in L1I. 0: the addresses' own. Before the first access. */
 void memory_salt(struct memory *memory, uint64_t salt);
 /* From now on each L3 is taken to be full of what its cores access first: what came before was not accessed here. */
 void memory_warm(struct memory *memory);

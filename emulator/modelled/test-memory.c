@@ -369,7 +369,7 @@ static void begin_salted(uint64_t salt)
  * way; `copy`: the same code elsewhere in memory. */
 static uint64_t evicted_code(uint64_t salt, uint64_t copy)
 {
-	const uint64_t first = (copy + 10) * PAGE_LINES, second = first + 4 * PAGE_LINES;
+	const uint64_t first = (copy + 10) * PAGE_LINES, second = first + PAGE_LINES;
 	static uint64_t code[CODE_SLOTS]; /* of lines that L1I has */
 	uint64_t missing = 0, missed = 0;
 	begin_salted(salt);
@@ -391,35 +391,59 @@ static uint64_t evicted_code(uint64_t salt, uint64_t copy)
 	return missed;
 }
 
-/* Returns whether the lines drive each other out of the L2 of the core. */
-static bool conflict(uint64_t salt, unsigned core, uint64_t line, uint64_t other)
+/* Returns whether the lines drive each other out of the L2 of the core, which has one way. */
+static bool conflict(unsigned core, uint64_t line, uint64_t other)
 {
-	begin_salted(salt);
-	at(core, line, LOAD, 0);
-	at(core, other, LOAD, 1000);
-	bool gone = !cache_has(&memory.core[core].l2, line);
-	end();
-	return gone;
+	static uint64_t now;
+	at(core, line, LOAD, now += 1000);
+	at(core, other, LOAD, now += 1000);
+	return !cache_has(&memory.core[core].l2, line);
+}
+
+/* Returns which of TLB_ENTRIES pages drives a page far from them out of the TLB of the core. */
+static unsigned evicting_page(unsigned core, uint64_t page)
+{
+	const uint64_t first = page + 8 * TLB_ENTRIES - page % TLB_ENTRIES;
+	unsigned evicting = TLB_ENTRIES, others = 0;
+	for (unsigned n = 0; n < TLB_ENTRIES; n++) {
+		memory_flush(&memory, core);
+		memory_translate(&memory, core, page << 12);
+		memory_translate(&memory, core, (first + n) << 12);
+		if (memory_translate(&memory, core, page << 12)) {
+			evicting = n;
+			others++;
+		}
+	}
+	EXPECT(others, 1); /* neighbours have places of their own */
+	return evicting;
 }
 
 static void salts(void)
 {
-	enum { SALTS = 64 };
-	unsigned moved = 0, conflicts = 0, differ = 0;
+	enum { SALTS = 4, PAGE = 3 * TLB_ENTRIES + 5, GROUP = 4 * PAGE_LINES, GROUPS = 64 };
+	unsigned moved = 0, conflicts = 0, differ = 0, placed = 0;
 	EXPECT(evicted_code(0, 0), 0);
-	for (uint64_t salt = 1; salt <= SALTS; salt++) {
+	for (uint64_t salt = 1; salt <= SALTS; salt++)
 		moved += evicted_code(salt, 0) != 0;
-		EXPECT(evicted_code(salt, 1000), evicted_code(salt, 0)); /* all copies of a program are rotated alike */
-		conflicts += conflict(salt, 0, 4 * PAGE_LINES, 8 * PAGE_LINES);
-		differ += conflict(salt, 0, 4 * PAGE_LINES, 8 * PAGE_LINES) !=
-		          conflict(salt, 1, 4 * PAGE_LINES, 8 * PAGE_LINES);
-		for (uint64_t page = 5; page < 8; page++)
-			EXPECT(conflict(salt, 0, 4 * PAGE_LINES, page * PAGE_LINES), false);
-	}
 	EXPECT(moved > SALTS / 2, true);
-	EXPECT(conflict(0, 0, 4 * PAGE_LINES, 8 * PAGE_LINES), true);
-	EXPECT(conflicts > SALTS / 16 && conflicts < SALTS / 2, true); /* one in four */
-	EXPECT(differ > SALTS / 16, true);
+	EXPECT(evicted_code(SALTS, 1000), evicted_code(SALTS, 0)); /* all copies of a program are rotated alike */
+	begin_salted(0);
+	EXPECT(evicting_page(0, PAGE), 5);
+	EXPECT(conflict(0, GROUP, 2 * GROUP), true);
+	end();
+	begin_salted(1);
+	for (unsigned core = 0; core < 8; core++)
+		placed |= 1u << evicting_page(core, PAGE) % 32;
+	EXPECT(__builtin_popcount(placed) > 4, true); /* each core has places of its own */
+	for (uint64_t group = 2; group < 2 + GROUPS; group++) {
+		conflicts += conflict(0, GROUP, group * GROUP);
+		differ += conflict(0, GROUP, group * GROUP) != conflict(1, GROUP, group * GROUP);
+	}
+	EXPECT(conflicts > GROUPS / 16 && conflicts < GROUPS / 2, true); /* one in four */
+	EXPECT(differ > GROUPS / 16, true);
+	for (uint64_t page = 1; page < 4; page++)
+		EXPECT(conflict(0, GROUP, GROUP + page * PAGE_LINES), false); /* neighbours keep different colours */
+	end();
 }
 
 int main(void)
