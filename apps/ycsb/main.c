@@ -23,7 +23,7 @@ int main(int argc, char **argv)
 
 	options_parse(&options, argc, argv);
 	platform_identify(&options);
-	if (!measurement_init(&measurement, &options)) {
+	if (!measurement_init(&measurement)) {
 		fputs("ycsb: no memory for a histogram\n", stderr);
 		return 1;
 	}

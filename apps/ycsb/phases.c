@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include <hdr_histogram.h>
@@ -22,6 +21,7 @@ struct source {
 };
 
 static struct operation ring[MAX_PIPELINE]; /* those under way */
+static uint32_t ends[MAX_ENDS]; /* not allocated: the heap is the same for any number of operations */
 
 static uint64_t now_ns(clockid_t clock)
 {
@@ -31,11 +31,9 @@ static uint64_t now_ns(clockid_t clock)
 	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
 }
 
-bool measurement_init(struct measurement *m, const struct options *o)
+bool measurement_init(struct measurement *m)
 {
 	*m = (struct measurement){ 0 };
-	if (o->warm && o->operations && !(m->ends = calloc(o->operations, sizeof(*m->ends))))
-		return false;
 	return hdr_init(1, 3600ll * 1000000000 / TICK_NS, HISTOGRAM_DIGITS, &m->latency) == 0;
 }
 
@@ -253,6 +251,7 @@ void phase_run(struct client *c, struct measurement *m)
 	uint64_t sent = 0, done = 0;
 
 	source_init(&source, o);
+	m->ends = o->warm ? ends : NULL;
 	m->start_ns = m->answered_ns = now_ns(CLOCK_MONOTONIC);
 	timeline_init(&m->timeline, m->start_ns);
 	while (done < all && !c->lost) {

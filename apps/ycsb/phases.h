@@ -38,7 +38,7 @@ struct measurement {
 	struct timeline timeline; /* of a run that survives the loss of its server */
 };
 
-bool measurement_init(struct measurement *m, const struct options *o);
+bool measurement_init(struct measurement *m);
 void phase_load(struct client *c, struct measurement *m);
 /* Some reads that do not count: before the time is taken, the code of a read has run, here and in the server, and the
  * server has fitted its reply buffer to a read's answer. */
