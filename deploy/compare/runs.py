@@ -35,14 +35,14 @@ What = Enum("What", ["COUNTED", "INSTRUCTIONS", "TIMED", "PAUSING"])
 
 @dataclass(frozen=True)
 class Setting:
-    """In what a run differs from the machine and the image as they are. `draw`: which image, 0... `prices`: which price
-    set, 1...; 0: the machine file's own prices."""
+    """In what a run differs from the machine as it is, on the first image. `draw`: which image, 0... `prices`: which
+    price set, 1...; 0: the machine file's own prices."""
 
     draw: int = 0
     prices: int = 0
 
     def __str__(self) -> str:
-        return (f", prices {self.prices}" * (self.prices > 0)) + (f", image {self.draw}" * (self.draw > 0))
+        return (f", prices {self.prices}" * (self.prices > 0)) + (f", image {1 + self.draw}" * (self.draw > 0))
 
 
 PLAIN = Setting()
@@ -93,8 +93,11 @@ def settings(cases: Sequence[RedisCase], quick: bool, images: int) -> list[Setti
 
 
 def salt(case: RedisCase, draw: int, images: int) -> int:
-    """Returns the salt of a draw: the same for all layouts, and others for the second side of a control."""
-    return draw + images * case.again
+    """Returns the salt of a draw, from 1 on: the same for all layouts, and others for the second side of a control.
+
+    Without a salt all cores have their code and pages at the same places, so that nothing averages out over cores.
+    """
+    return 1 + draw + images * case.again
 
 
 def calls(cases: Sequence[RedisCase], accel: Accel, quick: bool, images: int = 1) -> dict[Key, Call]:
@@ -111,16 +114,19 @@ def calls(cases: Sequence[RedisCase], accel: Accel, quick: bool, images: int = 1
             drawn = case.salted(salt(case, draw, images))
             made[What.TIMED, Setting(draw), *case.key] = Call(f"{case.name}{Setting(draw)}", run_once, (drawn, accel))
     made |= priced(cases, accel, price_sets(cases, quick))
-    return made | (_pausing([case.pausing() for case in cases], accel) if _several(cases) else {})
+    if _several(cases):
+        made |= _pausing([case.pausing().salted(salt(case, 0, images)) for case in cases], accel)
+    return made
 
 
 def priced(cases: Sequence[RedisCase], accel: Accel, sets: Sequence[Positions]) -> dict[Key, Call]:
-    """Plain runs of each case at each price set, on the image as it is."""
+    """Plain runs of each case at each price set, on the first image."""
     made: dict[Key, Call] = {}
     for number, positions in enumerate(sets, 1):
         machine, setting = repriced(_machine(cases), positions), Setting(prices=number)
         for case in cases:
-            made[What.TIMED, setting, *case.key] = Call(f"{case.name}{setting}", run_once, (case.on(machine), accel))
+            drawn = case.on(machine).salted(salt(case, 0, images=1))
+            made[What.TIMED, setting, *case.key] = Call(f"{case.name}{setting}", run_once, (drawn, accel))
     return made
 
 
@@ -171,7 +177,7 @@ class Measured:
 
 def measure(cases: Sequence[RedisCase], accel: Accel, quick: bool, images: int, parts: Parts,
             shown: Follower) -> Measured:
-    """Of a layout and workload that a run has failed of as the image is there is none. Other images are there
+    """Of a layout and workload that a run has failed of on the first image there is none. Other images are there
     if all of their runs are; price sets, if all runs of all sets are."""
     every = calls(cases, accel, quick, images)
     done = run_all(at_once(cases[0]), every, shown, parts)
@@ -231,7 +237,7 @@ def verified(cases: Sequence[RedisCase], accel: Accel, answer: Answer, shown: Fo
         return answer
     pair = [next(case for case in cases if case.key == (one.layout, one.workload))
             for one in (answer.first, answer.second)]
-    pausing = [case.pausing(max(1, round(pause))) for case in pair]
+    pausing = [case.pausing(max(1, round(pause))).salted(salt(case, 0, len(answer.images.draws))) for case in pair]
     done = run_all(at_once(pausing[0]), _pausing(pausing, accel), shown)
     first, second = (done[What.PAUSING, PLAIN, *case.key] for case in pausing)
     return replace(answer, verified=(first.metrics["mean_us"], second.metrics["mean_us"]))

@@ -110,7 +110,7 @@ def _ratios(a: Mapping[str, float], b: Mapping[str, float]) -> dict[str, float]:
 
 OVER_IMAGES = (
     "A ratio with an interval is the median over images, and where that of another image lies (95 %); the columns are "
-    "of the image as it is."
+    "of the first."
 )
 
 

@@ -277,10 +277,10 @@ SHOWN = runs.Follower(QUIET, lambda *rest: lambda event: None, 1)
 @pytest.mark.parametrize(
     ("lost", "studied", "salts", "layouts"),
     [
-        (None, True, [0, 1, 2], ["per-socket", "spanning"]),
-        ("spanning, workload C, prices 12", False, [0, 1, 2], ["per-socket", "spanning"]),
-        ("per-socket, workload C, prices 1", False, [0, 1, 2], ["per-socket", "spanning"]),
-        ("spanning, workload C, image 1", True, [0, 2], ["per-socket", "spanning"]),
+        (None, True, [1, 2, 3], ["per-socket", "spanning"]),
+        ("spanning, workload C, prices 12", False, [1, 2, 3], ["per-socket", "spanning"]),
+        ("per-socket, workload C, prices 1", False, [1, 2, 3], ["per-socket", "spanning"]),
+        ("spanning, workload C, image 2", True, [1, 3], ["per-socket", "spanning"]),
         ("spanning, workload C, counting", False, [], ["per-socket"]),
         ("per-socket, workload C", False, [], ["spanning"]),
         ("per-socket, workload C, pauses", False, [], ["spanning"]),
@@ -318,11 +318,11 @@ def test_control() -> None:
     job = CASES[0].job
     control = checked(replace(job, layouts=("spanning", "spanning")))
     assert [case.key for case in control] == [("spanning", "c"), ("spanning again", "c")]
-    assert [[runs.salt(case, draw, IMAGES) for draw in range(IMAGES)] for case in control] == [[0, 1, 2], [3, 4, 5]]
-    assert [[runs.salt(case, draw, IMAGES) for draw in range(IMAGES)] for case in CASES] == [[0, 1, 2]] * 2
+    assert [[runs.salt(case, draw, IMAGES) for draw in range(IMAGES)] for case in control] == [[1, 2, 3], [4, 5, 6]]
+    assert [[runs.salt(case, draw, IMAGES) for draw in range(IMAGES)] for case in CASES] == [[1, 2, 3]] * 2
     timed = [call.arguments[0].job.salt for key, call in runs.calls(control, qemu.TCG_COUNTED, True, IMAGES).items()
              if key[0] is runs.What.TIMED]
-    assert sorted(timed) == [0, 1, 2, 3, 4, 5]
+    assert sorted(timed) == [1, 2, 3, 4, 5, 6]
 
 
 def test_comparison_without_anything(monkeypatch: pytest.MonkeyPatch) -> None:
