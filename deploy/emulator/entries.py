@@ -70,9 +70,11 @@ class Watch:
 
 
 @contextmanager
-def watching(lock: str, build: Path = BUILD) -> Iterator[Watch]:
+def watching(lock: str, own: modules.Own = modules.NOT_OWN, build: Path = BUILD) -> Iterator[Watch]:
     """Watches one run of plain kernels of this regime, whose load is between marks 1 and 2."""
-    image = Image(modules.module_path(f"kernel-{modules.MODELLED_RTM if lock == RTM else lock}", build))
+    name = f"kernel-{modules.MODELLED_RTM if lock == RTM else lock}"
+    path = own.get(name)
+    image = Image(path if isinstance(path, Path) else modules.module_path(name, build))
     entries = [image.symbol(name).address for name in ("entry_syscall", "entry_interrupt")]
     with TemporaryDirectory(prefix="skerry-entries-") as name:
         file = Path(name) / "locks"

@@ -11,7 +11,7 @@ from deploy.deployment.planner import Plan, plan
 from deploy.emulator.machine_file import ModelledMachine
 from deploy.load import comparison
 from deploy.load.comparison import Comparison
-from deploy.setup import needs
+from deploy.setup import needs, relink
 from deploy.setup.needs import Needs
 
 Key = tuple[str, str]  # layout, workload
@@ -88,7 +88,11 @@ class RedisCase(Case[Comparison]):
 
 
 def case(job: Comparison, layout: str, workload: str, counting: bool = False, again: bool = False) -> RedisCase:
-    return RedisCase(job, layout, workload, plan(job.deployment(layout, workload, counting)), counting, again)
+    what = plan(job.deployment(layout, workload, counting))
+    if job.relink is not None and not counting:
+        kernel = f"kernel-{job.lock_of(layout)}"
+        what = replace(what, own={**what.own, kernel: relink.path_of(kernel, job.relink)})
+    return RedisCase(job, layout, workload, what, counting, again)
 
 
 def cases(job: Comparison) -> list[RedisCase]:

@@ -48,7 +48,8 @@ class Comparison:
     warm: int = 0  # operations of each client before those that are measured
     modelled: ModelledMachine | None = None  # the emulator has its prices
     line_factor: float = 1.0  # factor of the costs of lines that move between its cores
-    salt: int = 0  # draws an image in the emulator; 0: the image as it is
+    salt: int = 0  # draws an image in the emulator; 0: nothing is drawn
+    relink: int | None = None  # seed of another image of the timed kernels (deploy/setup/relink.py); None: as built
     restart: str = NEVER  # when a cluster that is lost is started again
     plugin: Mapping[str, str] = field(default_factory=dict)  # options of its plugin (emulator/modelled/plugin.c)
 

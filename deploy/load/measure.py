@@ -40,7 +40,7 @@ def measure_once(case: RedisCase, accel: qemu.Accel, on_event: Callable[[Event],
     job, what = case.job, case.plan
     name = f"{case.key[0]}, workload {case.workload}{', counting' if case.counting else ''}"
     medium = "kernel" if accel.icount or job.modelled else job.medium  # how long a disc takes depends on the host
-    watched = entries.watching(case.lock) if job.modelled and not case.counting else nullcontext()
+    watched = entries.watching(case.lock, what.own) if job.modelled and not case.counting else nullcontext()
     with watched as watch, _plugin(job, what, watch) as plugin:
         how = Options(
             accel, job.timeout, medium, binary=job.binary, on_event=on_event, extra=plugin.arguments if plugin else ()

@@ -4,6 +4,7 @@
 import errno
 import importlib
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from deploy.compare import runs
 from deploy.emulator.machine_file import load
 from deploy.load.case import cases
 from deploy.load.comparison import Comparison, with_common_switch, with_room
+from deploy.setup import relink
 from topology.errors import InputError
 from topology.machines.machine import default_memory
 from topology.units import GIB
@@ -175,3 +177,18 @@ def test_room(monkeypatch: pytest.MonkeyPatch) -> None:
     assert runs.at_once(cases(job)[0]) == 2
     monkeypatch.setattr(runs, "_available", lambda: 1 * GIB)
     assert runs.at_once(cases(job)[0]) == 1
+
+
+def test_relink() -> None:
+    """a kernel is linked anew from the same objects in an order that the seed draws, with padding around them"""
+    objects = [f"k.p/{n}.o" for n in range(9)]
+    command = ["cc", "-o", "k.elf", *objects, "-static", "lib.a"]
+
+    def linked(seed: int) -> list[str]:
+        return relink.shuffled(command, Path("k.elf"), Path("new/k-1.elf"), ["a.o", "z.o"], random.Random(seed))
+
+    assert linked(1) == linked(1) != linked(2)
+    assert linked(1)[:4] == ["cc", "-o", "new/k-1.elf", "a.o"] and linked(1)[-3:] == ["z.o", "-static", "lib.a"]
+    assert sorted(linked(1)[4:-3]) == objects != linked(1)[4:-3]
+    with pytest.raises(Failure, match="does not link it from objects"):
+        relink.shuffled(["cc", "-o", "k.elf", "x.c"], Path("k.elf"), Path("n"), [], random.Random(1))

@@ -37,7 +37,7 @@ from deploy.machine.events import Event
 from deploy.machine.qemu import Accel
 from deploy.profile.run import profile
 from deploy.results.result import Result, document, host_description
-from deploy.setup import needs
+from deploy.setup import needs, relink
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
 from topology.machines.machine import Machine, Shape, default_memory
@@ -46,6 +46,7 @@ from topology.maps.dts import write_dts
 MOST_IMAGES = 1000
 RECORDS, MODELLED_RECORDS = 10_000, 50
 MODELLED_OPERATIONS, MODELLED_WARM = 30, 10
+MOST_WINDOWED = 1 << 14  # operations whose ends a client reports (apps/ycsb/options.h); in more, ends do not matter
 MODELLED_SILENCE = 1200.0  # seconds in which a run on a modelled machine must come to its end
 Operations = Annotated[int | None, typer.Option(
     "--operations", metavar="N", min=1,
@@ -76,6 +77,9 @@ class CompareOptions:
     records: Annotated[int | None, typer.Option(
         "--records", metavar="N", min=1, max=1 << 22,
         help=f"Records of 1 kB in each Redis ({RECORDS:,}; {MODELLED_RECORDS} on a modelled machine).")] = None
+    relink: Annotated[int | None, typer.Option(
+        "--relink", metavar="SEED", min=1,
+        help="On a modelled machine: link the timed kernels anew, their objects in an order that SEED draws.")] = None
     operations: Operations = None
     clients: options.Clients = None
     baseline: Annotated[str | None, typer.Option("--baseline", metavar="linux", help="Also run the same load on Linux.",
@@ -124,7 +128,7 @@ def compare(args: CompareOptions) -> None:
         shape, args.layout, args.workload, memory=args.emulated.memory, switch=args.switch, clients=args.clients,
         records=args.records or (MODELLED_RECORDS if modelled else RECORDS), lock=args.lock or "clh",
         operations=args.operations or (MODELLED_OPERATIONS if modelled else comparison.OPERATIONS),
-        warm=MODELLED_WARM if modelled else 0,
+        warm=MODELLED_WARM if modelled and (args.operations or 0) <= MOST_WINDOWED else 0, relink=args.relink,
         timeout=timeout, medium=options.check_boot(args.medium), modelled=modelled,
     )
     job = cases[0].job
@@ -132,6 +136,9 @@ def compare(args: CompareOptions) -> None:
         modelled_run.check_installed()
     ensure_built(output, needed(cases) | (needs.BESIDE_LINUX if args.baseline else needs.NOTHING))
     load, outside = measure.accelerators(job, args.accel, args.icount)
+    if args.relink:
+        for lock in dict.fromkeys(case.lock for case in cases):
+            relink.relink(f"kernel-{lock}", args.relink)
     _say_mode(cases, load, outside, output)
     parts = Parts(output)
     results, verdicts = _run_modelled(cases, load, parts, args) if modelled else (_run(cases, load, outside, parts), [])
@@ -180,9 +187,11 @@ def _modelled(args: CompareOptions) -> ModelledMachine | None:
         "--boot": args.medium != "iso",
     }
     machine = chosen_machine(args.machine or (None if any(fixed.values()) else PAPERS), args.quick, fixed)
-    for name, given in (("--verify", args.verify), ("--images", args.images)):
+    for name, given in (("--verify", args.verify), ("--images", args.images), ("--relink", args.relink)):
         if given and not machine:
             raise InputError(name, "is for a modelled machine (--machine)")
+    if args.relink and args.lock == modelled_run.RTM:
+        raise InputError("--relink", "is not for lock rtm, whose kernel the emulator replaces")
     return machine
 
 
