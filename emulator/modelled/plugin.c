@@ -10,8 +10,9 @@
  *     -plugin modelled.so,machine=FILE,out=FILE[,quantum=CYCLES][,program_quantum=CYCLES][,park=off]
  *             [,counter=trap][,priced=FROM[-TO]][,salt=N][,whole=on][,OPTION OF observe.h]
  *
- * A salt draws what programs do not choose: places of code in L1I, of pages in TLBs, colours of L2 (memory_salt()), and by how
- * much each core is late when pricing begins. Runs with the same salt agree in every digit; 0, the default, draws nothing.
+ * A salt draws what programs do not choose: places of code in L1I, of pages in TLBs, colours of L2 (memory_salt()), and
+ * by how much each core is late when pricing begins. Runs with the same salt agree in every digit. 0, the default,
+ * draws nothing.
  *
  * At each mark of the guest but 0 and 9 (skerry/mark.h) a line goes to `out`: as of lockstep.c, in cycles, with what
  * memory did. With `whole` the first mark 0 has one, too, and so has mark 9 if there was neither 1 nor 2: observers
