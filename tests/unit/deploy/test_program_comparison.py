@@ -16,13 +16,15 @@ from deploy.cli.main import main
 from deploy.compare import programs as comparison
 from deploy.compare.programs import Beside, Layout
 from deploy.deployment import Deployment, Redis, parse
+from deploy.deployment.planner import plan
 from deploy.emulator.entries import Entries
 from deploy.emulator.lockstep import Mark
 from deploy.emulator.machine_file import load
 from deploy.load import programs
 from deploy.load.programs import Measured, Programs, cases, of_file, on_each_core
 from deploy.machine.program_output import Combined
-from deploy.results.result import Result
+from deploy.results.result import Result, check
+from tests.unit.deploy.synthetic import stream
 from topology.errors import InputError
 from topology.machines.machine import Shape
 
@@ -212,3 +214,16 @@ def test_redis_as_a_file(tmp_path: Path) -> None:
     read = of_file(file_of(tmp_path, text), None)
     assert read.redis == Redis(heap=64 << 20)
     assert all(case.plan.load for case in cases(Programs(read, ["per-socket", "spanning"])))
+
+
+@pytest.mark.parametrize("status, wrong", [(0, []), (1, ["sleep@5: ended before its clients"])])
+def test_program_beside_a_load(status: int, wrong: list[str]) -> None:
+    """a program of a deployment may end well before the clients of its Redis; Redis may not"""
+    text = f"[machine]\nsockets = 1\ncores = 3\n[redis]\ninstances = 1\n[ycsb]\nclients = 1\n{SLEEPS}"
+    made = plan(parse(text))
+    redis, sleep = (next(app.name for app in made.cluster_map.applications if app.base_name == name)
+                    for name in ("redis", "sleep"))
+    problems = check(made, stream({"event": "exit", "app": redis, "status": 0},
+                                  {"event": "exit", "app": sleep, "status": status}))
+    ended = [problem for problem in problems if "before its clients" in problem]
+    assert ended == [f"{redis}: ended before its clients", *(text.replace("sleep@5", sleep) for text in wrong)]
