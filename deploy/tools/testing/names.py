@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import cache
 from typing import Any
 
 from deploy.base.errors import Failure
@@ -22,7 +23,8 @@ def pytest_collection_finish(session: Any) -> None:
         print(f"{MARK}{name_of(item)} | {item.nodeid}".replace("\n", " "))
 
 
-def of_python() -> list[str]:
+@cache
+def of_python() -> tuple[str, ...]:
     """Of Python's tests, in small letters."""
     plugins = ("deploy.tools.testing.pytest_report", "deploy.tools.testing.names", "no:cacheprovider")
     command = [sys.executable, "-m", "pytest", "--collect-only",
@@ -36,7 +38,7 @@ def of_python() -> list[str]:
                               stdin=subprocess.DEVNULL, capture_output=True, text=True)  # fmt: skip
     if done.returncode:
         raise Failure(f"pytest cannot collect the tests: {(done.stdout + done.stderr)[-2000:]}")
-    return [line.removeprefix(MARK).lower() for line in done.stdout.splitlines() if line.startswith(MARK)]
+    return tuple(line.removeprefix(MARK).lower() for line in done.stdout.splitlines() if line.startswith(MARK))
 
 
 def every() -> list[str]:
