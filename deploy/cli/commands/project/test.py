@@ -35,7 +35,7 @@ def test(only: Only = None, werror: Werror = False, quiet: Quiet = False, json: 
 
     With --only, components' tests alone build no more than they use; a word that is in no name is refused.
 
-    Several at a time: one more than there are processors. One line for each; at the end what was skipped and what would
+    Several at a time: two more than there are processors. One line for each; at the end what was skipped and what would
     make it run, and "N passed, N failed".
     """
     output = Output(quiet, json)
