@@ -50,9 +50,9 @@ def attend(options: argparse.Namespace) -> int:
     """Runs what is to be run, the longest first, and records what passed. Returns the exit status."""
     ensure_built(Output(), needs.NAMES_OF_TESTS)
     tests = meson_tests.collect(SUITE)
-    ensure_built(Output(), needs.Needs(meson_tests.targets(tests)))
-    known = {name: verdict for name, verdict in explored.verdicts().items() if name in {test.name for test in tests}}
     chosen = [test for test in tests if options.only.lower() in test.name.lower()]
+    ensure_built(Output(), needs.Needs(meson_tests.targets(chosen)))
+    known = {name: verdict for name, verdict in explored.verdicts().items() if name in {test.name for test in tests}}
     waiting = chosen if options.fresh else explored.without_explored(chosen)[0]
     waiting.sort(key=lambda test: known[test.name].seconds if test.name in known else LONG, reverse=True)
     if options.list:
