@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Mapping domains: what guards the mappings of the frames in them (Uhlig 2007, section 3.2: split nodes). A frame's
- * capability names its domain by an id of 64 bits that is never reused, so it may outlive the domain. A frame that names
- * none, or one that is gone, is in the kernel's own domain. Copies inherit the id; a frame that is split gives its
- * domain to the whole subtree that is derived from it later.
+ * capability names its domain by an id of 64 bits that is never reused, so it may outlive the domain. A frame that
+ * names none, or one that is gone, is in the kernel's own domain. Copies inherit the id; a frame that is split gives
+ * its domain to the whole subtree that is derived from it later.
  *
  * The kernel finds a domain by its id in a digital search tree (Coffman and Eve 1970) whose nodes are the domains
  * themselves: as many as there is memory for. The bits of the id, from the lowest on, lead down from the root, so no

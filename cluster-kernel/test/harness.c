@@ -68,7 +68,7 @@ void settle(void)
 		change_granularity();
 	}
 	hosted_run(machine);
-	/* a core that has no more interrupts has passed all epochs: no change waits for a core that nobody interrupts */
+	/* a core without interrupts has passed all epochs: no change waits for a core that nobody interrupts */
 	if (changes)
 		EXPECT(order_granularity(ordered), false);
 	if (++steps % checked_every == 0)
