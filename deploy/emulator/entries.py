@@ -32,6 +32,7 @@ class Entries:
     wait: int  # from wanting a lock to having it, of all acquisitions
     hold: int
     moves: int  # of lines between cores, for a lock or while it is held
+    handover: int  # of `wait`: from when the lock is free until its next holder has it
     cycles: int = 0  # how long the interval is, where there are no operations
 
     def to_json(self) -> dict[str, float]:
@@ -42,6 +43,7 @@ class Entries:
             "lock_conflict_ratio": self._of(self.conflicts, self.acquisitions),
             "lock_mean_wait_cycles": self._of(self.wait, self.acquisitions),
             "lock_mean_hold_cycles": self._of(self.hold, self.acquisitions),
+            "lock_mean_handover_cycles": self._of(self.handover, self.acquisitions),
         }
 
     @property
@@ -65,7 +67,8 @@ class Watch:
         except (OSError, ValueError, KeyError) as error:
             raise Failure(f"no kernel entries from the emulator: {error}") from None
         sums = {name: sum(kind[name] for kind in kinds)
-                for name in ("entries", "acquisitions", "conflicts", "wait", "hold", "lock_moves", "inside_moves")}
+                for name in ("entries", "acquisitions", "conflicts", "wait", "hold", "handover", "lock_moves",
+                             "inside_moves")}
         return Entries(operations, moves=sums.pop("lock_moves") + sums.pop("inside_moves"), **sums)
 
 

@@ -11,12 +11,14 @@ struct sums {
 	uint64_t acquisitions, conflicts, handovers, wait, wait_max, hold, hold_max;
 	uint64_t lock_moves;   /* of the lock's own lines */
 	uint64_t inside_moves; /* of others, while it is held */
+	uint64_t handover;     /* from when it is wanted and free until its next holder has it */
 };
 
 struct lock {
 	uint64_t physical; /* first: the table's */
 	uint64_t address;
 	unsigned last_holder; /* + 1 */
+	uint64_t released;
 	struct sums sums;
 };
 
@@ -92,11 +94,14 @@ static struct acquisition *acquisition_want(struct watched *core, const struct l
 
 static void add_wait(struct sums *to, const struct acquisition *acquisition, bool handover)
 {
-	uint64_t wait = acquisition->acquired - acquisition->wanted;
+	uint64_t wait = acquisition->acquired - acquisition->wanted, released = acquisition->lock->released;
+	uint64_t free_since = released > acquisition->wanted ? released : acquisition->wanted;
+	require(free_since <= acquisition->acquired);
 	to->acquisitions++;
 	to->conflicts += acquisition->conflict;
 	to->handovers += handover;
 	to->wait += wait;
+	to->handover += acquisition->acquired - free_since;
 	if (wait > to->wait_max)
 		to->wait_max = wait;
 }
@@ -123,6 +128,7 @@ static void add_hold(struct sums *to, uint64_t hold)
 static void lock_released(struct watched *core, struct acquisition *acquisition, uint64_t now)
 {
 	require(acquisition->phase == HOLDS && acquisition->lock);
+	acquisition->lock->released = now;
 	add_hold(&acquisition->lock->sums, now - acquisition->acquired);
 	add_hold(&kinds[acquisition->kind].sums, now - acquisition->acquired);
 	acquisition_drop(core, acquisition);
@@ -267,8 +273,9 @@ static void write_sums(FILE *out, const struct sums *s)
 	fprintf(out, "\"acquisitions\":%llu,\"conflicts\":%llu,\"handovers\":%llu,\"wait\":%llu,\"wait_max\":%llu,",
 	        NUMBER(s->acquisitions), NUMBER(s->conflicts), NUMBER(s->handovers), NUMBER(s->wait / UNIT),
 	        NUMBER(s->wait_max / UNIT));
-	fprintf(out, "\"hold\":%llu,\"hold_max\":%llu,\"lock_moves\":%llu,\"inside_moves\":%llu",
-	        NUMBER(s->hold / UNIT), NUMBER(s->hold_max / UNIT), NUMBER(s->lock_moves), NUMBER(s->inside_moves));
+	fprintf(out, "\"hold\":%llu,\"hold_max\":%llu,\"lock_moves\":%llu,\"inside_moves\":%llu,\"handover\":%llu",
+	        NUMBER(s->hold / UNIT), NUMBER(s->hold_max / UNIT), NUMBER(s->lock_moves), NUMBER(s->inside_moves),
+	        NUMBER(s->handover / UNIT));
 }
 
 void locks_write(FILE *out)

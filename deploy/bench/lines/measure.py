@@ -127,6 +127,7 @@ class LockUse:
     hold_max: int
     lock_moves: int  # moves of the lock's own lines
     inside_moves: int  # moves of other lines while it was held
+    handover: int  # from when it was wanted and free to its next holder's having it
     entries: int = 0  # entries of a kind
     moves: int = 0  # moves of lines, in all of these entries
 

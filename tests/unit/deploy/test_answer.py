@@ -48,7 +48,7 @@ def result(layout: str, clusters: int, ops: float, busy: tuple[float, ...] = (0.
     cores.append({"core": 1, "ops_per_s": ops, "cpu_utilisation": 0.99})
     apps = [{"program": name} for name in ("switch", "redis-server", "ycsb", "ycsb")]
     seen = Entries(operations=1000, entries=11_200, acquisitions=11_200, conflicts=4480, wait=11_200 * 770,
-                   hold=11_200 * 180, moves=33_600)
+                   hold=11_200 * 180, moves=33_600, handover=11_200 * 90)
     return Result(layout, "clh", "c", clusters, 28, True, metrics, cores, machine={"applications": apps}, observed=seen)
 
 
@@ -105,7 +105,8 @@ def test_homed() -> None:
     headline = said.sentences()[0]
     assert "one kernel for the machine with objects at home on their node (homed): " in headline
     assert ", lock clh against dynamic, " in headline
-    unlocked = replace(second, observed=Entries(1000, 11_200, acquisitions=0, conflicts=0, wait=0, hold=0, moves=0))
+    unlocked = replace(second, observed=Entries(1000, 11_200, acquisitions=0, conflicts=0, wait=0, hold=0, moves=0,
+                                                handover=0))
     why = answers(MACHINE, [(first, unlocked)])[0].sentences()[2]
     assert why.startswith("homed: 11.2 kernel entries an operation, none of which takes a lock of the whole kernel")
     assert "lines move" not in why and why.endswith("go through no channel between kernels.")
@@ -378,7 +379,8 @@ def test_point_of_a_result() -> None:
     """without a pause an operation takes what the operations per second come to; with one, what the clients measured"""
     apps = [{"program": name} for name in ("switch", "switch", "redis-server", "ycsb", "ycsb")]
     metrics = {"ops_per_s": 10_000.0, "mean_us": 150.0}
-    observed = Entries(operations=100, entries=700, acquisitions=700, conflicts=70, wait=7000, hold=70_000, moves=1400)
+    observed = Entries(operations=100, entries=700, acquisitions=700, conflicts=70, wait=7000, hold=70_000, moves=1400,
+                       handover=3500)
     result = Result("per-socket", "clh", "c", 2, 4, True, metrics, [], machine={"applications": apps},
                     observed=observed)
     busy, calm = crossover.point(result, 0), crossover.point(result, PAUSE_US)
@@ -387,7 +389,7 @@ def test_point_of_a_result() -> None:
     assert observed.to_json() == {
         "kernel_entries_per_op": 7.0, "line_moves_per_entry": 2.0, "lock_conflict_ratio": 0.1,
         "lock_mean_wait_cycles": 10.0,
-        "lock_mean_hold_cycles": 100.0,
+        "lock_mean_hold_cycles": 100.0, "lock_mean_handover_cycles": 5.0,
     }
     assert Crossover.of(result, result) is None
 
