@@ -15,7 +15,7 @@ import pytest
 from topology.errors import InputError
 from topology.limits import MAX_CLUSTERS, MAX_CPUS
 from topology.machines.machine import Machine, Shape, emulated
-from topology.model import measured, published, ranges, repairman, ticket
+from topology.model import measured, periodic, published, ranges, repairman, ticket
 from topology.model.closed import Steady
 from topology.model.fit import can_fit, fit
 from topology.model.measured import Curve, read
@@ -43,6 +43,14 @@ def mean_value_analysis(service: float, delay: float, cores: int) -> tuple[float
 def test_repairman_is_what_mean_value_analysis_finds(service: float, delay: float, cores: int) -> None:
     state = repairman.steady(service, delay, cores)
     assert (state.throughput, state.queue_length) == pytest.approx(mean_value_analysis(service, delay, cores), rel=1e-9)
+
+
+def test_periodic_wait() -> None:
+    """one other core is met with probability S / C, for half of S in the mean; very many are a Poisson process"""
+    assert periodic.wait(1, 1000.0, 100.0) == pytest.approx(5.0)
+    assert periodic.wait(2, 1000.0, 100.0) == pytest.approx(50 * (0.2 + 0.02))
+    assert periodic.wait(10**5, 10**5 * 200.0, 100.0) == pytest.approx(50.0, rel=1e-3)
+    assert periodic.cycle(100.0, 0.0, 7) == pytest.approx(700.0) and periodic.cycle(100.0, 900.0, 1) == 1000.0
 
 
 def generator(service: float, transfer: float, delay: float, cores: int) -> Steady:
