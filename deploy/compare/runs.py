@@ -5,6 +5,7 @@ has processors."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, TypeVar
@@ -25,12 +26,14 @@ from deploy.machine.qemu import Accel
 from deploy.profile.run import profile
 from deploy.results.counting import with_counts
 from deploy.results.result import Result
+from topology.errors import InputError
 from topology.units import MIB
 
+SHARES = (0.75, 1.25)  # of each socket's cores: with so many the closed model is checked
 BESIDE = 768 * MIB  # memory of a run beside its programs: the emulator, kernels, ports
 
 Follow = Callable[[str, Callable[..., None]], Callable[[Event], None]]
-What = Enum("What", ["COUNTED", "INSTRUCTIONS", "TIMED", "PAUSING"])
+What = Enum("What", ["COUNTED", "INSTRUCTIONS", "TIMED"])
 
 
 @dataclass(frozen=True)
@@ -40,9 +43,11 @@ class Setting:
 
     draw: int = 0
     prices: int = 0
+    share: float = 1.0  # of each socket's cores
 
     def __str__(self) -> str:
-        return (f", prices {self.prices}" * (self.prices > 0)) + (f", image {1 + self.draw}" * (self.draw > 0))
+        return (f", prices {self.prices}" * (self.prices > 0)) + (f", image {1 + self.draw}" * (self.draw > 0)) + (
+            f", {self.share:.0%} of the cores" * (self.share != 1))
 
 
 PLAIN = Setting()
@@ -102,7 +107,7 @@ def salt(case: RedisCase, draw: int, images: int) -> int:
 
 def calls(cases: Sequence[RedisCase], accel: Accel, quick: bool, images: int = 1) -> dict[Key, Call]:
     """Returns, for each case, the runs that count or time without prices; then plain runs of each image and of each
-    price set; then one of clients that pause."""
+    price set."""
     made: dict[Key, Call] = {}
     for case in cases:
         made[What.COUNTED, PLAIN, *case.key] = Call(f"{case.name}, counting", run_once, (case.counted(), accel))
@@ -113,10 +118,7 @@ def calls(cases: Sequence[RedisCase], accel: Accel, quick: bool, images: int = 1
         for case in cases:
             drawn = case.salted(salt(case, draw, images))
             made[What.TIMED, Setting(draw), *case.key] = Call(f"{case.name}{Setting(draw)}", run_once, (drawn, accel))
-    made |= priced(cases, accel, price_sets(cases, quick))
-    if _several(cases):
-        made |= _pausing([case.pausing().salted(salt(case, 0, images)) for case in cases], accel)
-    return made
+    return made | priced(cases, accel, price_sets(cases, quick))
 
 
 def priced(cases: Sequence[RedisCase], accel: Accel, sets: Sequence[Positions]) -> dict[Key, Call]:
@@ -130,9 +132,16 @@ def priced(cases: Sequence[RedisCase], accel: Accel, sets: Sequence[Positions]) 
     return made
 
 
-def _pausing(cases: Sequence[RedisCase], accel: Accel) -> dict[Key, Call]:
-    """Plain runs of cases with clients that pause."""
-    return {(What.PAUSING, PLAIN, *case.key): Call(f"{case.name}, pauses", run_once, (case, accel)) for case in cases}
+def checks(cases: Sequence[RedisCase], accel: Accel) -> dict[Key, Call]:
+    """Returns plain runs of pairs of cases with fewer and with more cores, where these fit; one layout has no ratio."""
+    made: dict[Key, Call] = {}
+    for share in SHARES if _several(cases) else ():
+        setting = Setting(share=share)
+        with suppress(InputError):
+            made |= {(What.TIMED, setting, *case.key): Call(
+                f"{case.name}{setting}", run_once, (case.on_part(share).salted(salt(case, 0, images=1)), accel)
+            ) for case in cases}
+    return made
 
 
 def at_once(case: Case[Any]) -> int:
@@ -185,7 +194,7 @@ def measure(cases: Sequence[RedisCase], accel: Accel, quick: bool, images: int, 
     kept = [case for case in cases if all(key in done for key in own if key[2:] == case.key)]
     of_setting: dict[Setting, list[Result]] = {}
     for setting in settings(cases, quick, images):
-        results = [result for case in kept if (result := _timed(done, every, setting, case))]
+        results = [result for case in kept if (result := _timed(done, setting, case))]
         if len(results) == len(kept):
             of_setting[setting] = results
     drawn = _images(kept, of_setting, images)
@@ -216,13 +225,9 @@ def _images(cases: Sequence[RedisCase], of_setting: Mapping[Setting, list[Result
     return [Images(tuple(drawn)) for drawn in draws]
 
 
-def _timed(done: Mapping[Key, Any], every: Mapping[Key, Call], setting: Setting, case: RedisCase) -> Result | None:
-    """The timed run, with that of clients that pause where there is to be one."""
-    timed, pausing = (What.TIMED, setting, *case.key), (What.PAUSING, setting, *case.key)
-    if timed not in done or (pausing in every and pausing not in done):
-        return None
-    result: Result = done[timed]
-    return replace(result, pausing=done.get(pausing))
+def _timed(done: Mapping[Key, Any], setting: Setting, case: RedisCase) -> Result | None:
+    result: Result | None = done.get((What.TIMED, setting, *case.key))
+    return result
 
 
 def _with_counts(done: Mapping[Key, Any], case: RedisCase, result: Result) -> Result:
@@ -230,14 +235,16 @@ def _with_counts(done: Mapping[Key, Any], case: RedisCase, result: Result) -> Re
     return counted.with_metrics(done[What.INSTRUCTIONS, PLAIN, *case.key])
 
 
-def verified(cases: Sequence[RedisCase], accel: Accel, answer: Answer, shown: Follower) -> Answer:
-    """With runs of both layouts at the pause with which they should do as many operations, if there is one."""
-    pause = answer.crossover and answer.crossover.pause_us
-    if not pause:
-        return answer
-    pair = [next(case for case in cases if case.key == (one.layout, one.workload))
-            for one in (answer.first, answer.second)]
-    pausing = [case.pausing(max(1, round(pause))).salted(salt(case, 0, len(answer.images.draws))) for case in pair]
-    done = run_all(at_once(pausing[0]), _pausing(pausing, accel), shown)
-    first, second = (done[What.PAUSING, PLAIN, *case.key] for case in pausing)
-    return replace(answer, verified=(first.metrics["mean_us"], second.metrics["mean_us"]))
+def checked(cases: Sequence[RedisCase], accel: Accel, verdicts: Sequence[Answer], parts: Parts,
+            shown: Follower) -> list[Answer]:
+    """Returns the answers with runs of both layouts with fewer and with more cores, where their model says of these
+    what they should do."""
+    asked = {key: call for key, call in checks(cases, accel).items()
+             if any(answer.model and key[2:] in answer.keys for answer in verdicts)}
+    done = run_all(at_once(cases[0]), asked, shown, parts) if asked else {}
+    settings = dict.fromkeys(setting for _, setting, *_ in done)
+    return [replace(answer, checks={
+        setting.share: (first, second) for setting in settings
+        if all(one in done for one in ((What.TIMED, setting, *key) for key in answer.keys))
+        for first, second in [[done[What.TIMED, setting, *key] for key in answer.keys]]
+    }) for answer in verdicts]

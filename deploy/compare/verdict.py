@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import median
 from typing import Any
 
-from deploy.compare import crossover
-from deploy.compare.crossover import Crossover
+from deploy.compare import closed
+from deploy.compare.closed import Model
 from deploy.compare.images import Draw, Images, Spread
 from deploy.compare.interval import Interval
 from deploy.compare.prices import Bar, Study
@@ -42,11 +42,18 @@ class Answer:
     second: Result
     images: Images
     study: Study | None = None
-    verified: tuple[float, float] | None = None  # time of an operation where both should do as many, microseconds
+    checks: Mapping[float, tuple[Result, Result]] = field(default_factory=dict)  # by the share of each socket's cores
+
+    @property
+    def keys(self) -> tuple[tuple[str, str], tuple[str, str]]:
+        """Returns the keys of both cases."""
+        return (self.first.layout, self.first.workload), (self.second.layout, self.second.workload)
 
     @cached_property
-    def crossover(self) -> Crossover | None:
-        return Crossover.of(self.first, self.second)
+    def model(self) -> Model | None:
+        """Returns the closed model of the mean image; None of a control, and of locks that it does not describe."""
+        pairs = [(draw.first, draw.second) for draw in self.images.draws]
+        return None if self.images.control else closed.model(pairs, self.machine)
 
     @property
     def prices(self) -> Interval | None:
@@ -59,8 +66,9 @@ class Answer:
     def to_json(self) -> dict[str, Any]:
         document: dict[str, Any] = {"modelled": self.machine.to_json(), "images": self.images.to_json()}
         document |= {"prices": self.study.to_json(RATE)} if self.study else {}
-        if self.crossover:
-            document["turning"] = crossover.to_json(self.crossover, self.verified)
+        if self.model:
+            checks = [check.to_json() for check in closed.checks(self.model, self.checks.values())]
+            document["model"] = self.model.to_json() | ({"checks": checks} if checks else {})
         return document | {"answer": self.sentences()}
 
     @property
@@ -69,9 +77,9 @@ class Answer:
         return self.study.tornado(RATE) if self.study else []
 
     def sentences(self) -> list[str]:
-        crossings = crossover.sentences(self.crossover, self.verified) if self.crossover else []
+        modelled = closed.sentences(self.model, self.checks.values()) if self.model else []
         tornado = [self.study.sentence(RATE)] if self.study else []
-        return [self._verdict(), *tornado, *self._why(), *crossings, self._trust()]
+        return [self._verdict(), *tornado, *self._why(), *modelled, self._trust()]
 
     def _verdict(self) -> str:
         does, ratio = f"do{'es' * (self.first.clusters == 1)}", self.images.spread(RATE).median

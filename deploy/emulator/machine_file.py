@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Machine files: emulator/machines/NAME.toml, or one's own."""
 
+from __future__ import annotations
+
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from math import log
 from pathlib import Path
@@ -161,6 +163,13 @@ class ModelledMachine:
             return Shape(1, cores, memory)
         caches = -(-cores // self.cores_per_cluster)
         return Shape(1, caches * self.cores_per_cluster, memory, caches)
+
+    def part(self, share: float) -> ModelledMachine:
+        """Returns the machine with so many times the cores in each socket: other numbers of L3 caches where there are
+        several, else of cores."""
+        if self.clusters_per_socket > 1:
+            return replace(self, clusters_per_socket=max(1, round(self.clusters_per_socket * share)))
+        return replace(self, cores_per_cluster=max(2, round(self.cores_per_cluster * share)))
 
     def exactly(self, cores: int, memory: int) -> Shape:
         """Returns the shape for programs that run on every core there is. InputError if no such shape has so many

@@ -67,16 +67,16 @@ class RedisCase(Case[Comparison]):
         """The case with so few operations that a plugin can count instructions."""
         return self._of(comparison.profiled(self.job), counting)
 
-    def pausing(self, pause_us: int = comparison.PAUSE_US) -> RedisCase:
-        """The case with clients that pause."""
-        return self._of(comparison.with_pauses(self.job, pause_us))
-
     def _of(self, job: Comparison, counting: bool = False) -> RedisCase:
         return case(job, self.layout, self.workload, counting, self.again)
 
     def salted(self, salt: int) -> RedisCase:
         """The case on the image that the salt draws. The machine boots the same."""
         return replace(self, job=replace(self.job, salt=salt))
+
+    def on_part(self, share: float) -> RedisCase:
+        """The case on so many times the cores. InputError if they do not fit."""
+        return self._of(comparison.on_part(self.job, share))
 
     def on(self, machine: ModelledMachine) -> RedisCase:
         """The case on a machine of other prices. It boots the same."""

@@ -23,7 +23,6 @@ OPERATIONS = 5000  # for each client
 VALUE_SIZE = 1000
 COUNTED_RECORDS, COUNTED_OPERATIONS = 2000, 1000  # at most, where the kernel counts
 PROFILED_RECORDS, PROFILED_OPERATIONS = 500, 200  # at most, where a plugin counts instructions
-PAUSE_US = 10_000  # clients' pause: hundreds of times what an operation takes, so that they rarely wait
 _PORT = headers.LIBRARY / "socket_port.h"
 _SHARED = headers.constant(_PORT, "SOCKET_PORT_HEAD") + headers.constant(_PORT, "SOCKET_PORT_BUFFERS_SIZE")
 SOCKET_PORT = -(-_SHARED // MIB) * MIB  # whole MiB: what a program shares with its stack process
@@ -133,9 +132,12 @@ def counted(job: Comparison) -> Comparison:
                    warm=0)
 
 
-def with_pauses(job: Comparison, pause_us: int = PAUSE_US) -> Comparison:
-    """The job with clients that pause; fewer operations are enough for a mean."""
-    return replace(job, think=pause_us, operations=max(1, job.operations // 2), warm=0)
+def on_part(job: Comparison, share: float) -> Comparison:
+    """The job on a modelled machine with so many times the cores in each socket."""
+    assert job.modelled
+    machine = job.modelled.part(share)
+    shape = machine.shape(machine.cores, default_memory(machine.cores_per_socket))
+    return replace(job, modelled=machine, shape=with_room(shape, None, job.records, job.clients))
 
 
 def profiled(job: Comparison) -> Comparison:

@@ -74,7 +74,6 @@ class Result:
     counting: Counting | None = None  # the run that the kernel's counts are of, where it is not this one
     modelled: dict[str, Any] | None = None  # the modelled machine, where it is one
     observed: Entries | None = None  # there: kernel entries of this very run
-    pausing: Result | None = None  # there: the same with clients that pause (crossover.py)
     # cores whose cluster was, within the interval: their counts are lost
     started_again: list[int] = field(default_factory=list)
     machine: dict[str, Any] | None = None  # which core was where, in which cluster, and what ran there
@@ -82,7 +81,6 @@ class Result:
     def to_json(self) -> dict[str, Any]:
         optional = {"latency_us", "machine", "modelled", "observed"}
         entry = {key: value for key, value in vars(self).items() if key not in optional or value is not None}
-        del entry["pausing"]  # stands with the ratios
         if not self.started_again:
             del entry["started_again"]
         if entry.pop("round_robin"):

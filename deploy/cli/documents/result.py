@@ -117,12 +117,13 @@ def depends() -> str:
         f"{modelled['machine'].replace(' x ', ' × ')} with {modelled['assumed']} assumed prices. It depends on hold "
         "times, the time between entries, and cores."
     )
-    turning = ratio.get("turning")
-    if turning and turning["outcome"] == "neither":
-        pausing = [points[1] for points in turning["points"].values()]
-        times = dict.fromkeys(f"{point['mean_us']:.1f}" for point in pausing)
-        both = f"both take {next(iter(times))} µs" if len(times) == 1 else f"they take {' and '.join(times)} µs"
-        text += f" With pauses of {pausing[0]['pause_us'] / 1000:g} ms {both} an operation."
+    if model := ratio.get("model"):
+        even = [f"up to {cores} loaded cores of each socket" for cores in [model.get("break_even_cores_per_socket")]
+                if cores]
+        even += [f"from {one['user_cycles']:,.0f} cycles between kernel entries on" for one in [model.get("break_even")]
+                 if one]
+        where = f" It makes less than {model['even'] - 1:.0%} difference {' or '.join(even)}." if even else ""
+        text += f"{where} The most that the ratio can be is {model['most']:.2f}."
     return text
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests the words of a comparison: the answer, its crossover, layouts that are alike, the plot."""
+"""Tests the words of a comparison: the answer, its model, layouts that are alike, the plot."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from deploy.base.errors import Failure
 from deploy.base.paths import ROOT
 from deploy.cli.commands.measure.compare import alike
 from deploy.cli.main import command_module, main
-from deploy.compare import crossover, plot, unpriced
-from deploy.compare.crossover import PAUSE_US, Crossover, Curve, Point, Station
+from deploy.compare import plot, unpriced
 from deploy.compare.images import RANGED, Draw, Images, Spread
 from deploy.compare.interval import Interval, of_mean, prediction
 from deploy.compare.prices import Bar, Positions, Study, design, groups, own_positions
@@ -33,6 +32,7 @@ from topology import demand
 from topology.machines.machine import Shape
 from topology.units import GIB
 
+from .test_closed import FIRST, SECOND, measured
 from .test_results import both
 
 # ---- The sentences that a comparison on a modelled machine ends with ----
@@ -44,8 +44,8 @@ def result(layout: str, clusters: int, ops: float, busy: tuple[float, ...] = (0.
            mean_us: float = 100.0) -> Result:
     metrics = {"ops_per_s": ops, "p50_us": 1e6 / ops, "p99_us": 2e6 / ops, "mean_us": mean_us,
                "channel_hops_per_op": 2.0 * (clusters > 1)}
-    cores = [{"core": 14 * i, "ops_per_s": 0.0, "cpu_utilisation": share} for i, share in enumerate(busy)]
-    cores.append({"core": 1, "ops_per_s": ops, "cpu_utilisation": 0.99})
+    cores = [{"core": 14 * i, "cluster": 0, "ops_per_s": 0.0, "cpu_utilisation": share} for i, share in enumerate(busy)]
+    cores.append({"core": 1, "cluster": 0, "ops_per_s": ops, "cpu_utilisation": 0.99})
     apps = [{"program": name} for name in ("switch", "redis-server", "ycsb", "ycsb")]
     seen = Entries(operations=1000, entries=11_200, acquisitions=11_200, conflicts=4480, wait=11_200 * 770,
                    hold=11_200 * 180, moves=33_600, handover=11_200 * 90)
@@ -89,7 +89,7 @@ def test_cores_with_other_work() -> None:
     """a core that executes 1 % more or less for an operation than the median core is named, with how much"""
     first, second = result("per-socket", 2, 340.0), result("spanning", 1, 250.0)
     marks = [1000] * 6, [1000 + 100 * work for work in (7, 215, 216, 217, 210, 232)]
-    cores = [{"core": core, "operations": 100.0 * (core > 0), "ops_per_s": 50.0, "cpu_utilisation": 0.5}
+    cores = [{"core": core, "cluster": 0, "operations": 100.0 * (core > 0), "ops_per_s": 50.0, "cpu_utilisation": 0.5}
              for core in range(6)]
     first = with_work(replace(first, per_core=cores), *marks)
     assert [core["instructions_per_op"] for core in first.per_core] == [None, 215, 216, 217, 210, 232]
@@ -191,16 +191,31 @@ def test_why() -> None:
     assert "spanning: the network's core 0 is busy" in "\n".join(one.sentences())
 
 
-def test_turning() -> None:
-    """with runs of clients that pause the sentences, and the JSON, say at which rate of kernel entries another layout
-    wins"""
-    said = answer(340.0, 250.0)
-    assert said.crossover is None and "turning" not in said.to_json()
-    said = replace(said, first=replace(said.first, pausing=result("per-socket", 2, 20.0, mean_us=90)),
-                   second=replace(said.second, pausing=result("spanning", 1, 20.0, mean_us=95)))
-    assert any(line.startswith("per-socket is not slower at either of the two rates") for line in said.sentences())
-    assert said.to_json()["turning"]["outcome"] == "neither"
-    assert len(said.sentences()) <= 10
+def test_model() -> None:
+    """with watched runs the sentences, and the JSON, say where it makes no difference, and how far the model is off"""
+    pair = measured(), measured(SECOND)
+    drawn = Images((Draw((0, 0), *pair), Draw((1, 1), *(measured(side.scaled(user=1.02)) for side in (FIRST, SECOND)))))
+    (said,) = answers(MACHINE, [pair], [drawn])
+    assert said.model and said.model.first.user == pytest.approx(1.01 * FIRST.user, rel=1e-3)
+    (text,) = [line for line in said.sentences() if "makes no difference" in line]
+    assert "up to 8 loaded cores of each socket (here 13)" in text and "can be is 2.24" in text
+    data = said.to_json()["model"]
+    assert data["break_even_cores_per_socket"] == 8 and "checks" not in data
+    checked = replace(said, checks={0.75: pair})
+    assert "with 13 measured 1.27, modelled 1.25 (-0.9%)" in checked.sentences()[-2]
+    (check,) = checked.to_json()["model"]["checks"]
+    assert check["cores"] == 13 and check["measured"] == pytest.approx(1.266, abs=1e-3)
+    assert len(checked.sentences()) <= 10
+
+
+@pytest.mark.parametrize("lock", ["fine", "rtm", "ticket"])
+def test_no_model(lock: str) -> None:
+    """of locks that not all entries queue at alike, and of a control, there is no model, and no figure is made up"""
+    pair = measured(lock=lock), measured(SECOND, lock=lock)
+    (said,) = answers(MACHINE, [pair])
+    assert said.model is None and "model" not in said.to_json() and "no difference" not in " ".join(said.sentences())
+    control = Images((Draw((0, 1), measured(), measured()),))
+    assert answers(MACHINE, [pair], [control])[0].model is None
 
 
 def test_unpriced() -> None:
@@ -278,6 +293,9 @@ def test_clients(words: list[str], clients: int, monkeypatch: pytest.MonkeyPatch
     (["--machine", "nope"], "--machine nope"),
     (["--quick", "--icount"], "--quick"),
     (["--verify", "--icount"], "--verify"),
+    (["--map", "--icount"], "--map"),
+    (["--map", "--lock", "fine"], "--lock"),
+    (["--map", "--layout", "spanning"], "--layout"),
     *((["--machine", "xeon-e5-2683v3", *odd], odd[0]) for odd in (
         ["--cores", "3"], ["--sockets", "2"], ["--icount"], ["--accel", "kvm"], ["--boot", "kernel"],
         ["--baseline", "linux"],
@@ -300,98 +318,6 @@ def test_default(words: list[str], machine: str | None, monkeypatch: pytest.Monk
     job = asked_for(words, monkeypatch)
     assert (job.modelled and job.modelled.name) == machine
     assert job.records == (10_000 if machine is None else 50)
-
-
-# ---- From which rate of kernel entries on another layout does more ----
-
-CLIENTS, CORES = 20, 12
-
-
-def curve(layout: str, service: float, delay: float, stations: int = 1,
-          entries: tuple[float, float] = (5.0, 15.0)) -> Curve:
-    """Returns what a station as the model has it would be measured to do."""
-    station = Station(service, delay, CLIENTS // stations)
-
-    def point(pause: float, each: float) -> Point:
-        return Point(layout, pause, station.mean_us(pause), CLIENTS, each, CORES, stations)
-
-    return Curve(point(0, entries[0]), point(PAUSE_US, entries[1]))
-
-
-def turn(first: tuple[float, float], second: tuple[float, float]) -> Crossover:
-    return Crossover(curve("per-socket", *first, stations=2), curve("spanning", *second))
-
-
-def test_station() -> None:
-    """the model goes through both measured points"""
-    found = curve("spanning", 7.0, 40.0).station
-    assert found and (found.service, found.delay) == (pytest.approx(7, rel=1e-6), pytest.approx(40, rel=1e-6))
-    assert found.mean_us(0) == pytest.approx(20 * 7, rel=0.02)  # saturated: every client waits for all others
-    assert found.mean_us(1e6) == pytest.approx(47, rel=0.01)  # alone
-
-
-def test_neither() -> None:
-    """a layout that wins at both measured rates: those two are named, and nothing is said of the rates in between"""
-    found = turn((7.0, 40.0), (7.0, 42.0))
-    assert (found.outcome, found.loser, found.pause_us, found.rate) == (crossover.NEITHER, "spanning", None, None)
-    said, = crossover.sentences(found)
-    assert said.startswith("per-socket is not slower at either of the two rates that were measured")
-    assert "no rate" not in said and f"{found.first.busy.rate:,.0f} kernel entries a second" in said
-    assert (
-        f"and {found.first.pausing.rate:,.0f}, where clients pause for 10 ms" in said
-        and f"{found.second.pausing.mean_us:,.1f} µs under spanning" in said
-    )
-
-
-def test_turn() -> None:
-    """a layout that waits less, but needs more without waiting, loses where little is waited for: both do as many
-    operations at the rate that is named"""
-    found = turn((7.0, 60.0), (7.0, 40.0))
-    assert (found.outcome, found.busy_winner, found.calm_winner, found.loser) == (crossover.AT, "per-socket",
-        "spanning", "spanning")
-    assert found.pause_us and found.rate
-    assert found.first.at(found.pause_us).ops_per_s == pytest.approx(found.second.at(found.pause_us).ops_per_s)
-    assert found.first.pausing.rate < found.rate < found.first.busy.rate
-    assert 5 < found.first.at(found.pause_us).entries_per_op < 15
-    assert found.first.at(0).entries_per_op == pytest.approx(5) and found.first.at(
-        PAUSE_US).entries_per_op == pytest.approx(15)
-    said, checked = crossover.sentences(found, (80.0, 81.0))
-    assert f"spanning wins below {found.rate:,.0f} kernel entries a second" in said
-    assert "80.0 µs" in checked and "81.0 under spanning" in checked
-    data = crossover.to_json(found, (80.0, 81.0))
-    assert data["verified_mean_us"] == {"per-socket": 80.0, "spanning": 81.0}
-    assert [point["pause_us"] for point in data["points"]["spanning"]] == [0, PAUSE_US]
-
-
-def test_no_queue() -> None:
-    """an operation that takes no longer without pauses is no queue: the rate is somewhere in between, and no figure is
-    made up"""
-    quick = Curve(Point("per-socket", 0, 40, CLIENTS, 5, CORES, 2),
-                  Point("per-socket", PAUSE_US, 50, CLIENTS, 9, CORES, 2))
-    found = Crossover(quick, curve("spanning", 7.0, 40.0))
-    assert (found.outcome, found.rate) == (crossover.BETWEEN, None)
-    said, = crossover.sentences(found)
-    assert "between" in said and "the model does not say where" in said
-    assert "kernel_entries_per_s_per_core" not in crossover.to_json(found, None)
-
-
-def test_point_of_a_result() -> None:
-    """without a pause an operation takes what the operations per second come to; with one, what the clients measured"""
-    apps = [{"program": name} for name in ("switch", "switch", "redis-server", "ycsb", "ycsb")]
-    metrics = {"ops_per_s": 10_000.0, "mean_us": 150.0}
-    observed = Entries(operations=100, entries=700, acquisitions=700, conflicts=70, wait=7000, hold=70_000, moves=1400,
-                       handover=3500)
-    result = Result("per-socket", "clh", "c", 2, 4, True, metrics, [], machine={"applications": apps},
-                    observed=observed)
-    busy, calm = crossover.point(result, 0), crossover.point(result, PAUSE_US)
-    assert (busy.mean_us, calm.mean_us, busy.clients, busy.stations, busy.entries_per_op) == (200.0, 150.0, 2, 2, 7.0)
-    assert busy.rate == pytest.approx(10_000 * 7 / 4)
-    assert observed.to_json() == {
-        "kernel_entries_per_op": 7.0, "line_moves_per_entry": 2.0, "lock_conflict_ratio": 0.1,
-        "lock_mean_wait_cycles": 10.0,
-        "lock_mean_hold_cycles": 100.0, "lock_mean_handover_cycles": 5.0,
-    }
-    assert Crossover.of(result, result) is None
 
 
 # ---- Layouts that a machine divides alike: `compare` says so before it runs anything ----

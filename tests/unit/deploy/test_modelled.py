@@ -253,9 +253,8 @@ def test_alone() -> None:
         called = sweep.calls(cases(job), Accel("tcg", (), ""), quick)
         runs = [call.arguments[0] for call in called.values() if call.function is sweep.run_once]
         plain = [case for case in runs if case.job.modelled == two.modelled]
-        assert [(case.layout, case.counting) for case in plain if not case.job.think] == [
-            (layout, counting) for counting in (True, False) for layout in job.layouts]
-        assert [case.layout for case in plain if case.job.think] == list(job.layouts) * (len(job.layouts) > 1)
+        assert [(case.layout, case.counting) for case in plain] == [(layout, counting) for counting in (True, False)
+                                                                    for layout in job.layouts]
         for layout in job.layouts:
             assert sorted(case.job.modelled.prices["cpi_user"].cycles for case in runs
                           if case not in plain and case.layout == layout) == pytest.approx(priced)

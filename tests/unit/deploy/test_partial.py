@@ -28,7 +28,8 @@ from deploy.bench.scale import measure as scale
 from deploy.bench.scale.fit import curves
 from deploy.cli import main
 from deploy.compare import runs
-from deploy.compare.images import RANGED
+from deploy.compare.images import RANGED, Draw, Images
+from deploy.compare.verdict import answers
 from deploy.emulator.lockstep import Mark
 from deploy.emulator.machine_file import PAPERS, RANGE, load, whole_ranges
 from deploy.load.case import cases
@@ -39,6 +40,7 @@ from deploy.machine.events import Event
 from deploy.results.result import Result
 from topology.machines.machine import Shape
 
+from . import test_closed
 from .test_redis import point as redis_point
 from .test_scale import point as scale_point, text_of
 
@@ -283,7 +285,6 @@ SHOWN = runs.Follower(QUIET, lambda *rest: lambda event: None, 1)
         ("spanning, workload C, image 2", True, [1, 3], ["per-socket", "spanning"]),
         ("spanning, workload C, counting", False, [], ["per-socket"]),
         ("per-socket, workload C", False, [], ["spanning"]),
-        ("per-socket, workload C, pauses", False, [], ["spanning"]),
         ("spanning, workload C, counting instructions", False, [], ["per-socket"]),
     ],
 )
@@ -308,9 +309,29 @@ def test_comparison(lost: str | None, studied: bool, salts: list[int], layouts: 
     parts = Parts(QUIET)
     found = runs.measure(CASES, qemu.TCG_COUNTED, False, IMAGES, parts, SHOWN)
     assert [study is not None for study in found.studies] == [studied] * (len(layouts) - 1)
-    assert [one.layout for one in found.results] == layouts and all(one.pausing for one in found.results)
+    assert [one.layout for one in found.results] == layouts
     assert [draw.salts for of in found.images for draw in of.draws] == [(salt, salt) for salt in salts]
     assert parts.complete == (lost is None)
+
+
+def test_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """layouts with a model are run with fewer and with more cores; half a pair is no check"""
+    measured = [test_closed.measured(side) for side in (test_closed.FIRST, test_closed.SECOND)]
+    (said,) = answers(load(PAPERS), [(measured[0], measured[1])])
+    sizes: list[int] = []
+
+    def run_all(most: int, every: dict[runs.Key, Call], shown: runs.Follower, parts: Parts) -> dict[runs.Key, Any]:
+        sizes.extend(call.arguments[0].job.modelled.cores_per_socket for call in every.values())
+        return {key: key[2:] for key in every if key[1].share < 1 or key[2] == "spanning"}
+
+    monkeypatch.setattr(runs, "run_all", run_all)
+    (checked,) = runs.checked(CASES, qemu.TCG_COUNTED, [said], Parts(QUIET), SHOWN)
+    assert sizes == [10, 10, 18, 18]
+    assert checked.checks == {0.75: (("per-socket", "c"), ("spanning", "c"))}
+    sizes.clear()
+    other = replace(said, first=replace(said.first, lock="fine"), images=Images((Draw((0, 0), *[
+        replace(one, lock="fine") for one in measured]),)))
+    assert runs.checked(CASES, qemu.TCG_COUNTED, [other], Parts(QUIET), SHOWN)[0].checks == {} and not sizes
 
 
 def test_control() -> None:

@@ -127,8 +127,8 @@ def layout(name: str, values: Mapping[str, Sequence[float]], programs_of_each: i
             layout=name, lock="clh", workload="own", clusters=1 + (name == "per-socket"), cores=2, emulated=True,
             metrics={metric.name: metric.value for metric in metrics},
             per_core=[{"cluster": 0, "core": core, "cpu_utilisation": 0.5} for core in range(2)],
-            observed=Entries(0, entries=2000, acquisitions=acquisitions, conflicts=250, wait=4000, hold=6000, moves=10, handover=500,
-                             cycles=2_000_000), modelled=XEON.to_json(),
+            observed=Entries(0, entries=2000, acquisitions=acquisitions, conflicts=250, wait=4000, hold=6000, moves=10,
+                             handover=500, cycles=2_000_000), modelled=XEON.to_json(),
         ), metrics))
     return Layout(name, draws)
 

@@ -5,6 +5,8 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,19 +22,25 @@ from deploy.base.timeouts import Patience
 from deploy.cli import options, program_comparison
 from deploy.cli.experiments import check_baseline
 from deploy.cli.options import takes
-from deploy.compare import plot, runs, unpriced
+from deploy.compare import map as maps, map_plot, plot, runs, unpriced
 from deploy.compare.images import IMAGES, QUICK_IMAGES
 from deploy.compare.tables import comparison_table, layout_table, linux_table, pairs, ratio_json
 from deploy.compare.verdict import Answer, alone, answers
-from deploy.deployment import Deployment
+from deploy.deployment import WORKLOADS, Deployment
 from deploy.emulator import run as modelled_run
-from deploy.emulator.machine_file import PAPERS, ModelledMachine, chosen as chosen_machine
+from deploy.emulator.machine_file import (
+    PAPERS,
+    ModelledMachine,
+    chosen as chosen_machine,
+    load as load_machine,
+    names as machine_names,
+)
 from deploy.load import comparison, measure
 from deploy.load.case import RedisCase, needed
 from deploy.load.comparison import Comparison
 from deploy.load.programs import Programs
-from deploy.load.request import layouts_of, prepared
-from deploy.machine import kvm
+from deploy.load.request import layouts_of, prepared, split
+from deploy.machine import kvm, qemu
 from deploy.machine.events import Event
 from deploy.machine.qemu import Accel
 from deploy.profile.run import profile
@@ -63,7 +71,7 @@ class CompareOptions:
     workload: Annotated[str, typer.Option("--workload", metavar="A,C", help="YCSB core workloads: a, b, c, f.")] = "c"
     layout: Annotated[str, typer.Option("--layout", metavar="L1,L2", help="The layouts to compare.",
                                         autocompletion=words(*options.LAYOUTS))] = ",".join(comparison.LAYOUTS)
-    lock: options.Lock = "clh"
+    lock: options.Lock = None
     switch: options.Switch = None
     machine: options.ModelledMachine = None
     quick: Annotated[bool, typer.Option(
@@ -72,7 +80,11 @@ class CompareOptions:
         "--images", metavar="K", min=1, max=MOST_IMAGES,
         help=f"On a modelled machine: draw so many images, the ratio's interval is over them ({IMAGES}).")] = None
     verify: Annotated[bool, typer.Option(
-        "--verify", help="On a modelled machine: run both layouts at the crossover rate of kernel entries.")] = False
+        "--verify", help="With --quick, too: run both layouts on fewer and on more cores, beside the queueing "
+        "model.")] = False
+    map: Annotated[bool, typer.Option(
+        "--map", help=f"Draw the ratio over the load of the lock and the cores, for locks {', '.join(maps.LOCKS)} (or "
+        "--lock), each workload and all machine files (or --machine).")] = False
     emulated: options.MachineOptions = options.MachineOptions()
     records: Annotated[int | None, typer.Option(
         "--records", metavar="N", min=1, max=1 << 22,
@@ -117,6 +129,9 @@ def compare(args: CompareOptions) -> None:
     if args.json is None:
         _check_results()
     output = Output(args.quiet, args.json or str(RESULTS / f"compare-{started}.json"))
+    if args.map:
+        _map(args, modelled, output, _picture(args.plot, output, started))
+        return
     timeout = Patience(MODELLED_SILENCE, args.timeout) if modelled else Patience(limit=args.timeout)
     check_baseline(args.baseline)
     kvm.check_choice(args.accel, args.icount)
@@ -260,9 +275,39 @@ def _run_modelled(cases: Sequence[RedisCase], accel: Accel, parts: Parts,
     for result in measured.results:
         output.table(layout_table(result))
     verdicts = answers(machine, pairs(measured.results), measured.images, measured.studies)
-    if not args.verify or not parts.complete:
-        return measured.results, verdicts
-    return measured.results, [runs.verified(cases, accel, answer, shown) for answer in verdicts]
+    if parts.complete and (args.verify or not args.quick):
+        verdicts = runs.checked(cases, accel, verdicts, parts, shown)
+    return measured.results, verdicts
+
+
+def _map(args: CompareOptions, modelled: ModelledMachine | None, output: Output, picture: Path) -> None:
+    """Measures the cells that are not known yet, and draws all."""
+    if not modelled:
+        raise InputError("--map", "is for modelled machines (--machine)")
+    if args.lock not in (None, *maps.LOCKS):
+        raise InputError("--lock", f"'{args.lock}' is not one of {', '.join(maps.LOCKS)}, which have a queueing model")
+    layouts = split("--layout", args.layout, None)
+    if len(layouts) != 2:
+        raise InputError("--layout", "a map is of two layouts")
+    machines = [modelled] if args.machine else [load_machine(name) for name in machine_names()]
+    modelled_run.check_installed()
+    cells = [
+        maps.asked(machine, lock, workload, args.layout, records=args.records or MODELLED_RECORDS, clients=args.clients,
+                   operations=args.operations or MODELLED_OPERATIONS, warm=MODELLED_WARM,
+                   timeout=Patience(MODELLED_SILENCE, args.timeout))
+        for machine in machines for lock in ([args.lock] if args.lock else maps.LOCKS)
+        for workload in split("--workload", args.workload.lower(), WORKLOADS)
+    ]
+    ensure_built(output, reduce(or_, (needed(cell.pairs[0]) for cell in cells)))
+    parts = Parts(output)
+    known = maps.measure(cells, output, parts)
+    parts.require(known)
+    output.table(maps.table(known))
+    host = host_description(modelled_run.mode(machines[0]), qemu.BINARY) | {"mode": "Modelled machines"}
+    output.results(document("compare", host, []) | parts.to_json() | {"map": [cell.to_json() for cell in known]})
+    map_plot.plot(known, picture, (layouts[0], layouts[1]))
+    output.line(f"Plot: {picture}." if output.json_to == "-" else f"Results: {output.json_to}. Plot: {picture}.")
+    parts.finish()
 
 
 def _linux(job: Comparison, workload: str, load: Accel, outside: Accel, parts: Parts) -> dict[str, Any]:
