@@ -58,7 +58,8 @@ static void clh(void)
 	load(1, 60, NODE, 0);
 	locks_moved(1, 5, 5 * 64);
 	store(1, 70, NODE + 0x100, 0);
-	says("\"address\":32768,\"acquisitions\":2,\"conflicts\":1,\"handovers\":1,\"wait\":42,\"wait_max\":41,\"hold\":48,\"hold_max\":39,"
+	says("\"address\":32768,\"acquisitions\":2,\"conflicts\":1,\"handovers\":1,"
+	     "\"wait\":42,\"wait_max\":41,\"hold\":48,\"hold_max\":39,"
 	     "\"lock_moves\":1,\"inside_moves\":1,\"handover\":12}");
 	says("{\"kind\":1,\"entries\":1,\"moves\":0,\"acquisitions\":1,\"conflicts\":0,\"handovers\":0,\"wait\":1,");
 	says("{\"kind\":511,\"entries\":0,\"moves\":2,\"acquisitions\":1,\"conflicts\":1,");
@@ -85,7 +86,8 @@ static void mcs(void)
 	load(1, 40, NODE + 0x108, 0);
 	at(1, 49, false, false, NODE + 0x100, 8, 0);
 	exchange(1, 50, TAIL, 8, NODE + 0x100, 0);
-	says("\"acquisitions\":2,\"conflicts\":1,\"handovers\":1,\"wait\":22,\"wait_max\":21,\"hold\":29,\"hold_max\":20,");
+	says("\"acquisitions\":2,\"conflicts\":1,\"handovers\":1,"
+	     "\"wait\":22,\"wait_max\":21,\"hold\":29,\"hold_max\":20,");
 	exchange(1, 60, TAIL, 8, 0, NODE + 0x100); /* a successor comes between the look and the compare: it fails */
 	exchange(1, 70, TAIL, 8, NODE + 0x200, 0);
 	at(1, 71, false, false, NODE + 0x100, 8, NODE + 0x200);
@@ -115,9 +117,11 @@ static void tickets(void)
 	load(1, 40, TICKET + 4, 8);
 	store(0, 50, TICKET + 0x104, 4);
 	store(1, 60, TICKET + 4, 9);
-	says("\"address\":36864,\"acquisitions\":2,\"conflicts\":1,\"handovers\":1,\"wait\":17,\"wait_max\":16,\"hold\":38,\"hold_max\":19,\"lock_moves\":0,"
+	says("\"address\":36864,\"acquisitions\":2,\"conflicts\":1,\"handovers\":1,"
+	     "\"wait\":17,\"wait_max\":16,\"hold\":38,\"hold_max\":19,\"lock_moves\":0,"
 	     "\"inside_moves\":0,\"handover\":12}");
-	says("\"address\":37120,\"acquisitions\":1,\"conflicts\":0,\"handovers\":0,\"wait\":1,\"wait_max\":1,\"hold\":29,\"hold_max\":29,");
+	says("\"address\":37120,\"acquisitions\":1,\"conflicts\":0,\"handovers\":0,"
+	     "\"wait\":1,\"wait_max\":1,\"hold\":29,\"hold_max\":29,");
 	EXPECT(strstr(text, "5242880") != NULL, 0);
 	locks_free();
 }
