@@ -78,13 +78,15 @@ class Run:
 
 
 def run(result: Result, hertz: float) -> Run | None:
-    """None if its lock is not one that all entries queue at."""
+    """Returns the parameters; None if not all entries queue at its lock, or no time is left for programs."""
     seen, rate = result.observed, result.metrics["ops_per_s"]
     if not seen or not seen.acquisitions or result.lock not in regimes.NAMES or regimes.collapses(result.lock):
         return None
     kernels = Counter(core["cluster"] for core in result.per_core if core["ops_per_s"])
     entries, held = seen.acquisitions / seen.operations, (seen.wait + seen.hold) / seen.acquisitions
     user = kernels.total() * hertz / rate / entries - held  # a core is never idle
+    if user <= 0:
+        return None
     return Run(Side(result.layout, tuple(kernels.values()), entries, user, seen.hold / seen.acquisitions,
                     seen.handover / seen.acquisitions), rate)
 

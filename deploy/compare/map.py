@@ -21,6 +21,7 @@ from rich.table import Table
 
 from deploy.base import parallel
 from deploy.base.atomic_files import write_text
+from deploy.base.errors import Failure
 from deploy.base.parallel import Call
 from deploy.base.partial import Parts
 from deploy.base.paths import RESULTS
@@ -115,7 +116,8 @@ def boot(case: RedisCase, path: Path, on_event: Callable[[Event], None]) -> Run:
     assert case.job.modelled
     result = runs.run_once(case, modelled_run.mode(case.job.modelled), on_event)
     measured = run(result, case.job.modelled.ghz * 1e9)
-    assert measured  # of the locks that a map has
+    if not measured:
+        raise Failure(f"{case.name}: waits and holds fill more than the time of its cores; there is no model of that")
     store(path, measured)
     return measured
 

@@ -142,7 +142,10 @@ def test_full_lock() -> None:
     assert sides(replace(first, ops_per_s=1e6), replace(second, ops_per_s=9e5), HERTZ)[0].entries == 2.14
 
 
-@pytest.mark.parametrize("result", [measured(lock="fine"), measured(lock="ticket"), measured(acquisitions=0)])
+@pytest.mark.parametrize("result", [
+    measured(lock="fine"), measured(lock="ticket"), measured(acquisitions=0),
+    replace(measured(), metrics={"ops_per_s": 1e8}),
+])
 def test_other_locks(result: Result) -> None:
     """locks of objects, and locks that take longer the more wait, are not what the model is of"""
     assert run(result, HERTZ) is None and closed.model([(measured(), result)], load(PAPERS)) is None
