@@ -14,7 +14,7 @@ from tests import verdict_file
 def program(folder: Path, text: str, *options: str) -> Path:
     folder.mkdir()
     (folder / "source.c").write_text(text)
-    subprocess.run(["cc", *options, "-o", "program", "source.c"], cwd=folder, check=True)
+    subprocess.run(["gcc", *options, "-o", "program", "source.c"], cwd=folder, check=True)
     return folder / "program"
 
 
