@@ -2,8 +2,8 @@
 /*
  * Turns of the managers of a machine on its console, a line each: lines leave whole where several managers write, as
  * they do while the first cluster is lost. Lamport's bakery (1974): a manager draws a ticket above all that others
- * show, shows it in its ledger, and the lowest ticket writes. No manager waits for a cluster that is lost, nor longer than
- * CONSOLE_TURN_MS for one that is not.
+ * show, shows it in its ledger, and the lowest ticket writes. No manager waits for a cluster that is lost, nor longer
+ * than CONSOLE_TURN_MS for one that is not.
  *
  * Called by one thread.
  */
