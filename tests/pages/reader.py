@@ -196,6 +196,8 @@ class Reader:
             (self.work / "mine.toml").write_text(DRIVEN)
         elif "mine.toml" in words and "-o" not in words:
             self.skerry(["bench", "calibrate", "-o", "mine.toml"])
+        elif "mine.elf" in words and "-o" not in words:
+            self.skerry(["cc", "-O2", "-o", "mine.elf", str(ROOT / "apps/wakeups/wakeups.c")])
 
     def _made(self, name: str, words: list[str]) -> Path:
         if not (self.work / name).exists():

@@ -24,7 +24,7 @@ from deploy.results import fingerprint
 RECORD = ROOT / "docs" / "data" / "comparison.json"
 MEASURED = BUILD / "results" / "readme.json"
 COMMAND = "build/venv/bin/python -m deploy.cli.documents --measure"
-MOST_WORDS = 80  # limit for README's result
+MOST_WORDS = 80  # limit for each paragraph of README's result
 KEPT = ("skerry", "command", "host", "images", "images_sha256", "toolchain", "results", "ratios")  # keys of the file
 NOT_KEPT = ("per_core", "latency_us", "machine")  # keys of each result that are large, and that no page needs
 HOST_KEPT = ("mode", "qemu")
@@ -130,7 +130,7 @@ def depends() -> str:
 def readme() -> str:
     """README's result: sentence, what it depends on, table and picture."""
     return (
-        f"**{headline()}.** {depends()}\n\n{table()}\n![One kernel per socket beside one for the "
+        f"**{headline()}.**\n\n{depends()}\n\n{table()}\n![One kernel per socket beside one for the "
         f"machine](docs/pictures/comparison.svg)\n"
     )
 

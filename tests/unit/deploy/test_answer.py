@@ -296,6 +296,8 @@ def test_clients(words: list[str], clients: int, monkeypatch: pytest.MonkeyPatch
     (["--map", "--icount"], "--map"),
     (["--map", "--lock", "fine"], "--lock"),
     (["--map", "--layout", "spanning"], "--layout"),
+    (["--map", "--program", "wakeups"], "--map"),
+    (["--map", "--images", "2"], "--map"),
     *((["--machine", "xeon-e5-2683v3", *odd], odd[0]) for odd in (
         ["--cores", "3"], ["--sockets", "2"], ["--icount"], ["--accel", "kvm"], ["--boot", "kernel"],
         ["--baseline", "linux"],

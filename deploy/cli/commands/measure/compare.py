@@ -138,14 +138,13 @@ def compare(args: CompareOptions) -> None:
     if args.path or args.program:
         _compare_programs(args, modelled, timeout, output)
         return
-    shape = _shape(args, modelled)
-    cases = prepared(
-        shape, args.layout, args.workload, memory=args.emulated.memory, switch=args.switch, clients=args.clients,
-        records=args.records or (MODELLED_RECORDS if modelled else RECORDS), lock=args.lock or "clh",
-        operations=args.operations or (MODELLED_OPERATIONS if modelled else comparison.OPERATIONS),
-        warm=MODELLED_WARM if modelled and (args.operations or 0) <= MOST_WINDOWED else 0, relink=args.relink,
-        timeout=timeout, medium=options.check_boot(args.medium), modelled=modelled,
-    )
+    _compare_layouts(args, modelled, timeout, output, _picture(args.plot, output, started))
+
+
+def _compare_layouts(args: CompareOptions, modelled: ModelledMachine | None, timeout: Patience, output: Output,
+                     picture: Path) -> None:
+    """Compares Redis under YCSB."""
+    cases = _cases(args, modelled, timeout)
     job = cases[0].job
     if modelled:
         modelled_run.check_installed()
@@ -160,8 +159,19 @@ def compare(args: CompareOptions) -> None:
     linux = [one for workload in parts.of(job.workloads) if args.baseline
              and (one := _linux(job, workload, load, outside, parts))]
     parts.require(results)
-    _publish(results, linux, verdicts, host_description(load, job.binary), parts, _picture(args.plot, output, started))
+    _publish(results, linux, verdicts, host_description(load, job.binary), parts, picture)
     parts.finish()
+
+
+def _cases(args: CompareOptions, modelled: ModelledMachine | None, timeout: Patience) -> list[RedisCase]:
+    return prepared(
+        _shape(args, modelled), args.layout, args.workload, memory=args.emulated.memory, switch=args.switch,
+        clients=args.clients, lock=args.lock or "clh",
+        records=args.records or (MODELLED_RECORDS if modelled else RECORDS),
+        operations=args.operations or (MODELLED_OPERATIONS if modelled else comparison.OPERATIONS),
+        warm=MODELLED_WARM if modelled and (args.operations or 0) <= MOST_WINDOWED else 0, relink=args.relink,
+        timeout=timeout, medium=options.check_boot(args.medium), modelled=modelled,
+    )
 
 
 def _compare_programs(args: CompareOptions, modelled: ModelledMachine | None, timeout: Patience,
@@ -284,6 +294,10 @@ def _map(args: CompareOptions, modelled: ModelledMachine | None, output: Output,
     """Measures the cells that are not known yet, and draws all."""
     if not modelled:
         raise InputError("--map", "is for modelled machines (--machine)")
+    others = {"a deployment file": args.path, "--program": args.program, "--images": args.images,
+              "--relink": args.relink, "--verify": args.verify, "--quick": args.quick}
+    if refused := [name for name, given in others.items() if given]:
+        raise InputError("--map", f"is of Redis on one image of each cell; not with {', '.join(refused)}")
     if args.lock not in (None, *maps.LOCKS):
         raise InputError("--lock", f"'{args.lock}' is not one of {', '.join(maps.LOCKS)}, which have a queueing model")
     layouts = split("--layout", args.layout, None)
