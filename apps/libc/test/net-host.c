@@ -198,8 +198,11 @@ static int socket_accept(struct file *file, struct file **out, struct sockaddr *
 	return fd < 0 ? (int)after(file, fd, EPOLLIN) : wrap((int)fd, out);
 }
 
+/* Linux has more families than the layer. */
 int socket_create(int domain, int type, int protocol, struct file **out)
 {
+	if (domain != AF_INET)
+		return -EAFNOSUPPORT;
 	if (host_epoll < 0)
 		start();
 	long fd = linux_call(SYS_socket, domain, type | SOCK_NONBLOCK, protocol, 0, 0, 0);
