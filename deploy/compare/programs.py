@@ -17,7 +17,7 @@ from deploy.base.partial import Parts
 from deploy.compare.images import Spread
 from deploy.compare.interval import of_mean, prediction
 from deploy.compare.plot import number
-from deploy.compare.runs import Follower, at_once, run_all
+from deploy.compare.runs import Follower, at_once, run_all, salt
 from deploy.compare.unpriced import kernels, locks
 from deploy.emulator.machine_file import ModelledMachine
 from deploy.load.programs import Measured, ProgramCase, measure_once
@@ -186,21 +186,14 @@ def alone(layout: Layout) -> list[str]:
     return [f"{layout.name}: {values}. Nothing stands beside it, so there is no ratio: --layout takes several."]
 
 
-def _salts(case: ProgramCase, cases: Sequence[ProgramCase], count: int) -> range:
-    """Returns the images' salts: the same for all layouts. A layout that stands beside itself, as a control, gets
-    others, or nothing would differ."""
-    again = sum(one.layout == case.layout for one in cases[:cases.index(case)])
-    return range(again * count, (again + 1) * count)
-
-
 def measure(cases: Sequence[ProgramCase], accel: Accel, images: int, parts: Parts, shown: Follower) -> list[Layout]:
     """Runs each layout on so many images, as many runs at once as the host has processors if its time does not matter.
 
     Returns the layouts whose runs were all finished.
     """
     modelled = cases[0].job.modelled
-    salted = {(case.name, place): case.salted(salt) for case in cases
-              for place, salt in enumerate(_salts(case, cases, images))}
+    salted = {(case.name, draw): case.salted(salt(case, draw, images) if modelled else 0) for case in cases
+              for draw in range(images)}
     calls = {key: Call(f"{key[0]}, image {key[1] + 1} of {images}" if images > 1 else key[0], measure_once,
                        (case, accel)) for key, case in salted.items()}
     done = run_all(at_once(cases[0]) if modelled else 1, calls, shown, parts)

@@ -97,7 +97,7 @@ def settings(cases: Sequence[RedisCase], quick: bool, images: int) -> list[Setti
                                                        for number in range(len(price_sets(cases, quick)))]
 
 
-def salt(case: RedisCase, draw: int, images: int) -> int:
+def salt(case: Case[Any], draw: int, images: int) -> int:
     """Returns the salt of a draw, from 1 on: the same for all layouts, and others for the second side of a control.
 
     Without a salt all cores have their code and pages at the same places, so that nothing averages out over cores.

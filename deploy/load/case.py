@@ -28,13 +28,15 @@ J = TypeVar("J", bound=Job)
 
 @dataclass(frozen=True)
 class Case(Generic[J]):
-    """A layout and a workload of a job. `counting`: its kernels count, which makes them slower."""
+    """A layout and a workload of a job. `counting`: its kernels count, which makes them slower. `again`: beside the same
+    layout, as a control."""
 
     job: J
     layout: str
     workload: str
     plan: Plan
     counting: bool = False
+    again: bool = False
 
     @property
     def key(self) -> Key:
@@ -47,9 +49,7 @@ class Case(Generic[J]):
 
 @dataclass(frozen=True)
 class RedisCase(Case[Comparison]):
-    """A case of Redis under YCSB. `again`: beside the same layout, as a control."""
-
-    again: bool = False
+    """A case of Redis under YCSB."""
 
     @property
     def key(self) -> Key:

@@ -59,9 +59,7 @@ class Programs:
 
 @dataclass(frozen=True)
 class ProgramCase(Case[Programs]):
-    """A deployment under one layout. `again`: beside the same layout, as a control."""
-
-    again: bool = False
+    """A deployment under one layout."""
 
     @property
     def name(self) -> str:
@@ -110,12 +108,14 @@ def on_each_core(words: str, on: Deployment) -> Deployment:
         name, *arguments = shlex.split(words) or [""]
     except ValueError as error:
         raise InputError(culprit, str(error).lower()) from None
+    if not name:
+        raise InputError("--program", "names no program")
     key = "elf" if name.endswith(".elf") or "/" in name else "program"
     text = f"[[program]]\n{key} = {json.dumps(name)}\nargs = {json.dumps(arguments)}\n"
     try:
         program: Program = deployments.parse(text, culprit).programs[0]
     except InputError as error:
-        raise InputError(culprit, str(error).partition(": ")[2] or str(error)) from None
+        raise replace(error, culprit=culprit, place=None) from None
     cores = emulated(on.shape).cores
     first = {core.socket: place for place, core in reversed(list(enumerate(cores)))}.values()
     places = [place for place in range(len(cores)) if place not in first] or list(range(len(cores)))

@@ -34,7 +34,7 @@ def test_line(line: str, metric: Metric) -> None:
     ("skerry-metric:", "has 0 words"),
     ("skerry-metric: ops 1", "has 2 words"),
     ("skerry-metric: ops 1 ops/s better=lower really", "has 5 words"),
-    (f"skerry-metric: {'n' * 41} 1 s", "is no name"),
+    pytest.param(f"skerry-metric: {'n' * 41} 1 s", "is no name", id="a long name"),
     ("skerry-metric: ops.all 1 s", "is no name"),
     ("skerry-metric: [bold] 1 s", "is no name"),
     ("skerry-metric: 1st 1 s", "is no name"),
@@ -42,7 +42,7 @@ def test_line(line: str, metric: Metric) -> None:
         "nan", "inf", "-1", "1_0", "1e999", f"{'9' * 400}", "0x10", "1,5", "1e-200", "٣",
     )),
     ("skerry-metric: ops 1 [red]", "is no unit"),
-    (f"skerry-metric: ops 1 {'u' * 17}", "is no unit"),
+    pytest.param(f"skerry-metric: ops 1 {'u' * 17}", "is no unit", id="a long unit"),
     ("skerry-metric: ops 1 s better=faster", "'better=faster' is neither"),
 ])  # fmt: skip
 def test_broken_line(line: str, wrong: str) -> None:

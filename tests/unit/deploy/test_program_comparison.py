@@ -13,7 +13,7 @@ import pytest
 from deploy.base.errors import Failure
 from deploy.base.terminal import Output
 from deploy.cli.main import main
-from deploy.compare import programs as comparison
+from deploy.compare import programs as comparison, runs
 from deploy.compare.programs import Beside, Layout
 from deploy.deployment import Deployment, Redis, parse
 from deploy.deployment.planner import plan
@@ -81,7 +81,7 @@ def test_each_core() -> None:
     for words in ("nothing", "switch", "'open", "", "./none.elf"):
         with pytest.raises(InputError) as error:
             on_each_core(words, Deployment())
-        assert str(error.value).startswith(f"--program {words}") and "\n" not in str(error.value)
+        assert str(error.value).startswith(f"--program {words}".rstrip()) and "\n" not in str(error.value)
 
 
 def test_salts() -> None:
@@ -89,8 +89,8 @@ def test_salts() -> None:
     one, again = cases(Programs(parse(SLEEPS), ["spanning", "spanning"]))
     other = cases(Programs(parse(SLEEPS), ["per-socket", "spanning"]))
     assert (one.name, again.name) == ("spanning", "spanning again")
-    assert [list(comparison._salts(case, (one, again), 3)) for case in (one, again)] == [[0, 1, 2], [3, 4, 5]]
-    assert [list(comparison._salts(case, other, 2)) for case in other] == [[0, 1], [0, 1]]
+    assert [[runs.salt(case, draw, 3) for draw in range(3)] for case in (one, again)] == [[1, 2, 3], [4, 5, 6]]
+    assert [[runs.salt(case, draw, 2) for draw in range(2)] for case in other] == [[1, 2], [1, 2]]
     assert one.salted(0).job.plugin == {} and one.salted(4).job.plugin == {"salt": "4"}
 
 
