@@ -126,8 +126,7 @@ def plot(results: Sequence[Result], mode: str, output: Path, spreads: Sequence[S
     figure.suptitle(f"Redis under YCSB {first.workload.upper() if not several else ''}, {first.cores} cores, lock "
                     f"{locks}{kind}".replace(" ,", ","),
                     x=0.01, ha="left", weight="bold", size=10)  # fmt: skip
-    several_images = any(spread.interval for one in spreads for spread in one.values())
-    ranged = "Whisker: 95 % over images. " if several_images else ""
+    ranged = "Whisker: 95 % over images. " * any(spread.interval for one in spreads for spread in one.values())
     figure.text(0.01, 0.01, textwrap.fill(f"{ranged}{mode}", int(20 * figure.get_figwidth())), size=6, color="#444444")
     figure.tight_layout(rect=(0, 0.07, 1, 0.97), w_pad=0.6)
     save(figure, output)
