@@ -13,7 +13,7 @@ enum {
 	MAX_THINK = 10000000, /* microseconds */
 	MAX_NAME = 31,
 	MAX_WARM = 1 << 20,
-	MAX_ENDS = 1 << 14,        /* operations whose ends are reported */
+	MAX_ENDS = 1 << 14,        /* most operations of a client that reports their ends */
 };
 
 enum distribution { DISTRIBUTION_ZIPFIAN, DISTRIBUTION_UNIFORM };

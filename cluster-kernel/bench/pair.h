@@ -59,7 +59,7 @@ static inline void pair_expect(bool holds, const char *what)
 		pair_fail(what);
 }
 
-/* What a kernel that counts (+stat) counted while a team ran; of a plain one nothing. */
+/* The statistics of a counting kernel (+stat) while a team ran; a plain one has none. */
 
 /* Counters only grow: what counts is the difference, which makes no sense of maxima. */
 struct counted {

@@ -7,7 +7,7 @@
 /* Makes the copy of a channel capability a doorbell capability. */
 uint64_t channel_mint_doorbell(struct cap *cap, uint64_t number);
 uint64_t invoke_channel(struct cpu *cpu, struct slot *slot, uint64_t info);
-/* Clears the doorbell's route: its listener's slot, whose capability had CAP_LISTENER, has been emptied. */
+/* Clears the doorbell's route when the slot of its listener, which had CAP_LISTENER, has been emptied. */
 void channel_unlisten(struct cpu *cpu, const struct slot *slot);
 struct channel_end;
 

@@ -5,8 +5,8 @@
  * names none, or one that is gone, is in the kernel's own domain. Copies inherit the id; a frame that is split gives
  * its domain to the whole subtree that is derived from it later.
  *
- * The kernel finds a domain by its id in a digital search tree (Coffman and Eve 1970) whose nodes are the domains
- * themselves: as many as there is memory for. The bits of the id, from the lowest on, lead down from the root, so no
+ * The kernel finds a domain by its id in a digital search tree (Coffman and Eve 1970). The domains themselves are its
+ * nodes: as many as there is memory for. The bits of the id, from the lowest on, lead down from the root, so no
  * path is longer than the ids that were given have bits.
  */
 #pragma once

@@ -93,7 +93,7 @@ struct test_file {
 		{ #file, tests_##file };                                                       \
 	const struct test tests_##file[]
 
-/* What a child process that does `mistake`, as core 0 of the machine, writes to standard error; abort() must end it. */
+/* Returns the standard error of a child process that does `mistake` as core 0 of the machine; abort() must end it. */
 void last_words(void (*mistake)(void), char *text, size_t size);
 
 /* A call that stops at a preemption point, since a thread of higher priority is woken meanwhile. On core 0. */

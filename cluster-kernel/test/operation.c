@@ -57,7 +57,7 @@ static uint64_t any_slot(void)
 	return PLAY_FIRST + which % PLAY_SLOTS;
 }
 
-/* What a slot of the root CNode seems to hold. Another core may be changing it: the sanitizer need not know. */
+/* Returns what a slot of the root CNode seems to hold. Another core may be changing it, unknown to the sanitizer. */
 __attribute__((no_sanitize("thread"))) static unsigned peek_type(uint64_t slot)
 {
 	return ((const volatile struct slot *)draw.machine->root_cnode)[slot].cap.type;

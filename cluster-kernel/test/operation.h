@@ -33,7 +33,7 @@ bool operation_do(struct hosted *machine, unsigned core, const uint8_t record[RE
 /* Each system call, on stderr. */
 extern bool operation_verbose;
 
-/* What there is at the start of a random run. */
+/* The objects at the start of a random run. */
 
 /* On a fresh machine: threads on all cores, and an object of each kind or more, in the slots of operation.h. */
 void players_make(struct hosted *machine);

@@ -249,7 +249,7 @@ static void one_that_falls_below_a_sleeper(void)
 	EXPECT(running(1), other);
 }
 
-/* What a core does until it has nothing more to do, before any other core has a turn. */
+/* Lets one core run until it has nothing more to do, before any other core has a turn. */
 static void run_alone(unsigned core)
 {
 	while (hosted_core_busy(&machine->core[core])) {

@@ -114,7 +114,7 @@ static bool next_step(void *argument, struct hosted *of, unsigned core)
 	return true;
 }
 
-/* What has been posted happens in that order. Returns whether all travelled, and waited for the root task. */
+/* Lets all posted calls happen in their order. Returns whether all travelled, and waited for the root task. */
 static bool travel_run(struct travel *wanted)
 {
 	active = wanted;

@@ -54,7 +54,8 @@ FOLDERS = {
     "domains": ("console", "deploy", "logs", "status", "stop", "undeploy"),
 }
 FOLDER_OF = {name: f"{folder}." for folder, names in FOLDERS.items() for name in names}
-UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM)
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM, errno.EEXIST,
+              errno.ENOTDIR)  # the last two: a file in the place of a folder
 
 
 def _say_version(asked: bool) -> None:

@@ -71,7 +71,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Run:
-    """What a run without pauses has measured of one layout."""
+    """The measured times of one layout's run."""
 
     side: Side
     ops_per_s: float
@@ -253,7 +253,12 @@ def sentences(model: Model, pairs: Pairs) -> list[str]:
             "entries a second of each core")
     if model.even_cores:
         where.append(f"with this program up to {model.even_cores} loaded cores of each socket (here {model.cores})")
-    text = f"they differ by {less} {'; and '.join(where)}" if where else f"no other program makes it {less}"
+    if where:
+        text = f"they differ by {less} {'; and '.join(where)}"
+    elif model.difference < EVEN:
+        text = f"they differ by {less} with any program and on any number of cores up to {MOST_CORES} of a socket"
+    else:
+        text = f"no other program makes it {less}"
     checked = "; ".join(f"with {check.cores} measured {check.measured:.2f}, modelled {check.modelled:.2f} "
                         f"({check.error:+.1%})" for check in checks(model, pairs))
     return [f"Where it makes no difference, by a queueing model of these runs: {text}. The most that the ratio can be "

@@ -107,7 +107,6 @@ def stored(path: Path) -> Run | None:
 
 
 def store(path: Path, measured: Run) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, json.dumps(asdict(measured)))
 
 
@@ -146,7 +145,8 @@ def asked(machine: ModelledMachine, lock: str, workload: str, layouts: str, **mo
 
 def measure(cells: Sequence[Asked], output: Output, parts: Parts, folder: Path = KEPT,
             clock: Callable[[], float] = monotonic) -> list[Cell]:
-    """Returns the cells whose model's runs are there, now or from a former map. Runs go side by side."""
+    """Returns the cells with runs for their model, from now or from a former map. Runs go side by side."""
+    folder.mkdir(parents=True, exist_ok=True)  # fails before any run
     paths = {id(case): place(case, folder) for cell in cells for pair in cell.pairs for case in pair}
     at = {paths[id(case)]: case for cell in cells for pair in cell.pairs for case in pair}
     known = {path: one for path in at if (one := stored(path))}
@@ -191,13 +191,15 @@ def cell(asked: Asked, measured: Sequence[tuple[Run, Run]]) -> Cell:
 
 
 def table(cells: Sequence[Cell]) -> Table:
-    """Returns the measured points beside the model, and where it makes no difference."""
+    """Returns the measured points beside the model, and where it makes no difference. A cell's first point has no
+    error: the model is made of it."""
     table = plain_table("Two layouts: ratio of operations per second",
                         ("cell", "cores a socket", "load of the lock", "measured", "modelled", "error", "most",
                          "5% up to cores"))
     for one in cells:
         for number, point in enumerate(one.points):
             ends = (f"{one.model.most:.2f}", str(one.model.even_cores or "-")) if not number else ("", "")
+            error = f"{point.error:+.1%}" if number else "-"
             table.add_row("" if number else one.name, str(point.cores), f"{point.load:.2f}", f"{point.measured:.3f}",
-                          f"{point.modelled:.3f}", f"{point.error:+.1%}", *ends)
+                          f"{point.modelled:.3f}", error, *ends)
     return table

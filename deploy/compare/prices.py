@@ -127,7 +127,7 @@ class Surface:
 
 @dataclass(frozen=True)
 class Bar:
-    """What a group does to the ratio: its factors at the low and the high ends of its prices."""
+    """The effect of a group on the ratio: factors at the low and at the high ends of its prices."""
 
     group: str
     prices: Mapping[str, tuple[float, float]]  # low and high

@@ -74,10 +74,12 @@ def instructions(case: RedisCase, on_event: Callable[[Event], None]) -> dict[str
 
 
 def price_sets(cases: Sequence[RedisCase], quick: bool) -> list[dict[str, float]]:
-    """Returns the price sets of the design; none for one layout, which has no ratio, and for a control."""
+    """Returns the price sets of the design; none for one layout, which has no ratio, for a control, and where no price
+    has an interval."""
     if quick or not _several(cases) or any(case.again for case in cases):
         return []
-    return design(groups(_machine(cases)))
+    names = groups(_machine(cases))
+    return design(names) if names else []
 
 
 def _machine(cases: Sequence[RedisCase]) -> ModelledMachine:
@@ -186,8 +188,8 @@ class Measured:
 
 def measure(cases: Sequence[RedisCase], accel: Accel, quick: bool, images: int, parts: Parts,
             shown: Follower) -> Measured:
-    """Of a layout and workload that a run has failed of on the first image there is none. Other images are there
-    if all of their runs are; price sets, if all runs of all sets are."""
+    """Returns results of the layouts and workloads without a failed run on the first image; other images where all of
+    their runs ended well, and price sets where all runs of all sets did."""
     every = calls(cases, accel, quick, images)
     done = run_all(at_once(cases[0]), every, shown, parts)
     own = [key for key in every if key[1] == PLAIN]

@@ -73,12 +73,12 @@ class Answer:
 
     @property
     def bars(self) -> list[Bar]:
-        """What prices move the ratio."""
-        return self.study.tornado(RATE) if self.study else []
+        """Returns the groups of prices, first the one that moves the ratio most."""
+        return [bar for bar in self.study.tornado(RATE) if bar.size > 1] if self.study else []
 
     def sentences(self) -> list[str]:
         modelled = closed.sentences(self.model, self.checks.values()) if self.model else []
-        tornado = [self.study.sentence(RATE)] if self.study else []
+        tornado = [self.study.sentence(RATE)] if self.study and self.bars else []
         return [self._verdict(), *tornado, *self._why(), *modelled, self._trust()]
 
     def _verdict(self) -> str:

@@ -62,7 +62,7 @@ def parse(line: str) -> Metric:
 
 @dataclass
 class ProgramText:
-    """What one program wrote: its last lines, the last metric of each name, and what is wrong with a metric's line."""
+    """The output of one program: its last lines, the last metric of each name, and what is wrong with a metric's line."""
 
     last: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT_LINES))
     count: int = 0

@@ -97,7 +97,7 @@ static void others_that_do_not_end(void)
 	console_turn_end();
 }
 
-/* What the managers have written, a byte each time. */
+/* The bytes that managers have written. */
 static struct {
 	_Atomic uint32_t length;
 	char bytes[CLUSTERS * LINES * LENGTH];

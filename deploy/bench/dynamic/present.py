@@ -44,7 +44,7 @@ IPC_NOTE = (
     "at home on the core, which takes no lock of theirs. The paper's cycles are those of "
 )
 FORK_JOIN_NOTE = (
-    "Core 0 signals a worker on each other core, whose cores are halted: from before the first signal until the last "
+    "Core 0 signals a worker on each other core, which is halted: from before the first signal until the last "
     "worker runs at user level; medians. 'signals made': until the coordinator has made all signals. How long an "
     "interrupt takes to another core is an assumed price of the machine file (ipi). In brackets: under half and double "
     "line costs. In 'messages' each worker's notification is at home on its core: the coordinator's call travels "

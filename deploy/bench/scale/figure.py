@@ -253,7 +253,7 @@ def _against(point: Point | None) -> str:
 
 
 def sentences(points: Sequence[Point], figure: str) -> Iterator[str]:
-    """The figure's main result in words, for a reader who has not seen it."""
+    """Yields the figure's main result in words, for a reader without the figure."""
     at = {(point.lock, point.delay, point.cores): point.throughput for point in points}
     if figure == "4":
         yield from _about_fit([point for point in points if point.lock == "clh"])

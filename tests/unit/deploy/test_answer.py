@@ -19,7 +19,7 @@ from deploy.cli.main import command_module, main
 from deploy.compare import plot, unpriced
 from deploy.compare.images import RANGED, Draw, Images, Spread
 from deploy.compare.interval import Interval, of_mean, prediction
-from deploy.compare.prices import Bar, Positions, Study, design, groups, own_positions
+from deploy.compare.prices import RUNS, Bar, Positions, Study, design, groups, own_positions
 from deploy.compare.verdict import APART, Answer, alone, answers
 from deploy.emulator import run
 from deploy.emulator.entries import Entries
@@ -208,6 +208,17 @@ def test_model() -> None:
     assert len(checked.sentences()) <= 10
 
 
+def test_same_map() -> None:
+    """two layouts that are the same map differ with no program, on no number of cores and at no prices"""
+    pair = measured(), measured(replace(FIRST, layout="per-l3"))
+    images = Images((Draw((1, 1), *pair),))
+    same = {metric: 1.0 for metric in RANGED}
+    (said,) = answers(MACHINE, [pair], [images], [Study(MACHINE, [same] * RUNS, same, same)])
+    text = " ".join(said.sentences())
+    assert "they differ by less than 5% with any program" in text and "no other program" not in text
+    assert said.bars == [] and "depends most" not in text and "undecided" in text
+
+
 @pytest.mark.parametrize("lock", ["fine", "rtm", "ticket"])
 def test_no_model(lock: str) -> None:
     """of locks that not all entries queue at alike, and of a control, there is no model, and no figure is made up"""
@@ -296,6 +307,8 @@ def test_clients(words: list[str], clients: int, monkeypatch: pytest.MonkeyPatch
     (["--map", "--icount"], "--map"),
     (["--map", "--lock", "fine"], "--lock"),
     (["--map", "--layout", "spanning"], "--layout"),
+    (["--map", "--switch", "ring"], "--map"),
+    (["--program", "wakeups", "--relink", "3"], "--relink"),
     (["--map", "--program", "wakeups"], "--map"),
     (["--map", "--images", "2"], "--map"),
     *((["--machine", "xeon-e5-2683v3", *odd], odd[0]) for odd in (

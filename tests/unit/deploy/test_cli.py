@@ -43,6 +43,17 @@ def test_a_full_disk_names_the_file(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     assert capsys.readouterr().err == "skerry: cannot write /dev/full: no space left on device\n"
 
 
+def test_a_file_in_the_place_of_a_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+                                         capsys: pytest.CaptureFixture[str]) -> None:
+    """is one line that names it"""
+    path = tmp_path / "folder"
+    path.touch()
+    monkeypatch.setattr(man, "PAGE", path / "skerry.1")
+    monkeypatch.setattr(man, "write_text", lambda page, text: page.parent.mkdir(exist_ok=True))
+    assert main(["man"]) == 1
+    assert capsys.readouterr().err.endswith(f"skerry: cannot write {path}: file exists\n")
+
+
 @pytest.mark.parametrize(
     "words, near",
     [(["tpology"], "'topology'"), (["topology", "--layuot", "x"], "'--layout'"), (["bench", "scal"], "'scale'")],

@@ -67,6 +67,8 @@ def test_runs_are_kept(booted: list[str], tmp_path: Path) -> None:
     output = Output(quiet=True)
     first = map.measure([asked()], output, Parts(output), tmp_path)
     assert len(booted) == RUNS and all(point.error == pytest.approx(0) for point in first[0].points)
+    errors = list(map.table(first).columns[5].cells)
+    assert errors[0] == "-" and all("%" in error for error in errors[1:])
     second = map.measure([asked()], output, Parts(output), tmp_path)
     assert len(booted) == RUNS and second == first
     map.measure([asked(), asked("mcs")], output, Parts(output), tmp_path)

@@ -276,6 +276,14 @@ COMPARED = list(runs.calls(CASES, qemu.TCG_COUNTED, False, IMAGES).values())
 SHOWN = runs.Follower(QUIET, lambda *rest: lambda event: None, 1)
 
 
+def test_certain_prices() -> None:
+    """where no price has an interval there are no price sets, and no runs of them"""
+    machine = load(PAPERS)
+    certain = {name: replace(price, low=None, high=None) for name, price in machine.prices.items()}
+    assert len(runs.price_sets(CASES, quick=False)) == 12
+    assert runs.price_sets([case.on(replace(machine, prices=certain)) for case in CASES], quick=False) == []
+
+
 @pytest.mark.parametrize(
     ("lost", "studied", "salts", "layouts"),
     [

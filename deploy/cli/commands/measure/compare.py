@@ -16,7 +16,7 @@ from deploy.base import process
 from deploy.base.choices import words
 from deploy.base.errors import Failure
 from deploy.base.partial import Parts
-from deploy.base.paths import RESULTS
+from deploy.base.paths import RESULTS, ROOT
 from deploy.base.terminal import Json, Output, Plot, Quiet, check_plot
 from deploy.base.timeouts import Patience
 from deploy.cli import options, program_comparison
@@ -47,6 +47,7 @@ from deploy.profile.run import profile
 from deploy.results.result import Result, document, host_description
 from deploy.setup import needs, relink
 from deploy.setup.build import ensure_built
+from topology import headers
 from topology.errors import InputError
 from topology.machines.machine import Machine, Shape, default_memory
 from topology.maps.dts import write_dts
@@ -54,7 +55,8 @@ from topology.maps.dts import write_dts
 MOST_IMAGES = 1000
 RECORDS, MODELLED_RECORDS = 10_000, 50
 MODELLED_OPERATIONS, MODELLED_WARM = 30, 10
-MOST_WINDOWED = 1 << 14  # operations whose ends a client reports (apps/ycsb/options.h); in more, ends do not matter
+# with more operations a client reports no ends: the window would be nearly all of the run
+MOST_WINDOWED = headers.constant(ROOT / "apps" / "ycsb" / "options.h", "MAX_ENDS")
 MODELLED_SILENCE = 1200.0  # seconds in which a run on a modelled machine must come to its end
 Operations = Annotated[int | None, typer.Option(
     "--operations", metavar="N", min=1,
@@ -64,7 +66,7 @@ Operations = Annotated[int | None, typer.Option(
 @dataclass(frozen=True)
 class CompareOptions:
     path: Annotated[Path | None, typer.Argument(
-        metavar="[FILE.toml]", help="A deployment whose programs print metrics, in the place of Redis.")] = None
+        metavar="[FILE.toml]", help="A deployment with programs that print metrics, in the place of Redis.")] = None
     program: Annotated[str | None, typer.Option(
         "--program", metavar="'NAME ARGUMENTS'",
         help="A program that prints metrics, of the build or FILE.elf, on every core but the sockets' first.")] = None
@@ -179,7 +181,7 @@ def _compare_programs(args: CompareOptions, modelled: ModelledMachine | None, ti
     program_comparison.check_options(args.path or f"--program {args.program}", {
         "--workload": args.workload != CompareOptions.workload, "--records": args.records, "--plot": args.plot,
         "--operations": args.operations, "--clients": args.clients, "--baseline": args.baseline,
-        "--verify": args.verify, "--switch": args.switch,
+        "--verify": args.verify, "--switch": args.switch, "--relink": args.relink,
     })
     job = Programs(
         program_comparison.deployment(args.path, args.program, args.emulated, args.lock, modelled),
@@ -295,7 +297,8 @@ def _map(args: CompareOptions, modelled: ModelledMachine | None, output: Output,
     if not modelled:
         raise InputError("--map", "is for modelled machines (--machine)")
     others = {"a deployment file": args.path, "--program": args.program, "--images": args.images,
-              "--relink": args.relink, "--verify": args.verify, "--quick": args.quick}
+              "--relink": args.relink, "--verify": args.verify, "--quick": args.quick, "--switch": args.switch,
+              "--memory": args.emulated.memory}
     if refused := [name for name, given in others.items() if given]:
         raise InputError("--map", f"is of Redis on one image of each cell; not with {', '.join(refused)}")
     if args.lock not in (None, *maps.LOCKS):
