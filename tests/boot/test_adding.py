@@ -18,7 +18,7 @@ from deploy.machine import qemu
 
 PAGES = {
     "lock": ["tas.h", "regimes.toml"],
-    "driver": ["card.h", "drivers.toml"],
+    "driver": ["drivers.toml"],
     "layout": ["layouts.py", "test_interleaved.py"],
 }  # fmt: skip
 NOT_COPIED = shutil.ignore_patterns("build", ".git", "__pycache__", ".cache")
@@ -33,7 +33,9 @@ def follow(page: str, tree: Path) -> list[Path]:
     """Does what the page's blocks say; the files that came or grew."""
     touched = []
     for text in re.findall(r"^```\w+\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
-        if heading := re.match(r"(?://|#) (file|append): (\S+)\n", text):
+        if text.startswith("# run\n"):
+            subprocess.run(["sh", "-ec", text], cwd=tree, check=True)
+        elif heading := re.match(r"(?://|#) (file|append): (\S+)\n", text):
             path = tree / heading[2]
             assert path.exists() == (heading[1] == "append"), path
             path.parent.mkdir(exist_ok=True)

@@ -72,8 +72,8 @@ def compiled_first() -> set[Path]:
 
 @pytest.mark.limit(300)
 def test_alone() -> None:
-    """every header compiles alone"""
-    headers, known = set(tree.with_suffix(".h")), compiled_first()
+    """every header compiles alone, but an example's, which is copied to where it belongs"""
+    headers, known = {path for path in tree.with_suffix(".h") if path.parts[0] != "examples"}, compiled_first()
     assert known & headers < headers and commands()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         wrong = [text for text in pool.map(complaint, sorted(headers - known)) if text]
