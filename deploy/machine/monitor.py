@@ -4,8 +4,9 @@
 import asyncio
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
 from qemu.qmp import QMPClient
 
@@ -14,6 +15,7 @@ from deploy.base.timeouts import Patience
 POWER_BUTTON = "system_powerdown"
 POST_MORTEM = ("info cpus", "info registers -a", "info pic")
 _PATIENCE = Patience(10.0)  # on the wall: answers take milliseconds, and of a QEMU that does not answer nothing moves
+_T = TypeVar("_T")
 _CONT_TAKES = 0.004  # seconds until QEMU has started the machine
 
 
@@ -40,9 +42,22 @@ async def _power_on(path: Path, when: float) -> None:
         await client.disconnect()
 
 
+def _in_time(talk: Coroutine[Any, Any, _T], seconds: float | None) -> _T:
+    """Runs a conversation with QEMU. Raises OSError or TimeoutError where it fails."""
+    try:
+        return asyncio.run(asyncio.wait_for(talk, seconds))
+    except (OSError, TimeoutError):
+        raise
+    except Exception as error:  # the library's many ways to say that the connection broke
+        raise OSError(f"monitor: {error}") from error
+
+
 def power_on(path: Path, when: float = 0.0) -> None:
-    """Starts a stopped machine; not before that second of the host's clock, at which its own clock was set."""
-    asyncio.run(_power_on(path, when))
+    """Starts a stopped machine; not before that second of the host's clock, at which its own clock was set.
+
+    Raises OSError when QEMU does not answer.
+    """
+    _in_time(_power_on(path, when), None)
 
 
 def is_up(path: Path) -> bool:
@@ -61,12 +76,7 @@ def human(path: Path, *commands: str, core: int = 0) -> list[str]:
 
     Raises OSError or TimeoutError when QEMU does not answer.
     """
-    try:
-        return asyncio.run(asyncio.wait_for(_talk(path, commands, core), _PATIENCE.on_wall()))
-    except (OSError, TimeoutError):
-        raise
-    except Exception as error:  # the library's many ways to say that the connection broke
-        raise OSError(f"monitor: {error}") from error
+    return _in_time(_talk(path, commands, core), _PATIENCE.on_wall())
 
 
 def post_mortem(path: Path) -> str:

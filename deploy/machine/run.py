@@ -5,6 +5,7 @@ import codecs
 import json
 import math
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -191,15 +192,28 @@ class Run:
             self._watch = Watch(self._process.pid)
             while self._process.poll() is None and not monitor.is_up(self.command.monitor):
                 time.sleep(_POLL / 4)
-            if self.command.power_on and self._process.poll() is None:
-                monitor.power_on(self.command.monitor, self.command.power_on)
-                self.started = time.monotonic()
-            elif self.command.accel.stopped and self._process.poll() is None:
-                monitor.power_on(self.command.monitor)
+            if (self.command.power_on or self.command.accel.stopped) and self._process.poll() is None:
+                self._continue(self._process)
             if self._process.poll() in (None, qemu.EXIT_SUCCESS, qemu.EXIT_FAILURE, qemu.EXIT_REFUSED):
                 return
             if not (chosen and attempts_left and self._process.returncode == qemu.EXIT_REJECTED):
-                raise Failure(f"QEMU: {self._last_line(self._qemu_log())}")
+                raise Failure(self._ended(self._process.returncode))
+
+    def _continue(self, machine: subprocess.Popen[bytes]) -> None:
+        """Starts the stopped machine, at its second. Raises Failure where a QEMU that runs does not answer."""
+        try:
+            monitor.power_on(self.command.monitor, self.command.power_on or 0)
+            self.started = time.monotonic()
+        except OSError as error:
+            try:
+                machine.wait(_QEMU_START)  # the caller says why it ended
+            except subprocess.TimeoutExpired:
+                raise Failure(f"QEMU: {error}") from error
+
+    def _ended(self, status: int) -> str:
+        """Says how QEMU ended, by itself or by a signal, and what it wrote last."""
+        how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+        return f"QEMU {how}: {self._last_line(self._qemu_log())}"
 
     def _describe(self) -> None:
         instances = [{"app": f.application, "address": ":".join(map(str, self.command.reached_at(f)))}
@@ -307,7 +321,7 @@ class Run:
             return f"the machine failed: {self._failure() or self._last_line(self.own_console or self.console)}"
         if self.status == 0:
             return f"the machine reset or powered off by itself: {self._last_line(self.console)}"
-        return f"QEMU ended with status {self.status}: {self._last_line(self._qemu_log())}"
+        return self._ended(self.status or 0)
 
     def _failure(self) -> str:
         """All that failed, in words, what says most first; nothing where no event tells."""

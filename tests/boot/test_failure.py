@@ -141,7 +141,7 @@ def test_emulator_ends(tmp_path: Path) -> None:
             assert process.returncode == 1
             last = errors.splitlines()[-1]
             assert last.startswith("skerry: the machine ended "
-                                   "before the ") and "QEMU ended with status -9" in last, errors
+                                   "before the ") and "QEMU was ended by SIGKILL" in last, errors
             assert not list(Path(tempfile.gettempdir()).glob(f"skerry-run-{process.pid}-*"))
         finally:
             process.kill()

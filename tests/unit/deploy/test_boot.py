@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,7 +22,7 @@ from deploy.base.errors import Failure
 from deploy.base.timeouts import Patience, _stat
 from deploy.deployment import Deployment, Redis, modules
 from deploy.deployment.planner import plan
-from deploy.machine import image, qemu, run as boots, run_folder
+from deploy.machine import image, monitor, qemu, run as boots, run_folder
 from deploy.machine.events import Event
 from deploy.machine.run import Options, boot
 from tests.unit.deploy.executables import executable
@@ -163,8 +164,27 @@ def test_a_success_on_a_full_disk_is_none(least: int | None, fails: bool, build:
 
 def test_refused_arguments_of_qemu_are_said(build: Path) -> None:
     options = Options(qemu.TCG_TURNS, build=build, extra=("-nonsense",))
-    with pytest.raises(Failure, match="QEMU: .*nonsense"):
+    with pytest.raises(Failure, match="^QEMU ended with status 1: .*nonsense"):
         with boot(plan(Deployment(redis=Redis())), options):
+            pass
+
+
+def test_qemu_that_dies_before_the_machine_starts(monkeypatch: pytest.MonkeyPatch, build: Path) -> None:
+    """a QEMU that is killed once it has greeted: one line says by which signal, whatever the monitor's library raises"""
+    is_up = monitor.is_up
+
+    def killed(path: Path) -> bool:
+        up = is_up(path)
+        if up:
+            assert run._process
+            os.kill(run._process.pid, signal.SIGKILL)
+        return up
+
+    monkeypatch.setattr(monitor, "is_up", killed)
+    waits = replace(qemu.TCG_TURNS, arguments=(*qemu.TCG_TURNS.arguments, "-S"))
+    run = boot(plan(Deployment(redis=Redis())), Options(waits, build=build))
+    with pytest.raises(Failure, match="^QEMU was ended by SIGKILL"):
+        with run:
             pass
 
 

@@ -19,7 +19,7 @@ from deploy.tools.testing.meson_tests import MesonTest
 
 # ---- What `skerry doctor` says of KVM: each finding that is no KVM says what to do ----
 
-WHY = "the image that TCG boots does not boot under KVM (QEMU ended with status -6)"
+WHY = "the image that TCG boots does not boot under KVM (QEMU was ended by SIGABRT)"
 
 
 @pytest.fixture
