@@ -169,11 +169,12 @@ def _uneven(result: Result) -> str | None:
     others = {core: each / usual - 1 for core, each in work.items() if abs(each / usual - 1) > UNEVEN}
     if not others:
         return None
-    furthest = max(others.values(), key=abs)
+    several, furthest = len(others) > 1, max(others.values(), key=abs)
     return (
         f"{result.layout}: not all cores do the same work: of {len(work)} with a load, {len(others)} (core"
-        f"{'s' * (len(others) > 1)} {', '.join(map(str, sorted(others)))}) execute more than {UNEVEN:.0%} more or fewer instructions "
-        f"an operation than the median core, {furthest:+.1%} at most."
+        f"{'s' * several} {', '.join(map(str, sorted(others)))}) {'execute' if several else 'executes'} more than "
+        f"{UNEVEN:.0%} more or fewer instructions an operation than the median core"
+        f"{', ' if several else ': '}{furthest:+.1%}{' at most' * several}."
     )
 
 
