@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Files beside a results file: its metrics as CSV, and distributions of latency as HdrHistogram's own text (.hgrm)."""
+"""Files beside a results file: its metrics as CSV, and distributions of latency as HdrHistogram's own text (.hgrm).
+
+JSON for people, with few lines.
+"""
 
 import csv
 import io
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -96,3 +100,14 @@ def _summary(pairs: Sequence[tuple[float, int]], total: int) -> list[str]:
     return [f"#[Mean    = {mean:12.3f}, StdDeviation   = {deviation:12.3f}]",
             f"#[Max     = {most:12.3f}, Total count    = {total:12d}]",
             f"#[Buckets = {len(pairs):12d}, SubBuckets     = {1:12d}]"]
+
+
+def outline(value: Any, levels: int, margin: str = "\n") -> str:
+    """Returns JSON with a line for each member of the first `levels` levels; a member's line has all that is in it."""
+    if not levels or not value or not isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False)
+    inner = margin + " "
+    if isinstance(value, dict):
+        members = [f"{json.dumps(key)}: {outline(each, levels - 1, inner)}" for key, each in value.items()]
+        return "{" + inner + f",{inner}".join(members) + margin + "}"
+    return "[" + inner + f",{inner}".join(outline(each, levels - 1, inner) for each in value) + margin + "]"

@@ -17,6 +17,7 @@ from typing import Any
 
 from deploy.base.atomic_files import write_text
 from deploy.base.errors import Failure
+from deploy.base.export import outline
 from deploy.base.paths import BUILD, ROOT
 from deploy.compare.interval import Interval
 from deploy.results import fingerprint
@@ -71,7 +72,7 @@ def measure() -> dict[str, Any]:
 
 
 def store(document: Mapping[str, Any]) -> None:
-    write_text(RECORD, json.dumps(record(document), indent=1, ensure_ascii=False) + "\n")
+    write_text(RECORD, outline(record(document), 3) + "\n")
     known.cache_clear()
 
 

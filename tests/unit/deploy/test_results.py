@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import subprocess
 import time
 import urllib.request
@@ -517,3 +518,11 @@ def test_losses() -> None:
     assert {sample.labels["cluster"]: sample.value for sample in restarts.samples} == {"0": 0, "1": 2}
     assert {(sample.labels["cluster"], sample.labels["reason"]): sample.value
             for sample in lost.samples} == {("1", "manager"): 1, ("2", "unknown"): 1}
+
+
+@pytest.mark.parametrize("levels, lines", [(0, 1), (1, 5), (2, 11), (9, 13)])
+def test_outline(levels: int, lines: int) -> None:
+    """JSON in few lines: each member of the first levels has its own, and what is read back is the same"""
+    document = {"a": [1, {"b": "é"}], "c": {"d": {}, "e": []}, "f": None}
+    text = export.outline(document, levels)
+    assert json.loads(text) == document and text.count("\n") + 1 == lines
