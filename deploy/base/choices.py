@@ -1,10 +1,26 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Values of options that a shell completes: words, words with a sentence each, and files."""
+"""Options and arguments of commands, declared in a line each, and their values that a shell completes."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import click
+import typer
 from click.shell_completion import CompletionItem
+
+
+def option(form: str, text: str, least: float | None = None, most: float | None = None, **more: Any) -> Any:
+    """Declares an option. `form`: its names, and behind them what stands for its value: "--cores -c N". `text`: its
+    help. `more`: as typer has it."""
+    words = form.split(" ")
+    names = [word for word in words if word.startswith("-")]
+    metavar = " ".join(words[len(names):]) or None
+    return typer.Option(*names, **{"help": text, "min": least, "max": most, "metavar": metavar} | more)
+
+
+def argument(metavar: str, text: str, **more: Any) -> Any:
+    """Declares an argument. `metavar`: what stands for it; `text`: its help; `more`: as typer has it."""
+    return typer.Argument(metavar=metavar, help=text, **more)
 
 
 def words(*choices: str) -> Callable[[str], list[str]]:

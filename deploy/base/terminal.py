@@ -15,14 +15,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from deploy.base import export
 from deploy.base.atomic_files import free, write_text
-from deploy.base.choices import files
+from deploy.base.choices import files, option
 from deploy.base.errors import Failure
 from deploy.base.paths import RESULTS
 from deploy.base.table_layout import parts
@@ -31,10 +30,9 @@ from topology.errors import InputError
 
 PAGE_WIDTH = 150  # columns of a table that goes to a file
 
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress; results and errors only.")]
-Json = Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write results as JSON; - for stdout.",
-                                          shell_complete=files())]
-Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Write a plot: .png, .svg or .pdf.")]
+Quiet = Annotated[bool, option("--quiet -q", "No progress; results and errors only.")]
+Json = Annotated[str | None, option("--json FILE", "Write results as JSON; - for stdout.", shell_complete=files())]
+Plot = Annotated[Path | None, option("--plot FILE", "Write a plot: .png, .svg or .pdf.")]
 
 
 def make_console(stderr: bool = False) -> Console:

@@ -4,10 +4,8 @@
 from collections.abc import Collection
 from typing import Annotated
 
-import typer
-
 from deploy.base import host
-from deploy.base.choices import words
+from deploy.base.choices import option, words
 from deploy.base.terminal import Plot as Plot
 from deploy.deployment.modules import REGIMES
 from deploy.emulator import lockstep, run
@@ -19,23 +17,15 @@ from topology import regimes
 from topology.errors import InputError
 from topology.maps.clustermap import FINE, GRANULARITIES
 
-Locks = Annotated[str | None, typer.Option("--lock", metavar="LIST",
-                                           help=f"Lock regimes: {','.join(REGIMES)}; else every one.")]
-Native = Annotated[bool, typer.Option("--native",
-                                      help="On this machine's own cores: the kernel as a library, pinned threads.")]
-Runs = Annotated[int, typer.Option("--runs", metavar="N", min=1, max=1000,
-                                   help="Natively: repetitions; medians are shown.")]
-OfKernel = Annotated[
-    Granularity | None,
-    typer.Option(
-        "--granularity", metavar="|".join(GRANULARITIES), autocompletion=words(*GRANULARITIES),
-        help=f"Granularity of --lock {','.join(regimes.names(regimes.SWITCHED))} kernels from their start (coarse).",
-    ),
-]
-Local = Annotated[
-    bool,
-    typer.Option("--local", help="With --granularity fine: all objects have their home on the core that uses them.")
-]
+Locks = Annotated[str | None, option("--lock LIST", f"Lock regimes: {','.join(REGIMES)}; else every one.")]
+Native = Annotated[bool, option("--native", "On this machine's own cores: the kernel as a library, pinned threads.")]
+Runs = Annotated[int, option("--runs N", "Natively: repetitions; medians are shown.", 1, 1000)]
+OfKernel = Annotated[Granularity | None, option("--granularity", "Granularity of --lock "
+                                                f"{','.join(regimes.names(regimes.SWITCHED))} kernels from their start "
+                                                "(coarse).", metavar="|".join(GRANULARITIES),
+                                                autocompletion=words(*GRANULARITIES))]
+Local = Annotated[bool, option("--local", "With --granularity fine: all objects have their home on the core that uses "
+                               "them.")]
 
 
 def choose_mode(modelled: ModelledMachine | None, accel: str, most: int, icount: bool = False) -> tuple[Accel, bool]:

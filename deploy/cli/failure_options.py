@@ -6,9 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated
 
-import typer
-
-from deploy.base.choices import words
+from deploy.base.choices import option, words
 from deploy.bench.failure.scene import cluster_of, servers
 from deploy.deployment.modules import REGIMES
 from deploy.deployment.planner import Plan
@@ -19,10 +17,8 @@ MODELLED = (
     "its clock moves only as its cores do, and neither the order to fail nor a client's next answer are theirs but the "
     "host's: measure it emulated, or under KVM"
 )
-Seed = Annotated[int | None, typer.Option("--seed", metavar="N", min=0,
-                                          help="Seed of the drawn kills; it is printed (default: random).")]
-Lock = Annotated[str, typer.Option("--lock", metavar="REGIME", help="Lock regime of the kernels.",
-                                   autocompletion=words(*REGIMES))]
+Seed = Annotated[int | None, option("--seed N", "Seed of the drawn kills; it is printed (default: random).", 0)]
+Lock = Annotated[str, option("--lock REGIME", "Lock regime of the kernels.", autocompletion=words(*REGIMES))]
 
 
 def check_machine(machine: str | None) -> None:

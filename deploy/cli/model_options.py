@@ -3,14 +3,8 @@
 
 from typing import Annotated
 
-import typer
+from deploy.base.choices import option
 
-Lock = Annotated[
-    str, typer.Option("--lock", metavar="REGIME", help="clh and mcs: machine repairman; ticket: Boyd-Wickizer.")
-]
-Transfer = Annotated[
-    float, typer.Option("--transfer", metavar="CYCLES", help="ticket: until one waiter has reloaded the lock's line.")
-]
-Attempts = Annotated[
-    int, typer.Option("--attempts", metavar="N", min=1, max=100, help="rtm: conflicts before an entry takes the lock.")
-]
+Lock = Annotated[str, option("--lock REGIME", "clh and mcs: machine repairman; ticket: Boyd-Wickizer.")]
+Transfer = Annotated[float, option("--transfer CYCLES", "ticket: until one waiter has reloaded the lock's line.")]
+Attempts = Annotated[int, option("--attempts N", "rtm: conflicts before an entry takes the lock.", 1, 100)]

@@ -15,7 +15,7 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 import typer
 
 from deploy import deployment as deployments
-from deploy.base.choices import explained, files, words
+from deploy.base.choices import argument, explained, files, option, words
 from deploy.deployment import Deployment, Metrics
 from deploy.deployment.model import ONE_SWITCH, SWITCHES
 from deploy.deployment.modules import REGIMES
@@ -41,76 +41,42 @@ def _finite(value: float | None) -> float | None:
 LAYOUTS = tuple(SENTENCES)
 _CLUSTERS = f"What a cluster is. {EXPLAINED}"
 
-Accel = Annotated[
-    str,
-    typer.Option("--accel", metavar="auto|kvm|tcg", help="KVM where it works, or the emulator.",
-                 autocompletion=words("auto", "kvm", "tcg")),
-]
-Sockets = Annotated[int | None, typer.Option("--sockets", metavar="N", min=1,
-                                             help="Sockets of the emulated machine (2).")]
-Cores = Annotated[int | None, typer.Option("--cores", metavar="M", min=1, help="Cores of each socket (2).")]
-Memory = Annotated[str | None, typer.Option("--memory", metavar="SIZE", help="Memory of each NUMA node, as 1G.")]
-Topology = Annotated[
-    str | None,
-    typer.Option(
-        "--topology", "--from", metavar="live|FILE|URI", shell_complete=files("live"),
-        help="A machine like this one, like that of a file of hwloc's or libvirt's XML, or like a libvirt host.",
-    ),
-]
-Clients = Annotated[int | None, typer.Option(
-    "--clients", metavar="N", min=1, max=16,
-    help=f"Clients of each Redis, on its core ({CLIENTS}; 1 on a machine with too many cores for 2).")]
-From = Annotated[
-    str | None,
-    typer.Option(
-        "--from",
-        metavar="live|FILE|URI",
-        shell_complete=files(LIVE),
-        help="A machine: this one, a file of hwloc's XML or of a libvirt host's capabilities, a libvirt connection.",
-    ),
-]
-Smt = Annotated[
-    str | None,
-    typer.Option("--smt", metavar="on|off", help="Use all threads of each core (on), or one.",
-                 autocompletion=words("on", "off")),
-]
-Layout = Annotated[str | None, typer.Option("--layout", metavar="LAYOUT", help=f"{_CLUSTERS}; or a map file.",
-                                            autocompletion=explained(SENTENCES))]
-NamedLayout = Annotated[str | None, typer.Option("--layout", metavar="LAYOUT", help=f"{_CLUSTERS}.",
-                                                 autocompletion=explained(SENTENCES))]
-Lock = Annotated[str | None, typer.Option(
-    "--lock", metavar="REGIME", help=f"Lock regime of the kernels: {', '.join(REGIMES)}.",
-    autocompletion=words(*REGIMES))]
-Switch = Annotated[str | None, typer.Option(
-    "--switch", metavar="one|per-socket", help="One network switch, on core 0, or one on each socket's first core.",
-    autocompletion=words(*SWITCHES))]
-WithMetrics = Annotated[bool, typer.Option("--metrics",
-                                           help="Add an endpoint for Prometheus, as [metrics] in the file does.")]
-Icount = Annotated[bool, typer.Option("--icount", help="Count instructions: every run is the same (TCG only).")]
-ModelledMachine = Annotated[
-    str | None,
-    typer.Option(
-        "--machine", metavar="NAME|FILE.toml", shell_complete=files(*machine_names()),
-        help="A modelled machine: one of emulator/machines, or a file like those.",
-    ),
-]
-Quick = Annotated[bool, typer.Option("--quick",
-                                     help="Run a modelled machine at its own line costs only, without the range.")]
-Timeout = Annotated[
-    float | None,
-    typer.Option(
-        "--timeout", metavar="S", min=1.0, callback=_finite,
-        help="Seconds of the host's clock that a boot may take. Default: no limit while the machine makes progress.",
-    ),
-]
-Boot = Annotated[str, typer.Option("--boot", metavar="iso|kernel", help="GRUB's ISO, or the loader by QEMU itself.",
-                                   autocompletion=words("iso", "kernel"))]
-Uefi = Annotated[bool, typer.Option("--uefi", help="UEFI firmware in place of BIOS.")]
-
-
-RunName = Annotated[str | None, typer.Argument(
-    metavar="RUN", help="The process id of a skerry that runs a machine, or with --connect a deployment's name; "
-    "default: the only one.")]
+Accel = Annotated[str, option("--accel auto|kvm|tcg", "KVM where it works, or the emulator.",
+                              autocompletion=words("auto", "kvm", "tcg"))]
+Sockets = Annotated[int | None, option("--sockets N", "Sockets of the emulated machine (2).", 1)]
+Cores = Annotated[int | None, option("--cores M", "Cores of each socket (2).", 1)]
+Memory = Annotated[str | None, option("--memory SIZE", "Memory of each NUMA node, as 1G.")]
+Topology = Annotated[str | None, option("--topology --from live|FILE|URI", "A machine like this one, like that of a "
+                                        "file of hwloc's or libvirt's XML, or like a libvirt host.",
+                                        shell_complete=files("live"))]
+Clients = Annotated[int | None, option("--clients N", f"Clients of each Redis, on its core ({CLIENTS}; 1 on a machine "
+                                       "with too many cores for 2).", 1, 16)]
+From = Annotated[str | None, option("--from live|FILE|URI", "A machine: this one, a file of hwloc's XML or of a "
+                                    "libvirt host's capabilities, a libvirt connection.", shell_complete=files(LIVE))]
+Smt = Annotated[str | None, option("--smt on|off", "Use all threads of each core (on), or one.",
+                                   autocompletion=words("on", "off"))]
+Layout = Annotated[str | None, option("--layout LAYOUT", f"{_CLUSTERS}; or a map file.",
+                                      autocompletion=explained(SENTENCES))]
+NamedLayout = Annotated[str | None, option("--layout LAYOUT", f"{_CLUSTERS}.", autocompletion=explained(SENTENCES))]
+Lock = Annotated[str | None, option("--lock REGIME", f"Lock regime of the kernels: {', '.join(REGIMES)}.",
+                                    autocompletion=words(*REGIMES))]
+Switch = Annotated[str | None, option("--switch one|per-socket", "One network switch, on core 0, or one on each "
+                                      "socket's first core.", autocompletion=words(*SWITCHES))]
+WithMetrics = Annotated[bool, option("--metrics", "Add an endpoint for Prometheus, as [metrics] in the file does.")]
+Icount = Annotated[bool, option("--icount", "Count instructions: every run is the same (TCG only).")]
+ModelledMachine = Annotated[str | None, option("--machine NAME|FILE.toml", "A modelled machine: one of "
+                                               "emulator/machines, or a file like those.",
+                                               shell_complete=files(*machine_names()))]
+Quick = Annotated[bool, option("--quick", "Run a modelled machine at its own line costs only, without the range.")]
+Timeout = Annotated[float | None, option("--timeout S", "Seconds of the host's clock that a boot may take. Default: no "
+                                         "limit while the machine makes progress.", 1.0, callback=_finite)]
+Boot = Annotated[str, option("--boot iso|kernel", "GRUB's ISO, or the loader by QEMU itself.",
+                             autocompletion=words("iso", "kernel"))]
+Uefi = Annotated[bool, option("--uefi", "UEFI firmware in place of BIOS.")]
+LocalRun = Annotated[str | None, argument("RUN", "The process id of a skerry that runs a machine; default: the running "
+                                          "one.")]
+RunName = Annotated[str | None, argument("RUN", "The process id of a skerry that runs a machine, or with --connect a "
+                                         "deployment's name; default: the only one.")]
 
 
 def threads(smt: str | None, named: bool) -> bool:
@@ -173,7 +139,7 @@ def _with_metrics(adapted: Deployment) -> Deployment:
 class PlanOptions:
     """A deployment, and what the command line says instead of its file."""
 
-    path: Annotated[Path, typer.Argument(metavar="DEPLOYMENT", help="A deployment file or a cluster map.")]
+    path: Annotated[Path, argument("DEPLOYMENT", "A deployment file or a cluster map.")]
     sockets: Sockets = None
     cores: Cores = None
     memory: Memory = None
@@ -205,9 +171,9 @@ def load_plan(args: PlanOptions, apart: bool = False, machine: str | None = None
         raise InputError("--machine", f"{args.path} is a cluster map, which says what machine it is for")
     if args.layout is not None or args.lock is not None:
         raise InputError(str(args.path), "is a cluster map: it says layout and lock itself")
-    for option, value in (("--metrics", args.metrics), ("--switch", args.switch)):
+    for name, value in (("--metrics", args.metrics), ("--switch", args.switch)):
         if value:
-            raise InputError(option, "is not for a cluster map, which says all that runs")
+            raise InputError(name, "is not for a cluster map, which says all that runs")
     if args.machine == MachineOptions():
         return plan_map(args.path)
     known = read_file(args.path)

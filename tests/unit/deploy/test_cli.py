@@ -13,6 +13,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from deploy.base.choices import option
 from deploy.cli.main import main
 from deploy.cli.options import takes
 
@@ -76,8 +77,8 @@ def test_an_interrupt_is_one_line_and_status_130(monkeypatch: pytest.MonkeyPatch
 
 @dataclass(frozen=True)
 class Sizes:
-    cores: Annotated[int, typer.Option("--cores", help="Cores.")]
-    quick: Annotated[bool, typer.Option("--quick")] = False
+    cores: Annotated[int, option("--cores -c NUMBER OF THEM", "Cores.", 1, most=4)]
+    quick: Annotated[bool, option("--quick", "Soon.")] = False
 
 
 def test_options_of_a_dataclass() -> None:
@@ -92,5 +93,6 @@ def test_options_of_a_dataclass() -> None:
     app = typer.Typer(add_completion=False)  # otherwise Typer changes how every shell completes
     app.command()(sizes)
     runner = CliRunner()
-    assert runner.invoke(app, ["--cores", "3"]).exit_code == 0 and seen == [Sizes(3)]
-    assert runner.invoke(app, []).exit_code == 2 and "Cores." in runner.invoke(app, ["--help"]).output
+    assert runner.invoke(app, ["-c", "3"]).exit_code == 0 and seen == [Sizes(3)]
+    assert all(runner.invoke(app, words).exit_code == 2 for words in ([], ["-c", "0"], ["--cores", "5"]))
+    assert all(text in runner.invoke(app, ["--help"]).output for text in ("NUMBER OF THEM", "Cores.", "Soon."))

@@ -4,10 +4,10 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.table import Table
 
 from deploy.base import process
+from deploy.base.choices import option
 from deploy.base.paths import ROOT
 from deploy.base.terminal import Json, Output, Quiet
 from deploy.bench.native import host as native_host
@@ -21,13 +21,9 @@ from topology.errors import InputError
 
 
 def calibrate(
-    output_file: Annotated[
-        Path,
-        typer.Option("--output", "-o", metavar="FILE.toml", help="Where the machine file goes.",
-                     show_default=str(calibration.DEFAULT.relative_to(ROOT))),
-    ] = calibration.DEFAULT,
-    runs: Annotated[int, typer.Option("--runs", metavar="N", min=1, max=100,
-                                      help="Repetitions; medians of all are taken.")] = calibration.RUNS,
+    output_file: Annotated[Path, option("--output -o FILE.toml", "Where the machine file goes.",
+                                        show_default=str(calibration.DEFAULT.relative_to(ROOT)))] = calibration.DEFAULT,
+    runs: Annotated[int, option("--runs N", "Repetitions; medians of all are taken.", 1, 100)] = calibration.RUNS,
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:

@@ -8,10 +8,9 @@ from operator import or_
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from deploy.base import export, process
 from deploy.base.atomic_files import write_text
+from deploy.base.choices import option
 from deploy.base.terminal import Json, Output, Quiet, check_target
 from deploy.base.timeouts import Patience
 from deploy.bench.boot import Bench
@@ -39,15 +38,6 @@ COUNTED = (IPC, UNMAP)  # figures of which one core is counted
 SILENCE = 1200.0  # seconds in which a measurement must come to its end
 IPC_ROUNDS, LOAD_ROUNDS = 200, 2048
 FORK_JOIN_CORES, UNMAP_MOST_CORES = "2..16", 16  # as there
-
-Cores = Annotated[
-    str | None, typer.Option("--cores", metavar="LIST",
-                             help=f"Numbers of cores of Figures 7 ({FORK_JOIN_CORES}) and 8, and of 'load': 8; 1,2,4; "
-                             f"2..16.")
-]
-Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE",
-                                          help="Metrics of all results as CSV. (Beside --json FILE stands one in any "
-                                          "case.)")]
 
 
 @dataclass(frozen=True)
@@ -96,18 +86,17 @@ class Found:
 
 @dataclass(frozen=True)
 class DynamicOptions:
-    figure: Annotated[
-        str | None,
-        typer.Option("--figure", metavar="LIST",
-                     help=f"Figures to measure, of {','.join(TITLES)} (default: all). 'load' is not in the paper."),
-    ] = None
-    cores: Cores = None
+    figure: Annotated[str | None, option("--figure LIST", f"Figures to measure, of {','.join(TITLES)} (default: all). "
+                                         "'load' is not in the paper.")] = None
+    cores: Annotated[str | None, option("--cores LIST", f"Numbers of cores of Figures 7 ({FORK_JOIN_CORES}) and 8, and "
+                                        "of 'load': 8; 1,2,4; 2..16.")] = None
     machine: options.ModelledMachine = None
     quick: options.Quick = False
     icount: options.Icount = False
     timeout: options.Timeout = None
     plot: Plot = None
-    csv: Csv = None
+    csv: Annotated[Path | None, option("--csv FILE", "Metrics of all results as CSV. (Beside --json FILE stands one in "
+                                       "any case.)")] = None
     quiet: Quiet = False
     json: Json = None
 

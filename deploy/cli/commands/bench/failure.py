@@ -5,10 +5,8 @@ import random
 from dataclasses import dataclass
 from typing import Annotated
 
-import typer
-
 from deploy.base import process
-from deploy.base.choices import words
+from deploy.base.choices import option, words
 from deploy.base.terminal import Json, Output, Quiet
 from deploy.base.timeouts import Patience
 from deploy.bench.destination import Destination
@@ -35,34 +33,25 @@ from topology.machines.machine import Shape
 
 COST_SILENCE = 300.0  # seconds: the plugin makes the emulator slower
 
-Ways = Annotated[str, typer.Option(
-    "--how", metavar="LIST", help=f"Ways of failing, of {', '.join(scene.WAYS)}.", autocompletion=words(*scene.WAYS))]
-First = (
-    Annotated[bool, typer.Option("--first",
-                                 help="End the first cluster, which has the network card and the switch, not another.")]
-)
-Quick = Annotated[bool, typer.Option("--quick",
-                                     help=f"{QUICK_REPEATS} kills in each way, and no count of what readiness costs.")]
-
 
 @dataclass(frozen=True)
 class FailureOptions:
-    how: Ways = ",".join(USUAL)
-    repeats: Annotated[int, typer.Option("--repeats", metavar="N", min=1, max=1000,
-                                         help="Kills in each way; medians and worst are shown.")] = REPEATS
-    first: First = False
+    how: Annotated[str, option("--how LIST", f"Ways of failing, of {', '.join(scene.WAYS)}.",
+                               autocompletion=words(*scene.WAYS))] = ",".join(USUAL)
+    repeats: Annotated[int, option("--repeats N", "Kills in each way; medians and worst are shown.", 1, 1000)] = REPEATS
+    first: Annotated[bool, option("--first", "End the first cluster, which has the network card and the switch, not "
+                                  "another.")] = False
     seed: Seed = None
-    quiet_minutes: Annotated[float, typer.Option(
-        "--calm", metavar="MIN", min=0.0, max=1440.0,
-        help="Minutes under load without a kill, and as many idle: for false alarms.")] = 0.0
+    quiet_minutes: Annotated[float, option("--calm MIN", "Minutes under load without a kill, and as many idle: for "
+                                           "false alarms.", 0.0, 1440.0)] = 0.0
     sockets: options.Sockets = 2
     cores: options.Cores = 2
     lock: Lock = "clh"
-    silence: Annotated[int | None, typer.Option(
-        "--patience", metavar="MS", min=MIN_PATIENCE, max=MAX_PATIENCE,
-        help="Milliseconds of silence after which a cluster counts as lost. Default: as the machine has it.")] = None
+    silence: Annotated[int | None, option("--patience MS", "Milliseconds of silence after which a cluster counts as "
+                                          "lost. Default: as the machine has it.", MIN_PATIENCE, MAX_PATIENCE)] = None
     machine: options.ModelledMachine = None
-    quick: Quick = False
+    quick: Annotated[bool, option("--quick", f"{QUICK_REPEATS} kills in each way, and no count of what "
+                                  "readiness costs.")] = False
     accel: options.Accel = "auto"
     timeout: options.Timeout = None
     quiet: Quiet = False

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-import typer
-
 from deploy.base import process
+from deploy.base.choices import option
 from deploy.base.partial import Parts
 from deploy.base.terminal import Json, Quiet
 from deploy.base.timeouts import Patience
@@ -30,10 +29,6 @@ from topology.maps.clustermap import COARSE
 
 SILENCE = 300.0  # seconds in which a measurement must come to its end
 
-Rounds = Annotated[
-    int, typer.Option("--rounds", metavar="N", min=1, max=experiment.ROUNDS_MAX, help="Repetitions of each operation.")
-]
-
 
 @dataclass(frozen=True)
 class IpcOptions:
@@ -42,7 +37,7 @@ class IpcOptions:
     native: Native = False
     granularity: OfKernel = None
     local: Local = False
-    rounds: Rounds = 1000
+    rounds: Annotated[int, option("--rounds N", "Repetitions of each operation.", 1, experiment.ROUNDS_MAX)] = 1000
     runs: Runs = native_ipc.RUNS
     machine: options.ModelledMachine = None
     accel: options.Accel = "auto"

@@ -4,9 +4,8 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-import typer
-
 from deploy.base import process
+from deploy.base.choices import option
 from deploy.base.partial import Parts
 from deploy.base.terminal import Json, Quiet
 from deploy.base.timeouts import Patience
@@ -33,19 +32,16 @@ SILENCE = 1200.0
 LOCK = "clh"
 ROUNDS = 512
 
-Delay = Annotated[str, typer.Option("--delay", metavar="LIST", help="Mean cycles before an entry: 4000; 500,4000.")]
-
 
 @dataclass(frozen=True)
 class LinesOptions:
     lock: Locks = LOCK
-    cores: Annotated[str, typer.Option("--cores", metavar="LIST", help="Numbers of cores: 8; 2,4.")] = "8"
-    delay: Delay = "500"
-    rounds: Annotated[int, typer.Option("--rounds", metavar="N", min=10, max=1_000_000,
-                                        help="Round trips of a point, all pairs together.")] = ROUNDS
+    cores: Annotated[str, option("--cores LIST", "Numbers of cores: 8; 2,4.")] = "8"
+    delay: Annotated[str, option("--delay LIST", "Mean cycles before an entry: 4000; 500,4000.")] = "500"
+    rounds: Annotated[int, option("--rounds N", "Round trips of a point, all pairs together.", 10, 1_000_000)] = ROUNDS
     layout: options.NamedLayout = None
     machine: options.ModelledMachine = PAPERS
-    top: Annotated[int, typer.Option("--top", metavar="N", min=1, max=256, help="Lines that the table shows.")] = 12
+    top: Annotated[int, option("--top N", "Lines that the table shows.", 1, 256)] = 12
     timeout: options.Timeout = None
     quiet: Quiet = False
     json: Json = None

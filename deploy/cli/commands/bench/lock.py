@@ -4,9 +4,8 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-import typer
-
 from deploy.base import process
+from deploy.base.choices import option
 from deploy.base.terminal import Json, Quiet
 from deploy.bench import regimes
 from deploy.bench.destination import Destination
@@ -18,24 +17,16 @@ from deploy.emulator.machine_file import chosen
 from topology.errors import InputError
 from topology.model import ranges
 
-Section = Annotated[int, typer.Option("--section", metavar="CYCLES", min=0, max=10_000_000, help="Time with the lock.")]
-
 
 @dataclass(frozen=True)
 class LockOptions:
     lock: Locks = None
-    cores: Annotated[str | None, typer.Option("--cores", metavar="LIST",
-                                              help="Threads: 1..4 or 1,2; else up to all cores.")] = None
-    delay: Annotated[
-        str, typer.Option("--delay", metavar="LIST", help="Mean cycles outside: 4000; 0,2000; 500..32000 doubles.")
-    ] = "0,2000"
-    section: Section = 300
-    lines: Annotated[int, typer.Option("--lines", metavar="N", min=0, max=100_000,
-                                       help="Shared cache lines written under the lock.")] = 4
-    entries: Annotated[
-        int, typer.Option("--entries", metavar="N", min=1, max=10**10,
-                          help="Entries to count under each lock, to check exclusion.")
-    ] = 2_000_000
+    cores: Annotated[str | None, option("--cores LIST", "Threads: 1..4 or 1,2; else up to all cores.")] = None
+    delay: Annotated[str, option("--delay LIST", "Mean cycles outside: 4000; 0,2000; 500..32000 doubles.")] = "0,2000"
+    section: Annotated[int, option("--section CYCLES", "Time with the lock.", 0, 10_000_000)] = 300
+    lines: Annotated[int, option("--lines N", "Shared cache lines written under the lock.", 0, 100_000)] = 4
+    entries: Annotated[int, option("--entries N", "Entries to count under each lock, to check exclusion.", 1,
+                                   10**10)] = 2_000_000
     runs: Runs = 7
     machine: options.ModelledMachine = None
     plot: Plot = None

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from deploy.base import process
+from deploy.base.choices import option
 from deploy.base.partial import Parts
 from deploy.base.terminal import Json, Quiet
 from deploy.base.timeouts import Patience
@@ -34,25 +33,21 @@ from topology.model.papers import MACH_TOTAL
 SILENCE = 300.0  # seconds in which a measurement must come to its end
 TASKS_MAX = constant(Path("apps/stress/stress.h"), "TASKS_MAX")
 
-Cores = Annotated[str, typer.Option("--cores", metavar="LIST",
-                                    help="Numbers of cores: 4; 2..4 is each of them; the tables are of the most.")]
-
 
 @dataclass(frozen=True)
 class MachOptions:
     lock: Locks = None
-    cores: Cores = "2..4"
-    clients: Annotated[int | None, typer.Option("--clients", metavar="N", min=1, max=TASKS_MAX,
-                                                help="Clients of the one server (default: 2 a core).")] = None
-    requests: Annotated[int, typer.Option("--requests", metavar="N", min=1, max=1_000_000,
-                                          help="Requests of each client.")] = 100
-    tasks: Annotated[int | None, typer.Option("--tasks", metavar="N", min=1, max=TASKS_MAX,
-                                              help="Tasks that write into shared memory (default: 1 a core).")] = None
-    pages: Annotated[int, typer.Option("--pages", metavar="N", min=1, max=256,
-                                       help="Pages that the tasks share copy-on-write.")] = 16
-    rounds: Annotated[int, typer.Option("--rounds", metavar="N", min=1, max=100_000, help="Rounds of sharing.")] = 2
-    pagers: Annotated[int | None, typer.Option("--pagers", metavar="N", min=1, max=60,
-                                               help="Pagers that serve the faults (default: 1 a core).")] = None
+    cores: Annotated[str, option("--cores LIST", "Numbers of cores: 4; 2..4 is each of them; the tables are of the "
+                                 "most.")] = "2..4"
+    clients: Annotated[int | None, option("--clients N", "Clients of the one server (default: 2 a core).", 1,
+                                          TASKS_MAX)] = None
+    requests: Annotated[int, option("--requests N", "Requests of each client.", 1, 1_000_000)] = 100
+    tasks: Annotated[int | None, option("--tasks N", "Tasks that write into shared memory (default: 1 a core).", 1,
+                                        TASKS_MAX)] = None
+    pages: Annotated[int, option("--pages N", "Pages that the tasks share copy-on-write.", 1, 256)] = 16
+    rounds: Annotated[int, option("--rounds N", "Rounds of sharing.", 1, 100_000)] = 2
+    pagers: Annotated[int | None, option("--pagers N", "Pagers that serve the faults (default: 1 a core).", 1,
+                                         60)] = None
     machine: options.ModelledMachine = None
     quick: options.Quick = False
     accel: options.Accel = "auto"

@@ -7,9 +7,8 @@ from functools import reduce
 from operator import or_
 from typing import Annotated, Any
 
-import typer
-
 from deploy.base import process
+from deploy.base.choices import option
 from deploy.base.partial import Parts
 from deploy.base.terminal import Json, Output, Quiet
 from deploy.base.timeouts import Patience
@@ -40,39 +39,27 @@ MOST_CORES = 32
 
 MODELLED_RECORDS, MODELLED_OPERATIONS = 50, 100
 MODELLED_SILENCE = 1200.0  # seconds in which a run on a modelled machine must come to its end
-Records = Annotated[int | None, typer.Option(
-    "--records", metavar="N", min=1, max=1 << 22,
-    help=f"Records of 1 kB in each Redis ({experiment.RECORDS:,}; {MODELLED_RECORDS} on a modelled machine).")]
-Operations = Annotated[int | None, typer.Option(
-    "--operations", metavar="N", min=1,
-    help=f"Operations of each client ({experiment.OPERATIONS:,}; {MODELLED_OPERATIONS} on a modelled machine).")]
-Pong = Annotated[bool | None, typer.Option(
-    "--pong/--no-pong", help="Time from power-on to the first +PONG, too: the default, but not of a modelled machine.")]
 
 
 @dataclass(frozen=True)
 class RedisOptions:
     lock: Locks = None
-    cores: Annotated[str, typer.Option("--cores", metavar="LIST",
-                                       help="Numbers of cores: 4; 1,2,4; 1..4 is each of them.")] = experiment.CORES
-    stack: Annotated[
-        str, typer.Option("--stack", metavar="process,inproc",
-                          help="lwIP in a process of its own, inside each process, or both.")
-    ] = "process"
-    workload: Annotated[str, typer.Option("--workload", metavar="C", help="YCSB core workload: a, b, c or f.")] = "c"
-    records: Records = None
-    operations: Operations = None
-    clients: Annotated[int, typer.Option("--clients", metavar="N", min=1, max=16,
-                                         help="Clients of each Redis, on its core.")] = experiment.CLIENTS
-    baseline: Annotated[
-        str | None, typer.Option("--baseline", metavar="linux",
-                                 help="The same on Linux, too; both then in the host's time.")
-    ] = None
-    time_pong: Pong = None
-    figure: Annotated[
-        str | None, typer.Option("--figure", metavar="6",
-                                 help="Elphinstone's Figure 6: what runs on which core, here and there.")
-    ] = None
+    cores: Annotated[str, option("--cores LIST", "Numbers of cores: 4; 1,2,4; 1..4 is each "
+                                 "of them.")] = experiment.CORES
+    stack: Annotated[str, option("--stack process,inproc", "lwIP in a process of its own, inside each process, "
+                                 "or both.")] = "process"
+    workload: Annotated[str, option("--workload C", "YCSB core workload: a, b, c or f.")] = "c"
+    records: Annotated[int | None, option("--records N", f"Records of 1 kB in each Redis ({experiment.RECORDS:,}; "
+                                          f"{MODELLED_RECORDS} on a modelled machine).", 1, 1 << 22)] = None
+    operations: Annotated[int | None, option("--operations N", f"Operations of each client ({experiment.OPERATIONS:,}; "
+                                             f"{MODELLED_OPERATIONS} on a modelled machine).", 1)] = None
+    clients: Annotated[int, option("--clients N", "Clients of each Redis, on its core.", 1, 16)] = experiment.CLIENTS
+    baseline: Annotated[str | None, option("--baseline linux", "The same on Linux, too; both then in the "
+                                           "host's time.")] = None
+    time_pong: Annotated[bool | None, option("--pong/--no-pong", "Time from power-on to the first +PONG, too: the "
+                                             "default, but not of a modelled machine.")] = None
+    figure: Annotated[str | None, option("--figure 6", "Elphinstone's Figure 6: what runs on which core, here and "
+                                         "there.")] = None
     machine: options.ModelledMachine = None
     quick: options.Quick = False
     icount: options.Icount = False

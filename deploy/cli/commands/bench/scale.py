@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any
 
-import typer
-
 from deploy.base import process
+from deploy.base.choices import option
 from deploy.base.partial import Parts
 from deploy.base.terminal import Json, Quiet
 from deploy.base.timeouts import Patience
@@ -45,45 +44,24 @@ FIRST = "clh"  # the lock that is measured at every delay where none is named
 CORES = "1..8"
 ROUNDS, MODELLED_ROUNDS = 1024, 2048
 
-Cores = Annotated[
-    str | None, typer.Option("--cores", metavar="LIST", help=f"Numbers of cores: 8; 1,2,4; {CORES} is each of them.")
-]
-Figure = Annotated[
-    str | None,
-    typer.Option(
-        "--figure", metavar="4|5",
-        help="All of Elphinstone's Figure 4 or 5 on the papers' Xeon, beside the paper. Resumes an interrupted run.",
-    ),
-]
-Statistics = (
-    Annotated[bool, typer.Option("--stat",
-                                 help="Use kernels with statistics; also prints lock conflicts. Counting lengthens the "
-                                 "critical section.")]
-)
-
 
 @dataclass(frozen=True)
 class ScaleOptions:
     lock: Locks = None
-    cores: Cores = None
-    delays: Annotated[
-        str, typer.Option("--delays", metavar="LIST",
-                          help="Mean cycles before an entry: 4000; 500,4000; 500..32000 doubles.")
-    ] = experiment.DELAYS
-    rounds: Annotated[
-        int | None,
-        typer.Option(
-            "--rounds", metavar="N", min=10, max=1_000_000,
-            help=f"Round trips of a point, all pairs together ({ROUNDS:,}; {MODELLED_ROUNDS:,} on a modelled machine).",
-        ),
-    ] = None
-    sockets: Annotated[int, typer.Option("--sockets", metavar="N", min=1, help="Sockets with these cores.")] = 1
+    cores: Annotated[str | None, option("--cores LIST", f"Numbers of cores: 8; 1,2,4; {CORES} is each of them.")] = None
+    delays: Annotated[str, option("--delays LIST", "Mean cycles before an entry: 4000; 500,4000; "
+                                  "500..32000 doubles.")] = experiment.DELAYS
+    rounds: Annotated[int | None, option("--rounds N", f"Round trips of a point, all pairs together ({ROUNDS:,}; "
+                                         f"{MODELLED_ROUNDS:,} on a modelled machine).", 10, 1_000_000)] = None
+    sockets: Annotated[int, option("--sockets N", "Sockets with these cores.", 1)] = 1
     layout: options.NamedLayout = None
-    stat: Statistics = False
+    stat: Annotated[bool, option("--stat", "Use kernels with statistics; also prints lock conflicts. Counting "
+                                 "lengthens the critical section.")] = False
     granularity: OfKernel = None
     local: Local = False
-    native: Annotated[bool, typer.Option("--native", help="On this machine's own cores, by the hosted port.")] = False
-    figure: Figure = None
+    native: Annotated[bool, option("--native", "On this machine's own cores, by the hosted port.")] = False
+    figure: Annotated[str | None, option("--figure 4|5", "All of Elphinstone's Figure 4 or 5 on the papers' Xeon, "
+                                         "beside the paper. Resumes an interrupted run.")] = None
     machine: options.ModelledMachine = None
     quick: options.Quick = False
     icount: options.Icount = False

@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-import typer
 from rich.table import Table
 
 from deploy.base import process
-from deploy.base.choices import files
+from deploy.base.choices import files, option
 from deploy.base.errors import Failure
 from deploy.base.partial import Parts
 from deploy.base.paths import RESULTS
@@ -34,18 +33,14 @@ GROUPS = (*USUAL, "lines", "figures", "table1", "peters", "collapse", "redis", "
 RANGED = (1.0, *(factor for factor in RANGE if factor != 1.0))  # factors of line costs
 ROUNDS, IPC_ROUNDS, SPEED_ROUNDS, NATIVE_RUNS = 2048, 200, 128, 7
 
-Groups = Annotated[str, typer.Option("--rows", metavar="LIST",
-                                     help=f"Which: {','.join(GROUPS)}; else the first {len(USUAL)}.")]
-
 
 @dataclass(frozen=True)
 class ValidateOptions:
-    rows: Groups = ",".join(USUAL)
-    host_file: Annotated[str | None, typer.Option("--host", metavar="FILE.toml",
-                                                  help="This machine's prices; else they are measured now.",
-                                                  shell_complete=files())] = None
-    rounds: Annotated[int, typer.Option("--rounds", metavar="N", min=128, max=1_000_000,
-                                        help="Round trips of a modelled point.")] = ROUNDS
+    rows: Annotated[str, option("--rows LIST", f"Which: {','.join(GROUPS)}; else the "
+                                f"first {len(USUAL)}.")] = ",".join(USUAL)
+    host_file: Annotated[str | None, option("--host FILE.toml", "This machine's prices; else they are measured now.",
+                                            shell_complete=files())] = None
+    rounds: Annotated[int, option("--rounds N", "Round trips of a modelled point.", 128, 1_000_000)] = ROUNDS
     quick: Quick = False
     quiet: Quiet = False
     json: Json = None

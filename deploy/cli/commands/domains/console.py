@@ -3,8 +3,7 @@
 
 from typing import Annotated
 
-import typer
-
+from deploy.base.choices import option
 from deploy.base.errors import Failure
 from deploy.base.terminal import Output, Quiet
 from deploy.domains import deployed
@@ -12,7 +11,7 @@ from deploy.domains.connection import Connection
 from deploy.domains.console import Console
 from deploy.domains.options import URI, Cluster, Connect, OptionalName
 
-Force = Annotated[bool, typer.Option("--force", help="Take the console from another client.")]
+Force = Annotated[bool, option("--force", "Take the console from another client.")]
 
 
 def console(

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Annotated
 
-import typer
-
 from deploy.base import process
+from deploy.base.choices import option
 from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.base.timeouts import Patience
@@ -27,35 +26,22 @@ from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
 
-Bridge = Annotated[
-    str | None,
-    typer.Option("--bridge", metavar="NAME", help="A bridge of the host, in place of ports forwarded to its loopback."),
-]
-Replace = Annotated[bool, typer.Option("--replace", help="Restart a machine that runs, where it has changed.")]
-PerCluster = Annotated[
-    bool, typer.Option("--per-cluster", help="A domain for each cluster; channels are memory that two of them share.")
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class DeployOptions:
     connect: Connect = URI
-    name: Annotated[str | None, typer.Option("--name", metavar="NAME",
-                                             help="Name of the deployment (default: its file's).")] = None
-    bridge: Bridge = None
-    per_cluster: PerCluster = False
-    replace: Replace = False
-    wait: Annotated[bool, typer.Option("--wait/--no-wait",
-                                       help="Wait until all of it serves, or only until it is started.")] = True
-    keep: Annotated[
-        bool,
-        typer.Option("--keep", help="With --per-cluster: stay, and start a domain that is lost again, by [clusters] "
-                     "restart, until Ctrl-C."),
-    ] = False
-    storage: Annotated[
-        str | None, typer.Option("--storage", metavar="FOLDER", help="The host's folder for image and logs.")
-    ] = None
-    print_xml: Annotated[bool, typer.Option("--print-xml", help="Print the domains' XML and change nothing.")] = False
+    name: Annotated[str | None, option("--name NAME", "Name of the deployment (default: its file's).")] = None
+    bridge: Annotated[str | None, option("--bridge NAME", "A bridge of the host, in place of ports forwarded to its "
+                                         "loopback.")] = None
+    per_cluster: Annotated[bool, option("--per-cluster", "A domain for each cluster; channels are memory that two of "
+                                        "them share.")] = False
+    replace: Annotated[bool, option("--replace", "Restart a machine that runs, where it has changed.")] = False
+    wait: Annotated[bool, option("--wait/--no-wait", "Wait until all of it serves, or only until it "
+                                 "is started.")] = True
+    keep: Annotated[bool, option("--keep", "With --per-cluster: stay, and start a domain that is lost again, by "
+                                 "[clusters] restart, until Ctrl-C.")] = False
+    storage: Annotated[str | None, option("--storage FOLDER", "The host's folder for image and logs.")] = None
+    print_xml: Annotated[bool, option("--print-xml", "Print the domains' XML and change nothing.")] = False
     accel: options.Accel = "auto"
     what: options.PlanOptions
     uefi: options.Uefi = False

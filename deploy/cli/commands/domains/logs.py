@@ -7,8 +7,7 @@ import sys
 import time
 from typing import Annotated, Any, BinaryIO
 
-import typer
-
+from deploy.base.choices import option
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.domains import deployed
 from deploy.domains.connection import Connection
@@ -19,18 +18,16 @@ from deploy.machine.console import ConsoleText
 from deploy.machine.events import EventStream
 from topology.errors import InputError
 
-Lines = Annotated[int | None, typer.Option("--lines", "-n", metavar="N", min=0, help="Only the last N lines.")]
-Events = Annotated[bool, typer.Option("--events", help="What the managers report, as JSON lines, not the console.")]
-
 POLL = 0.3  # seconds
+
 
 def logs(
     name: OptionalName = None,
     connect: Connect = URI,
     cluster: Cluster = None,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the machine ends, or Ctrl-C.")] = False,
-    lines: Lines = None,
-    events: Events = False,
+    follow: Annotated[bool, option("--follow -f", "Go on until the machine ends, or Ctrl-C.")] = False,
+    lines: Annotated[int | None, option("--lines -n N", "Only the last N lines.", 0)] = None,
+    events: Annotated[bool, option("--events", "What the managers report, as JSON lines, not the console.")] = False,
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:

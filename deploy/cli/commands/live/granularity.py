@@ -6,10 +6,10 @@ from __future__ import annotations
 import time
 from typing import Annotated
 
-import typer
-
+from deploy.base.choices import argument, option
 from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, version
+from deploy.cli.options import LocalRun
 from deploy.live import ledger
 from deploy.live.granularity import Granularity, check, done, order
 from deploy.live.target import local_machine
@@ -19,16 +19,10 @@ _POLL = 0.02
 
 
 def granularity(
-    chosen: Annotated[Granularity, typer.Argument(metavar="GRANULARITY",
-                                                  help="coarse: one lock; fine: one for each object.")],
-    what: Annotated[
-        str | None,
-        typer.Argument(metavar="RUN", help="The process id of a skerry that runs a machine; default: the running one."),
-    ] = None,
-    cluster: Annotated[
-        int | None, typer.Option("--cluster", metavar="N", min=0,
-                                 help="Cluster to change (default: each with a dynamic kernel).")
-    ] = None,
+    chosen: Annotated[Granularity, argument("GRANULARITY", "coarse: one lock; fine: one for each object.")],
+    what: LocalRun = None,
+    cluster: Annotated[int | None, option("--cluster N", "Cluster to change (default: each with a dynamic kernel).",
+                                          0)] = None,
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:

@@ -7,8 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Annotated
 
-import typer
-
+from deploy.base.choices import option
 from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.base.timeouts import slowness
@@ -27,12 +26,10 @@ _POLL = 0.05
 class KillOptions:
     what: RunName = None
     connect: RunsUnder = None
-    cluster: Annotated[int, typer.Option("--cluster", metavar="N", min=0, help="Cluster to end.")]
-    how: Annotated[How, typer.Option("--how", help="How the cluster ends.")] = How("panic")
-    core: Annotated[
-        int | None, typer.Option("--core", metavar="N", min=0,
-                                 help="Core to crash with --how panic or hang-core (default: the cluster's first).")
-    ] = None
+    cluster: Annotated[int, option("--cluster N", "Cluster to end.", 0)]
+    how: Annotated[How, option("--how", "How the cluster ends.")] = How("panic")
+    core: Annotated[int | None, option("--core N", "Core to crash with --how panic or hang-core (default: the "
+                                       "cluster's first).", 0)] = None
     quiet: Quiet = False
     json: Json = None
 

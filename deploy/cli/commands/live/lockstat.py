@@ -5,8 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
+from deploy.base.choices import argument, option
 from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.domains.options import RunsUnder
@@ -18,18 +17,12 @@ from topology.errors import InputError
 
 
 def lockstat(
-    what: Annotated[
-        str | None,
-        typer.Argument(metavar="RUN", help="Results of a run, its events or its log; or the process id of a skerry "
-                       "that runs one. Default: the running one."),
-    ] = None,
+    what: Annotated[str | None, argument("RUN", "Results of a run, its events or its log; or the process id of a "
+                                         "skerry that runs one. Default: the running one.")] = None,
     connect: RunsUnder = None,
-    since: Annotated[str | None, typer.Option("--since", metavar="WHEN",
-                                              help="First snapshot of a finished run, as barrier-1.")] = None,
-    until: Annotated[str | None, typer.Option("--until", metavar="WHEN",
-                                              help="Last snapshot (default: the run's last).")] = None,
-    histogram: Annotated[bool, typer.Option("--histogram",
-                                            help="Also print histograms of wait and hold times.")] = False,
+    since: Annotated[str | None, option("--since WHEN", "First snapshot of a finished run, as barrier-1.")] = None,
+    until: Annotated[str | None, option("--until WHEN", "Last snapshot (default: the run's last).")] = None,
+    histogram: Annotated[bool, option("--histogram", "Also print histograms of wait and hold times.")] = False,
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:

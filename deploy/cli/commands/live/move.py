@@ -7,8 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Annotated
 
-import typer
-
+from deploy.base.choices import option
 from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.base.timeouts import slowness
@@ -31,16 +30,12 @@ _POLL = 0.05
 class MoveOptions:
     what: RunName = None
     connect: RunsUnder = None
-    core: Annotated[int | None, typer.Option("--core", metavar="N", min=0,
-                                             help="Core to move, numbered in the whole machine.")] = None
-    memory: Annotated[str | None, typer.Option("--memory", metavar="SIZE",
-                                               help="Amount of memory to move: 64M, 1G; a multiple of 2 MiB.")] = None
-    to: Annotated[int, typer.Option("--to", metavar="CLUSTER", min=0, help="Cluster that receives it.")]
-    giver: Annotated[
-        int | None,
-        typer.Option("--from", metavar="CLUSTER", min=0,
-                     help="Cluster that gives the memory (default: the largest that has it free)."),
-    ] = None
+    core: Annotated[int | None, option("--core N", "Core to move, numbered in the whole machine.", 0)] = None
+    memory: Annotated[str | None, option("--memory SIZE", "Amount of memory to move: 64M, 1G; a multiple of "
+                                         "2 MiB.")] = None
+    to: Annotated[int, option("--to CLUSTER", "Cluster that receives it.", 0)]
+    giver: Annotated[int | None, option("--from CLUSTER", "Cluster that gives the memory (default: the largest that "
+                                        "has it free).", 0)] = None
     quiet: Quiet = False
     json: Json = None
 

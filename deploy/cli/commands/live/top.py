@@ -5,12 +5,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import typer
-
 from deploy.base import process
+from deploy.base.choices import option
 from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, version
-from deploy.cli.options import takes
+from deploy.cli.options import LocalRun, takes
 from deploy.domains.options import RunsUnder
 from deploy.live.top import source, terminal
 from deploy.live.top.sample import Sample
@@ -23,15 +22,11 @@ SHORTEST, LONGEST = 0.1, 3600.0  # seconds
 
 @dataclass(frozen=True)
 class TopOptions:
-    what: Annotated[
-        str | None,
-        typer.Argument(metavar="RUN", help="The process id of a skerry that runs a machine; default: the running one."),
-    ] = None
+    what: LocalRun = None
     connect: RunsUnder = None
-    once: Annotated[bool, typer.Option("--once", help="One sample as plain tables.")] = False
-    interval: Annotated[float, typer.Option("--interval", "-i", metavar="S", help="Seconds between samples.")] = 1.0
-    count: Annotated[int | None, typer.Option("--count", "-n", metavar="N",
-                                              help="End after this many samples.")] = None
+    once: Annotated[bool, option("--once", "One sample as plain tables.")] = False
+    interval: Annotated[float, option("--interval -i S", "Seconds between samples.")] = 1.0
+    count: Annotated[int | None, option("--count -n N", "End after this many samples.")] = None
     quiet: Quiet = False
     json: Json = None
 

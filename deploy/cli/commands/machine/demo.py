@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from deploy.base import process
+from deploy.base.choices import option
 from deploy.base.paths import RESULTS
 from deploy.base.terminal import Json, Output, Quiet, check_plot
 from deploy.base.timeouts import Patience
@@ -31,8 +32,6 @@ from topology.errors import InputError
 
 demo = typer.Typer(help="What Skerry does, to be looked at: failure.", no_args_is_help=True, rich_markup_mode=None)
 
-Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="File for the plot: .png, .svg or .pdf.")]
-
 
 @demo.callback()
 def _demo() -> None:
@@ -41,20 +40,18 @@ def _demo() -> None:
 
 @dataclass(frozen=True)
 class FailureOptions:
-    cluster: Annotated[int, typer.Option("--cluster", metavar="N", min=0,
-                                         help="Cluster to end; not 0, which reports the events.")] = 1
-    how: Annotated[How, typer.Option("--how", help="How the cluster ends.")] = How("panic")
-    core: Annotated[int | None, typer.Option("--core", metavar="N", min=0,
-                                             help="Core to crash with --how panic or hang-core (default: the cluster's "
-                                             "first).")] = None
-    seconds: Annotated[float, typer.Option("--seconds", metavar="S", min=1.0, max=600.0,
-                                           help="Seconds of load before the kill and after recovery.")] = 6.0
+    cluster: Annotated[int, option("--cluster N", "Cluster to end; not 0, which reports the events.", 0)] = 1
+    how: Annotated[How, option("--how", "How the cluster ends.")] = How("panic")
+    core: Annotated[int | None, option("--core N", "Core to crash with --how panic or hang-core (default: the "
+                                       "cluster's first).", 0)] = None
+    seconds: Annotated[float, option("--seconds S", "Seconds of load before the kill and after recovery.", 1.0,
+                                     600.0)] = 6.0
     sockets: options.Sockets = 2
     cores: options.Cores = 2
     lock: Lock = "clh"
     accel: options.Accel = "auto"
     timeout: options.Timeout = None
-    plot: Plot = None
+    plot: Annotated[Path | None, option("--plot FILE", "File for the plot: .png, .svg or .pdf.")] = None
     quiet: Quiet = False
     json: Json = None
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from deploy import deployment as deployments
+from deploy.base.choices import argument, option
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.cli.options import Layout, Lock, MachineOptions, PlanOptions, adapt, load_plan, takes, threads
 from deploy.deployment import DEFAULT, modules, physical_memory
@@ -25,27 +24,19 @@ from topology.units import MIB
 
 PORT = re.compile(r"none|(mmio:)?(0x[0-9a-f]+|[0-9]+)(,[0-9]+(,[124])?)?")
 
-Console = Annotated[
-    str | None,
-    typer.Option("--console", metavar="PORT", help="Serial port: none, 0x3f8, 0x3f8,115200, mmio:ADDRESS,BAUD,STRIDE."),
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ImageOptions:
-    output_file: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The ISO to write.")]
-    deployment: Annotated[
-        Path | None, typer.Argument(metavar="[DEPLOYMENT]", help="A deployment file or cluster map; default: Redis.")
-    ] = None
-    live: Annotated[
-        bool, typer.Option("--live", help="Make the image for this machine instead of an emulated one.")
-    ] = False
+    output_file: Annotated[Path, option("-o --output FILE", "The ISO to write.")]
+    deployment: Annotated[Path | None, argument("[DEPLOYMENT]", "A deployment file or cluster map; "
+                                                "default: Redis.")] = None
+    live: Annotated[bool, option("--live", "Make the image for this machine instead of an emulated one.")] = False
     emulated: MachineOptions = MachineOptions()
     layout: Layout = None
     lock: Lock = None
-    console: Console = None
-    results: Annotated[str | None, typer.Option("--results", metavar="PORT",
-                                                help="Serial port for results, in the same form.")] = None
+    console: Annotated[str | None, option("--console PORT", "Serial port: none, 0x3f8, 0x3f8,115200, "
+                                          "mmio:ADDRESS,BAUD,STRIDE.")] = None
+    results: Annotated[str | None, option("--results PORT", "Serial port for results, in the same form.")] = None
     quiet: Quiet = False
     json: Json = None
 

@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from deploy.base import process
+from deploy.base.choices import option
 from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, check_plot, version
 from deploy.base.timeouts import FOREVER, Patience
@@ -46,9 +45,9 @@ MODELLED_SILENCE = 1200.0  # seconds in which something must happen on a modelle
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    keep: Annotated[bool, typer.Option("--keep", help="Stay until Ctrl-C, and show the machine's console.")] = False
-    gdb: Annotated[bool, typer.Option("--gdb", help="Stop before the first instruction and wait for gdb.")] = False
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the machine's console.")] = False
+    keep: Annotated[bool, option("--keep", "Stay until Ctrl-C, and show the machine's console.")] = False
+    gdb: Annotated[bool, option("--gdb", "Stop before the first instruction and wait for gdb.")] = False
+    verbose: Annotated[bool, option("--verbose -v", "Show the machine's console.")] = False
     accel: options.Accel = "auto"
     what: options.PlanOptions
     machine: options.ModelledMachine = None
@@ -56,9 +55,8 @@ class RunOptions:
     medium: options.Boot = "iso"
     uefi: options.Uefi = False
     timeout: options.Timeout = None
-    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE",
-                                              help="Plot answers over time, with [ycsb] survive: .png, .svg or "
-                                              ".pdf.")] = None
+    plot: Annotated[Path | None, option("--plot FILE", "Plot answers over time, with [ycsb] survive: .png, .svg or "
+                                        ".pdf.")] = None
     quiet: Quiet = False
     json: Json = None
 

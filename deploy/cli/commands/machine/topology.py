@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from deploy.base.choices import files, words
+from deploy.base.choices import files, option, words
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.cli.options import LAYOUTS, Cores, From, Lock, Memory, Smt, Sockets, takes, threads
 from deploy.deployment.modules import are_built, collect
@@ -31,11 +29,6 @@ from topology.units import LARGE_PAGE, format_size, parse_size
 
 FORMATS = ("draw", "dts", "json", "svg", "qemu", "libvirt")
 
-Format = Annotated[
-    str,
-    typer.Option("--format", "-f", metavar="|".join(FORMATS), help="What to print.", autocompletion=words(*FORMATS)),
-]
-
 
 @dataclass(frozen=True)
 class TopologyOptions:
@@ -43,18 +36,12 @@ class TopologyOptions:
     sockets: Sockets = None
     cores: Cores = None
     memory: Memory = None
-    layout: Annotated[
-        str,
-        typer.Option(
-            "--layout",
-            metavar="LAYOUT",
-            help=f"What a cluster is. {EXPLAINED}; or a map file (.dts, .dtb) to read and check.",
-            shell_complete=files(*LAYOUTS),
-        ),
-    ] = "per-socket"
+    layout: Annotated[str, option("--layout LAYOUT", f"What a cluster is. {EXPLAINED}; or a map file (.dts, .dtb) to "
+                                  "read and check.", shell_complete=files(*LAYOUTS))] = "per-socket"
     smt: Smt = None
     lock: Lock = None
-    format: Format = "draw"
+    format: Annotated[str, option("--format -f", "What to print.", metavar="|".join(FORMATS),
+                                  autocompletion=words(*FORMATS))] = "draw"
     quiet: Quiet = False
     json: Json = None
 

@@ -6,8 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from deploy.base.choices import argument
 from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet
 from deploy.compare.tables import comparison_table, layout_table, pairs, ratio_json
@@ -17,10 +16,7 @@ from topology.errors import InputError
 
 
 def collect(
-    files: Annotated[
-        list[Path],
-        typer.Argument(metavar="IMAGE LOG...", help="Booted images, each followed by the log of its machine."),
-    ],
+    files: Annotated[list[Path], argument("IMAGE LOG...", "Booted images, each followed by the log of its machine.")],
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:

@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from deploy.base import process
-from deploy.base.choices import files
+from deploy.base.choices import argument, files, option
 from deploy.base.errors import Failure
 from deploy.base.file_lock import alone
 from deploy.base.paths import BUILD
@@ -21,18 +19,14 @@ from topology.errors import InputError
 
 FOLDER = BUILD / "paper"
 
-Which = Annotated[list[str] | None, typer.Argument(metavar="FIGURE...", help="Some figures, by their names; else all.")]
-Into = Annotated[Path | None, typer.Option("--into", metavar="FOLDER",
-                                           help="Where results and report go (build/paper).", shell_complete=files())]
-
 
 def paper(
-    which: Which = None,
-    into: Into = None,
-    repeats: Annotated[int, typer.Option("--repeats", metavar="N", min=1, max=100,
-                                         help="Repeats of figures whose runs differ.")] = 3,
-    only_list: Annotated[bool, typer.Option("--list", help="List the figures, and which are done.")] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Repeat finished figures.")] = False,
+    which: Annotated[list[str] | None, argument("FIGURE...", "Some figures, by their names; else all.")] = None,
+    into: Annotated[Path | None, option("--into FOLDER", "Where results and report go (build/paper).",
+                                        shell_complete=files())] = None,
+    repeats: Annotated[int, option("--repeats N", "Repeats of figures whose runs differ.", 1, 100)] = 3,
+    only_list: Annotated[bool, option("--list", "List the figures, and which are done.")] = False,
+    fresh: Annotated[bool, option("--fresh", "Repeat finished figures.")] = False,
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from deploy.base.choices import option
 from deploy.base.terminal import Json, Output, Quiet, check_plot
 from deploy.cli.model_options import Attempts, Lock, Transfer
 from deploy.cli.options import Cores, From, Smt, Sockets, takes
@@ -21,10 +20,6 @@ from topology.model import plan as planning, published, ranges, regimes
 from topology.model.plan import Advice, Planner
 from topology.model.regimes import ClosedForm
 
-Rate = Annotated[float | None, typer.Option("--rate", metavar="N", help="Kernel entries per second of one core.")]
-Ghz = Annotated[float | None, typer.Option("--ghz", metavar="GHZ", help="Clock, with --rate (live: this machine's).")]
-Loss = Annotated[float, typer.Option("--loss", metavar="P", help="Per cent of the work that the lock may cost.")]
-
 REMOTE = published.BOUNDS[1] / published.SERVICE
 
 
@@ -35,31 +30,19 @@ class PlanOptions:
     cores: Cores = None
     smt: Smt = None
     lock: Lock = "clh"
-    service: Annotated[
-        float,
-        typer.Option(
-            "--service", metavar="CYCLES", help="From hand-over to hand-over in a shared cache; rtm: of an entry."
-        ),
-    ] = published.SERVICE
-    remote_service: Annotated[
-        float | None,
-        typer.Option("--remote-service", metavar="CYCLES",
-                     help="Service time in a larger cluster (--service times 613/358)."),
-    ] = None
+    service: Annotated[float, option("--service CYCLES", "From hand-over to hand-over in a shared cache; rtm: of an "
+                                     "entry.")] = published.SERVICE
+    remote_service: Annotated[float | None, option("--remote-service CYCLES", "Service time in a larger cluster "
+                                                   "(--service times 613/358).")] = None
     transfer: Transfer = published.LINE_SAME_SOCKET
-    conflict: Annotated[
-        float | None,
-        typer.Option("--conflict", metavar="P", help="rtm: chance that two overlapping entries conflict."),
-    ] = None
+    conflict: Annotated[float | None, option("--conflict P", "rtm: chance that two overlapping "
+                                             "entries conflict.")] = None
     attempts: Attempts = 3
-    rate: Rate = None
-    ghz: Ghz = None
-    delay: Annotated[
-        float | None, typer.Option("--delay", metavar="CYCLES", help="Cycles between two entries, instead of --rate.")
-    ] = None
-    loss: Loss = 5.0
-    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE",
-                                              help="Write a plot of the curve: .png, .svg or .pdf.")] = None
+    rate: Annotated[float | None, option("--rate N", "Kernel entries per second of one core.")] = None
+    ghz: Annotated[float | None, option("--ghz GHZ", "Clock, with --rate (live: this machine's).")] = None
+    delay: Annotated[float | None, option("--delay CYCLES", "Cycles between two entries, instead of --rate.")] = None
+    loss: Annotated[float, option("--loss P", "Per cent of the work that the lock may cost.")] = 5.0
+    plot: Annotated[Path | None, option("--plot FILE", "Write a plot of the curve: .png, .svg or .pdf.")] = None
     quiet: Quiet = False
     json: Json = None
 

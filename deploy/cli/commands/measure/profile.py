@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from deploy.base import process
-from deploy.base.choices import words
+from deploy.base.choices import option, words
 from deploy.base.paths import RESULTS
 from deploy.base.terminal import Json, Output, Quiet
 from deploy.base.timeouts import Patience
@@ -27,47 +25,31 @@ SILENCE = 300.0  # seconds: the plugin makes the emulator slower
 
 OPERATIONS, REQUESTS = 1000, 3000
 MOST_IN_FLIGHT = 1000
-Outside = Annotated[bool, typer.Option("--outside", help="Profile GETs from outside by redis-benchmark, not YCSB.")]
-OverTap = (
-    Annotated[bool, typer.Option("--tap",
-                                 help="With --outside: use a tap device in a network namespace (root), not QEMU's user "
-                                 "network.")]
-)
-Start = (
-    Annotated[bool, typer.Option("--start",
-                                 help="Profile from the loader's first instruction to the first command that a Redis "
-                                 "serves.")]
-)
-Flame = Annotated[Path | None, typer.Option("--flame", metavar="FILE.svg", help="The flame graph of the first layout.")]
 
 
 @dataclass(frozen=True)
 class ProfileOptions:
-    layout: Annotated[str, typer.Option("--layout", metavar="L1,L2", help="Layouts to profile.")] = "per-socket"
-    workload: Annotated[str, typer.Option("--workload", metavar="C", help="YCSB core workload: a, b, c or f.")] = "c"
+    layout: Annotated[str, option("--layout L1,L2", "Layouts to profile.")] = "per-socket"
+    workload: Annotated[str, option("--workload C", "YCSB core workload: a, b, c or f.")] = "c"
     lock: options.Lock = "clh"
     switch: options.Switch = None
     emulated: options.MachineOptions = options.MachineOptions()
-    records: Annotated[int, typer.Option("--records", metavar="N", min=1, max=1 << 22,
-                                         help="Records of 1 kB in each Redis.")] = 2000
-    operations: Annotated[int | None, typer.Option(
-        "--operations", metavar="N", min=1,
-        help=f"Operations of each client ({OPERATIONS:,}); requests from outside ({REQUESTS:,}).")] = None
+    records: Annotated[int, option("--records N", "Records of 1 kB in each Redis.", 1, 1 << 22)] = 2000
+    operations: Annotated[int | None, option("--operations N", f"Operations of each client ({OPERATIONS:,}); requests "
+                                             f"from outside ({REQUESTS:,}).", 1)] = None
     clients: options.Clients = None
-    baseline: Annotated[str | None, typer.Option(
-        "--baseline", metavar="linux", help="Also profile the Linux guest under the same load.",
-        autocompletion=words("linux"))] = None
-    outside: Outside = False
-    tap: OverTap = False
-    connections: Annotated[int, typer.Option("--connections", metavar="N", min=1, max=500,
-                                             help="Connections from outside.")] = 50
-    pipeline: Annotated[str, typer.Option("--pipeline", metavar="LIST",
-                                          help="Requests in flight on each connection from outside.")] = "1,16"
-    stat: Annotated[bool, typer.Option("--stat", help="Use kernels with statistics, which are slower.")] = False
-    count: Annotated[int, typer.Option("--functions", metavar="N", min=0,
-                                       help="Number of functions to show for each layout.")] = 30
-    flame: Flame = None
-    start: Start = False
+    baseline: Annotated[str | None, option("--baseline linux", "Also profile the Linux guest under the same load.",
+                                           autocompletion=words("linux"))] = None
+    outside: Annotated[bool, option("--outside", "Profile GETs from outside by redis-benchmark, not YCSB.")] = False
+    tap: Annotated[bool, option("--tap", "With --outside: use a tap device in a network namespace (root), not QEMU's "
+                                "user network.")] = False
+    connections: Annotated[int, option("--connections N", "Connections from outside.", 1, 500)] = 50
+    pipeline: Annotated[str, option("--pipeline LIST", "Requests in flight on each connection from outside.")] = "1,16"
+    stat: Annotated[bool, option("--stat", "Use kernels with statistics, which are slower.")] = False
+    count: Annotated[int, option("--functions N", "Number of functions to show for each layout.", 0)] = 30
+    flame: Annotated[Path | None, option("--flame FILE.svg", "The flame graph of the first layout.")] = None
+    start: Annotated[bool, option("--start", "Profile from the loader's first instruction to the first command that a "
+                                  "Redis serves.")] = False
     timeout: options.Timeout = None
     quiet: Quiet = False
     json: Json = None

@@ -4,24 +4,18 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from deploy.base.atomic_files import write_text
+from deploy.base.choices import argument, option
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.report import load, models, page
 from deploy.report.group import groups
 from topology.errors import InputError
 
-Results = Annotated[
-    list[Path], typer.Argument(metavar="RESULTS.json...", help="Results files; several of one command are repeats.")
-]
-To = Annotated[Path, typer.Option("-o", "--output", metavar="FILE.html", help="The page to write.")]
-
 
 def report(
-    results: Results,
-    output_file: To,
-    title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="The page's heading.")] = None,
+    results: Annotated[list[Path], argument("RESULTS.json...", "Results files; several of one command are repeats.")],
+    output_file: Annotated[Path, option("-o --output FILE.html", "The page to write.")],
+    title: Annotated[str | None, option("--title TEXT", "The page's heading.")] = None,
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:

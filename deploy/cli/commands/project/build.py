@@ -6,19 +6,15 @@ from __future__ import annotations
 import time
 from typing import Annotated
 
-import typer
-
 from deploy.base import process
-from deploy.base.choices import files
+from deploy.base.choices import argument, files
 from deploy.base.paths import BUILD, ROOT
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.setup import examples, needs
 from deploy.setup.build import ensure_built
 
-Example = Annotated[
-    str | None,
-    typer.Argument(metavar="[EXAMPLE]", help="Only a program of examples/, by its folder.", shell_complete=files()),
-]
+Example = Annotated[str | None, argument("[EXAMPLE]", "Only a program of examples/, by its folder.",
+                                         shell_complete=files())]
 
 
 def build(example: Example = None, quiet: Quiet = False, json: Json = None) -> None:

@@ -8,16 +8,13 @@ from typing import Annotated
 
 import typer
 
-from deploy.base.choices import words
+from deploy.base.choices import argument, words
 from deploy.base.terminal import Quiet
 from deploy.cli import completion as completions
 from deploy.setup import tab
 from topology.errors import InputError
 
-Shell = Annotated[
-    str,
-    typer.Argument(metavar="bash|zsh|fish", help="The shell.", autocompletion=words(*completions.SHELLS)),
-]
+Shell = Annotated[str, argument("bash|zsh|fish", "The shell.", autocompletion=words(*completions.SHELLS))]
 
 
 def completion(context: typer.Context, shell: Shell, quiet: Quiet = False) -> None:

@@ -6,10 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from deploy.base import process
-from deploy.base.choices import files
+from deploy.base.choices import files, option
 from deploy.base.paths import BUILD
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.cli.documents import site
@@ -19,8 +17,7 @@ from topology.errors import InputError
 
 SITE = BUILD / "site"
 
-To = Annotated[Path | None, typer.Option("--output", "-o", metavar="FOLDER", help="Where the site goes (build/site).",
-                                         shell_complete=files())]
+To = Annotated[Path | None, option("--output -o FOLDER", "Where the site goes (build/site).", shell_complete=files())]
 
 
 def docs(output: To = None, quiet: Quiet = False, json: Json = None) -> None:

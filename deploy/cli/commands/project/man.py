@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from deploy.base.atomic_files import write_text
-from deploy.base.choices import files
+from deploy.base.choices import argument, files, option
 from deploy.base.errors import Failure
 from deploy.base.paths import BUILD
 from deploy.base.terminal import Quiet
@@ -25,13 +25,9 @@ PAGE = BUILD / "skerry.1"
 
 def man(
     context: typer.Context,
-    command: Annotated[list[str] | None,
-                       typer.Argument(metavar="COMMAND...", help="Of one command, as in: man bench ipc.")] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE",
-                     help="Write the page there and do not show it; into a folder, all pages.", shell_complete=files()),
-    ] = None,
+    command: Annotated[list[str] | None, argument("COMMAND...", "Of one command, as in: man bench ipc.")] = None,
+    output: Annotated[Path | None, option("--output -o FILE", "Write the page there and do not show it; into a folder, "
+                                          "all pages.", shell_complete=files())] = None,
     quiet: Quiet = False,
 ) -> None:
     """Show the manual page, skerry(1), of all commands and options, or that of one command.

@@ -15,10 +15,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.table import Table
 
 from deploy.base import host, process
+from deploy.base.choices import option
 from deploy.base.errors import Failure
 from deploy.base.file_lock import alone
 from deploy.base.paths import LOGS, ROOT
@@ -35,9 +35,9 @@ MISTAKES = [sys.executable, "-m", "tests.mistakes", "--explored"]
 CASE = re.compile(r"^ok: .*: (\d+) executions, (\d+) redundant, (\d+) states", re.MULTILINE)
 _LOOK = 0.05  # seconds between looks at what runs
 
-Only = Annotated[str | None, typer.Option("--only", metavar="WORD", help="Only proofs with WORD in their name.")]
-Mistakes = Annotated[bool, typer.Option("--mistakes", help="Also plant known mistakes, each of which must be found.")]
-List = Annotated[bool, typer.Option("--list", help="List the proofs.")]
+Only = Annotated[str | None, option("--only WORD", "Only proofs with WORD in their name.")]
+Mistakes = Annotated[bool, option("--mistakes", "Also plant known mistakes, each of which must be found.")]
+List = Annotated[bool, option("--list", "List the proofs.")]
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from deploy.base import process
-from deploy.base.choices import files
+from deploy.base.choices import files, option
 from deploy.base.paths import BUILD
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.setup import needs
@@ -18,8 +16,8 @@ from deploy.tools import release as releases
 from topology.errors import InputError
 from topology.units import MIB
 
-To = Annotated[Path | None, typer.Option("--output", "-o", metavar="FOLDER",
-                                         help="A new or empty folder (build/release/VERSION).", shell_complete=files())]
+To = Annotated[Path | None, option("--output -o FOLDER", "A new or empty folder (build/release/VERSION).",
+                                   shell_complete=files())]
 
 
 def release(output: To = None, quiet: Quiet = False, json: Json = None) -> None:

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from deploy.base.terminal import Json, Output, Quiet, check_plot
+from deploy.base.choices import argument, option
+from deploy.base.terminal import Json, Output, Plot, Quiet, check_plot
 from deploy.cli.commands.measure.model.simulate import simulate
 from deploy.cli.model_options import Lock, Transfer
 from deploy.cli.options import takes
@@ -23,30 +24,17 @@ model = typer.Typer(
     rich_markup_mode=None,
 )
 
-Service = Annotated[float, typer.Option("--service", metavar="CYCLES", help="Mean time from hand-over to hand-over.")]
-Cores = Annotated[str, typer.Option("--cores", metavar="LIST", help="Cores of one kernel: 8; 1,2,4; 1..28 is each.")]
-Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Write a plot: .png, .svg or .pdf.")]
-Results = Annotated[Path, typer.Argument(metavar="RESULTS.json", help="A results file of any command.")]
-Ghz = Annotated[float | None, typer.Option("--ghz", metavar="GHZ", help="Clock, for a throughput per second.")]
-
 
 @dataclass(frozen=True)
 class PredictOptions:
-    service: Service = published.SERVICE
-    delay: Annotated[
-        str, typer.Option("--delay", metavar="LIST", help="Cycles between entries: 4000; 1,2; 500..32000 doubles.")
-    ] = published.DELAYS
-    cores: Cores = published.CORES
+    service: Annotated[float, option("--service CYCLES", "Mean time from hand-over to hand-over.")] = published.SERVICE
+    delay: Annotated[str, option("--delay LIST", "Cycles between entries: 4000; 1,2; "
+                                 "500..32000 doubles.")] = published.DELAYS
+    cores: Annotated[str, option("--cores LIST", "Cores of one kernel: 8; 1,2,4; 1..28 is each.")] = published.CORES
     lock: Lock = "clh"
     transfer: Transfer = published.LINE_SAME_SOCKET
-    bounds: Annotated[
-        str | None,
-        typer.Option(
-            "--bounds",
-            metavar="LOW,HIGH|none",
-            help="Service times of two sockets, to draw between (323,613 where the service time lies within).",
-        ),
-    ] = None
+    bounds: Annotated[str | None, option("--bounds LOW,HIGH|none", "Service times of two sockets, to draw between "
+                                         "(323,613 where the service time lies within).")] = None
     plot: Plot = None
     quiet: Quiet = False
     json: Json = None
@@ -83,15 +71,11 @@ def _bounds(text: str | None, service: float) -> tuple[float, float] | None:
 
 @model.command("fit")
 def fit(
-    results: Results,
-    metric: Annotated[
-        str | None, typer.Option("--metric", metavar="NAME", help=f"The throughput to fit ({measured.METRIC}).")
-    ] = None,
-    ghz: Ghz = None,
-    max_cores: Annotated[
-        int | None, typer.Option("--max-cores", metavar="N", min=1,
-                                 help="Only points of at most this many cores: one socket's.")
-    ] = None,
+    results: Annotated[Path, argument("RESULTS.json", "A results file of any command.")],
+    metric: Annotated[str | None, option("--metric NAME", f"The throughput to fit ({measured.METRIC}).")] = None,
+    ghz: Annotated[float | None, option("--ghz GHZ", "Clock, for a throughput per second.")] = None,
+    max_cores: Annotated[int | None, option("--max-cores N", "Only points of at most this many cores: one socket's.",
+                                            1)] = None,
     plot: Plot = None,
     quiet: Quiet = False,
     json: Json = None,

@@ -5,8 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 
-import typer
-
+from deploy.base.choices import option
 from deploy.base.terminal import Json, Output, Quiet
 from deploy.cli.model_options import Attempts
 from deploy.cli.options import takes
@@ -18,40 +17,30 @@ from topology.model.simulation.holding import Markovian, TicketTransfers, Transf
 from topology.model.simulation.lock import Elision, QueueLock, Transactions
 from topology.model.simulation.outcome import Cores as Simulation
 
-Delay = Annotated[str, typer.Option("--delay", metavar="LIST", help="Mean cycles between entries, as for predict.")]
-Cores = Annotated[str, typer.Option("--cores", metavar="LIST", help="Cores of one kernel, as for predict.")]
-Hold = Annotated[float, typer.Option("--hold", metavar="CYCLES", help="Time under the lock when no cache line moves.")]
-Near = Annotated[float, typer.Option("--same-socket", metavar="CYCLES", help="Cost of moving a line within a socket.")]
-Far = Annotated[float, typer.Option("--other-socket", metavar="CYCLES", help="Cost of moving a line between sockets.")]
-Reload = Annotated[float, typer.Option("--transfer", metavar="CYCLES", help="ticket: cost of one waiter's reload.")]
-Overhead = Annotated[float, typer.Option("--overhead", metavar="CYCLES", help="rtm: cost of begin and commit.")]
-Service = Annotated[float, typer.Option("--service", metavar="CYCLES", help="With --markov: mean service time.")]
-
 
 @dataclass(frozen=True)
 class SimulateOptions:
-    delay: Delay = "500,1000,4000"
-    cores: Cores = "1,2,4,7,10,14,15,18,21,28"
-    lock: Annotated[str, typer.Option("--lock", metavar="REGIME", help="clh, mcs, ticket or rtm.")] = "clh"
-    per_socket: Annotated[
-        int, typer.Option("--per-socket", metavar="N", min=1, help="Cores of a socket; the first fills first.")
-    ] = published.SOCKET
-    hold: Hold = published.HOLD_ALONE
-    lines: Annotated[float, typer.Option("--lines", metavar="N", help="Lines that each hand-over moves.")] = 2.0
-    same_socket: Near = published.LINE_SAME_SOCKET
-    other_socket: Far = published.LINE_OTHER_SOCKET
-    transfer: Reload = published.LINE_SAME_SOCKET
-    conflict: Annotated[
-        float,
-        typer.Option("--conflict", metavar="P", help="rtm: chance that two overlapping entries conflict."),
-    ] = 0.0
+    delay: Annotated[str, option("--delay LIST", "Mean cycles between entries, as for predict.")] = "500,1000,4000"
+    cores: Annotated[str, option("--cores LIST", "Cores of one kernel, as for predict.")] = "1,2,4,7,10,14,15,18,21,28"
+    lock: Annotated[str, option("--lock REGIME", "clh, mcs, ticket or rtm.")] = "clh"
+    per_socket: Annotated[int, option("--per-socket N", "Cores of a socket; the first fills first.",
+                                      1)] = published.SOCKET
+    hold: Annotated[float, option("--hold CYCLES", "Time under the lock when no cache "
+                                  "line moves.")] = published.HOLD_ALONE
+    lines: Annotated[float, option("--lines N", "Lines that each hand-over moves.")] = 2.0
+    same_socket: Annotated[float, option("--same-socket CYCLES", "Cost of moving a line within "
+                                         "a socket.")] = published.LINE_SAME_SOCKET
+    other_socket: Annotated[float, option("--other-socket CYCLES", "Cost of moving a line "
+                                          "between sockets.")] = published.LINE_OTHER_SOCKET
+    transfer: Annotated[float, option("--transfer CYCLES", "ticket: cost of one "
+                                      "waiter's reload.")] = published.LINE_SAME_SOCKET
+    conflict: Annotated[float, option("--conflict P", "rtm: chance that two overlapping entries conflict.")] = 0.0
     attempts: Attempts = 3
-    overhead: Overhead = 0.0
-    markov: Annotated[bool, typer.Option("--markov", help="Simulate the closed form's own assumptions.")] = False
-    service: Service = published.SERVICE
-    entries: Annotated[int, typer.Option("--entries", metavar="N", min=1000, max=10_000_000,
-                                         help="Kernel entries of each point.")] = 20_000
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the simulation.")] = 1
+    overhead: Annotated[float, option("--overhead CYCLES", "rtm: cost of begin and commit.")] = 0.0
+    markov: Annotated[bool, option("--markov", "Simulate the closed form's own assumptions.")] = False
+    service: Annotated[float, option("--service CYCLES", "With --markov: mean service time.")] = published.SERVICE
+    entries: Annotated[int, option("--entries N", "Kernel entries of each point.", 1000, 10_000_000)] = 20_000
+    seed: Annotated[int, option("--seed N", "Seed of the simulation.")] = 1
     quiet: Quiet = False
     json: Json = None
 
