@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A sweep of many parts: one that fails, or an interrupt, does not lose the finished ones."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -11,6 +11,7 @@ from deploy.base.terminal import Output
 
 MOST_IN_A_ROW = 3  # parts that fail one after another: the cause is not in the part, and the rest would fail, too
 _Part = TypeVar("_Part")
+_Result = TypeVar("_Result")
 
 
 @dataclass
@@ -28,6 +29,17 @@ class Parts:
             if not self.goes_on:
                 return
             yield part
+
+    def boot(self, parts: Sequence[_Part], name: Callable[[_Part], str],
+             measure: Callable[[_Part], _Result]) -> list[_Result]:
+        """Returns the results of the parts that did not fail; a bar shows their names."""
+        results: list[_Result] = []
+        with self.output.progress("Booting", total=len(parts)) as update:
+            for place, part in enumerate(self.of(parts)):
+                update(completed=place, description=name(part))
+                with self.part(name(part)):
+                    results.append(measure(part))
+        return results
 
     @contextmanager
     def part(self, name: str) -> Iterator[None]:

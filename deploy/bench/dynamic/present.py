@@ -31,7 +31,7 @@ from deploy.bench.dynamic.measure import (
 )
 from deploy.bench.dynamic.unmap import LEAST_R_SQUARED, MOST_RISE, Guard, Trend, Unmap, trends
 from deploy.results.figure import MARKERS, publish, subplots
-from deploy.results.tables import plain_table
+from deploy.results.tables import add_rows, plain_table
 from topology.model.papers import UHLIG, UHLIG_FIGURE_6, UHLIG_FIGURE_7, UHLIG_MACHINE
 
 UNIT = 1000  # cycles of a throughput
@@ -114,12 +114,8 @@ def load_table(rows: Sequence[Load]) -> Table:
     names = list(dict.fromkeys(row.series.name for row in rows))
     table = noted_table(f"{TITLES[LOAD]}, kernel entries in {UNIT:,} cycles (modelled: {rows[0].machine.name})",
                         LOAD_NOTE, "cores", *names)
-    by = {(row.series.name, row.point.cores): row for row in rows}
-    for cores in sorted({row.point.cores for row in rows}):
-        having = (by.get((name, cores)) for name in names)
-        table.add_row(str(cores), *(f"{UNIT * row.point.throughput:.3f}{range_text(row.range, 3, UNIT)}" if row else "-"
-                                    for row in having))
-    return table
+    return add_rows(table, {(row.point.cores, row.series.name): row for row in rows}, names,
+                    lambda row: f"{UNIT * row.point.throughput:.3f}{range_text(row.range, 3, UNIT)}")
 
 
 def sentences(ipc: Sequence[Ipc], joins: Sequence[ForkJoin], loads: Sequence[Load]) -> Iterator[str]:
@@ -210,9 +206,7 @@ def _by_cores(title: str, note: str, rows: Sequence[Unmap]) -> Table:
     counts = sorted({row.calls.cores for row in rows})
     table = noted_table(title, note, "pages", *(f"{n} core{'s' if n > 1 else ''}" for n in counts))
     by = {(row.calls.pages, row.calls.cores): row.calls.mapping for row in rows}
-    for pages in sorted({row.calls.pages for row in rows}):
-        table.add_row(str(pages), *(f"{by[pages, n]:,.0f}" if (pages, n) in by else "-" for n in counts))
-    return table
+    return add_rows(table, by, counts, "{:,.0f}".format)
 
 
 def _counted(rows: Sequence[Unmap]) -> Table:
@@ -220,9 +214,7 @@ def _counted(rows: Sequence[Unmap]) -> Table:
     table = noted_table(f"{TITLES[UNMAP]}: instructions of the kernel for a mapping, one core (counted, emulated)",
                         COUNTED_NOTE, "pages", *names)
     by = {(row.calls.pages, row.series.name): row.calls.mapping for row in rows}
-    for pages in sorted({row.calls.pages for row in rows}):
-        table.add_row(str(pages), *(f"{by[pages, name]:,.1f}" if (pages, name) in by else "-" for name in names))
-    return table
+    return add_rows(table, by, names, "{:,.1f}".format)
 
 
 def _trends(shown: Sequence[Trend]) -> Table:

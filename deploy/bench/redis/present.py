@@ -11,7 +11,7 @@ from rich.table import Table
 from deploy.bench.redis.measure import COUNTED, MODELLED, NO_RANGES, PER, STEP, TSC, Point, Ranges
 from deploy.results.figure import MARKERS, plain_axes, publish, subplots
 from deploy.results.kinds import bracketed
-from deploy.results.tables import plain_table
+from deploy.results.tables import add_rows, plain_table
 
 FIGURES = (
     "Stands for Figures 6 and 7 of Elphinstone et al., 'An Evaluation of Coarse-Grained Locking for Multicore "
@@ -53,13 +53,9 @@ def _title(text: str, points: Sequence[Point]) -> str:
 
 def _throughput(points: Sequence[Point], ranged: Ranges) -> Table:
     locks = list(dict.fromkeys(point.lock for point in points))
-    at = {(point.size, point.lock): point for point in points}
     title = _title(f"lwIP {_where(points[0].stack)}: operations in {PER:,} cycles, all cores together", points)
-    table = plain_table(title, ("cores", *locks))
-    for size in sorted({point.size for point in points}):
-        row = [at.get((size, lock)) for lock in locks]
-        table.add_row(str(size), *[_with_range(point, ranged) if point else "-" for point in row])
-    return table
+    at = {(point.size, point.lock): point for point in points}
+    return add_rows(plain_table(title, ("cores", *locks)), at, locks, lambda point: _with_range(point, ranged))
 
 
 def _with_range(point: Point, ranged: Ranges) -> str:

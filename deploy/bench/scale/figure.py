@@ -31,8 +31,7 @@ from deploy.emulator import run
 from deploy.emulator.machine_file import PAPERS, RANGE, ModelledMachine, load
 from deploy.machine import qemu
 from deploy.machine.events import Event
-from deploy.results.result import document, host_description
-from deploy.results.tables import plain_table
+from deploy.results.tables import add_rows, plain_table
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
@@ -182,57 +181,38 @@ Ranges = Mapping[Key, tuple[float, float]]
 
 
 def tables(points: Sequence[Point], ranged: Ranges, figure: str) -> list[Table]:
-    locks = list(dict.fromkeys(point.lock for point in points))
     if figure == "5":
-        return [_by_lock(points, locks, ranged)]
-    made = [_by_delay([p for p in points if p.lock == lock], ranged) for lock in locks]
+        return [_table(f"Figure 5, delay {points[0].delay:g}", points, "lock", ranged)]
     one = [point for point in points if point.lock == "clh"]
+    made = [_table(f"Figure 4, {lock}", [point for point in points if point.lock == lock], "delay", ranged)
+            for lock in dict.fromkeys(point.lock for point in points)]
     return [*made, against_paper(one)] if one else made
 
 
-def _shown(points: Sequence[Point]) -> list[int]:
-    there = sorted({point.cores for point in points})
-    return [n for n in there if n in SHOWN or len(there) <= len(SHOWN)]
-
-
-def _cell(point: Point | None, ranged: Ranges) -> str:
-    if point is None:
-        return "-"
+def _cell(point: Point, ranged: Ranges) -> str:
     low, high = ranged.get(key_of(point), (0.0, 0.0))
     starved = f" starved: {len(point.starved)}" if point.starved else ""
     return f"{UNIT * point.throughput:.3g}" + (f" [{UNIT * low:.3g}..{UNIT * high:.3g}]" if high else "") + starved
 
 
-def _table(title: str, columns: Sequence[str], ranged: Ranges) -> Table:
+def _table(title: str, points: Sequence[Point], by: str, ranged: Ranges,
+           text: Callable[[Point], str] | None = None) -> Table:
+    """A row for each number of cores, a column for each of `by`: lock or delay."""
     brackets = " In brackets: half and double line costs." if ranged else ""
-    return plain_table(f"{title}: kernel entries in {UNIT:,} cycles (modelled).{brackets}", columns)
-
-
-def _by_delay(points: Sequence[Point], ranged: Ranges) -> Table:
-    delays = sorted({point.delay for point in points})
-    at = {(point.cores, point.delay): point for point in points}
-    table = _table(f"Figure 4, {points[0].lock}", ("cores", *(f"delay {delay:g}" for delay in delays)), ranged)
-    for cores in _shown(points):
-        table.add_row(str(cores), *(_cell(at.get((cores, delay)), ranged) for delay in delays))
-    return table
-
-
-def _by_lock(points: Sequence[Point], locks: Sequence[str], ranged: Ranges) -> Table:
-    at = {(point.cores, point.lock): point for point in points}
-    table = _table(f"Figure 5, delay {points[0].delay:g}", ("cores", *locks), ranged)
-    for cores in _shown(points):
-        table.add_row(str(cores), *(_cell(at.get((cores, lock)), ranged) for lock in locks))
-    return table
+    of = list(dict.fromkeys(point.lock for point in points)) if by == "lock" else sorted({p.delay for p in points})
+    heads = [str(one) if by == "lock" else f"delay {one:g}" for one in of]
+    there = sorted({point.cores for point in points})
+    return add_rows(
+        plain_table(f"{title}: kernel entries in {UNIT:,} cycles (modelled).{brackets}", ("cores", *heads)),
+        {(point.cores, getattr(point, by)): point for point in points}, of,
+        text or (lambda point: _cell(point, ranged)), [n for n in there if n in SHOWN or len(there) <= len(SHOWN)],
+    )
 
 
 def against_paper(points: Sequence[Point]) -> Table:
     """One lock: ours, what the paper has, and how far apart; * where that is more than the goal."""
-    delays = sorted({point.delay for point in points})
-    at = {(point.cores, point.delay): point for point in points}
-    table = _table("Figure 4, clh beside the paper: ours, its fit and the error, or its bounds",
-                   ("cores", *(f"delay {d:g}" for d in delays)), {})
-    for cores in _shown(points):
-        table.add_row(str(cores), *(_against(at.get((cores, delay))) for delay in delays))
+    table = _table("Figure 4, clh beside the paper: ours, its fit and the error, or its bounds", points, "delay", {},
+                   _against)
     table.caption = (
         f"Up to {published.SOCKET} cores: its fit with a service time of {published.SERVICE:g} cycles; beyond, between "
         f"its bounds for {published.BOUNDS[1]:g} and {published.BOUNDS[0]:g}. Its text has no points. * more than "
@@ -242,9 +222,7 @@ def against_paper(points: Sequence[Point]) -> Table:
     return table
 
 
-def _against(point: Point | None) -> str:
-    if point is None:
-        return "-"
+def _against(point: Point) -> str:
     paper, ours = published_point(point), f"{UNIT * point.throughput:.3g}"
     star = "" if paper["met"] else "*"
     if "fit" in paper:
@@ -352,7 +330,7 @@ def scale_figure(choice: Choice, fixed: Mapping[str, Any], json: str | None, plo
     _report(points, figure, to)
     entries = [_entry(point, ranges_of(points), modelled.to_json(), figure) for point in points
                if point.line_factor == 1]
-    output.results(document("bench scale", host_description(mode, qemu.BINARY), [], entries))
+    to.write("bench scale", mode, entries)
     own = [point for point in points if point.line_factor == 1]
     plot_scale(own, fits(own), mode.description, to.picture)
     to.end()

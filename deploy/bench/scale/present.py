@@ -13,7 +13,7 @@ from deploy.bench.scale.measure import FIGURE_4, FIGURE_5, Key, Point, figure_5_
 from deploy.emulator import lockstep
 from deploy.results import kinds
 from deploy.results.figure import MARKERS, plain_axes, publish, subplots
-from deploy.results.tables import plain_table
+from deploy.results.tables import add_rows, plain_table
 from topology.model import repairman
 from topology.model.fit import Fit, Parameter
 
@@ -76,9 +76,7 @@ def _table(points: Sequence[Point], title: str, columns: Sequence[str]) -> Table
                        ("cores", *columns))
 
 
-def _cell(point: Point | None, ranged: Ranges) -> str:
-    if point is None:
-        return "-"
+def _cell(point: Point, ranged: Ranges) -> str:
     value = f"{UNIT * point.throughput:.3f}" + (f"  starved: {len(point.starved)}" if point.starved else "")
     if bounds := ranged.get(key_of(point)):
         value += f"\n({UNIT * bounds[0]:.3f} to {UNIT * bounds[1]:.3f})"
@@ -88,10 +86,8 @@ def _cell(point: Point | None, ranged: Ranges) -> str:
 def _delays(points: Sequence[Point], fits: Fits, ranged: Ranges) -> Table:
     lock = points[0].lock
     delays = sorted({point.delay for point in points})
-    at = {(point.cores, point.delay): point for point in points}
-    table = _table(points, lock, [f"delay {delay:g}" for delay in delays])
-    for cores in sorted({point.cores for point in points}):
-        table.add_row(str(cores), *[_cell(at.get((cores, delay)), ranged) for delay in delays])
+    table = add_rows(_table(points, lock, [f"delay {delay:g}" for delay in delays]),
+                     {(point.cores, point.delay): point for point in points}, delays, lambda p: _cell(p, ranged))
     fitted = [fits.get((lock, delay)) for delay in delays]
     _fit_rows(table, fitted)
     _model_rows(table, fitted, models(fits).get(lock))
@@ -101,10 +97,8 @@ def _delays(points: Sequence[Point], fits: Fits, ranged: Ranges) -> Table:
 def _locks(points: Sequence[Point], fits: Fits, ranged: Ranges) -> Table:
     delay = points[0].delay
     locks = list(dict.fromkeys(point.lock for point in points))
-    at = {(point.cores, point.lock): point for point in points}
-    table = _table(points, f"Delay {delay:g}", locks)
-    for cores in sorted({point.cores for point in points}):
-        table.add_row(str(cores), *[_cell(at.get((cores, lock)), ranged) for lock in locks])
+    table = add_rows(_table(points, f"Delay {delay:g}", locks),
+                     {(point.cores, point.lock): point for point in points}, locks, lambda p: _cell(p, ranged))
     _fit_rows(table, [fits.get((lock, delay)) for lock in locks])
     return table
 

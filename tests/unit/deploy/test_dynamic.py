@@ -15,6 +15,7 @@ import pytest
 from rich.console import Console
 
 from deploy.base.errors import Failure
+from deploy.bench import destination
 from deploy.bench.dynamic import forkjoin, measure as dynamic
 from deploy.bench.dynamic.measure import FORK_JOIN, INTER, INTRA, IPC, LOAD, UNMAP, ForkJoin, Ipc, Load, Series
 from deploy.bench.dynamic.present import fork_join_table, ipc_table, load_table, plot_dynamic, sentences
@@ -295,7 +296,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "_measure", found)
     monkeypatch.setattr(command, "ensure_built", lambda *_: None)
     monkeypatch.setattr(command.run, "check_installed", lambda: None)
-    monkeypatch.setattr(command, "host_description", lambda *_: {})
+    monkeypatch.setattr(destination, "host_description", lambda *_: {})
     monkeypatch.setattr(command.run, "check_version", lambda: None)
 
 

@@ -27,7 +27,6 @@ from deploy.cli.options import takes
 from deploy.emulator import lockstep, run
 from deploy.emulator.machine_file import PAPERS, RANGE, ModelledMachine, chosen, load
 from deploy.machine import qemu
-from deploy.results.result import document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
@@ -73,15 +72,12 @@ class Found:
         every: list[Ipc | ForkJoin | Load | Unmap] = [*self.ipc, *self.joins, *self.unmaps, *self.loads]
         return [one.to_json() for one in every]
 
-    def add_to(self, data: dict[str, Any]) -> None:
-        """Adds ratios and trends of the results."""
-        data["ratios"] = [
-            *experiment.ipc_ratios(self.ipc), *(pair.to_json() for pair in experiment.pairs(self.joins)),
-            *(pair.to_json() for pair in unmap.one_core(self.unmaps)),
-        ]
-        if self.unmaps:
-            data["trends"] = [trend.to_json() for trend in unmap.trends(self.unmaps)]
-            data["bytes"] = unmap.sizes()
+    def ratios(self) -> dict[str, Any]:
+        """Returns ratios and trends of the results, as the results file has them."""
+        ratios = {"ratios": [*experiment.ipc_ratios(self.ipc), *(one.to_json() for one in experiment.pairs(self.joins)),
+                             *(one.to_json() for one in unmap.one_core(self.unmaps))]}
+        trends = [trend.to_json() for trend in unmap.trends(self.unmaps)]
+        return ratios | ({"trends": trends, "bytes": unmap.sizes()} if self.unmaps else {})
 
 
 @dataclass(frozen=True)
@@ -126,10 +122,7 @@ def dynamic(args: DynamicOptions) -> None:
         output.line(f"Mode: {mode.description}.")
     measured = _measure(selected, Patience(SILENCE, args.timeout), output)
     _show(measured, output)
-    entries = measured.to_json()
-    data = document("bench dynamic", host_description(modes[-1], qemu.BINARY), [], entries)
-    measured.add_to(data)
-    output.results(data)
+    data = to.write("bench dynamic", modes[-1], measured.to_json(), **measured.ratios())
     if args.csv:
         write_text(args.csv, export.table(data["results"]))
     description = ". ".join(mode.description for mode in modes)

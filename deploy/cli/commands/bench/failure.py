@@ -24,7 +24,6 @@ from deploy.load.comparison import Comparison
 from deploy.load.request import prepared, split
 from deploy.machine import kvm, qemu
 from deploy.machine.events import Event
-from deploy.results.result import document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
@@ -94,7 +93,7 @@ def failure(args: FailureOptions) -> None:
     cost = _cost(counts, output) if counts else None
     output.table(failure_table(measured, cost))
     entries = measured.to_json() + ([cost.to_json()] if cost else [])
-    output.results(document("bench failure", host_description(job.accel, qemu.BINARY), [], entries) | {"seed": seed})
+    to.write("bench failure", job.accel, entries, seed=seed)
     to.end(drawn=False)
 
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`skerry bench ipc`."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -19,9 +18,8 @@ from deploy.cli import options
 from deploy.cli.experiments import Local, Locks, Native, OfKernel, Plot, Runs, check_granularity
 from deploy.cli.options import takes
 from deploy.emulator import run as modelled_run
-from deploy.emulator.machine_file import ModelledMachine, chosen
-from deploy.machine import kvm, qemu
-from deploy.results.result import document, host_description
+from deploy.emulator.machine_file import chosen
+from deploy.machine import kvm
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
@@ -75,26 +73,14 @@ def ipc(args: IpcOptions) -> None:
     mode = modelled_run.mode(modelled) if modelled else kvm.choose(args.accel, 1, icount=args.icount)
     output.line(f"Mode: {mode.description}.")
     parts = Parts(output)
-    measured = _measure(locks, args, modelled, mode, parts)
+    granularity = args.granularity.value if args.granularity else COARSE
+    measured = parts.boot(locks, lambda name: f"kernel {name}", lambda name: experiment.measure(
+        name, mode, args.rounds, Patience(SILENCE, args.timeout), modelled, granularity, args.local))
     parts.require(measured and measured[0].lock == locks[0])  # which all ratios are to
     output.table(ipc_table(measured))
     if (published := published_table(measured)) is not None:
         output.table(published)
-    data = document("bench ipc", host_description(mode, qemu.BINARY), [], [one.to_json() for one in measured])
-    data["ratios"] = [experiment.ratios(one, measured[0]) for one in measured[1:]]
-    output.results(data | parts.to_json())
+    to.write("bench ipc", mode, [one.to_json() for one in measured], parts,
+             ratios=[experiment.ratios(one, measured[0]) for one in measured[1:]])
     plot_ipc(measured, mode.description, to.picture)
     to.end(parts)
-
-
-def _measure(locks: Sequence[str], args: IpcOptions, modelled: ModelledMachine | None, mode: qemu.Accel,
-             parts: Parts) -> list[experiment.Measured]:
-    measured = []
-    granularity = args.granularity.value if args.granularity else COARSE
-    with parts.output.progress("Booting", total=len(locks)) as update:
-        for done, name in enumerate(parts.of(locks)):
-            update(completed=done, description=f"kernel {name}")
-            with parts.part(f"kernel {name}"):
-                timeout = Patience(SILENCE, args.timeout)
-                measured.append(experiment.measure(name, mode, args.rounds, timeout, modelled, granularity, args.local))
-    return measured

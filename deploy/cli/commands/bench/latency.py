@@ -10,7 +10,6 @@ from deploy.bench.ipc import latency as stretches
 from deploy.cli import options
 from deploy.cli.experiments import Locks
 from deploy.machine import qemu
-from deploy.results.result import document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 
@@ -39,6 +38,5 @@ def latency(
             update(completed=done, description=f"kernel {name}")
             measured.append(stretches.measure(name, mode, Patience(limit=timeout)))
     output.table(stretches.latency_table(measured))
-    entries = [one.to_json() for one in measured]
-    output.results(document("bench latency", host_description(mode, qemu.BINARY), [], entries))
+    to.write("bench latency", mode, [one.to_json() for one in measured])
     to.end(drawn=False)

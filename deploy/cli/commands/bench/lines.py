@@ -20,8 +20,6 @@ from deploy.cli.experiments import Locks
 from deploy.cli.options import takes
 from deploy.emulator import run
 from deploy.emulator.machine_file import PAPERS, ModelledMachine, load
-from deploy.machine import qemu
-from deploy.results.result import document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
@@ -76,7 +74,7 @@ def lines(args: LinesOptions) -> None:
                         output.table(table)
                     entries.append(point.to_json() | {"modelled": modelled.to_json()})
     parts.require(entries)
-    output.results(document("bench lines", host_description(mode, qemu.BINARY), [], entries) | parts.to_json())
+    to.write("bench lines", mode, entries, parts)
     to.end(parts, drawn=False)
 
 

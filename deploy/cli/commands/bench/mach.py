@@ -21,8 +21,6 @@ from deploy.cli import options
 from deploy.cli.experiments import Locks, Plot, check_emulator, choose_mode
 from deploy.cli.options import takes
 from deploy.emulator.machine_file import RANGE, ModelledMachine, chosen
-from deploy.machine import qemu
-from deploy.results.result import document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
@@ -85,7 +83,10 @@ def mach(args: MachOptions) -> None:
     mode, stepped = choose_mode(modelled, args.accel, max(sizes))
     output.line(f"Mode: {mode.description}.")
     parts = Parts(output)
-    runs = _measure(_jobs(args, modelled, names, sizes), Bench(mode, Patience(SILENCE, args.timeout), stepped), parts)
+    bench = Bench(mode, Patience(SILENCE, args.timeout), stepped)
+    ranging = modelled is not None and not args.quick
+    runs = parts.boot(_jobs(args, names, sizes, modelled, RANGE if ranging else (1.0,)),
+                      lambda job: _name(job, ranging), lambda job: measure(job, bench))
     ranged, classes = ranges_of(runs), class_ranges_of(runs)
     runs = [run for run in runs if run.line_factor == 1]
     parts.require(runs)
@@ -93,31 +94,22 @@ def mach(args: MachOptions) -> None:
         output.line(part) if isinstance(part, str) else output.table(part)
     to.say_late(runs)
     entries = [run.to_json() | _range(run, ranged, classes) for run in runs]
-    output.results(document("bench mach", host_description(mode, qemu.BINARY), [], entries) | parts.to_json())
+    to.write("bench mach", mode, entries, parts)
     plot_mach(runs, mode.description, to.picture)
     to.end(parts)
 
 
-def _jobs(args: MachOptions, modelled: ModelledMachine | None, names: Sequence[str], sizes: Sequence[int]) -> list[Job]:
+def _jobs(args: MachOptions, names: Sequence[str], sizes: Sequence[int], modelled: ModelledMachine | None,
+          factors: Sequence[float]) -> list[Job]:
     most = max(sizes)
     tasks, pagers = args.tasks or most, args.pagers or most
     work = [(name, n, Work.messages(args.clients or 2 * n, args.requests)) for name in names for n in sizes]
     work += [(name, most, Work.memory(tasks, args.pages, args.rounds, min(pagers, tasks))) for name in names]
-    factors = RANGE if modelled and not args.quick else (1.0,)
     return [Job(name, n, one, modelled, factor) for factor in factors for name, n, one in work]
 
 
-def _measure(jobs: Sequence[Job], bench: Bench, parts: Parts) -> list[Run]:
-    runs: list[Run] = []
-    ranged = len({job.line_factor for job in jobs}) > 1
-    with parts.output.progress("Booting", total=len(jobs)) as update:
-        for job in parts.of(jobs):
-            lines = f", line costs x {job.line_factor:g}" if ranged else ""
-            name = f"kernel {job.lock}, {job.work.program}, {job.cores} cores{lines}"
-            update(completed=len(runs), description=name)
-            with parts.part(name):
-                runs.append(measure(job, bench))
-    return runs
+def _name(job: Job, ranging: bool) -> str:
+    return f"kernel {job.lock}, {job.work.program}, {job.cores} cores{f', line costs x {job.line_factor:g}' * ranging}"
 
 
 def _range(run: Run, ranged: Ranges, classes: ClassRanges) -> dict[str, Any]:

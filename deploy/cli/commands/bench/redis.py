@@ -29,7 +29,7 @@ from deploy.load.case import RedisCase, needed as needed_by
 from deploy.load.comparison import Comparison
 from deploy.load.request import split
 from deploy.machine import qemu
-from deploy.results.result import document, host_description
+from deploy.results.result import document
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
@@ -99,7 +99,8 @@ def redis(args: RedisOptions) -> None:
     load, outside, stepped = _modes(cases[-1].job, args.accel, args.icount, bool(baseline), max(request.cores))
     to.output.line(f"Mode: {load.description}.")
     parts = Parts(to.output)
-    points = _measure(cases, Bench(load, request.timeout, stepped), parts)
+    bench = Bench(load, request.timeout, stepped)
+    points = parts.boot(cases, _name, lambda case: experiment.measure(case, bench))
     ranged = experiment.ranges_of(points)
     points = [point for point in points if point.line_factor == 1]
     parts.require(points)
@@ -108,7 +109,7 @@ def redis(args: RedisOptions) -> None:
     linux = _linux(request, load, outside, parts) if baseline else []
     _show(points, ranged, linux, to)
     entries = [*(point.to_json() | _range(point, ranged) for point in points), *linux]
-    to.output.results(document("bench redis", host_description(load, qemu.BINARY), [], entries) | parts.to_json())
+    to.write("bench redis", load, entries, parts)
     plot_redis(points, load.description, to.picture)
     to.end(parts)
 
@@ -176,17 +177,10 @@ def _modes(
     return load, outside, False
 
 
-def _measure(cases: Sequence[RedisCase], bench: Bench, parts: Parts) -> list[experiment.Point]:
-    points = []
-    with parts.output.progress("Booting", total=len(cases)) as update:
-        for done, case in enumerate(parts.of(cases)):
-            job = case.job
-            lines = f", line costs x {job.line_factor:g}" if job.line_factor != 1 else ""
-            name = f"kernel {job.lock}, {job.shape.cpus} cores, stack {job.stack}{lines}"
-            update(completed=done, description=name)
-            with parts.part(name):
-                points.append(experiment.measure(case, bench))
-    return points
+def _name(case: RedisCase) -> str:
+    job = case.job
+    lines = f", line costs x {job.line_factor:g}" if job.line_factor != 1 else ""
+    return f"kernel {job.lock}, {job.shape.cpus} cores, stack {job.stack}{lines}"
 
 
 def _with_pongs(

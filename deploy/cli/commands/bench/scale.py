@@ -29,7 +29,6 @@ from deploy.emulator.machine_file import RANGE, ModelledMachine, chosen
 from deploy.live.granularity import Granularity
 from deploy.load.case import Case
 from deploy.machine import qemu
-from deploy.results.result import document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology import regimes as list_of_regimes
@@ -185,7 +184,7 @@ def _show(
         output.line(parallel.verdict(entries))
     for point in (point for point in points if point.starved):
         output.line(f"{point.lock}, {point.cores} cores, delay {point.delay:g}: {experiment.starved_words(point)}.")
-    output.results(document("bench scale", host_description(mode, qemu.BINARY), [], entries) | parts.to_json())
+    to.write("bench scale", mode, entries, parts)
     plot_scale(points, fitted, mode.description, to.picture)
 
 
