@@ -3,7 +3,7 @@
 removing them."""
 
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,13 +18,12 @@ from deploy.machine import changes, gdb_remote
 from deploy.machine.console_lines import lines
 from deploy.machine.crashes import plain
 from deploy.machine.events import (
-    BAD_LINE,
-    CLUSTER_DOWN,
+    TROUBLE,
     Event,
     EventStream,
     cluster_restarts,
-    down_words,
-    lost_words,
+    cluster_words,
+    in_service,
     restarts,
     standing,
 )
@@ -34,15 +33,10 @@ from topology.foreign import parse_spans
 
 PATIENCE = Patience(5.0)  # on the wall, for an orderly end: the emulator is not ours, and may be on another host
 POLL = 0.1  # seconds between looks
-TROUBLE = ("fault", "failed", "stays-down", "cluster-lost", *CLUSTER_DOWN, BAD_LINE)
 GONE = "gone"  # a domain that somebody has removed
 # The deployment is in the first of these that a domain of it is in.
 WORDS = (GONE, "killed", "failed", "stopped", "off", "paused", "running", "done")
-
-
-def _words(event: Event) -> str:
-    return (lost_words(event) if event.kind == "cluster-lost" else down_words(event)
-            if event.kind in CLUSTER_DOWN else str(event))
+_UP = ("running", "paused")
 
 
 @dataclass
@@ -60,7 +54,7 @@ class State:
     @property
     def is_running(self) -> bool:
         """All of it."""
-        return self.word in ("running", "paused")
+        return self.word in _UP
 
     @property
     def in_parts(self) -> bool:
@@ -68,7 +62,7 @@ class State:
         return 0 < len(self.not_running()) < len(self.domains)
 
     def not_running(self) -> list[str]:
-        return [domain for domain, word in self.domains.items() if word not in ("running", "paused")]
+        return [domain for domain, word in self.domains.items() if word not in _UP]
 
     def missing(self) -> list[int]:
         """Clusters that the others, which go on, lack: the domain is down, or runs and is lost to them. Each has its
@@ -76,25 +70,12 @@ class State:
 
         The first one writes the events: it reports its own loss only when it runs again.
         """
-        down = [number for number, word in enumerate(self.domains.values()) if word not in ("running", "paused")]
+        down = [number for number, word in enumerate(self.domains.values()) if word not in _UP]
         lost = [number for number, word in enumerate(self.domains.values()) if word == "running"
                 and number in self.lost - {0}]
         missing = sorted({*down, *(lost if 0 not in down else ())})
         over = any(word in ("done", "failed") for word in self.domains.values())
         return missing if len(missing) < len(self.domains) and not over else []
-
-
-def serving(events: Iterable[Event], clusters: Collection[int] | None = None) -> list[str]:
-    """Applications that have begun to serve and have not ended since; of some clusters, or of all."""
-    cluster_of: dict[str, object] = {}
-    for event in events:
-        if event.kind == "serving" and (clusters is None or event["cluster"] in clusters):
-            cluster_of[str(event["app"])] = event["cluster"]
-        elif event.kind == "cluster-lost":
-            cluster_of = {app: cluster for app, cluster in cluster_of.items() if cluster != event["cluster"]}
-        elif event.kind in ("exit", "fault", "failed"):
-            cluster_of.pop(str(event.get("app")), None)
-    return list(cluster_of)
 
 
 class Deployed:
@@ -139,14 +120,15 @@ class Deployed:
         words = {member.domain: member.word(events) for member in self.members}
         domains = {of.domain: words.get(of.domain, GONE) for of in self.record.each()}
         state = State(min(domains.values(), key=WORDS.index), domains)
-        state.trouble = [_words(e) for e in standing(events) if e.kind in TROUBLE]
+        state.trouble = [cluster_words(e) or str(e) for e in standing(events) if e.kind in TROUBLE]
         state.restarts = restarts(events) | {f"cluster {number}": count
                                              for number, count in cluster_restarts(events).items()}
         state.changes = changes.words(events)
         state.lost = {int(e["cluster"]) for e in standing(events) if e.kind == "cluster-lost"}
-        alive = {number for number, word in enumerate(domains.values()) if word in ("running", "paused")}
+        alive = {number for number, word in enumerate(domains.values()) if word in _UP}
         if alive:
-            state.serving = serving(events, alive if len(domains) > 1 else None)
+            state.serving = [app for app, event in in_service(events).items()
+                             if len(domains) == 1 or event["cluster"] in alive]
         return state
 
     def last_words(self) -> str:

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from deploy.base.errors import Failure
 from deploy.live import ledger
-from deploy.live.kill import loss
 from deploy.live.ledger import Read, Write
-from deploy.machine.events import Event
+from deploy.machine.events import Event, boots_of, losses
 from topology.errors import InputError
 
 STATES = ("none", "owned", "leaving", "parked", "joining", "held")  # enum core_state
@@ -39,20 +38,12 @@ class Core:
         return f"cluster {self.cluster}{words.get(self.state, '')}"
 
 
-def boots_of(events: Sequence[Event]) -> dict[int, Event]:
-    """The latest boot report of each cluster."""
-    boots = {int(event["cluster"]): event for event in events if event.kind == "boot"}
-    if not boots:
-        raise Failure("no cluster has started yet")
-    return dict(sorted(boots.items()))
-
-
 def cores_of(events: Sequence[Event], read: Read) -> list[Core]:
     """The map in force. Without spare cores it is the cluster map's."""
     boots = boots_of(events)
     at_start = {core["cpu"]: int(e["cluster"]) for e in events if e.kind == "stats" and e["when"] == "start"
                 for core in e["cores"]}
-    address = next((int(boot["core_words"]) for boot in boots.values() if boot.get("core_words")), 0)
+    address = next((int(boots[one]["core_words"]) for one in sorted(boots) if boots[one].get("core_words")), 0)
     cores = [Core(number, cluster) for number, cluster in sorted(at_start.items())]
     if not address or not cores:
         return cores
@@ -72,7 +63,7 @@ def _core(core: Core, word: int) -> Core:
 
 def _check_alive(events: Sequence[Event], boot: Event) -> None:
     cluster = int(boot["cluster"])
-    if lost := loss(events, cluster):
+    if lost := losses(events).get(cluster):
         raise Failure(f"cluster {cluster} is down: {lost.get('why')}")
     if not boot.get("core_words"):
         raise Failure(f"cluster {cluster}'s kernel, {boot['kernel']}, has no room for other cores: that is for "
@@ -88,11 +79,10 @@ def check(events: Sequence[Event], cores: Sequence[Core], number: int, to: int) 
     if chosen is None:
         raise InputError(f"--core {number}",
                          f"is none of the machine's, 0 to {max((core.number for core in cores), default=0)}")
-    if to not in boots:
-        raise InputError(f"--to {to}", f"is not a cluster that has started: {', '.join(map(str, boots))}")
-    _check_alive(events, boots[to])
+    target = ledger.boot_of(boots, "--to", to)
+    _check_alive(events, target)
     if chosen.state == PARKED:
-        return chosen, boots[to]
+        return chosen, target
     if chosen.state != OWNED:
         raise Failure(f"core {number} is on the way: {chosen}")
     if chosen.cluster == to:
@@ -104,13 +94,6 @@ def check(events: Sequence[Event], cores: Sequence[Core], number: int, to: int) 
 def order(write: Write, boot: Event, core: int, to: int, number: int) -> None:
     """The manager of this boot report has the core move, at its next tick."""
     ledger.CORE.give(write, boot, core << 8 | to, number)
-
-
-def answer(events: Sequence[Event], core: int, number: int) -> Event | None:
-    """Returns the manager's report on the order; None: nothing yet."""
-    reports = (e for e in reversed(events) if e.kind == "core" and e["cpu"] == core and e["number"] == number
-               and e["what"] != JOINED)
-    return next(reports, None)
 
 
 def programs_of(events: Sequence[Event], core: int) -> list[str]:

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Orders to a running cluster: words that a debugger writes into its ledger (skerry/ledger.h)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from deploy.machine.events import Event
 from topology import headers
+from topology.errors import InputError
 
 HEADER = headers.KERNEL / "ledger.h"
 
@@ -56,6 +57,20 @@ class Order:
         free = (number for number in range(1, 1 << self.bits) if number not in standing and number not in answered)
         oldest = (number for number in reversed(answered) if number and number not in standing)
         return next(free, None) or next(oldest)
+
+    def answered(self, events: Sequence[Event], number: int, but: str = "", **fields: int) -> Event | None:
+        """Returns the last answer to the order that has these fields, one that says `but` left out; None: nothing
+        yet."""
+        return next((e for e in reversed(events) if e.kind == self.answer and e["number"] == number
+                     and e.get("what") != but and all(e[name] == value for name, value in fields.items())), None)
+
+
+def boot_of(boots: Mapping[int, Event], option: str, cluster: int) -> Event:
+    """Returns the boot report of the cluster that the option names; InputError where it has not started."""
+    if cluster not in boots:
+        one = "one" if option == "--cluster" else "a cluster"
+        raise InputError(f"{option} {cluster}", f"is not {one} that has started: {', '.join(map(str, sorted(boots)))}")
+    return boots[cluster]
 
 
 def _magic(name: str) -> int:

@@ -7,13 +7,10 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from deploy.base.errors import Failure
-from deploy.base.timeouts import slowness
 from deploy.live import ledger
-from deploy.live.cores import boots_of
-from deploy.live.kill import loss
 from deploy.live.ledger import Read, Write
 from deploy.live.target import Target
-from deploy.machine.events import Event
+from deploy.machine.events import Event, boots_of, losses
 from topology.errors import InputError
 from topology.units import LARGE_PAGE, format_size, parse_size
 
@@ -41,7 +38,7 @@ def pieces_of(events: Sequence[Event], read: Read) -> list[Piece]:
     """The map in force; nothing where no memory moves. Pieces that hold what clusters were booted from never move, and
     are left out."""
     boots = boots_of(events)
-    address = next((int(boot["memory_words"]) for boot in boots.values() if boot.get("memory_words")), 0)
+    address = next((int(boots[one]["memory_words"]) for one in sorted(boots) if boots[one].get("memory_words")), 0)
     if not address:
         return []
     of = min(boots)
@@ -96,22 +93,20 @@ def size_of(text: str) -> int:
 def givers(events: Sequence[Event], pieces: Sequence[Piece], to: int, named: int | None) -> list[int]:
     """The clusters to be asked, in that order: the one that is named, or all others that live, that with the most
     memory first."""
-    boots = boots_of(events)
-    for option, cluster in (("--to", to), ("--from", named)):
-        if cluster is not None and cluster not in boots:
-            raise InputError(f"{option} {cluster}", f"is not a cluster that has started: {', '.join(map(str, boots))}")
+    boots, gone = boots_of(events), losses(events)
+    asked = [ledger.boot_of(boots, option, cluster) for option, cluster in (("--to", to), ("--from", named))
+             if cluster is not None]
     if named == to:
         raise InputError(f"--from {named}", "is the cluster that is to get it")
-    if lost := loss(events, to):
+    if lost := gone.get(to):
         raise Failure(f"cluster {to} is down: {lost.get('why')}")
-    for cluster in (to, named):
-        if cluster is not None and not boots[cluster].get("memory_words"):
-            raise Failure(f"memory does not move to or from cluster {cluster}: that is for clusters of one machine "
-                          "with restart = \"on-failure\" under [clusters]")  # fmt: skip
+    if barred := [boot["cluster"] for boot in asked if not boot.get("memory_words")]:
+        raise Failure(f"memory does not move to or from cluster {barred[0]}: that is for clusters of one machine "
+                      "with restart = \"on-failure\" under [clusters]")
     if named is not None:
         return [named]
     has = sums(pieces)
-    others = [one for one, boot in boots.items() if one != to and boot.get("memory_words") and not loss(events, one)]
+    others = [one for one, boot in boots.items() if one != to and boot.get("memory_words") and one not in gone]
     if not others:
         raise Failure("no other cluster lives; --from CLUSTER takes what is parked for one that is down")
     return sorted(others, key=lambda one: (-has.get(one, {}).get("has", 0), one))
@@ -123,13 +118,6 @@ def order(write: Write, boot: Event, pieces: int, to: int, number: int) -> None:
     if not 0 < pieces < MOST or not 0 <= to < 256:
         raise ValueError(f"an order of {pieces} pieces for cluster {to}")
     ledger.MEMORY.give(write, boot, pieces << 8 | to, number)
-
-
-def answer(events: Sequence[Event], cluster: int, number: int) -> Event | None:
-    """The last that this cluster's manager says of the order; None: nothing yet."""
-    reports = (e for e in reversed(events) if e.kind == "memory-moved" and e["cluster"] == cluster
-               and e["number"] == number and e["what"] != "taken")
-    return next(reports, None)
 
 
 def parked_for(pieces: Sequence[Piece], cluster: int) -> int:
@@ -151,14 +139,13 @@ def refusal(giver: int, pieces: int, report: Event) -> str:
 
 
 PATIENCE = 40.0  # seconds of given time: for 20 of them the giver waits for the other cluster to take it
-_POLL = 0.05
 
 
 def move_memory(target: Target, pieces: int, to: int, named: int | None) -> dict[str, object]:
     """Has them moved to the cluster. Returns what the command's results have."""
     before = pieces_of(target.events(), target.read)
     ordered = time.monotonic()
-    if named is not None and loss(target.events(), named):
+    if named in losses(target.events()):
         moved, giver = _adopt(target, before, pieces, to, named), named
     else:
         moved, giver = _give(target, givers(target.events(), before, to, named), pieces, to)
@@ -171,11 +158,10 @@ def _ask(target: Target, cluster: int, pieces: int, to: int) -> Event:
     number = ledger.MEMORY.unused(target.events(), target.read)
     asked = len(target.events())
     order(target.write(cluster), boots_of(target.events())[cluster], pieces, to, number)
-    most = target.clock.look() + PATIENCE * slowness()
-    while not (report := answer(target.events()[asked:], cluster, number)):
-        if target.clock.look() > most:
-            raise Failure(f"cluster {cluster} does not answer the order within {PATIENCE:g} s")
-        time.sleep(_POLL)
+    report = target.wait(lambda: ledger.MEMORY.answered(target.events()[asked:], number, "taken", cluster=cluster),
+                         PATIENCE)
+    if not report:
+        raise Failure(f"cluster {cluster} does not answer the order within {PATIENCE:g} s")
     return report
 
 
@@ -207,12 +193,15 @@ def _adopt(target: Target, before: list[Piece], pieces: int, to: int, lost: int)
 
 
 def _taken(target: Target, to: int, giver: int, pieces: int) -> None:
-    """Until nothing is parked for the cluster."""
-    most = target.clock.look() + PATIENCE * slowness()
-    while parked_for(pieces_of(target.events(), target.read), to):
+    """Waits until nothing is parked for the cluster."""
+
+    def is_taken() -> bool:
+        if not parked_for(pieces_of(target.events(), target.read), to):
+            return True
         last = next((e for e in reversed(target.events()) if e.kind == "memory-moved" and e["cluster"] == giver), None)
         if last and last["what"] == RETURNED:
             raise Failure(refusal(giver, pieces, last))
-        if target.clock.look() > most:
-            raise Failure(f"cluster {to} has not taken the memory within {PATIENCE:g} s: it stays parked for it")
-        time.sleep(_POLL)
+        return False
+
+    if not target.wait(is_taken, PATIENCE):
+        raise Failure(f"cluster {to} has not taken the memory within {PATIENCE:g} s: it stays parked for it")

@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The running machine that an order goes to: one of this host, or a deployment of libvirt."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from deploy.base.errors import Failure
-from deploy.base.timeouts import Clock, children_of
+from deploy.base.timeouts import Clock, children_of, slowness
 from deploy.domains import deployed
 from deploy.domains.connection import Connection
 from deploy.live.ledger import Write
 from deploy.live.lockstat import live
 from deploy.machine import gdb_remote, monitor
 from deploy.machine.events import Event
+
+_POLL = 0.05  # seconds between looks
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -24,6 +29,13 @@ class Target:
     read: live.Memory
     clock: Clock  # of its emulator, where that is ours
     destroy: Callable[[int], None] | None = None  # a cluster's machine, where each has its own
+
+    def wait(self, look: Callable[[], T], patience: float) -> T:
+        """Returns what `look` finds, as soon as it is something, or after `patience` seconds of given time."""
+        most = self.clock.look() + patience * slowness()
+        while not (found := look()) and self.clock.look() <= most:
+            time.sleep(_POLL)
+        return found
 
 
 @contextmanager

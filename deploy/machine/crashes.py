@@ -11,7 +11,7 @@ from deploy.base.errors import Failure
 from deploy.base.symbols import Image
 from deploy.deployment.planner import Plan
 from deploy.machine.console_lines import By, Line, lines, lines_by
-from deploy.machine.events import BAD_LINE, CLUSTER_DOWN, ENDS, Event, down_words, lost_words
+from deploy.machine.events import BAD_LINE, ENDS, Event, bad_line_words, cluster_words
 from topology.maps.clustermap import ALWAYS, NEVER, Application
 
 LAST_LINES = 8
@@ -52,12 +52,8 @@ def death(event: Event, plan: Plan, console: str) -> Death | None:
         name = str(event.get("app"))
         what = f"{name} stays down: it was started again {event.get('restarts')} times and ended too often"
         return Death(name, what, telling(console, name))
-    if event.kind == "cluster-lost":
-        return Death(None, lost_words(event))
-    if event.kind in CLUSTER_DOWN:
-        return Death(None, down_words(event))
-    if event.kind == BAD_LINE:
-        return Death(None, f"{event.get('app') or 'a manager'} sent a result that is no JSON: {event.get('reason')}")
+    if what := bad_line_words(event) if event.kind == BAD_LINE else cluster_words(event):
+        return Death(None, what)
     name = str(event.get("app"))
     if event.kind == "fault":
         what = (f"{name} was killed: {event.get('cause')}, at instruction "

@@ -46,6 +46,49 @@ def down_words(event: Event) -> str:
     return f"cluster {event.get('cluster')} stays down: {event.get('why')}"
 
 
+def cluster_words(event: Event) -> str:
+    """Words a "cluster-lost" or one of CLUSTER_DOWN; nothing of any other event."""
+    return (lost_words(event) if event.kind == "cluster-lost" else down_words(event)
+            if event.kind in CLUSTER_DOWN else "")
+
+
+def bad_line_words(event: Event) -> str:
+    """Words a BAD_LINE."""
+    return f"{event.get('app') or 'a manager'} sent a result that is no JSON: {event.get('reason')}"
+
+
+def losses(events: Iterable[Event]) -> dict[int, Event]:
+    """Maps each cluster that is lost, and has not started again, to why."""
+    lost: dict[int, Event] = {}
+    for event in events:
+        if event.kind == "cluster-lost":
+            lost[int(event["cluster"])] = event
+        elif event.kind == "boot":
+            lost.pop(int(event["cluster"]), None)
+    return lost
+
+
+def in_service(events: Iterable[Event]) -> dict[str, Event]:
+    """Maps each application that has begun to serve, and has not ended since, to the event that says so."""
+    places: dict[str, Event] = {}
+    for event in events:
+        if event.kind == "serving":
+            places[str(event["app"])] = event
+        elif event.kind in ENDS:
+            places.pop(str(event.get("app")), None)
+        elif event.kind == "cluster-lost":
+            places = {app: place for app, place in places.items() if place["cluster"] != event["cluster"]}
+    return places
+
+
+def boots_of(events: Iterable[Event]) -> dict[int, Event]:
+    """Maps each cluster to its latest boot report; a failure where there is none."""
+    boots = {int(event["cluster"]): event for event in events if event.kind == "boot"}
+    if not boots:
+        raise Failure("no cluster has started yet")
+    return boots
+
+
 def cluster_restarts(events: Iterable[Event]) -> dict[int, int]:
     """Counts the restarts of each cluster that was started again."""
     return {int(event["cluster"]): int(event["restarts"]) for event in events if event.kind == "cluster-restarted"}
@@ -53,6 +96,7 @@ def cluster_restarts(events: Iterable[Event]) -> dict[int, int]:
 
 ENDS = ("exit", "fault", "failed")  # of an application; each may be followed by its "restart" or "stays-down"
 BAD_LINE = "bad-line"  # the kind of the event that stands for a line that is none
+TROUBLE = ("fault", "failed", "stays-down", "cluster-lost", *CLUSTER_DOWN, BAD_LINE)
 _APP = re.compile(r'^\{"event":"\w+","app":"([^"\\]{1,31})"')  # as cluster-manager/root/output/results.c begins them
 
 

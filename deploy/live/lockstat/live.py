@@ -18,7 +18,7 @@ from deploy.live import cores
 from deploy.live.lockstat.record import SIZE, Record
 from deploy.live.lockstat.snapshot import Core, Counted, Snapshot
 from deploy.machine import monitor
-from deploy.machine.events import Event, EventStream
+from deploy.machine.events import Event, EventStream, boots_of
 from deploy.machine.run import INSTANCES
 from deploy.machine.run_folder import is_private, tree_of
 from topology import foreign
@@ -168,9 +168,7 @@ def of_domain(one: Deployed) -> Machine:
 
 def snapshots(events: EventStream, memory: Memory, apart: bool = False) -> list[Snapshot]:
     """Each cluster that has started, now. `events` is what the machine has reported so far."""
-    boots = {event["cluster"]: event for event in events.of("boot")}  # of a cluster that started again the latest
-    if not boots:
-        raise Failure("no cluster has started yet")
+    boots = boots_of(events.events)
     cpus = _cpus(events, boots, memory)
     read = []
     for cluster, boot in sorted(boots.items()):

@@ -34,6 +34,11 @@ class Counted:
         return self.kernel.endswith("+stat")
 
 
+def _counter(name: str) -> property:
+    """Returns a core's property: one of its counters."""
+    return property(lambda core: core.counters[name])
+
+
 @dataclass(frozen=True)
 class Core(Counted):
     """One core since its start, or between two snapshots, which read it at their own time. Times are TSC cycles."""
@@ -78,29 +83,8 @@ class Core(Counted):
         counters = {name: value - earlier.counters[name] for name, value in self.counters.items()}
         return replace(self, wall=self.wall - earlier.wall, counters=counters)
 
-    @property
-    def idle(self) -> int:
-        return self.counters["idle"]
-
-    @property
-    def entries(self) -> int:
-        return self.counters["entries"]
-
-    @property
-    def acquisitions(self) -> int:
-        return self.counters["lock_acquisitions"]
-
-    @property
-    def conflicts(self) -> int:
-        return self.counters["lock_conflicts"]
-
-    @property
-    def commits(self) -> int:
-        return self.counters["commits"]
-
-    @property
-    def switches(self) -> int:
-        return self.counters["switches"]
+    idle, entries, commits, switches = map(_counter, ("idle", "entries", "commits", "switches"))
+    acquisitions, conflicts = _counter("lock_acquisitions"), _counter("lock_conflicts")
 
     @property
     def seconds(self) -> float:

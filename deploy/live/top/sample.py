@@ -7,8 +7,9 @@ from typing import Any
 
 from deploy.live.lockstat.record import CORE_COUNTERS, LOCK_COUNTERS, LockStat, Part, ratio
 from deploy.live.lockstat.snapshot import Core, Snapshot
-from deploy.live.top.source import Look, lost, serving, trouble
+from deploy.live.top.source import Look, serving, trouble
 from deploy.machine import changes
+from deploy.machine.events import losses
 
 _STANDSTILL = 0.02  # of the interval: a clock that moved less says that nothing was counted anywhere
 
@@ -103,7 +104,7 @@ def between(earlier: Look, later: Look) -> Sample:
     before = {snapshot.cluster: snapshot for snapshot in earlier.snapshots}
     redis = _redis(earlier, later)
     place = serving(later.events)
-    gone = lost(later.events)
+    gone = losses(later.events)
     # what is parked is not busy
     before = {number: snapshot for number, snapshot in before.items() if number not in gone}
     clusters, cores, locks = [], [], []

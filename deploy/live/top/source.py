@@ -17,11 +17,20 @@ from deploy.live.lockstat import live
 from deploy.live.lockstat.snapshot import Snapshot
 from deploy.live.top.instances import Instances, Served
 from deploy.machine import monitor
-from deploy.machine.events import BAD_LINE, BUTTON, CLUSTER_DOWN, Event, EventStream, down_words, lost_words, standing
+from deploy.machine.events import (
+    BAD_LINE,
+    BUTTON,
+    TROUBLE,
+    Event,
+    EventStream,
+    bad_line_words,
+    cluster_words,
+    in_service,
+    standing,
+)
 from deploy.machine.run import INSTANCES
 from topology import foreign
 
-TROUBLE = ("fault", "failed", "stays-down", "cluster-lost", *CLUSTER_DOWN, BAD_LINE)
 _GRACE = 2.0  # seconds in which a machine whose monitor falls silent turns out to have ended
 
 
@@ -50,28 +59,9 @@ class Source(Protocol):
     def look(self) -> Look: ...
 
 
-def lost(events: Iterable[Event]) -> set[int]:
-    """Clusters that are, and have not started again."""
-    clusters: set[int] = set()
-    for event in events:
-        if event.kind == "cluster-lost":
-            clusters.add(int(event["cluster"]))
-        elif event.kind == "boot":
-            clusters.discard(int(event["cluster"]))
-    return clusters
-
-
 def serving(events: Iterable[Event]) -> dict[str, tuple[int, int]]:
-    """Applications that serve, each with its cluster and its CPU."""
-    places: dict[str, tuple[int, int]] = {}
-    for event in events:
-        if event.kind == "serving":
-            places[str(event["app"])] = (int(event["cluster"]), int(event["cpu"]))
-        elif event.kind in ("exit", "fault", "failed"):
-            places.pop(str(event.get("app")), None)
-        elif event.kind == "cluster-lost":
-            places = {app: place for app, place in places.items() if place[0] != event["cluster"]}
-    return places
+    """Maps each application that serves to its cluster and its CPU."""
+    return {app: (int(event["cluster"]), int(event["cpu"])) for app, event in in_service(events).items()}
 
 
 def trouble(events: tuple[Event, ...]) -> list[str]:
@@ -81,16 +71,12 @@ def trouble(events: tuple[Event, ...]) -> list[str]:
 
 
 def _words(event: Event) -> str:
-    if event.kind == "cluster-lost":
-        return lost_words(event)
-    if event.kind in CLUSTER_DOWN:
-        return down_words(event)
+    if words := bad_line_words(event) if event.kind == BAD_LINE else cluster_words(event):
+        return words
     if event.kind == "stays-down":
         return f"{event.get('app')} stays down after {event.get('restarts')} restarts"
     if event.kind == "exit":
         return f"{event.get('app')} ended with status {event.get('status')}"
-    if event.kind == BAD_LINE:
-        return f"{event.get('app') or 'a manager'} sent a result that is no JSON: {event.get('reason')}"
     what = (f"was killed: {event.get('cause')}"
             if event.kind == "fault" else f"could not be started: error {event.get('error')}")
     return f"{event.get('app')} {what}"

@@ -16,11 +16,11 @@ from deploy.deployment.addresses import INSIDE
 from deploy.deployment.planner import Plan
 from deploy.domains.connection import explained, one_line
 from deploy.domains.definition import QEMU, define
-from deploy.domains.deployed import State, serving
+from deploy.domains.deployed import State
 from deploy.domains.keep import History, Keeper
 from deploy.domains.machines import Machines, arrange, on_host
 from deploy.domains.record import NAMESPACE, Record, parse
-from deploy.machine.events import BUTTON, Event
+from deploy.machine.events import BUTTON, Event, in_service
 from deploy.machine.qemu import Forward
 from tests.unit.topology.machines import MACHINES, Host, write
 from topology.errors import InputError
@@ -215,7 +215,7 @@ def test_serving() -> None:
     """an instance that began to serve counts once, and no longer when it has ended"""
     reports = [("serving", "redis@2"), ("serving", "redis@3"), ("serving", "redis@2"), ("fault", "redis@3"),
                ("exit", "ycsb@4")]
-    assert serving(Event(kind, {"event": kind, "app": app, "cluster": 0}) for kind, app in reports) == ["redis@2"]
+    assert [*in_service(Event(kind, {"event": kind, "app": app, "cluster": 0}) for kind, app in reports)] == ["redis@2"]
 
 
 def test_changes() -> None:

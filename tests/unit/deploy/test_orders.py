@@ -198,8 +198,9 @@ def test_order() -> None:
         with pytest.raises(ValueError, match="an order of"):
             order(written.__setitem__, BOOTS_MEMORY_MOVES[1], pieces, to, 1)
     report = event("memory-moved", cluster=1, number=4095, what="given", pieces=3, to=0)
-    assert memory_moves.answer([report], 1, 4095) == report
-    assert memory_moves.answer([report], 0, 4095) is None and memory_moves.answer([report], 1, 4094) is None
+    assert orders.MEMORY.answered([report], 4095, "taken", cluster=1) == report
+    assert orders.MEMORY.answered([report], 4095, cluster=0) is None
+    assert orders.MEMORY.answered([report], 4094, cluster=1) is None
 
 
 @pytest.mark.parametrize(

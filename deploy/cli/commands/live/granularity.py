@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import time
+from functools import partial
 from typing import Annotated
 
 from deploy.base.choices import argument, option
@@ -11,11 +11,11 @@ from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.cli.options import LocalRun
 from deploy.live import ledger
-from deploy.live.granularity import Granularity, check, done, order
+from deploy.live.granularity import Granularity, check, order
 from deploy.live.target import local_machine
+from deploy.machine.events import Event
 
 PATIENCE = 20.0  # seconds: ticks of a manager are 50 ms of the machine's time
-_POLL = 0.02
 
 
 def granularity(
@@ -39,13 +39,14 @@ def granularity(
         results, asked = [], len(target.events())
         for boot in boots:
             order(target.write(int(boot["cluster"])), boot, chosen.value, number)
-        deadline = time.monotonic() + PATIENCE
-        for boot in boots:
-            one = int(boot["cluster"])
-            while not (answer := done(target.events()[asked:], one, number)):
-                if time.monotonic() > deadline:
-                    raise Failure(f"cluster {one} has not become {chosen.value} within {PATIENCE:g} s")
-                time.sleep(_POLL)
+
+        def answered(one: int) -> Event | None:
+            return ledger.GRANULARITY.answered(target.events()[asked:], number, cluster=one)
+
+        for one in (int(boot["cluster"]) for boot in boots):
+            answer = target.wait(partial(answered, one), PATIENCE)
+            if not answer:
+                raise Failure(f"cluster {one} has not become {chosen.value} within {PATIENCE:g} s")
             if answer["error"]:
                 raise Failure(f"cluster {one}: its kernel refuses to become {chosen.value}: error {answer['error']}")
             output.line(f"Cluster {one} is {chosen.value}.")

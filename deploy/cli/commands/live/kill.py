@@ -10,16 +10,14 @@ from typing import Annotated
 from deploy.base.choices import option
 from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, version
-from deploy.base.timeouts import slowness
 from deploy.cli.options import RunName, takes
 from deploy.domains.options import RunsUnder
-from deploy.live.kill import DESTROY, DONE, How, check, loss, order
+from deploy.live.kill import DESTROY, DONE, How, check, order
 from deploy.live.target import Target, local_machine, of_libvirt
-from deploy.machine.events import Event
+from deploy.machine.events import Event, losses
 from topology.errors import InputError
 
 PATIENCE = 20.0  # seconds of given time for the others to notice: several times the longest silence that they wait for
-_POLL = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,17 +48,18 @@ def kill(args: KillOptions) -> None:
         _end(target, args.cluster, boot, args.how.value, args.core)
         ordered = time.monotonic()
         output.line(f"Cluster {args.cluster}: {DONE[args.how.value]}.")
-        lost = _wait(target, args.cluster)
+        first = _reports(target.events(), args.cluster)
+        lost = None if first else target.wait(lambda: losses(target.events()).get(args.cluster), PATIENCE)
         seconds = time.monotonic() - ordered
         if lost:
             output.line(f"Cluster {args.cluster} is lost, the others say after {seconds:.2f} s: {lost.get('why')}.")
-        elif _reports(target.events(), args.cluster):
+        elif first:
             output.line(f"Cluster {args.cluster} reports for all: what the others say is on the console.")
         output.results({
             "skerry": version(), "command": "kill", "cluster": args.cluster, "how": args.how.value, "core": args.core,
             "lost": lost.data if lost else None, "seconds": round(seconds, 3) if lost else None,
         })
-        if not lost and not _reports(target.events(), args.cluster):
+        if not lost and not first:
             raise Failure(f"cluster {args.cluster}: no cluster has noticed within {PATIENCE:g} s")
 
 
@@ -77,12 +76,3 @@ def _end(target: Target, cluster: int, boot: Event, how: str, core: int | None) 
 def _reports(events: list[Event], cluster: int) -> bool:
     """The first cluster that reports is the one through which all do."""
     return next((int(event["cluster"]) for event in events if event.kind == "boot"), None) == cluster
-
-
-def _wait(target: Target, cluster: int) -> Event | None:
-    if _reports(target.events(), cluster):
-        return None
-    most = target.clock.look() + PATIENCE * slowness()
-    while not (lost := loss(target.events(), cluster)) and target.clock.look() < most:
-        time.sleep(_POLL)
-    return lost

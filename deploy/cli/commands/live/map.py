@@ -10,10 +10,10 @@ from rich.table import Table
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.cli.options import RunName
 from deploy.domains.options import RunsUnder
-from deploy.live.cores import OWNED, boots_of, cores_of, programs_of
-from deploy.live.kill import loss
+from deploy.live.cores import OWNED, cores_of, programs_of
 from deploy.live.memory_moves import Piece, pieces_of, sums
 from deploy.live.target import local_machine, of_libvirt
+from deploy.machine.events import boots_of, losses
 from topology.units import format_size
 
 
@@ -42,15 +42,15 @@ def map(  # named as the command is
         if piece.parked or piece.cluster != piece.home:
             now = f"parked, for cluster {piece.cluster}" if piece.parked else f"cluster {piece.cluster}'s"
             output.line(f"{format_size(piece.size)} at {piece.base:#x}: cluster {piece.home}'s at boot, now {now}.")
-    for cluster in boots:
-        if lost := loss(events, cluster):
-            output.line(f"Cluster {cluster} is down: {lost.get('why')}.")
+    lost = losses(events)
+    for cluster in sorted({*boots} & {*lost}):
+        output.line(f"Cluster {cluster} is down: {lost[cluster].get('why')}.")
     output.results({
         "skerry": version(), "command": "map",
         "cores": [asdict(core) | {"programs": programs_of(events, core.number)} for core in cores],
         "memory": [asdict(piece) for piece in pieces],
-        "clusters": [{"cluster": cluster, "kernel": boot["kernel"], "down": loss(events, cluster) is not None}
-                     for cluster, boot in boots.items()],
+        "clusters": [{"cluster": cluster, "kernel": boot["kernel"], "down": cluster in lost}
+                     for cluster, boot in sorted(boots.items())],
     })  # fmt: skip
 
 

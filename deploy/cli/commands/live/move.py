@@ -10,20 +10,17 @@ from typing import Annotated
 from deploy.base.choices import option
 from deploy.base.errors import Failure
 from deploy.base.terminal import Json, Output, Quiet, version
-from deploy.base.timeouts import slowness
 from deploy.cli.options import RunName, takes
 from deploy.domains.options import RunsUnder
 from deploy.live import ledger
-from deploy.live.cores import LEFT, OWNED, PARKED, Core, answer, check, cores_of, order, refusal
+from deploy.live.cores import JOINED, LEFT, OWNED, PARKED, Core, check, cores_of, order, refusal
 from deploy.live.memory_moves import move_memory, size_of
 from deploy.live.target import Target, local_machine, of_libvirt
-from deploy.machine.events import Event
 from topology.errors import InputError
 from topology.units import format_size
 
 # seconds of given time: ticks of a manager are 50 ms of the machine's time, and it tries for 40 of them
 PATIENCE = 20.0
-_POLL = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,15 +84,18 @@ def _memory(output: Output, what: str | None, connect: str | None, pieces: int, 
 
 
 def _wait(target: Target, before: list[Core], core: Core, to: int, number: int, asked: int) -> None:
-    """Until the core has joined the cluster, or is refused; by an answer after the first `asked` events."""
-    most = target.clock.look() + PATIENCE * slowness()
-    while True:
+    """Waits until the core has joined the cluster, or is refused; by an answer after the first `asked` events."""
+    now = core
+
+    def has_joined() -> bool:
+        nonlocal now
         now = next(one for one in cores_of(target.events(), target.read) if one.number == core.number)
         if now.state == OWNED and now.cluster == to:
-            return
-        reply: Event | None = answer(target.events()[asked:], core.number, number)
+            return True
+        reply = ledger.CORE.answered(target.events()[asked:], number, JOINED, cpu=core.number)
         if reply and reply["what"] != LEFT:
             raise Failure(refusal(target.events(), before, core, reply))
-        if target.clock.look() > most:
-            raise Failure(f"core {core.number} is not cluster {to}'s after {PATIENCE:g} s: {now}")
-        time.sleep(_POLL)
+        return False
+
+    if not target.wait(has_joined, PATIENCE):
+        raise Failure(f"core {core.number} is not cluster {to}'s after {PATIENCE:g} s: {now}")
