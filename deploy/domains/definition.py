@@ -12,7 +12,7 @@ from deploy.domains.shared import shared_name
 from deploy.domains.storage import EVENTS
 from deploy.machine.qemu import user_network
 from topology import drivers
-from topology.machines.libvirt_domain import machine_elements
+from topology.machines.libvirt_domain import element, machine_elements
 from topology.maps.clustermap import ClusterMap
 from topology.units import MIB
 
@@ -29,61 +29,48 @@ def define(machines: Machines, record: Record, folder: PurePosixPath, uefi: bool
     """The whole domain of one machine, that of the record."""
     number = record.machine
     emulated = record.accel != "kvm"
-    root = ElementTree.Element("domain", type="qemu" if emulated else "kvm")
-    ElementTree.SubElement(root, "name").text = record.domain
-    ElementTree.SubElement(root, "title").text = f"Skerry: {record.name}" + (f", cluster {number}"
-                                                                             if record.machines > 1 else "")
-    ElementTree.SubElement(root, "metadata").append(record.element())
+    title = f"Skerry: {record.name}" + (f", cluster {number}" if record.machines > 1 else "")
+    root = element("domain", element("name", text=record.domain), element("title", text=title),
+                   element("metadata", record.element()), type="qemu" if emulated else "kvm")
     devices = None
     pinned = machines.clusters_of(number) if machines.pinned else None
     shares = any(machines.shared(number))
-    for element in machine_elements(machines.each[number], pinned, locked=emulated and shares):
-        if element.tag == "os" and uefi:
-            _uefi(element)
-        if element.tag == "devices":
-            devices = element
+    for part in machine_elements(machines.each[number], pinned, locked=emulated and shares):
+        if part.tag == "os" and uefi:  # nobody has signed our loader
+            part.set("firmware", "efi")
+            part.append(element("firmware", *(element("feature", enabled="no", name=feature)
+                                              for feature in ("enrolled-keys", "secure-boot"))))
+        if part.tag == "devices":
+            devices = part
             continue
-        root.append(element)
-    for event in ("on_poweroff", "on_reboot", "on_crash"):
-        ElementTree.SubElement(root, event).text = "destroy"
+        root.append(part)
+    root.extend(element(event, text="destroy") for event in ("on_poweroff", "on_reboot", "on_crash"))
     root.append(_devices(machines, record, folder, devices))
     root.append(_beyond_libvirt(record, machines.cluster_map))
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def _uefi(system: Element) -> None:
-    """Nobody has signed our loader."""
-    system.set("firmware", "efi")
-    firmware = ElementTree.SubElement(system, "firmware")
-    for feature in ("enrolled-keys", "secure-boot"):
-        ElementTree.SubElement(firmware, "feature", enabled="no", name=feature)
-
-
 def _devices(machines: Machines, record: Record, folder: PurePosixPath, more: Element | None) -> Element:
     """The network and what the managers report are machine 0's."""
-    devices = ElementTree.Element("devices")
-    disc = ElementTree.SubElement(devices, "disk", type="file", device="cdrom")
-    ElementTree.SubElement(disc, "driver", name="qemu", type="raw")
-    ElementTree.SubElement(disc, "source", file=str(folder / record.image))
-    ElementTree.SubElement(disc, "target", dev="sda", bus="sata")
-    ElementTree.SubElement(disc, "readonly")
-    ElementTree.SubElement(disc, "boot", order="1")
-    ElementTree.SubElement(devices, "controller", type="usb", model="none")
+    disc = element("disk", element("driver", name="qemu", type="raw"),
+                   element("source", file=folder / record.image), element("target", dev="sda", bus="sata"),
+                   element("readonly"), element("boot", order=1), type="file", device="cdrom")
+    devices = element("devices", disc, element("controller", type="usb", model="none"))
     if record.bridge and record.machine == 0:
-        port = ElementTree.SubElement(devices, "interface", type="bridge")
-        ElementTree.SubElement(port, "mac", address=_bridge_mac(record.name))
-        ElementTree.SubElement(port, "source", bridge=record.bridge)
-        ElementTree.SubElement(port, "model", type=drivers.of_map(machines.cluster_map.applications).libvirt)
-        ElementTree.SubElement(port, "rom", enabled="no")
-    _console(devices, folder / record.console)
+        devices.append(element("interface", element("mac", address=_bridge_mac(record.name)),
+                               element("source", bridge=record.bridge),
+                               element("model", type=drivers.of_map(machines.cluster_map.applications).libvirt),
+                               element("rom", enabled="no"), type="bridge"))
+    # a terminal to attach to, and all of its output in a file for later readers
+    devices.append(element("serial", element("log", file=folder / record.console, append="off"),
+                           element("target", port=0), type="pty"))
     if record.machine == 0:
-        events = ElementTree.SubElement(devices, "serial", type="file")
-        ElementTree.SubElement(events, "source", path=str(folder / EVENTS), append="off")
-        ElementTree.SubElement(events, "target", port="1")
-    ElementTree.SubElement(devices, "memballoon", model="none")
+        devices.append(element("serial", element("source", path=folder / EVENTS, append="off"),
+                               element("target", port=1), type="file"))
+    devices.append(element("memballoon", model="none"))
     for channel, slot, size in machines.shared(record.machine):
-        _shared(devices, shared_name(record.name, channel), slot, size)
+        devices.append(_shared(shared_name(record.name, channel), slot, size))
     devices.extend(more if more is not None else [])
     return devices
 
@@ -93,18 +80,9 @@ def _bridge_mac(name: str) -> str:
     return "52:54:00:" + ":".join(re.findall("..", fingerprint(name)[:6]))
 
 
-def _console(devices: Element, log: PurePosixPath) -> None:
-    """A terminal to attach to, and all of its output in a file for later readers."""
-    serial = ElementTree.SubElement(devices, "serial", type="pty")
-    ElementTree.SubElement(serial, "log", file=str(log), append="off")
-    ElementTree.SubElement(serial, "target", port="0")
-
-
-def _shared(devices: Element, name: str, slot: int, size: int) -> None:
-    memory = ElementTree.SubElement(devices, "shmem", name=name)
-    ElementTree.SubElement(memory, "model", type="ivshmem-plain")
-    ElementTree.SubElement(memory, "size", unit="M").text = str(size // MIB)
-    ElementTree.SubElement(memory, "address", type="pci", domain="0", bus="0", slot=f"{slot:#x}", function="0")
+def _shared(name: str, slot: int, size: int) -> Element:
+    return element("shmem", element("model", type="ivshmem-plain"), element("size", text=size // MIB, unit="M"),
+                   element("address", type="pci", domain=0, bus=0, slot=f"{slot:#x}", function=0), name=name)
 
 
 def _beyond_libvirt(record: Record, cluster_map: ClusterMap) -> Element:
@@ -115,7 +93,4 @@ def _beyond_libvirt(record: Record, cluster_map: ClusterMap) -> Element:
         words += ["-netdev", f"user,id=skerry,{user_network(cluster_map.network, record.forwards, record.outside)}"]
         card = drivers.of_map(cluster_map.applications)
         words += ["-device", card.device(f"netdev=skerry,mac={MAC},romfile=,bus=pcie.0,addr={NIC_SLOT}")]
-    commandline = ElementTree.Element(f"{{{QEMU}}}commandline")
-    for word in words:
-        ElementTree.SubElement(commandline, f"{{{QEMU}}}arg", value=word)
-    return commandline
+    return element(f"{{{QEMU}}}commandline", *(element(f"{{{QEMU}}}arg", value=word) for word in words))

@@ -14,6 +14,7 @@ from typing import Any
 from deploy.domains.connection import Connection, explained
 from deploy.domains.record import deployment_name
 from topology import foreign
+from topology.machines.libvirt_domain import element
 
 FOLDER = "/dev/shm"
 OURS = "skerry-shared-memory"
@@ -61,9 +62,7 @@ def _pool(host: Connection) -> Iterator[Any]:
 
 
 def _make(host: Connection) -> tuple[Any, bool]:
-    root = ElementTree.Element("pool", type="dir")
-    ElementTree.SubElement(root, "name").text = OURS
-    ElementTree.SubElement(ElementTree.SubElement(root, "target"), "path").text = FOLDER
+    root = element("pool", element("name", text=OURS), element("target", element("path", text=FOLDER)), type="dir")
     text = ElementTree.tostring(root, encoding="unicode")
     for attempt in range(ATTEMPTS):
         try:

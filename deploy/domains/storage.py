@@ -9,6 +9,7 @@ from deploy.base.errors import Failure
 from deploy.domains.connection import Connection, explained
 from topology import foreign
 from topology.errors import InputError
+from topology.machines.libvirt_domain import element
 
 EVENTS = "events.jsonl"  # beside images and consoles, which are as many as there are machines (record.py)
 SYSTEM = PurePosixPath("/var/lib/libvirt/images")
@@ -39,12 +40,9 @@ class Storage:
                 if chosen is None or self.path == folder / self.name:
                     return
                 self.unmake()
-            root = ElementTree.Element("pool", type="dir")
-            ElementTree.SubElement(root, "name").text = self.name
-            target = ElementTree.SubElement(root, "target")
-            ElementTree.SubElement(target, "path").text = str(folder / self.name)
-            permissions = ElementTree.SubElement(target, "permissions")
-            ElementTree.SubElement(permissions, "mode").text = "0711"  # the emulator's user passes through
+            permissions = element("permissions", element("mode", text="0711"))  # the emulator's user passes through
+            target = element("target", element("path", text=folder / self.name), permissions)
+            root = element("pool", element("name", text=self.name), target, type="dir")
             self._pool = self.host.raw.storagePoolDefineXML(ElementTree.tostring(root, encoding="unicode"))
             try:
                 self._pool.build()
@@ -79,11 +77,8 @@ class Storage:
 
     def upload(self, source: Path, name: str) -> None:
         size = source.stat().st_size
-        volume = ElementTree.Element("volume")
-        ElementTree.SubElement(volume, "name").text = name
-        ElementTree.SubElement(volume, "capacity", unit="bytes").text = str(size)
-        target = ElementTree.SubElement(volume, "target")
-        ElementTree.SubElement(target, "format", type="raw")
+        volume = element("volume", element("name", text=name), element("capacity", text=size, unit="bytes"),
+                         element("target", element("format", type="raw")))
         with explained(f"{self.host.uri}: storing {name}"), source.open("rb") as file:
             self.remove(name)
             made = self._pool.createXML(ElementTree.tostring(volume, encoding="unicode"))

@@ -17,16 +17,22 @@ MANY = 255  # processors that need nothing special
 Element = ElementTree.Element
 
 
+def element(tag: str, *children: Element, text: object = None, **attributes: object) -> Element:
+    """Returns an element with these children, or this text."""
+    made = Element(tag, {name: str(value) for name, value in attributes.items()})
+    made.text = None if text is None else str(text)
+    made.extend(children)
+    return made
+
+
 def domain(machine: Machine, cluster_map: ClusterMap, name: str = "skerry", kind: str = "kvm") -> str:
     """A domain without disks, network or console, as text: what a machine is made of, and nothing else.
 
     On the host that the machine was read from, the processors of a cluster run on those of the host that it was
     made for, and its memory comes from their nodes.
     """
-    root = ElementTree.Element("domain", type=kind)
-    _text(root, "name", name)
-    for element in machine_elements(machine, [c.cpus for c in cluster_map.clusters] if machine.host_nodes else None):
-        root.append(element)
+    pinned = [c.cpus for c in cluster_map.clusters] if machine.host_nodes else None
+    root = element("domain", element("name", text=name), *machine_elements(machine, pinned), type=kind)
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode") + "\n"
 
@@ -49,95 +55,66 @@ def machine_elements(machine: Machine, pinned: Sequence[Sequence[int]] | None = 
         board = replace(board, cores=2)
     everywhere = board.all_places()
     number = {where: i for i, where in enumerate(everywhere)}
-    elements = [_memory(on_board), *_vcpus(board, everywhere)]
+    memory = element("memory", text=sum(r.size for r in on_board.memory) // KIB, unit="KiB")
+    elements = [memory, *_vcpus(board, everywhere)]
     if pinned is not None:
         elements.append(_cputune(machine, board, number, pinned))
         if machine.host_nodes:
             elements.append(_numatune(on_board))
-    system = ElementTree.Element("os")
-    _text(system, "type", "hvm", arch="x86_64", machine="q35")
-    features = ElementTree.Element("features")
-    ElementTree.SubElement(features, "acpi")
-    ElementTree.SubElement(features, "apic")
+    system = element("os", element("type", text="hvm", arch="x86_64", machine="q35"))
+    features = element("features", element("acpi"), element("apic"))
     cpu = _cpu(on_board, board, number)
     if len(everywhere) <= MANY:
         return [*elements, system, features, cpu]
-    ElementTree.SubElement(features, "ioapic", driver="qemu")
+    features.append(element("ioapic", driver="qemu"))
     return [*elements, system, features, cpu, _iommu()]
-
-
-def _text(parent: Element, tag: str, text: object, **attributes: str) -> Element:
-    child = ElementTree.SubElement(parent, tag, attributes)
-    child.text = str(text)
-    return child
 
 
 def _iommu() -> Element:
     """libvirt wants one that can send interrupts to APIC ids of more than eight bits."""
-    devices = ElementTree.Element("devices")
-    iommu = ElementTree.SubElement(devices, "iommu", model="intel")
-    ElementTree.SubElement(iommu, "driver", intremap="on", eim="on")
-    return devices
-
-
-def _memory(machine: Machine) -> Element:
-    element = ElementTree.Element("memory", unit="KiB")
-    element.text = str(sum(r.size for r in machine.memory) // KIB)
-    return element
+    return element("devices", element("iommu", element("driver", intremap="on", eim="on"), model="intel"))
 
 
 def _vcpus(board: Grid, everywhere: list[Place]) -> list[Element]:
     """Places that stay empty are processors that are not enabled."""
     present = set(board.places)
-    count = ElementTree.Element("vcpu", placement="static")
-    count.text = str(len(everywhere))
+    count = element("vcpu", text=len(everywhere), placement="static")
     if len(present) == len(everywhere):
         return [count]
     count.set("current", str(len(present)))
-    each = ElementTree.Element("vcpus")
-    for i, where in enumerate(everywhere):
-        enabled = "yes" if where in present else "no"
-        ElementTree.SubElement(each, "vcpu", id=str(i), enabled=enabled, hotpluggable="no" if i == 0 else "yes")
-    return [count, each]
+    each = (element("vcpu", id=i, enabled="yes" if where in present else "no", hotpluggable="no" if i == 0 else "yes")
+            for i, where in enumerate(everywhere))
+    return [count, element("vcpus", *each)]
 
 
 def _cputune(machine: Machine, board: Grid, number: dict[Place, int], pinned: Sequence[Sequence[int]]) -> Element:
-    element = ElementTree.Element("cputune")
-    for members in pinned:
-        here = format_spans(machine.cores[i].number for i in members)
-        for i in members:
-            ElementTree.SubElement(element, "vcpupin", vcpu=str(number[board.places[i]]), cpuset=here)
-    return element
+    spans = ((members, format_spans(machine.cores[i].number for i in members)) for members in pinned)
+    return element("cputune", *(element("vcpupin", vcpu=number[board.places[i]], cpuset=here)
+                                for members, here in spans for i in members))
 
 
 def _numatune(machine: Machine) -> Element:
     """Each cell's memory comes from the node that it stands for."""
-    element = ElementTree.Element("numatune")
     cells = [(cell, node) for cell, node in zip(machine.nodes, machine.host_nodes) if machine.memory_of(cell)]
     everywhere = format_spans(node for _, node in cells)
-    ElementTree.SubElement(element, "memory", mode="strict", nodeset=everywhere)
-    for cell, node in cells:
-        ElementTree.SubElement(element, "memnode", cellid=str(cell), mode="strict", nodeset=str(node))
-    return element
+    return element("numatune", element("memory", mode="strict", nodeset=everywhere),
+                   *(element("memnode", cellid=cell, mode="strict", nodeset=node) for cell, node in cells))
 
 
 def _cpu(machine: Machine, board: Grid, number: dict[Place, int]) -> Element:
-    cpu = ElementTree.Element("cpu", mode="maximum")
-    widths = {"sockets": board.sockets, "dies": board.dies, "cores": board.cores, "threads": board.threads}
-    ElementTree.SubElement(cpu, "topology", {name: str(width) for name, width in widths.items()})
+    cpu = element("cpu", element("topology", sockets=board.sockets, dies=board.dies, cores=board.cores,
+                                 threads=board.threads), mode="maximum")
     if any(core.l3 is not None for core in machine.cores):
-        ElementTree.SubElement(cpu, "cache", level="3", mode="emulate")  # one for each die
+        cpu.append(element("cache", level=3, mode="emulate"))  # one for each die
     if (bits := address_bits(machine)) is not None:
-        ElementTree.SubElement(cpu, "maxphysaddr", mode="emulate", bits=str(bits))
-    numa = ElementTree.SubElement(cpu, "numa")
+        cpu.append(element("maxphysaddr", mode="emulate", bits=bits))
     nodes = nodes_of_places(machine, board)
+    cells = []
     for node in machine.nodes:
-        cell = ElementTree.SubElement(numa, "cell", id=str(node))
-        if cpus := [number[where] for where in nodes if nodes[where] == node]:
-            cell.set("cpus", format_spans(cpus))
-        cell.set("memory", str(machine.memory_of(node) // KIB))
-        cell.set("unit", "KiB")
-        distances = ElementTree.SubElement(cell, "distances")
-        for other in machine.nodes:
-            ElementTree.SubElement(distances, "sibling", id=str(other), value=str(machine.distances[node, other]))
+        cpus = [number[where] for where in nodes if nodes[where] == node]
+        distances = (element("sibling", id=other, value=machine.distances[node, other]) for other in machine.nodes)
+        cells.append(element("cell", element("distances", *distances), id=node,
+                             **({"cpus": format_spans(cpus)} if cpus else {}),
+                             memory=machine.memory_of(node) // KIB, unit="KiB"))
+    cpu.append(element("numa", *cells))
     return cpu
