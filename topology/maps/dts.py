@@ -3,13 +3,13 @@
 
 import re
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from topology import demand, foreign
 from topology.errors import InputError
 from topology.limits import MAX_SIZE, RESTART_DELAY, RESTART_LIMIT
-from topology.machines.machine import Board
+from topology.machines.machine import Board, Shape
 from topology.maps.clustermap import (
     COARSE,
     COMPATIBLE,
@@ -97,6 +97,18 @@ def phandles(cpus: Iterable[int]) -> str:
     return "<" + " ".join(f"&cpu{i}" for i in cpus) + ">"
 
 
+Properties = Mapping[str, str | bool]
+
+
+def cell(value: object) -> str:
+    return f"<{value}>"
+
+
+def text(value: str | None) -> str:
+    """Returns a property's one string; nothing for an empty one."""
+    return strings([value]) if value else ""
+
+
 class _Writer:
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -113,109 +125,70 @@ class _Writer:
         self.depth -= 1
         self.line("};")
 
-    def strings(self, name: str, values: Sequence[str]) -> None:
-        """A property, unless there is no value."""
-        if values:
-            self.line(f"{name} = {strings(values)};")
-
-    def optional(self, name: str, value: str | None) -> None:
-        """A property of one value, unless it is empty."""
-        self.strings(name, [value] if value else [])
-
-    def flag(self, name: str, is_set: bool) -> None:
-        if is_set:
-            self.line(f"{name};")
-
-    def numbered(self, name: str, numbers: int = 1) -> None:
-        """Opens a node whose children are told apart by a number, or by several."""
+    def node(self, name: str, properties: Properties) -> None:
+        """Writes a node of properties: those that are True without a value, those that are nothing not at all."""
         self.open(name)
-        self.line(f"#address-cells = <{numbers}>;")
+        for key, value in properties.items():
+            if value:
+                self.line(f"{key};" if value is True else f"{key} = {value};")
+        self.close()
+
+    def numbered(self, name: str, children: Iterable[tuple[str, Properties]]) -> None:
+        """Writes a node whose children are told apart by a number."""
+        self.open(name)
+        self.line("#address-cells = <1>;")
         self.line("#size-cells = <0>;")
+        for child, properties in children:
+            self.node(child, properties)
+        self.close()
 
 
-def _restarts(out: _Writer, what: Cluster | Application) -> None:
-    if what.restart_limit != RESTART_LIMIT:
-        out.line(f"restart-limit = <{what.restart_limit}>;")
-    if what.restart_delay != RESTART_DELAY:
-        out.line(f"restart-delay = <{what.restart_delay}>;")
+def _restarts(what: Cluster | Application) -> Properties:
+    return {"restart-limit": what.restart_limit != RESTART_LIMIT and cell(what.restart_limit),
+            "restart-delay": what.restart_delay != RESTART_DELAY and cell(what.restart_delay)}
 
 
-def _cluster(out: _Writer, cluster: Cluster) -> None:
-    out.open(cluster.name)
-    out.line(f"reg = <{cluster.number}>;")
-    out.strings("kernel", [cluster.kernel])
-    out.strings("root", [cluster.root])
-    out.line(f"cpus = {phandles(cluster.cpus)};")
-    out.line(f"memory = {ranges(cluster.memory)};")
-    out.strings("modules", cluster.modules)
-    out.flag("devices", cluster.devices)
-    out.flag("restart", cluster.restart)
-    _restarts(out, cluster)
-    out.flag("spare-cores", cluster.spare_cores)
-    out.flag("homed", cluster.homed)
-    if cluster.granularity != COARSE:
-        out.strings("granularity", [cluster.granularity])
-    out.close()
+def _cluster(cluster: Cluster) -> Properties:
+    return {
+        "reg": cell(cluster.number), "kernel": strings([cluster.kernel]), "root": strings([cluster.root]),
+        "cpus": phandles(cluster.cpus), "memory": ranges(cluster.memory), "modules": strings(cluster.modules),
+        "devices": cluster.devices, "restart": cluster.restart, **_restarts(cluster),
+        "spare-cores": cluster.spare_cores, "homed": cluster.homed,
+        "granularity": cluster.granularity != COARSE and strings([cluster.granularity]),
+    }
 
 
-def _application(out: _Writer, app: Application) -> None:
-    out.open(app.name)
-    out.line(f"reg = <{app.number}>;")
-    out.strings("program", [app.program])
-    out.line(f"cpu = <&cpu{app.cpu}>;")
-    out.line(f"heap = <{cells64(app.heap)}>;")
-    out.optional("role", app.role)
-    if app.pci_ids:
-        out.line("pci-id = " + ", ".join(f"<{vendor:#06x} {device:#06x}>" for vendor, device in app.pci_ids) + ";")
-    out.optional("ipv4", app.ipv4)
-    if app.mac:
-        out.line(f"mac = [{app.mac.hex(' ')}];")
-    out.strings("await", app.awaits)
-    out.strings("cables", app.cables)
-    out.optional("stack", app.stack)
-    out.optional("switch", app.switch)
-    out.flag("barrier", app.barrier)
-    if app.restart != NEVER:
-        out.strings("restart", [app.restart])
-    _restarts(out, app)
-    out.flag("statistics", app.statistics)
-    out.strings("args", app.args)
-    out.strings("env", app.env)
-    out.optional("cwd", app.cwd)
-    out.optional("files", app.files)
-    if app.storage:
-        out.line(f"storage = <{cells64(app.storage)}>;")
-    if app.user != (0, 0):
-        out.line(f"user = <{app.user[0]} {app.user[1]}>;")
-    if app.threads is not None:
-        out.line(f"threads = <{app.threads}>;")
-    out.close()
+def _application(app: Application) -> Properties:
+    return {
+        "reg": cell(app.number), "program": strings([app.program]), "cpu": cell(f"&cpu{app.cpu}"),
+        "heap": cell(cells64(app.heap)), "role": text(app.role),
+        "pci-id": ", ".join(cell(f"{vendor:#06x} {device:#06x}") for vendor, device in app.pci_ids),
+        "ipv4": text(app.ipv4), "mac": f"[{app.mac.hex(' ')}]" if app.mac else "", "await": strings(app.awaits),
+        "cables": strings(app.cables), "stack": text(app.stack), "switch": text(app.switch), "barrier": app.barrier,
+        "restart": app.restart != NEVER and strings([app.restart]), **_restarts(app), "statistics": app.statistics,
+        "args": strings(app.args), "env": strings(app.env), "cwd": text(app.cwd), "files": text(app.files),
+        "storage": bool(app.storage) and cell(cells64(app.storage)),
+        "user": app.user != (0, 0) and cell(f"{app.user[0]} {app.user[1]}"),
+        "threads": app.threads is not None and cell(app.threads),
+    }
 
 
-def _machine(out: _Writer, cluster_map: ClusterMap) -> None:
-    shape = cluster_map.shape
+def _machine(shape: Board | Shape) -> Properties:
     if isinstance(shape, Board):
-        out.open("machine")
-        out.line(f"sockets = <{shape.sockets}>;")
-        out.line(f"l3-caches-per-socket = <{shape.caches}>;")
-        out.line(f"cores-per-l3-cache = <{shape.cores}>;")
-        out.line(f"threads-per-core = <{shape.threads}>;")
-        out.close()
-    elif shape:
-        out.open("machine")
-        out.line(f"sockets = <{shape.sockets}>;")
-        out.line(f"cores-per-socket = <{shape.cores}>;")
-        out.line(f"memory-per-node = <{cells64(shape.memory)}>;")
-        optional = (("l3-caches-per-socket", shape.caches), ("nodes-per-socket", shape.nodes))
-        for name, count in (*optional, ("threads-per-core", shape.threads)):
-            if count != 1:
-                out.line(f"{name} = <{count}>;")
-        out.close()
+        return {"sockets": cell(shape.sockets), "l3-caches-per-socket": cell(shape.caches),
+                "cores-per-l3-cache": cell(shape.cores), "threads-per-core": cell(shape.threads)}
+    optional = {"l3-caches-per-socket": shape.caches, "nodes-per-socket": shape.nodes,
+                "threads-per-core": shape.threads}
+    return {"sockets": cell(shape.sockets), "cores-per-socket": cell(shape.cores),
+            "memory-per-node": cell(cells64(shape.memory)),
+            **{name: count != 1 and cell(count) for name, count in optional.items()}}
 
 
 def _cpus_and_memory(out: _Writer, cluster_map: ClusterMap) -> None:
     several = cluster_map.machines > 1
-    out.numbered("cpus", 2 if several else 1)
+    out.open("cpus")
+    out.line(f"#address-cells = <{2 if several else 1}>;")
+    out.line("#size-cells = <0>;")
     for i, cpu in enumerate(cluster_map.cpus):
         reg = f"{cpu.machine} {cpu.apic}" if several else f"{cpu.apic}"
         name = f"cpu{i}: {cluster_map.cpu_name(i)}"
@@ -225,31 +198,20 @@ def _cpus_and_memory(out: _Writer, cluster_map: ClusterMap) -> None:
         out.line(f'memory@{r.base:x} {{ device_type = "memory"; '
                  f"reg = <{cells64(r.base, r.size)}>; numa-node-id = <{r.node}>; }};")
     if cluster_map.distances:
-        out.open("distance-map")
-        out.line('compatible = "numa-distance-map-v1";')
-        matrix = (f"<{a} {b} {d}>" for (a, b), d in sorted(cluster_map.distances.items()))
-        out.line("distance-matrix = " + ", ".join(matrix) + ";")
-        out.close()
+        matrix = (cell(f"{a} {b} {d}") for (a, b), d in sorted(cluster_map.distances.items()))
+        out.node("distance-map", {"compatible": strings(["numa-distance-map-v1"]), "distance-matrix": ", ".join(matrix)})
 
 
-def _channel(out: _Writer, channel: Channel) -> None:
-    out.open(channel.name)
-    out.line(f"reg = <{channel.number}>;")
-    out.line(f"ends = <{channel.ends[0]} {channel.ends[1]}>;")
+def _channel(channel: Channel) -> Properties:
+    ends = {"reg": cell(channel.number), "ends": cell(f"{channel.ends[0]} {channel.ends[1]}")}
     if channel.ivshmem:
-        out.line(f"ivshmem = <{channel.ivshmem[0]:#x} {channel.ivshmem[1]:#x}>;")
-        out.line(f"size = <{cells64(channel.memory.size)}>;")
-    else:
-        out.line(f"memory = {ranges([channel.memory])};")
-    out.close()
+        return {**ends, "ivshmem": cell(f"{channel.ivshmem[0]:#x} {channel.ivshmem[1]:#x}"),
+                "size": cell(cells64(channel.memory.size))}
+    return {**ends, "memory": ranges([channel.memory])}
 
 
-def _network(out: _Writer, net: Network) -> None:
-    out.open("network")
-    out.line(f'netmask = "{net.netmask}";')
-    out.line(f'gateway = "{net.gateway}";')
-    out.line(f"mtu = <{net.mtu}>;")
-    out.close()
+def _network(net: Network) -> Properties:
+    return {"netmask": strings([net.netmask]), "gateway": strings([net.gateway]), "mtu": cell(net.mtu)}
 
 
 def write_dts(cluster_map: ClusterMap, comment: str = "") -> str:
@@ -263,32 +225,17 @@ def write_dts(cluster_map: ClusterMap, comment: str = "") -> str:
     out.line("#address-cells = <2>;")
     out.line("#size-cells = <2>;")
 
-    _machine(out, cluster_map)
+    if cluster_map.shape:
+        out.node("machine", _machine(cluster_map.shape))
     _cpus_and_memory(out, cluster_map)
-
-    out.numbered("clusters")
-    for cluster in cluster_map.clusters:
-        _cluster(out, cluster)
-    out.close()
-
+    out.numbered("clusters", ((one.name, _cluster(one)) for one in cluster_map.clusters))
     if cluster_map.channels:
-        out.numbered("channels")
-        for channel in cluster_map.channels:
-            _channel(out, channel)
-        out.close()
+        out.numbered("channels", ((one.name, _channel(one)) for one in cluster_map.channels))
     if cluster_map.network:
-        _network(out, cluster_map.network)
-
-    out.numbered("applications")
-    for app in cluster_map.applications:
-        _application(out, app)
-    out.close()
-
+        out.node("network", _network(cluster_map.network))
+    out.numbered("applications", ((one.name, _application(one)) for one in cluster_map.applications))
     if cluster_map.shutdown or cluster_map.failure_timeout:
-        out.open("run")
-        out.optional("shutdown", cluster_map.shutdown)
-        if cluster_map.failure_timeout:
-            out.line(f"patience = <{cluster_map.failure_timeout}>;")
-        out.close()
+        timeout = cluster_map.failure_timeout
+        out.node("run", {"shutdown": text(cluster_map.shutdown), "patience": bool(timeout) and cell(timeout)})
     out.close()
     return "\n".join(out.lines) + "\n"
