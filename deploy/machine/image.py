@@ -19,6 +19,7 @@ from deploy.base.errors import Failure
 from deploy.base.paths import BUILD
 from deploy.deployment import modules
 from deploy.deployment.file_tree import FileTree
+from deploy.machine.cpio import Archive
 from deploy.setup import needs
 from deploy.setup.build import require
 from topology import foreign
@@ -209,23 +210,11 @@ def read_iso(path: Path, *names: str) -> list[bytes]:
 
 
 def cpio(files: Mapping[str, bytes]) -> bytes:
-    """An uncompressed `newc` archive."""
-    archive = bytearray()
-
-    def member(name: str, content: bytes, mode: int, inode: int) -> None:
-        size_of_name = len(name) + 1
-        header = [inode, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, size_of_name, 0]
-        archive.extend(b"070701" + b"".join(b"%08X" % value for value in header))
-        archive.extend(name.encode() + b"\0")
-        archive.extend(bytes(-len(archive) % 4))
-        archive.extend(content)
-        archive.extend(bytes(-len(archive) % 4))
-
-    for inode, (name, content) in enumerate(files.items(), start=1):
-        member(name, content, 0o100644, inode)
-    member("TRAILER!!!", b"", 0, 0)
-    archive.extend(bytes(-len(archive) % 512))
-    return bytes(archive)
+    """Returns an uncompressed `newc` archive."""
+    archive = Archive()
+    for name, content in files.items():
+        archive.file(name, content)
+    return archive.finish()
 
 
 def make_direct(directory: Path, files: Mapping[str, bytes], loader: Path) -> DirectBoot:

@@ -26,8 +26,8 @@ from deploy.base.timeouts import Patience, Watch
 from deploy.deployment import modules
 from deploy.deployment.planner import Plan
 from deploy.load.linux_guest import kernel
-from deploy.load.linux_guest.cpio import Archive
 from deploy.machine import image, qemu
+from deploy.machine.cpio import Archive
 from deploy.machine.events import EventStream
 
 INIT = "/init.py"

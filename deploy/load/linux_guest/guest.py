@@ -11,7 +11,7 @@ from deploy.base.atomic_files import write_bytes
 from deploy.base.errors import Failure
 from deploy.base.paths import BUILD
 from deploy.load.linux_guest import kernel
-from deploy.load.linux_guest.cpio import Archive
+from deploy.machine.cpio import Archive
 from deploy.machine.image import DirectBoot
 
 INIT = Path("deploy/load/linux_guest/linux-guest-init")

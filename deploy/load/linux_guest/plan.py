@@ -14,7 +14,7 @@ from deploy.base.atomic_files import write_bytes
 from deploy.deployment import Deployment
 from deploy.deployment.planner import expand
 from deploy.deployment.switches import switches
-from deploy.load.linux_guest.cpio import Archive
+from deploy.machine.cpio import Archive
 from deploy.machine.image import DirectBoot
 from topology.machines.machine import emulated
 from topology.maps.clustermap import Application

@@ -19,8 +19,8 @@ from deploy.base.symbols import Image
 from deploy.deployment import Deployment, Load, Redis
 from deploy.deployment.modules import module_path
 from deploy.deployment.planner import expand
-from deploy.load.linux_guest.cpio import Archive
 from deploy.load.linux_guest.plan import guest_plan
+from deploy.machine.cpio import Archive
 from deploy.machine.events import Event
 from deploy.profile.components import GROUPS, component, group
 from deploy.profile.linux import Kernel, Mapped, base, executable, kernel, mapped, reported

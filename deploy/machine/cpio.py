@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Archives for the kernel's initramfs: cpio's "newc" format (Linux: Documentation/driver-api/early-userspace)."""
+"""Archives for the loader, and for the initramfs of Linux: cpio's "newc" format (Linux: Documentation/driver-api/early-userspace)."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ class Archive:
 
     def finish(self) -> bytes:
         """The archive, padded so that another may follow."""
+        self._inode = 0
         self._append("TRAILER!!!", 0, b"", 1, (0, 0))
         return bytes(self._data) + bytes(-len(self._data) % 512)
 
@@ -57,6 +58,6 @@ class Archive:
     ) -> None:
         encoded = name.encode() + b"\0"
         fields = (self._inode, mode, 0, 0, links, time, len(content), 0, 0, *device, len(encoded), 0)
-        self._data += b"070701" + b"".join(b"%08x" % value for value in fields) + encoded
+        self._data += b"070701" + b"".join(b"%08X" % value for value in fields) + encoded
         self._data += bytes(-len(self._data) % 4) + content
         self._data += bytes(-len(self._data) % 4)
