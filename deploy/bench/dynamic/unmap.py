@@ -4,7 +4,6 @@ its series, what follows from them, and what domains take."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -12,7 +11,6 @@ from statistics import mean
 from typing import Any
 
 from deploy.base.errors import Failure
-from deploy.base.paths import ROOT
 from deploy.base.timeouts import Patience
 from deploy.bench.boot import Bench, marked_events
 from deploy.bench.dynamic.measure import UNMAP, at_plain_costs
@@ -22,6 +20,7 @@ from deploy.emulator.lockstep import Mark
 from deploy.emulator.machine_file import ModelledMachine
 from deploy.machine.events import Event
 from deploy.results.result import Result
+from topology import headers
 from topology.machines.machine import default_memory
 from topology.maps.clustermap import COARSE, FINE
 from topology.model.papers import UHLIG_MAPPING_GROWTH, UHLIG_SPLIT_NODE_BYTES, UHLIG_UNMAP_MORE, UHLIG_UNMAP_OVERHEAD
@@ -110,7 +109,6 @@ def _lengths(moments: Sequence[Mark], counted: bool) -> Iterator[int]:
 FLAT, LINEAR = "a", "b"  # the figure's parts
 MOST_RISE, LEAST_R_SQUARED = 0.1, 0.95  # limits for (a), and for (b)
 FEWEST = 3  # numbers of cores of which a line says something
-SYSCALLS = ROOT / "cluster-kernel" / "include" / "skerry" / "syscall.h"
 
 
 @dataclass(frozen=True)
@@ -277,13 +275,8 @@ def one_core(rows: Iterable[Unmap]) -> list[OneCore]:
 
 def sizes() -> dict[str, int]:
     """Bytes of a slot, which has a mapping, and of a domain, as the kernel's ABI has them."""
-    text = SYSCALLS.read_text()
-    by_name = {}
-    for name in ("SLOT", "DOMAIN"):
-        match = re.search(rf"\b{name}_BITS = (\d+),", text)
-        assert match, f"{SYSCALLS}: no {name}_BITS"
-        by_name[name.lower()] = 1 << int(match[1])
-    return by_name
+    return {name: 1 << headers.constant(headers.KERNEL / "syscall.h", f"{name.upper()}_BITS")
+            for name in ("slot", "domain")}
 
 
 # ---- in words ----

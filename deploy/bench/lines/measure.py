@@ -3,7 +3,6 @@
 that move them."""
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -12,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from deploy.base.errors import Failure
-from deploy.base.paths import BUILD, ROOT
+from deploy.base.paths import BUILD
 from deploy.base.symbols import Image
 from deploy.base.timeouts import Patience
 from deploy.bench.boot import Bench
@@ -33,20 +32,13 @@ FEWEST_FETCHES = 4  # fetches from which on their useless ones are judged
 
 # As emulator/modelled/locks.h recognises them.
 KIND_VECTOR, KIND_UNKNOWN = 256, 511  # there
-SYSCALLS = ROOT / "cluster-kernel" / "include" / "skerry" / "syscall.h"
+SYSCALLS = headers.KERNEL / "syscall.h"
 
 
 @cache
 def _syscalls() -> dict[int, str]:
-    body = re.search(r"enum skerry_syscall \{(.*?)\};", SYSCALLS.read_text(), re.DOTALL)
-    assert body
-    code = re.sub(r"/\*.*?\*/", "", body[1], flags=re.DOTALL)
-    names: dict[int, str] = {}
-    number = -1
-    for name, value in re.findall(r"\bSYS_(\w+)(?:\s*=\s*(\w+))?", code):
-        number = int(value, 0) if value else number + 1
-        names[number] = name
-    return names
+    return {headers.constant(SYSCALLS, name): name.removeprefix("SYS_")
+            for name in headers.members(SYSCALLS, "skerry_syscall")}
 
 
 def kind_name(kind: int) -> str:
