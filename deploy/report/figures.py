@@ -2,11 +2,12 @@
 """The page's figures. Nothing in them is told by colour alone: bars have names, lines have strokes and marks."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from markupsafe import Markup
 
 from deploy.report.group import Value
-from deploy.report.svg import COLOURS, HATCHES, LINES, MARKERS, drawing
+from deploy.report.svg import COLOURS, HATCHES, LINES, MARKERS, Drawing, drawing
 from deploy.results.figure import ticker
 from deploy.results.ycsb import percentile
 from topology.model.fit import Fit
@@ -70,6 +71,21 @@ def bars(
     return made.svg
 
 
+def _look(place: int) -> dict[str, Any]:
+    return {"color": COLOURS[place % len(COLOURS)], "linestyle": LINES[place % len(LINES)],
+            "marker": MARKERS[place % len(MARKERS)]}
+
+
+def _finish(made: Drawing, x: str, y: str, bottom: float | None = None) -> None:
+    """Names the axes, and sets a grid behind the lines and a legend below them."""
+    axes = made.axes
+    axes.set(xlabel=x, ylabel=y)
+    if bottom is not None:
+        axes.set_ylim(bottom=bottom)
+    axes.grid(True)
+    made.figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=1)
+
+
 def over_cores(name: str, title: str, unit: str, of: Mapping[str, Mapping[int, Value]]) -> Markup:
     """A line for each of what is compared; whiskers as those of bars."""
     lines = [f"{key}: " + ", ".join(f"{n} cores {number(v.mean)}" for n, v in line.items()) for key, line in of.items()]
@@ -78,16 +94,11 @@ def over_cores(name: str, title: str, unit: str, of: Mapping[str, Mapping[int, V
         for place, (key, line) in enumerate(of.items()):
             axes.errorbar(
                 list(line), [v.mean for v in line.values()], yerr=list(zip(*(v.reach for v in line.values()))),
-                color=COLOURS[place % len(COLOURS)], linestyle=LINES[place % len(LINES)], capsize=3, linewidth=1.2,
-                marker=MARKERS[place % len(MARKERS)], markersize=4, label=short(key),
-            )  # fmt: skip
-        axes.set_xlabel("cores")
-        axes.set_ylabel(unit)
-        axes.set_ylim(bottom=0)
+                capsize=3, linewidth=1.2, markersize=4, label=short(key), **_look(place),
+            )
         axes.xaxis.set_major_locator(ticker().MaxNLocator(8, integer=True))
         axes.yaxis.set_major_formatter(ticker().FuncFormatter(lambda y, _: number(y)))
-        axes.grid(True)
-        made.figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=1)
+        _finish(made, "cores", unit, bottom=0)
     return made.svg
 
 
@@ -110,10 +121,9 @@ def latencies(name: str, title: str, of: Mapping[str, Sequence[tuple[float, int]
                 ys.append(value)
             every = max(1, len(xs) // 8)
             axes.plot(
-                xs, ys, color=COLOURS[place % len(COLOURS)], drawstyle="steps-pre", markersize=4, markevery=every,
-                linewidth=1.3,
-                label=short(key), linestyle=LINES[place % len(LINES)], marker=MARKERS[place % len(MARKERS)],
-            )  # fmt: skip
+                xs, ys, drawstyle="steps-pre", markersize=4, markevery=every, linewidth=1.3, label=short(key),
+                **_look(place),
+            )
         axes.set_xscale("log")
         axes.set_yscale("log")
         ticks = [p for p in (0, 50, 90, 99, 99.9, 99.99, 99.999) if p in shown]
@@ -123,10 +133,7 @@ def latencies(name: str, title: str, of: Mapping[str, Sequence[tuple[float, int]
         axes.yaxis.set_major_locator(ticker().LogLocator(subs=(1, 2, 5)))
         axes.yaxis.set_major_formatter(ticker().FuncFormatter(lambda y, _: number(y)))
         axes.yaxis.set_minor_formatter(ticker().FuncFormatter(lambda y, _: ""))
-        axes.grid(True, which="major")
-        axes.set_xlabel("percentile of operations")
-        axes.set_ylabel("latency, µs")
-        made.figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=1)
+        _finish(made, "percentile of operations", "latency, µs")
     return made.svg
 
 
@@ -139,20 +146,15 @@ def powers(name: str, title: str, unit: str, of: Mapping[str, Sequence[float]]) 
         axes = made.axes
         for place, (key, bins) in enumerate(of.items()):
             axes.plot(
-                range(last + 1), [*bins, *[0] * (last + 1)][: last + 1], color=COLOURS[place % len(COLOURS)],
-                linestyle=LINES[place % len(LINES)], marker=MARKERS[place % len(MARKERS)], markersize=3.5,
-                linewidth=1.2, label=short(key),
-            )  # fmt: skip
+                range(last + 1), [*bins, *[0] * (last + 1)][: last + 1], markersize=3.5, linewidth=1.2,
+                label=short(key), **_look(place),
+            )
         axes.set_yscale("symlog", linthresh=1)
-        axes.set_ylim(bottom=0)
         axes.yaxis.set_major_formatter(ticker().FuncFormatter(lambda y, _: number(y)))
         axes.xaxis.set_major_locator(ticker().MaxNLocator(8, integer=True))
         axes.xaxis.set_major_formatter(ticker().FuncFormatter(lambda x, _: number(2.0**x) if x >= 0 else ""))
         axes.tick_params(axis="x", labelsize=7)
-        axes.grid(True)
-        axes.set_xlabel(f"{unit}, from this on")
-        axes.set_ylabel("how often")
-        made.figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=1)
+        _finish(made, f"{unit}, from this on", "how often", bottom=0)
     return made.svg
 
 
@@ -167,29 +169,24 @@ def fits(name: str, title: str, fitted: Sequence[Fit]) -> Markup:
         axes = made.axes
         most = max(cores for fit in fitted for cores, _ in fit.curve.points)
         for place, fit in enumerate(fitted):
-            colour = COLOURS[place % len(COLOURS)]
+            look = _look(place)
             points: dict[int, list[float]] = {}
             for cores, throughput in fit.curve.points:
                 points.setdefault(cores, []).append(UNIT * throughput)
             values = {cores: Value(tuple(runs)) for cores, runs in sorted(points.items())}
             axes.errorbar(
                 list(values), [v.mean for v in values.values()], yerr=[v.deviation or 0 for v in values.values()],
-                fmt=MARKERS[place % len(MARKERS)], color=colour, markersize=5, capsize=3,
-                label=f"{fit.curve.name}: measured",
-            )  # fmt: skip
+                fmt=look["marker"], color=look["color"], markersize=5, capsize=3, label=f"{fit.curve.name}: measured",
+            )
             beyond = range(1, 2 * most + 1)
             axes.plot(
-                beyond, [UNIT * fit.throughput(n) for n in beyond], color=colour, linestyle=LINES[place % len(LINES)],
+                beyond, [UNIT * fit.throughput(n) for n in beyond], color=look["color"], linestyle=look["linestyle"],
                 linewidth=1.2, label=f"{fit.curve.name}: model",
-            )  # fmt: skip
+            )
         axes.axvline(most, color="#010203", linewidth=0.6, linestyle=":")
         for words, side, aligned in (("measured", -3, "right"), ("model alone", 3, "left")):  # above all curves
             axes.annotate(words, (most, 1), (side, 2), xycoords=axes.get_xaxis_transform(), textcoords="offset points",
                           fontsize=7, ha=aligned)
-        axes.set_xlabel("cores of one kernel")
-        axes.set_ylabel("kernel entries in 1,000 cycles")
-        axes.set_ylim(bottom=0)
         axes.xaxis.set_major_locator(ticker().MaxNLocator(8, integer=True))
-        axes.grid(True)
-        made.figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=1)
+        _finish(made, "cores of one kernel", "kernel entries in 1,000 cycles", bottom=0)
     return made.svg

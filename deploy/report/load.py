@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from deploy.base.export import flattened
 from topology import foreign
 from topology.errors import InputError
 
@@ -32,13 +33,7 @@ def _finite(value: float) -> float:
 
 def _flat(metrics: Any) -> Any:
     """A metric in parts as one for each part: {"a": {"b": 1}} is {"a.b": 1}."""
-    if not isinstance(metrics, dict):
-        return metrics
-    flat: dict[Any, Any] = {}
-    for name, value in metrics.items():
-        flat |= {f"{name}.{part}": of_part for part, of_part in value.items()} if isinstance(value,
-            dict) else {name: value}
-    return flat
+    return flattened(metrics) if isinstance(metrics, dict) else metrics
 
 
 Number = Annotated[int | float, AfterValidator(_finite)]

@@ -82,36 +82,19 @@ def simulations(lock: str, entries: Sequence[Mapping[str, Any]]) -> Table:
         counts = [
             f"{m[name]:.4f}" for name in ("conflicts_per_entry", "lock_aborts_per_entry", "fallback_ratio") if counted
         ]
-        table.add_row(
-            f"{m['delay_cycles']:g}",
-            str(item["cores"]),
-            f"{UNIT * done:.3f} ± {UNIT * m['throughput_half_width_per_cycle']:.3f}",
-            f"{m['service_cycles']:.1f}",
-            f"{UNIT * closed:.3f}",
-            f"{done / closed:.3f}",
-            *counts,
-        )
+        simulated = f"{UNIT * done:.3f} ± {UNIT * m['throughput_half_width_per_cycle']:.3f}"
+        table.add_row(f"{m['delay_cycles']:g}", str(item["cores"]), simulated, f"{m['service_cycles']:.1f}",
+                      f"{UNIT * closed:.3f}", f"{done / closed:.3f}", *counts)
     return table
 
 
 def plan_curve(advice: Advice, limit: float) -> Table:
-    table = _table(
-        "One kernel over N cores, socket after socket",
-        "cores",
-        "shared cache",
-        f"entries in {UNIT:,} cycles",
-        "lost to the lock",
-        "limit",
-    )
+    table = _table("One kernel over N cores, socket after socket", "cores", "shared cache",
+                   f"entries in {UNIT:,} cycles", "lost to the lock", "limit")
     for point in advice.curve:
-        table.add_row(
-            str(point.cores),
-            "no" if point.crosses else "yes",
-            f"{UNIT * point.throughput:.3f}",
-            f"{point.loss:.2%}",
-            "" if point.loss <= limit else "over",
-            style="bold" if point.cores == advice.largest else None,
-        )
+        table.add_row(str(point.cores), "no" if point.crosses else "yes", f"{UNIT * point.throughput:.3f}",
+                      f"{point.loss:.2%}", "" if point.loss <= limit else "over",
+                      style="bold" if point.cores == advice.largest else None)
     return table
 
 

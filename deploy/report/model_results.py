@@ -22,16 +22,8 @@ def document(command: str, entries: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 def entry(lock: str, model: str, cores: int, metrics: dict[str, Any]) -> dict[str, Any]:
     """One kernel on `cores` cores."""
-    return {
-        "layout": "spanning",
-        "lock": lock,
-        "system": "skerry",
-        "model": model,
-        "clusters": 1,
-        "cores": cores,
-        "metrics": metrics,
-        "per_core": [],
-    }
+    return {"layout": "spanning", "lock": lock, "system": "skerry", "model": model, "clusters": 1, "cores": cores,
+            "metrics": metrics, "per_core": []}
 
 
 def prediction(form: ClosedForm, delay: float, steady: Steady, bounds: Bounds) -> dict[str, Any]:
@@ -94,18 +86,9 @@ def simulated(lock: str, delay: float, outcome: Outcome, closed: float) -> dict[
 
 def planned(lock: str, model: str, delay: float, service: float, limit: float, advice: Advice) -> list[dict[str, Any]]:
     """One result for each cluster size of the curve; the advice stands beside them."""
+    asked = {"delay_cycles": delay, "service_cycles": service}
     return [
-        entry(
-            lock,
-            model,
-            point.cores,
-            {
-                "delay_cycles": delay,
-                "service_cycles": service,
-                "throughput_per_cycle": point.throughput,
-                "loss": point.loss,
-            },
-        )
+        entry(lock, model, point.cores, asked | {"throughput_per_cycle": point.throughput, "loss": point.loss})
         | {"crosses_cache": point.crosses, "within_limit": point.loss <= limit}
         for point in advice.curve
     ]

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.table import Table
 
@@ -34,6 +34,7 @@ from deploy.results.figure import MARKERS, publish, subplots
 from deploy.results.tables import add_rows, plain_table
 from topology.model.papers import UHLIG, UHLIG_FIGURE_6, UHLIG_FIGURE_7, UHLIG_MACHINE
 
+Row = TypeVar("Row", ForkJoin, Load, Unmap)
 UNIT = 1000  # cycles of a throughput
 MESSAGES, LOCKS, FINE = "messages", "dynamic fine", "fine"  # series
 LOCKS_OVER_FINE = 0.8  # at most: a kernel that switches its locks, beside one that has them always
@@ -271,17 +272,6 @@ def _bars(axes: Any, rows: Sequence[Ipc]) -> None:
     axes.margins(y=0.2)
 
 
-def _joins(axes: Any, rows: Sequence[ForkJoin]) -> None:
-    for number, name in enumerate(dict.fromkeys(row.series.name for row in rows)):
-        mine = sorted((row for row in rows if row.series.name == name), key=lambda row: row.cores)
-        cores, cycles = [row.cores for row in mine], [row.latency.running for row in mine]
-        axes.plot(cores, cycles, marker=MARKERS[number % len(MARKERS)], markersize=4, label=name)
-        _ranges(axes, cores, [row.range for row in mine], f"C{number % 10}", 1)
-    axes.set_xlabel("cores")
-    axes.set_ylabel("cycles from the first signal until the last worker runs")
-    axes.set_ylim(bottom=0)
-
-
 def _panels_of_unmaps(rows: Sequence[Unmap]) -> list[tuple[str, Callable[[Any], None]]]:
     """One for each series of cycles, and one for all that is counted."""
     modelled = [row for row in rows if row.machine]
@@ -292,39 +282,41 @@ def _panels_of_unmaps(rows: Sequence[Unmap]) -> list[tuple[str, Callable[[Any], 
                  for n in sorted({row.calls.cores for row in modelled})}  # fmt: skip
         panels.append((title_of(series), partial(_unmaps, lines=lines)))
     if counted := [row for row in rows if not row.machine]:
-        lines = {name: [row for row in counted if row.series.name == name]
-                 for name in dict.fromkeys(row.series.name for row in counted)}
-        panels.append((f"{TITLES[UNMAP]}: one core", partial(_unmaps, lines=lines)))
+        panels.append((f"{TITLES[UNMAP]}: one core", partial(_unmaps, lines=_by_name(counted))))
     return panels
 
 
-def _unmaps(axes: Any, lines: Mapping[str, Sequence[Unmap]]) -> None:
+def _lines(axes: Any, lines: Mapping[str, Sequence[Row]], at: Callable[[Row], int], value: Callable[[Row], float],
+           by: float = 1) -> None:
+    """Draws a line for each series, `by` times its values, and the range of each."""
     for number, (name, rows) in enumerate(lines.items()):
-        mine = sorted(rows, key=lambda row: row.calls.pages)
-        pages = [row.calls.pages for row in mine]
-        axes.plot(pages, [row.calls.mapping for row in mine], marker=MARKERS[number % len(MARKERS)], markersize=4,
-                  label=name)
-        _ranges(axes, pages, [row.range for row in mine], f"C{number % 10}", 1)
-        axes.set_ylabel(f"{mine[0].unit} of a mapping" if mine else "")
+        mine = sorted(rows, key=at)
+        axes.plot([at(row) for row in mine], [by * value(row) for row in mine], marker=MARKERS[number % len(MARKERS)],
+                  markersize=4, label=name)
+        if known := [(at(row), row.range) for row in mine if row.range]:
+            axes.fill_between([n for n, _ in known], [by * low for _, (low, _) in known],
+                              [by * high for _, (_, high) in known], color=f"C{number % 10}", alpha=0.15, linewidth=0)
+    axes.set_ylim(bottom=0)
+
+
+def _by_name(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    return {name: [row for row in rows if row.series.name == name]
+            for name in dict.fromkeys(row.series.name for row in rows)}
+
+
+def _joins(axes: Any, rows: Sequence[ForkJoin]) -> None:
+    _lines(axes, _by_name(rows), lambda row: row.cores, lambda row: row.latency.running)
+    axes.set(xlabel="cores", ylabel="cycles from the first signal until the last worker runs")
+
+
+def _unmaps(axes: Any, lines: Mapping[str, Sequence[Unmap]]) -> None:
+    _lines(axes, lines, lambda row: row.calls.pages, lambda row: row.calls.mapping)
     axes.set_xscale("log", base=2)
     axes.set_xlabel("pages that one call protects")
-    axes.set_ylim(bottom=0)
+    *_, last = lines.values()
+    axes.set_ylabel(f"{last[0].unit} of a mapping" if last else "")
 
 
 def _loads(axes: Any, rows: Sequence[Load]) -> None:
-    for number, name in enumerate(dict.fromkeys(row.series.name for row in rows)):
-        mine = sorted((row for row in rows if row.series.name == name), key=lambda row: row.point.cores)
-        cores, values = [row.point.cores for row in mine], [UNIT * row.point.throughput for row in mine]
-        axes.plot(cores, values, marker=MARKERS[number % len(MARKERS)], markersize=4, label=name)
-        _ranges(axes, cores, [row.range for row in mine], f"C{number % 10}", UNIT)
-    axes.set_xlabel("cores")
-    axes.set_ylabel(f"kernel entries in {UNIT:,} cycles")
-    axes.set_ylim(bottom=0)
-
-
-def _ranges(axes: Any, cores: Sequence[int], bounds: Sequence[tuple[float, float] | None], colour: str,
-            by: float) -> None:
-    known = [(n, of) for n, of in zip(cores, bounds) if of]
-    if known:
-        axes.fill_between([n for n, _ in known], [by * of[0] for _, of in known], [by * of[1] for _, of in known],
-                          color=colour, alpha=0.15, linewidth=0)
+    _lines(axes, _by_name(rows), lambda row: row.point.cores, lambda row: row.point.throughput, UNIT)
+    axes.set(xlabel="cores", ylabel=f"kernel entries in {UNIT:,} cycles")
