@@ -193,14 +193,19 @@ def run(command: Sequence[str], text: str | bytes, name: str, environment: Mappi
     return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
-def format_spans(numbers: Iterable[int]) -> str:
+def spans_of(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """Returns the first and the last of each run of numbers."""
     spans: list[tuple[int, int]] = []
     for number in sorted(set(numbers)):
         if spans and spans[-1][1] == number - 1:
             spans[-1] = (spans[-1][0], number)
         else:
             spans.append((number, number))
-    return ",".join(f"{a}-{b}" if a < b else str(a) for a, b in spans)
+    return spans
+
+
+def format_spans(numbers: Iterable[int]) -> str:
+    return ",".join(f"{a}-{b}" if a < b else str(a) for a, b in spans_of(numbers))
 
 
 def parse_spans(text: str) -> set[int]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from deploy.deployment.planner import Plan
 from topology.machines.machine import Machine
+from topology.machines.parts import first_threads
 from topology.maps.clustermap import ClusterMap
 from topology.maps.separate import separate
 
@@ -74,10 +75,8 @@ def on_host(machine: Machine, host: Machine, taken: Collection[int] = ()) -> tup
 def _free(machine: Machine, host: Machine, taken: Collection[int]) -> dict[int, list[int]]:
     """The host's processors by node. Cores without threads get a core of silicon each, where there are enough."""
     cores = [core for core in host.cores if core.number not in taken]
-    if not machine.has_smt:
-        first = {core.physical: core for core in reversed(cores)}
-        if len(first) >= len(machine.cores):
-            cores = [core for core in cores if first[core.physical] is core]
+    if not machine.has_smt and len(first := first_threads(cores)) >= len(machine.cores):
+        cores = list(first)
     free: dict[int, list[int]] = {}
     for core in cores:
         free.setdefault(core.node, []).append(core.number)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from topology.errors import InputError
-from topology.machines.parts import Board, Core, Machine, MemoryRange, Shape
+from topology.machines.parts import Board, Core, Machine, MemoryRange, Shape, first_threads
 from topology.machines.qemu import grid, place
 from topology.units import GIB, LARGE_PAGE, MIB, format_size
 
@@ -106,8 +106,7 @@ def one_thread_per_core(shape: Shape | Machine) -> Shape | Machine:
         return shape if shape.threads == 1 else replace(shape, threads=1)
     if not shape.has_smt:
         return shape
-    first = {core.physical: core for core in reversed(shape.cores)}
-    reduced = place(replace(shape, cores=tuple(core for core in shape.cores if first[core.physical] is core)))
+    reduced = place(replace(shape, cores=first_threads(shape.cores)))
     return replace(reduced, shape=board_of(reduced))
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Parts of a machine: cores by their local APIC ids, memory by NUMA node, distances between nodes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from topology.units import GIB, format_size
@@ -18,6 +19,12 @@ class Core:
     physical: int
     number: int  # the operating system's, of the machine that was looked at
     kind: str = ""  # of a hybrid processor's core; empty where all are alike
+
+
+def first_threads(cores: Sequence[Core]) -> tuple[Core, ...]:
+    """Returns the first of each core of silicon."""
+    first = {core.physical: core for core in reversed(cores)}
+    return tuple(core for core in cores if first[core.physical] is core)
 
 
 @dataclass(frozen=True)

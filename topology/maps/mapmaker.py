@@ -10,6 +10,7 @@ from topology.grouping import WORDS, group
 from topology.layouts import AT, cores_of_sockets, possible_sizes
 from topology.limits import CHANNEL_PORTS, MAX_CLUSTERS, MAX_CPUS, PORT_SIZE
 from topology.machines.machine import Machine, MemoryRange
+from topology.machines.parts import first_threads
 from topology.maps.clustermap import Channel, Cluster, ClusterMap, Cpu, Range
 from topology.units import LARGE_PAGE, MIB, align_down, align_up, format_size
 
@@ -119,14 +120,9 @@ def _check_limits(machine: Machine, groups: list[list[int]], layout: str) -> Non
     else:
         return
     advice = f"; {', '.join(fitting)} would fit" if (fitting := _fitting(machine)) else ""
-    if machine.has_smt and _fits(_without_smt(machine), layout):
+    if machine.has_smt and _fits(replace(machine, cores=first_threads(machine.cores)), layout):
         advice += ", or --smt off" if advice else "; --smt off would fit"
     raise InputError(f"--layout {layout}", problem + advice, at=AT)
-
-
-def _without_smt(machine: Machine) -> Machine:
-    first = {core.physical: core for core in reversed(machine.cores)}
-    return replace(machine, cores=tuple(core for core in machine.cores if first[core.physical] is core))
 
 
 def _fits(machine: Machine, layout: str) -> bool:

@@ -10,6 +10,7 @@ from deploy.bench.lines.measure import Line, Lines, LockUse
 from deploy.results import kinds
 from deploy.results.snapshots import ratio
 from deploy.results.tables import plain_table
+from topology.foreign import spans_of
 
 TOP_INSTRUCTIONS = 3
 NOTE = (
@@ -69,13 +70,7 @@ def lock_tables(measured: Lines, top: int) -> list[Table]:
 
 def cores_text(cores: Sequence[int]) -> str:
     """0..3, 8"""
-    spans: list[tuple[int, int]] = []
-    for core in cores:
-        if spans and spans[-1][1] == core - 1:
-            spans[-1] = (spans[-1][0], core)
-        else:
-            spans.append((core, core))
-    return ", ".join(str(a) if a == b else f"{a}..{b}" for a, b in spans)
+    return ", ".join(str(a) if a == b else f"{a}..{b}" for a, b in spans_of(cores))
 
 
 def _movers(line: Line) -> str:
