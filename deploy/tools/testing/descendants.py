@@ -7,6 +7,7 @@ import ctypes
 import os
 import signal
 import time
+from contextlib import suppress
 from types import TracebackType
 
 from deploy.base.errors import Failure
@@ -46,21 +47,17 @@ class Descendants:
         end = time.monotonic() + _PATIENCE
         while left := _own() - self._before:  # a process that is killed may leave children, which come here
             for pid in left:
-                _kill(pid)
+                kill(pid)
+                with suppress(ChildProcessError):
+                    os.waitpid(pid, os.WNOHANG)
             if time.monotonic() > end:
                 break  # in the kernel, which does not let it go
             time.sleep(_PAUSE)
         _prctl(_SET_CHILD_SUBREAPER, ctypes.c_ulong(self._subreaper))
 
 
-def _kill(child: int) -> None:
-    """The child, which is waited for if it has ended, and all below it."""
+def kill(child: int) -> None:
+    """Kills the child and all below it: emulators have sessions of their own."""
     for pid in children_of(child):
-        try:
+        with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-    try:
-        os.waitpid(child, os.WNOHANG)
-    except ChildProcessError:
-        pass

@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import os
 import selectors
-import signal
 import subprocess
 import sys
 from collections import deque
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from deploy.base.paths import LOGS, ROOT
-from deploy.base.timeouts import children_of
+from deploy.tools.testing.descendants import kill
 from deploy.tools.testing.meson_tests import MesonTest
 from deploy.tools.testing.result import Result
 
@@ -165,11 +164,7 @@ class _Lane:
         try:
             self._process.wait(GRACE)
         except subprocess.TimeoutExpired:
-            for pid in children_of(self._process.pid):
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
+            kill(self._process.pid)
             self._process.wait()
         try:
             self._orders.close()

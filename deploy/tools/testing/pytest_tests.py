@@ -14,6 +14,7 @@ from pathlib import Path
 
 from deploy.base.paths import LOGS, ROOT
 from deploy.base.timeouts import Clock, children_of, slowness
+from deploy.tools.testing.descendants import kill
 from deploy.tools.testing.result import Result
 
 GRACE = 30.0  # seconds of given time for a test that is past its own limit to come to an end
@@ -108,9 +109,5 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     try:
         process.wait(10)
     except subprocess.TimeoutExpired:
-        for pid in children_of(process.pid):  # emulators have sessions of their own
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+        kill(process.pid)
         process.wait()
