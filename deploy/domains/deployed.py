@@ -232,6 +232,14 @@ def pick(host: Connection, name: str | None) -> Deployed:
     raise InputError(name, f"is not deployed; {host.uri} has {names}")
 
 
+def pick_running(host: Connection, name: str | None) -> Deployed:
+    """Returns the one that is named, or the only one; a failure where not all of it runs."""
+    one = pick(host, name)
+    if not one.is_active():
+        raise Failure(f"{host.uri}: {one.name} does not run ({one.state().word})")
+    return one
+
+
 _HMP = 1  # VIR_DOMAIN_QEMU_MONITOR_COMMAND_HMP
 
 

@@ -56,9 +56,7 @@ def local_machine(what: str | None, command: str, changes: bool = True) -> Itera
 @contextmanager
 def of_libvirt(uri: str, name: str | None) -> Iterator[Target]:
     with Connection(uri) as host:
-        one = deployed.pick(host, name)
-        if not one.is_active():
-            raise Failure(f"{uri}: {one.name} does not run ({one.state().word})")
+        one = deployed.pick_running(host, name)
         destroy = (lambda cluster: one.member(cluster).destroy()) if one.record.machines > 1 else None
         clock = Clock(lambda: [])  # all time counts: it is another's
         memory = live.of_domain(one).memory

@@ -3,7 +3,7 @@
 
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -206,21 +206,12 @@ def local(what: str | None) -> Iterator[Local]:
     """The machine that runs here, or that of the `skerry` with this process id."""
     if not live.running():
         raise Failure("no machine runs here; skerry run DEPLOYMENT --keep starts one")
-    source = Local(live.find(what, "top"))
-    try:
+    with closing(Local(live.find(what, "top"))) as source:
         yield source
-    finally:
-        source.close()
 
 
 @contextmanager
 def of_libvirt(uri: str, name: str | None) -> Iterator[Domain]:
     with Connection(uri) as host:
-        one = deployed.pick(host, name)
-        if not one.is_active():
-            raise Failure(f"{uri}: {one.name} does not run ({one.state().word})")
-        source = Domain(one)
-        try:
+        with closing(Domain(deployed.pick_running(host, name))) as source:
             yield source
-        finally:
-            source.close()
