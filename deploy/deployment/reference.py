@@ -26,12 +26,17 @@ def json_schema() -> str:
 
 
 def page(text: str) -> str:
-    """The page with its tables made anew."""
-    before, _, rest = text.partition(BEGIN)
-    _, end_mark, after = rest.partition(END)
+    """Returns the page with its tables made anew."""
+    return _between(text, PAGE, BEGIN, tables(), END)
+
+
+def _between(text: str, name: object, begin: str, content: str, end: str) -> str:
+    """Returns a page's text with this content between its marks."""
+    before, _, rest = text.partition(begin)
+    _, end_mark, after = rest.partition(end)
     if not end_mark:
-        raise ValueError(f"{PAGE} has lost its marks")
-    return before + BEGIN + tables() + END + after
+        raise ValueError(f"{name} has lost its marks")
+    return before + begin + content + end + after
 
 
 def tables() -> str:
@@ -83,14 +88,10 @@ def _default(key: str, value: Any) -> str:
 
 def layouts(text: str) -> str:
     """docs/topology.md with its table of layouts made anew."""
-    before, _, rest = text.partition(LAYOUTS_BEGIN)
-    _, end_mark, after = rest.partition(LAYOUTS_END)
-    if not end_mark:
-        raise ValueError(f"{LAYOUTS_PAGE} has lost its marks")
     rows = [f"| `{one.name}` | {one.what} |\n" for one in EVERY.values()]
-    head = "| `--layout` | a cluster is |\n|---|---|\n"
-    return (before + LAYOUTS_BEGIN + head + "".join(rows)
-            + "| a file | what the map says; it is checked against the machine |\n" + LAYOUTS_END + after)
+    table = ["| `--layout` | a cluster is |\n|---|---|\n", *rows,
+             "| a file | what the map says; it is checked against the machine |\n"]
+    return _between(text, LAYOUTS_PAGE, LAYOUTS_BEGIN, "".join(table), LAYOUTS_END)
 
 
 def write() -> None:
