@@ -16,8 +16,7 @@ from deploy.base.errors import Failure
 from deploy.base.paths import BUILD
 from deploy.base.readiness import PATIENCE as PONG_PATIENCE, first_pong
 from deploy.base.timeouts import Clock, Patience, processor_seconds, slowness
-from deploy.deployment import Deployment, modules
-from deploy.emulator.plugin import arguments, plugin
+from deploy.deployment import Deployment
 from deploy.load.linux_guest.guest import build_guest, on_host
 from deploy.load.linux_guest.machine import LinuxRun, Options as LinuxOptions
 from deploy.load.measure import LINUX_PATIENCE
@@ -26,8 +25,8 @@ from deploy.machine.run import Options, boot
 from deploy.machine.tap import Tap
 from deploy.profile import linux
 from deploy.profile.linux import Mapped
-from deploy.profile.programs import Program, read_blocks
-from deploy.profile.run import deployment, planned
+from deploy.profile.programs import read_blocks
+from deploy.profile.run import counted, deployment, planned, programs_of, server
 from deploy.profile.tally import Owner, Profile, tally
 from topology import demand
 from topology.machines.machine import Machine, Shape
@@ -86,19 +85,13 @@ def skerry(
     tap: Tap | None = None, build: Path = BUILD,
 ) -> Profile:
     what = planned(shape, layout, lock)
-    programs = [Program(name, path) for name, path in modules.collect(what.cluster_map, build, what.own).items()]
+    programs = programs_of(what, build)
     redis = next(program for program in programs if program.name == "redis-server")
     command = redis.image.symbol(COMMAND).address
-    with TemporaryDirectory(prefix="skerry-profile-") as folder:
-        out = Path(folder) / "blocks"
-        extra = arguments(build / plugin("profile"),
-                          {"out": str(out)} | requests.window(command, redis.bytes_at(command, _CODE)))
-        how = Options(qemu.TCG_COUNTED_OUTSIDE, timeout, "kernel", binary=binary, build=build, extra=extra, tap=tap)
-        with boot(what, how) as machine:
-            server = what.forwards[0][0]
-            machine.wait_event("serving", app=server)
-            load(machine, machine.address(server), requests, timeout)
-        return tally(read_blocks(out), programs, requests.count, requests.unit)
+    how = Options(qemu.TCG_COUNTED_OUTSIDE, timeout, "kernel", binary=binary, build=build, tap=tap)
+    with counted(what, how, requests.window(command, redis.bytes_at(command, _CODE))) as (machine, blocks):
+        load(machine, server(machine, what), requests, timeout)
+    return tally(blocks, programs, requests.count, requests.unit)
 
 
 def of_linux(
@@ -169,9 +162,8 @@ def skerry_speeds(
 ) -> list[float]:
     what = planned(shape, layout, lock)
     with boot(what, Options(accel(shape), timeout, "kernel", binary=binary, tap=tap)) as machine:
-        server = what.forwards[0][0]
-        machine.wait_event("serving", app=server)
-        return [_measured(machine, machine.address(server), requests, timeout) for requests in loads]
+        address = server(machine, what)
+        return [_measured(machine, address, requests, timeout) for requests in loads]
 
 
 def linux_speeds(

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,8 +19,8 @@ from deploy.load import measure
 from deploy.load.case import RedisCase
 from deploy.machine import qemu
 from deploy.machine.events import Event
-from deploy.machine.run import Options, boot
-from deploy.profile.programs import Program, read_blocks
+from deploy.machine.run import Options, Run, boot
+from deploy.profile.programs import Block, Program, read_blocks
 from deploy.profile.tally import Profile, tally
 from deploy.results.result import Result
 from topology.machines.machine import Machine, Shape
@@ -27,18 +29,33 @@ from topology.units import MIB
 
 def profile(case: RedisCase, on_event: Callable[[Event], None], build: Path = BUILD) -> tuple[Profile, Result]:
     """Profiles the interval in which all clients run."""
-    job, what = case.job, case.plan
+    job = case.job
+    how = Options(qemu.TCG_COUNTED, job.timeout, "kernel", binary=job.binary, build=build, on_event=on_event)
+    with counted(case.plan, how, {}) as (machine, blocks):
+        result = measure.finish(machine, f"{case.layout}, workload {case.workload}")
+    return tally(blocks, programs_of(case.plan, build), round(result.metrics["operations"])), result
+
+
+def programs_of(what: Plan, build: Path) -> list[Program]:
+    return [Program(name, path) for name, path in modules.collect(what.cluster_map, build, what.own).items()]
+
+
+@contextmanager
+def counted(what: Plan, how: Options, window: dict[str, str]) -> Iterator[tuple[Run, list[Block]]]:
+    """Boots under the plugin, which has these options; when the block has ended, the list has what was counted."""
+    blocks: list[Block] = []
     with TemporaryDirectory(prefix="skerry-profile-") as folder:
         out = Path(folder) / "blocks"
-        how = Options(
-            qemu.TCG_COUNTED, job.timeout, "kernel", binary=job.binary, build=build, on_event=on_event,
-            extra=arguments(build / plugin("profile"), {"out": str(out)}),
-        )
-        with boot(what, how) as machine:
-            result = measure.finish(machine, f"{case.layout}, workload {case.workload}")
-        counted = read_blocks(out)
-    programs = [Program(name, path) for name, path in modules.collect(what.cluster_map, build, what.own).items()]
-    return tally(counted, programs, round(result.metrics["operations"])), result
+        with boot(what, replace(how, extra=arguments(how.build / plugin("profile"), {"out": str(out)} | window))) as run:
+            yield run, blocks
+        blocks += read_blocks(out)
+
+
+def server(machine: Run, what: Plan) -> tuple[str, int]:
+    """Waits until the first server serves. Returns where."""
+    name = what.forwards[0][0]
+    machine.wait_event("serving", app=name)
+    return machine.address(name)
 
 
 COMMAND = "processCommand"  # Redis's function at which each command begins
@@ -57,21 +74,12 @@ def planned(shape: Shape | Machine, layout: str, lock: str) -> Plan:
 def profile_start(what: Plan, timeout: Patience, binary: str, on_event: Callable[[Event], None],
             build: Path = BUILD) -> Profile:
     loader = Program("loader", build / modules.LOADER)
-    programs = {name: Program(name, path) for name, path in modules.collect(what.cluster_map, build, what.own).items()}
+    programs = programs_of(what, build)
     first, behind = (loader.image.symbol(name).address for name in ("loader_start", "loader_end"))
-    redis = programs["redis-server"]
+    redis = next(program for program in programs if program.name == "redis-server")
     command = redis.image.symbol(COMMAND).address
-    with TemporaryDirectory(prefix="skerry-profile-") as folder:
-        out = Path(folder) / "blocks"
-        options = {"out": str(out), "from": f"{first:x}-{behind:x}",
-                   "to": f"{command:x}:{redis.bytes_at(command, _CODE).hex()}"}
-        how = Options(
-            qemu.TCG_COUNTED, timeout, "kernel", binary=binary, build=build, on_event=on_event,
-            extra=arguments(build / plugin("profile"), options),
-        )
-        with boot(what, how) as machine:
-            server = what.forwards[0][0]
-            machine.wait_event("serving", app=server)
-            first_pong(machine.address(server), machine.pid, max(PATIENCE, timeout.silence))
-        counted = read_blocks(out)
-    return tally(counted, [loader, *programs.values()], 1, "start")
+    window = {"from": f"{first:x}-{behind:x}", "to": f"{command:x}:{redis.bytes_at(command, _CODE).hex()}"}
+    how = Options(qemu.TCG_COUNTED, timeout, "kernel", binary=binary, build=build, on_event=on_event)
+    with counted(what, how, window) as (machine, blocks):
+        first_pong(server(machine, what), machine.pid, max(PATIENCE, timeout.silence))
+    return tally(blocks, [loader, *programs], 1, "start")
