@@ -62,6 +62,7 @@ class Extension:
 EXTENSIONS = (
     Extension("plots", "Matplotlib, to draw plots"),
     Extension("science", "SciPy, to fit models to measurements"),
+    Extension("dask", "Dask, to run on other hosts"),
     Extension("docs", "mkdocs-material, to make a site of docs/"),
     Extension("test", "pytest, libclang, ruff, mypy and what else tests use"),
     Extension("libvirt", "libvirt's library, compiled, to talk to libvirt", "requirements-compile.txt"),

@@ -93,7 +93,8 @@ def clocks(modelled: object) -> Needs:
 
 NOTHING = Needs()
 EVERYTHING = (
-    Needs(None, frozenset((*BOOT, "virsh", "libvirt", "plots", "science", "test", "outside", "tap", "fuzz", "sqlite")))
+    Needs(None, frozenset((*BOOT, "virsh", "libvirt", "plots", "science", "dask", "test", "outside", "tap", "fuzz",
+                           "sqlite")))
 )
 NAMES_OF_TESTS = _of((CHECKER,))  # a configured build, which has the components' tests
 FUZZ = _of((CHECKER,), "fuzz")  # its own programs are made after it (deploy/tools/fuzz/target.py)
