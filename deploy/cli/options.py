@@ -68,6 +68,8 @@ ModelledMachine = Annotated[str | None, option("--machine NAME|FILE.toml", "A mo
                                                "emulator/machines, or a file like those.",
                                                shell_complete=files(*machine_names()))]
 Quick = Annotated[bool, option("--quick", "Run a modelled machine at its own line costs only, without the range.")]
+Scheduler = Annotated[str | None, option("--scheduler ADDRESS", "Run on the workers of this Dask scheduler, as "
+                                         "tcp://HOST:8786.")]
 Timeout = Annotated[float | None, option("--timeout S", "Seconds of the host's clock that a boot may take. Default: no "
                                          "limit while the machine makes progress.", 1.0, callback=_finite)]
 Boot = Annotated[str, option("--boot iso|kernel", "GRUB's ISO, or the loader by QEMU itself.",

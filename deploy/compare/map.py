@@ -35,6 +35,7 @@ from deploy.load.request import prepared
 from deploy.machine import qemu
 from deploy.machine.events import Event
 from deploy.results import fingerprint
+from deploy.results.scheduler import workers
 from deploy.results.tables import plain_table
 from deploy.setup import needs
 from topology.errors import InputError
@@ -86,9 +87,8 @@ def place(case: RedisCase, folder: Path = KEPT) -> Path:
     """Returns the file of a run, whose name has a digest of all that the run depends on."""
     job, machine = case.job, case.job.modelled
     assert machine
-    targets = (needs.of_map(case.plan.cluster_map) | needs.MODELLED).targets
     asked = {
-        "images": fingerprint.of_targets(sorted(targets or ())), "qemu": qemu.version(), "prices": machine.sha256,
+        "images": fingerprint.of_targets(sorted(images(case))), "qemu": qemu.version(), "prices": machine.sha256,
         "machine": machine.plugin_text(case.plan.machine.memory), "layout": case.layout, "workload": case.workload,
         "lock": case.lock, "records": job.records, "operations": job.operations, "warm": job.warm,
         "clients": job.clients, "salt": job.salt,
@@ -110,14 +110,19 @@ def store(path: Path, measured: Run) -> None:
     write_text(path, json.dumps(asdict(measured)))
 
 
-def boot(case: RedisCase, path: Path, on_event: Callable[[Event], None]) -> Run:
-    """Runs a case in a process of its own, and keeps what it measured."""
+def images(case: RedisCase) -> frozenset[str]:
+    """Returns what a run boots, by its place in the build folder."""
+    targets = (needs.of_map(case.plan.cluster_map) | needs.MODELLED).targets or ()
+    return frozenset(target for target in targets if fingerprint.name_of(Path(target)))
+
+
+def boot(case: RedisCase, on_event: Callable[[Event], None]) -> Run:
+    """Runs a case in a process of its own."""
     assert case.job.modelled
     result = runs.run_once(case, modelled_run.mode(case.job.modelled), on_event)
     measured = run(result, case.job.modelled.ghz * 1e9)
     if not measured:
         raise Failure(f"{case.name}: waits and holds fill more than the time of its cores; there is no model of that")
-    store(path, measured)
     return measured
 
 
@@ -144,8 +149,9 @@ def asked(machine: ModelledMachine, lock: str, workload: str, layouts: str, **mo
 
 
 def measure(cells: Sequence[Asked], output: Output, parts: Parts, folder: Path = KEPT,
-            clock: Callable[[], float] = monotonic) -> list[Cell]:
-    """Returns the cells with runs for their model, from now or from a former map. Runs go side by side."""
+            clock: Callable[[], float] = monotonic, scheduler: str | None = None) -> list[Cell]:
+    """Returns the cells with runs for their model, from now or from a former map. Runs go side by side, on this host or
+    on a scheduler's workers, and are kept as they end."""
     folder.mkdir(parents=True, exist_ok=True)  # fails before any run
     paths = {id(case): place(case, folder) for cell in cells for pair in cell.pairs for case in pair}
     at = {paths[id(case)]: case for cell in cells for pair in cell.pairs for case in pair}
@@ -155,21 +161,24 @@ def measure(cells: Sequence[Asked], output: Output, parts: Parts, folder: Path =
         output.step(f"{len(known)} of {len(at)} runs are there from before ({folder})")
     if missing:
         most = min(runs.at_once(at[path]) for path in missing)
-        calls = [Call(path.stem, boot, (at[path], path)) for path in missing]
-        with output.progress(f"{len(missing)} runs", total=len(missing)) as update:
-            begun, begin = [0], clock()
+        calls = [Call(path.stem, boot, (at[path],), images(at[path])) for path in missing]
+        with output.progress(f"{len(missing)} runs", total=len(missing)) as update, workers(scheduler) as pool:
+            ended, begin = [0], clock()
 
             def on_start(number: int) -> None:
-                begun[0] += 1
-                done = max(0, begun[0] - most)
+                done = ended[0]
                 left = f", about {(clock() - begin) / done * (len(calls) - done) / 60:.0f} min to go" if done else ""
                 text = f"{calls[number].name}: {done} of {len(calls)} runs{left}"
                 update(completed=done, description=text)
                 if not output.shows_bars:
                     output.step(text)
 
-            results = parallel.run(calls, most, on_start, parts=parts)
-        known |= {path: result for path, result in zip(missing, results) if result}
+            def on_result(number: int, result: Run) -> None:
+                ended[0] += 1
+                known[missing[number]] = result
+                store(missing[number], result)
+
+            parallel.run(calls, most, on_start, parts=parts, on_result=on_result, pool=pool)
     made = []
     for this in cells:
         runs_of = [(known.get(paths[id(first)]), known.get(paths[id(second)])) for first, second in this.pairs]

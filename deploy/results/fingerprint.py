@@ -66,6 +66,12 @@ def target_of(name: str) -> Path | None:
     return modules.KERNELS / f"{name}.elf" if name.startswith("kernel-") else None
 
 
+def files(build: Path = BUILD) -> frozenset[str]:
+    """Returns the files of the build folder that are images."""
+    kernels = {path.relative_to(build) for path in (build / modules.KERNELS).glob("*.elf")}
+    return frozenset(str(path) for path in kernels | _NAMES.keys() | {modules.LOADER, MODEL} if name_of(path))
+
+
 def of_names(names: Iterable[str], build: Path = BUILD) -> dict[str, str]:
     """Returns digests of the images that exist."""
     return of_targets((str(target) for name in names if (target := target_of(name))), build)

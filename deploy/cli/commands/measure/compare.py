@@ -87,6 +87,7 @@ class CompareOptions:
     map: Annotated[bool, typer.Option(
         "--map", help=f"Draw the ratio over the load of the lock and the cores, for locks {', '.join(maps.LOCKS)} (or "
         "--lock), each workload and all machine files (or --machine).")] = False
+    scheduler: options.Scheduler = None
     emulated: options.MachineOptions = options.MachineOptions()
     records: Annotated[int | None, typer.Option(
         "--records", metavar="N", min=1, max=1 << 22,
@@ -131,6 +132,8 @@ def compare(args: CompareOptions) -> None:
     if args.json is None:
         _check_results()
     output = Output(args.quiet, args.json or str(RESULTS / f"compare-{started}.json"))
+    if args.scheduler is not None and not args.map:
+        raise InputError("--scheduler", "is for --map")
     if args.map:
         _map(args, modelled, output, _picture(args.plot, output, started))
         return
@@ -317,7 +320,7 @@ def _map(args: CompareOptions, modelled: ModelledMachine | None, output: Output,
     ]
     ensure_built(output, reduce(or_, (needed(cell.pairs[0]) for cell in cells)))
     parts = Parts(output)
-    known = maps.measure(cells, output, parts)
+    known = maps.measure(cells, output, parts, scheduler=args.scheduler)
     parts.require(known)
     output.table(maps.table(known))
     host = host_description(modelled_run.mode(machines[0]), qemu.BINARY) | {"mode": "Modelled machines"}
