@@ -3,24 +3,29 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 
-from deploy.base import host
+from deploy.base import host, parallel
 from deploy.base.atomic_files import write_bytes, write_text
+from deploy.base.errors import Failure
+from deploy.base.parallel import Call, Pool, Report
+from deploy.base.partial import Parts
 from deploy.base.paths import ROOT
 from deploy.base.terminal import Output
 from deploy.base.version import version
 from deploy.bench.paper.figures import COUNTED, DRAWN, MODELLED, Figure
+from deploy.results import fingerprint
+from deploy.results.scheduler import changes
 from deploy.results.tables import plain_table
 
 SAME_EACH_TIME = (MODELLED, COUNTED, DRAWN)
@@ -29,19 +34,8 @@ SAME_EACH_TIME = (MODELLED, COUNTED, DRAWN)
 def state() -> dict[str, Any]:
     """Returns all that results depend on beside their command; a change makes them stale."""
     on = host.environment()
-    return {"skerry": version(), "commit": on["commit"], "changes": _changes(), "cpu": host.cpu().model,
+    return {"skerry": version(), "commit": on["commit"], "changes": changes(), "cpu": host.cpu().model,
             "cores": host.cpu().cores}
-
-
-def _changes() -> str | None:
-    """Returns the changes since the commit of files that git knows; None without any, or without git."""
-    command = ["git", "-c", "safe.directory=*", "-C", str(ROOT), "diff", "HEAD", "--", ".", ":!docs", ":!tests",
-               ":!*.md"]
-    try:
-        text = subprocess.run(command, capture_output=True).stdout
-    except OSError:
-        return None
-    return hashlib.sha256(text).hexdigest()[:16] if text else None
 
 
 @dataclass(frozen=True)
@@ -94,11 +88,21 @@ def remaining(todo: Iterable[Task], pace: float) -> str:
     return f"about {minutes:.0f} min" if minutes < 90 else f"about {minutes / 60:.1f} h"
 
 
-def run(todo: Sequence[Task], of: dict[str, Any], output: Output) -> list[tuple[Task, str]]:
-    """Returns the tasks that failed, and why; the others go on."""
+def run(todo: Sequence[Task], of: dict[str, Any], output: Output, pool: Pool | None = None) -> list[tuple[Task, str]]:
+    """Returns the tasks that failed, and why; the others go on. With a pool, what is the same on each host runs there,
+    each command once."""
     left = [task for task in todo if not task.is_done]
     there = {task.figure.command: task for task in todo if task.is_done and task.figure.kind in SAME_EACH_TIME}
     failed: list[tuple[Task, str]] = []
+    if pool:
+        sent: dict[tuple[str, ...], Task] = {}
+        for task in left:
+            if task.figure.kind in SAME_EACH_TIME and task.figure.command not in there:
+                sent.setdefault(task.figure.command, task)
+        failed = _run_in(pool, list(sent.values()), of, output)
+        there |= {task.figure.command: task for task in sent.values() if _is_done(task, of)}
+        left = [task for task in left if task not in sent.values() and
+                (task.figure.command in there or task.figure.command not in sent)]
     planned = took = 0.0
     for number, task in enumerate(left, 1):
         pace = took / planned if planned else 1.0
@@ -113,11 +117,47 @@ def run(todo: Sequence[Task], of: dict[str, Any], output: Output) -> list[tuple[
             failed.append((task, why))
             output.line(f"{task.name}: failed: {why}")
             continue
-        known = {"state": of, "command": list(task.figure.command), "seconds": round(time.monotonic() - began, 1)}
         if task.figure.kind in SAME_EACH_TIME:
             there[task.figure.command] = task
-        write_text(task.stamp, json.dumps(known, indent=1) + "\n")
+        _finish(task, of, time.monotonic() - began)
     return failed
+
+
+def _finish(task: Task, of: dict[str, Any], seconds: float) -> None:
+    known = {"state": of, "command": list(task.figure.command), "seconds": round(seconds, 1)}
+    write_text(task.stamp, json.dumps(known, indent=1) + "\n")
+
+
+def _run_in(pool: Pool, tasks: Sequence[Task], of: dict[str, Any], output: Output) -> list[tuple[Task, str]]:
+    """Returns what failed of tasks that run in a pool, side by side."""
+    parts = Parts(output)
+    with output.progress(f"{len(tasks)} figures", total=len(tasks)) as update:
+        ended = [0]
+
+        def on_result(place: int, result: tuple[str, dict[str, bytes], float]) -> None:
+            why, files, seconds = result
+            for name, data in files.items():
+                write_bytes(tasks[place].folder / Path(name).name, data)
+            if why:
+                parts.record(tasks[place].name, Failure(why))
+            else:
+                _finish(tasks[place], of, seconds)
+            ended[0] += 1
+            update(completed=ended[0], description=f"{tasks[place].name}: {ended[0]} of {len(tasks)} figures")
+
+        calls = [Call(task.name, elsewhere, (task,), fingerprint.files()) for task in tasks]
+        parallel.run(calls, 1, parts=parts, on_result=on_result, pool=pool)
+    if parts.interrupted:
+        raise KeyboardInterrupt
+    return [(task, parts.failed.get(task.name, "not begun")) for task in tasks if not _is_done(task, of)]
+
+
+def elsewhere(task: Task, on_report: Report) -> tuple[str, dict[str, bytes], float]:
+    """Runs a task in a folder of its own. Returns why it failed, or nothing; its files by name; the seconds it took."""
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="skerry-paper-") as folder:
+        why = _run(replace(task, folder=Path(folder)), lambda: None)
+        return why, {path.name: path.read_bytes() for path in Path(folder).iterdir()}, time.monotonic() - began
 
 
 def _copy(same: Task, task: Task) -> str:

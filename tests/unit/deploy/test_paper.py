@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from deploy.bench.paper.figures import MODELLED, NATIVE, Figure
 from deploy.cli.commands.measure import paper as command
 from deploy.cli.main import main
 from deploy.setup import build
+
+from .test_parallel import Elsewhere
 
 HOST = {"cpu": "a cpu", "cores": 2, "qemu": "10.0", "mode": "modelled"}
 ROWS = {
@@ -210,3 +213,17 @@ def test_bad_input(words: tuple[str, ...], culprit: str, runs: Runs, tmp_path: P
 def test_state() -> None:
     """results are stale when the sources, the version or the host change"""
     assert {"skerry", "commit", "changes", "cpu", "cores"} == set(work.state())
+
+
+def test_in_a_pool(runs: Runs, tmp_path: Path) -> None:
+    """what is the same on each host runs in a pool, a command once, and its files come back; the rest runs here"""
+    twin = replace(FIGURES[0], id="twin")
+    broken = Figure("broken", "A paper", "Table 2", "None", ("broken",), "nothing", MODELLED, 1, "")
+    tasks = work.tasks([FIGURES[0], twin, FIGURES[1], broken], tmp_path, 1, {"commit": "a"}, False)
+    runs.broken = {"broken"}
+    failed = work.run(tasks, {"commit": "a"}, Output(quiet=True), Elsewhere())
+    assert [(task.name, why) for task, why in failed] == [("broken", "it broke")]
+    assert runs.made == ["rows", "broken", "curve"]
+    assert [work._is_done(task, {"commit": "a"}) for task in tasks] == [True, True, True, False]
+    assert json.loads((tmp_path / "twin.json").read_text()) == json.loads((tmp_path / "rows.json").read_text())
+    assert (tmp_path / "broken.log").read_text() == "skerry: it broke\n"

@@ -15,6 +15,10 @@ from deploy.base.paths import BUILD
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.bench.paper import page, work
 from deploy.bench.paper.figures import FIGURES, figure
+from deploy.cli import options
+from deploy.results.scheduler import workers
+from deploy.setup import needs
+from deploy.setup.build import ensure_built
 from topology.errors import InputError
 
 FOLDER = BUILD / "paper"
@@ -27,6 +31,7 @@ def paper(
     repeats: Annotated[int, option("--repeats N", "Repeats of figures whose runs differ.", 1, 100)] = 3,
     only_list: Annotated[bool, option("--list", "List the figures, and which are done.")] = False,
     fresh: Annotated[bool, option("--fresh", "Repeat finished figures.")] = False,
+    scheduler: options.Scheduler = None,
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:
@@ -48,7 +53,7 @@ def paper(
     if not only_list:
         with alone("skerry paper", folder):
             todo = work.tasks(chosen, folder, repeats, state, fresh)  # another one may have done some
-            failed = work.run(todo, state, output)
+            failed = _run(todo, state, output, scheduler)
         todo = work.tasks(chosen, folder, repeats, state, False)
     output.table(work.table(chosen, todo))
     report = folder / "report.html"
@@ -59,6 +64,15 @@ def paper(
     output.results(_document(folder, report, todo))
     if failed:
         raise Failure("; ".join(f"{task.figure.id}: {why} (all of it: {task.log})" for task, why in failed))
+
+
+def _run(todo: Sequence[work.Task], state: dict[str, Any], output: Output,
+         scheduler: str | None) -> list[tuple[work.Task, str]]:
+    if scheduler is None:
+        return work.run(todo, state, output)
+    ensure_built(output, needs.EVERYTHING)  # a figure's command knows alone what it needs: workers must have all
+    with workers(scheduler) as pool:
+        return work.run(todo, state, output, pool)
 
 
 def _document(folder: Path, report: Path, tasks: Sequence[work.Task]) -> dict[str, Any]:
