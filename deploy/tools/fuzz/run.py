@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.base.errors import Failure
+from deploy.base.parallel import Pool
 from deploy.tools.fuzz import jobs as at_work
 from deploy.tools.fuzz.target import Target
 
@@ -83,7 +84,8 @@ def reason_of(text: str) -> str:
 
 
 def fuzz(
-    target: Target, corpus: Path, limits: Limits, jobs: int, seed: int, show: Callable[[State], None]
+    target: Target, corpus: Path, limits: Limits, jobs: int, seed: int, show: Callable[[State], None],
+    pool: Pool | None = None
 ) -> tuple[State, Find | None]:
     """Every process reads the repository's corpus and `corpus`, and writes into `corpus`."""
     finds = target.folder / "finds"
@@ -92,7 +94,8 @@ def fuzz(
     common = [f"-artifact_prefix={finds}/", "-print_final_stats=1", str(corpus), str(target.inputs)]
     commands = [[str(target.fuzzer), *options(target), *limits.options(jobs), f"-seed={seed + number}", *common]
                 for number in range(jobs)]
-    logs, find = at_work.run(target.folder, commands, lambda texts: show(read_state(texts)), _find)
+    logs, find = at_work.run(target.folder, commands, lambda texts: show(read_state(texts)), _find, (corpus, finds),
+                              pool)
     return read_state(logs), find
 
 

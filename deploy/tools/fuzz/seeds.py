@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from deploy.base.errors import Failure
+from deploy.base.parallel import Pool
 from deploy.tools.fuzz import jobs as at_work
 from deploy.tools.fuzz.run import Limits
 from deploy.tools.fuzz.target import Target
@@ -76,9 +77,9 @@ def command(target: Target, limits: Limits, jobs: int, seed: int, number: int) -
 
 
 def fuzz(target: Target, limits: Limits, jobs: int, seed: int,
-         show: Callable[[Progress], None]) -> tuple[Progress, FailedSeed | None]:
+         show: Callable[[Progress], None], pool: Pool | None = None) -> tuple[Progress, FailedSeed | None]:
     jobs = min(jobs, limits.runs or jobs)
     commands = [command(target, limits, jobs, seed, number) for number in range(jobs)]
     logs, find = at_work.run(target.folder, commands, lambda texts: show(read_progress(texts)),
-                             lambda log: failed_seed(at_work.read(log)))
+                             lambda log: failed_seed(at_work.read(log)), pool=pool)
     return read_progress(logs), find

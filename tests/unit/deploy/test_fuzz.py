@@ -8,13 +8,16 @@ from pathlib import Path
 import pytest
 
 from deploy.base.errors import Failure
+from deploy.base.parallel import Call
 from deploy.base.paths import BUILD
-from deploy.tools.fuzz import minimise as minimising, seeds
+from deploy.tools.fuzz import jobs, minimise as minimising, seeds
 from deploy.tools.fuzz.minimise import kind_of, shrink, split
 from deploy.tools.fuzz.run import Limits, read_state, reason_of
 from deploy.tools.fuzz.target import KERNEL, NAMES, NET, Target
 from lib.fuzz.corpus import Unsound, inputs_of, main, read, write
 from topology import regimes
+
+from .test_parallel import Elsewhere
 
 # ---- The fuzzer's command, without the fuzzer ----
 
@@ -188,3 +191,37 @@ def test_merge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     merged = minimising.merge(target, tmp_path)
     assert (merged.inputs, merged.bytes, merged.fresh, merged.gone) == (2, 2, 1, 1)
     assert read(target.corpus) == {needed: b"1", fresh: b"3", "a-word": b"w"}
+
+
+FUZZER = """
+grep -q "an input" "$1/known" || exit 9
+echo learned > "$1/new"
+echo found > "$2/crash-1"
+echo "ERROR: libFuzzer: deadly signal; Test unit written to $2/crash-1; repeat: $0"
+exit 1
+"""
+
+
+def test_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """a fuzzer in a pool has the folders as they are, in folders of its own; what it learns and finds comes back, and
+    its log names the places here"""
+    build, corpus, finds = tmp_path / "build", tmp_path / "build" / "corpus", tmp_path / "build" / "finds"
+    for folder in (corpus, finds):
+        folder.mkdir(parents=True)
+    (corpus / "known").write_text("an input\n")
+    there = tmp_path / "there"
+    there.mkdir()
+    (there / "fuzzer").write_text(f"#!/bin/sh\n{FUZZER}")
+    (there / "fuzzer").chmod(0o755)
+    monkeypatch.setattr(jobs, "BUILD", build)
+
+    def elsewhere(call: Call) -> object:
+        monkeypatch.setattr(jobs, "BUILD", there)
+        return call()
+
+    commands = [[str(build / "fuzzer"), str(corpus), str(finds)]]
+    logs, find = jobs.run(tmp_path / "logs", commands, lambda texts: None, jobs.read, (corpus, finds),
+                          Elsewhere(elsewhere))
+    assert (corpus / "new").read_text() == "learned\n" and (finds / "crash-1").read_text() == "found\n"
+    assert find == logs[0] == (f"ERROR: libFuzzer: deadly signal; Test unit written to {finds}/crash-1; repeat: "
+                               f"{build}/fuzzer\n")

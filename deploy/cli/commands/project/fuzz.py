@@ -14,10 +14,12 @@ import typer
 from deploy.base import host
 from deploy.base.errors import Failure
 from deploy.base.file_lock import LOCK, alone, exclusive
+from deploy.base.parallel import Pool
 from deploy.base.process import heed_signals
 from deploy.base.terminal import Json, Output, Quiet, version
-from deploy.cli.options import takes
+from deploy.cli.options import Scheduler, takes
 from deploy.deployment.modules import REGIMES
+from deploy.results.scheduler import workers
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from deploy.tools.fuzz import minimise as minimising, seeds
@@ -50,6 +52,7 @@ class FuzzOptions:
         Path | None, typer.Option("--corpus", metavar="DIR", help="Folder for inputs with new coverage.")
     ] = None
     merge: Merge = False
+    scheduler: Scheduler = None
     quiet: Quiet = False
     json: Json = None
 
@@ -82,21 +85,22 @@ def fuzz(args: FuzzOptions) -> None:
     ensure_built(output, needs.NAMES_OF_TESTS if what == NET else needs.FUZZ)
     target = build(output, what, regime or DEFAULT_REGIME)
     limits, first = Limits(args.seconds or SECONDS, args.runs), args.seed or random.randrange(1, 2**31)
-    with alone("skerry fuzz", target.folder):
+    with alone("skerry fuzz", target.folder), workers(args.scheduler) as pool:
         if target.seeded:
-            _seeds(output, target, limits, args.jobs, first)
+            _seeds(output, target, limits, args.jobs, first, pool)
         else:
-            _campaign(output, target, corpus or target.folder / "corpus", limits, args.jobs, first, args.merge)
+            _campaign(output, target, corpus or target.folder / "corpus", limits, args, first, pool)
 
 
-def _campaign(output: Output, target: Target, learned: Path, limits: Limits, jobs: int, seed: int, merge: bool) -> None:
+def _campaign(output: Output, target: Target, learned: Path, limits: Limits, args: FuzzOptions, seed: int,
+              pool: Pool | None) -> None:
     began = time.monotonic()
     runs = limits.runs
     amount = f"{runs} runs" if runs else f"{limits.seconds} s"
     with output.progress(f"Fuzzing {target.title} for {amount}, seed {seed}", total=runs or limits.seconds) as update:
-        state, find = run_fuzzers(target, learned, limits, jobs, seed, _shower(output, update, bool(runs)))
+        state, find = run_fuzzers(target, learned, limits, args.jobs, seed, _shower(output, update, bool(runs)), pool)
     result: dict[str, Any] = {
-        "target": target.name, "regime": target.regime or None, "seed": seed, "jobs": jobs,
+        "target": target.name, "regime": target.regime or None, "seed": seed, "jobs": args.jobs,
         "seconds": round(time.monotonic() - began, 1),
         "runs": state.runs, "branches": state.coverage, "features": state.features, "corpus": state.corpus,
     }
@@ -110,7 +114,7 @@ def _campaign(output: Output, target: Target, learned: Path, limits: Limits, job
         output.line(f"found: {find.reason}")
         output.line(f"input: {path} ({after} {unit}, minimised from {before})")
         output.line(f"replay: {command}")
-    elif merge:
+    elif args.merge:
         merged = _merge(output, target, learned)
         result["merged"] = vars(merged)
         output.line(f"corpus: {merged}")
@@ -128,13 +132,13 @@ def _results(output: Output, result: dict[str, Any]) -> None:
     })
 
 
-def _seeds(output: Output, target: Target, limits: Limits, jobs: int, seed: int) -> None:
+def _seeds(output: Output, target: Target, limits: Limits, jobs: int, seed: int, pool: Pool | None) -> None:
     began = time.monotonic()
     runs = limits.runs
     amount = f"{runs} seeds" if runs else f"{limits.seconds} s"
     with output.progress(f"Fuzzing {target.title} for {amount}, seeds from {seed}",
                          total=runs or limits.seconds) as update:
-        progress, find = seeds.fuzz(target, limits, jobs, seed, _shower(output, update, bool(runs)))
+        progress, find = seeds.fuzz(target, limits, jobs, seed, _shower(output, update, bool(runs)), pool)
     result: dict[str, Any] = {
         "target": target.name, "regime": None, "seed": seed, "jobs": jobs,
         "seconds": round(time.monotonic() - began, 1),
