@@ -5,6 +5,7 @@ import os
 import random
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
@@ -15,10 +16,13 @@ from deploy.base import process
 from deploy.base.errors import Failure
 from deploy.base.file_lock import alone
 from deploy.base.paths import BUILD
+from deploy.results.scheduler import workers
 from tests.mistakes import drawn, verdicts
 from tests.mistakes.campaign import COLOUR, Campaign
 from tests.mistakes.catalogue import MANAGER, CatalogueError, Mistake, load
+from tests.mistakes.drawn import Tried
 from tests.mistakes.verdicts import CAUGHT, Verdicts
+from topology.errors import InputError
 
 
 def arguments() -> argparse.Namespace:
@@ -45,6 +49,8 @@ def arguments() -> argparse.Namespace:
                         help="where the copies of HEAD are kept")
     parser.add_argument("--jobs", metavar="N", type=int, default=1,
                         help="workers, each with a mirror or a copy of its own")
+    parser.add_argument("--scheduler", metavar="ADDRESS",
+                        help="try them on the workers of this Dask scheduler, those that need whole images here")
     parser.add_argument("--budget", metavar="MINUTES", type=float,
                         help="stop then; what is under way is tried next time")
     return parser.parse_args()
@@ -77,6 +83,8 @@ def main() -> int:
     options = arguments()
     if options.jobs < 1 or any(value is not None and value <= 0 for value in (options.budget, options.sample)):
         raise CatalogueError("--jobs, --budget and --sample are numbers above 0")
+    if options.scheduler is not None and (options.sample or options.explored is not None):
+        raise CatalogueError("--scheduler is not for --sample and --explored")
     process.heed_signals()
     say = Console(stderr=True)
     every = load()
@@ -151,12 +159,20 @@ def attend(options: argparse.Namespace, every: list[Mistake], chosen: list[Mista
 def light(options: argparse.Namespace, todo: list[Mistake], known: Verdicts, say: Console, end: float | None) -> None:
     """Tries them in mirrors, by the tests that are meant to see them. Where these do not, others may (whole())."""
     todo = drawn.tryable(todo)
-    for number, one in enumerate(drawn.attempt(todo, min(options.jobs, len(todo))) if todo else (), 1):
+    if not todo:
+        return
+    with workers(options.scheduler) as pool:
+        _take(options, drawn.attempt(todo, min(options.jobs, len(todo)), pool=pool), len(todo), known, say, end)
+
+
+def _take(options: argparse.Namespace, tried: Iterator[Tried], count: int, known: Verdicts, say: Console,
+          end: float | None) -> None:
+    for number, one in enumerate(tried, 1):
         mistake, verdict = one.mistake, one.verdict
         if verdict.verdict == CAUGHT or options.light or not _of_images(mistake):
             known.set(mistake, verdict)
         colour = COLOUR[verdict.verdict]
-        say.print(f"{number}/{len(todo)} [{colour}]{verdict.verdict}[/] {escape(mistake.key)}: {escape(verdict.by)}",
+        say.print(f"{number}/{count} [{colour}]{verdict.verdict}[/] {escape(mistake.key)}: {escape(verdict.by)}",
                   highlight=False, emoji=False)
         if end and time.monotonic() > end:
             say.print("the budget is spent", style="dim")
@@ -186,8 +202,8 @@ if __name__ == "__main__":
     os.environ.setdefault("LC_ALL", "C.UTF-8")
     try:
         sys.exit(main())
-    except (CatalogueError, Failure) as error:
+    except (CatalogueError, Failure, InputError) as error:
         print(f"mistakes: {error}", file=sys.stderr)
-        sys.exit(2 if isinstance(error, CatalogueError) else 1)
+        sys.exit(1 if isinstance(error, Failure) else 2)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -5,13 +5,17 @@ import os
 import random
 import shutil
 import signal
+import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from deploy.base.errors import Failure
+from deploy.base.parallel import Call, Pool, Report
 from deploy.base.paths import BUILD
 from deploy.tools.testing import meson_tests
 from tests.mistakes import trial
@@ -20,7 +24,8 @@ from tests.mistakes.graph import Graph
 from tests.mistakes.running import ninja
 from tests.mistakes.verdicts import CAUGHT, Verdict, Verdicts
 
-_bench: trial.Bench | None = None  # of this process
+MIRRORS = BUILD / "mistakes"
+TOGETHER = 8  # mistakes that one process of another host tries: what they have in common is tried once
 
 
 @dataclass(frozen=True)
@@ -30,15 +35,30 @@ class Tried:
     seconds: float
 
 
-def _begin(folder: Path, graph: Graph) -> None:
-    global _bench
+def _begin() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _bench = trial.bench(folder / str(os.getpid()), graph)
 
 
-def _attempt(mistake: Mistake) -> Verdict:
-    assert _bench
-    return _bench.attempt(mistake, tuple(seen for seen in mistake.seen_by if _bench.knows(seen)))
+@cache
+def _bench(folder: Path) -> trial.Bench:
+    """Returns this process's own."""
+    return trial.bench(folder / str(os.getpid()), Graph(BUILD))
+
+
+def _attempt(mistakes: Sequence[Mistake], folder: Path, on_report: Report) -> list[Tried]:
+    bench, tried = _bench(folder), []
+    for mistake in mistakes:
+        begun = time.monotonic()
+        verdict = bench.attempt(mistake, tuple(seen for seen in mistake.seen_by if bench.knows(seen)))
+        tried.append(Tried(mistake, verdict, time.monotonic() - begun))
+    return tried
+
+
+def _elsewhere(mistakes: Sequence[Mistake], on_report: Report) -> list[Tried]:
+    """Tries mistakes on another host, of which no mirror is left."""
+    MIRRORS.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=MIRRORS) as folder:
+        return _attempt(mistakes, Path(folder), on_report)
 
 
 def tryable(mistakes: Sequence[Mistake]) -> list[Mistake]:
@@ -47,30 +67,40 @@ def tryable(mistakes: Sequence[Mistake]) -> list[Mistake]:
     return [mistake for mistake in mistakes if any(test in tests for test in mistake.tests)]
 
 
-def attempt(mistakes: Sequence[Mistake], jobs: int, seconds: float | None = None) -> Iterator[Tried]:
-    """Verdicts as they come; after so many seconds of processor time no further mistake is begun."""
+def attempt(mistakes: Sequence[Mistake], jobs: int, seconds: float | None = None,
+            pool: Pool | None = None) -> Iterator[Tried]:
+    """Verdicts as they come; after so many seconds of processor time no further mistake is begun. In a pool, in place of
+    this host's processes, each process tries several."""
     _, files = meson_tests.by_name()
     graph = Graph(BUILD)
-    if needed := sorted({graph.relative(file) for m in mistakes for test in m.tests for file in files.get(test, ())}):
+    used = {m.key: {graph.relative(file) for test in m.tests for file in files.get(test, ())} for m in mistakes}
+    if needed := sorted(set().union(*used.values())):
         ninja(BUILD, needed)
-    folder = BUILD / "mistakes" / str(os.getpid())
+    folder = MIRRORS / str(os.getpid())
     folder.mkdir(parents=True, exist_ok=True)
-    start = _used()
-    waiting, running = list(reversed(mistakes)), dict[Future[Verdict], tuple[Mistake, float]]()
+    start, waiting, running = _used(), list(mistakes), set[Future[list[Tried]]]()
+    size = TOGETHER if pool else 1
     try:
-        with ProcessPoolExecutor(jobs, initializer=_begin, initargs=(folder, graph)) as pool:
+        with nullcontext(pool) if pool else ProcessPoolExecutor(jobs, initializer=_begin) as executor:
             while waiting or running:
-                while waiting and len(running) < jobs:
-                    mistake = waiting.pop()
-                    running[pool.submit(_attempt, mistake)] = mistake, time.monotonic()
-                done, _ = wait(running, timeout=1, return_when=FIRST_COMPLETED)
+                room = pool.room() if pool else jobs
+                while waiting and len(running) < room:
+                    some, waiting = waiting[:size], waiting[size:]
+                    running.add(executor.submit(_call(some, None if pool else folder, used)))
+                done, running = wait(running, timeout=1, return_when=FIRST_COMPLETED)
                 for one in done:
-                    mistake, begun = running.pop(one)
-                    yield Tried(mistake, one.result(), time.monotonic() - begun)
+                    yield from one.result()
                 if seconds is not None and _used() - start > seconds:
                     waiting.clear()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _call(mistakes: Sequence[Mistake], folder: Path | None, used: Mapping[str, Set[str]]) -> Call:
+    """Returns what tries the mistakes, in a mirror of this folder or of another host's."""
+    files = frozenset[str]().union(*(used[mistake.key] for mistake in mistakes))
+    function, arguments = (_attempt, (mistakes, folder)) if folder else (_elsewhere, (mistakes,))
+    return Call(mistakes[0].name, function, arguments, files)
 
 
 def _used() -> float:
