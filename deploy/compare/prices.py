@@ -27,7 +27,7 @@ LEVEL = 1 / sqrt(3)
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "cpi_user": ("cpi_user",),
     "cpi_kernel": ("cpi_kernel",),
-    "tlb_walk": ("tlb_walk",),
+    "tlb_walk": ("tlb_second", "tlb_walk"),
     "cr3": ("cr3",),
     "entry": ("syscall", "sysret", "swapgs", "segment_base", "wrmsr", "xsave", "transaction_begin",
               "transaction_commit", "transaction_abort"),

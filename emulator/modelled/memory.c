@@ -424,16 +424,29 @@ uint64_t memory_approach(struct memory *memory, unsigned core, uint64_t line, ui
 	return (l->busy > now ? l->busy - now : 0) + *half;
 }
 
+/* Makes the page the most recently used one of a set of a TLB. Returns whether it was there. */
+static bool tlb_take(uint64_t *set, unsigned ways, uint64_t page)
+{
+	unsigned way = 0;
+	while (way < ways - 1 && set[way] != page)
+		way++;
+	bool there = set[way] == page;
+	for (; way > 0; way--)
+		set[way] = set[way - 1];
+	set[0] = page;
+	return there;
+}
+
 uint64_t memory_translate(struct memory *memory, unsigned core, uint64_t address)
 {
 	struct core_memory *c = &memory->core[core];
 	uint64_t number = address >> 12 & 0xfffffffff, page = number | c->space << 36;
 	if (c->salt)
-		number ^= salt_draw(c->salt, number / TLB_ENTRIES);
-	uint64_t *slot = &c->tlb[number % TLB_ENTRIES];
-	if (*slot == page)
+		number ^= salt_draw(c->salt, number / STLB_SETS);
+	if (tlb_take(c->tlb[number % TLB_SETS], TLB_WAYS, page))
 		return 0;
-	*slot = page;
+	if (tlb_take(c->stlb[number % STLB_SETS], STLB_WAYS, page))
+		return memory->machine->price.tlb_second;
 	c->traffic.walks++;
 	return memory->machine->price.tlb_walk;
 }

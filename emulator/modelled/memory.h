@@ -19,7 +19,9 @@
 
 enum access { LOAD, STORE, ATOMIC, FETCH };
 
-enum { STORES_MOST = 256, TLB_ENTRIES = 128, CODE_SLOTS = 4096 };
+enum { STORES_MOST = 256, CODE_SLOTS = 4096 };
+/* The TLBs of data pages of 4 KiB: Haswell's first one, of 64 entries, and its second, of 1,024. */
+enum { TLB_SETS = 16, TLB_WAYS = 4, STLB_SETS = 128, STLB_WAYS = 8 };
 
 /* Statistics of a core's accesses. The arrays are by distance. */
 struct traffic {
@@ -39,7 +41,7 @@ struct core_memory {
 	uint64_t taken; /* lines that other cores have taken from this one */
 	uint64_t salt; /* of the places of pages in its TLB; 0: by address */
 	uint64_t space; /* changes with the address space */
-	uint64_t tlb[TLB_ENTRIES];
+	uint64_t tlb[TLB_SETS][TLB_WAYS], stlb[STLB_SETS][STLB_WAYS]; /* the most recently used first */
 	struct traffic traffic;
 };
 

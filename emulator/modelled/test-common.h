@@ -26,7 +26,8 @@ static inline struct machine small_machine(void)
 	p->l2 = 8, p->l3 = 40, p->l3_socket = 70, p->l3_machine = 160;
 	p->transfer_cluster = 110, p->transfer_socket = 140, p->transfer_machine = 214;
 	p->upgrade_cluster = 80, p->upgrade_socket = 100, p->upgrade_machine = 180;
-	p->reader_gap = 20, p->dram_near = 181, p->dram_far = 261, p->store = 1, p->tlb_walk = 25;
+	p->reader_gap = 20, p->dram_near = 181, p->dram_far = 261, p->store = 1;
+	p->tlb_second = 7, p->tlb_walk = 25;
 	for (uint64_t *at = (uint64_t *)p; at < (uint64_t *)(p + 1); at++)
 		*at *= UNIT;
 	return m;

@@ -244,6 +244,35 @@ static void translations(void)
 	end();
 }
 
+/* Translates so many pages that share a set of both TLBs, from the first. Returns the sum of the cycles. */
+static uint64_t translate_set(unsigned pages)
+{
+	uint64_t cycles = 0;
+	for (uint64_t n = 0; n < pages; n++)
+		cycles += memory_translate(&memory, 0, (5 + n * STLB_SETS) << 12) / UNIT;
+	return cycles;
+}
+
+static void sets_of_translations(void)
+{
+	begin();
+	EXPECT(translate_set(TLB_WAYS), TLB_WAYS * 25);
+	EXPECT(translate_set(TLB_WAYS), 0);
+	EXPECT(memory_translate(&memory, 0, 6 << 12) / UNIT, 25); /* another set */
+	EXPECT(translate_set(TLB_WAYS), 0);
+	EXPECT(translate_set(TLB_WAYS + 1), 25);
+	EXPECT(translate_set(TLB_WAYS + 1), (TLB_WAYS + 1) * 7); /* the least recently used one leaves */
+	EXPECT(memory_translate(&memory, 0, 5ull << 12) / UNIT, 7);
+	EXPECT(memory_translate(&memory, 0, (5ull + TLB_WAYS * STLB_SETS) << 12), 0);
+	memory_flush(&memory, 0);
+	EXPECT(translate_set(STLB_WAYS), STLB_WAYS * 25);
+	EXPECT(translate_set(STLB_WAYS), STLB_WAYS * 7);
+	EXPECT(translate_set(STLB_WAYS + 1), STLB_WAYS * 7 + 25);
+	EXPECT(translate_set(STLB_WAYS + 1), (STLB_WAYS + 1) * 25);
+	EXPECT(memory.core[0].traffic.walks, TLB_WAYS + 2 + STLB_WAYS + 1 + STLB_WAYS + 1);
+	end();
+}
+
 /* A line that no core has accessed yet is in the L3 of the core that asks, until its capacity has been asked for. */
 static void a_warm_start(void)
 {
@@ -400,27 +429,33 @@ static bool conflict(unsigned core, uint64_t line, uint64_t other)
 	return !cache_has(&memory.core[core].l2, line);
 }
 
-/* Returns which of TLB_ENTRIES pages drives a page far from them out of the TLB of the core. */
-static unsigned evicting_page(unsigned core, uint64_t page)
+/* Touches the page. Returns the set in which the second TLB has it from then on. */
+static unsigned set_of_page(unsigned core, uint64_t page)
 {
-	const uint64_t first = page + 8 * TLB_ENTRIES - page % TLB_ENTRIES;
-	unsigned evicting = TLB_ENTRIES, others = 0;
-	for (unsigned n = 0; n < TLB_ENTRIES; n++) {
-		memory_flush(&memory, core);
-		memory_translate(&memory, core, page << 12);
-		memory_translate(&memory, core, (first + n) << 12);
-		if (memory_translate(&memory, core, page << 12)) {
-			evicting = n;
-			others++;
-		}
+	unsigned set = 0;
+	memory_translate(&memory, core, page << 12);
+	while (set < STLB_SETS && (memory.core[core].stlb[set][0] & 0xfffffffff) != page)
+		set++;
+	EXPECT(set < STLB_SETS, true);
+	return set;
+}
+
+/* Returns how many sets the pages of one group of STLB_SETS have. */
+static unsigned sets_of_group(unsigned core, uint64_t group)
+{
+	bool used[STLB_SETS] = { 0 };
+	unsigned count = 0;
+	for (uint64_t page = group * STLB_SETS; page < (group + 1) * STLB_SETS; page++) {
+		bool *of = &used[set_of_page(core, page)];
+		count += !*of;
+		*of = true;
 	}
-	EXPECT(others, 1); /* neighbours have places of their own */
-	return evicting;
+	return count;
 }
 
 static void salts(void)
 {
-	enum { SALTS = 4, PAGE = 3 * TLB_ENTRIES + 5, GROUP = 4 * PAGE_LINES, GROUPS = 64 };
+	enum { SALTS = 4, PAGE = 3 * STLB_SETS + 5, GROUP = 4 * PAGE_LINES, GROUPS = 64 };
 	unsigned moved = 0, conflicts = 0, differ = 0, placed = 0;
 	EXPECT(evicted_code(0, 0), 0);
 	for (uint64_t salt = 1; salt <= SALTS; salt++)
@@ -428,13 +463,14 @@ static void salts(void)
 	EXPECT(moved > SALTS / 2, true);
 	EXPECT(evicted_code(SALTS, 1000), evicted_code(SALTS, 0)); /* all copies of a program are rotated alike */
 	begin_salted(0);
-	EXPECT(evicting_page(0, PAGE), 5);
+	EXPECT(set_of_page(0, PAGE), 5);
 	EXPECT(conflict(0, GROUP, 2 * GROUP), true);
 	end();
 	begin_salted(1);
 	for (unsigned core = 0; core < 8; core++)
-		placed |= 1u << evicting_page(core, PAGE) % 32;
+		placed |= 1u << set_of_page(core, PAGE) % 32;
 	EXPECT(__builtin_popcount(placed) > 4, true); /* each core has places of its own */
+	EXPECT(sets_of_group(0, 3), STLB_SETS); /* neighbours have sets of their own */
 	for (uint64_t group = 2; group < 2 + GROUPS; group++) {
 		conflicts += conflict(0, GROUP, group * GROUP);
 		differ += conflict(0, GROUP, group * GROUP) != conflict(1, GROUP, group * GROUP);
@@ -461,6 +497,7 @@ int main(void)
 	inclusion();
 	an_atomic_approaches();
 	translations();
+	sets_of_translations();
 	a_warm_start();
 	beyond_the_model();
 	fetches();
