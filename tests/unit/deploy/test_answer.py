@@ -81,7 +81,7 @@ def test_verdict() -> None:
     assert MACHINE.name in verdict and "undecided" not in verdict
     assert "YCSB C (1 Redis, 2 clients, 1,000 operations)" in verdict
     assert said.to_json()["prices"]["ops_per_s"]["low"] == pytest.approx(1.5 * exp(-0.3 * 0.95), rel=0.01)
-    assert "depends most on the prices cpi_user from 0.5 to 1.5 cycles (x 1.35 to x 0.74)" in said.sentences()[1]
+    assert "depends most on the prices cpi_user from 0.25 to 1.5 cycles (x 1.35 to x 0.74)" in said.sentences()[1]
     assert said.to_json()["modelled"]["machine"] == MACHINE.name
 
 

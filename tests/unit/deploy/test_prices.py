@@ -18,11 +18,11 @@ EFFECTS = {"cpi_user": -0.196, "tlb_walk": -0.057, "upgrade": 0.028, "other": -0
 
 
 def study(bend: float = 0.0) -> Study:
-    """A study whose ratios are those of EFFECTS; `bend`: what the square of cpi_user's position adds."""
+    """A study whose ratios are those of EFFECTS; `bend`: what the square of tlb_walk's position adds."""
     surface = Surface(log(1.328), EFFECTS, 0.0)
 
     def ratio(positions: prices.Positions) -> float:
-        return exp(surface.at(positions) + bend * positions["cpi_user"] ** 2)
+        return exp(surface.at(positions) + bend * positions["tlb_walk"] ** 2)
 
     known, own = groups(XEON), {"ops_per_s": ratio(own_positions(XEON))}
     return Study(XEON, [{"ops_per_s": ratio(one)} for one in design(known)], own, own)
@@ -51,7 +51,7 @@ def test_design() -> None:
 def test_repriced() -> None:
     """a group's prices move together, between low and high in equal factors; others and the machine stay"""
     low, middle, high = (repriced(XEON, {"cpi_user": at, "overlap": at}).prices for at in (-1, 0, 1))
-    assert [of["cpi_user"].cycles for of in (low, middle, high)] == pytest.approx([0.5, sqrt(0.5 * 1.5), 1.5])
+    assert [of["cpi_user"].cycles for of in (low, middle, high)] == pytest.approx([0.25, sqrt(0.25 * 1.5), 1.5])
     assert [of["overlap_machine"].cycles for of in (low, middle, high)] == [0, 60, 120]
     assert {name for name in high if high[name] != XEON.prices[name]} == {"cpi_user", "overlap_cluster",
         "overlap_machine"}
@@ -100,10 +100,10 @@ def test_tornado() -> None:
     known = study()
     assert [bar.group for bar in known.tornado("ops_per_s")][:3] == ["cpi_user", "tlb_walk", "upgrade"]
     assert known.sentence("ops_per_s") == (
-        "The ratio depends most on the prices cpi_user from 0.5 to 1.5 cycles (x 1.22 to x 0.82), tlb_walk from 12.5 "
+        "The ratio depends most on the prices cpi_user from 0.25 to 1.5 cycles (x 1.22 to x 0.82), tlb_walk from 12.5 "
         "to 50 cycles (x 1.06 to x 0.94), upgrade (x 0.97 to x 1.03); each of the other 7 groups of prices moves it by "
         "2.6% at most.")
     data = known.to_json("ops_per_s")
     assert [entry["group"] for entry in data["tornado"]] == [bar.group for bar in known.tornado("ops_per_s")]
     assert data["ops_per_s"] == {"low": known.intervals["ops_per_s"].low, "high": known.intervals["ops_per_s"].high}
-    assert data["tornado"][0]["prices"] == {"cpi_user": [0.5, 1.5]} and len(data["runs"]) == prices.RUNS
+    assert data["tornado"][0]["prices"] == {"cpi_user": [0.25, 1.5]} and len(data["runs"]) == prices.RUNS

@@ -14,6 +14,7 @@ from deploy.base.errors import Failure
 from deploy.bench.redis.measure import Core, Point as RedisPoint
 from deploy.bench.scale.measure import Point, Request, case, machine
 from deploy.bench.validate import caches, rows as row_groups, validation
+from deploy.bench.validate.basis import CALIBRATION, FROZEN, VALIDATION, prices_hash
 from deploy.bench.validate.caches import Latency
 from deploy.bench.validate.validation import HOST_DELAYS, HOST_LOCKS, NOT_HOSTED, Native, Row, spanning_delay
 from deploy.cli.commands.bench.validate import closing, table
@@ -202,6 +203,36 @@ def test_redis() -> None:
     assert peters.reference == 1 and peters.modelled is not None
     assert [ask for ask in asked if ask[3]] == [("clh", 5, "c", True)]
     assert {ask[1:] for ask in asked if ask[2] == "a"} == {(4, "a", False)}
+
+
+def paper_rows() -> list[Row]:
+    """All rows of the papers, but for those of IPC on one core."""
+    def redis(lock: str, cores: int, workload: str, counting: bool) -> RedisPoint:
+        return redis_point(lock, cores, 100.0)
+
+    def table1(machine: ModelledMachine, factor: float) -> list[Latency]:
+        return [Latency(cell, cell.price(machine, factor)) for cell in caches.cells(machine)]
+
+    scale = repairman_points(358, 480)
+    return [*validation.paper_rows(XEON, 128, scale), *validation.figure_rows(XEON, 128, scale),
+            *row_groups.peters_rows(XEON, 128, scale), *row_groups.collapse_rows(XEON, 128, ticket_points(0.0)),
+            *row_groups.redis_rows(redis), *row_groups.idle_rows(redis), *row_groups.table1_rows(XEON, 1.0, table1)]
+
+
+def test_basis() -> None:
+    """validate: a row is one that prices were taken from or a prediction, never both; prices are those that the
+    predictions were measured with"""
+    rows = paper_rows()
+    for row in rows:
+        assert row.name.startswith(VALIDATION) != row.name.startswith(tuple(CALIBRATION)), row.name
+        assert row.name.startswith(VALIDATION) == (row.kind == "predicted"), row.name
+    for start in (*VALIDATION, *CALIBRATION):
+        assert start.startswith("one core, ") or any(row.name.startswith(start) for row in rows), start
+    table = {name for name, price in XEON.prices.items() if "Table 1" in price.source}
+    assert table == set(CALIBRATION["Table 1: "])
+    assert prices_hash(XEON) == FROZEN, "a price has changed: measure VALIDATION anew, then freeze the prices"
+    cpi = XEON.prices["cpi_user"]
+    assert prices_hash(replace(XEON, prices=XEON.prices | {"cpi_user": replace(cpi, high=2.0)})) != FROZEN
 
 
 def test_lines() -> None:

@@ -3,6 +3,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -83,10 +84,9 @@ def mach(args: MachOptions) -> None:
     mode, stepped = choose_mode(modelled, args.accel, max(sizes))
     output.line(f"Mode: {mode.description}.")
     parts = Parts(output)
-    bench = Bench(mode, Patience(SILENCE, args.timeout), stepped)
-    ranging = modelled is not None and not args.quick
-    runs = parts.boot(_jobs(args, names, sizes, modelled, RANGE if ranging else (1.0,)),
-                      lambda job: _name(job, ranging), lambda job: measure(job, bench))
+    jobs = _jobs(args, modelled, names, sizes)
+    name = partial(_name, ranging=jobs[0].line_factor != jobs[-1].line_factor)
+    runs = parts.boot(jobs, name, partial(measure, bench=Bench(mode, Patience(SILENCE, args.timeout), stepped)))
     ranged, classes = ranges_of(runs), class_ranges_of(runs)
     runs = [run for run in runs if run.line_factor == 1]
     parts.require(runs)
@@ -99,12 +99,12 @@ def mach(args: MachOptions) -> None:
     to.end(parts)
 
 
-def _jobs(args: MachOptions, names: Sequence[str], sizes: Sequence[int], modelled: ModelledMachine | None,
-          factors: Sequence[float]) -> list[Job]:
+def _jobs(args: MachOptions, modelled: ModelledMachine | None, names: Sequence[str], sizes: Sequence[int]) -> list[Job]:
     most = max(sizes)
     tasks, pagers = args.tasks or most, args.pagers or most
     work = [(name, n, Work.messages(args.clients or 2 * n, args.requests)) for name in names for n in sizes]
     work += [(name, most, Work.memory(tasks, args.pages, args.rounds, min(pagers, tasks))) for name in names]
+    factors = RANGE if modelled and not args.quick else (1.0,)
     return [Job(name, n, one, modelled, factor) for factor in factors for name, n, one in work]
 
 

@@ -30,6 +30,7 @@ from topology.errors import InputError
 
 USUAL = ("paper", "host", "speed", "compare")
 GROUPS = (*USUAL, "lines", "figures", "table1", "peters", "collapse", "redis", "idle")
+TAKEN = {"table1": "Table 1", "redis": "Figure 7's delays"}  # by group: rows of which a price or its interval is
 RANGED = (1.0, *(factor for factor in RANGE if factor != 1.0))  # factors of line costs
 ROUNDS, IPC_ROUNDS, SPEED_ROUNDS, NATIVE_RUNS = 2048, 200, 128, 7
 
@@ -116,9 +117,10 @@ def _introduce(xeon: ModelledMachine, groups: Sequence[str], output: Output) -> 
     if set(groups) == {"lines"}:
         return
     output.line(f"Published rows: {xeon.header}.")
+    taken = " and ".join(text for group, text in TAKEN.items() if group in groups)
     for name, to in xeon.fitted_to.items():
         output.line(f"Fitted: {name}, so that {to}. Every row below is a "
-                    f"prediction{', but for Table 1' if 'table1' in groups else ''}.")
+                    f"prediction{f', but for {taken}' if taken else ''}.")
     if "table1" in groups:
         output.line("Prices come from Table 1: its rows show whether a program on the modelled machine finds them "
                     "there.")
