@@ -108,7 +108,7 @@ def sides(first: Run, second: Run, hertz: float) -> tuple[Side, Side]:
     one, other = corrected(first), corrected(second)
     if share == 1:
         return one, other
-    user = min((full[0], one.user), (full[1], other.user))[1]
+    user = min(one, other, key=lambda side: side.load).user
     return replace(one, user=user), replace(other, user=user)
 
 
