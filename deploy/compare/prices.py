@@ -5,8 +5,11 @@ Prices form groups that move together, each from its prices' `low` (-1) to their
 Plackett and Burman (Biometrika 33, 1946) says how much each group moves the logarithm of a ratio. The interval is of
 price sets in which each group has a position of its own, all of them equally likely (a price's logarithm, then).
 
-The two levels lie inside the intervals, at the points of Gauss's quadrature: a ratio bends near 1 and near the most
-that it can be, and a line through the ends would be wrong for most price sets.
+The two levels lie inside the intervals, at the points of Gauss's quadrature.
+
+A ratio of operations per second bends near 1 and near the most that it can be, where no line can follow it. What a run
+measures of both layouts' times does not bend: cycles are sums of prices. So the times are fitted, the closed model
+(closed.py) says the ratio of them, and the line is of what it leaves over. Locks without a model have the line alone.
 """
 
 from __future__ import annotations
@@ -16,9 +19,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from math import exp, log, sqrt
+from operator import mul
 from statistics import mean
 from typing import Any
 
+from deploy.compare.closed import Model
 from deploy.compare.interval import Interval
 from deploy.emulator.machine_file import ModelledMachine
 
@@ -39,8 +44,9 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "other": ("iret", "io", "mmio", "ipi", "divide", "repeat", "atomic", "fence", "pause", "rdtsc", "cpuid"),
 }
 SHARE = 0.95  # of price sets, in the interval
-DRAWS = 10_000
+DRAWS = 4000
 NAMED = 3  # groups that the verdict names
+RATE = "ops_per_s"  # what the closed model is of
 _FIRST = (1, 1, -1, 1, 1, 1, -1, -1, -1, 1, -1)  # the others are this row shifted, and one at the low ends
 
 Positions = Mapping[str, float]  # of each group, from -1 to 1
@@ -78,6 +84,23 @@ def repriced(machine: ModelledMachine, positions: Positions) -> ModelledMachine:
                                     for name, price in machine.prices.items()})
 
 
+def cost(machine: ModelledMachine, group: str, position: float) -> float:
+    """Returns what a group's prices cost at a position, on a scale of their mean on which the design's levels are -1
+    and 1."""
+    def total(at: float) -> float:
+        return sum(price.at(at) / price.at(0) for name in GROUPS[group]
+                   if (price := machine.prices[name]).position is not None)
+
+    low, high = total(-LEVEL), total(LEVEL)
+    return (2 * total(position) - low - high) / (high - low)
+
+
+def _coefficients(values: Sequence[float]) -> list[float]:
+    """Returns the mean of what the design's runs measured, and half the difference of each column's two levels."""
+    columns = [sum(row[place] * value for row, value in zip(_rows(), values)) / RUNS for place in range(len(_FIRST))]
+    return [mean(values), *columns]
+
+
 def hypercube(names: Sequence[str], size: int, seed: int) -> list[dict[str, float]]:
     """Returns `size` price sets in which each group has each of as many equal parts of its interval once."""
     draw = random.Random(seed)
@@ -89,22 +112,50 @@ def hypercube(names: Sequence[str], size: int, seed: int) -> list[dict[str, floa
     return [{name: columns[name][place] for name in names} for place in range(size)]
 
 
+_TIMES, _LEAST = ("user", "hold", "handover", "entries"), 0.01  # of a layout in closed.py; no time is less
+
+
+@dataclass(frozen=True)
+class Queues:
+    """The times of both layouts as linear functions of the groups' costs, and the closed model of them."""
+
+    machine: ModelledMachine
+    model: Model  # of one run: its cores
+    groups: Sequence[str]
+    lines: Sequence[Sequence[float]]  # of each of _TIMES of the first layout, then of the second: constant, slopes
+
+    @staticmethod
+    def of(machine: ModelledMachine, names: Sequence[str], models: Sequence[Model]) -> Queues:
+        """Fits the models of the runs of design(names)."""
+        sides = [[getattr(side, time) for side in (one.first, one.second) for time in _TIMES] for one in models]
+        return Queues(machine, models[0], names, [_coefficients(values) for values in zip(*sides)])
+
+    def ratio(self, positions: Positions) -> float:
+        """Returns the operations per second of the first layout over those of the second."""
+        costs = [1.0, *(cost(self.machine, group, positions[group]) for group in self.groups)]
+        times = [max(_LEAST, sum(map(mul, line, costs))) for line in self.lines]
+        first, second = dict(zip(_TIMES, times)), dict(zip(_TIMES, times[len(_TIMES):]))
+        return replace(self.model, first=replace(self.model.first, **first),
+                       second=replace(self.model.second, **second)).ratio
+
+
 @dataclass(frozen=True)
 class Surface:
-    """The logarithm of a ratio as a linear function of the groups' positions."""
+    """The logarithm of a ratio as a linear function of the groups' positions, beside what `queues` say of it."""
 
     middle: float
     effects: Mapping[str, float]  # from the middle of a group's interval to its high end
     residual: float  # standard deviation of what is not that function
+    queues: Queues | None = None
 
     @staticmethod
-    def of(names: Sequence[str], ratios: Sequence[float], own: tuple[Positions, float]) -> Surface:
+    def of(names: Sequence[str], ratios: Sequence[float], own: tuple[Positions, float],
+           queues: Queues | None = None) -> Surface:
         """Fits the ratios of design(names). `own`: positions and ratio of the machine file's own prices, which are
         in no run of the design: they, and the columns that have no group, say how well the function fits."""
-        logs = [log(ratio) for ratio in ratios]
-        coefficients = [sum(row[place] * value for row, value in zip(_rows(), logs)) / RUNS
-                        for place in range(len(_FIRST))]
-        surface = Surface(mean(logs), {name: value / LEVEL for name, value in zip(names, coefficients)}, 0.0)
+        known = Surface(0.0, {}, 0.0, queues)
+        middle, *coefficients = _coefficients([log(ratio) - known.at(at) for ratio, at in zip(ratios, design(names))])
+        surface = Surface(middle, {name: value / LEVEL for name, value in zip(names, coefficients)}, 0.0, queues)
         positions, ratio = own
         leverage = (1 + sum((positions[name] / LEVEL) ** 2 for name in names)) / RUNS
         squares = [(log(ratio) - surface.at(positions)) ** 2 / (1 + leverage)]
@@ -112,7 +163,14 @@ class Surface:
         return replace(surface, residual=sqrt(mean(squares)))
 
     def at(self, positions: Positions) -> float:
-        return self.middle + sum(effect * positions[name] for name, effect in self.effects.items())
+        line = self.middle + sum(effect * positions[name] for name, effect in self.effects.items())
+        return line + (log(self.queues.ratio(positions)) if self.queues else 0.0)
+
+    def ends(self, group: str) -> tuple[float, float]:
+        """Returns the ratio's factors at a group's low and high ends, all others being in the middle."""
+        middle = dict.fromkeys(self.effects, 0.0)
+        low, high = (exp(self.at({**middle, group: end}) - self.at(middle)) for end in (-1, 1))
+        return low, high
 
     def interval(self) -> Interval:
         """Returns what SHARE of price sets have their ratio between, with the residual in each."""
@@ -152,6 +210,7 @@ class Study:
     ratios: Sequence[Ratios]  # of each run of the design
     own: Ratios  # at the machine file's own prices, on the same image
     median: Ratios  # at these prices, over images, of the metrics that are asked for
+    models: Sequence[Model] = ()  # of each run of the design; none of locks that have no model
 
     @property
     def groups(self) -> list[str]:
@@ -161,10 +220,12 @@ class Study:
     def surfaces(self) -> dict[str, Surface]:
         """Returns the surface of each metric, moved from the design's image to the median one."""
         positions = own_positions(self.machine)
+        queues = Queues.of(self.machine, self.groups, self.models) if self.models else None
         surfaces = {}
         for metric, typical in self.median.items():
             own = self.own[metric]
-            surface = Surface.of(self.groups, [ratios[metric] for ratios in self.ratios], (positions, own))
+            surface = Surface.of(self.groups, [ratios[metric] for ratios in self.ratios], (positions, own),
+                                 queues if metric == RATE else None)
             surfaces[metric] = replace(surface, middle=surface.middle + log(typical / own))
         return surfaces
 
@@ -174,8 +235,8 @@ class Study:
 
     def tornado(self, metric: str) -> list[Bar]:
         """Returns the groups, first the one that moves the ratio most."""
-        bars = [Bar(group, _ends(self.machine, group), exp(-effect), exp(effect))
-                for group, effect in self.surfaces[metric].effects.items()]
+        surface = self.surfaces[metric]
+        bars = [Bar(group, _ends(self.machine, group), *surface.ends(group)) for group in surface.effects]
         return sorted(bars, key=lambda bar: -bar.size)
 
     def sentence(self, metric: str) -> str:

@@ -14,6 +14,8 @@ from deploy.base import parallel
 from deploy.base.parallel import Call
 from deploy.base.partial import Parts
 from deploy.base.terminal import Output
+from deploy.compare import closed
+from deploy.compare.closed import Model
 from deploy.compare.images import Draw, Images
 from deploy.compare.prices import Positions, Study, design, groups, repriced
 from deploy.compare.tables import pairs, ratios
@@ -212,7 +214,13 @@ def _study(machine: ModelledMachine, of_setting: Mapping[Setting, list[Result]],
     if not known or len(known) < sets:
         return None
     return Study(machine, [ratios(*pair) for pair in known], images.draws[0].ratios,
-                 {metric: spread.median for metric, spread in images.spreads().items()})
+                 {metric: spread.median for metric, spread in images.spreads().items()}, models(known, machine))
+
+
+def models(known: Sequence[tuple[Result, Result]], machine: ModelledMachine) -> list[Model]:
+    """Returns the closed model of each pair; none if one of them has none."""
+    made = [closed.model([pair], machine) for pair in known]
+    return [one for one in made if one] if all(made) else []
 
 
 def _images(cases: Sequence[RedisCase], of_setting: Mapping[Setting, list[Result]], images: int) -> list[Images]:

@@ -13,12 +13,11 @@ from deploy.compare import closed
 from deploy.compare.closed import Model
 from deploy.compare.images import Draw, Images, Spread
 from deploy.compare.interval import Interval
-from deploy.compare.prices import Bar, Study
+from deploy.compare.prices import RATE, Bar, Study
 from deploy.compare.unpriced import kernels, locks
 from deploy.emulator.machine_file import PAPERS, ModelledMachine, load
 from deploy.results.result import Result
 
-RATE = "ops_per_s"
 UNEVEN = 0.01  # relative difference from the median core's instructions an operation: other work
 BUSY = 0.9  # share of its time from which a core holds the others up
 APART = (  # a reader sees both on one screen

@@ -24,7 +24,7 @@ from deploy.cli.commands.measure.compare import (
     MODELLED_WARM,
 )
 from deploy.compare import runs
-from deploy.compare.prices import LEVEL, Positions, Ratios, Study, design, groups, hypercube, own_positions
+from deploy.compare.prices import LEVEL, Positions, Study, design, groups, hypercube, own_positions
 from deploy.compare.tables import ratios
 from deploy.emulator import run as modelled_run
 from deploy.emulator.machine_file import PAPERS, load
@@ -32,6 +32,7 @@ from deploy.load.case import RedisCase, needed
 from deploy.load.comparison import LAYOUTS
 from deploy.load.request import prepared
 from deploy.machine.events import Event
+from deploy.results.result import Result
 from deploy.setup.build import ensure_built
 from topology.machines.machine import default_memory
 
@@ -41,8 +42,8 @@ ALONE = 0.03  # relative difference of a group's effect, alone and in the design
 BIGGEST = 2  # groups that are run alone
 
 
-def measure(cases: Sequence[RedisCase], sets: Sequence[Positions], output: Output) -> list[Ratios]:
-    """Returns the ratios at each price set."""
+def measure(cases: Sequence[RedisCase], sets: Sequence[Positions], output: Output) -> list[tuple[Result, Result]]:
+    """Returns the results of both layouts at each price set."""
     def follow(name: str, update: Callable[..., None]) -> Callable[[Event], None]:
         return lambda event: None
 
@@ -51,7 +52,8 @@ def measure(cases: Sequence[RedisCase], sets: Sequence[Positions], output: Outpu
     every = runs.priced(cases, modelled_run.mode(machine), sets)
     done = runs.run_all(runs.at_once(cases[0]), every, runs.Follower(output, follow, 1))
     settings = [runs.Setting(prices=number) for number in range(1, len(sets) + 1)]
-    return [ratios(*(done[runs.What.TIMED, setting, *case.key] for case in cases)) for setting in settings]
+    return [(done[runs.What.TIMED, setting, *first.key], done[runs.What.TIMED, setting, *second.key])
+            for first, second in [cases] for setting in settings]
 
 
 def main() -> int:
@@ -69,13 +71,14 @@ def main() -> int:
     ensure_built(output, needed(cases))
     names, own = groups(machine), own_positions(machine)
     designed, held_out = design(names), hypercube(names, args.sets, args.seed)
-    known = measure(cases, [own, *designed, *held_out], output)
-    study = Study(machine, known[1:1 + len(designed)], known[0], {METRIC: known[0][METRIC]})
+    pairs = measure(cases, [own, *designed, *held_out], output)
+    known, last = [ratios(*pair) for pair in pairs], 1 + len(designed)
+    study = Study(machine, known[1:last], known[0], {METRIC: known[0][METRIC]}, runs.models(pairs[1:last], machine))
     surface, interval = study.surfaces[METRIC], study.intervals[METRIC]
     print(f"at the machine's own prices: {known[0][METRIC]:.3f}; interval: {interval}; residual "
           f"{surface.residual:.4f}\n{study.sentence(METRIC)}")
     inside = 0
-    for positions, ratio in zip(held_out, known[1 + len(designed):]):
+    for positions, ratio in zip(held_out, known[last:]):
         within = interval.low <= ratio[METRIC] <= interval.high
         inside += within
         print(f"{ratio[METRIC]:.3f}, by the surface {exp(surface.at(positions)):.3f}: "
@@ -84,10 +87,10 @@ def main() -> int:
     print(f"{inside} of {args.sets} inside: {'met' if right else 'MISSED'}")
     biggest = study.tornado(METRIC)[:BIGGEST]
     levels = [dict.fromkeys(names, 0.0) | {bar.group: level} for bar in biggest for level in (-LEVEL, LEVEL)]
-    alone = measure(cases, levels, output)
+    alone = [ratios(*pair) for pair in measure(cases, levels, output)]
     for place, bar in enumerate(biggest):
         effect = alone[2 * place + 1][METRIC] / alone[2 * place][METRIC]
-        designed_effect = exp(2 * LEVEL * surface.effects[bar.group])
+        designed_effect = exp(surface.at(levels[2 * place + 1]) - surface.at(levels[2 * place]))
         error = effect / designed_effect - 1
         right &= abs(error) <= ALONE
         print(f"{bar.group} alone, high level over low: x {effect:.3f}; in the design x {designed_effect:.3f}, "
@@ -96,7 +99,7 @@ def main() -> int:
         args.json.write_text(json.dumps({
             "own": known[0][METRIC], "study": study.to_json(METRIC),
             "held_out": [{"positions": positions, "ratio": ratio[METRIC]}
-                         for positions, ratio in zip(held_out, known[1 + len(designed):])],
+                         for positions, ratio in zip(held_out, known[last:])],
             "alone": [{"positions": positions, "ratio": ratio[METRIC]} for positions, ratio in zip(levels, alone)],
         }, indent=2) + "\n")
     return 0 if right else 1
