@@ -22,7 +22,7 @@ enum option_id {
 	OPTION_RECORDS, OPTION_OPERATIONS, OPTION_FIELDS, OPTION_FIELD_LENGTH, OPTION_VALUE_SIZE, OPTION_SEED,
 	OPTION_PIPELINE, OPTION_THINK, OPTION_LOAD, OPTION_LOAD_FIRST, OPTION_LOAD_COUNT, OPTION_LOAD_PIPELINE,
 	OPTION_EXPECT, OPTION_AWAIT, OPTION_RENDEZVOUS, OPTION_PARTIES, OPTION_ALONE, OPTION_CONNECT_TIMEOUT,
-	OPTION_SURVIVE, OPTION_WARM, OPTION_HELP,
+	OPTION_SURVIVE, OPTION_WARM, OPTION_RATE, OPTION_SPACING, OPTION_ARRIVALS, OPTION_HELP,
 };
 
 static const struct {
@@ -45,6 +45,11 @@ static const struct {
 	{ "pipeline", OPTION_PIPELINE, "N", "operations under way at once (1)" },
 	{ "think", OPTION_THINK, "US",
 	  "pause before each operation, exponential with this mean (0); not with --pipeline" },
+	{ "rate", OPTION_RATE, "N",
+	  "operations of this client that arrive a second, answered or not; latencies begin there (each waits for the "
+	  "last); not with --pipeline, --think" },
+	{ "spacing", OPTION_SPACING, "poisson|even", "how they are spaced (poisson)" },
+	{ "arrivals", OPTION_ARRIVALS, "N", "seed of their schedule, beside --seed (1)" },
 	{ "load", OPTION_LOAD, NULL, "write the records first" },
 	{ "load-first", OPTION_LOAD_FIRST, "N", "first record that this client writes (0); implies --load" },
 	{ "load-count", OPTION_LOAD_COUNT, "N", "how many it writes (all from the first on); implies --load" },
@@ -119,6 +124,13 @@ static enum distribution find_distribution(const char *text)
 	bad("--distribution: \"%s\" is neither zipfian nor uniform", text);
 }
 
+static bool is_even(const char *text)
+{
+	if (strcmp(text, "even") && strcmp(text, "poisson"))
+		bad("--spacing: \"%s\" is neither poisson nor even", text);
+	return !strcmp(text, "even");
+}
+
 /* A name goes into JSON as it is. */
 static void set_name(struct options *o, const char *text)
 {
@@ -151,6 +163,9 @@ static void set_option(struct options *o, enum option_id id, const char *name, c
 	case OPTION_SEED: o->seed = parse_number(name, text, 1, UINT64_MAX); break;
 	case OPTION_PIPELINE: o->pipeline = parse_number(name, text, 1, MAX_PIPELINE); break;
 	case OPTION_THINK: o->think = parse_number(name, text, 0, MAX_THINK); break;
+	case OPTION_RATE: o->rate = parse_number(name, text, 1, MAX_RATE); break;
+	case OPTION_SPACING: o->even = is_even(text); break;
+	case OPTION_ARRIVALS: o->arrivals = parse_number(name, text, 1, UINT64_MAX); break;
 	case OPTION_LOAD: o->load = true; break;
 	case OPTION_LOAD_FIRST: o->load = true; o->load_first = parse_number(name, text, 0, 1u << 28); break;
 	case OPTION_LOAD_COUNT: o->load = true; o->load_count = parse_number(name, text, 0, 1u << 28); break;
@@ -182,6 +197,10 @@ static void complete_options(struct options *o, uint64_t value_size)
 		    (unsigned long long)(o->load_first + o->load_count - 1), (unsigned long long)o->records);
 	if (o->think && o->pipeline > 1)
 		bad("--think: one operation at a time, without --pipeline");
+	if (o->rate && (o->think || o->pipeline > 1))
+		bad("--rate: one operation at a time, without --pipeline and --think");
+	if (!o->rate && (o->even || o->arrivals))
+		bad("--%s: is of arrivals, with --rate", o->even ? "spacing" : "arrivals");
 	if (o->warm && (o->survive || o->operations > MAX_ENDS))
 		bad("--warm: with at most %d operations, without --survive", MAX_ENDS);
 	if (!o->rendezvous != !o->parties)

@@ -11,6 +11,7 @@ enum {
 	MAX_PIPELINE = 1024,
 	MAX_WRITER = 4095,
 	MAX_THINK = 10000000, /* microseconds */
+	MAX_RATE = 10000000,  /* a second */
 	MAX_NAME = 31,
 	MAX_WARM = 1 << 20,
 	MAX_ENDS = 1 << 14,        /* most operations of a client that reports their ends */
@@ -49,10 +50,13 @@ struct options {
 	unsigned parties;
 	unsigned connect_timeout; /* seconds */
 	unsigned think;           /* microseconds, the mean pause before an operation */
+	uint64_t rate;            /* operations a second that arrive; 0: each follows the last one's answer */
+	uint64_t arrivals;        /* seed of their schedule */
 	unsigned survive;         /* seconds to reach a server again that was lost; 0: its loss ends the run */
 	bool load;
 	bool alone;
 	bool have_expect;
+	bool even; /* arrivals at equal distances */
 };
 
 /* Fills `options` or says in one line what is wrong with the arguments and exits with status 2. */

@@ -7,6 +7,7 @@
 
 #include <hdr_histogram.h>
 
+#include "arrivals.h"
 #include "generator.h"
 #include "record.h"
 #include "report.h"
@@ -17,7 +18,9 @@ struct source {
 	struct random random;
 	struct zipfian zipfian;
 	struct random pauses; /* of their own: records and operations are the same with pauses and without */
+	struct arrivals arrivals;
 	uint64_t sequence;
+	bool paced; /* --think or --rate */
 };
 
 static struct operation ring[MAX_PIPELINE]; /* those under way */
@@ -77,6 +80,7 @@ static void source_init(struct source *s, const struct options *o)
 	s->options = o;
 	s->random.state = seed_of(o);
 	s->pauses.state = random_mix(s->random.state);
+	s->paced = o->think || o->rate;
 	s->sequence = now_ns(CLOCK_REALTIME) / 1000000000 << 20;
 	scrambled_init(&s->zipfian);
 }
@@ -104,12 +108,32 @@ static void draw_operation(struct source *s, struct operation *op)
 
 static void think_time(struct source *s)
 {
-	if (s->options->think == 0)
-		return;
 	uint64_t ns = (uint64_t)(1000 * random_exponential(&s->pauses, s->options->think));
 	struct timespec pause = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
 	while (nanosleep(&pause, &pause) && errno == EINTR)
 		;
+}
+
+/* Returns the next arrival, when it has come. */
+static uint64_t await_arrival(struct source *s)
+{
+	const uint64_t ns = arrivals_next(&s->arrivals);
+	const struct timespec until = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+
+	if (now_ns(CLOCK_MONOTONIC) < ns)
+		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+			;
+	return ns;
+}
+
+/* Waits before an operation (--think, --rate). Returns when its latency begins. Out of line: a closed loop without
+ * pauses never comes here. */
+__attribute__((noinline, cold)) static uint64_t await_operation(struct source *s)
+{
+	if (s->options->rate)
+		return await_arrival(s);
+	think_time(s);
+	return now_ns(CLOCK_MONOTONIC);
 }
 
 static uint64_t to_ticks(uint64_t ns) { return (ns + TICK_NS / 2) / TICK_NS; }
@@ -238,6 +262,7 @@ static void record_operation(const struct client *c, struct measurement *m, uint
 			m->ends[number - warm] = (uint32_t)to_ticks(now - m->start_ns);
 	} else if (number + 1 == warm) {
 		m->start_ns = now_ns(CLOCK_MONOTONIC);
+		m->arrivals.before_ns = ring[number % MAX_PIPELINE].start_ns;
 	}
 	if (c->life.survives)
 		record_answer(c, m);
@@ -253,13 +278,16 @@ void phase_run(struct client *c, struct measurement *m)
 	source_init(&source, o);
 	m->ends = o->warm ? ends : NULL;
 	m->start_ns = m->answered_ns = now_ns(CLOCK_MONOTONIC);
+	m->arrivals.before_ns = m->start_ns;
 	timeline_init(&m->timeline, m->start_ns);
+	if (o->rate)
+		arrivals_init(&source.arrivals, m->start_ns, o->rate, o->even,
+			      random_mix(source.pauses.state ^ o->arrivals));
 	while (done < all && !c->lost) {
 		for (; sent < all && sent - done < o->pipeline; sent++) {
 			struct operation *op = &ring[sent % MAX_PIPELINE];
 			draw_operation(&source, op);
-			think_time(&source);
-			op->start_ns = now_ns(CLOCK_MONOTONIC);
+			op->start_ns = source.paced ? await_operation(&source) : now_ns(CLOCK_MONOTONIC);
 			if (!client_send(c, op))
 				break;
 		}
@@ -269,6 +297,7 @@ void phase_run(struct client *c, struct measurement *m)
 			done = sent;
 	}
 	m->end_ns = now_ns(CLOCK_MONOTONIC);
+	m->arrivals.last_ns = sent ? ring[(sent - 1) % MAX_PIPELINE].start_ns : m->start_ns;
 	if (m->gaps.since_ns)
 		end_gap(c, m, m->end_ns);
 	c->life.survives = false;

@@ -21,6 +21,11 @@ struct gaps {
 	uint64_t since_ns;       /* of the gap that has not ended; 0: there is none */
 };
 
+/* With --rate: when the last operation before the measured ones (or the run) began, and the last of them. */
+struct arrivals_span {
+	uint64_t before_ns, last_ns;
+};
+
 struct measurement {
 	struct hdr_histogram *latency; /* ticks */
 	uint64_t operations; /* answered, whatever the answer */
@@ -34,6 +39,7 @@ struct measurement {
 	uint64_t load_ns;
 	uint64_t answered_ns; /* the last answer */
 	struct gaps gaps;
+	struct arrivals_span arrivals;
 	uint32_t *ends; /* of each operation, in ticks since start_ns; NULL: not reported */
 	struct timeline timeline; /* of a run that survives the loss of its server */
 };

@@ -172,6 +172,9 @@ int report(const struct client *c, const struct measurement *m)
 	    (unsigned long long)m->end_ns);
 	add(&line, "\"memory\":{\"used\":%llu,\"resident\":%llu},", (unsigned long long)c->memory.used,
 	    (unsigned long long)c->memory.resident);
+	if (o->rate)
+		add(&line, "\"rate\":%llu,\"arrivals_ns\":%llu,", (unsigned long long)o->rate,
+		    (unsigned long long)(m->arrivals.last_ns - m->arrivals.before_ns));
 	if (m->ends)
 		add(&line, "\"warm\":%llu,\"ends_parts\":%u,", (unsigned long long)o->warm, ends);
 	add(&line, "\"load\":{\"records\":%llu,\"seconds\":%.6f},\"histogram_parts\":%u}",

@@ -26,6 +26,7 @@ SILENCE = 1e9  # nanoseconds without an answer, after which a server counts as l
 
 BEYOND_WARM = 1000  # reads: more than come before the run (phase_warm())
 LARGEST = 16 << 10  # bytes of a new connection's reply buffer
+STALL = 0.5  # seconds for which a server stands still
 ANSWER = 100.0  # seconds of the host's time for an answer, which takes milliseconds
 
 
@@ -164,6 +165,54 @@ class Client(unittest.TestCase):
         self.assertEqual((status, result["operations"], len(values)), (0, 100, 100))
         taken_us = (result["end_ns"] - result["start_ns"]) / 1000
         self.assertGreater(taken_us - sum(values), 100 * 2000 / 2)
+
+    def test_rate(self) -> None:
+        """Operations arrive at the rate, evenly or not, and no latency is off by more than the histogram's error."""
+        for spacing, low, high in (("even", 399, 400), ("poisson", 300, 500)):  # five deviations
+            status, result, values = self.run_one("--load", "--operations", "400", "--rate", "2000", "--spacing",
+                                                  spacing)
+            self.assertEqual((status, result["operations"], result["rate"], len(values)), (0, 400, 2000, 400))
+            self.assertTrue(low <= result["arrivals_ns"] / 1e9 * 2000 <= high, result)
+            self.assertGreater(result["end_ns"] - result["start_ns"], result["arrivals_ns"])
+            mean = sum(values) / len(values)
+            self.assertGreaterEqual(mean, result["mean_us"] - 0.1)
+            self.assertLessEqual(mean, 1.01 * result["mean_us"] + 0.1)
+
+    def test_same_arrivals(self) -> None:
+        """A seed gives one schedule, whatever the server does, and another seed another."""
+        self.load()
+        common = ("--name", "n", "--operations", "200", "--rate", "5000", "--workload", "a")
+        one, same, other = (self.run_one(*common, "--arrivals", seed)[1]["arrivals_ns"] for seed in "113")
+        self.assertEqual(one, same)
+        self.assertNotEqual(one, other)
+
+    def stalled(self, *arguments: str) -> tuple[dict[str, Any], list[float]]:
+        """Result and latencies of a client whose server stands still midway."""
+        client = self.stopped_midway(lambda: self.calls("hgetall") > 100, 6000, *arguments)
+        self.server.process.send_signal(signal.SIGSTOP)
+        try:
+            client.send_signal(signal.SIGCONT)
+            time.sleep(STALL)
+        finally:
+            self.server.process.send_signal(signal.SIGCONT)
+        status, result, values = self.finish(client)
+        self.assertEqual((status, result["operations"]), (0, 6000))
+        self.assertGreater(result["max_us"], STALL * 1e6 / 2)
+        return result, values
+
+    def test_stalled_server(self) -> None:
+        """A stall is in the latency of each operation that was to arrive in it. A closed loop, which sends nothing
+        meanwhile, has it in one (coordinated omission)."""
+        self.load()
+        long = STALL * 1e6 / 2
+        result, values = self.stalled("--rate", "2000", "--spacing", "even")
+        self.assertGreater(result["p999_us"], long)
+        self.assertGreaterEqual(sum(value > long for value in values), 2000 * STALL / 2 - 1)
+        for _ in range(20):  # a busy host may let the closed loop wait for itself
+            result, values = self.stalled()
+            if result["p999_us"] < long:
+                return
+        self.fail("the closed loop does not hide the stall: the test above shows nothing")
 
     def test_warm(self) -> None:
         """Operations that warm up are not measured, and each other one's end is reported."""
@@ -379,7 +428,9 @@ class Client(unittest.TestCase):
         for arguments in (["--bogus"], ["--port", "x"], ["--records", "0"], ["--value-size", "1001"], ["extra"],
                           ["--field-length", "23"], ["--parties", "2"], ["--workload", "z"], ["--name", "a b"],
                           ["--think", "5", "--pipeline", "2"], ["--warm", "5", "--survive", "1"],
-                          ["--think", "99999999"]):
+                          ["--think", "99999999"], ["--rate", "0"], ["--rate", "9", "--think", "1"],
+                          ["--rate", "9", "--pipeline", "2"], ["--spacing", "even"], ["--arrivals", "2"],
+                          ["--rate", "9", "--spacing", "odd"]):
             done = subprocess.run([YCSB, *arguments], capture_output=True, text=True)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), arguments)
 
