@@ -96,6 +96,8 @@ class Load:
     )
     think: int = 0  # microseconds that a client pauses before an operation, on average; no key of deployment files
     warm: int = 0  # operations of each client before those that are measured; no key of deployment files
+    rate: int = 0  # operations a second that arrive at each client; 0: a closed loop; no key of deployment files
+    arrivals: int = 1  # seed of their schedule; no key of deployment files
 
     @property
     def whole(self) -> int:

@@ -92,6 +92,7 @@ def client_args(load: Load, host: str, port: int, server: str, index: int) -> li
         "pipeline": load.pipeline,
         **({"think": load.think} if load.think else {}),
         **({"warm": load.warm} if load.warm else {}),
+        **({"rate": load.rate, "arrivals": load.arrivals} if load.rate else {}),
         **({"survive": load.survive} if load.survive else {}),
         "load-first": first,
         "load-count": count,

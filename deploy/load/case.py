@@ -74,6 +74,11 @@ class RedisCase(Case[Comparison]):
         """The case on the image that the salt draws. The machine boots the same."""
         return replace(self, job=replace(self.job, salt=salt))
 
+    def at_rate(self, rate: int, draw: int) -> RedisCase:
+        """Returns the case with so many operations a second that arrive at each client, on the image and by the
+        schedule of a draw, 1... They are the same for all layouts."""
+        return self._of(replace(self.job, rate=rate, arrivals=draw, salt=draw))
+
     def on_part(self, share: float) -> RedisCase:
         """The case on so many times the cores. InputError if they do not fit."""
         return self._of(comparison.on_part(self.job, share))

@@ -45,6 +45,8 @@ class Comparison:
     switch: str | None = None  # None: the one that suits all layouts
     think: int = 0  # microseconds, the mean, that a client pauses before an operation
     warm: int = 0  # operations of each client before those that are measured
+    rate: int = 0  # operations a second that arrive at each client; 0: a closed loop
+    arrivals: int = 1  # seed of their schedule
     modelled: ModelledMachine | None = None  # the emulator has its prices
     line_factor: float = 1.0  # factor of the costs of lines that move between its cores
     salt: int = 0  # draws an image in the emulator; 0: nothing is drawn
@@ -68,7 +70,7 @@ class Comparison:
             restart=self.restart,
             redis=Redis(heap=heap_for(self.records), stack=self.stack, args=(*Redis.args, *UNLIMITED)),
             load=Load(self.clients, workload, self.records, self.operations, VALUE_SIZE, think=self.think,
-                      warm=self.warm),
+                      warm=self.warm, rate=self.rate, arrivals=self.arrivals),
         )
 
 

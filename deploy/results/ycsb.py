@@ -98,9 +98,14 @@ def _with_window(clients: list[Client]) -> list[Client]:
 
 
 def merged(clients: Iterable[Client]) -> list[tuple[float, int]]:
+    return pooled(client.histogram for client in clients)
+
+
+def pooled(histograms: Iterable[Iterable[tuple[float, int]]]) -> list[tuple[float, int]]:
+    """Returns the histogram of all operations."""
     total: Counter[float] = Counter()
-    for client in clients:
-        for value, count in client.histogram:
+    for histogram in histograms:
+        for value, count in histogram:
             total[value] += count
     return sorted(total.items())
 
@@ -146,8 +151,20 @@ def figures(clients: Sequence[Client], seconds: float) -> dict[str, float]:
         "p99_us": percentile(histogram, 99),
         "p999_us": percentile(histogram, 99.9),
         "max_us": max((client.number("max_us") for client in clients), default=0.0),
+        **_pace(clients),
         "errors": sum(client.number("errors") + client.number("wrong") for client in clients),
     }
+
+
+def _pace(clients: Sequence[Client]) -> dict[str, float]:
+    """Returns, of clients whose operations arrive at a rate, the rate of all, and of the arrivals' pace the share that
+    was kept: the time in which the measured operations were to arrive over that in which they were answered."""
+    if not any("rate" in client.data for client in clients):
+        return {}
+    arrivals, taken = (sum(client.number("arrivals_ns") for client in clients),
+                       sum(client.nanoseconds for client in clients))
+    return {"offered_ops_per_s": sum(client.number("rate") for client in clients),
+            "pace_ratio": arrivals / taken if taken > 0 else 0.0}
 
 
 def resident(clients: Iterable[Client]) -> dict[str, int]:

@@ -19,10 +19,10 @@ from deploy.base.partial import Parts
 from deploy.base.paths import RESULTS, ROOT
 from deploy.base.terminal import Json, Output, Plot, Quiet, check_plot
 from deploy.base.timeouts import Patience
-from deploy.cli import options, program_comparison
+from deploy.cli import open_loop_comparison, options, program_comparison
 from deploy.cli.experiments import check_baseline
 from deploy.cli.options import takes
-from deploy.compare import map as maps, map_plot, plot, runs, unpriced
+from deploy.compare import map as maps, map_plot, open_loop, plot, runs, unpriced
 from deploy.compare.images import IMAGES, QUICK_IMAGES
 from deploy.compare.tables import comparison_table, layout_table, linux_table, pairs, ratio_json
 from deploy.compare.verdict import Answer, alone, answers
@@ -88,6 +88,7 @@ class CompareOptions:
         "--map", help=f"Draw the ratio over the load of the lock and the cores, for locks {', '.join(maps.LOCKS)} (or "
         "--lock), each workload and all machine files (or --machine).")] = False
     scheduler: options.Scheduler = None
+    arrivals: open_loop_comparison.OpenLoopOptions = open_loop_comparison.OpenLoopOptions()
     emulated: options.MachineOptions = options.MachineOptions()
     records: Annotated[int | None, typer.Option(
         "--records", metavar="N", min=1, max=1 << 22,
@@ -134,6 +135,9 @@ def compare(args: CompareOptions) -> None:
     output = Output(args.quiet, args.json or str(RESULTS / f"compare-{started}.json"))
     if args.scheduler is not None and not args.map:
         raise InputError("--scheduler", "is for --map")
+    if args.arrivals.open_loop or args.arrivals.p99_bound:
+        _open_loop(args, modelled, output, _picture(args.plot, output, started))
+        return
     if args.map:
         _map(args, modelled, output, _picture(args.plot, output, started))
         return
@@ -166,6 +170,17 @@ def _compare_layouts(args: CompareOptions, modelled: ModelledMachine | None, tim
     parts.require(results)
     _publish(results, linux, verdicts, host_description(load, job.binary), parts, picture)
     parts.finish()
+
+
+def _open_loop(args: CompareOptions, modelled: ModelledMachine | None, output: Output, picture: Path) -> None:
+    open_loop_comparison.check_options(args.arrivals, layouts_of(args.layout, control=True), args.workload, modelled, {
+        "a deployment file": args.path, "--program": args.program, "--map": args.map, "--verify": args.verify,
+        "--relink": args.relink,
+    })
+    asked = replace(args, operations=args.operations or open_loop.OPERATIONS)
+    cases = _cases(asked, modelled, Patience(MODELLED_SILENCE, args.timeout))
+    shown = runs.Follower(output, _follow, _milestones(cases[0].job) // 2)
+    open_loop_comparison.compare(cases, args.arrivals, args.quick, args.images, shown, picture)
 
 
 def _cases(args: CompareOptions, modelled: ModelledMachine | None, timeout: Patience) -> list[RedisCase]:
