@@ -37,8 +37,8 @@ static bool is_over(const struct connection *c, unsigned cable)
 {
 	const unsigned a = (unsigned)c->end[0].stack, b = (unsigned)c->end[1].stack;
 
-	return (cable_end[cable][0] == a && cable_end[cable][1] == b) ||
-	       (cable_end[cable][0] == b && cable_end[cable][1] == a);
+	return (lab.cable_end[cable][0] == a && lab.cable_end[cable][1] == b) ||
+	       (lab.cable_end[cable][0] == b && lab.cable_end[cable][1] == a);
 }
 
 static void loosen(struct connection *c, unsigned cable, bool words)
@@ -84,9 +84,9 @@ void connection_open(unsigned stack)
 	struct file *file;
 	int error;
 
-	if (!c || to == stack || (!run.stack[to].calls && draw(4)))
+	if (!c || to == stack || (!lab.life[to].calls && draw(4)))
 		return;
-	error = run.stack[stack].calls->socket(AF_INET, SOCK_STREAM, 0, &file);
+	error = lab.life[stack].calls->socket(AF_INET, SOCK_STREAM, 0, &file);
 	if (error && error != -ENOBUFS)
 		fail("no socket: %d", error);
 	if (error)
@@ -102,7 +102,7 @@ void connection_open(unsigned stack)
 		return;
 	}
 	c->used = true;
-	c->end[0] = (struct end){ .stack = (int)stack, .life = run.stack[stack].host.info.life, .file = file };
+	c->end[0] = (struct end){ .stack = (int)stack, .life = lab.life[stack].host.info.life, .file = file };
 	c->end[1] = (struct end){ .stack = (int)to };
 	if (run.data != NONE)
 		loosen(c, (unsigned)run.data, false);
@@ -125,7 +125,7 @@ static struct connection *opened_by(const struct sockaddr_in *from, unsigned to)
 
 void connections_accept(unsigned stack)
 {
-	struct file *listener = run.stack[stack].listener, *file;
+	struct file *listener = run.program[stack].listener, *file;
 	struct sockaddr_in from;
 
 	for (;;) {
@@ -143,7 +143,7 @@ void connections_accept(unsigned stack)
 		c->accepted = true;
 		c->end[1].gone = false;
 		c->end[1].file = file;
-		c->end[1].life = run.stack[stack].host.info.life;
+		c->end[1].life = lab.life[stack].host.info.life;
 		run.totals.accepted++;
 	}
 }

@@ -58,7 +58,7 @@ static void check_tcp(unsigned stack, unsigned link, const uint8_t *frame, uint3
 		return;
 	c = connection_between(stack, to, (uint16_t)load16(frame + TCP_AT), (uint16_t)load16(frame + TCP_AT + 2),
 	                       &direction);
-	if (c && (c->end[direction].life == run.stack[stack].host.info.life || !c->accepted))
+	if (c && (c->end[direction].life == lab.life[stack].host.info.life || !c->accepted))
 		check_segment(c, direction, frame, data, length);
 }
 
@@ -96,13 +96,14 @@ static void check_slots(const struct link *link)
 
 void frames_look(unsigned stack)
 {
-	struct stack *of = &run.stack[stack];
+	const struct life_calls *calls = lab.life[stack].calls;
+	uint64_t *looked = run.program[stack].looked;
 
-	for (unsigned i = 0; of->calls && i < of->calls->links(); i++) {
-		const struct link *link = of->calls->link(i);
+	for (unsigned i = 0; calls && i < calls->links(); i++) {
+		const struct link *link = calls->link(i);
 		const struct ring_end *ring = &link->port.transmit;
 		const uint64_t start = ring->position - port_count(ring), slots = ring->mask + 1;
-		uint64_t at = of->looked[i];
+		uint64_t at = looked[i];
 
 		if (at > ring->position || at < start)
 			at = start;
@@ -115,7 +116,7 @@ void frames_look(unsigned stack)
 			look(stack, i, (const uint8_t *)link->port.sent + (at & ring->mask) * PORT_BUFFER,
 			     descriptor->length);
 		}
-		of->looked[i] = ring->position;
+		looked[i] = ring->position;
 		check_slots(link);
 	}
 }

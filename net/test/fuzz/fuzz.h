@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Three stacks in one process, with one clock that is not the host's, joined by a switch and two cables. What happens
- * is drawn from a seed, so that a run can be repeated. All that is read must be what was written, and nothing may stay
- * behind.
+ * Three stacks of a lab (../lab/lab.h), joined by a switch and two cables. What happens is drawn from a seed, so that a
+ * run can be repeated. All that is read must be what was written, and nothing may stay behind.
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-#include "../../switch/forward.h"
-#include "stack.h"
+#include "../lab/lab.h"
 
 enum { STACKS = 3, CABLES = 2, CONNECTIONS = 200, FEW = 40, NONE = -1, SERVICE = 6379, DATAGRAMS = 7777, MTU = 1500 };
 
@@ -26,15 +22,10 @@ enum mode {
 	MODES = 8
 };
 
-struct stack {
-	void *module;
-	int image;                 /* a descriptor of that module */
-	struct stack_calls *calls; /* null: no program runs */
-	struct stack_host host;
+struct program {
 	struct file *listener, *datagrams;
-	unsigned stalled;          /* turns that it leaves out */
-	bool awake;                /* or woken */
-	long blocks;               /* that it had at first */
+	unsigned stalled;            /* turns that it leaves out */
+	long blocks;                 /* that it had at first */
 	uint64_t looked[1 + CABLES]; /* frames of each link before this position were looked at */
 };
 
@@ -72,7 +63,7 @@ struct totals {
 };
 
 struct run {
-	uint64_t seed, step, now /* ns */, random, hash, lives;
+	uint64_t seed, step, random, hash;
 	unsigned pace;     /* how much time passes */
 	unsigned bulk;     /* one of so many connections has long writes in a row */
 	unsigned closings; /* one of so many decisions about a connection is to end it */
@@ -81,42 +72,26 @@ struct run {
 	unsigned data_side, words_side; /* those ends */
 	int starving;                   /* the stack that gets no memory, or NONE */
 	uint64_t starving_until;
-	struct stack stack[STACKS];
+	struct program program[STACKS];
 	struct connection connection[CONNECTIONS];
-	struct forward forward;
-	bool switch_awake;
-	char *port;          /* of each stack, PORT_SIZE */
-	char *cable[CABLES];
-	char *bell;          /* of each stack and of the switch, BELL_SIZE */
-	bool bells;          /* else flags */
 	struct totals totals;
 };
 
 enum { WRITTEN = 0xee }; /* data that a far end writes; all other is below 128 */
 
 extern struct run run;
-extern const unsigned cable_end[CABLES][2];
 
-/* Says what is wrong, with the seed and the step, and ends the process. */
-_Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Tells of a connection, if this is the one to tell of. */
 void trace(const struct connection *connection, const char *format, ...) __attribute__((format(printf, 2, 3)));
 uint32_t draw(uint32_t below);
 static inline bool once_in(uint32_t times) { return !draw(times); }
 /* Adds an event to the run's hash. */
 void note(const void *bytes, uint32_t size);
-static inline uint32_t address_of(unsigned stack) { return __builtin_bswap32(0x0a000001 + stack); }
 
-/* lives.c */
-/* The module that all lives are copies of (stack.h). Once. */
-void module_read(const char *path);
-void lives_start(void);
-void life_start(unsigned stack);
-void life_end(unsigned stack);
-/* The cable of link `link` of a stack; link 0 is none. */
-unsigned cable_of(unsigned stack, unsigned link);
-struct link *link_of_cable(unsigned cable, unsigned side); /* null: no program runs there */
-void switch_run(void);
+/* main.c */
+/* A program with a listener and a socket of datagrams. */
+void stack_start(unsigned stack);
+void stack_end(unsigned stack);
 void stack_poll(unsigned stack);
 
 /* connections.c */
@@ -157,4 +132,4 @@ void trouble_keep(const uint8_t *frame, uint32_t length);
 
 /* settle.c */
 /* Without trouble everything arrives, ends, and gives back what it had. */
-void settle(void);
+void settle_all(void);

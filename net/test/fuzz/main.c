@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -49,7 +50,7 @@ void trace(const struct connection *c, const char *format, ...)
 
 	if (c->id != run.traced)
 		return;
-	fprintf(stderr, "step %lu, %lu us: ", run.step, run.now / 1000);
+	fprintf(stderr, "step %lu, %lu us: ", run.step, lab.now / 1000);
 	va_start(arguments, format);
 	vfprintf(stderr, format, arguments);
 	va_end(arguments);
@@ -69,9 +70,9 @@ void note(const void *bytes, uint32_t size)
 	uint64_t word;
 
 	for (uint32_t i = 0; i < size; i += (uint32_t)sizeof(word)) {
-		word = run.now;
+		word = lab.now;
 		memcpy(&word, (const char *)bytes + i, size - i < sizeof(word) ? size - i : sizeof(word));
-		run.hash = (run.hash ^ word ^ run.now) * 0x9e3779b97f4a7c15ull;
+		run.hash = (run.hash ^ word ^ lab.now) * 0x9e3779b97f4a7c15ull;
 		run.hash ^= run.hash >> 29;
 	}
 }
@@ -81,6 +82,73 @@ static uint64_t mixed(uint64_t seed)
 	seed = (seed ^ seed >> 30) * 0xbf58476d1ce4e5b9ull;
 	seed = (seed ^ seed >> 27) * 0x94d049bb133111ebull;
 	return seed ^ seed >> 31;
+}
+
+/* --- programs --- */
+
+static struct file *open_socket(const struct life *life, int type, uint16_t port)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(port) };
+	struct file *file;
+
+	if (life->calls->socket(AF_INET, type, 0, &file) || file->ops->bind(file, (struct sockaddr *)&at, sizeof(at)))
+		fail("no socket for port %u", port);
+	return file;
+}
+
+void stack_start(unsigned number)
+{
+	static const size_t heaps[] = { 256 << 20, 64 << 20 }, small_heaps[] = { 16 << 20, 3 << 20 };
+	static const uint16_t mtus[] = { MTU, 576, 300 };
+	const bool small = run.modes & SMALL;
+	struct program *program = &run.program[number];
+	const struct life *life;
+
+	lab.random = draw(UINT32_MAX);
+	lab.heap = (small ? small_heaps : heaps)[draw(2)];
+	lab.mtu = mtus[small ? draw(3) : 0];
+	life = life_start(number);
+	*program = (struct program){ .listener = open_socket(life, SOCK_STREAM, SERVICE) };
+	if (program->listener->ops->listen(program->listener, 64))
+		fail("nobody can listen");
+	program->datagrams = open_socket(life, SOCK_DGRAM, DATAGRAMS);
+	program->blocks = life->calls->blocks();
+	frames_look(number);
+}
+
+void stack_end(unsigned number)
+{
+	if (!lab.life[number].calls)
+		return;
+	run.totals.deaths++;
+	run.totals.lent += lab.life[number].calls->lent();
+	for (unsigned i = 0; i < run.connections; i++)
+		for (unsigned side = 0; side < 2; side++) {
+			struct end *end = &run.connection[i].end[side];
+
+			if (run.connection[i].used && end->stack == (int)number) {
+				end->gone = true;
+				end->file = NULL;
+			}
+		}
+	life_end(number);
+}
+
+void stack_poll(unsigned stack)
+{
+	lab.life[stack].calls->poll();
+	connections_accept(stack);
+}
+
+static void start_all(void)
+{
+	lab_cable(0, 1);
+	lab_cable(1, 2);
+	lab.bells = draw(2);
+	lab.timeout = run.modes & LOSS && draw(2) ? SECOND / 5 : 1000 * SECOND;
+	lab_start(STACKS);
+	for (unsigned i = 0; i < STACKS; i++)
+		stack_start(i);
 }
 
 /* --- turns of programs --- */
@@ -118,7 +186,7 @@ static void write_many(unsigned stack)
 			continue;
 		end_write(c, side);
 		if (once_in(5))
-			run.stack[stack].calls->poll();
+			lab.life[stack].calls->poll();
 	}
 }
 
@@ -163,22 +231,22 @@ static void pass_time(void)
 		passes += draw(5000000);
 	if (once_in(1000))
 		passes += draw(400000000);
-	run.now += passes;
+	lab.now += passes;
 }
 
 static void step(void)
 {
 	const unsigned number = draw(STACKS);
-	struct stack *stack = &run.stack[number];
+	struct program *program = &run.program[number];
 
-	if (!stack->calls) {
+	if (!lab.life[number].calls) {
 		if (once_in(200))
-			life_start(number);
-	} else if (stack->stalled) {
-		stack->stalled--;
+			stack_start(number);
+	} else if (program->stalled) {
+		program->stalled--;
 	} else {
 		act(number);
-		stack->stalled = once_in(400) ? draw(200) : 0;
+		program->stalled = once_in(400) ? draw(200) : 0;
 	}
 	if (once_in(3))
 		switch_run();
@@ -225,26 +293,26 @@ static _Noreturn void run_seed(const struct options *options, uint64_t seed)
 	run.seed = seed;
 	run.modes = modes_of(options, seed);
 	run.random = mixed(seed) | 1;
-	run.now = 1000000000;
+	lab.now = 1000000000;
 	run.connections = run.modes & MANY ? CONNECTIONS : FEW;
 	run.traced = options->connection;
 	draw_manner();
 	trouble_start();
-	lives_start();
+	start_all();
 	for (run.step = 0; run.step < options->steps; run.step++) {
 		if (run.step % SETTLES == 0)
 			alarm(HANG);
 		step();
 		if (run.step % SETTLES == SETTLES - 1 || run.step == options->steps - 1)
-			settle();
+			settle_all();
 	}
 	for (unsigned i = 0; i < STACKS; i++)
-		run.totals.lent += run.stack[i].calls->lent();
+		run.totals.lent += lab.life[i].calls->lent();
 	printf("seed %lu, %lu steps, ", seed, options->steps);
 	print_modes(stdout, run.modes);
 	printf(": %u connections (%u accepted), %lu KB, %lu frames (%lu lost, %lu late), %lu lent, %lu deaths, %lu s; "
 	       "hash %016lx\n", run.opened, totals->accepted, totals->read >> 10, totals->frames, totals->lost,
-	       totals->late, totals->lent, totals->deaths, run.now / 1000000000,
+	       totals->late, totals->lent, totals->deaths, lab.now / 1000000000,
 	       run.hash);
 	fflush(NULL);
 	_exit(0);

@@ -1,39 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Runs the programs as Skerry does: each sleeps until it is woken, or until its next timer is due. A ring that has
- * something for a program that sleeps unwoken is a lost wake-up.
- */
+/* Runs the programs as Skerry does: each sleeps until it is woken, or until its next timer is due. */
 #include <stdio.h>
 #include "../../lwip/link.h"
 #include "fuzz.h"
 
-static const uint64_t MILLISECOND = 1000000, SECOND = 1000000000;
 enum {
 	TIMEOUT = 400,   /* s until everything has arrived: lwIP's longest times between two tries, in a row */
 	QUIET = 50,       /* rounds in which nothing was pending */
 	TIME_WAIT = 130,  /* s until closed connections are gone, or were given up */
-	BLOCKS_MORE = 8,  /* than at first: ARP, and lwIP's timers */
-	STEP = 50         /* ms: as long as everything sleeps at once */
+	BLOCKS_MORE = 8   /* than at first: ARP, and lwIP's timers */
 };
-
-static void check_asleep(unsigned stack)
-{
-	for (unsigned i = 0; i < run.stack[stack].calls->links(); i++) {
-		struct link *link = run.stack[stack].calls->link(i);
-
-		if (port_ready(&link->port))
-			fail("stack %u sleeps with frames in link %u", stack, i);
-		if (link->waiting && link->port.may_send && ring_has_room(&link->port.transmit))
-			fail("stack %u sleeps with room in link %u, for which %u frames wait", stack, i, link->waiting);
-	}
-}
-
-static void check_switch_asleep(void)
-{
-	for (unsigned i = 0; i < STACKS && !run.forward.deadline; i++) /* no source waits */
-		if (port_ready(&run.forward.port[i].end))
-			fail("the switch sleeps with frames of stack %u", i);
-}
 
 static void read_all(unsigned stack)
 {
@@ -46,59 +22,14 @@ static void read_all(unsigned stack)
 		}
 }
 
-static void run_stack(unsigned number)
+static void serve(unsigned stack)
 {
-	struct stack *stack = &run.stack[number];
-	const uint64_t due = stack->calls->deadline();
-
-	if (!stack->awake && (!due || run.now < due))
-		return;
-	stack->awake = false;
-	stack_poll(number);
-	datagrams_take(number);
-	frames_look(number);
-	read_all(number);
-	stack->calls->poll();
-	frames_look(number);
-	stack->awake |= !stack->calls->prepare_sleep();
-}
-
-static bool all_asleep(void)
-{
-	bool awake = run.switch_awake;
-
-	for (unsigned i = 0; i < STACKS; i++)
-		awake |= run.stack[i].awake;
-	return !awake;
-}
-
-static void run_all(void)
-{
-	for (unsigned i = 0; i < STACKS; i++)
-		run_stack(i);
-	if (run.switch_awake || (run.forward.deadline && run.now >= run.forward.deadline))
-		switch_run();
-	if (!all_asleep())
-		return;
-	check_switch_asleep();
-	for (unsigned i = 0; i < STACKS; i++)
-		check_asleep(i);
-}
-
-/* To the next time at which anything happens by itself. */
-static void pass_time(void)
-{
-	uint64_t next = run.now + (all_asleep() ? STEP * MILLISECOND : MILLISECOND / 100);
-
-	for (unsigned i = 0; i < STACKS; i++) {
-		const uint64_t due = run.stack[i].calls->deadline();
-
-		if (due && due < next)
-			next = due;
-	}
-	if (run.forward.deadline && run.forward.deadline < next)
-		next = run.forward.deadline;
-	run.now = next > run.now ? next : run.now + MILLISECOND / 1000;
+	stack_poll(stack);
+	datagrams_take(stack);
+	frames_look(stack);
+	read_all(stack);
+	lab.life[stack].calls->poll();
+	frames_look(stack);
 }
 
 static void describe(void)
@@ -119,20 +50,20 @@ static void describe(void)
 					end->gone ? " gone" : "", end->cut ? " cut" : "");
 		}
 	for (unsigned i = 0; i < STACKS; i++) {
-		const struct forward_port *port = &run.forward.port[i];
+		const struct forward_port *port = &lab.forward.port[i];
 
 		fprintf(stderr, "stack %u, life %lu, %sawake; at the switch %sup,%s%s%s epoch %lu, last %lu\n", i,
-		        run.stack[i].host.info.life,
-			run.stack[i].awake ? "" : "not ", port->end.up ? "" : "not ", port->ended ? " ended," : "",
+		        lab.life[i].host.info.life,
+			lab.life[i].awake ? "" : "not ", port->end.up ? "" : "not ", port->ended ? " ended," : "",
 			port->resets_sent ? " resets sent," : "", port->late ? " late," : "",
 			(uint64_t)port->end.theirs->epoch, port->end.seen);
-		run.stack[i].calls->describe();
+		lab.life[i].calls->describe();
 	}
 	fprintf(stderr, "switch %sawake: %u resets of %u for %lu ms, %u ports wait; deadline in %ld ms\n",
-	        run.switch_awake ? "" : "not ",
-		run.forward.reset_queue.count, run.forward.reset_queue.port,
-		(run.now - run.forward.reset_queue.since) / MILLISECOND, run.forward.reset_queue.waiting,
-		run.forward.deadline ? (int64_t)(run.forward.deadline - run.now) / (int64_t)MILLISECOND : 0);
+	        lab.switch_awake ? "" : "not ",
+		lab.forward.reset_queue.count, lab.forward.reset_queue.port,
+		(lab.now - lab.forward.reset_queue.since) / MILLISECOND, lab.forward.reset_queue.waiting,
+		lab.forward.deadline ? (int64_t)(lab.forward.deadline - lab.now) / (int64_t)MILLISECOND : 0);
 }
 
 static bool any_pending(void)
@@ -146,12 +77,12 @@ static bool any_pending(void)
 
 static void arrive(void)
 {
-	const uint64_t late = run.now + TIMEOUT * SECOND;
+	const uint64_t late = lab.now + TIMEOUT * SECOND;
 
-	for (unsigned quiet = 0; quiet < QUIET; pass_time()) {
-		run_all();
+	for (unsigned quiet = 0; quiet < QUIET;) {
+		lab_turn();
 		quiet = any_pending() ? 0 : quiet + 1;
-		if (run.now > late) {
+		if (lab.now > late) {
 			describe();
 			fail("not everything has arrived");
 		}
@@ -166,7 +97,7 @@ static void close_all(void)
 		for (unsigned side = 0; c->used && side < 2; side++)
 			if (c->end[side].file) {
 				end_close(c, side, false);
-				run.stack[c->end[side].stack].awake = true; /* its program runs */
+				lab.life[c->end[side].stack].awake = true; /* its program runs */
 			}
 		c->used = false;
 	}
@@ -174,8 +105,8 @@ static void close_all(void)
 
 static void check_empty(unsigned number)
 {
-	const struct stack *stack = &run.stack[number];
-	const struct stack_calls *calls = stack->calls;
+	const struct life_calls *calls = lab.life[number].calls;
+	const long first = run.program[number].blocks;
 	unsigned slots = 0;
 
 	for (unsigned i = 0; i < calls->links(); i++) {
@@ -189,26 +120,27 @@ static void check_empty(unsigned number)
 		fail("stack %u, link %u: %s, %u frames wait", number, i, link->port.up ? "up" : "not up",
 		     link->waiting);
 	}
-	if (calls->blocks() <= stack->blocks + BLOCKS_MORE && !calls->sent() && !slots)
+	if (calls->blocks() <= first + BLOCKS_MORE && !calls->sent() && !slots)
 		return;
 	describe();
 	fail("stack %u keeps %ld blocks (%ld at first), %zu bytes to send, %u slots", number, calls->blocks(),
-	     stack->blocks, calls->sent(), slots);
+	     first, calls->sent(), slots);
 }
 
-void settle(void)
+void settle_all(void)
 {
 	trouble_end();
 	for (unsigned i = 0; i < STACKS; i++) {
-		if (!run.stack[i].calls)
-			life_start(i);
-		run.stack[i].awake = true;
+		if (!lab.life[i].calls)
+			stack_start(i);
+		lab.life[i].awake = true;
 	}
-	run.switch_awake = true;
+	lab.switch_awake = true;
+	lab.serve = serve;
 	arrive();
 	close_all();
-	for (const uint64_t end = run.now + TIME_WAIT * SECOND; run.now < end; pass_time())
-		run_all();
+	for (const uint64_t end = lab.now + TIME_WAIT * SECOND; lab.now < end;)
+		lab_turn();
 	for (unsigned i = 0; i < STACKS; i++)
 		check_empty(i);
 }

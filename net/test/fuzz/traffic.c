@@ -196,7 +196,7 @@ void end_read(struct connection *c, unsigned side, bool all)
 
 void datagrams_send(unsigned stack)
 {
-	struct file *file = run.stack[stack].datagrams;
+	struct file *file = run.program[stack].datagrams;
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(DATAGRAMS),
 	                          .sin_addr.s_addr = address_of(draw(STACKS)) };
 	struct iovec all = { buffer, 1 + draw(draw(2) ? 50 : MTU - 28) };
@@ -209,7 +209,7 @@ void datagrams_send(unsigned stack)
 
 void datagrams_take(unsigned stack)
 {
-	struct file *file = run.stack[stack].datagrams;
+	struct file *file = run.program[stack].datagrams;
 	ssize_t size;
 
 	while ((size = file->ops->read(file, buffer, MTU)) > 0)

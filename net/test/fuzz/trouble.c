@@ -40,9 +40,9 @@ static void bring(void)
 
 	if (!late.length[place])
 		return;
-	if (forward_make(&run.forward, frame[FROM_STATION], frame, late.length[place], run.now, false))
+	if (forward_make(&lab.forward, frame[FROM_STATION], frame, late.length[place], lab.now, false))
 		run.totals.late++;
-	run.switch_awake = true;
+	lab.switch_awake = true;
 	if (draw(4))
 		late.length[place] = 0;
 }
@@ -66,15 +66,15 @@ static void lose_from(const struct port_end *out, const struct port_end *in)
 
 static void lose(void)
 {
-	const unsigned cable = draw(CABLES), side = draw(2), stack = cable_end[cable][side];
+	const unsigned cable = draw(CABLES), side = draw(2), stack = lab.cable_end[cable][side];
 	const struct link *from = link_of_cable(cable, side), *to = link_of_cable(cable, !side);
-	const struct port_end *at_switch = &run.forward.port[stack].end;
+	const struct port_end *at_switch = &lab.forward.port[stack].end;
 
 	if (draw(2)) {
 		if (from && to)
 			lose_from(&from->port, &to->port);
 	} else if (from) {
-		const struct port_end *port = &run.stack[stack].calls->link(0)->port;
+		const struct port_end *port = &lab.life[stack].calls->link(0)->port;
 
 		if (draw(2))
 			lose_from(port, at_switch);
@@ -89,7 +89,7 @@ static void write_data(void)
 	const enum port_direction in = run.data_side ? PORT_TO_SWITCH : PORT_FROM_SWITCH;
 
 	for (unsigned i = 0; i < CABLE_SLOTS; i++) {
-		uint8_t *frame = port_buffer(run.cable[run.data], in, CABLE_SLOTS, i);
+		uint8_t *frame = port_buffer(lab.cable[run.data], in, CABLE_SLOTS, i);
 		uint32_t from = DATA_AT, size = PORT_BUFFER - DATA_AT;
 
 		if (draw(4))
@@ -191,7 +191,7 @@ static void end_words(void)
 {
 	if (run.words == NONE)
 		return;
-	life_end(cable_end[run.words][run.words_side]);
+	stack_end(lab.cable_end[run.words][run.words_side]);
 	run.words = NONE;
 }
 
@@ -214,27 +214,27 @@ static void write_rings(void)
 	if (run.data != NONE)
 		write_data();
 	for (unsigned i = run.words == NONE ? 0 : draw(40); i; i--)
-		write_word(run.cable[run.words]);
+		write_word(lab.cable[run.words]);
 }
 
 static void feed(void)
 {
 	if (run.starving != NONE)
-		run.stack[run.starving].host.memory = FED;
+		lab.life[run.starving].host.memory = FED;
 	run.starving = NONE;
 }
 
 /* One stack, for so short a time that nobody gives a connection up. */
 static void starve(void)
 {
-	if (run.starving != NONE && run.now < run.starving_until)
+	if (run.starving != NONE && lab.now < run.starving_until)
 		return;
 	feed();
 	if (draw(1000))
 		return;
 	run.starving = (int)draw(STACKS);
-	run.starving_until = run.now + draw(5) * 1000000000ull + draw(1000000000);
-	run.stack[run.starving].host.memory = HUNGRY + draw(MEMORIES - HUNGRY);
+	run.starving_until = lab.now + draw(5) * 1000000000ull + draw(1000000000);
+	lab.life[run.starving].host.memory = HUNGRY + draw(MEMORIES - HUNGRY);
 }
 
 void trouble(void)
@@ -248,7 +248,7 @@ void trouble(void)
 	if (run.modes & LATE && once_in(100))
 		bring();
 	if (run.modes & DEATHS && once_in(8000))
-		life_end(draw(STACKS));
+		stack_end(draw(STACKS));
 	if (run.modes & HUNGER)
 		starve();
 	write_rings();

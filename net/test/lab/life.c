@@ -3,14 +3,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <lwip/etharp.h>
 #include <lwip/priv/tcp_priv.h>
 #include "../../lwip/interface.h"
 #include "../../lwip/link.h"
 #include "../../lwip/memory.h"
 #include "../../machine.h"
-#include "stack.h"
+#include "../../stack/serve.h"
+#include "life.h"
 
-extern struct stack_calls stack_calls;
+extern struct life_calls life_calls;
 
 /* In front of each block of layer_allocate(). */
 struct block {
@@ -19,13 +21,15 @@ struct block {
 };
 _Static_assert(sizeof(struct block) % 16 == 0, "alignment");
 
-static struct stack_host *host;
+void (*before_look)(void); /* looks.h */
+
+static struct life_host *host;
 static struct block *all;
 static size_t allocated;
 static long blocks;
 static unsigned long lent;
 static struct link *link_of[1 + PROCESS_MAX_CABLES];
-static unsigned links;
+static unsigned links, asked;
 
 /* --- what the linker puts in the place of functions of the stack --- */
 
@@ -81,6 +85,15 @@ void __wrap_link_start(struct link *link, struct port_end port, const struct bel
 	link_of[links++] = link;
 }
 
+err_t __real_etharp_output(struct netif *netif, struct pbuf *packet, const ip4_addr_t *to);
+err_t __wrap_etharp_output(struct netif *netif, struct pbuf *packet, const ip4_addr_t *to);
+
+err_t __wrap_etharp_output(struct netif *netif, struct pbuf *packet, const ip4_addr_t *to)
+{
+	asked++;
+	return __real_etharp_output(netif, packet, to);
+}
+
 /* --- what the socket layer asks of the POSIX layer and of the machine --- */
 
 void *layer_allocate(size_t size)
@@ -119,13 +132,22 @@ struct bell *own_bell(void) { return host->bell; }
 void *cable_memory(unsigned cable) { return host->cable[cable]; }
 void cable_wake_peer(unsigned cable) { host->wake(host->number, (int)cable); }
 const struct bell *cable_bell(unsigned cable) { return host->cable_bell[cable]; }
-void *socket_port_memory(void) { abort(); }
-void socket_port_wake_peer(void) { abort(); }
+void *socket_port_memory(void) { return host->sockets; }
+void socket_port_wake_peer(void) { host->wake(host->number, TO_SOCKETS); }
 const struct process_info *process_info(void) { return &host->info; }
 uint64_t clock_cycles(void) { return *host->now; }
 uint64_t clock_cycles_per_second(void) { return 1000000000; }
-uint64_t clock_milliseconds(void) { return *host->now / 1000000; }
-bool event_wait(uint64_t deadline) { return deadline ? false : (abort(), false); }
+
+uint64_t clock_milliseconds(void)
+{
+	static uint64_t stood;
+
+	if (!host->still || !stood)
+		stood = *host->now / 1000000;
+	return stood;
+}
+
+bool event_wait(uint64_t deadline) { return host->wait(deadline); }
 void event_notify(void) {}
 
 void random_bytes(void *to, size_t size)
@@ -147,15 +169,32 @@ void console_log(const char *format, ...)
 	va_end(arguments);
 }
 
-void file_ready_again(struct file *file, uint32_t ready, uint32_t again) { (void)again; file->ready = ready; }
+void file_ready_again(struct file *file, uint32_t ready, uint32_t again)
+{
+	const uint32_t fresh = (ready & ~file->ready) | (again & ready);
 
-/* --- what the fuzzer asks of a life --- */
+	file->ready = ready;
+	if (fresh && file->on_ready)
+		file->on_ready(file);
+	if (file->edge_triggered)
+		host->edge(file, fresh);
+}
 
-static void start(struct stack_host *of) { host = of; }
+/* --- what the lab asks of a life --- */
+
+static void start(struct life_host *of)
+{
+	host = of;
+	before_look = host->before_look;
+}
+
 static unsigned count_links(void) { return links; }
 static struct link *link_at(unsigned number) { return link_of[number]; }
 static long count_blocks(void) { return blocks; }
+static size_t count_allocated(void) { return allocated; }
 static unsigned long count_lent(void) { return lent; }
+static unsigned count_asked(void) { return asked; }
+static void forget_stations(void) { etharp_cleanup_netif(netif_default); }
 
 static void describe(void)
 {
@@ -180,9 +219,10 @@ static void end(void)
 		layer_free(all + 1);
 }
 
-struct stack_calls stack_calls = {
+struct life_calls life_calls = {
 	.start = start, .socket = socket_create, .poll = net_poll, .deadline = net_deadline,
-	.prepare_sleep = net_prepare_sleep, .links = count_links, .link = link_at, .blocks = count_blocks,
-	.sent = net_memory_sent, .lent = count_lent,
-	.describe = describe, .end = end,
+	.prepare_sleep = net_prepare_sleep, .serve_start = serve_start, .serve_pass = serve_pass,
+	.serve_prepare_sleep = serve_prepare_sleep, .links = count_links, .link = link_at, .blocks = count_blocks,
+	.allocated = count_allocated, .sent = net_memory_sent, .lent = count_lent, .asked = count_asked,
+	.forget_stations = forget_stations, .describe = describe, .end = end,
 };

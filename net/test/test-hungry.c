@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A server has no memory: what its client meets. Two stacks with a clock of their own (pair.h). */
+/* A server has no memory: what its client meets. Two programs of a lab (pair.h). */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include "../../lwip/budget.h"
-#include "../test.h"
+#include "../lwip/budget.h"
 #include "pair.h"
+#include "test.h"
 
-static void set_memory(int memory) { run.stack[SERVER].host.memory = memory; }
+static void set_memory(int memory) { lab.life[SERVER].host.memory = memory; }
 
 /* The server's program has used up its heap: a SYN gets no answer, though lwIP has freed blocks and a reserve. Sent
  * again, it gets one. */
@@ -20,10 +20,10 @@ static void connects(void)
 	close_client();
 	set_memory(HUNGRY);
 	connect_client();
-	pass(4000);
+	lab_pass(4000);
 	CHECK(!client->ready);
 	set_memory(FED);
-	pass(10000);
+	lab_pass(10000);
 	CHECK(client->ready == EPOLLOUT);
 	accept_client();
 	server->ops->close(server);
@@ -37,9 +37,9 @@ static void is_given_up(void)
 	connect_both();
 	fill();
 	server->ops->close(server);
-	pass(BUDGET_TIMEOUT - 3000);
+	lab_pass(BUDGET_TIMEOUT - 3000);
 	set_memory(STARVED);
-	pass(10000);
+	lab_pass(10000);
 	set_memory(FED);
 	CHECK(!is_reset());
 	CHECK(until_reset() < 2000);
@@ -57,9 +57,9 @@ static void waits(void)
 	connect_both();
 	fill();
 	set_memory(STARVED);
-	pass(100000);
+	lab_pass(100000);
 	set_memory(FED);
-	for (unsigned i = 0; i < 100000; i += STEP, pass(STEP))
+	for (unsigned i = 0; i < 100000; i += STEP, lab_pass(STEP))
 		while ((n = client->ops->read(client, bytes, sizeof(bytes))) > 0)
 			got += (unsigned)n;
 	CHECK(!is_reset() && got > 100000);
@@ -77,7 +77,7 @@ static void is_given_up_while_open(void)
 	fill();
 	CHECK(!server->ops->setsockopt(server, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms)));
 	set_memory(STARVED);
-	pass(20000);
+	lab_pass(20000);
 	set_memory(FED);
 	CHECK(until_reset() < 2000);
 	CHECK(!server->ops->getsockopt(server, SOL_SOCKET, SO_ERROR, &error, &size) && error == ETIMEDOUT);
@@ -96,12 +96,12 @@ static void opens_another(void)
 	connect_both();
 	fill();
 	CHECK(!client->ops->shutdown(client, SHUT_WR));
-	pass(100);
+	lab_pass(100);
 	server->ops->close(server);
 	set_memory(STARVED);
-	CHECK(run.stack[SERVER].calls->socket(AF_INET, SOCK_STREAM, 0, &another) < 0);
+	CHECK(lab.life[SERVER].calls->socket(AF_INET, SOCK_STREAM, 0, &another) < 0);
 	set_memory(FED);
-	for (unsigned i = 0; n && i < 100000; i += STEP, pass(STEP))
+	for (unsigned i = 0; n && i < 100000; i += STEP, lab_pass(STEP))
 		while ((n = client->ops->read(client, bytes, sizeof(bytes))) > 0)
 			got += (unsigned)n;
 	CHECK(!n && got > 100000);
