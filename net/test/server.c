@@ -5,7 +5,6 @@
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include "layer.h"
 #include "test.h"
 
 enum { CONNECTIONS = 2048, CHUNK = 65536 };
@@ -79,7 +78,7 @@ static void begin(struct connection *c)
 		break;
 	case REQUEST_MEMORY:
 		drop_held();
-		memory = layer_allocated();
+		memory = here->calls->allocated();
 		memcpy(room_for(c, sizeof(memory)), &memory, sizeof(memory));
 		break;
 	default:
@@ -180,18 +179,16 @@ static bool accept_all(struct file *listener)
 	return done;
 }
 
-_Noreturn void server_run(void)
+void server_run(void)
 {
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(SERVER_PORT) };
 	struct file *listener;
 	int one = 1;
 
+	memset(connection, 0, sizeof(connection)); /* its predecessor's */
 	CHECK(socket_create(AF_INET6, SOCK_STREAM, 0, &listener) == -EAFNOSUPPORT);
-	CHECK(socket_create(AF_INET, SOCK_STREAM, 0, &listener) == 0);
+	listener = listen_at(SERVER_PORT, 511);
 	CHECK(listener->ops->setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0);
-	CHECK(listener->ops->bind(listener, (struct sockaddr *)&at, sizeof(at)) == 0);
-	CHECK(listener->ops->listen(listener, 511) == 0);
-	layer_serving();
+	program_passed();
 	for (;;) {
 		bool done;
 
@@ -201,6 +198,56 @@ _Noreturn void server_run(void)
 			if (connection[i].file)
 				done |= serve(&connection[i]);
 		if (!done)
-			layer_wait(0);
+			program_wait(0);
 	}
+}
+
+/* --- its clients --- */
+
+struct file *connect_server(void)
+{
+	int error;
+	struct file *file = connect_to(address_of(0), SERVER_PORT, &error);
+
+	if (!file)
+		fprintf(stderr, "connect: %s\n", strerror(error));
+	CHECK(file);
+	return file;
+}
+
+void request(struct file *file, uint32_t operation, uint32_t size)
+{
+	struct request r = { operation, size };
+
+	CHECK(write_all(file, &r, sizeof(r)) == sizeof(r));
+}
+
+uint64_t server_memory(void)
+{
+	struct file *file = connect_server();
+	uint64_t memory = 0;
+
+	request(file, REQUEST_MEMORY, 0);
+	CHECK(read_all(file, &memory, sizeof(memory)) == sizeof(memory));
+	close_file(file);
+	return memory;
+}
+
+void fill(char *bytes, size_t size, unsigned seed)
+{
+	for (size_t i = 0; i < size; i++)
+		bytes[i] = (char)((seed = seed * 1103515245 + 12345) >> 16);
+}
+
+void echo(struct file *file, uint32_t size, unsigned seed)
+{
+	char *out = malloc(size + 1), *in = malloc(size + 1);
+
+	fill(out, size, seed);
+	request(file, REQUEST_ECHO, size);
+	CHECK(write_all(file, out, size) == (ssize_t)size);
+	CHECK(read_all(file, in, size) == (ssize_t)size);
+	CHECK(!memcmp(in, out, size));
+	free(out);
+	free(in);
 }

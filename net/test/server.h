@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A server for the socket tests: one thread, all connections non-blocking, answers in order, like Redis. */
+/* A server for the socket tests: all connections non-blocking, answers in order, like Redis; and its clients, which
+ * block. */
 #pragma once
 
-#include <stdint.h>
+#include "lab/program.h"
 
 enum { SERVER_PORT = 6379 };
 
@@ -22,5 +23,11 @@ enum {
 	REQUEST_HOLD,
 };
 
-/* Never returns. */
-_Noreturn void server_run(void);
+/* A program's body. Has passed when it listens, and does not return. */
+void server_run(void);
+
+struct file *connect_server(void);
+void request(struct file *file, uint32_t operation, uint32_t size); /* its header */
+void fill(char *bytes, size_t size, unsigned seed);
+void echo(struct file *file, uint32_t size, unsigned seed); /* sends that, and checks the answer */
+uint64_t server_memory(void); /* bytes that the server's stack has allocated */

@@ -3,11 +3,8 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <unistd.h>
-#include "client.h"
 #include "server.h"
 #include "test-sockets.h"
 #include "test.h"
@@ -22,7 +19,7 @@ static void first_connection(void)
 	net_deadline();
 	close_file(file);
 	file = connect_server();
-	CHECK(net_deadline() <= layer_in(252));
+	CHECK(net_deadline() <= in_ms(252));
 	close_file(file);
 }
 
@@ -30,7 +27,7 @@ static void first_connection(void)
 static struct file *named(void)
 {
 	const struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(SERVER_PORT),
-	                                .sin_addr.s_addr = layer_address(0) };
+	                                .sin_addr.s_addr = address_of(0) };
 	struct sockaddr_in own, name;
 	socklen_t length = sizeof(own);
 	struct file *file;
@@ -39,11 +36,11 @@ static struct file *named(void)
 	CHECK(socket_create(AF_INET, SOCK_STREAM, 0, &file) == 0);
 	CHECK(file->ops->connect(file, (const struct sockaddr *)&to, sizeof(to)) == -EINPROGRESS);
 	CHECK(file->ops->getsockname(file, (struct sockaddr *)&own, &length) == 0 && own.sin_family == AF_INET);
-	CHECK(own.sin_addr.s_addr == layer_address(own_port) && own.sin_port);
+	CHECK(own.sin_addr.s_addr == address_of(own_place()) && own.sin_port);
 	error = file->ops->getpeername(file, (struct sockaddr *)&name, &length);
-	CHECK(error == -ENOTCONN || (own_stack && !error)); /* a process apart may have connected meanwhile */
+	CHECK(error == -ENOTCONN || (lab.apart && !error)); /* a process apart may have connected meanwhile */
 	while (!(file->ready & EPOLLOUT))
-		layer_wait(0);
+		program_wait(0);
 	CHECK(file->ops->getpeername(file, (struct sockaddr *)&name, &length) == 0);
 	CHECK(name.sin_addr.s_addr == to.sin_addr.s_addr && name.sin_port == to.sin_port);
 	CHECK(file->ops->getsockname(file, (struct sockaddr *)&name, &length) == 0);
@@ -80,7 +77,7 @@ void ends(void)
 
 	first_connection();
 	ports();
-	CHECK(!connect_to(layer_address(0), SERVER_PORT + 1, &error) && error == ECONNREFUSED);
+	CHECK(!connect_to(address_of(0), SERVER_PORT + 1, &error) && error == ECONNREFUSED);
 
 	/* half-close: the answer still comes, then the end */
 	file = connect_server();
@@ -109,7 +106,7 @@ void ends(void)
 	echo(file, 1, 1);
 	request(file, REQUEST_SOURCE, 5000);
 	while (!(file->ready & EPOLLIN))
-		layer_wait(0);
+		program_wait(0);
 	struct iovec iov[2] = { { byte, 3 }, { byte + 3, 50 } };
 	struct msghdr message = { .msg_iov = iov, .msg_iovlen = 2 };
 	for (int i = 0; i < 2; i++) {
@@ -128,10 +125,10 @@ static void connect_within(struct file *listener, uint16_t port, struct file **c
 {
 	int error;
 
-	*client = connect_to(layer_address(own_port), port, &error);
+	*client = connect_to(address_of(own_place()), port, &error);
 	CHECK(*client);
 	while (!(listener->ready & EPOLLIN))
-		layer_wait(0);
+		program_wait(0);
 	CHECK(listener->ops->accept(listener, server, NULL, NULL) == 0);
 }
 
@@ -163,7 +160,7 @@ static void ends_of_texts(void)
 	CHECK(socket_create(AF_INET, SOCK_STREAM, 0, &listener) == 0);
 	CHECK(listener->ops->bind(listener, (struct sockaddr *)&at, sizeof(at)) == 0);
 	CHECK(listener->ops->listen(listener, 10) == 0);
-	for (size_t size = 1; !own_stack && size < 20000; size += 367) { /* a process apart takes its time */
+	for (size_t size = 1; !lab.apart && size < 20000; size += 367) { /* a process apart takes its time */
 		connect_within(listener, 7001, &client, &server);
 		at_once(server, client, size);
 		close_file(client);
@@ -177,7 +174,7 @@ static void ends_of_texts(void)
 	connect_within(listener, 7001, &client, &server);
 	CHECK(server->ops->getsockopt(server, IPPROTO_TCP, TCP_NODELAY, &found, &length) == 0 && found == 1);
 	CHECK(server->ops->getsockopt(server, IPPROTO_TCP, TCP_KEEPIDLE, &found, &length) == 0 && found == idle);
-	for (unsigned i = 0; !own_stack && i < 10; i++)
+	for (unsigned i = 0; !lab.apart && i < 10; i++)
 		at_once(server, client, 1 + i * 900); /* ends behind ends */
 	CHECK(server->ops->setsockopt(server, IPPROTO_TCP, TCP_USER_TIMEOUT, &idle, sizeof(idle)) == 0);
 	found = 0;
@@ -203,10 +200,10 @@ void within_one_stack(void)
 	CHECK(listener->ops->bind(listener, (struct sockaddr *)&at, sizeof(at)) == 0);
 	CHECK(listener->ops->listen(listener, 10) == 0);
 	for (unsigned i = 0; i < 2; i++) {
-		client = connect_to(i ? layer_address(own_port) : htonl(INADDR_LOOPBACK), 7000, &error);
+		client = connect_to(i ? address_of(own_place()) : htonl(INADDR_LOOPBACK), 7000, &error);
 		CHECK(client);
 		while (!(listener->ready & EPOLLIN))
-			layer_wait(0);
+			program_wait(0);
 		CHECK(listener->ops->accept(listener, &server, NULL, NULL) == 0);
 		CHECK(listener->ops->accept(listener, &server, NULL, NULL) == -EAGAIN);
 		CHECK(write_all(client, "hello", 5) == 5 && read_all(server, bytes, 5) == 5 &&
@@ -223,20 +220,20 @@ void within_one_stack(void)
 		close_file(server);
 	}
 	/* close with unread data: the other side learns that it was lost */
-	client = connect_to(layer_address(own_port), 7000, &error);
+	client = connect_to(address_of(own_place()), 7000, &error);
 	while (!(listener->ready & EPOLLIN))
-		layer_wait(0);
+		program_wait(0);
 	CHECK(client && listener->ops->accept(listener, &server, NULL, NULL) == 0);
 	CHECK(write_all(client, bytes, 1000) == 1000);
 	while (!(server->ready & EPOLLIN))
-		layer_wait(0);
+		program_wait(0);
 	close_file(server);
 	CHECK(read_some(client, bytes, 1) == -ECONNRESET);
 	close_file(client);
 
-	client = connect_to(layer_address(own_port), 7000, &error);
+	client = connect_to(address_of(own_place()), 7000, &error);
 	while (!(listener->ready & EPOLLIN))
-		layer_wait(0);
+		program_wait(0);
 	close_file(listener);
 	CHECK(client && read_some(client, bytes, 1) == -ECONNRESET);
 	close_file(client);
@@ -258,8 +255,7 @@ void vanish(void)
 	for (unsigned round = 0; round < 20; round++) /* until the server sends whole windows */
 		for (unsigned i = 0; i < 8; i++)
 			CHECK(read_all(file[i], some, sizeof(some)) == sizeof(some));
-	say_passed();
-	_exit(0);
+	program_vanish();
 }
 
 /* Until the switch gives up the dead port, and beyond. */
@@ -269,14 +265,14 @@ void others_while_one_vanishes(void)
 	uint64_t slowest = 0;
 
 	for (unsigned beyond = 0; beyond < 1000;
-	     beyond += *(volatile uint64_t *)&network->forward.port[VANISHING].dropped != 0) {
-		uint64_t start = clock_cycles();
+	     beyond += lab.forward.port[VANISHING].dropped != 0) {
+		uint64_t start = lab.now;
 
 		echo(file, 100, 1);
-		if (clock_cycles() - start > slowest)
-			slowest = clock_cycles() - start;
+		if (lab.now - start > slowest)
+			slowest = lab.now - start;
 	}
-	printf("slowest request beside a dead stack: %lu ms\n", slowest / (clock_cycles_per_second() / 1000));
+	printf("slowest request beside a dead stack: %lu ms\n", slowest / MILLISECOND);
 	close_file(file);
 }
 
@@ -290,8 +286,8 @@ void stack_dies(void)
 	CHECK(socket_create(AF_INET, SOCK_STREAM, 0, &listener) == 0);
 	CHECK(listener->ops->listen(listener, 1) == 0 && !(listener->ready & EPOLLIN));
 	echo(connection, 1000, 1);
-	kill(own_stack, SIGKILL);
-	layer_end(own_port, SOCKET_SIDE_STACK);
+	lab.life[own_place()].stopped = true;
+	sockets_end(own_place(), SOCKET_SIDE_STACK);
 	CHECK(read_some(connection, &byte, 1) == -ECONNRESET);
 	CHECK(read_some(connection, &byte, 1) == 0 && connection->ops->write(connection, "x", 1) == -EPIPE);
 	CHECK(listener->ready & EPOLLIN && listener->ops->accept(listener, &other, NULL, NULL) == -ENETDOWN);
@@ -354,7 +350,7 @@ static ssize_t receive(struct file *file, void *bytes, size_t size, struct socka
 	ssize_t n;
 
 	while ((n = file->ops->recvmsg(file, &message, flags)) == -EAGAIN)
-		layer_wait(0);
+		program_wait(0);
 	CHECK(n < 0 || !from || message.msg_namelen == sizeof(*from));
 	return n;
 }
@@ -383,9 +379,9 @@ static void sizes(void)
 	char out[LARGEST + 1], in[LARGEST + 1];
 
 	CHECK(send_at(file, "x", 1, NULL) == -EDESTADDRREQ);
-	CHECK(connect_to_peer(file, layer_address(DATAGRAM_PEER), PORT) == 0);
+	CHECK(connect_to_peer(file, address_of(DATAGRAM_PEER), PORT) == 0);
 	CHECK(file->ops->getsockname(file, (struct sockaddr *)&name, &length) == 0);
-	CHECK(name.sin_addr.s_addr == layer_address(own_port) && name.sin_port);
+	CHECK(name.sin_addr.s_addr == address_of(own_place()) && name.sin_port);
 	for (size_t i = 0; i < sizeof(size) / sizeof(*size); i++) {
 		ssize_t n = -EAGAIN;
 
@@ -413,13 +409,13 @@ static void sizes(void)
 static void messages(void)
 {
 	struct file *here = datagram_socket(), *there = datagram_socket(), *third = datagram_socket();
-	struct sockaddr_in from, to = at(layer_address(own_port), PORT);
+	struct sockaddr_in from, to = at(address_of(own_place()), PORT);
 	struct iovec part[] = { { "one ", 4 }, { NULL, 0 }, { "two", 3 } };
 	char in[16];
 
 	CHECK(bind_to(there, 0, PORT) == 0);
 	CHECK(bind_to(third, 0, PORT) == -EADDRINUSE);
-	CHECK(bind_to(third, layer_address(own_port + 1u), 0) == -EADDRNOTAVAIL);
+	CHECK(bind_to(third, address_of(own_place() + 1u), 0) == -EADDRNOTAVAIL);
 	CHECK(connect_to_peer(here, htonl(INADDR_LOOPBACK), PORT) == 0);
 	CHECK(here->ops->writev(here, part, 3) == 7 && here->ops->write(here, "three", 5) == 5);
 	CHECK(there->ready & EPOLLIN);
@@ -448,13 +444,13 @@ static void flood(void)
 	char bytes[1000] = { 0 };
 	size_t taken = 0, before;
 
-	CHECK(bind_to(to, 0, PORT) == 0 && connect_to_peer(from, layer_address(own_port), PORT) == 0);
-	before = layer_allocated();
+	CHECK(bind_to(to, 0, PORT) == 0 && connect_to_peer(from, address_of(own_place()), PORT) == 0);
+	before = here->calls->allocated();
 	for (uint32_t i = 0; i < 5000; i++) {
 		memcpy(bytes, &i, sizeof(i));
 		CHECK(from->ops->write(from, bytes, sizeof(bytes)) == sizeof(bytes));
 	}
-	CHECK(layer_allocated() - before < 4 * QUEUE);
+	CHECK(here->calls->allocated() - before < 4 * QUEUE);
 	for (uint32_t i; to->ops->read(to, bytes, sizeof(bytes)) == sizeof(bytes); taken++) {
 		memcpy(&i, bytes, sizeof(i));
 		CHECK(i == taken);
@@ -469,7 +465,7 @@ static void flood(void)
 static void datagram_ports(void)
 {
 	enum { SOCKETS = 48 };
-	struct sockaddr_in to = at(layer_address(DATAGRAM_PEER), 1), name;
+	struct sockaddr_in to = at(address_of(DATAGRAM_PEER), 1), name;
 	unsigned next = 0;
 	uint16_t last = 0;
 
@@ -480,7 +476,7 @@ static void datagram_ports(void)
 		if (i % 3 == 0)
 			CHECK(bind_to(file, 0, 0) == 0);
 		else if (i % 3 == 1)
-			CHECK(connect_to_peer(file, layer_address(DATAGRAM_PEER), 1) == 0);
+			CHECK(connect_to_peer(file, address_of(DATAGRAM_PEER), 1) == 0);
 		else
 			CHECK(send_at(file, "x", 1, &to) == 1);
 		CHECK(!file->ops->getsockname(file, (struct sockaddr *)&name, &length) &&

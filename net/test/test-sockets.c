@@ -1,66 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The socket layer end to end: a server and clients, each a process with its
- * own lwIP, joined by the switch over shared memory as on the machine. Each
- * scenario is a process with a port of its own. With the argument "process"
- * each process has its lwIP in a stack process beside it; with "edges" only those run.
+ * The socket layer end to end: a server and clients, each a program of a lab with its own lwIP, joined by the switch
+ * and cables as on the machine. Each scenario is a program at a place of its own. With the argument "process" each has
+ * its lwIP in a stack process beside it; with "edges" only those run.
  */
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <unistd.h>
-#include "client.h"
 #include "server.h"
 #include "test-sockets.h"
 #include "test.h"
-
-struct network *network;
-unsigned own_port;
-pid_t own_stack;
-
-static bool apart; /* lwIP is in stack processes */
-static int passed_to;
-
-void say_passed(void) { CHECK(write(passed_to, "", 1) == 1); }
-
-/* Returns where the scenario's process says that it has passed. It lives on then, for its peers may still send. */
-static int start(void (*scenario)(void), unsigned port)
-{
-	int ends[2];
-
-	CHECK(pipe(ends) == 0);
-	if (!fork()) {
-		close(ends[0]);
-		own_port = port;
-		passed_to = ends[1];
-		if (apart)
-			own_stack = layer_start_apart(network, port);
-		else
-			layer_start(network, port);
-		scenario();
-		say_passed();
-		for (;;)
-			layer_wait(0);
-	}
-	close(ends[1]);
-	return ends[0];
-}
-
-static void finish(int scenario, const char *name)
-{
-	static uint64_t last;
-	uint64_t now;
-	char byte;
-	bool passed = read(scenario, &byte, 1) == 1; /* else it has ended */
-
-	now = clock_milliseconds();
-	printf("%s %s, after %lu ms\n", passed ? "passed:" : "failed:", name, last ? now - last : 0);
-	last = now;
-	if (!passed)
-		exit(1);
-	close(scenario);
-}
 
 /* ---- Bytes, frames and connections, few and many ---- */
 
@@ -68,8 +18,8 @@ static uint64_t all_frames(void)
 {
 	uint64_t sum = 0;
 
-	for (unsigned i = 0; i < NETWORK_PORTS; i++)
-		sum += network->forward.port[i].frames;
+	for (unsigned i = 0; i < lab.places; i++)
+		sum += lab.forward.port[i].frames;
 	return sum;
 }
 
@@ -156,7 +106,7 @@ static void thousand_connections(void)
 		open_and_close(1000);
 		settle(3000); /* TIME_WAIT ends */
 		servers = server_memory();
-		own = layer_allocated();
+		own = here->calls->allocated();
 		if (i && servers <= before && own <= own_before + 4096)
 			return;
 	}
@@ -169,7 +119,7 @@ static void thousand_at_once(void)
 
 	for (unsigned i = 0; i < 1000; i++) {
 		struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(SERVER_PORT),
-					  .sin_addr.s_addr = layer_address(0) };
+					  .sin_addr.s_addr = address_of(0) };
 
 		CHECK(socket_create(AF_INET, SOCK_STREAM, 0, &file[i]) == 0);
 		CHECK(file[i]->ops->connect(file[i], (struct sockaddr *)&to, sizeof(to)) == -EINPROGRESS);
@@ -182,7 +132,7 @@ static void thousand_at_once(void)
 	}
 	for (unsigned i = 0; i < 1000; i++) {
 		while (!(file[i]->ready & EPOLLOUT))
-			layer_wait(0);
+			program_wait(0);
 		CHECK(pending_error(file[i]) == 0);
 		echo(file[i], 50, i);
 	}
@@ -228,7 +178,7 @@ static void load(void)
 /* Together more than a program with a stack process can have: those that are too many wait until others close. */
 static void six_hundred(unsigned wait)
 {
-	static struct file *file[600];
+	struct file *file[600];
 
 	for (unsigned i = 0; i < 600; i++)
 		file[i] = connect_server();
@@ -249,19 +199,15 @@ static void six_hundred_more(void)
 
 /* ---- Edge-triggered epoll: more data, connections and ends are events, also where a socket is ready already ---- */
 
-#ifndef EDGES_TIMEOUT
-#define EDGES_TIMEOUT 60000 /* ms */
-#endif
-
-enum { PORT = 7100, MOMENT = 50, ALL = EPOLLIN | EPOLLOUT | EPOLLRDHUP };
+enum { PORT = 7100, MOMENT = 50, EDGES_TIMEOUT = 60000 /* ms */, ALL = EPOLLIN | EPOLLOUT | EPOLLRDHUP };
 
 /* Waits for an edge. */
 static uint32_t comes(const struct file *file)
 {
-	const uint64_t deadline = layer_in(EDGES_TIMEOUT);
+	const uint64_t deadline = in_ms(EDGES_TIMEOUT);
 	uint32_t events;
 
-	while (!(events = file_watched(file)) && layer_wait(deadline))
+	while (!(events = file_watched(file)) && program_wait(deadline))
 		;
 	settle(MOMENT); /* what is the same edge on Linux may come in two parts */
 	return events | file_watched(file);
@@ -362,23 +308,19 @@ static void room(void)
 
 static void listening(void)
 {
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(PORT) };
-	struct file *listener, *caller[4], *file;
+	struct file *listener = listen_at(PORT, 8), *caller[4], *file;
 	int error;
 
-	CHECK(!socket_create(AF_INET, SOCK_STREAM, 0, &listener));
-	CHECK(!listener->ops->bind(listener, (struct sockaddr *)&at, sizeof(at)) &&
-	      !listener->ops->listen(listener, 8));
 	file_watch(listener, EPOLLIN);
 	CHECK(nothing(listener));
 	for (unsigned i = 0; i < 3; i++) {
-		CHECK((caller[i] = connect_to(layer_address(own_port), PORT, &error)));
+		CHECK((caller[i] = connect_to(address_of(own_place()), PORT, &error)));
 		CHECK(comes(listener) == EPOLLIN && nothing(listener));
 	}
 	CHECK(!listener->ops->accept(listener, &file, NULL, NULL));
 	close_file(file);
 	CHECK(nothing(listener));
-	CHECK((caller[3] = connect_to(layer_address(own_port), PORT, &error)) && comes(listener) == EPOLLIN);
+	CHECK((caller[3] = connect_to(address_of(own_place()), PORT, &error)) && comes(listener) == EPOLLIN);
 	for (unsigned i = 0; i < 3; i++) {
 		CHECK(!listener->ops->accept(listener, &file, NULL, NULL));
 		close_file(file);
@@ -392,7 +334,7 @@ static void listening(void)
 static void connecting(void)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(SERVER_PORT),
-	                          .sin_addr.s_addr = layer_address(0) };
+	                          .sin_addr.s_addr = address_of(0) };
 	struct file *file;
 
 	for (unsigned i = 0; i < 2; i++) {
@@ -420,7 +362,7 @@ static void edges(void)
 static void datagram_edges(void)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(PORT),
-	                          .sin_addr.s_addr = layer_address(own_port) };
+	                          .sin_addr.s_addr = address_of(own_place()) };
 	struct file *file;
 	char bytes[8] = { 0 };
 
@@ -443,33 +385,55 @@ static void datagram_edges(void)
 
 /* ---- All scenarios ---- */
 
-#define RUN(scenario, port) finish(start(scenario, port), #scenario)
+static void run(void (*scenario)(void), const char *name, unsigned place)
+{
+	program_finish(program_start(place, scenario), name);
+}
+
+#define RUN(scenario, place) run(scenario, #scenario, place)
 
 /* By a cable, by the switch, and datagrams, which are none of a stack process. */
 static void run_edges(void)
 {
 	RUN(edges, 18);
 	RUN(edges, 19);
-	if (!apart)
+	if (!lab.apart)
 		RUN(datagram_edges, 20);
 }
 
-int main(int argc, char **argv)
+static void run_load(void)
+{
+	struct life *together[4];
+
+	for (unsigned i = 0; i < 4; i++)
+		together[i] = program_start(9 + i, load);
+	for (unsigned i = 0; i < 4; i++)
+		program_finish(together[i], "load");
+}
+
+/* Together with another one that must go on. */
+static void run_beside(void (*first)(void), unsigned place, void (*scenario)(void), const char *name)
+{
+	struct life *other = program_start(13, first);
+
+	run(scenario, name, place);
+	program_finish(other, "the one beside it");
+}
+
+int main(int count, char **arguments)
 {
 	bool only_edges = false;
-	int together[4];
 
-	for (int i = 1; i < argc; i++) {
-		apart |= !strcmp(argv[i], "process");
-		only_edges |= !strcmp(argv[i], "edges");
+	lab_begin(count, arguments);
+	for (int i = 2; i < count; i++) {
+		lab.apart |= !strcmp(arguments[i], "process");
+		only_edges |= !strcmp(arguments[i], "edges");
 	}
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	network = network_start();
-	for (unsigned i = 0; i < NETWORK_CABLES - 1; i++) /* every other scenario goes by cable */
-		network_cable(network, 0, 1 + 2 * i);
-	network_cable(network, 0, 18);
-	start(server_run, 0);
-	network_await_server(network);
+	for (unsigned i = 0; i < LAB_CABLES - 1; i++) /* every other scenario goes by cable */
+		lab_cable(0, 1 + 2 * i);
+	lab_cable(0, 18);
+	lab_start(LAB_PLACES);
+	RUN(server_run, 0);
 	if (only_edges) {
 		run_edges();
 		return 0;
@@ -483,24 +447,17 @@ int main(int argc, char **argv)
 	RUN(within_one_stack, 7);
 	RUN(slow_reader, 8);
 	run_edges();
-	for (unsigned i = 0; i < 4; i++)
-		together[i] = start(load, 9 + i);
-	for (unsigned i = 0; i < 4; i++)
-		finish(together[i], "load");
-	for (unsigned i = 0; i < NETWORK_PORTS; i++) /* nothing was lost until somebody died */
-		CHECK(!network->forward.port[i].dropped && !network->forward.port[i].bad);
-	if (apart) {
-		together[0] = start(six_hundred_first, 13);
-		RUN(six_hundred_more, 14);
-		finish(together[0], "six_hundred_first");
+	run_load();
+	for (unsigned i = 0; i < lab.places; i++) /* nothing was lost until somebody died */
+		CHECK(!lab.forward.port[i].dropped && !lab.forward.port[i].bad);
+	if (lab.apart) {
+		run_beside(six_hundred_first, 14, six_hundred_more, "six_hundred_more");
 		RUN(stack_dies, 15);
 		return 0;
 	}
-	start(datagram_peer, DATAGRAM_PEER);
+	program_start(DATAGRAM_PEER, datagram_peer);
 	RUN(datagrams, 17);
-	network_timeout(network, 1);
-	together[0] = start(others_while_one_vanishes, 13);
-	RUN(vanish, VANISHING);
-	finish(together[0], "others_while_one_vanishes"); /* its ring was really full */
+	lab.forward.timeout = SECOND;
+	run_beside(others_while_one_vanishes, VANISHING, vanish, "vanish"); /* its ring was really full */
 	return 0;
 }

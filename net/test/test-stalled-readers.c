@@ -3,17 +3,14 @@
  * Clients that ask for much and read nothing, against a server whose stack has
  * little memory: others are served all the same, no client loses a byte, and the
  * memory is free again when they are gone. With the argument "process" each
- * process has its lwIP in a stack process beside it. The criterion is that
+ * program has its lwIP in a stack process beside it. The criterion is that
  * requests are answered while the stalled readers wait, not when.
  */
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include "../lwip/budget.h"
-#include "client.h"
 #include "server.h"
 #include "test.h"
 
@@ -36,8 +33,6 @@ enum {
 /* the last one finds room for all of it, in whichever order they write */
 _Static_assert((ORPHANS + HELD - 1 + BUDGET_SHARE) * ORPHAN_KEPT <= MEMORY_INSIDE * 3 / 8 / 4, "net/lwip/budget.h");
 
-static struct network *network;
-static bool apart;
 static struct file *reader[2 * CONNECTIONS_MAX];
 
 static void reset_file(struct file *file)
@@ -115,7 +110,7 @@ static void too_many(void)
 	int error = 0;
 
 	settle(2500); /* TIME_WAIT of those before */
-	while (count < 2 * CONNECTIONS_MAX && (reader[count] = connect_to(layer_address(0), SERVER_PORT, &error)))
+	while (count < 2 * CONNECTIONS_MAX && (reader[count] = connect_to(address_of(0), SERVER_PORT, &error)))
 		count++;
 	CHECK(error == ECONNREFUSED);
 	printf("%u connections\n", count);
@@ -206,34 +201,6 @@ static void left(void)
 		close_file(reader[i]);
 }
 
-static pid_t start(void (*scenario)(void), unsigned port)
-{
-	pid_t pid = fork();
-
-	if (!pid) {
-		if (apart)
-			layer_start_apart(network, port);
-		else
-			layer_start(network, port);
-		scenario();
-		settle(50);
-		_exit(0);
-	}
-	return pid;
-}
-
-static void finish(pid_t pid, const char *name)
-{
-	int status;
-
-	CHECK(waitpid(pid, &status, 0) == pid);
-	printf("%s %s\n", status ? "failed:" : "passed:", name);
-	if (status)
-		exit(1);
-}
-
-#define RUN(scenario, port) finish(start(scenario, port), #scenario)
-
 /* Freed blocks are kept up to a bound. Of a stack process's memory its program knows nothing. */
 static void memory_is_back(void)
 {
@@ -245,23 +212,28 @@ static void memory_is_back(void)
 	CHECK(now <= MIB);
 }
 
-int main(int argc, char **argv)
+static void run(void (*scenario)(void), const char *name, unsigned place)
 {
-	(void)argv;
-	apart = argc > 1;
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	network = network_start();
-	layer_heap = apart ? MEMORY_APART : MEMORY_INSIDE;
-	start(server_run, 0);
-	layer_heap = 256 * MIB;
-	network_await_server(network);
+	program_finish(program_start(place, scenario), name);
+}
+
+#define RUN(scenario, place) run(scenario, #scenario, place)
+
+int main(int count, char **arguments)
+{
+	lab_begin(count, arguments);
+	lab.apart = count > 2;
+	lab_start(11);
+	lab.heap = lab.apart ? MEMORY_APART : MEMORY_INSIDE;
+	RUN(server_run, 0);
+	lab.heap = 256 * MIB;
 	RUN(readers_that_read_late, 2);
 	RUN(readers_that_reset, 3);
 	RUN(too_many, 4);
 	RUN(readers_that_read_late, 6); /* nothing is lost of the stack's memory */
 	RUN(orphans, 7);
 	RUN(resets, 8);
-	if (apart)
+	if (lab.apart)
 		RUN(left, 9);
 	RUN(memory_is_back, 10);
 	return 0;
