@@ -184,7 +184,10 @@ void server_run(void)
 	struct file *listener;
 	int one = 1;
 
-	memset(connection, 0, sizeof(connection)); /* its predecessor's */
+	for (unsigned i = 0; i < CONNECTIONS; i++) { /* its predecessor's */
+		free(connection[i].out);
+		connection[i] = (struct connection){ 0 };
+	}
 	CHECK(socket_create(AF_INET6, SOCK_STREAM, 0, &listener) == -EAFNOSUPPORT);
 	listener = listen_at(SERVER_PORT, 511);
 	CHECK(listener->ops->setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0);

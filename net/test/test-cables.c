@@ -1,88 +1,56 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Cables between stacks: frames go there and not through the switch; a far end
- * that dies, starts again, takes nothing, or writes what it likes. Each program
- * is a process; this one is their cluster-manager.
+ * that dies, starts again, takes nothing, or writes what it likes: programs of a lab.
  */
 #include <errno.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include "../port_end.h"
-#include "client.h"
 #include "server.h"
 #include "test.h"
 
 enum { SERVER, CLIENT, HOSTILE, OUTSIDER, SPEAKER, LAST_WORDS = 3000, SPEAKER_PORT = 7000, MANY = 200 };
 
-static struct network *network;
-static struct {
-	sem_t reached, go; /* of a scenario: it has come to where this process acts; it may go on */
-} *stage;
+static _Atomic bool hostile_ends;
+static unsigned reached; /* how often scenarios have come to where the test acts */
 
 /* --- programs --- */
 
-static pid_t start(void (*program)(void), unsigned port)
+static void await_reached(unsigned count)
 {
-	pid_t pid;
-
-	layer_life += 2;
-	pid = fork();
-	if (pid)
-		return pid;
-	layer_start(network, port);
-	program();
-	_exit(0);
+	while (reached < count)
+		lab_turn();
+	reached = 0;
 }
 
-static void bury(pid_t pid, unsigned port)
+static void passed(struct life *program, const char *name)
 {
-	kill(pid, SIGKILL);
-	CHECK(waitpid(pid, NULL, 0) == pid);
-	network_close(port);
+	const unsigned place = program->host.number;
+
+	program_finish(program, name);
+	life_end(place);
 }
 
-static void passed(pid_t pid, const char *name)
+/* Until the switch knows this life of the server: before, it answers connections that do not take the cable with a
+ * reset. What it knows of the life before may stand there until then. */
+static struct life *start_server(void)
 {
-	int status;
+	struct life *server = program_start(SERVER, server_run);
+	const struct port_end *end = &lab.forward.port[SERVER].end;
 
-	CHECK(waitpid(pid, &status, 0) == pid);
-	printf("%s %s\n", status ? "failed:" : "passed:", name);
-	if (status)
-		exit(1);
-}
-
-static void tell(void) { sem_post(&stage->reached); }
-
-static void await(sem_t *sem)
-{
-	while (sem_wait(sem))
-		CHECK(errno == EINTR);
-}
-
-/*
- * Until the switch knows this life of the server: before, it answers connections that do not take the cable with a
- * reset. What it knows of the life before may stand there until then.
- */
-static pid_t start_server(void)
-{
-	pid_t server = start(server_run, SERVER);
-	const volatile struct port_end *end = &network->forward.port[SERVER].end;
-
-	network_await_server(network);
-	while (end->seen != layer_life || !end->up)
-		sched_yield();
+	program_finish(server, "a server");
+	while (end->seen != server->host.info.life || !end->up)
+		lab_turn();
 	return server;
 }
 
 static uint64_t by_switch(unsigned port)
 {
-	return network->forward.port[port].frames + network->forward.port[port].delivered;
+	return lab.forward.port[port].frames + lab.forward.port[port].delivered;
 }
 
 /* --- scenarios --- */
@@ -108,12 +76,11 @@ static void deadline_stands(void)
 	unsigned same = 0;
 
 	for (unsigned i = 0; i < 10 && !same; i++) { /* again where the timer was due meanwhile */
-		uint64_t deadline, later;
+		uint64_t deadline;
 
 		net_poll();
 		deadline = net_deadline();
-		for (later = layer_in(2); clock_cycles() < later;)
-			;
+		lab_wait(2);
 		same = net_deadline() == deadline;
 	}
 	CHECK(same);
@@ -134,9 +101,9 @@ static void looked_at(void)
 	request(file, REQUEST_ECHO, SIZE);
 	CHECK(write_all(file, bytes, SIZE) == SIZE);
 	while (file->ops->recvmsg(file, &message, MSG_PEEK) != SIZE)
-		layer_wait(0);
+		program_wait(0);
 	CHECK(!memcmp(seen, bytes, SIZE));
-	memset((char *)network->cable[0] + PORT_BUFFERS, 0x5a, 2 * CABLE_SLOTS * PORT_BUFFER);
+	memset((char *)lab.cable[0] + PORT_BUFFERS, 0x5a, 2 * CABLE_SLOTS * PORT_BUFFER);
 	CHECK(read_all(file, in, SIZE) == SIZE && !memcmp(in, bytes, SIZE));
 	close_file(file);
 }
@@ -161,15 +128,14 @@ static void full(void)
 		file[i] = connect_server();
 		fill(bytes[i], sizeof(bytes[i]), i);
 	}
-	tell();
-	await(&stage->go);
+	program_pause();
 	for (unsigned i = 0; i < MANY; i++) {
 		request(file[i], REQUEST_ECHO, sizeof(bytes[i]));
 		CHECK(write_all(file[i], bytes[i], sizeof(bytes[i])) == sizeof(bytes[i]));
 	}
 	for (unsigned i = 0; i < 10; i++)
 		net_poll();
-	tell();
+	reached++;
 	for (unsigned i = 0; i < MANY; i++) {
 		CHECK(read_all(file[i], in, sizeof(in)) == sizeof(in) && !memcmp(in, bytes[i], sizeof(in)));
 		close_file(file[i]);
@@ -184,14 +150,13 @@ static void death(void)
 	char byte;
 
 	echo(used, 1000, 1);
-	layer_still = true;
-	tell();
+	here->host.still = true;
+	reached++;
 	CHECK(read_some(idle, &byte, 1) == -ECONNRESET && read_some(used, &byte, 1) == -ECONNRESET);
-	CHECK(!connect_to(layer_address(SERVER), SERVER_PORT, &error) && error == ECONNREFUSED);
+	CHECK(!connect_to(address_of(SERVER), SERVER_PORT, &error) && error == ECONNREFUSED);
 	close_file(idle);
 	close_file(used);
-	tell();
-	await(&stage->go);
+	program_pause();
 	frames_take_the_cable(CLIENT);
 }
 
@@ -199,22 +164,21 @@ static void death(void)
 static void connecting(void)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(SERVER_PORT),
-	                          .sin_addr.s_addr = layer_address(SERVER) };
+	                          .sin_addr.s_addr = address_of(SERVER) };
 	struct file *file = connect_server(); /* from now on there is a cable */
 	uint64_t before;
 
 	echo(file, 1, 1);
-	tell();
-	await(&stage->go);
-	layer_still = true;
+	program_pause();
+	here->host.still = true;
 	before = by_switch(CLIENT);
 	CHECK(socket_create(AF_INET, SOCK_STREAM, 0, &file) == 0);
 	CHECK(file->ops->connect(file, (struct sockaddr *)&to, sizeof(to)) == -EINPROGRESS);
 	net_poll();
 	CHECK(by_switch(CLIENT) == before);
-	tell();
+	reached++;
 	while (!(file->ready & (EPOLLOUT | EPOLLERR)))
-		layer_wait(0);
+		program_wait(0);
 	CHECK(pending_error(file) == ECONNREFUSED);
 }
 
@@ -223,37 +187,33 @@ static bool says_goodbye;
 /* Writes and ends, with or without the connection's end. */
 static void speak(void)
 {
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(SPEAKER_PORT) };
-	struct file *listener, *file;
+	struct file *listener = listen_at(SPEAKER_PORT, 5), *file;
 	char bytes[LAST_WORDS];
 
-	CHECK(socket_create(AF_INET, SOCK_STREAM, 0, &listener) == 0);
-	CHECK(listener->ops->bind(listener, (struct sockaddr *)&at, sizeof(at)) == 0);
-	CHECK(listener->ops->listen(listener, 5) == 0);
-	layer_serving();
+	reached++;
 	while (!(listener->ready & EPOLLIN))
-		layer_wait(0);
+		program_wait(0);
 	CHECK(listener->ops->accept(listener, &file, NULL, NULL) == 0);
 	while (!(file->ready & EPOLLIN)) /* the listener is awake */
-		layer_wait(0);
+		program_wait(0);
 	fill(bytes, sizeof(bytes), 5);
 	CHECK(write_all(file, bytes, sizeof(bytes)) == sizeof(bytes));
 	if (says_goodbye)
 		file->ops->shutdown(file, SHUT_WR);
 	net_poll();
+	program_vanish();
 }
 
 static void listen_to_the_last(void)
 {
 	int error;
 	char bytes[LAST_WORDS], in[LAST_WORDS + 1];
-	struct file *file = connect_to(layer_address(SPEAKER), SPEAKER_PORT, &error);
+	struct file *file = connect_to(address_of(SPEAKER), SPEAKER_PORT, &error);
 
 	CHECK(file && write_all(file, "x", 1) == 1);
 	net_poll();
-	tell();
-	await(&stage->go); /* it has written, and is no more */
-	layer_still = true;
+	program_pause(); /* until it has written, and is no more */
+	here->host.still = true;
 	fill(bytes, sizeof(bytes), 5);
 	CHECK(read_all(file, in, LAST_WORDS) == LAST_WORDS && !memcmp(in, bytes, LAST_WORDS));
 	CHECK(read_some(file, in, 1) == (says_goodbye ? 0 : -ECONNRESET));
@@ -290,17 +250,17 @@ static void lie(struct port_end *end, uint8_t server, uint8_t client)
 
 /*
  * The far end of a server's cable: frames that lie, in a client's name, then every word of the cable's head and
- * buffers, while the server reads them.
+ * buffers. A thread, so that the server finds them written while it reads.
  */
-static void hostile_cable(void *cable, uint8_t server, uint8_t client)
+static void *hostile_cable(void *cable)
 {
-	struct port_end end = cable_open(cable, PORT_FROM_SWITCH, layer_life);
+	struct port_end end = cable_open(cable, PORT_FROM_SWITCH, lab.lives += 2);
 	uint32_t *word = cable;
 	_Atomic uint64_t *position = cable;
 
 	for (unsigned i = 0; i < 60000; i++) {
 		if (i < 20000)
-			lie(&end, server, client);
+			lie(&end, SERVER, CLIENT);
 		else if (i % 3)
 			__atomic_store_n(&word[chance() % (CABLE_SIZE / 4)], i % 2 ? chance() : chance() % 2000,
 			                 __ATOMIC_RELAXED);
@@ -308,15 +268,17 @@ static void hostile_cable(void *cable, uint8_t server, uint8_t client)
 			atomic_fetch_add(&position[chance() % (PORT_BUFFERS / 8) & ~7u],
 			                 (uint64_t)(int64_t)(int32_t)(chance() % 300 - 150));
 		if (i % 16 == 0)
-			sem_post(&network->wake[server]);
+			sched_yield();
 	}
+	hostile_ends = true;
+	return NULL;
 }
 
 static void others(void)
 {
 	struct file *file = connect_server();
 
-	tell();
+	reached++;
 	for (unsigned i = 0; i < 300; i++)
 		echo(file, 1 + i * 97, i);
 	close_file(file);
@@ -324,109 +286,103 @@ static void others(void)
 
 /* --- what happens in their order --- */
 
-static void with_full_ring(pid_t server)
+static void until_pause(const struct life *program)
 {
-	pid_t client = start(full, CLIENT);
-
-	await(&stage->reached);
-	kill(server, SIGSTOP);
-	sem_post(&stage->go);
-	await(&stage->reached);
-	kill(server, SIGCONT);
-	passed(client, "full");
-	network_close(CLIENT);
+	while (!program->stopped)
+		lab_turn();
 }
 
-static pid_t with_death(pid_t server)
+static void with_full_ring(struct life *server)
 {
-	pid_t client = start(death, CLIENT);
+	struct life *client = program_start(CLIENT, full);
 
-	await(&stage->reached);
-	bury(server, SERVER);
-	await(&stage->reached);
+	until_pause(client);
+	server->stopped = true;
+	life_continue(client);
+	await_reached(1);
+	life_continue(server);
+	passed(client, "full");
+}
+
+static struct life *with_death(void)
+{
+	struct life *client = program_start(CLIENT, death), *server;
+
+	await_reached(1);
+	life_end(SERVER);
+	until_pause(client);
 	server = start_server();
-	sem_post(&stage->go);
+	life_continue(client);
 	passed(client, "death");
-	network_close(CLIENT);
 	return server;
 }
 
-static void with_connecting(pid_t server)
+static void with_connecting(struct life *server)
 {
-	pid_t client = start(connecting, CLIENT);
+	struct life *client = program_start(CLIENT, connecting);
 
-	await(&stage->reached);
-	kill(server, SIGSTOP);
-	sem_post(&stage->go);
-	await(&stage->reached);
-	bury(server, SERVER);
+	until_pause(client);
+	server->stopped = true;
+	life_continue(client);
+	await_reached(1);
+	life_end(SERVER);
 	passed(client, "connecting");
-	network_close(CLIENT);
 }
 
 static void with_last_words(bool goodbye)
 {
-	pid_t speaker, client;
+	struct life *speaker, *client;
 
 	says_goodbye = goodbye;
-	speaker = start(speak, SPEAKER);
-	network_await_server(network);
-	client = start(listen_to_the_last, CLIENT);
-	await(&stage->reached);
-	CHECK(waitpid(speaker, NULL, 0) == speaker);
-	network_close(SPEAKER);
-	sem_post(&stage->go);
+	speaker = program_start(SPEAKER, speak);
+	await_reached(1);
+	client = program_start(CLIENT, listen_to_the_last);
+	until_pause(client);
+	passed(speaker, "a speaker");
+	life_continue(client);
 	passed(client, goodbye ? "last words and an end" : "last words");
-	network_close(CLIENT);
 }
 
-static void with_hostile(pid_t server)
+static void with_hostile(struct life *server)
 {
-	pid_t client = start(others, CLIENT), outsider = start(others, OUTSIDER), enemy;
+	struct life *client = program_start(CLIENT, others), *outsider = program_start(OUTSIDER, others);
+	pthread_t enemy;
 
-	await(&stage->reached);
-	await(&stage->reached);
-	layer_life += 2;
-	enemy = fork();
-	if (!enemy) {
-		hostile_cable(network->cable[1], SERVER, CLIENT);
-		_exit(0);
+	await_reached(2);
+	lab.unchecked = true;
+	CHECK(!pthread_create(&enemy, NULL, hostile_cable, lab.cable[1]));
+	while (!hostile_ends) {
+		life_wake(server);
+		lab_turn();
 	}
+	CHECK(!pthread_join(enemy, NULL));
 	passed(client, "beside a hostile cable, by cable");
 	passed(outsider, "beside a hostile cable, through the switch");
-	passed(enemy, "hostile");
-	CHECK(waitpid(server, NULL, WNOHANG) == 0); /* lives */
-	network_close(HOSTILE);
+	place_close(HOSTILE);
+	lab.unchecked = false;
 }
 
 static void successor(void) { frames_take_the_cable(HOSTILE); }
 
-int main(void)
+int main(int count, char **arguments)
 {
-	pid_t server;
+	struct life *server;
 
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	network = network_start();
-	network_timeout(network, 1);
-	stage = mmap(NULL, sizeof(*stage), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	sem_init(&stage->reached, 1, 0);
-	sem_init(&stage->go, 1, 0);
-	network_cable(network, CLIENT, SERVER);
-	network_cable(network, SERVER, HOSTILE);
-	network_cable(network, CLIENT, SPEAKER);
+	lab_begin(count, arguments);
+	lab.timeout = SECOND;
+	lab_cable(CLIENT, SERVER);
+	lab_cable(SERVER, HOSTILE);
+	lab_cable(CLIENT, SPEAKER);
+	lab_start(SPEAKER + 1);
 	server = start_server();
-	passed(start(cable, CLIENT), "cable");
-	network_close(CLIENT);
-	passed(start(deadline_stands, CLIENT), "a deadline that stands");
-	network_close(CLIENT);
-	passed(start(looked_at, CLIENT), "bytes that were looked at");
-	network_close(CLIENT);
-	passed(start(no_cable, OUTSIDER), "no cable");
+	passed(program_start(CLIENT, cable), "cable");
+	passed(program_start(CLIENT, deadline_stands), "a deadline that stands");
+	passed(program_start(CLIENT, looked_at), "bytes that were looked at");
+	passed(program_start(OUTSIDER, no_cable), "no cable");
 	with_full_ring(server);
-	server = with_death(server);
+	server = with_death();
 	with_hostile(server);
-	passed(start(successor, HOSTILE), "the successor of a hostile one");
-	network_close(HOSTILE);
+	passed(program_start(HOSTILE, successor), "the successor of a hostile one");
 	with_connecting(server);
 	with_last_words(false);
 	with_last_words(true);
