@@ -3,33 +3,17 @@
  * several. */
 #include <netinet/in.h>
 #include <string.h>
-#include <unistd.h>
 #include "../port_end.h"
-#include "layer.h"
+#include "lab/program.h"
 #include "test.h"
 
-enum { STACK, FIRST, SECOND, CABLED, STATIONS, MESSAGE = 11 }; /* CABLED: also at the far end of a cable */
+enum { STACK, FIRST, NEXT, CABLED, STATIONS, MESSAGE = 11 }; /* CABLED: also at the far end of a cable */
 enum { ETHERTYPE = 12, IP = 14, IP_TO = 30, DATA = 42, ARP_SENDER = 22, ARP_SENDER_IP = 28, ARP_TARGET = 32,
        ARP_TARGET_IP = 38, ARP_FRAME = 42 };
 
-struct netif; /* lwIP's headers have names of ethernet.h for other things */
-extern struct netif *netif_default;
-void etharp_cleanup_netif(struct netif *netif);
-
-/* The linker puts this in the place of lwIP's: how many packets it was asked for the station of. */
-struct pbuf;
-signed char __real_etharp_output(struct netif *netif, struct pbuf *packet, const void *to);
-static unsigned asked;
-signed char __wrap_etharp_output(struct netif *netif, struct pbuf *packet, const void *to);
-signed char __wrap_etharp_output(struct netif *netif, struct pbuf *packet, const void *to)
-{
-	asked++;
-	return __real_etharp_output(netif, packet, to);
-}
-
-static struct network *network;
-static struct port_end station[STATIONS], far_end; /* far_end: of the cable */
+static struct port_end far_end; /* of the cable */
 static struct file *file;
+static unsigned asked; /* packets for which ARP was asked, before */
 static const uint32_t wandering = 77, other = 78, gateway = 79, second = 80; /* addresses 10.0.0.(n + 1), of no port */
 static const uint32_t far_away = 1u << 24;                      /* 11.0.0.1 */
 
@@ -40,21 +24,16 @@ static void set_mac(uint8_t mac[6], unsigned port)
 
 static void run_network(void)
 {
-	for (unsigned i = 0; i < 20; i++) {
-		net_poll();
-		for (unsigned at = FIRST; at < STATIONS; at++)
-			port_poll(&station[at]);
-		port_poll(&far_end);
-		sem_post(&network->switch_wake);
-		usleep(500);
-	}
+	lab_pass(10);
+	port_poll(&far_end);
+	lab_pass(10);
 }
 
 /* An ARP reply to the stack: the station at this port has that address. */
 static void claim(unsigned port, uint32_t address)
 {
-	uint8_t *frame = port_reserve(&station[port]);
-	const uint32_t from = layer_address(address), to = layer_address(STACK);
+	uint8_t *frame = port_reserve(&lab.station[port]);
+	const uint32_t from = address_of(address), to = address_of(STACK);
 
 	CHECK(frame);
 	memset(frame, 0, ARP_FRAME);
@@ -65,7 +44,7 @@ static void claim(unsigned port, uint32_t address)
 	memcpy(frame + ARP_SENDER_IP, &from, 4);
 	set_mac(frame + ARP_TARGET, STACK);
 	memcpy(frame + ARP_TARGET_IP, &to, 4);
-	port_publish(&station[port], ARP_FRAME);
+	port_publish(&lab.station[port], ARP_FRAME);
 	run_network();
 }
 
@@ -73,7 +52,7 @@ static void send_message(uint32_t address, char mark)
 {
 	char message[MESSAGE] = { mark };
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(7),
-	                          .sin_addr.s_addr = layer_address(address) };
+	                          .sin_addr.s_addr = address_of(address) };
 	struct iovec iov = { message, sizeof(message) };
 	struct msghdr header = { .msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = &iov, .msg_iovlen = 1 };
 
@@ -95,7 +74,7 @@ static bool has_come_by(struct port_end *end, unsigned port, uint32_t address, c
 	set_mac(expected, port);
 	set_mac(expected + 6, STACK);
 	memcpy(expected + ETHERTYPE, (const uint8_t[]){ 8, 0 }, 2);
-	memcpy(to, &(uint32_t){ layer_address(address) }, 4);
+	memcpy(to, &(uint32_t){ address_of(address) }, 4);
 	right = length == DATA + MESSAGE && !memcmp(frame, expected, sizeof(expected)) &&
 	        !memcmp(frame + IP_TO, to, 4) &&
 		frame[DATA] == (uint8_t)mark;
@@ -105,7 +84,7 @@ static bool has_come_by(struct port_end *end, unsigned port, uint32_t address, c
 
 static bool has_come(unsigned port, uint32_t address, char mark)
 {
-	return has_come_by(&station[port], port, address, mark);
+	return has_come_by(&lab.station[port], port, address, mark);
 }
 
 /* Drops all frames: the stack announces itself at its start, which does not count. */
@@ -113,27 +92,28 @@ static void drop(unsigned port)
 {
 	uint32_t length;
 
-	while (port_peek(&station[port], &length))
-		port_release(&station[port]);
+	while (port_peek(&lab.station[port], &length))
+		port_release(&lab.station[port]);
 }
 
 static bool quiet(void)
 {
 	uint32_t length;
 
-	return !port_peek(&station[FIRST], &length) && !port_peek(&station[SECOND], &length) &&
-	       !port_peek(&station[CABLED], &length);
+	return !port_peek(&lab.station[FIRST], &length) && !port_peek(&lab.station[NEXT], &length) &&
+	       !port_peek(&lab.station[CABLED], &length);
 }
 
-static void set_up(void)
+static void set_up(int count, char **arguments)
 {
-	network = network_start();
-	network_cable(network, STACK, CABLED);
-	layer_start(network, STACK);
-	((struct process_info *)process_info())->network.gateway = layer_address(gateway);
+	lab_begin(count, arguments);
+	lab_cable(STACK, CABLED);
+	lab.gateway = address_of(gateway);
+	lab_start(STATIONS);
+	here = life_start(STACK);
 	for (unsigned at = FIRST; at < STATIONS; at++)
-		station[at] = port_open(network->port[at], PORT_TO_SWITCH, 2);
-	far_end = cable_open(network->cable[0], PORT_FROM_SWITCH, 2);
+		station_start(at);
+	far_end = cable_open(lab.cable[0], PORT_FROM_SWITCH, 2);
 	CHECK(socket_create(AF_INET, SOCK_DGRAM, 0, &file) == 0);
 	run_network();
 	for (unsigned at = FIRST; at < STATIONS; at++)
@@ -141,42 +121,42 @@ static void set_up(void)
 	CHECK(far_end.up);
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
-	set_up();
+	set_up(count, arguments);
 	claim(FIRST, wandering);
-	asked = 0;
+	asked = here->calls->asked();
 	for (char mark = 'a'; mark < 'e'; mark++) {
 		send_message(wandering, mark);
 		CHECK(has_come(FIRST, wandering, mark) && quiet());
 	}
-	CHECK(asked == 1); /* the station is known then */
+	CHECK(here->calls->asked() == asked + 1); /* the station is known then */
 
-	claim(SECOND, other); /* packets take turns */
+	claim(NEXT, other); /* packets take turns */
 	for (char mark = 'a'; mark < 'e'; mark++) {
 		send_message(wandering, mark);
 		send_message(other, mark);
-		CHECK(has_come(FIRST, wandering, mark) && has_come(SECOND, other, mark) && quiet());
+		CHECK(has_come(FIRST, wandering, mark) && has_come(NEXT, other, mark) && quiet());
 	}
 
 	send_message(wandering, 'f');
 	CHECK(has_come(FIRST, wandering, 'f'));
-	claim(SECOND, wandering); /* the address has gone to another station */
-	asked = 0;
+	claim(NEXT, wandering); /* the address has gone to another station */
+	asked = here->calls->asked();
 	for (char mark = 'g'; mark < 'j'; mark++) {
 		send_message(wandering, mark);
-		CHECK(has_come(SECOND, wandering, mark) && quiet());
+		CHECK(has_come(NEXT, wandering, mark) && quiet());
 	}
-	CHECK(asked == 1);
+	CHECK(here->calls->asked() == asked + 1);
 
 	claim(FIRST, gateway);
-	claim(SECOND, far_away); /* no station of this net has that address */
-	asked = 0;
+	claim(NEXT, far_away); /* no station of this net has that address */
+	asked = here->calls->asked();
 	for (char mark = 'a'; mark < 'e'; mark++) {
 		send_message(far_away, mark);
 		CHECK(has_come(FIRST, far_away, mark) && quiet());
 	}
-	CHECK(asked == 4); /* each time: such a station is not remembered */
+	CHECK(here->calls->asked() == asked + 4); /* each time: such a station is not remembered */
 
 	claim(CABLED, second); /* a second address of the cable's far end */
 	for (char mark = 'a'; mark < 'e'; mark++) {
@@ -184,12 +164,11 @@ int main(void)
 		CHECK(has_come_by(&far_end, CABLED, second, mark) && quiet());
 	}
 
-	claim(SECOND, wandering);
+	claim(NEXT, wandering);
 	send_message(wandering, 'h');
-	CHECK(has_come(SECOND, wandering, 'h'));
-	etharp_cleanup_netif(netif_default); /* as by its timer */
-	usleep(1100000);
-	run_network();
+	CHECK(has_come(NEXT, wandering, 'h'));
+	here->calls->forget_stations();
+	lab_pass(1100);
 	send_message(wandering, 'i'); /* waits for ARP */
 	CHECK(quiet());
 	claim(FIRST, wandering);

@@ -182,12 +182,7 @@ void file_ready_again(struct file *file, uint32_t ready, uint32_t again)
 
 /* --- what the lab asks of a life --- */
 
-static void start(struct life_host *of)
-{
-	host = of;
-	before_look = host->before_look;
-}
-
+static void start(struct life_host *of) { host = of; }
 static unsigned count_links(void) { return links; }
 static struct link *link_at(unsigned number) { return link_of[number]; }
 static long count_blocks(void) { return blocks; }
@@ -224,5 +219,5 @@ struct life_calls life_calls = {
 	.prepare_sleep = net_prepare_sleep, .serve_start = serve_start, .serve_pass = serve_pass,
 	.serve_prepare_sleep = serve_prepare_sleep, .links = count_links, .link = link_at, .blocks = count_blocks,
 	.allocated = count_allocated, .sent = net_memory_sent, .lent = count_lent, .asked = count_asked,
-	.forget_stations = forget_stations, .describe = describe, .end = end,
+	.forget_stations = forget_stations, .before_look = &before_look, .describe = describe, .end = end,
 };

@@ -27,7 +27,6 @@ struct life_host {
 	void (*wake)(unsigned number, int link); /* `link`: a cable, TO_SWITCH or TO_SOCKETS */
 	bool (*wait)(uint64_t deadline);         /* event_wait() */
 	void (*edge)(const struct file *, uint32_t events); /* of an edge-triggered file, these have come */
-	void (*before_look)(void);               /* at a ring for frames; may be null */
 };
 
 struct link;
@@ -50,6 +49,7 @@ struct life_calls {
 	unsigned long (*lent)(void);           /* packets with data that went straight into a ring */
 	unsigned (*asked)(void);               /* packets for which ARP was asked, so far */
 	void (*forget_stations)(void);         /* as ARP's timer does */
+	void (**before_look)(void);            /* at a ring for frames; may be null */
 	void (*describe)(void);                /* its connections, on stderr */
 	void (*end)(void);                     /* frees all memory of this life */
 };

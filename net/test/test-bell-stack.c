@@ -5,32 +5,21 @@
  * cluster finds the ring's flag instead.
  */
 #include <netinet/in.h>
-#include <sched.h>
-#include <semaphore.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "../../port_end.h"
-#include "../layer.h"
-#include "../test.h"
+#include "../port_end.h"
+#include "lab/program.h"
+#include "test.h"
 
 enum { STACK, CABLED };
 
-void (*before_look)(void);
-
-static struct network *network;
 static struct port_end far_end; /* of the cable */
 static struct file *file;
 static unsigned looks;
 static bool about_to_sleep, remote; /* remote: the switch is in another cluster */
 
-/* The linker puts this in the place of layer.c's. */
-const struct bell *__real_interface_bell(void);
-const struct bell *__wrap_interface_bell(void);
-const struct bell *__wrap_interface_bell(void) { return remote ? NULL : __real_interface_bell(); }
-
-static struct bell *word_of(unsigned port) { return (struct bell *)network->bell[port]; }
+static struct bell *word_of(unsigned place) { return (struct bell *)(lab.bell + place * BELL_SIZE); }
 
 static void look(void)
 {
@@ -50,14 +39,13 @@ static void asleep(void)
 	about_to_sleep = true;
 	net_prepare_sleep();
 	CHECK(word_of(STACK)->sleeps & 1);
-	CHECK(atomic_load(&port_ring(network->port[STACK], PORT_FROM_SWITCH)->wanted) == remote);
+	CHECK(atomic_load(&port_ring(lab.port + STACK * PORT_SIZE, PORT_FROM_SWITCH)->wanted) == remote);
 }
 
 static void takes_turns(void)
 {
 	uint64_t rung = 0;
 
-	before_look = look;
 	for (unsigned i = 0; i < 3; i++) {
 		looks = 0;
 		awake();
@@ -72,30 +60,21 @@ static void takes_turns(void)
 	}
 }
 
-static int signals_of_far_end(void)
-{
-	int signals = 0;
-
-	while (!sem_trywait(&network->wake[CABLED]))
-		signals++;
-	return signals;
-}
-
 /* A packet by the cable; how often it wakes the far end. */
-static int send_packet(void)
+static unsigned send_packet(void)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(7),
-	                          .sin_addr.s_addr = layer_address(CABLED) };
+	                          .sin_addr.s_addr = address_of(CABLED) };
 	struct iovec iov = { "packet", 6 };
 	struct msghdr header = { .msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = &iov, .msg_iovlen = 1 };
+	const unsigned before = lab.life[CABLED].wakes;
 	uint32_t length;
 
-	signals_of_far_end();
 	CHECK(file->ops->sendmsg(file, &header, 0) == 6);
 	awake();
 	CHECK(port_peek(&far_end, &length));
 	port_release(&far_end);
-	return signals_of_far_end();
+	return lab.life[CABLED].wakes - before;
 }
 
 static void wakes(void)
@@ -112,32 +91,33 @@ static void wakes(void)
 
 static void run(void)
 {
-	network = network_start();
-	network_cable(network, STACK, CABLED);
-	layer_start(network, STACK);
-	CHECK(!mprotect(word_of(CABLED), BELL_SIZE, PROT_READ | PROT_WRITE)); /* the far end is in this process, too */
-	far_end = cable_open(network->cable[0], PORT_FROM_SWITCH, 2);
+	lab_cable(STACK, CABLED);
+	lab_start(2);
+	here = life_start(STACK);
+	if (remote)
+		here->host.switch_bell = NULL;
+	far_end = cable_open(lab.cable[0], PORT_FROM_SWITCH, 2);
 	far_end.bell = word_of(STACK);
 	CHECK(socket_create(AF_INET, SOCK_DGRAM, 0, &file) == 0);
-	const volatile bool *up = &network->forward.port[STACK].end.up;
-	while (!far_end.up || !*up) {
-		net_poll();
+	while (!far_end.up || !lab.forward.port[STACK].end.up) {
+		lab_pass(1);
 		port_poll(&far_end);
-		sched_yield();
 	}
 	net_poll();
+	*here->calls->before_look = look;
 	takes_turns();
 	wakes();
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
 	int status;
 
+	lab_begin(count, arguments);
 	for (unsigned i = 0; i < 2; i++) {
-		remote = i;
 		const pid_t pid = fork();
 
+		remote = i;
 		if (!pid) {
 			run();
 			_exit(0);

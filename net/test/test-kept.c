@@ -8,10 +8,9 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <unistd.h>
-#include "../../port_end.h"
-#include "../layer.h"
-#include "../test.h"
+#include "../port_end.h"
+#include "lab/program.h"
+#include "test.h"
 
 enum { STACK, FAR, SERVICE = 6379, PEER = 5000, SIZE = 1000, WINDOW = 8192, PART = 300, SECONDS = 20 };
 /* <netinet/in.h> has names of ethernet.h for other things */
@@ -19,8 +18,7 @@ enum { TYPE = 12, IP = 14, PROTOCOL = 23, FROM = 26, TO = 30, TCP = 34, DATA = 5
        ARP_TARGET = 32 };
 enum { FIN = 1, SYN = 2, ACK = 16 };
 
-static struct network *network;
-static struct port_end far, station; /* ends of the cable and of the same program's port */
+static struct port_end far;             /* of the cable; the same program's port is a station of the lab */
 static struct file *listener, *file;
 static uint32_t sequence = 1, acknowledged; /* the next numbers of both directions */
 static unsigned peer = PEER;                /* the far end's port */
@@ -47,7 +45,7 @@ SCALE[4] = { 1, 3, 3, 7 };
 static void send_with(unsigned flags, unsigned window, const uint8_t *option)
 {
 	const unsigned options = option ? 4 : 0;
-	const uint32_t from = layer_address(FAR), to = layer_address(STACK);
+	const uint32_t from = address_of(FAR), to = address_of(STACK);
 	uint8_t *frame = port_reserve(&far);
 
 	CHECK(frame);
@@ -78,19 +76,17 @@ static void run(void)
 	net_poll();
 	if (far.own)
 		port_poll(&far);
-	port_poll(&station);
-	sem_post(&network->switch_wake);
-	usleep(500);
+	lab_pass(1);
 }
 
 /* The bytes of data of the next segment that has some, or is a SYN; it is in `got`. Returns where it was. */
 static uint8_t *take(struct port_end *end, unsigned *size)
 {
-	for (uint64_t late = layer_in(SECONDS * 1000);; run()) {
+	for (uint64_t late = in_ms(SECONDS * 1000);; run()) {
 		uint32_t length;
 		uint8_t *frame = port_peek(end, &length);
 
-		CHECK(clock_cycles() < late);
+		CHECK(lab.now < late);
 		if (!frame)
 			continue;
 		memcpy(got, frame, length);
@@ -129,12 +125,8 @@ static uint8_t *expect(struct port_end *end, unsigned text, unsigned from, unsig
 
 static void start_listener(void)
 {
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(SERVICE) };
-
-	CHECK(socket_create(AF_INET, SOCK_STREAM, 0, &listener) == 0);
-	CHECK(listener->ops->bind(listener, (struct sockaddr *)&at, sizeof(at)) == 0);
-	CHECK(listener->ops->listen(listener, 5) == 0);
-	for (unsigned i = 0; i < 20 || !far.up || !station.up; i++)
+	listener = listen_at(SERVICE, 5);
+	for (unsigned i = 0; i < 20 || !far.up || !lab.station[FAR].up; i++)
 		run();
 }
 
@@ -252,7 +244,7 @@ static void acknowledged_behind_window(void)
 	CHECK(size == 1);
 	acknowledged += SECOND;
 	send_segment(ACK, 0);
-	for (uint64_t late = layer_in(1200); clock_cycles() < late;)
+	for (uint64_t late = in_ms(1200); lab.now < late;)
 		run();
 	write_text(0);
 	expect(&far, 0, 0, 1, false);
@@ -287,7 +279,7 @@ static void asked_for_again(unsigned more, bool ends)
 		CHECK(file->ops->shutdown(file, SHUT_WR) == 0);
 	if (more)
 		CHECK(file->ops->write(file, bytes + FIRST + SECOND, more) == (ssize_t)more);
-	for (uint64_t late = layer_in(3000); clock_cycles() < late;)
+	for (uint64_t late = in_ms(3000); lab.now < late;)
 		run();
 	send_segment(ACK, WINDOW);
 	while (acknowledged - start < all) {
@@ -334,8 +326,8 @@ static void late_option(void)
 /* ARP's answer for the far end's address, through the switch. */
 static void answer_arp(void)
 {
-	uint8_t *frame = port_reserve(&station);
-	const uint32_t from = layer_address(FAR), to = layer_address(STACK);
+	uint8_t *frame = port_reserve(&lab.station[FAR]);
+	const uint32_t from = address_of(FAR), to = address_of(STACK);
 
 	CHECK(frame);
 	memset(frame, 0, ARP_FRAME);
@@ -344,7 +336,7 @@ static void answer_arp(void)
 	memcpy(frame + ARP_SENDER + 6, &from, 4);
 	memcpy(frame + ARP_TARGET, (const uint8_t[]){ 2, 0, 0, 0, 0, STACK }, 6);
 	memcpy(frame + ARP_TARGET + 6, &to, 4);
-	port_publish(&station, ARP_FRAME);
+	port_publish(&lab.station[FAR], ARP_FRAME);
 }
 
 /* The far end has sent its end and is no more; a successor writes the ring before the data leaves through the
@@ -357,21 +349,22 @@ static void ended(void)
 	for (unsigned i = 0; i < 10; i++)
 		run();
 	far.own = 0; /* no more */
-	port_close((struct port_epochs *)(network->cable[0] + PORT_EPOCHS), PORT_FROM_SWITCH);
+	port_close((struct port_epochs *)(lab.cable[0] + PORT_EPOCHS), PORT_FROM_SWITCH);
 	for (unsigned i = 0; i < 10; i++)
 		run();
-	memset(network->cable[0] + PORT_BUFFERS, '!', 2 * CABLE_SLOTS * PORT_BUFFER);
+	memset(lab.cable[0] + PORT_BUFFERS, '!', 2 * CABLE_SLOTS * PORT_BUFFER);
 	answer_arp();
-	expect(&station, 2, 0, SIZE, false);
+	expect(&lab.station[FAR], 2, 0, SIZE, false);
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
-	network = network_start();
-	network_cable(network, STACK, FAR);
-	layer_start(network, STACK);
-	station = port_open(network->port[FAR], PORT_TO_SWITCH, 2);
-	far = cable_open(network->cable[0], PORT_FROM_SWITCH, 2);
+	lab_begin(count, arguments);
+	lab_cable(STACK, FAR);
+	lab_start(2);
+	here = life_start(STACK);
+	station_start(FAR);
+	far = cable_open(lab.cable[0], PORT_FROM_SWITCH, 2);
 	start_listener();
 	connect_far();
 	write_text(0);
