@@ -86,6 +86,7 @@ void station_start(unsigned place);
 unsigned cable_of(unsigned place, unsigned link);
 struct link *link_of_cable(unsigned cable, unsigned side); /* null: no program runs there */
 void switch_run(void);
+uint64_t switch_deadline(void); /* 0: none */
 /* The socket port of a program and its stack process: one side has ended. */
 void sockets_end(unsigned place, enum socket_side side);
 

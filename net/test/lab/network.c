@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "../../lwip/link.h"
 #include "program.h"
+#include "relay.h"
 
 struct lab lab;
 
@@ -295,6 +296,10 @@ void station_start(unsigned place)
 
 void switch_run(void)
 {
+	if (relay_runs())
+		return relay_run();
 	lab.switch_awake = forward_pass(&lab.forward, lab.now) || forward_last_pass(&lab.forward, lab.now);
 	forward_signal(&lab.forward, wake_place, NULL);
 }
+
+uint64_t switch_deadline(void) { return relay_runs() ? relay_deadline() : lab.forward.deadline; }

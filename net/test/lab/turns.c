@@ -56,7 +56,7 @@ static void check_asleep(const struct life *life)
 
 static void check_all_asleep(void)
 {
-	for (unsigned i = 0; i < lab.places && !lab.forward.deadline; i++) /* no source waits */
+	for (unsigned i = 0; i < lab.places && !switch_deadline(); i++) /* no source waits */
 		if (port_ready(&lab.forward.port[i].end))
 			fail("the switch sleeps with frames of place %u", i);
 	for (unsigned i = 0; next_life(&i); i++)
@@ -83,8 +83,8 @@ static void pass_time(uint64_t end)
 		if (due && due < next)
 			next = due;
 	}
-	if (lab.forward.deadline && lab.forward.deadline < next)
-		next = lab.forward.deadline;
+	if (switch_deadline() && switch_deadline() < next)
+		next = switch_deadline();
 	if (end < next)
 		next = end;
 	lab.now = next > lab.now ? next : lab.now + MILLISECOND / 1000;
@@ -97,7 +97,7 @@ static void turn(uint64_t end)
 			lab.switch_awake = true;
 	for (unsigned i = 0; next_life(&i); i++)
 		run_life(next_life(&i));
-	if (lab.switch_awake || (lab.forward.deadline && lab.now >= lab.forward.deadline))
+	if (lab.switch_awake || (switch_deadline() && lab.now >= switch_deadline()))
 		switch_run();
 	if (!lab.unchecked && all_asleep())
 		check_all_asleep();
