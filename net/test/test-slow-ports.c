@@ -1,9 +1,111 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The switch's forwarding with ports that take their frames slowly or not at
- * all: what others behind the same source still get, and what is lost.
+ * The switch's forwarding with ports that take their frames slowly or not at all: what others behind the same source
+ * still get, and what is lost. With the argument "turns": sources that compete for the room of one slow port take turns.
+ * Each gets its share, however many they are, at whichever ports, and whenever they begin; a source that sends little
+ * waits for one turn of each other one at most.
+ *
+ * Ports take as many frames as a test says. Each frame has a number, so that none is lost, doubled or overtaken
+ * unnoticed. Time is a counter of ticks, a thousand to a second.
  */
-#include "slow-ports.h"
+#include <string.h>
+#include <sys/mman.h>
+#include "../switch/forward.h"
+#include "meet.h"
+#include "test.h"
+
+enum { PORTS = 12, UPLINK = 0, A, B, C, SECOND = 1000, ALL = 1 << 20 };
+
+static struct forward forward;
+static char *memory;
+static struct port_end stack[PORTS];
+static unsigned ports;
+static uint64_t now = 1;
+static uint32_t sent[PORTS][PORTS], received[PORTS][PORTS]; /* by source and destination */
+static bool lossy[PORTS];                                   /* ports that may miss frames */
+
+static void nobody_wakes(void *context, unsigned port)
+{
+	(void)context;
+	(void)port;
+}
+
+static void set_up(unsigned count)
+{
+	struct process_port table[PORTS];
+
+	ports = count;
+	if (memory)
+		munmap(memory, PORTS * PORT_SIZE);
+	memory = mmap(NULL, PORTS * PORT_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(memory != MAP_FAILED);
+	for (unsigned i = 0; i < PORTS; i++) {
+		table[i] = (struct process_port){ .mac = { 2, 0, 0, 0, 0, (uint8_t)i }, .uplink = i == UPLINK };
+		stack[i] = port_open(memory + i * PORT_SIZE, PORT_TO_SWITCH, 2);
+	}
+	memset(sent, 0, sizeof(sent));
+	memset(received, 0, sizeof(received));
+	memset(lossy, 0, sizeof(lossy));
+	forward_init(&forward, table, count, memory, SECOND, 2);
+	forward_meet(&forward, stack, count, 1);
+	forward_signal(&forward, nobody_wakes, NULL);
+}
+
+/* Sends what the source's ring has room for, each with its number. */
+static unsigned put(unsigned from, unsigned to, unsigned count)
+{
+	unsigned done = 0;
+	uint8_t *frame;
+
+	for (; done < count && (frame = port_reserve(&stack[from])); done++) {
+		memset(frame, 0, 64);
+		frame[0] = frame[6] = 2;
+		frame[5] = (uint8_t)to;
+		frame[11] = (uint8_t)from;
+		memcpy(frame + 14, &sent[from][to], 4);
+		sent[from][to]++;
+		port_publish(&stack[from], 64);
+	}
+	return done;
+}
+
+/* Takes up to `count` frames, which are in order from each source, and complete but at lossy ports. */
+static unsigned take(unsigned at, unsigned count)
+{
+	uint32_t length, number;
+	const uint8_t *frame;
+	unsigned done = 0;
+
+	for (; done < count && (frame = port_peek(&stack[at], &length)); done++) {
+		unsigned from = frame[11];
+
+		CHECK(length == 64 && frame[5] == at);
+		memcpy(&number, frame + 14, 4);
+		CHECK(number == received[from][at] || (lossy[at] && number > received[from][at]));
+		received[from][at] = number + 1;
+		port_release(&stack[at]);
+	}
+	return done;
+}
+
+static void pass(void)
+{
+	do
+		while (forward_pass(&forward, now))
+			;
+	while (forward_last_pass(&forward, now));
+	CHECK(!forward.deadline || forward.deadline > now);
+}
+
+static void check_idle(void)
+{
+	pass();
+	CHECK(forward.backlog.free == BACKLOG_FRAMES && !forward.behind && !forward.deadline);
+	for (unsigned i = 0; i < ports; i++)
+		CHECK(!forward.port[i].late);
+}
+
+/* --- slow ports --- */
 
 /* Two frames for each port behind the uplink; those for the first `slow` may be lost. How many there were for the
  * others. */
@@ -246,7 +348,7 @@ static void flood_of_many(bool lower)
 	CHECK(forward.port[A].dropped && !forward.port[B].dropped);
 }
 
-int main(void)
+static void slow(void)
 {
 	slow_ports(3, 1);
 	for (unsigned slow = 1; slow < PORTS - 1; slow++)
@@ -261,5 +363,173 @@ int main(void)
 	flood_of_one();
 	flood_of_many(false);
 	flood_of_many(true);
+}
+
+/* --- turns --- */
+
+enum { TICKS = 2000 };
+
+static bool sends(unsigned sources, unsigned port) { return sources >> port & 1; }
+
+/* How many frames of this source's the switch has passed on, and between the source with most of those and that with
+ * fewest. */
+static uint64_t passed[PORTS];
+static uint64_t spread(unsigned sources)
+{
+	uint64_t most = 0, fewest = UINT64_MAX;
+
+	for (unsigned i = 0; i < PORTS; i++) {
+		const uint64_t frames = forward.port[i].frames - passed[i];
+
+		if (!sends(sources, i))
+			continue;
+		most = frames > most ? frames : most;
+		fewest = frames < fewest ? frames : fewest;
+	}
+	return most - fewest;
+}
+
+static void count_from_now(void)
+{
+	for (unsigned i = 0; i < PORTS; i++)
+		passed[i] = forward.port[i].frames;
+}
+
+/* All of them flood port `to` until its ring, and theirs, are full. */
+static void fill(unsigned sources, unsigned to)
+{
+	for (unsigned turn = 0; turn < 4; turn++) {
+		for (unsigned i = 0; i < PORTS; i++)
+			if (sends(sources, i))
+				put(i, to, ALL);
+		pass();
+	}
+}
+
+/* For a while, as port `to` takes `rate` frames in each tick, up to all that its ring has. No turn is longer than the
+ * room for those. */
+static void compete(unsigned sources, unsigned to, unsigned rate)
+{
+	const unsigned count = (unsigned)__builtin_popcount(sources);
+
+	fill(sources, to);
+	count_from_now();
+	for (unsigned tick = 0; tick < TICKS; tick++, now++) {
+		CHECK(take(to, rate) == rate);
+		fill(sources, to);
+		CHECK(spread(sources) <= rate);
+	}
+	for (unsigned i = 0; i < PORTS; i++)
+		if (sends(sources, i))
+			CHECK(forward.port[i].frames - passed[i] >= (uint64_t)TICKS * rate / count - rate);
+	CHECK(!forward.port[to].dropped && forward.backlog.free == BACKLOG_FRAMES);
+}
+
+/* Sources at neighbouring ports, around the last one, and any. */
+static void many(unsigned rate)
+{
+	static const unsigned sets[] = { 0xc, 0x1c, 0x54, 0xc04, 0x924, 0x3f0, 0xffc };
+
+	for (unsigned i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
+		set_up(PORTS);
+		compete(sets[i], A, rate);
+	}
+}
+
+/* One source begins when the others have competed for a while, one ends; those that go on do not pay for it. */
+static void begin_and_end(void)
+{
+	set_up(PORTS);
+	compete(1u << B | 1u << C, A, 3);
+	compete(1u << B | 1u << C | 1u << 7, A, 3);
+	while (take(A, ALL)) /* until nothing is left of the first one, which ends */
+		pass();
+	compete(1u << C | 1u << 7 | 1u << 5 | 1u << 11, A, 3);
+}
+
+/* One source has a frame for the port at a time, the others flood it. */
+static void little(unsigned sources, unsigned one, unsigned rate)
+{
+	const unsigned turns = (unsigned)__builtin_popcount(sources);
+	uint64_t waits = 0;
+
+	set_up(PORTS);
+	fill(sources, A);
+	for (unsigned tick = 0; tick < TICKS; tick++, now++) {
+		const uint64_t before = forward.port[one].frames;
+
+		if (before == sent[one][A])
+			put(one, A, 1);
+		take(A, rate);
+		fill(sources, A);
+		waits = forward.port[one].frames == before ? waits + 1 : 0;
+		CHECK(waits <= turns);
+	}
+}
+
+/* Two sources flood one port, with and without frames for another; a third source's frames pass at once. */
+static void floods_of_two(unsigned others, unsigned rate)
+{
+	set_up(5);
+	for (uint64_t end = now + 5 * SECOND; now < end; now++) {
+		unsigned third = sent[UPLINK][4];
+
+		lossy[A] = others > 0;
+		for (unsigned i = 0; i < 40; i++) {
+			put(B, A, 10);
+			put(C, A, 10);
+			put(B, 4, others);
+		}
+		put(UPLINK, 4, 3);
+		pass();
+		take(4, ALL);
+		CHECK(sent[UPLINK][4] == third + 3 && received[UPLINK][4] == third + 3);
+		take(A, rate);
+	}
+	uint64_t b = received[B][A], c = received[C][A], all = 5ull * SECOND * rate;
+
+	if (!others)
+		CHECK(!forward.port[A].dropped && b + c >= all * 99 / 100 && b >= all * 49 / 100 &&
+		      c >= all * 49 / 100);
+}
+
+/* The first source that gets room in a pass has had its turn: the next one is behind it, whatever others have got. */
+static void room_for_two(void)
+{
+	set_up(PORTS);
+	fill(1u << C | 1u << 5, A);
+	CHECK(forward.behind && put(B, A, 1) == 1);
+	forward.first = B;
+	take(A, 2);
+	pass();
+	CHECK(forward.port[B].frames == 1);
+	count_from_now();
+	take(A, 1);
+	pass();
+	CHECK(forward.port[C].frames == passed[C] + 1 && forward.port[5].frames == passed[5]);
+}
+
+static void turns(void)
+{
+	room_for_two();
+	for (unsigned rate = 1; rate < PORT_SLOTS; rate = 3 * rate + 1) {
+		many(rate);
+		floods_of_two(0, rate);
+		for (unsigned one = B; one < 7; one++)
+			little(0x7c & ~(1u << one), one, rate);
+	}
+	/* the port is not behind while it is given the first of these */
+	for (unsigned rate = FORWARD_BATCH; rate <= PORT_SLOTS; rate += 16)
+		many(rate);
+	begin_and_end();
+	floods_of_two(1, 10);
+}
+
+int main(int count, char **arguments)
+{
+	if (count > 1 && !strcmp(arguments[1], "turns"))
+		turns();
+	else
+		slow();
 	return 0;
 }

@@ -1,19 +1,109 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How long a peer may take nothing until its connection is reset, to the second: two programs of a lab (pair.h), a
- * server that has more to send than the client reads.
+ * How long a peer may take nothing until its connection is reset, to the second: two programs of a lab that are played
+ * by hand, a client that is connected to a server by a cable, and a server that has more to send than the client reads.
+ * With the argument "hungry": what the client meets when the server has no memory.
  */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include "../lwip/budget.h"
 #include "../lwip/link.h"
-#include "pair.h"
+#include "lab/program.h"
 #include "test.h"
 
-enum { PART = 16384 };
+enum { SERVER, CLIENT, SERVICE = 6379, PART = 16384, STEP = 10 /* ms */, STUCK = 500000, NEVER = 1000000 };
+
+static struct file *listener, *server, *client; /* the last two are the ends of the connection */
+
+/* The client has been told of an error. */
+static bool is_reset(void) { return client->ready & EPOLLERR; }
+
+/* Milliseconds until it is; NEVER, if it is not within three times the timeout. */
+static unsigned until_reset(void)
+{
+	for (unsigned ms = 0; ms < 3 * BUDGET_TIMEOUT; ms += STEP, lab_pass(STEP))
+		if (is_reset())
+			return ms;
+	return NEVER;
+}
+
+/* Looks at a connection come each second, TCP's ticks each half. */
+static bool is_about(unsigned ms, unsigned expected)
+{
+	const bool is = ms + 500 >= expected && ms <= expected + 2000;
+
+	if (!is)
+		fprintf(stderr, "reset after %u ms, expected after %u\n", ms, expected);
+	return is;
+}
+
+static void connect_client(void)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(SERVICE),
+	                          .sin_addr.s_addr = address_of(SERVER) };
+
+	CHECK(!lab.life[CLIENT].calls->socket(AF_INET, SOCK_STREAM, 0, &client));
+	CHECK(client->ops->connect(client, (struct sockaddr *)&to, sizeof(to)) == -EINPROGRESS);
+}
+
+static void accept_client(void) { CHECK(!listener->ops->accept(listener, &server, NULL, NULL)); }
+
+static void connect_both(void)
+{
+	connect_client();
+	lab_pass(100);
+	accept_client();
+}
+
+static void close_client(void)
+{
+	close_file(client);
+	lab_pass(1000);
+}
+
+/*
+ * The server writes all that its stack takes, and the client reads nothing: its window is closed by less. It is
+ * announced in units of 8 bytes: the last 7 go byte by byte, each by a probe, of which one comes each minute in the
+ * end.
+ */
+static void fill(void)
+{
+	static const char bytes[4096];
+
+	for (unsigned i = 0; i < 50; i++, lab_pass(STEP))
+		while (server->ops->write(server, bytes, sizeof(bytes)) > 0)
+			;
+	lab_pass(STUCK);
+	CHECK(!is_reset()); /* an open connection waits for as long as its program does */
+}
+
+static void pair_start(int count, char **arguments)
+{
+	lab_begin(count, arguments);
+	lab_cable(SERVER, CLIENT);
+	lab.heap = 64 << 20;
+	lab_start(2);
+	here = life_start(SERVER);
+	listener = listen_at(SERVICE, 64);
+	life_start(CLIENT);
+	lab_pass(1000);
+}
+
+/* All that is there. Returns what the last read has. */
+static ssize_t read_all_of(unsigned *got)
+{
+	static char bytes[PART];
+	ssize_t n;
+
+	while ((n = client->ops->read(client, bytes, sizeof(bytes))) > 0)
+		*got += (unsigned)n;
+	return n;
+}
 
 static void set_timeout(int ms)
 {
@@ -73,15 +163,6 @@ static void lose_from(unsigned side)
 		((struct port_descriptor *)out->transmit.ring->slot[at & out->transmit.mask].payload)->length = 0;
 }
 
-static void read_all(unsigned *got)
-{
-	static char bytes[PART];
-	ssize_t n;
-
-	while ((n = client->ops->read(client, bytes, PART)) > 0)
-		*got += (unsigned)n;
-}
-
 /* The client has room again, but the update of its window is lost. The server must ask within the client's time,
  * however long it asked in vain. */
 static void update_lost(int ms, unsigned later)
@@ -95,13 +176,13 @@ static void update_lost(int ms, unsigned later)
 		set_timeout(ms);
 	else
 		server->ops->close(server);
-	read_all(&got);
+	read_all_of(&got);
 	CHECK(got > PART);
 	lab.life[CLIENT].calls->poll();
 	lose_from(1);
 	got = 0;
 	for (unsigned i = 0; i < BUDGET_TIMEOUT + 5000; i += STEP, lab_pass(STEP))
-		read_all(&got);
+		read_all_of(&got);
 	CHECK(got > PART && !is_reset());
 	if (ms)
 		server->ops->close(server);
@@ -278,9 +359,8 @@ static void held_often(void)
 	}
 }
 
-int main(int argc, char **argv)
+static void time_outs(void)
 {
-	pair_start(argc, argv);
 	closed();
 	closed_and_read();
 	timeout(30000, 25000, 5000);
@@ -300,5 +380,119 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < 6; i++)
 		away(30000 + i * 17770);
 	held_often();
+}
+
+/* --- a server without memory --- */
+
+static void set_memory(int memory) { lab.life[SERVER].host.memory = memory; }
+
+/* The server's program has used up its heap: a SYN gets no answer, though lwIP has freed blocks and a reserve. Sent
+ * again, it gets one. */
+static void connects(void)
+{
+	connect_both();
+	server->ops->close(server);
+	close_client();
+	set_memory(HUNGRY);
+	connect_client();
+	lab_pass(4000);
+	CHECK(!client->ready);
+	set_memory(FED);
+	lab_pass(10000);
+	CHECK(client->ready == EPOLLOUT);
+	accept_client();
+	server->ops->close(server);
+	close_client();
+}
+
+/* The client's time is over, but there is no memory for the reset: without it the client would wait for ever. It is not
+ * lost, but late. */
+static void is_given_up(void)
+{
+	connect_both();
+	fill();
+	server->ops->close(server);
+	lab_pass(BUDGET_TIMEOUT - 3000);
+	set_memory(STARVED);
+	lab_pass(10000);
+	set_memory(FED);
+	CHECK(!is_reset());
+	CHECK(until_reset() < 2000);
+	close_client();
+}
+
+/* A closed window without memory to ask for it: the connection is there when there is memory again, and the client gets
+ * the rest. */
+static void waits(void)
+{
+	unsigned got = 0;
+
+	connect_both();
+	fill();
+	set_memory(STARVED);
+	lab_pass(100000);
+	set_memory(FED);
+	for (unsigned i = 0; i < 100000; i += STEP, lab_pass(STEP))
+		read_all_of(&got);
+	CHECK(!is_reset() && got > 100000);
+	server->ops->close(server);
+	close_client();
+}
+
+static void is_given_up_while_open(void)
+{
+	const int ms = 7000;
+	int error = 0;
+	socklen_t size = sizeof(error);
+
+	connect_both();
+	fill();
+	CHECK(!server->ops->setsockopt(server, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms)));
+	set_memory(STARVED);
+	lab_pass(20000);
+	set_memory(FED);
+	CHECK(until_reset() < 2000);
+	CHECK(!server->ops->getsockopt(server, SOL_SOCKET, SO_ERROR, &error, &size) && error == ETIMEDOUT);
+	server->ops->close(server);
+	close_client();
+}
+
+/* A new socket takes no memory of a connection that still has data for its client. */
+static void opens_another(void)
+{
+	struct file *another;
+	unsigned got = 0;
+	ssize_t n = -EAGAIN;
+
+	connect_both();
+	fill();
+	CHECK(!client->ops->shutdown(client, SHUT_WR));
+	lab_pass(100);
+	server->ops->close(server);
+	set_memory(STARVED);
+	CHECK(lab.life[SERVER].calls->socket(AF_INET, SOCK_STREAM, 0, &another) < 0);
+	set_memory(FED);
+	for (unsigned i = 0; n && i < 100000; i += STEP, lab_pass(STEP))
+		n = read_all_of(&got);
+	CHECK(!n && got > 100000);
+	close_client();
+}
+
+static void hunger(void)
+{
+	connects();
+	is_given_up();
+	waits();
+	is_given_up_while_open();
+	opens_another();
+}
+
+int main(int count, char **arguments)
+{
+	pair_start(count, arguments);
+	if (count > 2 && !strcmp(arguments[2], "hungry"))
+		hunger();
+	else
+		time_outs();
 	return 0;
 }

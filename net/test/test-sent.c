@@ -7,8 +7,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "../../lwip/link.h"
-#include "../test.h"
+#include "../lwip/link.h"
+#include "test.h"
 
 enum { STEPS = 200000, KEPT = 100, SHORT = 60, MORE = 40, OLD = 0xa5, HOSTILE = 0xee };
 

@@ -3,8 +3,8 @@
  * written. */
 #include <stdlib.h>
 #include <string.h>
-#include "../../lwip/link.h"
-#include "../test.h"
+#include "../lwip/link.h"
+#include "test.h"
 
 enum { FIRST = 1000, LONG = 65000, MARK = 0x5e };
 
