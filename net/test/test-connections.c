@@ -4,61 +4,26 @@
  * among them lost, repeated, broken and hostile ones, of many connections that
  * come and go, must get the same answers; and lwIP's list must not be searched.
  */
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <lwip/init.h>
 #include <lwip/ip.h>
-#include <lwip/netif.h>
 #include <lwip/priv/tcp_priv.h>
-#include <lwip/prot/ip4.h>
-#include <lwip/prot/tcp.h>
 #include <lwip/timeouts.h>
 #include "../lwip/connections.h"
-#include "../lwip/interface.h"
-#include "../lwip/memory.h"
+#include "opening/peers.h"
 #include "test.h"
 
-enum { PORT = 6379, STEPS = 20000, PEERS_MAX = 5000, PACKET = IP_HLEN + TCP_HLEN };
+enum { STEPS = 20000, PEERS_MAX = 5000 };
 
-static const uint32_t ADDRESS = 0x0a000001, PEERS = 0x0a090000; /* 10.0.0.1, 10.9.0.0 */
-
-struct peer {
-	uint16_t port;
-	uint32_t sent, received; /* the next sequence numbers of both directions */
-	bool open;
-};
-
-static struct netif netif;
 static struct peer peers[PEERS_MAX];
-static uint32_t now = 1000, random_state = 1;
+static bool is_up[PEERS_MAX]; /* the peer has a connection */
 static uint64_t answers;   /* of this step, in any order: lwIP's timers follow its list */
 static unsigned delivered; /* bytes that arrived at the program */
-static bool memory = true; /* for one more connection */
 
-/* --- what lwIP asks for --- */
+/* --- a program that echoes, and a network that remembers answers --- */
 
-u32_t sys_now(void) { return now; }
-
-uint32_t net_random(void)
-{
-	random_state = random_state * 1103515245 + 12345;
-	return random_state >> 8;
-}
-
-void *net_allocate(size_t size) { return malloc(size); }
-void *interface_loan(struct pbuf *packet, uint32_t ipv4) { (void)ipv4; return packet->payload; }
-void *net_allocate_zeroed(size_t count, size_t size) { return calloc(count, size); }
-void net_free(void *block) { free(block); }
-bool net_memory_has(size_t size) { return size && memory; }
-bool net_memory_layer_has(size_t size) { return size; }
-
-/* --- the machine: a program that echoes, and a network that remembers answers --- */
-
-static err_t output(struct netif *interface, struct pbuf *frame, const ip4_addr_t *to)
+static void remember(struct pbuf *frame)
 {
 	unsigned char bytes[2048];
 	const struct ip_hdr *ip = (const struct ip_hdr *)bytes;
@@ -66,8 +31,6 @@ static err_t output(struct netif *interface, struct pbuf *frame, const ip4_addr_
 	uint64_t hash = 14695981039346656037ull;
 	const size_t size = pbuf_copy_partial(frame, bytes, sizeof(bytes), 0);
 
-	(void)interface;
-	(void)to;
 	bytes[4] = bytes[5] = 0; /* a number of all packets: timers send in the list's order */
 	for (size_t i = 0; i < size; i++)
 		hash = (hash ^ bytes[i]) * 1099511628211ull;
@@ -76,15 +39,6 @@ static err_t output(struct netif *interface, struct pbuf *frame, const ip4_addr_
 	const size_t length = size - IP_HLEN - TCPH_HDRLEN_BYTES(tcp) + !!(TCPH_FLAGS(tcp) & (TCP_SYN | TCP_FIN));
 	if (IPH_PROTO(ip) == IP_PROTO_TCP && lwip_ntohs(tcp->dest) == peer->port && length)
 		peer->received = lwip_ntohl(tcp->seqno) + (uint32_t)length;
-	return ERR_OK;
-}
-
-static err_t set_up(struct netif *interface)
-{
-	interface->mtu = 1500;
-	interface->output = output;
-	interface->flags = NETIF_FLAG_LINK_UP;
-	return ERR_OK;
 }
 
 static err_t received(void *argument, struct tcp_pcb *pcb, struct pbuf *data, err_t error)
@@ -111,40 +65,24 @@ static err_t accepted(void *argument, struct tcp_pcb *pcb, err_t error)
 
 static void input(unsigned number, uint32_t sequence, unsigned flags, unsigned data, unsigned length)
 {
-	struct pbuf *packet = pbuf_alloc(PBUF_RAW, (u16_t)(PACKET + data), PBUF_RAM);
-	struct ip_hdr *ip = packet->payload;
-	struct tcp_hdr *tcp = (struct tcp_hdr *)((char *)packet->payload + IP_HLEN);
-	struct peer *peer = &peers[number];
+	struct pbuf *packet = make_segment(&peers[number], sequence, flags, data, NULL, 0);
 
-	memset(packet->payload, 0, PACKET);
 	memset((char *)packet->payload + PACKET, 'a' + (int)(number % 26), data);
-	IPH_VHL_SET(ip, 4, IP_HLEN / 4);
-	IPH_LEN_SET(ip, lwip_htons((u16_t)(PACKET + data)));
-	IPH_TTL_SET(ip, 64);
-	IPH_PROTO_SET(ip, IP_PROTO_TCP);
-	ip->src.addr = lwip_htonl(PEERS + number);
-	ip->dest.addr = lwip_htonl(ADDRESS);
-	tcp->src = lwip_htons(peer->port);
-	tcp->dest = lwip_htons(PORT);
-	tcp->seqno = lwip_htonl(sequence);
-	tcp->ackno = lwip_htonl(peer->received);
-	tcp->wnd = lwip_htons(0xffff);
-	TCPH_HDRLEN_FLAGS_SET(tcp, TCP_HLEN / 4, flags);
 	if (length) { /* broken: some byte, or cut off */
 		((unsigned char *)packet->payload)[net_random() % PACKET] ^= (unsigned char)(1 + net_random() % 255);
 		if (length == 1)
 			pbuf_realloc(packet, (u16_t)(1 + net_random() % PACKET));
 	}
-	if (ip_input(packet, &netif) != ERR_OK)
-		pbuf_free(packet);
+	give(packet);
 }
 
 static void connect_peer(unsigned number)
 {
 	struct peer *peer = &peers[number];
 
-	*peer = (struct peer){ .port = (uint16_t)(peer->port ? peer->port + 1 : 1024), .sent = net_random(),
-	                       .open = true };
+	*peer = (struct peer){ .address = PEERS + number, .port = (uint16_t)(peer->port ? peer->port + 1 : 1024),
+	                       .to = PORT, .sent = net_random() };
+	is_up[number] = true;
 	input(number, peer->sent++, TCP_SYN, 0, 0);
 	input(number, peer->sent, TCP_ACK, 0, 0);
 }
@@ -154,11 +92,11 @@ static void step(unsigned count)
 	const unsigned number = net_random() % count, what = net_random() % 64, data = 1 + net_random() % 8;
 	struct peer *peer = &peers[number];
 
-	if (!peer->open) {
+	if (!is_up[number]) {
 		connect_peer(number);
 	} else if (what < 2) {
 		input(number, peer->sent, what ? TCP_RST | TCP_ACK : TCP_FIN | TCP_ACK, 0, 0);
-		peer->open = false;
+		is_up[number] = false;
 	} else if (what < 6) {
 		input(number, peer->sent, TCP_ACK | TCP_PSH, data, what < 4 ? 1 : 2); /* broken */
 	} else if (what < 8) {
@@ -176,24 +114,10 @@ struct outcome {
 	unsigned delivered;
 };
 
-static struct tcp_pcb *start(void)
-{
-	const ip4_addr_t address = { lwip_htonl(ADDRESS) }, mask = { lwip_htonl(0xff000000) };
-
-	lwip_init();
-	connections_start();
-	netif_add(&netif, &address, &mask, NULL, NULL, set_up, ip_input);
-	netif_set_default(&netif);
-	netif_set_up(&netif);
-	struct tcp_pcb *pcb = tcp_new();
-	tcp_bind(pcb, IP_ADDR_ANY, PORT);
-	return pcb;
-}
-
 static struct outcome run(unsigned count, bool found)
 {
 	struct outcome o = { 0 };
-	struct tcp_pcb *pcb = start();
+	struct tcp_pcb *pcb = start_lwip();
 
 	pcb = tcp_listen_with_backlog(pcb, 255);
 	tcp_accept(pcb, accepted);
@@ -243,11 +167,12 @@ static err_t connected(void *argument, struct tcp_pcb *pcb, err_t error) { retur
 static void without_memory(void)
 {
 	const ip_addr_t to = { lwip_htonl(PEERS) };
-	struct tcp_pcb *pcb = start();
+	struct tcp_pcb *pcb = start_lwip();
 
-	peers[0].port = 1024;
+	for (unsigned i = 0; i < 2; i++)
+		peers[i] = (struct peer){ .address = PEERS + i, .port = 1024, .to = PORT };
 	CHECK(tcp_connect(pcb, &to, peers[0].port, connected) == ERR_OK);
-	memory = false;
+	memory = 0;
 	answers = 0;
 	input(1, 1, TCP_SYN, 0, 0);
 	CHECK(!answers);
@@ -255,7 +180,7 @@ static void without_memory(void)
 	CHECK(answers);
 	input(0, 1, TCP_SYN | TCP_ACK, 0, 0);
 	CHECK(pcb->state == ESTABLISHED);
-	memory = true;
+	memory = ~0u;
 	answers = 0;
 	input(1, 1, TCP_SYN, 0, 0);
 	CHECK(answers); /* a reset, as nobody listens */
@@ -265,6 +190,7 @@ int main(void)
 {
 	static const unsigned counts[] = { 2, 50, 500, PEERS_MAX };
 
+	on_output = remember;
 	for (unsigned i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
 		const struct outcome found = run_apart(counts[i], true), alone = run_apart(counts[i], false);
 

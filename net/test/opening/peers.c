@@ -15,15 +15,12 @@
 #include "../test.h"
 #include "peers.h"
 
-enum { PORT = 6379, PACKET = IP_HLEN + TCP_HLEN };
-
-static const uint32_t ADDRESS = 0x0a000001, PEERS = 0x0a090000; /* 10.0.0.1, 10.9.0.0 */
-
 static struct netif netif;
 uint32_t now = 1000;
 unsigned allocations, memory = ~0u;
 struct answer answer;
 static uint32_t random_state = 1;
+void (*on_output)(struct pbuf *packet);
 static bool quits; /* the program closes at once what it accepts */
 
 /* --- what lwIP asks for --- */
@@ -57,6 +54,8 @@ static err_t output(struct netif *interface, struct pbuf *packet, const ip4_addr
 	answer.flags = TCPH_FLAGS(tcp);
 	answer.sequence = lwip_ntohl(tcp->seqno);
 	answer.acknowledged = lwip_ntohl(tcp->ackno);
+	if (on_output)
+		on_output(packet);
 	return ERR_OK;
 }
 
@@ -92,19 +91,26 @@ static err_t accepted(void *argument, struct tcp_pcb *pcb, err_t error)
 	return quits ? tcp_close(pcb) : ERR_OK;
 }
 
-struct tcp_pcb *start(bool shares)
+struct tcp_pcb *start_lwip(void)
 {
 	const ip4_addr_t address = { lwip_htonl(ADDRESS) }, mask = { lwip_htonl(0xff000000) };
 	struct tcp_pcb *pcb;
 
 	lwip_init();
 	connections_start();
-	share_start(STACK_MEMORY);
 	netif_add(&netif, &address, &mask, NULL, NULL, set_up, ip_input);
 	netif_set_default(&netif);
 	netif_set_up(&netif);
 	pcb = tcp_new();
 	tcp_bind(pcb, IP_ADDR_ANY, PORT);
+	return pcb;
+}
+
+struct tcp_pcb *start(bool shares)
+{
+	struct tcp_pcb *pcb = start_lwip();
+
+	share_start(STACK_MEMORY);
 	pcb = tcp_listen_with_backlog(pcb, 255);
 	tcp_accept(pcb, accepted);
 	if (shares)
@@ -136,8 +142,8 @@ struct peer *make_peer(struct peer *peer, unsigned number)
 	return peer;
 }
 
-static void send_with(const struct peer *peer, uint32_t sequence, unsigned flags, unsigned data, const uint8_t *options,
-                      unsigned size)
+struct pbuf *make_segment(const struct peer *peer, uint32_t sequence, unsigned flags, unsigned data,
+                          const uint8_t *options, unsigned size)
 {
 	struct pbuf *packet = pbuf_alloc(PBUF_RAW, (u16_t)(PACKET + size + data), PBUF_RAM);
 	struct ip_hdr *ip = packet->payload;
@@ -158,6 +164,11 @@ static void send_with(const struct peer *peer, uint32_t sequence, unsigned flags
 	tcp->ackno = lwip_htonl(flags & TCP_ACK ? peer->received : 0);
 	tcp->wnd = lwip_htons(PEER_WINDOW);
 	TCPH_HDRLEN_FLAGS_SET(tcp, (TCP_HLEN + size) / 4, flags);
+	return packet;
+}
+
+void give(struct pbuf *packet)
+{
 	answer.count = answer.flags = 0;
 	if (ip_input(packet, &netif) != ERR_OK)
 		pbuf_free(packet);
@@ -165,7 +176,7 @@ static void send_with(const struct peer *peer, uint32_t sequence, unsigned flags
 
 void send_segment(const struct peer *peer, uint32_t sequence, unsigned flags, unsigned data)
 {
-	send_with(peer, sequence, flags, data, NULL, 0);
+	give(make_segment(peer, sequence, flags, data, NULL, 0));
 }
 
 bool is_answered(const struct peer *peer, unsigned flags)
@@ -178,7 +189,7 @@ bool send_syn(struct peer *peer) { return send_syn_with(peer, NULL, 0); }
 
 bool send_syn_with(struct peer *peer, const uint8_t *options, unsigned size)
 {
-	send_with(peer, peer->sent, TCP_SYN, 0, options, size);
+	give(make_segment(peer, peer->sent, TCP_SYN, 0, options, size));
 	if (!is_answered(peer, TCP_SYN | TCP_ACK) || answer.acknowledged != peer->sent + 1)
 		return false;
 	peer->received = answer.sequence + 1;

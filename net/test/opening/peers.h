@@ -4,9 +4,13 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <lwip/prot/ip4.h>
+#include <lwip/prot/tcp.h>
 #include <lwip/tcp.h>
 
-enum { PEER_WINDOW = 0xffff, STACK_MEMORY = 1 << 20 /* of share.h: 42 connections */ };
+static const uint32_t ADDRESS = 0x0a000001, PEERS = 0x0a090000; /* 10.0.0.1, 10.9.0.0 */
+
+enum { PORT = 6379, PACKET = IP_HLEN + TCP_HLEN, PEER_WINDOW = 0xffff, STACK_MEMORY = 1 << 20 /* of share.h: 42 connections */ };
 
 struct peer {
 	uint32_t address;
@@ -22,12 +26,21 @@ extern struct answer {
 extern uint32_t now;                 /* ms */
 extern unsigned allocations, memory; /* blocks that are in use, and how many there may be */
 
-/* Starts lwIP and a program that listens. `shares`: within STACK_MEMORY. */
+extern void (*on_output)(struct pbuf *packet);
+uint32_t net_random(void); /* also for what a test draws */
+
+/* Starts lwIP. Returns a connection that is bound to PORT. */
+struct tcp_pcb *start_lwip(void);
+/* The same and a program that listens. `shares`: within STACK_MEMORY. */
 struct tcp_pcb *start(bool shares);
 void pass(unsigned milliseconds);
 
 struct peer peer_of(unsigned number);
 struct peer *make_peer(struct peer *peer, unsigned number);
+/* A segment of zeros, with options of a multiple of four bytes. */
+struct pbuf *make_segment(const struct peer *peer, uint32_t sequence, unsigned flags, unsigned data,
+                          const uint8_t *options, unsigned size);
+void give(struct pbuf *packet);
 void send_segment(const struct peer *peer, uint32_t sequence, unsigned flags, unsigned data);
 /* Returns whether the stack has sent one packet, to this peer, with these flags. */
 bool is_answered(const struct peer *peer, unsigned flags);
