@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The switch's forwarding with ports that take their frames slowly or not at all: what others behind the same source
- * still get, and what is lost. With the argument "turns": sources that compete for the room of one slow port take turns.
- * Each gets its share, however many they are, at whichever ports, and whenever they begin; a source that sends little
- * waits for one turn of each other one at most.
+ * still get, and what is lost. With the argument "turns": sources that compete for the room of one slow port take
+ * turns. Each gets its share, however many they are, at whichever ports, and whenever they begin; a source that sends
+ * little waits for one turn of each other one at most.
  *
  * Ports take as many frames as a test says. Each frame has a number, so that none is lost, doubled or overtaken
  * unnoticed. Time is a counter of ticks, a thousand to a second.
@@ -371,8 +371,8 @@ enum { TICKS = 2000 };
 
 static bool sends(unsigned sources, unsigned port) { return sources >> port & 1; }
 
-/* How many frames of this source's the switch has passed on, and between the source with most of those and that with
- * fewest. */
+/* Frames of each source that the switch had passed on before. spread() is the difference between the source with most
+ * of those since, and that with fewest. */
 static uint64_t passed[PORTS];
 static uint64_t spread(unsigned sources)
 {
@@ -406,8 +406,8 @@ static void fill(unsigned sources, unsigned to)
 	}
 }
 
-/* For a while, as port `to` takes `rate` frames in each tick, up to all that its ring has. No turn is longer than the
- * room for those. */
+/* Competes for a while, as port `to` takes `rate` frames in each tick, up to all that its ring has. No turn is longer
+ * than the room for those. */
 static void compete(unsigned sources, unsigned to, unsigned rate)
 {
 	const unsigned count = (unsigned)__builtin_popcount(sources);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How long a peer may take nothing until its connection is reset, to the second: two programs of a lab that are played
- * by hand, a client that is connected to a server by a cable, and a server that has more to send than the client reads.
+ * The time for which a peer may take nothing until its connection is reset, to the second: two programs of a lab that
+ * are played by hand, a client that is connected by a cable, and a server that has more to send than the client reads.
  * With the argument "hungry": what the client meets when the server has no memory.
  */
 #include <errno.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A virtual network in one process: programs, each with its own sockets and lwIP, joined by a switch and cables, with
- * one clock that is not the host's. A program has a body, which blocks as on the machine, or is polled for a test that
- * plays it by hand. Whose turn it is, is drawn from a seed, so that a run is the same each time. When everything sleeps,
- * time passes to the next deadline; if there is none, or a ring has something for a sleeper, a wake-up is lost.
+ * A virtual network in one process: programs, each with its own sockets and lwIP, joined by a switch and cables, or by
+ * a relay that loses and reorders frames (relay.h), with one clock that is not the host's. A program has a body, which
+ * blocks as on the machine, or is polled for a test that plays it by hand. Turns are drawn from a seed, so that a run
+ * is the same each time. When everything sleeps, time passes to the next deadline. A ring that has something for a
+ * sleeper is a lost wake-up, and fails the test.
  */
 #pragma once
 
@@ -18,7 +19,7 @@ static const uint64_t MILLISECOND = 1000000, SECOND = 1000000000; /* of the lab'
 
 struct fiber;
 
-/* Of a program at a place of the network, or of a stack process there. */
+/* A program at a place of the network, or its stack process. */
 struct life {
 	void *module;
 	int image;                /* a descriptor of that module */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Programs with bodies: these call the functions of skerry/posix.h (socket_create(), net_poll(), …), which are those of
- * the program whose turn it is, and block by program_wait().
+ * Programs with bodies. These call socket_create(), net_poll() and others of skerry/posix.h, which are those of the
+ * program whose turn it is, and block by program_wait().
  */
 #pragma once
 

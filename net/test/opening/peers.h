@@ -10,7 +10,8 @@
 
 static const uint32_t ADDRESS = 0x0a000001, PEERS = 0x0a090000; /* 10.0.0.1, 10.9.0.0 */
 
-enum { PORT = 6379, PACKET = IP_HLEN + TCP_HLEN, PEER_WINDOW = 0xffff, STACK_MEMORY = 1 << 20 /* of share.h: 42 connections */ };
+enum { PORT = 6379, PACKET = IP_HLEN + TCP_HLEN };
+enum { PEER_WINDOW = 0xffff, STACK_MEMORY = 1 << 20 /* of share.h: 42 connections */ };
 
 struct peer {
 	uint32_t address;
