@@ -207,3 +207,10 @@ pid_t fiber_thread(unsigned party)
 	require(party < MOST_CORES && fibers[party].carrier);
 	return fibers[party].carrier->id;
 }
+
+void fiber_thread_moved(pid_t was, pid_t is)
+{
+	for (unsigned i = 0; i < MOST_CORES; i++)
+		if (carriers[i].id == was)
+			carriers[i].id = is;
+}

@@ -27,3 +27,5 @@ void fiber_stop(unsigned party);
 void fiber_await(unsigned party);
 /* The thread of the host that carries it, or did so last. */
 pid_t fiber_thread(unsigned party);
+/* Carrier `was` has another thread id, in a copy of the process (snapshot.h). */
+void fiber_thread_moved(pid_t was, pid_t is);

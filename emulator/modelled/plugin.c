@@ -8,11 +8,15 @@
  * what this can and cannot tell.
  *
  *     -plugin modelled.so,machine=FILE,out=FILE[,quantum=CYCLES][,program_quantum=CYCLES][,park=off]
- *             [,counter=trap][,priced=FROM[-TO]][,salt=N][,whole=on][,OPTION OF observe.h]
+ *             [,counter=trap][,priced=FROM[-TO]][,prices=FILE][,snapshot=SOCKET][,salt=N][,whole=on]
+ *             [,OPTION OF observe.h]
  *
  * A salt draws what programs do not choose: places of code in L1I, of pages in TLBs, colours of L2 (memory_salt()), and
  * by how much each core is late when pricing begins. Runs with the same salt agree in every digit. 0, the default,
  * draws nothing.
+ *
+ * Where a mark begins the priced phase, prices may become those of another machine file, `prices`, and the machine may
+ * become the origin of copies that go on from there, each with its own salt and prices (snapshot.h).
  *
  * At each mark of the guest but 0 and 9 (skerry/mark.h) a line goes to `out`: as of lockstep.c, in cycles, with what
  * memory did. With `whole` the first mark 0 has one, too, and so has mark 9 if there was neither 1 nor 2: observers
@@ -23,6 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "../mark.h"
 #include "../qemu_plugin.h"
 #include "access.h"
@@ -33,6 +38,7 @@
 #include "pause.h"
 #include "phase.h"
 #include "registers.h"
+#include "snapshot.h"
 #include "turn_token.h"
 #include "virtual_time.h"
 
@@ -64,6 +70,7 @@ static bool traps, whole;
 static unsigned core_count;
 static size_t processor; /* of the host */
 static FILE *out;
+static const char *prices, *snapshot; /* options */
 
 static void at_limit(unsigned core, void *data)
 {
@@ -111,6 +118,42 @@ static void draw_late(void)
 	uint64_t most = LATEST_US * machine.khz / 1000 * UNIT;
 	for (unsigned i = 0; i < core_count; i++)
 		cores[i].late = memory.salt ? salt_draw(memory.salt, MOST_CORES + i) % most : 0;
+}
+
+/* Takes the prices of a file, or NULL: of none. Returns NULL, or what is wrong. */
+static const char *take_prices(const char *file)
+{
+	static struct machine other;
+	unsigned line;
+	const char *wrong = file ? machine_read(file, &other, &line) : NULL;
+	if (!file || wrong)
+		return wrong;
+	const struct prices taken = other.price;
+	other.price = machine.price;
+	if (memcmp(&other, &machine, sizeof(machine)))
+		return "is of another machine";
+	machine.price = taken;
+	return NULL;
+}
+
+/* Called at the first mark from which on memory has prices. Returns in each copy of the machine, if it has copies. */
+static void begin_pricing(void)
+{
+	static struct snapshot_request request;
+	static bool has_begun;
+	if (has_begun)
+		return;
+	has_begun = true;
+	const char *wrong = snapshot ? snapshot_serve(snapshot, &request, token_thread_moved) : NULL;
+	if (snapshot && !wrong) {
+		prices = *request.prices ? request.prices : NULL;
+		memory_salt(&memory, request.salt);
+	}
+	const char *of = wrong ? snapshot : prices;
+	if (wrong || (wrong = take_prices(prices))) {
+		fprintf(stderr, "modelled: %s: %s\n", of, wrong);
+		_exit(1);
+	}
 }
 
 /* A core that reads the time-stamp counter, in programs too, is not ahead of another by more than the quantum. */
@@ -186,9 +229,11 @@ static void mark_reached(unsigned i, void *data)
 		return;
 	token_step(i);
 	if (phase_mark(number)) {
-		memory_warm(&memory);
-		if (!phase_priced())
+		if (!phase_priced()) {
+			begin_pricing();
 			draw_late();
+		}
+		memory_warm(&memory);
 		access_remapped(MOST_CORES, NULL);
 		pause_disturbed();
 	}
@@ -368,6 +413,10 @@ static bool take_option(const char *option, const char **file)
 		program_quantum = strtoull(option + 16, NULL, 10);
 	else if (!strncmp(option, "salt=", 5))
 		salt = strtoull(option + 5, NULL, 10);
+	else if (!strncmp(option, "prices=", 7))
+		prices = strdup(option + 7);
+	else if (!strncmp(option, "snapshot=", 9))
+		snapshot = strdup(option + 9);
 	else if (!strncmp(option, "priced=", 7))
 		return phase_take(option + 7);
 	else if (!strcmp(option, "park=off") || !strcmp(option, "park=on"))

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -100,6 +101,12 @@ EXPORT int pthread_cond_broadcast(pthread_cond_t *cond)
 	if (h)
 		h->cond_wake(cond);
 	return original.cond_broadcast(cond);
+}
+
+/* QEMU keeps the guest's memory from copies of the process, which a snapshot is. */
+EXPORT int madvise(void *from, size_t size, int advice)
+{
+	return advice == MADV_DONTFORK ? 0 : (int)syscall(SYS_madvise, from, size, advice);
 }
 
 EXPORT ssize_t write(int file, const void *bytes, size_t size)

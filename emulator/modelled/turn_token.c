@@ -42,6 +42,13 @@ void token_join(unsigned party)
 
 bool token_is_open(void) { return open_now; }
 
+void token_thread_moved(pid_t was, pid_t is)
+{
+	if (events_thread == was)
+		events_thread = is;
+	fiber_thread_moved(was, is);
+}
+
 /* Returns the next party: the event loop if it has asked, before the core that the event queue names. */
 static int next_turn(uint64_t *limit)
 {
@@ -140,6 +147,7 @@ void token_open(void)
 	pthread_t thread;
 	open_now = true;
 	sigfillset(&all);
+	sigdelset(&all, SIGFPE); /* snapshot.c stops it */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	if (pthread_create(&thread, NULL, watch_host, NULL))
 		abort();

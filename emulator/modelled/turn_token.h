@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <sys/types.h>
 #include "event_queue.h"
 
 struct turn_token {
@@ -23,6 +24,8 @@ void token_join(unsigned party);
 /* All have joined; the event loop has the token. Before that no thread waits. */
 void token_open(void);
 bool token_is_open(void);
+/* A thread has another id, in a copy of the process (snapshot.h). */
+void token_thread_moved(pid_t was, pid_t is);
 
 /* The core has reached its limit: hands the token on and returns when it is back. */
 void token_step(unsigned core);

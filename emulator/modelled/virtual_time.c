@@ -24,7 +24,7 @@ struct place {
 };
 
 static const struct originals *original;
-static struct machine model;
+static const struct machine *model;
 static unsigned core_count;
 static void (*when_open)(void);
 
@@ -51,7 +51,7 @@ static bool read_monotonic(struct timespec *time)
 {
 	if (token_self() == NOBODY)
 		return false;
-	uint64_t ns = not_back(&last_ns, moment_ns(token_clock(), model.khz));
+	uint64_t ns = not_back(&last_ns, moment_ns(token_clock(), model->khz));
 	time->tv_sec = (time_t)(ns / 1000000000);
 	time->tv_nsec = (long)(ns % 1000000000);
 	return true;
@@ -123,7 +123,7 @@ static void cond_wake(pthread_cond_t *cond)
 	pthread_mutex_unlock(&mutex);
 	for (unsigned i = 0; i < count; i++)
 		if ((int)woken[i] != token_self())
-			token_wake(woken[i], model.price.ipi);
+			token_wake(woken[i], model->price.ipi);
 }
 
 /* ---- the event loop's files ---- */
@@ -199,7 +199,7 @@ static void await_events_turn(void)
 	wait[0] = (struct pollfd){ turn, POLLIN, 0 };
 	while (!token_events_turn()) {
 		int ready = original->poll(wait, count, NULL, NULL);
-		if (ready > 0 && wait[0].revents)
+		if (ready < 0 || wait[0].revents) /* a signal: snapshot.c */
 			continue;
 		count = 1;
 		pthread_mutex_lock(&mutex);
@@ -241,9 +241,9 @@ static int poll_files(struct pollfd *files, nfds_t count, const struct timespec 
 		return ready;
 	uint64_t until = NEVER;
 	if (timeout) {
-		uint64_t ns = moment_ns(token_clock(), model.khz) + (uint64_t)timeout->tv_sec * 1000000000 +
+		uint64_t ns = moment_ns(token_clock(), model->khz) + (uint64_t)timeout->tv_sec * 1000000000 +
 		         (uint64_t)timeout->tv_nsec;
-		until = moment_from_ns(ns, model.khz);
+		until = moment_from_ns(ns, model->khz);
 	}
 	pthread_mutex_lock(&mutex);
 	keep_polled(files, count);
@@ -280,7 +280,7 @@ const char *virtual_time_take(const struct machine *machine, unsigned cores, boo
 		return "LD_PRELOAD must name modelled-preload.so";
 	if ((turn = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
 		return strerror(errno);
-	model = *machine;
+	model = machine;
 	core_count = cores;
 	when_open = open;
 	token_wake_events = wake_events;

@@ -12,7 +12,7 @@ from deploy.base.paths import ROOT
 
 PLUGIN = ROOT / "emulator" / "modelled"
 SOURCES = {"memory": ("memory.c", "cache.c", "prices.c"), "event-queue": ("event_queue.c",),
-           "repeats": ("memory.c", "cache.c", "prices.c"), "spin": ("spin.c",)}
+           "repeats": ("memory.c", "cache.c", "prices.c"), "snapshot": ("snapshot.c",), "spin": ("spin.c",)}
 SECONDS = 120  # a mistake may make a test wait for ever
 
 
@@ -80,6 +80,11 @@ MISTAKES = (
             "	if (!same && !(did & (SPIN_DISTURBED | SPIN_TAKEN)))\n		spin->wrong += skipped;\n", "", "spin"),
     Mistake("what another core did counts as a mistake", "spin.c", "(SPIN_DISTURBED | SPIN_TAKEN)", "SPIN_DISTURBED",
             "spin"),
+    Mistake("a copy counts in the machine's counters", "snapshot.c", "			renew_counter(number);\n", "			;\n", "snapshot"),
+    Mistake("a copy writes the machine's files", "snapshot.c", "			copy_file(number, target, is.st_size, folder);\n",
+            "			;\n", "snapshot"),
+    Mistake("a copy's threads have one storage", "snapshot.c", "= thread->storage;", "= stopped[0].storage;", "snapshot"),
+    Mistake("a copy's threads begin anew", "snapshot.c", "SYS_rt_sigreturn", "SYS_exit", "snapshot"),
 )
 
 
