@@ -7,6 +7,7 @@ import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, Protocol
 
 from deploy.base import interrupts
 from deploy.base.timeouts import Clock, children_of, slowness
@@ -14,6 +15,18 @@ from deploy.base.timeouts import Clock, children_of, slowness
 _PR_SET_PDEATHSIG = 1
 _LOOK = 0.25  # seconds between looks at a child's given time
 _libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Child(Protocol):
+    """The part of subprocess.Popen that is used of a process that was started."""
+
+    pid: int
+    returncode: Any  # int, or None while it runs
+
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+    def terminate(self) -> None: ...
+    def kill(self) -> None: ...
 
 
 def heed_signals() -> None:
@@ -74,14 +87,14 @@ def run_within(command: Sequence[str], seconds: float) -> subprocess.CompletedPr
                 raise
 
 
-def stop(process: subprocess.Popen[bytes], grace: float = 1.0) -> int:
+def stop(process: Child, grace: float = 1.0) -> int:
     """Ends our own child, politely and then not."""
     if process.poll() is None:
         process.terminate()
     return wait_or_kill(process, grace)
 
 
-def wait_or_kill(process: subprocess.Popen[bytes], grace: float) -> int:
+def wait_or_kill(process: Child, grace: float) -> int:
     """Waits `grace` seconds for a child that was told to end, then kills it. Sends no second signal, which would
     interrupt its cleaning up. Returns its status."""
     try:

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from deploy.base import parallel
+from deploy.base.errors import Failure
 from deploy.base.parallel import Call
 from deploy.base.partial import Parts
 from deploy.base.terminal import Output
@@ -70,6 +71,12 @@ def run_once(case: RedisCase, accel: Accel, on_event: Callable[[Event], None]) -
     return load.measure_once(case, accel, on_event)
 
 
+def run_each(case: RedisCase, part: Mapping[Setting, RedisCase], accel: Accel,
+             on_event: Callable[[Event], None]) -> dict[Setting, Result | Failure]:
+    """Boots `case` once, and runs it in each setting from the load's begin on."""
+    return dict(zip(part, load.measure_copies(case, list(part.values()), accel, on_event)))
+
+
 def instructions(case: RedisCase, on_event: Callable[[Event], None]) -> dict[str, float]:
     counted, _ = profile(case, on_event)
     return counted.metrics()
@@ -110,30 +117,51 @@ def salt(case: Case[Any], draw: int, images: int) -> int:
 
 
 def calls(cases: Sequence[RedisCase], accel: Accel, quick: bool, images: int = 1) -> dict[Key, Call]:
-    """Returns, for each case, the runs that count or time without prices; then plain runs of each image and of each
-    price set."""
+    """Returns, for each case, the runs that count or time without prices; then plain runs of all images and price
+    sets (timed())."""
     made: dict[Key, Call] = {}
     for case in cases:
         made[What.COUNTED, PLAIN, *case.key] = Call(f"{case.name}, counting", run_once, (case.counted(), accel))
     for case in cases:
         made[What.INSTRUCTIONS, PLAIN, *case.key] = Call(f"{case.name}, counting instructions", instructions,
                                                          (case.profiled(),))
-    for draw in range(images if _several(cases) else 1):
-        for case in cases:
-            drawn = case.salted(salt(case, draw, images))
-            made[What.TIMED, Setting(draw), *case.key] = Call(f"{case.name}{Setting(draw)}", run_once, (drawn, accel))
-    return made | priced(cases, accel, price_sets(cases, quick))
+    draws, sets = range(images if _several(cases) else 1), price_sets(cases, quick)
+    return made | timed([
+        (case, {Setting(draw): case.salted(salt(case, draw, images)) for draw in draws} | priced(case, sets))
+        for case in cases
+    ], accel)
 
 
-def priced(cases: Sequence[RedisCase], accel: Accel, sets: Sequence[Positions]) -> dict[Key, Call]:
-    """Plain runs of each case at each price set, on the first image."""
+def priced(case: RedisCase, sets: Sequence[Positions]) -> dict[Setting, RedisCase]:
+    """Returns the case at each price set, on the first image."""
+    return {Setting(prices=number): case.on(repriced(_machine([case]), positions)).salted(salt(case, 0, images=1))
+            for number, positions in enumerate(sets, 1)}
+
+
+def timed(every: Sequence[tuple[RedisCase, Mapping[Setting, RedisCase]]], accel: Accel) -> dict[Key, Call]:
+    """Returns plain runs of each case in its settings. One call is of several, which share a boot; there are enough
+    calls for the host's processors. Its key has its first setting (see separate())."""
     made: dict[Key, Call] = {}
-    for number, positions in enumerate(sets, 1):
-        machine, setting = repriced(_machine(cases), positions), Setting(prices=number)
-        for case in cases:
-            drawn = case.on(machine).salted(salt(case, 0, images=1))
-            made[What.TIMED, setting, *case.key] = Call(f"{case.name}{setting}", run_once, (drawn, accel))
+    boots = max(1, len(parallel.processors()) // max(1, len(every)))
+    for case, settings in every:
+        for place, first in enumerate(list(settings)[:boots]):
+            part = dict(list(settings.items())[place::boots])
+            name = f"{case.name}, {len(part)} runs" if len(part) > 1 else f"{case.name}{first}"
+            made[What.TIMED, first, *case.key] = Call(name, run_each, (case, part, accel))
     return made
+
+
+def separate(done: Mapping[Key, Any], parts: Parts) -> dict[Key, Any]:
+    """Returns the results with each of several in one call by a key of its own. Records what failed."""
+    found: dict[Key, Any] = {}
+    for (what, setting, layout, workload), result in done.items():
+        results = result if what == What.TIMED else {setting: result}
+        for one, outcome in results.items():
+            if isinstance(outcome, Failure):
+                parts.record(f"{layout}, workload {workload.upper()}{one}", outcome)
+            else:
+                found[what, one, layout, workload] = outcome
+    return found
 
 
 def checks(cases: Sequence[RedisCase], accel: Accel) -> dict[Key, Call]:
@@ -193,7 +221,7 @@ def measure(cases: Sequence[RedisCase], accel: Accel, quick: bool, images: int, 
     """Returns results of the layouts and workloads without a failed run on the first image; other images where all of
     their runs ended well, and price sets where all runs of all sets did."""
     every = calls(cases, accel, quick, images)
-    done = run_all(at_once(cases[0]), every, shown, parts)
+    done = separate(run_all(at_once(cases[0]), every, shown, parts), parts)
     own = [key for key in every if key[1] == PLAIN]
     kept = [case for case in cases if all(key in done for key in own if key[2:] == case.key)]
     of_setting: dict[Setting, list[Result]] = {}

@@ -59,6 +59,10 @@ class Watch:
     def __init__(self, file: Path, options: Mapping[str, str]) -> None:
         self.file, self.options = file, options  # of the plugin
 
+    def of_copy(self, folder: Path) -> "Watch":
+        """Returns that of a copy of the machine whose files are in `folder` (deploy/machine/snapshot.py)."""
+        return Watch(folder / self.file.name, self.options)
+
     def read(self, operations: int) -> Entries:
         """After the run."""
         try:

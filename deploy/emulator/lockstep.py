@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -46,8 +47,14 @@ class Marks:
     """Reads what `plugin` writes at the guest's marks; `arguments` start the emulator with it."""
 
     def __init__(self, directory: Path, plugin: Path, options: Mapping[str, str]) -> None:
-        self.file = directory / "marks"
+        self.file, self.snapshot = directory / "marks", directory / "snapshot"
         self.arguments = arguments(plugin, {"out": str(self.file)} | dict(options))
+
+    def of_copy(self, folder: Path) -> "Marks":
+        """Returns those of a copy of the machine whose files are in `folder` (deploy/machine/snapshot.py)."""
+        other = copy(self)
+        other.file = folder / self.file.name
+        return other
 
     def read(self) -> list[Mark]:
         try:

@@ -68,18 +68,24 @@ def with_transactions(target: Plan) -> dict[str, str]:
 
 @contextmanager
 def marks(machine: ModelledMachine, target: Plan, line_factor: float = 1.0, build: Path = BUILD,
-          options: Mapping[str, str] = {}, priced: str | None = None) -> Iterator[Marks]:
+          options: Mapping[str, str] = {}, priced: str | None = None,
+          later: ModelledMachine | None = None, copied: bool = False) -> Iterator[Marks]:
     """Prepares one run of the emulator with `target`'s machine, which is to be started with `arguments`, after this.
 
     Kernels of regime rtm become ones with transactions that the plugin executes. Fails at its end if a loop was parked
     that did not spin. `priced`: between which marks; None is all. `options` of the plugin: how it computes, not what
-    things cost; an empty value leaves the option out.
+    things cost; an empty value leaves the option out. `later`: the machine whose prices hold from the first of `priced`
+    on. `copied`: the machine stops there, for copies that go on (deploy/machine/snapshot.py).
     """
     with TemporaryDirectory(prefix="skerry-modelled-") as name:
         directory = Path(name)
         prices = directory / "machine"
         write_text(prices, machine.plugin_text(target.machine.memory, line_factor))
         values = {"machine": str(prices), "priced": priced or ""} | with_transactions(target) | dict(options)
+        if later:
+            values["prices"] = str(directory / "prices")
+            write_text(directory / "prices", later.plugin_text(target.machine.memory, line_factor))
+        values["snapshot"] = str(directory / "snapshot") if copied else ""
         marks_file = Marks(directory, build / PLUGIN, {name: value for name, value in values.items() if value})
         yield marks_file
         marks_file.check_parking()

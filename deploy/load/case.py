@@ -84,8 +84,8 @@ class RedisCase(Case[Comparison]):
         return self._of(comparison.on_part(self.job, share))
 
     def on(self, machine: ModelledMachine) -> RedisCase:
-        """The case on a machine of other prices. It boots the same."""
-        return replace(self, job=replace(self.job, modelled=machine))
+        """The case at other prices from the load's begin on. It boots the same."""
+        return replace(self, job=replace(self.job, priced=machine))
 
     def at_costs(self, factor: float) -> RedisCase:
         """The case with other costs of lines that move between cores. The machine boots the same."""

@@ -48,6 +48,7 @@ class Comparison:
     rate: int = 0  # operations a second that arrive at each client; 0: a closed loop
     arrivals: int = 1  # seed of their schedule
     modelled: ModelledMachine | None = None  # the emulator has its prices
+    priced: ModelledMachine | None = None  # whose prices it has from the load's begin on; None: the same
     line_factor: float = 1.0  # factor of the costs of lines that move between its cores
     salt: int = 0  # draws an image in the emulator; 0: nothing is drawn
     relink: int | None = None  # seed of another image of the timed kernels (deploy/setup/relink.py); None: as built

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Boots the cases of a comparison and measures them; the same on Linux beside them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from statistics import median
@@ -19,7 +19,7 @@ from deploy.load.comparison import Comparison
 from deploy.load.linux_guest.guest import build_guest
 from deploy.load.linux_guest.machine import Options as LinuxOptions
 from deploy.load.linux_guest.result import measure as measure_linux
-from deploy.machine import kvm, qemu
+from deploy.machine import kvm, qemu, snapshot
 from deploy.machine.events import Event
 from deploy.machine.run import Options, Run, boot
 from deploy.results.counting import with_counts
@@ -37,24 +37,58 @@ def measure(case: RedisCase, accel: qemu.Accel, on_event: Callable[[Event], None
 
 def measure_once(case: RedisCase, accel: qemu.Accel, on_event: Callable[[Event], None]) -> Result:
     """One boot."""
-    job, what = case.job, case.plan
-    name = f"{case.key[0]}, workload {case.workload}{', counting' if case.counting else ''}"
+    with _watched(case) as watch, _plugin(case.job, case.plan, watch) as plugin:
+        with boot(case.plan, _options(case.job, accel, on_event, plugin)) as machine:
+            return _result(case, machine, plugin, watch)
+
+
+def measure_copies(case: RedisCase, copies: Sequence[RedisCase], accel: qemu.Accel,
+                   on_event: Callable[[Event], None]) -> list[Result | Failure]:
+    """Boots a case of a modelled machine up to the load's begin, from which each of the copies goes on, one after the
+    other. They differ from it in salt and prices alone. Returns the result or the failure of each."""
+    with _watched(case) as watch, _plugin(case.job, case.plan, watch, copied=True) as plugin:
+        assert plugin
+        with snapshot.origin(case.plan, _options(case.job, accel, on_event, plugin), plugin.snapshot) as origin:
+            return [_measure_copy(one, origin, plugin, watch) for one in copies]
+
+
+def _measure_copy(case: RedisCase, origin: snapshot.Origin, plugin: Marks,
+                  watch: entries.Watch | None) -> Result | Failure:
+    job = case.job
+    prices = job.priced.plugin_text(case.plan.machine.memory, job.line_factor) if job.priced else ""
+    try:
+        with origin.copy(job.salt, prices) as machine:
+            marks = plugin.of_copy(machine.directory)
+            result = _result(case, machine, marks, watch.of_copy(machine.directory) if watch else None)
+            marks.check_parking()
+            return result
+    except Failure as failure:
+        return failure
+
+
+def _watched(case: RedisCase) -> AbstractContextManager[entries.Watch | None]:
+    return entries.watching(case.lock, case.plan.own) if case.job.modelled and not case.counting else nullcontext()
+
+
+def _options(job: Comparison, accel: qemu.Accel, on_event: Callable[[Event], None], plugin: Marks | None) -> Options:
     medium = "kernel" if accel.icount or job.modelled else job.medium  # how long a disc takes depends on the host
-    watched = entries.watching(case.lock, what.own) if job.modelled and not case.counting else nullcontext()
-    with watched as watch, _plugin(job, what, watch) as plugin:
-        how = Options(
-            accel, job.timeout, medium, binary=job.binary, on_event=on_event, extra=plugin.arguments if plugin else ()
-        )
-        with boot(what, how) as machine:
-            result = finish(machine, name, job.modelled)
-        marks = plugin.read() if plugin else []
-        if plugin and [mark.number for mark in marks] != [1, 2]:
-            raise Failure(f"{name}: the emulator did not see the load's begin and end")
-        if plugin:
-            result = with_work(result, marks[0].instructions, marks[1].instructions, _whole(what))
-        result = replace(result, layout=case.key[0]) if case.again else result
-        operations = round(result.metrics["operations"] * _whole(what))
-        return replace(result, observed=watch.read(operations)) if watch else result
+    return Options(accel, job.timeout, medium, binary=job.binary, on_event=on_event,
+                   extra=plugin.arguments if plugin else ())
+
+
+def _result(case: RedisCase, machine: Run, plugin: Marks | None, watch: entries.Watch | None) -> Result:
+    """Waits for the machine's end."""
+    what = case.plan
+    name = f"{case.key[0]}, workload {case.workload}{', counting' if case.counting else ''}"
+    result = finish(machine, name, case.job.modelled)
+    marks = plugin.read() if plugin else []
+    if plugin and [mark.number for mark in marks] != [1, 2]:
+        raise Failure(f"{name}: the emulator did not see the load's begin and end")
+    if plugin:
+        result = with_work(result, marks[0].instructions, marks[1].instructions, _whole(what))
+    result = replace(result, layout=case.key[0]) if case.again else result
+    operations = round(result.metrics["operations"] * _whole(what))
+    return replace(result, observed=watch.read(operations)) if watch else result
 
 
 def _whole(what: Plan) -> float:
@@ -62,11 +96,13 @@ def _whole(what: Plan) -> float:
     return what.load.whole / what.load.operations if what.load else 1.0
 
 
-def _plugin(job: Comparison, what: Plan, watch: entries.Watch | None) -> AbstractContextManager[Marks | None]:
+def _plugin(job: Comparison, what: Plan, watch: entries.Watch | None,
+            copied: bool = False) -> AbstractContextManager[Marks | None]:
     if not job.modelled:
         return nullcontext()
     options = {**(watch.options if watch else {}), **({"salt": str(job.salt)} if job.salt else {}), **job.plugin}
-    return modelled_run.marks(job.modelled, what, job.line_factor, options=options, priced=modelled_run.LOAD)
+    return modelled_run.marks(job.modelled, what, job.line_factor, options=options, priced=modelled_run.LOAD,
+                              later=job.priced, copied=copied)
 
 
 def finish(machine: Run, what: str, modelled: ModelledMachine | None = None) -> Result:

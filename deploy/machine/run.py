@@ -66,7 +66,7 @@ class Run:
         self.directory = private_directory()
         self._room = Room(self.directory)
         self.started = 0.0
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: process.Child | None = None
         self._console_read = self._events_read = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a character can come in two pieces
         self._lines = ConsoleLines()
@@ -199,7 +199,7 @@ class Run:
             if not (chosen and attempts_left and self._process.returncode == qemu.EXIT_REJECTED):
                 raise Failure(self._ended(self._process.returncode))
 
-    def _continue(self, machine: subprocess.Popen[bytes]) -> None:
+    def _continue(self, machine: process.Child) -> None:
         """Starts the stopped machine, at its second. Raises Failure where a QEMU that runs does not answer."""
         try:
             monitor.power_on(self.command.monitor, self.command.power_on or 0)

@@ -325,7 +325,7 @@ def test_sweep(tmp_path: Path) -> None:
     job = small_job(tmp_path)
     accel, _ = accelerators(job, "auto", False)
     calls = [call for key, call in runs.calls(cases(job), accel, quick=True).items() if key[0] is runs.What.TIMED]
-    per_socket, spanning = parallel.run(calls, 2)
+    per_socket, spanning = (results[runs.PLAIN] for results in parallel.run(calls, 2))
     alone = run_of(replace(job, salt=1))  # of the first image
     assert (per_socket.metrics, per_socket.per_core, per_socket.modelled) == (alone.metrics, alone.per_core,
                                                                               alone.modelled)

@@ -15,6 +15,7 @@ from math import ceil, exp
 from pathlib import Path
 
 from deploy.base import process
+from deploy.base.partial import Parts
 from deploy.base.terminal import Output
 from deploy.base.timeouts import Patience
 from deploy.cli.commands.measure.compare import (
@@ -49,8 +50,10 @@ def measure(cases: Sequence[RedisCase], sets: Sequence[Positions], output: Outpu
 
     machine = cases[0].job.modelled
     assert machine
-    every = runs.priced(cases, modelled_run.mode(machine), sets)
-    done = runs.run_all(runs.at_once(cases[0]), every, runs.Follower(output, follow, 1))
+    every = runs.timed([(case, runs.priced(case, sets)) for case in cases], modelled_run.mode(machine))
+    parts = Parts(output)
+    done = runs.separate(runs.run_all(runs.at_once(cases[0]), every, runs.Follower(output, follow, 1)), parts)
+    parts.finish()
     settings = [runs.Setting(prices=number) for number in range(1, len(sets) + 1)]
     return [(done[runs.What.TIMED, setting, *first.key], done[runs.What.TIMED, setting, *second.key])
             for first, second in [cases] for setting in settings]

@@ -272,7 +272,6 @@ def test_side_by_side() -> None:
 
 CASES = cases(Comparison(Shape(2, 2), modelled=load(PAPERS)))
 IMAGES = 3
-COMPARED = list(runs.calls(CASES, qemu.TCG_COUNTED, False, IMAGES).values())
 SHOWN = runs.Follower(QUIET, lambda *rest: lambda event: None, 1)
 
 
@@ -281,7 +280,8 @@ def test_certain_prices() -> None:
     machine = load(PAPERS)
     certain = {name: replace(price, low=None, high=None) for name, price in machine.prices.items()}
     assert len(runs.price_sets(CASES, quick=False)) == 12
-    assert runs.price_sets([case.on(replace(machine, prices=certain)) for case in CASES], quick=False) == []
+    known = replace(CASES[0].job, modelled=replace(machine, prices=certain))
+    assert runs.price_sets([replace(case, job=known) for case in CASES], quick=False) == []
 
 
 @pytest.mark.parametrize(
@@ -300,16 +300,17 @@ def test_comparison(lost: str | None, studied: bool, salts: list[int], layouts: 
                     monkeypatch: pytest.MonkeyPatch) -> None:
     """a run that fails costs its layout, its image or, at other prices, the interval over prices, which is made of all
     price sets or not at all"""
-    assert lost is None or lost in [call.name for call in COMPARED]
-
     def run_all(most: int, every: dict[runs.Key, Call], shown: runs.Follower, parts: Parts) -> dict[runs.Key, Any]:
         made: dict[runs.Key, Any] = {}
         for key, call in every.items():
-            if call.name == lost:
+            result = Result(key[2], "clh", "c", 1, 28, True, dict.fromkeys(RANGED, 1.0), [])
+            if call.function is runs.run_each:
+                case, part, _ = call.arguments
+                made[key] = {one: Failure("it broke") if f"{case.name}{one}" == lost else result for one in part}
+            elif call.name == lost:
                 parts.record(call.name, Failure("it broke"))
             else:
-                made[key] = {} if call.function is runs.instructions else Result(key[2], "clh", "c", 1, 28, True,
-                    dict.fromkeys(RANGED, 1.0), [])
+                made[key] = {} if call.function is runs.instructions else result
         return made
 
     monkeypatch.setattr(runs, "run_all", run_all)
@@ -349,9 +350,21 @@ def test_control() -> None:
     assert [case.key for case in control] == [("spanning", "c"), ("spanning again", "c")]
     assert [[runs.salt(case, draw, IMAGES) for draw in range(IMAGES)] for case in control] == [[1, 2, 3], [4, 5, 6]]
     assert [[runs.salt(case, draw, IMAGES) for draw in range(IMAGES)] for case in CASES] == [[1, 2, 3]] * 2
-    timed = [call.arguments[0].job.salt for key, call in runs.calls(control, qemu.TCG_COUNTED, True, IMAGES).items()
-             if key[0] is runs.What.TIMED]
+    timed = [case.job.salt for key, call in runs.calls(control, qemu.TCG_COUNTED, True, IMAGES).items()
+             if key[0] is runs.What.TIMED for case in call.arguments[1].values()]
     assert sorted(timed) == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize(("processors", "boots"), [(1, 1), (2, 1), (4, 2), (64, 15)])
+def test_boots(processors: int, boots: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """each run of a comparison is in one call, and there are as many boots of a layout as its processors"""
+    monkeypatch.setattr(parallel, "processors", lambda: list(range(processors)))
+    for layout in ("per-socket", "spanning"):
+        found = [list(call.arguments[1]) for key, call in runs.calls(CASES, qemu.TCG_COUNTED, False, IMAGES).items()
+                 if key[0] is runs.What.TIMED and key[2] == layout]
+        assert len(found) == boots
+        assert sorted((one for part in found for one in part), key=str) == sorted(runs.settings(CASES, False, IMAGES),
+                                                                                  key=str)
 
 
 def test_comparison_without_anything(monkeypatch: pytest.MonkeyPatch) -> None:
