@@ -30,6 +30,8 @@ PROGRAMS = {
     "pingpong": Path("apps/pingpong/pingpong.elf"),
     "stress": Path("apps/stress/stress.elf"),
     "wakeups": Path("apps/wakeups/wakeups.elf"),
+    "entries": Path("apps/entries/entries.elf"),
+    "shards": Path("apps/shards/shards.elf"),
     "crash": Path("tests/programs/crash.elf"),
     "hostile": Path("tests/programs/hostile.elf"),
     "sleep": Path("tests/programs/sleep.elf"),

@@ -298,7 +298,7 @@ FILES: dict[str, tuple[str, str]] = {
     "switch as a program": ("[[program]]\nprogram = 'switch'", "2: [[program]] program: 'switch' is not one of"),
     "short for redis-server": ("[[program]]\nprogram = 'redis'",
                                "2: [[program]] program: 'redis' is not one of redis-server, ycsb, posixtest, wakeups, "
-                               "crash, hostile, sleep, touch, guard; did you mean 'redis-server'?"),
+                               "entries, shards, crash, hostile, sleep, touch, guard; did you mean 'redis-server'?"),
     # tables
     "wrong table": ("[reddis]\nport = 1", "1: the file: unknown table 'reddis'; did you mean [redis]?"),
     "wrong tables": ("[[programs]]\nprogram = 'posixtest'",
