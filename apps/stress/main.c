@@ -17,6 +17,7 @@ _Noreturn void bare_main(void)
 {
 	const struct cluster_map *map = experiment_begin();
 	memory_reset();
+	clusters_init();
 	const char *what = argument(map, 0);
 	if (what && !strcmp(what, "messages"))
 		messages_measure(number(map, 1, TASKS_MAX), number(map, 2, 100000000));

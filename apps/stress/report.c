@@ -56,12 +56,16 @@ static void look(struct moment *now)
 void report_begin(void)
 {
 	look(&before);
-	MARK(1);
+	clusters_meet();
+	if (!ROOT->cluster)
+		MARK(1);
 }
 
 void report_end(void)
 {
-	MARK(2);
+	clusters_meet();
+	if (!ROOT->cluster)
+		MARK(2);
 	look(&after);
 }
 
@@ -113,6 +117,8 @@ static void times(unsigned i)
 
 void report_done(const char *program, unsigned tasks, unsigned servers, uint64_t operations)
 {
+	if (ROOT->cluster) /* the first one reports, and ends the machine */
+		check_ok(notification_wait(object(OBJECT_NOTIFICATION, 0), 0, 0));
 	snapshot(&before);
 	snapshot(&after);
 	for (unsigned i = 0; i < ROOT->cpu_count; i++)

@@ -43,6 +43,12 @@ unsigned page_new(void);
 /* Cycles that the threads made here have run on a core; the main thread's too. */
 uint64_t tasks_time(unsigned core);
 
+/* --- clusters.c --- */
+
+void clusters_init(void);
+/* Returns when all clusters have come here. */
+void clusters_meet(void);
+
 /* --- report.c --- */
 
 /* Begin and end of the measured interval. Nothing is reported before the second has read the cores' counters. */
