@@ -9,12 +9,14 @@
 #include <string.h>
 #include <strings.h>
 
-/* Cooper et al. 2010, table 2. D and E need inserts and scans. */
+/* Cooper et al. 2010, table 2. */
 static const struct workload workloads[] = {
-	{ "a", 0.50, 0.50, 0.00 },
-	{ "b", 0.95, 0.05, 0.00 },
-	{ "c", 1.00, 0.00, 0.00 },
-	{ "f", 0.50, 0.00, 0.50 },
+	{ "a", .read = 0.50, .update = 0.50 },
+	{ "b", .read = 0.95, .update = 0.05 },
+	{ "c", .read = 1.00 },
+	{ "d", .read = 0.95, .insert = 0.05, .latest = true },
+	{ "e", .scan = 0.95, .insert = 0.05 },
+	{ "f", .read = 0.50, .read_modify_write = 0.50 },
 };
 
 enum option_id {
@@ -33,7 +35,7 @@ static const struct {
 } table[] = {
 	{ "host", OPTION_HOST, "ADDRESS", "server (127.0.0.1)" },
 	{ "port", OPTION_PORT, "N", "its port (6379)" },
-	{ "workload", OPTION_WORKLOAD, "a|b|c|f", "core workload (c)" },
+	{ "workload", OPTION_WORKLOAD, "a|b|c|d|e|f", "core workload (c)" },
 	{ "records", OPTION_RECORDS, "N", "records in the whole table (10000)" },
 	{ "operations", OPTION_OPERATIONS, "N", "operations of this client; 0 only loads (10000)" },
 	{ "warm", OPTION_WARM, "N",
@@ -112,7 +114,7 @@ static const struct workload *find_workload(const char *text)
 	for (size_t i = 0; i < sizeof(workloads) / sizeof(workloads[0]); i++)
 		if (!strcasecmp(text, workloads[i].name))
 			return &workloads[i];
-	bad("--workload: \"%s\" is none of a, b, c, f", text);
+	bad("--workload: \"%s\" is none of a, b, c, d, e, f", text);
 }
 
 static enum distribution find_distribution(const char *text)
@@ -195,6 +197,12 @@ static void complete_options(struct options *o, uint64_t value_size)
 	if (o->load && o->load_first + o->load_count > o->records)
 		bad("--load-count: record %llu is not among the %llu of --records",
 		    (unsigned long long)(o->load_first + o->load_count - 1), (unsigned long long)o->records);
+	if (o->workload->scan > 0 && o->pipeline > 1)
+		bad("--workload e: one operation at a time, without --pipeline");
+	if (o->workload->insert > 0 && o->survive)
+		bad("--workload %s: without --survive", o->workload->name);
+	if (o->workload->latest)
+		o->distribution = DISTRIBUTION_LATEST;
 	if (o->think && o->pipeline > 1)
 		bad("--think: one operation at a time, without --pipeline");
 	if (o->rate && (o->think || o->pipeline > 1))

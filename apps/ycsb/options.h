@@ -14,17 +14,21 @@ enum {
 	MAX_RATE = 10000000,  /* a second */
 	MAX_NAME = 31,
 	MAX_WARM = 1 << 20,
+	MAX_SCAN = 100, /* records */
 	MAX_ENDS = 1 << 14,        /* most operations of a client that reports their ends */
 };
 
-enum distribution { DISTRIBUTION_ZIPFIAN, DISTRIBUTION_UNIFORM };
+enum distribution { DISTRIBUTION_ZIPFIAN, DISTRIBUTION_UNIFORM, DISTRIBUTION_LATEST };
 
-/* A core workload: what part of the operations reads, updates, or reads and then updates. */
+/* A core workload: what part of the operations reads, updates, reads and then updates, inserts, or scans. */
 struct workload {
 	const char *name;
 	double read;
 	double update;
 	double read_modify_write;
+	double insert; /* and then no read_modify_write */
+	double scan;
+	bool latest; /* records that were inserted last are read most */
 };
 
 struct options {

@@ -21,6 +21,7 @@ struct source {
 	struct arrivals arrivals;
 	uint64_t sequence;
 	bool paced; /* --think or --rate */
+	uint64_t inserted; /* records of its own, from client_inserts() on */
 };
 
 static struct operation ring[MAX_PIPELINE]; /* those under way */
@@ -82,7 +83,38 @@ static void source_init(struct source *s, const struct options *o)
 	s->pauses.state = random_mix(s->random.state);
 	s->paced = o->think || o->rate;
 	s->sequence = now_ns(CLOCK_REALTIME) / 1000000000 << 20;
-	scrambled_init(&s->zipfian);
+	s->inserted = 0;
+	if (o->distribution == DISTRIBUTION_LATEST)
+		zipfian_init(&s->zipfian, o->records, SCRAMBLED_THETA, zipfian_zeta(o->records, SCRAMBLED_THETA));
+	else
+		scrambled_init(&s->zipfian);
+}
+
+/* Returns a record by its age: the one that was inserted last is the most popular. Other clients' inserts are not known
+ * here, and not read. */
+static uint64_t latest_record(struct source *s)
+{
+	const struct options *o = s->options;
+	const uint64_t age = zipfian_rank(&s->zipfian, random_unit(&s->random));
+
+	return age < s->inserted ? client_inserts(o) + s->inserted - 1 - age : o->records - 1 - (age - s->inserted);
+}
+
+/* Completes an operation that does more than read a record. */
+static void draw_rest(struct source *s, struct operation *op)
+{
+	const struct options *o = s->options;
+
+	if (op->parts & OPERATION_UPDATE) {
+		op->field = random_next(&s->random) % o->fields;
+		op->stamp = stamp_make(o->writer, ++s->sequence);
+	} else if (op->parts & OPERATION_INSERT) {
+		op->record = client_inserts(o) + s->inserted++;
+		op->stamp = STAMP_LOADED;
+	} else {
+		const uint64_t behind = o->records - op->record, most = behind < MAX_SCAN ? behind : MAX_SCAN;
+		op->scan = 1 + (unsigned)(random_next(&s->random) % most);
+	}
 }
 
 static void draw_operation(struct source *s, struct operation *op)
@@ -94,16 +126,18 @@ static void draw_operation(struct source *s, struct operation *op)
 		op->parts = OPERATION_READ;
 	else if (u < o->workload->read + o->workload->update)
 		op->parts = OPERATION_UPDATE;
+	else if (o->workload->insert > 0)
+		op->parts = u < o->workload->scan ? OPERATION_SCAN : OPERATION_INSERT;
 	else
 		op->parts = OPERATION_READ | OPERATION_UPDATE;
 	if (o->distribution == DISTRIBUTION_ZIPFIAN)
 		op->record = scrambled_record(&s->zipfian, &s->random, o->records);
+	else if (o->distribution == DISTRIBUTION_LATEST)
+		op->record = latest_record(s);
 	else
 		op->record = random_next(&s->random) % o->records;
-	if (op->parts & OPERATION_UPDATE) {
-		op->field = random_next(&s->random) % o->fields;
-		op->stamp = stamp_make(o->writer, ++s->sequence);
-	}
+	if (op->parts != OPERATION_READ)
+		draw_rest(s, op);
 }
 
 static void think_time(struct source *s)
@@ -148,8 +182,8 @@ static uint64_t record_latency(struct measurement *m, const struct operation *op
 	if (taken > m->max_ns)
 		m->max_ns = taken;
 	m->operations++;
-	m->reads += !!(op->parts & OPERATION_READ);
-	m->updates += !!(op->parts & OPERATION_UPDATE);
+	m->reads += !!(op->parts & (OPERATION_READ | OPERATION_SCAN));
+	m->updates += !!(op->parts & (OPERATION_UPDATE | OPERATION_INSERT));
 	return now;
 }
 
@@ -307,7 +341,8 @@ void phase_expect(struct client *c)
 {
 	uint64_t keys;
 
-	if (!c->options->have_expect || c->life.number || !client_count_keys(c, &keys) || keys == c->options->expect)
+	if (!c->options->have_expect || c->life.number || !client_count_keys(c, &keys) || keys == c->options->expect ||
+	    (keys > c->options->expect && c->options->workload->insert > 0))
 		return;
 	c->wrong++;
 	fprintf(stderr, "ycsb: %s: the server holds %llu keys, not %llu\n", c->options->name, (unsigned long long)keys,

@@ -68,9 +68,15 @@ static bool connect_until(struct client *c, time_t timeout_s)
 	return true;
 }
 
+/* One for each field of the records that are loaded, and of those up to the last one that this client inserts. */
+static size_t stamps_of(const struct options *o)
+{
+	return (o->workload->insert > 0 ? client_inserts(o) + o->warm + o->operations : o->records) * o->fields;
+}
+
 void client_forget(struct client *c)
 {
-	const size_t stamps = c->options->records * c->options->fields;
+	const size_t stamps = stamps_of(c->options);
 
 	for (size_t i = 0; i < stamps; i++)
 		c->seen[i] = STAMP_UNSEEN;
@@ -78,7 +84,7 @@ void client_forget(struct client *c)
 
 bool client_open(struct client *c, const struct options *o)
 {
-	const size_t stamps = o->records * o->fields;
+	const size_t stamps = stamps_of(o);
 
 	*c = (struct client){ .options = o };
 	for (unsigned i = 0; i < o->fields; i++)
@@ -152,12 +158,44 @@ static bool queue_hgetall(struct client *c, uint64_t record)
 	return queue_bytes(c, (size_t)(at - c->request));
 }
 
+/* ZADD _indices <number> <key>: records in the order of their numbers, for scans. */
+static bool queue_index(struct client *c, uint64_t record)
+{
+	char digits[KEY_SIZE];
+	const size_t length = decimal(digits, record);
+	char *at = PUT(c->request, "*4\r\n$4\r\nZADD\r\n$8\r\n_indices\r\n$");
+
+	at += decimal(at, length);
+	at = PUT(at, "\r\n");
+	at = put_bytes(at, digits, length);
+	at = PUT(at, "\r\n");
+	at = put_key(at, record);
+	return queue_bytes(c, (size_t)(at - c->request));
+}
+
+/* ZRANGEBYSCORE _indices <number> +inf LIMIT 0 <count> */
+static bool queue_scan(struct client *c, const struct operation *op)
+{
+	const int length = sprintf(c->request, "ZRANGEBYSCORE _indices %llu +inf LIMIT 0 %u\r\n",
+				   (unsigned long long)op->record, op->scan);
+
+	return queue_bytes(c, (size_t)length);
+}
+
+static bool queue_insert_or_scan(struct client *c, const struct operation *op)
+{
+	if (op->parts & OPERATION_SCAN)
+		return queue_scan(c, op);
+	return queue_hset(c, op, 0, c->options->fields) &&
+	       (c->options->workload->scan == 0 || queue_index(c, op->record));
+}
+
 bool client_send(struct client *c, const struct operation *op)
 {
 	if (c->lost)
 		return false;
-	if (op->parts & OPERATION_INSERT)
-		return queue_hset(c, op, 0, c->options->fields);
+	if (op->parts & (OPERATION_INSERT | OPERATION_SCAN))
+		return queue_insert_or_scan(c, op);
 	return (!(op->parts & OPERATION_READ) || queue_hgetall(c, op->record)) &&
 	       (!(op->parts & OPERATION_UPDATE) || queue_hset(c, op, op->field, 1));
 }
@@ -277,14 +315,47 @@ static void finish_write(struct client *c, const struct operation *op)
 	}
 	if (op->parts & OPERATION_UPDATE)
 		c->seen[op->record * c->options->fields + op->field] = op->stamp;
+	else if (c->options->workload->scan > 0 && next_answer(c, op->record) &&
+		 (c->answer.kind != ANSWER_INTEGER || c->answer.number < 0 || c->answer.number > 1))
+		wrong_answer(c, op->record, "could not be put into the index", "");
+}
+
+/* The index answers: keys of consecutive records. */
+static void check_key(struct answer *answer, size_t index, const char *text, size_t length)
+{
+	struct client *c = client_of(answer);
+	char key[KEY_SIZE];
+
+	if (!text || length != record_key(key, c->reading.record + index) || memcmp(text, key, length))
+		wrong_answer(c, c->reading.record + index, "is not where it should be in the index", "");
+}
+
+/* Reads the keys, and then their records, which are requested all at once. */
+static void finish_scan(struct client *c, const struct operation *op)
+{
+	c->reading = (struct reading){ .record = op->record };
+	c->answer.element = check_key;
+	const bool answered = next_answer(c, op->record);
+	c->answer.element = NULL;
+	if (!answered)
+		return;
+	if (c->answer.kind != ANSWER_ARRAY || c->answer.number != op->scan) {
+		wrong_answer(c, op->record, "is not followed by all records in the index", "");
+		return;
+	}
+	for (unsigned i = 0; i < op->scan; i++)
+		if (!queue_hgetall(c, op->record + i))
+			return;
+	for (unsigned i = 0; i < op->scan && !c->lost; i++)
+		finish_read(c, op->record + i);
 }
 
 bool client_finish(struct client *c, const struct operation *op)
 {
 	if (op->parts & OPERATION_READ && !c->lost)
 		finish_read(c, op->record);
-	if (op->parts & (OPERATION_UPDATE | OPERATION_INSERT) && !c->lost)
-		finish_write(c, op);
+	if (op->parts & (OPERATION_UPDATE | OPERATION_INSERT | OPERATION_SCAN) && !c->lost)
+		(op->parts & OPERATION_SCAN ? finish_scan : finish_write)(c, op);
 	return !c->lost;
 }
 

@@ -18,6 +18,7 @@ enum operation_part {
 	OPERATION_READ = 1,   /* all fields */
 	OPERATION_UPDATE = 2, /* one field; after the read, if both */
 	OPERATION_INSERT = 4, /* all fields, as the loader does; alone */
+	OPERATION_SCAN = 8,   /* asks the index for the keys from a record on, then reads these; alone */
 };
 
 struct operation {
@@ -25,8 +26,15 @@ struct operation {
 	uint64_t stamp;    /* of the value that it writes */
 	uint64_t start_ns; /* when it was queued */
 	unsigned field;    /* that it updates */
+	unsigned scan;     /* records that it scans, all of them loaded ones */
 	unsigned parts;
 };
+
+/* The first record that this client inserts: each client has numbers of its own, behind those that are loaded. */
+static inline uint64_t client_inserts(const struct options *o)
+{
+	return o->records + (o->writer - 1) * (o->warm + o->operations);
+}
 
 /* How far the check of the record has come that is being read. */
 struct reading {

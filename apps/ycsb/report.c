@@ -156,7 +156,8 @@ int report(const struct client *c, const struct measurement *m)
 	add(&line,
 	    "{\"event\":\"ycsb\",\"client\":\"%s\",\"server\":\"%s:%u\",\"workload\":\"%s\",\"distribution\":\"%s\",",
 	    o->name, o->host, o->port, o->workload->name,
-	    o->distribution == DISTRIBUTION_ZIPFIAN ? "zipfian" : "uniform");
+	    o->distribution == DISTRIBUTION_LATEST ? "latest" : o->distribution == DISTRIBUTION_ZIPFIAN ? "zipfian"
+												 : "uniform");
 	add(&line, "\"records\":%llu,\"value_size\":%llu,\"pipeline\":%u,", (unsigned long long)o->records,
 	    (unsigned long long)o->fields * o->field_length, o->pipeline);
 	add(&line, "\"operations\":%llu,\"reads\":%llu,\"updates\":%llu,\"errors\":%llu,\"wrong\":%llu,",

@@ -159,6 +159,19 @@ class Client(unittest.TestCase):
         self.assertEqual(self.run_one("--load", "--workload", "f")[0], 0)
         self.assertEqual(self.run_one("--workload", "a", "--distribution", "uniform", "--pipeline", "16")[0], 0)
 
+    def test_inserts_and_scans(self) -> None:
+        """Of both kinds each client knows its own records, and the index has them all."""
+        for workload, keys in (("d", RECORDS), ("e", RECORDS + 1)):
+            redis(self.port, "FLUSHALL")
+            status, result, _ = self.run_one("--load", "--workload", workload, "--writer", "3", "--expect",
+                                             str(RECORDS))
+            self.assertEqual((status, result["errors"], result["wrong"]), (0, 0, 0))
+            self.assertAlmostEqual(result["updates"] / 3000, 0.05, delta=0.02)
+            self.assertEqual(redis(self.port, "DBSIZE"), b":%d\r\n" % (keys + result["updates"]))
+        self.assertEqual(redis(self.port, "ZCARD", "_indices"), b":%d\r\n" % (RECORDS + result["updates"]))
+        redis(self.port, "ZADD", "_indices", "7", "another")
+        self.assertEqual(self.run_one("--workload", "e")[0], 1)
+
     def test_pauses(self) -> None:
         """The mean is kept, and no operation is longer for its pause."""
         status, result, values = self.run_one("--load", "--operations", "100", "--seed", "1", "--think", "2000")
@@ -426,7 +439,9 @@ class Client(unittest.TestCase):
 
     def test_usage(self) -> None:
         for arguments in (["--bogus"], ["--port", "x"], ["--records", "0"], ["--value-size", "1001"], ["extra"],
-                          ["--field-length", "23"], ["--parties", "2"], ["--workload", "z"], ["--name", "a b"],
+                          ["--field-length", "23"], ["--parties", "2"], ["--workload", "z"],
+                          ["--workload", "e", "--pipeline", "2"],
+                          ["--workload", "d", "--survive", "1"], ["--name", "a b"],
                           ["--think", "5", "--pipeline", "2"], ["--warm", "5", "--survive", "1"],
                           ["--think", "99999999"], ["--rate", "0"], ["--rate", "9", "--think", "1"],
                           ["--rate", "9", "--pipeline", "2"], ["--spacing", "even"], ["--arrivals", "2"],

@@ -24,7 +24,7 @@ from topology.maps.clustermap import NEVER, RESTARTS
 from topology.units import GIB, MIB
 
 EVERY_CORE = "every-core"
-WORKLOADS = ("a", "b", "c", "f")
+WORKLOADS = ("a", "b", "c", "d", "e", "f")
 STACKS = ("inproc", "process")
 SWITCHES = ONE_SWITCH, SWITCH_OF_SOCKET = "one", "per-socket"
 REDIS_ARGS = (["--save", "", "--appendonly", "no", "--protected-mode", "no", "--bind", "0.0.0.0"]
@@ -76,8 +76,8 @@ class Load:
     clients: int = key(0, Whole(0, 16), doc="Clients of each Redis; 0: no load.")
     workload: str = key(
         "c", Words(WORKLOADS),
-        doc="YCSB's core workload: `a` half reads and half updates, `b` 95 % reads, `c` reads only, `f` "
-        "read-modify-write.",
+        doc="YCSB's core workload: `a` half reads and half updates, `b` 95 % reads, `c` reads only, `d` "
+        "reads of the latest and 5 % inserts, `e` scans and 5 % inserts, `f` read-modify-write.",
     )  # fmt: skip
     records: int = key(10_000, Whole(1, 1 << 28), doc="Records of each Redis.")
     operations: int = key(10_000, Whole(1, 1 << 40), doc="Operations of each client.")

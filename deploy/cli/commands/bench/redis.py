@@ -48,7 +48,7 @@ class RedisOptions:
                                  "of them.")] = experiment.CORES
     stack: Annotated[str, option("--stack process,inproc", "lwIP in a process of its own, inside each process, "
                                  "or both.")] = "process"
-    workload: Annotated[str, option("--workload C", "YCSB core workload: a, b, c or f.")] = "c"
+    workload: Annotated[str, option("--workload C", "YCSB core workload: a to f.")] = "c"
     records: Annotated[int | None, option("--records N", f"Records of 1 kB in each Redis ({experiment.RECORDS:,}; "
                                           f"{MODELLED_RECORDS} on a modelled machine).", 1, 1 << 22)] = None
     operations: Annotated[int | None, option("--operations N", f"Operations of each client ({experiment.OPERATIONS:,}; "

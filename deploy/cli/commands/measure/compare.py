@@ -70,7 +70,7 @@ class CompareOptions:
     program: Annotated[str | None, typer.Option(
         "--program", metavar="'NAME ARGUMENTS'",
         help="A program that prints metrics, of the build or FILE.elf, on every core but the sockets' first.")] = None
-    workload: Annotated[str, typer.Option("--workload", metavar="A,C", help="YCSB core workloads: a, b, c, f.")] = "c"
+    workload: Annotated[str, typer.Option("--workload", metavar="A,C", help="YCSB core workloads: a to f.")] = "c"
     layout: Annotated[str, typer.Option("--layout", metavar="L1,L2", help="The layouts to compare.",
                                         autocompletion=words(*options.LAYOUTS))] = ",".join(comparison.LAYOUTS)
     lock: options.Lock = None

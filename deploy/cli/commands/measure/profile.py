@@ -30,7 +30,7 @@ MOST_IN_FLIGHT = 1000
 @dataclass(frozen=True)
 class ProfileOptions:
     layout: Annotated[str, option("--layout L1,L2", "Layouts to profile.")] = "per-socket"
-    workload: Annotated[str, option("--workload C", "YCSB core workload: a, b, c or f.")] = "c"
+    workload: Annotated[str, option("--workload C", "YCSB core workload: a to f.")] = "c"
     lock: options.Lock = "clh"
     switch: options.Switch = None
     emulated: options.MachineOptions = options.MachineOptions()
