@@ -33,6 +33,7 @@ ALLOWED = {
     "deploy/bench/native/runs.py": OF_A_BUILD,
     "deploy/bench/lines/measure.py": OF_A_BUILD, "deploy/emulator/lockstep.py": OF_A_BUILD,
     "deploy/emulator/entries.py": OF_A_BUILD, "deploy/compare/map.py": OF_A_BUILD,
+    "deploy/compare/suite.py": OF_A_BUILD,
     **{f"deploy/tools/testing/{name}.py": OF_A_BUILD for name in ("lane", "lanes", "meson_tests", "pytest_tests")},
     "deploy/base/parallel.py": "what a child process of this one pickled",
     "deploy/results/scheduler.py": "a job of this program, on a worker that runs whatever it is sent",

@@ -19,11 +19,13 @@ from deploy.base.partial import Parts
 from deploy.base.paths import RESULTS, ROOT
 from deploy.base.terminal import Json, Output, Plot, Quiet, check_plot
 from deploy.base.timeouts import Patience
-from deploy.cli import open_loop_comparison, options, program_comparison
+from deploy.cli import open_loop_comparison, options, program_comparison, suite_comparison
 from deploy.cli.experiments import check_baseline
 from deploy.cli.options import takes
 from deploy.compare import map as maps, map_plot, open_loop, plot, runs, unpriced
 from deploy.compare.images import IMAGES, QUICK_IMAGES
+from deploy.compare.suite import IMAGES as SUITE_IMAGES
+from deploy.compare.suite_rows import On
 from deploy.compare.tables import comparison_table, layout_table, linux_table, pairs, ratio_json
 from deploy.compare.verdict import Answer, alone, answers
 from deploy.deployment import WORKLOADS, Deployment
@@ -89,6 +91,10 @@ class CompareOptions:
         "--lock), each workload and all machine files (or --machine).")] = False
     scheduler: options.Scheduler = None
     arrivals: open_loop_comparison.OpenLoopOptions = open_loop_comparison.OpenLoopOptions()
+    suite: Annotated[bool, typer.Option(
+        "--suite", help="Run a table of workloads: YCSB, servers that clients of other cores ask, system calls, and "
+        f"controls, whose ratio is 1. {SUITE_IMAGES} images each, or --images.")] = False
+    rows: Annotated[str | None, typer.Option("--rows", metavar="NAME,...", help="With --suite: these rows.")] = None
     emulated: options.MachineOptions = options.MachineOptions()
     records: Annotated[int | None, typer.Option(
         "--records", metavar="N", min=1, max=1 << 22,
@@ -142,6 +148,11 @@ def compare(args: CompareOptions) -> None:
         _map(args, modelled, output, _picture(args.plot, output, started))
         return
     timeout = Patience(MODELLED_SILENCE, args.timeout) if modelled else Patience(limit=args.timeout)
+    if args.suite:
+        on = On(_of_suite(args, modelled), args.lock or "clh")
+        picture = _picture(args.plot, output, started)
+        suite_comparison.compare(on, args.rows, args.images or SUITE_IMAGES, timeout, output, picture)
+        return
     check_baseline(args.baseline)
     kvm.check_choice(args.accel, args.icount)
     if args.path or args.program:
@@ -208,6 +219,16 @@ def _compare_programs(args: CompareOptions, modelled: ModelledMachine | None, ti
     program_comparison.compare(job, args.accel, args.icount, args.drawn, output)
 
 
+def _of_suite(args: CompareOptions, modelled: ModelledMachine | None) -> ModelledMachine:
+    """Returns the machine of --suite, unless an option is not for it."""
+    return suite_comparison.machine(modelled, args.images, {
+        "a deployment file": args.path, "--program": args.program, "--workload": args.workload != "c",
+        "--layout": args.layout != CompareOptions.layout, "--switch": args.switch, "--quick": args.quick,
+        "--verify": args.verify, "--relink": args.relink, "--records": args.records, "--operations": args.operations,
+        "--clients": args.clients, "--memory": args.emulated.memory,
+    })
+
+
 def _shape(args: CompareOptions, modelled: ModelledMachine | None) -> Shape | Machine:
     machine = replace(args.emulated, memory=None) if modelled else args.emulated
     adapted = options.adapt(Deployment(), machine, lock=args.lock)
@@ -235,6 +256,10 @@ def _modelled(args: CompareOptions) -> ModelledMachine | None:
     for name, given in (("--verify", args.verify), ("--images", args.images), ("--relink", args.relink)):
         if given and not machine:
             raise InputError(name, "is for a modelled machine (--machine)")
+    if args.rows and not args.suite:
+        raise InputError("--rows", "is for --suite")
+    if args.suite and args.map:
+        raise InputError("--suite", "is not with --map")
     if args.relink and args.lock == modelled_run.RTM:
         raise InputError("--relink", "is not for lock rtm, whose kernel the emulator replaces")
     return machine
