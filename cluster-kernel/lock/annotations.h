@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Annotations of the object locks for clang's -Wthread-safety (check-locks.sh runs it): which functions take and
+ * Annotations of the object locks for clang's -Wthread-safety (a test runs it): which functions take and
  * release a lock, and which must be called with one held. It follows every path through a function, but not a lock
  * through a pointer that two names lead to. Members cannot be annotated: in C, clang does not find the lock beside
  * them.

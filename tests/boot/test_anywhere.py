@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Machines other than the usual one: disks, the older chipset, a screen and no serial port, much that is missing."""
 
+import importlib.util
 import struct
 from dataclasses import replace
 from pathlib import Path
@@ -8,14 +9,58 @@ from pathlib import Path
 import pytest
 
 from deploy.base.errors import Failure
+from deploy.base.paths import ROOT
 from deploy.base.timeouts import Patience
 from deploy.deployment.planner import Plan, plan
-from deploy.machine import qemu
-from tests.boot import screen
+from deploy.machine import monitor, qemu
+from deploy.machine.run import Run
 from tests.boot.machine import assert_no_fault, assert_serve, machine, machine_serving, servers, with_redis
 from topology.machines.machine import Shape
 from topology.units import GIB
 
+WIDTH, HEIGHT = 6, 9  # of a character's cell, in dots
+LARGE = 1000          # screens at least that wide have dots of two by two pixels
+FIRST = ord(" ")
+
+
+def _glyphs() -> dict[tuple[int, ...], str]:
+    folder = ROOT / "cluster-kernel/console"
+    spec = importlib.util.spec_from_file_location("make_font", folder / "make-font.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    rows = module.glyphs((folder / "font.txt").read_text())
+    return {tuple([*glyph, 0]): chr(FIRST + number) for number, glyph in enumerate(rows)}
+
+
+def _picture(path: Path) -> tuple[int, int, bytes]:
+    """Width, height, and a byte for each pixel, of a binary PPM file."""
+    data = path.read_bytes()
+    magic, size, depth, pixels = data.split(b"\n", 3)
+    assert magic == b"P6" and depth == b"255"
+    width, height = map(int, size.split())
+    return width, height, pixels[1::3]  # green
+
+
+def read_screen(run: Run) -> list[str]:
+    """Lines of text; a cell that holds no character of the font shows as \N{REPLACEMENT CHARACTER}."""
+    path = run.directory / "screen.ppm"
+    monitor.human(run.command.monitor, f"screendump {path}")
+    width, height, pixels = _picture(path)
+    scale = 2 if width >= LARGE else 1
+    dots = [[pixels[y * width + x] > 96 for x in range(0, width, scale)] for y in range(0, height, scale)]
+    known = _glyphs()
+
+    def character(column: int, row: int) -> str:
+        cell = tuple(int("".join("01"[dot] for dot in line[column * WIDTH : (column + 1) * WIDTH]), 2)
+                     for line in dots[row * HEIGHT : (row + 1) * HEIGHT])
+        return known.get(cell, "\N{REPLACEMENT CHARACTER}")
+
+    columns, rows = len(dots[0]) // WIDTH, len(dots) // HEIGHT
+    return ["".join(character(column, row) for column in range(columns)).rstrip() for row in range(rows)]
+
+
+# ---- Other machines ----
 
 def answers(run: object) -> None:
     run.wait_serving()
@@ -42,7 +87,7 @@ def test_stick_and_screen(uefi: bool) -> None:
     with machine(with_redis(2, 1), medium="iso", drive="usb-storage", uefi=uefi, patience=Patience(180),
                  extra=VGA) as run:
         answers(run)
-        text = screen.read(run)
+        text = read_screen(run)
         lines = [line for line in text if line]
         assert any(line.startswith("skerry loader: 2 cores,") for line in lines), text
         assert "skerry loader: 2 cores up, leaving" in lines
@@ -68,7 +113,7 @@ def test_no_serial_port(monkeypatch: pytest.MonkeyPatch) -> None:
     """a machine without any serial port says on its screen what it would have said there"""
     _without_ports(monkeypatch)
     with machine(with_redis(2, 1), medium="iso", patience=Patience(120), extra=VGA) as run:
-        run.wait_for(lambda: any("Ready to accept connections" in line for line in screen.read(run)), "Redis")
+        run.wait_for(lambda: any("Ready to accept connections" in line for line in read_screen(run)), "Redis")
         assert_serve(run, servers(run)[0])
 
 

@@ -23,7 +23,7 @@ from deploy.live.lockstat import live
 from deploy.machine import gdb_remote, monitor
 from deploy.machine.events import standing
 from deploy.machine.run import Run
-from tests.boot import lives, pages, test_move, test_move_memory
+from tests.boot import pages, test_move, test_move_memory
 from tests.boot.machine import (
     assert_serve,
     client,
@@ -37,7 +37,7 @@ from tests.boot.machine import (
     waiting_client,
     with_redis,
 )
-from tests.boot.test_restart_cluster import STATES, restarted
+from tests.boot.test_restart_cluster import STATES, control, life as life_of, restarted
 from topology.units import MIB
 
 # ---- Ends at odd moments: of a cluster that is being started again, of the first one meanwhile, of one ----
@@ -53,7 +53,7 @@ def read(run: Run, address: int) -> int:
 
 
 def await_life(run: Run, cluster: int, life: int) -> None:
-    run.wait_for(lambda: lives.life(run, cluster) == life, f"life {life} of cluster {cluster}")
+    run.wait_for(lambda: life_of(run, cluster) == life, f"life {life} of cluster {cluster}")
 
 
 @pytest.mark.limit(200)
@@ -107,7 +107,7 @@ def test_report_is_lost() -> None:
         run.wait_for(lambda: restarted(run, 0, 1), "the first cluster, and its report")
         run.wait_for(lambda: len(run.events.of("serving", app=name)) == 2, f"{name} serves, and that is told")
         assert_serve(run, name)
-        assert not run.events.of("failed") and lives.life(run, 1) == 2
+        assert not run.events.of("failed") and life_of(run, 1) == 2
 
 
 @pytest.mark.limit(200)
@@ -124,7 +124,7 @@ def test_starts_again_while_the_first_is_lost() -> None:
         # which of the two boots first is chance: the report is lost and told again, or is not lost
         assert len(run.events.of("boot", cluster=1)) == 2
         assert not [event for event in standing(run.events.events) if event.kind == "cluster-lost"]
-        assert len(run.events.of("boot", cluster=2)) == 1 and lives.life(run, 1) == lives.life(run, 0) == 2
+        assert len(run.events.of("boot", cluster=2)) == 1 and life_of(run, 1) == life_of(run, 0) == 2
 
 
 @pytest.mark.limit(200)
@@ -138,7 +138,7 @@ def test_back_to_life() -> None:
         assert run.wait_event("cluster-lost", cluster=1)["reason"] == "manager"
         write(run, [(place, whole)])
         run.wait_for(lambda: restarted(run, 1, 1), "cluster 1 again")
-        assert lives.life(run, 1) == 2 and lives.life(run, 0) == 1 and len(run.events.of("boot", cluster=0)) == 1
+        assert life_of(run, 1) == 2 and life_of(run, 0) == 1 and len(run.events.of("boot", cluster=0)) == 1
         assert not run.events.of("cluster-lost", cluster=0)
 
 
@@ -148,7 +148,7 @@ def test_spoilt_control_word(state: int) -> None:
     """a cluster's control word holds no state from which it can be started again: the others say so when it is lost,
     and go on"""
     with machine_booted(deployment(network=False, restart="on-failure")) as run:
-        write(run, [(lives.control(1), 1 << LIFE_SHIFT | state), *orders(run, 1, how="panic")])
+        write(run, [(control(1), 1 << LIFE_SHIFT | state), *orders(run, 1, how="panic")])
         run.wait_event("cluster-lost", cluster=1)
         assert "control word" in run.wait_event("cluster-stuck", cluster=1)["why"]
         assert run.running and len(run.events.of("cluster-stuck")) == 1
@@ -158,9 +158,9 @@ def test_spoilt_control_word(state: int) -> None:
 def test_wild_life() -> None:
     """a control word counts lives that never were: the cluster is started again, in the life after those"""
     with machine_booted(deployment(network=False, restart="on-failure")) as run:
-        write(run, [(lives.control(1), 77 << LIFE_SHIFT | RUNNING), *orders(run, 1, how="panic")])
+        write(run, [(control(1), 77 << LIFE_SHIFT | RUNNING), *orders(run, 1, how="panic")])
         run.wait_for(lambda: restarted(run, 1, 1), "cluster 1 again")
-        assert lives.life(run, 1) == 78
+        assert life_of(run, 1) == 78
 
 
 # ---- Ends that nobody can order: spoilt code, wild writes into what others read, several clusters in one ----
@@ -211,7 +211,7 @@ def test_spoilt_manager(function: str, code: int, reason: str) -> None:
         write(run, [(physical(run, first, function), code)])
         assert run.wait_event("cluster-lost", cluster=1)["reason"] == reason
         run.wait_for(lambda: restarted(run, 1, 1), "cluster 1 again")
-        assert lives.life(run, 1) == 2 and len(run.events.of("boot", cluster=0)) == 1
+        assert life_of(run, 1) == 2 and len(run.events.of("boot", cluster=0)) == 1
 
 
 @pytest.mark.limit(300)
@@ -235,7 +235,7 @@ def test_wild_writes_into_the_ledger() -> None:
                 assert server.set("key", str(times)) and server.get("key") == str(times).encode()
             assert server.ping()
         assert_serve(run, there)
-        assert lives.life(run, 1) == 4 and not run.events.of("cluster-lost",
+        assert life_of(run, 1) == 4 and not run.events.of("cluster-lost",
                                                              cluster=0) and not run.events.of("bad-line")
 
 
@@ -244,10 +244,10 @@ def test_claim_of_nobody() -> None:
     """a cluster's control word says that a cluster claims it that is not there: it goes on, and comes back when it is
     lost"""
     with machine_booted(deployment(3, 1, network=False, restart="on-failure")) as run:
-        write(run, [(lives.control(1), 1 << LIFE_SHIFT | 7 << CLAIMER_SHIFT | CLAIMED)])
+        write(run, [(control(1), 1 << LIFE_SHIFT | 7 << CLAIMER_SHIFT | CLAIMED)])
         write(run, orders(run, 1, how="hang"))
         run.wait_for(lambda: restarted(run, 1, 1), "cluster 1 again")
-        assert lives.life(run, 1) == 2
+        assert life_of(run, 1) == 2
 
 
 @pytest.mark.limit(200)
@@ -257,7 +257,7 @@ def test_two_in_one_moment(how: str) -> None:
     with machine_booted(deployment(3, 2, network=False, restart="on-failure")) as run:
         write(run, orders(run, 0, 1, how=how))
         run.wait_for(lambda: restarted(run, 0, 1), "the first cluster, and its report")
-        run.wait_for(lambda: [lives.life(run, cluster) for cluster in range(3)] == [2, 2, 1], "the lives")
+        run.wait_for(lambda: [life_of(run, cluster) for cluster in range(3)] == [2, 2, 1], "the lives")
         run.wait_for(lambda: run.own_console.count("cluster 1: kernel") == 2, "the second one")
 
 
@@ -268,9 +268,9 @@ def test_claimer_of_the_first_dies(state: str) -> None:
     of its states"""
     with machine_booted(deployment(3, 1, network=False, restart="on-failure")) as run:
         write(run, [*orders(run, 0, 1, how="hang"),
-                    (lives.control(0), 1 << LIFE_SHIFT | 1 << CLAIMER_SHIFT | STATES[state])])
+                    (control(0), 1 << LIFE_SHIFT | 1 << CLAIMER_SHIFT | STATES[state])])
         run.wait_for(lambda: restarted(run, 0, 1), "the first cluster, and its report")
-        run.wait_for(lambda: [lives.life(run, cluster) for cluster in range(3)] == [2, 2, 1], "the lives")
+        run.wait_for(lambda: [life_of(run, cluster) for cluster in range(3)] == [2, 2, 1], "the lives")
 
 
 @pytest.mark.limit(300)

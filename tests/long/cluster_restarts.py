@@ -31,8 +31,8 @@ from deploy.bench.failure.scene import Fate, deployment, draw, mortal, on_stage
 from deploy.deployment.planner import Plan, plan
 from deploy.machine import monitor
 from deploy.machine.run import Run
-from tests.boot.lives import life
 from tests.boot.machine import machine
+from tests.boot.test_restart_cluster import life
 
 KILLS = 1000
 VERDICTS = Path(__file__).with_suffix(".json")

@@ -1,15 +1,90 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Circles of calls between files: none that is new, and none that grows.
+"""Circles of calls between files: none that is new, and none that grows; in the managers none, and calls go down.
 
-Files that call each other in a circle can only be read, tested and replaced together. test_manager.py allows none in
-the managers. Elsewhere some remain, with these sizes. A change that makes one smaller lowers its bound here.
+Files that call each other in a circle can only be read, tested and replaced together. Where some remain, BOUNDS has
+their sizes; a change that makes one smaller lowers its bound. Calls come from the symbols of objects: definitions and
+references, as the linker sees them.
 """
 
-from collections.abc import Mapping
+import subprocess
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
 
 import pytest
 
-from tests.structure.call_graph import Graph, calls, circles, objects_in, symbols_of
+from deploy.base.paths import BUILD, ROOT, THIRD_PARTY
+from deploy.deployment import modules
+from tests.structure import tree
+from tests.structure.test_includes import MANAGER, MANAGER_LAYERS
+
+Symbols = dict[str, tuple[set[str], set[str]]]  # by source: names that it defines, names that it needs
+Graph = dict[str, dict[str, list[str]]]  # by source: the sources that it uses, with the names
+
+
+def symbols_of(objects: Mapping[str, Path]) -> Symbols:
+    """Reads objects, by source. gcc-nm reads those for link-time optimisation, too."""
+    symbols: Symbols = {}
+    for source, item in objects.items():
+        listed = subprocess.run(["gcc-nm", str(item)], check=True, capture_output=True, text=True).stdout
+        rows = [line.split()[-2:] for line in listed.splitlines()]
+        symbols[source] = {name for kind, name in rows if kind in "TDBRCVW"}, {name for kind, name in rows
+                                                                               if kind == "U"}
+    return symbols
+
+
+@cache
+def _sources() -> dict[Path, Path]:
+    """The sources of objects, both relative to BUILD and ROOT, without those of others."""
+    sources = {}
+    for entry, _ in tree.compiled():
+        source = (Path(entry["directory"]) / entry["file"]).resolve()
+        if source.is_relative_to(ROOT) and not source.is_relative_to(THIRD_PARTY):
+            sources[Path(entry["output"])] = source.relative_to(ROOT)
+    return sources
+
+
+def objects_in(folder: str) -> dict[str, Path]:
+    """The objects of our sources that the build keeps in this folder of BUILD, by source."""
+    return {str(source): BUILD / item for item, source in _sources().items() if item.parent == Path(folder)}
+
+
+def calls(symbols: Symbols) -> Graph:
+    home = {name: source for source, (defined, _) in symbols.items() for name in defined}
+    graph: Graph = {source: {} for source in symbols}
+    for source, (_, needed) in symbols.items():
+        for name in sorted(needed & home.keys()):
+            if home[name] != source:
+                graph[source].setdefault(home[name], []).append(name)
+    return graph
+
+
+def circles(graph: Mapping[str, Iterable[str]]) -> list[list[str]]:
+    """The strongly connected components of at least two sources, the largest first (Tarjan 1972)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    components: list[list[str]] = []
+
+    def visit(source: str) -> None:
+        index[source] = low[source] = len(index)
+        stack.append(source)
+        for other in graph[source]:
+            if other not in index:
+                visit(other)
+                low[source] = min(low[source], low[other])
+            elif other in stack:
+                low[source] = min(low[source], index[other])
+        if low[source] == index[source]:
+            at = stack.index(source)
+            components.append(sorted(stack[at:]))
+            del stack[at:]
+
+    for source in graph:
+        if source not in index:
+            visit(source)
+    return sorted((each for each in components if len(each) > 1), key=lambda each: (-len(each), each))
+
 
 # Programs, and parts of them, by the folder of BUILD with their objects; sizes of their circles, the largest first.
 BOUNDS: dict[str, tuple[str, tuple[int, ...]]] = {
@@ -77,3 +152,58 @@ def test_excess() -> None:
     assert not excess(graph, (3, 2))
     assert "  a -> b: f" in excess(graph, (2, 2)) and len(excess(graph, (2, 2))) == 4
     assert "  d -> e: i" in excess(graph, (3,))
+
+
+# ---- The manager's layers: calls go down, as includes do (test_includes.py) ----
+
+LAYERS = [Path(layer).name for layer in MANAGER_LAYERS]
+
+
+@cache
+def symbols_of_manager() -> Symbols:
+    """Returns the symbols of the manager as it is linked, by "folder/file.c"; start.S and main.c are in no folder."""
+    objects: dict[str, Path] = {}
+    for item in sorted(modules.module_path("root").with_suffix(".elf.p").glob("*.o")):
+        source = next((f"{layer}/{name}" for layer in LAYERS
+                       if (name := item.stem.removeprefix(f"{layer}_")) != item.stem), item.stem)
+        assert (ROOT / MANAGER / source).is_file(), source
+        objects[source] = item
+    return symbols_of(objects)
+
+
+def level(source: str) -> int:
+    folder = Path(source).parent.name
+    return LAYERS.index(folder) if folder else len(LAYERS)
+
+
+def upward(of: Symbols) -> list[str]:
+    return [f"{user} uses {', '.join(names)} of {other}, which is above it"
+            for user, others in calls(of).items() for other, names in others.items() if level(other) > level(user)]  # fmt: skip
+
+
+def test_calls() -> None:
+    """no file uses a name of a layer above its own"""
+    assert not upward(symbols_of_manager()), "\n".join(upward(symbols_of_manager()))
+
+
+def test_circles_of_manager() -> None:
+    """no files of the manager use each other in a circle"""
+    assert not circles(calls(symbols_of_manager()))
+
+
+def test_all_layers_were_read() -> None:
+    """all folders have sources, and some calls are seen"""
+    assert {level(source) for source in symbols_of_manager()} == set(range(len(LAYERS) + 1))
+    assert "mailbox_put" in calls(symbols_of_manager())["run/report.c"]["base/mailbox.c"]
+
+
+@pytest.mark.parametrize(("needs", "wrong", "circle"), [
+    ({"run/a.c": "b", "caps/b.c": ""}, 0, 0),
+    ({"run/a.c": "", "caps/b.c": "a"}, 1, 0),
+    ({"run/a.c": "b", "run/b.c": "c", "run/c.c": "a", "run/d.c": "a"}, 0, 3),
+    ({"main.c": "a", "run/a.c": "b", "caps/b.c": "main"}, 1, 3),
+])  # fmt: skip
+def test_mistakes(needs: dict[str, str], wrong: int, circle: int) -> None:
+    """a call upward and a circle are seen"""
+    made = {source: ({Path(source).stem}, set(needed.split())) for source, needed in needs.items()}
+    assert (len(upward(made)), sum(map(len, circles(calls(made))))) == (wrong, circle)

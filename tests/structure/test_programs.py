@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs of the host that tools and tests call: the set-up installs each, or every Debian has it."""
+"""Programs of the host that tools and tests call: the set-up installs each, or every Debian has it; QEMU is started
+without the network card that it would add, whose way to the host's loopback is open."""
 
 import ast
 import re
@@ -84,3 +85,36 @@ def test_programs() -> None:
             users = ", ".join(str(path) for path in sorted(files))
             wrong.append(f"{program}, of {users}: no package of deploy/setup/packages.toml is known to have it")
     assert not wrong, "\n".join(wrong)
+
+
+# ---- QEMU without a card of its own ----
+
+PROGRAMS = ("BINARY", "qemu.BINARY", "self.binary")
+WITHOUT_CARD = ("-nodefaults", "-nic")
+
+
+def starts(text: str) -> list[tuple[int, bool]]:
+    """The functions that make a command line of QEMU: their lines, and whether each says that there is no card of
+    QEMU's own."""
+    calls = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            lists = [each for each in ast.walk(node) if isinstance(each, ast.List) and each.elts
+                     and ast.unparse(each.elts[0]) in PROGRAMS]
+            lists = [each for each in lists if "--version" not in ast.unparse(each)]
+            words = {each.value for each in ast.walk(node) if isinstance(each, ast.Constant)}
+            if lists:
+                calls.append((node.lineno, not words.isdisjoint(WITHOUT_CARD)))
+    return calls
+
+
+def test_no_card_of_qemus_own() -> None:
+    by_path = {str(path): starts((ROOT / path).read_text()) for path in tree.files() if path.suffix == ".py"}
+    assert [f"{path}:{line}" for path, each in by_path.items() for line, without in each if not without] == []
+    assert {path.split("/")[0] for path, each in by_path.items() if each} == {"deploy", "tests"}
+
+
+def test_finds() -> None:
+    assert starts("def f():\n\trun([qemu.BINARY, '-M', 'q35'])") == [(1, False)]
+    assert starts("def f():\n\tm = ('-nic', 'none')\n\trun([BINARY, *m])") == [(1, True)]
+    assert starts("def f():\n\trun([BINARY, '--version'])") == []

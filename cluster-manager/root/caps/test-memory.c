@@ -10,7 +10,6 @@
 #include <skerry/stubs.h>
 #include "root.h"
 #include "test-check.h"
-#include "test-place.h"
 
 enum { BITS = 12, SLOTS = 1 << BITS, FIRST_FREE = ROOT_SLOT_UNTYPED + 3, NO_PARENT = 0, COPY = 255 };
 

@@ -12,7 +12,6 @@
 #include "root.h"
 #include "slots.h"
 #include "test-check.h"
-#include "test-place.h"
 #include "timer.h"
 #include "vspace.h"
 

@@ -4,7 +4,6 @@
 #include <string.h>
 #include "root.h"
 #include "test-check.h"
-#include "test-place.h"
 
 static uint64_t now = 1000000; /* a cycle is a millisecond */
 static uint64_t test_clock(void) { return now; }

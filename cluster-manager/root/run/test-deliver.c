@@ -4,7 +4,6 @@
 #include <string.h>
 #include <skerry/errors.h>
 #include "test-check.h"
-#include "test-place.h"
 
 #include "deliver.c"
 #include "report.c"

@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include <string.h>
 #include "test-check.h"
-#include "test-place.h"
 
 #include "published.c"
 #include "reports.c"

@@ -11,7 +11,6 @@
 #include "run.h"
 #include "sample.h"
 #include "test-check.h"
-#include "test-place.h"
 #include "vspace.h"
 #include "waiters.h"
 

@@ -18,7 +18,6 @@
 #include "run.h"
 #include "sample.h"
 #include "test-check.h"
-#include "test-place.h"
 #include "writers.h"
 
 enum { REPLIES = 4096, HOSTILE = 0, HONEST = 1, AWAITED = 2, APPLICATIONS = 3 };

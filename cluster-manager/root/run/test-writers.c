@@ -12,7 +12,6 @@
 #include "results.h"
 #include "root.h"
 #include "test-check.h"
-#include "test-place.h"
 #include "waiters.h"
 #include "writers.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <skerry/malloc.h>
-#include "../check.h"
+#include "check.h"
 #include "layer.h"
 #include "platform.h"
 

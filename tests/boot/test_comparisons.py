@@ -1,21 +1,77 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs with metrics of their own, compared on a small modelled machine."""
+"""Comparisons on small machines: one that nothing follows, counted ones, programs with metrics of their own."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from deploy.base.paths import ROOT
 from deploy.base.timeouts import Patience
 from deploy.cli.main import main
 from deploy.compare.images import QUICK_IMAGES
-from deploy.deployment import parse
+from deploy.deployment import Deployment, Load, Redis, modules, parse
+from deploy.deployment.planner import plan
 from deploy.emulator import run
 from deploy.load import programs
-from tests.boot.machine import PATIENCE
+from deploy.load.case import case
+from deploy.load.comparison import Comparison, machine as compared
+from deploy.load.measure import measure
+from deploy.machine import image, qemu
+from deploy.results import serial_log
+from tests.boot.machine import PATIENCE, machine
 from tests.boot.test_modelled import busy_host, needs_new, small
-from topology.machines.machine import default_memory
+from topology.machines.machine import Shape, default_memory, emulated
+from topology.units import GIB, MIB
 
+SHAPE = Shape(2, 1, GIB)
+
+
+@pytest.mark.limit(150)
+def test_collect(tmp_path: Path) -> None:
+    """what a machine with one serial port wrote becomes results, with reports among the console's lines"""
+    load = Load(clients=1, records=100, operations=200)
+    deployment = Deployment("metal", SHAPE, statistics=True, redis=Redis(heap=64 * MIB), load=load)
+    what = plan(deployment, metal=emulated(SHAPE))  # a real machine's plan has no driver for a network card
+    with machine(what, extra=("-append", "results=none")) as run:
+        run.wait_done()
+        log, iso, results = tmp_path / "metal.log", tmp_path / "metal.iso", tmp_path / "results.json"
+        text = run.console
+        log.write_text(text)
+    assert not run.events.events
+    image.make_iso(iso, image.contents(what.cluster_map), modules.loader(), notes=serial_log.notes(what))
+    command = [sys.executable, "-m", "deploy.cli.main", "collect", str(iso), str(log), "--json", str(results)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(results.read_text())["results"][0]
+    assert result["emulated"] and result["metrics"]["operations"] == 200 and result["metrics"]["errors"] == 0
+    assert "under TCG" in done.stdout
+    log.write_text(text.replace('"event":"done"', '"event":"do'))
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 2 and "metal.log:" in done.stderr and "has no valid seal" in done.stderr
+
+
+# ---- Instructions that the emulator counts: the host decides nothing, so the figures are the same ----
+
+RECORDS, OPERATIONS, CLIENTS = 200, 300, 2
+
+
+@pytest.mark.limit(150)
+@pytest.mark.parametrize("layout", ["per-socket", "spanning"])
+def test_counted(layout: str) -> None:
+    """two counted runs agree in every figure"""
+    job = Comparison(
+        shape=compared(2, 2, None, RECORDS, CLIENTS), records=RECORDS, operations=OPERATIONS, clients=CLIENTS
+    )
+    first, second = (measure(case(job, layout, "a"), qemu.tcg_for(4, counted=True), lambda event: None)
+                     for _ in range(2))
+    assert first.metrics == second.metrics
+    assert first.metrics["ops_per_s"] > 0
+
+
+# ---- Programs with metrics of their own, on a small modelled machine ----
 
 @needs_new
 @pytest.mark.limit(300)
