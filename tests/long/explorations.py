@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs explorations whose program has changed since they passed: `build/venv/bin/python -m tests.long.explorations
-[--only WORD] [--jobs N] [--list] [--fresh]`.
+"""Runs explorations and other repeatable tests whose program has changed since they passed: `build/venv/bin/python -m
+tests.long.explorations [--only WORD] [--jobs N] [--list] [--fresh]`.
 
 explorations.txt beside this file keeps a hash of each program that passed, and is a part of the repository:
 `./skerry test` runs only those that have another one, so a tree that this campaign has not seen is tested, too, but
@@ -23,7 +23,7 @@ from deploy.base.terminal import Output
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from deploy.tools.testing import explored, meson_tests
-from deploy.tools.testing.explored import SUITE, Verdict
+from deploy.tools.testing.explored import Verdict
 from tests import verdict_file
 
 LONG = 1000  # seconds, of one that has no verdict: it may be
@@ -31,8 +31,8 @@ LONG = 1000  # seconds, of one that has no verdict: it may be
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.long.explorations",
-                                     description="Runs the explorations that have changed, and records what passed.")
-    parser.add_argument("--only", metavar="WORD", default="", help="explorations with WORD in their name")
+                                     description="Runs repeatable tests that have changed, and records what passed.")
+    parser.add_argument("--only", metavar="WORD", default="", help="those with WORD in their name")
     parser.add_argument("--jobs", metavar="N", type=int, default=len(os.sched_getaffinity(0)), help="side by side")
     parser.add_argument("--list", action="store_true", help="say which would run")
     parser.add_argument("--fresh", action="store_true", help="also what passed before")
@@ -49,7 +49,7 @@ def main() -> int:
 def attend(options: argparse.Namespace) -> int:
     """Runs what is to be run, the longest first, and records what passed. Returns the exit status."""
     ensure_built(Output(), needs.NAMES_OF_TESTS)
-    tests = meson_tests.collect(SUITE)
+    tests = explored.repeatable()
     chosen = [test for test in tests if options.only.lower() in test.name.lower()]
     ensure_built(Output(), needs.Needs(meson_tests.targets(chosen)))
     known = {name: verdict for name, verdict in explored.verdicts().items() if name in {test.name for test in tests}}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Verdicts on explorations: one whose program passed, to the byte, need not run again.
+"""Verdicts on tests that come out the same each time: one whose program passed, to the byte, need not run again.
 
-An exploration (model/) goes through all executions of its cases, and its program and arguments alone decide which these
-are. `python -m tests.long.explorations` records those that passed.
+Program and arguments alone decide what an exploration (model/) does, or a test of Meson's suite `repeatable`: one
+thread, which asks the host for nothing. `python -m tests.long.explorations` records those that passed.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.base.paths import ROOT
+from deploy.tools.testing import meson_tests
 from deploy.tools.testing.meson_tests import MesonTest
 from deploy.tools.testing.result import Result
 
-SUITE = "model: "
 FILE = ROOT / "tests" / "long" / "explorations.txt"
 
 _ALLOCATED, _NOTE, _EMPTY = 2, 7, 8  # a section's flag; its types (elf(5): SHF_ALLOC, SHT_NOTE, SHT_NOBITS)
@@ -49,6 +49,11 @@ def digest(test: MesonTest) -> str:
     return sha256.hexdigest()[:32]
 
 
+def repeatable() -> list[MesonTest]:
+    """Returns the tests that may have a verdict."""
+    return [test for test in meson_tests.collect("") if test.repeatable]
+
+
 def verdicts(path: Path = FILE) -> dict[str, Verdict]:
     """Returns what is recorded, by the tests' names."""
     lines = path.read_text().splitlines()[1:] if path.exists() else []
@@ -57,12 +62,12 @@ def verdicts(path: Path = FILE) -> dict[str, Verdict]:
 
 
 def without_explored(tests: Iterable[MesonTest], path: Path = FILE) -> tuple[list[MesonTest], list[Result]]:
-    """Returns the tests that must run, and the results of explorations that have passed before."""
+    """Returns the tests that must run, and the results of repeatable ones that have passed before."""
     known = verdicts(path)
     left: list[MesonTest] = []
     results: list[Result] = []
     for test in tests:
-        verdict = known.get(test.name) if test.name.startswith(SUITE) else None
+        verdict = known.get(test.name) if test.repeatable else None
         if verdict and Path(test.command[0]).exists() and verdict.digest == digest(test):
             results.append(Result(test.name, "passed", 0.0, f"this program passed on {verdict.date}"))
         else:

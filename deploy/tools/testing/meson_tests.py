@@ -38,17 +38,19 @@ class MesonTest:
     limit: float  # seconds
     needs: tuple[str, ...] = ()  # Meson's ids of what it runs and reads
     sleeps: bool = False  # most of its time; meson.build gives it a priority
+    repeatable: bool = False  # its program and arguments alone decide what it does
 
 
 def _parse(entry: dict[str, Any]) -> MesonTest:
     # Meson puts "project:suite" into suite; the test's own name says what it checks.
-    suite = next((s.split(":", 1)[1] for s in entry["suite"] if ":" in s), "")
+    suite, *more = [s.split(":", 1)[1] for s in entry["suite"] if ":" in s] or [""]
     name = entry["name"]
     if suite and not name.lower().startswith(suite.lower()):
         name = f"{suite}: {name}"
     limit = PATIENCE * float(entry["timeout"] or 30)
     return MesonTest(name, entry["cmd"], entry.get("env") or {}, entry.get("workdir"), limit,
-                     tuple(entry.get("depends") or ()), entry.get("priority", 0) > 0)
+                     tuple(entry.get("depends") or ()), entry.get("priority", 0) > 0,
+                     suite == "model" or "repeatable" in more)
 
 
 def _introspect(what: str) -> list[dict[str, Any]]:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Explorations that have passed before: those of the same program and arguments do not run again."""
+"""Repeatable tests that have passed before: those of the same program and arguments do not run again."""
 
 import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 from deploy.base.paths import ROOT
-from deploy.tools.testing import explored, meson_tests
+from deploy.tools.testing import explored
 from deploy.tools.testing.meson_tests import MesonTest
 from tests import verdict_file
 
@@ -19,7 +19,7 @@ def program(folder: Path, text: str, *options: str) -> Path:
 
 
 def named(path: Path, *arguments: str, name: str = "model: a case") -> MesonTest:
-    return MesonTest(name, [str(path), *arguments], {}, None, 60)
+    return MesonTest(name, [str(path), *arguments], {}, None, 60, repeatable=True)
 
 
 def test_same_program(tmp_path: Path) -> None:
@@ -35,14 +35,14 @@ def test_same_program(tmp_path: Path) -> None:
 
 
 def test_run_again(tmp_path: Path) -> None:
-    """an exploration runs if its program, or its arguments, have no verdict; tests that are none always run"""
+    """a repeatable test runs if its program, or its arguments, have no verdict; all others always run"""
     one = named(program(tmp_path / "a", "int main(void) { return 0; }\n"))
     file = tmp_path / "verdicts.txt"
-    named_twice = (one, replace(one, name="kernel: a case"))
+    named_twice = (one, replace(one, name="kernel: a case", repeatable=False))
     verdict_file.write(file, ((test.name, explored.digest(test), "2026-11-29", "7") for test in named_twice))
     assert explored.verdicts(file)["model: a case"] == explored.Verdict(explored.digest(one), "2026-11-29", 7)
     others = [replace(one, name="model: another"), replace(one, command=[*one.command, "x"]),
-              replace(one, name="kernel: a case"), named(tmp_path / "missing")]
+              named_twice[1], named(tmp_path / "missing")]
     left, results = explored.without_explored([one, *others], file)
     assert left == others
     assert [(result.name, result.outcome, result.detail) for result in results] == [
@@ -50,13 +50,14 @@ def test_run_again(tmp_path: Path) -> None:
 
 
 def test_names() -> None:
-    """each verdict is of an exploration that there is"""
-    tests = {test.name for test in meson_tests.collect(explored.SUITE)}
-    assert set(explored.verdicts()) <= tests and len(tests) > 50
+    """each verdict is of a test that there is; explorations and tests of the kernel may have one, none of threads"""
+    tests = {test.name for test in explored.repeatable()}
+    assert set(explored.verdicts()) <= tests
+    assert {"model: ring", "kernel: timers, clh sanitized"} <= tests and not any("threads" in name for name in tests)
 
 
 def test_any_folder() -> None:
-    """explorations' programs are the same in every folder: none has the name of this one"""
-    programs = {Path(test.command[0]) for test in meson_tests.collect(explored.SUITE)}
+    """programs of repeatable tests are the same in every folder: none has the name of this one"""
+    programs = {Path(test.command[0]) for test in explored.repeatable()}
     named = [path for path in programs if str(ROOT).encode() in b"".join(explored.sections(path.read_bytes()))]
     assert not named
