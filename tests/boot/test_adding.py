@@ -61,23 +61,31 @@ def ninja(tree: Path, *targets: str) -> None:
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A copy of the tree in which all pages have been followed, configured."""
+    """A copy of the tree in which all pages have been followed."""
     folder = tmp_path_factory.mktemp("adding")
     tree = folder / "tree"
     shutil.copytree(ROOT, tree, ignore=NOT_COPIED, symlinks=True)
     for name, files in PAGES.items():
         assert [path.name for path in follow((ROOT / "docs" / f"adding-a-{name}.md").read_text(), tree)] == files
-    run(tree, "meson", "setup", tree / "build", tree, f"-Dthird_party={THIRD_PARTY}")
-    for file in BOOTED:
-        (tree / "build" / file).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(BUILD / file, tree / "build" / file)
     yield tree
     shutil.rmtree(tree)
 
 
+@pytest.fixture(scope="module")
+def configured(tree: Path) -> Path:
+    """The same, configured."""
+    run(tree, "meson", "setup", tree / "build", tree, f"-Dthird_party={THIRD_PARTY}")
+    for file in BOOTED:
+        (tree / "build" / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(BUILD / file, tree / "build" / file)
+    return tree
+
+
+@pytest.mark.campaign
 @pytest.mark.limit(900)
-def test_lock(tree: Path) -> None:
+def test_lock(configured: Path) -> None:
     """a lock is added by what the page says: it is built, explored, tested on the host and in the machine"""
+    tree = configured
     ninja(tree, "cluster-kernel/kernel-tas.elf", "model/model-lock-tas",
           "cluster-kernel/test/test-kernel-tas")
     facts = python(tree, "-c", "from topology import regimes; regimes.print_for_build()").splitlines()
@@ -103,14 +111,15 @@ with machine(parse('shutdown = "never"\\n[machine]\\nsockets = 1\\n[network]\\nd
 """
 
 
+@pytest.mark.campaign
 @pytest.mark.limit(600)
 @pytest.mark.skipif(qemu.version() < (8, 0),
                     reason="this QEMU has no such card: bookworm-backports has a newer qemu-system-x86")
-def test_driver(tree: Path) -> None:
+def test_driver(configured: Path) -> None:
     """a driver is added by what the page says: it is built, deployments name it, and a Redis answers through it"""
-    ninja(tree, "net/igb")
-    python(tree, "-c", ASK)
-    assert "igb" in python(tree, "-c", "from deploy.deployment import reference; print(reference.tables())")
+    ninja(configured, "net/igb")
+    python(configured, "-c", ASK)
+    assert "igb" in python(configured, "-c", "from deploy.deployment import reference; print(reference.tables())")
 
 
 SKERRY = ("-c", "import sys; from deploy.cli.main import main; sys.exit(main(sys.argv[1:]))")

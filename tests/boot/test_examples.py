@@ -91,8 +91,6 @@ class Memcached:
         assert self.call(b"flush_all") == b"OK"
 
 
-# ---- The examples ----
-
 # ---- The example deployments that no other test boots ----
 
 LOADED = {
@@ -152,7 +150,7 @@ def test_own_program(tmp_path: Path) -> None:
         assert run.console.count("echo: listens at port 7") == 2
 
 
-# ---- The programs of examples/, built from Debian's sources, and run together on one machine of two kernels ----
+# ---- The programs of examples/, built from Debian's sources: Lua alone, and in the campaign all on one machine ----
 
 CPUS = {"lua": 1, "speedtest1": 1, "sqlite3": 1, "load": 1, "memcached": 3, "nginx": 3}
 CONTENT = {"small.txt": random.Random(3).randbytes(1 << 10), "large.bin": random.Random(4).randbytes(8 << 20)}
@@ -169,7 +167,8 @@ def built(name: str) -> Path:
 
 
 @pytest.mark.limit(600)
-@pytest.mark.parametrize("name", ["lua", "sqlite", "memcached", "nginx"])
+@pytest.mark.parametrize("name", ["lua", *(pytest.param(name, marks=pytest.mark.campaign)
+                                          for name in ("sqlite", "memcached", "nginx"))])
 def test_build(name: str) -> None:
     """an example is built from Debian's sources, and its deployment file is in order"""
     folder = built(name)
@@ -213,21 +212,29 @@ def ended(run: Run, program: str) -> str:
 
 
 @pytest.mark.limit(120)
-def test_lua(run: Run) -> None:
+def test_lua() -> None:
     """Lua runs the script of its example: recursion, strings, coroutines, files"""
+    with machines.machine(machines.deployment(programs=tuple(programs("lua", built("lua"))))) as run:
+        assert_lua(run)
+
+
+def assert_lua(run: Run) -> None:
     assert ended(run, "lua").splitlines() == ["Lua 5.4, 8 queens: 92 solutions", "letters of this script: e n o",
                                               "sum of the numbers in a file: 5050"]
 
 
+@pytest.mark.campaign
 @pytest.mark.limit(120)
 def test_sqlite(run: Run) -> None:
     """SQLite's own benchmark reads what it wrote, and its shell runs SQL on a database in a file"""
     printed = ended(run, "speedtest1")
     assert VERIFIED in printed and "TOTAL" in printed
     table = ended(run, "sqlite3")
+    assert_lua(run)  # on the same core
     assert "│ integrity_check │" in table and "│ ok " in table and table.count("│ 19") == 9
 
 
+@pytest.mark.campaign
 @pytest.mark.limit(120)
 def test_memcached_inside(run: Run) -> None:
     """memcached answers a client on another kernel, every operation as it should"""
@@ -242,6 +249,7 @@ def memcached(run: Run) -> Iterator[Memcached]:
         yield client
 
 
+@pytest.mark.campaign
 @pytest.mark.limit(120)
 def test_memcached_operations(memcached: Memcached) -> None:
     """memcached stores, counts, compares and swaps, appends, expires, deletes and refuses for a client of the host"""
@@ -262,6 +270,7 @@ def test_memcached_operations(memcached: Memcached) -> None:
     assert memcached.stats()["threads"] == "4"
 
 
+@pytest.mark.campaign
 @pytest.mark.limit(120)
 def test_memcached_connections(run: Run, memcached: Memcached) -> None:
     """sixty connections at once write and read memcached, in random order, and see each other's values"""
@@ -294,6 +303,7 @@ def fetch(connection: http.client.HTTPConnection, path: str, method: str = "GET"
     return answer.status, answer.read()
 
 
+@pytest.mark.campaign
 @pytest.mark.limit(120)
 def test_nginx(run: Run) -> None:
     """nginx serves files of the host: 1 KiB and 8 MiB, parts, and what there is not, over one connection"""
@@ -310,6 +320,7 @@ def test_nginx(run: Run) -> None:
     connection.close()
 
 
+@pytest.mark.campaign
 @pytest.mark.limit(120)
 def test_nginx_connections(run: Run) -> None:
     """nginx keeps fifty connections alive and answers each, in any order"""

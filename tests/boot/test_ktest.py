@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The kernel's test program inside the machine (apps/ktest), on every kernel and number of cores."""
+"""The kernel's test program inside the machine (apps/ktest), on every kernel and number of cores: in each run
+every regime, plain and with assertions; on more cores, with more clusters and counting in tests.long.booted."""
 
 import pytest
 
@@ -21,26 +22,34 @@ SILENCE = 60.0  # seconds of given time in which a test must come to its end: it
 LIMIT = 300.0   # of all; on an idle machine the longest takes a tenth of that
 PARALLEL = ("fine", "dynamic+stat")  # kernels of two cores that run in parallel; clh does in test_gigabyte()
 
-# Each regime's debug image, which counts and has assertions, in the place of one that counts: the machine is the same.
+# Of each regime the plain image, and the debug image, which counts and has assertions. Of clh the plain one is that of
+# test_counted() and test_gigabyte().
 RUNS = [
     (1, 1, "none"),
+    (2, 1, "none+debug"),
+    (2, 2, "clh+debug"),
+    (1, 2, "ticket"),
+    (1, 2, "ticket+debug"),
+    (1, 2, "mcs"),
+    (1, 2, "mcs+debug"),
+    (1, 2, "fine"),
+    (1, 2, "fine+debug"),
+    (1, 1, "dynamic"),
+    (1, 2, "dynamic+debug"),
+    (1, 1, "rtm"),
+    (1, 2, "rtm+debug"),
+]
+CAMPAIGN_RUNS = [
     (1, 1, "none+stat"),
     (1, 1, "clh"),
     (1, 1, "clh+stat"),
     (1, 4, "clh+stat"),
-    (2, 1, "none+debug"),
-    (2, 2, "clh+debug"),
-    (1, 2, "ticket"),
     (2, 2, "ticket+debug"),
-    (1, 2, "mcs"),
     (2, 2, "mcs+debug"),
     (1, 1, "fine"),
-    (1, 2, "fine"),
     (1, 4, "fine+debug"),
-    (1, 1, "dynamic"),
     (1, 2, "dynamic+stat"),
     (1, 4, "dynamic+debug"),
-    (1, 1, "rtm"),
     (1, 2, "rtm+stat"),
     (1, 4, "rtm+debug"),
 ]
@@ -86,10 +95,28 @@ def check(target: Plan, least: int, accel: qemu.Accel) -> Run:
     return run
 
 
+def name_of(run: tuple[int, int, str]) -> str:
+    clusters, cores, kernel = run
+    return f"{kernel}, {clusters} clusters of {cores} cores"
+
+
 @pytest.mark.limit(LIMIT)
-@pytest.mark.parametrize("clusters,cores,kernel", RUNS, ids=[f"{k}, {n} clusters of {c} cores" for n, c, k in RUNS])
-def test_ktest(clusters: int, cores: int, kernel: str) -> None:
+@pytest.mark.parametrize("run", RUNS, ids=name_of)
+def test_ktest(run: tuple[int, int, str]) -> None:
     """every test of the kernel inside the machine passes"""
+    all_pass(*run)
+
+
+@pytest.mark.campaign
+@pytest.mark.limit(LIMIT)
+@pytest.mark.parametrize("run", CAMPAIGN_RUNS, ids=name_of)
+def test_ktest_more(run: tuple[int, int, str]) -> None:
+    """every test of the kernel inside the machine passes"""
+    all_pass(*run)
+
+
+def all_pass(clusters: int, cores: int, kernel: str) -> None:
+    """In each cluster. Memory moves between clusters, where there are two."""
     # in parallel they take three times the processor time, much of it in cores that wait for one that waits itself
     parallel = clusters * cores > 1 and kernel in PARALLEL
     run = check(ktest(clusters, cores, kernel), MINIMUM[min(cores, 2)],
@@ -98,9 +125,10 @@ def test_ktest(clusters: int, cores: int, kernel: str) -> None:
     assert set(moves) == (set(range(clusters)) if clusters > 1 else set())
 
 
-def test_every_debug_image() -> None:
-    """no regime's debug image is left out"""
-    assert {k for _, _, k in RUNS if k.endswith("+debug")} == {f"{regime}+debug" for regime in REGIMES}
+def test_every_image() -> None:
+    """no regime's plain image, and no debug image, is left out"""
+    kernels = {kernel for _, _, kernel in RUNS} | {"clh"}
+    assert kernels == {f"{regime}{suffix}" for regime in REGIMES for suffix in ("", "+debug")}
 
 
 @pytest.mark.limit(LIMIT)

@@ -109,6 +109,7 @@ def test_load_profile_linux(tmp_path: Path) -> None:
     assert 0 < rows["linux"]["profile"]["repeated_steps"] < sum(linux.values())
 
 
+@pytest.mark.campaign
 @pytest.mark.limit(900)
 def test_outside(tmp_path: Path) -> None:
     """exactly as many requests are counted as were asked for, on both, and no more than is promised of ours"""

@@ -26,7 +26,7 @@ LONG = ("system calls", "deletion", "waiters")  # unit tests that take seconds
 PROTECTION = "tests/boot/test_protection.py"  # what protects the kernel from itself
 NAMED = {
     "ktest, counted": "tests/boot/test_ktest.py::test_counted",
-    "ktest, counting": "tests/boot/test_ktest.py::test_ktest[clh+stat, 1 clusters of 4 cores]",
+    "ktest, counting": "tests/boot/test_ktest.py::test_ktest_more[clh+stat, 1 clusters of 4 cores]",
     "nmi": "tests/boot/test_faults.py::test_nmi",
     "a core that lacks a feature": "tests/boot/test_cpus.py::test_one_core_lacks",
 }

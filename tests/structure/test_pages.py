@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Every ./skerry command of a page is executed: by the suite, or by the long campaign, which has a verdict of its
-words."""
+words; and each booted test of a campaign has one."""
 
+import ast
 from pathlib import Path
 
 import pytest
 
+from deploy.base.paths import ROOT
 from deploy.tools.testing import names
+from tests import verdict_file
+from tests.long import booted
 from tests.pages import verdicts
 from tests.pages.ways import (
     FOLLOWED,
@@ -45,6 +49,19 @@ def test_verdicts() -> None:
     failed = [text for text, verdict in known.items() if not verdict.passed
               and not (verdict.verdict == verdicts.NOT_RUN and verdict.why)]
     assert not failed, f"these failed when they ran last; {CAMPAIGN} runs them again: {failed}"
+
+
+def test_booted() -> None:
+    """each booted test that is left to the campaign has passed there, and its verdicts are of tests that there are"""
+    run = "build/venv/bin/python -m tests.long.booted --only WORD"
+    known = [name for name, *_ in verdict_file.read(booted.FILE)]
+    left = [f"boot: {(ast.get_docstring(node) or '').splitlines()[0]}" for path in (ROOT / "tests/boot").glob("*.py")
+            for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)
+            and any("mark.campaign" in ast.unparse(decorator) for decorator in node.decorator_list)]
+    without = [name for name in left if not any(verdict.startswith(name) for verdict in known)]
+    assert left and not without, f"no verdict, {run} runs them: {without}"
+    idle = [verdict for verdict in known if not verdict.startswith(tuple(left))]
+    assert not idle, f"no test of a campaign has these names; take them out of {booted.FILE}: {idle}"
 
 
 def test_kept(tmp_path: Path) -> None:
