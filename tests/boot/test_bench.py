@@ -11,6 +11,7 @@ from deploy.base.timeouts import Patience
 from deploy.bench.ipc import latency
 from deploy.bench.ipc.measure import OPERATIONS, Measured, Spread, measure, metric
 from deploy.bench.ipc.present import FIGURE_RATIOS
+from deploy.cli.main import main
 from deploy.deployment.modules import REGIMES
 from deploy.machine import qemu
 from tests.boot.machine import PATIENCE
@@ -138,20 +139,24 @@ def test_command_fine(tmp_path: Path) -> None:
     assert fine["metrics"][CONTRACT[0]] > once("dynamic")["call"].median
 
 
-def test_refusals(tmp_path: Path) -> None:
-    """bench ipc refuses what it cannot do in one line"""
-    bad = {"--lock": "clh,foo", "--plot": "nowhere/x.png", "--rounds": "0", "--granularity": "medium"}
-    for option, value in bad.items():
-        done = skerry("bench", "ipc", option, value, cwd=tmp_path)
-        culprit = "'foo'" if option == "--lock" else option
-        assert done.returncode == 2
-        assert culprit in done.stderr and len(done.stderr.splitlines()) == 1
-    done = skerry("bench", "ipc", "--granularity", "fine", "--lock", "clh,fine", cwd=tmp_path)
-    assert done.returncode == 2 and "--granularity: is for --lock dynamic, not for none,clh,fine" in done.stderr
-    for command in ("ipc", "scale"):
-        done = skerry("bench", command, "--local", "--lock", "dynamic", cwd=tmp_path)
-        assert (done.returncode == 2 and "--local: needs --granularity fine" in done.stderr
-                and len(done.stderr.splitlines()) == 1)
+REFUSED = [
+    (("ipc", "--lock", "clh,foo"), "'foo'"),
+    (("ipc", "--plot", "nowhere/x.png"), "--plot"),
+    (("ipc", "--rounds", "0"), "--rounds"),
+    (("ipc", "--granularity", "medium"), "--granularity"),
+    (("ipc", "--granularity", "fine", "--lock", "clh,fine"),
+     "--granularity: is for --lock dynamic, not for none,clh,fine"),
+    (("ipc", "--local", "--lock", "dynamic"), "--local: needs --granularity fine"),
+    (("scale", "--local", "--lock", "dynamic"), "--local: needs --granularity fine"),
+]
+
+
+@pytest.mark.parametrize("words,culprit", REFUSED, ids=[" ".join(words) for words, _ in REFUSED])
+def test_refusals(words: tuple[str, ...], culprit: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """bench refuses what it cannot do in one line"""
+    assert main(["bench", *words]) == 2
+    complaint = capfd.readouterr().err
+    assert culprit in complaint and len(complaint.splitlines()) == 1
 
 
 @pytest.mark.limit(120)

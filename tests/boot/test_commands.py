@@ -306,7 +306,7 @@ ports = [7]
 
 
 @pytest.mark.limit(120)
-@pytest.mark.parametrize("words", [("--keep",), ("--timeout", "30")], ids=["keep", "no keep"])
+@pytest.mark.parametrize("words", [("--keep",), ("--timeout", "10")], ids=["keep", "no keep"])
 def test_listens_elsewhere(words: tuple[str, ...], tmp_path: Path) -> None:
     """`run` says that a program serves only where it listens; of one at another port it says both, and fails unless it
     stays"""
@@ -349,7 +349,7 @@ int main(int count, char **words)
 
 
 @pytest.mark.limit(120)
-@pytest.mark.parametrize("words", [("--keep",), ("--timeout", "30")], ids=["keep", "no keep"])
+@pytest.mark.parametrize("words", [("--keep",), ("--timeout", "10")], ids=["keep", "no keep"])
 def test_listens_on_its_own_loopback(words: tuple[str, ...], tmp_path: Path) -> None:
     """`run` does not say that a program serves which listens at 127.0.0.1 only; one that listens at its own address,
     too, serves"""

@@ -14,7 +14,7 @@ from tests.boot.test_lockstat import add_up
 from tests.boot.test_restart_cluster import restarted
 from topology.maps.clustermap import COARSE, FINE, GRANULARITIES
 
-CHANGES, OPERATIONS = 24, 30000  # of each client, which take two to three times as long as the changes
+CHANGES, OPERATIONS = 12, 15000  # of each client, which take two to three times as long as the changes
 
 
 def change(run: Run, granularity: str, number: int) -> None:

@@ -10,7 +10,7 @@ import pytest
 from deploy.base.paths import ROOT
 from tests.mistakes.verdicts import FILE
 
-SECONDS = 30  # of processor time
+SECONDS = 15  # of processor time
 
 
 @pytest.mark.limit(1200)
