@@ -14,6 +14,8 @@ from deploy.machine.console_lines import By, ConsoleLines
 from deploy.machine.events import Event
 from tests.boot.machine import assert_serve, deployment, machine_booted, machine_serving, servers, with_redis
 
+pytestmark = pytest.mark.drawn
+
 LINES = 3000  # that programs print meanwhile
 # how, core: the reason, the core that is named, and a part of the sentence
 WAYS: dict[tuple[str, int], tuple[str, int | None, str]] = {

@@ -24,6 +24,8 @@ from tests.boot.machine import ANSWER, client, machine, machine_serving, servers
 from tests.boot.test_commands import SKERRY, descendants, skerry, wait_gone
 from topology.units import MIB
 
+pytestmark = pytest.mark.drawn
+
 # ---- `skerry bench failure` and `skerry demo failure`, as a user calls them ----
 
 @pytest.mark.limit(400)

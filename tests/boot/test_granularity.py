@@ -14,6 +14,8 @@ from tests.boot.test_lockstat import add_up
 from tests.boot.test_restart_cluster import restarted
 from topology.maps.clustermap import COARSE, FINE, GRANULARITIES
 
+pytestmark = pytest.mark.drawn
+
 CHANGES, OPERATIONS = 12, 15000  # of each client, which take two to three times as long as the changes
 
 

@@ -19,6 +19,8 @@ from deploy.machine.run import Run
 from tests.boot.machine import assert_no_fault, client, machine, servers, with_redis
 from topology.units import MIB
 
+pytestmark = pytest.mark.drawn
+
 HOGS = 150
 ANSWER = 90  # seconds for one answer: only a machine that stands still takes so long
 VALUE = random.Random(11).randbytes(MIB)

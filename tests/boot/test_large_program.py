@@ -19,6 +19,8 @@ from tests.boot.machine import ANSWER
 from topology.machines.machine import Shape
 from topology.units import GIB, MIB
 
+pytestmark = pytest.mark.drawn
+
 LOADER = BUILD / "cluster-manager/loader/loader.elf"
 STATIC = 300 * MIB  # 76,800 pages, of 65,536 slots
 MANY_TABLES = 3000 * MIB  # 1,500 blocks of 4 KiB

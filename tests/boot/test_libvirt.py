@@ -21,6 +21,8 @@ from deploy.base.readiness import first_pong
 from deploy.cli.main import main
 from tests.boot.libvirtd import Libvirtd, private_libvirtd
 
+pytestmark = pytest.mark.drawn
+
 SKERRY = str(ROOT / "skerry")
 MACHINE = """\
 shutdown = "never"

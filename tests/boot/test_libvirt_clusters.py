@@ -15,6 +15,8 @@ from deploy.base.readiness import first_pong
 from tests.boot.libvirtd import Libvirtd, private_libvirtd
 from tests.boot.test_libvirt import MACHINE, SKERRY, User, wait_until
 
+pytestmark = pytest.mark.drawn
+
 # The instance of the second cluster is reached through the channel: network card and switch are in the first.
 DEPLOYMENT = f"""{MACHINE}
 statistics = true

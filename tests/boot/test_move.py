@@ -24,6 +24,8 @@ from tests.boot.test_restart_cluster import restarted, write
 from topology.errors import InputError
 from topology.units import MIB
 
+pytestmark = pytest.mark.drawn
+
 
 def deployment(lock: str = "clh", at: tuple[int, ...] = (0, 3)) -> Deployment:
     """Two clusters of three cores; in each a Redis beside its manager, the first one beside the switch, too."""

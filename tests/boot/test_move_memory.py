@@ -24,6 +24,8 @@ from tests.boot.test_restart_cluster import restarted, write
 from topology.errors import InputError
 from topology.units import MIB
 
+pytestmark = pytest.mark.drawn
+
 
 def deployment(lock: str = "clh") -> Deployment:
     what = with_redis(2, 2, lock=lock, restart="on-failure", restart_delay=0, restart_limit=0)

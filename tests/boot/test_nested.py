@@ -33,6 +33,8 @@ from deploy.machine import image, qemu
 from deploy.machine.cpio import Archive
 from deploy.machine.events import EventStream
 
+pytestmark = pytest.mark.drawn
+
 INIT = "/init.py"
 STDLIB = Path(sysconfig.get_path("stdlib"))
 PACKAGES = Path(sysconfig.get_path("purelib"))

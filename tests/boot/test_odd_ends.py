@@ -40,6 +40,8 @@ from tests.boot.machine import (
 from tests.boot.test_restart_cluster import STATES, control, life as life_of, restarted
 from topology.units import MIB
 
+pytestmark = pytest.mark.drawn
+
 # ---- Ends at odd moments: of a cluster that is being started again, of the first one meanwhile, of one ----
 
 RUNNING, DOWN = 1, 5  # enum control_state of cluster_control.h

@@ -15,6 +15,8 @@ from deploy.machine import gdb_remote, monitor
 from deploy.machine.run import Run
 from tests.boot.machine import ANSWER, deployment, machine, machine_booted
 
+pytestmark = pytest.mark.drawn
+
 # The clusters' control words in the loader's memory, which no manager can write.
 _SHIFT = 32  # of the life in a word, cluster_control.h
 _WORD = re.compile(r"0x[0-9a-f]+$", re.MULTILINE)

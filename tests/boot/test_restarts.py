@@ -32,6 +32,8 @@ from topology.units import KIB, MIB
 from . import machine as machines
 from .test_machines import devices, exchange, loader_line
 
+pytestmark = pytest.mark.drawn
+
 # ---- Programs that end: what they had is free again, and their policy says whether they are started again ----
 
 OFTEN = 16  # restarts in 60 s: as many as a limit can be

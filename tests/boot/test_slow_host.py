@@ -33,6 +33,8 @@ from tests.boot.machine import (
 from tests.boot.test_restart_cluster import restarted
 from topology.limits import EMULATED_PATIENCE
 
+pytestmark = pytest.mark.drawn
+
 # ---- A host on which everything takes many times as long: QEMU is stopped most of the time ----
 
 RUNS, STANDS = 0.01, 0.29  # seconds: one part in thirty

@@ -29,6 +29,8 @@ from tests.boot.test_odd_ends import PATIENCE, is_over
 from tests.ports import reserved_port
 from topology.maps.clustermap import Application
 
+pytestmark = pytest.mark.drawn
+
 # ---- A switch on each socket: everybody reaches everybody, and one that ends takes only its own users with it ----
 
 LAYOUTS = ["per-socket", "spanning"]

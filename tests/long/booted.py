@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs the booted tests that are marked `campaign`: `build/venv/bin/python -m tests.long.booted [--only WORD]`.
+"""Runs booted tests that are marked `campaign` or `drawn`: `build/venv/bin/python -m tests.long.booted [--only WORD]`.
 
-`./skerry test` leaves them out: they are long, and boot once more what others boot (tests/boot/conftest.py). booted.txt
-beside this file keeps the commit at which each passed last; a test that fails has no line there.
+`./skerry test` leaves the former out, and runs a third of the latter (tests/boot/conftest.py). booted.txt beside this
+file keeps the commit at which each passed last; a test that fails has no line there.
 """
 
 import argparse
