@@ -267,7 +267,7 @@ static void *hostile_cable(void *cable)
 		else /* indices close to what they are */
 			atomic_fetch_add(&position[chance() % (PORT_BUFFERS / 8) & ~7u],
 			                 (uint64_t)(int64_t)(int32_t)(chance() % 300 - 150));
-		if (i % 16 == 0)
+		if (i % 64 == 0)
 			sched_yield();
 	}
 	hostile_ends = true;
