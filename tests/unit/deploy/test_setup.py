@@ -261,7 +261,7 @@ def test_modules_on_demand() -> None:
                 seen.add(name)
                 before = "".join(text.splitlines()[:line])
                 assert f'demand.module("{name}", "{groups[name]}")' in before, f"{path}:{line}: {name}"
-    assert seen == {"matplotlib", "numpy", "scipy", "libvirt", "clang"}
+    assert seen == {"matplotlib", "numpy", "scipy", "libvirt", "clang", "distributed"}
 
 
 def test_commands_load_without() -> None:
