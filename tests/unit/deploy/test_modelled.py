@@ -250,14 +250,15 @@ def test_alone() -> None:
     low, high = (price.at(LEVEL * sign) for price in [two.modelled.prices["cpi_user"]] for sign in (-1, 1))
     for job, quick, priced in ((replace(two, layouts=["spanning"]), False, []), (two, True, []),
                                (two, False, 6 * [low] + 6 * [high])):
-        called = sweep.calls(cases(job), Accel("tcg", (), ""), quick)
-        runs = [call.arguments[0] for call in called.values() if call.function is sweep.run_once]
-        plain = [case for case in runs if case.job.modelled == two.modelled]
-        assert [(case.layout, case.counting) for case in plain] == [(layout, counting) for counting in (True, False)
-                                                                    for layout in job.layouts]
+        called = sweep.calls(cases(job), Accel("tcg", (), ""), quick).values()
+        counted = [call.arguments[0] for call in called if call.function is sweep.run_once]
+        timed = [case for call in called if call.function is sweep.run_each for case in call.arguments[1].values()]
+        assert [(case.layout, case.counting) for case in counted] == [(layout, True) for layout in job.layouts]
+        assert all(case.job.modelled == two.modelled for case in timed)
+        assert [case.layout for case in timed if not case.job.priced] == list(job.layouts)
         for layout in job.layouts:
-            assert sorted(case.job.modelled.prices["cpi_user"].cycles for case in runs
-                          if case not in plain and case.layout == layout) == pytest.approx(priced)
+            assert sorted(case.job.priced.prices["cpi_user"].cycles for case in timed
+                          if case.job.priced and case.layout == layout) == pytest.approx(priced)
 
 
 # ---- A machine file of this host: what becomes of measurements, without trusting the host's time ----
