@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import reduce
 from operator import or_
 from typing import Annotated, Any
 
@@ -99,7 +99,7 @@ def redis(args: RedisOptions) -> None:
     load, outside, stepped = _modes(cases[-1].job, args.accel, args.icount, bool(baseline), max(request.cores))
     to.output.line(f"Mode: {load.description}.")
     parts = Parts(to.output)
-    points = parts.boot(cases, _name, partial(experiment.measure, bench=Bench(load, request.timeout, stepped)))
+    points = parts.boot(cases, _name, lambda case: experiment.measure(case, Bench(load, request.timeout, stepped)))
     ranged = experiment.ranges_of(points)
     points = [point for point in points if point.line_factor == 1]
     parts.require(points)
