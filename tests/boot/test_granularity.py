@@ -5,7 +5,8 @@ import pytest
 
 from deploy.bench.failure.scene import end_cluster
 from deploy.deployment import Load
-from deploy.live.granularity import check, done, order
+from deploy.live.granularity import check, order
+from deploy.live.ledger import GRANULARITY
 from deploy.live.lockstat import live
 from deploy.machine import gdb_remote, monitor
 from deploy.machine.run import Run
@@ -28,9 +29,9 @@ def change(run: Run, granularity: str, number: int) -> None:
               boot, granularity, number)  # fmt: skip
     for boot in boots:
         cluster = int(boot["cluster"])
-        run.wait_for(lambda cluster=cluster: done(run.events.events, cluster, number),
+        run.wait_for(lambda cluster=cluster: GRANULARITY.answered(run.events.events, number, cluster=cluster),
                      f"cluster {cluster}: change {number}")
-        report = done(run.events.events, cluster, number)
+        report = GRANULARITY.answered(run.events.events, number, cluster=cluster)
         assert report and report["error"] == 0 and report["granularity"] == granularity, report
 
 

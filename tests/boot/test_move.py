@@ -18,6 +18,7 @@ from deploy.live.lockstat import live
 from deploy.live.top.sample import between
 from deploy.live.top.source import Look
 from deploy.machine import changes
+from deploy.machine.events import boots_of
 from deploy.machine.run import Run
 from tests.boot.machine import ANSWER, assert_serve, deployment as plain, machine, machine_serving, servers, with_redis
 from tests.boot.test_restart_cluster import restarted, write
@@ -62,8 +63,8 @@ def move(run: Run, core: int, to: int) -> None:
 def refused(run: Run, core: int, to: int, words: str) -> None:
     before = in_force(run)
     number = give_order(run, core, to)
-    run.wait_for(lambda: cores.answer(run.events.events, core, number), "an answer")
-    report = cores.answer(run.events.events, core, number)
+    run.wait_for(lambda: ledger.CORE.answered(run.events.events, number, cores.JOINED, cpu=core), "an answer")
+    report = ledger.CORE.answered(run.events.events, number, cores.JOINED, cpu=core)
     assert report and words in cores.refusal(run.events.events, before, before[core], report), report
     assert in_force(run) == before
 
@@ -72,8 +73,8 @@ def leaves_or_runs(run: Run, core: int, to: int) -> None:
     """A core that its cluster had before or while its Redis started again: the Redis is placed there only in the first
     case."""
     number = give_order(run, core, to)
-    run.wait_for(lambda: cores.answer(run.events.events, core, number), "an answer")
-    report = cores.answer(run.events.events, core, number)
+    run.wait_for(lambda: ledger.CORE.answered(run.events.events, number, cores.JOINED, cpu=core), "an answer")
+    report = ledger.CORE.answered(run.events.events, number, cores.JOINED, cpu=core)
     if report and report["what"] == "programs":
         assert run.events.of("core", what="program", cpu=core)
     else:
@@ -106,7 +107,7 @@ def test_locks_change() -> None:
     """kernels of regime dynamic change their locks, to and fro, among the cores that they have at the time; others come
     and go"""
     with machine_serving(deployment("dynamic")) as run:
-        boots = cores.boots_of(run.events.events)
+        boots = boots_of(run.events.events)
         for kind, to in (("fine", 0), ("coarse", 1), ("fine", 0), ("fine", 1), ("coarse", 0)):
             for cluster, boot in boots.items():
                 run.poll()

@@ -15,9 +15,9 @@ from deploy.bench.failure.scene import end_cluster
 from deploy.cli.main import main
 from deploy.deployment import Deployment, Redis
 from deploy.live import ledger, memory_moves
-from deploy.live.cores import boots_of
 from deploy.live.lockstat import live
 from deploy.live.memory_moves import PIECE, Piece, pieces_of, sums
+from deploy.machine.events import boots_of
 from deploy.machine.run import Run
 from tests.boot.machine import client, machine_serving, servers, with_redis
 from tests.boot.test_restart_cluster import restarted, write
@@ -56,8 +56,8 @@ def give_order(run: Run, giver: int, to: int, pieces: int) -> int:
 
 
 def answer_of(run: Run, giver: int, number: int) -> str:
-    run.wait_for(lambda: memory_moves.answer(run.events.events, giver, number), "an answer")
-    answer = memory_moves.answer(run.events.events, giver, number)
+    run.wait_for(lambda: ledger.MEMORY.answered(run.events.events, number, "taken", cluster=giver), "an answer")
+    answer = ledger.MEMORY.answered(run.events.events, number, "taken", cluster=giver)
     assert answer
     return str(answer["what"])
 

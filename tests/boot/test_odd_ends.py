@@ -21,7 +21,7 @@ from deploy.live import cores, kill, ledger as ledger_orders, memory_moves
 from deploy.live.cores import OWNED
 from deploy.live.lockstat import live
 from deploy.machine import gdb_remote, monitor
-from deploy.machine.events import standing
+from deploy.machine.events import boots_of, losses, standing
 from deploy.machine.run import Run
 from tests.boot import pages, test_move, test_move_memory
 from tests.boot.machine import (
@@ -75,7 +75,7 @@ def test_dies_while_it_boots(how: str) -> None:
 def watching(run: Run, cluster: int) -> bool:
     """Whether nothing is wrong with it, as far as the others know."""
     run.poll()
-    return len(run.events.of("boot", cluster=cluster)) >= 2 and kill.loss(run.events.events, cluster) is None
+    return len(run.events.of("boot", cluster=cluster)) >= 2 and cluster not in losses(run.events.events)
 
 
 @pytest.mark.limit(300)
@@ -227,7 +227,7 @@ def test_wild_writes_into_the_ledger() -> None:
         here, there = servers(run)
         with client(run, here) as server:
             for times in range(1, 4):
-                ledger = int(cores.boots_of(run.events.events)[1]["ledger"])
+                ledger = int(boots_of(run.events.events)[1]["ledger"])
                 places = [at for at in range(0, KERNEL_PAGE, 8) if not ORDER <= at < LIFE]
                 words = [(ledger + at, drawn.randrange(1 << 64)) for at in drawn.sample(places, 40)]
                 text = [(ledger + TEXT + 8 * i, drawn.randrange(1 << 64)) for i in range(8)]
@@ -287,7 +287,7 @@ def test_both_sides_of_a_move_die(how: str) -> None:
             words = orders(run, 1, 2, how=how)
             here = {core.number: core.cluster for core in test_move.in_force(run)}
             to = 3 - here[5]
-            boot, memory = cores.boots_of(run.events.events)[here[5]], live.monitor_memory(run.directory)
+            boot, memory = boots_of(run.events.events)[here[5]], live.monitor_memory(run.directory)
 
             def collect(address: int, word: int, words: list[tuple[int, int]] = words) -> None:
                 words.append((address, word))
