@@ -25,7 +25,7 @@ LABELS = {
 }
 RECORDS, OPERATIONS, WARM = 50, 30, 10  # of Redis under YCSB, as of a comparison on a modelled machine
 PIPELINE, PIPELINED = 16, 4  # requests under way, and how many times the operations
-SCANS, WARM_SCANS = 6, 2  # operations of workload E, which reads some twenty records for each
+SCANS = 12  # operations of workload E, of some twenty reads each: so few that no warm-up is left out
 SHARDS, ASKED = 4, 2  # servers of each socket in rows hot-shard and fan-out
 REQUESTS, ALL_REQUESTS = 30, 800  # of each client of apps/shards, at least; of all, where they are few
 ROUNDS, USER_ROUNDS = 160, 16_000  # system calls of each core; turns of rows that make none
@@ -80,7 +80,7 @@ class Row:
 def ycsb(on: On, workload: str = "c", pipeline: int = 1) -> Deployment:
     """Returns a Redis on each core with its clients beside it, as `compare` has them."""
     many = PIPELINED if pipeline > 1 else 1
-    operations, warm = (SCANS, WARM_SCANS) if workload == "e" else (OPERATIONS * many, WARM * many)
+    operations, warm = (SCANS, 0) if workload == "e" else (OPERATIONS * many, WARM * many)
     (case,) = prepared(on.empty.shape, "spanning", workload, lock=on.lock, records=RECORDS, modelled=on.machine,
                        operations=operations, warm=warm)
     made = case.job.deployment("spanning", workload)

@@ -172,7 +172,7 @@ def outcome(name: str, *pairs: tuple[float, float]) -> Outcome:
     ("call", ((2.0, 1.0), (2.1, 1.0)), "per-socket"), ("fan-out", ((0.80, 1.0), (0.81, 1.0)), "spanning"),
     ("call", ((1.1, 1.0), (0.95, 1.0)), "neither"), ("call", ((1.003, 1.0), (1.0031, 1.0)), "neither"),
     ("null", ((1.003, 1.0), (1.0031, 1.0)), "holds"), ("null", ((1.02, 1.0), (1.0201, 1.0)), "FAILS"),
-    ("null", ((1.03, 1.0), (0.98, 1.0)), "holds"),
+    ("null", ((1.03, 1.0), (0.98, 1.0)), "too wide"),
 ])  # fmt: skip
 def test_verdict(name: str, pairs: Sequence[tuple[float, float]], verdict: str) -> None:
     """who does more is said where the interval is beside 1; a ratio that prints as 1.00 is 1"""
@@ -191,7 +191,9 @@ def test_sentences(tmp_path: Path) -> None:
     assert "per-socket does more: call 2.05, pipeline 1.21." in words and "spanning does more: fan-out 0.81." in words
     assert "No parity, though it was expected: pipeline." in words
     assert words[-1] == "Controls that are 1.00 within their interval: null."
-    suite.check(rows)
+    wide = outcome("a-a", (1.03, 1.0), (0.98, 1.0))
+    assert suite.sentences([wide])[-1].startswith("Controls whose intervals are too wide to tell: a-a; --images")
+    suite.check([*rows, wide])
     assert suite.table(rows).row_count == 4
     suite_plot.plot(rows, tmp_path / "suite.svg", "mode")
     assert "fan-out" in (tmp_path / "suite.svg").read_text()
