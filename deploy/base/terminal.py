@@ -10,7 +10,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -123,6 +123,15 @@ class Output:
     def line(self, text: str) -> None:
         """One line of the result, as it is."""
         self._results.print(text, markup=False)
+
+    @contextmanager
+    def ending(self, paragraphs: Iterable[Sequence[str]]) -> Iterator[None]:
+        """Prints paragraphs of sentences last, also where a file cannot be written: minutes of work are in them."""
+        try:
+            yield
+        finally:
+            for sentences in paragraphs:
+                self.prose("\n" + "\n".join(sentences))
 
     def prose(self, text: str) -> None:
         """A paragraph of the result, wrapped between words where there is a terminal."""

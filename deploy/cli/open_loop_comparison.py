@@ -64,8 +64,8 @@ def compare(cases: Sequence[RedisCase], args: OpenLoopOptions, quick: bool, imag
     assert measured
     output.table(measured.table())
     data = document("compare", host_description(accel, qemu.BINARY), []) | parts.to_json()
-    output.results(data | {"open_loop": measured.to_json() | {"modelled": job.modelled.to_json()}})
-    open_loop_plot.plot(measured, accel.description, picture)
-    output.line(f"Plot: {picture}." if output.json_to == "-" else f"Results: {output.json_to}. Plot: {picture}.")
-    output.prose("\n" + "\n".join(measured.sentences()))
+    with output.ending([measured.sentences()]):
+        output.results(data | {"open_loop": measured.to_json() | {"modelled": job.modelled.to_json()}})
+        open_loop_plot.plot(measured, accel.description, picture)
+        output.line(f"Plot: {picture}." if output.json_to == "-" else f"Results: {output.json_to}. Plot: {picture}.")
     parts.finish()

@@ -46,9 +46,9 @@ def compare(on: On, rows: str | None, images: int, timeout: Patience, output: Ou
     data = document("compare", host_description(mode, qemu.BINARY), (), [
         layout.to_json() | one.about for one in outcomes for layout in (one.pair.first, one.pair.second)
     ])
-    output.results(data | parts.to_json() | {"ratios": [one.to_json() for one in outcomes]})
-    suite_plot.plot(outcomes, picture, mode.description)
-    output.line(f"Plot: {picture}." if output.json_to == "-" else f"Results: {output.json_to}. Plot: {picture}.")
-    output.prose("\n" + "\n".join(suite.sentences(outcomes)))
+    with output.ending([suite.sentences(outcomes)]):
+        output.results(data | parts.to_json() | {"ratios": [one.to_json() for one in outcomes]})
+        suite_plot.plot(outcomes, picture, mode.description)
+        output.line(f"Plot: {picture}." if output.json_to == "-" else f"Results: {output.json_to}. Plot: {picture}.")
     parts.finish()
     suite.check(outcomes)

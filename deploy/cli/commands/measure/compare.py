@@ -416,10 +416,9 @@ def _publish(
         ratio |= answer.to_json()
     for ratio, (first, second) in zip(data["ratios"], compared if not verdicts else ()):
         ratio["answer"] = unpriced.sentences(first, second)
-    output.results(data)
-    plot.plot(results, on["mode"], picture, spreads, verdicts[0].bars if verdicts else ())
-    output.line(f"Plot: {picture}." if output.json_to == "-" else f"Results: {output.json_to}. Plot: {picture}.")
     texts = ([answer.sentences() for answer in verdicts]
              or [unpriced.sentences(first, second) for first, second in compared])
-    for sentences in texts or [alone(result) for result in results]:
-        output.prose("\n" + "\n".join(sentences))
+    with output.ending(texts or [alone(result) for result in results]):
+        output.results(data)
+        plot.plot(results, on["mode"], picture, spreads, verdicts[0].bars if verdicts else ())
+        output.line(f"Plot: {picture}." if output.json_to == "-" else f"Results: {output.json_to}. Plot: {picture}.")
