@@ -199,11 +199,11 @@ def measure(cases: Sequence[ProgramCase], accel: Accel, images: int, parts: Part
     done = run_all(at_once(cases[0]) if modelled else 1, calls, shown, parts)
     layouts = [Layout(case.name, [done[case.name, place] for place in range(images)]) for case in cases
                if all((case.name, place) in done for place in range(images))]
-    _check_alike(layouts)
+    check_alike(layouts)
     return layouts
 
 
-def _check_alike(layouts: Sequence[Layout]) -> None:
+def check_alike(layouts: Sequence[Layout]) -> None:
     """Raises Failure unless all runs have the same metrics, each printed by as many programs."""
 
     def printed(draw: Measured) -> dict[str, tuple[str, str, int]]:

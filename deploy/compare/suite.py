@@ -26,7 +26,7 @@ from deploy.base.terminal import Output
 from deploy.base.timeouts import Patience
 from deploy.compare.images import Spread
 from deploy.compare.plot import number
-from deploy.compare.programs import SAME, Beside, Layout
+from deploy.compare.programs import SAME, Beside, Layout, check_alike
 from deploy.compare.runs import at_once, salt
 from deploy.compare.suite_rows import CONTROL, CORES, LABELS, PARITY, On, Row
 from deploy.deployment.planner import Plan, plan
@@ -232,7 +232,10 @@ def measure(rows: Sequence[Asked], output: Output, parts: Parts, folder: Path = 
     for row in rows:
         sides = [Layout(name, [known[paths[id(case)]] for case in drawn]) for name, drawn in row.drawn.items()
                  if all(paths[id(case)] in known for case in drawn)]
-        if len(sides) == len(row.drawn):
+        if len(sides) < len(row.drawn):
+            continue
+        with parts.part(row.row.name):
+            check_alike(sides)
             outcomes.append(Outcome(row.row, Beside(sides[0], sides[1], row.every[0].job.modelled)))
     return outcomes
 

@@ -178,9 +178,9 @@ def test_verdict(capsys: pytest.CaptureFixture[str]) -> None:
 def test_unlike(other: dict[str, list[float]], wrong: str) -> None:
     """layouts whose runs do not print the same metrics are not compared"""
     with pytest.raises(Failure, match=wrong):
-        comparison._check_alike([layout("per-socket", {"ops": [1], "time": [1]}), layout("spanning", other)])
+        comparison.check_alike([layout("per-socket", {"ops": [1], "time": [1]}), layout("spanning", other)])
     with pytest.raises(Failure, match="by 2 programs in ops/s"):
-        comparison._check_alike([layout("per-socket", {"ops": [1]}), layout("spanning", {"ops": [1]}, 2)])
+        comparison.check_alike([layout("per-socket", {"ops": [1]}), layout("spanning", {"ops": [1]}, 2)])
 
 
 # ---- The command line ----
