@@ -120,9 +120,9 @@ def test_suite(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kept: a second time nothing is booted"""
     small(tmp_path)
     written = tmp_path / "suite.json"
-    command = ["compare", "--suite", "--rows", "call,no-entry", "--machine", str(tmp_path / "small.toml"), "--images",
-               "2", "--json", str(written)]
-    assert main(command) == 0
+    arguments = ["compare", "--suite", "--rows", "call,no-entry", "--machine", str(tmp_path / "small.toml"), "--images",
+                 "2", "--json", str(written)]
+    assert main(arguments) == 0
     first, printed = json.loads(written.read_text()), capsys.readouterr()
     assert [(ratio["row"], ratio["label"], ratio["metric"]) for ratio in first["ratios"]] == [
         ("call", "structural", "call"), ("no-entry", "control", "none"),
@@ -130,6 +130,6 @@ def test_suite(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert first["ratios"][1]["verdict"] == "holds" and "within their interval: no-entry." in printed.out
     assert all(result["metrics"]["call" if result["row"] == "call" else "none"] > 0 for result in first["results"])
     assert (tmp_path / "suite.png").stat().st_size > 0
-    assert main(command) == 0
+    assert main(arguments) == 0
     assert "8 of 8 runs are there from before" in capsys.readouterr().err
     assert json.loads(written.read_text())["ratios"] == first["ratios"]

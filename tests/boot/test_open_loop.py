@@ -44,6 +44,7 @@ def test_rates(tmp_path: Path) -> None:
 
 
 @needs_new
+@pytest.mark.drawn
 @pytest.mark.limit(300)
 def test_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """modelled machine: `compare --open-loop` has latencies of both layouts over loads up to saturation, and draws

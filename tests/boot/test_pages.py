@@ -22,6 +22,7 @@ def reader() -> Iterator[Reader]:
         del os.environ["COLUMNS"]
 
 
+@pytest.mark.drawn
 @pytest.mark.limit(120)
 @pytest.mark.parametrize("command", of_suite(), ids=lambda command: command.text)
 def test_command(command: Command, reader: Reader) -> None:
