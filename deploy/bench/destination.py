@@ -34,7 +34,8 @@ class Destination:
     def write(self, command: str, mode: Accel, entries: Iterable[dict[str, Any]], parts: Parts | None = None,
               **more: Any) -> dict[str, Any]:
         """Writes the results file and returns its document. `more`: what it has beside the entries."""
-        data = document(command, host_description(mode, BINARY), [], entries) | more | (parts.to_json() if parts else {})
+        data = document(command, host_description(mode, BINARY), [], entries) | more
+        data |= parts.to_json() if parts else {}
         self.output.results(data)
         return data
 

@@ -46,7 +46,8 @@ def counted(what: Plan, how: Options, window: dict[str, str]) -> Iterator[tuple[
     blocks: list[Block] = []
     with TemporaryDirectory(prefix="skerry-profile-") as folder:
         out = Path(folder) / "blocks"
-        with boot(what, replace(how, extra=arguments(how.build / plugin("profile"), {"out": str(out)} | window))) as run:
+        extra = arguments(how.build / plugin("profile"), {"out": str(out)} | window)
+        with boot(what, replace(how, extra=extra)) as run:
             yield run, blocks
         blocks += read_blocks(out)
 

@@ -20,6 +20,7 @@ from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
+from textwrap import shorten
 from typing import Any
 
 from deploy.base import host
@@ -53,7 +54,7 @@ def changes() -> str | None:
 
 @dataclass(frozen=True)
 class Tree:
-    """What two trees must have in common. `files`: digests of programs and images by their place in the build folder."""
+    """Two trees must have these in common. `files`: digests of programs and images by their place in build/."""
 
     skerry: str
     commit: str | None
@@ -210,7 +211,7 @@ def _give_up_early() -> Any:
 
 
 def _words(error: BaseException) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__
+    return shorten(str(error), 200, placeholder="…") or type(error).__name__
 
 
 @contextmanager

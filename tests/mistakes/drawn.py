@@ -69,8 +69,8 @@ def tryable(mistakes: Sequence[Mistake]) -> list[Mistake]:
 
 def attempt(mistakes: Sequence[Mistake], jobs: int, seconds: float | None = None,
             pool: Pool | None = None) -> Iterator[Tried]:
-    """Verdicts as they come; after so many seconds of processor time no further mistake is begun. In a pool, in place of
-    this host's processes, each process tries several."""
+    """Verdicts as they come; after so many seconds of processor time no further mistake is begun. In a pool, in the
+    place of this host's processes, each process tries several."""
     _, files = meson_tests.by_name()
     graph = Graph(BUILD)
     used = {m.key: {graph.relative(file) for test in m.tests for file in files.get(test, ())} for m in mistakes}

@@ -178,7 +178,8 @@ def level(source: str) -> int:
 
 def upward(of: Symbols) -> list[str]:
     return [f"{user} uses {', '.join(names)} of {other}, which is above it"
-            for user, others in calls(of).items() for other, names in others.items() if level(other) > level(user)]  # fmt: skip
+            for user, others in calls(of).items() for other, names in others.items()
+            if level(other) > level(user)]  # fmt: skip
 
 
 def test_calls() -> None:

@@ -199,7 +199,8 @@ def _cpus_and_memory(out: _Writer, cluster_map: ClusterMap) -> None:
                  f"reg = <{cells64(r.base, r.size)}>; numa-node-id = <{r.node}>; }};")
     if cluster_map.distances:
         matrix = (cell(f"{a} {b} {d}") for (a, b), d in sorted(cluster_map.distances.items()))
-        out.node("distance-map", {"compatible": strings(["numa-distance-map-v1"]), "distance-matrix": ", ".join(matrix)})
+        out.node("distance-map", {"compatible": strings(["numa-distance-map-v1"]),
+                                  "distance-matrix": ", ".join(matrix)})
 
 
 def _channel(channel: Channel) -> Properties:

@@ -170,7 +170,7 @@ def test_refused_arguments_of_qemu_are_said(build: Path) -> None:
 
 
 def test_qemu_that_dies_before_the_machine_starts(monkeypatch: pytest.MonkeyPatch, build: Path) -> None:
-    """a QEMU that is killed once it has greeted: one line says by which signal, whatever the monitor's library raises"""
+    """a QEMU that is killed once it has greeted: one line says by which signal"""
     is_up = monitor.is_up
 
     def killed(path: Path) -> bool:

@@ -143,7 +143,7 @@ def test_full_lock() -> None:
 
 
 def test_full_locks() -> None:
-    """where both layouts' locks are full, that of fewer cores says for how long programs run, in a run of 0.37 cycles an
+    """where both layouts' locks are full, that of fewer cores tells for how long programs run, in a run of 0.37 cycles an
     instruction that has given 2.275"""
     first = Run(Side("per-socket", (13, 13), 2.168, 8197, 674, 225), 2_251_480)
     second = Run(Side("spanning", (26,), 2.141, 8802, 664, 358), 989_547)

@@ -129,4 +129,4 @@ def test_every_command_warns() -> None:
     found = [path for path in ROOT.rglob("meson.build") if not path.is_relative_to(BUILD)]
     assert [str(path) for path in found if path.parent != ROOT
             and re.search("'-(Wall|Wextra|Werror)'", path.read_text())] == []
-    assert sum("warning_args" in path.read_text() for path in found) > 5
+    assert sum("warning_args" in path.read_text() for path in found) > 3

@@ -147,7 +147,8 @@ def test_interrupt(how: signal.Signals, status: int, address: str, tmp_path: Pat
     assert until_exists(str(ended))
 
 
-@pytest.mark.parametrize("answer", [None, b"", b"HTTP/1.1 400 Bad Request\r\n\r\n" * 9, b"\x00" * 64, b"\x01" + b"\x00" * 63])
+@pytest.mark.parametrize("answer", [None, b"", b"HTTP/1.1 400 Bad Request\r\n\r\n" * 9, b"\x00" * 64,
+                                    b"\x01" + b"\x00" * 63])
 def test_no_scheduler(answer: bytes | None) -> None:
     """a port that is closed, silent, or talks something else is no scheduler, within a time limit"""
     with socket.socket() as server:
@@ -180,6 +181,6 @@ def test_address(address: str) -> None:
 
 def test_not_loaded() -> None:
     """commands that can use a scheduler do not load Dask without one"""
-    text = ("import sys; from deploy.cli.commands.measure import compare, paper; from deploy.cli.commands.project import "
-            "fuzz; print([name for name in ('dask', 'distributed', 'tornado') if name in sys.modules])")
+    text = ("import sys; from deploy.cli.commands.measure import compare, paper; "
+            "from deploy.cli.commands.project import fuzz; print([name for name in ('dask', 'distributed', 'tornado') if name in sys.modules])")
     assert subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True).stdout == "[]\n"
