@@ -138,12 +138,26 @@ class Workers:
         library = _library()
         logging.disable(logging.CRITICAL)  # a lost connection is told here, in a line
         warnings.filterwarnings("ignore", module="distributed")
-        try:
-            self._client = library.Client(address, timeout=limit, set_as_default=False)
-        except Exception as error:  # whatever a peer that is no scheduler can cause
-            raise InputError(f"--scheduler {address}", f"no Dask scheduler answers there: {_words(error)}") from None
+        self._client = self._connect(library)
         self._killed: type[Exception] = library.KilledWorker
         self._pool = self._client.get_executor(pure=False)
+
+    def _connect(self, library: Any) -> Any:
+        """Returns a client. Its own limit does not end what some peers do that are no scheduler."""
+        client = Future[Any]()
+
+        def connect() -> None:
+            try:
+                client.set_result(library.Client(self._address, timeout=self._limit, set_as_default=False))
+            except Exception as error:
+                client.set_exception(error)
+
+        threading.Thread(target=connect, daemon=True).start()
+        try:
+            return client.result(2 * self._limit)
+        except Exception as error:  # whatever a peer that is no scheduler can cause
+            why = f"no Dask scheduler answers there: {_words(error)}"
+            raise InputError(f"--scheduler {self._address}", why) from None
 
     def begin(self) -> None:
         """Waits for a worker, and lets a second death of one be the last. Raises Lost where none comes in time."""
