@@ -83,12 +83,25 @@ static void power_button(const struct step *s)
 
 /* --- barriers --- */
 
+/* Whether no cluster of this machine is still starting: its cores would take part in what is measured behind a barrier,
+ * and its kernel would write into programs' lines. Clusters of other machines may come much later. */
+static bool all_booted(const struct step *s)
+{
+	for (uint32_t i = 0; i < s->map->cluster_count; i++)
+		if (s->map->cluster[i].machine == s->map->machine && !s->run->cluster[i].booted &&
+		    !s->run->cluster[i].absent)
+			return false;
+	return true;
+}
+
 /*
  * Opens the lowest barrier at which an application waits, once all that count
  * have arrived there. One that ended before arriving will never come.
  */
 static void check_barrier(const struct step *s)
 {
+	if (!all_booted(s))
+		return;
 	const struct run_application *application = s->run->application;
 	uint32_t lowest = UINT32_MAX, next = UINT32_MAX;
 	bool ended_early = false;
@@ -244,6 +257,7 @@ static void on_away(const struct step *s, uint32_t place)
 static void on_booted(const struct step *s, uint32_t place)
 {
 	require(place < s->map->cluster_count);
+	s->run->cluster[place].booted = true;
 	s->run->cluster[place].absent = false;
 	if (!s->run->cluster[place].away)
 		return;
@@ -388,12 +402,14 @@ void run_step(struct run *run, const struct cluster_map *map, struct run_event e
 		break;
 	case RUN_EVENT_BOOTED:
 		on_booted(&s, event.subject);
+		check_barrier(&s);
 		break;
 	case RUN_EVENT_LOST:
 		if (event.value && run->phase == RUN_GOING)
 			on_away(&s, event.subject);
 		else
 			on_lost(&s, event.subject);
+		check_barrier(&s);
 		break;
 	case RUN_EVENT_FINISHED:
 		run->cluster[event.subject].finished = true;

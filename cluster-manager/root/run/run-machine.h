@@ -30,6 +30,7 @@ struct run {
 		bool down; /* it would have been started again, but too often */
 	} application[MAP_MAX_APPLICATIONS];
 	struct {
+		bool booted;   /* it has reported that it runs, in this life or a former one */
 		bool finished; /* its last report has come */
 		bool absent;   /* it is lost, or no channel leads to it: the end does not wait for it */
 		bool away;     /* it is lost, and is being started again: its programs wait for RUN_EVENT_BOOTED */

@@ -22,7 +22,7 @@ struct world {
 		bool serving, told_serving, gone;
 	} program[APPLICATIONS];
 	struct {
-		bool lost, finished;
+		bool up, lost, finished;
 		bool away; /* lost, and being started again */
 	} cluster[CLUSTERS];
 	uint8_t released, faults;
@@ -60,6 +60,14 @@ static bool has_ended(const struct world *w, uint32_t i) { return w->program[i].
 static bool ended_well(const struct world *w, uint32_t i)
 {
 	return w->program[i].life == EXITED && !w->program[i].status;
+}
+
+static bool all_up(const struct world *w)
+{
+	for (uint32_t i = 0; i < map->cluster_count; i++)
+		if (!w->cluster[i].up && !w->cluster[i].lost)
+			return false;
+	return true;
 }
 
 static bool has_arrived(const struct world *w, uint32_t i) { return w->program[i].arrived >= w->released; }
@@ -173,7 +181,7 @@ static void check_action(struct world *w, struct run_event event, const struct r
 	case RUN_RELEASE:
 		CHECK(action.value == w->released + 1u); /* in order, each once, when all have come */
 		w->released = (uint8_t)action.value;
-		CHECK(all(is_counted, w, has_arrived));
+		CHECK(all(is_counted, w, has_arrived) && all_up(w));
 		break;
 	case RUN_FINISH:
 		check_finish(w, event, run);
@@ -265,6 +273,8 @@ static bool program_events(const struct state *s, uint32_t i, struct state *afte
 	const bool faulty = may_fail(s);
 	struct world *w = &after->world;
 	bool moves = false;
+	if (!s->world.cluster[map->application[i].cluster / NUMBER].up) /* the order waits in its channel */
+		return false;
 	if (life == ORDERED) {
 		*after = *s, w->program[i].life = ALIVE, happens(after, RUN_EVENT_STARTED, i, 0);
 		ends_so(s, after, RUN_EVENT_FAILED, i, 0, 1);
@@ -298,6 +308,8 @@ static bool cluster_events(const struct state *s, uint32_t place, struct state *
 {
 	struct world *w = &after->world;
 	bool lost = s->world.cluster[place].lost;
+	if (!lost && !s->world.cluster[place].up)
+		*after = *s, w->cluster[place].up = true, happens(after, RUN_EVENT_BOOTED, place, 0);
 	if (place && !lost && may_fail(s))
 		*after = *s, w->faults++, w->cluster[place].lost = true, happens(after, RUN_EVENT_LOST, place, 0);
 	if (place && !lost && may_fail(s) && comes_back && !s->world.ordered_to_finish)
@@ -306,7 +318,10 @@ static bool cluster_events(const struct state *s, uint32_t place, struct state *
 	if (lost && s->world.cluster[place].away && may_fail(s)) /* it cannot be started again after all */
 		*after = *s, w->faults++, w->cluster[place].away = false, happens(after, RUN_EVENT_LOST, place, 0);
 	if (lost) /* it starts again: with those programs that it was lost with, or with none */
-		*after = *s, w->cluster[place].lost = false, happens(after, RUN_EVENT_BOOTED, place, 0);
+		*after = *s, w->cluster[place].lost = false, w->cluster[place].up = true,
+		         happens(after, RUN_EVENT_BOOTED, place, 0);
+	if (!lost && !s->world.cluster[place].up)
+		return true;
 	if (lost || !s->world.ordered_to_finish || s->world.cluster[place].finished)
 		return lost && s->world.cluster[place].away;
 	*after = *s, w->cluster[place].finished = true, happens(after, RUN_EVENT_FINISHED, place, 0);
