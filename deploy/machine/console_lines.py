@@ -12,7 +12,7 @@ has no valid seal then.
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 
@@ -39,6 +39,7 @@ class Line:
     by: By
     text: str  # without its mark, its seal and its end
     number: int = 0  # of the file's line in which it ends, from 1 on
+    whole: bool = True  # it has its end, and no line within it may have taken some of its bytes
 
 
 def seal(line: str) -> str:
@@ -51,13 +52,14 @@ def seal(line: str) -> str:
 class _Open:
     by: By = By.ANYBODY
     text: str = ""
+    whole: bool = True
 
     def line(self, number: int) -> Line:
         """A line whose seal is not that of its text is taken for anybody's."""
         if self.by != By.ANYBODY and (parts := _SEALED.fullmatch(self.text)) and seal(self.by.value
             + parts[1]) == parts[2]:
             return Line(self.by, parts[1], number)
-        return Line(By.ANYBODY, self.text.translate(_UNSEALED).rstrip("\r"), number)
+        return Line(By.ANYBODY, self.text.translate(_UNSEALED).rstrip("\r"), number, self.whole)
 
 
 class ConsoleLines:
@@ -73,11 +75,14 @@ class ConsoleLines:
         for part in _CUT.split(text):
             last = self._open[-1]
             if part == "\n":
-                yield last.line(self._number)
+                line = last.line(self._number)
+                yield line
                 self._number += 1
                 self._open.pop()
                 if not self._open:
                     self._open.append(_Open())
+                elif line.by != last.by:  # it has bytes of another writer's, which may be those of the line around it
+                    self._open[-1].whole = False
             elif part and part in MARKS:
                 self._begin(By(part))
             else:
@@ -93,7 +98,8 @@ class ConsoleLines:
 
     def end(self) -> Iterator[Line]:
         """Yields the lines without an end when the machine has stopped, innermost first."""
-        yield from (line.line(self._number) for line in reversed(self._open) if line.text or line.by != By.ANYBODY)
+        yield from (replace(line.line(self._number), whole=False) for line in reversed(self._open)
+                    if line.text or line.by != By.ANYBODY)
         self._open = [_Open()]
 
 

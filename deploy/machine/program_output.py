@@ -69,12 +69,15 @@ class ProgramText:
     metrics: dict[str, Metric] = field(default_factory=dict)
     wrong: str | None = None  # the first such line
 
-    def add(self, text: str) -> None:
+    def add(self, text: str, whole: bool = True) -> None:
+        """`whole`: no byte of the line is missing. A metric with fewer digits would be another one."""
         self.count += 1
         self.last.append(text[:KEPT_CHARACTERS])
-        if not text.startswith(PREFIX) or self.wrong:
+        if self.wrong or not text.startswith(PREFIX if whole else PREFIX[: len(text)]):
             return
         try:
+            if not whole:
+                raise ValueError("is not whole: another writer, or the machine's end, has cut it")
             metric = parse(text)
             if metric.name not in self.metrics and len(self.metrics) == MOST_METRICS:
                 raise ValueError(f"the program has more than {MOST_METRICS} metrics")
@@ -93,7 +96,9 @@ def collect(applications: Iterable[Application], console: str) -> dict[str, Prog
     for line in lines(console):
         match = _LINE.match(line.text) if line.by == By.ANYBODY else None
         if match and match[1] in texts:
-            texts[match[1]].add(plain(match[2]))
+            texts[match[1]].add(plain(match[2]), line.whole)
+        elif not line.whole and line.text and (names := [n for n in texts if f"[{n}] ".startswith(line.text)]):
+            texts[names[0]].add("", whole=False)  # cut within the name: whose line it was is not known
     return {name: text for name, text in texts.items() if text.count}
 
 

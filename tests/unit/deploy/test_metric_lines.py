@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Programs' output, and the metrics in it."""
 
+import random
+
 import pytest
 
 from deploy.base.errors import Failure
 from deploy.deployment import Deployment, Program
 from deploy.deployment.planner import plan
+from deploy.machine.console_lines import seal
 from deploy.machine.program_output import (
     KEPT_CHARACTERS,
     KEPT_LINES,
@@ -70,6 +73,37 @@ def test_output() -> None:
     assert len(document[one]["lines"]) == KEPT_LINES
     assert [len(line) for line in document[other]["lines"]][-1] == KEPT_CHARACTERS
     assert collect(apps, "") == {}
+
+
+def test_cut() -> None:
+    """wherever the machine stops within the last line, a metric in it is an error and not another value"""
+    apps = plan(Deployment(network=False, programs=(Program("crash", 0), Program("sleep", 1)))).cluster_map.applications
+    one, other = (app.name for app in apps)
+    first, last = f"[{one}] skerry-metric: ops 5 ops/s\n", f"[{other}] skerry-metric: ops 12 ops/s better=higher\n"
+    for size in range(1, len(last)):
+        with pytest.raises(Failure, match="is not whole: "):
+            combined(collect(apps, first + last[:size]))
+    assert [combined(collect(apps, text))[0].value for text in (first, first + last)] == [5, 17]
+    assert combined(collect(apps, f"{first}[{one}] bye"))[0].value == 5
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_mixed(seed: int) -> None:
+    """a kernel's line whose bytes come among those of a metric's: the metric is read as it was written, or an error"""
+    (app,) = plan(Deployment(network=False, programs=(Program("sleep", 0),))).cluster_map.applications
+    draw, written = random.Random(seed), f"[{app.name}] skerry-metric: ops 123456 ops/s\n"
+    kernel = f"\x02kernel: all cores are here{seal(chr(2) + 'kernel: all cores are here')}\n"
+    begun, console, left = draw.randrange(len(written)), "", list(kernel)
+    for place, byte in enumerate(written):
+        while left and place >= begun and draw.random() < 0.5:
+            console += left.pop(0)
+        console += byte
+    console += "".join(left)
+    try:
+        metrics = [(metric.unit, metric.value) for metric in combined(collect([app], console))]
+    except Failure:
+        return
+    assert metrics in ([("ops/s", 123456)], []), console
 
 
 def text_of(*lines: str) -> ProgramText:

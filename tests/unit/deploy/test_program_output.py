@@ -203,7 +203,7 @@ def test_whole_lines() -> None:
     text = "loader\n" + whole[:15] + own(By.KERNEL, "kernel: a") + whole[15:] + "[a@1] be" + own(By.KERNEL,
         "kernel: b") + "fore\n" + last
     expected = [Line(By.ANYBODY, "loader", 1), Line(By.KERNEL, "kernel: a", 2), Line(By.MANAGER, "[manager 0] all", 3),
-                Line(By.KERNEL, "kernel: b", 4), Line(By.ANYBODY, "[a@1] before", 5), Line(By.KERNEL, "last", 6)]
+                Line(By.KERNEL, "kernel: b", 4), Line(By.ANYBODY, "[a@1] before", 5), Line(By.KERNEL, "last", 6, whole=False)]
     assert list(lines(text)) == expected
     for seed in range(20):
         reader = ConsoleLines()
