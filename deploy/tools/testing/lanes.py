@@ -4,8 +4,7 @@
 A lane runs the folders of Python tests that are its own, one test at a time. Then it asks for orders: a few of the
 files of Python tests that boot machines, or one of the components' tests. The first lanes take the former as long as
 there are any, the others the latter; then each takes what is left. Machines take longest and wait much: two of them at
-a time leave a processor seldom idle, and they come before the components' tests where all want a processor. Components'
-tests that sleep most of their time have one more lane.
+a time leave a processor seldom idle, and they come before the components' tests where all want a processor.
 """
 
 from __future__ import annotations
@@ -43,27 +42,25 @@ class _Waiting:
     def __init__(self, files: Sequence[Path], components: Sequence[MesonTest], whole: bool) -> None:
         """`whole`: all files are one parcel."""
         self.files = deque(files)
-        self.components = deque(test for test in components if not test.sleeps)
-        self.sleeping = deque(test for test in components if test.sleeps)
+        self.components = deque(components)
         self._whole = whole
 
-    def next(self, booting: bool, sleeping: bool) -> dict[str, Any] | None:
+    def next(self, booting: bool) -> dict[str, Any] | None:
         """An order for a lane, which waits until it is taken. Towards the end parcels are small, so that lanes end
         together."""
-        if self.files and not sleeping and (booting or not self.components):
+        if self.files and (booting or not self.components):
             parcel = len(self.files) if self._whole else min(PARCEL, 1 + len(self.files) // (2 * PARCEL))
             return {"files": [str(path) for path in list(self.files)[:parcel]]}
-        components = self.sleeping if sleeping or not self.components else self.components
-        return {"component": asdict(components[0])} if components else None
+        return {"component": asdict(self.components[0])} if self.components else None
 
     def taken(self, order: dict[str, Any]) -> None:
         for _ in order.get("files", ()):
             self.files.popleft()
         if "component" in order:
-            (self.sleeping if order["component"]["sleeps"] else self.components).popleft()
+            self.components.popleft()
 
     def names(self) -> list[str]:
-        return [path.stem for path in self.files] + [test.name for test in (*self.components, *self.sleeping)]
+        return [path.stem for path in self.files] + [test.name for test in self.components]
 
 
 def run(folders: Sequence[list[Path]], files: Sequence[Path], components: Sequence[MesonTest], only: str,
@@ -76,8 +73,6 @@ def run(folders: Sequence[list[Path]], files: Sequence[Path], components: Sequen
     try:
         for number, own in enumerate(folders):
             lanes.append(_Lane(number, own, only))
-        if waiting.sleeping:
-            lanes.append(_Lane(len(folders), [], only, sleeping=True))
         with selectors.DefaultSelector() as selector:
             for lane in lanes:
                 selector.register(lane.report, selectors.EVENT_READ, lane)
@@ -103,9 +98,9 @@ def run(folders: Sequence[list[Path]], files: Sequence[Path], components: Sequen
 class _Lane:
     """The runner's side of one."""
 
-    def __init__(self, number: int, folders: list[Path], only: str, sleeping: bool = False) -> None:
+    def __init__(self, number: int, folders: list[Path], only: str) -> None:
         self.report, write = os.pipe()
-        self._booting, self._sleeping = number < BOOTING, sleeping
+        self._booting = number < BOOTING
         self._log = LOGS / f"tests-{number}.log"
         self._name = ""  # of the test that runs
         self._rest = b""
@@ -134,7 +129,7 @@ class _Lane:
         elif event == "result":
             self._name = ""
             yield Result(**message)
-        elif order := waiting.next(self._booting, self._sleeping):
+        elif order := waiting.next(self._booting):
             self._give(order, waiting)
         else:
             self._orders.close()

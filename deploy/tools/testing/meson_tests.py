@@ -37,7 +37,6 @@ class MesonTest:
     folder: str | None
     limit: float  # seconds
     needs: tuple[str, ...] = ()  # Meson's ids of what it runs and reads
-    sleeps: bool = False  # most of its time; meson.build gives it a priority
     repeatable: bool = False  # its program and arguments alone decide what it does
 
 
@@ -49,8 +48,7 @@ def _parse(entry: dict[str, Any]) -> MesonTest:
         name = f"{suite}: {name}"
     limit = PATIENCE * float(entry["timeout"] or 30)
     return MesonTest(name, entry["cmd"], entry.get("env") or {}, entry.get("workdir"), limit,
-                     tuple(entry.get("depends") or ()), entry.get("priority", 0) > 0,
-                     suite == "model" or "repeatable" in more)
+                     tuple(entry.get("depends") or ()), suite == "model" or "repeatable" in more)
 
 
 def _introspect(what: str) -> list[dict[str, Any]]:

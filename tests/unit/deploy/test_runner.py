@@ -6,7 +6,6 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -161,13 +160,6 @@ def test_all_lanes_to_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert outcomes([[], [], []], [component("first", "")], sorted(folder.iterdir())) == [
         ("first", "passed"), *((f"shared: {name}", "passed") for name in "abc"),
     ]  # fmt: skip
-
-
-def test_sleeping(tmp_path: Path) -> None:
-    """a component's test that sleeps has a lane of its own, beside all others"""
-    one, two = str(tmp_path / "one"), str(tmp_path / "two")
-    components = [component("a", MEETING, one, two), replace(component("b", MEETING, two, one), sleeps=True)]
-    assert outcomes([[]], components) == [("a", "passed"), ("b", "passed")]
 
 
 def test_death() -> None:
