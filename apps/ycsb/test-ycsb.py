@@ -160,7 +160,7 @@ class Client(unittest.TestCase):
         self.assertEqual(self.run_one("--workload", "a", "--distribution", "uniform", "--pipeline", "16")[0], 0)
 
     def test_inserts_and_scans(self) -> None:
-        """Of both kinds each client knows its own records, and the index has them all."""
+        """Each client knows its own records, of both kinds; the index has them all."""
         for workload, keys in (("d", RECORDS), ("e", RECORDS + 1)):
             redis(self.port, "FLUSHALL")
             status, result, _ = self.run_one("--load", "--workload", workload, "--writer", "3", "--expect",
@@ -200,7 +200,7 @@ class Client(unittest.TestCase):
         self.assertNotEqual(one, other)
 
     def stalled(self, *arguments: str) -> tuple[dict[str, Any], list[float]]:
-        """Result and latencies of a client whose server stands still midway."""
+        """Returns result and latencies of a client. Its server stands still midway."""
         client = self.stopped_midway(lambda: self.calls("hgetall") > 100, 6000, *arguments)
         self.server.process.send_signal(signal.SIGSTOP)
         try:

@@ -144,6 +144,12 @@ class Output:
         for part in parts(renderable, room) if isinstance(renderable, Table) else (renderable,):
             self._results.print(part)
 
+    def written(self, picture: Path | None = None) -> None:
+        """Says where results and plot are."""
+        results = [f"Results: {self.json_to}."] if self.json_to not in (None, "-") else []
+        if words := [*results, *([f"Plot: {picture}."] if picture else [])]:
+            self.line(" ".join(words))
+
     def results(self, data: dict[str, Any]) -> None:
         """Writes the results file, if one was asked for."""
         if self.json_to is None:

@@ -41,9 +41,7 @@ class Destination:
 
     def end(self, parts: Parts | None = None, drawn: bool = True) -> None:
         """Says where results and plot are; raises what `parts` has recorded."""
-        written = [] if self.json == "-" else [f"Results: {self.json}."]
-        if lines := [*written, *([f"Plot: {self.picture}."] if drawn else [])]:
-            self.output.line(" ".join(lines))
+        self.output.written(self.picture if drawn else None)
         if parts:
             parts.finish()
 

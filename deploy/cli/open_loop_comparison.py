@@ -67,5 +67,5 @@ def compare(cases: Sequence[RedisCase], args: OpenLoopOptions, quick: bool, imag
     with output.ending([measured.sentences()]):
         output.results(data | {"open_loop": measured.to_json() | {"modelled": job.modelled.to_json()}})
         open_loop_plot.plot(measured, accel.description, picture)
-        output.line(f"Plot: {picture}." if output.json_to == "-" else f"Results: {output.json_to}. Plot: {picture}.")
+        output.written(picture)
     parts.finish()

@@ -66,8 +66,7 @@ def compare(job: Programs, accel: str, icount: bool, images: int, output: Output
     data = document("compare", host_description(mode, BINARY), (), [layout.to_json() for layout in layouts])
     with output.ending([pair.sentences() for pair in compared] or [programs.alone(layout) for layout in layouts]):
         output.results(data | parts.to_json() | {"ratios": [pair.to_json() for pair in compared]})
-        if output.json_to != "-":
-            output.line(f"Results: {output.json_to}.")
+        output.written()
     parts.finish()
 
 

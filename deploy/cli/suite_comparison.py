@@ -49,6 +49,6 @@ def compare(on: On, rows: str | None, images: int, timeout: Patience, output: Ou
     with output.ending([suite.sentences(outcomes)]):
         output.results(data | parts.to_json() | {"ratios": [one.to_json() for one in outcomes]})
         suite_plot.plot(outcomes, picture, mode.description)
-        output.line(f"Plot: {picture}." if output.json_to == "-" else f"Results: {output.json_to}. Plot: {picture}.")
+        output.written(picture)
     parts.finish()
     suite.check(outcomes)

@@ -8,7 +8,7 @@ two runs of one layout beside each other, the control, have different ones, or n
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
@@ -47,6 +47,16 @@ class Spread:
     interval: Interval | None
     mean: Interval | None
 
+    @staticmethod
+    def of(values: Sequence[float]) -> Spread:
+        return Spread(median(values), prediction(values), of_mean(values))
+
+    @property
+    def whiskers(self) -> tuple[float, float]:
+        """Returns how far the interval reaches below and above the median."""
+        low, high = (self.interval.low, self.interval.high) if self.interval else (self.median, self.median)
+        return max(0.0, self.median - low), max(0.0, high - self.median)
+
     def to_json(self) -> dict[str, float]:
         known = {"": self.interval, "mean_": self.mean}
         return {"median": self.median} | {f"{name}{end}": getattr(interval, end) for name, interval in known.items()
@@ -67,8 +77,7 @@ class Images:
         return any(draw.salts[0] != draw.salts[1] for draw in self.draws)
 
     def spread(self, metric: str) -> Spread:
-        values = [draw.ratios[metric] for draw in self.draws]
-        return Spread(median(values), prediction(values), of_mean(values))
+        return Spread.of([draw.ratios[metric] for draw in self.draws])
 
     def spreads(self, metrics: Iterable[str] = RANGED) -> dict[str, Spread]:
         return {metric: self.spread(metric) for metric in metrics}

@@ -20,7 +20,6 @@ from rich.table import Table
 from deploy.base.parallel import Call
 from deploy.base.partial import Parts
 from deploy.compare.images import Spread
-from deploy.compare.interval import of_mean, prediction
 from deploy.compare.runs import Follower, at_once, run_all, run_once
 from deploy.compare.unpriced import kernels
 from deploy.load.case import RedisCase
@@ -52,8 +51,8 @@ class Point:
 
     @property
     def rate(self) -> float:
-        """Returns the operations that were done a second: of the offered ones, those whose pace was kept. A backlog
-        from before the measured operations may be worked off in them, and adds nothing."""
+        """Returns the operations a second that were done, at most the offered ones: a backlog from before the
+        measured operations adds nothing."""
         return self.offered * min(1.0, self.pace)
 
     @property
@@ -66,7 +65,7 @@ class Point:
 
     @property
     def p99(self) -> Spread:
-        return _spread(self.values("p99_us"))
+        return Spread.of(self.values("p99_us"))
 
     @property
     def quantiles(self) -> dict[str, float]:
@@ -80,10 +79,6 @@ class Point:
                  for result in self.results]
         return {"offered_ops_per_s": self.offered, "ops_per_s": self.rate, "pace_ratio": self.pace,
                 "saturated": self.saturated, **self.quantiles, "p99": self.p99.to_json(), "draws": draws}
-
-
-def _spread(values: Sequence[float]) -> Spread:
-    return Spread(median(values), prediction(values), of_mean(values))
 
 
 @dataclass(frozen=True)
@@ -117,7 +112,7 @@ class Curve:
         """Says up to which load p99 is within the bound."""
         loads = self.crossings(bound)
         if loads:
-            spread = _spread(loads)
+            spread = Spread.of(loads)
             return f"up to {_thousands(spread.median)} operations a second" + (
                 f" ({_thousands(spread.interval.low)} to {_thousands(spread.interval.high)} on another image, 95 %)"
                 if spread.interval else "")
@@ -128,7 +123,7 @@ class Curve:
 
     def to_json(self, bound: float) -> dict[str, Any]:
         loads = self.crossings(bound)
-        passed = {"bound_passed_at_ops_per_s": _spread(loads).to_json()} if loads else {}
+        passed = {"bound_passed_at_ops_per_s": Spread.of(loads).to_json()} if loads else {}
         return {"layout": self.layout, "lock": self.closed.lock, "workload": self.closed.workload,
                 "closed_ops_per_s": self.capacity, **passed, "points": [point.to_json() for point in self.points]}
 

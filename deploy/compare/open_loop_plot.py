@@ -46,7 +46,5 @@ def _latencies(axes: Any, curve: Curve, place: int, scale: float) -> None:
         name = {"p50_us": "p50", "p99_us": "p99", "p999_us": "p99.9"}[metric]
         axes.plot(offered, values, linestyle=style, color=COLOURS[place], label=f"{curve.layout}, {name}")
     for at, point in zip(offered, curve.points):
-        spread, interval = point.p99.median, point.p99.interval
-        ends = [[max(0.0, spread - interval.low)], [max(0.0, interval.high - spread)]] if interval else None
-        axes.errorbar(at, spread, yerr=ends, marker=MARKERS[place], mec="black", mew=0.5, capsize=3, linewidth=0.9,
+        axes.errorbar(at, point.p99.median, yerr=[[end] for end in point.p99.whiskers], marker=MARKERS[place], mec="black", mew=0.5, capsize=3, linewidth=0.9,
                       color=COLOURS[place], mfc="white" if point.saturated else COLOURS[place])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Many workloads under both layouts, `compare --suite`: a ratio with its interval over images for each row.
 
-Runs are kept in files, whose names stand for all that a run depends on: a suite that was interrupted goes on.
+Each run is kept in a file. Its name has a digest of all that the run depends on, so that an interrupted suite goes on.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from statistics import median
 from time import monotonic
 from typing import Any
 
@@ -51,7 +52,7 @@ EVEN = 0.05  # how near to 1 a row of parity is, and half of the widest interval
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was measured of a row."""
+    """A row, measured."""
 
     row: Row
     pair: Beside
@@ -123,7 +124,7 @@ def _with_cables(case: ProgramCase) -> ProgramCase:
 
 
 def _bare(job: Programs, layout: str) -> Plan:
-    """Returns a plan whose program takes the place of each manager, in clusters of one size."""
+    """Returns a plan in which the program takes the place of each manager, in clusters of one size."""
     made = plan(job.under(layout))
     (program,) = made.cluster_map.applications
     for cluster in made.cluster_map.clusters:
@@ -184,7 +185,7 @@ def stored(path: Path) -> Measured | None:
 
 
 def place(case: ProgramCase, folder: Path = KEPT) -> Path:
-    """Returns the file of a run, whose name has a digest of all that the run depends on."""
+    """Returns the file of a run. Its name has a digest of all that the run depends on."""
     job, machine = case.job, case.job.modelled
     assert machine
     asked = {
@@ -273,15 +274,10 @@ def table(outcomes: Sequence[Outcome]) -> Table:
                         ("row", "kind", "unit", "does more", "why"))
     for one in outcomes:
         metric = one.row.metric
-        values = (number(_median(layout, metric)) for layout in (one.pair.first, one.pair.second))
+        values = (number(median(layout.values(metric))) for layout in (one.pair.first, one.pair.second))
         table.add_row(one.row.name, one.row.label, one.pair.first.metrics[metric].unit, *values, str(one.spread),
                       one.verdict, one.row.why)
     return table
-
-
-def _median(layout: Layout, metric: str) -> float:
-    values = sorted(layout.values(metric))
-    return (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2
 
 
 def sentences(outcomes: Sequence[Outcome]) -> list[str]:

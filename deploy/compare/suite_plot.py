@@ -18,9 +18,7 @@ def plot(outcomes: Sequence[Outcome], output: Path, mode: str) -> None:
         rows = [(y, one.spread) for y, one in enumerate(outcomes) if one.row.label == label]
         if not rows:
             continue
-        ends = [[max(0.0, s.median - s.interval.low) if s.interval else 0.0 for _, s in rows],
-                [max(0.0, s.interval.high - s.median) if s.interval else 0.0 for _, s in rows]]
-        axes.errorbar([s.median for _, s in rows], [y for y, _ in rows], xerr=ends, fmt=MARKERS[place], capsize=3,
+        axes.errorbar([s.median for _, s in rows], [y for y, _ in rows], xerr=[*zip(*(s.whiskers for _, s in rows))], fmt=MARKERS[place], capsize=3,
                       color=GREYS[place], label=label, linewidth=1)
     first, second = outcomes[0].pair.first.name, outcomes[0].pair.second.name
     axes.axvline(1, color="black", linewidth=0.7, linestyle=":")

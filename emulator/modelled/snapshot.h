@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* What a copy is to do: a line each, in this order. */
+/* Orders for a copy: a line each, in this order. */
 struct snapshot_request {
 	uint64_t salt;
 	char folder[PATH_MAX]; /* the copy's files and its monitor are there, by the names that the machine's have */

@@ -26,12 +26,12 @@ enum {
 	SLOTS = 64, BUFFER = 2048, RESET_LOOKS = 1000000, RESET_TIME = 100, /* a 100th of a second */
 };
 
-/* What the card writes into the second word of a descriptor. */
+/* The second word of a descriptor, written by the card. */
 #define RECEIVE_DONE 1ull
 #define RECEIVE_WHOLE (1ull << 1)
 #define RECEIVE_LENGTH(word) ((word) >> 32 & 0xffff)
 #define TRANSMIT_DONE (1ull << 32)
-/* What the driver writes there to send `size` bytes: data, its last part, append the FCS, write back. */
+/* The driver writes this there to send `size` bytes: data, its last part, append the FCS, write back. */
 #define TRANSMIT_WORD(size) ((uint64_t)(size) << 46 | 0x2b300000u | (size))
 
 struct queue {

@@ -22,8 +22,8 @@ SILENCE = 60.0  # seconds of given time in which a test must come to its end: it
 LIMIT = 300.0   # of all; on an idle machine the longest takes a tenth of that
 PARALLEL = ("fine", "dynamic+stat")  # kernels of two cores that run in parallel; clh does in test_gigabyte()
 
-# Of each regime the plain image, and the debug image, which counts and has assertions. Of clh the plain one is that of
-# test_counted() and test_gigabyte().
+# The plain image of each regime, and the debug image, which counts and has assertions. test_counted() and
+# test_gigabyte() boot the plain one of clh.
 RUNS = [
     (1, 1, "none"),
     (2, 1, "none+debug"),
@@ -39,7 +39,7 @@ RUNS = [
     (1, 1, "rtm"),
     (1, 2, "rtm+debug"),
 ]
-# A regime that a run does not draw here has another image in it, or all of its hosted tests.
+# A run draws a third of these. The hosted tests of these regimes are in every run.
 DRAWN = {"none+debug", "ticket", "ticket+debug", "mcs", "mcs+debug", "fine", "rtm+debug"}
 CAMPAIGN_RUNS = [
     (1, 1, "none+stat"),

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from deploy.emulator.machine_file import ModelledMachine
 
-# The prices of the papers' Xeon that were taken from these rows, or whose interval was.
+# Prices of the papers' Xeon by the rows that gave the price or its interval.
 CALIBRATION: Mapping[str, tuple[str, ...]] = {
     "Table 1: ": ("l2", "l3", "l3_machine", "transfer_cluster", "transfer_machine", "dram_near", "dram_far"),
     "Figure 7: delay between entries": ("cpi_user",),

@@ -93,7 +93,7 @@ class CompareOptions:
     arrivals: open_loop_comparison.OpenLoopOptions = open_loop_comparison.OpenLoopOptions()
     suite: Annotated[bool, typer.Option(
         "--suite", help="Run a table of workloads: YCSB, servers that clients of other cores ask, system calls, and "
-        f"controls, whose ratio is 1. {SUITE_IMAGES} images each, or --images.")] = False
+        f"controls, which must have the ratio 1. {SUITE_IMAGES} images each, or --images.")] = False
     rows: Annotated[str | None, typer.Option("--rows", metavar="NAME,...", help="With --suite: these rows.")] = None
     emulated: options.MachineOptions = options.MachineOptions()
     records: Annotated[int | None, typer.Option(
@@ -366,7 +366,7 @@ def _map(args: CompareOptions, modelled: ModelledMachine | None, output: Output,
     host = host_description(modelled_run.mode(machines[0]), qemu.BINARY) | {"mode": "Modelled machines"}
     output.results(document("compare", host, []) | parts.to_json() | {"map": [cell.to_json() for cell in known]})
     map_plot.plot(known, picture, (layouts[0], layouts[1]))
-    output.line(f"Plot: {picture}." if output.json_to == "-" else f"Results: {output.json_to}. Plot: {picture}.")
+    output.written(picture)
     parts.finish()
 
 
@@ -421,4 +421,4 @@ def _publish(
     with output.ending(texts or [alone(result) for result in results]):
         output.results(data)
         plot.plot(results, on["mode"], picture, spreads, verdicts[0].bars if verdicts else ())
-        output.line(f"Plot: {picture}." if output.json_to == "-" else f"Results: {output.json_to}. Plot: {picture}.")
+        output.written(picture)
