@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Chooses the booted tests of a whole run of `./skerry test`; `--only WORD` and pytest by itself run all.
 
-A run leaves out tests that are marked `campaign`, which boot once more what others boot, and two thirds of those that
+A run leaves out tests that are marked `campaign`, which boot once more what others boot, and five sixths of those that
 are marked `drawn`: each commit draws others. `python -m tests.long.booted` runs both kinds, all of them.
 """
 
@@ -13,7 +13,7 @@ import pytest
 from deploy.base import host
 
 CAMPAIGN = "SKERRY_TEST_CAMPAIGN"  # set by tests.long.booted
-PARTS = 3  # of drawn tests a run has one
+PARTS = 6  # of drawn tests a run has one
 
 
 def pytest_configure(config: pytest.Config) -> None:

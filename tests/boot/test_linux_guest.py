@@ -81,6 +81,7 @@ def assert_named(row: dict[str, Any]) -> None:
     assert sum(count for (program, _), count in sums.items() if program == "(other code)") < sum(sums.values()) / 100
 
 
+@pytest.mark.drawn
 @pytest.mark.limit(900)
 def test_load_profile_linux(tmp_path: Path) -> None:
     """both do the same operations; every instruction is some function's, of the kernel and of programs, and all are

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs booted tests that are marked `campaign` or `drawn`: `build/venv/bin/python -m tests.long.booted [--only WORD]`.
 
-`./skerry test` leaves the former out, and runs a third of the latter (tests/boot/conftest.py). booted.txt beside this
+`./skerry test` leaves the former out, and runs a sixth of the latter (tests/boot/conftest.py). booted.txt beside this
 file keeps the commit at which each passed last; a test that fails has no line there.
 """
 
