@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Writes docs/deployment.schema.json, the tables of docs/deployments.md and that of layouts in docs/topology.md: python
--m deploy.deployment."""
+"""Writes docs/deployment.schema.json, and the table of layouts in docs/topology.md: python -m deploy.deployment."""
 
 from deploy.deployment.reference import write
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Declarations of a deployment file's keys: each once, at the member of model.py that it sets.
 
-The form of files (schema.py), and with it the reader's checks, docs/deployment.schema.json and the tables of
-docs/deployments.md are made of these declarations. They need no pydantic, which takes long to load.
+The form of files (schema.py), and with it the reader's checks, docs/deployment.schema.json and the page
+of all keys are made of these declarations. They need no pydantic, which takes long to load.
 """
 
 from dataclasses import MISSING, dataclass, field

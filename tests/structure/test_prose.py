@@ -14,8 +14,7 @@ README_LINES, README_WORDS = 110, 80
 CELL_WORDS, FIRST_SCREEN_LINES = 25, 60
 ALL_WORDS = 60_000  # of docs/*.md, made pages excepted
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
-# keys are help texts, which have tests of their own
-COMMENT = re.compile(r"<!-- keys: generated.*?<!-- end of keys -->|<!--.*?-->", re.DOTALL)
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 # A sentence that begins so makes its reader look for the noun: "Of the cluster: that panics". Questions do not.
 INVERTED = re.compile(r"(?:^|[.:;] |\*\* |- |\d\. )((?:Of|What|Those|Whose) [^.?:]{12,}[.])")
 PAGES = [path for path in files() if path.match("docs/*.md") or path.name == "README.md" and path.parent == Path()]

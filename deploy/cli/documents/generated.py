@@ -15,6 +15,7 @@ from deploy.base.paths import BUILD
 from deploy.cli.help import EXAMPLES
 from deploy.cli.main import make_app
 from deploy.cli.man import STATUSES, commands
+from deploy.deployment import reference as keys
 
 HEAD = """<!-- SPDX-License-Identifier: BSD-2-Clause -->
 # The command line
@@ -98,7 +99,7 @@ def abi() -> str:
     return reference.generate()
 
 
-PAGES = {"cli": cli, "abi": abi}
+PAGES = {"cli": cli, "keys": keys.page, "abi": abi}
 
 
 def write(folder: Path, *names: str) -> None:
