@@ -8,7 +8,10 @@
 #include "vspace.h"
 
 /* Of CNodes larger than this only the first slots are looked at, and those that the tree leads to. */
-enum { SCAN_MAX = 512 };
+#ifndef CHECK_SLOTS
+#define CHECK_SLOTS 512
+#endif
+enum { SCAN_MAX = CHECK_SLOTS };
 
 void check_failed(const char *file, int line, const char *sentence, uint64_t a, uint64_t b)
 {

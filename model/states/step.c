@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "step.h"
+#include <string.h>
+#include "fail.h"
+#include "message.h"
+#include "tiny.h"
+#include "write_log.h"
+
+enum { ENTRIES_MAX = 10000, CORE_STEPS_MAX = 400 }; /* of one step: more means that it never ends */
+
+static bool stack_used[STEP_CORES];
+
+static uint8_t *stack_top(unsigned core)
+{
+	return (uint8_t *)tiny->core[core].fiber.stack + tiny->core[core].fiber.size;
+}
+
+bool step_inside(unsigned core) { return tiny->core[core].inside; }
+
+bool step_restarts(unsigned core)
+{
+	const struct context *context = &current(tiny_cpu(core))->context;
+	return !tiny_idle(core) && (context->again || context->raise);
+}
+
+static bool has_interrupt(unsigned core)
+{
+	for (unsigned i = 0; i < HOSTED_VECTORS / 64; i++)
+		if (tiny->core[core].vectors[i])
+			return true;
+	return hosted_timer_due(&tiny->core[core]);
+}
+
+bool step_at_rest(void)
+{
+	for (unsigned core = 0; core < tiny->config.cores; core++)
+		if (step_inside(core) || has_interrupt(core))
+			return false;
+	return true;
+}
+
+/* A kernel entry, or where cores take turns, its next part. */
+static void enter(unsigned core)
+{
+	struct fiber *fiber = &tiny->core[core].fiber;
+	hosted_self = &tiny->core[core];
+	if (tiny->config.cores == 1) {
+		hosted_core_enter(hosted_self);
+	} else {
+		log_write(&fiber->at, sizeof(fiber->at)); /* assembly writes both */
+		log_write(&fiber->caller, sizeof(fiber->caller));
+		stack_used[core] = true;
+		fiber_resume(fiber);
+		if ((uint8_t *)fiber->at < stack_top(core) - STEP_STACK)
+			fail("a kernel entry stops with more than %u bytes on its stack", STEP_STACK);
+	}
+	hosted_self = 0;
+}
+
+static bool has_to_do(unsigned core) { return step_inside(core) || has_interrupt(core) || step_restarts(core); }
+
+/* Until the call of the core's thread has ended, or waits. Returns false where the core waits for another one. */
+static bool run(unsigned core)
+{
+	const struct thread *thread = current(tiny_cpu(core));
+	for (unsigned i = 0; i < ENTRIES_MAX; i++) {
+		const struct thread *now = current(tiny_cpu(core));
+		if (!step_inside(core) && !has_interrupt(core) && !now->context.raise && !tiny->core[core].order &&
+		    (now != thread || !now->context.again))
+			return true;
+		if (tiny->config.cores > 1 && i == CORE_STEPS_MAX)
+			return false;
+		enter(core);
+	}
+	fail("core %u makes a call again and again: %u entries, and no end", core, ENTRIES_MAX);
+}
+
+/* Interrupts alone: the thread that they find, or leave behind, does nothing. */
+static void run_interrupts(unsigned core)
+{
+	for (unsigned i = 0; has_interrupt(core); i++) {
+		if (i == ENTRIES_MAX)
+			fail("interrupts of core %u have no end", core);
+		enter(core);
+	}
+}
+
+static bool tick(unsigned core)
+{
+	uint64_t timer = tiny->core[core].timer;
+	if (step_inside(core) || !timer || has_interrupt(core))
+		return false;
+	if (timer > tiny->time)
+		LOG_SET(tiny->time, timer);
+	if (tiny->config.cores == 1)
+		run_interrupts(core);
+	else
+		enter(core);
+	return true;
+}
+
+static bool go_on(unsigned core, bool part)
+{
+	if (!has_to_do(core))
+		return false;
+	if (!part)
+		return run(core);
+	enter(core);
+	if (tiny->config.cores == 1)
+		return step_restarts(core) && tick(core);
+	return true;
+}
+
+static bool raise_pin(unsigned core)
+{
+	if (core != 0 || !tiny->pin[0].routed)
+		return false;
+	hosted_raise_pin(tiny, 0);
+	if (tiny->config.cores == 1)
+		run_interrupts(0);
+	return true;
+}
+
+/* Only where the memory is zero: states do not differ by more than that. The port's own store is not instrumented. */
+static bool store(unsigned core)
+{
+	uint64_t value;
+	if (!hosted_load(tiny, core, TINY_PLAY, &value) || value)
+		return false;
+	const uint64_t entry = hosted_touch(tiny, core, TINY_PLAY);
+	if (!(entry >> PTE_RIGHTS & RIGHT_WRITE))
+		return false;
+	log_put(direct(arch_pte_address(entry, 0)), TINY_SECRET);
+	return true;
+}
+
+static void post_call(unsigned core, const struct operation *operation)
+{
+	struct ipc_buffer *buffer = thread_ipc_buffer(current(tiny_cpu(core)));
+	struct hosted_call call = { .number = operation->number, .cptr = operation->cptr, .reply = operation->reply };
+	unsigned caps = 0;
+	while (caps < OPERATION_CAPS && operation->cap[caps])
+		caps++;
+	call.info = message_info(operation->label, caps, operation->words);
+	for (unsigned i = 0; i < operation->words; i++) {
+		if (i < MESSAGE_REGISTERS)
+			call.word[i] = operation->word[i];
+		else if (buffer)
+			log_put(&buffer->words[i], operation->word[i]);
+	}
+	if (operation->waits)
+		call.word[0] = tiny->time + 3 * tiny->kernel.slice;
+	for (unsigned i = 0; buffer && i < OPERATION_CAPS; i++)
+		log_put(&buffer->caps[i], operation->cap[i]);
+	hosted_post_call(tiny, core, &call);
+}
+
+/* The thread's own step, which has been posted. */
+static bool enter_posted(unsigned core, bool part)
+{
+	if (!part)
+		return run(core);
+	enter(core);
+	if (tiny->config.cores == 1)
+		return step_restarts(core) && tick(core); /* else it is the same as the whole call */
+	return true;
+}
+
+bool step_do(const struct step *step)
+{
+	static const uint64_t words[5] = { 0x1000, 0x2000, RFLAGS_FIXED, 13, 0 };
+	const struct operation *operation = step->operation;
+	const unsigned core = step->core;
+	require(core < tiny->config.cores);
+	if (step->part && (operation->kind == OP_TICK || operation->kind == OP_PIN || operation->kind == OP_STORE ||
+	                   operation->kind == OP_TOUCH))
+		return false;
+	switch (operation->kind) {
+	case OP_TICK: return tick(core);
+	case OP_PIN: return raise_pin(core);
+	case OP_GO_ON: return go_on(core, step->part);
+	default: break;
+	}
+	if (has_to_do(core) || tiny_idle(core))
+		return false;
+	switch (operation->kind) {
+	case OP_STORE: return store(core);
+	case OP_TOUCH: return hosted_touch(tiny, core, TINY_PLAY);
+	case OP_FAULT: hosted_post_fault(tiny, core, FAULT_EXCEPTION, 5, words); break;
+	default: post_call(core, operation); break;
+	}
+	return enter_posted(core, step->part);
+}
+
+void stacks_save(struct step_stacks *to)
+{
+	for (unsigned core = 0; core < tiny->config.cores; core++) {
+		memcpy(to->byte[core], stack_top(core) - STEP_STACK, STEP_STACK);
+		stack_used[core] = false;
+	}
+}
+
+void stacks_restore(const struct step_stacks *from, bool all)
+{
+	for (unsigned core = 0; core < tiny->config.cores; core++) {
+		if (stack_used[core] || all)
+			memcpy(stack_top(core) - STEP_STACK, from->byte[core], STEP_STACK);
+		stack_used[core] = false;
+	}
+}
+
+uint64_t stacks_hash(void)
+{
+	uint64_t hash = 0;
+	for (unsigned core = 0; core < tiny->config.cores; core++) {
+		const uint64_t *end = (const uint64_t *)stack_top(core);
+		for (const uint64_t *word = tiny->core[core].fiber.at; step_inside(core) && word < end; word++)
+			hash += log_mix((uint64_t)word, *word);
+	}
+	return hash;
+}
