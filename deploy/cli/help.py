@@ -13,6 +13,7 @@ SUMMARIES = {  # they fit into a terminal of 80 columns
     "build": "Set up and build everything.",
     "test": "Run every test, or those with a word in their name.",
     "prove": "Bounded proofs: every execution of small cases.",
+    "explore": "Every state of a tiny machine, to a depth.",
     "fuzz": "Fuzz a kernel, the readers of maps and images, or TCP stacks.",
     "compare": "One kernel per socket beside one for all: Redis, YCSB.",
     "bench": "One experiment of the papers.",
@@ -67,6 +68,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "build": ("build", "build examples/lua"),
     "test": ("test", "test --only redis", "test --json results.json --quiet"),
     "prove": ("prove", "prove --only ring", "prove --list"),
+    "explore": ("explore --theme retype", "explore --all --time 5 --lock fine", "explore --theme dirty --pairs"),
     "fuzz": ("fuzz --regime rtm --time 300 --jobs 2", "fuzz --target map --time 300", "fuzz --runs 100000 --seed 7"),
     "compare": (
         "compare",

@@ -41,13 +41,13 @@ from topology.errors import InputError
 
 # In the order of the help page.
 COMMANDS = (
-    "doctor", "build", "test", "prove", "fuzz", "compare", "bench", "run", "topology", "image", "collect", "model",
-    "plan", "lockstat", "top", "granularity", "kill", "map", "move", "demo", "profile", "cc", "deploy", "status",
-    "console", "logs", "stop", "undeploy", "report", "paper", "completion", "man", "docs", "release",
+    "doctor", "build", "test", "prove", "explore", "fuzz", "compare", "bench", "run", "topology", "image", "collect",
+    "model", "plan", "lockstat", "top", "granularity", "kill", "map", "move", "demo", "profile", "cc", "deploy",
+    "status", "console", "logs", "stop", "undeploy", "report", "paper", "completion", "man", "docs", "release",
 )
 # By folder of deploy/cli/commands. `bench` is a folder of its own.
 FOLDERS = {
-    "project": ("build", "cc", "completion", "docs", "doctor", "fuzz", "man", "prove", "release", "test"),
+    "project": ("build", "cc", "completion", "docs", "doctor", "explore", "fuzz", "man", "prove", "release", "test"),
     "measure": ("collect", "compare", "model", "paper", "plan", "profile", "report"),
     "machine": ("demo", "image", "run", "topology"),
     "live": ("granularity", "kill", "lockstat", "map", "move", "top"),

@@ -90,6 +90,7 @@ COMMANDS = {
     "bench lock --cores 1 --lock clh": needs.native("kernel-bench-clh", "bench-cores"),
     "cc x.c": needs.COMPILER,
     "prove": needs.NAMES_OF_TESTS,
+    "explore": needs.NAMES_OF_TESTS,
     "fuzz": Needs(groups=frozenset({"fuzz"})),
     "fuzz --target net": needs.NAMES_OF_TESTS,
     "build": needs.EVERYTHING,

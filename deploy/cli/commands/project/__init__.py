@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Commands about this tree: build, test, prove, fuzz, documents, releases."""
+"""Commands about this tree: build, test, prove, explore, fuzz, documents, releases."""

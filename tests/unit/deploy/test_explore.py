@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The explorer of states: its command with a program that prints what an exploration prints, and its themes."""
+
+import importlib
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from deploy.base.paths import ROOT
+from deploy.cli.main import main
+from deploy.tools import explore as explorer
+
+command = importlib.import_module("deploy.cli.commands.project.explore")
+THEMES = "all\t1\t3\t90\nretype\t1\t5\t17\ntwo cores\t2\t4\t8\n"
+LEVEL = "depth 1: 9 new, 10 states, 17 transitions, 17 refused, 9 checked, 0 pairs, 0.50 s"
+END = "the depth is reached: 1 levels, 10 states, 17 transitions, 17 refused, 9 checked, 0 pairs, 0.50 s, 0 MiB"
+FIND = ["found: 0 levels, 4 states, 5 transitions, 6 refused, 3 checked, 0 pairs, 0.10 s, 0 MiB",
+        "found: memory is not zero", "step 1: 0 retype tcb P1", "step 2: 0 tick [part]"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program for each regime that passes, but for theme `retype`, and that lists its arguments."""
+    for regime in ("clh", "fine"):
+        script = tmp_path / f"explore-{regime}"
+        lines = "\n".join(f"echo '{line}'" for line in (LEVEL, END))
+        finds = "\n".join(f"echo '{line}'" for line in FIND)
+        script.write_text(f"#!/bin/sh\necho \"$@\" >> {tmp_path}/calls\ncase \"$*\" in\n--list) printf '{THEMES}';;\n"
+                          f"*--replay*) echo 'passed: 2 steps';;\n*999*) echo 'explore: no memory' >&2; exit 2;;\n"
+                          f"*retype*) {finds}\nexit 1;;\n*) {lines};;\nesac\n")
+        script.chmod(0o755)
+    monkeypatch.setattr(explorer, "program", lambda regime: tmp_path / f"explore-{regime}")
+    monkeypatch.setattr(command, "ensure_built", lambda output, needed: None)
+    monkeypatch.setattr(command, "LOGS", tmp_path)
+    monkeypatch.setattr(command.host, "memory", lambda: (8 << 30, 4 << 30))
+    return tmp_path
+
+
+def explored(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, list[dict[str, object]], str]:
+    status = main(["explore", *words, "--json", "-"])
+    printed = capsys.readouterr()
+    return status, json.loads(printed.out)["results"] if printed.out else [], printed.err.strip()
+
+
+def test_passes(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    """states and their rate are what the program counted; limits reach it"""
+    status, (one,), _ = explored(capsys, "--depth", "7", "--time", "9", "--states", "20", "--jobs", "1", "--pairs")
+    assert status == 0 and (one["outcome"], one["states"], one["transitions"], one["depth"]) == ("passed", 10, 17, 1)
+    assert (folder / "calls").read_text().splitlines()[-1] == (
+        f"--jobs 1 --states 20 --record {folder}/explore/clh-all.txt --theme all --depth 7 --time 9 --pairs")
+
+
+def test_find(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    """a find is an exit status of 1, its path, and the command that repeats it; other themes go on"""
+    status, results, errors = explored(capsys, "--all", "--lock", "fine")
+    assert status == 1 and [one["outcome"] for one in results] == ["passed", "found", "passed"]
+    assert results[1]["path"] == ["0 retype tcb P1", "0 tick [part]"]
+    assert errors.splitlines()[-1] == "skerry: retype: memory is not zero"
+    assert f"replay: ./skerry explore --replay {folder}/explore/fine-retype.txt" in " ".join(errors.split())
+
+
+def test_replay(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    """the file says of which regime it is; one that does not is refused"""
+    path = folder / "path.txt"
+    path.write_text("regime fine\ntheme all\ncores 1\n0 tick\n")
+    status, (one,), _ = explored(capsys, "--replay", str(path))
+    assert status == 0 and (one["regime"], one["end"]) == ("fine", "passed: 2 steps")
+    path.write_text("regime ../../etc\n")
+    assert explored(capsys, "--replay", str(path))[0] == 2
+    assert explored(capsys, "--replay", str(folder / "none"))[2].endswith("no such file or directory")
+
+
+@pytest.mark.parametrize("words", ["--lock tas2", "--theme x", "--theme all --all", "--pairs --cores 2",
+                                   "--replay x --theme all", "--lock none --cores 2", "--depth 0",
+                                   "--states 2000000000"])
+def test_refused(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """what cannot be is a line and exit status 2"""
+    status, results, errors = explored(capsys, *words.split())
+    assert status == 2 and not results and errors.splitlines()[-1].startswith("skerry: ")
+
+
+def test_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    """a program that cannot go on is a failure with what it said, not a find"""
+    status, _, errors = explored(capsys, "--states", "999")
+    assert status == 1 and errors.splitlines()[-1] == "skerry: no memory"
+
+
+def test_themes_are_tested() -> None:
+    """each theme of one regime or another is a test, and each test's theme exists"""
+    table = re.findall(r'^\t\{ "([^"]+)", [12], ', (ROOT / "model/states/operations.c").read_text(), re.MULTILINE)
+    tested = re.findall(r"'([^']+)'", (ROOT / "model/states/meson.build").read_text().partition("states_themes = {")[2]
+                        .partition("}")[0])
+    assert len(table) > 10 and set(table) == set(tested) - {"clh", "fine", "dynamic"}
+
+
+def test_operations_exist() -> None:
+    """each operation that a theme names is in the alphabet"""
+    alphabet, _, listed = (ROOT / "model/states/operations.c").read_text().partition("const struct theme themes[]")
+    names = set(re.findall(r'^\t(?:\{ \.name = |[A-Z]+\()"([^"]+)"', alphabet, re.MULTILINE))
+    parts = re.findall(r'"([^"]*)"', re.sub(r'\{ "[^"]+", ', "{ ", listed.partition("};")[0]))
+    used = {name for part in parts for name in part.split(",") if name}
+    assert len(names) > 80 and len(used) > 60 and not used - names
