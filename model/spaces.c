@@ -22,7 +22,6 @@ static void make_space(unsigned cores)
 	machine_give_space(A, SPACE_POOL, AT);
 	struct vspace *space = (struct vspace *)slot_of(SPACE)->cap.object;
 	explore_name(&space->active_mask, sizeof(space->active_mask), "the space's active mask");
-	explore_name(&space->tlb_valid_mask, sizeof(space->tlb_valid_mask), "the space's valid mask");
 	explore_name(&a->loaded, sizeof(a->loaded), "A's loaded");
 }
 

@@ -27,7 +27,7 @@ static void set_vspace(struct cpu *cpu, struct vspace *vspace)
 	if (cpu->own.loaded_vspace == vspace)
 		return;
 	cpu->own.loaded_vspace = vspace;
-	if (vspace && !vspace_tlb_validate(vspace, cpu->own.index))
+	if (vspace && !vspace_tlb_validate(cpu, vspace))
 		hosted_flush_tag(vspace->loads);
 	hosted_pause();
 }
@@ -51,7 +51,7 @@ static void load_thread(struct cpu *cpu, struct thread *thread, struct vspace *v
 void arch_switch(struct cpu *cpu, struct thread *from, struct thread *to, struct vspace *vspace)
 {
 	if (cpu->own.loaded_thread != from || atomic_load_explicit(&to->loaded, memory_order_relaxed) ||
-	    !vspace_tlb_is_valid(vspace, cpu->own.index))
+	    !vspace_tlb_is_valid(cpu, vspace))
 		arch_panic("the fast path goes where it may not");
 	if (cpu->own.pending)
 		arch_panic("the fast path switches with hardware work pending");

@@ -108,13 +108,13 @@ void hosted_flush_kernel(void)
 static const struct vspace *usable_vspace(const struct hosted_core *core, uint64_t tag)
 {
 	const struct vspace *vspace = tag ? core->machine->kernel.vspace[tag - 1] : 0;
-	return vspace && vspace_tlb_is_valid(vspace, core->cpu->own.index) ? vspace : 0;
+	return vspace && vspace_tlb_is_valid(core->cpu, vspace) ? vspace : 0;
 }
 
 uint64_t hosted_remembered(const struct hosted *machine, unsigned core, const struct vspace *vspace, uint64_t vaddr)
 {
 	const struct hosted_translation *tlb = machine->core[core].tlb;
-	for (unsigned i = 0; i < HOSTED_TLB && vspace_tlb_is_valid(vspace, core); i++)
+	for (unsigned i = 0; i < HOSTED_TLB && vspace_tlb_is_valid(machine->core[core].cpu, vspace); i++)
 		if (tlb[i].tag == vspace->loads && tlb[i].vaddr == vaddr)
 			return tlb[i].entry;
 	return 0;

@@ -29,7 +29,7 @@ static inline __attribute__((always_inline)) void arch_switch(struct cpu *cpu, s
 {
 	kernel_assert(from == cpu->own.loaded_thread && from != to);
 	kernel_assert(!atomic_load_explicit(&to->loaded, memory_order_relaxed));
-	kernel_assert(vspace && vspace_tlb_is_valid(vspace, cpu->own.index));
+	kernel_assert(vspace && vspace_tlb_is_valid(cpu, vspace));
 	kernel_assert(!cpu->own.pending);
 	fpu_save(from->fpu);
 	fpu_load(to->fpu);

@@ -27,7 +27,7 @@ static void set_vspace(struct cpu *cpu, struct vspace *vspace)
 		return;
 	cpu->own.loaded_vspace = vspace;
 	if (vspace)
-		write_cr3(vspace_tlb_validate(vspace, cpu->own.index) ? vspace->loads : vspace->loads & ~CR3_KEEP);
+		write_cr3(vspace_tlb_validate(cpu, vspace) ? vspace->loads : vspace->loads & ~CR3_KEEP);
 	else
 		paging_load_kernel();
 }

@@ -91,14 +91,12 @@ static void tell_ledger(const struct kernel *kernel)
 		atomic_store_explicit(&kernel->ledger->present, kernel->cores, memory_order_release);
 }
 
-/* The core's TLB holds no translation of this cluster's address spaces any more. */
+/* The core's TLB holds no valid translation of this cluster's address spaces any more: it has answered REQUEST_LEAVE. */
 static void forget_spaces(struct kernel *kernel, uint64_t bit)
 {
 	for (unsigned i = 0; i < KERNEL_VSPACES; i++)
-		if (kernel->vspace[i]) {
+		if (kernel->vspace[i])
 			atomic_fetch_and_explicit(&kernel->vspace[i]->active_mask, ~bit, memory_order_relaxed);
-			atomic_fetch_and_explicit(&kernel->vspace[i]->tlb_valid_mask, ~bit, memory_order_relaxed);
-		}
 }
 
 static uint64_t core_let_go(struct cpu *cpu, uint32_t index, uint64_t to)

@@ -22,6 +22,8 @@
 struct kernel;
 struct vspace;
 
+enum { KERNEL_VSPACES = 1024 }; /* address spaces at a time; ids are unique for ever */
+
 /*
  * Hardware work that a kernel entry has decided on and that is done by
  * arch_finish() after kernel_exit(), outside the lock: loading CR3, the FPU
@@ -57,7 +59,7 @@ struct cpu_private {
 	struct vspace *vspace_wanted;
 	struct thread *loaded_thread; /* whose FPU state and segment bases the core holds, or null */
 	uint32_t index;
-	uint64_t bit;      /* 1 << index, as in vspace->tlb_valid_mask */
+	uint64_t bit;      /* 1 << index, as in vspace->active_mask */
 	uint64_t receives; /* blocked_state_word(index, THREAD_RECEIVING); 0 while the fast path declines */
 	uint64_t awaits;   /* blocked_state_word(index, THREAD_REPLY); likewise */
 	uint32_t pending;
@@ -90,6 +92,8 @@ struct cpu_private {
 	/* work of this entry is left until it has the kernel for itself, visit.h; false between entries */
 	bool writer_wanted;
 	HELD_RECORD held; /* debug and hosted builds: assert.h */
+	/* by place: this core's tagged translations of the address space are valid, vspace.h */
+	_Alignas(8) bool tlb_valid[KERNEL_VSPACES];
 };
 
 struct cpu_public {

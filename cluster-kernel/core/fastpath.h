@@ -102,7 +102,7 @@ INLINE bool may_switch(const struct cpu *cpu, const struct thread *current, cons
                        const uint64_t *state_word, const struct vspace *vspace)
 {
 	return thread_state_word(next) == *state_word && next->priority >= current->priority && vspace &&
-	       (atomic_load_explicit(&vspace->tlb_valid_mask, memory_order_relaxed) & cpu->own.bit);
+	       vspace_tlb_is_valid(cpu, vspace);
 }
 
 /* Switches to `next`, which has received the message. Caller holds both threads' locks. */

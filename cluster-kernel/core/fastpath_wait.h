@@ -104,8 +104,7 @@ INLINE bool find_next(struct cpu *cpu, struct fast_wait *wait)
 	wait->new_slice = equals;
 	wait->slice_end = equals ? new_slice(cpu, wait->next, wait->now) : 0;
 	wait->vspace = thread_vspace(wait->next);
-	return wait->vspace &&
-	       (atomic_load_explicit(&wait->vspace->tlb_valid_mask, memory_order_relaxed) & cpu->own.bit);
+	return wait->vspace && vspace_tlb_is_valid(cpu, wait->vspace);
 }
 
 /* Of two times that may be 0: never. */

@@ -17,8 +17,7 @@ struct ledger_kernel;
 struct vspace;
 
 enum {
-	KERNEL_VSPACES = 1024, /* address spaces at a time; ids are unique for ever */
-	KERNEL_IRQS = 160,     /* device interrupt vectors, each on one core */
+	KERNEL_IRQS = 160, /* device interrupt vectors, each on one core */
 };
 
 struct irq {

@@ -2,6 +2,7 @@
 #include "remote.h"
 #include "arch.h"
 #include "kernel.h"
+#include "memory.h"
 #include "schedule.h"
 #include "tlb.h"
 #include "vspace.h"
@@ -19,11 +20,15 @@ static void stall_here(struct cpu *cpu)
 	cpu->own.pending |= PENDING_SWITCH;
 }
 
-/* This core idles, and no thread will be woken on it (core_move.h). */
+/*
+ * This core idles, and no thread will be woken on it (core_move.h). It drops what is under a tag when it next loads the
+ * space.
+ */
 static void begin_leaving(struct cpu *cpu)
 {
 	kernel_assert(current(cpu) == &cpu->shared.idle);
 	arch_unload(cpu);
+	memory_zero(cpu->own.tlb_valid, sizeof(cpu->own.tlb_valid));
 	cpu->own.pending |= PENDING_LEAVE;
 }
 

@@ -15,6 +15,15 @@ bool vspace_room(const struct kernel *kernel, uint64_t count)
 	return count <= KERNEL_VSPACES - kernel->vspace_count;
 }
 
+/* For assertions. Returns whether no core has valid translations of a space that had the place before. */
+static inline bool place_is_unloaded(const struct kernel *kernel, unsigned place)
+{
+	for (unsigned i = 0; i < kernel->cpu_count; i++)
+		if (kernel->cpu[i]->own.tlb_valid[place])
+			return false;
+	return true;
+}
+
 void vspace_init(struct kernel *kernel, struct vspace *vspace)
 {
 	assert_exclusive();
@@ -22,7 +31,9 @@ void vspace_init(struct kernel *kernel, struct vspace *vspace)
 	unsigned place = kernel->vspace_free[kernel->vspace_count++];
 	kernel_assert(place < KERNEL_VSPACES && !kernel->vspace[place]);
 	vspace->id = ++kernel->vspaces_made * KERNEL_VSPACES + place;
+	vspace->place = (uint16_t)place;
 	kernel->vspace[place] = vspace;
+	kernel_assert(place_is_unloaded(kernel, place));
 	vspace->loads = arch_vspace_init(vspace->root, vspace->id);
 }
 
@@ -43,7 +54,7 @@ void vspace_flush_here(struct cpu *cpu, struct vspace *vspace, unsigned request)
 		arch_flush_tlb();
 		return;
 	}
-	atomic_fetch_and_explicit(&vspace->tlb_valid_mask, others, memory_order_relaxed);
+	cpu->own.tlb_valid[vspace->place] = false;
 	if (needed != vspace)
 		atomic_fetch_and_explicit(&vspace->active_mask, others, memory_order_relaxed);
 	if (loaded) {
@@ -58,7 +69,7 @@ void vspace_flush_here(struct cpu *cpu, struct vspace *vspace, unsigned request)
 void vspace_destroy(struct cpu *cpu, struct vspace *vspace)
 {
 	struct kernel *kernel = kernel_of(cpu);
-	unsigned place = vspace->id % KERNEL_VSPACES;
+	const unsigned place = vspace->place;
 	assert_exclusive();
 	kernel_assert(vspace->references == 0 && kernel->vspace[place] == vspace && kernel->vspace_count > 0);
 	tlb_leave(cpu, vspace);

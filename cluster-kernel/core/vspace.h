@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "cap.h"
+#include "cpu.h"
 
 struct vspace {
 	uint64_t root[512];
@@ -17,11 +18,11 @@ struct vspace {
 	uint64_t loads; /* what the port's root register gets: root table and, where TLBs have them, tag */
 	/* cores that may hold translations of it: only these are interrupted when it changes */
 	_Atomic uint64_t active_mask;
-	/* cores of active_mask whose tagged translations are valid; each core writes its own bit */
-	_Atomic uint64_t tlb_valid_mask;
 	uint64_t owed_in; /* the TLB round of the last unmapping from the space, tlb.h */
 	uint32_t references;
-	uint8_t reserved[4096 - 44];
+	/* id modulo KERNEL_VSPACES, of no other live space. Constant; atomic: gcc moves no other load across it then */
+	_Atomic uint16_t place;
+	uint8_t reserved[4096 - 38];
 };
 _Static_assert(sizeof(struct vspace) == 1u << VSPACE_BITS, "the ABI's VSpace size");
 
@@ -31,12 +32,15 @@ _Static_assert(sizeof(struct vspace) == 1u << VSPACE_BITS, "the ABI's VSpace siz
 /*
  * `active_mask` has the bit of each core whose TLB may hold translations of the space, tagged. A core's bit is set
  * under the lock before the core loads the space, so that a flush that begins later asks this core; it is cleared by
- * the core itself, when it is asked to flush a space that it does not use. `tlb_valid_mask` has the bit of each core
- * whose tagged translations are valid: only the core itself writes it, and where it was clear, loading drops what is
- * under the tag. Against exclusive entries the lock orders `active_mask`. Against readers it is seq_cst. Hazard: store
- * buffering. The core sets its bit and then walks the tables; a reader changes an entry and then reads the mask. Either
- * the walk sees the new entry, or the reader sees the bit. `tlb_valid_mask` is relaxed: it is ordered by the request
- * and its answer (remote.h).
+ * the core itself, when it is asked to flush a space that it does not use. Against exclusive entries the lock orders
+ * `active_mask`. Against readers it is seq_cst. Hazard: store buffering. The core sets its bit and then walks the
+ * tables; a reader changes an entry and then reads the mask. Either the walk sees the new entry, or the reader sees the
+ * bit.
+ *
+ * The byte tlb_valid[place] of a core is set where the core's tagged translations of the space are valid; where it is
+ * clear, loading the space drops what is under the tag. Only the core itself reads and writes it, so it is plain
+ * memory. It is set only while the core's bit in `active_mask` is. So a space that is destroyed has been unloaded by
+ * each core whose byte was set, and the byte is clear when another space gets the place.
  */
 static inline void vspace_retain_core(struct vspace *vspace, unsigned core)
 {
@@ -44,19 +48,20 @@ static inline void vspace_retain_core(struct vspace *vspace, unsigned core)
 	if (vspace && !(atomic_load_explicit(&vspace->active_mask, memory_order_relaxed) >> core & 1))
 		atomic_fetch_or(&vspace->active_mask, 1ull << core);
 }
-static inline bool vspace_tlb_is_valid(const struct vspace *vspace, unsigned core)
+/* Returns whether this core's tagged translations of the space are valid. */
+static inline bool vspace_tlb_is_valid(const struct cpu *cpu, const struct vspace *vspace)
 {
-	kernel_assert(vspace && core < 64);
-	return atomic_load_explicit(&vspace->tlb_valid_mask, memory_order_relaxed) >> core & 1;
+	kernel_assert(vspace && vspace->place == vspace->id % KERNEL_VSPACES);
+	return cpu->own.tlb_valid[atomic_load_explicit(&vspace->place, memory_order_relaxed)];
 }
 /* Called by the core that loads the space. Returns whether its tagged translations are valid, and marks them valid. */
-static inline bool vspace_tlb_validate(struct vspace *vspace, unsigned core)
+static inline bool vspace_tlb_validate(struct cpu *cpu, const struct vspace *vspace)
 {
-	kernel_assert(atomic_load_explicit(&vspace->active_mask, memory_order_relaxed) >> core & 1);
-	bool valid = vspace_tlb_is_valid(vspace, core);
-	if (!valid)
-		atomic_fetch_or_explicit(&vspace->tlb_valid_mask, 1ull << core, memory_order_relaxed);
-	return valid;
+	kernel_assert(atomic_load_explicit(&vspace->active_mask, memory_order_relaxed) & cpu->own.bit);
+	if (vspace_tlb_is_valid(cpu, vspace))
+		return true;
+	cpu->own.tlb_valid[vspace->place] = true;
+	return false;
 }
 /* Flushes all translations of the space on this core (REQUEST_FLUSH_AND_UNLOAD: and unloads the space). */
 void vspace_flush_here(struct cpu *cpu, struct vspace *vspace, unsigned request);

@@ -72,8 +72,8 @@ static void check_table(const struct world *world, const struct vspace *vspace, 
 
 static void check_vspace(const struct world *world, const struct vspace *vspace)
 {
-	CHECK(world->kernel->vspace[vspace->id % KERNEL_VSPACES] == vspace,
-	      "an address space is not in the kernel's table",
+	CHECK(world->kernel->vspace[vspace->id % KERNEL_VSPACES] == vspace &&
+	      vspace->place == vspace->id % KERNEL_VSPACES, "an address space is not in the kernel's table",
 	      vspace->id, vspace);
 	check_table(world, vspace, vspace->root, LEVEL_ROOT, 0);
 }
@@ -96,12 +96,16 @@ void check_vspaces(const struct world *world)
 		CHECK(!loaded || world_find(world, OBJECT_VSPACE, (uint64_t)loaded),
 		      "a core has loaded a dead address space", c,
 		      loaded);
-		CHECK(!loaded || (loaded->active_mask & loaded->tlb_valid_mask) >> c & 1,
+		CHECK(!loaded || ((loaded->active_mask & cpu->own.bit) && cpu->own.tlb_valid[loaded->place]),
 		      "an address space does not know a core that has loaded it",
 		      c, loaded->active_mask);
 		CHECK(!(cpu->shared.debts & 1) && !cpu->own.doubts && !cpu->shared.flush_askers &&
 		      !cpu->shared.flush_unanswered, "a core owes flushes, or is owed them, though it is in no entry",
 		      c, cpu->shared.debts);
+		for (unsigned i = 0; i < KERNEL_VSPACES; i++)
+			CHECK(!cpu->own.tlb_valid[i] ||
+			      (kernel->vspace[i] && (kernel->vspace[i]->active_mask & cpu->own.bit)),
+			      "a core's translations are valid of a space that does not know the core", c, i);
 		CHECK(!cpu->shared.owed.count, "a core owes flushes though it is in no entry", c,
 		      cpu->shared.owed.count);
 		const struct thread *thread = cpu->shared.current;

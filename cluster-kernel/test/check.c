@@ -152,8 +152,8 @@ static void check_presence(const struct world *world)
 		CHECK(!cpu->own.cleanup_at && !cpu->own.housekeeping_at, "work is left on a core that is not here", c,
 		      cpu->own.cleanup_at);
 		for (unsigned i = 0; i < KERNEL_VSPACES; i++)
-			CHECK(!kernel->vspace[i] ||
-			      !((kernel->vspace[i]->active_mask | kernel->vspace[i]->tlb_valid_mask) >> c & 1),
+			CHECK(!cpu->own.tlb_valid[i] &&
+			      (!kernel->vspace[i] || !(kernel->vspace[i]->active_mask & cpu->own.bit)),
 			      "an address space counts on a core that is not here", i, c);
 	}
 	CHECK(!kernel->reap_list || cleaners, "CNodes are to be emptied, and no core will do it", kernel->reap_list, 0);

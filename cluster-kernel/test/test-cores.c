@@ -73,7 +73,7 @@ static void owes_nothing(void)
 	be_oneself();
 	EXPECT(by(0, CORE_LEAVE, cpu(0, 1), FIRST + 1), 0);
 	EXPECT(vspace->active_mask, 1);
-	EXPECT(vspace->tlb_valid_mask & 2, 0);
+	EXPECT(pair[0]->kernel.cpu[1]->own.tlb_valid[vspace->place], false);
 	pair_end();
 }
 

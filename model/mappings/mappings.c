@@ -36,7 +36,6 @@ static void make_space(unsigned cores, enum granularity granularity)
 	EXPECT(running(1) == a, true);
 	struct vspace *space = (struct vspace *)slot_of(SPACE)->cap.object;
 	explore_name(&space->active_mask, sizeof(space->active_mask), "the space's active mask");
-	explore_name(&space->tlb_valid_mask, sizeof(space->tlb_valid_mask), "the space's valid mask");
 }
 
 static void map(uint64_t frame, unsigned page)
