@@ -30,7 +30,7 @@ static void make_cpus(struct kernel *kernel, struct boot_memory *memory)
 		cpu->shared.current = &cpu->shared.idle;
 		cpu->shared.idle.state = THREAD_IDLE;
 		cpu->shared.running = -1;
-		cpu->shared.idle.core = i;
+		cpu->shared.idle.core = cpu->shared.idle.next_core = (uint16_t)i;
 		run_queue_init(&cpu->shared.ready);
 		lock_cpu_init(cpu);
 		kernel->cpu[i] = cpu;

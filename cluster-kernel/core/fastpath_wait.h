@@ -76,7 +76,7 @@ INLINE bool may_go_on(struct cpu *cpu, const struct thread *thread, struct fast_
 	const bool equals = woken == priority || highest == priority;
 	const uint64_t end = cpu->own.slice_end;
 	if (woken > priority || highest > priority || (equals && end && wait->now >= end) ||
-	    thread->core != thread->next_core)
+	    thread_moves(thread))
 		return false;
 	wait->new_slice = equals && !end;
 	wait->slice_end = !equals ? 0 : end ? end : new_slice(cpu, thread, wait->now);

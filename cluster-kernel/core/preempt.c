@@ -37,7 +37,7 @@ void preempt_changed(struct cpu *cpu, const struct thread *thread)
 		return;
 	object_lock(cpu, &home->shared.ready.lock, LOCK_CLASS_RUN_QUEUE);
 	atomic_store_explicit(&home->shared.running, thread->priority, memory_order_relaxed);
-	if (thread->core != thread->next_core)
+	if (thread_moves(thread))
 		cpu_interrupt(cpu, thread->core);
 	else if (home->shared.ready.highest >= 0)
 		preempt(cpu, home, home->shared.ready.highest);

@@ -66,7 +66,7 @@ static void remote_requeue(struct cpu *cpu, struct thread *thread)
 	struct cpu *home = core_of(cpu, thread);
 	unsigned core = thread->core;
 	kernel_assert(home != cpu && thread->queued == THREAD_REQUEUED);
-	const bool waits = kernel_is_fine(cpu) && core == thread->next_core;
+	const bool waits = kernel_is_fine(cpu) && !thread_moves(thread);
 	if (thread_stack_push(&home->shared.requeue, thread, waits ? schedule_level(thread->priority) : STACK_ALWAYS))
 		cpu_interrupt(cpu, core);
 }
@@ -121,8 +121,8 @@ void schedule_wake_remote(struct cpu *cpu, struct thread *thread)
 		return;
 	}
 	queue_lock(cpu, last);
-	bool stays = thread->core == thread->next_core;
-	thread->core = thread->next_core;
+	bool stays = !thread_moves(thread);
+	thread_move(thread);
 	thread_become(thread, THREAD_READY);
 	if (stays)
 		queue_append(cpu, thread);
@@ -182,7 +182,7 @@ static __attribute__((noinline)) void take_requeued(struct cpu *cpu)
 		timer_drop(cpu, thread);
 		if (thread == current(cpu))
 			continue;
-		thread->core = thread->next_core;
+		thread_move(thread);
 		queue_enqueue(cpu, thread);
 	}
 }
@@ -329,8 +329,8 @@ static struct thread *pick_next(struct cpu *cpu)
 	/* beside readers: another core may have woken the thread and even moved it since */
 	bool runs = thread_state(thread) == THREAD_READY && (kernel_exclusive(cpu) || thread->core == cpu->own.index) &&
 	            !thread->queued; /* safe: `queued` of a thread of this core changes only under the lock that this core holds */
-	if (runs && thread->core != thread->next_core) {
-		thread->core = thread->next_core;
+	if (runs && thread_moves(thread)) {
+		thread_move(thread);
 		moves = thread;
 	}
 	if (!runs || moves || is_preempted(cpu, thread)) {

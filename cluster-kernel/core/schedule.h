@@ -67,12 +67,18 @@ static inline void schedule_wake(struct cpu *cpu, struct thread *thread)
 		return;
 	}
 	/* A thread that is to move leaves its core as soon as it blocks, so it is not current here. */
-	kernel_assert(thread != cpu->shared.current || thread->core == thread->next_core);
+	kernel_assert(thread != cpu->shared.current || !thread_moves(thread));
+	const uint64_t before = thread_state_word(thread);
 	thread_become(thread, THREAD_READY);
-	thread->core = thread->next_core;
-	if (thread == cpu->shared.current)
-		return;
-	if (!cpu->own.handoff && thread->core == cpu->own.index)
+	bool here = state_word_stays(before, cpu->own.index);
+	if (__builtin_expect(here, 1)) {
+		if (thread == cpu->shared.current)
+			return;
+	} else if (thread_moves(thread)) {
+		thread_move(thread);
+		here = thread->core == cpu->own.index;
+	}
+	if (here && !cpu->own.handoff)
 		cpu->own.handoff = thread;
 	else
 		schedule_queue(cpu, thread);

@@ -122,9 +122,9 @@ static void place_thread(struct cpu *cpu, struct thread *thread, uint32_t core)
 	kernel_assert(!thread->next_core || kernel->placed[thread->next_core]);
 	thread_unplace(kernel, thread);
 	kernel->placed[core] += core != 0;
-	thread->next_core = core;
+	thread_set_next_core(thread, core);
 	if (thread->state == THREAD_INACTIVE)
-		thread->core = core;
+		thread_move(thread);
 	else if (thread_waits(thread) && !thread->in_timers)
 		thread_move_waiting(cpu, thread);
 }

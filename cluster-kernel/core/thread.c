@@ -24,7 +24,7 @@ void thread_init(struct thread *thread)
 void thread_unplace(struct kernel *kernel, struct thread *thread)
 {
 	kernel->placed[thread->next_core] -= thread->next_core != 0;
-	thread->next_core = 0;
+	thread_set_next_core(thread, 0);
 }
 
 /* Hazard: a core that has left the thread may still be saving its FPU state. */
@@ -40,10 +40,10 @@ void thread_move_waiting(struct cpu *cpu, struct thread *thread)
 {
 	assert_exclusive();
 	kernel_assert(thread_waits(thread) && !thread->in_timers && !thread->queued && thread != current(cpu));
-	if (thread->core == thread->next_core || cpu->own.loaded_thread == thread)
+	if (!thread_moves(thread) || cpu->own.loaded_thread == thread)
 		return; /* it moves when it is woken */
 	await_saved(cpu, thread); /* a fast path on its new core does not */
-	thread->core = thread->next_core;
+	thread_move(thread);
 }
 
 /* Takes the thread off the core that runs it. */

@@ -46,18 +46,18 @@ struct thread {
 	uint8_t grant;     /* of a sender: its endpoint capability has GRANT */
 	union {
 		struct {
-			uint8_t core;
-			uint8_t next_core;
+			uint16_t core;
+			uint8_t moves; /* `next_core` is another core: thread_moves() */
 			uint8_t state; /* enum thread_state */
 			/* A core holds its FPU state; cleared by that core once it has saved it. */
 			_Atomic uint8_t loaded;
 			uint8_t faulting;  /* the message is a fault: registers stay as they are */
 			uint8_t queued;    /* THREAD_QUEUED, THREAD_REQUEUED; 0: in no queue */
 			uint8_t in_timers; /* waits until its deadline, in its core's heap */
-			uint8_t unused;
 		};
-		_Atomic uint64_t state_word; /* the eight fields above as one load */
+		_Atomic uint64_t state_word; /* the seven fields above as one load */
 	};
+	uint16_t next_core; /* on which it runs after its next switch or wait */
 	struct thread *next, *previous; /* run queue, or queue of the object it waits for; `next`: requeue list, too */
 	struct timer_node {
 		struct thread *parent, *left, *right;
@@ -77,7 +77,7 @@ struct thread {
 	uint64_t info;         /* SENDING: message info */
 	uint64_t fault_words[5];
 	uint64_t fault_cptr;
-	uint8_t away_at; /* AWAY: the core */
+	uint16_t away_at; /* AWAY: the core */
 	/* its next call needs an exclusive entry, since it came back from another core undone (visit.h) */
 	uint8_t stays;
 	uint8_t scheduled; /* TCB_SCHEDULE has given it a core: it may run */
@@ -125,7 +125,9 @@ static inline bool thread_calls(const struct thread *thread)
  */
 static inline uint64_t blocked_state_word(uint64_t core, enum thread_state state)
 {
-	return core | core << 8 | (uint64_t)state << 16;
+	kernel_assert(core <= UINT16_MAX);
+	return core | (uint64_t)state << 8 * (__builtin_offsetof(struct thread, state) -
+	                                      __builtin_offsetof(struct thread, state_word));
 }
 /* The part of a state word that tells of a deadline. */
 #define STATE_IN_TIMERS (1ull << 8 * (__builtin_offsetof(struct thread, in_timers) - __builtin_offsetof(struct thread, \
@@ -133,6 +135,39 @@ static inline uint64_t blocked_state_word(uint64_t core, enum thread_state state
 static inline uint64_t thread_state_word(const struct thread *thread)
 {
 	return atomic_load_explicit(&thread->state_word, memory_order_acquire);
+}
+/* Returns whether a thread with this state word belongs to `core` and is not to move. */
+static inline bool state_word_stays(uint64_t word, uint32_t core)
+{
+	_Static_assert(__builtin_offsetof(struct thread, core) == __builtin_offsetof(struct thread, state_word) &&
+	               __builtin_offsetof(struct thread, moves) == __builtin_offsetof(struct thread, core) + 2,
+	               "the lowest 24 bits of the state word");
+	return ((uint32_t)word & 0xffffff) == core;
+}
+
+/* Returns whether the thread is to leave its core: next_core is another one. */
+static inline bool thread_moves(const struct thread *thread)
+{
+	kernel_assert(thread->moves == (thread->core != thread->next_core));
+	return thread->moves;
+}
+/* The thread is to run on `core` from its next switch or wait on. Caller has the kernel for itself. */
+static inline void thread_set_next_core(struct thread *thread, uint32_t core)
+{
+	kernel_assert(core < BOOT_MAX_CPUS);
+	thread->next_core = (uint16_t)core;
+	thread->moves = thread->core != core;
+}
+/*
+ * The thread belongs to its next core now. `core` is stored first: a fast path that reads the state word in between
+ * declines.
+ */
+static inline void thread_move(struct thread *thread)
+{
+	if (!thread_moves(thread))
+		return;
+	thread->core = thread->next_core;
+	thread->moves = 0;
 }
 
 /*

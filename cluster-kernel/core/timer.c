@@ -88,7 +88,7 @@ static void heap_insert(struct cpu *home, struct thread *thread)
 {
 	assert_held(&home->shared.ready.lock);
 	kernel_assert(thread->in_timers && thread->deadline);
-	unsigned level = thread->core == thread->next_core ? thread->priority : PRIORITIES - 1;
+	unsigned level = thread_moves(thread) ? PRIORITIES - 1 : thread->priority;
 	thread->timer = (struct timer_node){ .rank = 1, .level = (uint16_t)level };
 	set_root(home, level, heap_merge(home->shared.timers.heap[level], thread));
 	kernel_assert_deep(in_order(home->shared.timers.heap[level], home->shared.timers.heap[level]->timer.left));

@@ -33,7 +33,7 @@ static inline void timer_keep(const struct cpu *cpu, struct thread *thread)
 {
 	assert_exclusive();
 	kernel_assert(!(thread->timer.kept && thread->in_timers) && thread->core == cpu->own.index &&
-	              thread->core == thread->next_core);
+	              !thread_moves(thread));
 	thread->timer.kept |= thread->in_timers;
 	thread->in_timers = 0;
 }

@@ -32,7 +32,7 @@ void visit_begin(struct cpu *cpu, struct thread *thread)
 		send_back(thread, context_syscall(&thread->context));
 		return;
 	}
-	thread->away_at = (uint8_t)home;
+	thread->away_at = (uint16_t)home;
 	thread_become(thread, THREAD_AWAY);
 	if (thread_stack_push(visitors, thread, STACK_ALWAYS))
 		cpu_interrupt(cpu, home);

@@ -33,7 +33,7 @@ static void check_timer(const struct world *world, const struct thread *thread)
 		top = top->timer.parent;
 	CHECK(top == world->kernel->cpu[thread->core]->shared.timers.heap[thread->timer.level],
 	      "a thread's deadline is not where it says", thread, top);
-	CHECK(thread->timer.level == (thread->core == thread->next_core ? thread->priority : PRIORITIES - 1u),
+	CHECK(thread->timer.level == (thread->moves ? PRIORITIES - 1u : thread->priority),
 	      "a thread's deadline is in the wrong heap", thread, thread->timer.level);
 	/* where its core has not looked for it yet, the deadline is still there (core/schedule.h) */
 	CHECK(thread->state == THREAD_WAITING || thread->timer.kept || thread->queued == THREAD_REQUEUED,
@@ -100,7 +100,8 @@ static void check_waiting(const struct world *world, const struct thread *t)
 static void check_thread(const struct world *world, const struct thread *t)
 {
 	const struct slot *buffer = &t->slot[THREAD_IPC_BUFFER];
-	CHECK(t->core < world->kernel->cpu_count && t->next_core < world->kernel->cpu_count, "a thread has no core", t,
+	CHECK(t->core < world->kernel->cpu_count && t->next_core < world->kernel->cpu_count &&
+	      t->moves == (t->core != t->next_core), "a thread has no core, or two", t,
 	      t->core);
 	CHECK(t->scheduled || t->state == THREAD_INACTIVE, "a thread runs, or waits, that nobody has given a core", t,
 	      t->state);
