@@ -53,6 +53,8 @@ bool locality_set(struct kernel *kernel, const struct cap *cap, uint64_t mask)
 	struct object_lock *lock = lock_of_cap(cap);
 	if (!count || (mask != MASK_ALL && !kernel_has_core(kernel, mask_least((uint32_t)mask))))
 		return false;
+	if (count == 1 && mask_least((uint32_t)mask) > MASK_EXACT_LAST)
+		return false;
 	if (count == 1)
 		mask = mask_of((uint32_t)mask_least((uint32_t)mask));
 	else if (count == kernel->cpu_count)

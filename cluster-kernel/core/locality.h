@@ -13,7 +13,7 @@ struct slot;
 /*
  * Sets the cores, as a cluster mask, that may touch the object of an endpoint, notification or reply capability. The
  * caller has the kernel for itself. False: none of them is of this kernel, or the first, its home, is not here
- * (core_move.h).
+ * (core_move.h); or it is a single core that no mask names alone.
  */
 bool locality_set(struct kernel *kernel, const struct cap *cap, uint64_t mask);
 /* The object is destroyed. */

@@ -83,7 +83,7 @@ static void every_mask(void)
 				for (unsigned bits = bitmap; bits; bits &= bits - 1)
 					for (unsigned i = 0; i < WORDS; i++)
 						set.word[i] |= granule[__builtin_ctz(bits)].word[i];
-				check_mask(order << 24 | offset << 16 | bitmap, &set, order, offset);
+				check_mask(order << 26 | offset << 16 | bitmap, &set, order, offset);
 			}
 		}
 	printf("ok every mask\n");
@@ -112,9 +112,9 @@ static uint32_t draw(void)
 }
 static uint32_t draw_mask(void)
 {
-	uint32_t order = draw() % 4 ? draw() % 5 : draw() % 256, offset = draw() % 3 ? draw() % 32 : draw() % 256;
+	uint32_t order = draw() % 4 ? draw() % 5 : draw() % 64, offset = draw() % 3 ? draw() % 32 : draw() % 768;
 	uint32_t bitmap = draw() & draw() & (draw() % 2 ? draw() : 0xffff);
-	return draw() % 64 ? order << 24 | offset << 16 | (bitmap & 0xffff) : MASK_ALL;
+	return draw() % 64 ? order << 26 | offset << 16 | (bitmap & 0xffff) : MASK_ALL;
 }
 
 /* A core at which a mask may change. */
@@ -159,10 +159,8 @@ static void pairs(void)
 static void joins_of_cores(void)
 {
 	for (uint32_t a = 0; a < MASK_OFFSET_MAX; a++)
-		for (uint32_t b = a; b < 1024; b++) {
+		for (uint32_t b = a; b <= MASK_EXACT_LAST; b += 1 + (b - a) / 64) {
 			uint32_t both = mask_join(mask_of(a), mask_of(b)), order = 0;
-			if (b > MASK_OFFSET_MAX + MASK_BITS - 1) /* no mask is this core alone */
-				continue;
 			while ((b - a) >> order >= MASK_BITS)
 				order++;
 			check(mask_order(both) == order && mask_count(both, 1ull << 32) == (a == b ? 1u : 2u << order),
@@ -176,27 +174,28 @@ static void joins_of_cores(void)
 
 static void borders(void)
 {
-	for (uint32_t core = 0; core < 271; core++)
-		check(mask_only(mask_of(core), core), "mask_of", core, 0);
+	for (uint32_t core = 0; core <= MASK_EXACT_LAST; core++)
+		check(mask_only(mask_of(core), core) && mask_of(core) != mask_of(core + 1), "mask_of", core, 0);
+	check(MASK_EXACT_LAST == 1038 && !mask_only(mask_of(1039), 1039), "the last exact core", mask_of(1039), 0);
 	for (unsigned i = 0; i < PAIRS; i++) {
 		uint32_t core = draw() >> draw() % 32;
 		check(mask_has(mask_of(core), core), "mask_of", core, 0);
 	}
 	check(mask_has(mask_of(UINT32_MAX), UINT32_MAX), "the last core", 0, 0);
-	for (unsigned order = 0; order < 256; order++) { /* all that is behind the offset, from the 28th order on */
-		uint32_t mask = mask_make(order, 255, 0xffff);
-		check(mask_has(mask, UINT32_MAX) == (order >= MASK_ORDER_ALL) && !mask_has(mask, 254), "a large order",
+	for (unsigned order = 0; order < 64; order++) { /* all that is behind the offset, from the 28th order on */
+		uint32_t mask = mask_make(order, 1023, 0xffff);
+		check(mask_has(mask, UINT32_MAX) == (order >= MASK_ORDER_ALL) && !mask_has(mask, 1022), "a large order",
 		      mask, 0);
 		check(mask_covers(MASK_ALL, mask) && !mask_covers(mask, MASK_ALL), "all cover a large order", mask, 0);
 	}
-	check(mask_covers(mask_make(255, 0, 1), MASK_ALL) && mask_covers(mask_make(28, 0, 0xffff), MASK_ALL),
+	check(mask_covers(mask_make(63, 0, 1), MASK_ALL) && mask_covers(mask_make(28, 0, 0xffff), MASK_ALL),
 	      "all, as a window", 0, 0);
 	check(mask_count(MASK_ALL, 60) == 60 && mask_count(MASK_ALL, 1ull << 32) == 1ull << 32, "the number of all", 0,
 	      0);
 	check(!mask_count(MASK_NONE, 1ull << 32) && !mask_has(MASK_NONE, 1), "the empty set", 0, 0);
 	check(mask_join(MASK_NONE, mask_of(7)) == mask_of(7) && mask_join(MASK_NONE, MASK_NONE) == MASK_NONE,
 	      "joins of the empty set", 0, 0);
-	check(!mask_count(mask_make(255, 3, 2), 1ull << 32), "a granule beyond all cores", 0, 0);
+	check(!mask_count(mask_make(63, 3, 2), 1ull << 32), "a granule beyond all cores", 0, 0);
 	printf("ok borders\n");
 }
 

@@ -3,7 +3,7 @@
  * Cluster masks: sets of cores in one word (Uhlig 2007, section 2.2). A mask has a window of 16 granules, each of
  * 2^order cores, from core `offset` on; a granule is in the set if its bit is.
  *
- *     bit    31 ... 24 | 23 ... 16 | 15 ... 0
+ *     bit    31 ... 26 | 25 ... 16 | 15 ... 0
  *            order     | offset    | bitmap
  *
  *     order 0, offset 2, bits 0, 1, 3     cores 2, 3, 5
@@ -14,7 +14,7 @@
  * what lies below counts.
  *
  * Sets of cores that lie within 16 of each other are exact. A set that does not fit becomes a superset: mask_of() of a
- * core beyond 270, mask_join() of cores far apart.
+ * core beyond MASK_EXACT_LAST, mask_join() of cores far apart.
  */
 #pragma once
 
@@ -27,13 +27,15 @@
 enum {
 	MASK_BITS = 16,
 	MASK_OFFSET_SHIFT = 16,
-	MASK_ORDER_SHIFT = 24,
-	MASK_OFFSET_MAX = 255,
+	MASK_ORDER_SHIFT = 26,
+	MASK_ORDER_MAX = 63,
+	MASK_OFFSET_MAX = 1023,
+	MASK_EXACT_LAST = MASK_OFFSET_MAX + MASK_BITS - 1, /* the last core that mask_of() names alone */
 	MASK_ORDER_ALL = 28,  /* 16 granules of this order are all cores */
 	MASK_ORDER_LAST = 32, /* one granule is: no larger order differs from this one */
 };
 
-/* `order` and `offset` up to 255; `bitmap` not 0. */
+/* `order` up to MASK_ORDER_MAX, `offset` up to MASK_OFFSET_MAX, `bitmap` of MASK_BITS bits. */
 static inline uint32_t mask_make(uint32_t order, uint32_t offset, uint32_t bitmap)
 {
 	return order << MASK_ORDER_SHIFT | offset << MASK_OFFSET_SHIFT | bitmap;
