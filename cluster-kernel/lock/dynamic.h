@@ -62,6 +62,9 @@ struct lock_cpu {
 	struct clh_place place;
 };
 
+_Static_assert((int)BRLOCK_MAX - 1 <= MASK_EXACT_LAST, "object_alone() compares masks of one core");
+_Static_assert((int)BRLOCK_MAX <= EPOCH_CORES_MAX, "all cores have an epoch to pass");
+
 #define INLINE static inline __attribute__((always_inline))
 #define RARE   static __attribute__((noinline, cold, unused))
 

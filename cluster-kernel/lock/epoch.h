@@ -18,13 +18,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The word: number in bits 0 to 15, which wraps; epochs still wanted after it in 16 to 23; cores still to pass it
- * above. */
-enum { EPOCH_LEFT_SHIFT = 16, EPOCH_LAGGING_SHIFT = 24, EPOCH_NUMBER = 0xffff, EPOCH_LEFT = 0xff };
+/*
+ * The word: number in bits 0 to 15, which wraps; epochs still wanted after it, at most EPOCH_LEFT, in 16 to 19; cores
+ * still to pass it above.
+ */
+enum { EPOCH_LEFT_SHIFT = 16, EPOCH_LAGGING_SHIFT = 20, EPOCH_NUMBER = 0xffff, EPOCH_LEFT = 15,
+       EPOCH_CORES_MAX = 4095 };
 
 struct epochs {
 	_Alignas(64) _Atomic uint32_t word;
-	uint32_t cores; /* up to 255 */
+	uint32_t cores; /* up to EPOCH_CORES_MAX */
 };
 
 /* A core's own. */
