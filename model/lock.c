@@ -38,9 +38,10 @@ void kernel_relax(struct cpu *c)
 }
 
 bool kernel_cores_move(struct cpu *c) { return (void)c, false; }
-void kernel_interrupt_now(struct cpu *c, uint64_t cores)
+void kernel_interrupt_now(struct cpu *c, const struct core_set *cores)
 {
-	explore_fail("core %u revokes biases (%#llx), and none is on", (unsigned)(c - cpu), (unsigned long long)cores);
+	explore_fail("core %u revokes biases (%#llx), and none is on", (unsigned)(c - cpu),
+	             (unsigned long long)core_set_get64(cores, 0));
 }
 void kernel_interrupt_all(struct cpu *c)
 {
@@ -58,7 +59,8 @@ static void set_up(void)
 		             i == 0 ? "core 0's lock" : i == 1 ? "core 1's lock" : "core 2's lock");
 	}
 	kernel.cpu_count = CORES;
-	kernel.cores = (1ull << CORES) - 1;
+	kernel.core_words = core_set_index(CORES - 1) + 1;
+	core_set_put64(&kernel.cores, 0, (1ull << CORES) - 1);
 	explore_name(&kernel.lock, sizeof(kernel.lock), "the kernel's lock");
 	explore_name(guarded, sizeof(guarded), "what the lock guards");
 }

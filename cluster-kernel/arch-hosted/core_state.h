@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include "fiber.h"
 
+struct core_set;
 struct cpu;
 struct hosted;
 struct thread;
@@ -63,7 +64,7 @@ struct hosted_core {
 	struct hosted_view {
 		const struct thread *current, *visited;
 		const struct vspace *vspace;
-		uint64_t slice_end, timer, housekeeping_at, flush_askers, requeue, visitors;
+		uint64_t slice_end, timer, housekeeping_at, flush_summary, requeue, visitors;
 		int running;
 		uint32_t request, requeue_level;
 	} before;
@@ -98,7 +99,7 @@ uint32_t hosted_apic(unsigned cluster, unsigned core);
 void interrupts_enter(struct hosted_core *core);
 void interrupts_leave(struct hosted_core *core);
 /* `with_reason`: it is to change what the core does. */
-void interrupts_send(const struct hosted_core *sender, uint64_t cores, bool with_reason);
+void interrupts_send(const struct hosted_core *sender, const struct core_set *cores, bool with_reason);
 /* Called where the core takes such an interrupt. */
 void interrupts_serve(struct hosted_core *core);
 

@@ -63,8 +63,8 @@ void arch_finish(struct cpu *cpu)
 	uint32_t pending = cpu->own.pending;
 	cpu->own.pending = 0;
 	if (pending & PENDING_INTERRUPT) {
-		interrupts_send(hosted_self, cpu->own.interrupt_cores, !(pending & PENDING_FAST));
-		cpu->own.interrupt_cores = 0;
+		interrupts_send(hosted_self, &cpu->own.interrupt_cores, !(pending & PENDING_FAST));
+		cpu->own.interrupt_cores = (struct core_set){ 0 };
 	}
 	if (pending & PENDING_FAST)
 		cpu_allow_fast(cpu);
@@ -99,7 +99,7 @@ void arch_unload_vspace(struct cpu *cpu)
 	cpu->own.pending |= PENDING_SWITCH;
 }
 
-void arch_interrupt_cores(struct cpu *cpu, uint64_t cores)
+void arch_interrupt_cores(struct cpu *cpu, const struct core_set *cores)
 {
 	(void)cpu;
 	interrupts_send(hosted_self, cores, false);

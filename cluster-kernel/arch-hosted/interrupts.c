@@ -33,12 +33,12 @@ static bool is_pending(const struct hosted_core *core)
 	                            memory_order_relaxed) >> HOSTED_VECTOR_RESCHEDULE % 64 & 1;
 }
 
-void interrupts_send(const struct hosted_core *sender, uint64_t cores, bool with_reason)
+void interrupts_send(const struct hosted_core *sender, const struct core_set *cores, bool with_reason)
 {
 	struct hosted *machine = sender->machine;
 	bool checked = machine->checks_interrupts && with_reason && sender->alone && machine->entered == sender->entry;
-	for (; cores; cores &= cores - 1) {
-		struct hosted_core *core = &machine->core[__builtin_ctzll(cores)];
+	FOR_CORES (index, cores, machine->kernel.core_words) {
+		struct hosted_core *core = &machine->core[index];
 		if (machine->checks_interrupts)
 			core->interrupted_by = checked &&
 			                       (!is_pending(core) || core->interrupted_by) ? sender->entry : 0;
@@ -63,7 +63,7 @@ static void view_core(const struct hosted_core *core, struct hosted_view *view)
 	view->housekeeping_at = cpu->own.housekeeping_at;
 	view->vspace = cpu->own.loaded_vspace;
 	view->request = cpu->shared.request;
-	view->flush_askers = cpu->shared.flush_askers;
+	view->flush_summary = cpu->shared.flush_summary;
 	view->requeue = is_asked(cpu) ? thread_stack_word(&cpu->shared.requeue) : 0;
 	view->requeue_level = cpu->own.requeue_level;
 	view->visitors = cpu->shared.visitors.word;

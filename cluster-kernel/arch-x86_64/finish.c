@@ -63,8 +63,9 @@ static void load_thread(struct cpu *cpu, struct thread *thread)
 
 static void send_interrupts(struct cpu *cpu)
 {
-	arch_interrupt_cores(cpu, cpu->own.interrupt_cores);
-	cpu->own.interrupt_cores = 0;
+	arch_interrupt_cores(cpu, &cpu->own.interrupt_cores);
+	for (uint32_t i = 0; i < kernel_of(cpu)->core_words; i++)
+		cpu->own.interrupt_cores.word[i] = 0;
 }
 
 /*
@@ -124,10 +125,11 @@ void arch_unload_vspace(struct cpu *cpu)
 	cpu->own.pending |= PENDING_SWITCH;
 }
 
-void arch_interrupt_cores(struct cpu *cpu, uint64_t cores)
+void arch_interrupt_cores(struct cpu *cpu, const struct core_set *cores)
 {
-	kernel_assert(!(cores >> kernel_of(cpu)->cpu_count));
-	const struct boot_info *boot = kernel_of(cpu)->boot;
-	for (; cores; cores &= cores - 1)
-		local_apic_send(boot->apic[__builtin_ctzll(cores)], VECTOR_RESCHEDULE);
+	const struct kernel *kernel = kernel_of(cpu);
+	FOR_CORES (core, cores, kernel->core_words) {
+		kernel_assert(core < kernel->cpu_count);
+		local_apic_send(kernel->boot->apic[core], VECTOR_RESCHEDULE);
+	}
 }

@@ -16,6 +16,7 @@
 #include "arch_inline.h" /* the inline functions listed below */
 
 struct boot_controlled;
+struct core_set;
 struct cpu;
 struct kernel;
 struct thread;
@@ -57,7 +58,7 @@ void arch_unload(struct cpu *cpu);
 void arch_unload_vspace(struct cpu *cpu);
 
 /* Interrupts cores of this cluster at once: each calls remote_serve(), then kernel_reschedule(). */
-void arch_interrupt_cores(struct cpu *cpu, uint64_t cores);
+void arch_interrupt_cores(struct cpu *cpu, const struct core_set *cores);
 
 /*
  * Resets the cores of another cluster (a bit for each) and sends them to the loader. Does not wait for their arrival.

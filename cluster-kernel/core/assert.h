@@ -2,8 +2,8 @@
 /*
  * Contracts that run. The build chooses one of three levels (CHECK_HEADER, in check/):
  *
- *     off.h      release images, and what benchmarks and the explorer run: nothing is evaluated, the expressions must
- *                compile all the same
+ *     off.h      release images, and what benchmarks run: nothing is evaluated, the expressions must compile all the
+ *                same; the explorer has few-cores.h in its place
  *     cheap.h    debug images ("+debug"): what takes constant time, and a record of the locks that each core holds
  *     all.h      hosted tests under a sanitizer, and the fuzzer: walks of lists and heaps, too
  *

@@ -17,7 +17,7 @@ void beats_init(struct kernel *kernel)
 			continue;
 		cpu->own.beat_at = cpu->own.housekeeping_at = arch_time(); /* so that schedule() sets the timer */
 	}
-	atomic_store_explicit(&kernel->ledger->present, kernel->cores, memory_order_relaxed);
+	atomic_store_explicit(&kernel->ledger->present, core_set_get64(&kernel->cores, 0), memory_order_relaxed);
 	atomic_store_explicit(&kernel->ledger->life, info->life, memory_order_relaxed);
 	atomic_store_explicit(&kernel->ledger->state, LEDGER_RUNNING, memory_order_relaxed);
 	atomic_store_explicit(&kernel->ledger->magic, LEDGER_MAGIC, memory_order_release);

@@ -24,7 +24,8 @@ static void make_cpus(struct kernel *kernel, struct boot_memory *memory)
 		struct cpu *cpu = boot_memory_take(memory, sizeof(*cpu), 4096);
 		cpu->own.kernel = kernel;
 		cpu->own.index = i;
-		cpu->own.bit = 1ull << i;
+		cpu->own.word = core_set_index(i);
+		cpu->own.bit = core_set_bit(i);
 		cpu_allow_fast(cpu);
 		cpu->own.stat = &kernel->stat[i];
 		cpu->shared.current = &cpu->shared.idle;
@@ -67,7 +68,8 @@ void boot_kernel(struct kernel *kernel, const struct boot_info *info)
 	kernel->boot = info;
 	kernel_assert(info->cores & 1 && !(info->cores >> info->cpu_count));
 	kernel->cpu_count = info->cpu_count;
-	kernel->cores = info->cores;
+	kernel->core_words = core_set_index(info->cpu_count - 1) + 1;
+	core_set_put64(&kernel->cores, 0, info->cores);
 	kernel->tsc_hz = info->tsc_hz;
 	for (unsigned i = 0; i < KERNEL_VSPACES; i++)
 		kernel->vspace_free[i] = i;

@@ -28,7 +28,7 @@ static void begin_looking(struct cpu *cpu, struct cpu *core)
 	kernel_assert(core->own.index < kernel_of(cpu)->cpu_count);
 	if (core->shared.remote_bells++)
 		return; /* it polls, or has been interrupted for that */
-	kernel_of(cpu)->unpolled &= ~core->own.bit;
+	core_set_remove(&kernel_of(cpu)->unpolled, core->own.index);
 	if (core == cpu) {
 		doorbells_watch(cpu);
 		return;
@@ -46,7 +46,7 @@ static void end_looking(struct cpu *cpu, struct cpu *core)
 	assert_exclusive();
 	kernel_assert(core->shared.remote_bells > 0);
 	if (!--core->shared.remote_bells)
-		kernel_of(cpu)->unpolled |= core->own.bit;
+		core_set_add(&kernel_of(cpu)->unpolled, core->own.index);
 }
 
 /*
@@ -229,8 +229,8 @@ static bool doorbells_drain(struct cpu *cpu, bool remote)
 		if (end->remote != remote)
 			continue;
 		bool all = drain_line(cpu, end, cpu->own.index);
-		for (uint64_t cores = remote ? kernel->unpolled : 0; all && cores; cores &= cores - 1)
-			all = drain_line(cpu, end, (unsigned)__builtin_ctzll(cores));
+		FOR_CORES (core, &kernel->unpolled, remote && all ? kernel->core_words : 0)
+			all = all && drain_line(cpu, end, core);
 		if (!all) {
 			cpu->own.next_channel = c + 1;
 			return false;

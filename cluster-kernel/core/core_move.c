@@ -88,15 +88,17 @@ static bool can_leave(const struct kernel *kernel, uint32_t index)
 static void tell_ledger(const struct kernel *kernel)
 {
 	if (kernel->ledger)
-		atomic_store_explicit(&kernel->ledger->present, kernel->cores, memory_order_release);
+		atomic_store_explicit(&kernel->ledger->present, core_set_get64(&kernel->cores, 0),
+		                      memory_order_release);
 }
 
-/* The core's TLB holds no valid translation of this cluster's address spaces any more: it has answered REQUEST_LEAVE. */
-static void forget_spaces(struct kernel *kernel, uint64_t bit)
+/* The core has answered REQUEST_LEAVE: its TLB holds no valid translation of this cluster's spaces any more. */
+static void forget_spaces(struct kernel *kernel, const struct cpu *core)
 {
 	for (unsigned i = 0; i < KERNEL_VSPACES; i++)
 		if (kernel->vspace[i])
-			atomic_fetch_and_explicit(&kernel->vspace[i]->active_mask, ~bit, memory_order_relaxed);
+			atomic_fetch_and_explicit(&kernel->vspace[i]->active_mask[core->own.word], ~core->own.bit,
+			                          memory_order_relaxed);
 }
 
 static uint64_t core_let_go(struct cpu *cpu, uint32_t index, uint64_t to)
@@ -110,11 +112,11 @@ static uint64_t core_let_go(struct cpu *cpu, uint32_t index, uint64_t to)
 		kernel_count_core(cpu, core, true);
 		return SKERRY_BUSY;
 	}
-	kernel->cores &= ~(1ull << index);
+	core_set_remove(&kernel->cores, index);
 	faults_take_over(cpu, core);
 	tell_ledger(kernel);
-	remote_request(cpu, 1ull << index, REQUEST_LEAVE, 0);
-	forget_spaces(kernel, 1ull << index);
+	remote_request_core(cpu, index, REQUEST_LEAVE, 0);
+	forget_spaces(kernel, core);
 	return SKERRY_OK;
 }
 
@@ -163,7 +165,7 @@ void core_forget(struct cpu *cpu)
 	              !cpu->own.loaded_thread);
 	kernel_assert(!cpu->own.visits_at);
 	cpu->own.pending = 0;
-	cpu->own.interrupt_cores = cpu->own.preempt_cores = 0;
+	cpu->own.interrupt_cores = cpu->own.preempt_cores = (struct core_set){ 0 };
 	cpu->shared.slice_asked = false;
 	cpu->own.timer_armed = cpu->own.timer_wanted = cpu->own.slice_end = cpu->own.beat_at = 0;
 	cpu->own.poll_at = cpu->own.report_at = cpu->own.visits_until = cpu->own.housekeeping_at = 0;
@@ -184,7 +186,7 @@ bool core_arrive(struct cpu *cpu)
 	              !kernel->placed[cpu->own.index]);
 	bool joins = core_joined(core_control_of(kernel, cpu->own.index), kernel->boot->cluster);
 	if (joins) {
-		kernel->cores |= cpu->own.bit;
+		core_set_add(&kernel->cores, cpu->own.index);
 		/* so that schedule() sets the timer */
 		cpu->own.beat_at = cpu->own.housekeeping_at = kernel->ledger ? arch_time() : 0;
 		tell_ledger(kernel);

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <skerry/stat.h>
 #include "assert.h"
+#include "core_set.h"
 #include "lock.h"
 #include "protect.h"
 #include "regime.h"
@@ -59,13 +60,14 @@ struct cpu_private {
 	struct vspace *vspace_wanted;
 	struct thread *loaded_thread; /* whose FPU state and segment bases the core holds, or null */
 	uint32_t index;
-	uint64_t bit;      /* 1 << index, as in vspace->active_mask */
+	uint32_t word;     /* of a set of cores (core_set.h), in which `bit` is this core's */
+	uint64_t bit;
 	uint64_t receives; /* blocked_state_word(index, THREAD_RECEIVING); 0 while the fast path declines */
 	uint64_t awaits;   /* blocked_state_word(index, THREAD_REPLY); likewise */
 	uint32_t pending;
-	uint64_t interrupt_cores;
+	struct core_set interrupt_cores;
 	/* those of `interrupt_cores` that need it only because a thread became ready there; others: stale */
-	uint64_t preempt_cores;
+	struct core_set preempt_cores;
 	uint32_t doorbell_apic;
 	uint32_t next_channel; /* channel whose doorbells are received first, channel.c */
 	int32_t work_left; /* of this entry's budget, work.h */
@@ -110,8 +112,10 @@ struct cpu_public {
 	uint32_t remote_bells; /* doorbells of remote peers that are routed here: the core must poll */
 	_Alignas(64) _Atomic uint32_t request; /* enum cpu_request; the asked core clears it when it has served it */
 	const struct tlb_spaces *request_spaces; /* its author's */
-	_Atomic uint64_t flush_askers;     /* bit i: flush what `owed` of core i has, remote.h */
-	_Atomic uint64_t flush_unanswered; /* cores that have not flushed this one's `owed` */
+	/* bit i: `flush_askers` may have a bit in word i, remote.h */
+	_Atomic uint64_t flush_summary;
+	_Atomic uint64_t flush_askers[CORE_SET_WORDS]; /* a set: flush what `owed` of these cores has */
+	_Atomic uint32_t flush_unanswered; /* so many cores have not flushed this one's `owed` */
 	/* odd while this core, as a reader, has changed entries and not all cores have flushed them; tlb.h */
 	_Atomic uint64_t debts;
 	/* threads of this core that other cores have woken, schedule.h; empty unless cores own their queues */
@@ -148,15 +152,15 @@ static inline void cpu_decline_fast(struct cpu *cpu)
 }
 static inline void cpu_allow_fast(struct cpu *cpu)
 {
-	kernel_assert(cpu->own.bit == 1ull << cpu->own.index);
+	kernel_assert(cpu->own.bit == core_set_bit(cpu->own.index) && cpu->own.word == core_set_index(cpu->own.index));
 	cpu->own.receives = blocked_state_word(cpu->own.index, THREAD_RECEIVING);
 	cpu->own.awaits = blocked_state_word(cpu->own.index, THREAD_REPLY);
 }
 /* Interrupts a core of this cluster at the end of the entry. */
 static inline void cpu_interrupt(struct cpu *cpu, unsigned core)
 {
-	kernel_assert(core < 64);
-	cpu->own.interrupt_cores |= 1ull << core;
-	cpu->own.preempt_cores &= ~(1ull << core);
+	kernel_assert(core < BOOT_MAX_CPUS);
+	core_set_add(&cpu->own.interrupt_cores, core);
+	core_set_remove(&cpu->own.preempt_cores, core);
 	cpu->own.pending |= PENDING_INTERRUPT;
 }

@@ -48,6 +48,7 @@ struct channel_end {
 struct kernel {
 	struct lock_kernel lock;
 	uint32_t cpu_count; /* that there is room for, boot_info */
+	uint32_t core_words; /* of sets of cores that have bits of these, core_set.h */
 	uint32_t channel_count;
 	uint64_t tsc_hz;
 	uint64_t slice;        /* TSC cycles of a time slice */
@@ -70,8 +71,8 @@ struct kernel {
 	struct ledger_kernel *ledger; /* the cluster's own, skerry/ledger.h; null: there is none */
 	const struct boot_info *boot;
 	struct boot_memory boot_memory; /* until the root task exists */
-	uint64_t unpolled; /* cores that polled the doorbells of remote peers and do no more, channel.h */
-	uint64_t cores;                  /* bit i: core i is here, and takes threads and interrupts; core_move.h */
+	struct core_set unpolled; /* cores that polled the doorbells of remote peers and do no more, channel.h */
+	struct core_set cores; /* that are here, and take threads and interrupts; core_move.h */
 	uint32_t placed[BOOT_MAX_CPUS];  /* threads whose next_core is core i; of core 0 it is not counted */
 	uint32_t doorbells[BOOT_MAX_CPUS]; /* that core i receives */
 	uint32_t homes[BOOT_MAX_CPUS];   /* objects that are at home on core i (visit.h) */
@@ -85,9 +86,12 @@ INLINE_LATER uint32_t kernel_cluster(const struct kernel *kernel) { return kerne
 static inline struct kernel *kernel_of(struct cpu *cpu) { return cpu->own.kernel; }
 static inline bool kernel_has_core(const struct kernel *kernel, uint64_t core)
 {
-	return core < kernel->cpu_count && kernel->cores >> core & 1;
+	return core < kernel->cpu_count && core_set_has(&kernel->cores, core);
 }
-INLINE_LATER bool core_is_present(struct cpu *cpu) { return (cpu->own.kernel->cores & cpu->own.bit) != 0; }
+INLINE_LATER bool core_is_present(struct cpu *cpu)
+{
+	return (cpu->own.kernel->cores.word[cpu->own.word] & cpu->own.bit) != 0;
+}
 static inline struct thread *current(struct cpu *cpu) { return cpu->shared.current; }
 
 /* kernel physical memory, through the direct map; `paddr` in this cluster's memory */

@@ -85,7 +85,7 @@ static uint64_t give_memory(struct cpu *cpu, uint64_t info)
 	kernel_irrevocable(cpu);
 	slot_remove(slot);
 	arch_direct_set(kernel, m.base, m.count, false);
-	remote_request(cpu, kernel->cores, REQUEST_FLUSH_KERNEL, 0);
+	remote_request(cpu, &kernel->cores, REQUEST_FLUSH_KERNEL, 0);
 	memory_give_all(m.control, m.piece, m.count, own, (uint32_t)to);
 	memory_changed(m.control);
 	return SKERRY_OK;

@@ -12,10 +12,10 @@ void preempt(struct cpu *cpu, struct cpu *home, int priority)
 	if (priority < running || (priority == running && (home->own.slice_end || home->shared.slice_asked)))
 		return;
 	home->shared.slice_asked |= priority == running;
-	if (cpu->own.interrupt_cores & home->own.bit)
+	if (core_set_has(&cpu->own.interrupt_cores, home->own.index))
 		return;
 	cpu_interrupt(cpu, home->own.index);
-	cpu->own.preempt_cores |= home->own.bit;
+	core_set_add(&cpu->own.preempt_cores, home->own.index);
 }
 
 void preempt_withdraw(struct cpu *cpu, struct cpu *home)
@@ -23,10 +23,11 @@ void preempt_withdraw(struct cpu *cpu, struct cpu *home)
 	assert_exclusive();
 	assert_held(&home->shared.ready.lock);
 	const int highest = home->shared.ready.highest;
-	if (!(cpu->own.preempt_cores & cpu->own.interrupt_cores & home->own.bit) || home->shared.slice_asked)
+	if (!core_set_has(&cpu->own.preempt_cores, home->own.index) ||
+	    !core_set_has(&cpu->own.interrupt_cores, home->own.index) || home->shared.slice_asked)
 		return;
 	if (highest < 0 || highest < atomic_load_explicit(&home->shared.running, memory_order_relaxed))
-		cpu->own.interrupt_cores &= ~home->own.bit;
+		core_set_remove(&cpu->own.interrupt_cores, home->own.index);
 }
 
 void preempt_changed(struct cpu *cpu, const struct thread *thread)

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct core_set;
 struct core_stat;
 struct cpu;
 struct kernel;
@@ -37,6 +38,6 @@ void kernel_relax(struct cpu *cpu);
 /* Returns whether a core is on its way out of this kernel, or into it (core_move.h). */
 bool kernel_cores_move(struct cpu *cpu);
 /* Interrupts these cores at once, so that each begins an entry. The caller's entry is exclusive, or is becoming so. */
-void kernel_interrupt_now(struct cpu *cpu, uint64_t cores);
+void kernel_interrupt_now(struct cpu *cpu, const struct core_set *cores);
 /* Interrupts all cores at the end of this entry, this one included (remote.h). */
 void kernel_interrupt_all(struct cpu *cpu);

@@ -38,17 +38,26 @@ static void flush_here(struct cpu *cpu, const struct tlb_spaces *spaces, unsigne
 		vspace_flush_here(cpu, spaces->vspace[i], request);
 }
 
+/* Serves the readers that have a bit in word `word`. There are none if an earlier call has taken their bits. */
+static void serve_askers(struct cpu *cpu, uint32_t word)
+{
+	uint64_t askers = atomic_exchange_explicit(&cpu->shared.flush_askers[word], 0, memory_order_acquire);
+	for (; askers; askers &= askers - 1) {
+		struct cpu *asker = kernel_of(cpu)->cpu[core_set_lowest(word, askers)];
+		flush_here(cpu, &asker->shared.owed, REQUEST_FLUSH);
+		atomic_fetch_sub_explicit(&asker->shared.flush_unanswered, 1, memory_order_release);
+	}
+}
+
 /* Serves the flushes that readers ask for. Several may ask at once, each for its own list of spaces. */
 static void serve_flushes(struct cpu *cpu)
 {
-	if (!atomic_load_explicit(&cpu->shared.flush_askers, memory_order_relaxed))
+	if (!atomic_load_explicit(&cpu->shared.flush_summary, memory_order_relaxed))
 		return;
-	uint64_t askers = atomic_exchange_explicit(&cpu->shared.flush_askers, 0, memory_order_acquire);
-	for (; askers; askers &= askers - 1) {
-		struct cpu *asker = kernel_of(cpu)->cpu[__builtin_ctzll(askers)];
-		flush_here(cpu, &asker->shared.owed, REQUEST_FLUSH);
-		atomic_fetch_and_explicit(&asker->shared.flush_unanswered, ~cpu->own.bit, memory_order_release);
-	}
+	/* acquire: a bit in a word was set before the word's bit here */
+	uint64_t words = atomic_exchange_explicit(&cpu->shared.flush_summary, 0, memory_order_acquire);
+	for (; words; words &= words - 1)
+		serve_askers(cpu, (uint32_t)__builtin_ctzll(words));
 }
 
 void remote_serve(struct cpu *cpu)
@@ -70,56 +79,86 @@ void remote_serve(struct cpu *cpu)
 	atomic_store_explicit(&cpu->shared.request, 0, memory_order_release);
 }
 
-void remote_request(struct cpu *cpu, uint64_t cores, unsigned request, const struct tlb_spaces *spaces)
+/* Serves a request of this core's own. */
+static void serve_own(struct cpu *cpu, unsigned request, const struct tlb_spaces *spaces)
+{
+	if (request == REQUEST_FLUSH_KERNEL)
+		arch_flush_kernel();
+	else if (request != REQUEST_DESCHEDULE)
+		flush_here(cpu, spaces, request);
+}
+
+static void ask(struct cpu *other, unsigned request, const struct tlb_spaces *spaces)
+{
+	kernel_assert(!atomic_load_explicit(&other->shared.request, memory_order_relaxed));
+	other->shared.request_spaces = spaces;
+	atomic_store_explicit(&other->shared.request, request, memory_order_release);
+}
+
+static void await_answer(const struct cpu *other)
+{
+	while (atomic_load_explicit(&other->shared.request, memory_order_acquire))
+		arch_relax();
+}
+
+void remote_request(struct cpu *cpu, const struct core_set *cores, unsigned request, const struct tlb_spaces *spaces)
 {
 	assert_exclusive();
 	kernel_assert(request >= REQUEST_DESCHEDULE && request <= REQUEST_FLUSH_KERNEL);
 	kernel_assert((spaces && spaces->count > 0) ||
 	              (request != REQUEST_FLUSH && request != REQUEST_FLUSH_AND_UNLOAD));
-	struct kernel *kernel = kernel_of(cpu);
-	uint64_t self = 1ull << cpu->own.index, others = cores & ~self;
-	kernel_assert(kernel->cpu_count == 64 || !(cores >> kernel->cpu_count));
-	if (!cores)
+	const struct kernel *kernel = kernel_of(cpu);
+	const uint32_t words = kernel->core_words;
+	struct core_set others = *cores;
+	kernel_assert(core_set_next(cores, words, kernel->cpu_count) == words * CORE_SET_BITS);
+	if (!core_set_any(cores, words))
 		return;
 	kernel_irrevocable(cpu);
-	for (unsigned i = 0; i < kernel->cpu_count; i++)
-		if (others >> i & 1) {
-			struct cpu *other = kernel->cpu[i];
-			kernel_assert(!atomic_load_explicit(&other->shared.request, memory_order_relaxed));
-			other->shared.request_spaces = spaces;
-			atomic_store_explicit(&other->shared.request, request, memory_order_release);
-		}
-	if (others)
-		arch_interrupt_cores(cpu, others);
-	if ((cores & self) && request == REQUEST_FLUSH_KERNEL)
-		arch_flush_kernel();
-	else if ((cores & self) && request != REQUEST_DESCHEDULE)
-		flush_here(cpu, spaces, request);
-	for (unsigned i = 0; i < kernel->cpu_count; i++)
-		while ((others >> i & 1) && atomic_load_explicit(&kernel->cpu[i]->shared.request, memory_order_acquire))
-			arch_relax();
+	core_set_remove(&others, cpu->own.index);
+	FOR_CORES (core, &others, words)
+		ask(kernel->cpu[core], request, spaces);
+	if (core_set_any(&others, words))
+		arch_interrupt_cores(cpu, &others);
+	if (core_set_has(cores, cpu->own.index))
+		serve_own(cpu, request, spaces);
+	FOR_CORES (core, &others, words)
+		await_answer(kernel->cpu[core]);
 }
 
-void remote_flush(struct cpu *cpu, uint64_t cores)
+void remote_request_core(struct cpu *cpu, uint32_t core, unsigned request, const struct tlb_spaces *spaces)
+{
+	struct core_set one = { 0 };
+	core_set_add(&one, core);
+	remote_request(cpu, &one, request, spaces);
+}
+
+/* Asks a core to flush. Returns whether it must be interrupted: only its first asker interrupts it. */
+static bool ask_to_flush(const struct cpu *cpu, struct cpu *other)
+{
+	/* release: publishes `owed` and `flush_unanswered` to the asked core */
+	atomic_fetch_or_explicit(&other->shared.flush_askers[cpu->own.word], cpu->own.bit, memory_order_release);
+	return !atomic_fetch_or_explicit(&other->shared.flush_summary, 1ull << cpu->own.word, memory_order_release);
+}
+
+void remote_flush(struct cpu *cpu, const struct core_set *cores)
 {
 	const struct kernel *kernel = kernel_of(cpu);
-	uint64_t others = cores & ~cpu->own.bit, interrupts = 0;
+	const uint32_t words = kernel->core_words;
+	struct core_set others = *cores, interrupts = { 0 };
+	uint32_t asked = 0;
 	assert_entered();
 	kernel_assert(!kernel_exclusive(cpu) &&
 	              !atomic_load_explicit(&cpu->shared.flush_unanswered, memory_order_relaxed));
-	atomic_store_explicit(&cpu->shared.flush_unanswered, others, memory_order_relaxed);
-	for (uint64_t left = others; left; left &= left - 1) {
-		unsigned i = (unsigned)__builtin_ctzll(left);
-		/*
-		 * release: publishes `owed` and `flush_unanswered` to the asked core; only the first asker interrupts
-		 * it
-		 */
-		if (!atomic_fetch_or_explicit(&kernel->cpu[i]->shared.flush_askers, cpu->own.bit, memory_order_release))
-			interrupts |= 1ull << i;
-	}
-	if (interrupts)
-		arch_interrupt_cores(cpu, interrupts);
-	if (cores & cpu->own.bit)
+	core_set_remove(&others, cpu->own.index);
+	FOR_CORES (core, &others, words)
+		asked++;
+	atomic_store_explicit(&cpu->shared.flush_unanswered, asked, memory_order_relaxed);
+	FOR_CORES (core, &others, words)
+		if (ask_to_flush(cpu, kernel->cpu[core]))
+			core_set_add(&interrupts, core);
+	if (core_set_any(&interrupts, words))
+		arch_interrupt_cores(cpu, &interrupts);
+	if (core_set_has(cores, cpu->own.index))
 		flush_here(cpu, &cpu->shared.owed, REQUEST_FLUSH);
 	while (atomic_load_explicit(&cpu->shared.flush_unanswered, memory_order_acquire))
 		kernel_relax(cpu);
@@ -132,17 +171,20 @@ void kernel_relax(struct cpu *cpu)
 	arch_relax();
 }
 
-void kernel_interrupt_now(struct cpu *cpu, uint64_t cores)
+void kernel_interrupt_now(struct cpu *cpu, const struct core_set *cores)
 {
-	kernel_assert(!(cores & cpu->own.bit));
+	kernel_assert(!core_set_has(cores, cpu->own.index));
 	arch_interrupt_cores(cpu, cores);
 }
 
 /* Makes the fast path decline: this may be its own entry, and it would not do the pending work. */
 void kernel_interrupt_all(struct cpu *cpu)
 {
+	const struct kernel *kernel = kernel_of(cpu);
 	cpu_decline_fast(cpu);
-	cpu->own.interrupt_cores |= kernel_of(cpu)->cores;
-	cpu->own.preempt_cores = 0; /* none of them may be taken back */
+	for (uint32_t i = 0; i < kernel->core_words; i++) {
+		cpu->own.interrupt_cores.word[i] |= kernel->cores.word[i];
+		cpu->own.preempt_cores.word[i] = 0; /* none of them may be taken back */
+	}
 	cpu->own.pending |= PENDING_INTERRUPT;
 }

@@ -13,25 +13,32 @@
  * release. The asking core waits for that 0 with acquire, so that all that the
  * asked core did is visible to it, and it may reuse `spaces`.
  *
- * Readers (lock.h) that run side by side may each ask for a flush. The asking core sets its bit in `flush_askers` of
- * each asked core, with release, and waits until they have taken their bits out of its own `flush_unanswered`. While it
- * waits it serves the flushes that others ask of it. Hazard: deadlock of two readers that ask each other. Hazard: time
- * of check, time of use. The fast path checks that a space's translations are valid and then waits for an object's
- * lock. So a core serves nothing while it waits for an object's lock, and no holder of such a lock may ask.
+ * Readers (lock.h) that run side by side may each ask for a flush. The asking core stores in its own
+ * `flush_unanswered` how many it asks. It sets its bit in `flush_askers` of each, and then the bit of that word in
+ * `flush_summary`, both with release; the one that finds the summary empty interrupts the core. The asked core takes
+ * the summary, then the words that it names, flushes, and counts the asking core's `flush_unanswered` down with
+ * release. While a core waits it serves the flushes that others ask of it. Hazard: deadlock of two readers that ask
+ * each other. Hazard: lost request. A core that took the summary before the word was set would not look there again;
+ * so the word comes first, and a word may be empty because an earlier call has taken it. Hazard: time of check, time
+ * of use. The fast path checks that a space's translations are valid and then waits for an object's lock. So a core
+ * serves nothing while it waits for an object's lock, and no holder of such a lock may ask.
  */
 #pragma once
 
 #include <stdint.h>
 
+struct core_set;
 struct cpu;
 struct tlb_spaces;
 
 /*
- * Has every core of the mask serve `request` (enum cpu_request), and waits for all. The mask may include this core, but
+ * Has every core of the set serve `request` (enum cpu_request), and waits for all. The set may include this core, but
  * not for DESCHEDULE. FLUSH and FLUSH_AND_UNLOAD are about the address spaces `spaces`. Caller holds the kernel alone.
  */
-void remote_request(struct cpu *cpu, uint64_t cores, unsigned request, const struct tlb_spaces *spaces);
-/* For a reader. Has every core of the mask flush the spaces in this core's `owed`, and waits for all. */
-void remote_flush(struct cpu *cpu, uint64_t cores);
+void remote_request(struct cpu *cpu, const struct core_set *cores, unsigned request, const struct tlb_spaces *spaces);
+/* The same for one core. */
+void remote_request_core(struct cpu *cpu, uint32_t core, unsigned request, const struct tlb_spaces *spaces);
+/* For a reader. Has every core of the set flush the spaces in this core's `owed`, and waits for all. */
+void remote_flush(struct cpu *cpu, const struct core_set *cores);
 /* Serves the request to this core, if there is one. Caller must not hold the lock; interrupts are off. */
 void remote_serve(struct cpu *cpu);

@@ -227,7 +227,7 @@ static void switch_to(struct cpu *cpu, struct thread *next)
 	if (next != &cpu->shared.idle) {
 		cpu->own.vspace_wanted = thread_vspace(next);
 		/* from now on a core that destroys the space asks this core to unload it */
-		vspace_retain_core(cpu->own.vspace_wanted, cpu->own.index);
+		vspace_retain_core(cpu, cpu->own.vspace_wanted);
 	} else {
 		visits_idle(cpu);
 	}

@@ -94,11 +94,11 @@ static uint64_t tcb_set_mcp(struct cpu *cpu, struct thread *thread, uint64_t inf
 /* Reads the message's words as a set. Returns false if it has a core for which no kernel has room. */
 static bool read_cores(struct cpu *cpu, uint64_t info, struct core_set *set)
 {
-	uint64_t beyond = 0;
 	*set = (struct core_set){ 0 };
 	for (unsigned i = 0; i < message_words(info) && i < MESSAGE_WORDS_MAX; i++)
-		*(i < CORE_SET_WORDS ? &set->word[i] : &beyond) |= message_word(current(cpu), i);
-	return !beyond;
+		if (!core_set_put64(set, i, message_word(current(cpu), i)))
+			return false;
+	return true;
 }
 
 static uint64_t tcb_set_cores(struct cpu *cpu, struct thread *thread, uint64_t info)

@@ -53,7 +53,7 @@ static void leave_core(struct cpu *cpu, struct thread *thread)
 	kernel_assert(thread->core < kernel_of(cpu)->cpu_count);
 	struct cpu *home = kernel_of(cpu)->cpu[thread->core];
 	if (home->shared.current == thread && home != cpu)
-		remote_request(cpu, 1ull << thread->core, REQUEST_DESCHEDULE, 0);
+		remote_request_core(cpu, thread->core, REQUEST_DESCHEDULE, 0);
 	await_saved(cpu, thread); /* the core that holds the state, which need not be the thread's next core */
 }
 
@@ -149,6 +149,6 @@ void thread_leave_vspace(struct cpu *cpu, struct slot *slot, struct vspace *vspa
 	struct thread *thread = (struct thread *)((uint8_t *)slot - __builtin_offsetof(struct thread,
 		slot[THREAD_VSPACE]));
 	if (kernel_of(cpu)->cpu[thread->core]->shared.current == thread)
-		remote_request(cpu, 1ull << thread->core, REQUEST_FLUSH_AND_UNLOAD,
-		               &(const struct tlb_spaces){ 1, { vspace } });
+		remote_request_core(cpu, thread->core, REQUEST_FLUSH_AND_UNLOAD,
+		                    &(const struct tlb_spaces){ 1, { vspace } });
 }

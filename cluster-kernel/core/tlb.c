@@ -5,18 +5,29 @@
 #include "vspace.h"
 #include LOCKING_HEADER
 
-static uint64_t cores_of(const struct tlb_spaces *spaces)
+/* The cores that may hold translations of any of the spaces. */
+static struct core_set cores_of(const struct kernel *kernel, const struct tlb_spaces *spaces)
 {
-	uint64_t cores = 0;
+	struct core_set cores = { 0 };
 	for (uint32_t i = 0; i < spaces->count; i++)
-		cores |= atomic_load(&spaces->vspace[i]->active_mask);
+		for (uint32_t word = 0; word < kernel->core_words; word++)
+			cores.word[word] |= atomic_load(&spaces->vspace[i]->active_mask[word]);
 	return cores;
+}
+
+bool tlb_has_cores(const struct kernel *kernel, const struct vspace *vspace)
+{
+	for (uint32_t word = 0; word < kernel->core_words; word++)
+		if (atomic_load(&vspace->active_mask[word]))
+			return true;
+	return false;
 }
 
 /* Makes a reader's round. Only this core and those that it asks access its list. */
 static void round_of_reader(struct cpu *cpu)
 {
-	remote_flush(cpu, cores_of(&cpu->shared.owed));
+	const struct core_set cores = cores_of(kernel_of(cpu), &cpu->shared.owed);
+	remote_flush(cpu, &cores);
 	cpu->shared.owed.count = 0;
 }
 
@@ -31,7 +42,7 @@ static void reader_owes(struct cpu *cpu, struct vspace *vspace)
 	 * Store buffering: this core writes the page-table entry, then reads the mask; a core that loads the space sets
 	 * its bit, then walks. All seq_cst: either this sees the bit, or the walk sees the new entry.
 	 */
-	if (!atomic_load(&vspace->active_mask))
+	if (!tlb_has_cores(kernel_of(cpu), vspace))
 		return;
 	if (owed->count == TLB_SPACES)
 		round_of_reader(cpu);
@@ -89,7 +100,7 @@ void tlb_owe(struct cpu *cpu, struct vspace *vspace)
 		return;
 	}
 	kernel_assert(owed->count <= TLB_SPACES);
-	if (vspace->owed_in == kernel_of(cpu)->tlb_round || !atomic_load(&vspace->active_mask))
+	if (vspace->owed_in == kernel_of(cpu)->tlb_round || !tlb_has_cores(kernel_of(cpu), vspace))
 		return;
 	/* early: if the transaction fell back only at the flush, the whole entry would be done twice */
 	kernel_irrevocable(cpu);
@@ -108,7 +119,8 @@ void tlb_flush_pending(struct cpu *cpu)
 	}
 	if (!owed->count)
 		return;
-	remote_request(cpu, cores_of(owed), REQUEST_FLUSH, owed);
+	const struct core_set cores = cores_of(kernel_of(cpu), owed);
+	remote_request(cpu, &cores, REQUEST_FLUSH, owed);
 	owed->count = 0;
 	kernel_of(cpu)->tlb_round++;
 }
@@ -118,7 +130,8 @@ void tlb_leave(struct cpu *cpu, struct vspace *vspace)
 	const struct tlb_spaces gone = { 1, { vspace } };
 	assert_exclusive();
 	struct tlb_spaces *owed = &cpu->shared.owed;
-	remote_request(cpu, cores_of(&gone), REQUEST_FLUSH_AND_UNLOAD, &gone);
+	const struct core_set cores = cores_of(kernel_of(cpu), &gone);
+	remote_request(cpu, &cores, REQUEST_FLUSH_AND_UNLOAD, &gone);
 	for (uint32_t i = 0; i < owed->count; i++)
 		if (owed->vspace[i] == vspace)
 			owed->vspace[i] = owed->vspace[--owed->count];

@@ -21,9 +21,11 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct cpu;
+struct kernel;
 struct vspace;
 
 enum { TLB_SPACES = 8 }; /* in one round; an entry that unmaps from more spaces makes more rounds */
@@ -45,5 +47,7 @@ void tlb_doubt(struct cpu *cpu);
  * tlb_doubt() this holds for the page-table entries that were found, too.
  */
 void tlb_flush_pending(struct cpu *cpu);
+/* Returns whether any core may hold translations of the space. */
+bool tlb_has_cores(const struct kernel *kernel, const struct vspace *vspace);
 /* Makes every core flush and unload `vspace`, which is about to be destroyed. Caller holds the kernel alone. */
 void tlb_leave(struct cpu *cpu, struct vspace *vspace);

@@ -47,7 +47,6 @@ struct vspace *vspace_by_id(struct kernel *kernel, uint64_t id)
 void vspace_flush_here(struct cpu *cpu, struct vspace *vspace, unsigned request)
 {
 	kernel_assert(vspace && (request == REQUEST_FLUSH || request == REQUEST_FLUSH_AND_UNLOAD));
-	uint64_t others = ~(1ull << cpu->own.index);
 	bool loaded = cpu->own.loaded_vspace == vspace;
 	struct vspace *needed = current(cpu) == &cpu->shared.idle ? 0 : thread_vspace(current(cpu));
 	if (loaded && request == REQUEST_FLUSH) {
@@ -56,13 +55,13 @@ void vspace_flush_here(struct cpu *cpu, struct vspace *vspace, unsigned request)
 	}
 	cpu->own.tlb_valid[vspace->place] = false;
 	if (needed != vspace)
-		atomic_fetch_and_explicit(&vspace->active_mask, others, memory_order_relaxed);
+		atomic_fetch_and_explicit(&vspace->active_mask[cpu->own.word], ~cpu->own.bit, memory_order_relaxed);
 	if (loaded) {
 		/* the thread continues in its present space; without one it faults at its first instruction */
 		arch_unload_vspace(cpu);
 		cpu_decline_fast(cpu);
 		cpu->own.vspace_wanted = needed;
-		vspace_retain_core(needed, cpu->own.index);
+		vspace_retain_core(cpu, needed);
 	}
 }
 
@@ -73,7 +72,7 @@ void vspace_destroy(struct cpu *cpu, struct vspace *vspace)
 	assert_exclusive();
 	kernel_assert(vspace->references == 0 && kernel->vspace[place] == vspace && kernel->vspace_count > 0);
 	tlb_leave(cpu, vspace);
-	kernel_assert(!atomic_load_explicit(&vspace->active_mask, memory_order_relaxed));
+	kernel_assert(!tlb_has_cores(kernel, vspace));
 	kernel->vspace[place] = 0;
 	kernel->vspace_free[--kernel->vspace_count] = place;
 	work_done(cpu, WORK_UNMAP);

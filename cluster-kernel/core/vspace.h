@@ -16,13 +16,13 @@ struct vspace {
 	uint64_t root[512];
 	uint64_t id;
 	uint64_t loads; /* what the port's root register gets: root table and, where TLBs have them, tag */
-	/* cores that may hold translations of it: only these are interrupted when it changes */
-	_Atomic uint64_t active_mask;
+	/* a set: cores that may hold translations of it; only these are interrupted when it changes */
+	_Atomic uint64_t active_mask[CORE_SET_WORDS];
 	uint64_t owed_in; /* the TLB round of the last unmapping from the space, tlb.h */
 	uint32_t references;
 	/* id modulo KERNEL_VSPACES, of no other live space. Constant; atomic: gcc moves no other load across it then */
 	_Atomic uint16_t place;
-	uint8_t reserved[4096 - 38];
+	uint8_t reserved[4096 - 30 - 8 * CORE_SET_WORDS];
 };
 _Static_assert(sizeof(struct vspace) == 1u << VSPACE_BITS, "the ABI's VSpace size");
 
@@ -35,18 +35,17 @@ _Static_assert(sizeof(struct vspace) == 1u << VSPACE_BITS, "the ABI's VSpace siz
  * the core itself, when it is asked to flush a space that it does not use. Against exclusive entries the lock orders
  * `active_mask`. Against readers it is seq_cst. Hazard: store buffering. The core sets its bit and then walks the
  * tables; a reader changes an entry and then reads the mask. Either the walk sees the new entry, or the reader sees the
- * bit.
+ * bit. This holds for each core, and so for each word of the mask alone.
  *
  * The byte tlb_valid[place] of a core is set where the core's tagged translations of the space are valid; where it is
  * clear, loading the space drops what is under the tag. Only the core itself reads and writes it, so it is plain
  * memory. It is set only while the core's bit in `active_mask` is. So a space that is destroyed has been unloaded by
  * each core whose byte was set, and the byte is clear when another space gets the place.
  */
-static inline void vspace_retain_core(struct vspace *vspace, unsigned core)
+/* Returns whether this core may hold translations of the space. */
+static inline bool vspace_is_active(const struct cpu *cpu, const struct vspace *vspace)
 {
-	kernel_assert(core < 64);
-	if (vspace && !(atomic_load_explicit(&vspace->active_mask, memory_order_relaxed) >> core & 1))
-		atomic_fetch_or(&vspace->active_mask, 1ull << core);
+	return atomic_load_explicit(&vspace->active_mask[cpu->own.word], memory_order_relaxed) & cpu->own.bit;
 }
 /* Returns whether this core's tagged translations of the space are valid. */
 static inline bool vspace_tlb_is_valid(const struct cpu *cpu, const struct vspace *vspace)
@@ -54,10 +53,16 @@ static inline bool vspace_tlb_is_valid(const struct cpu *cpu, const struct vspac
 	kernel_assert(vspace && vspace->place == vspace->id % KERNEL_VSPACES);
 	return cpu->own.tlb_valid[atomic_load_explicit(&vspace->place, memory_order_relaxed)];
 }
+/* This core is about to load the space, which may be null. Reads its own byte first: others write the mask's line. */
+static inline void vspace_retain_core(const struct cpu *cpu, struct vspace *vspace)
+{
+	if (vspace && !vspace_tlb_is_valid(cpu, vspace) && !vspace_is_active(cpu, vspace))
+		atomic_fetch_or(&vspace->active_mask[cpu->own.word], cpu->own.bit);
+}
 /* Called by the core that loads the space. Returns whether its tagged translations are valid, and marks them valid. */
 static inline bool vspace_tlb_validate(struct cpu *cpu, const struct vspace *vspace)
 {
-	kernel_assert(atomic_load_explicit(&vspace->active_mask, memory_order_relaxed) & cpu->own.bit);
+	kernel_assert(vspace_is_active(cpu, vspace));
 	if (vspace_tlb_is_valid(cpu, vspace))
 		return true;
 	cpu->own.tlb_valid[vspace->place] = true;

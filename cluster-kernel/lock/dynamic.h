@@ -27,6 +27,7 @@
 #pragma once
 
 #include COUNT_HEADER
+#include "../core/core_set.h"
 #include "../core/regime.h"
 #include "bias.h"
 #include "brlock.h"
@@ -144,20 +145,39 @@ static inline void dynamic_take_side(struct cpu *cpu)
 	count_acquired(cpu, LOCK_CLASS_READ, &side->acquired, wanted, spins);
 }
 
+/*
+ * Core `first` has its bias revoked. Revokes those behind it, and waits until all these cores have given theirs up.
+ * Returns how long, and for how many.
+ */
+RARE struct brlock_conflict dynamic_await_revoked(struct cpu *cpu, uint32_t first)
+{
+	const struct lock_kernel *shared = lock_shared(cpu);
+	const uint32_t words = core_set_index(shared->readers.count - 1) + 1;
+	struct brlock_conflict waited = { 0 };
+	struct core_set revoked = { 0 };
+	core_set_add(&revoked, first);
+	for (uint32_t i = first + 1; i < shared->readers.count; i++)
+		if (bias_revoke(shared->bias[i]))
+			core_set_add(&revoked, i);
+	kernel_interrupt_now(cpu, &revoked);
+	FOR_CORES (core, &revoked, words) {
+		waited.spins += bias_wait(shared->bias[core], cpu);
+		waited.readers++;
+	}
+	return waited;
+}
+
 /* Revokes all biases, and waits until no core is inside without its side. Caller holds all sides. */
 static inline void dynamic_revoke(struct cpu *cpu, struct brlock_conflict *conflict)
 {
-	struct lock_kernel *shared = lock_shared(cpu);
-	uint64_t revoked = 0;
+	const struct lock_kernel *shared = lock_shared(cpu);
 	for (uint32_t i = 0; i < shared->readers.count; i++)
-		revoked |= (uint64_t)bias_revoke(shared->bias[i]) << i;
-	if (!revoked)
-		return;
-	kernel_interrupt_now(cpu, revoked);
-	for (; revoked; revoked &= revoked - 1) {
-		conflict->spins += bias_wait(shared->bias[__builtin_ctzll(revoked)], cpu);
-		conflict->readers++;
-	}
+		if (bias_revoke(shared->bias[i])) {
+			const struct brlock_conflict waited = dynamic_await_revoked(cpu, i);
+			conflict->spins += waited.spins;
+			conflict->readers += waited.readers;
+			return;
+		}
 }
 
 static inline void dynamic_take_all_sides(struct cpu *cpu)

@@ -192,7 +192,7 @@ static void check_polling(const struct world *world, const struct cpu *cpu)
 	      world->kernel->doorbells[cpu->own.index]);
 	CHECK(bells == cpu->shared.remote_bells, "a core polls for other doorbells than are routed to it", bells,
 	      cpu->shared.remote_bells);
-	CHECK(!bells || (cpu->own.poll_at && !(world->kernel->unpolled & cpu->own.bit)),
+	CHECK(!bells || (cpu->own.poll_at && !core_set_has(&world->kernel->unpolled, cpu->own.index)),
 	      "a core does not poll for its doorbells", bells,
 	      cpu->own.poll_at);
 }

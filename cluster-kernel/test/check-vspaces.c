@@ -96,15 +96,15 @@ void check_vspaces(const struct world *world)
 		CHECK(!loaded || world_find(world, OBJECT_VSPACE, (uint64_t)loaded),
 		      "a core has loaded a dead address space", c,
 		      loaded);
-		CHECK(!loaded || ((loaded->active_mask & cpu->own.bit) && cpu->own.tlb_valid[loaded->place]),
+		CHECK(!loaded || (vspace_is_active(cpu, loaded) && cpu->own.tlb_valid[loaded->place]),
 		      "an address space does not know a core that has loaded it",
-		      c, loaded->active_mask);
-		CHECK(!(cpu->shared.debts & 1) && !cpu->own.doubts && !cpu->shared.flush_askers &&
+		      c, loaded->active_mask[cpu->own.word]);
+		CHECK(!(cpu->shared.debts & 1) && !cpu->own.doubts && !cpu->shared.flush_summary &&
 		      !cpu->shared.flush_unanswered, "a core owes flushes, or is owed them, though it is in no entry",
 		      c, cpu->shared.debts);
 		for (unsigned i = 0; i < KERNEL_VSPACES; i++)
 			CHECK(!cpu->own.tlb_valid[i] ||
-			      (kernel->vspace[i] && (kernel->vspace[i]->active_mask & cpu->own.bit)),
+			      (kernel->vspace[i] && vspace_is_active(cpu, kernel->vspace[i])),
 			      "a core's translations are valid of a space that does not know the core", c, i);
 		CHECK(!cpu->shared.owed.count, "a core owes flushes though it is in no entry", c,
 		      cpu->shared.owed.count);

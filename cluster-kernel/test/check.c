@@ -153,7 +153,7 @@ static void check_presence(const struct world *world)
 		      cpu->own.cleanup_at);
 		for (unsigned i = 0; i < KERNEL_VSPACES; i++)
 			CHECK(!cpu->own.tlb_valid[i] &&
-			      (!kernel->vspace[i] || !(kernel->vspace[i]->active_mask & cpu->own.bit)),
+			      (!kernel->vspace[i] || !vspace_is_active(cpu, kernel->vspace[i])),
 			      "an address space counts on a core that is not here", i, c);
 	}
 	CHECK(!kernel->reap_list || cleaners, "CNodes are to be emptied, and no core will do it", kernel->reap_list, 0);

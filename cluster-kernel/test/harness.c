@@ -41,7 +41,8 @@ bool order_granularity(enum granularity wanted)
 		return under_way;
 	/* arch_finish() for a core that is not in the kernel */
 	EXPECT(cpu->own.pending, PENDING_INTERRUPT | PENDING_FAST);
-	cpu->own.pending = cpu->own.interrupt_cores = 0;
+	cpu->own.pending = 0;
+	cpu->own.interrupt_cores = (struct core_set){ 0 };
 	cpu_allow_fast(cpu);
 	for (unsigned i = 0; i < machine->config.cores; i++)
 		hosted_interrupt(&machine->core[i], HOSTED_VECTOR_RESCHEDULE);

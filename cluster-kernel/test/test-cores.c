@@ -20,11 +20,11 @@ static void there_and_back(void)
 	begin();
 	for (unsigned times = 1; times < 6; times += 2) {
 		moves(0, cpu(0, 1), times);
-		EXPECT(pair[0]->kernel.cores, 1);
-		EXPECT(pair[1]->kernel.cores, 7);
+		EXPECT(core_set_get64(&pair[0]->kernel.cores, 0), 1);
+		EXPECT(core_set_get64(&pair[1]->kernel.cores, 0), 7);
 		moves(1, cpu(0, 1), times + 1);
-		EXPECT(pair[0]->kernel.cores, 3);
-		EXPECT(pair[1]->kernel.cores, 3);
+		EXPECT(core_set_get64(&pair[0]->kernel.cores, 0), 3);
+		EXPECT(core_set_get64(&pair[1]->kernel.cores, 0), 3);
 	}
 	pair_end();
 }
@@ -67,12 +67,13 @@ static void owes_nothing(void)
 	be(0);
 	make_thread(THREAD, 5, 1);
 	const struct vspace *vspace = (const struct vspace *)slot_of(ROOT_SLOT_VSPACE)->cap.object;
-	EXPECT(vspace->active_mask >> 1 & 1, 1);
+	EXPECT(vspace_is_active(pair[0]->kernel.cpu[1], vspace), true);
 	delete(THREAD);
 	settle();
 	be_oneself();
 	EXPECT(by(0, CORE_LEAVE, cpu(0, 1), FIRST + 1), 0);
-	EXPECT(vspace->active_mask, 1);
+	EXPECT(vspace_is_active(pair[0]->kernel.cpu[1], vspace), false);
+	EXPECT(vspace_is_active(pair[0]->kernel.cpu[0], vspace), true);
 	EXPECT(pair[0]->kernel.cpu[1]->own.tlb_valid[vspace->place], false);
 	pair_end();
 }
@@ -219,7 +220,7 @@ static void claimed_meanwhile(void)
 	EXPECT(control_claim(hosted_control(FIRST + 1), control_read(hosted_control(FIRST + 1)), FIRST), true);
 	EXPECT(by(1, CORE_TAKE, cpu(0, 1), 0), 0);
 	EXPECT(core_state(word_of(cpu(0, 1))), CORE_JOINING);
-	EXPECT(pair[1]->kernel.cores, 3);
+	EXPECT(core_set_get64(&pair[1]->kernel.cores, 0), 3);
 	EXPECT(core_hold(hosted_core_control(cpu(0, 1)), FIRST + 1), true);
 	EXPECT(core_is_of(word_of(cpu(0, 1)), FIRST + 1), true);
 	pair_end();

@@ -205,7 +205,8 @@ static void root_thread(void)
 	for (unsigned i = 0; i < CORES; i++) {
 		const struct cpu *cpu = kernel.cpu[i];
 		EXPECT(cpu->own.index, i);
-		EXPECT(cpu->own.bit, 1ull << i);
+		EXPECT(cpu->own.word, i >> CORE_SHIFT);
+		EXPECT(cpu->own.bit, 1ull << (i & (CORE_SET_BITS - 1)));
 		EXPECT(cpu->own.stat == &kernel.stat[i], true);
 		EXPECT(cpu->shared.current == &cpu->shared.idle, true);
 		EXPECT(cpu->shared.idle.core, i);

@@ -124,7 +124,7 @@ static void sets_within_sets(void)
 			EXPECT(set_cores(BY, ROOT_SLOT_TCB, has), 0);
 			EXPECT(set_cores(OTHER, ROOT_SLOT_TCB, all), 0);
 			EXPECT(set_cores(OTHER, BY, wanted), wanted & ~has ? SKERRY_NO_RIGHTS : SKERRY_OK);
-			EXPECT(other->cores.word[0], wanted & ~has ? all : wanted);
+			EXPECT(core_set_get64(&other->cores, 0), wanted & ~has ? all : wanted);
 			EXPECT(set_cores(BY, BY, wanted), wanted & ~has ? SKERRY_NO_RIGHTS : SKERRY_OK);
 			for (uint64_t core = 0; core < cores; core++) {
 				const uint64_t now = wanted & ~has ? has : wanted;

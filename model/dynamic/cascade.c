@@ -25,10 +25,10 @@ static uint32_t threads;
 void kernel_relax(struct cpu *c) { explore_relax(); }
 bool kernel_cores_move(struct cpu *c) { return (void)c, false; }
 void kernel_interrupt_all(struct cpu *c) { interrupts[c - cpu] = true; }
-void kernel_interrupt_now(struct cpu *c, uint64_t cores)
+void kernel_interrupt_now(struct cpu *c, const struct core_set *cores)
 {
 	for (unsigned i = 0; i < threads; i++)
-		if (cores >> i & 1) {
+		if (core_set_has(cores, i)) {
 			explore_raise(&line[i]);
 			interrupted[i] = true;
 		}
@@ -128,7 +128,9 @@ _Noreturn static void idle_until(unsigned self, uint32_t entry)
 static void begin_with(unsigned cores, enum grain grain)
 {
 	threads = kernel.cpu_count = cores;
-	kernel.cores = (1ull << cores) - 1;
+	kernel.core_words = core_set_index(cores - 1) + 1;
+	kernel.cores = (struct core_set){ 0 };
+	core_set_put64(&kernel.cores, 0, (1ull << cores) - 1);
 	lock_kernel_init(&kernel);
 	for (unsigned i = 0; i < cores; i++)
 		lock_cpu_init(&cpu[i]);
@@ -357,7 +359,8 @@ static void set_up(void)
 	for (unsigned i = 0; i < CORES; i++) {
 		cpu[i].own.kernel = &kernel;
 		cpu[i].own.index = i;
-		cpu[i].own.bit = 1ull << i;
+		cpu[i].own.word = core_set_index(i);
+		cpu[i].own.bit = core_set_bit(i);
 		cpu[i].own.stat = &stat[i];
 		kernel.cpu[i] = &cpu[i];
 		explore_name(&cpu[i].own.lock, sizeof(cpu[i].own.lock),

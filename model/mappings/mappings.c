@@ -236,10 +236,10 @@ static void the_other_or_none(void)
 	EXPLORE_CHECK(is_mapped(SECOND) == !!hosted_touch(machine, 1, AT), "a frame can be used that is not mapped");
 }
 
-/* Two cores unmap, each what the other uses: each waits for the other to flush. */
-static void unmap_each_others(void)
+/* A uses COPY, and core 0 SECOND at the same address in the root task's space. */
+static void map_in_two_spaces(unsigned cores)
 {
-	map_a_copy(2, GRANULARITY_FINE);
+	map_a_copy(cores, GRANULARITY_FINE);
 	copy(SECOND, FRAME, READ_WRITE, 0);
 	EXPECT(call(SECOND, FRAME_MAP, W(AT, READ_WRITE, 0), W(VSPACE)), SKERRY_MISSING_TABLE);
 	make(OBJECT_PAGE_TABLE, 0, TABLES + 5, 3);
@@ -247,6 +247,12 @@ static void unmap_each_others(void)
 		EXPECT(call(TABLES + 5 + i, PAGE_TABLE_MAP, W(AT), W(VSPACE)), 0);
 	EXPECT(call(SECOND, FRAME_MAP, W(AT, READ_WRITE, 0), W(VSPACE)), 0);
 	EXPECT(hosted_touch(machine, 0, AT) && hosted_touch(machine, 1, AT), true);
+}
+
+/* Two cores unmap, each what the other uses: each waits for the other to flush. */
+static void unmap_each_others(void)
+{
+	map_in_two_spaces(2);
 	machine_invokes(root, COPY, FRAME_UNMAP, 0, 0, 0);
 	machine_invokes(a, SECOND, FRAME_UNMAP, 0, 0, 0);
 	promises(root, 0);
@@ -258,6 +264,23 @@ static void both_are_gone(void)
 	machine_check();
 	EXPLORE_CHECK(!hosted_touch(machine, 0, AT) && !hosted_touch(machine, 1, AT),
 	              "a frame can be used that is not mapped");
+}
+
+/* ... and their bits are in different words of sets of cores (CORE_SHIFT); a third core uses SECOND, too. */
+static void unmap_in_two_words(void)
+{
+	_Static_assert(CORE_SHIFT == 1, "core 2 is in the second word");
+	map_in_two_spaces(3);
+	b = make_thread(B, 100, 2);
+	EXPECT(hosted_touch(machine, 2, AT) != 0, true);
+	machine_invokes(b, COPY, FRAME_UNMAP, 0, 0, 0);
+	machine_invokes(a, SECOND, FRAME_UNMAP, 0, 0, 0);
+}
+
+static void all_are_gone(void)
+{
+	both_are_gone();
+	EXPLORE_CHECK(!hosted_touch(machine, 2, AT), "a frame can be used that is not mapped");
 }
 
 /* The domain dies while A unmaps: as a reader before, as a writer after. */
@@ -400,6 +423,7 @@ static const struct explore_case cases[] = {
 	MACHINE_CASE("two unmap at one address", 2, unmap_at_one_address, none_is_mapped),
 	MACHINE_CASE("another frame takes an address", 3, unmap_and_use_again, the_other_or_none),
 	MACHINE_CASE("each unmaps what the other uses", 2, unmap_each_others, both_are_gone),
+	MACHINE_CASE("each unmaps, in two words of cores", 3, unmap_in_two_words, all_are_gone),
 	MACHINE_CASE("a domain goes", 2, domain_dies, unmapped),
 	MACHINE_CASE("a domain's granularity changes", 2, made_coarse, it_is_gone),
 	MACHINE_CASE("frames go", 2, frame_goes, copies_are_gone),

@@ -160,7 +160,7 @@ OUTSIDE(void, hosted_flush_tag, (uint64_t tag), (tag))
 OUTSIDE(void, hosted_flush_kernel, (void), ())
 OUTSIDE(void, arch_unload, (struct cpu *cpu), (cpu))
 OUTSIDE(void, arch_unload_vspace, (struct cpu *cpu), (cpu))
-OUTSIDE(void, arch_interrupt_cores, (struct cpu *cpu, uint64_t cores), (cpu, cores))
+OUTSIDE(void, arch_interrupt_cores, (struct cpu *cpu, const struct core_set *cores), (cpu, cores))
 OUTSIDE(void, arch_gsi_route, (struct kernel *kernel, uint64_t gsi, uint32_t core, unsigned number, bool level,
                                bool low),
         (kernel, gsi, core, number, level, low))
