@@ -9,14 +9,16 @@ import pytest
 
 from deploy.base.timeouts import Patience
 from deploy.bench.ipc import latency
-from deploy.bench.ipc.measure import OPERATIONS, Measured, Spread, measure, metric
+from deploy.bench.ipc.measure import OPERATIONS, Spread, metric
 from deploy.bench.ipc.present import FIGURE_RATIOS
 from deploy.cli.main import main
 from deploy.deployment.modules import REGIMES
 from deploy.machine import qemu
+from tests.boot import ipc_counts
+from tests.boot.ipc_counts import counted
 from tests.boot.machine import PATIENCE
 from tests.boot.test_commands import skerry
-from topology.maps.clustermap import COARSE, FINE
+from topology.maps.clustermap import FINE
 
 CONTRACT = [metric(name, "instructions") for name in ("call", "reply_recv", "slow_call", "signal", "yield")]
 
@@ -41,11 +43,6 @@ FINE_BUDGET = 32  # instructions that regime dynamic takes beyond regime fine, w
 @cache
 def once(lock: str) -> dict[str, Spread]:
     return counted(lock).spread
-
-
-def counted(lock: str, rounds: int = 200, granularity: str = COARSE, local: bool = False) -> Measured:
-    return measure(lock, qemu.tcg_for(1, counted=True), rounds, Patience(PATIENCE), granularity=granularity,
-                   local=local)
 
 
 @pytest.mark.limit(120)
@@ -81,6 +78,13 @@ def test_bounds(lock: str, name: str, most: int) -> None:
     assert once(lock)[name].median <= most
 
 
+@pytest.mark.limit(120)
+@pytest.mark.parametrize("name", ipc_counts.columns())
+def test_recorded(name: str) -> None:
+    """each system call takes exactly as many instructions as recorded (python -m tests.boot.ipc_counts)"""
+    assert ipc_counts.counts(ipc_counts.columns()[name]) == ipc_counts.recorded()[name]
+
+
 FAST = [name for name in OPERATIONS if name.startswith(("call", "reply_recv"))]
 COARSE_BUDGET = 8  # instructions for the choice, on the fast path
 
@@ -96,7 +100,7 @@ def test_coarse_budget(name: str) -> None:
 def test_fine_dynamic() -> None:
     """regime dynamic while fine: its counts are exact, and near those of regime fine"""
     measured = counted("dynamic", granularity=FINE)
-    assert measured.granularity == FINE and counted("dynamic", granularity=FINE).spread == measured.spread
+    assert measured.granularity == FINE and counted("dynamic", 300, FINE).spread == measured.spread
     for name in FAST:
         value = measured.spread[name]
         assert value.least == value.median == value.most, f"{name}: {value}"
