@@ -12,7 +12,7 @@ import typer
 
 from deploy.base.partial import Parts
 from deploy.compare import open_loop, open_loop_plot
-from deploy.compare.runs import Follower
+from deploy.compare.runs import Follower, drawn, link
 from deploy.emulator import run as modelled_run
 from deploy.emulator.machine_file import ModelledMachine
 from deploy.load.case import RedisCase, needed
@@ -59,6 +59,7 @@ def compare(cases: Sequence[RedisCase], args: OpenLoopOptions, quick: bool, imag
     output.line(f"Machine: {job.shape}; {open_loop.clients(cases[0])} clients. Mode: {accel.description}.")
     parts = Parts(output)
     images = images or (open_loop.QUICK_IMAGES if quick else open_loop.IMAGES)
+    link(drawn(cases, images))
     measured = open_loop.measure(cases, accel, quick, images, args.p99_bound, parts, shown)
     parts.require(measured)
     assert measured

@@ -11,7 +11,7 @@ from deploy.base.partial import Parts
 from deploy.base.terminal import Output
 from deploy.cli import options
 from deploy.compare import programs
-from deploy.compare.runs import Follower
+from deploy.compare.runs import Follower, drawn, link
 from deploy.deployment import Deployment
 from deploy.emulator import run as modelled_run
 from deploy.emulator.machine_file import ModelledMachine
@@ -56,6 +56,8 @@ def compare(job: Programs, accel: str, icount: bool, images: int, output: Output
             else kvm.choose(accel, job.deployment.shape.cpus, repeatable=True, icount=icount))
     count = images if modelled else 1
     output.line(f"Machine: {job.deployment.shape}. Mode: {mode.description}.")
+    if modelled:
+        link(drawn(every, count))
     parts = Parts(output)
     milestones = 2 * len(every[0].plan.cluster_map.applications)
     layouts = programs.measure(every, mode, count, parts, Follower(output, _follow, milestones))

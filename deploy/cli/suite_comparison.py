@@ -12,6 +12,7 @@ from deploy.base.partial import Parts
 from deploy.base.terminal import Output
 from deploy.base.timeouts import Patience
 from deploy.compare import suite, suite_plot
+from deploy.compare.runs import link
 from deploy.compare.suite_rows import On, chosen
 from deploy.emulator import run as modelled_run
 from deploy.emulator.machine_file import ModelledMachine
@@ -37,6 +38,7 @@ def compare(on: On, rows: str | None, images: int, timeout: Patience, output: Ou
     wanted = [suite.asked(row, on, images, timeout) for row in chosen(rows)]
     modelled_run.check_installed()
     ensure_built(output, reduce(or_, (suite.needed(case) for row in wanted for case in row.every)))
+    link(case for row in wanted for case in row.every)
     mode = modelled_run.mode(on.machine)
     output.line(f"Machine: {on.empty.shape}; lock {on.lock}. Mode: {mode.description}.")
     parts = Parts(output)

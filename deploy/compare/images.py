@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """One layout beside another on several images, which differ in what no program chooses.
 
-An image is drawn by a salt inside the emulator: places of code in caches of instructions, colours of caches, moments of
-starts (emulator/modelled/plugin.c). Both layouts have the same salts, so that what they share cancels out of the ratio;
-two runs of one layout beside each other, the control, have different ones, or nothing would differ.
+An image is a kernel and a salt. The first image has the kernel that is built, each other one that kernel linked anew,
+its objects in an order of its own (deploy/setup/relink.py). The salt draws inside the emulator: places of code in
+caches of instructions, colours of caches, moments of starts (emulator/modelled/plugin.c). Both layouts have the same
+images, so that what they share cancels out of the ratio; two runs of one layout beside each other, the control, have
+different ones, or nothing would differ.
+
+Every image has a kernel of its own, so that images are independent draws and their t-interval holds however large the
+part of the kernel is in the variance, and that of the salt: in Redis's ratio 0.35 % and 1.1 % (standard deviations, of
+eight kernels with two salts each). Salts of one kernel alone would leave out the first.
 """
 
 from __future__ import annotations
@@ -15,20 +21,23 @@ from statistics import median
 from typing import Any
 
 from deploy.compare.interval import Interval, of_mean, prediction
+from deploy.compare.prices import RUNS
 from deploy.compare.tables import ratios
 from deploy.results.result import Result
 
 IMAGES, QUICK_IMAGES = 8, 4  # by default
+CONTROL_IMAGES = IMAGES + RUNS  # of a control, which has no price sets: as many runs
 RANGED = ("ops_per_s", "p50_us", "p99_us")  # ratios that have an interval
 
 
 @dataclass(frozen=True)
 class Draw:
-    """One image's results under both layouts, each with its salt."""
+    """One image's results under both layouts, each with its salt, and the seed of its kernel's link; 0: as built."""
 
     salts: tuple[int, int]
     first: Result
     second: Result
+    kernels: tuple[int, int] = (0, 0)
 
     @cached_property
     def ratios(self) -> dict[str, float]:
@@ -36,7 +45,7 @@ class Draw:
 
     def to_json(self) -> dict[str, Any]:
         figures = {metric: [self.first.metrics[metric], self.second.metrics[metric]] for metric in RANGED}
-        return {"salts": list(self.salts), "ratio": self.ratios["ops_per_s"]} | figures
+        return {"kernels": list(self.kernels), "salts": list(self.salts), "ratio": self.ratios["ops_per_s"]} | figures
 
 
 @dataclass(frozen=True)

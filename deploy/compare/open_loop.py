@@ -20,7 +20,7 @@ from rich.table import Table
 from deploy.base.parallel import Call
 from deploy.base.partial import Parts
 from deploy.compare.images import Spread
-from deploy.compare.runs import Follower, at_once, run_all, run_once
+from deploy.compare.runs import Follower, at_once, kernel, run_all, run_once, with_kernel
 from deploy.compare.unpriced import kernels
 from deploy.load.case import RedisCase
 from deploy.machine.qemu import Accel
@@ -227,6 +227,9 @@ def measure(cases: Sequence[RedisCase], accel: Accel, quick: bool, images: int, 
 
 def sweep(cases: Sequence[RedisCase], accel: Accel, rates: Sequence[int], images: int) -> dict[Key, Call]:
     """Returns the run of each layout at each rate of a client, on each image."""
+    def at(case: RedisCase, rate: int, image: int) -> RedisCase:
+        return with_kernel(case.at_rate(rate, image), kernel(case, image - 1, images))
+
     return {(case.layout, rate, image): Call(f"{case.name}, {rate * clients(case):,} operations/s, image {image}",
-                                             run_once, (case.at_rate(rate, image), accel))
+                                             run_once, (at(case, rate, image), accel))
             for rate in rates for image in range(1, images + 1) for case in cases}

@@ -17,7 +17,7 @@ from deploy.base.partial import Parts
 from deploy.compare.images import Spread
 from deploy.compare.interval import of_mean, prediction
 from deploy.compare.plot import number
-from deploy.compare.runs import Follower, at_once, run_all, salt
+from deploy.compare.runs import Follower, at_once, on_image, run_all
 from deploy.compare.unpriced import kernels, locks
 from deploy.emulator.machine_file import ModelledMachine
 from deploy.load.programs import Measured, ProgramCase, measure_once
@@ -192,10 +192,10 @@ def measure(cases: Sequence[ProgramCase], accel: Accel, images: int, parts: Part
     Returns the layouts whose runs were all finished.
     """
     modelled = cases[0].job.modelled
-    salted = {(case.name, draw): case.salted(salt(case, draw, images) if modelled else 0) for case in cases
-              for draw in range(images)}
+    drawn = {(case.name, draw): on_image(case, draw, images) if modelled else case for case in cases
+             for draw in range(images)}
     calls = {key: Call(f"{key[0]}, image {key[1] + 1} of {images}" if images > 1 else key[0], measure_once,
-                       (case, accel)) for key, case in salted.items()}
+                       (case, accel)) for key, case in drawn.items()}
     done = run_all(at_once(cases[0]) if modelled else 1, calls, shown, parts)
     layouts = [Layout(case.name, [done[case.name, place] for place in range(images)]) for case in cases
                if all((case.name, place) in done for place in range(images))]

@@ -4,10 +4,11 @@ has processors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
+from pathlib import Path
 from typing import Any, TypeVar
 
 from deploy.base import parallel
@@ -21,14 +22,17 @@ from deploy.compare.images import Draw, Images
 from deploy.compare.prices import Positions, Study, design, groups, repriced
 from deploy.compare.tables import pairs, ratios
 from deploy.compare.verdict import Answer
+from deploy.emulator import run as modelled_run
 from deploy.emulator.machine_file import ModelledMachine
 from deploy.load import measure as load
 from deploy.load.case import Case, RedisCase
+from deploy.load.programs import ProgramCase
 from deploy.machine.events import Event
 from deploy.machine.qemu import Accel
 from deploy.profile.run import profile
 from deploy.results.counting import with_counts
 from deploy.results.result import Result
+from deploy.setup import relink
 from topology.errors import InputError
 from topology.units import MIB
 
@@ -56,6 +60,7 @@ class Setting:
 PLAIN = Setting()
 Key = tuple[What, Setting, str, str]  # layout, workload
 K = TypeVar("K")
+C = TypeVar("C", RedisCase, ProgramCase)
 
 
 @dataclass(frozen=True)
@@ -116,6 +121,31 @@ def salt(case: Case[Any], draw: int, images: int) -> int:
     return 1 + draw + images * case.again
 
 
+def kernel(case: Case[Any], draw: int, images: int) -> int:
+    """Returns the seed by which the kernel of a draw is linked anew, as its salt is the same for all layouts. 0: it is
+    as built: on the first image, and where an option or the emulator says which kernel runs."""
+    return 0 if case.lock == modelled_run.RTM or case.kernel in case.plan.own else salt(case, draw, images) - 1
+
+
+def on_image(case: C, draw: int, images: int) -> C:
+    """Returns the case on the image of a draw: with its kernel and its salt."""
+    return with_kernel(case.salted(salt(case, draw, images)), kernel(case, draw, images))
+
+
+def with_kernel(case: C, seed: int) -> C:
+    return case.relinked(seed) if seed else case
+
+
+def drawn(cases: Sequence[C], images: int) -> list[C]:
+    """Returns the cases on all images."""
+    return [on_image(case, draw, images) for case in cases for draw in range(images)]
+
+
+def link(cases: Iterable[Case[Any]]) -> None:
+    """Links the kernels of these cases anew, but those that are kept."""
+    relink.ensure_linked(own for case in cases if isinstance(own := case.plan.own.get(case.kernel), Path))
+
+
 def calls(cases: Sequence[RedisCase], accel: Accel, quick: bool, images: int = 1) -> dict[Key, Call]:
     """Returns, for each case, the runs that count or time without prices; then plain runs of all images and price
     sets (timed())."""
@@ -127,7 +157,7 @@ def calls(cases: Sequence[RedisCase], accel: Accel, quick: bool, images: int = 1
                                                          (case.profiled(),))
     draws, sets = range(images if _several(cases) else 1), price_sets(cases, quick)
     return made | timed([
-        (case, {Setting(draw): case.salted(salt(case, draw, images)) for draw in draws} | priced(case, sets))
+        (case, {Setting(draw): on_image(case, draw, images) for draw in draws} | priced(case, sets))
         for case in cases
     ], accel)
 
@@ -139,16 +169,26 @@ def priced(case: RedisCase, sets: Sequence[Positions]) -> dict[Setting, RedisCas
 
 
 def timed(every: Sequence[tuple[RedisCase, Mapping[Setting, RedisCase]]], accel: Accel) -> dict[Key, Call]:
-    """Returns plain runs of each case in its settings. One call is of several, which share a boot; there are enough
-    calls for the host's processors. Its key has its first setting (see separate())."""
+    """Returns plain runs of each case in its settings. One call is of several of one kernel, which share a boot; there
+    are enough calls for the host's processors. Its key has its first setting (see separate())."""
     made: dict[Key, Call] = {}
     boots = max(1, len(parallel.processors()) // max(1, len(every)))
     for case, settings in every:
-        for place, first in enumerate(list(settings)[:boots]):
-            part = dict(list(settings.items())[place::boots])
-            name = f"{case.name}, {len(part)} runs" if len(part) > 1 else f"{case.name}{first}"
-            made[What.TIMED, first, *case.key] = Call(name, run_each, (case, part, accel))
-    return made
+        for same in _by_kernel(settings):
+            for place, first in enumerate(list(same)[:boots]):
+                part = dict(list(same.items())[place::boots])
+                name = f"{case.name}, {len(part)} runs" if len(part) > 1 else f"{case.name}{first}"
+                booted = replace(case, plan=part[first].plan)
+                made[What.TIMED, first, *case.key] = Call(name, run_each, (booted, part, accel))
+    return dict(sorted(made.items(), key=lambda one: -len(one[1].arguments[1])))  # the longest begin first
+
+
+def _by_kernel(settings: Mapping[Setting, RedisCase]) -> list[dict[Setting, RedisCase]]:
+    """Returns the settings in parts that boot the same."""
+    parts: dict[object, dict[Setting, RedisCase]] = {}
+    for setting, case in settings.items():
+        parts.setdefault(case.plan.own.get(case.kernel), {})[setting] = case
+    return list(parts.values())
 
 
 def separate(done: Mapping[Key, Any], parts: Parts) -> dict[Key, Any]:
@@ -257,9 +297,10 @@ def _images(cases: Sequence[RedisCase], of_setting: Mapping[Setting, list[Result
     draws: list[list[Draw]] = [[] for _ in pairs(of_setting[PLAIN])]
     for setting, results in of_setting.items():
         for place, (first, second) in enumerate(() if setting.prices else pairs(results)):
-            one, other = (salt(by_key[result.layout, result.workload], setting.draw, images)
-                          for result in (first, second))
-            draws[place].append(Draw((one, other), first, second))
+            of = [by_key[result.layout, result.workload] for result in (first, second)]
+            salts, kernels = ((number(of[0], setting.draw, images), number(of[1], setting.draw, images))
+                              for number in (salt, kernel))
+            draws[place].append(Draw(salts, first, second, kernels))
     return [Images(tuple(drawn)) for drawn in draws]
 
 

@@ -28,7 +28,7 @@ from deploy.base.timeouts import Patience
 from deploy.compare.images import Spread
 from deploy.compare.plot import number
 from deploy.compare.programs import SAME, Beside, Layout, check_alike
-from deploy.compare.runs import at_once, salt
+from deploy.compare.runs import at_once, on_image
 from deploy.compare.suite_rows import CONTROL, CORES, LABELS, PARITY, On, Row
 from deploy.deployment.planner import Plan, plan
 from deploy.emulator import run as modelled_run
@@ -186,12 +186,13 @@ def stored(path: Path) -> Measured | None:
 
 def place(case: ProgramCase, folder: Path = KEPT) -> Path:
     """Returns the file of a run. Its name has a digest of all that the run depends on."""
-    job, machine = case.job, case.job.modelled
+    job, machine, kernel = case.job, case.job.modelled, case.plan.own.get(case.kernel)
     assert machine
     asked = {
         "images": fingerprint.of_targets(sorted(needed(case).targets or ())), "qemu": qemu.version(),
         "prices": machine.sha256, "machine": machine.plugin_text(case.plan.machine.memory),
         "map": write_dts(case.plan.cluster_map), "plugin": dict(job.plugin), "layout": case.layout,
+        "kernel": kernel.name if isinstance(kernel, Path) else "",
     }
     digest = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
     return folder / f"{machine.path.stem}-{job.deployment.name}-{case.layout}-{digest}.json"
@@ -216,7 +217,7 @@ class Asked:
 
 def asked(row: Row, on: On, images: int, timeout: Patience) -> Asked:
     """Returns what is to be measured of a row: both sides on the same images, of a control against itself on others."""
-    return Asked(row, {case.name: [case.salted(salt(case, draw, images)) for draw in range(images)]
+    return Asked(row, {case.name: [on_image(case, draw, images) for draw in range(images)]
                        for case in row_cases(row, on, timeout)})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 from deploy.deployment.planner import Plan, plan
 from deploy.emulator.machine_file import ModelledMachine
@@ -45,6 +45,16 @@ class Case(Generic[J]):
     @property
     def lock(self) -> str:
         return self.job.lock_of(self.layout)
+
+    @property
+    def kernel(self) -> str:
+        """Returns the name of its plain kernel."""
+        return f"kernel-{self.lock}"
+
+    def relinked(self, seed: int) -> Self:
+        """Returns the case on its plain kernel linked anew (deploy/setup/relink.py)."""
+        own = {**self.plan.own, self.kernel: relink.path_of(self.kernel, seed)}
+        return replace(self, plan=replace(self.plan, own=own))
 
 
 @dataclass(frozen=True)
@@ -93,11 +103,8 @@ class RedisCase(Case[Comparison]):
 
 
 def case(job: Comparison, layout: str, workload: str, counting: bool = False, again: bool = False) -> RedisCase:
-    what = plan(job.deployment(layout, workload, counting))
-    if job.relink is not None and not counting:
-        kernel = f"kernel-{job.lock_of(layout)}"
-        what = replace(what, own={**what.own, kernel: relink.path_of(kernel, job.relink)})
-    return RedisCase(job, layout, workload, what, counting, again)
+    made = RedisCase(job, layout, workload, plan(job.deployment(layout, workload, counting)), counting, again)
+    return made if job.relink is None or counting else made.relinked(job.relink)
 
 
 def cases(job: Comparison) -> list[RedisCase]:

@@ -140,7 +140,7 @@ def cases(job: Programs) -> list[ProgramCase]:
 def measure_once(case: ProgramCase, accel: qemu.Accel, on_event: Callable[[Event], None]) -> Measured:
     """One boot."""
     job, what = case.job, case.plan
-    watched = entries.watching(case.lock) if job.modelled else nullcontext()
+    watched = entries.watching(case.lock, what.own) if job.modelled else nullcontext()
     with watched as watch, _plugin(job, what, watch) as plugin:
         medium = "kernel" if accel.icount or job.modelled else job.medium  # how long a disc takes depends on the host
         how = Options(accel, job.timeout, medium, on_event=on_event, extra=plugin.arguments if plugin else ())

@@ -208,3 +208,32 @@ def test_relink() -> None:
     assert sorted(linked(1)[4:-3]) == objects != linked(1)[4:-3]
     with pytest.raises(Failure, match="does not link it from objects"):
         relink.shuffled(["cc", "-o", "k.elf", "x.c"], Path("k.elf"), Path("n"), [], random.Random(1))
+
+
+def test_kept_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """what is linked anew is kept as long as the kernel is the one that it was made of; each has its own seed"""
+    kernel, made = tmp_path / "kernel-clh.elf", list[str]()
+    kernel.write_text("one")
+    monkeypatch.setattr(relink, "BUILD", tmp_path)
+    monkeypatch.setattr(relink, "RELINKED", tmp_path / "relinked")
+    monkeypatch.setattr(relink.modules, "module_path", lambda name: kernel)
+
+    def run(command: list[str], text: str = "") -> str:
+        if command[0] == "link":
+            image = Path(command[command.index("-o") + 1])
+            image.write_text(kernel.read_text() + " ".join(command[3:]))
+            made.append(image.name)
+        return "link -o kernel-clh.elf a.o b.o c.o d.o e.o"
+
+    monkeypatch.setattr(relink, "_run", run)
+    images = [relink.path_of("kernel-clh", seed) for seed in (1, 2)]
+    for _ in range(2):
+        relink.ensure_linked(images)
+    assert sorted(made) == ["kernel-clh-1.elf", "kernel-clh-2.elf"]
+    assert len({image.read_text() for image in images}) == 2
+    kernel.write_text("two")
+    relink.ensure_linked(images[:1])
+    assert made[2:] == ["kernel-clh-1.elf"] and images[0].read_text().startswith("two")
+    images[1].unlink()
+    relink.ensure_linked(images[1:])
+    assert images[1].is_file() and {path.suffix for path in images[0].parent.iterdir()} == {".elf", ".of"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,12 +32,13 @@ from deploy.compare.images import RANGED, Draw, Images
 from deploy.compare.verdict import answers
 from deploy.emulator.lockstep import Mark
 from deploy.emulator.machine_file import PAPERS, RANGE, load, whole_ranges
-from deploy.load.case import cases
+from deploy.load.case import RedisCase, cases
 from deploy.load.comparison import Comparison
 from deploy.load.request import checked
 from deploy.machine import qemu
 from deploy.machine.events import Event
 from deploy.results.result import Result
+from deploy.setup import relink
 from topology.machines.machine import Shape
 
 from . import test_closed
@@ -338,13 +339,13 @@ def test_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sizes == [10, 10, 18, 18]
     assert checked.checks == {0.75: (("per-socket", "c"), ("spanning", "c"))}
     sizes.clear()
-    other = replace(said, first=replace(said.first, lock="fine"), images=Images((Draw((0, 0), *[
-        replace(one, lock="fine") for one in measured]),)))
+    other = replace(said, first=replace(said.first, lock="rtm"), images=Images((Draw((0, 0), *[
+        replace(one, lock="rtm") for one in measured]),)))
     assert runs.checked(CASES, qemu.TCG_COUNTED, [other], Parts(QUIET), SHOWN)[0].checks == {} and not sizes
 
 
 def test_control() -> None:
-    """one layout twice: each side has salts of its own, and a name; the same for all layouts otherwise"""
+    """one layout twice: each side has kernels and salts of its own, and a name; the same for all layouts otherwise"""
     job = CASES[0].job
     control = checked(replace(job, layouts=("spanning", "spanning")))
     assert [case.key for case in control] == [("spanning", "c"), ("spanning again", "c")]
@@ -353,16 +354,39 @@ def test_control() -> None:
     timed = [case.job.salt for key, call in runs.calls(control, qemu.TCG_COUNTED, True, IMAGES).items()
              if key[0] is runs.What.TIMED for case in call.arguments[1].values()]
     assert sorted(timed) == [1, 2, 3, 4, 5, 6]
+    assert [[runs.kernel(case, draw, IMAGES) for draw in range(IMAGES)] for case in control] == [[0, 1, 2], [3, 4, 5]]
+    assert [[runs.kernel(case, draw, IMAGES) for draw in range(IMAGES)] for case in CASES] == [[0, 1, 2]] * 2
 
 
-@pytest.mark.parametrize(("processors", "boots"), [(1, 1), (2, 1), (4, 2), (64, 15)])
+def test_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """the first image boots the kernel that is built, each other one that of its seed; --relink has one for all, and
+    the emulator's own kernel of rtm is never linked anew"""
+    def booted(every: Sequence[RedisCase]) -> list[object]:
+        return [case.plan.own.get(case.kernel) for case in runs.drawn(every, IMAGES)]
+
+    names = [None, relink.path_of("kernel-clh", 1), relink.path_of("kernel-clh", 2)]
+    assert booted(CASES) == names * 2
+    assert booted(cases(replace(CASES[0].job, relink=7))) == [relink.path_of("kernel-clh", 7)] * 6
+    assert booted(cases(replace(CASES[0].job, lock="rtm"))) == [None] * 6
+    linked: list[Path] = []
+    monkeypatch.setattr(relink, "ensure_linked", linked.extend)
+    runs.link(runs.drawn(CASES, IMAGES))
+    assert linked == names[1:] * 2
+    calls = runs.calls(CASES, qemu.TCG_COUNTED, True, IMAGES).values()
+    assert all(setting.draw == 0 or case.plan.own for call in calls if call.function is runs.run_each
+               for setting, case in call.arguments[1].items())
+
+
+@pytest.mark.parametrize(("processors", "boots"), [(1, 3), (2, 3), (4, 4), (64, 15)])
 def test_boots(processors: int, boots: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """each run of a comparison is in one call, and there are as many boots of a layout as its processors"""
+    """each run of a comparison is in one call, whose runs are of one kernel; each kernel that is linked anew has a
+    boot, and the others have as many as a layout has processors"""
     monkeypatch.setattr(parallel, "processors", lambda: list(range(processors)))
     for layout in ("per-socket", "spanning"):
         found = [list(call.arguments[1]) for key, call in runs.calls(CASES, qemu.TCG_COUNTED, False, IMAGES).items()
                  if key[0] is runs.What.TIMED and key[2] == layout]
         assert len(found) == boots
+        assert all(len(part) == 1 or not any(setting.draw for setting in part) for part in found)
         assert sorted((one for part in found for one in part), key=str) == sorted(runs.settings(CASES, False, IMAGES),
                                                                                   key=str)
 

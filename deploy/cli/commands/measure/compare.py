@@ -23,7 +23,7 @@ from deploy.cli import open_loop_comparison, options, program_comparison, suite_
 from deploy.cli.experiments import check_baseline
 from deploy.cli.options import takes
 from deploy.compare import map as maps, map_plot, open_loop, plot, runs, unpriced
-from deploy.compare.images import IMAGES, QUICK_IMAGES
+from deploy.compare.images import CONTROL_IMAGES, IMAGES, QUICK_IMAGES
 from deploy.compare.suite import IMAGES as SUITE_IMAGES
 from deploy.compare.suite_rows import On
 from deploy.compare.tables import comparison_table, layout_table, linux_table, pairs, ratio_json
@@ -47,7 +47,7 @@ from deploy.machine.events import Event
 from deploy.machine.qemu import Accel
 from deploy.profile.run import profile
 from deploy.results.result import Result, document, host_description
-from deploy.setup import needs, relink
+from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology import headers
 from topology.errors import InputError
@@ -82,7 +82,8 @@ class CompareOptions:
         "--quick", help=f"Fewer images of a modelled machine ({QUICK_IMAGES}), and only its own prices.")] = False
     images: Annotated[int | None, typer.Option(
         "--images", metavar="K", min=1, max=MOST_IMAGES,
-        help=f"On a modelled machine: draw so many images, the ratio's interval is over them ({IMAGES}).")] = None
+        help=f"On a modelled machine: draw so many images, the ratio's interval is over them ({IMAGES}; "
+        f"{CONTROL_IMAGES} of one layout beside itself).")] = None
     verify: Annotated[bool, typer.Option(
         "--verify", help="With --quick, too: run both layouts on fewer and on more cores, beside the queueing "
         "model.")] = False
@@ -101,7 +102,8 @@ class CompareOptions:
         help=f"Records of 1 kB in each Redis ({RECORDS:,}; {MODELLED_RECORDS} on a modelled machine).")] = None
     relink: Annotated[int | None, typer.Option(
         "--relink", metavar="SEED", min=1,
-        help="On a modelled machine: link the timed kernels anew, their objects in an order that SEED draws.")] = None
+        help="On a modelled machine: all images have one kernel, linked anew with its objects in an order that SEED "
+        "draws.")] = None
     operations: Operations = None
     clients: options.Clients = None
     baseline: Annotated[str | None, typer.Option("--baseline", metavar="linux", help="Also run the same load on Linux.",
@@ -118,6 +120,11 @@ class CompareOptions:
     def drawn(self) -> int:
         """How many images of a modelled machine there are."""
         return self.images or (QUICK_IMAGES if self.quick else IMAGES)
+
+    def drawn_of(self, cases: Sequence[RedisCase]) -> int:
+        """How many there are of these cases: a control has more."""
+        control = any(case.again for case in cases) and not self.quick
+        return self.images or (CONTROL_IMAGES if control else self.drawn)
 
 
 @takes(CompareOptions)
@@ -170,9 +177,8 @@ def _compare_layouts(args: CompareOptions, modelled: ModelledMachine | None, tim
         modelled_run.check_installed()
     ensure_built(output, needed(cases) | (needs.BESIDE_LINUX if args.baseline else needs.NOTHING))
     load, outside = measure.accelerators(job, args.accel, args.icount)
-    if args.relink:
-        for lock in dict.fromkeys(case.lock for case in cases):
-            relink.relink(f"kernel-{lock}", args.relink)
+    if modelled:
+        runs.link(runs.drawn(cases, args.drawn_of(cases)))
     _say_mode(cases, load, outside, output)
     parts = Parts(output)
     results, verdicts = _run_modelled(cases, load, parts, args) if modelled else (_run(cases, load, outside, parts), [])
@@ -326,7 +332,7 @@ def _run_modelled(cases: Sequence[RedisCase], accel: Accel, parts: Parts,
     assert machine
     output.line("The instructions of each part of an operation are of a run without prices.")
     shown = runs.Follower(output, _follow, _milestones(cases[0].job) // 2)
-    measured = runs.measure(cases, accel, args.quick, args.drawn, parts, shown)
+    measured = runs.measure(cases, accel, args.quick, args.drawn_of(cases), parts, shown)
     for result in measured.results:
         output.table(layout_table(result))
     verdicts = answers(machine, pairs(measured.results), measured.images, measured.studies)
