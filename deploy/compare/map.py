@@ -101,7 +101,7 @@ def stored(path: Path) -> Run | None:
     """Returns a run that was kept; None where there is no such file, or what a process that was ended left of it."""
     try:
         kept = json.loads(path.read_text())
-        return Run(Side(**kept["side"] | {"kernels": tuple(kept["side"]["kernels"])}), kept["ops_per_s"])
+        return Run(Side(**kept["side"] | {"kernels": tuple(kept["side"]["kernels"])}), kept["ops_per_s"], kept["lock"])
     except (OSError, ValueError, TypeError, KeyError):
         return None
 
@@ -120,7 +120,7 @@ def boot(case: RedisCase, on_event: Callable[[Event], None]) -> Run:
     """Runs a case in a process of its own."""
     assert case.job.modelled
     result = runs.run_once(case, modelled_run.mode(case.job.modelled), on_event)
-    measured = run(result, case.job.modelled.ghz * 1e9)
+    measured = run(result, case.job.modelled)
     if not measured:
         raise Failure(f"{case.name}: waits and holds fill more than the time of its cores; there is no model of that")
     return measured

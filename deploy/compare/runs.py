@@ -286,9 +286,9 @@ def _study(machine: ModelledMachine, of_setting: Mapping[Setting, list[Result]],
 
 
 def models(known: Sequence[tuple[Result, Result]], machine: ModelledMachine) -> list[Model]:
-    """Returns the closed model of each pair; none if one of them has none."""
+    """Returns the closed model of each pair; none if one of them has none, or one that takes long to solve."""
     made = [closed.model([pair], machine) for pair in known]
-    return [one for one in made if one] if all(made) else []
+    return [one for one in made if one] if all(one and not one.first.growth for one in made) else []
 
 
 def _images(cases: Sequence[RedisCase], of_setting: Mapping[Setting, list[Result]], images: int) -> list[Images]:

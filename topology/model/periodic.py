@@ -19,10 +19,13 @@ def wait(others: int, cycle: float, service: float) -> float:
     return service / 2 * total
 
 
-def cycle(service: float, delay: float, cores: int) -> float:
-    """Returns the mean time from one entry of a core to its next."""
+def cycle(service: float, delay: float, cores: int, meetings: float = 0.0) -> float:
+    """Returns the mean time from one entry of a core to its next. `meetings`: what an entry waits elsewhere for each
+    other core that meets it once a cycle, times the cycle."""
+    others = cores - 1
+
     def error(length: float) -> float:
-        return length - delay - service - wait(cores - 1, length, service)
+        return length - delay - service - wait(others, length, service) - meetings * others / length
 
     full = max(cores * service, delay + service)  # the lock is never free, or nobody waits
     return full if error(full) >= 0 else root(error, full, full - error(full)) or full

@@ -34,7 +34,7 @@ def run(case: RedisCase) -> Run:
     assert case.job.modelled
     side = FIRST if case.layout == FIRST.layout else SECOND
     side = side.scaled(cores=(case.job.modelled.cores_per_socket - 1) / 13)
-    return Run(side, side.rate * HERTZ)
+    return Run(side, side.rate * HERTZ, "clh")
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_what_is_kept_is_of_these_images(booted: list[str], tmp_path: Path, monk
 
 def test_ratios() -> None:
     """at a cell's own load and cores the map has its ratio; few cores cannot load a lock much"""
-    measured = [(Run(FIRST, 1.27e6), Run(SECOND, 1.0e6))]
+    measured = [(Run(FIRST, 1.27e6, "clh"), Run(SECOND, 1.0e6, "clh"))]
     cell = map.cell(asked(), measured)
     (point,) = cell.points
     assert (point.cores, point.load, point.measured) == (13, REDIS.load, 1.27) and -0.01 < point.error < 0
@@ -103,7 +103,7 @@ def test_ratios() -> None:
 
 def test_picture(tmp_path: Path) -> None:
     """one panel for each cell, with contours and the points that were measured"""
-    measured = [(Run(FIRST, 1.27e6), Run(SECOND, 1.0e6))]
+    measured = [(Run(FIRST, 1.27e6, "clh"), Run(SECOND, 1.0e6, "clh"))]
     cells = [map.cell(asked(lock), measured) for lock in ("clh", "mcs")]
     map_plot.plot(cells, tmp_path / "map.svg", ("per-socket", "spanning"))
     text = (tmp_path / "map.svg").read_text()
