@@ -143,7 +143,8 @@ def drawn(cases: Sequence[C], images: int) -> list[C]:
 
 def link(cases: Iterable[Case[Any]]) -> None:
     """Links the kernels of these cases anew, but those that are kept."""
-    relink.ensure_linked(own for case in cases if isinstance(own := case.plan.own.get(case.kernel), Path))
+    kernels = [case.plan.own.get(case.kernel) for case in cases]
+    relink.ensure_linked(own for own in kernels if isinstance(own, Path) and own.parent == relink.RELINKED)
 
 
 def calls(cases: Sequence[RedisCase], accel: Accel, quick: bool, images: int = 1) -> dict[Key, Call]:

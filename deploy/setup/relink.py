@@ -39,7 +39,7 @@ def ensure_linked(images: Iterable[Path]) -> None:
         for kernel, seeds in asked.items():
             built = hashlib.sha256(modules.module_path(kernel).read_bytes()).hexdigest()
             missing = [seed for seed in seeds if not _is_kept(path_of(kernel, seed), built)]
-            command = _command(kernel) if missing else []
+            command = link_command(kernel) if missing else []
             for done in [links.submit(_link, command, kernel, seed, built) for seed in missing]:
                 done.result()
 
@@ -54,10 +54,10 @@ def _is_kept(image: Path, built: str) -> bool:
     return image.is_file() and record.is_file() and record.read_text() == built
 
 
-def _command(kernel: str) -> list[str]:
+def link_command(kernel: str) -> list[str]:
     """Returns the command that links a kernel."""
     target = modules.module_path(kernel).relative_to(BUILD)
-    return shlex.split(_run(["ninja", "-C", str(BUILD), "-t", "commands", str(target)]).splitlines()[-1])
+    return shlex.split(run(["ninja", "-C", str(BUILD), "-t", "commands", str(target)]).splitlines()[-1])
 
 
 def _link(command: list[str], kernel: str, seed: int, built: str) -> None:
@@ -66,7 +66,7 @@ def _link(command: list[str], kernel: str, seed: int, built: str) -> None:
     with tempfile.TemporaryDirectory(prefix=f"{image.stem}-", dir=image.parent) as folder:
         pads = [_padding(Path(folder, f"{end}.o"), draw) for end in ("first", "last")]
         made = Path(folder, image.name)
-        _run(shuffled(command, target, made, pads, draw))
+        run(shuffled(command, target, made, pads, draw))
         _record(image).unlink(missing_ok=True)
         os.replace(made, image)
         write_text(_record(image), built)
@@ -88,11 +88,11 @@ def _padding(path: Path, draw: random.Random) -> str:
     """Makes an object of some empty lines in each section."""
     text = "".join(f".section .{name}\n.balign 64\n.skip {64 * draw.randrange(LINES)}\n"
                    for name in ("text", "rodata", "data", "bss"))
-    _run(["cc", "-c", "-x", "assembler", "-o", str(path), "-"], text)
+    run(["cc", "-c", "-x", "assembler", "-o", str(path), "-"], text)
     return str(path)
 
 
-def _run(command: list[str], text: str = "") -> str:
+def run(command: list[str], text: str = "") -> str:
     done = subprocess.run(command, cwd=BUILD, input=text, capture_output=True, text=True)
     if done.returncode:
         raise Failure(f"{command[0]}: {done.stderr.strip() or done.stdout.strip()}")

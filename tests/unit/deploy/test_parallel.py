@@ -225,7 +225,7 @@ def test_kept_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             made.append(image.name)
         return "link -o kernel-clh.elf a.o b.o c.o d.o e.o"
 
-    monkeypatch.setattr(relink, "_run", run)
+    monkeypatch.setattr(relink, "run", run)
     images = [relink.path_of("kernel-clh", seed) for seed in (1, 2)]
     for _ in range(2):
         relink.ensure_linked(images)
