@@ -46,7 +46,7 @@ enum {
 	BOOT_MAX_SEGMENTS = 8,
 	BOOT_MAX_MODULES = 32,
 	BOOT_MAX_CHANNELS = 64,
-	BOOT_MAX_IOAPICS = 16,
+	BOOT_MAX_IOAPICS = 64,
 	BOOT_MAX_DEVICE_APIC = 254, /* the largest local APIC id that I/O APICs and MSIs can name */
 	BOOT_NAME_SIZE = 32,
 };
