@@ -78,6 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memset(&machine, 0, sizeof machine);
 	machine.address_limit = LIMIT;
+	ranges_add(&machine.ram, 0, UINT64_MAX); /* ranges of the SRAT without RAM are left out */
 	if (data[0] < SINGLE_TABLE)
 		read_memory(data[0], data + 1, size - 1);
 	else

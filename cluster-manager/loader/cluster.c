@@ -42,6 +42,8 @@ static uint64_t memory_take(struct cluster *c, uint64_t size, uint64_t align, co
 /* The RAM among the cluster's memory, less what stays the loader's: parked cores run there. */
 static void own_ram(struct cluster *c, const struct cluster_map *map, const struct machine *m)
 {
+	uint64_t lost;
+
 	memset(&c->ram, 0, sizeof c->ram);
 	for (uint32_t i = 0; i < c->map->memory_count; i++) {
 		uint64_t low = c->map->memory[i].base, high = low + c->map->memory[i].size;
@@ -60,7 +62,12 @@ static void own_ram(struct cluster *c, const struct cluster_map *map, const stru
 	ranges_remove(&c->ram, 0, LOW_MEMORY_END);
 	ranges_remove(&c->ram, (uint64_t)loader_start, (uint64_t)(loader_end - loader_start));
 	resident_keep_modules(&c->ram, map, m);
+	lost = c->ram.lost + ranges_total(&c->ram);
 	ranges_keep_largest(&c->ram, BOOT_MAX_RANGES);
+	lost -= ranges_total(&c->ram);
+	if (lost > 0)
+		print("%s: its RAM is in more than %u pieces, the smallest of which are left out: %lu KiB",
+		      c->map->name, BOOT_MAX_RANGES, lost / 1024);
 	c->free = c->ram;
 }
 

@@ -4,7 +4,7 @@
 
 #include "ranges.h"
 
-enum { MACHINE_MAX_CPUS = 1024, MACHINE_MAX_NODE_RANGES = 128, MACHINE_MAX_MODULES = 128, MODULE_NAME_MAX = 64 };
+enum { MACHINE_MAX_CPUS = 4096, MACHINE_MAX_NODE_RANGES = 512, MACHINE_MAX_MODULES = 128, MODULE_NAME_MAX = 64 };
 
 struct machine_cpu { /* of the MADT */
 	uint32_t apic;
@@ -13,7 +13,7 @@ struct machine_cpu { /* of the MADT */
 	bool has_node;
 };
 
-struct machine_node_range { /* of the SRAT */
+struct machine_node_range { /* of the SRAT, with RAM in it */
 	struct boot_range range;
 	uint32_t node;
 };

@@ -132,6 +132,9 @@ void memory_settle(struct machine *m)
 		print("%lu MiB of RAM at 0x%lx and above are out of this CPU's reach, and left out", beyond >> 20,
 		      reach);
 	ranges_remove(&m->ram, reach, ADDRESSES_END - reach);
+	if (m->ram.lost > 0 || m->known.lost > 0)
+		print("the firmware's memory map is in more than %u pieces: %lu KiB of RAM are left out, and %lu KiB "
+		      "in all are taken for absent", RANGES_MAX, m->ram.lost / 1024, m->known.lost / 1024);
 	ranges_trim(&m->ram, PAGE_SIZE);
 	if (m->ram.count == 0)
 		panic("the firmware says nothing of usable memory");

@@ -17,8 +17,10 @@ static void delete_at(struct ranges *set, uint32_t i)
 
 static bool insert_at(struct ranges *set, uint32_t i, uint64_t base, uint64_t size)
 {
-	if (set->count == RANGES_MAX)
+	if (set->count == RANGES_MAX) {
+		set->lost += size;
 		return false;
+	}
 	require(size && i <= set->count && base <= UINT64_MAX - size);
 	require(!i || end_of(&set->at[i - 1]) < base);
 	require(i == set->count || base + size < set->at[i].base);

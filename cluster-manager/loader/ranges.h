@@ -10,12 +10,13 @@ enum { RANGES_MAX = 128 };
 
 struct ranges {
 	uint32_t count;
+	uint64_t lost; /* bytes that found no room */
 	struct boot_range at[RANGES_MAX]; /* ascending, disjoint, not adjacent, none empty */
 };
 
 /*
- * A set that is full drops what does not fit: it may lose addresses, but never holds one that was not added, or that
- * was removed.
+ * A set that is full drops what does not fit, and counts it in `lost`: it may lose addresses, but never holds one that
+ * was not added, or that was removed.
  */
 void ranges_add(struct ranges *set, uint64_t base, uint64_t size);
 void ranges_remove(struct ranges *set, uint64_t base, uint64_t size);

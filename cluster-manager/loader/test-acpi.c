@@ -10,7 +10,7 @@
 #include "acpi.h"
 #include "host.h"
 
-enum { SEED = 20261121, DAMAGED = 20000, MAX_PIECES = 16, TABLE_MAX = 32768 };
+enum { SEED = 20261121, DAMAGED = 20000, MAX_PIECES = 16, TABLE_MAX = 1 << 17 };
 enum { LENGTH = 4, REVISION = 8, CHECKSUM = 9, HEADER = 36, MADT_FIRST = 44, SRAT_FIRST = 48 };
 
 /*
@@ -135,7 +135,9 @@ static void affinity(uint32_t id, uint32_t node)
 	}
 }
 
-static void memory_affinity(uint64_t base, uint64_t size, uint32_t node)
+enum { ENABLED = 1, HOT_PLUGGABLE = 2, NON_VOLATILE = 4 };
+
+static void memory_affinity(uint64_t base, uint64_t size, uint32_t node, uint32_t flags)
 {
 	put(2, 40 << 8 | 1);
 	put(4, node);
@@ -143,7 +145,7 @@ static void memory_affinity(uint64_t base, uint64_t size, uint32_t node)
 	put(8, base);
 	put(8, size);
 	put(4, 0);
-	put(4, 1); /* enabled */
+	put(4, flags);
 	put(8, 0);
 }
 
@@ -176,7 +178,7 @@ static void make_srat(void)
 		affinity(i, 0);
 	for (uint32_t i = 0; i < 60; i++)
 		affinity(256 + i, 300);
-	memory_affinity(0x100000000, 0x40000000, 300);
+	memory_affinity(0x100000000, 0x40000000, 300, ENABLED);
 	srat = end_at(0x70002000);
 }
 
@@ -244,6 +246,7 @@ static void make_firmware(void)
 	memset(&machine, 0, sizeof machine);
 	machine.address_limit = 1ul << 46;
 	machine.rsdp = rsdp->address;
+	ranges_add(&machine.ram, 0, 1ul << 45); /* less what a test takes from it */
 	host_words[0] = '\0';
 }
 
@@ -446,35 +449,93 @@ static void damaged(void)
 	}
 }
 
-static void too_many(void)
+/* Every second core is there; the others are places. */
+static void too_many_cores(void)
 {
 	make_firmware();
 	begin("APIC", MADT_FIRST);
-	for (uint32_t i = 0; at + 16 <= TABLE_MAX; i++)
-		cpu(300 + i * 7, true);
+	for (uint32_t i = 0; i < 7000; i++)
+		cpu(300 + i * 7, i % 2);
 	replace(madt);
 	CHECK(read_all() && machine.cpu_count == MACHINE_MAX_CPUS);
+	for (uint32_t i = 0; i < MACHINE_MAX_CPUS; i++)
+		CHECK(machine.cpu[i].enabled == (i < 3500));
+	CHECK(strstr(host_words, "MADT: more than 4096 cores, 0 enabled and 2904 disabled ones are left out"));
+	make_firmware();
+	begin("APIC", MADT_FIRST);
+	for (uint32_t i = 0; i < MACHINE_MAX_CPUS + 2; i++)
+		cpu(300 + i, i != 7);
+	replace(madt);
+	CHECK(read_all() && machine.cpu_count == MACHINE_MAX_CPUS && machine_cpu(&machine, 307) == NULL);
+	CHECK(strstr(host_words, "1 enabled and 1 disabled ones are left out"));
+	make_firmware(); /* an old entry of a core that is disabled, and its new one */
+	begin("APIC", MADT_FIRST);
+	cpu(7, false);
+	cpu(7, true);
+	replace(madt);
+	CHECK(read_all() && machine.cpu_count == 1 && machine.cpu[0].enabled && host_words[0] == '\0');
+}
 
+static void too_many_io_apics(void)
+{
 	make_firmware();
 	begin("APIC", MADT_FIRST);
 	cpu(0, true);
 	for (uint32_t i = 0; i < 2 * BOOT_MAX_IOAPICS; i++)
 		io_apic((uint8_t)i, 0xfec00000 + i * 0x1000, i * 24);
 	replace(madt);
-	CHECK(read_all() && machine.ioapic_count == BOOT_MAX_IOAPICS);
+	CHECK(read_all() && machine.ioapic_count == BOOT_MAX_IOAPICS && strstr(host_words, "I/O APICs, "));
+}
 
+/* Ranges of a node that touch are one; ranges without RAM are none. */
+static void node_ranges(void)
+{
 	make_firmware();
 	begin("SRAT", SRAT_FIRST);
 	for (uint64_t i = 0; i <= MACHINE_MAX_NODE_RANGES; i++)
-		memory_affinity(i << 24, 1 << 24, (uint32_t)i % 2);
+		memory_affinity(i << 24, 1 << 24, (uint32_t)i % 2, ENABLED);
 	replace(srat);
-	CHECK(!read_all() && strstr(host_words, "SRAT: more than 128 ranges of memory, the next is at 0x80000000"));
+	CHECK(!read_all() && strstr(host_words, "SRAT: more than 512 ranges of memory, the next is at 0x200000000"));
 	make_firmware();
 	begin("SRAT", SRAT_FIRST);
-	memory_affinity(1ul << 40, UINT64_MAX, 1); /* past the last address */
+	for (uint64_t i = 0; i < 4 * 256; i++) /* of four nodes, each second range before the one below it */
+		memory_affinity((i ^ 1) << 24, 1 << 24, (uint32_t)(i >> 8), ENABLED);
 	replace(srat);
-	CHECK(read_all() && machine.node_range_count == 1 &&
-	      machine.node_range[0].range.size == UINT64_MAX - (1ul << 40));
+	CHECK(read_all() && machine.node_range_count == 4);
+	for (uint32_t i = 0; i < 4; i++)
+		CHECK(machine.node_range[i].range.base == (uint64_t)machine.node_range[i].node << 32 &&
+		      machine.node_range[i].range.size == 1ul << 32);
+	make_firmware();
+	ranges_remove(&machine.ram, 1ul << 40, 1ul << 40);
+	begin("SRAT", SRAT_FIRST);
+	for (uint64_t i = 0; i < MACHINE_MAX_NODE_RANGES; i++) /* places for memory, and an expander that has none */
+		memory_affinity((1ul << 40) + (i << 25), 1 << 24, 3, ENABLED | HOT_PLUGGABLE);
+	memory_affinity(0, 1 << 30, 0, HOT_PLUGGABLE); /* disabled */
+	memory_affinity(0, 1 << 30, 1, ENABLED | HOT_PLUGGABLE);
+	memory_affinity(1ul << 30, 1 << 30, 2, ENABLED);
+	replace(srat);
+	CHECK(read_all() && machine.node_range_count == 2 && host_words[0] == '\0');
+	CHECK(machine.node_range[0].node == 1 && machine.node_range[1].node == 2);
+	make_firmware();
+	begin("SRAT", SRAT_FIRST);
+	memory_affinity(1ul << 40, UINT64_MAX, 1, ENABLED); /* past the last address */
+	replace(srat);
+	CHECK(read_all() && machine.node_range_count == 1);
+	CHECK(machine.node_range[0].range.size == UINT64_MAX - (1ul << 40));
+}
+
+/* Non-volatile memory is no node where it is no RAM; where it is, a line says so. */
+static void non_volatile(void)
+{
+	make_firmware();
+	ranges_remove(&machine.ram, 1ul << 40, 1ul << 40);
+	begin("SRAT", SRAT_FIRST);
+	memory_affinity(1ul << 40, 1ul << 36, 4, ENABLED | NON_VOLATILE);
+	replace(srat);
+	CHECK(read_all() && machine.node_range_count == 0 && host_words[0] == '\0');
+	ranges_add(&machine.ram, 1ul << 40, 1ul << 35);
+	CHECK(read_all() && machine.node_range_count == 1);
+	CHECK(strstr(host_words, "memory at 0x10000000000 is non-volatile, and 32768 MiB of it are RAM"));
 }
 
 /* Tables that end at each of their bytes, lengths and checksums right. */
@@ -526,7 +587,10 @@ int main(void)
 	broken();
 	out_of_reach();
 	found_by_scan();
-	too_many();
+	too_many_cores();
+	too_many_io_apics();
+	node_ranges();
+	non_volatile();
 	shortened();
 	stunted();
 	damaged();

@@ -63,6 +63,21 @@ static void too_many_reserved(void)
 	CHECK(strstr(host_words, "more than 1024 reserved ranges, the next is at 0x800000"));
 }
 
+/* RAM and what else is known, each in more pieces than a set has room for: a line says how much is lost. */
+static void too_many_pieces(void)
+{
+	fresh();
+	for (uint64_t i = 1; i < RANGES_MAX; i++)
+		memory_note(&machine, 4 * GIB + i * MIB, MIB / 2, true, true);
+	CHECK(settled() && host_words[0] == '\0' && machine.ram.count == RANGES_MAX);
+	fresh();
+	for (uint64_t i = 1; i < RANGES_MAX + 3; i++)
+		memory_note(&machine, 4 * GIB + i * MIB, MIB / 2, true, true);
+	memory_note(&machine, 3 * GIB, MIB, false, false);
+	CHECK(settled() && machine.ram.count == RANGES_MAX);
+	CHECK(strstr(host_words, "in more than 128 pieces: 1536 KiB of RAM are left out, and 2560 KiB in all"));
+}
+
 /* Reading past what the CPU has would be a fault, before anything can say so. */
 static void reach(void)
 {
@@ -217,6 +232,7 @@ int main(void)
 	many_reserved(false, RANGES_MAX + 1);
 	many_reserved(true, RANGES_MAX + 1);
 	too_many_reserved();
+	too_many_pieces();
 	reach();
 	tags();
 	memory_tags();
