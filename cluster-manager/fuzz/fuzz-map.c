@@ -199,7 +199,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_others(&map);
 		check_form(&map, tree, &err); /* of the host's tool: reads what the loader does not */
 		map.machine = data[0] & 1;
-		if (map_check(&map, &machine, &err)) {
+		if (map_check(&map, &machine, &err) && map_check_labels(&map, tree, &machine, &err)) {
 			check_cores(&map);
 			for (uint32_t i = 0; i < map.cluster_count; i++)
 				check_memory(&map, i);

@@ -52,8 +52,9 @@ static void read_map(const struct machine *m, uint32_t number)
 	if (!cluster_map_read(&map, map_blob, module->size, &err))
 		panic("%s", err.text);
 	map.machine = number;
-	if (!map_check(&map, m, &err))
+	if (!map_check(&map, m, &err) || !map_check_labels(&map, map_blob, m, &err))
 		panic("%s", err.text);
+	map_list_nodes(&map, m, print);
 	map_say_nodes(&map, m, print);
 }
 

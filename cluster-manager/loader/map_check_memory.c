@@ -65,6 +65,15 @@ static bool has_node(const struct cluster_map *map, const struct map_cluster *cl
 	return false;
 }
 
+/* Returns whether a domain of one of the cluster's cores has RAM. Cores of others have that of another node. */
+static bool has_memory(const struct cluster_map *map, const struct map_cluster *cluster, const struct machine *machine)
+{
+	for (uint32_t i = 0; i < machine->node_range_count; i++)
+		if (has_node(map, cluster, machine, machine->node_range[i].node))
+			return true;
+	return false;
+}
+
 static bool check_near(const struct cluster_map *map, const struct map_cluster *cluster, const struct boot_range *r,
 		       const struct machine *machine, struct error_message *err)
 {
@@ -85,9 +94,11 @@ static bool check_memory_of(const struct cluster_map *map, const struct map_clus
                             const struct machine *machine,
 			    struct error_message *err)
 {
+	bool near_only = machine->has_srat && has_memory(map, cluster, machine);
+
 	for (uint32_t i = 0; i < cluster->memory_count; i++)
 		if (!check_is_ram(cluster->name, &cluster->memory[i], machine, err) ||
-		    (machine->has_srat && !check_near(map, cluster, &cluster->memory[i], machine, err)))
+		    (near_only && !check_near(map, cluster, &cluster->memory[i], machine, err)))
 			return false;
 	return true;
 }

@@ -80,3 +80,37 @@ void map_say_nodes(const struct cluster_map *map, const struct machine *machine,
 			      core[i].domain, map->cpu[i].node, map->cpu[separated].node);
 	}
 }
+
+static uint64_t ram_of(const struct machine *machine, uint32_t domain)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < machine->node_range_count; i++)
+		if (machine->node_range[i].node == domain)
+			bytes += ranges_common(&machine->ram, machine->node_range[i].range.base,
+			                       machine->node_range[i].range.size);
+	return bytes;
+}
+
+void map_list_nodes(const struct cluster_map *map, const struct machine *machine, map_print *print)
+{
+	uint32_t pairs = 0, others = 0;
+
+	look_up(map, machine);
+	for (uint32_t i = 0; i < map->cpu_count; i++)
+		if (is_first(map, i)) {
+			pairs++;
+			others += map->cpu[i].node != core[i].domain;
+		}
+	for (uint32_t i = 0; i < map->cpu_count && pairs + others > 1; i++) {
+		uint32_t count = 0;
+
+		if (!is_first(map, i))
+			continue;
+		for (uint32_t j = i; j < map->cpu_count; j++)
+			count += core[j].known && map->cpu[j].node == map->cpu[i].node &&
+			         core[j].domain == core[i].domain;
+		print("node %u = domain %u: %u core%s, %lu MiB", map->cpu[i].node, core[i].domain, count,
+		      count == 1 ? "" : "s", ram_of(machine, core[i].domain) >> 20);
+	}
+}

@@ -232,7 +232,10 @@ static void set_labels(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 
 void accept_nodes(void)
 {
+	ACCEPT("the firmware's own numbers", (void)0);
+	expect_list("node 0 = domain 0: 2 cores, 1023 MiB|node 1 = domain 1: 2 cores, 1023 MiB|");
 	ACCEPT("domains from 1 on", set_domains(1, 1, 2, 2));
+	expect_list("node 0 = domain 1: 2 cores, 1023 MiB|node 1 = domain 2: 2 cores, 1023 MiB|");
 	ACCEPT("domains in the other order", set_domains(1, 1, 0, 0));
 	ACCEPT("large domains", set_domains(UINT32_MAX, UINT32_MAX, 0x10000, 0x10000));
 	ACCEPT("nodes of any numbers", set_labels(7, 7, 3, 3));
@@ -248,6 +251,61 @@ void accept_nodes(void)
 	ACCEPT("a map that is finer and coarser", (set_labels(5, 6, 7, 7), set_domains(1, 1, 2, 3),
 						   machine.node_range_count = 1));
 	expect_words(2, "numa-node-id 7 holds several domains of the firmware: 2 and 3, or more");
+}
+
+#define MEMORY0 "/memory@0"
+#define MEMORY1 "/memory@40000000"
+
+/* The first node has no memory: the firmware has all of it in the second. */
+static void set_memory_far(void)
+{
+	machine.node_range[0].node = 1;
+	set_cell(MEMORY0, "numa-node-id", 1);
+}
+
+void accept_labels(void)
+{
+	ACCEPT("memory of one domain that has no number of the map's",
+	       (set_labels(0, 0, 0, 0), set_domains(9, 9, 9, 9), set_cell(MEMORY1, "numa-node-id", 0)));
+	expect_list("node 0 = domain 9: 4 cores, 2047 MiB|");
+	ACCEPT("one node, as the firmware calls it",
+	       (set_labels(0, 0, 0, 0), set_domains(0, 0, 0, 0), set_cell(MEMORY1, "numa-node-id", 0)));
+	expect_list("");
+	ACCEPT("memory with a label that no core has", set_cell(MEMORY1, "numa-node-id", 7));
+	ACCEPT("memory without a label", drop(MEMORY1, "numa-node-id"));
+	ACCEPT("memory of a domain without cores", machine.node_range[1].node = 7);
+	ACCEPT("a border that is not the firmware's by 2 MiB",
+	       (set_memory(C1, 0x40400000, 0x3ec00000),
+	       machine.node_range[0].range.size += 2 << 20, machine.node_range[1].range.base += 2 << 20));
+	ACCEPT("labels whose cores are in no domain",
+	       (machine.cpu[2].has_node = machine.cpu[3].has_node = false, set_cell(MEMORY0, "numa-node-id", 1)));
+	ACCEPT("memory of another node where a cluster's own has none", set_memory_far());
+}
+
+void break_labels(void)
+{
+	BREAK("memory labels the wrong way round",
+	      (set_cell(MEMORY0, "numa-node-id", 1), set_cell(MEMORY1, "numa-node-id", 0)),
+	      "memory@0: numa-node-id is 1, as cpu@2's; the firmware has 0x0 .. 0x3fffffff in one domain with cpu@0 "
+	      "(0)");
+	BREAK("memory labels by the firmware's numbers, and cores by the map's",
+	      (set_domains(1, 1, 2, 2), set_cell(MEMORY0, "numa-node-id", 1)),
+	      "memory@0: numa-node-id is 1, as cpu@2's; the firmware has 0x0 .. 0x3fffffff in one domain with cpu@0 "
+	      "(1)");
+	BREAK("a border that is not the firmware's by 4 MiB",
+	      (set_memory(C1, 0x40400000, 0x3ec00000),
+	      machine.node_range[0].range.size += 4 << 20, machine.node_range[1].range.base += 4 << 20),
+	      "memory@40000000: numa-node-id is 1");
+	BREAK("a label of two cells", set_cells(MEMORY0, "numa-node-id", 0, 0), "memory@0: reg or numa-node-id");
+	BREAK("a range of three cells", must(fdt_setprop(tree, at(MEMORY0), "reg", sound, 12)), "memory@0: reg or");
+	BREAK("a range past the end",
+	      must(fdt_setprop(tree, at(MEMORY0), "reg",
+			       (const uint32_t[]){ 0xffffffff, 0xffffffff, 0, 0x1000000 }, 16)),
+	      "memory@0: memory at 0xffffffffffffffff goes past the end");
+	BREAK("memory of another node where one of a cluster's cores has some",
+	      (set_memory_far(), machine.cpu[1].node = 2, machine.node_range_count = 3,
+	       machine.node_range[2] = (struct machine_node_range){ { 0x7f000000, 0x1000000 }, 2 }),
+	      "cluster@0: memory 0x0 .. 0x3fffffff is in the firmware's NUMA domain 1");
 }
 
 void break_nodes(void)

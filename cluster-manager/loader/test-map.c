@@ -41,15 +41,37 @@ static void __attribute__((format(printf, 1, 2))) keep(const char *format, ...)
 	lines++;
 }
 
+static char list[512];
+
+static void __attribute__((format(printf, 1, 2))) keep_list(const char *format, ...)
+{
+	size_t used = strlen(list);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(list + used, sizeof list - used, format, args);
+	va_end(args);
+	strncat(list, "|", sizeof list - strlen(list) - 1);
+}
+
+void expect_list(const char *expected)
+{
+	bool good = strcmp(list, expected) == 0;
+
+	printf("%s   lists \"%s\"\n", good ? "ok  " : "FAIL", list);
+	failures += !good;
+}
+
 static bool sound_to_loader(struct cluster_map *map, struct error_message *err)
 {
 	if (!cluster_map_read(map, tree, tree_size, err))
 		return false;
 	map->machine = number;
-	words[0] = '\0';
+	words[0] = list[0] = '\0';
 	lines = 0;
-	if (!map_check(map, &machine, err))
+	if (!map_check(map, &machine, err) || !map_check_labels(map, tree, &machine, err))
 		return false;
+	map_list_nodes(map, &machine, keep_list);
 	map_say_nodes(map, &machine, keep);
 	return true;
 }
@@ -109,12 +131,14 @@ int main(int argc, char **argv)
 	}
 	accept_clusters();
 	accept_nodes();
+	accept_labels();
 	accept_applications();
 	break_container();
 	break_shapes();
 	break_tree();
 	break_cores();
 	break_nodes();
+	break_labels();
 	break_clusters();
 	break_memory();
 	break_applications();

@@ -33,6 +33,9 @@ void judge(const char *what, const char *culprit);
 /* Checks the lines about the nodes of the map accepted last: at most so many, `words` among them. NULL: none at all. */
 void expect_words(unsigned most, const char *words);
 
+/* Checks the lines that list the nodes of the map accepted last, a '|' behind each. */
+void expect_list(const char *lines);
+
 /* Something unusual that must pass, and the statement that makes it so. */
 #define ACCEPT(what, line) (fresh(), line, judge(what, NULL))
 /* Something broken, the statement that breaks it, and a part of the error that must follow. */
@@ -72,6 +75,8 @@ void break_tree(void);
 void break_cores(void);
 void accept_nodes(void);
 void break_nodes(void);
+void accept_labels(void);
+void break_labels(void);
 void break_clusters(void);
 void break_memory(void);
 void accept_clusters(void);
