@@ -18,6 +18,10 @@ HERE = "topology/layouts.py"  # as errors name it
 Clusters = list[list[int]]  # places of cores in machine.cores, a list for each cluster
 
 
+class Unfit(InputError):
+    """A layout that a machine cannot have. topology/maps/mapmaker.py adds the layouts that it can have."""
+
+
 @dataclass(frozen=True)
 class Layout:
     name: str
@@ -78,7 +82,8 @@ def per_l3(machine: Machine) -> Clusters:
     """The cores that share an L3 cache: one cluster for each core complex of an EPYC."""
     if without := [place for place, core in enumerate(machine.cores) if core.l3 is None]:
         which = "this machine has" if len(without) == len(machine.cores) else f"cpus {format_spans(without)} have"
-        raise InputError("--layout per-l3", f"{which} no L3 cache; take per-socket, per-numa or size=N", at=AT)
+        problem = f"{which} no L3 cache" if machine.caches_known else f"{machine.name} says nothing of caches"
+        raise Unfit("--layout per-l3", problem, at=AT)
     return alike(machine, lambda core: core.l3)
 
 
@@ -110,13 +115,11 @@ def is_homed(name: str) -> bool:
 def size(machine: Machine, number: int) -> Clusters:
     """N cores in the machine's order, socket after socket, cache after cache."""
     cores, sockets = alike(machine, lambda core: core.physical), cores_of_sockets(machine)
-    possible = possible_sizes(sockets)
-    if number not in possible:
+    if number not in possible_sizes(sockets):
         runs = [(count, len(list(same))) for count, same in groupby(sockets)]
         has = " and ".join(f"{times} of {count} core{'s' * (count > 1)}" for count, times in runs)
-        raise InputError(f"--layout size={number}",
-                         f"this machine's sockets ({has}) do not divide into clusters of {number}; "
-                         f"possible: {', '.join(map(str, possible))}", at=AT)
+        raise Unfit(f"--layout size={number}",
+                    f"this machine's sockets ({has}) do not divide into clusters of {number}", at=AT)
     return [[place for core in cores[i : i + number] for place in core] for i in range(0, len(cores), number)]
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from deploy.deployment.model import ONE_SWITCH, SWITCH_OF_SOCKET, Deployment
 from topology.errors import InputError
-from topology.grouping import group
 from topology.machines.machine import Machine
+from topology.maps.mapmaker import divide
 
 SMALLEST = 3  # cores of a socket from which on it has a switch of its own, unless somebody says otherwise
 
@@ -68,7 +68,7 @@ def with_switch(deployment: Deployment, switch: str | None) -> Deployment:
 def _is_divided(machine: Machine, layout: str) -> bool:
     """Whether a socket has cores of several clusters, which need no channel between them."""
     homes: dict[int, set[int]] = {}
-    for number, members in enumerate(group(machine, layout)):
+    for number, members in enumerate(divide(machine, layout)):
         for place in members:
             homes.setdefault(machine.cores[place].socket, set()).add(number)
     return any(len(clusters) > 1 for clusters in homes.values())

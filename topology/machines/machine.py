@@ -2,8 +2,10 @@
 """Machines: what they are made of (parts.py), and the emulated ones, regular or like one that exists."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
+from fractions import Fraction
+from math import ceil
 
 from topology.errors import InputError
 from topology.machines.parts import Board, Core, Machine, MemoryRange, Shape, first_threads
@@ -110,15 +112,32 @@ def one_thread_per_core(shape: Shape | Machine) -> Shape | Machine:
     return replace(reduced, shape=board_of(reduced))
 
 
+def beside(machine: Machine, node: int) -> frozenset[int]:
+    """Returns the nodes with memory and without cores that are beside a node: fast memory, expanders."""
+    return frozenset(other for other in {r.node for r in machine.memory} if node in machine.near.get(other, ()))
+
+
+def homes(machine: Machine, socket: int, node: int, own: Collection[int] = ()) -> frozenset[int]:
+    """Returns the nodes whose memory the cores of a node use: the node itself, what is beside it where it has no
+    memory, else the nearest of the nodes `own` that have some, else of the socket's, else of the machine's."""
+    filled = {r.node for r in machine.memory}
+    if node in filled:
+        return frozenset({node})
+    if attached := beside(machine, node):
+        return attached
+    known = filled & set(own) or filled & {core.node for core in machine.cores if core.socket == socket} or filled
+    far = {other: machine.distances.get((node, other), REMOTE_DISTANCE) for other in known}
+    return frozenset(other for other in known if far[other] == min(far.values()))
+
+
 def _served(machine: Machine) -> dict[int, int]:
-    """Cores that each node with memory serves: its own, and those of its socket, or anywhere, whose node has none."""
-    count = dict.fromkeys(sorted({range_.node for range_ in machine.memory}), 0.0)
-    of_socket = {s: {c.node for c in machine.cores if c.socket == s} & set(count) for s in machine.sockets}
-    for core in machine.cores:
-        near = {core.node} if core.node in count else of_socket[core.socket] or set(count)
-        for node in near:
-            count[node] += 1 / len(near)
-    return {node: -int(-cores // 1) for node, cores in count.items()}
+    """Cores that each node with memory serves: its own, and those whose node has none."""
+    count = dict.fromkeys(sorted({range_.node for range_ in machine.memory}), Fraction())
+    for (socket, node), cores in Counter((core.socket, core.node) for core in machine.cores).items():
+        near = homes(machine, socket, node)
+        for other in near:
+            count[other] += Fraction(cores, len(near))
+    return {node: ceil(cores) for node, cores in count.items()}
 
 
 def board_of(machine: Machine) -> Board:

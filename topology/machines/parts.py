@@ -94,6 +94,7 @@ class Machine:
     shape: Shape | Board | None = None  # of an emulated machine: what a map says of it
     near: dict[int, frozenset[int]] = field(default_factory=dict, hash=False)  # node without cores: nodes beside it
     notes: tuple[str, ...] = ()  # what a user should know: what was left out, what cannot be seen in a map
+    caches_known: bool = True  # False: its source says nothing of caches, so that no core has an `l3`
     host_nodes: tuple[int, ...] = ()  # what the host that would run a domain calls `nodes`; empty: the host is unknown
 
     def __str__(self) -> str:

@@ -130,10 +130,12 @@ def _check_cores(cluster_map: ClusterMap) -> None:
 
 def _check_covered(cluster_map: ClusterMap) -> None:
     """Checks that memory of clusters and channels is in the map's memory nodes, and in those of a cluster's own
-    cores."""
-    nobodys = {m.node for m in cluster_map.memory} - {cpu.node for cpu in cluster_map.cpus}  # anybody may have these
+    cores, as far as these have any."""
+    filled = {m.node for m in cluster_map.memory}
+    nobodys = filled - {cpu.node for cpu in cluster_map.cpus}  # anybody may have these
     for cluster in cluster_map.clusters:
-        nodes = nobodys | {cluster_map.cpus[cpu].node for cpu in cluster.cpus}
+        own = {cluster_map.cpus[cpu].node for cpu in cluster.cpus}
+        nodes = nobodys | own if own & filled else filled
         for r in cluster.memory:
             if not _covered(r, cluster_map.memory):
                 raise InputError(cluster.name, f"memory {r} is not all in the map's memory nodes")

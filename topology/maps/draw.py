@@ -11,6 +11,7 @@ from rich.text import Text
 from topology.foreign import format_spans
 from topology.machines.machine import Core, Machine
 from topology.maps.clustermap import Cluster, ClusterMap
+from topology.maps.shares import distant
 from topology.units import format_size
 
 
@@ -37,6 +38,10 @@ def _where(cluster_map: ClusterMap, place: int, cores: dict[int, Core]) -> str:
     return f"socket {core.socket:<3} node {cpu.node:<3} {cache:<6} {core.kind}".rstrip()
 
 
+def _notes(cluster_map: ClusterMap, machine: Machine | None) -> list[str]:
+    return [*(machine.notes if machine else ()), *distant(cluster_map)]
+
+
 def _machine(machine: Machine) -> list[Text]:
     physical = len({core.physical for core in machine.cores})
     caches = len({core.l3 for core in machine.cores} - {None})
@@ -45,14 +50,14 @@ def _machine(machine: Machine) -> list[Text]:
     parts += [f"{len(machine.cores)} thread"] if machine.has_smt else []
     counted = [part + "s" * (not part.startswith("1 ")) for part in parts]
     counted.append(format_size(sum(r.size for r in machine.memory)))
-    lines = [Text(f"{machine.name}: {', '.join(counted)}")]
-    return lines + [Text(f"note: {note}", style="dim") for note in machine.notes]
+    return [Text(f"{machine.name}: {', '.join(counted)}")]
 
 
 def draw(cluster_map: ClusterMap, machine: Machine | None = None) -> Group:
     """A box for each cluster, a line for each channel."""
     nodes = {(r.base, r.end): r.node for r in cluster_map.memory}
     parts: list[Any] = _machine(machine) if machine else []
+    parts += [Text(f"note: {note}", style="dim") for note in _notes(cluster_map, machine)]
     for cluster in cluster_map.clusters:
         lines = _places(cluster_map, cluster, machine)
         for r in cluster.memory:
@@ -85,7 +90,7 @@ def to_json(cluster_map: ClusterMap, machine: Machine | None = None) -> dict[str
     m = cluster_map
     return {
         "machine": vars(m.shape) if m.shape else None,
-        "notes": list(machine.notes) if machine else [],
+        "notes": _notes(m, machine),
         "cpus": _cpus(m, machine),
         "memory": [{"base": r.base, "size": r.size, "node": r.node} for r in m.memory],
         "distances": [{"from": a, "to": b, "distance": d} for (a, b), d in sorted(m.distances.items())],

@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A machine and a layout become a cluster map; every byte of memory goes to one cluster or channel, near its cores."""
+"""A machine and a layout become a cluster map, or a refusal that names layouts of which a map can be made."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from topology.errors import InputError
-from topology.foreign import format_spans
 from topology.grouping import WORDS, group
-from topology.layouts import AT, cores_of_sockets, possible_sizes
+from topology.layouts import AT, Clusters, Unfit, cores_of_sockets, is_homed, possible_sizes
 from topology.limits import CHANNEL_PORTS, MAX_CLUSTERS, MAX_CPUS, PORT_SIZE
-from topology.machines.machine import Machine, MemoryRange
+from topology.machines.machine import Machine
 from topology.machines.parts import first_threads
-from topology.maps.clustermap import Channel, Cluster, ClusterMap, Cpu, Range
-from topology.units import LARGE_PAGE, MIB, align_down, align_up, format_size
+from topology.maps.clustermap import Channel, Cluster, ClusterMap, Cpu
+from topology.maps.shares import carve, shares
+from topology.units import LARGE_PAGE, MIB, align_up
 
 CHANNEL_MINIMUM = 16 * MIB
+Ports = Callable[[Sequence[int]], int]  # the network ports that the programs on these cores will need
 
 
 def channel_size(ports: int) -> int:
@@ -22,78 +23,26 @@ def channel_size(ports: int) -> int:
     return max(CHANNEL_MINIMUM, align_up(CHANNEL_PORTS + ports * PORT_SIZE, LARGE_PAGE))
 
 
-def shares(machine: Machine, groups: Sequence[Sequence[int]], layout: str) -> list[list[Range]]:
-    """Each node's memory goes to the clusters that have cores on it, by the number of these cores.
-
-    Memory of a node that has no cores goes to those of the nodes beside it.
-    """
-    shares_of: list[list[Range]] = [[] for _ in groups]
-    for memory in machine.memory:
-        nodes = machine.near.get(memory.node, frozenset({memory.node}))
-        weights = [sum(machine.cores[c].node in nodes for c in members) for members in groups]
-        for share, piece in zip(shares_of, _split(memory, weights)):
-            if piece.size:
-                share.append(piece)
-    for number, share in enumerate(shares_of):
-        if not share:
-            nodes = frozenset(machine.cores[c].node for c in groups[number])
-            raise InputError(
-                f"--layout {layout}",
-                f"cluster {number} would have no memory: its cores are in NUMA node {format_spans(nodes)}, which has "
-                "none; a layout of larger clusters may join them to a node with memory",
-                at=("layout",),
-            )
-    return [_joined(share) for share in shares_of]
+def make_map(machine: Machine, layout: str, kernel: str = "clh", ports: Ports | None = None) -> ClusterMap:
+    """Returns the map of a layout, without applications. Each cluster has a channel to the first, which owns the
+    devices. Raises InputError, with the layouts that the machine can have where this one does not fit it."""
+    try:
+        return _make(machine, layout, kernel, ports)
+    except Unfit as error:
+        raise _advised(error, machine, layout, ports) from None
 
 
-def _split(memory: MemoryRange, weights: Sequence[int]) -> list[Range]:
-    """Splits a range by weight, in order, cut between 2 MiB pages; the last one that gets any takes the rest."""
-    total = sum(weights)
-    last = max((i for i, weight in enumerate(weights) if weight), default=-1)
-    parts, base = [], memory.base
-    for i, weight in enumerate(weights):
-        end = min(memory.end, align_down(base + memory.size * weight // total, LARGE_PAGE)) if total else base
-        end = memory.end if i == last else max(end, base) if weight else base
-        parts.append(Range(base, end - base))
-        base = end
-    return parts
+def divide(machine: Machine, layout: str) -> Clusters:
+    """Returns the clusters of a layout as group() does. Raises InputError as make_map() does."""
+    try:
+        return group(machine, layout)
+    except Unfit as error:
+        raise _advised(error, machine, layout, None) from None
 
 
-def _joined(share: list[Range]) -> list[Range]:
-    joined: list[Range] = []
-    for r in sorted(share, key=lambda r: r.base):
-        if joined and joined[-1].end == r.base:
-            joined[-1] = Range(joined[-1].base, joined[-1].size + r.size)
-        else:
-            joined.append(r)
-    return joined
-
-
-def carve(share: list[Range], size: int, layout: str, number: int) -> Range:
-    """Takes a channel from the start of a cluster's share, away from what firmware keeps at RAM's ends."""
-    total = sum(r.size for r in share)
-    for i, r in enumerate(share):
-        base = align_up(max(r.base, LARGE_PAGE), LARGE_PAGE)
-        if base + size <= r.end and size < total:
-            rest = [Range(r.base, base - r.base), Range(base + size, r.end - base - size)]
-            share[i : i + 1] = [piece for piece in rest if piece.size]
-            return Range(base, size)
-    raise InputError(f"--layout {layout}", f"cluster {number} would have {format_size(total)} of memory, "
-                     f"too little beside a channel of {format_size(size)}", at=("layout",))
-
-
-def make_map(
-    machine: Machine,
-    layout: str,
-    kernel: str = "clh",
-    ports: Callable[[Sequence[int]], int] | None = None,
-) -> ClusterMap:
-    """The map of a layout, without applications. Each cluster has a channel to the first, which owns the devices.
-
-    `ports(cores)` says how many network ports the programs on these cores will need.
-    """
+def _make(machine: Machine, layout: str, kernel: str, ports: Ports | None) -> ClusterMap:
     groups = group(machine, layout)
-    _check_limits(machine, groups, layout)
+    _check_limits(groups, layout)
     memory_of = shares(machine, groups, layout)
     channels = []
     for number, members in enumerate(groups[1:], start=1):
@@ -111,29 +60,64 @@ def make_map(
     )
 
 
-def _check_limits(machine: Machine, groups: list[list[int]], layout: str) -> None:
+def _check_limits(groups: Sequence[Sequence[int]], layout: str) -> None:
     largest = max(len(members) for members in groups)
     if largest > MAX_CPUS:
-        problem = f"a cluster would have {largest} cpus and a kernel runs on {MAX_CPUS} at most"
-    elif len(groups) > MAX_CLUSTERS:
-        problem = f"{len(groups)} clusters are more than {MAX_CLUSTERS}"
-    else:
-        return
-    advice = f"; {', '.join(fitting)} would fit" if (fitting := _fitting(machine)) else ""
-    if machine.has_smt and _fits(replace(machine, cores=first_threads(machine.cores)), layout):
-        advice += ", or --smt off" if advice else "; --smt off would fit"
-    raise InputError(f"--layout {layout}", problem + advice, at=AT)
+        raise Unfit(f"--layout {layout}",
+                    f"a cluster would have {largest} cpus and a kernel runs on {MAX_CPUS} at most", at=AT)
+    if len(groups) > MAX_CLUSTERS:
+        raise Unfit(f"--layout {layout}", f"{len(groups)} clusters are more than {MAX_CLUSTERS}", at=AT)
 
 
-def _fits(machine: Machine, layout: str) -> bool:
+def _can_be(machine: Machine, layout: str, ports: Ports | None) -> bool:
     try:
-        groups = group(machine, layout)
-    except InputError:
+        _make(machine, layout, "clh", ports)
+    except Unfit:
         return False
-    return len(groups) <= MAX_CLUSTERS and max(len(members) for members in groups) <= MAX_CPUS
+    return True
 
 
-def _fitting(machine: Machine) -> list[str]:
-    """Layouts that keep within the limits; of sizes the largest."""
-    sizes = [f"size={size}" for size in reversed(possible_sizes(cores_of_sockets(machine)))]
-    return [name for name in WORDS if _fits(machine, name)] + [name for name in sizes if _fits(machine, name)][:1]
+def _advised(error: Unfit, machine: Machine, layout: str, ports: Ports | None) -> InputError:
+    return InputError(error.culprit, error.problem + _advice(machine, layout, ports), at=error.at)
+
+
+def _advice(machine: Machine, layout: str, ports: Ports | None) -> str:
+    """Returns the end of a refusal: the layouts of which a map can be made, or without SMT this one."""
+    sizes = [size for size in possible_sizes(cores_of_sockets(machine)) if _can_be(machine, f"size={size}", ports)]
+    if layout.startswith("size=") and not _is_possible(machine, layout):
+        return f"; possible: {', '.join(map(str, sizes))}" if sizes else ""
+    named = [name for name in WORDS if not is_homed(name) and name != layout and _can_be(machine, name, ports)]
+    named += [f"size={size}" for size in _along_caches(machine, sizes)]
+    advice = f"; {', '.join(named)} would fit" if named else ""
+    if machine.has_smt and _can_be(replace(machine, cores=first_threads(machine.cores)), layout, None):
+        advice += ", or --smt off" if advice else "; --smt off would fit"
+    return advice
+
+
+def _is_possible(machine: Machine, layout: str) -> bool:
+    """Whether a size divides the machine, however large it is."""
+    return int(layout.removeprefix("size=")) in possible_sizes(cores_of_sockets(machine))
+
+
+def _along_caches(machine: Machine, sizes: Sequence[int]) -> list[str]:
+    """Returns the largest of these sizes whose clusters lie within one L3 cache and one NUMA node or hold whole ones,
+    else the largest of all with what its clusters lie across; nothing of none."""
+    crossed = {size: _crossed(machine, size) for size in sizes}
+    best = max((size for size in sizes if not crossed[size]), default=None) or max(sizes, default=None)
+    if best is None:
+        return []
+    return [f"{best} (across {' and '.join(crossed[best])})" if crossed[best] else f"{best}"]
+
+
+def _crossed(machine: Machine, size: int) -> list[str]:
+    """Returns what some cluster of this size has a part of, beside other parts: L3 caches, NUMA nodes."""
+    numbers: dict[str, list[int | None]] = {"L3 caches": [core.l3 for core in machine.cores],
+                                            "NUMA nodes": [core.node for core in machine.cores]}
+    groups = group(machine, f"size={size}")
+    return [name for name, of in numbers.items() if None not in of and any(_parts(of, members) for members in groups)]
+
+
+def _parts(of: Sequence[int | None], members: Sequence[int]) -> bool:
+    """Whether cores are of several caches, or nodes, and one of these has other cores, too."""
+    touched = {of[place] for place in members}
+    return len(touched) > 1 and sum(number in touched for number in of) > len(members)

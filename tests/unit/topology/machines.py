@@ -173,6 +173,21 @@ MACHINES: dict[str, tuple[str, list[Edit]]] = {
     "Threadripper 2990WX": ("pack:1 group:4 [numa(memory=32GiB)] l3:2(size=8MiB) core:4 pu:2",
                             [memory({1: 0, 3: 0}), slit(ring(4))]),
     "Ryzen 5950X": ("pack:1 [numa(memory=64GiB)] l3:2(size=32MiB) core:8 pu:2", []),
+    "EPYC 7251, memory in two of eight nodes": ("pack:2 group:4 [numa(memory=16GiB)] l3:2(size=4MiB) core:1 pu:2",
+                                                [memory({1: 0, 2: 0, 3: 0, 5: 0, 6: 0, 7: 0})]),
+    "EPYC 9654, four nodes a socket": ("pack:2 group:4 [numa(memory=96GiB)] l3:3(size=32MiB) core:8 pu:2", []),
+    # Nodes and caches that mislead
+    "Granite Rapids 6972P, three nodes a socket": (
+        "pack:2 group:3 [numa(memory=128GiB)] l3:1(size=160MiB) core:32 pu:2", [],
+    ),
+    "Cascade Lake, two nodes a socket, persistent memory": (
+        "pack:2 l3:1(size=38MiB) group:2 [numa(memory=32GiB)] [numa(memory=124GiB)] core:14 pu:2",
+        [subtype("NVM", 1, 3, 5, 7)],
+    ),
+    "two Xeon X5560 of one package number": ("pack:1 group:2 [numa(memory=12GiB)] l3:1(size=8MiB) core:4 pu:2",
+                                             [slit([[10, 21], [21, 10]])]),
+    "caches of 17 cores": ("pack:2 [numa(memory=64GiB)] l3:2(size=32MiB) core:17 pu:2", []),
+    "no caches in the file": ("pack:2 [numa(memory=64GiB)] core:12 pu:2", []),
     # Without L3
     "Core 2 Q6600": ("pack:1 [numa(memory=4GiB)] l2:2(size=4MiB) core:2 pu:1", []),
     "Xeon E5345": ("pack:2 [numa(memory=4GiB)] l2:2(size=4MiB) core:2 pu:1", []),

@@ -89,7 +89,7 @@ WRONG = {
     "per-socket, per-l3, per-numa, size=24 would fit, or --smt off",
     "--from EPYC --layout size=5": "--layout size=5: this machine's sockets (2 of 24 cores) do not divide into "
     "clusters of 5; "
-    "possible: 1, 2, 3, 4, 6, 8, 12, 24, 48",
+    "possible: 1, 2, 3, 4, 6, 8, 12, 24",
     "--layout size=99": "--layout size=99: this machine's sockets (2 of 2 cores) do not divide",
     "--layout size=two": "--layout: 'size=two': the size is not a number of cores",
     "--layout per-core": "--layout: 'per-core' is not one of per-socket",

@@ -28,11 +28,17 @@ from topology.units import GIB, MIB
 
 IRREGULAR = {
     *("Cascade Lake 6226R, Optane as memory", "Xeon Max 9480, flat", "KNL 7210, SNC-4, flat"),  # nodes without cores
-    *("Threadripper 2990WX", "EPYC 7601, one channel filled"),  # nodes without memory
-    "EPYC 9654",  # larger than a shape may be
+    "Cascade Lake, two nodes a socket, persistent memory",
+    # nodes without memory
+    *("Threadripper 2990WX", "EPYC 7601, one channel filled", "EPYC 7251, memory in two of eight nodes"),
+    # larger than a shape may be
+    *("EPYC 9654", "EPYC 9654, four nodes a socket", "Granite Rapids 6972P, three nodes a socket"),
     *("Alder Lake i9-12900K", "Meteor Lake, two cores without L3"),
     *("Haswell, three cores offline", "Haswell, a socket offline", "Sandy Bridge, sockets of 8 and 4 cores"),
     *("EPYC 7451, a container", "Skylake, one thread allowed"),
+}
+PER_NUMA = {  # whose sockets are larger than a kernel may be
+    *("KNL 7210, SNC-4, flat", "EPYC 9654, four nodes a socket", "Granite Rapids 6972P, three nodes a socket"),
 }
 
 
@@ -71,7 +77,7 @@ def test_a_map_says_the_irregular_machine(name: str, tmp_path: Path) -> None:
     machine = with_shape(read_machine(str(write(name, tmp_path)), memory=GIB))
     if machine.cpus > 60 and machine.has_smt:
         machine = one(machine)
-    layout = {"EPYC 9654": "per-l3", "KNL 7210, SNC-4, flat": "per-numa"}.get(name, "per-socket")
+    layout = "per-numa" if name in PER_NUMA else "per-l3" if name == "EPYC 9654" else "per-socket"
     cluster_map = make_map(machine, layout)
     text = write_dts(cluster_map)
     read = read_dts(text)

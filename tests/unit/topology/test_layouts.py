@@ -11,10 +11,11 @@ from topology.grouping import group
 from topology.layouts import Clusters, possible_sizes
 from topology.machines.machine import Machine, MemoryRange, Shape, emulated, uniform_distances
 from topology.maps.check import check_map
-from topology.maps.clustermap import Range
+from topology.maps.clustermap import ClusterMap, Range
 from topology.maps.dts import write_dts
-from topology.maps.mapmaker import carve, channel_size, make_map
+from topology.maps.mapmaker import channel_size, make_map
 from topology.maps.reader import read_dts
+from topology.maps.shares import carve, distant
 from topology.units import GIB, LARGE_PAGE, MIB
 
 
@@ -45,29 +46,123 @@ def test_sizes_that_a_machine_divides_into(sockets: list[int], expected: list[in
 @pytest.mark.parametrize("size", [2, 4, 5, 7, 99, 10**5])
 def test_other_sizes_are_refused_with_those_that_are_possible(size: int) -> None:
     with pytest.raises(InputError, match=f"size={size}: .*2 of 3 cores.* possible: 1, 3, 6$"):
-        group(emulated(Shape(2, 3)), f"size={size}")
+        make_map(emulated(Shape(2, 3)), f"size={size}")
 
 
 def test_a_machine_without_l3_has_no_such_layout() -> None:
-    with pytest.raises(InputError, match="per-l3: this machine has no L3 cache; take per-socket"):
-        group(emulated(Shape(2, 2, caches=0)), "per-l3")
+    machine = emulated(Shape(2, 2, caches=0))
+    with pytest.raises(InputError, match="per-l3: this machine has no L3 cache$"):
+        group(machine, "per-l3")
+    with pytest.raises(InputError, match="no L3 cache; per-socket, per-numa, spanning, size=4 would fit$"):
+        make_map(machine, "per-l3")
+    with pytest.raises(InputError, match="per-l3: .* says nothing of caches; per-socket, per-numa, spanning, size=4"):
+        make_map(replace(machine, caches_known=False), "per-l3")
 
 
-def test_what_is_too_large_for_a_kernel_is_refused_with_what_is_not() -> None:
-    with pytest.raises(InputError, match="120 cpus and a kernel runs on 60.*size=15 would fit, or --smt off"):
-        make_map(emulated(Shape(2, 15, caches=3, threads=4)), "spanning")
-    with pytest.raises(InputError, match="256 cpus and .*; size=8 would fit$"):  # 64 without SMT
-        make_map(emulated(Shape(1, 64, caches=0, threads=4)), "per-socket")
-    with pytest.raises(InputError, match="80 clusters are more than 64; per-socket"):
-        make_map(emulated(Shape(2, 40, 16 * GIB)), "size=1")
+SMALL = [  # machine, layout, the end of its refusal
+    (Shape(2, 15, caches=3, threads=4), "spanning",
+     "120 cpus and a kernel runs on 60 at most; per-socket, per-l3, per-numa, size=15 would fit, or --smt off"),
+    (Shape(1, 64, caches=0, threads=4), "per-socket", "256 cpus and a kernel runs on 60 at most; size=8 would fit"),
+    (Shape(2, 40, 16 * GIB), "size=1", "80 clusters are more than 64; per-socket, per-l3, per-numa, size=40 would fit"),
+    # the largest that fits, 18 of 54 cores, would lie across L3 caches of 27
+    (Shape(1, 54, caches=2, threads=3), "per-l3",
+     "81 cpus and a kernel runs on 60 at most; size=9 would fit, or --smt off"),
+    (Shape(1, 62, caches=31, nodes=31, memory=256 * MIB, threads=2), "spanning",
+     "124 cpus and a kernel runs on 60 at most; per-l3, per-numa, size=2 would fit"),
+    (Shape(1, 64, memory=512 * MIB), "per-socket", "64 cpus and a kernel runs on 60 at most; size=32 would fit"),
+]
 
 
-def test_a_cluster_without_memory_is_refused() -> None:
-    machine = emulated(Shape(1, 4, nodes=2))
-    bare = replace(machine, memory=machine.memory[:1])
-    with pytest.raises(InputError, match="cluster 1 would have no memory: .* NUMA node 1, which has none"):
-        make_map(bare, "per-numa")
-    check_map(make_map(bare, "per-socket"), bare)
+@pytest.mark.parametrize("shape, layout, end", SMALL, ids=lambda value: str(value)[-30:])
+def test_a_refusal_names_layouts_that_can_be(shape: Shape, layout: str, end: str) -> None:
+    with pytest.raises(InputError, match=f"{re.escape(end)}$"):
+        make_map(emulated(shape), layout)
+
+
+def test_advice_across_caches() -> None:
+    """where clusters of no possible size lie along the caches, the largest is named with what they lie across"""
+    machine = emulated(Shape(1, 62))
+    every_second = replace(machine, cores=tuple(replace(core, l3=core.physical % 2) for core in machine.cores))
+    with pytest.raises(InputError, match=r"; per-l3, size=31 \(across L3 caches\) would fit$"):
+        make_map(every_second, "spanning", ports=lambda cores: 4000 * (len(cores) < 31))
+
+
+def test_advice_counts_channels() -> None:
+    """a layout whose channels leave a cluster no memory is not named, nor without threads that it would not have"""
+    machine = emulated(Shape(2, 4, memory=256 * MIB))
+    with pytest.raises(InputError, match=r"do not divide into clusters of 3; possible: 1, 2, 4, 8$"):
+        make_map(machine, "size=3")
+    with pytest.raises(InputError, match=r"do not divide into clusters of 3; possible: 4, 8$"):
+        make_map(machine, "size=3", ports=lambda cores: 400 * (len(cores) < 3))
+    end = r"too little beside a channel of .*; per-socket, per-l3, per-numa, spanning, size=8 would fit$"
+    with pytest.raises(InputError, match=end):
+        make_map(machine, "size=2", ports=lambda cores: 400 * (len(cores) < 3))
+
+
+# ---- Cores of nodes without memory ----
+
+
+def without_memory(machine: Machine, *nodes: int) -> Machine:
+    return replace(machine, memory=tuple(m for m in machine.memory if m.node not in nodes))
+
+
+def sizes_of(made: ClusterMap) -> list[dict[int, int]]:
+    """Returns the MiB of each node that each cluster has, with its channel."""
+    sizes: list[dict[int, int]] = [{} for _ in made.clusters]
+    owned = [(r, c.number) for c in made.clusters for r in c.memory] + [(c.memory, c.ends[1]) for c in made.channels]
+    for r, number in owned:
+        for m in made.memory:
+            if common := min(r.end, m.end) - max(r.base, m.base):
+                if common > 0:
+                    sizes[number][m.node] = sizes[number].get(m.node, 0) + common // MIB
+    return sizes
+
+
+def test_cores_without_memory() -> None:
+    """they count at the nearest node of their socket that has some"""
+    machine = emulated(Shape(2, 4, nodes=2))
+    bare = without_memory(machine, 1)
+    made = make_map(bare, "per-numa")
+    check_map(made, bare)
+    assert sizes_of(made) == [{0: 512}, {0: 512}, {2: 1024}, {3: 1024}]
+    assert distant(made) == ["cluster 1 has memory of node 0, distance 21: there is none in NUMA node 1, where its "
+                             "cores are"]
+    assert distant(make_map(bare, "per-socket")) == distant(make_map(machine, "per-numa")) == []
+
+
+def test_sockets_without_memory() -> None:
+    """they count at the nearest nodes of the machine; of several that are as near, at all of them in equal parts"""
+    machine = without_memory(emulated(Shape(4, 2)), 1, 3)
+    far = {**machine.distances, (1, 2): 30, (2, 1): 30}
+    made = make_map(replace(machine, distances=far), "per-socket")
+    check_map(made, machine)
+    assert sizes_of(made) == [{0: 408}, {0: 408}, {2: 682}, {0: 208, 2: 342}]
+
+
+def test_cores_without_memory_beside_others() -> None:
+    """a cluster with cores in a node that has memory gets none of others, whichever is nearer to its other cores"""
+    machine = without_memory(emulated(Shape(1, 8, nodes=4)), 1)
+    near = {**machine.distances, (1, 2): 11, (2, 1): 11}
+    made = make_map(replace(machine, distances=near), "size=4")
+    check_map(made, machine)
+    assert [set(sizes) for sizes in sizes_of(made)] == [{0}, {2, 3}]
+
+
+def test_memory_beside_cores_without_any() -> None:
+    """fast memory beside a node that has no other is what its cores have"""
+    machine = without_memory(emulated(Shape(2, 2)), 1)
+    fast = MemoryRange(4 * GIB, GIB, 2)
+    machine = replace(machine, memory=(*machine.memory, fast), distances=uniform_distances([0, 1, 2]),
+                      near={2: frozenset({1})})
+    made = make_map(machine, "per-socket")
+    check_map(made, machine)
+    assert sizes_of(made) == [{0: 1024}, {2: 1024}] and distant(made) == []
+
+
+def test_memory_that_is_too_small_to_be_divided() -> None:
+    machine = emulated(Shape(1, 4))
+    with pytest.raises(InputError, match="cluster 0 would have no memory: .* NUMA node 0, too small .*; per-socket"):
+        make_map(replace(machine, memory=(MemoryRange(0, 6 * MIB, 0),)), "size=1")
 
 
 def test_memory_goes_by_the_number_of_cores() -> None:

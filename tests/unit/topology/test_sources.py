@@ -14,6 +14,7 @@ from topology.machines.machine import Machine, MemoryRange, like
 from topology.machines.sources import read_machine
 from topology.maps.check import check_map
 from topology.maps.mapmaker import make_map
+from topology.maps.shares import distant
 from topology.units import GIB, MIB
 
 
@@ -91,8 +92,12 @@ def test_cores_whose_memory_a_cgroup_keeps_have_a_node_without_any(tmp_path: Pat
     assert [c.node for c in machine.cores] == [0] * 4 + [1] * 4 + [2] * 4 + [3] * 4
     assert {r.node for r in machine.memory} == {1, 2}
     check_map(make_map(machine, "per-socket"), machine)
-    with pytest.raises(InputError, match="cluster 0 would have no memory: its cores are in NUMA node 0"):
-        make_map(machine, "per-numa")
+    made = make_map(machine, "per-numa")
+    check_map(made, machine)
+    assert distant(made) == [
+        f"cluster {n} has memory of node {of}, distance 21: there is none in NUMA node {n}, where its cores are"
+        for n, of in ((0, 1), (3, 2))
+    ]
 
 
 def test_processors_in_no_node_are_in_the_one_beside_them(tmp_path: Path) -> None:
