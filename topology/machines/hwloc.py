@@ -7,6 +7,7 @@ is preferred to libhwloc in ours: a broken file cannot take us down, and no C st
 """
 
 import os
+import re
 import subprocess
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, replace
@@ -15,8 +16,6 @@ from pathlib import Path
 from topology import demand, foreign
 from topology.errors import InputError
 from topology.foreign import NUMBERS, format_spans
-from topology.machines import linux
-from topology.machines.parts import Machine
 from topology.machines.survey import Processor, Survey
 
 TIMEOUT = 60  # seconds; the largest machines take one
@@ -28,6 +27,7 @@ _NOT_ABOUT_IT = (
     "hwloc_topology_load()",
 )
 _NOWHERE = -1
+MEMORY = {"NVM": "persistent memory", "SPM": "special-purpose memory"}  # DAXType or subtype of hwloc's nodes
 KINDS = {  # CoreType of hwloc's CPU kinds
     "IntelCore": "performance",
     "IntelAtom": "efficiency",
@@ -74,14 +74,6 @@ def _as_version_2(root: ElementTree.Element) -> None:
             machine.insert(0, info)
 
 
-def live() -> Machine:
-    return survey_live().machine(linux.apic_ids(), linux.memory())
-
-
-def read_xml(path: Path) -> Machine:
-    return survey_file(path).machine()
-
-
 def _lstopo(source: list[str], name: str, text: str = "") -> str:
     # Variables such as HWLOC_XMLFILE would put another machine in the place of the one that was asked for.
     environment = {key: value for key, value in os.environ.items() if not key.startswith("HWLOC_")}
@@ -117,7 +109,7 @@ class _Node:
     size: int
     processors: frozenset[int]
     near: set[int]
-    subtype: str  # "HBM", "MCDRAM"; plain memory has none or "DRAM"
+    kind: str  # "HBM", "MCDRAM"; plain memory has none or "DRAM"
 
 
 def parse(text: str, name: str) -> Survey:
@@ -155,7 +147,9 @@ class _Parser:
             sizes={node.number: node.size for node in self.nodes},
             local={node.number: node.near for node in self.nodes},
             distances=self.distances(),
+            kinds={node.number: node.kind for node in self.nodes if node.kind != "DRAM"},
             notes=self.left_out(machine),
+            caches_known=any(element.get("type", "").endswith("Cache") for element in machine.iter("object")),
         )
 
     def walk(self, element: ElementTree.Element, above: list[ElementTree.Element]) -> None:
@@ -175,7 +169,7 @@ class _Parser:
             near = next((processors for processors in sets if processors), set())
             size = int(element.get("local_memory", "0"))
             number = int(element.get("os_index", ""))
-            self.nodes.append(_Node(number, size, frozenset(sets[0]), near, element.get("subtype", "DRAM")))
+            self.nodes.append(_Node(number, size, frozenset(sets[0]), near, _memory_kind(element)))
         for child in element.findall("object"):
             self.walk(child, [*above, element])
 
@@ -186,7 +180,7 @@ class _Parser:
             raise InputError(self.name, f"processor {processor.number} is in no NUMA node")
         if not around:
             return processor.node
-        return min(around, key=lambda n: (len(n.processors), n.subtype != "DRAM", n.number)).number
+        return min(around, key=lambda n: (len(n.processors), n.kind != "DRAM", n.number)).number
 
     def kinds(self) -> dict[int, str]:
         names = {}
@@ -216,6 +210,13 @@ class _Parser:
         if self.homeless:
             notes.append(f"processors in no NUMA node, taken as in the one beside them: {format_spans(self.homeless)}")
         return notes
+
+
+def _memory_kind(node: ElementTree.Element) -> str:
+    """Returns the kind of a node's memory: hwloc's subtype (2.4 on), else what it says of its DAX device."""
+    infos = {info.get("name"): info.get("value", "") for info in node.findall("info")}
+    kind = node.get("subtype") or infos.get("DAXType") or "DRAM"
+    return MEMORY.get(kind, kind if re.fullmatch(r"[\w-]{1,32}", kind) else "memory of an unknown kind")
 
 
 def _nearest(above: list[ElementTree.Element]) -> set[int]:

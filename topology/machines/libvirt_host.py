@@ -78,7 +78,7 @@ def _survey(root: ElementTree.Element, name: str) -> Survey:
     if arch != "x86_64":
         raise InputError(name, f"is a machine of architecture {arch}; Skerry runs on x86-64")
     caches = _caches(root)
-    survey = Survey(name, is_host=True)
+    survey = Survey(name, caches_known=root.find("host/cache/bank") is not None, is_host=True)
     offline: set[int] = set()
     for cell in root.iterfind("host/topology/cells/cell"):
         node = int(cell.attrib["id"])

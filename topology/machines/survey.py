@@ -31,7 +31,9 @@ class Survey:
     sizes: dict[int, int] = field(default_factory=dict)  # bytes of each NUMA node
     local: dict[int, set[int]] = field(default_factory=dict)  # processors that are nearest to a node
     distances: dict[tuple[int, int], int] = field(default_factory=dict)
+    kinds: dict[int, str] = field(default_factory=dict)  # of memory: "HBM"; nodes of plain memory are not in it
     notes: list[str] = field(default_factory=list)
+    caches_known: bool = True  # False: the source says nothing of caches
     is_host: bool = False
 
     def one_thread_per_core(self) -> "Survey":
@@ -68,8 +70,8 @@ class Survey:
         if kinds := sorted({core.kind for core in cores} - {""}):
             counts = (f"{sum(c.kind == kind for c in cores)} {kind}" for kind in kinds)
             notes.append(f"cores of several kinds ({', '.join(counts)}): one cluster may hold several")
-        notes += _crossing(cores)
         distances, note = self._distances(nodes)
+        notes += _crossing(cores) + _one_package(cores, distances) + self._plain(memory, with_cores)
         machine = Machine(
             name=self.name,
             cores=tuple(cores),
@@ -77,9 +79,19 @@ class Survey:
             distances=distances,
             near={n: self._beside(n, with_cores) for n in nodes if n not in with_cores},
             notes=tuple(notes + note),
+            caches_known=self.caches_known,
             host_nodes=tuple(nodes) if self.is_host else (),
         )
         return machine if apics is not None else place(machine)
+
+    def _plain(self, memory: Iterable[MemoryRange], with_cores: set[int]) -> list[str]:
+        """Returns a note for each kind of memory that a map cannot tell from plain memory."""
+        sizes: dict[str, Counter[int]] = {}
+        for r in memory:
+            if r.node in self.kinds or r.node not in with_cores:
+                sizes.setdefault(self.kinds.get(r.node, "memory without cores"), Counter())[r.node] += r.size
+        return [f"{format_size(sum(of.values()))} of {kind} (NUMA node{'s' * (len(of) > 1)} {format_spans(of)}) as "
+                f"plain memory" for kind, of in sorted(sizes.items())]
 
     def _cores(self, apics: Mapping[int, int] | None) -> list[Core]:
         if not self.processors:
@@ -138,6 +150,23 @@ def _crossing(cores: list[Core]) -> list[str]:
     more = f", and {len(across) - 1} more such" if len(across) > 1 else ""
     return [f"sockets and NUMA nodes cross ({each}{more}): a cluster of per-socket has several nodes, one of per-numa "
             f"several sockets"]
+
+
+REMOTE = 20  # distance from which on nodes are seldom of one package
+
+
+def _one_package(cores: list[Core], distances: Mapping[tuple[int, int], int]) -> list[str]:
+    """A note where all cores are of one socket, but are as far apart as those of several are: each NUMA node has an L3
+    cache of its own."""
+    pairs = {(core.node, core.l3) for core in cores}
+    nodes, caches = {node for node, _ in pairs}, {l3 for _, l3 in pairs}
+    if len({core.socket for core in cores}) > 1 or len(nodes) < 2 or None in caches:
+        return []
+    if not len(pairs) == len(nodes) == len(caches) or any(
+            distances.get((a, b), REMOTE) < REMOTE for a in nodes for b in nodes if a != b):
+        return []
+    return [f"one socket has {len(nodes)} NUMA nodes with an L3 cache each, as far apart as sockets are: its firmware "
+            "may give several packages one number; per-numa keeps them apart"]
 
 
 def _ranks(processors: list[Processor], what: str) -> Callable[[Processor], int]:

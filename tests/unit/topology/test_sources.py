@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.topology.machines import Host, allowed, from_set, lstopo, subtype, to_set, write, xml_of
+from tests.unit.topology.machines import MACHINES, Host, allowed, from_set, lstopo, subtype, to_set, write, xml_of
 from topology.errors import InputError
 from topology.foreign import format_spans, parse_spans
 from topology.machines import libvirt_host, linux
@@ -98,6 +98,42 @@ def test_cores_whose_memory_a_cgroup_keeps_have_a_node_without_any(tmp_path: Pat
         f"cluster {n} has memory of node {of}, distance 21: there is none in NUMA node {n}, where its cores are"
         for n, of in ((0, 1), (3, 2))
     ]
+
+
+NOTES = {
+    "Cascade Lake, two nodes a socket, persistent memory":
+        "496 GiB of persistent memory (NUMA nodes 1,3,5,7) as plain memory",
+    "Cascade Lake 6226R, Optane as memory": "1536 GiB of memory without cores (NUMA nodes 1,3) as plain memory",
+    "Xeon Max 9480, flat": "128 GiB of HBM (NUMA nodes 1,3) as plain memory",
+    "two Xeon X5560 of one package number":
+        "one socket has 2 NUMA nodes with an L3 cache each, as far apart as sockets are: its firmware may give several "
+        "packages one number; per-numa keeps them apart",
+}
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_notes_of_memory_and_packages(name: str, tmp_path: Path) -> None:
+    """memory that a map takes for plain is named with its kind and size, packages of one number where they seem to be
+    several; nothing of the kind is said of other machines"""
+    notes = [note for note in read_machine(str(write(name, tmp_path))).notes if "as plain" in note or "one number" in
+             note]
+    few = ("Haswell, a socket offline", "KNL 7210, SNC-4, flat", "EPYC 7451, a container",
+           "Skylake, one thread allowed")
+    assert name in few or notes == ([NOTES[name]] if name in NOTES else [])
+
+
+def test_kinds_of_memory(tmp_path: Path) -> None:
+    """hwloc's DAXType says what its subtype does not; a kind that nobody knows is not printed"""
+    synthetic = "pack:1 [numa(memory=4GiB)] [numa(memory=24GiB)] core:4 pu:1"
+    for kind, said in (("SPM", "special-purpose memory"), ("CXL-DRAM", "CXL-DRAM"),
+                       ("\x1b[2J" * 9, "memory of an unknown kind")):
+        text = lstopo("--if", "synthetic", "-i", synthetic, "--of", "xml")
+        root = ElementTree.fromstring(text)
+        for node in (node for node in root.iter("object") if node.get("type") == "NUMANode"):
+            if node.get("os_index") == "1":
+                ElementTree.SubElement(node, "info", name="DAXType", value=kind.replace("\x1b", "?"))
+        machine = read_machine(host(tmp_path, ElementTree.tostring(root, encoding="unicode")))
+        assert f"24 GiB of {said} (NUMA node 1) as plain memory" in machine.notes
 
 
 def test_processors_in_no_node_are_in_the_one_beside_them(tmp_path: Path) -> None:
