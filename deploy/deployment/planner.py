@@ -9,7 +9,6 @@ from deploy.deployment import EVERY_CORE, Deployment, Load, Metrics, Program, Re
 from deploy.deployment.addresses import Addresses, Key, forwards, host_ports, mac, network
 from deploy.deployment.blame import blamed, traced
 from deploy.deployment.file_tree import FileTree
-from deploy.deployment.physical_memory import REACH
 from deploy.deployment.switches import Switches, switches
 from topology import drivers, regimes
 from topology.errors import InputError
@@ -18,6 +17,7 @@ from topology.layouts import is_homed
 from topology.limits import MAX_THREADS
 from topology.machines.irregular import machine_of
 from topology.machines.machine import Machine, Shape, emulated
+from topology.machines.physical_memory import REACH
 from topology.maps.check import check_map
 from topology.maps.clustermap import FINE, NEVER, Application, ClusterMap, switch_of
 from topology.maps.mapmaker import make_map

@@ -22,10 +22,16 @@ def apic_ids(proc: Path = PROC) -> dict[int, int]:
     return ids
 
 
+def block_size(devices: Path = DEVICES) -> int:
+    """Returns the bytes of a memory block, which is online or offline as a whole. Raises OSError or ValueError where
+    this Linux has none."""
+    return int((devices / "memory" / "block_size_bytes").read_text(), 16)
+
+
 def memory(devices: Path = DEVICES) -> list[MemoryRange] | None:
     """Memory blocks of each node that are online, neighbours joined; None when this Linux does not show them."""
     try:
-        block = int((devices / "memory" / "block_size_bytes").read_text(), 16)
+        block = block_size(devices)
         nodes = {int(p.name[4:]): p for p in (devices / "node").glob("node[0-9]*")}
     except (OSError, ValueError):
         return None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from topology import foreign
 from topology.errors import InputError
-from topology.machines import hwloc, libvirt_host, linux
+from topology.machines import hwloc, libvirt_host, linux, physical_memory
 from topology.machines.machine import Machine
 from topology.machines.survey import Survey
 
@@ -34,9 +34,10 @@ def read_machine(source: str, smt: bool = True, memory: int | None = None, *, ma
         return survey.with_memory(memory).machine()
     if source != LIVE:
         return survey.machine()
-    ranges = linux.memory()
-    if ranges is None:
-        survey.notes.append("this Linux does not show where memory lies: addresses are those of QEMU's q35 board")
+    ranges, notes = physical_memory.of_host()
+    survey.notes += notes
+    if ranges is not None:
+        survey.sizes = {node: sum(r.size for r in ranges if r.node == node) for node in survey.sizes}
     return survey.machine(linux.apic_ids(), ranges)
 
 

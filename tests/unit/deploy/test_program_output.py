@@ -23,7 +23,7 @@ from deploy.bench.lines.table import cores_text
 from deploy.cli.commands.domains import logs
 from deploy.cli.commands.machine.image import _options, qemu_command, write_command
 from deploy.cli.main import main
-from deploy.deployment import DEFAULT, Deployment, Load, Program, Redis, modules, physical_memory
+from deploy.deployment import DEFAULT, Deployment, Load, Program, Redis, modules
 from deploy.deployment.planner import Plan, plan
 from deploy.machine import backtrace, image
 from deploy.machine.console import ConsoleText, ProgramOutput
@@ -32,7 +32,7 @@ from deploy.machine.crashes import death, lost_reporter, telling
 from deploy.machine.events import Event
 from deploy.results import serial_log
 from topology.errors import InputError
-from topology.machines.machine import MemoryRange, Shape, emulated
+from topology.machines.machine import Shape, emulated
 from topology.maps.dts import compile_dts, write_dts
 from topology.units import GIB
 
@@ -355,33 +355,6 @@ def test_metal_has_no_network_card() -> None:
     programs = [app.program for app in plan(DEPLOYMENT, metal=machine).cluster_map.applications]
     assert "switch" in programs and "virtio-net" not in programs
     assert "virtio-net" in [app.program for app in plan(DEPLOYMENT).cluster_map.applications]
-
-
-IOMEM = """\
-00000000-00000fff : Reserved
-00001000-0009ffff : System RAM
-000f0000-000fffff : Reserved
-00100000-6fffffff : System RAM
-  01000000-01ffffff : Kernel code
-70000000-707fffff : ACPI Tables
-74000000-7fffffff : RAM buffer
-80000000-febfffff : PCI Bus 0000:00
-  e0000000-efffffff : Reserved
-100000000-183fffffff : System RAM
-"""
-
-
-def test_live_memory() -> None:
-    """memory that Linux shows in whole blocks is cut where firmware has nothing, and where the loader's reach ends"""
-    known = physical_memory.firmware_ranges(IOMEM)
-    low = physical_memory.clip(MemoryRange(0, 0x80000000, 0), known)
-    assert low == [MemoryRange(0, 0x70800000, 0)]  # the hole below 1 MiB is slack
-    assert physical_memory.clip(MemoryRange(0x100000000, 0x1800000000, 1),
-                                known) == [MemoryRange(0x100000000, 0x1740000000, 1)]
-    last = physical_memory.REACH - GIB
-    assert physical_memory.clip(MemoryRange(last, 4 * GIB, 1), []) == [MemoryRange(last, GIB, 1)]
-    assert physical_memory.clip(MemoryRange(physical_memory.REACH + GIB, GIB, 1), known) == []
-    assert physical_memory.firmware_ranges("00000000-00000000 : System RAM\n") == []  # as others than root see it
 
 
 def test_image_knows_its_plan(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from deploy import deployment as deployments
 from deploy.base.choices import argument, option
 from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.cli.options import Layout, Lock, MachineOptions, PlanOptions, adapt, load_plan, takes, threads
-from deploy.deployment import DEFAULT, modules, physical_memory
+from deploy.deployment import DEFAULT, modules
 from deploy.deployment.planner import Plan, is_map, plan, plan_map
 from deploy.machine import image as images
 from deploy.machine.qemu import BINARY, user_network
@@ -19,7 +19,10 @@ from deploy.results import serial_log
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
+from topology.machines import linux
 from topology.machines.qemu import arguments, cpu_argument
+from topology.machines.sources import LIVE, read_machine
+from topology.maps.shares import distant
 from topology.units import MIB
 
 PORT = re.compile(r"none|(mmio:)?(0x[0-9a-f]+|[0-9]+)(,[0-9]+(,[124])?)?")
@@ -51,12 +54,15 @@ def image(args: ImageOptions) -> None:
     images.check_output(output_file)
     options = _options(console=args.console, results=args.results)
     what = _planned(args)
+    notes = [*what.machine.notes, *distant(what.cluster_map)]
     if not modules.are_built(what.cluster_map, own=what.own):
         ensure_built(output, needs.of_map(what.cluster_map, what.own))
     files = images.contents(what.cluster_map, own=what.own)
     with output.progress(f"Writing an image with {', '.join(files)}"):
         images.make_iso(output_file, files, modules.loader(debug=modules.is_debug(what.cluster_map)), what.name,
                         options, serial_log.notes(what))
+    for note in notes:
+        output.line(f"Note: {note}.")
     output.line(f"{output_file}: {output_file.stat().st_size / MIB:.1f} MiB, for {what.machine.name}.")
     output.line(f"To a stick, whose contents are lost: {write_command(output_file)}"
                 if live else f"To boot it: {qemu_command(what, output_file)}")
@@ -67,6 +73,7 @@ def image(args: ImageOptions) -> None:
         "bytes": output_file.stat().st_size,
         "machine": what.machine.name,
         "live": live,
+        "notes": notes,
         "modules": list(files),
     })
 
@@ -106,7 +113,10 @@ def _options(**ports: str | None) -> str:
 
 def _live(file: Path | None, layout: str | None, lock: str | None, smt: str | None) -> Plan:
     """On this machine's own cores and memory. Its network card is driven only if the file says what with."""
-    machine = physical_memory.read(threads(smt, True))
+    if linux.memory() is None:
+        raise InputError("--live",
+                         "this Linux does not show where memory lies: /sys/devices/system/memory is not there")
+    machine = read_machine(LIVE, threads(smt, True))
     if file and is_map(file):
         if layout or lock:
             raise InputError(str(file), "is a cluster map: it says layout and lock itself")
