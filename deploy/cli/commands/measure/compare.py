@@ -53,6 +53,7 @@ from topology import headers
 from topology.errors import InputError
 from topology.machines.machine import Machine, Shape, default_memory
 from topology.maps.dts import write_dts
+from topology.maps.shares import distant
 
 MOST_IMAGES = 1000
 RECORDS, MODELLED_RECORDS = 10_000, 50
@@ -287,6 +288,9 @@ def _say_mode(cases: Sequence[RedisCase], load: Accel, outside: Accel, output: O
     each = f"{job.clients} client{'s' * (job.clients > 1)} of each Redis"
     output.line(f"Machine: {job.shape}; {each}. Mode: {load.description}.")
     for note in job.shape.notes if isinstance(job.shape, Machine) else ():
+        output.line(f"Note: {note}.")
+    far = [f"layout {case.layout}: {note}" for case in cases for note in distant(case.plan.cluster_map)]
+    for note in dict.fromkeys(far):
         output.line(f"Note: {note}.")
     if outside is not load:
         output.line(f"Power-on to +PONG is timed with: {outside.description}.")
