@@ -277,8 +277,8 @@ void accept_labels(void)
 	ACCEPT("a border that is not the firmware's by 2 MiB",
 	       (set_memory(C1, 0x40400000, 0x3ec00000),
 	       machine.node_range[0].range.size += 2 << 20, machine.node_range[1].range.base += 2 << 20));
-	ACCEPT("labels whose cores are in no domain",
-	       (machine.cpu[2].has_node = machine.cpu[3].has_node = false, set_cell(MEMORY0, "numa-node-id", 1)));
+	ACCEPT("a label of which a core is in no domain",
+	       (machine.cpu[3].has_node = false, set_cell(MEMORY0, "numa-node-id", 1)));
 	ACCEPT("memory of another node where a cluster's own has none", set_memory_far());
 }
 

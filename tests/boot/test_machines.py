@@ -19,10 +19,12 @@ from deploy.machine.run import Run
 from tests.boot.machine import assert_no_fault, client, deployment, machine, machine_serving, servers, with_redis
 from tests.boot.test_granularity import taken
 from tests.ports import reserved_port
-from topology.machines.parts import Board
+from topology.machines.machine import emulated, with_memory
+from topology.machines.parts import Board, Shape
 from topology.maps.clustermap import FINE, ClusterMap
 from topology.maps.dts import write_dts
 from topology.maps.separate import separate
+from topology.units import MIB
 
 from . import machine as machines
 
@@ -175,6 +177,16 @@ def test_irregular_machine(tmp_path: Path) -> None:
         assert run.address("redis@2") == ("127.0.0.1", port) and what.application("redis@2").ipv4 == "10.77.0.101"
         assert client(run, "redis@2").ping()
         assert_no_fault(run)
+
+
+def test_cores_without_memory() -> None:
+    """a cluster whose node has no memory boots with that of the nearest node, and the loader says what each node has"""
+    base = emulated(Shape())
+    bare = with_memory(replace(base, memory=base.memory[:1]), 512 * MIB)
+    with machine(replace(deployment(network=False), shape=bare)) as run:
+        run.wait_for(lambda: len(run.events.of("boot")) == 2, "both clusters")
+        assert "skerry loader: node 0 = domain 0: 2 cores, 511 MiB" in run.console
+        assert "skerry loader: node 1 = domain 1: 2 cores, 0 MiB" in run.console
 
 
 # ---- Firmware that numbers its NUMA domains as it likes: a map's nodes are labels, and belong to what ----

@@ -31,6 +31,10 @@ def wrong_node(m: ClusterMap) -> None:
     m.cpus[1] = replace(m.cpus[1], node=1)
 
 
+def wrong_labels(m: ClusterMap) -> None:
+    m.memory = [replace(r, node=1 - r.node) for r in m.memory]
+
+
 def overlapping_memory(m: ClusterMap) -> None:
     first = m.clusters[0].memory[-1]
     m.clusters[1].memory = [Range(first.end - 2 * MIB, 4 * MIB), *m.clusters[1].memory[1:]]
@@ -91,6 +95,7 @@ BROKEN: list[tuple[Callable[[ClusterMap], None], str]] = [
     (core_twice, "cluster@1"),
     (shared_core, "cpu"),
     (wrong_node, "cpu@1"),
+    (wrong_labels, "memory@0: numa-node-id is 1, as cpu@2's; the firmware has 0x"),
     (overlapping_memory, "cluster@"),
     (absent_memory, "cluster@1"),
     (foreign_memory, "cluster@"),
