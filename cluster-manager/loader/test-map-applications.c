@@ -77,6 +77,22 @@ void break_applications(void)
 	BREAK("an application on no core", set_cell(YCSB, "cpu", 99), "ycsb@3");
 	BREAK("an application outside all clusters",
 	      (set_cell(C1, "cpus", 3), set_cell(YCSB, "cpu", 4)), "ycsb@3: cpu@3 is in no cluster");
+	ACCEPT("a program on both cores of its cluster", set_cells(YCSB, "cpu", 4, 3));
+	BREAK("cores of two clusters", set_cells(YCSB, "cpu", 3, 1),
+	      "ycsb@3: cpu@0 is of cluster@0 and cpu@2 of cluster@1: a program's cores are of one cluster");
+	BREAK("a core twice", set_cells(YCSB, "cpu", 4, 4), "ycsb@3: it has cpu@3 twice");
+	BREAK("a core that is none behind one", set_cells(YCSB, "cpu", 4, 99),
+	      "ycsb@3: its cpu names no node of /cpus");
+	BREAK("no core at all", must(fdt_setprop(tree, at(YCSB), "cpu", "", 0)),
+	      "ycsb@3: cpu is not a list of phandles");
+	BREAK("half a core", must(fdt_setprop(tree, at(YCSB), "cpu", "\0\0\0\4\0\0", 6)),
+	      "ycsb@3: cpu is not a list of phandles");
+	BREAK("an unknown placement", must(fdt_setprop_string(tree, at(YCSB), "placement", "last")),
+	      "ycsb@3: placement \"last\" is neither spread nor first");
+	BREAK("a switch on two cores", set_cells(SWITCH, "cpu", 1, 2),
+	      "switch@0: 2 cores are more than the 1 that a switch or a driver can have");
+	BREAK("cores without number", must(fdt_setprop(tree, at(YCSB), "cpu", kernel_file, 4 * (PROCESS_CORES + 1))),
+	      "ycsb@3: 65 cores are more than the 64 that a program can have");
 	BREAK("a heap not in large pages", must(fdt_setprop_u64(tree, at(REDIS), "heap", 0x1000)), "redis@2");
 	BREAK("a heap larger than the cluster", must(fdt_setprop_u64(tree, at(REDIS), "heap", 1ul << 40)), "redis@2");
 	BREAK("an application's name of 32 bytes", rename_node(YCSB, "y123456789012345678901234567890@3"),

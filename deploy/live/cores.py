@@ -97,8 +97,9 @@ def order(write: Write, boot: Event, core: int, to: int, number: int) -> None:
 
 
 def programs_of(events: Sequence[Event], core: int) -> list[str]:
+    """Returns the programs that have started with this core among theirs (`cpus`: those of a program of several)."""
     return list(dict.fromkeys(str(event["app"]) for event in events if event.kind == "started"
-                              and event["cpu"] == core))
+                              and core in event.get("cpus", [event["cpu"]])))
 
 
 def refusal(events: Sequence[Event], cores: Sequence[Core], core: Core, report: Event) -> str:

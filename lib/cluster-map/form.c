@@ -34,7 +34,8 @@ static const struct form forms[] = {
 	{ "channels", CONTAINER, "channel", "reg ends memory ivshmem size" },
 	{ "network", "netmask gateway mtu", NULL, NULL },
 	{ "applications", CONTAINER, "",
-	  "reg program cpu heap role pci-id ipv4 mac args env cwd files storage user threads await cables stack switch "
+	  "reg program cpu placement heap role pci-id ipv4 mac args env cwd files storage user threads await"
+	  " cables stack switch "
 	  "barrier"
 	  " restart restart-limit restart-delay statistics" },
 	{ "run", "shutdown patience", NULL, NULL },

@@ -102,6 +102,17 @@ static const char *named_switch(const struct cluster_map *map, const struct map_
 	return map->application[a->port_of].name;
 }
 
+/* Places of its cores among all cpus, where it has several. */
+static void put_cores(struct text *out, const struct cluster_map *map, const struct map_application *a)
+{
+	if (map_cores_of(a) < 2)
+		return;
+	put(out, "\"cpus\":[");
+	for (uint32_t i = 0; i < map_cores_of(a); i++)
+		put(out, "%u", map_cluster(map, a->cluster)->cpu[map_named(map, &a->cores, i)]);
+	text_close(out, "]");
+}
+
 /* Applications that this one names. */
 static void put_named(struct text *out, const struct cluster_map *map, const char *name, const struct map_list *list)
 {
@@ -141,6 +152,7 @@ static void put_application(struct text *out, const struct cluster_map *map, con
 	put_text(out, "restart", restart[a->restart]);
 	put_text(out, "files", a->files);
 	put_text(out, "cwd", a->cwd.size > 0 ? map_bytes(map, &a->cwd) : NULL);
+	put_text(out, "placement", a->placement == PROCESS_FIRST ? "first" : NULL);
 	put_text(out, "stack", a->stack != MAP_NONE ? map->application[a->stack].name : NULL);
 	put_text(out, "switch", named_switch(map, a));
 	if (a->threads != PROCESS_THREADS)
@@ -149,6 +161,7 @@ static void put_application(struct text *out, const struct cluster_map *map, con
 		put(out, "\"ipv4\":\"%u.%u.%u.%u\"", MAP_IPV4(a->ipv4));
 	if (a->has_mac)
 		put(out, "\"mac\":\"%02x%02x%02x%02x%02x%02x\"", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+	put_cores(out, map, a);
 	put_lists(out, map, a);
 	text_close(out, "}");
 }

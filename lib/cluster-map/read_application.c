@@ -13,27 +13,84 @@ int find_application(const struct cluster_map *map, const char *name)
 	return MAP_NONE;
 }
 
-/* Its core, of a cluster: check_clusters() has seen that it is of one only. */
-static bool read_place(struct draft *d, int node, struct map_application *a)
+/* Finds the cluster of a cpu, and its index there. check_clusters() has seen that it is of one only. */
+static const struct map_cluster *find_core(const struct cluster_map *map, uint32_t cpu, uint32_t *index)
+{
+	for (uint32_t c = 0; c < map->cluster_count; c++)
+		for (*index = 0; *index < map->cluster[c].cpu_count; ++*index)
+			if (map->cluster[c].cpu[*index] == cpu)
+				return &map->cluster[c];
+	return NULL;
+}
+
+/* Reads one cell of `cpu`: a core of the same cluster as those before it, and none of them. */
+static bool read_core(struct draft *d, struct map_application *a, uint32_t phandle, uint16_t *cores, uint32_t count)
 {
 	const struct cluster_map *map = d->map;
-	uint32_t phandle;
-	int cpu;
+	const struct map_cluster *cluster;
+	uint32_t index;
+	int cpu = cpu_by_phandle(d, phandle);
 
-	if (!read_u32(d, node, "cpu", &phandle))
-		return false;
-	cpu = cpu_by_phandle(d, phandle);
 	if (cpu == MAP_NONE)
 		return error_set_at(d->err, a->name, "cpu", "map: %s: its cpu names no node of /cpus", a->name);
-	a->cpu = (uint32_t)cpu;
-	for (uint32_t c = 0; c < map->cluster_count; c++)
-		for (uint32_t i = 0; i < map->cluster[c].cpu_count; i++)
-			if (map->cluster[c].cpu[i] == a->cpu) {
-				a->cluster = map->cluster[c].number;
-				a->core = i;
-				return true;
-			}
-	return error_set_at(d->err, a->name, "cpu", "map: %s: %s is in no cluster", a->name, map->cpu[cpu].name);
+	cluster = find_core(map, (uint32_t)cpu, &index);
+	if (cluster == NULL)
+		return error_set_at(d->err, a->name, "cpu", "map: %s: %s is in no cluster", a->name,
+		                    map->cpu[cpu].name);
+	if (count == 0) {
+		a->cpu = (uint32_t)cpu;
+		a->cluster = cluster->number;
+		a->core = index;
+	}
+	if (cluster->number != a->cluster)
+		return error_set_at(d->err, a->name, "cpu",
+		                    "map: %s: %s is of %s and %s of cluster@%x: a program's cores are of one cluster",
+		                    a->name, map->cpu[cpu].name, cluster->name, map->cpu[a->cpu].name, a->cluster);
+	for (uint32_t i = 0; i < count; i++)
+		if (cores[i] == index)
+			return error_set_at(d->err, a->name, "cpu", "map: %s: it has %s twice", a->name,
+			                    map->cpu[cpu].name);
+	cores[count] = (uint16_t)index;
+	return true;
+}
+
+static bool read_placement(struct draft *d, int node, struct map_application *a)
+{
+	const char *placement;
+
+	if (!read_option(d, node, "placement", &placement))
+		return false;
+	if (placement == NULL)
+		return true;
+	if (strcmp(placement, "first") != 0 && strcmp(placement, "spread") != 0)
+		return error_set_at(d->err, a->name, "placement",
+		                    "map: %s: placement \"%s\" is neither spread nor first", a->name, placement);
+	a->placement = placement[0] == 'f' ? PROCESS_FIRST : PROCESS_SPREAD;
+	return true;
+}
+
+/* Its cores. Only programs have several: the others' memory and interrupts are of one. */
+static bool read_place(struct draft *d, int node, struct map_application *a)
+{
+	uint16_t cores[PROCESS_CORES];
+	uint32_t count;
+	int size;
+	const fdt32_t *cell = fdt_getprop(d->fdt, node, "cpu", &size);
+
+	if (cell == NULL)
+		return error_set_at(d->err, a->name, "cpu", "map: %s has no cpu", a->name);
+	if (size == 0 || size % 4 != 0)
+		return error_set_at(d->err, a->name, "cpu", "map: %s: cpu is not a list of phandles", a->name);
+	count = (uint32_t)size / 4;
+	if (count > PROCESS_CORES || (count > 1 && a->role != MAP_PROGRAM))
+		return error_set_at(d->err, a->name, "cpu", "map: %s: %u cores are more than the %u that %s can have",
+		                    a->name, count, a->role != MAP_PROGRAM ? 1 : PROCESS_CORES,
+		                    a->role != MAP_PROGRAM ? "a switch or a driver" : "a program");
+	for (uint32_t i = 0; i < count; i++)
+		if (!read_core(d, a, fdt32_ld(cell + i), cores, i))
+			return false;
+	a->cores = pool_add(d, cores, count * (uint32_t)sizeof *cores);
+	return read_placement(d, node, a);
 }
 
 static bool read_role(struct draft *d, int node, struct map_application *a)
@@ -167,7 +224,7 @@ static bool read_application(struct draft *d, int node)
 	strcpy(a->name, name);
 	a->stack = a->stack_of = a->port_of = MAP_NONE;
 	draft->node = node;
-	if (!read_name(d, node, "program", a->program) || !read_place(d, node, a) || !read_role(d, node, a) ||
+	if (!read_name(d, node, "program", a->program) || !read_role(d, node, a) || !read_place(d, node, a) ||
 	    !read_restart(d, node, a) ||
 	    !read_values(d, node, a) || !read_limits(d, node, a) || !read_paths(d, node, a) ||
 	    !read_lists(d, node, a) ||

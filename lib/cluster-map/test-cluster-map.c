@@ -107,6 +107,7 @@ static void applications(void)
 	CHECK(redis->cluster == 1 && redis->core == 0 && redis->cpu == 2 && redis->heap == 0x110000000);
 	CHECK(!memcmp(&redis->ipv4, "\x0a\x00\x02\x65", 4) && redis->has_mac && redis->mac[5] == 2 && !nic->has_mac);
 	CHECK(ycsb->cluster == 0 && ycsb->core == 1 && ycsb->cpu == 0);
+	CHECK(map_cores_of(ycsb) == 1 && map_uses_core(&map, ycsb, 1) && !map_uses_core(&map, ycsb, 0));
 	CHECK(ycsb->barrier && !redis->barrier && ycsb->statistics && !redis->statistics);
 	for (unsigned i = 0; i < 4; i++) {
 		s = map_next_string(&map, &redis->args, s);
@@ -121,6 +122,23 @@ static void applications(void)
 	CHECK(redis->restart == MAP_RESTART_ON_FAILURE && redis->restart_limit == 3 && redis->restart_delay == 0);
 	CHECK(ycsb->restart == MAP_RESTART_NEVER && ycsb->restart_limit == MAP_RESTART_LIMIT &&
 	      ycsb->restart_delay == MAP_RESTART_DELAY);
+}
+
+/* A program's cores are indices within its cluster, in the order of its node. */
+static void several_cores(void)
+{
+	const fdt32_t both[] = { *(const fdt32_t *)fdt_getprop(sound, fdt_path_offset(sound, "/applications/ycsb@3"),
+	                                                       "cpu", NULL),
+	                         *(const fdt32_t *)fdt_getprop(sound, fdt_path_offset(sound, "/applications/switch@0"),
+	                                                       "cpu", NULL) };
+
+	fresh();
+	set("/applications/ycsb@3", "cpu", both, sizeof both);
+	CHECK(read_tree());
+	const struct map_application *ycsb = find("ycsb@3");
+	CHECK(ycsb->cluster == 0 && ycsb->core == 1 && ycsb->cpu == 0 && map_cores_of(ycsb) == 2);
+	CHECK(map_named(&map, &ycsb->cores, 0) == 1 && map_named(&map, &ycsb->cores, 1) == 0);
+	CHECK(map_uses_core(&map, ycsb, 0) && map_uses_core(&map, ycsb, 1) && !map_uses_core(&map, ycsb, 2));
 }
 
 static void add_application(const char *name, const char *program)
@@ -274,6 +292,7 @@ int main(int argc, char **argv)
 	fclose(file);
 	clusters();
 	applications();
+	several_cores();
 	joined();
 	restarts();
 	granularities();

@@ -70,6 +70,7 @@ class Channel:
         return f"channel@{self.number:x}"
 
 
+PLACEMENTS = SPREAD, FIRST = "spread", "first"
 RESTARTS = NEVER, ON_FAILURE, ALWAYS = "never", "on-failure", "always"
 
 
@@ -88,6 +89,8 @@ class Application:
     env: list[str] = field(default_factory=list)  # NAME=VALUE
     cwd: str | None = None
     files: str | None = None  # the module with its files
+    cpus: list[int] = field(default_factory=list)  # of a program of several cores: their places, `cpu` first
+    placement: str = SPREAD  # on which of its cores its threads start
     storage: int = 0  # bytes of the heap that its own files may take; 0: as the POSIX layer has it
     user: tuple[int, int] = (0, 0)  # uid and gid
     threads: int | None = None  # that it may have at once; None: as many as there can be
@@ -106,6 +109,11 @@ class Application:
     @property
     def name(self) -> str:
         return f"{self.base_name}@{self.number:x}"
+
+    @property
+    def cores(self) -> list[int]:
+        """Returns the places of all its cores among those of the map."""
+        return self.cpus or [self.cpu]
 
     @property
     def ends_the_run(self) -> bool:

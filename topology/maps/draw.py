@@ -21,7 +21,7 @@ def _places(cluster_map: ClusterMap, cluster: Cluster, machine: Machine | None) 
     lines: list[Text] = []
     for where, places in groupby(cluster.cpus, lambda i: _where(cluster_map, i, cores)):
         group = list(places)
-        apps = {i: ", ".join(a.name for a in cluster_map.applications if a.cpu == i) for i in group}
+        apps = {i: ", ".join(a.name for a in cluster_map.applications if i in a.cores) for i in group}
         for run in [[i] for i in group] if any(apps.values()) else [group]:
             apics = format_spans(cluster_map.cpus[i].apic for i in run)
             text = f"cpu {format_spans(run):<7} APIC {apics:<7} {where} {apps[run[0]]}"
@@ -106,9 +106,9 @@ def to_json(cluster_map: ClusterMap, machine: Machine | None = None) -> dict[str
         ],
         "network": vars(m.network) if m.network else None,
         "applications": [
-            {"application": a.name, "program": a.program, "cpu": a.cpu, "heap": a.heap, "role": a.role,
-             "ipv4": a.ipv4, "mac": a.mac.hex(":") if a.mac else None, "args": a.args, "await": a.awaits,
-             "cables": a.cables, "stack": a.stack, "barrier": a.barrier}
+            {"application": a.name, "program": a.program, "cpu": a.cpu, "cores": a.cores, "heap": a.heap,
+             "role": a.role, "ipv4": a.ipv4, "mac": a.mac.hex(":") if a.mac else None, "args": a.args,
+             "await": a.awaits, "cables": a.cables, "stack": a.stack, "barrier": a.barrier}
             for a in m.applications
         ],
         "shutdown": m.shutdown,

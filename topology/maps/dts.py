@@ -14,6 +14,7 @@ from topology.maps.clustermap import (
     COARSE,
     COMPATIBLE,
     NEVER,
+    SPREAD,
     Application,
     Channel,
     Cluster,
@@ -160,7 +161,8 @@ def _cluster(cluster: Cluster) -> Properties:
 
 def _application(app: Application) -> Properties:
     return {
-        "reg": cell(app.number), "program": strings([app.program]), "cpu": cell(f"&cpu{app.cpu}"),
+        "reg": cell(app.number), "program": strings([app.program]), "cpu": phandles(app.cores),
+        "placement": app.placement != SPREAD and strings([app.placement]),
         "heap": cell(cells64(app.heap)), "role": text(app.role),
         "pci-id": ", ".join(cell(f"{vendor:#06x} {device:#06x}") for vendor, device in app.pci_ids),
         "ipv4": text(app.ipv4), "mac": f"[{app.mac.hex(' ')}]" if app.mac else "", "await": strings(app.awaits),

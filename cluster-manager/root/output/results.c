@@ -48,6 +48,10 @@ void results_application(struct text *t, uint32_t application)
 	text_format(t, ",\"app\":");
 	text_json_string(t, a->name);
 	text_format(t, ",\"cluster\":%u,\"cpu\":%u", a->cluster, a->cpu);
+	for (uint32_t i = 0, count = map_cores_of(a); count > 1 && i < count; i++)
+		text_format(t, "%s%u%s", i ? "," : ",\"cpus\":[",
+		            map_cluster(map, a->cluster)->cpu[map_named(map, &a->cores, i)],
+		            i + 1 < count ? "" : "]");
 }
 
 /* A cut-off object is no object: better a line that says so. */

@@ -133,8 +133,9 @@ static int give_slots(struct process *p, uint32_t application, uint32_t core)
 	return error;
 }
 
-static void process_describe(const struct map_application *a, struct gained_core core, struct process_info *info)
+static void process_describe(uint32_t application, struct gained_core core, struct process_info *info)
 {
+	const struct map_application *a = &map->application[application];
 	memset(info, 0, sizeof(*info));
 	info->magic = PROCESS_INFO_MAGIC;
 	info->size = sizeof(*info);
@@ -142,11 +143,13 @@ static void process_describe(const struct map_application *a, struct gained_core
 	info->cpu = core.cpu;
 	info->core = core.index;
 	info->locality = home_of(core.index);
+	info->core_count = cores_list(application, core, info->cores); /* a switch's routes take their place later */
 	info->cluster_cores = ROOT->cpu_count;
 	info->untyped_bits = OWN_UNTYPED_BITS;
 	info->tsc_hz = ROOT->tsc_hz;
 	info->epoch = ROOT->epoch;
 	info->epoch_tsc = ROOT->epoch_tsc;
+	info->placement = a->placement;
 	info->heap_size = a->heap;
 	info->storage = a->storage;
 	info->uid = a->uid;
@@ -203,6 +206,18 @@ static int process_attach(struct process *p, uint32_t application, struct proces
 	return device_attach(a, p, &info->device);
 }
 
+/* The cores on which it may put its threads: its own thread's TCB is the authority for that. */
+static int give_cores(struct process *p, uint32_t application, struct gained_core first)
+{
+	uint64_t set[BOOT_MAX_CPUS / 64 + 1] = { 0 };
+	struct process_core cores[PROCESS_CORES];
+	for (uint32_t i = cores_list(application, first, cores); i-- > 0;) {
+		require(cores[i].core < BOOT_MAX_CPUS);
+		set[cores[i].core / 64] |= 1ull << cores[i].core % 64;
+	}
+	return tcb_set_cores(IPC, (uint64_t)p->tcb, ROOT_SLOT_TCB, set, BOOT_MAX_CPUS / 64 + 1);
+}
+
 /* Everything but letting it run. */
 static int process_build(struct process *p, uint32_t application, struct thread_registers *registers, const char **step)
 {
@@ -229,7 +244,7 @@ static int process_build(struct process *p, uint32_t application, struct thread_
 	if (error)
 		return error;
 	core_use(application, core.index);
-	process_describe(a, core, &info);
+	process_describe(application, core, &info);
 	uint64_t random[2] = { random_word(), random_word() };
 	*step = "its stack";
 	error = promise_table_make(&p->touched, p->vspace, a->heap);
@@ -262,7 +277,7 @@ static int process_build(struct process *p, uint32_t application, struct thread_
 	if (!error) /* what its own threads may have */
 		error = tcb_set_mcp(IPC, (uint64_t)p->tcb, ROOT_SLOT_TCB, PROCESS_PRIORITY);
 	if (!error)
-		error = tcb_set_core(IPC, (uint64_t)p->tcb, ROOT_SLOT_TCB, core.index);
+		error = give_cores(p, application, core);
 	registers->rip = image.entry;
 	registers->rflags = 0x202;
 	return error;

@@ -20,7 +20,7 @@
 #include <skerry/syscall.h>
 
 #define MAP_MAGIC 0x50414d594b53ull /* "SKYMAP" */
-enum { MAP_VERSION = 9, MAP_NONE = -1 };
+enum { MAP_VERSION = 10, MAP_NONE = -1 };
 
 enum map_role { MAP_PROGRAM, MAP_SWITCH, MAP_NIC };
 /* When a program that has ended is started again; a failure is an exit status other than 0, a fault, or no start. */
@@ -79,6 +79,8 @@ struct map_application {
 	uint32_t cpu;               /* place among all cpus of the map */
 	uint32_t cluster;           /* its number */
 	uint32_t core;              /* index within the cluster */
+	struct map_list cores;      /* uint16_t: these indices of all cores that it may use, `core` first */
+	enum process_placement placement;
 	uint32_t ipv4;              /* network byte order; 0: none */
 	uint8_t mac[6];
 	bool has_mac;
@@ -199,14 +201,24 @@ static inline const char *map_next_string(const struct cluster_map *m, const str
 	return next < m->pool + list->offset + list->size ? next : NULL;
 }
 
-/* Returns how many applications a list names, as `await` and `cables` do. */
+/* Returns how many numbers of 16 bits a list has, as `await`, `cables` and `cores` do. */
 static inline uint32_t map_named_count(const struct map_list *list) { return list->size / sizeof(uint16_t); }
-/* Returns the index of one of them; `index` is below map_named_count(). */
+/* Returns one of them; `index` is below map_named_count(). */
 static inline uint32_t map_named(const struct cluster_map *m, const struct map_list *list, uint32_t index)
 {
 	uint16_t named;
 	__builtin_memcpy(&named, (const char *)map_bytes(m, list) + index * sizeof named, sizeof named);
 	return named;
+}
+/* Returns how many cores `a` may use; one at least. */
+static inline uint32_t map_cores_of(const struct map_application *a) { return map_named_count(&a->cores); }
+/* Returns whether it may use the core of its cluster with this index. */
+static inline bool map_uses_core(const struct cluster_map *m, const struct map_application *a, uint32_t core)
+{
+	for (uint32_t i = 0; i < map_cores_of(a); i++)
+		if (map_named(m, &a->cores, i) == core)
+			return true;
+	return false;
 }
 /* Returns how many applications `a` awaits. */
 static inline uint32_t map_await_count(const struct map_application *a) { return map_named_count(&a->await); }

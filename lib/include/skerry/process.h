@@ -6,7 +6,8 @@
  * entry with the System V stack layout (argc, argv, envp, auxv); the auxiliary
  * vector holds the usual AT_PHDR, AT_PHENT, AT_PHNUM, AT_PAGESZ, AT_ENTRY,
  * AT_RANDOM, and AT_SKERRY with the address of struct process_info (read-only
- * page). Priority PROCESS_PRIORITY, on the core that its application node names.
+ * page). Priority PROCESS_PRIORITY, on the first core that its application node names; its threads may be put on all
+ * of these (TCB_SCHEDULE by the authority of PROCESS_SLOT_TCB).
  *
  * Its memory below the program's own segments is nothing, above:
  *
@@ -49,7 +50,8 @@
 #define PROCESS_STACK_STEP 0x8000ull
 #define PROCESS_HEAP_STEP 0x200000ull
 
-enum { PROCESS_PRIORITY = 100, PROCESS_NAME = 32, PROCESS_IPC_BUFFERS = 4, PROCESS_THREADS = 64 };
+enum { PROCESS_PRIORITY = 100, PROCESS_NAME = 32, PROCESS_IPC_BUFFERS = 4, PROCESS_THREADS = 64,
+       PROCESS_CORES = 64 /* of a program, at most */ };
 
 /* Slots of a process's CNode (radix PROCESS_CNODE_BITS). Absent ones are empty. */
 enum {
@@ -154,6 +156,14 @@ struct process_device {
 	uint32_t bdf;           /* bus << 8 | device << 3 | function */
 };
 
+/* On which of the program's cores its threads start: thread i on core i modulo their number, or all on the first. */
+enum process_placement { PROCESS_SPREAD, PROCESS_FIRST };
+
+/* A core of a program: index within the cluster, place among all cpus of the map, NUMA node of its machine. */
+struct process_core {
+	uint16_t core, cpu, node;
+};
+
 #define PROCESS_INFO_MAGIC 0x4f464e4953534b53ull
 struct process_info {
 	uint64_t magic;
@@ -183,7 +193,13 @@ struct process_info {
 	uint32_t sockets;    /* 1: there is a socket port, and a stack process at its other end */
 	uint32_t route_count;/* switches only */
 	struct process_port port[PROCESS_MAX_PORTS];
-	struct process_route route[PROCESS_MAX_PORTS];
+	union {
+		struct process_route route[PROCESS_MAX_PORTS];
+		/* other programs: on which cores their threads may be, `core` first */
+		struct process_core cores[PROCESS_CORES];
+	};
+	uint32_t core_count; /* of these; 1 for a switch, too */
+	uint32_t placement;  /* enum process_placement */
 };
 _Static_assert(sizeof(struct process_info) <= 4096, "one page");
 _Static_assert(PROCESS_SLOT_CABLE_WAKE + PROCESS_MAX_CABLES <= 1 << PROCESS_CNODE_BITS, "a slot for each cable");
