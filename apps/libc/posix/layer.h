@@ -12,15 +12,24 @@
 #include <skerry/require.h>
 #include <stdatomic.h>
 #include <time.h>
+#include "lock.h"
 
 enum { PAGE = 4096, THREADS_MAX = PROCESS_THREADS };
 
-/* lock.c: one lock for the layer. All threads of a program share one core and
- * one priority, so that a thread that finds it taken yields to its holder. */
+/*
+ * lock.c: one lock for the layer. There are two forms of the layer. In the form for one core all threads share that
+ * core at one priority, so that a thread that finds the lock taken yields to its holder. In the form for several
+ * (LAYER_CORES) it spins, then sleeps (lock.h).
+ */
+#ifdef LAYER_CORES
+extern struct lock layer_mutex;
+static inline bool layer_is_locked(void) { return lock_is_held(&layer_mutex); }
+#else
 extern _Atomic int layer_held;
+static inline bool layer_is_locked(void) { return atomic_load_explicit(&layer_held, memory_order_relaxed); }
+#endif
 void layer_lock(void);
 void layer_unlock(void);
-static inline bool layer_is_locked(void) { return atomic_load_explicit(&layer_held, memory_order_relaxed); }
 
 void malloc_start(void); /* before the first malloc() */
 
@@ -93,6 +102,18 @@ static inline bool thread_is_first(void)
 /* Give up the lock until the thread is signalled or `deadline` (TSC, 0: none) passes; may also return early. */
 void thread_sleep(struct thread *, uint64_t deadline);
 void thread_signal(struct thread *);
+
+/*
+ * cores.c: on which cores the threads of a program of several are; there are none of these in the form for one. Cores
+ * are numbered as in process_info.cores. The caller holds the layer's lock.
+ */
+#ifdef LAYER_CORES
+/* Chooses the core on which a new thread starts, among those of its parent's affinity. */
+void cores_choose(const struct thread *, const struct thread *parent);
+unsigned core_of_thread(unsigned index);
+#else
+static inline void cores_choose(const struct thread *t, const struct thread *parent) { (void)t, (void)parent; }
+#endif
 
 /* cancel.c. A cancelled thread that sleeps in a cancellation point gives up with -EINTR; musl ends it then. */
 bool thread_cancelled(const struct thread *);

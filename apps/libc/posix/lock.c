@@ -2,6 +2,24 @@
 #include "layer.h"
 #include "platform.h"
 
+#ifdef LAYER_CORES
+
+struct lock layer_mutex;
+
+void layer_lock(void)
+{
+	if (!lock_try(&layer_mutex))
+		lock_wait(&layer_mutex, thread_self()->index);
+}
+
+void layer_unlock(void)
+{
+	require(layer_is_locked());
+	lock_give(&layer_mutex);
+}
+
+#else
+
 _Atomic int layer_held;
 
 void layer_lock(void)
@@ -15,3 +33,5 @@ void layer_unlock(void)
 	require(layer_is_locked());
 	atomic_store_explicit(&layer_held, 0, memory_order_release);
 }
+
+#endif

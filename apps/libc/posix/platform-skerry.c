@@ -20,9 +20,11 @@ enum {
 	SLOT_TCB = SLOT_NOTIFICATION + THREADS_MAX,
 	SLOT_IPC_FRAME = SLOT_TCB + THREADS_MAX,
 	IPC_FRAMES = THREADS_MAX / PROCESS_IPC_BUFFERS,
+	SLOT_LOCK = SLOT_IPC_FRAME + IPC_FRAMES, /* a second notification of each thread, for locks (LAYER_CORES) */
+	SLOT_FENCE = SLOT_LOCK + THREADS_MAX,    /* a frame for platform_fence() */
 };
 
-_Static_assert(SLOT_IPC_FRAME + IPC_FRAMES <= PROCESS_SLOT_CABLE_WAKE, "each thread has its slots");
+_Static_assert(SLOT_FENCE + 1 <= PROCESS_SLOT_CABLE_WAKE, "each thread has its slots");
 _Static_assert(sizeof(struct ipc_buffer) * PROCESS_IPC_BUFFERS == PAGE && THREADS_MAX % PROCESS_IPC_BUFFERS == 0,
                "whole frames");
 
@@ -67,12 +69,27 @@ static uint64_t slot_of(unsigned notification)
 	return notification == PLATFORM_NET ? PROCESS_SLOT_WAKE : SLOT_NOTIFICATION + notification;
 }
 
+#ifdef LAYER_CORES
+static int make_lock_notifications(void)
+{
+	int error = untyped_retype(buffer_of(0), PROCESS_SLOT_UNTYPED, OBJECT_NOTIFICATION, 0, PROCESS_SLOT_CNODE,
+	                           SLOT_LOCK, THREADS_MAX);
+	for (unsigned i = 0; !error && platform_info()->locality && i < THREADS_MAX; i++)
+		error = cnode_set_locality(PROCESS_SLOT_CNODE, SLOT_LOCK + i, platform_info()->locality);
+	return error;
+}
+#endif
+
 void platform_start(void)
 {
 	int error = untyped_retype(buffer_of(0), PROCESS_SLOT_UNTYPED, OBJECT_NOTIFICATION, 0, PROCESS_SLOT_CNODE,
 	                           SLOT_NOTIFICATION, THREADS_MAX);
 	for (unsigned i = 0; !error && platform_info()->locality && i < THREADS_MAX; i++)
 		error = cnode_set_locality(PROCESS_SLOT_CNODE, SLOT_NOTIFICATION + i, platform_info()->locality);
+#ifdef LAYER_CORES
+	if (!error)
+		error = make_lock_notifications();
+#endif
 	if (error)
 		console_log("posix: no notifications (error %d): threads cannot wait", -error);
 }
@@ -136,6 +153,46 @@ static int make_ipc_frame(struct ipc_buffer *ipc, unsigned index)
 	return error;
 }
 
+#ifdef LAYER_CORES
+
+static _Atomic bool gone[THREADS_MAX]; /* the thread that had the index has nothing left to do but to end */
+
+static int schedule_on(struct ipc_buffer *ipc, unsigned index, unsigned core)
+{
+	require(core < platform_info()->core_count);
+	return tcb_schedule(ipc, tcb_of(index), PROCESS_SLOT_TCB, PROCESS_PRIORITY, platform_info()->cores[core].core);
+}
+
+static int schedule(struct ipc_buffer *ipc, unsigned index) { return schedule_on(ipc, index, core_of_thread(index)); }
+
+/*
+ * Makes the TCB of a thread that has ended usable again. On another core it may be between the release of the layer's
+ * lock and its last system call, and may have a sleeper to wake. It needs no lock for that, so the caller may hold one.
+ */
+static int reuse_tcb(struct ipc_buffer *ipc, unsigned index)
+{
+	while (!atomic_load_explicit(&gone[index], memory_order_acquire))
+		platform_yield();
+	atomic_store_explicit(&gone[index], false, memory_order_relaxed);
+	const int error = tcb_suspend(tcb_of(index)); /* returns when no core runs it */
+	return error ? error : schedule(ipc, index);
+}
+
+#else
+
+static int schedule(struct ipc_buffer *ipc, unsigned index)
+{
+	return tcb_schedule(ipc, tcb_of(index), PROCESS_SLOT_TCB, PROCESS_PRIORITY, platform_info()->core);
+}
+
+static int reuse_tcb(struct ipc_buffer *ipc, unsigned index)
+{
+	(void)ipc;
+	return tcb_suspend(tcb_of(index)); /* it may be about to do so itself */
+}
+
+#endif
+
 static int make_tcb(struct ipc_buffer *ipc, unsigned index)
 {
 	int error = make_ipc_frame(ipc, index);
@@ -146,7 +203,7 @@ static int make_tcb(struct ipc_buffer *ipc, unsigned index)
 		error = tcb_configure(ipc, tcb_of(index), PROCESS_SLOT_CNODE, PROCESS_SLOT_VSPACE,
 		                      ipc_frame_of(index), (uint64_t)buffer_of(index), PROCESS_SLOT_FAULT);
 	if (!error)
-		error = tcb_schedule(ipc, tcb_of(index), PROCESS_SLOT_TCB, PROCESS_PRIORITY, platform_info()->core);
+		error = schedule(ipc, index);
 	return error;
 }
 
@@ -159,7 +216,7 @@ int platform_thread_start(unsigned index, uintptr_t stack, uintptr_t tls,
 
 	require(index && index < THREADS_MAX && stack % 16 == 0);
 	if (made[index])
-		error = tcb_suspend(tcb_of(index)); /* it may be about to do so itself */
+		error = reuse_tcb(ipc, index);
 	else if (!(error = make_tcb(ipc, index)))
 		made[index] = true;
 	struct thread_registers registers = {
@@ -173,10 +230,76 @@ int platform_thread_start(unsigned index, uintptr_t stack, uintptr_t tls,
 	*(uint64_t *)registers.rsp = 0;
 	if (!error)
 		error = tcb_write_registers(ipc, tcb_of(index), 1, &registers);
+#ifdef LAYER_CORES
+	if (error)
+		atomic_store_explicit(&gone[index], true, memory_order_relaxed); /* nobody runs there */
+#endif
 	if (error)
 		console_log("posix: cannot start thread %u (error %d)", index, -error);
 	return error ? -EAGAIN : 0;
 }
+
+#ifdef LAYER_CORES
+
+void platform_lock_sleep(unsigned self)
+{
+	if (notification_wait(SLOT_LOCK + self, 0, 0))
+		thread_yield(); /* there is no notification: platform_start() has said so */
+}
+
+void platform_lock_wake(unsigned thread) { notification_signal(SLOT_LOCK + thread); }
+
+int platform_move(unsigned index, unsigned core) { return schedule_on(buffer_of(thread_self()->index), index, core); }
+
+/*
+ * Removing a mapping makes every core on which the address space is loaded flush its TLB: the call returns when all of
+ * them have taken that interrupt, which is a full barrier, as its return is (Intel SDM volume 3A, 8.3).
+ */
+void platform_fence(void)
+{
+	static bool made;
+	const uint64_t address = PROCESS_IPC_VADDR + (uint64_t)IPC_FRAMES * PAGE;
+	struct ipc_buffer *ipc = buffer_of(thread_self()->index);
+	int error = made ? 0 : untyped_retype(ipc, PROCESS_SLOT_UNTYPED, OBJECT_FRAME_4K, 0, PROCESS_SLOT_CNODE,
+	                                      SLOT_FENCE, 1);
+
+	require(layer_is_locked());
+	made |= !error;
+	if (!error)
+		error = frame_map(ipc, SLOT_FENCE, PROCESS_SLOT_VSPACE, address, RIGHT_READ, CACHE_WRITE_BACK);
+	if (!error)
+		error = frame_unmap(SLOT_FENCE);
+	if (error) {
+		console_log("posix: no memory barrier (error %d)", -error);
+		__builtin_trap(); /* the caller relies on it */
+	}
+}
+
+static _Noreturn void end_on_other_stack(unsigned index)
+{
+	const uint64_t info = message_info(TCB_SUSPEND, 0, 0);
+
+	layer_unlock(); /* the thread's own stack may be another's from here on */
+	atomic_store_explicit(&gone[index], true, memory_order_release);
+	for (;;)
+		__asm__ volatile("syscall" : : "a"((uint64_t)SYS_CALL), "D"(tcb_of(index)), "S"(info)
+		                 : "rcx", "r11", "memory");
+}
+
+/* The thread's last stack is its IPC buffer, of which it needs nothing more: the calls that it makes use registers. */
+_Noreturn void platform_thread_end(unsigned index)
+{
+	struct ipc_buffer *ipc = buffer_of(index);
+
+	_Static_assert(sizeof(ipc->words) >= 896 && sizeof(ipc->words) % 16 == 0, "room for a few frames");
+	__asm__ volatile("mov %0, %%rsp\n\t"
+	                 "xor %%ebp, %%ebp\n\t"
+	                 "call *%1"
+	                 : : "r"(ipc->words + MESSAGE_WORDS_MAX), "r"(end_on_other_stack), "D"(index) : "memory");
+	__builtin_unreachable();
+}
+
+#else
 
 _Noreturn void platform_thread_end(unsigned index, _Atomic int *lock)
 {
@@ -188,6 +311,8 @@ _Noreturn void platform_thread_end(unsigned index, _Atomic int *lock)
 		                 : : "r"(lock), "a"((uint64_t)SYS_CALL), "D"(tcb_of(index)), "S"(info)
 		                 : "rcx", "r11", "memory");
 }
+
+#endif
 
 /* One request to the manager; `text` from word 1 on, its length in word 0. */
 static int manager_call(enum manager_request request, const char *text, size_t size, uint64_t *answer)

@@ -43,8 +43,20 @@ int platform_set_tls(uintptr_t tls);
 int platform_thread_start(unsigned index, uintptr_t stack, uintptr_t tls,
                           void (*entry)(void *, void *), void *argument, void *argument2);
 
+#ifdef LAYER_CORES
+/*
+ * Releases the layer's lock and ends the calling thread. Its stack is not touched after that, nor are its TCB and its
+ * IPC buffer when platform_thread_start() has waited for it.
+ */
+_Noreturn void platform_thread_end(unsigned index);
+/* Moves thread `index`, which may be the caller, to a core of process_info.cores. 0 or an error of skerry/errors.h. */
+int platform_move(unsigned index, unsigned core);
+/* Returns when each thread of the program that runs on another core has executed a full barrier. */
+void platform_fence(void);
+#else
 /* Store 0 to *lock and end the calling thread without touching its stack after that. */
 _Noreturn void platform_thread_end(unsigned index, _Atomic int *lock);
+#endif
 
 /* Cycles that thread `index` has run; 0 when unknown. */
 uint64_t platform_thread_time(unsigned index);

@@ -28,7 +28,9 @@ ANSWER(setpriority, 0)
 ANSWER(sched_getscheduler, SCHED_OTHER)
 ANSWER(sched_get_priority_max, 0)
 ANSWER(sched_get_priority_min, 0)
+#ifndef LAYER_CORES /* else cores.c, as what is about cores below */
 ANSWER(membarrier, 0) /* all threads share a core: it has seen its own stores */
+#endif
 
 long sys_sched_setscheduler(const long *a) { return a[1] == SCHED_OTHER ? 0 : -EPERM; }
 
@@ -44,6 +46,8 @@ long sys_sched_yield(const long *a)
 	platform_yield();
 	return 0;
 }
+
+#ifndef LAYER_CORES
 
 /* The process sees the one core it runs on, as number 0. */
 long sys_sched_getaffinity(const long *a)
@@ -65,6 +69,8 @@ long sys_getcpu(const long *a)
 		*(unsigned *)a[1] = 0;
 	return 0;
 }
+
+#endif
 
 long sys_uname(const long *a)
 {

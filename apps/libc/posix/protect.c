@@ -21,6 +21,57 @@ long protection_rights(long prot)
 	return (prot ? RIGHT_READ : 0) | (prot & PROT_WRITE ? RIGHT_WRITE : 0) | (prot & PROT_EXEC ? RIGHT_EXECUTE : 0);
 }
 
+#ifdef LAYER_CORES
+
+/*
+ * Changes pages that all have the rights `old` now; the manager does long ranges by and by. Threads of other cores look
+ * at the list meanwhile: it has from before the first call on what pages keep throughout, and what they have gained
+ * only afterwards.
+ */
+static long change_some(uint64_t page, uint64_t end, unsigned old, unsigned rights)
+{
+	if ((old & rights) != old && !page_rights_set(&protected_pages, page, end - page, old & rights))
+		return -ENOMEM;
+	while (page < end) {
+		require(end - page <= UINT32_MAX);
+		layer_unlock();
+		const int64_t done = platform_protect(page * PAGE, (end - page) * PAGE, rights);
+		layer_lock();
+		const uint64_t pages = (uint64_t)done / PAGE;
+		if (done <= 0 || pages > end - page || !page_rights_set(&protected_pages, page, pages, rights)) {
+			page_rights_set(&protected_pages, page, end - page, old);
+			return done == -SKERRY_NO_RIGHTS ? -EACCES : -ENOMEM;
+		}
+		page += pages;
+	}
+	return 0;
+}
+
+/* One thread at a time, so that both lists change in the same order. The lock is released meanwhile; the pages are the
+ * caller's. */
+long protection_set(uintptr_t address, size_t pages, unsigned rights)
+{
+	static struct lock changing; /* is taken in front of the layer's */
+	const uint64_t end = address / PAGE + pages;
+	uint64_t next;
+	long error = 0;
+
+	require(address % PAGE == 0 && pages && layer_is_locked());
+	layer_unlock();
+	if (!lock_try(&changing))
+		lock_wait(&changing, thread_self()->index);
+	layer_lock();
+	for (uint64_t page = address / PAGE; page < end && !error; page = next) {
+		const unsigned old = page_rights_of(&protected_pages, page, end, &next);
+		if (old != rights)
+			error = change_some(page, next, old, rights);
+	}
+	lock_give(&changing);
+	return error;
+}
+
+#else
+
 /* Pages that have the same rights now; the manager does long ranges by and by. Other threads need not wait for it. */
 static long change_some(uint64_t page, uint64_t end, unsigned rights)
 {
@@ -59,6 +110,8 @@ long protection_set(uintptr_t address, size_t pages, unsigned rights)
 	busy = false;
 	return error;
 }
+
+#endif
 
 unsigned protection_of(uintptr_t address)
 {

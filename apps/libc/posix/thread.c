@@ -77,7 +77,11 @@ static _Noreturn void thread_end(struct thread *self)
 	signal_thread_end(self);
 	self->tid = 0;
 	self->tls = 0;
+#ifdef LAYER_CORES
+	platform_thread_end(self->index);
+#else
 	platform_thread_end(self->index, &layer_held);
+#endif
 }
 
 /* Runs the thread's function. Its result is ignored: a thread's result is in musl's struct. */
@@ -115,6 +119,7 @@ static int thread_create(void *function, void *stack, int flags, void *argument,
 	if (flags & CLONE_PARENT_SETTID)
 		*parent_tid = t->tid;
 	signal_thread_start(t, thread_self());
+	cores_choose(t, thread_self());
 	int error = platform_thread_start(index, (uintptr_t)stack & ~15ul, tls, thread_start, function, argument);
 	if (error) {
 		t->tid = 0;

@@ -16,10 +16,13 @@ __attribute__((weak)) bool net_host_sleep(const struct timespec *timeout) { (voi
 __attribute__((weak)) bool net_host_wake(void) { return false; }
 
 enum { FUTEX_WAIT_PRIVATE = 128, FUTEX_WAKE_PRIVATE = 129, HEAP = 256 << 20 };
+enum { HOST_CORES = 4 }; /* of the program; Linux places its threads */
 
 static struct process_info info = { .magic = PROCESS_INFO_MAGIC, .size = sizeof(info), .heap_size = HEAP,
-                                    .name = "host@0" };
-static _Atomic int word[PLATFORM_NET + 1]; /* 1: signalled */
+                                    .core_count = HOST_CORES, .name = "host@0" };
+/* 1: signalled. Behind those of threads and network are the second ones of threads, for locks. */
+enum { LOCKS = PLATFORM_NET + 1 };
+static _Atomic int word[LOCKS + THREADS_MAX];
 static uint64_t started;
 
 const struct process_info *platform_info(void) { return &info; }
@@ -131,14 +134,43 @@ __asm__(".text\n"
         "1:	ret\n");
 long host_clone(unsigned long flags, uintptr_t stack, uintptr_t tls, void (*entry)(void *, void *), void *, void *);
 
-int platform_thread_start(unsigned index, uintptr_t stack, uintptr_t tls,
-                          void (*entry)(void *, void *), void *argument, void *argument2)
+#ifdef LAYER_CORES
+
+/* As on Skerry: a place has one stack for the last steps of its thread, and is used again when that has taken them. */
+static _Atomic int ending[THREADS_MAX];
+static _Alignas(16) char last_stack[THREADS_MAX][4096];
+
+static void await_end(unsigned index)
 {
-	(void)index;
-	/* VM FS FILES SIGHAND THREAD SYSVSEM SETTLS */
-	long result = host_clone(0x00010f00 | 0x00040000 | 0x00080000, stack, tls, entry, argument, argument2);
-	return result < 0 ? (int)result : 0;
+	while (atomic_load_explicit(&ending[index], memory_order_acquire))
+		platform_yield();
+	atomic_store_explicit(&ending[index], 1, memory_order_relaxed);
 }
+
+static _Noreturn void end_on_other_stack(unsigned index)
+{
+	layer_unlock();
+	for (;;)
+		__asm__ volatile("movl $0, (%0)\n\tsyscall"
+		                 : : "r"(&ending[index]), "a"((long)SYS_exit), "D"(0L) : "rcx", "r11", "memory");
+}
+
+_Noreturn void platform_thread_end(unsigned index)
+{
+	__asm__ volatile("mov %0, %%rsp\n\tcall *%1"
+	                 : : "r"(last_stack[index] + sizeof(last_stack[index])), "r"(end_on_other_stack), "D"(index)
+	                 : "memory");
+	__builtin_unreachable();
+}
+
+void platform_lock_sleep(unsigned self) { platform_wait(LOCKS + self, 0); }
+void platform_lock_wake(unsigned thread) { platform_signal(LOCKS + thread); }
+int platform_move(unsigned index, unsigned core) { (void)index, (void)core; return 0; }
+void platform_fence(void) { linux_call(SYS_membarrier, 1 /* MEMBARRIER_CMD_GLOBAL */, 0, 0, 0, 0, 0); }
+
+#else
+
+static void await_end(unsigned index) { (void)index; }
 
 _Noreturn void platform_thread_end(unsigned index, _Atomic int *lock)
 {
@@ -146,6 +178,17 @@ _Noreturn void platform_thread_end(unsigned index, _Atomic int *lock)
 	for (;;)
 		__asm__ volatile("movl $0, (%0)\n\tsyscall" : : "r"(lock), "a"((long)SYS_exit), "D"(0L) : "rcx", "r11",
 		                 "memory");
+}
+
+#endif
+
+int platform_thread_start(unsigned index, uintptr_t stack, uintptr_t tls,
+                          void (*entry)(void *, void *), void *argument, void *argument2)
+{
+	await_end(index);
+	/* VM FS FILES SIGHAND THREAD SYSVSEM SETTLS */
+	long result = host_clone(0x00010f00 | 0x00040000 | 0x00080000, stack, tls, entry, argument, argument2);
+	return result < 0 ? (int)result : 0;
 }
 
 void platform_write(const char *text, size_t size) { linux_call(SYS_write, 1, (long)text, (long)size, 0, 0, 0); }

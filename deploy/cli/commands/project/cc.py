@@ -19,7 +19,8 @@ def cc(context: typer.Context, quiet: Quiet = False) -> None:
     """Compile and link C programs that run on Skerry: gcc with musl, the POSIX layer and lwIP; all arguments are gcc's.
 
     Programs become static executables with fixed addresses, which [[program]] elf = "FILE" of a deployment runs. A
-    configure script or Makefile takes it as CC="/path/to/skerry cc". --without-net, first, leaves the network out.
+    configure script or Makefile takes it as CC="/path/to/skerry cc". --without-net, first, leaves the network out, and
+    --cores, before that, is for programs whose threads use several cores.
     """
     process.heed_signals()
     if not context.args:
