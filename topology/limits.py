@@ -24,6 +24,7 @@ MIN_PATIENCE = constant(MAP, "MAP_PATIENCE_MIN")  # ms
 MAX_PATIENCE = constant(MAP, "MAP_PATIENCE_MAX")
 EMULATED_PATIENCE = constant(MAP, "MAP_PATIENCE_EMULATED")
 
+MAX_CORES = constant(PROCESS, "PROCESS_CORES")  # of a program
 MAX_THREADS = constant(PROCESS, "PROCESS_THREADS")  # of a program
 MAX_PORTS = constant(PROCESS, "PROCESS_MAX_PORTS")  # network ports of a map
 

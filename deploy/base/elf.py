@@ -2,6 +2,7 @@
 """Program images as the loader takes them (lib/freestanding/executable.c), checked before an image holds them."""
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from topology import headers
@@ -44,9 +45,8 @@ def segments(name: str, path: str, data: bytes, dynamic: bool = False) -> list[S
     return loaded
 
 
-def _is_of_linux(data: bytes) -> bool:
-    """Whether an executable has the note that a C library's start-up code for Linux brings: NT_GNU_ABI_TAG, with 0 for
-    Linux."""
+def _notes(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+    """Yields the type, the name and the content of each note of an executable, of the first NOTES of them."""
     offset, count = struct.unpack_from("<Q", data, 32)[0], struct.unpack_from("<H", data, 56)[0]
     left = NOTES
     for number in range(count):
@@ -56,11 +56,20 @@ def _is_of_linux(data: bytes) -> bool:
             left -= 1
             name_size, size, note = struct.unpack_from("<III", data, at)
             content = at + 12 + -(-name_size // 4) * 4
-            if (note, data[at + 12 : at + 12 + min(name_size, 5)], data[content : content + 4]) == (1, b"GNU\0",
-                bytes(4)):
-                return True
+            yield note, data[at + 12 : min(at + 12 + name_size, end)], data[content : min(content + size, end)]
             at = content + -(-size // 4) * 4
-    return False
+
+
+def _is_of_linux(data: bytes) -> bool:
+    """Whether an executable has the note that a C library's start-up code for Linux brings: NT_GNU_ABI_TAG, with 0 for
+    Linux."""
+    return any(kind == 1 and name == b"GNU\0" and content[:4] == bytes(4) for kind, name, content in _notes(data))
+
+
+def spans_cores(data: bytes) -> bool:
+    """Whether an executable that check() has passed is linked with the layer's form for several cores, whose note it
+    has (apps/libc/posix/cores.c)."""
+    return any(kind == 1 and name == b"Skerry\0" for kind, name, _ in _notes(data))
 
 
 def check_header(name: str, path: str, data: bytes) -> None:

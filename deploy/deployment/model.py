@@ -11,6 +11,7 @@ from deploy.deployment.keys import Whole, Words, key
 from deploy.deployment.places import Places
 from topology import drivers
 from topology.limits import (
+    MAX_CORES,
     MAX_RESTART_DELAY,
     MAX_RESTART_LIMIT,
     MAX_THREADS,
@@ -20,10 +21,11 @@ from topology.limits import (
     RESTART_LIMIT,
 )
 from topology.machines.machine import Machine, Shape, default_memory, one_thread_per_core, with_memory
-from topology.maps.clustermap import NEVER, RESTARTS
+from topology.maps.clustermap import NEVER, PLACEMENTS, RESTARTS, SPREAD
 from topology.units import GIB, MIB
 
 EVERY_CORE = "every-core"
+EVERY_CORE_OF_CLUSTER = "cluster"
 WORKLOADS = ("a", "b", "c", "d", "e", "f")
 STACKS = ("inproc", "process")
 SWITCHES = ONE_SWITCH, SWITCH_OF_SOCKET = "one", "per-socket"
@@ -115,8 +117,8 @@ class Port:
 
 @dataclass(frozen=True)
 class Program:
-    """Any other program: one process on one core. `program` is its module's name; `elf` the module's file, None: the
-    build has it."""
+    """Any other program: one process, on one core or several. `program` is its module's name; `elf` the module's file,
+    None: the build has it."""
 
     program: str = key(
         keys.MISSING, Words(tuple(name for name in modules.PROGRAMS if name not in NO_APPLICATIONS)), optional=True,
@@ -126,7 +128,21 @@ class Program:
         None, keys.TEXT, optional=True, kw_only=True,
         doc="A static executable that `skerry cc` has linked; its path, from the deployment file.",
     )  # fmt: skip
-    cpu: int = key(0, keys.CPU, doc="Its core, numbered in the whole machine.")
+    cpu: int = key(0, keys.CPU, doc="Its core, numbered in the whole machine; the first of several.")
+    cores: int | str = key(
+        1, Whole(1, MAX_CORES), Words((EVERY_CORE_OF_CLUSTER,)), kw_only=True,
+        doc="Cores that its threads use: so many of its cluster from `cpu` on that have no switch, or all of these. "
+        "For an `elf` of `skerry cc --cores`.",
+    )  # fmt: skip
+    cpus: tuple[int, ...] = key(
+        (), keys.CPUS, optional=True, kw_only=True,
+        doc="In place of `cpu` and `cores`: these cores, of one cluster, numbered in the whole machine.",
+    )  # fmt: skip
+    placement: str = key(
+        SPREAD, Words(PLACEMENTS), kw_only=True,
+        doc="On which of several cores its threads start: `spread`, one after another, or `first`; the program may "
+        "move them.",
+    )  # fmt: skip
     heap: int = key(16 * MIB, keys.SIZE, doc="Memory that it reserves.")
     args: tuple[str, ...] = key((), keys.ARGUMENTS, doc="Its arguments.")
     env: tuple[str, ...] = key((), keys.VARIABLES,
@@ -176,6 +192,11 @@ class Program:
         doc="Its TCP ports that the host is to reach: `7000` at any free port of the host, `\"17000:7000\"` at 17000.",
     )  # fmt: skip
     tree: FileTree | None = None  # what `files` are on the host
+
+    @property
+    def several(self) -> str | None:
+        """Returns the key that gives it several cores; None: it has one."""
+        return "cpus" if len(self.cpus) > 1 else "cores" if self.cores != 1 else None
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,13 @@ from deploy.deployment import EVERY_CORE, Deployment, Load, Metrics, Program, Re
 from deploy.deployment.addresses import Addresses, Key, forwards, host_ports, mac, network
 from deploy.deployment.blame import blamed, traced
 from deploy.deployment.file_tree import FileTree
+from deploy.deployment.model import EVERY_CORE_OF_CLUSTER
 from deploy.deployment.switches import Switches, switches
 from topology import drivers, regimes
 from topology.errors import InputError
 from topology.grouping import is_layout_name
 from topology.layouts import is_homed
-from topology.limits import MAX_THREADS
+from topology.limits import MAX_CORES, MAX_THREADS
 from topology.machines.irregular import machine_of
 from topology.machines.machine import Machine, Shape, emulated
 from topology.machines.physical_memory import REACH
@@ -192,9 +193,10 @@ class _Applications:
             metrics.args += ["--redis-port", str(self.deployment.redis.port)]
 
     def add_program(self, program: Program, number: int, trees: dict[FileTree, str]) -> None:
-        self._on_machine(program.program, program.cpu, "program", number, "cpu")
+        for cpu in program.cpus or (program.cpu,):
+            self._on_machine(program.program, cpu, "program", number, "cpus" if program.cpus else "cpu")
         app = self._add(program.name or program.program, program.program, program.cpu, program.heap, "program", number)
-        app.args, app.barrier = list(program.args), program.barrier
+        app.args, app.barrier, app.placement = list(program.args), program.barrier, program.placement
         app.env, app.cwd = list(program.env), program.cwd if program.cwd != "/" else None
         app.restart, app.restart_limit, app.restart_delay = (
             program.restart, program.restart_limit, program.restart_delay
@@ -228,6 +230,7 @@ def _plan(deployment: Deployment, metal: Machine | None) -> Plan:
     joined = [(app.cpu, switch.cpu) for app in apps if (switch := switch_of(apps, app))]
     cluster_map = make_map(machine, deployment.layout, deployment.kernel,
                            lambda cores: sum((a in cores) != (b in cores) for a, b in joined))
+    _give_cores(deployment, cluster_map, apps)
     _configure_clusters(deployment, cluster_map, apps)
     if deployment.metrics:
         _check_metrics(deployment.metrics, cluster_map)
@@ -276,6 +279,35 @@ def _configure_clusters(deployment: Deployment, cluster_map: ClusterMap, apps: l
             deployment.spare_cores and cluster.kernel.partition("+")[0] not in regimes.names(regimes.UNLOCKED)
         )
         cluster.modules = list(dict.fromkeys([*(a.program for a in mine), *(a.files for a in mine if a.files)]))
+
+
+def _give_cores(deployment: Deployment, cluster_map: ClusterMap, apps: list[Application]) -> None:
+    """Chooses the cores of programs that have several. All are of the cluster of the first."""
+    switches = {app.cpu for app in apps if app.role == "switch"}
+    for app in apps:
+        program = deployment.programs[int(app.origin[1])] if app.origin[:1] == ("program",) else None
+        if program is None or not program.several:
+            continue
+        at = (*app.origin, program.several)
+        cluster = cluster_map.cluster_of(app.cpu)
+        assert cluster  # each core of a machine is of one
+        if program.cpus:
+            app.cpus = list(program.cpus)
+            if away := [cpu for cpu in app.cpus if cpu not in cluster.cpus]:
+                other = cluster_map.cluster_of(away[0])
+                raise InputError(app.base_name, f"cpu {app.cpu} is of {cluster.name} and cpu {away[0]} of "
+                                 f"{other.name if other else 'none'} (layout {deployment.layout}), and a program's "
+                                 f"cores are of one cluster", at=at)
+            continue
+        place = cluster.cpus.index(app.cpu)
+        free = [cpu for cpu in cluster.cpus[place + 1 :] + cluster.cpus[:place] if cpu not in switches]
+        if program.cores != EVERY_CORE_OF_CLUSTER:
+            free = [cpu for cpu in free if cpu in cluster.cpus[place + 1 :]][: int(program.cores) - 1]
+            if len(free) < int(program.cores) - 1:
+                raise InputError(app.base_name, f"has {program.cores} cores, and {cluster.name} (layout "
+                                 f"{deployment.layout}) has {len(free) + 1} from cpu {app.cpu} on without a switch",
+                                 at=at)
+        app.cpus = [app.cpu, *free][:MAX_CORES]
 
 
 def _trees(deployment: Deployment) -> dict[FileTree, str]:

@@ -165,8 +165,11 @@ class _Reader:
         programs: list[Program] = []
         for number, table in enumerate(tables):
             files = {} if table.elf is None else self._own(table, ("program", number, "elf"))
-            lists = {name: tuple(getattr(table, name)) for name in ("args", "env", "files", "ports", "cables")}
-            program = Program(**dict(table) | lists | files | {"tree": self._tree(table, number)})
+            lists = {name: tuple(getattr(table, name) or ())
+                     for name in ("args", "env", "files", "ports", "cables", "cpus")}
+            first = {"cpu": table.cpus[0]} if table.cpus else {}
+            program = Program(**dict(table) | lists | first | files | {"tree": self._tree(table, number)})
+            self._check_form(program, number)
             for other in programs:
                 if program.elf and other.program == program.program and other.elf != program.elf:
                     problem = f"'{program.program}' is the name of {other.elf}, too; 'name' gives this one another"
@@ -193,6 +196,12 @@ class _Reader:
         except InputError as error:
             raise self.wrong(error.problem, *key) from None
         return {"program": name, "elf": path}
+
+    def _check_form(self, program: Program, number: int) -> None:
+        """Refuses several cores for an executable that is linked for one."""
+        if program.elf and program.several and not elf.spans_cores(program.elf.read_bytes()):
+            raise self.wrong(f"{program.elf} is linked for one core; `skerry cc --cores` links it for several",
+                             "program", number, program.several)
 
     def _tree(self, table: ProgramTable, number: int) -> FileTree | None:
         """Reads the program's `files` from the host; None without any."""

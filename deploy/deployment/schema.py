@@ -182,7 +182,8 @@ class MetricsTable(keys_of(Metrics)):  # type: ignore[misc]  # made of the model
 
 
 class ProgramTable(keys_of(Program)):  # type: ignore[misc]  # made of the model's keys
-    """Any other program, as often as wanted: one process on one core. Of the build (`program`), or your own (`elf`)."""
+    """Any other program, as often as wanted: one process, on one core or several. Of the build (`program`), or your own
+    (`elf`)."""
 
     @model_validator(mode="after")
     def _agree(self) -> "ProgramTable":
@@ -190,6 +191,12 @@ class ProgramTable(keys_of(Program)):  # type: ignore[misc]  # made of the model
             raise wrong("has neither 'program' nor 'elf'")
         if self.program is not None and self.elf is not None:
             raise wrong("contradicts 'program': one of them says what runs", "elf")
+        for key in ("cpu", "cores"):
+            if self.cpus is not None and key in self.model_fields_set:
+                raise wrong("contradicts 'cpus', which names its cores", key)
+        if self.program is not None and (self.cores != 1 or len(self.cpus or ()) > 1):
+            raise wrong(f"'{self.program}' is of the build and for one core; several are for 'elf'",
+                        "cpus" if self.cpus else "cores")
         if self.ports and not self.network:
             raise wrong(f"'{self.program or self.elf}' forwards ports, but has no network; set network = true", "ports")
         if self.cables and not self.network:

@@ -27,3 +27,11 @@ def executable(
     table = b"".join(struct.pack("<IIQQQQQQ", first if number == 0 else 1, rights, 0, at, at, 16, size, 4096)
                      for number, (rights, at, size) in enumerate(segments))
     return name + header + table
+
+
+def for_several_cores(name: bytes = b"Skerry\0") -> bytes:
+    """An executable with the note of programs that are linked for several cores, or one with another `name`."""
+    data = bytearray(executable(BASE, (4, BASE + 0x10000, 4096)))
+    note = struct.pack("<III", len(name), 0, 1) + name + bytes(-len(name) % 4)
+    struct.pack_into("<IIQQQQQQ", data, 64 + 56, 4, 4, len(data), 0, 0, len(note), len(note), 4)
+    return bytes(data) + note
