@@ -2,7 +2,7 @@
 /*
  * Fork and join: in each round all threads add up a part of the same work and meet at a barrier, as in a
  * `#pragma omp parallel for`. First one thread does as much alone; the efficiency is its time, divided by the threads'
- * time and their number. `forkjoin [THREADS [STEPS]]`: STEPS of each thread in a round.
+ * time and their number. `forkjoin [THREADS [STEPS]]`: STEPS of each thread in a round; 0 threads: one for each core.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -52,10 +52,12 @@ static void *run(void *argument)
 
 int main(int argc, char **argv)
 {
-	long threads = argc > 1 ? atol(argv[1]) : sysconf(_SC_NPROCESSORS_ONLN);
+	long threads = argc > 1 ? atol(argv[1]) : 0;
+	if (threads == 0)
+		threads = sysconf(_SC_NPROCESSORS_ONLN);
 	steps = argc > 2 ? atol(argv[2]) : STEPS;
 	if (threads < 1 || threads > MOST || steps < 1) {
-		fprintf(stderr, "usage: forkjoin [THREADS (1 to %d) [STEPS]]\n", MOST);
+		fprintf(stderr, "usage: forkjoin [THREADS (up to %d; 0: one for each core) [STEPS]]\n", MOST);
 		return 2;
 	}
 
