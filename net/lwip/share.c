@@ -153,7 +153,9 @@ static err_t on_opened(u8_t slot, struct tcp_pcb_listen *listener, struct tcp_pc
 	if (share.connections > share.budget.connections_max)
 		opening_drop(pcb);
 	if (share.connections > share.budget.connections_max) {
-		tcp_rst(pcb, 0, pcb->rcv_nxt, &pcb->local_ip, &pcb->remote_ip, pcb->local_port, pcb->remote_port);
+		/* the number that a peer expects whose connection a cookie has restored (opening.h) */
+		tcp_rst(pcb, pcb->snd_nxt + 1, pcb->rcv_nxt, &pcb->local_ip, &pcb->remote_ip, pcb->local_port,
+		        pcb->remote_port);
 		return ERR_MEM;
 	}
 	pcb->rcv_wnd = (tcpwnd_size_t)budget_first_window(&share.budget, share.promised,
