@@ -16,6 +16,7 @@
 #include "connections.h"
 #include "memory.h"
 #include "prediction.h"
+#include "recovery.h"
 #include "socket.h"
 
 _Static_assert(offsetof(struct ip_hdr, dest) == offsetof(struct ip_hdr, src) + 4, "adjacent");
@@ -31,12 +32,14 @@ struct connection {
 	bool ordered;                      /* else it is not in lwIP's list any more */
 	uint16_t bucket;
 	struct half_open half_open;
+	struct recovery recovery;
 };
 
 static struct {
 	struct connection *bucket[BUCKETS];
 	struct connection *order;
 	struct connection *last; /* that was found */
+	struct connection *examined; /* whose segment lwIP processes */
 	uint64_t secret; /* odd: peers cannot choose ports that share a bucket */
 	uint64_t searched;
 	u8_t slot;
@@ -102,6 +105,8 @@ static void on_destroyed(u8_t slot, void *data)
 	*link = c->chain;
 	if (table.last == c)
 		table.last = NULL;
+	if (table.examined == c)
+		table.examined = NULL;
 	net_free(c);
 }
 
@@ -121,6 +126,7 @@ void connections_add(struct tcp_pcb *pcb)
 	order_first(c); /* lwIP has put it at the front, too */
 	tcp_ext_arg_set(pcb, table.slot, c);
 	tcp_ext_arg_set_callbacks(pcb, table.slot, &connection_callbacks);
+	recovery_begin(&c->recovery, pcb);
 }
 
 static err_t on_opened(u8_t slot, struct tcp_pcb_listen *listener, struct tcp_pcb *pcb)
@@ -237,10 +243,21 @@ bool connections_segment_room(void)
 	                      LWIP_MEM_ALIGN_SIZE(TCP_HLEN));
 }
 
+void connections_sent_rest(void)
+{
+	struct connection *c = table.examined;
+
+	table.examined = NULL;
+	if (c)
+		recovery_after(&c->recovery, c->pcb);
+}
+
 int connections_seen(struct pbuf *packet, struct netif *netif)
 {
-	struct connection *c = connection_with(packet);
+	struct connection *c;
 
+	connections_sent_rest(); /* of a packet before, of this interface's own */
+	c = connection_with(packet);
 	require(!c || tcp_ext_arg_get(c->pcb, table.slot) == c);
 	if (!c || c->pcb->state == TIME_WAIT)
 		return opening_seen(packet, c ? c->pcb : NULL, netif);
@@ -322,6 +339,8 @@ void connections_before_timers(void)
 {
 	for (struct tcp_pcb *pcb = tcp_active_pcbs; pcb; pcb = pcb->next) {
 		connections_restore_order(pcb);
+		if (tcp_ext_arg_get(pcb, table.slot))
+			recovery_before_timers(pcb);
 		if (!pcb->unsent) /* all was acknowledged while the window was closed */
 			pcb->persist_backoff = 0;
 		if (pcb->persist_cnt && !connections_segment_room()) /* lwIP adds one */
@@ -332,8 +351,25 @@ void connections_before_timers(void)
 	}
 }
 
+bool connections_tick(void)
+{
+	bool again = false;
+
+	for (struct tcp_pcb *pcb = tcp_active_pcbs; pcb; pcb = pcb->next) {
+		struct connection *c = tcp_ext_arg_get(pcb, table.slot);
+
+		if (c)
+			again |= recovery_tick(&c->recovery, pcb);
+	}
+	return again;
+}
+
 void connections_ask(struct tcp_pcb *pcb)
 {
+	struct connection *c = tcp_ext_arg_get(pcb, table.slot);
+
+	if (c)
+		c->recovery.backoff = 0;
 	if (pcb->persist_backoff) {
 		pcb->persist_backoff = 1;
 		pcb->persist_cnt = 0;
@@ -342,9 +378,16 @@ void connections_ask(struct tcp_pcb *pcb)
 	pcb->rto = (s16_t)((pcb->sa >> 3) + pcb->sv);
 }
 
-int connections_options(const struct tcp_pcb *pcb, struct tcp_hdr *header, unsigned size, unsigned here,
-                        uint8_t *behind)
+int connections_segment(struct tcp_pcb *pcb, struct tcp_hdr *header, unsigned size, unsigned here, uint8_t *behind,
+                        unsigned length)
 {
+	struct connection *c = pcb->state == LISTEN || pcb->state == TIME_WAIT ? NULL
+	                                                                       : tcp_ext_arg_get(pcb, table.slot);
+
+	if (c) {
+		recovery_before(&c->recovery, pcb, header, (const uint8_t *)(header + 1), here, length);
+		table.examined = c;
+	}
 	if (size && pcb->state != LISTEN && pcb->state != SYN_SENT)
 		*(here ? (uint8_t *)(header + 1) : behind) = LWIP_TCP_OPT_EOL;
 	return ERR_OK;
@@ -385,7 +428,11 @@ void connections_ended(uint32_t ipv4)
 		if (ip_2_ip4(&pcb->remote_ip)->addr != ipv4)
 			continue;
 		if (asks_again(pcb)) {
+			struct connection *c = tcp_ext_arg_get(pcb, table.slot);
+
 			connections_restore_order(pcb);
+			if (c)
+				recovery_forget(&c->recovery, pcb);
 			tcp_rexmit_rto(pcb);
 		} else {
 			reset_connection(pcb);

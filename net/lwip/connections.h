@@ -96,12 +96,20 @@ void connections_ask(struct tcp_pcb *);
 
 /*
  * LWIP_HOOK_TCP_INPACKET_PCB: a segment of a connection, whose options are `size` bytes, of which `here` are behind its
- * header and the others at `behind`. Options count in the first segment from a peer only. lwIP 2.1.3 takes an MSS from
+ * header and the others at `behind`, and `length` bytes of data. It is examined for losses (recovery.h). Options count
+ * in the first segment from a peer only. lwIP 2.1.3 takes an MSS from
  * any segment: if it is less than what an unsent segment has already, tcp_write() computes a negative room, unsigned,
  * and makes segments of more than 64 KiB, whose 16-bit length passes for that of a frame. A second SYN could ask for a
  * larger window than share.c gave.
  */
-int connections_options(const struct tcp_pcb *, struct tcp_hdr *header, unsigned size, unsigned here, uint8_t *behind);
+int connections_segment(struct tcp_pcb *, struct tcp_hdr *header, unsigned size, unsigned here, uint8_t *behind,
+                        unsigned length);
+
+/* Sends what is lost or has room, after lwIP has processed a packet. */
+void connections_sent_rest(void);
+
+/* Time-outs of all connections. Returns whether another tick is needed. */
+bool connections_tick(void);
 
 /* How many connections lwIP's list was searched through here; for tests. */
 uint64_t connections_searched(void);

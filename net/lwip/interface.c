@@ -242,6 +242,7 @@ static void take_in(struct pbuf *packet, void *loan)
 	interface_forget_neighbour(); /* it may be ARP's */
 	if (interface.netif.input(packet, &interface.netif) != ERR_OK)
 		pbuf_free(packet);
+	connections_sent_rest();
 }
 
 /* At most a ring full. A stack that stopped reading would stop the switch. */
@@ -385,6 +386,7 @@ void interface_loop(void)
 	NETIF_FOREACH(netif)
 		if (netif->loop_first)
 			netif_poll(netif);
+	connections_sent_rest();
 }
 
 bool interface_is_congested(uint32_t ipv4)

@@ -17,6 +17,7 @@
 #include "connections.h"
 #include "interface.h"
 #include "memory.h"
+#include "recovery.h"
 #include "share.h"
 
 static int backend_start(void)
@@ -53,10 +54,7 @@ static const uint64_t NEVER = UINT64_MAX;
  * timer, TCP's. It counts from now, not from the machine's start: clock.c rounds its factor down, so its milliseconds
  * fall behind the cycles, and lwIP would not find its timer due. 0: not known.
  */
-static struct {
-	uint64_t at;
-	bool connections; /* there were some when it was found */
-} timer;
+static bool timer_connections; /* there were some when it was found */
 
 static bool has_connections(void) { return tcp_active_pcbs || tcp_tw_pcbs; }
 
@@ -66,26 +64,42 @@ static void find_timer(void)
 {
 	const uint64_t milliseconds = sys_timeouts_sleeptime();
 
-	timer.connections = has_connections();
-	timer.at = milliseconds == SYS_TIMEOUTS_SLEEPTIME_INFINITE
+	timer_connections = has_connections();
+	stack_timer_at = milliseconds == SYS_TIMEOUTS_SLEEPTIME_INFINITE
 			   ? NEVER
 			   : clock_cycles() + (milliseconds ? milliseconds + 1
 			                       : 0) * clock_cycles_per_second() / 1000; /* the clock rounds down */
+	if (stack_timer_at > recovery_clock.due)
+		stack_timer_at = recovery_clock.due;
 }
 
-static bool is_known(void) { return timer.at && timer.connections == has_connections(); }
+static bool is_known(void) { return stack_timer_at && timer_connections == has_connections(); }
 
-static void check_timers(void)
+static void run_timers(uint64_t now)
 {
-	if (!is_known())
-		find_timer();
-	if (clock_cycles() < timer.at)
+	stack_timer_at = 0;
+	if (now >= recovery_clock.due) {
+		recovery_clock.due = UINT64_MAX;
+		if (connections_tick())
+			recovery_start();
+	}
+	if (sys_timeouts_sleeptime())
 		return;
-	timer.at = 0;
 	interface_copy_out();
 	connections_before_timers();
 	sys_check_timeouts();
 	interface_forget_neighbour();
+}
+
+static void check_timers(void)
+{
+	const uint64_t now = clock_cycles();
+
+	recovery_time(now);
+	if (!is_known())
+		find_timer();
+	if (now >= stack_timer_at)
+		run_timers(now);
 }
 
 static bool backend_poll(void)
@@ -104,7 +118,7 @@ static uint64_t backend_deadline(void)
 {
 	if (!is_known())
 		find_timer();
-	return timer.at == NEVER ? 0 : timer.at;
+	return stack_timer_at == NEVER ? 0 : stack_timer_at;
 }
 
 static bool prepare_sleep(void)

@@ -2,7 +2,8 @@
 /*
  * Each step here is one of lwIP 2.1's ip4_input(), tcp_input(), tcp_process() or
  * tcp_receive(), and behind them tcp_write(), tcp_output() and ip4_route(), in their order, with
- * what cannot be left out. RFC numbers and reasons are there. net/test/test-prediction.c compares both, packet by
+ * what cannot be left out; lwIP's retransmission timer and its count of duplicate acknowledgements can (recovery.h).
+ * RFC numbers and reasons are there. net/test/test-prediction.c compares both, packet by
  * packet.
  */
 #include <lwip/priv/tcp_priv.h>
@@ -10,8 +11,10 @@
 #include <lwip/prot/tcp.h>
 #include <skerry/require.h>
 #include "../copy.h"
+#include "congestion.h"
 #include "interface.h"
 #include "prediction.h"
+#include "recovery.h"
 #include "sent.h"
 
 enum { HEADERS = IP_HLEN + TCP_HLEN };
@@ -74,26 +77,6 @@ static void update_window(struct tcp_pcb *pcb, const struct segment *s)
 	pcb->snd_wl2 = s->acknowledges;
 }
 
-static tcpwnd_size_t window_add(tcpwnd_size_t window, tcpwnd_size_t more)
-{
-	return (tcpwnd_size_t)(window + more) >= window ? (tcpwnd_size_t)(window + more) : (tcpwnd_size_t)-1;
-}
-
-static void open_congestion_window(struct tcp_pcb *pcb, tcpwnd_size_t acknowledged)
-{
-	const tcpwnd_size_t most = 2 * (tcpwnd_size_t)pcb->mss;
-
-	if (pcb->cwnd < pcb->ssthresh) {
-		pcb->cwnd = window_add(pcb->cwnd, acknowledged < most ? acknowledged : most);
-		return;
-	}
-	pcb->bytes_acked = window_add(pcb->bytes_acked, acknowledged);
-	if (pcb->bytes_acked >= pcb->cwnd) {
-		pcb->bytes_acked -= pcb->cwnd;
-		pcb->cwnd = window_add(pcb->cwnd, pcb->mss);
-	}
-}
-
 /* tcp_seg_free(). Returns the buffers of its packet; nearly always it has one, with one reference. */
 static u16_t free_segment(struct tcp_seg *segment)
 {
@@ -139,7 +122,6 @@ static tcpwnd_size_t segments_acknowledge(struct tcp_pcb *pcb, u32_t to)
 	tcpwnd_size_t bytes = 0;
 
 	pcb->nrtx = 0;
-	pcb->rto = (s16_t)((pcb->sa >> 3) + pcb->sv);
 	pcb->lastack = to;
 	open_congestion_window(pcb, acknowledged);
 	pcb->polltmr = 0;
@@ -147,7 +129,6 @@ static tcpwnd_size_t segments_acknowledge(struct tcp_pcb *pcb, u32_t to)
 		bytes = pcb->unacked->len;
 		pcb->snd_queuelen = (u16_t)(pcb->snd_queuelen - free_segment(pcb->unacked));
 		pcb->unacked = NULL;
-		pcb->rtime = -1;
 		pcb->unsent_oversize = 0;
 		pcb->snd_buf += bytes;
 		return bytes;
@@ -155,7 +136,6 @@ static tcpwnd_size_t segments_acknowledge(struct tcp_pcb *pcb, u32_t to)
 	pcb->unacked = free_acknowledged(pcb, pcb->unacked, &bytes);
 	if (pcb->unsent)
 		pcb->unsent = free_acknowledged(pcb, pcb->unsent, &bytes);
-	pcb->rtime = pcb->unacked ? 0 : -1;
 	if (!pcb->unsent)
 		pcb->unsent_oversize = 0;
 	pcb->snd_buf += bytes;
@@ -164,15 +144,9 @@ static tcpwnd_size_t segments_acknowledge(struct tcp_pcb *pcb, u32_t to)
 
 static void estimate_round_trip(struct tcp_pcb *pcb, u32_t acknowledges)
 {
-	s16_t m;
-
 	if (!pcb->rttest || !TCP_SEQ_LT(pcb->rtseq, acknowledges))
 		return;
-	m = (s16_t)((s16_t)(tcp_ticks - pcb->rttest) - (pcb->sa >> 3));
-	pcb->sa = (s16_t)(pcb->sa + m);
-	m = (s16_t)((m < 0 ? -m : m) - (pcb->sv >> 2));
-	pcb->sv = (s16_t)(pcb->sv + m);
-	pcb->rto = (s16_t)((pcb->sa >> 3) + pcb->sv);
+	recovery_estimate(pcb, recovery_clock.now - pcb->rttest);
 	pcb->rttest = 0;
 }
 
@@ -236,7 +210,6 @@ bool prediction_take(struct tcp_pcb *pcb, struct pbuf *packet, const struct neti
 	pcb->tmr = tcp_ticks;
 	pcb->keep_cnt_sent = pcb->persist_probe = 0;
 	update_window(pcb, &s);
-	pcb->dupacks = 0;
 	if (s.acknowledges != pcb->lastack)
 		sent = segments_acknowledge(pcb, s.acknowledges);
 	estimate_round_trip(pcb, s.acknowledges);
@@ -248,7 +221,7 @@ bool prediction_take(struct tcp_pcb *pcb, struct pbuf *packet, const struct neti
 	alive = deliver_data(pcb, s.length ? packet : NULL, sent);
 	tcp_input_pcb = NULL;
 	if (alive && (pcb->unsent || pcb->flags & (TF_ACK_NOW | TF_NAGLEMEMERR)))
-		tcp_output(pcb);
+		recovery_output(pcb);
 	return true;
 }
 
@@ -353,12 +326,12 @@ bool prediction_send(struct tcp_pcb *pcb)
 	pcb->persist_backoff = 0;
 	write_header(pcb, segment);
 	pcb->rcv_ann_right_edge = pcb->rcv_nxt + pcb->rcv_ann_wnd;
-	if (pcb->rtime < 0)
-		pcb->rtime = 0;
 	if (!pcb->rttest) {
-		pcb->rttest = tcp_ticks;
+		pcb->rttest = recovery_clock.now;
 		pcb->rtseq = sequence;
 	}
+	if (recovery_clock.due == UINT64_MAX)
+		recovery_start();
 	NETIF_SET_HINTS(netif, &pcb->netif_hints);
 	error = ip4_output_if_src(segment->p, ip_2_ip4(&pcb->local_ip), ip_2_ip4(&pcb->remote_ip), pcb->ttl, pcb->tos,
 				  IP_PROTO_TCP, netif);

@@ -8,6 +8,7 @@
 #include "connections.h"
 #include "memory.h"
 #include "prediction.h"
+#include "recovery.h"
 #include "share.h"
 
 enum {
@@ -40,7 +41,7 @@ static void stream_output(struct tcp_pcb *pcb)
 	const bool at_once = !tcp_nagle_disabled(pcb) && !short_in_flight(pcb);
 	if (at_once)
 		tcp_nagle_disable(pcb);
-	tcp_output(pcb);
+	recovery_output(pcb);
 	if (at_once)
 		tcp_nagle_enable(pcb);
 }

@@ -200,8 +200,8 @@ static void late_answer(void)
 	file->ops->close(file);
 }
 
-/* A segment that waits to be sent again gets more data, and is acknowledged as it was before, with room for a part of
- * the rest. */
+/* A segment that waits to be sent again, since the window has closed, gets more data, and is acknowledged as it was
+ * before, with room for a part of the rest. */
 static void acknowledged_in_part(void)
 {
 	enum { FIRST = 1460, SECOND = 500, MORE = 300, ROOM = 100 };
@@ -209,10 +209,15 @@ static void acknowledged_in_part(void)
 	unsigned size;
 
 	CHECK(file->ops->write(file, bytes, FIRST + SECOND) == FIRST + SECOND);
-	for (unsigned i = 0; i < 3; i++) { /* both, and the first again */
+	for (unsigned i = 0; i < 2; i++) {
 		take(&far, &size);
 		CHECK(size == (i == 1 ? SECOND : FIRST));
 	}
+	acknowledged++;
+	send_segment(ACK, 0); /* both wait behind the window, which lwIP asks for a byte */
+	take(&far, &size);
+	CHECK(size == 1);
+	acknowledged--;
 	CHECK(file->ops->write(file, bytes, MORE) == MORE);
 	acknowledged += FIRST + SECOND;
 	send_segment(ACK, ROOM);

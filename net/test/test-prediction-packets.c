@@ -7,9 +7,11 @@
 #include <lwip/priv/tcp_priv.h>
 #include <lwip/prot/ip4.h>
 #include <lwip/prot/tcp.h>
+#include <skerry/posix.h>
 #include "../lwip/connections.h"
 #include "../lwip/interface.h"
 #include "../lwip/memory.h"
+#include "../lwip/recovery.h"
 #include "../lwip/sent.h"
 #include "test-prediction.h"
 #include "test.h"
@@ -44,8 +46,8 @@ void note_state(const struct tcp_pcb *p)
 {
 	const uint64_t fields[] = {
 		p->state, p->flags, p->polltmr, p->tmr, p->rcv_nxt, p->rcv_wnd, p->rcv_ann_wnd, p->rcv_ann_right_edge,
-		(uint64_t)p->rtime, p->mss, p->rttest, p->rtseq, (uint64_t)p->sa, (uint64_t)p->sv, (uint64_t)p->rto,
-		p->nrtx, p->dupacks, p->lastack, p->cwnd, p->ssthresh, p->rto_end, p->snd_nxt, p->snd_wl1, p->snd_wl2,
+		p->mss, p->rttest, p->rtseq, (uint64_t)p->sa, (uint64_t)p->sv,
+		p->nrtx, p->lastack, p->cwnd, p->ssthresh, p->rto_end, p->snd_nxt, p->snd_wl1, p->snd_wl2,
 		p->snd_lbb, p->snd_wnd, p->snd_wnd_max, p->snd_buf, p->snd_queuelen, p->unsent_oversize, p->bytes_acked,
 		p->refused_data ? p->refused_data->tot_len : 0, p->persist_cnt, p->persist_backoff, p->persist_probe,
 		p->keep_cnt_sent,
@@ -108,6 +110,8 @@ size_t bytes_of(struct pbuf *frame, unsigned char *bytes, size_t room)
 /* --- what lwIP asks for --- */
 
 u32_t sys_now(void) { return now; }
+uint64_t clock_cycles(void) { return (uint64_t)now << RECOVERY_UNIT_SHIFT; } /* a stamp counts a millisecond */
+uint64_t clock_cycles_per_second(void) { return 1000ull << RECOVERY_UNIT_SHIFT; }
 
 uint32_t net_random(void)
 {
@@ -161,6 +165,7 @@ static void give(struct pbuf *packet, enum frame_fault fault)
 		return;
 	if (netif.input(packet, &netif) != ERR_OK)
 		pbuf_free(packet);
+	connections_sent_rest();
 }
 
 /* The same bytes in two pieces, cut behind the headers that lwIP wants in one, at times where the padding begins. */
@@ -178,6 +183,27 @@ static struct pbuf *cut(struct pbuf *whole, unsigned headers, unsigned padding)
 	return first;
 }
 
+static void store_be32(unsigned char *at, uint32_t number)
+{
+	number = lwip_htonl(number);
+	memcpy(at, &number, sizeof(number));
+}
+
+/* A SACK option behind two of no operation, nearly always of blocks within what was sent, or next to it. */
+static void report_delivered(unsigned char *at, const struct packet *k)
+{
+	const unsigned blocks_in = (k->tcp_options - 1) / 2;
+
+	at[2] = 5;
+	at[3] = (unsigned char)(below(16) ? 2 + 8 * blocks_in : below(256));
+	for (unsigned i = 0; i < blocks_in; i++) {
+		const uint32_t left = below(16) ? k->acknowledges + below(4) * 700 : net_random() << 8;
+
+		store_be32(at + 4 + 8 * i, left);
+		store_be32(at + 8 + 8 * i, below(16) ? left + below(6000) : left - below(3000));
+	}
+}
+
 void input(const struct packet *k)
 {
 	const unsigned ip_bytes = IP_HLEN + 4 * k->ip_options, tcp_bytes = TCP_HLEN + 4 * k->tcp_options;
@@ -187,6 +213,8 @@ void input(const struct packet *k)
 	struct tcp_hdr *tcp = (struct tcp_hdr *)((char *)packet->payload + ip_bytes);
 
 	memset(packet->payload, 1, packet->len); /* options: no operation */
+	if (k->tcp_options >= 3 && below(4))
+		report_delivered((unsigned char *)packet->payload + ip_bytes + TCP_HLEN, k);
 	for (unsigned i = 0; i < k->data; i++)
 		((unsigned char *)packet->payload)[ip_bytes + tcp_bytes + i] = (unsigned char)(k->sequence + i);
 	IPH_VHL_SET(ip, 4, ip_bytes / 4);
@@ -226,8 +254,10 @@ void connect_peer(void)
 	const bool options = below(2), small = !below(4);
 	if (small) /* twice a segment, or less */
 		k.window = peer.window = options ? 1 + below(20) : 100 + below(1000);
-	if (options) { /* with a window scale of 7, and a segment size */
-		static const unsigned char options[] = { 2, 4, MOST >> 8, MOST & 255, 3, 3, 7, 0 };
+	if (options) { /* with a window scale of 7, and a segment size; SACK */
+		const unsigned char sack = below(4) ? 4 : 1; /* permitted, or nothing */
+		const unsigned char options[] = { 2, 4, MOST >> 8, MOST & 255, 3, 3, 7, sack, sack == 4 ? 2 : 1, 0, 0,
+		                                  0 };
 		struct pbuf *packet = pbuf_alloc(PBUF_LINK, HEADERS + sizeof(options), PBUF_RAM);
 		struct ip_hdr *ip = packet->payload;
 		struct tcp_hdr *tcp = (struct tcp_hdr *)(ip + 1);

@@ -58,12 +58,13 @@
 #define TCP_SND_QUEUELEN 4096 /* pbufs: small writes make one each */
 #define TCP_SNDLOWAT 16384 /* for lwIP's own sockets, which are not used; its checks want it */
 #define TCP_QUEUE_OOSEQ 1
+#define LWIP_TCP_SACK_OUT 1     /* SACK blocks that arrive: net/lwip/recovery.h */
 #define TCP_OOSEQ_PBUFS_LIMIT(pcb) ((u16_t)((pcb)->rcv_wnd / TCP_MSS + 2)) /* a small segment takes a frame's memory */
 #define LWIP_TCP_PCB_NUM_EXT_ARGS 2 /* net/lwip/share.c, connections.c */
 #define LWIP_HOOK_FILENAME "../connections.h"
 #define LWIP_HOOK_IP4_INPUT(packet, netif) connections_seen(packet, netif)
-#define LWIP_HOOK_TCP_INPACKET_PCB(pcb, header, size, here, behind, packet) connections_options(pcb, header, size, \
-	here, behind)
+#define LWIP_HOOK_TCP_INPACKET_PCB(pcb, header, size, here, behind, packet) connections_segment(pcb, header, size, \
+	here, behind, (packet)->tot_len)
 #define LWIP_HOOK_TCP_ISN(local_ip, local_port, remote_ip, remote_port) \
 	opening_isn(ip_2_ip4(local_ip)->addr, local_port, ip_2_ip4(remote_ip)->addr, remote_port)
 #define LWIP_SUPPORT_CUSTOM_PBUF 1  /* net/lwip/interface.c */

@@ -11,6 +11,7 @@
 #include "../../lwip/connections.h"
 #include "../../lwip/interface.h"
 #include "../../lwip/memory.h"
+#include "../../lwip/recovery.h"
 #include "../../lwip/share.h"
 #include "../test.h"
 #include "peers.h"
@@ -26,6 +27,8 @@ static bool quits; /* the program closes at once what it accepts */
 /* --- what lwIP asks for --- */
 
 u32_t sys_now(void) { return now; }
+uint64_t clock_cycles(void) { return (uint64_t)now << RECOVERY_UNIT_SHIFT; } /* a stamp counts a millisecond */
+uint64_t clock_cycles_per_second(void) { return 1000ull << RECOVERY_UNIT_SHIFT; }
 
 uint32_t net_random(void)
 {
@@ -97,6 +100,7 @@ struct tcp_pcb *start_lwip(void)
 	struct tcp_pcb *pcb;
 
 	lwip_init();
+	recovery_time(clock_cycles());
 	connections_start();
 	netif_add(&netif, &address, &mask, NULL, NULL, set_up, ip_input);
 	netif_set_default(&netif);
@@ -119,12 +123,23 @@ struct tcp_pcb *start(bool shares)
 	return pcb;
 }
 
+void run_timers(void)
+{
+	recovery_time(clock_cycles());
+	if (clock_cycles() >= recovery_clock.due) {
+		recovery_clock.due = UINT64_MAX;
+		if (connections_tick())
+			recovery_start();
+	}
+	connections_before_timers();
+	sys_check_timeouts();
+}
+
 void pass(unsigned milliseconds)
 {
 	for (unsigned i = 0; i < milliseconds; i += 50) {
 		now += 50;
-		connections_before_timers();
-		sys_check_timeouts();
+		run_timers();
 	}
 }
 
@@ -172,6 +187,7 @@ void give(struct pbuf *packet)
 	answer.count = answer.flags = 0;
 	if (ip_input(packet, &netif) != ERR_OK)
 		pbuf_free(packet);
+	connections_sent_rest();
 }
 
 void send_segment(const struct peer *peer, uint32_t sequence, unsigned flags, unsigned data)

@@ -34,6 +34,7 @@ uint32_t net_random(void); /* also for what a test draws */
 struct tcp_pcb *start_lwip(void);
 /* The same and a program that listens. `shares`: within STACK_MEMORY. */
 struct tcp_pcb *start(bool shares);
+void run_timers(void); /* those that are due */
 void pass(unsigned milliseconds);
 
 struct peer peer_of(unsigned number);

@@ -14,6 +14,7 @@
 #include "../../lwip/connections.h"
 #include "../../lwip/interface.h"
 #include "../../lwip/memory.h"
+#include "../../lwip/recovery.h"
 #include "../../lwip/share.h"
 #include "../../lwip/socket.h"
 #include "../test.h"
@@ -60,6 +61,12 @@ bool interface_arm(void) { return true; }
 
 void interface_copy_out(void) { owned = true; }
 void connections_before_timers(void) { prepared = owned; }
+struct recovery_clock recovery_clock = { .due = UINT64_MAX };
+uint64_t stack_timer_at;
+static unsigned ticks; /* of loss recovery */
+static bool goes_on;
+bool connections_tick(void) { ticks++; return goes_on; }
+void recovery_start(void) { recovery_clock.due = cycles + 10 * MS; }
 void interface_forget_neighbour(void) { forgotten = true; }
 
 void etharp_tmr(void)
@@ -154,6 +161,26 @@ static void short_connections(void)
 	CHECK(tcp >= 7 && arp >= 1);
 }
 
+/* Ticks of loss recovery: a deadline of their own, as long as they go on. */
+static void recover(void)
+{
+	lwip_backend.deadline();
+	recovery_start();
+	stack_timer_at = 0;
+	goes_on = true;
+	for (unsigned i = 1; i <= 5; i++) {
+		const uint64_t due = recovery_clock.due;
+
+		CHECK(lwip_backend.deadline() == due);
+		poll_at(due - 1);
+		CHECK(ticks == i - 1);
+		goes_on = i < 5;
+		poll_at(due);
+		CHECK(ticks == i && recovery_clock.due == (goes_on ? due + 10 * MS : UINT64_MAX));
+	}
+	CHECK(lwip_backend.deadline() > cycles);
+}
+
 int main(void)
 {
 	CHECK(!lwip_backend.start());
@@ -164,5 +191,6 @@ int main(void)
 	connect_to_peer(&tcp_tw_pcbs);
 	busy();
 	short_connections();
+	recover();
 	return 0;
 }
