@@ -77,6 +77,7 @@ static inline void context_copy_words(struct context *to, const struct context *
 	}
 }
 
+/*@ assigns \nothing; ensures bits: \result <==> address < 1 << 47; */
 static inline bool context_canonical(uint64_t address)
 {
 	return (int64_t)(address << 16) >> 16 == (int64_t)address && !(address >> 63);

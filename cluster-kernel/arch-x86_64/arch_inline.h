@@ -37,12 +37,27 @@ static inline void arch_flush_kernel(void)
 
 static inline bool arch_pte_present(uint64_t entry) { return entry & PTE_PRESENT; }
 static inline bool arch_pte_is_table(uint64_t entry) { return (entry & (PTE_PRESENT | PTE_LARGE)) == PTE_PRESENT; }
+/*@ requires level <= 3;
+  @ assigns \nothing;
+  @ ensures bits: page: \result % 4096 == 0 && \result < 1 << 52;
+  @ ensures bits: same: level == 0 ==> \result == entry / 4096 * 4096 % (1 << 52); */
 static inline uint64_t arch_pte_address(uint64_t entry, unsigned level)
 {
 	return entry & PTE_ADDRESS & (level && (entry & PTE_LARGE) ? ~PTE_PAT_LARGE : ~0ull);
 }
+/*@ requires paddr % 4096 == 0 && paddr < 1 << 52;
+  @ assigns \nothing;
+  @ ensures bits: \result == paddr + PTE_PRESENT + PTE_WRITE + PTE_USER; */
 static inline uint64_t arch_pte_table(uint64_t paddr) { return paddr | PTE_PRESENT | PTE_WRITE | PTE_USER; }
 
+/*@ requires level <= 2 && rights <= RIGHT_ALL && attributes <= CACHE_WRITE_COMBINING;
+  @ requires paddr % (1 << (12 + 9 * level)) == 0 && paddr < 1 << 52;
+  @ assigns \nothing;
+  @ ensures bits: address: (\result & PTE_ADDRESS & ~(level > 0 ? PTE_PAT_LARGE : 0)) == paddr;
+  @ ensures bits: user: (\result & PTE_PRESENT) != 0 && (\result & PTE_USER) != 0;
+  @ ensures bits: write: (\result & PTE_WRITE) != 0 <==> (rights & RIGHT_WRITE) != 0;
+  @ ensures bits: execute: (\result & PTE_NX) == 0 <==> (rights & RIGHT_EXECUTE) != 0;
+  @ ensures bits: large: level > 0 ==> (\result & PTE_LARGE) != 0; */
 static inline uint64_t arch_pte_frame(uint64_t paddr, unsigned level, unsigned rights, unsigned attributes)
 {
 	uint64_t entry = paddr | PTE_PRESENT | PTE_USER;
@@ -56,10 +71,18 @@ static inline uint64_t arch_pte_frame(uint64_t paddr, unsigned level, unsigned r
 		entry |= level ? PTE_PAT_LARGE : PTE_PAT_4K;
 	return level ? entry | PTE_LARGE : entry;
 }
+/*@ assigns \nothing;
+  @ ensures bits: write: (\result & RIGHT_WRITE) != 0 <==> (entry & PTE_WRITE) != 0;
+  @ ensures bits: execute: (\result & RIGHT_EXECUTE) != 0 <==> (entry & PTE_NX) == 0;
+  @ ensures bits: no_more: (\result & ~(RIGHT_READ | RIGHT_WRITE | RIGHT_EXECUTE)) == 0; */
 static inline unsigned arch_pte_rights(uint64_t entry)
 {
 	return RIGHT_READ | (entry & PTE_WRITE ? RIGHT_WRITE : 0) | (entry & PTE_NX ? 0 : RIGHT_EXECUTE);
 }
+/*@ assigns \nothing;
+  @ ensures bits: write: (\result & PTE_WRITE) != 0 <==> (rights & RIGHT_WRITE) != 0;
+  @ ensures bits: execute: (\result & PTE_NX) == 0 <==> (rights & RIGHT_EXECUTE) != 0;
+  @ ensures bits: rest: (\result & ~(PTE_WRITE | PTE_NX)) == (entry & ~(PTE_WRITE | PTE_NX)); */
 static inline uint64_t arch_pte_protect(uint64_t entry, unsigned rights)
 {
 	return (entry & ~(PTE_WRITE | PTE_NX)) | (rights & RIGHT_WRITE ? PTE_WRITE : 0) |

@@ -9,6 +9,10 @@
 #include "zombie.h"
 
 /* The n highest bits of a capability pointer of which `bits` are left. */
+/*@ requires n <= bits <= 64;
+  @ assigns \nothing;
+  @ ensures bits: taken: \forall integer i; 0 <= i < n ==> (\result >> i & 1) == (cptr >> (bits - n + i) & 1);
+  @ ensures bits: index: \result < 1 << n; */
 static uint64_t take_bits(uint64_t cptr, unsigned bits, unsigned n)
 {
 	kernel_assert(n <= bits && bits <= 64);

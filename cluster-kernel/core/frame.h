@@ -5,6 +5,9 @@
 #include "cap.h"
 
 /* log2 of the size of a frame type */
+/*@ requires OBJECT_FRAME_4K <= type <= OBJECT_FRAME_1G;
+  @ assigns \nothing;
+  @ ensures \result == 12 || \result == 21 || \result == 30; */
 static inline unsigned frame_bits(unsigned type)
 {
 	kernel_assert(type >= OBJECT_FRAME_4K && type <= OBJECT_FRAME_1G);

@@ -18,6 +18,13 @@ struct move {
 	uint32_t count;
 };
 
+/* Returns whether all pieces of the block have a byte in the table. */
+/*@ assigns \nothing;
+  @ ensures \result <==> piece < pieces && piece + count <= pieces; */
+static bool pieces_known(uint64_t piece, uint32_t count, uint64_t pieces)
+{
+	return !(piece >= pieces || count > pieces - piece);
+}
 /* Returns false if the block is too large, not aligned, or holds memory that does not move. */
 static bool decode_move(const struct kernel *kernel, uint64_t base, uint64_t size_bits, struct move *m)
 {
@@ -29,7 +36,7 @@ static bool decode_move(const struct kernel *kernel, uint64_t base, uint64_t siz
 	                    1u << (size_bits - MEMORY_PIECE_BITS) };
 	/* not the table's own count: other clusters can write that */
 	uint64_t pieces = boot->memory_size - sizeof(struct memory_control);
-	if (m->piece >= pieces || m->count > pieces - m->piece)
+	if (!pieces_known(m->piece, m->count, pieces))
 		return false;
 	for (uint32_t i = 0; i < m->count; i++)
 		if (!memory_home(m->control, boot->memory_size, m->piece + i))

@@ -4,6 +4,7 @@
 #include "derive.h"
 #include "kernel.h"
 
+/*@ assigns \nothing; ensures \result == (a < b ? a : b); */
 static unsigned min_words(unsigned a, unsigned b) { return a < b ? a : b; }
 
 /*

@@ -9,6 +9,8 @@
 static inline void thread_result(struct thread *thread, uint64_t error) { context_set_result(&thread->context, error); }
 
 /* No capabilities, no words in memory, no bits that have no meaning. */
+/*@ assigns \nothing;
+  @ ensures bits: \result <==> info % 128 <= MESSAGE_REGISTERS && info / 128 % 32 == 0; */
 static inline bool message_is_short(uint64_t info) { return (info & 0xfff) <= MESSAGE_REGISTERS; }
 
 /* Gives `to` the sender's message: words, capabilities if `grant`, info, badge, result 0. */

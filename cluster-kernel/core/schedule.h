@@ -38,6 +38,9 @@ static inline bool schedule_foreign(struct cpu *cpu, const struct thread *thread
 	return cores_own_queues() && !kernel_exclusive(cpu) && thread->core != cpu->own.index;
 }
 /* The level of a thread of this priority in a requeue list. */
+/*@ requires -1 <= priority < PRIORITIES;
+  @ assigns \nothing;
+  @ ensures 1 <= \result < STACK_ALWAYS; */
 static inline unsigned schedule_level(int priority) { return (unsigned)(priority + 2); }
 /* The lowest level of threads that change what the core does; not below 1. */
 static inline unsigned schedule_core_level(const struct cpu *cpu)

@@ -36,7 +36,9 @@ enum {
 	STACK_ASKED, /* the taker will look: no push interrupts it */
 };
 
+/*@ assigns \nothing; ensures bits: \result == word / (1 << STACK_LEVEL_SHIFT); */
 static inline unsigned stack_level(uint64_t word) { return (unsigned)(word >> STACK_LEVEL_SHIFT); }
+/*@ assigns \nothing; ensures bits: \result == word % (STACK_COUNT_MAX + 1); */
 static inline unsigned stack_count(uint64_t word) { return word & STACK_COUNT_MAX; }
 static inline struct thread *stack_last(uint64_t word)
 {

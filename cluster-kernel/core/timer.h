@@ -69,6 +69,10 @@ void timer_ask(struct cpu *cpu, struct cpu *home, uint64_t time) NEEDS(home->sha
  */
 void timer_expire(struct cpu *cpu);
 /* Of two times that may be 0: never. */
+/*@ assigns \nothing;
+  @ ensures one: \result == a || \result == b;
+  @ ensures never: \result == 0 ==> a == 0 && b == 0;
+  @ ensures earlier: (a > 0 ==> 0 < \result <= a) && (b > 0 ==> 0 < \result <= b); */
 static inline uint64_t timer_earlier(uint64_t a, uint64_t b) { return b && (!a || b < a) ? b : a; }
 /* Returns the lowest priority whose deadlines matter now: that of the current thread. */
 static inline unsigned timer_lowest(const struct cpu *cpu)

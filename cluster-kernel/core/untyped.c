@@ -15,6 +15,57 @@
 
 enum { UNTYPED_BITS_MIN = 4, UNTYPED_BITS_MAX = 47, CNODE_BITS_MAX = 32, ZERO_STEP = 512 };
 
+/*
+ * Arithmetic of retype. Contracts: docs/proofs.md.
+ */
+
+/* Returns where the next object of this size begins in an untyped of which `used` bytes are handed out. */
+/*@ requires 4 <= bits <= 47 && used <= 1 << 47;
+  @ assigns \nothing;
+  @ ensures bits: aligned: \result % (1 << bits) == 0;
+  @ ensures bits: next: used <= \result < used + (1 << bits); */
+static inline uint64_t object_start(uint64_t used, unsigned bits)
+{
+	return (used + (1ull << bits) - 1) & -(1ull << bits);
+}
+
+/* Returns whether `count` objects of this size fit between `start` and the untyped's end. */
+/*@ requires 4 <= bits <= 47 && size <= 1 << 47 && start <= 1 << 48;
+  @ requires count <= RETYPE_COUNT_MAX;
+  @ assigns \nothing;
+  @ ensures bits: \result <==> start + count * (1 << bits) <= size; */
+static inline bool objects_fit(uint64_t start, uint64_t count, unsigned bits, uint64_t size)
+{
+	return !(start > size || count > (size - start) >> bits);
+}
+
+/* Returns whether `count` slots from `first` on are in the CNode; slot 0 is none of them. */
+/*@ requires slots <= 1 << 32;
+  @ assigns \nothing;
+  @ ensures \result <==> first >= 1 && first < slots && first + count <= slots; */
+static inline bool slots_fit(uint64_t first, uint64_t count, uint64_t slots)
+{
+	return !(first == 0 || first >= slots || count > slots - first);
+}
+
+/* Returns how many bytes are zeroed at once. */
+/*@ requires left > 0;
+  @ assigns \nothing;
+  @ ensures 0 < \result <= left && \result <= ZERO_STEP;
+  @ ensures \result == left || \result == ZERO_STEP; */
+static inline uint64_t zero_step(uint64_t left) { return left < ZERO_STEP ? left : ZERO_STEP; }
+
+/* Returns how many objects the rest of the budget allows: at least one, for progress. */
+/*@ requires 0 < cost <= 1000000 && left <= 1000000 && count > 0;
+  @ assigns \nothing;
+  @ ensures some: 1 <= \result <= count;
+  @ ensures budget: left > 0 ==> (\result - 1) * cost < left;
+  @ ensures most: left > 0 && \result < count ==> \result * cost >= left; */
+static inline uint64_t objects_allowed(int left, int cost, uint64_t count)
+{
+	uint64_t allowed = left <= 0 ? 1 : (uint64_t)((left + cost - 1) / cost);
+	return allowed < count ? allowed : count;
+}
 /* Returns log2 of the object's size; 0 if it cannot be made from untyped memory, or not of this size. */
 static unsigned object_bits(uint64_t object, uint64_t size_bits)
 {
@@ -39,6 +90,8 @@ static unsigned object_bits(uint64_t object, uint64_t size_bits)
 	}
 }
 
+/*@ assigns \nothing;
+  @ ensures \result <==> object == OBJECT_UNTYPED || OBJECT_FRAME_4K <= object <= OBJECT_FRAME_1G; */
 static bool is_physical(uint64_t object)
 {
 	return object == OBJECT_UNTYPED || (object >= OBJECT_FRAME_4K && object <= OBJECT_FRAME_1G);
@@ -84,8 +137,7 @@ static uint64_t decode_retype(struct cpu *cpu, struct slot *untyped, uint64_t in
 		return SKERRY_BAD_CAP;
 	if (!(r->node->cap.rights & RIGHT_WRITE))
 		return SKERRY_NO_RIGHTS;
-	uint64_t slots = 1ull << r->node->cap.size_bits;
-	if (r->first == 0 || r->first >= slots || r->count > slots - r->first)
+	if (!slots_fit(r->first, r->count, 1ull << r->node->cap.size_bits))
 		return SKERRY_BAD_ARGUMENT;
 	r->resumed = thread->retype_left == slots_left(r);
 	if (!r->resumed && !slots_empty(cpu, r, r->count))
@@ -95,8 +147,8 @@ static uint64_t decode_retype(struct cpu *cpu, struct slot *untyped, uint64_t in
 	uint64_t size = 1ull << cap->size_bits;
 	uint64_t used = slot_has_children(untyped) ? cap->used : 0;
 	kernel_assert(used <= size);
-	r->start = (used + (1ull << r->bits) - 1) & -(1ull << r->bits);
-	if (r->start > size || r->count > (size - r->start) >> r->bits)
+	r->start = object_start(used, r->bits);
+	if (!objects_fit(r->start, r->count, r->bits, size))
 		return SKERRY_NO_MEMORY;
 	return SKERRY_OK;
 }
@@ -116,7 +168,7 @@ static bool zero_memory(struct cpu *cpu, const struct retype *r)
 	if (cap->zeroed < r->start)
 		cap->used = cap->zeroed = r->start;
 	while (cap->zeroed < end) {
-		uint64_t left = end - cap->zeroed, step = left < ZERO_STEP ? left : ZERO_STEP;
+		uint64_t step = zero_step(end - cap->zeroed);
 		memory_zero(direct(cap->object + cap->zeroed), step);
 		cap->zeroed += step;
 		work_done(cpu, step / 64 * WORK_ZERO);
@@ -151,13 +203,12 @@ static void make_object(struct cpu *cpu, const struct retype *r)
 	slot_insert(cnode_slot(&r->node->cap, r->first), &cap, r->untyped);
 }
 
-/* Returns how many objects the rest of the budget allows: at least one, for progress. */
+/* The same for this call. */
 static uint64_t batch_size(const struct cpu *cpu, const struct retype *r)
 {
 	kernel_assert(r->count > 0);
 	int cost = WORK_OBJECT + (r->object == OBJECT_VSPACE ? WORK_VSPACE : 0) + (r->resumed ? WORK_EMPTY_SLOT : 0);
-	uint64_t count = work_over(cpu) ? 1 : (uint64_t)((cpu->own.work_left + cost - 1) / cost);
-	return count < r->count ? count : r->count;
+	return objects_allowed(cpu->own.work_left, cost, r->count);
 }
 
 static uint64_t retype_batch(struct cpu *cpu, struct retype *r)

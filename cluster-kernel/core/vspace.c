@@ -78,6 +78,9 @@ void vspace_destroy(struct cpu *cpu, struct vspace *vspace)
 	work_done(cpu, WORK_UNMAP);
 }
 
+/*@ requires level <= LEVEL_ROOT && vaddr < USER_TOP;
+  @ assigns \nothing;
+  @ ensures bits: \result == vaddr / (1 << (12 + 9 * level)) % 512; */
 static unsigned index_at(uint64_t vaddr, unsigned level)
 {
 	kernel_assert(level <= LEVEL_ROOT && vaddr < USER_TOP);

@@ -41,17 +41,25 @@ static inline void epochs_init(struct epochs *epochs, uint32_t cores)
 	epochs->cores = cores;
 }
 
+/*@ requires left <= EPOCH_LEFT && lagging <= 255;
+  @ assigns \nothing;
+  @ ensures bits: \result == number % 65536 + left * 65536 + lagging * 16777216; */
 static inline uint32_t epoch_word(uint32_t number, uint32_t left, uint32_t lagging)
 {
 	return (number & EPOCH_NUMBER) | left << EPOCH_LEFT_SHIFT | lagging << EPOCH_LAGGING_SHIFT;
 }
+/*@ assigns \nothing; ensures bits: \result == word / 65536 % 256; */
 static inline uint32_t epoch_left(uint32_t word) { return word >> EPOCH_LEFT_SHIFT & EPOCH_LEFT; }
+/*@ assigns \nothing; ensures bits: \result == word / 16777216; */
 static inline uint32_t epoch_lagging(uint32_t word) { return word >> EPOCH_LAGGING_SHIFT; }
 
 /*
  * Returns how far epoch `a` is after `b`. Numbers wrap: epochs too far apart count as before, which only causes a
  * delay.
  */
+/*@ assigns \nothing;
+  @ ensures bits: near: -32768 <= \result <= 32767 && (\result - (a - b)) % 65536 == 0;
+  @ ensures bits: exact: -32768 <= a - b <= 32767 ==> \result == a - b; */
 static inline int epoch_after(uint32_t a, uint32_t b) { return (int16_t)(uint16_t)(a - b); }
 
 /* Out of line, as there is seldom anything to pass. */

@@ -122,7 +122,7 @@ static void join_node_ranges(struct machine *m, struct boot_range *range, uint32
  */
 static void add_node_range(struct machine *m, uint64_t base, uint64_t size, uint32_t node)
 {
-	struct boot_range range = { base, size > UINT64_MAX - base ? UINT64_MAX - base : size };
+	struct boot_range range = { base, span_clip(base, size, UINT64_MAX) };
 
 	if (range.size == 0 || ranges_common(&m->ram, range.base, range.size) == 0)
 		return;

@@ -24,6 +24,10 @@ static bool rtc_read(uint8_t fields[6])
 }
 
 /* Days since 1970-01-01 of a date of the Gregorian calendar; the year starts in March here. */
+/*@ requires 1970 <= year <= 2200 && 1 <= month <= 12 && 1 <= day <= 31;
+  @ assigns \nothing;
+  @ ensures first: year == 1970 && month == 1 ==> \result == day - 1;
+  @ ensures year: 365 * (year - 1970) <= \result < 366 * (year - 1969); */
 static uint64_t days_since_1970(uint32_t year, uint32_t month, uint32_t day)
 {
 	uint32_t y = month <= 2 ? year - 1 : year;

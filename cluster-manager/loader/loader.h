@@ -8,18 +8,12 @@
 #include <skerry/cpu_needs.h>
 #include <skerry/executable.h>
 #include <skerry/require.h>
+#include <skerry/span.h>
 #include "map.h"
 #include "options.h"
 
 #define LOW_MEMORY_END 0x100000ul /* never given away */
 enum { PAGE_SIZE = 4096, LARGE_PAGE_SIZE = 2 << 20 };
-
-/* Returns the next multiple of `align`; `value` where it is one. */
-static inline uint64_t round_up(uint64_t value, uint64_t align)
-{
-	require(align && !(align & (align - 1)));
-	return (value + align - 1) & ~(align - 1);
-}
 
 /* console.c: lines, each after "skerry loader: " */
 void print(const char *format, ...) __attribute__((format(printf, 1, 2)));

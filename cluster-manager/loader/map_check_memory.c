@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The memory that the map gives away exists, and is near the cluster's own cores. */
+#include <skerry/span.h>
 #include "map.h"
 
 #define MIB (1ul << 20)
 
 static bool ranges_overlap(const struct boot_range *a, const struct boot_range *b)
 {
-	return a->base < b->base + b->size && b->base < a->base + a->size;
+	return spans_overlap(a->base, a->size, b->base, b->size);
 }
 
 /*

@@ -62,7 +62,7 @@ bool identity_map(uint64_t base, uint64_t size)
 {
 	bool huge = cpuid(0x80000000, 0).eax >= 0x80000001 && (cpuid(0x80000001, 0).edx >> 26 & 1);
 
-	if (base >= reach || size > reach - base)
+	if (base >= reach || !span_fits(base, size, reach))
 		return false;
 	for (uint64_t gib = base / GIB; gib * GIB < base + size; gib++)
 		if (!map_gib(gib, huge))
@@ -105,10 +105,7 @@ void memory_note(struct machine *m, uint64_t base, uint64_t size, bool usable, b
 
 	if (size == 0)
 		return;
-	if (base >= ADDRESSES_END)
-		size = 0;
-	else if (size > ADDRESSES_END - base) /* to the last address, or past it */
-		size = ADDRESSES_END - base;
+	size = span_clip(base, size, ADDRESSES_END);
 	end = base + size;
 	ranges_add(&m->known, base, size);
 	require(!size || (end > base && end <= ADDRESSES_END));

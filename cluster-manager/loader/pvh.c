@@ -30,6 +30,10 @@ struct cpio_header { /* all fields hexadecimal digits */
 };
 _Static_assert(sizeof(struct cpio_header) == 110, "newc");
 
+/*@ assigns \nothing;
+  @ ensures digit: '0' <= c <= '9' ==> \result == c - '0';
+  @ ensures letter: ('a' <= c <= 'f' ==> \result == c - 'a' + 10) && ('A' <= c <= 'F' ==> \result == c - 'A' + 10);
+  @ ensures none: !('0' <= c <= '9' || 'a' <= c <= 'f' || 'A' <= c <= 'F') ==> \result == 16; */
 static uint32_t hex_digit(char c)
 {
 	return c >= '0' && c <= '9' ? (uint32_t)(c - '0') : c >= 'a' && c <= 'f' ? (uint32_t)(c - 'a' + 10)
@@ -68,7 +72,7 @@ static uint64_t read_file(struct machine *m, const char *archive, uint64_t size,
 	if (strcmp(name, "TRAILER!!!") == 0)
 		return 0;
 	data = round_up(at + sizeof *h + name_size, 4);
-	if (data > size || file_size > size - data)
+	if (!span_fits(data, file_size, size))
 		panic("the initrd is cut short: %s at byte %lu has %lu bytes", name, at, file_size);
 	if (strncmp(name, "./", 2) == 0) {
 		name += 2;

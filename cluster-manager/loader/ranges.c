@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <skerry/require.h>
+#include <skerry/span.h>
 #include "ranges.h"
 
 static uint64_t end_of(const struct boot_range *r)
@@ -92,8 +93,7 @@ void ranges_trim(struct ranges *set, uint64_t align)
 {
 	require(align && !(align & (align - 1)));
 	for (uint32_t i = 0; i < set->count;) {
-		uint64_t low = (set->at[i].base + align - 1) & ~(align - 1);
-		uint64_t high = end_of(&set->at[i]) & ~(align - 1);
+		uint64_t low = round_up(set->at[i].base, align), high = round_down(end_of(&set->at[i]), align);
 
 		if (low < high)
 			set->at[i++] = (struct boot_range){ low, high - low };
@@ -110,7 +110,7 @@ bool ranges_find(const struct ranges *set, const struct ranges *avoid, uint64_t 
 		uint64_t top = end_of(&set->at[i]);
 
 		while (top >= set->at[i].base + size) {
-			uint64_t at = (top - size) & ~(align - 1);
+			uint64_t at = round_down(top - size, align);
 			uint64_t obstacle = 0;
 
 			if (at < set->at[i].base)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Checks the memory that the map gives away: in whole pages, and nothing twice. */
+#include <skerry/span.h>
 #include "draft.h"
 
 enum { SMALL_PAGE = 4096 };
@@ -13,7 +14,7 @@ struct grant {
 
 static bool ranges_overlap(const struct boot_range *a, const struct boot_range *b)
 {
-	return a->base < b->base + b->size && b->base < a->base + a->size;
+	return spans_overlap(a->base, a->size, b->base, b->size);
 }
 
 static bool check_shape(const struct grant *g, uint64_t align, struct error_message *err)

@@ -7,6 +7,7 @@
 #include <libfdt.h>
 #include <stdio.h>
 #include <string.h>
+#include <skerry/span.h>
 
 #include "draft.h"
 #include "form.h"
@@ -193,7 +194,7 @@ static bool check_memory_node(struct draft *d, int node)
 
 		if (bytes == 0)
 			return error_set_at(d->err, name, "reg", "map: %s: memory at 0x%lx is empty", name, base);
-		if (bytes - 1 > UINT64_MAX - base)
+		if (!span_ends(base, bytes))
 			return error_set_at(d->err, name, "reg",
 			                    "map: %s: memory at 0x%lx goes past the end of the address space", name,
 					 base);

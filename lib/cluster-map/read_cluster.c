@@ -2,6 +2,7 @@
 /* Nodes of cores, clusters and channels. */
 #include <libfdt.h>
 #include <string.h>
+#include <skerry/span.h>
 
 #include "draft.h"
 
@@ -181,7 +182,7 @@ static bool read_devices(struct draft *d, int node, struct map_channel *channel)
 	channel->device[0] = fdt32_ld(&device[0]);
 	channel->device[1] = fdt32_ld(&device[1]);
 	channel->memory.size = fdt64_ld(p);
-	if (channel->memory.size < 2 * MAP_KERNELS_PART || (channel->memory.size & (channel->memory.size - 1)) != 0)
+	if (channel->memory.size < 2 * MAP_KERNELS_PART || !is_power_of_two(channel->memory.size))
 		return error_set_at(d->err, channel->name, "size",
 				 "map: %s: size 0x%lx is not a power of two of at least 4 MiB", channel->name,
 				 channel->memory.size);

@@ -2,6 +2,7 @@
 #include <elf.h>
 #include <string.h>
 #include <skerry/executable.h>
+#include <skerry/span.h>
 
 static bool is_executable(const Elf64_Ehdr *h)
 {
@@ -26,7 +27,7 @@ bool elf_read(struct elf_image *out, const void *file, uint64_t size, const char
 	if (header.e_phoff % 8 != 0)
 		return error_set(err, "module %s: its program headers are at byte %lu, which is no multiple of 8", name,
 			      header.e_phoff);
-	if (header.e_phoff > size || header.e_phnum * sizeof(Elf64_Phdr) > size - header.e_phoff)
+	if (!span_fits(header.e_phoff, header.e_phnum * sizeof(Elf64_Phdr), size))
 		return error_set(err, "module %s is cut short: its program headers are missing", name);
 	out->entry = header.e_entry;
 	out->headers = header.e_phoff;
@@ -43,7 +44,7 @@ bool elf_read(struct elf_image *out, const void *file, uint64_t size, const char
 			continue;
 		if (p.p_filesz > p.p_memsz || p.p_vaddr + p.p_memsz < p.p_vaddr)
 			return error_set(err, "module %s: segment at 0x%lx has an impossible size", name, p.p_vaddr);
-		if (p.p_offset > size || p.p_filesz > size - p.p_offset)
+		if (!span_fits(p.p_offset, p.p_filesz, size))
 			return error_set(err, "module %s is cut short: segment at 0x%lx is missing", name,
 				      p.p_vaddr);
 		if (out->count == ELF_MAX_SEGMENTS)

@@ -35,22 +35,37 @@ enum {
 	MASK_ORDER_LAST = 32, /* one granule is: no larger order differs from this one */
 };
 
+/* The cores of a mask, as the head of this file defines them. */
+/*@ logic integer mask_shift(integer mask) = mask >> 26 < 32 ? mask >> 26 : 32;
+  @ predicate mask_holds(integer mask, integer core) = mask == 0 || (core >= (mask >> 16 & 1023) &&
+  @   (core - (mask >> 16 & 1023)) >> mask_shift(mask) < 16 &&
+  @   ((mask & 65535) >> ((core - (mask >> 16 & 1023)) >> mask_shift(mask) & 15) & 1) == 1);
+  @ predicate mask_same(integer a, integer b, integer core) = mask_holds(a, core) <==> mask_holds(b, core); */
 /* `order` up to MASK_ORDER_MAX, `offset` up to MASK_OFFSET_MAX, `bitmap` of MASK_BITS bits. */
+/*@ requires order <= 63 && offset <= 1023 && bitmap <= 65535;
+  @ assigns \nothing;
+  @ ensures bits: \result == order * 67108864 + offset * 65536 + bitmap; */
 static inline uint32_t mask_make(uint32_t order, uint32_t offset, uint32_t bitmap)
 {
 	return order << MASK_ORDER_SHIFT | offset << MASK_OFFSET_SHIFT | bitmap;
 }
 
 /* The same set as a window; MASK_ALL alone is none. */
+/*@ assigns \nothing;
+  @ ensures bits: same: \forall integer core; 0 <= core < 4294967296 ==> mask_same(\result, mask, core);
+  @ ensures bits: window: \result != 0; */
 static inline uint32_t mask_window(uint32_t mask)
 {
 	return mask == MASK_ALL ? mask_make(MASK_ORDER_ALL, 0, (1u << MASK_BITS) - 1) : mask;
 }
 
+/*@ assigns \nothing; ensures bits: \result == mask % 65536; */
 static inline uint32_t mask_bitmap(uint32_t mask) { return mask & ((1u << MASK_BITS) - 1); }
+/*@ assigns \nothing; ensures bits: \result == mask / 65536 % 1024; */
 static inline uint32_t mask_offset(uint32_t mask) { return mask >> MASK_OFFSET_SHIFT & MASK_OFFSET_MAX; }
 
 /* At most MASK_ORDER_LAST, so that a 64-bit number can be shifted by it. */
+/*@ assigns \nothing; ensures bits: \result == mask_shift(mask) && \result <= 32; */
 static inline uint32_t mask_order(uint32_t mask)
 {
 	uint32_t order = mask >> MASK_ORDER_SHIFT;
@@ -58,15 +73,23 @@ static inline uint32_t mask_order(uint32_t mask)
 }
 
 /* The granule of a core that is not before the window; MASK_BITS or more: none. */
+/*@ requires order <= 32 && offset <= core && offset <= 1023 && core < 4294967296;
+  @ assigns \nothing;
+  @ ensures bits: \result << order <= core - offset < (\result + 1) << order; */
 static inline uint64_t mask_granule(uint32_t order, uint32_t offset, uint64_t core) { return (core - offset) >> order; }
 
 /* The first core of a granule, and of granule + 1 the first core behind it; at most 2^32. */
+/*@ requires granule <= 16;
+  @ assigns \nothing;
+  @ ensures bits: exact: \result == 1 << 32 || \result == mask / 65536 % 1024 + (granule << mask_shift(mask));
+  @ ensures bits: most: \result <= 1 << 32; */
 static inline uint64_t mask_first(uint32_t mask, uint32_t granule)
 {
 	uint64_t first = mask_offset(mask) + ((uint64_t)granule << mask_order(mask));
 	return first < 1ull << 32 ? first : 1ull << 32;
 }
 
+/*@ assigns \nothing; ensures bits: \result <==> mask_holds(mask, core); */
 static inline bool mask_has(uint32_t mask, uint32_t core)
 {
 	if (mask == MASK_ALL)
@@ -79,6 +102,9 @@ static inline bool mask_has(uint32_t mask, uint32_t core)
 }
 
 /* The number of members below `cores`, which is at most 2^32. */
+/*@ requires cores <= 4294967296;
+  @ assigns \nothing;
+  @ ensures bits: all: mask == 0 ==> \result == cores; */
 static inline uint64_t mask_count(uint32_t mask, uint64_t cores)
 {
 	uint64_t count = 0;
@@ -92,6 +118,9 @@ static inline uint64_t mask_count(uint32_t mask, uint64_t cores)
 }
 
 /* The first member; 2^32 where there is none. */
+/*@ assigns \nothing;
+  @ ensures bits: least: \forall integer core; 0 <= core < 4294967296 && mask_holds(mask, core) ==> \result <= core;
+  @ ensures bits: member: \result < 1 << 32 ==> mask_holds(mask, \result); */
 static inline uint64_t mask_least(uint32_t mask)
 {
 	mask = mask_window(mask);
@@ -105,6 +134,11 @@ static inline bool mask_only(uint32_t mask, uint32_t core)
 }
 
 /* The bits of a window for all cores from `first` to `last`, which lie in it. */
+/*@ requires order <= 32 && offset <= first && first <= last && last < 4294967296 && offset <= 1023;
+  @ requires (last - offset) >> order < 16;
+  @ assigns \nothing;
+  @ ensures bits: \forall integer n; 0 <= n < 32 ==>
+  @   ((\result >> n & 1) == 1 <==> (first - offset) >> order <= n <= (last - offset) >> order); */
 static inline uint32_t mask_bits(uint32_t order, uint32_t offset, uint64_t first, uint64_t last)
 {
 	uint64_t from = mask_granule(order, offset, first), to = mask_granule(order, offset, last);
@@ -131,6 +165,10 @@ static inline bool mask_covers(uint32_t mask, uint32_t part)
 }
 
 /* The least order with which a window from `offset` on reaches `last`. */
+/*@ requires offset <= 1023 && offset <= last && last < 4294967296;
+  @ assigns \nothing;
+  @ ensures bits: fits: \result <= 28 && (last - offset) >> \result < 16;
+  @ ensures bits: least: \result > 0 ==> (last - offset) * 2 >> \result >= 16; */
 static inline uint32_t mask_order_to(uint32_t offset, uint64_t last)
 {
 	uint32_t order = 0;
@@ -139,6 +177,10 @@ static inline uint32_t mask_order_to(uint32_t offset, uint64_t last)
 	return order;
 }
 
+/*@ assigns \nothing;
+  @ ensures bits: member: mask_holds(\result, core);
+  @ ensures bits: exact: \forall integer other; 0 <= other < 4294967296 && core <= 1038 && mask_holds(\result, other) ==>
+  @   other == core; */
 static inline uint32_t mask_of(uint32_t core)
 {
 	uint32_t offset = core < MASK_OFFSET_MAX ? core : MASK_OFFSET_MAX, order = mask_order_to(offset, core);

@@ -57,6 +57,10 @@ enum ledger_order {
 	LEDGER_ORDER_GARBAGE,   /* the manager overwrites all that it shares with other clusters */
 	LEDGER_ORDERS,
 };
+/*@ assigns \nothing;
+  @ ensures bits: known: \result < LEDGER_ORDERS;
+  @ ensures bits: marked: \result != LEDGER_ORDER_NONE ==>
+  @   word / 4294967296 == LEDGER_ORDER_MAGIC / 4294967296 && word % 256 == \result; */
 static inline unsigned ledger_order(uint64_t word)
 {
 	unsigned order = word & 0xff;
@@ -69,6 +73,9 @@ static inline unsigned ledger_order_core(uint64_t word) { return word >> 8 & 0xf
  * finds a new word, and reports when the change has ended. The number makes two words differ.
  */
 #define LEDGER_GRANULARITY_MAGIC 0x6772616e00000000ull
+/*@ assigns \nothing;
+  @ ensures bits: -1 <= \result <= 255 &&
+  @   (\result >= 0 <==> word / 4294967296 == LEDGER_GRANULARITY_MAGIC / 4294967296); */
 static inline int ledger_granularity(uint64_t word)
 {
 	return word >> 32 == LEDGER_GRANULARITY_MAGIC >> 32 ? (int)(word & 0xff) : -1;

@@ -47,6 +47,10 @@ static inline enum memory_state memory_state(uint8_t byte) { return (enum memory
 static inline uint32_t memory_cluster(uint8_t byte) { return byte & 63; }
 
 /* Of the pages with the bytes. Behind them are as many with the homes. */
+/*@ requires pieces <= 1 << 43;
+  @ assigns \nothing;
+  @ ensures bits: pages: \result % 4096 == 0;
+  @ ensures bits: holds: 64 + pieces <= \result < 64 + pieces + 4096; */
 static inline uint64_t memory_control_size(uint64_t pieces)
 {
 	return (sizeof(struct memory_control) + pieces + 4095) & ~4095ull;

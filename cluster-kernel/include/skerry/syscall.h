@@ -81,12 +81,18 @@ enum skerry_syscall {
 /* Message info: bits 0-6 length in words, 7-8 number of capabilities, 12-63 label. */
 enum { MESSAGE_WORDS_MAX = 120, MESSAGE_REGISTERS = 4, MESSAGE_CAPS_MAX = 3 };
 
+/*@ requires label < 1 << 52 && caps <= 3 && words <= 127;
+  @ assigns \nothing;
+  @ ensures bits: \result == label * 4096 + caps * 128 + words; */
 static inline uint64_t message_info(uint64_t label, unsigned caps, unsigned words)
 {
 	return label << 12 | (uint64_t)(caps & 3) << 7 | (words & 127);
 }
+/*@ assigns \nothing; ensures bits: \result == info / 4096; */
 static inline uint64_t message_label(uint64_t info) { return info >> 12; }
+/*@ assigns \nothing; ensures bits: \result == info / 128 % 4; */
 static inline unsigned message_caps(uint64_t info) { return (unsigned)(info >> 7) & 3; }
+/*@ assigns \nothing; ensures bits: \result == info % 128; */
 static inline unsigned message_words(uint64_t info) { return (unsigned)info & 127; }
 
 #define RECV_NOTIFICATION 0xffffffffull /* the label of a receive that a notification ended */

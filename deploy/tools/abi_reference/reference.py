@@ -23,7 +23,8 @@ GROUPS = {
 }
 # Headers that programs of this tree share at compile time only.
 NO_ABI = {LIBRARY / "skerry" / f"{name}.h"
-          for name in ("error_message", "executable", "format", "list", "page_rights", "require", "stat_view")}
+          for name in ("error_message", "executable", "format", "list", "page_rights", "require", "span",
+                       "stat_view")}
 NO_ABI |= {KERNEL / "skerry" / f"{name}.h" for name in ("cpu_needs", "x86")}
 
 

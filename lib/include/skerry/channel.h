@@ -82,4 +82,7 @@ _Static_assert(sizeof(struct channel_header) <= CHANNEL_RINGS, "before the rings
  * farther on. At a million messages a second a ring would pass that distance in
  * half a year. The same position comes again after 2^20 starts.
  */
+/*@ requires mine + theirs < 1 << 20;
+  @ assigns \nothing;
+  @ ensures bits: \result == (mine + theirs) * (1 << 44); */
 static inline uint64_t channel_position(uint64_t mine, uint64_t theirs) { return (mine + theirs) << 44; }

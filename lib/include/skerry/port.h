@@ -82,6 +82,9 @@ struct port_epochs {
 _Static_assert(sizeof(struct port_epochs) == 64, "one cache line");
 
 /* Returns the position where both rings start for this pair of epochs. */
+/*@ requires mine / 2 + theirs / 2 < 1 << 20;
+  @ assigns \nothing;
+  @ ensures bits: \result == (mine / 2 + theirs / 2) * (1 << 44); */
 static inline uint64_t port_position(uint64_t mine, uint64_t theirs) { return (mine / 2 + theirs / 2) << 44; }
 
 /* Returns a direction's ring. `port` is the memory of a port or a cable. */
@@ -99,8 +102,17 @@ static inline void port_close(struct port_epochs *epochs, enum port_direction ou
 {
 	atomic_fetch_or_explicit(&epochs->side[out].epoch, 1, memory_order_release);
 }
+/* Returns where the buffer of a slot begins in a port's memory. */
+/*@ requires direction <= 1 && 0 < slots <= PORT_SLOTS;
+  @ requires power: (slots & (slots - 1)) == 0;
+  @ assigns \nothing;
+  @ ensures bits: PORT_BUFFERS <= \result && \result + PORT_BUFFER <= PORT_BUFFERS + 2 * slots * PORT_BUFFER; */
+static inline uint64_t port_buffer_place(unsigned direction, uint64_t slots, uint64_t slot)
+{
+	return PORT_BUFFERS + (direction * slots + (slot & (slots - 1))) * PORT_BUFFER;
+}
 /* Returns the buffer of a slot; any `slot` gives one inside the port. `slots` is a power of two. */
 static inline void *port_buffer(void *port, enum port_direction direction, uint64_t slots, uint64_t slot)
 {
-	return (char *)port + PORT_BUFFERS + ((uint64_t)direction * slots + (slot & (slots - 1))) * PORT_BUFFER;
+	return (char *)port + port_buffer_place(direction, slots, slot);
 }

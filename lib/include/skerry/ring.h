@@ -65,8 +65,24 @@ struct ring_end {
 };
 
 /* Returns the bytes that a ring takes. */
+/*@ assigns \nothing; ensures \result == sizeof(struct ring) + slots * RING_SLOT; */
 static inline uint64_t ring_size(unsigned slots) { return sizeof(struct ring) + (uint64_t)slots * RING_SLOT; }
 
+/* Returns the place of a position's slot. `mask`: slots - 1. */
+/*@ requires power: (mask & (mask + 1)) == 0 && mask < 1 << 32;
+  @ assigns \nothing;
+  @ ensures bits: inside: \result <= mask;
+  @ ensures bits: place: ((position - \result) & mask) == 0; */
+static inline uint64_t ring_place(uint64_t position, uint64_t mask) { return position & mask; }
+
+/* Returns whether a producer at `position` may fill a slot, where the consumer says that it has taken those below
+ * `taken`. Full, or a false position: more than the mask, as the difference wraps. */
+/*@ requires mask < 1 << 32;
+  @ assigns \nothing;
+  @ ensures near: taken <= position && \result ==> position < taken + mask + 1;
+  @ ensures room: taken <= position < taken + mask + 1 ==> \result;
+  @ ensures false_position: position < taken <= position + (1 << 63) ==> !\result; */
+static inline bool ring_room(uint64_t position, uint64_t taken, uint64_t mask) { return position - taken <= mask; }
 /* Returns a side's view of a ring that was never used. `slots` is a power of two and comes from a trusted place, never
  * from the ring. */
 static inline struct ring_end ring_producer(void *memory, unsigned slots)
@@ -100,8 +116,7 @@ static inline bool ring_has_room(struct ring_end *end)
 {
 	if (end->position == end->limit) {
 		uint64_t taken = atomic_load_explicit(&end->ring->taken, memory_order_acquire);
-		/* full, or a false position: more than the mask, as the difference wraps */
-		if (end->position - taken > end->mask)
+		if (!ring_room(end->position, taken, end->mask))
 			return false;
 		end->limit = taken + end->mask + 1;
 	}
@@ -111,14 +126,14 @@ static inline bool ring_has_room(struct ring_end *end)
 /* Producer: the payload of the next free slot, or null when the ring is full. */
 static inline void *ring_reserve(struct ring_end *end)
 {
-	return ring_has_room(end) ? end->ring->slot[end->position & end->mask].payload : 0;
+	return ring_has_room(end) ? end->ring->slot[ring_place(end->position, end->mask)].payload : 0;
 }
 
 /* Producer: publish the next free slot, which is `slot`; `position` is the end's. A caller that has both spares two
  * loads of each. */
 static inline void ring_publish_slot(struct ring_end *end, struct ring_slot *slot, uint64_t position)
 {
-	require(position == end->position && slot == &end->ring->slot[position & end->mask]);
+	require(position == end->position && slot == &end->ring->slot[ring_place(position, end->mask)]);
 	end->position = position + 1;
 	atomic_store_explicit(&slot->sequence, position + 1, memory_order_release);
 }
@@ -127,21 +142,21 @@ static inline void ring_publish_slot(struct ring_end *end, struct ring_slot *slo
 static inline void ring_publish(struct ring_end *end)
 {
 	const uint64_t position = end->position;
-	ring_publish_slot(end, &end->ring->slot[position & end->mask], position);
+	ring_publish_slot(end, &end->ring->slot[ring_place(position, end->mask)], position);
 }
 
 /* Consumer: whether there is a full slot. */
 static inline bool ring_ready(const struct ring_end *end)
 {
 	const uint64_t position = end->position;
-	const struct ring_slot *slot = &end->ring->slot[position & end->mask];
+	const struct ring_slot *slot = &end->ring->slot[ring_place(position, end->mask)];
 	return atomic_load_explicit(&slot->sequence, memory_order_acquire) == position + 1;
 }
 
 /* Consumer: the payload of the oldest full slot, or null. */
 static inline void *ring_peek(struct ring_end *end)
 {
-	struct ring_slot *slot = &end->ring->slot[end->position & end->mask];
+	struct ring_slot *slot = &end->ring->slot[ring_place(end->position, end->mask)];
 	return ring_ready(end) ? slot->payload : 0;
 }
 
