@@ -41,16 +41,16 @@ static inline void epochs_init(struct epochs *epochs, uint32_t cores)
 	epochs->cores = cores;
 }
 
-/*@ requires left <= EPOCH_LEFT && lagging <= 255;
+/*@ requires left <= EPOCH_LEFT && lagging <= EPOCH_CORES_MAX;
   @ assigns \nothing;
-  @ ensures bits: \result == number % 65536 + left * 65536 + lagging * 16777216; */
+  @ ensures bits: \result == number % 65536 + left * 65536 + lagging * 1048576; */
 static inline uint32_t epoch_word(uint32_t number, uint32_t left, uint32_t lagging)
 {
 	return (number & EPOCH_NUMBER) | left << EPOCH_LEFT_SHIFT | lagging << EPOCH_LAGGING_SHIFT;
 }
-/*@ assigns \nothing; ensures bits: \result == word / 65536 % 256; */
+/*@ assigns \nothing; ensures bits: \result == word / 65536 % 16; */
 static inline uint32_t epoch_left(uint32_t word) { return word >> EPOCH_LEFT_SHIFT & EPOCH_LEFT; }
-/*@ assigns \nothing; ensures bits: \result == word / 16777216; */
+/*@ assigns \nothing; ensures bits: \result == word / 1048576; */
 static inline uint32_t epoch_lagging(uint32_t word) { return word >> EPOCH_LAGGING_SHIFT; }
 
 /*

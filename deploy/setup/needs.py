@@ -107,4 +107,5 @@ TAP = _of((), "tap")
 PLOTS = _of((), "plots")
 DOCS = _of((), "docs", "test") | PLOTS  # "test" has libclang, which reads the headers for a page
 DEPLOY = _of((), "libvirt")
+PROOFS = _of((), "proofs")  # which no command installs: --theorems of prove names them
 PRICES = native("bench-prices", "bench-cores")

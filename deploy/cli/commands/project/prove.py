@@ -27,6 +27,8 @@ from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from deploy.tools.testing import meson_tests
 from deploy.tools.testing.meson_tests import MesonTest
+from deploy.tools.theorems import campaign
+from deploy.tools.theorems.prover import Outcome
 from topology import foreign
 from topology.errors import InputError
 
@@ -37,6 +39,7 @@ _LOOK = 0.05  # seconds between looks at what runs
 
 Only = Annotated[str | None, option("--only WORD", "Only proofs with WORD in their name.")]
 Mistakes = Annotated[bool, option("--mistakes", "Also plant known mistakes, each of which must be found.")]
+Theorems = Annotated[bool, option("--theorems", "Prove the theorems about arithmetic, not the cases.")]
 List = Annotated[bool, option("--list", "List the proofs.")]
 
 
@@ -58,16 +61,24 @@ class Proof:
                 "metrics": metrics}
 
 
-def prove(only: Only = None, mistakes: Mistakes = False, only_list: List = False, quiet: Quiet = False,
-          json: Json = None) -> None:
+def prove(only: Only = None, mistakes: Mistakes = False, theorems: Theorems = False, only_list: List = False,
+          quiet: Quiet = False, json: Json = None) -> None:
     """Take small cases of locks, kernel and managers through every execution that two or three threads can have.
 
     These are proofs within bounds: the sources are those that ship, under the C11 memory model, and each case has few
     threads and steps (docs/kernel-tests.md has them). The exit status is 1 where a case fails; its log shows the
     execution. `skerry test --only "model:"` is the same without mistakes, as tests.
+
+    With --theorems: the contracts of functions of pure arithmetic, by Frama-C, Z3 and cvc5 (docs/proofs.md), for all
+    arguments. The exit status is 1 where one is not proved.
     """
     process.heed_signals()
     output = Output(quiet, json)
+    if theorems:
+        if mistakes:
+            raise InputError("--mistakes", "theorems have planted faults of their own: python -m tests.long.theorems")
+        _prove_theorems(output, only, only_list)
+        return
     ensure_built(output, needs.NAMES_OF_TESTS)
     word = (only or "").lower()
     chosen = [test for test in meson_tests.collect(SUITE) if word in test.name.lower()]
@@ -93,6 +104,41 @@ def prove(only: Only = None, mistakes: Mistakes = False, only_list: List = False
     })
     if failed := [f"{proof.name} (log: {proof.log})" for proof in proofs if not proof.passed]:
         raise Failure(f"not proved: {'; '.join(failed)}")
+
+
+def _prove_theorems(output: Output, only: str | None, only_list: bool) -> None:
+    found = campaign.chosen((only or "").lower())
+    named = campaign.theorems(found)
+    if not named:
+        raise InputError(f"--only {only}", "no theorem has this in its name")
+    outcomes: list[Outcome] = []
+    if only_list:
+        for theorem in named:
+            output.line(f"{theorem.file}: {theorem.function}: {theorem.words}")
+    else:
+        campaign.need_tools()
+        folder = LOGS / "theorems"
+        with alone("skerry prove --theorems", folder), output.progress(f"Proving {len(named)} theorems") as update:
+            outcomes = campaign.prove(found, folder, len(os.sched_getaffinity(0)), lambda: update())
+        output.table(_theorem_table(outcomes))
+    output.results({
+        "skerry": version(), "command": "prove", "host": {"cpu": host.cpu().model, "cores": host.cpu().cores},
+        "results": [{"name": theorem.function} for theorem in named]
+        if only_list else [outcome.to_json() for outcome in outcomes],
+    })
+    if failed := [f"{outcome.theorem.function}: {', '.join(outcome.failed)}" for outcome in outcomes if outcome.failed]:
+        raise Failure(f"not proved: {'; '.join(failed)} (log: {LOGS / 'theorems' / 'frama-c.log'})")
+
+
+def _theorem_table(outcomes: list[Outcome]) -> Table:
+    table = Table("theorem", "of", "", box=None)
+    for title in ("goals", "Qed", "Z3 by WP", "Z3 on bits", "cvc5", "s"):
+        table.add_column(title, justify="right")
+    for one in outcomes:
+        counts = [str(one.goals.get(prover, "")) for prover in ("Qed", "Z3", "z3", "cvc5")]
+        table.add_row(one.theorem.function, one.theorem.file, "FAILED" if one.failed else "ok", str(one.goal_count),
+                      *counts, f"{one.seconds:.1f}", style="red" if one.failed else None)
+    return table
 
 
 def _name(test: MesonTest) -> str:
