@@ -82,6 +82,14 @@ void virtqueue_unchain(struct virtqueue *queue, uint16_t id)
 	queue->descriptor[id].flags = 0;
 }
 
+void virtqueue_exchange(struct virtqueue *queue, uint64_t reads, uint32_t read, uint64_t writes, uint32_t written)
+{
+	require(queue->size >= 2 && queue->posted == queue->taken && read && written);
+	queue->descriptor[0] = (struct virtqueue_descriptor){ reads, read, DESCRIPTOR_NEXT, 1 };
+	queue->descriptor[1] = (struct virtqueue_descriptor){ writes, written, DESCRIPTOR_WRITE, 0 };
+	virtqueue_post_again(queue, 0);
+}
+
 /*
  * The device sees the stores before the fence before the loads after it are done. A locked instruction is no fence in
  * QEMU with one thread for all processors (-accel tcg,thread=single): it becomes a plain load and store there, while

@@ -82,6 +82,14 @@ void virtqueue_kick(struct virtqueue *queue);
 void virtqueue_chain(struct virtqueue *queue, uint16_t last, uint16_t id, uint32_t offset, uint32_t length);
 void virtqueue_unchain(struct virtqueue *queue, uint16_t id);
 
+/*
+ * Posts a request of which the device reads `read` bytes at one physical address and answers with up to `written` at
+ * another. Both lie outside the queue's buffers; descriptors 0 and 1 serve, so there is one request at a time and no
+ * other buffer in the queue. The device learns of it by virtqueue_kick(), and virtqueue_peek() then gives buffer 0 and
+ * the bytes that it says it has written.
+ */
+void virtqueue_exchange(struct virtqueue *queue, uint64_t reads, uint32_t read, uint64_t writes, uint32_t written);
+
 /* The oldest buffer that the device is done with, left where it is until virtqueue_take(). `*id` is below `size`. */
 bool virtqueue_peek(const struct virtqueue *queue, uint16_t *id, uint32_t *length);
 static inline void virtqueue_take(struct virtqueue *queue) { queue->taken++; }
