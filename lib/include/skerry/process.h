@@ -14,6 +14,7 @@
  *     PROCESS_HEAP_VADDR    heap_size bytes, zero and writable. libc's mmap and brk are served from here
  *                           without a system call. All of it is reserved; 2 MiB of it are mapped when first touched.
  *     PROCESS_PORT_VADDR    the network port (skerry/port.h), if it has one
+ *     PROCESS_VOLUMES_VADDR the file ports of its volumes (skerry/file_port.h), FILE_PORT_SIZE each, if it has any
  *     PROCESS_CABLES_VADDR  its cables (skerry/port.h), one after another, CABLE_SIZE each, if it has any
  *     PROCESS_SOCKETS_VADDR the socket port (skerry/socket_port.h), if it or its stack has one
  *     PROCESS_FILES_VADDR   its files (skerry/file_tree.h), read-only, if it has any
@@ -38,6 +39,7 @@
 #define PROCESS_SOCKETS_VADDR 0x0000620000000000ull
 #define PROCESS_FILES_VADDR 0x0000630000000000ull
 #define PROCESS_CABLES_VADDR 0x0000640000000000ull /* a stack: all its cables, one after another, CABLE_SIZE each */
+#define PROCESS_VOLUMES_VADDR 0x0000650000000000ull /* a volume server: the file port of its program */
 #define PROCESS_INFO_VADDR 0x0000700000000000ull
 #define PROCESS_HOSTS_VADDR 0x0000700000001000ull
 #define PROCESS_IPC_VADDR  0x0000700000100000ull
@@ -62,7 +64,8 @@ enum {
 	PROCESS_SLOT_MANAGER,  /* endpoint, badged; WRITE */
 	PROCESS_SLOT_UNTYPED,  /* process_info.untyped_bits: threads, notifications of its own */
 	PROCESS_SLOT_WAKE,     /* notification: network port has frames or room, or a driver's interrupt */
-	PROCESS_SLOT_PEER,     /* notification or doorbell: signal to wake the other end of the port */
+	PROCESS_SLOT_PEER,     /* notification or doorbell: signal to wake the other end of the port; a volume
+	                        * server: its program's */
 	PROCESS_SLOT_IRQ,      /* a driver: its interrupt */
 	PROCESS_SLOT_IO_PORT,  /* a driver: I/O ports */
 	PROCESS_SLOT_IPC_FRAME,/* the frame of IPC buffers at PROCESS_IPC_VADDR */
@@ -71,6 +74,8 @@ enum {
 	PROCESS_SLOT_SOCKETS,  /* notification: signal to wake the other end of the socket port */
 	PROCESS_SLOT_FREE = 16,/* from here on empty up to the next ones that it has, the process's own */
 	PROCESS_SLOT_PORT_WAKE = 128, /* a switch only: port i's far end is woken through slot 128+i */
+	PROCESS_SLOT_VOLUME_ANSWER = 224, /* notification: volume i has answered; READ */
+	PROCESS_SLOT_VOLUME_WAKE = 232, /* the server of volume i is woken through slot 232+i */
 	PROCESS_SLOT_CABLE_WAKE = 240, /* a program with cables: cable i's far end is woken through slot 240+i */
 };
 
@@ -117,7 +122,7 @@ static inline uint64_t process_touched_size(uint64_t heap)
  * Other programs learn their cables here: cable i's shared memory is at PROCESS_CABLES_VADDR + i * CABLE_SIZE. They
  * have the far end's addresses, and one of the two ends is `upper`.
  */
-enum { PROCESS_MAX_PORTS = 120, PROCESS_MAX_CABLES = 16 };
+enum { PROCESS_MAX_PORTS = 120, PROCESS_MAX_CABLES = 16, PROCESS_MAX_VOLUMES = 8 };
 struct process_port {
 	uint8_t mac[6]; /* zero for NIC drivers and switches */
 	uint8_t uplink; /* 1: leads to the NIC driver; unknown addresses go there */
@@ -180,6 +185,8 @@ struct process_info {
 	uint64_t storage;    /* bytes of the heap that its own files may take; 0: it is not said */
 	uint64_t files_size; /* bytes at PROCESS_FILES_VADDR; 0: none */
 	uint64_t cwd;        /* address of its first working directory's path; 0: the root */
+	uint64_t volumes;    /* address of the paths where its volumes are, one behind another, each with its NUL */
+	uint32_t volume_count; /* file ports: 0 to PROCESS_MAX_VOLUMES */
 	uint32_t hosts_size; /* bytes at PROCESS_HOSTS_VADDR; 0: none */
 	uint32_t uid, gid;   /* user and group that it starts as */
 	uint32_t threads;    /* that it may have at once, up to PROCESS_THREADS */
@@ -202,6 +209,8 @@ struct process_info {
 	uint32_t placement;  /* enum process_placement */
 };
 _Static_assert(sizeof(struct process_info) <= 4096, "one page");
+_Static_assert(PROCESS_SLOT_VOLUME_WAKE + PROCESS_MAX_VOLUMES <= PROCESS_SLOT_CABLE_WAKE &&
+               PROCESS_SLOT_VOLUME_ANSWER + PROCESS_MAX_VOLUMES <= PROCESS_SLOT_VOLUME_WAKE, "a slot for each volume");
 _Static_assert(PROCESS_SLOT_CABLE_WAKE + PROCESS_MAX_CABLES <= 1 << PROCESS_CNODE_BITS, "a slot for each cable");
 
 /*
