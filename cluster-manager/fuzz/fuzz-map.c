@@ -151,6 +151,13 @@ static void check_application(const struct cluster_map *map, uint32_t index)
 	MUST(a->stack < count && a->stack_of < count && a->port_of < count && a->port_of != (int32_t)index);
 	MUST(a->stack == MAP_NONE || map->application[a->stack].stack_of == (int32_t)index);
 	MUST(a->stack_of == MAP_NONE || map->application[a->stack_of].stack == (int32_t)index);
+	MUST(map_named_count(&a->volumes) <= PROCESS_MAX_VOLUMES);
+	for (uint32_t i = 0; i < map_named_count(&a->volumes); i++) {
+		const uint32_t server = map_named(map, &a->volumes, i);
+
+		MUST((int32_t)server < count && map->application[server].volume_of == (int32_t)index);
+	}
+	MUST((a->role == MAP_VOLUME) == (a->volume_of != MAP_NONE) && (a->role == MAP_VOLUME) == (a->mount.size != 0));
 	MUST(a->port_of == MAP_NONE || map->application[a->port_of].role == MAP_SWITCH);
 }
 

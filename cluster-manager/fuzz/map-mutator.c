@@ -16,13 +16,14 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 
 static const char *const names[] = {
 	"args", "await", "barrier", "cables", "compatible", "cpu", "cpus", "cwd", "device_type", "devices", "ends",
-	"env", "files", "gateway", "heap", "ipv4", "ivshmem", "kernel", "mac", "memory", "modules", "mtu", "netmask",
-	"numa-node-id", "pci-id", "phandle", "placement", "program", "reg", "role", "root", "shutdown", "size", "stack",
-	"statistics", "storage", "switch", "threads", "user",
+	"env", "files", "gateway", "heap", "ipv4", "ivshmem", "kernel", "mac", "memory", "modules", "mount", "mtu",
+	"netmask", "numa-node-id", "pci-id", "phandle", "placement", "program", "reg", "role", "root", "shutdown", "size",
+	"stack", "statistics", "storage", "switch", "threads", "user", "volumes",
 	"#address-cells", "#size-cells",
 };
 static const char *const words[] = {
 	"", "10.0.2.101", "10.0.2.2", "10.0.2.255", "255.255.255.0", "0.0.0.0", "clh+stat", "never", "nic", "none",
+	"volume", "/data",
 	"redis-server", "redis@2", "root", "stack", "switch", "switch@0", "virtio-net", "when-done", "ycsb", "ycsb@3",
 	"map", "skerry,cluster-map-v1",
 };

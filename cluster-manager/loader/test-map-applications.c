@@ -22,6 +22,31 @@ static void add_behind(unsigned count)
 	}
 }
 
+/* Makes a volume server of the switch, and leaves the network without one. */
+static void volume(const char *mount)
+{
+	set_text(SWITCH, "role", "volume");
+	set_text(SWITCH, "mount", mount);
+	set_cells(SWITCH, "pci-id", 0x1af4, 0x1049);
+}
+
+static void break_volumes(void)
+{
+	BREAK("a volume without a place", (drop(YCSB, "ipv4"), drop(YCSB, "mac"), set_text(YCSB, "role", "volume"),
+	      set_cells(YCSB, "pci-id", 0x1af4, 0x1049)), "ycsb@3: a volume server has mount");
+	BREAK("a volume without a device", (drop(YCSB, "ipv4"), drop(YCSB, "mac"), set_text(YCSB, "role", "volume"),
+	      set_text(YCSB, "mount", "/data")), "ycsb@3 drives a device, but cluster@1");
+	BREAK("a volume of nobody", volume("/data"), "switch@0 is nobody's volume");
+	BREAK("a volume of another cluster", (volume("/data"), set_text(YCSB, "volumes", "switch@0")),
+	      "ycsb@3: the server of its volume, switch@0, is in another cluster");
+	BREAK("a volume at no path", volume("data"), "switch@0: mount \"data\"");
+	BREAK("a volume at the root", volume("/"), "switch@0: mount \"/\"");
+	BREAK("a volume above", volume("/data/.."), "switch@0: mount");
+	BREAK("a volume with an empty name", volume("/data//x"), "switch@0: mount");
+	BREAK("a volume behind a slash", volume("/data/"), "switch@0: mount");
+	BREAK("what is no volume", set_text(REDIS, "volumes", "switch@0"), "redis@2: switch@0 is no volume");
+}
+
 static void break_resources(void)
 {
 	BREAK("more storage than heap", must(fdt_setprop_u64(tree, at(YCSB), "storage", 1ull << 40)),
@@ -117,6 +142,7 @@ void break_applications(void)
 	BREAK("an executable as files", must(fdt_setprop_string(tree, at(YCSB), "files", "ycsb")),
 	      "module ycsb is not a tree of files of version 1");
 	break_resources();
+	break_volumes();
 }
 
 void break_cables(void)

@@ -169,6 +169,8 @@ static bool check_arguments(const struct cluster_map *map, const struct map_appl
 		return error_set_at(err, a->name, "env", "map: %s: %lu variables are more than %u", a->name, variables,
 				 MAP_MAX_VARIABLES);
 	size = strlen(a->program) + 1 + a->args.size + a->env.size + a->cwd.size + 8 * (count + variables);
+	for (uint32_t i = 0; i < map_named_count(&a->volumes); i++)
+		size += map->application[map_named(map, &a->volumes, i)].mount.size;
 	return size <= room || error_set_at(err, a->name, a->env.size > a->args.size ? "env" : "args",
 					 "map: %s: its arguments and its environment take %lu bytes, and a program has "
 					 "room for %lu", a->name,

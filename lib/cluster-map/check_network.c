@@ -14,7 +14,7 @@ static const struct map_cluster *home_of(const struct cluster_map *map, const st
 
 static const char *role_name(const struct map_application *a)
 {
-	return a->role == MAP_SWITCH ? "switch" : "nic";
+	return a->role == MAP_SWITCH ? "switch" : a->role == MAP_NIC ? "nic" : "volume server";
 }
 
 static bool check_mac(const struct map_application *a, struct error_message *err)
@@ -30,8 +30,9 @@ static bool check_mac(const struct map_application *a, struct error_message *err
 
 static bool check_role(const struct map_application *a, struct error_message *err)
 {
-	if ((a->role == MAP_NIC) != (a->pci_id.size != 0))
-		return error_set_at(err, a->name, "pci-id", "map: %s: a NIC driver has pci-id, and nothing else has",
+	if (map_has_device(a) != (a->pci_id.size != 0))
+		return error_set_at(err, a->name, "pci-id",
+		                    "map: %s: a NIC driver and a volume server have pci-id, and nothing else has",
 		                    a->name);
 	if (a->role != MAP_PROGRAM && a->ipv4 != 0)
 		return error_set_at(err, a->name, "ipv4", "map: %s is the %s and can have no address", a->name,

@@ -76,6 +76,7 @@ bool check_clusters(const struct draft *d);
 bool check_machines(struct draft *d); /* and says which cluster is the primary one */
 bool check_memory(const struct draft *d);
 bool check_applications(const struct draft *d);
+bool check_volumes(struct draft *d); /* and says whose volume each is */
 bool check_network(struct draft *d); /* and says which switch each port is of */
 
 /* Index of the cpu with this phandle, or MAP_NONE. */

@@ -36,7 +36,7 @@ static const struct form forms[] = {
 	{ "network", "netmask gateway mtu", NULL, NULL },
 	{ "applications", CONTAINER, "",
 	  "reg program cpu placement heap role pci-id ipv4 mac args env cwd files storage user threads await"
-	  " cables stack switch "
+	  " cables stack switch volumes mount "
 	  "barrier"
 	  " restart restart-limit restart-delay statistics" },
 	{ "run", "shutdown patience", NULL, NULL },

@@ -132,6 +132,7 @@ static void put_lists(struct text *out, const struct cluster_map *map, const str
 	text_close(out, "]");
 	put_named(out, map, "awaits", &a->await);
 	put_named(out, map, "cables", &a->cables);
+	put_named(out, map, "volumes", &a->volumes);
 	put_strings(out, map, "args", &a->args);
 	put_strings(out, map, "env", &a->env);
 }
@@ -139,7 +140,7 @@ static void put_lists(struct text *out, const struct cluster_map *map, const str
 static void put_application(struct text *out, const struct cluster_map *map, const struct map_application *a)
 {
 	static const char *const restart[] = { "never", "on-failure", "always" },
-	                         *const role[] = { NULL, "switch", "nic" };
+	                         *const role[] = { NULL, "switch", "nic", "volume" };
 	const uint8_t *mac = a->mac;
 
 	put(out, "{\"cpu\":%u,\"heap\":%lu,\"storage\":%lu,\"user\":[%u,%u]", a->cpu, a->heap, a->storage, a->uid,
@@ -153,6 +154,7 @@ static void put_application(struct text *out, const struct cluster_map *map, con
 	put_text(out, "files", a->files);
 	put_text(out, "cwd", a->cwd.size > 0 ? map_bytes(map, &a->cwd) : NULL);
 	put_text(out, "placement", a->placement == PROCESS_FIRST ? "first" : NULL);
+	put_text(out, "mount", a->mount.size > 0 ? map_bytes(map, &a->mount) : NULL);
 	put_text(out, "stack", a->stack != MAP_NONE ? map->application[a->stack].name : NULL);
 	put_text(out, "switch", named_switch(map, a));
 	if (a->threads != PROCESS_THREADS)

@@ -75,7 +75,8 @@ bool cluster_map_read(struct cluster_map *map, const void *blob, uint64_t size, 
 	memset(map, 0, sizeof *map);
 	if (!check_tree(blob, size, err) || !read_clusters(d) || !check_clusters(d) || !check_machines(d) ||
 	    !check_memory(d) ||
-	    !read_applications(d) || !check_applications(d) || !read_network(d) || !check_network(d) || !read_run(d))
+	    !read_applications(d) || !check_applications(d) || !check_volumes(d) ||
+	    !read_network(d) || !check_network(d) || !read_run(d))
 		return false;
 	map->magic = MAP_MAGIC;
 	map->version = MAP_VERSION;

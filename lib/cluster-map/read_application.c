@@ -101,10 +101,10 @@ static bool read_role(struct draft *d, int node, struct map_application *a)
 		return false;
 	if (role == NULL)
 		return true;
-	if (strcmp(role, "switch") != 0 && strcmp(role, "nic") != 0)
-		return error_set_at(d->err, a->name, "role", "map: %s: role \"%s\" is neither switch nor nic", a->name,
-		                    role);
-	a->role = role[0] == 's' ? MAP_SWITCH : MAP_NIC;
+	if (strcmp(role, "switch") != 0 && strcmp(role, "nic") != 0 && strcmp(role, "volume") != 0)
+		return error_set_at(d->err, a->name, "role", "map: %s: role \"%s\" is neither switch, nic nor volume",
+		                    a->name, role);
+	a->role = role[0] == 's' ? MAP_SWITCH : role[0] == 'n' ? MAP_NIC : MAP_VOLUME;
 	return true;
 }
 
@@ -175,10 +175,10 @@ static bool read_limits(struct draft *d, int node, struct map_application *a)
 	return !has_property(d, node, "threads") || read_u32(d, node, "threads", &a->threads);
 }
 
-/* Where its files are and where it starts among them. */
+/* Where its files are and where it starts among them; of a volume server, where its program has the volume. */
 static bool read_paths(struct draft *d, int node, struct map_application *a)
 {
-	const char *cwd;
+	const char *cwd, *mount;
 
 	if (has_property(d, node, "files") && !read_name(d, node, "files", a->files))
 		return false;
@@ -186,6 +186,10 @@ static bool read_paths(struct draft *d, int node, struct map_application *a)
 		return false;
 	if (cwd != NULL)
 		a->cwd = pool_add(d, cwd, (uint32_t)strlen(cwd) + 1);
+	if (!read_option(d, node, "mount", &mount))
+		return false;
+	if (mount != NULL)
+		a->mount = pool_add(d, mount, (uint32_t)strlen(mount) + 1);
 	return true;
 }
 
@@ -222,7 +226,7 @@ static bool read_application(struct draft *d, int node)
 		                    name,
 				 PROCESS_NAME - 1);
 	strcpy(a->name, name);
-	a->stack = a->stack_of = a->port_of = MAP_NONE;
+	a->stack = a->stack_of = a->volume_of = a->port_of = MAP_NONE;
 	draft->node = node;
 	if (!read_name(d, node, "program", a->program) || !read_role(d, node, a) || !read_place(d, node, a) ||
 	    !read_restart(d, node, a) ||
@@ -278,7 +282,8 @@ bool read_applications(struct draft *d)
 		struct map_application *a = &d->map->application[i];
 
 		if (!join_named(d, d->application[i].node, a, "await", "awaits", &a->await) ||
-		    !join_named(d, d->application[i].node, a, "cables", "has a cable to", &a->cables))
+		    !join_named(d, d->application[i].node, a, "cables", "has a cable to", &a->cables) ||
+		    !join_named(d, d->application[i].node, a, "volumes", "has volume", &a->volumes))
 			return false;
 	}
 	return true;

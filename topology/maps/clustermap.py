@@ -97,6 +97,8 @@ class Application:
     awaits: list[str] = field(default_factory=list)
     # applications of its cluster to which its frames go without a switch
     cables: list[str] = field(default_factory=list)
+    volumes: list[str] = field(default_factory=list)  # the servers of its volumes
+    mount: str | None = None  # of a volume server: where its program has the volume
     stack: str | None = None  # the application that runs lwIP for it; None: it does so itself
     switch: str | None = None  # the one that its network port is of; None: the root switch
     barrier: bool = False

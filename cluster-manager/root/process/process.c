@@ -21,6 +21,7 @@
 #include "sockets.h"
 #include "split.h"
 #include "stack.h"
+#include "volumes.h"
 #include "vspace.h"
 
 enum { OWN_UNTYPED_BITS = 18 };
@@ -200,7 +201,11 @@ static int process_attach(struct process *p, uint32_t application, struct proces
 		return error;
 	*step = "its socket port";
 	error = sockets_attach(application, p, info);
-	if (error || a->role != MAP_NIC)
+	if (error)
+		return error;
+	*step = "its volumes";
+	error = volumes_attach(application, p, info);
+	if (error || !map_has_device(a))
 		return error;
 	*step = "its device";
 	return device_attach(a, p, &info->device);
@@ -249,7 +254,7 @@ static int process_build(struct process *p, uint32_t application, struct thread_
 	*step = "its stack";
 	error = promise_table_make(&p->touched, p->vspace, a->heap);
 	if (!error)
-		error = stack_make(a, &image, p, random, &registers->rsp, &info.cwd);
+		error = stack_make(a, &image, p, random, &registers->rsp, &info);
 	if (error)
 		return error;
 	error = process_attach(p, application, &info, step);
@@ -319,6 +324,7 @@ static void give_back(uint32_t application)
 	elf_unload(owner_application(application));
 	memory_return(owner_application(application));
 	sockets_ended(application);
+	volumes_ended(application);
 }
 
 int process_start(uint32_t application)

@@ -51,8 +51,19 @@ static bool push_strings(struct builder *b, const struct map_list *list, uint64_
 	return true;
 }
 
+/* The paths of its volumes, the first at the lowest address. Returns that, or 0: there is no room. */
+static uint64_t push_mounts(struct builder *b, const struct map_application *a)
+{
+	uint64_t address = address_of(b);
+	for (uint32_t i = map_named_count(&a->volumes); address && i--;) {
+		const struct map_list *mount = &map->application[map_named(map, &a->volumes, i)].mount;
+		address = stack_push(b, map_bytes(map, mount), mount->size);
+	}
+	return address;
+}
+
 static int stack_build(struct builder *b, const struct map_application *a, const struct elf_image *image,
-		 const uint64_t random[2], uint64_t *cwd)
+		 const uint64_t random[2], struct process_info *info)
 {
 	uint64_t argv[MAP_MAX_ARGUMENTS + 1], envp[MAP_MAX_VARIABLES + 1];
 	uint64_t argc = 1, variables = 0;
@@ -60,8 +71,11 @@ static int stack_build(struct builder *b, const struct map_application *a, const
 	if (!argv[0] || !push_strings(b, &a->args, argv, &argc, MAP_MAX_ARGUMENTS) ||
 	    !push_strings(b, &a->env, envp, &variables, MAP_MAX_VARIABLES))
 		return -SKERRY_BAD_ARGUMENT;
-	*cwd = 0;
-	if (a->cwd.size && !(*cwd = stack_push(b, map_bytes(map, &a->cwd), a->cwd.size)))
+	info->cwd = 0;
+	if (a->cwd.size && !(info->cwd = stack_push(b, map_bytes(map, &a->cwd), a->cwd.size)))
+		return -SKERRY_BAD_ARGUMENT;
+	info->volumes = a->volumes.size ? push_mounts(b, a) : 0;
+	if (a->volumes.size && !info->volumes)
 		return -SKERRY_BAD_ARGUMENT;
 	uint64_t random_address = stack_push(b, random, 16);
 
@@ -87,7 +101,7 @@ static int stack_build(struct builder *b, const struct map_application *a, const
 
 int stack_make(const struct map_application *a, const struct elf_image *image, struct process *p,
                const uint64_t random[2],
-	       uint64_t *stack_pointer, uint64_t *cwd)
+	       uint64_t *stack_pointer, struct process_info *info)
 {
 	int error = promise_make(&p->stack, PROCESS_STACK_TOP - PROCESS_STACK_SIZE, OBJECT_FRAME_4K, PROCESS_STACK_SIZE,
 	                         STEP, PROCESS_TOUCHED_STACK);
@@ -98,7 +112,7 @@ int stack_make(const struct map_application *a, const struct elf_image *image, s
 	struct builder b = { window_open(p->stack.first + FRAMES - ARGUMENT_FRAMES, ARGUMENT_FRAMES), ARGUMENT_BYTES };
 	if (!b.memory)
 		return -SKERRY_NO_MEMORY;
-	error = stack_build(&b, a, image, random, cwd);
+	error = stack_build(&b, a, image, random, info);
 	window_close();
 	*stack_pointer = address_of(&b);
 	return error ? error : promise_map(&p->stack, p->vspace, &p->touched, FRAMES / STEP - 1,

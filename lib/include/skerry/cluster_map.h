@@ -22,7 +22,7 @@
 #define MAP_MAGIC 0x50414d594b53ull /* "SKYMAP" */
 enum { MAP_VERSION = 10, MAP_NONE = -1 };
 
-enum map_role { MAP_PROGRAM, MAP_SWITCH, MAP_NIC };
+enum map_role { MAP_PROGRAM, MAP_SWITCH, MAP_NIC, MAP_VOLUME };
 /* When a program that has ended is started again; a failure is an exit status other than 0, a fault, or no start. */
 enum map_restart { MAP_RESTART_NEVER, MAP_RESTART_ON_FAILURE, MAP_RESTART_ALWAYS };
 
@@ -94,12 +94,15 @@ struct map_application {
 	uint32_t restart_delay;     /* ms before the first; each soon after it waits twice as long */
 	int32_t stack;              /* the application that has its lwIP, or MAP_NONE: it is within it */
 	int32_t stack_of;           /* the application whose lwIP it has, or MAP_NONE */
+	int32_t volume_of;          /* a volume server: the application whose volume it is, else MAP_NONE */
 	int32_t port_of;            /* the switch that its network port is of, or MAP_NONE: it has none */
 	struct map_list args;       /* NUL-terminated strings, one after another */
 	struct map_list env;        /* the same, NAME=VALUE each */
 	struct map_list cwd;        /* one such string, an absolute path; none: "/" */
 	struct map_list await;      /* uint16_t: the applications that it awaits */
 	struct map_list cables;     /* the same: the applications to which its frames go by cable (port.h) */
+	struct map_list volumes;    /* the same: the volume servers of its volumes */
+	struct map_list mount;      /* a volume server: a string, the path at which its program has the volume */
 	struct map_list pci_id;     /* pairs of big-endian cells: vendor, device */
 };
 
@@ -183,6 +186,12 @@ static inline int32_t map_core_index(const struct cluster_map *m, const struct m
 
 /* Does it have a port of a switch? */
 static inline bool map_has_port(const struct map_application *a) { return a->port_of != MAP_NONE; }
+
+/* Does it drive a PCI device? */
+static inline bool map_has_device(const struct map_application *a)
+{
+	return a->role == MAP_NIC || a->role == MAP_VOLUME;
+}
 
 /* Where a list's bytes begin. */
 static inline const void *map_bytes(const struct cluster_map *m, const struct map_list *list)
