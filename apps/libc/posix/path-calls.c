@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
+#include "platform.h"
 #include "ramfs.h"
+#include "volume.h"
 
 /* Returns the error of an open of this node with these flags, or 0. */
 static int open_check(const struct ramfs_node *node, int flags)
@@ -29,6 +31,10 @@ long sys_openat(const long *a)
 
 	if (error)
 		return error;
+	if (there.volume) {
+		error = (int)volume_open(&there, flags, (uint32_t)a[3], &file);
+		return error ? error : descriptor_open(file, 0);
+	}
 	if (there.node) {
 		error = open_check(there.node, flags);
 	} else if (!(flags & O_CREAT)) {
@@ -54,8 +60,13 @@ long sys_creat(const long *a)
 static long stat_path(int directory_fd, const char *name, struct stat *st)
 {
 	struct ramfs_node *node;
-	int error = path_node(directory_fd, name, &node);
+	struct place there;
+	int error = path_find(directory_fd, name, &there);
 
+	if (!error && there.volume)
+		return volume_stat(&there, st);
+	if (!error)
+		error = path_node(&there, &node);
 	if (!error)
 		ramfs_stat(node, st);
 	return error;
@@ -91,12 +102,17 @@ long sys_lstat(const long *a) { return sys_stat(a); } /* there are no symbolic l
 long sys_faccessat(const long *a)
 {
 	struct ramfs_node *node;
-	int error = path_node((int)a[0], (const char *)a[1], &node);
+	struct place there;
+	int error = path_find((int)a[0], (const char *)a[1], &there);
 
+	if (!error && !there.volume)
+		error = path_node(&there, &node);
 	if (error)
 		return error;
 	if (a[2] & ~(R_OK | W_OK | X_OK))
 		return -EINVAL;
+	if (there.volume)
+		return volume_access(&there, (int)a[2]);
 	if (a[2] & W_OK && node->read_only)
 		return -EROFS;
 	return a[2] & X_OK && !S_ISDIR(node->mode) && !(node->mode & 0111) ? -EACCES : 0;
@@ -121,6 +137,8 @@ long sys_mkdirat(const long *a)
 
 	if (error)
 		return error;
+	if (there.volume)
+		return volume_mkdir(&there, (uint32_t)a[2]);
 	if (there.node)
 		return -EEXIST;
 	return ramfs_create(there.directory, there.name, there.length, S_IFDIR | ((uint32_t)a[2] & 0777), &there.node);
@@ -144,6 +162,8 @@ static long unlink_path(int directory_fd, const char *name, bool directory)
 
 	if (!node)
 		return error ? error : -ENOENT;
+	if (there.volume)
+		return volume_unlink(&there, directory);
 	if (S_ISDIR(node->mode) != directory)
 		return directory ? -ENOTDIR : -EISDIR;
 	if (!there.name) /* "/", "." and ".." */
@@ -192,6 +212,8 @@ long sys_renameat(const long *a)
 		return error;
 	if (!from.node)
 		return -ENOENT;
+	if (from.volume || to.volume)
+		return volume_rename(&from, &to);
 	if (from.node == to.node)
 		return 0;
 	if ((error = rename_check(&from, &to)))
@@ -221,8 +243,13 @@ long sys_ftruncate(const long *a)
 long sys_truncate(const long *a)
 {
 	struct ramfs_node *node;
-	int error = path_node(AT_FDCWD, (const char *)a[0], &node);
+	struct place there;
+	int error = path_find(AT_FDCWD, (const char *)a[0], &there);
 
+	if (!error && there.volume)
+		return volume_truncate(&there, a[1]);
+	if (!error)
+		error = path_node(&there, &node);
 	if (error)
 		return error;
 	if (!S_ISREG(node->mode) || a[1] < 0)
@@ -233,12 +260,28 @@ long sys_truncate(const long *a)
 	return ramfs_resize(node, (size_t)a[1]);
 }
 
-/* Memory is all there is to write to. */
-long sys_fsync(const long *a) { return descriptor_file((int)a[0]) ? 0 : -EBADF; }
-long sys_fdatasync(const long *a) { return sys_fsync(a); }
-long sys_sync_file_range(const long *a) { return sys_fsync(a); }
-long sys_fadvise64(const long *a) { return sys_fsync(a); }
-long sys_sync(const long *a) { (void)a; return 0; }
+/* What is in memory lasts nowhere. */
+static long sync_descriptor(int fd, bool data_only)
+{
+	struct file *file = descriptor_file(fd);
+
+	return !file ? -EBADF : file->ops->sync ? file->ops->sync(file, data_only) : 0;
+}
+
+long sys_fsync(const long *a) { return sync_descriptor((int)a[0], false); }
+long sys_fdatasync(const long *a) { return sync_descriptor((int)a[0], true); }
+long sys_sync_file_range(const long *a) { return sys_fdatasync(a); }
+
+long sys_sync(const long *a)
+{
+	(void)a;
+	for (int fd = 0; platform_info()->volume_count && fd < descriptor_count_max(); fd++)
+		sync_descriptor(fd, false);
+	return 0;
+}
+
+static long check_descriptor(const long *a) { return descriptor_file((int)a[0]) ? 0 : -EBADF; }
+long sys_fadvise64(const long *a) { return check_descriptor(a); }
 
 long sys_fallocate(const long *a)
 {
@@ -253,40 +296,63 @@ long sys_fallocate(const long *a)
 /* One user owns everything: permissions and owners are not kept, only the file's existence is checked. */
 static long check_there(int directory_fd, const char *path)
 {
-	struct ramfs_node *node;
+	struct stat st;
 
-	return path_node(directory_fd, path, &node);
+	return stat_path(directory_fd, path, &st);
 }
 
-long sys_chmod(const long *a) { return check_there(AT_FDCWD, (const char *)a[0]); }
+/* A volume keeps permissions. */
+static long change_mode(int directory_fd, const char *path, uint32_t mode)
+{
+	struct place there;
+	const int error = path_find(directory_fd, path, &there);
+
+	return error ? error : there.volume ? volume_chmod(&there, mode) : there.node ? 0 : -ENOENT;
+}
+
+long sys_chmod(const long *a) { return change_mode(AT_FDCWD, (const char *)a[0], (uint32_t)a[1]); }
 long sys_chown(const long *a) { return check_there(AT_FDCWD, (const char *)a[0]); }
 long sys_lchown(const long *a) { return check_there(AT_FDCWD, (const char *)a[0]); }
-long sys_fchmodat(const long *a) { return check_there((int)a[0], (const char *)a[1]); }
+long sys_fchmodat(const long *a) { return change_mode((int)a[0], (const char *)a[1], (uint32_t)a[2]); }
 long sys_fchownat(const long *a) { return check_there((int)a[0], (const char *)a[1]); }
-long sys_fchmod(const long *a) { return sys_fsync(a); }
-long sys_fchown(const long *a) { return sys_fsync(a); }
+long sys_fchown(const long *a) { return check_descriptor(a); }
 
-/* The node of a path, or of the descriptor itself; of a file that has none, null and 0. */
-static long find_node(int fd, const char *path, long flags, struct ramfs_node **out)
+long sys_fchmod(const long *a)
 {
-	if (path && (*path || !(flags & AT_EMPTY_PATH)))
-		return path_node(fd, path, out);
+	struct file *file = descriptor_file((int)a[0]);
+	struct file_request request = { .set = FILE_SET_MODE, .mode = (uint32_t)a[1] & 0777 };
+
+	return !file ? -EBADF : volume_is_file(file) ? volume_file_set(file, &request) : 0;
+}
+
+static long set_file_times(int fd, const struct timespec *times)
+{
 	struct file *file = descriptor_file(fd);
-	*out = file ? ramfs_node_of(file) : 0;
-	return file ? 0 : -EBADF;
+	struct ramfs_node *node = file ? ramfs_node_of(file) : 0;
+	struct file_request request = { 0 };
+
+	if (!file || !volume_is_file(file))
+		return !file ? -EBADF : node ? ramfs_set_times(node, times) : 0;
+	const int error = volume_times(&request, times);
+	return error ? error : volume_file_set(file, &request);
 }
 
 long sys_utimensat(const long *a)
 {
 	const struct timespec *times = (const struct timespec *)a[2];
-	struct ramfs_node *node;
+	const char *path = (const char *)a[1];
+	struct place there;
 
 	if (times && times[0].tv_nsec == UTIME_OMIT && times[1].tv_nsec == UTIME_OMIT)
 		return 0; /* Linux does not even look for the file */
 	if (a[3] & ~(long)(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH))
 		return -EINVAL;
-	const long error = find_node((int)a[0], (const char *)a[1], a[3], &node);
-	return error || !node ? error : ramfs_set_times(node, times);
+	if (!path || (!*path && a[3] & AT_EMPTY_PATH))
+		return set_file_times((int)a[0], times);
+	const int error = path_find((int)a[0], path, &there);
+	if (error)
+		return error;
+	return there.volume ? volume_utimes(&there, times) : there.node ? ramfs_set_times(there.node, times) : -ENOENT;
 }
 
 long sys_getdents64(const long *a)

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <skerry/file_port.h>
 #include <skerry/process.h>
 #include <skerry/stubs.h>
 #include "layer.h"
@@ -21,10 +22,10 @@ enum {
 	SLOT_IPC_FRAME = SLOT_TCB + THREADS_MAX,
 	IPC_FRAMES = THREADS_MAX / PROCESS_IPC_BUFFERS,
 	SLOT_LOCK = SLOT_IPC_FRAME + IPC_FRAMES, /* a second notification of each thread, for locks (LAYER_CORES) */
-	SLOT_FENCE = SLOT_LOCK + THREADS_MAX,    /* a frame for platform_fence() */
+	SLOT_FENCE = SLOT_TCB,                   /* a frame for platform_fence(): thread 0's TCB is elsewhere */
 };
 
-_Static_assert(SLOT_FENCE + 1 <= PROCESS_SLOT_CABLE_WAKE, "each thread has its slots");
+_Static_assert(SLOT_LOCK + THREADS_MAX <= PROCESS_SLOT_VOLUME_ANSWER, "each thread has its slots");
 _Static_assert(sizeof(struct ipc_buffer) * PROCESS_IPC_BUFFERS == PAGE && THREADS_MAX % PROCESS_IPC_BUFFERS == 0,
                "whole frames");
 
@@ -54,6 +55,19 @@ bool platform_is_touched(uintptr_t address)
 }
 
 const void *platform_files(void) { return (const void *)PROCESS_FILES_VADDR; }
+
+struct file_port *platform_volume(unsigned volume)
+{
+	require(volume < platform_info()->volume_count);
+	return (struct file_port *)(PROCESS_VOLUMES_VADDR + (uint64_t)volume * FILE_PORT_SIZE);
+}
+
+void platform_volume_ask(unsigned volume)
+{
+	notification_signal_wait(PROCESS_SLOT_VOLUME_WAKE + volume, PROCESS_SLOT_VOLUME_ANSWER + volume, 0, 0);
+}
+
+void platform_volume_wait(unsigned volume) { notification_wait(PROCESS_SLOT_VOLUME_ANSWER + volume, 0, 0); }
 
 static struct ipc_buffer *buffer_of(unsigned index)
 {

@@ -22,6 +22,14 @@ int64_t platform_protect(uintptr_t address, size_t size, unsigned rights);
 const void *platform_files(void); /* skerry/file_tree.h, platform_info()->files_size bytes */
 
 /*
+ * The file port (skerry/file_port.h) of volume `volume`, from 0 on, below platform_info()->volume_count. The second
+ * wakes its server, then both wait for a signal of it; they may return early.
+ */
+struct file_port *platform_volume(unsigned volume);
+void platform_volume_ask(unsigned volume);
+void platform_volume_wait(unsigned volume);
+
+/*
  * Notifications: thread i has number i, and PLATFORM_NET is the one that the
  * network port raises. A signal before the wait ends the wait at once.
  */

@@ -138,4 +138,12 @@ void ramfs_image_start(struct ramfs_node *root)
 	add_texts();
 	if (info->cwd)
 		node_add((const char *)info->cwd, S_IFDIR | 0755);
+	path = (const char *)info->volumes;
+	for (unsigned volume = 1; volume <= info->volume_count; volume++, path += strlen(path) + 1) {
+		struct ramfs_node *node = node_add(path, S_IFDIR | 0755);
+		if (node && S_ISDIR(node->mode))
+			node->special = (uint16_t)volume;
+		else
+			console_log("posix: no volume at %s: a file is in the way", path);
+	}
 }

@@ -48,7 +48,8 @@ struct ramfs_node {
 	uint32_t mode;     /* S_IFREG, S_IFDIR or S_IFCHR, and permissions */
 	uint32_t opened;   /* open files of it */
 	uint32_t inode;
-	uint16_t special;  /* device_open()'s number; 0: a file or directory */
+	/* device_open()'s number, or a directory's: the volume, from 1 on, that is mounted there; 0: none of these */
+	uint16_t special;
 	bool read_only : 1; /* shared: neither written nor removed */
 	bool mapped : 1;    /* ramfs-map.c: its chunks stay where they are */
 	uint8_t head_pages; /* of a file's chunk 0, which begins small */
@@ -98,15 +99,22 @@ int ramfs_set_times(struct ramfs_node *, const struct timespec *times);
 struct ramfs_node *ramfs_node_of(struct file *);
 int ramfs_open(struct ramfs_node *, int flags, struct file **out);
 
-/* path.c: where a path leads. */
+/* path.c, directory.c: where a path leads. */
 struct place {
 	struct ramfs_node *directory; /* that holds it */
 	struct ramfs_node *node;      /* null: nothing has this name there */
 	const char *name;             /* the last component; null: the path ends with "/", "." or ".." alone */
 	size_t length;
 	bool slash;                   /* behind the name: only a directory will do */
+	/* a volume's number, or 0. If there is one, all above is of its mount point, and the place is behind that: */
+	unsigned volume;
+	const char *before; /* the path where the walk began, in the volume; names with '/' between two, or empty */
+	const char *rest;   /* the path from there on; its ".."s do not leave the volume */
 };
 int path_find(int directory_fd, const char *path, struct place *);
-int path_node(int directory_fd, const char *path, struct ramfs_node **); /* of what is there */
+/* The node of a place, or -ENOENT; -EXDEV: it is in a volume. */
+int path_node(const struct place *, struct ramfs_node **);
 /* The same from a directory on, whoever has it open. */
 int path_walk(struct ramfs_node *from, const char *path, struct place *);
+/* The same from `before` on, a path in the volume whose mount point `from` is, or an empty one. */
+int path_walk_from(struct ramfs_node *from, const char *before, const char *path, struct place *);

@@ -27,6 +27,10 @@ static uint64_t started;
 
 const struct process_info *platform_info(void) { return &info; }
 const void *platform_files(void) { return 0; }
+/* No volumes. */
+struct file_port *platform_volume(unsigned volume) { (void)volume; return 0; }
+void platform_volume_ask(unsigned volume) { (void)volume; }
+void platform_volume_wait(unsigned volume) { (void)volume; }
 bool platform_is_touched(uintptr_t address) { (void)address; return true; }
 
 /* As the manager: a few steps at a time, and only of so many ranges. */

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "platform.h"
 #include "ramfs-host.h"
 
 enum { OPEN_MOST = 64 };
@@ -15,9 +16,16 @@ static struct file *table[OPEN_MOST];
 
 const struct process_info *platform_info(void) { return &host_info; }
 const void *platform_files(void) { return given; }
+/* No volumes. */
+struct file_port *platform_volume(unsigned volume) { (void)volume; return 0; }
+void platform_volume_ask(unsigned volume) { (void)volume; }
+void platform_volume_wait(unsigned volume) { (void)volume; }
+_Atomic int layer_held;
 uint64_t clock_nanoseconds(void) { return host_time += 3; }
 int64_t clock_realtime_offset(void);
 int64_t clock_realtime_offset(void) { return 0; }
+
+int descriptor_count_max(void) { return OPEN_MOST; }
 
 static void *allocate(size_t size)
 {

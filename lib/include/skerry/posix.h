@@ -63,6 +63,9 @@ struct file_operations {
 	/* With an address, control data, or flags beyond MSG_DONTWAIT | MSG_NOSIGNAL; else read and write serve. */
 	ssize_t (*sendmsg)(struct file *, const struct msghdr *, int flags);
 	ssize_t (*recvmsg)(struct file *, struct msghdr *, int flags);
+
+	/* What was written is where it lasts; null: there is nothing to do. */
+	int (*sync)(struct file *, bool data_only);
 };
 
 /* The first member of every kind of open file. */
