@@ -9,6 +9,7 @@ from deploy.deployment import keys, modules
 from deploy.deployment.file_tree import FileTree, Mapped
 from deploy.deployment.keys import Whole, Words, key
 from deploy.deployment.places import Places
+from deploy.deployment.volumes import Folder, Volume
 from topology import drivers
 from topology.limits import (
     MAX_CORES,
@@ -36,7 +37,7 @@ REDIS_ARGS = (["--save", "", "--appendonly", "no", "--protected-mode", "no", "--
 _CARDS = ", ".join(f"`{driver.name}` ({driver.what})" for driver in drivers.every().values())
 HOST_PORT = "Port of the host's loopback that leads to {}. Default: any that is free, another one each time."
 # Programs that nobody deploys: some are a cluster's first task, stacks come with what they serve, others by keys.
-NO_APPLICATIONS = ("root", "ktest", "pingpong", "stress", "stack", "switch", *drivers.every(), "metrics")
+NO_APPLICATIONS = ("root", "ktest", "pingpong", "stress", "stack", "switch", "volume", *drivers.every(), "metrics")
 
 
 @dataclass(frozen=True)
@@ -154,6 +155,11 @@ class Program:
         "path is "
         "from the deployment file. Programs share them, read-only; with `:rw` behind it each has its own to change.",
     )  # fmt: skip
+    volume: tuple[Volume, ...] = key(
+        (), keys.VOLUMES,
+        doc="Folders of the host that it reads and writes, `\"host/folder:/guest/path\"`, with `:ro` reads; for "
+        "programs of the cluster with the devices, under `run` and `deploy`.",
+    )  # fmt: skip
     storage: int | None = key(
         None, keys.SIZE, optional=True,
         doc="What files that it writes may take of its heap. Default: half of it for `elf`, a sixteenth for `program`.",
@@ -192,6 +198,7 @@ class Program:
         doc="Its TCP ports that the host is to reach: `7000` at any free port of the host, `\"17000:7000\"` at 17000.",
     )  # fmt: skip
     tree: FileTree | None = None  # what `files` are on the host
+    folders: tuple[Folder, ...] = ()  # what `volume` are there
 
     @property
     def several(self) -> str | None:

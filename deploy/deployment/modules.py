@@ -22,6 +22,7 @@ PROGRAMS = {
     "switch": Path("net/switch"),
     **{name: Path("net") / name for name in drivers.every()},
     "stack": Path("net/stack.elf"),
+    "volume": Path("net/volume"),
     "redis-server": Path("apps/redis/redis-server"),
     "ycsb": Path("apps/ycsb/ycsb.elf"),
     "metrics": Path("apps/metrics/metrics.elf"),
@@ -41,7 +42,7 @@ PROGRAMS = {
 # Programs that the build makes a second time, with assertions (lib/include/skerry/require.h): where every kernel is a
 # debug image, these and the loader are, too.
 DEBUG = "+debug"
-DEBUGGED = {"root", "switch", *drivers.every(), "stack", "posixtest", "ycsb"}
+DEBUGGED = {"root", "switch", *drivers.every(), "stack", "volume", "posixtest", "ycsb"}
 
 RESERVED = {"map", "loader", *PROGRAMS, *(f"kernel-{regime}{stat}" for regime in REGIMES for stat in VARIANTS)}
 Own = Mapping[str, Path | FileTree]  # modules that no build makes: their names, and the user's executables and files

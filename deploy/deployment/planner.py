@@ -11,6 +11,7 @@ from deploy.deployment.blame import blamed, traced
 from deploy.deployment.file_tree import FileTree
 from deploy.deployment.model import EVERY_CORE_OF_CLUSTER
 from deploy.deployment.switches import Switches, switches
+from deploy.deployment.volumes import PCI_IDS, Share
 from topology import drivers, regimes
 from topology.errors import InputError
 from topology.grouping import is_layout_name
@@ -45,6 +46,7 @@ class Plan:
     lock: str = "clh"
     own: modules.Own = field(default_factory=dict)  # modules that the build does not make
     outside: bool = False  # whether programs may connect to the host and its network
+    shares: tuple[Share, ...] = ()  # folders of the host that the machine gets
 
     def application(self, name: str) -> Application:
         return next(a for a in self.cluster_map.applications if a.name == name)
@@ -207,6 +209,10 @@ class _Applications:
             app.files = trees[program.tree]
         if program.network:
             self._settle(app, self._addresses.other())
+        for index, folder in enumerate(program.folders):
+            server = self._add("volume", "volume", program.cpu, SYSTEM_HEAP, "program", number, "volume", index)
+            server.role, server.pci_ids, server.mount = "volume", PCI_IDS, folder.guest
+            app.volumes.append(server.name)
 
 
 def plan(deployment: Deployment, metal: Machine | None = None) -> Plan:
@@ -235,13 +241,14 @@ def _plan(deployment: Deployment, metal: Machine | None) -> Plan:
     if deployment.metrics:
         _check_metrics(deployment.metrics, cluster_map)
     _lay_cables(deployment, cluster_map, apps)
+    shares = _shares(deployment, cluster_map, apps, metal)
     cluster_map.network = network(deployment.subnet) if deployment.network else None
     cluster_map.applications = apps
     cluster_map.failure_timeout = deployment.failure_timeout
     if any(a.ends_the_run for a in apps) and deployment.shutdown == "when-done":
         cluster_map.shutdown = "when-done"
-    own: dict[str, Path | FileTree] = {program.program: program.elf for program in deployment.programs if program.elf}
-    own |= {name: tree for tree, name in _trees(deployment).items()}
+    own: modules.Own = {program.program: program.elf for program in deployment.programs if program.elf} | {
+        name: tree for tree, name in _trees(deployment).items()}
     try:
         check_map(cluster_map, machine)
         _check_reach(machine)
@@ -260,6 +267,7 @@ def _plan(deployment: Deployment, metal: Machine | None) -> Plan:
         lock=deployment.lock if len(set(deployment.locks)) < 2 else MIXED,
         own=own,
         outside=deployment.subnet.outside,
+        shares=shares,
     )
 
 
@@ -360,6 +368,26 @@ def _lay_cables(deployment: Deployment, cluster_map: ClusterMap, apps: list[Appl
                                  at=at)
             app.cables += [other.name for other in near if app.name not in other.cables
                            and other.name not in app.cables]
+
+
+def _shares(deployment: Deployment, cluster_map: ClusterMap, apps: list[Application],
+            metal: Machine | None) -> tuple[Share, ...]:
+    """The folders of the host behind the volume servers; each server is where devices are."""
+    shares = []
+    for server in (app for app in apps if app.role == "volume"):
+        _, number, _, index = server.origin
+        assert isinstance(number, int) and isinstance(index, int)
+        if metal:
+            raise InputError("volume", "a folder of the host needs a host: real hardware has none (run and deploy do)",
+                             at=server.origin)
+        home = cluster_map.cluster_of(server.cpu)
+        if home and not home.devices:
+            owner = next(c for c in cluster_map.clusters if c.devices)
+            where = ", ".join(str(cpu) for cpu in owner.cpus)
+            raise InputError("volume", f"cpu {server.cpu} is of {home.name}, and volumes are for programs of "
+                                       f"{owner.name}, which has the devices (cpu {where})", at=server.origin)
+        shares.append(Share(server.name, deployment.programs[number].folders[index]))
+    return tuple(shares)
 
 
 def _check_reach(machine: Machine) -> None:

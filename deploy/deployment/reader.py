@@ -13,11 +13,12 @@ from pydantic import ValidationError
 
 from deploy.base import elf
 from deploy.base.paths import ROOT
-from deploy.deployment import file_tree, modules, places as positions, problems
+from deploy.deployment import file_tree, modules, places as positions, problems, volumes
 from deploy.deployment.file_tree import FileTree
 from deploy.deployment.model import Deployment, Load, Metrics, Program, Redis, Subnet
 from deploy.deployment.places import Places, title
 from deploy.deployment.schema import Clusters, File, Machine, ProgramTable, is_name, is_program_name
+from deploy.deployment.volumes import Folder
 from topology import foreign
 from topology.errors import InputError, Place
 from topology.grouping import NAMES, WORDS, is_layout_name
@@ -166,9 +167,11 @@ class _Reader:
         for number, table in enumerate(tables):
             files = {} if table.elf is None else self._own(table, ("program", number, "elf"))
             lists = {name: tuple(getattr(table, name) or ())
-                     for name in ("args", "env", "files", "ports", "cables", "cpus")}
+                     for name in ("args", "env", "files", "ports", "cables", "cpus", "volume")}
             first = {"cpu": table.cpus[0]} if table.cpus else {}
-            program = Program(**dict(table) | lists | first | files | {"tree": self._tree(table, number)})
+            tree = self._tree(table, number)
+            folders = self._folders(table, number, programs, tree)
+            program = Program(**dict(table) | lists | first | files | {"tree": tree, "folders": folders})
             self._check_form(program, number)
             for other in programs:
                 if program.elf and other.program == program.program and other.elf != program.elf:
@@ -214,6 +217,21 @@ class _Reader:
         if tree and tree.is_file(table.cwd):
             raise self.wrong(f"'{table.cwd}' is a file", "program", number, "cwd")
         return tree
+
+    def _folders(self, table: ProgramTable, number: int, before: list[Program],
+                 tree: FileTree | None) -> tuple[Folder, ...]:
+        """Finds the folders of the host that the program's `volume` name."""
+        others = [folder for program in before for folder in program.folders]
+        found: list[Folder] = []
+        for index, volume in enumerate(table.volume):
+            try:
+                folder = volumes.find(volume, self.folder)
+                volumes.check(folder, [*others, *found], found, tree)
+                volumes.check_number(len(found), len(others) + len(found))
+            except InputError as error:
+                raise self.wrong(error.problem, "program", number, "volume", index) from None
+            found.append(folder)
+        return tuple(found)
 
     def _layout(self, clusters: Clusters) -> str:
         """A layout's name, or the path of a map that is there."""

@@ -13,6 +13,7 @@ from deploy.deployment.addresses import REDIS_FIRST
 from deploy.deployment.file_tree import LONGEST_NAME, Mapped
 from deploy.deployment.keys import Kind, Named, Whole, Words
 from deploy.deployment.model import Port as ForwardedPort
+from deploy.deployment.volumes import Volume
 from topology.errors import InputError
 from topology.limits import NAME_SIZE
 from topology.units import LARGE_PAGE, format_size, parse_size
@@ -100,6 +101,19 @@ def _mapped(value: Any) -> Mapped:
     if not host:
         raise wrong(f"'{value[:80]}' names no file of the host")
     return Mapped(host, _guest("/" + guest), writable)
+
+
+def _volume(value: Any) -> Volume:
+    """'host/folder:/guest/path', or with ':ro' behind it, as compose files have it."""
+    if not isinstance(value, str):
+        raise PydanticCustomError("volume_type", "not a volume")
+    text, read_only = (value[:-3], value.endswith(":ro")) if value.endswith((":rw", ":ro")) else (value, False)
+    host, colon, guest = text.rpartition(":/")
+    if not colon:
+        raise PydanticCustomError("volume_type", "not a volume")
+    if not host:
+        raise wrong(f"'{value[:80]}' names no folder of the host")
+    return Volume(host, _guest("/" + guest), read_only)
 
 
 def _subnet(value: Any) -> IPv4Network:
@@ -195,12 +209,21 @@ MappedFiles = Annotated[
 ]
 
 
+VOLUME = "'HOST:/GUEST', a folder of the host and an absolute path in the machine, or 'HOST:/GUEST:ro'"
+Volumes = Annotated[
+    Volume,
+    BeforeValidator(_volume),
+    WithJsonSchema({"type": "string", "pattern": r"^.+:/[^\0]*$", "x-expected": VOLUME, "x-plural": VOLUME}),
+]
+
+
 KINDS: dict[Named, Any] = {
     keys.FLAG: bool, keys.TEXT: str, keys.SIZE: Size, keys.PORT: Port, keys.CPU: Cpu,
     keys.CPUS: Annotated[list[Cpu], Field(min_length=1, max_length=64)], keys.ARGUMENTS: Arguments,
     keys.PROGRAM_NAME: ProgramName, keys.FORWARDED: list[Forwarded], keys.SUBNET: Subnetwork, keys.ADDRESS: Address,
     keys.VARIABLES: list[Annotated[str, AfterValidator(_variable)]],
     keys.FOLDER: Annotated[str, AfterValidator(_guest)],
+    keys.VOLUMES: list[Volumes],
     keys.MAPPED: list[MappedFiles], keys.PROGRAM_NAMES: list[ProgramName],
 }  # fmt: skip
 

@@ -6,6 +6,7 @@ import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import PurePosixPath
 
+from deploy.deployment import volumes
 from deploy.domains.machines import Machines
 from deploy.domains.record import Record, fingerprint
 from deploy.domains.shared import shared_name
@@ -69,6 +70,8 @@ def _devices(machines: Machines, record: Record, folder: PurePosixPath, more: El
         devices.append(element("serial", element("source", path=folder / EVENTS, append="off"),
                                element("target", port=1), type="file"))
     devices.append(element("memballoon", model="none"))
+    if record.machine == 0:
+        devices.extend(_volume(share, index) for index, share in enumerate(machines.shares))
     for channel, slot, size in machines.shared(record.machine):
         devices.append(_shared(shared_name(record.name, channel), slot, size))
     devices.extend(more if more is not None else [])
@@ -83,6 +86,16 @@ def _bridge_mac(name: str) -> str:
 def _shared(name: str, slot: int, size: int) -> Element:
     return element("shmem", element("model", type="ivshmem-plain"), element("size", text=size // MIB, unit="M"),
                    element("address", type="pci", domain=0, bus=0, slot=f"{slot:#x}", function=0), name=name)
+
+
+def _volume(share: volumes.Share, index: int) -> Element:
+    """A folder of the host, as run gives it (volumes.qemu_arguments()): `squash` is libvirt's word for `none`."""
+    parts = [element("driver", type="path"), element("source", dir=share.folder.path),
+             element("target", dir=share.tag)]
+    if share.folder.read_only:
+        parts.append(element("readonly"))
+    place = element("address", type="pci", domain=0, bus=0, slot=f"{volumes.slot(index):#x}", function=0)
+    return element("filesystem", *parts, place, type="mount", accessmode="squash", multidevs="remap")
 
 
 def _beyond_libvirt(record: Record, cluster_map: ClusterMap) -> Element:

@@ -69,6 +69,11 @@ class Deployment:
     def __init__(self, host: Connection, request: Request) -> None:
         self.host = host
         self.request = request
+        if request.what.shares and request.per_cluster:
+            raise InputError("volume", "machines of --per-cluster have none: their places on the bus are taken")
+        if request.what.shares and not host.is_local:
+            raise InputError("volume", f"{request.what.shares[0].folder.path} is a folder of this machine, and "
+                             "libvirt's is another one")
         self.there = deployments.find(host, request.name) if host.is_open else None
         self.plain = arrange(request.what, None, request.per_cluster)
         self.files = image.contents(self.plain.cluster_map, own=request.what.own)

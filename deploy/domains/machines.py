@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from deploy.deployment.planner import Plan
+from deploy.deployment.volumes import Share
 from topology.machines.machine import Machine
 from topology.machines.parts import first_threads
 from topology.maps.clustermap import ClusterMap
@@ -17,6 +18,7 @@ class Machines:
     cluster_map: ClusterMap  # of all of them
     each: list[Machine]
     pinned: bool  # to the processors of a host whose numbers the cores have, and to its nodes where they have these
+    shares: tuple[Share, ...] = ()  # folders of the host, of the first machine
 
     def clusters_of(self, number: int) -> list[list[int]]:
         """Lists the clusters of a machine, each as the places of its cores in it."""
@@ -36,7 +38,7 @@ def arrange(what: Plan, placed: Machine | None = None, per_cluster: bool = False
     """`placed`: the plan's machine with processors and nodes of the host (on_host())."""
     whole = placed or what.machine
     cluster_map, each = separate(what.cluster_map, whole) if per_cluster else (what.cluster_map, [whole])
-    return Machines(cluster_map, each, placed is not None)
+    return Machines(cluster_map, each, placed is not None, what.shares)
 
 
 def on_host(machine: Machine, host: Machine, taken: Collection[int] = ()) -> tuple[Machine | None, str]:

@@ -15,6 +15,7 @@ from deploy.base.atomic_files import write_bytes
 from deploy.base.errors import Failure
 from deploy.base.paths import BUILD
 from deploy.deployment.addresses import INSIDE
+from deploy.deployment.volumes import Share, qemu_arguments
 from deploy.machine.image import DirectBoot
 from deploy.machine.tap import Tap
 from topology import demand, drivers
@@ -172,6 +173,7 @@ class Command:
     machine: str = "q35"
     drive: str = "ide-cd"  # what an ISO is in: an optical drive, or a disk of QEMU's devices (usb-storage: a stick)
     tap: Tap | None = None  # the network, in place of QEMU's own stack
+    shares: Sequence[Share] = ()  # folders of the host
 
     @property
     def console(self) -> Path:
@@ -203,6 +205,7 @@ class Command:
             *topology_arguments(self.shape, self.accel.cpu_model),
             *self._boot(),
             *self._network(),
+            *qemu_arguments(self.shares),
             *["-chardev", f"file,id=console,path={self.console}", "-serial", "chardev:console"],
             *["-chardev", f"file,id=events,path={self.events}", "-serial", "chardev:events"],
             *["-device", "isa-debug-exit,iobase=0xf4,iosize=0x04"],

@@ -109,6 +109,7 @@ class Run:
             machine=self.options.machine,
             drive=self.options.drive,
             tap=self.options.tap,
+            shares=self.plan.shares,
         )
 
     @property

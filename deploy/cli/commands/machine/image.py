@@ -54,6 +54,9 @@ def image(args: ImageOptions) -> None:
     images.check_output(output_file)
     options = _options(console=args.console, results=args.results)
     what = _planned(args)
+    if what.shares:
+        raise InputError("volume", "a folder of the host needs a host, and an image may boot without one; run and "
+                         "deploy have it")
     notes = [*what.machine.notes, *distant(what.cluster_map)]
     if not modules.are_built(what.cluster_map, own=what.own):
         ensure_built(output, needs.of_map(what.cluster_map, what.own))
