@@ -30,7 +30,7 @@ const char *virtio_offered(const struct virtio *, uint64_t *offered);
 const char *virtio_accept(const struct virtio *, uint64_t accepted);
 static inline bool virtio_has(uint64_t features, unsigned bit) { return features >> bit & 1; }
 
-/* The most buffers that a queue of this number can have, a power of two up to VIRTQUEUE_MAX; 0: there is no such queue. */
+/* The most buffers that a queue of this number can have, a power of two up to VIRTQUEUE_MAX; 0: there is none. */
 uint16_t virtio_queue_most(const struct virtio *, uint16_t number);
 /* No interrupts for changes of the configuration. Called before the queues are announced. */
 void virtio_no_changes(const struct virtio *);

@@ -224,8 +224,8 @@ int p9_read(struct p9_session *s, uint32_t fid, uint64_t offset, void *to, uint3
 	if (error)
 		return error;
 	const uint64_t count = p9_get(&in, 4);
-	/* the answer's size, which is that of what was written, is no longer in `in` but checked, and in its copy */
-	if (in.bad || count > size || count + IO_HEADER != (uint64_t)(s->answer[0] | s->answer[1] << 8 | s->answer[2] << 16))
+	const uint64_t whole = s->answer[0] | s->answer[1] << 8 | s->answer[2] << 16; /* as ask() has checked it */
+	if (in.bad || count > size || count + IO_HEADER != whole)
 		return broken(s);
 	__builtin_memcpy(to, s->reply + IO_HEADER, count);
 	return (int)count;

@@ -23,7 +23,7 @@ enum {
 struct p9_session {
 	uint8_t *request;      /* P9_MESSAGE bytes that the device reads */
 	const uint8_t *reply;  /* P9_MESSAGE bytes that it writes */
-	/* Gives the device the first `size` bytes of `request`. Returns how many it says it has written, or 0: it has gone. */
+	/* Gives the device `size` bytes of `request`. Returns how many it says it has written; 0: none that it can. */
 	uint32_t (*exchange)(struct p9_session *, uint32_t size);
 	void *context;
 	bool broken;

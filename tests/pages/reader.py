@@ -151,6 +151,7 @@ class Reader:
             subprocess.run(["lstopo", "-i", shape, "--of", "xml", self.work / name], check=True, capture_output=True)
         (self.work / "lstopo.xml").symlink_to("machine.xml")
         (self.work / "part.c").write_text("int part(void) { return 1; }\n")
+        (self.work / "mine.c").write_text("int main(void) { return 0; }\n")
         (self.work / "watched.toml").write_text(WATCHED)
         (self.work / "loaded.toml").write_text(LOADED)
         (self.work / "sparing.toml").write_text(SPARING)

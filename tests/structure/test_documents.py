@@ -27,7 +27,7 @@ WRITES = {"-o", "--output", "--json", "--plot", "--flame"}  # options whose file
 FILE = re.compile(r"[\w./+-]+\.(toml|xml|dts|json|c|iso|log|elf|html|svg|png|dtb)")
 # Files that readers have; README has none: it can be pasted.
 OWN_FILES = {"machine.xml", "epyc.xml", "my-map.dts", "lstopo.xml", "mine.toml", "results.json", "map.dts", "part.c",
-             "scale.json", "FILE.json",
+             "scale.json", "FILE.json", "mine.c",
              "FILE.dts", "a.json", "b.json", "MAP.dts", "per-socket.log", "spanning.log", "per-socket.iso", "spanning.iso", "x.json"}  # fmt: skip
 
 

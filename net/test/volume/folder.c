@@ -37,7 +37,9 @@ unsigned folder_add(struct folder *f, unsigned parent, const char *name, uint32_
 
 static void put_qid(struct p9_out *out, const struct folder *f, unsigned node)
 {
-	p9_put(out, is_directory(f, node) ? P9_QID_DIRECTORY : (f->node[node].mode & KIND) == 0120000 ? P9_QID_LINK : 0, 1);
+	const bool is_link = (f->node[node].mode & KIND) == 0120000;
+
+	p9_put(out, is_directory(f, node) ? P9_QID_DIRECTORY : is_link ? P9_QID_LINK : 0, 1);
 	p9_put(out, 0, 4);
 	p9_put(out, node + 1, 8);
 }
