@@ -17,13 +17,13 @@ PACKAGES = {
     "libvirtd": "libvirt-daemon", "lstopo": "hwloc-nox", "meson": "meson", "ninja": "ninja-build", "make": "make",
     "gcc-nm": "gcc",
     "nm": "binutils", "ar": "binutils", "readelf": "binutils", "objdump": "binutils", "addr2line": "binutils",
-    "strip": "binutils", "python3": "python3-dev",
+    "strip": "binutils", "objcopy": "binutils", "python3": "python3-dev",
     "redis-benchmark": "redis-tools", "redis-cli": "redis-tools", "redis-server": "redis-tools",
     "redis-check-rdb": "redis-tools", "virsh": "libvirt-clients", "virt-xml-validate": "libvirt-clients",
     "xmllint": "libxml2-utils", "xorriso": "xorriso", "git": "git", "mformat": "mtools", "ip": "iproute2",
 }  # fmt: skip
 IN_EVERY_DEBIAN = {
-    "apt-cache", "apt-get", "bash", "dpkg-deb", "dpkg-query", "env", "ldd", "mount", "setarch", "setpriv", "sh",
+    "apt-cache", "apt-get", "bash", "dpkg-deb", "dpkg-query", "env", "ldd", "mount", "umount", "setarch", "setpriv", "sh",
     "sleep",
     "prlimit", "tar", "tee", "true", "unshare",
 }  # fmt: skip

@@ -179,8 +179,8 @@ static inline uint32_t mask_order_to(uint32_t offset, uint64_t last)
 
 /*@ assigns \nothing;
   @ ensures bits: member: mask_holds(\result, core);
-  @ ensures bits: exact: \forall integer other; 0 <= other < 4294967296 && core <= 1038 && mask_holds(\result, other) ==>
-  @   other == core; */
+  @ ensures bits: exact: \forall integer other; 0 <= other < 4294967296 && core <= 1038 &&
+  @   mask_holds(\result, other) ==> other == core; */
 static inline uint32_t mask_of(uint32_t core)
 {
 	uint32_t offset = core < MASK_OFFSET_MAX ? core : MASK_OFFSET_MAX, order = mask_order_to(offset, core);
