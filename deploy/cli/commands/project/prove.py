@@ -78,7 +78,11 @@ def prove(only: Only = None, mistakes: Mistakes = False, theorems: Theorems = Fa
         if mistakes:
             raise InputError("--mistakes", "theorems have planted faults of their own: python -m tests.long.theorems")
         _prove_theorems(output, only, only_list)
-        return
+    else:
+        _prove_cases(output, only, only_list, mistakes)
+
+
+def _prove_cases(output: Output, only: str | None, only_list: bool, mistakes: bool) -> None:
     ensure_built(output, needs.NAMES_OF_TESTS)
     word = (only or "").lower()
     chosen = [test for test in meson_tests.collect(SUITE) if word in test.name.lower()]
