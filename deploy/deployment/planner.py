@@ -249,13 +249,7 @@ def _plan(deployment: Deployment, metal: Machine | None) -> Plan:
         cluster_map.shutdown = "when-done"
     own: modules.Own = {program.program: program.elf for program in deployment.programs if program.elf} | {
         name: tree for tree, name in _trees(deployment).items()}
-    try:
-        check_map(cluster_map, machine)
-        _check_reach(machine)
-        modules.check_names(cluster_map, own)
-        _check_room(cluster_map, own)
-    except InputError as error:
-        raise traced(error, cluster_map) from None
+    _check_planned(cluster_map, machine, own)
     return Plan(
         name=deployment.name,
         cluster_map=cluster_map,
@@ -269,6 +263,17 @@ def _plan(deployment: Deployment, metal: Machine | None) -> Plan:
         outside=deployment.subnet.outside,
         shares=shares,
     )
+
+
+def _check_planned(cluster_map: ClusterMap, machine: Machine, own: modules.Own) -> None:
+    """Refuses a map that cannot be, with the place in the deployment."""
+    try:
+        check_map(cluster_map, machine)
+        _check_reach(machine)
+        modules.check_names(cluster_map, own)
+        _check_room(cluster_map, own)
+    except InputError as error:
+        raise traced(error, cluster_map) from None
 
 
 def _configure_clusters(deployment: Deployment, cluster_map: ClusterMap, apps: list[Application]) -> None:
