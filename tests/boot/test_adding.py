@@ -119,7 +119,7 @@ def test_driver(configured: Path) -> None:
     """a driver is added by what the page says: it is built, deployments name it, and a Redis answers through it"""
     ninja(configured, "net/igb")
     python(configured, "-c", ASK)
-    assert "igb" in python(configured, "-c", "from deploy.deployment import reference; print(reference.tables())")
+    assert "igb" in python(configured, "-c", "from deploy.deployment import reference; print(reference.page())")
 
 
 SKERRY = ("-c", "import sys; from deploy.cli.main import main; sys.exit(main(sys.argv[1:]))")
@@ -131,6 +131,6 @@ def test_layout(tree: Path) -> None:
     text = python(tree, *SKERRY, "topology", "--layout", "interleaved", "--sockets", "2", "--cores", "4", "-f", "dts")
     assert "cpus = <&cpu0 &cpu2 &cpu4 &cpu6>;" in " ".join(text.split()), text
     assert "interleaved" in python(tree, *SKERRY, "run", "--help")
-    pages = python(tree, "-c", "from deploy.deployment import reference as r; print(r.tables(), "
+    pages = python(tree, "-c", "from deploy.deployment import reference as r; print(r.page(), "
                                "r.layouts(r.LAYOUTS_PAGE.read_text()))")
     assert "| `interleaved` | every second core" in pages and "`size=N`, `interleaved`, or a cluster map" in pages

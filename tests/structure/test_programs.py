@@ -23,9 +23,8 @@ PACKAGES = {
     "xmllint": "libxml2-utils", "xorriso": "xorriso", "git": "git", "mformat": "mtools", "ip": "iproute2",
 }  # fmt: skip
 IN_EVERY_DEBIAN = {
-    "apt-cache", "apt-get", "bash", "dpkg-deb", "dpkg-query", "env", "ldd", "mount", "umount", "setarch", "setpriv", "sh",
-    "sleep",
-    "prlimit", "tar", "tee", "true", "unshare",
+    "apt-cache", "apt-get", "bash", "dpkg-deb", "dpkg-query", "env", "ldd", "mount", "prlimit", "setarch", "setpriv",
+    "sh", "sleep", "tar", "tee", "true", "umount", "unshare",
 }  # fmt: skip
 OPTIONAL = {"sudo", "chromium", "man"}  # their callers do without, and say what would be needed
 CALLS = {"subprocess.run", "subprocess.Popen", "subprocess.check_output", "process.start", "shutil.which"}
