@@ -17,24 +17,15 @@ from statistics import median
 from deploy.base import process
 from deploy.base.partial import Parts
 from deploy.base.terminal import Output
-from deploy.base.timeouts import Patience
-from deploy.cli.commands.measure.compare import (
-    MODELLED_OPERATIONS,
-    MODELLED_RECORDS,
-    MODELLED_SILENCE,
-    MODELLED_WARM,
-)
 from deploy.compare import closed, runs
 from deploy.compare.closed import Check
 from deploy.emulator import run as modelled_run
 from deploy.emulator.machine_file import PAPERS, load
-from deploy.load.case import RedisCase, needed
+from deploy.load.case import RedisCase
 from deploy.load.comparison import LAYOUTS
-from deploy.load.request import prepared
 from deploy.machine.events import Event
 from deploy.results.result import Result
-from deploy.setup.build import ensure_built
-from topology.machines.machine import default_memory
+from tests.long import published
 
 LOCKS, PAUSES = "clh,ticket", "10,20,50"  # microseconds, the mean
 USUAL, WORST = 0.03, 0.08  # errors: of half of the runs at most, of all at most
@@ -74,11 +65,7 @@ def pairs(cases: list[RedisCase], output: Output) -> list[tuple[Result, Result]]
 
 def measure(lock: str, pause: int, output: Output) -> list[Row]:
     machine = load(PAPERS)
-    shape = machine.shape(machine.cores, default_memory(machine.cores_per_socket))
-    cases = prepared(shape, ",".join(LAYOUTS), "c", lock=lock, think=pause, records=MODELLED_RECORDS,
-                     operations=MODELLED_OPERATIONS, warm=MODELLED_WARM, timeout=Patience(MODELLED_SILENCE, None),
-                     modelled=machine)
-    ensure_built(output, needed(cases))
+    cases = published.cases(machine, output, lock=lock, think=pause)
     base, *others = pairs(cases, output)
     model = closed.model([base], machine, pause * 1e-6)
     assert model, f"there is no model of lock {lock}"

@@ -21,13 +21,6 @@ from deploy.base import process
 from deploy.base.partial import Parts
 from deploy.base.paths import BUILD
 from deploy.base.terminal import Output
-from deploy.base.timeouts import Patience
-from deploy.cli.commands.measure.compare import (
-    MODELLED_OPERATIONS,
-    MODELLED_RECORDS,
-    MODELLED_SILENCE,
-    MODELLED_WARM,
-)
 from deploy.compare import runs
 from deploy.compare.images import IMAGES
 from deploy.compare.interval import prediction
@@ -36,13 +29,10 @@ from deploy.compare.tables import ratios
 from deploy.deployment import modules
 from deploy.emulator import run as modelled_run
 from deploy.emulator.machine_file import PAPERS, load
-from deploy.load.case import RedisCase, needed
-from deploy.load.comparison import LAYOUTS
-from deploy.load.request import prepared
+from deploy.load.case import RedisCase
 from deploy.machine.events import Event
 from deploy.setup import relink
-from deploy.setup.build import ensure_built
-from topology.machines.machine import default_memory
+from tests.long import published
 
 METRIC = "ops_per_s"
 INSIDE, SPREAD = 0.9, 0.02  # of the held-out kernels; greatest median of padded kernels over the least, less 1
@@ -100,10 +90,7 @@ def main() -> int:
     args = parser.parse_args()
     process.heed_signals()
     machine, output = load(PAPERS), Output()
-    shape = machine.shape(machine.cores, default_memory(machine.cores_per_socket))
-    cases = prepared(shape, ",".join(LAYOUTS), "c", records=MODELLED_RECORDS, operations=MODELLED_OPERATIONS,
-                     warm=MODELLED_WARM, timeout=Patience(MODELLED_SILENCE, None), modelled=machine)
-    ensure_built(output, needed(cases))
+    cases = published.cases(machine, output)
     drawn = measure([(case, {Setting(draw): runs.on_image(case, draw, IMAGES) for draw in range(IMAGES)})
                      for case in cases], output)
     interval = prediction(drawn)

@@ -17,25 +17,15 @@ from pathlib import Path
 from deploy.base import process
 from deploy.base.partial import Parts
 from deploy.base.terminal import Output
-from deploy.base.timeouts import Patience
-from deploy.cli.commands.measure.compare import (
-    MODELLED_OPERATIONS,
-    MODELLED_RECORDS,
-    MODELLED_SILENCE,
-    MODELLED_WARM,
-)
 from deploy.compare import runs
 from deploy.compare.prices import LEVEL, Positions, Study, design, groups, hypercube, own_positions
 from deploy.compare.tables import ratios
 from deploy.emulator import run as modelled_run
 from deploy.emulator.machine_file import PAPERS, load
-from deploy.load.case import RedisCase, needed
-from deploy.load.comparison import LAYOUTS
-from deploy.load.request import prepared
+from deploy.load.case import RedisCase
 from deploy.machine.events import Event
 from deploy.results.result import Result
-from deploy.setup.build import ensure_built
-from topology.machines.machine import default_memory
+from tests.long import published
 
 METRIC = "ops_per_s"
 INSIDE = 0.9  # of the held-out price sets
@@ -68,10 +58,7 @@ def main() -> int:
     args = parser.parse_args()
     process.heed_signals()
     machine, output = load(PAPERS), Output()
-    shape = machine.shape(machine.cores, default_memory(machine.cores_per_socket))
-    cases = prepared(shape, ",".join(LAYOUTS), "c", records=MODELLED_RECORDS, operations=MODELLED_OPERATIONS,
-                     warm=MODELLED_WARM, timeout=Patience(MODELLED_SILENCE, None), modelled=machine)
-    ensure_built(output, needed(cases))
+    cases = published.cases(machine, output)
     names, own = groups(machine), own_positions(machine)
     designed, held_out = design(names), hypercube(names, args.sets, args.seed)
     pairs = measure(cases, [own, *designed, *held_out], output)
