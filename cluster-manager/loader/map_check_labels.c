@@ -10,7 +10,7 @@
 
 #define SLACK (2ul << 20) /* bytes of RAM that may be in another domain, at the border of two */
 
-/* What the firmware says of the cores of one label. */
+/* The firmware's domain of the cores of one label. */
 struct label {
 	const struct map_cpu *first; /* with a known domain; NULL: none */
 	bool complete;               /* the domains of all its cores are known */

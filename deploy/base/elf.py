@@ -67,8 +67,8 @@ def _is_of_linux(data: bytes) -> bool:
 
 
 def spans_cores(data: bytes) -> bool:
-    """Whether an executable that check() has passed is linked with the layer's form for several cores, whose note it
-    has (apps/libc/posix/cores.c)."""
+    """Returns whether an executable that check() has passed has the note of the layer's form for several cores
+    (apps/libc/posix/cores.c)."""
     return any(kind == 1 and name == b"Skerry\0" for kind, name, _ in _notes(data))
 
 

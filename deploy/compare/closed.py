@@ -35,8 +35,8 @@ READERS = "readers"  # the kind of regime whose entries run side by side
 
 @dataclass(frozen=True)
 class Coalescing:
-    """What an operation takes more where a core works less for it, and so finds fewer clients whose pause is over each
-    time it looks: slopes over the part of pauses that it is ahead of, 1 - exp(-clients * pause / work)."""
+    """The extra cost of an operation where a core has less work, and so finds fewer clients whose pause is over each
+    time that it looks: slopes over the part of pauses that it is ahead of, 1 - exp(-clients * pause / work)."""
 
     entries: float
     hold: float  # of all entries

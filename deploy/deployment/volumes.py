@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from deploy.base.paths import ROOT
 from deploy.deployment.file_tree import DEVICES, MADE, FileTree
+from topology import headers
 from topology.errors import InputError
 
 PCI_IDS = [(0x1AF4, 0x1049), (0x1AF4, 0x1009)]  # virtio 9P, of today and transitional
-MOST_OF_PROGRAM = 8  # PROCESS_MAX_VOLUMES
+MOST_OF_PROGRAM = headers.constant(ROOT / "lib/include/skerry/process.h", "PROCESS_MAX_VOLUMES")
 FIRST_SLOT, LAST_SLOT = 0x11, 0x1E  # on bus 0, behind the network card
 MOST = LAST_SLOT - FIRST_SLOT + 1
 

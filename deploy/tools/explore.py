@@ -35,7 +35,7 @@ class Theme:
 
 @dataclass
 class Explored:
-    """What came of one theme."""
+    """The outcome of one theme."""
 
     theme: str
     end: str = ""

@@ -13,7 +13,7 @@ static struct ramfs_node *current;
 /* The path in the volume of which `current` is the mount point; null: no volume, or the top of it. */
 static char *current_inside;
 
-/* Keeps `node` as the working directory, or what is in the volume there, whose path becomes the layer's own. */
+/* Keeps `node` as the working directory; in a volume it keeps the path, and the layer owns it from then on. */
 static void set_current(struct ramfs_node *node, char *inside)
 {
 	struct ramfs_node *before = current;

@@ -26,7 +26,7 @@ struct lock {
 	_Atomic uint64_t sleepers; /* a bit for each thread that sleeps, or is about to */
 };
 
-/* Of the platform: sleeps until thread `self` is signalled; a signal before that ends the sleep at once. */
+/* Provided by the platform: sleeps until thread `self` is signalled; a signal before that ends the sleep at once. */
 void platform_lock_sleep(unsigned self);
 void platform_lock_wake(unsigned thread);
 
@@ -56,7 +56,7 @@ static inline void lock_wait(struct lock *lock, unsigned self)
 	}
 	for (;;) {
 		atomic_fetch_or_explicit(&lock->sleepers, own, memory_order_relaxed);
-		/* release: who finds it awaited sees the bit; acquire: it may have been free */
+		/* release: a thread that finds it awaited sees the bit; acquire: it may have been free */
 		if (atomic_exchange_explicit(&lock->state, LOCK_AWAITED, memory_order_acq_rel) == LOCK_FREE)
 			break;
 		platform_lock_sleep(self);

@@ -260,7 +260,7 @@ long sys_truncate(const long *a)
 	return ramfs_resize(node, (size_t)a[1]);
 }
 
-/* What is in memory lasts nowhere. */
+/* Does nothing for files in memory: they do not last. */
 static long sync_descriptor(int fd, bool data_only)
 {
 	struct file *file = descriptor_file(fd);

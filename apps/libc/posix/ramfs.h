@@ -116,5 +116,5 @@ int path_find(int directory_fd, const char *path, struct place *);
 int path_node(const struct place *, struct ramfs_node **);
 /* The same from a directory on, whoever has it open. */
 int path_walk(struct ramfs_node *from, const char *path, struct place *);
-/* The same from `before` on, a path in the volume whose mount point `from` is, or an empty one. */
+/* The same, from the path `before` on in the volume that is mounted at `from`; `before` may be empty. */
 int path_walk_from(struct ramfs_node *from, const char *before, const char *path, struct place *);

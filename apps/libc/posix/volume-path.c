@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What system calls that name files do in volumes. */
+/* Implements in volumes the system calls that name files. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

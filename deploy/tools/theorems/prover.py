@@ -37,7 +37,7 @@ BY_BITS = re.compile(r"_assert_rte_|_call_\w+_requires|_assigns")
 
 @dataclass
 class Outcome:
-    """What the provers say of one theorem. `goals` by prover: how many it has proved."""
+    """The provers' outcome for one theorem. `goals`: how many each prover has proved."""
 
     theorem: Theorem
     goals: dict[str, int] = field(default_factory=dict)

@@ -97,7 +97,7 @@ def _quotient(a: int, b: int) -> int:
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
-# Of the arguments' values, the same as signed numbers, and the width of the first.
+# Take the arguments' values, the same as signed numbers, and the width of the first.
 _OPERATIONS: dict[str, Callable[[list[int], list[int], int], int]] = {
     "bvslt": lambda v, s, width: s[0] < s[1],
     "bvsle": lambda v, s, width: s[0] <= s[1],
