@@ -21,6 +21,9 @@ from typing import TypeVar
 STATUS = 130  # as a shell says of a process that SIGINT has ended
 _AGAIN = 0.005  # seconds
 _IMPORT = "<frozen importlib._bootstrap>"  # the file name of each frame that imports a module
+# Functions of the standard library that make or remove temporary files, by module; None: all of the module's. They are
+# named, not imported: this module is loaded before anything that takes long.
+_WHOLE = {"tempfile": None, "shutil": ("rmtree", "_rmtree_safe_fd", "_rmtree_unsafe")}
 _owed = False  # a signal that is sent again, but has not come yet
 _heard: set[CodeType] = set()  # of functions
 _Function = TypeVar("_Function", bound=Callable[..., object])
@@ -64,12 +67,22 @@ def heard_in_imports(function: _Function) -> _Function:
     return function
 
 
+def _must_end(frame: FrameType) -> bool:
+    """Returns whether an exception in this function would be lost, or would leave files behind."""
+    if frame.f_code.co_filename == _IMPORT:
+        return True
+    module = frame.f_globals.get("__name__")
+    return module in _WHOLE and ((names := _WHOLE[module]) is None or frame.f_code.co_name in names)
+
+
 def raise_or_wait(number: int, frame: FrameType | None) -> None:
-    """Not within an import: what an exception meets there may make another one of it. `type` makes a RuntimeError of
-    what leaves `__set_name__` (each dataclass has some), extension modules an ImportError."""
+    """Raises KeyboardInterrupt, but later within an import, and while temporary files are made or removed.
+
+    An import may make another exception of it: `type` makes a RuntimeError of what leaves `__set_name__` (each
+    dataclass has some), extension modules an ImportError. A folder that is being removed would stay."""
     global _owed
     while frame is not None and frame.f_code not in _heard:
-        if frame.f_code.co_filename == _IMPORT:
+        if _must_end(frame):
             return _send_again()
         frame = frame.f_back
     _owed = False

@@ -151,7 +151,7 @@ def _mkrescue(work: Path, output: Path) -> subprocess.CompletedProcess[str]:
     command += ["-o", str(output), str(work / "files"), "--", "-volid", "SKERRY"]
     process: subprocess.Popen[str] | None = None
     ended, held = (os.fdopen(end, mode, buffering=0) for end, mode in zip(os.pipe(), ("rb", "wb")))
-    with ended:
+    with ended, held:
         try:
             with held:
                 process = subprocess.Popen(
@@ -164,6 +164,7 @@ def _mkrescue(work: Path, output: Path) -> subprocess.CompletedProcess[str]:
         except FileNotFoundError:
             raise Failure("grub-mkrescue not found; install grub-common, grub-pc-bin, grub-efi-amd64-bin") from None
         except BaseException:
+            held.close()  # still open where an interrupt came before the inner `with`
             if process:
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)

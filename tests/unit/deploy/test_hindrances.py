@@ -304,9 +304,66 @@ def test_interrupted_installation(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "skerry: interrupted\n")
 
 
+# Makes images in one process, interrupted at the first line of its own code, then at the second, and so on to the last.
+STEPS = """
+import signal, sys, time
+from pathlib import Path
+from deploy.base import interrupts
+from deploy.machine import image
+output, loader, scratch = map(Path, sys.argv[1:])
+TRACED = {image.__file__, image.shutil.__file__, image.tempfile.__file__}
+interrupts.raise_keyboard_interrupt()
+def make(step):
+    left, heard, whole = step, False, False
+    def trace(frame, event, value):
+        nonlocal left, whole
+        if frame.f_code.co_filename in TRACED:
+            left -= 1
+            if left == 0:
+                sys.settrace(None)
+                whole = (frame.f_code.co_name, event) == ("make_iso", "return")
+                signal.raise_signal(signal.SIGINT)
+            return trace
+    sys.settrace(trace)
+    try:
+        image.make_iso(output, {"map": bytes(9)}, loader)
+        whole = True
+        while left <= 0:
+            time.sleep(0.001)
+    except KeyboardInterrupt:
+        heard = True
+    sys.settrace(None)
+    assert output.exists() == whole, f"step {step}: image there: {output.exists()}"
+    assert not list(scratch.iterdir()), f"step {step}: {list(scratch.rglob('*'))}"
+    output.unlink(missing_ok=True)
+    return heard
+steps = 1
+while make(steps):
+    steps += 1
+print(steps)
+"""
+QUICK = """#!/bin/sh
+for word; do case $previous in -o) echo image > "$word";; esac; previous=$word; done
+"""
+
+
+@pytest.mark.limit(240)
+def test_interrupted_steps(tmp_path: Path) -> None:
+    """Ctrl-C at each line that makes an image or removes its folder: image and folder are whole or gone"""
+    tool, scratch = tmp_path / "bin" / "grub-mkrescue", tmp_path / "scratch"
+    for folder in (tool.parent, scratch):
+        folder.mkdir()
+    tool.write_text(QUICK)
+    tool.chmod(0o755)
+    environment = {**os.environ, "TMPDIR": str(scratch), "PATH": f"{tool.parent}:{os.environ['PATH']}"}
+    command = [sys.executable, "-c", STEPS, str(tmp_path / "x.iso"), str(loader(tmp_path)), str(scratch)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0 and int(done.stdout) > 100, done.stderr
+
+
 @pytest.mark.limit(240)
 def test_interrupted_image(tmp_path: Path) -> None:
-    """Ctrl-C while an image is written: status 130, and neither the image nor a folder of GRUB's is left"""
+    """Ctrl-C while an image is written: status 130, and neither a part of the image nor a folder of GRUB's is left"""
     chance = random.Random(7)
     for _ in range(8):
         scratch = tmp_path / "scratch"
@@ -314,7 +371,7 @@ def test_interrupted_image(tmp_path: Path) -> None:
         command = [sys.executable, "-c", MAKE, str(tmp_path / "x.iso"), str(loader(tmp_path)), "2"]
         environment = {**os.environ, "TMPDIR": str(scratch), "PYTHONPATH": str(ROOT)}
         process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True)
-        while process.poll() is None and not list(scratch.glob("**/grub.*/")):
+        while process.poll() is None and not any(path.name.startswith("grub.") for path in walked(scratch)):
             time.sleep(0.002)
         time.sleep(chance.uniform(0, 0.3))
         if process.poll() is None:
@@ -322,9 +379,15 @@ def test_interrupted_image(tmp_path: Path) -> None:
         errors = process.communicate()[1]
         assert process.returncode in (0, 130) and "Traceback" not in errors, errors
         assert list(scratch.iterdir()) == []
-        assert process.returncode == 0 or not (tmp_path / "x.iso").exists()
+        if (tmp_path / "x.iso").exists():  # the signal came after the last byte
+            assert image.read_iso(tmp_path / "x.iso", "map") == [bytes(2 << 20)]
         (tmp_path / "x.iso").unlink(missing_ok=True)
         shutil.rmtree(scratch)
+
+
+def walked(folder: Path) -> list[Path]:
+    """Returns the folders below one whose files come and go."""
+    return [Path(name) for name, *_ in os.walk(folder)]
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
