@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "answer.h"
+#include "client.h"
 
 #include <string.h>
 

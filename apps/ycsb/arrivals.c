@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "arrivals.h"
+#include "workload.h"
 
 void arrivals_init(struct arrivals *a, uint64_t start_ns, uint64_t rate, bool even, uint64_t seed)
 {

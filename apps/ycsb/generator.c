@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "generator.h"
+#include "workload.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #define _GNU_SOURCE /* memmem() */
-#include "life.h"
+#include "client.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,8 +9,7 @@
 
 #include <hiredis.h>
 
-#include "record.h"
-#include "redis.h"
+#include "workload.h"
 
 /* Without an answer for so long a server counts as lost. */
 enum { ANSWER_S = 1, PAUSE_NS = 10000000 };

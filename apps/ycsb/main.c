@@ -6,11 +6,7 @@
  */
 #include <stdio.h>
 
-#include "options.h"
-#include "phases.h"
-#include "platform.h"
-#include "redis.h"
-#include "report.h"
+#include "client.h"
 
 enum { BARRIER_LOADED = 1, BARRIER_DONE };
 

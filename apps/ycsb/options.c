@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "options.h"
+#include "client.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "phases.h"
+#include "client.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,10 +7,7 @@
 
 #include <hdr_histogram.h>
 
-#include "arrivals.h"
-#include "generator.h"
-#include "record.h"
-#include "report.h"
+#include "workload.h"
 
 /* The random source of a run's operations. */
 struct source {

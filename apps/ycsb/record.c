@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "record.h"
+#include "workload.h"
 
 #include <string.h>
 
-#include "generator.h"
 
 uint64_t stamp_make(unsigned writer, uint64_t sequence)
 {

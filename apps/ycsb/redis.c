@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #define _GNU_SOURCE /* memmem() */
-#include "redis.h"
+#include "client.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #include <hiredis.h>
 
-#include "record.h"
+#include "workload.h"
 
 enum { COMPLAINTS = 5, RETRY_NS = 10000000, TRY_S = 5 };
 

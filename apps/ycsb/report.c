@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "report.h"
+#include "client.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
 #include <hdr_histogram.h>
 
-#include "platform.h"
 
 enum { PAIR_BYTES = 40 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "timeline.h"
+#include "workload.h"
 
 void timeline_init(struct timeline *t, uint64_t start_ns)
 {

@@ -35,7 +35,7 @@ IMAGES, QUICK_IMAGES = 4, 2  # by default; each has its own arrivals, too
 OPERATIONS = 60  # of each client that are measured
 KEPT = 0.98  # of the arrivals' pace: below it a layout is saturated
 BOUND = 5  # times the lowest median latency: p99's bound, where no option names one
-ERROR = 0.01  # of a latency, the histogram's: two significant digits (apps/ycsb/phases.h)
+ERROR = 0.01  # of a latency, the histogram's: two significant digits (apps/ycsb/client.h)
 QUANTILES = ("p50_us", "p99_us", "p999_us", "max_us")
 
 

@@ -59,7 +59,7 @@ MOST_IMAGES = 1000
 RECORDS, MODELLED_RECORDS = 10_000, 50
 MODELLED_OPERATIONS, MODELLED_WARM = 30, 10
 # with more operations a client reports no ends: the window would be nearly all of the run
-MOST_WINDOWED = headers.constant(ROOT / "apps" / "ycsb" / "options.h", "MAX_ENDS")
+MOST_WINDOWED = headers.constant(ROOT / "apps" / "ycsb" / "client.h", "MAX_ENDS")
 MODELLED_SILENCE = 1200.0  # seconds in which a run on a modelled machine must come to its end
 Operations = Annotated[int | None, typer.Option(
     "--operations", metavar="N", min=1,
