@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "connection.h"
+#include "http.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -8,7 +8,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "exposition.h"
 #include "scrape.h"
 
 #define PLAIN "text/plain; charset=utf-8"

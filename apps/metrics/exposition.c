@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "exposition.h"
+#include "scrape.h"
 
 #include <stddef.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server.h"
+#include "http.h"
 
 enum { DEFAULT_PORT = 9100, DEFAULT_REDIS_PORT = 6379 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "redis.h"
+#include "scrape.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>

@@ -9,8 +9,6 @@
 #include <skerry/errors.h>
 #include <skerry/manager.h>
 
-#include "exposition.h"
-#include "redis.h"
 
 _Static_assert((int)SCRAPE_POLLS_MAX >= (int)REDIS_ASKED_MAX, "there is room for all");
 

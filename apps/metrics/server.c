@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #define _GNU_SOURCE /* accept4() */
-#include "server.h"
+#include "http.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -9,7 +9,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "connection.h"
 #include "scrape.h"
 
 enum {

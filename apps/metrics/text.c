@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "text.h"
+#include "scrape.h"
 
 #include <stdarg.h>
 #include <stdio.h>

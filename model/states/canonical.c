@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "canonical.h"
+#include "states.h"
 #include <string.h>
 #include "endpoint.h"
-#include "fail.h"
 #include "notification.h"
 #include "reply.h"
-#include "step.h"
-#include "tiny.h"
-#include "write_log.h"
 
 enum { QUARTERS = 4, LONG_AGO = 1, OTHER = 2 }; /* of entries: interrupts.c numbers them from 1 on */
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "census.h"
+#include "states.h"
 #include <string.h>
-#include "fail.h"
-#include "tiny.h"
 
 enum { ROOTS = 16, LINKS_MAX = 4 * CENSUS_MAX };
 

@@ -2,10 +2,8 @@
 /* The rules of derivation, authority and new memory: the capabilities before a step and after it, side by side. */
 #include "check.h"
 #include "cnode.h"
-#include "fail.h"
 #include "message.h"
-#include "rules.h"
-#include "tiny.h"
+#include "states.h"
 #include "vspace.h"
 
 enum { GONE = -1, CAP_BITS = 1 << SLOT_BITS };

@@ -10,10 +10,7 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "fail.h"
-#include "record.h"
-#include "search.h"
-#include "tiny.h"
+#include "states.h"
 
 enum { FOUND = 1, USAGE = 2, INTERRUPTED = 130, STATES = 4000000, STATES_MAX = 2000000000, SECONDS_ALONE = 60,
        OPERATIONS_MAX = 256, JOBS_MAX = 64 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "operations.h"
+#include "states.h"
 #include <string.h>
-#include "tiny.h"
 
 #define COUNT(...) (sizeof((uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t))
 #define INVOKE(text, object, what, cap0, cap1, cap2, ...)                                            \

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "pairs.h"
+#include "states.h"
 #include <string.h>
 #include "arena.h"
-#include "canonical.h"
-#include "census.h"
-#include "fail.h"
-#include "tiny.h"
 #include "vspace.h"
-#include "write_log.h"
 
 #define OTHER_SECRET 0x4242424242424242ull
 enum { PAGE = 4096, VIEW_PAGES = 8, NOT_DONE = 1, GONE = 2, OTHER_TLS = 0x5000 };

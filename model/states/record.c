@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "record.h"
+#include "states.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "rules.h"
+#include "states.h"
 #include <string.h>
 #include "check.h"
 #include "cnode.h"
 #include "endpoint.h"
-#include "fail.h"
 #include "message.h"
 #include "notification.h"
 #include "reply.h"
-#include "tiny.h"
 
 /* Of two ready threads of one priority the one that runs has an end, for which the timer is set. */
 static void check_equals(unsigned core)

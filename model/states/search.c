@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "search.h"
+#include "states.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -11,13 +11,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "canonical.h"
-#include "census.h"
-#include "fail.h"
-#include "pairs.h"
-#include "rules.h"
-#include "tiny.h"
-#include "write_log.h"
 
 enum { CHUNK = 32, LOOK_US = 20000, STANDSTILL = 20, SIGNAL_STACK = 64 << 10, SAID_EVERY = 10 };
 

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "step.h"
+#include "states.h"
 #include <string.h>
-#include "fail.h"
 #include "message.h"
-#include "tiny.h"
-#include "write_log.h"
 
 enum { ENTRIES_MAX = 10000, CORE_STEPS_MAX = 400 }; /* of one step: more means that it never ends */
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "tiny.h"
+#include "states.h"
 #include <string.h>
 #include "arena.h"
-#include "fail.h"
 #include "message.h"
-#include "write_log.h"
 
 enum { MEMORY_BITS = 17, CLOCK_BITS = 40 };
 _Static_assert(TINY_LAST < CHECK_SLOTS, "kernel_check() looks at all slots that operations use");

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "write_log.h"
-#include "fail.h"
+#include "states.h"
 #include "transaction.h"
 
 enum { RANGES = 4, SET_BITS = 18, SMALL_BITS = 9 }; /* of the set of a transition's words, at load 1/2 */

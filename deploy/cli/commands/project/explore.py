@@ -26,7 +26,7 @@ from deploy.tools.explore import Explored, Theme
 from topology.errors import InputError
 
 REGIME, THEME = "clh", "all"
-BYTES = 32  # that a state needs (model/states/search.h)
+BYTES = 32  # that a state needs (model/states/states.h)
 _OF_REPLAY = re.compile(r"^regime (\S+)$", re.MULTILINE)
 HEAD = 4096  # bytes of a replay file that may hold the regime
 
