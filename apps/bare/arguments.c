@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
-#include "arguments.h"
 #include "bare.h"
-#include "output.h"
 
 const struct cluster_map *experiment_begin(void)
 {

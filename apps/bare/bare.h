@@ -12,8 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+#include <skerry/cluster_map.h>
+#include <skerry/format.h>
 #include <skerry/root_info.h>
 #include <skerry/stubs.h>
+
 #include "places.h"
 
 enum { MAIN_PRIORITY = 100 }; /* of the thread that starts the others and waits, on core 0 */
@@ -60,7 +64,35 @@ void memory_reset(void);
 /* Maps the loader's modules at the first call. Returns the address of the one with this name, or null. */
 const void *modules_map(const char *name);
 
-/* --- output.c --- */
+/* --- output.c: a line for people on COM1, a JSON line on COM2 --- */
 
 /* This cluster has the I/O ports: only it writes results and ends the machine. */
 bool has_devices(void);
+
+enum { LINE_SIZE = 400 };
+#define LINE TEXT((char[LINE_SIZE]){ 0 }) /* a line of text, in the block where it stands */
+
+void output_init(void);
+void output_console(const struct text *line);
+/* Straight to COM2; the cluster with devices only. */
+void output_results(const struct text *line);
+enum { EXIT_GOOD = 0x10, EXIT_BAD = 0x11 };
+/* Ends the machine by QEMU's isa-debug-exit. */
+_Noreturn void output_exit(unsigned status);
+
+/* --- arguments.c: the `args` of its application in the cluster map --- */
+
+extern const char program_name[];
+
+/*
+ * To be called first: sets up priority, output and memory, and has the kernel take the granularity that the map says.
+ * Returns the map; its mapping stays.
+ */
+const struct cluster_map *experiment_begin(void);
+
+/* Null when there is none of this number. */
+const char *argument(const struct cluster_map *map, unsigned number);
+uint64_t argument_number(const struct cluster_map *map, unsigned number, uint64_t otherwise);
+/* Reads numbers separated by commas into `values`, followed by a 0. Returns false unless there are 1 to `most`, none of
+ * them 0. */
+bool argument_list(const struct cluster_map *map, unsigned number, uint32_t *values, unsigned most);

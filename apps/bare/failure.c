@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "bare.h"
-#include "output.h"
 
 _Noreturn void fail(const char *file, int line, const char *what)
 {

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "output.h"
 #include "bare.h"
 
 enum { COM1 = 0x3f8, COM2 = 0x2f8, LINE_CONTROL = 3, LINE_STATUS = 5, STATUS_ROOM = 0x20, STATUS_IDLE = 0x40 };

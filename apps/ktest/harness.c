@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "harness.h"
+#include "bare.h"
 #include "ktest.h"
-#include "output.h"
 
 extern const struct test *const __start_ktest_tests[], *const __stop_ktest_tests[];
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "homes.h"
+#include "ktest.h"
 #include <skerry/cluster_mask.h>
 #include <skerry/stubs.h>
 
@@ -41,7 +41,7 @@ static void set_some(const struct homes *at, bool all)
 			set_home(slot[i], (unsigned)draw());
 }
 
-void step(const struct homes *at)
+void homes_step(const struct homes *at)
 {
 	if (!at->switches)
 		return;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "bare.h"
 #include "ktest.h"
-#include "harness.h"
-#include "output.h"
-#include "peer.h"
 
 static void emit_meeting(const struct text *line)
 {

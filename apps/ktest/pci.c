@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "pci.h"
 #include "ktest.h"
 
 enum { ADDRESS = 0xcf8, DATA = 0xcfc };

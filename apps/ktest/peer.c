@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "peer.h"
 #include "ktest.h"
 #include <skerry/stubs.h>
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The kernel's own settings: which locks it takes, changed while it is used. */
 #include "ktest.h"
-#include "traffic.h"
 
 enum { CHANGES = 40, AT_EACH = 20, CLIENTS = 4 };
 

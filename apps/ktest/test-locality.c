@@ -2,7 +2,6 @@
 /* CNODE_LOCALITY and CNODE_LOCALITY_OF: what they set, tell and refuse. */
 #include <skerry/cluster_mask.h>
 #include <skerry/stubs.h>
-#include "homes.h"
 #include "ktest.h"
 
 #define NODE ROOT_SLOT_CNODE

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Message-signalled interrupts of a device that raises one at each write to a register. */
 #include "ktest.h"
-#include "pci.h"
 
 #define CONTROL ROOT_SLOT_IRQ_CONTROL
 #define NODE    ROOT_SLOT_CNODE

@@ -5,7 +5,6 @@
  * returned, no write of it may arrive.
  */
 #include <skerry/stubs.h>
-#include "homes.h"
 #include "ktest.h"
 
 enum { ROUNDS = 40, PAGE = 100 };

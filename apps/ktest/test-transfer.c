@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Capabilities that travel in messages, and those that do not. */
 #include "ktest.h"
-#include "transfer.h"
 
 #define NODE ROOT_SLOT_CNODE
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Calls that travel to other cores, while their threads, what they go to and its locality end or change. */
-#include "homes.h"
 #include "ktest.h"
-#include "traffic.h"
 
 #define NODE ROOT_SLOT_CNODE
 
@@ -33,7 +31,7 @@ static void receives(struct worker *self)
 
 static void end(const struct homes *at, uint64_t slot, struct worker *w)
 {
-	step(at);
+	homes_step(at);
 	check_ok(cnode_delete(NODE, slot));
 	until(w->done);
 	check_eq(w->out[0], SKERRY_DELETED);
@@ -47,7 +45,7 @@ static void deleted(struct homes *at)
 	until(waits(w));
 	until(waits(c));
 	end(at, at->notification, w);
-	step(at);
+	homes_step(at);
 	check_ok(ipc_nb_receive(at->endpoint, at->reply, &m));
 	end(at, at->reply, c);
 	struct worker *s = worker_start(sends, 50, last_core(), badged(at->endpoint, 3, RIGHT_WRITE), 0);
@@ -64,19 +62,19 @@ static void suspended(struct homes *at)
 	struct worker *w = worker_start(waits_for, 50, last_core(), at->notification, 0);
 	uint64_t word;
 	until(waits(w));
-	step(at);
+	homes_step(at);
 	check_ok(tcb_suspend(w->tcb));
-	step(at);
+	homes_step(at);
 	check_ok(notification_signal(at->notification));
 	check_ok(notification_poll(at->notification, &word));
 	check_eq(word, 1);
-	step(at);
+	homes_step(at);
 	check_ok(tcb_resume(w->tcb));
 	until(waits(w));
 	check(!w->done);
-	step(at);
+	homes_step(at);
 	check_ok(tcb_schedule(IPC, w->tcb, ROOT_SLOT_TCB, 60, 0));
-	step(at);
+	homes_step(at);
 	check_ok(notification_signal(at->notification));
 	until(w->done);
 	check_eq(w->out[0], 0);
@@ -95,14 +93,14 @@ static void threads_end(struct homes *at)
 		until(waits(w));
 		if (states[i] == calls)
 			check_ok(ipc_nb_receive(at->endpoint, at->reply, &m));
-		step(at);
+		homes_step(at);
 		check_ok(cnode_delete(NODE, w->tcb));
-		step(at);
+		homes_step(at);
 		check_error(ipc_reply(at->reply, &m), NO_REPLY);
 		check_error(ipc_nb_receive(at->endpoint, at->reply, &m), WOULD_BLOCK);
 	}
 	check_ok(notification_signal(at->notification));
-	step(at);
+	homes_step(at);
 	check_ok(notification_poll(at->notification, &word));
 	check_eq(word, 1);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* System calls to objects that other cores touch: results and errors are the same, wherever the object is. */
-#include "homes.h"
 #include "ktest.h"
-#include "transfer.h"
 
 enum { ROUNDS = 6, LONG = 40, BADGE = 0x77 };
 
@@ -31,7 +29,7 @@ static void calls(struct homes *at)
 		struct message m = { .info = message_info(3, 0, words[i]), .word = { 100 + i, 7, 8, 9 } };
 		if (i != 2)
 			until(waits(s)); /* else it calls a server that does not receive yet */
-		step(at);
+		homes_step(at);
 		IPC->words[LONG - 1] = 40 + i;
 		check_ok(ipc_call(cap, &m));
 		check_eq(m.info, message_info(9, 0, words[i]));
@@ -61,16 +59,16 @@ static void is_called(struct homes *at)
 	struct worker *c = worker_start(client, 50, last_core(), at->endpoint, 0);
 	struct message m = { 0 };
 	until(waits(c));
-	step(at);
+	homes_step(at);
 	check_ok(ipc_receive(at->endpoint, at->reply, &m));
 	for (unsigned i = 0; i < ROUNDS; i++) {
-		step(at);
+		homes_step(at);
 		m.word[0] = 3 * m.word[0] + 1;
 		if (i == ROUNDS - 1)
 			break;
 		if (i % 2) {
 			check_ok(ipc_reply(at->reply, &m));
-			step(at);
+			homes_step(at);
 			check_ok(ipc_receive(at->endpoint, at->reply, &m));
 		} else {
 			check_ok(ipc_reply_receive(at->endpoint, at->reply, &m));
@@ -102,7 +100,7 @@ static void signals(struct homes *at)
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		if (i != 3)
 			until(waits(w));
-		step(at);
+		homes_step(at);
 		check_ok(notification_signal(i % 2 ? cap : at->notification));
 		until(w->count == i + 1);
 		check_eq(w->out[0], i % 2 ? 0x30 : 1);
@@ -111,15 +109,15 @@ static void signals(struct homes *at)
 	check_ok(notification_poll(at->notification, &word));
 	check_eq(word, 0);
 	check_ok(tcb_suspend(w->tcb));
-	step(at);
+	homes_step(at);
 	check_ok(notification_signal(at->notification));
-	step(at);
+	homes_step(at);
 	check_ok(notification_signal(cap));
-	step(at);
+	homes_step(at);
 	check_ok(notification_poll(at->notification, &word));
 	check_eq(word, 0x31);
 	check_ok(notification_signal(cap));
-	step(at);
+	homes_step(at);
 	check_ok(notification_wait(at->notification, 0, &word));
 	check_eq(word, 0x30);
 }
@@ -145,7 +143,7 @@ static void signal_waits(struct homes *at)
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		if (i != 4)
 			until(waits(p));
-		step(at);
+		homes_step(at);
 		check_ok(notification_signal_wait(cap, at->other, i % 2 ? deadline_ms(60000) : 0, &word));
 		check_eq(word, 0x100);
 		check_eq(p->count, i + 1);
@@ -153,9 +151,9 @@ static void signal_waits(struct homes *at)
 			check_eq(p->out[0], 0x200);
 	}
 	check_ok(tcb_suspend(p->tcb));
-	step(at);
+	homes_step(at);
 	check_error(notification_signal_wait(cap, at->other, read_tsc() + 1000, &word), TIMED_OUT);
-	step(at);
+	homes_step(at);
 	check_ok(notification_poll(at->notification, &word)); /* the signal was made once */
 	check_eq(word, 0x200);
 	check_error(notification_signal_wait(at->notification, badged(at->other, 1, RIGHT_WRITE), 0, &word), NO_RIGHTS);
@@ -185,22 +183,22 @@ static void deadlines(struct homes *at)
 {
 	uint64_t word;
 	struct worker *w = worker_start(sleeper, 50, last_core(), at->notification, 0);
-	step(at);
+	homes_step(at);
 	until(w->count);
 	check_eq(w->out[0], SKERRY_TIMED_OUT);
 	check_eq(w->out[1], SKERRY_TIMED_OUT);
 	until(waits(w));
-	step(at);
+	homes_step(at);
 	check_error(notification_wait(at->other, read_tsc() + ROOT->tsc_hz / 5000, &word), TIMED_OUT);
 	check_error(notification_wait(at->other, 1, &word), TIMED_OUT);
-	step(at);
+	homes_step(at);
 	check_ok(notification_signal(at->notification));
 	until(w->done);
 	check_eq(w->out[2], 0);
 	check_eq(w->out[3], 1);
-	step(at);
+	homes_step(at);
 	check_ok(notification_signal(at->notification));
-	step(at);
+	homes_step(at);
 	check_ok(notification_wait(at->notification, 1, &word)); /* signalled: the deadline does not matter */
 	check_eq(word, 1);
 }
@@ -223,16 +221,16 @@ static void sends(struct homes *at)
 	check_error(ipc_nb_receive(at->endpoint, at->reply, &m), WOULD_BLOCK);
 	struct worker *s = worker_start(sender, 50, last_core(), badged(at->endpoint, 4, RIGHT_WRITE), 0);
 	until(waits(s));
-	step(at);
+	homes_step(at);
 	check_ok(ipc_nb_receive(at->endpoint, 0, &m));
 	check_eq(m.badge, 4);
 	check_eq(m.info, message_info(5, 0, 2));
 	check_eq(m.word[0], 0);
-	step(at);
+	homes_step(at);
 	check_ok(ipc_receive(at->endpoint, at->reply, &m));
 	check_eq(m.word[0], 1);
 	until(s->done);
-	step(at);
+	homes_step(at);
 	check_error(ipc_reply(at->reply, &m), NO_REPLY);
 }
 
@@ -247,7 +245,7 @@ static void refuses(struct homes *at)
 	check_error(ipc_call(reader, &m), NO_RIGHTS);
 	check_error(ipc_send(reader, &m), NO_RIGHTS);
 	check_error(ipc_nb_send(reader, &m), NO_RIGHTS);
-	step(at);
+	homes_step(at);
 	check_error(ipc_receive(writer, at->reply, &m), NO_RIGHTS);
 	check_error(ipc_nb_receive(writer, at->reply, &m), NO_RIGHTS);
 	check_error(ipc_reply_receive(writer, at->reply, &m), NO_RIGHTS);
@@ -255,7 +253,7 @@ static void refuses(struct homes *at)
 	check_error(ipc_reply(at->endpoint, &m), BAD_CAP);
 	check_error(ipc_reply(at->reply, &m), NO_REPLY);
 	check_error(ipc_reply_receive(at->endpoint, at->reply, &m), NO_REPLY);
-	step(at);
+	homes_step(at);
 	check_error(notification_signal(waits_only), NO_RIGHTS);
 	check_error(notification_wait(signals_only, 0, &word), NO_RIGHTS);
 	check_error(notification_poll(signals_only, &word), NO_RIGHTS);
@@ -278,12 +276,12 @@ static void busy(struct homes *at)
 	struct worker *r = worker_start(receiver, 50, last_core(), at->endpoint, at->reply);
 	struct message m = { 0 };
 	until(waits(r));
-	step(at);
+	homes_step(at);
 	check_error(ipc_nb_receive(at->endpoint, at->reply, &m), BUSY);
 	check_error(ipc_receive(at->endpoint, at->reply, &m), BUSY);
-	step(at);
+	homes_step(at);
 	check_ok(tcb_suspend(r->tcb));
-	step(at);
+	homes_step(at);
 	check_error(ipc_nb_receive(at->endpoint, at->reply, &m), WOULD_BLOCK);
 }
 
@@ -301,10 +299,10 @@ static void bound(struct homes *at)
 		worker_restart(r, false);
 		if (pending)
 			check_ok(notification_signal(cap));
-		step(at);
+		homes_step(at);
 		check_ok(tcb_resume(r->tcb));
 		until(pending ? r->done : waits(r));
-		step(at);
+		homes_step(at);
 		struct message m = { .info = message_info(7, 0, 0) };
 		if (i == 1)
 			check_ok(ipc_send(at->endpoint, &m));
@@ -329,10 +327,10 @@ static void faults(struct homes *at)
 	worker_fault_to(trial.worker, badged(at->endpoint, TRIAL_BADGE, RIGHT_WRITE));
 	for (unsigned i = 0; i < 3; i++) {
 		worker_restart(trial.worker, true);
-		step(at);
+		homes_step(at);
 		struct message fault = trial_fault(&trial);
 		check_eq(fault.info, message_info(FAULT_EXCEPTION, 0, MESSAGE_REGISTERS + 1));
-		step(at);
+		homes_step(at);
 		trial_answer(&trial, 1);
 		check_ok(tcb_suspend(trial.worker->tcb));
 	}
@@ -348,7 +346,7 @@ static void passes(struct homes *at)
 			cap[i] = badged(at->notification, 1ull << i, RIGHT_ALL);
 		struct worker *w = transfer_send(0, SYS_SEND, at->endpoint, last_core(), count, cap[0], cap[1], cap[2]);
 		uint64_t to = transfer_wanted();
-		step(at);
+		homes_step(at);
 		check_eq(transfer_receive(at->endpoint, w), count);
 		until(w->done);
 		check_eq(w->out[0], 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "traffic.h"
+#include "ktest.h"
 
 void traffic_server(struct worker *self)
 {

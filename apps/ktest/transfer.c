@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "transfer.h"
+#include "ktest.h"
 
 #define NODE ROOT_SLOT_CNODE
 

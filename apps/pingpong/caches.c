@@ -5,7 +5,7 @@
  * the first of them are in the cache in question, then a core reads those.
  */
 #include <skerry/mark.h>
-#include "output.h"
+#include "bare.h"
 #include "pingpong.h"
 
 #define LARGE        (2ull << 20)

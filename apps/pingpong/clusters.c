@@ -4,7 +4,7 @@
  * the other's cores and its orders, so that the first can read what all have
  * done at one moment; a doorbell says that an order is there.
  */
-#include "scale.h"
+#include "pingpong.h"
 
 enum { DOORBELL = 0 };
 #define FRAMES (LARGE_WINDOW + (256ull << 20)) /* of channels, a large page each */

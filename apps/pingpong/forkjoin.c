@@ -8,7 +8,7 @@
  */
 #include <stdatomic.h>
 #include <skerry/mark.h>
-#include "output.h"
+#include "bare.h"
 #include "pingpong.h"
 
 enum { WARM_UP = 2, STACK_SIZE = 4096, WORKER_PRIORITY = MAIN_PRIORITY - 10 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "output.h"
+#include "bare.h"
 #include "pingpong.h"
 
 enum { WARM_UP = 96 }; /* rounds before those that count: page tables, TLB tags, caches, a core's bias (lock/bias.h) */

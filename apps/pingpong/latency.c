@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "latency.h"
-#include "output.h"
+#include "bare.h"
+#include "pingpong.h"
 
 static void report_stretch(const char *name, const struct stretch *s)
 {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
-#include "arguments.h"
-#include "output.h"
+#include "bare.h"
 #include "pingpong.h"
-#include "scale.h"
 
 enum { ROUNDS = 1000 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The longest that user level can ask of the kernel, each at about the largest size that there is. */
-#include "latency.h"
+#include "pingpong.h"
 
 enum { MANY = 2000, CROWD = 120, CROWD_PRIORITY = MAIN_PRIORITY - 10, CNODE_BITS = 11, PAGES = 512 };
 #define MAPPED_AT 0x10000000ull

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "exponential.h"
-#include "scale.h"
+#include "pingpong.h"
 
 enum { WARM_UP = 32 }; /* round trips of core 0 after which its client first signals */
 _Static_assert((int)EXPONENTIAL_COUNT == SCALE_COUNT, "as scale.S has it");

@@ -7,8 +7,8 @@
  * entry into the kernel is one arrival of the queueing model.
  */
 #include <skerry/mark.h>
-#include "output.h"
-#include "scale.h"
+#include "bare.h"
+#include "pingpong.h"
 
 enum { MOST_CORES = 1024 }; /* of the machine */
 

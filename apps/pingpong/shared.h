@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The frame that the measured threads share with the main thread: where the assembly (threads.S) finds what. */
+/* What assembly and C share: the frame that the measured threads share with the main thread, and the watching thread. */
 #pragma once
+
+/* The frame that the measured threads share with the main thread: where the assembly (threads.S) finds what. */
 
 #define SHARED_STAMP_A   0  /* low half of the TSC before a system call */
 #define SHARED_STAMP_B   4  /* the same of the other direction */
@@ -15,7 +17,7 @@
 
 #define THREAD_BUFFERS   0x401000 /* IPC buffers in the threads' address spaces, a page each */
 
-/* `scale`: each core's own part of the frame (struct block in scale.h). */
+/* `scale`: each core's own part of the frame (struct block). */
 #define SCALE_BLOCK     0x8000
 #define SCALE_ROUNDS    0     /* round trips so far */
 #define SCALE_SIGNAL_AT 8     /* so many done: signal, by RAX and RDI of ... */
@@ -50,3 +52,11 @@
 #define UNMAP_CAPS       960 /* struct ipc_buffer: its first capability */
 #define UNMAP_READ       1   /* RIGHT_READ */
 #define UNMAP_READ_WRITE 3
+
+/* Shared by the watching thread (watch.S) and the main thread: offsets of struct watch. */
+
+#define WATCH_ACTIVE  0
+#define WATCH_DELAY   8
+#define WATCH_LONGEST 16
+#define WATCH_WAKES   24
+#define WATCH_BEFORE  32

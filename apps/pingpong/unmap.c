@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <skerry/mark.h>
 #include <skerry/stubs.h>
-#include "output.h"
+#include "bare.h"
 #include "pingpong.h"
 
 enum { READ_WRITE = RIGHT_READ | RIGHT_WRITE, WARM_UP = 1, TABLE_PAGES = 512 };

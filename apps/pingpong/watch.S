@@ -9,7 +9,7 @@
  *     RBX  struct watch    R15  a notification that nobody signals    R13  SYS_WAIT
  *     R14  the clock before the wait
  */
-#include "watch.h"
+#include "shared.h"
 
 	.macro clock
 	rdtsc

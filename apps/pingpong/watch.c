@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "watch.h"
-#include "latency.h"
+#include "pingpong.h"
+#include "shared.h"
 
 enum { WATCH_PRIORITY = MAIN_PRIORITY + 10, MARGIN = 64 };
 

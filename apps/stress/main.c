@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "arguments.h"
-#include "output.h"
+#include "bare.h"
 #include "stress.h"
 
 const char program_name[] = "stress";

@@ -3,7 +3,7 @@
 #include <skerry/stat_read.h>
 #include <skerry/stat_view.h>
 #include <skerry/mark.h>
-#include "output.h"
+#include "bare.h"
 #include "stress.h"
 
 /* The cores' counters at a moment. */
