@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
-#include "address.h"
+#include "net.h"
 
 int address_take(const struct sockaddr *from, socklen_t length, struct socket_address *to)
 {

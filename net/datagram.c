@@ -10,8 +10,7 @@
 #include <skerry/process.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include "address.h"
-#include "datagram.h"
+#include "net.h"
 
 struct datagram {
 	struct file file;

@@ -4,8 +4,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <skerry/process.h>
-#include "backend.h"
-#include "datagram.h"
+#include "net.h"
 
 static const struct net_backend *net; /* null until the first socket */
 

@@ -10,7 +10,7 @@
 #include <skerry/span.h>
 
 #include "draft.h"
-#include "form.h"
+#include "read.h"
 
 /* The properties that a node below the root may have. Blanks separate their names. */
 struct form {

@@ -6,8 +6,7 @@
 #include <skerry/format.h>
 
 #include "draft.h"
-#include "form.h"
-#include "host.h"
+#include "read.h"
 
 /* no property becomes more than 6 times as long, and a node's fixed members are below 512 bytes */
 enum { ROOM = 16 * MAP_MAX_SIZE };

@@ -7,10 +7,10 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include "layer-model.h"
-#include "../../net/backend.h"
 #include "../../net/machine.h"
+#include "../../net/net.h"
 #include "../../net/remote/remote.h"
+#include "layer-model.h"
 
 enum { SLOTS = 1, STACK_BELL = MODEL_THREADS /* no thread of the program has it */ };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "checksum.h"
 #include "../ethernet.h"
+#include "checksum.h"
 
 enum { PLAIN_IP = 0x45 /* version 4, no options */, TCP_HEADER = 20, TCP_SUM = 16 /* offset in it */ };
 

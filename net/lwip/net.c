@@ -13,7 +13,7 @@
 #include <lwip/sys.h>
 #include <lwip/timeouts.h>
 #include <skerry/process.h>
-#include "../backend.h"
+#include "../net.h"
 #include "connections.h"
 #include "interface.h"
 #include "memory.h"

@@ -11,7 +11,6 @@
 #include <lwip/prot/tcp.h>
 #include <skerry/require.h>
 #include "../copy.h"
-#include "congestion.h"
 #include "interface.h"
 #include "prediction.h"
 #include "recovery.h"

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <lwip/tcp.h>
 #include <skerry/require.h>
-#include "../message.h"
+#include "../net.h"
 #include "received.h"
 #include "share.h"
 

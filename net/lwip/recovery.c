@@ -3,7 +3,6 @@
 #include <lwip/prot/tcp.h>
 #include <skerry/posix.h>
 #include <skerry/require.h>
-#include "congestion.h"
 #include "recovery.h"
 #include "scoreboard.h"
 

@@ -22,6 +22,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
 #include <lwip/priv/tcp_priv.h>
 
 /* A connection's; zero at first. Times are stamps (below), windows and amounts bytes. */
@@ -105,3 +106,27 @@ void recovery_before_timers(struct tcp_pcb *);
 
 /* Before tcp_rexmit_rto(): forgets all marks. */
 void recovery_forget(struct recovery *, struct tcp_pcb *);
+
+/* The growth of a congestion window, as lwIP's tcp_receive() has it. */
+
+/* Adds up to the largest window. Bytes. */
+static inline tcpwnd_size_t window_add(tcpwnd_size_t window, tcpwnd_size_t more)
+{
+	return (tcpwnd_size_t)(window + more) >= window ? (tcpwnd_size_t)(window + more) : (tcpwnd_size_t)-1;
+}
+
+/* Slow start by up to two segments (RFC 3465, 2.2), or congestion avoidance (2.1), after so many acknowledged bytes. */
+static inline void open_congestion_window(struct tcp_pcb *pcb, tcpwnd_size_t acknowledged)
+{
+	const tcpwnd_size_t most = 2 * (tcpwnd_size_t)pcb->mss;
+
+	if (pcb->cwnd < pcb->ssthresh) {
+		pcb->cwnd = window_add(pcb->cwnd, acknowledged < most ? acknowledged : most);
+		return;
+	}
+	pcb->bytes_acked = window_add(pcb->bytes_acked, acknowledged);
+	if (pcb->bytes_acked >= pcb->cwnd) {
+		pcb->bytes_acked -= pcb->cwnd;
+		pcb->cwnd = window_add(pcb->cwnd, pcb->mss);
+	}
+}

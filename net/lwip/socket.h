@@ -14,7 +14,7 @@
 
 #include <skerry/posix.h>
 #include <lwip/tcp.h>
-#include "../address.h"
+#include "../net.h"
 
 enum socket_state { SOCKET_NEW, SOCKET_LISTENING, SOCKET_CONNECTING, SOCKET_CONNECTED, SOCKET_FAILED };
 

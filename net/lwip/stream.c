@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <lwip/priv/tcp_priv.h>
 #include <skerry/require.h>
-#include "../message.h"
+#include "../net.h"
 #include "budget.h"
 #include "connections.h"
 #include "memory.h"

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 #include <skerry/require.h>
-#include "../backend.h"
 #include "../machine.h"
+#include "../net.h"
 #include "remote.h"
 
 static struct {
@@ -225,7 +225,7 @@ static void receive_events(void)
 		port_lose("its process has ended");
 }
 
-/* --- backend.h --- */
+/* --- struct net_backend --- */
 
 static int backend_start(void)
 {

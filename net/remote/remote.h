@@ -13,7 +13,7 @@
 
 #include <skerry/posix.h>
 #include <skerry/socket_port.h>
-#include "../address.h"
+#include "../net.h"
 
 enum remote_state { REMOTE_NEW, REMOTE_LISTENING, REMOTE_CONNECTING, REMOTE_CONNECTED, REMOTE_FAILED };
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <skerry/require.h>
 #include "../copy.h"
-#include "../message.h"
+#include "../net.h"
 #include "remote.h"
 
 enum {

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <skerry/posix.h>
 #include <skerry/socket_port.h>
-#include "../address.h"
+#include "../net.h"
 
 struct served {
 	struct file *file; /* null: the number is free, or about to be */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <skerry/require.h>
-#include "backlog.h"
 #include "../copy.h"
+#include "switch.h"
 
 void backlog_init(struct backlog *backlog)
 {

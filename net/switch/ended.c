@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <skerry/require.h>
-#include "ended.h"
-#include "stations.h"
 #include "../copy.h"
 #include "../ethernet.h"
+#include "switch.h"
 
 /*
  * Returns the station at the port, or behind the lower switch there, that a frame is for or, if `sent`, from. Of other
- * frames the address is 0, for which reset.h answers nothing.
+ * frames the address is 0, for which reset_answer() answers nothing.
  */
 static struct reset_port station_of(const struct forward *forward, unsigned port, const void *frame, uint32_t length,
                                     bool sent)

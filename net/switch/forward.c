@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <skerry/require.h>
-#include "forward.h"
-#include "ended.h"
-#include "stations.h"
 #include "../copy.h"
 #include "../ethernet.h"
+#include "switch.h"
 
 void forward_init(struct forward *forward, const struct process_port *port, unsigned count, void *memory,
                   uint64_t timeout, uint64_t life)

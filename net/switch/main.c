@@ -9,7 +9,7 @@
  * the cores it serves where they share a processor.
  */
 #include "../program/program.h"
-#include "ended.h"
+#include "switch.h"
 
 static struct forward forward;
 static uint64_t logged, next_line[PROCESS_MAX_PORTS];

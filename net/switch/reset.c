@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <skerry/require.h>
-#include "reset.h"
 #include "../copy.h"
 #include "../ethernet.h"
+#include "switch.h"
 
 enum {
 	HEADERS = IP + 60 + 20, /* with IPv4's options, without TCP's */

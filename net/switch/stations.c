@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <skerry/require.h>
-#include "stations.h"
 #include "../ethernet.h"
+#include "switch.h"
 
 void stations_init(struct forward *forward)
 {

@@ -2,7 +2,7 @@
 /* A switch and its stacks that have opened their ends acknowledge each other. */
 #pragma once
 
-#include "../switch/forward.h"
+#include "../switch/switch.h"
 #include "test.h"
 
 static inline void forward_meet(struct forward *forward, struct port_end *stack, unsigned count, uint64_t now)

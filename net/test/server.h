@@ -3,7 +3,7 @@
  * block. */
 #pragma once
 
-#include "lab/program.h"
+#include "lab/lab.h"
 
 enum { SERVER_PORT = 6379 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "../ethernet.h"
-#include "../switch/ended.h"
+#include "../switch/switch.h"
 #include "meet.h"
 #include "test.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "../switch/backlog.h"
+#include "../switch/switch.h"
 #include "test.h"
 
 enum { STEPS = 200000, PORTS = 5 }; /* ports that take part: the last ones of all, and the first */

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "../port_end.h"
-#include "lab/program.h"
+#include "lab/lab.h"
 #include "test.h"
 
 enum { STACK, CABLED };

@@ -2,9 +2,9 @@
 /* The driver's checksums: against a slow model of RFC 1071, on every size and alignment, and with bits flipped. */
 #include <stdbool.h>
 #include <string.h>
+#include "../driver/checksum.h"
 #include "../ethernet.h"
 #include "test.h"
-#include "../driver/checksum.h"
 
 static uint16_t model(const uint8_t *data, uint32_t size, uint32_t sum)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include "../port_end.h"
-#include "lab/program.h"
+#include "lab/lab.h"
 #include "test.h"
 
 enum { STACK, FAR, SERVICE = 6379, PEER = 5000, SIZE = 1000, WINDOW = 8192, PART = 300, SECONDS = 20 };

@@ -11,7 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "lab/relay.h"
+#include "lab/lab.h"
 #include "server.h"
 #include "test.h"
 

@@ -4,7 +4,7 @@
 #include <netinet/in.h>
 #include <string.h>
 #include "../port_end.h"
-#include "lab/program.h"
+#include "lab/lab.h"
 #include "test.h"
 
 enum { STACK, FIRST, NEXT, CABLED, STATIONS, MESSAGE = 11 }; /* CABLED: also at the far end of a cable */

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "lab/relay.h"
+#include "lab/lab.h"
 #include "server.h"
 #include "test.h"
 

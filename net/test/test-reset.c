@@ -2,7 +2,7 @@
 /* The answers for a port whose program has ended, byte by byte; RFC 9293, 3.5.2. */
 #include <string.h>
 #include "../ethernet.h"
-#include "../switch/reset.h"
+#include "../switch/switch.h"
 #include "test.h"
 
 enum { FIN = 1, SYN = 2, RST = 4, PSH = 8, ACK = 16, TCP = 34, MAX = 1514 };

@@ -10,7 +10,7 @@
  */
 #include <string.h>
 #include <sys/mman.h>
-#include "../switch/forward.h"
+#include "../switch/switch.h"
 #include "meet.h"
 #include "test.h"
 

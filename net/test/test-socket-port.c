@@ -16,8 +16,8 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "../backend.h"
 #include "../machine.h"
+#include "../net.h"
 #include "../remote/remote.h"
 #include "../stack/serve.h"
 #include "test.h"

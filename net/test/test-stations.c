@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "../ethernet.h"
-#include "../switch/stations.h"
+#include "../switch/switch.h"
 #include "test.h"
 
 enum { PAGE = 4096, PORTS = 4, SOURCE = 1, TARGET = 2, UPLINK = 3, MOST = FORWARD_STATIONS - 1 };

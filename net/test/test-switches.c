@@ -15,8 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "../ethernet.h"
-#include "../switch/ended.h"
-#include "../switch/forward.h"
+#include "../switch/switch.h"
 #include "test.h"
 
 enum { OUTSIDE, A, B, C, D, E, STATIONS, ALL = (1 << STATIONS) - 1 };
@@ -34,7 +33,7 @@ static void address(unsigned who, uint8_t mac[6], uint32_t *ipv4)
 	*ipv4 = 0x0000000a | who << 24;
 }
 
-static struct process_port port_of(unsigned who)
+static struct process_port port_for(unsigned who)
 {
 	struct process_port port = { 0 };
 
@@ -91,7 +90,7 @@ static void run(void)
 /* The last port of a lower switch is the memory of its port at the root. */
 static void set_up(void)
 {
-	const struct process_port of_root[ROOT_PORTS] = { { .uplink = 1 }, port_of(A), { .lower = 1 },
+	const struct process_port of_root[ROOT_PORTS] = { { .uplink = 1 }, port_for(A), { .lower = 1 },
 	                                                  { .lower = 1, .remote = 1 } };
 	const struct process_route routes[] = { route_to(B, 2), route_to(C, 2), route_to(D, 3), route_to(E, 3) };
 	int file = memfd_create("ports", 0);
@@ -104,7 +103,7 @@ static void set_up(void)
 	station[OUTSIDE] = port_open(root_memory, PORT_TO_SWITCH, 2);
 	station[A] = port_open(root_memory + PORT_SIZE, PORT_TO_SWITCH, 2);
 	for (unsigned i = 0; i < LOWERS; i++) {
-		const struct process_port ports[LOWER_PORTS] = { port_of(B + 2 * i), port_of(C + 2 * i),
+		const struct process_port ports[LOWER_PORTS] = { port_for(B + 2 * i), port_for(C + 2 * i),
 		                                                 { .upper = 1 } };
 
 		lower_memory[i] = mmap(NULL, LOWER_PORTS * PORT_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include "../lwip/budget.h"
 #include "../lwip/link.h"
-#include "lab/program.h"
+#include "lab/lab.h"
 #include "test.h"
 
 enum { SERVER, CLIENT, SERVICE = 6379, PART = 16384, STEP = 10 /* ms */, STUCK = 500000, NEVER = 1000000 };

@@ -32,7 +32,7 @@ def can_check() -> bool:
 
 
 def read_map(blob: bytes, source: str = "cluster map") -> dict[str, Any]:
-    """Returns what lib/cluster-map/host.h reads of a map; InputError for one that the loader would refuse on every
+    """Returns what lib/cluster-map/read.h reads of a map; InputError for one that the loader would refuse on every
     machine, or that has what no map has."""
     if _library() is None:
         demand.program("cc", "build")

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "../../switch/forward.h"
+#include "../../switch/switch.h"
 #include "../test.h"
 
 enum { PORTS = 3, PRODUCERS = 3, SLOTS = 16, LENGTH = 60 };

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
-#include "../../backend.h"
 #include "../../lwip/budget.h"
 #include "../../machine.h"
+#include "../../net.h"
 #include "../../stack/serve.h"
 #include "../test.h"
 

@@ -11,7 +11,7 @@ enum {
 	BLOCKS_MORE = 8   /* than at first: ARP, and lwIP's timers */
 };
 
-static void read_all(unsigned stack)
+static void read_from_all(unsigned stack)
 {
 	for (unsigned i = 0; i < run.connections; i++)
 		for (unsigned side = 0; side < 2; side++) {
@@ -27,7 +27,7 @@ static void serve(unsigned stack)
 	stack_poll(stack);
 	datagrams_take(stack);
 	frames_look(stack);
-	read_all(stack);
+	read_from_all(stack);
 	lab.life[stack].calls->poll();
 	frames_look(stack);
 }

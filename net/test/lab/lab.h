@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A virtual network in one process: programs, each with its own sockets and lwIP, joined by a switch and cables, or by
- * a relay that loses and reorders frames (relay.h), with one clock that is not the host's. A program has a body, which
+ * a relay that loses and reorders frames, with one clock that is not the host's. A program has a body, which
  * blocks as on the machine, or is polled for a test that plays it by hand. Turns are drawn from a seed, so that a run
  * is the same each time. When everything sleeps, time passes to the next deadline. A ring that has something for a
  * sleeper is a lost wake-up, and fails the test.
@@ -10,9 +10,68 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
+
+#include <skerry/bell.h>
+#include <skerry/posix.h>
+#include <skerry/process.h>
 #include <skerry/socket_port.h>
-#include "../../switch/forward.h"
-#include "life.h"
+
+#include "../../switch/switch.h"
+
+/* --- life.c --- */
+
+/*
+ * A life of a program with its sockets and lwIP, or of a stack process, as a module that the lab loads once more for
+ * each life. Its clock, memory, random numbers and rings are the lab's.
+ */
+
+enum { TO_SWITCH = -1, TO_SOCKETS = -2, STALE = 0xa5 /* in memory that was not written since it was allocated */ };
+
+/* The functions and the memory that the module requires. */
+struct life_host {
+	const uint64_t *now; /* ns since the machine started; the clock has 10^9 cycles a second */
+	bool still;          /* lwIP's clock stands: nothing happens by its timers */
+	uint64_t random;     /* state of random_bytes() */
+	struct process_info info;
+	enum { FED, HUNGRY /* layer_allocate() has nothing left */, STARVED /* nor has net_allocate() */,
+	       MEMORIES } memory;
+	void *port, *sockets;
+	void *cable[PROCESS_MAX_CABLES];
+	struct bell *bell;
+	const struct bell *switch_bell, *cable_bell[PROCESS_MAX_CABLES]; /* null: the rings' flags serve */
+	unsigned number;
+	void (*wake)(unsigned number, int link); /* `link`: a cable, TO_SWITCH or TO_SOCKETS */
+	bool (*wait)(uint64_t deadline);         /* event_wait() */
+	void (*edge)(const struct file *, uint32_t events); /* of an edge-triggered file, these have come */
+};
+
+struct link;
+
+/* The functions that the module exports: the symbol `life_calls`. */
+struct life_calls {
+	void (*start)(struct life_host *);
+	int (*socket)(int domain, int type, int protocol, struct file **);
+	bool (*poll)(void);
+	uint64_t (*deadline)(void);
+	bool (*prepare_sleep)(void);
+	void (*serve_start)(void); /* those of a stack process: ../../stack/serve.h */
+	bool (*serve_pass)(void);
+	bool (*serve_prepare_sleep)(void);
+	unsigned (*links)(void);
+	struct link *(*link)(unsigned number); /* 0: to the switch; then cables, in their order */
+	long (*blocks)(void);                  /* that lwIP and the sockets have */
+	size_t (*allocated)(void);             /* bytes that layer_allocate() gave and did not get back */
+	size_t (*sent)(void);                  /* bytes of blocks that hold data to send */
+	unsigned long (*lent)(void);           /* packets with data that went straight into a ring */
+	unsigned (*asked)(void);               /* packets for which ARP was asked, so far */
+	void (*forget_stations)(void);         /* as ARP's timer does */
+	void (**before_look)(void);            /* at a ring for frames; may be null */
+	void (*describe)(void);                /* its connections, on stderr */
+	void (*end)(void);                     /* frees all memory of this life */
+};
+
+/* --- the lab --- */
 
 enum { LAB_PLACES = 21, LAB_CABLES = 5 };
 static const uint64_t MILLISECOND = 1000000, SECOND = 1000000000; /* of the lab's clock */
@@ -67,7 +126,7 @@ static inline uint32_t address_of(unsigned place) { return __builtin_bswap32(0x0
 
 /* --- network.c --- */
 
-/* The module that all lives are copies of (life.h). Once. */
+/* The module that all lives are copies of. Once. */
 void module_read(const char *path);
 /* The same from a test's first argument, with defaults for all in `lab`. */
 void lab_begin(int count, char **arguments);
@@ -99,3 +158,69 @@ void lab_turn(void);
 void lab_pass(unsigned ms);
 /* Nobody has a turn meanwhile. */
 static inline void lab_wait(unsigned ms) { lab.now += ms * MILLISECOND; }
+
+/*
+ * Programs with bodies. These call socket_create(), net_poll() and others of skerry/posix.h, which are those of the
+ * program whose turn it is, and block by program_wait().
+ */
+
+extern struct life *here; /* the program whose turn it is; a test that plays one by hand sets it */
+
+/* A program with this body, at a place where none runs; beside a stack process if lab.apart. When the body returns, the
+ * program lives on, for its peers may still send. */
+struct life *program_start(unsigned place, void (*body)(void));
+/* Turns until the body has returned or called program_passed(). Prints that it has, and after how long. */
+void program_finish(struct life *, const char *name);
+void program_passed(void);
+/* The same, and the program has no more turns; nobody is told. Does not return. */
+_Noreturn void program_vanish(void);
+static inline unsigned own_place(void) { return here->host.number; }
+
+/* Sleeps until something is ready or `deadline` (ns; 0: none) passes; then false. */
+bool program_wait(uint64_t deadline);
+void settle(unsigned ms); /* blocks for so long */
+/* The program has no turns until the test gives it some by life_continue(). */
+void program_pause(void);
+void life_continue(struct life *);
+static inline uint64_t in_ms(unsigned ms) { return lab.now + ms * MILLISECOND; }
+
+/* Watches a file as an edge-triggered epoll. */
+void file_watch(struct file *, uint32_t events);
+/* Returns what that would tell of it since it was last asked, 0: nothing. */
+uint32_t file_watched(const struct file *);
+void file_edge(const struct file *, uint32_t events);
+
+/* The blocking calls; size moved, or negative. `read_all` ends early at the end of the stream. */
+ssize_t read_some(struct file *, void *buffer, size_t size);
+ssize_t read_all(struct file *, void *buffer, size_t size);
+ssize_t write_all(struct file *, const void *buffer, size_t size);
+/* A connected socket, or null with `*error` set. */
+struct file *connect_to(uint32_t ipv4, uint16_t port, int *error);
+/* A socket that listens there. */
+struct file *listen_at(uint16_t port, int backlog);
+int pending_error(struct file *); /* SO_ERROR */
+static inline void close_file(struct file *file) { file->ops->close(file); }
+
+/* --- turns.c, network.c --- */
+
+struct life *life_start_apart(unsigned place);
+void fiber_start(struct life *, void (*body)(void));
+/* Runs it until it sleeps. */
+void fiber_resume(struct life *);
+/* When it sleeps, until when (0: until it is woken). */
+uint64_t fiber_deadline(const struct life *);
+void fiber_end(struct life *);
+
+/* A network in the switch's place that delays, loses and reorders frames, as drawn from lab.random. */
+
+struct relay {
+	uint64_t delay, jitter; /* ns: of each frame, and up to so much more, by which frames overtake each other */
+	uint32_t loss;          /* of a million frames */
+	uint64_t passed, lost, overtaken, newest; /* frames; the last one is a number of one that has arrived */
+};
+
+/* Behind lab_start(), with lab.bells unset. */
+void relay_start(struct relay *);
+bool relay_runs(void);
+void relay_run(void);
+uint64_t relay_deadline(void); /* when the next frame arrives; 0: none is under way */

@@ -10,7 +10,7 @@
 #include "../../lwip/memory.h"
 #include "../../machine.h"
 #include "../../stack/serve.h"
-#include "life.h"
+#include "lab.h"
 
 extern struct life_calls life_calls;
 

@@ -9,8 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "../../lwip/link.h"
-#include "program.h"
-#include "relay.h"
+#include "lab.h"
 
 struct lab lab;
 

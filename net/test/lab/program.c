@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "program.h"
+#include "lab.h"
 #include <errno.h>
 #include <netinet/in.h>
 #include <sanitizer/asan_interface.h>

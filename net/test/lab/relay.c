@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 #include <string.h>
-#include "relay.h"
+#include "lab.h"
 
 enum { IN_FLIGHT = 4096, MILLION = 1000000 };
 

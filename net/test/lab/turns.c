@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "../../lwip/link.h"
-#include "program.h"
+#include "lab.h"
 
 enum { LATE = 4 /* one of so many turns is left out */, ASLEEP = 50 /* ms: as long as everything sleeps at once */ };
 

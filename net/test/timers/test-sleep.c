@@ -10,13 +10,13 @@
 #include <lwip/sys.h>
 #include <lwip/timeouts.h>
 #include <skerry/process.h>
-#include "../../backend.h"
 #include "../../lwip/connections.h"
 #include "../../lwip/interface.h"
 #include "../../lwip/memory.h"
 #include "../../lwip/recovery.h"
 #include "../../lwip/share.h"
 #include "../../lwip/socket.h"
+#include "../../net.h"
 #include "../test.h"
 
 #define HZ 4999998000ull

@@ -1,4 +1,95 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The switch: its backlogs, resets, forwarding, stations, and answers for ports whose programs have ended. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <skerry/port.h>
+#include <skerry/process.h>
+#include <skerry/require.h>
+
+#include "../mac.h"
+#include "../port_end.h"
+
+/*
+ * Frames that the switch has taken from their source and that wait for room in
+ * the ring of their destination: one pool of buffers, a FIFO for each
+ * destination.
+ *
+ * The pool is shared by dynamic thresholds (Choudhury and Hahne, 1998): a pair
+ * of source and destination may hold half as many frames as are free. One slow
+ * pair gets a third of the pool, n pairs get 1/(n + 2) each, and as much stays
+ * free for the next. A source that floods a port takes nothing from the share
+ * of the others that send to it.
+ */
+
+enum { BACKLOG_FRAMES = 1024, BACKLOG_NONE = 0xffff };
+
+struct backlog_frame {
+	uint16_t next;
+	uint16_t length;
+	uint8_t source;
+};
+
+struct backlog_queue {
+	uint16_t first, last;
+	unsigned count;
+};
+
+struct backlog {
+	unsigned free;
+	uint16_t free_first;
+	struct backlog_queue queue[PROCESS_MAX_PORTS];
+	uint16_t held[PROCESS_MAX_PORTS][PROCESS_MAX_PORTS]; /* by source and destination */
+	struct backlog_frame frame[BACKLOG_FRAMES];
+	_Alignas(64) uint8_t buffer[BACKLOG_FRAMES][PORT_FRAME_MAX];
+};
+
+void backlog_init(struct backlog *backlog);
+
+static inline unsigned backlog_count(const struct backlog *backlog, unsigned destination)
+{
+	return backlog->queue[destination].count;
+}
+
+/* Appends a copy of the frame. False if the pair has its share of the pool already. */
+bool backlog_hold(struct backlog *backlog, unsigned source, unsigned destination, const void *frame, uint32_t length);
+
+/* Returns the oldest frame for this destination. */
+const void *backlog_first(const struct backlog *backlog, unsigned destination, uint32_t *length);
+
+/* Frees the frame that backlog_first() returns. */
+void backlog_release(struct backlog *backlog, unsigned destination);
+
+/*
+ * Answers of the switch for a port whose program has ended, so that its peers
+ * need not wait for a timeout: resets as of a host without that connection
+ * (RFC 9293, 3.5.2), and the dead address's ARP replies, without which no
+ * segment would come.
+ *
+ * Frames are in memory that their sender may write meanwhile; headers are
+ * copied before they are read (double fetch). Checksums are left 0: see ../port.h.
+ */
+
+enum { RESET_FRAME = 54 }; /* at most: Ethernet, IPv4 and TCP without options */
+
+/* The port's addresses: as mac_number() has it, and in network byte order. */
+struct reset_port {
+	uint64_t mac;
+	uint32_t ipv4;
+};
+
+/* Makes the answer to a frame for the dead port. Returns its length, or 0 for none. */
+uint32_t reset_answer(const struct reset_port *, const void *frame, uint32_t length, uint8_t answer[RESET_FRAME]);
+
+/* Makes the reset of the connection on which the port has sent this frame. Returns its length, or 0 for none. */
+uint32_t reset_after_sent(const struct reset_port *, const void *frame, uint32_t length, uint8_t answer[RESET_FRAME]);
+
+/* Returns whether two resets, both made by the same function above, are for one connection. */
+int reset_same(const uint8_t a[RESET_FRAME], const uint8_t b[RESET_FRAME]);
+
 /*
  * The switch's forwarding, apart from the process it runs in: it moves frames
  * between ports and makes no system call.
@@ -23,7 +114,7 @@
  * blocking). Against it:
  *
  *  - When a frame for another port is behind it, the frame is copied into its
- *    destination's backlog (backlog.h) and the source goes on. Without one,
+ *    destination's backlog and the source goes on. Without one,
  *    nothing is copied: the wait harms nobody. The source's ring may be full,
  *    and the frame for another port not yet in it: that is assumed of drivers
  *    and other switches, which bring the frames of many.
@@ -38,19 +129,13 @@
  * ring. One that takes nothing at all for `timeout` is dead: its backlog is
  * dropped, and its frames are dropped at once until its ring has room.
  *
- * When the program at a port has ended, its connections are reset (reset.h):
+ * When the program at a port has ended, its connections are reset:
  * those of the frames that are still in its rings at once, or as soon as the
  * peer has room, others when a segment comes for them. Frames for
  * it do not wait. Its successor is acknowledged (port.h) when that is done. The
  * other way round a switch that starts again resets nobody: the connections of
  * its stacks go on.
  */
-#pragma once
-
-#include <skerry/process.h>
-#include "../port_end.h"
-#include "backlog.h"
-#include "reset.h"
 
 enum { FORWARD_TABLE = 512, FORWARD_STATIONS = 2 * PROCESS_MAX_PORTS, FORWARD_NONE = 0xff, FORWARD_BATCH = 64,
        FORWARD_KEEPS_UP = PORT_SLOTS };
@@ -168,3 +253,79 @@ bool forward_make(struct forward *forward, unsigned source, const void *frame, u
 
 /* Called after one or more passes: calls `wake` for each port whose far end asked for it. */
 void forward_signal(struct forward *forward, void (*wake)(void *context, unsigned port), void *context);
+
+/* The stations behind each port of the switch, by MAC and by IPv4 address. */
+
+void stations_init(struct forward *forward);
+
+/* A further station; no other has its MAC. */
+void station_add(struct forward *forward, const uint8_t mac[6], uint32_t ipv4, unsigned port);
+
+static inline unsigned station_hash(uint64_t mac)
+{
+	return (unsigned)((mac * 0x9e3779b97f4a7c15ull) >> 55) & (FORWARD_TABLE - 1);
+}
+
+/* The station that has this address: null for strangers. */
+static inline const struct forward_station *station_by_mac(const struct forward *forward, uint64_t mac)
+{
+	unsigned h = station_hash(mac);
+
+	while (forward->by_mac[h] != FORWARD_NONE && forward->station[forward->by_mac[h]].mac != mac)
+		h = (h + 1) & (FORWARD_TABLE - 1);
+	return forward->by_mac[h] == FORWARD_NONE ? NULL : &forward->station[forward->by_mac[h]];
+}
+const struct forward_station *station_by_ipv4(const struct forward *forward, uint32_t ipv4);
+
+enum { TO_ALL = -1, TO_NOBODY = -2 };
+
+/* Where a frame for a group of stations goes: TO_ALL, or the port of the station that an ARP request asks for. */
+int group_destination(const struct forward *forward, unsigned source, const uint8_t *frame, uint32_t length);
+
+/* The port of `station`, or else the uplink; but no frame goes back to where it came from. */
+static inline int port_of(const struct forward *forward, const struct forward_station *station, unsigned source)
+{
+	unsigned port = station ? station->port : forward->uplink;
+
+	require(port < forward->count || port == FORWARD_NONE);
+	return port == FORWARD_NONE || port == source ? TO_NOBODY : (int)port;
+}
+
+/* Where a frame goes: a port, TO_ALL or TO_NOBODY. */
+static inline int frame_destination(const struct forward *forward, unsigned source, const uint8_t *frame,
+                                    uint32_t length)
+{
+	uint64_t mac = mac_number(frame);
+
+	if (mac_is_group(mac))
+		return group_destination(forward, source, frame, length);
+	return port_of(forward, station_by_mac(forward, mac), source);
+}
+
+/* Answers in place of ports whose programs have ended. */
+
+/*
+ * Returns whether the program at the port has ended: its cluster-manager or itself has closed its epoch, or a successor
+ * has another. False for an upper switch, whose connections go on when it has started again, and for a port at which
+ * another cluster has given this switch up: the program there runs on.
+ */
+static inline bool has_ended(const struct forward_port *port)
+{
+	return !port->upper && (port->ended ||
+	                        (port->end.seen && port_changed(&port->end) && !port_is_given_up(&port->end)));
+}
+
+/* Returns whether the upper switch of this port has ended. */
+static inline bool is_cut_off(const struct forward_port *port) { return port->upper && port->end.seen & 1; }
+
+/* Answers a frame for an ended port with a reset. */
+void answer_for_ended(struct forward *forward, unsigned port, const void *frame, uint32_t length, uint64_t now);
+
+/*
+ * Called at the beginning of a pass. Polls for ports that have ended or been opened,
+ * and resets the connections that have frames in the rings of an ended port, one port
+ * at a time. A reset without room at its receiver is tried again in each pass for
+ * `timeout`, then dropped. Returns whether a frame moved. A cluster-manager wakes a
+ * switch that sleeps.
+ */
+bool reset_queue_serve(struct forward *forward, uint64_t now, bool last);
