@@ -120,6 +120,10 @@ struct hosted_call {
 
 /* The core's current thread makes a system call as soon as the core runs; there must be one, and nothing posted. */
 void hosted_post_call(struct hosted *machine, unsigned core, const struct hosted_call *call);
+/* The root task, which is current on core 0, invokes an object with three capabilities. Returns the result when all
+ * cores have run. */
+uint64_t hosted_root_invokes(struct hosted *machine, uint64_t cptr, uint64_t label, const uint64_t caps[3],
+                             unsigned count, const uint64_t *words);
 /* Its current thread raises a fault. */
 void hosted_post_fault(struct hosted *machine, unsigned core, unsigned fault, unsigned count, const uint64_t *words);
 /* Its current thread executes a breakpoint: a FAULT_EXCEPTION whose RIP is behind the instruction. */

@@ -11,6 +11,7 @@
 #include "boot.h"
 #include "direct.h"
 #include "hosted.h"
+#include "message.h"
 
 /* Offsets into a cluster's part of the arena. Only RAM, IMAGE and LEDGER exist: what is not the kernel's to touch
  * faults. */
@@ -236,4 +237,18 @@ void hosted_destroy(struct hosted *machine)
 		arena_drop(CONTROL_BASE, WORDS_SIZE);
 	machines[machine->config.cluster] = 0;
 	free(machine);
+}
+
+uint64_t hosted_root_invokes(struct hosted *machine, uint64_t cptr, uint64_t label, const uint64_t caps[3],
+                             unsigned count, const uint64_t *words)
+{
+	struct hosted_call call = { .number = SYS_CALL, .cptr = cptr, .info = message_info(label, 3, count) };
+	struct ipc_buffer *buffer = thread_ipc_buffer(machine->root);
+	for (unsigned i = 0; i < count; i++)
+		*(i < MESSAGE_REGISTERS ? &call.word[i] : &buffer->words[i]) = words[i];
+	for (unsigned i = 0; i < 3; i++)
+		buffer->caps[i] = caps[i];
+	hosted_post_call(machine, 0, &call);
+	hosted_run(machine);
+	return machine->root->context.registers.rax;
 }

@@ -7,9 +7,6 @@
 #include <stdio.h>
 #include <unistd.h>
 #include "bench.h"
-#include "numbers.h"
-#include "pair.h"
-#include "regime.h"
 #include "team.h"
 
 enum { SAMPLES = 1 << 17, CALIBRATION = 100000, TRIES = 5 };

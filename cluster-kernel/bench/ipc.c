@@ -9,8 +9,6 @@
  */
 #include <stdio.h>
 #include "bench.h"
-#include "numbers.h"
-#include "pair.h"
 #include "team.h"
 
 enum { TRIPS = 100, LONG = MESSAGE_REGISTERS + 1 };

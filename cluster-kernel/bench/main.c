@@ -10,7 +10,6 @@
 #include <string.h>
 #include "arch_transaction.h"
 #include "bench.h"
-#include "regime.h"
 #include "team.h"
 
 void bench_begin(const struct team *team)

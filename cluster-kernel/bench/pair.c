@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "pair.h"
+#include "bench.h"
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

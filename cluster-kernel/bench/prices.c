@@ -15,7 +15,6 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "numbers.h"
 #include "team.h"
 
 enum { SAMPLES_MAX = 4000, LINE = 64, STEPS = 512, REPEATS = 200, HUGE = 2 << 20, HWCAP2_FSGSBASE = 2 };

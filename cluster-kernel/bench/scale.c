@@ -9,9 +9,6 @@
  */
 #include <stdio.h>
 #include "bench.h"
-#include "numbers.h"
-#include "pair.h"
-#include "regime.h"
 #include "team.h"
 
 struct player {

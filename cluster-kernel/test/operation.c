@@ -10,6 +10,7 @@
 #include <skerry/memory_control.h>
 #include <skerry/root_info.h>
 #include "arena.h"
+#include "check.h"
 #include "message.h"
 #include "neighbour.h"
 #include "vspace.h"
@@ -476,4 +477,54 @@ bool operation_do(struct hosted *machine, unsigned core, const uint8_t record[RE
 	case SIGNAL_WAIT: case PROTECT: return system_call(machine, core, CALL_KINDS + kind - SIGNAL_WAIT);
 	default: return system_call(machine, core, kind % CALL_KINDS);
 	}
+}
+
+/* --- the objects at the start of a random run --- */
+
+/* The root task invokes an object. */
+#define PREPARE(cptr, label, cap0, cap1, cap2, ...) \
+	do { \
+		uint64_t result = hosted_root_invokes(machine, cptr, label, (uint64_t[]){ cap0, cap1, cap2 }, \
+		                                      sizeof((uint64_t[]){ __VA_ARGS__ }) / 8, \
+		                                      (uint64_t[]){ __VA_ARGS__ }); \
+		CHECK(result == 0, "a call of the preparation failed", result, label); \
+	} while (0)
+
+static uint64_t buffer_of(unsigned player) { return PLAY_BUFFERS + player * 4096ull; }
+
+static void make_thread(struct hosted *machine, unsigned player, uint64_t slot)
+{
+	PREPARE(PLAY_FIRST, UNTYPED_RETYPE, ROOT_SLOT_CNODE, 0, 0, OBJECT_TCB, 0, slot, 1);
+	PREPARE(PLAY_FIRST, UNTYPED_RETYPE, ROOT_SLOT_CNODE, 0, 0, OBJECT_FRAME_4K, 0, slot + 1, 1);
+	PREPARE(slot + 1, FRAME_MAP, ROOT_SLOT_VSPACE, 0, 0, buffer_of(player), RIGHT_ALL, 0);
+	PREPARE(slot, TCB_CONFIGURE, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, slot + 1, buffer_of(player), 0);
+	/* a core without threads */
+	const unsigned cores = machine->config.cores, spare = machine->config.seed % 2 && cores > 1;
+	PREPARE(slot, TCB_SCHEDULE, ROOT_SLOT_TCB, 0, 0, 100 + player % 2, player % (cores - spare));
+	PREPARE(slot, TCB_RESUME, 0, 0, 0, 0);
+}
+
+void players_make(struct hosted *machine)
+{
+	static const uint8_t objects[] = { OBJECT_ENDPOINT, OBJECT_NOTIFICATION, OBJECT_REPLY, OBJECT_REPLY,
+	                                   OBJECT_CNODE,
+		                           OBJECT_VSPACE, OBJECT_PAGE_TABLE, OBJECT_PAGE_TABLE, OBJECT_PAGE_TABLE,
+		                           OBJECT_DOMAIN };
+	uint64_t untyped = ROOT_SLOT_UNTYPED, slot = PLAY_FIRST;
+	while (machine->root_cnode[untyped].cap.size_bits < 22)
+		untyped++;
+	PREPARE(untyped, UNTYPED_RETYPE, ROOT_SLOT_CNODE, 0, 0, OBJECT_UNTYPED, 18, slot++, 1);
+	for (unsigned i = 0; i < PLAY_THREADS; i++, slot += 2)
+		make_thread(machine, i, slot);
+	for (unsigned i = 0; i < sizeof(objects); i++)
+		PREPARE(PLAY_FIRST, UNTYPED_RETYPE, ROOT_SLOT_CNODE, 0, 0, objects[i], objects[i] == OBJECT_CNODE ? 4 : 0,
+		     slot++, 1);
+	PREPARE(ROOT_SLOT_TCB, TCB_SCHEDULE, ROOT_SLOT_TCB, 0, 0, 100, 0);
+}
+
+uint64_t players_buffer(const struct hosted *machine, const struct thread *thread)
+{
+	if (thread == machine->root)
+		return ROOT_IPC_BUFFER_VADDR;
+	return buffer_of((uint64_t)thread >> (TCB_BITS + 2) & (PLAY_THREADS - 1)); /* each with its page, 8 KiB apart */
 }

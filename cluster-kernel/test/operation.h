@@ -18,7 +18,7 @@
 enum { RECORD_SIZE = 12, RECORD_CORE = 1, RECORD_TURNS = 2, RECORD_OPERANDS = 4 };
 enum { OPERATION_HOLD = 0x80 };
 
-/* Slots of the root CNode that operations play with, and the threads at the start (players.c). */
+/* Slots of the root CNode that operations play with, and the threads at the start. */
 enum { PLAY_FIRST = 400, PLAY_SLOTS = 48, PLAY_THREADS = 4 };
 /* Where the IPC buffers of the threads at the start are mapped, one page each. */
 #define PLAY_BUFFERS 0x500000ull

@@ -14,24 +14,17 @@ uint64_t tiny_now;
 uint64_t __wrap_hosted_time(void);
 uint64_t __wrap_hosted_time(void) { return hosted_self->machine->time; }
 
-/* The root task invokes an object. */
-static void call(uint64_t cptr, uint64_t label, unsigned words, const uint64_t *word, uint64_t cap0, uint64_t cap1,
-                 uint64_t cap2)
+static void check_made(uint64_t result, uint64_t cptr, uint64_t label)
 {
-	struct hosted_call one = { .number = SYS_CALL, .cptr = cptr, .info = message_info(label, 3, words) };
-	struct ipc_buffer *buffer = thread_ipc_buffer(tiny->root);
-	for (unsigned i = 0; i < words; i++)
-		*(i < MESSAGE_REGISTERS ? &one.word[i] : &buffer->words[i]) = word[i];
-	buffer->caps[0] = cap0, buffer->caps[1] = cap1, buffer->caps[2] = cap2;
-	hosted_post_call(tiny, 0, &one);
-	hosted_run(tiny);
-	uint64_t result = tiny->root->context.registers.rax;
 	if (result)
 		fail("the tiny machine cannot be made: call %llu on slot %llu ends with %llu",
 		     (unsigned long long)label, (unsigned long long)cptr, (unsigned long long)result);
 }
+/* The root task invokes an object. */
 #define CALL(cptr, label, cap0, cap1, cap2, ...) \
-	call(cptr, label, sizeof((uint64_t[]){ __VA_ARGS__ }) / 8, (uint64_t[]){ __VA_ARGS__ }, cap0, cap1, cap2)
+	check_made(hosted_root_invokes(tiny, cptr, label, (uint64_t[]){ cap0, cap1, cap2 }, \
+	                               sizeof((uint64_t[]){ __VA_ARGS__ }) / 8, (uint64_t[]){ __VA_ARGS__ }), \
+	           cptr, label)
 #define MAKE(untyped, object, bits, slot, count) \
 	CALL(untyped, UNTYPED_RETYPE, ROOT_SLOT_CNODE, 0, 0, object, bits, slot, count)
 
