@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The commands that boot, as a user calls them."""
+"""The commands that boot, as a user calls them, and those of the pages that take seconds."""
 
 import json
 import os
@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,11 @@ import pytest
 
 from deploy.base.paths import ROOT
 from tests.boot.machine import killed
+from tests.pages.reader import WIDTH, Reader
+from tests.pages.ways import Command, of_suite
+
+# ---- The commands that boot, as a user calls them. ----
+
 
 SKERRY = str(ROOT / "skerry")
 METRICS = {
@@ -380,3 +386,26 @@ def test_listens_on_its_own_loopback(words: tuple[str, ...], tmp_path: Path) -> 
         at = {(e["app"], e["address"]) for e in events if e["event"] == "listening"}
         assert at == {("inside@2", "127.0.0.1"), ("inside@3", "127.0.0.1"), ("inside@3", "10.0.2.152")}
         assert [e["app"] for e in events if e["event"] == "serving"] == ["inside@3"]
+
+
+# ---- The commands of pages that take seconds, as a reader types them in a terminal of 80 columns; tests/pages/ways.py
+# says what executes the others. ----
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[Reader]:
+    os.environ["COLUMNS"] = str(WIDTH)  # of commands that run in this process
+    one = Reader(terminal=True)
+    try:
+        yield one
+    finally:
+        one.close()
+        del os.environ["COLUMNS"]
+
+
+@pytest.mark.drawn
+@pytest.mark.limit(120)
+@pytest.mark.parametrize("command", of_suite(), ids=lambda command: command.text)
+def test_command(command: Command, reader: Reader) -> None:
+    """a command that pages show ends well, and its tables fit 80 columns"""
+    assert reader.run(command) or command.words[0] == "cc" or "-o" in command.words
