@@ -28,7 +28,7 @@ import struct
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 OPTIONS = (
     "-fprofile-partial-training -fprofile-correction -fno-profile-values -fno-vpt -Wno-missing-profile "
@@ -61,7 +61,7 @@ def record(tag: int, content: bytes) -> bytes:
     return RECORD.pack(tag, len(content)) + content
 
 
-def read(folders: Iterable[Path]) -> dict[str, object]:
+def read(folders: Iterable[Path]) -> dict[str, Any]:
     version = highest = 0  # of the whole program, what is left out here, too
     objects: dict[str, dict[str, list[int]]] = {}
     for path, folder in ((path, each) for each in folders for path in sorted(each.rglob("*.gcda"))):
@@ -87,6 +87,14 @@ def read(folders: Iterable[Path]) -> dict[str, object]:
     texts = {name: {function: " ".join(map(str, counts)) for function, counts in found.items()}
              for name, found in objects.items()}
     return {"version": f"{version:08x}", "highest": highest, "objects": texts}
+
+
+def text(profile: dict[str, Any]) -> str:
+    """Returns a profile as JSON, a line an object file."""
+    rows = (f"  {json.dumps(name)}: {json.dumps(functions)}" for name, functions in profile["objects"].items())
+    objects = ",\n".join(rows)
+    return (f'{{\n "version": {json.dumps(profile["version"])},\n "highest": {profile["highest"]},\n'
+            f' "objects": {{\n{objects}\n }}\n}}\n')
 
 
 def load(path: Path) -> tuple[int, int, dict[str, dict[str, str]]]:
@@ -152,7 +160,7 @@ def main(words: list[str]) -> None:
             profile = read(map(Path, folders))
             new = Path(f"{file}.new")  # a full disk leaves the old one
             try:
-                new.write_text(json.dumps(profile, indent=1) + "\n")
+                new.write_text(text(profile))
                 new.replace(file)
             finally:
                 new.unlink(missing_ok=True)
