@@ -129,7 +129,8 @@ def xml(content: str | bytes, name: str) -> Element:
 
 # Strings and comments, in which nothing is a key, and what separates keys and values.
 _TOML = re.compile(
-    r'"""(?:[^"\\]|\\.|"(?!""))*(?:"{3,5}|\Z)|\'\'\'(?:[^\']|\'(?!\'\'))*(?:\'{3,5}|\Z)|"(?:[^"\\\n]|\\[^\n])*"?|\'[^\'\n]*\'?|#[^\n]*|[\n=,{}.\[\]]',
+    r'"""(?:[^"\\]|\\.|"(?!""))*(?:"{3,5}|\Z)|\'\'\'(?:[^\']|\'(?!\'\'))*(?:\'{3,5}|\Z)'
+    r'|"(?:[^"\\\n]|\\[^\n])*"?|\'[^\'\n]*\'?|#[^\n]*|[\n=,{}.\[\]]',
     re.DOTALL,
 )  # fmt: skip
 

@@ -22,7 +22,8 @@ SHELLS = ("bash", "zsh", "fish")
 VARIABLE = "_SKERRY_COMPLETE"  # a script asks by it
 NAME = "skerry"
 
-TyperPath.shell_complete = click.Path.shell_complete  # type: ignore[method-assign]  # typer leaves files to scripts of its own
+# typer leaves files to scripts of its own
+TyperPath.shell_complete = click.Path.shell_complete  # type: ignore[method-assign]
 
 
 def asked() -> bool:

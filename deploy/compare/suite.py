@@ -79,7 +79,7 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
-        """Which layout does more, or whether a control holds."""
+        """Says which layout does more, or whether a control holds."""
         if self.row.label == CONTROL:
             return "FAILS" if not self.same else "too wide" if self.wide else "holds"
         if self.same:

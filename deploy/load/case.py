@@ -28,8 +28,8 @@ J = TypeVar("J", bound=Job)
 
 @dataclass(frozen=True)
 class Case(Generic[J]):
-    """A layout and a workload of a job. `counting`: its kernels count, which makes them slower. `again`: beside the same
-    layout, as a control."""
+    """A layout and a workload of a job. `counting`: its kernels count, which makes them slower. `again`: beside the
+    same layout, as a control."""
 
     job: J
     layout: str

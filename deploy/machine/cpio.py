@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Archives for the loader, and for the initramfs of Linux: cpio's "newc" format (Linux: Documentation, early-userspace)."""
+"""Archives for the loader, and the initramfs of Linux: cpio's "newc" format (Linux: Documentation, early-userspace)."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def parse(line: str) -> Metric:
 
 @dataclass
 class ProgramText:
-    """The output of one program: its last lines, the last metric of each name, and what is wrong with a metric's line."""
+    """The output of one program: its last lines, the last metric of each name, and the error of a metric's line."""
 
     last: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT_LINES))
     count: int = 0
@@ -125,7 +125,7 @@ class Combined:
 
     @property
     def how(self) -> str:
-        """How the programs' values become one."""
+        """Says how the programs' values become one."""
         return "" if len(self.each) == 1 else f"{'sum' if self.is_sum else 'median'} of {len(self.each)}"
 
     def to_json(self) -> dict[str, Any]:

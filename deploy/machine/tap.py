@@ -20,7 +20,8 @@ from topology.maps.clustermap import Network
 DEVICE = "skerry0"
 _READY = "ready"
 _MAKE = (
-    'ip link set lo up && ip tuntap add dev "$0" mode tap && ip address add "$1" dev "$0" && ip link set "$0" up && echo ' + _READY
+    'ip link set lo up && ip tuntap add dev "$0" mode tap && ip address add "$1" dev "$0" && ip link set "$0" up && '
+    f"echo {_READY}"
 )
 
 

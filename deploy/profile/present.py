@@ -82,7 +82,8 @@ def compared(
 
 
 def _pair(a: float | None, b: float | None, form: str) -> tuple[str, str, str]:
-    return *("-" if value is None else f"{value:{form}}" for value in (a, b)), f"{b / a:.2f}" if a and b else "-"  # type: ignore[return-value]
+    first, second = ("-" if value is None else f"{value:{form}}" for value in (a, b))
+    return first, second, f"{b / a:.2f}" if a and b else "-"
 
 
 WIDTH, ROW, MARGIN, HEADER = 1200, 18, 10, 44  # pixels

@@ -27,7 +27,8 @@ FDT_MAGIC = 0xD00DFEED
 
 # Where dtc's lexer begins what is no plain character: a directive, a path, a comment, a string, a character constant.
 _MARK = re.compile(
-    r"/(?:dts-v1|plugin|memreserve|bits|delete-node|delete-property|omit-if-no-ref)/|&\{/[\w,.+*#?@/-]*\}|&\{|//?incbin/|//?include/|//|/\*|[\"']",
+    r"/(?:dts-v1|plugin|memreserve|bits|delete-node|delete-property|omit-if-no-ref)/"
+    r"|&\{/[\w,.+*#?@/-]*\}|&\{|//?incbin/|//?include/|//|/\*|[\"']",
     re.ASCII,
 )
 _STRING = re.compile(r'"(?:[^"\\]|\\[^\n])*"')

@@ -67,8 +67,8 @@ def machine() -> str:
     """Two clusters of one machine."""
     width, height = 760, 330
     made = Drawing(width, height, "The machine",
-                   "Two clusters, one on each socket. Each has its own kernel under its own lock, a "
-                   "manager, a switch and programs on its cores. Only declared message channels with doorbells join them.")  # fmt: skip
+                   "Two clusters, one on each socket. Each has its own kernel under its own lock, a manager, a switch "
+                   "and programs on its cores. Only declared message channels with doorbells join them.")
     for place, kind in enumerate(("first", "second")):
         x = 10 + place * 420
         made.box(x, 10, 320, 310, kind)

@@ -37,7 +37,7 @@ def width() -> int:
 
 
 class _Waiting:
-    """What no lane has been given yet."""
+    """Tests that no lane has been given yet."""
 
     def __init__(self, files: Sequence[Path], components: Sequence[MesonTest], whole: bool) -> None:
         """`whole`: all files are one parcel."""
@@ -114,7 +114,7 @@ class _Lane:
         self._orders: IO[bytes] = self._process.stdin
 
     def read(self) -> list[dict[str, Any]] | None:
-        """What it has said; None at its end."""
+        """Returns the reports that have come; None at its end."""
         data = os.read(self.report, 1 << 16)
         if not data:
             return None

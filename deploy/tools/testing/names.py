@@ -25,7 +25,7 @@ def pytest_collection_finish(session: Any) -> None:
 
 @cache
 def of_python() -> tuple[str, ...]:
-    """Of Python's tests, in small letters."""
+    """Returns the names of Python's tests, in small letters."""
     plugins = ("deploy.tools.testing.pytest_report", "deploy.tools.testing.names", "no:cacheprovider")
     command = [sys.executable, "-m", "pytest", "--collect-only",
                *(word for plugin in plugins for word in ("-p", plugin))]

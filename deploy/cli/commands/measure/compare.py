@@ -119,11 +119,11 @@ class CompareOptions:
 
     @property
     def drawn(self) -> int:
-        """How many images of a modelled machine there are."""
+        """Returns the number of images of a modelled machine."""
         return self.images or (QUICK_IMAGES if self.quick else IMAGES)
 
     def drawn_of(self, cases: Sequence[RedisCase]) -> int:
-        """How many there are of these cases: a control has more."""
+        """Returns the number of images for these cases: a control has more."""
         control = any(case.again for case in cases) and not self.quick
         return self.images or (CONTROL_IMAGES if control else self.drawn)
 
