@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""README, CONTRIBUTING and docs/: links lead somewhere, commands are real ones, made pages are up to date, the site is
-whole."""
+"""README, STATUS, CONTRIBUTING and docs/: links and commands are real, made pages up to date, words within limits."""
 
 import json
 import re
@@ -20,8 +19,20 @@ from deploy.results import fingerprint
 from deploy.tools.abi_reference.headers import Constant
 from deploy.tools.abi_reference.page import _split, markdown, sentence
 from deploy.tools.abi_reference.reference import generate
-from tests.pages.lines import ALL, FENCE, NAMES, OWN, PAGES, is_usage, leaf
+from tests.pages.lines import (
+    ALL,
+    FENCE as LINES_FENCE,
+    NAMES,
+    OWN,
+    PAGES as LINES_PAGES,
+    is_usage,
+    leaf,
+)
 from tests.structure.tree import files, read, with_suffix
+
+# ---- README, CONTRIBUTING and docs/: links lead somewhere, commands are real ones, made pages are up to date, the
+# site is whole. ----
+
 
 WRITES = {"-o", "--output", "--json", "--plot", "--flame"}  # options whose file a command makes
 FILE = re.compile(r"[\w./+-]+\.(toml|xml|dts|json|c|iso|log|elf|html|svg|png|dtb)")
@@ -71,7 +82,7 @@ def test_files(name: str) -> None:
 def test_scripts() -> None:
     """modules that pages run by name are there"""
     wrong = []
-    for page in PAGES:
+    for page in LINES_PAGES:
         for module in re.findall(r"python -m ([\w.]+)", page.read_text()):
             path = ROOT / module.replace(".", "/")
             if not (path / "__main__.py").is_file() and not path.with_suffix(".py").is_file() and module != "pytest":
@@ -89,7 +100,7 @@ TO_MAKE = {"cluster-kernel/lock/tas.h", "cluster-kernel/lock/NAME.h", "emulator/
 @pytest.mark.parametrize("name", NAMES)
 def test_sources(name: str) -> None:
     """every source file and every function that a page names is in the tree"""
-    text = FENCE.sub("", (ROOT / name).read_text())
+    text = LINES_FENCE.sub("", (ROOT / name).read_text())
     paths = [path.as_posix() for path in files()]
     gone = [file for file in SOURCE.findall(text) if not file.startswith("build/")
             and not any(f"/{path}".endswith(f"/{file}") for path in paths)]
@@ -107,7 +118,7 @@ def words(path: Path) -> frozenset[str]:
 def test_links(name: str) -> None:
     """every link of a page leads to a file, and to a heading that it has"""
     page, wrong = ROOT / name, []
-    for _, _, to, part in site.LINK.findall(FENCE.sub("", page.read_text())):
+    for _, _, to, part in site.LINK.findall(LINES_FENCE.sub("", page.read_text())):
         if ":" in to:
             continue
         aim = (page.parent / to).resolve()
@@ -120,7 +131,7 @@ def test_links(name: str) -> None:
 
 def anchors(page: Path) -> set[str]:
     """Returns the anchors of a page's headings, as GitHub makes them."""
-    heads = re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text()), re.MULTILINE)
+    heads = re.findall(r"^#+ (.*)$", LINES_FENCE.sub("", page.read_text()), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 
 
@@ -226,7 +237,7 @@ def test_index() -> None:
 def test_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """what the site is made of has no link that leads out of it, and loads nothing from the network"""
     monkeypatch.setattr(site, "STAGE", tmp_path)
-    of_tree = {page for page in PAGES if not page.is_relative_to(ROOT / "examples") and page.parent != generated.FOLDER}
+    of_tree = {page for page in LINES_PAGES if not page.is_relative_to(ROOT / "examples") and page.parent != generated.FOLDER}
     assert site.stage() == len(of_tree) + len(generated.PAGES)
     config = site._config(tmp_path / "site")
     listed = [to for group in config["nav"][1:] for pages in group.values() for page in pages for to in page.values()]
@@ -241,7 +252,7 @@ def test_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert site._loads_something(bad) == "b.html: https://example.org/x.css"
     json.dumps(config)
     for page in (tmp_path / "docs").rglob("*.md"):
-        for _, _, to, _ in site.LINK.findall(FENCE.sub("", page.read_text())):
+        for _, _, to, _ in site.LINK.findall(LINES_FENCE.sub("", page.read_text())):
             assert ":" in to or (page.parent / to).resolve().is_relative_to((tmp_path / "docs").resolve()), f"{page.name}: {to}"
             assert ":" in to or (page.parent / to).exists(), f"{page.name}: {to}"
 
@@ -267,3 +278,84 @@ def test_errors() -> None:
     assert _split(constant, {"BUSY", "SLOT_FULL"}) == ("As COPY. And so on.", "BUSY (why), SLOT_FULL")
     with pytest.raises(Failure, match="SLOT_FULL"):
         _split(constant, {"BUSY"})
+
+
+# ---- Documents: README and STATUS within their limits, all pages within their words, and no sentence in the project's
+# own dialect. ----
+
+
+README_LINES, README_WORDS = 110, 80
+CELL_WORDS, FIRST_SCREEN_LINES = 25, 60
+ALL_WORDS = 60_000  # of docs/*.md, made pages excepted
+FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+# A sentence that begins so makes its reader look for the noun: "Of the cluster: that panics". Questions do not.
+INVERTED = re.compile(r"(?:^|[.:;] |\*\* |- |\d\. )((?:Of|What|Those|Whose) [^.?:]{12,}[.])")
+PAGES = [path for path in files() if path.match("docs/*.md") or path.name == "README.md" and path.parent == Path()]
+
+
+def paragraphs(text: str) -> list[str]:
+    """Prose and list items: without blocks, tables and comments."""
+    kept = [part for part in COMMENT.sub("", FENCE.sub("", text)).split("\n\n") if not part.lstrip().startswith("|")]
+    return [line.strip() for part in kept for line in re.split(r"\n(?=[-\d])", part) if line.strip()]
+
+
+def test_readme() -> None:
+    """README has at most 110 lines and no paragraph of more than 80 words"""
+    text = read(Path("README.md"))
+    assert len(text.splitlines()) <= README_LINES
+    long = [f"{len(part.split())} words: {part[:60]}" for part in paragraphs(text) if len(part.split()) > README_WORDS]
+    assert not long, long
+
+
+def test_status() -> None:
+    """STATUS has cells of at most 25 words, and one screen of what does not work or was never run"""
+    text = read(Path("docs/STATUS.md"))
+    wide = [cell.strip() for line in text.splitlines() if line.startswith("|") for cell in re.split(r"(?<!\\)\|", line)
+            if len(cell.split()) > CELL_WORDS]
+    assert not wide, wide
+    screen = text[text.index("## What does not work yet") : text.index("## What is promised")]
+    assert len(screen.splitlines()) <= FIRST_SCREEN_LINES
+
+
+def test_words() -> None:
+    """the pages of docs/ have at most 60,000 words together, as `wc -w` counts them"""
+    words = sum(len(read(path).split()) for path in PAGES if path.match("docs/*.md"))
+    assert words <= ALL_WORDS, f"{words} words: say what is, once; history belongs in CHANGELOG.md"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_sentences(page: Path) -> None:
+    """no sentence of a page begins with Of, What, Those or Whose"""
+    wrong = [match[1][:90] for part in paragraphs(read(page)) for match in INVERTED.finditer(part)]
+    assert not wrong, wrong
+
+
+# ---- The glossary: terms in order, each once, and files and names that there are ----
+
+ROW = re.compile(r"^\| (?P<term>[^|]+) \| (?P<meaning>[^|]+) \| \[`(?P<file>[^`]+)`\]\((?P<link>[^)]+)\) \|$")
+LINES = [line for line in (ROOT / "docs/glossary.md").read_text().splitlines() if line.startswith("| ")][1:]
+ROWS = [row.groupdict() for line in LINES if (row := ROW.match(line))]
+# regimes and images, not names of the code
+NAMED = ("none", "clh", "ticket", "mcs", "fine", "dynamic", "rtm", "+stat", "+debug")
+
+
+def test_order() -> None:
+    """terms are sorted and unique, each with a meaning of one or two sentences"""
+    terms = [row["term"].lower() for row in ROWS]
+    assert len(ROWS) == len(LINES) >= 60, set(LINES) - {line for line in LINES if ROW.match(line)}
+    assert terms == sorted(set(terms))
+    for row in ROWS:
+        assert row["meaning"].endswith((".", "`")) and row["meaning"].count(". ") <= 2, row["term"]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["term"])
+def test_file(row: dict[str, str]) -> None:
+    """the file of a term is there, and has the names that its meaning mentions"""
+    assert row["link"] == "../" + row["file"]
+    path = ROOT / row["file"]
+    assert path.is_file()
+    text = path.read_text()
+    for name in re.findall(r"`([a-zA-Z_]+)`", row["meaning"]):
+        if name not in NAMED and Path(row["file"]).suffix in (".c", ".h"):
+            assert re.search(rf"\b{name}\b", text), f"{row['file']} has no {name}"

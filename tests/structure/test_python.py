@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from deploy.base.paths import ROOT
-from tests.structure.test_style import properties
+from tests.structure.test_text import properties
 
 
 def settings() -> dict[str, Any]:
