@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "atomics.h"
 #include <string.h>
-#include "plain.h"
+#include "engine.h"
 
 struct write {
 	uint64_t value;

@@ -16,10 +16,6 @@
 #include <string.h>
 #include "engine.h"
 #include "fiber.h"
-#include "plain.h"
-#include "report.h"
-#include "seen.h"
-#include "turn.h"
 
 enum { DEPTH = 100000 };
 

@@ -3,7 +3,6 @@
 #include <stddef.h>
 #include <string.h>
 #include "engine.h"
-#include "plain.h"
 
 #define CODE __builtin_return_address(0)
 

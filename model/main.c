@@ -4,7 +4,6 @@
 #include <string.h>
 #include <time.h>
 #include "engine.h"
-#include "report.h"
 
 static double seconds(void)
 {

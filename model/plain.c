@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "plain.h"
+#include "engine.h"
 #include <stdlib.h>
 #include <string.h>
 #include "atomics.h"
-#include "report.h"
 
 /* The last access of one thread to certain bytes of a word, of one kind. Earlier ones are ordered where this one is. */
 struct access {

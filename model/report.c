@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "report.h"
+#include "engine.h"
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "seen.h"
+#include "engine.h"
 #include <stdlib.h>
 
 /* Open addressing; 0 is an empty place. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "turn.h"
+#include "engine.h"
 
 void turn_note(struct turn *turn, unsigned thread, const struct op *op)
 {

@@ -66,7 +66,7 @@ void others_run(void);
 /* Measures and reports everything, `rounds` times each. */
 void ipc_measure(unsigned rounds);
 
-/* --- latency.c --- */
+/* --- watch.c: interrupts --- */
 
 /* The same of the longest stretches with interrupts off. */
 void latency_measure(void);

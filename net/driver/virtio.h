@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <skerry/process.h>
-#include "../virtio-net/virtqueue.h"
+#include "../virtio-net/device.h"
 
 enum {
 	VIRTIO_EVENT_INDEX = 29, /* feature bits of all kinds of devices */

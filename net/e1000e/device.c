@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "device.h"
-#include "registers.h"
 #include "../driver/pci.h"
 #include "../program/program.h"
+#include "device.h"
 
 enum {
 	PAUSE = 100,            /* microseconds between two looks at a register */

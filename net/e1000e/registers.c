@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "registers.h"
-#include "device.h"
 #include "../driver/pci.h"
+#include "device.h"
 
 /* The driver is optimised as one unit, in which a call is no barrier: the compiler moves no store and no load across
  * this one. */

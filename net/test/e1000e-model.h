@@ -8,7 +8,6 @@
 #include <setjmp.h>
 #include <skerry/process.h>
 #include "../e1000e/device.h"
-#include "../e1000e/registers.h"
 
 enum { MODEL_POSTED = 64 };
 

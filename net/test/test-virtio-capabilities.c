@@ -4,9 +4,9 @@
  * that are in the header, or that end behind the configuration space.
  */
 #include <string.h>
-#include "test.h"
-#include "../virtio-net/device.h"
 #include "../driver/pci.h"
+#include "../virtio-net/device.h"
+#include "test.h"
 
 enum { FIRST = 0x40, SECOND = 0x50, MSIX = 0x60, OTHER_TYPE = 5, NEXT = 1, TYPE = 3, LENGTH = 12 };
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include "../driver/checksum.h"
 #include "../ethernet.h"
-#include "../virtio-net/outgoing.h"
+#include "../virtio-net/device.h"
 #include "test.h"
 
 enum {

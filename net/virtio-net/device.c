@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "device.h"
 #include "../driver/virtio.h"
+#include "device.h"
 
 enum {
 	FEATURE_SUMS = 0,

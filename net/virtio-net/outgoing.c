@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "outgoing.h"
+#include "device.h"
 #include <skerry/require.h>
 #include "../driver/checksum.h"
 #include "../ethernet.h"

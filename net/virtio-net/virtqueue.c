@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "virtqueue.h"
+#include "device.h"
 
 enum {
 	DESCRIPTOR_NEXT = 1,        /* another one follows */
