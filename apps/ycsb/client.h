@@ -220,7 +220,7 @@ struct hdr_histogram;
 /* The histogram counts latencies in ticks: at 2 significant digits fine enough for a core that answers in 5 us. */
 enum { TICK_NS = 100, HISTOGRAM_DIGITS = 2 };
 
-/* While the server was lost (struct life). A gap lasts from the last answer before the loss to the first one after it. */
+/* While the server was lost (struct life). A gap lasts from the last answer before the loss to the first after it. */
 struct gaps {
 	unsigned count;
 	uint64_t longest_ns;

@@ -517,8 +517,8 @@ void players_make(struct hosted *machine)
 	for (unsigned i = 0; i < PLAY_THREADS; i++, slot += 2)
 		make_thread(machine, i, slot);
 	for (unsigned i = 0; i < sizeof(objects); i++)
-		PREPARE(PLAY_FIRST, UNTYPED_RETYPE, ROOT_SLOT_CNODE, 0, 0, objects[i], objects[i] == OBJECT_CNODE ? 4 : 0,
-		     slot++, 1);
+		PREPARE(PLAY_FIRST, UNTYPED_RETYPE, ROOT_SLOT_CNODE, 0, 0, objects[i],
+		        objects[i] == OBJECT_CNODE ? 4 : 0, slot++, 1);
 	PREPARE(ROOT_SLOT_TCB, TCB_SCHEDULE, ROOT_SLOT_TCB, 0, 0, 100, 0);
 }
 

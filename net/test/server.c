@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "server.h"
+#include "lab/lab.h"
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

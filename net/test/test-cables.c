@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include "../port_end.h"
-#include "server.h"
+#include "lab/lab.h"
 #include "test.h"
 
 enum { SERVER, CLIENT, HOSTILE, OUTSIDER, SPEAKER, LAST_WORDS = 3000, SPEAKER_PORT = 7000, MANY = 200 };

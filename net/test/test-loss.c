@@ -12,7 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "lab/lab.h"
-#include "server.h"
 #include "test.h"
 
 enum { ECHO = 1 << 20, GET = 1000000, CHUNK = 65536, MOST = 100000 };

@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "lab/lab.h"
-#include "server.h"
 #include "test.h"
 
 enum { REQUESTS = 200, MOST = 20000, PERCENT = 10000 /* of a million */ };

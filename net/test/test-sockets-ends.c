@@ -5,7 +5,7 @@
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include "server.h"
+#include "lab/lab.h"
 #include "test-sockets.h"
 #include "test.h"
 

@@ -8,7 +8,7 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include "server.h"
+#include "lab/lab.h"
 #include "test-sockets.h"
 #include "test.h"
 

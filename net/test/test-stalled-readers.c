@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include "../lwip/budget.h"
-#include "server.h"
+#include "lab/lab.h"
 #include "test.h"
 
 enum {

@@ -71,7 +71,7 @@ static void close_client(void)
  * announced in units of 8 bytes: the last 7 go byte by byte, each by a probe, of which one comes each minute in the
  * end.
  */
-static void fill(void)
+static void fill_up(void)
 {
 	static const char bytes[4096];
 
@@ -115,7 +115,7 @@ static void closed(void)
 {
 	for (unsigned i = 0; i < 12; i++) {
 		connect_both();
-		fill();
+		fill_up();
 		lab_pass(i * 3370);
 		server->ops->close(server);
 		CHECK(is_about(until_reset(), BUDGET_TIMEOUT));
@@ -141,7 +141,7 @@ static void closed_and_read(void)
 	unsigned ms;
 
 	connect_both();
-	fill();
+	fill_up();
 	server->ops->close(server);
 	for (unsigned i = 0; i < 3; i++) {
 		lab_pass(BUDGET_TIMEOUT - 3000);
@@ -170,7 +170,7 @@ static void update_lost(int ms, unsigned later)
 	unsigned got = 0;
 
 	connect_both();
-	fill();
+	fill_up();
 	lab_pass(later); /* it asks once a minute */
 	if (ms)
 		set_timeout(ms);
@@ -223,14 +223,14 @@ static void expect_reset(int ms, unsigned open, unsigned left)
 static void timeout(int ms, unsigned open, unsigned left)
 {
 	connect_both();
-	fill();
+	fill_up();
 	expect_reset(ms, open, left);
 }
 
 static void timeout_open(void)
 {
 	connect_both();
-	fill();
+	fill_up();
 	set_timeout(7000);
 	for (unsigned i = 0; i < 3; i++) {
 		lab_pass(5000);
@@ -241,7 +241,7 @@ static void timeout_open(void)
 	server->ops->close(server);
 	close_client();
 	connect_both();
-	fill();
+	fill_up();
 	set_timeout(7000);
 	CHECK(is_about(until_reset(), 7000));
 	server->ops->close(server);
@@ -334,7 +334,7 @@ static void held(int ms, unsigned open, unsigned left)
 	char byte;
 
 	connect_both();
-	fill();
+	fill_up();
 	CHECK(!client->ops->shutdown(client, SHUT_WR));
 	lab_pass(100);
 	CHECK(server->ops->read(server, &byte, 1) == 0);
@@ -410,7 +410,7 @@ static void connects(void)
 static void is_given_up(void)
 {
 	connect_both();
-	fill();
+	fill_up();
 	server->ops->close(server);
 	lab_pass(BUDGET_TIMEOUT - 3000);
 	set_memory(STARVED);
@@ -428,7 +428,7 @@ static void waits(void)
 	unsigned got = 0;
 
 	connect_both();
-	fill();
+	fill_up();
 	set_memory(STARVED);
 	lab_pass(100000);
 	set_memory(FED);
@@ -446,7 +446,7 @@ static void is_given_up_while_open(void)
 	socklen_t size = sizeof(error);
 
 	connect_both();
-	fill();
+	fill_up();
 	CHECK(!server->ops->setsockopt(server, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms)));
 	set_memory(STARVED);
 	lab_pass(20000);
@@ -465,7 +465,7 @@ static void opens_another(void)
 	ssize_t n = -EAGAIN;
 
 	connect_both();
-	fill();
+	fill_up();
 	CHECK(!client->ops->shutdown(client, SHUT_WR));
 	lab_pass(100);
 	server->ops->close(server);

@@ -3,8 +3,8 @@
 reason.
 
 A command is what a reader types, wherever it stands: the same words on two pages are one command.
-tests/boot/test_commands.py runs those of SUITE; tests/structure/test_pages.py compares each WORD of `./skerry test --only
-WORD` with the names of tests; tests/long/pages.py runs the rest and records a verdict for each.
+tests/boot/test_commands.py runs those of SUITE; tests/structure/test_pages.py compares each WORD of `./skerry test
+--only WORD` with the names of tests; tests/long/pages.py runs the rest and records a verdict for each.
 """
 
 import re

@@ -24,7 +24,7 @@ from tests.pages.lines import (
     FENCE as LINES_FENCE,
     NAMES,
     OWN,
-    PAGES as LINES_PAGES,
+    PAGES as SHOWN,
     is_usage,
     leaf,
 )
@@ -82,7 +82,7 @@ def test_files(name: str) -> None:
 def test_scripts() -> None:
     """modules that pages run by name are there"""
     wrong = []
-    for page in LINES_PAGES:
+    for page in SHOWN:
         for module in re.findall(r"python -m ([\w.]+)", page.read_text()):
             path = ROOT / module.replace(".", "/")
             if not (path / "__main__.py").is_file() and not path.with_suffix(".py").is_file() and module != "pytest":
@@ -237,7 +237,7 @@ def test_index() -> None:
 def test_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """what the site is made of has no link that leads out of it, and loads nothing from the network"""
     monkeypatch.setattr(site, "STAGE", tmp_path)
-    of_tree = {page for page in LINES_PAGES if not page.is_relative_to(ROOT / "examples") and page.parent != generated.FOLDER}
+    of_tree = {page for page in SHOWN if not page.is_relative_to(ROOT / "examples") and page.parent != generated.FOLDER}
     assert site.stage() == len(of_tree) + len(generated.PAGES)
     config = site._config(tmp_path / "site")
     listed = [to for group in config["nav"][1:] for pages in group.values() for page in pages for to in page.values()]

@@ -439,7 +439,7 @@ def test_tab_sets_nothing_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
 # ---- skerry(1): whole, valid for groff and mandoc, and of this version. ----
 
 
-PAGE_MANUAL = cli_man.page(TOP)
+MANUAL = cli_man.page(TOP)
 MACROS = {"TH", "SH", "SS", "PP", "TP", "B", "BI", "BR", "I", "IR", "RI", "RS", "RE", "nf", "fi", "br", '\\"'}
 # Programs that may judge the page, where it is installed; each is silent about a good one.
 JUDGES = (["groff", "-man", "-Tutf8", "-ww", "-z"], ["man", "--warnings", "-l"],
@@ -449,8 +449,8 @@ JUDGES = (["groff", "-man", "-Tutf8", "-ww", "-z"], ["man", "--warnings", "-l"],
 def test_whole() -> None:
     """every command, argument and option is in the manual page"""
     for name, command in cli_man.commands(TOP):
-        start = PAGE_MANUAL.index(f".SS {cli_man.escaped(name)} ")
-        section = PAGE_MANUAL[start : PAGE_MANUAL.find("\n.S", start + 1)]
+        start = MANUAL.index(f".SS {cli_man.escaped(name)} ")
+        section = MANUAL[start : MANUAL.find("\n.S", start + 1)]
         for parameter in command.params:
             for option in parameter.opts:
                 assert not option.startswith("--") or cli_man.escaped(option) in section, f"{name} {option}"
@@ -458,14 +458,14 @@ def test_whole() -> None:
 
 def test_requests() -> None:
     """each line is text or a macro of groff_man(7), escapes are known, and what is opened is closed"""
-    for line in PAGE_MANUAL.splitlines():
+    for line in MANUAL.splitlines():
         assert line, "an empty line is no paragraph"
         if line.startswith("."):
             assert line[1:].split()[0] in MACROS, line
         assert set(re.findall(r"\\(.)", line)) <= set('e-&"f'), line
-    assert PAGE_MANUAL.count("\n.nf\n") == PAGE_MANUAL.count("\n.fi\n") and PAGE_MANUAL.count("\n.RS") == PAGE_MANUAL.count("\n.RE")
-    assert re.search(r"^\.TP\n(?!\.B )", PAGE_MANUAL, re.MULTILINE) is None  # a tag stands behind each
-    headings = re.findall(r"^\.SH (.*)", PAGE_MANUAL, re.MULTILINE)
+    assert MANUAL.count("\n.nf\n") == MANUAL.count("\n.fi\n") and MANUAL.count("\n.RS") == MANUAL.count("\n.RE")
+    assert re.search(r"^\.TP\n(?!\.B )", MANUAL, re.MULTILINE) is None  # a tag stands behind each
+    headings = re.findall(r"^\.SH (.*)", MANUAL, re.MULTILINE)
     assert headings == ["NAME", "SYNOPSIS", "DESCRIPTION", "COMMANDS", "EXIT STATUS", "FILES", "SEE ALSO"]
 
 
@@ -477,7 +477,7 @@ def test_escapes() -> None:
 def test_judged(tmp_path: Path) -> None:
     """programs that show manual pages have no complaint"""
     page = tmp_path / "skerry.1"
-    assert cli_main.main(["man", "-o", str(page)]) == 0 and page.read_text() == PAGE_MANUAL
+    assert cli_main.main(["man", "-o", str(page)]) == 0 and page.read_text() == MANUAL
     for judge in JUDGES:
         if shutil.which(judge[0]):
             done = subprocess.run([*judge, str(page)], capture_output=True, text=True)
@@ -507,8 +507,8 @@ def test_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     """the page tells this version and the day of its release; without a terminal its source is printed"""
     assert cli_main.main(["man"]) == 0
-    assert capsys.readouterr().out == PAGE_MANUAL
-    assert f'.TH SKERRY 1 "{cli_man.released()}" "Skerry {version()}"' in PAGE_MANUAL and cli_man.released()
+    assert capsys.readouterr().out == MANUAL
+    assert f'.TH SKERRY 1 "{cli_man.released()}" "Skerry {version()}"' in MANUAL and cli_man.released()
 
 
 def test_see_also() -> None:

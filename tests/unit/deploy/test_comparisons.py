@@ -286,13 +286,14 @@ def asked_servers(name: str) -> dict[int, list[int]]:
 def test_servers() -> None:
     """clients ask the servers that the row says"""
     cores = [*range(1, 14), *range(15, 28)]
-    asked_suite = {name: asked_servers(name) for name in ("own-socket", "other-socket", "one-socket", "fan-out", "hot-shard")}
-    assert all(sorted(asks) == cores for asks in asked_suite.values())
-    assert asked_suite["own-socket"][1] == [2] and asked_suite["own-socket"][27] == [15]
-    assert asked_suite["other-socket"][1] == [15] and asked_suite["other-socket"][15] == [1]
-    assert {servers[0] // 14 for servers in asked_suite["one-socket"].values()} == {0}
-    assert {tuple(server // 14 for server in servers) for servers in asked_suite["fan-out"].values()} == {(0, 0, 1, 1)}
-    assert {len(servers) for servers in asked_suite["hot-shard"].values()} == {8}
+    names = ("own-socket", "other-socket", "one-socket", "fan-out", "hot-shard")
+    of_row = {name: asked_servers(name) for name in names}
+    assert all(sorted(asks) == cores for asks in of_row.values())
+    assert of_row["own-socket"][1] == [2] and of_row["own-socket"][27] == [15]
+    assert of_row["other-socket"][1] == [15] and of_row["other-socket"][15] == [1]
+    assert {servers[0] // 14 for servers in of_row["one-socket"].values()} == {0}
+    assert {tuple(server // 14 for server in servers) for servers in of_row["fan-out"].values()} == {(0, 0, 1, 1)}
+    assert {len(servers) for servers in of_row["hot-shard"].values()} == {8}
 
 
 def test_small_machine() -> None:

@@ -393,12 +393,12 @@ def test_end(words: tuple[str, ...]) -> None:
 
 
 RECORD = Record("test", "1.0", "per-socket", "clh", 2, 4, "tcg", "skerry-test", forwards=FORWARDS, machines=2)
-FOLDER_DOMAINS_PER_CLUSTER = PurePosixPath("/images/skerry-test")
+WHERE = PurePosixPath("/images/skerry-test")
 
 
 def domains(of: Record = RECORD, shape: Shape = Shape(2, 2, GIB), on: Any = None) -> list[ElementTree.Element]:
     machines = arrange(plan(emulated(shape)), on, per_cluster=True)
-    return [ElementTree.fromstring(define(machines, one, FOLDER_DOMAINS_PER_CLUSTER)) for one in of.each()]
+    return [ElementTree.fromstring(define(machines, one, WHERE)) for one in of.each()]
 
 
 def text(root: ElementTree.Element, path: str) -> str:
@@ -450,7 +450,7 @@ def test_a_place_stays_empty() -> None:
     assert [root.find("cpu/topology").get("cores") for root in domains(RECORD, two)] == ["2", "2"]  # type: ignore[union-attr]
     assert count(replace(RECORD, accel="kvm"), one) == [("1", None)] * 2
     alone = arrange(plan(emulated(Shape(1, 1, GIB))))
-    assert text(ElementTree.fromstring(define(alone, replace(RECORD, machines=1), FOLDER_DOMAINS_PER_CLUSTER)), "vcpu") == "1"
+    assert text(ElementTree.fromstring(define(alone, replace(RECORD, machines=1), WHERE)), "vcpu") == "1"
 
 
 def test_shared_memory() -> None:

@@ -13,7 +13,7 @@ import pytest
 from deploy.base.paths import ROOT
 from deploy.cli.main import main
 from deploy.tools import explore as explorer
-from deploy.tools.testing import explored as testing_explored
+from deploy.tools.testing import explored as before_now
 from deploy.tools.testing.meson_tests import MesonTest
 from tests import verdict_file
 
@@ -130,12 +130,12 @@ def test_same_program(tmp_path: Path) -> None:
     """a program's hash leaves out its place and its debug information; code, data and arguments are in it"""
     text = "int given[] = { 1, 2 };\nint main(void) { return given[0]; }\n"
     plain = named(program(tmp_path / "a", text))
-    assert testing_explored.digest(plain) == testing_explored.digest(named(program(tmp_path / "debug", text, "-g")))
+    assert before_now.digest(plain) == before_now.digest(named(program(tmp_path / "debug", text, "-g")))
     others = [named(program(tmp_path / "data", text.replace("2 }", "3 }"))),
               named(program(tmp_path / "code", text.replace("given[0]", "given[1]"))),
               named(program(tmp_path / "room", text.replace("int main", "int more[9];\nint main"))),
               named(Path(plain.command[0]), "--without", "x")]
-    assert len({testing_explored.digest(test) for test in (plain, *others)}) == 1 + len(others)
+    assert len({before_now.digest(test) for test in (plain, *others)}) == 1 + len(others)
 
 
 def test_run_again(tmp_path: Path) -> None:
@@ -143,11 +143,11 @@ def test_run_again(tmp_path: Path) -> None:
     one = named(program(tmp_path / "a", "int main(void) { return 0; }\n"))
     file = tmp_path / "verdicts.txt"
     named_twice = (one, replace(one, name="kernel: a case", repeatable=False))
-    verdict_file.write(file, ((test.name, testing_explored.digest(test), "2026-11-29", "7") for test in named_twice))
-    assert testing_explored.verdicts(file)["model: a case"] == testing_explored.Verdict(testing_explored.digest(one), "2026-11-29", 7)
+    verdict_file.write(file, ((test.name, before_now.digest(test), "2026-11-29", "7") for test in named_twice))
+    assert before_now.verdicts(file)["model: a case"] == before_now.Verdict(before_now.digest(one), "2026-11-29", 7)
     others = [replace(one, name="model: another"), replace(one, command=[*one.command, "x"]),
               named_twice[1], named(tmp_path / "missing")]
-    left, results = testing_explored.without_explored([one, *others], file)
+    left, results = before_now.without_explored([one, *others], file)
     assert left == others
     assert [(result.name, result.outcome, result.detail) for result in results] == [
         ("model: a case", "passed", "this program passed on 2026-11-29")]
@@ -155,14 +155,14 @@ def test_run_again(tmp_path: Path) -> None:
 
 def test_names() -> None:
     """each verdict is of a test that there is; explorations and tests of the kernel may have one, none of threads"""
-    tests = {test.name for test in testing_explored.repeatable()}
-    assert set(testing_explored.verdicts()) <= tests
+    tests = {test.name for test in before_now.repeatable()}
+    assert set(before_now.verdicts()) <= tests
     assert {"model: ring", "kernel: timers, clh sanitized"} <= tests
     assert not any(name.startswith("kernel: ") and "threads" in name for name in tests)
 
 
 def test_any_folder() -> None:
     """programs of repeatable tests are the same in every folder: none has the name of this one"""
-    programs = {Path(test.command[0]) for test in testing_explored.repeatable()}
-    named = [path for path in programs if str(ROOT).encode() in b"".join(testing_explored.sections(path.read_bytes()))]
+    programs = {Path(test.command[0]) for test in before_now.repeatable()}
+    named = [path for path in programs if str(ROOT).encode() in b"".join(before_now.sections(path.read_bytes()))]
     assert not named

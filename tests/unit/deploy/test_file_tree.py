@@ -220,12 +220,12 @@ def test_names_of_bytes(tmp_path: Path) -> None:
 # blame. ----
 
 
-PROGRAM_VOLUMES = "[[program]]\nprogram = 'posixtest'\n"
-HEAD = "network = false\n" + PROGRAM_VOLUMES
+SHARING = "[[program]]\nprogram = 'posixtest'\n"
+HEAD = "network = false\n" + SHARING
 
 
 @pytest.fixture
-def folder_volumes(tmp_path: Path) -> Path:
+def shared(tmp_path: Path) -> Path:
     (tmp_path / "data" / "below").mkdir(parents=True)
     (tmp_path / "more").mkdir()
     (tmp_path / "link").symlink_to("data")
@@ -235,47 +235,47 @@ def folder_volumes(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def read(text: str, folder_volumes: Path) -> Deployment:
-    return parse(HEAD + text, "file", folder_volumes)
+def read(text: str, shared: Path) -> Deployment:
+    return parse(HEAD + text, "file", shared)
 
 
-def test_map(folder_volumes: Path) -> None:
+def test_map(shared: Path) -> None:
     """each volume has a server on its program's core, which the map joins to the program"""
-    made = plan(read("volume = ['./data:/data', 'more:/var/more:ro']\n", folder_volumes))
+    made = plan(read("volume = ['./data:/data', 'more:/var/more:ro']\n", shared))
     program, first, second = made.cluster_map.applications
     assert program.volumes == [first.name, second.name] and program.mount is None
     assert [(a.role, a.program, a.mount, a.cpu) for a in (first, second)] == [
         ("volume", "volume", "/data", 0), ("volume", "volume", "/var/more", 0)]
-    assert made.shares == (Share(first.name, Folder(folder_volumes / "data", "/data")),
-                           Share(second.name, Folder(folder_volumes / "more", "/var/more", read_only=True)))
+    assert made.shares == (Share(first.name, Folder(shared / "data", "/data")),
+                           Share(second.name, Folder(shared / "more", "/var/more", read_only=True)))
     assert "volume" in made.cluster_map.clusters[0].modules
 
 
-def test_qemu(folder_volumes: Path) -> None:
+def test_qemu(shared: Path) -> None:
     """QEMU gets each folder at its own place, commas in the path doubled, read-only where that is asked for"""
-    made = plan(read("volume = ['with, a comma:/data:ro', 'link:/more']\n", folder_volumes))
+    made = plan(read("volume = ['with, a comma:/data:ro', 'link:/more']\n", shared))
     words = volumes.qemu_arguments(made.shares)
-    assert words[1] == f"local,id=volume0,path={folder_volumes}/with,, a comma,security_model=none,multidevs=remap,readonly=on"
+    assert words[1] == f"local,id=volume0,path={shared}/with,, a comma,security_model=none,multidevs=remap,readonly=on"
     assert words[3] == f"virtio-9p-pci,fsdev=volume0,mount_tag={made.shares[0].tag},bus=pcie.0,addr=0x11"
-    assert words[5] == f"local,id=volume1,path={folder_volumes}/data,security_model=none,multidevs=remap"
+    assert words[5] == f"local,id=volume1,path={shared}/data,security_model=none,multidevs=remap"
     assert words[7].endswith("addr=0x12")
 
 
-def test_libvirt(folder_volumes: Path) -> None:
+def test_libvirt(shared: Path) -> None:
     """libvirt gives the first domain what QEMU's command line gives the machine"""
-    made = plan(read("volume = ['data:/data:ro']\n", folder_volumes))
+    made = plan(read("volume = ['data:/data:ro']\n", shared))
     record = Record("test", "0", "per-socket", "clh", 2, 4, "tcg", "skerry-test")
     domain = foreign.xml(define(arrange(made), record, PurePosixPath("/")), "the domain")
     share = domain.find("devices/filesystem")
     assert share is not None and (share.get("accessmode"), share.get("multidevs")) == ("squash", "remap")
     parts = {part.tag: dict(part.attrib) for part in share}
-    assert parts["source"] == {"dir": str(folder_volumes / "data")} and parts["target"] == {"dir": made.shares[0].tag}
+    assert parts["source"] == {"dir": str(shared / "data")} and parts["target"] == {"dir": made.shares[0].tag}
     assert "readonly" in parts and (parts["address"]["bus"], parts["address"]["slot"]) == ("0", "0x11")
 
 
-def refused(text: str, folder_volumes: Path) -> str:
+def refused(text: str, shared: Path) -> str:
     with pytest.raises(InputError) as error:
-        plan(read(text, folder_volumes))
+        plan(read(text, shared))
     line = str(error.value)
     assert "\n" not in line and line.startswith("file:")
     return line
@@ -305,29 +305,29 @@ def refused(text: str, folder_volumes: Path) -> str:
         ("volume = ['data:/dev/null']", "/dev/null is a file"),
         ("volume = ['data:/proc/self/stat/x']", "/proc/self/stat is a file"),
         ("files = ['file:/here']\nvolume = ['data:/here/data']", "/here is a file"),
-        ("volume = ['data:/a']\n" + PROGRAM_VOLUMES + "volume = ['data:/b']", "file:7: .*the folder of two volumes"),
+        ("volume = ['data:/a']\n" + SHARING + "volume = ['data:/b']", "file:7: .*the folder of two volumes"),
         ("cpu = 2\nvolume = ['data:/a']", r"cpu 2 is of cluster@1, and volumes are for programs of cluster@0"),
     ],
 )  # fmt: skip
-def test_refused_volumes(text: str, problem: str, folder_volumes: Path) -> None:
+def test_refused_volumes(text: str, problem: str, shared: Path) -> None:
     """whatever cannot be a volume is one line that names it"""
     if "\u0000" in text:
         text = text.replace("\u0000", "\\u0000").replace("'", '"')
-    assert re.search(problem, refused(text + "\n", folder_volumes))
+    assert re.search(problem, refused(text + "\n", shared))
 
 
-def test_too_many(folder_volumes: Path) -> None:
+def test_too_many(shared: Path) -> None:
     """a machine has places for so many"""
     for number in range(volumes.MOST + 1):
-        (folder_volumes / str(number)).mkdir()
+        (shared / str(number)).mkdir()
     some = [f"volume = {[f'{n}:/{n}' for n in range(first, first + 8) if n <= volumes.MOST]}\n" for first in (0, 8)]
-    assert f"a machine can have {volumes.MOST}" in refused(some[0] + PROGRAM_VOLUMES + some[1], folder_volumes)
-    assert "a program can have 8" in refused(f"volume = {[f'{n}:/{n}' for n in range(9)]}\n", folder_volumes)
+    assert f"a machine can have {volumes.MOST}" in refused(some[0] + SHARING + some[1], shared)
+    assert "a program can have 8" in refused(f"volume = {[f'{n}:/{n}' for n in range(9)]}\n", shared)
 
 
-def test_real_hardware(folder_volumes: Path) -> None:
+def test_real_hardware(shared: Path) -> None:
     """an image for real hardware has no host, and says so"""
-    deployment = read("volume = ['data:/data']\n", folder_volumes)
+    deployment = read("volume = ['data:/data']\n", shared)
     with pytest.raises(InputError, match=r"file:4: .*real hardware has none"):
         plan(deployment, emulated(deployment.shape))
 

@@ -373,29 +373,29 @@ def test_lost_reporter() -> None:
 # ---- Tests what status and top say of clusters that were started again, and of what has moved. ----
 
 
-def event_changes(kind: str, **data: Any) -> Event:
+def event_of(kind: str, **data: Any) -> Event:
     return Event(kind, {"event": kind, **data})
 
 
 def memory(cluster: int, what: str, pieces: int) -> Event:
-    return event_changes("memory-moved", cluster=cluster, what=what, pieces=pieces, to=0)
+    return event_of("memory-moved", cluster=cluster, what=what, pieces=pieces, to=0)
 
 
 def joined(cpu: int, cluster: int) -> Event:
-    return event_changes("core", what="joined", cpu=cpu, cluster=cluster)
+    return event_of("core", what="joined", cpu=cpu, cluster=cluster)
 
 
 def test_nothing() -> None:
     """a machine as its map says it is"""
-    refused = [event_changes("core", what="busy", cpu=3, cluster=0), event_changes("core", what="left", cpu=3, cluster=0),
+    refused = [event_of("core", what="busy", cpu=3, cluster=0), event_of("core", what="left", cpu=3, cluster=0),
                memory(0, "too-little", 5)]
     assert changes.words([]) == changes.words(refused) == []
 
 
 def test_restarts() -> None:
     """how often, and why the last time; the reason may be that of a loss that is not over"""
-    lost = [event_changes("cluster-lost", cluster=1, why=why) for why in ("its kernel panicked", "core 3 hangs")]
-    back = [event_changes("cluster-restarted", cluster=1, restarts=n) for n in (1, 2)]
+    lost = [event_of("cluster-lost", cluster=1, why=why) for why in ("its kernel panicked", "core 3 hangs")]
+    back = [event_of("cluster-restarted", cluster=1, restarts=n) for n in (1, 2)]
     assert changes.words([lost[0], back[0]]) == ["cluster 1 was started again, once; lost last: its kernel panicked"]
     assert changes.words([lost[0], back[0], lost[1],
                           back[1]]) == ["cluster 1 was started again, 2 times; lost last: core 3 hangs"]
@@ -408,7 +408,7 @@ def test_cores() -> None:
     assert changes.moved_cores(events) == {3: (0, 1), 5: (1, 2)}
     assert changes.words(events) == ["core 3 is cluster 0's; it has moved once",
                                      "core 5 is cluster 1's; it has moved 2 times"]
-    late = [*events, event_changes("cluster-restarted", cluster=1, restarts=1), joined(5, 1)]
+    late = [*events, event_of("cluster-restarted", cluster=1, restarts=1), joined(5, 1)]
     assert changes.moved_cores(late) == {3: (0, 1), 5: (1, 2)}  # it was late when its cluster was started again
 
 
