@@ -55,6 +55,7 @@ GHZ = Number(0.1, 10)
 SETS, WAYS, STORES = Number(1, 1 << 20, whole=True), Number(1, 64, whole=True), Number(1, 256, whole=True)
 # clocks count sixteenths: nothing is not to be free
 CYCLES, PER_INSTRUCTION = Number(0, 1_000_000), Number(0.1, 1_000_000)
+PERCENT = Number(0, 90, whole=True)
 _KINDS: Mapping[type, str] = {bool: "true or false",
                               str: "one line of text: where the figure comes from, or just \"assumed\""}
 
@@ -103,6 +104,23 @@ class Price:
 
 
 @dataclass(frozen=True)
+class Planted:
+    """A change that no machine has: it tests whether a ratio moves as the closed model says
+    (tests/long/planted_changes.py)."""
+
+    hold: float = 0.0  # cycles that each hold of a lock takes longer
+    less: int = 0  # percent of the instructions of programs that cost nothing; their memory accesses stay
+
+    def __str__(self) -> str:
+        parts = [f"{self.hold:g} cycles more in each hold" * bool(self.hold),
+                 f"{self.less} % fewer instructions of programs" * bool(self.less)]
+        return " and ".join(filter(None, parts))
+
+    def to_json(self) -> dict[str, float]:
+        return {"hold_cycles": self.hold, "less_percent": self.less}
+
+
+@dataclass(frozen=True)
 class ModelledMachine:
     name: str
     path: Path
@@ -117,6 +135,7 @@ class ModelledMachine:
     prices: Mapping[str, Price]
     other_sources: Sequence[str]
     fitted_to: Mapping[str, str] = field(default_factory=dict)  # of each price that is
+    planted: Planted | None = None
 
     @property
     def cores_per_socket(self) -> int:
@@ -144,11 +163,12 @@ class ModelledMachine:
         """The line without which no figure of it is printed."""
         fitted = f", {len(self.fitted)} fitted ({', '.join(self.fitted)})" if self.fitted else ""
         return (f"Modelled: {self.name}, {self.ghz:g} GHz; {len(self.assumed)} of {len(self.prices)} prices "
-                f"assumed{fitted}. Compare ratios, not figures")
+                f"assumed{fitted}{f'. PLANTED: {self.planted}' if self.planted else ''}. Compare ratios, not figures")
 
     def to_json(self) -> dict[str, Any]:
         return {"machine": self.name, "prices_sha256": self.sha256, "sources": self.sources,
-                "assumed": len(self.assumed), "assumed_prices": self.assumed, "fitted_prices": self.fitted}
+                "assumed": len(self.assumed), "assumed_prices": self.assumed, "fitted_prices": self.fitted,
+                **({"planted": self.planted.to_json()} if self.planted else {})}
 
     def shape(self, cores: int, memory: int) -> Shape:
         """Returns what is emulated for so many cores: some of one L3, whole L3s of one socket, or all of the machine.
@@ -194,6 +214,8 @@ class ModelledMachine:
             lines += [f"{name}_sets {sets}", f"{name}_ways {ways}"]
         for name, price in self.prices.items():
             lines.append(f"{name} {price.cycles * (line_factor if name in LINE_PRICES else 1.0):g}")
+        if self.planted:
+            lines += [f"planted_hold {self.planted.hold:g}", f"planted_less {self.planted.less}"]
         lines += [f"node {part.base:#x} {part.node}" for part in sorted(memory, key=lambda part: part.base)]
         return "\n".join(lines) + "\n"
 
@@ -315,6 +337,13 @@ class _Reader:
             raise self.wrong("fitted",
                              "must say of each price whose source is \"fitted\", and of no other, what it is fitted to")
 
+    def planted(self) -> Planted | None:
+        """Returns what the file plants, in a table that it need not have."""
+        if "planted" not in self.data:
+            return None
+        table = self.table("planted", {"hold": CYCLES, "less": PERCENT}, self.data)
+        return Planted(float(table["hold"]), table["less"])
+
     def machine(self, sha256: str) -> ModelledMachine:
         cache: dict[str, type | Number] = {"sets": SETS, "ways": WAYS, "source": str}
         caches = {n: self.table(n, cache | ({"inclusive": bool} if n == "l3" else {}), self.data) for n in _CACHES}
@@ -326,7 +355,7 @@ class _Reader:
         if not name.isprintable():
             raise self.wrong("name", f"is {name!r}, not one line of text")
         known = {"name", "sockets", "clusters_per_socket", "cores_per_cluster", "ghz", "store_buffer", "fitted",
-                 "price", *_CACHES}
+                 "planted", "price", *_CACHES}
         if unknown := sorted(set(self.data) - known):
             raise self.wrong(unknown[0], f"is not one of {', '.join(sorted(known))}")
         prices = self.prices()
@@ -337,7 +366,7 @@ class _Reader:
             ghz=float(ghz["value"]), caches={n: (c["sets"], c["ways"]) for n, c in caches.items()},
             l3_inclusive=caches["l3"]["inclusive"], store_buffer=buffer["value"], prices=prices,
             other_sources=[part["source"] for part in (ghz, buffer, *caches.values())],
-            fitted_to=self.data.get("fitted", {}),
+            fitted_to=self.data.get("fitted", {}), planted=self.planted(),
         )
         if machine.cores > MOST_CORES:
             raise self.wrong("sockets", f"{machine.cores} cores in all; {MOST_CORES} are the most")

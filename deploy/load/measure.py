@@ -80,7 +80,7 @@ def _result(case: RedisCase, machine: Run, plugin: Marks | None, watch: entries.
     """Waits for the machine's end."""
     what = case.plan
     name = f"{case.key[0]}, workload {case.workload}{', counting' if case.counting else ''}"
-    result = finish(machine, name, case.job.modelled)
+    result = finish(machine, name, case.job.priced or case.job.modelled)
     marks = plugin.read() if plugin else []
     if plugin and [mark.number for mark in marks] != [1, 2]:
         raise Failure(f"{name}: the emulator did not see the load's begin and end")

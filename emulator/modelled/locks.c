@@ -38,6 +38,7 @@ struct watched {
 	struct acquisition acquisition[MOST_HELD];
 	unsigned acquisitions;
 	uint64_t exchanged; /* what the load of a locked instruction gave */
+	uint64_t taken;     /* locks that it has got so far */
 	unsigned kind;
 };
 
@@ -114,6 +115,7 @@ static void lock_acquired(unsigned core, struct acquisition *acquisition, uint64
 	acquisition->phase = HOLDS;
 	acquisition->acquired = now;
 	lock->last_holder = core + 1;
+	cores[core].taken++;
 	add_wait(&lock->sums, acquisition, handover);
 	add_wait(&kinds[acquisition->kind].sums, acquisition, handover);
 }
@@ -212,13 +214,16 @@ static void queue_access(struct watched *core, const struct lock_access *a)
 	}
 }
 
-void locks_access(const struct lock_access *access)
+bool locks_access(const struct lock_access *access)
 {
+	require(access->core < MOST_CORES);
 	struct watched *core = &cores[access->core];
+	uint64_t taken = core->taken;
 	if (protocol == PROTOCOL_TICKET)
 		ticket_access(core, access);
 	else
 		queue_access(core, access);
+	return core->taken != taken;
 }
 
 /* ---- lines and entries ---- */

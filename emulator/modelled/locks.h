@@ -34,8 +34,9 @@ struct lock_access {
 /* `tail`: its virtual address in every kernel. */
 void locks_make(enum lock_protocol protocol, uint64_t tail);
 void locks_free(void);
-/* Each access of the kernel; of a locked instruction its load, then its store. */
-void locks_access(const struct lock_access *access);
+/* Takes each access of the kernel; of a locked instruction its load, then its store. Returns whether the core got a
+ * lock by it. */
+bool locks_access(const struct lock_access *access);
 /* A line moved to the core for the access that follows. */
 void locks_moved(unsigned core, uint64_t line, uint64_t address);
 /* The core enters the kernel. */

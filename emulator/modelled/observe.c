@@ -98,6 +98,14 @@ static void line_moved(const struct movement *movement)
 		core_charge(&event_turns.core[movement->core], transaction_moved(&transactions, movement));
 }
 
+const char *observe_check(const struct prices *prices)
+{
+	if (!prices->planted_hold)
+		return NULL;
+	return !locks_out ? "planted_hold: there are no holds without the option locks=FILE"
+	       : has_transactions ? "planted_hold: kernels with transactions hold no lock" : NULL;
+}
+
 bool observe_any(void) { return lines_out || locks_out || has_transactions; }
 
 void observe_begin(struct memory *memory)
@@ -137,12 +145,14 @@ static void watch_locks(const struct site *site, plugin_meminfo info, const stru
 		pushed[touch->core] = (unsigned)value;
 	if (site->pc == entry_interrupt)
 		locks_entered(touch->core, KIND_VECTOR + pushed[touch->core] % KIND_VECTOR);
-	locks_access(&(struct lock_access){
+	bool taken = locks_access(&(struct lock_access){
 		.core = touch->core, .store = touch->store, .atomic = site->atomic, .address = touch->address,
 		.physical = touch->line * 64 + touch->offset, .value = value, .size = touch->size,
 		.before = before - site->ahead,
 		.after = clock_of(&event_turns.core[touch->core]) - site->ahead,
 	});
+	if (taken && counting)
+		core_charge(&event_turns.core[touch->core], machine.price.planted_hold);
 }
 
 /* Reports an access that has been made; it began at `before`. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Observers of the guest's memory accesses. They are there only if an option asks for one; else an access costs what it
- * cost without them. What they observe changes no clock; but transactions cost time.
+ * cost without them. What they observe changes no clock; but transactions cost time, and so does a hold that is planted
+ * (prices.def), which needs `locks`.
  *
  *     lines=FILE    which lines move between cores, and which instructions move them (lines.h)
  *     locks=FILE    which core had to wait for which lock, how long it was held (locks.h); with
@@ -22,6 +23,8 @@
 bool observe_option(const char *option);
 /* Returns whether there are any: each access must be reported then. */
 bool observe_any(void);
+/* Returns NULL, or why what these prices plant could not be charged. */
+const char *observe_check(const struct prices *prices);
 /* Before the guest runs. */
 void observe_begin(struct memory *memory);
 /* Sets, for the instruction of the next call, how much the begin of its block has charged for those behind it. */

@@ -133,7 +133,7 @@ static const char *take_prices(const char *file)
 	if (memcmp(&other, &machine, sizeof(machine)))
 		return "is of another machine";
 	machine.price = taken;
-	return NULL;
+	return observe_check(&machine.price);
 }
 
 /* Called at the first mark from which on memory has prices. Returns in each copy of the machine, if it has copies. */
@@ -346,7 +346,7 @@ static uint64_t price_block(const struct qemu_plugin_tb *block, size_t count, bo
 		observe_paid_ahead((count - i - 1) * (kernel ? machine.price.cpi_kernel : machine.price.cpi_user));
 		watch_instruction(instruction, &d, kernel);
 	}
-	return cost;
+	return kernel ? cost : less_planted(&machine.price, cost);
 }
 
 static void translate_block(plugin_id id, struct qemu_plugin_tb *block)
@@ -456,7 +456,7 @@ int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int argc, ch
 		fprintf(stderr, "modelled: %u cores; %s has %u\n", core_count, file, (unsigned)machine.cores);
 		return -1;
 	}
-	if ((wrong = fetch_take()) || (wrong = virtual_time_take(&machine, core_count, traps, at_open))) {
+	if ((wrong = observe_check(&machine.price)) || (wrong = fetch_take()) || (wrong = virtual_time_take(&machine, core_count, traps, at_open))) {
 		fprintf(stderr, "modelled: %s\n", wrong);
 		return -1;
 	}

@@ -11,24 +11,27 @@ static const struct name {
 	const char *name;
 	size_t offset;
 	double scale;
+	bool optional;
 } names[] = {
-#define PRICE(name, what) { #name, offsetof(struct machine, price.name), UNIT },
+#define PRICE(name, what) { #name, offsetof(struct machine, price.name), UNIT, false },
+#define PLANTED(name, scale, what) { #name, offsetof(struct machine, price.name), scale, true },
 #include "prices.def"
 #undef PRICE
-	{ "khz", offsetof(struct machine, khz), 1 },
-	{ "cores", offsetof(struct machine, cores), 1 },
-	{ "clusters", offsetof(struct machine, clusters), 1 },
-	{ "sockets", offsetof(struct machine, sockets), 1 },
-	{ "l1_sets", offsetof(struct machine, l1.sets), 1 },
-	{ "l1_ways", offsetof(struct machine, l1.ways), 1 },
-	{ "l1i_sets", offsetof(struct machine, l1i.sets), 1 },
-	{ "l1i_ways", offsetof(struct machine, l1i.ways), 1 },
-	{ "l2_sets", offsetof(struct machine, l2.sets), 1 },
-	{ "l2_ways", offsetof(struct machine, l2.ways), 1 },
-	{ "l3_sets", offsetof(struct machine, l3.sets), 1 },
-	{ "l3_ways", offsetof(struct machine, l3.ways), 1 },
-	{ "l3_inclusive", offsetof(struct machine, l3_inclusive), 1 },
-	{ "store_buffer", offsetof(struct machine, store_buffer), 1 },
+#undef PLANTED
+	{ "khz", offsetof(struct machine, khz), 1, false },
+	{ "cores", offsetof(struct machine, cores), 1, false },
+	{ "clusters", offsetof(struct machine, clusters), 1, false },
+	{ "sockets", offsetof(struct machine, sockets), 1, false },
+	{ "l1_sets", offsetof(struct machine, l1.sets), 1, false },
+	{ "l1_ways", offsetof(struct machine, l1.ways), 1, false },
+	{ "l1i_sets", offsetof(struct machine, l1i.sets), 1, false },
+	{ "l1i_ways", offsetof(struct machine, l1i.ways), 1, false },
+	{ "l2_sets", offsetof(struct machine, l2.sets), 1, false },
+	{ "l2_ways", offsetof(struct machine, l2.ways), 1, false },
+	{ "l3_sets", offsetof(struct machine, l3.sets), 1, false },
+	{ "l3_ways", offsetof(struct machine, l3.ways), 1, false },
+	{ "l3_inclusive", offsetof(struct machine, l3_inclusive), 1, false },
+	{ "store_buffer", offsetof(struct machine, store_buffer), 1, false },
 };
 enum { NAMES = sizeof(names) / sizeof(names[0]) };
 
@@ -84,6 +87,8 @@ static const char *check_prices(const struct machine *m)
 	for (unsigned i = 0; i < sizeof(shape) / sizeof(shape[0]); i++)
 		if (!shape[i]->sets || shape[i]->sets > 1 << 20 || !shape[i]->ways || shape[i]->ways > 64)
 			return "a cache has from 1 to 1048576 sets of 1 to 64 ways";
+	if (m->price.planted_less > 90)
+		return "planted_less: from 0 to 90 percent";
 	if (!m->store_buffer || m->store_buffer > 256)
 		return "store_buffer: from 1 to 256";
 	for (uint64_t i = 0; i < m->nodes; i++)
@@ -111,7 +116,7 @@ const char *machine_read(const char *path, struct machine *machine, unsigned *li
 		return wrong;
 	*line_number = 0;
 	for (unsigned i = 0; i < NAMES; i++)
-		if (!seen[i])
+		if (!seen[i] && !names[i].optional)
 			return names[i].name;
 	return check_prices(machine);
 }

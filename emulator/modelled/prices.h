@@ -15,8 +15,10 @@ enum distance { SAME_CLUSTER, SAME_SOCKET, OTHER_SOCKET, DISTANCES };
 
 struct prices {
 #define PRICE(name, what) uint64_t name;
+#define PLANTED(name, scale, what) uint64_t name;
 #include "prices.def"
 #undef PRICE
+#undef PLANTED
 };
 
 struct cache_shape {
@@ -55,12 +57,18 @@ static inline enum distance distance(const struct machine *m, unsigned a, unsign
 	return cluster_of(m, a) == cluster_of(m, b) ? SAME_CLUSTER : socket_of(m, a) == socket_of(m, b) ? SAME_SOCKET
 	       : OTHER_SOCKET;
 }
+/* Returns the price of a program's block without the share of its instructions that is planted to cost nothing. */
+static inline uint64_t less_planted(const struct prices *p, uint64_t price)
+{
+	require(p->planted_less <= 100);
+	return price - (price * p->planted_less + 50) / 100;
+}
 unsigned home_of(const struct machine *m, uint64_t line);
 
 /*
  * Reads `path`: a line `NAME VALUE` for each price (cycles, may have a fraction), for each of khz, cores, clusters,
  * sockets, l1_sets, l1_ways, l1i_sets, l1i_ways, l2_sets, l2_ways, l3_sets, l3_ways, l3_inclusive and store_buffer, and
- * `node START SOCKET` lines, sorted. Each must occur once. Returns NULL, or what is wrong; then *line_number says where
- * (0: a name is missing).
+ * `node START SOCKET` lines, sorted. Each must occur once, but what is planted (prices.def), which may be missing: 0.
+ * Returns NULL, or what is wrong; then *line_number says where (0: a name is missing).
  */
 const char *machine_read(const char *path, struct machine *machine, unsigned *line_number);

@@ -6,11 +6,12 @@
 
 enum { TAIL = 0x8000, NODE = 0x10000, TICKET = 0x9000, CALL = 1 };
 static char text[1 << 16];
+static bool taken; /* by the last access */
 
 /* One access at `now`, which takes a cycle. Physical memory is as far as virtual. */
 static void at(unsigned core, uint64_t now, bool store, bool atomic, uint64_t address, unsigned size, uint64_t value)
 {
-	locks_access(&(struct lock_access){ .core = core, .store = store, .atomic = atomic, .address = address,
+	taken = locks_access(&(struct lock_access){ .core = core, .store = store, .atomic = atomic, .address = address,
 	                                    .physical = address,
 	                                    .value = value, .size = size, .before = now * UNIT,
 	                                    .after = (now + 1) * UNIT });
@@ -47,15 +48,20 @@ static void clh(void)
 	locks_entered(0, CALL);
 	store(0, 9, NODE, 1);
 	exchange(0, 10, TAIL, 8, NODE + 0x400, NODE);
+	EXPECT(taken, false);
 	load(0, 10, NODE + 0x400, 0);
+	EXPECT(taken, true);
 	load(0, 15, 0x777000, 0); /* what is done inside */
 	store(0, 16, NODE + 0x40, 0); /* not its node */
 	store(1, 19, NODE + 0x100, 1);
 	exchange(1, 20, TAIL, 8, NODE, NODE + 0x100);
 	load(1, 21, NODE, 1);
+	EXPECT(taken, false); /* core 0 has it */
 	locks_moved(1, NODE / 64, NODE);
 	store(0, 50, NODE, 0);
+	EXPECT(taken, false);
 	load(1, 60, NODE, 0);
+	EXPECT(taken, true);
 	locks_moved(1, 5, 5 * 64);
 	store(1, 70, NODE + 0x100, 0);
 	says("\"address\":32768,\"acquisitions\":2,\"conflicts\":1,\"handovers\":1,"
@@ -77,6 +83,7 @@ static void mcs(void)
 	locks_make(PROTOCOL_MCS, TAIL);
 	at(0, 9, true, false, NODE, 8, 0);
 	exchange(0, 10, TAIL, 8, 0, NODE);
+	EXPECT(taken, true);
 	exchange(1, 20, TAIL, 8, NODE, NODE + 0x100);
 	store(1, 21, NODE + 0x108, 1);
 	at(1, 22, true, false, NODE, 8, NODE + 0x100);
@@ -112,9 +119,11 @@ static void tickets(void)
 	exchange(0, 22, 0x500000, 4, 12, 1); /* a counter */
 	load(0, 23, 0x500100, 12);
 	take(1, 25, TICKET, 8, 7);
+	EXPECT(taken, false);
 	load(0, 30, TICKET + 4, 7);
 	store(0, 30, TICKET + 4, 8);
 	load(1, 40, TICKET + 4, 8);
+	EXPECT(taken, true);
 	store(0, 50, TICKET + 0x104, 4);
 	store(1, 60, TICKET + 4, 9);
 	says("\"address\":36864,\"acquisitions\":2,\"conflicts\":1,\"handovers\":1,"

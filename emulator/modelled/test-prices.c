@@ -56,6 +56,7 @@ int main(void)
 	EXPECT(m.cores, 28);
 	EXPECT(m.price.transfer_machine, 40); /* 2.5 cycles */
 	EXPECT(m.price.ipi, 40);
+	EXPECT(m.price.planted_hold + m.price.planted_less, 0);
 	EXPECT(distance(&m, 0, 13), SAME_CLUSTER);
 	EXPECT(distance(&m, 13, 14), OTHER_SOCKET);
 	EXPECT(home_of(&m, 0), 0);
@@ -76,6 +77,12 @@ int main(void)
 	refuses(NULL, GEOMETRY, "node 4096 0\nnode 0 1\n", "sorted");
 	refuses(NULL, GEOMETRY, "node 0 2\n", "socket");
 	refuses(NULL, SLOW, NODES, "khz");
+	EXPECT(read_with(NULL, GEOMETRY, "planted_hold 30\nplanted_less 10\n", &m, &line), NULL);
+	EXPECT(m.price.planted_hold, 480); /* 30 cycles */
+	EXPECT(less_planted(&m.price, 160), 144);
+	EXPECT(less_planted(&m.price, 4), 4); /* to the nearest sixteenth */
+	EXPECT(less_planted(&m.price, 6), 5);
+	refuses(NULL, GEOMETRY, "planted_less 91\n", "90 percent");
 	EXPECT(machine_read("/nonexistent/machine", &m, &line) != NULL, 1);
 	return 0;
 }

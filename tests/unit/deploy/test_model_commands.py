@@ -1,19 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The model of caches: `skerry model` and `skerry plan` as a user meets them, and mistakes planted in it."""
+"""`skerry model` and `skerry plan` as a user meets them: files, tables, one line for what is wrong."""
 
 import json
-import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from deploy.base.paths import ROOT
 from deploy.cli import main
 from topology.model import repairman
-
-# ---- `skerry model` and `skerry plan` as a user meets them: files, tables, one line for what is wrong. ----
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -227,114 +222,3 @@ def test_wrong_input_is_one_line_that_names_the_culprit(command: str, capsys: py
     lines = [line for line in err.splitlines() if line]
     assert status == 2 and WRONG[command] in lines[-1] and lines[-1].startswith("skerry: ")
     assert "Traceback" not in err
-
-
-# ---- Mistakes planted in the model of caches, directory, clocks and parking: each turns a test of hand-counted cycles
-# red. ----
-
-
-PLUGIN = ROOT / "emulator" / "modelled"
-SOURCES = {"memory": ("memory.c", "cache.c", "prices.c"), "event-queue": ("event_queue.c",),
-           "repeats": ("memory.c", "cache.c", "prices.c"), "snapshot": ("snapshot.c",), "spin": ("spin.c",)}
-SECONDS = 120  # a mistake may make a test wait for ever
-
-
-@dataclass(frozen=True)
-class Mistake:
-    name: str
-    file: str
-    old: str  # occurs once
-    new: str
-    test: str = "memory"
-
-
-MISTAKES = (
-    Mistake("a transfer is free", "memory.c", "by_distance(&m->price.transfer_cluster, far);", "0;"),
-    Mistake("an upgrade is free", "memory.c", "latency = by_distance(&m->price.upgrade_cluster, far);", "latency = 0;"),
-    Mistake("an upgrade is missed: sharers keep the line", "memory.c",
-            "	lose_all(memory, others, number, start + latency / 2);\n", ""),
-    Mistake("an upgrade costs what the nearest sharer does", "geometry.h", "if (d > found)", "if (d < found)"),
-    Mistake("an owner keeps its line", "memory.c", "		line_lose(memory, owner, number, start + latency / 2);\n", ""),
-    Mistake("an owner may go on writing", "memory.c", "		cache_downgrade(&memory->core[owner].l1, number);\n", ""),
-    Mistake("requests for a line do not queue", "memory.c", "start = line->busy > now ? line->busy : now, latency;",
-            "start = now, latency;"),
-    Mistake("an owner's line is not busy while it moves", "memory.c",
-            "	line->busy = start + latency;\n	return latency;\n}\n\n/*\n * How much",
-            "	return latency;\n}\n\n/*\n * How much"),
-    Mistake("readers do not keep a line busy", "memory.c",
-            "line->busy = start + (store ? latency : m->price.reader_gap);", "line->busy = start;"),
-    Mistake("a clean line comes from the farthest L3", "geometry.h", "if (d < found)", "if (d > found)"),
-    Mistake("far memory at the price of near", "memory.c", "return near ? m->price.dram_near : m->price.dram_far;",
-            "return m->price.dram_near;"),
-    Mistake("a buffer of stores without an end", "memory.c", "core->store_count == memory->machine->store_buffer",
-            "false"),
-    Mistake("stores overtake each other", "memory.c",
-            "	if (core->stores_done < arrival)\n		core->stores_done = arrival;\n", "	core->stores_done = arrival;\n"),
-    Mistake("locked instructions do not wait for stores", "memory.c", "return memory_drain(memory, core, arrival);",
-            "return arrival;"),
-    Mistake("what leaves an inclusive L3 stays in its cores", "memory.c",
-            "	lose_all(memory, cores, entry_line(victim), now);\n", ""),
-    Mistake("a page that only the second TLB has is free", "memory.c", "return memory->machine->price.tlb_second;",
-            "return 0;"),
-    Mistake("a set of a TLB keeps one page", "memory.c",
-            "		set[way] = set[way - 1];\n	set[0] = page;\n", "		;\n	set[0] = page;\n"),
-    Mistake("code is owned", "memory.c", "alone = access != FETCH;", "alone = true;"),
-    Mistake("a store to a line that others read repeats", "memory.h", "!entry_writable(first) || ", "", "repeats"),
-    Mistake("a clock runs backwards", "event_queue.c", "	core->base = now;\n", "", "event-queue"),
-    Mistake("a core that is woken goes on where it halted", "event_queue.c", "		core->base += when - own;\n", "",
-            "event-queue"),
-    Mistake("of two at one moment the greater number goes first", "event_queue.c",
-            "(core < (place & (MOST_CORES - 1)))", "1", "event-queue"),
-    Mistake("a core that waits goes on between two turns of its loop", "event_queue.c",
-            "(when - looks + c->period - 1) / c->period * c->period", "when - looks", "event-queue"),
-    Mistake("cores run past a timer", "event_queue.c", "	if (*limit > events)\n		*limit = events;\n", "",
-            "event-queue"),
-    Mistake("a loop that counts in a register is parked", "spin.c", "same &= now == spin->general[i];", "", "spin"),
-    Mistake("a loop that counts in a vector register is parked", "spin.c",
-            "spin->wide_known && !memcmp(now, spin->wide, sizeof(now));", "true;", "spin"),
-    Mistake("registers are compared with those of an older turn", "spin.c", "		spin->wide_known = false;\n",
-            "		;\n", "spin"),
-    Mistake("a loop that counts in memory is parked", "spin.c", "&& !(did & ~SPIN_TAKEN);",
-            "&& !(did & ~(SPIN_TAKEN | SPIN_STORED));", "spin"),
-    Mistake("a loop that goes on by the time is parked", "spin.c", "&& !(did & ~SPIN_TAKEN);",
-            "&& !(did & ~(SPIN_TAKEN | SPIN_LOOKED));", "spin"),
-    Mistake("a loop with two PAUSEs is taken for two turns", "spin.c", "place == spin->place && ", "", "spin"),
-    Mistake("turns that were not equal are not counted", "spin.c",
-            "	if (!same && !(did & (SPIN_DISTURBED | SPIN_TAKEN)))\n		spin->wrong += skipped;\n", "", "spin"),
-    Mistake("what another core did counts as a mistake", "spin.c", "(SPIN_DISTURBED | SPIN_TAKEN)", "SPIN_DISTURBED",
-            "spin"),
-    Mistake("a copy counts in the machine's counters", "snapshot.c",
-            "			renew_counter(number);\n", "			;\n", "snapshot"),
-    Mistake("a copy writes the machine's files", "snapshot.c",
-            "			copy_file(number, target, is.st_size, folder);\n", "			;\n", "snapshot"),
-    Mistake("a copy's threads have one storage", "snapshot.c",
-            "= thread->storage;", "= stopped[0].storage;", "snapshot"),
-    Mistake("a copy's threads begin anew", "snapshot.c", "SYS_rt_sigreturn", "SYS_exit", "snapshot"),
-)
-
-
-def turns_red(folder: Path, test: str, changed: dict[str, str]) -> bool:
-    """Whether the test fails when the files are as in `changed`. The others are the sources'."""
-    for path in [*PLUGIN.glob("*.[ch]"), PLUGIN / "prices.def"]:
-        (folder / path.name).write_text(changed.get(path.name, path.read_text()))
-    include = [f"-I{folder}", f"-I{ROOT / 'lib' / 'include'}"]
-    command = ["gcc", "-std=gnu11", "-O1", "-w", *include, "-o", "test", f"test-{test}.c", *SOURCES[test], "-lm"]
-    subprocess.run(command, cwd=folder, check=True)
-    try:
-        return subprocess.run([folder / "test"], stderr=subprocess.PIPE, timeout=SECONDS, check=False).returncode != 0
-    except subprocess.TimeoutExpired:
-        return True
-
-
-@pytest.mark.parametrize("test", sorted(SOURCES))
-def test_as_it_is(test: str, tmp_path: Path) -> None:
-    """modelled machine: without a mistake the tests of caches, directory and clocks pass"""
-    assert not turns_red(tmp_path, test, {})
-
-
-@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
-def test_mistake(mistake: Mistake, tmp_path: Path) -> None:
-    """modelled machine: a mistake that is planted in caches, directory or clocks is found"""
-    text = (PLUGIN / mistake.file).read_text()
-    assert text.count(mistake.old) == 1, f"{mistake.file} has this {text.count(mistake.old)} times"
-    assert turns_red(tmp_path, mistake.test, {mistake.file: text.replace(mistake.old, mistake.new)})

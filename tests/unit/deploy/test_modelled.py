@@ -135,6 +135,9 @@ BROKEN = [
     ("inclusive = true, ", "", "l3.inclusive: is missing"),
     ("inclusive = true", "inclusive = 1", "l3.inclusive: is 1, not true or false"),
     ("cpi_kernel = \"the lock", "cpi_user = \"the lock", "fitted: must say"),
+    ("[price]", "[planted]\nhold = 30\n[price]", "planted.less: is missing"),
+    ("[price]", "[planted]\nhold = -1\nless = 10\n[price]", "planted.hold: is -1, not a number from 0"),
+    ("[price]", "[planted]\nhold = 30\nless = 91\n[price]", "planted.less: is 91, not a whole number from 0 to 90"),
     ("[price]", "[price", "Expected"),
     ("value = 2.0", "value = " + 5000 * "9", "too many digits"),
     ("value = 2.0", "value = " + 20000 * "[", "nested too deeply"),
@@ -167,6 +170,19 @@ def test_broken(tmp_path: Path, before: str, after: str, says: str) -> None:
     with pytest.raises(InputError, match=re.escape(says)) as error:
         load(str(path))
     assert str(path) in str(error.value)
+
+
+def test_planted(tmp_path: Path) -> None:
+    """modelled machine: what a file plants reaches the plugin, the header and each result; no machine's file plants"""
+    path, plain = tmp_path / "mine.toml", load("xeon-e5-2683v3")
+    path.write_text(XEON.read_text().replace("[price]", "[planted]\nhold = 30\nless = 10\n[price]"))
+    planted = load(str(path))
+    lines = set(planted.plugin_text([]).splitlines())
+    assert lines - set(plain.plugin_text([]).splitlines()) == {"planted_hold 30", "planted_less 10"}
+    assert "PLANTED: 30 cycles more in each hold and 10 % fewer instructions of programs" in planted.header
+    assert planted.to_json()["planted"] == {"hold_cycles": 30.0, "less_percent": 10}
+    for machine_read in map(load, names()):
+        assert "planted" not in str((machine_read.plugin_text([]), machine_read.header, machine_read.to_json())).lower()
 
 
 def test_names() -> None:
