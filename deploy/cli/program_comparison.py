@@ -10,7 +10,7 @@ from typing import Any
 from deploy.base.partial import Parts
 from deploy.base.terminal import Output
 from deploy.cli import options
-from deploy.compare import programs
+from deploy.compare import program_plot, programs
 from deploy.compare.runs import Follower, drawn, link
 from deploy.deployment import Deployment
 from deploy.emulator import run as modelled_run
@@ -44,14 +44,14 @@ def check_options(what: object, for_redis: Mapping[str, object]) -> None:
         raise InputError(odd[0], f"is for Redis under YCSB, not for {what}")
 
 
-def compare(job: Programs, accel: str, icount: bool, images: int, output: Output) -> None:
-    """Runs a job's layouts, prints tables and verdict, and writes the results."""
+def compare(job: Programs, accel: str, icount: bool, images: int, quick: bool, output: Output, picture: Path) -> None:
+    """Runs a job's layouts, prints tables and verdict, and writes the results. `quick`: without price sets."""
     every, modelled = cases(job), job.modelled
     if modelled:
         modelled_run.check_installed()
     made = [needs.of_map(case.plan.cluster_map, case.plan.own) for case in every]
     kernels = needs.kernels(dict.fromkeys(case.lock for case in every), transactions=modelled is not None)
-    ensure_built(output, _union(made) | (kernels | needs.MODELLED if modelled else needs.NOTHING))
+    ensure_built(output, _union(made) | (kernels | needs.MODELLED if modelled else needs.NOTHING) | needs.PLOTS)
     mode = (modelled_run.mode(modelled) if modelled
             else kvm.choose(accel, job.deployment.shape.cpus, repeatable=True, icount=icount))
     count = images if modelled else 1
@@ -60,7 +60,7 @@ def compare(job: Programs, accel: str, icount: bool, images: int, output: Output
         link(drawn(every, count))
     parts = Parts(output)
     milestones = 2 * len(every[0].plan.cluster_map.applications)
-    layouts = programs.measure(every, mode, count, parts, Follower(output, _follow, milestones))
+    layouts = programs.measure(every, mode, count, parts, Follower(output, _follow, milestones), quick)
     parts.require(layouts)
     compared = programs.pairs(layouts, modelled)
     for pair in compared:
@@ -68,7 +68,8 @@ def compare(job: Programs, accel: str, icount: bool, images: int, output: Output
     data = document("compare", host_description(mode, BINARY), (), [layout.to_json() for layout in layouts])
     with output.ending([pair.sentences() for pair in compared] or [programs.alone(layout) for layout in layouts]):
         output.results(data | parts.to_json() | {"ratios": [pair.to_json() for pair in compared]})
-        output.written()
+        program_plot.plot(layouts, compared, mode.description, picture)
+        output.written(picture)
     parts.finish()
 
 

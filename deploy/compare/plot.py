@@ -33,6 +33,11 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
+def scaled(most: float) -> tuple[float, str]:
+    """Returns the factor by which values up to `most` are drawn, and the word before their unit that says so."""
+    return (1e-6, "million ") if most >= 1e6 else (1e-3, "thousand ") if most >= 1e4 else (1.0, "")
+
+
 def _values(results: Sequence[Result], metric: str, counting: bool = True) -> list[float] | None:
     """None: a result has no such figure, or not one that is true of a machine."""
     figures = [(r.observed.to_json() if r.observed and counting else {}).get(metric, r.metrics.get(metric))
@@ -42,7 +47,7 @@ def _values(results: Sequence[Result], metric: str, counting: bool = True) -> li
     return [float(value) for value in figures if value is not None]
 
 
-def _bars(axes: Any, results: Sequence[Result], values: Sequence[float], title: str, unit: str) -> None:
+def bars_of(axes: Any, results: Sequence[Result], values: Sequence[float], title: str, unit: str) -> None:
     layouts = list(dict.fromkeys(r.layout for r in results))
     for x, (result, value) in enumerate(zip(results, values)):
         place = layouts.index(result.layout) % len(COLOURS)
@@ -94,8 +99,8 @@ def plot(results: Sequence[Result], mode: str, output: Path, spreads: Sequence[S
          bars: Sequence[Bar] = ()) -> None:
     """`spreads`: of the ratios of pairs(results) over images, where there are some. `bars`: which prices move the first
     ratio."""
-    most = max(r.metrics["ops_per_s"] for r in results)
-    scale, unit = (1e-6, "million/s") if most >= 1e6 else (1e-3, "thousand/s") if most >= 1e4 else (1.0, "1/s")
+    scale, times = scaled(max(r.metrics["ops_per_s"] for r in results))
+    unit = f"{times.strip() or '1'}/s"
     known = [(values, title, by, unit_of) for metric, title, by, unit_of in _PANELS
              if (values := _values(results, metric))]
     compared = pairs(results)
@@ -108,10 +113,10 @@ def plot(results: Sequence[Result], mode: str, output: Path, spreads: Sequence[S
     if bars:
         tornado.draw(next(named), bars)
     upright = list(named)
-    _bars(upright[0], results, [r.metrics["ops_per_s"] * scale for r in results], "operations", unit)
+    bars_of(upright[0], results, [r.metrics["ops_per_s"] * scale for r in results], "operations", unit)
     _cores(upright[1], results, 1e-3, "thousand/s")
     for axes, (values, title, by, unit_of) in zip(upright[2:], known):
-        _bars(axes, results, [value * by for value in values], title, unit_of)
+        bars_of(axes, results, [value * by for value in values], title, unit_of)
     several = len({r.workload for r in results}) > 1
     names = [r.layout.replace("-", "-\n") + (f"\n{r.workload.upper()}" if several else "") for r in results]
     for axes in upright:

@@ -26,7 +26,7 @@ from deploy.emulator import run as modelled_run
 from deploy.emulator.machine_file import ModelledMachine
 from deploy.load import measure as load
 from deploy.load.case import Case, RedisCase
-from deploy.load.programs import ProgramCase
+from deploy.load.programs import Measured as MeasuredPrograms, ProgramCase, measure_copies
 from deploy.machine.events import Event
 from deploy.machine.qemu import Accel
 from deploy.profile.run import profile
@@ -82,12 +82,18 @@ def run_each(case: RedisCase, part: Mapping[Setting, RedisCase], accel: Accel,
     return dict(zip(part, load.measure_copies(case, list(part.values()), accel, on_event)))
 
 
+def run_each_program(case: ProgramCase, part: Mapping[Setting, ProgramCase], accel: Accel,
+                     on_event: Callable[[Event], None]) -> dict[Setting, MeasuredPrograms | Failure]:
+    """Boots `case` once, and runs it in each setting from where pricing begins."""
+    return dict(zip(part, measure_copies(case, list(part.values()), accel, on_event)))
+
+
 def instructions(case: RedisCase, on_event: Callable[[Event], None]) -> dict[str, float]:
     counted, _ = profile(case, on_event)
     return counted.metrics()
 
 
-def price_sets(cases: Sequence[RedisCase], quick: bool) -> list[dict[str, float]]:
+def price_sets(cases: Sequence[Case[Any]], quick: bool) -> list[dict[str, float]]:
     """Returns the price sets of the design; none for one layout, which has no ratio, for a control, and where no price
     has an interval."""
     if quick or not _several(cases) or any(case.again for case in cases):
@@ -96,13 +102,13 @@ def price_sets(cases: Sequence[RedisCase], quick: bool) -> list[dict[str, float]
     return design(names) if names else []
 
 
-def _machine(cases: Sequence[RedisCase]) -> ModelledMachine:
-    machine = cases[0].job.modelled
+def _machine(cases: Sequence[Case[Any]]) -> ModelledMachine:
+    machine: ModelledMachine | None = cases[0].job.modelled
     assert machine
     return machine
 
 
-def _several(cases: Sequence[RedisCase]) -> bool:
+def _several(cases: Sequence[Case[Any]]) -> bool:
     return len({case.key[0] for case in cases}) > 1
 
 
@@ -163,43 +169,50 @@ def calls(cases: Sequence[RedisCase], accel: Accel, quick: bool, images: int = 1
     ], accel)
 
 
-def priced(case: RedisCase, sets: Sequence[Positions]) -> dict[Setting, RedisCase]:
+def priced(case: C, sets: Sequence[Positions]) -> dict[Setting, C]:
     """Returns the case at each price set, on the first image."""
     return {Setting(prices=number): case.on(repriced(_machine([case]), positions)).salted(salt(case, 0, images=1))
             for number, positions in enumerate(sets, 1)}
 
 
-def timed(every: Sequence[tuple[RedisCase, Mapping[Setting, RedisCase]]], accel: Accel) -> dict[Key, Call]:
-    """Returns plain runs of each case in its settings. One call is of several of one kernel, which share a boot; there
-    are enough calls for the host's processors. Its key has its first setting (see separate())."""
+def timed(every: Sequence[tuple[C, Mapping[Setting, C]]], accel: Accel,
+          each: Callable[..., Any] = run_each) -> dict[Key, Call]:
+    """Returns plain runs of each case in its settings. One call, of `each`, is of several of one kernel, which share a
+    boot; there are enough calls for the host's processors. Its key has its first setting (see separate())."""
     made: dict[Key, Call] = {}
     boots = max(1, len(parallel.processors()) // max(1, len(every)))
+    case: C
     for case, settings in every:
         for same in _by_kernel(settings):
             for place, first in enumerate(list(same)[:boots]):
                 part = dict(list(same.items())[place::boots])
                 name = f"{case.name}, {len(part)} runs" if len(part) > 1 else f"{case.name}{first}"
-                booted = replace(case, plan=part[first].plan)
-                made[What.TIMED, first, *case.key] = Call(name, run_each, (booted, part, accel))
+                key: Key = (What.TIMED, first, *case.key)
+                made[key] = Call(name, each, (case.booting(part[first].plan), part, accel))
     return dict(sorted(made.items(), key=lambda one: -len(one[1].arguments[1])))  # the longest begin first
 
 
-def _by_kernel(settings: Mapping[Setting, RedisCase]) -> list[dict[Setting, RedisCase]]:
+def _by_kernel(settings: Mapping[Setting, C]) -> list[dict[Setting, C]]:
     """Returns the settings in parts that boot the same."""
-    parts: dict[object, dict[Setting, RedisCase]] = {}
+    parts: dict[object, dict[Setting, C]] = {}
     for setting, case in settings.items():
         parts.setdefault(case.plan.own.get(case.kernel), {})[setting] = case
     return list(parts.values())
 
 
-def separate(done: Mapping[Key, Any], parts: Parts) -> dict[Key, Any]:
-    """Returns the results with each of several in one call by a key of its own. Records what failed."""
+def _ycsb(workload: str) -> str:
+    return f", workload {workload.upper()}"
+
+
+def separate(done: Mapping[Key, Any], parts: Parts, workload_of: Callable[[str], str] = _ycsb) -> dict[Key, Any]:
+    """Returns the results with each of several in one call by a key of its own. Records what failed, with the words
+    of `workload_of` for its workload."""
     found: dict[Key, Any] = {}
     for (what, setting, layout, workload), result in done.items():
         results = result if what == What.TIMED else {setting: result}
         for one, outcome in results.items():
             if isinstance(outcome, Failure):
-                parts.record(f"{layout}, workload {workload.upper()}{one}", outcome)
+                parts.record(f"{layout}{workload_of(workload)}{one}", outcome)
             else:
                 found[what, one, layout, workload] = outcome
     return found

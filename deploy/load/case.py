@@ -51,6 +51,10 @@ class Case(Generic[J]):
         """Returns the name of its plain kernel."""
         return f"kernel-{self.lock}"
 
+    def booting(self, plan: Plan) -> Self:
+        """Returns the case with another plan of it: another image of its kernel."""
+        return replace(self, plan=plan)
+
     def relinked(self, seed: int) -> Self:
         """Returns the case on its plain kernel linked anew (deploy/setup/relink.py)."""
         own = {**self.plan.own, self.kernel: relink.path_of(self.kernel, seed)}

@@ -22,7 +22,7 @@ from deploy.emulator.machine_file import ModelledMachine
 from deploy.load.case import Case
 from deploy.load.comparison import HOMED_LOCK
 from deploy.load.measure import finish
-from deploy.machine import program_output, qemu
+from deploy.machine import program_output, qemu, snapshot
 from deploy.machine.crashes import death
 from deploy.machine.events import BAD_LINE, Event, standing
 from deploy.machine.program_output import FORM, HIGHER, LOWER, Combined
@@ -47,6 +47,7 @@ class Programs:
     timeout: Patience = Patience()
     medium: str = "iso"
     modelled: ModelledMachine | None = None
+    priced: ModelledMachine | None = None  # whose prices it has where pricing begins; None: the same
     line_factor: float = 1.0
     plugin: Mapping[str, str] = field(default_factory=dict)  # options of the modelled machine's
 
@@ -64,6 +65,14 @@ class ProgramCase(Case[Programs]):
     @property
     def name(self) -> str:
         return f"{self.layout}{' again' * self.again}"
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.name, self.workload
+
+    def on(self, machine: ModelledMachine) -> ProgramCase:
+        """Returns the case at other prices from where pricing begins. It boots the same."""
+        return replace(self, job=replace(self.job, priced=machine))
 
     def salted(self, salt: int) -> ProgramCase:
         """Returns the case on the image that the salt draws (emulator/modelled/plugin.c). The machine boots the
@@ -139,25 +148,62 @@ def cases(job: Programs) -> list[ProgramCase]:
 
 def measure_once(case: ProgramCase, accel: qemu.Accel, on_event: Callable[[Event], None]) -> Measured:
     """One boot."""
-    job, what = case.job, case.plan
-    watched = entries.watching(case.lock, what.own) if job.modelled else nullcontext()
-    with watched as watch, _plugin(job, what, watch) as plugin:
-        medium = "kernel" if accel.icount or job.modelled else job.medium  # how long a disc takes depends on the host
-        how = Options(accel, job.timeout, medium, on_event=on_event, extra=plugin.arguments if plugin else ())
-        with boot(what, how) as machine:
-            metrics = _metrics(machine, case.name, job.modelled)
-        interval = _interval(case.name, plugin.read()) if plugin else None
-        result = _result(case, accel, metrics, interval)
-        if not (watch and interval):
-            return Measured(result, metrics)
-        return Measured(replace(result, observed=replace(watch.read(0), cycles=_cycles(interval))), metrics)
+    with _watched(case) as watch, _plugin(case.job, case.plan, watch) as plugin:
+        with boot(case.plan, _options(case.job, accel, on_event, plugin)) as machine:
+            metrics = _metrics(machine, case.name, case.job.modelled)
+        return _measured(case, accel, metrics, plugin, watch)
 
 
-def _plugin(job: Programs, what: Plan, watch: entries.Watch | None) -> AbstractContextManager[Marks | None]:
+def measure_copies(case: ProgramCase, copies: Sequence[ProgramCase], accel: qemu.Accel,
+                   on_event: Callable[[Event], None]) -> list[Measured | Failure]:
+    """Boots a case of a modelled machine up to where pricing begins, from which each of the copies goes on, one after
+    the other. They differ from it in salt and prices alone. Returns what each measured, or its failure."""
+    with _watched(case) as watch, _plugin(case.job, case.plan, watch, copied=True) as plugin:
+        assert plugin
+        with snapshot.origin(case.plan, _options(case.job, accel, on_event, plugin), plugin.snapshot) as origin:
+            return [_measure_copy(one, origin, accel, plugin, watch) for one in copies]
+
+
+def _measure_copy(case: ProgramCase, origin: snapshot.Origin, accel: qemu.Accel, plugin: Marks,
+                  watch: entries.Watch | None) -> Measured | Failure:
+    job = case.job
+    prices = job.priced.plugin_text(case.plan.machine.memory, job.line_factor) if job.priced else ""
+    try:
+        with origin.copy(int(job.plugin.get("salt", 0)), prices) as machine:
+            metrics, marks = _metrics(machine, case.name, job.modelled), plugin.of_copy(machine.directory)
+            measured = _measured(case, accel, metrics, marks, watch.of_copy(machine.directory) if watch else None)
+            marks.check_parking()
+            return measured
+    except Failure as failure:
+        return failure
+
+
+def _watched(case: ProgramCase) -> AbstractContextManager[entries.Watch | None]:
+    return entries.watching(case.lock, case.plan.own) if case.job.modelled else nullcontext()
+
+
+def _options(job: Programs, accel: qemu.Accel, on_event: Callable[[Event], None], plugin: Marks | None) -> Options:
+    medium = "kernel" if accel.icount or job.modelled else job.medium  # how long a disc takes depends on the host
+    return Options(accel, job.timeout, medium, on_event=on_event, extra=plugin.arguments if plugin else ())
+
+
+def _measured(case: ProgramCase, accel: qemu.Accel, metrics: tuple[Combined, ...], plugin: Marks | None,
+              watch: entries.Watch | None) -> Measured:
+    """Returns what a run that has ended measured."""
+    interval = _interval(case.name, plugin.read()) if plugin else None
+    result = _result(case, accel, metrics, interval)
+    if not (watch and interval):
+        return Measured(result, metrics)
+    return Measured(replace(result, observed=replace(watch.read(0), cycles=_cycles(interval))), metrics)
+
+
+def _plugin(job: Programs, what: Plan, watch: entries.Watch | None,
+            copied: bool = False) -> AbstractContextManager[Marks | None]:
     if not job.modelled:
         return nullcontext()
     options = {**(watch.options if watch else {}), **OBSERVED, **job.plugin}
-    return modelled_run.marks(job.modelled, what, job.line_factor, options=options, priced=str(PREPARE))
+    return modelled_run.marks(job.modelled, what, job.line_factor, options=options, priced=str(PREPARE),
+                              later=job.priced, copied=copied)
 
 
 def _metrics(machine: Run, name: str, modelled: ModelledMachine | None) -> tuple[Combined, ...]:
@@ -194,7 +240,7 @@ def _cycles(interval: tuple[Mark, Mark]) -> int:
 def _result(case: ProgramCase, accel: qemu.Accel, metrics: Sequence[Combined],
             interval: tuple[Mark, Mark] | None) -> Result:
     """Returns the metrics, and on a modelled machine how long each core was busy."""
-    cluster_map, modelled = case.plan.cluster_map, case.job.modelled
+    cluster_map, modelled = case.plan.cluster_map, case.job.priced or case.job.modelled
     cores = [{"cluster": cluster.number, "core": cpu} for cluster in cluster_map.clusters for cpu in cluster.cpus]
     if interval:
         begin, end = interval

@@ -18,8 +18,7 @@ from deploy.base.paths import ROOT
 from deploy.base.timeouts import Patience
 from deploy.cli.main import main
 from deploy.compare import runs
-from deploy.compare.images import QUICK_IMAGES
-from deploy.compare.prices import design, groups
+from deploy.compare.prices import RUNS, design, groups, repriced
 from deploy.deployment import Deployment, Load, Redis, modules, parse
 from deploy.deployment.planner import plan
 from deploy.emulator import run
@@ -90,30 +89,34 @@ def test_counted(layout: str) -> None:
 @needs_new
 @pytest.mark.limit(300)
 def test_compare_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """modelled machine: `compare --program` has the program's metrics under each layout, their ratios with an interval,
-    and what its locks did between the program's barriers"""
+    """modelled machine: `compare --program` has the program's metrics under each layout, their ratios with intervals
+    over images and prices, a picture, and what its locks did between the program's barriers"""
     small(tmp_path)
     written = tmp_path / "result.json"
-    assert main(["compare", "--program", "wakeups 30", "--machine", str(tmp_path / "small.toml"), "--quick",
+    assert main(["compare", "--program", "wakeups 30", "--machine", str(tmp_path / "small.toml"), "--images", "2",
                  "--json", str(written)]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     document = json.loads(written.read_text())
     for result, clusters in zip(document["results"], (2, 1), strict=True):
-        assert result["clusters"] == clusters and result["kind"] == "modelled" and len(result["draws"]) == QUICK_IMAGES
+        assert result["clusters"] == clusters and result["kind"] == "modelled" and len(result["draws"]) == 2
+        assert len({priced["wakeups"] for priced in result["priced"]}) == len(result["priced"]) == RUNS
         assert result["of_metrics"]["wakeups"] == {"unit": "wakeups/s", "better": "higher", "programs": 2,
                                                    "combined": "sum"}
         assert result["metrics"]["longest_round"] > 0 and result["observed"]["kernel_entries"] > 2 * 30
     (ratio,) = document["ratios"]
     spread = ratio["images"]["wakeups"]
     assert spread["low"] < spread["median"] < spread["high"] and 0.5 < spread["median"] < 2
+    prices = ratio["prices"]["wakeups"]
+    assert prices["low"] < spread["median"] < prices["high"] and len(prices["runs"]) == RUNS
     assert "wakeups (wakeups/s): 2 kernels (per-socket) are" in printed and "of acquisitions find the lock" in printed
+    assert "at other prices it is" in printed and (tmp_path / "result.png").stat().st_size > 0
 
 
 @needs_new
 @pytest.mark.limit(300)
 def test_unmarked_program(tmp_path: Path) -> None:
     """modelled machine: a program that marks no interval is observed from its start to its end, and two runs agree in
-    every figure"""
+    every figure; copies of a machine agree with machines that booted alone, at other prices, too"""
     modelled = small(tmp_path)
     text = '[[program]]\nprogram = "sleep"\ncpu = 1\nargs = ["2", "1000"]\n'
     on = parse(text).on(modelled.shape(modelled.cores, default_memory(2)))
@@ -125,6 +128,10 @@ def test_unmarked_program(tmp_path: Path) -> None:
     assert metric.name == "slept" and metric.value == pytest.approx(2000, rel=0.05)
     assert first.result.observed and first.result.observed.cycles > 2 * 1e-3 * 1e9 * modelled.ghz
     assert first.result.observed.entries > 10
+    dear = one.on(repriced(modelled, {"cpi_user": 1.0})).salted(3)
+    copies = programs.measure_copies(one, [one, dear, one], run.mode(modelled), lambda event: None)
+    assert copies == [first, programs.measure_once(dear, run.mode(modelled), lambda event: None), first]
+    assert copies[1] != first
 
 
 @needs_new

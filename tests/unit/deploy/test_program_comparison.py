@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import exp
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,8 @@ import pytest
 from deploy.base.errors import Failure
 from deploy.base.terminal import Output
 from deploy.cli.main import main
-from deploy.compare import programs as comparison, runs
+from deploy.compare import program_plot, programs as comparison, runs
+from deploy.compare.prices import design, groups, own_positions
 from deploy.compare.programs import Beside, Layout
 from deploy.deployment import Deployment, Redis, parse
 from deploy.deployment.planner import plan
@@ -23,6 +26,7 @@ from deploy.emulator.machine_file import load
 from deploy.load import programs
 from deploy.load.programs import Measured, Programs, cases, of_file, on_each_core
 from deploy.machine.program_output import Combined
+from deploy.machine.qemu import Accel
 from deploy.results.result import Result, check
 from tests.unit.deploy.synthetic import stream
 from topology.errors import InputError
@@ -153,7 +157,7 @@ def test_verdict(capsys: pytest.CaptureFixture[str]) -> None:
     ops, time, first, second, trust = pair.sentences()
     assert ops.startswith("ops (ops/s): 2 kernels (per-socket) are 1.20 times as good as one kernel for the machine "
                           "(spanning); another image's ratio is 1.1") and "(3 images)" in ops
-    assert "includes 1" in time and "includes 1" not in ops
+    assert "The interval over images includes 1" in time and "includes 1" not in ops
     assert "time (us: less is better)" in time
     assert first == ("per-socket: 1,000,000 kernel entries a second on each core; 25% of acquisitions find the lock "
                      "taken, it is waited for 4 cycles and held 6 on average.")
@@ -168,6 +172,70 @@ def test_verdict(capsys: pytest.CaptureFixture[str]) -> None:
     alone = comparison.alone(pair.first)
     assert alone == ["per-socket: ops 120 ops/s, time 10 us. Nothing stands beside it, so there is no ratio: --layout "
                      "takes several."]
+
+
+def at_prices(one: Layout, values: Mapping[str, Sequence[float]]) -> Layout:
+    """Returns the layout with a run at each price set of the design, with these values."""
+    return replace(one, priced=layout(one.name, values).draws)
+
+
+def test_prices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """a metric's ratio has its interval over price sets, says what moves it, and both are drawn"""
+    sets = design(groups(XEON))
+    own = own_positions(XEON)["cpi_user"]
+    usual = 100 * exp(0.3 * own)  # at the machine's own prices
+    faster = [100 * exp(0.3 * positions["cpi_user"]) for positions in sets]
+    pair = Beside(at_prices(layout("per-socket", {"ops": [usual, usual], "time": [10, 11], "none": [1, 1]}),
+                            {"ops": faster, "time": [10.0] * len(sets), "none": [0.0] * len(sets)}),
+                  at_prices(layout("spanning", {"ops": [100, 101], "time": [20, 20], "none": [1, 2]}),
+                            {"ops": [100.0] * len(sets), "time": [20.0] * len(sets), "none": [1.0] * len(sets)}), XEON)
+    assert list(pair.studies) == ["ops", "time"]  # the third is 0 at some prices
+    ops, time = pair.prices("ops"), pair.prices("time")
+    assert ops and time and (time.low, time.high) == pytest.approx((1.9, 1.9), rel=0.05)
+    ends = [pair.spreads["ops"].median * exp(0.3 * (0.95 * end - own)) for end in (-1, 1)]
+    assert (ops.low, ops.high) == pytest.approx(ends, rel=0.1)
+    said = pair.sentences()
+    assert f"; at other prices it is {ops} (95 % of sets)" in said[0] and "at other prices" not in said[2]
+    assert said[3].startswith("ops: the ratio depends most on the price") and "cpi_user" in said[3].split(",")[0]
+    assert said[-1].endswith("intervals are over images and over these prices.")
+    assert pair.bars[0].group == "cpi_user"
+    known = pair.to_json()["prices"]
+    assert known["level"] == 0.95 and known["ops"]["low"] == ops.low and len(known["ops"]["runs"]) == len(sets)
+    assert known["ops"]["tornado"][0]["group"] == "cpi_user" and "none" not in known
+    assert pair.first.to_json()["priced"][0]["ops"] == faster[0]
+    Output().table(pair.table())
+    assert str(ops) in capsys.readouterr().out
+    picture = tmp_path / "a.svg"
+    program_plot.plot([pair.first, pair.second], [pair], "Modelled", picture)
+    drawn = picture.read_text()
+    assert drawn.startswith("<?xml") and len(drawn) > 10_000
+
+
+def test_without_prices(tmp_path: Path) -> None:
+    """without a run at each price set there is no interval over prices, and a picture without it"""
+    one, other = layout("per-socket", {"ops": [120, 130]}), layout("spanning", {"ops": [100, 100]})
+    pair = Beside(at_prices(one, {"ops": [1.0] * 12}), other, XEON)
+    assert not pair.studies and "prices" not in pair.to_json() and pair.prices("ops") is None
+    program_plot.plot([one, other], [pair], "Modelled", tmp_path / "a.png")
+    program_plot.plot([one], [], "Under KVM", tmp_path / "b.png")
+    assert all((tmp_path / name).read_bytes().startswith(b"\x89PNG") for name in ("a.png", "b.png"))
+
+
+def test_runs() -> None:
+    """each layout boots once for the first image and all price sets, and once for each other image; a control and
+    --quick have no price sets"""
+    made = cases(Programs(parse(SLEEPS), ["per-socket", "spanning"], modelled=XEON))
+    sets = runs.price_sets(made, quick=False)
+    assert len(sets) == 12 and not runs.price_sets(made, quick=True)
+    again = cases(Programs(parse(SLEEPS), ["spanning", "spanning"], modelled=XEON))
+    assert not runs.price_sets(again, quick=False)
+    priced = runs.priced(made[0], sets)
+    assert [case.job.plugin["salt"] for case in priced.values()] == ["1"] * 12
+    assert len({case.job.priced.prices["cpi_user"].cycles for case in priced.values() if case.job.priced}) == 2
+    drawn = {runs.Setting(draw): runs.on_image(made[0], draw, 3) for draw in range(3)}
+    called = runs.timed([(made[0], drawn | priced)], Accel("tcg", (), ""), runs.run_each_program)
+    booted = [len(call.arguments[1]) for call in called.values()]
+    assert sum(booted) == 15 and booted.count(1) == 2
 
 
 @pytest.mark.parametrize("other, wrong", [
@@ -192,7 +260,7 @@ def test_unlike(other: dict[str, list[float]], wrong: str) -> None:
     (["--program", "sleep", "--clients", "1"], "--clients"),
     (["--program", "sleep", "--verify"], "--verify"),
     (["--program", "sleep", "--records", "5"], "--records"),
-    (["--program", "sleep", "--plot", "a.png"], "--plot"),
+    (["--program", "sleep", "--plot", "a.nothing"], "--plot"),
     (["--program", "nothing"], "--program nothing"),
     (["--program", "sleep", "--layout", "per-socket,map.dts"], "--layout"),
     (["map.dts"], "map.dts"),

@@ -164,7 +164,7 @@ def compare(args: CompareOptions) -> None:
     check_baseline(args.baseline)
     kvm.check_choice(args.accel, args.icount)
     if args.path or args.program:
-        _compare_programs(args, modelled, timeout, output)
+        _compare_programs(args, modelled, timeout, output, _picture(args.plot, output, started))
         return
     _compare_layouts(args, modelled, timeout, output, _picture(args.plot, output, started))
 
@@ -212,10 +212,10 @@ def _cases(args: CompareOptions, modelled: ModelledMachine | None, timeout: Pati
     )
 
 
-def _compare_programs(args: CompareOptions, modelled: ModelledMachine | None, timeout: Patience,
-                      output: Output) -> None:
+def _compare_programs(args: CompareOptions, modelled: ModelledMachine | None, timeout: Patience, output: Output,
+                      picture: Path) -> None:
     program_comparison.check_options(args.path or f"--program {args.program}", {
-        "--workload": args.workload != CompareOptions.workload, "--records": args.records, "--plot": args.plot,
+        "--workload": args.workload != CompareOptions.workload, "--records": args.records,
         "--operations": args.operations, "--clients": args.clients, "--baseline": args.baseline,
         "--verify": args.verify, "--switch": args.switch, "--relink": args.relink,
     })
@@ -223,7 +223,7 @@ def _compare_programs(args: CompareOptions, modelled: ModelledMachine | None, ti
         program_comparison.deployment(args.path, args.program, args.emulated, args.lock, modelled),
         layouts_of(args.layout, control=modelled is not None), timeout, options.check_boot(args.medium), modelled,
     )
-    program_comparison.compare(job, args.accel, args.icount, args.drawn, output)
+    program_comparison.compare(job, args.accel, args.icount, args.drawn, args.quick, output, picture)
 
 
 def _of_suite(args: CompareOptions, modelled: ModelledMachine | None) -> ModelledMachine:
