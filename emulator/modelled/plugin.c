@@ -24,6 +24,7 @@
  */
 #define _GNU_SOURCE
 #include <sched.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -430,36 +431,38 @@ static bool take_option(const char *option, const char **file)
 	return true;
 }
 
+/* Ends QEMU with the message as its last line: where a plugin returns an error, QEMU adds a line of its own. */
+__attribute__((noreturn, format(printf, 1, 2))) static void refuse(const char *format, ...)
+{
+	va_list values;
+	va_start(values, format);
+	fputs("modelled: ", stderr);
+	vfprintf(stderr, format, values);
+	fputc('\n', stderr);
+	exit(1);
+}
+
 int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int argc, char **argv)
 {
 	const char *file = NULL, *wrong;
 	unsigned line;
 	event_turns.quantum = QUANTUM * UNIT;
 	for (int i = 0; i < argc; i++)
-		if (!take_option(argv[i], &file)) {
-			fprintf(stderr, "modelled: %s: no option of this plugin\n", argv[i]);
-			return -1;
-		}
-	if (!file || !out) {
-		fputs("modelled: machine=FILE and out=FILE must be given, and be files that can be used\n", stderr);
-		return -1;
-	}
+		if (!take_option(argv[i], &file))
+			refuse("%s: no option of this plugin", argv[i]);
+	if (!file || !out)
+		refuse("machine=FILE and out=FILE must be given, and be files that can be used");
 	if ((wrong = machine_read(file, &machine, &line))) {
 		if (line)
-			fprintf(stderr, "modelled: %s:%u: %s\n", file, line, wrong);
-		else
-			fprintf(stderr, "modelled: %s: missing or wrong: %s\n", file, wrong);
-		return -1;
+			refuse("%s:%u: %s", file, line, wrong);
+		refuse("%s: missing or wrong: %s", file, wrong);
 	}
 	core_count = (unsigned)info->cores;
-	if (core_count > machine.cores) {
-		fprintf(stderr, "modelled: %u cores; %s has %u\n", core_count, file, (unsigned)machine.cores);
-		return -1;
-	}
-	if ((wrong = observe_check(&machine.price)) || (wrong = fetch_take()) || (wrong = virtual_time_take(&machine, core_count, traps, at_open))) {
-		fprintf(stderr, "modelled: %s\n", wrong);
-		return -1;
-	}
+	if (core_count > machine.cores)
+		refuse("%u cores; %s has %u", core_count, file, (unsigned)machine.cores);
+	if ((wrong = observe_check(&machine.price)) || (wrong = fetch_take()) ||
+	    (wrong = virtual_time_take(&machine, core_count, traps, at_open)))
+		refuse("%s", wrong);
 	processor = (size_t)sched_getcpu();
 	memory_make(&memory, &machine);
 	memory_salt(&memory, salt);
