@@ -5,8 +5,8 @@
  * tss.rsp[0] is where an entry from user mode stores registers: the end of
  * `ss` in the current thread's struct context.
  *
- *     stack        guard page, then 12 KiB; all entries run here
- *     fault_stack  for NMI, double fault and machine check (IST 1 to 3): guard page, then 4 KiB
+ * A core's stacks are where the loader has mapped them (skerry/boot.h): all entries run on the first; NMI, double fault
+ * and machine check (IST 1 to 3) have one each.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 
 struct cpu;
 
-enum { GDT_ENTRIES = 8, STACK_PAGES = 4, FAULT_STACKS = 3, FAULT_STACK_SIZE = 2 * 4096 };
+enum { GDT_ENTRIES = 8, STACK_SIZE = KERNEL_STACK_PAGES * 4096, FAULT_STACK_SIZE = KERNEL_FAULT_STACK_PAGES * 4096 };
 
 struct __attribute__((packed)) tss {
 	uint32_t reserved0;
@@ -42,8 +42,12 @@ struct core_local {
 };
 
 extern struct core_local core_local[BOOT_MAX_CPUS];
-extern uint8_t core_stack[BOOT_MAX_CPUS][STACK_PAGES * 4096];
-extern uint8_t core_fault_stack[BOOT_MAX_CPUS][FAULT_STACKS][FAULT_STACK_SIZE];
+
+/* Returns the end of the core's stack for entries. */
+static inline uint64_t core_stack_top(uint64_t index)
+{
+	return KERNEL_STACKS_BASE + index * KERNEL_STACKS_STRIDE + STACK_SIZE;
+}
 
 /* Sets a 64-bit field of this core's. */
 #define this_core_write(field, value) \

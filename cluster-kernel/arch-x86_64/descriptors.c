@@ -57,8 +57,8 @@ void descriptors_init(struct core_local *local)
 	if (local->index == 0)
 		fill_idt();
 	fill_gdt(local);
-	for (unsigned i = 0; i < FAULT_STACKS; i++)
-		local->tss.ist[i] = (uint64_t)core_fault_stack[local->index][i] + FAULT_STACK_SIZE;
+	for (unsigned i = 0; i < KERNEL_FAULT_STACKS; i++)
+		local->tss.ist[i] = core_stack_top(local->index) + (i + 1) * FAULT_STACK_SIZE;
 	local->tss.io_map = sizeof(struct tss); /* no port for user mode */
 
 	asm volatile("lgdt %0" ::"m"(gdtr));

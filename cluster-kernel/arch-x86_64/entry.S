@@ -79,11 +79,9 @@
 /* A core of this cluster, from the loader: RDI boot_info, RSI index (skerry/boot.h). */
 	.global entry_start
 entry_start:
-	lea core_stack(%rip), %rsp
-	mov $BOOT_STACK_SIZE, %eax
-	lea 1(%rsi), %rcx
-	imul %rcx, %rax
-	add %rax, %rsp
+	mov $BOOT_STACK_TOP, %rsp
+	imul $BOOT_STACKS_STRIDE, %rsi, %rcx
+	add %rcx, %rsp
 	xor %ebp, %ebp
 	call start
 	ud2

@@ -17,18 +17,13 @@ static unsigned device_pages;
 static bool tags; /* process-context identifiers (SDM 3, 4.10.1) */
 _Static_assert(KERNEL_VSPACES < 4096, "a tag has 12 bits");
 
-static uint64_t *entry_of(uint64_t vaddr)
-{
-	uint64_t *table = root_table;
-	for (unsigned level = 3; level > 0; level--)
-		table = direct(arch_pte_address(table[vaddr >> (12 + 9 * level) & 511], level));
-	return &table[vaddr >> 12 & 511];
-}
-
 /* physical address of something in the image */
 static uint64_t image_physical(const void *address)
 {
-	return arch_pte_address(*entry_of((uint64_t)address), 0) + ((uint64_t)address & 4095);
+	const uint64_t *table = root_table;
+	for (unsigned level = 3; level > 0; level--)
+		table = direct(arch_pte_address(table[(uint64_t)address >> (12 + 9 * level) & 511], level));
+	return arch_pte_address(table[(uint64_t)address >> 12 & 511], 0) + ((uint64_t)address & 4095);
 }
 
 void paging_init(const struct boot_info *info)
@@ -44,13 +39,6 @@ void paging_drop_identity(void)
 {
 	for (unsigned i = 0; i < 256; i++)
 		root_table[i] = 0;
-}
-
-void paging_guard(const void *page)
-{
-	kernel_assert(!((uint64_t)page & 4095));
-	*entry_of((uint64_t)page) = 0;
-	asm volatile("invlpg (%0)" ::"r"(page) : "memory");
 }
 
 void *map_device(uint64_t paddr)

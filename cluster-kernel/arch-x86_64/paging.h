@@ -12,8 +12,6 @@ void paging_init(const struct boot_info *info);
 void paging_drop_identity(void);
 /* Before the first address space: each core has CR4.PCIDE set. */
 void paging_use_tags(bool use);
-/* Unmaps the page at a kernel address, to make it a guard page. */
-void paging_guard(const void *page);
 /* Maps one 4 KiB page of device registers, uncached; the same page twice gives the same address. */
 void *map_device(uint64_t paddr);
 /* Loads the kernel's own table: no user mappings. */

@@ -166,7 +166,7 @@ static _Noreturn void take_nmi(struct core_local *local, const struct context *f
  */
 _Noreturn void trap_fatal(const struct context *frame)
 {
-	uint64_t index = ((uint64_t)frame - (uint64_t)core_fault_stack) / sizeof(core_fault_stack[0]);
+	uint64_t index = ((uint64_t)frame - KERNEL_STACKS_BASE) / KERNEL_STACKS_STRIDE;
 	struct core_local *local = &core_local[index];
 	write_msr(MSR_GS_BASE, (uint64_t)local);
 	if (frame->vector == EXCEPTION_NMI)

@@ -20,8 +20,6 @@
 #include "skerry_version.h"
 
 struct core_local core_local[BOOT_MAX_CPUS] __attribute__((aligned(64)));
-uint8_t core_stack[BOOT_MAX_CPUS][STACK_PAGES * 4096] __attribute__((aligned(4096)));
-uint8_t core_fault_stack[BOOT_MAX_CPUS][FAULT_STACKS][FAULT_STACK_SIZE] __attribute__((aligned(4096)));
 
 static struct kernel kernel;
 static _Atomic uint32_t console_ready, kernel_built, cores_entered, all_entered;
@@ -79,7 +77,7 @@ static void init_core(const struct boot_info *info, unsigned index)
 {
 	struct core_local *local = &core_local[index];
 	local->index = index;
-	local->stack_top = (uint64_t)core_stack[index + 1];
+	local->stack_top = core_stack_top(index);
 	descriptors_init(local);
 	if (index)
 		wait_for(&console_ready, 1);
@@ -134,9 +132,6 @@ _Noreturn void start(const struct boot_info *info, uint64_t index)
 	core_local[index].cpu = kernel.cpu[index];
 	core_local[index].apic_id = info->apic[index];
 	local_apic_init();
-	paging_guard(core_stack[index]);
-	for (unsigned i = 0; i < FAULT_STACKS; i++)
-		paging_guard(core_fault_stack[index][i]);
 	if (!kernel.cpu[index]->own.stat->started) /* a core that joins again idles since it left */
 		idle_start(kernel.cpu[index]->own.stat, arch_time());
 

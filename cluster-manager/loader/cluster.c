@@ -91,6 +91,53 @@ static void place_kernel(struct cluster *c, const struct machine *m)
 	c->entry = c->kernel.entry;
 }
 
+/* The cluster's free memory that is of the node of a core; none where the firmware tells no nodes. */
+static void find_near(const struct cluster *c, const struct machine *m, const struct machine_cpu *core,
+                      struct ranges *near)
+{
+	memset(near, 0, sizeof *near);
+	for (uint32_t i = 0; core->has_node && i < m->node_range_count; i++) {
+		const struct boot_range *of = &m->node_range[i].range;
+
+		for (uint32_t j = 0; m->node_range[i].node == core->node && j < c->free.count; j++) {
+			const struct boot_range *free = &c->free.at[j];
+			uint64_t from = of->base > free->base ? of->base : free->base;
+			uint64_t to = of->base + of->size < free->base + free->size ? of->base + of->size
+			                                                            : free->base + free->size;
+
+			if (from < to)
+				ranges_add(near, from, to - from);
+		}
+	}
+	ranges_trim(near, PAGE_SIZE);
+}
+
+/* Stacks of each core that the kernel has room for, in memory of the core's node where there is some left. */
+static void place_stacks(struct cluster *c, const struct cluster_map *map, const struct machine *m)
+{
+	uint64_t size = 0;
+	struct ranges near;
+	const struct machine_cpu *before = NULL;
+
+	for (uint32_t page = 0; page < KERNEL_STACKS_PAGES; page++)
+		size += stacks_page_is_mapped(page) ? PAGE_SIZE : 0;
+	for (uint32_t i = 0; i < map_core_count(map, c->map); i++) {
+		const struct machine_cpu *core = machine_cpu(m, map->cpu[map_core_cpu(map, c->map, i)].apic);
+
+		require(core != NULL && i < BOOT_MAX_CPUS);
+		if (before == NULL || before->has_node != core->has_node || before->node != core->node)
+			find_near(c, m, core, &near);
+		before = core;
+		if (ranges_find(&near, &memory_busy, size, PAGE_SIZE, &c->stacks[i])) {
+			ranges_remove(&near, c->stacks[i], size);
+			ranges_remove(&c->free, c->stacks[i], size);
+		} else {
+			c->stacks[i] = memory_take(c, size, PAGE_SIZE, "stacks");
+		}
+		ranges_remove(&c->ram, c->stacks[i], size); /* a guard page is none in the direct map */
+	}
+}
+
 static void place_root(struct cluster *c, const struct machine *m)
 {
 	const struct machine_module *module = machine_module(m, c->map->root);
@@ -364,6 +411,7 @@ uint32_t clusters_place(struct cluster *clusters, const struct cluster_map *map,
 		c->info = memset((void *)info, 0, round_up(sizeof(struct boot_info), PAGE_SIZE));
 		place_modules(c, map, m);
 		place_kernel(c, m);
+		place_stacks(c, map, m);
 		place_root(c, m);
 		place_resident(c, map, m);
 	}
@@ -376,7 +424,8 @@ uint32_t clusters_place(struct cluster *clusters, const struct cluster_map *map,
 
 		console_share(c->info, i, count);
 		/* 4: control */
-		pages = tables_bound(&c->ram, c->info->image.size, c->info->channel_count + 4, screen_size(c->info));
+		pages = tables_bound(&c->ram, c->info->image.size, map_core_count(map, c->map),
+		                     c->info->channel_count + 4, screen_size(c->info));
 		pages += moves_tables_bound(c, m);
 		c->info->tables.base = memory_take(c, pages * PAGE_SIZE, PAGE_SIZE, "page tables");
 		c->info->tables.size = pages * PAGE_SIZE;

@@ -36,6 +36,22 @@ static void load_kernel(struct cluster *c)
 	}
 }
 
+static void map_stacks(struct cluster *c, uint32_t cores)
+{
+	for (uint32_t core = 0; core < cores; core++) {
+		uint64_t window = KERNEL_STACKS_BASE + core * (uint64_t)KERNEL_STACKS_STRIDE, paddr = c->stacks[core];
+
+		require(paddr && paddr % PAGE_SIZE == 0);
+		for (uint32_t page = 0; page < KERNEL_STACKS_PAGES; page++) {
+			if (!stacks_page_is_mapped(page))
+				continue;
+			memset((void *)paddr, 0, PAGE_SIZE);
+			tables_map(&c->tables, window + (uint64_t)page * PAGE_SIZE, paddr, PAGE_SIZE, MAP_WRITE);
+			paddr += PAGE_SIZE;
+		}
+	}
+}
+
 static void load_root(struct cluster *c)
 {
 	for (uint32_t i = 0; i < c->root.count; i++) {
@@ -204,6 +220,7 @@ void cluster_load(struct cluster *c, const struct cluster_map *map, const struct
 		tables_map(&c->tables, KERNEL_DIRECT_BASE + c->ram.at[i].base, c->ram.at[i].base, c->ram.at[i].size,
 			   MAP_WRITE);
 	load_kernel(c);
+	map_stacks(c, map_core_count(map, c->map));
 	load_root(c);
 	load_modules(c, map, m);
 	map_doorbells(c);

@@ -87,8 +87,9 @@ struct tables {
 	uint64_t base, used, limit; /* pool of pages; the first is the PML4. In pages but for `base` */
 };
 enum { MAP_WRITE = 1 << 1, MAP_COMBINE = 1 << 2, MAP_EXECUTE = 1 << 30 }; /* COMBINE: PAT entry 4 */
-/* Pages. `screen`: its size in bytes. */
-uint64_t tables_bound(const struct ranges *direct, uint64_t image_size, uint32_t doorbells, uint64_t screen);
+/* Pages. `cores`: that the kernel has stacks for. `screen`: its size in bytes. */
+uint64_t tables_bound(const struct ranges *direct, uint64_t image_size, uint32_t cores, uint32_t doorbells,
+                      uint64_t screen);
 /* Makes an empty page table in a pool of `pages` pages at `base`. */
 void tables_init(struct tables *t, uint64_t base, uint64_t pages);
 /* Maps `size` bytes, in 2 MiB pages where both addresses allow. Dies where the pool is used up: tables_bound() says how
@@ -112,8 +113,14 @@ struct cluster {
 	struct boot_info *info;
 	struct boot_range segments;
 	uint64_t entry;
+	uint64_t stacks[BOOT_MAX_CPUS]; /* memory of each core's stacks, their mapped pages one after another */
 	uint64_t resident; /* what starting it again needs: boot_info as placed, stacks (resident.c); 0: it is not */
 };
+/* Returns whether a page of a core's stacks is mapped: each stack has one below it that is not. */
+static inline bool stacks_page_is_mapped(uint32_t page)
+{
+	return page < KERNEL_STACK_PAGES ? page > 0 : (page - KERNEL_STACK_PAGES) % KERNEL_FAULT_STACK_PAGES > 0;
+}
 /* Places the clusters on this machine. Returns how many there are. */
 uint32_t clusters_place(struct cluster *clusters, const struct cluster_map *map, const struct machine *m);
 

@@ -50,7 +50,7 @@ uint64_t moves_tables_bound(const struct cluster *c, const struct machine *m)
 {
 	uint64_t large = 2 * control_size / LARGE_PAGE_SIZE + 2;
 
-	return has_words(c) ? tables_bound(&m->ram, 0, 2, 0) + large : 0;
+	return has_words(c) ? tables_bound(&m->ram, 0, 0, 2, 0) + large : 0;
 }
 
 static uint8_t *home_of(uint64_t piece)

@@ -3,6 +3,7 @@
 
 import struct
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -12,12 +13,16 @@ from tests.boot import gdb, pages
 from tests.boot.machine import boots, deployment, machine, machine_booted
 from tests.boot.pages import DIRECT_BASE, DIRECT_END, IMAGE_BASE, INTERRUPTS, KERNEL_HALF, PAGE, Page
 from tests.ports import reserved_port
+from topology import headers
 
 CR0_WP = 1 << 16
 CR4 = {"MCE": 1 << 6, "UMIP": 1 << 11, "SMEP": 1 << 20, "SMAP": 1 << 21}
 CR4_PCE = 1 << 8  # user programs read performance counters
 EFER_NXE = 1 << 11
-MAX_CORES = 60  # BOOT_MAX_CPUS
+BOOT = Path("cluster-kernel/include/skerry/boot.h")
+STACKS_BASE = headers.macro(BOOT, "KERNEL_STACKS_BASE")
+STACK_PAGES, FAULT_STACK_PAGES, STACKS_PAGES, STACKS_STRIDE = (headers.constant(BOOT, f"KERNEL_{name}") for name in (
+    "STACK_PAGES", "FAULT_STACK_PAGES", "STACKS_PAGES", "STACKS_STRIDE"))
 LOCK = "clh"
 # Flags that a program has when it enters the kernel, which must not have them: AC switches SMAP off.
 FLAGS = {"DF": 1 << 10, "IOPL": 3 << 12, "NT": 1 << 14, "AC": 1 << 18}
@@ -51,10 +56,9 @@ def faults_of(mapped: list[Page]) -> Iterator[str]:
         yield "nothing is executable"
 
 
-def stacks() -> list[int]:
-    """The lowest address of each core's kernel stack, where its guard page is."""
-    base, size = pages.symbol(modules.module_path(f"kernel-{LOCK}"), "core_stack")
-    return [base + core * size // MAX_CORES for core in range(MAX_CORES)]
+def stack_of(core: int) -> int:
+    """The lowest address of a core's kernel stack, where its guard page is."""
+    return STACKS_BASE + core * STACKS_STRIDE
 
 
 @pytest.mark.limit(150)
@@ -68,9 +72,8 @@ def test_mappings() -> None:
 
 def fault_stacks(core: int) -> list[int]:
     """The lowest addresses of the stacks that a core has for NMI, double fault and machine check."""
-    base, size = pages.symbol(modules.module_path(f"kernel-{LOCK}"), "core_fault_stack")
-    each = size // MAX_CORES // len(OWN_STACK)
-    return [base + (core * len(OWN_STACK) + i) * each for i in range(len(OWN_STACK))]
+    first = stack_of(core) + STACK_PAGES * PAGE
+    return [first + i * FAULT_STACK_PAGES * PAGE for i in range(len(OWN_STACK))]
 
 
 @pytest.mark.limit(150)
@@ -79,12 +82,15 @@ def test_guards() -> None:
     with machine_booted(deployment(2, 2, lock=LOCK, network=False)) as run:
         for cluster, first in enumerate((0, 2)):
             mapped = {page.vaddr for page in kernel_pages(run, first)}
-            for core, stack in enumerate(stacks()[:2]):
+            for core in range(2):
+                stack = stack_of(core)
                 assert stack not in mapped, f"cluster {cluster}: no guard page under the stack of core {core}"
                 assert {stack + PAGE, stack + 2 * PAGE, stack + 3 * PAGE} <= mapped
                 for number, fault in enumerate(fault_stacks(core)):
-                    assert fault not in mapped, f"cluster {cluster}: no guard page under fault stack {number} of core {core}"
+                    assert fault not in mapped, f"cluster {cluster}, core {core}: no guard page under fault stack {number}"
                     assert fault + PAGE in mapped
+                rest = range(stack + STACKS_PAGES * PAGE, stack + STACKS_STRIDE, PAGE)
+                assert not mapped.intersection(rest), f"cluster {cluster}: pages behind the stacks of core {core}"
 
 
 @pytest.mark.limit(150)
@@ -138,7 +144,7 @@ def test_stack_overflow() -> None:
         debugger = gdb.Debugger(run.options.gdb_port)
         debugger.go_on()
         run.wait_for(lambda: boots(run), "all clusters")
-        guard = stacks()[0]
+        guard = stack_of(0)
         debugger.make_kernel_fault(core=0, stack=guard + PAGE + 16)  # room for two words
         run.wait_for(lambda: "kernel panic: cluster 0 core 0" in run.own_console and "backtrace" in run.own_console,
                      "the panic's report")

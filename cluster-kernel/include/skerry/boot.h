@@ -23,6 +23,11 @@
  *     KERNEL_SCREEN_BASE ..   the screen, see struct boot_screen
  *     KERNEL_IMAGE_BASE ..    the kernel image, each ELF segment with its own
  *                             rights (W^X), 4 KiB pages; mapped nowhere else
+ *     KERNEL_STACKS_BASE + i * KERNEL_STACKS_STRIDE
+ *                             stacks of core i, of all that `cpu_count` says:
+ *                             writable, no-execute, in memory of the core's own
+ *                             node where the cluster has some; mapped nowhere
+ *                             else. The lowest page of each stack is not mapped
  *
  * EFER.NXE, EFER.SCE and CR0.WP are set; everything else (GDT, IDT, CR4, PAT,
  * local APIC) the kernel sets itself. The cores may enter in any order and
@@ -36,6 +41,7 @@
 
 #define BOOT_INFO_MAGIC    0x595252454b53000cull
 #define KERNEL_IMAGE_BASE  0xffffffff80000000ull
+#define KERNEL_STACKS_BASE 0xffffffffa0000000ull
 #define KERNEL_DIRECT_BASE 0xffff800000000000ull
 #define KERNEL_SCREEN_BASE 0xffffff0000000000ull
 
@@ -51,6 +57,17 @@ enum {
 	BOOT_NAME_SIZE = 32,
 };
 #define BOOT_NO_CORE UINT32_MAX
+
+/* Stacks of a core, in pages with the one that is not mapped: one for all entries, and above it one for each of NMI,
+ * double fault and machine check. */
+enum {
+	KERNEL_STACK_PAGES = 4,
+	KERNEL_FAULT_STACK_PAGES = 2,
+	KERNEL_FAULT_STACKS = 3,
+	KERNEL_STACKS_PAGES = KERNEL_STACK_PAGES + KERNEL_FAULT_STACKS * KERNEL_FAULT_STACK_PAGES,
+	KERNEL_STACKS_STRIDE = 64 << 10,
+};
+_Static_assert(KERNEL_STACKS_PAGES * 4096 <= KERNEL_STACKS_STRIDE, "the stacks of a core fit");
 
 struct boot_range {
 	uint64_t base; /* multiple of 4 KiB */
