@@ -27,7 +27,8 @@
 #define ROOT_VADDR     0x400000ull
 #define CHANNEL_SIZE   0x200000ull
 
-/* Channels live in part 0: doorbell page of side 0, of side 1, and at 2 MiB the memory. */
+/* Channels live in part 0: doorbell area of side 0, of side 1, and at 2 MiB the memory. */
+#define AREA_SIZE doorbell_area_size(BOOT_MAX_CPUS)
 static uint64_t channel_base(unsigned id) { return (id + 1) * 2 * CHANNEL_SIZE; }
 
 static void make_channel(struct boot_info *info, const struct hosted_link *link)
@@ -35,18 +36,18 @@ static void make_channel(struct boot_info *info, const struct hosted_link *link)
 	uint64_t base = channel_base(link->id);
 	struct boot_channel *channel = &info->channel[info->channel_count++];
 	if (link->side == 0) {
-		arena_take(base, 2 * sizeof(struct doorbell_page));
+		arena_take(base, 2 * AREA_SIZE);
 		for (unsigned side = 0; side < 2; side++) {
-			struct doorbell_page *page = direct(base + side * sizeof(*page));
+			struct doorbell_area *area = direct(base + side * AREA_SIZE);
 			for (unsigned i = 0; i < DOORBELL_COUNT; i++)
-				page->route[i] = DOORBELL_UNBOUND;
+				area->route[i] = DOORBELL_UNBOUND;
 		}
 	}
 	*channel = (struct boot_channel){
 		.id = link->id, .peer = link->peer, .side = link->side, .remote = link->remote,
 		.memory = { base + CHANNEL_SIZE, CHANNEL_SIZE },
-		.ring = base + link->side * sizeof(struct doorbell_page),
-		.rx = base + !link->side * sizeof(struct doorbell_page),
+		.ring = base + link->side * AREA_SIZE,
+		.rx = base + !link->side * AREA_SIZE,
 		.peer_cpu_count = link->peer_cores,
 	};
 	for (unsigned i = 0; i < link->peer_cores; i++)

@@ -56,11 +56,11 @@ static void end_looking(struct cpu *cpu, struct cpu *core)
 static void route_note(struct cpu *cpu, struct channel_end *end, uint64_t number, uint64_t core)
 {
 	struct kernel *kernel = kernel_of(cpu);
-	const uint8_t before = end->route[number];
+	const uint16_t before = end->route[number];
 	kernel_assert(before == DOORBELL_UNBOUND || before < kernel->cpu_count);
 	if (before == core)
 		return;
-	end->route[number] = (uint8_t)core;
+	end->route[number] = (uint16_t)core;
 	if (core != DOORBELL_UNBOUND) {
 		kernel->doorbells[core]++;
 		if (end->remote)
@@ -124,7 +124,7 @@ static uint64_t channel_listen(struct cpu *cpu, struct channel_end *end, uint64_
 	 * Store buffering: two clusters that each listen and then ring must not both miss the other's route. The store
 	 * here and the load in doorbell_ring() are seq_cst, so that one of the two observes the other's store.
 	 */
-	atomic_store_explicit(&end->rx->route[number], core, memory_order_seq_cst);
+	atomic_store_explicit(&end->rx->route[number], (uint16_t)core, memory_order_seq_cst);
 	/*
 	 * Hazard: lost wake-up. A peer that read the previous life's route just before it was cleared set its bit here,
 	 * but its interrupt went to a core that was being started. So this core interrupts the receiver in its place.

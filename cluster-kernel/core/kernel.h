@@ -36,13 +36,13 @@ struct listener {
 };
 
 struct channel_end {
-	struct doorbell_page *ring, *rx;
+	struct doorbell_area *ring, *rx;
 	uint32_t peer_cpu_count;
 	bool remote; /* none of the two can interrupt the other */
 	const uint32_t *peer_apic;
 	struct listener *listener; /* DOORBELL_COUNT of them */
 	/* the core that receives each doorbell, DOORBELL_UNBOUND: rx->route is what the peer reads, and can write */
-	uint8_t route[DOORBELL_COUNT];
+	uint16_t route[DOORBELL_COUNT];
 };
 
 struct kernel {

@@ -245,7 +245,7 @@ static void listeners_are_revoked(void)
 static void a_peer_writes_routes(void)
 {
 	be_giver(false);
-	struct doorbell_page *page = machine->kernel.channel[0].rx;
+	struct doorbell_area *page = machine->kernel.channel[0].rx;
 	EXPECT(call(ROOT_SLOT_CHANNEL, CHANNEL_LISTEN, W(7, CORE), W(NOTE)), 0);
 	atomic_store(&page->route[7], 0);
 	EXPECT(leave(), SKERRY_BUSY);

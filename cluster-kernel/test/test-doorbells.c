@@ -147,7 +147,7 @@ static void a_hostile_peer(void)
 {
 	begin(1);
 	listen(0);
-	struct doorbell_page *rx_page = pair[1]->kernel.channel[0].rx, *ring_page = pair[0]->kernel.channel[0].ring;
+	struct doorbell_area *rx_page = pair[1]->kernel.channel[0].rx, *ring_page = pair[0]->kernel.channel[0].ring;
 	EXPECT(rx_page, ring_page);
 	for (unsigned core = 0; core < BOOT_MAX_CPUS; core++)
 		for (unsigned i = 0; i < DOORBELL_COUNT / 64; i++)
@@ -365,7 +365,7 @@ static void receive_beside_a_flood(bool remote)
 	for (unsigned c = 0; c < 2; c++)
 		EXPECT(call(ROOT_SLOT_CHANNEL + c, CHANNEL_LISTEN, W(NUMBER, 0), W(NOTE + c)), 0);
 	const struct notification *other = (const struct notification *)slot_of(NOTE + 1)->cap.object;
-	struct doorbell_page *page[2] = { machine->kernel.channel[0].rx, machine->kernel.channel[1].rx };
+	struct doorbell_area *page[2] = { machine->kernel.channel[0].rx, machine->kernel.channel[1].rx };
 	page[1]->core[0].pending[NUMBER / 64] = 1ull << NUMBER % 64;
 	for (unsigned entry = 0; entry < ENTRIES && !other->word; entry++) {
 		for (unsigned i = 0; i < DOORBELL_COUNT / 64; i++)

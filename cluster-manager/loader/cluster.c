@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include <skerry/doorbell.h>
 #include <skerry/ledger.h>
 #include <skerry/port.h>
 #include <skerry/root_info.h>
@@ -260,23 +261,25 @@ static void place_channel(struct cluster *const end[2], const struct cluster_map
 	for (uint32_t side = 0; side < 2; side++) {
 		record[side] = add_channel(end[side], map, channel, side, memory);
 		/* near the cores that receive them */
-		record[side]->rx = memory_take(end[side], PAGE_SIZE, PAGE_SIZE, "doorbells");
+		record[side]->rx = memory_take(end[side],
+					       doorbell_area_size(map_core_count(map, end[side]->map)),
+					       PAGE_SIZE, "doorbells");
 	}
 	for (uint32_t side = 0; side < 2; side++)
 		record[side]->ring = record[!side]->rx;
 }
 
-/* The doorbell pages are at the end of the device's memory, side 0's first. */
+/* The doorbell areas are at the end of the device's memory, side 0's first. */
 static void place_remote_channel(struct cluster *end, const struct cluster_map *map, const struct map_channel *channel,
 			       uint32_t side)
 {
 	struct boot_range memory = ivshmem_memory(channel, channel->device[side]);
-	uint64_t pages = memory.base + memory.size;
+	const uint64_t areas = memory.base + memory.size, room = MAP_KERNELS_PART / 2;
 	struct boot_channel *r = add_channel(end, map, channel, side, memory);
 
-	require(pages % PAGE_SIZE == 0 && side < 2);
-	r->rx = pages + side * PAGE_SIZE;
-	r->ring = pages + !side * PAGE_SIZE;
+	require(areas % PAGE_SIZE == 0 && side < 2 && doorbell_area_size(BOOT_MAX_CPUS) <= room);
+	r->rx = areas + side * room;
+	r->ring = areas + !side * room;
 }
 
 static void place_channels(struct cluster *clusters, uint32_t count, const struct cluster_map *map,

@@ -82,25 +82,29 @@ static void load_modules(struct cluster *c, const struct cluster_map *map, const
 	memset((void *)(info->modules.base + filled), 0, info->modules.size - filled);
 }
 
-void doorbells_clear(uint64_t address)
+void doorbells_clear(uint64_t address, uint32_t cores)
 {
 	require(address && address % PAGE_SIZE == 0);
-	struct doorbell_page *page = memset((void *)address, 0, PAGE_SIZE);
+	struct doorbell_area *area = memset((void *)address, 0, doorbell_area_size(cores));
 
-	memset((void *)&page->route, DOORBELL_UNBOUND, sizeof page->route);
+	for (uint32_t i = 0; i < DOORBELL_COUNT; i++)
+		atomic_store_explicit(&area->route[i], DOORBELL_UNBOUND, memory_order_relaxed);
 }
 
-static void map_doorbells(struct cluster *c)
+static void map_doorbells(struct cluster *c, uint32_t cores)
 {
+	const uint64_t own = doorbell_area_size(cores);
+
 	for (uint32_t i = 0; i < c->info->channel_count; i++) {
 		const struct boot_channel *channel = &c->info->channel[i];
 
-		if (channel->remote) /* both pages are the device's */
-			tables_map(&c->tables, KERNEL_DIRECT_BASE + channel->rx, channel->rx, PAGE_SIZE, MAP_WRITE);
+		if (channel->remote) /* both areas are the device's */
+			tables_map(&c->tables, KERNEL_DIRECT_BASE + channel->rx, channel->rx, own, MAP_WRITE);
 		else
-			doorbells_clear(channel->rx);
-		/* the peer's page is not in our direct map otherwise */
-		tables_map(&c->tables, KERNEL_DIRECT_BASE + channel->ring, channel->ring, PAGE_SIZE, MAP_WRITE);
+			doorbells_clear(channel->rx, cores);
+		/* the peer's area is not in our direct map otherwise */
+		tables_map(&c->tables, KERNEL_DIRECT_BASE + channel->ring, channel->ring,
+			   doorbell_area_size(channel->peer_cpu_count), MAP_WRITE);
 	}
 }
 
@@ -213,6 +217,8 @@ static void fill_info(struct cluster *c, const struct cluster_map *map, const st
 
 void cluster_load(struct cluster *c, const struct cluster_map *map, const struct machine *m)
 {
+	const uint32_t cores = map_core_count(map, c->map);
+
 	require(c->info->tables.base % PAGE_SIZE == 0 && c->info->tables.size >= PAGE_SIZE);
 	tables_init(&c->tables, c->info->tables.base, c->info->tables.size / PAGE_SIZE);
 	tables_map(&c->tables, 0, 0, 4 * GIB, MAP_WRITE | MAP_EXECUTE);
@@ -220,10 +226,10 @@ void cluster_load(struct cluster *c, const struct cluster_map *map, const struct
 		tables_map(&c->tables, KERNEL_DIRECT_BASE + c->ram.at[i].base, c->ram.at[i].base, c->ram.at[i].size,
 			   MAP_WRITE);
 	load_kernel(c);
-	map_stacks(c, map_core_count(map, c->map));
+	map_stacks(c, cores);
 	load_root(c);
 	load_modules(c, map, m);
-	map_doorbells(c);
+	map_doorbells(c, cores);
 	memset((void *)c->info->ledger[0].base, 0, sizeof(struct ledger));
 	map_screen(c);
 	map_control(c);

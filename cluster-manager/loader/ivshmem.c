@@ -69,24 +69,26 @@ static uint64_t fresh_number(void)
 	return (machine_clock.epoch << 40 ^ read_tsc_in_order()) * 0x9e3779b97f4a7c15ul + ++used;
 }
 
-static void say_hello(struct party *p, const struct boot_channel *channel)
+static void say_hello(struct party *p, const struct boot_channel *channel, uint32_t cores)
 {
 	p->channel = channel;
 	p->end = (struct handshake_loader){ .header = (struct channel_header *)channel->memory.base,
 	                                  .size = channel->memory.size,
 		                          .side = channel->side };
-	doorbells_clear(channel->rx); /* before the peer may ring */
+	doorbells_clear(channel->rx, cores); /* before the peer may ring */
 	handshake_hello(&p->end, fresh_number());
 }
 
-static uint32_t say_hellos(struct party *party, const struct cluster *clusters, uint32_t count)
+static uint32_t say_hellos(struct party *party, const struct cluster *clusters, uint32_t count,
+                           const struct cluster_map *map)
 {
 	uint32_t parties = 0; /* no more than there are devices: map_check_machines() */
 
 	for (uint32_t i = 0; i < count; i++)
 		for (uint32_t j = 0; j < clusters[i].info->channel_count; j++)
 			if (clusters[i].info->channel[j].remote)
-				say_hello(&party[parties++], &clusters[i].info->channel[j]);
+				say_hello(&party[parties++], &clusters[i].info->channel[j],
+				          map_core_count(map, clusters[i].map));
 	return parties;
 }
 
@@ -131,10 +133,10 @@ static uint32_t joined_life(const struct party *party, uint32_t parties)
 	return life < LIFE_MAX ? (uint32_t)life : LIFE_MAX;
 }
 
-void ivshmem_meet(const struct cluster *clusters, uint32_t count)
+void ivshmem_meet(const struct cluster *clusters, uint32_t count, const struct cluster_map *map)
 {
 	static struct party party[MAP_PCI_DEVICES];
-	uint32_t parties = say_hellos(party, clusters, count), life;
+	uint32_t parties = say_hellos(party, clusters, count, map), life;
 
 	await_all(party, parties);
 	life = joined_life(party, parties);

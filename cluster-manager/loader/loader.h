@@ -87,8 +87,9 @@ struct tables {
 	uint64_t base, used, limit; /* pool of pages; the first is the PML4. In pages but for `base` */
 };
 enum { MAP_WRITE = 1 << 1, MAP_COMBINE = 1 << 2, MAP_EXECUTE = 1 << 30 }; /* COMBINE: PAT entry 4 */
-/* Pages. `cores`: that the kernel has stacks for. `screen`: its size in bytes. */
-uint64_t tables_bound(const struct ranges *direct, uint64_t image_size, uint32_t cores, uint32_t doorbells,
+/* Pages. `cores`: that the kernel has stacks for. `areas`: each of less than 2 MiB, mapped alone in the direct map.
+ * `screen`: its size in bytes. */
+uint64_t tables_bound(const struct ranges *direct, uint64_t image_size, uint32_t cores, uint32_t areas,
                       uint64_t screen);
 /* Makes an empty page table in a pool of `pages` pages at `base`. */
 void tables_init(struct tables *t, uint64_t base, uint64_t pages);
@@ -142,11 +143,12 @@ extern struct ranges ivshmem_ranges; /* of the channels of all this machine's cl
 struct boot_range ivshmem_memory(const struct map_channel *channel, uint32_t device);
 /* All peers have been met when it returns: no byte of an earlier run or life will be delivered. Caller has called
  * resident_place(). */
-void ivshmem_meet(const struct cluster *clusters, uint32_t count);
+void ivshmem_meet(const struct cluster *clusters, uint32_t count, const struct cluster_map *map);
 
 /* image.c: fills what clusters_place has placed */
 uint64_t screen_size(const struct boot_info *info); /* bytes, whole pages; 0: none */
-void doorbells_clear(uint64_t page); /* no peer listens, nothing was rung */
+/* No peer listens, nothing was rung. `cores`: that the receiver has room for. */
+void doorbells_clear(uint64_t area, uint32_t cores);
 void cluster_load(struct cluster *c, const struct cluster_map *map, const struct machine *m);
 
 /* smp.c: starts every core; this one last */

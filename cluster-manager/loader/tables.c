@@ -12,14 +12,14 @@
 #define NO_EXECUTE (1ul << 63)
 #define ADDRESS    0x000ffffffffff000ul
 
-uint64_t tables_bound(const struct ranges *direct, uint64_t image_size, uint32_t cores, uint32_t doorbells,
+uint64_t tables_bound(const struct ranges *direct, uint64_t image_size, uint32_t cores, uint32_t areas,
                       uint64_t screen)
 {
 	require(image_size % PAGE_SIZE == 0 && screen % PAGE_SIZE == 0);
 	uint64_t pages = 1 + 1 + 4;                          /* PML4; the first 4 GiB */
 	pages += 1 + 2 + image_size / LARGE_PAGE_SIZE + 2;   /* the image: PDPT, page directories, page tables */
 	pages += cores * (uint64_t)KERNEL_STACKS_STRIDE / LARGE_PAGE_SIZE + 1; /* stacks: page tables */
-	pages += 3ul * doorbells;
+	pages += 5ul * areas; /* each may lie across two page tables, and two directories */
 	pages += screen == 0 ? 0 : 1 + 2 + screen / LARGE_PAGE_SIZE + 2;
 
 	for (uint32_t i = 0; i < direct->count; i++) {

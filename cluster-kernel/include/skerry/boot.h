@@ -16,7 +16,7 @@
  *                             there for the jump, the kernel clears PML4[0..255]
  *     KERNEL_DIRECT_BASE + p  physical memory p, writable, no-execute: every
  *                             range of `memory`, `modules`, `tables`, and the
- *                             doorbell pages; nothing of other clusters. The
+ *                             doorbell areas; nothing of other clusters. The
  *                             loader's page at `park` is executable, not writable.
  *                             Where `memory_control` is, there are page directories
  *                             for all RAM that may come to the cluster
@@ -93,10 +93,10 @@ struct boot_module {
 
 /*
  * One channel that ends in this cluster. `memory` is shared with the peer and
- * belongs to user level. Each doorbell page (4 KiB, see doorbell.h) belongs to
- * the two kernels: `ring` is written by this kernel, `rx` by the peer's.
+ * belongs to user level. Each doorbell area (doorbell.h) belongs to the two
+ * kernels: `ring` is written by this kernel, `rx` by the peer's.
  *
- * `remote`: the peer is in another machine. Memory and doorbell pages are
+ * `remote`: the peer is in another machine. Memory and doorbell areas are
  * those of a device that both machines have; no interrupts pass, the receiver
  * polls.
  */

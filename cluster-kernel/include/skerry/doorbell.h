@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The page through which one kernel signals notifications of another. A channel
- * has two such pages, one for each direction.
+ * The pages through which one kernel signals notifications of another. A channel
+ * has two such areas, one for each direction, each as large as the receiver's
+ * room for cores wants it.
  *
  * The receiving kernel writes `route`: for each of 256 doorbells the core of its
  * cluster that receives it, or DOORBELL_UNBOUND. The sending kernel sets the
@@ -19,15 +20,21 @@
 #include <stdint.h>
 #include <skerry/boot.h>
 
-enum { DOORBELL_COUNT = 256, DOORBELL_UNBOUND = 0xff };
+enum { DOORBELL_COUNT = 256, DOORBELL_UNBOUND = 0xffff };
 
 struct doorbell_line {
 	_Alignas(64) _Atomic uint64_t pending[DOORBELL_COUNT / 64];
 };
 
-struct doorbell_page {
-	_Atomic uint8_t route[DOORBELL_COUNT];
-	struct doorbell_line core[BOOT_MAX_CPUS];
+struct doorbell_area {
+	_Atomic uint16_t route[DOORBELL_COUNT];
+	struct doorbell_line core[]; /* of each core that the receiver has room for */
 };
+_Static_assert(sizeof(struct doorbell_area) % 64 == 0, "each core has a cache line to itself");
+_Static_assert((int)BOOT_MAX_CPUS < (int)DOORBELL_UNBOUND, "a number for each core");
 
-_Static_assert(sizeof(struct doorbell_page) == 4096, "a doorbell page is one page");
+/* Returns the bytes of an area of a receiver with room for `cores` cores, in whole pages. */
+static inline uint64_t doorbell_area_size(uint32_t cores)
+{
+	return (sizeof(struct doorbell_area) + cores * sizeof(struct doorbell_line) + 4095) & ~4095ull;
+}

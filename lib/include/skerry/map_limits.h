@@ -26,7 +26,7 @@ enum {
 	MAP_PATIENCE_MAX = 60000,
 	MAP_MAX_USER = 0x7fffffff, /* a user's or a group's number */
 	MAP_PCI_DEVICES = 32,      /* of a bus, for channels between machines */
-	/* 2 MiB, of a channel between machines, at its end: the doorbell pages, side 0's first */
+	/* 2 MiB, of a channel between machines, at its end: the doorbell areas, half for each side, side 0's first */
 	MAP_KERNELS_PART = 0x200000,
 	MAP_MTU_MIN = 576,         /* what every IPv4 host takes */
 	MAP_MTU_MAX = 1500,        /* Ethernet */
