@@ -40,10 +40,10 @@ def enumerators(header: Path) -> Mapping[str, int]:
 
 def _value(header: Path, expression: str, known: Mapping[str, int]) -> int:
     """Sums, products and shifts of numbers and of enumerators before."""
-    words = re.findall(r"\w+|<<|[-+*()]", expression)
+    words = re.findall(r"\w+|<<|>>|[-+*()]", expression)
     try:
         python = " ".join(
-            word if re.fullmatch(r"<<|[-+*()]", word) else str(_number(word) if word[0].isdecimal() else known[word])
+            word if re.fullmatch(r"<<|>>|[-+*()]", word) else str(_number(word) if word[0].isdecimal() else known[word])
             for word in words
         )
         return int(eval(python, {"__builtins__": {}}))  # of numbers and operators alone

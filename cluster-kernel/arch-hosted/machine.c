@@ -110,7 +110,7 @@ static void make_controlled(struct boot_info *info, const struct hosted_config *
 	direct_words(info);
 	first_life(config->cluster);
 	for (unsigned i = 0; i < config->cores; i++)
-		own_core(config->cluster, i, info->cores >> i & 1);
+		own_core(config->cluster, i, boot_cores_has(&info->cores, i));
 	for (unsigned i = 0; i < config->foreign_count; i++)
 		info->cpu_number[config->foreign[i].index] = config->foreign[i].cpu;
 	info->controlled_count = config->controlled_count;
@@ -130,12 +130,13 @@ static void make_controlled(struct boot_info *info, const struct hosted_config *
 
 /* The loader has them at once, where their interrupts arrive; the boot processor, if its handler finds that it must go
  * there. */
-void arch_fence_cores(struct kernel *kernel, const struct boot_controlled *target, uint64_t cores)
+void arch_fence_cores(struct kernel *kernel, const struct boot_controlled *target,
+                      const struct boot_cores *cores)
 {
 	struct hosted *machine = (struct hosted *)((char *)kernel - __builtin_offsetof(struct hosted, kernel));
 	struct cluster_control *control = hosted_control(target->cluster);
 	for (unsigned i = 0; i < target->cpu_count; i++) {
-		if (!(cores >> i & 1))
+		if (!boot_cores_has(cores, i))
 			continue;
 		atomic_fetch_add(&machine->fenced, 1);
 		if (!(atomic_load(&lost_starts) >> target->cluster & 1) &&
@@ -151,7 +152,7 @@ static void make_info(struct boot_info *info, const struct hosted_config *config
 		.magic = BOOT_INFO_MAGIC, .size = sizeof(*info), .cluster = config->cluster,
 		.cluster_count = ARENA_CLUSTERS, .tsc_hz = 1000000000, .lapic_hz = 1000000000,
 		.cpu_count = config->cores, .own_count = config->cores, .boot_core = BOOT_NO_CORE,
-		.cores = ~0ull >> (64 - config->cores) & ~config->absent,
+		.cores = { { ~0ull >> (64 - config->cores) & ~config->absent } },
 		.root_cnode_bits = ROOT_CNODE_BITS,
 		.memory_count = 1, .memory = { { part + RAM_OFFSET, config->memory } },
 		.modules = { part + MODULES_OFFSET, MODULES_SIZE },

@@ -17,18 +17,18 @@ static void wait_us(const struct kernel *kernel, uint64_t microseconds)
 		arch_relax();
 }
 
-void arch_fence_cores(struct kernel *kernel, const struct boot_controlled *target, uint64_t cores)
+void arch_fence_cores(struct kernel *kernel, const struct boot_controlled *target,
+                      const struct boot_cores *cores)
 {
 	kernel_assert(kernel->boot->start_vector && kernel->boot->start_vector < 0xa0); /* a page below 640 KiB */
-	kernel_assert(!(cores >> target->cpu_count));
 	for (unsigned i = 0; i < target->cpu_count; i++)
-		if (cores >> i & 1 && i != target->boot_core)
+		if (boot_cores_has(cores, i) && i != target->boot_core)
 			local_apic_send_init(target->apic[i]);
-		else if (cores >> i & 1)
+		else if (boot_cores_has(cores, i))
 			local_apic_send_nmi(target->apic[i]);
 	wait_us(kernel, INIT_US);
 	for (unsigned i = 0; i < target->cpu_count; i++)
-		if (cores >> i & 1 && i != target->boot_core)
+		if (boot_cores_has(cores, i) && i != target->boot_core)
 			local_apic_send_start(target->apic[i], (uint8_t)kernel->boot->start_vector);
 }
 

@@ -88,8 +88,11 @@ static void ledger_say(struct kernel *kernel, enum ledger_reason kind, uint32_t 
 	ledger_last_words(kernel->ledger, kind, core, reason);
 	for (unsigned i = 0; i < kernel->channel_count; i++) {
 		const struct channel_end *end = &kernel->channel[i];
-		for (uint64_t cores = doorbells_ring_all(end); cores; cores &= cores - 1)
-			local_apic_send(end->peer_apic[__builtin_ctzll(cores)], VECTOR_DOORBELL);
+		struct boot_cores cores = { 0 };
+		doorbells_ring_all(end, &cores);
+		for (uint32_t core = 0; core < end->peer_cpu_count; core++)
+			if (boot_cores_has(&cores, core))
+				local_apic_send(end->peer_apic[core], VECTOR_DOORBELL);
 	}
 }
 

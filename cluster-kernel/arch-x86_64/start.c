@@ -99,14 +99,6 @@ static void await_turn(const struct boot_info *info)
 		arch_relax();
 }
 
-static uint32_t count_cores(const struct boot_info *info)
-{
-	uint32_t count = 0;
-	for (uint64_t cores = info->cores; cores; cores &= cores - 1)
-		count++;
-	return count;
-}
-
 static void build_kernel(const struct boot_info *info)
 {
 	fence_init(info);
@@ -118,7 +110,7 @@ static void build_kernel(const struct boot_info *info)
 	boot_root_task(&kernel);
 	await_turn(info);
 	print("cluster %u: kernel %s, Skerry " SKERRY_VERSION ", %u cores, %u MHz", info->cluster, info->kernel_name,
-	      count_cores(info), (unsigned)(info->tsc_hz / 1000000));
+	      boot_cores_count(&info->cores), (unsigned)(info->tsc_hz / 1000000));
 	atomic_store_explicit(&kernel_built, 1, memory_order_release);
 }
 
@@ -137,11 +129,12 @@ _Noreturn void start(const struct boot_info *info, uint64_t index)
 
 	/* a core that joins a kernel that runs, and may have been there before; not by the identity mapping, which may
 	 * be gone */
-	bool joins = !(info->cores >> index & 1) || atomic_load_explicit(&all_entered, memory_order_acquire);
+	bool joins = !boot_cores_has(&info->cores, (uint32_t)index) ||
+	             atomic_load_explicit(&all_entered, memory_order_acquire);
 	if (!joins)
 		atomic_fetch_add_explicit(&cores_entered, 1, memory_order_acq_rel);
 	if (index == 0) {
-		wait_for(&cores_entered, count_cores(info));
+		wait_for(&cores_entered, boot_cores_count(&info->cores));
 		paging_drop_identity();
 		atomic_store_explicit(&all_entered, 1, memory_order_release);
 	}

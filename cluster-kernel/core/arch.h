@@ -16,6 +16,7 @@
 #include "arch_inline.h" /* the inline functions listed below */
 
 struct boot_controlled;
+struct boot_cores;
 struct core_set;
 struct cpu;
 struct kernel;
@@ -64,7 +65,8 @@ void arch_interrupt_cores(struct cpu *cpu, const struct core_set *cores);
  * Resets the cores of another cluster (a bit for each) and sends them to the loader. Does not wait for their arrival.
  * The boot processor goes only while its cluster's control word says that it is claimed.
  */
-void arch_fence_cores(struct kernel *kernel, const struct boot_controlled *target, uint64_t cores);
+void arch_fence_cores(struct kernel *kernel, const struct boot_controlled *target,
+                      const struct boot_cores *cores);
 
 /*
  * This core, which is idle, leaves the kernel for the loader (core_move.h). In the hosted port this returns; the core

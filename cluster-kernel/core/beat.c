@@ -5,6 +5,13 @@
 #include "kernel.h"
 #include "timer.h"
 
+void beats_tell_cores(const struct kernel *kernel)
+{
+	for (uint32_t i = 0; kernel->ledger && i < BOOT_CORE_WORDS; i++)
+		atomic_store_explicit(&kernel->ledger->present[i], core_set_get64(&kernel->cores, i),
+		                      memory_order_release);
+}
+
 void beats_init(struct kernel *kernel)
 {
 	const struct boot_info *info = kernel->boot;
@@ -17,7 +24,7 @@ void beats_init(struct kernel *kernel)
 			continue;
 		cpu->own.beat_at = cpu->own.housekeeping_at = arch_time(); /* so that schedule() sets the timer */
 	}
-	atomic_store_explicit(&kernel->ledger->present, core_set_get64(&kernel->cores, 0), memory_order_relaxed);
+	beats_tell_cores(kernel);
 	atomic_store_explicit(&kernel->ledger->life, info->life, memory_order_relaxed);
 	atomic_store_explicit(&kernel->ledger->state, LEDGER_RUNNING, memory_order_relaxed);
 	atomic_store_explicit(&kernel->ledger->magic, LEDGER_MAGIC, memory_order_release);
@@ -51,7 +58,7 @@ void beat(struct cpu *cpu)
 	if (!now || now < cpu->own.beat_at)
 		return;
 	struct ledger_kernel *ledger = kernel_of(cpu)->ledger;
-	_Atomic uint64_t *beats = &ledger->cores[cpu->own.index].beats;
+	_Atomic uint64_t *beats = &ledger->beats[cpu->own.index];
 	atomic_store_explicit(beats, atomic_load_explicit(beats, memory_order_relaxed) + 1, memory_order_relaxed);
 	cpu->own.beat_at = now + kernel_of(cpu)->tsc_hz / 1000 * kernel_of(cpu)->boot->beat_ms;
 	timer_housekeeping(cpu);

@@ -12,6 +12,8 @@
 
 /* Prepares all cores of a new kernel, before they enter. Without a ledger from the loader no core beats. */
 void beats_init(struct kernel *kernel);
+/* Writes into the ledger, if there is one, which cores are here and beat. */
+void beats_tell_cores(const struct kernel *kernel);
 /* Counts a beat and obeys an order of the ledger. Called when the timer has fired, before kernel_enter(). */
 void beat(struct cpu *cpu);
 /* Sets the timer for the next beat if schedule() has set it for nothing. Called before the kernel is left. */

@@ -66,10 +66,12 @@ void boot_kernel(struct kernel *kernel, const struct boot_info *info)
 	struct boot_memory *memory = &kernel->boot_memory;
 	boot_memory_init(memory, info);
 	kernel->boot = info;
-	kernel_assert(info->cores & 1 && !(info->cores >> info->cpu_count));
+	kernel_assert(boot_cores_has(&info->cores, 0));
 	kernel->cpu_count = info->cpu_count;
 	kernel->core_words = core_set_index(info->cpu_count - 1) + 1;
-	core_set_put64(&kernel->cores, 0, info->cores);
+	for (uint32_t i = 0; i < info->cpu_count; i++)
+		if (boot_cores_has(&info->cores, i))
+			core_set_add(&kernel->cores, i);
 	kernel->tsc_hz = info->tsc_hz;
 	for (unsigned i = 0; i < KERNEL_VSPACES; i++)
 		kernel->vspace_free[i] = i;
@@ -112,7 +114,8 @@ static void map_ledgers(struct kernel *kernel, struct vspace *vspace)
 	struct boot_memory *memory = &kernel->boot_memory;
 	for (unsigned i = 0; i < info->ledger_count; i++) {
 		uint64_t vaddr = ROOT_LEDGER_VADDR + i * sizeof(struct ledger), base = info->ledger[i].base;
-		map_page(memory, vspace, vaddr, base, RIGHT_READ);
+		for (uint64_t page = 0; page < sizeof(struct ledger_kernel); page += 4096)
+			map_page(memory, vspace, vaddr + page, base + page, RIGHT_READ);
 		map_page(memory, vspace, vaddr + offsetof(struct ledger, manager),
 		         base + offsetof(struct ledger, manager),
 		         i ? RIGHT_READ : RIGHT_READ | RIGHT_WRITE);

@@ -165,18 +165,17 @@ void doorbell_ring(struct cpu *cpu, const struct cap *cap)
 	cpu->own.pending |= PENDING_DOORBELL;
 }
 
-uint64_t doorbells_ring_all(const struct channel_end *end)
+void doorbells_ring_all(const struct channel_end *end, struct boot_cores *cores)
 {
-	uint64_t cores = 0;
 	for (unsigned number = 0; number < DOORBELL_COUNT; number++) {
 		unsigned core = atomic_load_explicit(&end->ring->route[number], memory_order_seq_cst);
 		if (core >= end->peer_cpu_count || core >= BOOT_MAX_CPUS)
 			continue;
 		atomic_fetch_or_explicit(&end->ring->core[core].pending[number / 64], 1ull << number % 64,
 		                         memory_order_seq_cst);
-		cores |= 1ull << core;
+		if (!end->remote)
+			boot_cores_add(cores, core);
 	}
-	return end->remote ? 0 : cores;
 }
 
 /* Signals the notifications of `bits`, of which the lowest is doorbell `first`. Returns those for which the budget was

@@ -9,13 +9,14 @@ uint64_t channel_mint_doorbell(struct cap *cap, uint64_t number);
 uint64_t invoke_channel(struct cpu *cpu, struct slot *slot, uint64_t info);
 /* Clears the doorbell's route when the slot of its listener, which had CAP_LISTENER, has been emptied. */
 void channel_unlisten(struct cpu *cpu, const struct slot *slot);
+struct boot_cores;
 struct channel_end;
 
 /*
  * For a kernel that panics, which has no lock: rings every doorbell to which the peer listens, so that it looks at the
- * ledger at once. Returns a bit for each of the peer's cores that must be interrupted.
+ * ledger at once. Adds the peer's cores that must be interrupted to the set.
  */
-uint64_t doorbells_ring_all(const struct channel_end *end);
+void doorbells_ring_all(const struct channel_end *end, struct boot_cores *cores);
 /* Rings a doorbell: the peer's kernel signals the notification that is bound to it. */
 void doorbell_ring(struct cpu *cpu, const struct cap *cap);
 /* After an interrupt from another cluster: signals the notifications of rung doorbells within the entry's work

@@ -32,12 +32,13 @@ static struct core_control *target_core(const struct kernel *kernel, const struc
 	return (struct core_control *)direct(kernel->boot->core_control) + target->cpu_number[index];
 }
 
-/* A bit for each core that the cluster has. */
-static uint64_t target_cores(const struct kernel *kernel, const struct boot_controlled *target)
+/* The cores that the cluster has. */
+static struct boot_cores target_cores(const struct kernel *kernel, const struct boot_controlled *target)
 {
-	uint64_t cores = 0;
+	struct boot_cores cores = { 0 };
 	for (unsigned i = 0; i < target->cpu_count; i++)
-		cores |= (uint64_t)core_is_of(core_read(target_core(kernel, target, i)), target->cluster) << i;
+		if (core_is_of(core_read(target_core(kernel, target, i)), target->cluster))
+			boot_cores_add(&cores, i);
 	return cores;
 }
 
@@ -45,18 +46,20 @@ static uint64_t target_cores(const struct kernel *kernel, const struct boot_cont
  * From now on these cores belong to the fenced cluster: none can be parked, so the reset reaches no core of another
  * cluster.
  */
-static uint64_t hold_cores(const struct kernel *kernel, const struct boot_controlled *target)
+static struct boot_cores hold_cores(const struct kernel *kernel, const struct boot_controlled *target)
 {
-	uint64_t cores = 0;
+	struct boot_cores cores = { 0 };
 	for (unsigned i = 0; i < target->cpu_count; i++)
-		cores |= (uint64_t)core_hold(target_core(kernel, target, i), target->cluster) << i;
+		if (core_hold(target_core(kernel, target, i), target->cluster))
+			boot_cores_add(&cores, i);
 	return cores;
 }
 
 static uint64_t cluster_start(const struct kernel *kernel, struct cluster_control *control,
                               const struct boot_controlled *target)
 {
-	if (!control_start(control, kernel->boot->cluster, target_cores(kernel, target)))
+	const struct boot_cores cores = target_cores(kernel, target);
+	if (!control_start(control, kernel->boot->cluster, &cores))
 		return SKERRY_BUSY;
 	control_release(own_control(kernel), target->cluster);
 	return SKERRY_OK;
@@ -71,11 +74,12 @@ static uint64_t cluster_fence(struct kernel *kernel, struct cluster_control *con
 			      const struct boot_controlled *target)
 {
 	kernel_assert(target->cluster != kernel->boot->cluster && target->cpu_count <= BOOT_MAX_CPUS);
-	if (!control_fence_begin(control, kernel->boot->cluster))
+	if (!control_fence_begin(control, kernel->boot->cluster, target->cpu_count))
 		return SKERRY_BUSY;
 	if (control_yields(own_control(kernel), control, kernel->boot->cluster, target->cluster))
 		return SKERRY_BUSY;
-	arch_fence_cores(kernel, target, hold_cores(kernel, target));
+	const struct boot_cores cores = hold_cores(kernel, target);
+	arch_fence_cores(kernel, target, &cores);
 	return control_fence_end(control, kernel->boot->cluster) ? SKERRY_OK : SKERRY_BUSY;
 }
 

@@ -3,6 +3,7 @@
 #include <skerry/core_control.h>
 #include <skerry/ledger.h>
 #include "arch.h"
+#include "beat.h"
 #include "cap.h"
 #include "fault.h"
 #include "kernel.h"
@@ -84,14 +85,6 @@ static bool can_leave(const struct kernel *kernel, uint32_t index)
 	       !has_visitors(kernel, index);
 }
 
-/* For others of the machine: which cores beat. */
-static void tell_ledger(const struct kernel *kernel)
-{
-	if (kernel->ledger)
-		atomic_store_explicit(&kernel->ledger->present, core_set_get64(&kernel->cores, 0),
-		                      memory_order_release);
-}
-
 /* The core has answered REQUEST_LEAVE: its TLB holds no valid translation of this cluster's spaces any more. */
 static void forget_spaces(struct kernel *kernel, const struct cpu *core)
 {
@@ -114,7 +107,7 @@ static uint64_t core_let_go(struct cpu *cpu, uint32_t index, uint64_t to)
 	}
 	core_set_remove(&kernel->cores, index);
 	faults_take_over(cpu, core);
-	tell_ledger(kernel);
+	beats_tell_cores(kernel);
 	remote_request_core(cpu, index, REQUEST_LEAVE, 0);
 	forget_spaces(kernel, core);
 	return SKERRY_OK;
@@ -189,7 +182,7 @@ bool core_arrive(struct cpu *cpu)
 		core_set_add(&kernel->cores, cpu->own.index);
 		/* so that schedule() sets the timer */
 		cpu->own.beat_at = cpu->own.housekeeping_at = kernel->ledger ? arch_time() : 0;
-		tell_ledger(kernel);
+		beats_tell_cores(kernel);
 	} else {
 		kernel_count_core(cpu, cpu, false);
 	}

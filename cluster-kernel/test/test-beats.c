@@ -32,7 +32,7 @@ static void begin(void)
 	EXPECT(ledger->state, LEDGER_RUNNING);
 }
 
-static uint64_t beats(unsigned core) { return ledger->cores[core].beats; }
+static uint64_t beats(unsigned core) { return ledger->beats[core]; }
 
 static void pass(uint64_t cycles)
 {
@@ -151,7 +151,8 @@ static void expect_page(uint64_t vaddr, const void *page, unsigned rights)
 static void whose_pages(void)
 {
 	begin();
-	expect_page(ROOT_LEDGER_VADDR, ledger, RIGHT_READ);
+	for (unsigned page = 0; page < sizeof(*ledger); page += 4096)
+		expect_page(ROOT_LEDGER_VADDR + page, (const char *)ledger + page, RIGHT_READ);
 	expect_page(ROOT_LEDGER_VADDR + sizeof(*ledger), ledger + 1, RIGHT_READ | RIGHT_WRITE);
 }
 

@@ -98,7 +98,7 @@ static void largest(void)
 	begin();
 	EXPECT(claim(1, OTHER), 0);
 	EXPECT(by(1, CLUSTER_FENCE, OTHER, 0), 0);
-	EXPECT(atomic_load(&hosted_control(OTHER)->parked), (1ull << BOOT_MAX_CPUS) - 1);
+	EXPECT(atomic_load(&hosted_control(OTHER)->parked[0]), (1ull << BOOT_MAX_CPUS) - 1);
 	EXPECT(by(1, CLUSTER_START, OTHER, 0), 0);
 	load(OTHER);
 	end();
@@ -108,14 +108,15 @@ static void largest(void)
 static void boot_processor(void)
 {
 	struct boot_controlled target = { .cluster = OTHER, .cpu_count = 2, .boot_core = 1 };
+	const struct boot_cores both = { { 3 } };
 	begin();
-	arch_fence_cores(&pair[0]->kernel, &target, 3);
-	EXPECT(atomic_load(&hosted_control(OTHER)->parked), 1);
+	arch_fence_cores(&pair[0]->kernel, &target, &both);
+	EXPECT(atomic_load(&hosted_control(OTHER)->parked[0]), 1);
 	EXPECT(claim(0, OTHER), 0);
 	EXPECT(by(0, CLUSTER_FENCE, OTHER, 0), 0);
-	atomic_store(&hosted_control(OTHER)->parked, 0);
-	arch_fence_cores(&pair[0]->kernel, &target, 3);
-	EXPECT(atomic_load(&hosted_control(OTHER)->parked), 3);
+	atomic_store(&hosted_control(OTHER)->parked[0], 0);
+	arch_fence_cores(&pair[0]->kernel, &target, &both);
+	EXPECT(atomic_load(&hosted_control(OTHER)->parked[0]), 3);
 	end();
 }
 

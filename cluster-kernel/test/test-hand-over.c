@@ -31,7 +31,7 @@ static void describe_machine(bool devices, unsigned skipped)
 	info = (struct boot_info){
 		.magic = BOOT_INFO_MAGIC, .size = sizeof(info), .cluster = 5, .cluster_count = 7, .tsc_hz = 3000000000,
 		.lapic_hz = 1000000, .rsdp = 0xe1234, .epoch = 1700000000, .epoch_tsc = 987654321, .cpu_count = CORES,
-		.own_count = CORES, .cores = (1u << CORES) - 1,
+		.own_count = CORES, .cores = { { (1u << CORES) - 1 } },
 		.apic = { 21, 22, 23 }, .cpu_number = { 31, 32, 33 }, .root_cnode_bits = ROOT_CNODE_BITS + 1,
 		.memory_count = 1, .memory = { { spare() + skipped * PAGE, MEMORY_PAGES * PAGE } },
 		.device_count = devices ? DEVICE_RANGES : 0,

@@ -48,15 +48,15 @@ uint64_t resident_core_control(uint64_t *size)
 	return (uint64_t)core_words;
 }
 
-uint64_t resident_cores(const struct cluster *c)
+struct boot_cores resident_cores(const struct cluster *c)
 {
-	uint64_t cores = 0;
+	const uint32_t room = c->resident == 0 ? c->map->cpu_count : map_core_count(map, c->map);
+	struct boot_cores cores = { 0 };
 
-	if (c->resident == 0)
-		return (1ull << c->map->cpu_count) - 1;
-	for (uint32_t i = 0; map_core_cpu(map, c->map, i) != MAP_NONE; i++)
-		if (core_is_of(core_read(&core_words[map_core_cpu(map, c->map, i)]), c->map->number))
-			cores |= 1ull << i;
+	for (uint32_t i = 0; i < room; i++)
+		if (c->resident == 0 ||
+		    core_is_of(core_read(&core_words[map_core_cpu(map, c->map, i)]), c->map->number))
+			boot_cores_add(&cores, i);
 	return cores;
 }
 

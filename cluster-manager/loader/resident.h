@@ -29,8 +29,8 @@ uint64_t resident_size(const struct cluster *c);
 uint64_t resident_control(uint64_t *size);
 /* Where the words are by which cores move, in whole pages. */
 uint64_t resident_core_control(uint64_t *size);
-/* A bit for each core of the cluster, by index in it. */
-uint64_t resident_cores(const struct cluster *c);
+/* The cores that the cluster has. */
+struct boot_cores resident_cores(const struct cluster *c);
 /* After all is placed, before anything is loaded. `start_vector`: of the trampoline's page. */
 void resident_place(struct cluster *clusters, uint32_t count, const struct machine *m, uint32_t start_vector);
 /* Where the trampoline takes a core to, and the NMI handler of its kernel the boot processor. */

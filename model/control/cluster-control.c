@@ -24,7 +24,7 @@ static void begin_with(uint32_t count)
 {
 	memset(&control, 0, sizeof(control));
 	atomic_store_explicit(&control.word, control_word(LOST_LIFE, 0, CONTROL_RUNNING), memory_order_relaxed);
-	atomic_store_explicit(&control.parked, UINT64_MAX, memory_order_relaxed); /* as its former rescue left it */
+	atomic_store_explicit(&control.parked[0], UINT64_MAX, memory_order_relaxed); /* as its former rescue left it */
 	cores = count;
 	explore_name(&control, sizeof(control), "control");
 	explore_name(memory, sizeof(memory), "memory");
@@ -37,6 +37,7 @@ static void reset(void) { atomic_fetch_add_explicit(&resets, 1, memory_order_acq
 /* From any state of the life that was lost, until another one runs. */
 static void rescue(uint32_t self)
 {
+	const struct boot_cores all = { { (1u << cores) - 1 } };
 	for (;;) {
 		uint64_t word = control_read(&control);
 		if (control_life(word) != LOST_LIFE)
@@ -44,11 +45,11 @@ static void rescue(uint32_t self)
 		if (!control_is_claimed(word) || control_claimer(word) != self) {
 			if (!control_claim(&control, word, self))
 				continue;
-			if (control_fence_begin(&control, self)) {
+			if (control_fence_begin(&control, self, cores)) {
 				reset();
 				control_fence_end(&control, self);
 			}
-		} else if (!control_start(&control, self, (1u << cores) - 1)) {
+		} else if (!control_start(&control, self, &all)) {
 			explore_relax();
 		}
 	}
@@ -128,7 +129,7 @@ static void each_other(unsigned self)
 {
 	struct cluster_control *other = &pair[!self];
 	if (!control_claim(other, control_word(LOST_LIFE, 0, CONTROL_RUNNING), self) ||
-	    !control_fence_begin(other, self))
+	    !control_fence_begin(other, self, 1))
 		return;
 	if (!control_yields(&pair[self], other, self, !self))
 		__atomic_fetch_add(&fenced_each, 1, __ATOMIC_RELAXED);
@@ -145,7 +146,7 @@ static void fence_finds(unsigned self)
 {
 	if (self == 0) {
 		control_claim(&control, control_word(LOST_LIFE, 0, CONTROL_RUNNING), 1);
-		control_fence_begin(&control, 1);
+		control_fence_begin(&control, 1, cores);
 		reset();
 	} else {
 		while (!atomic_load_explicit(&resets, memory_order_acquire))

@@ -66,7 +66,7 @@ static void gives_up(void)
 /* A claimer fences `lost`: what it resets must be in that cluster's kernel, or in the loader. */
 static void fences_by(uint32_t claimer, uint64_t word, uint32_t lost)
 {
-	if (!control_claim(&control[lost], word, claimer) || !control_fence_begin(&control[lost], claimer))
+	if (!control_claim(&control[lost], word, claimer) || !control_fence_begin(&control[lost], claimer, 1))
 		return;
 	if (!core_hold(&core, lost))
 		return;

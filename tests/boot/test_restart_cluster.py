@@ -14,6 +14,7 @@ from deploy.deployment import modules
 from deploy.machine import gdb_remote, monitor
 from deploy.machine.run import Run
 from tests.boot.machine import ANSWER, deployment, machine, machine_booted
+from topology.limits import MAX_CLUSTERS
 
 pytestmark = pytest.mark.drawn
 
@@ -24,7 +25,8 @@ _WORD = re.compile(r"0x[0-9a-f]+$", re.MULTILINE)
 
 def control(cluster: int) -> int:
     """Returns the address of a cluster's control word in the loader."""
-    return Image(BUILD / modules.LOADER).symbol("control").address + 128 * cluster
+    words = Image(BUILD / modules.LOADER).symbol("control")
+    return words.address + words.size // MAX_CLUSTERS * cluster
 
 
 def life(run: Run, cluster: int) -> int:

@@ -6,7 +6,7 @@
  * 64-bit long mode, paging on, interrupts off, direction flag clear, no stack:
  *
  *     RDI = struct boot_info * (an address in the direct map)
- *     RSI = index of this core within the cluster, 0 .. cpu_count-1; its bit is
+ *     RSI = index of this core within the cluster, 0 .. cpu_count-1; it is
  *           in `cores`, or it joins a kernel that runs (core_control.h)
  *
  * CR3 holds the cluster's kernel page table, built by the loader in the
@@ -57,6 +57,27 @@ enum {
 	BOOT_NAME_SIZE = 32,
 };
 #define BOOT_NO_CORE UINT32_MAX
+
+/* A set of a cluster's cores, by index in the cluster: core i is bit i % 64 of word i / 64. */
+enum { BOOT_CORE_WORDS = (BOOT_MAX_CPUS + 63) >> 6 };
+struct boot_cores {
+	uint64_t word[BOOT_CORE_WORDS];
+};
+static inline int boot_cores_has(const struct boot_cores *cores, uint32_t core)
+{
+	return core < BOOT_MAX_CPUS && cores->word[core / 64] >> core % 64 & 1;
+}
+static inline void boot_cores_add(struct boot_cores *cores, uint32_t core)
+{
+	cores->word[core / 64] |= 1ull << core % 64;
+}
+static inline uint32_t boot_cores_count(const struct boot_cores *cores)
+{
+	uint32_t count = 0;
+	for (uint32_t core = 0; core < BOOT_MAX_CPUS; core++)
+		count += (uint32_t)boot_cores_has(cores, core);
+	return count;
+}
 
 /* Stacks of a core, in pages with the one that is not mapped: one for all entries, and above it one for each of NMI,
  * double fault and machine check. */
@@ -178,7 +199,7 @@ struct boot_info {
 	uint32_t cpu_count;
 	uint32_t apic[BOOT_MAX_CPUS];     /* local APIC id of core i */
 	uint32_t cpu_number[BOOT_MAX_CPUS]; /* its place among all cpus of the map */
-	uint64_t cores;                   /* bit i: core i enters now */
+	struct boot_cores cores;          /* that enter now */
 
 	uint32_t memory_count;
 	struct boot_range memory[BOOT_MAX_RANGES]; /* free RAM, becomes untyped */

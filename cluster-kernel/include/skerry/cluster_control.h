@@ -10,10 +10,10 @@
  * a claimer that was replaced can change nothing any more.
  *
  * The claimer fences the claimed cluster: it sends each of its cores INIT and a start-up interrupt, which take the core
- * to the loader, whatever it was doing. There, under the loader's page tables, the core sets its bit in `parked`. INIT
+ * to the loader, whatever it was doing. There, under the loader's page tables, the core joins the set `parked`. INIT
  * would send the boot processor into the firmware, so it gets an NMI instead. The claim was stored before, and the NMI
  * handler leaves for the loader if it finds its cluster claimed. A kernel that has spoilt its handler cannot be fenced.
- * START needs the bits of all cores that the cluster has then (core_control.h); then the cluster's core 0 loads it
+ * START needs all cores there that the cluster has then (core_control.h); then the cluster's core 0 loads it
  * anew, takes it into its next life, and all its cores enter the new kernel. A core that arrives again in the same life
  * (a fence that came late, or twice) waits for the next.
  *
@@ -29,6 +29,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <skerry/boot.h>
 
 enum control_state {
 	CONTROL_NONE,    /* this cluster is not started again */
@@ -41,7 +42,8 @@ enum control_state {
 
 struct cluster_control {
 	_Alignas(64) _Atomic uint64_t word;   /* control_word() */
-	_Alignas(64) _Atomic uint64_t parked; /* bit i: its core i has come to the loader since the last fence */
+	/* its cores that have come to the loader since the last fence, as struct boot_cores */
+	_Alignas(64) _Atomic uint64_t parked[BOOT_CORE_WORDS];
 };
 
 /* `life`: 1 at boot, one more each time the cluster is loaded again. `claimer`: number of a cluster, 0 where there is
@@ -80,16 +82,17 @@ static inline bool control_claim(struct cluster_control *c, uint64_t expected, u
 }
 
 /*
- * Begins a fence; called before the cores are interrupted. Returns false if the cluster is not, or no longer, this
- * claimer's.
+ * Begins a fence of a cluster with room for `cores` cores; called before they are interrupted. Returns false if the
+ * cluster is not, or no longer, this claimer's.
  */
-static inline bool control_fence_begin(struct cluster_control *c, uint32_t claimer)
+static inline bool control_fence_begin(struct cluster_control *c, uint32_t claimer, uint32_t cores)
 {
 	uint64_t word = control_read(c);
 	if (!control_is_claimed(word) || control_claimer(word) != claimer ||
 	    !control_change(c, word, control_word(control_life(word), claimer, CONTROL_CLAIMED)))
 		return false; /* a core that was loading cannot finish from here on */
-	atomic_store_explicit(&c->parked, 0, memory_order_seq_cst);
+	for (uint32_t i = 0; i < (cores + 63) / 64; i++)
+		atomic_store_explicit(&c->parked[i], 0, memory_order_seq_cst);
 	return true;
 }
 
@@ -124,14 +127,16 @@ static inline bool control_fence_end(struct cluster_control *c, uint32_t claimer
 	       control_change(c, word, control_word(control_life(word), claimer, CONTROL_FENCED));
 }
 
-/* `cores`: a bit for each of its cores, by index in the cluster. */
-static inline bool control_all_parked(const struct cluster_control *c, uint64_t cores)
+static inline bool control_all_parked(const struct cluster_control *c, const struct boot_cores *cores)
 {
-	return (atomic_load_explicit(&c->parked, memory_order_seq_cst) & cores) == cores;
+	for (uint32_t i = 0; i < BOOT_CORE_WORDS; i++)
+		if (cores->word[i] & ~(cores->word[i] ? atomic_load_explicit(&c->parked[i], memory_order_seq_cst) : 0))
+			return false;
+	return true;
 }
 
 /* False: it is not fenced by this claimer, or not all of its cores are parked. */
-static inline bool control_start(struct cluster_control *c, uint32_t claimer, uint64_t cores)
+static inline bool control_start(struct cluster_control *c, uint32_t claimer, const struct boot_cores *cores)
 {
 	uint64_t word = control_read(c);
 	return word == control_word(control_life(word), claimer, CONTROL_FENCED) && control_all_parked(c, cores) &&
@@ -154,7 +159,7 @@ static inline bool control_must_park(const struct cluster_control *c) { return c
 static inline uint32_t control_arrive(struct cluster_control *c, uint32_t core)
 {
 	uint32_t life = control_life(control_read(c));
-	atomic_fetch_or_explicit(&c->parked, 1ull << core, memory_order_seq_cst);
+	atomic_fetch_or_explicit(&c->parked[core / 64], 1ull << core % 64, memory_order_seq_cst);
 	return life;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The state that a cluster shows to the others of its machine: two pages in its own memory. They are mapped at
+ * The state that a cluster shows to the others of its machine: four pages in its own memory. They are mapped at
  * ROOT_LEDGER_VADDR in every root task, read-only, but for the own manager's page.
  *
- *     4 KiB   struct ledger_kernel    written by the kernel, and by no program
+ *    12 KiB   struct ledger_kernel    written by the kernel, and by no program
  *     4 KiB   struct ledger_manager   written by the cluster's manager
  *
  * Three signs of life: a panicking kernel's last words, a beat of each core by its kernel, and the passes of the
@@ -66,7 +66,7 @@ static inline unsigned ledger_order(uint64_t word)
 	unsigned order = word & 0xff;
 	return word >> 32 == LEDGER_ORDER_MAGIC >> 32 && order < LEDGER_ORDERS ? order : LEDGER_ORDER_NONE;
 }
-static inline unsigned ledger_order_core(uint64_t word) { return word >> 8 & 0xff; }
+static inline unsigned ledger_order_core(uint64_t word) { return word >> 8 & 0xfff; }
 
 /*
  * In the same way it changes the kernel's granularity (skerry/syscall.h): the manager has the kernel change when it
@@ -101,9 +101,8 @@ static inline uint32_t ledger_memory_number(uint64_t word) { return (uint32_t)(w
 static inline uint32_t ledger_memory_pieces(uint64_t word) { return (uint32_t)(word >> 8) & 0xfffffff; }
 static inline uint32_t ledger_memory_to(uint64_t word) { return (uint32_t)word & 0xff; }
 
-struct ledger_core {
-	_Alignas(64) _Atomic uint64_t beats; /* grows every boot_info.beat_ms; only the core itself writes it */
-};
+enum { LEDGER_CORES = 1024 };
+_Static_assert((int)BOOT_MAX_CPUS <= (int)LEDGER_CORES, "a beat of each core");
 
 struct ledger_kernel {
 	_Atomic uint64_t magic; /* LEDGER_MAGIC; 0 before the kernel has started */
@@ -117,8 +116,10 @@ struct ledger_kernel {
 	_Atomic uint64_t move;        /* LEDGER_MOVE_MAGIC | number << 20 | core << 8 | cluster */
 	_Atomic uint64_t memory;      /* LEDGER_MEMORY_MAGIC | number << 36 | pieces << 8 | cluster */
 	_Alignas(64) _Atomic uint32_t life; /* boot_info.life */
-	_Atomic uint64_t present;           /* bit i: core i is one of the cluster's, and beats */
-	struct ledger_core cores[BOOT_MAX_CPUS];
+	_Atomic uint64_t present[BOOT_CORE_WORDS]; /* those that are the cluster's, and beat; as struct boot_cores */
+	/* of each core: grows every boot_info.beat_ms; only the core itself writes it. Beats are rare, so that eight
+	 * cores share a line, and a watcher reads few */
+	_Alignas(4096) _Atomic uint64_t beats[LEDGER_CORES];
 };
 
 struct ledger_manager {
@@ -134,7 +135,7 @@ struct ledger {
 	struct ledger_manager manager;
 };
 
-_Static_assert(sizeof(struct ledger_kernel) == 4096, "a page");
+_Static_assert(sizeof(struct ledger_kernel) == 3 * 4096, "a page, and two of beats");
 _Static_assert(sizeof(struct ledger_manager) == 4096, "a page");
 
 /* The last words of `core`; the caller is the only one that says any. `text` ends with 0. */

@@ -52,8 +52,9 @@ static void begin(void)
 	memset(ledger, 0, CLUSTERS * sizeof(*ledger));
 	for (uint32_t i = 0; i < watched_count; i++) {
 		struct watched *w = &watched[i];
-		*w = (struct watched){ .ledger = w->ledger, .cluster = w->cluster, .cores = w->cores, .life = 1,
-		                       .next_life = 1 };
+		memset(w->core, 0, w->room * sizeof(*w->core));
+		*w = (struct watched){ .ledger = w->ledger, .cluster = w->cluster, .cores = w->cores, .room = w->room,
+		                       .core = w->core, .life = 1, .next_life = 1 };
 	}
 	for (unsigned i = 0; i < CLUSTERS; i++) {
 		ledger[i].kernel.magic = ledger[i].manager.magic = LEDGER_MAGIC;
@@ -72,7 +73,7 @@ static void pass(unsigned ticks, unsigned ms, unsigned signs)
 		for (unsigned i = 1; i < CLUSTERS; i++) {
 			unsigned given = i == 1 ? signs : ALL;
 			for (unsigned c = 0; c < CORES; c++)
-				ledger[i].kernel.cores[c].beats += given >> c & 1;
+				ledger[i].kernel.beats[c] += given >> c & 1;
 			ledger[i].manager.ticks += !!(given & TIMER);
 			ledger[i].manager.passes += !!(given & MANAGER);
 		}

@@ -21,13 +21,16 @@ struct counter {
 struct watched {
 	const struct ledger *ledger;
 	uint32_t cluster, cores; /* as the map has it */
-	uint64_t present;        /* a bit for each core that it has now */
+	uint32_t room;           /* cores that its kernel has room for */
+	struct boot_cores present; /* that it has now */
+	uint32_t cores_end;      /* the last of these, and one */
 	bool started, manager_started;
 	bool is_lost;            /* published last: the main thread reads the verdict */
 	bool is_reported;        /* the main thread's, but for the time between `next_life` and `life` */
 	uint32_t life;           /* that is watched: the timer thread's */
 	_Atomic uint32_t next_life; /* the main thread's: to be watched from the next tick on */
-	struct counter core[BOOT_MAX_CPUS], timer, manager;
+	struct counter *core;    /* of each that it has room for */
+	struct counter timer, manager;
 	uint64_t lost_at;        /* our TSC */
 	struct watch_verdict verdict;
 };
@@ -63,7 +66,11 @@ void watch_init(void)
 		struct watched *w = &watched[watched_count++];
 		w->ledger = &ledger[i];
 		w->cluster = c->number;
-		w->cores = c->cpu_count < BOOT_MAX_CPUS ? c->cpu_count : BOOT_MAX_CPUS;
+		w->cores = c->cpu_count;
+		w->room = map_core_count(map, c);
+		w->core = own_memory(w->room * sizeof(*w->core));
+		if (!w->core)
+			manager_panic("no memory to watch the cores of cluster %u", w->cluster);
 		w->life = w->next_life = first_life(w->cluster);
 		channel_is_watched(w->cluster, &w->next_life);
 	}
@@ -86,7 +93,7 @@ static bool is_silent(const struct counter *c, uint64_t now, uint32_t ms)
 
 static void watch_conclude(struct watched *w, enum watch_reason reason, uint32_t core, uint64_t silence)
 {
-	require(reason != WATCH_ALIVE && (core == WATCH_NO_CORE || reason == WATCH_PANIC || core < BOOT_MAX_CPUS));
+	require(reason != WATCH_ALIVE && (core == WATCH_NO_CORE || reason == WATCH_PANIC || core < w->room));
 	struct watch_verdict *v = &w->verdict;
 	v->reason = reason;
 	v->core = core;
@@ -113,8 +120,8 @@ static void fell_silent(struct watched *w, uint64_t now)
 	uint32_t silent = 0, first = WATCH_NO_CORE;
 	uint32_t cores = 0;
 	uint64_t longest = 0;
-	for (uint32_t i = 0; i < BOOT_MAX_CPUS; i++) {
-		cores += w->present >> i & 1;
+	for (uint32_t i = 0; i < w->room; i++) {
+		cores += (uint32_t)boot_cores_has(&w->present, i);
 		if (!is_silent(&w->core[i], now, watch_core_ms() / 2))
 			continue;
 		first = silent++ ? first : i;
@@ -140,7 +147,7 @@ static void fell_silent(struct watched *w, uint64_t now)
 
 static bool is_any_silent(const struct watched *w, uint64_t now)
 {
-	for (uint32_t i = 0; i < BOOT_MAX_CPUS; i++)
+	for (uint32_t i = 0; i < w->room; i++)
 		if (is_silent(&w->core[i], now, watch_core_ms()))
 			return true;
 	return w->manager_started &&
@@ -155,7 +162,7 @@ static void look_at_life(struct watched *w)
 		return;
 	__atomic_store_n(&w->is_lost, false, __ATOMIC_RELAXED);
 	w->is_reported = w->started = w->manager_started = false;
-	memset(w->core, 0, sizeof(w->core));
+	memset(w->core, 0, w->room * sizeof(*w->core));
 	w->timer = w->manager = (struct counter){ 0 };
 	w->verdict = (struct watch_verdict){ 0 };
 	__atomic_store_n(&w->life, life, __ATOMIC_RELEASE);
@@ -167,9 +174,20 @@ static void look_at_life(struct watched *w)
  */
 static void look_at_cores(struct watched *w)
 {
-	uint64_t present = atomic_load_explicit(&w->ledger->kernel.present,
-	                                        memory_order_relaxed) & ((1ull << BOOT_MAX_CPUS) - 1);
-	w->present = present ? present : (1ull << w->cores) - 1;
+	struct boot_cores shown;
+	for (uint32_t i = 0; i < BOOT_CORE_WORDS; i++)
+		shown.word[i] = atomic_load_explicit(&w->ledger->kernel.present[i], memory_order_relaxed);
+	w->present = (struct boot_cores){ 0 };
+	w->cores_end = 0;
+	for (uint32_t i = 0; i < w->room; i++)
+		if (boot_cores_has(&shown, i)) {
+			boot_cores_add(&w->present, i);
+			w->cores_end = i + 1;
+		}
+	if (w->cores_end)
+		return;
+	while (w->cores_end < w->cores)
+		boot_cores_add(&w->present, w->cores_end++);
 }
 
 /* True when it is lost. */
@@ -181,19 +199,19 @@ static bool watch_check(struct watched *w, uint64_t now)
 	if (!w->started)
 		return false; /* how long it may take is the channel's to judge */
 	look_at_cores(w);
-	if (ledger_read_words(&l->kernel, 64 - (uint32_t)__builtin_clzll(w->present), &words)) {
+	if (ledger_read_words(&l->kernel, w->cores_end, &words)) {
 		watch_panicked(w, &words, now);
 		return true;
 	}
-	for (uint32_t i = 0; i < BOOT_MAX_CPUS; i++)
-		if (w->present >> i & 1)
-			counter_check(&w->core[i], &l->kernel.cores[i].beats, now);
+	for (uint32_t i = 0; i < w->room; i++)
+		if (boot_cores_has(&w->present, i))
+			counter_check(&w->core[i], &l->kernel.beats[i], now);
 		else
 			w->core[i] = (struct counter){ 0 };
 	w->manager_started |= atomic_load_explicit(&l->manager.magic, memory_order_relaxed) == LEDGER_MAGIC;
 	counter_check(&w->timer, &l->manager.ticks, now);
 	counter_check(&w->manager, &l->manager.passes, now);
-	require(!w->is_lost && w->present);
+	require(!w->is_lost && w->cores_end);
 	if (!is_any_silent(w, now))
 		return false;
 	fell_silent(w, now);

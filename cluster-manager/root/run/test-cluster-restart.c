@@ -49,7 +49,7 @@ static int test_claim(uint64_t slot, uint32_t cluster, uint64_t word)
 static int fence(void)
 {
 	fences++;
-	if (!control_fence_begin(&control, root->cluster))
+	if (!control_fence_begin(&control, root->cluster, CORES))
 		return -SKERRY_BUSY;
 	for (uint32_t i = 0; i < CORES; i++)
 		if (!is_deaf)
@@ -59,11 +59,12 @@ static int fence(void)
 
 static int test_step(uint64_t slot, enum skerry_invocation step, uint32_t cluster)
 {
+	static const struct boot_cores all = { { (1u << CORES) - 1 } };
 	CHECK(slot == ROOT_SLOT_CLUSTER_CONTROL && cluster == LOST);
 	switch (step) {
 	case CLUSTER_FENCE: return fence();
 	case CLUSTER_START:
-		if (!control_start(&control, root->cluster, (1u << CORES) - 1))
+		if (!control_start(&control, root->cluster, &all))
 			return -SKERRY_BUSY;
 		starts++;
 		loading_since = now;
@@ -147,7 +148,7 @@ static void set_up(uint32_t self)
 {
 	memset(restart, 0, sizeof(restart));
 	memset(lost, 0, sizeof(lost));
-	control = (struct cluster_control){ .word = control_word(1, 0, CONTROL_RUNNING), .parked = UINT64_MAX };
+	control = (struct cluster_control){ .word = control_word(1, 0, CONTROL_RUNNING), .parked = { UINT64_MAX } };
 	root->cluster = test_map.primary = self;
 	root->ledger_count = CLUSTERS;
 	for (uint32_t i = 0, n = 1; i < CLUSTERS; i++)
