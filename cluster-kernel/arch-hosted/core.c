@@ -73,7 +73,8 @@ static bool core_is_programmed(const struct hosted_core *core)
 static bool is_on_the_way(const struct hosted_core *core)
 {
 	const struct boot_info *info = core->machine->kernel.boot;
-	uint64_t word = info->core_control ? core_read(hosted_core_control(info->cpu_number[core->cpu->own.index])) : 0;
+	const uint32_t number = core->machine->kernel.map_core[core->cpu->own.index].number;
+	uint64_t word = info->core_control ? core_read(hosted_core_control(number)) : 0;
 	return core_owner(word) == info->cluster && (core_state(word) == CORE_LEAVING ||
 	       core_may_join(word, (struct cluster_control *)direct(info->control) + info->cluster));
 }
@@ -213,7 +214,7 @@ static bool ask_program(struct hosted_core *core)
 static bool in_loader(struct hosted_core *core)
 {
 	struct core_control *control =
-		hosted_core_control(core->machine->kernel.boot->cpu_number[core->cpu->own.index]);
+		hosted_core_control(core->machine->kernel.map_core[core->cpu->own.index].number);
 	for (unsigned i = 0; i < HOSTED_VECTORS / 64; i++)
 		atomic_store(&core->vectors[i], 0);
 	if (core_parked(control, core_read(control)))

@@ -69,6 +69,8 @@ struct hosted_controlled {
 struct hosted_foreign {
 	unsigned index, cpu;
 };
+/* The address in boot_info of a list that is anywhere in the process. */
+uint64_t hosted_list(const struct boot_core *list);
 /* Its word; all machines share it. The loader's part is done by the core itself, as soon as the machines run. */
 struct core_control *hosted_core_control(unsigned cpu);
 /* Which cluster has which memory, as the loader would have it; all machines that control others share it. */
@@ -83,6 +85,9 @@ void hosted_lose_starts(unsigned cluster, bool lose);
 struct hosted {
 	struct kernel kernel;
 	struct boot_info info;
+	struct hosted_cores {
+		struct boot_core own[BOOT_MAX_CPUS], of[BOOT_MAX_CLUSTERS][BOOT_MAX_CPUS]; /* by cluster */
+	} cores; /* lists of boot_info */
 	struct hosted_config config;
 	_Atomic uint64_t time; /* grows by one with every reading */
 	bool slow_wait; /* SIGNAL_WAIT takes no fast path, as on processors without WRGSBASE */

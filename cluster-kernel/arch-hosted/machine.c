@@ -31,7 +31,17 @@
 #define AREA_SIZE doorbell_area_size(BOOT_MAX_CPUS)
 static uint64_t channel_base(unsigned id) { return (id + 1) * 2 * CHANNEL_SIZE; }
 
-static void make_channel(struct boot_info *info, const struct hosted_link *link)
+uint64_t hosted_list(const struct boot_core *list) { return (uint64_t)list - arch_direct_base(); }
+
+/* The list of the first cores of another cluster. */
+static uint64_t list_cores(struct hosted_cores *cores, unsigned cluster, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		cores->of[cluster][i] = (struct boot_core){ hosted_apic(cluster, i), hosted_apic(cluster, i) };
+	return hosted_list(cores->of[cluster]);
+}
+
+static void make_channel(struct boot_info *info, struct hosted_cores *cores, const struct hosted_link *link)
 {
 	uint64_t base = channel_base(link->id);
 	struct boot_channel *channel = &info->channel[info->channel_count++];
@@ -49,9 +59,8 @@ static void make_channel(struct boot_info *info, const struct hosted_link *link)
 		.ring = base + link->side * AREA_SIZE,
 		.rx = base + !link->side * AREA_SIZE,
 		.peer_cpu_count = link->peer_cores,
+		.peer_cores = list_cores(cores, link->peer, link->peer_cores),
 	};
-	for (unsigned i = 0; i < link->peer_cores; i++)
-		channel->peer_apic[i] = hosted_apic(link->peer, i);
 }
 
 /* The clusters' control words, behind the channels; there as long as a machine that controls others is. */
@@ -76,13 +85,11 @@ struct core_control *hosted_core_control(unsigned cpu)
 }
 
 /* A core that nobody has, as the loader gives it out at boot. */
-static uint32_t own_core(unsigned cluster, unsigned index, bool is_here)
+static void own_core(unsigned cluster, unsigned index, bool is_here)
 {
-	uint32_t cpu = cluster * BOOT_MAX_CPUS + index;
-	struct core_control *control = hosted_core_control(cpu);
+	struct core_control *control = hosted_core_control(hosted_apic(cluster, index));
 	if (is_here && !atomic_load(&control->word))
 		atomic_store(&control->word, core_word(0, cluster, cluster, CORE_OWNED));
-	return cpu;
 }
 
 void hosted_lose_starts(unsigned cluster, bool lose)
@@ -99,7 +106,7 @@ static void first_life(unsigned cluster)
 		atomic_store(&hosted_control(cluster)->word, control_word(1, 0, CONTROL_RUNNING));
 }
 
-static void make_controlled(struct boot_info *info, const struct hosted_config *config)
+static void make_controlled(struct boot_info *info, struct hosted_cores *cores, const struct hosted_config *config)
 {
 	if (!config->controlled_count)
 		return;
@@ -112,7 +119,7 @@ static void make_controlled(struct boot_info *info, const struct hosted_config *
 	for (unsigned i = 0; i < config->cores; i++)
 		own_core(config->cluster, i, boot_cores_has(&info->cores, i));
 	for (unsigned i = 0; i < config->foreign_count; i++)
-		info->cpu_number[config->foreign[i].index] = config->foreign[i].cpu;
+		cores->own[config->foreign[i].index].number = config->foreign[i].cpu;
 	info->controlled_count = config->controlled_count;
 	for (unsigned i = 0; i < config->controlled_count; i++) {
 		const struct hosted_controlled *from = &config->controlled[i];
@@ -120,10 +127,9 @@ static void make_controlled(struct boot_info *info, const struct hosted_config *
 		to->cluster = from->cluster;
 		to->cpu_count = from->cores;
 		to->boot_core = from->boot_core ? from->boot_core - 1 : BOOT_NO_CORE;
-		for (unsigned core = 0; core < from->cores; core++) {
-			to->apic[core] = hosted_apic(from->cluster, core);
-			to->cpu_number[core] = own_core(from->cluster, core, true);
-		}
+		to->cores = list_cores(cores, from->cluster, from->cores);
+		for (unsigned core = 0; core < from->cores; core++)
+			own_core(from->cluster, core, true);
 		first_life(from->cluster);
 	}
 }
@@ -145,7 +151,7 @@ void arch_fence_cores(struct kernel *kernel, const struct boot_controlled *targe
 	}
 }
 
-static void make_info(struct boot_info *info, const struct hosted_config *config)
+static void make_info(struct boot_info *info, struct hosted_cores *cores, const struct hosted_config *config)
 {
 	uint64_t part = arena_part(config->cluster);
 	*info = (struct boot_info){
@@ -170,13 +176,12 @@ static void make_info(struct boot_info *info, const struct hosted_config *config
 		info->ledger[0] = (struct boot_ledger){ .cluster = config->cluster, .base = part + LEDGER_OFFSET };
 		arena_take(part + LEDGER_OFFSET, sizeof(struct ledger));
 	}
-	for (unsigned i = 0; i < config->cores; i++) {
-		info->apic[i] = hosted_apic(config->cluster, i);
-		info->cpu_number[i] = config->cluster * BOOT_MAX_CPUS + i;
-	}
+	info->core_list = hosted_list(cores->own);
+	for (unsigned i = 0; i < config->cores; i++)
+		cores->own[i] = (struct boot_core){ hosted_apic(config->cluster, i), hosted_apic(config->cluster, i) };
 	for (unsigned i = 0; i < config->channel_count; i++)
-		make_channel(info, &config->channel[i]);
-	make_controlled(info, config);
+		make_channel(info, cores, &config->channel[i]);
+	make_controlled(info, cores, config);
 }
 
 static struct hosted *machines[ARENA_CLUSTERS];
@@ -209,7 +214,7 @@ struct hosted *hosted_create(const struct hosted_config *config)
 	arena_take(part + RAM_OFFSET, machine->config.memory);
 	arena_take(part + IMAGE_OFFSET, IMAGE_SIZE);
 	direct_begin(config->cluster, machine->config.memory);
-	make_info(&machine->info, &machine->config);
+	make_info(&machine->info, &machine->cores, &machine->config);
 
 	hosted_self = &machine->core[0];
 	hosted_self->machine = machine;

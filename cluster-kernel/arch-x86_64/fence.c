@@ -20,16 +20,17 @@ static void wait_us(const struct kernel *kernel, uint64_t microseconds)
 void arch_fence_cores(struct kernel *kernel, const struct boot_controlled *target,
                       const struct boot_cores *cores)
 {
+	const struct boot_core *to = direct(target->cores);
 	kernel_assert(kernel->boot->start_vector && kernel->boot->start_vector < 0xa0); /* a page below 640 KiB */
 	for (unsigned i = 0; i < target->cpu_count; i++)
 		if (boot_cores_has(cores, i) && i != target->boot_core)
-			local_apic_send_init(target->apic[i]);
+			local_apic_send_init(to[i].apic);
 		else if (boot_cores_has(cores, i))
-			local_apic_send_nmi(target->apic[i]);
+			local_apic_send_nmi(to[i].apic);
 	wait_us(kernel, INIT_US);
 	for (unsigned i = 0; i < target->cpu_count; i++)
 		if (boot_cores_has(cores, i) && i != target->boot_core)
-			local_apic_send_start(target->apic[i], (uint8_t)kernel->boot->start_vector);
+			local_apic_send_start(to[i].apic, (uint8_t)kernel->boot->start_vector);
 }
 
 /* Of this cluster: all that the boot processor needs to leave the kernel. */

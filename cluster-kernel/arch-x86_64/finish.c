@@ -77,7 +77,7 @@ static void set_timer(struct cpu *cpu, bool rest)
 	kernel_assert(cpu->own.timer_wanted);
 	cpu->own.timer_armed = rest ? 0 : cpu->own.timer_wanted;
 	if (rest)
-		local_apic_send(kernel_of(cpu)->boot->apic[cpu->own.index], VECTOR_REST);
+		local_apic_send(kernel_of(cpu)->map_core[cpu->own.index].apic, VECTOR_REST);
 	else
 		local_apic_set_timer(cpu->own.timer_armed, kernel_of(cpu)->tsc_hz);
 }
@@ -130,6 +130,6 @@ void arch_interrupt_cores(struct cpu *cpu, const struct core_set *cores)
 	const struct kernel *kernel = kernel_of(cpu);
 	FOR_CORES (core, cores, kernel->core_words) {
 		kernel_assert(core < kernel->cpu_count);
-		local_apic_send(kernel->boot->apic[core], VECTOR_RESCHEDULE);
+		local_apic_send(kernel->map_core[core].apic, VECTOR_RESCHEDULE);
 	}
 }

@@ -61,10 +61,10 @@ bool arch_gsi_exists(const struct kernel *kernel, uint64_t gsi)
 static uint32_t irq_destination(const struct kernel *kernel, uint32_t core)
 {
 	kernel_assert(core < kernel->cpu_count);
-	for (unsigned i = 0; kernel->boot->apic[core] > BOOT_MAX_DEVICE_APIC && i < kernel->cpu_count; i++)
-		if (kernel_has_core(kernel, i) && kernel->boot->apic[i] <= BOOT_MAX_DEVICE_APIC)
-			return kernel->boot->apic[i];
-	return kernel->boot->apic[core];
+	for (unsigned i = 0; kernel->map_core[core].apic > BOOT_MAX_DEVICE_APIC && i < kernel->cpu_count; i++)
+		if (kernel_has_core(kernel, i) && kernel->map_core[i].apic <= BOOT_MAX_DEVICE_APIC)
+			return kernel->map_core[i].apic;
+	return kernel->map_core[core].apic;
 }
 
 void arch_gsi_route(struct kernel *kernel, uint64_t gsi, uint32_t core, unsigned number, bool level, bool low)

@@ -92,7 +92,7 @@ static void ledger_say(struct kernel *kernel, enum ledger_reason kind, uint32_t 
 		doorbells_ring_all(end, &cores);
 		for (uint32_t core = 0; core < end->peer_cpu_count; core++)
 			if (boot_cores_has(&cores, core))
-				local_apic_send(end->peer_apic[core], VECTOR_DOORBELL);
+				local_apic_send(end->peer_core[core].apic, VECTOR_DOORBELL);
 	}
 }
 
@@ -107,7 +107,7 @@ static void panic_begin(enum ledger_reason kind, const char *reason)
 		ledger_say(kernel, kind, local->index, reason);
 	for (unsigned i = 0; kernel && i < kernel->cpu_count; i++)
 		if (i != local->index && kernel_has_core(kernel, i))
-			nmi_send(i, kernel->boot->apic[i], NMI_PARK);
+			nmi_send(i, kernel->map_core[i].apic, NMI_PARK);
 	print(""); /* for human readers: another writer's line may have begun */
 	print("kernel panic: cluster %u core %u: %s", panic_cluster, local->index, reason);
 	report_cores(kernel);

@@ -122,7 +122,7 @@ _Noreturn void start(const struct boot_info *info, uint64_t index)
 	else
 		wait_for(&kernel_built, 1);
 	core_local[index].cpu = kernel.cpu[index];
-	core_local[index].apic_id = info->apic[index];
+	core_local[index].apic_id = kernel.map_core[index].apic;
 	local_apic_init();
 	if (!kernel.cpu[index]->own.stat->started) /* a core that joins again idles since it left */
 		idle_start(kernel.cpu[index]->own.stat, arch_time());

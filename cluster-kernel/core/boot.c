@@ -51,7 +51,7 @@ static void make_channels(struct kernel *kernel, struct boot_memory *memory)
 			.rx = direct(channel->rx),
 			.peer_cpu_count = channel->peer_cpu_count,
 			.remote = channel->remote,
-			.peer_apic = channel->peer_apic,
+			.peer_core = direct(channel->peer_cores),
 			.listener = boot_memory_take(memory, DOORBELL_COUNT * sizeof(struct listener), 4096),
 		};
 		for (unsigned number = 0; number < DOORBELL_COUNT; number++)
@@ -66,6 +66,7 @@ void boot_kernel(struct kernel *kernel, const struct boot_info *info)
 	struct boot_memory *memory = &kernel->boot_memory;
 	boot_memory_init(memory, info);
 	kernel->boot = info;
+	kernel->map_core = direct(info->core_list);
 	kernel_assert(boot_cores_has(&info->cores, 0));
 	kernel->cpu_count = info->cpu_count;
 	kernel->core_words = core_set_index(info->cpu_count - 1) + 1;
@@ -187,7 +188,7 @@ static void describe_root(struct kernel *kernel, struct root_info *root)
 	root->channel_count = info->channel_count;
 	root->cnode_bits = info->root_cnode_bits;
 	for (unsigned i = 0; i < info->cpu_count; i++)
-		root->cpu_number[i] = info->cpu_number[i];
+		root->cpu_number[i] = kernel->map_core[i].number;
 	for (unsigned i = 0; i < info->module_count; i++)
 		root->module[i] = info->module[i];
 	for (unsigned i = 0; i < info->channel_count; i++)

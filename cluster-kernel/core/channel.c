@@ -131,7 +131,7 @@ static uint64_t channel_listen(struct cpu *cpu, struct channel_end *end, uint64_
 	 */
 	if (!end->remote && atomic_load_explicit(&end->rx->core[core].pending[number / 64],
 	                                         memory_order_seq_cst) >> number % 64 & 1) {
-		cpu->own.doorbell_apic = kernel_of(cpu)->boot->apic[core];
+		cpu->own.doorbell_apic = kernel_of(cpu)->map_core[core].apic;
 		cpu->own.pending |= PENDING_DOORBELL;
 	}
 	route_note(cpu, end, number, core);
@@ -161,7 +161,7 @@ void doorbell_ring(struct cpu *cpu, const struct cap *cap)
 	uint64_t before = atomic_fetch_or_explicit(pending, 1ull << number % 64, memory_order_seq_cst);
 	if (before >> number % 64 & 1 || end->remote)
 		return; /* rung already and not yet received; or the peer's core polls */
-	cpu->own.doorbell_apic = end->peer_apic[core];
+	cpu->own.doorbell_apic = end->peer_core[core].apic;
 	cpu->own.pending |= PENDING_DOORBELL;
 }
 
@@ -243,7 +243,7 @@ void doorbell_receive(struct cpu *cpu)
 	kernel_assert(!(cpu->own.pending & PENDING_DOORBELL));
 	if (doorbells_drain(cpu, false) || (objects_have_homes() && cpu->own.writer_wanted))
 		return;
-	cpu->own.doorbell_apic = kernel_of(cpu)->boot->apic[cpu->own.index];
+	cpu->own.doorbell_apic = kernel_of(cpu)->map_core[cpu->own.index].apic;
 	cpu->own.pending |= PENDING_DOORBELL;
 }
 

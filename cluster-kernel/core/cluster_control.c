@@ -29,7 +29,8 @@ static struct cluster_control *own_control(const struct kernel *kernel)
 static struct core_control *target_core(const struct kernel *kernel, const struct boot_controlled *target,
                                         uint32_t index)
 {
-	return (struct core_control *)direct(kernel->boot->core_control) + target->cpu_number[index];
+	const struct boot_core *cores = direct(target->cores);
+	return (struct core_control *)direct(kernel->boot->core_control) + cores[index].number;
 }
 
 /* The cores that the cluster has. */

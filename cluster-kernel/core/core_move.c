@@ -18,14 +18,14 @@
 static uint32_t core_index_of(const struct kernel *kernel, uint64_t number)
 {
 	uint32_t i = 0;
-	while (i < kernel->cpu_count && kernel->boot->cpu_number[i] != number)
+	while (i < kernel->cpu_count && kernel->map_core[i].number != number)
 		i++;
 	return i;
 }
 
 static struct core_control *core_control_of(const struct kernel *kernel, uint32_t index)
 {
-	return (struct core_control *)direct(kernel->boot->core_control) + kernel->boot->cpu_number[index];
+	return (struct core_control *)direct(kernel->boot->core_control) + kernel->map_core[index].number;
 }
 
 bool is_neighbour(const struct kernel *kernel, uint64_t cluster)
@@ -52,7 +52,7 @@ static bool has_interrupts(const struct kernel *kernel, uint32_t index)
 {
 	for (unsigned i = 0; i < KERNEL_IRQS; i++)
 		if (kernel->irq[i].used &&
-		    (kernel->irq[i].core == index || kernel->boot->apic[kernel->irq[i].core] > BOOT_MAX_DEVICE_APIC))
+		    (kernel->irq[i].core == index || kernel->map_core[kernel->irq[i].core].apic > BOOT_MAX_DEVICE_APIC))
 			return true;
 	return kernel->doorbells[index];
 }

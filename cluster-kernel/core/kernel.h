@@ -39,7 +39,7 @@ struct channel_end {
 	struct doorbell_area *ring, *rx;
 	uint32_t peer_cpu_count;
 	bool remote; /* none of the two can interrupt the other */
-	const uint32_t *peer_apic;
+	const struct boot_core *peer_core;
 	struct listener *listener; /* DOORBELL_COUNT of them */
 	/* the core that receives each doorbell, DOORBELL_UNBOUND: rx->route is what the peer reads, and can write */
 	uint16_t route[DOORBELL_COUNT];
@@ -70,6 +70,7 @@ struct kernel {
 	struct core_stat *stat; /* one per core, in frames that the root task reads */
 	struct ledger_kernel *ledger; /* the cluster's own, skerry/ledger.h; null: there is none */
 	const struct boot_info *boot;
+	const struct boot_core *map_core; /* what the map says of core i: boot_info */
 	struct boot_memory boot_memory; /* until the root task exists */
 	struct core_set unpolled; /* cores that polled the doorbells of remote peers and do no more, channel.h */
 	struct core_set cores; /* that are here, and take threads and interrupts; core_move.h */

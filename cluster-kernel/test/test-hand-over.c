@@ -16,6 +16,8 @@
 #define ROOT_STACK 0x10000ull
 enum { CORES = 3, CHANNELS = 2, PAGE = 4096, MEMORY_PAGES = 4096, NOISE = 0x5a, DEVICE_RANGES = 2 };
 
+static const struct boot_core own_cores[CORES] = { { 21, 31 }, { 22, 32 }, { 23, 33 } };
+static const struct boot_core peer_cores[] = { { 8, 34 }, { 9, 35 } };
 static struct boot_info info;
 static struct kernel kernel;
 static struct thread *thread;
@@ -32,7 +34,7 @@ static void describe_machine(bool devices, unsigned skipped)
 		.magic = BOOT_INFO_MAGIC, .size = sizeof(info), .cluster = 5, .cluster_count = 7, .tsc_hz = 3000000000,
 		.lapic_hz = 1000000, .rsdp = 0xe1234, .epoch = 1700000000, .epoch_tsc = 987654321, .cpu_count = CORES,
 		.own_count = CORES, .cores = { { (1u << CORES) - 1 } },
-		.apic = { 21, 22, 23 }, .cpu_number = { 31, 32, 33 }, .root_cnode_bits = ROOT_CNODE_BITS + 1,
+		.core_list = hosted_list(own_cores), .root_cnode_bits = ROOT_CNODE_BITS + 1,
 		.memory_count = 1, .memory = { { spare() + skipped * PAGE, MEMORY_PAGES * PAGE } },
 		.device_count = devices ? DEVICE_RANGES : 0,
 		.device = { { 0xfec00000, 0x3000 }, { 0xe0001000, 0xfffff000 } },
@@ -43,7 +45,7 @@ static void describe_machine(bool devices, unsigned skipped)
 		.module_count = 2, .root_entry = ROOT_VADDR + 0x123,
 		.module = { { "map", 0, 100 }, { "other", 0x1000, 200 } }, .channel_count = CHANNELS,
 		.channel = { { .id = 4, .peer = 6, .side = 1, .memory = { 0x80000000, 0x200000 }, .ring = 0x1000,
-		               .rx = 0x2000, .peer_cpu_count = 2, .peer_apic = { 8, 9 } },
+		               .rx = 0x2000, .peer_cpu_count = 2, .peer_cores = hosted_list(peer_cores) },
 		             { .id = 3, .peer = 2, .side = 0, .remote = 1, .memory = { 0x90000000, 0x400000 },
 		               .ring = 0x3000, .rx = 0x4000, .peer_cpu_count = 1 } },
 		.kernel_name = "hand-over", .console = { 0x3f8, BOOT_SERIAL_PORT, 1, 1 },
@@ -227,7 +229,9 @@ static void words(void)
 	EXPECT(r->cluster, 5);
 	EXPECT(r->cluster_count, 7);
 	EXPECT(r->cpu_count, CORES);
-	EXPECT(memcmp(r->cpu_number, info.cpu_number, sizeof(r->cpu_number)), 0);
+	for (unsigned i = 0; i < BOOT_MAX_CPUS; i++)
+		EXPECT(r->cpu_number[i], i < CORES ? own_cores[i].number : 0);
+	EXPECT(kernel.map_core == own_cores, true);
 	EXPECT(r->tsc_hz, info.tsc_hz);
 	EXPECT(r->epoch, info.epoch);
 	EXPECT(r->epoch_tsc, info.epoch_tsc);
@@ -255,7 +259,7 @@ static void words(void)
 		EXPECT(end->ring == direct(channel->ring) && end->rx == direct(channel->rx), true);
 		EXPECT(end->peer_cpu_count, channel->peer_cpu_count);
 		EXPECT(end->remote, channel->remote);
-		EXPECT(end->peer_apic == channel->peer_apic, true);
+		EXPECT(end->peer_core == direct(channel->peer_cores), true);
 	}
 	end();
 }

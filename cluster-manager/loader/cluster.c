@@ -113,8 +113,53 @@ static void find_near(const struct cluster *c, const struct machine *m, const st
 	ranges_trim(near, PAGE_SIZE);
 }
 
+/* Returns whether the kernel is told the cores of a cluster: its own, one of this machine, or a channel's other end. */
+static bool is_listed(const struct cluster_map *map, const struct map_cluster *own, const struct map_cluster *of)
+{
+	bool listed = map_is_here(map, of);
+
+	for (uint32_t i = 0; i < map->channel_count; i++)
+		listed |= (map->channel[i].end[0] == own->number && map->channel[i].end[1] == of->number) ||
+		          (map->channel[i].end[1] == own->number && map->channel[i].end[0] == of->number);
+	return listed;
+}
+
+uint64_t cluster_cores(const struct cluster *c, const struct cluster_map *map, const struct map_cluster *of)
+{
+	require(is_listed(map, c->map, of));
+	return (uint64_t)((struct boot_core *)(c->info + 1) + c->list[of - map->cluster]);
+}
+
+/* Boot information, and behind it the lists of cores. */
+static void place_info(struct cluster *c, const struct cluster_map *map)
+{
+	uint16_t list[BOOT_MAX_CPUS];
+	uint32_t listed = 0;
+
+	for (uint32_t i = 0; i < map->cluster_count; i++) {
+		c->list[i] = listed;
+		listed += is_listed(map, c->map, &map->cluster[i]) ? map_core_count(map, &map->cluster[i]) : 0;
+	}
+	c->info_size = round_up(sizeof(struct boot_info) + listed * sizeof(struct boot_core), PAGE_SIZE);
+	c->info = (struct boot_info *)memory_take(c, c->info_size, PAGE_SIZE, "boot information");
+	memset(c->info, 0, c->info_size);
+	for (uint32_t i = 0; i < map->cluster_count; i++) {
+		struct boot_core *to = (struct boot_core *)(c->info + 1) + c->list[i];
+		uint32_t count = is_listed(map, c->map, &map->cluster[i]) ? map_core_list(map, &map->cluster[i], list)
+		                                                          : 0;
+
+		for (uint32_t j = 0; j < count; j++)
+			to[j] = (struct boot_core){ .apic = map->cpu[list[j]].apic, .number = list[j] };
+	}
+	c->room = map_core_count(map, c->map);
+	c->cores = (struct boot_core *)cluster_cores(c, map, c->map);
+	c->info->core_list = (uint64_t)c->cores;
+	c->info->cpu_count = c->room;
+}
+_Static_assert(sizeof(struct boot_info) % _Alignof(struct boot_core) == 0, "lists are aligned");
+
 /* Stacks of each core that the kernel has room for, in memory of the core's node where there is some left. */
-static void place_stacks(struct cluster *c, const struct cluster_map *map, const struct machine *m)
+static void place_stacks(struct cluster *c, const struct machine *m)
 {
 	uint64_t size = 0;
 	struct ranges near;
@@ -122,8 +167,8 @@ static void place_stacks(struct cluster *c, const struct cluster_map *map, const
 
 	for (uint32_t page = 0; page < KERNEL_STACKS_PAGES; page++)
 		size += stacks_page_is_mapped(page) ? PAGE_SIZE : 0;
-	for (uint32_t i = 0; i < map_core_count(map, c->map); i++) {
-		const struct machine_cpu *core = machine_cpu(m, map->cpu[map_core_cpu(map, c->map, i)].apic);
+	for (uint32_t i = 0; i < c->room; i++) {
+		const struct machine_cpu *core = machine_cpu(m, c->cores[i].apic);
 
 		require(core != NULL && i < BOOT_MAX_CPUS);
 		if (before == NULL || before->has_node != core->has_node || before->node != core->node)
@@ -236,8 +281,7 @@ static struct boot_channel *add_channel(struct cluster *c, const struct cluster_
 	r->remote = channel->remote;
 	r->memory = memory;
 	r->peer_cpu_count = map_core_count(map, peer);
-	for (uint32_t i = 0; i < r->peer_cpu_count; i++)
-		r->peer_apic[i] = map->cpu[map_core_cpu(map, peer, i)].apic;
+	r->peer_cores = cluster_cores(c, map, peer);
 	return r;
 }
 
@@ -262,8 +306,8 @@ static void place_channel(struct cluster *const end[2], const struct cluster_map
 		record[side] = add_channel(end[side], map, channel, side, memory);
 		/* near the cores that receive them */
 		record[side]->rx = memory_take(end[side],
-					       doorbell_area_size(map_core_count(map, end[side]->map)),
-					       PAGE_SIZE, "doorbells");
+					       doorbell_area_size(end[side]->room), PAGE_SIZE,
+					       "doorbells");
 	}
 	for (uint32_t side = 0; side < 2; side++)
 		record[side]->ring = record[!side]->rx;
@@ -333,9 +377,9 @@ static void place_ledgers(struct cluster *clusters, uint32_t count, const struct
  * Returns the size of the kernel's part of the free memory: the CNode in one piece, the rest wherever it fits. A piece
  * for all of it is enough in any case.
  */
-static uint64_t state_size(const struct cluster *c, const struct cluster_map *map, uint32_t cnode_bits)
+static uint64_t state_size(const struct cluster *c, uint32_t cnode_bits)
 {
-	return (1ull << (cnode_bits + SLOT_BITS)) + ROOT_STATE + (uint64_t)map_core_count(map, c->map) * CORE_STATE +
+	return (1ull << (cnode_bits + SLOT_BITS)) + ROOT_STATE + (uint64_t)c->room * CORE_STATE +
 	       (uint64_t)c->info->channel_count * CHANNEL_STATE;
 }
 
@@ -388,11 +432,11 @@ static void size_root_cnode(struct cluster *c, const struct cluster_map *map, co
 		else
 			slots += REMOTE_SLOTS;
 	}
-	if (!has_piece(&c->free, state_size(c, map, bits)))
+	if (!has_piece(&c->free, state_size(c, bits)))
 		panic("%s: no room for its kernel's own state (%lu KiB in one piece)", c->map->name,
-		      state_size(c, map, bits) / 1024);
+		      state_size(c, bits) / 1024);
 	while (bits < ROOT_CNODE_BITS_MAX && 1ull << bits < slots && 2ull << (bits + SLOT_BITS) <= memory / 32 &&
-	       has_piece(&c->free, state_size(c, map, bits + 1)))
+	       has_piece(&c->free, state_size(c, bits + 1)))
 		bits++;
 	require(bits <= ROOT_CNODE_BITS_MAX);
 	c->info->root_cnode_bits = bits;
@@ -407,14 +451,12 @@ uint32_t clusters_place(struct cluster *clusters, const struct cluster_map *map,
 			clusters[count++].map = &map->cluster[i];
 	for (uint32_t i = 0; i < count; i++) {
 		struct cluster *c = &clusters[i];
-		uint64_t info;
 
 		own_ram(c, map, m);
-		info = memory_take(c, round_up(sizeof(struct boot_info), PAGE_SIZE), PAGE_SIZE, "boot information");
-		c->info = memset((void *)info, 0, round_up(sizeof(struct boot_info), PAGE_SIZE));
+		place_info(c, map);
 		place_modules(c, map, m);
 		place_kernel(c, m);
-		place_stacks(c, map, m);
+		place_stacks(c, m);
 		place_root(c, m);
 		place_resident(c, map, m);
 	}
@@ -427,8 +469,8 @@ uint32_t clusters_place(struct cluster *clusters, const struct cluster_map *map,
 
 		console_share(c->info, i, count);
 		/* 4: control */
-		pages = tables_bound(&c->ram, c->info->image.size, map_core_count(map, c->map),
-		                     c->info->channel_count + 4, screen_size(c->info));
+		pages = tables_bound(&c->ram, c->info->image.size, c->room, c->info->channel_count + 4,
+		                     screen_size(c->info));
 		pages += moves_tables_bound(c, m);
 		c->info->tables.base = memory_take(c, pages * PAGE_SIZE, PAGE_SIZE, "page tables");
 		c->info->tables.size = pages * PAGE_SIZE;

@@ -36,9 +36,9 @@ static void load_kernel(struct cluster *c)
 	}
 }
 
-static void map_stacks(struct cluster *c, uint32_t cores)
+static void map_stacks(struct cluster *c)
 {
-	for (uint32_t core = 0; core < cores; core++) {
+	for (uint32_t core = 0; core < c->room; core++) {
 		uint64_t window = KERNEL_STACKS_BASE + core * (uint64_t)KERNEL_STACKS_STRIDE, paddr = c->stacks[core];
 
 		require(paddr && paddr % PAGE_SIZE == 0);
@@ -91,9 +91,9 @@ void doorbells_clear(uint64_t address, uint32_t cores)
 		atomic_store_explicit(&area->route[i], DOORBELL_UNBOUND, memory_order_relaxed);
 }
 
-static void map_doorbells(struct cluster *c, uint32_t cores)
+static void map_doorbells(struct cluster *c)
 {
-	const uint64_t own = doorbell_area_size(cores);
+	const uint64_t own = doorbell_area_size(c->room);
 
 	for (uint32_t i = 0; i < c->info->channel_count; i++) {
 		const struct boot_channel *channel = &c->info->channel[i];
@@ -101,7 +101,7 @@ static void map_doorbells(struct cluster *c, uint32_t cores)
 		if (channel->remote) /* both areas are the device's */
 			tables_map(&c->tables, KERNEL_DIRECT_BASE + channel->rx, channel->rx, own, MAP_WRITE);
 		else
-			doorbells_clear(channel->rx, cores);
+			doorbells_clear(channel->rx, c->room);
 		/* the peer's area is not in our direct map otherwise */
 		tables_map(&c->tables, KERNEL_DIRECT_BASE + channel->ring, channel->ring,
 			   doorbell_area_size(channel->peer_cpu_count), MAP_WRITE);
@@ -196,12 +196,7 @@ static void fill_info(struct cluster *c, const struct cluster_map *map, const st
 	info->epoch = machine_clock.epoch;
 	info->epoch_tsc = machine_clock.epoch_tsc;
 	info->own_count = c->map->cpu_count;
-	info->cpu_count = map_core_count(map, c->map);
 	info->cores = resident_cores(c);
-	for (uint32_t i = 0; i < info->cpu_count; i++) {
-		info->cpu_number[i] = (uint32_t)map_core_cpu(map, c->map, i);
-		info->apic[i] = map->cpu[info->cpu_number[i]].apic;
-	}
 	ranges_keep_largest(&c->free, BOOT_MAX_RANGES);
 	require(info->cpu_count <= BOOT_MAX_CPUS && c->free.count <= BOOT_MAX_RANGES);
 	info->memory_count = c->free.count;
@@ -217,8 +212,6 @@ static void fill_info(struct cluster *c, const struct cluster_map *map, const st
 
 void cluster_load(struct cluster *c, const struct cluster_map *map, const struct machine *m)
 {
-	const uint32_t cores = map_core_count(map, c->map);
-
 	require(c->info->tables.base % PAGE_SIZE == 0 && c->info->tables.size >= PAGE_SIZE);
 	tables_init(&c->tables, c->info->tables.base, c->info->tables.size / PAGE_SIZE);
 	tables_map(&c->tables, 0, 0, 4 * GIB, MAP_WRITE | MAP_EXECUTE);
@@ -226,10 +219,10 @@ void cluster_load(struct cluster *c, const struct cluster_map *map, const struct
 		tables_map(&c->tables, KERNEL_DIRECT_BASE + c->ram.at[i].base, c->ram.at[i].base, c->ram.at[i].size,
 			   MAP_WRITE);
 	load_kernel(c);
-	map_stacks(c, cores);
+	map_stacks(c);
 	load_root(c);
 	load_modules(c, map, m);
-	map_doorbells(c, cores);
+	map_doorbells(c);
 	memset((void *)c->info->ledger[0].base, 0, sizeof(struct ledger));
 	map_screen(c);
 	map_control(c);

@@ -79,16 +79,14 @@ static void say_hello(struct party *p, const struct boot_channel *channel, uint3
 	handshake_hello(&p->end, fresh_number());
 }
 
-static uint32_t say_hellos(struct party *party, const struct cluster *clusters, uint32_t count,
-                           const struct cluster_map *map)
+static uint32_t say_hellos(struct party *party, const struct cluster *clusters, uint32_t count)
 {
 	uint32_t parties = 0; /* no more than there are devices: map_check_machines() */
 
 	for (uint32_t i = 0; i < count; i++)
 		for (uint32_t j = 0; j < clusters[i].info->channel_count; j++)
 			if (clusters[i].info->channel[j].remote)
-				say_hello(&party[parties++], &clusters[i].info->channel[j],
-				          map_core_count(map, clusters[i].map));
+				say_hello(&party[parties++], &clusters[i].info->channel[j], clusters[i].room);
 	return parties;
 }
 
@@ -133,10 +131,10 @@ static uint32_t joined_life(const struct party *party, uint32_t parties)
 	return life < LIFE_MAX ? (uint32_t)life : LIFE_MAX;
 }
 
-void ivshmem_meet(const struct cluster *clusters, uint32_t count, const struct cluster_map *map)
+void ivshmem_meet(const struct cluster *clusters, uint32_t count)
 {
 	static struct party party[MAP_PCI_DEVICES];
-	uint32_t parties = say_hellos(party, clusters, count, map), life;
+	uint32_t parties = say_hellos(party, clusters, count), life;
 
 	await_all(party, parties);
 	life = joined_life(party, parties);

@@ -112,11 +112,17 @@ struct cluster {
 	struct elf_image kernel, root;
 	struct tables tables;
 	struct boot_info *info;
+	uint64_t info_size;        /* with the lists of cores behind it, in whole pages */
+	uint32_t room;             /* cores that the kernel has room for */
+	struct boot_core *cores;   /* these */
+	uint32_t list[BOOT_MAX_CLUSTERS]; /* where that of each cluster of the map begins, in cores behind boot_info */
 	struct boot_range segments;
 	uint64_t entry;
 	uint64_t stacks[BOOT_MAX_CPUS]; /* memory of each core's stacks, their mapped pages one after another */
 	uint64_t resident; /* what starting it again needs: boot_info as placed, stacks (resident.c); 0: it is not */
 };
+/* Returns the address of the list of another cluster's cores behind boot_info; it is a peer, or of this machine. */
+uint64_t cluster_cores(const struct cluster *c, const struct cluster_map *map, const struct map_cluster *of);
 /* Returns whether a page of a core's stacks is mapped: each stack has one below it that is not. */
 static inline bool stacks_page_is_mapped(uint32_t page)
 {
@@ -143,7 +149,7 @@ extern struct ranges ivshmem_ranges; /* of the channels of all this machine's cl
 struct boot_range ivshmem_memory(const struct map_channel *channel, uint32_t device);
 /* All peers have been met when it returns: no byte of an earlier run or life will be delivered. Caller has called
  * resident_place(). */
-void ivshmem_meet(const struct cluster *clusters, uint32_t count, const struct cluster_map *map);
+void ivshmem_meet(const struct cluster *clusters, uint32_t count);
 
 /* image.c: fills what clusters_place has placed */
 uint64_t screen_size(const struct boot_info *info); /* bytes, whole pages; 0: none */

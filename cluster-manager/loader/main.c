@@ -119,7 +119,7 @@ void loader_main(uint32_t magic, const void *info)
 	clock_calibrate(&machine, options.clock);
 	count = clusters_place(clusters, &map, &machine);
 	resident_place(clusters, count, &machine, (uint32_t)(trampoline_page(&machine) >> 12));
-	ivshmem_meet(clusters, count, &map);
+	ivshmem_meet(clusters, count);
 	for (uint32_t i = 0; i < count; i++) {
 		cluster_load(&clusters[i], &map, &machine);
 		say_loaded(&clusters[i]);

@@ -50,19 +50,17 @@ uint64_t resident_core_control(uint64_t *size)
 
 struct boot_cores resident_cores(const struct cluster *c)
 {
-	const uint32_t room = c->resident == 0 ? c->map->cpu_count : map_core_count(map, c->map);
 	struct boot_cores cores = { 0 };
 
-	for (uint32_t i = 0; i < room; i++)
-		if (c->resident == 0 ||
-		    core_is_of(core_read(&core_words[map_core_cpu(map, c->map, i)]), c->map->number))
+	for (uint32_t i = 0; i < (c->resident == 0 ? c->map->cpu_count : c->room); i++)
+		if (c->resident == 0 || core_is_of(core_read(&core_words[c->cores[i].number]), c->map->number))
 			boot_cores_add(&cores, i);
 	return cores;
 }
 
 uint64_t resident_size(const struct cluster *c)
 {
-	return round_up(sizeof(struct boot_info), PAGE_SIZE) + (uint64_t)c->map->cpu_count * STACK_SIZE;
+	return c->info_size + (uint64_t)c->map->cpu_count * STACK_SIZE;
 }
 
 static bool is_of(const struct map_cluster *c, const struct machine_module *module)
@@ -124,8 +122,8 @@ static bool is_in_channel(const struct machine_module *module)
 /* It begins in the firmware after INIT, so it is fenced in another way. This core is it. */
 static uint32_t boot_core(const struct cluster *c)
 {
-	for (uint32_t i = 0; map_core_cpu(map, c->map, i) != MAP_NONE; i++)
-		if (map->cpu[map_core_cpu(map, c->map, i)].apic == apic_id())
+	for (uint32_t i = 0; i < c->room; i++)
+		if (c->cores[i].apic == apic_id())
 			return i;
 	return BOOT_NO_CORE;
 }
@@ -144,23 +142,22 @@ bool resident_wanted(const struct cluster *c, const struct cluster_map *of, cons
 	return true;
 }
 
-static void add_controlled(struct boot_info *info, const struct cluster *c)
+static void add_controlled(const struct cluster *by, const struct cluster *c)
 {
+	struct boot_info *info = by->info;
+
 	require(info->controlled_count < BOOT_MAX_CLUSTERS);
 	struct boot_controlled *to = &info->controlled[info->controlled_count++];
 
 	to->cluster = c->map->number;
-	to->cpu_count = map_core_count(map, c->map);
+	to->cpu_count = c->room;
 	to->boot_core = boot_core(c);
-	for (uint32_t i = 0; i < to->cpu_count; i++) {
-		to->cpu_number[i] = (uint32_t)map_core_cpu(map, c->map, i);
-		to->apic[i] = map->cpu[to->cpu_number[i]].apic;
-	}
+	to->cores = cluster_cores(by, map, c->map);
 }
 
 static void add_cores(struct cluster *c)
 {
-	uint64_t stack = c->resident + round_up(sizeof(struct boot_info), PAGE_SIZE);
+	uint64_t stack = c->resident + c->info_size;
 
 	for (uint32_t i = 0; i < c->map->cpu_count; i++) {
 		uint32_t cpu = c->map->cpu[i], number = c->map->number;
@@ -196,14 +193,14 @@ void resident_place(struct cluster *placed, uint32_t count, const struct machine
 		info->boot_core = boot_core(&clusters[i]);
 		for (uint32_t j = 0; j < count; j++)
 			if (j != i && clusters[j].resident != 0)
-				add_controlled(info, &clusters[j]);
+				add_controlled(&clusters[i], &clusters[j]);
 		if (clusters[i].resident != 0)
 			add_cores(&clusters[i]);
 	}
 	moves_begin(clusters, count);
 	for (uint32_t i = 0; i < count; i++)
 		if (clusters[i].resident != 0)
-			memcpy((void *)clusters[i].resident, clusters[i].info, sizeof(struct boot_info));
+			memcpy((void *)clusters[i].resident, clusters[i].info, clusters[i].info_size);
 }
 
 /* Nothing of its memory is written before its devices have stopped to do so. */
@@ -214,7 +211,7 @@ static void load_again(struct cluster *c, uint32_t life)
 		io_apics_mask(machine);
 	}
 	require(c->resident);
-	memcpy(c->info, (const void *)c->resident, sizeof *c->info);
+	memcpy(c->info, (const void *)c->resident, c->info_size);
 	c->info->life = life;
 	moves_again(c);
 	cluster_load(c, map, machine);

@@ -34,7 +34,7 @@ static void visitors_gone(unsigned count)
 	}
 	locality_set(&machine->kernel, &slot_of(NOTE)->cap, MASK_ALL);
 	root->priority = 200; /* so that those who come back do not keep it from its call */
-	const uint64_t leaves = machine->info.cpu_number[HOME];
+	const uint64_t leaves = machine->kernel.map_core[HOME].number;
 	machine_invokes(root, ROOT_SLOT_CLUSTER_CONTROL, CORE_LEAVE, leaves, MACHINE_NEIGHBOUR, 0);
 }
 

@@ -39,7 +39,7 @@
 
 #include <stdint.h>
 
-#define BOOT_INFO_MAGIC    0x595252454b53000cull
+#define BOOT_INFO_MAGIC    0x595252454b53000dull
 #define KERNEL_IMAGE_BASE  0xffffffff80000000ull
 #define KERNEL_STACKS_BASE 0xffffffffa0000000ull
 #define KERNEL_DIRECT_BASE 0xffff800000000000ull
@@ -90,6 +90,12 @@ enum {
 };
 _Static_assert(KERNEL_STACKS_PAGES * 4096 <= KERNEL_STACKS_STRIDE, "the stacks of a core fit");
 
+/* A core of the map. Lists of them are behind boot_info, in the same pages. */
+struct boot_core {
+	uint32_t apic;   /* its local APIC id */
+	uint32_t number; /* its place among all cpus of the map */
+};
+
 struct boot_range {
 	uint64_t base; /* multiple of 4 KiB */
 	uint64_t size; /* multiple of 4 KiB */
@@ -129,8 +135,8 @@ struct boot_channel {
 	struct boot_range memory; /* 2 MiB aligned */
 	uint64_t ring;
 	uint64_t rx;
+	uint64_t peer_cores; /* struct boot_core[peer_cpu_count]: those that this kernel may interrupt */
 	uint32_t peer_cpu_count;
-	uint32_t peer_apic[BOOT_MAX_CPUS]; /* the cores this kernel may interrupt */
 	uint32_t reserved2;
 };
 
@@ -147,8 +153,7 @@ struct boot_controlled {
 	uint32_t cpu_count; /* that its kernel has room for */
 	uint32_t boot_core; /* its core that is the machine's boot processor; BOOT_NO_CORE: none */
 	uint32_t reserved;
-	uint32_t apic[BOOT_MAX_CPUS]; /* local APIC id of its core i */
-	uint32_t cpu_number[BOOT_MAX_CPUS]; /* as in boot_info */
+	uint64_t cores;     /* struct boot_core[cpu_count]: its core i */
 };
 
 struct boot_ioapic {
@@ -197,11 +202,9 @@ struct boot_info {
 
 	/* that the kernel has room for: the map's, then others of the machine that may join */
 	uint32_t cpu_count;
-	uint32_t apic[BOOT_MAX_CPUS];     /* local APIC id of core i */
-	uint32_t cpu_number[BOOT_MAX_CPUS]; /* its place among all cpus of the map */
-	struct boot_cores cores;          /* that enter now */
-
 	uint32_t memory_count;
+	uint64_t core_list;               /* struct boot_core[cpu_count]: core i */
+	struct boot_cores cores;          /* that enter now */
 	struct boot_range memory[BOOT_MAX_RANGES]; /* free RAM, becomes untyped */
 	uint32_t device_count;
 	uint32_t root_cnode_bits; /* radix of the root task's CNode, ROOT_CNODE_BITS .. ROOT_CNODE_BITS_MAX */

@@ -148,40 +148,63 @@ static inline const struct map_cluster *map_cluster(const struct cluster_map *m,
 	return NULL;
 }
 
+/* Returns whether a cpu of the map is one of the cluster's machine that another cluster has, or none. */
+static inline bool map_is_spare(const struct cluster_map *m, const struct map_cluster *c, uint32_t cpu)
+{
+	bool is_other = m->cpu[cpu].machine == c->machine;
+	for (uint32_t i = 0; is_other && i < c->cpu_count; i++)
+		is_other = c->cpu[i] != cpu;
+	return is_other;
+}
 /*
  * The cores that a cluster's kernel has room for: its own, then with spare_cores the others of its machine, in map
- * order, up to BOOT_MAX_CPUS. Returns the place of core `index` among all cpus of the map, or MAP_NONE where there is
- * no such core.
+ * order, up to BOOT_MAX_CPUS. Returns how many they are.
  */
+static inline uint32_t map_core_count(const struct cluster_map *m, const struct map_cluster *c)
+{
+	uint32_t count = c->spare_cores ? 0 : c->cpu_count;
+	for (uint32_t cpu = 0; c->spare_cores && cpu < m->cpu_count; cpu++)
+		count += m->cpu[cpu].machine == c->machine;
+	return count < BOOT_MAX_CPUS ? count : BOOT_MAX_CPUS;
+}
+/* Returns the place of core `index` among all cpus of the map, or MAP_NONE where there is no such core. */
 static inline int32_t map_core_cpu(const struct cluster_map *m, const struct map_cluster *c, uint32_t index)
 {
 	uint32_t others = c->cpu_count;
 	if (index < c->cpu_count)
 		return (int32_t)c->cpu[index];
-	for (uint32_t cpu = 0; cpu < m->cpu_count && c->spare_cores && index < BOOT_MAX_CPUS; cpu++) {
-		bool is_own = m->cpu[cpu].machine != c->machine;
-		for (uint32_t i = 0; i < c->cpu_count; i++)
-			is_own |= c->cpu[i] == cpu;
-		if (!is_own && others++ == index)
+	for (uint32_t cpu = 0; cpu < m->cpu_count && c->spare_cores && index < BOOT_MAX_CPUS; cpu++)
+		if (map_is_spare(m, c, cpu) && others++ == index)
 			return (int32_t)cpu;
-	}
 	return MAP_NONE;
-}
-/* Returns how many they are. */
-static inline uint32_t map_core_count(const struct cluster_map *m, const struct map_cluster *c)
-{
-	uint32_t count = c->cpu_count;
-	while (map_core_cpu(m, c, count) != MAP_NONE)
-		count++;
-	return count;
 }
 /* Returns the index in the cluster of a cpu of the map, or MAP_NONE. */
 static inline int32_t map_core_index(const struct cluster_map *m, const struct map_cluster *c, uint32_t cpu)
 {
-	for (uint32_t i = 0; map_core_cpu(m, c, i) != MAP_NONE; i++)
-		if (map_core_cpu(m, c, i) == (int32_t)cpu)
+	uint32_t index = c->cpu_count;
+	for (uint32_t i = 0; i < c->cpu_count; i++)
+		if (c->cpu[i] == cpu)
 			return (int32_t)i;
-	return MAP_NONE;
+	if (!c->spare_cores || cpu >= m->cpu_count || !map_is_spare(m, c, cpu))
+		return MAP_NONE;
+	for (uint32_t before = 0; before < cpu; before++)
+		index += map_is_spare(m, c, before);
+	return index < BOOT_MAX_CPUS ? (int32_t)index : MAP_NONE;
+}
+/* Lists the places of all cores of the kernel, in the order of their indices. Returns how many they are. */
+static inline uint32_t map_core_list(const struct cluster_map *m, const struct map_cluster *c,
+                                     uint16_t list[BOOT_MAX_CPUS])
+{
+	uint64_t own[MAP_MAX_CPUS / 64] = { 0 };
+	uint32_t count = 0;
+	for (; count < c->cpu_count; count++) {
+		list[count] = (uint16_t)c->cpu[count];
+		own[c->cpu[count] / 64] |= 1ull << c->cpu[count] % 64;
+	}
+	for (uint32_t cpu = 0; c->spare_cores && cpu < m->cpu_count && count < BOOT_MAX_CPUS; cpu++)
+		if (m->cpu[cpu].machine == c->machine && !(own[cpu / 64] >> cpu % 64 & 1))
+			list[count++] = (uint16_t)cpu;
+	return count;
 }
 
 /* Does it have a port of a switch? */
