@@ -97,7 +97,7 @@ TEST(configure_rights, 1, 0, "tcb: CONFIGURE is NO_RIGHTS for a buffer that may 
 {
 	uint64_t tcb = object(OBJECT_TCB, 0), frame = copy_of(object(OBJECT_FRAME_4K, 0), RIGHT_READ);
 	check_error(configure(tcb, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, frame, WINDOW), NO_RIGHTS);
-	check_error(configure(tcb, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, ROOT_SLOT_STAT, WINDOW), NO_RIGHTS);
+	check_error(configure(tcb, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, ROOT->stat_slot, WINDOW), NO_RIGHTS);
 }
 
 TEST(configure_device, 1, 0, "tcb: CONFIGURE is BAD_ARGUMENT for a buffer in memory that the kernel does not touch")

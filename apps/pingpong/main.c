@@ -75,6 +75,8 @@ _Noreturn void bare_main(void)
 		clusters_init();
 	at_home = last_is(map, "local");
 	memory_reset();
+	if (what && strcmp(what, "ipc") && ROOT->cpu_count > PINGPONG_CORES)
+		fail(__FILE_NAME__, __LINE__, "the cluster has more than 60 cores");
 	if (!what || !strcmp(what, "ipc"))
 		ipc_measure(argument_number(map, 1, ROUNDS));
 	else if (!strcmp(what, "latency"))

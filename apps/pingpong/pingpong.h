@@ -11,6 +11,8 @@
 #include "bare.h"
 #include "shared.h"
 
+enum { PINGPONG_CORES = 60 }; /* of a cluster: a large page has a block of memory for each */
+
 struct shared {
 	uint32_t stamp[2];
 	uint64_t rounds;
@@ -155,7 +157,7 @@ _Static_assert(offsetof(struct block, signal_at) == SCALE_SIGNAL_AT &&
                offsetof(struct block, server_delays) == SCALE_SERVER_DELAYS &&
                sizeof(struct block) <= SCALE_BLOCK,
                "as scale.S has it");
-_Static_assert((BOOT_MAX_CPUS + 2) * SCALE_BLOCK <= 1 << 21,
+_Static_assert((PINGPONG_CORES + 2) * SCALE_BLOCK <= 1 << 21,
                "a large page has a block for each core, one for orders and one for a lock");
 
 /* The order to all pairs of a cluster. */
@@ -170,7 +172,7 @@ static inline struct block *block_in(void *frame, unsigned core)
 {
 	return (struct block *)((char *)frame + core * SCALE_BLOCK);
 }
-static inline struct order *order_in(void *frame) { return (struct order *)block_in(frame, BOOT_MAX_CPUS); }
+static inline struct order *order_in(void *frame) { return (struct order *)block_in(frame, PINGPONG_CORES); }
 
 /* --- pairs.c: this cluster's; their blocks are in the shared frame --- */
 

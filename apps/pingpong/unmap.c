@@ -33,7 +33,7 @@ _Static_assert(UNMAP_READ == RIGHT_READ && UNMAP_READ_WRITE == READ_WRITE, "as u
 
 extern const char unmap_start[], unmap_end[], unmap_worker[];
 static const struct code code = { unmap_start, unmap_end };
-static uint64_t worker_tcb[BOOT_MAX_CPUS];
+static uint64_t worker_tcb[PINGPONG_CORES];
 
 static struct worker *worker_of(unsigned core)
 {
@@ -107,7 +107,7 @@ static void workers_settle(unsigned cores, uint64_t frame)
 
 static void run_workers(unsigned cores, const uint64_t *root, unsigned count)
 {
-	static uint64_t before[BOOT_MAX_CPUS];
+	static uint64_t before[PINGPONG_CORES];
 	for (unsigned core = 1; core < cores; core++)
 		before[core] = atomic_load_explicit(&worker_of(core)->rounds, memory_order_relaxed);
 	for (unsigned i = 0; i < count; i++) {

@@ -18,11 +18,13 @@ _Noreturn void bare_main(void)
 	memory_reset();
 	clusters_init();
 	const char *what = argument(map, 0);
+	if (ROOT->cpu_count > STRESS_CORES)
+		fail(__FILE_NAME__, __LINE__, "the cluster has more than 60 cores");
 	if (what && !strcmp(what, "messages"))
 		messages_measure(number(map, 1, TASKS_MAX), number(map, 2, 100000000));
 	else if (what && !strcmp(what, "memory"))
 		memory_measure(number(map, 1, TASKS_MAX), number(map, 2, 256), number(map, 3, 1000000),
-		               number(map, 4, BOOT_MAX_CPUS));
+		               number(map, 4, STRESS_CORES));
 	else
 		fail(__FILE_NAME__, __LINE__, what ? what : "no arguments");
 	output_exit(EXIT_GOOD);

@@ -17,7 +17,7 @@ struct pager {
 	_Atomic uint64_t faults;
 };
 
-static struct pager pager[BOOT_MAX_CPUS];
+static struct pager pager[STRESS_CORES];
 static struct {
 	uint64_t vspace, go;
 	uint64_t shared, copies; /* slots, one a page: what maps the shared frame, and its copy */

@@ -10,7 +10,7 @@
 struct moment {
 	const char *name;
 	uint64_t time; /* TSC */
-	struct core_stat core[BOOT_MAX_CPUS];
+	struct core_stat core[STRESS_CORES];
 };
 static struct moment before = { .name = "begin" }, after = { .name = "end" };
 enum { TEXT_SIZE = 32768 }; /* more than twice the words of a record */

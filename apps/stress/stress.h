@@ -9,6 +9,7 @@
 #include "bare.h"
 
 enum {
+	STRESS_CORES = 60, /* of a cluster, at most */
 	PAGER_PRIORITY = 95,
 	TASK_PRIORITY = 90,  /* of clients, servers and writers */
 	TASKS_MAX = 60,      /* clients or tasks: a bit each in a notification's word */

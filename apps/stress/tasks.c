@@ -69,13 +69,13 @@ uint64_t task_new(uint64_t vspace, unsigned core, const char *entry, struct thre
 
 uint64_t thread_new(unsigned core, void (*function)(void *), void *argument, struct ipc_buffer **ipc)
 {
-	static _Alignas(16) char stacks[BOOT_MAX_CPUS][STACK];
+	static _Alignas(16) char stacks[STRESS_CORES][STACK];
 	static unsigned stack;
 	uint64_t tcb = object(OBJECT_TCB, 0);
 	unsigned page = page_new();
 	uint64_t frame = map_page(page, RIGHT_READ | RIGHT_WRITE), address = WINDOW + page * 4096ull;
 	*ipc = (struct ipc_buffer *)address;
-	check(stack < BOOT_MAX_CPUS);
+	check(stack < STRESS_CORES);
 	/* As if it had been called: the stack is 8 bytes off a multiple of 16. */
 	struct thread_registers registers = { .rip = (uint64_t)function, .rdi = (uint64_t)argument,
 	                                      .rsp = (uint64_t)(stacks[stack++] + STACK - 8) };

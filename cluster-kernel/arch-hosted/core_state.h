@@ -14,7 +14,9 @@ struct hosted;
 struct thread;
 struct vspace;
 
-enum { HOSTED_TLB = 8, HOSTED_PINS = 24, HOSTED_VECTORS = 256, HOSTED_CONSOLE = 4096, HOSTED_CPUS = 64 * 60 };
+enum { HOSTED_TLB = 8, HOSTED_PINS = 24, HOSTED_VECTORS = 256, HOSTED_CONSOLE = 4096,
+       HOSTED_CORES = 60, /* of a machine, at most */
+       HOSTED_CPUS = 64 * HOSTED_CORES };
 enum {
 	HOSTED_VECTOR_REST = 0x2f, /* of the x86-64 port's finish.c: deadlines that a budget has left over */
 	HOSTED_VECTOR_IRQ,

@@ -65,7 +65,7 @@ struct hosted_controlled {
 	unsigned cluster, cores;
 	unsigned boot_core; /* its core that is the boot processor, counted from 1; 0: none */
 };
-/* Core `index` is that core of the machine: BOOT_MAX_CPUS for each cluster, in order. */
+/* Core `index` is that core of the machine: HOSTED_CORES for each cluster, in order. */
 struct hosted_foreign {
 	unsigned index, cpu;
 };
@@ -86,7 +86,7 @@ struct hosted {
 	struct kernel kernel;
 	struct boot_info info;
 	struct hosted_cores {
-		struct boot_core own[BOOT_MAX_CPUS], of[BOOT_MAX_CLUSTERS][BOOT_MAX_CPUS]; /* by cluster */
+		struct boot_core own[HOSTED_CORES], of[BOOT_MAX_CLUSTERS][HOSTED_CORES]; /* by cluster */
 	} cores; /* lists of boot_info */
 	struct hosted_config config;
 	_Atomic uint64_t time; /* grows by one with every reading */
@@ -98,7 +98,7 @@ struct hosted {
 	uint64_t entered; /* entries that its cores have begun */
 	struct thread *root;     /* the root task's thread and CNode, as boot made them */
 	struct slot *root_cnode;
-	struct hosted_core core[BOOT_MAX_CPUS];
+	struct hosted_core core[HOSTED_CORES];
 	struct hosted_pin {
 		uint32_t core;
 		unsigned number;

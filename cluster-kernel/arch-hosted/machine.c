@@ -28,7 +28,7 @@
 #define CHANNEL_SIZE   0x200000ull
 
 /* Channels live in part 0: doorbell area of side 0, of side 1, and at 2 MiB the memory. */
-#define AREA_SIZE doorbell_area_size(BOOT_MAX_CPUS)
+#define AREA_SIZE doorbell_area_size(HOSTED_CORES)
 static uint64_t channel_base(unsigned id) { return (id + 1) * 2 * CHANNEL_SIZE; }
 
 uint64_t hosted_list(const struct boot_core *list) { return (uint64_t)list - arch_direct_base(); }
@@ -186,12 +186,12 @@ static void make_info(struct boot_info *info, struct hosted_cores *cores, const 
 
 static struct hosted *machines[ARENA_CLUSTERS];
 
-uint32_t hosted_apic(unsigned cluster, unsigned core) { return cluster * BOOT_MAX_CPUS + core; }
+uint32_t hosted_apic(unsigned cluster, unsigned core) { return cluster * HOSTED_CORES + core; }
 
 struct hosted_core *hosted_core_by_apic(uint32_t apic)
 {
-	struct hosted *machine = machines[apic / BOOT_MAX_CPUS];
-	return machine && apic % BOOT_MAX_CPUS < machine->config.cores ? &machine->core[apic % BOOT_MAX_CPUS] : 0;
+	struct hosted *machine = machines[apic / HOSTED_CORES];
+	return machine && apic % HOSTED_CORES < machine->config.cores ? &machine->core[apic % HOSTED_CORES] : 0;
 }
 
 struct hosted *hosted_create(const struct hosted_config *config)

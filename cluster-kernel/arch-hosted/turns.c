@@ -37,7 +37,7 @@ static unsigned choose_core(struct hosted *machine, unsigned count)
 
 static bool machine_step(struct hosted *machine)
 {
-	struct hosted_core *candidate[BOOT_MAX_CPUS];
+	struct hosted_core *candidate[HOSTED_CORES];
 	unsigned count = 0;
 	for (unsigned i = 0; i < machine->config.cores; i++)
 		if (hosted_core_busy(&machine->core[i]))

@@ -41,7 +41,7 @@ struct core_local {
 	_Atomic uint32_t nmi_reason; /* enum nmi_reason, set by the sender; panic.h */
 };
 
-extern struct core_local core_local[BOOT_MAX_CPUS];
+extern struct core_local core_local[]; /* CORES_MAX of them */
 
 /* Returns the end of the core's stack for entries. */
 static inline uint64_t core_stack_top(uint64_t index)

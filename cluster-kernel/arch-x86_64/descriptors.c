@@ -4,6 +4,7 @@
 #include "arch_context.h"
 #include "assert.h"
 #include "core_local.h"
+#include "core_set.h"
 #include "x86.h"
 
 enum { SELECTOR_TSS = 40, IST_NMI = 1, IST_DOUBLE_FAULT = 2, IST_MACHINE_CHECK = 3 };
@@ -51,7 +52,7 @@ static void fill_gdt(struct core_local *local)
 
 void descriptors_init(struct core_local *local)
 {
-	kernel_assert(local->index < BOOT_MAX_CPUS);
+	kernel_assert(local->index < CORES_MAX);
 	struct table_register gdtr = { sizeof(local->gdt) - 1, (uint64_t)local->gdt };
 	struct table_register idtr = { sizeof(idt) - 1, (uint64_t)idt };
 	if (local->index == 0)

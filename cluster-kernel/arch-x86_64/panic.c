@@ -149,7 +149,7 @@ _Noreturn void panic_exception(const struct context *frame)
 
 void nmi_send(unsigned core, uint32_t apic_id, enum nmi_reason reason)
 {
-	kernel_assert(core < BOOT_MAX_CPUS);
+	kernel_assert(core < CORES_MAX);
 	atomic_store_explicit(&core_local[core].nmi_reason, reason, memory_order_release);
 	local_apic_send_nmi(apic_id);
 }

@@ -19,7 +19,7 @@
 #include "print.h"
 #include "skerry_version.h"
 
-struct core_local core_local[BOOT_MAX_CPUS] __attribute__((aligned(64)));
+struct core_local core_local[CORES_MAX] __attribute__((aligned(64)));
 
 static struct kernel kernel;
 static _Atomic uint32_t console_ready, kernel_built, cores_entered, all_entered;
@@ -59,6 +59,8 @@ static void find_console(const struct boot_info *info)
 	panic_cluster = info->cluster;
 	paging_init(info);
 	console_init(info);
+	if (info->cpu_count > CORES_MAX)
+		arch_panic("the cluster has more cores than a kernel with assertions takes");
 	atomic_store_explicit(&console_ready, 1, memory_order_release);
 }
 
@@ -116,6 +118,8 @@ static void build_kernel(const struct boot_info *info)
 
 _Noreturn void start(const struct boot_info *info, uint64_t index)
 {
+	if (index >= CORES_MAX)
+		cpu_stop(); /* core 0 says so */
 	init_core(info, index);
 	if (index == 0)
 		build_kernel(info);

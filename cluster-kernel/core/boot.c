@@ -61,7 +61,7 @@ static void make_channels(struct kernel *kernel, struct boot_memory *memory)
 
 void boot_kernel(struct kernel *kernel, const struct boot_info *info)
 {
-	kernel_assert(info->cpu_count >= 1 && info->cpu_count <= BOOT_MAX_CPUS);
+	kernel_assert(info->cpu_count >= 1 && info->cpu_count <= CORES_MAX);
 	kernel_assert(info->tsc_hz >= 1000);
 	struct boot_memory *memory = &kernel->boot_memory;
 	boot_memory_init(memory, info);
@@ -227,7 +227,12 @@ static void put_untypeds(struct kernel *kernel, struct root_info *root, struct s
 	put_untyped(root, cnode, &info->modules, ROOT_UNTYPED_MODULES, 0);
 	for (unsigned i = 0; i < info->channel_count; i++)
 		put_untyped(root, cnode, &info->channel[i].memory, ROOT_UNTYPED_CHANNEL, i);
-	root->first_free_slot = ROOT_SLOT_UNTYPED + root->untyped_count;
+	root->stat_slot = ROOT_SLOT_UNTYPED + root->untyped_count;
+	for (unsigned i = 0; i < kernel->cpu_count; i++)
+		put_cap(cnode, root->stat_slot + i,
+		        (struct cap){ .type = OBJECT_FRAME_4K, .rights = RIGHT_READ,
+		                      .object = physical(&kernel->stat[i]) });
+	root->first_free_slot = root->stat_slot + kernel->cpu_count;
 }
 
 static void put_special(struct kernel *kernel, struct slot *cnode, const void *ipc_buffer)
@@ -242,10 +247,6 @@ static void put_special(struct kernel *kernel, struct slot *cnode, const void *i
 	put_cap(cnode, ROOT_SLOT_CONTROL, (struct cap){ .type = OBJECT_CONTROL });
 	put_cap(cnode, ROOT_SLOT_IPC_BUFFER,
 	        (struct cap){ .type = OBJECT_FRAME_4K, .object = physical(ipc_buffer) });
-	for (unsigned i = 0; i < kernel->cpu_count; i++)
-		put_cap(cnode, ROOT_SLOT_STAT + i,
-		        (struct cap){ .type = OBJECT_FRAME_4K, .rights = RIGHT_READ,
-		                      .object = physical(&kernel->stat[i]) });
 	for (unsigned i = 0; i < info->channel_count; i++)
 		put_cap(cnode, ROOT_SLOT_CHANNEL + i, (struct cap){ .type = OBJECT_CHANNEL, .object = i });
 }

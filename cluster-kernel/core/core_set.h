@@ -11,8 +11,15 @@
 #include CHECK_HEADER
 
 /* CORE_SHIFT: log2 of the cores in a word; the build chooses it with the level of assertions (check/) */
-enum { CORE_SET_BITS = 1 << CORE_SHIFT, CORE_SET_WORDS = (BOOT_MAX_CPUS + CORE_SET_BITS - 1) / CORE_SET_BITS };
-_Static_assert(CORE_SHIFT <= 6 && CORE_SET_WORDS <= 64, "words of 64 bits, and one for a bit of each (remote.h)");
+enum {
+	CORE_SET_BITS = 1 << CORE_SHIFT,
+	CORE_SET_MOST = 32, /* words: builds with small ones take fewer cores, so that a thread's set fits its TCB */
+	CORE_SET_WORDS = BOOT_MAX_CPUS < CORE_SET_MOST * CORE_SET_BITS
+		? (BOOT_MAX_CPUS + CORE_SET_BITS - 1) / CORE_SET_BITS : CORE_SET_MOST,
+	/* that a kernel of this build takes */
+	CORES_MAX = BOOT_MAX_CPUS < CORE_SET_WORDS * CORE_SET_BITS ? BOOT_MAX_CPUS : CORE_SET_WORDS * CORE_SET_BITS,
+};
+_Static_assert(CORE_SHIFT <= 6 && CORE_SET_MOST <= 64, "words of 64 bits, and one for a bit of each (remote.h)");
 
 struct core_set {
 	uint64_t word[CORE_SET_WORDS];
@@ -30,7 +37,7 @@ static inline uint32_t core_set_lowest(uint32_t index, uint64_t bits)
 
 static inline bool core_set_has(const struct core_set *set, uint64_t core)
 {
-	return core < BOOT_MAX_CPUS && set->word[core_set_index(core)] & core_set_bit(core);
+	return core < CORES_MAX && set->word[core_set_index(core)] & core_set_bit(core);
 }
 static inline void core_set_add(struct core_set *set, uint64_t core)
 {
@@ -72,12 +79,12 @@ static inline uint32_t core_set_next(const struct core_set *set, uint32_t words,
 	for (uint32_t core = core_set_next(set, words, 0); core < (words) * CORE_SET_BITS;         \
 	     core = core_set_next(set, words, core + 1))
 
-/* Sets as others know them: word `index` of 64 cores each. Returns false if a core exceeds BOOT_MAX_CPUS. */
+/* Sets as others know them: word `index` of 64 cores each. Returns false if a core exceeds CORES_MAX. */
 static inline bool core_set_put64(struct core_set *set, uint32_t index, uint64_t word)
 {
 	for (; word; word &= word - 1) {
 		const uint64_t core = 64ull * index + (unsigned)__builtin_ctzll(word);
-		if (core >= BOOT_MAX_CPUS)
+		if (core >= CORES_MAX)
 			return false;
 		core_set_add(set, core);
 	}

@@ -65,9 +65,6 @@ struct cpu_private {
 	uint64_t receives; /* blocked_state_word(index, THREAD_RECEIVING); 0 while the fast path declines */
 	uint64_t awaits;   /* blocked_state_word(index, THREAD_REPLY); likewise */
 	uint32_t pending;
-	struct core_set interrupt_cores;
-	/* those of `interrupt_cores` that need it only because a thread became ready there; others: stale */
-	struct core_set preempt_cores;
 	uint32_t doorbell_apic;
 	uint32_t next_channel; /* channel whose doorbells are received first, channel.c */
 	int32_t work_left; /* of this entry's budget, work.h */
@@ -94,6 +91,9 @@ struct cpu_private {
 	/* work of this entry is left until it has the kernel for itself, visit.h; false between entries */
 	bool writer_wanted;
 	HELD_RECORD held; /* debug and hosted builds: assert.h */
+	struct core_set interrupt_cores;
+	/* those of `interrupt_cores` that need it only because a thread became ready there; others: stale */
+	struct core_set preempt_cores;
 	/* by place: this core's tagged translations of the address space are valid, vspace.h */
 	_Alignas(8) bool tlb_valid[KERNEL_VSPACES];
 };
@@ -114,7 +114,6 @@ struct cpu_public {
 	const struct tlb_spaces *request_spaces; /* its author's */
 	/* bit i: `flush_askers` may have a bit in word i, remote.h */
 	_Atomic uint64_t flush_summary;
-	_Atomic uint64_t flush_askers[CORE_SET_WORDS]; /* a set: flush what `owed` of these cores has */
 	_Atomic uint32_t flush_unanswered; /* so many cores have not flushed this one's `owed` */
 	/* odd while this core, as a reader, has changed entries and not all cores have flushed them; tlb.h */
 	_Atomic uint64_t debts;
@@ -125,6 +124,7 @@ struct cpu_public {
 	struct tlb_spaces owed; /* spaces that the current entry must flush; empty between entries */
 	struct run_queue ready;
 	struct thread idle;
+	_Atomic uint64_t flush_askers[CORE_SET_WORDS]; /* a set: flush what `owed` of these cores has */
 	/* a FRAME_PROTECT that was preempted on this core; guarded by the exclusive writer */
 	struct protection protection;
 };
@@ -159,7 +159,7 @@ static inline void cpu_allow_fast(struct cpu *cpu)
 /* Interrupts a core of this cluster at the end of the entry. */
 static inline void cpu_interrupt(struct cpu *cpu, unsigned core)
 {
-	kernel_assert(core < BOOT_MAX_CPUS);
+	kernel_assert(core < CORES_MAX);
 	core_set_add(&cpu->own.interrupt_cores, core);
 	core_set_remove(&cpu->own.preempt_cores, core);
 	cpu->own.pending |= PENDING_INTERRUPT;

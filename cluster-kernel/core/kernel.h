@@ -74,10 +74,10 @@ struct kernel {
 	struct boot_memory boot_memory; /* until the root task exists */
 	struct core_set unpolled; /* cores that polled the doorbells of remote peers and do no more, channel.h */
 	struct core_set cores; /* that are here, and take threads and interrupts; core_move.h */
-	uint32_t placed[BOOT_MAX_CPUS];  /* threads whose next_core is core i; of core 0 it is not counted */
-	uint32_t doorbells[BOOT_MAX_CPUS]; /* that core i receives */
-	uint32_t homes[BOOT_MAX_CPUS];   /* objects that are at home on core i (visit.h) */
-	struct cpu *cpu[BOOT_MAX_CPUS];
+	uint32_t placed[CORES_MAX];  /* threads whose next_core is core i; of core 0 it is not counted */
+	uint32_t doorbells[CORES_MAX]; /* that core i receives */
+	uint32_t homes[CORES_MAX];   /* objects that are at home on core i (visit.h) */
+	struct cpu *cpu[CORES_MAX];
 };
 
 INLINE_LATER struct lock_kernel *lock_of(struct kernel *kernel) { return &kernel->lock; }

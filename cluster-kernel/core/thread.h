@@ -81,10 +81,10 @@ struct thread {
 	/* its next call needs an exclusive entry, since it came back from another core undone (visit.h) */
 	uint8_t stays;
 	uint8_t scheduled; /* TCB_SCHEDULE has given it a core: it may run */
-	/* those on which threads may be put by this TCB's authority, as `mcp` is for priorities */
-	struct core_set cores;
 	struct ipc_buffer *ipc_buffer_address; /* in the direct map; use thread_ipc_buffer() */
 	struct slot slot[THREAD_SLOTS];
+	/* those on which threads may be put by this TCB's authority, as `mcp` is for priorities */
+	struct core_set cores;
 	_Alignas(64) uint8_t fpu[ARCH_FPU_SIZE];
 };
 _Static_assert(sizeof(struct thread) <= 1u << TCB_BITS, "the ABI's TCB size");
@@ -154,7 +154,7 @@ static inline bool thread_moves(const struct thread *thread)
 /* The thread is to run on `core` from its next switch or wait on. Caller has the kernel for itself. */
 static inline void thread_set_next_core(struct thread *thread, uint32_t core)
 {
-	kernel_assert(core < BOOT_MAX_CPUS);
+	kernel_assert(core < CORES_MAX);
 	thread->next_core = (uint16_t)core;
 	thread->moves = thread->core != core;
 }

@@ -123,7 +123,7 @@ void visit_cancel(struct cpu *cpu, struct thread *thread)
 	unsigned looked = 0;
 	bool removed = thread_list_remove(&home->visited, thread, &looked) ||
 	     thread_stack_remove(&home->visitors, thread, stack_level(thread_stack_word(&home->visitors)), &looked);
-	kernel_assert(removed && looked <= 2 * (VISITORS_MAX + BOOT_MAX_CPUS));
+	kernel_assert(removed && looked <= 2 * (VISITORS_MAX + CORES_MAX));
 	(void)removed;
 	work_done(cpu, (int)looked * WORK_LOOK);
 }

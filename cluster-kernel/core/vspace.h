@@ -16,13 +16,13 @@ struct vspace {
 	uint64_t root[512];
 	uint64_t id;
 	uint64_t loads; /* what the port's root register gets: root table and, where TLBs have them, tag */
-	/* a set: cores that may hold translations of it; only these are interrupted when it changes */
-	_Atomic uint64_t active_mask[CORE_SET_WORDS];
 	uint64_t owed_in; /* the TLB round of the last unmapping from the space, tlb.h */
 	uint32_t references;
 	/* id modulo KERNEL_VSPACES, of no other live space. Constant; atomic: gcc moves no other load across it then */
 	_Atomic uint16_t place;
-	uint8_t reserved[4096 - 30 - 8 * CORE_SET_WORDS];
+	/* a set: cores that may hold translations of it; only these are interrupted when it changes */
+	_Alignas(64) _Atomic uint64_t active_mask[CORE_SET_WORDS];
+	uint8_t reserved[4096 - 64 - 8 * CORE_SET_WORDS];
 };
 _Static_assert(sizeof(struct vspace) == 1u << VSPACE_BITS, "the ABI's VSpace size");
 

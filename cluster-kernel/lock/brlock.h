@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include "ticket_lock.h"
 
-enum { BRLOCK_MAX = 64 };
+enum { BRLOCK_MAX = 1024 };
 
 struct brlock {
 	struct ticket_lock writers;

@@ -180,7 +180,7 @@ static const struct test *tests_of(const char *file)
  */
 int main(int argc, char **argv)
 {
-	unsigned cores_max = strcmp(REGIME_HEADER, "none.h") ? BOOT_MAX_CPUS : 1;
+	unsigned cores_max = strcmp(REGIME_HEADER, "none.h") ? HOSTED_CORES : 1;
 	const struct test *tests = tests_of(argc > 1 ? argv[1] : "");
 	argc--, argv++;
 	bool threads = argc > 1 && !strcmp(argv[1], "--threads");

@@ -439,7 +439,7 @@ static void order_locality(struct hosted *machine, unsigned core)
 static void return_some(struct hosted *machine)
 {
 	const unsigned own = machine->config.cluster, neighbour = 5 + pick(2);
-	neighbour_returns_core(own * BOOT_MAX_CPUS + machine->config.cores - 1, neighbour, own);
+	neighbour_returns_core(own * HOSTED_CORES + machine->config.cores - 1, neighbour, own);
 	for (unsigned i = 0; i < 12; i++)
 		neighbour_returns_memory(arena_part(own) + ((uint64_t)i << MEMORY_PIECE_BITS), neighbour, own);
 }

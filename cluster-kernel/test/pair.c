@@ -24,7 +24,7 @@ void pair_end(void)
 		hosted_destroy(pair[i]);
 }
 
-unsigned pair_cpu(unsigned which, unsigned index) { return (PAIR_FIRST + which) * BOOT_MAX_CPUS + index; }
+unsigned pair_cpu(unsigned which, unsigned index) { return (PAIR_FIRST + which) * HOSTED_CORES + index; }
 
 void pair_of_movers(uint64_t memory)
 {

@@ -156,11 +156,11 @@ static void stir(struct hosted *machine, uint64_t *state)
 uint64_t random_threads(unsigned cores, uint64_t calls, uint64_t seed)
 {
 	struct hosted *machine = create((struct hosted_config){ .cores = cores, .seed = seed, .threads = true });
-	struct share share[BOOT_MAX_CPUS];
+	struct share share[HOSTED_CORES];
 	uint64_t done = 0, state = seed | 1;
 	unsigned idle = 0;
 	for (unsigned c = 0; c < cores; c++)
-		share[c].records = records_random(seed * BOOT_MAX_CPUS + c);
+		share[c].records = records_random(seed * HOSTED_CORES + c);
 	machine->config.program = ask;
 	machine->config.program_argument = share;
 	while (done < calls && alive(machine)) {

@@ -42,7 +42,7 @@ static void pass(uint64_t cycles)
 
 static void expect_all(uint64_t count)
 {
-	for (unsigned core = 0; core < BOOT_MAX_CPUS; core++)
+	for (unsigned core = 0; core < HOSTED_CORES; core++)
 		EXPECT(beats(core), core < machine->config.cores ? count : 0);
 }
 

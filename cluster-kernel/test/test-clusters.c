@@ -12,7 +12,7 @@ static struct hosted *pair[2]; /* clusters 10 and 11 */
 static void begin(void)
 {
 	for (unsigned i = 0; i < 2; i++) {
-		const struct hosted_controlled controlled[] = { { LOST, LOST_CORES, 0 }, { OTHER, BOOT_MAX_CPUS, 1 },
+		const struct hosted_controlled controlled[] = { { LOST, LOST_CORES, 0 }, { OTHER, HOSTED_CORES, 1 },
 		                                                { 11 - i, 1, 0 }, { 10 + i, 1, 0 } };
 		struct hosted_config config = { .cluster = 10 + i, .cores = 1, .seed = machine->config.seed,
 			                        .threads = machine->config.threads, .controlled_count = 4,
@@ -98,7 +98,7 @@ static void largest(void)
 	begin();
 	EXPECT(claim(1, OTHER), 0);
 	EXPECT(by(1, CLUSTER_FENCE, OTHER, 0), 0);
-	EXPECT(atomic_load(&hosted_control(OTHER)->parked[0]), (1ull << BOOT_MAX_CPUS) - 1);
+	EXPECT(atomic_load(&hosted_control(OTHER)->parked[0]), (1ull << HOSTED_CORES) - 1);
 	EXPECT(by(1, CLUSTER_START, OTHER, 0), 0);
 	load(OTHER);
 	end();

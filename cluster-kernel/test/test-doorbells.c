@@ -157,7 +157,7 @@ static void a_hostile_peer(void)
 	listen(0);
 	struct doorbell_area *rx_page = pair[1]->kernel.channel[0].rx, *ring_page = pair[0]->kernel.channel[0].ring;
 	EXPECT(rx_page, ring_page);
-	for (unsigned core = 0; core < BOOT_MAX_CPUS; core++)
+	for (unsigned core = 0; core < HOSTED_CORES; core++)
 		for (unsigned i = 0; i < DOORBELL_COUNT / 64; i++)
 			rx_page->core[core].pending[i] = ~0ull;
 	hosted_interrupt(&pair[1]->core[0], HOSTED_VECTOR_DOORBELL);

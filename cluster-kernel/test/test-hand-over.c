@@ -124,13 +124,13 @@ static void capabilities(void)
 	expect_cap(ROOT_SLOT_IPC_BUFFER, OBJECT_FRAME_4K, physical(thread->ipc_buffer_address), RIGHT_ALL);
 	expect_cap(ROOT_SLOT_CONTROL, OBJECT_CONTROL, 0, RIGHT_ALL);
 	for (unsigned i = 0; i < CORES; i++)
-		expect_cap(ROOT_SLOT_STAT + i, OBJECT_FRAME_4K, physical(&kernel.stat[i]), RIGHT_READ);
+		expect_cap(root()->stat_slot + i, OBJECT_FRAME_4K, physical(&kernel.stat[i]), RIGHT_READ);
 	for (unsigned i = 0; i < CHANNELS; i++)
 		expect_cap(ROOT_SLOT_CHANNEL + i, OBJECT_CHANNEL, i, RIGHT_ALL);
 	EXPECT(thread->references, 1);
 	EXPECT(vspace->references, 2);
 	EXPECT(cnode[0].cap.references, 2);
-	for (unsigned i = ROOT_SLOT_STAT + CORES; i < ROOT_SLOT_UNTYPED; i++)
+	for (unsigned i = ROOT_SLOT_CHANNEL + CHANNELS; i < ROOT_SLOT_UNTYPED; i++)
 		EXPECT(slot_empty(&cnode[i]), true);
 	for (unsigned i = root()->first_free_slot; i < 2u << ROOT_CNODE_BITS; i++)
 		EXPECT(slot_empty(&cnode[i]), true);
@@ -236,7 +236,8 @@ static void words(void)
 	EXPECT(r->epoch, info.epoch);
 	EXPECT(r->epoch_tsc, info.epoch_tsc);
 	EXPECT(r->rsdp, info.rsdp);
-	EXPECT(r->first_free_slot, ROOT_SLOT_UNTYPED + r->untyped_count);
+	EXPECT(r->stat_slot, ROOT_SLOT_UNTYPED + r->untyped_count);
+	EXPECT(r->first_free_slot, r->stat_slot + CORES);
 	EXPECT(r->module_count, 2);
 	EXPECT(r->channel_count, CHANNELS);
 	EXPECT(r->cnode_bits, info.root_cnode_bits);

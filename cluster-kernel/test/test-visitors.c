@@ -184,7 +184,7 @@ static void own_threads_keep_their_core(void)
  * more. */
 static void a_core_does_not_leave_its_visitors(void)
 {
-	const uint64_t leaves = (FIRST * BOOT_MAX_CPUS) + HOME;
+	const uint64_t leaves = (FIRST * HOSTED_CORES) + HOME;
 	if (!objects_have_homes())
 		return;
 	for (unsigned entries = 0; entries < 3; entries++) {

@@ -33,7 +33,7 @@ static void tell(void)
 	say(what());
 	say("\n");
 	for (unsigned cluster = 0; cluster < ARENA_CLUSTERS; cluster++)
-		for (unsigned index = 0; index < BOOT_MAX_CPUS; index++) {
+		for (unsigned index = 0; index < HOSTED_CORES; index++) {
 			const struct hosted_core *core = hosted_core_by_apic(hosted_apic(cluster, index));
 			if (core)
 				tell_core(cluster, index, core);
@@ -54,7 +54,7 @@ static void end(int number)
 static uint64_t all_entries(void)
 {
 	uint64_t sum = 0;
-	for (unsigned apic = 0; apic < ARENA_CLUSTERS * BOOT_MAX_CPUS; apic++) {
+	for (unsigned apic = 0; apic < ARENA_CLUSTERS * HOSTED_CORES; apic++) {
 		const struct hosted_core *core = hosted_core_by_apic(apic);
 		sum += core ? core->entries : 0;
 	}

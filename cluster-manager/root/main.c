@@ -19,6 +19,7 @@
 #include "results.h"
 #include "root.h"
 #include "run.h"
+#include "sample.h"
 #include "service.h"
 #include "slots.h"
 #include "stats.h"
@@ -52,6 +53,7 @@ _Noreturn void root_main(void)
 	if (module.index < 0)
 		manager_panic("there is no module \"map\"");
 	map_init(module.data, module.size);
+	sample_begin();
 	output_init(is_primary() ? ROOT->console_port : 0, is_primary() ? ROOT->results_port : 0);
 	if (is_primary()) {
 		results_init();

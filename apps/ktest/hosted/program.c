@@ -361,7 +361,7 @@ static void seed_localities(const char *given)
 int main(int argc, char **argv)
 {
 	static const unsigned machines[][2] = { { 1, 1 }, { 3, 2 } }; /* cores, seed */
-	unsigned cores_max = strcmp(REGIME_HEADER, "none.h") ? BOOT_MAX_CPUS : 1;
+	unsigned cores_max = strcmp(REGIME_HEADER, "none.h") ? HOSTED_CORES : 1;
 	static const char localities[] = "--localities";
 	if (argc > 1 && !strncmp(argv[1], localities, sizeof(localities) - 1)) {
 		seed_localities(argv[1][sizeof(localities) - 1] == '=' ? argv[1] + sizeof(localities) : 0);

@@ -17,9 +17,9 @@
 #define ROOT_RESERVED_BASE    0x00007f0000000000ull
 #define ROOT_INFO_VADDR       0x00007f0000000000ull /* 64 KiB, read-only */
 #define ROOT_IPC_BUFFER_VADDR 0x00007f0000100000ull
-#define ROOT_STAT_VADDR       0x00007f0000200000ull /* struct core_stat[cores], read-only */
 #define ROOT_LEDGER_VADDR     0x00007f0000400000ull /* struct ledger[ledger_count], read-only but for the own
                                                         manager's page */
+#define ROOT_STAT_VADDR       0x00007f0000800000ull /* struct core_stat[room], read-only */
 #define ROOT_STACK_TOP        0x00007f0001000000ull
 #define ROOT_MEMORY_VADDR     0x00007f0010000000ull /* struct memory_control and the homes behind it, read-only,
                                                         where memory moves */
@@ -38,8 +38,9 @@ enum {
 	ROOT_SLOT_CLUSTER_CONTROL, /* where this cluster may start others again, else empty */
 	ROOT_SLOT_CONTROL,       /* settings of the cluster's kernel */
 	ROOT_SLOT_CHANNEL = 16,  /* one OBJECT_CHANNEL per channel, in the order of root_info.channel */
-	ROOT_SLOT_STAT = 128,    /* a frame of 4 KiB for each core, read-only: its struct core_stat */
-	ROOT_SLOT_UNTYPED = 192, /* in the order of root_info.untyped */
+	/* in the order of root_info.untyped; then from root_info.stat_slot on a frame of 4 KiB for each core that the
+	 * kernel has room for, read-only: its struct core_stat */
+	ROOT_SLOT_UNTYPED = 192,
 };
 
 /*
@@ -87,6 +88,8 @@ struct root_info {
 	uint32_t channel_count;
 	uint32_t cnode_bits;
 	uint32_t room;      /* cores that the kernel has room for */
+	uint32_t stat_slot; /* of core 0's struct core_stat */
+	uint32_t reserved;
 	struct boot_range modules;
 	struct boot_module module[BOOT_MAX_MODULES];
 	struct root_channel channel[BOOT_MAX_CHANNELS];
@@ -109,5 +112,5 @@ struct root_info {
 };
 
 _Static_assert(sizeof(struct root_info) <= 65536, "fits the pages reserved for it");
-_Static_assert(ROOT_SLOT_CHANNEL + BOOT_MAX_CHANNELS <= ROOT_SLOT_STAT, "a slot for each");
-_Static_assert(ROOT_SLOT_STAT + BOOT_MAX_CPUS <= ROOT_SLOT_UNTYPED, "a slot for each");
+_Static_assert(ROOT_SLOT_CHANNEL + BOOT_MAX_CHANNELS <= ROOT_SLOT_UNTYPED, "a slot for each");
+_Static_assert(ROOT_STAT_VADDR + BOOT_MAX_CPUS * 4096ull <= ROOT_STACK_TOP - 0x10000, "records end below the stack");

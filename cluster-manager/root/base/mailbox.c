@@ -13,8 +13,10 @@ _Static_assert(sizeof(struct header) == MAIL_HEADER, "what mailbox_has_room() co
 
 enum { ALIGNMENT = 8 };
 
-static _Alignas(ALIGNMENT) uint8_t bytes[MAILBOX_SIZE];
-static uint32_t head, tail; /* free-running */
+static _Alignas(ALIGNMENT) uint8_t first[MAILBOX_SIZE];
+static uint8_t *bytes = first;
+static uint32_t capacity = MAILBOX_SIZE;
+static uint32_t head, tail; /* free-running: `capacity` is a power of two */
 static uint32_t lost;
 static bool lost_harmful;
 
@@ -22,13 +24,13 @@ static size_t padded_size(size_t size) { return (size + ALIGNMENT - 1) / ALIGNME
 
 static size_t free_bytes(void)
 {
-	require(tail - head <= MAILBOX_SIZE);
-	return MAILBOX_SIZE - (tail - head);
+	require(tail - head <= capacity);
+	return capacity - (tail - head);
 }
 
 static void copy_in(const void *from, size_t size)
 {
-	size_t offset = tail % MAILBOX_SIZE, part = size < MAILBOX_SIZE - offset ? size : MAILBOX_SIZE - offset;
+	size_t offset = tail % capacity, part = size < capacity - offset ? size : capacity - offset;
 	require(padded_size(size) <= free_bytes());
 	if (part)
 		memcpy(bytes + offset, from, part);
@@ -39,17 +41,25 @@ static void copy_in(const void *from, size_t size)
 
 static void copy_out(void *to, size_t size)
 {
-	size_t offset = head % MAILBOX_SIZE, part = size < MAILBOX_SIZE - offset ? size : MAILBOX_SIZE - offset;
+	size_t offset = head % capacity, part = size < capacity - offset ? size : capacity - offset;
 	require(padded_size(size) <= tail - head);
 	memcpy(to, bytes + offset, part);
 	memcpy((uint8_t *)to + part, bytes, size - part);
 	head += (uint32_t)padded_size(size);
 }
 
+void mailbox_move(void *memory, uint32_t size)
+{
+	require(head == tail && memory && !(size & (size - 1)));
+	bytes = memory;
+	capacity = size;
+	head = tail = 0;
+}
+
 int mailbox_put(const struct mail *mail)
 {
 	const bool harmful = mail->kind == MAIL_OWN || mail->kind == MAIL_PEER_LOST;
-	const size_t kept = harmful ? 0 : MAILBOX_KEPT;
+	const size_t kept = harmful ? 0 : capacity / 2;
 	int error = mail->size > MESSAGE_SIZE_MAX ? -SKERRY_BAD_ARGUMENT :
 		    sizeof(struct header) + padded_size(mail->size) + kept > free_bytes() ? -SKERRY_NO_RESOURCE : 0;
 	if (error) {
@@ -81,7 +91,7 @@ bool mailbox_take(struct mail *mail)
 
 bool mailbox_has_room(size_t size, uint32_t count)
 {
-	return size + (size_t)count * (MAIL_HEADER + ALIGNMENT) + MAILBOX_KEPT <= free_bytes();
+	return size + (size_t)count * (MAIL_HEADER + ALIGNMENT) + capacity / 2 <= free_bytes();
 }
 
 uint32_t mailbox_lost(bool *harmful)

@@ -6,7 +6,7 @@
  * handled in the middle of another.
  *
  * The mailbox is bounded. Peers' messages and bulk leave MAILBOX_KEPT bytes of it
- * free; channels_work() leaves peers' messages in the rings meanwhile. What finds
+ * free (half, where it was moved); channels_work() leaves peers' messages in the rings meanwhile. What finds
  * no room is lost, counted, and reported by mailbox_lost().
  */
 #pragma once
@@ -33,6 +33,8 @@ struct mail {
 	size_t size;      /* at most MESSAGE_SIZE_MAX */
 };
 
+/* Takes other memory, of `size` bytes (a power of two); half of it is kept free then. Caller has put nothing there. */
+void mailbox_move(void *memory, uint32_t size);
 /* Appends a copy. -SKERRY_NO_RESOURCE: there is no room, -SKERRY_BAD_ARGUMENT: it is too long; it is lost then. */
 int mailbox_put(const struct mail *mail);
 

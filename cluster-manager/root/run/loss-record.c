@@ -16,7 +16,7 @@ void report_boot(bool again)
 	                            .again = again };
 	memcpy(body.kernel, ROOT->kernel_name, sizeof(body.kernel));
 	body.ledger = ROOT->ledger_count ? ROOT->ledger[0].base : 0;
-	if (frame_address(ROOT_SLOT_STAT, &body.stat))
+	if (frame_address(ROOT->stat_slot, &body.stat))
 		manager_panic("where the kernel counts is unknown");
 	body.core_words = map_cluster(map, ROOT->cluster)->spare_cores ? ROOT->core_control : 0;
 	body.memory_words = ROOT->memory_control;

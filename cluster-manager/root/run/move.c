@@ -138,6 +138,6 @@ void moves_tick(void)
 	                                memory_order_relaxed));
 	if (order_now.is_leaving)
 		give_up();
-	for (uint32_t i = 0; map_core_cpu(map, own, i) != MAP_NONE; i++)
-		look_at((uint32_t)map_core_cpu(map, own, i));
+	for (uint32_t i = 0; i < ROOT->room; i++)
+		look_at(ROOT->cpu_number[i]);
 }

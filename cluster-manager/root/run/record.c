@@ -8,7 +8,7 @@
 
 static const size_t head = offsetof(struct report_record, word);
 
-uint32_t record_cores(void) { return ROOT->cpu_count < BOOT_MAX_CPUS ? ROOT->cpu_count : BOOT_MAX_CPUS; }
+uint32_t record_cores(void) { return ROOT->cpu_count; }
 
 const struct core_stat *record_read(uint32_t core)
 {
@@ -49,12 +49,11 @@ const char *records_take(struct records *records, bool awaited, uint32_t place, 
 	core->cpu = cluster->cpu[report->core];
 	core->words = (uint32_t)words;
 	memcpy(core->word, report->word, words * sizeof(core->word[0]));
-	records->came |= 1ull << report->core;
+	boot_cores_add(&records->came, report->core);
 	return NULL;
 }
 
 bool records_complete(const struct records *records, uint32_t place)
 {
-	const uint32_t cores = map->cluster[place].cpu_count;
-	return records->came == (cores < 64 ? 1ull << cores : 0) - 1;
+	return boot_cores_count(&records->came) == map->cluster[place].cpu_count;
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <skerry/boot.h>
 #include <skerry/sample.h>
 #include "message.h"
 
@@ -21,7 +22,7 @@ size_t record_make(struct report_brief *report, uint32_t number, uint32_t core, 
 
 /* Records of one cluster, as they come. All zero: none has. */
 struct records {
-	uint64_t came; /* bit i: core i's */
+	struct boot_cores came; /* cores whose records have */
 	struct sample_core *core; /* null until records_open() */
 };
 /* Makes room for the cluster at this place of the map. False: there is no memory. */

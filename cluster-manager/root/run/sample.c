@@ -12,6 +12,7 @@
 #include "run.h"
 #include "sample.h"
 #include "waiters.h"
+#include "vspace.h"
 #include "watch.h"
 
 enum {
@@ -20,9 +21,20 @@ enum {
 	FRESH_MS = 100,
 };
 
-_Static_assert(BOOT_MAX_CPUS * (sizeof(struct report_brief) + MAIL_HEADER) <=
-               MAILBOX_SIZE - MAILBOX_KEPT - MESSAGE_SIZE_MAX,
-	       "a mailbox that was empty takes a whole sample");
+/* A mailbox that was empty takes a whole sample: a report of each core of any cluster. */
+void sample_begin(void)
+{
+	uint32_t most = 0, size = MAILBOX_SIZE;
+	for (uint32_t i = 0; i < map->cluster_count; i++)
+		most = map->cluster[i].cpu_count > most ? map->cluster[i].cpu_count : most;
+	while (most * (sizeof(struct report_brief) + MAIL_HEADER) + MESSAGE_SIZE_MAX > size / 2)
+		size *= 2;
+	void *memory = size > MAILBOX_SIZE ? own_memory(size) : NULL;
+	if (memory)
+		mailbox_move(memory, size);
+	else if (size > MAILBOX_SIZE)
+		manager_panic("no memory for a mailbox of %u KiB", size / 1024);
+}
 
 static struct {
 	uint32_t number;   /* of the last order; 0: there was none */
@@ -119,7 +131,7 @@ int sample_ask(void)
 	if (!make_room())
 		return -SKERRY_NO_MEMORY;
 	for (uint32_t i = 0; i < map->cluster_count; i++)
-		sample.cluster[i].records.came = 0;
+		sample.cluster[i].records.came = (struct boot_cores){ 0 };
 	sample.number = sample.number == UINT32_MAX ? 1 : sample.number + 1;
 	sample.going = true;
 	sample.deadline = read_tsc() + milliseconds(TIMEOUT_MS);

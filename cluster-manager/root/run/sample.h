@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include "message.h"
 
+/* Once, before anything is put into the mailbox: makes room there for a sample of the largest cluster. */
+void sample_begin(void);
 /* The primary: 0 when what it has is fresh; 1 when the caller is to wait for WAIT_SAMPLE; or an error. */
 int sample_ask(void);
 /* At every wake-up of the primary's service loop: requests that have waited for long enough are answered. */

@@ -11,12 +11,15 @@
 #include "root.h"
 #include "slots.h"
 #include "stats.h"
+#include "vspace.h"
 
 static struct {
 	struct report_stats end;
 	struct core_stat sum;
-	struct report_brief core[BOOT_MAX_CPUS];
-	size_t size[BOOT_MAX_CPUS];
+	struct taken_core {
+		struct report_brief brief;
+		size_t size;
+	} *core; /* of each of this cluster's */
 } taken;
 
 static struct records records[BOOT_MAX_CLUSTERS]; /* the primary: in the map's order */
@@ -25,9 +28,13 @@ void stats_take(uint32_t when)
 {
 	taken.end = (struct report_stats){ .tsc = read_tsc(), .when = when };
 	taken.sum = (struct core_stat){ 0 };
+	if (!taken.core)
+		taken.core = own_memory(record_cores() * sizeof(*taken.core));
+	if (!taken.core)
+		manager_panic("no memory for the counters of %u cores", record_cores());
 	for (uint32_t i = 0; i < record_cores(); i++) {
 		const struct core_stat *now = record_read(i);
-		taken.size[i] = record_make(&taken.core[i], when, i, now);
+		taken.core[i].size = record_make(&taken.core[i].brief, when, i, now);
 		stat_add(&taken.sum, now);
 	}
 }
@@ -35,7 +42,7 @@ void stats_take(uint32_t when)
 void stats_report(void)
 {
 	for (uint32_t i = 0; i < record_cores(); i++)
-		report(REPORT_STATS_CORE, &taken.core[i], taken.size[i]);
+		report(REPORT_STATS_CORE, &taken.core[i].brief, taken.core[i].size);
 	report(REPORT_STATS, &taken.end, sizeof(taken.end));
 	if (taken.sum.entries) {
 		static struct report_record sum;
@@ -79,7 +86,7 @@ const char *stats_publish(uint32_t place, const struct report_stats *s)
 	const struct map_cluster *cluster = &map->cluster[place];
 	if (!records_complete(&records[place], place))
 		return "sent counters of some of its cores only";
-	records[place].came = 0;
+	records[place].came = (struct boot_cores){ 0 };
 	struct text *t = record_begin("stats", s->when);
 	text_format(t, ",\"tsc\":%lu,\"cluster\":%u,\"kernel\":", s->tsc, cluster->number);
 	text_json_string(t, cluster_kernel(cluster->number));

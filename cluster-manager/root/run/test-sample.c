@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Samples are collected from clusters that answer, lie, come late or are gone. */
 #define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <skerry/sample.h>
 #include "channel.h"
@@ -65,11 +67,24 @@ const char *cluster_kernel(uint32_t cluster)
 
 void *own_memory(uint64_t size)
 {
-	static char memory[1 << 16];
+	static char memory[1 << 22];
 	static size_t used;
 	void *found = memory + used;
 	used += (size + 15) / 16 * 16;
 	return used <= sizeof(memory) ? found : NULL;
+}
+
+_Noreturn void manager_panic(const char *format, ...)
+{
+	fprintf(stderr, "manager panics: %s\n", format);
+	exit(1);
+}
+
+static uint32_t moved; /* the mailbox's size */
+void mailbox_move(void *place, uint32_t size)
+{
+	CHECK(place && !(size & (size - 1)));
+	moved = size;
 }
 
 void waiters_wake(enum wait_kind kind, uint32_t key, uint64_t error)
@@ -249,7 +264,7 @@ static void bad_records(void)
 	body.sent.core = CORES;
 	CHECK(REFUSED(size, "it has not"));
 #undef REFUSED
-	CHECK(core_of(1, 0)->entries != 666 && !sample.cluster[1].records.came);
+	CHECK(core_of(1, 0)->entries != 666 && !boot_cores_count(&sample.cluster[1].records.came));
 	milliseconds_passed++;
 	sample_tick();
 }
@@ -265,6 +280,21 @@ static void timeout(void)
 	milliseconds_passed++;
 	sample_tick();
 	CHECK(woken == 1 && is_up(0) && is_up(1) && !is_up(2));
+}
+
+/* A sample of each core of the largest cluster fits the half of the mailbox that such messages may take. */
+static void mailbox_fits(void)
+{
+	static const struct { uint32_t cores, size; } one[] = { { CORES, 0 }, { 60, 0 }, { 1024, 1 << 21 } };
+	for (unsigned i = 0; i < sizeof(one) / sizeof(one[0]); i++) {
+		moved = 0;
+		tested_map.cluster[1].cpu_count = one[i].cores;
+		sample_begin();
+		CHECK(moved == one[i].size);
+		CHECK(one[i].cores * (sizeof(struct report_brief) + MAIL_HEADER) + MESSAGE_SIZE_MAX <=
+		      (moved ? moved : MAILBOX_SIZE) / 2);
+	}
+	tested_map.cluster[1].cpu_count = CORES;
 }
 
 int main(void)
@@ -290,5 +320,6 @@ int main(void)
 	one_lies();
 	timeout();
 	bad_records();
+	mailbox_fits();
 	return failures != 0;
 }

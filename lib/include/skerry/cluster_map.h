@@ -20,7 +20,7 @@
 #include <skerry/syscall.h>
 
 #define MAP_MAGIC 0x50414d594b53ull /* "SKYMAP" */
-enum { MAP_VERSION = 10, MAP_NONE = -1 };
+enum { MAP_VERSION = 11, MAP_NONE = -1 };
 
 enum map_role { MAP_PROGRAM, MAP_SWITCH, MAP_NIC, MAP_VOLUME };
 /* When a program that has ended is started again; a failure is an exit status other than 0, a fault, or no start. */
@@ -53,7 +53,7 @@ struct map_cluster {
 	bool homed;
 	char kernel[BOOT_NAME_SIZE], root[BOOT_NAME_SIZE];
 	uint32_t cpu_count;
-	uint32_t cpu[BOOT_MAX_CPUS]; /* place of each of its cores among all cpus of the map */
+	uint16_t cpu[BOOT_MAX_CPUS]; /* place of each of its cores among all cpus of the map */
 	uint32_t memory_count;
 	struct boot_range memory[BOOT_MAX_RANGES];
 	uint32_t module_count;
