@@ -58,6 +58,7 @@ struct hosted_link {
 	bool remote;         /* no interrupts pass between the two */
 };
 enum { HOSTED_CHANNELS = 16 };
+_Static_assert((int)HOSTED_CORES <= (int)CORES_MAX, "of any build");
 
 /* A cluster that need not exist: what is known of it are its cores, which come to the loader as soon as they are sent
  * there. */

@@ -343,14 +343,15 @@ static void place_channels(struct cluster *clusters, uint32_t count, const struc
 	}
 }
 
-enum { BEAT_MAX_MS = 100, BEATS_OF_PATIENCE = 10 };
+enum { BEAT_MAX_MS = 100, BEATS_OF_PATIENCE = 10, TURNS = 64 };
 
-/* Emulated cores take turns, and wait for a processor of the host besides. */
+/* Emulated cores take turns, the more the longer, and wait for a processor of the host besides. */
 static uint32_t forward_timeout(const struct cluster_map *map)
 {
 	if (map->patience != 0)
 		return map->patience;
-	return is_emulated() ? MAP_PATIENCE_EMULATED : MAP_PATIENCE;
+	return !is_emulated() ? MAP_PATIENCE
+	                      : MAP_PATIENCE_EMULATED * (map->cpu_count > TURNS ? map->cpu_count / TURNS : 1);
 }
 
 /* The ledgers of this machine's clusters; each cluster has its own first. */

@@ -207,7 +207,8 @@ void break_cores(void)
 	BREAK("a phandle of another node", (set_cell(CHANNEL, "phandle", 78), set_cells(C1, "cpus", 3, 78)),
 	      "cluster@1: entry 1");
 	BREAK("no cores", drop(C1, "cpus"), "cluster@1 has no cpus");
-	BREAK("61 cores", must(fdt_setprop(tree, at(C1), "cpus", sound, 61 * 4)), "cluster@1 has more than 60");
+	BREAK("1025 cores of a cluster", must(fdt_setprop(tree, at(C1), "cpus", sound, (BOOT_MAX_CPUS + 1) * 4)),
+	      "cluster@1 has more than 1024");
 	BREAK("half a phandle", must(fdt_setprop(tree, at(C1), "cpus", sound, 6)), "cluster@1");
 }
 

@@ -46,7 +46,7 @@
 #define KERNEL_SCREEN_BASE 0xffffff0000000000ull
 
 enum {
-	BOOT_MAX_CPUS = 60, /* of a cluster */
+	BOOT_MAX_CPUS = 1024, /* of a cluster */
 	BOOT_MAX_CLUSTERS = 64,
 	BOOT_MAX_RANGES = 32,
 	BOOT_MAX_SEGMENTS = 8,

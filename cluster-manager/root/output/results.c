@@ -7,18 +7,36 @@
 #include "own-line.h"
 #include "results.h"
 #include "root.h"
+#include "vspace.h"
 
-enum { RESULT_MAX = 49152, KEPT_MAX = 131072, KERNEL_LINE_MS = 10 };
+enum { RESULT_MAX = 49152, KEPT_MAX = 131072, CORE_MAX = 768 /* bytes of a core's counters */, HEAD_MAX = 1024,
+       KERNEL_LINE_MS = 10 };
 
 /* Ends the line that a former life has begun, and says that it is none: ASCII's CAN (ECMA-48, 8.8). */
 static const char cancel[] = "\x18\n";
-static char line[RESULT_MAX];
+static char first_line[RESULT_MAX], first_kept[KEPT_MAX];
+static char *line = first_line, *kept = first_kept;
+static size_t line_size = sizeof(first_line), kept_size = sizeof(first_kept), kept_length;
 static struct text current;
-static char kept[KEPT_MAX];
-static size_t kept_length;
+
+/* A line takes the counters of all cores of any cluster, and one that is kept takes a line. */
+static void make_room(void)
+{
+	size_t size = 0;
+	for (uint32_t i = 0; i < map->cluster_count; i++)
+		if (size < HEAD_MAX + map->cluster[i].cpu_count * (size_t)CORE_MAX)
+			size = HEAD_MAX + map->cluster[i].cpu_count * (size_t)CORE_MAX;
+	if (size <= line_size)
+		return;
+	line = own_memory(line_size = size);
+	kept = own_memory(kept_size = KEPT_MAX + size);
+	if (!line || !kept)
+		manager_panic("no memory for results of %lu KiB", (unsigned long)size / 1024);
+}
 
 void results_init(void)
 {
+	make_room();
 	if (ROOT->life > 1)
 		output_put(OUTPUT_RESULTS, cancel, sizeof(cancel) - 1);
 	if (ROOT->results_port)
@@ -32,7 +50,7 @@ void results_init(void)
 
 struct text *results_begin(const char *event)
 {
-	const size_t size = sizeof(line) - 1; /* the brace */
+	const size_t size = line_size - 1; /* the brace */
 	if (ROOT->results_port)
 		current = (struct text){ .data = line, .size = size - 1 };
 	else
@@ -59,8 +77,8 @@ static void text_finish(struct text *t)
 {
 	if (t->truncated)
 		t = results_begin("too-long");
-	require(t->length + 1 + OWN_LINE_END <= sizeof(line) || ROOT->results_port);
-	require(t->length + 2 <= sizeof(line));
+	require(t->length + 1 + OWN_LINE_END <= line_size || ROOT->results_port);
+	require(t->length + 2 <= line_size);
 	t->data[t->length++] = '}';
 	if (ROOT->results_port)
 		t->data[t->length++] = '\n';
@@ -77,9 +95,9 @@ void results_end(struct text *t)
 void results_keep(struct text *t)
 {
 	text_finish(t);
-	if (t->length > sizeof(kept) - kept_length)
+	if (t->length > kept_size - kept_length)
 		results_flush();
-	require(t->length <= sizeof(kept) - kept_length);
+	require(t->length <= kept_size - kept_length);
 	memcpy(kept + kept_length, t->data, t->length);
 	kept_length += t->length;
 }

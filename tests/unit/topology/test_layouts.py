@@ -9,6 +9,7 @@ from topology import layouts
 from topology.errors import InputError
 from topology.grouping import group
 from topology.layouts import Clusters, possible_sizes
+from topology.limits import MAX_CPUS
 from topology.machines.machine import Machine, MemoryRange, Shape, emulated, uniform_distances
 from topology.maps.check import check_map
 from topology.maps.clustermap import ClusterMap, Range
@@ -73,12 +74,28 @@ SMALL = [  # machine, layout, the end of its refusal
 ]
 
 
+@pytest.fixture
+def small_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels take 60 cores: no machine that is cheap to describe exceeds what they take."""
+    monkeypatch.setattr("topology.maps.mapmaker.MAX_CPUS", 60)
+
+
+@pytest.mark.usefixtures("small_kernels")
 @pytest.mark.parametrize("shape, layout, end", SMALL, ids=lambda value: str(value)[-30:])
 def test_a_refusal_names_layouts_that_can_be(shape: Shape, layout: str, end: str) -> None:
     with pytest.raises(InputError, match=f"{re.escape(end)}$"):
         make_map(emulated(shape), layout)
 
 
+def test_large_kernels() -> None:
+    """one kernel takes all cores of a machine, up to 1,024"""
+    assert len(make_map(emulated(Shape(2, 60, 4 * GIB)), "spanning").clusters[0].cpus) == 120
+    assert len(make_map(emulated(Shape(16, 64, 4 * GIB)), "spanning").clusters[0].cpus) == MAX_CPUS
+    with pytest.raises(InputError, match="2048 cpus and a kernel runs on 1024 at most; .* or --smt off$"):
+        make_map(emulated(Shape(16, 64, 4 * GIB, threads=2)), "spanning")
+
+
+@pytest.mark.usefixtures("small_kernels")
 def test_advice_across_caches() -> None:
     """where clusters of no possible size lie along the caches, the largest is named with what they lie across"""
     machine = emulated(Shape(1, 62))
