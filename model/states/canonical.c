@@ -140,7 +140,7 @@ static void forget_registers(struct thread *thread)
 		log_put(&buffer->caps[i], 0);
 }
 
-static void make_thread(struct thread *thread)
+static void make_thread_canonical(struct thread *thread)
 {
 	const uint64_t quarter = tiny->kernel.slice / QUARTERS;
 	if (is_inside(thread))
@@ -212,7 +212,7 @@ void canonical_make(const struct census *census)
 		free_object_locks(census);
 	}
 	for (unsigned i = 0; i < census->threads; i++)
-		make_thread(census->thread[i].thread);
+		make_thread_canonical(census->thread[i].thread);
 	for (unsigned core = 0; core < tiny->config.cores; core++)
 		make_core(core);
 	LOG_SET(tiny->entered, UINT32_MAX);

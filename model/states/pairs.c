@@ -5,7 +5,7 @@
 #include "vspace.h"
 
 #define OTHER_SECRET 0x4242424242424242ull
-enum { PAGE = 4096, VIEW_PAGES = 8, NOT_DONE = 1, GONE = 2, OTHER_TLS = 0x5000 };
+enum { PAGE = 4096, VIEW_PAGES = 8, NOT_DONE = 1, NO_THREAD = 2, OTHER_TLS = 0x5000 };
 
 static uint64_t view_page(struct vspace *vspace, uint64_t vaddr, uint64_t seed)
 {
@@ -28,7 +28,7 @@ static uint64_t view(void)
 {
 	const struct cap *cap = &tiny->root_cnode[TINY_B].cap;
 	if (cap->type != OBJECT_TCB)
-		return GONE;
+		return NO_THREAD;
 	const struct thread *thread = (const struct thread *)cap->object;
 	const uint64_t *word = (const uint64_t *)&thread->context.registers;
 	uint64_t hash = log_mix(1, thread->state) + log_mix(2, current(tiny_cpu(0)) == thread);
