@@ -101,6 +101,7 @@ static err_t send_nothing(struct netif *interface, struct pbuf *frame)
 static err_t set_up(struct netif *interface)
 {
 	interface->mtu = 1500;
+	interface->hwaddr_len = ETH_HWADDR_LEN;
 	interface->output = output;
 	interface->linkoutput = send_nothing;
 	interface->flags = NETIF_FLAG_LINK_UP | NETIF_FLAG_ETHARP | NETIF_FLAG_ETHERNET;
