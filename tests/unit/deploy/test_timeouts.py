@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -93,24 +94,30 @@ def test_descendants() -> None:
         os.kill(below, signal.SIGKILL)
 
 
-def test_processes_that_end() -> None:
-    """processes that end while the list is made stop nobody"""
-    ended = threading.Event()
+@pytest.mark.parametrize("opened", [False, True])
+def test_processes_that_end(opened: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """processes that end while the list is made stop nobody: before their file is opened, or before it is read"""
+    with child("sleep", "1000") as process:
+        listed, file = os.listdir("/proc"), Path(f"/proc/{process.pid}/stat")
+        assert str(process.pid) in listed
 
-    def short_lives() -> None:
-        while not ended.is_set():
-            subprocess.run(["true"], check=True)
+        def end() -> None:
+            process.kill()
+            process.wait()
 
-    others = [threading.Thread(target=short_lives) for _ in range(SPINNERS)]
-    for other in others:
-        other.start()
-    try:
-        for _ in range(300):
-            assert os.getpid() in timeouts.children()[os.getppid()]
-    finally:
-        ended.set()
-        for other in others:
-            other.join()
+        def read_text(path: Path) -> str:
+            if path == file and not opened:
+                end()
+            with path.open() as stat:
+                if path == file and opened:
+                    end()
+                return stat.read()
+
+        monkeypatch.setattr(os, "listdir", lambda path: listed)
+        monkeypatch.setattr(Path, "read_text", read_text)
+        below = timeouts.children()
+        assert process.returncode is not None
+        assert os.getpid() in below[os.getppid()] and process.pid not in below.get(os.getpid(), [])
 
 
 def test_silence(monkeypatch: pytest.MonkeyPatch) -> None:
